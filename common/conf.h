@@ -1,0 +1,56 @@
+/*
+ * Configuration files: `keyword value` lines, `#` comments, no include.
+ * conf_keys.def has one row a setting: process, keyword, type, default, range,
+ * unit, text; parser, defaults, `-T` dump and man pages come from it.
+ *
+ * Refused with file:line: unknown keyword, duplicate, missing or surplus
+ * value, out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes,
+ * a file that others may write.
+ */
+#ifndef CONF_H
+#define CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "buf.h"
+#include "err.h"
+
+struct conf;	/* all settings of one process */
+
+enum conf_type {
+	CONF_STRING,	/* any text without control characters */
+	CONF_PATH,	/* absolute path */
+	CONF_BOOL,	/* yes or no */
+	CONF_INT,	/* with min and max */
+	CONF_SIZE,	/* bytes: 10, 10K, 10M, 10G (powers of 1024) */
+	CONF_DURATION,	/* milliseconds: 500ms, 30s, 5m, 1h */
+	CONF_USER,	/* user name or number; read as uid */
+	CONF_ADDRESS	/* 127.0.0.1:8002, [::1]:0 */
+};
+
+/* Defaults only. NULL without memory. */
+struct conf *conf_new(const char *process);
+/* Parses text (no I/O) over c; name is for messages. */
+int conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
+    struct err *);
+/* Reads a file and parses it; checks owner and mode. */
+int conf_load(struct conf *c, const char *path, struct err *);
+void conf_free(struct conf *);
+
+/* Getters: the keyword must exist in the table with that type, else abort()
+ * (a programming error found by the first start). */
+const char *conf_str(const struct conf *, const char *keyword); /* STRING, PATH */
+int64_t conf_int(const struct conf *, const char *keyword); /* INT, SIZE, DURATION */
+bool conf_bool(const struct conf *, const char *keyword);
+uid_t conf_user(const struct conf *, const char *keyword);
+/* ADDRESS: host text and port. */
+int conf_address(const struct conf *, const char *keyword, char *host,
+    size_t hostlen, uint16_t *port);
+
+void conf_dump(const struct conf *, struct buf *);	/* effective values */
+/* mdoc(7) list of a process's settings, for its man page. */
+void conf_man(const char *process, struct buf *);
+
+#endif

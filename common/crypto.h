@@ -1,0 +1,33 @@
+/*
+ * Cryptography over OpenSSL's EVP, only here: SHA-256, HMAC-SHA256,
+ * HKDF-SHA256 (RFC 5869), AES-256-GCM (NIST SP 800-38D).
+ */
+#ifndef CRYPTO_H
+#define CRYPTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "ipc.h"
+
+enum { KEY_LEN = 32, GCM_NONCE_LEN = 12, GCM_TAG_LEN = 16 };
+
+/* These cannot fail but by lack of memory; then they abort. */
+void sha256(const void *, size_t, struct ipc_hash *out);
+void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
+void hmac_sha256(const uint8_t key[KEY_LEN], const void *, size_t,
+    struct ipc_hash *out);
+/* Sub-key for one label; info is the label's text. */
+void hkdf_sha256(const uint8_t key[KEY_LEN], const char *label,
+    uint8_t out[KEY_LEN]);
+/* out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
+int gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
+    const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,
+    struct err *);
+/* in: n bytes, tag last; out: n - GCM_TAG_LEN bytes, wiped on failure. */
+int gcm_open(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
+    const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,
+    struct err *);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The error object: what failed, why, and what the reader can do.
+ *
+ * A function that can fail in a way worth telling takes a struct err * last,
+ * returns 0 or -1, leaves the object untouched on success and its outputs
+ * untouched on failure. NULL is allowed where the caller does not care.
+ */
+#ifndef ERR_H
+#define ERR_H
+
+#include "failure.h"
+
+enum { ERR_TEXT_MAX = 1024 };	/* one line in a log, one sentence to a client */
+
+struct err {
+	enum failure failure;
+	int sys_errno;		/* errno at the point of failure, or 0 */
+	char text[ERR_TEXT_MAX];	/* untrusted parts already escaped by the caller */
+};
+
+/* Sets the error; always returns -1 so that `return err_set(...)` reads well. */
+int err_set(struct err *, enum failure, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, with ": strerror(errno)" appended and errno kept. */
+int err_sys(struct err *, enum failure, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the text of an error already set; returns -1. */
+int err_wrap(struct err *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

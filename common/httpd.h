@@ -1,0 +1,74 @@
+/*
+ * HTTP/1.1 server connections on libevent core (bufferevents): the only file
+ * that joins http1.c to sockets. Timeouts for head, body and idle; limits on
+ * connections in all and per source; keep-alive; one request at a time per
+ * connection (a second one waits unread); backpressure both ways; whole,
+ * chunked and SSE answers.
+ */
+#ifndef HTTPD_H
+#define HTTPD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "http1.h"
+
+struct event_base;
+struct httpd;
+struct httpd_req;		/* one request being answered */
+
+struct httpd_limits {
+	unsigned connections, connections_per_source;
+	uint64_t header_ms, body_ms, idle_ms;
+	size_t head_max, body_max;
+};
+
+struct httpd_handlers {
+	/* A complete request. Must be answered, now or later, by exactly one
+	 * httpd_reply, or httpd_stream_* up to httpd_stream_end. */
+	void (*request)(struct httpd_req *, void *arg);
+	/* The client closed before the answer was complete; req is freed after
+	 * this returns and must be forgotten. May be NULL. */
+	void (*gone)(struct httpd_req *, void *arg);
+	/* Body for a request the parser refused; fills out. May be NULL: then
+	 * text/plain. */
+	void (*refused)(int status, const char *why, struct buf *out,
+	    const char **content_type, void *arg);
+};
+
+/* Binds and listens on TCP host:port (port 0: any free) or a unix path.
+ * address_out receives "127.0.0.1:8002". */
+struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,
+    const char *unix_path, const struct httpd_limits *,
+    const struct httpd_handlers *, void *arg, char *address_out, size_t len,
+    struct err *);
+void httpd_free(struct httpd *);
+
+const struct http1_request *httpd_request(const struct httpd_req *);
+const char *httpd_source(const struct httpd_req *);	/* peer address text */
+void *httpd_data(const struct httpd_req *);
+void httpd_set_data(struct httpd_req *, void *);
+
+/* Adds a response field to the answer to come; copied. Value must be clean
+ * (asserted: no CR, LF, NUL). */
+void httpd_header(struct httpd_req *, const char *name, const char *value);
+/* Sends status, fields, Content-Length and body, and ends the request. An
+ * empty content_type sends none. HEAD sends no body. */
+void httpd_reply(struct httpd_req *, int status, const char *content_type,
+    const void *body, size_t n);
+
+/* Chunked answers. write returns false when the client's socket is slow: stop
+ * until the drained callback. */
+void httpd_stream_begin(struct httpd_req *, int status,
+    const char *content_type);
+bool httpd_stream_write(struct httpd_req *, const void *, size_t);
+void httpd_stream_end(struct httpd_req *);
+/* One server-sent event (WHATWG HTML, 9.2): data lines, blank line. */
+bool httpd_sse_event(struct httpd_req *, const char *id, const void *data,
+    size_t n);
+bool httpd_sse_comment(struct httpd_req *);	/* ": keep-alive" */
+void httpd_on_drained(struct httpd_req *, void (*)(struct httpd_req *, void *),
+    void *arg);
+
+#endif

@@ -1,0 +1,1 @@
+/* see ipc_io.h */

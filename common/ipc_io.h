@@ -1,0 +1,58 @@
+/*
+ * Frames on a SOCK_SEQPACKET descriptor: one sendmsg or recvmsg a frame.
+ * Works on blocking and non-blocking sockets; no event loop.
+ */
+#ifndef IPC_IO_H
+#define IPC_IO_H
+
+#include <sys/types.h>
+
+#include "ipc.h"
+
+/*
+ * Sends one message. 0; -1 with err, errno EAGAIN if the socket is full
+ * (nothing was sent). A descriptor in the message stays the caller's.
+ */
+int ipc_write(int sock, enum ipc_type, uint64_t request, const void *msg,
+    struct err *);
+
+/*
+ * Receives one frame. 1: f is filled, free it; 0: the peer closed;
+ * -1: error, with errno EAGAIN if nothing is there, else malformed: close.
+ * Checks: header, packet size, number of descriptors exactly what the table
+ * says, memfd sealed against writing, growing and shrinking, its size within
+ * the message's limit. All received descriptors are CLOEXEC; surplus ones are
+ * closed.
+ */
+int ipc_read(int sock, struct ipc_frame *f, struct err *);
+
+/* Low level, for queues: an encoded frame ready for sendmsg. */
+struct ipc_packet {
+	struct buf bytes;
+	int fds[2];		/* memfd and/or dup of a passed descriptor; owned */
+	unsigned nfds;
+};
+int ipc_packet_make(struct ipc_packet *, enum ipc_type, uint64_t request,
+    const void *msg, struct err *);
+/* 0 sent; -1 with errno (EAGAIN: try later). */
+int ipc_packet_send(int sock, const struct ipc_packet *);
+void ipc_packet_free(struct ipc_packet *);
+
+/* Connects to a named SEQPACKET socket; fd (CLOEXEC, non-blocking if asked)
+ * or -1 with err. */
+int ipc_connect_path(const char *path, bool nonblock, struct err *);
+/* Binds and listens (mode 0666: the directory decides who may reach it); an
+ * old socket of that name is replaced. fd or -1. */
+int ipc_listen_path(const char *path, struct err *);
+/* SO_PEERCRED uid and pid of a connection made to a listener. 0 or -1. */
+int ipc_peer_cred(int sock, uid_t *uid, pid_t *pid, struct err *);
+
+/* Blocking client: connects, exchanges HELLO. For mcpboxctl and tests. */
+int ipc_client_open(const char *path, enum ipc_role local, enum ipc_role peer,
+    const char *process, struct err *);
+/* Sends a request and reads frames until its final answer (PARTs are passed
+ * to part, which may be NULL). On 0 *answer is filled: free it. */
+int ipc_client_call(int sock, enum ipc_type, const void *msg, int timeout_ms,
+    struct ipc_frame *answer, struct err *);
+
+#endif

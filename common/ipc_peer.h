@@ -1,0 +1,114 @@
+/*
+ * Connections to other processes on a libevent loop: listening, connecting
+ * with back-off, HELLO, the permission check of the IPC table, requests and
+ * their answers.
+ *
+ * A peer that breaks a rule (wrong role, state, size, descriptor count, a
+ * trailing byte, an answer to nothing) is logged once and closed; what it
+ * sent has no effect. Callbacks run on the loop; a callback may close any
+ * peer, itself included.
+ */
+#ifndef IPC_PEER_H
+#define IPC_PEER_H
+
+#include <sys/types.h>
+
+#include "ipc.h"
+
+struct event_base;
+struct ipc_peer;	/* one connection */
+struct ipc_server;	/* one listening socket */
+struct ipc_client;	/* one outgoing connection that is kept up */
+
+struct ipc_handlers {
+	/* HELLO was exchanged. May be NULL. */
+	void (*up)(struct ipc_peer *, void *arg);
+	/* A request or event, already permitted by the table. Decode it with
+	 * ipc_decode; answer requests with ipc_answer. -1 closes the peer. */
+	int (*message)(struct ipc_peer *, struct ipc_frame *, void *arg);
+	/* The connection ended; waiters were already told. The peer is freed
+	 * after this returns. May be NULL. */
+	void (*down)(struct ipc_peer *, void *arg);
+};
+
+/* A uid that may connect; the listener refuses others by SO_PEERCRED. */
+struct ipc_allowed {
+	uid_t uid;
+};
+
+/*
+ * Listens on `path` for peers of one role. `name` is for logs. The uid check
+ * happens at accept, before a byte is read. NULL with err on failure.
+ */
+struct ipc_server *ipc_server_new(struct event_base *, const char *path,
+    const char *name, enum ipc_role local, enum ipc_role peer,
+    const uid_t *allowed, size_t nallowed, const struct ipc_handlers *,
+    void *arg, struct err *);
+void ipc_server_free(struct ipc_server *); /* closes its peers too */
+/* Calls f for each open peer of the server. */
+void ipc_server_each(struct ipc_server *,
+    void (*f)(struct ipc_peer *, void *), void *);
+
+/*
+ * Keeps one connection to `path` up, with back-off from IPC_BACKOFF_MIN_MS to
+ * IPC_BACKOFF_MAX_MS. The listener's directory is owned by its process, so
+ * reaching the path proves who answers (docs/decisions).
+ */
+struct ipc_client *ipc_client_new(struct event_base *, const char *path,
+    const char *name, enum ipc_role local, enum ipc_role peer,
+    const struct ipc_handlers *, void *arg, struct err *);
+void ipc_client_free(struct ipc_client *);
+/* The open peer, or NULL while the connection is down. */
+struct ipc_peer *ipc_client_peer(struct ipc_client *);
+
+/* Adopts a connected socket (a socketpair end: possession is the right).
+ * With hello=false it starts in `state` without HELLO. */
+struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock,
+    const char *name, enum ipc_role local, enum ipc_role peer, bool hello,
+    enum ipc_state state, const struct ipc_handlers *, void *arg,
+    struct err *);
+/* For runner channels: WAITING to RUNNING. */
+void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
+
+/* Queues an event. 0; -1 if the queue is full or the peer is down (the peer
+ * is then closed, its down callback runs from the loop). */
+int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
+/* Queues an answer or part to request id `request`. */
+int ipc_answer(struct ipc_peer *, uint64_t request, enum ipc_type,
+    const void *msg);
+/* Answers REFUSED. */
+int ipc_refuse(struct ipc_peer *, uint64_t request, enum failure,
+    const char *message, uint64_t retry_after_ms);
+int ipc_answer_ok(struct ipc_peer *, uint64_t request);
+
+/*
+ * Sends a request. cb runs once for each PART and once for the final answer
+ * (any ANS type, REFUSED included), or with frame NULL and the failure that
+ * fits: the peer went down (`gone`) or timeout_ms passed (FAILURE_BUSY).
+ * Always called from the loop, never from inside ipc_request; if ipc_request
+ * returns -1, cb is never called. After ipc_forget(peer, id) it never runs.
+ */
+typedef void ipc_answer_cb(void *arg, struct ipc_frame *frame,
+    enum failure gone);
+int ipc_request(struct ipc_peer *, enum ipc_type, const void *msg,
+    int timeout_ms, ipc_answer_cb *cb, void *arg, uint64_t *id);
+void ipc_forget(struct ipc_peer *, uint64_t id);
+
+void ipc_peer_close(struct ipc_peer *);	/* safe inside callbacks */
+/* Stop and resume reading: backpressure. */
+void ipc_peer_pause(struct ipc_peer *);
+void ipc_peer_resume(struct ipc_peer *);
+size_t ipc_peer_queued(const struct ipc_peer *); /* bytes waiting to go out */
+void *ipc_peer_data(const struct ipc_peer *);	/* a pointer of the owner's */
+void ipc_peer_set_data(struct ipc_peer *, void *);
+const char *ipc_peer_name(const struct ipc_peer *);
+struct ipc_id ipc_peer_epoch(const struct ipc_peer *);	/* from its HELLO */
+const char *ipc_peer_layers(const struct ipc_peer *);	/* from its HELLO */
+pid_t ipc_peer_pid(const struct ipc_peer *);
+
+/* What this process says in every HELLO. Set once at start. `layers` may be
+ * replaced later for new connections. Strings are copied. */
+void ipc_hello_set(const char *process, const char *layers);
+const struct ipc_id *ipc_hello_epoch(void);	/* random, made at first use */
+
+#endif

@@ -1,0 +1,398 @@
+/*
+ * Every message between the suite's processes, described once.
+ *
+ * M(number, UPPER, lower, kind, senders, receivers, state, max_blob, doc)
+ *   kind      REQ: wants an answer with the same request id; ANS: the final
+ *             answer; PART: an answer that more will follow; EVT: unasked for
+ *   senders   roles that may send it, receivers: roles that may get it; the
+ *             role of a peer follows from the socket it came by, never from a
+ *             field
+ *   state     of the connection: NEW (nothing but HELLO), OPEN (after HELLO);
+ *             on a runner's channel WAITING (before READY), RUNNING (after it)
+ *   max_blob  bytes its one blob field may hold (0: it has none)
+ * F(S, type, name, doc) lists the fields in wire order (S is the struct's tag):
+ *   u8 u16 u32 u64 (big endian), id (16 bytes), hash (32 bytes), str (UTF-8
+ *   without NUL, u32 length), bytes (u32 length), blob (like bytes, or a
+ *   sealed memfd when the frame would grow past IPC_FRAME_MAX; at most one a
+ *   message), fd (a descriptor; nothing in the payload)
+ *
+ * The enum, the structs, the codec, the permission check, the limits and
+ * docs/PROTOCOL.md all come from here. Its SHA-256 is in every HELLO.
+ */
+#ifndef IPC_TABLE_H
+#define IPC_TABLE_H
+
+/* clang-format off */
+#define IPC_MESSAGES(M)                                                        \
+M(1, HELLO, hello, EVT, ANY, ANY, NEW, 0, "first frame in each direction")     \
+M(2, REFUSED, refused, ANS, ANY, ANY, OPEN, 0, "a request could not be served") \
+M(3, OK, ok, ANS, ANY, ANY, OPEN, 0, "a request without a result was served")  \
+M(4, DOCTOR, doctor, REQ, CTL, ADMIND|VAULT|SANDBOXD, OPEN, 0, "asks which layers hold") \
+M(5, DOCTOR_REPORT, doctor_report, ANS, ADMIND|VAULT|SANDBOXD, CTL, OPEN, IPC_BLOB_MAX, "the layers, as JSON") \
+                                                                               \
+M(10, GW_ATTACH, gw_attach, REQ, GATEWAY, ADMIND, OPEN, 0, "a gateway asks for its set-up") \
+M(11, GW_CONFIG, gw_config, ANS, ADMIND, GATEWAY, OPEN, 0, "the set-up")       \
+M(12, AUTHENTICATE, authenticate, REQ, GATEWAY, ADMIND, OPEN, 0, "who is this?") \
+M(13, IDENTITY, identity, ANS, ADMIND, GATEWAY, OPEN, 0, "a principal")        \
+M(14, CATALOGUE_GET, catalogue_get, REQ, GATEWAY, ADMIND, OPEN, 0, "asks for the tools of a permission set") \
+M(15, CATALOGUE_ITEM, catalogue_item, PART, ADMIND, GATEWAY, OPEN, IPC_BLOB_MAX, "one tool, in list order") \
+M(16, CATALOGUE_END, catalogue_end, ANS, ADMIND, GATEWAY, OPEN, 0, "the catalogue is whole: swap it in") \
+M(17, CATALOGUE_CHANGED, catalogue_changed, REQ, ADMIND, GATEWAY, OPEN, 0, "cached catalogues are stale; answered by OK once dropped") \
+M(18, AUTHORISE, authorise, REQ, GATEWAY, ADMIND, OPEN, IPC_BLOB_MAX, "one tools/call; answered by RUN_ID, RESULT or REFUSED") \
+M(19, RUN_ID, run_id, ANS, ADMIND, GATEWAY, OPEN, 0, "run it at the sandbox by this id, once") \
+M(20, RESULT, result, ANS, ADMIND, GATEWAY, OPEN, RESULT_MAX, "a management tool's result") \
+M(21, SESSION_END, session_end, REQ, GATEWAY, ADMIND, OPEN, 0, "a client deleted its session") \
+M(22, SESSION_ENDED, session_ended, EVT, ADMIND, GATEWAY, OPEN, 0, "refuse this session id from now on") \
+                                                                               \
+M(30, RUN, run, REQ, GATEWAY|ADMIND, SANDBOXD, OPEN, ARGUMENTS_MAX, "use a held context, once") \
+M(31, CALL_EVENT, call_event, PART, SANDBOXD, GATEWAY|ADMIND, OPEN, 0, "progress, log line or content while it runs") \
+M(32, CALL_RESULT, call_result, ANS, SANDBOXD, GATEWAY|ADMIND, OPEN, IPC_BLOB_MAX, "how the call ended") \
+M(33, CANCEL, cancel, EVT, GATEWAY|ADMIND, SANDBOXD, OPEN, 0, "kill a held or running call; its record says killed") \
+                                                                               \
+M(40, HELD, held, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "keep this sealed context until RUN; answered by OK or REFUSED") \
+M(41, RECORD, record, REQ, SANDBOXD, ADMIND, OPEN, IPC_BLOB_MAX, "how a call ended; resent until answered by OK, which follows the commit") \
+M(42, EPOCH_BEGIN, epoch_begin, EVT, SANDBOXD, ADMIND, OPEN, 0, "first on each connection: the sandbox's epoch") \
+M(43, EPOCH_ITEM, epoch_item, EVT, SANDBOXD, ADMIND, OPEN, 0, "an execution this sandbox still answers for") \
+M(44, EPOCH_END, epoch_end, EVT, SANDBOXD, ADMIND, OPEN, 0, "all were named: the sweep may run") \
+                                                                               \
+M(60, SEAL_CONTEXT, seal_context, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "seal an execution context for a sandbox's epoch") \
+M(61, SEALED, sealed, ANS, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "the sealed context") \
+M(62, CONTENT_GET, content_get, REQ, VAULT, ADMIND, OPEN, 0, "the full content behind an approval request") \
+M(63, CONTENT, content, ANS, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "its hash pre-image") \
+M(64, DECISION_STORE, decision_store, REQ, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "commit a decision; answered by OK or REFUSED") \
+M(65, SESSION_LOOKUP, session_lookup, REQ, ADMIND, VAULT, OPEN, 0, "is this a live login?") \
+M(66, SESSION_INFO, session_info, ANS, VAULT, ADMIND|WEB, OPEN, 0, "a live login") \
+M(67, ADMIN_LOOKUP, admin_lookup, REQ, VAULT, ADMIND, OPEN, 0, "the stored verifier of an administrator") \
+M(68, ADMIN_RECORD, admin_record, ANS, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "the verifier; empty for an unknown user") \
+M(69, ADMIN_STORE, admin_store, REQ, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "commit a verifier; answered by OK or REFUSED") \
+M(70, SECRET_STORE, secret_store, REQ, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "commit an encrypted secret; answered by OK or REFUSED") \
+M(71, AUDIT_SIGN, audit_sign, REQ, ADMIND, VAULT, OPEN, 0, "sign the head of the audit chain") \
+M(72, AUDIT_SIGNATURE, audit_signature, ANS, VAULT, ADMIND, OPEN, 0, "the signature") \
+M(73, AUDIT_EVENT, audit_event, REQ, VAULT, ADMIND, OPEN, 0, "write a login, log-out or refusal to the audit log; answered by OK") \
+M(74, SESSION_KEY_GET, session_key_get, REQ, ADMIND, VAULT, OPEN, 0, "the key that MACs MCP session tokens; conveys nothing") \
+M(75, SESSION_KEY, session_key, ANS, VAULT, ADMIND, OPEN, 0, "that key") \
+M(76, CONTEXT_KEY_GET, context_key_get, REQ, SANDBOXD, VAULT, OPEN, 0, "a fresh context key for this sandbox's epoch") \
+M(77, CONTEXT_KEY, context_key, ANS, VAULT, SANDBOXD, OPEN, 0, "that key; earlier ones of this epoch end") \
+                                                                               \
+M(80, LOGIN, login, REQ, WEB, VAULT, OPEN, 0, "verify a password")             \
+M(81, LOGIN_OK, login_ok, ANS, VAULT, WEB, OPEN, 0, "a new login")             \
+M(82, LOGOUT, logout, REQ, WEB, VAULT, OPEN, 0, "end a login; answered by OK") \
+M(83, WHOAMI, whoami, REQ, WEB, VAULT, OPEN, 0, "is this token a live login?") \
+M(84, APPROVE, approve, REQ, WEB|CTL, VAULT, OPEN, 0, "approve what has this hash; answered by OK or REFUSED") \
+M(85, REJECT, reject, REQ, WEB|CTL, VAULT, OPEN, 0, "reject a request; answered by OK or REFUSED") \
+M(86, PASSWORD, password, REQ, WEB, VAULT, OPEN, 0, "change one's own password; ends the other logins") \
+M(87, SETUP, setup, REQ, CTL, VAULT, OPEN, 0, "make the first administrator; answered by OK or REFUSED") \
+M(88, SECRET_SET, secret_set, REQ, CTL, VAULT, OPEN, 0, "set a secret's value; answered by OK or REFUSED") \
+                                                                               \
+M(100, ADMIN_QUERY, admin_query, REQ, WEB|CTL, ADMIND, OPEN, 0, "read one list or one object") \
+M(101, ADMIN_JSON, admin_json, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "it, as JSON") \
+M(102, APPROVAL_GET, approval_get, REQ, WEB|CTL, ADMIND, OPEN, 0, "the whole content of an approval request") \
+M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "its hash pre-image and circumstances") \
+                                                                               \
+M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
+M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \
+M(122, CHECK_MANAGEMENT, check_management, REQ, ADMIND, CHECK, OPEN, ARGUMENTS_MAX, "validate and take apart a management tool's arguments") \
+M(123, CHECK_OK, check_ok, ANS, CHECK, ADMIND, OPEN, IPC_BLOB_MAX, "valid; typed fields where asked for") \
+M(124, CHECK_ERRORS, check_errors, ANS, CHECK, ADMIND, OPEN, RESULT_MAX, "invalid: all errors together") \
+M(125, CHECK_INSPECTION, check_inspection, REQ, ADMIND, CHECK, OPEN, RESULT_MAX, "take apart a runner's inspection result (foreign JSON)") \
+                                                                               \
+M(140, POOL_START, pool_start, REQ, SANDBOXD, SPAWN, OPEN, 0, "start a pool; a running one ends first") \
+M(141, POOL_STARTED, pool_started, ANS, SPAWN, SANDBOXD, OPEN, 0, "the socket to its pool-init") \
+M(150, FORK, fork, EVT, SANDBOXD|POOL, POOL|ZYGOTE, OPEN, 0, "fork a runner for this slot") \
+M(151, FORKED, forked, EVT, ZYGOTE, POOL, OPEN, 0, "the runner's pidfd")       \
+M(152, FORK_FAILED, fork_failed, EVT, ZYGOTE|POOL, POOL|SANDBOXD, OPEN, 0, "no runner: step and errno") \
+M(153, KILL, kill, EVT, SANDBOXD, POOL, OPEN, 0, "SIGKILL the runner of this slot and generation") \
+M(154, EXITED, exited, EVT, POOL, SANDBOXD, OPEN, 0, "the runner was reaped")  \
+M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE, SANDBOXD|POOL, OPEN, 0, "which layers hold in the pool") \
+                                                                               \
+M(160, RUNNER_HEADER, runner_header, EVT, SANDBOXD, RUNNER, WAITING, 0, "fixed size: limits; the runner finishes its confinement") \
+M(161, READY, ready, EVT, RUNNER, SANDBOXD, WAITING, 0, "confined; now it may have the call") \
+M(162, CONFINE_FAILED, confine_failed, EVT, RUNNER, SANDBOXD, WAITING, 0, "a step failed; the runner exits") \
+M(163, EXECUTE, execute, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "what to do, with the code") \
+M(164, ARGUMENTS, arguments, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "the call's arguments") \
+M(165, SECRETS, secrets, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "the call's secrets, then it starts") \
+M(170, STDOUT, stdout, EVT, RUNNER, SANDBOXD, RUNNING, 0, "bytes the tool printed") \
+M(171, LOG, log, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a log line of the tool")  \
+M(172, PROGRESS, progress, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a progress report") \
+M(173, CONTENT_PART, content_part, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a piece of the result or error, in order") \
+M(174, RUN_RESULT, run_result, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were a result; nothing follows") \
+M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows")
+
+#define IPC_FIELDS_hello(F, S)                                                    \
+F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
+F(S, str, process, "program name, for logs only")                                 \
+F(S, str, build, "version, for logs only")                                        \
+F(S, id, epoch, "random, new at each start of the sender")                        \
+F(S, str, layers, "confinement layers that hold: name=enforced|degraded|missing lines, for doctor")
+#define IPC_FIELDS_refused(F, S)                                                  \
+F(S, u16, failure, "enum failure")                                                \
+F(S, str, message, "one sentence for the reader")                                 \
+F(S, u64, retry_after_ms, "0: no hint")
+#define IPC_FIELDS_ok(F, S)
+#define IPC_FIELDS_doctor(F, S)
+#define IPC_FIELDS_doctor_report(F, S) F(S, blob, json, "array of {process, layer, state, detail, fix}")
+
+#define IPC_FIELDS_gw_attach(F, S)
+#define IPC_FIELDS_gw_config(F, S)                                                \
+F(S, str, listener, "local or tunnel, by the socket it attached to")              \
+F(S, bytes, session_key, "32 bytes: MACs session tokens, conveys nothing")        \
+F(S, u64, revision, "the catalogue's revision")
+#define IPC_FIELDS_authenticate(F, S) F(S, str, credential, "bearer token, or empty")
+#define IPC_FIELDS_identity(F, S)                                                 \
+F(S, str, principal, "local, or a token's or person's name")                      \
+F(S, str, permission_set, "catalogues are cached by it")                          \
+F(S, u64, cache_ms, "may be remembered this long, at most 30 s")
+#define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
+#define IPC_FIELDS_catalogue_item(F, S)                                           \
+F(S, str, name, "exposed name")                                                   \
+F(S, blob, json, "the MCP Tool object, schemas byte for byte as stored")
+#define IPC_FIELDS_catalogue_end(F, S)                                            \
+F(S, u64, revision, "the revision just sent")                                     \
+F(S, u32, count, "items sent")
+#define IPC_FIELDS_catalogue_changed(F, S) F(S, u64, revision, "the new revision")
+#define IPC_FIELDS_authorise(F, S)                                                \
+F(S, str, credential, "bearer token, or empty")                                   \
+F(S, str, tool, "params.name")                                                    \
+F(S, str, protocol, "MCP revision of the request")                                \
+F(S, str, client, "clientInfo name and version, untrusted, for the record")       \
+F(S, bytes, capabilities, "the client's capabilities object as JSON, at most 8 KiB") \
+F(S, blob, arguments, "the byte slice of params.arguments, or {}")
+#define IPC_FIELDS_run_id(F, S)                                                   \
+F(S, id, execution, "128 random bits")                                            \
+F(S, u64, timeout_ms, "wall-clock limit of the run; ask again after it plus a margin")
+#define IPC_FIELDS_result(F, S)                                                   \
+F(S, u8, is_error, "1: an isError result")                                        \
+F(S, u16, failure, "enum failure when is_error")                                  \
+F(S, blob, body, "the CallToolResult object as JSON, without _meta")
+#define IPC_FIELDS_session_end(F, S)                                              \
+F(S, id, session, "its random id")                                                \
+F(S, u64, expires_ms, "Unix time in ms at which its token expires anyway")
+#define IPC_FIELDS_session_ended(F, S)                                            \
+F(S, id, session, "its random id")                                                \
+F(S, u64, expires_ms, "forget it after this Unix time in ms")
+
+#define IPC_FIELDS_run(F, S)                                                      \
+F(S, id, execution, "as RUN_ID gave it")                                          \
+F(S, blob, arguments, "must have the digest the context was sealed with")
+#define IPC_FIELDS_call_event(F, S)                                               \
+F(S, id, execution, "the call")                                                   \
+F(S, u8, kind, "1 progress, 2 log")                                               \
+F(S, bytes, json, "its params object, pre-scanned and redacted")
+#define IPC_FIELDS_call_result(F, S)                                              \
+F(S, id, execution, "the call")                                                   \
+F(S, u8, outcome, "enum outcome")                                                 \
+F(S, u16, failure, "enum failure, 0 when done")                                   \
+F(S, u64, duration_us, "from RUN to the end")                                     \
+F(S, u32, body_len, "bytes of the body at the front of the blob; the rest is meta") \
+F(S, blob, body_meta, "CallToolResult object without _meta, then the _meta object, both JSON")
+#define IPC_FIELDS_cancel(F, S)                                                   \
+F(S, id, execution, "only one that the sender authorised or ran")                 \
+F(S, u16, failure, "why: FAILURE_KILLED, FAILURE_REVOKED, FAILURE_STOPPED")
+
+#define IPC_FIELDS_held(F, S)                                                     \
+F(S, id, execution, "the call")                                                   \
+F(S, u8, listener, "enum listener: who may RUN it")                               \
+F(S, blob, context, "sealed by the vault for this sandbox's epoch")
+#define IPC_FIELDS_record(F, S)                                                   \
+F(S, id, execution, "the call")                                                   \
+F(S, id, epoch, "the sandbox's")                                                  \
+F(S, u8, outcome, "enum outcome")                                                 \
+F(S, u16, failure, "enum failure, 0 when done")                                   \
+F(S, u8, delivered, "1: the result was handed to a live gateway")                 \
+F(S, u64, started_us, "Unix time in us of RUN, 0 if it never ran")                \
+F(S, u64, ended_us, "Unix time in us")                                            \
+F(S, u64, cpu_us, "CPU time the runner used")                                     \
+F(S, bytes, intent, "the intent TLV from the sealed context: the whole row, should the database have lost it") \
+F(S, u32, stdout_len, "bytes of stdout at the front of the blob")                 \
+F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, capped")
+#define IPC_FIELDS_epoch_begin(F, S) F(S, id, epoch, "random, new at each start")
+#define IPC_FIELDS_epoch_item(F, S)                                               \
+F(S, id, execution, "an execution")                                               \
+F(S, u8, state, "1 held, 2 running, 3 ended and not yet acknowledged")
+#define IPC_FIELDS_epoch_end(F, S) F(S, u32, count, "items named")
+
+#define IPC_FIELDS_seal_context(F, S)                                             \
+F(S, id, execution, "the call")                                                   \
+F(S, id, epoch, "sandbox epoch it is for")                                        \
+F(S, u8, listener, "enum listener: who may RUN it")                               \
+F(S, u8, kind, "enum context_kind; only TOOL carries secrets and needs a seal")   \
+F(S, blob, material, "TLV, enum context_tag: pre-image, seal, secrets, limits, intent, arguments digest")
+#define IPC_FIELDS_sealed(F, S) F(S, blob, context, "what HELD carries")
+#define IPC_FIELDS_content_get(F, S) F(S, id, approval, "uuid of the approval request")
+#define IPC_FIELDS_content(F, S)                                                  \
+F(S, str, kind, "tool, module or network")                                        \
+F(S, str, state, "pending or what it became")                                     \
+F(S, blob, preimage, "version hash pre-image")
+#define IPC_FIELDS_decision_store(F, S)                                           \
+F(S, id, approval, "uuid of the approval request")                                 \
+F(S, u8, approved, "1 approve, 0 reject")                                         \
+F(S, hash, content, "hash of what was reviewed; zero for a rejection")            \
+F(S, str, actor, "administrator's name, or root")                                 \
+F(S, u64, time_us, "Unix time in us")                                             \
+F(S, str, reason, "of a rejection")                                               \
+F(S, blob, seal, "the vault's seal; empty for a rejection")
+#define IPC_FIELDS_session_lookup(F, S) F(S, hash, token, "SHA-256 of the login token")
+#define IPC_FIELDS_session_info(F, S)                                             \
+F(S, str, username, "administrator")                                              \
+F(S, str, role, "administrator, reviewer or viewer")                              \
+F(S, str, csrf, "CSRF token (to admind-http only, else empty)")                   \
+F(S, u64, expires_ms, "Unix time in ms")
+#define IPC_FIELDS_admin_lookup(F, S) F(S, str, username, "as typed")
+#define IPC_FIELDS_admin_record(F, S)                                             \
+F(S, str, role, "of the user, or empty")                                          \
+F(S, blob, verifier, "sealed by the vault; empty for an unknown user")
+#define IPC_FIELDS_admin_store(F, S)                                              \
+F(S, str, username, "the administrator")                                          \
+F(S, str, role, "its role")                                                       \
+F(S, u8, first, "1: only if there is no administrator yet")                       \
+F(S, str, actor, "who asked")                                                     \
+F(S, blob, verifier, "sealed by the vault")
+#define IPC_FIELDS_secret_store(F, S)                                             \
+F(S, str, server, "server's name")                                                \
+F(S, str, key, "secret's name")                                                   \
+F(S, str, actor, "who asked")                                                     \
+F(S, blob, value, "stored form: format, key id, nonce, ciphertext, tag")
+#define IPC_FIELDS_audit_sign(F, S)                                               \
+F(S, u64, seq, "row number of the head")                                          \
+F(S, hash, head, "its chain hash")
+#define IPC_FIELDS_audit_signature(F, S) F(S, hash, signature, "HMAC-SHA256 by the audit key")
+#define IPC_FIELDS_audit_event(F, S)                                              \
+F(S, str, actor, "who")                                                           \
+F(S, str, action, "login, login_failed, logout, password_change, approve_refused") \
+F(S, str, subject, "on what")                                                     \
+F(S, str, detail, "JSON object, written by the vault")
+#define IPC_FIELDS_session_key_get(F, S)
+#define IPC_FIELDS_session_key(F, S) F(S, bytes, key, "32 bytes")
+#define IPC_FIELDS_context_key_get(F, S) F(S, id, epoch, "the sandbox's epoch, also its HELLO's")
+#define IPC_FIELDS_context_key(F, S) F(S, bytes, key, "32 bytes")
+
+#define IPC_FIELDS_login(F, S)                                                    \
+F(S, str, username, "as typed")                                                   \
+F(S, str, password, "as typed")                                                   \
+F(S, str, source, "peer address, for the audit log")
+#define IPC_FIELDS_login_ok(F, S)                                                 \
+F(S, str, token, "43 characters of base64url; the vault keeps its SHA-256")       \
+F(S, str, csrf, "43 characters")                                                  \
+F(S, str, username, "as stored")                                                  \
+F(S, str, role, "its role")                                                       \
+F(S, u64, expires_ms, "Unix time in ms")
+#define IPC_FIELDS_logout(F, S) F(S, str, token, "login token")
+#define IPC_FIELDS_whoami(F, S) F(S, str, token, "login token")
+#define IPC_FIELDS_approve(F, S)                                                  \
+F(S, str, token, "login token; empty from CTL, which is uid 0 by SO_PEERCRED")    \
+F(S, id, approval, "uuid of the approval request")                                 \
+F(S, hash, reviewed, "hash of what was shown, computed by the one that showed it")
+#define IPC_FIELDS_reject(F, S)                                                   \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, id, approval, "uuid of the approval request")                                 \
+F(S, str, reason, "for the author")
+#define IPC_FIELDS_password(F, S)                                                 \
+F(S, str, token, "login token")                                                   \
+F(S, str, old, "present password")                                                \
+F(S, str, new, "12 to 128 characters")
+#define IPC_FIELDS_setup(F, S)                                                    \
+F(S, str, username, "the first administrator")                                    \
+F(S, str, password, "12 to 128 characters")
+#define IPC_FIELDS_secret_set(F, S)                                               \
+F(S, str, server, "server's name")                                                \
+F(S, str, key, "UPPER_SNAKE")                                                     \
+F(S, bytes, value, "1 to SECRET_VALUE_MAX bytes")
+
+#define IPC_FIELDS_admin_query(F, S)                                              \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, what, "servers, tools, approvals, audit, executions, status; or server, tool, execution with an id") \
+F(S, str, id, "uuid text, or empty for a list")                                   \
+F(S, str, filter_kind, "approvals: tool, module, network; tools: server uuid")    \
+F(S, str, filter_state, "approvals: pending, approved, rejected")                 \
+F(S, str, cursor, "next_cursor of the page before, or empty")                     \
+F(S, u32, limit, "1 to 200")
+#define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
+#define IPC_FIELDS_approval_get(F, S)                                             \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, id, approval, "uuid")
+#define IPC_FIELDS_approval_content(F, S)                                         \
+F(S, str, kind, "tool, module or network")                                        \
+F(S, str, state, "pending or what it became")                                     \
+F(S, str, circumstances, "JSON members without braces: server, tool, version, requested_at, requested_by, notes") \
+F(S, blob, preimage, "version hash pre-image; the reader hashes it itself")
+
+#define IPC_FIELDS_check_schema(F, S) F(S, blob, schema, "JSON")
+#define IPC_FIELDS_check_arguments(F, S)                                          \
+F(S, u32, schema_len, "bytes of the schema at the front of the blob")             \
+F(S, blob, schema_arguments, "schema, then arguments, both JSON")
+#define IPC_FIELDS_check_management(F, S)                                         \
+F(S, str, tool, "mcpbox_* name")                                                  \
+F(S, blob, arguments, "JSON")
+#define IPC_FIELDS_check_ok(F, S) F(S, blob, fields, "TLV of the fields asked for, or empty")
+#define IPC_FIELDS_check_errors(F, S)                                             \
+F(S, u16, failure, "enum failure")                                                \
+F(S, str, summary, "one sentence")                                                \
+F(S, blob, json, "array of {pointer, message}")
+#define IPC_FIELDS_check_inspection(F, S) F(S, blob, json, "what the runner answered")
+
+#define IPC_FIELDS_pool_start(F, S) F(S, u64, generation, "new for each pool")
+#define IPC_FIELDS_pool_started(F, S)                                             \
+F(S, u64, generation, "as asked")                                                 \
+F(S, fd, channel, "socket whose other end pool-init holds")
+#define IPC_FIELDS_fork(F, S)                                                     \
+F(S, u32, slot, "0 to slots-1")                                                   \
+F(S, u64, generation, "of this use of the slot")                                  \
+F(S, fd, channel, "the runner's end of its channel")
+#define IPC_FIELDS_forked(F, S)                                                   \
+F(S, u32, slot, "as asked")                                                       \
+F(S, u64, generation, "as asked")                                                 \
+F(S, fd, pidfd, "of the runner")
+#define IPC_FIELDS_fork_failed(F, S)                                              \
+F(S, u32, slot, "as asked")                                                       \
+F(S, u64, generation, "as asked")                                                 \
+F(S, u32, error, "errno")                                                         \
+F(S, str, step, "what failed")
+#define IPC_FIELDS_kill(F, S)                                                     \
+F(S, u32, slot, "slot")                                                           \
+F(S, u64, generation, "of this use of the slot; another one is ignored")
+#define IPC_FIELDS_exited(F, S)                                                   \
+F(S, u32, slot, "slot")                                                           \
+F(S, u64, generation, "of this use of the slot")                                  \
+F(S, u32, status, "wait status, as waitid gave it: code << 16 | status")          \
+F(S, u64, cpu_us, "user and system time")                                         \
+F(S, u64, peak_kib, "largest resident set")
+#define IPC_FIELDS_pool_report(F, S) F(S, str, layers, "name=enforced|degraded|missing lines")
+
+#define IPC_FIELDS_runner_header(F, S)                                            \
+F(S, u32, slot, "slot: picks the uid")                                            \
+F(S, u64, generation, "of this use of the slot")                                  \
+F(S, u32, uid, "uid and gid inside the pool's user namespace")                    \
+F(S, u64, memory_bytes, "")                                                       \
+F(S, u64, cpu_ms, "")                                                             \
+F(S, u32, processes, "")                                                          \
+F(S, u32, files, "")                                                              \
+F(S, u64, file_bytes, "largest file")                                             \
+F(S, u64, tmp_bytes, "of /tmp")                                                   \
+F(S, u32, tmp_inodes, "of /tmp")                                                  \
+F(S, u8, network, "1: hosts are granted; always 0 until egress exists")
+#define IPC_FIELDS_ready(F, S)
+#define IPC_FIELDS_confine_failed(F, S)                                           \
+F(S, str, step, "name of the step")                                               \
+F(S, str, path, "path, or empty")                                                 \
+F(S, u32, error, "errno")
+#define IPC_FIELDS_execute(F, S)                                                  \
+F(S, u8, kind, "enum context_kind: run main, or inspect")                         \
+F(S, str, name, "exposed name, shown in tracebacks")                              \
+F(S, u32, stdout_max, "bytes of output to send")                                  \
+F(S, u32, result_max, "bytes of result to send")                                  \
+F(S, blob, code, "Python source, UTF-8")
+#define IPC_FIELDS_arguments(F, S) F(S, blob, json, "an object")
+#define IPC_FIELDS_secrets(F, S) F(S, blob, tlv, "name, value, name, value ... (tags 1 and 2)")
+#define IPC_FIELDS_stdout(F, S) F(S, bytes, data, "as printed, any bytes")
+#define IPC_FIELDS_log(F, S)                                                      \
+F(S, u8, level, "0 debug to 7 emergency, RFC 5424 reversed as MCP orders them")   \
+F(S, bytes, json, "any JSON value")
+#define IPC_FIELDS_progress(F, S) F(S, bytes, json, "object: progress, total?, message?")
+#define IPC_FIELDS_content_part(F, S) F(S, bytes, data, "next bytes")
+#define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
+#define IPC_FIELDS_run_error(F, S)                                                \
+F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS or FAILURE_LIMIT") \
+F(S, u32, length, "bytes in all the pieces")
+/* clang-format on */
+
+#endif

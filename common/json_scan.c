@@ -1,0 +1,1 @@
+/* see json_scan.h */

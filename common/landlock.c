@@ -1,0 +1,1 @@
+/* see landlock.h */

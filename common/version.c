@@ -1,0 +1,1 @@
+/* see version.h */
