@@ -69,6 +69,12 @@ reserve(struct buf *b, size_t n)
 }
 
 void
+buf_reserve(struct buf *b, size_t n)
+{
+	reserve(b, n);
+}
+
+void
 buf_put(struct buf *b, const void *p, size_t n)
 {
 	if (n == 0 || !reserve(b, n))

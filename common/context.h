@@ -60,11 +60,14 @@ struct context_binding {
 /* Parses the sealed form: no key needed, no I/O. 0 or -1. Fuzzed. */
 int context_split(const uint8_t *, size_t, const uint8_t **nonce,
     const uint8_t **ct, size_t *ctlen, struct err *);
-/* counter must never repeat under one key. */
+/* Replaces what out (initialised, its max kept) holds; on failure out is
+ * untouched. counter must never repeat under one key. 0 or -1. */
 int context_seal(const uint8_t key[KEY_LEN], uint64_t counter,
     const struct context_binding *, const void *plain, size_t n,
     struct buf *out, struct err *);
-/* out receives the plaintext TLV (secrets: buf_free wipes). */
+/* out (initialised) receives the plaintext TLV (secrets: buf_free wipes). The
+ * binding is what the opener knows itself, never what the sender says of the
+ * context. 0; -1 with FAILURE_FORBIDDEN if it does not verify. */
 int context_open(const uint8_t key[KEY_LEN], const struct context_binding *,
     const uint8_t *sealed, size_t n, struct buf *out, struct err *);
 

@@ -1,1 +1,193 @@
-/* see crypto.h */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "crypto.h"
+
+enum { HASH_LEN = 32 };
+
+/*
+ * Digests and MACs. OpenSSL reports failure only when memory is out; a caller
+ * could do nothing but stop, so we stop here and no caller can forget to look.
+ */
+void
+sha256(const void *p, size_t n, struct ipc_hash *out)
+{
+	if (EVP_Digest(n == 0 ? "" : p, n, out->b, NULL, EVP_sha256(), NULL) !=
+	    1)
+		abort();
+}
+
+void
+sha256_2(
+    const void *a, size_t an, const void *b, size_t bn, struct ipc_hash *out)
+{
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+
+	if (c == NULL || EVP_DigestInit_ex(c, EVP_sha256(), NULL) != 1 ||
+	    (an != 0 && EVP_DigestUpdate(c, a, an) != 1) ||
+	    (bn != 0 && EVP_DigestUpdate(c, b, bn) != 1) ||
+	    EVP_DigestFinal_ex(c, out->b, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(c);
+}
+
+static void
+hmac(const void *key, size_t keylen, const void *p, size_t n,
+    uint8_t out[HASH_LEN])
+{
+	unsigned len = HASH_LEN;
+
+	if (keylen > INT_MAX ||
+	    HMAC(EVP_sha256(), keylen == 0 ? "" : key, (int)keylen,
+		n == 0 ? (const void *)"" : p, n, out, &len) == NULL ||
+	    len != HASH_LEN)
+		abort();
+}
+
+void
+hmac_sha256(
+    const uint8_t key[KEY_LEN], const void *p, size_t n, struct ipc_hash *out)
+{
+	hmac(key, KEY_LEN, p, n, out->b);
+}
+
+/*
+ * RFC 5869. Extract: PRK = HMAC(salt, IKM); an absent salt is 32 zero bytes,
+ * which HMAC pads an empty key to anyway. Expand: T(i) = HMAC(PRK, T(i-1) |
+ * info | i), T(0) empty, output the first out_len bytes of T(1) | T(2) ...
+ * Written over HMAC rather than EVP_KDF so that it needs no provider fetch
+ * after the process has closed its file system.
+ */
+void
+hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
+    size_t salt_len, const void *info, size_t info_len, uint8_t *out,
+    size_t out_len)
+{
+	enum { INFO_MAX = 256 }; /* our labels and the RFC's vectors fit */
+	uint8_t prk[HASH_LEN], t[HASH_LEN], block[HASH_LEN + INFO_MAX + 1];
+	size_t tn = 0, take;
+	unsigned i;
+
+	if (out_len > 255 * (size_t)HASH_LEN || info_len > INFO_MAX)
+		abort();
+	hmac(salt, salt_len, ikm, ikm_len, prk);
+	for (i = 1; out_len > 0; i++) {
+		if (tn != 0)
+			memcpy(block, t, tn);
+		if (info_len != 0)
+			memcpy(block + tn, info, info_len);
+		block[tn + info_len] = (uint8_t)i;
+		hmac(prk, sizeof(prk), block, tn + info_len + 1, t);
+		tn = sizeof(t);
+		take = out_len < tn ? out_len : tn;
+		memcpy(out, t, take);
+		out += take;
+		out_len -= take;
+	}
+	OPENSSL_cleanse(prk, sizeof(prk));
+	OPENSSL_cleanse(t, sizeof(t));
+	OPENSSL_cleanse(block, sizeof(block));
+}
+
+void
+hkdf_sha256(const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN])
+{
+	hkdf_sha256_salted(
+	    key, KEY_LEN, NULL, 0, label, strlen(label), out, KEY_LEN);
+}
+
+/*
+ * AES-256-GCM, one shot. EVP takes int lengths, so anything larger is refused
+ * rather than truncated.
+ */
+static int
+gcm_start(EVP_CIPHER_CTX *c, int enc, const uint8_t *key, const uint8_t *nonce,
+    const void *aad, size_t aadlen)
+{
+	int len;
+
+	if (EVP_CipherInit_ex(c, EVP_aes_256_gcm(), NULL, key, nonce, enc) != 1)
+		return -1;
+	if (aadlen != 0 &&
+	    EVP_CipherUpdate(c, NULL, &len, aad, (int)aadlen) != 1)
+		return -1;
+	return 0;
+}
+
+int
+gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
+    const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,
+    struct err *err)
+{
+	EVP_CIPHER_CTX *c = NULL;
+	uint8_t none[EVP_MAX_BLOCK_LENGTH];
+	int len, rc = -1;
+
+	if (n > INT_MAX - GCM_TAG_LEN || aadlen > INT_MAX)
+		return err_set(err, FAILURE_TOO_LARGE,
+		    "cannot encrypt %zu bytes at once", n);
+	if ((c = EVP_CIPHER_CTX_new()) == NULL ||
+	    gcm_start(c, 1, key, nonce, aad, aadlen) == -1)
+		goto fail;
+	if (n != 0 && EVP_CipherUpdate(c, out, &len, in, (int)n) != 1)
+		goto fail;
+	if (EVP_CipherFinal_ex(c, none, &len) != 1 ||
+	    EVP_CIPHER_CTX_ctrl(
+		c, EVP_CTRL_AEAD_GET_TAG, GCM_TAG_LEN, out + n) != 1)
+		goto fail;
+	rc = 0;
+	goto out;
+fail:
+	err_set(err, FAILURE_INTERNAL, "AES-256-GCM failed");
+out:
+	EVP_CIPHER_CTX_free(c);
+	return rc;
+}
+
+/*
+ * Decrypts into out before the tag is known to be right; so on any failure
+ * out is wiped, and no unauthenticated byte outlives this function.
+ */
+int
+gcm_open(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
+    const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,
+    struct err *err)
+{
+	const uint8_t *p = in;
+	EVP_CIPHER_CTX *c = NULL;
+	uint8_t tag[GCM_TAG_LEN], none[EVP_MAX_BLOCK_LENGTH];
+	size_t plain;
+	int len, rc = -1;
+
+	if (n < GCM_TAG_LEN)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "sealed value is shorter than its tag");
+	if (n > INT_MAX || aadlen > INT_MAX)
+		return err_set(err, FAILURE_TOO_LARGE,
+		    "cannot decrypt %zu bytes at once", n);
+	plain = n - GCM_TAG_LEN;
+	memcpy(tag, p + plain, sizeof(tag));
+	if ((c = EVP_CIPHER_CTX_new()) == NULL) {
+		err_set(err, FAILURE_INTERNAL, "out of memory");
+		goto out;
+	}
+	if (gcm_start(c, 0, key, nonce, aad, aadlen) == 0 &&
+	    (plain == 0 ||
+		EVP_CipherUpdate(c, out, &len, p, (int)plain) == 1) &&
+	    EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, sizeof(tag), tag) ==
+		1 &&
+	    EVP_CipherFinal_ex(c, none, &len) == 1)
+		rc = 0;
+	else
+		err_set(err, FAILURE_FORBIDDEN, "sealed value does not verify");
+out:
+	if (rc != 0 && plain != 0)
+		OPENSSL_cleanse(out, plain);
+	EVP_CIPHER_CTX_free(c);
+	return rc;
+}

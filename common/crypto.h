@@ -13,12 +13,19 @@
 
 enum { KEY_LEN = 32, GCM_NONCE_LEN = 12, GCM_TAG_LEN = 16 };
 
-/* These cannot fail but by lack of memory; then they abort. */
+/* These cannot fail but by lack of memory; then they abort: a digest that was
+ * not computed must never be mistaken for one. Keys and outputs are the
+ * caller's to wipe. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
 void hmac_sha256(const uint8_t key[KEY_LEN], const void *, size_t,
     struct ipc_hash *out);
-/* Sub-key for one label; info is the label's text. */
+/* RFC 5869 in full, for its test vectors: extract and expand. out_len <= 255 *
+ * 32; more is a programming error and aborts. */
+void hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
+    size_t salt_len, const void *info, size_t info_len, uint8_t *out,
+    size_t out_len);
+/* Sub-key for one label: empty salt, info is the label's text. */
 void hkdf_sha256(const uint8_t key[KEY_LEN], const char *label,
     uint8_t out[KEY_LEN]);
 /* out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
