@@ -23,9 +23,9 @@ struct json_object;	/* json-c's */
  * One linear pass: strict UTF-8, no BOM, no raw control characters, number
  * grammar of RFC 8259 with finite double value, depth <= JSON_DEPTH_MAX,
  * members and elements <= JSON_MEMBERS_MAX, no duplicate names in an object
- * after unescaping, no lone surrogate escapes, one value and nothing after
- * it but white space. 0, or -1 with byte offset and rule in err
- * (FAILURE_PARSE).
+ * after unescaping, no U+0000 in a name (json-c would cut it there), no lone
+ * surrogate escapes, one value and nothing after it but white space. 0, or -1
+ * with byte offset and rule in err (FAILURE_PARSE).
  */
 int json_scan(const uint8_t *, size_t, struct err *);
 
@@ -35,12 +35,14 @@ int json_scan(const uint8_t *, size_t, struct err *);
 int json_slice(const uint8_t *text, size_t n, const char *const *path,
     const uint8_t **p, size_t *len);
 
-/* json_scan, then json-c with STRICT and VALIDATE_UTF8. The caller releases
- * with json_object_put. */
+/* json_scan, then json-c with VALIDATE_UTF8. The caller releases with
+ * json_object_put. A text `null` gives *o = NULL. */
 int json_parse(const uint8_t *, size_t, struct json_object **, struct err *);
 
 /* Exact getters on an object: 1 present with that very type, 0 absent,
- * -1 present with another type or out of range (err names the member). */
+ * -1 present with another type or out of range (err names the member;
+ * INT64_MIN and numbers written with a point or exponent are no integers
+ * here). Strings are NUL-terminated and may contain NUL: mind *n. */
 int json_get_str(struct json_object *, const char *name, const char **s,
     size_t *n, struct err *);
 int json_get_int(struct json_object *, const char *name, int64_t min,

@@ -5,6 +5,10 @@
 #ifndef LIMITS_H
 #define LIMITS_H
 
+/* With common/ on the include path <limits.h> finds this file first: hand
+ * on to the system's, which Python.h and others rely on. */
+#include_next <limits.h>
+
 enum {
 	/* IPC: one SEQPACKET frame must fit the default socket buffer with room
 	 * to spare (208 KiB), and be small enough to sit on a stack of buffers. */
