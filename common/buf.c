@@ -124,7 +124,7 @@ buf_put_u8(struct buf *b, uint8_t v)
 void
 buf_put_u16(struct buf *b, uint16_t v)
 {
-	uint8_t u[2] = { (uint8_t)(v >> 8), (uint8_t)v };
+	uint8_t u[2] = {(uint8_t)(v >> 8), (uint8_t)v};
 
 	buf_put(b, u, sizeof(u));
 }

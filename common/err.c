@@ -35,7 +35,8 @@ err_sys(struct err *e, enum failure f, const char *fmt, ...)
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 	used = strlen(e->text);
-	snprintf(e->text + used, sizeof(e->text) - used, ": %s", strerror(saved));
+	snprintf(
+	    e->text + used, sizeof(e->text) - used, ": %s", strerror(saved));
 	errno = saved;
 	return -1;
 }

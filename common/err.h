@@ -10,15 +10,17 @@
 
 #include "failure.h"
 
-enum { ERR_TEXT_MAX = 1024 };	/* one line in a log, one sentence to a client */
+enum { ERR_TEXT_MAX = 1024 }; /* one line in a log, one sentence to a client */
 
 struct err {
 	enum failure failure;
-	int sys_errno;		/* errno at the point of failure, or 0 */
-	char text[ERR_TEXT_MAX];	/* untrusted parts already escaped by the caller */
+	int sys_errno;           /* errno at the point of failure, or 0 */
+	char text[ERR_TEXT_MAX]; /* untrusted parts already escaped by the
+				    caller */
 };
 
-/* Sets the error; always returns -1 so that `return err_set(...)` reads well. */
+/* Sets the error; always returns -1 so that `return err_set(...)` reads well.
+ */
 int err_set(struct err *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

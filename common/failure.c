@@ -4,7 +4,7 @@
 
 static const struct failure_info table[FAILURE_COUNT] = {
 #define F(symbol, name, code, status, side, fix) \
-	[FAILURE_##symbol] = { name, code, status, FAILURE_##side, fix },
+	[FAILURE_##symbol] = {name, code, status, FAILURE_##side, fix},
 #include "failure.def"
 #undef F
 };

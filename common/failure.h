@@ -15,11 +15,11 @@ enum failure {
 };
 
 struct failure_info {
-	const char *name;	/* as clients see it */
-	int jsonrpc_code;	/* 0: never a JSON-RPC error */
+	const char *name; /* as clients see it */
+	int jsonrpc_code; /* 0: never a JSON-RPC error */
 	int http_status;
 	enum failure_side side;
-	const char *fix;	/* one sentence for the reader */
+	const char *fix; /* one sentence for the reader */
 };
 
 /* The row of one failure; never NULL. */

@@ -1,1 +1,508 @@
-/* see ipc_peer.h */
+/*
+ * One connection on the loop. Order of checks for each frame, before any of
+ * its content is looked at: may this role send this type to us in this state
+ * (the table), then its shape (ipc_read, ipc_decode). A violation closes the
+ * connection; the service manager or the back-off brings an honest peer back,
+ * and a taken-over one has gained nothing but its own end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "ids.h"
+#include "ipc_peer_internal.h"
+#include "log.h"
+
+static char *hello_process, *hello_layers;
+static struct ipc_id hello_epoch;
+static bool hello_epoch_set;
+
+void
+ipc_hello_set(const char *process, const char *layers)
+{
+	free(hello_process);
+	free(hello_layers);
+	hello_process = strdup(process);
+	hello_layers = strdup(layers != NULL ? layers : "");
+}
+
+const struct ipc_id *
+ipc_hello_epoch(void)
+{
+	if (!hello_epoch_set) {
+		id_random(&hello_epoch);
+		hello_epoch_set = true;
+	}
+	return &hello_epoch;
+}
+
+/* What it means for a request of ours that this peer is gone. */
+static enum failure
+gone_failure(const struct ipc_peer *p)
+{
+	switch (p->peer) {
+	case IPC_ROLE_SANDBOXD:
+	case IPC_ROLE_SPAWN:
+	case IPC_ROLE_POOL:
+		return FAILURE_SANDBOX_UNAVAILABLE;
+	case IPC_ROLE_VAULT:
+		return FAILURE_VAULT_UNAVAILABLE;
+	default:
+		return FAILURE_BUSY;
+	}
+}
+
+static void
+waiter_free(struct ipc_peer *p, struct ipc_waiter *w)
+{
+	TAILQ_REMOVE(&p->waiters, w, link);
+	p->nwaiters--;
+	if (w->timer != NULL)
+		event_free(w->timer);
+	free(w);
+}
+
+/*
+ * The deferred end of a peer, run from the loop so that whoever closed it is
+ * off the stack: waiters are told, the owner is told, memory goes.
+ */
+static void
+reap_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_peer *p = arg;
+	struct ipc_waiter *w;
+	struct ipc_out *o;
+
+	while ((w = TAILQ_FIRST(&p->waiters)) != NULL) {
+		ipc_answer_cb *cb = w->cb;
+		void *cbarg = w->arg;
+
+		waiter_free(p, w);
+		if (cb != NULL)
+			cb(cbarg, NULL, gone_failure(p));
+	}
+	if (p->was_up && p->handlers.down != NULL)
+		p->handlers.down(p, p->arg);
+	if (p->server != NULL)
+		ipc_server_forget(p->server, p);
+	if (p->client != NULL)
+		ipc_client_forget(p->client, p);
+	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
+		TAILQ_REMOVE(&p->out, o, link);
+		ipc_packet_free(&o->packet);
+		free(o);
+	}
+	event_free(p->readable);
+	event_free(p->writable);
+	event_free(p->reap);
+	free(p->layers);
+	free(p);
+}
+
+void
+ipc_peer_close(struct ipc_peer *p)
+{
+	if (p->closing)
+		return;
+	p->closing = true;
+	event_del(p->readable);
+	event_del(p->writable);
+	close(p->fd);
+	p->fd = -1;
+	event_active(p->reap, EV_TIMEOUT, 0);
+}
+
+/* Logs a broken rule and closes. */
+static void
+violation(struct ipc_peer *p, const struct err *e)
+{
+	log_event(LOG_LV_WARN, "ipc_violation", "%s (pid %d): %s", p->name,
+	    (int)p->pid, e->text);
+	ipc_peer_close(p);
+}
+
+/* The first frame of the other side. */
+static void
+take_hello(struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_hello h;
+	struct err e;
+
+	if (ipc_decode(f, &h, &e) == -1) {
+		violation(p, &e);
+		return;
+	}
+	if (memcmp(&h.table, &ipc_table_hash, sizeof(h.table)) != 0) {
+		log_event(LOG_LV_WARN, "ipc_other_build",
+		    "%s is of another build; closing until both are alike",
+		    p->name);
+		ipc_peer_close(p);
+		return;
+	}
+	p->epoch = h.epoch;
+	free(p->layers);
+	p->layers = ipc_strdup(h.layers);
+	p->state = IPC_STATE_OPEN;
+	p->was_up = true;
+	if (p->client != NULL)
+		p->client->backoff_ms = 0;
+	log_event(LOG_LV_DEBUG, "ipc_up", "%s (pid %d)", p->name, (int)p->pid);
+	if (p->handlers.up != NULL)
+		p->handlers.up(p, p->arg);
+}
+
+/* An answer or part: to its waiter. One to nothing is a violation, one to a
+ * forgotten waiter is dropped. */
+static void
+take_answer(struct ipc_peer *p, struct ipc_frame *f, bool final)
+{
+	struct ipc_waiter *w;
+	ipc_answer_cb *cb;
+	void *arg;
+	struct err e;
+
+	TAILQ_FOREACH(w, &p->waiters, link)
+	if (w->id == f->request)
+		break;
+	if (w == NULL) {
+		err_set(&e, FAILURE_INVALID_REQUEST, "%s answers nothing",
+		    ipc_name(f->type));
+		violation(p, &e);
+		return;
+	}
+	cb = w->cb;
+	arg = w->arg;
+	if (final)
+		waiter_free(p, w);
+	if (cb != NULL)
+		cb(arg, f, FAILURE_NONE);
+}
+
+static void
+take_frame(struct ipc_peer *p, struct ipc_frame *f)
+{
+	const struct ipc_info *info = ipc_info(f->type);
+	struct err e;
+
+	if (ipc_permit(f->type, p->peer, p->local, p->state, &e) == -1) {
+		violation(p, &e);
+		return;
+	}
+	log_event(LOG_LV_DEBUG, "ipc_recv", "%s: %s #%llu %zu bytes", p->name,
+	    info->name, (unsigned long long)f->request,
+	    f->payload_len + f->blob_len);
+	if (f->type == IPC_HELLO)
+		take_hello(p, f);
+	else if (info->kind == IPC_KIND_ANS || info->kind == IPC_KIND_PART)
+		take_answer(p, f, info->kind == IPC_KIND_ANS);
+	else if (p->handlers.message(p, f, p->arg) == -1)
+		ipc_peer_close(p);
+}
+
+static void
+readable_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_peer *p = arg;
+
+	for (int i = 0; i < IPC_BURST && !p->closing && !p->paused; i++) {
+		struct ipc_frame f;
+		struct err e;
+		int rc;
+
+		rc = ipc_read(p->fd, &f, &e);
+		if (rc == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (rc == -1) {
+			violation(p, &e);
+			return;
+		}
+		if (rc == 0) {
+			ipc_peer_close(p);
+			return;
+		}
+		take_frame(p, &f);
+		ipc_frame_free(&f);
+	}
+}
+
+/* Sends what the socket takes. */
+static void
+writable_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_peer *p = arg;
+	struct ipc_out *o;
+
+	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
+		if (ipc_packet_send(p->fd, &o->packet) == -1) {
+			if (errno == EAGAIN || errno == EWOULDBLOCK ||
+			    errno == ETOOMANYREFS || errno == ENOBUFS) {
+				event_add(p->writable, NULL);
+				return;
+			}
+			ipc_peer_close(p);
+			return;
+		}
+		TAILQ_REMOVE(&p->out, o, link);
+		p->queued -= o->packet.bytes.len;
+		ipc_packet_free(&o->packet);
+		free(o);
+	}
+}
+
+/* Queues one frame, and sends at once when nothing is ahead of it. */
+static int
+enqueue(
+    struct ipc_peer *p, enum ipc_type type, uint64_t request, const void *msg)
+{
+	struct ipc_out *o;
+	struct err e;
+
+	if (p->closing)
+		return -1;
+	if (ipc_permit(type, p->local, p->peer, p->state, &e) == -1) {
+		log_event(LOG_LV_ERR, "ipc_bug", "to %s: %s", p->name, e.text);
+		return -1;
+	}
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return -1;
+	if (ipc_packet_make(&o->packet, type, request, msg, &e) == -1) {
+		log_event(
+		    LOG_LV_WARN, "ipc_send", "to %s: %s", p->name, e.text);
+		free(o);
+		return -1;
+	}
+	if (p->queued + o->packet.bytes.len > IPC_QUEUE_MAX) {
+		log_event(LOG_LV_WARN, "ipc_slow",
+		    "%s does not read; closing it", p->name);
+		ipc_packet_free(&o->packet);
+		free(o);
+		ipc_peer_close(p);
+		return -1;
+	}
+	log_event(LOG_LV_DEBUG, "ipc_send", "%s: %s #%llu %zu bytes", p->name,
+	    ipc_name(type), (unsigned long long)request, o->packet.bytes.len);
+	p->queued += o->packet.bytes.len;
+	TAILQ_INSERT_TAIL(&p->out, o, link);
+	if (TAILQ_FIRST(&p->out) == o)
+		writable_cb(p->fd, EV_WRITE, p);
+	return p->closing ? -1 : 0;
+}
+
+struct ipc_peer *
+ipc_peer_adopt(struct event_base *base, int sock, const char *name,
+    enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
+    const struct ipc_handlers *handlers, void *arg, struct err *e)
+{
+	struct ipc_peer *p;
+	uid_t uid;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		goto nomem;
+	p->base = base;
+	p->fd = sock;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->local = local;
+	p->peer = peer;
+	p->hello = hello;
+	p->state = hello ? IPC_STATE_NEW : state;
+	p->was_up = !hello;
+	p->handlers = *handlers;
+	p->arg = arg;
+	p->next_id = 1;
+	TAILQ_INIT(&p->out);
+	TAILQ_INIT(&p->waiters);
+	if (ipc_peer_cred(sock, &uid, &p->pid, NULL) == -1)
+		p->pid = -1;
+	evutil_make_socket_nonblocking(sock);
+	p->readable =
+	    event_new(base, sock, EV_READ | EV_PERSIST, readable_cb, p);
+	p->writable = event_new(base, sock, EV_WRITE, writable_cb, p);
+	p->reap = event_new(base, -1, 0, reap_cb, p);
+	if (p->readable == NULL || p->writable == NULL || p->reap == NULL ||
+	    event_add(p->readable, NULL) == -1)
+		goto nomem;
+	if (hello) {
+		struct ipc_hello h = {.table = ipc_table_hash,
+		    .process = ipc_str(hello_process),
+		    .build = ipc_str(MCPBOX_VERSION),
+		    .epoch = *ipc_hello_epoch(),
+		    .layers = ipc_str(hello_layers)};
+
+		/* On failure the peer is closing; its end comes by the loop. */
+		(void)enqueue(p, IPC_HELLO, 0, &h);
+	}
+	return p;
+
+nomem:
+	if (p != NULL) {
+		if (p->readable != NULL)
+			event_free(p->readable);
+		if (p->writable != NULL)
+			event_free(p->writable);
+		if (p->reap != NULL)
+			event_free(p->reap);
+		free(p);
+	}
+	err_set(e, FAILURE_BUSY, "no memory for a connection");
+	return NULL;
+}
+
+void
+ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
+{
+	p->state = state;
+}
+
+int
+ipc_send(struct ipc_peer *p, enum ipc_type type, const void *msg)
+{
+	return enqueue(p, type, 0, msg);
+}
+
+int
+ipc_answer(
+    struct ipc_peer *p, uint64_t request, enum ipc_type type, const void *msg)
+{
+	return enqueue(p, type, request, msg);
+}
+
+int
+ipc_refuse(struct ipc_peer *p, uint64_t request, enum failure f,
+    const char *message, uint64_t retry_after_ms)
+{
+	struct ipc_refused m = {.failure = (uint16_t)f,
+	    .message = ipc_str(message),
+	    .retry_after_ms = retry_after_ms};
+
+	return enqueue(p, IPC_REFUSED, request, &m);
+}
+
+int
+ipc_answer_ok(struct ipc_peer *p, uint64_t request)
+{
+	struct ipc_ok m = {0};
+
+	return enqueue(p, IPC_OK, request, &m);
+}
+
+/* The answer is late: tell the waiter now, keep a tombstone so that the late
+ * answer is not taken for an answer to nothing. */
+static void
+waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_waiter *w = arg;
+	ipc_answer_cb *cb = w->cb;
+
+	w->cb = NULL;
+	if (cb != NULL)
+		cb(w->arg, NULL, FAILURE_BUSY);
+}
+
+int
+ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
+    int timeout_ms, ipc_answer_cb *cb, void *arg, uint64_t *id)
+{
+	struct timeval tv = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	struct ipc_waiter *w;
+
+	if (p->closing || p->nwaiters >= IPC_WAITERS_MAX)
+		return -1;
+	if ((w = calloc(1, sizeof(*w))) == NULL)
+		return -1;
+	w->id = p->next_id++;
+	w->cb = cb;
+	w->arg = arg;
+	w->peer = p;
+	w->timer = evtimer_new(p->base, waiter_timeout_cb, w);
+	if (w->timer == NULL || evtimer_add(w->timer, &tv) == -1) {
+		if (w->timer != NULL)
+			event_free(w->timer);
+		free(w);
+		return -1;
+	}
+	TAILQ_INSERT_TAIL(&p->waiters, w, link);
+	p->nwaiters++;
+	if (enqueue(p, type, w->id, msg) == -1) {
+		waiter_free(p, w);
+		return -1;
+	}
+	if (id != NULL)
+		*id = w->id;
+	return 0;
+}
+
+void
+ipc_forget(struct ipc_peer *p, uint64_t id)
+{
+	struct ipc_waiter *w;
+
+	TAILQ_FOREACH(w, &p->waiters, link)
+	if (w->id == id) {
+		w->cb = NULL;
+		return;
+	}
+}
+
+void
+ipc_peer_pause(struct ipc_peer *p)
+{
+	if (p->closing || p->paused)
+		return;
+	p->paused = true;
+	event_del(p->readable);
+}
+
+void
+ipc_peer_resume(struct ipc_peer *p)
+{
+	if (p->closing || !p->paused)
+		return;
+	p->paused = false;
+	event_add(p->readable, NULL);
+}
+
+size_t
+ipc_peer_queued(const struct ipc_peer *p)
+{
+	return p->queued;
+}
+
+void *
+ipc_peer_data(const struct ipc_peer *p)
+{
+	return p->data;
+}
+
+void
+ipc_peer_set_data(struct ipc_peer *p, void *data)
+{
+	p->data = data;
+}
+
+const char *
+ipc_peer_name(const struct ipc_peer *p)
+{
+	return p->name;
+}
+
+struct ipc_id
+ipc_peer_epoch(const struct ipc_peer *p)
+{
+	return p->epoch;
+}
+
+const char *
+ipc_peer_layers(const struct ipc_peer *p)
+{
+	return p->layers != NULL ? p->layers : "";
+}
+
+pid_t
+ipc_peer_pid(const struct ipc_peer *p)
+{
+	return p->pid;
+}

@@ -4,42 +4,42 @@
 #include "ipc.h"
 
 /* The table's short words, as the enumerators they stand for. */
-#define GATEWAY	 IPC_ROLE_GATEWAY
-#define ADMIND	 IPC_ROLE_ADMIND
-#define WEB	 IPC_ROLE_WEB
-#define CTL	 IPC_ROLE_CTL
-#define CHECK	 IPC_ROLE_CHECK
-#define VAULT	 IPC_ROLE_VAULT
+#define GATEWAY  IPC_ROLE_GATEWAY
+#define ADMIND   IPC_ROLE_ADMIND
+#define WEB      IPC_ROLE_WEB
+#define CTL      IPC_ROLE_CTL
+#define CHECK    IPC_ROLE_CHECK
+#define VAULT    IPC_ROLE_VAULT
 #define SANDBOXD IPC_ROLE_SANDBOXD
-#define SPAWN	 IPC_ROLE_SPAWN
-#define POOL	 IPC_ROLE_POOL
-#define ZYGOTE	 IPC_ROLE_ZYGOTE
-#define RUNNER	 IPC_ROLE_RUNNER
-#define ANY	 IPC_ROLE_ANY
-#define NEW	 IPC_STATE_NEW
-#define OPEN	 IPC_STATE_OPEN
-#define WAITING	 IPC_STATE_WAITING
-#define RUNNING	 IPC_STATE_RUNNING
+#define SPAWN    IPC_ROLE_SPAWN
+#define POOL     IPC_ROLE_POOL
+#define ZYGOTE   IPC_ROLE_ZYGOTE
+#define RUNNER   IPC_ROLE_RUNNER
+#define ANY      IPC_ROLE_ANY
+#define NEW      IPC_STATE_NEW
+#define OPEN     IPC_STATE_OPEN
+#define WAITING  IPC_STATE_WAITING
+#define RUNNING  IPC_STATE_RUNNING
 
 /* A list of fields a message, ended by a row without a name. */
 #define F(S, type, name, doc) \
-	{ IPC_F_##type, #name, offsetof(struct S, name), doc },
+	{IPC_F_##type, #name, offsetof(struct S, name), doc},
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
-	static const struct ipc_field fields_##lower[] = { IPC_FIELDS_##lower( \
-	    F, ipc_##lower) { 0, NULL, 0, NULL } };
+	static const struct ipc_field fields_##lower[] = {    \
+	    IPC_FIELDS_##lower(F, ipc_##lower){0, NULL, 0, NULL}};
 IPC_MESSAGES(M)
 #undef M
 #undef F
 
 /* A message has at most one descriptor, so counting fd fields is a flag. */
 #define F(S, type, name, doc) +(IPC_F_##type == IPC_F_fd)
-#define M(number, UPPER, lower, kind_, s, r, state, blob, doc_) \
-	{ IPC_##UPPER, #UPPER, IPC_KIND_##kind_, s, r, state, blob, \
-	    fields_##lower, \
-	    sizeof(fields_##lower) / sizeof(fields_##lower[0]) - 1, \
+#define M(number, UPPER, lower, kind_, s, r, state, blob, doc_)               \
+	{IPC_##UPPER, #UPPER, IPC_KIND_##kind_, s, r, state, blob,            \
+	    fields_##lower,                                                   \
+	    sizeof(fields_##lower) / sizeof(fields_##lower[0]) - 1,           \
 	    0 IPC_FIELDS_##lower(F, ipc_##lower), sizeof(struct ipc_##lower), \
-	    doc_ },
-static const struct ipc_info rows[] = { IPC_MESSAGES(M) };
+	    doc_},
+static const struct ipc_info rows[] = {IPC_MESSAGES(M)};
 #undef M
 #undef F
 

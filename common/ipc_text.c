@@ -7,15 +7,13 @@
 
 #include "ipc.h"
 
-static const char *const type_names[] = { "u8", "u16", "u32", "u64", "id",
-	"hash", "str", "bytes", "blob", "fd" };
-static const char *const kind_names[] = { "request", "answer", "part",
-	"event" };
-static const char *const role_names[] = { "gatewayd", "admind", "admind-http",
-	"mcpboxctl", "admind-check", "admind-vault", "sandboxd",
-	"sandboxd-spawn", "pool-init", "zygote", "runner" };
-static const char *const state_names[] = { "NEW", "OPEN", "WAITING",
-	"RUNNING" };
+static const char *const type_names[] = {
+    "u8", "u16", "u32", "u64", "id", "hash", "str", "bytes", "blob", "fd"};
+static const char *const kind_names[] = {"request", "answer", "part", "event"};
+static const char *const role_names[] = {"gatewayd", "admind", "admind-http",
+    "mcpboxctl", "admind-check", "admind-vault", "sandboxd", "sandboxd-spawn",
+    "pool-init", "zygote", "runner"};
+static const char *const state_names[] = {"NEW", "OPEN", "WAITING", "RUNNING"};
 
 static void
 print_mask(unsigned mask, const char *const *names, unsigned n)
@@ -67,8 +65,8 @@ main(int argc, char **argv)
 				printf("| %s | %s | %s |\n", f->name,
 				    type_names[f->type], f->doc);
 			else
-				printf("\t%s %s\n", type_names[f->type],
-				    f->name);
+				printf(
+				    "\t%s %s\n", type_names[f->type], f->name);
 		}
 		if (markdown && t[i].nfields > 0)
 			printf("\n");

@@ -14,7 +14,7 @@
 
 struct tlv {
 	uint8_t tag;
-	const uint8_t *p;	/* borrowed from the list */
+	const uint8_t *p; /* borrowed from the list */
 	size_t n;
 };
 

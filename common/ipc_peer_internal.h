@@ -1,0 +1,82 @@
+/* Shared by ipc_peer.c, ipc_server.c and ipc_client.c only. */
+#ifndef IPC_PEER_INTERNAL_H
+#define IPC_PEER_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "ipc_io.h"
+#include "ipc_peer.h"
+
+/* A listener serves a handful of processes; more is an attack or a leak. */
+enum { IPC_PEERS_MAX = 64 };
+/* Frames taken from one peer before others get their turn. */
+enum { IPC_BURST = 32 };
+
+struct event;
+
+struct ipc_out {
+	TAILQ_ENTRY(ipc_out) link;
+	struct ipc_packet packet;
+};
+
+struct ipc_waiter {
+	TAILQ_ENTRY(ipc_waiter) link;
+	uint64_t id;
+	ipc_answer_cb *cb; /* NULL: forgotten, its answer is dropped */
+	void *arg;
+	struct ipc_peer *peer;
+	struct event *timer;
+};
+
+struct ipc_peer {
+	LIST_ENTRY(ipc_peer) link; /* in its server's list */
+	struct event_base *base;
+	int fd;
+	char name[64];
+	enum ipc_role local, peer;
+	enum ipc_state state;
+	pid_t pid;
+	struct ipc_handlers handlers;
+	void *arg, *data;
+	struct event *readable, *writable, *reap;
+	TAILQ_HEAD(, ipc_out) out;
+	size_t queued; /* bytes in out */
+	TAILQ_HEAD(, ipc_waiter) waiters;
+	size_t nwaiters;
+	uint64_t next_id;
+	bool hello, was_up, closing, paused;
+	struct ipc_id epoch;
+	char *layers;
+	struct ipc_server *server; /* NULL unless accepted */
+	struct ipc_client *client; /* NULL unless connected by one */
+};
+
+struct ipc_server {
+	struct event_base *base;
+	int fd;
+	char name[64], *path;
+	enum ipc_role local, peer;
+	uid_t *allowed;
+	size_t nallowed, npeers;
+	struct ipc_handlers handlers;
+	void *arg;
+	struct event *acceptable;
+	LIST_HEAD(, ipc_peer) peers;
+};
+
+struct ipc_client {
+	struct event_base *base;
+	char name[64], *path;
+	enum ipc_role local, peer;
+	struct ipc_handlers handlers;
+	void *arg;
+	struct event *retry;
+	int backoff_ms;
+	struct ipc_peer *conn;
+};
+
+/* A peer on its way out was reaped: its owner forgets it. */
+void ipc_server_forget(struct ipc_server *, struct ipc_peer *);
+void ipc_client_forget(struct ipc_client *, struct ipc_peer *);
+
+#endif
