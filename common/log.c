@@ -1,1 +1,254 @@
-/* see log.h */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ids.h"
+#include "ipc.h"
+#include "log.h"
+
+enum {
+	/* A message longer than this is cut: a line must fit one atomic write
+	 * to a pipe reader and one journal field in practice. */
+	MSG_MAX = 2048,
+	/* Each byte becomes at most four when escaped, doubled backslashes in
+	 * JSON make it at most five; and the frame around it. */
+	LINE_MAX_BYTES = 5 * MSG_MAX + 1024
+};
+
+static const char *log_proc = "mcpbox";
+static enum log_format log_form = LOG_TEXT;
+static enum log_level log_max = LOG_LV_INFO;
+static bool log_prefix; /* JSON lines go to the journal, which reads <N> */
+
+/* A line being built on the stack; what does not fit is dropped. */
+struct line {
+	char s[LINE_MAX_BYTES];
+	size_t n;
+};
+
+static void
+line_putc(struct line *l, char c)
+{
+	if (l->n < sizeof(l->s) - 1)
+		l->s[l->n++] = c;
+}
+
+static void
+line_puts(struct line *l, const char *s)
+{
+	while (*s != '\0')
+		line_putc(l, *s++);
+}
+
+/*
+ * How many bytes at p form one character that may be shown as it is: printable
+ * ASCII or a valid UTF-8 sequence that is neither a C1 control, nor a line or
+ * paragraph separator, nor a bidirectional control. 0: escape one byte.
+ *
+ * Untrusted text comes here (tool names, SQL errors, peers' messages). Were a
+ * newline kept, its author could write a line of his own into the log; were an
+ * escape sequence kept, he could drive the terminal of who reads it.
+ */
+static size_t
+shown(const uint8_t *p, size_t n)
+{
+	size_t len;
+	uint32_t c;
+
+	if (p[0] < 0x80)
+		return p[0] >= 0x20 && p[0] < 0x7f && p[0] != '\\' ? 1 : 0;
+	len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (len > n || !utf8_valid(p, len))
+		return 0;
+	if (len == 4)
+		return 4;
+	c = len == 2 ? (uint32_t)(p[0] & 31) << 6 | (p[1] & 63)
+		     : (uint32_t)(p[0] & 15) << 12 |
+		(uint32_t)(p[1] & 63) << 6 | (p[2] & 63);
+	if (c < 0xa0 || c == 0x061c || (c >= 0x200b && c <= 0x200f) ||
+	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
+	    c == 0xfeff)
+		return 0;
+	return len;
+}
+
+/* Appends text escaped; in JSON a backslash and a quote are escaped again. */
+static void
+line_escape(struct line *l, const char *s, size_t n)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	char hex[8];
+	size_t len;
+
+	while (n > 0) {
+		len = shown(p, n);
+		if (len == 0) {
+			if (log_form == LOG_JSON)
+				line_putc(l, '\\');
+			if (*p == '\\')
+				line_puts(l,
+				    log_form == LOG_JSON ? "\\\\\\" : "\\\\");
+			else {
+				snprintf(hex, sizeof(hex), "\\x%02x", *p);
+				line_puts(l, hex);
+			}
+			p++;
+			n--;
+			continue;
+		}
+		if (log_form == LOG_JSON && *p == '"')
+			line_putc(l, '\\');
+		for (; len > 0; len--, n--)
+			line_putc(l, (char)*p++);
+	}
+}
+
+static const char *
+level_name(enum log_level lv)
+{
+	switch (lv) {
+	case LOG_LV_ERR:
+		return "error";
+	case LOG_LV_WARN:
+		return "warning";
+	case LOG_LV_INFO:
+		return "info";
+	case LOG_LV_DEBUG:
+		return "debug";
+	}
+	return "error";
+}
+
+void
+log_init(const char *proc, enum log_format format, enum log_level max)
+{
+	log_proc = proc;
+	log_form = format;
+	log_max = max;
+	log_prefix = getenv("JOURNAL_STREAM") != NULL;
+}
+
+/* RFC 3339 in UTC with microseconds: time_text gives ms, the rest follows. */
+static void
+time_us(char *out, size_t len)
+{
+	char ms[TIME_TEXT_LEN + 1];
+	uint64_t us = now_us();
+	size_t n;
+
+	time_text(us, ms);
+	n = strlen(ms) - 1; /* without the Z */
+	snprintf(out, len, "%.*s%03uZ", (int)n, ms, (unsigned)(us % 1000));
+}
+
+static void
+field(struct line *l, const char *key, const char *value, size_t n)
+{
+	if (log_form == LOG_JSON) {
+		line_puts(l, ",\"");
+		line_puts(l, key);
+		line_puts(l, "\":\"");
+		line_escape(l, value, n);
+		line_putc(l, '"');
+	} else {
+		line_putc(l, ' ');
+		line_puts(l, key);
+		line_putc(l, '=');
+		line_escape(l, value, n);
+	}
+}
+
+/*
+ * Builds the line and writes it at once, so that lines of several processes
+ * never mix. A failed write is ignored: there is nowhere else to say it, and
+ * serving goes on.
+ */
+static void
+emit(enum log_level lv, const char *event, const char *execution,
+    const char *principal, const char *fmt, va_list ap)
+{
+	char msg[MSG_MAX], num[48];
+	struct line l;
+	size_t n;
+	ssize_t rc;
+	int saved = errno;
+
+	if (lv > log_max)
+		return;
+	l.n = 0;
+	errno = saved; /* for %m */
+	rc = vsnprintf(msg, sizeof(msg), fmt, ap);
+	n = rc < 0                     ? 0
+	    : (size_t)rc < sizeof(msg) ? (size_t)rc
+				       : sizeof(msg) - 1;
+	if (log_form == LOG_TEXT || log_prefix) {
+		snprintf(num, sizeof(num), "<%d>", (int)lv);
+		line_puts(&l, num);
+	}
+	if (log_form == LOG_JSON) {
+		time_us(num, sizeof(num));
+		line_puts(&l, "{\"ts\":\"");
+		line_puts(&l, num);
+		line_putc(&l, '"');
+		field(&l, "level", level_name(lv), strlen(level_name(lv)));
+		field(&l, "proc", log_proc, strlen(log_proc));
+		snprintf(num, sizeof(num), ",\"pid\":%ld", (long)getpid());
+		line_puts(&l, num);
+		field(&l, "event", event, strlen(event));
+		field(&l, "msg", msg, n);
+	} else {
+		line_puts(&l, log_proc);
+		line_puts(&l, ": ");
+		line_escape(&l, event, strlen(event));
+		line_puts(&l, ": ");
+		line_escape(&l, msg, n);
+	}
+	if (execution != NULL)
+		field(&l, "execution_id", execution, strlen(execution));
+	if (principal != NULL)
+		field(&l, "principal", principal, strlen(principal));
+	if (log_form == LOG_JSON)
+		line_putc(&l, '}');
+	/* The one place kept free by line_putc. */
+	l.s[l.n++] = '\n';
+	do
+		rc = write(STDERR_FILENO, l.s, l.n);
+	while (rc < 0 && errno == EINTR);
+	errno = saved;
+}
+
+void
+log_event(enum log_level lv, const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit(lv, event, NULL, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_call(enum log_level lv, const char *event, const char *execution_id,
+    const char *principal, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit(lv, event, execution_id, principal, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_fatal(const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit(LOG_LV_ERR, event, NULL, NULL, fmt, ap);
+	va_end(ap);
+	exit(1);
+}
