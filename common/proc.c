@@ -1,1 +1,186 @@
-/* see proc.h */
+#include <sys/stat.h>
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "proc.h"
+
+enum { SOCKET_PATH_MAX = 80 };
+
+/* The two signals that end a process in order. They live as long as it. */
+static struct event *ev_term, *ev_int;
+
+static void
+usage(const char *argv0)
+{
+	fprintf(stderr, "usage: %s [-t] [-T] [-d] [-V] -f FILE\n", argv0);
+	exit(1);
+}
+
+static enum log_level
+level_of(const char *name)
+{
+	if (strcmp(name, "error") == 0)
+		return LOG_LV_ERR;
+	if (strcmp(name, "warning") == 0)
+		return LOG_LV_WARN;
+	if (strcmp(name, "debug") == 0)
+		return LOG_LV_DEBUG;
+	return LOG_LV_INFO;
+}
+
+static void
+on_signal(evutil_socket_t sig, short what, void *arg)
+{
+	struct proc *p = arg;
+
+	(void)what;
+	log_event(LOG_LV_INFO, "stopping", "signal %d", (int)sig);
+	event_base_loopbreak(p->base);
+}
+
+/*
+ * -T: what the process would run with, in a form that -f reads back.
+ */
+static void
+dump_and_exit(const struct conf *c)
+{
+	struct buf b;
+
+	buf_init(&b, 1024 * 1024);
+	conf_dump(c, &b);
+	if (b.failed || fwrite(b.p, 1, b.len, stdout) != b.len ||
+	    fflush(stdout) != 0)
+		exit(1);
+	exit(0);
+}
+
+/*
+ * No process of the suite may run as root: each is confined as a user of its
+ * own, and a service file that forgot to set one must not go unnoticed. All
+ * three ids count, since a saved uid of 0 can be taken back. Only checking a
+ * configuration is allowed, so that an installer can do it.
+ */
+static void
+refuse_root(void)
+{
+	uid_t r, e, s;
+
+	if (getresuid(&r, &e, &s) != 0 || r == 0 || e == 0 || s == 0)
+		log_fatal("root",
+		    "refusing to run as uid 0; the service manager must set a "
+		    "user of its own");
+}
+
+void
+proc_start(struct proc *p, const char *name, int argc, char **argv)
+{
+	const char *file = NULL;
+	bool check = false, dump = false, debug = false;
+	struct err e;
+	int c;
+
+	memset(p, 0, sizeof(*p));
+	p->name = name;
+	log_init(name, LOG_TEXT, LOG_LV_INFO);
+	while ((c = getopt(argc, argv, "f:tTdV")) != -1)
+		switch (c) {
+		case 'f':
+			file = optarg;
+			break;
+		case 't':
+			check = true;
+			break;
+		case 'T':
+			dump = true;
+			break;
+		case 'd':
+			debug = true;
+			break;
+		case 'V':
+			printf("mcpbox-%s %s\n", name, MCPBOX_VERSION);
+			exit(fflush(stdout) == 0 ? 0 : 1);
+		default:
+			usage(argv[0]);
+		}
+	if (file == NULL || optind != argc)
+		usage(argv[0]);
+
+	if ((p->conf = conf_new(name)) == NULL)
+		log_fatal("memory", "out of memory");
+	if (conf_load(p->conf, file, &e) < 0) {
+		if (check || dump) {
+			fprintf(stderr, "%s\n", e.text);
+			exit(1);
+		}
+		log_fatal("configuration", "%s", e.text);
+	}
+	if (dump)
+		dump_and_exit(p->conf);
+	if (check) {
+		puts("OK");
+		exit(fflush(stdout) == 0 ? 0 : 1);
+	}
+	log_init(name,
+	    strcmp(conf_str(p->conf, "log_format"), "json") == 0 ? LOG_JSON
+								 : LOG_TEXT,
+	    debug ? LOG_LV_DEBUG : level_of(conf_str(p->conf, "log_level")));
+	refuse_root();
+	umask(077);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		log_fatal("signal", "SIGPIPE: %s", strerror(errno));
+
+	if ((p->base = event_base_new()) == NULL)
+		log_fatal("loop", "libevent: no event loop");
+	ev_term = evsignal_new(p->base, SIGTERM, on_signal, p);
+	ev_int = evsignal_new(p->base, SIGINT, on_signal, p);
+	if (ev_term == NULL || ev_int == NULL || event_add(ev_term, NULL) < 0 ||
+	    event_add(ev_int, NULL) < 0)
+		log_fatal("loop", "libevent: no signal events");
+}
+
+int
+proc_socket_path(const struct proc *p, const char *process, const char *name,
+    char *buf, size_t len, struct err *e)
+{
+	char path[SOCKET_PATH_MAX + 1];
+	int n;
+
+	n = snprintf(path, sizeof(path), "%s/%s/%s.sock",
+	    conf_str(p->conf, "run_dir"), process, name);
+	if (n < 0 || (size_t)n >= sizeof(path) || (size_t)n >= len)
+		return err_set(e, FAILURE_INTERNAL,
+		    "socket path %s/%s/%s.sock is longer than %d bytes; choose "
+		    "a shorter run_dir",
+		    conf_str(p->conf, "run_dir"), process, name,
+		    SOCKET_PATH_MAX);
+	memcpy(buf, path, (size_t)n + 1);
+	return 0;
+}
+
+/*
+ * event_base_dispatch returns 1 when no event is left, which can't be while
+ * the signal events exist, and -1 when epoll fails.
+ */
+int
+proc_run(struct proc *p)
+{
+	int rc = event_base_dispatch(p->base);
+
+	event_free(ev_term);
+	event_free(ev_int);
+	ev_term = ev_int = NULL;
+	if (rc != 0) {
+		log_event(
+		    LOG_LV_ERR, "loop", "libevent: the event loop failed");
+		return 1;
+	}
+	return 0;
+}
