@@ -5,6 +5,7 @@
 /* With common/ on the include path <limits.h> finds this file first: hand on
  * to the system's, which Python.h and others rely on. Outside the guard, since
  * gcc's own limits.h comes back here on its way to libc's. */
+#pragma GCC system_header /* clang objects to the next line otherwise */
 #include_next <limits.h>
 
 #ifndef LIMITS_H
