@@ -1,1 +1,521 @@
-/* see httpd.h */
+/*
+ * Connections of the HTTP server: accepting, limits, timeouts, reading. The
+ * writing half is httpd_answer.c, the grammar http1.c.
+ *
+ * What a hostile client can hold: one descriptor, HTTPD_READ_MAX unparsed
+ * bytes, one head and one body within their limits, for at most header_ms +
+ * body_ms until its request is whole (the timers run over the whole head and
+ * the whole body, not from byte to byte, so dripping does not extend them).
+ * While an answer is made or written nothing more is read from it: a second
+ * request waits in the kernel. That its socket closed is then seen by
+ * EV_CLOSED (EPOLLRDHUP), which needs no reading; a client that only shuts
+ * its sending side counts as gone.
+ */
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/listener.h>
+
+#include "httpd_internal.h"
+
+const struct http1_request *
+httpd_request(const struct httpd_req *r)
+{
+	return http1_request(r->parser);
+}
+
+const char *
+httpd_source(const struct httpd_req *r)
+{
+	return r->source;
+}
+
+void *
+httpd_data(const struct httpd_req *r)
+{
+	return r->data;
+}
+
+void
+httpd_set_data(struct httpd_req *r, void *data)
+{
+	r->data = data;
+}
+
+/* ---- one connection ---- */
+
+static void
+set_timer(struct httpd_req *r, uint64_t ms)
+{
+	struct timeval tv;
+
+	if (ms == 0) {
+		event_del(r->timer);
+		return;
+	}
+	tv.tv_sec = (time_t)(ms / 1000);
+	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
+	event_add(r->timer, &tv);
+}
+
+static unsigned
+bucket_of(const uint8_t key[16])
+{
+	unsigned v = 2166136261u;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		v = (v ^ key[i]) * 16777619u;
+	return v % HTTPD_BUCKETS;
+}
+
+static void
+conn_free(struct httpd_req *r)
+{
+	struct httpd *h = r->h;
+
+	TAILQ_REMOVE(&h->all, r, all);
+	TAILQ_REMOVE(&h->buckets[bucket_of(r->key)], r, hash);
+	if (r->refused_extra)
+		h->extra--;
+	else
+		h->count--;
+	if (r->timer != NULL)
+		event_free(r->timer);
+	if (r->closed != NULL)
+		event_free(r->closed);
+	if (r->later != NULL)
+		event_free(r->later);
+	if (r->bev != NULL)
+		bufferevent_free(r->bev);
+	http1_free(r->parser);
+	buf_free(&r->fields);
+	free(r);
+}
+
+/* The owner hears of it once, and only if it still has the request. */
+static void
+conn_gone(struct httpd_req *r, bool had)
+{
+	if (had && r->h->handlers.gone != NULL)
+		r->h->handlers.gone(r, r->h->arg);
+	conn_free(r);
+}
+
+/* From the loop, so that a writer never finds its request freed under it. */
+void
+httpd_kill_later(struct httpd_req *r)
+{
+	bool had = r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM;
+
+	if (r->state == HTTPD_DEAD)
+		return;
+	r->state = HTTPD_DEAD;
+	r->first = had; /* reused: does the owner still have it? */
+	bufferevent_disable(r->bev, EV_READ | EV_WRITE);
+	event_del(r->closed);
+	event_active(r->later, EV_TIMEOUT, 1);
+}
+
+static void
+kill_now(struct httpd_req *r)
+{
+	bool had = r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM;
+
+	if (r->in_callback || r->state == HTTPD_DEAD) {
+		httpd_kill_later(r);
+		return;
+	}
+	r->state = HTTPD_DEAD;
+	conn_gone(r, had);
+}
+
+/* The only place where a connection's state changes. */
+void
+httpd_set_state(struct httpd_req *r, enum httpd_state s)
+{
+	const struct httpd_limits *l = &r->h->limits;
+
+	r->state = s;
+	switch (s) {
+	case HTTPD_IDLE:
+		r->data = NULL;
+		r->drained = NULL;
+		r->slow = false;
+		http1_reset(r->parser);
+		event_del(r->closed);
+		/* A new connection owes its request at once. */
+		set_timer(r, r->first ? l->header_ms : l->idle_ms);
+		bufferevent_enable(r->bev, EV_READ);
+		break;
+	case HTTPD_HEAD:
+		set_timer(r, l->header_ms);
+		break;
+	case HTTPD_BODY:
+		set_timer(r, l->body_ms);
+		break;
+	case HTTPD_ANSWER:
+		set_timer(r, 0);
+		bufferevent_disable(r->bev, EV_READ);
+		event_add(r->closed, NULL);
+		break;
+	case HTTPD_STREAM:
+		break;
+	case HTTPD_FLUSH:
+		/* A client that shut its sending side may still read. */
+		event_del(r->closed);
+		/* The queued answer leaves by the write callback. */
+		event_active(r->later, EV_TIMEOUT, 1);
+		break;
+	case HTTPD_LINGER:
+		event_del(r->closed);
+		shutdown(bufferevent_getfd(r->bev), SHUT_WR);
+		set_timer(r, HTTPD_LINGER_MS);
+		bufferevent_enable(r->bev, EV_READ);
+		break;
+	case HTTPD_DEAD:
+		break;
+	}
+}
+
+/* A request is whole: the owner's turn. */
+static void
+dispatch(struct httpd_req *r)
+{
+	const struct http1_request *q = http1_request(r->parser);
+
+	r->first = false;
+	r->keep_alive = q->keep_alive;
+	r->head_only = q->method == HTTP1_HEAD;
+	httpd_set_state(r, HTTPD_ANSWER);
+	r->in_callback = true;
+	r->h->handlers.request(r, r->h->arg);
+	r->in_callback = false;
+}
+
+/* Feeds what has arrived to the parser, up to one whole request. */
+static void
+process(struct httpd_req *r)
+{
+	struct evbuffer *in = bufferevent_get_input(r->bev);
+	struct evbuffer_iovec v;
+	enum http1_event ev;
+	const char *why;
+	size_t used;
+	int status;
+
+	while (r->state == HTTPD_IDLE || r->state == HTTPD_HEAD ||
+	    r->state == HTTPD_BODY) {
+		if (evbuffer_peek(in, -1, NULL, &v, 1) < 1 ||
+		    evbuffer_get_length(in) == 0) {
+			v.iov_base = NULL;
+			v.iov_len = 0;
+		}
+		if (r->state == HTTPD_IDLE) {
+			if (v.iov_len == 0)
+				return;
+			httpd_set_state(r, HTTPD_HEAD);
+		}
+		ev = http1_feed(r->parser, v.iov_base, v.iov_len, &used);
+		evbuffer_drain(in, used);
+		switch (ev) {
+		case HTTP1_MORE:
+			if (evbuffer_get_length(in) == 0)
+				return;
+			break;
+		case HTTP1_HEAD_DONE:
+			httpd_set_state(r, HTTPD_BODY);
+			/* Once, and only if it waits for it (RFC 9110 10.1.1).
+			 */
+			if (http1_request(r->parser)->expect_continue &&
+			    evbuffer_get_length(in) == 0)
+				bufferevent_write(r->bev,
+				    "HTTP/1.1 100 Continue\r\n\r\n", 25);
+			break;
+		case HTTP1_DONE:
+			dispatch(r);
+			return;
+		case HTTP1_ERROR:
+			status = http1_error(r->parser, &why);
+			httpd_answer_refusal(r, status, why);
+			return;
+		}
+	}
+}
+
+/* The answer has left us: next request, or the end. */
+static void
+flushed(struct httpd_req *r)
+{
+	if (evbuffer_get_length(bufferevent_get_output(r->bev)) > 0)
+		return; /* the write callback comes back here */
+	if (!r->keep_alive) {
+		httpd_set_state(r, HTTPD_LINGER);
+		return;
+	}
+	httpd_set_state(r, HTTPD_IDLE);
+	process(r); /* a pipelined request may have waited */
+}
+
+static void
+read_cb(struct bufferevent *bev, void *arg)
+{
+	struct httpd_req *r = arg;
+	struct evbuffer *in = bufferevent_get_input(bev);
+
+	if (r->state == HTTPD_LINGER) {
+		r->lingered += evbuffer_get_length(in);
+		evbuffer_drain(in, evbuffer_get_length(in));
+		if (r->lingered > HTTPD_LINGER_MAX)
+			kill_now(r);
+		return;
+	}
+	process(r);
+}
+
+/* The output fell to the low-water mark: writers may go on. */
+static void
+write_cb(struct bufferevent *bev, void *arg)
+{
+	struct httpd_req *r = arg;
+
+	if (r->state == HTTPD_FLUSH) {
+		flushed(r);
+	} else if (r->state == HTTPD_STREAM && r->slow &&
+	    evbuffer_get_length(bufferevent_get_output(bev)) <= HTTPD_OUT_LOW) {
+		r->slow = false;
+		if (r->drained != NULL) {
+			r->in_callback = true;
+			r->drained(r, r->drained_arg);
+			r->in_callback = false;
+		}
+	}
+}
+
+/* End of file, error, or a client that reads nothing for too long. */
+static void
+event_cb(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	(void)what;
+	kill_now(arg);
+}
+
+static void
+closed_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	kill_now(arg);
+}
+
+static void
+later_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct httpd_req *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (r->state == HTTPD_DEAD)
+		conn_gone(r, r->first);
+	else if (r->state == HTTPD_FLUSH)
+		flushed(r);
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct httpd_req *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (r->state == HTTPD_HEAD)
+		httpd_answer_refusal(r, 408, "the head took too long");
+	else if (r->state == HTTPD_BODY)
+		httpd_answer_refusal(r, 408, "the body took too long");
+	else
+		kill_now(r); /* idle or lingering */
+}
+
+/* ---- accepting ---- */
+
+/* Is there room for one more of this source? A unix socket's clients are one
+ * proxy, which does its own counting. */
+static bool
+admit(struct httpd *h, const uint8_t key[16])
+{
+	struct httpd_req *r;
+	unsigned n = 0;
+
+	if (h->count >= h->limits.connections)
+		return false;
+	if (h->unix_socket)
+		return true;
+	TAILQ_FOREACH(r, &h->buckets[bucket_of(key)], hash)
+	if (!r->refused_extra && memcmp(r->key, key, 16) == 0)
+		n++;
+	return n < h->limits.connections_per_source;
+}
+
+static void
+accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
+    int salen, void *arg)
+{
+	struct httpd *h = arg;
+	struct httpd_req *r;
+	struct timeval stall;
+	bool ok;
+	int one = 1;
+
+	(void)l;
+	(void)salen;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		close(fd);
+		return;
+	}
+	httpd_listen_source(sa, r->source, r->key);
+	ok = admit(h, r->key);
+	if (!ok && h->extra >= HTTPD_REFUSED_EXTRA) {
+		free(r);
+		close(fd);
+		return;
+	}
+	r->h = h;
+	r->first = true;
+	r->refused_extra = !ok;
+	buf_init(&r->fields, HTTPD_FIELDS_MAX);
+	TAILQ_INSERT_TAIL(&h->all, r, all);
+	TAILQ_INSERT_TAIL(&h->buckets[bucket_of(r->key)], r, hash);
+	if (ok)
+		h->count++;
+	else
+		h->extra++;
+
+	/* Answers are written whole: waiting for more only delays them. */
+	if (!h->unix_socket)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	r->bev = bufferevent_socket_new(h->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (r->bev == NULL)
+		close(fd);
+	r->timer = evtimer_new(h->base, timer_cb, r);
+	r->later = event_new(h->base, -1, 0, later_cb, r);
+	r->closed =
+	    event_new(h->base, fd, EV_CLOSED | EV_PERSIST, closed_cb, r);
+	r->parser = http1_new(h->limits.head_max, h->limits.body_max);
+	if (r->bev == NULL || r->timer == NULL || r->later == NULL ||
+	    r->closed == NULL || r->parser == NULL) {
+		conn_free(r);
+		return;
+	}
+	bufferevent_setcb(r->bev, read_cb, write_cb, event_cb, r);
+	bufferevent_setwatermark(r->bev, EV_READ, 0, HTTPD_READ_MAX);
+	bufferevent_setwatermark(r->bev, EV_WRITE, HTTPD_OUT_LOW, 0);
+	/* A client that takes no byte of an answer for this long is gone. */
+	stall.tv_sec = (time_t)(h->limits.body_ms / 1000);
+	stall.tv_usec = (suseconds_t)(h->limits.body_ms % 1000 * 1000);
+	bufferevent_set_timeouts(r->bev, NULL, &stall);
+	bufferevent_enable(r->bev, EV_WRITE);
+	if (ok)
+		httpd_set_state(r, HTTPD_IDLE);
+	else
+		httpd_answer_refusal(r, 503, "too many connections");
+}
+
+static void
+resume_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct httpd *h = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(h->listener);
+}
+
+/* Out of descriptors or memory: let the kernel's queue wait a moment instead
+ * of spinning on a readable listener. */
+static void
+accept_error_cb(struct evconnlistener *l, void *arg)
+{
+	static const struct timeval tv = {0, 100 * 1000};
+	struct httpd *h = arg;
+
+	evconnlistener_disable(l);
+	event_add(h->resume, &tv);
+}
+
+/* ---- the listener ---- */
+
+struct httpd *
+httpd_new(struct event_base *base, const char *host, uint16_t port,
+    const char *unix_path, const struct httpd_limits *limits,
+    const struct httpd_handlers *handlers, void *arg, char *address_out,
+    size_t len, struct err *err)
+{
+	struct httpd *h;
+	int fd = -1, i;
+
+	assert(handlers->request != NULL);
+	h = calloc(1, sizeof(*h));
+	if (h == NULL) {
+		err_set(err, FAILURE_BUSY, "out of memory");
+		return NULL;
+	}
+	h->base = base;
+	h->limits = *limits;
+	h->handlers = *handlers;
+	h->arg = arg;
+	TAILQ_INIT(&h->all);
+	for (i = 0; i < HTTPD_BUCKETS; i++)
+		TAILQ_INIT(&h->buckets[i]);
+	if (unix_path != NULL) {
+		h->unix_socket = true;
+		h->unix_path = strdup(unix_path);
+		fd = httpd_listen_unix(unix_path, err);
+		snprintf(address_out, len, "%s", unix_path);
+	} else {
+		fd = httpd_listen_tcp(host, port, address_out, len, err);
+	}
+	if (fd < 0)
+		goto fail;
+	h->resume = evtimer_new(base, resume_cb, h);
+	h->listener = evconnlistener_new(base, accept_cb, h,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, SOMAXCONN, fd);
+	if (h->listener == NULL || h->resume == NULL) {
+		err_sys(err, FAILURE_INTERNAL, "listen");
+		if (h->listener == NULL)
+			close(fd);
+		goto fail;
+	}
+	evconnlistener_set_error_cb(h->listener, accept_error_cb);
+	return h;
+fail:
+	httpd_free(h);
+	return NULL;
+}
+
+void
+httpd_free(struct httpd *h)
+{
+	struct httpd_req *r;
+
+	if (h == NULL)
+		return;
+	if (h->listener != NULL)
+		evconnlistener_free(h->listener);
+	if (h->resume != NULL)
+		event_free(h->resume);
+	while ((r = TAILQ_FIRST(&h->all)) != NULL)
+		conn_gone(r,
+		    r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM ||
+			(r->state == HTTPD_DEAD && r->first));
+	free(h->unix_path);
+	free(h);
+}

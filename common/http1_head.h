@@ -1,0 +1,32 @@
+/*
+ * The head of a request: request line and fields, parsed in place. Internal
+ * to http1.c; the grammar is in http1.h.
+ */
+#ifndef HTTP1_HEAD_H
+#define HTTP1_HEAD_H
+
+#include "http1.h"
+
+enum {
+	HTTP1_TARGET_MAX = 2048, /* of origin-form; our longest path is 60 */
+	/* method, two spaces, "HTTP/1.1": a longer first line is a 414 */
+	HTTP1_LINE_MAX = HTTP1_TARGET_MAX + 32
+};
+
+/* How the body is framed (RFC 9112 section 6). */
+struct http1_framing {
+	bool chunked;
+	bool has_length;
+	size_t length;
+};
+
+/*
+ * Parses a whole head (up to and with its empty line), writing NULs into it;
+ * r's strings point into it. 0, or the status to answer with *why set to a
+ * constant string. The caller has already checked that every byte is visible
+ * ASCII, space, tab, or half of a CRLF pair.
+ */
+int http1_head_parse(char *head, size_t n, size_t body_max,
+    struct http1_request *r, struct http1_framing *, const char **why);
+
+#endif

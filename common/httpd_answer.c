@@ -1,0 +1,235 @@
+/*
+ * Writing answers: whole, chunked, server-sent events.
+ *
+ * Field values come from us or from validated text; httpd_header asserts that
+ * none can split a response (CR, LF, NUL), so a bug ends the process instead
+ * of becoming header injection.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "httpd_internal.h"
+
+/* IMF-fixdate (RFC 9110 section 5.6.7) without the C library's time zones,
+ * which would open a file in a confined process. Remade once a second. */
+static const char *
+date_text(void)
+{
+	static const char wd[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue",
+	    "Wed"}; /* 1970-01-01 was a Thursday */
+	static const char mon[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
+	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	static char text[64];
+	static int64_t made = -1;
+	struct timespec ts;
+	int64_t days, secs, era, doe, yoe, doy, mp, y;
+	int d, m;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (ts.tv_sec == made)
+		return text;
+	made = ts.tv_sec;
+	days = ts.tv_sec / 86400;
+	secs = ts.tv_sec % 86400;
+	/* Days to civil date, proleptic Gregorian, years beginning in March. */
+	era = (days + 719468) / 146097;
+	doe = (days + 719468) % 146097;
+	yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	mp = (5 * doy + 2) / 153;
+	d = (int)(doy - (153 * mp + 2) / 5 + 1);
+	m = (int)(mp < 10 ? mp + 2 : mp - 10); /* 0 = January */
+	y = yoe + era * 400 + (m <= 1 ? 1 : 0);
+	snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+	    wd[days % 7], d, mon[m], (int)y, (int)(secs / 3600),
+	    (int)(secs / 60 % 60), (int)(secs % 60));
+	return text;
+}
+
+static bool
+clean(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if (*s == '\r' || *s == '\n')
+			return false;
+	return true;
+}
+
+void
+httpd_header(struct httpd_req *r, const char *name, const char *value)
+{
+	assert(clean(name) && clean(value));
+	buf_putf(&r->fields, "%s: %s\r\n", name, value);
+}
+
+/* Status line and fields. length < 0: chunked. A head that could not be built
+ * (memory) closes the connection: -1. */
+static int
+put_head(struct httpd_req *r, int status, const char *type, long long length)
+{
+	struct evbuffer *out = bufferevent_get_output(r->bev);
+	int bad;
+
+	if (r->fields.failed)
+		return -1;
+	bad = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status,
+		  http1_reason(status), date_text()) < 0;
+	if (type != NULL && type[0] != '\0') {
+		assert(clean(type));
+		bad |=
+		    evbuffer_add_printf(out, "Content-Type: %s\r\n", type) < 0;
+	}
+	/* RFC 9110 section 8.6: no Content-Length with 204. */
+	if (length >= 0 && status != 204)
+		bad |= evbuffer_add_printf(
+			   out, "Content-Length: %lld\r\n", length) < 0;
+	else if (length < 0)
+		bad |= evbuffer_add_printf(
+			   out, "Transfer-Encoding: chunked\r\n") < 0;
+	if (!r->keep_alive)
+		bad |= evbuffer_add_printf(out, "Connection: close\r\n") < 0;
+	if (r->fields.len > 0)
+		bad |= evbuffer_add(out, r->fields.p, r->fields.len) < 0;
+	bad |= evbuffer_add(out, "\r\n", 2) < 0;
+	buf_clear(&r->fields);
+	return bad ? -1 : 0;
+}
+
+void
+httpd_reply(struct httpd_req *r, int status, const char *type, const void *body,
+    size_t n)
+{
+	struct evbuffer *out = bufferevent_get_output(r->bev);
+
+	if (r->state == HTTPD_DEAD)
+		return;
+	assert(r->state == HTTPD_ANSWER);
+	if (put_head(r, status, type, (long long)n) < 0 ||
+	    (!r->head_only && status != 204 && n > 0 &&
+		evbuffer_add(out, body, n) < 0)) {
+		/* Half an answer must not be followed by anything. */
+		httpd_kill_later(r);
+		return;
+	}
+	httpd_set_state(r, HTTPD_FLUSH);
+}
+
+void
+httpd_stream_begin(struct httpd_req *r, int status, const char *type)
+{
+	if (r->state == HTTPD_DEAD)
+		return;
+	assert(r->state == HTTPD_ANSWER);
+	if (put_head(r, status, type, -1) < 0) {
+		httpd_kill_later(r);
+		return;
+	}
+	httpd_set_state(r, HTTPD_STREAM);
+}
+
+bool
+httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
+{
+	struct evbuffer *out = bufferevent_get_output(r->bev);
+
+	if (r->state == HTTPD_DEAD)
+		return false;
+	assert(r->state == HTTPD_STREAM);
+	if (n == 0 || r->head_only) /* a chunk of length 0 would be the end */
+		return !r->slow;
+	if (evbuffer_get_length(out) + n > HTTPD_OUT_MAX ||
+	    evbuffer_add_printf(out, "%zx\r\n", n) < 0 ||
+	    evbuffer_add(out, p, n) < 0 || evbuffer_add(out, "\r\n", 2) < 0) {
+		httpd_kill_later(r);
+		return false;
+	}
+	if (evbuffer_get_length(out) > HTTPD_OUT_HIGH)
+		r->slow = true;
+	return !r->slow;
+}
+
+void
+httpd_stream_end(struct httpd_req *r)
+{
+	struct evbuffer *out = bufferevent_get_output(r->bev);
+
+	if (r->state == HTTPD_DEAD)
+		return;
+	assert(r->state == HTTPD_STREAM);
+	if (!r->head_only && evbuffer_add(out, "0\r\n\r\n", 5) < 0) {
+		httpd_kill_later(r);
+		return;
+	}
+	httpd_set_state(r, HTTPD_FLUSH);
+}
+
+/* The three line ends of the event-stream grammar each begin a new data
+ * line, so no payload can forge a field or an event. */
+bool
+httpd_sse_event(struct httpd_req *r, const char *id, const void *data, size_t n)
+{
+	const char *p = data, *end = p + n, *e;
+	struct buf b;
+	bool ok;
+
+	buf_init(&b, HTTPD_OUT_MAX);
+	if (id != NULL) {
+		assert(clean(id));
+		buf_putf(&b, "id: %s\n", id);
+	}
+	do {
+		for (e = p; e < end && *e != '\n' && *e != '\r'; e++)
+			;
+		buf_puts(&b, "data: ");
+		buf_put(&b, p, (size_t)(e - p));
+		buf_putc(&b, '\n');
+		if (e + 1 < end && e[0] == '\r' && e[1] == '\n')
+			e++;
+		p = e + 1;
+	} while (e < end);
+	buf_putc(&b, '\n');
+	if (b.failed) {
+		httpd_kill_later(r);
+		ok = false;
+	} else {
+		ok = httpd_stream_write(r, b.p, b.len);
+	}
+	buf_free(&b);
+	return ok;
+}
+
+bool
+httpd_sse_comment(struct httpd_req *r)
+{
+	return httpd_stream_write(r, ": keep-alive\n\n", 14);
+}
+
+void
+httpd_on_drained(
+    struct httpd_req *r, void (*f)(struct httpd_req *, void *), void *arg)
+{
+	r->drained = f;
+	r->drained_arg = arg;
+}
+
+/* An answer of our own to what the owner never saw; then the end. */
+void
+httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
+{
+	const char *type = "text/plain; charset=utf-8";
+	struct httpd *h = r->h;
+	struct buf body;
+
+	buf_init(&body, 8 * 1024);
+	r->keep_alive = false;
+	r->head_only = false;
+	httpd_set_state(r, HTTPD_ANSWER);
+	if (h->handlers.refused != NULL)
+		h->handlers.refused(status, why, &body, &type, h->arg);
+	else
+		buf_putf(&body, "%s\n", why);
+	httpd_reply(r, status, type, body.p, body.failed ? 0 : body.len);
+	buf_free(&body);
+}

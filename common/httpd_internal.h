@@ -1,0 +1,102 @@
+/*
+ * One HTTP connection, shared by httpd.c (reading, limits, timeouts) and
+ * httpd_answer.c (writing). Nobody else includes this.
+ */
+#ifndef HTTPD_INTERNAL_H
+#define HTTPD_INTERNAL_H
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include <event2/bufferevent.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "httpd.h"
+
+enum {
+	HTTPD_SOURCE_MAX = 64,      /* "[IPv6]:port" is at most 54 */
+	HTTPD_BUCKETS = 256,        /* of sources: keeps accept O(1) at 65536 */
+	HTTPD_READ_MAX = 64 * 1024, /* unparsed bytes of one connection */
+	/* A stream writer is told to stop above HIGH and to go on below LOW. */
+	HTTPD_OUT_HIGH = 256 * 1024,
+	HTTPD_OUT_LOW = 64 * 1024,
+	/* A writer that does not stop loses the connection: bounded memory. */
+	HTTPD_OUT_MAX = 16 * 1024 * 1024,
+	HTTPD_LINGER_MS = 1000,         /* for a client to read a last answer */
+	HTTPD_LINGER_MAX = 1024 * 1024, /* bytes of it thrown away meanwhile */
+	HTTPD_REFUSED_EXTRA = 64, /* connections kept only to be told 503 */
+	HTTPD_FIELDS_MAX = 4096   /* bytes of response fields one answer adds */
+};
+
+/* IDLE: no byte of a request yet. HEAD, BODY: it is arriving. ANSWER: the
+ * owner has it. STREAM: its answer is being written. FLUSH: the answer is
+ * queued, then the next request or the end. LINGER: our side is shut, the
+ * rest is thrown away. DEAD: freed from the loop. */
+enum httpd_state {
+	HTTPD_IDLE,
+	HTTPD_HEAD,
+	HTTPD_BODY,
+	HTTPD_ANSWER,
+	HTTPD_STREAM,
+	HTTPD_FLUSH,
+	HTTPD_LINGER,
+	HTTPD_DEAD
+};
+
+struct httpd_req { /* = one connection; it has one request at a time */
+	TAILQ_ENTRY(httpd_req) all;
+	TAILQ_ENTRY(httpd_req) hash;
+	struct httpd *h;
+	struct bufferevent *bev;
+	struct event *timer;  /* head, body, idle, linger */
+	struct event *closed; /* EV_CLOSED while not reading */
+	struct event *later;  /* continue from the loop */
+	struct http1 *parser;
+	enum httpd_state state;
+	char source[HTTPD_SOURCE_MAX];
+	uint8_t key[16];    /* what counts as one source; zero: unix */
+	bool refused_extra; /* over a limit: only told 503 */
+	bool keep_alive;    /* after this answer */
+	bool head_only;     /* HEAD: no body */
+	bool in_callback;   /* the owner's code is running */
+	bool slow;          /* write was told false */
+	bool first;         /* no request was seen on it yet */
+	size_t lingered;
+	struct buf fields; /* response fields to come */
+	void *data;
+	void (*drained)(struct httpd_req *, void *);
+	void *drained_arg;
+};
+
+TAILQ_HEAD(httpd_list, httpd_req);
+
+struct httpd {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	struct event *resume; /* after running out of descriptors */
+	struct httpd_limits limits;
+	struct httpd_handlers handlers;
+	void *arg;
+	struct httpd_list all;
+	struct httpd_list buckets[HTTPD_BUCKETS];
+	unsigned count, extra;
+	bool unix_socket;
+	char *unix_path;
+};
+
+/* httpd_answer.c */
+void httpd_answer_refusal(struct httpd_req *, int status, const char *why);
+
+/* httpd_listen.c: bound, non-blocking sockets; -1 with err. */
+int httpd_listen_unix(const char *path, struct err *);
+int httpd_listen_tcp(const char *host, uint16_t port, char *address_out,
+    size_t len, struct err *);
+void httpd_listen_source(
+    const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
+
+/* httpd.c */
+void httpd_set_state(struct httpd_req *, enum httpd_state);
+void httpd_kill_later(struct httpd_req *); /* gone, from the loop */
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * Addresses of the HTTP server: binding its socket, naming a client.
+ */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "httpd_internal.h"
+
+/* Text and counting key of a peer. An IPv6 source counts by its /64, which is
+ * what one subscriber has. */
+void
+httpd_listen_source(
+    const struct sockaddr *sa, char text[HTTPD_SOURCE_MAX], uint8_t key[16])
+{
+	const struct sockaddr_in *in4 =
+	    (const struct sockaddr_in *)(const void *)sa;
+	const struct sockaddr_in6 *in6 =
+	    (const struct sockaddr_in6 *)(const void *)sa;
+	char a[INET6_ADDRSTRLEN] = "";
+
+	memset(key, 0, 16);
+	if (sa->sa_family == AF_INET) {
+		inet_ntop(AF_INET, &in4->sin_addr, a, sizeof(a));
+		snprintf(
+		    text, HTTPD_SOURCE_MAX, "%s:%u", a, ntohs(in4->sin_port));
+		key[0] = 4;
+		memcpy(key + 1, &in4->sin_addr, 4);
+	} else if (sa->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, a, sizeof(a));
+		snprintf(text, HTTPD_SOURCE_MAX, "[%s]:%u", a,
+		    ntohs(in6->sin6_port));
+		key[0] = 6;
+		memcpy(key + 1, &in6->sin6_addr, 8);
+	} else {
+		snprintf(text, HTTPD_SOURCE_MAX, "unix");
+	}
+}
+
+int
+httpd_listen_unix(const char *path, struct err *err)
+{
+	struct sockaddr_un sun;
+	int fd;
+
+	memset(&sun, 0, sizeof(sun));
+	sun.sun_family = AF_UNIX;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return err_set(
+		    err, FAILURE_INTERNAL, "%s: path is too long", path);
+	memcpy(sun.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(err, FAILURE_INTERNAL, "socket");
+	unlink(path);
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
+	    chmod(path, 0666) <
+		0) { /* its directory decides who may reach it */
+		err_sys(err, FAILURE_INTERNAL, "%s", path);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+httpd_listen_tcp(const char *host, uint16_t port, char *address_out, size_t len,
+    struct err *err)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in in4 = {.sin_family = AF_INET};
+	struct sockaddr_storage ss;
+	struct sockaddr *sa;
+	socklen_t salen;
+	char a[HTTPD_SOURCE_MAX];
+	uint8_t key[16];
+	int fd, one = 1;
+
+	/* A literal address: a daemon resolves nothing. */
+	if (inet_pton(AF_INET, host, &in4.sin_addr) == 1) {
+		in4.sin_port = htons(port);
+		sa = (struct sockaddr *)&in4;
+		salen = sizeof(in4);
+	} else if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
+		in6.sin6_port = htons(port);
+		sa = (struct sockaddr *)&in6;
+		salen = sizeof(in6);
+	} else {
+		return err_set(err, FAILURE_INTERNAL,
+		    "listen address is not an IP address");
+	}
+	fd = socket(
+	    sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(err, FAILURE_INTERNAL, "socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, sa, salen) < 0) {
+		err_sys(
+		    err, FAILURE_INTERNAL, "bind to %s port %u", host, port);
+		close(fd);
+		return -1;
+	}
+	salen = sizeof(ss);
+	if (getsockname(fd, (struct sockaddr *)&ss, &salen) < 0) {
+		err_sys(err, FAILURE_INTERNAL, "getsockname");
+		close(fd);
+		return -1;
+	}
+	httpd_listen_source((struct sockaddr *)&ss, a, key);
+	snprintf(address_out, len, "%s", a);
+	return fd;
+}
