@@ -333,6 +333,7 @@ F(S, blob, json, "array of {pointer, message}")
 #define IPC_FIELDS_pool_start(F, S) F(S, u64, generation, "new for each pool")
 #define IPC_FIELDS_pool_started(F, S)                                             \
 F(S, u64, generation, "as asked")                                                 \
+F(S, u32, uids, "ids 1 to this are the runners', inside the pool")                \
 F(S, fd, channel, "socket whose other end pool-init holds")
 #define IPC_FIELDS_fork(F, S)                                                     \
 F(S, u32, slot, "0 to slots-1")                                                   \
