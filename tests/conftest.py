@@ -1,0 +1,36 @@
+"""Fixtures of every test that needs real daemons."""
+import pytest
+
+from harness.instance import Instance
+from harness.mcp import Client
+from harness.rest import Rest
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance()
+    yield i
+    i.close()
+
+
+@pytest.fixture
+def mcp(instance):
+    with Client(instance.address) as c:
+        yield c
+
+
+@pytest.fixture
+def rest(instance):
+    """Logged in as the administrator."""
+    r = Rest(lambda: instance.address("admind-http"))
+    assert r.login("admin", instance.password)[0] == 200
+    return r
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows the end of the daemons' logs."""
+    report = (yield).get_result()
+    i = getattr(item, "funcargs", {}).get("instance")
+    if report.failed and i is not None and call.when == "call":
+        report.sections.append(("daemons' logs", i.logs()))

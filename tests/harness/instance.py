@@ -1,0 +1,194 @@
+"""One instance of the suite for tests: contrib/instance with a block of uids
+that no passwd entry knows, free ports and a state directory of its own, so
+that test runs stand beside each other and beside a quickstart."""
+import contextlib
+import fcntl
+import json
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+SRC = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.environ.get("MCPBOX_BUILD", os.path.join(SRC, "build", "release"))
+TOOL = os.path.join(SRC, "contrib", "instance")
+
+# Blocks of uids: docs of contrib/instance give the offsets.
+BASE, BLOCK, BLOCKS = 1_900_000_000, 65536, 64
+OFFSETS = {"gwlocal": 1, "gwtunnel": 2, "admind": 3, "adminweb": 4, "check": 5, "vault": 6,
+           "sandbox": 7, "pool": 8, "egress": 9, "dbowner": 10, "log": 11, "stranger": 12}
+# Supplementary groups of each client, as contrib/instance gives them.
+GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
+          "adminweb": ("admind", "vault"),
+          "admind": ("check", "vault", "sandbox", "dbowner"),
+          "sandbox": ("vault", "pool")}
+LOCKS = "/run/mcpbox-test-uids"
+
+# Process, executable: every service of an instance but PostgreSQL.
+DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "admind": "mcpbox-admind",
+           "admind-http": "mcpbox-admind-http", "admind-check": "mcpbox-admind-check",
+           "admind-vault": "mcpbox-admind-vault", "sandboxd": "mcpbox-sandboxd",
+           "sandboxd-spawn": "mcpbox-sandboxd-spawn"}
+
+
+def processes():
+    """pid -> (ppid, state, uid, argv) of all live processes."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                state, ppid = f.read().rsplit(")", 1)[1].split()[:2]
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                argv = f.read().decode(errors="replace").split("\0")
+            found[int(pid)] = (int(ppid), state, os.stat(f"/proc/{pid}").st_uid, argv)
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def take_block():
+    """Locks a free block of uids; returns (base, lock file)."""
+    os.makedirs(LOCKS, mode=0o700, exist_ok=True)
+    busy = {uid for _, _, uid, _ in processes().values()}
+    for n in range(BLOCKS):
+        lock = open(os.path.join(LOCKS, f"{n:02}"), "w", encoding="ascii")
+        base = BASE + n * BLOCK
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not any(base <= uid < base + BLOCK for uid in busy):
+                return base, lock
+        lock.close()
+    raise RuntimeError("all 64 blocks of test uids are taken")
+
+
+class Instance:
+    """Started by the constructor; close() ends and removes all of it."""
+
+    def __init__(self, sets=(), pg_sets=(), admin=True):
+        self.base, self._lock = take_block()
+        self.parent = tempfile.mkdtemp(prefix="mcpb")
+        os.chmod(self.parent, 0o711)
+        self.state = os.path.join(self.parent, "s")
+        self.password = secrets.token_urlsafe(18)
+        try:
+            options = [w for s in sets for w in ("--set", s)]
+            options += [w for s in pg_sets for w in ("--pg-set", s)]
+            self.tool("create", "--build", BUILD, "--users", str(self.base), *options)
+            self.tool("start")
+            self.tool("wait")
+            if admin:
+                self.setup()
+        except BaseException:
+            self.close()
+            raise
+
+    def tool(self, command, *args):
+        """contrib/instance COMMAND STATE ARGS; raises with its output."""
+        r = subprocess.run([TOOL, command, self.state, *args], capture_output=True, text=True,
+                           stdin=subprocess.DEVNULL, check=False, timeout=120)
+        if r.returncode != 0:
+            raise RuntimeError(f"instance {command}: {r.stdout}{r.stderr}\n{self.logs()}")
+        return r.stdout
+
+    def close(self):
+        try:
+            if os.path.exists(os.path.join(self.state, ".mcpbox-instance")):
+                keep = os.environ.get("MCPBOX_KEEP_LOGS")
+                if keep:
+                    os.makedirs(keep, exist_ok=True)
+                    shutil.copytree(os.path.join(self.state, "log"),
+                                    os.path.join(keep, os.path.basename(self.parent)))
+                self.tool("purge")
+        finally:
+            # What was left behind would disturb whoever takes the block.
+            for pid in self.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.parent, ignore_errors=True)
+            self._lock.close()
+
+    def uid(self, name):
+        return self.base + OFFSETS[name]
+
+    def groups(self, name):
+        return [self.uid(g) for g in GROUPS.get(name, ())]
+
+    def run(self, *path):
+        return os.path.join(self.state, "run", *path)
+
+    def address(self, name="gatewayd-local"):
+        """(host, port) where gatewayd-local or admind-http listens now."""
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                with open(self.run(name + ".addr"), encoding="ascii") as f:
+                    host, port = f.read().split("\n")[0].rsplit(":", 1)
+                    return host, int(port)
+            except (OSError, ValueError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def ctl(self, *args, check=True, stdin=None):
+        r = subprocess.run([os.path.join(self.state, "bin", "mcpboxctl"), *args], text=True,
+                           capture_output=True, input=stdin, check=False, timeout=60)
+        if check and r.returncode != 0:
+            raise RuntimeError(f"mcpboxctl {args}: {r.returncode} {r.stdout}{r.stderr}")
+        return r
+
+    def ctl_json(self, *args):
+        return json.loads(self.ctl(*args, "--json").stdout)
+
+    def setup(self):
+        path = os.path.join(self.parent, "password")
+        with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write(self.password + "\n")
+        self.ctl("setup", "--username", "admin", "--password-file", path)
+
+    def psql(self, query, role="postgres"):
+        """Rows as lists of text, tab-separated by psql."""
+        r = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1",
+                            "-h", self.run("postgresql"), "-U", role, "mcpbox", "-c", query],
+                           capture_output=True, text=True, check=False, timeout=60)
+        if r.returncode != 0:
+            raise RuntimeError(r.stderr)
+        return [line.split("\t") for line in r.stdout.splitlines()]
+
+    def service_pid(self, name):
+        """Pid of a service's process, or None while it is down."""
+        try:
+            with open(os.path.join(self.state, "service", name, "supervise", "pid"),
+                      encoding="ascii") as f:
+                return int(f.read())
+        except (OSError, ValueError):
+            return None
+
+    def pids(self):
+        """Live processes of this instance's uids; runners included."""
+        return [pid for pid, (_, state, uid, _) in processes().items()
+                if self.base <= uid < self.base + BLOCK and state != "Z"]
+
+    def pool(self):
+        """Live processes named pool-init or runner: role -> pids."""
+        roles = {"mcpbox-pool-init": [], "mcpbox-runner": []}
+        ours = set(self.pids())
+        for pid, (_, _, _, argv) in processes().items():
+            name = os.path.basename(argv[0])
+            if pid in ours and name in roles:
+                roles[name].append(pid)
+        return roles
+
+    def logs(self, lines=15):
+        """The end of every process's log, for failure messages."""
+        text = []
+        log = os.path.join(self.state, "log")
+        for name in sorted(os.listdir(log)) if os.path.isdir(log) else ():
+            with contextlib.suppress(OSError):
+                with open(os.path.join(log, name, "current"), errors="replace",
+                          encoding="utf-8") as f:
+                    text += [f"--- {name}"] + [s[:400] for s in f.read().splitlines()[-lines:]]
+        return "\n".join(text)

@@ -1,0 +1,46 @@
+"""The admin REST API, as a browser would use it."""
+import http.client
+import json
+
+
+class Rest:
+    def __init__(self, where):
+        self.where = where
+        self.cookie = self.csrf = None
+
+    def request(self, method, path, body=None, headers=None):
+        """(status, headers in lower case, JSON value or None)."""
+        h = {"Accept": "application/json"}
+        if body is not None:
+            h["Content-Type"] = "application/json"
+        if self.cookie:
+            h["Cookie"] = self.cookie
+        if self.csrf and method != "GET":
+            h["X-CSRF-Token"] = self.csrf
+        h.update(headers or {})
+        h = {k: v for k, v in h.items() if v is not None}
+        c = http.client.HTTPConnection(*self.where(), timeout=30)
+        try:
+            data = None if body is None else json.dumps(body).encode()
+            c.request(method, path, data, h)
+            r = c.getresponse()
+            raw = r.read()
+            headers = {k.lower(): v for k, v in r.getheaders()}
+            try:
+                value = json.loads(raw) if raw else None
+            except ValueError:
+                value = raw
+            return r.status, headers, value
+        finally:
+            c.close()
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def login(self, username, password):
+        status, headers, value = self.request(
+            "POST", "/api/login", {"username": username, "password": password})
+        if status == 200:
+            self.cookie = headers["set-cookie"].split(";")[0]
+            self.csrf = value["csrf_token"]
+        return status, headers, value
