@@ -225,7 +225,7 @@ ipc_read(int sock, struct ipc_frame *f, struct err *e)
 	    .msg_iovlen = 1,
 	    .msg_control = control.buf,
 	    .msg_controllen = sizeof(control.buf)};
-	int fds[8], rc = -1, saved = EPROTO;
+	int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1}, rc = -1, saved = EPROTO;
 	unsigned nfds = 0;
 	ssize_t n;
 

@@ -39,9 +39,9 @@ struct ipc_peer {
 	struct ipc_handlers handlers;
 	void *arg, *data;
 	struct event *readable, *writable, *reap;
-	TAILQ_HEAD(, ipc_out) out;
+	TAILQ_HEAD(ipc_out_list, ipc_out) out;
 	size_t queued; /* bytes in out */
-	TAILQ_HEAD(, ipc_waiter) waiters;
+	TAILQ_HEAD(ipc_waiter_list, ipc_waiter) waiters;
 	size_t nwaiters;
 	uint64_t next_id;
 	bool hello, was_up, closing, paused;
@@ -61,7 +61,7 @@ struct ipc_server {
 	struct ipc_handlers handlers;
 	void *arg;
 	struct event *acceptable;
-	LIST_HEAD(, ipc_peer) peers;
+	LIST_HEAD(ipc_peer_list, ipc_peer) peers;
 };
 
 struct ipc_client {

@@ -41,11 +41,11 @@ main(int argc, char **argv)
 	t = ipc_table(&n);
 	for (size_t i = 0; i < n; i++) {
 		if (markdown)
-			printf("### %u %s\n\n%s. %s; from ", t[i].type,
+			printf("### %d %s\n\n%s. %s; from ", (int)t[i].type,
 			    t[i].name, t[i].doc, kind_names[t[i].kind]);
 		else
-			printf("message %u %s %s from ", t[i].type, t[i].name,
-			    kind_names[t[i].kind]);
+			printf("message %d %s %s from ", (int)t[i].type,
+			    t[i].name, kind_names[t[i].kind]);
 		print_mask(t[i].senders, role_names, 11);
 		printf(" to ");
 		print_mask(t[i].receivers, role_names, 11);

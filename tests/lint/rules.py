@@ -1,0 +1,148 @@
+"""House rules that a program can check. Prints each breach as file:line.
+
+Each rule is tried on a planted breach first: a rule that can't fail is itself
+reported.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOP = {"gatewayd", "admind", "sandboxd", "common", "sql", "tests", "docs",
+       "contrib", "meson.build", "meson_options.txt", "README.md",
+       "HACKING.md", "STYLE.md", "SECURITY.md", "CHANGES.md", "LICENSE",
+       ".ci", ".clang-format", ".clang-tidy", ".gitignore"}
+BANNED = ("strcpy strcat sprintf vsprintf gets alloca system popen atoi atol "
+          "atoll strtok mktemp tmpnam tempnam asctime ctime rand srand "
+          "setuid setgid").split()
+BANNED_RE = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|not implemented|unimplemented")
+# Only these may link or include what the design gives them alone.
+OWNERS = {
+    "libpq-fe.h": ("admind/",),
+    "argon2.h": ("admind/vault/",),
+    "json-c/": ("common/", "gatewayd/", "admind/http/", "admind/check/",
+                "admind/ctl/"),
+    "Python.h": ("sandboxd/runner/",),
+    "seccomp.h": ("common/", "sandboxd/runner/"),
+    "openssl/": ("common/", "sandboxd/runner/"),
+    "curl/": (),
+}
+LINES_MAX = 600
+
+
+def strip_c(text):
+    """C without comments and strings, line numbers kept."""
+    def blank(m):
+        return re.sub(r"[^\n]", " ", m.group(0))
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text,
+                  flags=re.S)
+
+
+def includes(text):
+    for n, line in enumerate(text.splitlines(), 1):
+        m = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+        if m:
+            yield n, m.group(1), m.group(2)
+
+
+def daemon(path):
+    return path.split("/")[0]
+
+
+def check_c(path, text, headers):
+    """Breaches in one C file; headers maps a header's name to its folders."""
+    out = []
+    code = strip_c(text)
+    for m in BANNED_RE.finditer(code):
+        line = code.count("\n", 0, m.start()) + 1
+        out.append((line, f"{m.group(1)}() is banned (STYLE.md)"))
+    if len(text.splitlines()) > LINES_MAX:
+        out.append((LINES_MAX, f"over {LINES_MAX} lines: split it"))
+    for n, kind, name in includes(text):
+        for prefix, owners in OWNERS.items():
+            if name.startswith(prefix) and not path.startswith(
+                    ("tests/",) + owners):
+                out.append((n, f"{name} belongs to {owners or 'nobody'}"))
+        if kind == '"' and not path.startswith("tests/"):
+            homes = headers.get(name.split("/")[-1], set())
+            ok = any(h == "common" or daemon(h) == daemon(path)
+                     for h in homes)
+            if homes and not ok:
+                out.append((n, f"{name} is another daemon's"))
+    return out
+
+
+def check_any(path, text):
+    out = []
+    for n, line in enumerate(text.splitlines(), 1):
+        if UNFINISHED.search(line) and path != "tests/lint/rules.py":
+            out.append((n, "unfinished: " + line.strip()[:60]))
+        if re.search(r"/work/|\.library\b", line) and \
+                path != "tests/lint/rules.py":
+            out.append((n, "names a path of one machine"))
+        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
+            out.append((n, "conflict marker"))
+    return out
+
+
+def self_test():
+    """Each rule must find its planted breach."""
+    headers = {"call.h": {"gatewayd"}, "buf.h": {"common"}}
+    planted = [
+        'int f(void) { return atoi("1"); }\n',
+        "#include <libpq-fe.h>\n",
+        '#include "call.h"\n',
+        "\n" * 601,
+    ]
+    for text in planted:
+        if not check_c("sandboxd/x.c", text, headers):
+            sys.exit(f"rule without effect on {text[:40]!r}")
+    clean = '/* atoi( */ #include "buf.h"\nchar *s = "system(";\n'
+    if check_c("sandboxd/x.c", clean, headers):
+        sys.exit("a rule objects to clean code")
+    if not check_any("x", "/* TO" + "DO: later */"):
+        sys.exit("unfinished marks are not found")
+
+
+def main():
+    self_test()
+    files = subprocess.check_output(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], text=True).split("\0")
+    files = [f for f in files if f and (ROOT / f).is_file()]
+    headers = {}
+    for f in files:
+        if f.endswith((".h", ".def", ".inc")):
+            headers.setdefault(f.split("/")[-1], set()).add(
+                "/".join(f.split("/")[:-1]))
+    bad = 0
+    for f in files:
+        if f.split("/")[0] not in TOP:
+            print(f"{f}:1: not a place the layout has")
+            bad += 1
+        if "/corpus/" in f or "/golden/" in f or f.endswith(
+                "package-lock.json"):
+            continue
+        try:
+            text = (ROOT / f).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            print(f"{f}:1: not UTF-8 text")
+            bad += 1
+            continue
+        found = check_any(f, text)
+        if f.endswith((".c", ".h")):
+            found += check_c(f, text, headers)
+        for line, what in found:
+            print(f"{f}:{line}: {what}")
+            bad += 1
+    for d in ("gatewayd", "admind", "admind/http", "admind/check",
+              "admind/vault", "admind/ctl", "sandboxd", "sandboxd/spawn",
+              "sandboxd/pool", "sandboxd/runner"):
+        if not (ROOT / d / "DESIGN.md").is_file():
+            print(f"{d}/DESIGN.md:1: every process folder has one")
+            bad += 1
+    return 1 if bad else 0
+
+
+sys.exit(main())
