@@ -1,0 +1,23 @@
+-- Roles and the database, made once by a PostgreSQL superuser:
+--
+--	psql -X -v ON_ERROR_STOP=1 -d postgres -f sql/roles.sql
+--
+-- Running it again is harmless. mcpbox_owner owns the schema and is used only
+-- by `mcpbox-admind -m`, as a unix user of its own; mcpbox_app is what admind
+-- works with and can change nothing but through the functions that the
+-- migrations grant it. Neither has a password: pg_hba.conf and pg_ident.conf
+-- decide by peer which unix user may be which role.
+
+SELECT 'CREATE ROLE mcpbox_owner LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE'
+WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mcpbox_owner') \gexec
+SELECT 'CREATE ROLE mcpbox_app LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE'
+WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mcpbox_app') \gexec
+
+-- C.UTF-8: names sort by code point on every machine, and an upgrade of the
+-- C library can't change an index's order. Another encoding is refused.
+SELECT 'CREATE DATABASE mcpbox OWNER mcpbox_owner ENCODING ''UTF8'''
+    ' LOCALE ''C.UTF-8'' TEMPLATE template0'
+WHERE NOT EXISTS (SELECT 1 FROM pg_database WHERE datname = 'mcpbox') \gexec
+
+REVOKE ALL ON DATABASE mcpbox FROM PUBLIC;
+GRANT CONNECT ON DATABASE mcpbox TO mcpbox_app;
