@@ -1,0 +1,399 @@
+/*
+ * mcpbox-pool-init: pid 1 of the pool.
+ *
+ *	mcpbox-pool-init LIBEXEC_DIR
+ *
+ * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn; both are
+ * socketpair ends, so holding them is the right to use them. It starts the
+ * zygote, passes it FORK, holds the runners' pidfds, obeys KILL, reaps, and
+ * reports. When sandboxd, spawn or the zygote goes away it exits, and with
+ * pid 1 the kernel kills everything in the pid namespace: nothing of the pool
+ * can outlive the process that answers for it.
+ *
+ * Plain C on poll(2), no library but common/'s base: it has a capability over
+ * every runner. A runner can't reach it: it has no descriptor to it, and a
+ * nested pid namespace can't name it.
+ */
+#include <sys/poll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "err.h"
+#include "ipc.h"
+#include "ipc_io.h"
+#include "log.h"
+#include "setup.h"
+#include "slots.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+static struct slots slots;
+static int zygote = -1; /* socket to it */
+static pid_t zygote_pid;
+static struct buf layers; /* what holds, for POOL_REPORT */
+
+/* The only way out: everything in the pool dies with us. */
+static _Noreturn void
+die(const char *event, const char *text)
+{
+	log_event(LOG_LV_ERR, event, "%s; the pool ends", text);
+	_exit(1);
+}
+
+/*
+ * Sockets are blocking for sending. A broker that does not read is as good as
+ * gone: SO_SNDTIMEO on both sockets turns that into an error here.
+ */
+static void
+to_broker(enum ipc_type type, const void *msg)
+{
+	struct err e;
+
+	if (ipc_write(SETUP_BROKER_FD, type, 0, msg, &e) != 0)
+		die("broker_gone", e.text);
+}
+
+static void
+to_zygote(enum ipc_type type, const void *msg)
+{
+	struct err e;
+
+	if (ipc_write(zygote, type, 0, msg, &e) != 0)
+		die("zygote_gone", e.text);
+}
+
+/* SIGKILL to the pid namespace's init of a runner takes its whole tree. */
+static void
+kill_slot(struct slot *s)
+{
+	s->killed = true;
+	if (s->state == SLOT_LIVE &&
+	    syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0) != 0 &&
+	    errno != ESRCH)
+		die("kill_failed", strerror(errno));
+}
+
+/* Reaps the runner of one slot if it ended. true if it did. */
+static bool
+reap_slot(uint32_t number)
+{
+	struct slot *s = &slots.s[number];
+	struct ipc_exited m = {0};
+	struct rusage ru;
+	siginfo_t si;
+
+	memset(&si, 0, sizeof(si));
+	memset(&ru, 0, sizeof(ru));
+	/* The system call, unlike the library's function, returns rusage. */
+	if (syscall(SYS_waitid, P_PIDFD, s->pidfd, &si,
+		WEXITED | WNOHANG | __WALL, &ru) != 0)
+		die("reap_failed", strerror(errno));
+	if (si.si_pid == 0)
+		return false;
+	m.slot = number;
+	m.generation = s->generation;
+	m.status =
+	    (uint32_t)si.si_code << 16 | ((uint32_t)si.si_status & 0xffff);
+	m.cpu_us =
+	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
+	    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
+	m.peak_kib = (uint64_t)ru.ru_maxrss;
+	if (slots_set(&slots, number, SLOT_FREE, s->generation, -1) != 0)
+		die("slot_state", "a live slot could not be freed");
+	to_broker(IPC_EXITED, &m);
+	return true;
+}
+
+static bool
+reap_slots(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < SLOTS_MAX; i++)
+		if (slots.s[i].state == SLOT_LIVE && reap_slot(i))
+			any = true;
+	return any;
+}
+
+/*
+ * Reaps every other child: the zygote (which ends the pool) and whatever was
+ * orphaned to us. A zombie that is not of a live slot may be a runner whose
+ * FORKED is still on its way; its exit status must be kept for it, so nothing
+ * is done while a fork is pending. For the same reason a zombie is first only
+ * looked at, then the slots are reaped again: if none of them ended, the
+ * zombie was none of theirs.
+ */
+static void
+reap_strays(void)
+{
+	siginfo_t si;
+
+	while (slots.forking == 0) {
+		memset(&si, 0, sizeof(si));
+		if (waitid(P_ALL, 0, &si,
+			WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 ||
+		    si.si_pid == 0)
+			return;
+		if (si.si_pid == zygote_pid)
+			die("zygote_gone", "the zygote ended");
+		if (reap_slots())
+			continue;
+		(void)waitpid(si.si_pid, NULL, WNOHANG | __WALL);
+	}
+}
+
+static void
+refuse_fork(const struct ipc_fork *m, const char *step, int error)
+{
+	struct ipc_fork_failed f = {
+	    .slot = m->slot,
+	    .generation = m->generation,
+	    .error = (uint32_t)error,
+	    .step = ipc_str(step),
+	};
+
+	to_broker(IPC_FORK_FAILED, &f);
+}
+
+static void
+on_fork(struct ipc_frame *f)
+{
+	struct ipc_fork m = {.channel = -1};
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("broker_malformed", e.text);
+	if (slots_set(&slots, m.slot, SLOT_FORKING, m.generation, -1) != 0)
+		refuse_fork(&m, "slot in use", EBUSY);
+	else
+		to_zygote(IPC_FORK, &m);
+	close(m.channel);
+}
+
+/*
+ * KILL names slot and generation: one for an earlier use is ignored, it must
+ * not hit the runner that has the slot now. A runner still being forked is
+ * marked, and killed when its pidfd arrives.
+ */
+static void
+on_kill(struct ipc_frame *f)
+{
+	struct ipc_kill m;
+	struct slot *s;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("broker_malformed", e.text);
+	if ((s = slots_get(&slots, m.slot, m.generation, SLOT_LIVE)) != NULL ||
+	    (s = slots_get(&slots, m.slot, m.generation, SLOT_FORKING)) != NULL)
+		kill_slot(s);
+}
+
+static void
+on_forked(struct ipc_frame *f)
+{
+	struct ipc_forked m = {.pidfd = -1};
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("zygote_malformed", e.text);
+	if (slots_set(&slots, m.slot, SLOT_LIVE, m.generation, m.pidfd) != 0)
+		die("zygote_confused", "FORKED for a slot that isn't forking");
+	if (slots.s[m.slot].killed)
+		kill_slot(&slots.s[m.slot]);
+	if (slots.forking == 0)
+		reap_strays();
+}
+
+static void
+on_fork_failed(struct ipc_frame *f)
+{
+	struct ipc_fork_failed m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("zygote_malformed", e.text);
+	if (slots_get(&slots, m.slot, m.generation, SLOT_FORKING) == NULL ||
+	    slots_set(&slots, m.slot, SLOT_FREE, m.generation, -1) != 0)
+		die("zygote_confused",
+		    "FORK_FAILED for a slot that isn't forking");
+	to_broker(IPC_FORK_FAILED, &m);
+	if (slots.forking == 0)
+		reap_strays();
+}
+
+/* The zygote's layers follow ours. */
+static void
+on_report(struct ipc_frame *f)
+{
+	struct ipc_pool_report m;
+	struct buf all;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("zygote_malformed", e.text);
+	buf_init(&all, IPC_FRAME_MAX / 2);
+	buf_put(&all, layers.p, layers.len);
+	buf_put(&all, m.layers.p, m.layers.n);
+	if (!all.failed) {
+		m.layers = ipc_bytes(all.p, all.len);
+		to_broker(IPC_POOL_REPORT, &m);
+	}
+	buf_free(&all);
+}
+
+/* One frame from the broker or the zygote, by the table's permissions. */
+static void
+on_frame(int sock, enum ipc_role from)
+{
+	const char *gone =
+	    from == IPC_ROLE_SANDBOXD ? "broker_gone" : "zygote_gone";
+	struct ipc_frame f;
+	struct err e;
+	int r;
+
+	r = ipc_read(sock, &f, &e);
+	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (r <= 0)
+		die(gone, r == 0 ? "it closed its socket" : e.text);
+	if (ipc_permit(f.type, from, IPC_ROLE_POOL, IPC_STATE_OPEN, &e) != 0)
+		die("not_permitted", e.text);
+	switch (f.type) {
+	case IPC_FORK:
+		on_fork(&f);
+		break;
+	case IPC_KILL:
+		on_kill(&f);
+		break;
+	case IPC_FORKED:
+		on_forked(&f);
+		break;
+	case IPC_FORK_FAILED:
+		on_fork_failed(&f);
+		break;
+	case IPC_POOL_REPORT:
+		on_report(&f);
+		break;
+	default:
+		die("not_permitted", ipc_name(f.type));
+	}
+	ipc_frame_free(&f);
+}
+
+/* Blocking sends that give up: 10 s is far beyond any healthy pause. */
+static void
+send_timeout(int sock)
+{
+	struct timeval tv = {.tv_sec = 10};
+
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0)
+		die("setsockopt", strerror(errno));
+	if (fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
+		die("fcntl", strerror(errno));
+}
+
+enum { AT_BROKER, AT_LIVENESS, AT_ZYGOTE, AT_CHILD, AT_SLOTS };
+
+/* Fills the poll set: four fixed descriptors, then the live slots' pidfds,
+ * which become readable when the runner ends (pidfd_open(2)). */
+static nfds_t
+poll_set(struct pollfd *p, uint32_t *number, int child)
+{
+	nfds_t n = AT_SLOTS;
+
+	p[AT_BROKER].fd = SETUP_BROKER_FD;
+	p[AT_LIVENESS].fd = SETUP_LIVENESS_FD;
+	p[AT_ZYGOTE].fd = zygote;
+	p[AT_CHILD].fd = child;
+	for (uint32_t i = 0; i < SLOTS_MAX; i++)
+		if (slots.s[i].state == SLOT_LIVE) {
+			number[n] = i;
+			p[n++].fd = slots.s[i].pidfd;
+		}
+	for (nfds_t i = 0; i < n; i++) {
+		p[i].events = POLLIN;
+		p[i].revents = 0;
+	}
+	return n;
+}
+
+static _Noreturn void
+serve(int child)
+{
+	static struct pollfd p[AT_SLOTS + SLOTS_MAX];
+	static uint32_t number[AT_SLOTS + SLOTS_MAX];
+	struct signalfd_siginfo ssi;
+	nfds_t n;
+
+	for (;;) {
+		n = poll_set(p, number, child);
+		if (poll(p, n, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			die("poll", strerror(errno));
+		}
+		/* spawn never writes: whatever happens there is its end. */
+		if (p[AT_LIVENESS].revents != 0)
+			die("spawn_gone", "spawn closed the liveness socket");
+		for (nfds_t i = AT_SLOTS; i < n; i++)
+			if (p[i].revents != 0)
+				(void)reap_slot(number[i]);
+		if (p[AT_ZYGOTE].revents != 0)
+			on_frame(zygote, IPC_ROLE_ZYGOTE);
+		if (p[AT_BROKER].revents != 0)
+			on_frame(SETUP_BROKER_FD, IPC_ROLE_SANDBOXD);
+		if (p[AT_CHILD].revents != 0) {
+			while (read(child, &ssi, sizeof(ssi)) > 0)
+				;
+			reap_strays();
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ipc_pool_report report;
+	sigset_t chld;
+	struct err e;
+	int child;
+
+	log_init("pool-init", LOG_TEXT, LOG_LV_INFO);
+	if (argc != 2 || getpid() != 1 || getuid() != 0)
+		log_fatal("usage", "started by mcpbox-sandboxd-spawn only");
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		die("signal", strerror(errno));
+	buf_init(&layers, 4096);
+	if (setup_namespaces(&layers, &e) != 0)
+		die("setup", e.text);
+	send_timeout(SETUP_BROKER_FD);
+	send_timeout(SETUP_LIVENESS_FD);
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &chld, NULL) != 0 ||
+	    (child = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+		die("signalfd", strerror(errno));
+	slots_init(&slots);
+	if (setup_zygote(argv[1], &zygote, &zygote_pid, &e) != 0)
+		die("setup", e.text);
+	send_timeout(zygote);
+	if (setup_drop(&layers, &e) != 0)
+		die("setup", e.text);
+	report.layers = ipc_bytes(layers.p, layers.len);
+	to_broker(IPC_POOL_REPORT, &report);
+	serve(child);
+}

@@ -1,0 +1,137 @@
+/* See setup.h. */
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "setup.h"
+
+/* Writes a short text to a file of the own proc. */
+static int
+put_file(const char *path, const char *text, struct err *e)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "open %s", path);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+		(void)err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "write %s", path);
+		close(fd);
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+int
+setup_namespaces(struct buf *layers, struct err *e)
+{
+	/*
+	 * Mount events must not pass between host and pool: the namespace is a
+	 * copy whose mounts are slaves or shared peers of the host's.
+	 */
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return err_sys(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "make all mounts private");
+	/*
+	 * A proc of our own pid namespace over the host's: the zygote and the
+	 * runners' set-up see the pool's processes only, and the runners'
+	 * subset=pid proc mounts only while a full one is visible.
+	 */
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		NULL) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "mount /proc");
+	/*
+	 * Nobody in the pool, whatever it takes over, makes another user
+	 * namespace: that is where most kernel holes of the last years needed
+	 * to start. The limit belongs to our user namespace and can be raised
+	 * only with CAP_SYS_RESOURCE in it, which no runner has.
+	 */
+	if (put_file("/proc/sys/user/max_user_namespaces", "0", e) != 0)
+		return -1;
+	buf_puts(layers,
+	    "pool-namespaces=enforced\n"
+	    "pool-no-user-namespaces=enforced\n");
+	return 0;
+}
+
+/* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
+static _Noreturn void
+exec_zygote(const char *path, int sock)
+{
+	char *argv[] = {(char *)(uintptr_t)path, NULL};
+	char *envp[] = {NULL};
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (sock == SETUP_ZYGOTE_FD) {
+		if (fcntl(sock, F_SETFD, 0) != 0)
+			_exit(126);
+	} else if (dup2(sock, SETUP_ZYGOTE_FD) < 0)
+		_exit(126);
+	if (syscall(SYS_close_range, SETUP_ZYGOTE_FD + 1, ~0U, 0) != 0)
+		_exit(126);
+	execve(path, argv, envp);
+	_exit(127);
+}
+
+int
+setup_zygote(const char *dir, int *sock, pid_t *pid, struct err *e)
+{
+	char path[256];
+	int sv[2], n;
+	pid_t p;
+
+	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", dir);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return err_set(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
+	if (access(path, X_OK) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "%s", path);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
+	p = fork();
+	if (p < 0) {
+		(void)err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "fork");
+		close(sv[0]);
+		close(sv[1]);
+		return -1;
+	}
+	if (p == 0)
+		exec_zygote(path, sv[1]);
+	close(sv[1]);
+	*sock = sv[0];
+	*pid = p;
+	return 0;
+}
+
+int
+setup_drop(struct buf *layers, struct err *e)
+{
+	struct __user_cap_header_struct h = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct d[2] = {0};
+
+	/*
+	 * Runners have other uids, so signalling them needs CAP_KILL; nothing
+	 * else that pool-init does from here on needs any capability.
+	 */
+	d[0].effective = d[0].permitted = 1U << CAP_KILL;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "no_new_privs");
+	if (syscall(SYS_capset, &h, d) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "capset");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "dumpable");
+	buf_puts(layers, "pool-init-capabilities=enforced\n");
+	return 0;
+}

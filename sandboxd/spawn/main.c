@@ -1,0 +1,187 @@
+/*
+ * mcpbox-sandboxd-spawn: the only process of the suite that keeps a
+ * capability of the host: CAP_SETUID and CAP_SETGID, to write one id map.
+ *
+ * It listens for sandboxd alone (SO_PEERCRED) and serves one request,
+ * POOL_START, whose content is one number that it gives back; everything else
+ * it does is fixed by its configuration. So a taken-over sandboxd can start a
+ * pool again, and nothing more: it chooses no path, no id and no map.
+ *
+ * There is at most one pool. It ends when sandboxd's connection closes, when
+ * another POOL_START comes, and when spawn ends, in whatever way: pool-init
+ * watches the liveness socket, which the kernel closes for us.
+ */
+#include <linux/capability.h>
+
+#include <event2/event.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "confine.h"
+#include "deny.h"
+#include "ipc_peer.h"
+#include "log.h"
+#include "nspool.h"
+#include "proc.h"
+
+struct spawn {
+	struct proc proc;
+	struct nspool_map map;
+	struct nspool pool;
+	struct event *ended;    /* the pool's pidfd is readable */
+	struct ipc_peer *owner; /* whose connection the pool belongs to */
+	/* A POOL_START that waits for the old pool's end. */
+	struct ipc_peer *asker;
+	uint64_t asker_request, asker_generation;
+};
+
+static void start_pool(struct spawn *, struct ipc_peer *, uint64_t, uint64_t);
+
+/* pool-init ended: reap it; a waiting request gets its turn. */
+static void
+on_pool_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct spawn *s = arg;
+	struct ipc_peer *asker = s->asker;
+
+	event_free(s->ended);
+	s->ended = NULL;
+	nspool_reap(&s->pool);
+	log_event(LOG_LV_INFO, "pool_ended", "the pool ended");
+	s->owner = s->asker = NULL;
+	if (asker != NULL)
+		start_pool(s, asker, s->asker_request, s->asker_generation);
+}
+
+static void
+start_pool(
+    struct spawn *s, struct ipc_peer *p, uint64_t request, uint64_t generation)
+{
+	struct ipc_pool_started m = {.generation = generation};
+	struct err e;
+
+	if (nspool_start(&s->pool, &s->map,
+		conf_str(s->proc.conf, "libexec_dir"), &m.channel, &e) != 0) {
+		log_event(LOG_LV_ERR, "pool_start", "%s", e.text);
+		(void)ipc_refuse(p, request, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the pool could not be started", 1000);
+		return;
+	}
+	s->ended =
+	    event_new(s->proc.base, s->pool.pidfd, EV_READ, on_pool_ended, s);
+	if (s->ended == NULL || event_add(s->ended, NULL) != 0) {
+		if (s->ended != NULL)
+			event_free(s->ended);
+		s->ended = NULL;
+		nspool_kill(&s->pool);
+		nspool_reap(&s->pool);
+		close(m.channel);
+		(void)ipc_refuse(
+		    p, request, FAILURE_SANDBOX_UNAVAILABLE, "no memory", 1000);
+		return;
+	}
+	s->owner = p;
+	m.uids = s->map.count;
+	log_event(LOG_LV_INFO, "pool_started", "pool-init is pid %d",
+	    (int)s->pool.pid);
+	(void)ipc_answer(p, request, IPC_POOL_STARTED, &m);
+	close(m.channel);
+}
+
+static int
+on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct spawn *s = arg;
+	struct ipc_pool_start m;
+	struct err e;
+
+	if (f->type != IPC_POOL_START || ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if (s->asker != NULL) /* a second one while the first waits */
+		return -1;
+	if (s->pool.pid != 0) {
+		s->asker = p;
+		s->asker_request = m.request;
+		s->asker_generation = m.generation;
+		nspool_kill(&s->pool);
+		return 0;
+	}
+	start_pool(s, p, m.request, m.generation);
+	return 0;
+}
+
+static void
+on_down(struct ipc_peer *p, void *arg)
+{
+	struct spawn *s = arg;
+
+	if (s->asker == p)
+		s->asker = NULL;
+	if (s->owner == p) {
+		s->owner = NULL;
+		nspool_kill(&s->pool);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static const int keep[] = {CAP_SETUID, CAP_SETGID, -1};
+	static const struct ipc_handlers handlers = {
+	    .message = on_message, .down = on_down};
+	struct spawn s = {.pool = {.pidfd = -1, .liveness = -1}};
+	struct confine_spec spec = {
+	    .process = "sandboxd-spawn", .keep_caps = keep};
+	struct ipc_server *server;
+	struct buf layers;
+	char path[128];
+	struct err e;
+	uid_t user;
+	int rc;
+
+	proc_start(&s.proc, "sandboxd-spawn", argc, argv);
+	s.map.uid = geteuid();
+	s.map.gid = getegid();
+	s.map.base = (uint32_t)conf_int(s.proc.conf, "runner_uid_base");
+	s.map.count = (uint32_t)conf_int(s.proc.conf, "runner_uid_count");
+	/* A range that holds our own uid would make a runner equal to the
+	 * pool's root. */
+	if (s.map.uid >= s.map.base && s.map.uid - s.map.base < s.map.count)
+		log_fatal("config",
+		    "the runners' range holds uid %u, which is "
+		    "this process's",
+		    (unsigned)s.map.uid);
+	user = conf_user(s.proc.conf, "sandboxd_user");
+	if (proc_socket_path(&s.proc, "sandboxd-spawn", "sandboxd", path,
+		sizeof(path), &e) != 0 ||
+	    (server = ipc_server_new(s.proc.base, path, "sandboxd",
+		 IPC_ROLE_SPAWN, IPC_ROLE_SANDBOXD, &user, 1, &handlers, &s,
+		 &e)) == NULL)
+		log_fatal("listen", "%s", e.text);
+
+	/*
+	 * No Landlock (a domain forbids mount, and children inherit it) and no
+	 * allow-list (they inherit that too): see deny.h.
+	 */
+	buf_init(&layers, 4096);
+	if (confine_self(&spec, &layers, &e) != 0 || deny_load(&e) != 0)
+		log_fatal("confine", "%s", e.text);
+	buf_puts(&layers, "seccomp-deny-list=enforced\n");
+	cgroup_probe(&layers);
+	buf_putc(&layers, '\0');
+	if (layers.failed)
+		log_fatal("confine", "no memory");
+	ipc_hello_set("mcpbox-sandboxd-spawn", (const char *)layers.p);
+	log_event(LOG_LV_INFO, "ready", "runners are uids %u to %u", s.map.base,
+	    s.map.base + s.map.count - 1);
+	rc = proc_run(&s.proc);
+	nspool_kill(&s.pool);
+	nspool_reap(&s.pool);
+	if (s.ended != NULL)
+		event_free(s.ended);
+	ipc_server_free(server);
+	buf_free(&layers);
+	return rc;
+}

@@ -1,0 +1,42 @@
+/*
+ * Making and ending a pool: one child in new user, pid, mount, network, IPC,
+ * UTS and cgroup namespaces, which becomes mcpbox-pool-init.
+ *
+ * Inside the user namespace id 0 is spawn's own uid (mcpbox-pool, nobody
+ * else's) and 1..count are the reserved range; no other id of the host exists
+ * there, so nothing in the pool can own, become or signal anything else.
+ */
+#ifndef NSPOOL_H
+#define NSPOOL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+struct nspool_map {
+	uid_t uid; /* host uid and gid behind id 0 inside */
+	gid_t gid;
+	uint32_t base;  /* first host uid and gid of the runners */
+	uint32_t count; /* how many: ids 1..count inside */
+};
+
+struct nspool {
+	pid_t pid;    /* 0: there is none */
+	int pidfd;    /* of pool-init, owned; -1 if none */
+	int liveness; /* our end of its socket; closing it ends the pool */
+};
+
+/*
+ * Starts dir/mcpbox-pool-init. *broker receives sandboxd's end of the socket
+ * it holds as fd 3 (owned by the caller). 0, or -1 and no child is left.
+ */
+int nspool_start(struct nspool *, const struct nspool_map *, const char *dir,
+    int *broker, struct err *);
+/* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
+ * once it may be reaped. Harmless when there is none. */
+void nspool_kill(struct nspool *);
+/* Reaps pool-init, waiting if it must, and forgets the pool. */
+void nspool_reap(struct nspool *);
+
+#endif
