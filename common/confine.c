@@ -1,1 +1,324 @@
-/* see confine.h */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <linux/securebits.h>
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <seccomp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "confine_base.h"
+#include "landlock.h"
+
+/*
+ * Sanitizers start threads, read /proc and trace themselves at exit. Their
+ * builds leave out the two layers that forbid this and say so; they are never
+ * installed.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum {
+	/* More than any filter we make: the kernel takes 4096 instructions. */
+	BPF_BYTES_MAX = 4096 * 8
+};
+
+int
+confine_landlock_abi(void)
+{
+	return landlock_abi();
+}
+
+static void
+layer(struct buf *layers, const char *name, const char *state)
+{
+	if (layers != NULL)
+		buf_putf(layers, "%s=%s\n", name, state);
+}
+
+static bool
+kept(const int *caps, int cap)
+{
+	for (; caps != NULL && *caps >= 0; caps++)
+		if (*caps == cap)
+			return true;
+	return false;
+}
+
+/*
+ * Bounding set and securebits can be changed only with CAP_SETPCAP, which most
+ * daemons never had. With no_new_privs no exec can gain anything from either,
+ * so what the service manager left is no hole, but is reported.
+ */
+static void
+limit_gains(const int *keep, struct buf *layers)
+{
+	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	bool all = true;
+	int now;
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		if (kept(keep, cap))
+			continue;
+		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+			all = false;
+	}
+	layer(layers, "bounding_set", all ? "enforced" : "degraded");
+	(void)prctl(PR_SET_SECUREBITS, bits, 0, 0, 0);
+	now = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+	layer(layers, "securebits",
+	    now >= 0 && ((unsigned long)now & bits) == bits ? "enforced"
+							    : "degraded");
+}
+
+/*
+ * Ambient, inheritable, effective and permitted sets down to the kept ones,
+ * read back from the kernel. Kept capabilities are not ambient: they stay with
+ * this process and don't pass to what it executes.
+ */
+static int
+limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
+{
+	capng_results_t want;
+
+	/* EINVAL: a kernel without ambient sets (before 4.3). */
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 &&
+	    errno != EINVAL)
+		return err_sys(e, FAILURE_INTERNAL, "ambient capabilities");
+	limit_gains(s->keep_caps, layers);
+	capng_clear(CAPNG_SELECT_CAPS);
+	for (const int *c = s->keep_caps; c != NULL && *c >= 0; c++)
+		if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+			(unsigned)*c) != 0)
+			return err_set(e, FAILURE_INTERNAL,
+			    "capability %d is unknown", *c);
+	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
+		return err_sys(e, FAILURE_INTERNAL,
+		    "capset: does the service manager grant what %s needs?",
+		    s->process);
+	want = s->keep_caps != NULL && *s->keep_caps >= 0 ? CAPNG_PARTIAL
+							  : CAPNG_NONE;
+	if (capng_get_caps_process() != 0 ||
+	    capng_have_capabilities(CAPNG_SELECT_CAPS) != want)
+		return err_set(
+		    e, FAILURE_INTERNAL, "capabilities are not what was set");
+	for (int c = 0; c <= CAP_LAST_CAP; c++)
+		if (capng_have_capability(CAPNG_PERMITTED, (unsigned)c) &&
+		    !kept(s->keep_caps, c))
+			return err_set(e, FAILURE_INTERNAL,
+			    "capability %d could not be dropped", c);
+	layer(layers, "capabilities", "enforced");
+	return 0;
+}
+
+static int
+limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
+{
+	struct landlock_state st;
+
+	if (landlock_enter(s->landlock_signal_scope, &st, e) < 0)
+		return -1;
+	layer(layers, "landlock_files", st.fs ? "enforced" : "missing");
+	layer(layers, "landlock_tcp", st.net ? "enforced" : "missing");
+	layer(layers, "landlock_scope", st.scope ? "enforced" : "missing");
+	return 0;
+}
+
+/*
+ * One rule a system call, with at most one comparison, EQ or MASKED_EQ: that
+ * much libseccomp compiles the same way in every version (tests evaluate the
+ * result). A call that this architecture doesn't have is passed over.
+ */
+static int
+add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
+    uint64_t equals, struct err *e)
+{
+	struct scmp_arg_cmp cmp;
+	int rc;
+
+	if (nr < 0)
+		return 0;
+	if (arg < 0)
+		rc = seccomp_rule_add_array(f, action, nr, 0, NULL);
+	else {
+		cmp = mask == UINT64_MAX
+		    ? SCMP_CMP64((unsigned)arg, SCMP_CMP_EQ, equals)
+		    : SCMP_CMP64(
+			  (unsigned)arg, SCMP_CMP_MASKED_EQ, mask, equals);
+		rc = seccomp_rule_add_array(f, action, nr, 1, &cmp);
+	}
+	if (rc < 0) {
+		errno = -rc;
+		return err_sys(
+		    e, FAILURE_INTERNAL, "seccomp rule for system call %d", nr);
+	}
+	return 0;
+}
+
+/* Does the process bring a rule of its own for this call? */
+static bool
+overridden(const struct confine_spec *s, int nr)
+{
+	for (size_t i = 0; i < s->nrules; i++)
+		if (s->rules[i].syscall == nr)
+			return true;
+	return false;
+}
+
+/*
+ * The filter: base list, the process's rules (which replace a base rule for
+ * the same call), and unix sockets for those that reconnect. The default and a
+ * foreign architecture (int 0x80, and x32, whose numbers have bit 30 set) end
+ * the process. The caller releases *out with seccomp_release.
+ */
+static int
+make_filter(const struct confine_spec *s, scmp_filter_ctx *out, struct err *e)
+{
+	const struct confine_base_rule *base;
+	scmp_filter_ctx f;
+	uint32_t action;
+	size_t n;
+	int rc = -1;
+
+	if ((f = seccomp_init(SCMP_ACT_KILL_PROCESS)) == NULL)
+		return err_set(e, FAILURE_INTERNAL, "seccomp_init");
+	if (seccomp_attr_set(
+		f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 ||
+	    seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2) != 0) {
+		err_set(e, FAILURE_INTERNAL, "seccomp_attr_set");
+		goto out;
+	}
+	base = confine_base_rules(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (overridden(s, base[i].syscall))
+			continue;
+		action = base[i].error != 0
+		    ? SCMP_ACT_ERRNO((uint32_t)base[i].error)
+		    : SCMP_ACT_ALLOW;
+		if (base[i].arg == CONFINE_ARG0_SELF) {
+			if (add_rule(f, action, base[i].syscall, 0, UINT64_MAX,
+				(uint64_t)getpid(), e) < 0)
+				goto out;
+		} else if (add_rule(f, action, base[i].syscall, base[i].arg,
+			       base[i].mask, base[i].equals, e) < 0)
+			goto out;
+	}
+	for (size_t i = 0; i < s->nrules; i++)
+		if (add_rule(f, SCMP_ACT_ALLOW, s->rules[i].syscall,
+			s->rules[i].arg, s->rules[i].mask, s->rules[i].equals,
+			e) < 0)
+			goto out;
+	if (s->connect_unix) {
+		if (!overridden(s, SCMP_SYS(socket)) &&
+		    add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 0, UINT64_MAX,
+			AF_UNIX, e) < 0)
+			goto out;
+		if (!overridden(s, SCMP_SYS(connect)) &&
+		    add_rule(
+			f, SCMP_ACT_ALLOW, SCMP_SYS(connect), -1, 0, 0, e) < 0)
+			goto out;
+	}
+	*out = f;
+	return 0;
+out:
+	seccomp_release(f);
+	return rc;
+}
+
+static int
+limit_syscalls(const struct confine_spec *s, struct buf *layers, struct err *e)
+{
+	scmp_filter_ctx f;
+	int rc;
+
+	if (make_filter(s, &f, e) < 0)
+		return -1;
+	if (SANITIZED) {
+		seccomp_release(f);
+		layer(layers, "seccomp", "missing");
+		return 0;
+	}
+	rc = seccomp_load(f);
+	seccomp_release(f);
+	if (rc < 0) {
+		errno = -rc;
+		return err_sys(e, FAILURE_INTERNAL, "seccomp_load");
+	}
+	layer(layers, "seccomp", "enforced");
+	return 0;
+}
+
+/*
+ * In this order, since each step needs what a later one takes away: Landlock
+ * and seccomp need no_new_privs, capset and prctl come before seccomp.
+ * Dumpable 0 keeps other processes of the same user from tracing this one and
+ * from reading its memory through /proc, and leaves no core with keys in it;
+ * it follows the capability change, which may set it anew.
+ */
+int
+confine_self(const struct confine_spec *s, struct buf *layers, struct err *e)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return err_sys(e, FAILURE_INTERNAL, "no_new_privs");
+	layer(layers, "no_new_privs", "enforced");
+	if (limit_caps(s, layers, e) < 0)
+		return -1;
+	if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		return err_sys(e, FAILURE_INTERNAL, "dumpable");
+	layer(layers, "not_dumpable", SANITIZED ? "missing" : "enforced");
+	if (s->landlock && limit_landlock(s, layers, e) < 0)
+		return -1;
+	if (s->seccomp && limit_syscalls(s, layers, e) < 0)
+		return -1;
+	return 0;
+}
+
+/*
+ * libseccomp writes only to descriptors: a memfd, read back.
+ */
+int
+confine_export(const struct confine_spec *s, struct buf *out, struct err *e)
+{
+	static uint8_t bytes[BPF_BYTES_MAX];
+	scmp_filter_ctx f;
+	ssize_t n;
+	int fd, rc = -1;
+
+	if (make_filter(s, &f, e) < 0)
+		return -1;
+	if ((fd = memfd_create("bpf", MFD_CLOEXEC)) < 0) {
+		err_sys(e, FAILURE_INTERNAL, "memfd_create");
+		goto out;
+	}
+	if (seccomp_export_bpf(f, fd) != 0 ||
+	    (n = pread(fd, bytes, sizeof(bytes), 0)) <= 0) {
+		err_set(e, FAILURE_INTERNAL, "seccomp_export_bpf");
+		goto out;
+	}
+	buf_put(out, bytes, (size_t)n);
+	if (out->failed) {
+		err_set(e, FAILURE_INTERNAL, "out of memory");
+		goto out;
+	}
+	rc = 0;
+out:
+	if (fd >= 0)
+		close(fd);
+	seccomp_release(f);
+	return rc;
+}
