@@ -70,7 +70,7 @@ int
 json_get_str(struct json_object *o, const char *name, const char **s, size_t *n,
     struct err *err)
 {
-	struct json_object *v;
+	struct json_object *v = NULL;
 	int rc;
 
 	rc = get(o, name, json_type_string, "a string", &v, err);
@@ -85,7 +85,7 @@ int
 json_get_int(struct json_object *o, const char *name, int64_t min, int64_t max,
     int64_t *value, struct err *err)
 {
-	struct json_object *v;
+	struct json_object *v = NULL;
 	int64_t i;
 	int rc;
 
@@ -107,7 +107,7 @@ int
 json_get_bool(
     struct json_object *o, const char *name, bool *value, struct err *err)
 {
-	struct json_object *v;
+	struct json_object *v = NULL;
 	int rc;
 
 	rc = get(o, name, json_type_boolean, "true or false", &v, err);
