@@ -1,0 +1,168 @@
+/*
+ * mcpbox-admind-vault: keys, passwords, logins, approvals, sealed contexts.
+ * See DESIGN.md in this folder.
+ */
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <event2/event.h>
+
+#include "confine.h"
+#include "log.h"
+#include "vault.h"
+
+/* Who may send what was checked by the table; here only to whom it goes. */
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	struct port *port = arg;
+
+	switch (f->type) {
+	case IPC_LOGIN:
+	case IPC_LOGOUT:
+	case IPC_WHOAMI:
+	case IPC_PASSWORD:
+	case IPC_SETUP:
+		return logins_message(port, peer, f);
+	case IPC_APPROVE:
+	case IPC_REJECT:
+		return decide_message(port, peer, f);
+	case IPC_SECRET_SET:
+		return secrets_message(port, peer, f);
+	default:
+		return answers_message(port, peer, f);
+	}
+}
+
+static void
+on_up(struct ipc_peer *peer, void *arg)
+{
+	if (callers_add(arg, peer) == -1)
+		ipc_peer_close(peer);
+}
+
+static void
+on_down(struct ipc_peer *peer, void *arg)
+{
+	struct port *port = arg;
+
+	callers_remove(port->v, peer);
+}
+
+static const struct ipc_handlers handlers = {on_up, on_message, on_down};
+
+static void
+listen_on(struct vault *v, struct port *port, const char *name,
+    enum ipc_role role, uid_t uid)
+{
+	char path[128];
+	struct err err;
+
+	port->v = v;
+	port->role = role;
+	if (proc_socket_path(&v->proc, "admind-vault", name, path, sizeof(path),
+		&err) == -1 ||
+	    (port->server = ipc_server_new(v->proc.base, path, name,
+		 IPC_ROLE_VAULT, role, &uid, 1, &handlers, port, &err)) == NULL)
+		log_fatal("listen", "%s", err.text);
+}
+
+/*
+ * What the vault needs beyond the base list: threads for password hashes,
+ * made right after (slots_start closes that door again, by the seccomp call
+ * that is allowed for it), and what a thread's start and end use.
+ */
+static const struct confine_rule rules[] = {
+    {SCMP_SYS(clone), -1, 0, 0},
+    {SCMP_SYS(clone3), -1, 0, 0},
+    {SCMP_SYS(rseq), -1, 0, 0},
+    {SCMP_SYS(set_robust_list), -1, 0, 0},
+    {SCMP_SYS(sched_getaffinity), -1, 0, 0},
+    {SCMP_SYS(seccomp), -1, 0, 0},
+};
+
+static void
+confine(struct vault *v, bool locked)
+{
+	struct confine_spec spec = {.process = "admind-vault",
+	    .rules = rules,
+	    .nrules = sizeof(rules) / sizeof(rules[0]),
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true};
+	struct buf layers;
+	struct err err;
+
+	buf_init(&layers, 4096);
+	if (confine_self(&spec, &layers, &err) == -1)
+		log_fatal("confine", "%s", err.text);
+	if (layers.len > 0 && layers.p[layers.len - 1] != '\n')
+		buf_putc(&layers, '\n');
+	buf_putf(&layers, "key_memory=%s\n", locked ? "enforced" : "degraded");
+	buf_put_u8(&layers, 0);
+	if (layers.failed || (v->layers = strdup((char *)layers.p)) == NULL)
+		log_fatal("memory", "out of memory");
+	buf_free(&layers);
+	ipc_hello_set("mcpbox-admind-vault", v->layers);
+}
+
+/*
+ * Order: sockets and the key file while there still is a file system; one use
+ * of each OpenSSL primitive (the key derivation, the decoy), so that nothing
+ * is loaded later; then confinement; then the threads, which inherit it.
+ */
+int
+main(int argc, char **argv)
+{
+	static struct vault v;
+	struct proc *p = &v.proc;
+	uint8_t warm_key[KEY_LEN] = {0}, nonce[GCM_NONCE_LEN] = {0};
+	uint8_t tag[GCM_TAG_LEN];
+	bool locked = false;
+	struct err err;
+	int status;
+
+	proc_start(p, "admind-vault", argc, argv);
+	(void)prctl(PR_SET_DUMPABLE, 0); /* before the key is read */
+	listen_on(&v, &v.admind, "admind", IPC_ROLE_ADMIND,
+	    conf_user(p->conf, "admind_user"));
+	listen_on(
+	    &v, &v.web, "http", IPC_ROLE_WEB, conf_user(p->conf, "web_user"));
+	listen_on(&v, &v.sandboxd, "sandboxd", IPC_ROLE_SANDBOXD,
+	    conf_user(p->conf, "sandboxd_user"));
+	listen_on(&v, &v.ctl, "ctl", IPC_ROLE_CTL, 0);
+
+	v.keys = keys_load(conf_str(p->conf, "key_file"), &locked, &err);
+	if (v.keys == NULL)
+		log_fatal("key", "%s", err.text);
+	if (gcm_seal(warm_key, nonce, NULL, 0, NULL, 0, tag, &err) == -1)
+		log_fatal("crypto", "%s", err.text);
+	v.contexts = contexts_new();
+	v.sessions = sessions_new((uint64_t)conf_int(p->conf, "login_ttl"));
+	if (v.contexts == NULL || v.sessions == NULL)
+		log_fatal("memory", "out of memory");
+	v.slots = slots_new(p->base,
+	    (uint32_t)(conf_int(p->conf, "argon2_memory") / 1024),
+	    (uint32_t)conf_int(p->conf, "argon2_passes"), &err);
+	if (v.slots == NULL)
+		log_fatal("argon2", "%s", err.text);
+
+	confine(&v, locked);
+	if (slots_start(v.slots, &err) == -1)
+		log_fatal("threads", "%s", err.text);
+	log_event(LOG_LV_INFO, "ready", "%s", v.layers);
+
+	status = proc_run(p);
+	slots_free(v.slots);
+	ipc_server_free(v.admind.server);
+	ipc_server_free(v.web.server);
+	ipc_server_free(v.sandboxd.server);
+	ipc_server_free(v.ctl.server);
+	callers_free(&v);
+	sessions_free(v.sessions);
+	free(v.layers);
+	return status;
+}

@@ -1,0 +1,133 @@
+#include <string.h>
+
+#include "ids.h"
+#include "seal.h"
+#include "tlv.h"
+#include "version.h"
+
+enum { FORMAT = 1, MAC_LEN = 32 };
+
+/* MAC over label and body: one label a purpose, so that no other value MACed
+ * under any key of ours can pass for a seal. */
+static int
+mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
+    struct ipc_hash *out)
+{
+	static const char label[] = "mcpbox approval 1"; /* with its NUL */
+	struct buf b;
+	int rc = -1;
+
+	buf_init(&b, sizeof(label) + SEAL_MAX);
+	buf_put(&b, label, sizeof(label));
+	buf_put(&b, body, n);
+	if (!b.failed) {
+		hmac_sha256(key, b.p, b.len, out);
+		rc = 0;
+	}
+	buf_free(&b);
+	return rc;
+}
+
+/*
+ * The facts are taken from the pre-image itself, not from anything a peer says
+ * of it: the ids, the secrets' names. version_check has made sure that each
+ * stands once, in order and in its right form, so two readers cannot see two
+ * meanings in the same bytes.
+ */
+int
+seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
+    const uint8_t *preimage, size_t n, struct ipc_bytes approver,
+    uint64_t time_us, struct buf *out, struct ipc_hash *hash, struct err *err)
+{
+	const uint8_t *fields;
+	struct tlv_reader r;
+	struct ipc_hash h, m;
+	struct tlv f;
+	size_t nfields;
+	struct buf w;
+	int rc;
+
+	if (version_check(preimage, n, &fields, &nfields, err) == -1)
+		return -1;
+	sha256(preimage, n, &h);
+	buf_init(&w, SEAL_MAX);
+	buf_put_u8(&w, FORMAT);
+	tlv_put(&w, SEAL_REQUEST, request->b, sizeof(request->b));
+	tlv_open(&r, fields, nfields);
+	while ((rc = tlv_next(&r, &f)) == 1) {
+		if (f.tag == VERSION_SERVER_ID)
+			tlv_put(&w, SEAL_SERVER_ID, f.p, f.n);
+		else if (f.tag == VERSION_TOOL_ID)
+			tlv_put(&w, SEAL_TOOL_ID, f.p, f.n);
+	}
+	tlv_put(&w, SEAL_VERSION_HASH, h.b, sizeof(h.b));
+	tlv_open(&r, fields, nfields);
+	while (rc != -1 && (rc = tlv_next(&r, &f)) == 1)
+		if (f.tag == VERSION_SECRET)
+			tlv_put(&w, SEAL_SECRET, f.p, f.n);
+	tlv_put(&w, SEAL_APPROVER, approver.p, approver.n);
+	tlv_put_u64(&w, SEAL_TIME_US, time_us);
+	if (rc == -1 || w.failed || mac(key, w.p, w.len, &m) == -1) {
+		buf_free(&w);
+		return err_set(
+		    err, FAILURE_TOO_LARGE, "too many names for one approval");
+	}
+	buf_put(&w, m.b, sizeof(m.b));
+	if (w.failed) {
+		buf_free(&w);
+		return err_set(
+		    err, FAILURE_TOO_LARGE, "too many names for one approval");
+	}
+	buf_free(out);
+	*out = w;
+	*hash = h;
+	return 0;
+}
+
+/*
+ * The seal comes from admind, which may be hostile: it may bring no seal, one
+ * of its own making (the MAC fails), one of another version (the hash inside
+ * differs from the one computed here over the bytes that will run), or an old
+ * one of a version revoked since (that one passes: revocation is admind's to
+ * enforce, and content that a human approved once is the worst it can run).
+ */
+int
+seal_check(const uint8_t key[KEY_LEN], const uint8_t *seal, size_t n,
+    const uint8_t *preimage, size_t preimage_len, const uint8_t **fields,
+    size_t *nfields, struct ipc_hash *hash, struct err *err)
+{
+	struct ipc_hash m, h;
+	struct tlv f;
+
+	if (n < 1 + MAC_LEN || n > SEAL_MAX || seal[0] != FORMAT)
+		return err_set(err, FAILURE_NOT_APPROVED,
+		    "the version has no approval seal");
+	if (mac(key, seal, n - MAC_LEN, &m) == -1)
+		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	if (!ct_equal(m.b, seal + n - MAC_LEN, MAC_LEN))
+		return err_set(err, FAILURE_NOT_APPROVED,
+		    "the approval seal does not verify");
+	sha256(preimage, preimage_len, &h);
+	if (tlv_find(seal + 1, n - 1 - MAC_LEN, SEAL_VERSION_HASH, &f) != 1 ||
+	    f.n != sizeof(h.b) || !ct_equal(f.p, h.b, sizeof(h.b)))
+		return err_set(err, FAILURE_NOT_APPROVED,
+		    "the approval seal is another version's");
+	*fields = seal + 1;
+	*nfields = n - 1 - MAC_LEN;
+	*hash = h;
+	return 0;
+}
+
+bool
+seal_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
+{
+	struct tlv_reader r;
+	struct tlv f;
+
+	tlv_open(&r, fields, n);
+	while (tlv_next(&r, &f) == 1)
+		if (f.tag == SEAL_SECRET && f.n == name.n &&
+		    memcmp(f.p, name.p, name.n) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,113 @@
+/*
+ * SECRET_SET: a value comes in from uid 0's socket, is encrypted for its place
+ * and stored by admind. There is no message that brings it back: the only way
+ * out is a context for a sandbox (contexts.c). A hostile admind learns that
+ * the secret was set, its names and its length.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "log.h"
+#include "stored.h"
+#include "vault.h"
+
+enum { KEY_NAME_MAX = 64 };
+
+struct secret_op {
+	struct vault *v;
+	struct vault_ref ref;
+};
+
+/* ^[A-Z][A-Z0-9_]{0,63}$ */
+static bool
+key_ok(struct ipc_bytes k)
+{
+	if (k.n == 0 || k.n > KEY_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < k.n; i++) {
+		uint8_t c = k.p[i];
+
+		if (!(c >= 'A' && c <= 'Z') &&
+		    (i == 0 || !((c >= '0' && c <= '9') || c == '_')))
+			return false;
+	}
+	return true;
+}
+
+static void
+on_stored(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct secret_op *op = arg;
+
+	if (f != NULL && f->type == IPC_OK)
+		callers_ok(op->v, op->ref);
+	else
+		callers_refuse_as(op->v, op->ref, f, gone);
+	op->v->ops--;
+	free(op);
+}
+
+int
+secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct vault *v = port->v;
+	struct secret_op *op = NULL;
+	struct stored_place at;
+	struct ipc_secret_store s;
+	struct ipc_secret_set m;
+	struct buf sealed;
+	struct err err;
+
+	buf_init(&sealed, SECRET_VALUE_MAX + STORED_OVERHEAD);
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!name_valid(
+		(const char *)m.server.p, m.server.n, NAME_SERVER_MAX)) {
+		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
+		    "that is not a server's name", 0);
+		return 0;
+	}
+	if (!key_ok(m.key)) {
+		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
+		    "a secret's name has 1 to 64 of A-Z, 0-9 and _ and begins "
+		    "with a letter",
+		    0);
+		return 0;
+	}
+	if (m.value.n == 0 || m.value.n > SECRET_VALUE_MAX) {
+		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
+		    "a secret's value has 1 to 10000 bytes", 0);
+		return 0;
+	}
+	at.table = "server_secrets";
+	at.row = m.server;
+	at.column = m.key;
+	if (stored_seal(v->keys->secrets, &at, m.value.p, m.value.n, &sealed,
+		&err) == -1) {
+		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
+		goto out;
+	}
+	memset(&s, 0, sizeof(s));
+	s.server = m.server;
+	s.key = m.key;
+	s.actor = ipc_str("root");
+	s.value = ipc_bytes(sealed.p, sealed.len);
+	if (v->ops >= VAULT_OPS_MAX || (op = calloc(1, sizeof(*op))) == NULL) {
+		(void)ipc_refuse(peer, m.request, FAILURE_BUSY,
+		    "too many requests at once", 1000);
+		goto out;
+	}
+	op->v = v;
+	op->ref = callers_ref(port, peer, m.request);
+	v->ops++;
+	if (callers_ask(v, IPC_SECRET_STORE, &s, on_stored, op) == -1) {
+		v->ops--;
+		free(op);
+		(void)ipc_refuse(peer, m.request, FAILURE_BUSY,
+		    "admind is not connected", 1000);
+	}
+out:
+	buf_free(&sealed);
+	return 0;
+}

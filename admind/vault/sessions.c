@@ -1,0 +1,148 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "crypto.h"
+#include "ids.h"
+#include "sessions.h"
+
+struct sessions {
+	uint64_t ttl_ms, serial;
+	struct session row[SESSIONS_MAX];
+};
+
+struct sessions *
+sessions_new(uint64_t ttl_ms)
+{
+	struct sessions *s = calloc(1, sizeof(*s));
+
+	if (s != NULL)
+		s->ttl_ms = ttl_ms;
+	return s;
+}
+
+void
+sessions_free(struct sessions *s)
+{
+	if (s == NULL)
+		return;
+	explicit_bzero(s, sizeof(*s));
+	free(s);
+}
+
+static void
+end(struct session *s)
+{
+	explicit_bzero(s, sizeof(*s));
+}
+
+/*
+ * A row for a new login: a free or expired one; else, and also when the user
+ * has too many, the user's own oldest. Nobody's login is ended by another
+ * person's.
+ */
+static struct session *
+find_row(struct sessions *s, const char *username, uint64_t boot_ms)
+{
+	struct session *unused = NULL, *oldest = NULL;
+	size_t mine = 0;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *r = &s->row[i];
+
+		if (r->live && boot_ms >= r->deadline_ms)
+			end(r);
+		if (!r->live) {
+			unused = unused == NULL ? r : unused;
+			continue;
+		}
+		if (strcmp(r->username, username) != 0)
+			continue;
+		mine++;
+		if (oldest == NULL || r->serial < oldest->serial)
+			oldest = r;
+	}
+	return mine >= SESSIONS_PER_USER || unused == NULL ? oldest : unused;
+}
+
+const struct session *
+sessions_add(struct sessions *s, const char *username, const char *role,
+    uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
+{
+	uint8_t raw[TOKEN_BYTES];
+	struct session *r;
+	size_t un = strlen(username), rn = strlen(role);
+
+	if (un > SESSIONS_USER_MAX || rn > SESSIONS_ROLE_MAX ||
+	    (r = find_row(s, username, boot_ms)) == NULL)
+		return NULL;
+	end(r);
+	random_bytes(raw, sizeof(raw));
+	b64url_encode(raw, sizeof(raw), token);
+	sha256(token, SESSIONS_TEXT, &r->token);
+	random_bytes(raw, sizeof(raw));
+	b64url_encode(raw, sizeof(raw), r->csrf);
+	explicit_bzero(raw, sizeof(raw));
+	memcpy(r->username, username, un + 1);
+	memcpy(r->role, role, rn + 1);
+	r->expires_ms = unix_ms + s->ttl_ms;
+	r->deadline_ms = boot_ms + s->ttl_ms;
+	r->serial = ++s->serial;
+	r->live = true;
+	return r;
+}
+
+/* All rows are compared, in constant time each: how long it takes says nothing
+ * about which hash was nearly right. */
+const struct session *
+sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
+{
+	struct session *found = NULL;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (ct_equal(s->row[i].token.b, hash->b, sizeof(hash->b)) &&
+		    s->row[i].live)
+			found = &s->row[i];
+	if (found != NULL && boot_ms >= found->deadline_ms) {
+		end(found);
+		found = NULL;
+	}
+	return found;
+}
+
+const struct session *
+sessions_find_text(struct sessions *s, struct ipc_bytes text, uint64_t boot_ms,
+    struct ipc_hash *hash)
+{
+	struct ipc_hash h;
+
+	if (text.n != SESSIONS_TEXT)
+		return NULL;
+	sha256(text.p, text.n, &h);
+	if (hash != NULL)
+		*hash = h;
+	return sessions_find(s, &h, boot_ms);
+}
+
+void
+sessions_end(struct sessions *s, const struct ipc_hash *hash)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (s->row[i].live &&
+		    ct_equal(s->row[i].token.b, hash->b, sizeof(hash->b)))
+			end(&s->row[i]);
+}
+
+void
+sessions_end_user(
+    struct sessions *s, const char *username, const struct ipc_hash *keep)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *r = &s->row[i];
+
+		if (!r->live || strcmp(r->username, username) != 0)
+			continue;
+		if (keep == NULL ||
+		    !ct_equal(r->token.b, keep->b, sizeof(keep->b)))
+			end(r);
+	}
+}

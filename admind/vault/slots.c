@@ -1,0 +1,285 @@
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <argon2.h>
+#include <event2/event.h>
+
+#include "ids.h"
+#include "slots.h"
+
+enum { SALT_LEN = 16, HASH_LEN = 32, LANES = 1 };
+
+struct queue {
+	struct slots_job *head, **tail;
+	size_t n;
+};
+
+struct slots {
+	uint32_t memory_kib, passes;
+	char decoy[SLOTS_ENCODED_MAX];
+	int wake; /* eventfd: a thread finished a job */
+	struct event *ev;
+	pthread_t thread[SLOTS_THREADS];
+	size_t nthreads;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t work;
+	struct queue todo, done;
+	bool stop;
+};
+
+static void
+push(struct queue *q, struct slots_job *j)
+{
+	j->next = NULL;
+	*q->tail = j;
+	q->tail = &j->next;
+	q->n++;
+}
+
+static struct slots_job *
+pop(struct queue *q)
+{
+	struct slots_job *j = q->head;
+
+	if (j == NULL)
+		return NULL;
+	if ((q->head = j->next) == NULL)
+		q->tail = &q->head;
+	q->n--;
+	return j;
+}
+
+/* Argon2id with our parameters and a fresh salt, as a PHC string. */
+static int
+hash(const struct slots *s, const char *password, size_t n,
+    char out[SLOTS_ENCODED_MAX])
+{
+	uint8_t salt[SALT_LEN];
+
+	random_bytes(salt, sizeof(salt));
+	return argon2id_hash_encoded(s->passes, s->memory_kib, LANES, password,
+		   n, salt, sizeof(salt), HASH_LEN, out,
+		   SLOTS_ENCODED_MAX) == ARGON2_OK
+	    ? 0
+	    : -1;
+}
+
+static void
+work(const struct slots *s, struct slots_job *j)
+{
+	int rc;
+
+	if (j->what == SLOTS_HASH) {
+		j->failed =
+		    hash(s, j->password, j->password_len, j->encoded) == -1;
+		return;
+	}
+	rc = argon2id_verify(j->encoded, j->password, j->password_len);
+	j->match = rc == ARGON2_OK;
+	j->failed = rc != ARGON2_OK && rc != ARGON2_VERIFY_MISMATCH;
+}
+
+static void *
+thread(void *arg)
+{
+	static const uint64_t one = 1;
+	struct slots *s = arg;
+	struct slots_job *j;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->stop && s->todo.n == 0)
+			pthread_cond_wait(&s->work, &s->lock);
+		if (s->stop)
+			break;
+		j = pop(&s->todo);
+		pthread_mutex_unlock(&s->lock);
+		work(s, j);
+		pthread_mutex_lock(&s->lock);
+		push(&s->done, j);
+		/* Can fail only by overflow, when the loop is woken anyway. */
+		(void)!write(s->wake, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void
+woken(evutil_socket_t fd, short what, void *arg)
+{
+	struct slots *s = arg;
+	struct slots_job *j;
+	uint64_t n;
+
+	(void)!read(fd, &n, sizeof(n));
+	for (;;) {
+		pthread_mutex_lock(&s->lock);
+		j = pop(&s->done);
+		pthread_mutex_unlock(&s->lock);
+		if (j == NULL)
+			return;
+		j->done(j, j->arg);
+	}
+}
+
+struct slots *
+slots_new(struct event_base *base, uint32_t memory_kib, uint32_t passes,
+    struct err *err)
+{
+	char nobody[43 + 1];
+	uint8_t raw[32];
+	struct slots *s;
+
+	if ((s = calloc(1, sizeof(*s))) == NULL) {
+		err_set(err, FAILURE_INTERNAL, "out of memory");
+		return NULL;
+	}
+	s->memory_kib = memory_kib;
+	s->passes = passes;
+	s->todo.tail = &s->todo.head;
+	s->done.tail = &s->done.head;
+	s->wake = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->work, NULL);
+	random_bytes(raw, sizeof(raw));
+	b64url_encode(raw, sizeof(raw), nobody);
+	if (hash(s, nobody, sizeof(nobody) - 1, s->decoy) == -1) {
+		err_set(err, FAILURE_INTERNAL,
+		    "Argon2id with %u KiB and %u passes does not work here",
+		    memory_kib, passes);
+		goto fail;
+	}
+	if ((s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1) {
+		err_sys(err, FAILURE_INTERNAL, "eventfd");
+		goto fail;
+	}
+	s->ev = event_new(base, s->wake, EV_READ | EV_PERSIST, woken, s);
+	if (s->ev == NULL || event_add(s->ev, NULL) == -1) {
+		err_set(err, FAILURE_INTERNAL, "out of memory");
+		goto fail;
+	}
+	return s;
+fail:
+	slots_free(s);
+	return NULL;
+}
+
+/*
+ * The door: a second filter over the one of confine_self, for all threads
+ * (TSYNC). It answers EPERM to whatever makes a thread, a process, another
+ * program or another filter, and leaves the rest to the first filter. That one
+ * had to allow clone and clone3 for the few lines above, and a filter cannot
+ * look into clone3's structure; so the right goes as soon as it was used.
+ */
+static int
+close_door(struct err *err)
+{
+#define DENY(nr)                                         \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+	struct sock_filter code[] = {
+	    BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    DENY(SYS_clone),
+	    DENY(SYS_clone3),
+	    DENY(SYS_fork),
+	    DENY(SYS_vfork),
+	    DENY(SYS_execve),
+	    DENY(SYS_execveat),
+	    DENY(SYS_seccomp),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+#undef DENY
+	/* LeakSanitizer clones a tracer at exit; such builds are never
+	 * installed (confine.c leaves its filter out likewise). */
+#ifdef __SANITIZE_ADDRESS__
+	return 0;
+#endif
+	struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+	long rc;
+
+	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+	    SECCOMP_FILTER_FLAG_TSYNC, &prog);
+	if (rc == -1)
+		return err_sys(err, FAILURE_INTERNAL, "second seccomp filter");
+	if (rc != 0)
+		return err_set(err, FAILURE_INTERNAL,
+		    "thread %ld does not take the second seccomp filter", rc);
+	return 0;
+}
+
+/* Signals stay with the loop's thread: the workers block all of them. */
+int
+slots_start(struct slots *s, struct err *err)
+{
+	sigset_t all, old;
+	int rc = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (s->nthreads < SLOTS_THREADS) {
+		rc = pthread_create(&s->thread[s->nthreads], NULL, thread, s);
+		if (rc != 0)
+			break;
+		s->nthreads++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc != 0) {
+		errno = rc;
+		return err_sys(err, FAILURE_INTERNAL, "thread for passwords");
+	}
+	return close_door(err);
+}
+
+void
+slots_free(struct slots *s)
+{
+	if (s == NULL)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_broadcast(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < s->nthreads; i++)
+		pthread_join(s->thread[i], NULL);
+	if (s->ev != NULL)
+		event_free(s->ev);
+	if (s->wake != -1)
+		close(s->wake);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->work);
+	free(s);
+}
+
+int
+slots_submit(struct slots *s, struct slots_job *j)
+{
+	int rc = -1;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->nthreads > 0 && s->todo.n < SLOTS_QUEUE) {
+		push(&s->todo, j);
+		pthread_cond_signal(&s->work);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+const char *
+slots_decoy(const struct slots *s)
+{
+	return s->decoy;
+}

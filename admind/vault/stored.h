@@ -1,0 +1,37 @@
+/*
+ * Values at rest in the database, which only the vault can read or make:
+ * {u8 format 1, u8 key id, 12-byte random nonce, ciphertext, 16-byte tag},
+ * AES-256-GCM, AAD = table NUL row NUL column.
+ *
+ * The AAD nails a value to its place: admind holds the rows and could move
+ * one to another row, but it would not open there. What admind can do is put
+ * back an older value of the same place; docs/THREATS.md says so.
+ *
+ * Random nonces: 2^32 values under one key keep the chance of a repetition
+ * below 2^-32 (NIST SP 800-38D section 8.3); a home has some hundreds.
+ */
+#ifndef STORED_H
+#define STORED_H
+
+#include "buf.h"
+#include "crypto.h"
+#include "err.h"
+#include "ipc.h"
+
+enum { STORED_OVERHEAD = 1 + 1 + GCM_NONCE_LEN + GCM_TAG_LEN };
+
+/* None of the three names may hold a NUL (IPC strings cannot). */
+struct stored_place {
+	const char *table;
+	struct ipc_bytes row, column;
+};
+
+/* Replaces what out (initialised) holds. 0 or -1. */
+int stored_seal(const uint8_t key[KEY_LEN], const struct stored_place *,
+    const void *plain, size_t n, struct buf *out, struct err *);
+/* The same way back; -1 with FAILURE_FORBIDDEN if it was not sealed here for
+ * this place. */
+int stored_open(const uint8_t key[KEY_LEN], const struct stored_place *,
+    const uint8_t *stored, size_t n, struct buf *out, struct err *);
+
+#endif
