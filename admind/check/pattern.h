@@ -1,0 +1,28 @@
+/*
+ * Regular expressions of schemas, over PCRE2 with every limit set. Both the
+ * pattern and the text are hostile: an LLM's, or a web page's through it.
+ * Interpreted, never JIT-compiled; no callouts; no start-of-pattern verbs.
+ */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+struct pattern;
+
+enum {
+	PATTERN_MAX = 1000, /* bytes: longer ones are mistakes or attacks */
+	PATTERNS_MAX = 64,  /* in one schema: each costs time to compile */
+};
+
+/* NULL with err when it is not a pattern we take. */
+struct pattern *pattern_new(const uint8_t *, size_t, struct err *);
+void pattern_free(struct pattern *);
+/* 1: the text contains a match (unanchored, as JSON Schema has it); 0: none;
+ * -1: a limit was reached, which is no answer. */
+int pattern_match(const struct pattern *, const uint8_t *, size_t);
+
+#endif

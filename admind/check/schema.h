@@ -1,0 +1,69 @@
+/*
+ * JSON Schema 2020-12, a closed subset, compiled. A keyword we do not judge is
+ * refused when the schema is stored, so no schema promises what nobody
+ * checks. INTERFACES names the annotations that are kept and not judged.
+ */
+#ifndef SCHEMA_H
+#define SCHEMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "doc.h"
+#include "pattern.h"
+#include "report.h"
+
+enum schema_type {
+	SCHEMA_NULL = 1,
+	SCHEMA_BOOLEAN = 2,
+	SCHEMA_OBJECT = 4,
+	SCHEMA_ARRAY = 8,
+	SCHEMA_NUMBER = 16,
+	SCHEMA_STRING = 32,
+	SCHEMA_INTEGER = 64
+};
+
+/* One schema object (or true, false). Members that are absent are NULL, 0 or
+ * the neutral limit. Nodes are of the schema's own doc. */
+struct rule {
+	const struct doc_node *src;
+	bool never;     /* the schema `false` */
+	unsigned types; /* enum schema_type, 0: any */
+	const struct doc_node *properties, *required, *values, *constant;
+	const struct doc_node *minimum, *maximum, *above, *below, *multiple;
+	const struct doc_node *prefix, *all, *any, *one;
+	const struct doc_node *ref, *additional, *items, *not;
+	uint64_t min_length, max_length, min_items, max_items, min_members,
+	    max_members;
+	bool unique;
+	uint32_t target; /* rule that `ref` names */
+	struct pattern *pattern;
+};
+
+struct schema {
+	struct doc doc;
+	struct rule *rule; /* rule[0] is the root */
+	uint32_t n, cap;
+	uint32_t *of_node; /* node number to rule number + 1; 0: none */
+	unsigned patterns;
+};
+
+/*
+ * Compiles. Every fault goes to the report; nothing in it: compiled. The text
+ * must outlive the schema. -1 only without memory (err set). The root must be
+ * an object schema: {"type": "object", ...}, as MCP wants it.
+ */
+int schema_compile(
+    struct schema *, const uint8_t *, size_t, struct report *, struct err *);
+void schema_free(struct schema *);
+/* The rule compiled from a node of the schema's doc. */
+const struct rule *schema_rule(const struct schema *, const struct doc_node *);
+
+/*
+ * Judges a value; faults go to the report. 0; -1 when the check itself had to
+ * end (FAILURE_LIMIT: budget of steps, depth or a pattern's limit).
+ */
+int schema_validate(
+    const struct schema *, const struct doc *, struct report *, struct err *);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * Definitions of the management tools. Descriptions speak to a language model
+ * that has never seen this system: what the tool does, what comes next, and
+ * what it must not expect.
+ */
+#include <string.h>
+
+#include "jsonw.h"
+#include "management_tools.h"
+
+/* Pieces that several schemas share. */
+#define OBJECT(properties, required)                       \
+	"{\"type\":\"object\",\"properties\":{" properties \
+	"},\"required\":[" required "],\"additionalProperties\":false}"
+#define UUID "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+#define SERVER_ID                                                \
+	"\"server_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
+	"\",\"description\":\"Id of the server, from mcpbox_list_servers.\"}"
+#define TOOL_ID                                                \
+	"\"tool_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
+	"\",\"description\":\"Id of the tool, from mcpbox_list_tools.\"}"
+#define NAME(max, text)                                                       \
+	"\"name\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9]*(_[a-z0-" \
+	"9]+)*$\",\"maxLength\":" max ",\"description\":\"" text "\"}"
+#define DESCRIPTION(text)                                          \
+	"\"description\":{\"type\":\"string\",\"maxLength\":2000," \
+	"\"description\":\"" text "\"}"
+#define CODE                                                                  \
+	"\"python_code\":{\"type\":\"string\",\"minLength\":1,"               \
+	"\"maxLength\":100000,\"description\":\"Python 3 source that defines" \
+	" main(...) or async main(...). Its parameters become the tool's"     \
+	" arguments: annotate them, give defaults to optional ones, and"      \
+	" describe them in the docstring or with Annotated.\"}"
+#define PAGING                                                               \
+	"\"page\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000000,"  \
+	"\"default\":1,\"description\":\"Page number.\"},"                   \
+	"\"page_size\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100," \
+	"\"default\":50,\"description\":\"Items on a page.\"}"
+/* Names of secrets, modules and requirements. */
+#define NAMES(name, pattern, text)                                         \
+	"\"" name "\":{\"type\":\"array\",\"maxItems\":64,"                \
+	"\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":" \
+	"\"" pattern "\",\"maxLength\":255},\"description\":\"" text "\"}"
+#define LIMIT(name, min, max, text)                           \
+	"\"" name "\":{\"type\":\"integer\",\"minimum\":" min \
+	",\"maximum\":" max ",\"description\":\"" text "\"}"
+
+/* What a tool's version may have beyond name, description and code. */
+#define VERSION_FIELDS_JSON                                                                                                                                              \
+	"\"title\":{\"type\":\"string\",\"maxLength\":200,\"description\":"                                                                                              \
+	"\"Name shown to people.\"},"                                                                                                                                    \
+	"\"input_schema\":{\"type\":\"object\",\"description\":\"JSON Schema"                                                                                            \
+	" of the arguments; without it, it is read from main's signature.\"},"                                                                                           \
+	"\"output_schema\":{\"type\":\"object\",\"description\":\"JSON Schema"                                                                                           \
+	" of the structured result.\"},"                                                                                                                                 \
+	"\"annotations\":{\"type\":\"object\",\"properties\":{"                                                                                                          \
+	"\"title\":{\"type\":\"string\",\"maxLength\":200},"                                                                                                             \
+	"\"readOnlyHint\":{\"type\":\"boolean\"},"                                                                                                                       \
+	"\"destructiveHint\":{\"type\":\"boolean\"},"                                                                                                                    \
+	"\"idempotentHint\":{\"type\":\"boolean\"},"                                                                                                                     \
+	"\"openWorldHint\":{\"type\":\"boolean\"}},"                                                                                                                     \
+	"\"additionalProperties\":false,\"description\":\"MCP tool"                                                                                                      \
+	" annotations.\"},"                                                                                                                                              \
+	"\"icons\":{\"type\":\"array\",\"maxItems\":8,\"items\":{\"type\":"                                                                                              \
+	"\"object\",\"properties\":{\"src\":{\"type\":\"string\","                                                                                                       \
+	"\"maxLength\":8192},\"mimeType\":{\"type\":\"string\","                                                                                                         \
+	"\"maxLength\":100},\"sizes\":{\"type\":\"array\",\"maxItems\":8,"                                                                                               \
+	"\"items\":{\"type\":\"string\",\"maxLength\":20}},\"theme\":"                                                                                                   \
+	"{\"enum\":[\"light\",\"dark\"]}},\"required\":[\"src\"],"                                                                                                       \
+	"\"additionalProperties\":false},\"description\":\"MCP icons.\"},"                                                                                               \
+	"\"meta\":{\"type\":\"object\",\"description\":\"_meta of the tool"                                                                                              \
+	" in tools/list.\"}," NAMES("secrets", "^[A-Z][A-Z0-9_]*$",                                                                                                      \
+	    "Names of the server's secrets the code reads; nothing else is"                                                                                              \
+	    " given to it.") "," NAMES("modules",                                                                                                                        \
+	    "^[A-Za-z0-9][A-Za-z0-9._-]*(==[A-Za-z0-9._+!-]+)?$",                                                                                                        \
+	    "Python packages beyond the standard library.") "," NAMES("requir"                                                                                           \
+								      "es",                                                                                              \
+	    "^[A-Za-z0-9*][A-Za-z0-9._:*/-]*$",                                                                                                                          \
+	    "Network hosts the code needs, as host, host:port or *.domain.") ","                                                                                         \
+									     "\"task\":{\"enum\":[\"forbidden\",\"optional\",\"required\"],"                             \
+									     "\"description\":\"May or must a call run as an MCP task?\"},"                              \
+									     "\"confirm\":{\"type\":\"boolean\",\"description\":\"true: a person"                        \
+									     " must agree to each call.\"},"                                                             \
+									     "\"limits\":{\"type\":\"object\",\"properties\":{" LIMIT(                                   \
+										 "timeout_ms",                                                                           \
+										 "100",                                                                                  \
+										 "600000",                                                                               \
+										 "Wall clock of a call.") "," LIMIT("memory_bytes",                                      \
+										 "33554432",                                                                             \
+										 "17179869184",                                                                          \
+										 "Memory of a call.") "," LIMIT("processes",                                             \
+										 "1",                                                                                    \
+										 "1024",                                                                                 \
+										 "Processes and threads of a call.") "," LIMIT("tmp_bytes",                              \
+										 "65536",                                                                                \
+										 "17179869184",                                                                          \
+										 "/tmp of a call.") "," LIMIT("result_bytes",                                            \
+										 "1024",                                                                                 \
+										 "1048576",                                                                              \
+										 "Size of a result.") "},\"additionalProperties\":false,\"description\":\"Limits of one" \
+												      " call, where the defaults do not fit.\"}"
+
+static const struct management_tool tools[] = {
+    {"mcpbox_list_servers", "List servers",
+	"Lists the servers that tools are grouped in, with their id,"
+	" status and number of tools. Call it first to find a server_id.",
+	OBJECT(PAGING, ""), true, false, true},
+    {"mcpbox_create_server", "Create a server",
+	"Creates a server: a named group of tools. Its tools are listed as"
+	" server__tool. A server cannot be renamed. It runs at once; next,"
+	" add tools with mcpbox_create_tool.",
+	OBJECT(
+	    NAME("24",
+		"Lower-case letters, digits and single"
+		" underscores, at most 24.") "," DESCRIPTION("What the "
+							     "server's tools "
+							     "are for."),
+	    "\"name\""),
+	false, false, false},
+    {"mcpbox_start_server", "Start a server",
+	"Makes a stopped server's approved tools callable again. Does"
+	" nothing if it is running.",
+	OBJECT(SERVER_ID, "\"server_id\""), false, false, true},
+    {"mcpbox_stop_server", "Stop a server",
+	"Makes all tools of a server uncallable until it is started again."
+	" Nothing is deleted. Does nothing if it is stopped.",
+	OBJECT(SERVER_ID, "\"server_id\""), false, true, true},
+    {"mcpbox_list_tools", "List a server's tools",
+	"Lists the tools of one server with their id, approval status and"
+	" whether they can be called now.",
+	OBJECT(SERVER_ID "," PAGING, "\"server_id\""), true, false, true},
+    {"mcpbox_create_tool", "Create a tool",
+	"Creates a tool from Python code, as a draft. The code is checked"
+	" and its argument schema read from main's signature, but it is not"
+	" callable yet: call mcpbox_request_publish next, then a person"
+	" reviews and approves it. Code runs in a sandbox without network"
+	" or files; main returns str, dict, list, numbers or None. Errors"
+	" show the line to mend.",
+	OBJECT(SERVER_ID
+	    "," NAME("38",
+		"Lower-case letters, digits and single"
+		" underscores, at most 38.") "," DESCRIPTION("What the tool "
+							     "does and when to "
+							     "use it, for"
+							     " the model that "
+							     "chooses it. "
+							     "Without it,"
+							     " main's "
+							     "docstring is "
+							     "taken.") "," CODE
+								       "," VERSION_FIELDS_JSON,
+	    "\"server_id\",\"name\",\"python_code\""),
+	false, false, false},
+    {"mcpbox_update_tool", "Change a tool",
+	"Changes a tool by making a new draft version from the fields"
+	" given; fields left out stay as they are. The approved version"
+	" serves on until the new one is approved: call"
+	" mcpbox_request_publish next. `enabled` alone takes effect at"
+	" once and makes no version.",
+	OBJECT(TOOL_ID
+	    "," NAME("38",
+		"New name: lower-case letters, digits and"
+		" single underscores, at most 38.") "," DESCRIPTION("New "
+								    "descriptio"
+								    "n.") "," CODE
+									  ",\"e"
+									  "nabl"
+									  "ed\""
+									  ":{"
+									  "\"ty"
+									  "pe\""
+									  ":\"b"
+									  "oole"
+									  "an\""
+									  ",\"d"
+									  "escr"
+									  "ipti"
+									  "on\""
+									  ":"
+									  "\"fa"
+									  "lse "
+									  "make"
+									  "s "
+									  "the "
+									  "tool"
+									  " unc"
+									  "alla"
+									  "ble,"
+									  " tru"
+									  "e "
+									  "call"
+									  "able"
+									  " if"
+									  " app"
+									  "rove"
+									  "d."
+									  "\"}"
+									  "," VERSION_FIELDS_JSON,
+	    "\"tool_id\""),
+	false, true, false},
+    {"mcpbox_request_publish", "Ask for review",
+	"Asks an administrator to approve the tool's newest draft. The tool"
+	" can be called once approved; mcpbox_get_tool_status tells. A"
+	" rejected version can be asked for again, but read the reason"
+	" first.",
+	OBJECT(TOOL_ID
+	    ",\"notes\":{\"type\":\"string\",\"maxLength\":2000,"
+	    "\"description\":\"For the reviewer: what it does and why.\"}",
+	    "\"tool_id\""),
+	false, false, false},
+    {"mcpbox_get_tool_status", "Status of a tool",
+	"Shows where a tool stands: approval status of its newest version,"
+	" the version that serves, who decided, the reason of a rejection,"
+	" and whether it can be called now.",
+	OBJECT(TOOL_ID, "\"tool_id\""), true, false, true},
+    {"mcpbox_list_pending_requests", "List what waits for review",
+	"Lists the requests that wait for an administrator: tools, modules"
+	" and network access.",
+	OBJECT("", ""), true, false, true},
+};
+
+const struct management_tool *
+management_tools(size_t *n)
+{
+	*n = sizeof(tools) / sizeof(tools[0]);
+	return tools;
+}
+
+const struct management_tool *
+management_tool(struct ipc_bytes name)
+{
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
+		if (ipc_streq(name, tools[i].name))
+			return &tools[i];
+	return NULL;
+}
+
+void
+management_tool_json(const struct management_tool *t, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_open(&w, out);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "name", t->name);
+	jsonw_kv_str(&w, "title", t->title);
+	jsonw_kv_str(&w, "description", t->description);
+	jsonw_kv_raw(
+	    &w, "inputSchema", t->input_schema, strlen(t->input_schema));
+	jsonw_name(&w, "annotations");
+	jsonw_obj(&w);
+	jsonw_kv_bool(&w, "readOnlyHint", t->read_only);
+	jsonw_kv_bool(&w, "destructiveHint", t->destructive);
+	jsonw_kv_bool(&w, "idempotentHint", t->idempotent);
+	jsonw_kv_bool(&w, "openWorldHint", false);
+	jsonw_obj_end(&w);
+	jsonw_obj_end(&w);
+}
+
+const char *
+management_field(unsigned number, enum management_kind *kind)
+{
+	static const struct {
+		const char *name;
+		enum management_kind kind;
+	} rows[] = {
+#define MF(number, SYMBOL, name, kind) [number] = {name, MANAGEMENT_##kind},
+	    MANAGEMENT_FIELDS(MF)
+#undef MF
+	};
+
+	if (number == 0 || number > MF_MAX)
+		return NULL;
+	*kind = rows[number].kind;
+	return rows[number].name;
+}
