@@ -1,0 +1,108 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "web.h"
+
+void
+call_free(struct call *c)
+{
+	if (c == NULL)
+		return;
+	if (c->req != NULL)
+		httpd_set_data(c->req, NULL);
+	explicit_bzero(c, sizeof(*c));
+	free(c);
+}
+
+static void
+refused(struct call *c, struct ipc_frame *f)
+{
+	struct ipc_refused r;
+	struct err e;
+	char *message;
+
+	if (ipc_decode(f, &r, &e) < 0 ||
+	    (message = ipc_strdup(r.message)) == NULL) {
+		problem_send(
+		    c, FAILURE_INTERNAL, "an answer was unreadable", NULL);
+		return;
+	}
+	if (r.retry_after_ms > 0)
+		problem_retry(
+		    c, (enum failure)r.failure, message, r.retry_after_ms);
+	else
+		problem_send(c, (enum failure)r.failure, message, NULL);
+	free(message);
+}
+
+/*
+ * The final answer, or none. `gone` says why there is none; which process it
+ * was is told by the failure, since the reader's next step differs.
+ */
+static void
+answered(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct call *c = arg;
+	bool vault = strcmp(c->unreachable, "admind-vault") == 0;
+
+	if (c->req == NULL) {
+		call_free(c);
+		return;
+	}
+	if (f == NULL) {
+		log_event(LOG_LV_WARN, "no_answer", "%s: %s", c->unreachable,
+		    failure_info(gone)->name);
+		if (gone == FAILURE_BUSY)
+			problem_retry(c, FAILURE_BUSY,
+			    "no answer in time; what was asked for may still "
+			    "happen",
+			    1000);
+		else
+			problem_retry(c,
+			    vault ? FAILURE_VAULT_UNAVAILABLE
+				  : FAILURE_STORAGE_UNAVAILABLE,
+			    "the connection ended before the answer; what was "
+			    "asked for may have happened",
+			    1000);
+		return;
+	}
+	if (f->type == IPC_REFUSED)
+		refused(c, f);
+	else
+		c->then(c, f);
+}
+
+static void
+ask(struct call *c, struct ipc_client *client, enum ipc_type type,
+    const void *msg, void (*then)(struct call *, struct ipc_frame *),
+    enum failure down)
+{
+	struct ipc_peer *peer = ipc_client_peer(client);
+	uint64_t id;
+
+	c->then = then;
+	if (peer == NULL ||
+	    ipc_request(peer, type, msg, WEB_TIMEOUT_MS, answered, c, &id) < 0)
+		problem_retry(c, down,
+		    down == FAILURE_VAULT_UNAVAILABLE
+			? "admind-vault is not reachable"
+			: "admind is not reachable",
+		    1000);
+}
+
+void
+ask_vault(struct call *c, enum ipc_type type, const void *msg,
+    void (*then)(struct call *, struct ipc_frame *))
+{
+	c->unreachable = "admind-vault";
+	ask(c, c->web->vault, type, msg, then, FAILURE_VAULT_UNAVAILABLE);
+}
+
+void
+ask_admind(struct call *c, enum ipc_type type, const void *msg,
+    void (*then)(struct call *, struct ipc_frame *))
+{
+	c->unreachable = "admind";
+	ask(c, c->web->admind, type, msg, then, FAILURE_STORAGE_UNAVAILABLE);
+}

@@ -1,0 +1,20 @@
+/*
+ * Request bodies: one JSON object with a closed set of string members.
+ */
+#ifndef BODY_H
+#define BODY_H
+
+#include "web.h"
+
+struct json_object;
+
+/* Parses the body; each of its members must be one of names (NULL-terminated).
+ * 0 with *out, which the caller releases with json_object_put; or -1, and the
+ * call is answered and gone. */
+int body_parse(
+    struct call *, const char *const *names, struct json_object **out);
+/* A required string member. 0, or -1 with err. Borrowed from the object. */
+int body_str(
+    struct json_object *, const char *name, struct ipc_bytes *, struct err *);
+
+#endif

@@ -1,0 +1,308 @@
+#include <string.h>
+#include <strings.h>
+
+#include "guard.h"
+
+static const char cookie_name[] = "mcpbox_session=";
+
+/* Is s empty, or a colon and one to five digits up to 65535? */
+static bool
+port_ok(const char *s)
+{
+	unsigned v = 0, n = 0;
+
+	if (*s == '\0')
+		return true;
+	if (*s++ != ':')
+		return false;
+	for (; *s >= '0' && *s <= '9' && n < 6; s++, n++)
+		v = v * 10 + (unsigned)(*s - '0');
+	return *s == '\0' && n >= 1 && n <= 5 && v <= 65535;
+}
+
+/*
+ * DNS rebinding: a page of evil.example may resolve its own name to 127.0.0.1
+ * and then talk to us as its own origin. Its requests carry its name in Host,
+ * so only names that no DNS server can hand out are accepted.
+ */
+bool
+guard_host(const char *host)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		n = strlen(names[i]);
+		if (strncasecmp(host, names[i], n) == 0 && port_ok(host + n))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Only http: we serve no TLS. "null" (sandboxed frames, data: pages) and
+ * another port are other origins; localhost and 127.0.0.1 are two origins to
+ * a browser as well.
+ */
+bool
+guard_origin(const char *origin, const char *host)
+{
+	return strncasecmp(origin, "http://", 7) == 0 &&
+	    strcasecmp(origin + 7, host) == 0;
+}
+
+static bool
+token_char(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	    (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+/*
+ * RFC 6265 section 4.2.1: pairs with "; " between. Other cookies are other
+ * programs' (cookies are shared by all ports of a host) and passed over. Two
+ * of ours mean that someone planted one: neither is believed.
+ */
+int
+guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1])
+{
+	const char *v;
+	size_t n;
+	int found = 0;
+
+	while (*cookie != '\0') {
+		while (*cookie == ' ' || *cookie == ';')
+			cookie++;
+		n = strcspn(cookie, ";");
+		if (strncmp(cookie, cookie_name, sizeof(cookie_name) - 1) ==
+		    0) {
+			if (found++ != 0)
+				return -1;
+			v = cookie + sizeof(cookie_name) - 1;
+			if (n != sizeof(cookie_name) - 1 + SESSION_TOKEN_LEN)
+				return -1;
+			for (int i = 0; i < SESSION_TOKEN_LEN; i++)
+				if (!token_char(v[i]))
+					return -1;
+			memcpy(token, v, SESSION_TOKEN_LEN);
+			token[SESSION_TOKEN_LEN] = '\0';
+		}
+		cookie += n;
+	}
+	return found;
+}
+
+int
+guard_etag(const char *value, struct ipc_hash *hash)
+{
+	if (strlen(value) != HEX32_LEN + 2 || value[0] != '"' ||
+	    value[HEX32_LEN + 1] != '"')
+		return -1;
+	return hex_decode(value + 1, HEX32_LEN, hash->b);
+}
+
+bool
+guard_json_type(const char *type)
+{
+	if (strncasecmp(type, "application/json", 16) != 0)
+		return false;
+	type += 16;
+	while (*type == ' ' || *type == '\t')
+		type++;
+	if (*type == '\0')
+		return true;
+	if (*type++ != ';')
+		return false;
+	while (*type == ' ' || *type == '\t')
+		type++;
+	return strcasecmp(type, "charset=utf-8") == 0;
+}
+
+/* Is name (n bytes) one of the words in list? */
+static bool
+in_list(const char *list, const char *name, size_t n)
+{
+	size_t len;
+
+	while (*list != '\0') {
+		len = strcspn(list, " ");
+		if (len == n && memcmp(list, name, n) == 0)
+			return true;
+		list += len;
+		list += strspn(list, " ");
+	}
+	return false;
+}
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Undoes percent-encoding into out; only visible ASCII may come out. */
+static int
+decode(const char *s, size_t n, char *out, size_t len)
+{
+	size_t o = 0;
+	int hi, lo;
+	char c;
+
+	for (size_t i = 0; i < n; i++) {
+		c = s[i];
+		if (c == '%') {
+			if (n - i < 3 || (hi = hex_digit(s[i + 1])) < 0 ||
+			    (lo = hex_digit(s[i + 2])) < 0)
+				return -1;
+			c = (char)(hi << 4 | lo);
+			i += 2;
+		}
+		if (c <= 0x20 || c >= 0x7f || o + 1 >= len)
+			return -1;
+		out[o++] = c;
+	}
+	out[o] = '\0';
+	return o > 0 ? 0 : -1;
+}
+
+static int
+set_limit(const char *s, struct params *p)
+{
+	unsigned v = 0;
+	size_t n = 0;
+
+	for (; s[n] >= '0' && s[n] <= '9' && n < 4; n++)
+		v = v * 10 + (unsigned)(s[n] - '0');
+	if (s[n] != '\0' || v < 1 || v > PAGE_MAX)
+		return -1;
+	p->limit = v;
+	return 0;
+}
+
+/* decode and the checks of each value keep it short enough already. */
+static void
+copy(char *out, size_t len, const char *value)
+{
+	size_t n = strlen(value);
+
+	if (n >= len)
+		n = len - 1;
+	memcpy(out, value, n);
+	out[n] = '\0';
+}
+
+/* One parameter's value. 0, or -1 if it is none of those allowed. */
+static int
+set_param(struct params *p, const char *name, size_t n, const char *value)
+{
+	struct ipc_id id;
+
+	if (in_list("limit", name, n))
+		return set_limit(value, p);
+	if (in_list("kind", name, n)) {
+		if (!in_list("tool module network", value, strlen(value)))
+			return -1;
+		copy(p->kind, sizeof(p->kind), value);
+		return 0;
+	}
+	if (in_list("state", name, n)) {
+		if (!in_list("pending approved rejected", value, strlen(value)))
+			return -1;
+		copy(p->state, sizeof(p->state), value);
+		return 0;
+	}
+	if (in_list("server", name, n)) {
+		if (uuid_parse(value, strlen(value), &id) < 0)
+			return -1;
+		copy(p->server, sizeof(p->server), value);
+		return 0;
+	}
+	if (in_list("cursor", name, n)) {
+		copy(p->cursor, sizeof(p->cursor), value);
+		return 0;
+	}
+	return -1;
+}
+
+/*
+ * A misspelt filter that is ignored would show more than was asked for, so
+ * unknown, repeated, empty and malformed parameters are all errors.
+ */
+int
+guard_query(
+    const char *query, const char *allowed, struct params *p, struct err *e)
+{
+	static const char *const known[] = {
+	    "kind", "state", "server", "cursor", "limit"};
+	char value[CURSOR_MAX + 1];
+	unsigned seen = 0, bit;
+	const char *eq;
+	size_t n, name;
+
+	memset(p, 0, sizeof(*p));
+	p->limit = PAGE_DEFAULT;
+	while (query != NULL && *query != '\0') {
+		n = strcspn(query, "&");
+		eq = memchr(query, '=', n);
+		name = eq != NULL ? (size_t)(eq - query) : n;
+		if (eq == NULL || !in_list(allowed, query, name))
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    *allowed == '\0'
+				? "this address takes no parameters"
+				: "unknown parameter; allowed: %s",
+			    allowed);
+		for (bit = 0; bit < sizeof(known) / sizeof(known[0]); bit++)
+			if (in_list(known[bit], query, name))
+				break;
+		if ((seen & 1u << bit) != 0)
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    "parameter %s occurs twice", known[bit]);
+		seen |= 1u << bit;
+		if (decode(eq + 1, n - name - 1, value, sizeof(value)) < 0 ||
+		    set_param(p, query, name, value) < 0)
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    "parameter %s has no valid value", known[bit]);
+		query += n;
+		if (*query == '&' && *++query == '\0')
+			return err_set(
+			    e, FAILURE_INVALID_PARAMS, "the query ends in &");
+	}
+	return 0;
+}
+
+/*
+ * A browser on this machine shows pages of anyone. They may send requests here
+ * without reading answers; those carry the page's Origin, or at least
+ * Sec-Fetch-Site, which no script can forge (Fetch, forbidden header names).
+ * "same-site" is refused as well: another port of localhost is the same site,
+ * so SameSite=Strict alone doesn't keep its pages out.
+ */
+int
+guard_request(const struct http1_request *r, struct err *e)
+{
+	const char *host, *origin, *site;
+	unsigned count;
+
+	host = http1_field(r, "host", &count);
+	if (host == NULL || count != 1 || !guard_host(host))
+		return err_set(
+		    e, FAILURE_FORBIDDEN_ORIGIN, "Host is not a loopback name");
+	origin = http1_field(r, "origin", &count);
+	if (origin != NULL && (count != 1 || !guard_origin(origin, host)))
+		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
+		    "Origin is not this server's own");
+	site = http1_field(r, "sec-fetch-site", &count);
+	if (site != NULL &&
+	    (count != 1 ||
+		(strcmp(site, "same-origin") != 0 &&
+		    strcmp(site, "none") != 0)))
+		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
+		    "the request comes from another site's page");
+	return 0;
+}

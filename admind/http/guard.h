@@ -1,0 +1,33 @@
+/*
+ * What a request's head must look like before anything is done for it: pure
+ * functions over the parsed fields, tested alone.
+ */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include <stdbool.h>
+
+#include "ipc.h"
+#include "web.h"
+
+/* Is this Host value a loopback name (localhost, 127.0.0.1, [::1]), with or
+ * without a port? */
+bool guard_host(const char *host);
+/* Is this Origin the one that a page served under this Host has? */
+bool guard_origin(const char *origin, const char *host);
+/* The session token of a Cookie value. 1 found, 0 absent, -1 twice or not a
+ * token. */
+int guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1]);
+/* An If-Match value that is exactly one strong tag of 64 lower-case hex
+ * digits. 0 or -1. */
+int guard_etag(const char *value, struct ipc_hash *);
+/* Is this the media type application/json, with or without charset=utf-8? */
+bool guard_json_type(const char *content_type);
+/* Parses a query (may be NULL) that may have only the `allowed` parameters,
+ * each at most once. 0, or -1 with one sentence in err. */
+int guard_query(
+    const char *query, const char *allowed, struct params *, struct err *);
+/* Host, Origin and Sec-Fetch-Site together: 0, or -1 with one sentence. */
+int guard_request(const struct http1_request *, struct err *);
+
+#endif

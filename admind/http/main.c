@@ -1,0 +1,150 @@
+/*
+ * mcpbox-admind-http: the admin REST API. See DESIGN.md in this folder.
+ */
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "log.h"
+#include "proc.h"
+#include "web.h"
+
+enum { HOST_MAX = 64, PATH_BYTES_MAX = 4096 };
+
+static struct web web;
+
+/*
+ * The address for programs that let the system choose the port: written
+ * beside and renamed, so that a reader sees all of it or none.
+ */
+static int
+write_address(const char *path, const char *address, struct err *e)
+{
+	char tmp[PATH_BYTES_MAX], line[HOST_MAX + 16];
+	int fd, n, rc = -1;
+
+	n = snprintf(tmp, sizeof(tmp), "%s.new", path);
+	if (n < 0 || (size_t)n >= sizeof(tmp))
+		return err_set(e, FAILURE_INTERNAL, "addr_file is too long");
+	n = snprintf(line, sizeof(line), "%s\n", address);
+	fd = open(
+	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return err_sys(e, FAILURE_INTERNAL, "%s", tmp);
+	if (fchmod(fd, 0644) < 0 || write(fd, line, (size_t)n) != n) {
+		err_sys(e, FAILURE_INTERNAL, "%s", tmp);
+		goto out;
+	}
+	if (rename(tmp, path) < 0) {
+		err_sys(e, FAILURE_INTERNAL, "%s", path);
+		goto out;
+	}
+	rc = 0;
+out:
+	close(fd);
+	return rc;
+}
+
+/* No other process sends us requests or events: the table permits none, and
+ * one that the table will permit later is answered by closing. */
+static int
+no_messages(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	(void)arg;
+	log_event(LOG_LV_WARN, "unexpected", "%s sent %s", ipc_peer_name(peer),
+	    ipc_name(f->type));
+	return -1;
+}
+
+/* Bytes that were no request: the same body as every other refusal. */
+static void
+parser_refused(int status, const char *why, struct buf *out,
+    const char **content_type, void *arg)
+{
+	(void)arg;
+	problem_body(out, status,
+	    status == 413 || status == 414 || status == 431
+		? FAILURE_TOO_LARGE
+		: FAILURE_INVALID_REQUEST,
+	    why, "Send one well-formed HTTP/1.1 request.", 0);
+	*content_type = "application/problem+json";
+}
+
+static struct ipc_client *
+connect_to(struct proc *p, const char *process, enum ipc_role role)
+{
+	static const struct ipc_handlers handlers = {.message = no_messages};
+	struct ipc_client *client;
+	char path[128];
+	struct err e;
+
+	if (proc_socket_path(p, process, "http", path, sizeof(path), &e) < 0 ||
+	    (client = ipc_client_new(p->base, path, process, IPC_ROLE_WEB, role,
+		 &handlers, NULL, &e)) == NULL)
+		log_fatal("client", "%s", e.text);
+	return client;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct httpd_handlers handlers = {
+	    .request = routes_request,
+	    .gone = routes_gone,
+	    .refused = parser_refused,
+	};
+	static const struct confine_spec confinement = {
+	    .process = "admind-http",
+	    .connect_unix = true,
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true,
+	};
+	struct httpd_limits limits = {0};
+	char host[HOST_MAX], address[HOST_MAX + 16];
+	struct buf layers;
+	struct proc p;
+	struct err e;
+	uint16_t port;
+	int rc;
+
+	proc_start(&p, "admind-http", argc, argv);
+	limits.connections = (unsigned)conf_int(p.conf, "max_connections");
+	limits.connections_per_source = limits.connections;
+	limits.header_ms = (uint64_t)conf_int(p.conf, "header_timeout");
+	limits.body_ms = (uint64_t)conf_int(p.conf, "body_timeout");
+	limits.idle_ms = (uint64_t)conf_int(p.conf, "idle_timeout");
+	limits.head_max = HTTP_HEAD_MAX;
+	limits.body_max = WEB_BODY_MAX;
+	if (conf_address(p.conf, "listen", host, sizeof(host), &port) < 0)
+		log_fatal("listen", "the address is not numeric");
+	if ((web.httpd = httpd_new(p.base, host, port, NULL, &limits, &handlers,
+		 &web, address, sizeof(address), &e)) == NULL)
+		log_fatal("listen", "%s", e.text);
+	if (write_address(conf_str(p.conf, "addr_file"), address, &e) < 0)
+		log_fatal("addr_file", "%s", e.text);
+
+	buf_init(&layers, 4096);
+	if (confine_self(&confinement, &layers, &e) < 0)
+		log_fatal("confine", "%s", e.text);
+	buf_putc(&layers, '\0');
+	if (layers.failed)
+		log_fatal("memory", "out of memory");
+	log_event(LOG_LV_INFO, "confined", "%s", (const char *)layers.p);
+	ipc_hello_set("admind-http", (const char *)layers.p);
+	buf_free(&layers);
+
+	web.admind = connect_to(&p, "admind", IPC_ROLE_ADMIND);
+	web.vault = connect_to(&p, "admind-vault", IPC_ROLE_VAULT);
+	log_event(LOG_LV_INFO, "ready", "listening on %s", address);
+	rc = proc_run(&p);
+	httpd_free(web.httpd);
+	ipc_client_free(web.admind);
+	ipc_client_free(web.vault);
+	conf_free(p.conf);
+	return rc;
+}

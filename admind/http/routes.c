@@ -1,0 +1,176 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard.h"
+#include "log.h"
+#include "web.h"
+
+static const struct route routes[] = {
+#define R(method, path, access, handler, query, subject) \
+	{HTTP1_##method, path, ACCESS_##access, handler, query, subject},
+#include "routes.def"
+#undef R
+};
+
+enum { NROUTES = sizeof(routes) / sizeof(routes[0]) };
+
+/*
+ * Does path have the route's form? {id} stands for 1 to ID_TEXT_MAX hex digits
+ * and dashes, which it copies into id. No decoding: an address has one
+ * spelling.
+ */
+static bool
+matches(const char *form, const char *path, char *id)
+{
+	const char *brace = strstr(form, "{id}");
+	size_t n, idlen;
+
+	id[0] = '\0';
+	if (brace == NULL)
+		return strcmp(form, path) == 0;
+	n = (size_t)(brace - form);
+	if (strncmp(form, path, n) != 0)
+		return false;
+	idlen = strspn(path + n, "0123456789abcdefABCDEF-");
+	if (idlen == 0 || idlen > ID_TEXT_MAX ||
+	    strcmp(brace + 4, path + n + idlen) != 0)
+		return false;
+	memcpy(id, path + n, idlen);
+	id[idlen] = '\0';
+	return true;
+}
+
+const struct route *
+routes_find(enum http1_method method, const char *path, char *allow, size_t len,
+    char *id)
+{
+	const struct route *found = NULL;
+	char one[ID_TEXT_MAX + 1];
+	size_t used = 0;
+
+	allow[0] = '\0';
+	if (method == HTTP1_HEAD)
+		method = HTTP1_GET;
+	for (size_t i = 0; i < NROUTES; i++) {
+		if (!matches(routes[i].path, path, one))
+			continue;
+		if (used < len)
+			used += (size_t)snprintf(allow + used, len - used,
+			    "%s%s", used > 0 ? ", " : "",
+			    routes[i].method == HTTP1_GET
+				? "GET, HEAD"
+				: http1_method_name(routes[i].method));
+		if (routes[i].method == method) {
+			found = &routes[i];
+			memcpy(id, one, sizeof(one));
+		}
+	}
+	return found;
+}
+
+/*
+ * A write needs, beside the cookie that a browser sends by itself, the token
+ * that only a script of this origin could have read. The vault holds it with
+ * the login; it is compared without a secret-dependent branch.
+ */
+static void
+write_allowed(struct call *c, struct ipc_frame *f)
+{
+	struct ipc_session_info info;
+	const char *csrf;
+	unsigned count;
+	struct err e;
+
+	if (f->type != IPC_SESSION_INFO || ipc_decode(f, &info, &e) < 0) {
+		problem_send(c, FAILURE_INTERNAL,
+		    "the vault's answer was unreadable", NULL);
+		return;
+	}
+	csrf = http1_field(httpd_request(c->req), "x-csrf-token", &count);
+	if (csrf == NULL || count != 1 || info.csrf.n == 0 ||
+	    strlen(csrf) != info.csrf.n ||
+	    !ct_equal(csrf, info.csrf.p, info.csrf.n)) {
+		problem_send(c, FAILURE_CSRF,
+		    "X-CSRF-Token is missing or not this login's", NULL);
+		return;
+	}
+	c->route->handler(c);
+}
+
+/* The cookie's token; without one the request is answered. */
+static int
+take_token(struct call *c)
+{
+	const char *cookie;
+	unsigned count;
+
+	cookie = http1_field(httpd_request(c->req), "cookie", &count);
+	if (cookie == NULL || count != 1 ||
+	    guard_cookie(cookie, c->token) != 1) {
+		problem_send(c, FAILURE_UNAUTHENTICATED, "no login", NULL);
+		return -1;
+	}
+	return 0;
+}
+
+void
+routes_request(struct httpd_req *req, void *arg)
+{
+	const struct http1_request *r = httpd_request(req);
+	struct ipc_whoami who = {0};
+	const struct route *route;
+	char allow[64];
+	struct call *c;
+	struct err e;
+
+	if ((c = calloc(1, sizeof(*c))) == NULL) {
+		security_headers(req);
+		httpd_reply(req, 503, "", NULL, 0);
+		return;
+	}
+	c->web = arg;
+	c->req = req;
+	httpd_set_data(req, c);
+
+	if (guard_request(r, &e) < 0) {
+		problem_send(c, e.failure, e.text, NULL);
+		return;
+	}
+	route = routes_find(r->method, r->path, allow, sizeof(allow), c->id);
+	if (route == NULL && allow[0] != '\0') {
+		httpd_header(req, "Allow", allow);
+		problem_status_send(c, 405, FAILURE_METHOD_NOT_FOUND,
+		    "this address does not have that method",
+		    "Use a method that Allow lists.");
+		return;
+	}
+	if (route == NULL) {
+		problem_send(c, FAILURE_NOT_FOUND, "no such address",
+		    "See docs/openapi.yaml for all addresses.");
+		return;
+	}
+	c->route = route;
+	if (route->access != ACCESS_PUBLIC && take_token(c) < 0)
+		return;
+	if (guard_query(r->query, route->query, &c->params, &e) < 0) {
+		problem_send(c, e.failure, e.text, NULL);
+		return;
+	}
+	if (route->access == ACCESS_WRITE) {
+		who.token = ipc_str(c->token);
+		ask_vault(c, IPC_WHOAMI, &who, write_allowed);
+		return;
+	}
+	route->handler(c);
+}
+
+void
+routes_gone(struct httpd_req *req, void *arg)
+{
+	struct call *c = httpd_data(req);
+
+	(void)arg;
+	if (c != NULL)
+		c->req = NULL;
+}

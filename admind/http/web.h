@@ -1,0 +1,129 @@
+/*
+ * admind-http: what its files share. One struct web a process, one struct call
+ * a request that waits for another process.
+ */
+#ifndef WEB_H
+#define WEB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "failure.h"
+#include "httpd.h"
+#include "ids.h"
+#include "ipc.h"
+#include "ipc_peer.h"
+#include "throttle.h"
+
+enum {
+	SESSION_TOKEN_LEN = 43, /* 32 bytes in base64url */
+	CURSOR_MAX = 256,       /* what admind makes is shorter */
+	PAGE_DEFAULT = 50,      /* items of a list unless ?limit= says more */
+	PAGE_MAX = 200,
+	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
+	FILTER_MAX = 36,  /* a uuid or one of a few words */
+	/* A login form has at most two passwords of 128 characters, a refusal
+	 * a reason of 2000; both fit many times, escaped or not. */
+	WEB_BODY_MAX = 32 * 1024,
+	/* A page of a list or a shown version; then the vault's slowest
+	 * answer, a queue of Argon2 hashes. */
+	WEB_TIMEOUT_MS = 15000
+};
+
+struct web {
+	struct ipc_client *admind, *vault;
+	struct httpd *httpd;
+	struct throttle throttle;
+};
+
+/* Who may use a route. */
+enum access {
+	ACCESS_PUBLIC, /* anyone */
+	ACCESS_READ,   /* a login; admind asks the vault about it */
+	ACCESS_WRITE   /* a login and its CSRF token, checked here */
+};
+
+/* Parameters behind '?', checked and decoded. */
+struct params {
+	char kind[FILTER_MAX + 1], state[FILTER_MAX + 1],
+	    server[FILTER_MAX + 1], cursor[CURSOR_MAX + 1];
+	unsigned limit;
+};
+
+struct call;
+
+struct route {
+	enum http1_method method;
+	const char *path; /* one segment may be {id} */
+	enum access access;
+	void (*handler)(struct call *);
+	const char *query;   /* names of its parameters, space between */
+	const char *subject; /* ADMIN_QUERY's `what`, for list handlers */
+};
+
+struct call {
+	struct web *web;
+	struct httpd_req *req; /* NULL once the client went away */
+	const struct route *route;
+	char id[ID_TEXT_MAX + 1]; /* the path's {id} */
+	struct params params;
+	char token[SESSION_TOKEN_LEN + 1];
+	const char *unreachable; /* who is asked, should he not answer */
+	void (*then)(struct call *, struct ipc_frame *);
+};
+
+/* routes.c */
+/* Every complete request comes here. */
+void routes_request(struct httpd_req *, void *web);
+/* The client closed early: the answer that arrives later is dropped. */
+void routes_gone(struct httpd_req *, void *web);
+/* The route for a path, NULL if none; *allow gets the methods that its path
+ * has ("GET, HEAD"), *id its {id} part. For dispatch and tests. */
+const struct route *routes_find(
+    enum http1_method, const char *path, char *allow, size_t len, char *id);
+
+/* ask.c: requests to the other two processes */
+/* then(call, frame) runs with the final answer unless it is REFUSED, which is
+ * answered as a problem. If the client went away it doesn't run. */
+void ask_vault(struct call *, enum ipc_type, const void *msg,
+    void (*then)(struct call *, struct ipc_frame *));
+void ask_admind(struct call *, enum ipc_type, const void *msg,
+    void (*then)(struct call *, struct ipc_frame *));
+/* Ends a call: nothing may use it afterwards. The request was answered. */
+void call_free(struct call *);
+
+/* problem.c: answers. Each ends the call. */
+/* Status of REST for a failure: 404 where MCP says 200, and so on. */
+int problem_status(enum failure);
+/* RFC 9457 body. fix: NULL for the table's. */
+void problem_body(struct buf *, int status, enum failure, const char *detail,
+    const char *fix, uint64_t retry_after_ms);
+void problem_send(
+    struct call *, enum failure, const char *detail, const char *fix);
+void problem_retry(
+    struct call *, enum failure, const char *detail, uint64_t retry_after_ms);
+void problem_status_send(struct call *, int status, enum failure,
+    const char *detail, const char *fix);
+void reply_json(struct call *, int status, const struct buf *);
+void reply_empty(struct call *, int status);
+void security_headers(struct httpd_req *);
+
+/* login.c */
+void login_post(struct call *);
+void logout_post(struct call *);
+void password_post(struct call *);
+void me_get(struct call *);
+
+/* lists.c */
+void list_get(struct call *);
+void object_get(struct call *);
+void health_get(struct call *);
+
+/* approvals.c */
+void approval_get(struct call *);
+void approve_post(struct call *);
+void reject_post(struct call *);
+
+#endif
