@@ -25,9 +25,15 @@ struct event;
 
 enum {
 	PRINCIPAL_MAX = 254,	/* an e-mail address, RFC 5321 */
-	/* AUTHORISE and ADMIN_QUERY in work. Each may hold its arguments and a
-	 * pre-image: at worst 8 MiB each, in practice a few kB. */
+	/* AUTHORISE in work. Each may hold its arguments and a pre-image: at
+	 * worst 8 MiB each, in practice a few kB. */
 	JOBS_MAX = 512,
+	OPS_MAX = 512,		/* other requests in work, mostly one statement */
+	/* A peer's answer on the call path; it is an admind-check step budget,
+	 * an AES pass, a table insert. */
+	ASK_MS = 5000,
+	HOLD_MS = 30 * 1000,	/* a gateway must RUN within this */
+	QUEUE_MS = 60 * 1000,	/* sandboxd's queue_wait at most */
 	EXPOSED_NAME_MAX = NAME_SERVER_MAX + 2 + NAME_TOOL_MAX,
 	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS). */
 	ARGUMENTS_KEPT = 4096,
@@ -36,8 +42,15 @@ enum {
 };
 
 TAILQ_HEAD(job_list, job);
-struct waiters;		/* catalogue.c */
-struct close_list;	/* records.c */
+TAILQ_HEAD(announce_list, announce);	/* catalogue.c */
+TAILQ_HEAD(close_list, close_item);	/* records.c */
+
+/* 16-byte ids in a hash set (idset.c). */
+struct idset {
+	struct ipc_id *slot;
+	uint8_t *used;		/* 0 free, 1 used, 2 deleted */
+	size_t size, count, filled;
+};
 
 struct admind {
 	struct proc proc;
@@ -47,18 +60,159 @@ struct admind {
 	struct ipc_id epoch;	/* this process's own */
 	bool epoch_stored;	/* its row is in the database */
 	const char *node;	/* configuration: this machine's name */
+	char *layers;		/* own confinement, for doctor */
 
-	struct ipc_id sandbox_epoch;	/* valid while sandbox_ready */
-	bool sandbox_ready;	/* EPOCH_END was seen on this connection */
+	struct ipc_id sandbox_epoch;	/* of the present connection */
+	bool sandbox_named;	/* EPOCH_END came on it */
+	bool sandbox_ready;	/* and its epoch is in the database */
+	struct idset live;	/* ids that sandbox answers for */
 
 	struct job_list jobs;
-	unsigned njobs;
+	unsigned njobs;		/* AUTHORISE in work */
+	unsigned nops;		/* other requests in work */
 	uint8_t session_key[32];
 	bool have_session_key;
 	bool have_local_token;	/* local_token_file is set */
 	struct ipc_hash local_token;	/* its SHA-256 */
-	uint64_t revision;	/* catalogue, last one seen */
+
+	uint64_t revision;	/* catalogue, newest announced to gateways */
+	struct announce_list announces;
+	struct close_list closes;	/* endings not yet committed */
+	unsigned ncloses;
+	struct event *tick;	/* once a second: sweep.c */
+	unsigned ticks;
+	bool sweeping;
+	uint64_t anchored_seq;	/* audit head last signed */
+	bool signing;
 };
+
+/* ---- links.c: connections, and requests whose answer comes later ---- */
+
+/* One connection. Requests in work hold a reference, since the peer may go
+ * before the answer is there; peer is NULL from then on. */
+struct link {
+	struct admind *a;
+	struct ipc_peer *peer;
+	enum ipc_role role;
+	enum listener listener;	/* of a gateway, else 0 */
+	unsigned refs;
+};
+
+/* The four listeners (before confinement), the three clients (after it). */
+int links_listen(struct admind *, struct err *);
+int links_connect(struct admind *, struct err *);
+void links_stop(struct admind *);
+struct link *link_ref(struct link *);
+void link_unref(struct link *);
+/* These do nothing when the peer is gone. */
+void link_answer(struct link *, uint64_t request, enum ipc_type,
+    const void *msg);
+void link_ok(struct link *, uint64_t request);
+void link_refuse(struct link *, uint64_t request, enum failure,
+    const char *message);
+
+/* A request in work that is not a job. */
+struct op {
+	struct admind *a;
+	struct link *link;
+	uint64_t request;
+	void (*then)(struct op *);	/* for continuations */
+	struct ipc_id id;
+	struct ipc_hash hash;
+	char text[EXPOSED_NAME_MAX + 1];
+	struct buf buf;		/* kept between steps */
+	uint64_t number;
+	bool privileged;	/* adminq_login: reviewer or administrator needed */
+};
+/* NULL when OPS_MAX are in work: already refused as busy. */
+struct op *op_new(struct link *, uint64_t request);
+void op_free(struct op *);
+/* Answer and free. */
+void op_answer(struct op *, enum ipc_type, const void *msg);
+void op_ok(struct op *);
+void op_refuse(struct op *, enum failure, const char *message);
+void op_refuse_err(struct op *, const struct err *);
+/* A db_cb for statements whose success is OK and nothing more. */
+void op_db_ok(void *op, const struct pg_result *, const struct err *);
+
+/* Sends a request to a client connection. 0; -1 when it is down (cb never
+ * runs), with err naming the failure. */
+int ask(struct ipc_client *, enum ipc_type, const void *msg, ipc_answer_cb *cb,
+    void *arg, struct err *);
+/* What an unexpected answer means: a REFUSED's own failure and message, the
+ * connection's end or silence as `gone`, anything else INTERNAL. */
+void answer_err(struct ipc_frame *, enum failure gone, struct err *);
+
+/* ---- idset.c ---- */
+int idset_add(struct idset *, const struct ipc_id *); /* -1 without memory */
+bool idset_has(const struct idset *, const struct ipc_id *);
+void idset_del(struct idset *, const struct ipc_id *);
+void idset_clear(struct idset *);
+
+/* ---- auth.c ---- */
+/* Who is this? 0 with principal filled (PRINCIPAL_MAX + 1), or -1. */
+int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
+    char *principal, struct err *);
+int auth_load_token(struct admind *, struct err *); /* at start */
+int auth_message(struct link *, struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
+void auth_vault_up(struct admind *);
+void auth_session_ended(struct admind *, const char *payload);
+
+/* ---- catalogue.c ---- */
+int catalogue_message(struct link *, struct ipc_frame *); /* CATALOGUE_GET */
+void catalogue_notified(struct admind *, const char *payload);
+/* Reads the revision, tells all gateways, calls cb once they dropped their
+ * caches or CATALOGUE_ACK_MS passed. cb may be NULL. */
+void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
+
+/* ---- call.c, hold.c ---- */
+int call_message(struct link *, struct ipc_frame *);	/* AUTHORISE */
+/* Versions stopped being callable: cancels what runs or is about to. */
+void call_withdraw(struct admind *);
+/* The intent TLV of a job's call; version fields where it has one. */
+void call_intent(const struct job *, const struct ipc_id *execution,
+    enum context_kind, const char *tool, uint64_t deadline_us, struct buf *);
+/*
+ * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
+ * success; with err otherwise, and then sandboxd was told to drop it.
+ */
+typedef void hold_cb(void *arg, const struct err *err);
+void hold_start(struct admind *, const struct ipc_id *execution,
+    const struct ipc_id *epoch, enum listener, enum context_kind,
+    struct ipc_bytes material, hold_cb *cb, void *arg);
+/* CANCEL to sandboxd, if it is there. */
+void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
+
+/* ---- records.c, sweep.c ---- */
+int records_message(struct link *, struct ipc_frame *);	/* RECORD, EPOCH_* */
+/* How an execution of ours ended; retried until it is committed. */
+struct ending {
+	struct ipc_id id, epoch;
+	enum outcome outcome;
+	enum failure failure;
+	bool delivered;
+	uint64_t started_us, ended_us;
+	struct ipc_bytes result;	/* text, or empty */
+};
+void records_close(struct admind *, const struct ending *);
+bool records_full(const struct admind *);	/* too many uncommitted endings */
+void records_retry(struct admind *);	/* from the tick */
+void records_sandbox_down(struct admind *);
+const char *outcome_name(enum outcome);
+int sweep_start(struct admind *, struct err *);
+void sweep_db_up(struct admind *);
+void sweep_run(struct admind *);
+
+/* ---- approvals.c, audit.c, adminq.c, doctor.c ---- */
+int approvals_message(struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
+void audit_sign(struct admind *);	/* if the head moved */
+int adminq_message(struct link *, struct ipc_frame *);	/* ADMIN_QUERY */
+/* Checks a login token at the vault (CTL: none needed), then runs then(op);
+ * else refuses and frees op. */
+void adminq_login(struct op *, struct ipc_bytes token,
+    void (*then)(struct op *));
+int doctor_message(struct link *, struct ipc_frame *);
+void status_json(struct admind *, struct jsonw *);
 
 /* ---- job.c: one AUTHORISE on its way ---- */
 
@@ -70,15 +224,14 @@ enum job_state {
 	JOB_SEALING,	/* the vault makes the context */
 	JOB_HOLDING,	/* sandboxd is taking it */
 	JOB_WORKING,	/* a management tool does its steps */
-	JOB_CLOSING,	/* its row is being closed */
-	JOB_DONE	/* answered; freed by job_free */
+	JOB_DONE	/* answered; about to be freed */
 };
 
 struct job {
 	TAILQ_ENTRY(job) entry;
 	struct admind *a;
 	enum job_state state;
-	struct ipc_peer *peer;	/* the gateway; NULL once it went away */
+	struct link *link;	/* the gateway */
 	uint64_t request;	/* to answer */
 	enum listener listener;
 	struct ipc_id execution;	/* random, also of management calls */
@@ -93,8 +246,9 @@ struct job {
 	/* --- calls of user tools (call.c) --- */
 	struct ipc_id version_id, tool_id, server_id;
 	struct ipc_hash version_hash;
-	struct buf preimage, seal, intent;
-	uint64_t timeout_ms;
+	struct ipc_id epoch;	/* that the intent row is owned by */
+	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
+	uint64_t timeout_ms, memory_bytes, processes, tmp_bytes, result_bytes;
 	bool revoked;		/* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
@@ -121,6 +275,10 @@ struct job {
  * transitions and logs and aborts the job on any other. 0 or -1.
  */
 int job_enter(struct job *, enum job_state);
+struct job *job_new(struct link *, const struct ipc_authorise *, struct err *);
+void job_free(struct job *);
+/* Answers REFUSED and ends the job, closing its row if it has one. */
+void job_refuse(struct job *, enum failure, const char *message);
 
 /* ---- manage.c: management tools. This block is what a tool is written with.
  *
@@ -135,15 +293,13 @@ int job_enter(struct job *, enum job_state);
 struct manage_tool {
 	const char *name;	/* mcpbox_* */
 	void (*run)(struct job *);
-	bool destructive;	/* refused for local unless local_destructive */
 };
 
 /* One field of the arguments: 1 found, 0 absent. */
 int job_field(const struct job *, uint8_t tag, struct ipc_bytes *out);
 /* A number, or `absent`. */
 uint64_t job_number(const struct job *, uint8_t tag, uint64_t absent);
-/* A uuid field sent as text (36 characters, checked by admind-check) or as 16
- * bytes. 0, or -1 with the job already failed (NOT_FOUND). */
+/* A uuid field, 16 bytes. 0, or -1 with the job already failed. */
 int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 
 /* Runs a statement. */

@@ -14,6 +14,15 @@ REVOKE ALL ON SCHEMA mcpbox FROM PUBLIC;
 GRANT USAGE ON SCHEMA mcpbox TO mcpbox_app;
 SET LOCAL search_path = mcpbox, pg_temp;
 
+-- What was applied (mcpbox-admind -m writes it); admind starts only on the
+-- version it was built for.
+CREATE TABLE schema_migrations (
+	version int PRIMARY KEY CHECK (version > 0),
+	name text NOT NULL,
+	sha256 bytea NOT NULL CHECK (length(sha256) = 32),
+	applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 CREATE FUNCTION fail(failure text, sentence text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

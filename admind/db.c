@@ -1,0 +1,396 @@
+/*
+ * The database as the rest of admind sees it: lanes, parameters, results.
+ * db_conn.c holds the protocol.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+#include <libpq-fe.h>
+
+#include "db_internal.h"
+#include "log.h"
+
+/* timestamptz counts microseconds from 2000-01-01 (PostgreSQL manual, 55.7);
+ * this is that day in Unix microseconds. */
+static const int64_t PG_EPOCH_US = INT64_C(946684800000000);
+
+/* A failure that must be told from the loop, not from inside db_query. */
+struct deferred {
+	STAILQ_ENTRY(deferred) entry;
+	db_cb *cb;
+	void *arg;
+	struct err err;
+};
+
+struct db {
+	struct db_conn *conns[DB_CONNS];	/* 0 is DB_FAST */
+	struct db_events events;
+	void *arg;
+	struct event *later;
+	char *conninfo;
+	STAILQ_HEAD(, deferred) deferred;
+};
+
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct db *db = arg;
+	struct deferred *d;
+
+	while ((d = STAILQ_FIRST(&db->deferred)) != NULL) {
+		STAILQ_REMOVE_HEAD(&db->deferred, entry);
+		d->cb(d->arg, NULL, &d->err);
+		free(d);
+	}
+}
+
+static void
+defer(struct db *db, db_cb *cb, void *arg, const struct err *err)
+{
+	struct deferred *d = malloc(sizeof(*d));
+
+	/* Without 1 kB nothing can be told to anybody: the caller's object
+	 * would leak and its client wait for ever. End instead; every record
+	 * is safe with sandboxd and the database. */
+	if (d == NULL)
+		log_fatal("memory", "out of memory");
+	d->cb = cb;
+	d->arg = arg;
+	d->err = *err;
+	STAILQ_INSERT_TAIL(&db->deferred, d, entry);
+	event_active(db->later, EV_TIMEOUT, 1);
+}
+
+/* The lane's connection with the shortest queue, or NULL. */
+static struct db_conn *
+pick(struct db *db, enum db_lane lane)
+{
+	struct db_conn *best = NULL;
+
+	if (lane == DB_FAST)
+		return db_conn_ready(db->conns[0]) ? db->conns[0] : NULL;
+	for (unsigned i = 1; i < DB_CONNS; i++)
+		if (db_conn_ready(db->conns[i]) &&
+		    (best == NULL ||
+			db_conn_pending(db->conns[i]) < db_conn_pending(best)))
+			best = db->conns[i];
+	return best;
+}
+
+void
+db_chain(struct db *db, const struct db_step *steps, size_t n, db_cb *cb,
+    void *arg)
+{
+	struct db_conn *c = pick(db, steps[0].stmt->lane);
+	struct err err;
+
+	if (c == NULL)
+		err_set(&err, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+	else if (db_conn_send(c, steps, n, cb, arg, &err) == 0)
+		return;
+	defer(db, cb, arg, &err);
+}
+
+void
+db_query(struct db *db, const struct db_stmt *stmt, const struct db_params *p,
+    db_cb *cb, void *arg)
+{
+	struct db_step step = { stmt, p };
+
+	db_chain(db, &step, 1, cb, arg);
+}
+
+bool
+db_is_up(const struct db *db)
+{
+	bool sure = false;
+
+	for (unsigned i = 1; i < DB_CONNS; i++)
+		sure = sure || db_conn_ready(db->conns[i]);
+	return sure && db_conn_ready(db->conns[0]);
+}
+
+void
+db_conn_up(struct db *db, unsigned index)
+{
+	log_event(LOG_LV_INFO, "db_up", "connection %u", index);
+	if (index == 0 && db->events.up != NULL)
+		db->events.up(db->arg);
+}
+
+void
+db_conn_down(struct db *db, unsigned index)
+{
+	if (index == 0 && db->events.down != NULL)
+		db->events.down(db->arg);
+}
+
+void
+db_notified(struct db *db, const char *channel, const char *payload)
+{
+	if (db->events.notify != NULL)
+		db->events.notify(channel, payload, db->arg);
+}
+
+void
+db_wrong_schema(struct db *db, const char *why)
+{
+	if (db->events.wrong_schema != NULL)
+		db->events.wrong_schema(why, db->arg);
+}
+
+struct db *
+db_new(struct event_base *base, const char *conninfo, int schema,
+    const char *const *channels, const struct db_events *events, void *arg,
+    struct err *err)
+{
+	struct db *db = calloc(1, sizeof(*db));
+
+	if (db == NULL)
+		goto fail;
+	STAILQ_INIT(&db->deferred);
+	db->events = *events;
+	db->arg = arg;
+	db->conninfo = strdup(conninfo);
+	db->later = event_new(base, -1, 0, on_later, db);
+	if (db->conninfo == NULL || db->later == NULL)
+		goto fail;
+	for (unsigned i = 0; i < DB_CONNS; i++) {
+		db->conns[i] = db_conn_new(db, base, i, db->conninfo, i != 0,
+		    schema, i == 0 ? channels : NULL);
+		if (db->conns[i] == NULL)
+			goto fail;
+	}
+	return db;
+fail:
+	db_free(db);
+	err_set(err, FAILURE_INTERNAL, "out of memory");
+	return NULL;
+}
+
+void
+db_free(struct db *db)
+{
+	struct deferred *d;
+
+	if (db == NULL)
+		return;
+	for (unsigned i = 0; i < DB_CONNS; i++)
+		db_conn_free(db->conns[i]);
+	while ((d = STAILQ_FIRST(&db->deferred)) != NULL) {
+		STAILQ_REMOVE_HEAD(&db->deferred, entry);
+		free(d);
+	}
+	if (db->later != NULL)
+		event_free(db->later);
+	free(db->conninfo);
+	free(db);
+}
+
+/* ---- parameters ---- */
+
+void
+db_params_init(struct db_params *p)
+{
+	p->n = 0;
+}
+
+static void
+add(struct db_params *p, const void *value, size_t n)
+{
+	if (p->n >= DB_PARAMS_MAX || n > INT32_MAX)
+		abort(); /* statements are constants: found by the first run */
+	/* An empty value needs a pointer: NULL would be SQL's null. */
+	p->value[p->n] = value != NULL ? value : "";
+	p->length[p->n++] = (int)n;
+}
+
+static uint8_t *
+scratch(struct db_params *p)
+{
+	if (p->n >= DB_PARAMS_MAX)
+		abort();
+	return p->scratch[p->n];
+}
+
+static void
+add_be(struct db_params *p, uint64_t v, unsigned n)
+{
+	uint8_t *s = scratch(p);
+
+	for (unsigned i = 0; i < n; i++)
+		s[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
+	add(p, s, n);
+}
+
+void
+db_p_null(struct db_params *p)
+{
+	add(p, "", 0);
+	p->value[p->n - 1] = NULL;
+}
+
+void
+db_p_id(struct db_params *p, const struct ipc_id *id)
+{
+	uint8_t *s = scratch(p);
+
+	memcpy(s, id->b, sizeof(id->b));
+	add(p, s, sizeof(id->b));
+}
+
+void
+db_p_bytes(struct db_params *p, const void *bytes, size_t n)
+{
+	add(p, bytes, n);
+}
+
+void
+db_p_hash(struct db_params *p, const struct ipc_hash *h)
+{
+	add(p, h->b, sizeof(h->b));
+}
+
+void
+db_p_text(struct db_params *p, struct ipc_bytes t)
+{
+	add(p, t.p, t.n);
+}
+
+void
+db_p_str(struct db_params *p, const char *s)
+{
+	if (s == NULL)
+		db_p_null(p);
+	else
+		add(p, s, strlen(s));
+}
+
+void
+db_p_i64(struct db_params *p, int64_t v)
+{
+	add_be(p, (uint64_t)v, 8);
+}
+
+void
+db_p_i32(struct db_params *p, int32_t v)
+{
+	add_be(p, (uint32_t)v, 4);
+}
+
+void
+db_p_bool(struct db_params *p, bool v)
+{
+	add_be(p, v, 1);
+}
+
+void
+db_p_time_us(struct db_params *p, uint64_t unix_us)
+{
+	/* Year 9999; a peer's larger number must not become an SQL error. */
+	const uint64_t max = UINT64_C(253402300799000000);
+
+	if (unix_us == 0)
+		db_p_null(p);
+	else
+		add_be(p, (uint64_t)((int64_t)(unix_us < max ? unix_us : max) -
+			       PG_EPOCH_US), 8);
+}
+
+void
+db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
+{
+	const uint8_t *s = bytes;
+	size_t used = 0, len, k;
+
+	for (size_t i = 0; i < n; i += len) {
+		/* Length by the lead byte, then ask the strict checker. */
+		k = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
+		len = k <= n - i && s[i] != 0 && utf8_valid(s + i, k) ? k : 1;
+		if (used + len > max)
+			return;
+		if (len == k && s[i] != 0 && utf8_valid(s + i, k))
+			buf_put(out, s + i, len);
+		else
+			buf_putc(out, '?');
+		used += len;
+	}
+}
+
+/* ---- results ---- */
+
+int
+db_nrows(const struct pg_result *r)
+{
+	return PQntuples(r);
+}
+
+bool
+db_null(const struct pg_result *r, int row, int col)
+{
+	return PQgetisnull(r, row, col) == 1;
+}
+
+struct ipc_bytes
+db_bytes(const struct pg_result *r, int row, int col)
+{
+	return ipc_bytes(PQgetvalue(r, row, col),
+	    (size_t)PQgetlength(r, row, col));
+}
+
+int64_t
+db_int(const struct pg_result *r, int row, int col)
+{
+	const uint8_t *p = (const uint8_t *)PQgetvalue(r, row, col);
+
+	switch (PQgetlength(r, row, col)) {
+	case 1:
+		return p[0];
+	case 2:
+		return (int16_t)get_be16(p);
+	case 4:
+		return (int32_t)get_be32(p);
+	case 8:
+		return (int64_t)get_be64(p);
+	default:
+		return 0;
+	}
+}
+
+bool
+db_bool(const struct pg_result *r, int row, int col)
+{
+	return db_int(r, row, col) != 0;
+}
+
+struct ipc_id
+db_id(const struct pg_result *r, int row, int col)
+{
+	struct ipc_id id = { { 0 } };
+
+	if (PQgetlength(r, row, col) == sizeof(id.b))
+		memcpy(id.b, PQgetvalue(r, row, col), sizeof(id.b));
+	return id;
+}
+
+uint64_t
+db_time_us(const struct pg_result *r, int row, int col)
+{
+	if (db_null(r, row, col))
+		return 0;
+	return (uint64_t)(db_int(r, row, col) + PG_EPOCH_US);
+}
+
+bool
+db_text(const struct pg_result *r, int row, int col, char *buf, size_t len)
+{
+	struct ipc_bytes b = db_bytes(r, row, col);
+
+	if (b.n >= len)
+		return false;
+	memcpy(buf, b.p, b.n);
+	buf[b.n] = '\0';
+	return true;
+}

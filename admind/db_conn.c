@@ -1,0 +1,623 @@
+/*
+ * One connection to PostgreSQL in pipeline mode.
+ *
+ * down -> connecting -> setup -> ready -> down ...
+ *
+ * Commands go out as units. A unit is what one caller asked for: for each of
+ * its statements perhaps a Parse (its first use here) and an Execute, then one
+ * Sync, so that a unit is one transaction and an error in it skips the rest of
+ * it and nothing else. Results come back in the same order; each command gives
+ * exactly one result object.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+#include <libpq-fe.h>
+
+#include "db_internal.h"
+#include "ids.h"
+#include "log.h"
+
+enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_SETUP, CONN_READY };
+
+struct unit {
+	STAILQ_ENTRY(unit) entry;
+	db_cb *cb;		/* NULL: the connection's own set-up */
+	void *arg;
+	unsigned ncmds, done;
+	/* statement whose Parse this command is, or NULL for an Execute */
+	const struct db_stmt *parse[2 * DB_CHAIN_MAX];
+	PGresult *last;		/* of the last Execute */
+	PGresult *failed;	/* first error */
+	uint64_t sent_ms;
+};
+STAILQ_HEAD(unit_list, unit);
+
+struct db_conn {
+	struct db *db;
+	struct event_base *base;
+	unsigned index;
+	const char *conninfo;
+	bool synchronous;
+	int schema;
+	const char *const *listen;
+	enum conn_state state;
+	PGconn *pg;
+	struct event *io;	/* one-shot while connecting, else reading */
+	struct event *out;	/* writing, while libpq holds unsent bytes */
+	struct event *timer;	/* back-off, then the watch over silence */
+	unsigned backoff_ms;
+	unsigned failures;	/* attempts in a row, for the log */
+	uint64_t since_ms;	/* start of this attempt */
+	bool sent_broken;	/* half a unit was buffered: drop it all */
+	struct unit_list units;
+	unsigned pending;
+	const struct db_stmt **prepared;
+	size_t nprepared, maxprepared;
+};
+
+static void conn_connect(struct db_conn *);
+static void on_poll(evutil_socket_t, short, void *);
+
+/* ---- errors ---- */
+
+/*
+ * SQLSTATE to failure mode. Class 08 connection, 53 resources, 57 operator
+ * intervention (shutdown, statement timeout), 40 rollback, 55P03 lock timeout,
+ * 25006 a standby: all pass by themselves.
+ */
+static void
+error_of(const PGresult *r, struct err *err)
+{
+	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+	const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+	const char *constraint = PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME);
+	const char *colon;
+	char name[32];
+
+	if (state == NULL)
+		state = "08006";
+	if (text == NULL)
+		text = "connection lost";
+	if (strcmp(state, "MB001") == 0 &&
+	    (colon = strstr(text, ": ")) != NULL &&
+	    (size_t)(colon - text) < sizeof(name)) {
+		memcpy(name, text, (size_t)(colon - text));
+		name[colon - text] = '\0';
+		err_set(err, failure_by_name(name), "%s", colon + 2);
+	} else if (strncmp(state, "08", 2) == 0 ||
+	    strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0 ||
+	    strncmp(state, "40", 2) == 0 || strcmp(state, "55P03") == 0 ||
+	    strcmp(state, "25006") == 0) {
+		err_set(err, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database could not serve this (%s)", state);
+	} else if (strcmp(state, "23505") == 0) {
+		err_set(err, FAILURE_CONFLICT, "this exists already (%s)",
+		    constraint != NULL ? constraint : "unique");
+	} else if (strncmp(state, "23", 2) == 0 || strncmp(state, "22", 2) == 0) {
+		err_set(err, FAILURE_INVALID_PARAMS,
+		    "a value is not allowed (%s)",
+		    constraint != NULL ? constraint : state);
+	} else {
+		log_event(LOG_LV_ERR, "db_error", "%s %s", state, text);
+		err_set(err, FAILURE_INTERNAL, "the database refused (%s)",
+		    state);
+	}
+}
+
+/* ---- prepared statements ---- */
+
+static bool
+is_prepared(const struct db_conn *c, const struct db_stmt *s)
+{
+	for (size_t i = 0; i < c->nprepared; i++)
+		if (c->prepared[i] == s)
+			return true;
+	return false;
+}
+
+static int
+add_prepared(struct db_conn *c, const struct db_stmt *s)
+{
+	const struct db_stmt **p;
+	size_t max = c->maxprepared != 0 ? c->maxprepared * 2 : 64;
+
+	if (c->nprepared == c->maxprepared) {
+		p = realloc(c->prepared, max * sizeof(*p));
+		if (p == NULL)
+			return -1;
+		c->prepared = p;
+		c->maxprepared = max;
+	}
+	c->prepared[c->nprepared++] = s;
+	return 0;
+}
+
+static void
+drop_prepared(struct db_conn *c, const struct db_stmt *s)
+{
+	for (size_t i = 0; i < c->nprepared; i++)
+		if (c->prepared[i] == s) {
+			c->prepared[i] = c->prepared[--c->nprepared];
+			return;
+		}
+}
+
+/* ---- going down ---- */
+
+static void
+unit_free(struct unit *u)
+{
+	PQclear(u->last);
+	PQclear(u->failed);
+	free(u);
+}
+
+static void
+set_timer(struct db_conn *c, unsigned ms)
+{
+	struct timeval tv = { ms / 1000, (ms % 1000) * 1000 };
+
+	evtimer_add(c->timer, &tv);
+}
+
+/* Ends the connection, fails what waited, and plans the next attempt. The
+ * callbacks run last: they may send again, and find the connection down. */
+static void
+conn_fail(struct db_conn *c, const char *why)
+{
+	struct unit_list units = STAILQ_HEAD_INITIALIZER(units);
+	bool was_ready = c->state == CONN_READY;
+	struct unit *u;
+	struct err err;
+
+	/* A reason may come from the server's startup packet: escaped by log. */
+	if (c->failures++ % 60 == 0)
+		log_event(LOG_LV_WARN, "db_down", "connection %u: %s", c->index,
+		    why);
+	if (c->io != NULL)
+		event_free(c->io);
+	if (c->out != NULL)
+		event_free(c->out);
+	c->io = c->out = NULL;
+	PQfinish(c->pg);
+	c->pg = NULL;
+	c->state = CONN_DOWN;
+	c->nprepared = 0;
+	STAILQ_CONCAT(&units, &c->units);
+	c->pending = 0;
+	set_timer(c, c->backoff_ms);
+	c->backoff_ms = c->backoff_ms * 2 > DB_BACKOFF_MAX_MS
+	    ? DB_BACKOFF_MAX_MS
+	    : c->backoff_ms * 2;
+	if (was_ready)
+		db_conn_down(c->db, c->index);
+	err_set(&err, FAILURE_STORAGE_UNAVAILABLE,
+	    "the connection to the database was lost");
+	while ((u = STAILQ_FIRST(&units)) != NULL) {
+		STAILQ_REMOVE_HEAD(&units, entry);
+		if (u->cb != NULL)
+			u->cb(u->arg, NULL, &err);
+		unit_free(u);
+	}
+}
+
+/* ---- sending ---- */
+
+static int
+flush(struct db_conn *c)
+{
+	int r = PQflush(c->pg);
+
+	if (r < 0)
+		return -1;
+	if (r == 1)
+		event_add(c->out, NULL);
+	return 0;
+}
+
+int
+db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
+    db_cb *cb, void *arg, struct err *err)
+{
+	struct unit *u = NULL;
+
+	if (c->state != CONN_READY)
+		return err_set(err, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+	if (c->pending >= DB_PENDING_MAX || n == 0 || n > DB_CHAIN_MAX)
+		return err_set(err, FAILURE_BUSY, "the database's queue is full");
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return err_set(err, FAILURE_BUSY, "out of memory");
+	u->cb = cb;
+	u->arg = arg;
+	u->sent_ms = now_boot_ms();
+	for (size_t i = 0; i < n; i++) {
+		const struct db_stmt *s = steps[i].stmt;
+		const struct db_params *p = steps[i].params;
+		int formats[DB_PARAMS_MAX];
+
+		for (int k = 0; k < DB_PARAMS_MAX; k++)
+			formats[k] = 1;
+		if (!is_prepared(c, s)) {
+			if (add_prepared(c, s) == -1 ||
+			    PQsendPrepare(c->pg, s->name, s->sql, 0, NULL) != 1)
+				goto broken;
+			u->parse[u->ncmds++] = s;
+		}
+		if (PQsendQueryPrepared(c->pg, s->name, p != NULL ? p->n : 0,
+			p != NULL ? p->value : NULL,
+			p != NULL ? p->length : NULL,
+			p != NULL ? formats : NULL, 1) != 1)
+			goto broken;
+		u->ncmds++;
+	}
+	if (PQpipelineSync(c->pg) != 1)
+		goto broken;
+	STAILQ_INSERT_TAIL(&c->units, u, entry);
+	c->pending++;
+	if (flush(c) == -1)
+		event_active(c->io, EV_READ, 1); /* the loss is seen there */
+	return 0;
+broken:
+	/* Half a unit may be in libpq's buffer: only a new connection is sane.
+	 * The silence watch would be slow, so let the reader find out. */
+	free(u);
+	c->sent_broken = true;
+	event_active(c->io, EV_READ, 1);
+	return err_set(err, FAILURE_STORAGE_UNAVAILABLE,
+	    "the statement could not be sent");
+}
+
+/* ---- receiving ---- */
+
+/* Set-up's answer: encoding, schema version, standby. */
+static int
+check_setup(struct db_conn *c, struct unit *u)
+{
+	const char *state;
+	char why[256];
+	int version;
+
+	if (u->failed != NULL) {
+		state = PQresultErrorField(u->failed, PG_DIAG_SQLSTATE);
+		if (state != NULL &&
+		    (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0)) {
+			db_wrong_schema(c->db, "the database has no schema: run "
+					       "mcpbox-admind -m first");
+			return -1;
+		}
+		log_event(LOG_LV_WARN, "db_setup", "%s",
+		    PQresultErrorMessage(u->failed));
+		return -1;
+	}
+	if (u->last == NULL || PQntuples(u->last) != 1)
+		return -1;
+	if (strcmp(PQgetvalue(u->last, 0, 0), "UTF8") != 0) {
+		db_wrong_schema(c->db, "the database's encoding is not UTF8");
+		return -1;
+	}
+	version = (int)strtol(PQgetvalue(u->last, 0, 1), NULL, 10);
+	if (version != c->schema) {
+		snprintf(why, sizeof(why), "the database's schema is %d, this "
+					   "program's is %d: %s",
+		    version, c->schema,
+		    version < c->schema ? "run mcpbox-admind -m first"
+					: "use the program that made it");
+		db_wrong_schema(c->db, why);
+		return -1;
+	}
+	return 0;
+}
+
+/* The head unit's Sync came. */
+static int
+unit_end(struct db_conn *c)
+{
+	struct unit *u = STAILQ_FIRST(&c->units);
+	struct err err;
+	int rv = 0;
+
+	STAILQ_REMOVE_HEAD(&c->units, entry);
+	c->pending--;
+	c->failures = 0;
+	if (u->cb == NULL) {
+		rv = check_setup(c, u);
+		if (rv == 0) {
+			c->state = CONN_READY;
+			c->backoff_ms = DB_BACKOFF_MIN_MS;
+			db_conn_up(c->db, c->index);
+		}
+	} else if (u->failed != NULL) {
+		error_of(u->failed, &err);
+		u->cb(u->arg, NULL, &err);
+	} else {
+		u->cb(u->arg, u->last, NULL);
+	}
+	unit_free(u);
+	return rv;
+}
+
+static int
+take_result(struct db_conn *c, PGresult *r)
+{
+	struct unit *u = STAILQ_FIRST(&c->units);
+	ExecStatusType st = PQresultStatus(r);
+	const struct db_stmt *parse;
+
+	if (u == NULL) {
+		/* an error outside any unit: the server is ending us */
+		PQclear(r);
+		return -1;
+	}
+	if (st == PGRES_PIPELINE_SYNC) {
+		PQclear(r);
+		return unit_end(c);
+	}
+	parse = u->done < u->ncmds ? u->parse[u->done] : NULL;
+	u->done++;
+	if (st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK) {
+		if (parse == NULL) {
+			PQclear(u->last);
+			u->last = r;
+			return 0;
+		}
+	} else {
+		if (parse != NULL)
+			drop_prepared(c, parse);
+		if (u->failed == NULL && st != PGRES_PIPELINE_ABORTED) {
+			u->failed = r;
+			return 0;
+		}
+	}
+	PQclear(r);
+	return 0;
+}
+
+static void
+on_read(evutil_socket_t fd, short what, void *arg)
+{
+	struct db_conn *c = arg;
+	PGnotify *n;
+	PGresult *r;
+
+	if (c->sent_broken || PQconsumeInput(c->pg) != 1) {
+		conn_fail(c, PQerrorMessage(c->pg));
+		return;
+	}
+	/* One NULL ends each command's results; more commands may follow, so
+	 * only "busy" and "nothing owed" end the loop. */
+	while (!STAILQ_EMPTY(&c->units) && !PQisBusy(c->pg)) {
+		r = PQgetResult(c->pg);
+		if (r == NULL) {
+			if (PQstatus(c->pg) != CONNECTION_OK)
+				break;
+			continue;
+		}
+		if (take_result(c, r) == -1) {
+			conn_fail(c, "unusable");
+			return;
+		}
+		if (c->state < CONN_SETUP)
+			return;	/* a callback brought the connection down */
+	}
+	if (PQstatus(c->pg) != CONNECTION_OK) {
+		conn_fail(c, PQerrorMessage(c->pg));
+		return;
+	}
+	while ((n = PQnotifies(c->pg)) != NULL) {
+		db_notified(c->db, n->relname, n->extra);
+		PQfreemem(n);
+	}
+	if (flush(c) == -1)
+		conn_fail(c, PQerrorMessage(c->pg));
+}
+
+static void
+on_write(evutil_socket_t fd, short what, void *arg)
+{
+	struct db_conn *c = arg;
+
+	if (flush(c) == -1)
+		conn_fail(c, PQerrorMessage(c->pg));
+}
+
+/* ---- connecting ---- */
+
+/*
+ * First unit on a new connection: how commits behave here, how long anything
+ * may take, what to listen to, and whether this is our database at all.
+ */
+static int
+send_setup(struct db_conn *c)
+{
+	const char *values[2];
+	char timeout[16], listen[80];
+	struct unit *u;
+
+	if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1)
+		return -1;
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return -1;
+	snprintf(timeout, sizeof(timeout), "%d", DB_STATEMENT_TIMEOUT_MS);
+	values[0] = c->synchronous ? "on" : "off";
+	values[1] = timeout;
+	if (PQsendQueryParams(c->pg,
+		"SELECT set_config('synchronous_commit', $1, false),"
+		" set_config('statement_timeout', $2, false),"
+		" set_config('client_encoding', 'UTF8', false),"
+		" set_config('search_path', 'pg_catalog', false)",
+		2, NULL, values, NULL, NULL, 0) != 1)
+		goto fail;
+	u->ncmds++;
+	for (size_t i = 0; c->listen != NULL && c->listen[i] != NULL; i++) {
+		snprintf(listen, sizeof(listen), "LISTEN %s", c->listen[i]);
+		if (PQsendQueryParams(c->pg, listen, 0, NULL, NULL, NULL, NULL,
+			0) != 1)
+			goto fail;
+		u->ncmds++;
+	}
+	if (PQsendQueryParams(c->pg,
+		"SELECT current_setting('server_encoding'),"
+		" coalesce(max(version), 0) FROM mcpbox.schema_migrations",
+		0, NULL, NULL, NULL, NULL, 0) != 1)
+		goto fail;
+	u->ncmds++;
+	if (PQpipelineSync(c->pg) != 1)
+		goto fail;
+	u->sent_ms = now_boot_ms();
+	STAILQ_INSERT_TAIL(&c->units, u, entry);
+	c->pending++;
+	return 0;
+fail:
+	free(u);
+	return -1;
+}
+
+static int
+watch(struct db_conn *c, short what)
+{
+	if (c->io != NULL)
+		event_free(c->io);
+	c->io = event_new(c->base, PQsocket(c->pg), what, on_poll, c);
+	return c->io != NULL && event_add(c->io, NULL) == 0 ? 0 : -1;
+}
+
+/* libpq's connection state machine; its socket may change at each step. */
+static void
+on_poll(evutil_socket_t fd, short what, void *arg)
+{
+	struct db_conn *c = arg;
+	int r = -1;
+
+	switch (PQconnectPoll(c->pg)) {
+	case PGRES_POLLING_READING:
+		r = watch(c, EV_READ);
+		break;
+	case PGRES_POLLING_WRITING:
+		r = watch(c, EV_WRITE);
+		break;
+	case PGRES_POLLING_OK:
+		event_free(c->io);
+		c->io = event_new(c->base, PQsocket(c->pg),
+		    EV_READ | EV_PERSIST, on_read, c);
+		c->out = event_new(c->base, PQsocket(c->pg), EV_WRITE, on_write,
+		    c);
+		if (c->io == NULL || c->out == NULL ||
+		    event_add(c->io, NULL) != 0)
+			break;
+		c->state = CONN_SETUP;
+		r = send_setup(c);
+		if (r == 0)
+			r = flush(c);
+		if (r == 0)
+			set_timer(c, 1000);
+		break;
+	default:
+		break;
+	}
+	if (r == -1)
+		conn_fail(c, PQerrorMessage(c->pg));
+}
+
+static void
+conn_connect(struct db_conn *c)
+{
+	c->state = CONN_CONNECTING;
+	c->sent_broken = false;
+	c->pg = PQconnectStart(c->conninfo);
+	/* The silence watch also bounds connecting. */
+	c->since_ms = now_boot_ms();
+	if (c->pg == NULL || PQstatus(c->pg) == CONNECTION_BAD ||
+	    watch(c, EV_WRITE) == -1) {
+		conn_fail(c, c->pg != NULL ? PQerrorMessage(c->pg) : "memory");
+		return;
+	}
+	set_timer(c, 1000);
+}
+
+/* Once a second: a server that took our bytes and says nothing (stopped, or
+ * its machine gone) is no server; what waits must get its typed failure. */
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct db_conn *c = arg;
+	struct unit *u = STAILQ_FIRST(&c->units);
+	uint64_t now = now_boot_ms();
+
+	if (c->state == CONN_DOWN) {
+		conn_connect(c);
+		return;
+	}
+	if ((c->state == CONN_CONNECTING && now - c->since_ms > DB_SILENCE_MS) ||
+	    (u != NULL && now - u->sent_ms > DB_SILENCE_MS)) {
+		conn_fail(c, "no answer");
+		return;
+	}
+	set_timer(c, 1000);
+}
+
+struct db_conn *
+db_conn_new(struct db *db, struct event_base *base, unsigned index,
+    const char *conninfo, bool synchronous, int schema,
+    const char *const *listen)
+{
+	struct db_conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->db = db;
+	c->base = base;
+	c->index = index;
+	c->conninfo = conninfo;
+	c->synchronous = synchronous;
+	c->schema = schema;
+	c->listen = listen;
+	c->backoff_ms = DB_BACKOFF_MIN_MS;
+	STAILQ_INIT(&c->units);
+	c->timer = evtimer_new(base, on_timer, c);
+	if (c->timer == NULL) {
+		free(c);
+		return NULL;
+	}
+	set_timer(c, 0);
+	return c;
+}
+
+void
+db_conn_free(struct db_conn *c)
+{
+	struct unit *u;
+
+	if (c == NULL)
+		return;
+	while ((u = STAILQ_FIRST(&c->units)) != NULL) {
+		STAILQ_REMOVE_HEAD(&c->units, entry);
+		unit_free(u);
+	}
+	if (c->io != NULL)
+		event_free(c->io);
+	if (c->out != NULL)
+		event_free(c->out);
+	event_free(c->timer);
+	PQfinish(c->pg);
+	free(c->prepared);
+	free(c);
+}
+
+bool
+db_conn_ready(const struct db_conn *c)
+{
+	return c->state == CONN_READY && !c->sent_broken;
+}
+
+unsigned
+db_conn_pending(const struct db_conn *c)
+{
+	return c->pending;
+}

@@ -1,0 +1,42 @@
+/* Shared by db.c (the lanes) and db_conn.c (one connection). */
+#ifndef DB_INTERNAL_H
+#define DB_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "db.h"
+
+enum {
+	DB_SURE_CONNS = 3,	/* so that commits share a disk flush */
+	DB_CONNS = 1 + DB_SURE_CONNS,
+	DB_CHAIN_MAX = 8,
+	/* Statements waiting in one pipeline; more is `busy`. */
+	DB_PENDING_MAX = 4096,
+	/* The server ends a statement after this; locks are never held long. */
+	DB_STATEMENT_TIMEOUT_MS = 8000,
+	/* No answer for this long although asked: the connection is dead. */
+	DB_SILENCE_MS = 12000,
+	DB_BACKOFF_MIN_MS = 20,
+	DB_BACKOFF_MAX_MS = 1000,
+};
+
+struct db_conn;
+
+/* conn.c calls these of db.c */
+void db_conn_up(struct db *, unsigned lane_index);
+void db_conn_down(struct db *, unsigned lane_index);
+void db_notified(struct db *, const char *channel, const char *payload);
+void db_wrong_schema(struct db *, const char *why);
+
+/* listen: channels or NULL. */
+struct db_conn *db_conn_new(struct db *, struct event_base *, unsigned index,
+    const char *conninfo, bool synchronous, int schema,
+    const char *const *listen);
+void db_conn_free(struct db_conn *);
+bool db_conn_ready(const struct db_conn *);
+unsigned db_conn_pending(const struct db_conn *);
+/* 0: cb will be called; -1 with err: it won't. */
+int db_conn_send(struct db_conn *, const struct db_step *, size_t n,
+    db_cb *cb, void *arg, struct err *);
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * Connections of admind: who may be at the other end of each socket, and
+ * where its messages go.
+ *
+ * What a peer may ask follows from the socket it came by: the role is fixed
+ * per listener, its uid is checked at accept, and the IPC table is asked for
+ * every frame before this code sees it. A gateway at the tunnel's socket can
+ * therefore never have the local listener's rights, whatever it sends.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "log.h"
+
+static void
+link_up(struct ipc_peer *peer, struct admind *a, enum ipc_role role,
+    enum listener listener)
+{
+	struct link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL) {
+		ipc_peer_close(peer);
+		return;
+	}
+	l->a = a;
+	l->peer = peer;
+	l->role = role;
+	l->listener = listener;
+	l->refs = 1;
+	ipc_peer_set_data(peer, l);
+}
+
+static void
+link_down(struct ipc_peer *peer, void *arg)
+{
+	struct link *l = ipc_peer_data(peer);
+
+	if (l == NULL)
+		return;
+	l->peer = NULL;
+	link_unref(l);
+}
+
+struct link *
+link_ref(struct link *l)
+{
+	l->refs++;
+	return l;
+}
+
+void
+link_unref(struct link *l)
+{
+	if (l != NULL && --l->refs == 0)
+		free(l);
+}
+
+void
+link_answer(struct link *l, uint64_t request, enum ipc_type type,
+    const void *msg)
+{
+	if (l->peer != NULL)
+		(void)ipc_answer(l->peer, request, type, msg);
+}
+
+void
+link_ok(struct link *l, uint64_t request)
+{
+	if (l->peer != NULL)
+		(void)ipc_answer_ok(l->peer, request);
+}
+
+/* How long a client should wait before it tries again. */
+static uint64_t
+retry_after(enum failure f)
+{
+	switch (f) {
+	case FAILURE_BUSY:
+		return 200;
+	case FAILURE_STORAGE_UNAVAILABLE:
+	case FAILURE_SANDBOX_UNAVAILABLE:
+	case FAILURE_VAULT_UNAVAILABLE:
+	case FAILURE_UPGRADING:
+		return 1000;
+	default:
+		return 0;
+	}
+}
+
+void
+link_refuse(struct link *l, uint64_t request, enum failure f,
+    const char *message)
+{
+	if (l->peer != NULL)
+		(void)ipc_refuse(l->peer, request, f, message, retry_after(f));
+}
+
+/* ---- requests in work ---- */
+
+struct op *
+op_new(struct link *l, uint64_t request)
+{
+	struct op *op = NULL;
+
+	if (l->a->nops < OPS_MAX)
+		op = calloc(1, sizeof(*op));
+	if (op == NULL) {
+		link_refuse(l, request, FAILURE_BUSY,
+		    "too many requests are in work");
+		return NULL;
+	}
+	op->a = l->a;
+	op->a->nops++;
+	op->link = link_ref(l);
+	op->request = request;
+	buf_init(&op->buf, IPC_BLOB_MAX);
+	return op;
+}
+
+void
+op_free(struct op *op)
+{
+	op->a->nops--;
+	link_unref(op->link);
+	buf_free(&op->buf);
+	free(op);
+}
+
+void
+op_answer(struct op *op, enum ipc_type type, const void *msg)
+{
+	link_answer(op->link, op->request, type, msg);
+	op_free(op);
+}
+
+void
+op_ok(struct op *op)
+{
+	link_ok(op->link, op->request);
+	op_free(op);
+}
+
+void
+op_refuse(struct op *op, enum failure f, const char *message)
+{
+	link_refuse(op->link, op->request, f, message);
+	op_free(op);
+}
+
+void
+op_refuse_err(struct op *op, const struct err *err)
+{
+	op_refuse(op, err->failure, err->text);
+}
+
+void
+op_db_ok(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+
+	if (err != NULL)
+		op_refuse_err(op, err);
+	else
+		op_ok(op);
+}
+
+int
+ask(struct ipc_client *c, enum ipc_type type, const void *msg,
+    ipc_answer_cb *cb, void *arg, struct err *err)
+{
+	struct ipc_peer *peer = ipc_client_peer(c);
+	uint64_t id;
+
+	if (peer != NULL &&
+	    ipc_request(peer, type, msg, ASK_MS, cb, arg, &id) == 0)
+		return 0;
+	switch (type) {
+	case IPC_SEAL_CONTEXT:
+	case IPC_SESSION_LOOKUP:
+	case IPC_AUDIT_SIGN:
+	case IPC_SESSION_KEY_GET:
+		return err_set(err, FAILURE_VAULT_UNAVAILABLE,
+		    "the vault is not reachable");
+	case IPC_HELD:
+	case IPC_RUN:
+		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+	default:
+		return err_set(err, FAILURE_BUSY,
+		    "the checking process is not reachable");
+	}
+}
+
+void
+answer_err(struct ipc_frame *f, enum failure gone, struct err *err)
+{
+	struct ipc_refused r;
+	char *text;
+
+	if (f == NULL) {
+		err_set(err, gone, "a process did not answer");
+		return;
+	}
+	if (f->type != IPC_REFUSED || ipc_decode(f, &r, NULL) == -1) {
+		err_set(err, FAILURE_INTERNAL, "unexpected %s",
+		    ipc_name(f->type));
+		return;
+	}
+	text = ipc_strdup(r.message);
+	err_set(err, r.failure > 0 && r.failure < FAILURE_COUNT ? r.failure
+								: FAILURE_INTERNAL,
+	    "%s", text != NULL ? text : "refused");
+	free(text);
+}
+
+/* ---- dispatch: one table row a message ---- */
+
+struct route {
+	enum ipc_type type;
+	int (*handle)(struct link *, struct ipc_frame *);
+};
+
+static const struct route routes[] = {
+	{ IPC_DOCTOR, doctor_message },
+	{ IPC_GW_ATTACH, auth_message },
+	{ IPC_AUTHENTICATE, auth_message },
+	{ IPC_SESSION_END, auth_message },
+	{ IPC_CATALOGUE_GET, catalogue_message },
+	{ IPC_AUTHORISE, call_message },
+	{ IPC_RECORD, records_message },
+	{ IPC_EPOCH_BEGIN, records_message },
+	{ IPC_EPOCH_ITEM, records_message },
+	{ IPC_EPOCH_END, records_message },
+	{ IPC_CONTENT_GET, approvals_message },
+	{ IPC_DECISION_STORE, approvals_message },
+	{ IPC_ADMIN_LOOKUP, approvals_message },
+	{ IPC_ADMIN_STORE, approvals_message },
+	{ IPC_SECRET_STORE, approvals_message },
+	{ IPC_AUDIT_EVENT, approvals_message },
+	{ IPC_APPROVAL_GET, approvals_message },
+	{ IPC_ADMIN_QUERY, adminq_message },
+};
+
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	struct link *l = ipc_peer_data(peer);
+
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (routes[i].type == f->type)
+			return l != NULL ? routes[i].handle(l, f) : -1;
+	log_event(LOG_LV_ERR, "unrouted", "%s", ipc_name(f->type));
+	return -1;
+}
+
+#define UP(name, role, listener) \
+	static void name(struct ipc_peer *p, void *a) \
+	{ \
+		link_up(p, a, role, listener); \
+	}
+UP(up_gw_local, IPC_ROLE_GATEWAY, LISTENER_LOCAL)
+UP(up_gw_tunnel, IPC_ROLE_GATEWAY, LISTENER_TUNNEL)
+UP(up_http, IPC_ROLE_WEB, 0)
+UP(up_ctl, IPC_ROLE_CTL, 0)
+UP(up_check, IPC_ROLE_CHECK, 0)
+UP(up_sandboxd, IPC_ROLE_SANDBOXD, 0)
+#undef UP
+
+static void
+up_vault(struct ipc_peer *p, void *a)
+{
+	link_up(p, a, IPC_ROLE_VAULT, 0);
+	auth_vault_up(a);
+}
+
+static void
+down_sandboxd(struct ipc_peer *p, void *a)
+{
+	records_sandbox_down(a);
+	link_down(p, a);
+}
+
+static struct ipc_server *
+serve(struct admind *a, const char *name, enum ipc_role peer, uid_t uid,
+    void (*up)(struct ipc_peer *, void *), struct err *err)
+{
+	struct ipc_handlers h = { up, on_message, link_down };
+	char path[108];
+
+	if (proc_socket_path(&a->proc, "admind", name, path, sizeof(path),
+		err) == -1)
+		return NULL;
+	return ipc_server_new(a->proc.base, path, name, IPC_ROLE_ADMIND, peer,
+	    &uid, 1, &h, a, err);
+}
+
+static struct ipc_client *
+connect_to(struct admind *a, const char *process, enum ipc_role peer,
+    void (*up)(struct ipc_peer *, void *),
+    void (*down)(struct ipc_peer *, void *), struct err *err)
+{
+	struct ipc_handlers h = { up, on_message, down };
+	char path[108];
+
+	if (proc_socket_path(&a->proc, process, "admind", path, sizeof(path),
+		err) == -1)
+		return NULL;
+	return ipc_client_new(a->proc.base, path, process, IPC_ROLE_ADMIND,
+	    peer, &h, a, err);
+}
+
+int
+links_listen(struct admind *a, struct err *err)
+{
+	const struct conf *c = a->proc.conf;
+
+	a->gw_local = serve(a, "gateway-local", IPC_ROLE_GATEWAY,
+	    conf_user(c, "gateway_local_user"), up_gw_local, err);
+	if (a->gw_local == NULL)
+		return -1;
+	a->gw_tunnel = serve(a, "gateway-tunnel", IPC_ROLE_GATEWAY,
+	    conf_user(c, "gateway_tunnel_user"), up_gw_tunnel, err);
+	if (a->gw_tunnel == NULL)
+		return -1;
+	a->http = serve(a, "http", IPC_ROLE_WEB, conf_user(c, "web_user"),
+	    up_http, err);
+	if (a->http == NULL)
+		return -1;
+	/* uid 0 by SO_PEERCRED is an administrator: it could read the
+	 * database and the master key anyway. */
+	a->ctl = serve(a, "ctl", IPC_ROLE_CTL, 0, up_ctl, err);
+	return a->ctl != NULL ? 0 : -1;
+}
+
+int
+links_connect(struct admind *a, struct err *err)
+{
+	a->check = connect_to(a, "admind-check", IPC_ROLE_CHECK, up_check,
+	    link_down, err);
+	if (a->check == NULL)
+		return -1;
+	a->vault = connect_to(a, "admind-vault", IPC_ROLE_VAULT, up_vault,
+	    link_down, err);
+	if (a->vault == NULL)
+		return -1;
+	a->sandboxd = connect_to(a, "sandboxd", IPC_ROLE_SANDBOXD, up_sandboxd,
+	    down_sandboxd, err);
+	return a->sandboxd != NULL ? 0 : -1;
+}
+
+void
+links_stop(struct admind *a)
+{
+	ipc_server_free(a->gw_local);
+	ipc_server_free(a->gw_tunnel);
+	ipc_server_free(a->http);
+	ipc_server_free(a->ctl);
+	ipc_client_free(a->check);
+	ipc_client_free(a->vault);
+	ipc_client_free(a->sandboxd);
+}

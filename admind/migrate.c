@@ -1,0 +1,182 @@
+/*
+ * Applying migrations. Run by the service manager before admind starts, as a
+ * unix user of its own: the owner role can drop every trigger and rewrite the
+ * audit log, so admind, which talks to the network's messages, must never be
+ * able to become it.
+ *
+ * Several nodes may start at once: an advisory lock lets one of them work
+ * while the others wait and then find nothing to do. Each migration and its
+ * row in schema_migrations are one transaction.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include "log.h"
+#include "migrate.h"
+
+/* "mcpbox" as a number; any constant nobody else uses in this database. */
+#define LOCK_KEY "7809349842744"
+
+/* Runs one command or many; keeps the server's message on failure. */
+static int
+run(PGconn *pg, const char *sql, struct err *err)
+{
+	PGresult *r = PQexec(pg, sql);
+	ExecStatusType st = PQresultStatus(r);
+	int rv = 0;
+
+	if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
+		rv = err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
+		    PQresultErrorMessage(r));
+	PQclear(r);
+	return rv;
+}
+
+static PGresult *
+query(PGconn *pg, const char *sql, struct err *err)
+{
+	PGresult *r = PQexec(pg, sql);
+
+	if (PQresultStatus(r) == PGRES_TUPLES_OK)
+		return r;
+	err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
+	    PQresultErrorMessage(r));
+	PQclear(r);
+	return NULL;
+}
+
+static int
+check_encoding(PGconn *pg, struct err *err)
+{
+	const char *e = PQparameterStatus(pg, "server_encoding");
+
+	if (e == NULL || strcmp(e, "UTF8") != 0)
+		return err_set(err, FAILURE_INVALID_PARAMS,
+		    "the database's encoding is %s; make it with ENCODING "
+		    "'UTF8'",
+		    e != NULL ? e : "unknown");
+	return 0;
+}
+
+/* What was applied: *have becomes the newest version. Each row must be the
+ * migration this program has under that number, byte for byte. */
+static int
+check_applied(PGconn *pg, int *have, struct err *err)
+{
+	PGresult *r;
+	int rv = -1, n, version;
+
+	*have = 0;
+	r = query(pg, "SELECT to_regclass('mcpbox.schema_migrations') IS NULL",
+	    err);
+	if (r == NULL)
+		return -1;
+	if (strcmp(PQgetvalue(r, 0, 0), "t") == 0) {
+		PQclear(r);
+		return 0;
+	}
+	PQclear(r);
+	r = query(pg,
+	    "SELECT version, name, encode(sha256, 'hex')"
+	    " FROM mcpbox.schema_migrations ORDER BY version",
+	    err);
+	if (r == NULL)
+		return -1;
+	n = PQntuples(r);
+	for (int i = 0; i < n; i++) {
+		char hex[65];
+
+		version = (int)strtol(PQgetvalue(r, i, 0), NULL, 10);
+		if (version > migrations_count) {
+			err_set(err, FAILURE_CONFLICT,
+			    "the database has migration %d, this program knows "
+			    "%d: use the newer program",
+			    version, migrations_count);
+			goto out;
+		}
+		if (version != i + 1) {
+			err_set(err, FAILURE_CONFLICT,
+			    "migration %d is missing in the database", i + 1);
+			goto out;
+		}
+		for (int k = 0; k < 32; k++)
+			snprintf(hex + 2 * k, 3, "%02x",
+			    migrations[i].sha256.b[k]);
+		if (strcmp(hex, PQgetvalue(r, i, 2)) != 0) {
+			err_set(err, FAILURE_CONFLICT,
+			    "migration %04d_%s was applied with other content",
+			    version, PQgetvalue(r, i, 1));
+			goto out;
+		}
+	}
+	*have = n;
+	rv = 0;
+out:
+	PQclear(r);
+	return rv;
+}
+
+static int
+apply(PGconn *pg, const struct migration *m, struct err *err)
+{
+	char version[12];
+	const char *values[3] = { version, m->name,
+		(const char *)m->sha256.b };
+	int lengths[3] = { 0, 0, 32 }, formats[3] = { 0, 0, 1 };
+	PGresult *r;
+	int rv = 0;
+
+	if (run(pg, "BEGIN", err) == -1)
+		return -1;
+	if (run(pg, m->sql, err) == -1) {
+		err_wrap(err, "migration %04d_%s", m->version, m->name);
+		goto fail;
+	}
+	snprintf(version, sizeof(version), "%d", m->version);
+	r = PQexecParams(pg,
+	    "INSERT INTO mcpbox.schema_migrations (version, name, sha256)"
+	    " VALUES ($1::int, $2::text, $3::bytea)",
+	    3, NULL, values, lengths, formats, 0);
+	if (PQresultStatus(r) != PGRES_COMMAND_OK)
+		rv = err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
+		    PQresultErrorMessage(r));
+	PQclear(r);
+	if (rv == -1 || run(pg, "COMMIT", err) == -1)
+		goto fail;
+	log_event(LOG_LV_INFO, "migrated", "%04d_%s", m->version, m->name);
+	return 0;
+fail:
+	PQclear(PQexec(pg, "ROLLBACK"));
+	return -1;
+}
+
+int
+migrate_run(const char *conninfo, struct err *err)
+{
+	PGconn *pg = PQconnectdb(conninfo);
+	int have, rv = -1;
+
+	if (PQstatus(pg) != CONNECTION_OK) {
+		err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
+		    PQerrorMessage(pg));
+		goto out;
+	}
+	if (check_encoding(pg, err) == -1 ||
+	    run(pg,
+		"SET synchronous_commit = on;"
+		"SELECT pg_advisory_lock(" LOCK_KEY ")",
+		err) == -1 ||
+	    check_applied(pg, &have, err) == -1)
+		goto out;
+	for (; have < migrations_count; have++)
+		if (apply(pg, &migrations[have], err) == -1)
+			goto out;
+	log_event(LOG_LV_INFO, "schema", "at version %d", migrations_count);
+	rv = 0;
+out:
+	PQfinish(pg); /* ends the session, and with it the lock */
+	return rv;
+}
