@@ -1,0 +1,107 @@
+/*
+ * A runner's life: from the fork to its one result.
+ *
+ * The channel's other end is sandboxd's. Frames are taken in one order only,
+ * RUNNER_HEADER, EXECUTE, ARGUMENTS, SECRETS; anything else ends the process.
+ * The process ends itself without any clean-up: there is nothing to save, and
+ * exit handlers could be the tool's.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ipc_io.h"
+#include "runner.h"
+
+/* Exit codes, seen in EXITED; a tool can imitate them. */
+enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
+
+/* 0, 1, 2: /dev/null and the output pipe; 3 the channel; nothing else that
+ * the zygote had open, its own socket to pool-init included. */
+static int
+descriptors(int channel)
+{
+	int null;
+
+	if (channel != RUNNER_CHANNEL_FD &&
+	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
+		return -1;
+	if (syscall(SYS_close_range, RUNNER_CHANNEL_FD + 1, ~0U, 0) == -1)
+		return -1;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null == -1 || dup2(null, STDIN_FILENO) == -1)
+		return -1;
+	(void)close(null);
+	return output_pipe();
+}
+
+/* A runner that cannot even set up its descriptors still says so. */
+static _Noreturn void
+fail(const char *step)
+{
+	struct ipc_confine_failed m = {0};
+
+	m.error = (uint32_t)errno;
+	m.step = ipc_str(step);
+	m.path = ipc_str("");
+	(void)ipc_write(RUNNER_CHANNEL_FD, IPC_CONFINE_FAILED, 0, &m, NULL);
+	_exit(END_SET_UP);
+}
+
+/* Reads one frame that must be of this type. The frame is never freed: what
+ * msg borrows lives as long as the process. */
+static void
+expect(enum ipc_type type, void *msg)
+{
+	static struct ipc_frame frames[4];
+	static unsigned n;
+	struct ipc_frame *f = &frames[n++];
+	int rc;
+
+	rc = ipc_read(RUNNER_CHANNEL_FD, f, NULL);
+	if (rc == 0)
+		_exit(END_OK); /* not needed any more */
+	if (rc == -1 || f->type != type || ipc_decode(f, msg, NULL) == -1)
+		_exit(END_PROTOCOL);
+}
+
+void
+child_main(const struct zygote *z, int channel)
+{
+	struct runner r = {.zygote = z};
+	struct ipc_ready ready = {0};
+	struct ipc_execute execute;
+	struct ipc_arguments arguments;
+	struct ipc_secrets secrets;
+
+	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
+	if (descriptors(channel) == -1)
+		fail("descriptors");
+	if (steps_prepare(&r) == -1)
+		_exit(END_CONFINE);
+	/* The descriptors of the event loop are the last that are made. */
+	if (python_loop() == -1)
+		fail("event_loop");
+	r.first_free_fd = dup(STDIN_FILENO);
+	if (r.first_free_fd == -1)
+		fail("descriptors");
+
+	expect(IPC_RUNNER_HEADER, &r.header);
+	if (steps_finish(&r) == -1)
+		_exit(END_CONFINE);
+	if (output_send(IPC_READY, &ready) == -1)
+		_exit(END_PROTOCOL);
+
+	expect(IPC_EXECUTE, &execute);
+	expect(IPC_ARGUMENTS, &arguments);
+	expect(IPC_SECRETS, &secrets);
+	if (output_start(execute.stdout_max) == -1)
+		_exit(END_SET_UP);
+	if (python_run(&execute, arguments.json, secrets.tlv) == -1)
+		_exit(END_PROTOCOL);
+	_exit(END_OK);
+}

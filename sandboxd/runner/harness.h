@@ -1,0 +1,13 @@
+/* The Python part of the runner as text (harness/ *.py, made by embed.py). */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+struct harness_module {
+	const char *name;          /* as it is imported */
+	const unsigned char *text; /* UTF-8, NUL-terminated */
+};
+
+/* Ends with a NULL name; a module stands behind those it imports. */
+extern const struct harness_module harness_modules[];
+
+#endif

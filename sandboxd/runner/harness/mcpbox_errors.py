@@ -1,0 +1,122 @@
+"""What went wrong, told so that the author of a tool can mend it."""
+
+import traceback
+
+STDOUT_SHOWN = 8 * 1024     # characters of captured output in an error
+TRACE_SHOWN = 12 * 1024     # characters of a traceback
+CONTEXT_LINES = 2           # around the line at fault
+OURS = "<mcpbox "           # file names of the harness
+
+
+def safe_str(e):
+    try:
+        return str(e)
+    except BaseException:
+        return f"<{type(e).__name__} whose text cannot be made>"
+
+
+def context(source, line):
+    """Numbered lines around one, which is marked."""
+    lines = source.splitlines()
+    if not line or line > len(lines):
+        return []
+    first = max(1, line - CONTEXT_LINES)
+    last = min(len(lines), line + CONTEXT_LINES)
+    return [f"{'>' if n == line else ' '} {n:4} | {lines[n - 1]}"
+            for n in range(first, last + 1)]
+
+
+def _place(e, filename):
+    """(line, column) of the innermost frame of the tool's own file."""
+    if isinstance(e, SyntaxError) and e.filename == filename:
+        return e.lineno, e.offset
+    line = column = None
+    for frame in traceback.extract_tb(e.__traceback__):
+        if frame.filename == filename:
+            line = frame.lineno
+            column = getattr(frame, "colno", None)
+    return line, None if column is None else column + 1
+
+
+def describe(e, filename, source):
+    """The error as a dictionary: type, message, line, column, code_context."""
+    line, column = _place(e, filename)
+    message = safe_str(e)
+    if isinstance(e, SyntaxError):
+        message = e.msg or message
+    return {"type": type(e).__name__, "message": message, "line": line,
+            "column": column, "code_context": context(source, line)}
+
+
+def _trim(exc):
+    """Takes our own frames out of a traceback and all it is chained to."""
+    seen = set()
+    todo = [exc]
+    while todo:
+        te = todo.pop()
+        if te is None or id(te) in seen:
+            continue
+        seen.add(id(te))
+        te.stack = traceback.StackSummary.from_list(
+            [f for f in te.stack if not f.filename.startswith(OURS)])
+        todo += [te.__cause__, te.__context__]
+        todo += getattr(te, "exceptions", None) or []
+
+
+def trace(e):
+    """The traceback without our frames."""
+    try:
+        te = traceback.TracebackException.from_exception(e, compact=True)
+        _trim(te)
+        text = "".join(te.format())
+    except BaseException:
+        return ""
+    if len(text) > TRACE_SHOWN:
+        half = TRACE_SHOWN // 2
+        text = text[:half] + "\n  [...]\n" + text[-half:]
+    return text.rstrip()
+
+
+def http_info(e):
+    """Status, address and start of the body of a failed HTTP request."""
+    status = getattr(e, "code", None)
+    if type(e).__name__ != "HTTPError" or not isinstance(status, int):
+        return []
+    out = [f"HTTP status: {status}"]
+    url = getattr(e, "url", None)
+    if isinstance(url, str):
+        out.append(f"URL: {url[:500]}")
+    try:
+        out.append("Body: " + e.read(1000).decode("utf-8", "replace"))
+    except Exception:
+        pass
+    return out
+
+
+def text(e, filename, source, stdout, truncated):
+    """The whole report."""
+    d = describe(e, filename, source)
+    message = d["message"]
+    parts = [f"{d['type']}: {message}" if message else d["type"]]
+    if d["line"]:
+        where = f"line {d['line']}"
+        if d["column"]:
+            where += f", column {d['column']}"
+        parts.append(f"at {where}")
+    parts += d["code_context"]
+    parts += http_info(e)
+    if not isinstance(e, SyntaxError):
+        found = trace(e)
+        if found:
+            parts += ["", found]
+    if stdout:
+        parts += ["", output(stdout, truncated)]
+    return "\n".join(parts)
+
+
+def output(stdout, truncated):
+    shown = stdout.decode("utf-8", "replace")
+    if len(shown) > STDOUT_SHOWN:
+        shown = "[...]\n" + shown[-STDOUT_SHOWN:]
+    note = " (truncated)" if truncated else ""
+    return f"--- stdout{note} ---\n{shown.rstrip()}"

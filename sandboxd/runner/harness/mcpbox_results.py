@@ -1,0 +1,169 @@
+"""A tool's return value as the body of an MCP CallToolResult.
+
+Values are walked once: what JSON cannot hold is named with its place in the
+result, and the walk stops as soon as the result is larger than allowed, before
+any of it was encoded.
+"""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import pathlib
+import uuid
+from collections.abc import Mapping, Set
+
+import mcpbox
+
+DEPTH_MAX = 60      # the scanner behind the runner stops at 64
+INT_MAX = 2 ** 1023     # beyond it a number is no finite double
+
+
+class TooLarge(Exception):
+    """The result is larger than its limit."""
+
+
+class NotJson(TypeError):
+    """A value in the result has no JSON form."""
+
+
+class _Walk:
+    def __init__(self, limit):
+        self.left = limit
+        self.limit = limit
+
+    def spend(self, n):
+        self.left -= n
+        if self.left < 0:
+            raise TooLarge(self.limit)
+
+    def value(self, v, where, depth=0):
+        if v is None or v is True or v is False:
+            self.spend(4)
+            return v
+        if depth > DEPTH_MAX:
+            raise NotJson(f"{where} is nested deeper than {DEPTH_MAX} levels "
+                          "(or contains itself)")
+        if isinstance(v, enum.Enum):
+            return self.value(v.value, where, depth + 1)
+        if isinstance(v, str):
+            self.spend(len(v) + 2)
+            return _text(v)
+        if isinstance(v, int):
+            if abs(v) >= INT_MAX:
+                raise NotJson(f"{where} is an integer of more than 1023 bits;"
+                              " return it as text")
+            self.spend(v.bit_length() // 4 + 1)
+            return int(v)
+        if isinstance(v, float):
+            if not math.isfinite(v):
+                raise NotJson(f"{where} is {v!r}, which JSON does not have")
+            self.spend(8)
+            return float(v)
+        if isinstance(v, Mapping):
+            return {self.key(k, where): self.value(x, f"{where}[{k!r}]",
+                                                   depth + 1)
+                    for k, x in v.items()}
+        if isinstance(v, (list, tuple)):
+            self.spend(2)
+            return [self.value(x, f"{where}[{i}]", depth + 1)
+                    for i, x in enumerate(v)]
+        return self.other(v, where, depth)
+
+    def other(self, v, where, depth):
+        if isinstance(v, mcpbox.Content):
+            return self.value(v.block(), where, depth + 1)
+        if dataclasses.is_dataclass(v) and not isinstance(v, type):
+            return {f.name: self.value(getattr(v, f.name),
+                                       f"{where}.{f.name}", depth + 1)
+                    for f in dataclasses.fields(v)}
+        if isinstance(v, Set):
+            self.spend(2)
+            return [self.value(x, f"{where} (a set)", depth + 1) for x in v]
+        if isinstance(v, (datetime.datetime, datetime.date, datetime.time)):
+            return self.value(v.isoformat(), where, depth)
+        if isinstance(v, (decimal.Decimal, uuid.UUID, pathlib.PurePath)):
+            return self.value(str(v), where, depth)
+        if isinstance(v, (bytes, bytearray, memoryview)):
+            raise NotJson(f"{where} is {type(v).__name__}; decode it, or return"
+                          " mcpbox.Image, Audio or Resource")
+        raise NotJson(f"{where} is a {type(v).__name__}, which has no JSON "
+                      "form; return str, dict, list, numbers, bool, None or "
+                      "mcpbox content")
+
+    def key(self, k, where):
+        if isinstance(k, enum.Enum):
+            k = k.value
+        if isinstance(k, str):
+            self.spend(len(k) + 4)
+            return _text(k)
+        if k is None or isinstance(k, (bool, int, float)):
+            self.spend(8)
+            return json.dumps(k)
+        raise NotJson(f"{where} has a {type(k).__name__} as a key; JSON keys "
+                      "are text")
+
+
+def _text(s):
+    """A plain str; lone surrogates, which UTF-8 lacks, become U+FFFD."""
+    s = str.__str__(s)
+    try:
+        s.encode("utf-8")
+    except UnicodeEncodeError:
+        s = s.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return s
+
+
+def _dump(plain, limit):
+    body = json.dumps(plain, ensure_ascii=False, allow_nan=False,
+                      separators=(",", ":")).encode("utf-8")
+    if len(body) > limit:
+        raise TooLarge(limit)
+    return body
+
+
+def encode(value, limit):
+    """Any value as JSON bytes."""
+    return _dump(_Walk(limit).value(value, "the value"), limit)
+
+
+def _blocks(value, walk):
+    """The content blocks of a result, and its structured form or None."""
+    if isinstance(value, mcpbox.Content):
+        return [walk.value(value.block(), "the result")], None
+    if isinstance(value, (list, tuple)) and any(
+            isinstance(x, mcpbox.Content) for x in value):
+        blocks = []
+        for i, item in enumerate(value):
+            blocks.extend(_blocks(item, walk)[0])
+        return blocks, None
+    if isinstance(value, str):
+        return [{"type": "text",
+                 "text": walk.value(value, "the result")}], None
+    plain = walk.value(value, "the result")
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    walk.spend(len(text))
+    return ([{"type": "text", "text": text}],
+            plain if isinstance(plain, dict) else None)
+
+
+def body(value, limit):
+    """The CallToolResult object for what main() returned, as bytes."""
+    blocks, structured = _blocks(value, _Walk(limit))
+    result = {"content": blocks}
+    if structured is not None:
+        result["structuredContent"] = structured
+    return _dump(result, limit)
+
+
+def error_body(text, limit):
+    """An isError result with one text, cut to fit."""
+    text = _text(text)
+    room = max(limit - 256, 0) // 6     # an escaped character is six bytes
+    if len(text) > room:
+        text = text[:room] + "\n[cut]"
+    return json.dumps({"content": [{"type": "text", "text": text}],
+                       "isError": True}, ensure_ascii=False,
+                      separators=(",", ":")).encode("utf-8")

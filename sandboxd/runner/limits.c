@@ -1,0 +1,61 @@
+/*
+ * Resource limits of one call (setrlimit(2)). They bind the call's own uid,
+ * which no other running call has, so RLIMIT_NPROC counts this call alone.
+ *
+ * RLIMIT_AS bounds each process, not their sum: sandboxd keeps processes x
+ * address space under its budget and reports memory as degraded where there
+ * is no cgroup.
+ */
+#include <sys/resource.h>
+
+#include <errno.h>
+
+#include "runner.h"
+
+enum {
+	STACK_BYTES = 8 * 1024 * 1024, /* the usual one of a main thread */
+	SIGNALS_PENDING = 256, /* queued real-time signals, kernel memory */
+	LOCKS = 256,
+};
+
+static int
+limit(int what, uint64_t value)
+{
+	struct rlimit r;
+
+	r.rlim_cur = r.rlim_max = (rlim_t)value;
+	return setrlimit((__rlimit_resource_t)what, &r);
+}
+
+int
+limits_set(struct runner *r)
+{
+	const struct ipc_runner_header *h = &r->header;
+	uint64_t cpu;
+
+	/* A header without limits is a broken broker, not an unlimited call. */
+	if (h->memory_bytes == 0 || h->cpu_ms == 0 || h->processes == 0 ||
+	    h->files == 0 || h->file_bytes == 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	cpu = (h->cpu_ms + 999) / 1000;
+	/*
+	 * CORE is 1, not 0: a core_pattern that is a pipe ignores 0, while 1
+	 * is the value at which the kernel skips it (fs/coredump.c). A file
+	 * of one byte cannot be written either: dumpable is 0.
+	 */
+	if (limit(RLIMIT_CORE, 1) == -1 ||
+	    limit(RLIMIT_AS, h->memory_bytes) == -1 ||
+	    limit(RLIMIT_NPROC, h->processes) == -1 ||
+	    limit(RLIMIT_NOFILE, h->files) == -1 ||
+	    limit(RLIMIT_FSIZE, h->file_bytes) == -1 ||
+	    limit(RLIMIT_CPU, cpu) == -1 ||
+	    limit(RLIMIT_STACK, STACK_BYTES) == -1 ||
+	    limit(RLIMIT_MEMLOCK, 0) == -1 || limit(RLIMIT_MSGQUEUE, 0) == -1 ||
+	    limit(RLIMIT_SIGPENDING, SIGNALS_PENDING) == -1 ||
+	    limit(RLIMIT_LOCKS, LOCKS) == -1 || limit(RLIMIT_RTPRIO, 0) == -1 ||
+	    limit(RLIMIT_NICE, 0) == -1)
+		return -1;
+	return 0;
+}

@@ -1,0 +1,443 @@
+/*
+ * The interpreter: started isolated, given the harness (harness/ *.py, built
+ * into this program as text), and called once in each runner.
+ *
+ * The harness reaches the channel only through the functions of the module
+ * _mcpbox below. That is order, not protection: a tool holds the descriptor
+ * itself and can write frames to it, all of which speak for its own call.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "ipc_io.h"
+#include "runner.h"
+#include "tlv.h"
+
+enum {
+	/* A thread's stack counts against the call's address space; glibc's
+	 * 8 MiB would let 256 MiB hold 30 threads. Python needs about 0.5 KiB
+	 * a level and stops at 1000. */
+	THREAD_STACK = 2 * 1024 * 1024,
+	SECRET_NAME = 1, /* tags of the SECRETS list */
+	SECRET_VALUE = 2,
+	LOG_LEVELS = 8,
+};
+
+static bool finished;
+
+static PyObject *
+io_error(void)
+{
+	PyErr_SetString(
+	    PyExc_OSError, "the platform closed the call's channel");
+	return NULL;
+}
+
+static PyObject *
+py_log(PyObject *self, PyObject *args)
+{
+	struct ipc_log m = {0};
+	const char *p;
+	Py_ssize_t n;
+	int level, rc;
+
+	if (!PyArg_ParseTuple(args, "iy#", &level, &p, &n))
+		return NULL;
+	if (level < 0 || level >= LOG_LEVELS || n > RUNNER_PIECE_MAX) {
+		PyErr_SetString(PyExc_ValueError, "log line too long");
+		return NULL;
+	}
+	m.level = (uint8_t)level;
+	m.json = ipc_bytes(p, (size_t)n);
+	Py_BEGIN_ALLOW_THREADS;
+	rc = output_send(IPC_LOG, &m);
+	Py_END_ALLOW_THREADS;
+	if (rc == -1)
+		return io_error();
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+py_progress(PyObject *self, PyObject *args)
+{
+	struct ipc_progress m = {0};
+	const char *p;
+	Py_ssize_t n;
+	int rc;
+
+	if (!PyArg_ParseTuple(args, "y#", &p, &n))
+		return NULL;
+	if (n > RUNNER_PIECE_MAX) {
+		PyErr_SetString(PyExc_ValueError, "progress too long");
+		return NULL;
+	}
+	m.json = ipc_bytes(p, (size_t)n);
+	Py_BEGIN_ALLOW_THREADS;
+	rc = output_send(IPC_PROGRESS, &m);
+	Py_END_ALLOW_THREADS;
+	if (rc == -1)
+		return io_error();
+	Py_RETURN_NONE;
+}
+
+/* captured() -> (bytes, truncated): ends the capture of output. */
+static PyObject *
+py_captured(PyObject *self, PyObject *args)
+{
+	const char *text;
+	bool truncated;
+	size_t n;
+
+	(void)args;
+	Py_BEGIN_ALLOW_THREADS;
+	output_stop(&text, &n, &truncated);
+	Py_END_ALLOW_THREADS;
+	return Py_BuildValue(
+	    "(y#N)", text, (Py_ssize_t)n, PyBool_FromLong(truncated));
+}
+
+static int
+send_pieces(const char *p, size_t n)
+{
+	struct ipc_content_part part = {0};
+	size_t take;
+
+	for (; n > 0; p += take, n -= take) {
+		take = n < RUNNER_PIECE_MAX ? n : RUNNER_PIECE_MAX;
+		part.data = ipc_bytes(p, take);
+		if (output_send(IPC_CONTENT_PART, &part) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* finish(failure, body): the call's one end; 0 is a result. */
+static int
+finish(unsigned failure, const char *p, size_t n)
+{
+	struct ipc_run_result result = {.length = (uint32_t)n};
+	struct ipc_run_error error = {
+	    .failure = (uint16_t)failure, .length = (uint32_t)n};
+	const char *text;
+	bool truncated;
+	size_t printed;
+
+	output_stop(&text, &printed, &truncated);
+	if (send_pieces(p, n) == -1)
+		return -1;
+	return failure == 0 ? output_send(IPC_RUN_RESULT, &result)
+			    : output_send(IPC_RUN_ERROR, &error);
+}
+
+static PyObject *
+py_finish(PyObject *self, PyObject *args)
+{
+	unsigned failure;
+	const char *p;
+	Py_ssize_t n;
+	int rc;
+
+	if (!PyArg_ParseTuple(args, "Iy#", &failure, &p, &n))
+		return NULL;
+	/* A child that the tool forked ran on to here: it has no say. */
+	if (getpid() != 1 || finished)
+		_exit(0);
+	finished = true;
+	Py_BEGIN_ALLOW_THREADS;
+	rc = finish(failure, p, (size_t)n);
+	Py_END_ALLOW_THREADS;
+	if (rc == -1)
+		return io_error();
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"log", py_log, METH_VARARGS, "log(level, json)"},
+    {"progress", py_progress, METH_VARARGS, "progress(json)"},
+    {"captured", py_captured, METH_NOARGS, "captured() -> (bytes, truncated)"},
+    {"finish", py_finish, METH_VARARGS, "finish(failure, body)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_mcpbox",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+static PyObject *
+module_init(void)
+{
+	PyObject *m = PyModule_Create(&module);
+
+	if (m == NULL ||
+	    PyModule_AddIntConstant(m, "EXCEPTION", FAILURE_EXCEPTION) == -1 ||
+	    PyModule_AddIntConstant(m, "BAD_CODE", FAILURE_BAD_CODE) == -1 ||
+	    PyModule_AddIntConstant(
+		m, "INVALID_ARGUMENTS", FAILURE_INVALID_ARGUMENTS) == -1 ||
+	    PyModule_AddIntConstant(m, "LIMIT", FAILURE_LIMIT) == -1) {
+		Py_XDECREF(m);
+		return NULL;
+	}
+	return m;
+}
+
+/* Turns Python's pending exception into err. */
+static int
+python_error(struct err *err, const char *what)
+{
+	PyObject *type, *value, *trace, *text;
+	const char *s = NULL;
+
+	PyErr_Fetch(&type, &value, &trace);
+	text = value == NULL ? NULL : PyObject_Str(value);
+	if (text != NULL)
+		s = PyUnicode_AsUTF8(text);
+	(void)err_set(err, FAILURE_INTERNAL, "%s: %s", what,
+	    s == NULL ? "unknown error" : s);
+	PyErr_Clear();
+	Py_XDECREF(text);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	return -1;
+}
+
+/*
+ * Isolated: no environment, no user or site packages, no signal handlers, a
+ * random hash seed. The seed is the zygote's: it cannot be changed in a
+ * running interpreter, so all runners of one zygote share it (DESIGN.md).
+ */
+static int
+interpreter(struct err *err)
+{
+	PyPreConfig pre;
+	PyConfig config;
+	PyStatus status;
+
+	PyPreConfig_InitIsolatedConfig(&pre);
+	pre.utf8_mode = 1;
+	status = Py_PreInitialize(&pre);
+	if (PyStatus_Exception(status))
+		return err_set(
+		    err, FAILURE_INTERNAL, "Python: %s", status.err_msg);
+	if (PyImport_AppendInittab("_mcpbox", module_init) == -1)
+		return err_set(err, FAILURE_INTERNAL, "Python: no memory");
+	PyConfig_InitIsolatedConfig(&config);
+	config.site_import = 0;
+	config.write_bytecode = 0;
+	config.install_signal_handlers = 0;
+	config.parse_argv = 0;
+	config.pathconfig_warnings = 0;
+	status = PyConfig_SetString(
+	    &config, &config.program_name, L"/usr/bin/python3");
+	if (!PyStatus_Exception(status))
+		status = Py_InitializeFromConfig(&config);
+	PyConfig_Clear(&config);
+	if (PyStatus_Exception(status))
+		return err_set(err, FAILURE_INTERNAL, "Python: %s",
+		    status.err_msg == NULL ? "cannot start" : status.err_msg);
+	return 0;
+}
+
+/* The built-in modules, in the order in which they import each other. */
+static int
+load_harness(struct err *err)
+{
+	const struct harness_module *m;
+	char filename[64];
+	PyObject *code, *mod;
+
+	for (m = harness_modules; m->name != NULL; m++) {
+		(void)snprintf(
+		    filename, sizeof(filename), "<mcpbox %s>", m->name);
+		code = Py_CompileString(
+		    (const char *)m->text, filename, Py_file_input);
+		if (code == NULL)
+			return python_error(err, m->name);
+		mod = PyImport_ExecCodeModule(m->name, code);
+		Py_DECREF(code);
+		if (mod == NULL)
+			return python_error(err, m->name);
+		Py_DECREF(mod);
+	}
+	return 0;
+}
+
+/* Calls a function of the harness; NULL with a Python exception set. */
+static PyObject *
+call(const char *name, PyObject *args)
+{
+	PyObject *mod, *f, *result = NULL;
+
+	mod = PyImport_ImportModule("mcpbox_harness");
+	if (mod == NULL)
+		return NULL;
+	f = PyObject_GetAttrString(mod, name);
+	if (f != NULL)
+		result = PyObject_CallObject(f, args);
+	Py_XDECREF(f);
+	Py_DECREF(mod);
+	return result;
+}
+
+/* The directory of the standard library, from a module that is surely
+ * there. */
+static int
+find_stdlib(struct zygote *z, struct err *err)
+{
+	PyObject *os, *file = NULL;
+	const char *path = NULL;
+	char *slash;
+	int rc = -1;
+
+	os = PyImport_ImportModule("os");
+	if (os != NULL)
+		file = PyObject_GetAttrString(os, "__file__");
+	if (file == NULL) {
+		/* Debian 13 freezes os: sysconfig's way is sys._stdlib_dir */
+		PyErr_Clear();
+		file = PySys_GetObject("_stdlib_dir");
+		Py_XINCREF(file);
+		if (file != NULL)
+			path = PyUnicode_AsUTF8(file);
+		if (path != NULL)
+			(void)snprintf(
+			    z->stdlib, sizeof(z->stdlib), "%s", path);
+	} else if ((path = PyUnicode_AsUTF8(file)) != NULL) {
+		(void)snprintf(z->stdlib, sizeof(z->stdlib), "%s", path);
+		slash = strrchr(z->stdlib, '/');
+		if (slash != NULL)
+			*slash = '\0';
+	}
+	if (z->stdlib[0] == '/')
+		rc = 0;
+	else
+		(void)err_set(err, FAILURE_INTERNAL,
+		    "cannot find Python's standard library");
+	Py_XDECREF(file);
+	Py_XDECREF(os);
+	return rc;
+}
+
+int
+python_start(struct zygote *z, struct err *err)
+{
+	pthread_attr_t attr;
+	PyObject *result;
+
+	/* One arena: each further one reserves 64 MiB of address space, which
+	 * RLIMIT_AS counts. */
+	(void)mallopt(M_ARENA_MAX, 1);
+	if (pthread_attr_init(&attr) != 0 ||
+	    pthread_attr_setstacksize(&attr, THREAD_STACK) != 0 ||
+	    pthread_setattr_default_np(&attr) != 0)
+		return err_set(err, FAILURE_INTERNAL, "thread attributes");
+	(void)pthread_attr_destroy(&attr);
+	if (interpreter(err) == -1 || load_harness(err) == -1)
+		return -1;
+	if (find_stdlib(z, err) == -1)
+		return -1;
+	result = call("warm", NULL);
+	if (result == NULL)
+		return python_error(err, "warm");
+	Py_DECREF(result);
+	return 0;
+}
+
+int
+python_loop(void)
+{
+	PyObject *result = call("prepare", NULL);
+
+	if (result == NULL) {
+		PyErr_Clear();
+		return -1;
+	}
+	Py_DECREF(result);
+	return 0;
+}
+
+/* {name: value} from name, value, name, value ... NULL if malformed. */
+static PyObject *
+secrets_dict(struct ipc_bytes tlv)
+{
+	struct tlv_reader r;
+	struct tlv name, value;
+	PyObject *dict, *text;
+	char key[256];
+	int rc;
+
+	dict = PyDict_New();
+	if (dict == NULL)
+		return NULL;
+	tlv_open(&r, tlv.p, tlv.n);
+	while ((rc = tlv_next(&r, &name)) == 1) {
+		if (name.tag != SECRET_NAME || name.n >= sizeof(key) ||
+		    tlv_next(&r, &value) != 1 || value.tag != SECRET_VALUE)
+			break;
+		memcpy(key, name.p, name.n);
+		key[name.n] = '\0';
+		text = PyUnicode_DecodeUTF8((const char *)value.p,
+		    (Py_ssize_t)value.n, "surrogateescape");
+		if (text == NULL ||
+		    PyDict_SetItemString(dict, key, text) == -1) {
+			Py_XDECREF(text);
+			break;
+		}
+		Py_DECREF(text);
+	}
+	if (rc != 0) {
+		Py_DECREF(dict);
+		return NULL;
+	}
+	return dict;
+}
+
+/* The harness reports everything itself; if it could not (memory was gone in
+ * the middle of the report, or the tool broke it) this is the answer. */
+static int
+last_resort(void)
+{
+	static const char body[] =
+	    "{\"content\":[{\"type\":\"text\",\"text\":\"The tool ended "
+	    "without "
+	    "a result: its memory ran out, or it damaged the interpreter it "
+	    "runs in.\"}],\"isError\":true}";
+
+	if (getpid() != 1 || finished)
+		return 0;
+	finished = true;
+	return finish(FAILURE_EXCEPTION, body, sizeof(body) - 1);
+}
+
+int
+python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
+    struct ipc_bytes secrets)
+{
+	PyObject *args, *dict, *result;
+
+	dict = secrets_dict(secrets);
+	if (dict == NULL)
+		return -1;
+	args =
+	    Py_BuildValue("(is#y#y#NI)", (int)e->kind, (const char *)e->name.p,
+		(Py_ssize_t)e->name.n, (const char *)e->code.p,
+		(Py_ssize_t)e->code.n, (const char *)arguments.p,
+		(Py_ssize_t)arguments.n, dict, (unsigned)e->result_max);
+	if (args == NULL)
+		return last_resort();
+	result = call("start", args);
+	if (result == NULL)
+		PyErr_Clear();
+	/* Nothing is freed: the process ends now. */
+	return last_resort();
+}

@@ -1,0 +1,122 @@
+/*
+ * One runner, and the zygote it is forked from. What the parts of this
+ * program share; each block names the file that implements it.
+ */
+#ifndef RUNNER_H
+#define RUNNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "buf.h"
+#include "err.h"
+#include "ipc.h"
+
+enum {
+	/* Descriptors of a runner; 0 is /dev/null, 1 and 2 the output pipe. */
+	RUNNER_CHANNEL_FD = 3, /* also the zygote's socket to pool-init */
+	RUNNER_PIPE_FD = 4,    /* the output pipe's read end */
+	/* Bytes of one piece of a result: a frame with room for its header. */
+	RUNNER_PIECE_MAX = 48 * 1024,
+	RUNNER_PATH_MAX = 512,
+	RUNNER_LIBS_MAX = 256, /* shared objects of a standard library; Debian
+				* 12 and 13 need about 30 */
+};
+
+/* Where every tool starts, and the template's place before pivot_root. */
+#define RUNNER_BASE "/tmp"
+
+/* What the zygote prepared for its runners. Read-only after the first fork. */
+struct zygote {
+	struct filter *filter; /* compiled seccomp programs */
+	int landlock_abi;      /* 0: the kernel has none */
+	pid_t *tid_address;    /* where libc keeps the main thread's id */
+	char stdlib[RUNNER_PATH_MAX]; /* /usr/lib/python3.11 */
+	struct buf layers;            /* name=state lines for POOL_REPORT */
+};
+
+/* What a runner knows while it gets ready. */
+struct runner {
+	const struct zygote *zygote;
+	struct ipc_runner_header header; /* zero until it was read */
+	int first_free_fd; /* everything from here on gets closed */
+};
+
+/*
+ * steps.c: the confinement as one list, in the only order that works.
+ * steps_prepare does all up to pivot_root, steps_finish all behind the
+ * header. On failure a CONFINE_FAILED frame was sent and -1 is returned: the
+ * caller exits.
+ */
+int steps_prepare(struct runner *);
+int steps_finish(struct runner *);
+/* A step reports the path it worked on when it fails; errno says why. */
+void steps_path(const char *path);
+const char *steps_failed_path(void);
+
+/* template.c: the root that all runners share, built once by the zygote. */
+int template_build(struct zygote *, struct err *);
+
+/* mounts.c: steps. 0, or -1 with errno. */
+int mounts_proc(struct runner *);
+int mounts_tmp(struct runner *);
+int mounts_etc(struct runner *);
+int mounts_pivot(struct runner *);
+int mounts_hostname(struct runner *);
+int mounts_etc_files(struct runner *);
+int mounts_tmp_limits(struct runner *);
+int mounts_cwd(struct runner *);
+/* mount_setattr(2) with flags to add: never drops a flag that the host's
+ * administrator locked. recursive: the whole tree at path. */
+int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
+
+/* limits.c: resource limits. */
+int limits_set(struct runner *);
+
+/* privileges.c: ids and capabilities. */
+int privileges_bounding(struct runner *);
+int privileges_securebits(struct runner *);
+int privileges_ids(struct runner *);
+int privileges_drop(struct runner *);
+int privileges_dumpable(struct runner *);
+int privileges_no_new(struct runner *);
+/* The zygote keeps only the capabilities that the steps above need. */
+int privileges_zygote(struct err *);
+
+/* fsrules.c: Landlock. */
+int fsrules_abi(void); /* 0: not in this kernel */
+int fsrules_apply(struct runner *);
+
+/* reseed.c: user-space random generators. */
+void reseed_warm(void); /* zygote: makes the generators exist */
+int reseed_child(struct runner *);
+
+/* output.c: what the tool prints. */
+int output_pipe(void);        /* fds 1, 2 and RUNNER_PIPE_FD */
+int output_start(size_t max); /* the thread that reads the pipe */
+/* Waits until all bytes written so far are sent. The captured text stays
+ * valid until the process ends. */
+void output_stop(const char **text, size_t *n, bool *truncated);
+/* The channel is written by two threads; frames must not be torn apart by a
+ * full socket, so both come through here. Blocks. 0 or -1. */
+int output_send(enum ipc_type, const void *msg);
+
+/* python.c: the interpreter. */
+int python_start(struct zygote *, struct err *);
+int python_loop(void); /* makes the waiting runner's event loop */
+/* Runs or inspects one tool; sends everything, RUN_RESULT included. */
+int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
+    struct ipc_bytes secrets);
+
+/* child.c: a runner's life, from the fork to its end. */
+_Noreturn void child_main(const struct zygote *, int channel);
+
+/* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling
+ * of the zygote. 0 in the child, the pid in the zygote with *pidfd set, or -1
+ * with errno. */
+int fork_setup(struct zygote *, struct err *);
+pid_t fork_runner(const struct zygote *, int *pidfd);
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * mcpbox-runner: the zygote.
+ *
+ * pool-init starts it inside the pool's user namespace with one socket, fd 3.
+ * It warms an interpreter, builds the root that its runners share, reports
+ * which layers hold, and from then on answers each FORK with a fork of
+ * itself. It has one thread, opens no socket, never runs a tool's code, and
+ * parses nothing but fixed-size frames from pool-init. It ends when pool-init
+ * does.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "filter.h"
+#include "ipc_io.h"
+#include "log.h"
+#include "runner.h"
+
+extern char **environ;
+
+/*
+ * What a tool sees as its environment. The strings that exec put on the stack
+ * are wiped first: a runner inherits this memory and may read all of it.
+ */
+static void
+environment(void)
+{
+	char **e;
+
+	for (e = environ; e != NULL && *e != NULL; e++)
+		explicit_bzero(*e, strlen(*e));
+	if (clearenv() != 0 || setenv("HOME", "/tmp", 1) == -1 ||
+	    setenv("PATH", "/usr/bin:/bin", 1) == -1 ||
+	    setenv("LANG", "C.UTF-8", 1) == -1 ||
+	    setenv("TZ", "UTC", 1) == -1 || setenv("TMPDIR", "/tmp", 1) == -1)
+		log_fatal("environment", "cannot set the environment");
+}
+
+/* pool-init may leave 0 to 2 closed; a descriptor opened later must not land
+ * there and be taken for a standard stream. */
+static void
+standard_fds(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd == -1)
+			log_fatal("zygote", "cannot open /dev/null");
+	} while (fd <= STDERR_FILENO);
+	(void)close(fd);
+}
+
+static void
+layers(struct zygote *z)
+{
+	buf_init(&z->layers, 4096);
+	buf_puts(&z->layers,
+	    "runner-namespaces=enforced\nrunner-mounts=enforced\n"
+	    "runner-capabilities=enforced\nrunner-rlimits=enforced\n"
+	    "runner-seccomp=enforced\n");
+	buf_putf(&z->layers, "runner-landlock=%s\n",
+	    z->landlock_abi > 0 ? "enforced" : "missing");
+	/* Below ABI 6 the namespaces alone keep abstract sockets and signals
+	 * apart: enough, but one layer fewer. */
+	buf_putf(&z->layers, "runner-landlock-scope=%s\n",
+	    z->landlock_abi >= 6 ? "enforced" : "missing");
+}
+
+static void
+start(struct zygote *z)
+{
+	struct ipc_pool_report report = {0};
+	struct err err = {0};
+
+	z->filter = filter_new(&err);
+	if (z->filter == NULL)
+		goto fail;
+	z->landlock_abi = fsrules_abi();
+	if (fork_setup(z, &err) == -1 || python_start(z, &err) == -1 ||
+	    template_build(z, &err) == -1 || privileges_zygote(&err) == -1)
+		goto fail;
+	reseed_warm();
+	layers(z);
+	report.layers = ipc_bytes(z->layers.p, z->layers.len);
+	if (ipc_write(RUNNER_CHANNEL_FD, IPC_POOL_REPORT, 0, &report, &err) ==
+	    -1)
+		goto fail;
+	return;
+fail:
+	log_fatal("zygote", "%s", err.text);
+}
+
+static void
+fork_one(const struct zygote *z, const struct ipc_fork *m)
+{
+	struct ipc_forked forked = {0};
+	struct ipc_fork_failed failed = {0};
+	struct err err = {0};
+	int pidfd = -1;
+	pid_t pid;
+
+	PyOS_BeforeFork();
+	pid = fork_runner(z, &pidfd);
+	if (pid == 0) {
+		PyOS_AfterFork_Child();
+		child_main(z, m->channel);
+	}
+	failed.error = (uint32_t)errno;
+	PyOS_AfterFork_Parent();
+	if (pid == -1) {
+		failed.slot = m->slot;
+		failed.generation = m->generation;
+		failed.step = ipc_str("clone3");
+		if (ipc_write(RUNNER_CHANNEL_FD, IPC_FORK_FAILED, 0, &failed,
+			&err) == -1)
+			log_fatal("zygote", "%s", err.text);
+		return;
+	}
+	forked.slot = m->slot;
+	forked.generation = m->generation;
+	forked.pidfd = pidfd;
+	if (ipc_write(RUNNER_CHANNEL_FD, IPC_FORKED, 0, &forked, &err) == -1)
+		log_fatal("zygote", "%s", err.text);
+	(void)close(pidfd);
+}
+
+int
+main(void)
+{
+	struct zygote z = {0};
+	struct ipc_frame frame;
+	struct ipc_fork m;
+	struct err err = {0};
+	int rc;
+
+	log_init("runner", LOG_TEXT, LOG_LV_INFO);
+	(void)prctl(PR_SET_NAME, "mcpbox-zygote", 0, 0, 0);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (fcntl(RUNNER_CHANNEL_FD, F_SETFD, FD_CLOEXEC) == -1)
+		log_fatal("zygote", "fd 3 is not a socket to pool-init");
+	standard_fds();
+	environment();
+	start(&z);
+	for (;;) {
+		rc = ipc_read(RUNNER_CHANNEL_FD, &frame, &err);
+		if (rc == 0)
+			return 0;
+		if (rc == -1)
+			log_fatal("zygote", "%s", err.text);
+		if (frame.type != IPC_FORK ||
+		    ipc_decode(&frame, &m, &err) == -1)
+			log_fatal(
+			    "zygote", "unexpected %s", ipc_name(frame.type));
+		fork_one(&z, &m);
+		(void)close(m.channel);
+		ipc_frame_free(&frame);
+	}
+}

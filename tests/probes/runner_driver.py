@@ -1,0 +1,262 @@
+"""A pool without sandboxd: plays spawn, pool-init and the broker for tests of
+mcpbox-runner alone. Needs root, like everything that writes an id map."""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import time
+
+import ipcframes
+
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x20000, 0x2000000, 0x4000000
+CLONE_NEWIPC, CLONE_NEWUSER = 0x8000000, 0x10000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
+MS_REC, MS_PRIVATE = 0x4000, 1 << 18
+POOL_UID = 1900000000 + 63 * 65536 + 8      # the last block: not an instance's
+RUNNER_UID = POOL_UID - 8 + 1024
+RUNNER_COUNT = 4096
+KIND_TOOL, KIND_INSPECT = 1, 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(rc, what):
+    if rc != 0:
+        raise OSError(ctypes.get_errno(), what)
+
+
+def _pool_init(executable, sock):
+    """pid 1 of the pool: an own proc, the zygote, and reaping."""
+    os.setresgid(0, 0, 0)
+    os.setgroups([])
+    os.setresuid(0, 0, 0)
+    _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None),
+           "private")
+    _check(_libc.mount(b"proc", b"/proc", b"proc",
+                       MS_NOSUID | MS_NODEV | MS_NOEXEC, None), "proc")
+    with open("/proc/sys/user/max_user_namespaces", "w") as f:
+        f.write("0")
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(sock, 3, inheritable=True)
+        os.closerange(4, 4096)
+        os.execve(executable, ["mcpbox-runner"], {"CANARY_ENV": "canary-env"})
+    os.close(sock)
+    while True:
+        try:
+            done, _ = os.wait()
+        except ChildProcessError:
+            os._exit(0)
+        if done == pid:     # no zygote, no pool
+            os._exit(0)
+
+
+class Runner:
+    """One forked runner: its channel and its pidfd."""
+
+    def __init__(self, channel, pidfd):
+        self.channel = channel
+        self.pidfd = pidfd
+        self.stdout = b""
+        self.events = []
+        self.body = b""
+
+    def close(self):
+        self.channel.close()
+        if self.pidfd is not None:
+            try:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            os.close(self.pidfd)
+            self.pidfd = None
+
+    def exited(self, timeout):
+        """Did the process end within that time?"""
+        return bool(select.select([self.pidfd], [], [], timeout)[0])
+
+    def header(self, uid, **limits):
+        values = dict(slot=0, generation=1, uid=uid,
+                      memory_bytes=256 << 20, cpu_ms=30000, processes=64,
+                      files=256, file_bytes=64 << 20, tmp_bytes=64 << 20,
+                      tmp_inodes=4096, network=0)
+        values.update(limits)
+        ipcframes.send(self.channel, "runner_header", **values)
+        return ipcframes.receive(self.channel)
+
+    def execute(self, code, arguments, secrets=(), kind=KIND_TOOL,
+                name="probe", stdout_max=65536, result_max=1 << 20):
+        if isinstance(code, str):
+            code = code.encode("utf-8")
+        tlv = b""
+        for key, value in secrets:
+            for tag, item in ((1, key), (2, value)):
+                item = item.encode("utf-8")
+                tlv += struct.pack(">BI", tag, len(item)) + item
+        ipcframes.send(self.channel, "execute", kind=kind, name=name,
+                       stdout_max=stdout_max, result_max=result_max,
+                       code=code)
+        if not isinstance(arguments, bytes):
+            arguments = json.dumps(arguments).encode("utf-8")
+        ipcframes.send(self.channel, "arguments", json=arguments)
+        ipcframes.send(self.channel, "secrets", tlv=tlv)
+
+    def result(self, timeout=30):
+        """(kind, fields) of the final frame; None if it ended without."""
+        self.channel.settimeout(timeout)
+        while True:
+            try:
+                got = ipcframes.receive(self.channel)
+            except ConnectionResetError:
+                return None
+            if got is None:
+                return None
+            kind, fields = got
+            if kind == "stdout":
+                self.stdout += fields["data"]
+            elif kind == "content_part":
+                self.body += fields["data"]
+            elif kind in ("run_result", "run_error"):
+                assert fields["length"] == len(self.body)
+                return kind, fields
+            else:
+                self.events.append(got)
+
+
+class Call:
+    """How one call ended."""
+
+    def __init__(self, runner, end):
+        self.kind = end[0] if end else "gone"
+        self.failure = end[1].get("failure", 0) if end else None
+        self.body = json.loads(runner.body) if end else None
+        self.raw = runner.body
+        self.stdout = runner.stdout
+        self.events = runner.events
+
+    @property
+    def text(self):
+        return "".join(b.get("text", "") for b in self.body["content"])
+
+    @property
+    def value(self):
+        """What main returned, if it was JSON."""
+        return json.loads(self.text)
+
+
+class Pool:
+    """A zygote in a user namespace of its own."""
+
+    def __init__(self, executable):
+        ours, theirs = socket.socketpair(socket.AF_UNIX,
+                                         socket.SOCK_SEQPACKET)
+        up_r, up_w = os.pipe()
+        go_r, go_w = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                ours.close()
+                os.close(up_r)
+                os.close(go_w)
+                self._spawn(executable, theirs.fileno(), up_w, go_r)
+            finally:
+                os._exit(1)
+        theirs.close()
+        os.close(up_w)
+        os.close(go_r)
+        if os.read(up_r, 1) != b"u":
+            raise RuntimeError("the pool's namespaces could not be made")
+        for name in ("uid_map", "gid_map"):
+            with open(f"/proc/{self.pid}/{name}", "w") as f:
+                f.write(f"0 {POOL_UID} 1\n1 {RUNNER_UID} {RUNNER_COUNT}\n")
+        os.write(go_w, b"g")
+        os.close(up_r)
+        os.close(go_w)
+        self.sock = ours
+        self.sock.settimeout(30)
+        self.generation = 0
+        kind, fields = ipcframes.receive(self.sock) or ("nothing", {})
+        if kind != "pool_report":
+            raise RuntimeError(f"the zygote said {kind}, not pool_report")
+        self.layers = dict(line.split("=", 1)
+                           for line in fields["layers"].splitlines())
+
+    @staticmethod
+    def _spawn(executable, sock, up, go):
+        os.setgroups([])
+        os.setresgid(POOL_UID, POOL_UID, POOL_UID)
+        os.setresuid(POOL_UID, POOL_UID, POOL_UID)
+        os.setsid()
+        _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS
+                             | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
+                             | CLONE_NEWCGROUP), "unshare")
+        os.write(up, b"u")
+        if os.read(go, 1) != b"g":
+            os._exit(1)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _pool_init(executable, sock)
+            finally:
+                os._exit(1)
+        os.close(sock)
+        os.waitpid(pid, 0)
+        os._exit(0)
+
+    def close(self):
+        self.sock.close()
+        os.waitpid(self.pid, 0)
+
+    def fork(self):
+        """A runner that waits for its header."""
+        self.generation += 1
+        ours, theirs = socket.socketpair(socket.AF_UNIX,
+                                         socket.SOCK_SEQPACKET)
+        ours.settimeout(30)
+        ipcframes.send(self.sock, "fork", slot=self.generation % 64,
+                       generation=self.generation, channel=theirs.fileno())
+        theirs.close()
+        kind, fields = ipcframes.receive(self.sock)
+        assert kind == "forked", (kind, fields)
+        assert fields["generation"] == self.generation
+        return Runner(ours, fields["pidfd"])
+
+    def call(self, code, arguments=None, timeout=30, uid=None, limits=None,
+             **execute):
+        """Forks, confines and runs one tool to its end."""
+        runner = self.fork()
+        try:
+            kind, fields = runner.header(
+                uid or 1 + self.generation % (RUNNER_COUNT - 1),
+                **(limits or {}))
+            assert kind == "ready", (kind, fields)
+            runner.execute(code, arguments or {}, **execute)
+            return Call(runner, runner.result(timeout))
+        finally:
+            runner.close()
+
+    def inspect(self, code, **more):
+        return self.call(code, kind=KIND_INSPECT, **more).body
+
+
+def main():
+    import sys
+    pool = Pool(sys.argv[1])
+    try:
+        print(pool.layers)
+        started = time.monotonic()
+        call = pool.call("def main(name: str = 'world'):\n"
+                         "    print('hi')\n    return {'hello': name}\n")
+        print(call.kind, call.body, call.stdout,
+              f"{(time.monotonic() - started) * 1000:.1f} ms")
+    finally:
+        pool.close()
+
+
+if __name__ == "__main__":
+    main()
