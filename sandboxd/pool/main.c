@@ -17,6 +17,7 @@
 #include <sys/poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -234,7 +235,8 @@ on_fork_failed(struct ipc_frame *f)
 		reap_strays();
 }
 
-/* The zygote's layers follow ours. */
+/* The zygote is ready: its layers follow ours. Sandboxd asks for no runner
+ * before it has this. */
 static void
 on_report(struct ipc_frame *f)
 {
@@ -366,7 +368,6 @@ serve(int child)
 int
 main(int argc, char **argv)
 {
-	struct ipc_pool_report report;
 	sigset_t chld;
 	struct err e;
 	int child;
@@ -393,7 +394,5 @@ main(int argc, char **argv)
 	send_timeout(zygote);
 	if (setup_drop(&layers, &e) != 0)
 		die("setup", e.text);
-	report.layers = ipc_bytes(layers.p, layers.len);
-	to_broker(IPC_POOL_REPORT, &report);
 	serve(child);
 }

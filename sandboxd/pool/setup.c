@@ -58,8 +58,8 @@ setup_namespaces(struct buf *layers, struct err *e)
 	if (put_file("/proc/sys/user/max_user_namespaces", "0", e) != 0)
 		return -1;
 	buf_puts(layers,
-	    "pool-namespaces=enforced\n"
-	    "pool-no-user-namespaces=enforced\n");
+	    "pool_namespaces=enforced\n"
+	    "pool_no_user_namespaces=enforced\n");
 	return 0;
 }
 
@@ -132,6 +132,6 @@ setup_drop(struct buf *layers, struct err *e)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "capset");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "dumpable");
-	buf_puts(layers, "pool-init-capabilities=enforced\n");
+	buf_puts(layers, "pool_init_capabilities=enforced\n");
 	return 0;
 }

@@ -168,7 +168,7 @@ main(int argc, char **argv)
 	buf_init(&layers, 4096);
 	if (confine_self(&spec, &layers, &e) != 0 || deny_load(&e) != 0)
 		log_fatal("confine", "%s", e.text);
-	buf_puts(&layers, "seccomp-deny-list=enforced\n");
+	buf_puts(&layers, "seccomp_deny_list=enforced\n");
 	cgroup_probe(&layers);
 	buf_putc(&layers, '\0');
 	if (layers.failed)

@@ -1,0 +1,677 @@
+/* See call.h. */
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "channel.h"
+#include "ids.h"
+#include "log.h"
+#include "result.h"
+
+struct call {
+	struct table_node node; /* first: execution id */
+	TAILQ_ENTRY(call) link; /* while WAITING_SLOT */
+	struct calls *all;
+	enum call_state state;
+	struct held *held;
+	struct buf arguments;
+	struct ipc_peer *peer; /* who waits, or NULL */
+	uint64_t request;
+	struct event *timer;
+	uint64_t run_us; /* CLOCK_REALTIME at RUN, for the record */
+	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
+	struct pool_slot slot;
+	bool has_slot; /* until it was reaped */
+	struct channel *channel;
+	bool hungup; /* the channel ended without a result */
+	bool reaped; /* the runner ended, its last frames may come */
+	uint32_t status;
+	uint64_t peak_kib;
+};
+
+struct calls {
+	struct event_base *base;
+	struct calls_conf conf;
+	struct pool *pool;
+	struct records *records;
+	struct table by_id;
+	TAILQ_HEAD(call_queue, call) queue;
+	unsigned queued;
+};
+
+static void on_timer(evutil_socket_t, short, void *);
+
+static void
+arm(struct call *c, uint64_t ms)
+{
+	struct timeval tv = {
+	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
+
+	c->deadline_ms = now_boot_ms() + ms;
+	(void)evtimer_add(c->timer, &tv);
+}
+
+static void
+call_free(struct call *c)
+{
+	channel_close(c->channel);
+	held_free(c->held);
+	buf_free(&c->arguments);
+	if (c->timer != NULL)
+		event_free(c->timer);
+	free(c);
+}
+
+/* The record leaves for the store; the call is gone after this. */
+static void
+end_call(struct call *c)
+{
+	struct calls *cs = c->all;
+	struct record *r = c->held->record;
+
+	c->held->record = NULL;
+	table_del(&cs->by_id, &c->node);
+	call_free(c);
+	records_add(cs->records, r);
+}
+
+/* Time a call may still wait in the queue. */
+static uint64_t
+queue_left(const struct call *c)
+{
+	uint64_t waited = now_boot_ms() - c->run_ms;
+
+	return waited >= c->all->conf.queue_wait_ms
+	    ? 0
+	    : c->all->conf.queue_wait_ms - waited;
+}
+
+/*
+ * The only function that changes a call's state: what leaving one and
+ * entering the next means, timer included. ENDED frees the call.
+ */
+static void
+change_state(struct call *c, enum call_state to)
+{
+	enum call_state from = c->state;
+
+	if (from == CALL_WAITING_SLOT) {
+		TAILQ_REMOVE(&c->all->queue, c, link);
+		c->all->queued--;
+	}
+	c->state = to;
+	switch (to) {
+	case CALL_NEW:
+		break;
+	case CALL_WAITING_SLOT:
+		/* Who was started once and lost its pool is first again. */
+		if (from == CALL_STARTING)
+			TAILQ_INSERT_HEAD(&c->all->queue, c, link);
+		else
+			TAILQ_INSERT_TAIL(&c->all->queue, c, link);
+		c->all->queued++;
+		arm(c, queue_left(c));
+		break;
+	case CALL_STARTING:
+		arm(c, CALL_START_MS);
+		break;
+	case CALL_RUNNING:
+		arm(c, c->held->timeout_ms);
+		break;
+	case CALL_ENDING:
+		arm(c, CALL_REAP_MS);
+		break;
+	case CALL_ENDED:
+		end_call(c);
+		break;
+	}
+}
+
+/* Answers whoever waits. true if it was handed to a live connection. */
+static bool
+answer(struct call *c, enum outcome outcome, enum failure failure,
+    const char *message, struct ipc_bytes body, struct ipc_bytes out,
+    uint64_t duration_us)
+{
+	struct ipc_call_result m = {
+	    .execution = c->node.id,
+	    .outcome = (uint8_t)outcome,
+	    .failure = (uint16_t)failure,
+	    .duration_us = duration_us,
+	    .body_len = (uint32_t)body.n,
+	};
+	struct buf b;
+	bool sent;
+
+	if (c->peer == NULL)
+		return false;
+	if (failure_info(failure)->side == FAILURE_PLATFORM)
+		return ipc_refuse(c->peer, c->request, failure, message,
+			   CALL_RETRY_MS) == 0;
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_put(&b, body.p, body.n);
+	result_meta(&b, &c->node.id, duration_us, out, failure, message);
+	if (b.failed)
+		sent = ipc_refuse(c->peer, c->request, FAILURE_BUSY,
+			   "no memory for the result", CALL_RETRY_MS) == 0;
+	else {
+		m.body_meta = ipc_bytes(b.p, b.len);
+		sent =
+		    ipc_answer(c->peer, c->request, IPC_CALL_RESULT, &m) == 0;
+	}
+	buf_free(&b);
+	return sent;
+}
+
+/*
+ * How the call ended: said once, here. The answer leaves at this moment; the
+ * runner's tree, if there still is one, is killed, and only its reaping
+ * brings the record and frees the slot. body NULL: one is made of message.
+ */
+static void
+finish(struct call *c, enum outcome outcome, enum failure failure,
+    const char *message, const struct ipc_bytes *body)
+{
+	uint64_t now = now_us();
+	struct record *r = c->held->record;
+	struct ipc_bytes b, out;
+	struct buf made, printed;
+	uint64_t took;
+
+	buf_init(&made, RECORD_BODY_MAX);
+	buf_init(&printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
+	if (c->channel != NULL)
+		channel_stdout(c->channel, &printed);
+	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
+	if (body == NULL) {
+		result_error(&made, message);
+		b = ipc_bytes(made.p, made.failed ? 0 : made.len);
+	} else
+		b = *body;
+	/* The wall clock may have been set meanwhile. */
+	took = (now_boot_ms() - c->run_ms) * 1000;
+	r->delivered = answer(c, outcome, failure, message, b, out, took);
+	c->peer = NULL;
+	r->outcome = outcome;
+	r->failure = failure;
+	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
+	r->ended_us = now;
+	record_payload(r, out, b);
+	buf_free(&made);
+	buf_free(&printed);
+	log_event(outcome == OUTCOME_DONE ? LOG_LV_DEBUG : LOG_LV_INFO,
+	    "call_ended", "outcome %d, %s, %llu ms%s%s", (int)outcome,
+	    failure_info(failure)->name, (unsigned long long)took / 1000,
+	    message != NULL ? ": " : "", message != NULL ? message : "");
+	channel_close(c->channel);
+	c->channel = NULL;
+	if (c->has_slot) {
+		pool_kill(c->all->pool, &c->slot);
+		change_state(c, CALL_ENDING);
+	} else
+		change_state(c, CALL_ENDED);
+}
+
+/* The runner ended without a result, and all it ever sent was read. */
+static void
+crashed(struct call *c)
+{
+	struct err e;
+
+	if (c->state == CALL_STARTING) {
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the runner ended before it was ready", NULL);
+		return;
+	}
+	result_crash(c->status, c->peak_kib,
+	    c->held->memory != 0 ? c->held->memory : c->all->conf.memory, &e);
+	finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
+}
+
+/* --- What the channel tells. ------------------------------------------ */
+
+static void
+on_ready(void *arg)
+{
+	struct call *c = arg;
+
+	if (channel_execute(
+		c->channel, ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the runner did not take the call", NULL);
+		return;
+	}
+	change_state(c, CALL_RUNNING);
+}
+
+static void
+on_confine_failed(void *arg, const char *text)
+{
+	log_event(LOG_LV_ERR, "confine_failed", "%s", text);
+	finish(arg, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+	    "the runner could not be confined", NULL);
+}
+
+static void
+on_event(void *arg, uint8_t kind, struct ipc_bytes json)
+{
+	struct call *c = arg;
+	struct ipc_call_event m = {
+	    .execution = c->node.id,
+	    .kind = kind,
+	    .json = json,
+	};
+
+	/* A client that does not read gets its result, not its progress. */
+	if (c->peer != NULL && ipc_peer_queued(c->peer) < CALL_EVENT_QUEUE_MAX)
+		(void)ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m);
+}
+
+static void
+on_result(void *arg, enum failure failure, struct ipc_bytes body)
+{
+	finish(arg, failure == FAILURE_NONE ? OUTCOME_DONE : OUTCOME_FAILED,
+	    failure, NULL, &body);
+}
+
+static void
+on_violation(void *arg, enum failure failure, const char *text)
+{
+	struct call *c = arg;
+
+	log_event(LOG_LV_WARN, "runner_violation", "%s", text);
+	if (c->state == CALL_STARTING)
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE, text,
+		    NULL);
+	else
+		finish(c,
+		    failure == FAILURE_LIMIT ? OUTCOME_FAILED : OUTCOME_KILLED,
+		    failure, text, NULL);
+}
+
+/*
+ * The channel closed. Usually the process died, and pool-init's report of how
+ * is on its way; if none comes soon, the process lives and closed its channel
+ * or broke a rule of the table, and is killed.
+ */
+static void
+on_hangup(void *arg)
+{
+	struct call *c = arg;
+
+	if (c->reaped) {
+		crashed(c);
+		return;
+	}
+	c->hungup = true;
+	arm(c, CALL_HANGUP_MS);
+}
+
+static const struct channel_events channel_events = {
+    .ready = on_ready,
+    .confine_failed = on_confine_failed,
+    .event = on_event,
+    .result = on_result,
+    .violation = on_violation,
+    .down = on_hangup,
+};
+
+/* --- What the pool tells. --------------------------------------------- */
+
+static uint64_t
+or_default(uint64_t v, uint64_t dflt)
+{
+	return v != 0 ? v : dflt;
+}
+
+/* Gives the first of the queue its slot, channel and runner. */
+static void
+start(struct call *c, const struct pool_slot *slot)
+{
+	const struct calls_conf *conf = &c->all->conf;
+	const struct held *h = c->held;
+	uint64_t tmp = or_default(h->tmp, conf->tmp);
+	struct ipc_runner_header m = {
+	    .slot = slot->slot,
+	    .generation = slot->generation,
+	    .uid = slot->uid,
+	    .memory_bytes = or_default(h->memory, conf->memory),
+	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
+	    .processes = (uint32_t)or_default(h->processes, conf->processes),
+	    .files = CALL_FILES,
+	    .file_bytes = tmp,
+	    .tmp_bytes = tmp,
+	    .tmp_inodes = CALL_TMP_INODES,
+	    .network = 0,
+	};
+	struct err e;
+	int sv[2];
+
+	change_state(c, CALL_STARTING);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
+		pool_untake(c->all->pool, slot);
+		finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+		    "out of file descriptors", NULL);
+		return;
+	}
+	c->channel = channel_new(c->all->base, sv[0], h,
+	    (uint32_t)or_default(h->result, RESULT_MAX), &channel_events, c,
+	    &e);
+	if (c->channel == NULL) {
+		close(sv[1]);
+		pool_untake(c->all->pool, slot);
+		finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
+		return;
+	}
+	c->slot = *slot;
+	c->has_slot = pool_fork(c->all->pool, slot, sv[1]) == 0;
+	close(sv[1]);
+	if (!c->has_slot || channel_header(c->channel, &m) != 0)
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the pool does not take calls", NULL);
+}
+
+static void
+on_available(void *arg)
+{
+	struct calls *cs = arg;
+	struct pool_slot slot;
+	struct call *c;
+
+	while ((c = TAILQ_FIRST(&cs->queue)) != NULL &&
+	    pool_take(cs->pool, c, &slot) == 0)
+		start(c, &slot);
+}
+
+static void
+on_fork_failed(void *owner, const char *step, int error)
+{
+	struct call *c = owner;
+
+	c->has_slot = false;
+	if (c->state == CALL_ENDING)
+		change_state(c, CALL_ENDED);
+	else
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "no runner could be forked", NULL);
+}
+
+/*
+ * The runner was reaped. Its last frames may still be unread, its result
+ * among them: they end with the channel, which on_hangup then sees.
+ */
+static void
+on_exited(void *owner, uint32_t status, uint64_t cpu_us, uint64_t peak_kib)
+{
+	struct call *c = owner;
+
+	c->has_slot = false;
+	c->held->record->cpu_us = cpu_us;
+	if (c->state == CALL_ENDING) {
+		change_state(c, CALL_ENDED);
+		return;
+	}
+	c->reaped = true;
+	c->status = status;
+	c->peak_kib = peak_kib;
+	if (c->hungup)
+		crashed(c);
+	else
+		arm(c, CALL_REAP_MS);
+}
+
+static void
+on_lost(void *owner)
+{
+	struct call *c = owner;
+
+	c->has_slot = false;
+	switch (c->state) {
+	case CALL_STARTING:
+		/* It had no byte of the tool: it may start again. */
+		channel_close(c->channel);
+		c->channel = NULL;
+		c->hungup = false;
+		change_state(c, CALL_WAITING_SLOT);
+		break;
+	case CALL_RUNNING:
+		finish(c, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox ended while the tool ran; it may have had "
+		    "effects",
+		    NULL);
+		break;
+	default:
+		change_state(c, CALL_ENDED);
+	}
+}
+
+const struct pool_events calls_pool_events = {
+    .available = on_available,
+    .fork_failed = on_fork_failed,
+    .exited = on_exited,
+    .lost = on_lost,
+};
+
+/* --- Time. ------------------------------------------------------------- */
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *c = arg;
+	struct err e;
+
+	(void)evtimer_del(c->timer);
+	if ((c->state == CALL_STARTING || c->state == CALL_RUNNING) &&
+	    c->reaped) {
+		crashed(c);
+		return;
+	}
+	switch (c->state) {
+	case CALL_WAITING_SLOT:
+		if (pool_ready(c->all->pool))
+			finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+			    "no slot became free in time", NULL);
+		else
+			finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+			    "the sandbox is not up", NULL);
+		break;
+	case CALL_STARTING:
+		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the runner did not get ready in time", NULL);
+		break;
+	case CALL_RUNNING:
+		if (c->hungup) {
+			finish(c, OUTCOME_KILLED, FAILURE_KILLED,
+			    "The tool was ended: it broke or closed the "
+			    "channel to its sandbox.",
+			    NULL);
+			break;
+		}
+		(void)err_set(&e, FAILURE_TIMEOUT,
+		    "The tool did not finish within %llu ms and was ended.",
+		    (unsigned long long)c->held->timeout_ms);
+		finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
+		break;
+	case CALL_ENDING:
+		/* Ends this call too, by on_lost. */
+		pool_restart(c->all->pool, "a killed runner was not reaped");
+		break;
+	default:
+		break;
+	}
+}
+
+struct search {
+	uint64_t now_ms;
+	struct ipc_peer *peer;
+	struct call *found;
+};
+
+static void
+find_overdue(struct table_node *n, void *arg)
+{
+	struct search *s = arg;
+
+	if (s->found == NULL &&
+	    ((struct call *)n)->deadline_ms + 10 < s->now_ms)
+		s->found = (struct call *)n;
+}
+
+void
+calls_sweep(struct calls *cs, uint64_t now_ms)
+{
+	struct search s = {.now_ms = now_ms};
+
+	/* Firing one may free others, so each search starts anew. */
+	do {
+		s.found = NULL;
+		table_each(&cs->by_id, find_overdue, &s);
+		if (s.found != NULL) {
+			s.found->deadline_ms = UINT64_MAX - 10;
+			on_timer(-1, 0, s.found);
+		}
+	} while (s.found != NULL);
+}
+
+/* --- What gateways and admind ask for. --------------------------------- */
+
+struct calls *
+calls_new(struct event_base *base, const struct calls_conf *conf,
+    struct records *records)
+{
+	struct calls *cs;
+
+	if ((cs = calloc(1, sizeof(*cs))) == NULL)
+		return NULL;
+	cs->base = base;
+	cs->conf = *conf;
+	cs->records = records;
+	TAILQ_INIT(&cs->queue);
+	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0) {
+		free(cs);
+		return NULL;
+	}
+	return cs;
+}
+
+void
+calls_pool(struct calls *cs, struct pool *pool)
+{
+	cs->pool = pool;
+}
+
+static void
+free_node(struct table_node *n, void *arg)
+{
+	struct calls *cs = arg;
+
+	table_del(&cs->by_id, n);
+	call_free((struct call *)n);
+}
+
+void
+calls_free(struct calls *cs)
+{
+	if (cs == NULL)
+		return;
+	table_each(&cs->by_id, free_node, cs);
+	table_free(&cs->by_id);
+	free(cs);
+}
+
+int
+calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
+    struct held *h, struct ipc_bytes arguments)
+{
+	struct call *c;
+
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		return -1;
+	c->all = cs;
+	buf_init(&c->arguments, arguments.n);
+	buf_put(&c->arguments, arguments.p, arguments.n);
+	c->timer = evtimer_new(cs->base, on_timer, c);
+	if (c->arguments.failed || c->timer == NULL) {
+		call_free(c);
+		return -1;
+	}
+	c->node.id = h->node.id;
+	c->held = h;
+	c->peer = peer;
+	c->request = request;
+	c->run_us = now_us();
+	c->run_ms = now_boot_ms();
+	table_add(&cs->by_id, &c->node);
+	change_state(c, CALL_WAITING_SLOT);
+	on_available(cs);
+	/* Still waiting behind a full queue: the newest goes. c itself may be
+	 * gone by now, the queue's tail is not. */
+	if (cs->queued > cs->conf.queue)
+		finish(TAILQ_LAST(&cs->queue, call_queue), OUTCOME_REFUSED,
+		    FAILURE_BUSY, "too many calls wait for a slot", NULL);
+	return 0;
+}
+
+bool
+calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
+    enum failure failure)
+{
+	struct call *c = (struct call *)table_find(&cs->by_id, id);
+
+	if (c == NULL || c->state == CALL_ENDING ||
+	    (by != NULL && c->peer != by))
+		return false;
+	finish(c, OUTCOME_KILLED, failure, calls_reason(failure), NULL);
+	return true;
+}
+
+static void
+forget_peer(struct table_node *n, void *arg)
+{
+	struct call *c = (struct call *)n;
+
+	if (c->peer == arg)
+		c->peer = NULL;
+}
+
+void
+calls_peer_gone(struct calls *cs, struct ipc_peer *peer)
+{
+	table_each(&cs->by_id, forget_peer, peer);
+}
+
+size_t
+calls_count(const struct calls *cs)
+{
+	return cs->by_id.count;
+}
+
+bool
+calls_has(const struct calls *cs, const struct ipc_id *id)
+{
+	return table_find(&cs->by_id, id) != NULL;
+}
+
+void
+calls_each(struct calls *cs, void (*f)(struct table_node *, void *), void *arg)
+{
+	table_each(&cs->by_id, f, arg);
+}
+
+const char *
+calls_reason(enum failure f)
+{
+	switch (f) {
+	case FAILURE_REVOKED:
+		return "the tool's approval was withdrawn while it ran";
+	case FAILURE_STOPPED:
+		return "the tool's server was stopped while it ran";
+	default:
+		return "The call was cancelled.";
+	}
+}

@@ -1,0 +1,424 @@
+/* See channel.h. */
+#include <event2/event.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "ids.h"
+#include "json.h"
+#include "log.h"
+#include "redact.h"
+#include "result.h"
+
+struct channel {
+	struct ipc_peer *peer;
+	const struct held *held;
+	struct redact *redact;
+	const struct channel_events *events;
+	void *arg;
+	struct event *turn; /* resumes reading */
+	bool closed;        /* by us: no more events */
+	bool executing;     /* EXECUTE was sent */
+	unsigned frames;    /* in this turn */
+	uint64_t turn_ms, second_ms;
+	unsigned passed; /* events in this second */
+	uint32_t result_max, stdout_max;
+	struct buf pieces;  /* CONTENT_PART */
+	struct buf printed; /* STDOUT */
+};
+
+static void
+channel_free(struct channel *c)
+{
+	redact_free(c->redact);
+	buf_free(&c->pieces);
+	buf_free(&c->printed);
+	if (c->turn != NULL)
+		event_free(c->turn);
+	free(c);
+}
+
+/* Ends in -1, which closes the peer; the owner hears of it first. */
+static int
+violation(struct channel *c, enum failure f, const char *text)
+{
+	c->closed = true;
+	c->events->violation(c->arg, f, text);
+	return -1;
+}
+
+static int
+malformed(struct channel *c, const struct err *e)
+{
+	struct err v;
+
+	(void)err_set(&v, FAILURE_KILLED,
+	    "The tool was ended: it broke the protocol of its sandbox (%s).",
+	    e->text);
+	return violation(c, FAILURE_KILLED, v.text);
+}
+
+static int
+on_confine_failed(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_confine_failed m;
+	struct err e, v;
+	char *step, *path;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	step = ipc_strdup(m.step);
+	path = ipc_strdup(m.path);
+	(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE, "%s %s: %s",
+	    step != NULL ? step : "?", path != NULL ? path : "",
+	    strerror((int)m.error));
+	free(step);
+	free(path);
+	c->closed = true;
+	c->events->confine_failed(c->arg, v.text);
+	return -1;
+}
+
+static int
+on_stdout(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_stdout m;
+	size_t room;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	room = c->stdout_max - c->printed.len;
+	buf_put(&c->printed, m.data.p, m.data.n < room ? m.data.n : room);
+	return 0;
+}
+
+/* May another log line or progress report pass in this second? */
+static bool
+event_due(struct channel *c)
+{
+	uint64_t now = now_boot_ms();
+
+	if (now - c->second_ms >= 1000) {
+		c->second_ms = now;
+		c->passed = 0;
+	}
+	return c->passed++ < CHANNEL_EVENTS_PER_S;
+}
+
+/* Redacts and passes an event on; a failure of memory drops it. */
+static void
+pass_event(struct channel *c, uint8_t kind, const struct buf *json)
+{
+	struct buf clean;
+
+	buf_init(&clean, json->len + REDACT_MIN);
+	(void)redact_json(c->redact, ipc_bytes(json->p, json->len), &clean);
+	if (!json->failed && !clean.failed)
+		c->events->event(c->arg, kind, ipc_bytes(clean.p, clean.len));
+	buf_free(&clean);
+}
+
+static int
+on_log(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_log m;
+	struct buf b;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	if (!event_due(c))
+		return 0;
+	if (m.level > 7 || m.json.n > CHANNEL_EVENT_MAX ||
+	    json_scan(m.json.p, m.json.n, &e) != 0)
+		return violation(c, FAILURE_KILLED,
+		    "The tool was ended: it sent a malformed log line.");
+	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
+	result_log(m.level, c->held->name, m.json, &b);
+	pass_event(c, 2, &b);
+	buf_free(&b);
+	return 0;
+}
+
+static int
+on_progress(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_progress m;
+	struct buf b;
+	struct err e;
+	int rc = 0;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	if (!event_due(c))
+		return 0;
+	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
+	if (m.json.n > CHANNEL_EVENT_MAX ||
+	    json_scan(m.json.p, m.json.n, &e) != 0 ||
+	    result_progress(m.json, &b, &e) != 0)
+		rc = violation(c, FAILURE_KILLED,
+		    "The tool was ended: it sent a malformed progress report.");
+	else
+		pass_event(c, 1, &b);
+	buf_free(&b);
+	return rc;
+}
+
+static int
+too_large(struct channel *c)
+{
+	struct err e;
+
+	(void)err_set(&e, FAILURE_LIMIT,
+	    "The tool's result is larger than %u bytes.",
+	    (unsigned)c->result_max);
+	return violation(c, FAILURE_LIMIT, e.text);
+}
+
+static int
+on_piece(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_content_part m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	buf_put(&c->pieces, m.data.p, m.data.n);
+	return c->pieces.failed ? too_large(c) : 0;
+}
+
+/*
+ * The pieces are whole. An inspection's body passes as it is (admind-check
+ * takes it apart); a call's is put together anew from its known members.
+ */
+static int
+finish(struct channel *c, uint32_t length, enum failure failure)
+{
+	struct ipc_bytes text = ipc_bytes(c->pieces.p, c->pieces.len);
+	struct buf body, clean;
+	struct err e;
+	int rc = -1;
+
+	buf_init(&body, (size_t)c->result_max + 1024);
+	buf_init(&clean, (size_t)c->result_max + 1024);
+	if (length != text.n || json_scan(text.p, text.n, &e) != 0 ||
+	    (c->held->kind != CONTEXT_INSPECT &&
+		result_take(text, failure != FAILURE_NONE, &body, &e) != 0)) {
+		rc = violation(c, FAILURE_KILLED,
+		    "The tool was ended: it sent a malformed result.");
+		goto out;
+	}
+	if (c->held->kind == CONTEXT_INSPECT)
+		buf_put(&body, text.p, text.n);
+	(void)redact_json(c->redact, ipc_bytes(body.p, body.len), &clean);
+	if (body.failed || clean.failed) {
+		rc = too_large(c);
+		goto out;
+	}
+	/* What may still come is late: nobody listens to it. */
+	c->closed = true;
+	c->events->result(c->arg, failure, ipc_bytes(clean.p, clean.len));
+out:
+	buf_free(&body);
+	buf_free(&clean);
+	return rc;
+}
+
+static int
+on_result(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_run_result m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	return finish(c, m.length, FAILURE_NONE);
+}
+
+static int
+on_error(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_run_error m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	switch (m.failure) {
+	case FAILURE_EXCEPTION:
+	case FAILURE_BAD_CODE:
+	case FAILURE_INVALID_ARGUMENTS:
+	case FAILURE_LIMIT:
+		return finish(c, m.length, (enum failure)m.failure);
+	}
+	return violation(c, FAILURE_KILLED,
+	    "The tool was ended: it claimed a failure it can't have.");
+}
+
+/*
+ * Reading stops for the rest of a turn once a runner has had its share of
+ * it: one that sends without pause costs itself time, not the others.
+ */
+static void
+count_frame(struct channel *c)
+{
+	static const struct timeval tv = {.tv_usec = CHANNEL_TURN_MS * 1000};
+	uint64_t now = now_boot_ms();
+
+	if (now - c->turn_ms >= CHANNEL_TURN_MS) {
+		c->turn_ms = now;
+		c->frames = 0;
+	}
+	if (++c->frames >= CHANNEL_BURST && evtimer_add(c->turn, &tv) == 0)
+		ipc_peer_pause(c->peer);
+}
+
+static void
+on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct channel *c = arg;
+
+	if (!c->closed)
+		ipc_peer_resume(c->peer);
+}
+
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	struct channel *c = arg;
+
+	if (c->closed)
+		return -1;
+	count_frame(c);
+	if (f->type == IPC_READY) {
+		ipc_peer_set_state(peer, IPC_STATE_RUNNING);
+		c->events->ready(c->arg);
+		return c->closed ? -1 : 0;
+	}
+	if (f->type == IPC_CONFINE_FAILED)
+		return on_confine_failed(c, f);
+	/* The state RUNNING begins at READY, the tool at EXECUTE. */
+	if (!c->executing)
+		return violation(c, FAILURE_KILLED,
+		    "The runner spoke before it was given a call.");
+	switch (f->type) {
+	case IPC_STDOUT:
+		return on_stdout(c, f);
+	case IPC_LOG:
+		return on_log(c, f);
+	case IPC_PROGRESS:
+		return on_progress(c, f);
+	case IPC_CONTENT_PART:
+		return on_piece(c, f);
+	case IPC_RUN_RESULT:
+		return on_result(c, f);
+	case IPC_RUN_ERROR:
+		return on_error(c, f);
+	default:
+		return -1;
+	}
+}
+
+static void
+on_down(struct ipc_peer *peer, void *arg)
+{
+	struct channel *c = arg;
+
+	if (c->closed) {
+		channel_free(c);
+		return;
+	}
+	/* The owner calls channel_close, now or later; then it is freed. */
+	c->peer = NULL;
+	c->events->down(c->arg);
+}
+
+struct channel *
+channel_new(struct event_base *base, int sock, const struct held *h,
+    uint32_t result_max, const struct channel_events *events, void *arg,
+    struct err *e)
+{
+	static const struct ipc_handlers handlers = {
+	    .message = on_message, .down = on_down};
+	struct channel *c;
+
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		goto nomem;
+	c->held = h;
+	c->events = events;
+	c->arg = arg;
+	c->result_max = result_max;
+	c->turn = evtimer_new(base, on_turn, c);
+	c->redact = redact_new(h->secrets.p, h->secrets.len);
+	if (c->turn == NULL || c->redact == NULL)
+		goto nomem;
+	/* As much later is cut as the longest secret is long (redact.h). */
+	c->stdout_max = STDOUT_SHOWN_MAX + (uint32_t)redact_longest(c->redact);
+	buf_init(&c->pieces, result_max);
+	buf_init(&c->printed, c->stdout_max);
+	c->peer = ipc_peer_adopt(base, sock, "runner", IPC_ROLE_SANDBOXD,
+	    IPC_ROLE_RUNNER, false, IPC_STATE_WAITING, &handlers, c, e);
+	if (c->peer != NULL)
+		return c;
+nomem:
+	close(sock);
+	if (c != NULL)
+		channel_free(c);
+	(void)err_set(e, FAILURE_BUSY, "no memory for a channel");
+	return NULL;
+}
+
+void
+channel_close(struct channel *c)
+{
+	if (c == NULL)
+		return;
+	c->closed = true;
+	if (c->peer != NULL)
+		ipc_peer_close(c->peer); /* on_down frees */
+	else
+		channel_free(c);
+}
+
+int
+channel_header(struct channel *c, const struct ipc_runner_header *m)
+{
+	return c->peer == NULL ? -1 : ipc_send(c->peer, IPC_RUNNER_HEADER, m);
+}
+
+int
+channel_execute(struct channel *c, struct ipc_bytes arguments)
+{
+	struct ipc_execute x = {
+	    .kind = c->held->kind,
+	    .name = c->held->name,
+	    .stdout_max = c->stdout_max,
+	    .result_max = c->result_max,
+	    .code = c->held->code,
+	};
+	struct ipc_arguments a = {.json = arguments};
+	struct ipc_secrets s = {
+	    .tlv = ipc_bytes(c->held->secrets.p, c->held->secrets.len)};
+
+	if (c->peer == NULL || ipc_send(c->peer, IPC_EXECUTE, &x) != 0 ||
+	    ipc_send(c->peer, IPC_ARGUMENTS, &a) != 0 ||
+	    ipc_send(c->peer, IPC_SECRETS, &s) != 0)
+		return -1;
+	c->executing = true;
+	return 0;
+}
+
+/* Cut where no UTF-8 sequence is torn. */
+void
+channel_stdout(struct channel *c, struct buf *out)
+{
+	(void)redact_bytes(
+	    c->redact, ipc_bytes(c->printed.p, c->printed.len), out);
+	if (out->len > STDOUT_SHOWN_MAX) {
+		out->len = STDOUT_SHOWN_MAX;
+		while (out->len > 0 && (out->p[out->len] & 0xc0) == 0x80)
+			out->len--;
+	}
+}

@@ -1,0 +1,57 @@
+/*
+ * The channel to one runner: sends it the call, and takes what it sends as
+ * the bytes of a stranger, which they are: the tool's code runs in the same
+ * process as the code that writes the frames.
+ *
+ * So each frame is checked by the IPC table, each JSON text by json_scan and
+ * by its form, sizes against the call's limits, rates against fixed ones; then
+ * secrets are replaced. A frame that breaks a rule ends the call. What a tool
+ * gains by forging frames is to choose its own result, which it can anyway.
+ */
+#ifndef CHANNEL_H
+#define CHANNEL_H
+
+#include "held.h"
+#include "ipc_peer.h"
+
+enum {
+	/* Frames taken before others get their turn, and the turn's length:
+	 * a runner that floods waits in its own send. */
+	CHANNEL_BURST = 256,
+	CHANNEL_TURN_MS = 10,
+	/* Log lines and progress passed on a second; more are dropped. */
+	CHANNEL_EVENTS_PER_S = 100,
+	/* One of them; the rest of the frame is its envelope. */
+	CHANNEL_EVENT_MAX = 48 * 1024
+};
+
+struct event_base;
+struct channel;
+
+struct channel_events {
+	void (*ready)(void *); /* confined: channel_execute is due */
+	void (*confine_failed)(void *, const char *text);
+	/* kind as in CALL_EVENT; json is scanned and redacted. */
+	void (*event)(void *, uint8_t kind, struct ipc_bytes json);
+	/* The result; failure is NONE unless the runner sent RUN_ERROR. body
+	 * is redacted. */
+	void (*result)(void *, enum failure, struct ipc_bytes body);
+	/* A rule was broken; the runner must be killed. */
+	void (*violation)(void *, enum failure, const char *text);
+	/* Closed by the other side without a result. */
+	void (*down)(void *);
+};
+
+/* Adopts our end (closed on failure too). h must live until channel_close. */
+struct channel *channel_new(struct event_base *, int sock, const struct held *h,
+    uint32_t result_max, const struct channel_events *, void *arg,
+    struct err *);
+/* No event comes after this. */
+void channel_close(struct channel *);
+int channel_header(struct channel *, const struct ipc_runner_header *);
+/* Code, arguments, secrets: then it runs. 0 or -1. */
+int channel_execute(struct channel *, struct ipc_bytes arguments);
+/* What the tool printed so far, redacted and cut to STDOUT_SHOWN_MAX. */
+void channel_stdout(struct channel *, struct buf *out);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * Execution contexts that wait for their RUN: opened, bounded in number,
+ * used once, dropped when their time is over.
+ *
+ * No I/O and no clock here: the caller gives the time (CLOCK_BOOTTIME, ms).
+ */
+#ifndef HELD_H
+#define HELD_H
+
+#include "context.h"
+#include "records.h"
+#include "replay.h"
+#include "table.h"
+
+enum {
+	/* DESIGN: no call runs longer than 600 s, whatever a version says. */
+	HELD_TIMEOUT_MAX_MS = 600 * 1000,
+	/* A context nobody runs is dropped within this, whatever it says. */
+	HELD_HOLD_MAX_MS = 60 * 1000
+};
+
+/* What one call needs; pointers go into plain. */
+struct held {
+	struct table_node node; /* first: execution id */
+	struct record *record;  /* owned until taken over */
+	uint64_t expires_ms;
+	uint8_t listener;   /* enum listener: who may RUN it */
+	uint8_t kind;       /* enum context_kind */
+	struct buf plain;   /* the opened context: holds secrets */
+	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
+	struct ipc_bytes code, name;
+	struct ipc_hash args;
+	uint64_t timeout_ms;
+	uint64_t memory, processes, tmp, result; /* 0: the sandbox's default */
+};
+
+struct held_set {
+	struct table by_id;
+	size_t max;
+	bool have_key;
+	uint8_t key[KEY_LEN]; /* this epoch's context key */
+	struct replay used;
+	struct ipc_id epoch;
+};
+
+enum held_verdict {
+	HELD_OK,
+	HELD_UNKNOWN,        /* never held, used, or expired */
+	HELD_WRONG_LISTENER, /* burnt */
+	HELD_WRONG_DIGEST    /* burnt */
+};
+
+int held_init(struct held_set *, size_t max, const struct ipc_id *epoch);
+void held_clear(struct held_set *); /* frees all, wipes the key */
+void held_free(struct held *);      /* one, with what it still owns */
+/* A fresh key from the vault; what was opened before stays held. */
+void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
+
+/* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
+int held_add(struct held_set *, const struct ipc_id *execution,
+    uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
+/*
+ * Uses a context. It leaves the set in every case but HELD_UNKNOWN and
+ * *out is then the caller's: a wrong listener or digest burns it.
+ */
+enum held_verdict held_take(struct held_set *, const struct ipc_id *,
+    uint8_t listener, struct ipc_bytes arguments, struct held **out);
+/* Removes one by id, or NULL. */
+struct held *held_remove(struct held_set *, const struct ipc_id *);
+/* Removes one whose time is over, or NULL. */
+struct held *held_expired(struct held_set *, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,469 @@
+/*
+ * mcpbox-sandboxd: the broker between those who authorise a call (admind),
+ * those who want it run (gatewayd) and the pool that runs it.
+ *
+ * Who may say what follows from the socket alone: HELD only from admind's,
+ * RUN from each listener's gateway for that listener's contexts, CANCEL from
+ * the connection that ran a call or from admind. A taken-over gatewayd can
+ * therefore run what was authorised for it, once, with the arguments that
+ * were authorised, and end what it ran; it sees results, never code, secrets
+ * or another listener's calls.
+ */
+#include <event2/event.h>
+
+#include <seccomp.h>
+#include <string.h>
+
+#include "call.h"
+#include "confine.h"
+#include "doctor.h"
+#include "ids.h"
+#include "log.h"
+#include "proc.h"
+
+enum {
+	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
+	KEY_ANSWER_MS = 5000,
+	KEY_RETRY_MS = 500
+};
+
+struct sandboxd {
+	struct proc proc;
+	struct held_set held;
+	struct calls *calls;
+	struct records *records;
+	struct pool *pool;
+	struct ipc_client *vault;
+	struct ipc_peer *admind; /* the newest connection, or NULL */
+	struct event *sweep, *key_retry;
+	size_t records_max;
+	struct buf layers;
+};
+
+/* One of the sockets a RUN may come by. */
+struct door {
+	struct sandboxd *s;
+	uint8_t listener;
+};
+
+/* A context that was held and will not run: its record says so. */
+static void
+close_held(struct sandboxd *s, struct held *h, enum outcome outcome,
+    enum failure failure)
+{
+	struct record *r = h->record;
+
+	h->record = NULL;
+	held_free(h);
+	r->outcome = outcome;
+	r->failure = failure;
+	r->ended_us = now_us();
+	records_add(s->records, r);
+}
+
+/* --- The vault: this epoch's context key. ------------------------------ */
+
+static void ask_key(struct sandboxd *);
+
+static void
+on_key_retry(evutil_socket_t fd, short what, void *arg)
+{
+	ask_key(arg);
+}
+
+static void
+key_later(struct sandboxd *s)
+{
+	static const struct timeval tv = {.tv_usec = KEY_RETRY_MS * 1000};
+
+	(void)evtimer_add(s->key_retry, &tv);
+}
+
+static void
+on_key(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct sandboxd *s = arg;
+	struct ipc_context_key m;
+	struct err e;
+
+	if (f == NULL || f->type != IPC_CONTEXT_KEY ||
+	    ipc_decode(f, &m, &e) != 0 || m.key.n != KEY_LEN) {
+		log_event(LOG_LV_WARN, "context_key", "no key from the vault");
+		if (ipc_client_peer(s->vault) != NULL)
+			key_later(s);
+		return;
+	}
+	held_key(&s->held, m.key.p);
+	/* The frame is freed, not wiped, by the transport. */
+	explicit_bzero((void *)(uintptr_t)m.key.p, m.key.n);
+	log_event(LOG_LV_INFO, "context_key", "a fresh key from the vault");
+}
+
+static void
+ask_key(struct sandboxd *s)
+{
+	struct ipc_context_key_get m = {.epoch = *ipc_hello_epoch()};
+	struct ipc_peer *p = ipc_client_peer(s->vault);
+
+	if (p != NULL &&
+	    ipc_request(p, IPC_CONTEXT_KEY_GET, &m, KEY_ANSWER_MS, on_key, s,
+		NULL) != 0)
+		key_later(s);
+}
+
+static void
+on_vault_up(struct ipc_peer *p, void *arg)
+{
+	ask_key(arg);
+}
+
+static int
+on_vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	return -1; /* the vault only answers */
+}
+
+/* --- admind: contexts in, records out. --------------------------------- */
+
+struct naming {
+	struct ipc_peer *peer;
+	uint8_t state; /* of EPOCH_ITEM */
+	uint32_t count;
+};
+
+static void
+name_one(struct table_node *n, void *arg)
+{
+	struct naming *x = arg;
+	struct ipc_epoch_item m = {.execution = n->id, .state = x->state};
+
+	(void)ipc_send(x->peer, IPC_EPOCH_ITEM, &m);
+	x->count++;
+}
+
+/*
+ * First of all admind learns which executions this sandbox still answers for;
+ * only then may its sweep take the others for lost. The records follow.
+ */
+static void
+on_admind_up(struct ipc_peer *p, void *arg)
+{
+	struct sandboxd *s = ((struct door *)arg)->s;
+	struct ipc_epoch_begin b = {.epoch = *ipc_hello_epoch()};
+	struct naming x = {.peer = p};
+	struct ipc_epoch_end e;
+
+	(void)ipc_send(p, IPC_EPOCH_BEGIN, &b);
+	x.state = 1;
+	table_each(&s->held.by_id, name_one, &x);
+	x.state = 2;
+	calls_each(s->calls, name_one, &x);
+	x.state = 3;
+	records_each(s->records, name_one, &x);
+	e.count = x.count;
+	(void)ipc_send(p, IPC_EPOCH_END, &e);
+	s->admind = p;
+	records_peer(s->records, p);
+}
+
+static int
+on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_held m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	/* Each accepted context ends in a record; there must be room for all
+	 * of them, or admind would never learn how some ended. */
+	if (s->held.by_id.count + calls_count(s->calls) +
+		records_count(s->records) >=
+	    s->records_max) {
+		(void)ipc_refuse(p, m.request, FAILURE_BUSY,
+		    "too many calls are open or unrecorded", CALL_RETRY_MS);
+		return 0;
+	}
+	if (calls_has(s->calls, &m.execution) ||
+	    records_has(s->records, &m.execution)) {
+		(void)ipc_refuse(p, m.request, FAILURE_CONFLICT,
+		    "this execution id was used", 0);
+		return 0;
+	}
+	if (held_add(&s->held, &m.execution, m.listener, m.context,
+		now_boot_ms(), &e) != 0) {
+		log_event(LOG_LV_WARN, "held_refused", "%s", e.text);
+		(void)ipc_refuse(
+		    p, m.request, e.failure, e.text, CALL_RETRY_MS);
+		return 0;
+	}
+	(void)ipc_answer_ok(p, m.request);
+	return 0;
+}
+
+/* --- RUN and CANCEL. ---------------------------------------------------- */
+
+static int
+on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct sandboxd *s = d->s;
+	struct held *h = NULL;
+	struct ipc_run m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	switch (
+	    held_take(&s->held, &m.execution, d->listener, m.arguments, &h)) {
+	case HELD_OK:
+		if (calls_run(s->calls, p, m.request, h, m.arguments) == 0)
+			return 0;
+		(void)ipc_refuse(
+		    p, m.request, FAILURE_BUSY, "no memory", CALL_RETRY_MS);
+		close_held(s, h, OUTCOME_REFUSED, FAILURE_BUSY);
+		return 0;
+	case HELD_UNKNOWN:
+		/* Also what an honest gateway meets after this process was
+		 * restarted or the context's time was over: nothing ran. */
+		if (calls_has(s->calls, &m.execution) ||
+		    records_has(s->records, &m.execution))
+			(void)ipc_refuse(p, m.request, FAILURE_CONFLICT,
+			    "this execution id was used", 0);
+		else
+			(void)ipc_refuse(p, m.request,
+			    FAILURE_SANDBOX_UNAVAILABLE,
+			    "this sandbox holds no such call", CALL_RETRY_MS);
+		return 0;
+	case HELD_WRONG_LISTENER:
+		log_event(LOG_LV_WARN, "run_refused",
+		    "%s: the call belongs to another listener",
+		    ipc_peer_name(p));
+		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
+		    "this call belongs to another listener", 0);
+		close_held(s, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		return 0;
+	case HELD_WRONG_DIGEST:
+		log_event(LOG_LV_WARN, "run_refused",
+		    "%s: the arguments are not the authorised ones",
+		    ipc_peer_name(p));
+		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
+		    "the arguments are not those that were authorised", 0);
+		close_held(s, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		return 0;
+	}
+	return -1;
+}
+
+/*
+ * A gateway ends only what runs for its own connection; the ids of others
+ * are as good as unknown to it. admind ends anything, held contexts included.
+ */
+static int
+on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
+{
+	bool admind = d->listener == LISTENER_ADMIND;
+	enum failure failure = FAILURE_KILLED;
+	struct ipc_cancel m;
+	struct held *h;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if (admind &&
+	    (m.failure == FAILURE_REVOKED || m.failure == FAILURE_STOPPED))
+		failure = (enum failure)m.failure;
+	if (admind && (h = held_remove(&d->s->held, &m.execution)) != NULL)
+		close_held(d->s, h, OUTCOME_KILLED, failure);
+	else
+		(void)calls_cancel(
+		    d->s->calls, &m.execution, admind ? NULL : p, failure);
+	return 0;
+}
+
+static int
+on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct door *d = arg;
+
+	switch (f->type) {
+	case IPC_RUN:
+		return on_run(d, p, f);
+	case IPC_CANCEL:
+		return on_cancel(d, p, f);
+	case IPC_HELD:
+		return on_held(d->s, p, f);
+	default:
+		return -1;
+	}
+}
+
+static void
+on_down(struct ipc_peer *p, void *arg)
+{
+	struct sandboxd *s = ((struct door *)arg)->s;
+
+	calls_peer_gone(s->calls, p);
+	if (p == s->admind) {
+		s->admind = NULL;
+		records_peer(s->records, NULL);
+	}
+}
+
+/* --- mcpboxctl. --------------------------------------------------------- */
+
+static int
+on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct sandboxd *s = arg;
+	struct ipc_doctor_report m;
+	struct ipc_doctor q;
+	struct buf b;
+	struct err e;
+
+	if (f->type != IPC_DOCTOR || ipc_decode(f, &q, &e) != 0)
+		return -1;
+	buf_init(&b, IPC_FRAME_MAX);
+	doctor_report(&b, (const char *)s->layers.p, pool_spawn_layers(s->pool),
+	    pool_layers(s->pool), s->held.have_key);
+	m.json = ipc_bytes(b.p, b.len);
+	if (b.failed)
+		(void)ipc_refuse(p, q.request, FAILURE_BUSY, "no memory", 0);
+	else
+		(void)ipc_answer(p, q.request, IPC_DOCTOR_REPORT, &m);
+	buf_free(&b);
+	return 0;
+}
+
+/* --- Start. ------------------------------------------------------------- */
+
+static void
+on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandboxd *s = arg;
+	uint64_t now = now_boot_ms();
+	struct held *h;
+
+	while ((h = held_expired(&s->held, now)) != NULL)
+		close_held(s, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
+	calls_sweep(s->calls, now);
+}
+
+static void
+listen_at(struct sandboxd *s, const char *name, enum ipc_role peer, uid_t user,
+    const struct ipc_handlers *handlers, void *arg)
+{
+	char path[128];
+	struct err e;
+
+	if (proc_socket_path(
+		&s->proc, "sandboxd", name, path, sizeof(path), &e) != 0 ||
+	    ipc_server_new(s->proc.base, path, name, IPC_ROLE_SANDBOXD, peer,
+		&user, 1, handlers, arg, &e) == NULL)
+		log_fatal("listen", "%s", e.text);
+}
+
+static void
+open_doors(struct sandboxd *s)
+{
+	static const struct ipc_handlers gateway = {
+	    .message = on_message, .down = on_down};
+	static const struct ipc_handlers admind = {
+	    .up = on_admind_up, .message = on_message, .down = on_down};
+	static const struct ipc_handlers ctl = {.message = on_ctl};
+	static struct door local, tunnel, inner;
+	const struct conf *c = s->proc.conf;
+
+	local = (struct door){s, LISTENER_LOCAL};
+	tunnel = (struct door){s, LISTENER_TUNNEL};
+	inner = (struct door){s, LISTENER_ADMIND};
+	listen_at(s, "gateway-local", IPC_ROLE_GATEWAY,
+	    conf_user(c, "gateway_local_user"), &gateway, &local);
+	listen_at(s, "gateway-tunnel", IPC_ROLE_GATEWAY,
+	    conf_user(c, "gateway_tunnel_user"), &gateway, &tunnel);
+	listen_at(s, "admind", IPC_ROLE_ADMIND, conf_user(c, "admind_user"),
+	    &admind, &inner);
+	listen_at(s, "ctl", IPC_ROLE_CTL, 0, &ctl, s);
+}
+
+static void
+confine(struct sandboxd *s)
+{
+	/* One socketpair a call: the runner's channel. */
+	static const struct confine_rule rules[] = {
+	    {.syscall = SCMP_SYS(socketpair), .arg = -1},
+	};
+	struct confine_spec spec = {
+	    .process = "sandboxd",
+	    .rules = rules,
+	    .nrules = sizeof(rules) / sizeof(rules[0]),
+	    .connect_unix = true,
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true,
+	};
+	struct err e;
+
+	buf_init(&s->layers, 4096);
+	if (confine_self(&spec, &s->layers, &e) != 0)
+		log_fatal("confine", "%s", e.text);
+	buf_putc(&s->layers, '\0');
+	if (s->layers.failed)
+		log_fatal("confine", "no memory");
+	ipc_hello_set("mcpbox-sandboxd", (const char *)s->layers.p);
+}
+
+/* Outgoing connections, after HELLO's content is known. */
+static void
+connect_out(struct sandboxd *s)
+{
+	static const struct ipc_handlers vault = {
+	    .up = on_vault_up, .message = on_vault_message};
+	char path[128];
+	struct err e;
+
+	if (proc_socket_path(&s->proc, "admind-vault", "sandboxd", path,
+		sizeof(path), &e) != 0 ||
+	    (s->vault = ipc_client_new(s->proc.base, path, "admind-vault",
+		 IPC_ROLE_SANDBOXD, IPC_ROLE_VAULT, &vault, s, &e)) == NULL)
+		log_fatal("vault", "%s", e.text);
+	if (proc_socket_path(&s->proc, "sandboxd-spawn", "sandboxd", path,
+		sizeof(path), &e) != 0 ||
+	    (s->pool = pool_new(s->proc.base, path,
+		 (unsigned)conf_int(s->proc.conf, "slots"), &calls_pool_events,
+		 s->calls, &e)) == NULL)
+		log_fatal("pool", "%s", e.text);
+	calls_pool(s->calls, s->pool);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct timeval tv = {.tv_usec = SWEEP_MS * 1000};
+	static struct sandboxd s;
+	struct calls_conf cc;
+	const struct conf *c;
+
+	proc_start(&s.proc, "sandboxd", argc, argv);
+	c = s.proc.conf;
+	cc = (struct calls_conf){
+	    .queue = (unsigned)conf_int(c, "queue"),
+	    .queue_wait_ms = (uint64_t)conf_int(c, "queue_wait"),
+	    .memory = (uint64_t)conf_int(c, "memory"),
+	    .processes = (uint64_t)conf_int(c, "processes"),
+	    .tmp = (uint64_t)conf_int(c, "tmp_size"),
+	};
+	s.records_max = (size_t)conf_int(c, "records_max");
+	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
+	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);
+	s.key_retry = evtimer_new(s.proc.base, on_key_retry, &s);
+	if (s.records == NULL || s.sweep == NULL || s.key_retry == NULL ||
+	    event_add(s.sweep, &tv) != 0 ||
+	    held_init(&s.held, (size_t)conf_int(c, "held_max"),
+		ipc_hello_epoch()) != 0 ||
+	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)
+		log_fatal("start", "no memory");
+	open_doors(&s);
+	confine(&s);
+	connect_out(&s);
+	log_event(LOG_LV_INFO, "ready", "%d slots", (int)conf_int(c, "slots"));
+	return proc_run(&s.proc);
+}

@@ -1,0 +1,426 @@
+/* See pool.h. */
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "pool.h"
+
+struct pool_entry {
+	void *owner; /* NULL: free */
+	uint64_t generation;
+	uint32_t uid;
+};
+
+struct pool {
+	struct event_base *base;
+	struct pool_events events;
+	void *arg;
+	struct ipc_client *spawn; /* kept up; NULL in tests */
+	struct ipc_peer *peer;    /* pool-init, or NULL */
+	bool ready, asked;        /* asked: a POOL_START is under way */
+	struct event *timer; /* next POOL_START, or the report's deadline */
+	int backoff_ms;
+	uint64_t pool_generation, slot_generation;
+	uint32_t uids, next_uid; /* ids 1..uids inside the pool */
+	unsigned nslots, next_slot;
+	struct pool_entry slot[POOL_SLOTS_MAX];
+	char *layers;
+};
+
+static void
+timer_in(struct pool *p, int ms)
+{
+	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
+
+	(void)evtimer_add(p->timer, &tv);
+}
+
+/* After a pool that died young the next try waits longer. */
+static void
+start_later(struct pool *p)
+{
+	if (p->spawn == NULL)
+		return;
+	p->backoff_ms =
+	    p->backoff_ms == 0 ? IPC_BACKOFF_MIN_MS : p->backoff_ms * 2;
+	if (p->backoff_ms > IPC_BACKOFF_MAX_MS)
+		p->backoff_ms = IPC_BACKOFF_MAX_MS;
+	timer_in(p, p->backoff_ms);
+}
+
+static void
+on_started(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct ipc_pool_started m = {.channel = -1};
+	struct pool *p = arg;
+	struct err e;
+
+	p->asked = false;
+	if (f == NULL || f->type != IPC_POOL_STARTED) {
+		log_event(LOG_LV_WARN, "pool_refused",
+		    "spawn could not start a pool");
+		start_later(p);
+		return;
+	}
+	if (ipc_decode(f, &m, &e) != 0) {
+		log_event(LOG_LV_ERR, "pool_malformed", "%s", e.text);
+		start_later(p);
+		return;
+	}
+	if (m.generation != p->pool_generation || p->peer != NULL) {
+		close(m.channel);
+		return;
+	}
+	if (pool_adopt(p, m.channel, m.uids) != 0)
+		start_later(p);
+}
+
+static void
+start(struct pool *p)
+{
+	struct ipc_pool_start m = {.generation = p->pool_generation + 1};
+	struct ipc_peer *spawn;
+
+	if (p->spawn == NULL || p->peer != NULL || p->asked ||
+	    (spawn = ipc_client_peer(p->spawn)) == NULL)
+		return;
+	p->pool_generation++;
+	/* The old pool's end may take a while: it is waited for there. */
+	if (ipc_request(
+		spawn, IPC_POOL_START, &m, 30 * 1000, on_started, p, NULL) != 0)
+		start_later(p);
+	else
+		p->asked = true;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool *p = arg;
+
+	if (p->peer == NULL)
+		start(p);
+	else if (!p->ready)
+		pool_restart(p, "the zygote did not report");
+}
+
+static void
+on_spawn_up(struct ipc_peer *peer, void *arg)
+{
+	struct pool *p = arg;
+
+	/* A pool of an earlier spawn ends with it; don't wait to see it. */
+	if (p->peer != NULL)
+		pool_restart(p, "spawn was restarted");
+	else
+		start(p);
+}
+
+static int
+on_spawn_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	return -1; /* spawn only answers */
+}
+
+/* The entry that a frame of pool-init names, if that use is current. */
+static struct pool_entry *
+entry(struct pool *p, uint32_t slot, uint64_t generation)
+{
+	if (slot >= p->nslots || p->slot[slot].owner == NULL ||
+	    p->slot[slot].generation != generation)
+		return NULL;
+	return &p->slot[slot];
+}
+
+static void *
+release(struct pool_entry *s)
+{
+	void *owner = s->owner;
+
+	s->owner = NULL;
+	return owner;
+}
+
+static int
+on_exited(struct pool *p, struct ipc_frame *f)
+{
+	struct ipc_exited m;
+	struct pool_entry *s;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0 ||
+	    (s = entry(p, m.slot, m.generation)) == NULL)
+		return -1;
+	p->events.exited(release(s), m.status, m.cpu_us, m.peak_kib);
+	p->events.available(p->arg);
+	return 0;
+}
+
+static int
+on_fork_failed(struct pool *p, struct ipc_frame *f)
+{
+	struct ipc_fork_failed m;
+	struct pool_entry *s;
+	char *step;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0 ||
+	    (s = entry(p, m.slot, m.generation)) == NULL)
+		return -1;
+	step = ipc_strdup(m.step);
+	log_event(LOG_LV_ERR, "fork_failed", "slot %u: %s: %s",
+	    (unsigned)m.slot, step != NULL ? step : "?",
+	    strerror((int)m.error));
+	p->events.fork_failed(
+	    release(s), step != NULL ? step : "?", (int)m.error);
+	free(step);
+	p->events.available(p->arg);
+	return 0;
+}
+
+static int
+on_report(struct pool *p, struct ipc_frame *f)
+{
+	struct ipc_pool_report m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	free(p->layers);
+	p->layers = ipc_strdup(m.layers);
+	if (!p->ready) {
+		p->ready = true;
+		p->backoff_ms = 0;
+		(void)evtimer_del(p->timer);
+		log_event(LOG_LV_INFO, "pool_ready", "%u slots, %u uids",
+		    p->nslots, (unsigned)p->uids);
+		p->events.available(p->arg);
+	}
+	return 0;
+}
+
+/* pool-init: trusted, but checked: what names no current use ends the pool. */
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	struct pool *p = arg;
+
+	if (peer != p->peer)
+		return -1;
+	switch (f->type) {
+	case IPC_EXITED:
+		return on_exited(p, f);
+	case IPC_FORK_FAILED:
+		return on_fork_failed(p, f);
+	case IPC_POOL_REPORT:
+		return on_report(p, f);
+	default:
+		return -1;
+	}
+}
+
+/* Forgets the pool: every use of a slot ended with it. */
+static void
+forget(struct pool *p)
+{
+	p->peer = NULL;
+	p->ready = false;
+	free(p->layers);
+	p->layers = NULL;
+	for (unsigned i = 0; i < p->nslots; i++)
+		if (p->slot[i].owner != NULL)
+			p->events.lost(release(&p->slot[i]));
+	start_later(p);
+}
+
+static void
+on_down(struct ipc_peer *peer, void *arg)
+{
+	struct pool *p = arg;
+
+	if (peer != p->peer)
+		return; /* given up before */
+	log_event(LOG_LV_WARN, "pool_lost", "pool-init is gone");
+	forget(p);
+}
+
+struct pool *
+pool_new(struct event_base *base, const char *spawn_path, unsigned slots,
+    const struct pool_events *events, void *arg, struct err *e)
+{
+	static const struct ipc_handlers handlers = {
+	    .up = on_spawn_up, .message = on_spawn_message};
+	struct pool *p;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		goto bad;
+	p->base = base;
+	p->events = *events;
+	p->arg = arg;
+	p->nslots = slots < POOL_SLOTS_MAX ? slots : POOL_SLOTS_MAX;
+	if ((p->timer = evtimer_new(base, on_timer, p)) == NULL)
+		goto bad;
+	if (spawn_path != NULL &&
+	    (p->spawn = ipc_client_new(base, spawn_path, "sandboxd-spawn",
+		 IPC_ROLE_SANDBOXD, IPC_ROLE_SPAWN, &handlers, p, e)) == NULL) {
+		pool_free(p);
+		return NULL;
+	}
+	return p;
+bad:
+	free(p);
+	(void)err_set(e, FAILURE_INTERNAL, "no memory for the pool");
+	return NULL;
+}
+
+void
+pool_free(struct pool *p)
+{
+	if (p == NULL)
+		return;
+	if (p->peer != NULL) {
+		ipc_peer_close(p->peer);
+		p->peer = NULL;
+	}
+	if (p->spawn != NULL)
+		ipc_client_free(p->spawn);
+	event_free(p->timer);
+	free(p->layers);
+	free(p);
+}
+
+int
+pool_adopt(struct pool *p, int sock, uint32_t uids)
+{
+	static const struct ipc_handlers handlers = {
+	    .message = on_message, .down = on_down};
+	struct err e;
+
+	/* Fewer uids than slots would make two runners share one. */
+	if (uids < p->nslots) {
+		log_event(LOG_LV_ERR, "pool_uids",
+		    "%u uids are too few for %u slots", (unsigned)uids,
+		    p->nslots);
+		close(sock);
+		return -1;
+	}
+	p->peer = ipc_peer_adopt(p->base, sock, "pool-init", IPC_ROLE_SANDBOXD,
+	    IPC_ROLE_POOL, false, IPC_STATE_OPEN, &handlers, p, &e);
+	if (p->peer == NULL) {
+		close(sock);
+		return -1;
+	}
+	p->uids = uids;
+	if (p->next_uid == 0 || p->next_uid > uids)
+		p->next_uid = 1;
+	timer_in(p, POOL_REPORT_MS);
+	return 0;
+}
+
+bool
+pool_ready(const struct pool *p)
+{
+	return p->ready;
+}
+
+/* The next uid of the rotation that no busy slot has: there is one, since
+ * there are at least as many uids as slots and this slot is free. */
+static uint32_t
+pick_uid(struct pool *p)
+{
+	for (;;) {
+		uint32_t uid = p->next_uid;
+		bool busy = false;
+
+		p->next_uid = uid >= p->uids ? 1 : uid + 1;
+		for (unsigned i = 0; i < p->nslots && !busy; i++)
+			busy =
+			    p->slot[i].owner != NULL && p->slot[i].uid == uid;
+		if (!busy)
+			return uid;
+	}
+}
+
+int
+pool_take(struct pool *p, void *owner, struct pool_slot *out)
+{
+	struct pool_entry *s;
+
+	if (!p->ready)
+		return -1;
+	for (unsigned i = 0; i < p->nslots; i++) {
+		unsigned n = (p->next_slot + i) % p->nslots;
+
+		s = &p->slot[n];
+		if (s->owner != NULL)
+			continue;
+		p->next_slot = n + 1;
+		s->uid = pick_uid(p);
+		s->generation = ++p->slot_generation;
+		s->owner = owner;
+		out->slot = n;
+		out->uid = s->uid;
+		out->generation = s->generation;
+		return 0;
+	}
+	return -1;
+}
+
+void
+pool_untake(struct pool *p, const struct pool_slot *s)
+{
+	p->slot[s->slot].owner = NULL;
+}
+
+int
+pool_fork(struct pool *p, const struct pool_slot *s, int channel)
+{
+	struct ipc_fork m = {
+	    .slot = s->slot,
+	    .generation = s->generation,
+	    .channel = channel,
+	};
+
+	if (p->peer != NULL && ipc_send(p->peer, IPC_FORK, &m) == 0)
+		return 0;
+	pool_untake(p, s);
+	return -1;
+}
+
+void
+pool_kill(struct pool *p, const struct pool_slot *s)
+{
+	struct ipc_kill m = {.slot = s->slot, .generation = s->generation};
+
+	if (p->peer != NULL)
+		(void)ipc_send(p->peer, IPC_KILL, &m);
+}
+
+void
+pool_restart(struct pool *p, const char *why)
+{
+	if (p->peer == NULL)
+		return;
+	log_event(LOG_LV_ERR, "pool_restart", "%s", why);
+	ipc_peer_close(p->peer);
+	forget(p);
+}
+
+const char *
+pool_layers(const struct pool *p)
+{
+	return p->layers != NULL ? p->layers : "";
+}
+
+const char *
+pool_spawn_layers(const struct pool *p)
+{
+	struct ipc_peer *peer =
+	    p->spawn != NULL ? ipc_client_peer(p->spawn) : NULL;
+
+	return peer != NULL ? ipc_peer_layers(peer) : "";
+}

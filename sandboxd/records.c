@@ -1,0 +1,250 @@
+/* See records.h. */
+#include <event2/event.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "records.h"
+
+struct records {
+	struct table by_id;
+	TAILQ_HEAD(, record) list; /* oldest first */
+	size_t bytes;              /* of payloads */
+	unsigned under_way;
+	struct ipc_peer *peer; /* admind or NULL */
+	struct event *retry;
+	struct ipc_id epoch;
+};
+
+struct record *
+record_new(const struct ipc_id *id, struct ipc_bytes intent)
+{
+	struct record *r;
+
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return NULL;
+	r->node.id = *id;
+	buf_init(&r->intent, intent.n);
+	buf_put(&r->intent, intent.p, intent.n);
+	buf_init(&r->payload, STDOUT_SHOWN_MAX + RECORD_BODY_MAX);
+	if (r->intent.failed) {
+		record_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void
+record_free(struct record *r)
+{
+	if (r == NULL)
+		return;
+	buf_free(&r->intent);
+	buf_free(&r->payload);
+	free(r);
+}
+
+/* The longest prefix of at most max bytes that does not end inside a UTF-8
+ * sequence. */
+static size_t
+cut(struct ipc_bytes b, size_t max)
+{
+	size_t n = b.n;
+
+	if (n <= max)
+		return n;
+	n = max;
+	while (n > 0 && (b.p[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+void
+record_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
+{
+	size_t no = cut(out, STDOUT_SHOWN_MAX), nb = cut(body, RECORD_BODY_MAX);
+
+	buf_clear(&r->payload);
+	buf_put(&r->payload, out.p, no);
+	buf_put(&r->payload, body.p, nb);
+	r->stdout_len = (uint32_t)no;
+	if (r->payload.failed) {
+		buf_clear(&r->payload);
+		r->stdout_len = 0;
+	}
+}
+
+static void flush(struct records *);
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	flush(arg);
+}
+
+static void
+retry_later(struct records *rs)
+{
+	static const struct timeval tv = {.tv_usec = RECORD_RETRY_MS * 1000};
+
+	if (rs->peer != NULL)
+		(void)evtimer_add(rs->retry, &tv);
+}
+
+/*
+ * OK follows admind's commit: only then is the record forgotten. Anything
+ * else (refused, late, connection lost) leaves it for the next attempt;
+ * admind closes a row once, so a second RECORD of one id is harmless.
+ */
+static void
+on_answer(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct record *r = arg;
+	struct records *rs = r->owner;
+
+	r->sent = false;
+	rs->under_way--;
+	if (f != NULL && f->type == IPC_OK) {
+		TAILQ_REMOVE(&rs->list, r, link);
+		table_del(&rs->by_id, &r->node);
+		rs->bytes -= r->payload.len;
+		record_free(r);
+		flush(rs);
+		return;
+	}
+	retry_later(rs);
+}
+
+static int
+send_one(struct records *rs, struct record *r)
+{
+	struct ipc_record m = {
+	    .execution = r->node.id,
+	    .epoch = rs->epoch,
+	    .outcome = (uint8_t)r->outcome,
+	    .failure = (uint16_t)r->failure,
+	    .delivered = r->delivered,
+	    .started_us = r->started_us,
+	    .ended_us = r->ended_us,
+	    .cpu_us = r->cpu_us,
+	    .intent = ipc_bytes(r->intent.p, r->intent.len),
+	    .stdout_len = r->stdout_len,
+	    .stdout_result = ipc_bytes(r->payload.p, r->payload.len),
+	};
+
+	if (ipc_request(rs->peer, IPC_RECORD, &m, RECORD_ANSWER_MS, on_answer,
+		r, &r->request) != 0)
+		return -1;
+	r->sent = true;
+	rs->under_way++;
+	return 0;
+}
+
+static void
+flush(struct records *rs)
+{
+	struct record *r;
+
+	if (rs->peer == NULL)
+		return;
+	TAILQ_FOREACH(r, &rs->list, link)
+	{
+		if (rs->under_way >= RECORD_WINDOW)
+			return;
+		if (!r->sent && send_one(rs, r) != 0) {
+			retry_later(rs);
+			return;
+		}
+	}
+}
+
+struct records *
+records_new(struct event_base *base, size_t max, const struct ipc_id *epoch)
+{
+	struct records *rs;
+
+	if ((rs = calloc(1, sizeof(*rs))) == NULL)
+		return NULL;
+	TAILQ_INIT(&rs->list);
+	rs->epoch = *epoch;
+	rs->retry = evtimer_new(base, on_retry, rs);
+	if (rs->retry == NULL || table_init(&rs->by_id, max) != 0) {
+		records_free(rs);
+		return NULL;
+	}
+	return rs;
+}
+
+void
+records_free(struct records *rs)
+{
+	struct record *r;
+
+	if (rs == NULL)
+		return;
+	while ((r = TAILQ_FIRST(&rs->list)) != NULL) {
+		TAILQ_REMOVE(&rs->list, r, link);
+		if (r->sent && rs->peer != NULL)
+			ipc_forget(rs->peer, r->request);
+		record_free(r);
+	}
+	if (rs->retry != NULL)
+		event_free(rs->retry);
+	table_free(&rs->by_id);
+	free(rs);
+}
+
+void
+records_add(struct records *rs, struct record *r)
+{
+	r->owner = rs;
+	if (rs->bytes + r->payload.len > RECORD_BYTES_MAX) {
+		log_event(LOG_LV_WARN, "record_payload_dropped",
+		    "admind does not take records; this one keeps no output");
+		buf_free(&r->payload);
+		buf_init(&r->payload, 0);
+		r->stdout_len = 0;
+	}
+	rs->bytes += r->payload.len;
+	TAILQ_INSERT_TAIL(&rs->list, r, link);
+	table_add(&rs->by_id, &r->node);
+	flush(rs);
+}
+
+size_t
+records_count(const struct records *rs)
+{
+	return rs->by_id.count;
+}
+
+bool
+records_has(const struct records *rs, const struct ipc_id *id)
+{
+	return table_find(&rs->by_id, id) != NULL;
+}
+
+void
+records_each(
+    struct records *rs, void (*f)(struct table_node *, void *), void *arg)
+{
+	table_each(&rs->by_id, f, arg);
+}
+
+void
+records_peer(struct records *rs, struct ipc_peer *peer)
+{
+	struct record *r;
+
+	/* Answers of an earlier connection no longer count. */
+	if (rs->peer != NULL && rs->peer != peer)
+		TAILQ_FOREACH(r, &rs->list, link)
+	if (r->sent) {
+		ipc_forget(rs->peer, r->request);
+		r->sent = false;
+		rs->under_way--;
+	}
+	rs->peer = peer;
+	(void)evtimer_del(rs->retry);
+	flush(rs);
+}

@@ -1,0 +1,65 @@
+/*
+ * How calls ended, kept until admind has committed it.
+ *
+ * A record is allocated when a context is accepted, so that the end of a call
+ * can't fail for want of memory; it moves from the held context to the call
+ * to this store. RECORD is resent, after each reconnect and after a refusal,
+ * until OK. What the tool printed and returned is worth less than the fact
+ * that it ran: past a budget of bytes that part is dropped and says so.
+ */
+#ifndef RECORDS_H
+#define RECORDS_H
+
+#include <sys/queue.h>
+
+#include "ipc_peer.h"
+#include "table.h"
+
+enum {
+	/* Bytes of result or error body in a record. */
+	RECORD_BODY_MAX = 64 * 1024,
+	/* Bytes of payloads in all: 512 full ones. */
+	RECORD_BYTES_MAX = 64 * 1024 * 1024,
+	/* RECORDs under way at once: 64 x 128 KiB stays under the queue's. */
+	RECORD_WINDOW = 64,
+	/* A commit takes ms; after this the record is sent again. */
+	RECORD_ANSWER_MS = 10 * 1000,
+	RECORD_RETRY_MS = 500
+};
+
+struct event_base;
+struct records;
+
+struct record {
+	struct table_node node; /* first: execution id */
+	TAILQ_ENTRY(record) link;
+	struct records *owner; /* once stored */
+	enum outcome outcome;
+	enum failure failure;
+	bool delivered, sent;
+	uint64_t started_us, ended_us, cpu_us, request;
+	struct buf intent;  /* admind's TLV, given back unread */
+	struct buf payload; /* stdout, then body */
+	uint32_t stdout_len;
+};
+
+/* A record of an accepted execution. NULL without memory. */
+struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
+void record_free(struct record *);
+/* Keeps stdout and body, each cut to its maximum. Without memory: neither. */
+void record_payload(
+    struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
+
+struct records *records_new(
+    struct event_base *, size_t max, const struct ipc_id *epoch);
+void records_free(struct records *);
+/* Takes the record over and sends it as soon as admind is there. */
+void records_add(struct records *, struct record *);
+size_t records_count(const struct records *);
+bool records_has(const struct records *, const struct ipc_id *);
+void records_each(
+    struct records *, void (*f)(struct table_node *, void *), void *);
+/* admind is there (after EPOCH_END), or not (NULL). */
+void records_peer(struct records *, struct ipc_peer *);
+
+#endif
