@@ -55,6 +55,8 @@ report_add(struct report *r, const struct path *at, const char *fmt, ...)
 	/* A pointer that grows past its buffer shows as the root: the sentence
 	 * is what counts. */
 	buf_init(&pointer, POINTER_MAX);
+	if (r->prefix != NULL)
+		buf_puts(&pointer, r->prefix);
 	put_pointer(&pointer, at);
 	if (pointer.failed)
 		buf_clear(&pointer);

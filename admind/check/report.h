@@ -27,6 +27,7 @@ struct report {
 	struct jsonw w;
 	unsigned n;      /* errors so far; those past REPORT_MAX only count */
 	char first[200]; /* "pointer: sentence", cut */
+	const char *prefix; /* put before every pointer, or NULL */
 };
 
 /* json may be NULL; it must live as long as the report. */

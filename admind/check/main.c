@@ -1,0 +1,156 @@
+/*
+ * mcpbox-admind-check: looks at hostile bytes for admind. See DESIGN.md.
+ */
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "check.h"
+#include "confine.h"
+#include "ipc_peer.h"
+#include "log.h"
+#include "proc.h"
+
+/* Processor time one input may take; beyond it the process dies. */
+enum { INPUT_MS = 50 };
+
+/*
+ * The backstop. The validator counts its steps and ends far earlier; whatever
+ * it failed to bound ends here, by SIGPROF's default action, and the service
+ * manager starts a fresh process. Processor time and not the wall clock: a
+ * busy machine must not kill checks that did nothing wrong, and a check never
+ * sleeps, so nothing else is left to bound.
+ */
+static void
+timer(long ms)
+{
+	struct itimerval t = {.it_value = {0, ms * 1000}};
+
+	if (setitimer(ITIMER_PROF, &t, NULL) == -1)
+		log_fatal("timer", "setitimer failed");
+}
+
+static int
+answer(struct ipc_peer *peer, uint64_t request, const struct check *c)
+{
+	struct ipc_check_ok ok = {0};
+	struct ipc_check_errors bad = {0};
+
+	if (c->ok) {
+		ok.fields = ipc_bytes(c->fields.p, c->fields.len);
+		return ipc_answer(peer, request, IPC_CHECK_OK, &ok);
+	}
+	bad.failure = (uint16_t)c->failure;
+	bad.summary = ipc_str(c->summary);
+	/* Quotes from the input may have been cut inside a character. */
+	if (!utf8_valid(bad.summary.p, bad.summary.n))
+		bad.summary = ipc_str("invalid; see the list of errors");
+	bad.json = ipc_bytes(c->errors.p, c->errors.len);
+	return ipc_answer(peer, request, IPC_CHECK_ERRORS, &bad);
+}
+
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	union {
+		struct ipc_check_schema schema;
+		struct ipc_check_arguments arguments;
+		struct ipc_check_management management;
+		struct ipc_check_inspection inspection;
+	} m;
+	struct check c;
+	struct err e;
+	size_t n;
+	int rc;
+
+	if (ipc_decode(f, &m, &e) == -1) {
+		log_event(LOG_LV_WARN, "peer_broke_rule", "%s", e.text);
+		return -1;
+	}
+	timer(INPUT_MS);
+	switch (f->type) {
+	case IPC_CHECK_SCHEMA:
+		check_schema(&c, m.schema.schema);
+		break;
+	case IPC_CHECK_ARGUMENTS:
+		n = m.arguments.schema_len;
+		if (n > m.arguments.schema_arguments.n) {
+			timer(0);
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "schema longer than its message");
+			return -1;
+		}
+		check_arguments(&c,
+		    ipc_bytes(m.arguments.schema_arguments.p, n),
+		    ipc_bytes(m.arguments.schema_arguments.p + n,
+			m.arguments.schema_arguments.n - n));
+		break;
+	case IPC_CHECK_MANAGEMENT:
+		check_management(&c, m.management.tool, m.management.arguments);
+		break;
+	case IPC_CHECK_INSPECTION:
+		check_inspection(&c, m.inspection.json);
+		break;
+	default:
+		timer(0);
+		return -1;
+	}
+	timer(0);
+	rc = answer(peer, f->request, &c);
+	check_free(&c);
+	return rc;
+}
+
+static const struct ipc_handlers handlers = {NULL, on_message, NULL};
+
+/* Beyond the base list: only the timer above. */
+static const struct confine_rule rules[] = {
+    {SCMP_SYS(setitimer), -1, 0, 0},
+};
+
+static void
+confine(void)
+{
+	struct confine_spec spec = {.process = "admind-check",
+	    .rules = rules,
+	    .nrules = sizeof(rules) / sizeof(rules[0]),
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true};
+	struct buf layers;
+	struct err e;
+
+	buf_init(&layers, 4096);
+	if (confine_self(&spec, &layers, &e) == -1)
+		log_fatal("confine", "%s", e.text);
+	buf_put_u8(&layers, 0);
+	if (layers.failed)
+		log_fatal("memory", "out of memory");
+	ipc_hello_set("mcpbox-admind-check", (const char *)layers.p);
+	log_event(LOG_LV_INFO, "ready", "%s", (const char *)layers.p);
+	buf_free(&layers);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct proc p;
+	struct ipc_server *server;
+	char path[128];
+	struct err e;
+	uid_t admind;
+	int status;
+
+	proc_start(&p, "admind-check", argc, argv);
+	admind = conf_user(p.conf, "admind_user");
+	if (proc_socket_path(
+		&p, "admind-check", "admind", path, sizeof(path), &e) == -1 ||
+	    (server = ipc_server_new(p.base, path, "admind", IPC_ROLE_CHECK,
+		 IPC_ROLE_ADMIND, &admind, 1, &handlers, NULL, &e)) == NULL)
+		log_fatal("listen", "%s", e.text);
+	confine();
+	status = proc_run(&p);
+	ipc_server_free(server);
+	return status;
+}

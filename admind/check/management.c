@@ -1,0 +1,199 @@
+/*
+ * Arguments of the management tools: validated by the tool's own published
+ * schema, then taken apart into the typed fields that admind works with. What
+ * the schema cannot say (bytes instead of characters, U+0000, schemas inside
+ * the arguments) is judged here, so admind never sees a value it cannot store.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "ids.h"
+#include "management_tools.h"
+#include "num.h"
+#include "schema.h"
+#include "tlv.h"
+
+/* _meta, icons and annotations go into every tools/list: keep them small. */
+enum { JSON_FIELD_MAX = 16 * 1024 };
+
+static bool
+has_nul(const struct doc_node *v)
+{
+	return memchr(v->str, 0, v->len) != NULL;
+}
+
+static void
+text(struct check *c, struct report *r, unsigned tag, const struct doc_node *v)
+{
+	if (has_nul(v))
+		report_add(r, NULL, "must not contain U+0000");
+	else if (tag == MF_CODE && v->len > CODE_MAX)
+		report_add(r, NULL,
+		    "must have at most %d bytes of UTF-8, "
+		    "has %zu",
+		    CODE_MAX, v->len);
+	else
+		tlv_put(&c->fields, (uint8_t)tag, v->str, v->len);
+}
+
+static int
+json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
+    struct err *e)
+{
+	struct schema s;
+	int rc;
+
+	if (tag == MF_INPUT_SCHEMA || tag == MF_OUTPUT_SCHEMA) {
+		rc = schema_compile(&s, v->raw, v->rawlen, r, e);
+		schema_free(&s);
+		if (rc == -1)
+			return -1;
+	} else if (v->rawlen > JSON_FIELD_MAX) {
+		report_add(r, NULL, "must have at most %d bytes, has %zu",
+		    JSON_FIELD_MAX, v->rawlen);
+	}
+	tlv_put(&c->fields, (uint8_t)tag, v->raw, v->rawlen);
+	return 0;
+}
+
+static int
+by_bytes(const void *va, const void *vb)
+{
+	const struct doc_node *a = *(const struct doc_node *const *)va;
+	const struct doc_node *b = *(const struct doc_node *const *)vb;
+	size_t n = a->len < b->len ? a->len : b->len;
+	int cmp = memcmp(a->str, b->str, n);
+
+	return cmp != 0 ? cmp : (a->len > b->len) - (a->len < b->len);
+}
+
+/* The schema saw to it that they are strings, few, and all different. */
+static int
+many(struct check *c, struct report *r, unsigned tag, const struct doc *d,
+    const struct doc_node *v, struct err *e)
+{
+	const struct doc_node **list;
+
+	if (v->count == 0) {
+		tlv_put(&c->fields, (uint8_t)tag, "", 0);
+		return 0;
+	}
+	list = reallocarray(NULL, v->count, sizeof(struct doc_node *));
+	if (list == NULL)
+		return err_set(e, FAILURE_INTERNAL, "out of memory");
+	for (uint32_t i = 0; i < v->count; i++)
+		list[i] = doc_kid(d, v, i);
+	qsort(list, v->count, sizeof(struct doc_node *), by_bytes);
+	for (uint32_t i = 0; i < v->count; i++)
+		text(c, r, tag, list[i]);
+	free(list);
+	return 0;
+}
+
+static int
+put_field(struct check *c, struct report *r, unsigned tag,
+    enum management_kind kind, const struct doc *d, const struct doc_node *v,
+    struct err *e)
+{
+	struct ipc_id id;
+	struct num num;
+	uint64_t u = 0;
+
+	switch (kind) {
+	case MANAGEMENT_S:
+		text(c, r, tag, v);
+		return 0;
+	case MANAGEMENT_N:
+		num = num_read(v->raw, v->rawlen);
+		if (!num_u64(&num, UINT64_MAX, &u))
+			report_add(r, NULL, "is out of range");
+		tlv_put_u64(&c->fields, (uint8_t)tag, u);
+		return 0;
+	case MANAGEMENT_B:
+		tlv_put_u64(&c->fields, (uint8_t)tag, v->kind == DOC_TRUE);
+		return 0;
+	case MANAGEMENT_I:
+		if (uuid_parse((const char *)v->str, v->len, &id) == -1)
+			report_add(r, NULL, "must be a uuid");
+		else
+			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
+		return 0;
+	case MANAGEMENT_J:
+		return json(c, r, tag, v, e);
+	case MANAGEMENT_M:
+		return many(c, r, tag, d, v, e);
+	}
+	return 0;
+}
+
+/* The argument called `name`, which may be "object.member". */
+static const struct doc_node *
+find(const struct doc *d, const char *name)
+{
+	const struct doc_node *v = &d->node[0];
+	const char *dot;
+
+	while (v != NULL && (dot = strchr(name, '.')) != NULL) {
+		v = doc_member(d, v, name, (size_t)(dot - name));
+		name = dot + 1;
+	}
+	return v != NULL ? doc_get(d, v, name) : NULL;
+}
+
+static int
+put_fields(
+    struct check *c, struct report *r, const struct doc *d, struct err *e)
+{
+	char prefix[64];
+
+	for (unsigned tag = 1; tag <= MF_MAX; tag++) {
+		enum management_kind kind;
+		const char *name = management_field(tag, &kind);
+		const struct doc_node *v;
+		size_t n;
+		int rc;
+
+		if (name == NULL || (v = find(d, name)) == NULL)
+			continue;
+		/* "limits.timeout_ms" is at /limits/timeout_ms. */
+		n = strlen(name);
+		if (n + 2 > sizeof(prefix))
+			return err_set(e, FAILURE_INTERNAL, "name too long");
+		prefix[0] = '/';
+		for (size_t i = 0; i <= n; i++)
+			prefix[i + 1] = name[i] == '.' ? '/' : name[i];
+		r->prefix = prefix;
+		rc = put_field(c, r, tag, kind, d, v, e);
+		r->prefix = NULL;
+		if (rc == -1)
+			return -1;
+	}
+	return 0;
+}
+
+void
+check_management(
+    struct check *c, struct ipc_bytes name, struct ipc_bytes arguments)
+{
+	const struct management_tool *tool = management_tool(name);
+	struct doc d = {0};
+	struct report r;
+	struct err e;
+	int rc;
+
+	check_begin(c, &r);
+	if (tool == NULL)
+		rc = err_set(&e, FAILURE_UNKNOWN_TOOL,
+		    "there is no such management tool");
+	else
+		rc = doc_parse(&d, arguments.p, arguments.n, &e);
+	if (rc == 0)
+		rc = check_against(ipc_str(tool->input_schema), &d, &r, &e);
+	/* Only what the schema took has the kinds that put_field expects. */
+	if (rc == 0 && r.n == 0)
+		rc = put_fields(c, &r, &d, &e);
+	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
+	    "the arguments are invalid", &e);
+	doc_free(&d);
+}
