@@ -59,7 +59,7 @@ void http1_free(struct http1 *);
 enum http1_event http1_feed(struct http1 *, const uint8_t *, size_t n,
     size_t *used);
 const struct http1_request *http1_request(const struct http1 *);
-/* Status to answer (400, 405, 408, 411, 413, 414, 417, 431, 501, 505) and the
+/* Status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505) and the
  * rule that was broken. */
 int http1_error(const struct http1 *, const char **why);
 /* Ready for the next request on the same connection. */

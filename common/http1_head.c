@@ -281,10 +281,9 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 		status = parse_length(cl, body_max, &f->length, why);
 		if (status != 0)
 			return status;
-	} else if (r->method == HTTP1_POST || r->method == HTTP1_PUT ||
-	    r->method == HTTP1_PATCH) {
-		return refuse(411, "Content-Length is required", why);
 	}
+	/* Neither: no body (RFC 9112 section 6.3), also of a POST. curl sends
+	 * an empty one like that. */
 
 	expect = http1_field(r, "expect", NULL);
 	if (expect != NULL) {

@@ -35,6 +35,9 @@ struct httpd_handlers {
 	 * text/plain. */
 	void (*refused)(int status, const char *why, struct buf *out,
 	    const char **content_type, void *arg);
+	/* Every answer, refusals included, is about to be written: the place
+	 * for httpd_header calls that all answers need. May be NULL. */
+	void (*answering)(struct httpd_req *, void *arg);
 };
 
 /* Binds and listens on TCP host:port (port 0: any free) or a unix path.

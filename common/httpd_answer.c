@@ -72,6 +72,8 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 	struct evbuffer *out = bufferevent_get_output(r->bev);
 	int bad;
 
+	if (r->h->handlers.answering != NULL)
+		r->h->handlers.answering(r, r->h->arg);
 	if (r->fields.failed)
 		return -1;
 	bad = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status,

@@ -74,6 +74,13 @@ parser_refused(int status, const char *why, struct buf *out,
 	*content_type = "application/problem+json";
 }
 
+static void
+answering(struct httpd_req *req, void *arg)
+{
+	(void)arg;
+	security_headers(req);
+}
+
 static struct ipc_client *
 connect_to(struct proc *p, const char *process, enum ipc_role role)
 {
@@ -96,6 +103,7 @@ main(int argc, char **argv)
 	    .request = routes_request,
 	    .gone = routes_gone,
 	    .refused = parser_refused,
+	    .answering = answering,
 	};
 	static const struct confine_spec confinement = {
 	    .process = "admind-http",

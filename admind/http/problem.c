@@ -80,7 +80,6 @@ send_problem(struct call *c, int status, enum failure f, const char *detail,
 
 	buf_init(&b, PROBLEM_MAX);
 	problem_body(&b, status, f, detail, fix, retry_after_ms);
-	security_headers(c->req);
 	if (status == 401)
 		httpd_header(
 		    c->req, "WWW-Authenticate", "Session realm=\"mcpbox\"");
@@ -130,7 +129,6 @@ reply_json(struct call *c, int status, const struct buf *b)
 		problem_send(c, FAILURE_INTERNAL, "out of memory", NULL);
 		return;
 	}
-	security_headers(c->req);
 	httpd_reply(c->req, status, "application/json", b->p, b->len);
 	call_free(c);
 }
@@ -138,7 +136,6 @@ reply_json(struct call *c, int status, const struct buf *b)
 void
 reply_empty(struct call *c, int status)
 {
-	security_headers(c->req);
 	httpd_reply(c->req, status, "", NULL, 0);
 	call_free(c);
 }

@@ -125,7 +125,6 @@ routes_request(struct httpd_req *req, void *arg)
 	struct err e;
 
 	if ((c = calloc(1, sizeof(*c))) == NULL) {
-		security_headers(req);
 		httpd_reply(req, 503, "", NULL, 0);
 		return;
 	}
