@@ -1,0 +1,305 @@
+/*
+ * The runner's seccomp program, evaluated without loading it: every row is a
+ * call as the kernel would show it to the filter, and the verdict it must get.
+ */
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../common/bpf_eval.h"
+#include "filter.h"
+
+enum { X32 = 0x40000000 };
+
+#define ALLOW  SECCOMP_RET_ALLOW
+#define KILL   SECCOMP_RET_KILL_PROCESS
+#define DENY   (SECCOMP_RET_ERRNO | EPERM)
+#define NOSYS  (SECCOMP_RET_ERRNO | ENOSYS)
+#define HIGH   (1ULL << 32) /* beyond what the kernel looks at in an int */
+#define ANY(n) n, {0}
+
+struct row {
+	const char *what;
+	int nr;
+	uint64_t args[6];
+	uint32_t verdict;
+};
+
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup 425
+#endif
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret 447
+#endif
+
+static const struct row rows[] = {
+    /* what Python needs */
+    {"read", ANY(SYS_read), ALLOW},
+    {"openat", ANY(SYS_openat), ALLOW},
+    {"mmap", SYS_mmap, {0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS}, ALLOW},
+    {"futex", ANY(SYS_futex), ALLOW},
+    {"getrandom", ANY(SYS_getrandom), ALLOW},
+    {"exit_group", ANY(SYS_exit_group), ALLOW},
+    {"epoll_wait", ANY(SYS_epoll_wait), ALLOW},
+    {"sendmsg", SYS_sendmsg, {3, 0, MSG_NOSIGNAL}, ALLOW},
+    {"thread", SYS_clone,
+	{CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+	    CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
+	    CLONE_CHILD_CLEARTID},
+	ALLOW},
+    {"fork by clone", SYS_clone,
+	{CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | 17}, ALLOW},
+    {"clone3", ANY(SYS_clone3), NOSYS},
+    {"isatty", SYS_ioctl, {0, TCGETS}, ALLOW},
+    {"set name", SYS_prctl, {PR_SET_NAME}, ALLOW},
+    {"getfl", SYS_fcntl, {0, F_GETFL}, ALLOW},
+    {"dupfd cloexec", SYS_fcntl, {0, F_DUPFD_CLOEXEC}, ALLOW},
+    {"unix socket", SYS_socket, {AF_UNIX, SOCK_STREAM}, ALLOW},
+    {"unix pair", SYS_socketpair, {AF_UNIX, SOCK_STREAM}, ALLOW},
+    {"own limits", SYS_prlimit64, {0, 7}, ALLOW},
+    {"send buffer", SYS_setsockopt, {0, SOL_SOCKET, SO_SNDBUF}, ALLOW},
+
+    /* namespaces and tracing by clone's flags */
+    {"clone newuser", SYS_clone, {CLONE_NEWUSER | 17}, DENY},
+    {"clone newns", SYS_clone, {CLONE_NEWNS | 17}, DENY},
+    {"clone newnet", SYS_clone, {CLONE_NEWNET | 17}, DENY},
+    {"clone newpid", SYS_clone, {CLONE_NEWPID | 17}, DENY},
+    {"clone newipc", SYS_clone, {CLONE_NEWIPC | 17}, DENY},
+    {"clone newuts", SYS_clone, {CLONE_NEWUTS | 17}, DENY},
+    {"clone newcgroup", SYS_clone, {CLONE_NEWCGROUP | 17}, DENY},
+    {"clone ptrace", SYS_clone, {CLONE_PTRACE | 17}, DENY},
+    {"clone parent", SYS_clone, {CLONE_PARENT | 17}, DENY},
+    {"clone all", SYS_clone, {UINT64_MAX}, DENY},
+    {"unshare", SYS_unshare, {CLONE_NEWUSER}, DENY},
+    {"setns", ANY(SYS_setns), DENY},
+
+    /* other processes */
+    {"ptrace", ANY(SYS_ptrace), DENY},
+    {"process_vm_readv", ANY(SYS_process_vm_readv), DENY},
+    {"process_vm_writev", ANY(SYS_process_vm_writev), DENY},
+    {"kcmp", ANY(SYS_kcmp), DENY},
+    {"pidfd_getfd", ANY(SYS_pidfd_getfd), DENY},
+    {"process_madvise", ANY(SYS_process_madvise), DENY},
+    {"prlimit of another", SYS_prlimit64, {2, 7}, DENY},
+
+    /* programs */
+    {"execve", ANY(SYS_execve), DENY},
+    {"execveat", ANY(SYS_execveat), DENY},
+
+    /* memory that no limit counts */
+    {"memfd_create", ANY(SYS_memfd_create), DENY},
+    {"memfd_secret", ANY(SYS_memfd_secret), DENY},
+    {"shmget", ANY(SYS_shmget), DENY},
+    {"shmat", ANY(SYS_shmat), DENY},
+    {"semget", ANY(SYS_semget), DENY},
+    {"msgget", ANY(SYS_msgget), DENY},
+    {"mq_open", ANY(SYS_mq_open), DENY},
+    {"mlock", ANY(SYS_mlock), DENY},
+    {"mlockall", ANY(SYS_mlockall), DENY},
+    {"hugetlb", SYS_mmap, {0, 4096, 3, MAP_PRIVATE | MAP_HUGETLB}, DENY},
+    {"set pipe size", SYS_fcntl, {0, F_SETPIPE_SZ}, DENY},
+
+    /* large kernel surfaces */
+    {"io_uring_setup", ANY(SYS_io_uring_setup), DENY},
+    {"io_uring_enter", ANY(SYS_io_uring_setup + 1), DENY},
+    {"io_uring_register", ANY(SYS_io_uring_setup + 2), DENY},
+    {"bpf", ANY(SYS_bpf), DENY},
+    {"userfaultfd", ANY(SYS_userfaultfd), DENY},
+    {"perf_event_open", ANY(SYS_perf_event_open), DENY},
+    {"keyctl", ANY(SYS_keyctl), DENY},
+    {"add_key", ANY(SYS_add_key), DENY},
+    {"request_key", ANY(SYS_request_key), DENY},
+    {"inotify_init", ANY(SYS_inotify_init), DENY},
+    {"inotify_init1", ANY(SYS_inotify_init1), DENY},
+    {"fanotify_init", ANY(SYS_fanotify_init), DENY},
+    {"seccomp", ANY(SYS_seccomp), DENY},
+    {"personality", ANY(SYS_personality), DENY},
+    {"modify_ldt", ANY(SYS_modify_ldt), DENY},
+    {"kexec_load", ANY(SYS_kexec_load), DENY},
+    {"init_module", ANY(SYS_init_module), DENY},
+    {"finit_module", ANY(SYS_finit_module), DENY},
+    {"syslog", ANY(SYS_syslog), DENY},
+    {"acct", ANY(SYS_acct), DENY},
+    {"reboot", ANY(SYS_reboot), DENY},
+    {"swapon", ANY(SYS_swapon), DENY},
+    {"quotactl", ANY(SYS_quotactl), DENY},
+
+    /* mounts, old and new */
+    {"mount", ANY(SYS_mount), DENY},
+    {"umount2", ANY(SYS_umount2), DENY},
+    {"pivot_root", ANY(SYS_pivot_root), DENY},
+    {"chroot", ANY(SYS_chroot), DENY},
+    {"open_tree", ANY(SYS_open_tree), DENY},
+    {"move_mount", ANY(SYS_move_mount), DENY},
+    {"fsopen", ANY(SYS_fsopen), DENY},
+    {"fsconfig", ANY(SYS_fsconfig), DENY},
+    {"fsmount", ANY(SYS_fsmount), DENY},
+    {"fspick", ANY(SYS_fspick), DENY},
+    {"mount_setattr", ANY(SYS_mount_setattr), DENY},
+    {"mknod", ANY(SYS_mknod), DENY},
+    {"mknodat", ANY(SYS_mknodat), DENY},
+    {"name_to_handle_at", ANY(SYS_name_to_handle_at), DENY},
+    {"open_by_handle_at", ANY(SYS_open_by_handle_at), DENY},
+    {"setxattr", ANY(SYS_setxattr), DENY},
+
+    /* identity and clocks */
+    {"setuid", ANY(SYS_setuid), DENY},
+    {"setresuid", ANY(SYS_setresuid), DENY},
+    {"setgroups", ANY(SYS_setgroups), DENY},
+    {"capset", ANY(SYS_capset), DENY},
+    {"sethostname", ANY(SYS_sethostname), DENY},
+    {"clock_settime", ANY(SYS_clock_settime), DENY},
+    {"settimeofday", ANY(SYS_settimeofday), DENY},
+    {"adjtimex", ANY(SYS_adjtimex), DENY},
+
+    /* the network */
+    {"inet", SYS_socket, {AF_INET, SOCK_STREAM}, DENY},
+    {"inet6", SYS_socket, {AF_INET6, SOCK_STREAM}, DENY},
+    {"netlink", SYS_socket, {AF_NETLINK, SOCK_RAW}, DENY},
+    {"packet", SYS_socket, {AF_PACKET, SOCK_RAW}, DENY},
+    {"vsock", SYS_socket, {AF_VSOCK, SOCK_STREAM}, DENY},
+    {"alg", SYS_socket, {AF_ALG, SOCK_SEQPACKET}, DENY},
+    {"unix, high bits", SYS_socket, {HIGH | AF_UNIX}, DENY},
+    {"connect", ANY(SYS_connect), DENY},
+    {"bind", ANY(SYS_bind), DENY},
+    {"listen", ANY(SYS_listen), DENY},
+    {"accept", ANY(SYS_accept), DENY},
+    {"accept4", ANY(SYS_accept4), DENY},
+    {"sendto fastopen", SYS_sendto, {0, 0, 0, MSG_FASTOPEN}, DENY},
+    {"sendmsg fastopen", SYS_sendmsg, {0, 0, MSG_FASTOPEN}, DENY},
+    {"sendmmsg fastopen", SYS_sendmmsg, {0, 0, 0, MSG_FASTOPEN}, DENY},
+    {"attach filter", SYS_setsockopt, {0, SOL_SOCKET, SO_ATTACH_FILTER}, DENY},
+    {"other level, good number", SYS_setsockopt, {0, 6, SO_SNDBUF}, DENY},
+
+    /* arguments that must not pass */
+    {"TIOCSTI", SYS_ioctl, {0, TIOCSTI}, DENY},
+    {"TIOCSTI, high bits", SYS_ioctl, {0, HIGH | TIOCSTI}, DENY},
+    {"TIOCLINUX", SYS_ioctl, {0, TIOCLINUX}, DENY},
+    {"TCGETS, high bits", SYS_ioctl, {0, HIGH | TCGETS}, DENY},
+    {"set dumpable", SYS_prctl, {PR_SET_DUMPABLE, 1}, DENY},
+    {"set seccomp", SYS_prctl, {PR_SET_SECCOMP}, DENY},
+    {"set ptracer", SYS_prctl, {0x59616d61}, DENY},
+    {"raise ambient", SYS_prctl, {PR_CAP_AMBIENT}, DENY},
+    {"set mm", SYS_prctl, {PR_SET_MM}, DENY},
+    {"setown", SYS_fcntl, {0, F_SETOWN}, DENY},
+    {"notify", SYS_fcntl, {0, F_NOTIFY}, DENY},
+    {"setlease", SYS_fcntl, {0, F_SETLEASE}, DENY},
+    {"unknown call", ANY(4000), DENY},
+};
+
+static uint32_t
+verdict(const struct filter *f, uint32_t arch, int nr, const uint64_t *args)
+{
+	struct seccomp_data d = {.nr = nr, .arch = arch};
+	size_t n;
+	const void *p = filter_program(f, &n);
+
+	for (int i = 0; i < 6; i++)
+		d.args[i] = args[i];
+	return bpf_eval(p, n / sizeof(struct sock_filter), &d);
+}
+
+static void
+test_table(void **state)
+{
+	const struct filter *f = *state;
+	const struct row *r;
+	uint32_t v;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = &rows[i];
+		v = verdict(f, AUDIT_ARCH_X86_64, r->nr, r->args);
+		if (v != r->verdict)
+			fail_msg("%s: %#x, not %#x", r->what, v, r->verdict);
+	}
+}
+
+/* Another architecture's numbers, for every number there is: i386 by int
+ * 0x80, x32 by its bit, and what is no architecture of this machine. */
+static void
+test_foreign(void **state)
+{
+	static const uint64_t none[6];
+	const struct filter *f = *state;
+
+	for (int nr = 0; nr < 600; nr++) {
+		assert_int_equal(verdict(f, AUDIT_ARCH_I386, nr, none), KILL);
+		assert_int_equal(
+		    verdict(f, AUDIT_ARCH_AARCH64, nr, none), KILL);
+		if (verdict(f, AUDIT_ARCH_X86_64, X32 | nr, none) == ALLOW)
+			fail_msg("x32 call %d passes", nr);
+		assert_int_equal(
+		    verdict(f, AUDIT_ARCH_X86_64, X32 | nr, none), KILL);
+	}
+}
+
+/* Nothing that the table's makers never heard of passes. */
+static void
+test_newer_calls(void **state)
+{
+	static const uint64_t none[6];
+	const struct filter *f = *state;
+
+	for (int nr = 442; nr < 2000; nr++)
+		assert_int_equal(verdict(f, AUDIT_ARCH_X86_64, nr, none), DENY);
+}
+
+/* Each of the 64 bits of the flags alone. */
+static void
+test_clone_bits(void **state)
+{
+	static const uint64_t refused = CLONE_NEWNS | CLONE_NEWCGROUP |
+	    CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+	    CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT;
+	const struct filter *f = *state;
+	uint64_t args[6] = {0};
+
+	for (unsigned bit = 0; bit < 64; bit++) {
+		args[0] = 1ULL << bit;
+		assert_int_equal(verdict(f, AUDIT_ARCH_X86_64, SYS_clone, args),
+		    (refused >> bit) & 1 ? DENY : ALLOW);
+	}
+}
+
+static int
+set_up(void **state)
+{
+	*state = filter_new(NULL);
+	return *state == NULL ? -1 : 0;
+}
+
+static int
+tear_down(void **state)
+{
+	filter_free(*state);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_newer_calls),
+	    cmocka_unit_test(test_clone_bits),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
