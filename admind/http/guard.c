@@ -212,7 +212,7 @@ set_param(struct params *p, const char *name, size_t n, const char *value)
 		return 0;
 	}
 	if (in_list("state", name, n)) {
-		if (!in_list("pending approved rejected", value, strlen(value)))
+		if (!in_list("pending approved rejected superseded", value, strlen(value)))
 			return -1;
 		copy(p->state, sizeof(p->state), value);
 		return 0;
