@@ -1,0 +1,105 @@
+"""SIGKILL of each process at random, under load, 50 times."""
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from harness.instance import DAEMONS, Instance
+from harness.load import Load
+
+KILLS = 50
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance(sets=["admind:call_timeout=5s"])
+    yield i
+    i.close()
+
+
+def victims(instance):
+    """Role -> pids: the services, and what the pool is made of."""
+    found = {n: [p] for n in DAEMONS if (p := instance.service_pid(n))}
+    pool = instance.pool()
+    found["pool-init"] = pool["mcpbox-pool-init"]
+    # The zygote is the oldest of the pool's interpreters; the rest are calls.
+    interpreters = sorted(pool["mcpbox-runner"])
+    found["zygote"], found["runner"] = interpreters[:1], interpreters[1:]
+    return {role: pids for role, pids in found.items() if pids}
+
+
+def test_fifty_kills(instance):
+    seed = int(os.environ.get("MCPBOX_KILL_SEED", time.time_ns() % 1_000_000))
+    print("MCPBOX_KILL_SEED", seed)
+    rng = random.Random(seed)
+    killed, slowest = [], 0
+    todo = []
+    with Load(instance) as load:
+        load.resumed()
+        for _ in range(KILLS):
+            there = victims(instance)
+            if not todo:	# each role in turn, in random order
+                todo = sorted(set(DAEMONS) | {"pool-init", "zygote", "runner"})
+                rng.shuffle(todo)
+            role = todo.pop()
+            if role not in there:
+                role = rng.choice(sorted(there))
+            try:
+                os.kill(rng.choice(there[role]), signal.SIGKILL)
+            except ProcessLookupError:
+                pass	# a runner that had just ended
+            killed.append((time.monotonic(), role))
+            time.sleep(rng.uniform(0, 0.3))
+            slowest = max(slowest, load.resumed())
+    by_nonce = load.account()
+    print(f"{len(by_nonce)} calls, {len(load.ok)} ok, typed "
+          f"{ {m: len(c) for m, c in load.typed.items()} }, {len(load.transport)} cut; "
+          f"slowest resumption {slowest:.2f} s")
+    assert len({r for _, r in killed}) >= len(DAEMONS)
+    assert len(load.ok) > 100
+    # A cut connection is gatewayd's own death; everything else is an answer.
+    gateway = [t for t, role in killed if role == "gatewayd-local"]
+    strange = [c for c in load.transport.values()
+               if not any(t - 0.5 <= c[1] <= t + 5 for t in gateway)]
+    assert not strange, strange[:5]
+    # Nothing of the killed lives on.
+    pool = instance.pool()
+    assert len(pool["mcpbox-pool-init"]) == 1, pool
+
+
+@pytest.mark.parametrize("role", sorted(set(DAEMONS) | {"pool-init", "zygote", "runner"}))
+def test_a_call_under_way_when_it_dies(instance, role):
+    """One long call, one death in its middle: one record, a typed answer."""
+    with Load(instance, at_once=1, ms=700) as load:
+        load.resumed()
+        deadline = time.monotonic() + 10
+        while not instance.pool()["mcpbox-runner"][1:]:	# a call runs
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.2)
+        there = victims(instance)
+        if role in there:
+            os.kill(there[role][-1], signal.SIGKILL)
+        load.stopping.set()
+        load.resumed()
+    load.account()
+
+
+def test_a_dead_broker_leaves_no_runner(instance):
+    """The pool ends with sandboxd, with sandboxd-spawn and with pool-init."""
+    for role in ("sandboxd", "sandboxd-spawn", "pool-init"):
+        with Load(instance, at_once=4, ms=3000) as load:
+            load.resumed()
+            time.sleep(0.5)
+            old = {p for pids in instance.pool().values() for p in pids}
+            assert len(old) > 2
+            os.kill(victims(instance)[role][0], signal.SIGKILL)
+            load.stopping.set()
+            deadline = time.monotonic() + 3
+            while old & {p for pids in instance.pool().values() for p in pids}:
+                assert time.monotonic() < deadline, (role, instance.pool())
+                time.sleep(0.05)
+            load.resumed()
+        load.account()

@@ -1,0 +1,189 @@
+"""contrib/quickstart as a person runs it, beside whatever else runs here: a
+state directory and ports of its own."""
+import json
+import os
+import pwd
+import re
+import shlex
+import shutil
+import socket
+import stat
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+SRC = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+QUICKSTART = os.path.join(SRC, "contrib", "quickstart")
+STATE = f"/var/lib/mcpbqs-{os.getpid()}"
+
+
+def run(*args, timeout=400):
+    return subprocess.run([QUICKSTART, *args], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=timeout, cwd="/")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def started():
+    """The first run: from nothing."""
+    ports = free_port(), free_port()
+    begin = time.monotonic()
+    r = run("--state", STATE, "--mcp-port", str(ports[0]), "--admin-port", str(ports[1]))
+    yield r, ports, time.monotonic() - begin
+    run("--purge", "--state", STATE)
+    shutil.rmtree(STATE, ignore_errors=True)
+
+
+def env():
+    with open(os.path.join(STATE, "env"), encoding="ascii") as f:
+        return dict(shlex.split(line)[0].split("=", 1) for line in f)
+
+
+def test_first_run(started):
+    r, ports, seconds = started
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert seconds < 300
+    assert "Hello, Ada!" in r.stdout
+    assert re.search(r"^\d+\.\d ms$", r.stdout, re.M)
+    assert f"claude mcp add --transport http mcpbox http://127.0.0.1:{ports[0]}/mcp" in r.stdout
+    assert "mcp-remote" in r.stdout
+    assert "Any local user" in r.stdout
+    assert "degraded" in r.stdout or "enforced" in r.stdout
+
+
+def test_env_is_true(started):
+    _, ports, _ = started
+    e = env()
+    assert e["MCPBOX_MCP_URL"] == f"http://127.0.0.1:{ports[0]}/mcp"
+    assert e["MCPBOX_ADMIN_URL"] == f"http://127.0.0.1:{ports[1]}"
+    assert e["MCPBOX_DEMO_TOOL"] == "demo__greet"
+    f = os.stat(e["MCPBOX_ADMIN_PASSWORD_FILE"])
+    assert stat.S_IMODE(f.st_mode) == 0o600 and f.st_uid == 0
+    with open(e["MCPBOX_ADMIN_PASSWORD_FILE"], encoding="ascii") as p:
+        body = json.dumps({"username": e["MCPBOX_ADMIN_USER"], "password": p.read().strip()})
+    request = urllib.request.Request(e["MCPBOX_ADMIN_URL"] + "/api/login", body.encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        assert json.load(answer)["role"] == "administrator"
+    assert subprocess.run([e["MCPBOX_CTL"], "approvals", "list", "--json"], capture_output=True,
+                          check=True).stdout.startswith(b"{")
+    rows = subprocess.run(["psql", "-X", "-At", "-h", e["MCPBOX_PGHOST"], "-U", "postgres", "mcpbox",
+                           "-c", "SELECT count(*) FROM mcpbox.executions WHERE state = 'closed'"],
+                          capture_output=True, text=True, check=True).stdout
+    assert int(rows) >= 1
+
+
+def test_postgresql_is_private(started):
+    e = env()
+    d = os.stat(e["MCPBOX_PGHOST"])
+    assert stat.S_IMODE(d.st_mode) == 0o750
+    # No port, and peer authentication: another user isn't the owner.
+    r = subprocess.run(["psql", "-X", "-h", e["MCPBOX_PGHOST"], "-U", "mcpbox_owner", "mcpbox",
+                        "-c", "SELECT 1"], capture_output=True, text=True, check=False,
+                       user="mcpbox-admin", extra_groups=["mcpbox-owner"])
+    assert r.returncode != 0 and "Peer authentication failed" in r.stderr, r
+    r = subprocess.run(["psql", "-X", "-h", e["MCPBOX_PGHOST"], "-U", "mcpbox_app", "mcpbox",
+                        "-c", "SELECT 1"], capture_output=True, text=True, check=False,
+                       user="nobody", group="nogroup", extra_groups=[])
+    assert r.returncode != 0, r
+
+
+def test_no_process_is_root(started):
+    """Of ours: runit's own and nothing else."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                argv = f.read().decode(errors="replace").split("\0")
+            if argv[0].startswith(STATE + "/libexec/"):
+                assert os.stat(f"/proc/{pid}").st_uid != 0, argv
+        except OSError:
+            continue
+
+
+def test_second_run_is_quick_and_keeps_everything(started):
+    before = env()
+    begin = time.monotonic()
+    r = run("--state", STATE)
+    seconds = time.monotonic() - begin
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert seconds < 20
+    assert "Hello, Ada!" in r.stdout
+    assert env() == before
+
+
+def test_stop_and_start_again(started):
+    assert run("--stop", "--state", STATE).returncode == 0
+    with pytest.raises(OSError):
+        urllib.request.urlopen(env()["MCPBOX_MCP_URL"].replace("/mcp", "/health"), timeout=5)
+    assert run("--stop", "--state", STATE).returncode == 0
+    begin = time.monotonic()
+    r = run("--state", STATE)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert time.monotonic() - begin < 20
+    assert "Hello, Ada!" in r.stdout
+
+
+@pytest.mark.parametrize("how", ["writable", "foreign", "relative", "file", "long", "other"])
+def test_bad_state_directories_are_refused(tmp_path, how):
+    base = f"/var/lib/mcpbq-{os.getpid()}-{how}"
+    shutil.rmtree(base, ignore_errors=True)
+    os.mkdir(base, 0o755)
+    try:
+        path = base + "/s"
+        if how == "writable":
+            os.chmod(base, 0o777)
+        elif how == "foreign":
+            os.chown(base, pwd.getpwnam("nobody").pw_uid, 0)
+        elif how == "relative":
+            path = "var/lib/x"
+        elif how == "file":
+            open(path, "w", encoding="ascii").close()
+        elif how == "long":
+            path = base + "/" + "x" * 60
+        else:
+            os.mkdir(path)
+            open(path + "/precious", "w", encoding="ascii").close()
+        r = run("--state", path, "--no-demo")
+        assert r.returncode != 0 and "state" in r.stderr, r
+        for purge in (run("--purge", "--state", path),):
+            assert how != "other" or os.path.exists(path + "/precious"), purge
+    finally:
+        shutil.rmtree(base)
+
+
+def test_taken_port_is_named():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        state = STATE + "b"
+        r = run("--state", state, "--no-demo", "--mcp-port", str(s.getsockname()[1]))
+        run("--purge", "--state", state)
+        assert r.returncode != 0 and "port" in r.stderr, r
+
+
+def test_usage():
+    assert run("--no-such-option").returncode == 2
+    assert run("--mcp-port", "70000").returncode != 0
+
+
+def test_purge_removes_all(started):
+    r = run("--purge", "--state", STATE)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert not os.path.exists(STATE)
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                assert STATE.encode() not in f.read()
+        except OSError:
+            continue
+    if not os.path.isdir("/var/lib/mcpbox-instances"):	# no other quickstart here
+        with pytest.raises(KeyError):
+            pwd.getpwnam("mcpbox-pool")
+    assert run("--purge", "--state", STATE).returncode == 0
