@@ -1,0 +1,313 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "crypto.h"
+#include "ctl.h"
+#include "ids.h"
+#include "json.h"
+#include "jsonw.h"
+#include "tlv.h"
+#include "version.h"
+
+/*
+ * The approval queue. What is shown is taken from the pre-image, the very
+ * bytes whose hash is approved, and that hash is computed here; what admind
+ * says beside it (the circumstances) is shown apart and decides nothing.
+ */
+
+struct content {
+	struct ipc_frame frame;
+	struct ipc_approval_content m;
+	struct ipc_hash hash;
+	char hex[HEX32_LEN + 1];
+	struct json_object *circumstances; /* NULL if they are no JSON */
+};
+
+static void
+content_free(struct content *c)
+{
+	json_object_put(c->circumstances);
+	ipc_frame_free(&c->frame);
+}
+
+static enum ctl_status
+fetch(const struct ctl *c, const struct ipc_id *id, struct content *out)
+{
+	struct ipc_approval_get get;
+	enum ctl_status status;
+	struct err err;
+	struct buf b;
+
+	memset(out, 0, sizeof(*out));
+	memset(&get, 0, sizeof(get));
+	get.approval = *id;
+	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_APPROVAL_GET, &get,
+	    IPC_APPROVAL_CONTENT, &out->frame);
+	if (status != CTL_DONE)
+		return status;
+	if (ipc_decode(&out->frame, &out->m, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: %s\n", err.text);
+		ipc_frame_free(&out->frame);
+		return CTL_REFUSED;
+	}
+	sha256(out->m.preimage.p, out->m.preimage.n, &out->hash);
+	hex_encode(out->hash.b, sizeof(out->hash.b), out->hex);
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_putc(&b, '{');
+	buf_put(&b, out->m.circumstances.p, out->m.circumstances.n);
+	buf_putc(&b, '}');
+	if (b.failed ||
+	    json_parse(b.p, b.len, &out->circumstances, NULL) == -1 ||
+	    !json_object_is_type(out->circumstances, json_type_object)) {
+		json_object_put(out->circumstances);
+		out->circumstances = NULL;
+	}
+	buf_free(&b);
+	return CTL_DONE;
+}
+
+/* Members of the circumstances that may be shown; others could pass for what
+ * we computed ourselves (hash, content). */
+static const char *const members[] = {"server", "tool", "version",
+    "requested_at", "requested_by", "notes", "decided_at", "decided_by",
+    "reason"};
+
+/* The REST object of one request. */
+static enum ctl_status
+print_json(const struct content *c, const char *id)
+{
+	enum ctl_status status = CTL_REFUSED;
+	struct buf content, out;
+	struct jsonw w;
+	struct err err;
+
+	buf_init(&content, 8 * IPC_BLOB_MAX);
+	buf_init(&out, 16 * IPC_BLOB_MAX);
+	if (version_json(c->m.preimage.p, c->m.preimage.n, &content, &err) ==
+	    -1) {
+		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
+		    err.text);
+		goto out;
+	}
+	jsonw_open(&w, &out);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "id", id);
+	jsonw_kv_strn(&w, "kind", c->m.kind.p, c->m.kind.n);
+	jsonw_kv_strn(&w, "state", c->m.state.p, c->m.state.n);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		struct json_object *v;
+		const char *s;
+
+		if (!json_object_object_get_ex(
+			c->circumstances, members[i], &v))
+			continue;
+		s = json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+		jsonw_kv_raw(&w, members[i], s, strlen(s));
+	}
+	jsonw_kv_str(&w, "hash", c->hex);
+	jsonw_kv_raw(&w, "content", content.p, content.len);
+	jsonw_obj_end(&w);
+	if (out.failed) {
+		fputs("mcpboxctl: out of memory\n", stderr);
+		goto out;
+	}
+	status = tables_json(out.p, out.len);
+out:
+	buf_free(&content);
+	buf_free(&out);
+	return status;
+}
+
+/* Code with line numbers, so that no blank lines or long lines hide a part:
+ * every line of the content stands behind a number of ours. */
+static void
+print_block(struct buf *b, const struct tlv *f)
+{
+	const uint8_t *p = f->p, *end = f->p + f->n, *nl;
+	unsigned line = 1;
+
+	while (p < end) {
+		if ((nl = memchr(p, '\n', (size_t)(end - p))) == NULL)
+			nl = end;
+		buf_putf(b, "%6u | ", line++);
+		show_text(b, p, (size_t)(nl - p), SHOW_CODE);
+		buf_putc(b, '\n');
+		p = nl == end ? end : nl + 1;
+	}
+}
+
+static void
+print_field(struct buf *b, const struct tlv *f)
+{
+	char uuid[UUID_TEXT_LEN + 1];
+	enum version_kind kind;
+	const char *name = version_field(f->tag, &kind);
+	struct ipc_id id;
+
+	if (kind == VERSION_B) {
+		buf_putf(b, "%s (%zu bytes):\n", name, f->n);
+		print_block(b, f);
+		return;
+	}
+	buf_putf(b, "%-18s ", name);
+	if (kind == VERSION_N) {
+		buf_putf(b, "%llu", (unsigned long long)get_be64(f->p));
+	} else if (kind == VERSION_I) {
+		memcpy(id.b, f->p, sizeof(id.b));
+		uuid_text(&id, uuid);
+		buf_puts(b, uuid);
+	} else {
+		show_text(b, f->p, f->n,
+		    f->tag == VERSION_TITLE || f->tag == VERSION_DESCRIPTION
+			? SHOW_LINE
+			: SHOW_CODE);
+	}
+	buf_putc(b, '\n');
+}
+
+static enum ctl_status
+print_text(const struct content *c, const char *id)
+{
+	const uint8_t *fields;
+	struct tlv_reader r;
+	struct tlv f;
+	struct err err;
+	struct buf b;
+	size_t n;
+
+	if (version_check(
+		c->m.preimage.p, c->m.preimage.n, &fields, &n, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
+		    err.text);
+		return CTL_REFUSED;
+	}
+	buf_init(&b, 8 * IPC_BLOB_MAX);
+	buf_putf(&b, "request            %s\nkind               ", id);
+	show_text(&b, c->m.kind.p, c->m.kind.n, SHOW_LINE);
+	buf_puts(&b, "\nstate              ");
+	show_text(&b, c->m.state.p, c->m.state.n, SHOW_LINE);
+	buf_putc(&b, '\n');
+	for (size_t i = 3; i < sizeof(members) / sizeof(members[0]); i++) {
+		struct json_object *v;
+		const char *s;
+
+		if (!json_object_object_get_ex(
+			c->circumstances, members[i], &v) ||
+		    v == NULL)
+			continue;
+		s = json_object_get_string(v);
+		buf_putf(&b, "%-18s ", members[i]);
+		show_text(&b, s, strlen(s), SHOW_LINE);
+		buf_putc(&b, '\n');
+	}
+	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
+	tlv_open(&r, fields, n);
+	while (tlv_next(&r, &f) == 1)
+		print_field(&b, &f);
+	buf_putf(&b, "\nhash               %s\n", c->hex);
+	show_out(&b);
+	n = b.failed;
+	buf_free(&b);
+	return n != 0 ? CTL_REFUSED : CTL_DONE;
+}
+
+/*
+ * --hash names what the administrator has read. It is compared here with what
+ * admind gives now, and by the vault with what it fetches; the vault's check
+ * is the one that counts.
+ */
+static enum ctl_status
+approve(const struct ctl *c, const struct ipc_id *id)
+{
+	struct ipc_hash given;
+	enum ctl_status status;
+	struct content content;
+	struct ipc_approve m;
+	struct ipc_frame f;
+
+	if (c->hash == NULL)
+		return CTL_USAGE;
+	if (strlen(c->hash) != HEX32_LEN ||
+	    hex_decode(c->hash, HEX32_LEN, given.b) == -1) {
+		fputs("mcpboxctl: --hash is 64 lower-case hexadecimal digits, "
+		      "as `approvals show` prints them\n",
+		    stderr);
+		return CTL_USAGE;
+	}
+	if ((status = fetch(c, id, &content)) != CTL_DONE)
+		return status;
+	if (!ct_equal(given.b, content.hash.b, sizeof(given.b))) {
+		fprintf(stderr,
+		    "mcpboxctl: refused: the content's hash is %s, not the "
+		    "one given; read it again\n",
+		    content.hex);
+		content_free(&content);
+		return CTL_REFUSED;
+	}
+	content_free(&content);
+	memset(&m, 0, sizeof(m));
+	m.approval = *id;
+	m.reviewed = given;
+	status = calls_ask(
+	    c, "admind-vault", IPC_ROLE_VAULT, IPC_APPROVE, &m, IPC_OK, &f);
+	if (status == CTL_DONE) {
+		ipc_frame_free(&f);
+		puts(c->json ? "{\"state\":\"approved\"}" : "approved");
+	}
+	return status;
+}
+
+static enum ctl_status
+reject(const struct ctl *c, const struct ipc_id *id)
+{
+	enum ctl_status status;
+	struct ipc_reject m;
+	struct ipc_frame f;
+
+	if (c->reason == NULL)
+		return CTL_USAGE;
+	memset(&m, 0, sizeof(m));
+	m.approval = *id;
+	m.reason = ipc_str(c->reason);
+	status = calls_ask(
+	    c, "admind-vault", IPC_ROLE_VAULT, IPC_REJECT, &m, IPC_OK, &f);
+	if (status == CTL_DONE) {
+		ipc_frame_free(&f);
+		puts(c->json ? "{\"state\":\"rejected\"}" : "rejected");
+	}
+	return status;
+}
+
+enum ctl_status
+approvals_command(const struct ctl *c)
+{
+	char id_text[UUID_TEXT_LEN + 1];
+	const char *verb = c->words[1];
+	struct content content;
+	enum ctl_status status;
+	struct ipc_id id;
+
+	if (strcmp(verb, "list") == 0)
+		return c->nwords == 2 ? tables_command(c) : CTL_USAGE;
+	if (c->nwords != 3)
+		return CTL_USAGE;
+	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
+		fputs("mcpboxctl: that is not a request's id\n", stderr);
+		return CTL_USAGE;
+	}
+	if (strcmp(verb, "approve") == 0)
+		return approve(c, &id);
+	if (strcmp(verb, "reject") == 0)
+		return reject(c, &id);
+	if (strcmp(verb, "show") != 0)
+		return CTL_USAGE;
+	if ((status = fetch(c, &id, &content)) != CTL_DONE)
+		return status;
+	uuid_text(&id, id_text);
+	status = c->json ? print_json(&content, id_text)
+			 : print_text(&content, id_text);
+	content_free(&content);
+	return status;
+}

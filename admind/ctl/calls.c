@@ -1,0 +1,110 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "ipc_io.h"
+
+/* A sentence that may hold others' words, in one line. */
+static void
+complain(const char *what, const void *text, size_t n)
+{
+	struct buf b;
+
+	buf_init(&b, 64 * 1024);
+	show_text(&b, text, n, SHOW_LINE);
+	fprintf(stderr, "mcpboxctl: %s: %.*s\n", what, (int)b.len,
+	    b.p != NULL ? (const char *)b.p : "");
+	buf_free(&b);
+}
+
+int
+calls_open(const struct ctl *c, const char *process, enum ipc_role role)
+{
+	char path[128];
+	struct err err;
+	int n, fd;
+
+	n = snprintf(path, sizeof(path), "%s/%s/ctl.sock", c->run_dir, process);
+	if (n < 0 || (size_t)n >= sizeof(path)) {
+		fprintf(stderr, "mcpboxctl: run directory is too long\n");
+		return -1;
+	}
+	fd = ipc_client_open(path, IPC_ROLE_CTL, role, "mcpboxctl", &err);
+	if (fd == -1)
+		complain(process, err.text, strlen(err.text));
+	return fd;
+}
+
+enum ctl_status
+calls_ask(const struct ctl *c, const char *process, enum ipc_role role,
+    enum ipc_type type, const void *msg, enum ipc_type want,
+    struct ipc_frame *answer)
+{
+	enum ctl_status status = CTL_UNREACHABLE;
+	struct ipc_refused r;
+	struct ipc_frame f;
+	struct err err;
+	int fd;
+
+	if ((fd = calls_open(c, process, role)) == -1)
+		return CTL_UNREACHABLE;
+	if (ipc_client_call(fd, type, msg, CTL_TIMEOUT_MS, &f, &err) == -1) {
+		complain(process, err.text, strlen(err.text));
+		goto out;
+	}
+	if (ipc_permit(f.type, role, IPC_ROLE_CTL, IPC_STATE_OPEN, &err) ==
+	    -1) {
+		complain(process, err.text, strlen(err.text));
+	} else if (f.type == want) {
+		*answer = f;
+		status = CTL_DONE;
+		goto out;
+	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
+		const char *fix = failure_info(
+		    r.failure < FAILURE_COUNT ? r.failure : FAILURE_INTERNAL)
+				      ->fix;
+
+		complain("refused", r.message.p, r.message.n);
+		fprintf(stderr, "mcpboxctl: %s\n", fix);
+		status = CTL_REFUSED;
+	} else {
+		complain(process, "unexpected answer", 17);
+	}
+	ipc_frame_free(&f);
+out:
+	close(fd);
+	return status;
+}
+
+enum ctl_status
+calls_query(
+    const struct ctl *c, const char *what, const char *id, struct buf *text)
+{
+	struct ipc_admin_query q;
+	enum ctl_status status;
+	struct ipc_admin_json a;
+	struct ipc_frame f;
+	struct err err;
+
+	buf_init(text, IPC_BLOB_MAX);
+	memset(&q, 0, sizeof(q));
+	q.what = ipc_str(what);
+	q.id = ipc_str(id);
+	q.filter_kind = ipc_str(c->kind);
+	q.filter_state = ipc_str(c->state);
+	q.cursor = ipc_str(c->cursor);
+	q.limit = c->limit;
+	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_ADMIN_QUERY, &q,
+	    IPC_ADMIN_JSON, &f);
+	if (status != CTL_DONE)
+		return status;
+	if (ipc_decode(&f, &a, &err) == -1) {
+		complain("admind", err.text, strlen(err.text));
+		status = CTL_REFUSED;
+	} else {
+		buf_put(text, a.json.p, a.json.n);
+	}
+	ipc_frame_free(&f);
+	return status;
+}

@@ -1,0 +1,81 @@
+/*
+ * What mcpboxctl's files share. One command a run: connect, ask, print, exit.
+ *
+ * What the daemons answer is printed to an administrator's terminal, and much
+ * of it was written by strangers (LLM clients) or could come from a taken-over
+ * admind: all of it goes through show.c.
+ */
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "err.h"
+#include "ipc.h"
+
+struct json_object;
+
+enum ctl_status { /* exit status */
+	CTL_DONE = 0,
+	CTL_REFUSED = 1,
+	CTL_USAGE = 2,
+	CTL_UNREACHABLE = 3
+};
+
+enum { CTL_TIMEOUT_MS = 15000, CTL_LIMIT_MAX = 200 };
+
+struct ctl {
+	const char *run_dir;
+	bool json;
+	/* Options of single commands; NULL or 0 if not given. */
+	const char *hash, *reason, *username, *password_file, *state, *kind,
+	    *cursor;
+	uint32_t limit;
+	char **words; /* command and its arguments */
+	int nwords;
+};
+
+/* calls.c: the daemons. */
+/* Connects to RUN_DIR/process/ctl.sock. fd or -1 (tells why on stderr). */
+int calls_open(const struct ctl *, const char *process, enum ipc_role);
+/*
+ * One request to one daemon. CTL_DONE: *answer is filled, of type `want` (free
+ * it); else a sentence was printed on stderr and nothing is to be freed.
+ */
+enum ctl_status calls_ask(const struct ctl *, const char *process,
+    enum ipc_role, enum ipc_type, const void *msg, enum ipc_type want,
+    struct ipc_frame *answer);
+/* ADMIN_QUERY: the JSON as text in *text (initialised by this; free it). */
+enum ctl_status calls_query(
+    const struct ctl *, const char *what, const char *id, struct buf *text);
+
+/* Each runs one command and returns the exit status. */
+enum ctl_status approvals_command(const struct ctl *);
+enum ctl_status setup_command(const struct ctl *);
+enum ctl_status secret_command(const struct ctl *);
+enum ctl_status doctor_command(const struct ctl *);
+enum ctl_status tables_command(const struct ctl *);
+
+/* tables.c */
+/* Prints a list's items in columns; `what` picks them. */
+void tables_print(const char *what, struct json_object *list);
+/* JSON text to standard output: checked, escaped to ASCII, one line. */
+enum ctl_status tables_json(const uint8_t *, size_t);
+
+/* show.c: untrusted text for terminals. */
+enum show_mode {
+	SHOW_LINE, /* one line: control characters escaped, \n too */
+	SHOW_TEXT, /* newlines and tabs as they are */
+	SHOW_CODE  /* like TEXT, and everything outside ASCII escaped:
+		    * look-alike letters too */
+};
+/* Appends text with escapes \u{...}; invalid UTF-8 as \x{..}. */
+void show_text(struct buf *, const void *, size_t, enum show_mode);
+/* JSON text with all but printable ASCII as \uXXXX: still the same JSON. */
+void show_json(struct buf *, const void *, size_t);
+/* Prints a buffer to standard output. */
+void show_out(const struct buf *);
+
+#endif

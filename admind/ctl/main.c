@@ -1,0 +1,184 @@
+/*
+ * mcpboxctl: the administrator's command line. See mcpboxctl(1).
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf.h"
+#include "ctl.h"
+
+static const struct {
+	const char *word;
+	int min, max; /* words, the command's own included */
+	enum ctl_status (*run)(const struct ctl *);
+	const char *usage;
+} commands[] = {
+    {"setup", 1, 1, setup_command,
+	"setup --username NAME [--password-file FILE]"},
+    {"approvals", 2, 3, approvals_command,
+	"approvals list [--state STATE] [--kind KIND] | show ID | approve "
+	"ID --hash HEX | reject ID --reason TEXT"},
+    {"servers", 1, 2, tables_command, "servers [ID]"},
+    {"tools", 1, 2, tables_command, "tools [ID]"},
+    {"executions", 1, 2, tables_command, "executions [ID]"},
+    {"audit", 1, 1, tables_command, "audit"},
+    {"status", 1, 1, tables_command, "status"},
+    {"doctor", 1, 1, doctor_command, "doctor"},
+    {"secret", 4, 4, secret_command,
+	"secret set SERVER KEY (the value on standard input)"},
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static _Noreturn void
+usage(void)
+{
+	fputs("usage: mcpboxctl [--run-dir DIR | -f FILE] [--json] COMMAND\n",
+	    stderr);
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		fprintf(stderr, "       mcpboxctl %s\n", commands[i].usage);
+	fputs("       lists take --limit N and --cursor CURSOR\n", stderr);
+	exit(CTL_USAGE);
+}
+
+/* -f FILE: run_dir as in a daemon's configuration. The object lives as long
+ * as we do: run_dir points into it. */
+static const char *
+read_conf(const char *path)
+{
+	struct conf *conf = conf_new("mcpboxctl");
+	struct err err;
+
+	if (conf == NULL) {
+		fputs("mcpboxctl: out of memory\n", stderr);
+		exit(CTL_USAGE);
+	}
+	if (conf_load(conf, path, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: %s\n", err.text);
+		exit(CTL_USAGE);
+	}
+	return conf_str(conf, "run_dir");
+}
+
+static uint32_t
+read_limit(const char *s)
+{
+	char *end;
+	unsigned long v = strtoul(s, &end, 10);
+
+	if (*s < '0' || *s > '9' || *end != '\0' || v < 1 ||
+	    v > CTL_LIMIT_MAX) {
+		fprintf(stderr, "mcpboxctl: --limit is from 1 to %d\n",
+		    CTL_LIMIT_MAX);
+		exit(CTL_USAGE);
+	}
+	return (uint32_t)v;
+}
+
+/* Options may stand anywhere; what is left are the command's words. */
+static void
+parse(struct ctl *c, int argc, char **argv)
+{
+	enum {
+		RUN_DIR = 256,
+		JSON,
+		HASH,
+		REASON,
+		USERNAME,
+		PASSWORD_FILE,
+		STATE,
+		KIND,
+		LIMIT,
+		CURSOR
+	};
+	static const struct option options[] = {
+	    {"run-dir", required_argument, NULL, RUN_DIR},
+	    {"json", no_argument, NULL, JSON},
+	    {"hash", required_argument, NULL, HASH},
+	    {"reason", required_argument, NULL, REASON},
+	    {"username", required_argument, NULL, USERNAME},
+	    {"password-file", required_argument, NULL, PASSWORD_FILE},
+	    {"state", required_argument, NULL, STATE},
+	    {"kind", required_argument, NULL, KIND},
+	    {"limit", required_argument, NULL, LIMIT},
+	    {"cursor", required_argument, NULL, CURSOR},
+	    {"version", no_argument, NULL, 'V'},
+	    {NULL, 0, NULL, 0},
+	};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "f:V", options, NULL)) != -1)
+		switch (o) {
+		case 'f':
+			c->run_dir = read_conf(optarg);
+			break;
+		case 'V':
+			printf("mcpboxctl %s\n", MCPBOX_VERSION);
+			exit(CTL_DONE);
+		case RUN_DIR:
+			c->run_dir = optarg;
+			break;
+		case JSON:
+			c->json = true;
+			break;
+		case HASH:
+			c->hash = optarg;
+			break;
+		case REASON:
+			c->reason = optarg;
+			break;
+		case USERNAME:
+			c->username = optarg;
+			break;
+		case PASSWORD_FILE:
+			c->password_file = optarg;
+			break;
+		case STATE:
+			c->state = optarg;
+			break;
+		case KIND:
+			c->kind = optarg;
+			break;
+		case LIMIT:
+			c->limit = read_limit(optarg);
+			break;
+		case CURSOR:
+			c->cursor = optarg;
+			break;
+		default:
+			usage();
+		}
+	c->words = argv + optind;
+	c->nwords = argc - optind;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ctl c = {.run_dir = "/run/mcpbox", .limit = 50};
+	enum ctl_status status;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	parse(&c, argc, argv);
+	if (c.nwords == 0)
+		usage();
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		if (strcmp(c.words[0], commands[i].word) != 0)
+			continue;
+		if (c.nwords < commands[i].min || c.nwords > commands[i].max)
+			usage();
+		status = commands[i].run(&c);
+		if (status == CTL_USAGE)
+			fprintf(
+			    stderr, "usage: mcpboxctl %s\n", commands[i].usage);
+		if (fflush(stdout) != 0 && status == CTL_DONE) {
+			perror("mcpboxctl: standard output");
+			status = CTL_REFUSED;
+		}
+		return status;
+	}
+	usage();
+}

@@ -1,0 +1,171 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "ctl.h"
+
+/*
+ * Secrets come by prompt, standard input or file, never by argument: a command
+ * line is for every local user to read (proc(5)).
+ */
+
+/* Reads fd to its end, at most max bytes, and drops one newline at the end.
+ * 0, or -1 with a word on stderr. */
+static int
+slurp(int fd, const char *name, struct buf *out)
+{
+	uint8_t chunk[4096];
+	ssize_t n;
+
+	while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1) {
+			fprintf(stderr, "mcpboxctl: %s: %s\n", name,
+			    strerror(errno));
+			return -1;
+		}
+		buf_put(out, chunk, (size_t)n);
+		explicit_bzero(chunk, (size_t)n);
+		if (out->failed) {
+			fprintf(stderr, "mcpboxctl: %s: too long\n", name);
+			return -1;
+		}
+	}
+	if (out->len > 0 && out->p[out->len - 1] == '\n')
+		out->len--;
+	return 0;
+}
+
+/* One line from the terminal, not shown. */
+static int
+prompt(const char *what, struct buf *out)
+{
+	struct termios old, quiet;
+	char c;
+	ssize_t n;
+
+	if (tcgetattr(STDIN_FILENO, &old) == -1) {
+		perror("mcpboxctl: terminal");
+		return -1;
+	}
+	quiet = old;
+	quiet.c_lflag &= ~(tcflag_t)ECHO;
+	fprintf(stderr, "%s: ", what);
+	if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet) == -1) {
+		perror("mcpboxctl: terminal");
+		return -1;
+	}
+	while ((n = read(STDIN_FILENO, &c, 1)) == 1 && c != '\n')
+		buf_putc(out, c);
+	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
+	fputs("\n", stderr);
+	return n == -1 || out->failed ? -1 : 0;
+}
+
+/* A password, asked twice where a person types it. */
+static int
+get_password(const struct ctl *c, struct buf *out)
+{
+	struct buf again;
+	int fd, rc;
+
+	if (c->password_file != NULL) {
+		fd = open(c->password_file, O_RDONLY | O_CLOEXEC);
+		if (fd == -1) {
+			fprintf(stderr, "mcpboxctl: %s: %s\n", c->password_file,
+			    strerror(errno));
+			return -1;
+		}
+		rc = slurp(fd, c->password_file, out);
+		close(fd);
+		return rc;
+	}
+	if (!isatty(STDIN_FILENO))
+		return slurp(STDIN_FILENO, "standard input", out);
+	buf_init(&again, 4096);
+	rc = prompt("New password (12 to 128 characters)", out);
+	if (rc == 0)
+		rc = prompt("The same again", &again);
+	if (rc == 0 &&
+	    (again.len != out->len ||
+		memcmp(again.p != NULL ? again.p : (uint8_t *)"",
+		    out->p != NULL ? out->p : (uint8_t *)"", out->len) != 0)) {
+		fputs("mcpboxctl: the passwords differ\n", stderr);
+		rc = -1;
+	}
+	buf_free(&again);
+	return rc;
+}
+
+enum ctl_status
+setup_command(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct ipc_frame f;
+	struct ipc_setup m;
+	struct buf password;
+
+	if (c->username == NULL)
+		return CTL_USAGE;
+	buf_init(&password, 4096);
+	if (get_password(c, &password) == -1) {
+		buf_free(&password);
+		return CTL_USAGE;
+	}
+	memset(&m, 0, sizeof(m));
+	m.username = ipc_str(c->username);
+	m.password = ipc_bytes(password.p, password.len);
+	status = calls_ask(
+	    c, "admind-vault", IPC_ROLE_VAULT, IPC_SETUP, &m, IPC_OK, &f);
+	buf_free(&password);
+	if (status != CTL_DONE)
+		return status;
+	ipc_frame_free(&f);
+	if (c->json)
+		puts("{\"ok\":true}");
+	else
+		printf("administrator %s was made\n", c->username);
+	return CTL_DONE;
+}
+
+enum ctl_status
+secret_command(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct ipc_secret_set m;
+	struct ipc_frame f;
+	struct buf value;
+	int rc;
+
+	if (strcmp(c->words[1], "set") != 0)
+		return CTL_USAGE;
+	buf_init(&value, SECRET_VALUE_MAX + 1);
+	rc = isatty(STDIN_FILENO)
+	    ? prompt("Value", &value)
+	    : slurp(STDIN_FILENO, "standard input", &value);
+	if (rc == -1) {
+		buf_free(&value);
+		return CTL_USAGE;
+	}
+	memset(&m, 0, sizeof(m));
+	m.server = ipc_str(c->words[2]);
+	m.key = ipc_str(c->words[3]);
+	m.value = ipc_bytes(value.p, value.len);
+	status = calls_ask(
+	    c, "admind-vault", IPC_ROLE_VAULT, IPC_SECRET_SET, &m, IPC_OK, &f);
+	buf_free(&value);
+	if (status != CTL_DONE)
+		return status;
+	ipc_frame_free(&f);
+	if (c->json)
+		puts("{\"ok\":true}");
+	else
+		printf("secret %s of server %s was set\n", c->words[3],
+		    c->words[2]);
+	return CTL_DONE;
+}

@@ -1,0 +1,234 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "ctl.h"
+#include "json.h"
+
+enum { COLUMNS_MAX = 8, WIDTH_MAX = 60 };
+
+/* Which members of an item stand in a list's columns, in order. Members that
+ * no item has are left out. */
+static const struct {
+	const char *what;
+	const char *column[COLUMNS_MAX];
+} layouts[] = {
+    {"approvals",
+	{"id", "kind", "server", "tool", "version", "state", "requested_at"}},
+    {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
+    {"tools",
+	{"id", "exposed_name", "server", "name", "enabled", "approval_status",
+	    "serving_version"}},
+    {"executions",
+	{"id", "tool", "principal", "state", "outcome", "failure_mode",
+	    "duration_ms", "created_at"}},
+    {"audit", {"seq", "at", "time", "actor", "action", "subject"}},
+    {"doctor", {"process", "layer", "state", "detail", "fix"}},
+};
+
+static const char *const *
+layout(const char *what)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (strcmp(layouts[i].what, what) == 0)
+			return layouts[i].column;
+	return NULL;
+}
+
+/* A value as one line; "-" for null and absent. */
+static void
+cell(struct buf *b, struct json_object *v)
+{
+	const char *s = "-";
+
+	if (v != NULL)
+		s = json_object_is_type(v, json_type_string)
+		    ? json_object_get_string(v)
+		    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+	show_text(b, s, strlen(s), SHOW_LINE);
+}
+
+/* Width in characters, near enough: bytes that do not continue one. */
+static size_t
+width(const struct buf *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->len; i++)
+		n += (b->p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+static void
+row(struct json_object *item, const char *const *column, const size_t *w,
+    bool head)
+{
+	struct json_object *v;
+	struct buf line, b;
+	size_t n;
+
+	buf_init(&line, IPC_BLOB_MAX);
+	for (size_t i = 0; i < COLUMNS_MAX && column[i] != NULL; i++) {
+		if (w[i] == 0)
+			continue;
+		buf_init(&b, IPC_BLOB_MAX);
+		v = NULL;
+		if (head)
+			buf_puts(&b, column[i]);
+		else {
+			json_object_object_get_ex(item, column[i], &v);
+			cell(&b, v);
+		}
+		n = width(&b);
+		buf_put(&line, b.p, b.len);
+		for (; n < w[i] + 2; n++)
+			buf_putc(&line, ' ');
+		buf_free(&b);
+	}
+	while (line.len > 0 && line.p[line.len - 1] == ' ')
+		line.len--;
+	buf_putc(&line, '\n');
+	show_out(&line);
+	buf_free(&line);
+}
+
+/* Lists: one line an item, columns as wide as their widest cell. Objects: one
+ * line a member. */
+void
+tables_print(const char *what, struct json_object *list)
+{
+	const char *const *column = layout(what);
+	size_t w[COLUMNS_MAX] = {0}, n = json_object_array_length(list);
+	struct buf b;
+
+	if (column == NULL)
+		return;
+	for (size_t r = 0; r < n; r++)
+		for (size_t i = 0; i < COLUMNS_MAX && column[i] != NULL; i++) {
+			struct json_object *v;
+			size_t head = strlen(column[i]);
+
+			if (!json_object_object_get_ex(
+				json_object_array_get_idx(list, r), column[i],
+				&v))
+				continue;
+			buf_init(&b, IPC_BLOB_MAX);
+			cell(&b, v);
+			if (w[i] < head)
+				w[i] = head;
+			if (w[i] < width(&b))
+				w[i] = width(&b);
+			if (w[i] > WIDTH_MAX)
+				w[i] = WIDTH_MAX;
+			buf_free(&b);
+		}
+	if (n == 0) {
+		puts("none");
+		return;
+	}
+	row(NULL, column, w, true);
+	for (size_t r = 0; r < n; r++)
+		row(json_object_array_get_idx(list, r), column, w, false);
+}
+
+/* name: value, nested objects indented. */
+static void
+print_object(struct json_object *o, int depth, struct buf *b)
+{
+	struct json_object_iterator it = json_object_iter_begin(o);
+	struct json_object_iterator end = json_object_iter_end(o);
+
+	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
+		const char *name = json_object_iter_peek_name(&it);
+		struct json_object *v = json_object_iter_peek_value(&it);
+
+		buf_putf(b, "%*s", 2 * depth, "");
+		show_text(b, name, strlen(name), SHOW_LINE);
+		buf_putc(b, ':');
+		if (json_object_is_type(v, json_type_object) && depth < 8) {
+			buf_putc(b, '\n');
+			print_object(v, depth + 1, b);
+		} else {
+			buf_putc(b, ' ');
+			cell(b, v);
+			buf_putc(b, '\n');
+		}
+	}
+}
+
+enum ctl_status
+tables_json(const uint8_t *p, size_t n)
+{
+	struct err err;
+	struct buf b;
+	bool ok;
+
+	if (json_scan(p, n, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: the answer is not JSON: %s\n",
+		    err.text);
+		return CTL_REFUSED;
+	}
+	buf_init(&b, 16 * IPC_BLOB_MAX);
+	show_json(&b, p, n);
+	buf_putc(&b, '\n');
+	show_out(&b);
+	ok = !b.failed;
+	buf_free(&b);
+	return ok ? CTL_DONE : CTL_REFUSED;
+}
+
+/* servers, tools, executions, audit, status, and the approvals' list. */
+enum ctl_status
+tables_command(const struct ctl *c)
+{
+	static const struct {
+		const char *many, *one;
+	} names[] = {{"servers", "server"}, {"tools", "tool"},
+	    {"executions", "execution"}};
+	struct json_object *o = NULL, *items, *next;
+	const char *what = c->words[0], *id = NULL;
+	enum ctl_status status;
+	struct buf text, b;
+	struct err err;
+
+	for (size_t i = 0; c->nwords == 2 && i < 3; i++)
+		if (strcmp(what, names[i].many) == 0) {
+			what = names[i].one;
+			id = c->words[1];
+		}
+	if ((status = calls_query(c, what, id, &text)) != CTL_DONE)
+		goto out;
+	if (c->json) {
+		status = tables_json(text.p, text.len);
+		goto out;
+	}
+	if (json_parse(text.p, text.len, &o, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: the answer is not JSON: %s\n",
+		    err.text);
+		status = CTL_REFUSED;
+		goto out;
+	}
+	if (json_object_object_get_ex(o, "items", &items) &&
+	    json_object_is_type(items, json_type_array)) {
+		tables_print(what, items);
+		if (json_object_object_get_ex(o, "next_cursor", &next) &&
+		    json_object_is_type(next, json_type_string)) {
+			buf_init(&b, IPC_BLOB_MAX);
+			buf_puts(&b, "more: --cursor ");
+			cell(&b, next);
+			buf_putc(&b, '\n');
+			show_out(&b);
+			buf_free(&b);
+		}
+	} else if (json_object_is_type(o, json_type_object)) {
+		buf_init(&b, 8 * IPC_BLOB_MAX);
+		print_object(o, 0, &b);
+		show_out(&b);
+		buf_free(&b);
+	}
+out:
+	json_object_put(o);
+	buf_free(&text);
+	return status;
+}
