@@ -1,0 +1,44 @@
+/*
+ * admind-check's four questions on arbitrary bytes. The first byte chooses; the
+ * rest is split at its first newline into schema and arguments, or tool name
+ * and arguments. Whatever the verdict, its list of errors must be JSON.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	const uint8_t *line;
+	struct ipc_bytes a, b;
+	struct check c;
+
+	if (n == 0 || (line = memchr(data + 1, '\n', n - 1)) == NULL)
+		return 0;
+	a = ipc_bytes(data + 1, (size_t)(line - data - 1));
+	b = ipc_bytes(line + 1, n - a.n - 2);
+	switch (data[0] % 4) {
+	case 0:
+		check_schema(&c, b);
+		break;
+	case 1:
+		check_arguments(&c, a, b);
+		break;
+	case 2:
+		check_management(&c, a, b);
+		break;
+	default:
+		check_inspection(&c, b);
+	}
+	if (!c.ok &&
+	    (c.summary[0] == '\0' ||
+		json_scan(c.errors.p, c.errors.len, NULL) == -1))
+		abort();
+	check_free(&c);
+	return 0;
+}

@@ -1,0 +1,70 @@
+/*
+ * For schema_oracle.py: lines "hex(schema) hex(arguments)"; answers "ok", or
+ * "no" (the arguments are invalid), "schema" (the schema is refused) or
+ * "limit", and what was said.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+static struct ipc_bytes
+unhex(char *s)
+{
+	size_t n = strlen(s) / 2;
+	uint8_t *p = (uint8_t *)s;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned v;
+
+		if (sscanf(s + 2 * i, "%2x", &v) != 1)
+			exit(1);
+		p[i] = (uint8_t)v;
+	}
+	return ipc_bytes(p, n);
+}
+
+static void
+say(const char *word, const struct check *c)
+{
+	printf("%s %s ", word, c->ok ? "" : c->summary);
+	for (size_t i = 0; i < c->errors.len; i++)
+		putchar(c->errors.p[i]);
+	putchar('\n');
+}
+
+int
+main(void)
+{
+	char *line = NULL, *second;
+	size_t cap = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &cap, stdin)) > 0) {
+		struct ipc_bytes schema, arguments;
+		struct check c;
+
+		line[n - 1] = '\0';
+		if ((second = strchr(line, ' ')) == NULL)
+			return 1;
+		*second++ = '\0';
+		schema = unhex(line);
+		arguments = unhex(second);
+		check_schema(&c, schema);
+		if (!c.ok) {
+			say("schema", &c);
+			check_free(&c);
+			continue;
+		}
+		check_free(&c);
+		check_arguments(&c, schema, arguments);
+		say(c.ok                             ? "ok"
+			: c.failure == FAILURE_LIMIT ? "limit"
+						     : "no",
+		    &c);
+		check_free(&c);
+	}
+	free(line);
+	return 0;
+}
