@@ -152,7 +152,7 @@ class Peer:
         try:
             os.write(fd, blob.encode() if isinstance(blob, str) else blob)
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW
-                        | fcntl.F_SEAL_SHRINK)
+                        | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
             self.raw(HEADER.pack(number, FLAG_MEMFD, len(rest), request) + rest, [fd])
         finally:
             os.close(fd)
