@@ -1,0 +1,806 @@
+"""The real vault, with every peer of it played by hand: above all a hostile
+admind. It holds all rows and answers every question of the vault, and still
+gets no approval, no secret outside an approved version, and no login."""
+import hashlib
+import hmac
+import os
+import secrets
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from harness.instance import BUILD, GROUPS, OFFSETS, take_block
+from harness.ipc import Closed, Peer, Table, socket_as
+
+CANARY = b"CANARY-" + secrets.token_hex(16).encode()
+PASSWORD = "correct horse battery staple"
+LOCAL, TUNNEL, ADMIND = 1, 2, 3
+TOOL, INSPECT, TEST = 1, 2, 3
+UNUSED_EPOCH = b"\xee" * 16
+
+
+def tlv(*fields):
+    out = b""
+    for tag, value in fields:
+        if isinstance(value, int):
+            value = struct.pack(">Q", value)
+        out += struct.pack(">BI", tag, len(value)) + value
+    return out
+
+
+def untlv(data):
+    out = []
+    while data:
+        tag, n = struct.unpack_from(">BI", data)
+        out.append((tag, data[5:5 + n]))
+        assert len(data) >= 5 + n
+        data = data[5 + n:]
+    return out
+
+
+def preimage(code=b"def main():\n    return 1\n", server=b"demo", secret_names=(b"TOKEN",), **limits):
+    fields = [(1, 1), (2, b"S" * 16), (3, b"T" * 16), (4, server), (5, b"greet"),
+              (6, server + b"__greet"), (8, b"greets"), (11, b'{"type":"object"}'),
+              (14, b"python"), (15, code)]
+    fields += [(20, n) for n in sorted(secret_names)]
+    fields += [(22, b"forbidden"), (23, 0)]
+    fields += [(24, limits["timeout"])] if "timeout" in limits else []
+    return b"mcpbox version 1\0" + tlv(*fields)
+
+
+class Vault:
+    """The daemon alone, by number, in directories of its own."""
+
+    def __init__(self):
+        self.base, self.lock = take_block()
+        self.dir = tempfile.mkdtemp(prefix="mcpv")
+        os.chmod(self.dir, 0o711)
+        uid = self.uid("vault")
+        os.mkdir(self.path("run"), 0o755)
+        os.makedirs(self.run("admind-vault"))
+        os.chown(self.run("admind-vault"), uid, uid)
+        os.chmod(self.run("admind-vault"), 0o750)
+        self.key = os.urandom(32)
+        self.write("master.key", self.key, 0o400, uid)
+        self.write("conf", f"""run_dir {self.path("run")}
+key_file {self.path("master.key")}
+admind_user {self.uid("admind")}
+web_user {self.uid("adminweb")}
+sandboxd_user {self.uid("sandbox")}
+argon2_memory 8M
+argon2_passes 1
+""".encode(), 0o644, 0)
+        shutil.copy(os.path.join(BUILD, "admind/vault/mcpbox-admind-vault"), self.path("vault"))
+        os.chmod(self.path("vault"), 0o755)
+        self.log = open(self.path("log"), "wb")
+        self.start()
+
+    def start(self):
+        uid, before = self.uid("vault"), len(self.logs())
+        self.process = subprocess.Popen(
+            ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+             "--no-new-privs", self.path("vault"), "-f", self.path("conf")],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + 10
+        while b"ready" not in self.logs()[before:]:
+            assert self.process.poll() is None and time.monotonic() < deadline, self.logs()
+            time.sleep(0.02)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(10) == 0, self.logs()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.dir)
+        self.lock.close()
+
+    def write(self, name, data, mode, uid):
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        os.chown(self.path(name), uid, uid)
+        os.chmod(self.path(name), mode)
+
+    def logs(self):
+        with open(self.path("log"), "rb") as f:
+            return f.read()
+
+    def path(self, *p):
+        return os.path.join(self.dir, *p)
+
+    def run(self, *p):
+        return self.path("run", *p)
+
+    def uid(self, name):
+        return self.base + OFFSETS[name]
+
+    def groups(self, name):
+        return [self.uid(g) for g in GROUPS.get(name, ())]
+
+
+class Admind(Peer):
+    """admind's end, honest unless a test changes an answer. While a client
+    waits, `serve` answers what the vault asks."""
+
+    def __init__(self, *args, **kw):
+        super().__init__(*args, **kw)
+        self.admins, self.secrets, self.requests = {}, {}, {}
+        self.decisions, self.events = {}, []
+        self.seen = b""     # every byte the vault ever sent here
+
+    def serve(self, request, m):
+        self.seen += repr(m).encode()
+        answer = getattr(self, "on_" + m["_"].lower(), None)
+        if answer is not None:
+            name, fields = answer(m)
+            self.send(name, request=request, **fields)
+
+    def on_admin_lookup(self, m):
+        role, verifier = self.admins.get(m["username"], ("", b""))
+        return "ADMIN_RECORD", {"role": role, "verifier": verifier}
+
+    def on_admin_store(self, m):
+        if m["first"] and self.admins:
+            return "REFUSED", {"failure": FAILURES["CONFLICT"], "message": "there is one"}
+        self.admins[m["username"]] = (m["role"], m["verifier"])
+        return "OK", {}
+
+    def on_secret_store(self, m):
+        self.secrets[m["server"], m["key"]] = m["value"]
+        return "OK", {}
+
+    def on_content_get(self, m):
+        kind, state, pre = self.requests[m["approval"]]
+        return "CONTENT", {"kind": kind, "state": state, "preimage": pre}
+
+    def on_decision_store(self, m):
+        self.decisions[m["approval"]] = m
+        return "OK", {}
+
+    def on_audit_event(self, m):
+        self.events.append((m["action"], m["actor"], m["subject"], m["detail"]))
+        return "OK", {}
+
+
+def failures():
+    names = []
+    src = os.path.join(os.path.dirname(__file__), "..", "..", "common", "failure.def")
+    with open(src, encoding="ascii") as f:
+        for line in f:
+            if line.startswith("F("):
+                names.append(line[2:].split(",")[0])
+    return {n: i for i, n in enumerate(names)}
+
+
+FAILURES = failures()
+table = None
+
+
+@pytest.fixture(scope="module")
+def vault():
+    global table
+    table = Table()
+    v = Vault()
+    yield v
+    print(v.logs().decode(errors="replace"))
+    v.close()
+
+
+@pytest.fixture(scope="module")
+def admind(vault):
+    with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
+        yield a
+
+
+@pytest.fixture(scope="module")
+def web(vault, admind):
+    with Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+        yield w
+
+
+@pytest.fixture(scope="module")
+def ctl(vault, admind):
+    with Peer(table, socket_as(0, [], vault.run("admind-vault", "ctl.sock"))) as c:
+        yield c
+
+
+@pytest.fixture(scope="module")
+def sandbox(vault):
+    with Peer.open(table, vault, "sandbox", "admind-vault", "sandboxd") as s:
+        yield s
+
+
+def ask(peer, admind, name, timeout=10, **fields):
+    """One request of a client, with admind answering meanwhile."""
+    request = peer.start(name, **fields)
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        for p in {admind, peer}:
+            try:
+                got, m = p.receive(0.005)
+            except TimeoutError:
+                continue
+            if table.by_name[m["_"]]["kind"] == "request":
+                admind.serve(got, m)
+            elif p is peer and got == request:
+                return m
+    raise TimeoutError(name)
+
+
+def drain(admind, seconds=0.3):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            admind.serve(*admind.receive(0.05))
+        except TimeoutError:
+            pass
+
+
+def refused(m, failure):
+    assert m["_"] == "REFUSED", m
+    assert m["failure"] == FAILURES[failure], m
+    return True
+
+
+@pytest.fixture(scope="module")
+def administrator(ctl, admind):
+    assert ask(ctl, admind, "SETUP", username="admin", password=PASSWORD)["_"] == "OK"
+    return "admin"
+
+
+@pytest.fixture(scope="module")
+def token(web, admind, administrator):
+    m = ask(web, admind, "LOGIN", username="admin", password=PASSWORD, source="127.0.0.1")
+    assert m["_"] == "LOGIN_OK", m
+    return m["token"]
+
+
+@pytest.fixture(scope="module")
+def approved(ctl, admind):
+    """Approved pre-image and its seal, by root."""
+    pre, request = preimage(), os.urandom(16)
+    admind.requests[request] = ("tool", "pending", pre)
+    digest = hashlib.sha256(pre).digest()
+    assert ask(ctl, admind, "APPROVE", approval=request, reviewed=digest)["_"] == "OK"
+    d = admind.decisions[request]
+    assert d["approved"] == 1 and d["content"] == digest and d["actor"] == "root"
+    return pre, d["seal"]
+
+
+@pytest.fixture(scope="module")
+def stored(ctl, admind):
+    """The canary as admind keeps it, for demo/TOKEN and demo/OTHER."""
+    for server, key in (("demo", "TOKEN"), ("demo", "OTHER"), ("bank", "TOKEN")):
+        assert ask(ctl, admind, "SECRET_SET", server=server, key=key, value=CANARY)["_"] == "OK"
+    return admind.secrets
+
+
+def material(pre=None, seal=None, values=(), extra=()):
+    fields = [(1, pre)] if pre is not None else []
+    fields += [(2, seal)] if seal is not None else []
+    for name, value in values:
+        fields += [(3, name), (4, value)]
+    fields += [(7, hashlib.sha256(b"{}").digest()), (8, 30000), (13, 5000), (14, b"")]
+    return tlv(*fields, *extra)
+
+
+def seal(admind, epoch, what, kind=TOOL, listener=LOCAL, execution=b"X" * 16):
+    return ask(admind, admind, "SEAL_CONTEXT", execution=execution, epoch=epoch,
+               listener=listener, kind=kind, material=what)
+
+
+def unseal(key, epoch, sealed, kind=TOOL, listener=LOCAL, execution=b"X" * 16):
+    assert sealed[0] == 1
+    aad = b"mcpbox context 1\0" + epoch + execution + bytes([listener, kind])
+    return untlv(AESGCM(key).decrypt(sealed[1:13], sealed[13:], aad))
+
+
+@pytest.fixture
+def context_key(sandbox):
+    m = sandbox.call("CONTEXT_KEY_GET", epoch=sandbox.epoch)
+    assert m["_"] == "CONTEXT_KEY" and len(m["key"]) == 32
+    return m["key"]
+
+
+# --- who may connect, who may say what ---
+
+@pytest.mark.parametrize("who,name", [
+    ("stranger", "admind"), ("admind", "http"), ("admind", "ctl"), ("admind", "sandboxd"),
+    ("adminweb", "admind"), ("adminweb", "ctl"), ("sandbox", "admind"), ("sandbox", "http"),
+    ("vault", "ctl")])
+def test_a_socket_is_for_one_user(vault, who, name):
+    """By SO_PEERCRED, though the directory would let them in."""
+    try:
+        s = socket_as(vault.uid(who), [vault.uid("vault")],
+                      vault.run("admind-vault", name + ".sock"))
+    except PermissionError:
+        return
+    with pytest.raises((Closed, AssertionError, ConnectionError)):
+        Peer(table, s)
+
+
+@pytest.mark.parametrize("name", ["LOGIN", "APPROVE", "REJECT", "SETUP", "SECRET_SET", "PASSWORD",
+                                  "WHOAMI", "CONTEXT_KEY_GET", "DOCTOR", "HELLO", "RUN"])
+def test_admind_may_not_say(vault, name):
+    with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
+        a.start(name)
+        assert a.closed()
+
+
+@pytest.mark.parametrize("name", ["SEAL_CONTEXT", "SETUP", "SECRET_SET", "AUDIT_SIGN",
+                                  "SESSION_LOOKUP", "SESSION_KEY_GET", "CONTEXT_KEY_GET"])
+def test_web_may_not_say(vault, name):
+    with Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+        w.start(name)
+        assert w.closed()
+
+
+def test_a_second_admind_connection_is_used_and_its_end_survived(vault, admind, web):
+    with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
+        a.call("SESSION_KEY_GET")
+    time.sleep(0.1)
+    refused(ask(web, admind, "LOGIN", username="nobody", password=PASSWORD), "BAD_LOGIN")
+
+
+# --- setup and logins ---
+
+def test_setup_refuses_weak(ctl, admind):
+    refused(ask(ctl, admind, "SETUP", username="x", password=PASSWORD), "INVALID_PARAMS")
+    refused(ask(ctl, admind, "SETUP", username="9lives", password=PASSWORD), "INVALID_PARAMS")
+    refused(ask(ctl, admind, "SETUP", username="admin", password="short"), "INVALID_PARAMS")
+    refused(ask(ctl, admind, "SETUP", username="admin", password="é" * 11), "INVALID_PARAMS")
+    refused(ask(ctl, admind, "SETUP", username="admin", password="x" * 129), "INVALID_PARAMS")
+
+
+def test_second_setup_is_refused(ctl, admind, administrator):
+    refused(ask(ctl, admind, "SETUP", username="other", password=PASSWORD), "CONFLICT")
+
+
+def test_login_whoami_logout(web, admind, administrator):
+    m = ask(web, admind, "LOGIN", username="admin", password=PASSWORD, source="10.0.0.9")
+    assert m["_"] == "LOGIN_OK" and len(m["token"]) == 43 and len(m["csrf"]) == 43
+    assert m["role"] == "administrator"
+    assert 11 * 3600 < m["expires_ms"] / 1000 - time.time() < 12 * 3600 + 5
+    who = ask(web, admind, "WHOAMI", token=m["token"])
+    assert (who["username"], who["csrf"]) == ("admin", m["csrf"])
+    known = ask(admind, admind, "SESSION_LOOKUP", token=hashlib.sha256(m["token"].encode()).digest())
+    assert known["username"] == "admin" and known["csrf"] == ""
+    assert ask(web, admind, "LOGOUT", token=m["token"])["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=m["token"]), "UNAUTHENTICATED")
+    refused(ask(web, admind, "LOGOUT", token=m["token"]), "UNAUTHENTICATED")
+    drain(admind)
+    actions = [e[0] for e in admind.events]
+    assert "login" in actions and "logout" in actions
+    assert any('"10.0.0.9"' in e[3] for e in admind.events)
+    assert m["token"].encode() not in admind.seen and PASSWORD.encode() not in admind.seen
+
+
+@pytest.mark.parametrize("user,password", [
+    ("admin", "wrong password here"), ("nobody", PASSWORD), ("admin", ""), ("", PASSWORD),
+    ("a'; drop table", PASSWORD), ("admin", "x" * 4000)])
+def test_bad_login(web, admind, administrator, user, password):
+    refused(ask(web, admind, "LOGIN", username=user, password=password), "BAD_LOGIN")
+
+
+def test_unknown_users_cost_the_same(web, admind, administrator):
+    def cost(user):
+        times = []
+        for _ in range(8):
+            t = time.monotonic()
+            refused(ask(web, admind, "LOGIN", username=user, password="wrong password"), "BAD_LOGIN")
+            times.append(time.monotonic() - t)
+        return min(times)
+
+    known, unknown = cost("admin"), cost("nobody")
+    assert unknown > known * 0.5, (known, unknown)
+
+
+def test_forged_verifiers_log_nobody_in(web, admind, administrator):
+    """admind brings a verifier of its own making, another user's, another
+    role's, an altered one, a secret's stored form."""
+    good = admind.admins["admin"]
+    flipped = bytearray(good[1])
+    flipped[20] ^= 1
+    try:
+        for forged in [("administrator", b"$argon2id$v=19$m=8192,t=1,p=1$c2FsdHNhbHQ$AAAA"),
+                       ("administrator", b"\1\1" + os.urandom(100)),
+                       ("administrator", bytes(flipped)), ("viewer", good[1]),
+                       ("owner", good[1]), ("", good[1])]:
+            admind.admins["admin"] = forged
+            refused(ask(web, admind, "LOGIN", username="admin", password=PASSWORD), "BAD_LOGIN")
+        admind.admins["admin"] = good
+        admind.admins["mallory"] = good
+        refused(ask(web, admind, "LOGIN", username="mallory", password=PASSWORD), "BAD_LOGIN")
+    finally:
+        admind.admins.pop("mallory", None)
+        admind.admins["admin"] = good
+    assert ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
+
+
+def test_login_without_its_audit_row_is_none(web, admind, administrator, monkeypatch):
+    monkeypatch.setattr(Admind, "on_audit_event", lambda self, m: (
+        "REFUSED", {"failure": FAILURES["STORAGE_UNAVAILABLE"], "message": "no database"}))
+    refused(ask(web, admind, "LOGIN", username="admin", password=PASSWORD), "STORAGE_UNAVAILABLE")
+
+
+def test_nonsense_answers_are_refused(web, admind, administrator, monkeypatch):
+    monkeypatch.setattr(Admind, "on_admin_lookup", lambda self, m: ("OK", {}))
+    refused(ask(web, admind, "LOGIN", username="admin", password=PASSWORD), "INTERNAL")
+
+
+def test_password_change_ends_other_logins(web, admind, administrator):
+    a, b = (ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
+            for _ in range(2))
+    new = "another long password"
+    refused(ask(web, admind, "PASSWORD", token=a, old="wrong wrong wrong", new=new), "BAD_LOGIN")
+    refused(ask(web, admind, "PASSWORD", token=a, old=PASSWORD, new="short"), "INVALID_PARAMS")
+    refused(ask(web, admind, "PASSWORD", token="x" * 43, old=PASSWORD, new=new), "UNAUTHENTICATED")
+    assert ask(web, admind, "PASSWORD", token=a, old=PASSWORD, new=new)["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=b), "UNAUTHENTICATED")
+    assert ask(web, admind, "WHOAMI", token=a)["username"] == "admin"
+    refused(ask(web, admind, "LOGIN", username="admin", password=PASSWORD), "BAD_LOGIN")
+    assert ask(web, admind, "PASSWORD", token=a, old=new, new=PASSWORD)["_"] == "OK"
+    drain(admind)
+    assert "password_change" in [e[0] for e in admind.events]
+
+
+def test_many_logins_do_not_delay_contexts(vault, admind, web, approved, stored, context_key, sandbox):
+    """A full queue of Argon2 work, and a context in between."""
+    pending = [web.start("LOGIN", username="(x)", password=PASSWORD) for _ in range(60)]
+    t = time.monotonic()
+    pre, s = approved
+    m = seal(admind, sandbox.epoch, material(pre, s))
+    took = time.monotonic() - t
+    assert m["_"] == "SEALED" and took < 0.5, took
+    answers = []
+    while len(answers) < len(pending):
+        try:
+            admind.serve(*admind.receive(0.01))
+        except TimeoutError:
+            pass
+        try:
+            answers.append(web.receive(0.05)[1]["failure"])
+        except TimeoutError:
+            pass
+    assert set(answers) <= {FAILURES["BAD_LOGIN"], FAILURES["BUSY"]}
+    assert answers.count(FAILURES["BUSY"]) >= 1 and answers.count(FAILURES["BAD_LOGIN"]) >= 10
+
+
+# --- approvals ---
+
+def test_approve_needs_a_login(web, admind, administrator):
+    request, pre = os.urandom(16), preimage()
+    admind.requests[request] = ("tool", "pending", pre)
+    digest = hashlib.sha256(pre).digest()
+    for t in ("", "x" * 43, secrets.token_urlsafe(32)):
+        refused(ask(web, admind, "APPROVE", token=t, approval=request, reviewed=digest),
+                "UNAUTHENTICATED")
+        refused(ask(web, admind, "REJECT", token=t, approval=request, reason="no"),
+                "UNAUTHENTICATED")
+    drain(admind)
+    assert request not in admind.decisions
+    assert "approve_refused" in [e[0] for e in admind.events]
+
+
+def test_approve_by_login(web, admind, token):
+    request, pre = os.urandom(16), preimage()
+    admind.requests[request] = ("tool", "pending", pre)
+    digest = hashlib.sha256(pre).digest()
+    assert ask(web, admind, "APPROVE", token=token, approval=request, reviewed=digest)["_"] == "OK"
+    d = admind.decisions[request]
+    assert d["actor"] == "admin" and d["approved"] == 1
+    fields = untlv(d["seal"][1:-32])
+    assert (1, request) in fields and (4, digest) in fields and (5, b"TOKEN") in fields
+    assert (7, b"admin") in fields and (2, b"S" * 16) in fields and (3, b"T" * 16) in fields
+
+
+def test_reject(web, admind, token):
+    request = os.urandom(16)
+    assert ask(web, admind, "REJECT", token=token, approval=request, reason="no")["_"] == "OK"
+    d = admind.decisions[request]
+    assert d["approved"] == 0 and d["seal"] == b"" and d["reason"] == "no" and d["actor"] == "admin"
+    refused(ask(web, admind, "REJECT", token=token, approval=request, reason="x" * 2001), "TOO_LARGE")
+
+
+def test_other_content_than_reviewed_is_refused(ctl, web, admind, token):
+    """admind shows one content and gives the vault another."""
+    request, shown = os.urandom(16), preimage()
+    admind.requests[request] = ("tool", "pending", preimage(code=b"evil()\n"))
+    digest = hashlib.sha256(shown).digest()
+    refused(ask(web, admind, "APPROVE", token=token, approval=request, reviewed=digest),
+            "HASH_MISMATCH")
+    refused(ask(ctl, admind, "APPROVE", approval=request, reviewed=digest), "HASH_MISMATCH")
+    drain(admind)
+    assert request not in admind.decisions
+    assert any(e[0] == "approve_refused" and "hash_mismatch" in e[3] for e in admind.events)
+
+
+@pytest.mark.parametrize("pre", [
+    b"", b"mcpbox version 1\0", b"x" * 100, preimage() + b"\1", preimage()[:-1],
+    preimage().replace(b"version 1", b"version 2")])
+def test_malformed_content_is_not_sealed(ctl, admind, pre):
+    request = os.urandom(16)
+    admind.requests[request] = ("tool", "pending", pre)
+    m = ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(pre).digest())
+    assert m["_"] == "REFUSED" and request not in admind.decisions
+
+
+def test_decided_and_unknown_kinds_are_refused(ctl, admind):
+    pre = preimage()
+    digest = hashlib.sha256(pre).digest()
+    for kind, state, failure in (("tool", "approved", "ALREADY_DECIDED"),
+                                 ("tool", "", "ALREADY_DECIDED"),
+                                 ("network", "pending", "INVALID_PARAMS")):
+        request = os.urandom(16)
+        admind.requests[request] = (kind, state, pre)
+        refused(ask(ctl, admind, "APPROVE", approval=request, reviewed=digest), failure)
+        assert request not in admind.decisions
+
+
+def test_a_token_on_the_root_socket_is_refused(ctl, admind, token):
+    refused(ask(ctl, admind, "APPROVE", token=token, approval=b"A" * 16), "INVALID_REQUEST")
+
+
+def test_admind_refusing_to_store_is_told(ctl, admind, monkeypatch):
+    request, pre = os.urandom(16), preimage()
+    admind.requests[request] = ("tool", "pending", pre)
+    monkeypatch.setattr(Admind, "on_decision_store", lambda self, m: (
+        "REFUSED", {"failure": FAILURES["ALREADY_DECIDED"], "message": "somebody was faster"}))
+    m = ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(pre).digest())
+    refused(m, "ALREADY_DECIDED")
+    assert m["message"] == "somebody was faster"
+
+
+# --- contexts ---
+
+def test_context_of_an_approved_version(admind, sandbox, approved, stored, context_key):
+    pre, s = approved
+    m = seal(admind, sandbox.epoch, material(pre, s, [(b"TOKEN", stored["demo", "TOKEN"])]))
+    assert m["_"] == "SEALED", m
+    plain = unseal(context_key, sandbox.epoch, m["context"])
+    assert (3, b"TOKEN") in plain and (4, CANARY) in plain
+    assert (5, b"def main():\n    return 1\n") in plain and (6, b"demo__greet") in plain
+    assert (15, hashlib.sha256(pre).digest()) in plain
+    assert CANARY not in m["context"]
+    assert CANARY not in admind.seen
+
+
+@pytest.mark.parametrize("change", ["epoch", "execution", "listener", "kind"])
+def test_a_context_opens_nowhere_else(admind, sandbox, approved, context_key, change):
+    pre, s = approved
+    m = seal(admind, sandbox.epoch, material(pre, s))
+    args = {"epoch": sandbox.epoch, "execution": b"X" * 16, "listener": LOCAL, "kind": TOOL}
+    args[change] = {"epoch": UNUSED_EPOCH, "execution": b"Y" * 16, "listener": TUNNEL,
+                    "kind": TEST}[change]
+    with pytest.raises(Exception, match="^$"):
+        unseal(context_key, sealed=m["context"], **args)
+
+
+def test_nonces_count_and_a_new_key_ends_the_old(admind, sandbox, approved, context_key):
+    pre, s = approved
+    nonces = [seal(admind, sandbox.epoch, material(pre, s))["context"][1:13] for _ in range(3)]
+    assert nonces == [struct.pack(">IQ", 0, n) for n in (1, 2, 3)]
+    new = sandbox.call("CONTEXT_KEY_GET", epoch=sandbox.epoch)["key"]
+    assert new != context_key
+    m = seal(admind, sandbox.epoch, material(pre, s))
+    unseal(new, sandbox.epoch, m["context"])
+    with pytest.raises(Exception, match="^$"):
+        unseal(context_key, sandbox.epoch, m["context"])
+
+
+def test_unknown_epoch_is_refused(admind, approved, context_key):
+    pre, s = approved
+    refused(seal(admind, UNUSED_EPOCH, material(pre, s)), "SANDBOX_UNAVAILABLE")
+
+
+def test_a_sandbox_gets_its_own_epochs_key_only(vault, sandbox, context_key):
+    with Peer.open(table, vault, "sandbox", "admind-vault", "sandboxd") as other:
+        refused(other.call("CONTEXT_KEY_GET", epoch=sandbox.epoch), "FORBIDDEN")
+        refused(other.call("CONTEXT_KEY_GET", epoch=bytes(16)), "FORBIDDEN")
+        assert other.call("CONTEXT_KEY_GET", epoch=other.epoch)["_"] == "CONTEXT_KEY"
+
+
+def test_forged_seals_are_refused(admind, sandbox, approved, context_key):
+    pre, s = approved
+    evil = preimage(code=b"evil()\n")
+    body = s[:-32]
+    swapped = body.replace(hashlib.sha256(pre).digest(), hashlib.sha256(evil).digest())
+    guess = hmac.new(bytes(32), b"mcpbox approval 1\0" + swapped, hashlib.sha256).digest()
+    for p, forged in [(evil, s), (evil, swapped + s[-32:]), (evil, swapped + guess), (evil, b""),
+                      (evil, b"\1" + os.urandom(200)), (pre, body), (pre, s[:-1]), (pre, s + b"\0"),
+                      (pre + b"\0", s), (pre, b"\2" + s[1:])]:
+        refused(seal(admind, sandbox.epoch, material(p, forged)), "NOT_APPROVED")
+    for bit in range(0, len(s) * 8, 7):
+        flipped = bytearray(s)
+        flipped[bit // 8] ^= 1 << bit % 8
+        refused(seal(admind, sandbox.epoch, material(pre, bytes(flipped))), "NOT_APPROVED")
+
+
+@pytest.mark.parametrize("what", [(), ("pre",), ("seal",)])
+def test_a_tool_needs_version_and_seal(admind, sandbox, approved, context_key, what):
+    pre, s = approved
+    m = material(pre if "pre" in what else None, s if "seal" in what else None)
+    refused(seal(admind, sandbox.epoch, m), "NOT_APPROVED")
+
+
+def test_secrets_outside_the_approval(admind, ctl, sandbox, approved, stored, context_key):
+    """The canary is planted under three names; only demo/TOKEN was approved."""
+    pre, s = approved
+    values = {k: stored[k] for k in stored}
+    tries = [
+        [(b"OTHER", values["demo", "OTHER"])],          # not named by the version
+        [(b"OTHER", values["demo", "TOKEN"])],
+        [(b"TOKEN", values["demo", "OTHER"])],          # another key's value
+        [(b"TOKEN", values["bank", "TOKEN"])],          # another server's value
+        [(b"TOKEN", values["demo", "TOKEN"][:-1])],
+        [(b"TOKEN", b"\1\2" + values["demo", "TOKEN"][2:])],
+        [(b"TOKEN", b"")], [(b"TOKEN", CANARY)],
+        [(b"TOKEN", values["demo", "TOKEN"]), (b"OTHER", values["demo", "OTHER"])],
+    ]
+    for t in tries:
+        refused(seal(admind, sandbox.epoch, material(pre, s, t)), "FORBIDDEN")
+    # Twice the same, a name without value, a value without name.
+    twice = [(b"TOKEN", values["demo", "TOKEN"])] * 2
+    refused(seal(admind, sandbox.epoch, material(pre, s, twice)), "INVALID_REQUEST")
+    for extra in ([(3, b"TOKEN")], [(4, values["demo", "TOKEN"])],
+                  [(3, b"TOKEN"), (3, b"TOKEN"), (4, values["demo", "TOKEN"])]):
+        refused(seal(admind, sandbox.epoch, material(pre, s, extra=extra)), "INVALID_REQUEST")
+    # A version without secrets, approved: it gets none.
+    plain, request = preimage(secret_names=()), os.urandom(16)
+    admind.requests[request] = ("tool", "pending", plain)
+    ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(plain).digest())
+    s2 = admind.decisions[request]["seal"]
+    t = [(b"TOKEN", values["demo", "TOKEN"])]
+    refused(seal(admind, sandbox.epoch, material(plain, s2, t)), "FORBIDDEN")
+    assert CANARY not in admind.seen
+
+
+@pytest.mark.parametrize("kind", [INSPECT, TEST])
+def test_inspections_and_tests_carry_no_secret(admind, sandbox, approved, stored, context_key, kind):
+    pre, s = approved
+    value = stored["demo", "TOKEN"]
+    own = [(5, b"print(1)"), (6, b"demo__draft")]
+    for extra in ([(3, b"TOKEN"), (4, value)], [(1, pre)], [(2, s)], [(1, pre), (2, s)],
+                  [(15, bytes(32))], [(99, b"")]):
+        refused(seal(admind, sandbox.epoch, material(extra=own + extra), kind, ADMIND),
+                "INVALID_REQUEST")
+    m = seal(admind, sandbox.epoch, material(extra=own), kind, ADMIND)
+    plain = unseal(context_key, sandbox.epoch, m["context"], kind, ADMIND)
+    assert not {tag for tag, _ in plain} & {1, 2, 3, 4, 15}
+    assert (5, b"print(1)") in plain and (6, b"demo__draft") in plain
+    for listener in (LOCAL, TUNNEL):
+        refused(seal(admind, sandbox.epoch, material(extra=own), kind, listener), "FORBIDDEN")
+
+
+def test_a_tool_takes_no_code_from_admind(admind, sandbox, approved, context_key):
+    pre, s = approved
+    for extra in ([(5, b"evil()")], [(6, b"other__name")], [(15, bytes(32))], [(7, bytes(32))],
+                  [(8, b"\0" * 7)], [(200, b"")]):
+        refused(seal(admind, sandbox.epoch, material(pre, s, extra=extra)), "INVALID_REQUEST")
+    for kind, listener in ((0, LOCAL), (4, LOCAL), (TOOL, 0), (TOOL, 4)):
+        refused(seal(admind, sandbox.epoch, material(pre, s), kind, listener), "INVALID_REQUEST")
+    refused(seal(admind, sandbox.epoch, material(pre, s)[:-3]), "INVALID_REQUEST")
+
+
+def test_reviewed_limits_bind(admind, ctl, sandbox, context_key):
+    pre, request = preimage(timeout=1500), os.urandom(16)
+    admind.requests[request] = ("tool", "pending", pre)
+    ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(pre).digest())
+    m = seal(admind, sandbox.epoch, material(pre, admind.decisions[request]["seal"]))
+    plain = unseal(context_key, sandbox.epoch, m["context"])
+    assert [v for t, v in plain if t == 8] == [struct.pack(">Q", 1500)]
+
+
+def test_large_context(admind, ctl, sandbox, context_key):
+    """100 kB of code: through memfds both ways."""
+    pre, request = preimage(code=b"#" * 100000), os.urandom(16)
+    admind.requests[request] = ("tool", "pending", pre)
+    ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(pre).digest())
+    m = seal(admind, sandbox.epoch, material(pre, admind.decisions[request]["seal"]))
+    assert (5, b"#" * 100000) in unseal(context_key, sandbox.epoch, m["context"])
+
+
+# --- secrets, keys, audit, doctor ---
+
+def test_secret_set(ctl, admind, stored):
+    value = stored["demo", "TOKEN"]
+    assert len(value) == 2 + 12 + len(CANARY) + 16 and value[:2] == b"\1\1"
+    assert CANARY not in admind.seen
+    for server, key, v in (("Demo", "TOKEN", b"x"), ("demo", "token", b"x"), ("demo", "", b"x"),
+                           ("demo", "TOKEN", b""), ("demo", "TOKEN", b"x" * 10001)):
+        refused(ask(ctl, admind, "SECRET_SET", server=server, key=key, value=v), "INVALID_PARAMS")
+
+
+def test_session_key_is_stable(admind):
+    a, b = (ask(admind, admind, "SESSION_KEY_GET")["key"] for _ in range(2))
+    assert a == b and len(a) == 32
+
+
+def test_audit_signatures(vault, admind):
+    head = os.urandom(32)
+    m = ask(admind, admind, "AUDIT_SIGN", seq=5, head=head)
+    assert m["_"] == "AUDIT_SIGNATURE"
+    assert ask(admind, admind, "AUDIT_SIGN", seq=5, head=head) == m
+    refused(ask(admind, admind, "AUDIT_SIGN", seq=5, head=os.urandom(32)), "CONFLICT")
+    refused(ask(admind, admind, "AUDIT_SIGN", seq=4, head=head), "CONFLICT")
+    assert ask(admind, admind, "AUDIT_SIGN", seq=6, head=head)["signature"] != m["signature"]
+    assert head.hex().encode() in vault.logs()
+
+
+def test_doctor(ctl, admind):
+    m = ask(ctl, admind, "DOCTOR")
+    assert m["_"] == "DOCTOR_REPORT"
+    assert b'"process":"admind-vault"' in m["json"] and b"key_memory" in m["json"]
+
+
+def test_confinement(vault):
+    """No capability, no new privileges, a filter on every thread; no core."""
+    pid = vault.process.pid
+    threads = os.listdir(f"/proc/{pid}/task")
+    assert len(threads) == 3
+    for t in threads:
+        with open(f"/proc/{pid}/task/{t}/status", encoding="ascii") as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+        assert int(status["Seccomp_filters"]) >= 2
+        assert int(status["CapPrm"], 16) == 0 and int(status["CapEff"], 16) == 0
+    assert os.stat(f"/proc/{pid}/mem").st_uid == 0      # not dumpable
+
+
+def test_without_admind(vault, web, admind, ctl, administrator):
+    """Typed errors while admind is away; a new vault process forgets logins
+    and context keys, and the verifiers still open."""
+    saved = dict(admind.admins)
+    vault.stop()
+    vault.start()
+    with Peer(table, socket_as(0, [], vault.run("admind-vault", "ctl.sock"))) as c, \
+            Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+        refused(c.call("SECRET_SET", server="demo", key="TOKEN", value=b"x"), "BUSY")
+        refused(c.call("APPROVE", approval=b"A" * 16), "BUSY")
+        refused(w.call("LOGIN", username="admin", password=PASSWORD), "BUSY")
+        with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
+            a.admins = saved
+            time.sleep(0.1)
+            assert ask(w, a, "LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
+            # admind dies while it is asked.
+            request = w.start("LOGIN", username="admin", password=PASSWORD)
+            a.receive()
+        assert refused(w.answer(request), "BUSY")
+
+
+@pytest.mark.parametrize("spoil", ["mode", "owner", "short", "long", "link", "fifo", "absent"])
+def test_bad_key_files_are_refused(vault, spoil):
+    uid = vault.uid("vault")
+    path = vault.path("key." + spoil)
+    vault.write("key." + spoil, os.urandom({"short": 31, "long": 33}.get(spoil, 32)), 0o400, uid)
+    if spoil == "mode":
+        os.chmod(path, 0o440)
+    elif spoil == "owner":
+        os.chmod(path, 0o444)
+        os.chown(path, 0, 0)
+    elif spoil == "link":
+        os.rename(path, path + ".real")
+        os.symlink(path + ".real", path)
+    elif spoil in ("fifo", "absent"):
+        os.unlink(path)
+        if spoil == "fifo":
+            os.mkfifo(path, 0o400)
+            os.chown(path, uid, uid)
+    os.makedirs(vault.path("run2", "admind-vault"), exist_ok=True)
+    os.chown(vault.path("run2", "admind-vault"), uid, uid)
+    with open(vault.path("conf"), encoding="ascii") as f:
+        conf = f.read().replace(vault.path("master.key"), path).replace(vault.path("run"), vault.path("run2"))
+    vault.write("conf2", conf.encode(), 0o644, 0)
+    r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+                        vault.path("vault"), "-f", vault.path("conf2")], stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=10, check=False)
+    assert r.returncode == 1 and path.encode() in r.stderr, r.stderr
