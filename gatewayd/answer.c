@@ -1,0 +1,238 @@
+#include <string.h>
+
+#include "answer.h"
+#include "json.h"
+#include "jsonw.h"
+
+#define SERVER_INFO                                              \
+	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
+	"\"" MCPBOX_VERSION "\"}"
+#define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
+#define INSTRUCTIONS                                                          \
+	"Tools are written by you and approved by a human: draft one with "   \
+	"mcpbox_create_server and mcpbox_create_tool, ask for review with "   \
+	"mcpbox_request_publish, then call it by the name tools/list shows. " \
+	"Each call runs in a fresh isolated process."
+
+/* How long a client may keep a list. 0: an approval changes the list at any
+ * moment and nothing tells the client yet. */
+#define TTL_LIST     "0"
+#define TTL_DISCOVER "60000" /* changes with an upgrade only */
+
+static void
+put_id(struct buf *b, const struct answer_to *to)
+{
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	if (to->id.n > 0)
+		buf_put(b, to->id.p, to->id.n);
+	else
+		buf_puts(b, "null");
+}
+
+/* Opens the result object; the modern members of every result come first. */
+static void
+put_result(struct buf *b, const struct answer_to *to)
+{
+	put_id(b, to);
+	buf_puts(b, ",\"result\":{");
+	if (to->modern)
+		buf_puts(b, "\"resultType\":\"complete\",");
+}
+
+/* Closes a result that brought no _meta of its own; put_result's last comma,
+ * or the caller's, stands before. */
+static void
+end_result(struct buf *b, const struct answer_to *to)
+{
+	if (to->modern)
+		buf_puts(b, "\"_meta\":{" META_SERVER_INFO "}");
+	else if (b->len > 0 && b->p[b->len - 1] == ',')
+		b->len--;
+	buf_puts(b, "}}");
+}
+
+void
+answer_error(struct buf *b, const struct answer_to *to, enum failure f,
+    const char *message, uint64_t retry_after_ms, const char *data)
+{
+	const struct failure_info *fi = failure_info(f);
+	struct jsonw w;
+
+	put_id(b, to);
+	buf_puts(b, ",\"error\":");
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_int(
+	    &w, "code", fi->jsonrpc_code != 0 ? fi->jsonrpc_code : -32603);
+	jsonw_kv_str(&w, "message", message);
+	jsonw_name(&w, "data");
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "failure_mode", fi->name);
+	jsonw_kv_str(&w, "fix", fi->fix);
+	if (retry_after_ms > 0)
+		jsonw_kv_int(&w, "retry_after_ms", (int64_t)retry_after_ms);
+	if (data != NULL && data[0] != '\0') {
+		buf_putc(b, ',');
+		buf_puts(b, data);
+	}
+	jsonw_obj_end(&w);
+	jsonw_obj_end(&w);
+	buf_putc(b, '}');
+}
+
+void
+answer_refusal(
+    struct buf *b, const struct answer_to *to, const struct mcp_error *e)
+{
+	answer_error(b, to, e->failure, e->message, 0, e->data);
+}
+
+/* The members of an object without its braces; n = 0 if it has none. */
+static int
+members(struct ipc_bytes o, struct ipc_bytes *out)
+{
+	const uint8_t *p = o.p, *end = o.p + o.n;
+
+	while (p < end && memchr(" \t\r\n", *p, 4) != NULL)
+		p++;
+	while (end > p && memchr(" \t\r\n", end[-1], 4) != NULL)
+		end--;
+	if (end - p < 2 || p[0] != '{' || end[-1] != '}')
+		return -1;
+	p++;
+	end--;
+	while (p < end && memchr(" \t\r\n", *p, 4) != NULL)
+		p++;
+	*out = ipc_bytes(p, (size_t)(end - p));
+	return 0;
+}
+
+static bool
+has(struct ipc_bytes object, const char *name)
+{
+	const char *path[2] = {name, NULL};
+	const uint8_t *p;
+	size_t n;
+
+	return json_slice(object.p, object.n, path, &p, &n) == 1;
+}
+
+/*
+ * Why splicing foreign text is safe: each piece is scanned by itself first
+ * and is exactly one JSON object, so its braces balance and it can't end the
+ * result early; and a body may not bring the members that we add, so the
+ * client never sees two of a name, whichever its parser would believe.
+ */
+int
+answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
+    struct ipc_bytes meta)
+{
+	struct ipc_bytes m, mm = {NULL, 0};
+
+	if (members(body, &m) < 0 || json_scan(body.p, body.n, NULL) < 0 ||
+	    has(body, "_meta") || has(body, "resultType"))
+		return -1;
+	if (meta.n > 0 &&
+	    (members(meta, &mm) < 0 || json_scan(meta.p, meta.n, NULL) < 0 ||
+		has(meta, "io.modelcontextprotocol/serverInfo")))
+		return -1;
+	put_result(b, to);
+	if (m.n > 0) {
+		buf_put(b, m.p, m.n);
+		buf_putc(b, ',');
+	}
+	if (mm.n == 0) {
+		end_result(b, to);
+	} else {
+		buf_puts(b, "\"_meta\":{");
+		if (to->modern)
+			buf_puts(b, META_SERVER_INFO ",");
+		buf_put(b, mm.p, mm.n);
+		buf_puts(b, "}}}");
+	}
+	return b->failed ? -1 : 0;
+}
+
+void
+answer_tool_failure(struct buf *b, const struct answer_to *to, enum failure f,
+    const char *message)
+{
+	const struct failure_info *fi = failure_info(f);
+	struct jsonw w;
+
+	put_result(b, to);
+	buf_puts(b, "\"content\":[");
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "type", "text");
+	jsonw_kv_str(&w, "text", message);
+	jsonw_obj_end(&w);
+	buf_puts(b, "],\"isError\":true,\"_meta\":{");
+	if (to->modern)
+		buf_puts(b, META_SERVER_INFO ",");
+	buf_puts(b, "\"mcpbox/failure\":");
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "failure_mode", fi->name);
+	jsonw_kv_str(&w, "fix", fi->fix);
+	jsonw_obj_end(&w);
+	buf_puts(b, "}}}");
+}
+
+void
+answer_tools(struct buf *b, const struct answer_to *to, struct ipc_bytes tools)
+{
+	put_result(b, to);
+	buf_puts(b, "\"tools\":");
+	buf_put(b, tools.p, tools.n);
+	buf_putc(b, ',');
+	if (to->modern)
+		buf_puts(
+		    b, "\"ttlMs\":" TTL_LIST ",\"cacheScope\":\"private\",");
+	end_result(b, to);
+}
+
+void
+answer_empty(struct buf *b, const struct answer_to *to)
+{
+	put_result(b, to);
+	end_result(b, to);
+}
+
+void
+answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev)
+{
+	put_result(b, to);
+	buf_putf(b,
+	    "\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},"
+	    "\"serverInfo\":" SERVER_INFO ",\"instructions\":\"" INSTRUCTIONS
+	    "\",",
+	    mcp_request_rev_text(rev));
+	end_result(b, to);
+}
+
+void
+answer_discover(struct buf *b, const struct answer_to *to)
+{
+	put_result(b, to);
+	buf_puts(b,
+	    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{"
+	    "\"tools\":"
+	    "{}},\"instructions\":\"" INSTRUCTIONS "\",\"ttlMs\":" TTL_DISCOVER
+	    ",\"cacheScope\":\"private\",");
+	end_result(b, to);
+}
+
+int
+answer_notification(struct buf *b, const char *method, struct ipc_bytes params)
+{
+	struct ipc_bytes m;
+
+	if (members(params, &m) < 0 || json_scan(params.p, params.n, NULL) < 0)
+		return -1;
+	buf_putf(
+	    b, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":", method);
+	buf_put(b, params.p, params.n);
+	buf_putc(b, '}');
+	return b->failed ? -1 : 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * JSON-RPC answers as text. Results that were made elsewhere (CallToolResult
+ * bodies, Tool objects) are spliced in byte for byte; only the envelope, and
+ * for the modern era resultType and serverInfo, are ours. No I/O.
+ */
+#ifndef ANSWER_H
+#define ANSWER_H
+
+#include "buf.h"
+#include "mcp_request.h"
+
+enum { ANSWER_MAX = 16 * 1024 * 1024 }; /* a tools/list of 4000 large tools */
+
+/* To whom: echoes id, and adds what the era asks for. */
+struct answer_to {
+	struct ipc_bytes id; /* raw JSON; n = 0: null */
+	bool modern;
+};
+
+/* An error response. data: further members of error.data as JSON, or "". */
+void answer_error(struct buf *, const struct answer_to *, enum failure,
+    const char *message, uint64_t retry_after_ms, const char *data);
+/* From m->error. */
+void answer_refusal(
+    struct buf *, const struct answer_to *, const struct mcp_error *);
+/*
+ * A CallToolResult: body is its object without _meta, meta the _meta object;
+ * both are foreign and scanned here. 0, or -1: not JSON objects, or with a
+ * member that only we may add; nothing usable is in the buffer then.
+ */
+int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
+    struct ipc_bytes meta);
+/* An isError result of our own, for a failure on the tool's side. */
+void answer_tool_failure(
+    struct buf *, const struct answer_to *, enum failure, const char *message);
+/* {"tools": ...}: tools is a JSON array. */
+void answer_tools(
+    struct buf *, const struct answer_to *, struct ipc_bytes tools);
+void answer_empty(struct buf *, const struct answer_to *);
+void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
+void answer_discover(struct buf *, const struct answer_to *);
+/* A notification with foreign params, scanned. 0 or -1. */
+int answer_notification(
+    struct buf *, const char *method, struct ipc_bytes params);
+
+#endif

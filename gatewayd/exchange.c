@@ -1,0 +1,426 @@
+/*
+ * One HTTP request from its bytes to its answer:
+ *
+ *	copy -> split and scan -> who is it? -> its session -> each message
+ *
+ * The body is scanned before the question of identity goes out (it needs
+ * nobody's help and a malformed request shouldn't), but its result is told
+ * only after the credential was found good: 401 and 403 come first and never
+ * depend on the body.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gateway.h"
+#include "ids.h"
+#include "log.h"
+
+#define JSON_TYPE "application/json"
+#define SSE_TYPE  "text/event-stream"
+
+static void next_member(struct exchange *);
+
+static void
+exchange_free(struct exchange *ex)
+{
+	struct gateway *gw = ex->gw;
+
+	if (ex->req != NULL)
+		httpd_set_data(ex->req, NULL);
+	TAILQ_REMOVE(&gw->exchanges, ex, all);
+	gw->exchange_bytes -= ex->body_len;
+	gw->exchange_count--;
+	if (ex->credential != NULL)
+		explicit_bzero(ex->credential, strlen(ex->credential));
+	free(ex->credential);
+	free(ex->version);
+	free(ex->method);
+	free(ex->name);
+	free(ex->session_text);
+	free(ex->agent);
+	free(ex->body);
+	buf_free(&ex->answers);
+	free(ex);
+}
+
+/* Ends the HTTP request. Status and body, or the last event of the stream. */
+static void
+finish(struct exchange *ex, int status, const void *p, size_t n)
+{
+	if (ex->req != NULL && ex->streaming) {
+		httpd_sse_event(ex->req, NULL, p, n);
+		httpd_stream_end(ex->req);
+	} else if (ex->req != NULL) {
+		if (status == 401)
+			httpd_header(ex->req, "WWW-Authenticate",
+			    "Bearer realm=\"mcpbox\"");
+		httpd_header(ex->req, "Cache-Control", "no-store");
+		httpd_reply(ex->req, status, n > 0 ? JSON_TYPE : "", p, n);
+	}
+	exchange_free(ex);
+}
+
+struct answer_to
+exchange_to(const struct exchange *ex)
+{
+	struct answer_to to = {ex->m.id, ex->m.modern};
+
+	return to;
+}
+
+/* Memory ran out while an answer was built: a constant one. */
+static void
+finish_poor(struct exchange *ex)
+{
+	static const char text[] =
+	    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
+	    "\"message\":\"Out of memory.\",\"data\":{\"failure_mode\":"
+	    "\"busy\",\"retry_after_ms\":500}}}";
+
+	finish(ex, 503, text, sizeof(text) - 1);
+}
+
+void
+exchange_answer(struct exchange *ex, int status, struct buf *b)
+{
+	/* Only requests are answered (JSON-RPC 2.0 section 4.1), and messages
+	 * so broken that it can't be told what they are. */
+	bool silent = ex->m.kind != MCP_REQUEST &&
+	    ex->m.error.failure == FAILURE_NONE && status < 400;
+
+	ex->call = NULL;
+	if (b->failed) {
+		buf_free(b);
+		finish_poor(ex);
+		return;
+	}
+	if (!ex->members.array || status == 401 || status == 403) {
+		finish(ex, silent ? 202 : status, b->p, silent ? 0 : b->len);
+		buf_free(b);
+		return;
+	}
+	if (!silent && b->len > 0) {
+		buf_putc(&ex->answers, ex->answers.len == 0 ? '[' : ',');
+		buf_put(&ex->answers, b->p, b->len);
+	}
+	buf_free(b);
+	ex->at++;
+	next_member(ex);
+}
+
+void
+exchange_refuse(struct exchange *ex, const struct refusal *r)
+{
+	const struct failure_info *fi = failure_info(r->failure);
+	struct answer_to to = exchange_to(ex);
+	struct buf b;
+	int status = 200;
+
+	/*
+	 * 401 and 403 speak of the connection, so they are HTTP's; a missing
+	 * capability is 400 where the specification says so. The rest is in
+	 * band, since clients take other statuses for a broken transport. A
+	 * message without an id can't be answered in band.
+	 */
+	if (fi->http_status == 401 || fi->http_status == 403 ||
+	    (r->failure == FAILURE_CAPABILITY_REQUIRED && ex->m.modern) ||
+	    to.id.n == 0)
+		status = fi->http_status;
+	if (status == 200 && to.id.n == 0)
+		status = 503;
+	buf_init(&b, ANSWER_MAX);
+	if (fi->side == FAILURE_TOOL && to.id.n > 0)
+		answer_tool_failure(&b, &to, r->failure, r->message);
+	else
+		answer_error(
+		    &b, &to, r->failure, r->message, r->retry_after_ms, NULL);
+	exchange_answer(ex, status, &b);
+}
+
+static void
+on_drained(struct httpd_req *req, void *arg)
+{
+	struct exchange *ex = httpd_data(req);
+
+	(void)arg;
+	if (ex != NULL)
+		ex->slow = false;
+}
+
+bool
+exchange_notify(
+    struct exchange *ex, const char *method, struct ipc_bytes params)
+{
+	struct buf b;
+
+	if (ex->members.array || !ex->accepts_sse)
+		return false;
+	if (ex->req == NULL || ex->slow)
+		return true; /* progress is lossy; the result is not */
+	buf_init(&b, IPC_FRAME_MAX * 2);
+	if (answer_notification(&b, method, params) == 0) {
+		if (!ex->streaming) {
+			httpd_header(ex->req, "Cache-Control", "no-store");
+			httpd_header(ex->req, "X-Accel-Buffering", "no");
+			httpd_on_drained(ex->req, on_drained, NULL);
+			ex->streaming = true;
+			httpd_stream_begin(ex->req, 200, SSE_TYPE);
+		}
+		ex->slow = !httpd_sse_event(ex->req, NULL, b.p, b.len);
+	}
+	buf_free(&b);
+	return true;
+}
+
+/* The client is gone. On the modern wire this is how it cancels; on the
+ * legacy one it is an accident, and the call goes on. */
+void
+exchange_gone(struct exchange *ex)
+{
+	ex->req = NULL;
+	if (ex->call != NULL && ex->m.modern)
+		call_cancel(ex->call);
+}
+
+/* Classifies and serves the next message, or ends the exchange. */
+static void
+next_member(struct exchange *ex)
+{
+	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct answer_to to;
+	struct buf b;
+	int status;
+
+	if (ex->at == ex->members.n) {
+		if (ex->answers.len > 0)
+			buf_putc(&ex->answers, ']');
+		if (ex->answers.failed)
+			finish_poor(ex);
+		else
+			finish(ex, ex->answers.len > 0 ? 200 : 202,
+			    ex->answers.p, ex->answers.len);
+		return;
+	}
+	mcp_request_read(
+	    ex->members.member[ex->at], &h, ex->members.array, &ex->m);
+	if (ex->has_session && !ex->m.modern && !ex->m.rev_named)
+		ex->m.rev = ex->session.rev;
+	buf_init(&b, ANSWER_MAX);
+	if (ex->m.error.failure != FAILURE_NONE) {
+		status = ex->m.error.status;
+		if (ex->m.kind == MCP_NOTIFICATION && status == 200) {
+			/* What is wrong in band has no band here. */
+			ex->m.error.failure = FAILURE_NONE;
+			exchange_answer(ex, 202, &b);
+			return;
+		}
+		to = exchange_to(ex);
+		answer_refusal(&b, &to, &ex->m.error);
+		exchange_answer(ex, status, &b);
+	} else if (ex->m.kind == MCP_RESPONSE) {
+		exchange_answer(ex, 202, &b); /* nothing of ours waits for it */
+	} else if (ex->m.modern) {
+		modern_serve(ex);
+	} else {
+		legacy_serve(ex);
+	}
+}
+
+/* The session a legacy request names. 0 served on, -1 answered. */
+static int
+check_session(struct exchange *ex)
+{
+	struct gateway *gw = ex->gw;
+	struct refusal no;
+	struct buf b;
+	struct answer_to to;
+
+	if (ex->session_text == NULL)
+		return 0;
+	if (!gw->has_key) {
+		refusal_set(&no, FAILURE_VAULT_UNAVAILABLE, RETRY_MS,
+		    "Sessions can't be read until the vault is back.");
+		exchange_refuse(ex, &no);
+		return -1;
+	}
+	if (session_open(gw->session_key, ex->session_text, now_us() / 1000,
+		(uint8_t)gw->listener, ex->who.principal, &ex->session) == 0 &&
+	    !session_ended_has(gw->ended, &ex->session.id)) {
+		ex->has_session = true;
+		return 0;
+	}
+	buf_init(&b, ANSWER_MAX);
+	to = exchange_to(ex);
+	answer_error(&b, &to, FAILURE_SESSION_UNKNOWN,
+	    "There is no such session.", 0, NULL);
+	ex->m.error.failure = FAILURE_SESSION_UNKNOWN;
+	ex->members.array = false; /* one answer for all */
+	exchange_answer(ex, 404, &b);
+	return -1;
+}
+
+/* Is any of it modern? Then the session field means nothing (MCP 2026-07-28
+ * tells servers to ignore it). initialize begins a session, so an old one is
+ * ignored there, too. */
+static bool
+ignores_session(const struct exchange *ex)
+{
+	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct mcp_message m;
+
+	if (ex->is_delete || ex->members.n != 1)
+		return false;
+	mcp_request_read(ex->members.member[0], &h, ex->members.array, &m);
+	return m.modern || m.method == MCP_INITIALIZE;
+}
+
+static void
+identified(void *arg, const struct identity *who, const struct refusal *no)
+{
+	struct exchange *ex = arg;
+	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct answer_to to;
+	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
+	struct buf b;
+	bool denied;
+
+	if (who != NULL)
+		ex->who = *who;
+	/* The id first, so that whatever goes wrong can echo it. */
+	if (!ex->is_delete)
+		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,
+		    &ex->m.id, &e);
+	denied = no != NULL &&
+	    (no->failure == FAILURE_UNAUTHENTICATED ||
+		no->failure == FAILURE_FORBIDDEN);
+	if (who == NULL && (denied || e.failure == FAILURE_NONE)) {
+		ex->members.array = false; /* one answer for all */
+		ex->m.kind = ex->m.id.n > 0 ? MCP_REQUEST : MCP_NOTIFICATION;
+		exchange_refuse(ex, no);
+		return;
+	}
+	if (e.failure == FAILURE_NONE && !ignores_session(ex)) {
+		if (check_session(ex) < 0)
+			return;
+		/* A session of a later revision forbids the array. */
+		if (ex->has_session && ex->members.array)
+			mcp_request_split(ex->body, ex->body_len, &h,
+			    (int)ex->session.rev, &ex->members, &ex->m.id, &e);
+	}
+	if (e.failure != FAILURE_NONE) {
+		buf_init(&b, ANSWER_MAX);
+		to = exchange_to(ex);
+		answer_refusal(&b, &to, &e);
+		ex->m.error = e;
+		ex->members.array = false;
+		exchange_answer(ex, e.status, &b);
+	} else if (ex->is_delete) {
+		legacy_delete(ex);
+	} else {
+		next_member(ex);
+	}
+}
+
+static char *
+copy_field(const struct http1_request *r, const char *name, bool *failed)
+{
+	const char *v = http1_field(r, name, NULL);
+	char *s;
+
+	if (v == NULL)
+		return NULL;
+	s = strdup(v);
+	if (s == NULL)
+		*failed = true;
+	return s;
+}
+
+/* RFC 6750 section 2.1; "" when there is none, and for another scheme, which
+ * is as good as none. NULL without memory. */
+static char *
+bearer(const struct http1_request *r)
+{
+	const char *v = http1_field(r, "authorization", NULL);
+
+	if (v == NULL || strncasecmp(v, "Bearer ", 7) != 0)
+		return strdup("");
+	v += 7;
+	v += strspn(v, " ");
+	return strlen(v) > CREDENTIAL_MAX ? strdup("?") : strdup(v);
+}
+
+/* Can the client take an event stream? Without an Accept field: yes, the
+ * revisions oblige it to. */
+static bool
+takes_sse(const struct http1_request *r)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < r->nfields; i++) {
+		if (strcmp(r->fields[i].name, "accept") != 0)
+			continue;
+		any = true;
+		if (strcasestr(r->fields[i].value, SSE_TYPE) != NULL ||
+		    strstr(r->fields[i].value, "*/*") != NULL)
+			return true;
+	}
+	return !any;
+}
+
+static void
+refuse_busy(struct httpd_req *req)
+{
+	static const char text[] =
+	    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
+	    "\"message\":\"Too much is being served at once.\",\"data\":{"
+	    "\"failure_mode\":\"busy\",\"fix\":\"Call again after "
+	    "retry_after_ms.\",\"retry_after_ms\":500}}}";
+
+	httpd_header(req, "Retry-After", "1");
+	httpd_reply(req, 503, JSON_TYPE, text, sizeof(text) - 1);
+}
+
+void
+exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
+{
+	const struct http1_request *r = httpd_request(req);
+	struct exchange *ex;
+	bool failed = false;
+
+	if (gw->exchange_count >= EXCHANGES_MAX ||
+	    gw->exchange_bytes + r->body_len > EXCHANGE_BYTES_MAX ||
+	    (ex = calloc(1, sizeof(*ex))) == NULL) {
+		refuse_busy(req);
+		return;
+	}
+	ex->gw = gw;
+	ex->req = req;
+	ex->is_delete = is_delete;
+	buf_init(&ex->answers, ANSWER_MAX);
+	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
+	gw->exchange_count++;
+	/* A copy: the client may leave while a legacy call goes on. */
+	ex->body = malloc(r->body_len + 1);
+	if (ex->body != NULL) {
+		memcpy(ex->body, r->body, r->body_len);
+		ex->body_len = r->body_len;
+		gw->exchange_bytes += ex->body_len;
+	}
+	ex->credential = bearer(r);
+	ex->version = copy_field(r, "mcp-protocol-version", &failed);
+	ex->method = copy_field(r, "mcp-method", &failed);
+	ex->name = copy_field(r, "mcp-name", &failed);
+	ex->session_text = copy_field(r, "mcp-session-id", &failed);
+	ex->agent = copy_field(r, "user-agent", &failed);
+	ex->accepts_sse = takes_sse(r);
+	if (failed || ex->body == NULL || ex->credential == NULL) {
+		ex->req = NULL;
+		exchange_free(ex);
+		refuse_busy(req);
+		return;
+	}
+	httpd_set_data(req, ex);
+	identity_ask(gw, ex->credential, identified, ex);
+}

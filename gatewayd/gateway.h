@@ -1,0 +1,171 @@
+/*
+ * What the files of gatewayd share: the process and one HTTP request.
+ *
+ *	front.c     HTTP request -> exchange (Host, Origin, path, method)
+ *	exchange.c  exchange: who is it, its session, its messages in turn
+ *	legacy.c, modern.c   one message -> answer
+ *	call.c      one tools/call
+ *	identity.c, catalogue.c   what admind said, cached
+ */
+#ifndef GATEWAY_H
+#define GATEWAY_H
+
+#include <sys/queue.h>
+
+#include "answer.h"
+#include "httpd.h"
+#include "ipc_peer.h"
+#include "proc.h"
+#include "session.h"
+
+enum {
+	PRINCIPAL_MAX = 320,   /* an e-mail address has at most 254 bytes */
+	CREDENTIAL_MAX = 4096, /* a JWT of an identity provider fits */
+	/* Time for admind to answer what it can answer at once. */
+	ADMIND_ASK_MS = 10 * 1000,
+	/* Time to authorise: management tools inspect code in a runner first,
+	 * which may wait for a slot and take its own limit of 30 s. */
+	AUTHORISE_MS = 90 * 1000,
+	/* Added to a call's own limit before a missing answer counts as lost:
+	 * killing, reaping and recording take part of it. */
+	RUN_MARGIN_MS = 15 * 1000,
+	RETRY_MS = 500, /* hint while something restarts */
+	/* Bodies held by requests being served, all together. */
+	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
+	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
+};
+
+struct call;
+struct catalogue;
+struct exchange;
+struct identity_cache;
+
+TAILQ_HEAD(call_list, call);
+TAILQ_HEAD(exchange_list, exchange);
+TAILQ_HEAD(catalogue_list, catalogue);
+
+struct gateway {
+	struct proc proc;
+	struct httpd *httpd;
+	struct ipc_client *admind, *sandboxd;
+	enum listener listener;
+	const char *allowed_origins; /* comma-separated */
+	uint64_t session_ttl_ms;
+
+	bool attached; /* GW_CONFIG came on this connection */
+	bool has_key;  /* kept while admind is away */
+	uint8_t session_key[KEY_LEN];
+	struct event *attach_retry;
+	struct session_ended *ended;
+	struct identity_cache *identities;
+	struct catalogue_list catalogues;
+	struct call_list calls;
+	struct exchange_list exchanges;
+	size_t exchange_bytes;
+	unsigned exchange_count;
+};
+
+struct identity {
+	char principal[PRINCIPAL_MAX + 1];
+	char permission_set[PRINCIPAL_MAX + 1];
+};
+
+/* A failure of the platform or of authority, on its way to an answer. */
+struct refusal {
+	enum failure failure;
+	uint64_t retry_after_ms;
+	char message[MCP_MESSAGE_MAX];
+};
+
+/* One HTTP request to /mcp. Lives until answered, or, when a legacy client
+ * left, until what it started has ended (leaving is not cancelling there). */
+struct exchange {
+	TAILQ_ENTRY(exchange) all;
+	struct gateway *gw;
+	struct httpd_req *req; /* NULL: the client is gone */
+	uint8_t *body;         /* owned; messages point into it */
+	size_t body_len;
+	char *credential; /* bearer token, "" if none; owned */
+	char *version, *method, *name, *session_text,
+	    *agent;     /* owned or NULL */
+	bool is_delete; /* DELETE of a session, not a message */
+	bool accepts_sse;
+	struct identity who;
+	bool has_session;
+	struct session session;
+
+	struct mcp_body members;
+	size_t at;            /* the member being served */
+	struct mcp_message m; /* it, classified */
+	struct buf answers;   /* of an array, so far */
+
+	bool streaming, slow; /* SSE was begun; its client reads slowly */
+	struct call *call;    /* the running one, or NULL */
+};
+
+/* front.c */
+extern const struct httpd_handlers front_handlers;
+
+/* exchange.c */
+void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
+void exchange_gone(struct exchange *);
+/* The answer to the message being served: status and JSON; an empty buffer
+ * means none (a notification). Takes what is in b and frees it. ex may be
+ * freed by it. */
+void exchange_answer(struct exchange *, int status, struct buf *b);
+/* Shorter forms. */
+void exchange_refuse(struct exchange *, const struct refusal *);
+struct answer_to exchange_to(const struct exchange *);
+/* Sends a notification on the answer's stream, beginning it if need be; lossy
+ * for a slow client. false: this exchange has no stream. */
+bool exchange_notify(
+    struct exchange *, const char *method, struct ipc_bytes params);
+
+/* legacy.c, modern.c: serve ex->m, which is of their era and without error. */
+void legacy_serve(struct exchange *);
+void legacy_delete(struct exchange *);
+void modern_serve(struct exchange *);
+/* tools/list, common to both. */
+void legacy_tools_list(struct exchange *);
+
+/* call.c */
+void call_start(struct exchange *);
+/* Its client closed the response: CANCEL (modern). */
+void call_cancel(struct call *);
+/* notifications/cancelled of this session and JSON-RPC id. */
+void call_cancel_by_id(
+    struct gateway *, const struct session *, struct ipc_bytes id);
+
+/* identity.c: who a credential is. cb gets NULL and why, or the identity;
+ * called from the loop or at once. */
+typedef void identity_cb(
+    void *arg, const struct identity *, const struct refusal *);
+struct identity_cache *identity_cache_new(void);
+void identity_cache_free(struct identity_cache *);
+void identity_cache_drop(struct identity_cache *);
+void identity_ask(
+    struct gateway *, const char *credential, identity_cb *, void *arg);
+
+/* catalogue.c: the tools of a permission set. cb as above; the catalogue is
+ * valid during the call only. */
+struct catalogue_tool {
+	char *name;
+	size_t at, n; /* its JSON in the array */
+};
+typedef void catalogue_cb(
+    void *arg, const struct catalogue *, const struct refusal *);
+void catalogue_ask(
+    struct gateway *, const char *permission_set, catalogue_cb *, void *arg);
+void catalogue_drop(struct gateway *);                     /* all of them */
+struct ipc_bytes catalogue_json(const struct catalogue *); /* "[...]" */
+/* One Tool object; n = 0: no such tool. */
+struct ipc_bytes catalogue_find(const struct catalogue *, const char *name);
+
+/* refusal.c */
+void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
+    const char *message);
+/* From an answer: REFUSED, or NULL and why the peer is gone, or nonsense. */
+void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
+    const char *process);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * The legacy era: 2025-03-26, 2025-06-18, 2025-11-25. initialize, ping,
+ * tools/list, tools/call, notifications, DELETE of a session.
+ */
+#include "ids.h"
+
+#include "gateway.h"
+
+/* What the client offered if we speak it, else our newest (MCP lifecycle,
+ * version negotiation). A modern revision is not negotiated here. */
+static enum mcp_rev
+negotiate(const char *offered)
+{
+	int rev = mcp_request_rev(offered);
+
+	return rev >= 0 && rev <= MCP_REV_LEGACY_NEWEST ? (enum mcp_rev)rev
+							: MCP_REV_LEGACY_NEWEST;
+}
+
+static void
+initialize(struct exchange *ex)
+{
+	struct gateway *gw = ex->gw;
+	struct answer_to to = exchange_to(ex);
+	char token[SESSION_TEXT_LEN + 1];
+	enum mcp_rev rev = negotiate(ex->m.offered);
+	struct session s;
+	struct buf b;
+
+	/* Without the key there is no session; the client then goes on
+	 * without one, which is served alike. */
+	if (gw->has_key && ex->req != NULL) {
+		session_make(gw->session_key, (uint8_t)gw->listener, rev,
+		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
+		    ex->m.capabilities, &s, token);
+		httpd_header(ex->req, "Mcp-Session-Id", token);
+	}
+	buf_init(&b, ANSWER_MAX);
+	answer_initialize(&b, &to, rev);
+	exchange_answer(ex, 200, &b);
+}
+
+static void
+listed(void *arg, const struct catalogue *c, const struct refusal *no)
+{
+	struct exchange *ex = arg;
+	struct answer_to to = exchange_to(ex);
+	struct buf b;
+
+	if (c == NULL) {
+		exchange_refuse(ex, no);
+		return;
+	}
+	buf_init(&b, ANSWER_MAX);
+	answer_tools(&b, &to, catalogue_json(c));
+	exchange_answer(ex, 200, &b);
+}
+
+void
+legacy_tools_list(struct exchange *ex)
+{
+	catalogue_ask(ex->gw, ex->who.permission_set, listed, ex);
+}
+
+void
+legacy_serve(struct exchange *ex)
+{
+	struct answer_to to = exchange_to(ex);
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX);
+	if (ex->m.kind == MCP_NOTIFICATION) {
+		/* A request id is unique only within a session. */
+		if (ex->m.method == MCP_CANCELLED && ex->has_session &&
+		    ex->m.cancel_id.n > 0)
+			call_cancel_by_id(
+			    ex->gw, &ex->session, ex->m.cancel_id);
+		exchange_answer(ex, 202, &b);
+		return;
+	}
+	switch (ex->m.method) {
+	case MCP_INITIALIZE:
+		initialize(ex);
+		return;
+	case MCP_TOOLS_LIST:
+		legacy_tools_list(ex);
+		return;
+	case MCP_TOOLS_CALL:
+		call_start(ex);
+		return;
+	default: /* ping: mcp_era.c let nothing else by */
+		answer_empty(&b, &to);
+		exchange_answer(ex, 200, &b);
+		return;
+	}
+}
+
+static void
+deleted(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct exchange *ex = arg;
+	struct refusal no;
+	struct buf b;
+
+	if (f == NULL || f->type != IPC_OK) {
+		refusal_from(&no, f, gone, "admind");
+		exchange_refuse(ex, &no);
+		return;
+	}
+	buf_init(&b, ANSWER_MAX);
+	exchange_answer(ex, 204, &b);
+}
+
+/* Ends the session here at once, and everywhere through admind. */
+void
+legacy_delete(struct exchange *ex)
+{
+	struct gateway *gw = ex->gw;
+	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	struct answer_to to = exchange_to(ex);
+	struct ipc_session_end m;
+	struct refusal no;
+	struct buf b;
+	uint64_t id;
+
+	if (!ex->has_session) {
+		buf_init(&b, ANSWER_MAX);
+		answer_error(&b, &to, FAILURE_INVALID_REQUEST,
+		    "Mcp-Session-Id is missing.", 0, NULL);
+		exchange_answer(ex, 400, &b);
+		return;
+	}
+	session_ended_add(gw->ended, &ex->session.id, ex->session.expires_ms,
+	    now_us() / 1000);
+	m.session = ex->session.id;
+	m.expires_ms = ex->session.expires_ms;
+	if (admind != NULL &&
+	    ipc_request(admind, IPC_SESSION_END, &m, ADMIND_ASK_MS, deleted, ex,
+		&id) == 0)
+		return;
+	refusal_set(&no, FAILURE_BUSY, RETRY_MS,
+	    "The control daemon (admind) is not reachable; it is restarting.");
+	exchange_refuse(ex, &no);
+}

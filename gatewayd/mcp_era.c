@@ -1,0 +1,294 @@
+/*
+ * Steps 5 to 9 of the ladder (mcp_request.h).
+ *
+ * A message is modern if its params._meta names a protocol version, legacy if
+ * not; initialize is legacy unless a valid modern envelope says otherwise. A
+ * header that contradicts is an error of its own, never a vote: else a proxy
+ * that routes by headers and this server could disagree on what was called.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "jsonw.h"
+#include "mcp_era.h"
+
+#define KEY_VERSION      "io.modelcontextprotocol/protocolVersion"
+#define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define KEY_CLIENT       "io.modelcontextprotocol/clientInfo"
+#define KEY_LOG          "io.modelcontextprotocol/logLevel"
+
+static bool
+get_meta(struct ipc_bytes member, struct ipc_bytes *meta)
+{
+	struct ipc_bytes params;
+
+	return mcp_era_get(member, "params", &params) &&
+	    mcp_era_get(params, "_meta", meta) && mcp_era_is_object(*meta);
+}
+
+bool
+mcp_era_claimed(struct ipc_bytes member)
+{
+	struct ipc_bytes meta, v;
+
+	return get_meta(member, &meta) && mcp_era_get(meta, KEY_VERSION, &v);
+}
+
+/* Revisions are dates, so the order of their text is the order of age. */
+static bool
+is_modern(const char *version)
+{
+	return strcmp(version, "2026-07-28") >= 0;
+}
+
+int
+mcp_era_client(struct ipc_bytes info, struct mcp_message *m)
+{
+	struct ipc_bytes name, version;
+	char a[MCP_CLIENT_MAX / 2] = "", b[MCP_CLIENT_MAX / 2] = "";
+
+	if (!mcp_era_get(info, "name", &name) || name.p[0] != '"' ||
+	    !mcp_era_get(info, "version", &version) || version.p[0] != '"')
+		return -1;
+	/* A name too long to keep is left out of the record, not refused. */
+	if (mcp_request_text(name, a, sizeof(a)) < 0)
+		a[0] = '\0';
+	if (mcp_request_text(version, b, sizeof(b)) < 0)
+		b[0] = '\0';
+	snprintf(m->client, sizeof(m->client), "%s %s", a, b);
+	return 0;
+}
+
+/* RFC 5424 severities in the order MCP gives them. -1: none of them. */
+static int
+log_level(struct ipc_bytes v)
+{
+	static const char *const names[] = {"debug", "info", "notice",
+	    "warning", "error", "critical", "alert", "emergency"};
+	char text[16];
+	int i;
+
+	if (mcp_request_text(v, text, sizeof(text)) < 0)
+		return -1;
+	for (i = 0; i < 8; i++)
+		if (strcmp(text, names[i]) == 0)
+			return i;
+	return -1;
+}
+
+/* Step 6: the types of the envelope. version: at least 64 bytes. */
+static int
+read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
+    size_t size, struct mcp_error *e)
+{
+	struct ipc_bytes v;
+
+	if (!mcp_era_get(meta, KEY_VERSION, &v))
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    "params._meta lacks " KEY_VERSION ".");
+	if (v.p[0] != '"')
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    KEY_VERSION " must be a string.");
+	/* One that does not fit is a version nobody has. */
+	if (mcp_request_text(v, version, size) < 0)
+		snprintf(version, size, "9999-99-99");
+	/* Nothing answers a notification, so it need not say what its sender
+	 * can take. */
+	if (m->kind == MCP_NOTIFICATION)
+		return 0;
+	if (!mcp_era_get(meta, KEY_CAPABILITIES, &v))
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    "params._meta lacks " KEY_CAPABILITIES ".");
+	if (!mcp_era_is_object(v))
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    KEY_CAPABILITIES " must be an object.");
+	if (v.n > MCP_CAPABILITIES_MAX)
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    KEY_CAPABILITIES " is larger than 8 KiB.");
+	m->capabilities = v;
+	if (mcp_era_get(meta, KEY_CLIENT, &v) && mcp_era_client(v, m) < 0)
+		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+		    KEY_CLIENT " must be an object with name and version.");
+	if (mcp_era_get(meta, KEY_LOG, &v)) {
+		m->log_level = log_level(v);
+		if (m->log_level < 0)
+			return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
+			    KEY_LOG " must be a log level.");
+	}
+	return 0;
+}
+
+/* {"supported":[...],"requested":...} of -32022. */
+static int
+unsupported(struct mcp_error *e, enum failure f, const char *requested)
+{
+	struct buf b;
+	struct jsonw w;
+
+	mcp_era_fail(e, f, 400, "This protocol version is not supported.");
+	buf_init(&b, MCP_DATA_MAX - 1);
+	buf_puts(&b, "\"supported\":[\"2026-07-28\"],\"requested\":");
+	jsonw_open(&w, &b);
+	jsonw_str(&w, requested);
+	if (!b.failed)
+		snprintf(e->data, sizeof(e->data), "%.*s", (int)b.len,
+		    (const char *)b.p);
+	buf_free(&b);
+	return -1;
+}
+
+static int
+mismatch(struct mcp_message *m, const char *text)
+{
+	return mcp_era_fail(&m->error, FAILURE_HEADER_MISMATCH, 400, text);
+}
+
+/*
+ * The modern header checks behind step 6. They hold for requests; the
+ * specification defines none for notifications, whose headers must only not
+ * contradict.
+ */
+static int
+check_headers(struct mcp_message *m, const struct mcp_headers *h,
+    const char *version, const char *method)
+{
+	bool request = m->kind == MCP_REQUEST;
+
+	if (h->version == NULL ? request : strcmp(h->version, version) != 0)
+		return mismatch(m,
+		    h->version == NULL
+			? "The MCP-Protocol-Version header is missing."
+			: "The MCP-Protocol-Version header differs from "
+			  "params._meta.");
+	if (h->method == NULL ? request : strcmp(h->method, method) != 0)
+		return mismatch(m,
+		    h->method == NULL ? "The Mcp-Method header is missing."
+				      : "The Mcp-Method header differs from "
+					"the body's method.");
+	return 0;
+}
+
+/* Step 9, for the one method of ours that has a name. */
+static int
+check_name(struct mcp_message *m, const struct mcp_headers *h)
+{
+	char name[MCP_NAME_MAX + 1], header[MCP_NAME_MAX + 1];
+	struct ipc_bytes v;
+	bool has;
+
+	has = mcp_era_get(m->params, "name", &v) && v.p[0] == '"';
+	if (h->name == NULL)
+		return has ? mismatch(m, "The Mcp-Name header is missing.") : 0;
+	if (mcp_request_header_decode(h->name, header, sizeof(header)) < 0)
+		return mismatch(m, "The Mcp-Name header cannot be decoded.");
+	if (has &&
+	    (mcp_request_text(v, name, sizeof(name)) < 0 ||
+		strcmp(name, header) != 0))
+		return mismatch(
+		    m, "The Mcp-Name header differs from params.name.");
+	return 0;
+}
+
+static int
+check_modern(struct ipc_bytes meta, const struct mcp_headers *h,
+    const char *method, struct mcp_message *m)
+{
+	char version[64];
+
+	m->modern = true;
+	m->rev = MCP_REV_2026_07_28;
+	if (read_envelope(meta, m, version, sizeof(version), &m->error) < 0 ||
+	    check_headers(m, h, version, method) < 0)
+		return -1;
+	if (strcmp(version, "2026-07-28") != 0)
+		return unsupported(
+		    &m->error, FAILURE_UNSUPPORTED_VERSION, version);
+	if (m->kind == MCP_NOTIFICATION)
+		return 0;
+	if (m->method != MCP_DISCOVER && m->method != MCP_TOOLS_LIST &&
+	    m->method != MCP_TOOLS_CALL)
+		return mcp_era_fail(&m->error, FAILURE_METHOD_NOT_FOUND, 404,
+		    "This method does not exist in revision 2026-07-28.");
+	return m->method == MCP_TOOLS_CALL ? check_name(m, h) : 0;
+}
+
+static int
+check_legacy(const struct mcp_headers *h, struct mcp_message *m)
+{
+	int rev;
+
+	/* initialize negotiates by its body; a header would be a guess. */
+	if (m->method == MCP_INITIALIZE)
+		return 0;
+	if (h->version != NULL) {
+		rev = mcp_request_rev(h->version);
+		if (rev < 0)
+			return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST,
+			    400,
+			    "The MCP-Protocol-Version header names no "
+			    "supported revision: 2025-11-25, 2025-06-18, "
+			    "2025-03-26, 2026-07-28.");
+		m->rev = (enum mcp_rev)rev;
+		m->rev_named = true;
+	}
+	if (m->kind == MCP_NOTIFICATION)
+		return 0;
+	/* A legacy client reads 404 as "session ended": in-band here. */
+	if (m->method != MCP_PING && m->method != MCP_TOOLS_LIST &&
+	    m->method != MCP_TOOLS_CALL)
+		return mcp_era_fail(&m->error, FAILURE_METHOD_NOT_FOUND, 200,
+		    "This method does not exist here.");
+	return 0;
+}
+
+int
+mcp_era_check(struct ipc_bytes member, const struct mcp_headers *h,
+    const char *method, struct mcp_message *m)
+{
+	struct ipc_bytes meta = ipc_bytes(NULL, 0);
+	struct mcp_message trial;
+	bool claimed, header_modern;
+	char version[64];
+
+	claimed = mcp_era_claimed(member);
+	header_modern = h->version != NULL && is_modern(h->version);
+	get_meta(member, &meta);
+
+	/* Step 5. initialize first: it is legacy by nature. */
+	if (m->method == MCP_INITIALIZE) {
+		trial = *m;
+		if (!claimed ||
+		    read_envelope(meta, &trial, version, sizeof(version),
+			&trial.error) < 0 ||
+		    !is_modern(version)) {
+			if (header_modern)
+				return mismatch(m,
+				    "initialize belongs to the legacy "
+				    "revisions; the MCP-Protocol-Version "
+				    "header names a modern one.");
+			return check_legacy(h, m);
+		}
+	}
+	if (claimed)
+		return check_modern(meta, h, method, m);
+	if (header_modern && m->kind == MCP_REQUEST) {
+		/* Names what is missing. */
+		m->modern = true;
+		m->rev = MCP_REV_2026_07_28;
+		if (meta.n == 0)
+			return mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
+			    400,
+			    "params._meta is missing; it must hold " KEY_VERSION
+			    " and " KEY_CAPABILITIES ".");
+		return read_envelope(
+		    meta, m, version, sizeof(version), &m->error);
+	}
+	if (header_modern) {
+		/* A notification has no envelope of its own: the header tells.
+		 */
+		m->modern = true;
+		m->rev = MCP_REV_2026_07_28;
+		return check_headers(m, h, h->version, method);
+	}
+	return check_legacy(h, m);
+}

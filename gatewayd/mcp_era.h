@@ -1,0 +1,26 @@
+/*
+ * Which era a message is of, and the rules of that era before its parameters:
+ * steps 5 to 9 of the ladder. Internal to mcp_request.c.
+ */
+#ifndef MCP_ERA_H
+#define MCP_ERA_H
+
+#include "mcp_request.h"
+
+/* Does the message claim an era by params._meta's protocol version? */
+bool mcp_era_claimed(struct ipc_bytes member);
+/* Steps 5 to 9; sets era, revision and envelope fields. 0, or -1: m->error. */
+int mcp_era_check(struct ipc_bytes member, const struct mcp_headers *,
+    const char *method, struct mcp_message *m);
+
+/* Shared by both files: slices and their types. */
+int mcp_era_fail(
+    struct mcp_error *, enum failure, int status, const char *message);
+bool mcp_era_get(
+    struct ipc_bytes object, const char *name, struct ipc_bytes *out);
+bool mcp_era_is_object(struct ipc_bytes);
+bool mcp_era_is_id(struct ipc_bytes);
+/* clientInfo's name and version into m->client. 0 or -1. */
+int mcp_era_client(struct ipc_bytes info, struct mcp_message *m);
+
+#endif

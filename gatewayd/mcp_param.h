@@ -1,0 +1,26 @@
+/*
+ * Step 11: Mcp-Param-* headers against the arguments. A tool's input schema
+ * may mark properties with "x-mcp-header": NAME; a modern client then mirrors
+ * their values in headers, and a server that reads the body must compare (MCP
+ * 2026-07-28). No I/O.
+ */
+#ifndef MCP_PARAM_H
+#define MCP_PARAM_H
+
+#include "mcp_request.h"
+
+enum {
+	MCP_PARAM_MAX = 32,      /* marked properties looked at in one schema */
+	MCP_PARAM_DEPTH_MAX = 8, /* properties inside properties */
+	MCP_PARAM_VALUE_MAX = 4096
+};
+
+/* Value of a header by lower-case name, NULL if absent. */
+typedef const char *mcp_param_header(void *arg, const char *name);
+
+/* tool: its Tool object; arguments: the object sent. 0, or -1 with e set to
+ * HEADER_MISMATCH. Tools without marked properties cost one search. */
+int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
+    mcp_param_header *, void *arg, struct mcp_error *e);
+
+#endif

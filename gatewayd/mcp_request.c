@@ -1,0 +1,388 @@
+/*
+ * Bytes to messages: JSON-RPC shape (step 4 of the ladder) and parameters
+ * (step 12). The steps between, which differ by era, are in mcp_era.c.
+ *
+ * Nothing is rebuilt: what travels on (id, arguments, capabilities, progress
+ * token) are slices of the bytes received, after json_scan has proved that
+ * the whole body has one reading only (no duplicate names, strict UTF-8).
+ */
+#include <json-c/json_object.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "mcp_era.h"
+
+static const char *const rev_text[MCP_REV_COUNT] = {
+    "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
+
+const char *
+mcp_request_rev_text(enum mcp_rev r)
+{
+	return rev_text[r];
+}
+
+int
+mcp_request_rev(const char *s)
+{
+	int i;
+
+	for (i = 0; i < MCP_REV_COUNT; i++)
+		if (strcmp(s, rev_text[i]) == 0)
+			return i;
+	return -1;
+}
+
+/* Records the first failure only: the ladder stops at its first broken step. */
+int
+mcp_era_fail(
+    struct mcp_error *e, enum failure f, int status, const char *message)
+{
+	if (e->failure == FAILURE_NONE) {
+		e->failure = f;
+		e->status = status;
+		snprintf(e->message, sizeof(e->message), "%s", message);
+		e->data[0] = '\0';
+	}
+	return -1;
+}
+
+int
+mcp_request_text(struct ipc_bytes json, char *out, size_t size)
+{
+	struct json_object *o = NULL;
+	const char *s;
+	size_t n;
+	int rc = -1;
+
+	if (json.n < 2 || json.p[0] != '"')
+		return -1;
+	/* Without an escape the bytes between the quotes are the text. */
+	if (memchr(json.p, '\\', json.n) == NULL) {
+		s = (const char *)json.p + 1;
+		n = json.n - 2;
+	} else {
+		if (json_parse(json.p, json.n, &o, NULL) < 0)
+			return -1;
+		s = json_object_get_string(o);
+		n = (size_t)json_object_get_string_len(o);
+	}
+	if (n < size && memchr(s, '\0', n) == NULL) {
+		memcpy(out, s, n);
+		out[n] = '\0';
+		rc = 0;
+	}
+	if (o != NULL)
+		json_object_put(o);
+	return rc;
+}
+
+bool
+mcp_era_get(struct ipc_bytes object, const char *name, struct ipc_bytes *out)
+{
+	const char *path[2] = {name, NULL};
+
+	out->p = NULL;
+	out->n = 0;
+	return object.n > 0 &&
+	    json_slice(object.p, object.n, path, &out->p, &out->n) == 1;
+}
+
+bool
+mcp_era_is_object(struct ipc_bytes v)
+{
+	return v.n > 0 && v.p[0] == '{';
+}
+
+/* A string, or an integer written as one: what an id may be (MCP: base
+ * protocol), and a progress token. */
+bool
+mcp_era_is_id(struct ipc_bytes v)
+{
+	size_t i;
+
+	if (v.n == 0 || v.n > MCP_ID_MAX)
+		return false;
+	if (v.p[0] == '"')
+		return true;
+	i = v.p[0] == '-';
+	if (i == v.n)
+		return false;
+	for (; i < v.n; i++)
+		if (v.p[i] < '0' || v.p[i] > '9')
+			return false;
+	return true;
+}
+
+/* The id of a message, if it has a usable one. */
+static struct ipc_bytes
+read_id(struct ipc_bytes object)
+{
+	struct ipc_bytes id;
+
+	if (!mcp_era_get(object, "id", &id) || !mcp_era_is_id(id))
+		id = ipc_bytes(NULL, 0);
+	return id;
+}
+
+static bool
+is_space(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static struct ipc_bytes
+trim(const uint8_t *p, size_t n)
+{
+	while (n > 0 && is_space(p[0])) {
+		p++;
+		n--;
+	}
+	while (n > 0 && is_space(p[n - 1]))
+		n--;
+	return ipc_bytes(p, n);
+}
+
+/* Splits the members of an array that json_scan accepted; so brackets and
+ * quotes are balanced. The number of members, or -1 if above the limit. */
+static int
+split_array(struct ipc_bytes a, struct mcp_body *b)
+{
+	const uint8_t *p = a.p + 1, *end = a.p + a.n - 1, *start = p;
+	unsigned depth = 0;
+	bool quoted = false;
+
+	if (trim(p, (size_t)(end - p)).n == 0)
+		return 0;
+	for (; p <= end; p++) {
+		if (p < end && quoted) {
+			if (*p == '\\')
+				p++;
+			else if (*p == '"')
+				quoted = false;
+		} else if (p == end || (*p == ',' && depth == 0)) {
+			if (b->n == MCP_BATCH_MAX)
+				return -1;
+			b->member[b->n++] = trim(start, (size_t)(p - start));
+			start = p + 1;
+		} else if (*p == '"') {
+			quoted = true;
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+		} else if (*p == '}' || *p == ']') {
+			depth--;
+		}
+	}
+	return (int)b->n;
+}
+
+int
+mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
+    int session, struct mcp_body *b, struct ipc_bytes *id, struct mcp_error *e)
+{
+	struct err err;
+	struct ipc_bytes all;
+	size_t i;
+	int rev;
+
+	memset(b, 0, sizeof(*b));
+	memset(e, 0, sizeof(*e));
+	*id = ipc_bytes(NULL, 0);
+	if (json_scan(p, n, &err) < 0)
+		return mcp_era_fail(e, FAILURE_PARSE, 400, err.text);
+	all = trim(p, n);
+	if (all.p[0] == '{') {
+		b->n = 1;
+		b->member[0] = all;
+		*id = read_id(all);
+		return 0;
+	}
+	if (all.p[0] != '[')
+		return mcp_era_fail(e, FAILURE_INVALID_REQUEST, 400,
+		    "The body is not a JSON-RPC object.");
+
+	/* Arrays exist in 2025-03-26 only; who names no revision speaks it. */
+	b->array = true;
+	rev = h->version != NULL ? mcp_request_rev(h->version)
+	    : session >= 0       ? session
+				 : MCP_REV_2025_03_26;
+	if (rev != MCP_REV_2025_03_26)
+		return mcp_era_fail(e, FAILURE_INVALID_REQUEST, 400,
+		    "JSON-RPC arrays exist only in revision 2025-03-26.");
+	switch (split_array(all, b)) {
+	case -1:
+		return mcp_era_fail(e, FAILURE_INVALID_REQUEST, 400,
+		    "A JSON-RPC array may have at most 16 members.");
+	case 0:
+		return mcp_era_fail(e, FAILURE_INVALID_REQUEST, 400,
+		    "The JSON-RPC array is empty.");
+	default:
+		break;
+	}
+	for (i = 0; i < b->n; i++)
+		if (mcp_era_claimed(b->member[i]))
+			return mcp_era_fail(e, FAILURE_INVALID_REQUEST, 400,
+			    "A JSON-RPC array may not hold requests of "
+			    "revision 2026-07-28.");
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	enum mcp_method method;
+} methods[] = {{"initialize", MCP_INITIALIZE}, {"ping", MCP_PING},
+    {"tools/list", MCP_TOOLS_LIST}, {"tools/call", MCP_TOOLS_CALL},
+    {"server/discover", MCP_DISCOVER},
+    {"notifications/cancelled", MCP_CANCELLED}};
+
+/* Step 12: what is wrong here is answered in-band, with status 200. */
+static void
+read_params(struct mcp_message *m)
+{
+	struct ipc_bytes v, meta;
+
+	if (mcp_era_get(m->params, "_meta", &meta)) {
+		if (!mcp_era_is_object(meta)) {
+			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
+			    "params._meta must be an object.");
+			return;
+		}
+		if (mcp_era_get(meta, "progressToken", &v)) {
+			if (!mcp_era_is_id(v)) {
+				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
+				    200,
+				    "progressToken must be a string or an "
+				    "integer.");
+				return;
+			}
+			m->progress_token = v;
+		}
+	}
+	switch (m->method) {
+	case MCP_INITIALIZE:
+		if (!mcp_era_get(m->params, "protocolVersion", &v) ||
+		    v.p[0] != '"') {
+			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
+			    "params.protocolVersion must be a string.");
+			return;
+		}
+		/* One that does not fit is one we do not have. */
+		if (mcp_request_text(v, m->offered, sizeof(m->offered)) < 0)
+			m->offered[0] = '\0';
+		if (mcp_era_get(m->params, "capabilities", &v) &&
+		    mcp_era_is_object(v))
+			m->capabilities = v;
+		if (mcp_era_get(m->params, "clientInfo", &v))
+			mcp_era_client(v, m);
+		break;
+	case MCP_TOOLS_LIST:
+		if (mcp_era_get(m->params, "cursor", &v)) {
+			m->has_cursor = true;
+			/* One page: no cursor was ever given out. */
+			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
+			    v.p[0] == '"' ? "Unknown cursor."
+					  : "params.cursor must be a string.");
+		}
+		break;
+	case MCP_TOOLS_CALL:
+		if (!mcp_era_get(m->params, "name", &v) || v.p[0] != '"') {
+			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
+			    "params.name must be a string.");
+			return;
+		}
+		if (mcp_request_text(v, m->tool, sizeof(m->tool)) < 0) {
+			mcp_era_fail(&m->error, FAILURE_UNKNOWN_TOOL, 200,
+			    "No tool has a name this long.");
+			return;
+		}
+		m->arguments = ipc_bytes("{}", 2);
+		if (mcp_era_get(m->params, "arguments", &v)) {
+			if (!mcp_era_is_object(v)) {
+				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
+				    200, "params.arguments must be an object.");
+				return;
+			}
+			m->arguments = v;
+		}
+		break;
+	case MCP_CANCELLED:
+		if (mcp_era_get(m->params, "requestId", &v) && mcp_era_is_id(v))
+			m->cancel_id = v;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Step 4: is it a JSON-RPC 2.0 request, notification or response? */
+static int
+read_shape(
+    struct ipc_bytes member, struct mcp_message *m, char *method, size_t size)
+{
+	struct ipc_bytes v, id;
+	char text[8];
+	bool has_id;
+
+	if (!mcp_era_is_object(member))
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "A JSON-RPC message is an object.");
+	m->id = read_id(member);
+	has_id = mcp_era_get(member, "id", &id);
+	if (!mcp_era_get(member, "jsonrpc", &v) ||
+	    mcp_request_text(v, text, sizeof(text)) < 0 ||
+	    strcmp(text, "2.0") != 0)
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "jsonrpc must be \"2.0\".");
+	if (!mcp_era_get(member, "method", &v)) {
+		if (has_id &&
+		    (mcp_era_get(member, "result", &v) !=
+			mcp_era_get(member, "error", &v))) {
+			m->kind = MCP_RESPONSE;
+			return 0;
+		}
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "method is missing.");
+	}
+	if (v.p[0] != '"')
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "method must be a string.");
+	/* A method that does not fit is one we do not have. */
+	if (mcp_request_text(v, method, size) < 0)
+		method[0] = '\0';
+	if (has_id && m->id.n == 0)
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "id must be a string or an integer.");
+	m->kind = has_id ? MCP_REQUEST : MCP_NOTIFICATION;
+	if (mcp_era_get(member, "params", &m->params) &&
+	    !mcp_era_is_object(m->params)) {
+		m->params = ipc_bytes(NULL, 0);
+		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "params must be an object.");
+	}
+	return 0;
+}
+
+void
+mcp_request_read(struct ipc_bytes member, const struct mcp_headers *h,
+    bool in_array, struct mcp_message *m)
+{
+	char method[64];
+	size_t i;
+
+	memset(m, 0, sizeof(*m));
+	m->log_level = -1;
+	m->rev = MCP_REV_2025_03_26;
+	if (read_shape(member, m, method, sizeof(method)) < 0 ||
+	    m->kind == MCP_RESPONSE)
+		return;
+	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (strcmp(method, methods[i].name) == 0)
+			m->method = methods[i].method;
+	if (in_array && m->method == MCP_INITIALIZE) {
+		mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
+		    "initialize may not be part of an array.");
+		return;
+	}
+	if (mcp_era_check(member, h, method, m) == 0)
+		read_params(m);
+}

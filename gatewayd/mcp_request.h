@@ -1,0 +1,129 @@
+/*
+ * From the bytes of one HTTP request to classified MCP messages. No I/O.
+ *
+ * The order of checks is the one of the TypeScript server's inbound ladder,
+ * which clients and the conformance suite expect:
+ *	4 JSON-RPC shape, 5 era, 6 envelope types, then header against body
+ *	(-32020), 7 version (-32022), 8 method (404 -32601), 9 Mcp-Name
+ *(-32020), 12 parameters (in-band) Steps 1 to 3 are front.c's (Host, Origin,
+ *HTTP method) and exchange.c's (who is it), 10 and 11 need the tool: call.c.
+ *
+ * The era is decided by the body alone. A header only confirms or
+ * contradicts: mcp-remote sends Mcp-Method on legacy requests, so a header's
+ * presence proves nothing.
+ */
+#ifndef MCP_REQUEST_H
+#define MCP_REQUEST_H
+
+#include <stdbool.h>
+
+#include "failure.h"
+#include "ipc.h"
+
+enum {
+	MCP_BATCH_MAX = 16,   /* members of a 2025-03-26 array (INTERFACES) */
+	MCP_ID_MAX = 1024,    /* bytes of an id; clients use fewer than 40 */
+	MCP_NAME_MAX = 128,   /* bytes of a tool's name (MCP 2025-11-25) */
+	MCP_CLIENT_MAX = 128, /* bytes of clientInfo kept for the record */
+	MCP_CAPABILITIES_MAX = 8 * 1024, /* as AUTHORISE says */
+	MCP_MESSAGE_MAX = 320,           /* one sentence */
+	MCP_DATA_MAX = 512               /* JSON members of error.data */
+};
+
+/* In order of age. */
+enum mcp_rev {
+	MCP_REV_2025_03_26,
+	MCP_REV_2025_06_18,
+	MCP_REV_2025_11_25,
+	MCP_REV_2026_07_28,
+	MCP_REV_COUNT
+};
+
+enum { MCP_REV_LEGACY_NEWEST = MCP_REV_2025_11_25 };
+
+enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
+
+enum mcp_method {
+	MCP_OTHER,
+	MCP_INITIALIZE,
+	MCP_PING,
+	MCP_TOOLS_LIST,
+	MCP_TOOLS_CALL,
+	MCP_DISCOVER,
+	MCP_CANCELLED
+};
+
+/* The fields of the HTTP request that the ladder looks at; NULL: absent. */
+struct mcp_headers {
+	const char *version; /* MCP-Protocol-Version */
+	const char *method;  /* Mcp-Method */
+	const char *name;    /* Mcp-Name */
+};
+
+struct mcp_error {
+	enum failure failure; /* NONE: no error; else its JSON-RPC code */
+	int status;           /* HTTP */
+	char message[MCP_MESSAGE_MAX]; /* any bytes of the client are cut out */
+	char data[MCP_DATA_MAX]; /* further members of error.data, or "" */
+};
+
+/* One JSON-RPC message. Slices point into the body. */
+struct mcp_message {
+	enum mcp_kind kind;
+	bool modern;
+	enum mcp_rev rev; /* of the request; legacy: by header or session */
+	bool rev_named;   /* the header named it */
+	enum mcp_method method;
+	struct ipc_bytes id;     /* raw JSON, string or integer; n = 0: null */
+	struct ipc_bytes params; /* raw JSON object; n = 0: absent */
+	struct mcp_error error;  /* failure NONE: served so far */
+
+	/* initialize */
+	char offered[32]; /* protocolVersion, "" if too long */
+	/* tools/call */
+	char tool[MCP_NAME_MAX + 1];
+	struct ipc_bytes arguments; /* raw JSON object, "{}" if absent */
+	/* tools/list */
+	bool has_cursor;
+	/* notifications/cancelled */
+	struct ipc_bytes cancel_id; /* raw JSON */
+	/* _meta, or initialize */
+	struct ipc_bytes progress_token; /* raw JSON, n = 0: none */
+	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
+	char client[MCP_CLIENT_MAX + 1]; /* "name version", untrusted */
+	int log_level; /* 0 debug to 7 emergency, -1: none asked for */
+};
+
+/* A request body: one message, or the members of an array. */
+struct mcp_body {
+	bool array;
+	size_t n;
+	struct ipc_bytes member[MCP_BATCH_MAX];
+};
+
+/* "2025-11-25". */
+const char *mcp_request_rev_text(enum mcp_rev);
+/* The revision with this name; -1 if it is none of ours. */
+int mcp_request_rev(const char *);
+
+/*
+ * Scans and splits a body. `session` is the revision of the request's session
+ * or -1: with the header it decides whether an array may be sent. 0, or -1
+ * with *e set and *id the id where one could be read.
+ */
+int mcp_request_split(const uint8_t *, size_t, const struct mcp_headers *,
+    int session, struct mcp_body *, struct ipc_bytes *id, struct mcp_error *e);
+
+/* Classifies one member. m->error tells what is wrong with it. */
+void mcp_request_read(struct ipc_bytes member, const struct mcp_headers *,
+    bool in_array, struct mcp_message *m);
+
+/* Decodes a header value that may be in the form =?base64?...?=. 0 and a
+ * NUL-terminated text without NUL inside, or -1. */
+int mcp_request_header_decode(const char *, char *out, size_t size);
+
+/* Decodes a JSON string slice into out. 0; -1: not a string, too long, or it
+ * contains NUL. */
+int mcp_request_text(struct ipc_bytes json, char *out, size_t size);
+
+#endif

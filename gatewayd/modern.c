@@ -1,0 +1,32 @@
+/*
+ * The modern era, 2026-07-28: stateless. server/discover, tools/list,
+ * tools/call. Everything before parameters was judged by mcp_era.c.
+ */
+#include "gateway.h"
+
+void
+modern_serve(struct exchange *ex)
+{
+	struct answer_to to = exchange_to(ex);
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX);
+	/* Closing the response is how a modern client cancels; so nothing is
+	 * begun for one that has already left. Notifications ask nothing. */
+	if (ex->m.kind == MCP_NOTIFICATION || ex->req == NULL) {
+		exchange_answer(ex, 202, &b);
+		return;
+	}
+	switch (ex->m.method) {
+	case MCP_TOOLS_LIST:
+		legacy_tools_list(ex);
+		return;
+	case MCP_TOOLS_CALL:
+		call_start(ex);
+		return;
+	default: /* server/discover */
+		answer_discover(&b, &to);
+		exchange_answer(ex, 200, &b);
+		return;
+	}
+}

@@ -1,0 +1,55 @@
+/*
+ * How "no" travels: from another process's REFUSED, or from its absence, to
+ * an answer that tells the client what to do.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway.h"
+
+void
+refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
+    const char *message)
+{
+	r->failure = f;
+	r->retry_after_ms = retry_after_ms;
+	snprintf(r->message, sizeof(r->message), "%s", message);
+}
+
+void
+refusal_from(struct refusal *r, struct ipc_frame *f, enum failure gone,
+    const char *process)
+{
+	struct ipc_refused m;
+	char text[MCP_MESSAGE_MAX];
+	size_t n;
+
+	if (f == NULL) {
+		snprintf(text, sizeof(text), "%s did not answer.", process);
+		refusal_set(r, gone == FAILURE_NONE ? FAILURE_BUSY : gone,
+		    RETRY_MS, text);
+		return;
+	}
+	if (f->type != IPC_REFUSED || ipc_decode(f, &m, NULL) < 0) {
+		snprintf(text, sizeof(text), "%s answered nonsense.", process);
+		refusal_set(r, FAILURE_INTERNAL, 0, text);
+		return;
+	}
+	r->failure = m.failure > FAILURE_NONE && m.failure < FAILURE_COUNT
+	    ? (enum failure)m.failure
+	    : FAILURE_INTERNAL;
+	r->retry_after_ms = m.retry_after_ms;
+	/* Cut between characters: the text goes into JSON. */
+	n = m.message.n;
+	if (n >= sizeof(r->message)) {
+		n = sizeof(r->message) - 1;
+		while (n > 0 && (m.message.p[n] & 0xc0) == 0x80)
+			n--;
+	}
+	if (n > 0)
+		memcpy(r->message, m.message.p, n);
+	r->message[n] = '\0';
+	if (n == 0)
+		snprintf(r->message, sizeof(r->message), "%s",
+		    failure_info(r->failure)->fix);
+}

@@ -1,0 +1,74 @@
+#include <string.h>
+
+#include "ids.h"
+#include "session.h"
+
+enum { FORMAT = 1 };
+
+static void
+put_be64(uint8_t *p, uint64_t v)
+{
+	int i;
+
+	for (i = 7; i >= 0; i--, v >>= 8)
+		p[i] = (uint8_t)v;
+}
+
+void
+session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
+    uint64_t expires_ms, const char *principal, struct ipc_bytes capabilities,
+    struct session *s, char text[SESSION_TEXT_LEN + 1])
+{
+	uint8_t b[SESSION_LEN];
+	struct ipc_hash mac;
+
+	id_random(&s->id);
+	s->listener = listener;
+	s->rev = rev;
+	s->expires_ms = expires_ms;
+	sha256(principal, strlen(principal), &s->principal);
+	sha256(capabilities.n > 0 ? (const void *)capabilities.p : "{}",
+	    capabilities.n > 0 ? capabilities.n : 2, &s->capabilities);
+
+	b[0] = FORMAT;
+	b[1] = listener;
+	b[2] = (uint8_t)rev;
+	put_be64(b + 3, expires_ms);
+	memcpy(b + 11, s->id.b, 16);
+	memcpy(b + 27, s->principal.b, 32);
+	memcpy(b + 59, s->capabilities.b, 32);
+	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
+	memcpy(b + SESSION_PLAIN_LEN, mac.b, 32);
+	b64url_encode(b, sizeof(b), text);
+}
+
+/* The MAC is checked before any field is believed. */
+int
+session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
+    uint8_t listener, const char *principal, struct session *out)
+{
+	uint8_t b[SESSION_LEN + 3];
+	struct ipc_hash mac, who;
+	struct session s;
+
+	if (strlen(text) != SESSION_TEXT_LEN ||
+	    b64url_decode(text, SESSION_TEXT_LEN, b) != SESSION_LEN)
+		return -1;
+	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
+	if (!ct_equal(mac.b, b + SESSION_PLAIN_LEN, 32))
+		return -1;
+	sha256(principal, strlen(principal), &who);
+	if (b[0] != FORMAT || b[1] != listener ||
+	    b[2] > MCP_REV_LEGACY_NEWEST || get_be64(b + 3) <= now_ms ||
+	    memcmp(b + 27, who.b, 32) != 0)
+		return -1;
+	memset(&s, 0, sizeof(s));
+	s.listener = b[1];
+	s.rev = (enum mcp_rev)b[2];
+	s.expires_ms = get_be64(b + 3);
+	memcpy(s.id.b, b + 11, 16);
+	memcpy(s.principal.b, b + 27, 32);
+	memcpy(s.capabilities.b, b + 59, 32);
+	*out = s;
+	return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * Session tokens of the legacy revisions: made and read without I/O.
+ *
+ * A token conveys no authority: every request is authenticated by its own
+ * credential, and a token of another principal or listener is unknown. It is
+ * MACed so that any gatewayd of the listener can read what initialize agreed
+ * without keeping state. Text: base64url of
+ *	u8 format 1, u8 listener, u8 revision, u64be expiry (Unix ms),
+ *	16 bytes random id, 32 bytes SHA-256 of the principal,
+ *	32 bytes SHA-256 of the client's capabilities, 32 bytes HMAC-SHA256
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "crypto.h"
+#include "mcp_request.h"
+
+enum {
+	SESSION_PLAIN_LEN = 1 + 1 + 1 + 8 + 16 + 32 + 32,
+	SESSION_LEN = SESSION_PLAIN_LEN + 32,
+	SESSION_TEXT_LEN = (SESSION_LEN * 4 + 2) / 3 /* 164; limit 512 */
+};
+
+struct session {
+	struct ipc_id id;
+	uint8_t listener; /* enum listener */
+	enum mcp_rev rev;
+	uint64_t expires_ms; /* Unix time */
+	struct ipc_hash principal, capabilities;
+};
+
+/* Fills a new session (random id) and writes its token. */
+void session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev,
+    uint64_t expires_ms, const char *principal, struct ipc_bytes capabilities,
+    struct session *, char text[SESSION_TEXT_LEN + 1]);
+/* 0; -1: forged, malformed, expired, or of another listener or principal,
+ * which are all the same to the client. */
+int session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
+    uint8_t listener, const char *principal, struct session *);
+
+/*
+ * Sessions that were deleted before they expired. Bounded: when full, the one
+ * that expires first is forgotten (it then works again until its expiry,
+ * which harms nobody but its owner's tidiness).
+ */
+enum { SESSION_ENDED_MAX = 65536 };
+
+struct session_ended;
+
+struct session_ended *session_ended_new(void);
+void session_ended_free(struct session_ended *);
+/* 0, or -1 without memory. */
+int session_ended_add(struct session_ended *, const struct ipc_id *,
+    uint64_t expires_ms, uint64_t now_ms);
+bool session_ended_has(const struct session_ended *, const struct ipc_id *);
+
+#endif
