@@ -52,6 +52,9 @@ arm(struct call *c, uint64_t ms)
 	struct timeval tv = {
 	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
 
+	/* libevent counts from when this round of the loop began: without this
+	 * a limit would be short by what the round has done so far. */
+	(void)event_base_update_cache_time(c->all->base);
 	c->deadline_ms = now_boot_ms() + ms;
 	(void)evtimer_add(c->timer, &tv);
 }

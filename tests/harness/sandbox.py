@@ -1,0 +1,303 @@
+"""sandboxd and spawn alone, as real processes of their own users; the test
+plays vault, admind and gatewayd over their sockets."""
+import contextlib
+import ctypes
+import ctypes.util
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
+from harness.ipc import Closed, Peer, Table, socket_as
+
+# common/context.h
+CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
+       "memory": 9, "processes": 10, "tmp": 11, "result": 12, "hold": 13, "intent": 14}
+LISTENER = {"local": 1, "tunnel": 2, "admind": 3}
+TOOL, INSPECT, TEST = 1, 2, 3
+DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
+
+_ssl = ctypes.CDLL(ctypes.util.find_library("crypto"))
+for _f in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm"):
+    getattr(_ssl, _f).restype = ctypes.c_void_p
+
+
+def gcm_seal(key, nonce, aad, plain):
+    """AES-256-GCM by libcrypto: ciphertext and tag."""
+    ctx = ctypes.c_void_p(_ssl.EVP_CIPHER_CTX_new())
+    out, n = ctypes.create_string_buffer(len(plain) + 16), ctypes.c_int()
+    tag = ctypes.create_string_buffer(16)
+    try:
+        assert _ssl.EVP_EncryptInit_ex(ctx, ctypes.c_void_p(_ssl.EVP_aes_256_gcm()), None,
+                                       key, nonce) == 1
+        assert _ssl.EVP_EncryptUpdate(ctx, None, ctypes.byref(n), aad, len(aad)) == 1
+        assert _ssl.EVP_EncryptUpdate(ctx, out, ctypes.byref(n), plain, len(plain)) == 1
+        size = n.value
+        assert _ssl.EVP_EncryptFinal_ex(ctx, out, ctypes.byref(n)) == 1
+        assert _ssl.EVP_CIPHER_CTX_ctrl(ctx, 0x10, 16, tag) == 1
+    finally:
+        _ssl.EVP_CIPHER_CTX_free(ctx)
+    return out.raw[:size] + tag.raw
+
+
+def tlv(tag, value):
+    if isinstance(value, int):
+        value = struct.pack(">Q", value)
+    elif isinstance(value, str):
+        value = value.encode()
+    return struct.pack(">BI", tag, len(value)) + value
+
+
+class Vault(threading.Thread):
+    """Answers CONTEXT_KEY_GET with a fresh key on each connection."""
+
+    def __init__(self, table, path):
+        super().__init__(daemon=True)
+        self.table, self.path = table, path
+        self.key, self.counter, self.epoch = None, 0, None
+        self.have_key = threading.Event()
+        self.connection = None
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        os.chmod(path, 0o666)
+        self.listener.listen(4)
+
+    def run(self):
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(Closed, OSError, TimeoutError), sock:
+                self.connection = sock
+                peer = Peer(self.table, sock)
+                while True:
+                    request, m = peer.receive(3600)
+                    assert m["_"] == "CONTEXT_KEY_GET"
+                    self.key, self.counter, self.epoch = os.urandom(32), 0, m["epoch"]
+                    peer.send("CONTEXT_KEY", request=request, key=self.key)
+                    self.have_key.set()
+
+    def drop(self):
+        """Ends the connection, as a vault that was restarted."""
+        self.have_key.clear()
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def seal(self, execution, listener, kind, plain):
+        self.counter += 1
+        nonce = struct.pack(">IQ", 0, self.counter)
+        aad = (b"mcpbox context 1\0" + self.epoch + execution
+               + bytes([LISTENER[listener], kind]))
+        return b"\1" + nonce + gcm_seal(self.key, nonce, aad, plain)
+
+
+class Sandbox:
+    """The two daemons; close() ends everything."""
+
+    def __init__(self, runner=None, zygote="", **settings):
+        self.base, self._lock = take_block()
+        self.dir = tempfile.mkdtemp(prefix="mcpbsb")
+        os.chmod(self.dir, 0o711)
+        self.table = Table()
+        self.children, self.peers, self.logs = {}, [], {}
+        self.libexec = os.path.join(self.dir, "libexec")
+        os.mkdir(self.libexec, 0o755)
+        self.program("sandboxd/pool/mcpbox-pool-init", "mcpbox-pool-init")
+        self.program(runner or "tests/unit/sandboxd/fake-runner", "mcpbox-runner")
+        if zygote:
+            self.zygote(zygote)
+        for name, user in (("sandboxd", "sandbox"), ("sandboxd-spawn", "pool"),
+                           ("admind-vault", "vault")):
+            os.makedirs(self.path("run", name), mode=0o755)
+            os.chown(self.path("run", name), self.uid(user), self.uid(user))
+            os.chmod(self.path("run", name), 0o750)
+        self.vault = Vault(self.table, self.path("run", "admind-vault", "sandboxd.sock"))
+        self.vault.start()
+        self.conf("sandboxd", gateway_local_user=self.uid("gwlocal"),
+                  gateway_tunnel_user=self.uid("gwtunnel"), admind_user=self.uid("admind"),
+                  **settings)
+        self.conf("sandboxd-spawn", sandboxd_user=self.uid("sandbox"),
+                  runner_uid_base=self.base + 1024, runner_uid_count=4096,
+                  libexec_dir=self.libexec)
+        self.start("sandboxd-spawn")
+        self.start("sandboxd")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def uid(self, name):
+        return self.base + OFFSETS[name]
+
+    def program(self, built, name):
+        shutil.copy(os.path.join(BUILD, built), os.path.join(self.libexec, name))
+
+    def zygote(self, mode):
+        with open(os.path.join(self.libexec, "FAKE_ZYGOTE"), "w", encoding="ascii") as f:
+            f.write(mode)
+
+    def conf(self, process, **settings):
+        settings.setdefault("run_dir", self.path("run"))
+        with open(self.path(process + ".conf"), "w", encoding="ascii") as f:
+            f.writelines(f"{k} {v}\n" for k, v in settings.items())
+
+    def start(self, process):
+        user = {"sandboxd": "sandbox", "sandboxd-spawn": "pool"}[process]
+        groups = ",".join(str(self.uid(g)) for g in (user, *GROUPS.get(user, ())))
+        caps = (["--inh-caps", "+setuid,+setgid", "--ambient-caps", "+setuid,+setgid"]
+                if user == "pool" else [])
+        built = {"sandboxd": "sandboxd", "sandboxd-spawn": "sandboxd/spawn"}[process]
+        log = self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
+        self.children[process] = subprocess.Popen(
+            ["setpriv", "--reuid", str(self.uid(user)), "--regid", str(self.uid(user)),
+             "--groups", groups, *caps, "--",
+             os.path.join(BUILD, built, "mcpbox-" + process), "-f",
+             self.path(process + ".conf")], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def kill(self, process):
+        self.children[process].kill()
+        self.children[process].wait()
+
+    def pool(self):
+        """pids of the pool's processes: pool-init, zygote and runners."""
+        own = {p.pid for p in self.children.values()}
+        low, high = self.base + 1024, self.base + 65536
+        return {pid: argv for pid, (_, state, uid, argv) in processes().items()
+                if state != "Z" and pid not in own
+                and (uid == self.uid("pool") or low <= uid < high)}
+
+    def log(self, process):
+        with open(self.path(process + ".log"), encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def peer(self, who, name, wait=True):
+        """A connection to sandboxd as one of its clients."""
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                p = Peer(self.table, socket_as(
+                    self.uid(who), [self.uid(g) for g in GROUPS.get(who, ())],
+                    self.path("run", "sandboxd", name + ".sock")))
+                self.peers.append(p)
+                return p
+            except (OSError, Closed):
+                if not wait or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def peer_root(self, name):
+        p = Peer(self.table, socket_as(0, [], self.path("run", "sandboxd", name + ".sock")))
+        self.peers.append(p)
+        return p
+
+    def gateway(self, listener="local"):
+        return self.peer("gw" + listener, "gateway-" + listener)
+
+    def admind(self):
+        return Admind(self)
+
+    def close(self):
+        for p in self.peers:
+            p.sock.close()
+        for child in self.children.values():
+            if child.poll() is None:
+                child.terminate()
+                try:
+                    child.wait(10)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    child.wait()
+        self.vault.listener.close()
+        deadline = time.monotonic() + 5
+        while self.pool() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        left = self.pool()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for f in self.logs.values():
+            f.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+        self._lock.close()
+        assert not left, f"left behind: {left}"
+
+
+class Admind:
+    """admind's connection: hands contexts in, collects records."""
+
+    def __init__(self, sandbox):
+        self.sandbox = sandbox
+        self.peer = sandbox.peer("admind", "admind")
+        self.records, self.named = {}, []
+        self.acknowledge = True
+        m = self.peer.receive()[1]
+        assert m["_"] == "EPOCH_BEGIN"
+        self.epoch = m["epoch"]
+        while (m := self.peer.receive()[1])["_"] == "EPOCH_ITEM":
+            self.named.append((m["execution"], m["state"]))
+        assert m["_"] == "EPOCH_END" and m["count"] == len(self.named)
+
+    def plain(self, code, arguments=b"{}", timeout=5000, secrets=(), **more):
+        out = tlv(CTX["code"], code) + tlv(CTX["name"], "demo__fake")
+        out += tlv(CTX["args"], hashlib.sha256(arguments).digest())
+        out += tlv(CTX["timeout"], timeout)
+        for name, value in secrets:
+            out += tlv(CTX["secret_name"], name) + tlv(CTX["secret_value"], value)
+        for name, value in more.items():
+            out += tlv(CTX[name], value)
+        return out
+
+    def hold(self, code, listener="local", kind=TOOL, execution=None, sealed=None, **kw):
+        """HELD; returns (execution, answer)."""
+        assert self.sandbox.vault.have_key.wait(10)
+        execution = execution or os.urandom(16)
+        kw.setdefault("intent", b"intent of " + execution)
+        if sealed is None:
+            sealed = self.sandbox.vault.seal(execution, listener, kind, self.plain(code, **kw))
+        request = self.peer.start("HELD", execution=execution, listener=LISTENER[listener],
+                                  context=sealed)
+        return execution, self.wait(request)
+
+    def held(self, code, **kw):
+        """A context that must be accepted. The key may be a moment old at
+        first, as for admind itself."""
+        deadline = time.monotonic() + 10
+        while True:
+            execution, answer = self.hold(code, **kw)
+            if answer["_"] == "OK":
+                return execution
+            assert answer["failure"] and time.monotonic() < deadline, answer
+            time.sleep(0.02)
+
+    def take(self, timeout):
+        request, m = self.peer.receive(timeout)
+        if m["_"] == "RECORD":
+            assert m["execution"] not in self.records or not self.acknowledge
+            self.records[m["execution"]] = m
+            if self.acknowledge:
+                self.peer.send("OK", request=request)
+        return request, m
+
+    def wait(self, request, timeout=20):
+        while True:
+            got, m = self.take(timeout)
+            if got == request and m["_"] != "RECORD":
+                return m
+
+    def record(self, execution, timeout=10):
+        deadline = time.monotonic() + timeout
+        while execution not in self.records:
+            self.take(max(0, deadline - time.monotonic()))
+        return self.records[execution]
