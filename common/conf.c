@@ -140,6 +140,8 @@ is_choice(const char *choices, const char *s)
 {
 	size_t n = strlen(s);
 
+	if (strchr(s, '|') != NULL)
+		return false;
 	for (;;) {
 		if (strncmp(choices, s, n) == 0 &&
 		    (choices[n] == '|' || choices[n] == '\0'))
