@@ -1,6 +1,7 @@
 /* See nspool.h. */
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -92,6 +93,9 @@ child_main(const struct child *c)
 		(void)sigaction(i, &dfl, NULL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The runners' root is built by the pool and read by other uids: the
+	 * daemons' umask of 077 would close it to them. */
+	(void)umask(022);
 	if (chdir("/") != 0)
 		child_die("chdir");
 	execve(c->path, argv, envp);
