@@ -103,6 +103,11 @@ struct exchange {
 	struct call *call;    /* the running one, or NULL */
 };
 
+/* gateway.c: gw->proc is filled in before. 0 or -1. */
+int gateway_init(struct gateway *);
+int gateway_connect(struct gateway *, struct err *);
+void gateway_free(struct gateway *);
+
 /* front.c */
 extern const struct httpd_handlers front_handlers;
 
