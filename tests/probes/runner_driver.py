@@ -4,23 +4,29 @@ mcpbox-runner alone. Needs root, like everything that writes an id map."""
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import socket
 import struct
-import time
 
-import ipcframes
+from harness.instance import BUILD, take_block
+from probes import ipcframes
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x20000, 0x2000000, 0x4000000
 CLONE_NEWIPC, CLONE_NEWUSER = 0x8000000, 0x10000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REC, MS_PRIVATE = 0x4000, 1 << 18
-POOL_UID = 1900000000 + 63 * 65536 + 8      # the last block: not an instance's
-RUNNER_UID = POOL_UID - 8 + 1024
+POOL_UID, RUNNER_UID = 8, 1024  # within a test's block of uids
 RUNNER_COUNT = 4096
+EXECUTABLE = os.path.join(BUILD, "sandboxd", "runner", "mcpbox-runner")
 KIND_TOOL, KIND_INSPECT = 1, 2
+
+#: Names of the failures by number, as common/failure.def has them.
+with open(os.path.join(ipcframes.ROOT, "common", "failure.def"),
+          encoding="utf-8") as _f:
+    FAILURES = re.findall(r'^F\(\w+, "(\w+)"', _f.read(), re.M)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -140,6 +146,10 @@ class Call:
         self.events = runner.events
 
     @property
+    def failure_name(self):
+        return FAILURES[self.failure]
+
+    @property
     def text(self):
         return "".join(b.get("text", "") for b in self.body["content"])
 
@@ -152,7 +162,8 @@ class Call:
 class Pool:
     """A zygote in a user namespace of its own."""
 
-    def __init__(self, executable):
+    def __init__(self, executable=EXECUTABLE):
+        self.base, self._lock = take_block()
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
         up_r, up_w = os.pipe()
@@ -173,7 +184,8 @@ class Pool:
             raise RuntimeError("the pool's namespaces could not be made")
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{self.pid}/{name}", "w") as f:
-                f.write(f"0 {POOL_UID} 1\n1 {RUNNER_UID} {RUNNER_COUNT}\n")
+                f.write(f"0 {self.base + POOL_UID} 1\n"
+                        f"1 {self.base + RUNNER_UID} {RUNNER_COUNT}\n")
         os.write(go_w, b"g")
         os.close(up_r)
         os.close(go_w)
@@ -186,11 +198,11 @@ class Pool:
         self.layers = dict(line.split("=", 1)
                            for line in fields["layers"].splitlines())
 
-    @staticmethod
-    def _spawn(executable, sock, up, go):
+    def _spawn(self, executable, sock, up, go):
+        uid = self.base + POOL_UID
         os.setgroups([])
-        os.setresgid(POOL_UID, POOL_UID, POOL_UID)
-        os.setresuid(POOL_UID, POOL_UID, POOL_UID)
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
         os.setsid()
         _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS
                              | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
@@ -211,6 +223,7 @@ class Pool:
     def close(self):
         self.sock.close()
         os.waitpid(self.pid, 0)
+        self._lock.close()
 
     def fork(self):
         """A runner that waits for its header."""
@@ -242,21 +255,3 @@ class Pool:
 
     def inspect(self, code, **more):
         return self.call(code, kind=KIND_INSPECT, **more).body
-
-
-def main():
-    import sys
-    pool = Pool(sys.argv[1])
-    try:
-        print(pool.layers)
-        started = time.monotonic()
-        call = pool.call("def main(name: str = 'world'):\n"
-                         "    print('hi')\n    return {'hello': name}\n")
-        print(call.kind, call.body, call.stdout,
-              f"{(time.monotonic() - started) * 1000:.1f} ms")
-    finally:
-        pool.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,259 @@
+"""No other process can be seen, signalled, traced or read."""
+import os
+import subprocess
+import time
+
+import pytest
+
+
+@pytest.fixture
+def victim():
+    """A process of everybody's: the weakest target there is."""
+    p = subprocess.Popen(["/bin/sleep", "300"],
+                         env={"CANARY": "victim-environment"})
+    yield p
+    p.kill()
+    p.wait()
+
+
+def test_only_itself_in_proc(sandbox):
+    assert sandbox.inside(
+        "def main(): return [p for p in os.listdir('/proc') if p.isdigit()]"
+    ) == ["1"]
+
+
+def test_is_pid_1_of_its_own_namespace(sandbox):
+    assert sandbox.inside("def main(): return os.getpid()") == 1
+
+
+def test_signals(sandbox, victim):
+    code = '''
+import signal
+def main(pid: int):
+    return attempt(os.kill, pid, 0)
+'''
+    outside, inside = sandbox.attack(code, pid=victim.pid)
+    assert outside is None
+    assert inside == "ESRCH"
+
+
+def test_kill_all_reaches_nobody(sandbox, pool, victim):
+    """kill(-1) as the call's uid: another running call must survive."""
+    other = pool.fork()
+    try:
+        assert other.header(21)[0] == "ready"
+        sandbox.inside('''
+def main():
+    return attempt(os.kill, -1, 9)
+''')
+        time.sleep(0.1)
+        assert victim.poll() is None
+        assert not other.exited(0.1)
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("name,nr,args", [
+    ("ptrace", 101, [0x4206, "PID", 0, 0]),
+    ("process_vm_readv", 310, ["PID", 0, 0, 0, 0, 0]),
+    ("process_vm_writev", 311, ["PID", 0, 0, 0, 0, 0]),
+    ("kcmp", 312, ["PID", "PID", 0, 0, 0]),
+    ("pidfd_getfd", 438, [0, 0, 0]),
+    ("process_madvise", 440, [0, 0, 0, 0, 0]),
+    ("prlimit64", 302, ["PID", 7, 0, 0]),
+    ("migrate_pages", 256, ["PID", 0, 0, 0]),
+    ("move_pages", 279, ["PID", 0, 0, 0, 0, 0]),
+])
+def test_calls_on_others(sandbox, victim, name, nr, args):
+    code = '''
+def main(nr: int, args: list):
+    return syscall(nr, *args)
+'''
+    args = [victim.pid if a == "PID" else a for a in args]
+    outside, inside = sandbox.attack(code, nr=nr, args=args)
+    assert outside != -1, name      # reached: EPERM is the filter's word
+    assert inside == -1, name
+
+
+def test_memory_of_another_by_proc(sandbox, victim):
+    code = '''
+def main(pid: int):
+    return [attempt(lambda p=p: open(f"/proc/{pid}/{p}", "rb").read(1))
+            for p in ("environ", "maps", "cmdline", "status")]
+'''
+    outside, inside = sandbox.attack(code, pid=victim.pid)
+    assert outside == [None] * 4
+    assert inside == ["ENOENT"] * 4
+
+
+def test_own_proc_is_closed(sandbox):
+    """dumpable 0: not even its own memory file or environment by way of proc,
+    and nothing that matters of pid 1 by a child of it."""
+    code = '''
+def main():
+    own = [attempt(lambda p=p: open(f"/proc/self/{p}", "rb").read(1))
+           for p in ("environ", "mem", "auxv", "pagemap", "stack")]
+    r, w = os.pipe()
+    parent = os.getpid()
+    if os.fork() == 0:
+        for p in ("maps", "mem", "environ", "syscall", "personality"):
+            try:
+                open(f"/proc/{parent}/{p}", "rb").close()
+                os.write(w, b"+")
+            except OSError:
+                os.write(w, b"-")
+        for p in ("fd", "map_files", "ns/user", "root", "cwd"):
+            path = f"/proc/{parent}/{p}"
+            f = os.readlink if p in ("ns/user", "root", "cwd") else os.listdir
+            os.write(w, b"-" if attempt(f, path) else b"+")
+        os._exit(0)
+    os.wait()
+    return own + [os.read(r, 100).decode()]
+'''
+    outside, inside = sandbox.attack(code)
+    # address 0 of one's own memory answers EIO: the file could be opened
+    assert outside[:3] == [None, "EIO", None] and outside[5] == "+" * 10
+    assert set(inside[:5]) <= {"EACCES", "EPERM", "ENOENT"}, inside
+    assert inside[5] == "-" * 10
+
+
+def test_own_proc_cannot_be_written(sandbox):
+    code = '''
+def main():
+    return [attempt(lambda p=p: open(f"/proc/self/{p}", "w").write("0"))
+            for p in ("oom_score_adj", "uid_map", "gid_map", "setgroups",
+                      "attr/current", "coredump_filter", "timerslack_ns")]
+'''
+    assert None not in sandbox.inside(code)
+
+
+def test_environment(sandbox):
+    got = sandbox.inside("def main(): return dict(os.environ)")
+    assert got == {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
+                   "TZ": "UTC", "TMPDIR": "/tmp"}
+
+
+def test_environment_of_the_zygote_is_wiped(sandbox):
+    """A runner inherits the zygote's memory: what exec put on its stack must
+    not be there. The driver starts it with CANARY_ENV=canary-env."""
+    code = '''
+import re
+def main():
+    # The stack is below the auxiliary vector, whose AT_EXECFN points at the
+    # very end; walk back over what lies before it.
+    libc = ctypes.CDLL(None)
+    libc.getauxval.restype = ctypes.c_ulong
+    end = libc.getauxval(31)
+    return b"canary-" in ctypes.string_at(end - 2048, 2048)
+'''
+    assert sandbox.inside(code) is False
+
+
+def test_session_and_terminal(sandbox):
+    code = '''
+import fcntl, termios
+def main():
+    out = [os.getsid(0), os.getpgrp(), [os.isatty(fd) for fd in (0, 1, 2)]]
+    r = []
+    for path in ("/dev/tty", "/dev/console", "/dev/pts/0"):
+        r.append(attempt(os.open, path, os.O_RDWR))
+    return out + [r, attempt(fcntl.ioctl, 0, termios.TIOCSTI, b"x")]
+'''
+    sid, pgrp, ttys, opened, sti = sandbox.inside(code)
+    assert (sid, pgrp, ttys) == (1, 1, [False] * 3)
+    assert None not in opened
+    assert sti == "EPERM"
+
+
+def test_tiocsti_on_a_real_terminal(pool):
+    """A pseudo terminal as the runner's channel neighbour: bytes pushed with
+    TIOCSTI, with and without the upper half of the request set, must not
+    arrive. Control: root pushes one outside."""
+    import pty
+    import fcntl
+    import termios
+    master, slave = pty.openpty()
+    try:
+        # fd 0 of a runner is /dev/null whatever the zygote had.
+        call = pool.call('''
+import ctypes
+def main():
+    libc = ctypes.CDLL(None, use_errno=True)
+    out = []
+    for fd in range(0, 16):
+        for high in (0, 1 << 32):
+            r = libc.syscall(ctypes.c_long(16), ctypes.c_long(fd),
+                             ctypes.c_long(high | 0x5412), b"x")
+            out.append((r, ctypes.get_errno()))
+    return out
+''')
+        assert all(r == [-1, 1] for r in call.value)
+        os.set_blocking(slave, False)
+        with pytest.raises(BlockingIOError):
+            os.read(slave, 1)
+        # the request number really is TIOCSTI
+        assert termios.TIOCSTI == 0x5412
+        assert fcntl.ioctl(slave, termios.TIOCGWINSZ, b"\0" * 8) is not None
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_inherited_descriptors(pool):
+    """Canaries open in the zygote's parent and its socket to pool-init: no
+    runner has a socket whose peer is not its own channel or its own pair."""
+    code = '''
+import os, socket, stat
+def main():
+    found = []
+    for fd in range(64):
+        try:
+            mode = os.fstat(fd).st_mode
+        except OSError:
+            continue
+        if stat.S_ISSOCK(mode):
+            s = socket.socket(fileno=os.dup(fd))
+            found.append([fd, s.type])
+            s.close()
+        elif not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+            found.append([fd, oct(mode)])
+    return found
+'''
+    found = pool.call(code).value
+    seqpacket = [fd for fd, kind in found if kind == 5]
+    assert seqpacket == [3], found
+    # the event loop's pair (stream) and its epoll and event descriptors
+    assert len([1 for _, kind in found if kind == 1]) == 2, found
+
+
+def test_orphans_die_with_the_call(pool):
+    """A grandchild in its own session that keeps the output pipe open: the
+    call ends at once, and the process with it."""
+    runner = pool.fork()
+    try:
+        assert runner.header(31)[0] == "ready"
+        runner.execute('''
+import os, time
+def main():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                time.sleep(1)
+        os._exit(0)
+    return "done"
+''', {})
+        started = time.monotonic()
+        assert runner.result()[0] == "run_result"
+        assert runner.exited(2)
+        assert time.monotonic() - started < 2
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/status", encoding="ascii",
+                          errors="replace") as f:
+                    status = f.read()
+            except OSError:
+                continue
+            assert f"Uid:\t{pool.base + 1024 + 30}\t" not in status
+    finally:
+        runner.close()
