@@ -109,6 +109,21 @@ confine(struct vault *v, bool locked)
 	ipc_hello_set("mcpbox-admind-vault", v->layers);
 }
 
+/* One line, the layers with spaces between them. */
+static void
+log_ready(const char *layers)
+{
+	char *line = strdup(layers);
+
+	if (line == NULL)
+		log_fatal("memory", "out of memory");
+	for (char *p = line; *p != '\0'; p++)
+		if (*p == '\n')
+			*p = ' ';
+	log_event(LOG_LV_INFO, "ready", "%s", line);
+	free(line);
+}
+
 /*
  * Order: sockets and the key file while there still is a file system; one use
  * of each OpenSSL primitive (the key derivation, the decoy), so that nothing
@@ -153,7 +168,7 @@ main(int argc, char **argv)
 	confine(&v, locked);
 	if (slots_start(v.slots, &err) == -1)
 		log_fatal("threads", "%s", err.text);
-	log_event(LOG_LV_INFO, "ready", "%s", v.layers);
+	log_ready(v.layers);
 
 	status = proc_run(p);
 	slots_free(v.slots);

@@ -28,6 +28,24 @@ mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
 	return rc;
 }
 
+/* What a content must have to name one tool: else there is nothing to approve.
+ * (version_check knows order and form, not completeness.) */
+static int
+complete(const uint8_t *fields, size_t n, struct err *err)
+{
+	static const uint8_t needed[] = {VERSION_SERVER_ID, VERSION_TOOL_ID,
+	    VERSION_SERVER_NAME, VERSION_NAME, VERSION_EXPOSED_NAME,
+	    VERSION_KIND};
+	struct tlv f;
+
+	for (size_t i = 0; i < sizeof(needed); i++)
+		if (tlv_find(fields, n, needed[i], &f) != 1)
+			return err_set(err, FAILURE_INVALID_PARAMS,
+			    "version: %s is missing",
+			    version_field(needed[i], NULL));
+	return 0;
+}
+
 /*
  * The facts are taken from the pre-image itself, not from anything a peer says
  * of it: the ids, the secrets' names. version_check has made sure that each
@@ -47,7 +65,8 @@ seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
 	struct buf w;
 	int rc;
 
-	if (version_check(preimage, n, &fields, &nfields, err) == -1)
+	if (version_check(preimage, n, &fields, &nfields, err) == -1 ||
+	    complete(fields, nfields, err) == -1)
 		return -1;
 	sha256(preimage, n, &h);
 	buf_init(&w, SEAL_MAX);

@@ -1,0 +1,160 @@
+/* Logins: found by token only, ended in time, bounded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "crypto.h"
+#include "sessions.h"
+
+enum { TTL = 60000, NOW = 1000000, UNIX = 1700000000 };
+
+static struct ipc_hash
+hash_of(const char *token)
+{
+	struct ipc_hash h;
+
+	sha256(token, strlen(token), &h);
+	return h;
+}
+
+static void
+found_by_token(void **state)
+{
+	struct sessions *s = sessions_new(TTL);
+	char token[SESSIONS_TEXT + 1], twin[SESSIONS_TEXT + 1];
+	const struct session *r;
+	struct ipc_hash h, got;
+
+	r = sessions_add(s, "admin", "reviewer", NOW, UNIX, token);
+	assert_non_null(r);
+	assert_int_equal(strlen(token), 43);
+	assert_int_equal(strlen(r->csrf), 43);
+	assert_string_not_equal(token, r->csrf);
+	assert_string_equal(r->username, "admin");
+	assert_string_equal(r->role, "reviewer");
+	assert_int_equal(r->expires_ms, UNIX + TTL);
+	/* The token's text is kept nowhere. */
+	assert_null(memmem(r, sizeof(*r), token, 43));
+	h = hash_of(token);
+	assert_ptr_equal(sessions_find(s, &h, NOW), r);
+	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
+	assert_memory_equal(&got, &h, sizeof(h));
+	assert_non_null(sessions_add(s, "admin", "reviewer", NOW, UNIX, twin));
+	assert_string_not_equal(token, twin);
+	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
+	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
+	assert_null(sessions_find_text(s, ipc_bytes(token, 42), NOW, NULL));
+	assert_null(sessions_find_text(s, ipc_str(""), NOW, NULL));
+	h.b[31] ^= 1;
+	assert_null(sessions_find(s, &h, NOW));
+	memset(&h, 0, sizeof(h));
+	assert_null(sessions_find(s, &h, NOW));
+	sessions_free(s);
+}
+
+static void
+ends_in_time(void **state)
+{
+	struct sessions *s = sessions_new(TTL);
+	char token[SESSIONS_TEXT + 1];
+	struct ipc_hash h;
+
+	sessions_add(s, "admin", "viewer", NOW, UNIX, token);
+	h = hash_of(token);
+	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
+	/* Use does not prolong it. */
+	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
+	assert_null(sessions_find(s, &h, NOW + TTL));
+	/* Over is over, also if the clock said less again. */
+	assert_null(sessions_find(s, &h, NOW));
+	sessions_free(s);
+}
+
+static void
+ended(void **state)
+{
+	struct sessions *s = sessions_new(TTL);
+	char a[SESSIONS_TEXT + 1], b[SESSIONS_TEXT + 1], c[SESSIONS_TEXT + 1];
+	struct ipc_hash ha, hb, hc;
+
+	sessions_add(s, "admin", "viewer", NOW, UNIX, a);
+	sessions_add(s, "admin", "viewer", NOW, UNIX, b);
+	sessions_add(s, "other", "viewer", NOW, UNIX, c);
+	ha = hash_of(a);
+	hb = hash_of(b);
+	hc = hash_of(c);
+	sessions_end_user(s, "admin", &ha);
+	assert_non_null(sessions_find(s, &ha, NOW));
+	assert_null(sessions_find(s, &hb, NOW));
+	assert_non_null(sessions_find(s, &hc, NOW));
+	sessions_end(s, &ha);
+	assert_null(sessions_find(s, &ha, NOW));
+	sessions_end_user(s, "other", NULL);
+	assert_null(sessions_find(s, &hc, NOW));
+	sessions_free(s);
+}
+
+/* A user's 17th login ends his first; when all rows are others', none more. */
+static void
+bounded(void **state)
+{
+	struct sessions *s = sessions_new(TTL);
+	char first[SESSIONS_TEXT + 1], second[SESSIONS_TEXT + 1];
+	char token[SESSIONS_TEXT + 1], name[16];
+	struct ipc_hash h1, h2;
+
+	sessions_add(s, "user0", "viewer", NOW, UNIX, first);
+	sessions_add(s, "user0", "viewer", NOW, UNIX, second);
+	for (int i = 2; i < SESSIONS_PER_USER + 1; i++)
+		assert_non_null(
+		    sessions_add(s, "user0", "viewer", NOW, UNIX, token));
+	h1 = hash_of(first);
+	h2 = hash_of(second);
+	assert_null(sessions_find(s, &h1, NOW));
+	assert_non_null(sessions_find(s, &h2, NOW));
+	for (int u = 1; u < SESSIONS_MAX / SESSIONS_PER_USER; u++)
+		for (int i = 0; i < SESSIONS_PER_USER; i++) {
+			snprintf(name, sizeof(name), "user%d", u);
+			assert_non_null(
+			    sessions_add(s, name, "viewer", NOW, UNIX, token));
+		}
+	assert_null(sessions_add(s, "late", "viewer", NOW, UNIX, token));
+	assert_non_null(sessions_find(s, &h2, NOW));
+	assert_non_null(
+	    sessions_add(s, "late", "viewer", NOW + TTL, UNIX, token));
+	sessions_free(s);
+}
+
+static void
+too_long(void **state)
+{
+	struct sessions *s = sessions_new(TTL);
+	char token[SESSIONS_TEXT + 1], name[SESSIONS_USER_MAX + 2];
+
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_null(sessions_add(s, name, "viewer", NOW, UNIX, token));
+	assert_null(
+	    sessions_add(s, "admin", "a role of 17 char", NOW, UNIX, token));
+	sessions_free(s);
+	sessions_free(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(found_by_token),
+	    cmocka_unit_test(ends_in_time),
+	    cmocka_unit_test(ended),
+	    cmocka_unit_test(bounded),
+	    cmocka_unit_test(too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
