@@ -1,0 +1,203 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draft.h"
+#include "management_tools.h"
+#include "tlv.h"
+#include "version.h"
+
+/* A pre-image is at most what CONTENT may carry to the vault. */
+enum { PREIMAGE_MAX = IPC_BLOB_MAX };
+
+/* Which argument is which field of a version; in the order of the latter. */
+static const struct {
+	uint8_t version, argument;
+} same[] = {
+    {VERSION_TITLE, MF_TITLE},
+    {VERSION_DESCRIPTION, MF_DESCRIPTION},
+    {VERSION_ICONS, MF_ICONS},
+    {VERSION_META, MF_META},
+    {VERSION_INPUT_SCHEMA, MF_INPUT_SCHEMA},
+    {VERSION_OUTPUT_SCHEMA, MF_OUTPUT_SCHEMA},
+    {VERSION_ANNOTATIONS, MF_ANNOTATIONS},
+    {VERSION_KIND, 0},
+    {VERSION_CODE, MF_CODE},
+    {VERSION_MODULE, MF_MODULE},
+    {VERSION_SECRET, MF_SECRET},
+    {VERSION_REQUIRE, MF_REQUIRE},
+    {VERSION_TASK, MF_TASK},
+    {VERSION_CONFIRM, MF_CONFIRM},
+    {VERSION_TIMEOUT_MS, MF_TIMEOUT_MS},
+    {VERSION_MEMORY_BYTES, MF_MEMORY_BYTES},
+    {VERSION_PROCESSES, MF_PROCESSES},
+    {VERSION_TMP_BYTES, MF_TMP_BYTES},
+    {VERSION_RESULT_BYTES, MF_RESULT_BYTES},
+};
+
+struct draft *
+draft_new(void)
+{
+	struct draft *d = calloc(1, sizeof(*d));
+
+	if (d != NULL) {
+		buf_init(&d->before, PREIMAGE_MAX);
+		buf_init(&d->preimage, PREIMAGE_MAX);
+	}
+	return d;
+}
+
+void
+draft_free(void *p)
+{
+	struct draft *d = p;
+
+	if (d == NULL)
+		return;
+	buf_free(&d->before);
+	buf_free(&d->preimage);
+	free(d);
+}
+
+int
+draft_names(
+    struct draft *d, struct ipc_bytes server, struct ipc_bytes name, bool bare)
+{
+	if (server.n > NAME_SERVER_MAX || name.n > NAME_TOOL_MAX)
+		return -1;
+	snprintf(d->server, sizeof(d->server), "%.*s", (int)server.n,
+	    (const char *)server.p);
+	snprintf(d->name, sizeof(d->name), "%.*s", (int)name.n,
+	    (const char *)name.p);
+	if (bare)
+		snprintf(d->exposed, sizeof(d->exposed), "%s", d->name);
+	else
+		snprintf(d->exposed, sizeof(d->exposed), "%s__%s", d->server,
+		    d->name);
+	return 0;
+}
+
+/*
+ * Copies every field with tag `from` of a list as tag `to`. Returns how many
+ * there were. An empty text clears: no field is written for it. That is what
+ * an empty array of names and an empty title are.
+ */
+static int
+copy(struct buf *out, uint8_t to, struct ipc_bytes list, uint8_t from)
+{
+	bool clears = to == VERSION_TITLE || to == VERSION_MODULE ||
+	    to == VERSION_SECRET || to == VERSION_REQUIRE;
+	struct tlv_reader r;
+	struct tlv t;
+	int found = 0;
+
+	tlv_open(&r, list.p, list.n);
+	while (tlv_next(&r, &t) == 1) {
+		if (t.tag != from)
+			continue;
+		found++;
+		if (t.n > 0 || !clears)
+			tlv_put(out, to, t.p, t.n);
+	}
+	return found;
+}
+
+/* What the inspection says, for the two fields it may fill. */
+static int
+from_inspection(struct buf *out, uint8_t to, struct ipc_bytes inspected)
+{
+	if (to == VERSION_INPUT_SCHEMA)
+		return copy(out, to, inspected, INSPECT_INPUT_SCHEMA);
+	if (to == VERSION_DESCRIPTION)
+		return copy(out, to, inspected, INSPECT_DOC);
+	return 0;
+}
+
+int
+draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
+    struct err *e)
+{
+	struct ipc_bytes before = ipc_bytes(NULL, 0);
+	struct buf *out = &d->preimage;
+	const uint8_t *list;
+	size_t n;
+
+	if (d->before.len > 0) {
+		if (version_check(d->before.p, d->before.len, &list, &n, e) ==
+		    -1)
+			return -1;
+		before = ipc_bytes(list, n);
+	}
+	buf_clear(out);
+	version_begin(out);
+	tlv_put_u64(out, VERSION_FORMAT, 1);
+	tlv_put(out, VERSION_SERVER_ID, d->server_id.b, sizeof(d->server_id.b));
+	tlv_put(out, VERSION_TOOL_ID, d->tool_id.b, sizeof(d->tool_id.b));
+	tlv_puts(out, VERSION_SERVER_NAME, d->server);
+	tlv_puts(out, VERSION_NAME, d->name);
+	tlv_puts(out, VERSION_EXPOSED_NAME, d->exposed);
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		uint8_t tag = same[i].version;
+		/* New code has a new signature: its schema replaces the old. A
+		 * description that somebody wrote stays. */
+		bool fresh = tag == VERSION_INPUT_SCHEMA;
+
+		if (same[i].argument != 0 &&
+		    copy(out, tag, fields, same[i].argument) > 0)
+			continue;
+		if (fresh && from_inspection(out, tag, inspected) > 0)
+			continue;
+		if (copy(out, tag, before, tag) > 0)
+			continue;
+		if (!fresh && from_inspection(out, tag, inspected) > 0)
+			continue;
+		if (tag == VERSION_KIND)
+			tlv_puts(out, tag, "python");
+		if (tag == VERSION_DESCRIPTION)
+			tlv_puts(out, tag, "");
+	}
+	if (out->failed)
+		return err_set(e, FAILURE_LIMIT,
+		    "the version would be larger than %d bytes", PREIMAGE_MAX);
+	return version_check(out->p, out->len, &list, &n, e);
+}
+
+bool
+draft_asked(struct ipc_bytes fields)
+{
+	struct tlv_reader r;
+	struct tlv t;
+
+	tlv_open(&r, fields.p, fields.n);
+	while (tlv_next(&r, &t) == 1)
+		if (t.tag != MF_TOOL_ID && t.tag != MF_ENABLED)
+			return true;
+	return false;
+}
+
+void
+draft_note(struct ipc_bytes fields, char *buf, size_t len)
+{
+	enum management_kind kind;
+	struct tlv_reader r;
+	struct tlv t;
+	uint8_t last = 0;
+	size_t used = 0;
+
+	buf[0] = '\0';
+	tlv_open(&r, fields.p, fields.n);
+	while (tlv_next(&r, &t) == 1) {
+		const char *name = management_field(t.tag, &kind);
+		int n;
+
+		if (t.tag == MF_TOOL_ID || t.tag == MF_ENABLED ||
+		    t.tag == last || name == NULL)
+			continue;
+		last = t.tag;
+		n = snprintf(
+		    buf + used, len - used, "%s%s", used > 0 ? ", " : "", name);
+		if (n < 0 || (size_t)n >= len - used)
+			return;
+		used += (size_t)n;
+	}
+}

@@ -1,0 +1,47 @@
+/*
+ * A version in the making: from typed fields, what the inspection found and
+ * the version before it to the pre-image that will be hashed and reviewed.
+ */
+#ifndef DRAFT_H
+#define DRAFT_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "err.h"
+#include "ipc.h"
+#include "limits.h"
+
+struct draft {
+	struct ipc_id server_id, tool_id, version_id;
+	char server[NAME_SERVER_MAX + 1];
+	char name[NAME_TOOL_MAX + 1];
+	char exposed[NAME_SERVER_MAX + 2 + NAME_TOOL_MAX + 1];
+	struct buf before;   /* pre-image of the version before, or empty */
+	struct buf preimage; /* made by draft_make */
+};
+
+struct draft *draft_new(void); /* NULL without memory */
+void draft_free(void *);       /* a struct draft; NULL is fine */
+
+/* Sets server, name and exposed: "server__name", or the bare name. -1 if one
+ * is too long (names were checked before). */
+int draft_names(
+    struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
+
+/*
+ * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
+ * of enum management_field) if given there, else from the version before.
+ * `inspected` (TLV of enum inspection_field, or empty) gives input schema and,
+ * if there is none yet, description. An empty title is no title. Checked with
+ * version_check before it is handed out. 0 or -1.
+ */
+int draft_make(struct draft *, struct ipc_bytes fields,
+    struct ipc_bytes inspected, struct err *);
+
+/* Do the fields ask for another content (not only for `enabled`)? */
+bool draft_asked(struct ipc_bytes fields);
+/* "name, python_code": what they ask for, into buf. */
+void draft_note(struct ipc_bytes fields, char *buf, size_t len);
+
+#endif
