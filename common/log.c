@@ -167,6 +167,10 @@ field(struct line *l, const char *key, const char *value, size_t n)
  * never mix. A failed write is ignored: there is nowhere else to say it, and
  * serving goes on.
  */
+static void emit(enum log_level, const char *event, const char *execution,
+    const char *principal, const char *fmt, va_list)
+    __attribute__((format(printf, 5, 0)));
+
 static void
 emit(enum log_level lv, const char *event, const char *execution,
     const char *principal, const char *fmt, va_list ap)
