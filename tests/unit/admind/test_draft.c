@@ -1,0 +1,216 @@
+/*
+ * Pre-images from typed fields, what was inspected, and the version before.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "draft.h"
+#include "management_tools.h"
+#include "tlv.h"
+#include "version.h"
+
+static struct draft *
+fresh(const char *name, bool bare)
+{
+	struct draft *d = draft_new();
+
+	assert_non_null(d);
+	memset(&d->server_id, 1, sizeof(d->server_id));
+	memset(&d->tool_id, 2, sizeof(d->tool_id));
+	assert_int_equal(
+	    draft_names(d, ipc_str("demo"), ipc_str(name), bare), 0);
+	return d;
+}
+
+static struct ipc_bytes
+of(struct buf *b)
+{
+	return ipc_bytes(b->p, b->len);
+}
+
+/* The n-th field with this tag, as text; NULL if there is none. */
+static char *
+field(const struct draft *d, unsigned tag, unsigned n)
+{
+	static char text[4][4096];
+	static unsigned turn;
+	const uint8_t *list;
+	struct tlv_reader r;
+	struct tlv t;
+	size_t len;
+	char *out = text[turn++ % 4];
+
+	assert_int_equal(
+	    version_check(d->preimage.p, d->preimage.len, &list, &len, NULL),
+	    0);
+	tlv_open(&r, list, len);
+	while (tlv_next(&r, &t) == 1)
+		if (t.tag == tag && n-- == 0) {
+			assert_true(t.n < sizeof(text[0]));
+			memcpy(out, t.p, t.n);
+			out[t.n] = '\0';
+			return out;
+		}
+	return NULL;
+}
+
+static void
+first_version(struct buf *fields, struct buf *inspected)
+{
+	buf_init(fields, 1 << 20);
+	buf_init(inspected, 1 << 20);
+	tlv_puts(fields, MF_NAME, "greet");
+	tlv_puts(fields, MF_CODE, "def main(): pass");
+	tlv_puts(fields, MF_TITLE, "Greet");
+	tlv_puts(fields, MF_SECRET, "A");
+	tlv_puts(fields, MF_SECRET, "B");
+	tlv_puts(fields, MF_MODULE, "");
+	tlv_put_u64(fields, MF_CONFIRM, 1);
+	tlv_put_u64(fields, MF_TIMEOUT_MS, 5000);
+	tlv_put_u64(inspected, INSPECT_OK, 1);
+	tlv_puts(inspected, INSPECT_INPUT_SCHEMA, "{\"type\":\"object\"}");
+	tlv_puts(inspected, INSPECT_DOC, "Greets.");
+}
+
+static void
+creates(void **state)
+{
+	struct draft *d = fresh("greet", false);
+	struct buf fields, inspected;
+	struct err e;
+
+	first_version(&fields, &inspected);
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(d->exposed, "demo__greet");
+	assert_string_equal(field(d, VERSION_EXPOSED_NAME, 0), "demo__greet");
+	assert_string_equal(field(d, VERSION_DESCRIPTION, 0), "Greets.");
+	assert_string_equal(
+	    field(d, VERSION_INPUT_SCHEMA, 0), "{\"type\":\"object\"}");
+	assert_string_equal(field(d, VERSION_KIND, 0), "python");
+	assert_string_equal(field(d, VERSION_CODE, 0), "def main(): pass");
+	assert_string_equal(field(d, VERSION_SECRET, 1), "B");
+	assert_null(field(d, VERSION_SECRET, 2));
+	assert_null(field(d, VERSION_MODULE, 0));
+	assert_null(field(d, VERSION_OUTPUT_SCHEMA, 0));
+	assert_non_null(field(d, VERSION_TIMEOUT_MS, 0));
+	buf_free(&fields);
+	buf_free(&inspected);
+	draft_free(d);
+
+	d = fresh("greet", true);
+	assert_string_equal(d->exposed, "greet");
+	draft_free(d);
+	draft_free(NULL);
+}
+
+/* What an author gives wins over what was inspected. */
+static void
+given_wins(void **state)
+{
+	struct draft *d = fresh("greet", false);
+	struct buf fields, inspected;
+	struct err e;
+
+	first_version(&fields, &inspected);
+	tlv_puts(&fields, MF_DESCRIPTION, "Mine.");
+	tlv_puts(&fields, MF_INPUT_SCHEMA, "{\"type\":\"object\",\"title\":1}");
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(field(d, VERSION_DESCRIPTION, 0), "Mine.");
+	assert_non_null(strstr(field(d, VERSION_INPUT_SCHEMA, 0), "title"));
+	assert_null(field(d, VERSION_DESCRIPTION, 1));
+	buf_free(&fields);
+	buf_free(&inspected);
+	draft_free(d);
+}
+
+static void
+updates(void **state)
+{
+	struct draft *d = fresh("greet", false), *u;
+	struct buf fields, inspected, none;
+	struct err e;
+	char note[64];
+
+	first_version(&fields, &inspected);
+	buf_init(&none, 16);
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+
+	/* Nothing given: the very same bytes. */
+	u = fresh("greet", false);
+	buf_put(&u->before, d->preimage.p, d->preimage.len);
+	assert_int_equal(draft_make(u, of(&none), of(&none), &e), 0);
+	assert_int_equal(u->preimage.len, d->preimage.len);
+	assert_memory_equal(u->preimage.p, d->preimage.p, d->preimage.len);
+
+	/* New code brings its schema; a written description stays; empty
+	 * values clear. */
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_CODE, "async def main(a): pass");
+	tlv_puts(&fields, MF_TITLE, "");
+	tlv_puts(&fields, MF_SECRET, "");
+	buf_clear(&inspected);
+	tlv_puts(&inspected, INSPECT_INPUT_SCHEMA,
+	    "{\"type\":\"object\",\"required\":[\"a\"]}");
+	tlv_puts(&inspected, INSPECT_DOC, "Other doc.");
+	assert_int_equal(draft_make(u, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(field(u, VERSION_DESCRIPTION, 0), "Greets.");
+	assert_non_null(strstr(field(u, VERSION_INPUT_SCHEMA, 0), "required"));
+	assert_null(field(u, VERSION_TITLE, 0));
+	assert_null(field(u, VERSION_SECRET, 0));
+	assert_non_null(field(u, VERSION_CONFIRM, 0));
+	draft_note(of(&fields), note, sizeof(note));
+	assert_string_equal(note, "python_code, title, secrets");
+	draft_note(of(&fields), note, 16);
+	assert_true(strlen(note) < 16);
+
+	/* A pre-image that is none is not built upon. */
+	buf_clear(&u->before);
+	buf_puts(&u->before, "mcpbox version 2");
+	assert_int_equal(draft_make(u, of(&none), of(&none), &e), -1);
+
+	buf_clear(&fields);
+	tlv_put(&fields, MF_TOOL_ID, "0123456789abcdef", 16);
+	assert_false(draft_asked(of(&fields)));
+	tlv_put_u64(&fields, MF_ENABLED, 0);
+	assert_false(draft_asked(of(&fields)));
+	tlv_puts(&fields, MF_DESCRIPTION, "");
+	assert_true(draft_asked(of(&fields)));
+	buf_free(&fields);
+	buf_free(&inspected);
+	buf_free(&none);
+	draft_free(d);
+	draft_free(u);
+}
+
+static void
+names_keep_their_limits(void **state)
+{
+	struct draft *d = fresh("a", false);
+
+	assert_int_equal(draft_names(d, ipc_str("abcdefghijklmnopqrstuvwxy"),
+			     ipc_str("a"), false),
+	    -1);
+	assert_int_equal(
+	    draft_names(d, ipc_str("abcdefghijklmnopqrstuvwx"),
+		ipc_str("abcdefghijklmnopqrstuvwxyzabcdefghijkl"), false),
+	    0);
+	assert_int_equal(strlen(d->exposed), 64);
+	draft_free(d);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(creates),
+	    cmocka_unit_test(given_wins),
+	    cmocka_unit_test(updates),
+	    cmocka_unit_test(names_keep_their_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
