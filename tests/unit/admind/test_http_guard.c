@@ -1,0 +1,365 @@
+/* admind-http's pure parts: guard.h, throttle.h, the routes table, what a
+ * reviewer is shown. */
+#include "../common/unit.h"
+
+#include "approvals.h"
+#include "crypto.h"
+#include "guard.h"
+#include "json.h"
+#include "version.h"
+
+static void
+hosts(void **state)
+{
+	static const char *const good[] = {"localhost", "localhost:8000",
+	    "LOCALHOST:1", "127.0.0.1", "127.0.0.1:65535", "[::1]",
+	    "[::1]:8000"};
+	static const char *const bad[] = {"", "evil.example", "localhost.",
+	    "localhost.evil.example", "localhost:", "localhost:x",
+	    "localhost:65536", "localhost:123456", "localhost:80:80",
+	    "127.0.0.1.evil.example", "127.0.0.2", "127.1", "0.0.0.0",
+	    "2130706433", "::1", "[::1", "[::1]x", "[::ffff:127.0.0.1]",
+	    "user@localhost", "localhost ", " localhost", "localhost:-1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		if (!guard_host(good[i]))
+			fail_msg("refused: %s", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (guard_host(bad[i]))
+			fail_msg("accepted: %s", bad[i]);
+}
+
+static void
+origins(void **state)
+{
+	(void)state;
+	assert_true(guard_origin("http://localhost:8000", "localhost:8000"));
+	assert_true(guard_origin("http://[::1]:1", "[::1]:1"));
+	assert_false(guard_origin("null", "localhost:8000"));
+	assert_false(guard_origin("", "localhost:8000"));
+	assert_false(guard_origin("https://localhost:8000", "localhost:8000"));
+	assert_false(guard_origin("http://localhost:8001", "localhost:8000"));
+	assert_false(guard_origin("http://127.0.0.1:8000", "localhost:8000"));
+	assert_false(guard_origin("http://localhost:8000/", "localhost:8000"));
+	assert_false(guard_origin("http://evil.example", "localhost:8000"));
+}
+
+static struct http1_request
+request(const char *host, const char *name, const char *value)
+{
+	struct http1_request r = {.method = HTTP1_POST, .path = "/"};
+
+	r.fields[r.nfields++] = (struct http1_field){"host", host};
+	if (name != NULL)
+		r.fields[r.nfields++] = (struct http1_field){name, value};
+	return r;
+}
+
+static void
+requests(void **state)
+{
+	struct http1_request r;
+	struct err e;
+
+	(void)state;
+	r = request("localhost:8000", NULL, NULL);
+	assert_int_equal(guard_request(&r, &e), 0);
+	r = request("localhost:8000", "origin", "http://localhost:8000");
+	assert_int_equal(guard_request(&r, &e), 0);
+	r = request("localhost:8000", "sec-fetch-site", "same-origin");
+	assert_int_equal(guard_request(&r, &e), 0);
+	r = request("localhost:8000", "sec-fetch-site", "none");
+	assert_int_equal(guard_request(&r, &e), 0);
+	r = request("rebound.example", NULL, NULL);
+	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(e.failure, FAILURE_FORBIDDEN_ORIGIN);
+	r = request("rebound.example", "origin", "http://rebound.example");
+	assert_int_equal(guard_request(&r, &e), -1);
+	r = request("localhost:8000", "origin", "http://evil.example");
+	assert_int_equal(guard_request(&r, &e), -1);
+	r = request("localhost:8000", "origin", "null");
+	assert_int_equal(guard_request(&r, &e), -1);
+	/* another port of localhost is the same site to SameSite cookies */
+	r = request("localhost:8000", "sec-fetch-site", "same-site");
+	assert_int_equal(guard_request(&r, &e), -1);
+	r = request("localhost:8000", "sec-fetch-site", "cross-site");
+	assert_int_equal(guard_request(&r, &e), -1);
+	r = request("localhost:8000", "host", "localhost:8000");
+	assert_int_equal(guard_request(&r, &e), -1);
+}
+
+#define T43 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-_"
+
+static void
+cookies(void **state)
+{
+	static const char *const bad[] = {
+	    "mcpbox_session=short",
+	    "mcpbox_session=",
+	    "mcpbox_session=" T43 "x",
+	    "mcpbox_session=\"" T43 "\"",
+	    "mcpbox_session=" T43 "; mcpbox_session=" T43,
+	    "mcpbox_session=evil; mcpbox_session=" T43,
+	    "mcpbox_session=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-+",
+	};
+	static const char *const none[] = {"", "a=b", "mcpbox_sessionx=" T43,
+	    "xmcpbox_session=" T43, "MCPBOX_SESSION=" T43, ";;; ",
+	    "a=mcpbox_session=" T43};
+	char token[SESSION_TOKEN_LEN + 1];
+
+	(void)state;
+	assert_int_equal(guard_cookie("mcpbox_session=" T43, token), 1);
+	assert_string_equal(token, T43);
+	token[0] = '\0';
+	assert_int_equal(
+	    guard_cookie("a=b; mcpbox_session=" T43 "; c=d", token), 1);
+	assert_string_equal(token, T43);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (guard_cookie(bad[i], token) != -1)
+			fail_msg("accepted: %s", bad[i]);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (guard_cookie(none[i], token) != 0)
+			fail_msg("found one in: %s", none[i]);
+}
+
+#define H64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void
+etags(void **state)
+{
+	static const char *const bad[] = {"", "*", H64, "\"\"", "W/\"" H64 "\"",
+	    "\"" H64 "\" ", "\"" H64 "\", \"" H64 "\"", "\"" H64 "0\"",
+	    "\"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcde"
+	    "f\"",
+	    "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdeg"
+	    "\"",
+	    "'" H64 "'"};
+	struct ipc_hash h;
+
+	(void)state;
+	assert_int_equal(guard_etag("\"" H64 "\"", &h), 0);
+	assert_int_equal(h.b[0], 0x01);
+	assert_int_equal(h.b[31], 0xef);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (guard_etag(bad[i], &h) == 0)
+			fail_msg("accepted: %s", bad[i]);
+}
+
+static void
+types(void **state)
+{
+	(void)state;
+	assert_true(guard_json_type("application/json"));
+	assert_true(guard_json_type("Application/JSON; charset=UTF-8"));
+	assert_true(guard_json_type("application/json;charset=utf-8"));
+	assert_false(guard_json_type("text/plain"));
+	assert_false(guard_json_type("application/jsonx"));
+	assert_false(guard_json_type("application/json; charset=utf-16"));
+	assert_false(guard_json_type("application/json, text/plain"));
+	assert_false(guard_json_type(""));
+}
+
+static void
+queries(void **state)
+{
+	static const char all[] = "kind state server cursor limit";
+	static const struct {
+		const char *query, *allowed;
+	} bad[] = {{"x=1", all}, {"kind", all}, {"kind=", all},
+	    {"kind=tools", all}, {"kind=tool&kind=tool", all},
+	    {"kind=tool", "cursor limit"}, {"state=open", all},
+	    {"limit=0", all}, {"limit=201", all}, {"limit=-1", all},
+	    {"limit=1x", all}, {"limit=99999999999", all}, {"server=demo", all},
+	    {"cursor=%", all}, {"cursor=%0a", all}, {"cursor=%00", all},
+	    {"cursor=%zz", all}, {"cursor=a&", all}, {"&cursor=a", all},
+	    {"Kind=tool", all}, {"limit=1", ""}, {"kin=tool", all},
+	    {"kinds=tool", all}};
+	char longest[CURSOR_MAX + 32] = "cursor=";
+	struct params p;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(guard_query(NULL, "", &p, &e), 0);
+	assert_int_equal(p.limit, PAGE_DEFAULT);
+	assert_int_equal(guard_query("", all, &p, &e), 0);
+	if (guard_query("kind=tool&state=pending&limit=200&cursor=a%2Fb%3D"
+			"&server=018f0000-0000-7000-8000-000000000000",
+		all, &p, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_string_equal(p.kind, "tool");
+	assert_string_equal(p.state, "pending");
+	assert_string_equal(p.cursor, "a/b=");
+	assert_string_equal(p.server, "018f0000-0000-7000-8000-000000000000");
+	assert_int_equal(p.limit, 200);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (guard_query(bad[i].query, bad[i].allowed, &p, &e) == 0)
+			fail_msg("accepted: %s", bad[i].query);
+	memset(longest + 7, 'a', CURSOR_MAX);
+	assert_int_equal(guard_query(longest, all, &p, &e), 0);
+	assert_int_equal(strlen(p.cursor), CURSOR_MAX);
+	longest[7 + CURSOR_MAX] = 'a';
+	assert_int_equal(guard_query(longest, all, &p, &e), -1);
+}
+
+static void
+throttle(void **state)
+{
+	static struct throttle t;
+	char source[32];
+	uint64_t now = 1000000, wait;
+
+	(void)state;
+	for (int i = 0; i < THROTTLE_BURST; i++)
+		assert_int_equal(throttle_take(&t, "127.0.0.1", now), 0);
+	wait = throttle_take(&t, "127.0.0.1", now);
+	assert_int_equal(wait, THROTTLE_PERIOD_MS);
+	assert_int_not_equal(throttle_take(&t, "127.0.0.1", now + wait - 1), 0);
+	assert_int_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
+	assert_int_not_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
+	/* another source is not concerned; success clears */
+	assert_int_equal(throttle_take(&t, "127.0.0.2", now + wait), 0);
+	throttle_reset(&t, "127.0.0.1");
+	assert_int_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
+	/* a flood of sources pushes out idle ones, not the busiest */
+	while (throttle_take(&t, "10.0.0.1", now + wait) == 0)
+		;
+	for (int i = 0; i < 10 * THROTTLE_SOURCES; i++) {
+		snprintf(source, sizeof(source), "192.0.2.%d", i);
+		throttle_take(&t, source, now + wait);
+	}
+	assert_int_not_equal(throttle_take(&t, "10.0.0.1", now + wait), 0);
+	/* time heals */
+	assert_int_equal(throttle_take(&t, "10.0.0.1", now + 3600000), 0);
+}
+
+static void
+routes(void **state)
+{
+	char allow[64], id[ID_TEXT_MAX + 1];
+	const struct route *r;
+
+	(void)state;
+	assert_non_null(
+	    routes_find(HTTP1_GET, "/health", allow, sizeof(allow), id));
+	r = routes_find(HTTP1_HEAD, "/api/servers", allow, sizeof(allow), id);
+	assert_non_null(r);
+	assert_string_equal(r->subject, "servers");
+	assert_null(
+	    routes_find(HTTP1_POST, "/api/servers", allow, sizeof(allow), id));
+	assert_string_equal(allow, "GET, HEAD");
+	assert_null(
+	    routes_find(HTTP1_GET, "/api/login", allow, sizeof(allow), id));
+	assert_string_equal(allow, "POST");
+	r = routes_find(HTTP1_POST,
+	    "/api/approvals/018f0000-0000-7000-8000-000000000000/approve",
+	    allow, sizeof(allow), id);
+	assert_non_null(r);
+	assert_string_equal(id, "018f0000-0000-7000-8000-000000000000");
+	assert_int_equal(r->access, ACCESS_WRITE);
+	assert_null(routes_find(
+	    HTTP1_GET, "/api/approvals/", allow, sizeof(allow), id));
+	assert_string_equal(allow, "");
+	assert_null(routes_find(
+	    HTTP1_GET, "/api/approvals/..", allow, sizeof(allow), id));
+	assert_null(routes_find(
+	    HTTP1_GET, "/api/approvals/a/b", allow, sizeof(allow), id));
+	assert_null(
+	    routes_find(HTTP1_GET, "/api/servers/", allow, sizeof(allow), id));
+	assert_null(
+	    routes_find(HTTP1_GET, "/API/servers", allow, sizeof(allow), id));
+	assert_null(
+	    routes_find(HTTP1_GET, "/api/setup", allow, sizeof(allow), id));
+	assert_null(
+	    routes_find(HTTP1_POST, "/api/setup", allow, sizeof(allow), id));
+	assert_string_equal(allow, "");
+}
+
+static void
+statuses(void **state)
+{
+	(void)state;
+	assert_int_equal(problem_status(FAILURE_NOT_FOUND), 404);
+	assert_int_equal(problem_status(FAILURE_CONFLICT), 409);
+	assert_int_equal(problem_status(FAILURE_ALREADY_DECIDED), 409);
+	assert_int_equal(problem_status(FAILURE_HASH_MISMATCH), 412);
+	assert_int_equal(problem_status(FAILURE_HASH_REQUIRED), 428);
+	assert_int_equal(problem_status(FAILURE_CSRF), 403);
+	assert_int_equal(problem_status(FAILURE_BAD_LOGIN), 401);
+	assert_int_equal(problem_status(FAILURE_RATE_LIMITED), 429);
+	/* no failure may ever look like a success */
+	for (int f = 0; f < FAILURE_COUNT; f++)
+		assert_in_range(problem_status((enum failure)f), 400, 599);
+}
+
+/* The reviewer's object: our own hash; nothing forged by admind's members. */
+static void
+shown(void **state)
+{
+	static const char *const bad[] = {"\"hash\":\"canary\"",
+	    "\"content\":{}", "\"id\":1", "\"x\":1,", "\"x\"", "x",
+	    "\"x\":1},\"y\":{", "\"x\":\"", "}", "\"x\":{\"a\":1,\"a\":2}",
+	    "\"\\u0068ash\":\"canary\""};
+	struct ipc_approval_content a = {.kind = ipc_str("tool"),
+	    .state = ipc_str("pending"),
+	    .circumstances = ipc_str("\"server\":\"demo\",\"version\":1")};
+	struct ipc_hash hash, want;
+	struct ipc_id id;
+	struct buf pre, out;
+	struct err e;
+	char hex[HEX32_LEN + 1];
+
+	(void)state;
+	uuid_v7(&id);
+	buf_init(&pre, 4096);
+	buf_init(&out, 65536);
+	version_begin(&pre);
+	tlv_put_u64(&pre, VERSION_FORMAT, 1);
+	tlv_puts(&pre, VERSION_CODE, "print(\"\xe2\x80\xae\")");
+	a.preimage = ipc_bytes(pre.p, pre.len);
+	if (approvals_show(&id, &a, &out, &hash, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(json_scan(out.p, out.len, &e), 0);
+	sha256(pre.p, pre.len, &want);
+	assert_memory_equal(hash.b, want.b, 32);
+	hex_encode(want.b, 32, hex);
+	buf_putc(&out, '\0');
+	assert_non_null(strstr((char *)out.p, hex));
+	assert_non_null(strstr((char *)out.p, "\"server\":\"demo\""));
+	assert_non_null(strstr((char *)out.p, "print(\\\"\\u202e\\\")"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		buf_clear(&out);
+		a.circumstances = ipc_str(bad[i]);
+		if (approvals_show(&id, &a, &out, &hash, &e) == 0)
+			fail_msg("accepted: %s", bad[i]);
+		assert_int_equal(e.failure, FAILURE_INTERNAL);
+	}
+	buf_clear(&out);
+	a.circumstances = ipc_str("");
+	assert_int_equal(approvals_show(&id, &a, &out, &hash, &e), 0);
+	buf_clear(&out);
+	a.preimage = ipc_bytes("junk", 4);
+	assert_int_equal(approvals_show(&id, &a, &out, &hash, &e), -1);
+	buf_free(&pre);
+	buf_free(&out);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(hosts),
+	    cmocka_unit_test(origins),
+	    cmocka_unit_test(requests),
+	    cmocka_unit_test(cookies),
+	    cmocka_unit_test(etags),
+	    cmocka_unit_test(types),
+	    cmocka_unit_test(queries),
+	    cmocka_unit_test(throttle),
+	    cmocka_unit_test(routes),
+	    cmocka_unit_test(statuses),
+	    cmocka_unit_test(shown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
