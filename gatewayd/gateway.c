@@ -182,8 +182,14 @@ gateway_free(struct gateway *gw)
 {
 	/* Clients first: what they cancel can still be sent. */
 	httpd_free(gw->httpd);
+	gw->httpd = NULL;
 	ipc_client_free(gw->sandboxd);
+	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
+	gw->admind = NULL;
+	/* One turn of the loop: what waits for an answer is told that none
+	 * will come, and ends. */
+	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);
 	if (gw->attach_retry != NULL)
 		event_free(gw->attach_retry);
 	catalogue_drop(gw);
