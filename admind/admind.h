@@ -24,31 +24,32 @@
 struct event;
 
 enum {
-	PRINCIPAL_MAX = 254,	/* an e-mail address, RFC 5321 */
+	PRINCIPAL_MAX = 254, /* an e-mail address, RFC 5321 */
 	/* AUTHORISE in work. Each may hold its arguments and a pre-image: at
 	 * worst 8 MiB each, in practice a few kB. */
 	JOBS_MAX = 512,
-	OPS_MAX = 512,		/* other requests in work, mostly one statement */
+	OPS_MAX = 512, /* other requests in work, mostly one statement */
 	/* A peer's answer on the call path; it is an admind-check step budget,
 	 * an AES pass, a table insert. */
 	ASK_MS = 5000,
-	HOLD_MS = 30 * 1000,	/* a gateway must RUN within this */
-	QUEUE_MS = 60 * 1000,	/* sandboxd's queue_wait at most */
+	HOLD_MS = 30 * 1000,  /* a gateway must RUN within this */
+	QUEUE_MS = 60 * 1000, /* sandboxd's queue_wait at most */
 	EXPOSED_NAME_MAX = NAME_SERVER_MAX + 2 + NAME_TOOL_MAX,
-	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS). */
+	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS).
+	 */
 	ARGUMENTS_KEPT = 4096,
 	/* A management call that takes longer than this is counted as lost. */
 	MANAGEMENT_DEADLINE_MS = 120 * 1000,
 };
 
 TAILQ_HEAD(job_list, job);
-TAILQ_HEAD(announce_list, announce);	/* catalogue.c */
-TAILQ_HEAD(close_list, close_item);	/* records.c */
+TAILQ_HEAD(announce_list, announce); /* catalogue.c */
+TAILQ_HEAD(close_list, close_item);  /* records.c */
 
 /* 16-byte ids in a hash set (idset.c). */
 struct idset {
 	struct ipc_id *slot;
-	uint8_t *used;		/* 0 free, 1 used, 2 deleted */
+	uint8_t *used; /* 0 free, 1 used, 2 deleted */
 	size_t size, count, filled;
 };
 
@@ -57,32 +58,33 @@ struct admind {
 	struct db *db;
 	struct ipc_client *check, *vault, *sandboxd;
 	struct ipc_server *gw_local, *gw_tunnel, *http, *ctl;
-	struct ipc_id epoch;	/* this process's own */
-	bool epoch_stored;	/* its row is in the database */
-	const char *node;	/* configuration: this machine's name */
-	char *layers;		/* own confinement, for doctor */
+	struct ipc_id epoch; /* this process's own */
+	bool epoch_stored;   /* its row is in the database */
+	bool storing_epoch;
+	const char *node; /* configuration: this machine's name */
+	char *layers;     /* own confinement, for doctor */
 
-	struct ipc_id sandbox_epoch;	/* of the present connection */
-	bool sandbox_named;	/* EPOCH_END came on it */
-	bool sandbox_ready;	/* and its epoch is in the database */
-	struct idset live;	/* ids that sandbox answers for */
+	struct ipc_id sandbox_epoch; /* of the present connection */
+	bool sandbox_named;          /* EPOCH_END came on it */
+	bool sandbox_ready;          /* and its epoch is in the database */
+	struct idset live;           /* ids that sandbox answers for */
 
 	struct job_list jobs;
-	unsigned njobs;		/* AUTHORISE in work */
-	unsigned nops;		/* other requests in work */
+	unsigned njobs; /* AUTHORISE in work */
+	unsigned nops;  /* other requests in work */
 	uint8_t session_key[32];
 	bool have_session_key;
-	bool have_local_token;	/* local_token_file is set */
-	struct ipc_hash local_token;	/* its SHA-256 */
+	bool have_local_token;       /* local_token_file is set */
+	struct ipc_hash local_token; /* its SHA-256 */
 
-	uint64_t revision;	/* catalogue, newest announced to gateways */
+	uint64_t revision; /* catalogue, newest announced to gateways */
 	struct announce_list announces;
-	struct close_list closes;	/* endings not yet committed */
+	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	struct event *tick;	/* once a second: sweep.c */
+	struct event *tick; /* once a second: sweep.c */
 	unsigned ticks;
 	bool sweeping;
-	uint64_t anchored_seq;	/* audit head last signed */
+	uint64_t anchored_seq; /* audit head last signed */
 	bool signing;
 };
 
@@ -94,7 +96,7 @@ struct link {
 	struct admind *a;
 	struct ipc_peer *peer;
 	enum ipc_role role;
-	enum listener listener;	/* of a gateway, else 0 */
+	enum listener listener; /* of a gateway, else 0 */
 	unsigned refs;
 };
 
@@ -105,24 +107,24 @@ void links_stop(struct admind *);
 struct link *link_ref(struct link *);
 void link_unref(struct link *);
 /* These do nothing when the peer is gone. */
-void link_answer(struct link *, uint64_t request, enum ipc_type,
-    const void *msg);
+void link_answer(
+    struct link *, uint64_t request, enum ipc_type, const void *msg);
 void link_ok(struct link *, uint64_t request);
-void link_refuse(struct link *, uint64_t request, enum failure,
-    const char *message);
+void link_refuse(
+    struct link *, uint64_t request, enum failure, const char *message);
 
 /* A request in work that is not a job. */
 struct op {
 	struct admind *a;
 	struct link *link;
 	uint64_t request;
-	void (*then)(struct op *);	/* for continuations */
+	void (*then)(struct op *); /* for continuations */
 	struct ipc_id id;
 	struct ipc_hash hash;
 	char text[EXPOSED_NAME_MAX + 1];
-	struct buf buf;		/* kept between steps */
+	struct buf buf; /* kept between steps */
 	uint64_t number;
-	bool privileged;	/* adminq_login: reviewer or administrator needed */
+	bool privileged; /* adminq_login: reviewer or administrator needed */
 };
 /* NULL when OPS_MAX are in work: already refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
@@ -154,7 +156,8 @@ void idset_clear(struct idset *);
 int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
     char *principal, struct err *);
 int auth_load_token(struct admind *, struct err *); /* at start */
-int auth_message(struct link *, struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
+int auth_message(struct link *,
+    struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
 void auth_vault_up(struct admind *);
 void auth_session_ended(struct admind *, const char *payload);
 
@@ -166,7 +169,7 @@ void catalogue_notified(struct admind *, const char *payload);
 void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
 
 /* ---- call.c, hold.c ---- */
-int call_message(struct link *, struct ipc_frame *);	/* AUTHORISE */
+int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* Versions stopped being callable: cancels what runs or is about to. */
 void call_withdraw(struct admind *);
 /* The intent TLV of a job's call; version fields where it has one. */
@@ -184,7 +187,7 @@ void hold_start(struct admind *, const struct ipc_id *execution,
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 
 /* ---- records.c, sweep.c ---- */
-int records_message(struct link *, struct ipc_frame *);	/* RECORD, EPOCH_* */
+int records_message(struct link *, struct ipc_frame *); /* RECORD, EPOCH_* */
 /* How an execution of ours ended; retried until it is committed. */
 struct ending {
 	struct ipc_id id, epoch;
@@ -192,82 +195,83 @@ struct ending {
 	enum failure failure;
 	bool delivered;
 	uint64_t started_us, ended_us;
-	struct ipc_bytes result;	/* text, or empty */
+	struct ipc_bytes result; /* text, or empty */
 };
 void records_close(struct admind *, const struct ending *);
-bool records_full(const struct admind *);	/* too many uncommitted endings */
-void records_retry(struct admind *);	/* from the tick */
+bool records_full(const struct admind *); /* too many uncommitted endings */
+void records_retry(struct admind *);      /* from the tick */
 void records_sandbox_down(struct admind *);
+void records_store_epoch(struct admind *); /* sandboxd's, if it named all */
 const char *outcome_name(enum outcome);
 int sweep_start(struct admind *, struct err *);
 void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
 
 /* ---- approvals.c, audit.c, adminq.c, doctor.c ---- */
-int approvals_message(struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
-void audit_sign(struct admind *);	/* if the head moved */
-int adminq_message(struct link *, struct ipc_frame *);	/* ADMIN_QUERY */
+int approvals_message(
+    struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
+void audit_sign(struct admind *);       /* if the head moved */
+int adminq_message(struct link *, struct ipc_frame *); /* ADMIN_QUERY */
 /* Checks a login token at the vault (CTL: none needed), then runs then(op);
  * else refuses and frees op. */
-void adminq_login(struct op *, struct ipc_bytes token,
-    void (*then)(struct op *));
+void adminq_login(
+    struct op *, struct ipc_bytes token, void (*then)(struct op *));
 int doctor_message(struct link *, struct ipc_frame *);
 void status_json(struct admind *, struct jsonw *);
 
 /* ---- job.c: one AUTHORISE on its way ---- */
 
 enum job_state {
-	JOB_NEW,	/* just arrived */
-	JOB_LOOKUP,	/* reading the serving version */
-	JOB_CHECKING,	/* arguments are at admind-check */
-	JOB_INTENT,	/* the intent row is being committed */
-	JOB_SEALING,	/* the vault makes the context */
-	JOB_HOLDING,	/* sandboxd is taking it */
-	JOB_WORKING,	/* a management tool does its steps */
-	JOB_DONE	/* answered; about to be freed */
+	JOB_NEW,      /* just arrived */
+	JOB_LOOKUP,   /* reading the serving version */
+	JOB_CHECKING, /* arguments are at admind-check */
+	JOB_INTENT,   /* the intent row is being committed */
+	JOB_SEALING,  /* the vault makes the context, sandboxd takes it */
+	JOB_WORKING,  /* a management tool does its steps */
+	JOB_DONE      /* answered; about to be freed */
 };
 
 struct job {
 	TAILQ_ENTRY(job) entry;
 	struct admind *a;
 	enum job_state state;
-	struct link *link;	/* the gateway */
-	uint64_t request;	/* to answer */
+	struct link *link; /* the gateway */
+	uint64_t request;  /* to answer */
 	enum listener listener;
-	struct ipc_id execution;	/* random, also of management calls */
+	struct ipc_id execution; /* random, also of management calls */
 	uint64_t created_us;
 	char principal[PRINCIPAL_MAX + 1];
 	char tool[EXPOSED_NAME_MAX + 1];
-	char *client, *protocol;	/* untrusted, for the record; may be NULL */
-	struct buf arguments;	/* the JSON bytes, as received */
+	char *client, *protocol; /* untrusted, for the record; may be NULL */
+	struct buf arguments;    /* the JSON bytes, as received */
 	struct ipc_hash args_sha256;
-	bool has_intent;	/* an open row exists: it must be closed */
+	bool has_intent; /* an open row exists: it must be closed */
 
 	/* --- calls of user tools (call.c) --- */
 	struct ipc_id version_id, tool_id, server_id;
 	struct ipc_hash version_hash;
-	struct ipc_id epoch;	/* that the intent row is owned by */
+	struct ipc_id epoch; /* that the intent row is owned by */
 	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
 	uint64_t timeout_ms, memory_bytes, processes, tmp_bytes, result_bytes;
-	bool revoked;		/* the version was withdrawn meanwhile */
+	bool revoked; /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
 	/* --- management tools (manage*.c) --- */
 	const struct manage_tool *manage;
-	struct buf fields;	/* TLV from admind-check, tags: management_tools.h */
-	struct buf out;		/* the result object, written through json */
+	struct buf fields; /* TLV from admind-check, tags: management_tools.h */
+	struct buf out;    /* the result object, written through json */
 	struct jsonw json;
-	void *data;		/* the tool's own, freed with free_data */
+	void *data; /* the tool's own, freed with free_data */
 	void (*free_data)(void *);
-	union {			/* continuation of the step in work */
+	union { /* continuation of the step in work */
 		void (*rows)(struct job *, const struct pg_result *);
 		void (*fields)(struct job *, struct ipc_bytes);
 		void (*plain)(struct job *);
 	} next;
-	struct ipc_id inspection;	/* execution id of the inspection in work */
-	bool is_error;		/* how it ended, for the record */
+	struct ipc_id inspection; /* execution id of the inspection in work */
+	bool is_error;            /* how it ended, for the record */
 	enum failure failure;
-	struct buf body;	/* the CallToolResult */
+	struct buf body; /* the CallToolResult */
 };
 
 /*
@@ -279,6 +283,12 @@ struct job *job_new(struct link *, const struct ipc_authorise *, struct err *);
 void job_free(struct job *);
 /* Answers REFUSED and ends the job, closing its row if it has one. */
 void job_refuse(struct job *, enum failure, const char *message);
+/* Answers an isError result and ends the job; list: JSON text or empty. */
+void job_error(
+    struct job *, enum failure, const char *summary, struct ipc_bytes list);
+void job_body(struct job *, struct jsonw *, const void *text, size_t n);
+void job_result(struct job *);
+void job_close(struct job *);
 
 /* ---- manage.c: management tools. This block is what a tool is written with.
  *
@@ -291,7 +301,7 @@ void job_refuse(struct job *, enum failure, const char *message);
  * concern of the tool's.
  */
 struct manage_tool {
-	const char *name;	/* mcpbox_* */
+	const char *name; /* mcpbox_* */
 	void (*run)(struct job *);
 };
 
@@ -306,8 +316,8 @@ int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));
 /* Asks admind-check whether this is a JSON Schema of the closed subset. */
-void job_check_schema(struct job *, struct ipc_bytes schema,
-    void (*next)(struct job *));
+void job_check_schema(
+    struct job *, struct ipc_bytes schema, void (*next)(struct job *));
 /* Inspects Python source in a runner (seal, hold, run, check): next gets the
  * TLV of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
  * column. Recorded as an execution of its own. */
@@ -345,7 +355,8 @@ void manage_list_pending_requests(struct job *);
 
 /* ---- json helpers of admind (adminq.c) ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);
-void json_kv_time(struct jsonw *, const char *name, uint64_t unix_us); /* 0: null */
+void json_kv_time(
+    struct jsonw *, const char *name, uint64_t unix_us); /* 0: null */
 void json_kv_bytes(struct jsonw *, const char *name, struct ipc_bytes);
 void json_kv_hex(struct jsonw *, const char *name, struct ipc_bytes);
 

@@ -24,7 +24,7 @@ struct deferred {
 };
 
 struct db {
-	struct db_conn *conns[DB_CONNS];	/* 0 is DB_FAST */
+	struct db_conn *conns[DB_CONNS]; /* 0 is DB_FAST */
 	struct db_events events;
 	void *arg;
 	struct event *later;
@@ -79,8 +79,8 @@ pick(struct db *db, enum db_lane lane)
 }
 
 void
-db_chain(struct db *db, const struct db_step *steps, size_t n, db_cb *cb,
-    void *arg)
+db_chain(
+    struct db *db, const struct db_step *steps, size_t n, db_cb *cb, void *arg)
 {
 	struct db_conn *c = pick(db, steps[0].stmt->lane);
 	struct err err;
@@ -97,7 +97,7 @@ void
 db_query(struct db *db, const struct db_stmt *stmt, const struct db_params *p,
     db_cb *cb, void *arg)
 {
-	struct db_step step = { stmt, p };
+	struct db_step step = {stmt, p};
 
 	db_chain(db, &step, 1, cb, arg);
 }
@@ -295,8 +295,10 @@ db_p_time_us(struct db_params *p, uint64_t unix_us)
 	if (unix_us == 0)
 		db_p_null(p);
 	else
-		add_be(p, (uint64_t)((int64_t)(unix_us < max ? unix_us : max) -
-			       PG_EPOCH_US), 8);
+		add_be(p,
+		    (uint64_t)((int64_t)(unix_us < max ? unix_us : max) -
+			PG_EPOCH_US),
+		    8);
 }
 
 void
@@ -336,8 +338,8 @@ db_null(const struct pg_result *r, int row, int col)
 struct ipc_bytes
 db_bytes(const struct pg_result *r, int row, int col)
 {
-	return ipc_bytes(PQgetvalue(r, row, col),
-	    (size_t)PQgetlength(r, row, col));
+	return ipc_bytes(
+	    PQgetvalue(r, row, col), (size_t)PQgetlength(r, row, col));
 }
 
 int64_t
@@ -368,7 +370,7 @@ db_bool(const struct pg_result *r, int row, int col)
 struct ipc_id
 db_id(const struct pg_result *r, int row, int col)
 {
-	struct ipc_id id = { { 0 } };
+	struct ipc_id id = {{0}};
 
 	if (PQgetlength(r, row, col) == sizeof(id.b))
 		memcpy(id.b, PQgetvalue(r, row, col), sizeof(id.b));

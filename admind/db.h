@@ -28,7 +28,7 @@
 #include "ipc.h"
 
 struct event_base;
-struct pg_result;	/* libpq's PGresult, binary format in every column */
+struct pg_result; /* libpq's PGresult, binary format in every column */
 struct db;
 
 enum db_lane { DB_FAST, DB_SURE };
@@ -36,7 +36,7 @@ enum db_lane { DB_FAST, DB_SURE };
 /* A statement: always a static const object, prepared on each connection at
  * its first use there. Parameters are binary: cast them ($1::uuid). */
 struct db_stmt {
-	const char *name;	/* unique in the program */
+	const char *name; /* unique in the program */
 	const char *sql;
 	enum db_lane lane;
 };
@@ -53,26 +53,30 @@ struct db_params {
 
 void db_params_init(struct db_params *);
 void db_p_null(struct db_params *);
-void db_p_id(struct db_params *, const struct ipc_id *);	/* uuid */
-void db_p_bytes(struct db_params *, const void *, size_t);	/* bytea */
-void db_p_hash(struct db_params *, const struct ipc_hash *);	/* bytea */
+void db_p_id(struct db_params *, const struct ipc_id *);     /* uuid */
+void db_p_bytes(struct db_params *, const void *, size_t);   /* bytea */
+void db_p_hash(struct db_params *, const struct ipc_hash *); /* bytea */
 /* text: must be UTF-8 without NUL, which the IPC codec guarantees of `str`.
  * Other bytes go through db_text_clean first. */
 void db_p_text(struct db_params *, struct ipc_bytes);
-void db_p_str(struct db_params *, const char *);	/* text; NULL: null */
-void db_p_i64(struct db_params *, int64_t);		/* int8 */
-void db_p_i32(struct db_params *, int32_t);		/* int4 */
+void db_p_str(struct db_params *, const char *); /* text; NULL: null */
+void db_p_i64(struct db_params *, int64_t);      /* int8 */
+void db_p_i32(struct db_params *, int32_t);      /* int4 */
 void db_p_bool(struct db_params *, bool);
-void db_p_time_us(struct db_params *, uint64_t unix_us); /* timestamptz; 0: null */
+void db_p_time_us(
+    struct db_params *, uint64_t unix_us); /* timestamptz; 0: null */
 /* Bytes as text PostgreSQL accepts: invalid UTF-8 and NUL become '?', at most
  * max bytes, cut at a character. Appends to out. */
 void db_text_clean(struct buf *out, const void *, size_t n, size_t max);
 
-/* Reading results, by row and column number. A null reads as empty, 0, false. */
+/* Reading results, by row and column number. A null reads as empty, 0, false.
+ */
 int db_nrows(const struct pg_result *);
 bool db_null(const struct pg_result *, int row, int col);
-struct ipc_bytes db_bytes(const struct pg_result *, int row, int col); /* text, bytea */
-int64_t db_int(const struct pg_result *, int row, int col);	/* int2, int4, int8 */
+struct ipc_bytes db_bytes(
+    const struct pg_result *, int row, int col); /* text, bytea */
+int64_t db_int(
+    const struct pg_result *, int row, int col); /* int2, int4, int8 */
 bool db_bool(const struct pg_result *, int row, int col);
 struct ipc_id db_id(const struct pg_result *, int row, int col);
 uint64_t db_time_us(const struct pg_result *, int row, int col); /* Unix us */
@@ -90,8 +94,8 @@ bool db_text(const struct pg_result *, int row, int col, char *buf, size_t len);
  *   INTERNAL             anything else (logged here)
  * rows lives until the callback returns.
  */
-typedef void db_cb(void *arg, const struct pg_result *rows,
-    const struct err *err);
+typedef void db_cb(
+    void *arg, const struct pg_result *rows, const struct err *err);
 
 /* Never fails synchronously and never calls cb from inside. */
 void db_query(struct db *, const struct db_stmt *, const struct db_params *,
@@ -103,8 +107,8 @@ struct db_step {
 	const struct db_stmt *stmt;
 	const struct db_params *params;
 };
-void db_chain(struct db *, const struct db_step *, size_t n, db_cb *cb,
-    void *arg);
+void db_chain(
+    struct db *, const struct db_step *, size_t n, db_cb *cb, void *arg);
 
 struct db_events {
 	/* DB_FAST came up (after the schema was found right), or went away. */
@@ -124,7 +128,7 @@ struct db_events {
 struct db *db_new(struct event_base *, const char *conninfo, int schema,
     const char *const *channels, const struct db_events *, void *arg,
     struct err *);
-void db_free(struct db *);	/* pending callbacks are not called */
-bool db_is_up(const struct db *);	/* both lanes have a connection */
+void db_free(struct db *);        /* pending callbacks are not called */
+bool db_is_up(const struct db *); /* both lanes have a connection */
 
 #endif

@@ -25,13 +25,13 @@ enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_SETUP, CONN_READY };
 
 struct unit {
 	STAILQ_ENTRY(unit) entry;
-	db_cb *cb;		/* NULL: the connection's own set-up */
+	db_cb *cb; /* NULL: the connection's own set-up */
 	void *arg;
 	unsigned ncmds, done;
 	/* statement whose Parse this command is, or NULL for an Execute */
 	const struct db_stmt *parse[2 * DB_CHAIN_MAX];
-	PGresult *last;		/* of the last Execute */
-	PGresult *failed;	/* first error */
+	PGresult *last;   /* of the last Execute */
+	PGresult *failed; /* first error */
 	uint64_t sent_ms;
 };
 STAILQ_HEAD(unit_list, unit);
@@ -46,13 +46,13 @@ struct db_conn {
 	const char *const *listen;
 	enum conn_state state;
 	PGconn *pg;
-	struct event *io;	/* one-shot while connecting, else reading */
-	struct event *out;	/* writing, while libpq holds unsent bytes */
-	struct event *timer;	/* back-off, then the watch over silence */
+	struct event *io;    /* one-shot while connecting, else reading */
+	struct event *out;   /* writing, while libpq holds unsent bytes */
+	struct event *timer; /* back-off, then the watch over silence */
 	unsigned backoff_ms;
-	unsigned failures;	/* attempts in a row, for the log */
-	uint64_t since_ms;	/* start of this attempt */
-	bool sent_broken;	/* half a unit was buffered: drop it all */
+	unsigned failures; /* attempts in a row, for the log */
+	uint64_t since_ms; /* start of this attempt */
+	bool sent_broken;  /* half a unit was buffered: drop it all */
 	struct unit_list units;
 	unsigned pending;
 	const struct db_stmt **prepared;
@@ -97,14 +97,15 @@ error_of(const PGresult *r, struct err *err)
 	} else if (strcmp(state, "23505") == 0) {
 		err_set(err, FAILURE_CONFLICT, "this exists already (%s)",
 		    constraint != NULL ? constraint : "unique");
-	} else if (strncmp(state, "23", 2) == 0 || strncmp(state, "22", 2) == 0) {
+	} else if (strncmp(state, "23", 2) == 0 ||
+	    strncmp(state, "22", 2) == 0) {
 		err_set(err, FAILURE_INVALID_PARAMS,
 		    "a value is not allowed (%s)",
 		    constraint != NULL ? constraint : state);
 	} else {
 		log_event(LOG_LV_ERR, "db_error", "%s %s", state, text);
-		err_set(err, FAILURE_INTERNAL, "the database refused (%s)",
-		    state);
+		err_set(
+		    err, FAILURE_INTERNAL, "the database refused (%s)", state);
 	}
 }
 
@@ -159,7 +160,7 @@ unit_free(struct unit *u)
 static void
 set_timer(struct db_conn *c, unsigned ms)
 {
-	struct timeval tv = { ms / 1000, (ms % 1000) * 1000 };
+	struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
 
 	evtimer_add(c->timer, &tv);
 }
@@ -174,10 +175,11 @@ conn_fail(struct db_conn *c, const char *why)
 	struct unit *u;
 	struct err err;
 
-	/* A reason may come from the server's startup packet: escaped by log. */
+	/* A reason may come from the server's startup packet: escaped by log.
+	 */
 	if (c->failures++ % 60 == 0)
-		log_event(LOG_LV_WARN, "db_down", "connection %u: %s", c->index,
-		    why);
+		log_event(
+		    LOG_LV_WARN, "db_down", "connection %u: %s", c->index, why);
 	if (c->io != NULL)
 		event_free(c->io);
 	if (c->out != NULL)
@@ -229,7 +231,8 @@ db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
 		return err_set(err, FAILURE_STORAGE_UNAVAILABLE,
 		    "the database is not reachable");
 	if (c->pending >= DB_PENDING_MAX || n == 0 || n > DB_CHAIN_MAX)
-		return err_set(err, FAILURE_BUSY, "the database's queue is full");
+		return err_set(
+		    err, FAILURE_BUSY, "the database's queue is full");
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return err_set(err, FAILURE_BUSY, "out of memory");
@@ -286,9 +289,11 @@ check_setup(struct db_conn *c, struct unit *u)
 	if (u->failed != NULL) {
 		state = PQresultErrorField(u->failed, PG_DIAG_SQLSTATE);
 		if (state != NULL &&
-		    (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0)) {
-			db_wrong_schema(c->db, "the database has no schema: run "
-					       "mcpbox-admind -m first");
+		    (strcmp(state, "42P01") == 0 ||
+			strcmp(state, "3F000") == 0)) {
+			db_wrong_schema(c->db,
+			    "the database has no schema: run "
+			    "mcpbox-admind -m first");
 			return -1;
 		}
 		log_event(LOG_LV_WARN, "db_setup", "%s",
@@ -303,8 +308,9 @@ check_setup(struct db_conn *c, struct unit *u)
 	}
 	version = (int)strtol(PQgetvalue(u->last, 0, 1), NULL, 10);
 	if (version != c->schema) {
-		snprintf(why, sizeof(why), "the database's schema is %d, this "
-					   "program's is %d: %s",
+		snprintf(why, sizeof(why),
+		    "the database's schema is %d, this "
+		    "program's is %d: %s",
 		    version, c->schema,
 		    version < c->schema ? "run mcpbox-admind -m first"
 					: "use the program that made it");
@@ -403,7 +409,7 @@ on_read(evutil_socket_t fd, short what, void *arg)
 			return;
 		}
 		if (c->state < CONN_SETUP)
-			return;	/* a callback brought the connection down */
+			return; /* a callback brought the connection down */
 	}
 	if (PQstatus(c->pg) != CONNECTION_OK) {
 		conn_fail(c, PQerrorMessage(c->pg));
@@ -457,8 +463,8 @@ send_setup(struct db_conn *c)
 	u->ncmds++;
 	for (size_t i = 0; c->listen != NULL && c->listen[i] != NULL; i++) {
 		snprintf(listen, sizeof(listen), "LISTEN %s", c->listen[i]);
-		if (PQsendQueryParams(c->pg, listen, 0, NULL, NULL, NULL, NULL,
-			0) != 1)
+		if (PQsendQueryParams(
+			c->pg, listen, 0, NULL, NULL, NULL, NULL, 0) != 1)
 			goto fail;
 		u->ncmds++;
 	}
@@ -504,10 +510,10 @@ on_poll(evutil_socket_t fd, short what, void *arg)
 		break;
 	case PGRES_POLLING_OK:
 		event_free(c->io);
-		c->io = event_new(c->base, PQsocket(c->pg),
-		    EV_READ | EV_PERSIST, on_read, c);
-		c->out = event_new(c->base, PQsocket(c->pg), EV_WRITE, on_write,
-		    c);
+		c->io = event_new(
+		    c->base, PQsocket(c->pg), EV_READ | EV_PERSIST, on_read, c);
+		c->out =
+		    event_new(c->base, PQsocket(c->pg), EV_WRITE, on_write, c);
 		if (c->io == NULL || c->out == NULL ||
 		    event_add(c->io, NULL) != 0)
 			break;
@@ -554,7 +560,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		conn_connect(c);
 		return;
 	}
-	if ((c->state == CONN_CONNECTING && now - c->since_ms > DB_SILENCE_MS) ||
+	if ((c->state == CONN_CONNECTING &&
+		now - c->since_ms > DB_SILENCE_MS) ||
 	    (u != NULL && now - u->sent_ms > DB_SILENCE_MS)) {
 		conn_fail(c, "no answer");
 		return;

@@ -7,7 +7,7 @@
 #include "db.h"
 
 enum {
-	DB_SURE_CONNS = 3,	/* so that commits share a disk flush */
+	DB_SURE_CONNS = 3, /* so that commits share a disk flush */
 	DB_CONNS = 1 + DB_SURE_CONNS,
 	DB_CHAIN_MAX = 8,
 	/* Statements waiting in one pipeline; more is `busy`. */
@@ -36,7 +36,7 @@ void db_conn_free(struct db_conn *);
 bool db_conn_ready(const struct db_conn *);
 unsigned db_conn_pending(const struct db_conn *);
 /* 0: cb will be called; -1 with err: it won't. */
-int db_conn_send(struct db_conn *, const struct db_step *, size_t n,
-    db_cb *cb, void *arg, struct err *);
+int db_conn_send(struct db_conn *, const struct db_step *, size_t n, db_cb *cb,
+    void *arg, struct err *);
 
 #endif

@@ -18,7 +18,7 @@ find(const struct idset *s, const struct ipc_id *id)
 	if (s->size == 0)
 		return (size_t)-1;
 	for (i = get_be64(id->b) & (s->size - 1); s->used[i] != FREE;
-	     i = (i + 1) & (s->size - 1))
+	    i = (i + 1) & (s->size - 1))
 		if (s->used[i] == USED &&
 		    memcmp(&s->slot[i], id, sizeof(*id)) == 0)
 			return i;
@@ -43,7 +43,7 @@ place(struct idset *s, const struct ipc_id *id)
 static int
 grow(struct idset *s)
 {
-	struct idset n = { 0 };
+	struct idset n = {0};
 
 	if (s->size != 0 && (s->filled + 1) * 4 <= s->size * 3)
 		return 0;

@@ -57,8 +57,8 @@ link_unref(struct link *l)
 }
 
 void
-link_answer(struct link *l, uint64_t request, enum ipc_type type,
-    const void *msg)
+link_answer(
+    struct link *l, uint64_t request, enum ipc_type type, const void *msg)
 {
 	if (l->peer != NULL)
 		(void)ipc_answer(l->peer, request, type, msg);
@@ -89,8 +89,8 @@ retry_after(enum failure f)
 }
 
 void
-link_refuse(struct link *l, uint64_t request, enum failure f,
-    const char *message)
+link_refuse(
+    struct link *l, uint64_t request, enum failure f, const char *message)
 {
 	if (l->peer != NULL)
 		(void)ipc_refuse(l->peer, request, f, message, retry_after(f));
@@ -106,8 +106,8 @@ op_new(struct link *l, uint64_t request)
 	if (l->a->nops < OPS_MAX)
 		op = calloc(1, sizeof(*op));
 	if (op == NULL) {
-		link_refuse(l, request, FAILURE_BUSY,
-		    "too many requests are in work");
+		link_refuse(
+		    l, request, FAILURE_BUSY, "too many requests are in work");
 		return NULL;
 	}
 	op->a = l->a;
@@ -187,8 +187,8 @@ ask(struct ipc_client *c, enum ipc_type type, const void *msg,
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox is not reachable");
 	default:
-		return err_set(err, FAILURE_BUSY,
-		    "the checking process is not reachable");
+		return err_set(
+		    err, FAILURE_BUSY, "the checking process is not reachable");
 	}
 }
 
@@ -203,13 +203,14 @@ answer_err(struct ipc_frame *f, enum failure gone, struct err *err)
 		return;
 	}
 	if (f->type != IPC_REFUSED || ipc_decode(f, &r, NULL) == -1) {
-		err_set(err, FAILURE_INTERNAL, "unexpected %s",
-		    ipc_name(f->type));
+		err_set(
+		    err, FAILURE_INTERNAL, "unexpected %s", ipc_name(f->type));
 		return;
 	}
 	text = ipc_strdup(r.message);
-	err_set(err, r.failure > 0 && r.failure < FAILURE_COUNT ? r.failure
-								: FAILURE_INTERNAL,
+	err_set(err,
+	    r.failure > 0 && r.failure < FAILURE_COUNT ? r.failure
+						       : FAILURE_INTERNAL,
 	    "%s", text != NULL ? text : "refused");
 	free(text);
 }
@@ -222,24 +223,24 @@ struct route {
 };
 
 static const struct route routes[] = {
-	{ IPC_DOCTOR, doctor_message },
-	{ IPC_GW_ATTACH, auth_message },
-	{ IPC_AUTHENTICATE, auth_message },
-	{ IPC_SESSION_END, auth_message },
-	{ IPC_CATALOGUE_GET, catalogue_message },
-	{ IPC_AUTHORISE, call_message },
-	{ IPC_RECORD, records_message },
-	{ IPC_EPOCH_BEGIN, records_message },
-	{ IPC_EPOCH_ITEM, records_message },
-	{ IPC_EPOCH_END, records_message },
-	{ IPC_CONTENT_GET, approvals_message },
-	{ IPC_DECISION_STORE, approvals_message },
-	{ IPC_ADMIN_LOOKUP, approvals_message },
-	{ IPC_ADMIN_STORE, approvals_message },
-	{ IPC_SECRET_STORE, approvals_message },
-	{ IPC_AUDIT_EVENT, approvals_message },
-	{ IPC_APPROVAL_GET, approvals_message },
-	{ IPC_ADMIN_QUERY, adminq_message },
+    {IPC_DOCTOR, doctor_message},
+    {IPC_GW_ATTACH, auth_message},
+    {IPC_AUTHENTICATE, auth_message},
+    {IPC_SESSION_END, auth_message},
+    {IPC_CATALOGUE_GET, catalogue_message},
+    {IPC_AUTHORISE, call_message},
+    {IPC_RECORD, records_message},
+    {IPC_EPOCH_BEGIN, records_message},
+    {IPC_EPOCH_ITEM, records_message},
+    {IPC_EPOCH_END, records_message},
+    {IPC_CONTENT_GET, approvals_message},
+    {IPC_DECISION_STORE, approvals_message},
+    {IPC_ADMIN_LOOKUP, approvals_message},
+    {IPC_ADMIN_STORE, approvals_message},
+    {IPC_SECRET_STORE, approvals_message},
+    {IPC_AUDIT_EVENT, approvals_message},
+    {IPC_APPROVAL_GET, approvals_message},
+    {IPC_ADMIN_QUERY, adminq_message},
 };
 
 static int
@@ -254,10 +255,10 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	return -1;
 }
 
-#define UP(name, role, listener) \
+#define UP(name, role, listener)                      \
 	static void name(struct ipc_peer *p, void *a) \
-	{ \
-		link_up(p, a, role, listener); \
+	{                                             \
+		link_up(p, a, role, listener);        \
 	}
 UP(up_gw_local, IPC_ROLE_GATEWAY, LISTENER_LOCAL)
 UP(up_gw_tunnel, IPC_ROLE_GATEWAY, LISTENER_TUNNEL)
@@ -285,11 +286,11 @@ static struct ipc_server *
 serve(struct admind *a, const char *name, enum ipc_role peer, uid_t uid,
     void (*up)(struct ipc_peer *, void *), struct err *err)
 {
-	struct ipc_handlers h = { up, on_message, link_down };
+	struct ipc_handlers h = {up, on_message, link_down};
 	char path[108];
 
-	if (proc_socket_path(&a->proc, "admind", name, path, sizeof(path),
-		err) == -1)
+	if (proc_socket_path(
+		&a->proc, "admind", name, path, sizeof(path), err) == -1)
 		return NULL;
 	return ipc_server_new(a->proc.base, path, name, IPC_ROLE_ADMIND, peer,
 	    &uid, 1, &h, a, err);
@@ -300,14 +301,14 @@ connect_to(struct admind *a, const char *process, enum ipc_role peer,
     void (*up)(struct ipc_peer *, void *),
     void (*down)(struct ipc_peer *, void *), struct err *err)
 {
-	struct ipc_handlers h = { up, on_message, down };
+	struct ipc_handlers h = {up, on_message, down};
 	char path[108];
 
-	if (proc_socket_path(&a->proc, process, "admind", path, sizeof(path),
-		err) == -1)
+	if (proc_socket_path(
+		&a->proc, process, "admind", path, sizeof(path), err) == -1)
 		return NULL;
-	return ipc_client_new(a->proc.base, path, process, IPC_ROLE_ADMIND,
-	    peer, &h, a, err);
+	return ipc_client_new(
+	    a->proc.base, path, process, IPC_ROLE_ADMIND, peer, &h, a, err);
 }
 
 int
@@ -323,8 +324,8 @@ links_listen(struct admind *a, struct err *err)
 	    conf_user(c, "gateway_tunnel_user"), up_gw_tunnel, err);
 	if (a->gw_tunnel == NULL)
 		return -1;
-	a->http = serve(a, "http", IPC_ROLE_WEB, conf_user(c, "web_user"),
-	    up_http, err);
+	a->http = serve(
+	    a, "http", IPC_ROLE_WEB, conf_user(c, "web_user"), up_http, err);
 	if (a->http == NULL)
 		return -1;
 	/* uid 0 by SO_PEERCRED is an administrator: it could read the
@@ -336,16 +337,16 @@ links_listen(struct admind *a, struct err *err)
 int
 links_connect(struct admind *a, struct err *err)
 {
-	a->check = connect_to(a, "admind-check", IPC_ROLE_CHECK, up_check,
-	    link_down, err);
+	a->check = connect_to(
+	    a, "admind-check", IPC_ROLE_CHECK, up_check, link_down, err);
 	if (a->check == NULL)
 		return -1;
-	a->vault = connect_to(a, "admind-vault", IPC_ROLE_VAULT, up_vault,
-	    link_down, err);
+	a->vault = connect_to(
+	    a, "admind-vault", IPC_ROLE_VAULT, up_vault, link_down, err);
 	if (a->vault == NULL)
 		return -1;
-	a->sandboxd = connect_to(a, "sandboxd", IPC_ROLE_SANDBOXD, up_sandboxd,
-	    down_sandboxd, err);
+	a->sandboxd = connect_to(
+	    a, "sandboxd", IPC_ROLE_SANDBOXD, up_sandboxd, down_sandboxd, err);
 	return a->sandboxd != NULL ? 0 : -1;
 }
 

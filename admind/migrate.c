@@ -42,8 +42,8 @@ query(PGconn *pg, const char *sql, struct err *err)
 
 	if (PQresultStatus(r) == PGRES_TUPLES_OK)
 		return r;
-	err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
-	    PQresultErrorMessage(r));
+	err_set(
+	    err, FAILURE_STORAGE_UNAVAILABLE, "%s", PQresultErrorMessage(r));
 	PQclear(r);
 	return NULL;
 }
@@ -70,8 +70,8 @@ check_applied(PGconn *pg, int *have, struct err *err)
 	int rv = -1, n, version;
 
 	*have = 0;
-	r = query(pg, "SELECT to_regclass('mcpbox.schema_migrations') IS NULL",
-	    err);
+	r = query(
+	    pg, "SELECT to_regclass('mcpbox.schema_migrations') IS NULL", err);
 	if (r == NULL)
 		return -1;
 	if (strcmp(PQgetvalue(r, 0, 0), "t") == 0) {
@@ -103,8 +103,8 @@ check_applied(PGconn *pg, int *have, struct err *err)
 			goto out;
 		}
 		for (int k = 0; k < 32; k++)
-			snprintf(hex + 2 * k, 3, "%02x",
-			    migrations[i].sha256.b[k]);
+			snprintf(
+			    hex + 2 * k, 3, "%02x", migrations[i].sha256.b[k]);
 		if (strcmp(hex, PQgetvalue(r, i, 2)) != 0) {
 			err_set(err, FAILURE_CONFLICT,
 			    "migration %04d_%s was applied with other content",
@@ -123,9 +123,8 @@ static int
 apply(PGconn *pg, const struct migration *m, struct err *err)
 {
 	char version[12];
-	const char *values[3] = { version, m->name,
-		(const char *)m->sha256.b };
-	int lengths[3] = { 0, 0, 32 }, formats[3] = { 0, 0, 1 };
+	const char *values[3] = {version, m->name, (const char *)m->sha256.b};
+	int lengths[3] = {0, 0, 32}, formats[3] = {0, 0, 1};
 	PGresult *r;
 	int rv = 0;
 
@@ -160,8 +159,8 @@ migrate_run(const char *conninfo, struct err *err)
 	int have, rv = -1;
 
 	if (PQstatus(pg) != CONNECTION_OK) {
-		err_set(err, FAILURE_STORAGE_UNAVAILABLE, "%s",
-		    PQerrorMessage(pg));
+		err_set(
+		    err, FAILURE_STORAGE_UNAVAILABLE, "%s", PQerrorMessage(pg));
 		goto out;
 	}
 	if (check_encoding(pg, err) == -1 ||

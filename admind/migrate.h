@@ -10,9 +10,9 @@
 #include "ipc.h"
 
 struct migration {
-	int version;		/* 1, 2, 3 ... without gaps */
+	int version; /* 1, 2, 3 ... without gaps */
 	const char *name;
-	struct ipc_hash sha256;	/* of sql */
+	struct ipc_hash sha256; /* of sql */
 	const char *sql;
 };
 

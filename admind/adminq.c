@@ -1,0 +1,481 @@
+/*
+ * Reading for administrators: one table row a question, JSON made by
+ * PostgreSQL, pages by cursor. Nothing here changes anything.
+ *
+ * A web request carries a login token; its SHA-256 is shown to the vault,
+ * which alone knows who is logged in. The ctl socket admits uid 0 only.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "crypto.h"
+#include "ids.h"
+#include "log.h"
+
+enum {
+	LIMIT_MAX = 200,
+	LIMIT_STANDARD = 50,
+	CURSOR_MAX = 128,
+	FILTER_MAX = 64
+};
+
+/* ---- json helpers ---- */
+
+void
+json_kv_id(struct jsonw *w, const char *name, const struct ipc_id *id)
+{
+	char text[UUID_TEXT_LEN + 1];
+
+	uuid_text(id, text);
+	jsonw_kv_str(w, name, text);
+}
+
+void
+json_kv_time(struct jsonw *w, const char *name, uint64_t unix_us)
+{
+	char text[TIME_TEXT_LEN + 1];
+
+	jsonw_name(w, name);
+	if (unix_us == 0) {
+		jsonw_null(w);
+		return;
+	}
+	time_text(unix_us, text);
+	jsonw_str(w, text);
+}
+
+void
+json_kv_bytes(struct jsonw *w, const char *name, struct ipc_bytes b)
+{
+	jsonw_kv_strn(w, name, b.p, b.n);
+}
+
+void
+json_kv_hex(struct jsonw *w, const char *name, struct ipc_bytes b)
+{
+	char hex[2 * 64 + 1];
+
+	hex_encode(b.p, b.n <= 64 ? b.n : 64, hex);
+	jsonw_kv_str(w, name, hex);
+}
+
+/* ---- logins ---- */
+
+static void
+looked_up(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct op *op = arg;
+	struct ipc_session_info m;
+	struct err err;
+
+	if (f == NULL || f->type != IPC_SESSION_INFO) {
+		answer_err(f, gone, &err);
+		op_refuse_err(op, &err);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1) {
+		op_refuse(op, FAILURE_INTERNAL, "malformed login");
+		return;
+	}
+	if (!ipc_streq(m.role, "administrator") &&
+	    !ipc_streq(m.role, "reviewer") &&
+	    (op->privileged || !ipc_streq(m.role, "viewer"))) {
+		op_refuse(op, FAILURE_FORBIDDEN, "this role may not read this");
+		return;
+	}
+	op->then(op);
+}
+
+void
+adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
+{
+	struct ipc_session_lookup m = {0};
+	struct err err;
+
+	op->then = then;
+	if (op->link->role == IPC_ROLE_CTL) {
+		then(op);
+		return;
+	}
+	if (token.n == 0) {
+		op_refuse(op, FAILURE_UNAUTHENTICATED, "not logged in");
+		return;
+	}
+	sha256(token.p, token.n, &m.token);
+	if (ask(op->a->vault, IPC_SESSION_LOOKUP, &m, looked_up, op, &err) ==
+	    -1)
+		op_refuse_err(op, &err);
+}
+
+/* ---- questions ---- */
+
+#define TIME(column)                             \
+	"to_char(" column " AT TIME ZONE 'UTC'," \
+	" 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+#define SERVER_JSON                                                            \
+	"json_build_object('id', s.id, 'name', s.name,"                        \
+	" 'description', s.description, 'status', s.status,"                   \
+	" 'expose', s.expose, 'created_at', " TIME(                            \
+	    "s.created_at") ","                                                \
+			    " 'created_by', s.created_by, "                    \
+			    "'updated_at', " TIME(                             \
+				"s.updated_at") ","                            \
+						" 'tool_count', (SELECT "      \
+						"count(*) FROM mcpbox.tools x" \
+						" WHERE x.server_id = "        \
+						"s.id))::text"
+#define TOOL_JSON                                                              \
+	"json_build_object('id', t.id, 'server_id', t.server_id,"              \
+	" 'server', s.name, 'name', t.name, 'enabled', t.enabled,"             \
+	" 'exposed_name', n.exposed_name, 'description', n.description,"       \
+	" 'kind', n.kind, 'approval_status', n.state,"                         \
+	" 'version', n.version_no, 'version_id', n.id,"                        \
+	" 'hash', encode(n.hash, 'hex'),"                                      \
+	" 'serving_version', c.version_no, 'serving_version_id', c.id,"        \
+	" 'callable', c.id IS NOT NULL AND t.enabled AND s.status = "          \
+	"'running',"                                                           \
+	" 'created_at', " TIME("t.created_at") ", 'created_by', t.created_by," \
+					       " 'updated_at', " TIME(         \
+						   "t.updated_at") ")::text"
+#define TOOL_FROM                                                           \
+	" FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"  \
+	" JOIN LATERAL (SELECT * FROM mcpbox.tool_versions v"               \
+	" WHERE v.tool_id = t.id ORDER BY v.version_no DESC LIMIT 1) n ON " \
+	"true"                                                              \
+	" LEFT JOIN mcpbox.tool_versions c ON c.id = t.serving_version"
+#define EXECUTION_HEAD                                                                              \
+	"'id', e.id, 'kind', e.kind, 'state', e.state, 'outcome', e.outcome,"                       \
+	" 'failure_mode', e.failure, 'delivered', e.delivered,"                                     \
+	" 'tool', e.tool, 'version_id', e.version_id,"                                              \
+	" 'hash', encode(e.version_hash, 'hex'), 'principal', e.principal,"                         \
+	" 'listener', e.listener, 'client', e.client, 'protocol', e.protocol,"                      \
+	" 'created_at', " TIME(                                                                     \
+	    "e.created_at") ","                                                                     \
+			    " 'deadline', " TIME(                                                   \
+				"e.deadline") ","                                                   \
+					      " 'started_at', " TIME(                               \
+						  "e.started_at") ","                               \
+								  " 'ended_"                        \
+								  "at',"                            \
+								  " " TIME(                         \
+								      "e."                          \
+								      "ended_"                      \
+								      "at") ", 'cpu_us', e.cpu_us," \
+									    " 'restored', e.restored"
+
+/*
+ * Lists take ($1 filter_kind, $2 filter_state, $3 cursor, $4 limit) and give
+ * (json, cursor of this row); objects take ($1 id) and give (json). An empty
+ * filter or cursor means none.
+ */
+struct question {
+	const char *what;
+	bool object, privileged;
+	struct db_stmt stmt;
+};
+
+static const struct question questions[] = {
+    {"servers", false, false,
+	{"adminq_servers",
+	    "SELECT " SERVER_JSON ", s.name FROM mcpbox.servers s"
+	    " WHERE ($1::text = '' OR true) AND ($2::text = '' OR"
+	    " s.status = $2::text) AND s.name > $3::text"
+	    " ORDER BY s.name LIMIT $4::int8",
+	    DB_FAST}},
+    {"server", true, false,
+	{"adminq_server",
+	    "SELECT " SERVER_JSON " FROM mcpbox.servers s"
+	    " WHERE s.id = $1::uuid",
+	    DB_FAST}},
+    {"tools", false, false,
+	{"adminq_tools",
+	    "SELECT " TOOL_JSON ", t.id::text" TOOL_FROM
+	    " WHERE ($1::text = '' OR t.server_id::text = $1::text)"
+	    " AND ($2::text = '' OR n.state = $2::text)"
+	    " AND ($3::text = '' OR t.id::text > $3::text)"
+	    " ORDER BY t.id LIMIT $4::int8",
+	    DB_FAST}},
+    {"tool", true, false,
+	{"adminq_tool",
+	    "SELECT json_build_object('tool', " TOOL_JSON "::json,"
+	    " 'input_schema', convert_from(n.input_schema, 'UTF8')::json,"
+	    " 'output_schema', convert_from(n.output_schema, 'UTF8')::json,"
+	    " 'secrets', array_to_json(n.secrets), 'versions',"
+	    " (SELECT json_agg(json_build_object('id', v.id,"
+	    " 'version', v.version_no, 'state', v.state,"
+	    " 'hash', encode(v.hash, 'hex'), 'created_at', " TIME(
+		"v.created_at") ", 'created_by', v.created_by,"
+				" 'change_note', v.change_note) ORDER BY "
+				"v.version_no DESC)"
+				" FROM mcpbox.tool_versions v WHERE v.tool_id "
+				"= t.id))::text" TOOL_FROM
+				" WHERE t.id = $1::uuid",
+	    DB_FAST}},
+    {"approvals", false, false,
+	{"adminq_approvals",
+	    "SELECT json_build_object('id', a.id, 'kind', a.kind,"
+	    " 'state', a.state, 'server', s.name, 'server_id', a.server_id,"
+	    " 'tool', v.name, 'tool_id', a.tool_id,"
+	    " 'exposed_name', v.exposed_name, 'version', v.version_no,"
+	    " 'version_id', v.id, 'hash', encode(a.hash, 'hex'),"
+	    " 'requested_at', " TIME(
+		"a.requested_at") ","
+				  " 'requested_by', a.requested_by, 'notes', "
+				  "a.notes,"
+				  " 'decided_at', " TIME(
+				      "a.decided_at") ","
+						      " 'decided_by', "
+						      "a.decided_by, 'reason', "
+						      "a.reason)::text,"
+						      " a.id::text FROM "
+						      "mcpbox.approval_"
+						      "requests a"
+						      " JOIN mcpbox.servers s "
+						      "ON s.id = a.server_id"
+						      " LEFT JOIN "
+						      "mcpbox.tool_versions v "
+						      "ON v.id = a.subject"
+						      " WHERE ($1::text = '' "
+						      "OR a.kind = $1::text)"
+						      " AND ($2::text = '' OR "
+						      "a.state = $2::text)"
+						      " AND ($3::text = '' OR "
+						      "a.id::text > $3::text)"
+						      " ORDER BY a.id LIMIT "
+						      "$4::int8",
+	    DB_FAST}},
+    /* row: the bytes that were hashed behind prev_hash, for verification */
+    {"audit", false, true,
+	{"adminq_audit",
+	    "SELECT json_build_object('seq', l.seq, 'at', " TIME(
+		"l.at") ","
+			" 'actor', l.actor, 'action', l.action, 'subject', "
+			"l.subject,"
+			" 'detail', l.detail::json, 'prev_hash', "
+			"encode(l.prev, 'hex'),"
+			" 'hash', encode(l.hash, 'hex'), 'row', "
+			"encode(mcpbox.audit_row("
+			"l.seq, l.at, l.actor, l.action, l.subject, l.detail), "
+			"'hex'),"
+			" 'signature', encode(x.signature, 'hex'))::text, "
+			"l.seq::text"
+			" FROM mcpbox.audit_log l"
+			" LEFT JOIN mcpbox.audit_anchors x ON x.seq = l.seq"
+			" WHERE ($1::text = '' OR l.action = $1::text)"
+			" AND ($2::text = '' OR l.actor = $2::text)"
+			" AND ($3::text = '' OR l.seq < $3::text::int8)"
+			" ORDER BY l.seq DESC LIMIT $4::int8",
+	    DB_FAST}},
+    {"executions", false, false,
+	{"adminq_executions",
+	    "SELECT json_build_object(" EXECUTION_HEAD ")::text,"
+	    " (extract(epoch FROM e.created_at) * 1000000)::int8::text"
+	    " || '.' || e.id::text FROM mcpbox.executions e"
+	    " WHERE ($1::text = '' OR e.kind = $1::text)"
+	    " AND ($2::text = '' OR e.state = $2::text"
+	    " OR e.outcome = $2::text)"
+	    " AND ($3::text = '' OR (e.created_at, e.id) <"
+	    " (to_timestamp(0) + split_part($3::text, '.', 1)::int8"
+	    " * interval '1 microsecond',"
+	    " nullif(split_part($3::text, '.', 2), '')::uuid))"
+	    " ORDER BY e.created_at DESC, e.id DESC LIMIT $4::int8",
+	    DB_FAST}},
+    {"execution", true, true,
+	{"adminq_execution",
+	    "SELECT json_build_object(" EXECUTION_HEAD ","
+	    " 'arguments', e.arguments,"
+	    " 'args_sha256', encode(e.args_sha256, 'hex'),"
+	    " 'stdout', e.stdout, 'result', e.result)::text"
+	    " FROM mcpbox.executions e WHERE e.id = $1::uuid",
+	    DB_FAST}},
+    {"status", true, false,
+	{"adminq_status",
+	    "SELECT json_build_object('servers',"
+	    " (SELECT count(*) FROM mcpbox.servers), 'tools',"
+	    " (SELECT count(*) FROM mcpbox.tools), 'pending_approvals',"
+	    " (SELECT count(*) FROM mcpbox.approval_requests"
+	    " WHERE state = 'pending'), 'open_executions',"
+	    " (SELECT count(*) FROM mcpbox.executions WHERE state = 'open'),"
+	    " 'administrators', (SELECT count(*) FROM mcpbox.admin_users),"
+	    " 'audit_seq', (SELECT seq FROM mcpbox.audit_head),"
+	    " 'audit_anchored_seq', (SELECT max(seq)"
+	    " FROM mcpbox.audit_anchors), 'catalogue_revision',"
+	    " (SELECT revision FROM mcpbox.catalogue), 'schema',"
+	    " (SELECT max(version) FROM mcpbox.schema_migrations))::text",
+	    DB_FAST}},
+};
+
+static const struct question *
+question_find(struct ipc_bytes what)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		if (ipc_streq(what, questions[i].what))
+			return &questions[i];
+	return NULL;
+}
+
+/* One query in work: its fields are copied into op->buf, NUL-separated. */
+struct query {
+	const struct question *q;
+	char kind[FILTER_MAX + 1], state[FILTER_MAX + 1],
+	    cursor[CURSOR_MAX + 1];
+	uint32_t limit;
+};
+
+static void
+answer_json(struct op *op, struct buf *b)
+{
+	struct ipc_admin_json m = {.json = ipc_bytes(b->p, b->len)};
+
+	if (b->failed)
+		op_refuse(op, FAILURE_BUSY, "the answer is too large");
+	else
+		op_answer(op, IPC_ADMIN_JSON, &m);
+}
+
+static void
+got_object(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct ipc_bytes text;
+	struct jsonw w;
+	struct buf b;
+
+	buf_init(&b, IPC_BLOB_MAX);
+	if (strcmp(op->text, "status") == 0) {
+		/* answers without a database too: that is when it is asked */
+		jsonw_open(&w, &b);
+		jsonw_obj(&w);
+		status_json(op->a, &w);
+		jsonw_name(&w, "counts");
+		if (err == NULL && db_nrows(rows) == 1) {
+			text = db_bytes(rows, 0, 0);
+			jsonw_raw(&w, text.p, text.n);
+		} else {
+			jsonw_null(&w);
+		}
+		jsonw_obj_end(&w);
+		answer_json(op, &b);
+	} else if (err != NULL) {
+		op_refuse_err(op, err);
+	} else if (db_nrows(rows) != 1) {
+		op_refuse(op, FAILURE_NOT_FOUND, "there is no such object");
+	} else {
+		text = db_bytes(rows, 0, 0);
+		buf_put(&b, text.p, text.n);
+		answer_json(op, &b);
+	}
+	buf_free(&b);
+}
+
+/* One row more than the page was asked for: it says whether a page follows. */
+static void
+got_list(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct ipc_bytes text;
+	struct jsonw w;
+	struct buf b;
+	int n, limit = (int)op->number;
+
+	if (err != NULL) {
+		/* a cursor of another list, or made up */
+		if (err->failure == FAILURE_INVALID_PARAMS)
+			op_refuse(op, FAILURE_INVALID_PARAMS, "unknown cursor");
+		else
+			op_refuse_err(op, err);
+		return;
+	}
+	n = db_nrows(rows);
+	buf_init(&b, IPC_BLOB_MAX);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
+	jsonw_name(&w, "items");
+	jsonw_arr(&w);
+	for (int i = 0; i < n && i < limit; i++) {
+		text = db_bytes(rows, i, 0);
+		jsonw_raw(&w, text.p, text.n);
+	}
+	jsonw_arr_end(&w);
+	jsonw_name(&w, "next_cursor");
+	if (n > limit) {
+		text = db_bytes(rows, limit - 1, 1);
+		jsonw_strn(&w, text.p, text.n);
+	} else {
+		jsonw_null(&w);
+	}
+	jsonw_obj_end(&w);
+	answer_json(op, &b);
+	buf_free(&b);
+}
+
+static void
+run(struct op *op)
+{
+	struct query q;
+	struct db_params p;
+
+	memcpy(&q, op->buf.p, sizeof(q));
+	db_params_init(&p);
+	if (q.q->object) {
+		if (strcmp(q.q->what, "status") != 0)
+			db_p_id(&p, &op->id);
+		db_query(op->a->db, &q.q->stmt, &p, got_object, op);
+		return;
+	}
+	op->number = q.limit;
+	db_p_str(&p, q.kind);
+	db_p_str(&p, q.state);
+	db_p_str(&p, q.cursor);
+	db_p_i64(&p, (int64_t)q.limit + 1);
+	db_query(op->a->db, &q.q->stmt, &p, got_list, op);
+}
+
+static int
+copy(char *to, size_t max, struct ipc_bytes from)
+{
+	if (from.n > max)
+		return -1;
+	memcpy(to, from.p, from.n);
+	to[from.n] = '\0';
+	return 0;
+}
+
+int
+adminq_message(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_admin_query m;
+	struct query q = {0};
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	q.q = question_find(m.what);
+	q.limit = m.limit == 0 ? LIMIT_STANDARD : m.limit;
+	if (q.q == NULL || q.limit > LIMIT_MAX ||
+	    copy(q.kind, FILTER_MAX, m.filter_kind) == -1 ||
+	    copy(q.state, FILTER_MAX, m.filter_state) == -1 ||
+	    copy(q.cursor, CURSOR_MAX, m.cursor) == -1) {
+		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
+		    "unknown question, filter, cursor or limit");
+		return 0;
+	}
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	if (q.q->object && strcmp(q.q->what, "status") != 0 &&
+	    uuid_parse((const char *)m.id.p, m.id.n, &op->id) == -1) {
+		op_refuse(op, FAILURE_NOT_FOUND, "there is no such object");
+		return 0;
+	}
+	op->privileged = q.q->privileged;
+	snprintf(op->text, sizeof(op->text), "%s", q.q->what);
+	buf_put(&op->buf, &q, sizeof(q));
+	if (op->buf.failed)
+		op_refuse(op, FAILURE_BUSY, "out of memory");
+	else
+		adminq_login(op, m.token, run);
+	return 0;
+}

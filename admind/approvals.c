@@ -1,0 +1,333 @@
+/*
+ * What the vault asks of the database, and the content that a reviewer reads.
+ *
+ * The vault decides; this file only stores. It can refuse service, but what it
+ * could make up here is worth nothing: an approval without the vault's seal is
+ * not honoured by the vault when it seals a context, a verifier that the vault
+ * did not make does not open, and a content that differs from what was shown
+ * has another hash.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "ids.h"
+#include "log.h"
+
+enum { AUDIT_SUBJECT_MAX = 512, AUDIT_DETAIL_MAX = 16 * 1024 };
+
+static const struct db_stmt content = {"approvals_content",
+    "SELECT a.kind, a.state, v.preimage FROM mcpbox.approval_requests a"
+    " JOIN mcpbox.tool_versions v ON v.id = a.subject"
+    " WHERE a.id = $1::uuid AND a.kind = 'tool'",
+    DB_FAST};
+/* circumstances: JSON members without braces */
+static const struct db_stmt whole = {"approvals_whole",
+    "SELECT a.kind, a.state, v.preimage,"
+    " trim(BOTH '{}' FROM json_build_object('id', a.id, 'tool_id', a.tool_id,"
+    " 'server_id', a.server_id, 'server', s.name, 'tool', v.name,"
+    " 'exposed_name', v.exposed_name, 'version', v.version_no,"
+    " 'version_id', v.id, 'requested_at', to_char(a.requested_at"
+    " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),"
+    " 'requested_by', a.requested_by)::text)"
+    " || ',\"notes\":' || to_json(a.notes)::text"
+    " || ',\"decided_by\":' || coalesce(to_json(a.decided_by)::text, 'null')"
+    " || ',\"decided_at\":' || coalesce(to_json(to_char(a.decided_at"
+    " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'))::text, 'null')"
+    " || ',\"reason\":' || to_json(a.reason)::text"
+    " FROM mcpbox.approval_requests a"
+    " JOIN mcpbox.tool_versions v ON v.id = a.subject"
+    " JOIN mcpbox.servers s ON s.id = a.server_id"
+    " WHERE a.id = $1::uuid AND a.kind = 'tool'",
+    DB_FAST};
+static const struct db_stmt decide = {"approvals_decide",
+    "SELECT mcpbox.decide_approval($1::uuid, $2::bool, $3::bytea, $4::text,"
+    " $5::timestamptz, $6::text, $7::bytea)",
+    DB_SURE};
+static const struct db_stmt admin = {"approvals_admin",
+    "SELECT role, verifier FROM mcpbox.admin_users WHERE username = $1::text",
+    DB_FAST};
+static const struct db_stmt admin_store = {"approvals_admin_store",
+    "SELECT mcpbox.admin_store($1::text, $2::text, $3::bool, $4::text,"
+    " $5::bytea)",
+    DB_SURE};
+static const struct db_stmt secret_store = {"approvals_secret",
+    "SELECT mcpbox.secret_store($1::text, $2::text, $3::text, $4::bytea)",
+    DB_SURE};
+static const struct db_stmt audit = {"approvals_audit",
+    "SELECT mcpbox.audit_append($1::text, $2::text, $3::text, $4::text)",
+    DB_SURE};
+
+static void
+got_content(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct ipc_content m = {0};
+	struct ipc_approval_content w = {0};
+
+	if (err != NULL) {
+		op_refuse_err(op, err);
+		return;
+	}
+	if (db_nrows(rows) != 1) {
+		op_refuse(op, FAILURE_NOT_FOUND, "there is no such request");
+		return;
+	}
+	if (op->link->role == IPC_ROLE_VAULT) {
+		m.kind = db_bytes(rows, 0, 0);
+		m.state = db_bytes(rows, 0, 1);
+		m.preimage = db_bytes(rows, 0, 2);
+		op_answer(op, IPC_CONTENT, &m);
+		return;
+	}
+	w.kind = db_bytes(rows, 0, 0);
+	w.state = db_bytes(rows, 0, 1);
+	w.preimage = db_bytes(rows, 0, 2);
+	w.circumstances = db_bytes(rows, 0, 3);
+	op_answer(op, IPC_APPROVAL_CONTENT, &w);
+}
+
+static void
+read_content(struct op *op)
+{
+	struct db_params p;
+
+	db_params_init(&p);
+	db_p_id(&p, &op->id);
+	db_query(op->a->db,
+	    op->link->role == IPC_ROLE_VAULT ? &content : &whole, &p,
+	    got_content, op);
+}
+
+static int
+content_get(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_content_get m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op != NULL) {
+		op->id = m.approval;
+		read_content(op);
+	}
+	return 0;
+}
+
+static int
+approval_get(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_approval_get m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op != NULL) {
+		op->id = m.approval;
+		adminq_login(op, m.token, read_content);
+	}
+	return 0;
+}
+
+/* ---- decisions ---- */
+
+static void
+decision_announced(void *arg)
+{
+	op_ok(arg);
+}
+
+/* Committed. The vault hears OK only after the gateways dropped their lists,
+ * so who approves and then lists sees the tool. */
+static void
+decided(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+
+	if (err != NULL) {
+		op_refuse_err(op, err);
+		return;
+	}
+	audit_sign(op->a);
+	if (op->number == 1)
+		catalogue_announce(op->a, decision_announced, op);
+	else
+		op_ok(op);
+}
+
+static int
+decision_store(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_decision_store m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	op->number = m.approved == 1;
+	db_params_init(&p);
+	db_p_id(&p, &m.approval);
+	db_p_bool(&p, m.approved == 1);
+	db_p_hash(&p, &m.content);
+	db_p_text(&p, m.actor);
+	db_p_time_us(&p, m.time_us != 0 ? m.time_us : now_us());
+	db_p_text(&p, m.reason);
+	db_p_bytes(&p, m.seal.p, m.seal.n);
+	db_query(op->a->db, &decide, &p, decided, op);
+	return 0;
+}
+
+/* ---- administrators, secrets ---- */
+
+static void
+got_admin(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct ipc_admin_record m = {0};
+
+	if (err != NULL) {
+		op_refuse_err(op, err);
+		return;
+	}
+	if (db_nrows(rows) == 1) {
+		m.role = db_bytes(rows, 0, 0);
+		m.verifier = db_bytes(rows, 0, 1);
+	}
+	op_answer(op, IPC_ADMIN_RECORD, &m);
+}
+
+static int
+admin_lookup(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_admin_lookup m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_text(&p, m.username);
+	db_query(op->a->db, &admin, &p, got_admin, op);
+	return 0;
+}
+
+static int
+store_admin(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_admin_store m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_text(&p, m.username);
+	db_p_text(&p, m.role);
+	db_p_bool(&p, m.first == 1);
+	db_p_text(&p, m.actor);
+	db_p_bytes(&p, m.verifier.p, m.verifier.n);
+	db_query(op->a->db, &admin_store, &p, op_db_ok, op);
+	return 0;
+}
+
+static int
+store_secret(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_secret_store m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_text(&p, m.server);
+	db_p_text(&p, m.key);
+	db_p_text(&p, m.actor);
+	db_p_bytes(&p, m.value.p, m.value.n);
+	db_query(op->a->db, &secret_store, &p, op_db_ok, op);
+	return 0;
+}
+
+/* ---- audit events ---- */
+
+/* One line of text for the log's columns: what somebody typed as a user name
+ * must not make the row impossible, or failed logins could be hidden. */
+static void
+one_line(struct buf *out, struct ipc_bytes in, size_t max)
+{
+	size_t from = out->len;
+
+	db_text_clean(out, in.p, in.n, max);
+	for (size_t i = from; i < out->len; i++)
+		if (out->p[i] < 0x20 || out->p[i] == 0x7f)
+			out->p[i] = '?';
+	if (out->len == from)
+		buf_putc(out, '-');
+}
+
+static int
+audit_event(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_audit_event m;
+	struct buf actor, subject;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	buf_init(&actor, PRINCIPAL_MAX);
+	buf_init(&subject, AUDIT_SUBJECT_MAX);
+	one_line(&actor, m.actor, PRINCIPAL_MAX);
+	one_line(&subject, m.subject, AUDIT_SUBJECT_MAX);
+	db_params_init(&p);
+	db_p_bytes(&p, actor.p, actor.len);
+	db_p_text(&p, m.action);
+	db_p_bytes(&p, subject.p, subject.len);
+	if (m.detail.n > 0 && m.detail.n <= AUDIT_DETAIL_MAX)
+		db_p_text(&p, m.detail);
+	else
+		db_p_str(&p, "{}");
+	db_query(op->a->db, &audit, &p, op_db_ok, op);
+	buf_free(&actor);
+	buf_free(&subject);
+	return 0;
+}
+
+int
+approvals_message(struct link *l, struct ipc_frame *f)
+{
+	switch (f->type) {
+	case IPC_CONTENT_GET:
+		return content_get(l, f);
+	case IPC_DECISION_STORE:
+		return decision_store(l, f);
+	case IPC_ADMIN_LOOKUP:
+		return admin_lookup(l, f);
+	case IPC_ADMIN_STORE:
+		return store_admin(l, f);
+	case IPC_SECRET_STORE:
+		return store_secret(l, f);
+	case IPC_AUDIT_EVENT:
+		return audit_event(l, f);
+	default:
+		return approval_get(l, f);
+	}
+}

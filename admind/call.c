@@ -1,0 +1,437 @@
+/*
+ * tools/call of an approved tool, up to the id that lets it run:
+ *
+ *	lookup -> (secrets) -> arguments -> intent row -> sealed, held -> RUN_ID
+ *
+ * Nothing runs without the intent row: it is committed by one statement that
+ * checks again that this very version serves, so a revocation that committed
+ * before wins, whatever was read earlier. From that commit on the execution
+ * ends in exactly one record: any failure before RUN_ID closes it here as
+ * refused, after it sandboxd or the sweep does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "context.h"
+#include "ids.h"
+#include "log.h"
+
+static const struct db_stmt lookup = {"call_lookup",
+    "SELECT v.id, v.hash, v.preimage, v.input_schema, a.seal,"
+    " coalesce(v.timeout_ms, 0), coalesce(v.memory_bytes, 0),"
+    " coalesce(v.processes, 0), coalesce(v.tmp_bytes, 0),"
+    " coalesce(v.result_bytes, 0), s.status = 'running' AND t.enabled,"
+    " cardinality(v.secrets), (SELECT x.state = 'revoked'"
+    " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
+    " ORDER BY x.version_no DESC LIMIT 1)"
+    " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = n.tool_id"
+    " JOIN mcpbox.servers s ON s.id = t.server_id"
+    " LEFT JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
+    " AND v.exposed_name = n.exposed_name"
+    " LEFT JOIN mcpbox.approval_seals a ON a.subject = v.id"
+    " WHERE n.exposed_name = $1::text",
+    DB_FAST};
+/* Every secret the version names, with its stored (encrypted) value. */
+static const struct db_stmt secrets = {"call_secrets",
+    "SELECT k.key, x.value FROM mcpbox.tool_versions v,"
+    " unnest(v.secrets) AS k (key)"
+    " LEFT JOIN mcpbox.server_secrets x"
+    " ON x.key = k.key AND x.server_id ="
+    " (SELECT server_id FROM mcpbox.tool_versions WHERE id = $1::uuid)"
+    " WHERE v.id = $1::uuid ORDER BY k.key COLLATE \"C\"",
+    DB_FAST};
+static const struct db_stmt open_row = {"call_open",
+    "SELECT mcpbox.execution_open($1::uuid, 'tool', $2::uuid, $3::bytea,"
+    " $4::uuid, $5::text, $6::text, $7::text, $8::bytea, $9::text,"
+    " $10::text, $11::text, $12::timestamptz, $13::timestamptz)",
+    DB_FAST};
+/* Open runs of what may no longer run. */
+static const struct db_stmt withdrawn = {"call_withdrawn",
+    "SELECT e.id, v.state = 'revoked' FROM mcpbox.executions e"
+    " JOIN mcpbox.tool_versions v ON v.id = e.version_id"
+    " JOIN mcpbox.tools t ON t.id = v.tool_id"
+    " JOIN mcpbox.servers s ON s.id = t.server_id"
+    " WHERE e.state = 'open' AND e.kind = 'tool' AND (v.state = 'revoked'"
+    " OR s.status = 'stopped' OR NOT t.enabled)",
+    DB_FAST};
+
+void
+call_intent(const struct job *j, const struct ipc_id *execution,
+    enum context_kind kind, const char *tool, uint64_t deadline_us,
+    struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	if (kind == CONTEXT_TOOL) {
+		tlv_put(out, INTENT_VERSION_ID, j->version_id.b, 16);
+		tlv_put(out, INTENT_VERSION_HASH, j->version_hash.b, 32);
+	}
+	tlv_puts(out, INTENT_TOOL, tool);
+	tlv_puts(out, INTENT_PRINCIPAL, j->principal);
+	tlv_put_u64(out, INTENT_LISTENER, j->listener);
+	tlv_put(out, INTENT_ARGS_SHA256, j->args_sha256.b, 32);
+	tlv_put_u64(out, INTENT_CREATED_US, j->created_us);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us);
+	tlv_put_u64(out, INTENT_KIND, kind);
+	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
+	if (text.failed)
+		out->failed = true;
+	buf_free(&text);
+}
+
+/* ---- 5: held: the gateway may run it ---- */
+
+static void
+held(void *arg, const struct err *err)
+{
+	struct job *j = arg;
+	struct ipc_run_id m = {
+	    .execution = j->execution, .timeout_ms = j->timeout_ms};
+	char id[UUID_TEXT_LEN + 1];
+
+	if (err != NULL) {
+		job_refuse(j, err->failure, err->text);
+		return;
+	}
+	/* Held, so sandboxd will answer for it: its record closes the row,
+	 * and only the cancel decides how. */
+	j->has_intent = false;
+	if (j->revoked) {
+		hold_cancel(j->a, &j->execution, j->revoked_why);
+		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+		return;
+	}
+	if (j->link->peer == NULL) {
+		hold_cancel(j->a, &j->execution, FAILURE_KILLED);
+		job_refuse(j, FAILURE_KILLED, "the gateway went away");
+		return;
+	}
+	uuid_text(&j->execution, id);
+	log_call(LOG_LV_INFO, "authorised", id, j->principal, "%s", j->tool);
+	(void)job_enter(j, JOB_DONE);
+	link_answer(j->link, j->request, IPC_RUN_ID, &m);
+	job_free(j);
+}
+
+/* ---- 4: sealed for this sandbox's epoch ---- */
+
+static void
+limit(struct buf *out, uint8_t tag, uint64_t value)
+{
+	if (value != 0)
+		tlv_put_u64(out, tag, value);
+}
+
+static uint64_t
+deadline_us(const struct job *j)
+{
+	return j->created_us +
+	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
+}
+
+static void
+seal(struct job *j)
+{
+	struct buf material, intent;
+
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&intent, IPC_FRAME_MAX);
+	call_intent(
+	    j, &j->execution, CONTEXT_TOOL, j->tool, deadline_us(j), &intent);
+	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
+	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
+	buf_put(&material, j->secrets.p, j->secrets.len);
+	tlv_put(&material, CTX_ARGS_SHA256, j->args_sha256.b, 32);
+	tlv_put_u64(&material, CTX_TIMEOUT_MS, j->timeout_ms);
+	limit(&material, CTX_MEMORY, j->memory_bytes);
+	limit(&material, CTX_PROCESSES, j->processes);
+	limit(&material, CTX_TMP, j->tmp_bytes);
+	limit(&material, CTX_RESULT, j->result_bytes);
+	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
+	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (material.failed || intent.failed) {
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	} else if (job_enter(j, JOB_SEALING) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+	} else {
+		/* last: may run the callback, which may free j */
+		hold_start(j->a, &j->execution, &j->epoch, j->listener,
+		    CONTEXT_TOOL, ipc_bytes(material.p, material.len), held, j);
+	}
+	buf_free(&material);
+	buf_free(&intent);
+}
+
+/* ---- 3: the intent row ---- */
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+	char why[32];
+	enum failure f;
+
+	if (err != NULL) {
+		/* The commit may have happened. */
+		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
+		job_refuse(j, err->failure, err->text);
+		return;
+	}
+	if (!db_text(rows, 0, 0, why, sizeof(why)))
+		why[0] = '\0';
+	if (strcmp(why, "ok") != 0) {
+		f = failure_by_name(why);
+		job_refuse(j, f, "the tool can't be called now");
+		return;
+	}
+	j->has_intent = true;
+	if (j->revoked)
+		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+	else
+		seal(j);
+}
+
+static void
+open_intent(struct job *j)
+{
+	struct admind *a = j->a;
+	struct db_params p;
+	struct buf text;
+
+	if (!a->sandbox_ready) {
+		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+		return;
+	}
+	if (job_enter(j, JOB_INTENT) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+		return;
+	}
+	buf_init(&text, ARGUMENTS_KEPT);
+	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	j->epoch = a->sandbox_epoch;
+	db_params_init(&p);
+	db_p_id(&p, &j->execution);
+	db_p_id(&p, &j->version_id);
+	db_p_hash(&p, &j->version_hash);
+	db_p_id(&p, &j->epoch);
+	db_p_str(&p, j->principal);
+	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, j->tool);
+	db_p_hash(&p, &j->args_sha256);
+	db_p_bytes(&p, text.p, text.len);
+	db_p_str(&p, j->client);
+	db_p_str(&p, j->protocol);
+	db_p_time_us(&p, j->created_us);
+	db_p_time_us(&p, deadline_us(j));
+	db_query(a->db, &open_row, &p, opened, j);
+	buf_free(&text);
+}
+
+/* ---- 2: arguments ---- */
+
+static void
+checked(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct job *j = arg;
+	struct ipc_check_errors m;
+	struct err err;
+	char *summary;
+
+	if (f != NULL && f->type == IPC_CHECK_OK) {
+		open_intent(j);
+		return;
+	}
+	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
+	    ipc_decode(f, &m, &err) == 0) {
+		summary = ipc_strdup(m.summary);
+		job_error(j, FAILURE_INVALID_ARGUMENTS,
+		    summary != NULL ? summary : "invalid arguments", m.json);
+		free(summary);
+		return;
+	}
+	answer_err(f, gone, &err);
+	job_refuse(j, err.failure, err.text);
+}
+
+static void
+check(struct job *j)
+{
+	struct ipc_check_arguments m = {0};
+	struct buf both;
+	struct err err;
+
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, j->schema.p, j->schema.len);
+	buf_put(&both, j->arguments.p, j->arguments.len);
+	m.schema_len = (uint32_t)j->schema.len;
+	m.schema_arguments = ipc_bytes(both.p, both.len);
+	if (both.failed || job_enter(j, JOB_CHECKING) == -1)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else if (ask(j->a->check, IPC_CHECK_ARGUMENTS, &m, checked, j, &err) ==
+	    -1)
+		job_refuse(j, err.failure, err.text);
+	buf_free(&both);
+}
+
+/* ---- 1: which version serves ---- */
+
+static void
+got_secrets(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+	struct ipc_bytes name, value;
+	char text[400];
+
+	if (err != NULL) {
+		job_refuse(j, err->failure, err->text);
+		return;
+	}
+	for (int i = 0; i < db_nrows(rows); i++) {
+		name = db_bytes(rows, i, 0);
+		value = db_bytes(rows, i, 1);
+		if (value.n == 0) {
+			snprintf(text, sizeof(text),
+			    "The secret %.*s that this tool needs has no value "
+			    "yet; an administrator sets it.",
+			    (int)name.n, (const char *)name.p);
+			job_error(
+			    j, FAILURE_MISSING_GRANT, text, ipc_bytes(NULL, 0));
+			return;
+		}
+		tlv_put(&j->secrets, CTX_SECRET_NAME, name.p, name.n);
+		tlv_put(&j->secrets, CTX_SECRET_VALUE, value.p, value.n);
+	}
+	if (j->secrets.failed)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else
+		check(j);
+}
+
+static void
+take(struct buf *b, struct ipc_bytes from)
+{
+	buf_put(b, from.p, from.n);
+}
+
+static void
+found(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+	struct ipc_bytes hash;
+	struct db_params p;
+	uint64_t standard = (uint64_t)conf_int(j->a->proc.conf, "call_timeout");
+
+	if (err != NULL) {
+		job_refuse(j, err->failure, err->text);
+		return;
+	}
+	if (db_nrows(rows) != 1) {
+		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		return;
+	}
+	if (!db_bool(rows, 0, 10)) {
+		job_refuse(j, FAILURE_STOPPED,
+		    "the tool's server is stopped, or the tool disabled");
+		return;
+	}
+	hash = db_bytes(rows, 0, 1);
+	if (db_null(rows, 0, 0) || hash.n != sizeof(j->version_hash.b)) {
+		if (db_bool(rows, 0, 12))
+			job_refuse(j, FAILURE_REVOKED,
+			    "the tool's approval was withdrawn");
+		else
+			job_refuse(j, FAILURE_NOT_APPROVED,
+			    "no version of this tool is approved");
+		return;
+	}
+	j->version_id = db_id(rows, 0, 0);
+	memcpy(j->version_hash.b, hash.p, hash.n);
+	take(&j->preimage, db_bytes(rows, 0, 2));
+	take(&j->schema, db_bytes(rows, 0, 3));
+	take(&j->seal, db_bytes(rows, 0, 4));
+	j->timeout_ms = (uint64_t)db_int(rows, 0, 5);
+	if (j->timeout_ms == 0)
+		j->timeout_ms = standard;
+	j->memory_bytes = (uint64_t)db_int(rows, 0, 6);
+	j->processes = (uint64_t)db_int(rows, 0, 7);
+	j->tmp_bytes = (uint64_t)db_int(rows, 0, 8);
+	j->result_bytes = (uint64_t)db_int(rows, 0, 9);
+	if (j->preimage.failed || j->schema.failed || j->seal.failed) {
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	if (db_int(rows, 0, 11) == 0) {
+		check(j);
+		return;
+	}
+	db_params_init(&p);
+	db_p_id(&p, &j->version_id);
+	db_query(j->a->db, &secrets, &p, got_secrets, j);
+}
+
+int
+call_message(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_authorise m;
+	struct db_params p;
+	struct job *j;
+	struct err err;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	j = job_new(l, &m, &err);
+	if (j == NULL) {
+		link_refuse(l, m.request, err.failure, err.text);
+		return 0;
+	}
+	/* The prefix is reserved: no tool of a user can have such a name. */
+	if (strncmp(j->tool, "mcpbox_", 7) == 0) {
+		manage_start(j);
+		return 0;
+	}
+	if (job_enter(j, JOB_LOOKUP) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+		return 0;
+	}
+	db_params_init(&p);
+	db_p_str(&p, j->tool);
+	db_query(l->a->db, &lookup, &p, found, j);
+	return 0;
+}
+
+/* ---- withdrawal ---- */
+
+static void
+withdraw(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id id;
+	enum failure why;
+	struct job *j;
+
+	if (err != NULL)
+		return; /* the database is down; its return asks again */
+	for (int i = 0; i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		why = db_bool(rows, i, 1) ? FAILURE_REVOKED : FAILURE_STOPPED;
+		TAILQ_FOREACH(j, &a->jobs, entry)
+		if (memcmp(&j->execution, &id, sizeof(id)) == 0) {
+			j->revoked = true;
+			j->revoked_why = why;
+		}
+		hold_cancel(a, &id, why);
+	}
+}
+
+void
+call_withdraw(struct admind *a)
+{
+	/* On the same lane as intents: whatever this does not see comes after
+	 * the withdrawal and is refused by the INSERT itself. */
+	db_query(a->db, &withdrawn, NULL, withdraw, a);
+}

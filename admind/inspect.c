@@ -1,0 +1,310 @@
+/*
+ * Inspecting Python source for a management tool: it is parsed in a runner,
+ * never here. The same way as a call: intent row, sealed, held, RUN; only that
+ * admind itself is the listener and gets the result. The runner's answer is
+ * foreign JSON, so admind-check takes it apart.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "context.h"
+#include "crypto.h"
+#include "ids.h"
+#include "log.h"
+#include "management_tools.h"
+
+enum {
+	INSPECT_TIMEOUT_MS = 10 * 1000,
+	/* queue, start of a runner, its run, and the way back */
+	INSPECT_WAIT_MS = QUEUE_MS + INSPECT_TIMEOUT_MS + 10 * 1000,
+};
+
+static const struct db_stmt open_row = {"inspect_open",
+    "SELECT mcpbox.execution_open($1::uuid, 'inspect', NULL, NULL,"
+    " $2::uuid, $3::text, 'admind', $4::text, $5::bytea, '{}', $6::text,"
+    " $7::text, $8::timestamptz, $9::timestamptz)",
+    DB_FAST};
+
+struct inspect {
+	struct job *j;
+	struct ipc_id execution, epoch;
+	struct ipc_hash args;
+	uint64_t created_us;
+	char name[EXPOSED_NAME_MAX + 1];
+	struct buf code;
+};
+
+static void
+inspect_free(struct inspect *in)
+{
+	buf_free(&in->code);
+	free(in);
+}
+
+/* Ends the job too. closed: sandboxd's record will close the row. */
+static void
+fail(struct inspect *in, bool closed, enum failure failure, const char *text)
+{
+	struct job *j = in->j;
+	struct ending e = {.id = in->execution,
+	    .epoch = in->epoch,
+	    .outcome = OUTCOME_REFUSED,
+	    .failure = failure,
+	    .ended_us = now_us()};
+
+	if (!closed)
+		records_close(j->a, &e);
+	inspect_free(in);
+	job_fail(j, failure, "%s", text);
+}
+
+/* ---- 5: the typed fields ---- */
+
+static void
+text_of(struct buf *b, const struct tlv *t)
+{
+	buf_put(b, t->p, t->n);
+}
+
+/* What the author needs to mend the code: type, message, place, lines. */
+static void
+broken_code(struct job *j, struct ipc_bytes fields)
+{
+	struct tlv_reader r;
+	struct tlv f;
+	struct buf b;
+	uint64_t n;
+
+	buf_init(&b, RESULT_MAX / 4);
+	buf_puts(&b, "Error: the code is broken: ");
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_TYPE, &f) == 1) {
+		text_of(&b, &f);
+		buf_puts(&b, ": ");
+	}
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_MESSAGE, &f) == 1)
+		text_of(&b, &f);
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_LINE, &f) == 1 &&
+	    tlv_u64(&f, &n) == 0)
+		buf_putf(&b, ", line %llu", (unsigned long long)n);
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_COLUMN, &f) == 1 &&
+	    tlv_u64(&f, &n) == 0)
+		buf_putf(&b, ", column %llu", (unsigned long long)n);
+	tlv_open(&r, fields.p, fields.n);
+	while (tlv_next(&r, &f) == 1)
+		if (f.tag == INSPECT_ERROR_CONTEXT) {
+			buf_putc(&b, '\n');
+			text_of(&b, &f);
+		}
+	buf_putc(&b, '\0');
+	job_error(j, FAILURE_BAD_CODE,
+	    b.failed ? "Error: the code is broken" : (const char *)b.p,
+	    ipc_bytes(NULL, 0));
+	buf_free(&b);
+}
+
+static void
+taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct inspect *in = arg;
+	struct job *j = in->j;
+	struct ipc_check_ok m;
+	struct tlv t;
+	uint64_t ok = 0;
+	struct err err;
+
+	inspect_free(in);
+	if (f == NULL || f->type != IPC_CHECK_OK) {
+		if (f != NULL && f->type == IPC_CHECK_ERRORS)
+			err_set(&err, FAILURE_BAD_CODE,
+			    "the inspection gave no usable answer");
+		else
+			answer_err(f, gone, &err);
+		job_fail(j, err.failure, "%s", err.text);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1 ||
+	    tlv_find(m.fields.p, m.fields.n, INSPECT_OK, &t) != 1 ||
+	    tlv_u64(&t, &ok) == -1) {
+		job_fail(j, FAILURE_INTERNAL, "malformed inspection");
+		return;
+	}
+	if (ok == 1)
+		j->next.fields(j, m.fields);
+	else
+		broken_code(j, m.fields);
+}
+
+/* ---- 4: it ran ---- */
+
+static void
+ran(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct inspect *in = arg;
+	struct ipc_call_result m;
+	struct ipc_check_inspection c = {0};
+	enum failure failure;
+	struct err err;
+
+	if (f != NULL && f->type == IPC_CALL_EVENT)
+		return; /* nobody listens to an inspection's log */
+	if (f == NULL || f->type != IPC_CALL_RESULT) {
+		answer_err(f, gone, &err);
+		if (f == NULL) {
+			hold_cancel(in->j->a, &in->execution, FAILURE_KILLED);
+			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
+			    "the sandbox ended during the inspection");
+		}
+		fail(in, true, err.failure, err.text);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1 || m.body_len > m.body_meta.n) {
+		fail(in, true, FAILURE_INTERNAL, "malformed result");
+		return;
+	}
+	if (m.outcome != OUTCOME_DONE) {
+		failure = m.failure > 0 && m.failure < FAILURE_COUNT
+		    ? (enum failure)m.failure
+		    : FAILURE_INTERNAL;
+		if (failure == FAILURE_EXCEPTION || failure == FAILURE_LIMIT ||
+		    failure == FAILURE_TIMEOUT)
+			failure = FAILURE_BAD_CODE;
+		fail(in, true, failure,
+		    "the code could not be inspected: it must be one Python "
+		    "module with a function main, and its import must end "
+		    "within the limits");
+		return;
+	}
+	c.json = ipc_bytes(m.body_meta.p, m.body_len);
+	if (ask(in->j->a->check, IPC_CHECK_INSPECTION, &c, taken_apart, in,
+		&err) == -1)
+		fail(in, true, err.failure, err.text);
+}
+
+static void
+held(void *arg, const struct err *err)
+{
+	struct inspect *in = arg;
+	struct ipc_peer *peer = ipc_client_peer(in->j->a->sandboxd);
+	struct ipc_run m = {
+	    .execution = in->execution, .arguments = ipc_str("{}")};
+	uint64_t id;
+
+	if (err != NULL) {
+		fail(in, false, err->failure, err->text);
+		return;
+	}
+	if (peer == NULL ||
+	    ipc_request(peer, IPC_RUN, &m, INSPECT_WAIT_MS, ran, in, &id) == -1)
+		fail(in, true, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+}
+
+/* ---- 3: sealed ---- */
+
+static uint64_t
+deadline_us(const struct inspect *in)
+{
+	return in->created_us + INSPECT_WAIT_MS * UINT64_C(1000);
+}
+
+static void
+seal(struct inspect *in)
+{
+	struct job *j = in->j;
+	struct buf material, intent;
+
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&intent, IPC_FRAME_MAX);
+	tlv_puts(&intent, INTENT_TOOL, in->name);
+	tlv_puts(&intent, INTENT_PRINCIPAL, j->principal);
+	tlv_put_u64(&intent, INTENT_LISTENER, LISTENER_ADMIND);
+	tlv_put(&intent, INTENT_ARGS_SHA256, in->args.b, 32);
+	tlv_put_u64(&intent, INTENT_CREATED_US, in->created_us);
+	tlv_put_u64(&intent, INTENT_DEADLINE_US, deadline_us(in));
+	tlv_put_u64(&intent, INTENT_KIND, CONTEXT_INSPECT);
+	tlv_puts(&intent, INTENT_ARGUMENTS, "{}");
+	tlv_put(&material, CTX_CODE, in->code.p, in->code.len);
+	tlv_puts(&material, CTX_NAME, in->name);
+	tlv_put(&material, CTX_ARGS_SHA256, in->args.b, 32);
+	tlv_put_u64(&material, CTX_TIMEOUT_MS, INSPECT_TIMEOUT_MS);
+	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
+	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (material.failed || intent.failed)
+		fail(in, false, FAILURE_BUSY, "out of memory");
+	else
+		hold_start(j->a, &in->execution, &in->epoch, LISTENER_ADMIND,
+		    CONTEXT_INSPECT, ipc_bytes(material.p, material.len), held,
+		    in);
+	buf_free(&material);
+	buf_free(&intent);
+}
+
+/* ---- 2: the row ---- */
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct inspect *in = arg;
+	char why[32];
+
+	if (err != NULL) {
+		fail(in, err->failure != FAILURE_STORAGE_UNAVAILABLE,
+		    err->failure, err->text);
+		return;
+	}
+	if (!db_text(rows, 0, 0, why, sizeof(why)) || strcmp(why, "ok") != 0) {
+		fail(in, true, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is restarting");
+		return;
+	}
+	seal(in);
+}
+
+/* ---- 1 ---- */
+
+void
+job_inspect(struct job *j, struct ipc_bytes code, const char *name,
+    void (*next)(struct job *, struct ipc_bytes))
+{
+	struct inspect *in;
+	struct db_params p;
+
+	j->next.fields = next;
+	if (code.n > CODE_MAX) {
+		job_fail(
+		    j, FAILURE_LIMIT, "code has at most %d bytes", CODE_MAX);
+		return;
+	}
+	if (!j->a->sandbox_ready) {
+		job_fail(j, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+		return;
+	}
+	in = calloc(1, sizeof(*in));
+	if (in == NULL) {
+		job_fail(j, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	in->j = j;
+	in->epoch = j->a->sandbox_epoch;
+	in->created_us = now_us();
+	id_random(&in->execution);
+	j->inspection = in->execution;
+	sha256("{}", 2, &in->args);
+	snprintf(in->name, sizeof(in->name), "%s", name);
+	buf_init(&in->code, CODE_MAX);
+	buf_put(&in->code, code.p, code.n);
+	db_params_init(&p);
+	db_p_id(&p, &in->execution);
+	db_p_id(&p, &in->epoch);
+	db_p_str(&p, j->principal);
+	db_p_str(&p, in->name);
+	db_p_hash(&p, &in->args);
+	db_p_str(&p, j->client);
+	db_p_str(&p, j->protocol);
+	db_p_time_us(&p, in->created_us);
+	db_p_time_us(&p, deadline_us(in));
+	db_query(j->a->db, &open_row, &p, opened, in);
+}

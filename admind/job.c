@@ -1,0 +1,237 @@
+/*
+ * Jobs: one AUTHORISE each, from its arrival to its one answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "crypto.h"
+#include "ids.h"
+#include "log.h"
+
+static const char *const names[] = {
+    "NEW", "LOOKUP", "CHECKING", "INTENT", "SEALING", "WORKING", "DONE"};
+
+/* Which state may follow which, as bits. Every state may end. */
+#define TO(s) (1U << (s))
+static const unsigned next_states[] = {
+    [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
+    [JOB_LOOKUP] = TO(JOB_CHECKING) | TO(JOB_DONE),
+    [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
+    [JOB_INTENT] = TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_DONE),
+    [JOB_SEALING] = TO(JOB_DONE),
+    [JOB_WORKING] = TO(JOB_DONE),
+    [JOB_DONE] = 0,
+};
+#undef TO
+
+int
+job_enter(struct job *j, enum job_state next)
+{
+	if ((next_states[j->state] & (1U << next)) == 0) {
+		log_call(LOG_LV_ERR, "job_state", NULL, j->principal,
+		    "%s: %s to %s is not permitted", j->tool, names[j->state],
+		    names[next]);
+		return -1;
+	}
+	j->state = next;
+	return 0;
+}
+
+/*
+ * A new job from a gateway's request. The frame's bytes are copied: they live
+ * only until the handler returns.
+ */
+struct job *
+job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
+{
+	struct admind *a = l->a;
+	struct job *j = NULL;
+
+	if (a->njobs >= JOBS_MAX || records_full(a)) {
+		err_set(err, FAILURE_BUSY, "too many calls are in work");
+		return NULL;
+	}
+	if (m->arguments.n > ARGUMENTS_MAX) {
+		err_set(err, FAILURE_TOO_LARGE,
+		    "arguments may have at most %d bytes", ARGUMENTS_MAX);
+		return NULL;
+	}
+	if (m->tool.n == 0 || m->tool.n > EXPOSED_NAME_MAX) {
+		err_set(err, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		return NULL;
+	}
+	j = calloc(1, sizeof(*j));
+	if (j == NULL)
+		goto memory;
+	j->a = a;
+	a->njobs++;
+	TAILQ_INSERT_TAIL(&a->jobs, j, entry);
+	j->link = link_ref(l);
+	j->request = m->request;
+	j->listener = l->listener;
+	j->created_us = now_us();
+	id_random(&j->execution);
+	memcpy(j->tool, m->tool.p, m->tool.n);
+	buf_init(&j->arguments, ARGUMENTS_MAX);
+	buf_init(&j->preimage, IPC_BLOB_MAX);
+	buf_init(&j->schema, SCHEMA_MAX);
+	buf_init(&j->seal, IPC_BLOB_MAX);
+	buf_init(&j->secrets, IPC_BLOB_MAX);
+	buf_init(&j->fields, IPC_BLOB_MAX);
+	/* leaves room to carry the object twice in a result, once escaped */
+	buf_init(&j->out, RESULT_MAX / 3);
+	buf_init(&j->body, RESULT_MAX);
+	buf_put(&j->arguments, m->arguments.p, m->arguments.n);
+	sha256(m->arguments.p, m->arguments.n, &j->args_sha256);
+	/* Cut, since a client may call itself what it likes. */
+	j->client = ipc_strdup(ipc_bytes(
+	    m->client.p, m->client.n < PRINCIPAL_MAX ? m->client.n : 0));
+	j->protocol = ipc_strdup(ipc_bytes(
+	    m->protocol.p, m->protocol.n < PRINCIPAL_MAX ? m->protocol.n : 0));
+	if (j->client == NULL || j->protocol == NULL || j->arguments.failed)
+		goto memory;
+	if (auth_principal(a, l->listener, m->credential, j->principal, err) ==
+	    -1) {
+		job_free(j);
+		return NULL;
+	}
+	return j;
+memory:
+	job_free(j);
+	err_set(err, FAILURE_BUSY, "out of memory");
+	return NULL;
+}
+
+void
+job_free(struct job *j)
+{
+	if (j == NULL)
+		return;
+	TAILQ_REMOVE(&j->a->jobs, j, entry);
+	j->a->njobs--;
+	link_unref(j->link);
+	if (j->free_data != NULL)
+		j->free_data(j->data);
+	free(j->client);
+	free(j->protocol);
+	buf_free(&j->arguments);
+	buf_free(&j->preimage);
+	buf_free(&j->schema);
+	buf_free(&j->seal);
+	buf_free(&j->secrets);
+	buf_free(&j->fields);
+	buf_free(&j->out);
+	buf_free(&j->body);
+	free(j);
+}
+
+/* Closes the row of a call that was worked on here, if it has one. */
+void
+job_close(struct job *j)
+{
+	struct ending e = {.id = j->execution,
+	    .epoch = j->epoch,
+	    .outcome = j->is_error ? OUTCOME_FAILED : OUTCOME_DONE,
+	    .failure = j->is_error ? j->failure : FAILURE_NONE,
+	    .delivered = j->link->peer != NULL,
+	    .started_us = j->created_us,
+	    .ended_us = now_us(),
+	    .result = ipc_bytes(j->body.p, j->body.len)};
+
+	if (j->has_intent)
+		records_close(j->a, &e);
+	j->has_intent = false;
+}
+
+/* {"content":[{"type":"text","text":TEXT}] and the caller's further members */
+void
+job_body(struct job *j, struct jsonw *w, const void *text, size_t n)
+{
+	buf_clear(&j->body);
+	jsonw_open(w, &j->body);
+	jsonw_obj(w);
+	jsonw_name(w, "content");
+	jsonw_arr(w);
+	jsonw_obj(w);
+	jsonw_kv_str(w, "type", "text");
+	jsonw_kv_strn(w, "text", text, n);
+	jsonw_obj_end(w);
+	jsonw_arr_end(w);
+}
+
+/* Answers RESULT with the body and ends the job. */
+void
+job_result(struct job *j)
+{
+	struct ipc_result r = {.is_error = j->is_error,
+	    .failure = (uint16_t)(j->is_error ? j->failure : 0),
+	    .body = ipc_bytes(j->body.p, j->body.len)};
+	char id[UUID_TEXT_LEN + 1];
+
+	uuid_text(&j->execution, id);
+	log_call(LOG_LV_INFO, "answered", id, j->principal, "%s: %s", j->tool,
+	    j->is_error ? failure_info(j->failure)->name : "done");
+	job_close(j);
+	(void)job_enter(j, JOB_DONE);
+	link_answer(j->link, j->request, IPC_RESULT, &r);
+	job_free(j);
+}
+
+/*
+ * An isError result: what the client, or the model behind it, can mend. list
+ * is JSON text (all errors of a check), shown behind the summary.
+ */
+void
+job_error(struct job *j, enum failure failure, const char *summary,
+    struct ipc_bytes list)
+{
+	struct buf text;
+	struct jsonw w;
+
+	buf_init(&text, RESULT_MAX / 2);
+	buf_puts(&text, summary);
+	if (list.n > 0) {
+		buf_putc(&text, '\n');
+		buf_put(&text, list.p, list.n);
+	}
+	j->is_error = true;
+	j->failure = failure;
+	job_body(j, &w, text.p, text.len);
+	jsonw_kv_bool(&w, "isError", true);
+	jsonw_obj_end(&w);
+	if (text.failed || j->body.failed) {
+		buf_clear(&j->body);
+		job_close(j);
+		job_refuse(j, failure, summary);
+	} else {
+		job_result(j);
+	}
+	buf_free(&text);
+}
+
+/*
+ * The end of every job that did not come to run: the row, if there is one, is
+ * closed as refused before the client is told.
+ */
+void
+job_refuse(struct job *j, enum failure failure, const char *message)
+{
+	char id[UUID_TEXT_LEN + 1];
+
+	uuid_text(&j->execution, id);
+	log_call(LOG_LV_INFO, "refused", id, j->principal, "%s: %s: %s",
+	    j->tool, failure_info(failure)->name, message);
+	if (j->has_intent) {
+		struct ending e = {.id = j->execution,
+		    .epoch = j->epoch,
+		    .outcome = OUTCOME_REFUSED,
+		    .failure = failure,
+		    .ended_us = now_us()};
+
+		records_close(j->a, &e);
+	}
+	(void)job_enter(j, JOB_DONE);
+	link_refuse(j->link, j->request, failure, message);
+	job_free(j);
+}

@@ -1,0 +1,301 @@
+/*
+ * Management tools: the way through, and the steps they are written with.
+ *
+ *	check -> row opened -> run(job) ... -> row closed -> RESULT
+ *
+ * A management call is recorded like any other; its owner is this process's
+ * epoch, so if admind dies in it the next one closes the row as lost.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admind.h"
+#include "context.h"
+#include "ids.h"
+#include "log.h"
+#include "management_tools.h"
+
+static const struct db_stmt open_row = {"manage_open",
+    "SELECT mcpbox.execution_open($1::uuid, 'management', NULL, NULL,"
+    " $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::text,"
+    " $8::text, $9::text, $10::timestamptz, $11::timestamptz)",
+    DB_FAST};
+
+/* ---- fields ---- */
+
+int
+job_field(const struct job *j, uint8_t tag, struct ipc_bytes *out)
+{
+	struct tlv t;
+
+	if (tlv_find(j->fields.p, j->fields.len, tag, &t) != 1)
+		return 0;
+	*out = ipc_bytes(t.p, t.n);
+	return 1;
+}
+
+uint64_t
+job_number(const struct job *j, uint8_t tag, uint64_t absent)
+{
+	struct tlv t;
+	uint64_t v;
+
+	if (tlv_find(j->fields.p, j->fields.len, tag, &t) != 1 ||
+	    tlv_u64(&t, &v) == -1)
+		return absent;
+	return v;
+}
+
+int
+job_uuid(struct job *j, uint8_t tag, struct ipc_id *out)
+{
+	struct ipc_bytes b;
+
+	if (job_field(j, tag, &b) == 0 || b.n != sizeof(out->b)) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS, "an id is missing");
+		return -1;
+	}
+	memcpy(out->b, b.p, sizeof(out->b));
+	return 0;
+}
+
+/* ---- the end ---- */
+
+void
+job_done(struct job *j)
+{
+	struct jsonw w;
+
+	jsonw_obj_end(&j->json);
+	if (j->out.failed) {
+		job_fail(j, FAILURE_LIMIT, "the result would be too large");
+		return;
+	}
+	job_body(j, &w, j->out.p, j->out.len);
+	jsonw_kv_raw(&w, "structuredContent", j->out.p, j->out.len);
+	jsonw_obj_end(&w);
+	if (j->body.failed) {
+		job_fail(j, FAILURE_LIMIT, "the result would be too large");
+		return;
+	}
+	job_result(j);
+}
+
+static void
+announced(void *arg)
+{
+	job_done(arg);
+}
+
+void
+job_done_changed(struct job *j)
+{
+	catalogue_announce(j->a, announced, j);
+}
+
+/*
+ * Failures of the platform are REFUSED (a JSON-RPC error), all others an
+ * isError result that the model can read and act on.
+ */
+void
+job_fail(struct job *j, enum failure failure, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX + 8] = "Error: ";
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + 7, sizeof(text) - 7, fmt, ap);
+	va_end(ap);
+	if (failure_info(failure)->side == FAILURE_PLATFORM) {
+		j->is_error = true;
+		j->failure = failure;
+		job_close(j);
+		job_refuse(j, failure, text + 7);
+		return;
+	}
+	job_error(j, failure, text, ipc_bytes(NULL, 0));
+}
+
+static void
+fail_err(struct job *j, const struct err *err)
+{
+	job_fail(j, err->failure, "%s", err->text);
+}
+
+/* ---- steps ---- */
+
+static void
+query_done(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+
+	if (err != NULL)
+		fail_err(j, err);
+	else
+		j->next.rows(j, rows);
+}
+
+void
+job_query(struct job *j, const struct db_stmt *stmt, const struct db_params *p,
+    void (*next)(struct job *, const struct pg_result *))
+{
+	j->next.rows = next;
+	db_query(j->a->db, stmt, p, query_done, j);
+}
+
+/* CHECK_ERRORS as a result; anything else unexpected as its failure. */
+static void
+check_failed(struct job *j, struct ipc_frame *f, enum failure gone)
+{
+	struct ipc_check_errors m;
+	char text[ERR_TEXT_MAX];
+	struct err err;
+
+	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
+	    ipc_decode(f, &m, &err) == 0) {
+		snprintf(text, sizeof(text), "Error: %.*s",
+		    m.summary.n < ERR_TEXT_MAX ? (int)m.summary.n : 0,
+		    (const char *)m.summary.p);
+		job_error(j, FAILURE_INVALID_ARGUMENTS, text, m.json);
+		return;
+	}
+	answer_err(f, gone, &err);
+	fail_err(j, &err);
+}
+
+static void
+schema_checked(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct job *j = arg;
+
+	if (f != NULL && f->type == IPC_CHECK_OK)
+		j->next.plain(j);
+	else
+		check_failed(j, f, gone);
+}
+
+void
+job_check_schema(
+    struct job *j, struct ipc_bytes schema, void (*next)(struct job *))
+{
+	struct ipc_check_schema m = {.schema = schema};
+	struct err err;
+
+	j->next.plain = next;
+	if (schema.n > SCHEMA_MAX)
+		job_fail(j, FAILURE_LIMIT, "a schema has at most %d bytes",
+		    SCHEMA_MAX);
+	else if (ask(j->a->check, IPC_CHECK_SCHEMA, &m, schema_checked, j,
+		     &err) == -1)
+		fail_err(j, &err);
+}
+
+/* ---- the beginning ---- */
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+	char why[32];
+
+	if (err != NULL) {
+		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
+		job_refuse(j, err->failure, err->text);
+		return;
+	}
+	if (!db_text(rows, 0, 0, why, sizeof(why)) || strcmp(why, "ok") != 0) {
+		job_refuse(j, FAILURE_BUSY, "admind is restarting");
+		return;
+	}
+	j->has_intent = true;
+	if (job_enter(j, JOB_WORKING) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+		return;
+	}
+	jsonw_open(&j->json, &j->out);
+	jsonw_obj(&j->json);
+	j->manage->run(j);
+}
+
+static void
+checked(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct job *j = arg;
+	struct ipc_check_ok m;
+	struct db_params p;
+	struct buf text;
+
+	if (f == NULL || f->type != IPC_CHECK_OK) {
+		check_failed(j, f, gone);
+		return;
+	}
+	if (ipc_decode(f, &m, NULL) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "malformed fields");
+		return;
+	}
+	buf_put(&j->fields, m.fields.p, m.fields.n);
+	if (j->fields.failed || job_enter(j, JOB_INTENT) == -1) {
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	buf_init(&text, ARGUMENTS_KEPT);
+	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	j->epoch = j->a->epoch;
+	db_params_init(&p);
+	db_p_id(&p, &j->execution);
+	db_p_id(&p, &j->epoch);
+	db_p_str(&p, j->principal);
+	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, j->tool);
+	db_p_hash(&p, &j->args_sha256);
+	db_p_bytes(&p, text.p, text.len);
+	db_p_str(&p, j->client);
+	db_p_str(&p, j->protocol);
+	db_p_time_us(&p, j->created_us);
+	db_p_time_us(
+	    &p, j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000));
+	db_query(j->a->db, &open_row, &p, opened, j);
+	buf_free(&text);
+}
+
+const struct manage_tool *
+manage_find(struct ipc_bytes name)
+{
+	for (const struct manage_tool *t = manage_tools; t->name != NULL; t++)
+		if (ipc_streq(name, t->name))
+			return t;
+	return NULL;
+}
+
+void
+manage_start(struct job *j)
+{
+	struct ipc_check_management m = {0};
+	struct err err;
+
+	j->manage = manage_find(ipc_str(j->tool));
+	if (j->manage == NULL) {
+		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		return;
+	}
+	/* Anybody who reaches 127.0.0.1 may be `local`: what deletes can be
+	 * taken from it. */
+	if (strncmp(j->tool, "mcpbox_delete_", 14) == 0 &&
+	    !conf_bool(j->a->proc.conf, "local_destructive")) {
+		job_refuse(j, FAILURE_FORBIDDEN,
+		    "deleting is switched off for local clients");
+		return;
+	}
+	if (!j->a->epoch_stored) {
+		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+		return;
+	}
+	m.tool = ipc_str(j->tool);
+	m.arguments = ipc_bytes(j->arguments.p, j->arguments.len);
+	if (job_enter(j, JOB_CHECKING) == -1 ||
+	    ask(j->a->check, IPC_CHECK_MANAGEMENT, &m, checked, j, &err) == -1)
+		job_refuse(
+		    j, FAILURE_BUSY, "the checking process is not reachable");
+}

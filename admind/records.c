@@ -1,0 +1,369 @@
+/*
+ * How executions end: sandboxd's records, this process's own endings, and
+ * what a sandbox says it still answers for.
+ *
+ * OK to a RECORD follows the commit, never precedes it: sandboxd keeps what
+ * is not acknowledged and sends it again, so PostgreSQL may die at any point
+ * and no record is lost; execution_close() makes a repetition harmless.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "context.h"
+#include "ids.h"
+#include "log.h"
+
+enum {
+	/* Endings of ours that wait for the database; more refuses new calls,
+	 * since their endings could not be kept either. */
+	CLOSES_MAX = 4096,
+	STORED_RESULT_MAX = 64 * 1024, /* of a result, in its row */
+};
+
+static const struct db_stmt close_row = {"records_close",
+    "SELECT mcpbox.execution_close($1::uuid, $2::uuid, $3::text, $4::text,"
+    " $5::bool, $6::timestamptz, $7::timestamptz, $8::int8, $9::text,"
+    " $10::text, $11::text, $12::uuid, $13::bytea, $14::text, $15::text,"
+    " $16::text, $17::bytea, $18::text, $19::timestamptz, $20::timestamptz)",
+    DB_SURE};
+static const struct db_stmt begin_epoch = {"records_epoch",
+    "SELECT mcpbox.epoch_begin($1::uuid, $2::text, 'sandboxd')", DB_SURE};
+
+const char *
+outcome_name(enum outcome o)
+{
+	static const char *const names[] = {
+	    NULL, "done", "failed", "killed", "refused", "lost"};
+
+	return o >= OUTCOME_DONE && o <= OUTCOME_LOST ? names[o] : NULL;
+}
+
+/* ---- endings of our own ---- */
+
+struct close_item {
+	TAILQ_ENTRY(close_item) entry;
+	struct admind *a;
+	struct ending e;
+	struct buf result;
+	bool sent;
+};
+
+static void send_close(struct close_item *);
+
+static void
+drop_close(struct close_item *c)
+{
+	TAILQ_REMOVE(&c->a->closes, c, entry);
+	c->a->ncloses--;
+	buf_free(&c->result);
+	free(c);
+}
+
+static void
+closed(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct close_item *c = arg;
+
+	c->sent = false;
+	if (err == NULL) {
+		drop_close(c);
+		return;
+	}
+	if (err->failure == FAILURE_STORAGE_UNAVAILABLE ||
+	    err->failure == FAILURE_BUSY)
+		return; /* the tick sends it again */
+	log_event(LOG_LV_ERR, "close", "%s", err->text);
+	if (c->result.len > 0) {
+		/* The ending matters more than its text. */
+		buf_clear(&c->result);
+		send_close(c);
+		return;
+	}
+	drop_close(c);
+}
+
+static void
+send_close(struct close_item *c)
+{
+	struct db_params p;
+	const struct ending *e = &c->e;
+
+	db_params_init(&p);
+	db_p_id(&p, &e->id);
+	db_p_id(&p, &e->epoch);
+	db_p_str(&p, outcome_name(e->outcome));
+	db_p_str(&p,
+	    e->failure != FAILURE_NONE ? failure_info(e->failure)->name : NULL);
+	db_p_bool(&p, e->delivered);
+	db_p_time_us(&p, e->started_us);
+	db_p_time_us(&p, e->ended_us);
+	db_p_null(&p);
+	db_p_null(&p);
+	if (c->result.len > 0)
+		db_p_bytes(&p, c->result.p, c->result.len);
+	else
+		db_p_null(&p);
+	while (p.n < 20)
+		db_p_null(&p);
+	c->sent = true;
+	db_query(c->a->db, &close_row, &p, closed, c);
+}
+
+bool
+records_full(const struct admind *a)
+{
+	return a->ncloses >= CLOSES_MAX;
+}
+
+void
+records_close(struct admind *a, const struct ending *e)
+{
+	struct close_item *c = calloc(1, sizeof(*c));
+
+	/* Without memory the row stays open; the sweep calls it lost. */
+	if (c == NULL) {
+		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
+		return;
+	}
+	c->a = a;
+	c->e = *e;
+	buf_init(&c->result, STORED_RESULT_MAX);
+	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
+	c->e.result = ipc_bytes(NULL, 0);
+	TAILQ_INSERT_TAIL(&a->closes, c, entry);
+	a->ncloses++;
+	send_close(c);
+}
+
+void
+records_retry(struct admind *a)
+{
+	struct close_item *c;
+
+	if (!db_is_up(a->db))
+		return;
+	TAILQ_FOREACH(c, &a->closes, entry)
+	if (!c->sent)
+		send_close(c);
+}
+
+/* ---- sandboxd's records ---- */
+
+/* An intent TLV as columns. Sandboxd gives it back as admind made it; it is
+ * still read as foreign bytes, since a taken-over sandbox may send any. */
+static void
+intent_params(struct db_params *p, struct ipc_bytes intent, struct buf *clean)
+{
+	static const char *const kinds[] = {NULL, "tool", "inspect", "test"};
+	static const char *const listeners[] = {
+	    NULL, "local", "tunnel", "admind"};
+	struct tlv t[INTENT_ARGUMENTS + 1] = {{0}}, f;
+	struct tlv_reader r;
+	uint64_t kind = 0, listener = 0, created = 0, deadline = 0;
+	size_t at[3];
+
+	tlv_open(&r, intent.p, intent.n);
+	while (tlv_next(&r, &f) == 1)
+		if (f.tag <= INTENT_ARGUMENTS)
+			t[f.tag] = f;
+	if (tlv_u64(&t[INTENT_KIND], &kind) == -1 || kind < 1 || kind > 3 ||
+	    tlv_u64(&t[INTENT_LISTENER], &listener) == -1 || listener < 1 ||
+	    listener > 3 || tlv_u64(&t[INTENT_CREATED_US], &created) == -1 ||
+	    created == 0 || tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 ||
+	    deadline == 0 || t[INTENT_ARGS_SHA256].n != 32) {
+		/* no whole row from this: only an open one can be closed */
+		while (p->n < 20)
+			db_p_null(p);
+		return;
+	}
+	db_text_clean(
+	    clean, t[INTENT_PRINCIPAL].p, t[INTENT_PRINCIPAL].n, PRINCIPAL_MAX);
+	at[0] = clean->len;
+	db_text_clean(
+	    clean, t[INTENT_TOOL].p, t[INTENT_TOOL].n, EXPOSED_NAME_MAX);
+	at[1] = clean->len;
+	db_text_clean(clean, t[INTENT_ARGUMENTS].p, t[INTENT_ARGUMENTS].n,
+	    ARGUMENTS_KEPT);
+	at[2] = clean->len;
+	db_p_str(p, kinds[kind]);
+	if (t[INTENT_VERSION_ID].n == 16)
+		db_p_id(p, (const struct ipc_id *)t[INTENT_VERSION_ID].p);
+	else
+		db_p_null(p);
+	if (t[INTENT_VERSION_HASH].n == 32)
+		db_p_bytes(p, t[INTENT_VERSION_HASH].p, 32);
+	else
+		db_p_null(p);
+	db_p_bytes(p, clean->p, at[0]);
+	db_p_str(p, listeners[listener]);
+	db_p_bytes(p, clean->p + at[0], at[1] - at[0]);
+	db_p_bytes(p, t[INTENT_ARGS_SHA256].p, 32);
+	db_p_bytes(p, clean->p + at[1], at[2] - at[1]);
+	db_p_time_us(p, created);
+	db_p_time_us(p, deadline);
+}
+
+static void
+recorded(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	char id[UUID_TEXT_LEN + 1], how[16] = "";
+
+	uuid_text(&op->id, id);
+	if (err != NULL) {
+		log_call(
+		    LOG_LV_WARN, "record_refused", id, NULL, "%s", err->text);
+		op_refuse_err(op, err);
+		return;
+	}
+	(void)db_text(rows, 0, 0, how, sizeof(how));
+	log_call(LOG_LV_INFO, "record", id, NULL, "%s (%s)", op->text, how);
+	idset_del(&op->a->live, &op->id);
+	op_ok(op);
+}
+
+static int
+record(struct link *l, struct ipc_frame *f)
+{
+	struct buf out, result, clean;
+	struct ipc_record m;
+	struct db_params p;
+	enum outcome outcome;
+	enum failure failure;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	outcome = (enum outcome)m.outcome;
+	failure = m.failure < FAILURE_COUNT ? (enum failure)m.failure
+					    : FAILURE_INTERNAL;
+	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	op->id = m.execution;
+	snprintf(op->text, sizeof(op->text), "%s", outcome_name(outcome));
+	/* The tables' rule: done has no failure, everything else has one. */
+	if (outcome == OUTCOME_DONE)
+		failure = FAILURE_NONE;
+	else if (failure == FAILURE_NONE)
+		failure = FAILURE_INTERNAL;
+	buf_init(&out, STDOUT_SHOWN_MAX);
+	buf_init(&result, STORED_RESULT_MAX);
+	buf_init(&clean, 2 * ARGUMENTS_KEPT);
+	db_text_clean(&out, m.stdout_result.p, m.stdout_len, STDOUT_SHOWN_MAX);
+	db_text_clean(&result, m.stdout_result.p + m.stdout_len,
+	    m.stdout_result.n - m.stdout_len, STORED_RESULT_MAX);
+	db_params_init(&p);
+	db_p_id(&p, &m.execution);
+	db_p_id(&p, &m.epoch);
+	db_p_str(&p, outcome_name(outcome));
+	db_p_str(
+	    &p, failure != FAILURE_NONE ? failure_info(failure)->name : NULL);
+	db_p_bool(&p, m.delivered != 0);
+	db_p_time_us(&p, m.started_us);
+	db_p_time_us(&p, m.ended_us != 0 ? m.ended_us : now_us());
+	db_p_i64(&p, m.cpu_us <= INT64_MAX ? (int64_t)m.cpu_us : INT64_MAX);
+	db_p_bytes(&p, out.p, out.len);
+	db_p_bytes(&p, result.p, result.len);
+	intent_params(&p, m.intent, &clean);
+	db_query(op->a->db, &close_row, &p, recorded, op);
+	buf_free(&out);
+	buf_free(&result);
+	buf_free(&clean);
+	return 0;
+}
+
+/* ---- epochs ---- */
+
+static void
+epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct admind *a = op->a;
+
+	/* Of another connection meanwhile? Then that one will say. */
+	if (op->link->peer == NULL ||
+	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
+		op_free(op);
+		return;
+	}
+	if (err != NULL)
+		log_event(LOG_LV_WARN, "epoch", "%s", err->text);
+	a->sandbox_ready = err == NULL;
+	op_free(op);
+	if (a->sandbox_ready) {
+		log_event(LOG_LV_INFO, "sandbox_ready", "%zu executions named",
+		    a->live.count);
+		sweep_run(a);
+	}
+}
+
+/* Also from the tick, while the database did not take it. */
+void
+records_store_epoch(struct admind *a)
+{
+	struct ipc_peer *peer = ipc_client_peer(a->sandboxd);
+	struct db_params p;
+	struct op *op;
+
+	if (peer == NULL || !a->sandbox_named)
+		return;
+	op = op_new(ipc_peer_data(peer), 0);
+	if (op == NULL)
+		return;
+	op->id = a->sandbox_epoch;
+	db_params_init(&p);
+	db_p_id(&p, &a->sandbox_epoch);
+	db_p_str(&p, a->node);
+	db_query(a->db, &begin_epoch, &p, epoch_stored, op);
+}
+
+void
+records_sandbox_down(struct admind *a)
+{
+	a->sandbox_ready = a->sandbox_named = false;
+}
+
+int
+records_message(struct link *l, struct ipc_frame *f)
+{
+	struct admind *a = l->a;
+	struct ipc_epoch_begin begin;
+	struct ipc_epoch_item item;
+	struct ipc_epoch_end end;
+	struct err err;
+
+	switch (f->type) {
+	case IPC_RECORD:
+		return record(l, f);
+	case IPC_EPOCH_BEGIN:
+		if (ipc_decode(f, &begin, &err) == -1)
+			return -1;
+		a->sandbox_ready = a->sandbox_named = false;
+		a->sandbox_epoch = begin.epoch;
+		idset_clear(&a->live);
+		return 0;
+	case IPC_EPOCH_ITEM:
+		if (ipc_decode(f, &item, &err) == -1)
+			return -1;
+		/* Without memory for a name nothing may be swept: start over.
+		 */
+		return idset_add(&a->live, &item.execution);
+	default:
+		if (ipc_decode(f, &end, &err) == -1)
+			return -1;
+		if (end.count != a->live.count) {
+			log_event(LOG_LV_WARN, "epoch",
+			    "the sandbox named %zu executions and said %u",
+			    a->live.count, end.count);
+			return -1;
+		}
+		a->sandbox_named = true;
+		records_store_epoch(a);
+		return 0;
+	}
+}

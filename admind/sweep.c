@@ -1,0 +1,184 @@
+/*
+ * Once a second: endings that wait, epochs not yet stored, rows nobody will
+ * close any more, the audit head.
+ *
+ * A row is lost when its owner's epoch ended (the database knows: a new epoch
+ * ends the one before), or when its deadline is long over and its living owner
+ * does not name it. The second rule is applied only for owners that told us
+ * what they have on the present connection: a sandbox that is merely not
+ * reachable may still be running a call, and its record will come.
+ */
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "admind.h"
+#include "ids.h"
+#include "log.h"
+
+enum {
+	TICK_MS = 1000,
+	GRACE_S = 15,       /* behind the deadline, for a record on its way */
+	OVERDUE_ROWS = 256, /* a tick; more wait for the next */
+	SIGN_TICKS = 60,
+};
+
+static const struct db_stmt begin_epoch = {"sweep_epoch",
+    "SELECT mcpbox.epoch_begin($1::uuid, $2::text, 'admind')", DB_SURE};
+static const struct db_stmt sweep_epochs = {
+    "sweep_epochs", "SELECT mcpbox.sweep_epochs()", DB_SURE};
+static const struct db_stmt overdue = {"sweep_overdue",
+    "SELECT id, owner_epoch FROM mcpbox.executions WHERE state = 'open'"
+    " AND owner_epoch IN ($1::uuid, $2::uuid)"
+    " AND deadline < now() - make_interval(secs => $3::int8)"
+    " ORDER BY deadline LIMIT $4::int8",
+    DB_FAST};
+
+static bool
+in_work(const struct admind *a, const struct ipc_id *id)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &a->jobs, entry)
+	if (memcmp(&j->execution, id, sizeof(*id)) == 0)
+		return true;
+	return false;
+}
+
+static void
+got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	char text[UUID_TEXT_LEN + 1];
+
+	a->sweeping = false;
+	if (err != NULL)
+		return;
+	for (int i = 0; i < db_nrows(rows); i++) {
+		struct ending e = {.id = db_id(rows, i, 0),
+		    .epoch = db_id(rows, i, 1),
+		    .outcome = OUTCOME_LOST,
+		    .failure = FAILURE_LOST,
+		    .ended_us = now_us()};
+
+		if (idset_has(&a->live, &e.id) || in_work(a, &e.id) ||
+		    records_full(a))
+			continue;
+		/* The sandbox may have gone while we asked. */
+		if (!a->sandbox_ready &&
+		    memcmp(&e.epoch, &a->epoch, sizeof(e.epoch)) != 0)
+			continue;
+		uuid_text(&e.id, text);
+		log_call(LOG_LV_WARN, "lost", text, NULL,
+		    "past its deadline, and nobody answers for it");
+		records_close(a, &e);
+	}
+}
+
+static void
+swept(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct db_params p;
+
+	if (err != NULL) {
+		a->sweeping = false;
+		return;
+	}
+	if (db_int(rows, 0, 0) > 0)
+		log_event(LOG_LV_WARN, "lost",
+		    "%lld executions of ended epochs",
+		    (long long)db_int(rows, 0, 0));
+	db_params_init(&p);
+	db_p_id(&p, &a->epoch);
+	db_p_id(&p, a->sandbox_ready ? &a->sandbox_epoch : &a->epoch);
+	db_p_i64(&p, GRACE_S);
+	db_p_i64(&p, OVERDUE_ROWS);
+	db_query(a->db, &overdue, &p, got_overdue, a);
+}
+
+void
+sweep_run(struct admind *a)
+{
+	if (a->sweeping || !a->epoch_stored)
+		return;
+	a->sweeping = true;
+	db_query(a->db, &sweep_epochs, NULL, swept, a);
+}
+
+static void
+own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+
+	a->storing_epoch = false;
+	if (err == NULL) {
+		a->epoch_stored = true;
+		sweep_run(a);
+		return;
+	}
+	/* Ours was ended by another admind of this node: two can't work. The
+	 * service manager starts us again, with a new epoch, if it means to. */
+	if (err->failure == FAILURE_CONFLICT)
+		log_fatal("epoch", "another admind works for node %s", a->node);
+	log_event(LOG_LV_WARN, "epoch", "%s", err->text);
+}
+
+static void
+store_own_epoch(struct admind *a)
+{
+	struct db_params p;
+
+	if (a->storing_epoch)
+		return;
+	a->storing_epoch = true;
+	db_params_init(&p);
+	db_p_id(&p, &a->epoch);
+	db_p_str(&p, a->node);
+	db_query(a->db, &begin_epoch, &p, own_epoch, a);
+}
+
+/* The database is back: it may have lost our epoch's row (synchronous, so
+ * only after a restore), and changes that were notified meanwhile. */
+void
+sweep_db_up(struct admind *a)
+{
+	store_own_epoch(a);
+	records_store_epoch(a);
+	catalogue_announce(a, NULL, NULL);
+	call_withdraw(a);
+	records_retry(a);
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval tv = {TICK_MS / 1000, 0};
+	struct admind *a = arg;
+
+	evtimer_add(a->tick, &tv);
+	a->ticks++;
+	if (!db_is_up(a->db))
+		return;
+	if (!a->epoch_stored)
+		store_own_epoch(a);
+	if (!a->sandbox_ready)
+		records_store_epoch(a);
+	if (!a->have_session_key)
+		auth_vault_up(a);
+	records_retry(a);
+	sweep_run(a);
+	if (a->ticks % SIGN_TICKS == 1)
+		audit_sign(a);
+}
+
+int
+sweep_start(struct admind *a, struct err *err)
+{
+	struct timeval tv = {TICK_MS / 1000, 0};
+
+	a->tick = evtimer_new(a->proc.base, on_tick, a);
+	if (a->tick == NULL || evtimer_add(a->tick, &tv) == -1)
+		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	return 0;
+}
