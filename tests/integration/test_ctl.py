@@ -1,0 +1,340 @@
+"""mcpboxctl against a real vault and an admind played by hand, honest or not:
+exit statuses, what is shown, and that nothing hostile drives the terminal."""
+import hashlib
+import json
+import os
+import pty
+import shutil
+import socket
+import subprocess
+import threading
+import uuid
+
+import pytest
+
+from harness.instance import BUILD
+from harness.ipc import Closed, Peer, Table
+from integration import test_vault as tv
+
+CTL = os.path.join(BUILD, "admind/ctl/mcpboxctl")
+PASSWORD = "correct horse battery staple"
+ID = uuid.UUID("0198e3a1-7b5c-7d1e-8f00-1c2d3e4f5a6b")
+BIDI = "\u202e\u2066\x1b[2J"
+
+
+class Suite:
+    """Sockets of admind (control), sandboxd, and of admind's line to the
+    vault; each answered by a thread."""
+
+    def __init__(self, vault):
+        self.vault, self.table = vault, Table()
+        tv.table = self.table
+        self.run_dir = vault.run()
+        self.pre, self.state = tv.preimage(), "pending"
+        self.given = None       # what the vault is given, if not self.pre
+        self.circumstances = '"server":"demo","tool":"greet","version":1,"requested_by":"local"'
+        self.json, self.queries, self.layers = b'{"items":[],"next_cursor":null}', [], b"[]"
+        self.admind = tv.Admind.open(self.table, vault, "admind", "admind-vault", "admind")
+        self.listeners, self.threads = [], []
+        for process in ("admind", "sandboxd"):
+            os.makedirs(vault.run(process), exist_ok=True)
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.bind(vault.run(process, "ctl.sock"))
+            s.listen(16)
+            self.listeners.append(s)
+            self.thread(self.accept, s)
+        self.thread(self.serve_vault)
+
+    def thread(self, f, *args):
+        t = threading.Thread(target=f, args=args, daemon=True)
+        t.start()
+        self.threads.append(t)
+
+    def close(self):
+        for s in self.listeners:
+            s.shutdown(socket.SHUT_RDWR)
+            s.close()
+        self.admind.sock.shutdown(socket.SHUT_RDWR)
+        for t in self.threads:
+            t.join(5)
+        self.admind.sock.close()
+
+    def accept(self, listener):
+        while True:
+            try:
+                s, _ = listener.accept()
+            except OSError:
+                return
+            self.thread(self.serve, s)
+
+    def serve(self, sock):
+        try:
+            with Peer(self.table, sock) as p:
+                while True:
+                    request, m = p.receive()
+                    self.answer(p, request, m)
+        except (Closed, TimeoutError, OSError):
+            pass
+
+    def answer(self, p, request, m):
+        if m["_"] == "ADMIN_QUERY":
+            self.queries.append(m)
+            if m["what"] == "status" and m["id"] == "":
+                pass
+            p.send("ADMIN_JSON", request=request, json=self.json)
+        elif m["_"] == "APPROVAL_GET":
+            if m["approval"] != ID.bytes:
+                p.send("REFUSED", request=request, failure=tv.FAILURES["NOT_FOUND"],
+                       message="no such request " + BIDI)
+            else:
+                p.send("APPROVAL_CONTENT", request=request, kind="tool", state=self.state,
+                       circumstances=self.circumstances, preimage=self.pre)
+        elif m["_"] == "DOCTOR":
+            p.send("DOCTOR_REPORT", request=request, json=self.layers)
+
+    def serve_vault(self):
+        while True:
+            try:
+                request, m = self.admind.receive(60)
+            except (Closed, TimeoutError, OSError):
+                return
+            self.admind.requests[ID.bytes] = ("tool", self.state, self.given or self.pre)
+            self.admind.serve(request, m)
+
+    def ctl(self, *args, stdin=""):
+        return subprocess.run([CTL, "--run-dir", self.run_dir, *args], input=stdin.encode(),
+                              capture_output=True, timeout=20, check=False)
+
+    def text(self, *args, stdin="", status=0):
+        r = self.ctl(*args, stdin=stdin)
+        assert r.returncode == status, (r.returncode, r.stdout, r.stderr)
+        assert r.stdout.isascii() or "--json" not in args
+        return r.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def vault():
+    v = tv.Vault()
+    yield v
+    v.close()
+
+
+@pytest.fixture
+def suite(vault):
+    s = Suite(vault)
+    yield s
+    s.close()
+    shutil.rmtree(vault.run("admind"))
+    shutil.rmtree(vault.run("sandboxd"))
+
+
+def digest(pre):
+    return hashlib.sha256(pre).hexdigest()
+
+
+@pytest.mark.parametrize("args", [
+    [], ["nonsense"], ["approvals"], ["approvals", "show"], ["approvals", "nonsense", str(ID)],
+    ["approvals", "show", "not-an-id"], ["approvals", "approve", str(ID)],
+    ["approvals", "approve", str(ID), "--hash", "abc"],
+    ["approvals", "approve", str(ID), "--hash", "G" * 64],
+    ["approvals", "reject", str(ID)], ["approvals", "list", "more"], ["setup"],
+    ["secret", "get", "demo", "TOKEN"], ["secret", "set", "demo"], ["servers", "a", "b"],
+    ["servers", "--limit", "0"], ["servers", "--limit", "201"], ["servers", "--limit", "9x"],
+    ["--nonsense"], ["-f", "/nonexistent", "status"]])
+def test_usage(suite, args):
+    r = suite.ctl(*args)
+    assert r.returncode == 2 and r.stderr and not r.stdout
+
+
+def test_unreachable(tmp_path):
+    for args in (["status"], ["approvals", "show", str(ID)], ["doctor"], ["servers", "--json"]):
+        r = subprocess.run([CTL, "--run-dir", str(tmp_path), *args], stdin=subprocess.DEVNULL,
+                           capture_output=True, timeout=20, check=False)
+        assert r.returncode == 3 and b"admind" in r.stderr
+
+
+def test_a_stranger_is_refused(vault, suite):
+    """The vault's own check: the directory would let this user in."""
+    uid = vault.uid("stranger")
+    tool = vault.path("ctl")
+    shutil.copy(CTL, tool)
+    os.chmod(tool, 0o755)
+    os.chmod(vault.run("admind-vault"), 0o755)
+    r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+                        tool, "--run-dir", suite.run_dir, "secret", "set", "demo", "TOKEN"],
+                       input=b"x", capture_output=True, timeout=20, check=False)
+    os.chmod(vault.run("admind-vault"), 0o750)
+    assert r.returncode == 3, r.stderr
+
+
+def test_setup(suite, tmp_path):
+    path = tmp_path / "password"
+    path.write_text(PASSWORD + "\n")
+    r = suite.ctl("setup", "--username", "admin", "--password-file", "/nonexistent")
+    assert r.returncode == 2
+    assert suite.ctl("setup", "--username", "admin", stdin="short").returncode == 1
+    assert suite.text("setup", "--username", "admin", "--password-file", str(path))
+    assert suite.admind.admins["admin"][0] == "administrator"
+    r = suite.ctl("setup", "--username", "second", stdin=PASSWORD)
+    assert r.returncode == 1 and b"there is one" in r.stderr
+    # The newline at the file's end is not part of the password.
+    with Peer.open(suite.table, suite.vault, "adminweb", "admind-vault", "http") as w:
+        assert w.call("LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
+
+
+def test_setup_asks_a_person_twice(suite):
+    """On a terminal: not shown, and both entries must be equal."""
+    for second, status in (("another one here", 2), (PASSWORD, 0)):
+        master, slave = pty.openpty()
+        p = subprocess.Popen([CTL, "--run-dir", suite.run_dir, "setup", "--username", "person"],
+                             stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        seen = b""
+        for prompt, line in ((b"characters): ", PASSWORD), (b"again: ", second)):
+            while prompt not in seen:
+                seen += os.read(master, 1000)
+            os.write(master, line.encode() + b"\n")
+        try:
+            while more := os.read(master, 1000):
+                seen += more
+        except OSError:
+            pass
+        assert p.wait(10) == status, seen
+        os.close(master)
+        assert PASSWORD.encode() not in seen
+        assert (b"differ" in seen) == (status == 2)
+
+
+def test_show(suite):
+    suite.pre = tv.preimage(code=("def main():\n\tx = 'p\u0430ss" + BIDI + "'\n").encode())
+    out = suite.text("approvals", "show", str(ID))
+    assert digest(suite.pre) in out and "demo__greet" in out and "TOKEN" in out
+    assert "     1 | def main():" in out and "p\\u{430}ss\\u{202e}\\u{2066}\\u{1b}[2J" in out
+    assert "requested_by       local" in out
+    item = json.loads(suite.text("approvals", "show", str(ID), "--json"))
+    assert item["id"] == str(ID) and item["hash"] == digest(suite.pre) and item["state"] == "pending"
+    assert item["server"] == "demo" and item["content"]["code"].endswith(BIDI + "'\n")
+    assert item["content"]["secrets"] == ["TOKEN"]
+
+
+def test_circumstances_cannot_pass_for_content(suite):
+    """A hostile admind puts its own hash and content beside the real ones."""
+    for evil in ('"hash":"' + "0" * 64 + '","content":{"code":"harmless"},"server":"demo"',
+                 '"server":"demo"},"content":{', 'not json', '"server":"x","server":"y"',
+                 '"notes":"\\u202e\\u001b[2J"'):
+        suite.circumstances = evil
+        out = suite.text("approvals", "show", str(ID), "--json")
+        item = json.loads(out)
+        assert item["hash"] == digest(suite.pre) and item["content"]["code"].startswith("def main")
+        assert out.count('"hash"') == 1 and out.count('"content"') == 1
+        text = suite.text("approvals", "show", str(ID))
+        assert "0" * 64 not in text and "harmless" not in text
+        assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_content_that_is_none_is_not_shown(suite):
+    for pre in (b"", b"garbage", suite.pre[:-1], suite.pre + b"\0"):
+        suite.pre = pre
+        for more in ([], ["--json"]):
+            r = suite.ctl("approvals", "show", str(ID), *more)
+            assert r.returncode == 1 and r.stdout == b"" and b"cannot be shown" in r.stderr
+
+
+def test_approve(suite):
+    out = suite.text("approvals", "approve", str(ID), "--hash", digest(suite.pre))
+    assert out == "approved\n"
+    d = suite.admind.decisions[ID.bytes]
+    assert d["approved"] == 1 and d["actor"] == "root" and d["content"].hex() == digest(suite.pre)
+    suite.state = "approved"
+    r = suite.ctl("approvals", "approve", str(ID), "--hash", digest(suite.pre))
+    assert r.returncode == 1 and b"not pending" in r.stderr
+
+
+def test_approve_refuses_other_content(suite):
+    """Changed since it was read: here, and behind mcpboxctl's back."""
+    r = suite.ctl("approvals", "approve", str(ID), "--hash", "0" * 64)
+    assert r.returncode == 1 and digest(suite.pre).encode() in r.stderr
+    suite.given = tv.preimage(code=b"evil()\n")
+    r = suite.ctl("approvals", "approve", str(ID), "--hash", digest(suite.pre))
+    assert r.returncode == 1 and b"not what was reviewed" in r.stderr
+    assert ID.bytes not in suite.admind.decisions
+
+
+def test_reject(suite):
+    assert suite.text("approvals", "reject", str(ID), "--reason", "too broad") == "rejected\n"
+    d = suite.admind.decisions[ID.bytes]
+    assert d["approved"] == 0 and d["reason"] == "too broad" and d["seal"] == b""
+
+
+def test_refusals_are_escaped(suite):
+    r = suite.ctl("approvals", "show", str(uuid.UUID(int=1)))
+    assert r.returncode == 1 and b"\\u{202e}\\u{2066}\\u{1b}[2J" in r.stderr
+    assert b"\x1b" not in r.stderr
+
+
+def test_secret_set(suite):
+    for value in (tv.CANARY.decode(), tv.CANARY.decode() + "\n"):
+        assert "TOKEN" in suite.text("secret", "set", "demo", "TOKEN", stdin=value)
+        assert len(suite.admind.secrets["demo", "TOKEN"]) == 30 + len(tv.CANARY)
+    assert tv.CANARY not in suite.admind.seen
+    assert suite.ctl("secret", "set", "demo", "TOKEN", stdin="").returncode == 1
+    assert suite.ctl("secret", "set", "Demo", "TOKEN", stdin="x").returncode == 1
+    assert suite.ctl("secret", "set", "demo", "TOKEN", stdin="x" * 10003).returncode == 2
+
+
+def test_tables(suite):
+    suite.json = json.dumps({"items": [
+        {"id": str(ID), "name": "demo" + BIDI, "status": "running", "tool_count": 3,
+         "description": "line\nbreak"},
+        {"id": "2", "name": "other", "status": "stopped"}], "next_cursor": "abc"}).encode()
+    lines = suite.text("servers", "--limit", "7", "--cursor", "here").splitlines()
+    assert lines[0].split() == ["id", "name", "status", "tool_count", "description"]
+    assert "demo\\u{202e}" in lines[1] and "line\\u{a}break" in lines[1]
+    assert lines[2].split() == ["2", "other", "stopped", "-", "-"]
+    assert lines[3] == "more: --cursor abc" and len(lines) == 4
+    q = suite.queries[-1]
+    assert (q["what"], q["limit"], q["cursor"], q["token"], q["id"]) == ("servers", 7, "here", "", "")
+    assert json.loads(suite.text("servers", "--json")) == json.loads(suite.json)
+    suite.text("approvals", "list", "--state", "pending", "--kind", "tool")
+    q = suite.queries[-1]
+    assert (q["what"], q["filter_state"], q["filter_kind"]) == ("approvals", "pending", "tool")
+    for what in ("tools", "audit", "executions"):
+        suite.text(what)
+        assert suite.queries[-1]["what"] == what
+    suite.json = b'{"name":"demo","nested":{"a":1},"list":[1,2]}'
+    assert suite.text("servers", str(ID)) == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+    assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("server", str(ID))
+    assert suite.text("status") == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+
+
+@pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1,"a":2}', b'{"a":"\x1b"}', b"{} {}", b"\xff"])
+def test_answers_that_are_no_json(suite, bad):
+    suite.json = bad
+    for more in ([], ["--json"]):
+        r = suite.ctl("servers", *more)
+        assert r.returncode == 1 and r.stdout == b"" and b"not JSON" in r.stderr
+
+
+def test_doctor(suite):
+    suite.layers = json.dumps([{"process": "x", "layer": "seccomp", "state": "enforced",
+                                "detail": "", "fix": ""}]).encode()
+    out = suite.text("doctor")
+    assert "admind-vault" in out and "key_memory" in out and "seccomp" in out
+    rows = json.loads(suite.text("doctor", "--json"))
+    assert {"process": "x", "layer": "seccomp", "state": "enforced", "detail": "", "fix": ""} in rows
+    suite.layers = b"not json"
+    assert suite.ctl("doctor").returncode == 1
+    os.unlink(suite.vault.run("sandboxd", "ctl.sock"))
+    suite.layers = b"[]"
+    r = suite.ctl("doctor", "--json")
+    assert r.returncode == 3
+    assert {"process": "sandboxd", "state": "missing"}.items() <= json.loads(r.stdout)[-1].items()
+
+
+def test_conf_file(suite, tmp_path):
+    conf = tmp_path / "ctl.conf"
+    conf.write_text(f"run_dir {suite.run_dir}\n")
+    conf.chmod(0o644)
+    r = subprocess.run([CTL, "servers", "-f", str(conf)], capture_output=True, timeout=20,
+                       stdin=subprocess.DEVNULL, check=False)
+    assert r.returncode == 0 and r.stdout == b"none\n", r.stderr
