@@ -84,6 +84,7 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 {
 	const char *file = NULL;
 	bool check = false, dump = false, debug = false;
+	struct event_config *cfg;
 	struct err e;
 	int c;
 
@@ -137,8 +138,13 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		log_fatal("signal", "SIGPIPE: %s", strerror(errno));
 
-	if ((p->base = event_base_new()) == NULL)
+	/* Without this flag libevent reads the coarse clock, 4 ms wide, and
+	 * limits are promised to the ms. */
+	if ((cfg = event_config_new()) == NULL ||
+	    event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER) < 0 ||
+	    (p->base = event_base_new_with_config(cfg)) == NULL)
 		log_fatal("loop", "libevent: no event loop");
+	event_config_free(cfg);
 	ev_term = evsignal_new(p->base, SIGTERM, on_signal, p);
 	ev_int = evsignal_new(p->base, SIGINT, on_signal, p);
 	if (ev_term == NULL || ev_int == NULL || event_add(ev_term, NULL) < 0 ||

@@ -46,17 +46,26 @@ struct calls {
 
 static void on_timer(evutil_socket_t, short, void *);
 
+/* Sets the timer to the deadline. */
 static void
-arm(struct call *c, uint64_t ms)
+rearm(struct call *c)
 {
+	uint64_t now = now_boot_ms();
+	uint64_t ms = now < c->deadline_ms ? c->deadline_ms - now : 0;
 	struct timeval tv = {
 	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
 
 	/* libevent counts from when this round of the loop began: without this
 	 * a limit would be short by what the round has done so far. */
 	(void)event_base_update_cache_time(c->all->base);
-	c->deadline_ms = now_boot_ms() + ms;
 	(void)evtimer_add(c->timer, &tv);
+}
+
+static void
+arm(struct call *c, uint64_t ms)
+{
+	c->deadline_ms = now_boot_ms() + ms;
+	rearm(c);
 }
 
 static void
@@ -469,6 +478,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	struct err e;
 
 	(void)evtimer_del(c->timer);
+	/* libevent's clock is coarse and may be some ms early; a limit isn't. */
+	if (now_boot_ms() < c->deadline_ms) {
+		rearm(c);
+		return;
+	}
 	if ((c->state == CALL_STARTING || c->state == CALL_RUNNING) &&
 	    c->reaped) {
 		crashed(c);
@@ -535,7 +549,6 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 		s.found = NULL;
 		table_each(&cs->by_id, find_overdue, &s);
 		if (s.found != NULL) {
-			s.found->deadline_ms = UINT64_MAX - 10;
 			on_timer(-1, 0, s.found);
 		}
 	} while (s.found != NULL);

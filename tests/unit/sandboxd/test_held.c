@@ -1,0 +1,319 @@
+/* Contexts are used once, by the right listener, with the right arguments. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "held.h"
+#include "tlv.h"
+
+static const uint8_t key[KEY_LEN] = "thirty-two bytes of a test's key";
+static const struct ipc_id epoch = {"epoch epoch epoc"};
+static const struct ipc_bytes args = {(const uint8_t *)"{\"a\":1}", 7};
+static uint64_t counter;
+
+static struct ipc_id
+id_of(uint8_t n)
+{
+	struct ipc_id id = {{n}};
+
+	return id;
+}
+
+/* A context with these extra fields (a TLV list may be appended). */
+static void
+seal(struct buf *out, const struct ipc_id *ep, struct ipc_id id,
+    uint8_t listener, uint8_t kind, uint64_t number, const struct buf *more)
+{
+	struct context_binding b = {
+	    .epoch = *ep, .execution = id, .listener = listener, .kind = kind};
+	struct ipc_hash h;
+	struct buf plain;
+
+	buf_init(&plain, 1 << 20);
+	tlv_puts(&plain, CTX_CODE, "code");
+	sha256(args.p, args.n, &h);
+	tlv_put(&plain, CTX_ARGS_SHA256, &h, sizeof(h));
+	tlv_put_u64(&plain, CTX_TIMEOUT_MS, 1000);
+	tlv_put_u64(&plain, CTX_HOLD_UNTIL_MS, 500);
+	if (more != NULL)
+		buf_put(&plain, more->p, more->len);
+	buf_init(out, 1 << 20);
+	assert_int_equal(
+	    context_seal(key, number, &b, plain.p, plain.len, out, NULL), 0);
+	buf_free(&plain);
+}
+
+static int
+add(struct held_set *s, uint8_t n, uint8_t listener, uint8_t kind,
+    const struct buf *more, struct err *e)
+{
+	struct ipc_id id = id_of(n);
+	struct buf b;
+	int rc;
+
+	seal(&b, &epoch, id, listener, kind, ++counter, more);
+	rc = held_add(s, &id, listener, ipc_bytes(b.p, b.len), 1000, e);
+	buf_free(&b);
+	return rc;
+}
+
+static int
+setup(void **state)
+{
+	static struct held_set s;
+
+	assert_int_equal(held_init(&s, 4, &epoch), 0);
+	held_key(&s, key);
+	*state = &s;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	held_clear(*state);
+	return 0;
+}
+
+static void
+test_used_once(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(1);
+	struct held *h = NULL;
+
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, NULL, NULL), 0);
+	assert_int_equal(held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_OK);
+	assert_int_equal(h->kind, CONTEXT_TOOL);
+	assert_int_equal(h->timeout_ms, 1000);
+	assert_true(ipc_streq(h->code, "code"));
+	held_free(h);
+	assert_int_equal(
+	    held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_UNKNOWN);
+}
+
+static void
+test_wrong_digest_burns(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(1);
+	struct held *h = NULL;
+
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, NULL, NULL), 0);
+	assert_int_equal(held_take(s, &id, LISTENER_LOCAL,
+			     ipc_bytes(args.p, args.n - 1), &h),
+	    HELD_WRONG_DIGEST);
+	assert_non_null(h->record);
+	held_free(h);
+	assert_int_equal(
+	    held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_UNKNOWN);
+}
+
+static void
+test_wrong_listener_burns(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(1);
+	struct held *h = NULL;
+
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, NULL, NULL), 0);
+	assert_int_equal(
+	    held_take(s, &id, LISTENER_TUNNEL, args, &h), HELD_WRONG_LISTENER);
+	held_free(h);
+	assert_int_equal(
+	    held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_UNKNOWN);
+}
+
+static void
+test_expires_with_a_record(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(1);
+	struct held *h;
+
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, NULL, NULL), 0);
+	assert_null(held_expired(s, 1499));
+	assert_non_null(h = held_expired(s, 1500));
+	assert_memory_equal(&h->record->node.id, &id, sizeof(id));
+	held_free(h);
+	assert_int_equal(
+	    held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_UNKNOWN);
+}
+
+static void
+test_hold_and_timeout_are_bounded(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(1);
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 100);
+	tlv_put_u64(&more, CTX_HOLD_UNTIL_MS, UINT64_MAX);
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
+	assert_non_null(h = held_remove(s, &id));
+	assert_int_equal(h->expires_ms, 1000 + HELD_HOLD_MAX_MS);
+	held_free(h);
+	buf_clear(&more);
+	tlv_put_u64(&more, CTX_TIMEOUT_MS, HELD_TIMEOUT_MAX_MS + 1);
+	assert_int_equal(
+	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), -1);
+	buf_free(&more);
+}
+
+static void
+test_set_is_bounded(void **state)
+{
+	struct held_set *s = *state;
+	struct err e;
+
+	for (uint8_t i = 1; i <= 4; i++)
+		assert_int_equal(add(s, i, 1, CONTEXT_TOOL, NULL, NULL), 0);
+	assert_int_equal(add(s, 5, 1, CONTEXT_TOOL, NULL, &e), -1);
+	assert_int_equal(e.failure, FAILURE_BUSY);
+	held_free(held_expired(s, 5000));
+	assert_int_equal(add(s, 5, 1, CONTEXT_TOOL, NULL, &e), 0);
+	assert_int_equal(add(s, 5, 1, CONTEXT_TOOL, NULL, &e), -1);
+}
+
+/* A context opens once, also after it was used and forgotten. */
+static void
+test_replay(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(9);
+	struct held *h;
+	struct buf b;
+
+	seal(&b, &epoch, id, LISTENER_LOCAL, CONTEXT_TOOL, 77, NULL);
+	assert_int_equal(
+	    held_add(s, &id, LISTENER_LOCAL, ipc_bytes(b.p, b.len), 0, NULL),
+	    0);
+	assert_int_equal(held_take(s, &id, LISTENER_LOCAL, args, &h), HELD_OK);
+	held_free(h);
+	assert_int_equal(
+	    held_add(s, &id, LISTENER_LOCAL, ipc_bytes(b.p, b.len), 0, NULL),
+	    -1);
+	buf_free(&b);
+}
+
+static void
+test_foreign_contexts(void **state)
+{
+	static const struct ipc_id other = {"another life's e"};
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(9), id2 = id_of(10);
+	struct buf b;
+
+	/* Another epoch, another id, another listener than was sealed. */
+	seal(&b, &other, id, LISTENER_LOCAL, CONTEXT_TOOL, ++counter, NULL);
+	assert_int_equal(
+	    held_add(s, &id, 1, ipc_bytes(b.p, b.len), 0, NULL), -1);
+	buf_free(&b);
+	seal(&b, &epoch, id, LISTENER_LOCAL, CONTEXT_TOOL, ++counter, NULL);
+	assert_int_equal(
+	    held_add(s, &id2, 1, ipc_bytes(b.p, b.len), 0, NULL), -1);
+	assert_int_equal(
+	    held_add(s, &id, 2, ipc_bytes(b.p, b.len), 0, NULL), -1);
+	for (size_t cut = 0; cut < b.len; cut += 7)
+		assert_int_equal(
+		    held_add(s, &id, 1, ipc_bytes(b.p, cut), 0, NULL), -1);
+	/* None of the attempts used it up: it was never opened. */
+	assert_int_equal(
+	    held_add(s, &id, 1, ipc_bytes(b.p, b.len), 0, NULL), 0);
+	buf_free(&b);
+}
+
+static void
+test_secrets_need_a_tool(void **state)
+{
+	struct held_set *s = *state;
+	struct ipc_id id = id_of(3);
+	struct held *h;
+	struct buf more;
+	struct tlv t;
+
+	buf_init(&more, 100);
+	tlv_puts(&more, CTX_SECRET_NAME, "TOKEN");
+	tlv_puts(&more, CTX_SECRET_VALUE, "CANARY");
+	assert_int_equal(
+	    add(s, 1, LISTENER_ADMIND, CONTEXT_INSPECT, &more, NULL), -1);
+	assert_int_equal(
+	    add(s, 2, LISTENER_ADMIND, CONTEXT_TEST, &more, NULL), -1);
+	assert_int_equal(
+	    add(s, 3, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
+	assert_non_null(h = held_remove(s, &id));
+	assert_int_equal(tlv_find(h->secrets.p, h->secrets.len, 2, &t), 1);
+	assert_memory_equal(t.p, "CANARY", 6);
+	held_free(h);
+	buf_free(&more);
+}
+
+static void
+test_no_key(void **state)
+{
+	struct held_set s;
+	struct err e;
+
+	assert_int_equal(held_init(&s, 4, &epoch), 0);
+	assert_int_equal(add(&s, 1, 1, CONTEXT_TOOL, NULL, &e), -1);
+	assert_int_equal(e.failure, FAILURE_VAULT_UNAVAILABLE);
+	held_clear(&s);
+}
+
+static void
+test_replay_window(void **state)
+{
+	static struct replay r;
+
+	replay_reset(&r);
+	assert_true(replay_fresh(&r, 0));
+	replay_mark(&r, 5);
+	assert_false(replay_fresh(&r, 5));
+	assert_true(replay_fresh(&r, 4));
+	replay_mark(&r, 4);
+	assert_false(replay_fresh(&r, 4));
+	replay_mark(&r, 5 + REPLAY_WINDOW - 1);
+	assert_false(replay_fresh(&r, 5)); /* still inside, and used */
+	assert_true(replay_fresh(&r, 6));
+	replay_mark(&r, 5 + REPLAY_WINDOW);
+	assert_false(replay_fresh(&r, 5)); /* behind the window */
+	assert_true(replay_fresh(&r, 6));
+	/* Its bit was 5's: cleared on the way, set by itself. */
+	assert_false(replay_fresh(&r, 5 + REPLAY_WINDOW));
+	replay_mark(&r, 1ULL << 60);
+	assert_false(replay_fresh(&r, 6));
+	assert_true(replay_fresh(&r, (1ULL << 60) - 1));
+	/* Against a model, in an order that jumps to and fro. */
+	replay_reset(&r);
+	for (unsigned i = 0; i < 4000; i++) {
+		uint64_t n = (uint64_t)i * 7919 % 4001;
+
+		assert_true(replay_fresh(&r, n));
+		replay_mark(&r, n);
+		assert_false(replay_fresh(&r, n));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	    T(test_used_once), T(test_wrong_digest_burns),
+	    T(test_wrong_listener_burns), T(test_expires_with_a_record),
+	    T(test_hold_and_timeout_are_bounded), T(test_set_is_bounded),
+	    T(test_replay), T(test_foreign_contexts),
+	    T(test_secrets_need_a_tool), T(test_no_key), T(test_replay_window)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
