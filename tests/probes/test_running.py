@@ -1,0 +1,349 @@
+"""What a tool may do, and how each way to end a call ends."""
+import json
+import time
+
+import pytest
+
+
+def test_arguments_by_name(pool):
+    call = pool.call("def main(a: int, *, b: str = 'x'): return [a, b]\n",
+                     {"a": 1, "b": "ü€\U0001f600"})
+    assert call.value == [1, "ü€\U0001f600"]
+
+
+def test_asynchronous(pool):
+    call = pool.call('''
+import asyncio
+async def part(n):
+    await asyncio.sleep(0.05)
+    return n
+async def main():
+    started = asyncio.get_running_loop().time()
+    parts = await asyncio.gather(*(part(n) for n in range(20)))
+    threaded = await asyncio.to_thread(lambda: 7)
+    return [sum(parts), threaded,
+            asyncio.get_running_loop().time() - started < 1]
+''')
+    assert call.value == [190, 7, True]
+
+
+@pytest.mark.parametrize("library", [
+    "asyncio", "bz2", "calendar", "collections", "configparser", "csv",
+    "ctypes", "dataclasses", "datetime", "decimal", "difflib", "email",
+    "fractions", "gzip", "hashlib", "hmac", "html.parser", "http.client",
+    "ipaddress", "itertools", "json", "logging", "lzma", "math", "pickle",
+    "random", "re", "sqlite3", "ssl", "statistics", "string", "tempfile",
+    "tomllib", "typing", "unicodedata", "urllib.request", "uuid",
+    "xml.etree.ElementTree", "zipfile", "zlib", "zoneinfo",
+])
+def test_standard_library(pool, library):
+    call = pool.call(f"import {library}\ndef main(): return 1\n")
+    assert call.kind == "run_result", call.body
+
+
+def test_libraries_work(pool):
+    call = pool.call('''
+import bz2, datetime, hashlib, lzma, sqlite3, tempfile, zipfile, zlib
+import zoneinfo, io, getpass, os, pwd, threading, concurrent.futures
+from xml.etree import ElementTree
+def main():
+    db = sqlite3.connect("/tmp/db")
+    db.execute("create table t(a)")
+    db.execute("insert into t values (1)")
+    db.commit()
+    with tempfile.TemporaryDirectory() as d:
+        with zipfile.ZipFile(d + "/z.zip", "w") as z:
+            z.writestr("a", b"x")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        squares = list(pool.map(lambda n: n * n, range(10)))
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    return {
+        "db": db.execute("select a from t").fetchall(),
+        "zip": [lzma.decompress(lzma.compress(b"a")) == b"a",
+                bz2.decompress(bz2.compress(b"a")) == b"a"],
+        "sha": hashlib.sha256(b"").hexdigest()[:8],
+        "zone": datetime.datetime(2024, 7, 1, tzinfo=zone).isoformat(),
+        "xml": ElementTree.fromstring("<a b='1'/>").get("b"),
+        "squares": sum(squares),
+        "user": [pwd.getpwuid(os.getuid()).pw_name, os.path.expanduser("~")],
+        "cwd": os.getcwd(),
+    }
+''')
+    assert call.kind == "run_result", call.body
+    assert call.body["structuredContent"] == {
+        "db": [[1]], "zip": [True, True], "sha": "e3b0c442",
+        "zone": "2024-07-01T00:00:00+02:00", "xml": "1", "squares": 285,
+        "user": ["tool", "/tmp"], "cwd": "/tmp"}
+
+
+def test_output_by_every_way(pool):
+    call = pool.call('''
+import os, subprocess, sys, threading
+print("imported")
+def main():
+    print("print")
+    print("error", file=sys.stderr)
+    os.write(1, b"write\\n")
+    t = threading.Thread(target=print, args=("thread",))
+    t.start(); t.join()
+    if os.fork() == 0:
+        os.write(2, b"child \\xff\\n")
+        os._exit(0)
+    os.wait()
+    sys.stdout.write("no newline")
+    return None
+''')
+    assert call.text == "null"
+    assert call.stdout == (b"imported\nprint\nerror\nwrite\nthread\n"
+                           b"child \xff\nno newline")
+
+
+def test_output_arrives_while_it_runs(pool):
+    runner = pool.fork()
+    try:
+        assert runner.header(3)[0] == "ready"
+        runner.execute("import time\ndef main():\n    print('early')\n"
+                       "    time.sleep(0.6)\n", {})
+        from probes import ipcframes
+        started = time.monotonic()
+        kind, fields = ipcframes.receive(runner.channel)
+        assert (kind, fields["data"]) == ("stdout", b"early\n")
+        assert time.monotonic() - started < 0.4
+    finally:
+        runner.close()
+
+
+def test_log_and_progress(pool):
+    call = pool.call('''
+from mcpbox import log, progress
+def main():
+    log("hello")
+    log({"a": [1]}, level="error")
+    for i in range(3):
+        progress(i, total=3, message="step")
+    return "done"
+''')
+    assert call.text == "done"
+    assert [(k, f.get("level"), json.loads(f["json"]))
+            for k, f in call.events] == [
+        ("log", 1, "hello"), ("log", 4, {"a": [1]})] + [
+        ("progress", None, {"progress": i, "total": 3, "message": "step"})
+        for i in range(3)]
+
+
+def test_secrets(pool):
+    code = '''
+from mcpbox import secrets as imported
+def main():
+    return [secrets["TOKEN"], dict(imported) == dict(secrets), len(secrets),
+            "MISSING" in secrets]
+'''
+    call = pool.call(code, secrets=[("TOKEN", "hunter2"), ("B", "ü")])
+    assert call.value == ["hunter2", True, 2, False]
+    call = pool.call("def main(): return secrets['NOPE']\n")
+    assert call.failure_name == "exception" and "NOPE" in call.text
+
+
+def test_exception(pool):
+    call = pool.call('''
+def helper(x):
+    print("about to fail")
+    return 1 / x
+
+def main():
+    return helper(0)
+''')
+    assert call.kind == "run_error" and call.failure_name == "exception"
+    assert call.body["isError"] is True
+    text = call.text
+    assert text.startswith("ZeroDivisionError: division by zero\n"
+                           "at line 4, column 12\n")
+    assert ">    4 |     return 1 / x" in text
+    assert 'File "probe", line 7, in main' in text
+    assert "about to fail" in text and "<mcpbox" not in text
+
+
+@pytest.mark.parametrize("code,failure,words", [
+    ("def main(:", "bad_code", "SyntaxError"),
+    ("x = 1", "bad_code", "must define main"),
+    ("def main(a): return a", "invalid_arguments", "a"),
+    ("import sys\ndef main(): sys.exit(3)", "exception", "sys.exit(3)"),
+    ("import sys\nsys.exit('x')\ndef main(): 1", "exception", "sys.exit"),
+    ("def main(): raise KeyboardInterrupt", "exception", "KeyboardInterrupt"),
+    ("def main(): return {1, b'x'}", "exception", "bytes"),
+    ("def main(): return float('inf')", "exception", "inf"),
+    ("from mcpbox import ToolError\ndef main(): raise ToolError('no door')",
+     "exception", "no door"),
+    ("def main(): return main()", "exception", "RecursionError"),
+    ("def main():\n    import os\n    os.close(3)\n    return 1", None, None),
+])
+def test_ends(pool, code, failure, words):
+    call = pool.call(code)
+    if failure is None:
+        assert call.kind == "gone"
+        return
+    assert call.kind == "run_error", call.body
+    assert call.failure_name == failure and words in call.text, call.text
+
+
+@pytest.mark.parametrize("code", [
+    "import os\ndef main(): os._exit(0)\n",
+    "import os\ndef main(): os.abort()\n",
+    "import ctypes\ndef main(): ctypes.string_at(8)\n",
+])
+def test_process_ends_without_a_word(pool, code):
+    """The channel closes: sandboxd says the rest."""
+    assert pool.call(code).kind == "gone"
+
+
+def test_threads_left_behind(pool):
+    started = time.monotonic()
+    call = pool.call('''
+import threading, time, atexit
+atexit.register(time.sleep, 30)
+def main():
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    return "done"
+''')
+    assert call.text == "done" and time.monotonic() - started < 2
+
+
+def test_forked_child_that_returns(pool):
+    """The child runs on behind main: only pid 1 has a result."""
+    call = pool.call('''
+import os, time
+def main():
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+    return "parent" if pid else "child"
+''')
+    assert call.text == "parent"
+
+
+def test_lying_about_the_result_speaks_for_itself_only(pool):
+    """A frame forged on the channel is this call's own answer: the harness'
+    later frames follow it and the broker takes the first."""
+    runner = pool.fork()
+    try:
+        assert runner.header(4)[0] == "ready"
+        runner.execute('''
+import socket, struct
+def main():
+    s = socket.socket(fileno=3)
+    def frame(t, payload):
+        s.send(struct.pack(">HHIQ", t, 0, len(payload), 0) + payload)
+    body = b'{"content":[]}'
+    frame(173, struct.pack(">I", len(body)) + body)
+    frame(174, struct.pack(">I", len(body)))
+    return "real"
+''', {})
+        assert runner.result()[0] == "run_result"
+        assert runner.body == b'{"content":[]}'
+    finally:
+        runner.close()
+
+
+def test_large_code_arguments_and_result(pool):
+    """Past one frame: blobs come in sealed memfds, results go in pieces."""
+    filler = "#" + "x" * 95000 + "\n"
+    text = "ä" * 150000
+    call = pool.call(filler + "def main(t: str): return t + t[:1000]\n",
+                     {"t": text})
+    assert call.text == text + text[:1000]
+
+
+def test_content(pool):
+    call = pool.call('''
+from mcpbox import Image, Text
+def main():
+    return [Text("a"), Image(b"\\x89PNG", "image/png")]
+''')
+    assert [b["type"] for b in call.body["content"]] == ["text", "image"]
+
+
+def test_state_does_not_stay(pool):
+    pool.call("import builtins\nbuiltins.canary = 1\ndef main(): return 1\n")
+    call = pool.call("import builtins\n"
+                     "def main(): return hasattr(builtins, 'canary')\n")
+    assert call.value is False
+
+
+def test_inspection(pool):
+    got = pool.inspect('''
+from dataclasses import dataclass
+@dataclass
+class Box:
+    width: int
+async def main(box: Box, n: int = 3):
+    """Measures.
+
+    Args:
+        box: what to measure
+    """
+''')
+    assert got == {"ok": True, "is_async": True, "doc": "Measures.",
+                   "input_schema": {
+                       "type": "object", "additionalProperties": False,
+                       "required": ["box"], "properties": {
+                           "n": {"type": "integer", "default": 3},
+                           "box": {"type": "object",
+                                   "properties": {
+                                       "width": {"type": "integer"}},
+                                   "required": ["width"],
+                                   "additionalProperties": False,
+                                   "description": "what to measure"}}}}
+
+
+def test_inspection_of_bad_code(pool):
+    got = pool.inspect("def main():\n    return (\n")
+    assert got["ok"] is False and got["error"]["type"] == "SyntaxError"
+    assert got["error"]["line"] == 2 and got["error"]["column"] == 12
+
+
+def test_inspection_is_confined(pool):
+    """The module runs: it must not reach more than a call does."""
+    got = pool.inspect("open('/etc/shadow')\ndef main(): pass\n")
+    assert got["error"]["type"] == "FileNotFoundError"
+    assert got["error"]["line"] == 1
+
+
+def test_stale_order_of_frames_ends_it(pool):
+    from probes import ipcframes
+    runner = pool.fork()
+    try:
+        ipcframes.send(runner.channel, "arguments", json=b"{}")
+        assert runner.exited(2)
+    finally:
+        runner.close()
+
+
+def test_broker_that_goes_away_ends_a_waiting_runner(pool):
+    runner = pool.fork()
+    runner.channel.close()
+    assert runner.exited(2)
+
+
+def test_thread_ids(pool):
+    """glibc's own idea of the main thread's id: a recursive lock taken in the
+    main thread and tried in the first thread, whose id is 2 like the
+    zygote's was."""
+    call = pool.call('''
+import ctypes, threading
+def main():
+    libc = ctypes.CDLL(None)
+    attr, mutex = (ctypes.c_char * 64)(), (ctypes.c_char * 128)()
+    libc.pthread_mutexattr_init(attr)
+    libc.pthread_mutexattr_settype(attr, 1)     # recursive
+    libc.pthread_mutex_init(mutex, attr)
+    libc.pthread_mutex_lock(mutex)
+    out = []
+    for _ in range(3):
+        t = threading.Thread(
+            target=lambda: out.append(libc.pthread_mutex_trylock(mutex)))
+        t.start(); t.join()
+    owner = ctypes.c_int.from_buffer(mutex, 8).value
+    return [out, owner]
+''')
+    assert call.value == [[16, 16, 16], 1]
