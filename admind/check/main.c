@@ -128,6 +128,10 @@ confine(void)
 	if (layers.failed)
 		log_fatal("memory", "out of memory");
 	ipc_hello_set("mcpbox-admind-check", (const char *)layers.p);
+	/* One line in the log. */
+	for (size_t i = 0; i < layers.len; i++)
+		if (layers.p[i] == '\n')
+			layers.p[i] = ' ';
 	log_event(LOG_LV_INFO, "ready", "%s", (const char *)layers.p);
 	buf_free(&layers);
 }
