@@ -1,0 +1,95 @@
+/*
+ * MCP messages: header values and a body, each ended by a newline in the
+ * order version, method, name, session revision; "-" is an absent header.
+ * What gets through must keep the promises of mcp_request.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "mcp_request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static void
+must(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void
+within(struct ipc_bytes v, const uint8_t *p, size_t n)
+{
+	if (v.n > 0 && v.p != (const uint8_t *)"{}")
+		must((v.p >= p && v.p + v.n <= p + n) ||
+		    (v.n == 2 && memcmp(v.p, "{}", 2) == 0));
+}
+
+static void
+promises(const struct mcp_message *m, const uint8_t *p, size_t n)
+{
+	within(m->id, p, n);
+	within(m->arguments, p, n);
+	within(m->progress_token, p, n);
+	within(m->capabilities, p, n);
+	if (m->id.n > 0)
+		must(json_scan(m->id.p, m->id.n, NULL) == 0);
+	must(memchr(m->tool, '\0', sizeof(m->tool)) != NULL);
+	must(memchr(m->client, '\0', sizeof(m->client)) != NULL);
+	must(memchr(m->error.message, '\0', sizeof(m->error.message)) != NULL);
+	if (m->error.failure != FAILURE_NONE) {
+		must(m->error.status == 200 || m->error.status == 400 ||
+		    m->error.status == 404);
+		return;
+	}
+	if (m->kind == MCP_REQUEST)
+		must(m->id.n > 0 && m->method != MCP_OTHER);
+	if (m->method == MCP_TOOLS_CALL && m->kind == MCP_REQUEST) {
+		must(m->arguments.n >= 2 && m->arguments.p[0] == '{');
+		must(json_scan(m->arguments.p, m->arguments.n, NULL) == 0);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	char field[4][160];
+	struct mcp_headers h;
+	struct mcp_message m;
+	struct mcp_error e;
+	struct mcp_body b;
+	struct ipc_bytes id;
+	const uint8_t *nl;
+	size_t i, k;
+
+	for (i = 0; i < 4; i++) {
+		nl = memchr(p, '\n', n);
+		if (nl == NULL)
+			return 0;
+		k = (size_t)(nl - p);
+		if (k >= sizeof(field[0]))
+			return 0;
+		memcpy(field[i], p, k);
+		field[i][k] = '\0';
+		p += k + 1;
+		n -= k + 1;
+	}
+	h.version = strcmp(field[0], "-") != 0 ? field[0] : NULL;
+	h.method = strcmp(field[1], "-") != 0 ? field[1] : NULL;
+	h.name = strcmp(field[2], "-") != 0 ? field[2] : NULL;
+	if (mcp_request_split(
+		p, n, &h, mcp_request_rev(field[3]), &b, &id, &e) < 0) {
+		must(e.failure != FAILURE_NONE && e.status == 400);
+		within(id, p, n);
+		return 0;
+	}
+	must(b.n >= 1 && b.n <= MCP_BATCH_MAX);
+	for (i = 0; i < b.n; i++) {
+		within(b.member[i], p, n);
+		must(json_scan(b.member[i].p, b.member[i].n, NULL) == 0);
+		mcp_request_read(b.member[i], &h, b.array, &m);
+		promises(&m, p, n);
+	}
+	return 0;
+}

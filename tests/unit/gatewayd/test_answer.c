@@ -1,0 +1,255 @@
+/*
+ * Answers: bytes spliced in are the bytes that come out, and foreign text can
+ * neither end a result early nor bring members that only gatewayd may add.
+ * Also step 11, Mcp-Param-*.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "answer.h"
+#include "json.h"
+#include "mcp_param.h"
+
+#define INFO                                                           \
+	"\"io.modelcontextprotocol/serverInfo\":{\"name\":\"mcpbox\"," \
+	"\"title\":\"mcpbox\",\"version\":\"" MCPBOX_VERSION "\"}"
+
+static const struct answer_to legacy = {
+    {(const uint8_t *)"\"\\u0041\"", 8}, false};
+static const struct answer_to modern = {{(const uint8_t *)"7", 1}, true};
+static const struct answer_to nobody = {{NULL, 0}, false};
+
+static struct buf b;
+
+static void
+is(const char *want)
+{
+	assert_false(b.failed);
+	buf_putc(&b, '\0');
+	assert_string_equal((const char *)b.p, want);
+	b.len--;
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_clear(&b);
+}
+
+static void
+test_call(void **state)
+{
+	static const char body[] = " {\"content\" : [ ],\"x\":1e0} ";
+	static const char meta[] = "{\"mcpbox/execution\":{\"a\":1}}";
+
+	(void)state;
+	assert_int_equal(
+	    answer_call(&b, &legacy, ipc_str(body), ipc_str(meta)), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"content\" : "
+	   "[ ],\"x\":1e0,\"_meta\":{\"mcpbox/execution\":{\"a\":1}}}}");
+	assert_int_equal(
+	    answer_call(&b, &modern, ipc_str(body), ipc_str(meta)), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+	   "\"complete\",\"content\" : [ ],\"x\":1e0,\"_meta\":{" INFO
+	   ",\"mcpbox/execution\":{\"a\":1}}}}");
+	assert_int_equal(
+	    answer_call(&b, &legacy, ipc_str("{}"), ipc_str("{}")), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{}}");
+	assert_int_equal(
+	    answer_call(&b, &modern, ipc_str("{ }"), ipc_str("")), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+	   "\"complete\",\"_meta\":{" INFO "}}}");
+	assert_int_equal(
+	    answer_call(&b, &legacy, ipc_str("{\"a\":1}"), ipc_str("")), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"a\":1}}");
+}
+
+static void
+test_call_refused(void **state)
+{
+	static const char *const bodies[] = {"", "[]", "1", "{", "{}{}",
+	    "{\"a\":1,\"a\":2}", "{\"a\":1}},\"x\":{{\"b\":1}",
+	    "{\"_meta\":{}}", "{\"\\u005fmeta\":{}}", "{\"resultType\":\"x\"}",
+	    "{\"a\":\"\xff\"}", "{a:1}"};
+	static const char *const metas[] = {"[]", "{", "{}}",
+	    "{\"a\":1,\"a\":2}", "{\"io.modelcontextprotocol/serverInfo\":{}}"};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
+		if (answer_call(&b, &modern, ipc_str(bodies[i]), ipc_str("")) !=
+		    -1)
+			fail_msg("%s", bodies[i]);
+	for (i = 0; i < sizeof(metas) / sizeof(metas[0]); i++)
+		if (answer_call(
+			&b, &modern, ipc_str("{}"), ipc_str(metas[i])) != -1)
+			fail_msg("%s", metas[i]);
+	/* Deep nesting that the pre-scan allows still fits. */
+	{
+		char deep[256] = "{\"a\":";
+
+		for (i = 0; i < JSON_DEPTH_MAX - 1; i++)
+			deep[5 + i] = '[';
+		for (i = 0; i < JSON_DEPTH_MAX - 1; i++)
+			deep[5 + JSON_DEPTH_MAX - 1 + i] = ']';
+		deep[5 + 2 * (JSON_DEPTH_MAX - 1)] = '}';
+		buf_clear(&b);
+		assert_int_equal(
+		    answer_call(&b, &modern, ipc_str(deep), ipc_str("")), 0);
+		buf_clear(&b);
+	}
+}
+
+static void
+test_errors(void **state)
+{
+	(void)state;
+	answer_error(&b, &nobody, FAILURE_PARSE, "a\"b\n\xff", 0, NULL);
+	is("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+	   "\"message\":\"a\\\"b\\n\xef\xbf\xbd\",\"data\":{\"failure_mode\":"
+	   "\"parse_error\",\"fix\":\"Send one JSON-RPC object as strict UTF-8 "
+	   "JSON.\"}}}");
+	answer_error(&b, &modern, FAILURE_BUSY, "m", 250, "\"x\":[1]");
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
+	   "\"message\":\"m\",\"data\":{\"failure_mode\":\"busy\",\"fix\":"
+	   "\"Call again after retry_after_ms.\",\"retry_after_ms\":250,"
+	   "\"x\":[1]}}}");
+	answer_tool_failure(&b, &modern, FAILURE_LIMIT, "too big");
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+	   "\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"too big\"}"
+	   "],\"isError\":true,\"_meta\":{" INFO
+	   ",\"mcpbox/failure\":{\"failure_mode\":\"limit\",\"fix\":\"Stay "
+	   "under the limit the message names.\"}}}}");
+}
+
+static void
+test_lists(void **state)
+{
+	static const char tools[] =
+	    "[{\"name\":\"a\",\"inputSchema\":{ \"$schema\":\"x\"}}]";
+
+	(void)state;
+	answer_tools(&b, &legacy, ipc_str(tools));
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"tools\":[{"
+	   "\"name\":\"a\",\"inputSchema\":{ \"$schema\":\"x\"}}]}}");
+	answer_tools(&b, &modern, ipc_str("[]"));
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+	   "\"complete\",\"tools\":[],\"ttlMs\":0,\"cacheScope\":\"private\","
+	   "\"_meta\":{" INFO "}}}");
+	answer_empty(&b, &legacy);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{}}");
+	answer_initialize(&b, &legacy, MCP_REV_2025_03_26);
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_putc(&b, '\0');
+	assert_non_null(
+	    strstr((char *)b.p, "\"protocolVersion\":\"2025-03-26\""));
+	assert_null(strstr((char *)b.p, "resultType"));
+	buf_clear(&b);
+	answer_discover(&b, &modern);
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_putc(&b, '\0');
+	assert_non_null(
+	    strstr((char *)b.p, "\"supportedVersions\":[\"2026-07-28\"]"));
+	assert_non_null(strstr((char *)b.p, "\"cacheScope\":\"private\""));
+	buf_clear(&b);
+	assert_int_equal(
+	    answer_notification(&b, "notifications/x", ipc_str("{\"a\":1}")),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{"
+	   "\"a\":1}}");
+	assert_int_equal(
+	    answer_notification(&b, "notifications/x", ipc_str("[1]")), -1);
+	assert_int_equal(
+	    answer_notification(&b, "notifications/x", ipc_str("{}{}")), -1);
+}
+
+/* ---- Mcp-Param-* ---- */
+
+static const char *
+header(void *arg, const char *name)
+{
+	const char *const *h = arg;
+
+	for (; h[0] != NULL; h += 2)
+		if (strcmp(h[0], name) == 0)
+			return h[1];
+	return NULL;
+}
+
+static void
+test_param(void **state)
+{
+#define TOOL(props)                                                            \
+	"{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":" \
+	"{" props "}}}"
+#define REGION "\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}"
+#define COUNT  "\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"Count\"}"
+	static const struct {
+		const char *tool, *args, *h[3];
+		int rc;
+	} t[] = {
+	    {TOOL("\"a\":{}"), "{\"a\":1}", {NULL}, 0},
+	    {TOOL(REGION), "{\"region\":\"eu\"}", {"mcp-param-region", "eu"},
+		0},
+	    {TOOL(REGION), "{\"region\":\"eu\"}", {NULL}, -1},
+	    {TOOL(REGION), "{\"region\":\"eu\"}", {"mcp-param-region", "us"},
+		-1},
+	    {TOOL(REGION), "{\"region\":\"eu\"}",
+		{"mcp-param-region", "=?base64?ZXU=?="}, 0},
+	    {TOOL(REGION), "{\"region\":\"eu\"}",
+		{"mcp-param-region", "=?base64?ZXU?="}, -1},
+	    {TOOL(REGION), "{}", {NULL}, 0},
+	    {TOOL(REGION), "{}", {"mcp-param-region", "eu"}, 0},
+	    {TOOL(REGION), "{\"region\":null}", {NULL}, 0},
+	    {TOOL(REGION), "{\"region\":\"e\\u0075\"}",
+		{"mcp-param-region", "eu"}, 0},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", "42"}, 0},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", "42.0"}, 0},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", "43"}, -1},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", "4 2"}, -1},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", "0x2a"}, -1},
+	    {TOOL(COUNT), "{\"n\":42}", {"mcp-param-count", ""}, -1},
+	    {TOOL("\"f\":{\"type\":\"boolean\",\"x-mcp-header\":\"F\"}"),
+		"{\"f\":true}", {"mcp-param-f", "true"}, 0},
+	    {TOOL("\"f\":{\"type\":\"boolean\",\"x-mcp-header\":\"F\"}"),
+		"{\"f\":true}", {"mcp-param-f", "1"}, -1},
+	    {TOOL("\"o\":{\"type\":\"object\",\"properties\":{" REGION "}}"),
+		"{\"o\":{\"region\":\"eu\"}}", {NULL}, -1},
+	    {TOOL("\"o\":{\"type\":\"object\",\"properties\":{" REGION "}}"),
+		"{\"o\":{\"region\":\"eu\"}}", {"mcp-param-region", "eu"}, 0},
+	};
+	struct mcp_error e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		memset(&e, 0, sizeof(e));
+		if (mcp_param_check(ipc_str(t[i].tool), ipc_str(t[i].args),
+			header, (void *)(uintptr_t)t[i].h, &e) != t[i].rc)
+			fail_msg("row %zu: %s", i, e.message);
+		if (t[i].rc < 0) {
+			assert_int_equal(e.failure, FAILURE_HEADER_MISMATCH);
+			assert_int_equal(e.status, 400);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_call),
+	    cmocka_unit_test(test_call_refused),
+	    cmocka_unit_test(test_errors),
+	    cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_param),
+	};
+	int rc;
+
+	buf_init(&b, ANSWER_MAX);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	buf_free(&b);
+	return rc;
+}
