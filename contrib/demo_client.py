@@ -5,6 +5,7 @@
 					asks for review; prints the tool's state:
 					approved or pending_review
 	demo_client.py URL call NAME	calls demo__greet, prints answer and time
+	demo_client.py URL ready	does a management tool answer?
 
 Only Python's standard library. Exit status 0 if it worked.
 """
@@ -74,7 +75,7 @@ class Client:
             raise Failed(f"{name}: {text}")
         return text
 
-    def manage(self, tool, **arguments):
+    def manage(self, tool, /, **arguments):
         return json.loads(self.call("mcpbox_" + tool, arguments))
 
 
@@ -110,6 +111,8 @@ def call(client, name):
 def main():
     if len(sys.argv) == 3 and sys.argv[2] == "draft":
         draft(Client(sys.argv[1]))
+    elif len(sys.argv) == 3 and sys.argv[2] == "ready":
+        Client(sys.argv[1]).manage("list_servers")
     elif len(sys.argv) == 4 and sys.argv[2] == "call":
         call(Client(sys.argv[1]), sys.argv[3])
     else:

@@ -150,7 +150,7 @@ class Client:
         assert r.result is not None, r
         return {t["name"]: t for t in r.result["tools"]}
 
-    def manage(self, name, **arguments):
+    def manage(self, name, /, **arguments):
         """A management tool that must succeed: the object in its text."""
         r = self.call(name, arguments)
         assert r.result is not None and not r.result.get("isError"), r

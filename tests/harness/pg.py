@@ -1,0 +1,123 @@
+"""A private PostgreSQL for one test session: its own directory, a unix socket
+only, trust authentication (the directory is 0711 and the socket's directory
+is of this test alone), ended and removed with the object."""
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _bindir():
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"),
+                   key=lambda p: int(p.parts[-3]))
+    if not found:
+        raise RuntimeError("PostgreSQL's server programs are not installed")
+    return found[-1].parent
+
+
+class Postgres:
+    """start() makes the cluster on its first use; stop(), kill() and start()
+    again are what the outage tests do."""
+
+    def __init__(self):
+        self.bin = _bindir()
+        self.dir = Path(tempfile.mkdtemp(prefix="mcpg."))
+        self.user = pwd.getpwnam("postgres")
+        os.chmod(self.dir, 0o711)
+        os.chown(self.dir, self.user.pw_uid, self.user.pw_gid)
+        self.data = self.dir / "data"
+        self.proc = None
+
+    def _demote(self):
+        os.setsid()
+        os.setgroups([])
+        os.setgid(self.user.pw_gid)
+        os.setuid(self.user.pw_uid)
+
+    def _run(self, *argv):
+        subprocess.run(argv, check=True, preexec_fn=self._demote, cwd=self.dir,
+                       stdout=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin",
+                                                       "LC_ALL": "C.UTF-8"})
+
+    def start(self):
+        if not self.data.exists():
+            self._run(str(self.bin / "initdb"), "-D", str(self.data), "-A", "trust",
+                      "--encoding=UTF8", "--locale=C.UTF-8", "-U", "postgres",
+                      "--no-sync")
+        log = open(self.dir / "log", "ab")
+        self.proc = subprocess.Popen(
+            [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.dir),
+             "-c", "listen_addresses=", "-c", "unix_socket_permissions=0777",
+             "-c", "fsync=off", "-c", "max_connections=50",
+             "-c", "shared_buffers=16MB"],
+            preexec_fn=self._demote, cwd=self.dir, stdout=log, stderr=log,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"})
+        log.close()
+        self.wait()
+
+    def wait(self, seconds=30):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                psycopg.connect(self.conninfo("postgres", "postgres")).close()
+                return
+            except psycopg.OperationalError:
+                if time.monotonic() > end or self.proc.poll() is not None:
+                    raise RuntimeError((self.dir / "log").read_text()[-2000:]) from None
+                time.sleep(0.05)
+
+    def conninfo(self, user, dbname="mcpbox"):
+        return f"host={self.dir} dbname={dbname} user={user}"
+
+    def connect(self, user, dbname="mcpbox", **kw):
+        return psycopg.connect(self.conninfo(user, dbname), autocommit=True, **kw)
+
+    def roles(self):
+        """sql/roles.sql, as an administrator would run it."""
+        subprocess.run([str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1",
+                        "-h", str(self.dir), "-U", "postgres", "-d", "postgres",
+                        "-f", str(ROOT / "sql/roles.sql")], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        """Fast shutdown; start() brings the same data back."""
+        if self.proc and self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGINT)
+            self.proc.wait(30)
+        self.proc = None
+
+    def kill(self):
+        """SIGKILL of the postmaster alone; its children notice by themselves."""
+        self.proc.kill()
+        self.proc.wait(30)
+        self.proc = None
+
+    def backends(self, user="mcpbox_app"):
+        with self.connect("postgres", "postgres") as c:
+            return [r[0] for r in c.execute(
+                "SELECT pid FROM pg_stat_activity WHERE usename = %s", (user,))]
+
+    def close(self):
+        if self.proc and self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGQUIT)
+            self.proc.wait(30)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    pg = Postgres()
+    pg.start()
+    pg.roles()
+    print(pg.dir)
+    try:
+        signal.pause()
+    finally:
+        pg.close()
