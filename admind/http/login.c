@@ -10,6 +10,26 @@
 
 enum { SMALL_MAX = 4096 };
 
+/*
+ * The connection's address without its port, which is another one each time;
+ * never a header, which anyone may write.
+ */
+static void
+source_of(struct call *c, char out[THROTTLE_SOURCE_LEN])
+{
+	const char *s = httpd_source(c->req), *colon = strrchr(s, ':');
+	size_t n = colon != NULL ? (size_t)(colon - s) : strlen(s);
+
+	if (n >= 2 && s[0] == '[' && s[n - 1] == ']') {
+		s++;
+		n -= 2;
+	}
+	if (n >= THROTTLE_SOURCE_LEN)
+		n = THROTTLE_SOURCE_LEN - 1;
+	memcpy(out, s, n);
+	out[n] = '\0';
+}
+
 /* What login and /api/me answer. The cookie's token is never in a body. */
 static void
 put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
@@ -50,7 +70,7 @@ logged_in(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_login_ok ok;
 	uint64_t now_ms = now_us() / 1000;
-	char token[SESSION_TOKEN_LEN + 1];
+	char token[SESSION_TOKEN_LEN + 1], source[THROTTLE_SOURCE_LEN];
 	struct buf b;
 	struct err e;
 
@@ -60,7 +80,8 @@ logged_in(struct call *c, struct ipc_frame *f)
 		    "the vault's answer was unreadable", NULL);
 		return;
 	}
-	throttle_reset(&c->web->throttle, httpd_source(c->req));
+	source_of(c, source);
+	throttle_reset(&c->web->throttle, source);
 	memcpy(token, ok.token.p, SESSION_TOKEN_LEN);
 	token[SESSION_TOKEN_LEN] = '\0';
 	set_cookie(c->req, token, (ok.expires_ms - now_ms) / 1000);
@@ -73,18 +94,19 @@ logged_in(struct call *c, struct ipc_frame *f)
 
 /*
  * Each attempt is counted before it is judged, so that many at once gain
- * nothing. The source is the connection's address, never a header.
+ * nothing.
  */
 void
 login_post(struct call *c)
 {
 	static const char *const names[] = {"username", "password", NULL};
-	const char *source = httpd_source(c->req);
+	char source[THROTTLE_SOURCE_LEN];
 	struct ipc_login msg = {0};
 	struct json_object *o;
 	uint64_t wait_ms;
 	struct err e;
 
+	source_of(c, source);
 	if ((wait_ms = throttle_take(
 		 &c->web->throttle, source, now_boot_ms())) > 0) {
 		log_event(LOG_LV_WARN, "login_throttled", "source %s", source);
@@ -122,7 +144,11 @@ logout_post(struct call *c)
 static void
 password_changed(struct call *c, struct ipc_frame *f)
 {
+	char source[THROTTLE_SOURCE_LEN];
+
 	(void)f;
+	source_of(c, source);
+	throttle_reset(&c->web->throttle, source);
 	reply_empty(c, 204);
 }
 
@@ -134,10 +160,12 @@ password_post(struct call *c)
 	static const char *const names[] = {
 	    "old_password", "new_password", NULL};
 	struct ipc_password msg = {.token = ipc_str(c->token)};
+	char source[THROTTLE_SOURCE_LEN];
 	struct json_object *o;
 	uint64_t wait_ms;
 	struct err e;
 
+	source_of(c, source);
 	if ((wait_ms = throttle_take(
 		 &c->web->throttle, httpd_source(c->req), now_boot_ms())) > 0) {
 		problem_retry(c, FAILURE_RATE_LIMITED,
