@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ids.h"
 #include "log.h"
 #include "pool.h"
 
@@ -24,6 +25,7 @@ struct pool {
 	bool ready, asked;        /* asked: a POOL_START is under way */
 	struct event *timer; /* next POOL_START, or the report's deadline */
 	int backoff_ms;
+	uint64_t ready_ms; /* when this pool reported */
 	uint64_t pool_generation, slot_generation;
 	uint32_t uids, next_uid; /* ids 1..uids inside the pool */
 	unsigned nslots, next_slot;
@@ -194,7 +196,7 @@ on_report(struct pool *p, struct ipc_frame *f)
 	p->layers = ipc_strdup(m.layers);
 	if (!p->ready) {
 		p->ready = true;
-		p->backoff_ms = 0;
+		p->ready_ms = now_boot_ms();
 		(void)evtimer_del(p->timer);
 		log_event(LOG_LV_INFO, "pool_ready", "%u slots, %u uids",
 		    p->nslots, (unsigned)p->uids);
@@ -227,6 +229,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 static void
 forget(struct pool *p)
 {
+	if (p->ready && now_boot_ms() - p->ready_ms >= POOL_STEADY_MS)
+		p->backoff_ms = 0;
 	p->peer = NULL;
 	p->ready = false;
 	free(p->layers);
@@ -237,13 +241,23 @@ forget(struct pool *p)
 	start_later(p);
 }
 
+/* Closes the socket; its end is no news any more. */
+static void
+give_up(struct pool *p)
+{
+	ipc_peer_set_data(p->peer, NULL);
+	ipc_peer_close(p->peer);
+	p->peer = NULL;
+}
+
 static void
 on_down(struct ipc_peer *peer, void *arg)
 {
 	struct pool *p = arg;
 
-	if (peer != p->peer)
-		return; /* given up before */
+	/* Given up before; p itself may be gone. */
+	if (ipc_peer_data(peer) == NULL)
+		return;
 	log_event(LOG_LV_WARN, "pool_lost", "pool-init is gone");
 	forget(p);
 }
@@ -282,10 +296,8 @@ pool_free(struct pool *p)
 {
 	if (p == NULL)
 		return;
-	if (p->peer != NULL) {
-		ipc_peer_close(p->peer);
-		p->peer = NULL;
-	}
+	if (p->peer != NULL)
+		give_up(p);
 	if (p->spawn != NULL)
 		ipc_client_free(p->spawn);
 	event_free(p->timer);
@@ -314,6 +326,7 @@ pool_adopt(struct pool *p, int sock, uint32_t uids)
 		close(sock);
 		return -1;
 	}
+	ipc_peer_set_data(p->peer, p);
 	p->uids = uids;
 	if (p->next_uid == 0 || p->next_uid > uids)
 		p->next_uid = 1;
@@ -406,7 +419,7 @@ pool_restart(struct pool *p, const char *why)
 	if (p->peer == NULL)
 		return;
 	log_event(LOG_LV_ERR, "pool_restart", "%s", why);
-	ipc_peer_close(p->peer);
+	give_up(p);
 	forget(p);
 }
 

@@ -17,6 +17,8 @@ enum {
 	/* A zygote imports its modules in well under a second; one that has
 	 * not reported by now won't. */
 	POOL_REPORT_MS = 20 * 1000,
+	/* A pool that lived this long was sound: the next starts at once. */
+	POOL_STEADY_MS = 5 * 1000,
 	POOL_SLOTS_MAX = 256 /* = SLOTS_MAX of pool-init */
 };
 

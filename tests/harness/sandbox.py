@@ -160,11 +160,14 @@ class Sandbox:
                 if user == "pool" else [])
         built = {"sandboxd": "sandboxd", "sandboxd-spawn": "sandboxd/spawn"}[process]
         log = self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
+        # LeakSanitizer can't look at a process that isn't dumpable.
+        env = {"ASAN_OPTIONS": "detect_leaks=0", **os.environ}
         self.children[process] = subprocess.Popen(
             ["setpriv", "--reuid", str(self.uid(user)), "--regid", str(self.uid(user)),
              "--groups", groups, *caps, "--",
              os.path.join(BUILD, built, "mcpbox-" + process), "-f",
-             self.path(process + ".conf")], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+             self.path(process + ".conf")], env=env, stdin=subprocess.DEVNULL, stdout=log,
+            stderr=log)
 
     def kill(self, process):
         self.children[process].kill()
@@ -211,7 +214,8 @@ class Sandbox:
     def close(self):
         for p in self.peers:
             p.sock.close()
-        for child in self.children.values():
+        bad = []
+        for name, child in self.children.items():
             if child.poll() is None:
                 child.terminate()
                 try:
@@ -219,6 +223,7 @@ class Sandbox:
                 except subprocess.TimeoutExpired:
                     child.kill()
                     child.wait()
+                bad += [name] if child.returncode != 0 else []
         self.vault.listener.close()
         deadline = time.monotonic() + 5
         while self.pool() and time.monotonic() < deadline:
@@ -229,9 +234,11 @@ class Sandbox:
                 os.kill(pid, signal.SIGKILL)
         for f in self.logs.values():
             f.close()
+        logs = "".join(self.log(name)[-4000:] for name in bad)
         shutil.rmtree(self.dir, ignore_errors=True)
         self._lock.close()
         assert not left, f"left behind: {left}"
+        assert not bad, f"did not end in order: {bad}\n{logs}"
 
 
 class Admind:

@@ -414,7 +414,8 @@ def test_doctor(sandbox, admind):
     with sandbox.peer_root("ctl") as ctl:
         rows = json.loads(ctl.call("DOCTOR")["json"])
     by = {(r["process"], r["layer"]): r for r in rows}
-    assert by["sandboxd", "seccomp"]["state"] == "enforced"
+    assert by["sandboxd", "no_new_privs"]["state"] == "enforced"
+    assert ("sandboxd", "seccomp") in by
     assert by["sandboxd-spawn", "seccomp_deny_list"]["state"] == "enforced"
     assert by["sandboxd-spawn", "cgroup"]["state"] == "degraded"
     assert by["sandboxd-spawn", "cgroup"]["detail"] and by["sandboxd-spawn", "cgroup"]["fix"]
