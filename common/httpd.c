@@ -6,10 +6,12 @@
  * bytes, one head and one body within their limits, for at most header_ms +
  * body_ms until its request is whole (the timers run over the whole head and
  * the whole body, not from byte to byte, so dripping does not extend them).
- * While an answer is made or written nothing more is read from it: a second
- * request waits in the kernel. That its socket closed is then seen by
- * EV_CLOSED (EPOLLRDHUP), which needs no reading; a client that only shuts
- * its sending side counts as gone.
+ * While an answer is made or written, what arrives is only kept, up to
+ * HTTPD_READ_MAX: a second request waits, and a client that sends more than
+ * that ahead of its answer loses the connection. Reading on is what tells that
+ * a client has left (EV_CLOSED alone would miss a reset in libevent 2.1's
+ * epoll). One that only shuts its sending side counts as gone, unless its
+ * answer is already on the way.
  */
 #include <sys/socket.h>
 
@@ -89,8 +91,6 @@ conn_free(struct httpd_req *r)
 		h->count--;
 	if (r->timer != NULL)
 		event_free(r->timer);
-	if (r->closed != NULL)
-		event_free(r->closed);
 	if (r->later != NULL)
 		event_free(r->later);
 	if (r->bev != NULL)
@@ -120,7 +120,6 @@ httpd_kill_later(struct httpd_req *r)
 	r->state = HTTPD_DEAD;
 	r->first = had; /* reused: does the owner still have it? */
 	bufferevent_disable(r->bev, EV_READ | EV_WRITE);
-	event_del(r->closed);
 	event_active(r->later, EV_TIMEOUT, 1);
 }
 
@@ -150,7 +149,6 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		r->drained = NULL;
 		r->slow = false;
 		http1_reset(r->parser);
-		event_del(r->closed);
 		/* A new connection owes its request at once. */
 		set_timer(r, r->first ? l->header_ms : l->idle_ms);
 		bufferevent_enable(r->bev, EV_READ);
@@ -163,19 +161,14 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		break;
 	case HTTPD_ANSWER:
 		set_timer(r, 0);
-		bufferevent_disable(r->bev, EV_READ);
-		event_add(r->closed, NULL);
 		break;
 	case HTTPD_STREAM:
 		break;
 	case HTTPD_FLUSH:
-		/* A client that shut its sending side may still read. */
-		event_del(r->closed);
 		/* The queued answer leaves by the write callback. */
 		event_active(r->later, EV_TIMEOUT, 1);
 		break;
 	case HTTPD_LINGER:
-		event_del(r->closed);
 		shutdown(bufferevent_getfd(r->bev), SHUT_WR);
 		set_timer(r, HTTPD_LINGER_MS);
 		bufferevent_enable(r->bev, EV_READ);
@@ -278,6 +271,10 @@ read_cb(struct bufferevent *bev, void *arg)
 		return;
 	}
 	process(r);
+	/* More than may wait behind the request being answered. */
+	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
+	    evbuffer_get_length(in) >= HTTPD_READ_MAX)
+		kill_now(r);
 }
 
 /* The output fell to the low-water mark: writers may go on. */
@@ -303,17 +300,13 @@ write_cb(struct bufferevent *bev, void *arg)
 static void
 event_cb(struct bufferevent *bev, short what, void *arg)
 {
-	(void)bev;
-	(void)what;
-	kill_now(arg);
-}
+	struct httpd_req *r = arg;
 
-static void
-closed_cb(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	kill_now(arg);
+	(void)bev;
+	if ((what & BEV_EVENT_EOF) && r->state == HTTPD_FLUSH)
+		r->keep_alive = false; /* it may still read its answer */
+	else
+		kill_now(r);
 }
 
 static void
@@ -407,11 +400,9 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 		close(fd);
 	r->timer = evtimer_new(h->base, timer_cb, r);
 	r->later = event_new(h->base, -1, 0, later_cb, r);
-	r->closed =
-	    event_new(h->base, fd, EV_CLOSED | EV_PERSIST, closed_cb, r);
 	r->parser = http1_new(h->limits.head_max, h->limits.body_max);
 	if (r->bev == NULL || r->timer == NULL || r->later == NULL ||
-	    r->closed == NULL || r->parser == NULL) {
+	    r->parser == NULL) {
 		conn_free(r);
 		return;
 	}

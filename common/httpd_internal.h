@@ -49,9 +49,8 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	TAILQ_ENTRY(httpd_req) hash;
 	struct httpd *h;
 	struct bufferevent *bev;
-	struct event *timer;  /* head, body, idle, linger */
-	struct event *closed; /* EV_CLOSED while not reading */
-	struct event *later;  /* continue from the loop */
+	struct event *timer; /* head, body, idle, linger */
+	struct event *later; /* continue from the loop */
 	struct http1 *parser;
 	enum httpd_state state;
 	char source[HTTPD_SOURCE_MAX];
