@@ -25,7 +25,7 @@ static const struct db_stmt content = {"approvals_content",
 /* circumstances: JSON members without braces */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, v.preimage,"
-    " trim(BOTH '{}' FROM json_build_object('id', a.id, 'tool_id', a.tool_id,"
+    " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
     " 'server_id', a.server_id, 'server', s.name, 'tool', v.name,"
     " 'exposed_name', v.exposed_name, 'version', v.version_no,"
     " 'version_id', v.id, 'requested_at', to_char(a.requested_at"
