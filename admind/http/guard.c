@@ -212,7 +212,8 @@ set_param(struct params *p, const char *name, size_t n, const char *value)
 		return 0;
 	}
 	if (in_list("state", name, n)) {
-		if (!in_list("pending approved rejected superseded", value, strlen(value)))
+		if (!in_list("pending approved rejected superseded", value,
+			strlen(value)))
 			return -1;
 		copy(p->state, sizeof(p->state), value);
 		return 0;
@@ -220,7 +221,7 @@ set_param(struct params *p, const char *name, size_t n, const char *value)
 	if (in_list("server", name, n)) {
 		if (uuid_parse(value, strlen(value), &id) < 0)
 			return -1;
-		copy(p->server, sizeof(p->server), value);
+		uuid_text(&id, p->server); /* in lower case */
 		return 0;
 	}
 	if (in_list("cursor", name, n)) {

@@ -1,4 +1,6 @@
-#include "json.h"
+#include <string.h>
+
+#include "json_grammar.h"
 #include "jsonw.h"
 #include "web.h"
 
@@ -14,7 +16,8 @@ pass_on(struct call *c, struct ipc_frame *f)
 	struct err e;
 
 	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
-	    json_scan(answer.json.p, answer.json.n, &e) < 0) {
+	    !utf8_valid(answer.json.p, answer.json.n) ||
+	    !json_grammar_valid(answer.json.p, answer.json.n)) {
 		problem_send(c, FAILURE_INTERNAL,
 		    "admind's answer was unreadable", NULL);
 		return;
@@ -42,16 +45,31 @@ list_get(struct call *c)
 	ask_admind(c, IPC_ADMIN_QUERY, &q, pass_on);
 }
 
+/*
+ * Clients know an execution by 32 hex digits (it is no uuid to them); admind
+ * asks for uuid text. Other forms pass on, and name nothing.
+ */
+static void
+normalise_id(struct call *c)
+{
+	struct ipc_id id;
+
+	if (strlen(c->id) == 2 * sizeof(id.b) &&
+	    hex_decode(c->id, 2 * sizeof(id.b), id.b) == 0)
+		uuid_text(&id, c->id);
+}
+
 void
 object_get(struct call *c)
 {
 	struct ipc_admin_query q = {
 	    .token = ipc_str(c->token),
 	    .what = ipc_str(c->route->subject),
-	    .id = ipc_str(c->id),
 	    .limit = 1,
 	};
 
+	normalise_id(c);
+	q.id = ipc_str(c->id);
 	ask_admind(c, IPC_ADMIN_QUERY, &q, pass_on);
 }
 
