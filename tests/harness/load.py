@@ -104,7 +104,7 @@ class Load:
             time.sleep(0.2)
         rows = self.instance.psql(
             "SELECT replace(id::text, '-', ''), outcome, arguments FROM mcpbox.executions "
-            f"WHERE tool = '{self.tool}'")
+            f"WHERE tool = '{self.tool}' AND kind = 'tool'")
         by_nonce = {}
         for execution, outcome, arguments in rows:
             by_nonce.setdefault(json.loads(arguments)["nonce"], []).append((execution, outcome))
