@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "call.h"
 #include "channel.h"
 #include "ids.h"
@@ -144,42 +145,6 @@ change_state(struct call *c, enum call_state to)
 	}
 }
 
-/* Answers whoever waits. true if it was handed to a live connection. */
-static bool
-answer(struct call *c, enum outcome outcome, enum failure failure,
-    const char *message, struct ipc_bytes body, struct ipc_bytes out,
-    uint64_t duration_us)
-{
-	struct ipc_call_result m = {
-	    .execution = c->node.id,
-	    .outcome = (uint8_t)outcome,
-	    .failure = (uint16_t)failure,
-	    .duration_us = duration_us,
-	    .body_len = (uint32_t)body.n,
-	};
-	struct buf b;
-	bool sent;
-
-	if (c->peer == NULL)
-		return false;
-	if (failure_info(failure)->side == FAILURE_PLATFORM)
-		return ipc_refuse(c->peer, c->request, failure, message,
-			   CALL_RETRY_MS) == 0;
-	buf_init(&b, IPC_BLOB_MAX);
-	buf_put(&b, body.p, body.n);
-	result_meta(&b, &c->node.id, duration_us, out, failure, message);
-	if (b.failed)
-		sent = ipc_refuse(c->peer, c->request, FAILURE_BUSY,
-			   "no memory for the result", CALL_RETRY_MS) == 0;
-	else {
-		m.body_meta = ipc_bytes(b.p, b.len);
-		sent =
-		    ipc_answer(c->peer, c->request, IPC_CALL_RESULT, &m) == 0;
-	}
-	buf_free(&b);
-	return sent;
-}
-
 /*
  * How the call ended: said once, here. The answer leaves at this moment; the
  * runner's tree, if there still is one, is killed, and only its reaping
@@ -207,7 +172,9 @@ finish(struct call *c, enum outcome outcome, enum failure failure,
 		b = *body;
 	/* The wall clock may have been set meanwhile. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
-	r->delivered = answer(c, outcome, failure, message, b, out, took);
+	r->delivered = answer_call(c->peer, c->request,
+	    &(struct answer){
+		&c->node.id, outcome, failure, message, b, out, took});
 	c->peer = NULL;
 	r->outcome = outcome;
 	r->failure = failure;
@@ -478,7 +445,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	struct err e;
 
 	(void)evtimer_del(c->timer);
-	/* libevent's clock is coarse and may be some ms early; a limit isn't. */
+	/* libevent's clock is coarse and may be some ms early; a limit isn't.
+	 */
 	if (now_boot_ms() < c->deadline_ms) {
 		rearm(c);
 		return;
@@ -642,7 +610,7 @@ calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	if (c == NULL || c->state == CALL_ENDING ||
 	    (by != NULL && c->peer != by))
 		return false;
-	finish(c, OUTCOME_KILLED, failure, calls_reason(failure), NULL);
+	finish(c, OUTCOME_KILLED, failure, answer_reason(failure), NULL);
 	return true;
 }
 
@@ -677,17 +645,4 @@ void
 calls_each(struct calls *cs, void (*f)(struct table_node *, void *), void *arg)
 {
 	table_each(&cs->by_id, f, arg);
-}
-
-const char *
-calls_reason(enum failure f)
-{
-	switch (f) {
-	case FAILURE_REVOKED:
-		return "the tool's approval was withdrawn while it ran";
-	case FAILURE_STOPPED:
-		return "the tool's server was stopped while it ran";
-	default:
-		return "The call was cancelled.";
-	}
 }

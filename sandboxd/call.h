@@ -76,7 +76,5 @@ void calls_sweep(struct calls *, uint64_t now_ms);
 size_t calls_count(const struct calls *);
 bool calls_has(const struct calls *, const struct ipc_id *);
 void calls_each(struct calls *, void (*f)(struct table_node *, void *), void *);
-/* Why a context was not run, or not for long: one text a failure. */
-const char *calls_reason(enum failure);
 
 #endif

@@ -124,7 +124,7 @@ test_base64_at_any_alignment(void **state)
 			n = snprintf(plain, sizeof(plain), "%.*s%s%.*s",
 			    (int)before, "user12:", secret, (int)after, "abc");
 			(void)b64url_encode(plain, (size_t)n, text);
-			strcpy(std, text);
+			memcpy(std, text, sizeof(std));
 			for (char *p = std; *p != '\0'; p++)
 				*p = *p == '-' ? '+' : *p == '_' ? '/' : *p;
 			buf_init(&out, 1000);

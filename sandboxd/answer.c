@@ -1,0 +1,50 @@
+/* See answer.h. */
+#include "answer.h"
+#include "call.h"
+#include "result.h"
+
+bool
+answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
+{
+	struct ipc_call_result m = {
+	    .execution = *a->execution,
+	    .outcome = (uint8_t)a->outcome,
+	    .failure = (uint16_t)a->failure,
+	    .duration_us = a->duration_us,
+	    .body_len = (uint32_t)a->body.n,
+	};
+	struct buf b;
+	bool sent;
+
+	if (peer == NULL)
+		return false;
+	if (failure_info(a->failure)->side == FAILURE_PLATFORM)
+		return ipc_refuse(peer, request, a->failure, a->message,
+			   CALL_RETRY_MS) == 0;
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_put(&b, a->body.p, a->body.n);
+	result_meta(&b, a->execution, a->duration_us, a->printed, a->failure,
+	    a->message);
+	if (b.failed)
+		sent = ipc_refuse(peer, request, FAILURE_BUSY,
+			   "no memory for the result", CALL_RETRY_MS) == 0;
+	else {
+		m.body_meta = ipc_bytes(b.p, b.len);
+		sent = ipc_answer(peer, request, IPC_CALL_RESULT, &m) == 0;
+	}
+	buf_free(&b);
+	return sent;
+}
+
+const char *
+answer_reason(enum failure f)
+{
+	switch (f) {
+	case FAILURE_REVOKED:
+		return "the tool's approval was withdrawn while it ran";
+	case FAILURE_STOPPED:
+		return "the tool's server was stopped while it ran";
+	default:
+		return "The call was cancelled.";
+	}
+}
