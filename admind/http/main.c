@@ -142,8 +142,11 @@ main(int argc, char **argv)
 	buf_putc(&layers, '\0');
 	if (layers.failed)
 		log_fatal("memory", "out of memory");
-	log_event(LOG_LV_INFO, "confined", "%s", (const char *)layers.p);
 	ipc_hello_set("admind-http", (const char *)layers.p);
+	for (size_t i = 0; i + 1 < layers.len; i++) /* one line in the log */
+		if (layers.p[i] == '\n')
+			layers.p[i] = ' ';
+	log_event(LOG_LV_INFO, "confined", "%s", (const char *)layers.p);
 	buf_free(&layers);
 
 	web.admind = connect_to(&p, "admind", IPC_ROLE_ADMIND);
