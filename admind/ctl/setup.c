@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,28 +42,48 @@ slurp(int fd, const char *name, struct buf *out)
 	return 0;
 }
 
-/* One line from the terminal, not shown. */
+/* As the terminal was before its echo was turned off. */
+static struct termios before;
+
+/* ^C at a prompt must not leave the shell without echo. Both calls are
+ * async-signal-safe (signal-safety(7)). */
+static void
+interrupted(int sig)
+{
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+}
+
+/*
+ * One line from the terminal, not shown. The echo goes off before the prompt
+ * comes: what is typed after it is neither shown nor flushed away.
+ */
 static int
 prompt(const char *what, struct buf *out)
 {
-	struct termios old, quiet;
-	char c;
+	struct termios quiet;
 	ssize_t n;
+	char c;
 
-	if (tcgetattr(STDIN_FILENO, &old) == -1) {
+	if (tcgetattr(STDIN_FILENO, &before) == -1) {
 		perror("mcpboxctl: terminal");
 		return -1;
 	}
-	quiet = old;
+	quiet = before;
 	quiet.c_lflag &= ~(tcflag_t)ECHO;
-	fprintf(stderr, "%s: ", what);
+	(void)signal(SIGINT, interrupted);
+	(void)signal(SIGTERM, interrupted);
 	if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet) == -1) {
 		perror("mcpboxctl: terminal");
 		return -1;
 	}
+	fprintf(stderr, "%s: ", what);
 	while ((n = read(STDIN_FILENO, &c, 1)) == 1 && c != '\n')
 		buf_putc(out, c);
-	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGTERM, SIG_DFL);
 	fputs("\n", stderr);
 	return n == -1 || out->failed ? -1 : 0;
 }

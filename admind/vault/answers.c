@@ -1,6 +1,6 @@
 /*
  * Requests that are answered at once: contexts and their keys, the gateways'
- * session key, signatures of the audit chain, whether a login lives, doctor.
+ * session key, signatures of the audit chain, doctor.
  * Above each: why it is safe to answer whoever may ask.
  */
 #include <string.h>
@@ -145,32 +145,6 @@ audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* admind learns who a token's hash belongs to, and no CSRF token: with both it
- * could still not act, since its socket may not send what a login may. */
-static int
-session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
-{
-	struct ipc_session_lookup m;
-	struct ipc_session_info info;
-	const struct session *s;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	s = sessions_find(port->v->sessions, &m.token, now_boot_ms());
-	if (s == NULL) {
-		(void)ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
-		    "not logged in", 0);
-		return 0;
-	}
-	memset(&info, 0, sizeof(info));
-	info.username = ipc_str(s->username);
-	info.role = ipc_str(s->role);
-	info.csrf = ipc_str("");
-	info.expires_ms = s->expires_ms;
-	(void)ipc_answer(peer, m.request, IPC_SESSION_INFO, &info);
-	return 0;
-}
-
 /* One object a layer, from "name=state" lines. */
 static int
 doctor(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -226,8 +200,6 @@ answers_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return session_key(port, peer, f);
 	case IPC_AUDIT_SIGN:
 		return audit_sign(port, peer, f);
-	case IPC_SESSION_LOOKUP:
-		return session_lookup(port, peer, f);
 	case IPC_DOCTOR:
 		return doctor(port, peer, f);
 	default:

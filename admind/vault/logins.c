@@ -1,5 +1,5 @@
 /*
- * LOGIN, LOGOUT, WHOAMI, PASSWORD, SETUP.
+ * LOGIN, PASSWORD, SETUP: whatever hashes a password.
  *
  * Why each is safe with a hostile admind, which holds the table of verifiers:
  * a verifier is opened only if it was sealed here for this very name and role
@@ -447,61 +447,12 @@ setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-static int
-logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
-{
-	char name[SESSIONS_USER_MAX + 1];
-	const struct session *s;
-	struct ipc_logout m;
-	struct ipc_hash h;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(), &h);
-	if (s == NULL)
-		return ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
-			   "not logged in", 0),
-		       0;
-	copy_text(name, sizeof(name), ipc_str(s->username));
-	sessions_end(port->v->sessions, &h);
-	(void)audit_event(port->v, name, "logout", name, "{}", NULL, NULL);
-	(void)ipc_answer_ok(peer, m.request);
-	return 0;
-}
-
-static int
-whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
-{
-	struct ipc_session_info info;
-	const struct session *s;
-	struct ipc_whoami m;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(), NULL);
-	if (s == NULL)
-		return ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
-			   "not logged in", 0),
-		       0;
-	memset(&info, 0, sizeof(info));
-	info.username = ipc_str(s->username);
-	info.role = ipc_str(s->role);
-	info.csrf = ipc_str(s->csrf);
-	info.expires_ms = s->expires_ms;
-	(void)ipc_answer(peer, m.request, IPC_SESSION_INFO, &info);
-	return 0;
-}
-
 int
 logins_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
 	switch (f->type) {
 	case IPC_LOGIN:
 		return login(port, peer, f);
-	case IPC_LOGOUT:
-		return logout(port, peer, f);
-	case IPC_WHOAMI:
-		return whoami(port, peer, f);
 	case IPC_PASSWORD:
 		return password(port, peer, f);
 	case IPC_SETUP:

@@ -2,11 +2,11 @@
  * mcpbox-admind-vault: keys, passwords, logins, approvals, sealed contexts.
  * See DESIGN.md in this folder.
  */
-#include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <event2/event.h>
 
@@ -21,9 +21,11 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	struct port *port = arg;
 
 	switch (f->type) {
-	case IPC_LOGIN:
 	case IPC_LOGOUT:
 	case IPC_WHOAMI:
+	case IPC_SESSION_LOOKUP:
+		return tokens_message(port, peer, f);
+	case IPC_LOGIN:
 	case IPC_PASSWORD:
 	case IPC_SETUP:
 		return logins_message(port, peer, f);
@@ -76,12 +78,12 @@ listen_on(struct vault *v, struct port *port, const char *name,
  * that is allowed for it), and what a thread's start and end use.
  */
 static const struct confine_rule rules[] = {
-    {SCMP_SYS(clone), -1, 0, 0},
-    {SCMP_SYS(clone3), -1, 0, 0},
-    {SCMP_SYS(rseq), -1, 0, 0},
-    {SCMP_SYS(set_robust_list), -1, 0, 0},
-    {SCMP_SYS(sched_getaffinity), -1, 0, 0},
-    {SCMP_SYS(seccomp), -1, 0, 0},
+    {SYS_clone, -1, 0, 0},
+    {SYS_clone3, -1, 0, 0},
+    {SYS_rseq, -1, 0, 0},
+    {SYS_set_robust_list, -1, 0, 0},
+    {SYS_sched_getaffinity, -1, 0, 0},
+    {SYS_seccomp, -1, 0, 0},
 };
 
 static void

@@ -80,6 +80,7 @@ int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int answers_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 
 /* audit.c: an event for admind's audit log. With cb NULL nobody waits and a
  * failure is only logged. -1: admind is not there (logged). */

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import select
 import shutil
 import socket
 import subprocess
@@ -182,23 +183,34 @@ def test_setup(suite, tmp_path):
         assert w.call("LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
 
 
+def read_terminal(master, until=None):
+    """What appears until that text, or until the end; never waits for ever."""
+    seen = b""
+    while until is None or until not in seen:
+        assert select.select([master], [], [], 10)[0], seen
+        try:
+            more = os.read(master, 1000)
+        except OSError:
+            return seen
+        if not more:
+            return seen
+        seen += more
+    return seen
+
+
 def test_setup_asks_a_person_twice(suite):
     """On a terminal: not shown, and both entries must be equal."""
     for second, status in (("another one here", 2), (PASSWORD, 0)):
+        suite.admind.admins.clear()
         master, slave = pty.openpty()
         p = subprocess.Popen([CTL, "--run-dir", suite.run_dir, "setup", "--username", "person"],
                              stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
         seen = b""
         for prompt, line in ((b"characters): ", PASSWORD), (b"again: ", second)):
-            while prompt not in seen:
-                seen += os.read(master, 1000)
+            seen += read_terminal(master, prompt)
             os.write(master, line.encode() + b"\n")
-        try:
-            while more := os.read(master, 1000):
-                seen += more
-        except OSError:
-            pass
+        seen += read_terminal(master)
         assert p.wait(10) == status, seen
         os.close(master)
         assert PASSWORD.encode() not in seen
