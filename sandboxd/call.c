@@ -8,44 +8,11 @@
 #include <unistd.h>
 
 #include "answer.h"
-#include "call.h"
+#include "call_internal.h"
 #include "channel.h"
 #include "ids.h"
 #include "log.h"
 #include "result.h"
-
-struct call {
-	struct table_node node; /* first: execution id */
-	TAILQ_ENTRY(call) link; /* while WAITING_SLOT */
-	struct calls *all;
-	enum call_state state;
-	struct held *held;
-	struct buf arguments;
-	struct ipc_peer *peer; /* who waits, or NULL */
-	uint64_t request;
-	struct event *timer;
-	uint64_t run_us; /* CLOCK_REALTIME at RUN, for the record */
-	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
-	struct pool_slot slot;
-	bool has_slot; /* until it was reaped */
-	struct channel *channel;
-	bool hungup; /* the channel ended without a result */
-	bool reaped; /* the runner ended, its last frames may come */
-	uint32_t status;
-	uint64_t peak_kib;
-};
-
-struct calls {
-	struct event_base *base;
-	struct calls_conf conf;
-	struct pool *pool;
-	struct records *records;
-	struct table by_id;
-	TAILQ_HEAD(call_queue, call) queue;
-	unsigned queued;
-};
-
-static void on_timer(evutil_socket_t, short, void *);
 
 /* Sets the timer to the deadline. */
 static void
@@ -69,7 +36,7 @@ arm(struct call *c, uint64_t ms)
 	rearm(c);
 }
 
-static void
+void
 call_free(struct call *c)
 {
 	channel_close(c->channel);
@@ -108,8 +75,8 @@ queue_left(const struct call *c)
  * The only function that changes a call's state: what leaving one and
  * entering the next means, timer included. ENDED frees the call.
  */
-static void
-change_state(struct call *c, enum call_state to)
+void
+call_change(struct call *c, enum call_state to)
 {
 	enum call_state from = c->state;
 
@@ -150,8 +117,8 @@ change_state(struct call *c, enum call_state to)
  * runner's tree, if there still is one, is killed, and only its reaping
  * brings the record and frees the slot. body NULL: one is made of message.
  */
-static void
-finish(struct call *c, enum outcome outcome, enum failure failure,
+void
+call_finish(struct call *c, enum outcome outcome, enum failure failure,
     const char *message, const struct ipc_bytes *body)
 {
 	uint64_t now = now_us();
@@ -191,9 +158,9 @@ finish(struct call *c, enum outcome outcome, enum failure failure,
 	c->channel = NULL;
 	if (c->has_slot) {
 		pool_kill(c->all->pool, &c->slot);
-		change_state(c, CALL_ENDING);
+		call_change(c, CALL_ENDING);
 	} else
-		change_state(c, CALL_ENDED);
+		call_change(c, CALL_ENDED);
 }
 
 /* The runner ended without a result, and all it ever sent was read. */
@@ -203,13 +170,13 @@ crashed(struct call *c)
 	struct err e;
 
 	if (c->state == CALL_STARTING) {
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the runner ended before it was ready", NULL);
 		return;
 	}
 	result_crash(c->status, c->peak_kib,
 	    c->held->memory != 0 ? c->held->memory : c->all->conf.memory, &e);
-	finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
+	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
 /* --- What the channel tells. ------------------------------------------ */
@@ -221,18 +188,18 @@ on_ready(void *arg)
 
 	if (channel_execute(
 		c->channel, ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the runner did not take the call", NULL);
 		return;
 	}
-	change_state(c, CALL_RUNNING);
+	call_change(c, CALL_RUNNING);
 }
 
 static void
 on_confine_failed(void *arg, const char *text)
 {
 	log_event(LOG_LV_ERR, "confine_failed", "%s", text);
-	finish(arg, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+	call_finish(arg, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 	    "the runner could not be confined", NULL);
 }
 
@@ -254,8 +221,9 @@ on_event(void *arg, uint8_t kind, struct ipc_bytes json)
 static void
 on_result(void *arg, enum failure failure, struct ipc_bytes body)
 {
-	finish(arg, failure == FAILURE_NONE ? OUTCOME_DONE : OUTCOME_FAILED,
-	    failure, NULL, &body);
+	call_finish(arg,
+	    failure == FAILURE_NONE ? OUTCOME_DONE : OUTCOME_FAILED, failure,
+	    NULL, &body);
 }
 
 static void
@@ -265,10 +233,10 @@ on_violation(void *arg, enum failure failure, const char *text)
 
 	log_event(LOG_LV_WARN, "runner_violation", "%s", text);
 	if (c->state == CALL_STARTING)
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE, text,
-		    NULL);
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    text, NULL);
 	else
-		finish(c,
+		call_finish(c,
 		    failure == FAILURE_LIMIT ? OUTCOME_FAILED : OUTCOME_KILLED,
 		    failure, text, NULL);
 }
@@ -331,10 +299,10 @@ start(struct call *c, const struct pool_slot *slot)
 	struct err e;
 	int sv[2];
 
-	change_state(c, CALL_STARTING);
+	call_change(c, CALL_STARTING);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
 		pool_untake(c->all->pool, slot);
-		finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 		    "out of file descriptors", NULL);
 		return;
 	}
@@ -344,14 +312,14 @@ start(struct call *c, const struct pool_slot *slot)
 	if (c->channel == NULL) {
 		close(sv[1]);
 		pool_untake(c->all->pool, slot);
-		finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
+		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
 		return;
 	}
 	c->slot = *slot;
 	c->has_slot = pool_fork(c->all->pool, slot, sv[1]) == 0;
 	close(sv[1]);
 	if (!c->has_slot || channel_header(c->channel, &m) != 0)
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the pool does not take calls", NULL);
 }
 
@@ -374,9 +342,9 @@ on_fork_failed(void *owner, const char *step, int error)
 
 	c->has_slot = false;
 	if (c->state == CALL_ENDING)
-		change_state(c, CALL_ENDED);
+		call_change(c, CALL_ENDED);
 	else
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "no runner could be forked", NULL);
 }
 
@@ -392,7 +360,7 @@ on_exited(void *owner, uint32_t status, uint64_t cpu_us, uint64_t peak_kib)
 	c->has_slot = false;
 	c->held->record->cpu_us = cpu_us;
 	if (c->state == CALL_ENDING) {
-		change_state(c, CALL_ENDED);
+		call_change(c, CALL_ENDED);
 		return;
 	}
 	c->reaped = true;
@@ -416,16 +384,16 @@ on_lost(void *owner)
 		channel_close(c->channel);
 		c->channel = NULL;
 		c->hungup = false;
-		change_state(c, CALL_WAITING_SLOT);
+		call_change(c, CALL_WAITING_SLOT);
 		break;
 	case CALL_RUNNING:
-		finish(c, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox ended while the tool ran; it may have had "
 		    "effects",
 		    NULL);
 		break;
 	default:
-		change_state(c, CALL_ENDED);
+		call_change(c, CALL_ENDED);
 	}
 }
 
@@ -438,8 +406,8 @@ const struct pool_events calls_pool_events = {
 
 /* --- Time. ------------------------------------------------------------- */
 
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+void
+call_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct call *c = arg;
 	struct err e;
@@ -459,19 +427,20 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	switch (c->state) {
 	case CALL_WAITING_SLOT:
 		if (pool_ready(c->all->pool))
-			finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+			call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 			    "no slot became free in time", NULL);
 		else
-			finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+			call_finish(c, OUTCOME_REFUSED,
+			    FAILURE_SANDBOX_UNAVAILABLE,
 			    "the sandbox is not up", NULL);
 		break;
 	case CALL_STARTING:
-		finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the runner did not get ready in time", NULL);
 		break;
 	case CALL_RUNNING:
 		if (c->hungup) {
-			finish(c, OUTCOME_KILLED, FAILURE_KILLED,
+			call_finish(c, OUTCOME_KILLED, FAILURE_KILLED,
 			    "The tool was ended: it broke or closed the "
 			    "channel to its sandbox.",
 			    NULL);
@@ -480,7 +449,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		(void)err_set(&e, FAILURE_TIMEOUT,
 		    "The tool did not finish within %llu ms and was ended.",
 		    (unsigned long long)c->held->timeout_ms);
-		finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
+		call_finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
 		break;
 	case CALL_ENDING:
 		/* Ends this call too, by on_lost. */
@@ -489,160 +458,4 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	default:
 		break;
 	}
-}
-
-struct search {
-	uint64_t now_ms;
-	struct ipc_peer *peer;
-	struct call *found;
-};
-
-static void
-find_overdue(struct table_node *n, void *arg)
-{
-	struct search *s = arg;
-
-	if (s->found == NULL &&
-	    ((struct call *)n)->deadline_ms + 10 < s->now_ms)
-		s->found = (struct call *)n;
-}
-
-void
-calls_sweep(struct calls *cs, uint64_t now_ms)
-{
-	struct search s = {.now_ms = now_ms};
-
-	/* Firing one may free others, so each search starts anew. */
-	do {
-		s.found = NULL;
-		table_each(&cs->by_id, find_overdue, &s);
-		if (s.found != NULL) {
-			on_timer(-1, 0, s.found);
-		}
-	} while (s.found != NULL);
-}
-
-/* --- What gateways and admind ask for. --------------------------------- */
-
-struct calls *
-calls_new(struct event_base *base, const struct calls_conf *conf,
-    struct records *records)
-{
-	struct calls *cs;
-
-	if ((cs = calloc(1, sizeof(*cs))) == NULL)
-		return NULL;
-	cs->base = base;
-	cs->conf = *conf;
-	cs->records = records;
-	TAILQ_INIT(&cs->queue);
-	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0) {
-		free(cs);
-		return NULL;
-	}
-	return cs;
-}
-
-void
-calls_pool(struct calls *cs, struct pool *pool)
-{
-	cs->pool = pool;
-}
-
-static void
-free_node(struct table_node *n, void *arg)
-{
-	struct calls *cs = arg;
-
-	table_del(&cs->by_id, n);
-	call_free((struct call *)n);
-}
-
-void
-calls_free(struct calls *cs)
-{
-	if (cs == NULL)
-		return;
-	table_each(&cs->by_id, free_node, cs);
-	table_free(&cs->by_id);
-	free(cs);
-}
-
-int
-calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
-    struct held *h, struct ipc_bytes arguments)
-{
-	struct call *c;
-
-	if ((c = calloc(1, sizeof(*c))) == NULL)
-		return -1;
-	c->all = cs;
-	buf_init(&c->arguments, arguments.n);
-	buf_put(&c->arguments, arguments.p, arguments.n);
-	c->timer = evtimer_new(cs->base, on_timer, c);
-	if (c->arguments.failed || c->timer == NULL) {
-		call_free(c);
-		return -1;
-	}
-	c->node.id = h->node.id;
-	c->held = h;
-	c->peer = peer;
-	c->request = request;
-	c->run_us = now_us();
-	c->run_ms = now_boot_ms();
-	table_add(&cs->by_id, &c->node);
-	change_state(c, CALL_WAITING_SLOT);
-	on_available(cs);
-	/* Still waiting behind a full queue: the newest goes. c itself may be
-	 * gone by now, the queue's tail is not. */
-	if (cs->queued > cs->conf.queue)
-		finish(TAILQ_LAST(&cs->queue, call_queue), OUTCOME_REFUSED,
-		    FAILURE_BUSY, "too many calls wait for a slot", NULL);
-	return 0;
-}
-
-bool
-calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
-    enum failure failure)
-{
-	struct call *c = (struct call *)table_find(&cs->by_id, id);
-
-	if (c == NULL || c->state == CALL_ENDING ||
-	    (by != NULL && c->peer != by))
-		return false;
-	finish(c, OUTCOME_KILLED, failure, answer_reason(failure), NULL);
-	return true;
-}
-
-static void
-forget_peer(struct table_node *n, void *arg)
-{
-	struct call *c = (struct call *)n;
-
-	if (c->peer == arg)
-		c->peer = NULL;
-}
-
-void
-calls_peer_gone(struct calls *cs, struct ipc_peer *peer)
-{
-	table_each(&cs->by_id, forget_peer, peer);
-}
-
-size_t
-calls_count(const struct calls *cs)
-{
-	return cs->by_id.count;
-}
-
-bool
-calls_has(const struct calls *cs, const struct ipc_id *id)
-{
-	return table_find(&cs->by_id, id) != NULL;
-}
-
-void
-calls_each(struct calls *cs, void (*f)(struct table_node *, void *), void *arg)
-{
-	table_each(&cs->by_id, f, arg);
 }

@@ -11,7 +11,7 @@
  * whoever waits, at that moment; the slot is free only after the runner was
  * reaped, and the record, which holds the CPU time, follows then. A pool that
  * dies under a call that has not got its code yet puts it back in the queue:
- * nothing ran. change_state in call.c is the only function that moves a call.
+ * nothing ran. call_change in call.c is the only function that moves a call.
  */
 #ifndef CALL_H
 #define CALL_H
