@@ -125,6 +125,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	struct record *r = c->held->record;
 	struct ipc_bytes b, out;
 	struct buf made, printed;
+	char id[UUID_TEXT_LEN + 1];
 	uint64_t took;
 
 	buf_init(&made, RECORD_BODY_MAX);
@@ -148,10 +149,11 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
 	r->ended_us = now;
 	record_payload(r, out, b);
+	uuid_text(&c->node.id, id);
 	buf_free(&made);
 	buf_free(&printed);
-	log_event(outcome == OUTCOME_DONE ? LOG_LV_DEBUG : LOG_LV_INFO,
-	    "call_ended", "outcome %d, %s, %llu ms%s%s", (int)outcome,
+	log_call(outcome == OUTCOME_DONE ? LOG_LV_DEBUG : LOG_LV_INFO,
+	    "call_ended", id, NULL, "outcome %d, %s, %llu ms%s%s", (int)outcome,
 	    failure_info(failure)->name, (unsigned long long)took / 1000,
 	    message != NULL ? ": " : "", message != NULL ? message : "");
 	channel_close(c->channel);
@@ -270,10 +272,16 @@ static const struct channel_events channel_events = {
 
 /* --- What the pool tells. --------------------------------------------- */
 
+/*
+ * A limit: the version's, or the configured one. Approval is what lets a
+ * version have more than that, so what has no approval behind it has not.
+ */
 static uint64_t
-or_default(uint64_t v, uint64_t dflt)
+limit_of(const struct held *h, uint64_t v, uint64_t dflt)
 {
-	return v != 0 ? v : dflt;
+	if (v == 0 || (h->kind != CONTEXT_TOOL && v > dflt))
+		return dflt;
+	return v;
 }
 
 /* Gives the first of the queue its slot, channel and runner. */
@@ -282,14 +290,14 @@ start(struct call *c, const struct pool_slot *slot)
 {
 	const struct calls_conf *conf = &c->all->conf;
 	const struct held *h = c->held;
-	uint64_t tmp = or_default(h->tmp, conf->tmp);
+	uint64_t tmp = limit_of(h, h->tmp, conf->tmp);
 	struct ipc_runner_header m = {
 	    .slot = slot->slot,
 	    .generation = slot->generation,
 	    .uid = slot->uid,
-	    .memory_bytes = or_default(h->memory, conf->memory),
+	    .memory_bytes = limit_of(h, h->memory, conf->memory),
 	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
-	    .processes = (uint32_t)or_default(h->processes, conf->processes),
+	    .processes = (uint32_t)limit_of(h, h->processes, conf->processes),
 	    .files = CALL_FILES,
 	    .file_bytes = tmp,
 	    .tmp_bytes = tmp,
@@ -307,7 +315,7 @@ start(struct call *c, const struct pool_slot *slot)
 		return;
 	}
 	c->channel = channel_new(c->all->base, sv[0], h,
-	    (uint32_t)or_default(h->result, RESULT_MAX), &channel_events, c,
+	    (uint32_t)limit_of(h, h->result, RESULT_MAX), &channel_events, c,
 	    &e);
 	if (c->channel == NULL) {
 		close(sv[1]);

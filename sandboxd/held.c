@@ -97,6 +97,18 @@ open_sealed(
 	    "the context was not sealed under this sandbox's present key");
 }
 
+/* A limit of an approved version, cut to what this program can do at all. */
+static int
+limit(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
+{
+	if (tlv_u64(t, v) != 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is malformed", t->tag);
+	if (*v > max)
+		*v = max;
+	return 0;
+}
+
 /* One number of the context, at most max. */
 static int
 number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
@@ -134,13 +146,13 @@ take_field(struct held *h, const struct tlv *t, uint64_t *hold,
 	case CTX_TIMEOUT_MS:
 		return number(t, HELD_TIMEOUT_MAX_MS, &h->timeout_ms, e);
 	case CTX_MEMORY:
-		return number(t, 1ULL << 40, &h->memory, e);
+		return limit(t, 1ULL << 40, &h->memory, e);
 	case CTX_PROCESSES:
-		return number(t, 1024, &h->processes, e);
+		return limit(t, 1024, &h->processes, e);
 	case CTX_TMP:
-		return number(t, 1ULL << 40, &h->tmp, e);
+		return limit(t, 1ULL << 40, &h->tmp, e);
 	case CTX_RESULT:
-		return number(t, RESULT_MAX, &h->result, e);
+		return limit(t, RESULT_MAX, &h->result, e);
 	case CTX_HOLD_UNTIL_MS:
 		return number(t, UINT64_MAX, hold, e);
 	case CTX_INTENT:
