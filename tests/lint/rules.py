@@ -25,7 +25,6 @@ OWNERS = {
     "json-c/": ("common/", "gatewayd/", "admind/http/", "admind/check/",
                 "admind/ctl/"),
     "Python.h": ("sandboxd/runner/",),
-    "seccomp.h": ("common/", "sandboxd/runner/"),
     "openssl/": ("common/", "sandboxd/runner/"),
     "curl/": (),
 }
@@ -56,6 +55,8 @@ def check_c(path, text, headers):
     out = []
     code = strip_c(text)
     for m in BANNED_RE.finditer(code):
+        if path.startswith("tests/") and m.group(1) in ("rand", "srand"):
+            continue  # a fixed seed makes a failing case repeatable
         line = code.count("\n", 0, m.start()) + 1
         out.append((line, f"{m.group(1)}() is banned (STYLE.md)"))
     if len(text.splitlines()) > LINES_MAX:
