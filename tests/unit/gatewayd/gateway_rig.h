@@ -1,0 +1,383 @@
+/*
+ * gatewayd in a loop with a false admind and a false sandboxd, which answer by
+ * the name of the tool called: what test_gateway.c stands on. Included once.
+ */
+#ifndef GATEWAY_RIG_H
+#define GATEWAY_RIG_H
+
+#include <sys/stat.h>
+
+#include "gateway.h"
+#include "ids.h"
+#include "json.h"
+#include "log.h"
+#include "../loop_client.h"
+
+static struct gateway gw;
+static struct ipc_server *admind, *sandboxd;
+static struct event_base *base;
+static char run_dir[64], address[64], admind_path[128], sandboxd_path[128];
+
+/* What the false neighbours saw. */
+static unsigned runs, cancels, authorises, lists, ends;
+static uint8_t last_run; /* first byte of the execution id */
+static char last_args[256], last_client[256], last_protocol[32];
+static uint64_t hanging; /* request id of a RUN left unanswered */
+static struct ipc_peer *hanging_peer;
+static struct ipc_peer *gateway_at_admind;
+static bool attach_fails;
+
+/* ---- admind ---- */
+
+static void
+catalogue(struct ipc_peer *p, uint64_t id)
+{
+	static const char *const items[][2] = {
+	    {"a__one", "{\"name\":\"a__one\",\"inputSchema\":{ \"x\" : 1.0 }}"},
+	    {"broken", "{\"name\":"},
+	    {"a__two",
+		"{\"name\":\"a__two\",\"inputSchema\":{\"properties\":{\"r\":{"
+		"\"type\":\"string\",\"x-mcp-header\":\"R\"}}}}"},
+	};
+	struct ipc_catalogue_item m;
+	struct ipc_catalogue_end e = {.revision = 1, .count = 3};
+	size_t i;
+
+	lists++;
+	for (i = 0; i < 3; i++) {
+		m.name = ipc_str(items[i][0]);
+		m.json = ipc_str(items[i][1]);
+		assert_int_equal(ipc_answer(p, id, IPC_CATALOGUE_ITEM, &m), 0);
+	}
+	assert_int_equal(ipc_answer(p, id, IPC_CATALOGUE_END, &e), 0);
+}
+
+static void
+authorise(struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_authorise m;
+	struct ipc_run_id id = {.timeout_ms = 1000};
+	struct ipc_result res = {0};
+	char *tool;
+
+	assert_int_equal(ipc_decode(f, &m, NULL), 0);
+	authorises++;
+	snprintf(last_args, sizeof(last_args), "%.*s", (int)m.arguments.n,
+	    (const char *)m.arguments.p);
+	snprintf(last_client, sizeof(last_client), "%.*s", (int)m.client.n,
+	    (const char *)m.client.p);
+	snprintf(last_protocol, sizeof(last_protocol), "%.*s",
+	    (int)m.protocol.n, (const char *)m.protocol.p);
+	tool = ipc_strdup(m.tool);
+	assert_non_null(tool);
+	if (strncmp(tool, "t_", 2) == 0) {
+		random_bytes(id.execution.b, 16);
+		id.execution.b[0] = (uint8_t)tool[2];
+		ipc_answer(p, f->request, IPC_RUN_ID, &id);
+	} else if (strcmp(tool, "a__two") == 0) {
+		id.execution.b[0] = 'o';
+		ipc_answer(p, f->request, IPC_RUN_ID, &id);
+	} else if (strcmp(tool, "mcpbox_ok") == 0) {
+		res.body = ipc_str("{\"content\":[]}");
+		ipc_answer(p, f->request, IPC_RESULT, &res);
+	} else if (strcmp(tool, "mcpbox_error") == 0) {
+		res.is_error = 1;
+		res.failure = FAILURE_INVALID_ARGUMENTS;
+		res.body = ipc_str("{\"content\":[],\"isError\":true}");
+		ipc_answer(p, f->request, IPC_RESULT, &res);
+	} else if (strcmp(tool, "busy") == 0) {
+		ipc_refuse(p, f->request, FAILURE_BUSY, "full", 123);
+	} else if (strcmp(tool, "forbidden") == 0) {
+		ipc_refuse(p, f->request, FAILURE_FORBIDDEN, "no", 0);
+	} else if (strcmp(tool, "capability") == 0) {
+		ipc_refuse(p, f->request, FAILURE_CAPABILITY_REQUIRED,
+		    "needs sampling", 0);
+	} else if (strcmp(tool, "arguments") == 0) {
+		ipc_refuse(
+		    p, f->request, FAILURE_INVALID_ARGUMENTS, "bad \"x\"", 0);
+	} else if (strstr(tool, "hang") == NULL) {
+		ipc_refuse(
+		    p, f->request, FAILURE_UNKNOWN_TOOL, "no such tool", 0);
+	}
+	free(tool);
+}
+
+static int
+admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct ipc_authenticate who;
+	struct ipc_identity id = {.cache_ms = 30000};
+	struct ipc_gw_config c = {.listener = ipc_str("local"),
+	    .session_key = ipc_bytes("0123456789abcdef0123456789abcdef", 32)};
+
+	(void)arg;
+	switch (f->type) {
+	case IPC_GW_ATTACH:
+		gateway_at_admind = p;
+		if (attach_fails)
+			return ipc_refuse(
+			    p, f->request, FAILURE_VAULT_UNAVAILABLE, "", 0);
+		return ipc_answer(p, f->request, IPC_GW_CONFIG, &c);
+	case IPC_AUTHENTICATE:
+		assert_int_equal(ipc_decode(f, &who, NULL), 0);
+		if (ipc_streq(who.credential, "bad"))
+			return ipc_refuse(
+			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
+		id.principal =
+		    ipc_str(ipc_streq(who.credential, "bob") ? "bob" : "local");
+		id.permission_set = id.principal;
+		return ipc_answer(p, f->request, IPC_IDENTITY, &id);
+	case IPC_CATALOGUE_GET:
+		catalogue(p, f->request);
+		return 0;
+	case IPC_AUTHORISE:
+		authorise(p, f);
+		return 0;
+	case IPC_SESSION_END:
+		ends++;
+		return ipc_answer_ok(p, f->request);
+	default:
+		return -1;
+	}
+}
+
+/* ---- sandboxd ---- */
+
+static void
+result(struct ipc_peer *p, uint64_t request, const struct ipc_id *id,
+    enum outcome o, enum failure f, const char *body, const char *meta)
+{
+	char both[512];
+	struct ipc_call_result m = {.execution = *id,
+	    .outcome = (uint8_t)o,
+	    .failure = (uint16_t)f,
+	    .body_len = (uint32_t)strlen(body)};
+
+	snprintf(both, sizeof(both), "%s%s", body, meta);
+	m.body_meta = ipc_str(both);
+	ipc_answer(p, request, IPC_CALL_RESULT, &m);
+}
+
+static void
+event(struct ipc_peer *p, uint64_t request, const struct ipc_id *id, int kind,
+    const char *json)
+{
+	struct ipc_call_event m = {
+	    .execution = *id, .kind = (uint8_t)kind, .json = ipc_str(json)};
+
+	ipc_answer(p, request, IPC_CALL_EVENT, &m);
+}
+
+static int
+sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	static const char ok[] = "{\"content\":[{\"type\":\"text\",\"text\":"
+				 "\"\\u0041\"}]}";
+	static const char meta[] = "{\"mcpbox/execution\":{\"duration_ms\":1}}";
+	struct ipc_cancel cancel;
+	struct ipc_run m;
+
+	(void)arg;
+	if (f->type == IPC_CANCEL) {
+		assert_int_equal(ipc_decode(f, &cancel, NULL), 0);
+		cancels++;
+		if (hanging_peer == p && cancel.execution.b[0] == last_run) {
+			result(p, hanging, &cancel.execution, OUTCOME_KILLED,
+			    FAILURE_KILLED, "{\"content\":[],\"isError\":true}",
+			    "{}");
+			hanging_peer = NULL;
+		}
+		return 0;
+	}
+	assert_int_equal(f->type, IPC_RUN);
+	assert_int_equal(ipc_decode(f, &m, NULL), 0);
+	runs++;
+	last_run = m.execution.b[0];
+	switch (last_run) {
+	case 'o': /* ok */
+		result(p, f->request, &m.execution, OUTCOME_DONE, FAILURE_NONE,
+		    ok, meta);
+		return 0;
+	case 'p': /* progress and logs */
+		event(p, f->request, &m.execution, 1,
+		    "{\"progress\":1,\"total\":2}");
+		event(p, f->request, &m.execution, 2,
+		    "{\"level\":\"debug\",\"data\":\"quiet\"}");
+		event(p, f->request, &m.execution, 2,
+		    "{\"level\":\"error\",\"data\":\"loud\"}");
+		event(p, f->request, &m.execution, 1, "not JSON");
+		event(p, f->request, &m.execution, 1,
+		    "{\"progressToken\":\"forged\",\"progress\":9}");
+		result(p, f->request, &m.execution, OUTCOME_DONE, FAILURE_NONE,
+		    ok, meta);
+		return 0;
+	case 't': /* timeout */
+		result(p, f->request, &m.execution, OUTCOME_FAILED,
+		    FAILURE_TIMEOUT, "{\"content\":[],\"isError\":true}",
+		    "{\"mcpbox/failure\":{\"failure_mode\":\"timeout\"}}");
+		return 0;
+	case 'b': /* a body that isn't one */
+		result(p, f->request, &m.execution, OUTCOME_DONE, FAILURE_NONE,
+		    "{\"content\":[]},\"x\":{}", "{}");
+		return 0;
+	case 'r':
+		return ipc_refuse(
+		    p, f->request, FAILURE_REVOKED, "withdrawn", 0);
+	case 'l': /* lost: the sandbox ends */
+		ipc_peer_close(p);
+		return 0;
+	default: /* hang */
+		hanging = f->request;
+		hanging_peer = p;
+		return 0;
+	}
+}
+
+/* ---- set-up ---- */
+
+static void
+start_admind(void)
+{
+	static const struct ipc_handlers h = {.message = admind_message};
+	struct err err;
+	uid_t me = getuid();
+
+	admind = ipc_server_new(base, admind_path, "gateway-local",
+	    IPC_ROLE_ADMIND, IPC_ROLE_GATEWAY, &me, 1, &h, NULL, &err);
+	if (admind == NULL)
+		fail_msg("%s", err.text);
+}
+
+static void
+start_sandboxd(void)
+{
+	static const struct ipc_handlers h = {.message = sandboxd_message};
+	struct err err;
+	uid_t me = getuid();
+
+	sandboxd = ipc_server_new(base, sandboxd_path, "gateway-local",
+	    IPC_ROLE_SANDBOXD, IPC_ROLE_GATEWAY, &me, 1, &h, NULL, &err);
+	if (sandboxd == NULL)
+		fail_msg("%s", err.text);
+}
+
+static void
+wait_ready(void)
+{
+	long end = lc_ms() + LC_DEADLINE_MS;
+
+	while (!gw.attached || ipc_client_peer(gw.sandboxd) == NULL) {
+		if (lc_ms() > end)
+			fail_msg("gatewayd did not connect");
+		lc_turn(NULL, base);
+	}
+}
+
+static int
+setup(void **state)
+{
+	struct httpd_limits l = {
+	    100, 100, 5000, 5000, 5000, HTTP_HEAD_MAX, HTTP_BODY_MAX};
+	char text[256], dir[96];
+	struct err err;
+
+	(void)state;
+	runs = cancels = authorises = lists = ends = 0;
+	hanging_peer = NULL;
+	attach_fails = false;
+	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
+	if (mkdtemp(run_dir) == NULL)
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/admind", run_dir);
+	mkdir(dir, 0700);
+	snprintf(
+	    admind_path, sizeof(admind_path), "%s/gateway-local.sock", dir);
+	snprintf(dir, sizeof(dir), "%s/sandboxd", run_dir);
+	mkdir(dir, 0700);
+	snprintf(
+	    sandboxd_path, sizeof(sandboxd_path), "%s/gateway-local.sock", dir);
+	memset(&gw, 0, sizeof(gw));
+	base = event_base_new();
+	gw.proc.name = "gatewayd";
+	gw.proc.base = base;
+	gw.proc.conf = conf_new("gatewayd");
+	snprintf(text, sizeof(text),
+	    "run_dir %s\nallowed_origin http://good.example\n", run_dir);
+	if (gw.proc.conf == NULL || base == NULL ||
+	    conf_parse(gw.proc.conf, "test", (const uint8_t *)text,
+		strlen(text), &err) < 0 ||
+	    gateway_init(&gw) < 0)
+		return -1;
+	start_admind();
+	start_sandboxd();
+	gw.httpd = httpd_new(base, "127.0.0.1", 0, NULL, &l, &front_handlers,
+	    &gw, address, sizeof(address), &err);
+	if (gw.httpd == NULL || gateway_connect(&gw, &err) < 0)
+		return -1;
+	wait_ready();
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	char dir[96];
+
+	(void)state;
+	gateway_free(&gw);
+	ipc_server_free(admind);
+	ipc_server_free(sandboxd);
+	lc_run(base, 20);
+	/* Nothing may be left behind. */
+	assert_int_equal(gw.exchange_count, 0);
+	assert_int_equal(gw.exchange_bytes, 0);
+	assert_true(TAILQ_EMPTY(&gw.calls));
+	event_base_free(base);
+	conf_free(gw.proc.conf);
+	unlink(admind_path);
+	unlink(sandboxd_path);
+	snprintf(dir, sizeof(dir), "%s/admind", run_dir);
+	rmdir(dir);
+	snprintf(dir, sizeof(dir), "%s/sandboxd", run_dir);
+	rmdir(dir);
+	rmdir(run_dir);
+	return 0;
+}
+
+static void
+send_post(struct lc *c, const char *fields, const char *body)
+{
+	static char text[16 * 1024];
+
+	snprintf(text, sizeof(text),
+	    "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+	    "Content-Type: application/json\r\n"
+	    "Accept: application/json, text/event-stream\r\n"
+	    "%sContent-Length: %zu\r\n\r\n%s",
+	    fields, strlen(body), body);
+	lc_sends(c, base, text);
+}
+
+/* One POST on a connection of its own: status, answer kept in `answer`. */
+static char answer[64 * 1024];
+
+static int
+post(const char *fields, const char *body)
+{
+	struct lc c = lc_open(address);
+	int status;
+
+	send_post(&c, fields, body);
+	status = lc_answer(&c, base);
+	snprintf(answer, sizeof(answer), "%s", c.p);
+	lc_close(&c);
+	return status;
+}
+
+static bool
+has(const char *text)
+{
+	return strstr(answer, text) != NULL;
+}
+
+#endif
