@@ -70,9 +70,24 @@ fetch(const struct ctl *c, const struct ipc_id *id, struct content *out)
 
 /* Members of the circumstances that may be shown; others could pass for what
  * we computed ourselves (hash, content). */
-static const char *const members[] = {"server", "tool", "version",
-    "requested_at", "requested_by", "notes", "decided_at", "decided_by",
-    "reason"};
+static const struct {
+	const char *name;
+	bool line; /* also for people: not said by the content itself */
+} members[] = {
+    {"server", false},
+    {"server_id", false},
+    {"tool", false},
+    {"tool_id", false},
+    {"exposed_name", false},
+    {"version", true},
+    {"version_id", false},
+    {"requested_at", true},
+    {"requested_by", true},
+    {"notes", true},
+    {"decided_at", true},
+    {"decided_by", true},
+    {"reason", true},
+};
 
 /* The REST object of one request. */
 static enum ctl_status
@@ -101,10 +116,10 @@ print_json(const struct content *c, const char *id)
 		const char *s;
 
 		if (!json_object_object_get_ex(
-			c->circumstances, members[i], &v))
+			c->circumstances, members[i].name, &v))
 			continue;
 		s = json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
-		jsonw_kv_raw(&w, members[i], s, strlen(s));
+		jsonw_kv_raw(&w, members[i].name, s, strlen(s));
 	}
 	jsonw_kv_str(&w, "hash", c->hex);
 	jsonw_kv_raw(&w, "content", content.p, content.len);
@@ -189,16 +204,19 @@ print_text(const struct content *c, const char *id)
 	buf_puts(&b, "\nstate              ");
 	show_text(&b, c->m.state.p, c->m.state.n, SHOW_LINE);
 	buf_putc(&b, '\n');
-	for (size_t i = 3; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		struct json_object *v;
 		const char *s;
 
-		if (!json_object_object_get_ex(
-			c->circumstances, members[i], &v) ||
+		if (!members[i].line ||
+		    !json_object_object_get_ex(
+			c->circumstances, members[i].name, &v) ||
 		    v == NULL)
 			continue;
 		s = json_object_get_string(v);
-		buf_putf(&b, "%-18s ", members[i]);
+		if (s[0] == '\0')
+			continue;
+		buf_putf(&b, "%-18s ", members[i].name);
 		show_text(&b, s, strlen(s), SHOW_LINE);
 		buf_putc(&b, '\n');
 	}

@@ -18,12 +18,12 @@ static const struct {
 	{"id", "kind", "server", "tool", "version", "state", "requested_at"}},
     {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
     {"tools",
-	{"id", "exposed_name", "server", "name", "enabled", "approval_status",
-	    "serving_version"}},
+	{"id", "exposed_name", "server", "enabled", "approval_status",
+	    "version", "serving_version", "callable"}},
     {"executions",
-	{"id", "tool", "principal", "state", "outcome", "failure_mode",
-	    "duration_ms", "created_at"}},
-    {"audit", {"seq", "at", "time", "actor", "action", "subject"}},
+	{"id", "tool", "principal", "listener", "state", "outcome",
+	    "failure_mode", "created_at"}},
+    {"audit", {"seq", "at", "actor", "action", "subject"}},
     {"doctor", {"process", "layer", "state", "detail", "fix"}},
 };
 
@@ -82,8 +82,9 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 		}
 		n = width(&b);
 		buf_put(&line, b.p, b.len);
-		for (; n < w[i] + 2; n++)
+		do { /* a cell wider than its column still ends */
 			buf_putc(&line, ' ');
+		} while (++n < w[i] + 2);
 		buf_free(&b);
 	}
 	while (line.len > 0 && line.p[line.len - 1] == ' ')

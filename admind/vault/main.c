@@ -128,8 +128,9 @@ log_ready(const char *layers)
 
 /*
  * Order: sockets and the key file while there still is a file system; one use
- * of each OpenSSL primitive (the key derivation, the decoy), so that nothing
- * is loaded later; then confinement; then the threads, which inherit it.
+ * of each OpenSSL primitive (the key derivation, an empty AEAD), so that
+ * nothing is loaded later; then confinement; then the threads, which inherit
+ * it.
  */
 int
 main(int argc, char **argv)
