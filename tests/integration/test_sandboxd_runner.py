@@ -1,0 +1,154 @@
+"""sandboxd, spawn, pool-init and the real runner together."""
+import json
+import os
+import random
+import time
+
+import pytest
+
+from harness.sandbox import DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, Sandbox
+
+RUNNER = "sandboxd/runner/mcpbox-runner"
+ONE = "def main():\n    return 1\n"
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(runner=RUNNER, slots=8) as s:
+        yield s
+
+
+@pytest.fixture
+def admind(sandbox):
+    a = sandbox.admind()
+    yield a
+    a.peer.sock.close()
+
+
+@pytest.fixture
+def gateway(sandbox):
+    with sandbox.gateway() as g:
+        yield g
+
+
+def run(gateway, execution, arguments=b"{}"):
+    m = gateway.call("RUN", execution=execution, arguments=arguments)
+    assert m["_"] == "CALL_RESULT", m
+    blob = m["body_meta"]
+    return (m["outcome"], json.loads(blob[:m["body_len"]]), json.loads(blob[m["body_len"]:]))
+
+
+def test_python_runs(sandbox, admind, gateway):
+    arguments = b'{"name":"you"}'
+    x = admind.held("def main(name: str) -> str:\n    print('out')\n    return 'hi ' + name\n",
+                    arguments=arguments)
+    outcome, body, meta = run(gateway, x, arguments)
+    assert outcome == DONE and body["content"] == [{"type": "text", "text": "hi you"}]
+    assert meta["mcpbox/execution"]["stdout"] == "out\n"
+    assert admind.record(x)["cpu_us"] > 0
+
+
+def test_secrets_reach_the_tool_and_no_one_else(sandbox, admind, gateway):
+    value = "CANARY-7b1f\"e/+x"
+    x = admind.held("import mcpbox\ndef main():\n    s = mcpbox.secrets['TOKEN']\n    print(s)\n"
+                    "    return {'len': len(s), 's': s}\n", secrets=[("TOKEN", value)])
+    outcome, body, meta = run(gateway, x)
+    assert outcome == DONE, body
+    assert json.dumps(len(value)) in json.dumps(body)
+    assert "7b1f" not in json.dumps([body, meta])
+    assert b"7b1f" not in admind.record(x)["stdout_result"]
+
+
+@pytest.mark.parametrize("code, mode", [
+    ("def main():\n    1 / 0\n", "exception"), ("def main(:\n", "bad_code"),
+    ("import os\ndef main():\n    os._exit(4)\n", "exception"),
+    ("import ctypes\ndef main():\n    ctypes.string_at(0)\n", "exception"),
+    ("def main():\n    return 'x' * 2000000\n", "limit"),
+    ("def main():\n    return len(bytearray(1 << 30))\n", "limit"),
+    ("def main():\n    while True:\n        pass\n", "timeout")])
+def test_typed_ends(sandbox, admind, gateway, code, mode):
+    x = admind.held(code, timeout=700)
+    outcome, body, meta = run(gateway, x)
+    assert outcome == FAILED and meta["mcpbox/failure"]["failure_mode"] == mode
+    assert body["isError"] is True
+    assert admind.record(x)["outcome"] == FAILED
+
+
+@pytest.mark.parametrize("code", [
+    # The channel is in the tool's process: it may write to it what it likes.
+    "os.write(3, b'junk' * 10)", "os.close(3)",
+    "os.write(3, bytes([0, 174, 0, 0, 0, 0, 0, 4]) + bytes(12))",
+    "os.write(3, bytes([0, 154, 0, 0, 0, 0, 0, 0]) + bytes(8))"])
+def test_tool_on_its_own_channel(sandbox, admind, gateway, code):
+    x = admind.held(f"import os, time\ndef main():\n    {code}\n    time.sleep(5)\n", timeout=2000)
+    start = time.monotonic()
+    outcome, _, _ = run(gateway, x)
+    assert outcome in (FAILED, KILLED) and time.monotonic() - start < 1.5
+    assert admind.record(x)["outcome"] == outcome
+    assert run(gateway, admind.held(ONE))[0] == DONE
+
+
+def test_inspection(sandbox, admind):
+    x = admind.held("def main(n: int):\n    'Doc.'\n", listener="admind", kind=INSPECT)
+    m = admind.wait(admind.peer.start("RUN", execution=x, arguments=b"{}"))
+    body = json.loads(m["body_meta"][:m["body_len"]])
+    assert body["ok"] is True and body["input_schema"]["required"] == ["n"]
+
+
+def fds(sandbox):
+    pids = [p.pid for p in sandbox.children.values()] + list(sandbox.pool())
+    return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in pids}
+
+
+def test_nothing_leaks(sandbox, admind, gateway):
+    admind.record(next(iter([admind.held(ONE, hold=1)])))
+    run(gateway, admind.held(ONE))
+    time.sleep(0.2)
+    before, ids, waiting = fds(sandbox), [], set()
+    while len(ids) < 200 or waiting:
+        while len(ids) < 200 and len(waiting) < 16:
+            ids.append(admind.held(ONE))
+            waiting.add(gateway.start("RUN", execution=ids[-1], arguments=b"{}"))
+        request, m = gateway.receive()
+        assert m["_"] == "CALL_RESULT" and m["outcome"] == DONE
+        waiting.remove(request)
+    for x in ids:
+        assert admind.record(x)["outcome"] == DONE
+    deadline = time.monotonic() + 3
+    while fds(sandbox) != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert fds(sandbox) == before
+
+
+def test_one_record_each_while_the_pool_is_killed(sandbox, admind, gateway):
+    """Runners, zygote, pool-init and spawn are killed at random under load."""
+    rnd = random.Random(7)
+    codes = (ONE, "import time\ndef main():\n    time.sleep(.1)\n")
+    waiting, ids, kills = set(), [], 0
+    end = time.monotonic() + 4
+    due = time.monotonic() + 0.3
+    while time.monotonic() < end or waiting:
+        while time.monotonic() < end and len(waiting) < 12:
+            ids.append(admind.held(rnd.choice(codes)))
+            waiting.add(gateway.start("RUN", execution=ids[-1], arguments=b"{}"))
+        if due < time.monotonic() < end:
+            due = time.monotonic() + rnd.uniform(0.2, 0.5)
+            kills += 1
+            if rnd.random() < 0.25:
+                sandbox.kill("sandboxd-spawn")
+                sandbox.start("sandboxd-spawn")
+            elif sandbox.pool():
+                try:
+                    os.kill(rnd.choice(list(sandbox.pool())), 9)
+                except ProcessLookupError:
+                    pass
+        try:
+            request, m = gateway.receive(0.05)
+        except TimeoutError:
+            continue
+        assert m["_"] in ("CALL_RESULT", "REFUSED")
+        waiting.remove(request)
+    assert kills > 5 and len(ids) > 20
+    ends = [admind.record(x)["outcome"] for x in ids]      # Admind asserts: once each
+    assert set(ends) <= {DONE, FAILED, LOST, REFUSED} and ends.count(DONE) > 10
+    assert run(gateway, admind.held(ONE))[0] == DONE
