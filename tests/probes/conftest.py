@@ -11,6 +11,9 @@ import sys
 
 import pytest
 
+from harness import flow
+from harness.instance import Instance
+from harness.mcp import Client
 from probes import runner_driver
 
 #: Helpers every probe may use: raw system calls with their errno.
@@ -58,18 +61,33 @@ def pool():
     p.close()
 
 
+#: In a whole instance one approved tool runs all probes: what it is given is
+#: code, which then has what any tool of this instance has.
+RUNS_PROBES = '''
+def main(code: str, arguments: dict) -> dict:
+    scope = {"__name__": "probe"}
+    exec(compile(code, "probe", "exec"), scope)
+    return scope["main"](**arguments)
+'''
+
+
 class Sandbox:
+    """Runs probes over a zygote and its runners alone."""
+
     def __init__(self, pool):
         self.pool = pool
 
-    def call(self, code, arguments=None, **more):
-        return self.pool.call(PRELUDE + code, arguments, **more)
-
     def inside(self, code, **arguments):
         """What main returned; the call must not have failed."""
-        call = self.call(code + WRAP, arguments)
+        call = self.pool.call(PRELUDE + code + WRAP, arguments)
         assert call.kind == "run_result", (call.kind, call.body, call.stdout)
         return call.value["value"]
+
+    def error(self, code, **arguments):
+        """The text of the error the call ended with."""
+        call = self.pool.call(PRELUDE + code + WRAP, arguments)
+        assert call.kind == "run_error", (call.kind, call.body)
+        return call.text
 
     @staticmethod
     def outside(code, **arguments):
@@ -88,6 +106,40 @@ class Sandbox:
                 self.inside(code, **arguments))
 
 
-@pytest.fixture(scope="session")
-def sandbox(pool):
-    return Sandbox(pool)
+class WholeSandbox(Sandbox):
+    """Runs probes as calls of an approved tool, by way of /mcp."""
+
+    def __init__(self, instance):
+        self.client = Client(instance.address)
+        self.tool = flow.publish(instance, self.client, "probes", "run",
+                                 RUNS_PROBES)
+
+    def _call(self, code, arguments):
+        reply = self.client.call(self.tool, {
+            "code": PRELUDE + code + WRAP, "arguments": arguments})
+        assert reply.status == 200 and not reply.error, reply
+        return reply.result
+
+    def inside(self, code, **arguments):
+        result = self._call(code, arguments)
+        assert not result.get("isError"), result
+        return json.loads(result["content"][0]["text"])["value"]
+
+    def error(self, code, **arguments):
+        result = self._call(code, arguments)
+        assert result["isError"] is True
+        return result["content"][0]["text"]
+
+
+@pytest.fixture(scope="session", params=["runner", "instance"])
+def sandbox(request):
+    """Every probe that uses this runs twice: over the runner alone, and
+    through all processes of an instance."""
+    if request.param == "runner":
+        yield Sandbox(request.getfixturevalue("pool"))
+        return
+    instance = Instance()
+    try:
+        yield WholeSandbox(instance)
+    finally:
+        instance.close()
