@@ -103,8 +103,9 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 	limit_gains(s->keep_caps, layers);
 	capng_clear(CAPNG_SELECT_CAPS);
 	for (const int *c = s->keep_caps; c != NULL && *c >= 0; c++)
-		if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
-			(unsigned)*c) != 0)
+		if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, (unsigned)*c) !=
+			0 ||
+		    capng_update(CAPNG_ADD, CAPNG_PERMITTED, (unsigned)*c) != 0)
 			return err_set(e, FAILURE_INTERNAL,
 			    "capability %d is unknown", *c);
 	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
@@ -243,7 +244,7 @@ out:
 static int
 limit_syscalls(const struct confine_spec *s, struct buf *layers, struct err *e)
 {
-	scmp_filter_ctx f;
+	scmp_filter_ctx f = NULL;
 	int rc;
 
 	if (make_filter(s, &f, e) < 0)
@@ -295,7 +296,7 @@ int
 confine_export(const struct confine_spec *s, struct buf *out, struct err *e)
 {
 	static uint8_t bytes[BPF_BYTES_MAX];
-	scmp_filter_ctx f;
+	scmp_filter_ctx f = NULL;
 	ssize_t n;
 	int fd, rc = -1;
 

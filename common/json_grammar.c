@@ -16,7 +16,8 @@ peek(const struct cursor *c)
 static void
 space(struct cursor *c)
 {
-	while (c->p < c->end && memchr(" \t\r\n", *c->p, 4) != NULL)
+	while (peek(c) == ' ' || peek(c) == '\t' || peek(c) == '\r' ||
+	    peek(c) == '\n')
 		c->p++;
 }
 
@@ -42,7 +43,7 @@ string(struct cursor *c)
 			continue;
 		c->p++;
 		ch = peek(c);
-		if (ch < 0 || memchr("\"\\/bfnrtu", ch, 9) == NULL)
+		if (ch <= 0 || strchr("\"\\/bfnrtu", ch) == NULL)
 			return false;
 		if (ch != 'u')
 			continue;

@@ -270,9 +270,12 @@ guard_query(
 			return err_set(e, FAILURE_INVALID_PARAMS,
 			    "parameter %s has no valid value", known[bit]);
 		query += n;
-		if (*query == '&' && *++query == '\0')
-			return err_set(
-			    e, FAILURE_INVALID_PARAMS, "the query ends in &");
+		if (*query == '&') {
+			query++;
+			if (*query == '\0')
+				return err_set(e, FAILURE_INVALID_PARAMS,
+				    "the query ends in &");
+		}
 	}
 	return 0;
 }

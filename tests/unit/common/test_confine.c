@@ -323,7 +323,7 @@ daemon_work(void)
 	struct event *tick;
 	struct ipc_id id;
 	struct stat st;
-	unsigned char md[32], *big;
+	unsigned char md[32], *big, *more;
 	char text[TIME_TEXT_LEN + 1];
 	unsigned mdlen = 0;
 	int left = 50, fd, s;
@@ -341,9 +341,10 @@ daemon_work(void)
 		if ((big = malloc(n)) == NULL)
 			return 12;
 		memset(big, 7, n);
-		if ((big = realloc(big, 2 * n)) == NULL)
+		more = realloc(big, 2 * n);
+		if (more == NULL)
 			return 13;
-		free(big);
+		free(more);
 	}
 	if ((fd = memfd_create("m", MFD_CLOEXEC | MFD_ALLOW_SEALING)) < 0 ||
 	    ftruncate(fd, 1 << 20) < 0 || pwrite(fd, "x", 1, 9) != 1 ||
@@ -363,12 +364,13 @@ daemon_work(void)
 	time_text(now_us(), text);
 	log_event(LOG_LV_DEBUG, "test", "%s %s", text, strerror(ENOENT));
 	/* The C library's own look-ups, which must fail and not kill. */
-	if (open("/etc/passwd", O_RDONLY) >= 0 && !SANITIZED)
+	if ((fd = open("/etc/passwd", O_RDONLY)) >= 0) {
+		close(fd);
 		return 17;
+	}
 	tzset();
 	(void)sysconf(_SC_NPROCESSORS_ONLN);
-	(void)isatty(2);
-	return 0;
+	return isatty(2) > 1;
 }
 
 static void
