@@ -16,10 +16,8 @@
 
 /* Who may send what was checked by the table; here only to whom it goes. */
 static int
-on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
-	struct port *port = arg;
-
 	switch (f->type) {
 	case IPC_LOGOUT:
 	case IPC_WHOAMI:
@@ -37,6 +35,20 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	default:
 		return answers_message(port, peer, f);
 	}
+}
+
+/* Passwords, secrets' values and tokens come in frames: nothing of one stays
+ * behind in freed memory. */
+static int
+on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
+{
+	int rc = dispatch(arg, peer, f);
+
+	if (f->payload != NULL)
+		explicit_bzero(f->payload, f->payload_len);
+	if (f->blob != NULL)
+		explicit_bzero(f->blob, f->blob_len);
+	return rc;
 }
 
 static void

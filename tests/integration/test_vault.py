@@ -13,7 +13,9 @@ import tempfile
 import time
 
 import pytest
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from harness.instance import BUILD, GROUPS, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
@@ -119,6 +121,24 @@ argon2_passes 1
 
     def run(self, *p):
         return self.path("run", *p)
+
+    def sub_key(self, label):
+        return HKDF(hashes.SHA256(), 32, None, label).derive(self.key)
+
+    def memory(self):
+        """All the process's writable memory."""
+        found = b""
+        pid = self.process.pid
+        with open(f"/proc/{pid}/maps", encoding="ascii") as maps, \
+                open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+            for line in maps:
+                span, flags = line.split()[:2]
+                if not flags.startswith("rw") or "[vv" in line:
+                    continue
+                at, end = (int(x, 16) for x in span.split("-"))
+                mem.seek(at)
+                found += mem.read(end - at)
+        return found
 
     def uid(self, name):
         return self.base + OFFSETS[name]
@@ -503,6 +523,42 @@ def test_approve_by_login(web, admind, token):
     assert (7, b"admin") in fields and (2, b"S" * 16) in fields and (3, b"T" * 16) in fields
 
 
+def test_a_viewer_may_not_decide(vault, web, admind, administrator):
+    """A role is part of the sealed verifier; this one is made with the key."""
+    key = AESGCM(vault.sub_key(b"verifiers"))
+    sealed = admind.admins["admin"][1]
+    phc = key.decrypt(sealed[2:14], sealed[14:], b"administrators\0admin\0administrator")
+    assert phc.startswith(b"$argon2id$v=19$m=8192,t=1,p=1$")
+    for role, may in (("viewer", False), ("reviewer", True)):
+        nonce = os.urandom(12)
+        admind.admins["other"] = (role, b"\1\1" + nonce + key.encrypt(
+            nonce, phc, b"administrators\0other\0" + role.encode()))
+        m = ask(web, admind, "LOGIN", username="other", password=PASSWORD)
+        assert m["role"] == role
+        request, pre = os.urandom(16), preimage()
+        admind.requests[request] = ("tool", "pending", pre)
+        m = ask(web, admind, "APPROVE", token=m["token"], approval=request,
+                reviewed=hashlib.sha256(pre).digest())
+        assert m["_"] == "OK" if may else refused(m, "FORBIDDEN")
+        assert (request in admind.decisions) == may
+    del admind.admins["other"]
+
+
+def test_a_login_that_ends_meanwhile_decides_nothing(vault, web, admind, administrator, monkeypatch):
+    t = ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
+    request, pre = os.urandom(16), preimage()
+
+    def log_out_first(self, m):
+        with Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+            assert w.call("LOGOUT", token=t)["_"] == "OK"
+        return "CONTENT", {"kind": "tool", "state": "pending", "preimage": pre}
+
+    monkeypatch.setattr(Admind, "on_content_get", log_out_first)
+    refused(ask(web, admind, "APPROVE", token=t, approval=request,
+                reviewed=hashlib.sha256(pre).digest()), "UNAUTHENTICATED")
+    assert request not in admind.decisions
+
+
 def test_reject(web, admind, token):
     request = os.urandom(16)
     assert ask(web, admind, "REJECT", token=token, approval=request, reason="no")["_"] == "OK"
@@ -754,6 +810,23 @@ def test_confinement(vault):
         assert int(status["Seccomp_filters"]) >= 2
         assert int(status["CapPrm"], 16) == 0 and int(status["CapEff"], 16) == 0
     assert os.stat(f"/proc/{pid}/mem").st_uid == 0      # not dumpable
+
+
+def test_nothing_lingers_in_memory(vault, web, ctl, admind, sandbox, approved, stored, context_key,
+                                   administrator):
+    """The master key, passwords, tokens and secrets' values are wiped."""
+    word = secrets.token_urlsafe(24)
+    token = ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
+    refused(ask(web, admind, "LOGIN", username="admin", password=word), "BAD_LOGIN")
+    ask(ctl, admind, "SECRET_SET", server="demo", key="TOKEN", value=b"GONE" + word.encode())
+    pre, s = approved
+    seal(admind, sandbox.epoch, material(pre, s, [(b"TOKEN", stored["demo", "TOKEN"])]))
+    for _ in range(3):
+        ask(admind, admind, "SESSION_KEY_GET")
+    memory = vault.memory()
+    assert vault.sub_key(b"secrets") in memory      # the search works
+    for what in (vault.key, word.encode(), PASSWORD.encode(), token.encode(), CANARY):
+        assert what not in memory, what
 
 
 def test_without_admind(vault, web, admind, ctl, administrator):
