@@ -97,7 +97,7 @@ def guided(rnd, s, root, depth=0):
             if rnd.random() < 0.6:
                 names.add(n)
         return {n: guided(rnd, s.get("properties", {}).get(n, s.get("additionalProperties", True)), root, depth + 1)
-                for n in names}
+                for n in sorted(names)}
     if t == "array":
         pre = s.get("prefixItems", [])
         n = rnd.randint(0, 4)

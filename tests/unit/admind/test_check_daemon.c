@@ -22,6 +22,8 @@ static const char *exe;
 
 enum { CHECK_UID = 1900000002 }; /* INTERFACES: numbers for tests, nobody's */
 
+static pid_t running; /* ended by cleanup() if its test failed */
+
 struct daemon {
 	char dir[64], sock[128], conf[128];
 	pid_t pid;
@@ -55,6 +57,7 @@ start(struct daemon *d, uid_t admind)
 		execl(exe, exe, "-f", d->conf, (char *)NULL);
 		_exit(99);
 	}
+	running = d->pid;
 }
 
 /* Ends it and removes what it left. Returns its wait status. */
@@ -66,12 +69,24 @@ stop(struct daemon *d, int sig)
 
 	kill(d->pid, sig);
 	assert_int_equal(waitpid(d->pid, &status, 0), d->pid);
+	running = 0;
 	unlink(d->sock);
 	unlink(d->conf);
 	snprintf(sub, sizeof(sub), "%s/admind-check", d->dir);
 	rmdir(sub);
 	rmdir(d->dir);
 	return status;
+}
+
+static int
+cleanup(void **state)
+{
+	if (running != 0) {
+		kill(running, SIGKILL);
+		waitpid(running, NULL, 0);
+		running = 0;
+	}
+	return 0;
 }
 
 static int
@@ -194,32 +209,42 @@ refuses_another_uid(void **state)
 	stop(&d, SIGTERM);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1 /* confine.c leaves out seccomp: the runtime needs more */
+#else
+#define SANITIZED 0
+#endif
+
 static void
 is_confined(void **state)
 {
-	static const char *const want[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n",
+	static const char *const want[] = {"NoNewPrivs:\t1\n",
 	    "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
-	    "CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n"};
+	    "CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n",
+	    "Seccomp:\t2\n"};
 	char path[64], text[8192];
 	struct daemon d;
 	struct err e;
 	int fd, sock, status;
-	ssize_t n;
+	ssize_t n = -1;
 
 	start(&d, geteuid());
-	sock = open_client(&d, &e);     /* it listens, then confines itself: */
-	assert_int_not_equal(sock, -1); /* HELLO comes after that */
+	/* HELLO comes from the loop, and that runs after the confinement. */
+	sock = open_client(&d, &e);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)d.pid);
-	assert_int_not_equal(fd = open(path, O_RDONLY), -1);
-	assert_true((n = read(fd, text, sizeof(text) - 1)) > 0);
-	close(fd);
-	text[n] = '\0';
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-		if (strstr(text, want[i]) == NULL)
-			fail_msg("no %s in %s", want[i], text);
+	if ((fd = open(path, O_RDONLY)) != -1) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
 	close(sock);
 	/* The backstop's signal must not be caught or blocked. */
 	status = stop(&d, SIGPROF);
+	assert_int_not_equal(sock, -1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]) - SANITIZED; i++)
+		if (strstr(text, want[i]) == NULL)
+			fail_msg("no %s in %s", want[i], text);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGPROF);
 }
@@ -228,10 +253,10 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(answers_and_survives),
-	    cmocka_unit_test(refuses_what_is_not_its),
-	    cmocka_unit_test(refuses_another_uid),
-	    cmocka_unit_test(is_confined),
+	    cmocka_unit_test_teardown(answers_and_survives, cleanup),
+	    cmocka_unit_test_teardown(refuses_what_is_not_its, cleanup),
+	    cmocka_unit_test_teardown(refuses_another_uid, cleanup),
+	    cmocka_unit_test_teardown(is_confined, cleanup),
 	};
 
 	if (argc != 2)
