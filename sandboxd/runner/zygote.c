@@ -27,8 +27,6 @@
 #include "log.h"
 #include "runner.h"
 
-extern char **environ;
-
 /*
  * What a tool sees as its environment. The strings that exec put on the stack
  * are wiped first: a runner inherits this memory and may read all of it.
