@@ -1,0 +1,871 @@
+"""admind alone: its peers are played by the test, honest or not, PostgreSQL is
+real and dies when the test says so."""
+import hashlib
+import json
+import os
+import secrets
+import threading
+import time
+import uuid
+
+import pytest
+
+from harness.admind import (DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, preimage, tlv, untlv)
+from harness.ipc import Closed
+
+CANARY = "CANARY-" + secrets.token_hex(16)
+
+
+def failure(m):
+    return next(n for n, i in FAILURES.items() if i == m["failure"])
+
+
+@pytest.fixture(scope="module")
+def a():
+    x = Admind()
+    try:
+        x.all_up()
+        yield x
+        print(x.logs()[-6000:])
+    finally:
+        x.close()
+
+
+@pytest.fixture(autouse=True)
+def honest(request):
+    yield
+    if "a" in request.fixturenames:
+        x = request.getfixturevalue("a")
+        x.on_check = lambda m: ("CHECK_OK", {})
+        x.on_vault, x.on_sandbox = x.honest_vault, x.honest_sandbox
+
+
+@pytest.fixture
+def gw(a):
+    with a.gateway() as g:
+        yield g
+
+
+@pytest.fixture
+def ctl(a):
+    with a.ctl() as c:
+        yield c
+
+
+def tool(a, **kw):
+    """A fresh approved tool: (exposed name, version id, hash)."""
+    server = "s" + secrets.token_hex(5)
+    version, digest = a.approved_tool(server, **kw)
+    return f"{server}__{kw.get('name', 'greet')}", version, digest
+
+
+def execution(a, i):
+    r = a.rows("SELECT state, outcome, failure FROM mcpbox.executions WHERE id = %s",
+               uuid.UUID(bytes=i))
+    assert len(r) <= 1
+    return r[0] if r else None
+
+
+def catalogue(gw):
+    """(items by name in order, END)"""
+    r, items = gw.start("CATALOGUE_GET", permission_set="local"), []
+    while True:
+        got, m = gw.receive()
+        if m["_"] == "CATALOGUE_CHANGED":
+            gw.send("OK", request=got)
+        elif got == r and m["_"] == "CATALOGUE_ITEM":
+            items.append((m["name"], m["json"]))
+        elif got == r:
+            return items, m
+
+
+def query(peer, what, **kw):
+    m = peer.call("ADMIN_QUERY", what=what, **kw)
+    assert m["_"] == "ADMIN_JSON", m
+    return json.loads(m["json"])
+
+
+# --- who is who -----------------------------------------------------------
+
+
+def test_the_socket_decides(a):
+    with a.gateway("tunnel") as t:
+        m = t.call("AUTHENTICATE")
+        assert m["_"] == "REFUSED" and failure(m) == "UNAUTHENTICATED"
+        m = t.call("AUTHORISE", tool="mcpbox_list_servers", arguments=b"{}", credential="local")
+        assert failure(m) == "UNAUTHENTICATED"
+        m = t.call("CATALOGUE_GET", permission_set="local")
+        assert failure(m) == "FORBIDDEN"
+        assert t.call("GW_ATTACH")["listener"] == "tunnel"
+
+
+@pytest.mark.parametrize("who, message, fields", [
+    ("gateway", "ADMIN_QUERY", {"what": "audit"}), ("gateway", "DECISION_STORE", {"approved": 1}),
+    ("gateway", "RECORD", {"outcome": 1}), ("gateway", "DOCTOR", {}),
+    ("gateway", "APPROVAL_GET", {}), ("gateway", "CONTENT_GET", {}),
+    ("web", "AUTHORISE", {"tool": "mcpbox_list_servers"}), ("web", "ADMIN_STORE", {}),
+    ("web", "DECISION_STORE", {"approved": 1}), ("web", "SECRET_STORE", {}),
+    ("ctl", "DECISION_STORE", {"approved": 1}), ("ctl", "RECORD", {"outcome": 1})])
+def test_a_role_says_only_what_its_socket_may(a, who, message, fields):
+    before = a.rows("SELECT count(*) FROM mcpbox.audit_log")
+    with getattr(a, who)() as p:
+        p.start(message, **fields)
+        assert p.closed()
+    assert a.rows("SELECT count(*) FROM mcpbox.audit_log") == before
+
+
+def test_other_users_are_not_let_in(a):
+    from harness.ipc import Peer, socket_as
+    for user, sock in (("stranger", "gateway-local"), ("adminweb", "ctl"), ("gwlocal", "ctl"),
+                       ("gwtunnel", "gateway-local"), ("adminweb", "gateway-tunnel")):
+        with pytest.raises((OSError, Closed, AssertionError)):
+            Peer(a.table, socket_as(a.uid(user), [a.uid("admind")],
+                                    a.run("admind", sock + ".sock")))
+
+
+def test_local_token():
+    x = Admind(["local_token_file " + "/nonexistent"])
+    try:
+        assert x.migrate().returncode == 0
+        x.proc = None
+        with open(x.path("token"), "w", encoding="ascii") as f:
+            f.write("a-token-of-good-length\n")
+        os.chmod(x.path("token"), 0o644)
+        conf = open(x.path("conf"), encoding="ascii").read()
+        with open(x.path("conf"), "w", encoding="ascii") as f:
+            f.write(conf.replace("/nonexistent", x.path("token")))
+        for n in ("check", "vault", "sandbox"):
+            x.fake(n)
+        x.start()
+        with x.gateway() as g:
+            for wrong in ("", "a-token-of-good-lengt", "a-token-of-good-length\n", "x" * 22):
+                m = g.call("AUTHENTICATE", credential=wrong)
+                assert failure(m) == "UNAUTHENTICATED"
+                m = g.call("AUTHORISE", credential=wrong, tool="mcpbox_list_servers",
+                           arguments=b"{}")
+                assert failure(m) == "UNAUTHENTICATED"
+            assert g.call("AUTHENTICATE",
+                          credential="a-token-of-good-length")["principal"] == "local"
+    finally:
+        x.close()
+
+
+# --- schema -----------------------------------------------------------------
+
+
+def test_starts_only_on_its_own_schema():
+    x = Admind()
+    try:
+        x.start()
+        x.until(lambda: x.proc.poll() is not None)
+        assert x.proc.returncode == 1 and "run mcpbox-admind -m" in x.logs()
+        assert x.migrate().returncode == 0
+        x.sql("INSERT INTO mcpbox.schema_migrations VALUES (2, 'later', %s)", bytes(32))
+        before = len(x.logs())
+        x.start()
+        x.until(lambda: x.proc.poll() is not None)
+        assert "schema is 2, this program's is 1" in x.logs()[before:]
+    finally:
+        x.close()
+
+
+# --- the golden path and its refusals -----------------------------------------
+
+
+def test_a_call_is_authorised_held_and_recorded(a, gw):
+    name, version, digest = tool(a, code=f"def main():\n    return '{CANARY}'\n", timeout=1234)
+    arguments = b'{"a": "\\u00e9 \xc3\xa9"}'
+    m = gw.call("AUTHORISE", tool=name, arguments=arguments, client="c 1", protocol="2025-11-25",
+                capabilities=b"{}")
+    assert m["_"] == "RUN_ID" and m["timeout_ms"] == 1234
+    i = m["execution"]
+    assert execution(a, i) == ("open", None, None)
+    held = a.held[i]
+    assert held["listener"] == 1
+    material = dict(untlv(held["context"][len("sealed:"):]))
+    assert hashlib.sha256(material[1]).digest() == digest and material[2] == b"seal"
+    assert material[7] == hashlib.sha256(arguments).digest()
+    # the check saw the stored schema's bytes and the arguments' own
+    asked = [x for x in a.fakes["check"].seen if x["_"] == "CHECK_ARGUMENTS"][-1]
+    assert asked["schema_arguments"] == b'{"type":"object"}' + arguments
+    assert asked["schema_len"] == 17
+    assert a.record(i, out=b"hello\n", result=b'{"content":[1]}')["_"] == "OK"
+    row = a.rows("SELECT state, outcome, stdout, result, arguments, args_sha256, principal, "
+                 "version_id, version_hash, client, delivered FROM mcpbox.executions "
+                 "WHERE id = %s", uuid.UUID(bytes=i))[0]
+    assert row == ("closed", "done", "hello\n", '{"content":[1]}', arguments.decode(),
+                   hashlib.sha256(arguments).digest(), "local", version, digest, "c 1", True)
+    # a repetition is acknowledged and changes nothing
+    assert a.record(i, FAILED, "EXCEPTION")["_"] == "OK"
+    assert execution(a, i) == ("closed", "done", None)
+    assert CANARY not in str([gw.hello]) and CANARY not in a.logs()
+
+
+def test_a_gateway_never_gets_code(a):
+    name, _, _ = tool(a, code=f"x = '{CANARY}'\ndef main(): pass")
+    with a.gateway() as g:
+        got = b""
+        items, _ = catalogue(g)
+        for _, j in items:
+            got += j
+        m = g.call("AUTHORISE", tool=name, arguments=b"{}")
+        got += repr(m).encode()
+        assert any(n == name for n, _ in items) and CANARY.encode() not in got
+        a.record(m["execution"], REFUSED, "KILLED")
+
+
+def test_invalid_arguments_say_all_errors(a, gw):
+    name, _, _ = tool(a)
+    before = a.rows("SELECT count(*) FROM mcpbox.executions")
+    a.on_check = lambda m: ("CHECK_ERRORS", {
+        "failure": FAILURES["INVALID_ARGUMENTS"], "summary": "2 errors",
+        "json": b'[{"pointer":"/a","message":"one"},{"pointer":"/b","message":"two"}]'})
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "RESULT" and m["is_error"] == 1 and failure(m) == "INVALID_ARGUMENTS"
+    body = json.loads(m["body"])
+    assert body["isError"] and all(w in body["content"][0]["text"] for w in ("one", "two"))
+    assert a.rows("SELECT count(*) FROM mcpbox.executions") == before
+
+
+def test_unknown_stopped_unapproved_revoked(a, gw):
+    assert failure(gw.call("AUTHORISE", tool="no__such", arguments=b"{}")) == "UNKNOWN_TOOL"
+    assert failure(gw.call("AUTHORISE", tool="mcpbox_no", arguments=b"{}")) == "UNKNOWN_TOOL"
+    assert failure(gw.call("AUTHORISE", tool="x" * 200, arguments=b"{}")) == "UNKNOWN_TOOL"
+    assert failure(gw.call("AUTHORISE", tool="", arguments=b"{}")) == "UNKNOWN_TOOL"
+    name, version, _ = tool(a)
+    server = a.rows("SELECT server_id FROM mcpbox.tool_versions WHERE id = %s", version)[0][0]
+    a.sql("SELECT mcpbox.set_server_status(%s, 'stopped', 'x')", server)
+    assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "STOPPED"
+    a.sql("SELECT mcpbox.set_server_status(%s, 'running', 'x')", server)
+    a.sql("SELECT mcpbox.revoke_version(%s, '', 'x')", version)
+    assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "REVOKED"
+    draft = uuid.uuid4()
+    a.sql("SELECT mcpbox.create_tool(%s, %s, 'x')", uuid.uuid4(), preimage(
+        server.bytes, draft.bytes, name.split("__")[0], "other"))
+    m = gw.call("AUTHORISE", tool=name.split("__")[0] + "__other", arguments=b"{}")
+    assert failure(m) == "NOT_APPROVED"
+
+
+def test_revocation_between_check_and_intent_wins(a, gw):
+    name, version, _ = tool(a)
+
+    def check(m):
+        a.sql("SELECT mcpbox.revoke_version(%s, '', 'x')", version)
+        return "CHECK_OK", {}
+
+    a.on_check = check
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "REFUSED" and failure(m) == "REVOKED"
+    assert not a.rows("SELECT 1 FROM mcpbox.executions WHERE version_id = %s", version)
+
+
+def test_revocation_between_intent_and_run_id_wins(a, gw):
+    name, version, _ = tool(a)
+
+    def vault(m):
+        if m["_"] == "SEAL_CONTEXT":
+            a.sql("SELECT mcpbox.revoke_version(%s, '', 'x')", version)
+            # the notification reaches admind before this answer
+            a.until(lambda: any(x == m["execution"] for x, _ in a.cancelled))
+        return a.honest_vault(m)
+
+    a.on_vault = vault
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "REFUSED" and failure(m) == "REVOKED"
+
+
+def test_stopping_cancels_what_runs(a, gw):
+    name, version, _ = tool(a)
+    i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+    server = a.rows("SELECT server_id FROM mcpbox.tool_versions WHERE id = %s", version)[0][0]
+    a.sql("SELECT mcpbox.set_server_status(%s, 'stopped', 'x')", server)
+    a.until(lambda: (i, FAILURES["STOPPED"]) in a.cancelled)
+    assert a.record(i, KILLED, "STOPPED")["_"] == "OK"
+    assert execution(a, i) == ("closed", "killed", "stopped")
+
+
+@pytest.mark.parametrize("where", ["vault", "sandbox"])
+@pytest.mark.parametrize("how", ["refuses", "dies", "lies"])
+def test_failures_behind_the_intent_close_the_row(a, gw, where, how):
+    name, version, _ = tool(a)
+    step = {"vault": "SEAL_CONTEXT", "sandbox": "HELD"}[where]
+
+    def bad(m):
+        if m["_"] != step:
+            return getattr(a, "honest_" + where)(m)
+        if how == "refuses":
+            return "REFUSED", {"failure": FAILURES["BUSY"], "message": "full"}
+        if how == "lies":
+            # a known message that is no answer to this
+            return "REFUSED", {"failure": 60000, "message": "\u202e" * 50}
+        a.fakes[where].drop()
+        return None
+
+    setattr(a, "on_" + where, bad)
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "REFUSED"
+    assert failure(m) == {"refuses": "BUSY", "lies": "INTERNAL", "dies": {
+        "vault": "VAULT_UNAVAILABLE", "sandbox": "SANDBOX_UNAVAILABLE"}[where]}[how]
+    a.until(lambda: a.rows("SELECT outcome FROM mcpbox.executions WHERE version_id = %s",
+                           version) == [("refused",)])
+    assert a.fakes[where].up.wait(5)
+    a.on_vault, a.on_sandbox = a.honest_vault, a.honest_sandbox
+
+    def again():
+        m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+        return m["_"] == "RUN_ID" and a.record(m["execution"])["_"] == "OK"
+
+    a.until(again)
+
+
+def test_a_gateway_that_goes_away_leaves_no_held_call(a):
+    name, version, _ = tool(a)
+    gone = threading.Event()
+
+    def vault(m):
+        if m["_"] == "SEAL_CONTEXT":
+            gone.wait(5)
+            time.sleep(0.2)
+        return a.honest_vault(m)
+
+    a.on_vault = vault
+    with a.gateway() as g:
+        g.start("AUTHORISE", tool=name, arguments=b"{}")
+        a.until(lambda: a.rows("SELECT 1 FROM mcpbox.executions WHERE version_id = %s", version))
+    gone.set()
+    a.until(lambda: any(a.held[x]["execution"] == x for x, _ in a.cancelled if x in a.held))
+    i = a.rows("SELECT id FROM mcpbox.executions WHERE version_id = %s", version)[0][0].bytes
+    a.until(lambda: any(x == i for x, _ in a.cancelled))
+    assert a.record(i, REFUSED, "KILLED")["_"] == "OK"
+
+
+def test_secrets_go_to_the_vault_only_for_who_names_them(a, gw):
+    name, version, _ = tool(a, secrets=("TOKEN",))
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "RESULT" and failure(m) == "MISSING_GRANT" and b"TOKEN" in m["body"]
+    a.fakes["vault"].call("SECRET_STORE", server=name.split("__")[0], key="TOKEN", actor="root",
+                          value=b"sealed value")
+    a.fakes["vault"].call("SECRET_STORE", server=name.split("__")[0], key="OTHER", actor="root",
+                          value=b"other value")
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    material = untlv(a.held[m["execution"]]["context"][len("sealed:"):])
+    assert (3, b"TOKEN") in material and (4, b"sealed value") in material
+    assert (3, b"OTHER") not in material
+    a.record(m["execution"])
+
+
+def test_bounds(a, gw):
+    m = gw.call("AUTHORISE", tool="mcpbox_list_servers", arguments=b" " * (1024 * 1024 + 1))
+    assert failure(m) == "TOO_LARGE"
+    held = []
+    name, _, _ = tool(a)
+    a.on_check = held.append    # silence: calls pile up
+    with a.gateway() as g:
+        for _ in range(600):
+            g.start("AUTHORISE", tool=name, arguments=b"{}")
+        refused = []
+        while len(refused) < 88:
+            _, m = g.receive()
+            if m["_"] != "CATALOGUE_CHANGED":
+                refused.append(failure(m))
+        assert refused == ["BUSY"] * 88
+        # nobody else suffers but by the same bound
+        assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "BUSY"
+    a.fakes["check"].drop()
+    assert a.fakes["check"].up.wait(5)
+    a.on_check = lambda m: ("CHECK_OK", {})
+    a.until(lambda: gw.call("AUTHORISE", tool="mcpbox_list_servers",
+                            arguments=b"{}")["_"] == "RESULT")
+
+
+# --- management -------------------------------------------------------------
+
+
+def test_management_calls_are_recorded(a, gw):
+    m = gw.call("AUTHORISE", tool="mcpbox_list_servers", arguments=b"{}")
+    assert m["_"] == "RESULT" and m["is_error"] == 0
+    body = json.loads(m["body"])
+    assert json.loads(body["content"][0]["text"]) == body["structuredContent"]
+    a.until(lambda: a.rows("SELECT state, outcome, kind FROM mcpbox.executions WHERE tool = "
+                           "'mcpbox_list_servers' ORDER BY created_at DESC LIMIT 1")
+            == [("closed", "done", "management")])
+
+
+def test_management_failures_are_results(a, gw):
+    name = "srv" + secrets.token_hex(4)
+    a.on_check = lambda m: ("CHECK_OK", {"fields": tlv((3, name), (4, "d"))})
+    assert gw.call("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")["is_error"] == 0
+    m = gw.call("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")
+    assert m["_"] == "RESULT" and m["is_error"] == 1 and failure(m) == "CONFLICT"
+    a.until(lambda: a.rows("SELECT outcome, failure FROM mcpbox.executions WHERE tool = "
+                           "'mcpbox_create_server' AND state = 'closed' "
+                           "ORDER BY created_at DESC LIMIT 1") == [("failed", "conflict")])
+
+
+# --- catalogue --------------------------------------------------------------
+
+
+def test_catalogue_is_ordered_and_byte_exact(a, gw):
+    schema = b'{ "type" : "object",\n "x-a": 1e5, "x-u": "\\u0000" }'
+    first, _, _ = tool(a, schema=schema)
+    second, _, _ = tool(a, description='"\n\u2028')
+    items, end = catalogue(gw)
+    names = [n for n, _ in items]
+    users = [n for n in names if not n.startswith("mcpbox_")]
+    assert users == sorted(users) and names[:len(users)] == users
+    assert first in users and second in users and end["count"] == len(items)
+    found = dict(items)
+    assert schema in found[first]
+    for n, j in items:
+        parsed = json.loads(j)
+        assert parsed["name"] == n and isinstance(parsed["inputSchema"], dict)
+    assert json.loads(found[second])["description"] == '"\n\u2028'
+    assert end["revision"] == a.rows("SELECT revision FROM mcpbox.catalogue")[0][0]
+
+
+def test_many_tools_are_streamed_in_pages(a, gw):
+    prefix = "t" + secrets.token_hex(3)
+    for n in range(70):
+        a.approved_tool("many", f"{prefix}{n}")
+    items, end = catalogue(gw)
+    names = [n for n, _ in items]
+    assert len(names) == len(set(names)) == end["count"]
+    assert sum(n.startswith("many__" + prefix) for n in names) == 70
+
+
+def test_an_approval_waits_for_the_gateways(a):
+    with a.gateway() as g:
+        g.call("GW_ATTACH")
+        name, version, _ = tool(a)
+        r = a.rows("SELECT a.id, a.hash FROM mcpbox.approval_requests a LIMIT 1")
+        assert r
+        # a new version of it, pending
+        server, t = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s",
+                           version)[0]
+        pre = preimage(server.bytes, t.bytes, name.split("__")[0], code="def main(): return 2")
+        request = uuid.uuid4()
+        a.sql("SELECT mcpbox.add_version(%s, %s, '', 'x')", uuid.uuid4(), pre)
+        a.sql("SELECT mcpbox.request_publish(%s, %s, %s, '', 'x')", request, uuid.uuid4(), t)
+        order, done = [], threading.Event()
+
+        def decide():
+            m = a.fakes["vault"].call("DECISION_STORE", approval=request.bytes, approved=1,
+                                      content=hashlib.sha256(pre).digest(), actor="root",
+                                      time_us=time.time_ns() // 1000, seal=b"s")
+            order.append(m["_"])
+            done.set()
+
+        # drain what came for the set-up above
+        deadline = time.monotonic() + 0.5
+        while time.monotonic() < deadline:
+            try:
+                got, m = g.receive(0.1)
+            except TimeoutError:
+                break
+            g.send("OK", request=got)
+        thread = threading.Thread(target=decide)
+        thread.start()
+        got, m = g.receive()
+        assert m["_"] == "CATALOGUE_CHANGED" and not done.is_set()
+        time.sleep(0.05)
+        assert not done.is_set()
+        order.append("acknowledged")
+        g.send("OK", request=got)
+        thread.join(5)
+        assert order == ["acknowledged", "OK"]
+        # a gateway that never answers holds nobody up
+        a.fakes["vault"].call("AUDIT_EVENT", actor="x", action="login", subject="", detail="{}")
+
+
+# --- approvals, logins, audit -------------------------------------------------
+
+
+def test_content_and_decisions(a, ctl):
+    server, t, request = uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+    name = "c" + secrets.token_hex(4)
+    pre = preimage(server.bytes, t.bytes, name)
+    a.sql("SELECT mcpbox.create_server(%s, %s, '', 'x')", server, name)
+    a.sql("SELECT mcpbox.create_tool(%s, %s, 'x')", uuid.uuid4(), pre)
+    a.sql("SELECT mcpbox.request_publish(%s, %s, %s, 'please \"\u202e', 'x')", request,
+          uuid.uuid4(), t)
+    vault = a.fakes["vault"]
+    m = vault.call("CONTENT_GET", approval=request.bytes)
+    assert (m["kind"], m["state"], m["preimage"]) == ("tool", "pending", pre)
+    m = ctl.call("APPROVAL_GET", approval=request.bytes)
+    about = json.loads("{" + m["circumstances"] + "}")
+    assert m["preimage"] == pre and about["server"] == name and about["notes"].startswith("please")
+    assert failure(vault.call("CONTENT_GET", approval=bytes(16))) == "NOT_FOUND"
+    decision = {"approval": request.bytes, "approved": 1, "actor": "root", "seal": b"s",
+                "time_us": time.time_ns() // 1000}
+    m = vault.call("DECISION_STORE", content=bytes(32), **decision)
+    assert failure(m) == "HASH_MISMATCH"
+    digest = hashlib.sha256(pre).digest()
+    assert vault.call("DECISION_STORE", content=digest, **decision)["_"] == "OK"
+    assert failure(vault.call("DECISION_STORE", content=digest, **decision)) == "ALREADY_DECIDED"
+    assert a.rows("SELECT serving_version IS NOT NULL FROM mcpbox.tools WHERE id = %s",
+                  t) == [(True,)]
+
+
+def test_administrators(a):
+    vault = a.fakes["vault"]
+    m = vault.call("ADMIN_LOOKUP", username="nobody")
+    assert m["_"] == "ADMIN_RECORD" and m["verifier"] == b"" and m["role"] == ""
+    assert vault.call("ADMIN_STORE", username="alice", role="administrator", first=1,
+                      actor="root", verifier=b"v1")["_"] == "OK"
+    assert failure(vault.call("ADMIN_STORE", username="bob", role="administrator", first=1,
+                              actor="root", verifier=b"v")) == "CONFLICT"
+    m = vault.call("ADMIN_LOOKUP", username="alice")
+    assert (m["role"], m["verifier"]) == ("administrator", b"v1")
+
+
+def test_failed_logins_of_any_name_are_written(a):
+    for n, actor in enumerate(("", "x" * 1000, "a\nb\x1b[2J", "\u202e", "ok")):
+        m = a.fakes["vault"].call("AUDIT_EVENT", actor=actor, action="login_failed",
+                                  subject=f"n{n}", detail='{"source":"::1"}')
+        assert m["_"] == "OK", (actor, m)
+    actors = [r[0] for r in a.rows("SELECT actor FROM mcpbox.audit_log WHERE action = "
+                                   "'login_failed' ORDER BY seq")]
+    assert len(actors) == 5 and actors[0] == "-" and actors[2] == "a?b?[2J"
+
+
+def test_the_head_is_signed_at_approvals(a):
+    tool(a)
+    a.sql("SELECT mcpbox.audit_append('x', 'test', '', '{}')")
+    test_content_and_decisions(a, a.ctl())
+    a.until(lambda: a.rows("SELECT count(*) FROM mcpbox.audit_anchors")[0][0] > 0)
+    seq, head, sig = a.rows("SELECT seq, head, signature FROM mcpbox.audit_anchors "
+                            "ORDER BY seq DESC LIMIT 1")[0]
+    assert sig == a.signature(seq, head)
+    a.until(lambda: f"seq={seq} head={head.hex()} signature={sig.hex()}" in a.logs())
+
+
+# --- reading ----------------------------------------------------------------
+
+
+def test_web_needs_a_login(a):
+    with a.web() as w:
+        for what in ("servers", "tools", "approvals", "audit", "executions", "status"):
+            for token in ("", "wrong"):
+                m = w.call("ADMIN_QUERY", what=what, token=token)
+                assert m["_"] == "REFUSED" and failure(m) == "UNAUTHENTICATED", what
+        m = w.call("APPROVAL_GET", approval=bytes(16), token="wrong")
+        assert failure(m) == "UNAUTHENTICATED"
+        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "viewer")
+        assert query(w, "servers", token="tok")["items"]
+        assert failure(w.call("ADMIN_QUERY", what="audit", token="tok")) == "FORBIDDEN"
+        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "reviewer")
+        assert query(w, "audit", token="tok")["items"]
+        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "nonsense")
+        assert failure(w.call("ADMIN_QUERY", what="servers", token="tok")) == "FORBIDDEN"
+
+
+@pytest.mark.parametrize("what", ["servers", "tools", "approvals", "audit", "executions"])
+def test_pages_hold_everything_once(a, ctl, gw, what):
+    for _ in range(3):
+        name, _, _ = tool(a)
+        a.record(gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"])
+    everything, cursor, pages = [], "", 0
+    while cursor is not None:
+        p = query(ctl, what, cursor=cursor, limit=2)
+        assert len(p["items"]) <= 2
+        everything += [json.dumps(i, sort_keys=True) for i in p["items"]]
+        cursor, pages = p["next_cursor"], pages + 1
+    assert len(everything) == len(set(everything)) and pages > 1
+    assert len(everything) == a.rows("SELECT count(*) FROM mcpbox." + {
+        "audit": "audit_log", "approvals": "approval_requests"}.get(what, what))[0][0]
+
+
+@pytest.mark.parametrize("what, kw", [
+    ("nothing", {}), ("servers", {"limit": 201}), ("executions", {"cursor": "x"}),
+    ("audit", {"cursor": "1; DROP TABLE x"}), ("servers", {"cursor": "x" * 200}),
+    ("tools", {"filter_kind": "x" * 100})])
+def test_bad_questions(a, ctl, what, kw):
+    assert failure(ctl.call("ADMIN_QUERY", what=what, **kw)) == "INVALID_PARAMS"
+
+
+def test_objects_status_and_doctor(a, ctl, gw):
+    name, version, digest = tool(a)
+    i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+    a.record(i)
+    t = a.rows("SELECT tool_id, server_id FROM mcpbox.tool_versions WHERE id = %s", version)[0]
+    assert query(ctl, "tool", id=str(t[0]))["tool"]["hash"] == digest.hex()
+    assert query(ctl, "server", id=str(t[1]))["id"] == str(t[1])
+    assert query(ctl, "execution", id=str(uuid.UUID(bytes=i)))["outcome"] == "done"
+    for bad in ("", "x", str(uuid.uuid4())):
+        assert failure(ctl.call("ADMIN_QUERY", what="tool", id=bad)) == "NOT_FOUND"
+    s = query(ctl, "status")
+    assert s["database"] and s["sandbox"] and s["gateways_local"] >= 1 and s["counts"]["tools"]
+    report = json.loads(ctl.call("DOCTOR")["json"])
+    assert {"process": "admind", "layer": "seccomp", "state": "enforced", "detail": "",
+            "fix": ""} in report
+    assert any(r["process"] == "sandboxd" and r["layer"] == "seccomp" for r in report)
+
+
+# --- sessions ---------------------------------------------------------------
+
+
+def test_ended_sessions_reach_all_gateways(a):
+    expires = int(time.time() * 1000) + 600_000
+    with a.gateway() as one, a.gateway() as two, a.gateway("tunnel") as three:
+        for g in (one, two, three):
+            g.call("GW_ATTACH")
+        session = os.urandom(16)
+        assert one.call("SESSION_END", session=session, expires_ms=expires)["_"] == "OK"
+
+        def told(g):
+            while True:
+                _, m = g.receive(5)
+                if m["_"] == "SESSION_ENDED" and m["session"] == session:
+                    return m["expires_ms"]
+
+        assert told(two) == told(three) == expires
+    with a.gateway() as late:
+        late.call("GW_ATTACH")
+        assert told(late) == expires
+
+
+# --- records, epochs, sweep ------------------------------------------------------
+
+
+def test_records_of_any_shape_are_taken(a, gw):
+    """What sandboxd sends must never be refused for its content: it would be
+    sent for ever."""
+    name, _, _ = tool(a)
+    for out, result, kw in (
+            (b"\xff\xfe\0\x80abc" * 3, b"\0\xff", {}), (b"", b"", {}),
+            (b"x" * 200_000, b"y" * 500_000, {}), ("é".encode() * 40_000, b"{}", {}),
+            (b"", b"{}", {"failure": "NONE", "outcome": FAILED}),
+            (b"", b"{}", {"failure": "TIMEOUT", "outcome": DONE})):
+        i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+        assert a.record(i, out=out, result=result, **kw)["_"] == "OK"
+        assert execution(a, i)[0] == "closed"
+
+
+def intent(version, digest, kind=1, principal="local", arguments="{}"):
+    now = time.time_ns() // 1000
+    return tlv((1, version.bytes), (2, digest), (3, "some__tool"), (4, principal), (5, 1),
+               (6, bytes(32)), (7, now), (8, now + 1), (9, kind), (10, arguments))
+
+
+def test_a_record_restores_a_lost_row(a):
+    _, version, digest = tool(a)
+    for args in ("{}", b"\xc3", b"\0" * 10):
+        i = os.urandom(16)
+        assert a.record(i, intent=intent(version, digest, arguments=args))["_"] == "OK"
+        assert a.rows("SELECT state, restored, version_id FROM mcpbox.executions WHERE id = %s",
+                      uuid.UUID(bytes=i)) == [("closed", True, version)]
+    # without an intent there is nothing to restore, and nothing to keep sending
+    for bad in (b"", b"\1\2\3", intent(version, digest, kind=9)):
+        i = os.urandom(16)
+        assert a.record(i, intent=bad)["_"] == "OK"
+        assert execution(a, i) is None
+
+
+def test_a_malformed_record_ends_the_connection(a):
+    s = a.fakes["sandbox"]
+    s.peer.start("RECORD", outcome=9)
+    a.until(lambda: not s.up.is_set() or s.up.wait(0))
+    assert s.up.wait(5)
+    s.peer.start("RECORD", outcome=1, stdout_len=5, stdout_result=b"abc")
+    time.sleep(0.3)
+    assert s.up.wait(5)
+    a.until(lambda: "closing" in a.logs() or a.fakes["sandbox"].up.is_set())
+
+
+def restart_sandbox(a, named=(), epoch=None):
+    a.named = list(named)
+    a.sandbox_epoch = epoch or os.urandom(16)
+    a.fakes["sandbox"].epoch = a.sandbox_epoch
+    before = a.logs().count("sandbox_ready")
+    a.fakes["sandbox"].drop()
+    a.until(lambda: a.logs().count("sandbox_ready") > before)
+
+
+def test_a_new_sandbox_epoch_loses_what_was_open(a, gw):
+    name, _, _ = tool(a)
+    i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+    old = a.sandbox_epoch
+    restart_sandbox(a)
+    a.until(lambda: execution(a, i) == ("closed", "lost", "lost"))
+    # its late record is acknowledged and changes nothing
+    assert a.record(i, epoch=old)["_"] == "OK"
+    assert execution(a, i) == ("closed", "lost", "lost")
+    assert gw.call("AUTHORISE", tool=name, arguments=b"{}")["_"] == "RUN_ID"
+
+
+def test_the_same_epoch_that_comes_back_keeps_its_calls(a, gw):
+    name, _, _ = tool(a)
+    i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+    restart_sandbox(a, [i], a.sandbox_epoch)
+    time.sleep(1.2)
+    assert execution(a, i) == ("open", None, None)
+    assert a.record(i)["_"] == "OK"
+    assert execution(a, i) == ("closed", "done", None)
+
+
+def overdue(a, i, epoch):
+    """An open row far past its deadline, as if its ending had been missed."""
+    a.sql("INSERT INTO mcpbox.executions (id, kind, owner_epoch, principal, listener, tool, "
+          "args_sha256, arguments, created_at, deadline) VALUES (%s, 'inspect', %s, 'local', "
+          "'admind', 'x', sha256(''), '{}', now() - interval '1 hour', "
+          "now() - interval '50 minutes')", uuid.UUID(bytes=i), uuid.UUID(bytes=epoch))
+
+
+def test_overdue_rows_are_lost_unless_named(a):
+    named, unnamed = os.urandom(16), os.urandom(16)
+    overdue(a, named, a.sandbox_epoch)
+    restart_sandbox(a, [named], a.sandbox_epoch)
+    overdue(a, unnamed, a.sandbox_epoch)
+    a.until(lambda: execution(a, unnamed) == ("closed", "lost", "lost"))
+    assert execution(a, named) == ("open", None, None)
+    assert a.record(named)["_"] == "OK"
+    a.named = []
+
+
+def test_overdue_rows_wait_while_the_sandbox_is_away(a):
+    i, epoch = os.urandom(16), a.sandbox_epoch
+    a.named = []
+    sandbox = a.fakes["sandbox"]
+    sandbox.greet = lambda peer: None       # back, but says nothing
+    sandbox.drop()
+    assert sandbox.up.wait(5)
+    overdue(a, i, epoch)
+    time.sleep(2.5)
+    assert execution(a, i) == ("open", None, None)
+    sandbox.greet = a.name_epoch
+    restart_sandbox(a, [], epoch)
+    a.until(lambda: execution(a, i) == ("closed", "lost", "lost"))
+
+
+def test_a_wrong_count_of_names_is_not_swept(a):
+    sandbox, i = a.fakes["sandbox"], os.urandom(16)
+
+    def short(peer):
+        peer.send("EPOCH_BEGIN", epoch=a.sandbox_epoch)
+        peer.send("EPOCH_END", count=1)
+
+    sandbox.greet = short
+    sandbox.drop()
+    overdue(a, i, a.sandbox_epoch)
+    time.sleep(2)
+    assert execution(a, i) == ("open", None, None)
+    sandbox.greet = a.name_epoch
+    restart_sandbox(a, [i], a.sandbox_epoch)
+    assert a.record(i)["_"] == "OK"
+    a.named = []
+
+
+# --- everything that can die ----------------------------------------------------
+
+
+def test_killed_admind_leaves_one_record_a_call(a):
+    name, _, _ = tool(a)
+    with a.gateway() as g:
+        run = g.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+        a.on_check = lambda m: ("CHECK_OK", {}) if m["_"] == "CHECK_MANAGEMENT" else None
+        block = threading.Event()
+        a.on_vault = lambda m: (block.wait(3), None)[1]
+    a.named = [run]
+    a.kill()
+    a.on_vault, a.on_check = a.honest_vault, lambda m: ("CHECK_OK", {})
+    block.set()
+    before = a.logs().count("sandbox_ready")
+    a.start()
+    a.until(lambda: a.logs().count("sandbox_ready") > before)
+    assert execution(a, run) == ("open", None, None)
+    assert a.record(run)["_"] == "OK"
+    assert execution(a, run) == ("closed", "done", None)
+    a.named = []
+    a.until(lambda: a.rows("SELECT count(*) FROM mcpbox.executions WHERE state = 'open' "
+                           "AND (tool = %s OR kind = 'management')", name) == [(0,)])
+    assert a.rows("SELECT count(*) FROM mcpbox.epochs WHERE ended_at IS NULL AND kind = 'admind'"
+                  ) == [(1,)]
+
+
+@pytest.mark.parametrize("how", ["backends", "stop", "kill"])
+def test_postgresql_dies_and_comes_back(a, how):
+    name, _, _ = tool(a)
+    with a.gateway() as g:
+        run = g.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
+        # what sandboxd gives back with the record: a crash may lose the row
+        kept = dict(untlv(a.held[run]["context"][len("sealed:"):]))[14]
+        if how == "backends":
+            for pid in a.pg.backends():
+                os.kill(pid, 9)
+        elif how == "stop":
+            a.pg.stop()
+        else:
+            a.pg.kill()
+        if how != "backends":
+            a.until(lambda: failure(g.call("AUTHORISE", tool=name, arguments=b"{}"))
+                    == "STORAGE_UNAVAILABLE")
+            for call in (("AUTHORISE", {"tool": "mcpbox_list_servers", "arguments": b"{}"}),
+                         ("GW_ATTACH", {}), ("CATALOGUE_GET", {"permission_set": "local"}),
+                         ("SESSION_END", {"session": os.urandom(16), "expires_ms": 1})):
+                m = g.call(call[0], **call[1])
+                assert m["_"] == "REFUSED" and failure(m) == "STORAGE_UNAVAILABLE", (call, m)
+            # a record stays unacknowledged until it is committed
+            assert a.record(run, intent=kept)["_"] == "REFUSED"
+            with a.ctl() as c:
+                assert query(c, "status")["database"] is False
+                assert json.loads(c.call("DOCTOR")["json"])
+            a.fakes["vault"].call("AUDIT_EVENT", actor="x", action="login", subject="",
+                                  detail="{}")
+            time.sleep(0.3)
+            if how == "kill":
+                # its children notice by themselves; then the lock file is free
+                a.until(lambda: not _left(a), 20)
+            a.pg.start()
+        a.pg.wait()
+
+        def works():
+            m = g.call("AUTHORISE", tool=name, arguments=b"{}")
+            return m["_"] == "RUN_ID" and a.record(m["execution"])["_"] == "OK"
+
+        a.until(works, 20)
+        a.until(lambda: a.record(run, intent=kept)["_"] == "OK")
+        assert execution(a, run)[:2] == ("closed", "done")
+        a.until(lambda: a.rows("SELECT count(*) FROM mcpbox.executions WHERE state = 'open' AND "
+                               "(tool = %s OR kind = 'management')", name)[0][0] == 0)
+    assert a.proc.poll() is None
+
+
+def _left(a):
+    """Server processes of the killed postmaster that still live."""
+    left = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if str(a.pg.dir).encode() in f.read():
+                    left.append(pid)
+            if os.readlink(f"/proc/{pid}/cwd").startswith(str(a.pg.data)):
+                left.append(pid)
+        except OSError:
+            continue
+    return left
+
+
+def test_stopped_postgresql_is_noticed(a):
+    """A server that takes bytes and says nothing: typed failure, not a hang."""
+    name, _, _ = tool(a)
+    pids = a.pg.backends()
+    for pid in pids:
+        os.kill(pid, 19)
+    try:
+        with a.gateway() as g:
+            start = time.monotonic()
+            m = g.call("AUTHORISE", tool=name, arguments=b"{}", timeout=40)
+            assert failure(m) == "STORAGE_UNAVAILABLE" and time.monotonic() - start < 25
+            a.until(lambda: g.call("AUTHORISE", tool=name, arguments=b"{}",
+                                   timeout=40)["_"] == "RUN_ID", 60)
+    finally:
+        for pid in pids:
+            try:
+                os.kill(pid, 18)
+            except ProcessLookupError:
+                pass
+
+
+def test_terminates_in_order(a):
+    a.stop()
+    assert a.proc.returncode == 0
