@@ -29,6 +29,7 @@ struct db {
 	void *arg;
 	struct event *later;
 	char *conninfo;
+	bool up; /* both lanes, as told last */
 	STAILQ_HEAD(, deferred) deferred;
 };
 
@@ -112,18 +113,25 @@ db_is_up(const struct db *db)
 	return sure && db_conn_ready(db->conns[0]);
 }
 
+/* `up` is told once both lanes work: what it starts needs both. */
 void
 db_conn_up(struct db *db, unsigned index)
 {
 	log_event(LOG_LV_INFO, "db_up", "connection %u", index);
-	if (index == 0 && db->events.up != NULL)
+	if (db->up || !db_is_up(db))
+		return;
+	db->up = true;
+	if (db->events.up != NULL)
 		db->events.up(db->arg);
 }
 
 void
 db_conn_down(struct db *db, unsigned index)
 {
-	if (index == 0 && db->events.down != NULL)
+	if (!db->up || db_is_up(db))
+		return;
+	db->up = false;
+	if (db->events.down != NULL)
 		db->events.down(db->arg);
 }
 

@@ -111,7 +111,8 @@ void db_chain(
     struct db *, const struct db_step *, size_t n, db_cb *cb, void *arg);
 
 struct db_events {
-	/* DB_FAST came up (after the schema was found right), or went away. */
+	/* Both lanes work (after the schema was found right), or one does
+	 * not any more. */
 	void (*up)(void *arg);
 	void (*down)(void *arg);
 	/* A notification on one of `channels`. */

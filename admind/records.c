@@ -310,7 +310,7 @@ records_store_epoch(struct admind *a)
 	struct db_params p;
 	struct op *op;
 
-	if (peer == NULL || !a->sandbox_named)
+	if (peer == NULL || !a->sandbox_named || !db_is_up(a->db))
 		return;
 	op = op_new(ipc_peer_data(peer), 0);
 	if (op == NULL)
