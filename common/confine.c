@@ -16,8 +16,8 @@
 
 /*
  * Sanitizers start threads, read /proc and trace themselves at exit. Their
- * builds leave out the two layers that forbid this and say so; they are never
- * installed.
+ * builds leave out the layers that forbid this and report them as missing;
+ * they are never installed.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -68,6 +68,12 @@ limit_gains(const int *keep, struct buf *layers)
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
 	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	/* An ambient capability must be permitted first: who keeps none can
+	 * raise none, whatever this bit says. setpriv(1) can't set it. */
+	const unsigned long needed = keep != NULL && keep[0] >= 0 ? bits
+								  : bits &
+		~(unsigned long)(SECBIT_NO_CAP_AMBIENT_RAISE |
+		    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED);
 	bool all = true;
 	int now;
 
@@ -82,8 +88,8 @@ limit_gains(const int *keep, struct buf *layers)
 	(void)prctl(PR_SET_SECUREBITS, bits, 0, 0, 0);
 	now = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
 	layer(layers, "securebits",
-	    now >= 0 && ((unsigned long)now & bits) == bits ? "enforced"
-							    : "degraded");
+	    now >= 0 && ((unsigned long)now & needed) == needed ? "enforced"
+								: "degraded");
 }
 
 /*
@@ -130,9 +136,9 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 static int
 limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 {
-	struct landlock_state st;
+	struct landlock_state st = {0};
 
-	if (landlock_enter(s->landlock_signal_scope, &st, e) < 0)
+	if (!SANITIZED && landlock_enter(s->landlock_signal_scope, &st, e) < 0)
 		return -1;
 	layer(layers, "landlock_files", st.fs ? "enforced" : "missing");
 	layer(layers, "landlock_tcp", st.net ? "enforced" : "missing");
