@@ -4,12 +4,23 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include "conf.h"
 
 static const char *const processes[] = {"gatewayd", "admind", "admind-http",
     "admind-check", "admind-vault", "sandboxd", "sandboxd-spawn"};
+
+/* The C library's, replaced: this machine may or may not have the suite's
+ * users. Here it has one. */
+struct passwd *
+getpwnam(const char *name)
+{
+	static struct passwd known = {.pw_uid = 77};
+
+	return strcmp(name, "known-user") == 0 ? &known : NULL;
+}
 
 static int
 parse(const char *process, const char *text, size_t n, struct err *e)
@@ -97,6 +108,11 @@ values(void **state)
 	assert_int_equal(conf_int(c, "memory"), 1073741824);
 	assert_int_equal(conf_int(c, "tmp_size"), 65536);
 	assert_int_equal(conf_user(c, "admind_user"), 1900000001);
+	assert_int_equal(
+	    conf_parse(c, "f",
+		(const uint8_t *)"gateway_tunnel_user known-user", 30, &e),
+	    0);
+	assert_int_equal(conf_user(c, "gateway_tunnel_user"), 77);
 	/* an unknown default user is nobody */
 	assert_int_equal(conf_user(c, "gateway_local_user"), (uid_t)-1);
 	conf_free(c);
@@ -249,7 +265,7 @@ files(void **state)
 	assert_int_equal(conf_user(c, "admind_user"), 5);
 	conf_free(c);
 
-	/* the defaults' users don't exist on a build machine */
+	/* the defaults' users don't exist here */
 	assert_non_null(c = conf_new("sandboxd"));
 	assert_int_equal(conf_load(c, path, &e), -1);
 	assert_non_null(strstr(e.text, "no such user: mcpbox-gw-local"));
