@@ -12,14 +12,14 @@
 #include "stored.h"
 #include "vault.h"
 
-enum { KEY_NAME_MAX = 64 };
+enum { KEY_NAME_MAX = 255 }; /* as in the database */
 
 struct secret_op {
 	struct vault *v;
 	struct vault_ref ref;
 };
 
-/* ^[A-Z][A-Z0-9_]{0,63}$ */
+/* ^[A-Z][A-Z0-9_]{0,254}$ */
 static bool
 key_ok(struct ipc_bytes k)
 {
@@ -70,7 +70,7 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	}
 	if (!key_ok(m.key)) {
 		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
-		    "a secret's name has 1 to 64 of A-Z, 0-9 and _ and begins "
+		    "a secret's name has 1 to 255 of A-Z, 0-9 and _ and begins "
 		    "with a letter",
 		    0);
 		return 0;
