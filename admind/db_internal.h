@@ -22,11 +22,14 @@ enum {
 
 struct db_conn;
 
-/* conn.c calls these of db.c */
+/* db_conn.c calls these of db.c */
 void db_conn_up(struct db *, unsigned lane_index);
 void db_conn_down(struct db *, unsigned lane_index);
 void db_notified(struct db *, const char *channel, const char *payload);
 void db_wrong_schema(struct db *, const char *why);
+
+/* A result with an error, as a failure mode (db.h lists them). */
+void db_error(const struct pg_result *, struct err *);
 
 /* listen: channels or NULL. */
 struct db_conn *db_conn_new(struct db *, struct event_base *, unsigned index,
