@@ -42,6 +42,7 @@ connect_cb(evutil_socket_t fd, short what, void *arg)
 	if ((sock = ipc_connect_path(c->path, true, &e)) == -1) {
 		log_event(
 		    LOG_LV_DEBUG, "ipc_connect", "%s: %s", c->name, e.text);
+		c->other_build = false;
 		schedule(c);
 		return;
 	}
@@ -108,6 +109,12 @@ ipc_client_peer(struct ipc_client *c)
 	    c->conn->state != IPC_STATE_OPEN)
 		return NULL;
 	return c->conn;
+}
+
+bool
+ipc_client_other_build(const struct ipc_client *c)
+{
+	return c != NULL && c->other_build;
 }
 
 void

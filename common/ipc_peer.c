@@ -140,6 +140,8 @@ take_hello(struct ipc_peer *p, struct ipc_frame *f)
 		log_event(LOG_LV_WARN, "ipc_other_build",
 		    "%s is of another build; closing until both are alike",
 		    p->name);
+		if (p->client != NULL)
+			p->client->other_build = true;
 		ipc_peer_close(p);
 		return;
 	}
@@ -148,8 +150,10 @@ take_hello(struct ipc_peer *p, struct ipc_frame *f)
 	p->layers = ipc_strdup(h.layers);
 	p->state = IPC_STATE_OPEN;
 	p->was_up = true;
-	if (p->client != NULL)
+	if (p->client != NULL) {
 		p->client->backoff_ms = 0;
+		p->client->other_build = false;
+	}
 	log_event(LOG_LV_DEBUG, "ipc_up", "%s (pid %d)", p->name, (int)p->pid);
 	if (p->handlers.up != NULL)
 		p->handlers.up(p, p->arg);

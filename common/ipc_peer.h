@@ -60,6 +60,9 @@ struct ipc_client *ipc_client_new(struct event_base *, const char *path,
 void ipc_client_free(struct ipc_client *);
 /* The open peer, or NULL while the connection is down. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
+/* Down because the other side speaks another IPC table: an upgrade is under
+ * way (failure UPGRADING). */
+bool ipc_client_other_build(const struct ipc_client *);
 
 /* Adopts a connected socket (a socketpair end: possession is the right).
  * With hello=false it starts in `state` without HELLO. */

@@ -73,6 +73,7 @@ struct ipc_client {
 	struct event *retry;
 	int backoff_ms;
 	struct ipc_peer *conn;
+	bool other_build; /* the last HELLO was of another table */
 };
 
 /* A peer on its way out was reaped: its owner forgets it. */

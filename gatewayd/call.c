@@ -84,6 +84,15 @@ end_failure(struct call *c, enum failure f, uint64_t retry_ms, const char *text)
 	end_refused(c, &r);
 }
 
+static void
+end_away(struct call *c, bool sandboxd)
+{
+	struct refusal r;
+
+	refusal_away(&r, c->gw, sandboxd);
+	end_refused(c, &r);
+}
+
 /* A CallToolResult from elsewhere. */
 static void
 end_result(struct call *c, struct ipc_bytes body, struct ipc_bytes meta)
@@ -266,8 +275,7 @@ run(struct call *c, const struct ipc_run_id *m)
 		run_answered, c, &id) < 0)
 		/* Never sent: it can't have run, and the held context expires
 		 * as refused. */
-		end_failure(c, FAILURE_SANDBOX_UNAVAILABLE, RETRY_MS,
-		    "The sandbox is not reachable; it is restarting.");
+		end_away(c, true);
 }
 
 /* ---- authorising ---- */
@@ -360,9 +368,7 @@ authorise(struct call *c)
 	if (admind == NULL ||
 	    ipc_request(admind, IPC_AUTHORISE, &m, AUTHORISE_MS, authorised, c,
 		&id) < 0)
-		end_failure(c, FAILURE_BUSY, RETRY_MS,
-		    "The control daemon (admind) is not reachable; it is "
-		    "restarting.");
+		end_away(c, false);
 }
 
 /* ---- before: step 11, for tools that ask for it ---- */

@@ -214,8 +214,7 @@ catalogue_ask(struct gateway *gw, const char *set, catalogue_cb *cb, void *arg)
 		return;
 	}
 	free(w);
-	refusal_set(&no, FAILURE_BUSY, RETRY_MS,
-	    "The control daemon (admind) is not reachable; it is restarting.");
+	refusal_away(&no, gw, false);
 	cb(arg, NULL, &no);
 }
 

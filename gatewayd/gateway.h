@@ -169,6 +169,8 @@ struct ipc_bytes catalogue_find(const struct catalogue *, const char *name);
 /* refusal.c */
 void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
     const char *message);
+/* admind or sandboxd is not connected: being upgraded, or restarting. */
+void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);
 /* From an answer: REFUSED, or NULL and why the peer is gone, or nonsense. */
 void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
     const char *process);

@@ -121,8 +121,7 @@ identity_ask(
 		cb(arg, &who, NULL);
 		return;
 	}
-	refusal_set(&no, FAILURE_BUSY, RETRY_MS,
-	    "The control daemon (admind) is not reachable; it is restarting.");
+	refusal_away(&no, gw, false);
 	q = admind != NULL ? calloc(1, sizeof(*q)) : NULL;
 	if (q != NULL) {
 		q->gw = gw;

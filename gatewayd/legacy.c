@@ -138,7 +138,6 @@ legacy_delete(struct exchange *ex)
 	    ipc_request(admind, IPC_SESSION_END, &m, ADMIND_ASK_MS, deleted, ex,
 		&id) == 0)
 		return;
-	refusal_set(&no, FAILURE_BUSY, RETRY_MS,
-	    "The control daemon (admind) is not reachable; it is restarting.");
+	refusal_away(&no, gw, false);
 	exchange_refuse(ex, &no);
 }

@@ -17,6 +17,21 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 }
 
 void
+refusal_away(struct refusal *r, const struct gateway *gw, bool sandboxd)
+{
+	if (ipc_client_other_build(sandboxd ? gw->sandboxd : gw->admind))
+		refusal_set(r, FAILURE_UPGRADING, RETRY_MS,
+		    "The suite is being upgraded.");
+	else if (sandboxd)
+		refusal_set(r, FAILURE_SANDBOX_UNAVAILABLE, RETRY_MS,
+		    "The sandbox is not reachable; it is restarting.");
+	else
+		refusal_set(r, FAILURE_BUSY, RETRY_MS,
+		    "The control daemon (admind) is not reachable; it is "
+		    "restarting.");
+}
+
+void
 refusal_from(struct refusal *r, struct ipc_frame *f, enum failure gone,
     const char *process)
 {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "gateway_rig.h"
+#include "ipc_io.h"
 
 #define ENV                                     \
 	"\"_meta\":{\"io.modelcontextprotocol/" \
@@ -179,6 +180,46 @@ test_neighbours_die(void **state)
 	wait_ready();
 }
 
+/* The other side of an upgrade: a HELLO of another table, then nothing. */
+static void
+test_upgrading(void **state)
+{
+	struct ipc_hello h = {.process = ipc_str("admind"),
+	    .build = ipc_str("9"),
+	    .layers = ipc_str("")};
+	long end = lc_ms() + LC_DEADLINE_MS;
+	int listener, sock;
+	struct err err;
+
+	(void)state;
+	ipc_server_free(admind);
+	admind = NULL;
+	while (ipc_client_peer(gw.admind) != NULL)
+		lc_turn(NULL, base);
+	unlink(admind_path);
+	listener = ipc_listen_path(admind_path, &err);
+	assert_true(listener >= 0);
+	while (!ipc_client_other_build(gw.admind)) {
+		assert_true(lc_ms() < end);
+		sock =
+		    accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (sock >= 0) {
+			assert_int_equal(
+			    ipc_write(sock, IPC_HELLO, 0, &h, &err), 0);
+			lc_run(base, 20);
+			close(sock);
+		}
+		lc_turn(NULL, base);
+	}
+	assert_int_equal(post(LEGACY, CALL("t_ok", "")), 200);
+	assert_true(has("\"upgrading\"") && has("retry_after_ms"));
+	close(listener);
+	start_admind();
+	wait_ready();
+	assert_int_equal(post(LEGACY, CALL("t_ok", "")), 200);
+	assert_true(has("\\u0041"));
+}
+
 static unsigned answered_ok;
 
 static void
@@ -261,6 +302,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    T(test_cancel),
 	    T(test_neighbours_die),
+	    T(test_upgrading),
 	    T(test_changed),
 	    T(test_no_key),
 	};
