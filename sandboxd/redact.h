@@ -36,7 +36,7 @@ size_t redact_longest(const struct redact *);
 int redact_bytes(const struct redact *, struct ipc_bytes text, struct buf *out);
 /* The same for JSON that json_scan accepted; out is JSON again. Strings (and
  * names) are searched as the reader will decode them, whatever escapes they
- * are written with; a number holding a secret becomes a string. */
+ * are written with; a number holding a secret becomes null. */
 int redact_json(const struct redact *, struct ipc_bytes text, struct buf *out);
 
 #endif

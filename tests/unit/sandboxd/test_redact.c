@@ -152,7 +152,7 @@ test_json(void **state)
 	    "[\"[secret]\"]");
 	/* In a name; as a number; not touching others. */
 	expect_json(r, "{\"8765432187\":1,\"n\":8765432187, \"m\":-1.5e3}",
-	    "{\"[secret]\":1,\"n\":\"[secret]\", \"m\":-1.5e3}");
+	    "{\"[secret]\":1,\"n\":null, \"m\":-1.5e3}");
 	expect_json(r, "{\"x\":\"\\ud83d\\ude00\\n\",\"y\":[true,null]}",
 	    "{\"x\":\"\\ud83d\\ude00\\n\",\"y\":[true,null]}");
 	/* JSON inside a string: what structuredContent's text copy is. */
