@@ -44,15 +44,16 @@ usage(void)
 	exit(CTL_USAGE);
 }
 
-/* -f FILE: run_dir as in a daemon's configuration. The object lives as long
- * as we do: run_dir points into it. */
+/* -f FILE: run_dir as in a daemon's configuration. The last file given counts;
+ * its object lives as long as we do, since run_dir points into it. */
 static const char *
 read_conf(const char *path)
 {
-	struct conf *conf = conf_new("mcpboxctl");
+	static struct conf *conf;
 	struct err err;
 
-	if (conf == NULL) {
+	conf_free(conf);
+	if ((conf = conf_new("mcpboxctl")) == NULL) {
 		fputs("mcpboxctl: out of memory\n", stderr);
 		exit(CTL_USAGE);
 	}

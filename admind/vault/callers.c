@@ -61,6 +61,16 @@ callers_ref(const struct port *port, struct ipc_peer *peer, uint64_t request)
 	return ref;
 }
 
+bool
+callers_room(const struct port *port)
+{
+	size_t max = VAULT_OPS_MAX;
+
+	if (port->role == IPC_ROLE_CTL)
+		max += VAULT_OPS_ROOT;
+	return port->v->ops < max;
+}
+
 static struct ipc_peer *
 peer_of(struct vault *v, struct vault_ref ref)
 {

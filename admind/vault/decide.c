@@ -194,8 +194,7 @@ start(struct port *port, struct ipc_peer *peer, uint64_t request,
 	struct decision *d;
 	const char *why;
 
-	if (port->v->ops >= VAULT_OPS_MAX ||
-	    (d = calloc(1, sizeof(*d))) == NULL) {
+	if (!callers_room(port) || (d = calloc(1, sizeof(*d))) == NULL) {
 		callers_refuse(
 		    port->v, ref, FAILURE_BUSY, "too many requests at once");
 		return NULL;

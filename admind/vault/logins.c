@@ -54,7 +54,7 @@ op_new(struct port *port, struct ipc_peer *peer, uint64_t request,
 	struct vault_ref ref = callers_ref(port, peer, request);
 	struct op *op = NULL;
 
-	if (port->v->ops < VAULT_OPS_MAX)
+	if (callers_room(port))
 		op = calloc(1, sizeof(*op));
 	if (op == NULL) {
 		callers_refuse(

@@ -93,7 +93,7 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	s.key = m.key;
 	s.actor = ipc_str("root");
 	s.value = ipc_bytes(sealed.p, sealed.len);
-	if (v->ops >= VAULT_OPS_MAX || (op = calloc(1, sizeof(*op))) == NULL) {
+	if (!callers_room(port) || (op = calloc(1, sizeof(*op))) == NULL) {
 		(void)ipc_refuse(peer, m.request, FAILURE_BUSY,
 		    "too many requests at once", 1000);
 		goto out;

@@ -18,7 +18,9 @@ enum {
 	/* admind answers from one indexed row, or commits one. */
 	VAULT_ASK_MS = 5000,
 	/* Requests between first frame and answer, over all peers. */
-	VAULT_OPS_MAX = 256
+	VAULT_OPS_MAX = 256,
+	/* And so many more for root, whom no flood of logins may lock out. */
+	VAULT_OPS_ROOT = 16
 };
 
 struct vault;
@@ -60,6 +62,8 @@ void callers_remove(struct vault *, struct ipc_peer *);
 void callers_free(struct vault *);
 struct vault_ref callers_ref(
     const struct port *, struct ipc_peer *, uint64_t request);
+/* May one more request begin? (VAULT_OPS_MAX) */
+bool callers_room(const struct port *);
 /* These do nothing when the caller is gone. */
 void callers_answer(
     struct vault *, struct vault_ref, enum ipc_type, const void *msg);

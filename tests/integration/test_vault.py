@@ -495,6 +495,31 @@ def test_many_logins_do_not_delay_contexts(vault, admind, web, approved, stored,
     assert answers.count(FAILURES["BUSY"]) >= 1 and answers.count(FAILURES["BAD_LOGIN"]) >= 10
 
 
+def test_a_flood_of_logins_does_not_lock_root_out(vault, admind, ctl, administrator, monkeypatch):
+    """A web process that asks without end, while admind answers no look-up."""
+    drain(admind)
+    held = []
+
+    def hold(self, request, m):
+        held.append((request, m["_"]))
+
+    with Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+        for _ in range(300):
+            w.start("LOGIN", username="admin", password=PASSWORD)
+        monkeypatch.setattr(Admind, "serve", hold)
+        deadline = time.monotonic() + 3
+        while len(held) < 256 and time.monotonic() < deadline:
+            drain(admind, 0.05)
+        drain(admind)
+        monkeypatch.undo()
+        answer = ask(ctl, admind, "SECRET_SET", server="demo", key="SPARE", value=b"x")
+        for request, _ in held:
+            admind.send("REFUSED", request=request, failure=FAILURES["BUSY"], message="no")
+        drain(admind)
+    assert [name for _, name in held] == ["ADMIN_LOOKUP"] * 256
+    assert answer["_"] == "OK"
+
+
 # --- approvals ---
 
 def test_approve_needs_a_login(web, admind, administrator):
