@@ -123,7 +123,6 @@ main(int argc, char **argv)
 	static struct admind a;
 	bool migrate = take_migrate(&argc, argv);
 	struct err err;
-	int rv;
 
 	proc_start(&a.proc, "admind", argc, argv);
 	if (migrate) {
@@ -139,9 +138,7 @@ main(int argc, char **argv)
 	if (start(&a, &err) == -1)
 		log_fatal("start", "%s", err.text);
 	log_event(LOG_LV_INFO, "ready", "node %s", a.node);
-	rv = proc_run(&a.proc);
-	/* The kernel takes the rest. What is open stays open in the database
-	 * and is closed by the next life of this node. */
-	db_free(a.db);
-	return rv;
+	/* The kernel takes what is left. What is open stays open in the
+	 * database and is closed by the next life of this node. */
+	return proc_run(&a.proc);
 }
