@@ -93,9 +93,9 @@ int
 context_open(const uint8_t key[KEY_LEN], const struct context_binding *b,
     const uint8_t *sealed, size_t n, struct buf *out, struct err *err)
 {
-	const uint8_t *nonce, *ct;
+	const uint8_t *nonce = NULL, *ct = NULL;
 	uint8_t aad[AAD_LEN];
-	size_t ctlen;
+	size_t ctlen = 0;
 	struct buf w;
 
 	if (context_split(sealed, n, &nonce, &ct, &ctlen, err) == -1)

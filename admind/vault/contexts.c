@@ -293,8 +293,8 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 		    "context material has no name or no code");
 	copy(out, m, CTX_NAME);
 	copy(out, m, CTX_CODE);
-	for (uint8_t tag = CTX_ARGS_SHA256; tag <= CTX_INTENT; tag++)
-		copy(out, m, tag);
+	for (unsigned tag = CTX_ARGS_SHA256; tag <= CTX_INTENT; tag++)
+		copy(out, m, (uint8_t)tag);
 	return 0;
 }
 
