@@ -106,6 +106,7 @@ httpd_listen_tcp(const char *host, uint16_t port, char *address_out, size_t len,
 		close(fd);
 		return -1;
 	}
+	memset(&ss, 0, sizeof(ss));
 	salen = sizeof(ss);
 	if (getsockname(fd, (struct sockaddr *)&ss, &salen) < 0) {
 		err_sys(err, FAILURE_INTERNAL, "getsockname");

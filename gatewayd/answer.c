@@ -87,21 +87,27 @@ answer_refusal(
 	answer_error(b, to, e->failure, e->message, 0, e->data);
 }
 
+static bool
+is_space(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* The members of an object without its braces; n = 0 if it has none. */
 static int
 members(struct ipc_bytes o, struct ipc_bytes *out)
 {
 	const uint8_t *p = o.p, *end = o.p + o.n;
 
-	while (p < end && memchr(" \t\r\n", *p, 4) != NULL)
+	while (p < end && is_space(*p))
 		p++;
-	while (end > p && memchr(" \t\r\n", end[-1], 4) != NULL)
+	while (end > p && is_space(end[-1]))
 		end--;
 	if (end - p < 2 || p[0] != '{' || end[-1] != '}')
 		return -1;
 	p++;
 	end--;
-	while (p < end && memchr(" \t\r\n", *p, 4) != NULL)
+	while (p < end && is_space(*p))
 		p++;
 	*out = ipc_bytes(p, (size_t)(end - p));
 	return 0;

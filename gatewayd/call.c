@@ -12,6 +12,7 @@
  * know whether the tool ran, so the client is told exactly that ("lost"), and
  * the record is closed by admind and sandboxd without us.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -360,7 +361,7 @@ authorise(struct call *c)
 	if (ex->m.client[0] != '\0')
 		memcpy(client, ex->m.client, sizeof(client));
 	else if (ex->agent != NULL)
-		strncat(client, ex->agent, sizeof(client) - 1);
+		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
 	m.capabilities =
 	    ex->m.capabilities.n > 0 ? ex->m.capabilities : ipc_bytes("{}", 2);

@@ -294,7 +294,7 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 	denied = no != NULL &&
 	    (no->failure == FAILURE_UNAUTHENTICATED ||
 		no->failure == FAILURE_FORBIDDEN);
-	if (who == NULL && (denied || e.failure == FAILURE_NONE)) {
+	if (no != NULL && (denied || e.failure == FAILURE_NONE)) {
 		ex->members.array = false; /* one answer for all */
 		ex->m.kind = ex->m.id.n > 0 ? MCP_REQUEST : MCP_NOTIFICATION;
 		exchange_refuse(ex, no);
