@@ -327,6 +327,10 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 		free(w);
 		w = NULL;
 	}
+	/* A database restored to an earlier state: what gateways hold is of a
+	 * future that did not happen. */
+	if ((uint64_t)db_int(rows, 0, 0) < a->revision)
+		a->revision = 0;
 	announce(a, (uint64_t)db_int(rows, 0, 0), w);
 }
 

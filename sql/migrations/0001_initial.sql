@@ -968,6 +968,8 @@ CREATE FUNCTION session_end(p_id uuid, p_expires timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
 	DELETE FROM ended_sessions WHERE expires_at < clock_timestamp();
+	-- no token lives longer (session_ttl), so no row need
+	p_expires := least(p_expires, clock_timestamp() + interval '31 days');
 	INSERT INTO ended_sessions (id, expires_at) VALUES (p_id, p_expires)
 	    ON CONFLICT DO NOTHING;
 	PERFORM pg_notify('mcpbox_session', p_id::text || ' '

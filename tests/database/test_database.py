@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import threading
+import time
 import uuid
 
 import psycopg
@@ -733,10 +734,15 @@ def test_ended_sessions_are_told_and_forgotten(app):
     i = uuid.uuid4()
     app.execute("SELECT mcpbox.session_end(%s, now() - interval '1 s')", (i,))
     j = uuid.uuid4()
-    app.execute("SELECT mcpbox.session_end(%s, to_timestamp(4000000000))", (j,))
-    app.execute("SELECT mcpbox.session_end(%s, to_timestamp(4000000000))", (j,))
+    soon = int(time.time()) + 1000
+    app.execute("SELECT mcpbox.session_end(%s, to_timestamp(%s))", (j, soon))
+    app.execute("SELECT mcpbox.session_end(%s, to_timestamp(%s))", (j, soon))
+    far = uuid.uuid4()
+    app.execute("SELECT mcpbox.session_end(%s, to_timestamp(4000000000))", (far,))
     app.execute("SELECT 1")
-    assert f"{j} 4000000000000" in told
+    assert told.count(f"{j} {soon}000") == 2
+    assert one(app, "SELECT expires_at < now() + interval '32 days' FROM mcpbox.ended_sessions "
+               "WHERE id = %s", far)[0]
     assert one(app, "SELECT count(*) FROM mcpbox.ended_sessions WHERE id IN (%s, %s)",
                i, j)[0] == 1
 
