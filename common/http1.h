@@ -10,7 +10,10 @@
  *	exactly one Host; the fields of http1_single at most once
  *	Content-Length of at most 7 digits, or Transfer-Encoding: chunked,
  *	never both; chunk sizes of at most 6 hex digits, no extensions, no
- *	trailers; no Upgrade
+ *	trailers
+ *
+ * Upgrade is not looked at: every request is answered in HTTP/1.1, whatever
+ * else its sender offers (RFC 9110 section 7.8; docs/decisions/0007).
  */
 #ifndef HTTP1_H
 #define HTTP1_H

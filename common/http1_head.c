@@ -15,8 +15,8 @@
  * and ignored by another. Names that begin with "mcp-" are as strict. */
 static const char *const http1_single[] = {"host", "content-length",
     "transfer-encoding", "content-type", "authorization", "origin", "expect",
-    "cookie", "if-match", "x-csrf-token", "last-event-id", "upgrade",
-    "content-encoding", "cf-access-jwt-assertion"};
+    "cookie", "if-match", "x-csrf-token", "last-event-id", "content-encoding",
+    "cf-access-jwt-assertion"};
 
 static const char *const method_names[] = {
     "GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"};
@@ -257,9 +257,6 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 		return refuse(400, "exactly one Host is required", why);
 	if (!host_valid(host))
 		return refuse(400, "malformed Host", why);
-	http1_field(r, "upgrade", &count);
-	if (count != 0)
-		return refuse(400, "Upgrade is not offered", why);
 
 	r->keep_alive = true;
 	for (i = 0; i < r->nfields; i++)
