@@ -1,5 +1,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,15 +10,21 @@ struct pattern {
 	pcre2_code *code;
 	pcre2_match_context *limits;
 	pcre2_match_data *data;
-	size_t starts_at_most; /* 1 if anchored, else any position */
+	bool anchored; /* it can match at the first position only */
 };
 
 enum {
-	/* Calls of PCRE2's matcher in one match, over all starting positions:
-	 * some 10 ms, a fifth of what an input may take. */
-	MATCH_CALLS = 200 * 1000,
-	MATCH_CALLS_MIN = 10, /* at one position: enough for plain text */
-	MATCH_DEPTH = 1000,   /* nested backtracking points */
+	/* What one call of PCRE2 may cost, in characters looked at: some
+	 * milliseconds. Its match limit counts only calls of its matcher, and
+	 * one of those may run over the whole text. */
+	WORK = 5 * 1000 * 1000,
+	/* Matcher calls at one starting position: at most; so many if positions
+	 * tried together can be made fewer instead; never fewer (plain text).
+	 */
+	CALLS_MAX = 100 * 1000,
+	CALLS_WANTED = 1000,
+	CALLS_MIN = 10,
+	MATCH_DEPTH = 1000, /* nested backtracking points */
 	MATCH_HEAP_KIB = 4096,
 	PARENS_NEST = 32,
 };
@@ -29,7 +36,7 @@ pattern_new(const uint8_t *text, size_t n, struct err *e)
 	 * end, \d and \w ASCII (no UCP). \C would split a character. */
 	const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C |
 	    PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
-	    PCRE2_MATCH_UNSET_BACKREF;
+	    PCRE2_MATCH_UNSET_BACKREF | PCRE2_USE_OFFSET_LIMIT;
 	pcre2_compile_context *ctx = NULL;
 	struct pattern *p = NULL;
 	uint32_t all = 0;
@@ -66,7 +73,7 @@ pattern_new(const uint8_t *text, size_t n, struct err *e)
 	pcre2_set_depth_limit(p->limits, MATCH_DEPTH);
 	pcre2_set_heap_limit(p->limits, MATCH_HEAP_KIB);
 	pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &all);
-	p->starts_at_most = (all & PCRE2_ANCHORED) != 0 ? 1 : SIZE_MAX;
+	p->anchored = (all & PCRE2_ANCHORED) != 0;
 	return p;
 oom:
 	pcre2_compile_context_free(ctx);
@@ -86,20 +93,46 @@ pattern_free(struct pattern *p)
 	free(p);
 }
 
-/* PCRE2 counts calls anew at each starting position (pcre2api(3)), so the
- * allowance is shared out among them. */
+/*
+ * An unanchored pattern is tried at each position, and at each it may run over
+ * the rest of the text: the square of its length, which no limit of PCRE2
+ * counts. So positions are tried in chunks that cost at most WORK, and the time
+ * is looked at in between. PCRE2 counts matcher calls anew at each position
+ * (pcre2api(3)), so the allowance is shared out among those of a chunk.
+ */
 int
-pattern_match(const struct pattern *p, const uint8_t *s, size_t n)
+pattern_match(
+    const struct pattern *p, const uint8_t *s, size_t n, clock_t until)
 {
-	size_t starts = n + 1 < p->starts_at_most ? n + 1 : 1;
-	size_t each = MATCH_CALLS / starts;
-	int rc;
+	size_t chunk = WORK / CALLS_WANTED / (n + 1), calls;
+	uint32_t flags = 0;
 
-	if (each < MATCH_CALLS_MIN)
-		each = MATCH_CALLS_MIN;
-	pcre2_set_match_limit(p->limits, (uint32_t)each);
-	rc = pcre2_match(p->code, s, n, 0, 0, p->data, p->limits);
-	if (rc >= 0)
-		return 1;
-	return rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
+	if (p->anchored || chunk > n + 1)
+		chunk = p->anchored ? 1 : n + 1;
+	if (chunk == 0)
+		chunk = 1;
+	calls = WORK / (n + 1) / chunk;
+	calls = calls > CALLS_MAX ? CALLS_MAX
+	    : calls < CALLS_MIN   ? CALLS_MIN
+				  : calls;
+	pcre2_set_match_limit(p->limits, (uint32_t)calls);
+	for (size_t from = 0;; flags = PCRE2_NO_UTF_CHECK) {
+		size_t last = from + chunk - 1;
+		int rc;
+
+		pcre2_set_offset_limit(p->limits, last < n ? last : n);
+		rc =
+		    pcre2_match(p->code, s, n, from, flags, p->data, p->limits);
+		if (rc >= 0)
+			return 1;
+		if (rc != PCRE2_ERROR_NOMATCH)
+			return -1;
+		from = last + 1;
+		while (from < n && (s[from] & 0xc0) == 0x80)
+			from++; /* positions are starts of characters */
+		if (p->anchored || from > n)
+			return 0;
+		if (clock() > until)
+			return -1;
+	}
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "err.h"
 
@@ -22,7 +23,9 @@ enum {
 struct pattern *pattern_new(const uint8_t *, size_t, struct err *);
 void pattern_free(struct pattern *);
 /* 1: the text contains a match (unanchored, as JSON Schema has it); 0: none;
- * -1: a limit was reached, which is no answer. */
-int pattern_match(const struct pattern *, const uint8_t *, size_t);
+ * -1: a limit or `until` (clock(3): processor time) was reached, which is no
+ * answer. */
+int pattern_match(
+    const struct pattern *, const uint8_t *, size_t, clock_t until);
 
 #endif

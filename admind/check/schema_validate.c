@@ -23,7 +23,7 @@ struct run {
 	const struct doc *d;
 	long steps;
 	unsigned depth;
-	clock_t began;
+	clock_t until;     /* no match of a pattern starts after it */
 	const char *ended; /* why the check had to end, or NULL */
 };
 
@@ -132,11 +132,11 @@ string(struct run *run, const struct rule *rule, const struct doc_node *v,
 	if (rule->pattern == NULL)
 		return;
 	run->steps -= 50;
-	if (clock() - run->began > PATTERN_MS * (CLOCKS_PER_SEC / 1000)) {
+	if (clock() > run->until) {
 		run->ended = "its patterns take too long";
 		return;
 	}
-	switch (pattern_match(rule->pattern, v->str, v->len)) {
+	switch (pattern_match(rule->pattern, v->str, v->len, run->until)) {
 	case -1:
 		run->ended = "a pattern of the schema takes too long on it";
 		break;
@@ -454,7 +454,10 @@ int
 schema_validate(const struct schema *s, const struct doc *d, struct report *r,
     struct err *e)
 {
-	struct run run = {.s = s, .d = d, .steps = STEPS, .began = clock()};
+	struct run run = {.s = s,
+	    .d = d,
+	    .steps = STEPS,
+	    .until = clock() + PATTERN_MS * (CLOCKS_PER_SEC / 1000)};
 
 	eval(&run, &s->rule[0], &d->node[0], NULL, r);
 	if (run.ended != NULL)

@@ -9,19 +9,20 @@
 
 #include "check.h"
 
+static unsigned
+nibble(char c)
+{
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
 static struct ipc_bytes
 unhex(char *s)
 {
 	size_t n = strlen(s) / 2;
 	uint8_t *p = (uint8_t *)s;
 
-	for (size_t i = 0; i < n; i++) {
-		unsigned v;
-
-		if (sscanf(s + 2 * i, "%2x", &v) != 1)
-			exit(1);
-		p[i] = (uint8_t)v;
-	}
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint8_t)(nibble(s[2 * i]) << 4 | nibble(s[2 * i + 1]));
 	return ipc_bytes(p, n);
 }
 

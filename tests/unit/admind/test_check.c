@@ -66,7 +66,8 @@ all_errors_together(void **state)
 	    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"
 	    "\"string\",\"maxLength\":3},\"n\":{\"type\":\"integer\","
 	    "\"minimum\":1},\"list\":{\"type\":\"array\",\"items\":{\"type\":"
-	    "\"object\",\"properties\":{\"a/b\":{\"enum\":[1,\"x\"]}}}},\"chat\":{}},"
+	    "\"object\",\"properties\":{\"a/"
+	    "b\":{\"enum\":[1,\"x\"]}}}},\"chat\":{}},"
 	    "\"required\":[\"name\",\"chat\"],\"additionalProperties\":false}";
 
 	assert_int_equal(
@@ -77,7 +78,8 @@ all_errors_together(void **state)
 	assert_true(has("/name", "must have at most 3 characters, has 4"));
 	assert_true(has("/n", "must be an integer, not a number"));
 	assert_true(has("/chat", "is required"));
-	assert_true(has("/chat_id", "is unknown; known are name, n, list, chat"));
+	assert_true(
+	    has("/chat_id", "is unknown; known are name, n, list, chat"));
 	assert_true(has("/list/1/a~1b", "must be one of [1,\\\"x\\\"]"));
 	assert_int_equal(args(schema, "[]"), FAILURE_INVALID_ARGUMENTS);
 	assert_true(has("", "must be an object, not an array"));
@@ -275,8 +277,22 @@ hostile_input_ends_early(void **state)
 	    args(OBJ("\"v\":{\"pattern\":\"^(a|aa)+$\"}"), big), FAILURE_LIMIT);
 	memset(big + n, 'a', 100000);
 	memcpy(big + n + 100000, "!\"}", 4);
-	assert_int_equal(args(OBJ("\"v\":{\"pattern\":\"(a|aa)+$\"}"), big),
+	assert_int_equal(
+	    args(OBJ("\"v\":{\"pattern\":\"(a|aa)+$\"}"), big), FAILURE_LIMIT);
+	/* The square of the text's length, without any backtracking. */
+	assert_int_equal(args(OBJ("\"v\":{\"pattern\":\"[a-z]+[0-9]\"}"), big),
 	    FAILURE_LIMIT);
+	/* Long texts that do match, at the front and at the very end. */
+	assert_int_equal(
+	    args(OBJ("\"v\":{\"pattern\":\"^[a-z]+!$\"}"), big), FAILURE_NONE);
+	memset(big + n + 3000, 'b', 1);
+	memcpy(big + n + 3001, "\xc3\xa9\"}", 5);
+	assert_int_equal(args(OBJ("\"v\":{\"pattern\":\"b\\\\u00e9$\"}"), big),
+	    FAILURE_NONE);
+	assert_int_equal(args(OBJ("\"v\":{\"pattern\":\"c$\"}"), big),
+	    FAILURE_INVALID_ARGUMENTS);
+	assert_int_equal(
+	    args(OBJ("\"v\":{\"pattern\":\"$\"}"), big), FAILURE_NONE);
 	/* Many equal hashes cannot be made cheaply, but many elements can. */
 	n = (size_t)snprintf(big, sizeof(big), "{\"v\":[0");
 	for (int i = 1; i < 30000; i++)
