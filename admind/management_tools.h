@@ -23,38 +23,38 @@
  *     array is one field of length 0
  * A name with a point is a member of an object: limits.timeout_ms.
  */
-#define MANAGEMENT_FIELDS(MF) \
-	MF(1, SERVER_ID, "server_id", I) \
-	MF(2, TOOL_ID, "tool_id", I) \
-	MF(3, NAME, "name", S) \
-	MF(4, DESCRIPTION, "description", S) \
-	MF(5, CODE, "python_code", S) \
-	MF(6, ENABLED, "enabled", B) \
-	MF(7, NOTES, "notes", S) \
-	MF(8, PAGE, "page", N) /* from 1 */ \
-	MF(9, PAGE_SIZE, "page_size", N) /* 1 to 100 */ \
-	MF(10, TITLE, "title", S) \
+#define MANAGEMENT_FIELDS(MF)                                                 \
+	MF(1, SERVER_ID, "server_id", I)                                      \
+	MF(2, TOOL_ID, "tool_id", I)                                          \
+	MF(3, NAME, "name", S)                                                \
+	MF(4, DESCRIPTION, "description", S)                                  \
+	MF(5, CODE, "python_code", S)                                         \
+	MF(6, ENABLED, "enabled", B)                                          \
+	MF(7, NOTES, "notes", S)                                              \
+	MF(8, PAGE, "page", N)           /* from 1 */                         \
+	MF(9, PAGE_SIZE, "page_size", N) /* 1 to 100 */                       \
+	MF(10, TITLE, "title", S)                                             \
 	MF(11, INPUT_SCHEMA, "input_schema", J) /* compiled: of the subset */ \
-	MF(12, OUTPUT_SCHEMA, "output_schema", J) \
-	MF(13, ANNOTATIONS, "annotations", J) \
-	MF(14, ICONS, "icons", J) \
-	MF(15, META, "meta", J) \
-	MF(16, SECRET, "secrets", M) \
-	MF(17, MODULE, "modules", M) \
-	MF(18, REQUIRE, "requires", M) \
-	MF(19, TASK, "task", S) /* forbidden, optional, required */ \
-	MF(20, CONFIRM, "confirm", B) \
-	MF(21, TIMEOUT_MS, "limits.timeout_ms", N) \
-	MF(22, MEMORY_BYTES, "limits.memory_bytes", N) \
-	MF(23, PROCESSES, "limits.processes", N) \
-	MF(24, TMP_BYTES, "limits.tmp_bytes", N) \
+	MF(12, OUTPUT_SCHEMA, "output_schema", J)                             \
+	MF(13, ANNOTATIONS, "annotations", J)                                 \
+	MF(14, ICONS, "icons", J)                                             \
+	MF(15, META, "meta", J)                                               \
+	MF(16, SECRET, "secrets", M)                                          \
+	MF(17, MODULE, "modules", M)                                          \
+	MF(18, REQUIRE, "requires", M)                                        \
+	MF(19, TASK, "task", S) /* forbidden, optional, required */           \
+	MF(20, CONFIRM, "confirm", B)                                         \
+	MF(21, TIMEOUT_MS, "limits.timeout_ms", N)                            \
+	MF(22, MEMORY_BYTES, "limits.memory_bytes", N)                        \
+	MF(23, PROCESSES, "limits.processes", N)                              \
+	MF(24, TMP_BYTES, "limits.tmp_bytes", N)                              \
 	MF(25, RESULT_BYTES, "limits.result_bytes", N)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	MF_MAX = 25
+	    MF_MAX = 25
 };
 
 enum management_kind {
@@ -69,11 +69,11 @@ enum management_kind {
 struct management_tool {
 	const char *name;
 	const char *title;
-	const char *description;	/* for the model that chooses a tool */
-	const char *input_schema;	/* JSON of the closed subset */
+	const char *description;  /* for the model that chooses a tool */
+	const char *input_schema; /* JSON of the closed subset */
 	bool read_only;
-	bool destructive;	/* may undo what somebody relies on */
-	bool idempotent;	/* twice has the effect of once */
+	bool destructive; /* may undo what somebody relies on */
+	bool idempotent;  /* twice has the effect of once */
 };
 
 /* All of them, in the order of tools/list. */
@@ -87,13 +87,13 @@ const char *management_field(unsigned number, enum management_kind *);
 
 /* What CHECK_INSPECTION answers. With OK 0 only the ERROR fields may follow. */
 enum inspection_field {
-	INSPECT_OK = 1,		/* u64: 1 inspected, 0 the code is broken */
+	INSPECT_OK = 1,           /* u64: 1 inspected, 0 the code is broken */
 	INSPECT_INPUT_SCHEMA = 2, /* JSON bytes, of the closed subset */
-	INSPECT_DOC = 3,	/* docstring of main; absent if it has none */
-	INSPECT_IS_ASYNC = 4,	/* u64 */
-	INSPECT_ERROR_TYPE = 5,	/* "SyntaxError" */
+	INSPECT_DOC = 3,          /* docstring of main; absent if it has none */
+	INSPECT_IS_ASYNC = 4,     /* u64 */
+	INSPECT_ERROR_TYPE = 5,   /* "SyntaxError" */
 	INSPECT_ERROR_MESSAGE = 6,
-	INSPECT_ERROR_LINE = 7,	/* u64, from 1; absent if unknown */
+	INSPECT_ERROR_LINE = 7,   /* u64, from 1; absent if unknown */
 	INSPECT_ERROR_COLUMN = 8, /* u64, from 1; absent if unknown */
 	INSPECT_ERROR_CONTEXT = 9 /* one line of code each, in order */
 };

@@ -17,17 +17,17 @@
 #include "buf.h"
 #include "err.h"
 
-struct conf;	/* all settings of one process */
+struct conf; /* all settings of one process */
 
 enum conf_type {
-	CONF_STRING,	/* any text without control characters */
-	CONF_PATH,	/* absolute path */
-	CONF_BOOL,	/* yes or no */
-	CONF_INT,	/* with min and max */
-	CONF_SIZE,	/* bytes: 10, 10K, 10M, 10G (powers of 1024) */
-	CONF_DURATION,	/* milliseconds: 500ms, 30s, 5m, 1h */
-	CONF_USER,	/* user name or number; read as uid */
-	CONF_ADDRESS	/* 127.0.0.1:8002, [::1]:0 */
+	CONF_STRING,   /* any text without control characters */
+	CONF_PATH,     /* absolute path */
+	CONF_BOOL,     /* yes or no */
+	CONF_INT,      /* with min and max */
+	CONF_SIZE,     /* bytes: 10, 10K, 10M, 10G (powers of 1024) */
+	CONF_DURATION, /* milliseconds: 500ms, 30s, 5m, 1h */
+	CONF_USER,     /* user name or number; read as uid */
+	CONF_ADDRESS   /* 127.0.0.1:8002, [::1]:0 */
 };
 
 /* Defaults only. NULL without memory. */
@@ -41,15 +41,17 @@ void conf_free(struct conf *);
 
 /* Getters: the keyword must exist in the table with that type, else abort()
  * (a programming error found by the first start). */
-const char *conf_str(const struct conf *, const char *keyword); /* STRING, PATH */
-int64_t conf_int(const struct conf *, const char *keyword); /* INT, SIZE, DURATION */
+const char *conf_str(
+    const struct conf *, const char *keyword); /* STRING, PATH */
+int64_t conf_int(
+    const struct conf *, const char *keyword); /* INT, SIZE, DURATION */
 bool conf_bool(const struct conf *, const char *keyword);
 uid_t conf_user(const struct conf *, const char *keyword);
 /* ADDRESS: host text and port. */
 int conf_address(const struct conf *, const char *keyword, char *host,
     size_t hostlen, uint16_t *port);
 
-void conf_dump(const struct conf *, struct buf *);	/* effective values */
+void conf_dump(const struct conf *, struct buf *); /* effective values */
 /* mdoc(7) list of a process's settings, for its man page. */
 void conf_man(const char *process, struct buf *);
 

@@ -9,9 +9,9 @@
 int
 main(void)
 {
-	static const char *const processes[] = { "gatewayd", "admind",
-		"admind-http", "admind-check", "admind-vault", "sandboxd",
-		"sandboxd-spawn" };
+	static const char *const processes[] = {"gatewayd", "admind",
+	    "admind-http", "admind-check", "admind-vault", "sandboxd",
+	    "sandboxd-spawn"};
 	struct buf b;
 
 	buf_init(&b, 1 << 20);

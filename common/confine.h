@@ -20,8 +20,8 @@
 /* One allowed system call; declared beside the code that needs it. With
  * arg >= 0, argument number `arg` must satisfy (value & mask) == equals. */
 struct confine_rule {
-	int syscall;		/* SCMP_SYS(name) */
-	int arg;		/* -1: any arguments */
+	int syscall; /* SCMP_SYS(name) */
+	int arg;     /* -1: any arguments */
 	uint64_t mask, equals;
 };
 
@@ -32,16 +32,16 @@ struct confine_spec {
 	 * futex, exit, getrandom, close, fcntl, memfd_create, accept4, ...). */
 	const struct confine_rule *rules;
 	size_t nrules;
-	bool connect_unix;	/* socket(AF_UNIX) and connect: reconnecting clients */
-	bool landlock;		/* false only where the design says it cannot be */
+	bool connect_unix; /* socket(AF_UNIX) and connect: reconnecting clients
+			    */
+	bool landlock;     /* false only where the design says it cannot be */
 	bool landlock_signal_scope; /* ABI 6: no signals outside the domain */
-	bool seccomp;		/* false for processes that build a sandbox */
-	const int *keep_caps;	/* CAP_*, -1 terminated, or NULL for none */
+	bool seccomp;         /* false for processes that build a sandbox */
+	const int *keep_caps; /* CAP_*, -1 terminated, or NULL for none */
 };
 
 /* Applies the layers in order. `layers` receives "name=state" lines. */
-int confine_self(const struct confine_spec *, struct buf *layers,
-    struct err *);
+int confine_self(const struct confine_spec *, struct buf *layers, struct err *);
 
 /* The compiled filter, without loading it: for the unit test that evaluates
  * it over a table of (arch, number, arguments). struct sock_filter array as

@@ -2,9 +2,9 @@
  * Execution contexts: what one call needs, sealed by the vault for one
  * sandbox's epoch and used once.
  *
- * Sealed form: {u8 format 1, 12-byte nonce, ciphertext, 16-byte tag}, AES-256-GCM under
- * the epoch's context key, nonce = u32 0 || u64 counter. AAD: "mcpbox context
- * 1" NUL, epoch (16), execution id (16), u8 listener, u8 kind.
+ * Sealed form: {u8 format 1, 12-byte nonce, ciphertext, 16-byte tag},
+ * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter. AAD:
+ * "mcpbox context 1" NUL, epoch (16), execution id (16), u8 listener, u8 kind.
  * Plaintext: a TLV list of enum context_tag.
  */
 #ifndef CONTEXT_H
@@ -18,38 +18,38 @@
 /* Tags of SEAL_CONTEXT's material (admind to vault) and of the plaintext
  * (vault to sandboxd). */
 enum context_tag {
-	CTX_PREIMAGE = 1,	/* material only: version pre-image (TOOL) */
-	CTX_APPROVAL = 2,	/* material only: the vault's seal (TOOL) */
-	CTX_SECRET_NAME = 3,	/* material and plaintext: before each value */
-	CTX_SECRET_VALUE = 4,	/* material: stored form; plaintext: the value */
-	CTX_CODE = 5,		/* Python source; material only for INSPECT and
-				 * TEST: for TOOL the vault takes it from the
-				 * pre-image */
-	CTX_NAME = 6,		/* exposed name (likewise) */
-	CTX_ARGS_SHA256 = 7,	/* 32 bytes: digest of the arguments' bytes */
-	CTX_TIMEOUT_MS = 8,	/* u64: wall-clock limit of the run */
-	CTX_MEMORY = 9,		/* u64 bytes, absent: the sandbox's default */
-	CTX_PROCESSES = 10,	/* u64, likewise */
-	CTX_TMP = 11,		/* u64 bytes, likewise */
-	CTX_RESULT = 12,	/* u64 bytes, likewise */
-	CTX_HOLD_UNTIL_MS = 13,	/* u64: sandboxd drops an unused context after
+	CTX_PREIMAGE = 1,     /* material only: version pre-image (TOOL) */
+	CTX_APPROVAL = 2,     /* material only: the vault's seal (TOOL) */
+	CTX_SECRET_NAME = 3,  /* material and plaintext: before each value */
+	CTX_SECRET_VALUE = 4, /* material: stored form; plaintext: the value */
+	CTX_CODE = 5,         /* Python source; material only for INSPECT and
+			       * TEST: for TOOL the vault takes it from the
+			       * pre-image */
+	CTX_NAME = 6,         /* exposed name (likewise) */
+	CTX_ARGS_SHA256 = 7,  /* 32 bytes: digest of the arguments' bytes */
+	CTX_TIMEOUT_MS = 8,   /* u64: wall-clock limit of the run */
+	CTX_MEMORY = 9,       /* u64 bytes, absent: the sandbox's default */
+	CTX_PROCESSES = 10,   /* u64, likewise */
+	CTX_TMP = 11,         /* u64 bytes, likewise */
+	CTX_RESULT = 12,      /* u64 bytes, likewise */
+	CTX_HOLD_UNTIL_MS = 13, /* u64: sandboxd drops an unused context after
 				 * holding it this many ms */
-	CTX_INTENT = 14,	/* bytes: admind's intent TLV, enum intent_tag */
-	CTX_VERSION_HASH = 15	/* plaintext only: 32 bytes, by the vault */
+	CTX_INTENT = 14,      /* bytes: admind's intent TLV, enum intent_tag */
+	CTX_VERSION_HASH = 15 /* plaintext only: 32 bytes, by the vault */
 };
 
 /* The intent row, so that sandboxd can supply it whole. */
 enum intent_tag {
-	INTENT_VERSION_ID = 1,	/* uuid, 16 bytes; absent for inspections */
+	INTENT_VERSION_ID = 1, /* uuid, 16 bytes; absent for inspections */
 	INTENT_VERSION_HASH = 2,
-	INTENT_TOOL = 3,	/* exposed name */
+	INTENT_TOOL = 3, /* exposed name */
 	INTENT_PRINCIPAL = 4,
-	INTENT_LISTENER = 5,	/* u64 */
+	INTENT_LISTENER = 5, /* u64 */
 	INTENT_ARGS_SHA256 = 6,
-	INTENT_CREATED_US = 7,	/* u64 Unix time in us */
-	INTENT_DEADLINE_US = 8,	/* u64 Unix time in us */
-	INTENT_KIND = 9,	/* u64 enum context_kind */
-	INTENT_ARGUMENTS = 10	/* the first 4 KiB of the arguments, as text */
+	INTENT_CREATED_US = 7,  /* u64 Unix time in us */
+	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
+	INTENT_KIND = 9,        /* u64 enum context_kind */
+	INTENT_ARGUMENTS = 10   /* the first 4 KiB of the arguments, as text */
 };
 
 struct context_binding {

@@ -18,16 +18,16 @@ enum { KEY_LEN = 32, GCM_NONCE_LEN = 12, GCM_TAG_LEN = 16 };
  * caller's to wipe. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
-void hmac_sha256(const uint8_t key[KEY_LEN], const void *, size_t,
-    struct ipc_hash *out);
+void hmac_sha256(
+    const uint8_t key[KEY_LEN], const void *, size_t, struct ipc_hash *out);
 /* RFC 5869 in full, for its test vectors: extract and expand. out_len <= 255 *
  * 32; more is a programming error and aborts. */
 void hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
     size_t salt_len, const void *info, size_t info_len, uint8_t *out,
     size_t out_len);
 /* Sub-key for one label: empty salt, info is the label's text. */
-void hkdf_sha256(const uint8_t key[KEY_LEN], const char *label,
-    uint8_t out[KEY_LEN]);
+void hkdf_sha256(
+    const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN]);
 /* out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
 int gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
     const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,

@@ -24,43 +24,51 @@
 
 #include "buf.h"
 
-enum http1_method { HTTP1_GET, HTTP1_HEAD, HTTP1_POST, HTTP1_DELETE,
-	HTTP1_OPTIONS, HTTP1_PUT, HTTP1_PATCH };
+enum http1_method {
+	HTTP1_GET,
+	HTTP1_HEAD,
+	HTTP1_POST,
+	HTTP1_DELETE,
+	HTTP1_OPTIONS,
+	HTTP1_PUT,
+	HTTP1_PATCH
+};
 
 enum { HTTP1_FIELDS_MAX = 64 }; /* clients send fewer than 20 */
 
 struct http1_field {
-	const char *name;	/* NUL-terminated, lower case */
-	const char *value;	/* NUL-terminated, outer white space removed */
+	const char *name;  /* NUL-terminated, lower case */
+	const char *value; /* NUL-terminated, outer white space removed */
 };
 
 /* One request. Pointers live until http1_reset or http1_free. */
 struct http1_request {
 	enum http1_method method;
-	const char *path;	/* without the query */
-	const char *query;	/* behind '?', or NULL */
+	const char *path;  /* without the query */
+	const char *query; /* behind '?', or NULL */
 	struct http1_field fields[HTTP1_FIELDS_MAX];
 	size_t nfields;
 	const uint8_t *body;
 	size_t body_len;
-	bool keep_alive;	/* false after Connection: close */
-	bool expect_continue;	/* the adapter answers 100 once, before the body */
+	bool keep_alive; /* false after Connection: close */
+	bool
+	    expect_continue; /* the adapter answers 100 once, before the body */
 };
 
 enum http1_event {
-	HTTP1_MORE,		/* needs more bytes */
-	HTTP1_HEAD_DONE,	/* fields are there, the body is not yet */
-	HTTP1_DONE,		/* request complete */
-	HTTP1_ERROR		/* refused: http1_error; close after answering */
+	HTTP1_MORE,      /* needs more bytes */
+	HTTP1_HEAD_DONE, /* fields are there, the body is not yet */
+	HTTP1_DONE,      /* request complete */
+	HTTP1_ERROR      /* refused: http1_error; close after answering */
 };
 
-struct http1;			/* parser state of one connection */
+struct http1; /* parser state of one connection */
 
 struct http1 *http1_new(size_t head_max, size_t body_max);
 void http1_free(struct http1 *);
 /* Consumes up to n bytes, *used of them, until an event. */
-enum http1_event http1_feed(struct http1 *, const uint8_t *, size_t n,
-    size_t *used);
+enum http1_event http1_feed(
+    struct http1 *, const uint8_t *, size_t n, size_t *used);
 const struct http1_request *http1_request(const struct http1 *);
 /* Status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505) and the
  * rule that was broken. */
@@ -68,8 +76,8 @@ int http1_error(const struct http1 *, const char **why);
 /* Ready for the next request on the same connection. */
 void http1_reset(struct http1 *);
 /* The value of a field by lower-case name, or NULL. *count: occurrences. */
-const char *http1_field(const struct http1_request *, const char *name,
-    unsigned *count);
+const char *http1_field(
+    const struct http1_request *, const char *name, unsigned *count);
 const char *http1_method_name(enum http1_method);
 const char *http1_reason(int status);
 

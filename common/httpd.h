@@ -16,7 +16,7 @@
 
 struct event_base;
 struct httpd;
-struct httpd_req;		/* one request being answered */
+struct httpd_req; /* one request being answered */
 
 struct httpd_limits {
 	unsigned connections, connections_per_source;
@@ -49,7 +49,7 @@ struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,
 void httpd_free(struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
-const char *httpd_source(const struct httpd_req *);	/* peer address text */
+const char *httpd_source(const struct httpd_req *); /* peer address text */
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);
 
@@ -63,15 +63,15 @@ void httpd_reply(struct httpd_req *, int status, const char *content_type,
 
 /* Chunked answers. write returns false when the client's socket is slow: stop
  * until the drained callback. */
-void httpd_stream_begin(struct httpd_req *, int status,
-    const char *content_type);
+void httpd_stream_begin(
+    struct httpd_req *, int status, const char *content_type);
 bool httpd_stream_write(struct httpd_req *, const void *, size_t);
 void httpd_stream_end(struct httpd_req *);
 /* One server-sent event (WHATWG HTML, 9.2): data lines, blank line. */
-bool httpd_sse_event(struct httpd_req *, const char *id, const void *data,
-    size_t n);
-bool httpd_sse_comment(struct httpd_req *);	/* ": keep-alive" */
-void httpd_on_drained(struct httpd_req *, void (*)(struct httpd_req *, void *),
-    void *arg);
+bool httpd_sse_event(
+    struct httpd_req *, const char *id, const void *data, size_t n);
+bool httpd_sse_comment(struct httpd_req *); /* ": keep-alive" */
+void httpd_on_drained(
+    struct httpd_req *, void (*)(struct httpd_req *, void *), void *arg);
 
 #endif

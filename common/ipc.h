@@ -24,7 +24,7 @@ enum ipc_type {
 	IPC_##UPPER = number,
 	IPC_MESSAGES(M)
 #undef M
-	IPC_TYPE_MAX = 255
+	    IPC_TYPE_MAX = 255
 };
 
 /* Roles, as bits. A connection has one local and one peer role. */
@@ -46,33 +46,33 @@ enum ipc_role {
 enum ipc_kind { IPC_KIND_REQ, IPC_KIND_ANS, IPC_KIND_PART, IPC_KIND_EVT };
 
 enum ipc_state {
-	IPC_STATE_NEW = 1,	/* HELLO not yet seen */
+	IPC_STATE_NEW = 1, /* HELLO not yet seen */
 	IPC_STATE_OPEN = 2,
-	IPC_STATE_WAITING = 4,	/* runner channel, before READY */
-	IPC_STATE_RUNNING = 8	/* runner channel, after READY */
+	IPC_STATE_WAITING = 4, /* runner channel, before READY */
+	IPC_STATE_RUNNING = 8  /* runner channel, after READY */
 };
 
 /* Who may RUN a held context. Also which socket a gateway attached to. */
 enum listener {
 	LISTENER_LOCAL = 1,
 	LISTENER_TUNNEL = 2,
-	LISTENER_ADMIND = 3	/* inspections and test runs */
+	LISTENER_ADMIND = 3 /* inspections and test runs */
 };
 
 /* What a context is for. Only TOOL may carry secrets, and needs a seal. */
 enum context_kind {
-	CONTEXT_TOOL = 1,	/* call main() of an approved version */
-	CONTEXT_INSPECT = 2,	/* read the signature of main() */
-	CONTEXT_TEST = 3	/* call main() of a draft: no secrets, no network */
+	CONTEXT_TOOL = 1,    /* call main() of an approved version */
+	CONTEXT_INSPECT = 2, /* read the signature of main() */
+	CONTEXT_TEST = 3 /* call main() of a draft: no secrets, no network */
 };
 
 /* How an authorised call ended: exactly one of these per execution. */
 enum outcome {
 	OUTCOME_DONE = 1,
-	OUTCOME_FAILED = 2,	/* the tool raised, or broke a limit */
-	OUTCOME_KILLED = 3,	/* cancelled or ended from outside */
-	OUTCOME_REFUSED = 4,	/* held, but never run */
-	OUTCOME_LOST = 5	/* its sandbox ended; it may have run */
+	OUTCOME_FAILED = 2,  /* the tool raised, or broke a limit */
+	OUTCOME_KILLED = 3,  /* cancelled or ended from outside */
+	OUTCOME_REFUSED = 4, /* held, but never run */
+	OUTCOME_LOST = 5     /* its sandbox ended; it may have run */
 };
 
 struct ipc_id {
@@ -86,16 +86,16 @@ struct ipc_bytes {
 	size_t n;
 };
 
-#define IPC_CTYPE_u8	uint8_t
-#define IPC_CTYPE_u16	uint16_t
-#define IPC_CTYPE_u32	uint32_t
-#define IPC_CTYPE_u64	uint64_t
-#define IPC_CTYPE_id	struct ipc_id
-#define IPC_CTYPE_hash	struct ipc_hash
-#define IPC_CTYPE_str	struct ipc_bytes
-#define IPC_CTYPE_bytes	struct ipc_bytes
-#define IPC_CTYPE_blob	struct ipc_bytes
-#define IPC_CTYPE_fd	int
+#define IPC_CTYPE_u8    uint8_t
+#define IPC_CTYPE_u16   uint16_t
+#define IPC_CTYPE_u32   uint32_t
+#define IPC_CTYPE_u64   uint64_t
+#define IPC_CTYPE_id    struct ipc_id
+#define IPC_CTYPE_hash  struct ipc_hash
+#define IPC_CTYPE_str   struct ipc_bytes
+#define IPC_CTYPE_bytes struct ipc_bytes
+#define IPC_CTYPE_blob  struct ipc_bytes
+#define IPC_CTYPE_fd    int
 
 /* struct ipc_run { uint64_t request; struct ipc_id execution; ... } and so on.
  * `request` is the header's request id: set by the codec when decoding, by the
@@ -103,9 +103,9 @@ struct ipc_bytes {
  * to the receiver, a sent one stays with the sender. */
 #define F(S, type, name, doc) IPC_CTYPE_##type name;
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
-	struct ipc_##lower { \
-		uint64_t request; \
-		IPC_FIELDS_##lower(F, ipc_##lower) \
+	struct ipc_##lower {                                  \
+		uint64_t request;                             \
+		IPC_FIELDS_##lower(F, ipc_##lower)            \
 	};
 IPC_MESSAGES(M)
 #undef M
@@ -127,38 +127,40 @@ enum ipc_ftype {
 struct ipc_field {
 	enum ipc_ftype type;
 	const char *name;
-	size_t offset;		/* in the message's struct */
+	size_t offset; /* in the message's struct */
 	const char *doc;
 };
 
 /* One row of the table. */
 struct ipc_info {
 	enum ipc_type type;
-	const char *name;	/* "RUN_ID" */
+	const char *name; /* "RUN_ID" */
 	enum ipc_kind kind;
 	unsigned senders, receivers; /* masks of enum ipc_role */
-	unsigned states;	/* mask of enum ipc_state */
+	unsigned states;             /* mask of enum ipc_state */
 	size_t max_blob;
 	const struct ipc_field *fields;
 	size_t nfields;
-	unsigned nfds;		/* descriptors, not counting a blob's memfd */
-	size_t size;		/* of the struct */
+	unsigned nfds; /* descriptors, not counting a blob's memfd */
+	size_t size;   /* of the struct */
 	const char *doc;
 };
 
 enum { IPC_HEADER_LEN = 16 };
-enum { IPC_FLAG_MEMFD = 1 }; /* the blob is in the sealed memfd that came along */
+enum {
+	IPC_FLAG_MEMFD = 1
+}; /* the blob is in the sealed memfd that came along */
 
 /* A frame as it arrived. The transport fills it, ipc_decode reads it. */
 struct ipc_frame {
 	enum ipc_type type;
 	uint16_t flags;
 	uint64_t request;
-	uint8_t *payload;	/* owned */
+	uint8_t *payload; /* owned */
 	size_t payload_len;
-	uint8_t *blob;		/* owned copy of the memfd's bytes, or NULL */
+	uint8_t *blob; /* owned copy of the memfd's bytes, or NULL */
 	size_t blob_len;
-	int fd;			/* passed descriptor or -1; see ipc_take_fd */
+	int fd; /* passed descriptor or -1; see ipc_take_fd */
 };
 
 /* The row of a type, or NULL for a number the table does not have. */
@@ -191,8 +193,8 @@ int ipc_encode(enum ipc_type, uint64_t request, const void *msg,
  * Parses the 16 header bytes into f. 0, or -1: unknown type, unknown flag,
  * length that is not the packet's.
  */
-int ipc_decode_header(const uint8_t *packet, size_t n, struct ipc_frame *f,
-    struct err *);
+int ipc_decode_header(
+    const uint8_t *packet, size_t n, struct ipc_frame *f, struct err *);
 
 /*
  * Decodes f into msg, a struct of the right type for f->type. Strict: every
@@ -205,7 +207,7 @@ int ipc_decode(struct ipc_frame *f, void *msg, struct err *);
 void ipc_frame_free(struct ipc_frame *);
 
 /* Convenience for str/bytes/blob fields. */
-struct ipc_bytes ipc_str(const char *);		/* NULL gives empty */
+struct ipc_bytes ipc_str(const char *); /* NULL gives empty */
 struct ipc_bytes ipc_bytes(const void *, size_t);
 /* A NUL-terminated copy; NULL without memory. The caller frees it. */
 char *ipc_strdup(struct ipc_bytes);

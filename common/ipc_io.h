@@ -13,8 +13,8 @@
  * Sends one message. 0; -1 with err, errno EAGAIN if the socket is full
  * (nothing was sent). A descriptor in the message stays the caller's.
  */
-int ipc_write(int sock, enum ipc_type, uint64_t request, const void *msg,
-    struct err *);
+int ipc_write(
+    int sock, enum ipc_type, uint64_t request, const void *msg, struct err *);
 
 /*
  * Receives one frame. 1: f is filled, free it; 0: the peer closed;
@@ -29,7 +29,7 @@ int ipc_read(int sock, struct ipc_frame *f, struct err *);
 /* Low level, for queues: an encoded frame ready for sendmsg. */
 struct ipc_packet {
 	struct buf bytes;
-	int fds[2];		/* memfd and/or dup of a passed descriptor; owned */
+	int fds[2]; /* memfd and/or dup of a passed descriptor; owned */
 	unsigned nfds;
 };
 int ipc_packet_make(struct ipc_packet *, enum ipc_type, uint64_t request,

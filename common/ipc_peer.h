@@ -16,9 +16,9 @@
 #include "ipc.h"
 
 struct event_base;
-struct ipc_peer;	/* one connection */
-struct ipc_server;	/* one listening socket */
-struct ipc_client;	/* one outgoing connection that is kept up */
+struct ipc_peer;   /* one connection */
+struct ipc_server; /* one listening socket */
+struct ipc_client; /* one outgoing connection that is kept up */
 
 struct ipc_handlers {
 	/* HELLO was exchanged. May be NULL. */
@@ -46,8 +46,8 @@ struct ipc_server *ipc_server_new(struct event_base *, const char *path,
     void *arg, struct err *);
 void ipc_server_free(struct ipc_server *); /* closes its peers too */
 /* Calls f for each open peer of the server. */
-void ipc_server_each(struct ipc_server *,
-    void (*f)(struct ipc_peer *, void *), void *);
+void ipc_server_each(
+    struct ipc_server *, void (*f)(struct ipc_peer *, void *), void *);
 
 /*
  * Keeps one connection to `path` up, with back-off from IPC_BACKOFF_MIN_MS to
@@ -66,10 +66,9 @@ bool ipc_client_other_build(const struct ipc_client *);
 
 /* Adopts a connected socket (a socketpair end: possession is the right).
  * With hello=false it starts in `state` without HELLO. */
-struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock,
-    const char *name, enum ipc_role local, enum ipc_role peer, bool hello,
-    enum ipc_state state, const struct ipc_handlers *, void *arg,
-    struct err *);
+struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
+    enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
+    const struct ipc_handlers *, void *arg, struct err *);
 /* For runner channels: WAITING to RUNNING. */
 void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
 
@@ -77,8 +76,8 @@ void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
  * is then closed, its down callback runs from the loop). */
 int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
 /* Queues an answer or part to request id `request`. */
-int ipc_answer(struct ipc_peer *, uint64_t request, enum ipc_type,
-    const void *msg);
+int ipc_answer(
+    struct ipc_peer *, uint64_t request, enum ipc_type, const void *msg);
 /* Answers REFUSED. */
 int ipc_refuse(struct ipc_peer *, uint64_t request, enum failure,
     const char *message, uint64_t retry_after_ms);
@@ -91,27 +90,27 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
  * Always called from the loop, never from inside ipc_request; if ipc_request
  * returns -1, cb is never called. After ipc_forget(peer, id) it never runs.
  */
-typedef void ipc_answer_cb(void *arg, struct ipc_frame *frame,
-    enum failure gone);
+typedef void ipc_answer_cb(
+    void *arg, struct ipc_frame *frame, enum failure gone);
 int ipc_request(struct ipc_peer *, enum ipc_type, const void *msg,
     int timeout_ms, ipc_answer_cb *cb, void *arg, uint64_t *id);
 void ipc_forget(struct ipc_peer *, uint64_t id);
 
-void ipc_peer_close(struct ipc_peer *);	/* safe inside callbacks */
+void ipc_peer_close(struct ipc_peer *); /* safe inside callbacks */
 /* Stop and resume reading: backpressure. */
 void ipc_peer_pause(struct ipc_peer *);
 void ipc_peer_resume(struct ipc_peer *);
 size_t ipc_peer_queued(const struct ipc_peer *); /* bytes waiting to go out */
-void *ipc_peer_data(const struct ipc_peer *);	/* a pointer of the owner's */
+void *ipc_peer_data(const struct ipc_peer *);    /* a pointer of the owner's */
 void ipc_peer_set_data(struct ipc_peer *, void *);
 const char *ipc_peer_name(const struct ipc_peer *);
-struct ipc_id ipc_peer_epoch(const struct ipc_peer *);	/* from its HELLO */
-const char *ipc_peer_layers(const struct ipc_peer *);	/* from its HELLO */
+struct ipc_id ipc_peer_epoch(const struct ipc_peer *); /* from its HELLO */
+const char *ipc_peer_layers(const struct ipc_peer *);  /* from its HELLO */
 pid_t ipc_peer_pid(const struct ipc_peer *);
 
 /* What this process says in every HELLO. Set once at start. `layers` may be
  * replaced later for new connections. Strings are copied. */
 void ipc_hello_set(const char *process, const char *layers);
-const struct ipc_id *ipc_hello_epoch(void);	/* random, made at first use */
+const struct ipc_id *ipc_hello_epoch(void); /* random, made at first use */
 
 #endif

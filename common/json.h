@@ -17,7 +17,7 @@
 #include "buf.h"
 #include "err.h"
 
-struct json_object;	/* json-c's */
+struct json_object; /* json-c's */
 
 /*
  * One linear pass: strict UTF-8, no BOM, no raw control characters, number
@@ -47,11 +47,11 @@ int json_get_str(struct json_object *, const char *name, const char **s,
     size_t *n, struct err *);
 int json_get_int(struct json_object *, const char *name, int64_t min,
     int64_t max, int64_t *v, struct err *);
-int json_get_bool(struct json_object *, const char *name, bool *v,
+int json_get_bool(
+    struct json_object *, const char *name, bool *v, struct err *);
+int json_get_obj(struct json_object *, const char *name, struct json_object **v,
     struct err *);
-int json_get_obj(struct json_object *, const char *name,
-    struct json_object **v, struct err *);
-int json_get_arr(struct json_object *, const char *name,
-    struct json_object **v, struct err *);
+int json_get_arr(struct json_object *, const char *name, struct json_object **v,
+    struct err *);
 
 #endif

@@ -13,16 +13,16 @@
 #include "buf.h"
 
 struct jsonw {
-	struct buf *out;	/* sticky failure lives there */
+	struct buf *out; /* sticky failure lives there */
 	unsigned depth;
-	bool comma;		/* a value was written at this level */
-	bool named;		/* a name was written, its value is due */
+	bool comma; /* a value was written at this level */
+	bool named; /* a name was written, its value is due */
 };
 
 void jsonw_open(struct jsonw *, struct buf *);
-void jsonw_obj(struct jsonw *);		/* { */
+void jsonw_obj(struct jsonw *); /* { */
 void jsonw_obj_end(struct jsonw *);
-void jsonw_arr(struct jsonw *);		/* [ */
+void jsonw_arr(struct jsonw *); /* [ */
 void jsonw_arr_end(struct jsonw *);
 void jsonw_name(struct jsonw *, const char *);
 void jsonw_str(struct jsonw *, const char *);

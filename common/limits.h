@@ -13,7 +13,8 @@
 
 enum {
 	/* IPC: one SEQPACKET frame must fit the default socket buffer with room
-	 * to spare (208 KiB), and be small enough to sit on a stack of buffers. */
+	 * to spare (208 KiB), and be small enough to sit on a stack of buffers.
+	 */
 	IPC_FRAME_MAX = 64 * 1024,
 	/* A request body: 100 kB of code, escaped at worst six-fold, fits in
 	 * 1 MiB; 4 MiB leaves room for workspaces' uploads. */
@@ -28,23 +29,23 @@ enum {
 	IPC_BACKOFF_MIN_MS = 10,
 	IPC_BACKOFF_MAX_MS = 1000,
 
-	NAME_SERVER_MAX = 24,	/* so that server__tool stays within 64 */
+	NAME_SERVER_MAX = 24, /* so that server__tool stays within 64 */
 	NAME_TOOL_MAX = 38,
-	DESCRIPTION_MAX = 2000,	/* as the original's */
-	CODE_MAX = 100 * 1000,	/* bytes of Python source */
-	SCHEMA_MAX = 64 * 1024,	/* bytes of one JSON Schema */
+	DESCRIPTION_MAX = 2000,      /* as the original's */
+	CODE_MAX = 100 * 1000,       /* bytes of Python source */
+	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
-	SECRET_VALUE_MAX = 10000, /* as the original's */
+	SECRET_VALUE_MAX = 10000,    /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,
 	STDOUT_SHOWN_MAX = 64 * 1024, /* of a call's output, kept and shown */
 
-	JSON_DEPTH_MAX = 64,	/* containers inside containers */
+	JSON_DEPTH_MAX = 64,      /* containers inside containers */
 	JSON_MEMBERS_MAX = 65536, /* members and elements in one text */
 
 	HTTP_HEAD_MAX = 32 * 1024, /* request line and header fields together */
 	HTTP_BODY_MAX = 4 * 1024 * 1024, /* = IPC_BLOB_MAX: it must travel on */
 
-	TOKEN_BYTES = 32,	/* random bytes of a login or API token */
+	TOKEN_BYTES = 32, /* random bytes of a login or API token */
 };
 
 #endif

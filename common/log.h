@@ -10,8 +10,12 @@
 
 #include <stdbool.h>
 
-enum log_level { LOG_LV_ERR = 3, LOG_LV_WARN = 4, LOG_LV_INFO = 6,
-	LOG_LV_DEBUG = 7 };	/* syslog(3) severities */
+enum log_level {
+	LOG_LV_ERR = 3,
+	LOG_LV_WARN = 4,
+	LOG_LV_INFO = 6,
+	LOG_LV_DEBUG = 7
+}; /* syslog(3) severities */
 
 enum log_format { LOG_TEXT, LOG_JSON };
 

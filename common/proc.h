@@ -16,7 +16,7 @@
 struct event_base;
 
 struct proc {
-	const char *name;	/* process name as in conf_keys.def */
+	const char *name; /* process name as in conf_keys.def */
 	struct conf *conf;
 	struct event_base *base;
 };
@@ -27,8 +27,8 @@ struct proc {
 void proc_start(struct proc *, const char *name, int argc, char **argv);
 /* RUN_DIR/process/name.sock into buf (at most 80 bytes: sun_path is 108 and
  * state directories may be long). -1 with err when it does not fit. */
-int proc_socket_path(const struct proc *, const char *process,
-    const char *name, char *buf, size_t len, struct err *);
+int proc_socket_path(const struct proc *, const char *process, const char *name,
+    char *buf, size_t len, struct err *);
 /* Runs the loop until SIGTERM or SIGINT; returns the exit status. */
 int proc_run(struct proc *);
 

@@ -22,41 +22,41 @@
 
 /* V(number, SYMBOL, name, kind): kind S text, N number, B raw bytes (JSON or
  * code), I uuid (16 bytes), M text that may occur many times */
-#define VERSION_FIELDS(V) \
-	V(1, FORMAT, "format", N) /* 1 */ \
-	V(2, SERVER_ID, "server_id", I) \
-	V(3, TOOL_ID, "tool_id", I) \
-	V(4, SERVER_NAME, "server", S) \
-	V(5, NAME, "name", S) \
-	V(6, EXPOSED_NAME, "exposed_name", S) \
-	V(7, TITLE, "title", S) \
-	V(8, DESCRIPTION, "description", S) \
-	V(9, ICONS, "icons", B) \
-	V(10, META, "meta", B) \
-	V(11, INPUT_SCHEMA, "input_schema", B) \
-	V(12, OUTPUT_SCHEMA, "output_schema", B) \
-	V(13, ANNOTATIONS, "annotations", B) \
-	V(14, KIND, "kind", S) /* python, command, http, mcp */ \
-	V(15, CODE, "code", B) \
-	V(16, SPEC, "spec", B) \
-	V(17, MODULE, "modules", M) /* name version digest */ \
-	V(18, EXECUTABLE, "executable", S) \
-	V(19, EXECUTABLE_DIGEST, "executable_digest", S) \
-	V(20, SECRET, "secrets", M) \
-	V(21, REQUIRE, "requires", M) \
-	V(22, TASK, "task", S) /* forbidden, optional, required */ \
+#define VERSION_FIELDS(V)                                                   \
+	V(1, FORMAT, "format", N) /* 1 */                                   \
+	V(2, SERVER_ID, "server_id", I)                                     \
+	V(3, TOOL_ID, "tool_id", I)                                         \
+	V(4, SERVER_NAME, "server", S)                                      \
+	V(5, NAME, "name", S)                                               \
+	V(6, EXPOSED_NAME, "exposed_name", S)                               \
+	V(7, TITLE, "title", S)                                             \
+	V(8, DESCRIPTION, "description", S)                                 \
+	V(9, ICONS, "icons", B)                                             \
+	V(10, META, "meta", B)                                              \
+	V(11, INPUT_SCHEMA, "input_schema", B)                              \
+	V(12, OUTPUT_SCHEMA, "output_schema", B)                            \
+	V(13, ANNOTATIONS, "annotations", B)                                \
+	V(14, KIND, "kind", S) /* python, command, http, mcp */             \
+	V(15, CODE, "code", B)                                              \
+	V(16, SPEC, "spec", B)                                              \
+	V(17, MODULE, "modules", M) /* name version digest */               \
+	V(18, EXECUTABLE, "executable", S)                                  \
+	V(19, EXECUTABLE_DIGEST, "executable_digest", S)                    \
+	V(20, SECRET, "secrets", M)                                         \
+	V(21, REQUIRE, "requires", M)                                       \
+	V(22, TASK, "task", S)       /* forbidden, optional, required */    \
 	V(23, CONFIRM, "confirm", N) /* 1: each call needs a human's yes */ \
-	V(24, TIMEOUT_MS, "timeout_ms", N) \
-	V(25, MEMORY_BYTES, "memory_bytes", N) \
-	V(26, PROCESSES, "processes", N) \
-	V(27, TMP_BYTES, "tmp_bytes", N) \
+	V(24, TIMEOUT_MS, "timeout_ms", N)                                  \
+	V(25, MEMORY_BYTES, "memory_bytes", N)                              \
+	V(26, PROCESSES, "processes", N)                                    \
+	V(27, TMP_BYTES, "tmp_bytes", N)                                    \
 	V(28, RESULT_BYTES, "result_bytes", N)
 
 enum version_tag {
 #define V(number, SYMBOL, name, kind) VERSION_##SYMBOL = number,
 	VERSION_FIELDS(V)
 #undef V
-	VERSION_TAG_MAX = 28
+	    VERSION_TAG_MAX = 28
 };
 
 enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };
@@ -73,7 +73,7 @@ int version_check(const uint8_t *preimage, size_t len, const uint8_t **fields,
 /* The pre-image as a JSON object for people and REST: names as in the table,
  * JSON fields as raw JSON, code as text, hash not included. Needs only
  * jsonw. */
-int version_json(const uint8_t *preimage, size_t len, struct buf *out,
-    struct err *);
+int version_json(
+    const uint8_t *preimage, size_t len, struct buf *out, struct err *);
 
 #endif
