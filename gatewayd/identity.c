@@ -72,7 +72,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	struct question *q = arg;
 	struct identity_cache *c = q->gw->identities;
 	struct ipc_identity m;
-	struct identity who;
+	struct identity who = {0};
 	struct refusal no;
 	unsigned i;
 
@@ -107,7 +107,7 @@ identity_ask(
 	struct ipc_authenticate m = {.credential = ipc_str(credential)};
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	struct question *q;
-	struct identity who;
+	struct identity who = {0};
 	struct refusal no;
 	struct ipc_hash h;
 	uint64_t id;

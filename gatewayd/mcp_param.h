@@ -21,6 +21,6 @@ typedef const char *mcp_param_header(void *arg, const char *name);
 /* tool: its Tool object; arguments: the object sent. 0, or -1 with e set to
  * HEADER_MISMATCH. Tools without marked properties cost one search. */
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
-    mcp_param_header *, void *arg, struct mcp_error *e);
+    mcp_param_header *header, void *arg, struct mcp_error *e);
 
 #endif
