@@ -258,7 +258,9 @@ on_hangup(void *arg)
 		return;
 	}
 	c->hungup = true;
-	arm(c, CALL_HANGUP_MS);
+	/* Never later than the deadline: closing must not buy time. */
+	if (c->deadline_ms > now_boot_ms() + CALL_HANGUP_MS)
+		arm(c, CALL_HANGUP_MS);
 }
 
 static const struct channel_events channel_events = {
@@ -284,6 +286,26 @@ limit_of(const struct held *h, uint64_t v, uint64_t dflt)
 	return v;
 }
 
+/*
+ * RLIMIT_AS binds each process of a call, not their sum. Where no memory
+ * controller binds that, the sum is what processes x memory allows, so fewer
+ * processes are; below CALL_PROCESSES_MIN a runner could do nothing.
+ */
+uint32_t
+call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
+{
+	uint64_t n;
+
+	if (!pool_memory_bound(cs->pool)) {
+		n = cs->conf.memory_budget / memory;
+		if (n < CALL_PROCESSES_MIN)
+			n = CALL_PROCESSES_MIN;
+		if (processes > n)
+			processes = n;
+	}
+	return (uint32_t)processes;
+}
+
 /* Gives the first of the queue its slot, channel and runner. */
 static void
 start(struct call *c, const struct pool_slot *slot)
@@ -297,7 +319,9 @@ start(struct call *c, const struct pool_slot *slot)
 	    .uid = slot->uid,
 	    .memory_bytes = limit_of(h, h->memory, conf->memory),
 	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
-	    .processes = (uint32_t)limit_of(h, h->processes, conf->processes),
+	    .processes = call_processes(c->all,
+		limit_of(h, h->processes, conf->processes),
+		limit_of(h, h->memory, conf->memory)),
 	    .files = CALL_FILES,
 	    .file_bytes = tmp,
 	    .tmp_bytes = tmp,

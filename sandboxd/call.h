@@ -35,6 +35,9 @@ enum {
 
 	/* Limits of a runner that no version may change yet. */
 	CALL_FILES = 256, /* open descriptors a process */
+	/* What the memory budget leaves a call at least: the runner's own two
+	 * and six of the tool's. */
+	CALL_PROCESSES_MIN = 8,
 	CALL_TMP_INODES = 8192,
 	CALL_CPU_SLACK_MS = 2000 /* the wall-clock limit decides first */
 };
@@ -52,6 +55,7 @@ struct calls_conf {
 	unsigned queue; /* calls that may wait for a slot */
 	uint64_t queue_wait_ms;
 	uint64_t memory, processes, tmp; /* defaults of a call */
+	uint64_t memory_budget;          /* of a call's processes together */
 };
 
 struct calls;
@@ -75,6 +79,8 @@ void calls_peer_gone(struct calls *, struct ipc_peer *);
 void calls_sweep(struct calls *, uint64_t now_ms);
 size_t calls_count(const struct calls *);
 bool calls_has(const struct calls *, const struct ipc_id *);
+/* "call_memory=state detail": what bounds the memory of a call now. */
+void calls_memory_layer(const struct calls *, char *out, size_t len);
 void calls_each(struct calls *, void (*f)(struct table_node *, void *), void *);
 
 #endif

@@ -44,6 +44,10 @@ void call_change(struct call *, enum call_state to);
  * after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
+/* How many processes and threads a call gets that may have `processes`, each
+ * of them `memory` bytes. */
+uint32_t call_processes(
+    const struct calls *, uint64_t processes, uint64_t memory);
 /* The call's deadline passed (an event callback). */
 void call_timer(evutil_socket_t, short, void *call);
 /* Without a record and without touching the table. */

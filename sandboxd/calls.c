@@ -1,4 +1,5 @@
 /* All calls: what gateways, admind and the clock ask of them. See call.h. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "answer.h"
@@ -139,6 +140,23 @@ void
 calls_peer_gone(struct calls *cs, struct ipc_peer *peer)
 {
 	table_each(&cs->by_id, forget_peer, peer);
+}
+
+void
+calls_memory_layer(const struct calls *cs, char *out, size_t len)
+{
+	const struct calls_conf *c = &cs->conf;
+	uint32_t n = call_processes(cs, c->processes, c->memory);
+
+	if (pool_memory_bound(cs->pool)) {
+		(void)snprintf(out, len, "call_memory=enforced");
+		return;
+	}
+	(void)snprintf(out, len,
+	    "call_memory=degraded each process is held to memory, not their "
+	    "sum: memory_budget leaves a call %u of %llu processes of %llu MiB",
+	    (unsigned)n, (unsigned long long)c->processes,
+	    (unsigned long long)c->memory >> 20);
 }
 
 size_t

@@ -354,8 +354,10 @@ channel_new(struct event_base *base, int sock, const struct held *h,
 	c->redact = redact_new(h->secrets.p, h->secrets.len);
 	if (c->turn == NULL || c->redact == NULL)
 		goto nomem;
-	/* As much later is cut as the longest secret is long (redact.h). */
-	c->stdout_max = STDOUT_SHOWN_MAX + (uint32_t)redact_longest(c->redact);
+	/* As much later is cut as the longest secret is long (redact.h); the
+	 * runner keeps the last bytes for its note. */
+	c->stdout_max = STDOUT_SHOWN_MAX + CHANNEL_NOTE_MAX +
+	    (uint32_t)redact_longest(c->redact);
 	buf_init(&c->pieces, result_max);
 	buf_init(&c->printed, c->stdout_max);
 	c->peer = ipc_peer_adopt(base, sock, "runner", IPC_ROLE_SANDBOXD,
@@ -410,15 +412,29 @@ channel_execute(struct channel *c, struct ipc_bytes arguments)
 	return 0;
 }
 
-/* Cut where no UTF-8 sequence is torn. */
+/*
+ * Cut first where no secret stands across, then redacted: the other way round
+ * the end of what was captured, where a secret may be torn, moves into what is
+ * shown when redaction shortens the text before it. Then cut where no UTF-8
+ * sequence is torn.
+ */
 void
 channel_stdout(struct channel *c, struct buf *out)
 {
-	(void)redact_bytes(
-	    c->redact, ipc_bytes(c->printed.p, c->printed.len), out);
-	if (out->len > STDOUT_SHOWN_MAX) {
-		out->len = STDOUT_SHOWN_MAX;
+	static const char note[] = "\n[more was printed]\n";
+	const size_t most = STDOUT_SHOWN_MAX - sizeof(note) + 1;
+	struct ipc_bytes text = ipc_bytes(c->printed.p, c->printed.len);
+	bool cut = text.n > STDOUT_SHOWN_MAX;
+
+	if (cut)
+		text.n = redact_cut(c->redact, text, most);
+	(void)redact_bytes(c->redact, text, out);
+	if (!cut)
+		return;
+	if (out->len > most) {
+		out->len = most;
 		while (out->len > 0 && (out->p[out->len] & 0xc0) == 0x80)
 			out->len--;
 	}
+	buf_puts(out, note);
 }

@@ -21,6 +21,8 @@ enum {
 	CHANNEL_TURN_MS = 10,
 	/* Log lines and progress passed on a second; more are dropped. */
 	CHANNEL_EVENTS_PER_S = 100,
+	/* What a runner keeps of its stdout_max for a note (output.c). */
+	CHANNEL_NOTE_MAX = 64,
 	/* One of them; the rest of the frame is its envelope. */
 	CHANNEL_EVENT_MAX = 48 * 1024
 };

@@ -24,7 +24,8 @@ fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 {
 	if (nstate == 8 && memcmp(state, "enforced", 8) == 0)
 		return "";
-	if (n == 6 && memcmp(layer, "cgroup", 6) == 0)
+	if ((n == 6 && memcmp(layer, "cgroup", 6) == 0) ||
+	    (n == 11 && memcmp(layer, "call_memory", 11) == 0))
 		return "Run sandboxd-spawn in a unit with Delegate=yes.";
 	return "See docs/OPERATIONS.md on layers and kernels.";
 }
@@ -57,14 +58,15 @@ rows(struct jsonw *w, const char *process, const char *lines)
 }
 
 void
-doctor_report(struct buf *out, const char *own, const char *spawn,
-    const char *pool, bool have_key)
+doctor_report(struct buf *out, const char *own, const char *memory,
+    const char *spawn, const char *pool, bool have_key)
 {
 	struct jsonw w;
 
 	jsonw_open(&w, out);
 	jsonw_arr(&w);
 	rows(&w, "sandboxd", own);
+	rows(&w, "sandboxd", memory);
 	rows(&w, "sandboxd",
 	    have_key ? "context_key=enforced"
 		     : "context_key=missing the vault has not given one");

@@ -316,14 +316,16 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct sandboxd *s = arg;
 	struct ipc_doctor_report m;
 	struct ipc_doctor q;
+	char memory[256];
 	struct buf b;
 	struct err e;
 
 	if (f->type != IPC_DOCTOR || ipc_decode(f, &q, &e) != 0)
 		return -1;
 	buf_init(&b, IPC_FRAME_MAX);
-	doctor_report(&b, (const char *)s->layers.p, pool_spawn_layers(s->pool),
-	    pool_layers(s->pool), s->held.have_key);
+	calls_memory_layer(s->calls, memory, sizeof(memory));
+	doctor_report(&b, (const char *)s->layers.p, memory,
+	    pool_spawn_layers(s->pool), pool_layers(s->pool), s->held.have_key);
 	m.json = ipc_bytes(b.p, b.len);
 	if (b.failed)
 		(void)ipc_refuse(p, q.request, FAILURE_BUSY, "no memory", 0);
@@ -450,6 +452,7 @@ main(int argc, char **argv)
 	    .memory = (uint64_t)conf_int(c, "memory"),
 	    .processes = (uint64_t)conf_int(c, "processes"),
 	    .tmp = (uint64_t)conf_int(c, "tmp_size"),
+	    .memory_budget = (uint64_t)conf_int(c, "memory_budget"),
 	};
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());

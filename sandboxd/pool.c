@@ -437,3 +437,12 @@ pool_spawn_layers(const struct pool *p)
 
 	return peer != NULL ? ipc_peer_layers(peer) : "";
 }
+
+bool
+pool_memory_bound(const struct pool *p)
+{
+	static const char layer[] = "cgroup=enforced";
+	const char *l = pool_spawn_layers(p), *at = strstr(l, layer);
+
+	return at != NULL && (at == l || at[-1] == '\n');
+}

@@ -61,6 +61,9 @@ void pool_kill(struct pool *, const struct pool_slot *);
 void pool_restart(struct pool *, const char *why);
 /* "name=state" lines of pool and zygote, and of spawn; "" if not there. */
 const char *pool_layers(const struct pool *);
+/* Does a cgroup memory controller bound what a call's processes use together?
+ * By what spawn reported; false while it is not connected. */
+bool pool_memory_bound(const struct pool *);
 const char *pool_spawn_layers(const struct pool *);
 
 #endif

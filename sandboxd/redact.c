@@ -260,6 +260,19 @@ match(const struct redact *r, const uint8_t *p, size_t left)
 	return 0;
 }
 
+/* Walks as redact_bytes does, so that it sees the same secrets. */
+size_t
+redact_cut(const struct redact *r, struct ipc_bytes t, size_t at)
+{
+	size_t i = 0, n;
+
+	if (t.n <= at)
+		return t.n;
+	while (r->count > 0 && i < at && i + REDACT_MIN <= t.n)
+		i += (n = match(r, t.p + i, t.n - i)) != 0 ? n : 1;
+	return i > at ? i : at;
+}
+
 int
 redact_bytes(const struct redact *r, struct ipc_bytes t, struct buf *out)
 {

@@ -29,9 +29,12 @@ struct redact;
  * empty list gives an object that copies. */
 struct redact *redact_new(const void *tlv, size_t n);
 void redact_free(struct redact *); /* wipes */
-/* Bytes of the longest form searched for: output that is cut must be cut that
- * much later, after redaction, or half a secret remains at the edge. */
+/* Bytes of the longest form searched for: output that is shown to a limit must
+ * be captured to that much more, and cut with redact_cut. */
 size_t redact_longest(const struct redact *);
+/* Where to cut a text of which about `at` bytes may be shown, before redacting
+ * it: at, or behind the secret that stands across it. */
+size_t redact_cut(const struct redact *, struct ipc_bytes text, size_t at);
 /* Appends text to out, secrets replaced. 1 if any was, 0 if none. */
 int redact_bytes(const struct redact *, struct ipc_bytes text, struct buf *out);
 /* The same for JSON that json_scan accepted; out is JSON again. Strings (and

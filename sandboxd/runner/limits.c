@@ -9,6 +9,9 @@
 #include <sys/resource.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "runner.h"
 
@@ -25,6 +28,43 @@ limit(int what, uint64_t value)
 
 	r.rlim_cur = r.rlim_max = (rlim_t)value;
 	return setrlimit((__rlimit_resource_t)what, &r);
+}
+
+/*
+ * Raising the own score needs no right (proc(5), oom_score_adj); a runner can't
+ * lower it again: it is not dumpable, so the file belongs to the pool's root.
+ */
+static int
+oom(int score)
+{
+	static const char path[] = "/proc/self/oom_score_adj";
+	char text[16];
+	int fd, n, rc = -1;
+
+	steps_path(path);
+	n = snprintf(text, sizeof(text), "%d", score);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	if (write(fd, text, (size_t)n) == n)
+		rc = 0;
+	(void)close(fd);
+	return rc;
+}
+
+int
+limits_oom(struct runner *r)
+{
+	(void)r;
+	return oom(LIMITS_OOM_RUNNER);
+}
+
+int
+limits_oom_zygote(struct err *err)
+{
+	if (oom(LIMITS_OOM_ZYGOTE) == -1)
+		return err_sys(err, FAILURE_INTERNAL, "oom_score_adj");
+	return 0;
 }
 
 int

@@ -74,6 +74,11 @@ int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
 
 /* limits.c: resource limits. */
 int limits_set(struct runner *);
+/* Who the kernel kills first when memory runs out: runners, then the zygote,
+ * whose end is the pool's, long before any daemon. */
+enum { LIMITS_OOM_RUNNER = 1000, LIMITS_OOM_ZYGOTE = 900 };
+int limits_oom(struct runner *);
+int limits_oom_zygote(struct err *);
 
 /* privileges.c: ids and capabilities. */
 int privileges_bounding(struct runner *);

@@ -65,6 +65,7 @@ step_seccomp(struct runner *r)
 
 static const struct step prepare[] = {
     {"reseed", reseed_child},
+    {"oom_score", limits_oom}, /* while the pool's proc is there */
     {"setsid", step_setsid},
     {"hostname", mounts_hostname},
     {"proc", mounts_proc},

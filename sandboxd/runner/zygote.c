@@ -86,8 +86,9 @@ start(struct zygote *z)
 	if (z->filter == NULL)
 		goto fail;
 	z->landlock_abi = fsrules_abi();
-	if (fork_setup(z, &err) == -1 || python_start(z, &err) == -1 ||
-	    template_build(z, &err) == -1 || privileges_zygote(&err) == -1)
+	if (limits_oom_zygote(&err) == -1 || fork_setup(z, &err) == -1 ||
+	    python_start(z, &err) == -1 || template_build(z, &err) == -1 ||
+	    privileges_zygote(&err) == -1)
 		goto fail;
 	reseed_warm();
 	layers(z);

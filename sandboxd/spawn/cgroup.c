@@ -7,6 +7,11 @@
 
 #include "cgroup.h"
 
+/* What holds instead. */
+#define CARRIED                                                       \
+	"rlimits and the pid namespace carry the limits, sandboxd's " \
+	"memory_budget the memory of a call's processes together"
+
 /* Reads a small file whole, NUL-terminated. 0 or -1. */
 static int
 slurp(const char *path, char *buf, size_t len)
@@ -47,9 +52,7 @@ cgroup_probe(struct buf *layers)
 	if (slurp("/proc/self/cgroup", text, sizeof(text)) != 0 ||
 	    (own = strstr(text, "0::/")) == NULL ||
 	    (own != text && own[-1] != '\n')) {
-		buf_puts(layers,
-		    "cgroup=degraded no cgroup v2: rlimits and "
-		    "the pid namespace carry the limits\n");
+		buf_puts(layers, "cgroup=degraded no cgroup v2: " CARRIED "\n");
 		return;
 	}
 	own += 3;
@@ -60,8 +63,7 @@ cgroup_probe(struct buf *layers)
 	if (access(path, W_OK) != 0) {
 		buf_puts(layers,
 		    "cgroup=degraded this unit's cgroup is not "
-		    "delegated: rlimits and the pid namespace "
-		    "carry the limits\n");
+		    "delegated: " CARRIED "\n");
 		return;
 	}
 	(void)snprintf(
@@ -72,13 +74,11 @@ cgroup_probe(struct buf *layers)
 		if (!has_word(text, wanted[i])) {
 			buf_putf(layers,
 			    "cgroup=degraded delegated without the %s "
-			    "controller: rlimits and the pid namespace carry "
-			    "the limits\n",
+			    "controller: " CARRIED "\n",
 			    wanted[i]);
 			return;
 		}
 	buf_puts(layers,
 	    "cgroup=degraded delegated but not divided by this "
-	    "version: rlimits and the pid namespace carry the "
-	    "limits\n");
+	    "version: " CARRIED "\n");
 }

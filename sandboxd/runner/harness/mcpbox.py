@@ -9,6 +9,8 @@ becomes JSON text.
 import base64
 from collections.abc import Mapping
 
+from mcpbox_hide import hidden
+
 __all__ = [
     "Audio", "Image", "Resource", "ResourceLink", "Text", "ToolError",
     "log", "progress", "secrets",
@@ -172,7 +174,7 @@ def log(message, level="info"):
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}")
     if isinstance(message, str) and len(message) > LOG_MAX // 8:
-        message = message[:LOG_MAX // 8] + "..."
+        message = hidden(message)[:LOG_MAX // 8] + "..."
     _mcpbox.log(LEVELS.index(level), _json(message))
 
 
@@ -183,5 +185,5 @@ def progress(progress, total=None, message=None):
     if total is not None:
         report["total"] = total
     if message is not None:
-        report["message"] = str(message)[:1000]
+        report["message"] = hidden(str(message))[:1000]
     _mcpbox.progress(_json(report))

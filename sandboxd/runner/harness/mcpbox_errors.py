@@ -1,6 +1,10 @@
 """What went wrong, told so that the author of a tool can mend it."""
 
+import os
+import resource
 import traceback
+
+from mcpbox_hide import hidden
 
 STDOUT_SHOWN = 8 * 1024     # characters of captured output in an error
 TRACE_SHOWN = 12 * 1024     # characters of a traceback
@@ -72,6 +76,7 @@ def trace(e):
     except BaseException:
         return ""
     if len(text) > TRACE_SHOWN:
+        text = hidden(text)
         half = TRACE_SHOWN // 2
         text = text[:half] + "\n  [...]\n" + text[-half:]
     return text.rstrip()
@@ -85,12 +90,42 @@ def http_info(e):
     out = [f"HTTP status: {status}"]
     url = getattr(e, "url", None)
     if isinstance(url, str):
-        out.append(f"URL: {url[:500]}")
+        out.append(f"URL: {hidden(url)[:500]}")
     try:
-        out.append("Body: " + e.read(1000).decode("utf-8", "replace"))
+        body = e.read(1000).decode("utf-8", "replace")
+        out.append("Body: " + hidden(body, torn=len(body) > 900))
     except Exception:
         pass
     return out
+
+
+def process_limit(e):
+    """Is this what fork() or a new thread says at the call's limit? A socket
+    that would block raises the same exception as fork(), so the line at fault
+    is looked at; a thread may also lack memory, so a fork is tried."""
+    if not isinstance(e, BlockingIOError):
+        return (isinstance(e, RuntimeError)
+                and "start new thread" in safe_str(e) and not _can_fork())
+    frames = traceback.extract_tb(e.__traceback__)
+    return bool(frames) and "fork" in (frames[-1].line or "") or not _can_fork()
+
+
+def _can_fork():
+    try:
+        pid = os.fork()
+    except OSError:
+        return False
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return True
+
+
+def process_text():
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    return (f"The call reached its limit of {most} processes and threads "
+            "(two of them are the platform's): the setting processes, or what "
+            "memory_budget leaves of it.\n\n")
 
 
 def text(e, filename, source, stdout, truncated):
@@ -115,7 +150,7 @@ def text(e, filename, source, stdout, truncated):
 
 
 def output(stdout, truncated):
-    shown = stdout.decode("utf-8", "replace")
+    shown = hidden(stdout.decode("utf-8", "replace"), truncated)
     if len(shown) > STDOUT_SHOWN:
         shown = "[...]\n" + shown[-STDOUT_SHOWN:]
     note = " (truncated)" if truncated else ""

@@ -18,6 +18,7 @@ import types
 import mcpbox
 import mcpbox_docstring
 import mcpbox_errors
+import mcpbox_hide
 import mcpbox_results
 import mcpbox_schema
 
@@ -149,6 +150,8 @@ def _failure_of(e):
     import _mcpbox
     if isinstance(e, (MemoryError, mcpbox_results.TooLarge)):
         return _mcpbox.LIMIT
+    if mcpbox_errors.process_limit(e):
+        return _mcpbox.LIMIT
     return _mcpbox.EXCEPTION
 
 
@@ -178,6 +181,8 @@ def _report(e, failure, filename, code, limit):
                              ).with_traceback(e.__traceback__)
         text = mcpbox_errors.text(e, filename, code.decode("utf-8", "replace"),
                                   stdout, truncated)
+        if failure == _mcpbox.LIMIT and not isinstance(e, MemoryError):
+            text = mcpbox_errors.process_text() + text
     _fail(failure, text, limit)
 
 
@@ -185,6 +190,7 @@ def run(filename, code, arguments, secrets, limit):
     """Calls main and sends its result."""
     import _mcpbox
     mcpbox.secrets = mcpbox._Secrets(secrets)
+    mcpbox_hide.hide_secrets(secrets.values())
     failure = _mcpbox.BAD_CODE
     try:
         try:

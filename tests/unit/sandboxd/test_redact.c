@@ -191,11 +191,32 @@ test_none(void **state)
 	redact_free(r);
 }
 
+/* A cut moves behind the secret that stands across it, and only then. */
+static void
+test_cut(void **state)
+{
+	struct redact *r = with("hunter2hunter2", NULL);
+	struct ipc_bytes t = ipc_str("0123456789hunter2hunter2 and more");
+
+	assert_int_equal(redact_cut(r, t, 5), 5);
+	assert_int_equal(redact_cut(r, t, 10), 10);
+	for (size_t at = 11; at < 24; at++)
+		assert_int_equal(redact_cut(r, t, at), 24);
+	assert_int_equal(redact_cut(r, t, 24), 24);
+	assert_int_equal(redact_cut(r, t, 30), 30);
+	assert_int_equal(redact_cut(r, t, 1000), t.n);
+	redact_free(r);
+	r = redact_new("", 0);
+	assert_int_equal(redact_cut(r, t, 12), 12);
+	redact_free(r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_plain),
+	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_short_values_stay),
 	    cmocka_unit_test(test_encodings),
 	    cmocka_unit_test(test_base64_at_any_alignment),

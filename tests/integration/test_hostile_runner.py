@@ -1,0 +1,429 @@
+"""A runner that was taken over, towards sandboxd, and a tool that wants more
+than its share; real sandboxd, spawn, pool-init and runner."""
+import json
+import os
+import statistics
+import time
+
+import pytest
+
+from harness.instance import processes
+from harness.sandbox import DONE, FAILED, KILLED, Sandbox
+
+RUNNER = "sandboxd/runner/mcpbox-runner"
+ONE = "def main():\n    return 1\n"
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(runner=RUNNER, slots=8, memory=64 * MIB, memory_budget=512 * MIB) as s:
+        yield s
+
+
+@pytest.fixture
+def admind(sandbox):
+    a = sandbox.admind()
+    yield a
+    a.peer.sock.close()
+
+
+@pytest.fixture
+def gateway(sandbox):
+    with sandbox.gateway() as g:
+        yield g
+
+
+def answer(m):
+    assert m["_"] == "CALL_RESULT", m
+    blob = m["body_meta"]
+    return (m["outcome"], json.loads(blob[:m["body_len"]]), json.loads(blob[m["body_len"]:]))
+
+
+def run(gateway, execution, arguments=b"{}", timeout=30):
+    return answer(gateway.call("RUN", timeout=timeout, execution=execution, arguments=arguments))
+
+
+def text(body):
+    return "".join(c.get("text", "") for c in body["content"])
+
+
+def roles(sandbox):
+    """Role -> pid; runners are left out."""
+    found = {name: p.pid for name, p in sandbox.children.items()}
+    for pid, argv in sandbox.pool().items():
+        if processes().get(pid, (0, 0, 0))[2] == sandbox.uid("pool"):
+            name = os.path.basename(argv[0])
+            with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                comm = f.read().strip()
+            if name == "mcpbox-pool-init" or comm == "mcpbox-zygote":
+                found[name] = pid
+    return found
+
+
+def runners(sandbox):
+    """Pids of what has a runner's uid."""
+    return [pid for pid, (_, state, uid, _) in processes().items()
+            if sandbox.base + 1024 <= uid < sandbox.base + 65536 and state != "Z"]
+
+
+def wait_for(f, timeout=5):
+    end = time.monotonic() + timeout
+    while not (got := f()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return got
+
+
+# --- Descriptors over the channel. ---
+
+FLOOD_FDS = '''
+import array, os, socket, time
+def main():
+    s = socket.socket(fileno=os.dup(3))
+    pipes = [os.pipe() for _ in range(60)]
+    fds = array.array("i", [fd for p in pipes for fd in p])
+    frame = bytes([0, 170, 0, FLAG, 0, 0, 0, 5]) + bytes(8) + bytes([0, 0, 0, 1]) + b"x"
+    for _ in range(2000):
+        try:
+            s.sendmsg([frame], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds[:COUNT])])
+        except OSError:
+            break
+    time.sleep(3)
+    return "lived"
+'''
+
+
+@pytest.mark.parametrize("count, flag", [(1, 0), (1, 1), (2, 1), (8, 0), (9, 0), (120, 1)])
+def test_descriptors_over_the_channel(sandbox, admind, gateway, count, flag):
+    """A frame with descriptors nobody asked for ends the call at once; none of
+    them stays open in sandboxd."""
+    run(gateway, admind.held(ONE))
+    pid = sandbox.children["sandboxd"].pid
+    before = wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")))
+    code = FLOOD_FDS.replace("COUNT", str(count)).replace("FLAG", str(flag))
+    start = time.monotonic()
+    outcome, _, meta = run(gateway, admind.held(code, timeout=2500))
+    assert outcome == KILLED and meta["mcpbox/failure"]["failure_mode"] == "killed"
+    assert time.monotonic() - start < 1.5
+    assert wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before)
+    assert run(gateway, admind.held(ONE))[0] == DONE
+
+
+# --- Time. ---
+
+def test_closing_the_channel_buys_no_time(sandbox, admind, gateway):
+    """Closed just before the deadline: no grace beyond the deadline."""
+    code = "import os, time\ndef main():\n    time.sleep(.97)\n    os.close(3)\n    time.sleep(9)\n"
+    start = time.monotonic()
+    outcome, _, _ = run(gateway, admind.held(code, timeout=1000))
+    took = time.monotonic() - start
+    assert outcome in (FAILED, KILLED)
+    assert took < 1.15, took
+
+
+FLOOD = '''
+import os
+def main():
+    frame = bytes([0, 170, 0, 0]) + (60004).to_bytes(4, "big") + bytes(8)
+    frame += (60000).to_bytes(4, "big") + b"x" * 60000
+    while True:
+        os.write(3, frame)
+'''
+
+
+def test_floods_leave_others_their_time(sandbox, admind, gateway):
+    """Six runners that send the largest frames without pause; a seventh slot
+    serves ordinary calls meanwhile."""
+    def typical():
+        times = []
+        for _ in range(15):
+            x = admind.held(ONE)
+            start = time.monotonic()
+            assert run(gateway, x)[0] == DONE
+            times.append(time.monotonic() - start)
+        return statistics.median(times)
+    quiet = typical()
+    with sandbox.gateway("tunnel") as other:
+        ids = [admind.held(FLOOD, listener="tunnel", timeout=6000) for _ in range(6)]
+        waiting = {other.start("RUN", execution=x, arguments=b"{}") for x in ids}
+        time.sleep(0.5)
+        pid = sandbox.children["sandboxd"].pid
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            used = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+        start = time.monotonic()
+        loud = typical()
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            used = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) - used
+        share = used / os.sysconf("SC_CLK_TCK") / (time.monotonic() - start)
+        print("quiet", quiet, "loud", loud, "sandboxd's cpu", share)
+        while waiting:
+            request, m = other.receive(10)
+            if m["_"] != "CALL_EVENT":
+                assert answer(m)[0] == FAILED
+                waiting.remove(request)
+    assert loud < 1 and share < 0.6, (quiet, loud, share)
+
+
+SMALL = '''
+import os
+def main():
+    data = DATA
+    frame = bytes([0, TYPE, 0, 0]) + len(data).to_bytes(4, "big") + bytes(8) + data
+    while True:
+        os.write(3, frame)
+'''
+
+
+@pytest.mark.parametrize("kind, data", [
+    (170, "bytes([0, 0, 0, 0])"), (170, "bytes([0, 0, 0, 1]) + b'x'"),
+    (171, "bytes([1, 0, 0, 0, 4]) + b'null'"),
+    (171, "bytes([1]) + (48001).to_bytes(4, 'big') + b'[' + b'1,' * 23999 + b'1]'"),
+    (172, "bytes([0, 0, 0, 14]) + b'{\"progress\":1}'"),
+    (173, "bytes([0, 0, 0, 0])")])
+def test_small_frames_without_end(sandbox, admind, gateway, kind, data):
+    """As above, by number of frames and by the dearest ones to look at."""
+    code = SMALL.replace("TYPE", str(kind)).replace("DATA", data)
+    with sandbox.gateway("tunnel") as other:
+        ids = [admind.held(code, listener="tunnel", timeout=2500) for _ in range(4)]
+        waiting = {other.start("RUN", execution=x, arguments=b"{}") for x in ids}
+        time.sleep(0.3)
+        times = []
+        for _ in range(10):
+            x = admind.held(ONE)
+            start = time.monotonic()
+            assert run(gateway, x)[0] == DONE
+            times.append(time.monotonic() - start)
+        while waiting:
+            request, m = other.receive(10)
+            if m["_"] != "CALL_EVENT":
+                assert m["outcome"] in (FAILED, KILLED)
+                waiting.remove(request)
+    assert statistics.median(times) < 0.5, times
+
+
+# --- Memory. ---
+
+GREEDY = '''
+import os, time
+def main():
+    made = 0
+    try:
+        while made < 200:
+            if os.fork() == 0:
+                held = []
+                try:
+                    while True:
+                        held.append(b"x" * (1 << 20))
+                except MemoryError:
+                    pass
+                time.sleep(60)
+                os._exit(0)
+            made += 1
+    except OSError:
+        pass
+    time.sleep(2)
+    return made
+'''
+
+
+def resident(pids):
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm", encoding="ascii") as f:
+                total += int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            pass
+    return total
+
+
+def test_processes_of_a_call_stay_under_the_memory_budget(sandbox, admind, gateway):
+    """64 processes of 64 MiB each would be 4 GiB; the budget is 512 MiB."""
+    assert wait_for(lambda: not runners(sandbox))
+    request = gateway.start("RUN", execution=admind.held(GREEDY, timeout=8000), arguments=b"{}")
+    most, processes_seen = 0, 0
+    while True:
+        pids = runners(sandbox)
+        most, processes_seen = max(most, resident(pids)), max(processes_seen, len(pids))
+        try:
+            got, m = gateway.receive(0.05)
+        except TimeoutError:
+            continue
+        assert got == request
+        break
+    outcome, body, _ = answer(m)
+    assert outcome == DONE
+    assert int(text(body)) == processes_seen - 1 == 6      # and the reader's thread
+    assert 100 * MIB < most < 600 * MIB, most
+
+
+@pytest.mark.parametrize("bomb", [
+    "while True:\n        if os.fork() == 0:\n            time.sleep(60)\n",
+    "while True:\n        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"])
+def test_a_bomb_is_told_its_limit(sandbox, admind, gateway, bomb):
+    outcome, body, meta = run(gateway, admind.held(
+        f"import os, threading, time\ndef main():\n    {bomb}"))
+    assert outcome == FAILED and meta["mcpbox/failure"]["failure_mode"] == "limit", body
+    assert "8 processes and threads" in text(body), text(body)
+
+
+def test_a_would_block_is_no_bomb(sandbox, admind, gateway):
+    """The same error from a socket: an ordinary exception."""
+    outcome, body, meta = run(gateway, admind.held(
+        "import socket\ndef main():\n    a, b = socket.socketpair()\n    a.setblocking(False)\n"
+        "    a.recv(1)\n"))
+    assert outcome == FAILED and meta["mcpbox/failure"]["failure_mode"] == "exception"
+    assert "processes and threads" not in text(body)
+
+
+def test_the_kernel_kills_runners_first(sandbox, admind, gateway):
+    """oom_score_adj, read from outside: of runners, waiting or running, and of
+    what they fork, the highest there is; of zygote and daemons as it was."""
+    def score(pid):
+        with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as f:
+            return int(f.read())
+    assert wait_for(lambda: not runners(sandbox))
+    request = gateway.start("RUN", execution=admind.held(
+        "import os, time\ndef main():\n    os.fork()\n    time.sleep(1)\n"), arguments=b"{}")
+    pids = wait_for(lambda: p if len(p := runners(sandbox)) == 2 else None)
+    assert [score(p) for p in pids] == [1000, 1000]
+    found = roles(sandbox)
+    assert score(found["mcpbox-runner"]) == 900
+    own = score(os.getpid())
+    for name in ("sandboxd", "sandboxd-spawn", "mcpbox-pool-init"):
+        assert score(found[name]) == own, name
+    assert gateway.receive(5)[0] == request
+
+
+# --- What stays where. ---
+
+def memory_has(pid, canary):
+    """Is the canary in that process's memory?"""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+        areas = [line.split()[:2] for line in f]
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for area, rights in areas:
+            if "w" not in rights:
+                continue
+            low, high = (int(x, 16) for x in area.split("-"))
+            try:
+                mem.seek(low)
+                if canary in mem.read(high - low):
+                    return True
+            except (OSError, ValueError, OverflowError):
+                continue
+    return False
+
+
+def test_no_process_keeps_anything_of_a_call(sandbox, admind, gateway):
+    """Code, arguments and secrets: searched for in the memory of the runner
+    while it runs, where they must be, then in everything that outlives it."""
+    assert wait_for(lambda: not runners(sandbox))
+    canaries = {"code": b"CANARYcode" + os.urandom(6).hex().encode(),
+                "arguments": b"CANARYargs" + os.urandom(6).hex().encode(),
+                "secret": b"CANARYkeep" + os.urandom(6).hex().encode()}
+    arguments = b'{"a":"%s"}' % canaries["arguments"]
+    code = f"import time\ndef main(a):\n    b = '{canaries['code'].decode()}'\n    time.sleep(1)\n"
+    x = admind.held(code, arguments=arguments, secrets=[("T", canaries["secret"].decode())])
+    request = gateway.start("RUN", execution=x, arguments=arguments)
+    time.sleep(0.5)
+    pid, = runners(sandbox)
+    for what, canary in canaries.items():
+        assert memory_has(pid, canary), what
+    got, m = gateway.receive(5)
+    assert got == request and answer(m)[0] == DONE
+    admind.record(x)
+    found = roles(sandbox)
+    assert {"sandboxd", "sandboxd-spawn", "mcpbox-pool-init", "mcpbox-runner"} == set(found)
+    for role, pid in found.items():
+        for what, canary in canaries.items():
+            assert not memory_has(pid, canary), (role, what)
+
+
+@pytest.mark.parametrize("size", [12, 40, 63, 200])
+def test_a_cut_never_goes_through_a_secret(sandbox, admind, gateway, size):
+    """Output is cut at 64 KiB and errors show the last of it: whatever
+    straddles a cut, no half of a secret is left."""
+    secret = "S3" + os.urandom(size).hex()[:size - 2]
+    for pad in range(0, 2 * size + 80, size // 3):
+        x = admind.held("import sys, mcpbox\ndef main():\n"
+                        f"    sys.stdout.write('x' * (65536 - {pad}) + mcpbox.secrets['T'] "
+                        "+ 'y' * 9000)\n", secrets=[("T", secret)])
+        _, body, meta = run(gateway, x)
+        seen = json.dumps([body, meta])
+        for n in range(len(secret) - 5):
+            assert secret[n:n + 6] not in seen, (pad, n)
+
+
+def test_a_cut_in_an_error_never_goes_through_a_secret(sandbox, admind, gateway):
+    secret = "S3" + os.urandom(20).hex()
+    for pad in (0, 10, 25, 41, 42):
+        x = admind.held("import mcpbox\ndef main():\n    s = mcpbox.secrets['T']\n"
+                        f"    print('x' * 99 + s + 'y' * (8191 - {pad}))\n"
+                        "    raise ValueError(s + 'z' * 7000 + s + 'z' * 7000)\n",
+                        secrets=[("T", secret)])
+        _, body, meta = run(gateway, x)
+        seen = json.dumps([body, meta])
+        for n in range(len(secret) - 5):
+            assert secret[n:n + 6] not in seen, (pad, n)
+
+
+# --- Nothing grows. ---
+
+ENDS = [
+    (ONE, 5000), ("def main():\n    while True:\n        pass\n", 150),
+    ("import ctypes\ndef main():\n    ctypes.string_at(0)\n", 5000),
+    ("import os\ndef main():\n    os._exit(3)\n", 5000),
+    ("import os, time\ndef main():\n    while True:\n        os.fork()\n", 300),
+    ("import os, time\ndef main():\n    os.setsid()\n    if os.fork() == 0:\n"
+     "        time.sleep(60)\n", 5000),
+    ("import os\ndef main():\n    open('/tmp/x', 'wb').write(b'x' * 9000000)\n"
+     "    os.close(3)\n", 5000),
+    ("def main():\n    return 'x' * 500000\n", 5000),
+    (FLOOD_FDS.replace("COUNT", "100").replace("FLAG", "1"), 1000),
+    ("import os, socket\ndef main():\n    keep = [socket.socketpair() for _ in range(50)]\n"
+     "    os.kill(1, 9)\n    os.abort()\n", 300),
+]
+
+
+def footprint(sandbox):
+    """role -> (descriptors, memfds, mounts, zombies, threads)"""
+    out = {}
+    every = processes()
+    for role, pid in roles(sandbox).items():
+        links = []
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+            except OSError:
+                pass
+        with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
+            mounts = len(f.readlines())
+        children = [s for parent, s, _, _ in every.values() if parent == pid]
+        # the daemons' mounts are the host's
+        out[role] = (len(links), sum("memfd:" in n for n in links),
+                     mounts if role.startswith("mcpbox-") else 0,
+                     children.count("Z"), len(os.listdir(f"/proc/{pid}/task")))
+    return out
+
+
+def test_nothing_grows_over_300_calls(sandbox, admind, gateway):
+    """Results, time-outs, crashes, bombs, orphans, floods of descriptors."""
+    for code, timeout in ENDS:
+        run(gateway, admind.held(code, timeout=timeout))
+    assert wait_for(lambda: not runners(sandbox))
+    before, ids, waiting = footprint(sandbox), [], set()
+    assert len(before) == 4, before
+    while len(ids) < 300 or waiting:
+        while len(ids) < 300 and len(waiting) < 8:
+            code, timeout = ENDS[len(ids) % len(ENDS)]
+            ids.append(admind.held(code, timeout=timeout))
+            waiting.add(gateway.start("RUN", execution=ids[-1], arguments=b"{}"))
+        request, m = gateway.receive(20)
+        assert m["_"] == "CALL_RESULT", m
+        waiting.remove(request)
+    for x in ids:
+        admind.record(x)
+    assert wait_for(lambda: footprint(sandbox) == before), (before, footprint(sandbox))
+    assert not runners(sandbox)
+    assert run(gateway, admind.held(ONE))[0] == DONE
