@@ -1,5 +1,6 @@
 """A runner that was taken over, towards sandboxd, and a tool that wants more
 than its share; real sandboxd, spawn, pool-init and runner."""
+import errno
 import json
 import os
 import statistics
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from harness.instance import processes
-from harness.sandbox import DONE, FAILED, KILLED, Sandbox
+from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"
@@ -293,6 +294,14 @@ def test_the_kernel_kills_runners_first(sandbox, admind, gateway):
     for name in ("sandboxd", "sandboxd-spawn", "mcpbox-pool-init"):
         assert score(found[name]) == own, name
     assert gateway.receive(5)[0] == request
+
+
+def test_the_pool_makes_no_user_namespace(sandbox, admind, gateway):
+    """Where most kernel holes start, whatever in the pool was taken over."""
+    limit, error = ask_for_user_namespace(0)
+    assert limit > 0 and error == 0
+    assert run(gateway, admind.held(ONE))[0] == DONE
+    assert ask_for_user_namespace(roles(sandbox)["mcpbox-pool-init"]) == (0, errno.ENOSPC)
 
 
 # --- What stays where. ---

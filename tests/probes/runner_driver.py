@@ -2,6 +2,7 @@
 mcpbox-runner alone. Needs root, like everything that writes an id map."""
 
 import ctypes
+import fcntl
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import select
 import signal
 import socket
 import struct
+import termios
 
 from harness.instance import BUILD, take_block
 from probes import ipcframes
@@ -36,7 +38,7 @@ def _check(rc, what):
         raise OSError(ctypes.get_errno(), what)
 
 
-def _pool_init(executable, sock):
+def _pool_init(executable, sock, zygote_pid):
     """pid 1 of the pool: an own proc, the zygote, and reaping."""
     os.setresgid(0, 0, 0)
     os.setgroups([])
@@ -47,6 +49,11 @@ def _pool_init(executable, sock):
                        MS_NOSUID | MS_NODEV | MS_NOEXEC, None), "proc")
     with open("/proc/sys/user/max_user_namespaces", "w") as f:
         f.write("0")
+    for _ in range(2, zygote_pid):      # pids are given in order
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
     pid = os.fork()
     if pid == 0:
         os.dup2(sock, 3, inheritable=True)
@@ -160,10 +167,12 @@ class Call:
 
 
 class Pool:
-    """A zygote in a user namespace of its own."""
+    """A zygote in a user namespace of its own. zygote_pid: its pid in the
+    pool. terminal: becomes its controlling terminal and standard streams."""
 
-    def __init__(self, executable=EXECUTABLE):
+    def __init__(self, executable=EXECUTABLE, zygote_pid=2, terminal=None):
         self.base, self._lock = take_block()
+        self._zygote_pid, self._terminal = zygote_pid, terminal
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
         up_r, up_w = os.pipe()
@@ -204,6 +213,10 @@ class Pool:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         os.setsid()
+        if self._terminal is not None:
+            fcntl.ioctl(self._terminal, termios.TIOCSCTTY, 0)
+            for fd in (0, 1, 2):
+                os.dup2(self._terminal, fd)
         _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS
                              | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
                              | CLONE_NEWCGROUP), "unshare")
@@ -213,7 +226,7 @@ class Pool:
         pid = os.fork()
         if pid == 0:
             try:
-                _pool_init(executable, sock)
+                _pool_init(executable, sock, self._zygote_pid)
             finally:
                 os._exit(1)
         os.close(sock)
@@ -224,6 +237,12 @@ class Pool:
         self.sock.close()
         os.waitpid(self.pid, 0)
         self._lock.close()
+
+    def init(self):
+        """Host pid of the pool's pid 1."""
+        path = f"/proc/{self.pid}/task/{self.pid}/children"
+        with open(path, encoding="ascii") as f:
+            return int(f.read().split()[0])
 
     def fork(self):
         """A runner that waits for its header."""

@@ -1,9 +1,17 @@
 """No other process can be seen, signalled, traced or read."""
+import errno
+import fcntl
 import os
+import pty
+import socket
 import subprocess
+import termios
 import time
+import tty
 
 import pytest
+
+from probes import runner_driver
 
 
 @pytest.fixture
@@ -165,36 +173,79 @@ def main():
     assert sti == "EPERM"
 
 
-def test_tiocsti_on_a_real_terminal(pool):
-    """A pseudo terminal as the runner's channel neighbour: bytes pushed with
-    TIOCSTI, with and without the upper half of the request set, must not
-    arrive. Control: root pushes one outside."""
-    import pty
-    import fcntl
-    import termios
-    master, slave = pty.openpty()
-    try:
-        # fd 0 of a runner is /dev/null whatever the zygote had.
-        call = pool.call('''
-import ctypes
+PUSH = '''
+import array, ctypes, errno, os, socket
 def main():
+    """Pushes "x" into every terminal there is: what was opened, and for each
+    descriptor the errno, with and without the request's upper half set."""
     libc = ctypes.CDLL(None, use_errno=True)
-    out = []
-    for fd in range(0, 16):
+    out = {"opened": [], "pushed": []}
+    s = socket.socket(fileno=os.dup(3))
+    _, fds, _, _ = socket.recv_fds(s, 16, 4)
+    out["given"] = len(fds)
+    for path in ("/dev/tty", "/dev/console", "/dev/pts/0", "/dev/ptmx"):
+        try:
+            os.open(path, os.O_RDWR)
+            out["opened"].append(path)
+        except OSError:
+            pass
+    for fd in range(0, 32):
         for high in (0, 1 << 32):
+            ctypes.set_errno(0)
             r = libc.syscall(ctypes.c_long(16), ctypes.c_long(fd),
                              ctypes.c_long(high | 0x5412), b"x")
-            out.append((r, ctypes.get_errno()))
+            out["pushed"].append(0 if r == 0 else ctypes.get_errno())
     return out
-''')
-        assert all(r == [-1, 1] for r in call.value)
-        os.set_blocking(slave, False)
-        with pytest.raises(BlockingIOError):
-            os.read(slave, 1)
-        # the request number really is TIOCSTI
+'''
+
+
+def _arrived(terminal):
+    os.set_blocking(terminal, False)
+    try:
+        return os.read(terminal, 16)
+    except BlockingIOError:
+        return b""
+
+
+def _push_outside(terminal):
+    """Pushes a byte as root, which needs no legacy_tiocsti. None, or by name
+    why it can't."""
+    try:
+        fcntl.ioctl(terminal, termios.TIOCSTI, b"c")
+    except OSError as e:
+        with open("/proc/sys/dev/tty/legacy_tiocsti", encoding="ascii") as f:
+            return (f"{errno.errorcode[e.errno]}, dev.tty.legacy_tiocsti="
+                    f"{f.read().strip()}")
+    return None
+
+
+def test_tiocsti_on_a_real_terminal():
+    """The pool is started from a terminal: it is the zygote's controlling one
+    and its standard streams. And a runner is even handed a descriptor of it.
+    Nothing arrives there from inside; from outside it does."""
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    pool = runner_driver.Pool(terminal=slave)
+    runner = None
+    try:
+        why_not = _push_outside(slave)
+        if why_not is None:
+            assert _arrived(slave) == b"c"
+        else:
+            assert why_not == "EIO, dev.tty.legacy_tiocsti=0"
         assert termios.TIOCSTI == 0x5412
-        assert fcntl.ioctl(slave, termios.TIOCGWINSZ, b"\0" * 8) is not None
+        runner = pool.fork()
+        assert runner.header(9)[0] == "ready"
+        runner.execute(PUSH, {})
+        socket.send_fds(runner.channel, [b"terminal"], [slave])
+        got = runner_driver.Call(runner, runner.result()).value
+        assert got["given"] == 1 and got["opened"] == []
+        assert set(got["pushed"]) == {errno.EPERM}
+        assert _arrived(slave) == b""
     finally:
+        if runner is not None:
+            runner.close()
+        pool.close()
         os.close(master)
         os.close(slave)
 

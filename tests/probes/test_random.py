@@ -41,6 +41,31 @@ def test_no_two_runners_draw_the_same(pool):
         assert len(set(values)) == len(values), (source, values)
 
 
+def test_the_reseed_is_what_tells_runners_apart():
+    """OpenSSL itself notices a fork by another pid, and a runner is pid 1
+    while the zygote is not: usually it would reseed by itself, and a missing
+    reseed_child go unseen. It does not where the pid is the zygote's again:
+    here the zygote is pid 3, which is also the first child of a tool (2 is
+    the thread that reads its output)."""
+    code = '''
+import os, ssl
+def main():
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.write(w, b"%d " % os.getpid() + ssl.RAND_bytes(16).hex().encode())
+        os._exit(0)
+    os.wait()
+    return os.read(r, 100).decode()
+'''
+    pool = runner_driver.Pool(zygote_pid=3)
+    try:
+        drawn = [pool.call(code).text.split() for _ in range(4)]
+    finally:
+        pool.close()
+    assert [pid for pid, _ in drawn] == ["3"] * 4
+    assert len({value for _, value in drawn}) == 4
+
+
 def test_private_generator_of_openssl(pool):
     """RAND_priv_bytes has a generator of its own."""
     code = '''
