@@ -235,12 +235,14 @@ bad:
 }
 
 struct held *
-held_remove(struct held_set *s, const struct ipc_id *id)
+held_remove(struct held_set *s, const struct ipc_id *id, uint8_t listener)
 {
 	struct table_node *n = table_find(&s->by_id, id);
 
-	if (n != NULL)
-		table_del(&s->by_id, n);
+	if (n == NULL ||
+	    (listener != 0 && ((struct held *)n)->listener != listener))
+		return NULL;
+	table_del(&s->by_id, n);
 	return (struct held *)n;
 }
 
@@ -257,7 +259,7 @@ held_take(struct held_set *s, const struct ipc_id *id, uint8_t listener,
 	struct ipc_hash digest;
 	struct held *h;
 
-	if ((h = held_remove(s, id)) == NULL)
+	if ((h = held_remove(s, id, 0)) == NULL)
 		return HELD_UNKNOWN;
 	*out = h;
 	if (h->listener != listener)

@@ -65,8 +65,9 @@ int held_add(struct held_set *, const struct ipc_id *execution,
  */
 enum held_verdict held_take(struct held_set *, const struct ipc_id *,
     uint8_t listener, struct ipc_bytes arguments, struct held **out);
-/* Removes one by id, or NULL. */
-struct held *held_remove(struct held_set *, const struct ipc_id *);
+/* Removes one by id, if it is of this listener (0: of any), or NULL. */
+struct held *held_remove(
+    struct held_set *, const struct ipc_id *, uint8_t listener);
 /* Removes one whose time is over, or NULL. */
 struct held *held_expired(struct held_set *, uint64_t now_ms);
 

@@ -254,8 +254,10 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 }
 
 /*
- * A gateway ends only what runs for its own connection; the ids of others
- * are as good as unknown to it. admind ends anything, held contexts included.
+ * A gateway ends only what runs for its own connection, and what is held for
+ * its own listener: a client that left between authorisation and RUN must not
+ * keep a place in the set. The ids of others are as good as unknown to it.
+ * admind ends anything.
  */
 static int
 on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
@@ -271,7 +273,8 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	if (admind &&
 	    (m.failure == FAILURE_REVOKED || m.failure == FAILURE_STOPPED))
 		failure = (enum failure)m.failure;
-	if (admind && (h = held_remove(&d->s->held, &m.execution)) != NULL)
+	if ((h = held_remove(&d->s->held, &m.execution,
+		 admind ? 0 : (uint8_t)d->listener)) != NULL)
 		close_held(d->s, h, OUTCOME_KILLED, failure);
 	else
 		(void)calls_cancel(

@@ -272,9 +272,17 @@ def test_cancel_of_anothers_call_is_ignored(sandbox, admind, gateway):
     with sandbox.gateway() as other, sandbox.gateway("tunnel") as tunnel:
         for p in (other, tunnel):
             p.send("CANCEL", execution=x, failure=0)
-            p.send("CANCEL", execution=held, failure=0)
+        tunnel.send("CANCEL", execution=held, failure=0)
         assert gateway.answer(request)["outcome"] == DONE
     assert run(gateway, held)["outcome"] == DONE
+
+
+def test_what_is_held_for_a_client_that_left_is_let_go(sandbox, admind, gateway):
+    x = admind.held("echo")
+    gateway.send("CANCEL", execution=x, failure=0)
+    r = admind.record(x, 2)
+    assert (r["outcome"], r["started_us"]) == (KILLED, 0)
+    assert run(gateway, x)["_"] == "REFUSED"
 
 
 def test_admind_cancels_anything(sandbox, admind, gateway):

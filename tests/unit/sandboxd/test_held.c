@@ -160,7 +160,10 @@ test_hold_and_timeout_are_bounded(void **state)
 	tlv_put_u64(&more, CTX_HOLD_UNTIL_MS, UINT64_MAX);
 	assert_int_equal(
 	    add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
-	assert_non_null(h = held_remove(s, &id));
+	/* By its own listener only. */
+	assert_null(held_remove(s, &id, LISTENER_TUNNEL));
+	assert_null(held_remove(s, &id, LISTENER_ADMIND));
+	assert_non_null(h = held_remove(s, &id, LISTENER_LOCAL));
 	assert_int_equal(h->expires_ms, 1000 + HELD_HOLD_MAX_MS);
 	held_free(h);
 	buf_clear(&more);
@@ -251,7 +254,7 @@ test_secrets_need_a_tool(void **state)
 	    add(s, 2, LISTENER_ADMIND, CONTEXT_TEST, &more, NULL), -1);
 	assert_int_equal(
 	    add(s, 3, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
-	assert_non_null(h = held_remove(s, &id));
+	assert_non_null(h = held_remove(s, &id, 0));
 	assert_int_equal(tlv_find(h->secrets.p, h->secrets.len, 2, &t), 1);
 	assert_memory_equal(t.p, "CANARY", 6);
 	held_free(h);
