@@ -27,8 +27,7 @@ fix_of(const char *state, size_t n)
 {
 	if (n == 8 && memcmp(state, "enforced", 8) == 0)
 		return "";
-	return "See docs/OPERATIONS.md for what this kernel or its service "
-	       "manager would have to provide.";
+	return "See docs/OPERATIONS.md, Layers.";
 }
 
 /* "name=state" lines, as a HELLO carries them. */

@@ -27,7 +27,7 @@ fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 	if ((n == 6 && memcmp(layer, "cgroup", 6) == 0) ||
 	    (n == 11 && memcmp(layer, "call_memory", 11) == 0))
 		return "Run sandboxd-spawn in a unit with Delegate=yes.";
-	return "See docs/OPERATIONS.md on layers and kernels.";
+	return "See docs/OPERATIONS.md, Layers.";
 }
 
 /* The lines of one process. */

@@ -6,6 +6,29 @@
 #include "ctl.h"
 #include "json.h"
 
+/* Does the list have this process's layer already? */
+static bool
+known(struct json_object *all, struct json_object *row)
+{
+	static const char *const keys[] = {"process", "layer"};
+	struct json_object *a, *b;
+	size_t same;
+
+	for (size_t i = 0; i < json_object_array_length(all); i++) {
+		same = 0;
+		for (size_t k = 0; k < 2; k++)
+			if (json_object_object_get_ex(
+				json_object_array_get_idx(all, i), keys[k],
+				&a) &&
+			    json_object_object_get_ex(row, keys[k], &b) &&
+			    json_object_equal(a, b))
+				same++;
+		if (same == 2)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Asks each daemon that answers for others which layers hold. A process whose
  * mandatory layer is missing does not start, so what a report calls missing is
@@ -49,9 +72,15 @@ ask(const struct ctl *c, const char *process, enum ipc_role role,
 		    process);
 		status = CTL_REFUSED;
 	} else {
-		for (size_t i = 0; i < json_object_array_length(o); i++)
-			json_object_array_add(all,
-			    json_object_get(json_object_array_get_idx(o, i)));
+		for (size_t i = 0; i < json_object_array_length(o); i++) {
+			struct json_object *row =
+			    json_object_array_get_idx(o, i);
+
+			if (json_object_is_type(row, json_type_object) &&
+			    !known(all, row))
+				json_object_array_add(
+				    all, json_object_get(row));
+		}
 	}
 	json_object_put(o);
 	ipc_frame_free(&f);
@@ -64,12 +93,14 @@ doctor_command(const struct ctl *c)
 	static const struct {
 		const char *process;
 		enum ipc_role role;
-	} ask_of[] = {{"admind", IPC_ROLE_ADMIND},
-	    {"admind-vault", IPC_ROLE_VAULT}, {"sandboxd", IPC_ROLE_SANDBOXD}};
+	} ask_of[] = {{"admind-vault", IPC_ROLE_VAULT},
+	    {"sandboxd", IPC_ROLE_SANDBOXD}, {"admind", IPC_ROLE_ADMIND}};
 	struct json_object *all = json_object_new_array();
 	enum ctl_status worst = CTL_DONE, status;
 	const char *s;
 
+	/* Who answers for itself comes first: admind passes on what it heard
+	 * of the others, and what is known already is not said twice. */
 	for (size_t i = 0; i < sizeof(ask_of) / sizeof(ask_of[0]); i++) {
 		status = ask(c, ask_of[i].process, ask_of[i].role, all);
 		if (status > worst)
