@@ -136,6 +136,21 @@ kill_now(struct httpd_req *r)
 	conn_gone(r, had);
 }
 
+/*
+ * What comes behind a last answer is read and thrown away: closing with bytes
+ * unread would make the kernel send a reset, and the client lose the answer
+ * that tells what was wrong (RFC 9112 section 9.6). true: enough of it.
+ */
+static bool
+discard(struct httpd_req *r)
+{
+	struct evbuffer *in = bufferevent_get_input(r->bev);
+
+	r->lingered += evbuffer_get_length(in);
+	evbuffer_drain(in, evbuffer_get_length(in));
+	return r->lingered > HTTPD_LINGER_MAX;
+}
+
 /* The only place where a connection's state changes. */
 void
 httpd_set_state(struct httpd_req *r, enum httpd_state s)
@@ -163,13 +178,19 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		set_timer(r, 0);
 		break;
 	case HTTPD_STREAM:
+		if (r->sse)
+			set_timer(r, l->quiet_ms);
 		break;
 	case HTTPD_FLUSH:
+		set_timer(r, 0);
+		if (!r->keep_alive)
+			discard(r);
 		/* The queued answer leaves by the write callback. */
 		event_active(r->later, EV_TIMEOUT, 1);
 		break;
 	case HTTPD_LINGER:
 		shutdown(bufferevent_getfd(r->bev), SHUT_WR);
+		discard(r);
 		set_timer(r, HTTPD_LINGER_MS);
 		bufferevent_enable(r->bev, EV_READ);
 		break;
@@ -263,14 +284,13 @@ read_cb(struct bufferevent *bev, void *arg)
 	struct httpd_req *r = arg;
 	struct evbuffer *in = bufferevent_get_input(bev);
 
-	if (r->state == HTTPD_LINGER) {
-		r->lingered += evbuffer_get_length(in);
-		evbuffer_drain(in, evbuffer_get_length(in));
-		if (r->lingered > HTTPD_LINGER_MAX)
+	process(r);
+	if (r->state == HTTPD_LINGER ||
+	    (r->state == HTTPD_FLUSH && !r->keep_alive)) {
+		if (discard(r))
 			kill_now(r);
 		return;
 	}
-	process(r);
 	/* More than may wait behind the request being answered. */
 	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
 	    evbuffer_get_length(in) >= HTTPD_READ_MAX)
@@ -322,6 +342,13 @@ later_cb(evutil_socket_t fd, short what, void *arg)
 		flushed(r);
 }
 
+void
+httpd_stream_timer(struct httpd_req *r)
+{
+	if (r->sse)
+		set_timer(r, r->h->limits.quiet_ms);
+}
+
 static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -333,6 +360,8 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		httpd_answer_refusal(r, 408, "the head took too long");
 	else if (r->state == HTTPD_BODY)
 		httpd_answer_refusal(r, 408, "the body took too long");
+	else if (r->state == HTTPD_STREAM)
+		httpd_stream_quiet(r);
 	else
 		kill_now(r); /* idle or lingering */
 }

@@ -22,6 +22,8 @@ struct httpd_limits {
 	unsigned connections, connections_per_source;
 	uint64_t header_ms, body_ms, idle_ms;
 	size_t head_max, body_max;
+	uint64_t
+	    quiet_ms; /* a comment on an event stream this silent; 0: none */
 };
 
 struct httpd_handlers {

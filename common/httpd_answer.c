@@ -128,6 +128,8 @@ httpd_stream_begin(struct httpd_req *r, int status, const char *type)
 		httpd_kill_later(r);
 		return;
 	}
+	r->sse = type != NULL && !r->head_only &&
+	    strcmp(type, "text/event-stream") == 0;
 	httpd_set_state(r, HTTPD_STREAM);
 }
 
@@ -147,6 +149,7 @@ httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
 		httpd_kill_later(r);
 		return false;
 	}
+	httpd_stream_timer(r);
 	if (evbuffer_get_length(out) > HTTPD_OUT_HIGH)
 		r->slow = true;
 	return !r->slow;
@@ -206,6 +209,17 @@ bool
 httpd_sse_comment(struct httpd_req *r)
 {
 	return httpd_stream_write(r, ": keep-alive\n\n", 14);
+}
+
+/* For proxies and clients that take silence for death. One that does not even
+ * read what is there gets nothing more. */
+void
+httpd_stream_quiet(struct httpd_req *r)
+{
+	if (r->slow)
+		httpd_stream_timer(r);
+	else
+		httpd_sse_comment(r);
 }
 
 void

@@ -23,8 +23,10 @@ enum {
 	HTTPD_OUT_LOW = 64 * 1024,
 	/* A writer that does not stop loses the connection: bounded memory. */
 	HTTPD_OUT_MAX = 16 * 1024 * 1024,
-	HTTPD_LINGER_MS = 1000,         /* for a client to read a last answer */
-	HTTPD_LINGER_MAX = 1024 * 1024, /* bytes of it thrown away meanwhile */
+	HTTPD_LINGER_MS = 1000, /* for a client to read a last answer */
+	/* Bytes thrown away meanwhile: twice the largest body we take, so that
+	 * who sends one just too large reads why. */
+	HTTPD_LINGER_MAX = 8 * 1024 * 1024,
 	HTTPD_REFUSED_EXTRA = 64, /* connections kept only to be told 503 */
 	HTTPD_FIELDS_MAX = 4096   /* bytes of response fields one answer adds */
 };
@@ -61,6 +63,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool in_callback;   /* the owner's code is running */
 	bool slow;          /* write was told false */
 	bool first;         /* no request was seen on it yet */
+	bool sse;           /* the stream takes comments */
 	size_t lingered;
 	struct buf fields; /* response fields to come */
 	void *data;
@@ -85,6 +88,7 @@ struct httpd {
 };
 
 /* httpd_answer.c */
+void httpd_stream_quiet(struct httpd_req *); /* nothing was said for quiet_ms */
 void httpd_answer_refusal(struct httpd_req *, int status, const char *why);
 
 /* httpd_listen.c: bound, non-blocking sockets; -1 with err. */
@@ -95,6 +99,7 @@ void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
 
 /* httpd.c */
+void httpd_stream_timer(struct httpd_req *); /* begins quiet_ms anew */
 void httpd_set_state(struct httpd_req *, enum httpd_state);
 void httpd_kill_later(struct httpd_req *); /* gone, from the loop */
 

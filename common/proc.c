@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <event2/event.h>
@@ -12,7 +13,7 @@
 #include "log.h"
 #include "proc.h"
 
-enum { SOCKET_PATH_MAX = 80 };
+enum { SOCKET_PATH_MAX = 80, FILES_MAX = 16384 };
 
 /* The two signals that end a process in order. They live as long as it. */
 static struct event *ev_term, *ev_int;
@@ -79,6 +80,23 @@ refuse_root(void)
 		    "user of its own");
 }
 
+/*
+ * The usual soft limit of 1024 descriptors is there for select(2), which
+ * nothing here uses. It also bounds the descriptors that one user may have on
+ * their way through sockets (unix(7), ETOOMANYREFS), so a peer that reads
+ * nothing would soon keep us from sending any to the others.
+ */
+static void
+raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= FILES_MAX)
+		return;
+	r.rlim_cur = r.rlim_max < FILES_MAX ? r.rlim_max : FILES_MAX;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
 void
 proc_start(struct proc *p, const char *name, int argc, char **argv)
 {
@@ -90,6 +108,7 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 
 	memset(p, 0, sizeof(*p));
 	p->name = name;
+	raise_files();
 	log_init(name, LOG_TEXT, LOG_LV_INFO);
 	while ((c = getopt(argc, argv, "f:tTdV")) != -1)
 		switch (c) {

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <event2/event.h>
+
 #include "gateway.h"
 #include "json.h"
 #include "jsonw.h"
@@ -37,7 +39,7 @@ struct call {
 	enum call_state state;
 	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
 	struct ipc_id execution; /* from RUNNING on */
-	uint64_t timeout_ms;
+	struct event *quiet;     /* RUNNING: nothing was heard for a while */
 };
 
 static const char *const state_names[] = {
@@ -50,8 +52,12 @@ set_state(struct call *c, enum call_state s)
 	log_event(LOG_LV_DEBUG, "call_state", "%s: %s -> %s", c->ex->m.tool,
 	    state_names[c->state], state_names[s]);
 	c->state = s;
-	if (s == CALL_ENDED)
-		TAILQ_REMOVE(&c->gw->calls, c, all);
+	if (s != CALL_ENDED)
+		return;
+	TAILQ_REMOVE(&c->gw->calls, c, all);
+	if (c->quiet != NULL)
+		event_free(c->quiet);
+	c->quiet = NULL;
 }
 
 /* Ends the call; the exchange takes the answer. */
@@ -254,6 +260,28 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 static void
+quiet_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *c = arg;
+
+	(void)fd;
+	(void)what;
+	exchange_quiet(c->ex);
+}
+
+/* Without memory for it the client waits in silence: no harm. */
+static void
+watch(struct call *c)
+{
+	struct timeval tv = {(time_t)(c->gw->quiet_ms / 1000),
+	    (suseconds_t)(c->gw->quiet_ms % 1000 * 1000)};
+
+	c->quiet = evtimer_new(c->gw->proc.base, quiet_cb, c);
+	if (c->quiet != NULL)
+		evtimer_add(c->quiet, &tv);
+}
+
+static void
 run(struct call *c, const struct ipc_run_id *m)
 {
 	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
@@ -271,6 +299,7 @@ run(struct call *c, const struct ipc_run_id *m)
 	if (ms > 3600 * 1000)
 		ms = 3600 * 1000;
 	set_state(c, CALL_RUNNING);
+	watch(c);
 	if (sandboxd == NULL ||
 	    ipc_request(sandboxd, IPC_RUN, &r, (int)ms + RUN_MARGIN_MS,
 		run_answered, c, &id) < 0)

@@ -148,6 +148,16 @@ on_drained(struct httpd_req *req, void *arg)
 		ex->slow = false;
 }
 
+static void
+begin_stream(struct exchange *ex)
+{
+	httpd_header(ex->req, "Cache-Control", "no-store");
+	httpd_header(ex->req, "X-Accel-Buffering", "no");
+	httpd_on_drained(ex->req, on_drained, NULL);
+	ex->streaming = true;
+	httpd_stream_begin(ex->req, 200, SSE_TYPE);
+}
+
 bool
 exchange_notify(
     struct exchange *ex, const char *method, struct ipc_bytes params)
@@ -160,17 +170,24 @@ exchange_notify(
 		return true; /* progress is lossy; the result is not */
 	buf_init(&b, IPC_FRAME_MAX * 2);
 	if (answer_notification(&b, method, params) == 0) {
-		if (!ex->streaming) {
-			httpd_header(ex->req, "Cache-Control", "no-store");
-			httpd_header(ex->req, "X-Accel-Buffering", "no");
-			httpd_on_drained(ex->req, on_drained, NULL);
-			ex->streaming = true;
-			httpd_stream_begin(ex->req, 200, SSE_TYPE);
-		}
+		if (!ex->streaming)
+			begin_stream(ex);
 		ex->slow = !httpd_sse_event(ex->req, NULL, b.p, b.len);
 	}
 	buf_free(&b);
 	return true;
+}
+
+/* Only once the call runs: until then the answer may need a status of its own.
+ * A client that listed no event stream in so many words waits in silence. */
+void
+exchange_quiet(struct exchange *ex)
+{
+	if (ex->members.array || !ex->names_sse || ex->req == NULL ||
+	    ex->streaming)
+		return;
+	begin_stream(ex);
+	ex->slow = !httpd_sse_comment(ex->req);
 }
 
 /* The client is gone. On the modern wire this is how it cancels; on the
@@ -351,22 +368,23 @@ bearer(const struct http1_request *r)
 }
 
 /* Can the client take an event stream? Without an Accept field: yes, the
- * revisions oblige it to. */
+ * revisions oblige it to. *named: it says so itself. */
 static bool
-takes_sse(const struct http1_request *r)
+takes_sse(const struct http1_request *r, bool *named)
 {
-	bool any = false;
+	bool any = false, all = false;
 	size_t i;
 
 	for (i = 0; i < r->nfields; i++) {
 		if (strcmp(r->fields[i].name, "accept") != 0)
 			continue;
 		any = true;
-		if (strcasestr(r->fields[i].value, SSE_TYPE) != NULL ||
-		    strstr(r->fields[i].value, "*/*") != NULL)
-			return true;
+		if (strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
+			*named = true;
+		if (strstr(r->fields[i].value, "*/*") != NULL)
+			all = true;
 	}
-	return !any;
+	return !any || all || *named;
 }
 
 static void
@@ -414,7 +432,7 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	ex->name = copy_field(r, "mcp-name", &failed);
 	ex->session_text = copy_field(r, "mcp-session-id", &failed);
 	ex->agent = copy_field(r, "user-agent", &failed);
-	ex->accepts_sse = takes_sse(r);
+	ex->accepts_sse = takes_sse(r, &ex->names_sse);
 	if (failed || ex->body == NULL || ex->credential == NULL) {
 		ex->req = NULL;
 		exchange_free(ex);

@@ -17,6 +17,10 @@
 #include "gateway.h"
 
 #define JSON_TYPE "application/json"
+/* tchar of RFC 9110 section 5.6.2 */
+#define FIELD_NAME                                         \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV" \
+	"WXYZ0123456789!#$%&'*+-.^_`|~"
 
 /* "localhost", an address of 127/8, "[::1]"; with any port. */
 static bool
@@ -114,14 +118,33 @@ cors(struct httpd_req *req, const char *origin)
 	    "Mcp-Session-Id, WWW-Authenticate");
 }
 
+/*
+ * The fields a page may send. Mcp-Param-* are named by tools, so those are
+ * allowed by what the browser asks for; nothing of it is repeated but field
+ * names.
+ */
 static void
 preflight(struct httpd_req *req)
 {
+	char allow[1024] =
+	    "Content-Type, Authorization, Mcp-Session-Id, "
+	    "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID";
+	const char *s = http1_field(
+	    httpd_request(req), "access-control-request-headers", NULL);
+	size_t n, len = strlen(allow);
+
+	while (s != NULL && *s != '\0') {
+		s += strspn(s, ", \t");
+		n = strcspn(s, ", \t");
+		if (n > 10 && strncasecmp(s, "mcp-param-", 10) == 0 &&
+		    strspn(s, FIELD_NAME) >= n && len + n + 3 < sizeof(allow))
+			len += (size_t)snprintf(allow + len,
+			    sizeof(allow) - len, ", %.*s", (int)n, s);
+		s += n;
+	}
 	httpd_header(
 	    req, "Access-Control-Allow-Methods", "POST, DELETE, OPTIONS");
-	httpd_header(req, "Access-Control-Allow-Headers",
-	    "Content-Type, Authorization, Mcp-Session-Id, "
-	    "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID");
+	httpd_header(req, "Access-Control-Allow-Headers", allow);
 	httpd_header(req, "Access-Control-Max-Age", "600");
 	httpd_reply(req, 204, "", NULL, 0);
 }

@@ -153,6 +153,7 @@ gateway_init(struct gateway *gw)
 	    strcmp(listener, "tunnel") == 0 ? LISTENER_TUNNEL : LISTENER_LOCAL;
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
+	gw->quiet_ms = QUIET_MS;
 	TAILQ_INIT(&gw->catalogues);
 	TAILQ_INIT(&gw->calls);
 	TAILQ_INIT(&gw->exchanges);

@@ -30,6 +30,13 @@ enum {
 	 * killing, reaping and recording take part of it. */
 	RUN_MARGIN_MS = 15 * 1000,
 	RETRY_MS = 500, /* hint while something restarts */
+	/* A call that was silent for so long gets an event stream and a comment
+	 * on it: nginx gives up after 60 s without a byte, Node's fetch after
+	 * 300 s without a head. */
+	QUIET_MS = 15 * 1000,
+	/* Descriptors beside those of clients: listener, log, links, blobs on
+	 * their way, refused connections that are still being told so. */
+	FILES_RESERVED = 192,
 	/* Bodies held by requests being served, all together. */
 	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
 	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
@@ -50,7 +57,7 @@ struct gateway {
 	struct ipc_client *admind, *sandboxd;
 	enum listener listener;
 	const char *allowed_origins; /* comma-separated */
-	uint64_t session_ttl_ms;
+	uint64_t session_ttl_ms, quiet_ms;
 
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
@@ -87,9 +94,9 @@ struct exchange {
 	size_t body_len;
 	char *credential; /* bearer token, "" if none; owned */
 	char *version, *method, *name, *session_text,
-	    *agent;     /* owned or NULL */
-	bool is_delete; /* DELETE of a session, not a message */
-	bool accepts_sse;
+	    *agent;                  /* owned or NULL */
+	bool is_delete;              /* DELETE of a session, not a message */
+	bool accepts_sse, names_sse; /* by Accept; it stands there by name */
 	struct identity who;
 	bool has_session;
 	struct session session;
@@ -125,6 +132,10 @@ struct answer_to exchange_to(const struct exchange *);
  * for a slow client. false: this exchange has no stream. */
 bool exchange_notify(
     struct exchange *, const char *method, struct ipc_bytes params);
+
+/* Nothing was heard of the call for quiet_ms: begins the stream with a comment,
+ * for a client that named event streams. */
+void exchange_quiet(struct exchange *);
 
 /* legacy.c, modern.c: serve ex->m, which is of their era and without error. */
 void legacy_serve(struct exchange *);

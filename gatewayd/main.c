@@ -2,6 +2,7 @@
  * mcpbox-gatewayd: the only process that reads what MCP clients send. Run
  * once per listener; see DESIGN.md in this folder.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -49,12 +50,24 @@ listen_http(struct gateway *gw)
 	    .idle_ms = (uint64_t)conf_int(c, "idle_timeout"),
 	    .head_max = HTTP_HEAD_MAX,
 	    .body_max = HTTP_BODY_MAX,
+	    .quiet_ms = gw->quiet_ms,
 	};
 	char host[64] = "", path[108], address[128];
+	struct rlimit files;
 	struct err err;
 	uint16_t port = 0;
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
 
+	/* What clients can open must not be what the links need. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_cur < l.connections + FILES_RESERVED) {
+		l.connections = files.rlim_cur > 2 * FILES_RESERVED
+		    ? (unsigned)files.rlim_cur - FILES_RESERVED
+		    : FILES_RESERVED;
+		log_event(LOG_LV_WARN, "max_connections",
+		    "only %u: the limit of open files is %llu", l.connections,
+		    (unsigned long long)files.rlim_cur);
+	}
 	/* The tunnel's proxy is on this machine: a unix socket, so that only
 	 * it can reach the listener. */
 	if (tunnel ? proc_socket_path(&gw->proc, "gatewayd-tunnel", "mcp", path,

@@ -34,11 +34,13 @@ mcp_era_claimed(struct ipc_bytes member)
 	return get_meta(member, &meta) && mcp_era_get(meta, KEY_VERSION, &v);
 }
 
-/* Revisions are dates, so the order of their text is the order of age. */
+/* Revisions are dates, so the order of their text is the order of age. What is
+ * no date is no revision, of no era. */
 static bool
 is_modern(const char *version)
 {
-	return strcmp(version, "2026-07-28") >= 0;
+	return strlen(version) == 10 && strspn(version, "0123456789-") == 10 &&
+	    strcmp(version, "2026-07-28") >= 0;
 }
 
 int

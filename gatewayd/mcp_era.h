@@ -18,6 +18,10 @@ int mcp_era_fail(
     struct mcp_error *, enum failure, int status, const char *message);
 bool mcp_era_get(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
+/* The same, but null counts as absent: several clients write an optional member
+ * they have no value for as null (mcp.el, Go clients with a nil pointer). */
+bool mcp_era_given(
+    struct ipc_bytes object, const char *name, struct ipc_bytes *out);
 bool mcp_era_is_object(struct ipc_bytes);
 bool mcp_era_is_id(struct ipc_bytes);
 /* clientInfo's name and version into m->client. 0 or -1. */

@@ -89,6 +89,13 @@ mcp_era_get(struct ipc_bytes object, const char *name, struct ipc_bytes *out)
 }
 
 bool
+mcp_era_given(struct ipc_bytes object, const char *name, struct ipc_bytes *out)
+{
+	return mcp_era_get(object, name, out) &&
+	    !(out->n == 4 && memcmp(out->p, "null", 4) == 0);
+}
+
+bool
 mcp_era_is_object(struct ipc_bytes v)
 {
 	return v.n > 0 && v.p[0] == '{';
@@ -241,13 +248,13 @@ read_params(struct mcp_message *m)
 {
 	struct ipc_bytes v, meta;
 
-	if (mcp_era_get(m->params, "_meta", &meta)) {
+	if (mcp_era_given(m->params, "_meta", &meta)) {
 		if (!mcp_era_is_object(meta)) {
 			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
 			    "params._meta must be an object.");
 			return;
 		}
-		if (mcp_era_get(meta, "progressToken", &v)) {
+		if (mcp_era_given(meta, "progressToken", &v)) {
 			if (!mcp_era_is_id(v)) {
 				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
 				    200,
@@ -276,7 +283,7 @@ read_params(struct mcp_message *m)
 			mcp_era_client(v, m);
 		break;
 	case MCP_TOOLS_LIST:
-		if (mcp_era_get(m->params, "cursor", &v)) {
+		if (mcp_era_given(m->params, "cursor", &v)) {
 			m->has_cursor = true;
 			/* One page: no cursor was ever given out. */
 			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
@@ -296,7 +303,7 @@ read_params(struct mcp_message *m)
 			return;
 		}
 		m->arguments = ipc_bytes("{}", 2);
-		if (mcp_era_get(m->params, "arguments", &v)) {
+		if (mcp_era_given(m->params, "arguments", &v)) {
 			if (!mcp_era_is_object(v)) {
 				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
 				    200, "params.arguments must be an object.");
@@ -353,8 +360,9 @@ read_shape(
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "id must be a string or an integer.");
 	m->kind = has_id ? MCP_REQUEST : MCP_NOTIFICATION;
-	if (mcp_era_get(member, "params", &m->params) &&
-	    !mcp_era_is_object(m->params)) {
+	if (!mcp_era_given(member, "params", &m->params)) {
+		m->params = ipc_bytes(NULL, 0);
+	} else if (!mcp_era_is_object(m->params)) {
 		m->params = ipc_bytes(NULL, 0);
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "params must be an object.");

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sys/resource.h>
+
 #include <cmocka.h>
 
 #include "httpd.h"
@@ -83,7 +85,8 @@ start(unsigned connections, unsigned per_source)
 	    .body_ms = 300,
 	    .idle_ms = 250,
 	    .head_max = 8192,
-	    .body_max = 1024 * 1024};
+	    .body_max = 1024 * 1024,
+	    .quiet_ms = 60};
 	struct err err;
 
 	served = gone = drained = 0;
@@ -357,6 +360,104 @@ test_big_answer(void **state)
 	stop();
 }
 
+/* A body just too large, all of it sent at once, as HTTP libraries do before
+ * they read: the client learns why, instead of a reset. */
+static void
+test_too_large_is_told(void **state)
+{
+	size_t n = 3 * 1024 * 1024;
+	char *body = malloc(n);
+	struct lc c;
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, 'x', n);
+	start(10, 10);
+	c = lc_open(address);
+	lc_sends(&c, base,
+	    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3145728\r\n\r\n");
+	lc_send(&c, base, body, n);
+	assert_int_equal(lc_answer(&c, base), 413);
+	lc_until_eof(&c, base);
+	lc_close(&c);
+	assert_int_equal(served, 0);
+	stop();
+	free(body);
+}
+
+/* A stream on which nothing happens is kept alive by comments, from the moment
+ * of the last event; other answers and slow clients get none. */
+static void
+test_quiet_stream(void **state)
+{
+	struct lc c;
+	unsigned n;
+	long end;
+	const char *p;
+
+	(void)state;
+	start(10, 10);
+	c = lc_open(address);
+	lc_sends(&c, base, GET("/wait"));
+	lc_run(base, 50);
+	assert_non_null(waiting);
+	httpd_stream_begin(waiting, 200, "text/event-stream");
+	for (end = lc_ms() + 260; lc_ms() < end;)
+		lc_turn(&c, base);
+	for (n = 0, p = c.p; (p = strstr(p, ": keep-alive\n\n")); p++)
+		n++;
+	if (n < 2 || n > 4)
+		fail_msg("%u comments in 260 ms", n);
+	httpd_stream_end(waiting);
+	assert_int_equal(lc_answer(&c, base), 200);
+	lc_close(&c);
+
+	c = lc_open(address);
+	lc_sends(&c, base, GET("/wait"));
+	lc_run(base, 50);
+	httpd_stream_begin(waiting, 200, "text/plain");
+	for (end = lc_ms() + 200; lc_ms() < end;)
+		lc_turn(&c, base);
+	assert_null(strstr(c.p, "keep-alive\n"));
+	httpd_stream_end(waiting);
+	assert_int_equal(lc_answer(&c, base), 200);
+	lc_close(&c);
+	stop();
+}
+
+/* No descriptor left for a client that waits: the loop must not spin on the
+ * listener, and the client is served once there is one. */
+static void
+test_out_of_files(void **state)
+{
+	struct rlimit old, none;
+	struct lc c;
+	unsigned turns = 0;
+	long end;
+
+	(void)state;
+	start(10, 10);
+	c = lc_open(address);
+	lc_sends(&c, base, GET("/"));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (end = lc_ms() + 350; lc_ms() < end; turns++) {
+		struct timeval tv = {0, 50 * 1000};
+
+		event_base_loopexit(base, &tv);
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(served, 0);
+	if (turns > 40)
+		fail_msg("%u turns of the loop", turns);
+	assert_int_equal(lc_answer(&c, base), 200);
+	lc_close(&c);
+	stop();
+}
+
 static void
 test_bodies(void **state)
 {
@@ -447,6 +548,9 @@ main(void)
 	    cmocka_unit_test(test_gone),
 	    cmocka_unit_test(test_slow_reader),
 	    cmocka_unit_test(test_big_answer),
+	    cmocka_unit_test(test_too_large_is_told),
+	    cmocka_unit_test(test_quiet_stream),
+	    cmocka_unit_test(test_out_of_files),
 	    cmocka_unit_test(test_bodies),
 	    cmocka_unit_test(test_sse),
 	    cmocka_unit_test(test_free_busy),

@@ -117,6 +117,24 @@ test_front(void **state)
 	}
 }
 
+/* A page at an allowed origin may mirror a tool's parameters in fields. */
+static void
+test_preflight(void **state)
+{
+	struct lc c = lc_open(address);
+
+	(void)state;
+	lc_sends(&c, base,
+	    "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n"
+	    "Origin: http://good.example\r\n"
+	    "Access-Control-Request-Headers: content-type,mcp-param-region,"
+	    " Mcp-Param-X\t,x-evil,mcp-param-,mcp-param-a;b\r\n\r\n");
+	assert_int_equal(lc_answer(&c, base), 204);
+	assert_non_null(
+	    strstr(c.p, "Last-Event-ID, mcp-param-region, Mcp-Param-X\r\n"));
+	lc_close(&c);
+}
+
 static void
 test_legacy(void **state)
 {
@@ -390,6 +408,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    T(test_front),
+	    T(test_preflight),
 	    T(test_legacy),
 	    T(test_array),
 	    T(test_modern),

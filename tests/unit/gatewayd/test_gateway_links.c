@@ -107,6 +107,57 @@ test_cancel(void **state)
 	assert_int_equal(runs, 3);
 }
 
+/* A call that says nothing: comments, for those who take them. */
+static void
+test_quiet_call(void **state)
+{
+	static const char body[] = CALL("t_hang", "");
+	char text[1024];
+	const char *p;
+	struct lc c;
+	long end;
+	unsigned n = 0;
+
+	(void)state;
+	gw.quiet_ms = 50;
+	c = lc_open(address);
+	snprintf(text, sizeof(text),
+	    "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" LEGACY
+	    "Accept: application/json, text/event-stream\r\n"
+	    "Content-Length: %zu\r\n\r\n%s",
+	    strlen(body), body);
+	lc_sends(&c, base, text);
+	for (end = lc_ms() + LC_DEADLINE_MS; n < 3 && lc_ms() < end;) {
+		lc_turn(&c, base);
+		for (n = 0, p = c.p; (p = strstr(p, ": keep-alive\n\n")); p++)
+			n++;
+	}
+	assert_int_equal(n, 3);
+	assert_int_equal(strncmp(c.p, "HTTP/1.1 200 ", 13), 0);
+	assert_non_null(strstr(c.p, "Content-Type: text/event-stream\r\n"));
+	/* Its answer comes as an event. */
+	ipc_refuse(hanging_peer, hanging, FAILURE_REVOKED, "withdrawn", 0);
+	lc_answer(&c, base);
+	assert_non_null(strstr(c.p, "data: {\"jsonrpc\":\"2.0\",\"id\":1,"));
+	lc_close(&c);
+
+	/* Who did not ask for a stream waits in silence. */
+	c = lc_open(address);
+	snprintf(text, sizeof(text),
+	    "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" LEGACY
+	    "Accept: */*\r\nContent-Length: %zu\r\n\r\n%s",
+	    strlen(body), body);
+	lc_sends(&c, base, text);
+	until(&runs, 2);
+	for (end = lc_ms() + 200; lc_ms() < end;)
+		lc_turn(&c, base);
+	assert_int_equal(c.n, 0);
+	ipc_refuse(hanging_peer, hanging, FAILURE_REVOKED, "withdrawn", 0);
+	assert_int_equal(lc_answer(&c, base), 200);
+	assert_non_null(strstr(c.p, "application/json"));
+	lc_close(&c);
+}
+
 /* The neighbours die at the worst moment: typed errors, no second RUN, and
  * service resumes by itself. */
 static void
@@ -301,6 +352,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    T(test_cancel),
+	    T(test_quiet_call),
 	    T(test_neighbours_die),
 	    T(test_upgrading),
 	    T(test_changed),
