@@ -98,6 +98,7 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 	}
 	event_free(p->readable);
 	event_free(p->writable);
+	event_free(p->again);
 	event_free(p->reap);
 	free(p->layers);
 	free(p);
@@ -111,6 +112,7 @@ ipc_peer_close(struct ipc_peer *p)
 	p->closing = true;
 	event_del(p->readable);
 	event_del(p->writable);
+	event_del(p->again);
 	close(p->fd);
 	p->fd = -1;
 	event_active(p->reap, EV_TIMEOUT, 0);
@@ -237,14 +239,19 @@ readable_cb(evutil_socket_t fd, short what, void *arg)
 static void
 writable_cb(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct timeval again = {.tv_usec = 10 * 1000};
 	struct ipc_peer *p = arg;
 	struct ipc_out *o;
 
 	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
 		if (ipc_packet_send(p->fd, &o->packet) == -1) {
-			if (errno == EAGAIN || errno == EWOULDBLOCK ||
-			    errno == ETOOMANYREFS || errno == ENOBUFS) {
+			if (errno == EAGAIN || errno == EWOULDBLOCK) {
 				event_add(p->writable, NULL);
+				return;
+			}
+			/* The socket stays writable: only time helps. */
+			if (errno == ETOOMANYREFS || errno == ENOBUFS) {
+				event_add(p->again, &again);
 				return;
 			}
 			ipc_peer_close(p);
@@ -252,6 +259,7 @@ writable_cb(evutil_socket_t fd, short what, void *arg)
 		}
 		TAILQ_REMOVE(&p->out, o, link);
 		p->queued -= o->packet.bytes.len;
+		p->queued_fds -= o->packet.nfds;
 		ipc_packet_free(&o->packet);
 		free(o);
 	}
@@ -279,7 +287,8 @@ enqueue(
 		free(o);
 		return -1;
 	}
-	if (p->queued + o->packet.bytes.len > IPC_QUEUE_MAX) {
+	if (p->queued + o->packet.bytes.len > IPC_QUEUE_MAX ||
+	    p->queued_fds + o->packet.nfds > IPC_QUEUE_FDS_MAX) {
 		log_event(LOG_LV_WARN, "ipc_slow",
 		    "%s does not read; closing it", p->name);
 		ipc_packet_free(&o->packet);
@@ -290,6 +299,7 @@ enqueue(
 	log_event(LOG_LV_DEBUG, "ipc_send", "%s: %s #%llu %zu bytes", p->name,
 	    ipc_name(type), (unsigned long long)request, o->packet.bytes.len);
 	p->queued += o->packet.bytes.len;
+	p->queued_fds += o->packet.nfds;
 	TAILQ_INSERT_TAIL(&p->out, o, link);
 	if (TAILQ_FIRST(&p->out) == o)
 		writable_cb(p->fd, EV_WRITE, p);
@@ -325,9 +335,10 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	p->readable =
 	    event_new(base, sock, EV_READ | EV_PERSIST, readable_cb, p);
 	p->writable = event_new(base, sock, EV_WRITE, writable_cb, p);
+	p->again = evtimer_new(base, writable_cb, p);
 	p->reap = event_new(base, -1, 0, reap_cb, p);
-	if (p->readable == NULL || p->writable == NULL || p->reap == NULL ||
-	    event_add(p->readable, NULL) == -1)
+	if (p->readable == NULL || p->writable == NULL || p->again == NULL ||
+	    p->reap == NULL || event_add(p->readable, NULL) == -1)
 		goto nomem;
 	if (hello) {
 		struct ipc_hello h = {.table = ipc_table_hash,
@@ -347,6 +358,8 @@ nomem:
 			event_free(p->readable);
 		if (p->writable != NULL)
 			event_free(p->writable);
+		if (p->again != NULL)
+			event_free(p->again);
 		if (p->reap != NULL)
 			event_free(p->reap);
 		free(p);

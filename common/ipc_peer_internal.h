@@ -9,6 +9,10 @@
 
 /* A listener serves a handful of processes; more is an attack or a leak. */
 enum { IPC_PEERS_MAX = 64 };
+/* A daemon needs one connection, two while it reconnects. Each may have some
+ * three hundred descriptors on their way (a socket's buffer), which count
+ * against our RLIMIT_NOFILE (proc.c raises it). */
+enum { IPC_DAEMON_PEERS_MAX = 24 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
@@ -38,9 +42,10 @@ struct ipc_peer {
 	pid_t pid;
 	struct ipc_handlers handlers;
 	void *arg, *data;
-	struct event *readable, *writable, *reap;
+	struct event *readable, *writable, *again, *reap;
 	TAILQ_HEAD(ipc_out_list, ipc_out) out;
-	size_t queued; /* bytes in out */
+	size_t queued;       /* bytes in out */
+	unsigned queued_fds; /* descriptors in out */
 	TAILQ_HEAD(ipc_waiter_list, ipc_waiter) waiters;
 	size_t nwaiters;
 	uint64_t next_id;

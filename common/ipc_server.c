@@ -31,6 +31,7 @@ accept_cb(evutil_socket_t fd, short what, void *arg)
 	struct ipc_server *s = arg;
 	struct ipc_peer *p;
 	struct err e;
+	size_t max;
 	uid_t uid;
 	pid_t pid;
 	int sock;
@@ -45,9 +46,10 @@ accept_cb(evutil_socket_t fd, short what, void *arg)
 		close(sock);
 		return;
 	}
-	if (s->npeers >= IPC_PEERS_MAX) {
-		log_event(LOG_LV_WARN, "ipc_full", "%s: more than %d peers",
-		    s->name, IPC_PEERS_MAX);
+	max = s->peer == IPC_ROLE_CTL ? IPC_PEERS_MAX : IPC_DAEMON_PEERS_MAX;
+	if (s->npeers >= max) {
+		log_event(LOG_LV_WARN, "ipc_full", "%s: more than %zu peers",
+		    s->name, max);
 		close(sock);
 		return;
 	}

@@ -23,6 +23,9 @@ enum {
 	RESULT_MAX = 1024 * 1024,
 	/* Frames waiting for a slow peer before it counts as dead. */
 	IPC_QUEUE_MAX = 16 * 1024 * 1024,
+	/* Descriptors waiting for it (blobs travel as memfds): a peer that does
+	 * not read must not use up what all connections share. */
+	IPC_QUEUE_FDS_MAX = 128,
 	/* Requests of ours one peer may leave unanswered; more is `busy`. */
 	IPC_WAITERS_MAX = 4096,
 	/* Reconnection back-off, in ms (INTERFACES: from 10 ms to 1 s). */

@@ -3,6 +3,7 @@ than its share; real sandboxd, spawn, pool-init and runner."""
 import errno
 import json
 import os
+import select
 import statistics
 import time
 
@@ -200,6 +201,33 @@ def test_small_frames_without_end(sandbox, admind, gateway, kind, data):
                 assert m["outcome"] in (FAILED, KILLED)
                 waiting.remove(request)
     assert statistics.median(times) < 0.5, times
+
+
+def test_a_gateway_that_reads_nothing(sandbox, admind, gateway):
+    """Each large result is a memfd until it is read: what waits for one peer
+    must not use up sandboxd's descriptors, which all listeners share."""
+    pid = sandbox.children["sandboxd"].pid
+    before = len(os.listdir(f"/proc/{pid}/fd"))
+    code = "def main():\n    return 'x' * 100000\n"
+    most, ids = 0, []
+    with sandbox.gateway("tunnel") as deaf:
+        ended = select.poll()
+        ended.register(deaf.sock, 0)
+        for n in range(600):
+            ids.append(admind.held(code, listener="tunnel"))
+            try:
+                deaf.start("RUN", execution=ids[-1], arguments=b"{}")
+            except OSError:
+                pass
+            if n % 10 == 0:
+                most = max(most, len(os.listdir(f"/proc/{pid}/fd")))
+                if ended.poll(100):     # it was given up
+                    break
+        else:
+            pytest.fail("it was never given up")
+        assert run(gateway, admind.held(ONE))[0] == DONE
+    assert most < before + 200, most
+    assert wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before)
 
 
 # --- Memory. ---
