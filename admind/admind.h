@@ -172,9 +172,9 @@ void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* Versions stopped being callable: cancels what runs or is about to. */
 void call_withdraw(struct admind *);
-/* The intent TLV of a job's call; version fields where it has one. */
-void call_intent(const struct job *, const struct ipc_id *execution,
-    enum context_kind, const char *tool, uint64_t deadline_us, struct buf *);
+/* The intent TLV (context.h) of a job: of its call of a tool, or of its
+ * management call. */
+void call_intent(const struct job *, struct buf *);
 /*
  * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
  * success; with err otherwise, and then sandboxd was told to drop it.
@@ -196,7 +196,13 @@ struct ending {
 	bool delivered;
 	uint64_t started_us, ended_us;
 	struct ipc_bytes result; /* text, or empty */
+	/* TLV (context.h, INTENT_*): the whole row again, should a crash of
+	 * PostgreSQL have lost it. Or empty. */
+	struct ipc_bytes intent;
 };
+/* INTENT_KIND of management calls. It stands in no context: only in endings
+ * of admind's own. */
+enum { INTENT_KIND_MANAGEMENT = 4 };
 void records_close(struct admind *, const struct ending *);
 bool records_full(const struct admind *); /* too many uncommitted endings */
 void records_retry(struct admind *);      /* from the tick */

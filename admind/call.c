@@ -57,25 +57,33 @@ static const struct db_stmt withdrawn = {"call_withdrawn",
     " OR s.status = 'stopped' OR NOT t.enabled)",
     DB_FAST};
 
+static uint64_t
+deadline_us(const struct job *j)
+{
+	if (j->manage != NULL)
+		return j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000);
+	return j->created_us +
+	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
+}
+
 void
-call_intent(const struct job *j, const struct ipc_id *execution,
-    enum context_kind kind, const char *tool, uint64_t deadline_us,
-    struct buf *out)
+call_intent(const struct job *j, struct buf *out)
 {
 	struct buf text;
 
 	buf_init(&text, ARGUMENTS_KEPT);
-	if (kind == CONTEXT_TOOL) {
+	if (j->manage == NULL) {
 		tlv_put(out, INTENT_VERSION_ID, j->version_id.b, 16);
 		tlv_put(out, INTENT_VERSION_HASH, j->version_hash.b, 32);
 	}
-	tlv_puts(out, INTENT_TOOL, tool);
+	tlv_puts(out, INTENT_TOOL, j->tool);
 	tlv_puts(out, INTENT_PRINCIPAL, j->principal);
 	tlv_put_u64(out, INTENT_LISTENER, j->listener);
 	tlv_put(out, INTENT_ARGS_SHA256, j->args_sha256.b, 32);
 	tlv_put_u64(out, INTENT_CREATED_US, j->created_us);
-	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us);
-	tlv_put_u64(out, INTENT_KIND, kind);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(j));
+	tlv_put_u64(out, INTENT_KIND,
+	    j->manage == NULL ? CONTEXT_TOOL : INTENT_KIND_MANAGEMENT);
 	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
 	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
 	if (text.failed)
@@ -126,13 +134,6 @@ limit(struct buf *out, uint8_t tag, uint64_t value)
 		tlv_put_u64(out, tag, value);
 }
 
-static uint64_t
-deadline_us(const struct job *j)
-{
-	return j->created_us +
-	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
-}
-
 static void
 seal(struct job *j)
 {
@@ -140,8 +141,7 @@ seal(struct job *j)
 
 	buf_init(&material, IPC_BLOB_MAX);
 	buf_init(&intent, IPC_FRAME_MAX);
-	call_intent(
-	    j, &j->execution, CONTEXT_TOOL, j->tool, deadline_us(j), &intent);
+	call_intent(j, &intent);
 	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
 	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
 	buf_put(&material, j->secrets.p, j->secrets.len);

@@ -18,6 +18,7 @@ struct draft {
 	char name[NAME_TOOL_MAX + 1];
 	char exposed[NAME_SERVER_MAX + 2 + NAME_TOOL_MAX + 1];
 	struct buf before;   /* pre-image of the version before, or empty */
+	int32_t base;        /* that version's number */
 	struct buf preimage; /* made by draft_make */
 };
 

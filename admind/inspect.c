@@ -43,6 +43,25 @@ inspect_free(struct inspect *in)
 	free(in);
 }
 
+static uint64_t
+deadline_us(const struct inspect *in)
+{
+	return in->created_us + INSPECT_WAIT_MS * UINT64_C(1000);
+}
+
+static void
+intent_of(const struct inspect *in, struct buf *out)
+{
+	tlv_puts(out, INTENT_TOOL, in->name);
+	tlv_puts(out, INTENT_PRINCIPAL, in->j->principal);
+	tlv_put_u64(out, INTENT_LISTENER, LISTENER_ADMIND);
+	tlv_put(out, INTENT_ARGS_SHA256, in->args.b, 32);
+	tlv_put_u64(out, INTENT_CREATED_US, in->created_us);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(in));
+	tlv_put_u64(out, INTENT_KIND, CONTEXT_INSPECT);
+	tlv_puts(out, INTENT_ARGUMENTS, "{}");
+}
+
 /* Ends the job too. closed: sandboxd's record will close the row. */
 static void
 fail(struct inspect *in, bool closed, enum failure failure, const char *text)
@@ -53,9 +72,15 @@ fail(struct inspect *in, bool closed, enum failure failure, const char *text)
 	    .outcome = OUTCOME_REFUSED,
 	    .failure = failure,
 	    .ended_us = now_us()};
+	struct buf intent;
 
+	buf_init(&intent, IPC_FRAME_MAX);
+	intent_of(in, &intent);
+	if (!intent.failed)
+		e.intent = ipc_bytes(intent.p, intent.len);
 	if (!closed)
 		records_close(j->a, &e);
+	buf_free(&intent);
 	inspect_free(in);
 	job_fail(j, failure, "%s", text);
 }
@@ -203,12 +228,6 @@ held(void *arg, const struct err *err)
 
 /* ---- 3: sealed ---- */
 
-static uint64_t
-deadline_us(const struct inspect *in)
-{
-	return in->created_us + INSPECT_WAIT_MS * UINT64_C(1000);
-}
-
 static void
 seal(struct inspect *in)
 {
@@ -217,14 +236,7 @@ seal(struct inspect *in)
 
 	buf_init(&material, IPC_BLOB_MAX);
 	buf_init(&intent, IPC_FRAME_MAX);
-	tlv_puts(&intent, INTENT_TOOL, in->name);
-	tlv_puts(&intent, INTENT_PRINCIPAL, j->principal);
-	tlv_put_u64(&intent, INTENT_LISTENER, LISTENER_ADMIND);
-	tlv_put(&intent, INTENT_ARGS_SHA256, in->args.b, 32);
-	tlv_put_u64(&intent, INTENT_CREATED_US, in->created_us);
-	tlv_put_u64(&intent, INTENT_DEADLINE_US, deadline_us(in));
-	tlv_put_u64(&intent, INTENT_KIND, CONTEXT_INSPECT);
-	tlv_puts(&intent, INTENT_ARGUMENTS, "{}");
+	intent_of(in, &intent);
 	tlv_put(&material, CTX_CODE, in->code.p, in->code.len);
 	tlv_puts(&material, CTX_NAME, in->name);
 	tlv_put(&material, CTX_ARGS_SHA256, in->args.b, 32);

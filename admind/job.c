@@ -126,6 +126,22 @@ job_free(struct job *j)
 	free(j);
 }
 
+/* A crash of PostgreSQL may have lost the row of an intent: the ending brings
+ * all that is needed to write it again. */
+static void
+close_row(struct job *j, struct ending *e)
+{
+	struct buf intent;
+
+	buf_init(&intent, IPC_FRAME_MAX);
+	call_intent(j, &intent);
+	if (!intent.failed)
+		e->intent = ipc_bytes(intent.p, intent.len);
+	records_close(j->a, e);
+	buf_free(&intent);
+	j->has_intent = false;
+}
+
 /* Closes the row of a call that was worked on here, if it has one. */
 void
 job_close(struct job *j)
@@ -140,8 +156,7 @@ job_close(struct job *j)
 	    .result = ipc_bytes(j->body.p, j->body.len)};
 
 	if (j->has_intent)
-		records_close(j->a, &e);
-	j->has_intent = false;
+		close_row(j, &e);
 }
 
 /* {"content":[{"type":"text","text":TEXT}] and the caller's further members */
@@ -229,7 +244,7 @@ job_refuse(struct job *j, enum failure failure, const char *message)
 		    .failure = failure,
 		    .ended_us = now_us()};
 
-		records_close(j->a, &e);
+		close_row(j, &e);
 	}
 	(void)job_enter(j, JOB_DONE);
 	link_refuse(j->link, j->request, failure, message);

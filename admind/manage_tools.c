@@ -252,7 +252,8 @@ static const struct db_stmt tool_for_update = {"manage_tool_for_update",
     DB_FAST};
 
 static const struct db_stmt add_version = {"manage_add_version",
-    "SELECT mcpbox.add_version($1::uuid, $2::bytea, $3::text, $4::text)",
+    "SELECT mcpbox.add_version($1::uuid, $2::bytea, $3::text, $4::text,"
+    " $5::int4)",
     DB_SURE};
 
 static const struct db_stmt set_enabled = {"manage_set_enabled",
@@ -338,6 +339,8 @@ update_tool_inspected(struct job *j, struct ipc_bytes inspected)
 	db_p_bytes(&p, d->preimage.p, d->preimage.len);
 	db_p_str(&p, note);
 	db_p_str(&p, j->principal);
+	/* Fields left out were copied from this version. */
+	db_p_i32(&p, d->base);
 	job_query(j, &add_version, &p, update_tool_stored);
 }
 
@@ -361,6 +364,7 @@ update_tool_found(struct job *j, const struct pg_result *rows)
 	(void)job_field(j, MF_NAME, &name);
 	before = db_bytes(rows, 0, 5);
 	buf_put(&d->before, before.p, before.n);
+	d->base = (int32_t)db_int(rows, 0, 6);
 	if (draft_names(d, db_bytes(rows, 0, 1), name, db_bool(rows, 0, 2)) ==
 		-1 ||
 	    d->before.failed) {

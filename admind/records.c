@@ -40,123 +40,17 @@ outcome_name(enum outcome o)
 	return o >= OUTCOME_DONE && o <= OUTCOME_LOST ? names[o] : NULL;
 }
 
-/* ---- endings of our own ---- */
-
-struct close_item {
-	TAILQ_ENTRY(close_item) entry;
-	struct admind *a;
-	struct ending e;
-	struct buf result;
-	bool sent;
-};
-
-static void send_close(struct close_item *);
-
-static void
-drop_close(struct close_item *c)
-{
-	TAILQ_REMOVE(&c->a->closes, c, entry);
-	c->a->ncloses--;
-	buf_free(&c->result);
-	free(c);
-}
-
-static void
-closed(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct close_item *c = arg;
-
-	c->sent = false;
-	if (err == NULL) {
-		drop_close(c);
-		return;
-	}
-	if (err->failure == FAILURE_STORAGE_UNAVAILABLE ||
-	    err->failure == FAILURE_BUSY)
-		return; /* the tick sends it again */
-	log_event(LOG_LV_ERR, "close", "%s", err->text);
-	if (c->result.len > 0) {
-		/* The ending matters more than its text. */
-		buf_clear(&c->result);
-		send_close(c);
-		return;
-	}
-	drop_close(c);
-}
-
-static void
-send_close(struct close_item *c)
-{
-	struct db_params p;
-	const struct ending *e = &c->e;
-
-	db_params_init(&p);
-	db_p_id(&p, &e->id);
-	db_p_id(&p, &e->epoch);
-	db_p_str(&p, outcome_name(e->outcome));
-	db_p_str(&p,
-	    e->failure != FAILURE_NONE ? failure_info(e->failure)->name : NULL);
-	db_p_bool(&p, e->delivered);
-	db_p_time_us(&p, e->started_us);
-	db_p_time_us(&p, e->ended_us);
-	db_p_null(&p);
-	db_p_null(&p);
-	if (c->result.len > 0)
-		db_p_bytes(&p, c->result.p, c->result.len);
-	else
-		db_p_null(&p);
-	while (p.n < 20)
-		db_p_null(&p);
-	c->sent = true;
-	db_query(c->a->db, &close_row, &p, closed, c);
-}
-
-bool
-records_full(const struct admind *a)
-{
-	return a->ncloses >= CLOSES_MAX;
-}
-
-void
-records_close(struct admind *a, const struct ending *e)
-{
-	struct close_item *c = calloc(1, sizeof(*c));
-
-	/* Without memory the row stays open; the sweep calls it lost. */
-	if (c == NULL) {
-		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
-		return;
-	}
-	c->a = a;
-	c->e = *e;
-	buf_init(&c->result, STORED_RESULT_MAX);
-	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
-	c->e.result = ipc_bytes(NULL, 0);
-	TAILQ_INSERT_TAIL(&a->closes, c, entry);
-	a->ncloses++;
-	send_close(c);
-}
-
-void
-records_retry(struct admind *a)
-{
-	struct close_item *c;
-
-	if (!db_is_up(a->db))
-		return;
-	TAILQ_FOREACH(c, &a->closes, entry)
-	if (!c->sent)
-		send_close(c);
-}
-
-/* ---- sandboxd's records ---- */
+/* ---- intents as columns ---- */
 
 /* An intent TLV as columns. Sandboxd gives it back as admind made it; it is
- * still read as foreign bytes, since a taken-over sandbox may send any. */
+ * still read as foreign bytes, since a taken-over sandbox may send any: so it
+ * can also not make up management calls (kind_max). */
 static void
-intent_params(struct db_params *p, struct ipc_bytes intent, struct buf *clean)
+intent_params(struct db_params *p, struct ipc_bytes intent, uint64_t kind_max,
+    struct buf *clean)
 {
-	static const char *const kinds[] = {NULL, "tool", "inspect", "test"};
+	static const char *const kinds[] = {
+	    NULL, "tool", "inspect", "test", "management"};
 	static const char *const listeners[] = {
 	    NULL, "local", "tunnel", "admind"};
 	struct tlv t[INTENT_ARGUMENTS + 1] = {{0}}, f;
@@ -168,11 +62,12 @@ intent_params(struct db_params *p, struct ipc_bytes intent, struct buf *clean)
 	while (tlv_next(&r, &f) == 1)
 		if (f.tag <= INTENT_ARGUMENTS)
 			t[f.tag] = f;
-	if (tlv_u64(&t[INTENT_KIND], &kind) == -1 || kind < 1 || kind > 3 ||
-	    tlv_u64(&t[INTENT_LISTENER], &listener) == -1 || listener < 1 ||
-	    listener > 3 || tlv_u64(&t[INTENT_CREATED_US], &created) == -1 ||
-	    created == 0 || tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 ||
-	    deadline == 0 || t[INTENT_ARGS_SHA256].n != 32) {
+	if (tlv_u64(&t[INTENT_KIND], &kind) == -1 || kind < 1 ||
+	    kind > kind_max || tlv_u64(&t[INTENT_LISTENER], &listener) == -1 ||
+	    listener < 1 || listener > 3 ||
+	    tlv_u64(&t[INTENT_CREATED_US], &created) == -1 || created == 0 ||
+	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
+	    t[INTENT_ARGS_SHA256].n != 32) {
 		/* no whole row from this: only an open one can be closed */
 		while (p->n < 20)
 			db_p_null(p);
@@ -204,6 +99,124 @@ intent_params(struct db_params *p, struct ipc_bytes intent, struct buf *clean)
 	db_p_time_us(p, created);
 	db_p_time_us(p, deadline);
 }
+
+/* ---- endings of our own ---- */
+
+struct close_item {
+	TAILQ_ENTRY(close_item) entry;
+	struct admind *a;
+	struct ending e;
+	struct buf result, intent;
+	bool sent;
+};
+
+static void send_close(struct close_item *);
+
+static void
+drop_close(struct close_item *c)
+{
+	TAILQ_REMOVE(&c->a->closes, c, entry);
+	c->a->ncloses--;
+	buf_free(&c->result);
+	buf_free(&c->intent);
+	free(c);
+}
+
+static void
+closed(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct close_item *c = arg;
+
+	c->sent = false;
+	if (err == NULL) {
+		drop_close(c);
+		return;
+	}
+	if (err->failure == FAILURE_STORAGE_UNAVAILABLE ||
+	    err->failure == FAILURE_BUSY)
+		return; /* the tick sends it again */
+	log_event(LOG_LV_ERR, "close", "%s", err->text);
+	if (c->result.len > 0) {
+		/* The ending matters more than its text. */
+		buf_clear(&c->result);
+		send_close(c);
+		return;
+	}
+	drop_close(c);
+}
+
+static void
+send_close(struct close_item *c)
+{
+	struct db_params p;
+	const struct ending *e = &c->e;
+	struct buf clean;
+
+	buf_init(&clean, 2 * ARGUMENTS_KEPT);
+	db_params_init(&p);
+	db_p_id(&p, &e->id);
+	db_p_id(&p, &e->epoch);
+	db_p_str(&p, outcome_name(e->outcome));
+	db_p_str(&p,
+	    e->failure != FAILURE_NONE ? failure_info(e->failure)->name : NULL);
+	db_p_bool(&p, e->delivered);
+	db_p_time_us(&p, e->started_us);
+	db_p_time_us(&p, e->ended_us);
+	db_p_null(&p);
+	db_p_null(&p);
+	if (c->result.len > 0)
+		db_p_bytes(&p, c->result.p, c->result.len);
+	else
+		db_p_null(&p);
+	intent_params(&p, ipc_bytes(c->intent.p, c->intent.len),
+	    INTENT_KIND_MANAGEMENT, &clean);
+	c->sent = true;
+	db_query(c->a->db, &close_row, &p, closed, c);
+	buf_free(&clean);
+}
+
+bool
+records_full(const struct admind *a)
+{
+	return a->ncloses >= CLOSES_MAX;
+}
+
+void
+records_close(struct admind *a, const struct ending *e)
+{
+	struct close_item *c = calloc(1, sizeof(*c));
+
+	/* Without memory the row stays open; the sweep calls it lost. */
+	if (c == NULL) {
+		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
+		return;
+	}
+	c->a = a;
+	c->e = *e;
+	buf_init(&c->result, STORED_RESULT_MAX);
+	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
+	/* Cut short it is no TLV, and the row is closed all the same. */
+	buf_init(&c->intent, IPC_FRAME_MAX);
+	buf_put(&c->intent, e->intent.p, e->intent.n);
+	c->e.result = c->e.intent = ipc_bytes(NULL, 0);
+	TAILQ_INSERT_TAIL(&a->closes, c, entry);
+	a->ncloses++;
+	send_close(c);
+}
+
+void
+records_retry(struct admind *a)
+{
+	struct close_item *c;
+
+	if (!db_is_up(a->db))
+		return;
+	TAILQ_FOREACH(c, &a->closes, entry)
+	if (!c->sent)
+		send_close(c);
+}
+
+/* ---- sandboxd's records ---- */
 
 static void
 recorded(void *arg, const struct pg_result *rows, const struct err *err)
@@ -241,6 +254,14 @@ record(struct link *l, struct ipc_frame *f)
 					    : FAILURE_INTERNAL;
 	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n)
 		return -1;
+	/* A sandbox answers for its own epoch: not for another's calls, whose
+	 * rows the sweep closed, and not for admind's own. Acknowledged, or it
+	 * would come again for ever. */
+	if (memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) != 0) {
+		log_event(LOG_LV_WARN, "record", "of another epoch: ignored");
+		link_ok(l, m.request);
+		return 0;
+	}
 	op = op_new(l, m.request);
 	if (op == NULL)
 		return 0;
@@ -269,7 +290,7 @@ record(struct link *l, struct ipc_frame *f)
 	db_p_i64(&p, m.cpu_us <= INT64_MAX ? (int64_t)m.cpu_us : INT64_MAX);
 	db_p_bytes(&p, out.p, out.len);
 	db_p_bytes(&p, result.p, result.len);
-	intent_params(&p, m.intent, &clean);
+	intent_params(&p, m.intent, CONTEXT_TEST, &clean);
 	db_query(op->a->db, &close_row, &p, recorded, op);
 	buf_free(&out);
 	buf_free(&result);

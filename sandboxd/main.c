@@ -24,7 +24,16 @@
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	KEY_ANSWER_MS = 5000,
-	KEY_RETRY_MS = 500
+	KEY_RETRY_MS = 500,
+	/* A RUN follows its RUN_ID within ms: only so many calls can be
+	 * withdrawn in between. */
+	WITHDRAWN_KEPT = 256
+};
+
+/* A call that admind withdrew before its RUN came, and why. */
+struct withdrawn {
+	struct ipc_id id;
+	enum failure failure; /* FAILURE_NONE: unused */
 };
 
 struct sandboxd {
@@ -37,6 +46,8 @@ struct sandboxd {
 	struct ipc_peer *admind; /* the newest connection, or NULL */
 	struct event *sweep, *key_retry;
 	size_t records_max;
+	struct withdrawn withdrawn[WITHDRAWN_KEPT]; /* a ring */
+	unsigned nwithdrawn;
 	struct buf layers;
 };
 
@@ -202,11 +213,33 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 
 /* --- RUN and CANCEL. ---------------------------------------------------- */
 
+/*
+ * The tool was stopped or revoked while the gateway's RUN was on its way: its
+ * client is told that, not that some id is unknown. The record may have been
+ * acknowledged and forgotten by then.
+ */
+static void
+withdrawn_add(struct sandboxd *s, const struct ipc_id *id, enum failure why)
+{
+	s->withdrawn[s->nwithdrawn++ % WITHDRAWN_KEPT] =
+	    (struct withdrawn){.id = *id, .failure = why};
+}
+
+static enum failure
+withdrawn_why(const struct sandboxd *s, const struct ipc_id *id)
+{
+	for (unsigned i = 0; i < WITHDRAWN_KEPT; i++)
+		if (memcmp(&s->withdrawn[i].id, id, sizeof(*id)) == 0)
+			return s->withdrawn[i].failure;
+	return FAILURE_NONE;
+}
+
 static int
 on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct sandboxd *s = d->s;
 	struct held *h = NULL;
+	enum failure why;
 	struct ipc_run m;
 	struct err e;
 
@@ -224,7 +257,14 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	case HELD_UNKNOWN:
 		/* Also what an honest gateway meets after this process was
 		 * restarted or the context's time was over: nothing ran. */
-		if (calls_has(s->calls, &m.execution) ||
+		if ((why = withdrawn_why(s, &m.execution)) != FAILURE_NONE)
+			(void)ipc_refuse(p, m.request, why,
+			    why == FAILURE_REVOKED
+				? "the tool's approval was withdrawn"
+				: "the tool's server was stopped, or the tool "
+				  "disabled",
+			    0);
+		else if (calls_has(s->calls, &m.execution) ||
 		    records_has(s->records, &m.execution))
 			(void)ipc_refuse(p, m.request, FAILURE_CONFLICT,
 			    "this execution id was used", 0);
@@ -274,11 +314,14 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	    (m.failure == FAILURE_REVOKED || m.failure == FAILURE_STOPPED))
 		failure = (enum failure)m.failure;
 	if ((h = held_remove(&d->s->held, &m.execution,
-		 admind ? 0 : (uint8_t)d->listener)) != NULL)
-		close_held(d->s, h, OUTCOME_KILLED, failure);
-	else
+		 admind ? 0 : (uint8_t)d->listener)) == NULL) {
 		(void)calls_cancel(
 		    d->s->calls, &m.execution, admind ? NULL : p, failure);
+		return 0;
+	}
+	if (failure != FAILURE_KILLED)
+		withdrawn_add(d->s, &m.execution, failure);
+	close_held(d->s, h, OUTCOME_KILLED, failure);
 	return 0;
 }
 

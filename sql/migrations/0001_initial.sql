@@ -703,9 +703,11 @@ BEGIN
 	    'hash', encode(sha256(p_preimage), 'hex'))::text);
 END $$;
 
--- A new draft of a tool that exists; returns its number.
+-- A new draft of a tool that exists; returns its number. p_base is the version
+-- that it was made from: if another edit came in between, its fields are not in
+-- this pre-image and would be lost, so the later one is told (null: don't care).
 CREATE FUNCTION add_version(p_version uuid, p_preimage bytea, p_note text,
-    p_actor text) RETURNS int
+    p_actor text, p_base int DEFAULT NULL) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	t uuid := version_uuid(p_preimage, 3);
@@ -717,6 +719,10 @@ BEGIN
 		PERFORM fail('not_found', 'there is no such tool');
 	END IF;
 	SELECT max(version_no) + 1 INTO n FROM tool_versions WHERE tool_id = t;
+	IF p_base IS NOT NULL AND p_base <> n - 1 THEN
+		PERFORM fail('conflict', 'the tool was changed meanwhile: version '
+		    || n - 1 || ' is there now; look at it and try again');
+	END IF;
 	INSERT INTO tool_versions (id, version_no, preimage, hash, created_by, change_note)
 	    VALUES (p_version, n, p_preimage, sha256(p_preimage), p_actor, p_note);
 	BEGIN
@@ -870,8 +876,16 @@ BEGIN
 		RETURN;
 	END IF;
 	UPDATE epochs SET ended_at = clock_timestamp()
-	    WHERE node = p_node AND kind = p_kind AND ended_at IS NULL;
-	INSERT INTO epochs (epoch, node, kind) VALUES (p_epoch, p_node, p_kind);
+	    WHERE node = p_node AND kind = p_kind AND ended_at IS NULL
+	    AND epoch <> p_epoch;
+	-- The caller may have said it before, on a connection that was lost while
+	-- its statement still ran: that is no conflict.
+	INSERT INTO epochs (epoch, node, kind) VALUES (p_epoch, p_node, p_kind)
+	    ON CONFLICT (epoch) DO NOTHING;
+	IF NOT FOUND AND NOT EXISTS (SELECT 1 FROM epochs WHERE epoch = p_epoch
+	    AND ended_at IS NULL AND node = p_node AND kind = p_kind) THEN
+		PERFORM fail('conflict', 'that epoch has ended');
+	END IF;
 END $$;
 
 -- The intent row. Returns 'ok' or the failure mode that forbids the call. The
@@ -924,30 +938,36 @@ CREATE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
     p_created timestamptz, p_deadline timestamptz) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	UPDATE executions SET state = 'closed', outcome = p_outcome,
-	    failure = p_failure, delivered = p_delivered, started_at = p_started,
-	    ended_at = p_ended, cpu_us = p_cpu_us, stdout = p_stdout, result = p_result
-	WHERE id = p_id AND state = 'open' AND owner_epoch = p_epoch;
-	IF FOUND THEN
-		RETURN 'closed';
-	END IF;
-	IF EXISTS (SELECT 1 FROM executions WHERE id = p_id) THEN
-		RETURN 'already';
-	END IF;
-	IF p_kind IS NULL THEN
-		RETURN 'unknown';
-	END IF;
-	INSERT INTO executions (id, kind, state, outcome, failure, delivered,
-	    owner_epoch, principal, listener, tool, version_id, version_hash,
-	    args_sha256, arguments, created_at, deadline, started_at, ended_at,
-	    cpu_us, stdout, result, restored)
-	VALUES (p_id, p_kind, 'closed', p_outcome, p_failure, p_delivered, p_epoch,
-	    p_principal, p_listener, p_tool,
-	    (SELECT v.id FROM tool_versions v WHERE v.id = p_version), p_hash,
-	    p_args_sha256, p_arguments, p_created, p_deadline, p_started, p_ended,
-	    p_cpu_us, p_stdout, p_result, true)
-	ON CONFLICT (id) DO NOTHING;
-	RETURN CASE WHEN FOUND THEN 'restored' ELSE 'already' END;
+	-- twice: the intent's own INSERT may commit while ours waits for it
+	FOR i IN 1..2 LOOP
+		UPDATE executions SET state = 'closed', outcome = p_outcome,
+		    failure = p_failure, delivered = p_delivered, started_at = p_started,
+		    ended_at = p_ended, cpu_us = p_cpu_us, stdout = p_stdout, result = p_result
+		WHERE id = p_id AND state = 'open' AND owner_epoch = p_epoch;
+		IF FOUND THEN
+			RETURN 'closed';
+		END IF;
+		IF EXISTS (SELECT 1 FROM executions WHERE id = p_id) THEN
+			RETURN 'already';
+		END IF;
+		IF p_kind IS NULL THEN
+			RETURN 'unknown';
+		END IF;
+		INSERT INTO executions (id, kind, state, outcome, failure, delivered,
+		    owner_epoch, principal, listener, tool, version_id, version_hash,
+		    args_sha256, arguments, created_at, deadline, started_at, ended_at,
+		    cpu_us, stdout, result, restored)
+		VALUES (p_id, p_kind, 'closed', p_outcome, p_failure, p_delivered, p_epoch,
+		    p_principal, p_listener, p_tool,
+		    (SELECT v.id FROM tool_versions v WHERE v.id = p_version), p_hash,
+		    p_args_sha256, p_arguments, p_created, p_deadline, p_started, p_ended,
+		    p_cpu_us, p_stdout, p_result, true)
+		ON CONFLICT (id) DO NOTHING;
+		IF FOUND THEN
+			RETURN 'restored';
+		END IF;
+	END LOOP;
+	RETURN 'already';
 END $$;
 
 -- Closes as lost what ended epochs left open; returns how many.

@@ -574,8 +574,7 @@ def test_only_a_living_epoch_owns_new_rows(app):
     assert open_call(app, t, uuid.uuid4())[1] == "sandbox_unavailable"
     assert open_call(app, t, epoch(app, "admind"))[1] != "ok"
     # an ended one never comes back
-    with pytest.raises(psycopg.errors.UniqueViolation):
-        app.execute("SELECT mcpbox.epoch_begin(%s, %s, 'sandboxd')", (e, node))
+    refused(app, "conflict", "SELECT mcpbox.epoch_begin(%s, %s, 'sandboxd')", e, node)
     # and what it left is lost, once
     assert one(app, "SELECT mcpbox.sweep_epochs()")[0] >= 1
     assert one(app, "SELECT outcome, failure FROM mcpbox.executions WHERE id = %s",

@@ -156,13 +156,13 @@ def test_local_token():
 def test_starts_only_on_its_own_schema():
     x = Admind()
     try:
-        x.start()
+        x.start(lives=False)
         x.until(lambda: x.proc.poll() is not None)
         assert x.proc.returncode == 1 and "run mcpbox-admind -m" in x.logs()
         assert x.migrate().returncode == 0
         x.sql("INSERT INTO mcpbox.schema_migrations VALUES (2, 'later', %s)", bytes(32))
         before = len(x.logs())
-        x.start()
+        x.start(lives=False)
         x.until(lambda: x.proc.poll() is not None)
         assert "schema is 2, this program's is 1" in x.logs()[before:]
     finally:

@@ -296,7 +296,9 @@ def test_admind_cancels_anything(sandbox, admind, gateway):
     assert m["_"] == "REFUSED" and mode(sandbox, m) == "revoked"
     assert admind.record(x)["outcome"] == KILLED
     assert admind.record(held)["outcome"] == KILLED
-    assert run(gateway, held)["_"] == "REFUSED"
+    # Its RUN was on its way: the client hears why, also once the record is acknowledged.
+    m = run(gateway, held)
+    assert m["_"] == "REFUSED" and mode(sandbox, m) == "revoked"
 
 
 # --- Peers that break rules. ---
