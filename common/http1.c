@@ -99,6 +99,12 @@ http1_request(const struct http1 *h)
 	return &h->req;
 }
 
+size_t
+http1_held(const struct http1 *h)
+{
+	return h->body.len;
+}
+
 int
 http1_error(const struct http1 *h, const char **why)
 {

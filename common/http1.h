@@ -73,6 +73,8 @@ const struct http1_request *http1_request(const struct http1 *);
 /* Status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505) and the
  * rule that was broken. */
 int http1_error(const struct http1 *, const char **why);
+/* Bytes of body held: they stay until http1_reset. */
+size_t http1_held(const struct http1 *);
 /* Ready for the next request on the same connection. */
 void http1_reset(struct http1 *);
 /* The value of a field by lower-case name, or NULL. *count: occurrences. */

@@ -3,7 +3,9 @@
  * writing half is httpd_answer.c, the grammar http1.c.
  *
  * What a hostile client can hold: one descriptor, HTTPD_READ_MAX unparsed
- * bytes, one head and one body within their limits, for at most header_ms +
+ * bytes, one head and one body within their limits (and all bodies together
+ * within bodies_max, since they are taken before anybody is asked who sent
+ * them), for at most header_ms +
  * body_ms until its request is whole (the timers run over the whole head and
  * the whole body, not from byte to byte, so dripping does not extend them).
  * While an answer is made or written, what arrives is only kept, up to
@@ -67,6 +69,19 @@ set_timer(struct httpd_req *r, uint64_t ms)
 	event_add(r->timer, &tv);
 }
 
+/* Counts the body as it grows and goes. false: all together are too much. */
+static bool
+count_body(struct httpd_req *r)
+{
+	struct httpd *h = r->h;
+	size_t now = r->parser != NULL ? http1_held(r->parser) : 0;
+
+	h->held += now - r->held;
+	r->held = now;
+	return now == 0 || h->limits.bodies_max == 0 ||
+	    h->held <= h->limits.bodies_max;
+}
+
 static unsigned
 bucket_of(const uint8_t key[16])
 {
@@ -96,6 +111,8 @@ conn_free(struct httpd_req *r)
 	if (r->bev != NULL)
 		bufferevent_free(r->bev);
 	http1_free(r->parser);
+	r->parser = NULL;
+	count_body(r);
 	buf_free(&r->fields);
 	free(r);
 }
@@ -164,6 +181,7 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		r->drained = NULL;
 		r->slow = false;
 		http1_reset(r->parser);
+		count_body(r);
 		/* A new connection owes its request at once. */
 		set_timer(r, r->first ? l->header_ms : l->idle_ms);
 		bufferevent_enable(r->bev, EV_READ);
@@ -239,6 +257,11 @@ process(struct httpd_req *r)
 		}
 		ev = http1_feed(r->parser, v.iov_base, v.iov_len, &used);
 		evbuffer_drain(in, used);
+		if (!count_body(r)) {
+			httpd_answer_refusal(
+			    r, 503, "too much is arriving at once");
+			return;
+		}
 		switch (ev) {
 		case HTTP1_MORE:
 			if (evbuffer_get_length(in) == 0)

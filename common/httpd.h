@@ -22,8 +22,10 @@ struct httpd_limits {
 	unsigned connections, connections_per_source;
 	uint64_t header_ms, body_ms, idle_ms;
 	size_t head_max, body_max;
-	uint64_t
-	    quiet_ms; /* a comment on an event stream this silent; 0: none */
+	/* Bytes of all bodies held at once; 0: no limit. */
+	size_t bodies_max;
+	/* A comment on an event stream silent for so long; 0: none. */
+	uint64_t quiet_ms;
 };
 
 struct httpd_handlers {

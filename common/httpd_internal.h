@@ -65,6 +65,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool first;         /* no request was seen on it yet */
 	bool sse;           /* the stream takes comments */
 	size_t lingered;
+	size_t held;       /* bytes of its body counted in httpd.held */
 	struct buf fields; /* response fields to come */
 	void *data;
 	void (*drained)(struct httpd_req *, void *);
@@ -83,6 +84,7 @@ struct httpd {
 	struct httpd_list all;
 	struct httpd_list buckets[HTTPD_BUCKETS];
 	unsigned count, extra;
+	size_t held; /* bytes of bodies, all connections */
 	bool unix_socket;
 	char *unix_path;
 };

@@ -53,8 +53,8 @@ finish(struct exchange *ex, int status, const void *p, size_t n)
 		httpd_stream_end(ex->req);
 	} else if (ex->req != NULL) {
 		if (status == 401)
-			httpd_header(ex->req, "WWW-Authenticate",
-			    "Bearer realm=\"mcpbox\"");
+			httpd_header(
+			    ex->req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
 		httpd_header(ex->req, "Cache-Control", "no-store");
 		httpd_reply(ex->req, status, n > 0 ? JSON_TYPE : "", p, n);
 	}

@@ -169,6 +169,16 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	const char *version;
 	int rev;
 
+	/* The tunnel lets nobody in without a credential, so who brings none
+	 * learns nothing and costs admind nothing. A preflight never brings
+	 * one (Fetch, CORS-preflight fetch). */
+	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
+	    http1_field(r, "authorization", NULL) == NULL) {
+		httpd_header(req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
+		refuse(req, 401, FAILURE_UNAUTHENTICATED,
+		    "A credential is required.");
+		return;
+	}
 	switch (r->method) {
 	case HTTP1_OPTIONS:
 		preflight(req);
@@ -223,7 +233,8 @@ on_request(struct httpd_req *req, void *arg)
 	}
 	if (strcmp(r->path, "/mcp") == 0) {
 		mcp(gw, req);
-	} else if (strcmp(r->path, "/health") == 0) {
+	} else if (strcmp(r->path, "/health") == 0 &&
+	    gw->listener == LISTENER_LOCAL) { /* nobody else's business */
 		if (r->method == HTTP1_GET || r->method == HTTP1_HEAD) {
 			health(gw, req);
 			return;

@@ -119,6 +119,7 @@ void gateway_free(struct gateway *);
 extern const struct httpd_handlers front_handlers;
 
 /* exchange.c */
+#define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
 void exchange_gone(struct exchange *);
 /* The answer to the message being served: status and JSON; an empty buffer

@@ -50,6 +50,7 @@ listen_http(struct gateway *gw)
 	    .idle_ms = (uint64_t)conf_int(c, "idle_timeout"),
 	    .head_max = HTTP_HEAD_MAX,
 	    .body_max = HTTP_BODY_MAX,
+	    .bodies_max = EXCHANGE_BYTES_MAX,
 	    .quiet_ms = gw->quiet_ms,
 	};
 	char host[64] = "", path[108], address[128];

@@ -86,6 +86,7 @@ start(unsigned connections, unsigned per_source)
 	    .idle_ms = 250,
 	    .head_max = 8192,
 	    .body_max = 1024 * 1024,
+	    .bodies_max = 2 * 1024 * 1024,
 	    .quiet_ms = 60};
 	struct err err;
 
@@ -385,6 +386,49 @@ test_too_large_is_told(void **state)
 	free(body);
 }
 
+/* Many bodies at once, none of them too large: those beyond what all may hold
+ * together are refused, and the room comes back. */
+static void
+test_bodies_together(void **state)
+{
+	static const char head[] =
+	    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n";
+	char *body = calloc(1, 900000);
+	struct lc c[4];
+	int i;
+
+	(void)state;
+	assert_non_null(body);
+	start(10, 10);
+	for (i = 0; i < 2; i++) { /* all but one byte */
+		c[i] = lc_open(address);
+		lc_sends(&c[i], base, head);
+		lc_send(&c[i], base, body, 899999);
+	}
+	lc_run(base, 30);
+	c[2] = lc_open(address);
+	lc_sends(&c[2], base, head);
+	lc_send(&c[2], base, body, 900000);
+	assert_int_equal(lc_answer(&c[2], base), 503);
+	assert_int_equal(served, 0);
+	lc_close(&c[2]);
+	lc_run(base, 30);
+	lc_send(&c[0], base, "x", 1);
+	assert_int_equal(lc_answer(&c[0], base), 200);
+	lc_close(&c[1]);
+	lc_run(base, 30);
+	for (i = 0; i < 3; i++) { /* answered, left: their room is free */
+		c[3] = lc_open(address);
+		lc_sends(&c[3], base, head);
+		lc_send(&c[3], base, body, 900000);
+		assert_int_equal(lc_answer(&c[3], base), 200);
+		lc_close(&c[3]);
+	}
+	lc_close(&c[0]);
+	stop();
+	free(body);
+}
+
 /* A stream on which nothing happens is kept alive by comments, from the moment
  * of the last event; other answers and slow clients get none. */
 static void
@@ -549,6 +593,7 @@ main(void)
 	    cmocka_unit_test(test_slow_reader),
 	    cmocka_unit_test(test_big_answer),
 	    cmocka_unit_test(test_too_large_is_told),
+	    cmocka_unit_test(test_bodies_together),
 	    cmocka_unit_test(test_quiet_stream),
 	    cmocka_unit_test(test_out_of_files),
 	    cmocka_unit_test(test_bodies),

@@ -277,7 +277,7 @@ static int
 setup(void **state)
 {
 	struct httpd_limits l = {
-	    100, 100, 5000, 5000, 5000, HTTP_HEAD_MAX, HTTP_BODY_MAX, 60};
+	    100, 100, 5000, 5000, 5000, HTTP_HEAD_MAX, HTTP_BODY_MAX, 0, 60};
 	char text[256], dir[96];
 	struct err err;
 
