@@ -271,9 +271,12 @@ static const struct rule judged[] = {
 	EQ(prctl, 0, PR_SET_PDEATHSIG), EQ(prctl, 0, PR_SET_VMA),
 };
 
-/* setsockopt: level and option both; the dangerous ones attach programs. */
+/* setsockopt: level and option both; the dangerous ones attach programs.
+ * Not SO_SNDBUF and SO_RCVBUF: what lies in a socket's buffers is kernel memory
+ * that no limit of ours counts, and with those a few hundred pairs hold
+ * gigabytes. */
 static const int socket_options[] = {
-	SO_SNDBUF, SO_RCVBUF, SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE,
+	SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE,
 	SO_REUSEADDR, SO_PASSCRED, SO_LINGER, SO_BROADCAST,
 };
 /* clang-format on */

@@ -128,6 +128,30 @@ def test_cpu_time(pool):
     assert time.monotonic() - started < 5
 
 
+def test_buffers_of_sockets(sandbox):
+    """What waits in a socket is the kernel's memory and counted nowhere: with
+    large buffers the pairs of one call held 8 GiB."""
+    code = '''
+def main():
+    out = []
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33):  # 32: ..FORCE
+        a, b = socket.socketpair()
+        out.append(attempt(a.setsockopt, socket.SOL_SOCKET, option, 1 << 30))
+    a, b = socket.socketpair()
+    a.setblocking(False)
+    held = 0
+    try:
+        while True:
+            held += a.send(b"x" * 32768)
+    except BlockingIOError:
+        return [out, held]
+'''
+    (outside, _), (inside, held) = sandbox.attack(code)
+    assert outside == [None] * 4
+    assert inside == ["EPERM"] * 4
+    assert held <= 4 << 20
+
+
 def test_printing_for_ever(pool):
     """Neither memory grows nor does the call wait for a reader: what is
     beyond the limit is thrown away."""

@@ -73,7 +73,9 @@ static const struct row rows[] = {
     {"unix socket", SYS_socket, {AF_UNIX, SOCK_STREAM}, ALLOW},
     {"unix pair", SYS_socketpair, {AF_UNIX, SOCK_STREAM}, ALLOW},
     {"own limits", SYS_prlimit64, {0, 7}, ALLOW},
-    {"send buffer", SYS_setsockopt, {0, SOL_SOCKET, SO_SNDBUF}, ALLOW},
+    {"send time-out", SYS_setsockopt, {0, SOL_SOCKET, SO_SNDTIMEO}, ALLOW},
+    {"send buffer", SYS_setsockopt, {0, SOL_SOCKET, SO_SNDBUF}, DENY},
+    {"receive buffer", SYS_setsockopt, {0, SOL_SOCKET, SO_RCVBUF}, DENY},
 
     /* namespaces and tracing by clone's flags */
     {"clone newuser", SYS_clone, {CLONE_NEWUSER | 17}, DENY},
@@ -185,7 +187,7 @@ static const struct row rows[] = {
     {"sendmsg fastopen", SYS_sendmsg, {0, 0, MSG_FASTOPEN}, DENY},
     {"sendmmsg fastopen", SYS_sendmmsg, {0, 0, 0, MSG_FASTOPEN}, DENY},
     {"attach filter", SYS_setsockopt, {0, SOL_SOCKET, SO_ATTACH_FILTER}, DENY},
-    {"other level, good number", SYS_setsockopt, {0, 6, SO_SNDBUF}, DENY},
+    {"other level, good number", SYS_setsockopt, {0, 6, SO_SNDTIMEO}, DENY},
 
     /* arguments that must not pass */
     {"TIOCSTI", SYS_ioctl, {0, TIOCSTI}, DENY},
