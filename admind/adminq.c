@@ -18,7 +18,10 @@ enum {
 	LIMIT_MAX = 200,
 	LIMIT_STANDARD = 50,
 	CURSOR_MAX = 128,
-	FILTER_MAX = 64
+	FILTER_MAX = 64,
+	/* A page ends before an item that would not fit into one message; an
+	 * item has at most some 100 kB (audit's detail, twice). */
+	PAGE_BYTES = IPC_BLOB_MAX - 4096
 };
 
 /* ---- json helpers ---- */
@@ -209,8 +212,9 @@ static const struct question questions[] = {
 		"v.created_at") ", 'created_by', v.created_by,"
 				" 'change_note', v.change_note) ORDER BY "
 				"v.version_no DESC)"
-				" FROM mcpbox.tool_versions v WHERE v.tool_id "
-				"= t.id))::text" TOOL_FROM
+				" FROM (SELECT * FROM mcpbox.tool_versions w "
+				"WHERE w.tool_id = t.id ORDER BY w.version_no "
+				"DESC LIMIT 100) v))::text" TOOL_FROM
 				" WHERE t.id = $1::uuid",
 	    DB_FAST}},
     {"approvals", false, false,
@@ -396,7 +400,10 @@ got_list(void *arg, const struct pg_result *rows, const struct err *err)
 	jsonw_arr(&w);
 	for (int i = 0; i < n && i < limit; i++) {
 		text = db_bytes(rows, i, 0);
-		jsonw_raw(&w, text.p, text.n);
+		if (i > 0 && b.len + text.n > PAGE_BYTES)
+			limit = i; /* the rest is on the next page */
+		else
+			jsonw_raw(&w, text.p, text.n);
 	}
 	jsonw_arr_end(&w);
 	jsonw_name(&w, "next_cursor");

@@ -134,6 +134,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct inspect *in = arg;
 	struct job *j = in->j;
+	struct ipc_check_errors no;
 	struct ipc_check_ok m;
 	struct tlv t;
 	uint64_t ok = 0;
@@ -141,9 +142,12 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 
 	inspect_free(in);
 	if (f == NULL || f->type != IPC_CHECK_OK) {
-		if (f != NULL && f->type == IPC_CHECK_ERRORS)
-			err_set(&err, FAILURE_BAD_CODE,
-			    "the inspection gave no usable answer");
+		/* Its errors say what of the signature is too much. */
+		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
+		    ipc_decode(f, &no, NULL) == 0)
+			err_set(&err, FAILURE_BAD_CODE, "%.*s",
+			    no.summary.n < ERR_TEXT_MAX ? (int)no.summary.n : 0,
+			    (const char *)no.summary.p);
 		else
 			answer_err(f, gone, &err);
 		job_fail(j, err.failure, "%s", err.text);

@@ -298,6 +298,32 @@ reject(const struct ctl *c, const struct ipc_id *id)
 	return status;
 }
 
+/* A misspelt filter would show an empty queue. */
+static bool
+one_of(const char *word, const char *const *words)
+{
+	while (word != NULL && *words != NULL && strcmp(*words, word) != 0)
+		words++;
+	return word == NULL || *words != NULL;
+}
+
+/* The queue: what waits for a decision, unless more is asked for. */
+static enum ctl_status
+list(const struct ctl *c)
+{
+	static const char *const states[] = {
+	    "pending", "approved", "rejected", "superseded", NULL};
+	static const char *const kinds[] = {"tool", "module", "network", NULL};
+	struct ctl pending = *c;
+
+	if (c->nwords != 2 || (c->all && c->state != NULL) ||
+	    !one_of(c->state, states) || !one_of(c->kind, kinds))
+		return CTL_USAGE;
+	if (!c->all && c->state == NULL)
+		pending.state = "pending";
+	return tables_command(&pending);
+}
+
 enum ctl_status
 approvals_command(const struct ctl *c)
 {
@@ -308,7 +334,7 @@ approvals_command(const struct ctl *c)
 	struct ipc_id id;
 
 	if (strcmp(verb, "list") == 0)
-		return c->nwords == 2 ? tables_command(c) : CTL_USAGE;
+		return list(c);
 	if (c->nwords != 3)
 		return CTL_USAGE;
 	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {

@@ -29,6 +29,7 @@ enum { CTL_TIMEOUT_MS = 15000, CTL_LIMIT_MAX = 200 };
 struct ctl {
 	const char *run_dir;
 	bool json;
+	bool all; /* approvals list: decided ones too */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
 	    *cursor;

@@ -19,8 +19,8 @@ static const struct {
     {"setup", 1, 1, setup_command,
 	"setup --username NAME [--password-file FILE]"},
     {"approvals", 2, 3, approvals_command,
-	"approvals list [--state STATE] [--kind KIND] | show ID | approve "
-	"ID --hash HEX | reject ID --reason TEXT"},
+	"approvals list [--all | --state STATE] [--kind KIND] | show ID | "
+	"approve ID --hash HEX | reject ID --reason TEXT"},
     {"servers", 1, 2, tables_command, "servers [ID]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
@@ -86,6 +86,7 @@ parse(struct ctl *c, int argc, char **argv)
 	enum {
 		RUN_DIR = 256,
 		JSON,
+		ALL,
 		HASH,
 		REASON,
 		USERNAME,
@@ -98,6 +99,7 @@ parse(struct ctl *c, int argc, char **argv)
 	static const struct option options[] = {
 	    {"run-dir", required_argument, NULL, RUN_DIR},
 	    {"json", no_argument, NULL, JSON},
+	    {"all", no_argument, NULL, ALL},
 	    {"hash", required_argument, NULL, HASH},
 	    {"reason", required_argument, NULL, REASON},
 	    {"username", required_argument, NULL, USERNAME},
@@ -124,6 +126,9 @@ parse(struct ctl *c, int argc, char **argv)
 			break;
 		case JSON:
 			c->json = true;
+			break;
+		case ALL:
+			c->all = true;
 			break;
 		case HASH:
 			c->hash = optarg;

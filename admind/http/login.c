@@ -167,7 +167,9 @@ password_post(struct call *c)
 
 	source_of(c, source);
 	if ((wait_ms = throttle_take(
-		 &c->web->throttle, httpd_source(c->req), now_boot_ms())) > 0) {
+		 &c->web->throttle, source, now_boot_ms())) > 0) {
+		log_event(
+		    LOG_LV_WARN, "password_throttled", "source %s", source);
 		problem_retry(c, FAILURE_RATE_LIMITED,
 		    "too many attempts from this address", wait_ms);
 		return;

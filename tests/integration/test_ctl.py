@@ -307,9 +307,16 @@ def test_tables(suite):
     q = suite.queries[-1]
     assert (q["what"], q["limit"], q["cursor"], q["token"], q["id"]) == ("servers", 7, "here", "", "")
     assert json.loads(suite.text("servers", "--json")) == json.loads(suite.json)
-    suite.text("approvals", "list", "--state", "pending", "--kind", "tool")
-    q = suite.queries[-1]
-    assert (q["what"], q["filter_state"], q["filter_kind"]) == ("approvals", "pending", "tool")
+    # The queue is what waits, unless more is asked for.
+    for words, state, kind in (((), "pending", ""), (("--kind", "tool"), "pending", "tool"), (("--all",), "", ""),
+                               (("--state", "approved"), "approved", ""), (("--state", "pending"), "pending", "")):
+        suite.text("approvals", "list", *words)
+        q = suite.queries[-1]
+        assert (q["what"], q["filter_state"], q["filter_kind"]) == ("approvals", state, kind)
+    assert suite.ctl("approvals", "list", "--all", "--state", "pending").returncode == 2
+    assert suite.ctl("approvals", "list", "more").returncode == 2
+    assert suite.ctl("approvals", "list", "--state", "Pending").returncode == 2
+    assert suite.ctl("approvals", "list", "--kind", "tools").returncode == 2
     for what in ("tools", "audit", "executions"):
         suite.text(what)
         assert suite.queries[-1]["what"] == what
