@@ -17,6 +17,7 @@
 #include "ipc_peer_internal.h"
 #include "log.h"
 
+int ipc_peer_hello_ms = IPC_HELLO_MS;
 static char *hello_process, *hello_layers;
 static struct ipc_id hello_epoch;
 static bool hello_epoch_set;
@@ -60,10 +61,33 @@ static void
 waiter_free(struct ipc_peer *p, struct ipc_waiter *w)
 {
 	TAILQ_REMOVE(&p->waiters, w, link);
+	LIST_REMOVE(w, chain);
 	p->nwaiters--;
+	if (w->late)
+		p->nlate--;
 	if (w->timer != NULL)
 		event_free(w->timer);
 	free(w);
+}
+
+/* Ids are handed out in sequence, so the chains are of one length. */
+static struct ipc_waiter *
+waiter_find(struct ipc_peer *p, uint64_t id)
+{
+	struct ipc_waiter *w;
+
+	LIST_FOREACH(w, &p->chains[id % IPC_CHAINS], chain)
+	if (w->id == id)
+		return w;
+	return NULL;
+}
+
+static void
+hello_timer_stop(struct ipc_peer *p)
+{
+	if (p->hello_timer != NULL)
+		event_free(p->hello_timer);
+	p->hello_timer = NULL;
 }
 
 /*
@@ -100,6 +124,7 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 	event_free(p->writable);
 	event_free(p->again);
 	event_free(p->reap);
+	hello_timer_stop(p);
 	free(p->layers);
 	free(p);
 }
@@ -113,6 +138,7 @@ ipc_peer_close(struct ipc_peer *p)
 	event_del(p->readable);
 	event_del(p->writable);
 	event_del(p->again);
+	hello_timer_stop(p);
 	close(p->fd);
 	p->fd = -1;
 	event_active(p->reap, EV_TIMEOUT, 0);
@@ -147,6 +173,7 @@ take_hello(struct ipc_peer *p, struct ipc_frame *f)
 		ipc_peer_close(p);
 		return;
 	}
+	hello_timer_stop(p);
 	p->epoch = h.epoch;
 	free(p->layers);
 	p->layers = ipc_strdup(h.layers);
@@ -171,9 +198,7 @@ take_answer(struct ipc_peer *p, struct ipc_frame *f, bool final)
 	void *arg;
 	struct err e;
 
-	TAILQ_FOREACH(w, &p->waiters, link)
-	if (w->id == f->request)
-		break;
+	w = waiter_find(p, f->request);
 	if (w == NULL) {
 		err_set(&e, FAILURE_INVALID_REQUEST, "%s answers nothing",
 		    ipc_name(f->type));
@@ -306,6 +331,26 @@ enqueue(
 	return p->closing ? -1 : 0;
 }
 
+static void
+hello_late_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_peer *p = arg;
+
+	log_event(LOG_LV_WARN, "ipc_no_hello", "%s (pid %d) says nothing",
+	    p->name, (int)p->pid);
+	ipc_peer_close(p);
+}
+
+static int
+hello_timer_start(struct ipc_peer *p)
+{
+	struct timeval tv = {
+	    ipc_peer_hello_ms / 1000, ipc_peer_hello_ms % 1000 * 1000};
+
+	p->hello_timer = evtimer_new(p->base, hello_late_cb, p);
+	return p->hello_timer != NULL ? evtimer_add(p->hello_timer, &tv) : -1;
+}
+
 struct ipc_peer *
 ipc_peer_adopt(struct event_base *base, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
@@ -338,7 +383,8 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	p->again = evtimer_new(base, writable_cb, p);
 	p->reap = event_new(base, -1, 0, reap_cb, p);
 	if (p->readable == NULL || p->writable == NULL || p->again == NULL ||
-	    p->reap == NULL || event_add(p->readable, NULL) == -1)
+	    p->reap == NULL || (hello && hello_timer_start(p) == -1) ||
+	    event_add(p->readable, NULL) == -1)
 		goto nomem;
 	if (hello) {
 		struct ipc_hello h = {.table = ipc_table_hash,
@@ -362,6 +408,7 @@ nomem:
 			event_free(p->again);
 		if (p->reap != NULL)
 			event_free(p->reap);
+		hello_timer_stop(p);
 		free(p);
 	}
 	err_set(e, FAILURE_BUSY, "no memory for a connection");
@@ -384,7 +431,15 @@ int
 ipc_answer(
     struct ipc_peer *p, uint64_t request, enum ipc_type type, const void *msg)
 {
-	return enqueue(p, type, request, msg);
+	if (enqueue(p, type, request, msg) == 0)
+		return 0;
+	/* Out of descriptors or memory for a large answer: a small one, so that
+	 * nobody waits for it in vain. What was asked for has been done. */
+	if (!p->closing && type != IPC_REFUSED &&
+	    ipc_info(type)->kind == IPC_KIND_ANS)
+		(void)ipc_refuse(p, request, FAILURE_LOST,
+		    "the answer could not be sent", 0);
+	return -1;
 }
 
 int
@@ -415,6 +470,8 @@ waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 	ipc_answer_cb *cb = w->cb;
 
 	w->cb = NULL;
+	w->late = true;
+	w->peer->nlate++;
 	if (cb != NULL)
 		cb(w->arg, NULL, FAILURE_BUSY);
 }
@@ -426,8 +483,19 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 	struct timeval tv = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
 	struct ipc_waiter *w;
 
-	if (p->closing || p->nwaiters >= IPC_WAITERS_MAX)
+	if (p->closing)
 		return -1;
+	if (p->nwaiters >= IPC_WAITERS_MAX) {
+		/* One that left so much unanswered past its time never will
+		 * answer it; a fresh connection is the way out. */
+		if (p->nlate > IPC_WAITERS_MAX / 2) {
+			log_event(LOG_LV_WARN, "ipc_silent",
+			    "%s left %zu requests unanswered; closing it",
+			    p->name, p->nlate);
+			ipc_peer_close(p);
+		}
+		return -1;
+	}
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return -1;
 	w->id = p->next_id++;
@@ -442,6 +510,7 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 		return -1;
 	}
 	TAILQ_INSERT_TAIL(&p->waiters, w, link);
+	LIST_INSERT_HEAD(&p->chains[w->id % IPC_CHAINS], w, chain);
 	p->nwaiters++;
 	if (enqueue(p, type, w->id, msg) == -1) {
 		waiter_free(p, w);
@@ -455,13 +524,10 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 void
 ipc_forget(struct ipc_peer *p, uint64_t id)
 {
-	struct ipc_waiter *w;
+	struct ipc_waiter *w = waiter_find(p, id);
 
-	TAILQ_FOREACH(w, &p->waiters, link)
-	if (w->id == id) {
+	if (w != NULL)
 		w->cb = NULL;
-		return;
-	}
 }
 
 void

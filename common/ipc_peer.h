@@ -75,7 +75,8 @@ void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
 /* Queues an event. 0; -1 if the queue is full or the peer is down (the peer
  * is then closed, its down callback runs from the loop). */
 int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
-/* Queues an answer or part to request id `request`. */
+/* Queues an answer or part to request id `request`. 0; -1: it could not be
+ * sent; unless the peer is down, who asked was then told REFUSED (lost). */
 int ipc_answer(
     struct ipc_peer *, uint64_t request, enum ipc_type, const void *msg);
 /* Answers REFUSED. */

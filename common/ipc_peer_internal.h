@@ -13,6 +13,8 @@ enum { IPC_PEERS_MAX = 64 };
  * three hundred descriptors on their way (a socket's buffer), which count
  * against our RLIMIT_NOFILE (proc.c raises it). */
 enum { IPC_DAEMON_PEERS_MAX = 24 };
+/* Chains of waiters by id: with every place taken, 16 to look at. */
+enum { IPC_CHAINS = 256 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
@@ -25,6 +27,8 @@ struct ipc_out {
 
 struct ipc_waiter {
 	TAILQ_ENTRY(ipc_waiter) link;
+	LIST_ENTRY(ipc_waiter) chain;
+	bool late; /* its time passed */
 	uint64_t id;
 	ipc_answer_cb *cb; /* NULL: forgotten, its answer is dropped */
 	void *arg;
@@ -43,11 +47,13 @@ struct ipc_peer {
 	struct ipc_handlers handlers;
 	void *arg, *data;
 	struct event *readable, *writable, *again, *reap;
+	struct event *hello_timer; /* until HELLO came; NULL: none is due */
 	TAILQ_HEAD(ipc_out_list, ipc_out) out;
 	size_t queued;       /* bytes in out */
 	unsigned queued_fds; /* descriptors in out */
 	TAILQ_HEAD(ipc_waiter_list, ipc_waiter) waiters;
-	size_t nwaiters;
+	LIST_HEAD(ipc_chain, ipc_waiter) chains[IPC_CHAINS];
+	size_t nwaiters, nlate;
 	uint64_t next_id;
 	bool hello, was_up, closing, paused;
 	struct ipc_id epoch;
@@ -65,7 +71,8 @@ struct ipc_server {
 	size_t nallowed, npeers;
 	struct ipc_handlers handlers;
 	void *arg;
-	struct event *acceptable;
+	struct event *acceptable, *resume;
+	bool starved; /* of descriptors, and logged */
 	LIST_HEAD(ipc_peer_list, ipc_peer) peers;
 };
 
@@ -80,6 +87,9 @@ struct ipc_client {
 	struct ipc_peer *conn;
 	bool other_build; /* the last HELLO was of another table */
 };
+
+/* IPC_HELLO_MS; tests shorten it. */
+extern int ipc_peer_hello_ms;
 
 /* A peer on its way out was reaped: its owner forgets it. */
 void ipc_server_forget(struct ipc_server *, struct ipc_peer *);

@@ -25,6 +25,29 @@ uid_allowed(const struct ipc_server *s, uid_t uid)
 	return false;
 }
 
+/* The listener stays readable as long as nobody is accepted: look again after
+ * a moment instead of at once. */
+static void
+pause_accepting(struct ipc_server *s)
+{
+	static const struct timeval tv = {
+	    .tv_usec = IPC_ACCEPT_PAUSE_MS * 1000};
+
+	if (!s->starved)
+		log_event(LOG_LV_WARN, "ipc_accept", "%s: %m", s->name);
+	s->starved = true;
+	event_del(s->acceptable);
+	evtimer_add(s->resume, &tv);
+}
+
+static void
+resume_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ipc_server *s = arg;
+
+	event_add(s->acceptable, NULL);
+}
+
 static void
 accept_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -37,8 +60,13 @@ accept_cb(evutil_socket_t fd, short what, void *arg)
 	int sock;
 
 	sock = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (sock == -1)
+	if (sock == -1) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
+			pause_accepting(s);
 		return;
+	}
+	s->starved = false;
 	if (ipc_peer_cred(sock, &uid, &pid, &e) == -1 || !uid_allowed(s, uid)) {
 		log_event(LOG_LV_WARN, "ipc_refused_user",
 		    "%s: uid %u (pid %d) may not connect", s->name,
@@ -92,7 +120,9 @@ ipc_server_new(struct event_base *base, const char *path, const char *name,
 		goto fail;
 	s->acceptable =
 	    event_new(base, s->fd, EV_READ | EV_PERSIST, accept_cb, s);
-	if (s->acceptable == NULL || event_add(s->acceptable, NULL) == -1) {
+	s->resume = evtimer_new(base, resume_cb, s);
+	if (s->acceptable == NULL || s->resume == NULL ||
+	    event_add(s->acceptable, NULL) == -1) {
 		err_set(e, FAILURE_BUSY, "no memory for a listener");
 		goto fail;
 	}
@@ -100,6 +130,8 @@ ipc_server_new(struct event_base *base, const char *path, const char *name,
 fail:
 	if (s->acceptable != NULL)
 		event_free(s->acceptable);
+	if (s->resume != NULL)
+		event_free(s->resume);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->allowed);
@@ -115,6 +147,7 @@ ipc_server_free(struct ipc_server *s)
 	if (s == NULL)
 		return;
 	event_free(s->acceptable);
+	event_free(s->resume);
 	close(s->fd);
 	for (p = LIST_FIRST(&s->peers); p != NULL; p = next) {
 		next = LIST_NEXT(p, link);

@@ -28,6 +28,12 @@ enum {
 	IPC_QUEUE_FDS_MAX = 128,
 	/* Requests of ours one peer may leave unanswered; more is `busy`. */
 	IPC_WAITERS_MAX = 4096,
+	/* Time for the other side's HELLO, in ms. Both send it at once; ten
+	 * seconds allow for a machine that swaps. Who is silent for longer would
+	 * otherwise hold one of the listener's few places for ever. */
+	IPC_HELLO_MS = 10 * 1000,
+	/* Pause of a listener that is out of descriptors, in ms. */
+	IPC_ACCEPT_PAUSE_MS = 100,
 	/* Reconnection back-off, in ms (INTERFACES: from 10 ms to 1 s). */
 	IPC_BACKOFF_MIN_MS = 10,
 	IPC_BACKOFF_MAX_MS = 1000,

@@ -14,7 +14,7 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 	    .body_len = (uint32_t)a->body.n,
 	};
 	struct buf b;
-	bool sent;
+	bool sent = false;
 
 	if (peer == NULL)
 		return false;
@@ -25,10 +25,11 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 	buf_put(&b, a->body.p, a->body.n);
 	result_meta(&b, a->execution, a->duration_us, a->printed, a->failure,
 	    a->message);
-	if (b.failed)
-		sent = ipc_refuse(peer, request, FAILURE_BUSY,
-			   "no memory for the result", CALL_RETRY_MS) == 0;
-	else {
+	if (b.failed) {
+		/* It ran: not an invitation to call again. */
+		(void)ipc_refuse(
+		    peer, request, FAILURE_LOST, "no memory for the result", 0);
+	} else {
 		m.body_meta = ipc_bytes(b.p, b.len);
 		sent = ipc_answer(peer, request, IPC_CALL_RESULT, &m) == 0;
 	}

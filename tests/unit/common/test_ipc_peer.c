@@ -3,6 +3,7 @@
  * memfds, reconnection, and the end of peers that break a rule.
  */
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <fcntl.h>
@@ -18,8 +19,9 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
+#include "ids.h"
 #include "ipc_io.h"
-#include "ipc_peer.h"
+#include "ipc_peer_internal.h"
 
 struct world {
 	struct event_base *base;
@@ -30,6 +32,9 @@ struct world {
 	size_t blob_len;
 	enum failure failure;
 	bool answer; /* answer requests at once */
+	struct ipc_peer *asker;
+	uint64_t asked[IPC_WAITERS_MAX + 1]; /* RUNs, oldest first */
+	size_t nasked;
 };
 
 static void
@@ -58,6 +63,9 @@ message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	w->blob_len = m.arguments.n;
+	w->asker = p;
+	if (w->nasked <= IPC_WAITERS_MAX)
+		w->asked[w->nasked++] = m.request;
 	if (w->answer) {
 		struct ipc_call_event ev = {.kind = 1, .json = ipc_str("{}")};
 
@@ -78,7 +86,13 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		w->failure = gone;
 	} else if (f->type == IPC_CALL_EVENT)
 		w->parts++;
-	else {
+	else if (f->type == IPC_REFUSED) {
+		struct ipc_refused r;
+
+		assert_int_equal(ipc_decode(f, &r, NULL), 0);
+		w->answers++;
+		w->failure = (enum failure)r.failure;
+	} else {
 		struct ipc_call_result r;
 
 		assert_int_equal(ipc_decode(f, &r, NULL), 0);
@@ -318,6 +332,186 @@ other_users_are_refused(void **state)
 	unlink(path);
 }
 
+/* Every place taken, answered from the last to the first. */
+static void
+all_places_are_found_in_any_order(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c = connect_client(w);
+	struct ipc_run m = {0};
+	int i;
+
+	for (i = 0; i < IPC_WAITERS_MAX; i++) {
+		assert_int_equal(ipc_request(ipc_client_peer(c), IPC_RUN, &m,
+				     60000, answered, w, NULL),
+		    0);
+		if (i % 64 == 63)
+			until(w, &w->messages, i + 1);
+	}
+	assert_int_equal(ipc_request(ipc_client_peer(c), IPC_RUN, &m, 60000,
+			     answered, w, NULL),
+	    -1);
+	assert_non_null(ipc_client_peer(c)); /* busy, not silent */
+	for (i = 1; i <= IPC_WAITERS_MAX; i++) {
+		assert_int_equal(
+		    ipc_refuse(w->asker, w->asked[IPC_WAITERS_MAX - i],
+			FAILURE_REVOKED, "", 0),
+		    0);
+		if (i % 64 == 0)
+			until(w, &w->answers, i);
+	}
+	assert_int_equal(w->gone, 0);
+	assert_int_equal(w->down, 0);
+	ipc_client_free(c);
+}
+
+/* A peer that answers nothing loses its connection once every place is taken
+ * by requests whose time has passed; then service resumes. */
+static void
+a_silent_peer_is_closed(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c = connect_client(w);
+	struct ipc_run m = {0};
+	int i, ups = w->up;
+
+	for (i = 0; i < IPC_WAITERS_MAX; i++) {
+		assert_int_equal(ipc_request(ipc_client_peer(c), IPC_RUN, &m, 1,
+				     answered, w, NULL),
+		    0);
+		if (i % 64 == 63)
+			until(w, &w->gone, i + 1);
+	}
+	assert_int_equal(
+	    ipc_request(ipc_client_peer(c), IPC_RUN, &m, 1, answered, w, NULL),
+	    -1);
+	until(w, &w->up, ups + 2);
+	assert_int_equal(ipc_request(ipc_client_peer(c), IPC_RUN, &m, 1000,
+			     answered, w, NULL),
+	    0);
+	ipc_client_free(c);
+}
+
+static void
+turn(struct world *w, long ms)
+{
+	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
+
+	event_base_loopexit(w->base, &tv);
+	event_base_dispatch(w->base);
+}
+
+static bool
+is_closed(int sock)
+{
+	char c[4096];
+	ssize_t n;
+
+	while ((n = recv(sock, c, sizeof(c), MSG_DONTWAIT)) > 0)
+		;
+	return n == 0;
+}
+
+/* Connects and says nothing: on either side the place is free again. */
+static void
+who_says_no_hello_is_closed(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c;
+	char path[128];
+	struct err e;
+	int sock, mute, i, n;
+
+	ipc_peer_hello_ms = 100;
+	sock = ipc_connect_path(w->path, true, NULL);
+	assert_true(sock >= 0);
+	snprintf(path, sizeof(path), "%s.mute", w->path);
+	mute = ipc_listen_path(path, &e);
+	assert_true(mute >= 0);
+	c = ipc_client_new(w->base, path, "mute", IPC_ROLE_GATEWAY,
+	    IPC_ROLE_SANDBOXD, &handlers, w, NULL);
+	assert_non_null(c);
+	for (n = 0; n < 250 && !is_closed(sock); n++)
+		turn(w, 20);
+	assert_true(is_closed(sock));
+	close(sock);
+	/* The client gives the mute one up and tries again. */
+	for (i = 0; i < 2; i++) {
+		for (n = 0; n < 250; n++) {
+			sock = accept4(mute, NULL, NULL, SOCK_CLOEXEC);
+			if (sock >= 0)
+				break;
+			turn(w, 20);
+		}
+		assert_true(sock >= 0);
+		close(sock);
+	}
+	assert_int_equal(w->up, 0);
+	ipc_client_free(c);
+	close(mute);
+	unlink(path);
+	/* An honest one stays. */
+	c = connect_client(w);
+	turn(w, 300);
+	assert_non_null(ipc_client_peer(c));
+	assert_int_equal(w->down, 0);
+	ipc_client_free(c);
+	ipc_peer_hello_ms = IPC_HELLO_MS;
+}
+
+/* No descriptor left: a waiting connection must not make the loop spin, and a
+ * large answer becomes a small one instead of none. */
+static void
+out_of_descriptors(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c = connect_client(w);
+	struct timeval tv = {0, 50000};
+	struct ipc_call_result r = {.outcome = OUTCOME_DONE};
+	uint8_t *blob = calloc(1, 300000);
+	struct ipc_run m = {0};
+	struct rlimit old, none;
+	int sock, turns = 0, ups;
+	uint64_t end;
+
+	assert_non_null(blob);
+	assert_int_equal(ipc_request(ipc_client_peer(c), IPC_RUN, &m, 5000,
+			     answered, w, NULL),
+	    0);
+	until(w, &w->messages, 1);
+	ups = w->up;
+	sock = ipc_connect_path(w->path, true, NULL);
+	assert_true(sock >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r.body_meta = ipc_bytes(blob, 300000);
+	assert_int_equal(
+	    ipc_answer(w->asker, w->asked[0], IPC_CALL_RESULT, &r), -1);
+	for (end = now_boot_ms() + 350; now_boot_ms() < end; turns++) {
+		event_base_loopexit(w->base, &tv);
+		event_base_loop(w->base, EVLOOP_ONCE);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	if (turns > 40)
+		fail_msg("%d turns of the loop", turns);
+	assert_int_equal(w->answers, 1);
+	assert_int_equal(w->failure, FAILURE_LOST);
+	assert_int_equal(w->down, 0);
+	/* Who waited is taken now. */
+	{
+		struct ipc_hello h = {
+		    .table = ipc_table_hash, .process = ipc_str("late")};
+
+		assert_int_equal(ipc_write(sock, IPC_HELLO, 0, &h, NULL), 0);
+		until(w, &w->up, ups + 1);
+	}
+	close(sock);
+	free(blob);
+	ipc_client_free(c);
+}
+
 int
 main(void)
 {
@@ -334,6 +528,14 @@ main(void)
 		another_build_is_closed, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		other_users_are_refused, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		all_places_are_found_in_any_order, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_silent_peer_is_closed, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		who_says_no_hello_is_closed, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		out_of_descriptors, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
