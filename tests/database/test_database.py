@@ -213,7 +213,15 @@ def test_app_makes_nothing_and_becomes_nobody(app):
                    "SET SESSION AUTHORIZATION mcpbox_owner", "COPY mcpbox.servers TO PROGRAM 'id'",
                    "COPY mcpbox.servers TO '/tmp/x'", "CREATE TEMP TABLE t (a int)",
                    "CREATE FUNCTION mcpbox.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-                   "SELECT pg_read_file('/etc/passwd')",
+                   "SELECT pg_read_file('/etc/passwd')", "SELECT lo_import('/etc/passwd')",
+                   "SET session_replication_role = replica", "ALTER SYSTEM SET fsync = off",
+                   "CREATE EXTENSION pgcrypto", "CREATE PUBLICATION p", "CREATE DOMAIN mcpbox.d AS int",
+                   "CREATE TRIGGER t BEFORE INSERT ON mcpbox.servers EXECUTE FUNCTION mcpbox.refuse()",
+                   "CREATE RULE r AS ON INSERT TO mcpbox.audit_log DO INSTEAD NOTHING",
+                   "CREATE INDEX ON mcpbox.servers ((1 / 0))", "ALTER TABLE mcpbox.servers OWNER TO mcpbox_app",
+                   "REASSIGN OWNED BY mcpbox_owner TO mcpbox_app", "SELECT 1 FROM mcpbox.audit_head FOR UPDATE",
+                   "DO $$ BEGIN LOCK TABLE mcpbox.servers IN SHARE MODE; END $$",
+                   "SELECT mcpbox.fail('x', 'y')", "SELECT mcpbox.version_fields('', 1)",
                    "ALTER FUNCTION mcpbox.fail(text, text) SECURITY DEFINER"):
         with pytest.raises(psycopg.Error) as e:
             app.execute(attack)
