@@ -28,6 +28,9 @@ enum {
 	/* AUTHORISE in work. Each may hold its arguments and a pre-image: at
 	 * worst 8 MiB each, in practice a few kB. */
 	JOBS_MAX = 512,
+	/* Bytes of arguments of all of them: a gateway, or one client of it,
+	 * must not make this process the largest of the machine. */
+	JOBS_BYTES_MAX = 64 * 1024 * 1024,
 	OPS_MAX = 512, /* other requests in work, mostly one statement */
 	/* A peer's answer on the call path; it is an admind-check step budget,
 	 * an AES pass, a table insert. */
@@ -71,7 +74,8 @@ struct admind {
 
 	struct job_list jobs;
 	unsigned njobs; /* AUTHORISE in work */
-	unsigned nops;  /* other requests in work */
+	size_t job_bytes;
+	unsigned nops; /* other requests in work */
 	uint8_t session_key[32];
 	bool have_session_key;
 	bool have_local_token;       /* local_token_file is set */

@@ -48,7 +48,8 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	struct admind *a = l->a;
 	struct job *j = NULL;
 
-	if (a->njobs >= JOBS_MAX || records_full(a)) {
+	if (a->njobs >= JOBS_MAX || records_full(a) ||
+	    a->job_bytes > JOBS_BYTES_MAX) {
 		err_set(err, FAILURE_BUSY, "too many calls are in work");
 		return NULL;
 	}
@@ -83,6 +84,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	buf_init(&j->out, RESULT_MAX / 3);
 	buf_init(&j->body, RESULT_MAX);
 	buf_put(&j->arguments, m->arguments.p, m->arguments.n);
+	a->job_bytes += j->arguments.len;
 	sha256(m->arguments.p, m->arguments.n, &j->args_sha256);
 	/* Cut, since a client may call itself what it likes. */
 	j->client = ipc_strdup(ipc_bytes(
@@ -110,6 +112,7 @@ job_free(struct job *j)
 		return;
 	TAILQ_REMOVE(&j->a->jobs, j, entry);
 	j->a->njobs--;
+	j->a->job_bytes -= j->arguments.len;
 	link_unref(j->link);
 	if (j->free_data != NULL)
 		j->free_data(j->data);
