@@ -319,8 +319,6 @@ def test_large_arguments_have_a_budget(a, gw):
             g.start("AUTHORISE", tool=name, arguments=large)
         got = [answer(g, None)["_"]]
         assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "BUSY" and got == ["REFUSED"]
-        with open(f"/proc/{a.proc.pid}/statm", encoding="ascii") as f:
-            assert int(f.read().split()[1]) * 4096 < 400 << 20
     a.fakes["check"].drop()
     a.until(lambda: a.fakes["check"].up.is_set())
     a.on_check = lambda m: ("CHECK_OK", {"fields": b""})
