@@ -17,7 +17,7 @@
 #include "ipc.h"
 #include "ipc_peer.h"
 #include "jsonw.h"
-#include "limits.h"
+#include "bounds.h"
 #include "proc.h"
 #include "tlv.h"
 

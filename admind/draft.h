@@ -10,7 +10,7 @@
 #include "buf.h"
 #include "err.h"
 #include "ipc.h"
-#include "limits.h"
+#include "bounds.h"
 
 struct draft {
 	struct ipc_id server_id, tool_id, version_id;

@@ -17,7 +17,7 @@
 #include "buf.h"
 #include "err.h"
 #include "ipc_table.h"
-#include "limits.h"
+#include "bounds.h"
 
 enum ipc_type {
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \

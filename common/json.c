@@ -10,7 +10,7 @@
 #include <limits.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 int
 json_parse(

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "json_grammar.h"
-#include "limits.h"
+#include "bounds.h"
 
 struct cursor {
 	const uint8_t *p, *end;

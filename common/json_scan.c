@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 /* One name of an object that is still open, as it stands in the text. */
 struct name {

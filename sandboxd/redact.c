@@ -4,7 +4,7 @@
 
 #include "ids.h"
 #include "jsonw.h"
-#include "limits.h"
+#include "bounds.h"
 #include "redact.h"
 #include "tlv.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 #include "num.h"
 #include "doc.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
+#include "bounds.h"
 #include "report.h"
 
 enum { SENTENCE_MAX = 1024, POINTER_MAX = 2048 };

@@ -15,7 +15,7 @@
 
 #include "err.h"
 #include "ipc.h"
-#include "limits.h"
+#include "bounds.h"
 
 enum {
 	SESSIONS_MAX = 256,     /* logins at once: some dozens of browsers */

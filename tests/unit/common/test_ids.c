@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "ids.h"
-#include "limits.h"
+#include "bounds.h"
 
 static void
 uuids(void **state)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "json.h"
-#include "limits.h"
+#include "bounds.h"
 
 static int
 scan(const char *s, struct err *e)

@@ -3,7 +3,7 @@
 
 #include "json_grammar.h"
 #include "jsonw.h"
-#include "limits.h"
+#include "bounds.h"
 
 static void
 expect(struct buf *b, const char *want)

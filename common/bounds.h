@@ -2,14 +2,8 @@
  * Every fixed limit of the suite, once, with its reason. Limits that an
  * administrator may change are rows of conf_keys.def instead.
  */
-/* With common/ on the include path <limits.h> finds this file first: hand on
- * to the system's, which Python.h and others rely on. Outside the guard, since
- * gcc's own limits.h comes back here on its way to libc's. */
-#pragma GCC system_header /* clang objects to the next line otherwise */
-#include_next <limits.h>
-
-#ifndef LIMITS_H
-#define LIMITS_H
+#ifndef BOUNDS_H
+#define BOUNDS_H
 
 enum {
 	/* IPC: one SEQPACKET frame must fit the default socket buffer with room
