@@ -23,8 +23,8 @@ enum {
 	/* Requests of ours one peer may leave unanswered; more is `busy`. */
 	IPC_WAITERS_MAX = 4096,
 	/* Time for the other side's HELLO, in ms. Both send it at once; ten
-	 * seconds allow for a machine that swaps. Who is silent for longer would
-	 * otherwise hold one of the listener's few places for ever. */
+	 * seconds allow for a machine that swaps. Who is silent for longer
+	 * would otherwise hold one of the listener's few places for ever. */
 	IPC_HELLO_MS = 10 * 1000,
 	/* Pause of a listener that is out of descriptors, in ms. */
 	IPC_ACCEPT_PAUSE_MS = 100,
