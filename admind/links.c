@@ -262,16 +262,16 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	}
 UP(up_gw_local, IPC_ROLE_GATEWAY, LISTENER_LOCAL)
 UP(up_gw_tunnel, IPC_ROLE_GATEWAY, LISTENER_TUNNEL)
-UP(up_http, IPC_ROLE_WEB, 0)
-UP(up_ctl, IPC_ROLE_CTL, 0)
-UP(up_check, IPC_ROLE_CHECK, 0)
-UP(up_sandboxd, IPC_ROLE_SANDBOXD, 0)
+UP(up_http, IPC_ROLE_WEB, LISTENER_NONE)
+UP(up_ctl, IPC_ROLE_CTL, LISTENER_NONE)
+UP(up_check, IPC_ROLE_CHECK, LISTENER_NONE)
+UP(up_sandboxd, IPC_ROLE_SANDBOXD, LISTENER_NONE)
 #undef UP
 
 static void
 up_vault(struct ipc_peer *p, void *a)
 {
-	link_up(p, a, IPC_ROLE_VAULT, 0);
+	link_up(p, a, IPC_ROLE_VAULT, LISTENER_NONE);
 	auth_vault_up(a);
 }
 

@@ -54,6 +54,7 @@ enum ipc_state {
 
 /* Who may RUN a held context. Also which socket a gateway attached to. */
 enum listener {
+	LISTENER_NONE = 0, /* not a gateway's socket */
 	LISTENER_LOCAL = 1,
 	LISTENER_TUNNEL = 2,
 	LISTENER_ADMIND = 3 /* inspections and test runs */

@@ -556,8 +556,8 @@ json_slice(const uint8_t *text, size_t n, const char *const *path,
     const uint8_t **p, size_t *len)
 {
 	struct scan s = {.text = text, .p = text, .end = text + n};
-	const uint8_t *in, *start;
-	size_t inlen;
+	const uint8_t *in = NULL, *start;
+	size_t inlen = 0;
 
 	skip_space(&s);
 	for (; *path != NULL; path++) {

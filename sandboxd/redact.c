@@ -290,7 +290,8 @@ redact_bytes(const struct redact *r, struct ipc_bytes t, struct buf *out)
 		from = i;
 		any = 1;
 	}
-	buf_put(out, t.p + from, t.n - from);
+	if (t.n > from) /* an empty text has no address to add to */
+		buf_put(out, t.p + from, t.n - from);
 	return any;
 }
 

@@ -188,7 +188,7 @@ check_management(
 		    "there is no such management tool");
 	else
 		rc = doc_parse(&d, arguments.p, arguments.n, &e);
-	if (rc == 0)
+	if (rc == 0 && tool != NULL)
 		rc = check_against(ipc_str(tool->input_schema), &d, &r, &e);
 	/* Only what the schema took has the kinds that put_field expects. */
 	if (rc == 0 && r.n == 0)

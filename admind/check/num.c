@@ -124,6 +124,8 @@ num_multiple(const struct num *a, const struct num *by)
 		return false;
 	for (size_t k = 0; k < by->n; k++)
 		b = b * 10 + next_digit(by, &i);
+	if (b == 0) /* refused when the schema was compiled */
+		return false;
 	i = 0;
 	for (size_t k = 0; k < a->n; k++)
 		rest = (rest * 10 + next_digit(a, &i)) % b;

@@ -420,10 +420,14 @@ resolve(const struct schema *s, const struct doc_node *ref)
 	uint8_t *name;
 	size_t n;
 
-	if (ref->len == 0 || *p++ != '#' || (name = malloc(ref->len)) == NULL)
+	if (ref->len == 0 || *p != '#' || (name = malloc(ref->len)) == NULL)
 		return NULL;
+	p++;
 	while (v != NULL && p < end) {
-		if (*p++ != '/' || !token(&p, end, name, &n)) {
+		bool slash = *p == '/';
+
+		p++;
+		if (!slash || !token(&p, end, name, &n)) {
 			v = NULL;
 		} else if (v->kind == DOC_OBJECT) {
 			v = doc_member(&s->doc, v, name, n);

@@ -231,35 +231,35 @@ array(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
+/* Bytes of known names shown beside an unknown one: enough for a dozen. */
+enum { KNOWN_MAX = 400 };
+
 /* A member that the schema does not know. Its known names help the caller. */
 static void
 unknown_member(struct run *run, const struct rule *rule, const struct path *at,
     struct report *r)
 {
-	char known[400];
-	size_t used = 0;
 	const struct doc_node *props = rule->properties;
+	struct buf known;
 
+	buf_init(&known, KNOWN_MAX);
 	for (uint32_t i = 0; props != NULL && i < props->count; i++) {
 		const struct doc_node *m = doc_kid(&run->s->doc, props, i);
 
-		if (used + m->namelen + 8 > sizeof(known)) {
-			memcpy(known + used, ", ...", 5);
-			used += 5;
+		if (known.len + m->namelen + sizeof(", , ...") > KNOWN_MAX) {
+			buf_puts(&known, ", ...");
 			break;
 		}
-		if (used > 0) {
-			memcpy(known + used, ", ", 2);
-			used += 2;
-		}
-		memcpy(known + used, m->name, m->namelen);
-		used += m->namelen;
+		if (known.len > 0)
+			buf_puts(&known, ", ");
+		buf_put(&known, m->name, m->namelen);
 	}
-	if (used == 0)
+	if (known.len == 0)
 		report_add(r, at, "is unknown: there are no arguments here");
 	else
-		report_add(
-		    r, at, "is unknown; known are %.*s", (int)used, known);
+		report_add(r, at, "is unknown; known are %.*s", (int)known.len,
+		    (const char *)known.p);
+	buf_free(&known);
 }
 
 static void
