@@ -70,6 +70,7 @@ struct admind {
 	struct ipc_id sandbox_epoch; /* of the present connection */
 	bool sandbox_named;          /* EPOCH_END came on it */
 	bool sandbox_ready;          /* and its epoch is in the database */
+	uint64_t started_us;         /* Unix time: when this process began */
 	struct idset live;           /* ids that sandbox answers for */
 
 	struct job_list jobs;

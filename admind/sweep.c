@@ -27,10 +27,14 @@ static const struct db_stmt begin_epoch = {"sweep_epoch",
     "SELECT mcpbox.epoch_begin($1::uuid, $2::text, 'admind')", DB_SURE};
 static const struct db_stmt sweep_epochs = {
     "sweep_epochs", "SELECT mcpbox.sweep_epochs()", DB_SURE};
+/* Open rows that nobody may answer for any more: past their deadline, or the
+ * sandbox's from before this process began. What an admind that died had not
+ * handed over can't be handed over now, and what it had, the sandbox names. */
 static const struct db_stmt overdue = {"sweep_overdue",
     "SELECT id, owner_epoch FROM mcpbox.executions WHERE state = 'open'"
     " AND owner_epoch IN ($1::uuid, $2::uuid)"
-    " AND deadline < now() - make_interval(secs => $3::int8)"
+    " AND (deadline < now() - make_interval(secs => $3::int8)"
+    " OR created_at < $5::timestamptz)"
     " ORDER BY deadline LIMIT $4::int8",
     DB_FAST};
 
@@ -70,7 +74,7 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 			continue;
 		uuid_text(&e.id, text);
 		log_call(LOG_LV_WARN, "lost", text, NULL,
-		    "past its deadline, and nobody answers for it");
+		    "nobody answers for it any more");
 		records_close(a, &e);
 	}
 }
@@ -94,6 +98,7 @@ swept(void *arg, const struct pg_result *rows, const struct err *err)
 	db_p_id(&p, a->sandbox_ready ? &a->sandbox_epoch : &a->epoch);
 	db_p_i64(&p, GRACE_S);
 	db_p_i64(&p, OVERDUE_ROWS);
+	db_p_time_us(&p, a->started_us);
 	db_query(a->db, &overdue, &p, got_overdue, a);
 }
 
@@ -177,6 +182,7 @@ sweep_start(struct admind *a, struct err *err)
 {
 	struct timeval tv = {TICK_MS / 1000, 0};
 
+	a->started_us = now_us();
 	a->tick = evtimer_new(a->proc.base, on_tick, a);
 	if (a->tick == NULL || evtimer_add(a->tick, &tv) == -1)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");

@@ -703,12 +703,12 @@ def test_the_same_epoch_that_comes_back_keeps_its_calls(a, gw):
     assert execution(a, i) == ("closed", "done", None)
 
 
-def overdue(a, i, epoch):
+def overdue(a, i, epoch, deadline="-50 minutes"):
     """An open row far past its deadline, as if its ending had been missed."""
     a.sql("INSERT INTO mcpbox.executions (id, kind, owner_epoch, principal, listener, tool, "
           "args_sha256, arguments, created_at, deadline) VALUES (%s, 'inspect', %s, 'local', "
           "'admind', 'x', sha256(''), '{}', now() - interval '1 hour', "
-          "now() - interval '50 minutes')", uuid.UUID(bytes=i), uuid.UUID(bytes=epoch))
+          "now() + %s::interval)", uuid.UUID(bytes=i), uuid.UUID(bytes=epoch), deadline)
 
 
 def test_overdue_rows_are_lost_unless_named(a):
@@ -716,6 +716,24 @@ def test_overdue_rows_are_lost_unless_named(a):
     overdue(a, named, a.sandbox_epoch)
     restart_sandbox(a, [named], a.sandbox_epoch)
     overdue(a, unnamed, a.sandbox_epoch)
+    a.until(lambda: execution(a, unnamed) == ("closed", "lost", "lost"))
+    assert execution(a, named) == ("open", None, None)
+    assert a.record(named)["_"] == "OK"
+    a.named = []
+
+
+def test_what_an_admind_that_died_never_handed_over_is_lost_at_once(a):
+    """Its deadline is far away, but it is older than this process, and the
+    sandbox does not name it."""
+    named, unnamed, epoch = os.urandom(16), os.urandom(16), a.sandbox_epoch
+    sandbox = a.fakes["sandbox"]
+    sandbox.greet = lambda peer: None       # nothing is swept meanwhile
+    sandbox.drop()
+    assert sandbox.up.wait(5)
+    for i in (named, unnamed):
+        overdue(a, i, epoch, "1 hour")
+    sandbox.greet = a.name_epoch
+    restart_sandbox(a, [named], epoch)
     a.until(lambda: execution(a, unnamed) == ("closed", "lost", "lost"))
     assert execution(a, named) == ("open", None, None)
     assert a.record(named)["_"] == "OK"
