@@ -22,6 +22,7 @@ struct channel {
 	bool closed;        /* by us: no more events */
 	bool executing;     /* EXECUTE was sent */
 	unsigned frames;    /* in this turn */
+	size_t bytes;       /* likewise */
 	uint64_t turn_ms, second_ms;
 	unsigned passed; /* events in this second */
 	uint32_t result_max, stdout_max;
@@ -262,7 +263,7 @@ on_error(struct channel *c, struct ipc_frame *f)
  * it: one that sends without pause costs itself time, not the others.
  */
 static void
-count_frame(struct channel *c)
+count_frame(struct channel *c, const struct ipc_frame *f)
 {
 	static const struct timeval tv = {.tv_usec = CHANNEL_TURN_MS * 1000};
 	uint64_t now = now_boot_ms();
@@ -270,8 +271,12 @@ count_frame(struct channel *c)
 	if (now - c->turn_ms >= CHANNEL_TURN_MS) {
 		c->turn_ms = now;
 		c->frames = 0;
+		c->bytes = 0;
 	}
-	if (++c->frames >= CHANNEL_BURST && evtimer_add(c->turn, &tv) == 0)
+	c->frames++;
+	c->bytes += IPC_HEADER_LEN + f->payload_len + f->blob_len;
+	if ((c->frames >= CHANNEL_BURST || c->bytes >= CHANNEL_TURN_BYTES) &&
+	    evtimer_add(c->turn, &tv) == 0)
 		ipc_peer_pause(c->peer);
 }
 
@@ -291,7 +296,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 
 	if (c->closed)
 		return -1;
-	count_frame(c);
+	count_frame(c, f);
 	if (f->type == IPC_READY) {
 		ipc_peer_set_state(peer, IPC_STATE_RUNNING);
 		c->events->ready(c->arg);

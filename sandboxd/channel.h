@@ -19,6 +19,10 @@ enum {
 	 * a runner that floods waits in its own send. */
 	CHANNEL_BURST = 256,
 	CHANNEL_TURN_MS = 10,
+	/* Bytes likewise, or a few large frames would cost what thousands of
+	 * small ones may not. The largest result, the output beside it and
+	 * their headers pass in one turn. */
+	CHANNEL_TURN_BYTES = RESULT_MAX + 2 * STDOUT_SHOWN_MAX,
 	/* Log lines and progress passed on a second; more are dropped. */
 	CHANNEL_EVENTS_PER_S = 100,
 	/* What a runner keeps of its stdout_max for a note (output.c). */
