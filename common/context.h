@@ -34,8 +34,25 @@ enum context_tag {
 	CTX_RESULT = 12,      /* u64 bytes, likewise */
 	CTX_HOLD_UNTIL_MS = 13, /* u64: sandboxd drops an unused context after
 				 * holding it this many ms */
-	CTX_INTENT = 14,      /* bytes: admind's intent TLV, enum intent_tag */
-	CTX_VERSION_HASH = 15 /* plaintext only: 32 bytes, by the vault */
+	CTX_INTENT = 14,       /* bytes: admind's intent TLV, enum intent_tag */
+	CTX_VERSION_HASH = 15, /* plaintext only: 32 bytes, by the vault */
+	CTX_CPU_MS = 16,       /* u64: CPU time; absent: the sandbox's default,
+				* as for MEMORY (so are all up to 21) */
+	CTX_FILES = 17,        /* u64: open descriptors of a process */
+	CTX_FILE_BYTES = 18,   /* u64 bytes: the longest file it may write */
+	CTX_STDOUT = 19,       /* u64 bytes: standard output kept */
+	CTX_LOG_RATE = 20,     /* u64: log messages a second */
+	CTX_PROGRESS_RATE = 21,    /* u64: progress messages a second */
+	CTX_MODULE = 22,           /* 32 bytes: digest of an entry of the module
+				    * store; any number, ascending, no duplicates.
+				    * Like the following, for TOOL, from the
+				    * approved pre-image only */
+	CTX_KIND = 23,             /* text: "command"; absent: "python" */
+	CTX_SPEC = 24,             /* the command's JSON: argv, stdin, env */
+	CTX_EXECUTABLE = 25,       /* text: absolute path in the toolbox */
+	CTX_EXECUTABLE_DIGEST = 26 /* 32 bytes: SHA-256 of the executable's
+				    * bytes; absent for INSPECT, which finds
+				    * it */
 };
 
 /* The intent row, so that sandboxd can supply it whole. */
