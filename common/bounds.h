@@ -40,6 +40,8 @@ enum {
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
 	SECRET_VALUE_MAX = 10000,    /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,
+	/* Module trees mounted for one call; each is a mount to make. */
+	MODULES_PER_CALL_MAX = 32,
 	STDOUT_SHOWN_MAX = 64 * 1024, /* of a call's output, kept and shown */
 
 	JSON_DEPTH_MAX = 64,      /* containers inside containers */

@@ -64,8 +64,12 @@ enum listener {
 enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
-	CONTEXT_TEST = 3 /* call main() of a draft: no secrets, no network */
+	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
+	CONTEXT_COMPILE = 4 /* sandboxd's own: compile, run nothing */
 };
+
+/* What a runner is made for; a part of its profile (FORK). */
+enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 
 /* How an authorised call ended: exactly one of these per execution. */
 enum outcome {

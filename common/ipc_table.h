@@ -103,12 +103,12 @@ M(151, FORKED, forked, EVT, ZYGOTE, POOL, OPEN, 0, "the runner's pidfd")       \
 M(152, FORK_FAILED, fork_failed, EVT, ZYGOTE|POOL, POOL|SANDBOXD, OPEN, 0, "no runner: step and errno") \
 M(153, KILL, kill, EVT, SANDBOXD, POOL, OPEN, 0, "SIGKILL the runner of this slot and generation") \
 M(154, EXITED, exited, EVT, POOL, SANDBOXD, OPEN, 0, "the runner was reaped")  \
-M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE, SANDBOXD|POOL, OPEN, 0, "which layers hold in the pool") \
+M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE, SANDBOXD|POOL, OPEN, 0, "a zygote is ready: which layers hold in the pool") \
+M(156, RECYCLE, recycle, EVT, SANDBOXD, POOL, OPEN, 0, "start another zygote; once it reported it gets the FORKs and the old one ends") \
                                                                                \
-M(160, RUNNER_HEADER, runner_header, EVT, SANDBOXD, RUNNER, WAITING, 0, "fixed size: limits; the runner finishes its confinement") \
-M(161, READY, ready, EVT, RUNNER, SANDBOXD, WAITING, 0, "confined; now it may have the call") \
+M(161, READY, ready, EVT, RUNNER, SANDBOXD, WAITING, 0, "wholly confined; it waits for its call") \
 M(162, CONFINE_FAILED, confine_failed, EVT, RUNNER, SANDBOXD, WAITING, 0, "a step failed; the runner exits") \
-M(163, EXECUTE, execute, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "what to do, with the code") \
+M(163, EXECUTE, execute, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "limits first, then what to do, with the code") \
 M(164, ARGUMENTS, arguments, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "the call's arguments") \
 M(165, SECRETS, secrets, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "the call's secrets, then it starts") \
 M(170, STDOUT, stdout, EVT, RUNNER, SANDBOXD, RUNNING, 0, "bytes the tool printed") \
@@ -338,6 +338,12 @@ F(S, fd, channel, "socket whose other end pool-init holds")
 #define IPC_FIELDS_fork(F, S)                                                     \
 F(S, u32, slot, "0 to slots-1")                                                   \
 F(S, u64, generation, "of this use of the slot")                                  \
+F(S, u32, uid, "uid and gid inside the pool's user namespace")                    \
+F(S, u8, kind, "enum runner_kind: which root and which filter")                   \
+F(S, u8, network, "1: hosts are granted; always 0 until egress exists")           \
+F(S, u64, tmp_bytes, "of /tmp")                                                   \
+F(S, u32, tmp_inodes, "of /tmp")                                                  \
+F(S, bytes, modules, "digests of module trees to mount, 32 bytes each, sorted")   \
 F(S, fd, channel, "the runner's end of its channel")
 #define IPC_FIELDS_forked(F, S)                                                   \
 F(S, u32, slot, "as asked")                                                       \
@@ -357,31 +363,30 @@ F(S, u64, generation, "of this use of the slot")                                
 F(S, u32, status, "wait status, as waitid gave it: code << 16 | status")          \
 F(S, u64, cpu_us, "user and system time")                                         \
 F(S, u64, peak_kib, "largest resident set")
-#define IPC_FIELDS_pool_report(F, S) F(S, str, layers, "name=enforced|degraded|missing lines")
+#define IPC_FIELDS_pool_report(F, S)                                              \
+F(S, str, interpreter, "cache tag and version of its Python: compiled code is good for this one only") \
+F(S, str, layers, "name=enforced|degraded|missing lines")
+#define IPC_FIELDS_recycle(F, S)
 
-#define IPC_FIELDS_runner_header(F, S)                                            \
-F(S, u32, slot, "slot: picks the uid")                                            \
-F(S, u64, generation, "of this use of the slot")                                  \
-F(S, u32, uid, "uid and gid inside the pool's user namespace")                    \
-F(S, u64, memory_bytes, "")                                                       \
-F(S, u64, cpu_ms, "")                                                             \
-F(S, u32, processes, "")                                                          \
-F(S, u32, files, "")                                                              \
-F(S, u64, file_bytes, "largest file")                                             \
-F(S, u64, tmp_bytes, "of /tmp")                                                   \
-F(S, u32, tmp_inodes, "of /tmp")                                                  \
-F(S, u8, network, "1: hosts are granted; always 0 until egress exists")
 #define IPC_FIELDS_ready(F, S)
 #define IPC_FIELDS_confine_failed(F, S)                                           \
 F(S, str, step, "name of the step")                                               \
 F(S, str, path, "path, or empty")                                                 \
 F(S, u32, error, "errno")
 #define IPC_FIELDS_execute(F, S)                                                  \
-F(S, u8, kind, "enum context_kind: run main, or inspect")                         \
+F(S, u8, kind, "enum context_kind: run main, inspect, or compile only")           \
 F(S, str, name, "exposed name, shown in tracebacks")                              \
+F(S, u64, memory_bytes, "address space of each process")                          \
+F(S, u64, cpu_ms, "CPU time of each process")                                     \
+F(S, u32, processes, "processes and threads")                                     \
+F(S, u32, files, "open descriptors of each process")                              \
+F(S, u64, file_bytes, "largest file")                                             \
 F(S, u32, stdout_max, "bytes of output to send")                                  \
 F(S, u32, result_max, "bytes of result to send")                                  \
-F(S, blob, code, "Python source, UTF-8")
+F(S, str, executable, "kind COMMAND: path of what is run, else empty")            \
+F(S, bytes, executable_digest, "kind COMMAND: SHA-256 it must have; empty: any, for an inspection") \
+F(S, u32, source_len, "bytes of the source at the front of the blob")             \
+F(S, blob, code, "Python source or a command's spec, UTF-8; then its compiled form or nothing")
 #define IPC_FIELDS_arguments(F, S) F(S, blob, json, "an object")
 #define IPC_FIELDS_secrets(F, S) F(S, blob, tlv, "name, value, name, value ... (tags 1 and 2)")
 #define IPC_FIELDS_stdout(F, S) F(S, bytes, data, "as printed, any bytes")

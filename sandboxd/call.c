@@ -181,15 +181,60 @@ crashed(struct call *c)
 	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
+/* --- What a call may use. ---------------------------------------------- */
+
+/*
+ * A limit: the version's, or the configured one. Approval is what lets a
+ * version have more than that, so what has no approval behind it has not.
+ */
+static uint64_t
+limit_of(const struct held *h, uint64_t v, uint64_t dflt)
+{
+	if (v == 0 || (h->kind != CONTEXT_TOOL && v > dflt))
+		return dflt;
+	return v;
+}
+
+/*
+ * RLIMIT_AS binds each process of a call, not their sum. Where no memory
+ * controller binds that, the sum is what processes x memory allows, so fewer
+ * processes are; below CALL_PROCESSES_MIN a runner could do nothing.
+ */
+uint32_t
+call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
+{
+	uint64_t n;
+
+	if (!pool_memory_bound(cs->pool)) {
+		n = cs->conf.memory_budget / memory;
+		if (n < CALL_PROCESSES_MIN)
+			n = CALL_PROCESSES_MIN;
+		if (processes > n)
+			processes = n;
+	}
+	return (uint32_t)processes;
+}
+
 /* --- What the channel tells. ------------------------------------------ */
 
 static void
 on_ready(void *arg)
 {
 	struct call *c = arg;
+	const struct calls_conf *conf = &c->all->conf;
+	const struct held *h = c->held;
+	struct ipc_execute x = {
+	    .memory_bytes = limit_of(h, h->memory, conf->memory),
+	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
+	    .processes = call_processes(c->all,
+		limit_of(h, h->processes, conf->processes),
+		limit_of(h, h->memory, conf->memory)),
+	    .files = CALL_FILES,
+	    .file_bytes = limit_of(h, h->tmp, conf->tmp),
+	};
 
-	if (channel_execute(
-		c->channel, ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
+	if (channel_execute(c->channel, &x,
+		ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
 		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the runner did not take the call", NULL);
 		return;
@@ -274,59 +319,15 @@ static const struct channel_events channel_events = {
 
 /* --- What the pool tells. --------------------------------------------- */
 
-/*
- * A limit: the version's, or the configured one. Approval is what lets a
- * version have more than that, so what has no approval behind it has not.
- */
-static uint64_t
-limit_of(const struct held *h, uint64_t v, uint64_t dflt)
-{
-	if (v == 0 || (h->kind != CONTEXT_TOOL && v > dflt))
-		return dflt;
-	return v;
-}
-
-/*
- * RLIMIT_AS binds each process of a call, not their sum. Where no memory
- * controller binds that, the sum is what processes x memory allows, so fewer
- * processes are; below CALL_PROCESSES_MIN a runner could do nothing.
- */
-uint32_t
-call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
-{
-	uint64_t n;
-
-	if (!pool_memory_bound(cs->pool)) {
-		n = cs->conf.memory_budget / memory;
-		if (n < CALL_PROCESSES_MIN)
-			n = CALL_PROCESSES_MIN;
-		if (processes > n)
-			processes = n;
-	}
-	return (uint32_t)processes;
-}
-
 /* Gives the first of the queue its slot, channel and runner. */
 static void
 start(struct call *c, const struct pool_slot *slot)
 {
-	const struct calls_conf *conf = &c->all->conf;
 	const struct held *h = c->held;
-	uint64_t tmp = limit_of(h, h->tmp, conf->tmp);
-	struct ipc_runner_header m = {
-	    .slot = slot->slot,
-	    .generation = slot->generation,
-	    .uid = slot->uid,
-	    .memory_bytes = limit_of(h, h->memory, conf->memory),
-	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
-	    .processes = call_processes(c->all,
-		limit_of(h, h->processes, conf->processes),
-		limit_of(h, h->memory, conf->memory)),
-	    .files = CALL_FILES,
-	    .file_bytes = tmp,
-	    .tmp_bytes = tmp,
+	struct pool_profile profile = {
+	    .kind = RUNNER_PYTHON,
+	    .tmp_bytes = limit_of(h, h->tmp, c->all->conf.tmp),
 	    .tmp_inodes = CALL_TMP_INODES,
-	    .network = 0,
 	};
 	struct err e;
 	int sv[2];
@@ -348,9 +349,9 @@ start(struct call *c, const struct pool_slot *slot)
 		return;
 	}
 	c->slot = *slot;
-	c->has_slot = pool_fork(c->all->pool, slot, sv[1]) == 0;
+	c->has_slot = pool_fork(c->all->pool, slot, &profile, sv[1]) == 0;
 	close(sv[1]);
-	if (!c->has_slot || channel_header(c->channel, &m) != 0)
+	if (!c->has_slot)
 		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the pool does not take calls", NULL);
 }

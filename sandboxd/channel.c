@@ -390,25 +390,20 @@ channel_close(struct channel *c)
 }
 
 int
-channel_header(struct channel *c, const struct ipc_runner_header *m)
+channel_execute(struct channel *c, const struct ipc_execute *limits,
+    struct ipc_bytes arguments)
 {
-	return c->peer == NULL ? -1 : ipc_send(c->peer, IPC_RUNNER_HEADER, m);
-}
-
-int
-channel_execute(struct channel *c, struct ipc_bytes arguments)
-{
-	struct ipc_execute x = {
-	    .kind = c->held->kind,
-	    .name = c->held->name,
-	    .stdout_max = c->stdout_max,
-	    .result_max = c->result_max,
-	    .code = c->held->code,
-	};
+	struct ipc_execute x = *limits;
 	struct ipc_arguments a = {.json = arguments};
 	struct ipc_secrets s = {
 	    .tlv = ipc_bytes(c->held->secrets.p, c->held->secrets.len)};
 
+	x.kind = c->held->kind;
+	x.name = c->held->name;
+	x.stdout_max = c->stdout_max;
+	x.result_max = c->result_max;
+	x.source_len = (uint32_t)c->held->code.n;
+	x.code = c->held->code;
 	if (c->peer == NULL || ipc_send(c->peer, IPC_EXECUTE, &x) != 0 ||
 	    ipc_send(c->peer, IPC_ARGUMENTS, &a) != 0 ||
 	    ipc_send(c->peer, IPC_SECRETS, &s) != 0)

@@ -35,7 +35,7 @@ struct event_base;
 struct channel;
 
 struct channel_events {
-	void (*ready)(void *); /* confined: channel_execute is due */
+	void (*ready)(void *); /* wholly confined: channel_execute is due */
 	void (*confine_failed)(void *, const char *text);
 	/* kind as in CALL_EVENT; json is scanned and redacted. */
 	void (*event)(void *, uint8_t kind, struct ipc_bytes json);
@@ -54,9 +54,10 @@ struct channel *channel_new(struct event_base *, int sock, const struct held *h,
     struct err *);
 /* No event comes after this. */
 void channel_close(struct channel *);
-int channel_header(struct channel *, const struct ipc_runner_header *);
-/* Code, arguments, secrets: then it runs. 0 or -1. */
-int channel_execute(struct channel *, struct ipc_bytes arguments);
+/* Limits (the rlimit fields of x), code, arguments, secrets: then it runs. 0
+ * or -1. */
+int channel_execute(
+    struct channel *, const struct ipc_execute *x, struct ipc_bytes arguments);
 /* What the tool printed so far, redacted and cut to STDOUT_SHOWN_MAX. */
 void channel_stdout(struct channel *, struct buf *out);
 

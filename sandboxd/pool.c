@@ -390,11 +390,18 @@ pool_untake(struct pool *p, const struct pool_slot *s)
 }
 
 int
-pool_fork(struct pool *p, const struct pool_slot *s, int channel)
+pool_fork(struct pool *p, const struct pool_slot *s,
+    const struct pool_profile *profile, int channel)
 {
 	struct ipc_fork m = {
 	    .slot = s->slot,
 	    .generation = s->generation,
+	    .uid = s->uid,
+	    .kind = (uint8_t)profile->kind,
+	    .network = profile->network,
+	    .tmp_bytes = profile->tmp_bytes,
+	    .tmp_inodes = profile->tmp_inodes,
+	    .modules = profile->modules,
 	    .channel = channel,
 	};
 

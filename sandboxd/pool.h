@@ -31,6 +31,16 @@ struct pool_slot {
 	uint64_t generation;
 };
 
+/* What a runner is made with, before it knows its call: all that needs a
+ * capability. */
+struct pool_profile {
+	enum runner_kind kind;
+	bool network;
+	uint64_t tmp_bytes;
+	uint32_t tmp_inodes;
+	struct ipc_bytes modules; /* digests, sorted */
+};
+
 /* owner: as given to pool_take. arg: as given to pool_new. */
 struct pool_events {
 	void (*available)(void *arg); /* a slot may be free now */
@@ -52,9 +62,10 @@ bool pool_ready(const struct pool *); /* the zygote reported */
 int pool_take(struct pool *, void *owner, struct pool_slot *);
 /* Gives back a slot that pool_fork was never called for. */
 void pool_untake(struct pool *, const struct pool_slot *);
-/* Asks for a runner that gets `channel` (stays the caller's). -1: the slot is
- * free again and no event will come. */
-int pool_fork(struct pool *, const struct pool_slot *, int channel);
+/* Asks for a runner of this profile that gets `channel` (stays the caller's).
+ * -1: the slot is free again and no event will come. */
+int pool_fork(struct pool *, const struct pool_slot *,
+    const struct pool_profile *, int channel);
 /* SIGKILL; harmless if it ended meanwhile. */
 void pool_kill(struct pool *, const struct pool_slot *);
 /* Something is stuck: the whole pool is given up and started anew. */

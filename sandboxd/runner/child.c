@@ -2,7 +2,7 @@
  * A runner's life: from the fork to its one result.
  *
  * The channel's other end is sandboxd's. Frames are taken in one order only,
- * RUNNER_HEADER, EXECUTE, ARGUMENTS, SECRETS; anything else ends the process.
+ * EXECUTE, ARGUMENTS, SECRETS; anything else ends the process.
  * The process ends itself without any clean-up: there is nothing to save, and
  * exit handlers could be the tool's.
  */
@@ -70,33 +70,26 @@ expect(enum ipc_type type, void *msg)
 }
 
 void
-child_main(const struct zygote *z, int channel)
+child_main(const struct zygote *z, const struct ipc_fork *fork)
 {
-	struct runner r = {.zygote = z};
+	struct runner r = {.zygote = z, .fork = fork};
 	struct ipc_ready ready = {0};
 	struct ipc_execute execute;
 	struct ipc_arguments arguments;
 	struct ipc_secrets secrets;
 
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
-	if (descriptors(channel) == -1)
+	if (descriptors(fork->channel) == -1)
 		fail("descriptors");
-	if (steps_prepare(&r) == -1)
-		_exit(END_CONFINE);
-	/* The descriptors of the event loop are the last that are made. */
-	if (python_loop() == -1)
-		fail("event_loop");
-	r.first_free_fd = dup(STDIN_FILENO);
-	if (r.first_free_fd == -1)
-		fail("descriptors");
-
-	expect(IPC_RUNNER_HEADER, &r.header);
-	if (steps_finish(&r) == -1)
+	if (steps_run(&r) == -1)
 		_exit(END_CONFINE);
 	if (output_send(IPC_READY, &ready) == -1)
 		_exit(END_PROTOCOL);
 
+	/* Here a runner of the pool waits. */
 	expect(IPC_EXECUTE, &execute);
+	if (limits_call(&execute) == -1)
+		_exit(END_PROTOCOL);
 	expect(IPC_ARGUMENTS, &arguments);
 	expect(IPC_SECRETS, &secrets);
 	if (output_start(execute.stdout_max) == -1)

@@ -1,6 +1,10 @@
 /*
  * Resource limits of one call (setrlimit(2)). They bind the call's own uid,
  * which no other running call has, so RLIMIT_NPROC counts this call alone.
+ * Those that are the same for every call are set while the runner confines
+ * itself, the others by our code when EXECUTE names them, before it reads the
+ * code that they bind: soft and hard limit are one, and nobody in the pool
+ * has the CAP_SYS_RESOURCE of the host that raising one needs.
  *
  * RLIMIT_AS bounds each process, not their sum: sandboxd keeps processes x
  * address space under its budget and reports memory as degraded where there
@@ -68,34 +72,38 @@ limits_oom_zygote(struct err *err)
 }
 
 int
-limits_set(struct runner *r)
+limits_fixed(struct runner *r)
 {
-	const struct ipc_runner_header *h = &r->header;
-	uint64_t cpu;
-
-	/* A header without limits is a broken broker, not an unlimited call. */
-	if (h->memory_bytes == 0 || h->cpu_ms == 0 || h->processes == 0 ||
-	    h->files == 0 || h->file_bytes == 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	cpu = (h->cpu_ms + 999) / 1000;
+	(void)r;
 	/*
 	 * CORE is 1, not 0: a core_pattern that is a pipe ignores 0, while 1
 	 * is the value at which the kernel skips it (fs/coredump.c). A file
 	 * of one byte cannot be written either: dumpable is 0.
 	 */
 	if (limit(RLIMIT_CORE, 1) == -1 ||
-	    limit(RLIMIT_AS, h->memory_bytes) == -1 ||
-	    limit(RLIMIT_NPROC, h->processes) == -1 ||
-	    limit(RLIMIT_NOFILE, h->files) == -1 ||
-	    limit(RLIMIT_FSIZE, h->file_bytes) == -1 ||
-	    limit(RLIMIT_CPU, cpu) == -1 ||
 	    limit(RLIMIT_STACK, STACK_BYTES) == -1 ||
 	    limit(RLIMIT_MEMLOCK, 0) == -1 || limit(RLIMIT_MSGQUEUE, 0) == -1 ||
 	    limit(RLIMIT_SIGPENDING, SIGNALS_PENDING) == -1 ||
 	    limit(RLIMIT_LOCKS, LOCKS) == -1 || limit(RLIMIT_RTPRIO, 0) == -1 ||
 	    limit(RLIMIT_NICE, 0) == -1)
+		return -1;
+	return 0;
+}
+
+int
+limits_call(const struct ipc_execute *x)
+{
+	/* A call without limits is a broken broker, not an unlimited call. */
+	if (x->memory_bytes == 0 || x->cpu_ms == 0 || x->processes == 0 ||
+	    x->files == 0 || x->file_bytes == 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (limit(RLIMIT_AS, x->memory_bytes) == -1 ||
+	    limit(RLIMIT_NPROC, x->processes) == -1 ||
+	    limit(RLIMIT_NOFILE, x->files) == -1 ||
+	    limit(RLIMIT_FSIZE, x->file_bytes) == -1 ||
+	    limit(RLIMIT_CPU, (x->cpu_ms + 999) / 1000) == -1)
 		return -1;
 	return 0;
 }

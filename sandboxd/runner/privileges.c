@@ -55,15 +55,14 @@ bounding_drop(uint64_t keep)
 }
 
 /*
- * SYS_ADMIN makes namespaces and mounts, CHOWN gives /tmp to the call,
- * SETUID, SETGID and SETPCAP are spent on the way down. All of them count in
- * the pool's user namespace only.
+ * SYS_ADMIN makes namespaces and mounts; SETUID, SETGID and SETPCAP are spent
+ * on the way down. All of them count in the pool's user namespace only.
  */
 int
 privileges_zygote(struct err *err)
 {
 	const uint64_t keep = (1ULL << CAP_SYS_ADMIN) | (1ULL << CAP_SETUID) |
-	    (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP) | (1ULL << CAP_CHOWN);
+	    (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
 
 	if (bounding_drop(keep) == -1 || cap_set(keep) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "capabilities");
@@ -93,14 +92,14 @@ privileges_securebits(struct runner *r)
 }
 
 /*
- * uid 0 would be the pool's root, so a header that asks for it is refused
+ * uid 0 would be the pool's root, so a FORK that asks for it is refused
  * here: the broker picks the uid, but this is where it would hurt.
  */
 int
 privileges_ids(struct runner *r)
 {
-	uid_t uid = r->header.uid, ru, eu, su;
-	gid_t gid = r->header.uid, rg, eg, sg;
+	uid_t uid = r->fork->uid, ru, eu, su;
+	gid_t gid = r->fork->uid, rg, eg, sg;
 
 	if (uid == 0 || uid == (uid_t)-1) {
 		errno = EINVAL;

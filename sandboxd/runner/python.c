@@ -9,6 +9,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -350,16 +351,22 @@ python_start(struct zygote *z, struct err *err)
 	if (result == NULL)
 		return python_error(err, "warm");
 	Py_DECREF(result);
+	/* Compiled code is good for one magic number; the version beside it is
+	 * for people, and to be sure. */
+	(void)snprintf(z->interpreter, sizeof(z->interpreter), "%ld %s",
+	    PyImport_GetMagicNumber(), Py_GetVersion());
 	return 0;
 }
 
 int
-python_loop(void)
+python_loop(struct runner *r)
 {
 	PyObject *result = call("prepare", NULL);
 
+	(void)r;
 	if (result == NULL) {
 		PyErr_Clear();
+		errno = EIO;
 		return -1;
 	}
 	Py_DECREF(result);
@@ -425,14 +432,17 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 {
 	PyObject *args, *dict, *result;
 
+	if (e->source_len > e->code.n)
+		return -1;
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
 		return -1;
-	args =
-	    Py_BuildValue("(is#y#y#NI)", (int)e->kind, (const char *)e->name.p,
-		(Py_ssize_t)e->name.n, (const char *)e->code.p,
-		(Py_ssize_t)e->code.n, (const char *)arguments.p,
-		(Py_ssize_t)arguments.n, dict, (unsigned)e->result_max);
+	args = Py_BuildValue("(is#y#y#y#NI)", (int)e->kind,
+	    (const char *)e->name.p, (Py_ssize_t)e->name.n,
+	    (const char *)e->code.p, (Py_ssize_t)e->source_len,
+	    (const char *)e->code.p + e->source_len,
+	    (Py_ssize_t)(e->code.n - e->source_len), (const char *)arguments.p,
+	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max);
 	if (args == NULL)
 		return last_resort();
 	result = call("start", args);

@@ -34,46 +34,47 @@ struct zygote {
 	int landlock_abi;      /* 0: the kernel has none */
 	pid_t *tid_address;    /* where libc keeps the main thread's id */
 	char stdlib[RUNNER_PATH_MAX]; /* /usr/lib/python3.11 */
-	struct buf layers;            /* name=state lines for POOL_REPORT */
+	char interpreter[64]; /* magic number and version, for POOL_REPORT */
+	struct buf layers;    /* name=state lines for POOL_REPORT */
 };
 
-/* What a runner knows while it gets ready. */
+/* What a runner knows while it gets ready: its profile, nothing of a call. */
 struct runner {
 	const struct zygote *zygote;
-	struct ipc_runner_header header; /* zero until it was read */
+	const struct ipc_fork *fork;
 	int first_free_fd; /* everything from here on gets closed */
 };
 
 /*
- * steps.c: the confinement as one list, in the only order that works.
- * steps_prepare does all up to pivot_root, steps_finish all behind the
- * header. On failure a CONFINE_FAILED frame was sent and -1 is returned: the
- * caller exits.
+ * steps.c: the confinement as one list, in the only order that works. On
+ * failure a CONFINE_FAILED frame was sent and -1 is returned: the caller
+ * exits.
  */
-int steps_prepare(struct runner *);
-int steps_finish(struct runner *);
+int steps_run(struct runner *);
 /* A step reports the path it worked on when it fails; errno says why. */
 void steps_path(const char *path);
 const char *steps_failed_path(void);
 
 /* template.c: the root that all runners share, built once by the zygote. */
 int template_build(struct zygote *, struct err *);
+/* etc.c: its /etc, under RUNNER_BASE. 0, or -1 with errno and steps_path. */
+int etc_build(void);
 
 /* mounts.c: steps. 0, or -1 with errno. */
 int mounts_proc(struct runner *);
 int mounts_tmp(struct runner *);
-int mounts_etc(struct runner *);
 int mounts_pivot(struct runner *);
 int mounts_hostname(struct runner *);
-int mounts_etc_files(struct runner *);
-int mounts_tmp_limits(struct runner *);
 int mounts_cwd(struct runner *);
 /* mount_setattr(2) with flags to add: never drops a flag that the host's
  * administrator locked. recursive: the whole tree at path. */
 int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
 
 /* limits.c: resource limits. */
-int limits_set(struct runner *);
+int limits_fixed(struct runner *); /* those that no call changes */
+/* Those of one call. They are lowered only, so this needs no right and works
+ * behind all other steps. 0, or -1 with errno. */
+int limits_call(const struct ipc_execute *);
 /* Who the kernel kills first when memory runs out: runners, then the zygote,
  * whose end is the pool's, long before any daemon. */
 enum { LIMITS_OOM_RUNNER = 1000, LIMITS_OOM_ZYGOTE = 900 };
@@ -110,13 +111,13 @@ int output_send(enum ipc_type, const void *msg);
 
 /* python.c: the interpreter. */
 int python_start(struct zygote *, struct err *);
-int python_loop(void); /* makes the waiting runner's event loop */
+int python_loop(struct runner *); /* makes the waiting runner's event loop */
 /* Runs or inspects one tool; sends everything, RUN_RESULT included. */
 int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
     struct ipc_bytes secrets);
 
 /* child.c: a runner's life, from the fork to its end. */
-_Noreturn void child_main(const struct zygote *, int channel);
+_Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
 /* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling
  * of the zygote. 0 in the child, the pid in the zygote with *pidfd set, or -1

@@ -8,8 +8,8 @@
  * away; Landlock and seccomp need no_new_privs; seccomp is last because
  * everything before it uses calls that it refuses.
  *
- * The header stands between the two lists: what lies above it is done before
- * the runner knows anything about its call, so that it can wait ready.
+ * All of it is done before the runner knows anything about its call: what
+ * waits ready holds no right that a call could want to have.
  */
 #include <sys/syscall.h>
 
@@ -53,6 +53,9 @@ step_setsid(struct runner *r)
 static int
 step_close_range(struct runner *r)
 {
+	r->first_free_fd = dup(STDIN_FILENO);
+	if (r->first_free_fd == -1)
+		return -1;
 	return (int)syscall(
 	    SYS_close_range, (unsigned)r->first_free_fd, ~0U, 0);
 }
@@ -63,28 +66,22 @@ step_seccomp(struct runner *r)
 	return filter_load(r->zygote->filter);
 }
 
-static const struct step prepare[] = {
+static const struct step steps[] = {
     {"reseed", reseed_child},
     {"oom_score", limits_oom}, /* while the pool's proc is there */
     {"setsid", step_setsid},
     {"hostname", mounts_hostname},
     {"proc", mounts_proc},
     {"tmp", mounts_tmp},
-    {"etc", mounts_etc},
     {"pivot_root", mounts_pivot},
-    {NULL, NULL},
-};
-
-static const struct step finish[] = {
-    {"etc_files", mounts_etc_files},
-    {"cwd", mounts_cwd}, /* while /tmp is still root's to enter */
-    {"tmp_limits", mounts_tmp_limits},
-    {"rlimits", limits_set},
+    {"event_loop", python_loop}, /* the last descriptors that are made */
     {"close_range", step_close_range},
+    {"rlimits", limits_fixed},
     {"bounding_set", privileges_bounding},
     {"securebits", privileges_securebits},
     {"ids", privileges_ids},
     {"capabilities", privileges_drop},
+    {"cwd", mounts_cwd}, /* only the call's own uid may enter */
     {"dumpable", privileges_dumpable},
     {"no_new_privs", privileges_no_new},
     {"landlock", fsrules_apply},
@@ -92,12 +89,13 @@ static const struct step finish[] = {
     {NULL, NULL},
 };
 
-static int
-run(const struct step *s, struct runner *r)
+int
+steps_run(struct runner *r)
 {
 	struct ipc_confine_failed m = {0};
+	const struct step *s;
 
-	for (; s->name != NULL; s++) {
+	for (s = steps; s->name != NULL; s++) {
 		steps_path("");
 		errno = 0;
 		if (s->run(r) == 0)
@@ -110,16 +108,4 @@ run(const struct step *s, struct runner *r)
 		return -1;
 	}
 	return 0;
-}
-
-int
-steps_prepare(struct runner *r)
-{
-	return run(prepare, r);
-}
-
-int
-steps_finish(struct runner *r)
-{
-	return run(finish, r);
 }

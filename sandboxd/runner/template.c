@@ -264,7 +264,7 @@ assemble(const char *stdlib, const struct paths *libs)
 		return -1;
 	steps_path(RUNNER_BASE);
 	if (mount("root", RUNNER_BASE, "tmpfs", MS_NOSUID | MS_NODEV,
-		"mode=0755,size=1M,nr_inodes=1024") == -1)
+		"mode=0755,size=8M,nr_inodes=1024") == -1)
 		return -1;
 	if (links() == -1 || bind_path(stdlib, files) == -1 ||
 	    bind_libs(libs, stdlib) == -1)
@@ -277,6 +277,8 @@ assemble(const char *stdlib, const struct paths *libs)
 		if (make_dirs(empty[i], true) == -1)
 			return -1;
 	}
+	if (etc_build() == -1)
+		return -1;
 	/* A device node must not be nodev; a read-only mount still lets it be
 	 * written to. No tty, no console. */
 	for (i = 0; devices[i] != NULL; i++) {

@@ -92,6 +92,7 @@ start(struct zygote *z)
 		goto fail;
 	reseed_warm();
 	layers(z);
+	report.interpreter = ipc_str(z->interpreter);
 	report.layers = ipc_bytes(z->layers.p, z->layers.len);
 	if (ipc_write(RUNNER_CHANNEL_FD, IPC_POOL_REPORT, 0, &report, &err) ==
 	    -1)
@@ -114,7 +115,7 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	pid = fork_runner(z, &pidfd);
 	if (pid == 0) {
 		PyOS_AfterFork_Child();
-		child_main(z, m->channel);
+		child_main(z, m);
 	}
 	failed.error = (uint32_t)errno;
 	PyOS_AfterFork_Parent();

@@ -93,17 +93,16 @@ class Runner:
         """Did the process end within that time?"""
         return bool(select.select([self.pidfd], [], [], timeout)[0])
 
-    def header(self, uid, **limits):
-        values = dict(slot=0, generation=1, uid=uid,
-                      memory_bytes=256 << 20, cpu_ms=30000, processes=64,
-                      files=256, file_bytes=64 << 20, tmp_bytes=64 << 20,
-                      tmp_inodes=4096, network=0)
-        values.update(limits)
-        ipcframes.send(self.channel, "runner_header", **values)
+    def ready(self):
+        """What the runner says after its confinement: ready, or why not."""
         return ipcframes.receive(self.channel)
 
     def execute(self, code, arguments, secrets=(), kind=KIND_TOOL,
-                name="probe", stdout_max=65536, result_max=1 << 20):
+                name="probe", stdout_max=65536, result_max=1 << 20,
+                compiled=b"", executable="", executable_digest=b"", **limits):
+        values = dict(memory_bytes=256 << 20, cpu_ms=30000, processes=64,
+                      files=256, file_bytes=64 << 20)
+        values.update(limits)
         if isinstance(code, str):
             code = code.encode("utf-8")
         tlv = b""
@@ -113,7 +112,9 @@ class Runner:
                 tlv += struct.pack(">BI", tag, len(item)) + item
         ipcframes.send(self.channel, "execute", kind=kind, name=name,
                        stdout_max=stdout_max, result_max=result_max,
-                       code=code)
+                       source_len=len(code), code=code + compiled,
+                       executable=executable,
+                       executable_digest=executable_digest, **values)
         if not isinstance(arguments, bytes):
             arguments = json.dumps(arguments).encode("utf-8")
         ipcframes.send(self.channel, "arguments", json=arguments)
@@ -244,28 +245,32 @@ class Pool:
         with open(path, encoding="ascii") as f:
             return int(f.read().split()[0])
 
-    def fork(self):
-        """A runner that waits for its header."""
+    def fork(self, uid=None, **profile):
+        """A runner of this profile that confines itself."""
         self.generation += 1
+        values = dict(kind=0, network=0, tmp_bytes=64 << 20, tmp_inodes=4096,
+                      modules=b"")
+        values.update(profile)
+        if uid is None:
+            uid = 1 + self.generation % (RUNNER_COUNT - 1)
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
         ours.settimeout(30)
         ipcframes.send(self.sock, "fork", slot=self.generation % 64,
-                       generation=self.generation, channel=theirs.fileno())
+                       generation=self.generation, uid=uid,
+                       channel=theirs.fileno(), **values)
         theirs.close()
         kind, fields = ipcframes.receive(self.sock)
         assert kind == "forked", (kind, fields)
         assert fields["generation"] == self.generation
         return Runner(ours, fields["pidfd"])
 
-    def call(self, code, arguments=None, timeout=30, uid=None, limits=None,
+    def call(self, code, arguments=None, timeout=30, uid=None, profile=None,
              **execute):
         """Forks, confines and runs one tool to its end."""
-        runner = self.fork()
+        runner = self.fork(uid, **(profile or {}))
         try:
-            kind, fields = runner.header(
-                uid or 1 + self.generation % (RUNNER_COUNT - 1),
-                **(limits or {}))
+            kind, fields = runner.ready()
             assert kind == "ready", (kind, fields)
             runner.execute(code, arguments or {}, **execute)
             return Call(runner, runner.result(timeout))

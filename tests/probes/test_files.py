@@ -162,8 +162,8 @@ def test_second_runner_s_tmp_is_empty(sandbox):
 def test_two_runners_at_once_do_not_share_tmp(pool):
     first, second = pool.fork(), pool.fork()
     try:
-        assert first.header(11)[0] == "ready"
-        assert second.header(12)[0] == "ready"
+        assert first.ready()[0] == "ready"
+        assert second.ready()[0] == "ready"
         first.execute("import time\ndef main():\n"
                       "    open('/tmp/x', 'w').write('canary')\n"
                       "    time.sleep(1)\n    return 1\n", {})

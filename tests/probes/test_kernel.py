@@ -151,9 +151,9 @@ def main():
 
 def test_host_uid_is_of_the_reserved_range(pool):
     """Seen from outside: neither root, nor the pool, nor another call's."""
-    runner = pool.fork()
+    runner = pool.fork(77)
     try:
-        assert runner.header(77)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         with open(f"/proc/self/fdinfo/{runner.pidfd}", encoding="ascii") as f:
             pid = next(line.split()[1] for line in f if
                        line.startswith("Pid:"))
@@ -172,23 +172,36 @@ def test_host_uid_is_of_the_reserved_range(pool):
 
 
 def test_root_of_the_pool_is_refused(pool):
-    runner = pool.fork()
+    runner = pool.fork(0)
     try:
-        kind, fields = runner.header(0)
+        kind, fields = runner.ready()
         assert kind == "confine_failed" and fields["step"] == "ids"
         assert runner.exited(2)
     finally:
         runner.close()
 
 
+@pytest.mark.parametrize("size", ["tmp_bytes", "tmp_inodes"])
+def test_zero_is_not_unlimited_tmp(pool, size):
+    runner = pool.fork(**{size: 0})
+    try:
+        kind, fields = runner.ready()
+        assert kind == "confine_failed" and fields["error"] == 22
+        assert fields["step"] == "tmp"
+    finally:
+        runner.close()
+
+
 @pytest.mark.parametrize("limit", ["memory_bytes", "cpu_ms", "processes",
-                                   "files", "file_bytes", "tmp_bytes",
-                                   "tmp_inodes"])
+                                   "files", "file_bytes"])
 def test_zero_is_not_unlimited(pool, limit):
+    """The runner ends before it reads what the limits are for."""
     runner = pool.fork()
     try:
-        kind, fields = runner.header(5, **{limit: 0})
-        assert kind == "confine_failed" and fields["error"] == 22
+        assert runner.ready()[0] == "ready"
+        runner.execute("def main():\n    return 1\n", {}, **{limit: 0})
+        assert runner.result() is None
+        assert runner.exited(2)
     finally:
         runner.close()
 

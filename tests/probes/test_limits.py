@@ -4,11 +4,12 @@ import time
 import pytest
 
 LIMITS = dict(memory_bytes=256 << 20, processes=16, files=64, cpu_ms=2000,
-              file_bytes=1 << 20, tmp_bytes=2 << 20, tmp_inodes=64)
+              file_bytes=1 << 20)
+TMP = dict(tmp_bytes=2 << 20, tmp_inodes=64)
 
 
 def run(pool, code, timeout=20, **more):
-    return pool.call(code, limits={**LIMITS, **more}, timeout=timeout)
+    return pool.call(code, profile=TMP, timeout=timeout, **{**LIMITS, **more})
 
 
 def test_memory(pool):
@@ -157,7 +158,7 @@ def test_printing_for_ever(pool):
     beyond the limit is thrown away."""
     runner = pool.fork()
     try:
-        assert runner.header(9, **LIMITS)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         runner.execute('''
 import time
 def main():
@@ -167,7 +168,7 @@ def main():
         print("x" * 4000)
         n += 4001
     return n
-''', {}, stdout_max=10000)
+''', {}, stdout_max=10000, **LIMITS)
         assert runner.result()[0] == "run_result"
         assert len(runner.stdout) <= 10000
         assert b"more bytes were printed" in runner.stdout

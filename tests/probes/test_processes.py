@@ -49,7 +49,7 @@ def test_kill_all_reaches_nobody(sandbox, pool, victim):
     """kill(-1) as the call's uid: another running call must survive."""
     other = pool.fork()
     try:
-        assert other.header(21)[0] == "ready"
+        assert other.ready()[0] == "ready"
         sandbox.inside('''
 def main():
     return attempt(os.kill, -1, 9)
@@ -235,7 +235,7 @@ def test_tiocsti_on_a_real_terminal():
             assert why_not == "EIO, dev.tty.legacy_tiocsti=0"
         assert termios.TIOCSTI == 0x5412
         runner = pool.fork()
-        assert runner.header(9)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         runner.execute(PUSH, {})
         socket.send_fds(runner.channel, [b"terminal"], [slave])
         got = runner_driver.Call(runner, runner.result()).value
@@ -282,7 +282,7 @@ def test_orphans_die_with_the_call(pool):
     call ends at once, and the process with it."""
     runner = pool.fork()
     try:
-        assert runner.header(31)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         runner.execute('''
 import os, time
 def main():

@@ -28,7 +28,7 @@ def test_no_two_runners_draw_the_same(pool):
     drawn = []
     try:
         for i, r in enumerate(runners):
-            assert r.header(100 + i)[0] == "ready"
+            assert r.ready()[0] == "ready"
             r.execute(DRAW, {})
         for r in runners:
             end = r.result()

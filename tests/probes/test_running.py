@@ -65,7 +65,7 @@ def main():
         "zone": datetime.datetime(2024, 7, 1, tzinfo=zone).isoformat(),
         "xml": ElementTree.fromstring("<a b='1'/>").get("b"),
         "squares": sum(squares),
-        "user": [pwd.getpwuid(os.getuid()).pw_name, os.path.expanduser("~")],
+        "user": [pwd.getpwuid(os.getuid()).pw_name == f"tool{os.getuid()}", os.path.expanduser("~")],
         "cwd": os.getcwd(),
     }
 ''')
@@ -73,7 +73,7 @@ def main():
     assert call.body["structuredContent"] == {
         "db": [[1]], "zip": [True, True], "sha": "e3b0c442",
         "zone": "2024-07-01T00:00:00+02:00", "xml": "1", "squares": 285,
-        "user": ["tool", "/tmp"], "cwd": "/tmp"}
+        "user": [True, "/tmp"], "cwd": "/tmp"}
 
 
 def test_output_by_every_way(pool):
@@ -101,7 +101,7 @@ def main():
 def test_output_arrives_while_it_runs(pool):
     runner = pool.fork()
     try:
-        assert runner.header(3)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         runner.execute("import time\ndef main():\n    print('early')\n"
                        "    time.sleep(0.6)\n", {})
         from probes import ipcframes
@@ -227,7 +227,7 @@ def test_lying_about_the_result_speaks_for_itself_only(pool):
     later frames follow it and the broker takes the first."""
     runner = pool.fork()
     try:
-        assert runner.header(4)[0] == "ready"
+        assert runner.ready()[0] == "ready"
         runner.execute('''
 import socket, struct
 def main():

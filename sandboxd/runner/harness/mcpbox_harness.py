@@ -12,6 +12,7 @@ import importlib
 import inspect
 import json
 import linecache
+import marshal
 import sys
 import types
 
@@ -37,7 +38,7 @@ WARM = (
 )
 
 MODULE = "tool"     # not __main__: a guard for scripts must not fire
-KIND_INSPECT = 2    # enum context_kind
+KIND_INSPECT, KIND_COMPILE = 2, 4   # enum context_kind
 
 _loop = None
 
@@ -110,9 +111,9 @@ def _compile(code, filename):
     return compile(tree, filename, "exec", dont_inherit=True)
 
 
-def _load(code, filename):
+def _load(code, filename, compiled=b""):
     """Runs the tool's module; returns its main."""
-    program = _compile(code, filename)
+    program = marshal.loads(compiled) if compiled else _compile(code, filename)
     source = _source(code)
     linecache.cache[filename] = (len(source), None,
                                  source.splitlines(True), filename)
@@ -186,7 +187,7 @@ def _report(e, failure, filename, code, limit):
     _fail(failure, text, limit)
 
 
-def run(filename, code, arguments, secrets, limit):
+def run(filename, code, compiled, arguments, secrets, limit):
     """Calls main and sends its result."""
     import _mcpbox
     mcpbox.secrets = mcpbox._Secrets(secrets)
@@ -194,7 +195,7 @@ def run(filename, code, arguments, secrets, limit):
     failure = _mcpbox.BAD_CODE
     try:
         try:
-            main = _load(code, filename)
+            main = _load(code, filename, compiled)
         except (SyntaxError, MissingMain):
             raise
         except BaseException as e:
@@ -241,11 +242,25 @@ def inspect_tool(filename, code):
             "is_async": inspect.iscoroutinefunction(inspect.unwrap(main))}
 
 
-def start(kind, filename, code, arguments, secrets, limit):
+def compile_only(filename, code):
+    """The code object, marshalled, for sandboxd's cache; nothing of the tool
+    runs. What does not compile has no compiled form: each call says why."""
+    import _mcpbox
+    try:
+        body = marshal.dumps(_compile(code, filename))
+    except Exception:
+        body = b""
+    _mcpbox.finish(0, body)
+
+
+def start(kind, filename, code, compiled, arguments, secrets, limit):
     """python.c calls this; it always ends in finish()."""
     import _mcpbox
+    if kind == KIND_COMPILE:
+        compile_only(filename, code)
+        return
     if kind != KIND_INSPECT:
-        run(filename, code, arguments, secrets, limit)
+        run(filename, code, compiled, arguments, secrets, limit)
         return
     found = inspect_tool(filename, code)
     _flush()

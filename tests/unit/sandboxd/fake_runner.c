@@ -192,7 +192,6 @@ runner(int fd)
 	char *code;
 
 	channel = fd;
-	fx = take(IPC_RUNNER_HEADER);
 	memset(&r, 0, sizeof(r));
 	say(IPC_READY, &r);
 	fx = take(IPC_EXECUTE);
