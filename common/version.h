@@ -50,13 +50,20 @@
 	V(25, MEMORY_BYTES, "memory_bytes", N)                              \
 	V(26, PROCESSES, "processes", N)                                    \
 	V(27, TMP_BYTES, "tmp_bytes", N)                                    \
-	V(28, RESULT_BYTES, "result_bytes", N)
+	V(28, RESULT_BYTES, "result_bytes", N)                              \
+	V(29, CPU_MS, "cpu_ms", N)                                          \
+	V(30, FILES, "files", N)                                            \
+	V(31, FILE_BYTES, "file_bytes", N)                                  \
+	V(32, STDOUT_BYTES, "stdout_bytes", N)                              \
+	V(33, ARGUMENT_BYTES, "argument_bytes", N)                          \
+	V(34, LOG_RATE, "log_rate", N) /* lines a second */                 \
+	V(35, PROGRESS_RATE, "progress_rate", N)
 
 enum version_tag {
 #define V(number, SYMBOL, name, kind) VERSION_##SYMBOL = number,
 	VERSION_FIELDS(V)
 #undef V
-	    VERSION_TAG_MAX = 28
+	    VERSION_TAG_MAX = 35
 };
 
 enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };

@@ -14,10 +14,12 @@ import sys
 NAMES = """format server_id tool_id server name exposed_name title description
 icons meta input_schema output_schema annotations kind code spec modules
 executable executable_digest secrets requires task confirm timeout_ms
-memory_bytes processes tmp_bytes result_bytes""".split()
+memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes
+stdout_bytes argument_bytes log_rate progress_rate""".split()
 SETS = {"modules", "secrets", "requires"}
 NUMBERS = {"format", "confirm", "timeout_ms", "memory_bytes", "processes",
-           "tmp_bytes", "result_bytes"}
+           "tmp_bytes", "result_bytes", "cpu_ms", "files", "file_bytes",
+           "stdout_bytes", "argument_bytes", "log_rate", "progress_rate"}
 JSON = {"icons", "meta", "input_schema", "output_schema", "annotations", "spec"}
 
 
