@@ -176,24 +176,12 @@ crashed(struct call *c)
 		    "the runner ended before it was ready", NULL);
 		return;
 	}
-	result_crash(c->status, c->peak_kib,
-	    c->held->memory != 0 ? c->held->memory : c->all->conf.memory, &e);
+	result_crash(
+	    c->status, c->peak_kib, c->held->limit[LIMIT_MEMORY_BYTES], &e);
 	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
 /* --- What a call may use. ---------------------------------------------- */
-
-/*
- * A limit: the version's, or the configured one. Approval is what lets a
- * version have more than that, so what has no approval behind it has not.
- */
-static uint64_t
-limit_of(const struct held *h, uint64_t v, uint64_t dflt)
-{
-	if (v == 0 || (h->kind != CONTEXT_TOOL && v > dflt))
-		return dflt;
-	return v;
-}
 
 /*
  * RLIMIT_AS binds each process of a call, not their sum. Where no memory
@@ -221,16 +209,14 @@ static void
 on_ready(void *arg)
 {
 	struct call *c = arg;
-	const struct calls_conf *conf = &c->all->conf;
 	const struct held *h = c->held;
 	struct ipc_execute x = {
-	    .memory_bytes = limit_of(h, h->memory, conf->memory),
-	    .cpu_ms = h->timeout_ms + CALL_CPU_SLACK_MS,
-	    .processes = call_processes(c->all,
-		limit_of(h, h->processes, conf->processes),
-		limit_of(h, h->memory, conf->memory)),
-	    .files = CALL_FILES,
-	    .file_bytes = limit_of(h, h->tmp, conf->tmp),
+	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
+	    .cpu_ms = h->limit[LIMIT_CPU_MS],
+	    .processes = call_processes(c->all, h->limit[LIMIT_PROCESSES],
+		h->limit[LIMIT_MEMORY_BYTES]),
+	    .files = (uint32_t)h->limit[LIMIT_FILES],
+	    .file_bytes = h->limit[LIMIT_FILE_BYTES],
 	};
 
 	if (channel_execute(c->channel, &x,
@@ -325,9 +311,10 @@ start(struct call *c, const struct pool_slot *slot)
 {
 	const struct held *h = c->held;
 	struct pool_profile profile = {
-	    .kind = RUNNER_PYTHON,
-	    .tmp_bytes = limit_of(h, h->tmp, c->all->conf.tmp),
+	    .kind = h->runner,
+	    .tmp_bytes = h->limit[LIMIT_TMP_BYTES],
 	    .tmp_inodes = CALL_TMP_INODES,
+	    .modules = ipc_bytes(h->modules.p, h->modules.len),
 	};
 	struct err e;
 	int sv[2];
@@ -340,8 +327,7 @@ start(struct call *c, const struct pool_slot *slot)
 		return;
 	}
 	c->channel = channel_new(c->all->base, sv[0], h,
-	    (uint32_t)limit_of(h, h->result, RESULT_MAX), &channel_events, c,
-	    &e);
+	    (uint32_t)h->limit[LIMIT_RESULT_BYTES], &channel_events, c, &e);
 	if (c->channel == NULL) {
 		close(sv[1]);
 		pool_untake(c->all->pool, slot);

@@ -33,13 +33,12 @@ enum {
 	/* What a client is told to wait when the queue is full. */
 	CALL_RETRY_MS = 500,
 
-	/* Limits of a runner that no version may change yet. */
-	CALL_FILES = 256, /* open descriptors a process */
 	/* What the memory budget leaves a call at least: the runner's own two
 	 * and six of the tool's. */
 	CALL_PROCESSES_MIN = 8,
-	CALL_TMP_INODES = 8192,
-	CALL_CPU_SLACK_MS = 2000 /* the wall-clock limit decides first */
+	/* Files in a call's /tmp: each is kernel memory that its size does not
+	 * count. */
+	CALL_TMP_INODES = 8192
 };
 
 enum call_state {
@@ -54,8 +53,8 @@ enum call_state {
 struct calls_conf {
 	unsigned queue; /* calls that may wait for a slot */
 	uint64_t queue_wait_ms;
-	uint64_t memory, processes, tmp; /* defaults of a call */
-	uint64_t memory_budget;          /* of a call's processes together */
+	uint64_t limit[LIMIT_COUNT]; /* defaults of a call */
+	uint64_t memory_budget;      /* of a call's processes together */
 };
 
 struct calls;

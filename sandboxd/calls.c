@@ -146,7 +146,8 @@ void
 calls_memory_layer(const struct calls *cs, char *out, size_t len)
 {
 	const struct calls_conf *c = &cs->conf;
-	uint32_t n = call_processes(cs, c->processes, c->memory);
+	uint32_t n = call_processes(
+	    cs, c->limit[LIMIT_PROCESSES], c->limit[LIMIT_MEMORY_BYTES]);
 
 	if (pool_memory_bound(cs->pool)) {
 		(void)snprintf(out, len, "call_memory=enforced");
@@ -155,8 +156,8 @@ calls_memory_layer(const struct calls *cs, char *out, size_t len)
 	(void)snprintf(out, len,
 	    "call_memory=degraded each process is held to memory, not their "
 	    "sum: memory_budget leaves a call %u of %llu processes of %llu MiB",
-	    (unsigned)n, (unsigned long long)c->processes,
-	    (unsigned long long)c->memory >> 20);
+	    (unsigned)n, (unsigned long long)c->limit[LIMIT_PROCESSES],
+	    (unsigned long long)c->limit[LIMIT_MEMORY_BYTES] >> 20);
 }
 
 size_t

@@ -19,6 +19,12 @@ held_init(struct held_set *s, size_t max, const struct ipc_id *epoch)
 }
 
 void
+held_defaults(struct held_set *s, const uint64_t limit[LIMIT_COUNT])
+{
+	memcpy(s->limit, limit, sizeof(s->limit));
+}
+
+void
 held_free(struct held *h)
 {
 	if (h == NULL)
@@ -26,6 +32,7 @@ held_free(struct held *h)
 	record_free(h->record);
 	buf_free(&h->plain);
 	buf_free(&h->secrets);
+	buf_free(&h->modules);
 	free(h);
 }
 
@@ -97,18 +104,6 @@ open_sealed(
 	    "the context was not sealed under this sandbox's present key");
 }
 
-/* A limit of an approved version, cut to what this program can do at all. */
-static int
-limit(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
-{
-	if (tlv_u64(t, v) != 0)
-		return err_set(e, FAILURE_INTERNAL,
-		    "field %u of the context is malformed", t->tag);
-	if (*v > max)
-		*v = max;
-	return 0;
-}
-
 /* One number of the context, at most max. */
 static int
 number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
@@ -119,15 +114,80 @@ number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
 	return 0;
 }
 
+/* A limit, cut to what is allowed at all. */
+static int
+take_limit(struct held *h, const struct tlv *t, struct err *e)
+{
+	int l = limit_of_context(t->tag);
+	uint64_t v;
+
+	if (l < 0)
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context has a field %u", t->tag);
+	if (tlv_u64(t, &v) != 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is malformed", t->tag);
+	h->limit[l] = v < limit_info(l)->max ? v : limit_info(l)->max;
+	return 0;
+}
+
+/* A hash of fixed length. */
+static int
+take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
+{
+	if (t->n != sizeof(*out))
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is no digest", t->tag);
+	memcpy(out, t->p, sizeof(*out));
+	return 0;
+}
+
+/* Ascending, so that the same modules are the same profile, and none twice. */
+static int
+take_module(struct held *h, const struct tlv *t, struct err *e)
+{
+	const size_t len = sizeof(struct ipc_hash);
+
+	if (t->n != len ||
+	    (h->modules.len > 0 &&
+		memcmp(h->modules.p + h->modules.len - len, t->p, len) >= 0))
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context's modules are not in order");
+	buf_put(&h->modules, t->p, t->n);
+	if (h->modules.failed)
+		return err_set(e, FAILURE_INTERNAL, "too many modules");
+	return 0;
+}
+
+static int
+take_kind(struct held *h, const struct tlv *t, struct err *e)
+{
+	struct ipc_bytes kind = ipc_bytes(t->p, t->n);
+
+	if (ipc_streq(kind, "command"))
+		h->runner = RUNNER_COMMAND;
+	else if (!ipc_streq(kind, "python"))
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context is of no known kind");
+	return 0;
+}
+
+/* What read_plain needs beside the held context. */
+struct reading {
+	uint64_t hold;
+	struct ipc_bytes intent, spec;
+	unsigned secrets;
+};
+
 /* Takes one field of the plaintext into h. */
 static int
-take_field(struct held *h, const struct tlv *t, uint64_t *hold,
-    struct ipc_bytes *intent, unsigned *secrets, struct err *e)
+take_field(
+    struct held *h, const struct tlv *t, struct reading *r, struct err *e)
 {
 	switch (t->tag) {
 	case CTX_SECRET_NAME:
 		tlv_put(&h->secrets, SECRET_NAME, t->p, t->n);
-		++*secrets;
+		r->secrets++;
 		return 0;
 	case CTX_SECRET_VALUE:
 		tlv_put(&h->secrets, SECRET_VALUE, t->p, t->n);
@@ -135,34 +195,81 @@ take_field(struct held *h, const struct tlv *t, uint64_t *hold,
 	case CTX_CODE:
 		h->code = ipc_bytes(t->p, t->n);
 		return 0;
+	case CTX_SPEC:
+		r->spec = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_EXECUTABLE:
+		h->executable = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_EXECUTABLE_DIGEST:
+		h->executable_digest = ipc_bytes(t->p, t->n);
+		return 0;
 	case CTX_NAME:
 		h->name = ipc_bytes(t->p, t->n);
 		return 0;
+	case CTX_KIND:
+		return take_kind(h, t, e);
+	case CTX_MODULE:
+		return take_module(h, t, e);
 	case CTX_ARGS_SHA256:
-		if (t->n != sizeof(h->args))
-			return err_set(e, FAILURE_INTERNAL, "digest's length");
-		memcpy(&h->args, t->p, sizeof(h->args));
-		return 0;
+		return take_hash(t, &h->args, e);
+	case CTX_VERSION_HASH:
+		/* Code that has no approval has no version. */
+		h->has_version = h->kind == CONTEXT_TOOL;
+		return take_hash(t, &h->version, e);
 	case CTX_TIMEOUT_MS:
 		return number(t, HELD_TIMEOUT_MAX_MS, &h->timeout_ms, e);
-	case CTX_MEMORY:
-		return limit(t, 1ULL << 40, &h->memory, e);
-	case CTX_PROCESSES:
-		return limit(t, 1024, &h->processes, e);
-	case CTX_TMP:
-		return limit(t, 1ULL << 40, &h->tmp, e);
-	case CTX_RESULT:
-		return limit(t, RESULT_MAX, &h->result, e);
 	case CTX_HOLD_UNTIL_MS:
-		return number(t, UINT64_MAX, hold, e);
+		return number(t, UINT64_MAX, &r->hold, e);
 	case CTX_INTENT:
-		*intent = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_VERSION_HASH:
+		r->intent = ipc_bytes(t->p, t->n);
 		return 0;
 	}
-	return err_set(
-	    e, FAILURE_INTERNAL, "the context has a field %u", t->tag);
+	return take_limit(h, t, e);
+}
+
+/* A command has a spec and an executable, Python source neither. */
+static int
+check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
+{
+	size_t digest = h->executable_digest.n;
+
+	if (h->runner == RUNNER_COMMAND) {
+		/* Only an inspection may find out what the digest is. */
+		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
+		    h->modules.len != 0 ||
+		    (digest != sizeof(struct ipc_hash) &&
+			(digest != 0 || h->kind != CONTEXT_INSPECT)))
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a command");
+		h->code = spec;
+	} else if (spec.n != 0 || h->executable.n != 0 || digest != 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context has a command's fields and is none");
+	return 0;
+}
+
+/*
+ * What was not said is the configured default. An approval or an
+ * administrator is what lets a call have more than that, so what has no
+ * approval behind it has not.
+ *
+ * A file may be as long as a /tmp that was granted is large, unless its
+ * length was limited too: nobody grants space that can't be used.
+ */
+static void
+fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
+{
+	bool file = h->limit[LIMIT_FILE_BYTES] != 0;
+
+	h->limit[LIMIT_TIMEOUT_MS] = h->timeout_ms;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (i != LIMIT_TIMEOUT_MS &&
+		    (h->limit[i] == 0 ||
+			(h->kind != CONTEXT_TOOL && h->limit[i] > dflt[i])))
+			h->limit[i] = dflt[i];
+	if (!file && h->limit[LIMIT_FILE_BYTES] < h->limit[LIMIT_TMP_BYTES])
+		h->limit[LIMIT_FILE_BYTES] = h->limit[LIMIT_TMP_BYTES];
 }
 
 /*
@@ -173,30 +280,30 @@ take_field(struct held *h, const struct tlv *t, uint64_t *hold,
 static int
 read_plain(struct held *h, uint64_t now_ms, struct err *e)
 {
-	struct ipc_bytes intent = {NULL, 0};
-	uint64_t hold = HELD_HOLD_MAX_MS;
-	unsigned secrets = 0;
+	struct reading x = {.hold = HELD_HOLD_MAX_MS};
 	struct tlv_reader r;
 	struct tlv t;
 	int rc;
 
 	tlv_open(&r, h->plain.p, h->plain.len);
 	while ((rc = tlv_next(&r, &t)) == 1)
-		if (take_field(h, &t, &hold, &intent, &secrets, e) != 0)
+		if (take_field(h, &t, &x, e) != 0)
 			return -1;
 	if (rc != 0)
 		return err_set(e, FAILURE_INTERNAL, "the context is malformed");
-	if (h->secrets.failed || secrets > SECRETS_PER_CALL_MAX ||
-	    (secrets > 0 && h->kind != CONTEXT_TOOL))
+	if (h->secrets.failed || x.secrets > SECRETS_PER_CALL_MAX ||
+	    (x.secrets > 0 && h->kind != CONTEXT_TOOL))
 		return err_set(e, FAILURE_INTERNAL,
 		    "the context's secrets are not as they may be");
+	if (check_kind(h, x.spec, e) != 0)
+		return -1;
 	if (h->code.n > CODE_MAX || h->timeout_ms == 0)
 		return err_set(e, FAILURE_INTERNAL,
 		    "the context has no time limit or too much code");
-	if (hold > HELD_HOLD_MAX_MS)
-		hold = HELD_HOLD_MAX_MS;
-	h->expires_ms = now_ms + hold;
-	if ((h->record = record_new(&h->node.id, intent)) == NULL)
+	if (x.hold > HELD_HOLD_MAX_MS)
+		x.hold = HELD_HOLD_MAX_MS;
+	h->expires_ms = now_ms + x.hold;
+	if ((h->record = record_new(&h->node.id, x.intent)) == NULL)
 		return err_set(e, FAILURE_BUSY, "no memory");
 	return 0;
 }
@@ -221,12 +328,14 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 	h->listener = listener;
 	buf_init(&h->plain, IPC_BLOB_MAX);
 	buf_init(&h->secrets, IPC_BLOB_MAX);
+	buf_init(&h->modules, MODULES_PER_CALL_MAX * sizeof(struct ipc_hash));
 	if (listener < LISTENER_LOCAL || listener > LISTENER_ADMIND) {
 		(void)err_set(e, FAILURE_INTERNAL, "no such listener");
 		goto bad;
 	}
 	if (open_sealed(s, h, sealed, e) != 0 || read_plain(h, now_ms, e) != 0)
 		goto bad;
+	fill_limits(h, s->limit);
 	table_add(&s->by_id, &h->node);
 	return 0;
 bad:

@@ -8,6 +8,7 @@
 #define HELD_H
 
 #include "context.h"
+#include "limit.h"
 #include "records.h"
 #include "replay.h"
 #include "table.h"
@@ -28,15 +29,26 @@ struct held {
 	uint8_t kind;       /* enum context_kind */
 	struct buf plain;   /* the opened context: holds secrets */
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
-	struct ipc_bytes code, name;
+	struct buf modules; /* digests, 32 bytes each, ascending */
+	enum runner_kind runner;
+	struct ipc_bytes code; /* source, or a command's spec */
+	struct ipc_bytes name;
+	struct ipc_bytes executable, executable_digest; /* of a command */
+	bool
+	    has_version; /* only TOOL: version is its approved version's hash */
+	struct ipc_hash version;
 	struct ipc_hash args;
 	uint64_t timeout_ms;
-	uint64_t memory, processes, tmp, result; /* 0: the sandbox's default */
+	/* What the call may use, by enum limit: never 0 where the sandbox has
+	 * a default. LIMIT_TIMEOUT_MS is timeout_ms; what admind enforces
+	 * (arguments, code) is 0 here. */
+	uint64_t limit[LIMIT_COUNT];
 };
 
 struct held_set {
 	struct table by_id;
 	size_t max;
+	uint64_t limit[LIMIT_COUNT]; /* the configured defaults */
 	bool have_key;
 	uint8_t key[KEY_LEN]; /* this epoch's context key */
 	struct replay used;
@@ -51,6 +63,8 @@ enum held_verdict {
 };
 
 int held_init(struct held_set *, size_t max, const struct ipc_id *epoch);
+/* What a call may use whose context says nothing of it, by enum limit. */
+void held_defaults(struct held_set *, const uint64_t limit[LIMIT_COUNT]);
 void held_clear(struct held_set *); /* frees all, wipes the key */
 void held_free(struct held *);      /* one, with what it still owns */
 /* A fresh key from the vault; what was opened before stays held. */

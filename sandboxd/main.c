@@ -482,6 +482,30 @@ connect_out(struct sandboxd *s)
 	calls_pool(s->calls, s->pool);
 }
 
+/* What a call may use unless its version or server says otherwise. */
+static void
+default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
+{
+	static const struct {
+		enum limit limit;
+		const char *keyword;
+	} rows[] = {
+	    {LIMIT_MEMORY_BYTES, "memory"},
+	    {LIMIT_PROCESSES, "processes"},
+	    {LIMIT_TMP_BYTES, "tmp_size"},
+	    {LIMIT_RESULT_BYTES, "result_size"},
+	    {LIMIT_CPU_MS, "cpu_time"},
+	    {LIMIT_FILES, "files"},
+	    {LIMIT_FILE_BYTES, "file_size"},
+	    {LIMIT_STDOUT_BYTES, "stdout_size"},
+	    {LIMIT_LOG_RATE, "log_rate"},
+	    {LIMIT_PROGRESS_RATE, "progress_rate"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -495,11 +519,9 @@ main(int argc, char **argv)
 	cc = (struct calls_conf){
 	    .queue = (unsigned)conf_int(c, "queue"),
 	    .queue_wait_ms = (uint64_t)conf_int(c, "queue_wait"),
-	    .memory = (uint64_t)conf_int(c, "memory"),
-	    .processes = (uint64_t)conf_int(c, "processes"),
-	    .tmp = (uint64_t)conf_int(c, "tmp_size"),
 	    .memory_budget = (uint64_t)conf_int(c, "memory_budget"),
 	};
+	default_limits(c, cc.limit);
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
 	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);
@@ -510,6 +532,7 @@ main(int argc, char **argv)
 		ipc_hello_epoch()) != 0 ||
 	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)
 		log_fatal("start", "no memory");
+	held_defaults(&s.held, cc.limit);
 	open_doors(&s);
 	confine(&s);
 	connect_out(&s);

@@ -15,8 +15,7 @@
 
 static const struct calls_conf conf = {
     .queue = 2,
-    .memory = 256 * MIB,
-    .processes = 64,
+    .limit = {[LIMIT_MEMORY_BYTES] = 256 * MIB, [LIMIT_PROCESSES] = 64},
     .memory_budget = 4096 * MIB,
 };
 

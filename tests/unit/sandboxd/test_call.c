@@ -87,11 +87,10 @@ give_pool(void)
 static int
 setup(void **state)
 {
-	static const struct calls_conf conf = {.queue = 2,
+	static const struct calls_conf conf = {
+	    .queue = 2,
 	    .queue_wait_ms = 150,
-	    .memory = 1 << 28,
-	    .processes = 64,
-	    .tmp = 1 << 26};
+	};
 
 	memset(&r, 0, sizeof(r));
 	r.base = event_base_new();
@@ -187,6 +186,10 @@ run(uint64_t timeout_ms)
 	h->timeout_ms = timeout_ms;
 	h->code = ipc_str("code");
 	h->name = ipc_str("demo__t");
+	h->limit[LIMIT_MEMORY_BYTES] = 1 << 28;
+	h->limit[LIMIT_PROCESSES] = 64;
+	h->limit[LIMIT_TMP_BYTES] = 1 << 26;
+	h->limit[LIMIT_RESULT_BYTES] = RESULT_MAX;
 	h->record = record_new(&h->node.id, ipc_str("intent"));
 	assert_int_equal(calls_run(r.calls, r.gw, r.ids, h, ipc_str("{}")), 0);
 	/* The call may be over, and h gone, by now. */
