@@ -151,10 +151,10 @@ def test_migrations_apply_once_and_know_their_content(schema, owner):
 
 def test_changed_or_newer_migrations_are_refused(schema, owner):
     good = one(owner, "SELECT sha256 FROM mcpbox.schema_migrations WHERE version = 1")[0]
-    owner.execute("UPDATE mcpbox.schema_migrations SET sha256 = %s", (bytes(32),))
+    owner.execute("UPDATE mcpbox.schema_migrations SET sha256 = %s WHERE version = 1", (bytes(32),))
     r = schema.migrate()
     assert r.returncode != 0 and "other content" in r.stderr
-    owner.execute("UPDATE mcpbox.schema_migrations SET sha256 = %s", (good,))
+    owner.execute("UPDATE mcpbox.schema_migrations SET sha256 = %s WHERE version = 1", (good,))
     owner.execute("INSERT INTO mcpbox.schema_migrations VALUES (999, 'later', %s)", (bytes(32),))
     r = schema.migrate()
     assert r.returncode != 0 and "newer program" in r.stderr
