@@ -17,6 +17,7 @@
 #include "ipc.h"
 #include "ipc_peer.h"
 #include "jsonw.h"
+#include "limit.h"
 #include "bounds.h"
 #include "proc.h"
 #include "tlv.h"
@@ -263,8 +264,9 @@ struct job {
 	struct ipc_hash version_hash;
 	struct ipc_id epoch; /* that the intent row is owned by */
 	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
-	uint64_t timeout_ms, memory_bytes, processes, tmp_bytes, result_bytes;
-	bool revoked; /* the version was withdrawn meanwhile */
+	uint64_t timeout_ms;
+	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
+	bool revoked;                 /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
 	/* --- management tools (manage*.c) --- */

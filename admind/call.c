@@ -16,22 +16,44 @@
 #include "admind.h"
 #include "context.h"
 #include "ids.h"
+#include "limit.h"
 #include "log.h"
+
+/* The version's own limit, else its server's, else 0: the configured one. */
+#define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
+	", coalesce(v." name ", l." name ", 0)"
+
+/* Columns of lookup; limits from C_LIMITS on, in the table's order. */
+enum {
+	C_ID,
+	C_HASH,
+	C_PREIMAGE,
+	C_SCHEMA,
+	C_SEAL,
+	C_CALLABLE,
+	C_SECRETS,
+	C_REVOKED,
+	C_MODULE,
+	C_LIMITS
+};
 
 static const struct db_stmt lookup = {"call_lookup",
     "SELECT v.id, v.hash, v.preimage, v.input_schema, a.seal,"
-    " coalesce(v.timeout_ms, 0), coalesce(v.memory_bytes, 0),"
-    " coalesce(v.processes, 0), coalesce(v.tmp_bytes, 0),"
-    " coalesce(v.result_bytes, 0), s.status = 'running' AND t.enabled,"
+    " s.status = 'running' AND t.enabled,"
     " cardinality(v.secrets), (SELECT x.state = 'revoked'"
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
-    " ORDER BY x.version_no DESC LIMIT 1)"
-    " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = n.tool_id"
-    " JOIN mcpbox.servers s ON s.id = t.server_id"
-    " LEFT JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
-    " AND v.exposed_name = n.exposed_name"
-    " LEFT JOIN mcpbox.approval_seals a ON a.subject = v.id"
-    " WHERE n.exposed_name = $1::text",
+    " ORDER BY x.version_no DESC LIMIT 1),"
+    " CASE WHEN v.modules <> '{}' THEN"
+    " mcpbox.module_missing(t.id, v.modules) END" LIMITS(LIMIT_SQL,
+	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
+		   "n.tool_id"
+		   " JOIN mcpbox.servers s ON s.id = t.server_id"
+		   " LEFT JOIN mcpbox.tool_versions v ON v.id = "
+		   "t.serving_version"
+		   " AND v.exposed_name = n.exposed_name"
+		   " LEFT JOIN mcpbox.approval_seals a ON a.subject = v.id"
+		   " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
+		   " WHERE n.exposed_name = $1::text",
     DB_FAST};
 /* Every secret the version names, with its stored (encrypted) value. */
 static const struct db_stmt secrets = {"call_secrets",
@@ -127,11 +149,18 @@ held(void *arg, const struct err *err)
 
 /* ---- 4: sealed for this sandbox's epoch ---- */
 
+/* What the version sets itself the vault takes from the version, whatever
+ * stands here: this is for those that come from the server. */
 static void
-limit(struct buf *out, uint8_t tag, uint64_t value)
+put_limits(struct buf *out, const struct job *j)
 {
-	if (value != 0)
-		tlv_put_u64(out, tag, value);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *t = limit_info((enum limit)i);
+
+		if (t->context != 0 && t->context != CTX_TIMEOUT_MS &&
+		    j->limits[i] != 0)
+			tlv_put_u64(out, (uint8_t)t->context, j->limits[i]);
+	}
 }
 
 static void
@@ -147,10 +176,7 @@ seal(struct job *j)
 	buf_put(&material, j->secrets.p, j->secrets.len);
 	tlv_put(&material, CTX_ARGS_SHA256, j->args_sha256.b, 32);
 	tlv_put_u64(&material, CTX_TIMEOUT_MS, j->timeout_ms);
-	limit(&material, CTX_MEMORY, j->memory_bytes);
-	limit(&material, CTX_PROCESSES, j->processes);
-	limit(&material, CTX_TMP, j->tmp_bytes);
-	limit(&material, CTX_RESULT, j->result_bytes);
+	put_limits(&material, j);
 	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
 	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
 	if (material.failed || intent.failed) {
@@ -185,7 +211,11 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 		why[0] = '\0';
 	if (strcmp(why, "ok") != 0) {
 		f = failure_by_name(why);
-		job_refuse(j, f, "the tool can't be called now");
+		if (f == FAILURE_MISSING_GRANT)
+			job_error(j, f, "a module was withdrawn just now",
+			    ipc_bytes(NULL, 0));
+		else
+			job_refuse(j, f, "the tool can't be called now");
 		return;
 	}
 	j->has_intent = true;
@@ -318,13 +348,44 @@ take(struct buf *b, struct ipc_bytes from)
 	buf_put(b, from.p, from.n);
 }
 
+/*
+ * What a caller, or the tool's author, can mend: too long arguments, a module
+ * whose grant was taken back. True: the job ended with that error.
+ */
+static bool
+mendable(struct job *j, const struct pg_result *rows)
+{
+	uint64_t max = j->limits[LIMIT_ARGUMENT_BYTES];
+	struct ipc_bytes module = db_bytes(rows, 0, C_MODULE);
+	char text[400];
+
+	if (module.n > 0) {
+		/* "name version digest": the digest helps nobody here */
+		snprintf(text, sizeof(text),
+		    "Error: the module %.*s is not granted to this tool (any "
+		    "more): ask for it with mcpbox_request_module.",
+		    module.n > 65 ? (int)module.n - 65 : (int)module.n,
+		    (const char *)module.p);
+		job_error(j, FAILURE_MISSING_GRANT, text, ipc_bytes(NULL, 0));
+		return true;
+	}
+	if (max != 0 && j->arguments.len > max) {
+		snprintf(text, sizeof(text),
+		    "Error: the arguments have %zu bytes; the limit "
+		    "argument_bytes of this tool is %llu.",
+		    j->arguments.len, (unsigned long long)max);
+		job_error(j, FAILURE_LIMIT, text, ipc_bytes(NULL, 0));
+		return true;
+	}
+	return false;
+}
+
 static void
 found(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct job *j = arg;
 	struct ipc_bytes hash;
 	struct db_params p;
-	uint64_t standard = (uint64_t)conf_int(j->a->proc.conf, "call_timeout");
 
 	if (err != NULL) {
 		job_refuse(j, err->failure, err->text);
@@ -334,14 +395,14 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
 		return;
 	}
-	if (!db_bool(rows, 0, 10)) {
+	if (!db_bool(rows, 0, C_CALLABLE)) {
 		job_refuse(j, FAILURE_STOPPED,
 		    "the tool's server is stopped, or the tool disabled");
 		return;
 	}
-	hash = db_bytes(rows, 0, 1);
-	if (db_null(rows, 0, 0) || hash.n != sizeof(j->version_hash.b)) {
-		if (db_bool(rows, 0, 12))
+	hash = db_bytes(rows, 0, C_HASH);
+	if (db_null(rows, 0, C_ID) || hash.n != sizeof(j->version_hash.b)) {
+		if (db_bool(rows, 0, C_REVOKED))
 			job_refuse(j, FAILURE_REVOKED,
 			    "the tool's approval was withdrawn");
 		else
@@ -349,23 +410,28 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 			    "no version of this tool is approved");
 		return;
 	}
-	j->version_id = db_id(rows, 0, 0);
+	j->version_id = db_id(rows, 0, C_ID);
 	memcpy(j->version_hash.b, hash.p, hash.n);
-	take(&j->preimage, db_bytes(rows, 0, 2));
-	take(&j->schema, db_bytes(rows, 0, 3));
-	take(&j->seal, db_bytes(rows, 0, 4));
-	j->timeout_ms = (uint64_t)db_int(rows, 0, 5);
+	take(&j->preimage, db_bytes(rows, 0, C_PREIMAGE));
+	take(&j->schema, db_bytes(rows, 0, C_SCHEMA));
+	take(&j->seal, db_bytes(rows, 0, C_SEAL));
+	for (int i = 0, column = C_LIMITS; i < LIMIT_COUNT; i++)
+		if (limit_info((enum limit)i)->version != 0)
+			j->limits[i] = (uint64_t)db_int(rows, 0, column++);
+	j->timeout_ms = j->limits[LIMIT_TIMEOUT_MS];
 	if (j->timeout_ms == 0)
-		j->timeout_ms = standard;
-	j->memory_bytes = (uint64_t)db_int(rows, 0, 6);
-	j->processes = (uint64_t)db_int(rows, 0, 7);
-	j->tmp_bytes = (uint64_t)db_int(rows, 0, 8);
-	j->result_bytes = (uint64_t)db_int(rows, 0, 9);
+		j->timeout_ms =
+		    (uint64_t)conf_int(j->a->proc.conf, "call_timeout");
+	if (j->limits[LIMIT_ARGUMENT_BYTES] == 0)
+		j->limits[LIMIT_ARGUMENT_BYTES] =
+		    (uint64_t)conf_int(j->a->proc.conf, "argument_bytes");
+	if (mendable(j, rows))
+		return;
 	if (j->preimage.failed || j->schema.failed || j->seal.failed) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
-	if (db_int(rows, 0, 11) == 0) {
+	if (db_int(rows, 0, C_SECRETS) == 0) {
 		check(j);
 		return;
 	}

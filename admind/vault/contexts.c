@@ -2,6 +2,7 @@
 
 #include "contexts.h"
 #include "ids.h"
+#include "limit.h"
 #include "seal.h"
 #include "stored.h"
 #include "tlv.h"
@@ -70,7 +71,10 @@ contexts_key(
 
 /* SEAL_CONTEXT's material, taken apart; slices borrow from the frame. */
 struct material {
-	struct tlv one[CTX_VERSION_HASH + 1]; /* by tag; p NULL: absent */
+	/* by tag; p NULL: absent */
+	struct tlv one[CTX_EXECUTABLE_DIGEST + 1];
+	size_t nmodules;
+	struct ipc_bytes module[MODULES_PER_CALL_MAX];
 	size_t nsecrets;
 	struct ipc_bytes name[SECRETS_PER_CALL_MAX];
 	struct ipc_bytes value[SECRETS_PER_CALL_MAX];
@@ -87,19 +91,57 @@ allowed(uint8_t kind, uint8_t tag)
 		return kind == CONTEXT_TOOL;
 	case CTX_CODE:
 	case CTX_NAME:
+	case CTX_MODULE:
+	case CTX_KIND:
+	case CTX_SPEC:
+	case CTX_EXECUTABLE:
 		return kind != CONTEXT_TOOL;
+	case CTX_EXECUTABLE_DIGEST:
+		return kind == CONTEXT_TEST;
 	case CTX_ARGS_SHA256:
-	case CTX_TIMEOUT_MS:
-	case CTX_MEMORY:
-	case CTX_PROCESSES:
-	case CTX_TMP:
-	case CTX_RESULT:
 	case CTX_HOLD_UNTIL_MS:
 	case CTX_INTENT:
 		return true;
 	default:
-		return false;
+		return limit_of_context(tag) != -1;
 	}
+}
+
+/*
+ * A number of the material. Whatever a version doesn't set itself admind
+ * says, and it may be hostile: what it can gain is any value that an
+ * administrator could have set for the server, never more, and never
+ * another value than the version's own.
+ */
+static int
+check_number(const struct tlv *f, struct err *err)
+{
+	int l = limit_of_context(f->tag);
+	uint64_t v;
+
+	if (l == -1 && f->tag != CTX_HOLD_UNTIL_MS)
+		return 0;
+	if (tlv_u64(f, &v) == -1)
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "context material: tag %u is not a number", f->tag);
+	return l == -1 ? 0 : limit_check((enum limit)l, v, err);
+}
+
+/* Digests stand in strict order, so that one set has one form. */
+static int
+take_module(struct material *out, const struct tlv *f, struct err *err)
+{
+	if (f->n != 32 || out->nmodules == MODULES_PER_CALL_MAX)
+		return err_set(err, FAILURE_LIMIT,
+		    "context material: more than %d modules, or one that is "
+		    "no digest",
+		    MODULES_PER_CALL_MAX);
+	if (out->nmodules > 0 &&
+	    memcmp(out->module[out->nmodules - 1].p, f->p, 32) >= 0)
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "context material: modules are not in order");
+	out->module[out->nmodules++] = ipc_bytes(f->p, f->n);
+	return 0;
 }
 
 /*
@@ -141,14 +183,16 @@ take_apart(
 			out->value[out->nsecrets++] = ipc_bytes(f.p, f.n);
 			continue;
 		}
+		if (f.tag == CTX_MODULE) {
+			if (take_module(out, &f, err) == -1)
+				return -1;
+			continue;
+		}
 		if (out->one[f.tag].p != NULL)
 			return err_set(err, FAILURE_INVALID_REQUEST,
 			    "context material: tag %u comes twice", f.tag);
-		if (((f.tag >= CTX_TIMEOUT_MS && f.tag <= CTX_RESULT) ||
-			f.tag == CTX_HOLD_UNTIL_MS) &&
-		    f.n != 8)
-			return err_set(err, FAILURE_INVALID_REQUEST,
-			    "context material: tag %u is not a number", f.tag);
+		if (check_number(&f, err) == -1)
+			return -1;
 		out->one[f.tag] = f;
 	}
 	if (rc == -1 || named)
@@ -169,17 +213,110 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
 		tlv_put(out, tag, m->one[tag].p, m->one[tag].n);
 }
 
-/* A limit that was reviewed binds; else what admind says (its settings). */
-static void
-limit(struct buf *out, const struct material *m, uint8_t tag,
-    const uint8_t *fields, size_t n, uint8_t field)
+/*
+ * A limit that was reviewed binds; else what admind says (its settings). A
+ * version from before a bound was narrowed is cut to it: a person agreed to
+ * that much, not to less.
+ */
+static int
+put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
+    size_t n, struct err *err)
 {
 	struct tlv f;
+	uint64_t v;
 
-	if (fields != NULL && tlv_find(fields, n, field, &f) == 1)
-		tlv_put(out, tag, f.p, f.n);
-	else
-		copy(out, m, tag);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *t = limit_info((enum limit)i);
+
+		if (t->context == 0)
+			continue;
+		if (tlv_find(fields, n, (uint8_t)t->version, &f) != 1) {
+			copy(out, m, (uint8_t)t->context);
+			continue;
+		}
+		if (tlv_u64(&f, &v) == -1)
+			return err_set(err, FAILURE_INVALID_REQUEST,
+			    "the version's %s is not a number", t->name);
+		v = v < t->min ? t->min : v > t->max ? t->max : v;
+		tlv_put_u64(out, (uint8_t)t->context, v);
+	}
+	return 0;
+}
+
+/*
+ * The digests that the approved version's lock lines ("name version digest")
+ * end in, ascending. They come from nowhere else: what is mounted for a call
+ * is what the reviewer was shown, whatever the database says by then.
+ */
+static int
+put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
+{
+	uint8_t digest[MODULES_PER_CALL_MAX][32], one[32];
+	struct tlv_reader r;
+	size_t count = 0, i;
+	struct tlv f;
+
+	tlv_open(&r, fields, n);
+	while (tlv_next(&r, &f) == 1) {
+		if (f.tag != VERSION_MODULE)
+			continue;
+		if (count == MODULES_PER_CALL_MAX || f.n < HEX32_LEN + 4 ||
+		    f.p[f.n - HEX32_LEN - 1] != ' ' ||
+		    hex_decode((const char *)f.p + f.n - HEX32_LEN, HEX32_LEN,
+			one) == -1)
+			return err_set(err, FAILURE_INVALID_REQUEST,
+			    "the version's modules are no lock, or more than "
+			    "%d: make a new version",
+			    MODULES_PER_CALL_MAX);
+		for (i = count; i > 0 && memcmp(digest[i - 1], one, 32) > 0;
+		    i--)
+			memcpy(digest[i], digest[i - 1], 32);
+		if (i > 0 && memcmp(digest[i - 1], one, 32) == 0) {
+			/* The same content under two names is mounted once:
+			 * close the gap again. */
+			memmove(digest[i], digest[i + 1], (count - i) * 32);
+			continue;
+		}
+		memcpy(digest[i], one, 32);
+		count++;
+	}
+	for (i = 0; i < count; i++)
+		tlv_put(out, CTX_MODULE, digest[i], 32);
+	return 0;
+}
+
+/* What runs: code, or a command with the executable that was inspected. */
+static int
+put_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
+{
+	struct tlv kind, code, spec, path, hex;
+	uint8_t digest[32];
+
+	if (tlv_find(fields, n, VERSION_KIND, &kind) != 1)
+		return err_set(
+		    err, FAILURE_INVALID_REQUEST, "the version has no kind");
+	if (ipc_streq(ipc_bytes(kind.p, kind.n), "python")) {
+		if (tlv_find(fields, n, VERSION_CODE, &code) != 1)
+			return err_set(err, FAILURE_INVALID_REQUEST,
+			    "the version has no code");
+		tlv_put(out, CTX_CODE, code.p, code.n);
+		return put_modules(out, fields, n, err);
+	}
+	if (!ipc_streq(ipc_bytes(kind.p, kind.n), "command"))
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "the version is of a kind that cannot run yet");
+	if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1 ||
+	    tlv_find(fields, n, VERSION_EXECUTABLE, &path) != 1 ||
+	    tlv_find(fields, n, VERSION_EXECUTABLE_DIGEST, &hex) != 1 ||
+	    hex.n != HEX32_LEN ||
+	    hex_decode((const char *)hex.p, hex.n, digest) == -1)
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "the version has no command, executable or digest of it");
+	tlv_put(out, CTX_KIND, kind.p, kind.n);
+	tlv_put(out, CTX_SPEC, spec.p, spec.n);
+	tlv_put(out, CTX_EXECUTABLE, path.p, path.n);
+	tlv_put(out, CTX_EXECUTABLE_DIGEST, digest, sizeof(digest));
+	return 0;
 }
 
 static bool
@@ -255,8 +392,8 @@ build_tool(struct buf *out, const struct material *m, const struct keys *k,
 	const struct tlv *pre = &m->one[CTX_PREIMAGE];
 	const struct tlv *app = &m->one[CTX_APPROVAL];
 	const uint8_t *fields, *seal;
-	struct tlv name, code;
 	struct ipc_hash hash;
+	struct tlv name;
 	size_t n, sealn;
 
 	if (pre->p == NULL || app->p == NULL)
@@ -266,35 +403,40 @@ build_tool(struct buf *out, const struct material *m, const struct keys *k,
 		&sealn, &hash, err) == -1 ||
 	    version_check(pre->p, pre->n, &fields, &n, err) == -1)
 		return -1;
-	if (tlv_find(fields, n, VERSION_EXPOSED_NAME, &name) != 1 ||
-	    tlv_find(fields, n, VERSION_CODE, &code) != 1)
-		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "the version has no name or no code");
+	if (tlv_find(fields, n, VERSION_EXPOSED_NAME, &name) != 1)
+		return err_set(
+		    err, FAILURE_INVALID_REQUEST, "the version has no name");
 	tlv_put(out, CTX_NAME, name.p, name.n);
-	tlv_put(out, CTX_CODE, code.p, code.n);
 	copy(out, m, CTX_ARGS_SHA256);
-	limit(out, m, CTX_TIMEOUT_MS, fields, n, VERSION_TIMEOUT_MS);
-	limit(out, m, CTX_MEMORY, fields, n, VERSION_MEMORY_BYTES);
-	limit(out, m, CTX_PROCESSES, fields, n, VERSION_PROCESSES);
-	limit(out, m, CTX_TMP, fields, n, VERSION_TMP_BYTES);
-	limit(out, m, CTX_RESULT, fields, n, VERSION_RESULT_BYTES);
+	if (put_kind(out, fields, n, err) == -1 ||
+	    put_limits(out, m, fields, n, err) == -1)
+		return -1;
 	copy(out, m, CTX_HOLD_UNTIL_MS);
 	copy(out, m, CTX_INTENT);
 	tlv_put(out, CTX_VERSION_HASH, hash.b, sizeof(hash.b));
 	return put_secrets(out, m, k, fields, n, seal, sealn, err);
 }
 
-/* Inspections and test runs: anybody's code, so nothing but that code. */
+/* Inspections and test runs: anybody's code or command, so nothing but that.
+ * Modules are files that an administrator recorded; which of them a run without
+ * secrets and network sees is not worth guarding. */
 static int
 build_plain(struct buf *out, const struct material *m, struct err *err)
 {
-	if (m->one[CTX_CODE].p == NULL || m->one[CTX_NAME].p == NULL)
+	bool code = m->one[CTX_CODE].p != NULL;
+	bool command = m->one[CTX_KIND].p != NULL &&
+	    m->one[CTX_SPEC].p != NULL && m->one[CTX_EXECUTABLE].p != NULL;
+
+	if (m->one[CTX_NAME].p == NULL || code == command)
 		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "context material has no name or no code");
+		    "context material has no name, or not just one of code "
+		    "and command");
 	copy(out, m, CTX_NAME);
-	copy(out, m, CTX_CODE);
-	for (unsigned tag = CTX_ARGS_SHA256; tag <= CTX_INTENT; tag++)
-		copy(out, m, (uint8_t)tag);
+	for (unsigned tag = CTX_CODE; tag <= CTX_EXECUTABLE_DIGEST; tag++)
+		if (tag != CTX_NAME)
+			copy(out, m, (uint8_t)tag);
+	for (size_t i = 0; i < m->nmodules; i++)
+		tlv_put(out, CTX_MODULE, m->module[i].p, m->module[i].n);
 	return 0;
 }
 
