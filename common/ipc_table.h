@@ -105,6 +105,9 @@ M(153, KILL, kill, EVT, SANDBOXD, POOL, OPEN, 0, "SIGKILL the runner of this slo
 M(154, EXITED, exited, EVT, POOL, SANDBOXD, OPEN, 0, "the runner was reaped")  \
 M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE, SANDBOXD|POOL, OPEN, 0, "a zygote is ready: which layers hold in the pool") \
 M(156, RECYCLE, recycle, EVT, SANDBOXD, POOL, OPEN, 0, "start another zygote; once it reported it gets the FORKs and the old one ends") \
+M(157, LEAF, leaf, EVT, POOL, ZYGOTE, OPEN, 0, "the cgroup of a slot, once: FORKs for it are born there") \
+M(158, LIMIT, limit, EVT, SANDBOXD, POOL, OPEN, 0, "other limits than FORK's for the cgroup of this slot; before EXECUTE") \
+M(159, LIMITED, limited, EVT, POOL, SANDBOXD, OPEN, 0, "they hold, or why not") \
                                                                                \
 M(161, READY, ready, EVT, RUNNER, SANDBOXD, WAITING, 0, "wholly confined; it waits for its call") \
 M(162, CONFINE_FAILED, confine_failed, EVT, RUNNER, SANDBOXD, WAITING, 0, "a step failed; the runner exits") \
@@ -343,6 +346,9 @@ F(S, u8, kind, "enum runner_kind: which root and which filter")                 
 F(S, u8, network, "1: hosts are granted; always 0 until egress exists")           \
 F(S, u64, tmp_bytes, "of /tmp")                                                   \
 F(S, u32, tmp_inodes, "of /tmp")                                                  \
+F(S, u64, memory_bytes, "of the slot's cgroup, where there is one: of all the processes together") \
+F(S, u32, processes, "of the slot's cgroup: processes and threads")               \
+F(S, u32, cpu_percent, "of the slot's cgroup: share of one processor")            \
 F(S, bytes, modules, "digests of module trees to mount, 32 bytes each, sorted")   \
 F(S, fd, channel, "the runner's end of its channel")
 #define IPC_FIELDS_forked(F, S)                                                   \
@@ -361,12 +367,27 @@ F(S, u64, generation, "of this use of the slot; another one is ignored")
 F(S, u32, slot, "slot")                                                           \
 F(S, u64, generation, "of this use of the slot")                                  \
 F(S, u32, status, "wait status, as waitid gave it: code << 16 | status")          \
-F(S, u64, cpu_us, "user and system time")                                         \
-F(S, u64, peak_kib, "largest resident set")
+F(S, u64, cpu_us, "user and system time, of the whole cgroup where there is one") \
+F(S, u64, peak_kib, "largest resident set of one process")                        \
+F(S, u64, memory_peak, "bytes the cgroup held at most; 0: not known")             \
+F(S, u32, oom_kills, "processes the kernel killed because the cgroup's memory was used up")
 #define IPC_FIELDS_pool_report(F, S)                                              \
 F(S, str, interpreter, "cache tag and version of its Python: compiled code is good for this one only") \
 F(S, str, layers, "name=enforced|degraded|missing lines")
 #define IPC_FIELDS_recycle(F, S)
+#define IPC_FIELDS_leaf(F, S)                                                     \
+F(S, u32, slot, "slot")                                                           \
+F(S, fd, directory, "the cgroup's directory")
+#define IPC_FIELDS_limit(F, S)                                                    \
+F(S, u32, slot, "slot")                                                           \
+F(S, u64, generation, "of this use of the slot; another one is ignored")          \
+F(S, u64, memory_bytes, "of all the processes together")                          \
+F(S, u32, processes, "processes and threads")                                     \
+F(S, u32, cpu_percent, "share of one processor")
+#define IPC_FIELDS_limited(F, S)                                                  \
+F(S, u32, slot, "as asked")                                                       \
+F(S, u64, generation, "as asked")                                                 \
+F(S, u32, error, "0, or errno: the runner must not get its call")
 
 #define IPC_FIELDS_ready(F, S)
 #define IPC_FIELDS_confine_failed(F, S)                                           \

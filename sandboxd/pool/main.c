@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "cgroup.h"
 #include "err.h"
 #include "ipc.h"
 #include "ipc_io.h"
@@ -41,7 +42,9 @@
 #endif
 
 static struct slots slots;
-static int zygote = -1; /* socket to it */
+static struct cgroup cgroup;      /* a leaf a slot, where there are cgroups */
+static bool leaf_told[SLOTS_MAX]; /* the zygote that forks has this leaf */
+static int zygote = -1;           /* socket to it */
 static pid_t zygote_pid;
 static struct buf layers; /* what holds, for POOL_REPORT */
 
@@ -80,10 +83,12 @@ static void
 kill_slot(struct slot *s)
 {
 	s->killed = true;
-	if (s->state == SLOT_LIVE &&
-	    syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0) != 0 &&
+	if (s->state != SLOT_LIVE)
+		return;
+	if (syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0) != 0 &&
 	    errno != ESRCH)
 		die("kill_failed", strerror(errno));
+	cgroup_kill(&cgroup, (uint32_t)(s - slots.s));
 }
 
 /* Reaps the runner of one slot if it ended. true if it did. */
@@ -92,6 +97,7 @@ reap_slot(uint32_t number)
 {
 	struct slot *s = &slots.s[number];
 	struct ipc_exited m = {0};
+	struct cgroup_usage used;
 	struct rusage ru;
 	siginfo_t si;
 
@@ -111,6 +117,12 @@ reap_slot(uint32_t number)
 	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
 	    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
 	m.peak_kib = (uint64_t)ru.ru_maxrss;
+	/* rusage leaves out processes that the namespace's end killed. */
+	cgroup_usage(&cgroup, number, &used);
+	if (used.cpu_us > m.cpu_us)
+		m.cpu_us = used.cpu_us;
+	m.memory_peak = used.memory_peak;
+	m.oom_kills = used.oom_kills;
 	if (slots_set(&slots, number, SLOT_FREE, s->generation, -1) != 0)
 		die("slot_state", "a live slot could not be freed");
 	to_broker(IPC_EXITED, &m);
@@ -168,6 +180,27 @@ refuse_fork(const struct ipc_fork *m, const char *step, int error)
 	to_broker(IPC_FORK_FAILED, &f);
 }
 
+/*
+ * Readies the slot's cgroup, and gives it to a zygote that has not seen it
+ * yet. 0 or -1 with errno.
+ */
+static int
+ready_leaf(const struct ipc_fork *m)
+{
+	const struct cgroup_limits limits = {
+	    m->memory_bytes, m->processes, m->cpu_percent};
+	struct ipc_leaf leaf = {.slot = m->slot};
+
+	if (cgroup_take(&cgroup, m->slot, &limits) != 0)
+		return -1;
+	if (cgroup_on(&cgroup) && !leaf_told[m->slot]) {
+		leaf.directory = cgroup_dir(&cgroup, m->slot);
+		to_zygote(IPC_LEAF, &leaf);
+		leaf_told[m->slot] = true;
+	}
+	return 0;
+}
+
 static void
 on_fork(struct ipc_frame *f)
 {
@@ -178,9 +211,44 @@ on_fork(struct ipc_frame *f)
 		die("broker_malformed", e.text);
 	if (slots_set(&slots, m.slot, SLOT_FORKING, m.generation, -1) != 0)
 		refuse_fork(&m, "slot in use", EBUSY);
-	else
+	else if (ready_leaf(&m) != 0) {
+		const int error = errno;
+
+		(void)slots_set(&slots, m.slot, SLOT_FREE, m.generation, -1);
+		refuse_fork(&m, "cgroup of the slot", error);
+	} else
 		to_zygote(IPC_FORK, &m);
 	close(m.channel);
+}
+
+/*
+ * Other limits for the call that a waiting runner is about to get. Slot and
+ * generation must be those of a use under way: one that has ended meanwhile
+ * is no error, its EXITED is on its way. The broker may set what it likes
+ * here: it holds every call anyway, and the unit's own limits stay above.
+ */
+static void
+on_limit(struct ipc_frame *f)
+{
+	struct ipc_limit m;
+	struct ipc_limited done;
+	struct cgroup_limits limits;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		die("broker_malformed", e.text);
+	if (slots_get(&slots, m.slot, m.generation, SLOT_LIVE) == NULL &&
+	    slots_get(&slots, m.slot, m.generation, SLOT_FORKING) == NULL)
+		return;
+	limits =
+	    (struct cgroup_limits){m.memory_bytes, m.processes, m.cpu_percent};
+	done = (struct ipc_limited){
+	    .slot = m.slot,
+	    .generation = m.generation,
+	};
+	if (cgroup_limit(&cgroup, m.slot, &limits) != 0)
+		done.error = (uint32_t)errno;
+	to_broker(IPC_LIMITED, &done);
 }
 
 /*
@@ -246,6 +314,8 @@ on_report(struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
+	/* A new zygote knows no leaf. */
+	memset(leaf_told, 0, sizeof(leaf_told));
 	buf_init(&all, IPC_FRAME_MAX / 2);
 	buf_put(&all, layers.p, layers.len);
 	buf_put(&all, m.layers.p, m.layers.n);
@@ -279,6 +349,9 @@ on_frame(int sock, enum ipc_role from)
 		break;
 	case IPC_KILL:
 		on_kill(&f);
+		break;
+	case IPC_LIMIT:
+		on_limit(&f);
 		break;
 	case IPC_FORKED:
 		on_forked(&f);
@@ -378,6 +451,8 @@ main(int argc, char **argv)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("signal", strerror(errno));
 	buf_init(&layers, 4096);
+	/* First: any descriptor opened before could be taken for the cgroup. */
+	cgroup_start(&cgroup, SETUP_CGROUP_FD, &layers);
 	if (setup_namespaces(&layers, &e) != 0)
 		die("setup", e.text);
 	send_timeout(SETUP_BROKER_FD);
@@ -389,7 +464,7 @@ main(int argc, char **argv)
 	    (child = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		die("signalfd", strerror(errno));
 	slots_init(&slots);
-	if (setup_zygote(argv[1], &zygote, &zygote_pid, &e) != 0)
+	if (setup_zygote(&cgroup, argv[1], &zygote, &zygote_pid, &e) != 0)
 		die("setup", e.text);
 	send_timeout(zygote);
 	if (setup_drop(&layers, &e) != 0)

@@ -65,12 +65,14 @@ setup_namespaces(struct buf *layers, struct err *e)
 
 /* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
 static _Noreturn void
-exec_zygote(const char *path, int sock)
+exec_zygote(const struct cgroup *cg, const char *path, int sock)
 {
 	char *argv[] = {(char *)(uintptr_t)path, NULL};
 	char *envp[] = {NULL};
 	sigset_t none;
 
+	if (cgroup_enter_zygote(cg) != 0)
+		_exit(126);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (sock == SETUP_ZYGOTE_FD) {
@@ -85,7 +87,8 @@ exec_zygote(const char *path, int sock)
 }
 
 int
-setup_zygote(const char *dir, int *sock, pid_t *pid, struct err *e)
+setup_zygote(const struct cgroup *cg, const char *dir, int *sock, pid_t *pid,
+    struct err *e)
 {
 	char path[256];
 	int sv[2], n;
@@ -107,7 +110,7 @@ setup_zygote(const char *dir, int *sock, pid_t *pid, struct err *e)
 		return -1;
 	}
 	if (p == 0)
-		exec_zygote(path, sv[1]);
+		exec_zygote(cg, path, sv[1]);
 	close(sv[1]);
 	*sock = sv[0];
 	*pid = p;

@@ -12,6 +12,11 @@
  *  - CLONE_CHILD_CLEARTID at the same address, as glibc's own fork.
  *  - The robust futex list, which the kernel forgets at fork.
  *
+ * Where pool-init gave a cgroup for the slot, the runner is born in it
+ * (CLONE_INTO_CGROUP): there is no moment at which its limits don't hold, and
+ * nothing of it is ever charged to the zygote's. Its cgroup namespace is then
+ * made by itself, since clone3 would root it at the zygote's cgroup.
+ *
  * Locks of malloc and stdio need no care: the zygote has one thread.
  * pthread_atfork handlers do not run; the only one that matters is OpenSSL's
  * fork detection, which would be wrong anyway (reseed.c).
@@ -52,8 +57,35 @@ fork_setup(struct zygote *z, struct err *err)
 	return 0;
 }
 
+/* As many as pool-init has slots. A descriptor is kept: 0 stands for none,
+ * which no cgroup's directory can be (standard_fds in zygote.c). */
+enum { LEAVES_MAX = 256 };
+static int leaves[LEAVES_MAX];
+static bool have_leaves;
+
+int
+fork_leaf(uint32_t slot, int directory)
+{
+	if (slot >= LEAVES_MAX || directory <= 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (leaves[slot] != 0)
+		(void)close(leaves[slot]);
+	leaves[slot] = directory;
+	have_leaves = true;
+	return 0;
+}
+
+int
+fork_cgroup(struct runner *r)
+{
+	(void)r;
+	return have_leaves ? unshare(CLONE_NEWCGROUP) : 0;
+}
+
 pid_t
-fork_runner(const struct zygote *z, int *pidfd)
+fork_runner(const struct zygote *z, uint32_t slot, int *pidfd)
 {
 	struct clone_args args = {0};
 	void *robust = NULL;
@@ -64,8 +96,18 @@ fork_runner(const struct zygote *z, int *pidfd)
 	/* CLONE_PARENT: the runner is pool-init's child, which reaps it. The
 	 * exit signal must then be 0: the kernel takes the zygote's. */
 	args.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS |
-	    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-	    CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+	    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_CHILD_SETTID |
+	    CLONE_CHILD_CLEARTID;
+	if (!have_leaves)
+		args.flags |= CLONE_NEWCGROUP;
+	else if (slot < LEAVES_MAX && leaves[slot] != 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)leaves[slot];
+	} else {
+		/* Never without limits where there are any. */
+		errno = ENOENT;
+		return -1;
+	}
 	args.pidfd = (uint64_t)(uintptr_t)pidfd;
 	args.child_tid = (uint64_t)(uintptr_t)z->tid_address;
 	pid = syscall(SYS_clone3, &args, sizeof(args));

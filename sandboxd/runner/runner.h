@@ -120,9 +120,12 @@ int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
 /* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling
- * of the zygote. 0 in the child, the pid in the zygote with *pidfd set, or -1
- * with errno. */
+ * of the zygote, in the slot's cgroup if there are any. 0 in the child, the
+ * pid in the zygote with *pidfd set, or -1 with errno. */
 int fork_setup(struct zygote *, struct err *);
-pid_t fork_runner(const struct zygote *, int *pidfd);
+pid_t fork_runner(const struct zygote *, uint32_t slot, int *pidfd);
+/* The cgroup of a slot from now on; takes the descriptor. 0 or -1. */
+int fork_leaf(uint32_t slot, int directory);
+int fork_cgroup(struct runner *); /* a step: its own cgroup namespace */
 
 #endif

@@ -70,6 +70,7 @@ static const struct step steps[] = {
     {"reseed", reseed_child},
     {"oom_score", limits_oom}, /* while the pool's proc is there */
     {"setsid", step_setsid},
+    {"cgroup_namespace", fork_cgroup},
     {"hostname", mounts_hostname},
     {"proc", mounts_proc},
     {"tmp", mounts_tmp},

@@ -112,7 +112,7 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	pid_t pid;
 
 	PyOS_BeforeFork();
-	pid = fork_runner(z, &pidfd);
+	pid = fork_runner(z, m->slot, &pidfd);
 	if (pid == 0) {
 		PyOS_AfterFork_Child();
 		child_main(z, m);
@@ -136,12 +136,37 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	(void)close(pidfd);
 }
 
+/* One frame of pool-init: another end than these is a broken pool's. */
+static void
+on_frame(const struct zygote *z, struct ipc_frame *frame)
+{
+	struct ipc_fork m;
+	struct ipc_leaf leaf;
+	struct err err = {0};
+
+	switch (frame->type) {
+	case IPC_FORK:
+		if (ipc_decode(frame, &m, &err) == -1)
+			break;
+		fork_one(z, &m);
+		(void)close(m.channel);
+		return;
+	case IPC_LEAF:
+		if (ipc_decode(frame, &leaf, &err) == -1 ||
+		    fork_leaf(leaf.slot, leaf.directory) == -1)
+			break;
+		return;
+	default:
+		break;
+	}
+	log_fatal("zygote", "unexpected %s", ipc_name(frame->type));
+}
+
 int
 main(void)
 {
 	struct zygote z = {0};
 	struct ipc_frame frame;
-	struct ipc_fork m;
 	struct err err = {0};
 	int rc;
 
@@ -159,12 +184,7 @@ main(void)
 			return 0;
 		if (rc == -1)
 			log_fatal("zygote", "%s", err.text);
-		if (frame.type != IPC_FORK ||
-		    ipc_decode(&frame, &m, &err) == -1)
-			log_fatal(
-			    "zygote", "unexpected %s", ipc_name(frame.type));
-		fork_one(&z, &m);
-		(void)close(m.channel);
+		on_frame(&z, &frame);
 		ipc_frame_free(&frame);
 	}
 }

@@ -1,22 +1,36 @@
 /* See cgroup.h. */
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cgroup.h"
 
 /* What holds instead. */
-#define CARRIED                                                       \
-	"rlimits and the pid namespace carry the limits, sandboxd's " \
-	"memory_budget the memory of a call's processes together"
+#define CARRIED                                                        \
+	"rlimits and the pid namespace carry processes and CPU time, " \
+	"sandboxd's memory_budget the memory of a call's processes together"
+
+enum {
+	PATH_BYTES = 4096,
+	/* A cgroup may be busy for an instant after its last process was
+	 * reaped: the kernel takes it apart behind our back. */
+	REMOVE_TRIES = 100,
+	REMOVE_PAUSE_MS = 2
+};
 
 /* Reads a small file whole, NUL-terminated. 0 or -1. */
 static int
-slurp(const char *path, char *buf, size_t len)
+slurp(int dir, const char *path, char *buf, size_t len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 	ssize_t n;
 
@@ -27,6 +41,22 @@ slurp(const char *path, char *buf, size_t len)
 	close(fd);
 	buf[used] = '\0';
 	return 0;
+}
+
+/* One write, as files of the kernel want it. 0 or -1 with errno. */
+static int
+put(int dir, const char *path, const char *text)
+{
+	int fd = openat(dir, path, O_WRONLY | O_CLOEXEC), saved;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = write(fd, text, strlen(text));
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
 /* Is `word` one of the space-separated words of text? */
@@ -42,43 +72,168 @@ has_word(const char *text, const char *word)
 	return false;
 }
 
-void
-cgroup_probe(struct buf *layers)
+/*
+ * Where the version 2 hierarchy is mounted whole: /sys/fs/cgroup, or another
+ * place beside version 1 (proc(5), mountinfo: id parent device root point
+ * options [tags] - type source options). 0 or -1.
+ */
+static int
+mount_point(char *out, size_t len)
 {
-	static const char *const wanted[] = {"memory", "pids", "cpu"};
-	char text[4096], path[4300], *own, *end;
+	char *line = NULL, root[PATH_BYTES], point[PATH_BYTES];
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	size_t cap = 0;
+	int rc = -1;
+
+	if (f == NULL)
+		return -1;
+	while (rc != 0 && getline(&line, &cap, f) > 0) {
+		if (strstr(line, " - cgroup2 ") == NULL ||
+		    strlen(line) >= PATH_BYTES ||
+		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) !=
+			2 ||
+		    strcmp(root, "/") != 0 || strlen(point) >= len)
+			continue;
+		memcpy(out, point, strlen(point) + 1);
+		rc = 0;
+	}
+	free(line);
+	fclose(f);
+	return rc;
+}
+
+/* Opens this process's own version 2 cgroup. -1 and *why if there is none. */
+static int
+open_own(const char **why)
+{
+	char text[PATH_BYTES], point[PATH_BYTES], path[2 * PATH_BYTES];
+	char *own, *end;
+	int fd;
 
 	/* "0::/path" is the version 2 line (cgroups(7)). */
-	if (slurp("/proc/self/cgroup", text, sizeof(text)) != 0 ||
+	*why = "there is no cgroup v2";
+	if (slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) != 0 ||
 	    (own = strstr(text, "0::/")) == NULL ||
-	    (own != text && own[-1] != '\n')) {
-		buf_puts(layers, "cgroup=degraded no cgroup v2: " CARRIED "\n");
-		return;
-	}
+	    (own != text && own[-1] != '\n') ||
+	    mount_point(point, sizeof(point)) != 0)
+		return -1;
 	own += 3;
 	if ((end = strchr(own, '\n')) != NULL)
 		*end = '\0';
-	(void)snprintf(
-	    path, sizeof(path), "/sys/fs/cgroup%s/cgroup.subtree_control", own);
-	if (access(path, W_OK) != 0) {
-		buf_puts(layers,
-		    "cgroup=degraded this unit's cgroup is not "
-		    "delegated: " CARRIED "\n");
-		return;
-	}
-	(void)snprintf(
-	    path, sizeof(path), "/sys/fs/cgroup%s/cgroup.controllers", own);
-	if (slurp(path, text, sizeof(text)) != 0)
+	(void)snprintf(path, sizeof(path), "%s%s", point, own);
+	*why = "this unit's cgroup can't be opened";
+	if ((fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return -1;
+	if (faccessat(fd, "cgroup.procs", W_OK, 0) == 0 &&
+	    faccessat(fd, "cgroup.subtree_control", W_OK, 0) == 0)
+		return fd;
+	*why = errno == EROFS
+	    ? "cgroups are mounted read-only (ProtectControlGroups=)"
+	    : "this unit's cgroup is not delegated";
+	close(fd);
+	return -1;
+}
+
+/* The controllers it was delegated with, all three. NULL or what is wrong. */
+static const char *
+hand_down(int unit)
+{
+	static const struct {
+		const char *name, *missing;
+	} wanted[] = {{"memory", "delegated without the memory controller"},
+	    {"pids", "delegated without the pids controller"},
+	    {"cpu", "delegated without the cpu controller"}};
+	char text[PATH_BYTES];
+
+	if (slurp(unit, "cgroup.controllers", text, sizeof(text)) != 0)
 		text[0] = '\0';
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!has_word(text, wanted[i])) {
-			buf_putf(layers,
-			    "cgroup=degraded delegated without the %s "
-			    "controller: " CARRIED "\n",
-			    wanted[i]);
-			return;
-		}
-	buf_puts(layers,
-	    "cgroup=degraded delegated but not divided by this "
-	    "version: " CARRIED "\n");
+		if (!has_word(text, wanted[i].name))
+			return wanted[i].missing;
+	/* No process may be in a cgroup that hands controllers down, so this
+	 * one goes first. Another process here (the unit is ours alone, so an
+	 * administrator's) makes the write below fail. */
+	if (mkdirat(unit, "supervisor", 0755) != 0 && errno != EEXIST)
+		return "its cgroup could not be divided";
+	if (put(unit, "supervisor/cgroup.procs", "0") != 0)
+		return "this process could not move to a cgroup of its own";
+	if (put(unit, "cgroup.subtree_control", "+memory +pids +cpu") != 0)
+		return "its controllers could not be handed down: is another "
+		       "process in this unit?";
+	return NULL;
+}
+
+int
+cgroup_enter(struct buf *layers)
+{
+	const char *why;
+	int unit = open_own(&why);
+
+	if (unit >= 0 && (why = hand_down(unit)) != NULL) {
+		close(unit);
+		unit = -1;
+	}
+	if (unit >= 0)
+		buf_puts(layers,
+		    "cgroup=enforced memory, processes and CPU share of a "
+		    "call are bounded together by a cgroup of its slot\n");
+	else
+		buf_putf(layers, "cgroup=degraded %s: " CARRIED "\n", why);
+	return unit;
+}
+
+/* rmdir, waiting out the kernel. 0, also if it isn't there; else -1. */
+static int
+remove_dir(int dir, const char *name)
+{
+	static const struct timespec pause = {0, REMOVE_PAUSE_MS * 1000000L};
+
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != EBUSY)
+			return -1;
+		(void)nanosleep(&pause, NULL);
+	}
+	return -1;
+}
+
+/* A pool's subtree is one level deep: leaves below UNIT/pool. */
+static int
+remove_pool(int unit)
+{
+	int fd = openat(unit, "pool", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent *d;
+	DIR *list;
+	int rc = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	if ((list = fdopendir(fd)) == NULL) {
+		close(fd);
+		return -1;
+	}
+	while (rc == 0 && (d = readdir(list)) != NULL)
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			rc = remove_dir(fd, d->d_name);
+	closedir(list);
+	return rc == 0 ? remove_dir(unit, "pool") : -1;
+}
+
+int
+cgroup_renew(int unit, struct err *e)
+{
+	int fd;
+
+	if (remove_pool(unit) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE,
+		    "remove the earlier pool's cgroup");
+	if (mkdirat(unit, "pool", 0755) != 0)
+		return err_sys(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "make the pool's cgroup");
+	fd = openat(unit, "pool", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "open the pool's cgroup");
+	return fd;
 }

@@ -35,6 +35,7 @@ struct spawn {
 	/* A POOL_START that waits for the old pool's end. */
 	struct ipc_peer *asker;
 	uint64_t asker_request, asker_generation;
+	int cgroup; /* this unit's, or -1: see cgroup.h */
 };
 
 static void start_pool(struct spawn *, struct ipc_peer *, uint64_t, uint64_t);
@@ -61,9 +62,21 @@ start_pool(
 {
 	struct ipc_pool_started m = {.generation = generation};
 	struct err e;
+	int group = -1, rc = 0;
 
-	if (nspool_start(&s->pool, &s->map,
-		conf_str(s->proc.conf, "libexec_dir"), &m.channel, &e) != 0) {
+	/*
+	 * A pool that lost its cgroup would run without the limits that were
+	 * promised at start, so it is refused: sandboxd tries again.
+	 */
+	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
+		rc = -1;
+	if (rc == 0)
+		rc = nspool_start(&s->pool, &s->map,
+		    conf_str(s->proc.conf, "libexec_dir"), group, &m.channel,
+		    &e);
+	if (group >= 0)
+		close(group);
+	if (rc != 0) {
 		log_event(LOG_LV_ERR, "pool_start", "%s", e.text);
 		(void)ipc_refuse(p, request, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the pool could not be started", 1000);
@@ -131,10 +144,11 @@ main(int argc, char **argv)
 	static const int keep[] = {CAP_SETUID, CAP_SETGID, -1};
 	static const struct ipc_handlers handlers = {
 	    .message = on_message, .down = on_down};
-	struct spawn s = {.pool = {.pidfd = -1, .liveness = -1}};
+	struct spawn s = {.pool = {.pidfd = -1, .liveness = -1}, .cgroup = -1};
 	struct confine_spec spec = {
 	    .process = "sandboxd-spawn", .keep_caps = keep};
 	struct ipc_server *server;
+	const char *carried;
 	struct buf layers;
 	char path[128];
 	struct err e;
@@ -169,11 +183,15 @@ main(int argc, char **argv)
 	if (confine_self(&spec, &layers, &e) != 0 || deny_load(&e) != 0)
 		log_fatal("confine", "%s", e.text);
 	buf_puts(&layers, "seccomp_deny_list=enforced\n");
-	cgroup_probe(&layers);
+	s.cgroup = cgroup_enter(&layers);
 	buf_putc(&layers, '\0');
 	if (layers.failed)
 		log_fatal("confine", "no memory");
 	ipc_hello_set("mcpbox-sandboxd-spawn", (const char *)layers.p);
+	/* Its last line says what carries a call's limits. */
+	carried = strstr((const char *)layers.p, "cgroup=");
+	log_event(s.cgroup >= 0 ? LOG_LV_INFO : LOG_LV_WARN, "limits", "%.*s",
+	    (int)strcspn(carried, "\n"), carried);
 	log_event(LOG_LV_INFO, "ready", "runners are uids %u to %u", s.map.base,
 	    s.map.base + s.map.count - 1);
 	rc = proc_run(&s.proc);
@@ -181,6 +199,8 @@ main(int argc, char **argv)
 	nspool_reap(&s.pool);
 	if (s.ended != NULL)
 		event_free(s.ended);
+	if (s.cgroup >= 0)
+		close(s.cgroup);
 	ipc_server_free(server);
 	buf_free(&layers);
 	return rc;

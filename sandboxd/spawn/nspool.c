@@ -23,12 +23,12 @@
 
 /* pool-init's fixed descriptors, and where they wait while others are closed:
  * above every number that dup2 below writes to. */
-enum { BROKER_FD = 3, LIVENESS_FD = 4, PARK_FD = 64 };
+enum { BROKER_FD = 3, LIVENESS_FD = 4, CGROUP_FD = 5, PARK_FD = 64 };
 
 /* What the child needs, prepared before the clone: it allocates nothing. */
 struct child {
 	const char *path, *dir;
-	int broker, liveness, sync;
+	int broker, liveness, sync, cgroup;
 };
 
 /* The child says on standard error (the journal) where it stopped. */
@@ -49,8 +49,9 @@ child_die(const char *step)
  * The child, already in its namespaces with every capability in them, holding
  * nothing outside. It waits until the parent has written the id maps, becomes
  * uid and gid 0 inside, drops every supplementary group (they are host groups
- * and would reach host files), and keeps three descriptors: standard error
- * for the log, the broker's socket and the liveness socket.
+ * and would reach host files), and keeps four descriptors: standard error
+ * for the log, the broker's socket, the liveness socket, and the directory of
+ * the pool's cgroup where there is one.
  */
 static _Noreturn void
 child_main(const struct child *c)
@@ -61,7 +62,7 @@ child_main(const struct child *c)
 	struct sigaction dfl;
 	sigset_t none;
 	char go;
-	int a, b, null;
+	int a, b, group = -1, null;
 
 	/*
 	 * spawn isn't dumpable, and the files in /proc/PID of such a process
@@ -74,18 +75,29 @@ child_main(const struct child *c)
 	go = 'r';
 	if (write(c->sync, &go, 1) != 1 || read(c->sync, &go, 1) != 1)
 		child_die("id maps");
+	/*
+	 * Not by the clone: the namespace's root would be spawn's cgroup then,
+	 * and the root is the boundary. Under nsdelegate nothing in the pool
+	 * can move a process out of it, or change a limit of the root itself.
+	 */
+	if (unshare(CLONE_NEWCGROUP) != 0)
+		child_die("cgroup namespace");
 	if (setgroups(0, NULL) != 0)
 		child_die("setgroups");
 	if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
 		child_die("setresuid");
 	a = fcntl(c->broker, F_DUPFD, PARK_FD);
 	b = fcntl(c->liveness, F_DUPFD, PARK_FD);
+	if (c->cgroup >= 0)
+		group = fcntl(c->cgroup, F_DUPFD, PARK_FD);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (a < 0 || b < 0 || null < 0)
+	if (a < 0 || b < 0 || null < 0 || (c->cgroup >= 0 && group < 0))
 		child_die("descriptors");
 	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(a, BROKER_FD) < 0 ||
 	    dup2(b, LIVENESS_FD) < 0 ||
-	    syscall(SYS_close_range, LIVENESS_FD + 1, ~0U, 0) != 0)
+	    (group >= 0 && dup2(group, CGROUP_FD) < 0) ||
+	    syscall(SYS_close_range,
+		group >= 0 ? CGROUP_FD + 1 : LIVENESS_FD + 1, ~0U, 0) != 0)
 		child_die("descriptors");
 	memset(&dfl, 0, sizeof(dfl));
 	dfl.sa_handler = SIG_DFL;
@@ -155,13 +167,13 @@ close_pair(int sv[2])
 
 int
 nspool_start(struct nspool *p, const struct nspool_map *m, const char *dir,
-    int *broker, struct err *e)
+    int cgroup, int *broker, struct err *e)
 {
 	int b[2] = {-1, -1}, l[2] = {-1, -1}, s[2] = {-1, -1};
 	int pidfd = -1, rc = -1;
 	struct clone_args ca = {
 	    .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-		CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
 	    .pidfd = (uint64_t)(uintptr_t)&pidfd,
 	    .exit_signal = SIGCHLD,
 	};
@@ -185,6 +197,11 @@ nspool_start(struct nspool *p, const struct nspool_map *m, const char *dir,
 	c.broker = b[1];
 	c.liveness = l[1];
 	c.sync = s[1];
+	c.cgroup = cgroup;
+	if (cgroup >= 0) {
+		ca.flags |= CLONE_INTO_CGROUP;
+		ca.cgroup = (uint64_t)cgroup;
+	}
 	pid = (pid_t)syscall(SYS_clone3, &ca, sizeof(ca));
 	if (pid < 0) {
 		(void)err_sys(e, FAILURE_SANDBOX_UNAVAILABLE,

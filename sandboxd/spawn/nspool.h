@@ -29,10 +29,12 @@ struct nspool {
 
 /*
  * Starts dir/mcpbox-pool-init. *broker receives sandboxd's end of the socket
- * it holds as fd 3 (owned by the caller). 0, or -1 and no child is left.
+ * it holds as fd 3 (owned by the caller). cgroup: the directory of the cgroup
+ * it is born into and gets as fd 5, or -1; stays the caller's. 0, or -1 and no
+ * child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *, const char *dir,
-    int *broker, struct err *);
+    int cgroup, int *broker, struct err *);
 /* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
  * once it may be reaped. Harmless when there is none. */
 void nspool_kill(struct nspool *);

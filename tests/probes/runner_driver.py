@@ -249,6 +249,7 @@ class Pool:
         """A runner of this profile that confines itself."""
         self.generation += 1
         values = dict(kind=0, network=0, tmp_bytes=64 << 20, tmp_inodes=4096,
+                      memory_bytes=256 << 20, processes=64, cpu_percent=100,
                       modules=b"")
         values.update(profile)
         if uid is None:
