@@ -87,7 +87,8 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	struct event *tick; /* once a second: sweep.c */
+	struct gather *gather; /* records on their way: gather.c */
+	struct event *tick;    /* once a second: sweep.c */
 	unsigned ticks;
 	bool sweeping;
 	uint64_t anchored_seq; /* audit head last signed */
@@ -192,7 +193,14 @@ void hold_start(struct admind *, const struct ipc_id *execution,
 /* CANCEL to sandboxd, if it is there. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 
-/* ---- records.c, sweep.c ---- */
+/* ---- gather.c, records.c, sweep.c ---- */
+int gather_start(struct admind *, struct err *);
+int gather_message(struct link *, struct ipc_frame *); /* RECORD */
+enum { STORED_RESULT_MAX = 64 * 1024 };        /* of a result, in its row */
+extern const struct db_stmt records_close_row; /* execution_close() */
+/* Its last ten parameters, from an intent TLV; clean keeps their bytes. */
+void records_intent_params(struct db_params *, struct ipc_bytes intent,
+    uint64_t kind_max, struct buf *clean);
 int records_message(struct link *, struct ipc_frame *); /* RECORD, EPOCH_* */
 /* How an execution of ours ended; retried until it is committed. */
 struct ending {

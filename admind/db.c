@@ -294,19 +294,108 @@ db_p_bool(struct db_params *p, bool v)
 	add_be(p, v, 1);
 }
 
+/* Year 9999 at most; a peer's larger number must not become an SQL error. */
+static uint64_t
+pg_time(uint64_t unix_us)
+{
+	const uint64_t max = UINT64_C(253402300799000000);
+
+	return (
+	    uint64_t)((int64_t)(unix_us < max ? unix_us : max) - PG_EPOCH_US);
+}
+
 void
 db_p_time_us(struct db_params *p, uint64_t unix_us)
 {
-	/* Year 9999; a peer's larger number must not become an SQL error. */
-	const uint64_t max = UINT64_C(253402300799000000);
-
 	if (unix_us == 0)
 		db_p_null(p);
 	else
-		add_be(p,
-		    (uint64_t)((int64_t)(unix_us < max ? unix_us : max) -
-			PG_EPOCH_US),
-		    8);
+		add_be(p, pg_time(unix_us), 8);
+}
+
+/*
+ * An array as array_recv() reads it: dimensions (one), "has nulls", type of
+ * the elements; length and first subscript of the dimension; then the
+ * elements, each behind its length, -1 for null.
+ */
+enum { ARRAY_DIM_AT = 12 }; /* of the dimension's length */
+
+void
+db_array_init(struct db_array *a, enum db_type type, size_t max)
+{
+	buf_init(&a->b, max);
+	a->n = 0;
+	buf_put_u32(&a->b, 1);
+	buf_put_u32(&a->b, 1);
+	buf_put_u32(&a->b, (uint32_t)type);
+	buf_put_u32(&a->b, 0); /* ARRAY_DIM_AT: see db_p_array */
+	buf_put_u32(&a->b, 1);
+}
+
+void
+db_array_free(struct db_array *a)
+{
+	buf_free(&a->b);
+}
+
+void
+db_a_null(struct db_array *a)
+{
+	buf_put_u32(&a->b, UINT32_MAX);
+	a->n++;
+}
+
+void
+db_a_bytes(struct db_array *a, const void *p, size_t n)
+{
+	buf_put_u32(&a->b, (uint32_t)n);
+	buf_put(&a->b, p, n);
+	a->n++;
+}
+
+void
+db_a_str(struct db_array *a, const char *s)
+{
+	if (s == NULL)
+		db_a_null(a);
+	else
+		db_a_bytes(a, s, strlen(s));
+}
+
+void
+db_a_i64(struct db_array *a, int64_t v)
+{
+	buf_put_u32(&a->b, 8);
+	buf_put_u64(&a->b, (uint64_t)v);
+	a->n++;
+}
+
+void
+db_a_bool(struct db_array *a, bool v)
+{
+	buf_put_u32(&a->b, 1);
+	buf_put_u8(&a->b, v);
+	a->n++;
+}
+
+void
+db_a_time_us(struct db_array *a, uint64_t unix_us)
+{
+	if (unix_us == 0)
+		db_a_null(a);
+	else
+		db_a_i64(a, (int64_t)pg_time(unix_us));
+}
+
+void
+db_p_array(struct db_params *p, struct db_array *a)
+{
+	/* Cut short it is not an array, and the server says so. */
+	if (!a->b.failed && a->b.len > ARRAY_DIM_AT + 4)
+		for (int i = 0; i < 4; i++)
+			a->b.p[ARRAY_DIM_AT + i] =
+			    (uint8_t)(a->n >> (24 - 8 * i));
+	add(p, a->b.p, a->b.failed ? 0 : a->b.len);
 }
 
 void
@@ -330,6 +419,18 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 }
 
 /* ---- results ---- */
+
+struct pg_result *
+db_keep(const struct pg_result *r)
+{
+	return PQcopyResult(r, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+}
+
+void
+db_keep_free(struct pg_result *r)
+{
+	PQclear(r);
+}
 
 int
 db_nrows(const struct pg_result *r)

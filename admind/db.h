@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "err.h"
 #include "ipc.h"
 
@@ -65,9 +66,39 @@ void db_p_i32(struct db_params *, int32_t);      /* int4 */
 void db_p_bool(struct db_params *, bool);
 void db_p_time_us(
     struct db_params *, uint64_t unix_us); /* timestamptz; 0: null */
+/*
+ * One array a parameter: elements in order, each put with the function of its
+ * type, null by db_a_null. The array's bytes live in `b` until db_query
+ * returns; db_array_free frees them. Without memory the parameter is refused
+ * by the server, as INVALID_PARAMS.
+ */
+struct db_array {
+	struct buf b;
+	uint32_t n;
+};
+enum db_type {
+	DB_BOOL = 16,
+	DB_INT8 = 20,
+	DB_TEXT = 25,
+	DB_TIME = 1184,
+	DB_UUID = 2950
+}; /* pg_type.oid of the elements */
+void db_array_init(struct db_array *, enum db_type, size_t max);
+void db_array_free(struct db_array *);
+void db_a_null(struct db_array *);
+void db_a_bytes(struct db_array *, const void *, size_t); /* text, uuid */
+void db_a_str(struct db_array *, const char *);           /* NULL: null */
+void db_a_i64(struct db_array *, int64_t);
+void db_a_bool(struct db_array *, bool);
+void db_a_time_us(struct db_array *, uint64_t unix_us); /* 0: null */
+void db_p_array(struct db_params *, struct db_array *);
 /* Bytes as text PostgreSQL accepts: invalid UTF-8 and NUL become '?', at most
  * max bytes, cut at a character. Appends to out. */
 void db_text_clean(struct buf *out, const void *, size_t n, size_t max);
+
+/* A copy of a result that outlives its callback; NULL without memory. */
+struct pg_result *db_keep(const struct pg_result *);
+void db_keep_free(struct pg_result *);
 
 /* Reading results, by row and column number. A null reads as empty, 0, false.
  */

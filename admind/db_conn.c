@@ -390,6 +390,13 @@ on_write(evutil_socket_t fd, short what, void *arg)
 /*
  * First unit on a new connection: how commits behave here, how long anything
  * may take, what to listen to, and whether this is our database at all.
+ *
+ * Statements are planned once a connection, not once a call (left to itself
+ * the server plans those with partial indexes anew for each value). Such a
+ * plan is made when the tables may still be empty, where reading a table
+ * whole looks cheap; every statement here has an index to use, so that is
+ * ruled out. jit: plans that had to go against the rule look costly, and
+ * compiling them would take longer than they do.
  */
 static int
 send_setup(struct db_conn *c)
@@ -410,6 +417,9 @@ send_setup(struct db_conn *c)
 		"SELECT set_config('synchronous_commit', $1, false),"
 		" set_config('statement_timeout', $2, false),"
 		" set_config('client_encoding', 'UTF8', false),"
+		" set_config('plan_cache_mode', 'force_generic_plan', false),"
+		" set_config('enable_seqscan', 'off', false),"
+		" set_config('jit', 'off', false),"
 		" set_config('search_path', 'pg_catalog', false)",
 		2, NULL, values, NULL, NULL, 0) != 1)
 		goto fail;

@@ -100,7 +100,8 @@ start(struct admind *a, struct err *err)
 	a->epoch = *ipc_hello_epoch();
 	a->db = db_new(a->proc.base, conf_str(a->proc.conf, "database"),
 	    migrations_count, channels, &events, a, err);
-	if (a->db == NULL || links_connect(a, err) == -1)
+	if (a->db == NULL || gather_start(a, err) == -1 ||
+	    links_connect(a, err) == -1)
 		return -1;
 	return sweep_start(a, err);
 }

@@ -1,10 +1,6 @@
 /*
- * How executions end: sandboxd's records, this process's own endings, and
- * what a sandbox says it still answers for.
- *
- * OK to a RECORD follows the commit, never precedes it: sandboxd keeps what
- * is not acknowledged and sends it again, so PostgreSQL may die at any point
- * and no record is lost; execution_close() makes a repetition harmless.
+ * How executions end: this process's own endings, and what a sandbox says it
+ * still answers for. Its records are gather.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +15,9 @@ enum {
 	/* Endings of ours that wait for the database; more refuses new calls,
 	 * since their endings could not be kept either. */
 	CLOSES_MAX = 4096,
-	STORED_RESULT_MAX = 64 * 1024, /* of a result, in its row */
 };
 
-static const struct db_stmt close_row = {"records_close",
+const struct db_stmt records_close_row = {"records_close",
     "SELECT mcpbox.execution_close($1::uuid, $2::uuid, $3::text, $4::text,"
     " $5::bool, $6::timestamptz, $7::timestamptz, $8::int8, $9::text,"
     " $10::text, $11::text, $12::uuid, $13::bytea, $14::text, $15::text,"
@@ -45,9 +40,9 @@ outcome_name(enum outcome o)
 /* An intent TLV as columns. Sandboxd gives it back as admind made it; it is
  * still read as foreign bytes, since a taken-over sandbox may send any: so it
  * can also not make up management calls (kind_max). */
-static void
-intent_params(struct db_params *p, struct ipc_bytes intent, uint64_t kind_max,
-    struct buf *clean)
+void
+records_intent_params(struct db_params *p, struct ipc_bytes intent,
+    uint64_t kind_max, struct buf *clean)
 {
 	static const char *const kinds[] = {
 	    NULL, "tool", "inspect", "test", "management"};
@@ -168,10 +163,10 @@ send_close(struct close_item *c)
 		db_p_bytes(&p, c->result.p, c->result.len);
 	else
 		db_p_null(&p);
-	intent_params(&p, ipc_bytes(c->intent.p, c->intent.len),
+	records_intent_params(&p, ipc_bytes(c->intent.p, c->intent.len),
 	    INTENT_KIND_MANAGEMENT, &clean);
 	c->sent = true;
-	db_query(c->a->db, &close_row, &p, closed, c);
+	db_query(c->a->db, &records_close_row, &p, closed, c);
 	buf_free(&clean);
 }
 
@@ -214,88 +209,6 @@ records_retry(struct admind *a)
 	TAILQ_FOREACH(c, &a->closes, entry)
 	if (!c->sent)
 		send_close(c);
-}
-
-/* ---- sandboxd's records ---- */
-
-static void
-recorded(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct op *op = arg;
-	char id[UUID_TEXT_LEN + 1], how[16] = "";
-
-	uuid_text(&op->id, id);
-	if (err != NULL) {
-		log_call(
-		    LOG_LV_WARN, "record_refused", id, NULL, "%s", err->text);
-		op_refuse_err(op, err);
-		return;
-	}
-	(void)db_text(rows, 0, 0, how, sizeof(how));
-	log_call(LOG_LV_INFO, "record", id, NULL, "%s (%s)", op->text, how);
-	idset_del(&op->a->live, &op->id);
-	op_ok(op);
-}
-
-static int
-record(struct link *l, struct ipc_frame *f)
-{
-	struct buf out, result, clean;
-	struct ipc_record m;
-	struct db_params p;
-	enum outcome outcome;
-	enum failure failure;
-	struct op *op;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	outcome = (enum outcome)m.outcome;
-	failure = m.failure < FAILURE_COUNT ? (enum failure)m.failure
-					    : FAILURE_INTERNAL;
-	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n)
-		return -1;
-	/* A sandbox answers for its own epoch: not for another's calls, whose
-	 * rows the sweep closed, and not for admind's own. Acknowledged, or it
-	 * would come again for ever. */
-	if (memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) != 0) {
-		log_event(LOG_LV_WARN, "record", "of another epoch: ignored");
-		link_ok(l, m.request);
-		return 0;
-	}
-	op = op_new(l, m.request);
-	if (op == NULL)
-		return 0;
-	op->id = m.execution;
-	snprintf(op->text, sizeof(op->text), "%s", outcome_name(outcome));
-	/* The tables' rule: done has no failure, everything else has one. */
-	if (outcome == OUTCOME_DONE)
-		failure = FAILURE_NONE;
-	else if (failure == FAILURE_NONE)
-		failure = FAILURE_INTERNAL;
-	buf_init(&out, STDOUT_SHOWN_MAX);
-	buf_init(&result, STORED_RESULT_MAX);
-	buf_init(&clean, 2 * ARGUMENTS_KEPT);
-	db_text_clean(&out, m.stdout_result.p, m.stdout_len, STDOUT_SHOWN_MAX);
-	db_text_clean(&result, m.stdout_result.p + m.stdout_len,
-	    m.stdout_result.n - m.stdout_len, STORED_RESULT_MAX);
-	db_params_init(&p);
-	db_p_id(&p, &m.execution);
-	db_p_id(&p, &m.epoch);
-	db_p_str(&p, outcome_name(outcome));
-	db_p_str(
-	    &p, failure != FAILURE_NONE ? failure_info(failure)->name : NULL);
-	db_p_bool(&p, m.delivered != 0);
-	db_p_time_us(&p, m.started_us);
-	db_p_time_us(&p, m.ended_us != 0 ? m.ended_us : now_us());
-	db_p_i64(&p, m.cpu_us <= INT64_MAX ? (int64_t)m.cpu_us : INT64_MAX);
-	db_p_bytes(&p, out.p, out.len);
-	db_p_bytes(&p, result.p, result.len);
-	intent_params(&p, m.intent, CONTEXT_TEST, &clean);
-	db_query(op->a->db, &close_row, &p, recorded, op);
-	buf_free(&out);
-	buf_free(&result);
-	buf_free(&clean);
-	return 0;
 }
 
 /* ---- epochs ---- */
@@ -360,7 +273,7 @@ records_message(struct link *l, struct ipc_frame *f)
 
 	switch (f->type) {
 	case IPC_RECORD:
-		return record(l, f);
+		return gather_message(l, f);
 	case IPC_EPOCH_BEGIN:
 		if (ipc_decode(f, &begin, &err) == -1)
 			return -1;
