@@ -130,8 +130,10 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 
 	buf_init(&made, RECORD_BODY_MAX);
 	buf_init(&printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
-	if (c->channel != NULL)
+	if (c->channel != NULL) {
+		channel_notice(c->channel);
 		channel_stdout(c->channel, &printed);
+	}
 	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
 	if (body == NULL) {
 		result_error(&made, message);
@@ -176,8 +178,7 @@ crashed(struct call *c)
 		    "the runner ended before it was ready", NULL);
 		return;
 	}
-	result_crash(
-	    c->status, c->peak_kib, c->held->limit[LIMIT_MEMORY_BYTES], &e);
+	result_crash(c->status, c->peak_kib, 0, c->held->limit, &e);
 	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
@@ -465,9 +466,8 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 			    NULL);
 			break;
 		}
-		(void)err_set(&e, FAILURE_TIMEOUT,
-		    "The tool did not finish within %llu ms and was ended.",
-		    (unsigned long long)c->held->timeout_ms);
+		result_limit("The tool did not finish in time and was ended",
+		    LIMIT_TIMEOUT_MS, c->held->timeout_ms, &e);
 		call_finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
 		break;
 	case CALL_ENDING:

@@ -1,6 +1,7 @@
 /* See channel.h. */
 #include <event2/event.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,9 +9,19 @@
 #include "channel.h"
 #include "ids.h"
 #include "json.h"
+#include "jsonw.h"
 #include "log.h"
 #include "redact.h"
 #include "result.h"
+
+/* Kinds of CALL_EVENT, and MCP's level of our own log line. */
+enum { EVENT_PROGRESS = 1, EVENT_LOG = 2, LEVEL_WARNING = 3 };
+
+/* How many of one kind pass in a second, how many did not in all. */
+struct rate {
+	unsigned most, passed;
+	uint64_t second_ms, dropped;
+};
 
 struct channel {
 	struct ipc_peer *peer;
@@ -23,11 +34,12 @@ struct channel {
 	bool executing;     /* EXECUTE was sent */
 	unsigned frames;    /* in this turn */
 	size_t bytes;       /* likewise */
-	uint64_t turn_ms, second_ms;
-	unsigned passed; /* events in this second */
-	uint32_t result_max, stdout_max;
-	struct buf pieces;  /* CONTENT_PART */
-	struct buf printed; /* STDOUT */
+	uint64_t turn_ms;
+	struct rate log, progress;
+	uint32_t result_max;
+	uint32_t shown_max, stdout_max; /* of output: shown, captured */
+	struct buf pieces;              /* CONTENT_PART */
+	struct buf printed;             /* STDOUT */
 };
 
 static void
@@ -96,30 +108,22 @@ on_stdout(struct channel *c, struct ipc_frame *f)
 	return 0;
 }
 
-/* May another log line or progress report pass in this second? */
+/* May another one pass in this second? Counts those that may not. */
 static bool
-event_due(struct channel *c)
+event_due(struct channel *c, struct rate *r)
 {
 	uint64_t now = now_boot_ms();
 
-	if (now - c->second_ms >= 1000) {
-		c->second_ms = now;
-		c->passed = 0;
+	if (now - r->second_ms >= 1000) {
+		r->second_ms = now;
+		r->passed = 0;
 	}
-	return c->passed++ < CHANNEL_EVENTS_PER_S;
-}
-
-/* Redacts and passes an event on; a failure of memory drops it. */
-static void
-pass_event(struct channel *c, uint8_t kind, const struct buf *json)
-{
-	struct buf clean;
-
-	buf_init(&clean, json->len + REDACT_MIN);
-	(void)redact_json(c->redact, ipc_bytes(json->p, json->len), &clean);
-	if (!json->failed && !clean.failed)
-		c->events->event(c->arg, kind, ipc_bytes(clean.p, clean.len));
-	buf_free(&clean);
+	if (r->passed < r->most) {
+		r->passed++;
+		return true;
+	}
+	r->dropped++;
+	return false;
 }
 
 static int
@@ -131,15 +135,17 @@ on_log(struct channel *c, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_due(c))
+	if (!event_due(c, &c->log))
 		return 0;
 	if (m.level > 7 || m.json.n > CHANNEL_EVENT_MAX ||
 	    json_scan(m.json.p, m.json.n, &e) != 0)
 		return violation(c, FAILURE_KILLED,
 		    "The tool was ended: it sent a malformed log line.");
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
-	result_log(m.level, c->held->name, m.json, &b);
-	pass_event(c, 2, &b);
+	/* A failure of memory drops it, as does what can't be shown. */
+	if (result_log(m.level, c->held->name, m.json, c->redact, &b) == 0 &&
+	    !b.failed)
+		c->events->event(c->arg, EVENT_LOG, ipc_bytes(b.p, b.len));
 	buf_free(&b);
 	return 0;
 }
@@ -150,22 +156,22 @@ on_progress(struct channel *c, struct ipc_frame *f)
 	struct ipc_progress m;
 	struct buf b;
 	struct err e;
-	int rc = 0;
+	int rc;
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_due(c))
+	if (!event_due(c, &c->progress))
 		return 0;
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
 	if (m.json.n > CHANNEL_EVENT_MAX ||
 	    json_scan(m.json.p, m.json.n, &e) != 0 ||
-	    result_progress(m.json, &b, &e) != 0)
+	    (rc = result_progress(m.json, c->redact, &b, &e)) < 0)
 		rc = violation(c, FAILURE_KILLED,
 		    "The tool was ended: it sent a malformed progress report.");
-	else
-		pass_event(c, 1, &b);
+	else if (rc == 0 && !b.failed)
+		c->events->event(c->arg, EVENT_PROGRESS, ipc_bytes(b.p, b.len));
 	buf_free(&b);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 static int
@@ -174,7 +180,9 @@ too_large(struct channel *c)
 	struct err e;
 
 	(void)err_set(&e, FAILURE_LIMIT,
-	    "The tool's result is larger than %u bytes.",
+	    "The tool's result is too large: the limit result_bytes is %u "
+	    "bytes. Return less: a summary, a page, or the part that is "
+	    "needed.",
 	    (unsigned)c->result_max);
 	return violation(c, FAILURE_LIMIT, e.text);
 }
@@ -191,40 +199,57 @@ on_piece(struct channel *c, struct ipc_frame *f)
 	return c->pieces.failed ? too_large(c) : 0;
 }
 
+/* The tool's result has a form no client takes: its author hears what. */
+static void
+refused(struct channel *c, const struct err *e, struct buf *body)
+{
+	buf_clear(body);
+	result_error(body, e->text);
+	c->closed = true;
+	c->events->result(
+	    c->arg, FAILURE_EXCEPTION, ipc_bytes(body->p, body->len));
+}
+
 /*
  * The pieces are whole. An inspection's body passes as it is (admind-check
- * takes it apart); a call's is put together anew from its known members.
+ * takes it apart; it had no secrets); a call's is put together anew from its
+ * known members, with secrets replaced.
  */
 static int
 finish(struct channel *c, uint32_t length, enum failure failure)
 {
 	struct ipc_bytes text = ipc_bytes(c->pieces.p, c->pieces.len);
-	struct buf body, clean;
-	struct err e;
+	struct buf body;
+	struct err e, v;
 	int rc = -1;
 
 	buf_init(&body, (size_t)c->result_max + 1024);
-	buf_init(&clean, (size_t)c->result_max + 1024);
-	if (length != text.n || json_scan(text.p, text.n, &e) != 0 ||
-	    (c->held->kind != CONTEXT_INSPECT &&
-		result_take(text, failure != FAILURE_NONE, &body, &e) != 0)) {
-		rc = violation(c, FAILURE_KILLED,
-		    "The tool was ended: it sent a malformed result.");
+	if (length != text.n || json_scan(text.p, text.n, &e) != 0) {
+		(void)err_set(&v, FAILURE_KILLED,
+		    "The tool was ended: it sent a malformed result (%s).",
+		    length != text.n ? "its length" : e.text);
+		rc = violation(c, FAILURE_KILLED, v.text);
 		goto out;
 	}
 	if (c->held->kind == CONTEXT_INSPECT)
 		buf_put(&body, text.p, text.n);
-	(void)redact_json(c->redact, ipc_bytes(body.p, body.len), &clean);
-	if (body.failed || clean.failed) {
+	else if (result_take(text, failure != FAILURE_NONE, c->redact, &body,
+		     &e) != 0) {
+		if (e.failure == FAILURE_EXCEPTION)
+			refused(c, &e, &body);
+		else
+			rc = violation(c, e.failure, e.text);
+		goto out;
+	}
+	if (body.failed) {
 		rc = too_large(c);
 		goto out;
 	}
 	/* What may still come is late: nobody listens to it. */
 	c->closed = true;
-	c->events->result(c->arg, failure, ipc_bytes(clean.p, clean.len));
+	c->events->result(c->arg, failure, ipc_bytes(body.p, body.len));
 out:
 	buf_free(&body);
-	buf_free(&clean);
 	return rc;
 }
 
@@ -355,13 +380,16 @@ channel_new(struct event_base *base, int sock, const struct held *h,
 	c->events = events;
 	c->arg = arg;
 	c->result_max = result_max;
+	c->log.most = (unsigned)h->limit[LIMIT_LOG_RATE];
+	c->progress.most = (unsigned)h->limit[LIMIT_PROGRESS_RATE];
+	c->shown_max = (uint32_t)h->limit[LIMIT_STDOUT_BYTES];
 	c->turn = evtimer_new(base, on_turn, c);
 	c->redact = redact_new(h->secrets.p, h->secrets.len);
 	if (c->turn == NULL || c->redact == NULL)
 		goto nomem;
 	/* As much later is cut as the longest secret is long (redact.h); the
 	 * runner keeps the last bytes for its note. */
-	c->stdout_max = STDOUT_SHOWN_MAX + CHANNEL_NOTE_MAX +
+	c->stdout_max = c->shown_max + CHANNEL_NOTE_MAX +
 	    (uint32_t)redact_longest(c->redact);
 	buf_init(&c->pieces, result_max);
 	buf_init(&c->printed, c->stdout_max);
@@ -413,6 +441,43 @@ channel_execute(struct channel *c, const struct ipc_execute *limits,
 }
 
 /*
+ * Who calls learns that it has not seen everything: once, before the answer,
+ * with how many are missing and the limit they met.
+ */
+void
+channel_notice(struct channel *c)
+{
+	struct buf text, json, b;
+	struct jsonw w;
+
+	if (c->log.dropped == 0 && c->progress.dropped == 0)
+		return;
+	buf_init(&text, 512);
+	buf_init(&json, 1024);
+	buf_init(&b, CHANNEL_EVENT_MAX);
+	if (c->log.dropped > 0)
+		buf_putf(&text,
+		    "%llu log lines were dropped: the limit log_rate is %u "
+		    "lines a second. ",
+		    (unsigned long long)c->log.dropped, c->log.most);
+	if (c->progress.dropped > 0)
+		buf_putf(&text,
+		    "%llu progress reports were dropped: the limit "
+		    "progress_rate is %u reports a second. ",
+		    (unsigned long long)c->progress.dropped, c->progress.most);
+	jsonw_open(&w, &json);
+	jsonw_strn(&w, text.p, text.len - 1);
+	(void)result_log(LEVEL_WARNING, c->held->name,
+	    ipc_bytes(json.p, json.len), c->redact, &b);
+	if (!text.failed && !json.failed && !b.failed)
+		c->events->event(c->arg, EVENT_LOG, ipc_bytes(b.p, b.len));
+	c->log.dropped = c->progress.dropped = 0;
+	buf_free(&text);
+	buf_free(&json);
+	buf_free(&b);
+}
+
+/*
  * Cut first where no secret stands across, then redacted: the other way round
  * the end of what was captured, where a secret may be torn, moves into what is
  * shown when redaction shortens the text before it. Then cut where no UTF-8
@@ -421,11 +486,15 @@ channel_execute(struct channel *c, const struct ipc_execute *limits,
 void
 channel_stdout(struct channel *c, struct buf *out)
 {
-	static const char note[] = "\n[more was printed]\n";
-	const size_t most = STDOUT_SHOWN_MAX - sizeof(note) + 1;
+	char note[128];
 	struct ipc_bytes text = ipc_bytes(c->printed.p, c->printed.len);
-	bool cut = text.n > STDOUT_SHOWN_MAX;
+	bool cut = text.n > c->shown_max;
+	size_t most;
 
+	(void)snprintf(note, sizeof(note),
+	    "\n[more was printed: the limit stdout_bytes is %u bytes]\n",
+	    (unsigned)c->shown_max);
+	most = c->shown_max > strlen(note) ? c->shown_max - strlen(note) : 0;
 	if (cut)
 		text.n = redact_cut(c->redact, text, most);
 	(void)redact_bytes(c->redact, text, out);

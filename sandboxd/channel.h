@@ -4,7 +4,7 @@
  * process as the code that writes the frames.
  *
  * So each frame is checked by the IPC table, each JSON text by json_scan and
- * by its form, sizes against the call's limits, rates against fixed ones; then
+ * by its form, sizes and rates against the call's limits; then
  * secrets are replaced. A frame that breaks a rule ends the call. What a tool
  * gains by forging frames is to choose its own result, which it can anyway.
  */
@@ -23,8 +23,6 @@ enum {
 	 * small ones may not. The largest result, the output beside it and
 	 * their headers pass in one turn. */
 	CHANNEL_TURN_BYTES = RESULT_MAX + 2 * STDOUT_SHOWN_MAX,
-	/* Log lines and progress passed on a second; more are dropped. */
-	CHANNEL_EVENTS_PER_S = 100,
 	/* What a runner keeps of its stdout_max for a note (output.c). */
 	CHANNEL_NOTE_MAX = 64,
 	/* One of them; the rest of the frame is its envelope. */
@@ -58,7 +56,10 @@ void channel_close(struct channel *);
  * or -1. */
 int channel_execute(
     struct channel *, const struct ipc_execute *x, struct ipc_bytes arguments);
-/* What the tool printed so far, redacted and cut to STDOUT_SHOWN_MAX. */
+/* Tells, as a log line, how many log lines and progress reports were dropped
+ * above their rates, if any were: once, when the call ends. */
+void channel_notice(struct channel *);
+/* What the tool printed so far, redacted and cut to its limit. */
 void channel_stdout(struct channel *, struct buf *out);
 
 #endif

@@ -2,212 +2,104 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ids.h"
-#include "jsonw.h"
 #include "bounds.h"
+#include "needles.h"
 #include "redact.h"
 #include "tlv.h"
+#include "views.h"
 
 enum {
-	/* Forms of one secret: itself, 2 JSON, 3 URL, 2 hex, 6 base64. */
-	FORMS = 14,
-	NEEDLES_MAX = SECRETS_PER_CALL_MAX * FORMS,
-	/* The longest form: every byte percent-encoded or \u00xx. */
-	FORM_MAX = SECRET_VALUE_MAX * 6,
-	SECRET_VALUE_TAG = 2 /* of the SECRETS blob */
+	SECRET_VALUE_TAG = 2, /* of the SECRETS blob */
+	/* Decoders inside each other: a header in a URL, JSON in a repr. */
+	DEPTH = 2,
+	/* The longest form of one byte: a \u0041 whose backslash is escaped. */
+	FORM_GROWTH = 7,
+	PLACES_FIRST = 16
 };
 
-struct needle {
-	uint8_t *p;
-	size_t n;
-	unsigned next; /* index + 1 of the next with the same start */
-};
-
-/* Needles hang off a table indexed by their first two bytes, longest first:
- * one look-up a position, whatever the number of needles. */
 struct redact {
-	struct needle needle[NEEDLES_MAX];
-	unsigned count;
-	size_t longest;
-	uint16_t head[65536]; /* index + 1 */
+	struct needles *needles;
+	size_t longest; /* value */
+	bool blanks;    /* one has a blank, which may be written + */
+	bool digits;    /* one is of digits only */
+	bool high;      /* one is not ASCII */
+	bool failed;    /* memory, in this search */
+	struct view_mem mem[DEPTH];
+	/* What was found in this search, and from where on by this scan. */
+	struct place *found;
+	size_t nfound, cap, base;
+	const struct view *view; /* being scanned */
 };
 
-static unsigned
-start_of(const uint8_t *p)
+/* --- The values. ------------------------------------------------------- */
+
+static bool
+is_space(uint8_t c)
 {
-	return (unsigned)p[0] << 8 | p[1];
+	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Adds one form, unless it is there already. 0 or -1 without memory. */
-static int
-add(struct redact *r, const void *bytes, size_t n)
+static void
+trim(const uint8_t **p, size_t *n)
 {
-	struct needle *nd;
-	unsigned i;
+	while (*n > 0 && is_space((*p)[*n - 1]))
+		--*n;
+	while (*n > 0 && is_space(**p)) {
+		++*p;
+		--*n;
+	}
+}
 
-	if (n < REDACT_MIN || r->count == NEEDLES_MAX)
+/* One needle, unless it is too short. 0 or -1 without memory. */
+static int
+add(struct redact *r, const uint8_t *p, size_t n, size_t least)
+{
+	size_t i = 0;
+
+	if (n < least)
 		return 0;
-	for (i = r->head[start_of(bytes)]; i != 0; i = r->needle[i - 1].next)
-		if (r->needle[i - 1].n == n &&
-		    memcmp(r->needle[i - 1].p, bytes, n) == 0)
-			return 0;
-	nd = &r->needle[r->count];
-	if ((nd->p = malloc(n)) == NULL)
-		return -1;
-	memcpy(nd->p, bytes, n);
-	nd->n = n;
-	r->count++;
 	if (n > r->longest)
 		r->longest = n;
-	return 0;
-}
-
-static int
-add_buf(struct redact *r, const struct buf *b)
-{
-	return b->failed ? -1 : add(r, b->p, b->len);
-}
-
-/* As Python's json.dumps writes it inside the quotes: all but ASCII as \u. */
-static void
-json_ascii(struct buf *b, const uint8_t *p, size_t n)
-{
-	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-	const char *s;
-	uint32_t c;
-
-	for (size_t i = 0; i < n;) {
-		unsigned more;
-
-		c = p[i++];
-		if (c < 0x80) {
-			if (c != 0 && (s = strchr(from, (int)c)) != NULL) {
-				buf_putc(b, '\\');
-				buf_putc(b, to[s - from]);
-			} else if (c < 0x20 || c == 0x7f)
-				buf_putf(b, "\\u%04x", c);
-			else
-				buf_putc(b, (int)c);
-			continue;
-		}
-		more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
-		c &= 0x3fU >> more;
-		while (more-- > 0 && i < n)
-			c = c << 6 | (p[i++] & 0x3f);
-		if (c > 0xffff)
-			buf_putf(b, "\\u%04x\\u%04x",
-			    0xd800 + ((c - 0x10000) >> 10),
-			    0xdc00 + ((c - 0x10000) & 0x3ff));
-		else
-			buf_putf(b, "\\u%04x", c);
-	}
-}
-
-/* RFC 3986 percent-encoding; `slash` and `space` vary between libraries. */
-static void
-percent(struct buf *b, const uint8_t *p, size_t n, bool slash, bool plus)
-{
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = p[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c >= '0' && c <= '9') ||
-		    (c != 0 && strchr("-._~", c) != NULL) ||
-		    (slash && c == '/'))
-			buf_putc(b, c);
-		else if (plus && c == ' ')
-			buf_putc(b, '+');
-		else
-			buf_putf(b, "%%%02X", c);
-	}
+	if (memchr(p, ' ', n) != NULL)
+		r->blanks = true;
+	for (size_t k = 0; k < n; k++)
+		r->high |= p[k] >= 0x80;
+	while (i < n && p[i] >= '0' && p[i] <= '9')
+		i++;
+	if (i == n)
+		r->digits = true;
+	return needles_add(r->needles, p, n);
 }
 
 /*
- * Base64 of the value when `shift` unknown bytes stand before it in the same
- * text: the characters that depend on the value alone. Both alphabets.
+ * The value; without white space around it, as tools strip it; and its lines,
+ * as a log prints them.
  */
 static int
-add_base64(struct redact *r, const uint8_t *p, size_t n, size_t shift)
+add_value(struct redact *r, const uint8_t *p, size_t n)
 {
-	size_t first = (8 * shift + 5) / 6, end = 8 * (shift + n) / 6;
-	uint8_t *in = calloc(1, n + shift);
-	char *text = malloc(4 * ((n + shift) / 3 + 1) + 1);
-	int rc = -1;
+	const uint8_t *end = p + n, *line, *next;
+	size_t len = n;
 
-	if (in == NULL || text == NULL)
-		goto out;
-	memcpy(in + shift, p, n);
-	(void)b64url_encode(in, n + shift, text);
-	rc = add(r, text + first, end - first);
-	for (size_t i = first; i < end; i++)
-		text[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
-	if (rc == 0)
-		rc = add(r, text + first, end - first);
-out:
-	if (in != NULL)
-		explicit_bzero(in, n + shift);
-	free(in);
-	free(text);
-	return rc;
-}
-
-/* All forms of one value. */
-static int
-add_forms(struct redact *r, const uint8_t *p, size_t n)
-{
-	static const char hex[] = "0123456789abcdef0123456789ABCDEF";
-	struct jsonw w;
-	struct buf b;
-	int rc;
-
-	buf_init(&b, FORM_MAX + 2);
-	rc = add(r, p, n);
-	json_ascii(&b, p, n);
-	rc |= add_buf(r, &b);
-	buf_clear(&b);
-	/* Raw UTF-8, only what must be escaped; without the quotes. */
-	jsonw_open(&w, &b);
-	jsonw_strn(&w, p, n);
-	rc |= b.failed ? -1 : add(r, b.p + 1, b.len - 2);
-	for (int form = 0; form < 3; form++) {
-		buf_clear(&b);
-		percent(&b, p, n, form == 1, form == 2);
-		rc |= add_buf(r, &b);
+	if (add(r, p, n, REDACT_MIN) != 0)
+		return -1;
+	line = p;
+	trim(&line, &len);
+	if (len < n && add(r, line, len, REDACT_MIN) != 0)
+		return -1;
+	if (memchr(p, '\n', n) == NULL)
+		return 0;
+	for (line = p; line < end; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		if (next == NULL)
+			next = end;
+		len = (size_t)(next - line);
+		p = line;
+		trim(&p, &len);
+		if (add(r, p, len, REDACT_LINE_MIN) != 0)
+			return -1;
 	}
-	for (int upper = 0; upper < 2; upper++) {
-		buf_clear(&b);
-		for (size_t i = 0; i < n; i++) {
-			buf_putc(&b, hex[16 * upper + (p[i] >> 4)]);
-			buf_putc(&b, hex[16 * upper + (p[i] & 15)]);
-		}
-		rc |= add_buf(r, &b);
-	}
-	for (size_t shift = 0; shift < 3; shift++)
-		rc |= add_base64(r, p, n, shift);
-	buf_free(&b);
-	return rc == 0 ? 0 : -1;
-}
-
-static int
-longest_first(const void *a, const void *b)
-{
-	const struct needle *x = a, *y = b;
-
-	return x->n > y->n ? -1 : x->n < y->n;
-}
-
-/* (Re)builds the table so that a chain has its longest needle first. */
-static void
-link_needles(struct redact *r)
-{
-	qsort(r->needle, r->count, sizeof(r->needle[0]), longest_first);
-	memset(r->head, 0, sizeof(r->head));
-	for (unsigned i = r->count; i-- > 0;) {
-		uint16_t *h = &r->head[start_of(r->needle[i].p)];
-
-		r->needle[i].next = *h;
-		*h = (uint16_t)(i + 1);
-	}
+	return 0;
 }
 
 struct redact *
@@ -220,14 +112,20 @@ redact_new(const void *tlv, size_t n)
 	if ((r = calloc(1, sizeof(*r))) == NULL)
 		return NULL;
 	tlv_open(&rd, tlv, n);
-	while (tlv_next(&rd, &t) == 1)
-		if (t.tag == SECRET_VALUE_TAG && t.n >= REDACT_MIN &&
-		    t.n <= SECRET_VALUE_MAX && add_forms(r, t.p, t.n) != 0) {
-			redact_free(r);
-			return NULL;
-		}
-	link_needles(r);
-	return r;
+	while (tlv_next(&rd, &t) == 1) {
+		if (t.tag != SECRET_VALUE_TAG || t.n < REDACT_MIN ||
+		    t.n > SECRET_VALUE_MAX)
+			continue;
+		if (r->needles == NULL && (r->needles = needles_new()) == NULL)
+			goto fail;
+		if (add_value(r, t.p, t.n) != 0)
+			goto fail;
+	}
+	if (r->needles == NULL || needles_ready(r->needles) == 0)
+		return r;
+fail:
+	redact_free(r);
+	return NULL;
 }
 
 void
@@ -235,65 +133,203 @@ redact_free(struct redact *r)
 {
 	if (r == NULL)
 		return;
-	for (unsigned i = 0; i < r->count; i++) {
-		explicit_bzero(r->needle[i].p, r->needle[i].n);
-		free(r->needle[i].p);
-	}
+	needles_free(r->needles);
+	for (unsigned i = 0; i < DEPTH; i++)
+		view_mem_free(&r->mem[i]);
+	free(r->found);
 	free(r);
 }
 
 size_t
 redact_longest(const struct redact *r)
 {
-	return r->longest;
+	return r->longest * FORM_GROWTH;
 }
 
-/* Length of the longest needle that starts at p, or 0. */
+/* --- Finding them. ----------------------------------------------------- */
+
+/* Ends rise within one scan: whatever the new place overlaps is last. */
+static void
+hit(void *arg, size_t from, size_t to)
+{
+	struct redact *r = arg;
+	struct place pl = {view_from(r->view, from), view_to(r->view, to - 1)};
+	struct place *more;
+	size_t cap;
+
+	while (r->nfound > r->base && r->found[r->nfound - 1].to > pl.from) {
+		if (r->found[r->nfound - 1].from < pl.from)
+			pl.from = r->found[r->nfound - 1].from;
+		r->nfound--;
+	}
+	if (r->nfound == r->cap) {
+		cap = r->cap != 0 ? 2 * r->cap : PLACES_FIRST;
+		more = realloc(r->found, cap * sizeof(*more));
+		if (more == NULL) {
+			r->failed = true;
+			return;
+		}
+		r->found = more;
+		r->cap = cap;
+	}
+	r->found[r->nfound++] = pl;
+}
+
+static void
+scan(struct redact *r, const struct view *v)
+{
+	r->base = r->nfound;
+	r->view = v;
+	needles_scan(r->needles, v->p, v->n, hit, r);
+}
+
+static void search(struct redact *, const struct view *, unsigned, bool);
+
+/* What stands in runs of hexadecimal digits and of base64. */
+static void
+search_runs(struct redact *r, const struct view *v, unsigned depth)
+{
+	struct view run, out;
+	size_t pos = 0;
+
+	while (view_hex_run(v, &pos, &run))
+		for (unsigned skip = 0; skip < 2; skip++) {
+			view_hex(&run, skip, &r->mem[depth], &out);
+			search(r, &out, depth + 1, false);
+		}
+	pos = 0;
+	while (view_base64_run(v, &pos, &run))
+		for (unsigned skip = 0; skip < 4; skip++) {
+			view_base64(&run, skip, &r->mem[depth], &out);
+			search(r, &out, depth + 1, false);
+		}
+}
+
+/*
+ * A view, and what it says decoded. The depth is bounded by a constant, and so
+ * is the number of views: the time is linear in the text, at worst some 25
+ * bytes looked at for each of a text made of nothing but escapes and digits.
+ */
+static void
+search(struct redact *r, const struct view *v, unsigned depth, bool text)
+{
+	struct view out;
+
+	if (v->n < REDACT_MIN)
+		return;
+	scan(r, v);
+	if (depth == DEPTH)
+		return;
+	if (view_mem_reserve(&r->mem[depth], v->n) != 0) {
+		r->failed = true;
+		return;
+	}
+	if (view_percent(v, false, &r->mem[depth], &out))
+		search(r, &out, depth + 1, true);
+	if (r->blanks && view_percent(v, true, &r->mem[depth], &out))
+		search(r, &out, depth + 1, true);
+	if (view_backslash(v, false, &r->mem[depth], &out))
+		search(r, &out, depth + 1, true);
+	if (r->high && view_backslash(v, true, &r->mem[depth], &out))
+		search(r, &out, depth + 1, true);
+	if (text)
+		search_runs(r, v, depth);
+}
+
+static int
+by_from(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Whole UTF-8 sequences: what is left must be text still. */
+static void
+whole(struct ipc_bytes t, struct place *pl)
+{
+	for (int i = 0; i < 3 && pl->from > 0 && (t.p[pl->from] & 0xc0) == 0x80;
+	    i++)
+		pl->from--;
+	for (int i = 0; i < 3 && pl->to < t.n && (t.p[pl->to] & 0xc0) == 0x80;
+	    i++)
+		pl->to++;
+}
+
+/* All secrets of a text: sorted places that neither touch nor overlap, but
+ * for equal neighbours. Their number. */
 static size_t
-match(const struct redact *r, const uint8_t *p, size_t left)
+find(struct redact *r, struct ipc_bytes t)
 {
-	for (unsigned i = r->head[start_of(p)]; i != 0;
-	    i = r->needle[i - 1].next)
-		if (r->needle[i - 1].n <= left &&
-		    memcmp(r->needle[i - 1].p, p, r->needle[i - 1].n) == 0)
-			return r->needle[i - 1].n;
-	return 0;
+	const struct view v = {t.p, NULL, 0, t.n};
+	bool sorted = true;
+	size_t n = 0;
+
+	r->nfound = 0;
+	r->failed = false;
+	if (r->needles == NULL || t.n < REDACT_MIN)
+		return 0;
+	search(r, &v, 0, true);
+	if (r->nfound == 0)
+		return 0;
+	for (size_t i = 0; i < r->nfound; i++) {
+		whole(t, &r->found[i]);
+		if (i > 0 && r->found[i].from < r->found[i - 1].from)
+			sorted = false;
+	}
+	if (!sorted)
+		qsort(r->found, r->nfound, sizeof(r->found[0]), by_from);
+	for (size_t i = 1; i < r->nfound; i++)
+		if (r->found[i].from >= r->found[n].to)
+			r->found[++n] = r->found[i];
+		else if (r->found[i].to > r->found[n].to)
+			r->found[n].to = r->found[i].to;
+	return r->nfound = n + 1;
 }
 
-/* Walks as redact_bytes does, so that it sees the same secrets. */
-size_t
-redact_cut(const struct redact *r, struct ipc_bytes t, size_t at)
-{
-	size_t i = 0, n;
+/* --- Texts. ------------------------------------------------------------ */
 
+size_t
+redact_cut(struct redact *r, struct ipc_bytes t, size_t at)
+{
 	if (t.n <= at)
 		return t.n;
-	while (r->count > 0 && i < at && i + REDACT_MIN <= t.n)
-		i += (n = match(r, t.p + i, t.n - i)) != 0 ? n : 1;
-	return i > at ? i : at;
+	for (size_t i = 0, n = find(r, t); i < n; i++)
+		if (r->found[i].from < at && r->found[i].to > at)
+			return r->found[i].to;
+	/* Without memory redact_bytes will let nothing through. */
+	return at;
+}
+
+/* Appends t without the n places that find() found in it. */
+static void
+splice(struct redact *r, struct ipc_bytes t, size_t n, struct buf *out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		buf_put(out, t.p + at, r->found[i].from - at);
+		buf_puts(out, REDACT_MARK);
+		at = r->found[i].to;
+	}
+	if (t.n > at) /* an empty text has no address to add to */
+		buf_put(out, t.p + at, t.n - at);
 }
 
 int
-redact_bytes(const struct redact *r, struct ipc_bytes t, struct buf *out)
+redact_bytes(struct redact *r, struct ipc_bytes t, struct buf *out)
 {
-	size_t i = 0, from = 0, n;
-	int any = 0;
+	size_t n = find(r, t);
 
-	while (r->count > 0 && i + REDACT_MIN <= t.n) {
-		if ((n = match(r, t.p + i, t.n - i)) == 0) {
-			i++;
-			continue;
-		}
-		buf_put(out, t.p + from, i - from);
-		buf_puts(out, REDACT_MARK);
-		i += n;
-		from = i;
-		any = 1;
+	if (r->failed) {
+		out->failed = true;
+		return 1;
 	}
-	if (t.n > from) /* an empty text has no address to add to */
-		buf_put(out, t.p + from, t.n - from);
-	return any;
+	splice(r, t, n, out);
+	return n > 0;
 }
+
+/* --- JSON. ------------------------------------------------------------- */
 
 static unsigned
 hex4(const uint8_t *p)
@@ -333,14 +369,17 @@ static void
 unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	const uint8_t *slash;
 	const char *s;
 	uint32_t c;
 
 	while (p < end) {
-		if (*p != '\\') {
-			buf_putc(b, *p++);
-			continue;
-		}
+		slash = memchr(p, '\\', (size_t)(end - p));
+		if (slash == NULL)
+			slash = end;
+		buf_put(b, p, (size_t)(slash - p));
+		if ((p = slash) == end)
+			break;
 		p++;
 		if (*p != 'u') {
 			s = strchr(from, *p);
@@ -359,44 +398,91 @@ unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
 	}
 }
 
+/* A string with its quotes in its shortest form: never longer than it came. */
+static void
+put_string(struct buf *out, const uint8_t *p, size_t n)
+{
+	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+	size_t at = 0;
+	const char *s;
+
+	buf_putc(out, '"');
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] >= 0x20 && p[i] != '"' && p[i] != '\\')
+			continue;
+		buf_put(out, p + at, i - at);
+		at = i + 1;
+		if (p[i] != 0 && (s = strchr(from, p[i])) != NULL) {
+			buf_putc(out, '\\');
+			buf_putc(out, to[s - from]);
+		} else
+			buf_putf(out, "\\u%04x", p[i]);
+	}
+	if (n > at)
+		buf_put(out, p + at, n - at);
+	buf_putc(out, '"');
+}
+
 /* One string token with its quotes. */
 static int
-redact_string(const struct redact *r, const uint8_t *p, size_t n,
-    struct buf *plain, struct buf *clean, struct buf *out)
+redact_string(struct redact *r, const uint8_t *p, size_t n, struct buf *plain,
+    struct buf *clean, struct buf *out)
 {
-	struct jsonw w;
+	struct ipc_bytes t = ipc_bytes(p + 1, n - 2);
+	size_t found = 0;
 
-	buf_clear(plain);
-	buf_clear(clean);
-	unescape(p + 1, p + n - 1, plain);
-	if (!redact_bytes(r, ipc_bytes(plain->p, plain->len), clean) &&
-	    !plain->failed) {
-		buf_put(out, p, n);
-		return 0;
+	if (t.n >= REDACT_MIN && memchr(t.p, '\\', t.n) != NULL) {
+		buf_clear(plain);
+		unescape(t.p, t.p + t.n, plain);
+		t = ipc_bytes(plain->p, plain->len);
 	}
-	if (plain->failed || clean->failed) {
-		/* Without memory nothing is let through. */
+	if (!plain->failed)
+		found = find(r, t);
+	if (plain->failed || r->failed) {
 		out->failed = true;
 		return 1;
 	}
-	jsonw_open(&w, out);
-	jsonw_strn(&w, clean->p, clean->len);
+	if (found == 0) {
+		buf_put(out, p, n);
+		return 0;
+	}
+	buf_clear(clean);
+	splice(r, t, found, clean);
+	put_string(out, clean->p, clean->len);
+	out->failed |= clean->failed;
 	return 1;
 }
 
+/* Does a number show a secret: as it is written, or with the point that a
+ * float's form puts into the digits? */
+static bool
+number_tells(struct redact *r, const uint8_t *p, size_t n, struct buf *digits)
+{
+	if (n < REDACT_MIN || !r->digits)
+		return false;
+	if (find(r, ipc_bytes(p, n)) > 0 || r->failed)
+		return true;
+	buf_clear(digits);
+	for (size_t i = 0; i < n && (p[i] | 32) != 'e'; i++)
+		if (p[i] >= '0' && p[i] <= '9')
+			buf_putc(digits, p[i]);
+	return digits->failed ||
+	    find(r, ipc_bytes(digits->p, digits->len)) > 0 || r->failed;
+}
+
 int
-redact_json(const struct redact *r, struct ipc_bytes t, struct buf *out)
+redact_json(struct redact *r, struct ipc_bytes t, struct buf *out)
 {
 	const uint8_t *p = t.p, *end = t.p + t.n, *s;
 	struct buf plain, clean;
 	int any = 0;
 
-	if (r->count == 0) {
+	if (r->needles == NULL) {
 		buf_put(out, t.p, t.n);
 		return 0;
 	}
 	buf_init(&plain, t.n);
-	buf_init(&clean, t.n + REDACT_MIN);
+	buf_init(&clean, t.n);
 	while (p < end) {
 		s = p;
 		if (*p == '"') {
@@ -409,9 +495,7 @@ redact_json(const struct redact *r, struct ipc_bytes t, struct buf *out)
 		} else if (*p == '-' || (*p >= '0' && *p <= '9')) {
 			while (p < end && strchr("+-.0123456789eE", *p) != NULL)
 				p++;
-			buf_clear(&clean);
-			if (redact_bytes(
-				r, ipc_bytes(s, (size_t)(p - s)), &clean)) {
+			if (number_tells(r, s, (size_t)(p - s), &clean)) {
 				/* Not the mark: with quotes it would be longer.
 				 */
 				buf_puts(out, "null");

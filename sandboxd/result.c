@@ -7,6 +7,7 @@
 #include "ids.h"
 #include "json.h"
 #include "jsonw.h"
+#include "content.h"
 #include "result.h"
 
 void
@@ -41,71 +42,100 @@ member(struct ipc_bytes text, const char *name, const char *first,
 									  : -1;
 }
 
+/* A value with its secrets replaced. true if there were any. */
+static bool
+put(struct jsonw *w, const char *name, struct ipc_bytes v, struct redact *r)
+{
+	jsonw_kv_raw(w, name, "", 0);
+	return redact_json(r, v, w->out) != 0;
+}
+
+/* Names that held secrets are equal now: then nobody can tell what it says. */
+static bool
+still_json(const struct buf *b)
+{
+	return b->failed || json_scan(b->p, b->len, NULL) == 0;
+}
+
 int
-result_take(
-    struct ipc_bytes text, bool is_error, struct buf *body, struct err *e)
+result_take(struct ipc_bytes text, bool is_error, struct redact *r,
+    struct buf *body, struct err *e)
 {
 	struct ipc_bytes content, structured, flag;
+	bool replaced = false;
 	struct jsonw w;
 	int rc;
 
 	if (member(text, "content", "[", &content) != 1)
-		return err_set(e, FAILURE_INTERNAL, "no content array");
-	if ((rc = member(text, "structuredContent", "{", &structured)) < 0)
-		return err_set(
-		    e, FAILURE_INTERNAL, "structuredContent is no object");
+		return err_set(e, FAILURE_KILLED,
+		    "The tool was ended: its result has no content.");
 	jsonw_open(&w, body);
 	jsonw_obj(&w);
-	jsonw_kv_raw(&w, "content", content.p, content.n);
-	if (rc == 1)
-		jsonw_kv_raw(
-		    &w, "structuredContent", structured.p, structured.n);
+	jsonw_name(&w, "content");
+	if (content_take(content, r, &w, &replaced, e) != 0)
+		return -1;
+	if ((rc = member(text, "structuredContent", "{", &structured)) < 0)
+		return err_set(e, FAILURE_EXCEPTION,
+		    "The tool's result was refused: structuredContent is no "
+		    "object.");
+	if (rc == 1 && put(&w, "structuredContent", structured, r))
+		replaced = true;
 	if ((rc = member(text, "isError", "tf", &flag)) < 0)
-		return err_set(e, FAILURE_INTERNAL, "isError is no boolean");
+		return err_set(e, FAILURE_EXCEPTION,
+		    "The tool's result was refused: isError is no boolean.");
 	jsonw_kv_bool(&w, "isError", is_error || (rc == 1 && flag.p[0] == 't'));
 	jsonw_obj_end(&w);
+	if (replaced && !still_json(body))
+		return err_set(e, FAILURE_EXCEPTION,
+		    "The tool's result was refused: names in it hold secrets "
+		    "of "
+		    "the call; with those replaced two of them are equal.");
 	return 0;
 }
 
 int
-result_progress(struct ipc_bytes text, struct buf *out, struct err *e)
+result_progress(
+    struct ipc_bytes text, struct redact *r, struct buf *out, struct err *e)
 {
-	struct ipc_bytes v;
+	struct ipc_bytes progress, total, message;
+	int has_total, has_message;
 	struct jsonw w;
-	int rc;
+	bool tells;
 
-	if (member(text, "progress", "-0123456789", &v) != 1)
-		return err_set(
-		    e, FAILURE_INTERNAL, "progress without a number");
+	if (member(text, "progress", "-0123456789", &progress) != 1)
+		return err_set(e, FAILURE_KILLED, "progress without a number");
+	if ((has_total = member(text, "total", "-0123456789n", &total)) < 0)
+		return err_set(e, FAILURE_KILLED, "total is no number");
+	if ((has_message = member(text, "message", "\"n", &message)) < 0)
+		return err_set(e, FAILURE_KILLED, "message is no string");
 	jsonw_open(&w, out);
 	jsonw_obj(&w);
-	jsonw_kv_raw(&w, "progress", v.p, v.n);
-	if ((rc = member(text, "total", "-0123456789n", &v)) < 0)
-		return err_set(e, FAILURE_INTERNAL, "total is no number");
-	if (rc == 1 && v.p[0] != 'n')
-		jsonw_kv_raw(&w, "total", v.p, v.n);
-	if ((rc = member(text, "message", "\"n", &v)) < 0)
-		return err_set(e, FAILURE_INTERNAL, "message is no string");
-	if (rc == 1 && v.p[0] != 'n')
-		jsonw_kv_raw(&w, "message", v.p, v.n);
+	tells = put(&w, "progress", progress, r);
+	if (has_total == 1 && total.p[0] != 'n')
+		tells |= put(&w, "total", total, r);
+	if (has_message == 1 && message.p[0] != 'n')
+		(void)put(&w, "message", message, r);
 	jsonw_obj_end(&w);
-	return 0;
+	/* A number that is a secret has no form it could be shown in. */
+	return tells ? 1 : 0;
 }
 
-void
+int
 result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
-    struct buf *out)
+    struct redact *r, struct buf *out)
 {
 	static const char *const names[] = {"debug", "info", "notice",
 	    "warning", "error", "critical", "alert", "emergency"};
 	struct jsonw w;
+	bool replaced;
 
 	jsonw_open(&w, out);
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "level", names[level & 7]);
 	jsonw_kv_strn(&w, "logger", logger.p, logger.n);
-	jsonw_kv_raw(&w, "data", json.p, json.n);
+	replaced = put(&w, "data", json, r);
 	jsonw_obj_end(&w);
+	return replaced && !still_json(out) ? 1 : 0;
 }
 
 void
@@ -139,13 +169,31 @@ result_meta(struct buf *meta, const struct ipc_id *execution,
 }
 
 void
-result_crash(
-    uint32_t status, uint64_t peak_kib, uint64_t memory_bytes, struct err *e)
+result_limit(const char *what, enum limit l, uint64_t value, struct err *e)
+{
+	(void)err_set(e,
+	    l == LIMIT_TIMEOUT_MS ? FAILURE_TIMEOUT : FAILURE_LIMIT,
+	    "%s: the limit %s is %llu %s.", what, limit_info(l)->name,
+	    (unsigned long long)value, limit_info(l)->unit);
+}
+
+void
+result_crash(uint32_t status, uint64_t peak_kib, uint32_t oom_kills,
+    const uint64_t limit[LIMIT_COUNT], struct err *e)
 {
 	unsigned code = status >> 16, value = status & 0xffff;
+	uint64_t memory = limit[LIMIT_MEMORY_BYTES];
 	/* What the process held when it died, against what it may hold. */
-	bool full = memory_bytes > 0 && peak_kib * 1024 > memory_bytes / 8 * 7;
+	bool full = peak_kib * 1024 > memory / 8 * 7;
+	char what[128];
 
+	if (oom_kills > 0 || (code != CLD_EXITED && value == SIGKILL && full)) {
+		(void)snprintf(what, sizeof(what),
+		    "The tool was killed for the memory it used (%llu MiB)",
+		    (unsigned long long)peak_kib / 1024);
+		result_limit(what, LIMIT_MEMORY_BYTES, memory, e);
+		return;
+	}
 	if (code == CLD_EXITED) {
 		(void)err_set(e, FAILURE_EXCEPTION,
 		    "The tool ended its process with exit status %u before it "
@@ -155,27 +203,34 @@ result_crash(
 	}
 	switch (value) {
 	case SIGKILL:
+		/* The kernel sends it at the hard limit of CPU time, and when
+		 * the machine is out of memory. */
 		(void)err_set(e, FAILURE_LIMIT,
-		    "The tool's process was killed by the kernel%s; its peak "
-		    "was %llu MiB of %llu MiB.",
-		    full ? ", most likely for using too much memory" : "",
+		    "The tool's process was killed by the kernel; its peak was "
+		    "%llu MiB of memory. The limit memory_bytes is %llu bytes, "
+		    "the limit cpu_ms is %llu ms.",
 		    (unsigned long long)peak_kib / 1024,
-		    (unsigned long long)memory_bytes >> 20);
+		    (unsigned long long)memory,
+		    (unsigned long long)limit[LIMIT_CPU_MS]);
 		return;
 	case SIGXCPU:
-		(void)err_set(e, FAILURE_LIMIT,
-		    "The tool used more CPU time than a call may.");
+		result_limit("The tool used too much CPU time", LIMIT_CPU_MS,
+		    limit[LIMIT_CPU_MS], e);
 		return;
 	case SIGXFSZ:
-		(void)err_set(e, FAILURE_LIMIT,
-		    "The tool wrote a file larger than a call may.");
+		result_limit("The tool wrote too long a file", LIMIT_FILE_BYTES,
+		    limit[LIMIT_FILE_BYTES], e);
 		return;
 	case SIGSYS:
 		(void)err_set(e, FAILURE_EXCEPTION,
 		    "The tool made a system call that the sandbox forbids.");
 		return;
 	}
+	(void)snprintf(what, sizeof(what),
+	    ", perhaps for want of memory: the limit memory_bytes is %llu "
+	    "bytes",
+	    (unsigned long long)memory);
 	(void)err_set(e, FAILURE_EXCEPTION,
 	    "The tool's process died of signal %u (%s)%s.", value,
-	    strsignal((int)value), full ? ", perhaps for want of memory" : "");
+	    strsignal((int)value), full ? what : "");
 }

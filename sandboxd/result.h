@@ -8,25 +8,34 @@
 #include "buf.h"
 #include "err.h"
 #include "ipc.h"
+#include "limit.h"
+#include "redact.h"
 
 /* A CallToolResult with one text and isError true. */
 void result_error(struct buf *body, const char *text);
 
 /*
  * The runner's CallToolResult is foreign: the tool's code shares a process
- * with whoever wrote it. Only content (an array), structuredContent (an
+ * with whoever wrote it. Only content (content.h), structuredContent (an
  * object) and isError pass on, each at most once; the gateway adds the other
- * members and none can come from here. text was accepted by json_scan. -1
- * with err if there is no content or a member has another type.
+ * members and none can come from here. Secrets are replaced in the values, and
+ * only there: what a result is made of can't be spoilt by a secret that looks
+ * like it. text was accepted by json_scan, which is the one rule for numbers
+ * (finite), names (each once), strings (no lone surrogates) and depth. -1 with
+ * FAILURE_EXCEPTION and what is wrong where, or FAILURE_KILLED if it is no
+ * result at all.
  */
-int result_take(
-    struct ipc_bytes text, bool is_error, struct buf *body, struct err *);
+int result_take(struct ipc_bytes text, bool is_error, struct redact *,
+    struct buf *body, struct err *);
 
-/* Progress of a tool as MCP's progress params: progress, total, message. */
-int result_progress(struct ipc_bytes text, struct buf *out, struct err *);
-/* A log line as MCP's logging params: level, logger, data. */
-void result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
-    struct buf *out);
+/* Progress of a tool as MCP's progress params: progress, total, message;
+ * secrets replaced. 1: not to be passed on, its numbers tell a secret. */
+int result_progress(
+    struct ipc_bytes text, struct redact *, struct buf *out, struct err *);
+/* A log line as MCP's logging params: level, logger, data; secrets replaced.
+ * 1: not to be passed on, it is no JSON any more (names became equal). */
+int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
+    struct redact *, struct buf *out);
 
 /* _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
  * "mcpbox/failure". */
@@ -34,11 +43,14 @@ void result_meta(struct buf *meta, const struct ipc_id *execution,
     uint64_t duration_us, struct ipc_bytes stdout_text, enum failure,
     const char *message);
 
+/* A limit was met: says "what: the limit NAME is VALUE UNIT." Sets failure
+ * (TIMEOUT for the wall clock, LIMIT for others) and text. */
+void result_limit(const char *what, enum limit, uint64_t value, struct err *);
 /*
- * What a runner's end without a result means. status as in EXITED. Sets
- * failure and text.
+ * What a runner's end without a result means. status, oom_kills as in EXITED;
+ * limit: of this call. Sets failure and text.
  */
-void result_crash(
-    uint32_t status, uint64_t peak_kib, uint64_t memory_bytes, struct err *);
+void result_crash(uint32_t status, uint64_t peak_kib, uint32_t oom_kills,
+    const uint64_t limit[LIMIT_COUNT], struct err *);
 
 #endif

@@ -190,6 +190,9 @@ run(uint64_t timeout_ms)
 	h->limit[LIMIT_PROCESSES] = 64;
 	h->limit[LIMIT_TMP_BYTES] = 1 << 26;
 	h->limit[LIMIT_RESULT_BYTES] = RESULT_MAX;
+	h->limit[LIMIT_STDOUT_BYTES] = STDOUT_SHOWN_MAX;
+	h->limit[LIMIT_LOG_RATE] = 10;
+	h->limit[LIMIT_PROGRESS_RATE] = 10;
 	h->record = record_new(&h->node.id, ipc_str("intent"));
 	assert_int_equal(calls_run(r.calls, r.gw, r.ids, h, ipc_str("{}")), 0);
 	/* The call may be over, and h gone, by now. */

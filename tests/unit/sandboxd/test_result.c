@@ -4,26 +4,65 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "json.h"
 #include "result.h"
+#include "tlv.h"
+
+static struct redact *none, *some;
+
+static int
+setup(void **state)
+{
+	struct buf t;
+
+	buf_init(&t, 1000);
+	tlv_puts(&t, 1, "A");
+	tlv_puts(&t, 2, "hunter2hunter2");
+	tlv_puts(&t, 1, "B");
+	tlv_puts(&t, 2, "8765432187");
+	/* What a result is made of. */
+	tlv_puts(&t, 1, "C");
+	tlv_puts(&t, 2, "structuredContent");
+	tlv_puts(&t, 1, "D");
+	tlv_puts(&t, 2, "resource_link");
+	some = redact_new(t.p, t.len);
+	none = redact_new(NULL, 0);
+	buf_free(&t);
+	return some == NULL || none == NULL;
+}
+
+static int
+teardown(void **state)
+{
+	redact_free(some);
+	redact_free(none);
+	return 0;
+}
 
 static void
-take(const char *in, bool is_error, const char *want)
+take_with(struct redact *r, const char *in, bool is_error, enum failure f,
+    const char *want)
 {
+	struct err e = {0};
 	struct buf b;
 	int rc;
 
-	buf_init(&b, 1000);
+	buf_init(&b, 2000);
 	assert_int_equal(json_scan((const uint8_t *)in, strlen(in), NULL), 0);
-	rc = result_take(ipc_str(in), is_error, &b, NULL);
-	if (want == NULL) {
+	rc = result_take(ipc_str(in), is_error, r, &b, &e);
+	if (f != FAILURE_NONE) {
 		assert_int_equal(rc, -1);
+		assert_int_equal(e.failure, f);
+		if (strstr(e.text, want) == NULL)
+			fail_msg("%s lacks %s", e.text, want);
 	} else {
-		assert_int_equal(rc, 0);
+		if (rc != 0)
+			fail_msg("%s", e.text);
 		buf_putc(&b, '\0');
 		assert_string_equal((char *)b.p, want);
 	}
@@ -31,10 +70,22 @@ take(const char *in, bool is_error, const char *want)
 }
 
 static void
+take(const char *in, bool is_error, const char *want)
+{
+	take_with(none, in, is_error,
+	    want == NULL ? FAILURE_KILLED : FAILURE_NONE,
+	    want == NULL ? "no content" : want);
+}
+
+#define TEXT "{\"type\":\"text\",\"text\":\"x\"}"
+
+static void
 test_take(void **state)
 {
-	take("{\"content\":[1]}", false, "{\"content\":[1],\"isError\":false}");
-	take("{\"content\":[1]}", true, "{\"content\":[1],\"isError\":true}");
+	take("{\"content\":[" TEXT "]}", false,
+	    "{\"content\":[" TEXT "],\"isError\":false}");
+	take("{ \"content\" : [ " TEXT " , " TEXT " ] }", true,
+	    "{\"content\":[" TEXT "," TEXT "],\"isError\":true}");
 	take("{\"isError\":true,\"content\":[]}", false,
 	    "{\"content\":[],\"isError\":true}");
 	/* A tool may not call its own error a success. */
@@ -48,8 +99,159 @@ test_take(void **state)
 	take("[]", false, NULL);
 	take("{}", false, NULL);
 	take("{\"content\":{}}", false, NULL);
-	take("{\"content\":[],\"structuredContent\":[]}", false, NULL);
-	take("{\"content\":[],\"isError\":1}", false, NULL);
+	take_with(none, "{\"content\":[],\"structuredContent\":[]}", false,
+	    FAILURE_EXCEPTION, "structuredContent is no object");
+	take_with(none, "{\"content\":[],\"isError\":1}", false,
+	    FAILURE_EXCEPTION, "isError is no boolean");
+}
+
+/* One block; want is the block as it passes, or what the refusal says. */
+static void
+block(const char *in, bool passes, const char *want)
+{
+	char all[1000], out[1000];
+
+	(void)snprintf(all, sizeof(all), "{\"content\":[" TEXT ",%s]}", in);
+	(void)snprintf(out, sizeof(out),
+	    "{\"content\":[" TEXT ",%s],\"isError\":false}", want);
+	take_with(none, all, false, passes ? FAILURE_NONE : FAILURE_EXCEPTION,
+	    passes ? out : want);
+}
+
+#define ACCEPT(json) block(json, true, json)
+
+static void
+test_blocks_pass_with_their_members(void **state)
+{
+	ACCEPT("{\"type\":\"text\",\"text\":\"a\\n\\u0041\",\"annotations\":{"
+	       "\"audience\":[\"user\",\"assistant\"],\"priority\":0.5,"
+	       "\"lastModified\":\"2025-01-12T15:00:58Z\"}}");
+	ACCEPT("{\"type\":\"image\",\"data\":\"QUJD\",\"mimeType\":\"a/b\"}");
+	ACCEPT("{\"type\":\"audio\",\"data\":\"QUI=\",\"mimeType\":\"a/b\"}");
+	ACCEPT("{\"type\":\"audio\",\"data\":\"\",\"mimeType\":\"a/b\"}");
+	ACCEPT("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\","
+	       "\"mimeType\":\"a/b\",\"text\":\"t\"}}");
+	ACCEPT("{\"type\":\"resource\",\"resource\":{\"uri\":\"x-1+.:b\","
+	       "\"blob\":\"QQ==\"},\"annotations\":{}}");
+	ACCEPT("{\"type\":\"resource_link\",\"uri\":\"https://h/\xc3\xa9?a=b\","
+	       "\"name\":\"n\",\"title\":\"t\",\"description\":\"d\","
+	       "\"mimeType\":\"a/b\",\"size\":12}");
+	/* Others' members stay behind, in whatever order. */
+	block("{\"text\":\"t\",\"_meta\":{\"a\":[1]},\"x\":[{}],\"type\":"
+	      "\"text\",\"annotations\":{\"y\":{},\"priority\":1}}",
+	    true,
+	    "{\"type\":\"text\",\"text\":\"t\",\"annotations\":{\"priority\":"
+	    "1}}");
+}
+
+static void
+test_blocks_of_another_form_are_refused(void **state)
+{
+	block("1", false, "content[1] is no block");
+	block("[]", false, "content[1] is no block");
+	block("{}", false, "content[1] is no block");
+	block("{\"type\":1}", false, "no block");
+	block("{\"type\":\"video\"}", false, "no block");
+	block("{\"type\":\"\"}", false, "no block");
+	block("{\"type\":\"text\"}", false, "of type text: text is missing");
+	block("{\"type\":\"text\",\"text\":null}", false, "text is no string");
+	block("{\"type\":\"text\",\"text\":{}}", false, "text is no string");
+	block("{\"type\":\"image\",\"mimeType\":\"a/b\"}", false,
+	    "of type image: data is missing");
+	block("{\"type\":\"image\",\"data\":\"QUJD\"}", false,
+	    "mimeType is missing");
+	block("{\"type\":\"image\",\"data\":\"QUJ\",\"mimeType\":\"a/b\"}",
+	    false, "data is no base64");
+	block("{\"type\":\"image\",\"data\":\"QU-_\",\"mimeType\":\"a/b\"}",
+	    false, "data is no base64");
+	block("{\"type\":\"image\",\"data\":\"Q===\",\"mimeType\":\"a/b\"}",
+	    false, "data is no base64");
+	block("{\"type\":\"image\",\"data\":\"QQ==QQ==\",\"mimeType\":\"a/b\"}",
+	    false, "data is no base64");
+	block("{\"type\":\"image\",\"data\":\"QU\\n=\",\"mimeType\":\"a/b\"}",
+	    false, "data is no base64");
+	block("{\"type\":\"image\",\"data\":7,\"mimeType\":\"a/b\"}", false,
+	    "data is no base64");
+	block("{\"type\":\"resource\"}", false, "resource is missing");
+	block("{\"type\":\"resource\",\"resource\":[]}", false, "no object");
+	block("{\"type\":\"resource\",\"resource\":{\"text\":\"t\"}}", false,
+	    "uri is missing");
+	block("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\"}}", false,
+	    "must have text or blob");
+	block("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":"
+	      "\"\",\"blob\":\"\"}}",
+	    false, "must have text or blob");
+	block("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":"
+	      "\"?\"}}",
+	    false, "blob is no base64");
+	block("{\"type\":\"resource_link\",\"uri\":\"a:b\"}", false,
+	    "name is missing");
+	block("{\"type\":\"resource_link\",\"uri\":\"/etc\",\"name\":\"n\"}",
+	    false, "uri is no URI");
+	block("{\"type\":\"resource_link\",\"uri\":\"\",\"name\":\"n\"}", false,
+	    "uri is no URI");
+	block("{\"type\":\"resource_link\",\"uri\":\"a:b c\",\"name\":\"n\"}",
+	    false, "uri is no URI");
+	block("{\"type\":\"resource_link\",\"uri\":\"a:\\n\",\"name\":\"n\"}",
+	    false, "uri is no URI");
+	block("{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\","
+	      "\"size\":-1}",
+	    false, "size is no size");
+	block("{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\","
+	      "\"size\":1.5}",
+	    false, "size is no size");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":[]}", false,
+	    "annotations is no object");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":{\"audience\":"
+	      "[\"root\"]}}",
+	    false, "annotations.audience");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":{\"audience\":"
+	      "\"user\"}}",
+	    false, "annotations.audience");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":{\"priority\":"
+	      "1.1}}",
+	    false, "annotations.priority");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":{\"priority\":"
+	      "true}}",
+	    false, "annotations.priority");
+	block("{\"type\":\"text\",\"text\":\"\",\"annotations\":{"
+	      "\"lastModified\":1}}",
+	    false, "annotations.lastModified");
+}
+
+/* Secrets go; what a result is made of stays, even if a secret is equal. */
+static void
+test_secrets_in_results(void **state)
+{
+	take_with(some,
+	    "{\"content\":[{\"type\":\"resource_link\",\"uri\":"
+	    "\"https://h/?k=hunter2hunter2\",\"name\":\"resource_link\","
+	    "\"size\":8765432187,\"description\":\"structuredContent\"}],"
+	    "\"structuredContent\":{\"hunter2hunter2\":8765432187}}",
+	    false, FAILURE_NONE,
+	    "{\"content\":[{\"type\":\"resource_link\",\"uri\":"
+	    "\"https://h/?k=[secret]\",\"name\":\"[secret]\","
+	    "\"description\":\"[secret]\"}],"
+	    "\"structuredContent\":{\"[secret]\":null},\"isError\":false}");
+	/* aHVudGVyMmh1bnRlcjI= is hunter2hunter2. */
+	take_with(some,
+	    "{\"content\":[{\"type\":\"image\",\"data\":"
+	    "\"aHVudGVyMmh1bnRlcjI=\",\"mimeType\":\"a/b\"}," TEXT "]}",
+	    false, FAILURE_NONE,
+	    "{\"content\":[{\"type\":\"text\",\"text\":"
+	    "\"[data withheld: it contains a secret of the call]\"}," TEXT
+	    "],\"isError\":false}");
+	take_with(some,
+	    "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":"
+	    "\"a:b\",\"blob\":\"aHVudGVyMmh1bnRlcjI=\"}}]}",
+	    false, FAILURE_NONE,
+	    "{\"content\":[{\"type\":\"text\",\"text\":"
+	    "\"[data withheld: it contains a secret of the call]\"}],"
+	    "\"isError\":false}");
+	take_with(some,
+	    "{\"content\":[],\"structuredContent\":{\"hunter2hunter2\":1,"
+	    "\"<hunter2hunter2\":2,\"8765432187\":3}}",
+	    false, FAILURE_EXCEPTION, "two of them are equal");
 }
 
 static void
@@ -59,7 +261,7 @@ progress(const char *in, const char *want)
 	int rc;
 
 	buf_init(&b, 1000);
-	rc = result_progress(ipc_str(in), &b, NULL);
+	rc = result_progress(ipc_str(in), none, &b, NULL);
 	if (want == NULL) {
 		assert_int_equal(rc, -1);
 	} else {
@@ -85,28 +287,49 @@ test_progress(void **state)
 }
 
 static enum failure
-end(unsigned code, unsigned value, uint64_t peak_kib, const char *says)
+end(unsigned code, unsigned value, uint64_t peak_kib, uint32_t oom,
+    const char *says)
 {
+	static const uint64_t limit[LIMIT_COUNT] = {
+	    [LIMIT_MEMORY_BYTES] = 256 << 20,
+	    [LIMIT_CPU_MS] = 2000,
+	    [LIMIT_FILE_BYTES] = 4096,
+	};
 	struct err e;
 
-	result_crash(code << 16 | value, peak_kib, 256 << 20, &e);
-	assert_non_null(strstr(e.text, says));
+	result_crash(code << 16 | value, peak_kib, oom, limit, &e);
+	if (strstr(e.text, says) == NULL)
+		fail_msg("%s lacks %s", e.text, says);
 	return e.failure;
 }
 
+#define MEMORY "the limit memory_bytes is 268435456 bytes"
+
+/* The limit and its value, and nothing that was not met. */
 static void
 test_crash(void **state)
 {
-	assert_int_equal(end(CLD_EXITED, 3, 0, "status 3"), FAILURE_EXCEPTION);
-	assert_int_equal(end(CLD_KILLED, SIGKILL, 250 << 10, "too much memory"),
+	assert_int_equal(
+	    end(CLD_EXITED, 3, 0, 0, "status 3"), FAILURE_EXCEPTION);
+	assert_int_equal(
+	    end(CLD_KILLED, SIGKILL, 250 << 10, 0, MEMORY), FAILURE_LIMIT);
+	assert_int_equal(
+	    end(CLD_KILLED, SIGKILL, 20 << 10, 1, MEMORY), FAILURE_LIMIT);
+	/* A child was killed, and the tool gave up. */
+	assert_int_equal(
+	    end(CLD_EXITED, 1, 20 << 10, 1, MEMORY), FAILURE_LIMIT);
+	assert_int_equal(
+	    end(CLD_KILLED, SIGKILL, 20 << 10, 0, "was 20 MiB"), FAILURE_LIMIT);
+	assert_int_equal(
+	    end(CLD_KILLED, SIGXCPU, 0, 0, "the limit cpu_ms is 2000 ms"),
+	    FAILURE_LIMIT);
+	assert_int_equal(end(CLD_KILLED, SIGXFSZ, 0, 0,
+			     "the limit file_bytes is 4096 bytes"),
 	    FAILURE_LIMIT);
 	assert_int_equal(
-	    end(CLD_KILLED, SIGKILL, 20 << 10, "20 MiB of 256"), FAILURE_LIMIT);
-	assert_int_equal(end(CLD_KILLED, SIGXCPU, 0, "CPU"), FAILURE_LIMIT);
+	    end(CLD_KILLED, SIGSYS, 0, 0, "system call"), FAILURE_EXCEPTION);
 	assert_int_equal(
-	    end(CLD_KILLED, SIGSYS, 0, "system call"), FAILURE_EXCEPTION);
-	assert_int_equal(
-	    end(CLD_DUMPED, SIGSEGV, 0, "signal 11"), FAILURE_EXCEPTION);
+	    end(CLD_DUMPED, SIGSEGV, 0, 0, "signal 11"), FAILURE_EXCEPTION);
 }
 
 static void
@@ -134,10 +357,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_take),
+	    cmocka_unit_test(test_blocks_pass_with_their_members),
+	    cmocka_unit_test(test_blocks_of_another_form_are_refused),
+	    cmocka_unit_test(test_secrets_in_results),
 	    cmocka_unit_test(test_progress),
 	    cmocka_unit_test(test_crash),
 	    cmocka_unit_test(test_meta),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,356 @@
+/* See content.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "content.h"
+#include "walk.h"
+
+enum rule { END, STRING, URI, BASE64, SIZE, RESOURCE, ANNOTATIONS };
+
+struct member {
+	const char *name;
+	enum rule rule;
+	bool required;
+};
+
+enum { MEMBERS_MAX = 8 };
+
+static const struct member text_members[] = {
+    {"text", STRING, true}, {"annotations", ANNOTATIONS, false}, {0}};
+/* Images and sound. */
+static const struct member media_members[] = {{"data", BASE64, true},
+    {"mimeType", STRING, true}, {"annotations", ANNOTATIONS, false}, {0}};
+static const struct member link_members[] = {{"uri", URI, true},
+    {"name", STRING, true}, {"title", STRING, false},
+    {"description", STRING, false}, {"mimeType", STRING, false},
+    {"size", SIZE, false}, {"annotations", ANNOTATIONS, false}, {0}};
+static const struct member resource_members[] = {
+    {"resource", RESOURCE, true}, {"annotations", ANNOTATIONS, false}, {0}};
+static const struct member inner_members[] = {{"uri", URI, true},
+    {"mimeType", STRING, false}, {"text", STRING, false},
+    {"blob", BASE64, false}, {0}};
+
+static const struct type {
+	const char *name;
+	const struct member *members;
+} types[] = {
+    {"text", text_members},
+    {"image", media_members},
+    {"audio", media_members},
+    {"resource_link", link_members},
+    {"resource", resource_members},
+};
+
+struct taker {
+	struct jsonw *w;
+	struct redact *redact;
+	struct buf tmp;
+	bool *replaced;
+	unsigned index; /* of the block */
+	const char *type;
+	struct err *err;
+};
+
+static int
+refuse(struct taker *t, const char *member, const char *what)
+{
+	return err_set(t->err, FAILURE_EXCEPTION,
+	    "The tool's result was refused: content[%u]%s%s%s%s %s.", t->index,
+	    t->type != NULL ? ", of type " : "", t->type != NULL ? t->type : "",
+	    member != NULL ? ": " : "", member != NULL ? member : "", what);
+}
+
+/* --- Forms. ------------------------------------------------------------ */
+
+static bool
+is_string(struct ipc_bytes v)
+{
+	return v.p[0] == '"';
+}
+
+/* RFC 3986, 3.1: a scheme and a colon; no blanks or controls anywhere. */
+static bool
+is_uri(struct ipc_bytes v)
+{
+	size_t i = 1;
+
+	if (!is_string(v) || !((v.p[i] | 32) >= 'a' && (v.p[i] | 32) <= 'z'))
+		return false;
+	while (((v.p[i] | 32) >= 'a' && (v.p[i] | 32) <= 'z') ||
+	    (v.p[i] >= '0' && v.p[i] <= '9') || v.p[i] == '+' ||
+	    v.p[i] == '-' || v.p[i] == '.')
+		i++;
+	if (v.p[i] != ':')
+		return false;
+	/* Controls are escapes in JSON, and a URI has no backslash. */
+	for (; i < v.n - 1; i++)
+		if (v.p[i] <= ' ' || v.p[i] == '\\' || v.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* RFC 4648, section 4, with its padding and nothing else. */
+static bool
+is_base64(struct ipc_bytes v)
+{
+	size_t n = v.n - 2, pad = 0;
+
+	if (!is_string(v) || n % 4 != 0)
+		return false;
+	while (pad < 2 && pad < n && v.p[n - pad] == '=')
+		pad++;
+	for (size_t i = 1; i <= n - pad; i++) {
+		uint8_t c = v.p[i];
+
+		if (!(((c | 32) >= 'a' && (c | 32) <= 'z') ||
+			(c >= '0' && c <= '9') || c == '+' || c == '/'))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_size(struct ipc_bytes v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i] < '0' || v.p[i] > '9')
+			return false;
+	return v.n <= 16; /* 2^53 has 16 digits */
+}
+
+/* A number from 0 to 1. */
+static bool
+is_priority(struct ipc_bytes v)
+{
+	char s[32], *end;
+	double d;
+
+	if (v.n >= sizeof(s))
+		return false;
+	memcpy(s, v.p, v.n);
+	s[v.n] = '\0';
+	d = strtod(s, &end);
+	return (s[0] == '-' || (s[0] >= '0' && s[0] <= '9')) && *end == '\0' &&
+	    d >= 0 && d <= 1;
+}
+
+static bool
+is_audience(struct ipc_bytes v)
+{
+	struct ipc_bytes name, x;
+	struct walk w;
+
+	if (walk_open(&w, v, '[') != 0)
+		return false;
+	while (walk_next(&w, &name, &x))
+		if (!walk_is(x, "\"user\"") && !walk_is(x, "\"assistant\""))
+			return false;
+	return true;
+}
+
+/* --- Writing. ---------------------------------------------------------- */
+
+/* A member with its secrets replaced; a number that was one is left out. */
+static void
+put(struct taker *t, const char *name, struct ipc_bytes v)
+{
+	int any;
+
+	buf_clear(&t->tmp);
+	any = redact_json(t->redact, v, &t->tmp);
+	if (t->tmp.failed) {
+		t->w->out->failed = true;
+		return;
+	}
+	if (any)
+		*t->replaced = true;
+	if (any && v.p[0] != '"' && v.p[0] != '[' && v.p[0] != '{')
+		return;
+	jsonw_kv_raw(t->w, name, t->tmp.p, t->tmp.len);
+}
+
+/* Is there a secret in data that a client would decode? */
+static bool
+tells(struct taker *t, struct ipc_bytes v)
+{
+	buf_clear(&t->tmp);
+	return redact_json(t->redact, v, &t->tmp) != 0;
+}
+
+static int
+annotations(struct taker *t, struct ipc_bytes v)
+{
+	struct ipc_bytes name, x;
+	struct walk w;
+
+	if (walk_open(&w, v, '{') != 0)
+		return refuse(t, "annotations", "is no object");
+	jsonw_name(t->w, "annotations");
+	jsonw_obj(t->w);
+	while (walk_next(&w, &name, &x)) {
+		if (walk_is(name, "audience")) {
+			if (!is_audience(x))
+				return refuse(t, "annotations.audience",
+				    "is no list of \"user\" and \"assistant\"");
+			put(t, "audience", x);
+		} else if (walk_is(name, "priority")) {
+			if (!is_priority(x))
+				return refuse(t, "annotations.priority",
+				    "is no number from 0 to 1");
+			put(t, "priority", x);
+		} else if (walk_is(name, "lastModified")) {
+			if (!is_string(x))
+				return refuse(t, "annotations.lastModified",
+				    "is no string");
+			put(t, "lastModified", x);
+		}
+	}
+	jsonw_obj_end(t->w);
+	return 0;
+}
+
+/* Looks up the members of one object; absent ones have p NULL. */
+static int
+gather(struct taker *t, struct ipc_bytes object, const struct member *m,
+    struct ipc_bytes v[MEMBERS_MAX])
+{
+	struct ipc_bytes name, x;
+	struct walk w;
+
+	memset(v, 0, MEMBERS_MAX * sizeof(v[0]));
+	if (walk_open(&w, object, '{') != 0)
+		return refuse(t, NULL, "is no object");
+	while (walk_next(&w, &name, &x))
+		for (unsigned i = 0; m[i].rule != END; i++)
+			if (walk_is(name, m[i].name))
+				v[i] = x;
+	for (unsigned i = 0; m[i].rule != END; i++) {
+		if (v[i].p == NULL) {
+			if (m[i].required)
+				return refuse(t, m[i].name, "is missing");
+			continue;
+		}
+		if (m[i].rule == STRING && !is_string(v[i]))
+			return refuse(t, m[i].name, "is no string");
+		if (m[i].rule == URI && !is_uri(v[i]))
+			return refuse(t, m[i].name,
+			    "is no URI (scheme:..., without blanks)");
+		if (m[i].rule == BASE64 && !is_base64(v[i]))
+			return refuse(t, m[i].name, "is no base64");
+		if (m[i].rule == SIZE && !is_size(v[i]))
+			return refuse(t, m[i].name, "is no size in bytes");
+	}
+	return 0;
+}
+
+/* Checked before anything of the block is written: it may become a text. */
+static bool
+data_tells(struct taker *t, const struct member *m, const struct ipc_bytes *v)
+{
+	for (unsigned i = 0; m[i].rule != END; i++)
+		if (m[i].rule == BASE64 && v[i].p != NULL && tells(t, v[i]))
+			return true;
+	return false;
+}
+
+static int
+members(struct taker *t, const struct member *m, const struct ipc_bytes *v,
+    const struct ipc_bytes *inner)
+{
+	for (unsigned i = 0; m[i].rule != END; i++) {
+		if (v[i].p == NULL)
+			continue;
+		if (m[i].rule == RESOURCE) {
+			jsonw_name(t->w, m[i].name);
+			jsonw_obj(t->w);
+			(void)members(t, inner_members, inner, NULL);
+			jsonw_obj_end(t->w);
+		} else if (m[i].rule != ANNOTATIONS)
+			put(t, m[i].name, v[i]);
+		else if (annotations(t, v[i]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct type *
+type_of(struct ipc_bytes block)
+{
+	struct ipc_bytes name, x;
+	struct walk w;
+
+	if (walk_open(&w, block, '{') != 0)
+		return NULL;
+	while (walk_next(&w, &name, &x)) {
+		if (!walk_is(name, "type") || !is_string(x))
+			continue;
+		x = ipc_bytes(x.p + 1, x.n - 2);
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			if (walk_is(x, types[i].name))
+				return &types[i];
+	}
+	return NULL;
+}
+
+static int
+block(struct taker *t, struct ipc_bytes v)
+{
+	struct ipc_bytes found[MEMBERS_MAX], inner[MEMBERS_MAX];
+	const struct type *type = type_of(v);
+	bool withheld;
+
+	t->type = NULL;
+	if (type == NULL)
+		return refuse(t, NULL,
+		    "is no block of type text, image, audio, resource or "
+		    "resource_link");
+	t->type = type->name;
+	if (gather(t, v, type->members, found) != 0)
+		return -1;
+	withheld = data_tells(t, type->members, found);
+	if (type->members == resource_members) {
+		if (gather(t, found[0], inner_members, inner) != 0)
+			return -1;
+		if ((inner[2].p == NULL) == (inner[3].p == NULL))
+			return refuse(
+			    t, "resource", "must have text or blob, not both");
+		withheld = data_tells(t, inner_members, inner);
+	}
+	jsonw_obj(t->w);
+	if (withheld) {
+		*t->replaced = true;
+		jsonw_kv_str(t->w, "type", "text");
+		jsonw_kv_str(t->w, "text",
+		    "[data withheld: it contains a secret of the call]");
+	} else {
+		jsonw_kv_str(t->w, "type", type->name);
+		if (members(t, type->members, found, inner) != 0)
+			return -1;
+	}
+	jsonw_obj_end(t->w);
+	return 0;
+}
+
+int
+content_take(struct ipc_bytes array, struct redact *r, struct jsonw *w,
+    bool *replaced, struct err *e)
+{
+	struct taker t = {.w = w, .redact = r, .replaced = replaced, .err = e};
+	struct ipc_bytes name, v;
+	struct walk in;
+	int rc = 0;
+
+	if (walk_open(&in, array, '[') != 0)
+		return err_set(e, FAILURE_EXCEPTION,
+		    "The tool's result was refused: content is no list.");
+	buf_init(&t.tmp, array.n);
+	jsonw_arr(w);
+	while (rc == 0 && walk_next(&in, &name, &v)) {
+		rc = block(&t, v);
+		t.index++;
+	}
+	if (rc == 0)
+		jsonw_arr_end(w);
+	buf_free(&t.tmp);
+	return rc;
+}
