@@ -1,0 +1,41 @@
+/*
+ * One command: its process, what it reads, what it writes. Nothing of Python
+ * and nothing of JSON (harness/mcpbox_command.py makes argv and the result).
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+/* What a stream held: at most its maximum is kept, the rest is counted. */
+struct command_output {
+	struct buf kept;
+	uint64_t total;
+};
+
+struct command {
+	/* Borrowed. argv[0] is path; argv and envp end with NULL. */
+	const char *path;
+	char *const *argv, *const *envp;
+	const char *input; /* of input_n bytes; NULL: /dev/null */
+	size_t input_n;
+	/* kept is initialised with its maximum by the caller. */
+	struct command_output out, err;
+	/* Set at the end. */
+	int status;		 /* wait status of the command */
+	uint64_t duration_ms;	 /* from its start to its end */
+	uint64_t cpu_ms;	 /* of it and of its children that it waited for */
+};
+
+/*
+ * Runs it to its end. 0, or -1 with errno: it was not started. Ends when the
+ * command itself has ended and what was in the pipes by then is read:
+ * descendants that hold them open are not waited for. The caller is pid 1 and
+ * exits soon; the kernel then kills whatever is left.
+ */
+int command_run(struct command *);
+
+#endif
