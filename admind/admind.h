@@ -50,6 +50,12 @@ TAILQ_HEAD(job_list, job);
 TAILQ_HEAD(announce_list, announce); /* catalogue.c */
 TAILQ_HEAD(close_list, close_item);  /* records.c */
 
+struct serving_list { /* serving.c */
+	TAILQ_HEAD(serving_head, serving) list;
+	unsigned n;
+	size_t bytes;
+};
+
 /* 16-byte ids in a hash set (idset.c). */
 struct idset {
 	struct ipc_id *slot;
@@ -83,6 +89,7 @@ struct admind {
 	bool have_local_token;       /* local_token_file is set */
 	struct ipc_hash local_token; /* its SHA-256 */
 
+	struct serving_list serving;
 	uint64_t revision; /* catalogue, newest announced to gateways */
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
@@ -187,11 +194,32 @@ void call_intent(const struct job *, struct buf *);
  * success; with err otherwise, and then sandboxd was told to drop it.
  */
 typedef void hold_cb(void *arg, const struct err *err);
+/*
+ * The same in two steps: seal now; hand it to the sandbox behind hold_go(),
+ * which the caller may say only once the intent row is committed. hold_drop()
+ * instead: nobody will run it, cb is not called (NULL is harmless). A failure
+ * to seal is told by cb behind hold_go(), perhaps from inside it. NULL
+ * without memory.
+ */
+struct hold;
+struct hold *hold_seal(struct admind *, const struct ipc_id *execution,
+    const struct ipc_id *epoch, enum listener, enum context_kind,
+    struct ipc_bytes material, hold_cb *cb, void *arg);
+void hold_go(struct hold *);
+void hold_drop(struct hold *);
 void hold_start(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);
 /* CANCEL to sandboxd, if it is there. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
+
+/* ---- serving.c: rows of call.c's lookup, by exposed name ---- */
+const struct pg_result *serving_find(struct serving_list *, const char *tool);
+/* bytes: about what the row takes. Without memory it is not remembered. */
+void serving_add(struct serving_list *, const char *tool,
+    const struct pg_result *row, size_t bytes);
+void serving_drop(struct serving_list *, const char *tool);
+void serving_clear(struct serving_list *);
 
 /* ---- gather.c, records.c, sweep.c ---- */
 int gather_start(struct admind *, struct err *);
@@ -245,8 +273,8 @@ enum job_state {
 	JOB_NEW,      /* just arrived */
 	JOB_LOOKUP,   /* reading the serving version */
 	JOB_CHECKING, /* arguments are at admind-check */
-	JOB_INTENT,   /* the intent row is being committed */
-	JOB_SEALING,  /* the vault makes the context, sandboxd takes it */
+	JOB_INTENT,   /* the intent row is being committed, the context made */
+	JOB_SEALING,  /* it is: the context is made, sandboxd takes it */
 	JOB_WORKING,  /* a management tool does its steps */
 	JOB_DONE      /* answered; about to be freed */
 };
@@ -274,7 +302,11 @@ struct job {
 	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
 	uint64_t timeout_ms;
 	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
-	bool revoked;                 /* the version was withdrawn meanwhile */
+	uint64_t limits_at;           /* when the server's were set; 0: never */
+	unsigned lookups;             /* so far */
+	bool remembered;              /* this one is serving.c's */
+	struct hold *hold; /* sealing, or waiting for the intent row */
+	bool revoked;      /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
 	/* --- management tools (manage*.c) --- */
@@ -339,10 +371,20 @@ void job_query(struct job *, const struct db_stmt *, const struct db_params *,
 /* Asks admind-check whether this is a JSON Schema of the closed subset. */
 void job_check_schema(
     struct job *, struct ipc_bytes schema, void (*next)(struct job *));
-/* Inspects Python source in a runner (seal, hold, run, check): next gets the
- * TLV of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
+/* Asks admind-check whether this is a command whose placeholders the schema
+ * names. */
+void job_check_command(struct job *, struct ipc_bytes spec,
+    struct ipc_bytes schema, void (*next)(struct job *));
+/* What a tool is made of. */
+struct subject {
+	bool command;
+	struct ipc_bytes code; /* Python source, or a command's spec */
+	struct ipc_bytes executable;
+};
+/* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
+ * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
  * column. Recorded as an execution of its own. */
-void job_inspect(struct job *, struct ipc_bytes code, const char *name,
+void job_inspect(struct job *, const struct subject *, const char *name,
     void (*next)(struct job *, struct ipc_bytes fields));
 
 /* The result: write one JSON object to &job->json (already opened with
@@ -362,7 +404,8 @@ const struct manage_tool *manage_find(struct ipc_bytes name);
 /* Takes over a job whose tool is a management tool. */
 void manage_start(struct job *);
 
-/* manage_servers.c, manage_tools.c, manage_requests.c */
+/* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
+ * manage_modules.c, manage_guide.c */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
@@ -373,6 +416,8 @@ void manage_update_tool(struct job *);
 void manage_request_publish(struct job *);
 void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);
+void manage_request_module(struct job *);
+void manage_guide(struct job *);
 
 /* ---- json helpers of admind (adminq.c) ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);

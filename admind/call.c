@@ -1,7 +1,11 @@
 /*
  * tools/call of an approved tool, up to the id that lets it run:
  *
- *	lookup -> (secrets) -> arguments -> intent row -> sealed, held -> RUN_ID
+ *	lookup -> (secrets) -> arguments -> intent row -> held -> RUN_ID
+ *	                                    sealing
+ *
+ * The lookup is mostly remembered (serving.c), and the vault seals while the
+ * intent row is being committed; the sandbox gets the context behind it.
  *
  * Nothing runs without the intent row: it is committed by one statement that
  * checks again that this very version serves, so a revocation that committed
@@ -34,8 +38,12 @@ enum {
 	C_SECRETS,
 	C_REVOKED,
 	C_MODULE,
+	C_LIMITS_AT,
 	C_LIMITS
 };
+
+/* A remembered row, one that was just replaced, and one more. */
+enum { LOOKUPS_MAX = 3 };
 
 static const struct db_stmt lookup = {"call_lookup",
     "SELECT v.id, v.hash, v.preimage, v.input_schema, a.seal,"
@@ -44,7 +52,8 @@ static const struct db_stmt lookup = {"call_lookup",
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
     " CASE WHEN v.modules <> '{}' THEN"
-    " mcpbox.module_missing(t.id, v.modules) END" LIMITS(LIMIT_SQL,
+    " mcpbox.module_missing(t.id, v.modules) END, l.updated_at" LIMITS(
+	LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
 		   "n.tool_id"
 		   " JOIN mcpbox.servers s ON s.id = t.server_id"
@@ -65,9 +74,9 @@ static const struct db_stmt secrets = {"call_secrets",
     " WHERE v.id = $1::uuid ORDER BY k.key COLLATE \"C\"",
     DB_FAST};
 static const struct db_stmt open_row = {"call_open",
-    "SELECT mcpbox.execution_open($1::uuid, 'tool', $2::uuid, $3::bytea,"
-    " $4::uuid, $5::text, $6::text, $7::text, $8::bytea, $9::text,"
-    " $10::text, $11::text, $12::timestamptz, $13::timestamptz)",
+    "SELECT mcpbox.call_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
+    " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
+    " $11::text, $12::text, $13::timestamptz, $14::timestamptz)",
     DB_FAST};
 /* Open runs of what may no longer run. */
 static const struct db_stmt withdrawn = {"call_withdrawn",
@@ -113,7 +122,7 @@ call_intent(const struct job *j, struct buf *out)
 	buf_free(&text);
 }
 
-/* ---- 5: held: the gateway may run it ---- */
+/* ---- 4: held: the gateway may run it ---- */
 
 static void
 held(void *arg, const struct err *err)
@@ -123,6 +132,7 @@ held(void *arg, const struct err *err)
 	    .execution = j->execution, .timeout_ms = j->timeout_ms};
 	char id[UUID_TEXT_LEN + 1];
 
+	j->hold = NULL;
 	if (err != NULL) {
 		job_refuse(j, err->failure, err->text);
 		return;
@@ -141,13 +151,13 @@ held(void *arg, const struct err *err)
 		return;
 	}
 	uuid_text(&j->execution, id);
-	log_call(LOG_LV_INFO, "authorised", id, j->principal, "%s", j->tool);
+	log_call(LOG_LV_DEBUG, "authorised", id, j->principal, "%s", j->tool);
 	(void)job_enter(j, JOB_DONE);
 	link_answer(j->link, j->request, IPC_RUN_ID, &m);
 	job_free(j);
 }
 
-/* ---- 4: sealed for this sandbox's epoch ---- */
+/* ---- 3: the intent row; meanwhile, sealed for this sandbox's epoch ---- */
 
 /* What the version sets itself the vault takes from the version, whatever
  * stands here: this is for those that come from the server. */
@@ -179,27 +189,43 @@ seal(struct job *j)
 	put_limits(&material, j);
 	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
 	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
-	if (material.failed || intent.failed) {
-		job_refuse(j, FAILURE_BUSY, "out of memory");
-	} else if (job_enter(j, JOB_SEALING) == -1) {
-		job_refuse(j, FAILURE_INTERNAL, "internal state");
-	} else {
-		/* last: may run the callback, which may free j */
-		hold_start(j->a, &j->execution, &j->epoch, j->listener,
+	if (!material.failed && !intent.failed)
+		j->hold = hold_seal(j->a, &j->execution, &j->epoch, j->listener,
 		    CONTEXT_TOOL, ipc_bytes(material.p, material.len), held, j);
-	}
 	buf_free(&material);
 	buf_free(&intent);
 }
 
-/* ---- 3: the intent row ---- */
+static void look_up(struct job *);
+
+/* No row was made. What was remembered, or the server's limits, may have
+ * changed since: then once more, from the lookup on. */
+static void
+not_opened(struct job *j, const char *why)
+{
+	bool stale = strcmp(why, "stale") == 0;
+	enum failure f;
+
+	hold_drop(j->hold);
+	j->hold = NULL;
+	serving_drop(&j->a->serving, j->tool);
+	if ((j->remembered || stale) && j->lookups < LOOKUPS_MAX) {
+		look_up(j);
+		return;
+	}
+	f = stale ? FAILURE_BUSY : failure_by_name(why);
+	if (f == FAILURE_MISSING_GRANT)
+		job_error(j, f, "a module was withdrawn just now",
+		    ipc_bytes(NULL, 0));
+	else
+		job_refuse(j, f, "the tool can't be called now");
+}
 
 static void
 opened(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct job *j = arg;
 	char why[32];
-	enum failure f;
 
 	if (err != NULL) {
 		/* The commit may have happened. */
@@ -210,19 +236,18 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 	if (!db_text(rows, 0, 0, why, sizeof(why)))
 		why[0] = '\0';
 	if (strcmp(why, "ok") != 0) {
-		f = failure_by_name(why);
-		if (f == FAILURE_MISSING_GRANT)
-			job_error(j, f, "a module was withdrawn just now",
-			    ipc_bytes(NULL, 0));
-		else
-			job_refuse(j, f, "the tool can't be called now");
+		not_opened(j, why);
 		return;
 	}
 	j->has_intent = true;
 	if (j->revoked)
 		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+	else if (j->hold == NULL)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else if (job_enter(j, JOB_SEALING) == -1)
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
 	else
-		seal(j);
+		hold_go(j->hold); /* last: may run held, which frees j */
 }
 
 static void
@@ -237,6 +262,17 @@ open_intent(struct job *j)
 		    "the sandbox is not reachable");
 		return;
 	}
+	/* Not even sent: so there is no doubt whether a row was made. */
+	if (!db_is_up(a->db)) {
+		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+		return;
+	}
+	if (ipc_client_peer(a->vault) == NULL) {
+		job_refuse(
+		    j, FAILURE_VAULT_UNAVAILABLE, "the vault is not reachable");
+		return;
+	}
 	if (job_enter(j, JOB_INTENT) == -1) {
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 		return;
@@ -249,6 +285,7 @@ open_intent(struct job *j)
 	db_p_id(&p, &j->version_id);
 	db_p_hash(&p, &j->version_hash);
 	db_p_id(&p, &j->epoch);
+	db_p_time_us(&p, j->limits_at);
 	db_p_str(&p, j->principal);
 	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
 	db_p_str(&p, j->tool);
@@ -260,6 +297,7 @@ open_intent(struct job *j)
 	db_p_time_us(&p, deadline_us(j));
 	db_query(a->db, &open_row, &p, opened, j);
 	buf_free(&text);
+	seal(j);
 }
 
 /* ---- 2: arguments ---- */
@@ -418,6 +456,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	for (int i = 0, column = C_LIMITS; i < LIMIT_COUNT; i++)
 		if (limit_info((enum limit)i)->version != 0)
 			j->limits[i] = (uint64_t)db_int(rows, 0, column++);
+	j->limits_at = db_time_us(rows, 0, C_LIMITS_AT);
 	j->timeout_ms = j->limits[LIMIT_TIMEOUT_MS];
 	if (j->timeout_ms == 0)
 		j->timeout_ms =
@@ -431,6 +470,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
+	if (!j->remembered)
+		serving_add(&j->a->serving, j->tool, rows,
+		    sizeof(*j) + j->preimage.len + j->schema.len + j->seal.len);
 	if (db_int(rows, 0, C_SECRETS) == 0) {
 		check(j);
 		return;
@@ -440,11 +482,37 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	db_query(j->a->db, &secrets, &p, got_secrets, j);
 }
 
+static void
+look_up(struct job *j)
+{
+	const struct pg_result *row = NULL;
+	struct db_params p;
+
+	if (job_enter(j, JOB_LOOKUP) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+		return;
+	}
+	buf_clear(&j->preimage);
+	buf_clear(&j->schema);
+	buf_clear(&j->seal);
+	buf_clear(&j->secrets);
+	/* Only at first: what comes back from the INSERT is read anew. */
+	if (j->lookups++ == 0)
+		row = serving_find(&j->a->serving, j->tool);
+	j->remembered = row != NULL;
+	if (j->remembered) {
+		found(j, row, NULL);
+		return;
+	}
+	db_params_init(&p);
+	db_p_str(&p, j->tool);
+	db_query(j->a->db, &lookup, &p, found, j);
+}
+
 int
 call_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_authorise m;
-	struct db_params p;
 	struct job *j;
 	struct err err;
 
@@ -460,13 +528,7 @@ call_message(struct link *l, struct ipc_frame *f)
 		manage_start(j);
 		return 0;
 	}
-	if (job_enter(j, JOB_LOOKUP) == -1) {
-		job_refuse(j, FAILURE_INTERNAL, "internal state");
-		return 0;
-	}
-	db_params_init(&p);
-	db_p_str(&p, j->tool);
-	db_query(l->a->db, &lookup, &p, found, j);
+	look_up(j);
 	return 0;
 }
 
@@ -497,6 +559,7 @@ withdraw(void *arg, const struct pg_result *rows, const struct err *err)
 void
 call_withdraw(struct admind *a)
 {
+	serving_clear(&a->serving);
 	/* On the same lane as intents: whatever this does not see comes after
 	 * the withdrawal and is refused by the INSERT itself. */
 	db_query(a->db, &withdrawn, NULL, withdraw, a);

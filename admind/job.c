@@ -18,7 +18,9 @@ static const unsigned next_states[] = {
     [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_LOOKUP] = TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
-    [JOB_INTENT] = TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_DONE),
+    /* a remembered version may have to be looked up anew */
+    [JOB_INTENT] =
+	TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_LOOKUP) | TO(JOB_DONE),
     [JOB_SEALING] = TO(JOB_DONE),
     [JOB_WORKING] = TO(JOB_DONE),
     [JOB_DONE] = 0,
@@ -114,6 +116,7 @@ job_free(struct job *j)
 	j->a->njobs--;
 	j->a->job_bytes -= j->arguments.len;
 	link_unref(j->link);
+	hold_drop(j->hold);
 	if (j->free_data != NULL)
 		j->free_data(j->data);
 	free(j->client);

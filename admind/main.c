@@ -123,6 +123,7 @@ main(int argc, char **argv)
 	TAILQ_INIT(&a.jobs);
 	TAILQ_INIT(&a.announces);
 	TAILQ_INIT(&a.closes);
+	TAILQ_INIT(&a.serving.list);
 	a.node = conf_str(a.proc.conf, "node");
 	if (start(&a, &err) == -1)
 		log_fatal("start", "%s", err.text);

@@ -266,6 +266,9 @@ def test_revocation_between_intent_and_run_id_wins(a, gw):
 
     def vault(m):
         if m["_"] == "SEAL_CONTEXT":
+            # sealed while the row is being committed
+            a.until(lambda: a.rows("SELECT 1 FROM mcpbox.executions WHERE version_id = %s",
+                                   version))
             a.sql("SELECT mcpbox.revoke_version(%s, '', 'x')", version)
             # the notification reaches admind before this answer
             a.until(lambda: any(x == m["execution"] for x, _ in a.cancelled))
