@@ -1,0 +1,70 @@
+"""What issue-level goals say about the figures: each with its ratio."""
+import statistics
+from dataclasses import dataclass
+
+median = statistics.median
+P50_OF_BWRAP = 0.10
+RATE_OF_BWRAP = {"plain": 2.5, "aio": 1.8}
+CPU_OF_FLOOR = 5.0
+PSS_MIB = 60.0
+POOL_AT_REST = 4
+# Beside a hostile tool: where a cgroup shares out the processors, and where
+# only rlimits and scheduling groups do.
+NEIGHBOUR = {True: 2.0, False: 4.0}
+FORM = {"plain": "`def main`", "aio": "`async def main`"}
+# --quick is a guard, not a judgement: only a mistake goes past these.
+QUICK = {"p50": 4.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0}
+
+
+@dataclass
+class Goal:
+    text: str
+    value: float
+    bound: float
+    most: bool  # the bound is an upper one
+
+    @property
+    def met(self):
+        return self.value <= self.bound if self.most else self.value >= self.bound
+
+    def row(self):
+        return (self.text, f"{self.value:.2f}", ("≤ " if self.most else "≥ ") + f"{self.bound:.2f}",
+                "met" if self.met else "**not met**")
+
+
+def ratios(a, b):
+    """Round by round: what drifts from one round to the next falls out."""
+    return [x / y for x, y in zip(a, b, strict=True)]
+
+
+def judge(parts, facts, quick):
+    relax = QUICK if quick else dict.fromkeys(QUICK, 1.0)
+    calls, cpu = parts["calls"], parts["cpu"]
+    goals = []
+    for tool, form in FORM.items():
+        goals.append(Goal(
+            f"{form}, one client: p50 as a part of bwrap + python3's",
+            median(ratios(calls[f"{tool} 1 p50"], calls["bwrap 1 p50"])),
+            P50_OF_BWRAP * relax["p50"], True))
+    for tool, form in FORM.items():
+        goals.append(Goal(
+            f"{form}, 16 clients: calls a second as a multiple of bwrap + python3 starts",
+            median(ratios(calls[f"{tool} 16 rate"], calls["bwrap 16 rate"])),
+            RATE_OF_BWRAP[tool] * relax["rate"], False))
+    floor = median(cpu["floor process"])
+    for tool, form in FORM.items():
+        worst = max((1, 16), key=lambda n, t=tool: median(cpu[f"{t} {n} ours"]))
+        goals.append(Goal(
+            f"{form}: processor time of all our processes a call, {worst} client"
+            f"{'s' if worst > 1 else ''}, as a multiple of the kernel's floor",
+            median(cpu[f"{tool} {worst} ours"]) / floor, CPU_OF_FLOOR * relax["cpu"], True))
+    goals.append(Goal("PSS of all daemons, zygote and idle pool, MiB",
+                      median(parts["memory"]["idle all"]) / 1024, PSS_MIB * relax["pss"], True))
+    goals.append(Goal("runners ready in that pool", min(parts["memory"]["idle runners' number"]),
+                      POOL_AT_REST, False))
+    for name, values in parts["neighbours"].items():
+        if name.endswith(" ratio"):
+            goals.append(Goal(
+                f"p50 beside a tool that {name.split()[0]}, as a multiple of alone",
+                median(values), NEIGHBOUR[facts["cpu_controller"]] * relax["neighbour"], True))
+    return goals

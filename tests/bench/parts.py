@@ -1,0 +1,276 @@
+"""The measurements. Each takes the suite and a number of rounds and returns
+name -> list of values, one a round; what is compared is measured in the same
+round, in turn (A B A B), so that a machine whose speed drifts moves both."""
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import machine
+from harness import flow
+from harness.mcp import Client
+from suite import PROGRAMS, SETTLE, Suite, program
+
+PYTHON = ("/usr/bin/python3", "-I", "-S", "-c", "pass")
+BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
+         "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev",
+         "--tmpfs", "/tmp", *PYTHON)
+CLIENTS = (1, 8, 16, 32)
+FLOOR = 300         # forks of one measurement
+
+
+class Values(dict):
+    """name -> values of the rounds."""
+
+    def add(self, name, value):
+        self.setdefault(name, []).append(value)
+
+    def times(self, name, r):
+        for key in ("p50", "p99", "rate"):
+            self.add(f"{name} {key}", r[key])
+
+
+def starts(values, name, command, at_once, count):
+    values.times(name, program("start", "-n", count, "-j", at_once, "--", *command))
+    time.sleep(SETTLE)
+
+
+def calls(suite, rounds, ms, say):
+    """Latency and rate of calls beside process starts and pings."""
+    v = Values()
+    for n in range(rounds):
+        say(f"calls and starts, round {n + 1} of {rounds}")
+        for clients in CLIENTS:
+            v.times(f"ping {clients}", suite.load(clients=clients, ms=ms // 4))
+            if clients in (1, 16):
+                count = max(20, ms // 25) if clients == 1 else max(80, ms // 6)
+                starts(v, f"python3 {clients}", PYTHON, clients, count)
+                v.times(f"plain {clients}", suite.load("plain", clients, ms=ms))
+                starts(v, f"bwrap {clients}", BWRAP, clients, count)
+                v.times(f"aio {clients}", suite.load("aio", clients, ms=ms))
+            else:
+                v.times(f"plain {clients}", suite.load("plain", clients, ms=ms))
+                v.times(f"aio {clients}", suite.load("aio", clients, ms=ms))
+        v.times("floor", program("floor", "-n", FLOOR))
+    return v
+
+
+def floor_cpu(v, name, background, *options):
+    busy, t = machine.busy_us(), time.monotonic()
+    r = program("floor", "-n", FLOOR, *options)
+    time.sleep(SETTLE)
+    whole = machine.busy_us() - busy - background * (time.monotonic() - t)
+    v.add(f"{name} process", r["cpu_us"])
+    v.add(f"{name} machine", whole / FLOOR)
+
+
+def call_cpu(suite, v, tool, clients, count, background):
+    """Three accounts of the same calls: ours by process and record; the whole
+    machine without PostgreSQL and the client; what is left of the machine when
+    every living process is taken off, which is what the runners used."""
+    name = f"{tool} {clients}"
+    groups = {g: [p for p in pids if p] for g, pids in suite.groups().items()}
+    groups.pop("runners")   # the records have them; these are still unused
+    postgresql = suite.postgresql()
+    since = suite.now()
+    time.sleep(SETTLE)
+    before = {p: machine.cpu_us(p) for pids in groups.values() for p in pids}
+    before_pg = {p: machine.cpu_us(p) for p in postgresql}
+    busy, t = machine.busy_us(), time.monotonic()
+    r = suite.load(tool, clients, calls=count)
+    whole = machine.busy_us() - busy - background * (time.monotonic() - t)
+    total = 0
+    for group, pids in groups.items():
+        # one that was replaced meanwhile is missing from the sum by what it used last
+        used = sum(max(0, machine.cpu_us(p) - before[p]) for p in pids) / count
+        v.add(f"{name} {group}", used)
+        total += used
+    pg = sum(max(0, machine.cpu_us(p) - before_pg.get(p, 0)) for p in suite.postgresql()) / count
+    n, us = suite.records(tool, since)
+    if n != count:
+        raise RuntimeError(f"{count} calls, {n} records")
+    v.add(f"{name} runners", us / n)
+    v.add(f"{name} ours", total + us / n)
+    v.add(f"{name} postgresql", pg)
+    v.add(f"{name} client", r["cpu_us"])
+    v.add(f"{name} machine", whole / count - pg - r["cpu_us"])
+
+
+def cpu(suite, rounds, count, say):
+    """Processor time of a call and of the kernel's floor."""
+    v = Values()
+    zygote = suite.groups()["zygote"][0]
+    with open(f"/proc/{zygote}/mountinfo", encoding="utf-8") as f:
+        mounts = len(f.readlines())
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        mounts = max(0, mounts - len(f.readlines()))
+    for n in range(rounds):
+        say(f"processor time, round {n + 1} of {rounds}")
+        background = machine.idle_rate()
+        for tool, clients in (("plain", 1), ("aio", 1), ("plain", 16), ("aio", 16)):
+            floor_cpu(v, "floor", background)
+            call_cpu(suite, v, tool, clients, count, background)
+        floor_cpu(v, "floor with a runner's binds", background, "-m", mounts)
+    return v
+
+
+def pss(suite):
+    """KiB: name -> of all its processes."""
+    found = {}
+    for group, pids in suite.groups().items():
+        found[group] = sum(machine.pss_kib(p) for p in pids if p)
+    return found
+
+
+def memory(suite, rounds, ms, say):
+    """At rest some seconds after calls, then while 16 clients call."""
+    v = Values()
+    for n in range(rounds):
+        say(f"memory, round {n + 1} of {rounds}")
+        time.sleep(3)
+        found = pss(suite)
+        for group, kib in found.items():
+            v.add(f"idle {group}", kib)
+        v.add("idle all", sum(found.values()))
+        v.add("idle runners' number", len(suite.groups()["runners"]))
+        t = threading.Thread(target=suite.load, args=("plain", 16), kwargs={"ms": ms})
+        t.start()
+        time.sleep(ms / 4000)
+        found = [pss(suite) for _ in range(10)]
+        t.join()
+        # Runners end while they are looked at, so that a sample shows too few.
+        most = max(found, key=lambda f: sum(f.values()))
+        v.add("load runners", most["runners"])
+        v.add("load all", sum(most.values()))
+    return v
+
+
+def startup(suite, rounds, say):
+    """From `instance start` of a stopped suite, PostgreSQL included, until the
+    first call of a tool is answered."""
+    v = Values()
+    for n in range(rounds):
+        say(f"start, round {n + 1} of {rounds}")
+        suite.tool("stop")
+        for name in ("gatewayd-local", "admind-http"):
+            if os.path.exists(suite.run(name, "addr")):
+                os.unlink(suite.run(name, "addr"))
+        begin = time.monotonic()
+        suite.tool("start")
+        while True:
+            try:
+                with Client(suite.address, timeout=5) as c:
+                    r = c.call("bench__plain", {"n": 1})
+                if r.result and not r.result.get("isError"):
+                    break
+            except (OSError, AssertionError, ValueError):
+                pass
+            if time.monotonic() - begin > 60:
+                raise RuntimeError("the suite did not come up within a minute")
+            time.sleep(0.005)
+        v.add("seconds", time.monotonic() - begin)
+        suite.tool("wait")
+    return v
+
+
+HOSTILE = '''\
+import os, time
+def main(what: str, seconds: float = 2.0) -> str:
+    end = time.monotonic() + seconds
+    if what == "sleeps":
+        time.sleep(seconds)
+    elif what == "spins":
+        while time.monotonic() < end:
+            pass
+    elif what == "forks":
+        while time.monotonic() < end:
+            try:
+                pid = os.fork()
+            except OSError:
+                continue
+            if pid == 0:
+                while time.monotonic() < end:
+                    pass
+                os._exit(0)
+    elif what == "allocates":
+        kept = []
+        while time.monotonic() < end:
+            try:
+                kept.append(bytearray(os.urandom(64)) * 16384)
+            except MemoryError:
+                kept.clear()
+    elif what == "floods":
+        line = "x" * 4095
+        while time.monotonic() < end:
+            print(line)
+    elif what == "fills":
+        while time.monotonic() < end:
+            try:
+                with open("/tmp/full", "wb", buffering=0) as f:
+                    while time.monotonic() < end:
+                        f.write(b"y" * 1048576)
+            except OSError:
+                pass
+            os.unlink("/tmp/full")
+    return "over"
+'''
+HOSTILE_WHAT = ("sleeps", "spins", "forks", "allocates", "floods", "fills")
+
+
+def neighbours(suite, rounds, ms, say):
+    """A trivial tool's p50, alone and beside a tool that behaves badly."""
+    v = Values()
+    with Client(suite.address) as c:
+        flow.publish(suite, c, "bench", "hostile", HOSTILE)
+    for n in range(rounds):
+        say(f"neighbours, round {n + 1} of {rounds}")
+        for what in HOSTILE_WHAT:
+            alone = suite.load("plain", ms=ms)
+            # without -e: how its own call ends (a limit, an error) is its affair
+            arguments = '{"what":"%s","seconds":%.1f}' % (what, ms / 1000 + 1.5)
+            with tempfile.TemporaryFile() as sink:
+                with subprocess.Popen(
+                        [os.path.join(PROGRAMS, "bench-load"), "-t", str(ms),
+                         "-T", "bench__hostile", "-a", arguments,
+                         *map(str, suite.address())], stdout=sink, stderr=sink) as hostile:
+                    time.sleep(0.7)
+                    beside = suite.load("plain", ms=ms)
+                    # its last call ends by itself: the next must find none
+                    hostile.wait(60)
+            v.add(f"{what} alone", alone["p50"])
+            v.add(f"{what} beside", beside["p50"])
+            v.add(f"{what} ratio", beside["p50"] / alone["p50"])
+            v.add(f"{what} beside p99", beside["p99"])
+            time.sleep(SETTLE)
+    return v
+
+
+def all_parts(quick, say):
+    """Everything, in one run, on an instance of its own."""
+    rounds, ms, count = (2, 600, 300) if quick else (5, 2000, 1500)
+    with_suite = Suite()
+    try:
+        return {
+            "startup": startup(with_suite, 1 if quick else 3, say),
+            "memory": memory(with_suite, 1 if quick else 3, ms, say),
+            "calls": calls(with_suite, rounds, ms, say),
+            "cpu": cpu(with_suite, rounds, count, say),
+            "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
+        }, {"cpu_controller": cpu_controller(with_suite)}
+    finally:
+        with_suite.close()
+
+
+def cpu_controller(suite):
+    """Does a cgroup share out the processors among the runners of this run?"""
+    return any(row.get("layer", row.get("name", "")) == "cgroup-cpu"
+               and row.get("state", row.get("status")) == "enforced"
+               for row in doctor_rows(suite))
+
+
+def doctor_rows(suite):
+    found = suite.ctl_json("doctor")
+    rows = found if isinstance(found, list) else next(
+        (v for v in found.values() if isinstance(v, list)), [])
+    return [r for r in rows if isinstance(r, dict)]

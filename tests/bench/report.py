@@ -1,0 +1,92 @@
+"""Figures as tables for people and as one JSON object for programs."""
+import json
+import statistics
+
+from harness.document import replace_section, table
+from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON
+
+SECTION = "tests/bench/run"
+
+
+def mid(values, scale=1.0, digits=2):
+    """The median and, behind it, the smallest and largest round."""
+    if not values:
+        return "-"
+    m, lo, hi = (x * scale for x in (statistics.median(values), min(values), max(values)))
+    return f"{m:.{digits}f} ({lo:.{digits}f} to {hi:.{digits}f})"
+
+
+def calls(v):
+    one = [("ping", "ping"), ("tools/call, `def main`", "plain"),
+           ("tools/call, `async def main`", "aio")]
+    rows = [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
+             mid(v[f"{key} {n} rate"], 1, 0)) for text, key in one for n in CLIENTS]
+    rows += [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
+              mid(v[f"{key} {n} rate"], 1, 0))
+             for text, key in (("start of python3", "python3"), ("start of bwrap + python3", "bwrap"))
+             for n in (1, 16)]
+    rows.append(("the kernel's floor", 1, mid(v["floor p50"], 1e-3), mid(v["floor p99"], 1e-3),
+                 mid(v["floor rate"], 1, 0)))
+    return table(("what", "at once", "p50 ms", "p99 ms", "a second"), rows)
+
+
+def cpu(v):
+    keys = [("plain", 1), ("aio", 1), ("plain", 16), ("aio", 16)]
+    names = ["ours", "runners", "zygote", "pool-init", "sandboxd", "sandboxd-spawn", "gatewayd-local",
+             "admind", "admind-vault", "admind-check", "admind-http", "machine", "postgresql", "client"]
+    label = {"ours": "**all of ours**", "machine": "whole machine less PostgreSQL and client"}
+    head = ("µs a call", *(("async " if t == "aio" else "") + f"def, {n} at once" for t, n in keys))
+    rows = [(label.get(name, name), *(mid(v[f"{t} {n} {name}"], 1, 0) for t, n in keys))
+            for name in names]
+    floor = [(name, mid(v[f"{name} process"], 1, 0), mid(v[f"{name} machine"], 1, 0))
+             for name in ("floor", "floor with a runner's binds")]
+    return (table(head, rows) + "\n\n"
+            + table(("µs a process", "by the processes' own account", "whole machine"), floor))
+
+
+def memory(v):
+    rows = [(k.removeprefix("idle "), mid(v[k], 1 / 1024, 1)) for k in v
+            if k.startswith("idle ") and "number" not in k]
+    rows.append(("all, 16 clients calling", mid(v["load all"], 1 / 1024, 1)))
+    rows.append(("of that runners", mid(v["load runners"], 1 / 1024, 1)))
+    return table(("PSS", "MiB"), rows)
+
+
+def neighbours(v):
+    rows = [(what, mid(v[f"{what} alone"], 1e-3), mid(v[f"{what} beside"], 1e-3),
+             mid(v[f"{what} ratio"]), mid(v[f"{what} beside p99"], 1e-3)) for what in HOSTILE_WHAT]
+    return table(("beside a tool that", "p50 ms alone", "p50 ms beside", "ratio", "p99 ms beside"),
+                 rows)
+
+
+def text(parts, facts, goals):
+    blocks = [
+        table(("goal", "measured", "bound", ""), [g.row() for g in goals]),
+        "Machine: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in facts.items()) + ".",
+        "**Calls and process starts.** Median of the rounds, smallest and largest round in "
+        "brackets. `ping` is the cost of client, transport and gatewayd alone. Starts are "
+        f"`{' '.join(PYTHON)}` and `{' '.join(BWRAP)}`.", calls(parts["calls"]),
+        "**Processor time.** Daemons, zygote and pool-init by the scheduler's count, runners by "
+        "the records. The whole machine's account also has the kernel's own threads, which "
+        "take namespaces apart.", cpu(parts["cpu"]),
+        "**Memory**, PostgreSQL apart.", memory(parts["memory"]),
+        "**Start** of the whole suite, PostgreSQL included, to the first answered call: "
+        + mid(parts["startup"]["seconds"]) + " s.",
+        "**Neighbours.** p50 of `def main` with one client. A cpu controller shares out the "
+        f"processors: {'yes' if facts['cpu_controller'] else 'no'}.", neighbours(parts["neighbours"]),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def as_json(parts, facts, goals):
+    return {"facts": facts,
+            "goals": [{"text": g.text, "value": round(g.value, 3), "bound": g.bound,
+                       "met": g.met} for g in goals],
+            "median": {p: {k: round(statistics.median(x), 3) for k, x in v.items()}
+                       for p, v in parts.items()}}
+
+
+def write(path, parts, facts, goals):
+    body = (text(parts, facts, goals) + "\n<details><summary>The same as JSON</summary>\n\n```json\n"
+            + json.dumps(as_json(parts, facts, goals), indent=1) + "\n```\n\n</details>")
+    replace_section(path, SECTION, body)

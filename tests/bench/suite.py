@@ -1,0 +1,86 @@
+"""An instance of the suite to measure, and the programs that load it."""
+import json
+import os
+import re
+import subprocess
+import time
+
+import machine
+from harness import flow
+from harness.instance import BUILD, DAEMONS, Instance
+from harness.mcp import Client
+
+PROGRAMS = os.path.join(BUILD, "tests", "bench")
+# The pool that is judged: four runners ready while nothing is called.
+SETS = ()
+TOOLS = {
+    "plain": "def main(n: int = 0) -> int:\n    return n\n",
+    "aio": "async def main(n: int = 0) -> int:\n    return n\n",
+}
+SETTLE = 0.3    # seconds: records, reaping and the kernel's own cleaning
+
+
+def program(name, *args, quiet=False):
+    """Runs one of tests/bench's programs: the object it prints."""
+    r = subprocess.run([os.path.join(PROGRAMS, "bench-" + name), *map(str, args)],
+                       stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False,
+                       stderr=subprocess.DEVNULL if quiet else None, timeout=900)
+    if r.returncode != 0:
+        raise RuntimeError(f"bench-{name} {args}: status {r.returncode}")
+    return json.loads(r.stdout)
+
+
+class Suite(Instance):
+    """With the two trivial tools approved."""
+
+    def __init__(self, sets=SETS):
+        super().__init__(sets=sets)
+        try:
+            with Client(self.address) as c:
+                for name, code in TOOLS.items():
+                    flow.publish(self, c, "bench", name, code)
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self, tool=None, clients=1, ms=None, calls=None, must=True):
+        """Calls (without a tool: pings) as fast as they are answered."""
+        args = ["-c", clients]
+        args += ["-t", ms] if ms else ["-n", calls]
+        if tool:
+            args += ["-T", "bench__" + tool, "-a", '{"n":@}', "-e", '"text":"@"']
+        r = program("load", *args, *self.address())
+        if must and set(r["endings"]) != {"done"}:
+            raise RuntimeError(f"calls of {tool} went wrong: {r['endings']}")
+        time.sleep(SETTLE)
+        return r
+
+    def groups(self):
+        """Every process of ours but PostgreSQL and the loggers: name -> pids."""
+        found = {name: [self.service_pid(name)] for name in DAEMONS}
+        found.update({"pool-init": [], "zygote": [], "runners": []})
+        for pid in machine.children(found["sandboxd-spawn"][0])[1:]:
+            comm = machine.comm(pid)
+            if comm.startswith("mcpbox-pool"):
+                found["pool-init"].append(pid)
+            else:
+                found["zygote" if comm == "mcpbox-zygote" else "runners"].append(pid)
+        return found
+
+    def postgresql(self):
+        return machine.children(self.service_pid("postgresql"))
+
+    def records(self, tool, since):
+        """(number, microseconds of processor time) of a tool's calls since."""
+        name = "bench__" + tool
+        assert re.fullmatch(r"[a-z_]+", name)
+        where = f"FROM mcpbox.executions WHERE tool = '{name}' AND created_at >= '{since}'"
+        for _ in range(200):
+            if self.psql(f"SELECT count(*) {where} AND state = 'open'") == [["0"]]:
+                break
+            time.sleep(0.05)
+        n, us = self.psql(f"SELECT count(*), coalesce(sum(cpu_us), 0) {where}")[0]
+        return int(n), int(us)
+
+    def now(self):
+        return self.psql("SELECT clock_timestamp()")[0][0]
