@@ -49,7 +49,7 @@ enum { DIGEST = sizeof(struct ipc_hash), NAME = 2 * DIGEST + 1 };
 
 /* Of the fork being made: read by the child, closed by the zygote. */
 static struct {
-	int fd[MODULES_PER_CALL_MAX]; /* RUNNER_MODULE_FD and up, or -1 */
+	int fd[MODULES_PER_CALL_MAX]; /* or -1 */
 	int error[MODULES_PER_CALL_MAX];
 } trees;
 
@@ -101,15 +101,14 @@ modules_places(void)
 	return 0;
 }
 
-/* One entry's mount, read-only, at a descriptor that the child keeps until it
- * has attached it. */
+/* One entry's mount, read-only, attached nowhere. */
 static int
-clone_tree(const struct zygote *z, const char *name, int at)
+clone_tree(const struct zygote *z, const char *name)
 {
 	struct mount_attr attr = {
 	    .attr_set =
 		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
-	int fd, kept = -1;
+	int fd;
 
 	fd = (int)syscall(SYS_open_tree, z->store, name,
 	    OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
@@ -117,9 +116,9 @@ clone_tree(const struct zygote *z, const char *name, int at)
 		return -1;
 	if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attr,
 		sizeof(attr)) == 0)
-		kept = fcntl(fd, F_DUPFD_CLOEXEC, at);
+		return fd;
 	(void)close(fd);
-	return kept;
+	return -1;
 }
 
 void
@@ -130,11 +129,9 @@ modules_open(const struct zygote *z, const struct ipc_fork *f)
 
 	for (i = 0; i < modules_count(f); i++) {
 		name_of(f, i, name);
-		errno = 0;
-		trees.fd[i] = z->store == -1
-		    ? -1
-		    : clone_tree(z, name, RUNNER_MODULE_FD);
-		trees.error[i] = z->store == -1 ? ENOENT : errno;
+		errno = ENOENT;
+		trees.fd[i] = z->store == -1 ? -1 : clone_tree(z, name);
+		trees.error[i] = errno;
 	}
 }
 
