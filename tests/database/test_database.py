@@ -1,6 +1,7 @@
 """The database's invariants, attacked as the run-time role (a taken-over
 admind) and, where a person or a wrong function could break them, as the
 owner. A private PostgreSQL; the schema comes from `mcpbox-admind -m`."""
+import datetime
 import hashlib
 import os
 import shutil
@@ -588,6 +589,92 @@ def test_only_a_living_epoch_owns_new_rows(app):
     assert one(app, "SELECT outcome, failure FROM mcpbox.executions WHERE id = %s",
                i) == ("lost", "lost")
     assert close(app, i, e) == "already"
+
+
+def call_open(c, t, e, limits=None, i=None, tool=None, digest=None, version=None):
+    i = i or uuid.uuid4()
+    return i, one(c, "SELECT mcpbox.call_open(%s, %s, %s, %s, %s, 'local', 'local', %s, %s, '{}', "
+                  "'c', 'p', now(), now() + interval '1 minute')", i, version or t.version,
+                  digest or t.hash, e, limits, tool or f"{t.server_name}__{t.name}", bytes(32))[0]
+
+
+def test_a_call_of_a_remembered_version_is_asked_all_again(app):
+    t, e = Tool(app).approve(), epoch(app)
+    assert call_open(app, t, e)[1] == "ok"
+    assert call_open(app, t, e, limits=datetime.datetime.now(datetime.UTC))[1] == "stale"
+    assert call_open(app, t, e, tool="demo__other")[1] == "not_approved"
+    assert call_open(app, t, e, digest=bytes(32))[1] == "not_approved"
+    assert call_open(app, t, e, version=uuid.uuid4())[1] == "not_approved"
+    assert call_open(app, t, uuid.uuid4())[1] == "sandbox_unavailable"
+    assert call_open(app, t, epoch(app, "admind"))[1] != "ok"
+    shown = one(app, "SELECT sha256(convert_to(mcpbox.server_limits_json(%s), 'UTF8'))",
+                str(t.server))[0]
+    app.execute("SELECT mcpbox.set_server_limits(%s, %s, 'root', 200, " +
+                ", ".join(["NULL"] * 12) + ")", (t.server, shown))
+    at = one(app, "SELECT updated_at FROM mcpbox.server_limits WHERE server_id = %s", t.server)[0]
+    assert call_open(app, t, e)[1] == "stale"
+    assert call_open(app, t, e, limits=at)[1] == "ok"
+    app.execute("SELECT mcpbox.set_server_status(%s, 'stopped', 'x')", (t.server,))
+    assert call_open(app, t, e, limits=at)[1] == "stopped"
+    app.execute("SELECT mcpbox.set_server_status(%s, 'running', 'x')", (t.server,))
+    app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (t.id,))
+    assert call_open(app, t, e, limits=at)[1] == "stopped"
+    app.execute("SELECT mcpbox.set_tool_enabled(%s, true, 'x')", (t.id,))
+    app.execute("SELECT mcpbox.revoke_version(%s, '', 'x')", (t.version,))
+    assert call_open(app, t, e, limits=at)[1] == "revoked"
+    assert one(app, "SELECT count(*) FROM mcpbox.executions WHERE version_id = %s",
+               t.version)[0] == 2
+
+
+def close_many(c, e, *ids, outcome="done", failure=None):
+    n = len(ids)
+    now = [datetime.datetime.now(datetime.UTC)] * n
+    return {r[0] for r in c.execute(
+        "SELECT mcpbox.executions_close(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (e, list(ids), [outcome] * n, [failure] * n, [True] * n, now, now, [1] * n, ["out"] * n,
+         ["{}"] * n)).fetchall()}
+
+
+def test_several_close_at_once_and_each_once(app):
+    t, e, other = Tool(app).approve(), epoch(app), epoch(app)
+    ids = [call_open(app, t, e)[0] for _ in range(5)]
+    foreign = call_open(app, t, other)[0]
+    assert close(app, ids[0], e) == "closed"
+    assert close_many(app, e, *ids, foreign, uuid.uuid4(), ids[1]) == set(ids[1:])
+    assert close_many(app, e, *ids, outcome="lost", failure="lost") == set()
+    assert one(app, "SELECT count(*) FROM mcpbox.executions WHERE id = ANY (%s) AND state = "
+               "'closed' AND outcome = 'done' AND stdout = 'out'", ids)[0] == 5
+    assert one(app, "SELECT state FROM mcpbox.executions WHERE id = %s", foreign)[0] == "open"
+    with pytest.raises(psycopg.errors.CheckViolation):
+        close_many(app, other, foreign, outcome="won", failure="x")
+
+
+@pytest.mark.parametrize("change", [
+    {"kind": "'other'"}, {"state": "'half'"}, {"listener": "'x'"}, {"principal": "''"},
+    {"principal": r"E'a\nb'"}, {"principal": "repeat('x', 255)"}, {"version_hash": "'x'"},
+    {"version_hash": "NULL"}, {"args_sha256": "'x'"}, {"arguments": "repeat('x', 4097)"},
+    {"kind": "NULL"}, {"principal": "NULL"}, {"arguments": "NULL"}, {"state": "NULL"},
+    {"version_id": "gen_random_uuid()"}, {"outcome": "'done'"}, {"ended_at": "now()"},
+    {"result": "'{}'"}, {"stdout": "''"}, {"delivered": "true"}, {"failure": "'x'"},
+    {"state": "'closed'"}, {"state": "'closed'", "ended_at": "now()"},
+    {"state": "'closed'", "ended_at": "now()", "outcome": "'failed'"},
+    {"state": "'closed'", "ended_at": "now()", "outcome": "'done'",
+     "stdout": "repeat('x', 65537)"},
+    {"state": "'closed'", "ended_at": "now()", "outcome": "'done'",
+     "result": "repeat('x', 1048577)"}])
+def test_executions_are_well_formed_from_the_start(app, owner, change):
+    t = Tool(app).approve()
+    row = {"id": "gen_random_uuid()", "kind": "'tool'", "owner_epoch": "gen_random_uuid()",
+           "principal": "'local'", "listener": "'local'", "tool": "'x'",
+           "version_id": f"'{t.version}'", "version_hash": "sha256('')",
+           "args_sha256": "sha256('')", "arguments": "'{}'", "created_at": "now()",
+           "deadline": "now()"}
+
+    def insert(r):
+        return f"INSERT INTO mcpbox.executions ({', '.join(r)}) VALUES ({', '.join(r.values())})"
+
+    guarded(owner, insert(row | change))
+    owner.execute(insert(row))
 
 
 def test_a_lost_intent_is_restored_from_the_record(app):

@@ -261,6 +261,96 @@ def test_revocation_between_check_and_intent_wins(a, gw):
     assert not a.rows("SELECT 1 FROM mcpbox.executions WHERE version_id = %s", version)
 
 
+def newer_version(a, name, version, code):
+    """Another approved version of the tool; the one before serves no more."""
+    server, t = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s",
+                       version)[0]
+    pre = preimage(server.bytes, t.bytes, name.split("__")[0], code=code)
+    request, new = uuid.uuid4(), uuid.uuid4()
+    a.sql("SELECT mcpbox.add_version(%s, %s, '', 'x')", new, pre)
+    a.sql("SELECT mcpbox.request_publish(%s, %s, %s, '', 'x')", request, uuid.uuid4(), t)
+    a.sql("SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), '', %s)", request,
+          hashlib.sha256(pre).digest(), b"seal")
+    return new, pre
+
+
+def checks(a):
+    """How often arguments were judged so far."""
+    return len([x for x in a.fakes["check"].seen if x["_"] == "CHECK_ARGUMENTS"])
+
+
+def test_a_remembered_version_is_asked_for_again(a, gw):
+    """The second call knows the version from the first. Another one comes to
+    serve after the call looked, before its row: the row is not made, and the
+    call runs what serves now, with its arguments judged by that schema."""
+    name, version, _ = tool(a)
+    a.record(gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"])
+    made, before = [], checks(a)
+
+    def check(m):
+        if not made:
+            made.append(newer_version(a, name, version, "def main(): return 'newer'"))
+        return "CHECK_OK", {}
+
+    a.on_check = check
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "RUN_ID", m
+    new, pre = made[0]
+    material = dict(untlv(a.held[m["execution"]]["context"][len("sealed:"):]))
+    assert material[1] == pre and checks(a) == before + 2
+    assert a.rows("SELECT version_id FROM mcpbox.executions WHERE id = %s",
+                  uuid.UUID(bytes=m["execution"])) == [(new,)]
+    a.record(m["execution"])
+
+
+def test_a_remembered_limit_is_asked_for_again(a, gw):
+    """Nothing tells admind that an administrator changed a server's limits;
+    the intent's INSERT does."""
+    name, version, _ = tool(a)
+    server = a.rows("SELECT server_id FROM mcpbox.tool_versions WHERE id = %s", version)[0][0]
+    asked = []
+    for memory in (100 << 20, 200 << 20, None):
+        m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+        a.record(m["execution"])
+        seen = hashlib.sha256(a.rows("SELECT mcpbox.server_limits_json(%s)", str(server))[0][0]
+                              .encode()).digest()
+        a.sql("SELECT mcpbox.set_server_limits(%s, %s, 'root', NULL, %s, " +
+              ", ".join(["NULL"] * 11) + ")", server, seen, memory)
+        m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+        material = dict(untlv(a.held[m["execution"]]["context"][len("sealed:"):]))
+        asked.append(material.get(9))
+        a.record(m["execution"])
+    assert asked == [(100 << 20).to_bytes(8, "big"), (200 << 20).to_bytes(8, "big"), None]
+
+
+def test_a_refused_intent_leaves_its_seal_unused(a, gw):
+    """The vault seals while the row is being committed; refused, the context
+    goes nowhere, however late the seal comes."""
+    name, version, _ = tool(a)
+    a.record(gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"])
+    sealing = []
+
+    def check(m):
+        a.sql("SELECT mcpbox.revoke_version(%s, '', 'x')", version)
+        return "CHECK_OK", {}
+
+    def vault(m):
+        if m["_"] == "SEAL_CONTEXT":
+            sealing.append(m["execution"])
+            time.sleep(0.3)
+        return a.honest_vault(m)
+
+    a.on_check, a.on_vault = check, vault
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "REFUSED" and failure(m) == "REVOKED"
+    a.on_check = lambda m: ("CHECK_OK", {})
+    other, _, _ = tool(a)
+    m = gw.call("AUTHORISE", tool=other, arguments=b"{}")
+    assert m["_"] == "RUN_ID"
+    assert all(x not in a.held for x in sealing if x != m["execution"])
+    a.record(m["execution"])
+
+
 def test_revocation_between_intent_and_run_id_wins(a, gw):
     name, version, _ = tool(a)
 
@@ -644,6 +734,36 @@ def test_records_of_any_shape_are_taken(a, gw):
         i = gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
         assert a.record(i, out=out, result=result, **kw)["_"] == "OK"
         assert execution(a, i)[0] == "closed"
+
+
+def test_records_that_come_together_are_kept_each(a, gw):
+    """They are committed in one transaction; one of no row, one of a closed row
+    and one sent twice keep no other from its own ending."""
+    name, _, _ = tool(a)
+    ids = [gw.call("AUTHORISE", tool=name, arguments=b"{}")["execution"] for _ in range(100)]
+    a.record(ids[0], out=b"first")
+    sandbox, now = a.fakes["sandbox"], time.time_ns() // 1000
+    sent = {}
+    with sandbox.lock:
+        for n, i in enumerate([*ids, ids[7], os.urandom(16)]):
+            fine = n % 2 == 0
+            out = b"\xff\0" if n == 6 else b"out %d" % n
+            sent[sandbox.peer.start(
+                "RECORD", execution=i, epoch=a.sandbox_epoch, outcome=DONE if fine else FAILED,
+                failure=0 if fine else FAILURES["TIMEOUT"], delivered=fine, started_us=now - n,
+                ended_us=now + n, cpu_us=n, intent=b"", stdout_len=len(out),
+                stdout_result=out + b"{}")] = n
+        while sent:
+            got, m = sandbox.answers.get(timeout=10)
+            assert m["_"] == "OK", m
+            del sent[got]
+    rows = {r[0].bytes: r[1:] for r in a.rows(
+        "SELECT id, outcome, failure, delivered, stdout, cpu_us FROM mcpbox.executions "
+        "WHERE tool = %s", name)}
+    assert rows[ids[0]][3] == "first" and rows[ids[6]][3] == "??"
+    assert all(rows[i] == (("done", None, True, f"out {n}", n) if n % 2 == 0 else
+                           ("failed", "timeout", False, f"out {n}", n))
+               for n, i in enumerate(ids) if n not in (0, 6))
 
 
 def intent(version, digest, kind=1, principal="local", arguments="{}"):
