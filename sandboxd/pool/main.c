@@ -1,7 +1,7 @@
 /*
  * mcpbox-pool-init: pid 1 of the pool.
  *
- *	mcpbox-pool-init LIBEXEC_DIR
+ *	mcpbox-pool-init LIBEXEC_DIR MODULE_STORE COMMANDS
  *
  * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn; both are
  * socketpair ends, so holding them is the right to use them. It starts the
@@ -446,7 +446,7 @@ main(int argc, char **argv)
 	int child;
 
 	log_init("pool-init", LOG_TEXT, LOG_LV_INFO);
-	if (argc != 2 || getpid() != 1 || getuid() != 0)
+	if (argc != 4 || getpid() != 1 || getuid() != 0)
 		log_fatal("usage", "started by mcpbox-sandboxd-spawn only");
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("signal", strerror(errno));
@@ -464,7 +464,7 @@ main(int argc, char **argv)
 	    (child = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		die("signalfd", strerror(errno));
 	slots_init(&slots);
-	if (setup_zygote(&cgroup, argv[1], &zygote, &zygote_pid, &e) != 0)
+	if (setup_zygote(&cgroup, argv + 1, &zygote, &zygote_pid, &e) != 0)
 		die("setup", e.text);
 	send_timeout(zygote);
 	if (setup_drop(&layers, &e) != 0)

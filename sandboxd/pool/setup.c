@@ -65,9 +65,11 @@ setup_namespaces(struct buf *layers, struct err *e)
 
 /* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
 static _Noreturn void
-exec_zygote(const struct cgroup *cg, const char *path, int sock)
+exec_zygote(const struct cgroup *cg, const char *path,
+    char *const settings[3], int sock)
 {
-	char *argv[] = {(char *)(uintptr_t)path, NULL};
+	char *argv[] = {
+	    (char *)(uintptr_t)path, settings[1], settings[2], NULL};
 	char *envp[] = {NULL};
 	sigset_t none;
 
@@ -87,14 +89,14 @@ exec_zygote(const struct cgroup *cg, const char *path, int sock)
 }
 
 int
-setup_zygote(const struct cgroup *cg, const char *dir, int *sock, pid_t *pid,
-    struct err *e)
+setup_zygote(const struct cgroup *cg, char *const settings[3], int *sock,
+    pid_t *pid, struct err *e)
 {
 	char path[256];
 	int sv[2], n;
 	pid_t p;
 
-	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", dir);
+	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", settings[0]);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return err_set(
 		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
@@ -110,7 +112,7 @@ setup_zygote(const struct cgroup *cg, const char *dir, int *sock, pid_t *pid,
 		return -1;
 	}
 	if (p == 0)
-		exec_zygote(cg, path, sv[1]);
+		exec_zygote(cg, path, settings, sv[1]);
 	close(sv[1]);
 	*sock = sv[0];
 	*pid = p;

@@ -23,11 +23,12 @@ enum {
 /* Private mounts, an own proc, max_user_namespaces = 0. Appends
  * "name=state" lines to layers. 0 or -1. */
 int setup_namespaces(struct buf *layers, struct err *);
-/* Starts DIR/mcpbox-runner, in the zygotes' cgroup if there is one, with one
+/* settings: pool-init's arguments: libexec directory, module store, commands.
+ * Starts mcpbox-runner of that directory with the other two, in the zygotes' cgroup if there is one, with one
  * end of a socketpair on fd 3, standard error and nothing else. *sock is ours
  * (CLOEXEC), *pid its process. */
-int setup_zygote(const struct cgroup *, const char *dir, int *sock, pid_t *pid,
-    struct err *);
+int setup_zygote(const struct cgroup *, char *const settings[3], int *sock,
+    pid_t *pid, struct err *);
 /* Keeps CAP_KILL alone; no_new_privs; not dumpable. */
 int setup_drop(struct buf *layers, struct err *);
 

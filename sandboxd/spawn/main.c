@@ -61,6 +61,11 @@ start_pool(
     struct spawn *s, struct ipc_peer *p, uint64_t request, uint64_t generation)
 {
 	struct ipc_pool_started m = {.generation = generation};
+	const struct nspool_paths paths = {
+	    .libexec = conf_str(s->proc.conf, "libexec_dir"),
+	    .modules = conf_str(s->proc.conf, "module_dir"),
+	    .commands = conf_str(s->proc.conf, "commands"),
+	};
 	struct err e;
 	int group = -1, rc = 0;
 
@@ -71,9 +76,8 @@ start_pool(
 	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
 		rc = -1;
 	if (rc == 0)
-		rc = nspool_start(&s->pool, &s->map,
-		    conf_str(s->proc.conf, "libexec_dir"), group, &m.channel,
-		    &e);
+		rc = nspool_start(
+		    &s->pool, &s->map, &paths, group, &m.channel, &e);
 	if (group >= 0)
 		close(group);
 	if (rc != 0) {

@@ -27,7 +27,8 @@ enum { BROKER_FD = 3, LIVENESS_FD = 4, CGROUP_FD = 5, PARK_FD = 64 };
 
 /* What the child needs, prepared before the clone: it allocates nothing. */
 struct child {
-	const char *path, *dir;
+	const char *path;
+	const struct nspool_paths *paths;
 	int broker, liveness, sync, cgroup;
 };
 
@@ -56,8 +57,10 @@ child_die(const char *step)
 static _Noreturn void
 child_main(const struct child *c)
 {
-	char *argv[] = {
-	    (char *)(uintptr_t)c->path, (char *)(uintptr_t)c->dir, NULL};
+	char *argv[] = {(char *)(uintptr_t)c->path,
+	    (char *)(uintptr_t)c->paths->libexec,
+	    (char *)(uintptr_t)c->paths->modules,
+	    (char *)(uintptr_t)c->paths->commands, NULL};
 	char *envp[] = {NULL};
 	struct sigaction dfl;
 	sigset_t none;
@@ -166,8 +169,8 @@ close_pair(int sv[2])
 }
 
 int
-nspool_start(struct nspool *p, const struct nspool_map *m, const char *dir,
-    int cgroup, int *broker, struct err *e)
+nspool_start(struct nspool *p, const struct nspool_map *m,
+    const struct nspool_paths *paths, int cgroup, int *broker, struct err *e)
 {
 	int b[2] = {-1, -1}, l[2] = {-1, -1}, s[2] = {-1, -1};
 	int pidfd = -1, rc = -1;
@@ -182,7 +185,7 @@ nspool_start(struct nspool *p, const struct nspool_map *m, const char *dir,
 	pid_t pid;
 	int n;
 
-	n = snprintf(path, sizeof(path), "%s/mcpbox-pool-init", dir);
+	n = snprintf(path, sizeof(path), "%s/mcpbox-pool-init", paths->libexec);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return err_set(
 		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
@@ -193,7 +196,7 @@ nspool_start(struct nspool *p, const struct nspool_map *m, const char *dir,
 		goto out;
 	}
 	c.path = path;
-	c.dir = dir;
+	c.paths = paths;
 	c.broker = b[1];
 	c.liveness = l[1];
 	c.sync = s[1];

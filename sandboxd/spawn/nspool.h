@@ -21,6 +21,11 @@ struct nspool_map {
 	uint32_t count; /* how many: ids 1..count inside */
 };
 
+/* From the configuration; pool-init's arguments, in this order. */
+struct nspool_paths {
+	const char *libexec, *modules, *commands;
+};
+
 struct nspool {
 	pid_t pid;    /* 0: there is none */
 	int pidfd;    /* of pool-init, owned; -1 if none */
@@ -28,13 +33,13 @@ struct nspool {
 };
 
 /*
- * Starts dir/mcpbox-pool-init. *broker receives sandboxd's end of the socket
+ * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the socket
  * it holds as fd 3 (owned by the caller). cgroup: the directory of the cgroup
  * it is born into and gets as fd 5, or -1; stays the caller's. 0, or -1 and no
  * child is left.
  */
-int nspool_start(struct nspool *, const struct nspool_map *, const char *dir,
-    int cgroup, int *broker, struct err *);
+int nspool_start(struct nspool *, const struct nspool_map *,
+    const struct nspool_paths *, int cgroup, int *broker, struct err *);
 /* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
  * once it may be reaped. Harmless when there is none. */
 void nspool_kill(struct nspool *);
