@@ -139,6 +139,8 @@ struct op {
 	struct buf buf; /* kept between steps */
 	uint64_t number;
 	bool privileged; /* adminq_login: reviewer or administrator needed */
+	bool writes;     /* and: nobody but an administrator */
+	char actor[PRINCIPAL_MAX + 1]; /* by adminq_login: who asks */
 };
 /* NULL when OPS_MAX are in work: already refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
@@ -255,11 +257,13 @@ int sweep_start(struct admind *, struct err *);
 void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
 
-/* ---- approvals.c, audit.c, adminq.c, doctor.c ---- */
+/* ---- approvals.c, audit.c, adminq.c, adminset.c, doctor.c ---- */
 int approvals_message(
     struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
 void audit_sign(struct admind *);       /* if the head moved */
 int adminq_message(struct link *, struct ipc_frame *); /* ADMIN_QUERY */
+int adminset_message(
+    struct link *, struct ipc_frame *); /* LIMITS_SET, MODULE_SET */
 /* Checks a login token at the vault (CTL: none needed), then runs then(op);
  * else refuses and frees op. */
 void adminq_login(

@@ -83,11 +83,19 @@ looked_up(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	if (!ipc_streq(m.role, "administrator") &&
-	    !ipc_streq(m.role, "reviewer") &&
-	    (op->privileged || !ipc_streq(m.role, "viewer"))) {
-		op_refuse(op, FAILURE_FORBIDDEN, "this role may not read this");
+	    (op->writes || !ipc_streq(m.role, "reviewer")) &&
+	    (op->writes || op->privileged || !ipc_streq(m.role, "viewer"))) {
+		op_refuse(op, FAILURE_FORBIDDEN,
+		    op->writes ? "only an administrator may change this"
+			       : "this role may not read this");
 		return;
 	}
+	if (m.username.n == 0 || m.username.n > PRINCIPAL_MAX) {
+		op_refuse(op, FAILURE_INTERNAL, "malformed login");
+		return;
+	}
+	memcpy(op->actor, m.username.p, m.username.n);
+	op->actor[m.username.n] = '\0';
 	op->then(op);
 }
 
@@ -99,6 +107,7 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 
 	op->then = then;
 	if (op->link->role == IPC_ROLE_CTL) {
+		memcpy(op->actor, "root", sizeof("root"));
 		then(op);
 		return;
 	}
@@ -171,12 +180,13 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 /*
  * Lists take ($1 filter_kind, $2 filter_state, $3 cursor, $4 limit) and give
  * (json, cursor of this row); objects take ($1 id) and give (json). An empty
- * filter or cursor means none.
+ * filter or cursor means none. by_name: the id is any short text.
  */
 struct question {
 	const char *what;
 	bool object, privileged;
 	struct db_stmt stmt;
+	bool by_name;
 };
 
 static const struct question questions[] = {
@@ -217,39 +227,31 @@ static const struct question questions[] = {
 				"DESC LIMIT 100) v))::text" TOOL_FROM
 				" WHERE t.id = $1::uuid",
 	    DB_FAST}},
+    /* clang-format off */
     {"approvals", false, false,
 	{"adminq_approvals",
 	    "SELECT json_build_object('id', a.id, 'kind', a.kind,"
 	    " 'state', a.state, 'server', s.name, 'server_id', a.server_id,"
-	    " 'tool', v.name, 'tool_id', a.tool_id,"
+	    " 'tool', coalesce(v.name, t.name), 'tool_id', a.tool_id,"
 	    " 'exposed_name', v.exposed_name, 'version', v.version_no,"
-	    " 'version_id', v.id, 'hash', encode(a.hash, 'hex'),"
-	    " 'requested_at', " TIME(
-		"a.requested_at") ","
-				  " 'requested_by', a.requested_by, 'notes', "
-				  "a.notes,"
-				  " 'decided_at', " TIME(
-				      "a.decided_at") ","
-						      " 'decided_by', "
-						      "a.decided_by, 'reason', "
-						      "a.reason)::text,"
-						      " a.id::text FROM "
-						      "mcpbox.approval_"
-						      "requests a"
-						      " JOIN mcpbox.servers s "
-						      "ON s.id = a.server_id"
-						      " LEFT JOIN "
-						      "mcpbox.tool_versions v "
-						      "ON v.id = a.subject"
-						      " WHERE ($1::text = '' "
-						      "OR a.kind = $1::text)"
-						      " AND ($2::text = '' OR "
-						      "a.state = $2::text)"
-						      " AND ($3::text = '' OR "
-						      "a.id::text > $3::text)"
-						      " ORDER BY a.id LIMIT "
-						      "$4::int8",
+	    " 'version_id', v.id, 'module', m.name,"
+	    " 'module_version', nullif(m.version, ''),"
+	    " 'hash', encode(a.hash, 'hex'),"
+	    " 'requested_at', " TIME("a.requested_at") ","
+	    " 'requested_by', a.requested_by, 'notes', a.notes,"
+	    " 'decided_at', " TIME("a.decided_at") ","
+	    " 'decided_by', a.decided_by, 'reason', a.reason)::text,"
+	    " a.id::text FROM mcpbox.approval_requests a"
+	    " JOIN mcpbox.servers s ON s.id = a.server_id"
+	    " LEFT JOIN mcpbox.tools t ON t.id = a.tool_id"
+	    " LEFT JOIN mcpbox.tool_versions v ON v.id = a.subject"
+	    " LEFT JOIN mcpbox.module_requests m ON m.id = a.subject"
+	    " WHERE ($1::text = '' OR a.kind = $1::text)"
+	    " AND ($2::text = '' OR a.state = $2::text)"
+	    " AND ($3::text = '' OR a.id::text > $3::text)"
+	    " ORDER BY a.id LIMIT $4::int8",
 	    DB_FAST}},
+    /* clang-format on */
     /* row: the bytes that were hashed behind prev_hash, for verification */
     {"audit", false, true,
 	{"adminq_audit",
@@ -293,6 +295,37 @@ static const struct question questions[] = {
 	    " 'args_sha256', encode(e.args_sha256, 'hex'),"
 	    " 'stdout', e.stdout, 'result', e.result)::text"
 	    " FROM mcpbox.executions e WHERE e.id = $1::uuid",
+	    DB_FAST}},
+    /* the very bytes whose SHA-256 a change must name */
+    {"limits", true, false,
+	{"adminq_limits",
+	    "SELECT mcpbox.server_limits_json($1::text) WHERE"
+	    " mcpbox.server_limits_json($1::text) IS NOT NULL",
+	    DB_FAST},
+	true},
+    {"modules", false, false,
+	{"adminq_modules",
+	    "SELECT json_build_object('name', m.name, 'version', m.version,"
+	    " 'digest', encode(m.digest, 'hex'), 'files', m.files,"
+	    " 'bytes', m.bytes, 'state', m.state, 'added_at', " TIME(
+		"m.added_at") ","
+			      " 'added_by', m.added_by, 'tools', "
+			      "coalesce((SELECT"
+			      " json_agg(n.exposed_name ORDER BY "
+			      "n.exposed_name)"
+			      " FROM mcpbox.tool_modules g JOIN "
+			      "mcpbox.tool_names n USING (tool_id)"
+			      " WHERE (g.name, g.version) = (m.name, m.version)"
+			      " AND g.revoked_at IS NULL), '[]'))::text,"
+			      " m.name || ' ' || m.version FROM mcpbox.modules "
+			      "m"
+			      " WHERE ($1::text = '' OR m.name = $1::text)"
+			      " AND ($2::text = '' OR m.state = $2::text)"
+			      " AND ($3::text = '' OR m.name || ' ' || "
+			      "m.version > $3::text"
+			      "  COLLATE \"C\")"
+			      " ORDER BY m.name || ' ' || m.version COLLATE "
+			      "\"C\" LIMIT $4::int8",
 	    DB_FAST}},
     {"status", true, false,
 	{"adminq_status",
@@ -427,7 +460,9 @@ run(struct op *op)
 	memcpy(&q, op->buf.p, sizeof(q));
 	db_params_init(&p);
 	if (q.q->object) {
-		if (strcmp(q.q->what, "status") != 0)
+		if (q.q->by_name)
+			db_p_str(&p, q.cursor);
+		else if (strcmp(q.q->what, "status") != 0)
 			db_p_id(&p, &op->id);
 		db_query(op->a->db, &q.q->stmt, &p, got_object, op);
 		return;
@@ -464,7 +499,7 @@ adminq_message(struct link *l, struct ipc_frame *f)
 	if (q.q == NULL || q.limit > LIMIT_MAX ||
 	    copy(q.kind, FILTER_MAX, m.filter_kind) == -1 ||
 	    copy(q.state, FILTER_MAX, m.filter_state) == -1 ||
-	    copy(q.cursor, CURSOR_MAX, m.cursor) == -1) {
+	    copy(q.cursor, CURSOR_MAX, q.q->by_name ? m.id : m.cursor) == -1) {
 		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
 		    "unknown question, filter, cursor or limit");
 		return 0;
@@ -472,7 +507,7 @@ adminq_message(struct link *l, struct ipc_frame *f)
 	op = op_new(l, m.request);
 	if (op == NULL)
 		return 0;
-	if (q.q->object && strcmp(q.q->what, "status") != 0 &&
+	if (q.q->object && !q.q->by_name && strcmp(q.q->what, "status") != 0 &&
 	    uuid_parse((const char *)m.id.p, m.id.n, &op->id) == -1) {
 		op_refuse(op, FAILURE_NOT_FOUND, "there is no such object");
 		return 0;

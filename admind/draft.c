@@ -21,9 +21,12 @@ static const struct {
     {VERSION_INPUT_SCHEMA, MF_INPUT_SCHEMA},
     {VERSION_OUTPUT_SCHEMA, MF_OUTPUT_SCHEMA},
     {VERSION_ANNOTATIONS, MF_ANNOTATIONS},
-    {VERSION_KIND, 0},
+    {VERSION_KIND, MF_KIND},
     {VERSION_CODE, MF_CODE},
+    {VERSION_SPEC, MF_SPEC},
     {VERSION_MODULE, MF_MODULE},
+    {VERSION_EXECUTABLE, MF_EXECUTABLE},
+    {VERSION_EXECUTABLE_DIGEST, 0},
     {VERSION_SECRET, MF_SECRET},
     {VERSION_REQUIRE, MF_REQUIRE},
     {VERSION_TASK, MF_TASK},
@@ -33,6 +36,13 @@ static const struct {
     {VERSION_PROCESSES, MF_PROCESSES},
     {VERSION_TMP_BYTES, MF_TMP_BYTES},
     {VERSION_RESULT_BYTES, MF_RESULT_BYTES},
+    {VERSION_CPU_MS, MF_CPU_MS},
+    {VERSION_FILES, MF_FILES},
+    {VERSION_FILE_BYTES, MF_FILE_BYTES},
+    {VERSION_STDOUT_BYTES, MF_STDOUT_BYTES},
+    {VERSION_ARGUMENT_BYTES, MF_ARGUMENT_BYTES},
+    {VERSION_LOG_RATE, MF_LOG_RATE},
+    {VERSION_PROGRESS_RATE, MF_PROGRESS_RATE},
 };
 
 struct draft *
@@ -43,6 +53,7 @@ draft_new(void)
 	if (d != NULL) {
 		buf_init(&d->before, PREIMAGE_MAX);
 		buf_init(&d->preimage, PREIMAGE_MAX);
+		buf_init(&d->lock, IPC_FRAME_MAX);
 	}
 	return d;
 }
@@ -56,6 +67,7 @@ draft_free(void *p)
 		return;
 	buf_free(&d->before);
 	buf_free(&d->preimage);
+	buf_free(&d->lock);
 	free(d);
 }
 
@@ -85,8 +97,8 @@ draft_names(
 static int
 copy(struct buf *out, uint8_t to, struct ipc_bytes list, uint8_t from)
 {
-	bool clears = to == VERSION_TITLE || to == VERSION_MODULE ||
-	    to == VERSION_SECRET || to == VERSION_REQUIRE;
+	bool clears = to == VERSION_TITLE || to == VERSION_SECRET ||
+	    to == VERSION_REQUIRE;
 	struct tlv_reader r;
 	struct tlv t;
 	int found = 0;
@@ -102,7 +114,44 @@ copy(struct buf *out, uint8_t to, struct ipc_bytes list, uint8_t from)
 	return found;
 }
 
-/* What the inspection says, for the two fields it may fill. */
+int
+draft_field(const struct draft *d, struct ipc_bytes fields, uint8_t argument,
+    uint8_t version, struct ipc_bytes *out)
+{
+	const uint8_t *list;
+	struct tlv t;
+	size_t n;
+
+	if (tlv_find(fields.p, fields.n, argument, &t) != 1 &&
+	    (d->before.len == 0 ||
+		version_check(d->before.p, d->before.len, &list, &n, NULL) ==
+		    -1 ||
+		tlv_find(list, n, version, &t) != 1))
+		return 0;
+	*out = ipc_bytes(t.p, t.n);
+	return 1;
+}
+
+bool
+draft_is_command(const struct draft *d, struct ipc_bytes fields)
+{
+	struct ipc_bytes kind;
+
+	return draft_field(d, fields, MF_KIND, VERSION_KIND, &kind) == 1 &&
+	    ipc_streq(kind, "command");
+}
+
+/* Fields that a version of this kind doesn't have. */
+static bool
+foreign(bool command, uint8_t tag)
+{
+	if (command)
+		return tag == VERSION_CODE || tag == VERSION_MODULE;
+	return tag == VERSION_SPEC || tag == VERSION_EXECUTABLE ||
+	    tag == VERSION_EXECUTABLE_DIGEST;
+}
+
+/* What the inspection says, for the fields it may fill. */
 static int
 from_inspection(struct buf *out, uint8_t to, struct ipc_bytes inspected)
 {
@@ -110,6 +159,8 @@ from_inspection(struct buf *out, uint8_t to, struct ipc_bytes inspected)
 		return copy(out, to, inspected, INSPECT_INPUT_SCHEMA);
 	if (to == VERSION_DESCRIPTION)
 		return copy(out, to, inspected, INSPECT_DOC);
+	if (to == VERSION_EXECUTABLE_DIGEST)
+		return copy(out, to, inspected, INSPECT_EXECUTABLE_DIGEST);
 	return 0;
 }
 
@@ -118,7 +169,9 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
     struct err *e)
 {
 	struct ipc_bytes before = ipc_bytes(NULL, 0);
+	bool command = draft_is_command(d, fields);
 	struct buf *out = &d->preimage;
+	struct tlv t;
 	const uint8_t *list;
 	size_t n;
 
@@ -138,10 +191,20 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 	tlv_puts(out, VERSION_EXPOSED_NAME, d->exposed);
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		uint8_t tag = same[i].version;
-		/* New code has a new signature: its schema replaces the old. A
-		 * description that somebody wrote stays. */
-		bool fresh = tag == VERSION_INPUT_SCHEMA;
+		/* New code has a new signature: its schema replaces the old, as
+		 * a command's digest does. A description that somebody wrote
+		 * stays. */
+		bool fresh = tag == VERSION_INPUT_SCHEMA ||
+		    tag == VERSION_EXECUTABLE_DIGEST;
 
+		if (foreign(command, tag))
+			continue;
+		/* What was asked for by name, as the exact content of it. */
+		if (tag == VERSION_MODULE &&
+		    tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1) {
+			buf_put(out, d->lock.p, d->lock.len);
+			continue;
+		}
 		if (same[i].argument != 0 &&
 		    copy(out, tag, fields, same[i].argument) > 0)
 			continue;

@@ -19,6 +19,9 @@ struct draft {
 	char exposed[NAME_SERVER_MAX + 2 + NAME_TOOL_MAX + 1];
 	struct buf before;   /* pre-image of the version before, or empty */
 	int32_t base;        /* that version's number */
+	uint64_t code_bytes; /* the server's limit, or 0 */
+	struct buf lock;     /* TLV: a VERSION_MODULE for each module asked for,
+			      * sorted; used if the fields name modules */
 	struct buf preimage; /* made by draft_make */
 };
 
@@ -30,12 +33,20 @@ void draft_free(void *);       /* a struct draft; NULL is fine */
 int draft_names(
     struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
 
+/* The kind the fields ask for, else the version before has, else "python". */
+bool draft_is_command(const struct draft *, struct ipc_bytes fields);
+/* One field of the version in the making or, without it, of the one before:
+ * 1 found, 0 absent. argument: enum management_field. */
+int draft_field(const struct draft *, struct ipc_bytes fields, uint8_t argument,
+    uint8_t version, struct ipc_bytes *out);
 /*
  * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
- * of enum management_field) if given there, else from the version before.
- * `inspected` (TLV of enum inspection_field, or empty) gives input schema and,
- * if there is none yet, description. An empty title is no title. Checked with
- * version_check before it is handed out. 0 or -1.
+ * of enum management_field) if given there, else from the version before; a
+ * Python version has no command and a command no code and no modules.
+ * `inspected` (TLV of enum inspection_field, or empty) gives input schema, a
+ * command's executable digest and, if there is none yet, description. An empty
+ * title is no title. Checked with version_check before it is handed out. 0 or
+ * -1.
  */
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);

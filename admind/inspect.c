@@ -1,8 +1,8 @@
 /*
- * Inspecting Python source for a management tool: it is parsed in a runner,
- * never here. The same way as a call: intent row, sealed, held, RUN; only that
- * admind itself is the listener and gets the result. The runner's answer is
- * foreign JSON, so admind-check takes it apart.
+ * Inspecting Python source, or a command, for a management tool: it is parsed
+ * in a runner, never here. The same way as a call: intent row, sealed, held,
+ * RUN; only that admind itself is the listener and gets the result. The
+ * runner's answer is foreign JSON, so admind-check takes it apart.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +33,14 @@ struct inspect {
 	struct ipc_hash args;
 	uint64_t created_us;
 	char name[EXPOSED_NAME_MAX + 1];
-	struct buf code;
+	bool command;
+	struct buf material; /* what is inspected: code, or spec and path */
 };
 
 static void
 inspect_free(struct inspect *in)
 {
-	buf_free(&in->code);
+	buf_free(&in->material);
 	free(in);
 }
 
@@ -93,9 +94,9 @@ text_of(struct buf *b, const struct tlv *t)
 	buf_put(b, t->p, t->n);
 }
 
-/* What the author needs to mend the code: type, message, place, lines. */
+/* What the author needs to mend it: type, message, place, lines. */
 static void
-broken_code(struct job *j, struct ipc_bytes fields)
+broken_code(struct job *j, bool command, struct ipc_bytes fields)
 {
 	struct tlv_reader r;
 	struct tlv f;
@@ -103,7 +104,9 @@ broken_code(struct job *j, struct ipc_bytes fields)
 	uint64_t n;
 
 	buf_init(&b, RESULT_MAX / 4);
-	buf_puts(&b, "Error: the code is broken: ");
+	buf_puts(&b,
+	    command ? "Error: the command cannot be used: "
+		    : "Error: the code is broken: ");
 	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_TYPE, &f) == 1) {
 		text_of(&b, &f);
 		buf_puts(&b, ": ");
@@ -134,6 +137,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct inspect *in = arg;
 	struct job *j = in->j;
+	bool command = in->command;
 	struct ipc_check_errors no;
 	struct ipc_check_ok m;
 	struct tlv t;
@@ -159,10 +163,15 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 		job_fail(j, FAILURE_INTERNAL, "malformed inspection");
 		return;
 	}
-	if (ok == 1)
-		j->next.fields(j, m.fields);
+	if (ok != 1)
+		broken_code(j, command, m.fields);
+	else if (command !=
+	    (tlv_find(m.fields.p, m.fields.n, INSPECT_EXECUTABLE_DIGEST, &t) ==
+		1))
+		job_fail(j, FAILURE_INTERNAL,
+		    "the runner inspected another kind of tool");
 	else
-		broken_code(j, m.fields);
+		j->next.fields(j, m.fields);
 }
 
 /* ---- 4: it ran ---- */
@@ -200,9 +209,11 @@ ran(void *arg, struct ipc_frame *f, enum failure gone)
 		    failure == FAILURE_TIMEOUT)
 			failure = FAILURE_BAD_CODE;
 		fail(in, true, failure,
-		    "the code could not be inspected: it must be one Python "
-		    "module with a function main, and its import must end "
-		    "within the limits");
+		    in->command
+			? "the command could not be inspected"
+			: "the code could not be inspected: it must be one "
+			  "Python module with a function main, and its import "
+			  "must end within the limits");
 		return;
 	}
 	c.json = ipc_bytes(m.body_meta.p, m.body_len);
@@ -241,13 +252,13 @@ seal(struct inspect *in)
 	buf_init(&material, IPC_BLOB_MAX);
 	buf_init(&intent, IPC_FRAME_MAX);
 	intent_of(in, &intent);
-	tlv_put(&material, CTX_CODE, in->code.p, in->code.len);
+	buf_put(&material, in->material.p, in->material.len);
 	tlv_puts(&material, CTX_NAME, in->name);
 	tlv_put(&material, CTX_ARGS_SHA256, in->args.b, 32);
 	tlv_put_u64(&material, CTX_TIMEOUT_MS, INSPECT_TIMEOUT_MS);
 	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
 	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
-	if (material.failed || intent.failed)
+	if (in->material.failed || material.failed || intent.failed)
 		fail(in, false, FAILURE_BUSY, "out of memory");
 	else
 		hold_start(j->a, &in->execution, &in->epoch, LISTENER_ADMIND,
@@ -281,14 +292,14 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 /* ---- 1 ---- */
 
 void
-job_inspect(struct job *j, struct ipc_bytes code, const char *name,
+job_inspect(struct job *j, const struct subject *what, const char *name,
     void (*next)(struct job *, struct ipc_bytes))
 {
 	struct inspect *in;
 	struct db_params p;
 
 	j->next.fields = next;
-	if (code.n > CODE_MAX) {
+	if (what->code.n > CODE_MAX) {
 		job_fail(
 		    j, FAILURE_LIMIT, "code has at most %d bytes", CODE_MAX);
 		return;
@@ -310,8 +321,16 @@ job_inspect(struct job *j, struct ipc_bytes code, const char *name,
 	j->inspection = in->execution;
 	sha256("{}", 2, &in->args);
 	snprintf(in->name, sizeof(in->name), "%s", name);
-	buf_init(&in->code, CODE_MAX);
-	buf_put(&in->code, code.p, code.n);
+	in->command = what->command;
+	buf_init(&in->material, IPC_BLOB_MAX);
+	if (what->command) {
+		tlv_puts(&in->material, CTX_KIND, "command");
+		tlv_put(&in->material, CTX_SPEC, what->code.p, what->code.n);
+		tlv_put(&in->material, CTX_EXECUTABLE, what->executable.p,
+		    what->executable.n);
+	} else {
+		tlv_put(&in->material, CTX_CODE, what->code.p, what->code.n);
+	}
 	db_params_init(&p);
 	db_p_id(&p, &in->execution);
 	db_p_id(&p, &in->epoch);

@@ -241,6 +241,8 @@ static const struct route routes[] = {
     {IPC_AUDIT_EVENT, approvals_message},
     {IPC_APPROVAL_GET, approvals_message},
     {IPC_ADMIN_QUERY, adminq_message},
+    {IPC_LIMITS_SET, adminset_message},
+    {IPC_MODULE_SET, adminset_message},
 };
 
 static int

@@ -191,6 +191,27 @@ job_check_schema(
 		fail_err(j, &err);
 }
 
+void
+job_check_command(struct job *j, struct ipc_bytes spec, struct ipc_bytes schema,
+    void (*next)(struct job *))
+{
+	struct ipc_check_command m = {.spec_len = (uint32_t)spec.n};
+	struct buf both;
+	struct err err;
+
+	j->next.plain = next;
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, spec.p, spec.n);
+	buf_put(&both, schema.p, schema.n);
+	m.spec_schema = ipc_bytes(both.p, both.len);
+	if (both.failed)
+		job_fail(j, FAILURE_LIMIT, "the command is too large");
+	else if (ask(j->a->check, IPC_CHECK_COMMAND, &m, schema_checked, j,
+		     &err) == -1)
+		fail_err(j, &err);
+	buf_free(&both);
+}
+
 /* ---- the beginning ---- */
 
 static void

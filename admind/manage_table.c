@@ -13,6 +13,8 @@ const struct manage_tool manage_tools[] = {
     {"mcpbox_create_tool", manage_create_tool},
     {"mcpbox_update_tool", manage_update_tool},
     {"mcpbox_request_publish", manage_request_publish},
+    {"mcpbox_request_module", manage_request_module},
+    {"mcpbox_guide", manage_guide},
     {"mcpbox_get_tool_status", manage_get_tool_status},
     {"mcpbox_list_pending_requests", manage_list_pending_requests},
     {NULL, NULL},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jsonw.h"
+#include "limit.h"
 #include "management_tools.h"
 
 /* Pieces that several schemas share. */
@@ -37,119 +38,136 @@
 	"\"page_size\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100," \
 	"\"default\":50,\"description\":\"Items on a page.\"}"
 /* Names of secrets, modules and requirements. */
-#define NAMES(name, pattern, text)                                         \
-	"\"" name "\":{\"type\":\"array\",\"maxItems\":64,"                \
-	"\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":" \
+#define NAMES(name, max, pattern, text)                                     \
+	"\"" name "\":{\"type\":\"array\",\"maxItems\":" max                \
+	",\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":" \
 	"\"" pattern "\",\"maxLength\":255},\"description\":\"" text "\"}"
-#define LIMIT(name, min, max, text)                           \
-	"\"" name "\":{\"type\":\"integer\",\"minimum\":" min \
-	",\"maximum\":" max ",\"description\":\"" text "\"}"
+/* One limit of a version; bounds and reason are common/limit.h's. */
+#define LIMIT_JSON(SYMBOL, name, unit, min, max, context, version, reason) \
+	"\"" name "\":{\"type\":\"integer\",\"minimum\":" #min             \
+	",\"maximum\":" #max ",\"description\":\"In " unit ". " reason "\"}"
+#define LIMIT_JSON_MORE(                                    \
+    SYMBOL, name, unit, min, max, context, version, reason) \
+	"," LIMIT_JSON(SYMBOL, name, unit, min, max, context, version, reason)
 
-/* What a tool's version may have beyond name, description and code. */
-#define VERSION_FIELDS_JSON                                                                                                                                              \
-	"\"title\":{\"type\":\"string\",\"maxLength\":200,\"description\":"                                                                                              \
-	"\"Name shown to people.\"},"                                                                                                                                    \
-	"\"input_schema\":{\"type\":\"object\",\"description\":\"JSON Schema"                                                                                            \
-	" of the arguments; without it, it is read from main's signature.\"},"                                                                                           \
-	"\"output_schema\":{\"type\":\"object\",\"description\":\"JSON Schema"                                                                                           \
-	" of the structured result.\"},"                                                                                                                                 \
-	"\"annotations\":{\"type\":\"object\",\"properties\":{"                                                                                                          \
-	"\"title\":{\"type\":\"string\",\"maxLength\":200},"                                                                                                             \
-	"\"readOnlyHint\":{\"type\":\"boolean\"},"                                                                                                                       \
-	"\"destructiveHint\":{\"type\":\"boolean\"},"                                                                                                                    \
-	"\"idempotentHint\":{\"type\":\"boolean\"},"                                                                                                                     \
-	"\"openWorldHint\":{\"type\":\"boolean\"}},"                                                                                                                     \
-	"\"additionalProperties\":false,\"description\":\"MCP tool"                                                                                                      \
-	" annotations.\"},"                                                                                                                                              \
-	"\"icons\":{\"type\":\"array\",\"maxItems\":8,\"items\":{\"type\":"                                                                                              \
-	"\"object\",\"properties\":{\"src\":{\"type\":\"string\","                                                                                                       \
-	"\"maxLength\":8192},\"mimeType\":{\"type\":\"string\","                                                                                                         \
-	"\"maxLength\":100},\"sizes\":{\"type\":\"array\",\"maxItems\":8,"                                                                                               \
-	"\"items\":{\"type\":\"string\",\"maxLength\":20}},\"theme\":"                                                                                                   \
-	"{\"enum\":[\"light\",\"dark\"]}},\"required\":[\"src\"],"                                                                                                       \
-	"\"additionalProperties\":false},\"description\":\"MCP icons.\"},"                                                                                               \
-	"\"meta\":{\"type\":\"object\",\"description\":\"_meta of the tool"                                                                                              \
-	" in tools/list.\"}," NAMES("secrets", "^[A-Z][A-Z0-9_]*$",                                                                                                      \
-	    "Names of the server's secrets the code reads; nothing else is"                                                                                              \
-	    " given to it.") "," NAMES("modules",                                                                                                                        \
-	    "^[A-Za-z0-9][A-Za-z0-9._-]*(==[A-Za-z0-9._+!-]+)?$",                                                                                                        \
-	    "Python packages beyond the standard library.") "," NAMES("requir"                                                                                           \
-								      "es",                                                                                              \
-	    "^[A-Za-z0-9*][A-Za-z0-9._:*/-]*$",                                                                                                                          \
-	    "Network hosts the code needs, as host, host:port or *.domain.") ","                                                                                         \
-									     "\"task\":{\"enum\":[\"forbidden\",\"optional\",\"required\"],"                             \
-									     "\"description\":\"May or must a call run as an MCP task?\"},"                              \
-									     "\"confirm\":{\"type\":\"boolean\",\"description\":\"true: a person"                        \
-									     " must agree to each call.\"},"                                                             \
-									     "\"limits\":{\"type\":\"object\",\"properties\":{" LIMIT(                                   \
-										 "timeout_ms",                                                                           \
-										 "100",                                                                                  \
-										 "600000",                                                                               \
-										 "Wall clock of a call.") "," LIMIT("memory_bytes",                                      \
-										 "33554432",                                                                             \
-										 "17179869184",                                                                          \
-										 "Memory of a call.") "," LIMIT("processes",                                             \
-										 "1",                                                                                    \
-										 "1024",                                                                                 \
-										 "Processes and threads of a call.") "," LIMIT("tmp_bytes",                              \
-										 "65536",                                                                                \
-										 "17179869184",                                                                          \
-										 "/tmp of a call.") "," LIMIT("result_bytes",                                            \
-										 "1024",                                                                                 \
-										 "1048576",                                                                              \
-										 "Size of a result.") "},\"additionalProperties\":false,\"description\":\"Limits of one" \
-												      " call, where the defaults do not fit.\"}"
+#define MODULE_PATTERN                              \
+	"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?" \
+	"(==[0-9A-Za-z][0-9A-Za-z.!+_-]*)?$"
 
-static const struct management_tool tools[] = {
-    {"mcpbox_list_servers", "List servers",
-	"Lists the servers that tools are grouped in, with their id,"
-	" status and number of tools. Call it first to find a server_id.",
-	OBJECT(PAGING, ""), true, false, true},
-    {"mcpbox_create_server", "Create a server",
-	"Creates a server: a named group of tools. Its tools are listed as"
-	" server__tool. A server cannot be renamed. It runs at once; next,"
-	" add tools with mcpbox_create_tool.",
-	OBJECT(
-	    NAME("24",
-		"Lower-case letters, digits and single"
-		" underscores, at most 24.") "," DESCRIPTION("What the "
-							     "server's tools "
-							     "are for."),
-	    "\"name\""),
-	false, false, false},
-    {"mcpbox_start_server", "Start a server",
-	"Makes a stopped server's approved tools callable again. Does"
-	" nothing if it is running.",
-	OBJECT(SERVER_ID, "\"server_id\""), false, false, true},
-    {"mcpbox_stop_server", "Stop a server",
-	"Makes all tools of a server uncallable until it is started again."
-	" Nothing is deleted. Does nothing if it is stopped.",
-	OBJECT(SERVER_ID, "\"server_id\""), false, true, true},
-    {"mcpbox_list_tools", "List a server's tools",
-	"Lists the tools of one server with their id, approval status and"
-	" whether they can be called now.",
-	OBJECT(SERVER_ID "," PAGING, "\"server_id\""), true, false, true},
+/* What a tool's version may have beyond name, description and code. The
+ * formatter would set this in columns of one word. */
+/* clang-format off */
+#define KIND_JSON \
+	"\"kind\":{\"enum\":[\"python\",\"command\"],\"description\":\"python" \
+	" (default): python_code. command: executable and spec, no shell.\"}," \
+	"\"executable\":{\"type\":\"string\",\"maxLength\":4096,\"pattern\":" \
+	"\"^/\",\"description\":\"Of a command: absolute path of a program" \
+	" on the administrator's allow-list.\"}," \
+	"\"spec\":{\"type\":\"object\",\"properties\":{" \
+	"\"argv\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":" \
+	"\"string\",\"maxLength\":4096},\"description\":\"Arguments behind the" \
+	" program's name; {name} anywhere in one stands for the tool's" \
+	" argument of that name. An item whose argument is not given is left" \
+	" out.\"}," \
+	"\"stdin\":{\"type\":\"string\",\"pattern\":" \
+	"\"^[{][A-Za-z_][A-Za-z0-9_]*[}]$\",\"description\":\"{name}: that" \
+	" argument is the standard input.\"}," \
+	"\"env\":{\"type\":\"object\",\"maxProperties\":64," \
+	"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":4096}," \
+	"\"description\":\"Environment, literal.\"}}," \
+	"\"required\":[\"argv\"],\"additionalProperties\":false," \
+	"\"description\":\"Of a command: what it is given. Placeholders" \
+	" become string arguments unless input_schema is given.\"},"
+#define VERSION_FIELDS_JSON \
+	KIND_JSON \
+	"\"title\":{\"type\":\"string\",\"maxLength\":200,\"description\":" \
+	"\"Name shown to people.\"}," \
+	"\"input_schema\":{\"type\":\"object\",\"description\":\"JSON Schema" \
+	" of the arguments; without it, it is read from main's signature.\"}," \
+	"\"output_schema\":{\"type\":\"object\",\"description\":\"JSON Schema" \
+	" of the structured result.\"}," \
+	"\"annotations\":{\"type\":\"object\",\"properties\":{" \
+	"\"title\":{\"type\":\"string\",\"maxLength\":200}," \
+	"\"readOnlyHint\":{\"type\":\"boolean\"}," \
+	"\"destructiveHint\":{\"type\":\"boolean\"}," \
+	"\"idempotentHint\":{\"type\":\"boolean\"}," \
+	"\"openWorldHint\":{\"type\":\"boolean\"}}," \
+	"\"additionalProperties\":false,\"description\":\"MCP tool" \
+	" annotations.\"}," \
+	"\"icons\":{\"type\":\"array\",\"maxItems\":8,\"items\":{\"type\":" \
+	"\"object\",\"properties\":{\"src\":{\"type\":\"string\"," \
+	"\"maxLength\":8192},\"mimeType\":{\"type\":\"string\"," \
+	"\"maxLength\":100},\"sizes\":{\"type\":\"array\",\"maxItems\":8," \
+	"\"items\":{\"type\":\"string\",\"maxLength\":20}},\"theme\":" \
+	"{\"enum\":[\"light\",\"dark\"]}},\"required\":[\"src\"]," \
+	"\"additionalProperties\":false},\"description\":\"MCP icons.\"}," \
+	"\"meta\":{\"type\":\"object\",\"description\":\"_meta of the tool" \
+	" in tools/list.\"}," \
+	NAMES("secrets", "64", "^[A-Z][A-Z0-9_]*$", \
+	    "Names of the server's secrets the code reads; nothing else is" \
+	    " given to it.") "," \
+	NAMES("modules", "32", MODULE_PATTERN, \
+	    "Python packages beyond the standard library, as name or" \
+	    " name==version. Only those granted to this tool: ask with" \
+	    " mcpbox_request_module first.") "," \
+	NAMES("requires", "64", "^[A-Za-z0-9*][A-Za-z0-9._:*/-]*$", \
+	    "Network hosts the code needs, as host, host:port or *.domain.") "," \
+	"\"task\":{\"enum\":[\"forbidden\",\"optional\",\"required\"]," \
+	"\"description\":\"May or must a call run as an MCP task?\"}," \
+	"\"confirm\":{\"type\":\"boolean\",\"description\":\"true: a person" \
+	" must agree to each call.\"}," \
+	"\"limits\":{\"type\":\"object\",\"properties\":{" \
+	LIMITS(LIMIT_JSON, LIMIT_JSON_MORE) \
+	"},\"additionalProperties\":false,\"description\":\"Limits of one" \
+	" call, where the defaults do not fit.\"}"
+/* clang-format on */
+
+static const struct management_tool tools[] =
+    {
+	{"mcpbox_list_servers", "List servers",
+	    "Lists the servers that tools are grouped in, with their id,"
+	    " status and number of tools. Call it first to find a server_id.",
+	    OBJECT(PAGING, ""), true, false, true},
+	{"mcpbox_create_server", "Create a server",
+	    "Creates a server: a named group of tools. Its tools are listed as"
+	    " server__tool. A server cannot be renamed. It runs at once; next,"
+	    " add tools with mcpbox_create_tool.",
+	    OBJECT(NAME("24",
+		       "Lower-case letters, digits and single"
+		       " underscores, at most 24.") "," DESCRIPTION("What the "
+								    "server's "
+								    "tools "
+								    "are for."),
+		"\"name\""),
+	    false, false, false},
+	{"mcpbox_start_server", "Start a server",
+	    "Makes a stopped server's approved tools callable again. Does"
+	    " nothing if it is running.",
+	    OBJECT(SERVER_ID, "\"server_id\""), false, false, true},
+	{"mcpbox_stop_server", "Stop a server",
+	    "Makes all tools of a server uncallable until it is started again."
+	    " Nothing is deleted. Does nothing if it is stopped.",
+	    OBJECT(SERVER_ID, "\"server_id\""), false, true, true},
+	{"mcpbox_list_tools", "List a server's tools",
+	    "Lists the tools of one server with their id, approval status and"
+	    " whether they can be called now.",
+	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), true, false, true},
+	/* clang-format off */
     {"mcpbox_create_tool", "Create a tool",
-	"Creates a tool from Python code, as a draft. The code is checked"
+	"Creates a tool from Python code (or, with kind command, from a"
+	" program and its arguments), as a draft. The code is checked"
 	" and its argument schema read from main's signature, but it is not"
 	" callable yet: call mcpbox_request_publish next, then a person"
 	" reviews and approves it. Code runs in a sandbox without network"
 	" or files; main returns str, dict, list, numbers or None. Errors"
-	" show the line to mend.",
-	OBJECT(SERVER_ID
-	    "," NAME("38",
-		"Lower-case letters, digits and single"
-		" underscores, at most 38.") "," DESCRIPTION("What the tool "
-							     "does and when to "
-							     "use it, for"
-							     " the model that "
-							     "chooses it. "
-							     "Without it,"
-							     " main's "
-							     "docstring is "
-							     "taken.") "," CODE
-								       "," VERSION_FIELDS_JSON,
-	    "\"server_id\",\"name\",\"python_code\""),
+	" show the line to mend. mcpbox_guide tells how to write one.",
+	OBJECT(SERVER_ID ","
+	    NAME("38", "Lower-case letters, digits and single underscores,"
+		" at most 38.") ","
+	    DESCRIPTION("What the tool does and when to use it, for the model"
+		" that chooses it. Without it, main's docstring is taken.") ","
+	    CODE "," VERSION_FIELDS_JSON,
+	    "\"server_id\",\"name\""),
 	false, false, false},
     {"mcpbox_update_tool", "Change a tool",
 	"Changes a tool by making a new draft version from the fields"
@@ -157,66 +175,58 @@ static const struct management_tool tools[] = {
 	" serves on until the new one is approved: call"
 	" mcpbox_request_publish next. `enabled` alone takes effect at"
 	" once and makes no version.",
-	OBJECT(TOOL_ID
-	    "," NAME("38",
-		"New name: lower-case letters, digits and"
-		" single underscores, at most 38.") "," DESCRIPTION("New "
-								    "descriptio"
-								    "n.") "," CODE
-									  ",\"e"
-									  "nabl"
-									  "ed\""
-									  ":{"
-									  "\"ty"
-									  "pe\""
-									  ":\"b"
-									  "oole"
-									  "an\""
-									  ",\"d"
-									  "escr"
-									  "ipti"
-									  "on\""
-									  ":"
-									  "\"fa"
-									  "lse "
-									  "make"
-									  "s "
-									  "the "
-									  "tool"
-									  " unc"
-									  "alla"
-									  "ble,"
-									  " tru"
-									  "e "
-									  "call"
-									  "able"
-									  " if"
-									  " app"
-									  "rove"
-									  "d."
-									  "\"}"
-									  "," VERSION_FIELDS_JSON,
+	OBJECT(TOOL_ID ","
+	    NAME("38", "New name: lower-case letters, digits and single"
+		" underscores, at most 38.") ","
+	    DESCRIPTION("New description.") ","
+	    CODE ","
+	    "\"enabled\":{\"type\":\"boolean\",\"description\":\"false makes"
+	    " the tool uncallable, true callable if approved.\"},"
+	    VERSION_FIELDS_JSON,
 	    "\"tool_id\""),
 	false, true, false},
-    {"mcpbox_request_publish", "Ask for review",
-	"Asks an administrator to approve the tool's newest draft. The tool"
-	" can be called once approved; mcpbox_get_tool_status tells. A"
-	" rejected version can be asked for again, but read the reason"
-	" first.",
-	OBJECT(TOOL_ID
-	    ",\"notes\":{\"type\":\"string\",\"maxLength\":2000,"
-	    "\"description\":\"For the reviewer: what it does and why.\"}",
-	    "\"tool_id\""),
+	/* clang-format on */
+	{"mcpbox_request_publish", "Ask for review",
+	    "Asks an administrator to approve the tool's newest draft. The tool"
+	    " can be called once approved; mcpbox_get_tool_status tells. A"
+	    " rejected version can be asked for again, but read the reason"
+	    " first.",
+	    OBJECT(TOOL_ID
+		",\"notes\":{\"type\":\"string\",\"maxLength\":2000,"
+		"\"description\":\"For the reviewer: what it does and why.\"}",
+		"\"tool_id\""),
+	    false, false, false},
+	/* clang-format off */
+    {"mcpbox_request_module", "Ask for a module",
+	"Asks an administrator to let one tool import a Python package that"
+	" is not in the standard library. Once granted, name it in `modules`"
+	" of mcpbox_update_tool. mcpbox_get_tool_status tells how the request"
+	" stands.",
+	OBJECT(TOOL_ID ","
+	    "\"module_name\":{\"type\":\"string\",\"pattern\":\"" MODULE_PATTERN
+	    "\",\"maxLength\":128,\"description\":\"Package as PyPI names it,"
+	    " or name==version.\"},"
+	    "\"justification\":{\"type\":\"string\",\"minLength\":1,"
+	    "\"maxLength\":2000,\"description\":\"For the administrator: what"
+	    " it is needed for.\"}",
+	    "\"tool_id\",\"module_name\",\"justification\""),
 	false, false, false},
-    {"mcpbox_get_tool_status", "Status of a tool",
-	"Shows where a tool stands: approval status of its newest version,"
-	" the version that serves, who decided, the reason of a rejection,"
-	" and whether it can be called now.",
-	OBJECT(TOOL_ID, "\"tool_id\""), true, false, true},
-    {"mcpbox_list_pending_requests", "List what waits for review",
-	"Lists the requests that wait for an administrator: tools, modules"
-	" and network access.",
+    {"mcpbox_guide", "How to write a tool",
+	"Returns one page on how to write a tool here: main's signature,"
+	" results and errors, the mcpbox module, what can be imported, limits,"
+	" commands, modules. Read it once before the first"
+	" mcpbox_create_tool.",
 	OBJECT("", ""), true, false, true},
+	/* clang-format on */
+	{"mcpbox_get_tool_status", "Status of a tool",
+	    "Shows where a tool stands: approval status of its newest version,"
+	    " the version that serves, who decided, the reason of a rejection,"
+	    " and whether it can be called now.",
+	    OBJECT(TOOL_ID, "\"tool_id\""), true, false, true},
+	{"mcpbox_list_pending_requests", "List what waits for review",
+	    "Lists the requests that wait for an administrator: tools, modules"
+	    " and network access.",
+	    OBJECT("", ""), true, false, true},
 };
 
 const struct management_tool *

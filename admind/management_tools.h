@@ -48,13 +48,25 @@
 	MF(22, MEMORY_BYTES, "limits.memory_bytes", N)                        \
 	MF(23, PROCESSES, "limits.processes", N)                              \
 	MF(24, TMP_BYTES, "limits.tmp_bytes", N)                              \
-	MF(25, RESULT_BYTES, "limits.result_bytes", N)
+	MF(25, RESULT_BYTES, "limits.result_bytes", N)                        \
+	MF(26, KIND, "kind", S)             /* python, command */             \
+	MF(27, SPEC, "spec", J)             /* of a command */                \
+	MF(28, EXECUTABLE, "executable", S) /* of a command: its path */      \
+	MF(29, CPU_MS, "limits.cpu_ms", N)                                    \
+	MF(30, FILES, "limits.files", N)                                      \
+	MF(31, FILE_BYTES, "limits.file_bytes", N)                            \
+	MF(32, STDOUT_BYTES, "limits.stdout_bytes", N)                        \
+	MF(33, ARGUMENT_BYTES, "limits.argument_bytes", N)                    \
+	MF(34, LOG_RATE, "limits.log_rate", N)                                \
+	MF(35, PROGRESS_RATE, "limits.progress_rate", N)                      \
+	MF(36, MODULE_NAME, "module_name", S)                                 \
+	MF(37, JUSTIFICATION, "justification", S)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 25
+	    MF_MAX = 37
 };
 
 enum management_kind {
@@ -93,9 +105,11 @@ enum inspection_field {
 	INSPECT_IS_ASYNC = 4,     /* u64 */
 	INSPECT_ERROR_TYPE = 5,   /* "SyntaxError" */
 	INSPECT_ERROR_MESSAGE = 6,
-	INSPECT_ERROR_LINE = 7,   /* u64, from 1; absent if unknown */
-	INSPECT_ERROR_COLUMN = 8, /* u64, from 1; absent if unknown */
-	INSPECT_ERROR_CONTEXT = 9 /* one line of code each, in order */
+	INSPECT_ERROR_LINE = 7,    /* u64, from 1; absent if unknown */
+	INSPECT_ERROR_COLUMN = 8,  /* u64, from 1; absent if unknown */
+	INSPECT_ERROR_CONTEXT = 9, /* one line of code each, in order */
+	/* 64 hex digits, of a command's executable; absent for Python */
+	INSPECT_EXECUTABLE_DIGEST = 10
 };
 
 #endif

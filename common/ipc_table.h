@@ -88,6 +88,8 @@ M(100, ADMIN_QUERY, admin_query, REQ, WEB|CTL, ADMIND, OPEN, 0, "read one list o
 M(101, ADMIN_JSON, admin_json, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "it, as JSON") \
 M(102, APPROVAL_GET, approval_get, REQ, WEB|CTL, ADMIND, OPEN, 0, "the whole content of an approval request") \
 M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "its hash pre-image and circumstances") \
+M(104, LIMITS_SET, limits_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "replace a server's limits; answered by ADMIN_JSON with what it then has") \
+M(105, MODULE_SET, module_set, REQ, CTL, ADMIND, OPEN, 0, "record, withdraw, grant or revoke a module; answered by OK or REFUSED") \
                                                                                \
 M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
 M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \
@@ -95,6 +97,7 @@ M(122, CHECK_MANAGEMENT, check_management, REQ, ADMIND, CHECK, OPEN, ARGUMENTS_M
 M(123, CHECK_OK, check_ok, ANS, CHECK, ADMIND, OPEN, IPC_BLOB_MAX, "valid; typed fields where asked for") \
 M(124, CHECK_ERRORS, check_errors, ANS, CHECK, ADMIND, OPEN, RESULT_MAX, "invalid: all errors together") \
 M(125, CHECK_INSPECTION, check_inspection, REQ, ADMIND, CHECK, OPEN, RESULT_MAX, "take apart a runner's inspection result (foreign JSON)") \
+M(126, CHECK_COMMAND, check_command, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a command, and does the schema name its placeholders?") \
                                                                                \
 M(140, POOL_START, pool_start, REQ, SANDBOXD, SPAWN, OPEN, 0, "start a pool; a running one ends first") \
 M(141, POOL_STARTED, pool_started, ANS, SPAWN, SANDBOXD, OPEN, 0, "the socket to its pool-init") \
@@ -303,8 +306,8 @@ F(S, bytes, value, "1 to SECRET_VALUE_MAX bytes")
 
 #define IPC_FIELDS_admin_query(F, S)                                              \
 F(S, str, token, "login token; empty from CTL")                                   \
-F(S, str, what, "servers, tools, approvals, audit, executions, status; or server, tool, execution with an id") \
-F(S, str, id, "uuid text, or empty for a list")                                   \
+F(S, str, what, "servers, tools, approvals, audit, executions, modules, status; or server, tool, execution, limits with an id") \
+F(S, str, id, "uuid text (limits: or the server's name), or empty for a list")    \
 F(S, str, filter_kind, "approvals: tool, module, network; tools: server uuid")    \
 F(S, str, filter_state, "approvals: pending, approved, rejected")                 \
 F(S, str, cursor, "next_cursor of the page before, or empty")                     \
@@ -319,6 +322,20 @@ F(S, str, state, "pending or what it became")                                   
 F(S, str, circumstances, "JSON members without braces: server, tool, version, requested_at, requested_by, notes") \
 F(S, blob, preimage, "version hash pre-image; the reader hashes it itself")
 
+#define IPC_FIELDS_limits_set(F, S)                                               \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, id, server, "uuid")                                                          \
+F(S, hash, seen, "SHA-256 of the JSON that the change was made from: another one now is hash_mismatch") \
+F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
+#define IPC_FIELDS_module_set(F, S)                                               \
+F(S, u8, action, "1 record, 2 withdraw, 3 grant, 4 revoke")                       \
+F(S, str, tool, "grant, revoke: exposed name or uuid")                            \
+F(S, str, name, "as PyPI spells it; kept normalised")                             \
+F(S, str, version, "empty for grant: the newest; for revoke: all")                \
+F(S, hash, digest, "record: of the entry in the module store")                    \
+F(S, u64, files, "record: files in it")                                           \
+F(S, u64, size, "record: bytes of them")
+
 #define IPC_FIELDS_check_schema(F, S) F(S, blob, schema, "JSON")
 #define IPC_FIELDS_check_arguments(F, S)                                          \
 F(S, u32, schema_len, "bytes of the schema at the front of the blob")             \
@@ -326,6 +343,9 @@ F(S, blob, schema_arguments, "schema, then arguments, both JSON")
 #define IPC_FIELDS_check_management(F, S)                                         \
 F(S, str, tool, "mcpbox_* name")                                                  \
 F(S, blob, arguments, "JSON")
+#define IPC_FIELDS_check_command(F, S)                                            \
+F(S, u32, spec_len, "bytes of the specification at the front of the blob")        \
+F(S, blob, spec_schema, "specification, then input schema, both JSON")
 #define IPC_FIELDS_check_ok(F, S) F(S, blob, fields, "TLV of the fields asked for, or empty")
 #define IPC_FIELDS_check_errors(F, S)                                             \
 F(S, u16, failure, "enum failure")                                                \

@@ -1,5 +1,5 @@
 /*
- * The four questions admind asks, without I/O: bytes in, verdict out.
+ * The questions admind asks, without I/O: bytes in, verdict out.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -30,6 +30,9 @@ void check_management(
     struct check *c, struct ipc_bytes tool, struct ipc_bytes arguments);
 /* fields: tags of enum inspection_field, ascending. */
 void check_inspection(struct check *c, struct ipc_bytes json);
+/* spec: of a command; schema: of its arguments. No fields. */
+void check_command(
+    struct check *c, struct ipc_bytes spec, struct ipc_bytes schema);
 void check_free(struct check *c);
 
 /* For the files of this folder. Starts a verdict with an open report; ends it:

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ids.h"
 #include "management_tools.h"
 #include "num.h"
 #include "schema.h"
@@ -125,6 +126,21 @@ put_doc(struct check *c, const struct doc_node *v)
 		put_text(c, INSPECT_DOC, s, n, DESCRIPTION_MAX, SIZE_MAX);
 }
 
+/* Of the executable's bytes, as the runner found it. It becomes part of what
+ * is approved, in this one form. */
+static void
+put_digest(struct check *c, struct report *r, const struct doc_node *v)
+{
+	uint8_t raw[32];
+
+	if (v->kind != DOC_STRING || v->len != 2 * sizeof(raw) ||
+	    hex_decode((const char *)v->str, v->len, raw) == -1)
+		report_add(r, NULL,
+		    "executable_digest must be 64 lower-case hex digits");
+	else
+		tlv_put(&c->fields, INSPECT_EXECUTABLE_DIGEST, v->str, v->len);
+}
+
 static int
 good_code(struct check *c, struct report *r, const struct doc *d, struct err *e)
 {
@@ -148,6 +164,12 @@ good_code(struct check *c, struct report *r, const struct doc *d, struct err *e)
 		put_doc(c, v);
 	else if (v != NULL && v->kind != DOC_NULL)
 		report_add(r, NULL, "doc must be a string or null");
+	/* Only a command has an executable; it is not async. */
+	v = doc_get(d, top, "executable_digest");
+	if (v != NULL && v->kind != DOC_NULL) {
+		put_digest(c, r, v);
+		return rc;
+	}
 	v = doc_get(d, top, "is_async");
 	if (v == NULL || (v->kind != DOC_TRUE && v->kind != DOC_FALSE))
 		report_add(r, NULL, "is_async must be true or false");

@@ -58,6 +58,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_arguments arguments;
 		struct ipc_check_management management;
 		struct ipc_check_inspection inspection;
+		struct ipc_check_command command;
 	} m;
 	struct check c;
 	struct err e;
@@ -88,6 +89,18 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_MANAGEMENT:
 		check_management(&c, m.management.tool, m.management.arguments);
+		break;
+	case IPC_CHECK_COMMAND:
+		n = m.command.spec_len;
+		if (n > m.command.spec_schema.n) {
+			timer(0);
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "specification longer than its message");
+			return -1;
+		}
+		check_command(&c, ipc_bytes(m.command.spec_schema.p, n),
+		    ipc_bytes(m.command.spec_schema.p + n,
+			m.command.spec_schema.n - n));
 		break;
 	case IPC_CHECK_INSPECTION:
 		check_inspection(&c, m.inspection.json);

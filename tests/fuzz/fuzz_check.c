@@ -1,5 +1,5 @@
 /*
- * admind-check's four questions on arbitrary bytes. The first byte chooses; the
+ * admind-check's five questions on arbitrary bytes. The first byte chooses; the
  * rest is split at its first newline into schema and arguments, or tool name
  * and arguments. Whatever the verdict, its list of errors must be JSON.
  */
@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	a = ipc_bytes(data + 1, (size_t)(line - data - 1));
 	b = ipc_bytes(line + 1, n - a.n - 2);
-	switch (data[0] % 4) {
+	switch (data[0] % 8) {
 	case 0:
 		check_schema(&c, b);
 		break;
@@ -31,6 +31,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case 2:
 		check_management(&c, a, b);
+		break;
+	case 4:
+		check_command(&c, a, b);
 		break;
 	default:
 		check_inspection(&c, b);
