@@ -416,6 +416,14 @@ nomem:
 }
 
 void
+ipc_peer_handlers(
+    struct ipc_peer *p, const struct ipc_handlers *handlers, void *arg)
+{
+	p->handlers = *handlers;
+	p->arg = arg;
+}
+
+void
 ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 {
 	p->state = state;

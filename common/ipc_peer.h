@@ -69,6 +69,9 @@ bool ipc_client_other_build(const struct ipc_client *);
 struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
     const struct ipc_handlers *, void *arg, struct err *);
+/* Another owner takes the connection over: what comes from now on is its. */
+void ipc_peer_handlers(
+    struct ipc_peer *, const struct ipc_handlers *, void *arg);
 /* For runner channels: WAITING to RUNNING. */
 void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
 

@@ -1,6 +1,5 @@
 /* See answer.h. */
 #include "answer.h"
-#include "call.h"
 #include "result.h"
 
 bool
@@ -20,7 +19,7 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 		return false;
 	if (failure_info(a->failure)->side == FAILURE_PLATFORM)
 		return ipc_refuse(peer, request, a->failure, a->message,
-			   CALL_RETRY_MS) == 0;
+			   a->retry_ms) == 0;
 	buf_init(&b, IPC_BLOB_MAX);
 	buf_put(&b, a->body.p, a->body.n);
 	result_meta(&b, a->execution, a->duration_us, a->printed, a->failure,

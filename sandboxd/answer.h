@@ -15,6 +15,7 @@ struct answer {
 	struct ipc_bytes body;    /* CallToolResult, already redacted */
 	struct ipc_bytes printed; /* captured output, already redacted */
 	uint64_t duration_us;
+	uint64_t retry_ms; /* where the platform failed: when to try again */
 };
 
 /* peer may be NULL: nobody waits. true if it was handed to a live

@@ -1,11 +1,8 @@
 /* See call.h. */
-#include <sys/socket.h>
-
 #include <event2/event.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "answer.h"
 #include "call_internal.h"
@@ -13,6 +10,11 @@
 #include "ids.h"
 #include "log.h"
 #include "result.h"
+
+static void call_exited(void *, const struct ipc_exited *);
+static void call_lost(void *);
+static void call_limited(void *, int);
+static const struct channel_events channel_events;
 
 /* Sets the timer to the deadline. */
 static void
@@ -40,6 +42,8 @@ void
 call_free(struct call *c)
 {
 	channel_close(c->channel);
+	if (c->profile != NULL)
+		runners_profile_done(c->all->runners, c->profile);
 	held_free(c->held);
 	buf_free(&c->arguments);
 	if (c->timer != NULL)
@@ -80,31 +84,36 @@ call_change(struct call *c, enum call_state to)
 {
 	enum call_state from = c->state;
 
-	if (from == CALL_WAITING_SLOT) {
+	if (from == CALL_WAITING) {
 		TAILQ_REMOVE(&c->all->queue, c, link);
 		c->all->queued--;
+		runners_hungry(c->all->runners, c->all->queued);
 	}
 	c->state = to;
 	switch (to) {
 	case CALL_NEW:
 		break;
-	case CALL_WAITING_SLOT:
-		/* Who was started once and lost its pool is first again. */
+	case CALL_WAITING:
+		/* Who had a runner once and lost it is first again. */
 		if (from == CALL_STARTING)
 			TAILQ_INSERT_HEAD(&c->all->queue, c, link);
 		else
 			TAILQ_INSERT_TAIL(&c->all->queue, c, link);
 		c->all->queued++;
+		runners_hungry(c->all->runners, c->all->queued);
 		arm(c, queue_left(c));
 		break;
 	case CALL_STARTING:
-		arm(c, CALL_START_MS);
+		arm(c, CALL_LIMIT_MS);
 		break;
 	case CALL_RUNNING:
+		c->started_ms = now_boot_ms();
 		arm(c, c->held->timeout_ms);
 		break;
 	case CALL_ENDING:
-		arm(c, CALL_REAP_MS);
+		/* The runner has a deadline of its own. */
+		(void)evtimer_del(c->timer);
+		c->deadline_ms = UINT64_MAX;
 		break;
 	case CALL_ENDED:
 		end_call(c);
@@ -143,8 +152,10 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	/* The wall clock may have been set meanwhile. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
 	r->delivered = answer_call(c->peer, c->request,
-	    &(struct answer){
-		&c->node.id, outcome, failure, message, b, out, took});
+	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
+		took,
+		failure == FAILURE_BUSY ? calls_retry_ms(c->all)
+					: CALL_RETRY_MS});
 	c->peer = NULL;
 	r->outcome = outcome;
 	r->failure = failure;
@@ -160,8 +171,10 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	    message != NULL ? ": " : "", message != NULL ? message : "");
 	channel_close(c->channel);
 	c->channel = NULL;
-	if (c->has_slot) {
-		pool_kill(c->all->pool, &c->slot);
+	if (c->state == CALL_RUNNING)
+		calls_took(c->all, now_boot_ms() - c->started_ms);
+	if (c->runner != NULL) {
+		runners_end(c->runner);
 		call_change(c, CALL_ENDING);
 	} else
 		call_change(c, CALL_ENDED);
@@ -173,12 +186,7 @@ crashed(struct call *c)
 {
 	struct err e;
 
-	if (c->state == CALL_STARTING) {
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the runner ended before it was ready", NULL);
-		return;
-	}
-	result_crash(c->status, c->peak_kib, 0, c->held->limit, &e);
+	result_crash(c->status, c->peak_kib, c->oom_kills, c->held->limit, &e);
 	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
@@ -204,38 +212,74 @@ call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
 	return (uint32_t)processes;
 }
 
-/* --- What the channel tells. ------------------------------------------ */
+/* --- Into a runner. --------------------------------------------------- */
+
+/* The runner is no good and nothing ran: another one, before all others. */
+static void
+again(struct call *c)
+{
+	channel_close(c->channel);
+	c->channel = NULL;
+	c->hungup = false;
+	if (c->runner != NULL)
+		runners_discard(c->runner);
+	c->runner = NULL;
+	call_change(c, CALL_WAITING);
+}
 
 static void
-on_ready(void *arg)
+execute(struct call *c)
 {
-	struct call *c = arg;
 	const struct held *h = c->held;
+	struct ipc_bytes code = codecache_find(c->all->cache, h, c->runner);
 	struct ipc_execute x = {
+	    .kind = h->kind,
+	    .name = h->name,
 	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
 	    .cpu_ms = h->limit[LIMIT_CPU_MS],
 	    .processes = call_processes(c->all, h->limit[LIMIT_PROCESSES],
 		h->limit[LIMIT_MEMORY_BYTES]),
 	    .files = (uint32_t)h->limit[LIMIT_FILES],
 	    .file_bytes = h->limit[LIMIT_FILE_BYTES],
+	    .executable = h->executable,
+	    .executable_digest = h->executable_digest,
+	    .source_len = (uint32_t)h->code.n,
+	    .code = code,
 	};
 
 	if (channel_execute(c->channel, &x,
 		ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the runner did not take the call", NULL);
+		again(c);
 		return;
 	}
 	call_change(c, CALL_RUNNING);
+	if (code.n == h->code.n)
+		codecache_want(c->all->cache, h);
 }
 
-static void
-on_confine_failed(void *arg, const char *text)
+bool
+call_start(struct call *c)
 {
-	log_event(LOG_LV_ERR, "confine_failed", "%s", text);
-	call_finish(arg, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-	    "the runner could not be confined", NULL);
+	static const struct runner_owner owner = {
+	    .exited = call_exited, .lost = call_lost, .limited = call_limited};
+	const struct held *h = c->held;
+	struct pool_limits limits = calls_limits(c->all, h->limit);
+	struct ipc_peer *peer;
+	struct err e;
+
+	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
+	if (c->runner == NULL)
+		return false;
+	call_change(c, CALL_STARTING);
+	c->channel = channel_new(c->all->base, peer, h, &channel_events, c, &e);
+	if (c->channel == NULL)
+		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
+	else if (!runners_limit(c->runner, &limits))
+		execute(c);
+	return true;
 }
+
+/* --- What the channel tells. ------------------------------------------ */
 
 static void
 on_event(void *arg, uint8_t kind, struct ipc_bytes json)
@@ -267,8 +311,7 @@ on_violation(void *arg, enum failure failure, const char *text)
 
 	log_event(LOG_LV_WARN, "runner_violation", "%s", text);
 	if (c->state == CALL_STARTING)
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    text, NULL);
+		again(c);
 	else
 		call_finish(c,
 		    failure == FAILURE_LIMIT ? OUTCOME_FAILED : OUTCOME_KILLED,
@@ -285,6 +328,10 @@ on_hangup(void *arg)
 {
 	struct call *c = arg;
 
+	if (c->state == CALL_STARTING) {
+		again(c);
+		return;
+	}
 	if (c->reaped) {
 		crashed(c);
 		return;
@@ -296,96 +343,40 @@ on_hangup(void *arg)
 }
 
 static const struct channel_events channel_events = {
-    .ready = on_ready,
-    .confine_failed = on_confine_failed,
     .event = on_event,
     .result = on_result,
     .violation = on_violation,
     .down = on_hangup,
 };
 
-/* --- What the pool tells. --------------------------------------------- */
-
-/* Gives the first of the queue its slot, channel and runner. */
-static void
-start(struct call *c, const struct pool_slot *slot)
-{
-	const struct held *h = c->held;
-	struct pool_profile profile = {
-	    .kind = h->runner,
-	    .tmp_bytes = h->limit[LIMIT_TMP_BYTES],
-	    .tmp_inodes = CALL_TMP_INODES,
-	    .modules = ipc_bytes(h->modules.p, h->modules.len),
-	};
-	struct err e;
-	int sv[2];
-
-	call_change(c, CALL_STARTING);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
-		pool_untake(c->all->pool, slot);
-		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
-		    "out of file descriptors", NULL);
-		return;
-	}
-	c->channel = channel_new(c->all->base, sv[0], h,
-	    (uint32_t)h->limit[LIMIT_RESULT_BYTES], &channel_events, c, &e);
-	if (c->channel == NULL) {
-		close(sv[1]);
-		pool_untake(c->all->pool, slot);
-		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
-		return;
-	}
-	c->slot = *slot;
-	c->has_slot = pool_fork(c->all->pool, slot, &profile, sv[1]) == 0;
-	close(sv[1]);
-	if (!c->has_slot)
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the pool does not take calls", NULL);
-}
-
-static void
-on_available(void *arg)
-{
-	struct calls *cs = arg;
-	struct pool_slot slot;
-	struct call *c;
-
-	while ((c = TAILQ_FIRST(&cs->queue)) != NULL &&
-	    pool_take(cs->pool, c, &slot) == 0)
-		start(c, &slot);
-}
-
-static void
-on_fork_failed(void *owner, const char *step, int error)
-{
-	struct call *c = owner;
-
-	c->has_slot = false;
-	if (c->state == CALL_ENDING)
-		call_change(c, CALL_ENDED);
-	else
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "no runner could be forked", NULL);
-}
+/* --- What its runner tells. -------------------------------------------- */
 
 /*
  * The runner was reaped. Its last frames may still be unread, its result
  * among them: they end with the channel, which on_hangup then sees.
  */
 static void
-on_exited(void *owner, uint32_t status, uint64_t cpu_us, uint64_t peak_kib)
+call_exited(void *owner, const struct ipc_exited *m)
 {
 	struct call *c = owner;
 
-	c->has_slot = false;
-	c->held->record->cpu_us = cpu_us;
-	if (c->state == CALL_ENDING) {
+	c->runner = NULL;
+	switch (c->state) {
+	case CALL_STARTING:
+		again(c);
+		return;
+	case CALL_ENDING:
+		c->held->record->cpu_us = m->cpu_us;
 		call_change(c, CALL_ENDED);
 		return;
+	default:
+		break;
 	}
+	c->held->record->cpu_us = m->cpu_us;
 	c->reaped = true;
-	c->status = status;
-	c->peak_kib = peak_kib;
+	c->status = m->status;
+	c->peak_kib = m->peak_kib;
+	c->oom_kills = m->oom_kills;
 	if (c->hungup)
 		crashed(c);
 	else
@@ -393,18 +384,15 @@ on_exited(void *owner, uint32_t status, uint64_t cpu_us, uint64_t peak_kib)
 }
 
 static void
-on_lost(void *owner)
+call_lost(void *owner)
 {
 	struct call *c = owner;
 
-	c->has_slot = false;
+	c->runner = NULL;
 	switch (c->state) {
 	case CALL_STARTING:
 		/* It had no byte of the tool: it may start again. */
-		channel_close(c->channel);
-		c->channel = NULL;
-		c->hungup = false;
-		call_change(c, CALL_WAITING_SLOT);
+		again(c);
 		break;
 	case CALL_RUNNING:
 		call_finish(c, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE,
@@ -417,12 +405,22 @@ on_lost(void *owner)
 	}
 }
 
-const struct pool_events calls_pool_events = {
-    .available = on_available,
-    .fork_failed = on_fork_failed,
-    .exited = on_exited,
-    .lost = on_lost,
-};
+static void
+call_limited(void *owner, int error)
+{
+	struct call *c = owner;
+
+	if (c->state != CALL_STARTING)
+		return;
+	if (error == 0) {
+		execute(c);
+		return;
+	}
+	log_event(
+	    LOG_LV_ERR, "limits", "a runner's cgroup: %s", strerror(error));
+	call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+	    "the call's limits could not be set", NULL);
+}
 
 /* --- Time. ------------------------------------------------------------- */
 
@@ -439,13 +437,12 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		rearm(c);
 		return;
 	}
-	if ((c->state == CALL_STARTING || c->state == CALL_RUNNING) &&
-	    c->reaped) {
+	if (c->state == CALL_RUNNING && c->reaped) {
 		crashed(c);
 		return;
 	}
 	switch (c->state) {
-	case CALL_WAITING_SLOT:
+	case CALL_WAITING:
 		if (pool_ready(c->all->pool))
 			call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 			    "no slot became free in time", NULL);
@@ -456,7 +453,7 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		break;
 	case CALL_STARTING:
 		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the runner did not get ready in time", NULL);
+		    "the call's limits were not set in time", NULL);
 		break;
 	case CALL_RUNNING:
 		if (c->hungup) {
@@ -469,10 +466,6 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		result_limit("The tool did not finish in time and was ended",
 		    LIMIT_TIMEOUT_MS, c->held->timeout_ms, &e);
 		call_finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
-		break;
-	case CALL_ENDING:
-		/* Ends this call too, by on_lost. */
-		pool_restart(c->all->pool, "a killed runner was not reaped");
 		break;
 	default:
 		break;

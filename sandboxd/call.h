@@ -1,36 +1,41 @@
 /*
  * One call from RUN to its record.
  *
- *	WAITING_SLOT	queued until a slot is free	timer: queue_wait
- *	STARTING	slot taken, runner confining	timer: CALL_START_MS
- *	RUNNING		it has code, arguments, secrets	timer: the wall-clock
- *limit ENDING		answered; its tree is killed	timer: CALL_REAP_MS
+ *	WAITING		queued until a runner of its	timer: queue_wait
+ *			profile is ready
+ *	STARTING	has one; its cgroup gets the	timer: CALL_LIMIT_MS
+ *			call's limits (skipped if these
+ *			are what it was forked with)
+ *	RUNNING		it has code, arguments, secrets	timer: the wall clock
+ *	ENDING		answered; its tree is killed	the runner's own
  *	ENDED		record handed on; freed
  *
  * Whatever happens first decides how the call ended, once: the answer goes to
- * whoever waits, at that moment; the slot is free only after the runner was
- * reaped, and the record, which holds the CPU time, follows then. A pool that
- * dies under a call that has not got its code yet puts it back in the queue:
- * nothing ran. call_change in call.c is the only function that moves a call.
+ * whoever waits, at that moment; the record, which holds the CPU time, follows
+ * when the runner was reaped. A call whose runner or pool dies before it had
+ * its code waits for another: nothing ran. call_change in call.c is the only
+ * function that moves a call.
  */
 #ifndef CALL_H
 #define CALL_H
 
 #include "held.h"
-#include "pool.h"
 #include "records.h"
+#include "runners.h"
 
 enum {
-	/* Fork and confinement take 10 to 20 ms; a machine under heavy load
-	 * may need a hundred times that. */
-	CALL_START_MS = 5000,
-	/* SIGKILL of a tree takes ms. After this the pool is given up. */
+	/* Writing a cgroup's limits takes less than a ms. */
+	CALL_LIMIT_MS = 5000,
+	/* Between a process being reaped and the end of its channel. */
 	CALL_REAP_MS = 5000,
 	/* Between the end of a channel and its process being reaped. */
 	CALL_HANGUP_MS = 250,
 	/* Bytes waiting for a slow gateway before events are dropped. */
 	CALL_EVENT_QUEUE_MAX = 1024 * 1024,
-	/* What a client is told to wait when the queue is full. */
+	/* What a client is told to wait: by the load (calls_retry_ms) within
+	 * these, or this where load is not why. */
+	CALL_RETRY_MIN_MS = 100,
+	CALL_RETRY_MAX_MS = 30 * 1000,
 	CALL_RETRY_MS = 500,
 
 	/* What the memory budget leaves a call at least: the runner's own two
@@ -43,7 +48,7 @@ enum {
 
 enum call_state {
 	CALL_NEW,
-	CALL_WAITING_SLOT,
+	CALL_WAITING,
 	CALL_STARTING,
 	CALL_RUNNING,
 	CALL_ENDING,
@@ -54,14 +59,19 @@ struct calls_conf {
 	unsigned queue; /* calls that may wait for a slot */
 	uint64_t queue_wait_ms;
 	uint64_t limit[LIMIT_COUNT]; /* defaults of a call */
+	uint32_t cpu_percent;        /* of a call, where there is a cgroup */
 	uint64_t memory_budget;      /* of a call's processes together */
+	unsigned waiting_min, waiting_max; /* runners, see runners_conf */
+	uint64_t waiting_memory;
+	unsigned forks;
 };
 
 struct calls;
-extern const struct pool_events calls_pool_events; /* arg: the calls */
 
 struct calls *calls_new(
     struct event_base *, const struct calls_conf *, struct records *);
+/* Their runners: runners_pool_events' arg. */
+struct runners *calls_runners(struct calls *);
 void calls_pool(struct calls *, struct pool *);
 void calls_free(struct calls *);
 /* Runs a context (taken over) for the one who waits at peer with request.
@@ -78,6 +88,11 @@ void calls_peer_gone(struct calls *, struct ipc_peer *);
 void calls_sweep(struct calls *, uint64_t now_ms);
 size_t calls_count(const struct calls *);
 bool calls_has(const struct calls *, const struct ipc_id *);
+/* When a client that met `busy` may try again: what waits, at the pace at
+ * which calls have been ending. */
+uint64_t calls_retry_ms(const struct calls *);
+/* "name=state detail" lines of the pool's work, for doctor. */
+void calls_layers(const struct calls *, struct buf *);
 /* "call_memory=state detail": what bounds the memory of a call now. */
 void calls_memory_layer(const struct calls *, char *out, size_t len);
 void calls_each(struct calls *, void (*f)(struct table_node *, void *), void *);

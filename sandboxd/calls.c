@@ -1,6 +1,7 @@
 /* All calls: what gateways, admind and the clock ask of them. See call.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "answer.h"
 #include "call_internal.h"
@@ -37,10 +38,78 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 	} while (s.found != NULL);
 }
 
+/* --- Who waits gets what is there. ---------------------------------------- */
+
+/*
+ * In the order they came: a runner of its profile if one waits, else one is
+ * forked for it, unless one that is under way is enough for it too. What can
+ * not be forked now comes with a later look.
+ */
+static void
+dispatch(struct calls *cs)
+{
+	enum runners_fork forked = RUNNERS_FORKED;
+	struct call *c, *next;
+
+	TAILQ_FOREACH(c, &cs->queue, link)
+	c->profile->claims = 0;
+	for (c = TAILQ_FIRST(&cs->queue); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (call_start(c) || forked == RUNNERS_LATER ||
+		    c->profile->claims++ < c->profile->forking)
+			continue;
+		forked = runners_fork(cs->runners, c->profile);
+		if (forked == RUNNERS_FAILED)
+			call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+			    "out of file descriptors or memory", NULL);
+	}
+}
+
+static void
+on_look(void *arg)
+{
+	dispatch(arg);
+}
+
+/* One of those who wait for this profile hears of it. */
+static void
+on_failed(void *arg, struct profile *p, const char *text)
+{
+	struct calls *cs = arg;
+	struct call *c;
+
+	TAILQ_FOREACH(c, &cs->queue, link)
+	if (c->profile == p) {
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    text, NULL);
+		break;
+	}
+	dispatch(cs);
+}
+
+static void
+on_idle(void *arg)
+{
+	struct calls *cs = arg;
+
+	codecache_work(cs->cache);
+}
+
 struct calls *
 calls_new(struct event_base *base, const struct calls_conf *conf,
     struct records *records)
 {
+	static const struct runners_events events = {
+	    .look = on_look, .failed = on_failed, .idle = on_idle};
+	struct runners_conf rc = {
+	    .min = conf->waiting_min,
+	    .max = conf->waiting_max,
+	    .memory = conf->waiting_memory,
+	    .forks = conf->forks,
+	    .standard = {.kind = RUNNER_PYTHON,
+		.tmp_bytes = conf->limit[LIMIT_TMP_BYTES],
+		.tmp_inodes = CALL_TMP_INODES},
+	};
 	struct calls *cs;
 
 	if ((cs = calloc(1, sizeof(*cs))) == NULL)
@@ -49,17 +118,29 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	cs->conf = *conf;
 	cs->records = records;
 	TAILQ_INIT(&cs->queue);
-	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0) {
-		free(cs);
+	rc.limits = calls_limits(cs, conf->limit);
+	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0 ||
+	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
+	    (cs->cache = codecache_new(base, cs->runners, conf->limit)) ==
+		NULL) {
+		calls_free(cs);
 		return NULL;
 	}
 	return cs;
+}
+
+struct runners *
+calls_runners(struct calls *cs)
+{
+	return cs->runners;
 }
 
 void
 calls_pool(struct calls *cs, struct pool *pool)
 {
 	cs->pool = pool;
+	runners_pool(cs->runners, pool);
+	codecache_pool(cs->cache, pool);
 }
 
 static void
@@ -76,8 +157,11 @@ calls_free(struct calls *cs)
 {
 	if (cs == NULL)
 		return;
-	table_each(&cs->by_id, free_node, cs);
+	if (cs->by_id.bucket != NULL)
+		table_each(&cs->by_id, free_node, cs);
 	table_free(&cs->by_id);
+	codecache_free(cs->cache);
+	runners_free(cs->runners);
 	free(cs);
 }
 
@@ -85,6 +169,13 @@ int
 calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
     struct held *h, struct ipc_bytes arguments)
 {
+	const struct pool_profile profile = {
+	    .kind = h->runner,
+	    .tmp_bytes = h->limit[LIMIT_TMP_BYTES],
+	    .tmp_inodes = CALL_TMP_INODES,
+	    .modules = ipc_bytes(h->modules.p, h->modules.len),
+	};
+	struct ipc_id id = h->node.id;
 	struct call *c;
 
 	if ((c = calloc(1, sizeof(*c))) == NULL)
@@ -93,7 +184,9 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	buf_init(&c->arguments, arguments.n);
 	buf_put(&c->arguments, arguments.p, arguments.n);
 	c->timer = evtimer_new(cs->base, call_timer, c);
-	if (c->arguments.failed || c->timer == NULL) {
+	c->run_ms = now_boot_ms();
+	c->profile = runners_profile(cs->runners, &profile, c->run_ms);
+	if (c->arguments.failed || c->timer == NULL || c->profile == NULL) {
 		call_free(c);
 		return -1;
 	}
@@ -102,15 +195,18 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	c->peer = peer;
 	c->request = request;
 	c->run_us = now_us();
-	c->run_ms = now_boot_ms();
 	table_add(&cs->by_id, &c->node);
-	call_change(c, CALL_WAITING_SLOT);
-	calls_pool_events.available(cs);
-	/* Still waiting behind a full queue: the newest goes. c itself may be
-	 * gone by now, the queue's tail is not. */
-	if (cs->queued > cs->conf.queue)
-		call_finish(TAILQ_LAST(&cs->queue, call_queue), OUTCOME_REFUSED,
-		    FAILURE_BUSY, "too many calls wait for a slot", NULL);
+	call_change(c, CALL_WAITING);
+	dispatch(cs);
+	/* c itself may be gone by now; what waits is at the queue's tail. */
+	if ((c = TAILQ_LAST(&cs->queue, call_queue)) == NULL ||
+	    memcmp(&c->node.id, &id, sizeof(id)) != 0)
+		return 0;
+	runners_missed(cs->runners, c->profile);
+	/* A runner that is under way is as good as a place. */
+	if (cs->queued > cs->conf.queue + runners_forking(cs->runners))
+		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+		    "too many calls wait for a slot", NULL);
 	return 0;
 }
 
@@ -158,6 +254,74 @@ calls_memory_layer(const struct calls *cs, char *out, size_t len)
 	    "sum: memory_budget leaves a call %u of %llu processes of %llu MiB",
 	    (unsigned)n, (unsigned long long)c->limit[LIMIT_PROCESSES],
 	    (unsigned long long)c->limit[LIMIT_MEMORY_BYTES] >> 20);
+}
+
+void
+calls_took(struct calls *cs, uint64_t ms)
+{
+	cs->took_us += ms * 1000 / 8;
+	cs->took_us -= cs->took_us / 8;
+}
+
+/*
+ * What waits before a new call, times the pace: as many end at once as there
+ * are slots, each after the usual time; but none sooner than it is forked.
+ */
+uint64_t
+calls_retry_ms(const struct calls *cs)
+{
+	struct runners_counts n = runners_counts(cs->runners);
+	struct pool_counts p = pool_counts(cs->pool);
+	uint64_t each_us = cs->took_us / (p.slots > 0 ? p.slots : 1);
+	uint64_t fork_us =
+	    (uint64_t)n.fork_ms * 1000 / (cs->conf.forks + !cs->conf.forks);
+	uint64_t ms;
+
+	if (each_us < fork_us)
+		each_us = fork_us;
+	ms = (cs->queued + 1) * each_us / 1000;
+	if (ms < CALL_RETRY_MIN_MS)
+		return CALL_RETRY_MIN_MS;
+	return ms < CALL_RETRY_MAX_MS ? ms : CALL_RETRY_MAX_MS;
+}
+
+/*
+ * The cgroup binds everything a call holds, its /tmp included, which is
+ * memory: both were granted, so it is their sum.
+ */
+struct pool_limits
+calls_limits(const struct calls *cs, const uint64_t limit[LIMIT_COUNT])
+{
+	return (struct pool_limits){
+	    .memory_bytes = limit[LIMIT_MEMORY_BYTES] + limit[LIMIT_TMP_BYTES],
+	    .processes = (uint32_t)limit[LIMIT_PROCESSES],
+	    .cpu_percent = cs->conf.cpu_percent,
+	};
+}
+
+void
+calls_layers(const struct calls *cs, struct buf *out)
+{
+	struct runners_counts n = runners_counts(cs->runners);
+	struct codecache_counts k = codecache_counts(cs->cache);
+	struct pool_counts p = pool_counts(cs->pool);
+
+	buf_putf(out,
+	    "runners=%s %u wait, %u should (at most %u), %u are being made, "
+	    "%u run a call, %u end; %u of %u slots are in use, %u calls wait; "
+	    "%llu forks at %u ms, %llu failed, %llu zygotes replaced; "
+	    "%llu calls found one waiting, %llu did not\n",
+	    pool_ready(cs->pool) ? "enforced" : "missing", n.waiting, n.target,
+	    n.max, n.forking, n.taken, n.ending, p.busy, p.slots, cs->queued,
+	    (unsigned long long)p.forks, n.fork_ms,
+	    (unsigned long long)n.failed, (unsigned long long)p.recycles,
+	    (unsigned long long)n.hits, (unsigned long long)n.misses);
+	buf_putf(out,
+	    "code_cache=enforced %u versions in %llu KiB; %llu hits, %llu "
+	    "misses, %llu compiled, %llu differed\n",
+	    k.entries, (unsigned long long)k.bytes >> 10,
+	    (unsigned long long)k.hits, (unsigned long long)k.misses,
+	    (unsigned long long)k.made, (unsigned long long)k.differed);
 }
 
 size_t

@@ -74,27 +74,6 @@ malformed(struct channel *c, const struct err *e)
 }
 
 static int
-on_confine_failed(struct channel *c, struct ipc_frame *f)
-{
-	struct ipc_confine_failed m;
-	struct err e, v;
-	char *step, *path;
-
-	if (ipc_decode(f, &m, &e) != 0)
-		return malformed(c, &e);
-	step = ipc_strdup(m.step);
-	path = ipc_strdup(m.path);
-	(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE, "%s %s: %s",
-	    step != NULL ? step : "?", path != NULL ? path : "",
-	    strerror((int)m.error));
-	free(step);
-	free(path);
-	c->closed = true;
-	c->events->confine_failed(c->arg, v.text);
-	return -1;
-}
-
-static int
 on_stdout(struct channel *c, struct ipc_frame *f)
 {
 	struct ipc_stdout m;
@@ -322,13 +301,6 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	if (c->closed)
 		return -1;
 	count_frame(c, f);
-	if (f->type == IPC_READY) {
-		ipc_peer_set_state(peer, IPC_STATE_RUNNING);
-		c->events->ready(c->arg);
-		return c->closed ? -1 : 0;
-	}
-	if (f->type == IPC_CONFINE_FAILED)
-		return on_confine_failed(c, f);
 	/* The state RUNNING begins at READY, the tool at EXECUTE. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
@@ -366,12 +338,13 @@ on_down(struct ipc_peer *peer, void *arg)
 }
 
 struct channel *
-channel_new(struct event_base *base, int sock, const struct held *h,
-    uint32_t result_max, const struct channel_events *events, void *arg,
+channel_new(struct event_base *base, struct ipc_peer *peer,
+    const struct held *h, const struct channel_events *events, void *arg,
     struct err *e)
 {
 	static const struct ipc_handlers handlers = {
 	    .message = on_message, .down = on_down};
+	static const struct ipc_handlers nobody;
 	struct channel *c;
 
 	if ((c = calloc(1, sizeof(*c))) == NULL)
@@ -379,7 +352,7 @@ channel_new(struct event_base *base, int sock, const struct held *h,
 	c->held = h;
 	c->events = events;
 	c->arg = arg;
-	c->result_max = result_max;
+	c->result_max = (uint32_t)h->limit[LIMIT_RESULT_BYTES];
 	c->log.most = (unsigned)h->limit[LIMIT_LOG_RATE];
 	c->progress.most = (unsigned)h->limit[LIMIT_PROGRESS_RATE];
 	c->shown_max = (uint32_t)h->limit[LIMIT_STDOUT_BYTES];
@@ -391,14 +364,14 @@ channel_new(struct event_base *base, int sock, const struct held *h,
 	 * runner keeps the last bytes for its note. */
 	c->stdout_max = c->shown_max + CHANNEL_NOTE_MAX +
 	    (uint32_t)redact_longest(c->redact);
-	buf_init(&c->pieces, result_max);
+	buf_init(&c->pieces, c->result_max);
 	buf_init(&c->printed, c->stdout_max);
-	c->peer = ipc_peer_adopt(base, sock, "runner", IPC_ROLE_SANDBOXD,
-	    IPC_ROLE_RUNNER, false, IPC_STATE_WAITING, &handlers, c, e);
-	if (c->peer != NULL)
-		return c;
+	c->peer = peer;
+	ipc_peer_handlers(peer, &handlers, c);
+	return c;
 nomem:
-	close(sock);
+	ipc_peer_handlers(peer, &nobody, NULL);
+	ipc_peer_close(peer);
 	if (c != NULL)
 		channel_free(c);
 	(void)err_set(e, FAILURE_BUSY, "no memory for a channel");
@@ -418,20 +391,16 @@ channel_close(struct channel *c)
 }
 
 int
-channel_execute(struct channel *c, const struct ipc_execute *limits,
+channel_execute(struct channel *c, const struct ipc_execute *what,
     struct ipc_bytes arguments)
 {
-	struct ipc_execute x = *limits;
+	struct ipc_execute x = *what;
 	struct ipc_arguments a = {.json = arguments};
 	struct ipc_secrets s = {
 	    .tlv = ipc_bytes(c->held->secrets.p, c->held->secrets.len)};
 
-	x.kind = c->held->kind;
-	x.name = c->held->name;
 	x.stdout_max = c->stdout_max;
 	x.result_max = c->result_max;
-	x.source_len = (uint32_t)c->held->code.n;
-	x.code = c->held->code;
 	if (c->peer == NULL || ipc_send(c->peer, IPC_EXECUTE, &x) != 0 ||
 	    ipc_send(c->peer, IPC_ARGUMENTS, &a) != 0 ||
 	    ipc_send(c->peer, IPC_SECRETS, &s) != 0)

@@ -33,8 +33,6 @@ struct event_base;
 struct channel;
 
 struct channel_events {
-	void (*ready)(void *); /* wholly confined: channel_execute is due */
-	void (*confine_failed)(void *, const char *text);
 	/* kind as in CALL_EVENT; json is scanned and redacted. */
 	void (*event)(void *, uint8_t kind, struct ipc_bytes json);
 	/* The result; failure is NONE unless the runner sent RUN_ERROR. body
@@ -46,14 +44,16 @@ struct channel_events {
 	void (*down)(void *);
 };
 
-/* Adopts our end (closed on failure too). h must live until channel_close. */
-struct channel *channel_new(struct event_base *, int sock, const struct held *h,
-    uint32_t result_max, const struct channel_events *, void *arg,
+/* Takes over the connection to a runner that said READY (closed on failure
+ * too). h must live until channel_close. */
+struct channel *channel_new(struct event_base *, struct ipc_peer *,
+    const struct held *h, const struct channel_events *, void *arg,
     struct err *);
 /* No event comes after this. */
 void channel_close(struct channel *);
-/* Limits (the rlimit fields of x), code, arguments, secrets: then it runs. 0
- * or -1. */
+/* What to run and its limits (all of x but stdout_max and result_max), then
+ * arguments and secrets: then it runs. 0; -1 if not all could be sent, which
+ * ran nothing. */
 int channel_execute(
     struct channel *, const struct ipc_execute *x, struct ipc_bytes arguments);
 /* Tells, as a log line, how many log lines and progress reports were dropped

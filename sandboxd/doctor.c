@@ -59,7 +59,7 @@ rows(struct jsonw *w, const char *process, const char *lines)
 
 void
 doctor_report(struct buf *out, const char *own, const char *memory,
-    const char *spawn, const char *pool, bool have_key)
+    const char *work, const char *spawn, const char *pool, bool have_key)
 {
 	struct jsonw w;
 
@@ -67,6 +67,7 @@ doctor_report(struct buf *out, const char *own, const char *memory,
 	jsonw_arr(&w);
 	rows(&w, "sandboxd", own);
 	rows(&w, "sandboxd", memory);
+	rows(&w, "sandboxd", work);
 	rows(&w, "sandboxd",
 	    have_key ? "context_key=enforced"
 		     : "context_key=missing the vault has not given one");

@@ -9,10 +9,10 @@
 
 #include "buf.h"
 
-/* own, memory (sandboxd's too), spawn, pool: "name=state" lines, a detail may
- * follow behind a space;
- * "" where that process is not there, which is reported as missing. */
+/* own, memory and work (sandboxd's too), spawn, pool: "name=state" lines, a
+ * detail may follow behind a space; "" where that process is not there, which
+ * is reported as missing. */
 void doctor_report(struct buf *out, const char *own, const char *memory,
-    const char *spawn, const char *pool, bool have_key);
+    const char *work, const char *spawn, const char *pool, bool have_key);
 
 #endif

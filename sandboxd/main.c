@@ -12,7 +12,9 @@
 #include <event2/event.h>
 
 #include <seccomp.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "call.h"
 #include "confine.h"
@@ -44,7 +46,7 @@ struct sandboxd {
 	struct pool *pool;
 	struct ipc_client *vault;
 	struct ipc_peer *admind; /* the newest connection, or NULL */
-	struct event *sweep, *key_retry;
+	struct event *sweep, *key_retry, *hup;
 	size_t records_max;
 	struct withdrawn withdrawn[WITHDRAWN_KEPT]; /* a ring */
 	unsigned nwithdrawn;
@@ -191,7 +193,8 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		records_count(s->records) >=
 	    s->records_max) {
 		(void)ipc_refuse(p, m.request, FAILURE_BUSY,
-		    "too many calls are open or unrecorded", CALL_RETRY_MS);
+		    "too many calls are open or unrecorded",
+		    calls_retry_ms(s->calls));
 		return 0;
 	}
 	if (calls_has(s->calls, &m.execution) ||
@@ -203,8 +206,9 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 	if (held_add(&s->held, &m.execution, m.listener, m.context,
 		now_boot_ms(), &e) != 0) {
 		log_event(LOG_LV_WARN, "held_refused", "%s", e.text);
-		(void)ipc_refuse(
-		    p, m.request, e.failure, e.text, CALL_RETRY_MS);
+		(void)ipc_refuse(p, m.request, e.failure, e.text,
+		    e.failure == FAILURE_BUSY ? calls_retry_ms(s->calls)
+					      : CALL_RETRY_MS);
 		return 0;
 	}
 	(void)ipc_answer_ok(p, m.request);
@@ -363,15 +367,20 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct ipc_doctor_report m;
 	struct ipc_doctor q;
 	char memory[256];
-	struct buf b;
+	struct buf b, pool;
 	struct err e;
 
 	if (f->type != IPC_DOCTOR || ipc_decode(f, &q, &e) != 0)
 		return -1;
 	buf_init(&b, IPC_FRAME_MAX);
+	buf_init(&pool, 4096);
 	calls_memory_layer(s->calls, memory, sizeof(memory));
+	calls_layers(s->calls, &pool);
+	buf_putc(&pool, '\0');
 	doctor_report(&b, (const char *)s->layers.p, memory,
-	    pool_spawn_layers(s->pool), pool_layers(s->pool), s->held.have_key);
+	    pool.failed ? "" : (const char *)pool.p, pool_spawn_layers(s->pool),
+	    pool_layers(s->pool), s->held.have_key);
+	buf_free(&pool);
 	m.json = ipc_bytes(b.p, b.len);
 	if (b.failed)
 		(void)ipc_refuse(p, q.request, FAILURE_BUSY, "no memory", 0);
@@ -393,6 +402,7 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	while ((h = held_expired(&s->held, now)) != NULL)
 		close_held(s, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
 	calls_sweep(s->calls, now);
+	runners_sweep(calls_runners(s->calls), now);
 }
 
 static void
@@ -476,10 +486,12 @@ connect_out(struct sandboxd *s)
 	if (proc_socket_path(&s->proc, "sandboxd-spawn", "sandboxd", path,
 		sizeof(path), &e) != 0 ||
 	    (s->pool = pool_new(s->proc.base, path,
-		 (unsigned)conf_int(s->proc.conf, "slots"), &calls_pool_events,
-		 s->calls, &e)) == NULL)
+		 (unsigned)conf_int(s->proc.conf, "slots"),
+		 &runners_pool_events, calls_runners(s->calls), &e)) == NULL)
 		log_fatal("pool", "%s", e.text);
 	calls_pool(s->calls, s->pool);
+	pool_recycle_after(
+	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));
 }
 
 /* What a call may use unless its version or server says otherwise. */
@@ -506,6 +518,28 @@ default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
 		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
 }
 
+/* Of a call where nothing binds its processes' sum. */
+static uint64_t
+memory_budget(const struct conf *c)
+{
+	uint64_t set = (uint64_t)conf_int(c, "memory_budget");
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	if (set != 0 || pages <= 0 || size <= 0)
+		return set;
+	return (uint64_t)pages * (uint64_t)size / 2;
+}
+
+/* The operator changed what the zygote has read: Python, or its modules. */
+static void
+on_hup(evutil_socket_t sig, short what, void *arg)
+{
+	struct sandboxd *s = arg;
+
+	if (s->pool != NULL)
+		pool_recycle(s->pool, "SIGHUP");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -519,15 +553,21 @@ main(int argc, char **argv)
 	cc = (struct calls_conf){
 	    .queue = (unsigned)conf_int(c, "queue"),
 	    .queue_wait_ms = (uint64_t)conf_int(c, "queue_wait"),
-	    .memory_budget = (uint64_t)conf_int(c, "memory_budget"),
+	    .cpu_percent = (uint32_t)conf_int(c, "cpu_percent"),
+	    .memory_budget = memory_budget(c),
+	    .waiting_min = (unsigned)conf_int(c, "pool_min"),
+	    .waiting_max = (unsigned)conf_int(c, "pool_max"),
+	    .waiting_memory = (uint64_t)conf_int(c, "pool_memory"),
+	    .forks = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	default_limits(c, cc.limit);
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
 	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);
+	s.hup = evsignal_new(s.proc.base, SIGHUP, on_hup, &s);
 	s.key_retry = evtimer_new(s.proc.base, on_key_retry, &s);
 	if (s.records == NULL || s.sweep == NULL || s.key_retry == NULL ||
-	    event_add(s.sweep, &tv) != 0 ||
+	    s.hup == NULL || event_add(s.sweep, &tv) != 0 ||
 	    held_init(&s.held, (size_t)conf_int(c, "held_max"),
 		ipc_hello_epoch()) != 0 ||
 	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)

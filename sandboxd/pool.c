@@ -30,7 +30,13 @@ struct pool {
 	uint32_t uids, next_uid; /* ids 1..uids inside the pool */
 	unsigned nslots, next_slot;
 	struct pool_entry slot[POOL_SLOTS_MAX];
-	char *layers;
+	unsigned busy;
+	char *layers, *interpreter;
+	uint64_t zygote, forks, recycles;
+	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
+	bool recycling;     /* RECYCLE was sent, its report is due */
+	bool recycle_again; /* asked for meanwhile */
+	uint64_t recycle_not_before_ms; /* by the number of forks */
 };
 
 static void
@@ -108,6 +114,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		start(p);
 	else if (!p->ready)
 		pool_restart(p, "the zygote did not report");
+	else if (p->recycling) {
+		p->recycling = false;
+		log_event(LOG_LV_ERR, "recycle_failed",
+		    "the new zygote did not report; the old one stays");
+	}
 }
 
 static void
@@ -139,11 +150,12 @@ entry(struct pool *p, uint32_t slot, uint64_t generation)
 }
 
 static void *
-release(struct pool_entry *s)
+release(struct pool *p, struct pool_entry *s)
 {
 	void *owner = s->owner;
 
 	s->owner = NULL;
+	p->busy--;
 	return owner;
 }
 
@@ -157,8 +169,7 @@ on_exited(struct pool *p, struct ipc_frame *f)
 	if (ipc_decode(f, &m, &e) != 0 ||
 	    (s = entry(p, m.slot, m.generation)) == NULL)
 		return -1;
-	p->events.exited(release(s), m.status, m.cpu_us, m.peak_kib);
-	p->events.available(p->arg);
+	p->events.exited(release(p, s), &m);
 	return 0;
 }
 
@@ -178,12 +189,27 @@ on_fork_failed(struct pool *p, struct ipc_frame *f)
 	    (unsigned)m.slot, step != NULL ? step : "?",
 	    strerror((int)m.error));
 	p->events.fork_failed(
-	    release(s), step != NULL ? step : "?", (int)m.error);
+	    release(p, s), step != NULL ? step : "?", (int)m.error);
 	free(step);
-	p->events.available(p->arg);
 	return 0;
 }
 
+static int
+on_limited(struct pool *p, struct ipc_frame *f)
+{
+	struct ipc_limited m;
+	struct pool_entry *s;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0 ||
+	    (s = entry(p, m.slot, m.generation)) == NULL)
+		return -1;
+	p->events.limited(s->owner, (int)m.error);
+	return 0;
+}
+
+/* The first report makes the pool ready; a later one is that of a zygote
+ * that replaced another. */
 static int
 on_report(struct pool *p, struct ipc_frame *f)
 {
@@ -194,14 +220,24 @@ on_report(struct pool *p, struct ipc_frame *f)
 		return -1;
 	free(p->layers);
 	p->layers = ipc_strdup(m.layers);
+	free(p->interpreter);
+	p->interpreter = ipc_strdup(m.interpreter);
+	p->zygote++;
+	p->zygote_forks = 0;
+	p->recycling = false;
+	(void)evtimer_del(p->timer);
 	if (!p->ready) {
 		p->ready = true;
 		p->ready_ms = now_boot_ms();
-		(void)evtimer_del(p->timer);
 		log_event(LOG_LV_INFO, "pool_ready", "%u slots, %u uids",
 		    p->nslots, (unsigned)p->uids);
-		p->events.available(p->arg);
+	} else {
+		p->recycles++;
+		log_event(LOG_LV_INFO, "zygote_replaced", "forks are its now");
 	}
+	if (p->recycle_again)
+		pool_recycle(p, "asked for again");
+	p->events.reported(p->arg);
 	return 0;
 }
 
@@ -218,6 +254,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		return on_exited(p, f);
 	case IPC_FORK_FAILED:
 		return on_fork_failed(p, f);
+	case IPC_LIMITED:
+		return on_limited(p, f);
 	case IPC_POOL_REPORT:
 		return on_report(p, f);
 	default:
@@ -232,12 +270,13 @@ forget(struct pool *p)
 	if (p->ready && now_boot_ms() - p->ready_ms >= POOL_STEADY_MS)
 		p->backoff_ms = 0;
 	p->peer = NULL;
-	p->ready = false;
+	p->ready = p->recycling = p->recycle_again = false;
 	free(p->layers);
-	p->layers = NULL;
+	free(p->interpreter);
+	p->layers = p->interpreter = NULL;
 	for (unsigned i = 0; i < p->nslots; i++)
 		if (p->slot[i].owner != NULL)
-			p->events.lost(release(&p->slot[i]));
+			p->events.lost(release(p, &p->slot[i]));
 	start_later(p);
 }
 
@@ -302,6 +341,7 @@ pool_free(struct pool *p)
 		ipc_client_free(p->spawn);
 	event_free(p->timer);
 	free(p->layers);
+	free(p->interpreter);
 	free(p);
 }
 
@@ -375,6 +415,7 @@ pool_take(struct pool *p, void *owner, struct pool_slot *out)
 		s->uid = pick_uid(p);
 		s->generation = ++p->slot_generation;
 		s->owner = owner;
+		p->busy++;
 		out->slot = n;
 		out->uid = s->uid;
 		out->generation = s->generation;
@@ -386,12 +427,13 @@ pool_take(struct pool *p, void *owner, struct pool_slot *out)
 void
 pool_untake(struct pool *p, const struct pool_slot *s)
 {
-	p->slot[s->slot].owner = NULL;
+	(void)release(p, &p->slot[s->slot]);
 }
 
 int
 pool_fork(struct pool *p, const struct pool_slot *s,
-    const struct pool_profile *profile, int channel)
+    const struct pool_profile *profile, const struct pool_limits *limits,
+    int channel)
 {
 	struct ipc_fork m = {
 	    .slot = s->slot,
@@ -401,14 +443,82 @@ pool_fork(struct pool *p, const struct pool_slot *s,
 	    .network = profile->network,
 	    .tmp_bytes = profile->tmp_bytes,
 	    .tmp_inodes = profile->tmp_inodes,
+	    .memory_bytes = limits->memory_bytes,
+	    .processes = limits->processes,
+	    .cpu_percent = limits->cpu_percent,
 	    .modules = profile->modules,
 	    .channel = channel,
 	};
 
-	if (p->peer != NULL && ipc_send(p->peer, IPC_FORK, &m) == 0)
-		return 0;
-	pool_untake(p, s);
-	return -1;
+	if (p->peer == NULL || ipc_send(p->peer, IPC_FORK, &m) != 0) {
+		pool_untake(p, s);
+		return -1;
+	}
+	p->forks++;
+	if (++p->zygote_forks >= p->recycle_after && p->recycle_after != 0 &&
+	    !p->recycling && now_boot_ms() >= p->recycle_not_before_ms)
+		pool_recycle(p, "it has forked as often as it may");
+	return 0;
+}
+
+int
+pool_limit(
+    struct pool *p, const struct pool_slot *s, const struct pool_limits *limits)
+{
+	struct ipc_limit m = {
+	    .slot = s->slot,
+	    .generation = s->generation,
+	    .memory_bytes = limits->memory_bytes,
+	    .processes = limits->processes,
+	    .cpu_percent = limits->cpu_percent,
+	};
+
+	return p->peer != NULL ? ipc_send(p->peer, IPC_LIMIT, &m) : -1;
+}
+
+void
+pool_recycle(struct pool *p, const char *why)
+{
+	struct ipc_recycle m = {0};
+
+	/* What was asked for may have changed since the one under way
+	 * started. */
+	p->recycle_again = p->recycling;
+	if (!p->ready || p->recycling)
+		return;
+	p->recycle_not_before_ms = now_boot_ms() + POOL_RECYCLE_RETRY_MS;
+	if (ipc_send(p->peer, IPC_RECYCLE, &m) != 0)
+		return;
+	p->recycling = true;
+	log_event(LOG_LV_INFO, "zygote_recycle", "%s", why);
+	timer_in(p, POOL_REPORT_MS);
+}
+
+void
+pool_recycle_after(struct pool *p, uint64_t forks)
+{
+	p->recycle_after = forks;
+}
+
+uint64_t
+pool_zygote(const struct pool *p)
+{
+	return p->zygote;
+}
+
+const char *
+pool_interpreter(const struct pool *p)
+{
+	return p->interpreter != NULL ? p->interpreter : "";
+}
+
+struct pool_counts
+pool_counts(const struct pool *p)
+{
+	return (struct pool_counts){.forks = p->forks,
+	    .recycles = p->recycles,
+	    .slots = p->nslots,
+	    .busy = p->busy};
 }
 
 void

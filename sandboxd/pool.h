@@ -17,6 +17,8 @@ enum {
 	/* A zygote imports its modules in well under a second; one that has
 	 * not reported by now won't. */
 	POOL_REPORT_MS = 20 * 1000,
+	/* Between two tries to replace a zygote. */
+	POOL_RECYCLE_RETRY_MS = 60 * 1000,
 	/* A pool that lived this long was sound: the next starts at once. */
 	POOL_STEADY_MS = 5 * 1000,
 	POOL_SLOTS_MAX = 256 /* = SLOTS_MAX of pool-init */
@@ -41,14 +43,23 @@ struct pool_profile {
 	struct ipc_bytes modules; /* digests, sorted */
 };
 
+/* What a runner's cgroup is held to, where there is one. */
+struct pool_limits {
+	uint64_t memory_bytes; /* of all its processes and its /tmp */
+	uint32_t processes;
+	uint32_t cpu_percent; /* of one processor */
+};
+
 /* owner: as given to pool_take. arg: as given to pool_new. */
 struct pool_events {
-	void (*available)(void *arg); /* a slot may be free now */
+	/* A zygote reported: the first of a pool, or one that replaces
+	 * another; forks are its from now on. */
+	void (*reported)(void *arg);
 	/* These three end a use of a slot: it is free, owner is forgotten. */
 	void (*fork_failed)(void *owner, const char *step, int error);
-	void (*exited)(
-	    void *owner, uint32_t status, uint64_t cpu_us, uint64_t peak_kib);
-	void (*lost)(void *owner); /* the whole pool died */
+	void (*exited)(void *owner, const struct ipc_exited *);
+	void (*lost)(void *owner);               /* the whole pool died */
+	void (*limited)(void *owner, int error); /* pool_limit was done */
 };
 
 /* spawn_path NULL: no connection, for tests; use pool_adopt. */
@@ -65,11 +76,31 @@ void pool_untake(struct pool *, const struct pool_slot *);
 /* Asks for a runner of this profile that gets `channel` (stays the caller's).
  * -1: the slot is free again and no event will come. */
 int pool_fork(struct pool *, const struct pool_slot *,
-    const struct pool_profile *, int channel);
+    const struct pool_profile *, const struct pool_limits *, int channel);
+/* Other limits than it was forked with; answered by `limited`. 0 or -1. */
+int pool_limit(
+    struct pool *, const struct pool_slot *, const struct pool_limits *);
+/*
+ * Has the zygote replaced: those that run live on, forks go to the new one as
+ * soon as it reports. One that does not report within POOL_REPORT_MS is tried
+ * again later, and the old one stays. Happens by itself after `forks` forks
+ * (pool_recycle_after; 0: never).
+ */
+void pool_recycle(struct pool *, const char *why);
+void pool_recycle_after(struct pool *, uint64_t forks);
 /* SIGKILL; harmless if it ended meanwhile. */
 void pool_kill(struct pool *, const struct pool_slot *);
 /* Something is stuck: the whole pool is given up and started anew. */
 void pool_restart(struct pool *, const char *why);
+/* Which zygote forks now: another number, another zygote. */
+uint64_t pool_zygote(const struct pool *);
+/* Its Python, as compiled code knows it; "" while there is none. */
+const char *pool_interpreter(const struct pool *);
+struct pool_counts {
+	uint64_t forks, recycles;
+	unsigned slots, busy;
+};
+struct pool_counts pool_counts(const struct pool *);
 /* "name=state" lines of pool and zygote, and of spawn; "" if not there. */
 const char *pool_layers(const struct pool *);
 /* Does a cgroup memory controller bound what a call's processes use together?

@@ -32,7 +32,8 @@ setup(void **state)
 
 	r.base = event_base_new();
 	r.calls = calls_new(r.base, &conf, NULL);
-	r.pool = pool_new(r.base, NULL, 1, &calls_pool_events, r.calls, NULL);
+	r.pool = pool_new(r.base, NULL, 1, &runners_pool_events,
+	    calls_runners(r.calls), NULL);
 	calls_pool(r.calls, r.pool);
 	*state = &r;
 	return 0;

@@ -96,7 +96,8 @@ setup(void **state)
 	r.base = event_base_new();
 	r.records = records_new(r.base, 16, &epoch);
 	r.calls = calls_new(r.base, &conf, r.records);
-	r.pool = pool_new(r.base, NULL, 1, &calls_pool_events, r.calls, NULL);
+	r.pool = pool_new(r.base, NULL, 1, &runners_pool_events,
+	    calls_runners(r.calls), NULL);
 	calls_pool(r.calls, r.pool);
 	r.gw = adopt(&r.gw_fd, IPC_ROLE_GATEWAY);
 	r.adm = adopt(&r.adm_fd, IPC_ROLE_ADMIND);

@@ -1,0 +1,45 @@
+/*
+ * The profiles that runners are forked with and calls need: one object for
+ * each that is in use, so that two are the same if their pointers are.
+ *
+ * A client chooses which of its tools it calls, and so which profiles there
+ * are. One without runners or calls is forgotten unless it was among the last
+ * PROFILES_KEPT used; those may have a runner waiting for them (runners.c).
+ */
+#ifndef PROFILES_H
+#define PROFILES_H
+
+#include <sys/queue.h>
+
+#include "pool.h"
+
+enum { PROFILES_KEPT = 8 };
+
+struct runner;
+TAILQ_HEAD(runner_list, runner);
+
+struct profile {
+	TAILQ_ENTRY(profile) link;  /* the last used first */
+	struct pool_profile is;     /* its modules are owned */
+	unsigned refs;              /* calls and runners */
+	unsigned forking, ready;    /* runners in these states */
+	unsigned claims;            /* used by calls_dispatch */
+	uint64_t used_ms;           /* a call asked for it */
+	struct runner_list waiting; /* in READY, the newest first */
+};
+
+TAILQ_HEAD(profile_list, profile);
+
+struct profiles {
+	struct profile_list list;
+	unsigned idle; /* those without a reference */
+};
+
+void profiles_init(struct profiles *);
+void profiles_clear(struct profiles *); /* all of them, referenced or not */
+/* The one that is like this, with one more reference. NULL: no memory. */
+struct profile *profiles_get(struct profiles *, const struct pool_profile *);
+/* One reference less. */
+void profiles_put(struct profiles *, struct profile *);
+
+#endif
