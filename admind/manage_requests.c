@@ -3,6 +3,8 @@
  * Deciding is not among them: that takes a person at the admin panel or at
  * mcpboxctl, and the vault's seal.
  */
+#include <string.h>
+
 #include "admind.h"
 #include "ids.h"
 #include "management_tools.h"
@@ -65,7 +67,22 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     "  v.state, v.version_no, v.hash, v.created_by,"
     "  (SELECT w.version_no FROM mcpbox.tool_versions w"
     "   WHERE w.id = t.serving_version),"
-    "  r.requested_at, r.notes, r.decided_at, r.decided_by, r.reason, r.id"
+    "  r.requested_at, r.notes, r.decided_at, r.decided_by, r.reason, r.id,"
+    "  (SELECT coalesce(json_agg(json_build_object('id', a.id,"
+    "   'module_name', m.name, 'version', nullif(m.version, ''),"
+    "   'status', a.state, 'rejection_reason', CASE a.state"
+    "   WHEN 'rejected' THEN a.reason END, 'created_at',"
+    "   to_char(a.requested_at AT TIME ZONE 'UTC',"
+    "   'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')) ORDER BY a.id DESC), '[]')::text"
+    "   FROM (SELECT * FROM mcpbox.approval_requests b"
+    "    WHERE b.tool_id = t.id AND b.kind = 'module'"
+    "    ORDER BY b.id DESC LIMIT 50) a"
+    "   JOIN mcpbox.module_requests m ON m.id = a.subject),"
+    "  (SELECT coalesce(json_agg(g.name || '==' || g.version"
+    "   ORDER BY g.name, g.version), '[]')::text"
+    "   FROM mcpbox.tool_modules g JOIN mcpbox.modules m"
+    "   USING (name, version, digest) WHERE g.tool_id = t.id"
+    "   AND g.revoked_at IS NULL AND m.state = 'available')"
     " FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"
     " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
     "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
@@ -134,10 +151,11 @@ tool_status_rows(struct job *j, const struct pg_result *rows)
 	kv_maybe(w, "rejection_reason", rejected, db_bytes(rows, 0, 15));
 	kv_maybe(
 	    w, "publish_notes", !db_null(rows, 0, 12), db_bytes(rows, 0, 12));
-	/* Filled once modules and network access can be asked for. */
-	jsonw_name(w, "module_requests");
-	jsonw_arr(w);
-	jsonw_arr_end(w);
+	state = db_bytes(rows, 0, 17);
+	jsonw_kv_raw(w, "module_requests", state.p, state.n);
+	state = db_bytes(rows, 0, 18);
+	jsonw_kv_raw(w, "modules_granted", state.p, state.n);
+	/* Filled once network access can be asked for. */
 	jsonw_name(w, "network_access_requests");
 	jsonw_arr(w);
 	jsonw_arr_end(w);
@@ -163,7 +181,8 @@ manage_get_tool_status(struct job *j)
  * each row. */
 static const struct db_stmt pending = {"manage_pending",
     "SELECT k.kind, k.n, r.id, r.tool_id, t.name, s.name, r.requested_at,"
-    "  v.version_no, v.exposed_name, r.requested_by"
+    "  v.version_no, v.exposed_name, r.requested_by, m.name,"
+    "  nullif(m.version, '')"
     " FROM (SELECT kind, count(*) AS n FROM mcpbox.approval_requests"
     "  WHERE state = 'pending' GROUP BY kind) k"
     " JOIN LATERAL (SELECT * FROM mcpbox.approval_requests a"
@@ -172,6 +191,7 @@ static const struct db_stmt pending = {"manage_pending",
     " JOIN mcpbox.servers s ON s.id = r.server_id"
     " LEFT JOIN mcpbox.tools t ON t.id = r.tool_id"
     " LEFT JOIN mcpbox.tool_versions v ON v.id = r.subject"
+    " LEFT JOIN mcpbox.module_requests m ON m.id = r.subject"
     " ORDER BY k.kind, r.requested_at, r.id",
     DB_FAST};
 
@@ -180,6 +200,7 @@ static int64_t
 pending_kind(struct jsonw *w, const char *name, const char *kind,
     const struct pg_result *rows)
 {
+	bool of_tool = strcmp(kind, "tool") == 0;
 	int64_t total = 0;
 	struct ipc_id id;
 
@@ -192,11 +213,17 @@ pending_kind(struct jsonw *w, const char *name, const char *kind,
 		jsonw_obj(w);
 		id = db_id(rows, i, 3);
 		if (!db_null(rows, i, 3))
-			json_kv_id(w, "id", &id);
+			json_kv_id(w, of_tool ? "id" : "tool_id", &id);
 		id = db_id(rows, i, 2);
-		json_kv_id(w, "request_id", &id);
+		json_kv_id(w, of_tool ? "request_id" : "id", &id);
 		if (!db_null(rows, i, 4))
-			json_kv_bytes(w, "name", db_bytes(rows, i, 4));
+			json_kv_bytes(w, of_tool ? "name" : "tool_name",
+			    db_bytes(rows, i, 4));
+		if (!db_null(rows, i, 10)) {
+			json_kv_bytes(w, "module_name", db_bytes(rows, i, 10));
+			kv_maybe(w, "module_version", !db_null(rows, i, 11),
+			    db_bytes(rows, i, 11));
+		}
 		json_kv_bytes(w, "server_name", db_bytes(rows, i, 5));
 		if (!db_null(rows, i, 7)) {
 			json_kv_bytes(w, "exposed_name", db_bytes(rows, i, 8));

@@ -9,6 +9,7 @@
 
 #include "conf.h"
 #include "ctl.h"
+#include "limit.h"
 
 static const struct {
 	const char *word;
@@ -21,7 +22,12 @@ static const struct {
     {"approvals", 2, 3, approvals_command,
 	"approvals list [--all | --state STATE] [--kind KIND] | show ID | "
 	"approve ID --hash HEX | reject ID --reason TEXT"},
-    {"servers", 1, 2, tables_command, "servers [ID]"},
+    {"servers", 1, 3 + LIMIT_COUNT, limits_command,
+	"servers [ID] | servers limits NAME [LIMIT=VALUE ...]"},
+    {"modules", 1, 7, modules_command,
+	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
+	"VERSION "
+	"| grant TOOL NAME[==VERSION] | revoke TOOL NAME[==VERSION]]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
     {"audit", 1, 1, tables_command, "audit"},

@@ -15,8 +15,11 @@ static const struct {
 	const char *column[COLUMNS_MAX];
 } layouts[] = {
     {"approvals",
-	{"id", "kind", "server", "tool", "version", "state", "requested_at"}},
+	{"id", "kind", "server", "tool", "version", "module", "state",
+	    "requested_at"}},
     {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
+    {"modules",
+	{"name", "version", "state", "digest", "files", "bytes", "tools"}},
     {"tools",
 	{"id", "exposed_name", "server", "enabled", "approval_status",
 	    "version", "serving_version", "callable"}},

@@ -126,4 +126,8 @@ void approval_get(struct call *);
 void approve_post(struct call *);
 void reject_post(struct call *);
 
+/* limits.c */
+void limits_get(struct call *);
+void limits_put(struct call *);
+
 #endif
