@@ -268,7 +268,8 @@ fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
 		    (h->limit[i] == 0 ||
 			(h->kind != CONTEXT_TOOL && h->limit[i] > dflt[i])))
 			h->limit[i] = dflt[i];
-	if (!file && h->limit[LIMIT_FILE_BYTES] < h->limit[LIMIT_TMP_BYTES])
+	if (!file && h->limit[LIMIT_TMP_BYTES] > dflt[LIMIT_TMP_BYTES] &&
+	    h->limit[LIMIT_FILE_BYTES] < h->limit[LIMIT_TMP_BYTES])
 		h->limit[LIMIT_FILE_BYTES] = h->limit[LIMIT_TMP_BYTES];
 }
 

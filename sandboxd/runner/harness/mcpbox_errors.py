@@ -1,5 +1,6 @@
 """What went wrong, told so that the author of a tool can mend it."""
 
+import errno
 import os
 import resource
 import traceback
@@ -121,11 +122,60 @@ def _can_fork():
     return True
 
 
+def _limit(name, value, unit):
+    """As sandboxd says it, names and units of common/limit.h."""
+    return f"the limit {name} is {value} {unit}"
+
+
 def process_text():
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-    return (f"The call reached its limit of {most} processes and threads "
-            "(two of them are the platform's): the setting processes, or what "
-            "memory_budget leaves of it.\n\n")
+    return (_limit("processes", most, "processes and threads")
+            + ", two of them the platform's. It is the tool's limit, its "
+            "server's, or what the setting memory_budget leaves of it")
+
+
+def _full_text():
+    """Which of its two limits /tmp has reached."""
+    try:
+        fs = os.statvfs("/tmp")
+    except OSError:
+        return None
+    if fs.f_favail == 0 and fs.f_bavail > 0:
+        return _limit("tmp_inodes", fs.f_files, "files and directories")
+    return _limit("tmp_bytes", fs.f_blocks * fs.f_frsize, "bytes")
+
+
+#: What limit_met said last: by the time of the report things may have changed.
+told = None
+
+
+def limit_met(e):
+    """The limit of the call that an exception stands for, in words, or None.
+    A tool can raise what it likes: it is told about itself."""
+    global told
+    number = e.errno if isinstance(e, OSError) else None
+    found = None
+    if isinstance(e, MemoryError):
+        found = _limit("memory_bytes",
+                       resource.getrlimit(resource.RLIMIT_AS)[0], "bytes")
+    elif number == errno.EFBIG:
+        found = _limit("file_bytes",
+                       resource.getrlimit(resource.RLIMIT_FSIZE)[0], "bytes")
+    elif number in (errno.ENOSPC, errno.EDQUOT):
+        found = _full_text()
+    elif number == errno.EMFILE:
+        found = _limit("files",
+                       resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+                       "descriptors")
+    elif process_limit(e):
+        found = process_text()
+    told = found and "The call met a limit: " + found + "."
+    return told
+
+
+def too_large_text(limit):
+    return ("The result is too large: " + _limit("result_bytes", limit, "bytes")
+            + ". Return less: a summary, a page, or the part that is needed.")
 
 
 def text(e, filename, source, stdout, truncated):

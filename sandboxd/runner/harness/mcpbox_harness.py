@@ -149,9 +149,8 @@ def _fail(failure, text, limit):
 
 def _failure_of(e):
     import _mcpbox
-    if isinstance(e, (MemoryError, mcpbox_results.TooLarge)):
-        return _mcpbox.LIMIT
-    if mcpbox_errors.process_limit(e):
+    if (isinstance(e, (MemoryError, mcpbox_results.TooLarge))
+            or mcpbox_errors.limit_met(e)):
         return _mcpbox.LIMIT
     return _mcpbox.EXCEPTION
 
@@ -164,7 +163,8 @@ def _report(e, failure, filename, code, limit):
         sys.modules.pop(MODULE, None)
         e.__traceback__ = None
         gc.collect()
-        e = MemoryError("the call used more memory than its limit allows")
+        e = MemoryError("the call used more memory than it may")
+        mcpbox_errors.limit_met(e)
     _flush()
     stdout, truncated = _mcpbox.captured()
     if isinstance(e, mcpbox.ToolError):
@@ -172,8 +172,7 @@ def _report(e, failure, filename, code, limit):
         if stdout:
             text += "\n\n" + mcpbox_errors.output(stdout, truncated)
     elif isinstance(e, mcpbox_results.TooLarge):
-        text = (f"The result is larger than {limit} bytes. Return less: a "
-                "summary, a page, or the part that is needed.")
+        text = mcpbox_errors.too_large_text(limit)
     else:
         if isinstance(e, SystemExit):
             # Not our parent class: it would end the process on its way out.
@@ -182,8 +181,8 @@ def _report(e, failure, filename, code, limit):
                              ).with_traceback(e.__traceback__)
         text = mcpbox_errors.text(e, filename, code.decode("utf-8", "replace"),
                                   stdout, truncated)
-        if failure == _mcpbox.LIMIT and not isinstance(e, MemoryError):
-            text = mcpbox_errors.process_text() + text
+        if failure == _mcpbox.LIMIT:
+            text = f"{mcpbox_errors.told}\n\n{text}"
     _fail(failure, text, limit)
 
 
