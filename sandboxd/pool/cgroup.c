@@ -195,6 +195,31 @@ cgroup_enter_zygote(const struct cgroup *c)
 	return cgroup_on(c) ? put(c->zygote, "cgroup.procs", "0") : 0;
 }
 
+/* Does anything live in it? If so it is killed, and the leaf is spent. */
+static bool
+cleared(struct cgroup_leaf *l)
+{
+	if (number_of(l->dir, "cgroup.events", "populated") == 0)
+		return true;
+	(void)put(l->dir, "cgroup.kill", "1");
+	l->spent = true;
+	return false;
+}
+
+/* A spent leaf goes, once what was killed in it is gone. 0 or -1. */
+static int
+drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
+{
+	if (unlinkat(c->pool, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+		return -1;
+	close(l->dir);
+	if (l->peak >= 0)
+		close(l->peak);
+	memset(l, 0, sizeof(*l));
+	l->dir = l->peak = -1;
+	return 0;
+}
+
 /*
  * The leaf of a slot, as it stays: no swap, and one process killed for want
  * of memory takes all with it, since half a call is none.
@@ -207,6 +232,8 @@ make_leaf(struct cgroup *c, uint32_t slot)
 	int saved;
 
 	(void)snprintf(name, sizeof(name), "slot-%03u", (unsigned)slot);
+	if (l->dir >= 0 && drop_leaf(c, l, name) != 0)
+		return -1;
 	if ((l->dir = open_dir(c->pool, name)) < 0)
 		return -1;
 	if (no_swap(l->dir) != 0 || put(l->dir, "memory.oom.group", "1") != 0) {
@@ -263,19 +290,20 @@ int
 cgroup_take(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 {
 	struct cgroup_leaf *l;
+	bool made;
 
 	if (!cgroup_on(c))
 		return 0;
 	l = &c->leaf[slot];
-	if (l->dir < 0 && make_leaf(c, slot) != 0)
+	made = l->dir < 0 || l->spent;
+	if (made && make_leaf(c, slot) != 0)
 		return -1;
 	/*
 	 * The runner before was pid 1 of its namespace and is reaped, so
 	 * nothing of it can live. Should this ever be wrong, the next call
 	 * must not share limits and fate with what is left.
 	 */
-	if (number_of(l->dir, "cgroup.events", "populated") != 0) {
-		cgroup_kill(c, slot);
+	if (!cleared(l)) {
 		errno = EBUSY;
 		return -1;
 	}
@@ -287,7 +315,7 @@ cgroup_take(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 	if (l->resets && pwrite(l->peak, "r", 1, 0) != 1)
 		l->resets = false;
 	l->before.memory_peak = l->resets ? 0 : peak_of(l);
-	return 0;
+	return made ? 1 : 0;
 }
 
 int
@@ -296,23 +324,15 @@ cgroup_dir(const struct cgroup *c, uint32_t slot)
 	return cgroup_on(c) ? c->leaf[slot].dir : -1;
 }
 
-void
-cgroup_kill(const struct cgroup *c, uint32_t slot)
+bool
+cgroup_end(struct cgroup *c, uint32_t slot, struct cgroup_usage *u)
 {
-	/* Beside the pidfd, which takes all by itself: a failure is no harm. */
-	if (cgroup_on(c) && c->leaf[slot].dir >= 0)
-		(void)put(c->leaf[slot].dir, "cgroup.kill", "1");
-}
-
-void
-cgroup_usage(const struct cgroup *c, uint32_t slot, struct cgroup_usage *u)
-{
-	const struct cgroup_leaf *l;
+	struct cgroup_leaf *l;
 	uint64_t peak;
 
 	memset(u, 0, sizeof(*u));
 	if (!cgroup_on(c) || (l = &c->leaf[slot])->dir < 0)
-		return;
+		return false;
 	u->oom_kills =
 	    (uint32_t)number_of(l->dir, "memory.events", "oom_kill") -
 	    l->before.oom_kills;
@@ -322,4 +342,5 @@ cgroup_usage(const struct cgroup *c, uint32_t slot, struct cgroup_usage *u)
 	peak = peak_of(l);
 	if (peak > l->before.memory_peak)
 		u->memory_peak = peak;
+	return !cleared(l);
 }

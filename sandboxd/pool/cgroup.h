@@ -10,6 +10,12 @@
  * kernel more than a call does. Its limits are written when they differ from
  * what it has, and it is used again only when nothing lives in it.
  *
+ * cgroup.kill is the backstop, not the rule: SIGKILL to a runner, which is
+ * pid 1 of its namespace, takes its tree. What lives in the leaf after that
+ * is killed by it, and then the leaf is made anew: on kernel 6.1 whatever
+ * clone3(2) puts into a cgroup that was ever killed that way dies at birth
+ * (decision 0012).
+ *
  * Where there is no cgroup (cgroup_on is false) every function here does
  * nothing and succeeds.
  */
@@ -41,6 +47,7 @@ struct cgroup_leaf {
 	bool resets;                /* its value starts anew for each use */
 	struct cgroup_limits has;   /* as last written; zero: not yet */
 	struct cgroup_usage before; /* counters when this use began */
+	bool spent;                 /* killed: not to be used again */
 };
 
 struct cgroup {
@@ -59,17 +66,20 @@ bool cgroup_on(const struct cgroup *);
 /* In the zygote's process, before it is executed. 0 or -1 with errno. */
 int cgroup_enter_zygote(const struct cgroup *);
 /*
- * Readies a free slot's leaf for its next use with these limits. 0, or -1
- * with errno: EBUSY if something lives in it still, which is killed.
+ * Readies a free slot's leaf for its next use with these limits. 0; 1 if its
+ * directory is a new one; -1 with errno: EBUSY if something lives in it still,
+ * which is killed.
  */
 int cgroup_take(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
 /* Its directory for clone3(2), borrowed; -1 without cgroups. */
 int cgroup_dir(const struct cgroup *, uint32_t slot);
 /* Other limits for the use under way. 0 or -1 with errno. */
 int cgroup_limit(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
-/* SIGKILLs everything in the leaf. */
-void cgroup_kill(const struct cgroup *, uint32_t slot);
-/* What the use cost that just ended; zeroes where nothing is known. */
-void cgroup_usage(const struct cgroup *, uint32_t slot, struct cgroup_usage *);
+/*
+ * The use under way is over, its runner reaped: what it cost (zeroes where
+ * nothing is known). SIGKILLs what lives in the leaf all the same; true if
+ * there was anything.
+ */
+bool cgroup_end(struct cgroup *, uint32_t slot, struct cgroup_usage *);
 
 #endif

@@ -88,7 +88,6 @@ kill_slot(struct slot *s)
 	if (syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0) != 0 &&
 	    errno != ESRCH)
 		die("kill_failed", strerror(errno));
-	cgroup_kill(&cgroup, (uint32_t)(s - slots.s));
 }
 
 /* Reaps the runner of one slot if it ended. true if it did. */
@@ -118,7 +117,10 @@ reap_slot(uint32_t number)
 	    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
 	m.peak_kib = (uint64_t)ru.ru_maxrss;
 	/* rusage leaves out processes that the namespace's end killed. */
-	cgroup_usage(&cgroup, number, &used);
+	if (cgroup_end(&cgroup, number, &used))
+		log_event(LOG_LV_ERR, "leaf_populated",
+		    "something lived on in slot %u's cgroup and was killed",
+		    (unsigned)number);
 	if (used.cpu_us > m.cpu_us)
 		m.cpu_us = used.cpu_us;
 	m.memory_peak = used.memory_peak;
@@ -190,9 +192,12 @@ ready_leaf(const struct ipc_fork *m)
 	const struct cgroup_limits limits = {
 	    m->memory_bytes, m->processes, m->cpu_percent};
 	struct ipc_leaf leaf = {.slot = m->slot};
+	int rc;
 
-	if (cgroup_take(&cgroup, m->slot, &limits) != 0)
+	if ((rc = cgroup_take(&cgroup, m->slot, &limits)) < 0)
 		return -1;
+	if (rc == 1)
+		leaf_told[m->slot] = false;
 	if (cgroup_on(&cgroup) && !leaf_told[m->slot]) {
 		leaf.directory = cgroup_dir(&cgroup, m->slot);
 		to_zygote(IPC_LEAF, &leaf);

@@ -65,8 +65,8 @@ setup_namespaces(struct buf *layers, struct err *e)
 
 /* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
 static _Noreturn void
-exec_zygote(const struct cgroup *cg, const char *path,
-    char *const settings[3], int sock)
+exec_zygote(const struct cgroup *cg, const char *path, char *const settings[3],
+    int sock)
 {
 	char *argv[] = {
 	    (char *)(uintptr_t)path, settings[1], settings[2], NULL};

@@ -24,9 +24,9 @@ enum {
  * "name=state" lines to layers. 0 or -1. */
 int setup_namespaces(struct buf *layers, struct err *);
 /* settings: pool-init's arguments: libexec directory, module store, commands.
- * Starts mcpbox-runner of that directory with the other two, in the zygotes' cgroup if there is one, with one
- * end of a socketpair on fd 3, standard error and nothing else. *sock is ours
- * (CLOEXEC), *pid its process. */
+ * Starts mcpbox-runner of that directory with the other two, in the zygotes'
+ * cgroup if there is one, with one end of a socketpair on fd 3, standard error
+ * and nothing else. *sock is ours (CLOEXEC), *pid its process. */
 int setup_zygote(const struct cgroup *, char *const settings[3], int *sock,
     pid_t *pid, struct err *);
 /* Keeps CAP_KILL alone; no_new_privs; not dumpable. */

@@ -124,7 +124,7 @@ test_limits_are_written_once(void **state)
 	struct cgroup_limits more = limits;
 
 	(void)state;
-	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
 	assert_string_equal(taken("memory.max"), "67108864");
 	assert_string_equal(taken("memory.swap.max"), "0");
 	assert_string_equal(taken("memory.oom.group"), "1");
@@ -156,8 +156,38 @@ test_a_leaf_in_use_is_refused(void **state)
 	assert_int_equal(errno, EBUSY);
 	assert_string_equal(taken("cgroup.kill"), "1");
 	assert_string_equal(taken("memory.max"), "");
+	/* It is spent, and can't go as long as it can't be removed. */
 	put("cgroup.events", "populated 0\nfrozen 0\n");
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), -1);
+	assert_int_equal(errno, ENOTEMPTY);
+}
+
+static void
+test_what_lives_on_is_killed_and_the_leaf_made_anew(void **state)
+{
+	struct cgroup_usage u;
+	char path[128], old[128];
+
+	(void)state;
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
+	assert_false(cgroup_end(&cg, SLOT, &u));
+	assert_string_equal(taken("cgroup.kill"), "");
 	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
+	put("cgroup.events", "populated 1\nfrozen 0\n");
+	assert_true(cgroup_end(&cg, SLOT, &u));
+	assert_string_equal(taken("cgroup.kill"), "1");
+	/* As if the kernel had removed it: the next use makes another, whose
+	 * files are absent here. */
+	path_of(path, sizeof(path), "");
+	(void)snprintf(old, sizeof(old), "%s/old", dir);
+	assert_int_equal(rename(path, old), 0);
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(old, path), 0);
+	put("cgroup.events", "populated 0\nfrozen 0\n");
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
 }
 
 static void
@@ -203,7 +233,7 @@ test_swap_may_be_absent(void **state)
 	(void)state;
 	path_of(path, sizeof(path), "memory.swap.max");
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
 }
 
 static void
@@ -212,18 +242,18 @@ test_usage_is_of_one_use(void **state)
 	struct cgroup_usage u;
 
 	(void)state;
-	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
-	cgroup_usage(&cg, SLOT, &u);
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
+	(void)cgroup_end(&cg, SLOT, &u);
 	assert_int_equal(u.oom_kills, 0);
 	assert_int_equal(u.cpu_us, 0);
 	stats("oom 4\noom_kill 5\noom_group_kill 1\n",
 	    "usage_usec 251000\nuser_usec 1\n", "9000\n");
-	cgroup_usage(&cg, SLOT, &u);
+	(void)cgroup_end(&cg, SLOT, &u);
 	assert_int_equal(u.oom_kills, 3);
 	assert_int_equal(u.cpu_us, 250000);
 	assert_int_equal(u.memory_peak, 9000);
 	/* A slot that was never used. */
-	cgroup_usage(&cg, SLOT + 1, &u);
+	(void)cgroup_end(&cg, SLOT + 1, &u);
 	assert_int_equal(u.oom_kills + u.cpu_us + u.memory_peak, 0);
 }
 
@@ -233,14 +263,14 @@ test_without_a_peak_that_starts_anew(void **state)
 	struct cgroup_usage u;
 
 	(void)state;
-	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
+	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 1);
 	cg.leaf[SLOT].resets = false; /* a kernel before 6.12 */
 	stats("oom_kill 2\n", "usage_usec 1\n", "4000\n");
 	assert_int_equal(cgroup_take(&cg, SLOT, &limits), 0);
-	cgroup_usage(&cg, SLOT, &u);
+	(void)cgroup_end(&cg, SLOT, &u);
 	assert_int_equal(u.memory_peak, 0); /* not known: no new maximum */
 	stats("oom_kill 2\n", "usage_usec 1\n", "5000\n");
-	cgroup_usage(&cg, SLOT, &u);
+	(void)cgroup_end(&cg, SLOT, &u);
 	assert_int_equal(u.memory_peak, 5000);
 }
 
@@ -262,8 +292,7 @@ test_nothing_without_a_cgroup(void **state)
 	assert_int_equal(cgroup_limit(&none, SLOT, &limits), 0);
 	assert_int_equal(cgroup_dir(&none, SLOT), -1);
 	assert_int_equal(cgroup_enter_zygote(&none), 0);
-	cgroup_kill(&none, SLOT);
-	cgroup_usage(&none, SLOT, &u);
+	assert_false(cgroup_end(&none, SLOT, &u));
 	assert_int_equal(u.oom_kills + u.cpu_us + u.memory_peak, 0);
 	close(fd);
 	cgroup_start(&none, fd, &layers);
@@ -278,6 +307,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    T(test_limits_are_written_once),
 	    T(test_a_leaf_in_use_is_refused),
+	    T(test_what_lives_on_is_killed_and_the_leaf_made_anew),
 	    T(test_limits_that_are_none),
 	    T(test_a_failed_write_is_an_error),
 	    T(test_swap_may_be_absent),
