@@ -172,6 +172,29 @@ put_fields(
 	return 0;
 }
 
+/*
+ * A tool is made of code, or of a command. The schema doesn't say so: clients
+ * pass it on to interfaces that refuse anyOf and the like at the top of one.
+ */
+static void
+check_kind(struct report *r, const struct doc *d)
+{
+	static const char *const command[] = {"spec", "executable", NULL};
+	static const char *const python[] = {"python_code", NULL};
+	const struct doc_node *kind = doc_get(d, &d->node[0], "kind");
+	const char *const *want =
+	    kind != NULL && doc_is(kind, "command") ? command : python;
+
+	for (; *want != NULL; want++) {
+		struct path at = {
+		    NULL, (const uint8_t *)*want, strlen(*want), 0};
+
+		if (doc_get(d, &d->node[0], *want) == NULL)
+			report_add(r, &at, "is missing: kind %s needs it",
+			    want == python ? "python" : "command");
+	}
+}
+
 void
 check_management(
     struct check *c, struct ipc_bytes name, struct ipc_bytes arguments)
@@ -190,6 +213,9 @@ check_management(
 		rc = doc_parse(&d, arguments.p, arguments.n, &e);
 	if (rc == 0 && tool != NULL)
 		rc = check_against(ipc_str(tool->input_schema), &d, &r, &e);
+	if (rc == 0 && tool != NULL && d.node[0].kind == DOC_OBJECT &&
+	    strcmp(tool->name, "mcpbox_create_tool") == 0)
+		check_kind(&r, &d);
 	/* Only what the schema took has the kinds that put_field expects. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);

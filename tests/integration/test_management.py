@@ -116,10 +116,11 @@ def test_every_optional_field_is_in_the_reviewed_content(instance, mcp, server):
     given = {"title": "Full", "description": "All of it.", "input_schema": {"type": "object", "x-own": 1},
              "output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
              "annotations": {"readOnlyHint": True}, "icons": [{"src": "data:,"}], "meta": {"k": [1, {}]},
-             "secrets": ["KEY_B", "KEY_A"], "modules": ["requests"], "requires": ["api.example.org:443"],
+             "secrets": ["KEY_B", "KEY_A"], "modules": [], "requires": ["api.example.org:443"],
              "task": "optional", "confirm": True,
              "limits": {"timeout_ms": 1000, "memory_bytes": 67108864, "processes": 4, "tmp_bytes": 65536,
-                        "result_bytes": 2048}}
+                        "result_bytes": 2048, "cpu_ms": 500, "files": 32, "file_bytes": 8192,
+                        "stdout_bytes": 2048, "argument_bytes": 1000, "log_rate": 3, "progress_rate": 2}}
     t = mcp.manage("mcpbox_create_tool", server_id=server, name="full", python_code=CODE, **given)
     assert t["input_schema"] == given["input_schema"]
     mcp.manage("mcpbox_request_publish", tool_id=t["id"], notes="See all of it.")
@@ -128,7 +129,7 @@ def test_every_optional_field_is_in_the_reviewed_content(instance, mcp, server):
     for k in ("input_schema", "output_schema", "annotations", "icons", "meta"):
         assert content[k] == given[k]
     assert content["secrets"] == ["KEY_A", "KEY_B"]
-    assert content["requires"] == ["api.example.org:443"] and content["modules"] == ["requests"]
+    assert content["requires"] == ["api.example.org:443"] and "modules" not in content
     assert content["task"] == "optional" and content["confirm"] == 1
     for k, v in given["limits"].items():
         assert content[k] == v
