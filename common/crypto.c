@@ -1,10 +1,12 @@
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 
 #include "crypto.h"
 
@@ -13,12 +15,47 @@ enum { HASH_LEN = 32 };
 /*
  * Digests and MACs. OpenSSL reports failure only when memory is out; a caller
  * could do nothing but stop, so we stop here and no caller can forget to look.
+ *
+ * Algorithms are looked up once (crypto_init): naming one in each call makes
+ * OpenSSL search its providers each time, behind locks, which costs more than
+ * hashing what a frame holds. Threads may use all of this at once after that;
+ * the objects are only read, and each call has a context of its own.
  */
+static EVP_MD *md_sha256;
+static EVP_MAC_CTX *mac_sha256; /* HMAC with its digest set, without a key */
+static EVP_CIPHER *cipher_gcm;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void
+crypto_init(void)
+{
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = {
+	    OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+	    OSSL_PARAM_construct_end()};
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+
+	md_sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	cipher_gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+	if (mac == NULL || md_sha256 == NULL || cipher_gcm == NULL ||
+	    (mac_sha256 = EVP_MAC_CTX_new(mac)) == NULL ||
+	    EVP_MAC_CTX_set_params(mac_sha256, params) != 1)
+		abort();
+	EVP_MAC_free(mac);
+}
+
+static void
+ready(void)
+{
+	if (pthread_once(&once, crypto_init) != 0)
+		abort();
+}
+
 void
 sha256(const void *p, size_t n, struct ipc_hash *out)
 {
-	if (EVP_Digest(n == 0 ? "" : p, n, out->b, NULL, EVP_sha256(), NULL) !=
-	    1)
+	ready();
+	if (EVP_Digest(n == 0 ? "" : p, n, out->b, NULL, md_sha256, NULL) != 1)
 		abort();
 }
 
@@ -28,7 +65,8 @@ sha256_2(
 {
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
 
-	if (c == NULL || EVP_DigestInit_ex(c, EVP_sha256(), NULL) != 1 ||
+	ready();
+	if (c == NULL || EVP_DigestInit_ex2(c, md_sha256, NULL) != 1 ||
 	    (an != 0 && EVP_DigestUpdate(c, a, an) != 1) ||
 	    (bn != 0 && EVP_DigestUpdate(c, b, bn) != 1) ||
 	    EVP_DigestFinal_ex(c, out->b, NULL) != 1)
@@ -40,13 +78,19 @@ static void
 hmac(const void *key, size_t keylen, const void *p, size_t n,
     uint8_t out[HASH_LEN])
 {
-	unsigned len = HASH_LEN;
+	EVP_MAC_CTX *c;
+	size_t len = 0;
 
-	if (keylen > INT_MAX ||
-	    HMAC(EVP_sha256(), keylen == 0 ? "" : key, (int)keylen,
-		n == 0 ? (const void *)"" : p, n, out, &len) == NULL ||
-	    len != HASH_LEN)
+	ready();
+	c = EVP_MAC_CTX_dup(mac_sha256);
+	/* An empty key is a key, too, and not "the one from before". */
+	if (c == NULL ||
+	    EVP_MAC_init(
+		c, keylen == 0 ? (const void *)"" : key, keylen, NULL) != 1 ||
+	    (n != 0 && EVP_MAC_update(c, p, n) != 1) ||
+	    EVP_MAC_final(c, out, &len, HASH_LEN) != 1 || len != HASH_LEN)
 		abort();
+	EVP_MAC_CTX_free(c);
 }
 
 void
@@ -111,7 +155,8 @@ gcm_start(EVP_CIPHER_CTX *c, int enc, const uint8_t *key, const uint8_t *nonce,
 {
 	int len;
 
-	if (EVP_CipherInit_ex(c, EVP_aes_256_gcm(), NULL, key, nonce, enc) != 1)
+	ready();
+	if (EVP_CipherInit_ex2(c, cipher_gcm, key, nonce, enc, NULL) != 1)
 		return -1;
 	if (aadlen != 0 &&
 	    EVP_CipherUpdate(c, NULL, &len, aad, (int)aadlen) != 1)

@@ -5,6 +5,9 @@
  * none can split a response (CR, LF, NUL), so a bug ends the process instead
  * of becoming header injection.
  */
+#include <sys/socket.h>
+#include <sys/uio.h>
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,64 +70,110 @@ httpd_header(struct httpd_req *r, const char *name, const char *value)
 /* Status line and fields. length < 0: chunked. A head that could not be built
  * (memory) closes the connection: -1. */
 static int
-put_head(struct httpd_req *r, int status, const char *type, long long length)
+put_head(struct httpd_req *r, struct buf *out, int status, const char *type,
+    long long length)
 {
-	struct evbuffer *out = bufferevent_get_output(r->bev);
-	int bad;
+	char line[64];
 
 	if (r->h->handlers.answering != NULL)
 		r->h->handlers.answering(r, r->h->arg);
 	if (r->fields.failed)
 		return -1;
-	bad = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status,
-		  http1_reason(status), date_text()) < 0;
+	snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
+	buf_puts(out, line);
+	buf_puts(out, http1_reason(status));
+	buf_puts(out, "\r\nDate: ");
+	buf_puts(out, date_text());
+	buf_puts(out, "\r\n");
 	if (type != NULL && type[0] != '\0') {
 		assert(clean(type));
-		bad |=
-		    evbuffer_add_printf(out, "Content-Type: %s\r\n", type) < 0;
+		buf_puts(out, "Content-Type: ");
+		buf_puts(out, type);
+		buf_puts(out, "\r\n");
 	}
 	/* RFC 9110 section 8.6: no Content-Length with 204. */
-	if (length >= 0 && status != 204)
-		bad |= evbuffer_add_printf(
-			   out, "Content-Length: %lld\r\n", length) < 0;
-	else if (length < 0)
-		bad |= evbuffer_add_printf(
-			   out, "Transfer-Encoding: chunked\r\n") < 0;
+	if (length >= 0 && status != 204) {
+		snprintf(
+		    line, sizeof(line), "Content-Length: %lld\r\n", length);
+		buf_puts(out, line);
+	} else if (length < 0) {
+		buf_puts(out, "Transfer-Encoding: chunked\r\n");
+	}
 	if (!r->keep_alive)
-		bad |= evbuffer_add_printf(out, "Connection: close\r\n") < 0;
-	if (r->fields.len > 0)
-		bad |= evbuffer_add(out, r->fields.p, r->fields.len) < 0;
-	bad |= evbuffer_add(out, "\r\n", 2) < 0;
+		buf_puts(out, "Connection: close\r\n");
+	buf_put(out, r->fields.p, r->fields.len);
+	buf_puts(out, "\r\n");
 	buf_clear(&r->fields);
-	return bad ? -1 : 0;
+	return out->failed ? -1 : 0;
+}
+
+/*
+ * Head and body at once, as far as the socket takes them; nearly always it
+ * takes all, and the loop need not watch for room. Only what is left goes
+ * through the bufferevent, which also finds out about a dead client. -1
+ * without memory.
+ */
+static int
+send_answer(
+    struct httpd_req *r, const struct buf *head, const void *body, size_t n)
+{
+	struct evbuffer *out = bufferevent_get_output(r->bev);
+	struct iovec iov[2] = {
+	    {head->p, head->len}, {(void *)(uintptr_t)body, n}};
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n > 0 ? 2 : 1};
+	ssize_t sent = 0;
+	size_t done;
+
+	if (evbuffer_get_length(out) == 0)
+		sent = sendmsg(
+		    bufferevent_getfd(r->bev), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	done = sent > 0 ? (size_t)sent : 0;
+	if (done < head->len) {
+		if (evbuffer_add(out, head->p + done, head->len - done) < 0)
+			return -1;
+		done = 0;
+	} else {
+		done -= head->len;
+	}
+	return done < n
+	    ? evbuffer_add(out, (const uint8_t *)body + done, n - done)
+	    : 0;
 }
 
 void
 httpd_reply(struct httpd_req *r, int status, const char *type, const void *body,
     size_t n)
 {
-	struct evbuffer *out = bufferevent_get_output(r->bev);
+	struct buf head;
 
 	if (r->state == HTTPD_DEAD)
 		return;
 	assert(r->state == HTTPD_ANSWER);
-	if (put_head(r, status, type, (long long)n) < 0 ||
-	    (!r->head_only && status != 204 && n > 0 &&
-		evbuffer_add(out, body, n) < 0)) {
+	buf_init(&head, HTTPD_FIELDS_MAX + 1024);
+	if (put_head(r, &head, status, type, (long long)n) < 0 ||
+	    send_answer(r, &head, body, r->head_only || status == 204 ? 0 : n) <
+		0)
 		/* Half an answer must not be followed by anything. */
 		httpd_kill_later(r);
-		return;
-	}
-	httpd_set_state(r, HTTPD_FLUSH);
+	else
+		httpd_set_state(r, HTTPD_FLUSH);
+	buf_free(&head);
 }
 
 void
 httpd_stream_begin(struct httpd_req *r, int status, const char *type)
 {
+	struct buf head;
+	bool bad;
+
 	if (r->state == HTTPD_DEAD)
 		return;
 	assert(r->state == HTTPD_ANSWER);
-	if (put_head(r, status, type, -1) < 0) {
+	buf_init(&head, HTTPD_FIELDS_MAX + 1024);
+	bad = put_head(r, &head, status, type, -1) < 0 ||
+	    evbuffer_add(bufferevent_get_output(r->bev), head.p, head.len) < 0;
+	buf_free(&head);
+	if (bad) {
 		httpd_kill_later(r);
 		return;
 	}

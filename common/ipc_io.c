@@ -237,6 +237,9 @@ ipc_read(int sock, struct ipc_frame *f, struct err *e)
 	if (n == -1) {
 		if (errno == ECONNRESET)
 			return 0;
+		/* This ends every burst: too common for a system's text. */
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return -1;
 		return err_sys(e, FAILURE_INTERNAL, "recvmsg");
 	}
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL;
