@@ -19,7 +19,7 @@ find_overdue(struct table_node *n, void *arg)
 	struct search *s = arg;
 
 	if (s->found == NULL &&
-	    ((struct call *)n)->deadline_ms + 10 < s->now_ms)
+	    ((struct call *)n)->deadline_ms < s->now_ms - 10)
 		s->found = (struct call *)n;
 }
 
@@ -165,6 +165,19 @@ calls_free(struct calls *cs)
 	free(cs);
 }
 
+/* Slots that calls could have, whether a runner is in one already or not:
+ * places that do not count as waiting. */
+static unsigned
+free_slots(const struct calls *cs)
+{
+	struct runners_counts n = runners_counts(cs->runners);
+	unsigned slots = pool_counts(cs->pool).slots;
+
+	if (!pool_ready(cs->pool) || slots < n.taken + n.ending)
+		return 0;
+	return slots - n.taken - n.ending;
+}
+
 int
 calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
     struct held *h, struct ipc_bytes arguments)
@@ -203,8 +216,7 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	    memcmp(&c->node.id, &id, sizeof(id)) != 0)
 		return 0;
 	runners_missed(cs->runners, c->profile);
-	/* A runner that is under way is as good as a place. */
-	if (cs->queued > cs->conf.queue + runners_forking(cs->runners))
+	if (cs->queued > cs->conf.queue + free_slots(cs))
 		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 		    "too many calls wait for a slot", NULL);
 	return 0;

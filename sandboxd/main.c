@@ -568,6 +568,7 @@ main(int argc, char **argv)
 	s.key_retry = evtimer_new(s.proc.base, on_key_retry, &s);
 	if (s.records == NULL || s.sweep == NULL || s.key_retry == NULL ||
 	    s.hup == NULL || event_add(s.sweep, &tv) != 0 ||
+	    evsignal_add(s.hup, NULL) != 0 ||
 	    held_init(&s.held, (size_t)conf_int(c, "held_max"),
 		ipc_hello_epoch()) != 0 ||
 	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)

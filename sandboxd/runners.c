@@ -117,6 +117,17 @@ runner_change(struct runner *r, enum runner_state to)
 	rs->count[to]++;
 }
 
+static void
+back_off(struct runners *rs)
+{
+	rs->told.failed++;
+	rs->backoff_ms =
+	    rs->backoff_ms == 0 ? RUNNERS_BACKOFF_MIN_MS : rs->backoff_ms * 2;
+	if (rs->backoff_ms > RUNNERS_BACKOFF_MAX_MS)
+		rs->backoff_ms = RUNNERS_BACKOFF_MAX_MS;
+	rs->not_before_ms = now_boot_ms() + (uint64_t)rs->backoff_ms;
+}
+
 /*
  * One failed that no call had. Those that a call waits for are paid for by
  * that call's failure; those forked for later must not become a storm of
@@ -229,7 +240,6 @@ on_reported(void *arg)
 {
 	struct runners *rs = arg;
 
-	rs->not_before_ms = 0;
 	rs->events.look(rs->arg);
 	refill_in(rs, 0);
 }
@@ -278,6 +288,9 @@ on_lost(void *owner)
 {
 	struct runner *r = owner;
 
+	/* It may be what the pool died of. */
+	if (r->state == RUNNER_FORKING)
+		back_off(r->all);
 	r->has_slot = false;
 	if (r->owner != NULL)
 		r->owner->lost(r->owner_arg);

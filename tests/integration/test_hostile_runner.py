@@ -19,7 +19,9 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with Sandbox(runner=RUNNER, slots=8, memory=64 * MIB, memory_budget=512 * MIB) as s:
+    # Without waiting runners, so that every process of the pool is a call's.
+    with Sandbox(runner=RUNNER, slots=8, memory=64 * MIB, memory_budget=512 * MIB,
+                 pool_min=0, pool_max=0) as s:
         yield s
 
 

@@ -16,7 +16,9 @@ SECRET = "CANARY-secret-7f3a/9+e"
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with Sandbox(slots=4, queue=4) as s:
+    # Without waiting runners, so that every process of the pool is a call's:
+    # test_sandboxd_pool.py has those.
+    with Sandbox(slots=4, queue=4, pool_min=0, pool_max=0) as s:
         yield s
 
 
@@ -470,7 +472,7 @@ def test_fork_failure_and_lazy_zygote():
 
 def test_kill_before_forked():
     """CANCEL while the zygote has not yet answered FORK."""
-    with Sandbox(slots=2, zygote="lazy") as s:
+    with Sandbox(slots=2, zygote="lazy", pool_max=0, pool_min=0) as s:
         a, g = s.admind(), s.gateway()
         assert run(g, a.held("echo"))["outcome"] == DONE
         x = a.held("sleep")
