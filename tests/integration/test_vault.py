@@ -902,3 +902,170 @@ def test_bad_key_files_are_refused(vault, spoil):
                         vault.path("vault"), "-f", vault.path("conf2")], stdin=subprocess.DEVNULL,
                        capture_output=True, timeout=10, check=False)
     assert r.returncode == 1 and path.encode() in r.stderr, r.stderr
+
+
+# --- limits, modules, commands: what a hostile admind can make of a context ---
+
+#: name: (context tag, version tag, min, max), typed from common/limit.h's words
+LIMITS = {"timeout_ms": (8, 24, 100, 600000), "memory_bytes": (9, 25, 33554432, 17179869184),
+          "processes": (10, 26, 1, 1024), "tmp_bytes": (11, 27, 65536, 17179869184),
+          "result_bytes": (12, 28, 1024, 1048576), "cpu_ms": (16, 29, 100, 3600000),
+          "files": (17, 30, 16, 4096), "file_bytes": (18, 31, 4096, 17179869184),
+          "stdout_bytes": (19, 32, 1024, 65536), "log_rate": (20, 34, 1, 1000),
+          "progress_rate": (21, 35, 1, 100)}
+DIGESTS = [hashlib.sha256(bytes([n])).hexdigest() for n in range(40)]
+
+
+def version(kind=b"python", content=(), modules=(), tail=(), limits=()):
+    """A version of any kind: content are the fields 15 to 19."""
+    fields = [(1, 1), (2, b"S" * 16), (3, b"T" * 16), (4, b"demo"), (5, b"greet"),
+              (6, b"demo__greet"), (8, b""), (11, b'{"type":"object"}'), (14, kind)]
+    fields += [f for f in content if f[0] < 17]
+    fields += [(17, m) for m in sorted(modules)]
+    fields += [f for f in content if f[0] > 17]
+    fields += sorted((LIMITS[n][1], v) for n, v in limits)
+    return b"mcpbox version 1\0" + tlv(*fields, *tail)
+
+
+def approve(ctl, admind, pre):
+    request = os.urandom(16)
+    admind.requests[request] = ("tool", "pending", pre)
+    m = ask(ctl, admind, "APPROVE", approval=request, reviewed=hashlib.sha256(pre).digest())
+    assert m["_"] == "OK", m
+    return admind.decisions[request]["seal"]
+
+
+def bare(pre, s, *extra, timeout=30000):
+    """Material of a call with just these further fields."""
+    return tlv((1, pre), (2, s), (7, hashlib.sha256(b"{}").digest()), (8, timeout), (13, 5000),
+               (14, b""), *extra)
+
+
+CODE = ((15, b"def main(): pass\n"),)
+
+
+def test_an_approved_limit_cannot_be_raised(admind, ctl, sandbox, context_key):
+    """The version's own limits bind, whatever admind says of them."""
+    own = {n: lo + 1 for n, (_, _, lo, _) in LIMITS.items()}
+    pre = version(content=CODE, limits=own.items())
+    s = approve(ctl, admind, pre)
+    wild = [(tag, hi) for n, (tag, _, _, hi) in LIMITS.items() if n != "timeout_ms"]
+    m = seal(admind, sandbox.epoch, bare(pre, s, *wild, timeout=600000))
+    plain = unseal(context_key, sandbox.epoch, m["context"])
+    for n, (tag, _, _, _) in LIMITS.items():
+        assert [v for t, v in plain if t == tag] == [struct.pack(">Q", own[n])], n
+
+
+def test_unset_limits_stay_within_bounds(admind, ctl, sandbox, context_key):
+    """What no version says admind says: any value an administrator could have
+    set, nothing beyond, and nothing that is no number."""
+    pre = version(content=CODE)
+    s = approve(ctl, admind, pre)
+    for n, (tag, _, lo, hi) in LIMITS.items():
+        for good in (lo, hi):
+            extra = [] if tag == 8 else [(tag, good)]
+            m = seal(admind, sandbox.epoch, bare(pre, s, *extra, timeout=good if tag == 8 else 1000))
+            assert (tag, struct.pack(">Q", good)) in unseal(context_key, sandbox.epoch, m["context"])
+        for bad in (0, lo - 1, hi + 1, 2**63, 2**64 - 1):
+            extra = [] if tag == 8 else [(tag, bad)]
+            m = seal(admind, sandbox.epoch, bare(pre, s, *extra, timeout=bad if tag == 8 else 1000))
+            assert m["_"] == "REFUSED" and m["failure"] == FAILURES["LIMIT"], (n, bad)
+            assert n in m["message"], m
+        if tag != 8:
+            for bad in (b"", b"\0" * 7, b"\0" * 9):
+                refused(seal(admind, sandbox.epoch, bare(pre, s, (tag, bad))), "INVALID_REQUEST")
+            refused(seal(admind, sandbox.epoch, bare(pre, s, (tag, lo), (tag, hi))), "INVALID_REQUEST")
+    for kind in (INSPECT, TEST):
+        own = [(5, b"print(1)"), (6, b"demo__draft")]
+        refused(seal(admind, sandbox.epoch, material(extra=[*own, (9, 2**40)]), kind, ADMIND), "LIMIT")
+
+
+def test_a_version_from_before_the_bounds_is_cut_to_them(admind, ctl, sandbox, context_key):
+    pre = version(content=CODE, limits=[("memory_bytes", 2**60), ("log_rate", 0)])
+    s = approve(ctl, admind, pre)
+    plain = unseal(context_key, sandbox.epoch,
+                   seal(admind, sandbox.epoch, bare(pre, s))["context"])
+    assert (9, struct.pack(">Q", 17179869184)) in plain and (20, struct.pack(">Q", 1)) in plain
+
+
+def test_modules_come_from_the_approved_version_only(admind, ctl, sandbox, context_key):
+    lock = [f"b{i} 1.{i} {DIGESTS[i]}".encode() for i in (3, 1, 2)]
+    lock += [f"same 1 {DIGESTS[2]}".encode()]
+    pre = version(content=CODE, modules=lock)
+    s = approve(ctl, admind, pre)
+    plain = unseal(context_key, sandbox.epoch,
+                   seal(admind, sandbox.epoch, bare(pre, s))["context"])
+    got = [v.hex() for t, v in plain if t == 22]
+    assert got == sorted({DIGESTS[1], DIGESTS[2], DIGESTS[3]})
+    # admind can neither add one nor replace one
+    evil = bytes.fromhex(DIGESTS[9])
+    refused(seal(admind, sandbox.epoch, bare(pre, s, (22, evil))), "INVALID_REQUEST")
+    other = pre.replace(DIGESTS[1].encode(), DIGESTS[9].encode())
+    refused(seal(admind, sandbox.epoch, bare(other, s)), "NOT_APPROVED")
+
+
+@pytest.mark.parametrize("line", [
+    b"requests", b"requests==2.0", b"requests 2.0 " + b"0" * 63, b"requests 2.0 " + b"g" * 64,
+    b"requests 2.0 " + b"A" * 64, b"requests 2.0" + b"a" * 64, b"a" * 64])
+def test_a_lock_that_is_none_runs_nothing(admind, ctl, sandbox, context_key, line):
+    """Versions from before module locks, or made by a hostile admind."""
+    pre = version(content=CODE, modules=[line])
+    s = approve(ctl, admind, pre)
+    refused(seal(admind, sandbox.epoch, bare(pre, s)), "INVALID_REQUEST")
+
+
+def test_modules_of_a_call_are_few(admind, ctl, sandbox, context_key):
+    for count, good in ((32, True), (33, False)):
+        pre = version(content=CODE, modules=[f"m{i} 1 {DIGESTS[i]}".encode() for i in range(count)])
+        m = seal(admind, sandbox.epoch, bare(pre, approve(ctl, admind, pre)))
+        assert (m["_"] == "SEALED") is good, m
+    own = [(5, b"print(1)"), (6, b"demo__draft")]
+    digests = sorted(bytes.fromhex(d) for d in DIGESTS)
+    for kind in (INSPECT, TEST):
+        m = seal(admind, sandbox.epoch, material(extra=[*own, *((22, d) for d in digests[:32])]),
+                 kind, ADMIND)
+        assert m["_"] == "SEALED", m
+        for bad in (digests[:33], [digests[1], digests[0]], [digests[0], digests[0]], [b"x"]):
+            m = seal(admind, sandbox.epoch, material(extra=[*own, *((22, d) for d in bad)]), kind, ADMIND)
+            assert m["_"] == "REFUSED", bad
+
+
+SPEC = b'{"argv":["-n","{count}"]}'
+COMMAND = ((16, SPEC), (18, b"/usr/bin/head"), (19, DIGESTS[5].encode()))
+
+
+def test_a_command_runs_as_it_was_approved(admind, ctl, sandbox, context_key):
+    pre = version(b"command", COMMAND)
+    s = approve(ctl, admind, pre)
+    plain = unseal(context_key, sandbox.epoch,
+                   seal(admind, sandbox.epoch, bare(pre, s))["context"])
+    assert (23, b"command") in plain and (24, SPEC) in plain and (25, b"/usr/bin/head") in plain
+    assert (26, bytes.fromhex(DIGESTS[5])) in plain
+    assert not {t for t, _ in plain} & {5, 22}
+    # none of it can be said beside the version
+    for extra in ((5, b"code"), (23, b"python"), (24, b"{}"), (25, b"/bin/sh"),
+                  (26, bytes.fromhex(DIGESTS[6]))):
+        refused(seal(admind, sandbox.epoch, bare(pre, s, extra)), "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("kind,content", [
+    (b"command", COMMAND[:2]), (b"command", (COMMAND[0], COMMAND[2])), (b"command", COMMAND[1:]),
+    (b"command", (*COMMAND[:2], (19, b"A" * 64))), (b"command", (*COMMAND[:2], (19, b"0" * 63))),
+    (b"command", CODE), (b"python", COMMAND), (b"http", CODE), (b"mcp", COMMAND), (b"", CODE),
+    (b"Command", COMMAND)])
+def test_half_a_version_runs_nothing(admind, ctl, sandbox, context_key, kind, content):
+    pre = version(kind, content)
+    s = approve(ctl, admind, pre)
+    refused(seal(admind, sandbox.epoch, bare(pre, s)), "INVALID_REQUEST")
+
+
+def test_inspections_are_of_code_or_of_a_command(admind, sandbox, context_key):
+    name = (6, b"demo__draft")
+    command = [(23, b"command"), (24, SPEC), (25, b"/usr/bin/head")]
+    m = seal(admind, sandbox.epoch, material(extra=[name, *command]), INSPECT, ADMIND)
+    plain = unseal(context_key, sandbox.epoch, m["context"], INSPECT, ADMIND)
+    assert set(command) <= set(plain) and 26 not in {t for t, _ in plain}
+    for wrong in ([], [(5, b"x"), *command], command[:2], command[1:], [command[0], command[2]],
+                  [*command, (26, bytes(32))]):
+        refused(seal(admind, sandbox.epoch, material(extra=[name, *wrong]), INSPECT, ADMIND),
+                "INVALID_REQUEST")
