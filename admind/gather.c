@@ -17,7 +17,7 @@
 enum {
 	/* Records wait this long for others, so that one transaction, with one
 	 * flush to the disk, takes them all; nobody waits for a record. */
-	GATHER_MS = 10,
+	GATHER_MS = 20,
 	GATHER_MAX = 64,                /* records of one transaction */
 	GATHER_BYTES_MAX = 1024 * 1024, /* of their texts: about */
 };
