@@ -144,11 +144,12 @@ send_next(struct load *l, struct client *c)
 		err(1, "send");
 }
 
-/* The answer's body once it is whole, else NULL. Ends the process at what it
- * does not know: the server frames its plain answers by their length. */
+/* The answer's body once it is whole, else NULL. A call that takes long is
+ * answered by a chunked event stream, others have their length in the head. */
 static const char *
 whole(struct client *c)
 {
+	static const char last[] = "\r\n0\r\n\r\n";
 	const char *head_end, *length, *body;
 	size_t n;
 
@@ -157,8 +158,11 @@ whole(struct client *c)
 	if (head_end == NULL)
 		return NULL;
 	length = strcasestr(c->in, "\r\ncontent-length: ");
-	if (length == NULL || length > head_end)
-		errx(1, "an answer without a length: %.200s", c->in);
+	if (length == NULL || length > head_end) {
+		n = sizeof(last) - 1;
+		return memcmp(c->in + c->got - n, last, n) == 0 ? head_end + 4
+								: NULL;
+	}
 	n = strtoul(length + sizeof("\r\ncontent-length: ") - 1, NULL, 10);
 	body = head_end + 4;
 	return (size_t)(c->in + c->got - body) < n ? NULL : body;

@@ -4,8 +4,8 @@ round, in turn (A B A B), so that a machine whose speed drifts moves both."""
 import os
 import subprocess
 import tempfile
-import threading
 import time
+from concurrent import futures
 
 import machine
 from harness import flow
@@ -134,11 +134,11 @@ def memory(suite, rounds, ms, say):
             v.add(f"idle {group}", kib)
         v.add("idle all", sum(found.values()))
         v.add("idle runners' number", len(suite.groups()["runners"]))
-        t = threading.Thread(target=suite.load, args=("plain", 16), kwargs={"ms": ms})
-        t.start()
-        time.sleep(ms / 4000)
-        found = [pss(suite) for _ in range(10)]
-        t.join()
+        with futures.ThreadPoolExecutor(1) as beside:
+            load = beside.submit(suite.load, "plain", 16, ms=ms)
+            time.sleep(ms / 4000)
+            found = [pss(suite) for _ in range(10)]
+            load.result()
         # Runners end while they are looked at, so that a sample shows too few.
         most = max(found, key=lambda f: sum(f.values()))
         v.add("load runners", most["runners"])
