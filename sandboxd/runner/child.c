@@ -22,8 +22,8 @@ enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
 
 /* 0, 1, 2: /dev/null and the output pipe; 3 the channel; nothing else that
  * the zygote had open, its own socket to pool-init included. */
-static int
-descriptors(int channel)
+int
+child_descriptors(int channel)
 {
 	int null;
 
@@ -47,7 +47,7 @@ fail(const char *step)
 
 	m.error = (uint32_t)errno;
 	m.step = ipc_str(step);
-	m.path = ipc_str("");
+	m.path = ipc_str(steps_failed_path());
 	(void)ipc_write(RUNNER_CHANNEL_FD, IPC_CONFINE_FAILED, 0, &m, NULL);
 	_exit(END_SET_UP);
 }
@@ -78,22 +78,38 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	struct ipc_arguments arguments;
 	struct ipc_secrets secrets;
 
+	int modules;
+
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
-	if (descriptors(fork->channel) == -1)
+	/* First, since their descriptors are closed next. */
+	modules = modules_mount(&r) == -1 ? errno : 0;
+	if (child_descriptors(fork->channel) == -1)
 		fail("descriptors");
+	if (modules != 0) {
+		errno = modules;
+		fail("modules");
+	}
 	if (steps_run(&r) == -1)
 		_exit(END_CONFINE);
+	/* A command's streams are its own: nobody prints to this pipe. */
+	if (fork->kind == RUNNER_PYTHON && output_start() == -1)
+		fail("output");
 	if (output_send(IPC_READY, &ready) == -1)
 		_exit(END_PROTOCOL);
 
 	/* Here a runner of the pool waits. */
+	prefault_while_idle();
 	expect(IPC_EXECUTE, &execute);
-	if (limits_call(&execute) == -1)
+	if (limits_call(&execute, fork->kind == RUNNER_COMMAND) == -1)
 		_exit(END_PROTOCOL);
 	expect(IPC_ARGUMENTS, &arguments);
 	expect(IPC_SECRETS, &secrets);
-	if (output_start(execute.stdout_max) == -1)
-		_exit(END_SET_UP);
+	output_limit(execute.stdout_max);
+	if (fork->kind == RUNNER_COMMAND) {
+		if (python_command(&r, &execute, arguments.json) == -1)
+			_exit(END_PROTOCOL);
+		_exit(END_OK);
+	}
 	if (python_run(&execute, arguments.json, secrets.tlv) == -1)
 		_exit(END_PROTOCOL);
 	_exit(END_OK);

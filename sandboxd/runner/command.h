@@ -25,9 +25,9 @@ struct command {
 	/* kept is initialised with its maximum by the caller. */
 	struct command_output out, err;
 	/* Set at the end. */
-	int status;		 /* wait status of the command */
-	uint64_t duration_ms;	 /* from its start to its end */
-	uint64_t cpu_ms;	 /* of it and of its children that it waited for */
+	int status;           /* wait status of the command */
+	uint64_t duration_ms; /* from its start to its end */
+	uint64_t cpu_ms;      /* of it and of its children that it waited for */
 };
 
 /*

@@ -12,7 +12,8 @@
  * Left out on purpose, though Python has functions for some of them: execve
  * (nothing in the root is executable; a tool is Python), bind, listen and
  * accept (nobody may be reached here), connect (nobody is there to be
- * reached), memfd_create and System V shared memory (memory that no limit
+ * reached), sendfile, splice, tee and vmsplice (pages of host files, passed on
+ * by reference), memfd_create and System V shared memory (memory that no limit
  * counts), mlock, ptrace and process_vm_* and kcmp and pidfd_getfd (another
  * process's memory), io_uring (calls that pass no filter), bpf, userfaultfd,
  * perf_event_open, keyctl, inotify and fanotify (large kernel surfaces, some
@@ -27,6 +28,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -43,6 +46,18 @@
 #define MAP_HUGETLB 0x40000
 #endif
 
+/* Newer than Debian 12's headers. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
+/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells what is in the
+ * page cache, DONTCACHE empties it. */
+#define RWF_KNOWN 0x17
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
 struct filter {
 	size_t n;
 	struct sock_filter *program;
@@ -55,10 +70,7 @@ static const int plain[] = {
     SCMP_SYS(mprotect),
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(msync),
     SCMP_SYS(mincore),
-    SCMP_SYS(membarrier),
     /* files */
     SCMP_SYS(read),
     SCMP_SYS(write),
@@ -68,10 +80,6 @@ static const int plain[] = {
     SCMP_SYS(pwrite64),
     SCMP_SYS(preadv),
     SCMP_SYS(pwritev),
-    SCMP_SYS(preadv2),
-    SCMP_SYS(pwritev2),
-    SCMP_SYS(open),
-    SCMP_SYS(openat),
     SCMP_SYS(creat),
     SCMP_SYS(close),
     SCMP_SYS(close_range),
@@ -110,14 +118,9 @@ static const int plain[] = {
     SCMP_SYS(truncate),
     SCMP_SYS(ftruncate),
     SCMP_SYS(fallocate),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(fsync),
-    SCMP_SYS(fdatasync),
-    SCMP_SYS(flock),
     SCMP_SYS(getcwd),
     SCMP_SYS(chdir),
     SCMP_SYS(fchdir),
-    SCMP_SYS(sendfile),
     SCMP_SYS(copy_file_range),
     SCMP_SYS(dup),
     SCMP_SYS(dup2),
@@ -141,7 +144,6 @@ static const int plain[] = {
     SCMP_SYS(timerfd_settime),
     SCMP_SYS(timerfd_gettime),
     SCMP_SYS(signalfd4),
-    SCMP_SYS(futex),
     /* time */
     SCMP_SYS(nanosleep),
     SCMP_SYS(clock_nanosleep),
@@ -210,14 +212,25 @@ static const int plain[] = {
     SCMP_SYS(setrlimit),
     SCMP_SYS(getrandom),
     /* sockets it already has */
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(recvmmsg),
     SCMP_SYS(shutdown),
-    SCMP_SYS(getsockopt),
     SCMP_SYS(getsockname),
     SCMP_SYS(getpeername),
 };
+
+/*
+ * Answered with success without being done. The only files that a runner writes
+ * are on its /tmp, which no power cut survives: there fsync does nothing. On a
+ * descriptor of the interpreter's files it would flush the host's disk, at
+ * every call, and hold up who waits for that disk.
+ */
+static const int done_already[] = {SCMP_SYS(fsync), SCMP_SYS(fdatasync)};
+
+/* Answered as by a file system that has no such thing. Programs and libraries
+ * (shutil.copy2) take that for an answer, but not EPERM. */
+static const int unsupported[] = {SCMP_SYS(getxattr), SCMP_SYS(lgetxattr),
+    SCMP_SYS(fgetxattr), SCMP_SYS(listxattr), SCMP_SYS(llistxattr),
+    SCMP_SYS(flistxattr), SCMP_SYS(setxattr), SCMP_SYS(lsetxattr),
+    SCMP_SYS(fsetxattr)};
 
 /* One argument must satisfy (value & mask) == equals. Several rows of a call
  * are alternatives, and then all judge the same argument. */
@@ -243,10 +256,53 @@ static const struct rule judged[] = {
 	NONE_OF(clone, 0, CLONE_REFUSED),
 	/* Huge pages come from a pool of the whole machine. */
 	NONE_OF(mmap, 3, MAP_HUGETLB),
-	/* A socket that connects while it sends would go round connect(). */
-	NONE_OF(sendto, 3, MSG_FASTOPEN),
-	NONE_OF(sendmsg, 2, MSG_FASTOPEN),
-	NONE_OF(sendmmsg, 3, MSG_FASTOPEN),
+	/* A socket that connects while it sends would go round connect(). Nor
+	 * urgent data, which nobody uses on unix sockets but who breaks out by
+	 * it (CVE-2025-38236). */
+	NONE_OF(sendto, 3, MSG_FASTOPEN | MSG_OOB),
+	NONE_OF(sendmsg, 2, MSG_FASTOPEN | MSG_OOB),
+	NONE_OF(sendmmsg, 3, MSG_FASTOPEN | MSG_OOB),
+	NONE_OF(recvfrom, 3, MSG_OOB),
+	NONE_OF(recvmsg, 2, MSG_OOB),
+	NONE_OF(recvmmsg, 3, MSG_OOB),
+	/* The page cache is the whole host's: nobody reads round it, throws
+	 * from it or asks what is in it. */
+	NONE_OF(open, 1, O_DIRECT),
+	NONE_OF(openat, 2, O_DIRECT),
+	NONE_OF(preadv2, 5, ~RWF_KNOWN),
+	NONE_OF(pwritev2, 5, ~RWF_KNOWN),
+	EQ(fadvise64, 3, POSIX_FADV_NORMAL),
+	EQ(fadvise64, 3, POSIX_FADV_RANDOM),
+	EQ(fadvise64, 3, POSIX_FADV_SEQUENTIAL),
+	EQ(fadvise64, 3, POSIX_FADV_WILLNEED),
+	EQ(fadvise64, 3, POSIX_FADV_NOREUSE),
+	/* With MS_SYNC it is fsync: see done_already. */
+	NONE_OF(msync, 2, MS_SYNC),
+	/* No MADV_MERGEABLE (the time of a write tells who else has this page),
+	 * no PAGEOUT (work for the host's disk), no HWPOISON. */
+	EQ(madvise, 2, MADV_NORMAL), EQ(madvise, 2, MADV_RANDOM),
+	EQ(madvise, 2, MADV_SEQUENTIAL), EQ(madvise, 2, MADV_WILLNEED),
+	EQ(madvise, 2, MADV_DONTNEED), EQ(madvise, 2, MADV_FREE),
+	EQ(madvise, 2, MADV_REMOVE), EQ(madvise, 2, MADV_DONTFORK),
+	EQ(madvise, 2, MADV_DOFORK), EQ(madvise, 2, MADV_HUGEPAGE),
+	EQ(madvise, 2, MADV_NOHUGEPAGE), EQ(madvise, 2, MADV_DONTDUMP),
+	EQ(madvise, 2, MADV_DODUMP), EQ(madvise, 2, MADV_WIPEONFORK),
+	EQ(madvise, 2, MADV_KEEPONFORK), EQ(madvise, 2, MADV_POPULATE_READ),
+	EQ(madvise, 2, MADV_POPULATE_WRITE),
+	EQ(madvise, 2, MADV_GUARD_INSTALL), EQ(madvise, 2, MADV_GUARD_REMOVE),
+	/* A futex without FUTEX_PRIVATE_FLAG is known by file and place, so two
+	 * runners that both want to can wake each other over a library that both
+	 * have mapped. multiprocessing's semaphores need waiting and waking;
+	 * moving waiters and lending priority, where futexes had their holes,
+	 * is for a process' own alone. */
+	{SCMP_SYS(futex), 1, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG},
+	EQ(futex, 1, FUTEX_WAIT), EQ(futex, 1, FUTEX_WAKE),
+	EQ(futex, 1, FUTEX_WAIT_BITSET),
+	EQ(futex, 1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME),
+	/* Barriers for its own threads; the global ones bother every CPU. */
+	EQ(membarrier, 0, MEMBARRIER_CMD_QUERY),
+	EQ(membarrier, 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
+	EQ(membarrier, 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
 	/* asyncio wakes itself over a socketpair; no other family exists here. */
 	EQ(socket, 0, AF_UNIX),
 	EQ(socketpair, 0, AF_UNIX),
@@ -256,10 +312,7 @@ static const struct rule judged[] = {
 	 * F_SETLEASE or F_NOTIFY. F_GET_SEALS checks the call's own memfds. */
 	EQ(fcntl, 1, F_DUPFD), EQ(fcntl, 1, F_DUPFD_CLOEXEC),
 	EQ(fcntl, 1, F_GETFD), EQ(fcntl, 1, F_SETFD),
-	EQ(fcntl, 1, F_GETFL), EQ(fcntl, 1, F_SETFL),
-	EQ(fcntl, 1, F_GETLK), EQ(fcntl, 1, F_SETLK), EQ(fcntl, 1, F_SETLKW),
-	EQ(fcntl, 1, F_OFD_GETLK), EQ(fcntl, 1, F_OFD_SETLK),
-	EQ(fcntl, 1, F_OFD_SETLKW),
+	EQ(fcntl, 1, F_GETFL), EQ(fcntl, 1, F_GETLK), EQ(fcntl, 1, F_OFD_GETLK),
 	EQ(fcntl, 1, F_GETPIPE_SZ), EQ(fcntl, 1, F_GET_SEALS),
 	/* isatty, window size, bytes waiting, close-on-exec, non-blocking.
 	 * TIOCSTI and all else is refused, whatever its upper 32 bits are. */
@@ -269,6 +322,29 @@ static const struct rule judged[] = {
 	EQ(prctl, 0, PR_GET_DUMPABLE), EQ(prctl, 0, PR_GET_NO_NEW_PRIVS),
 	EQ(prctl, 0, PR_GET_SECCOMP), EQ(prctl, 0, PR_CAPBSET_READ),
 	EQ(prctl, 0, PR_SET_PDEATHSIG), EQ(prctl, 0, PR_SET_VMA),
+};
+
+/*
+ * Locks on ranges of a file are granted without being made: the kernel's record
+ * of one is memory that no limit counts (RLIMIT_LOCKS is dead, cgroups leave it
+ * out) and a call could make millions, on the interpreter's own files too, where
+ * others would see them. Nobody outside the call has files of its /tmp open, so
+ * one process, SQLite in it, has what it asked for; several processes of one
+ * call have to agree by other means.
+ *
+ * flock() is refused, as by a file system that has none: it works on files that
+ * are only open for reading, so a runner could hold up whoever locks a file of
+ * the interpreter, and two runners could talk by it.
+ */
+static const int lock_commands[] = {
+	F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW,
+};
+
+/* getsockopt: what a socket is. Not SO_PEERPIDFD, a handle of sandboxd. */
+static const int socket_facts[] = {
+	SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ERROR, SO_ACCEPTCONN, SO_SNDBUF,
+	SO_RCVBUF, SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE, SO_REUSEADDR,
+	SO_REUSEPORT, SO_LINGER, SO_BROADCAST, SO_PASSCRED, SO_PEERCRED,
 };
 
 /* setsockopt: level and option both; the dangerous ones attach programs.
@@ -281,36 +357,135 @@ static const int socket_options[] = {
 };
 /* clang-format on */
 
+/*
+ * What a program needs to start and run, beyond all of the above. execve alone:
+ * which files it takes is Landlock's and the mounts' matter (fsrules.c). No
+ * execveat, whose use is to run what has no name.
+ */
+static const int command_plain[] = {
+    SCMP_SYS(execve),
+};
+
+/* The loader sets the thread pointer; its other functions are none of ours. */
+#ifdef SYS_arch_prctl
+enum { ARCH_SET_FS_CODE = 0x1002 }; /* asm/prctl.h */
+#endif
+
+/* The same verdict for each of n calls, whatever their arguments. */
 static int
-add_rules(scmp_filter_ctx ctx)
+add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 {
-	const size_t nplain = sizeof(plain) / sizeof(plain[0]);
-	const size_t njudged = sizeof(judged) / sizeof(judged[0]);
-	const size_t nopts = sizeof(socket_options) / sizeof(socket_options[0]);
-	const struct rule *r;
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < nplain && rc == 0; i++)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain[i], 0);
-	for (i = 0; i < njudged && rc == 0; i++) {
+	for (i = 0; i < n && rc == 0; i++)
+		rc = seccomp_rule_add(ctx, action, call[i], 0);
+	return rc;
+}
+
+static int
+add_command_rules(scmp_filter_ctx ctx)
+{
+	int rc;
+
+	rc = add_calls(
+	    ctx, SCMP_ACT_ALLOW, command_plain, LENGTH(command_plain));
+#ifdef SYS_arch_prctl
+	if (rc == 0)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(arch_prctl),
+		    1, SCMP_A0(SCMP_CMP_EQ, ARCH_SET_FS_CODE));
+#endif
+	return rc;
+}
+
+/* The judged calls of which one rule says all. */
+static int
+add_judged(scmp_filter_ctx ctx)
+{
+	const struct rule *r;
+	struct scmp_arg_cmp cmp;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < LENGTH(judged) && rc == 0; i++) {
 		r = &judged[i];
-		if (r->mask == UINT64_MAX)
-			rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, r->syscall,
-			    1, SCMP_CMP(r->arg, SCMP_CMP_EQ, r->equals));
-		else
-			rc =
-			    seccomp_rule_add(ctx, SCMP_ACT_ALLOW, r->syscall, 1,
-				SCMP_CMP(r->arg, SCMP_CMP_MASKED_EQ, r->mask,
-				    r->equals));
+		cmp = r->mask == UINT64_MAX
+		    ? SCMP_CMP(r->arg, SCMP_CMP_EQ, r->equals)
+		    : SCMP_CMP(r->arg, SCMP_CMP_MASKED_EQ, r->mask, r->equals);
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, r->syscall, 1, cmp);
 	}
-	for (i = 0; i < nopts && rc == 0; i++)
+	return rc;
+}
+
+static int
+add_sockets(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < LENGTH(socket_options) && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
 		    2, SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
 		    SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)socket_options[i]));
+	for (i = 0; i < LENGTH(socket_facts) && rc == 0; i++)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt),
+		    2, SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
+		    SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)socket_facts[i]));
+	return rc;
+}
+
+/* fchmodat2(2), Linux 6.6: the C library has an older way, which it takes for
+ * ENOSYS alone. */
+enum { FCHMODAT2 = 452 };
+
+/* What is answered without being done: each says why where it is listed. */
+static int
+add_answers(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int rc;
+
+	rc = add_calls(
+	    ctx, SCMP_ACT_ERRNO(0), done_already, LENGTH(done_already));
+	if (rc == 0)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0), SCMP_SYS(msync),
+		    1, SCMP_A2(SCMP_CMP_MASKED_EQ, MS_SYNC, MS_SYNC));
+	for (i = 0; i < LENGTH(lock_commands) && rc == 0; i++)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0), SCMP_SYS(fcntl),
+		    1, SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)lock_commands[i]));
+	if (rc == 0)
+		rc = add_calls(ctx, SCMP_ACT_ERRNO(EOPNOTSUPP), unsupported,
+		    LENGTH(unsupported));
+	if (rc == 0)
+		rc = seccomp_rule_add(
+		    ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(flock), 0);
 	if (rc == 0)
 		rc = seccomp_rule_add(
 		    ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (rc == 0)
+		rc =
+		    seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), FCHMODAT2, 0);
+	return rc;
+}
+
+static int
+add_rules(scmp_filter_ctx ctx)
+{
+	int rc;
+
+	rc = add_calls(ctx, SCMP_ACT_ALLOW, plain, LENGTH(plain));
+	if (rc == 0)
+		rc = add_judged(ctx);
+	if (rc == 0)
+		rc = add_sockets(ctx);
+	/* Flags are set, but not those that read round the page cache or have
+	 * the kernel send signals. */
+	if (rc == 0)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2,
+		    SCMP_A1(SCMP_CMP_EQ, F_SETFL),
+		    SCMP_A2(SCMP_CMP_MASKED_EQ, O_DIRECT | O_ASYNC, 0));
+	if (rc == 0)
+		rc = add_answers(ctx);
 	return rc;
 }
 
@@ -342,7 +517,7 @@ out:
 }
 
 struct filter *
-filter_new(struct err *err)
+filter_new(bool command, struct err *err)
 {
 	struct filter *f = NULL;
 	scmp_filter_ctx ctx;
@@ -360,6 +535,8 @@ filter_new(struct err *err)
 		rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc == 0)
 		rc = add_rules(ctx);
+	if (rc == 0 && command)
+		rc = add_command_rules(ctx);
 	if (rc != 0) {
 		errno = -rc;
 		(void)err_sys(err, FAILURE_INTERNAL, "seccomp rules");

@@ -15,8 +15,10 @@
 
 struct filter;
 
-/* Compiles the program. NULL with err on failure. */
-struct filter *filter_new(struct err *);
+/* Compiles the program for tools in Python, or the one for commands, which
+ * adds execve and what the start of a program needs. NULL with err on
+ * failure. */
+struct filter *filter_new(bool command, struct err *);
 void filter_free(struct filter *);
 /* The program: an array of struct sock_filter, *n bytes; borrowed. */
 const void *filter_program(const struct filter *, size_t *n);

@@ -1,6 +1,7 @@
 /*
  * Landlock: read everything there is, write only /tmp and the few device
- * nodes, execute nothing (landlock(7)).
+ * nodes, execute nothing (landlock(7)). For a command: execute the programs of
+ * the toolbox and their loaders, each named by its path, and nothing else.
  *
  * It stands behind the mounts, which say the same: a mistake in one of the
  * two does not open a file. From ABI 6 on it also cuts off abstract unix
@@ -84,6 +85,21 @@ allow(int ruleset, const char *path, uint64_t rights)
 	return rc;
 }
 
+/* What a command may execute. */
+static int
+allow_programs(const struct zygote *z, int ruleset)
+{
+	const struct toolbox_file *f;
+	size_t i;
+
+	for (i = 0; (f = toolbox_file(z, i)) != NULL; i++)
+		if (allow(ruleset, f->path,
+			LANDLOCK_ACCESS_FS_EXECUTE |
+			    LANDLOCK_ACCESS_FS_READ_FILE) == -1)
+			return -1;
+	return 0;
+}
+
 int
 fsrules_apply(struct runner *r)
 {
@@ -119,6 +135,9 @@ fsrules_apply(struct runner *r)
 			    LANDLOCK_ACCESS_FS_WRITE_FILE) == -1)
 			goto out;
 	}
+	if (r->fork->kind == RUNNER_COMMAND &&
+	    allow_programs(r->zygote, ruleset) == -1)
+		goto out;
 	steps_path("");
 	rc = (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
 out:

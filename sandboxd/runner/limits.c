@@ -91,8 +91,10 @@ limits_fixed(struct runner *r)
 }
 
 int
-limits_call(const struct ipc_execute *x)
+limits_call(const struct ipc_execute *x, bool command)
 {
+	struct rlimit cpu;
+
 	/* A call without limits is a broken broker, not an unlimited call. */
 	if (x->memory_bytes == 0 || x->cpu_ms == 0 || x->processes == 0 ||
 	    x->files == 0 || x->file_bytes == 0) {
@@ -102,8 +104,14 @@ limits_call(const struct ipc_execute *x)
 	if (limit(RLIMIT_AS, x->memory_bytes) == -1 ||
 	    limit(RLIMIT_NPROC, x->processes) == -1 ||
 	    limit(RLIMIT_NOFILE, x->files) == -1 ||
-	    limit(RLIMIT_FSIZE, x->file_bytes) == -1 ||
-	    limit(RLIMIT_CPU, (x->cpu_ms + 999) / 1000) == -1)
+	    limit(RLIMIT_FSIZE, x->file_bytes) == -1)
 		return -1;
-	return 0;
+	/*
+	 * At the soft limit a command gets SIGXCPU, which tells its pid 1 what
+	 * it died of; a second later it is SIGKILL for one that caught it. A
+	 * tool in Python is pid 1 itself, for which only SIGKILL counts.
+	 */
+	cpu.rlim_cur = (x->cpu_ms + 999) / 1000;
+	cpu.rlim_max = cpu.rlim_cur + (command ? 1 : 0);
+	return setrlimit(RLIMIT_CPU, &cpu);
 }

@@ -59,8 +59,8 @@ name_of(const struct ipc_fork *f, size_t i, char name[NAME])
 	size_t j;
 
 	for (j = 0; j < DIGEST; j++)
-		(void)snprintf(name + 2 * j, 3, "%02x",
-		    f->modules.p[i * DIGEST + j]);
+		(void)snprintf(
+		    name + 2 * j, 3, "%02x", f->modules.p[i * DIGEST + j]);
 }
 
 size_t
@@ -105,9 +105,8 @@ modules_places(void)
 static int
 clone_tree(const struct zygote *z, const char *name)
 {
-	struct mount_attr attr = {
-	    .attr_set =
-		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY |
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
 	int fd;
 
 	fd = (int)syscall(SYS_open_tree, z->store, name,

@@ -28,6 +28,12 @@ mounts_restrict(const char *path, uint64_t attrs, bool recursive)
 	    recursive ? AT_RECURSIVE : 0, &attr, sizeof(attr));
 }
 
+const char *
+mounts_base(const struct runner *r)
+{
+	return r->fork->kind == RUNNER_COMMAND ? TOOLBOX_BASE : RUNNER_BASE;
+}
+
 int
 mounts_hostname(struct runner *r)
 {
@@ -47,10 +53,11 @@ mounts_hostname(struct runner *r)
 int
 mounts_proc(struct runner *r)
 {
-	(void)r;
+	char path[RUNNER_PATH_MAX];
+
 	steps_path("/proc");
-	return mount("proc", RUNNER_BASE "/proc", "proc", TMPFS_FLAGS,
-	    "hidepid=2,subset=pid");
+	(void)snprintf(path, sizeof(path), "%s/proc", mounts_base(r));
+	return mount("proc", path, "proc", TMPFS_FLAGS, "hidepid=2,subset=pid");
 }
 
 /*
@@ -62,7 +69,7 @@ int
 mounts_tmp(struct runner *r)
 {
 	const struct ipc_fork *f = r->fork;
-	char options[128];
+	char options[128], path[RUNNER_PATH_MAX];
 
 	steps_path("/tmp");
 	if (f->tmp_bytes == 0 || f->tmp_inodes == 0) {
@@ -72,8 +79,8 @@ mounts_tmp(struct runner *r)
 	(void)snprintf(options, sizeof(options),
 	    "mode=0700,uid=%u,gid=%u,size=%llu,nr_inodes=%u", f->uid, f->uid,
 	    (unsigned long long)f->tmp_bytes, f->tmp_inodes);
-	return mount(
-	    "tmpfs", RUNNER_BASE "/tmp", "tmpfs", TMPFS_FLAGS, options);
+	(void)snprintf(path, sizeof(path), "%s/tmp", mounts_base(r));
+	return mount("tmpfs", path, "tmpfs", TMPFS_FLAGS, options);
 }
 
 /*
@@ -83,9 +90,8 @@ mounts_tmp(struct runner *r)
 int
 mounts_pivot(struct runner *r)
 {
-	(void)r;
-	steps_path(RUNNER_BASE);
-	if (chdir(RUNNER_BASE) == -1)
+	steps_path(mounts_base(r));
+	if (chdir(mounts_base(r)) == -1)
 		return -1;
 	if (syscall(SYS_pivot_root, ".", ".") == -1)
 		return -1;

@@ -4,10 +4,9 @@
  * Descriptors 1 and 2 are one pipe; a thread of ours reads it and sends
  * STDOUT frames up to the call's limit, then goes on reading and throws away,
  * so that no print ever blocks. It touches nothing of Python. It is made
- * after the confinement, which is per thread.
+ * after the confinement, which is per thread, and before the call is known:
+ * until then nobody prints.
  */
-#include <sys/eventfd.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,14 +29,15 @@ enum {
 };
 
 static struct {
-	pthread_t thread;
-	int stop; /* eventfd */
-	bool running;
-	size_t max; /* bytes to send, note included */
+	/* Held while what was read is sent on; taken for good at the end. */
+	pthread_mutex_t lock;
+	bool running, stopped;
+	size_t
+	    max; /* bytes to send, note included; 0 until the call is known */
 	size_t dropped;
 	struct buf sent; /* for error reports */
 	char chunk[CHUNK];
-} out = {.stop = -1};
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int
 output_pipe(void)
@@ -55,10 +55,7 @@ output_pipe(void)
 		errno = EBADF;
 		return -1;
 	}
-	if (fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1)
-		return -1;
-	out.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return out.stop == -1 ? -1 : 0;
+	return fcntl(fds[0], F_SETFL, O_NONBLOCK);
 }
 
 int
@@ -122,39 +119,38 @@ drain(size_t most)
 static void *
 reader(void *arg)
 {
-	struct pollfd p[2] = {
-	    {.fd = RUNNER_PIPE_FD, .events = POLLIN},
-	    {.fd = out.stop, .events = POLLIN},
-	};
+	struct pollfd p = {.fd = RUNNER_PIPE_FD, .events = POLLIN};
+
 	(void)arg;
 	for (;;) {
-		if (poll(p, 2, -1) == -1 && errno != EINTR)
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
 			break;
-		if (p[1].revents != 0) {
-			(void)drain(PIPE_BYTES);
-			break;
-		}
 		/* The tool may have closed or replaced any descriptor: give
 		 * up reading rather than spin. */
-		if ((p[0].revents & (POLLNVAL | POLLERR)) || !drain(PIPE_BYTES))
-			p[0].fd = -1;
+		if (p.revents & (POLLNVAL | POLLERR))
+			break;
+		(void)pthread_mutex_lock(&out.lock);
+		if (!drain(PIPE_BYTES))
+			p.fd = -1;
+		(void)pthread_mutex_unlock(&out.lock);
 	}
 	return NULL;
 }
 
 int
-output_start(size_t max)
+output_start(void)
 {
 	pthread_attr_t attr;
 	int rc;
 
-	out.max = max;
-	buf_init(&out.sent, max);
 	if ((rc = pthread_attr_init(&attr)) != 0)
 		goto fail;
 	rc = pthread_attr_setstacksize(&attr, STACK);
-	if (rc == 0)
-		rc = pthread_create(&out.thread, &attr, reader, NULL);
+	if (rc == 0) {
+		pthread_t thread;
+
+		rc = pthread_create(&thread, &attr, reader, NULL);
+	}
 	(void)pthread_attr_destroy(&attr);
 	if (rc != 0)
 		goto fail;
@@ -166,16 +162,27 @@ fail:
 }
 
 void
+output_limit(size_t max)
+{
+	out.max = max;
+	buf_init(&out.sent, max);
+}
+
+void
 output_stop(const char **text, size_t *n, bool *truncated)
 {
-	static const uint64_t one = 1;
 	struct ipc_stdout m = {0};
 	char note[NOTE_MAX];
 
-	if (out.running) {
-		out.running = false;
-		if (write(out.stop, &one, sizeof(one)) == sizeof(one))
-			(void)pthread_join(out.thread, NULL);
+	/*
+	 * Everything printed so far is in the pipe or was read under the lock:
+	 * with the lock in hand, what is left can be read here, and the reader
+	 * never gets it again. Nobody has to be woken and waited for.
+	 */
+	if (out.running && !out.stopped) {
+		(void)pthread_mutex_lock(&out.lock);
+		out.stopped = true;
+		(void)drain(PIPE_BYTES);
 		if (out.dropped > 0 && out.max > NOTE_MAX) {
 			(void)snprintf(note, sizeof(note),
 			    "\n[%zu more bytes were printed]\n", out.dropped);

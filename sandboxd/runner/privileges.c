@@ -37,6 +37,11 @@ cap_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
+/* What the zygote keeps of the pool's rights, and so all that a runner's
+ * bounding set still has to lose. */
+static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
+    (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
+
 static int
 bounding_drop(uint64_t keep)
 {
@@ -61,10 +66,7 @@ bounding_drop(uint64_t keep)
 int
 privileges_zygote(struct err *err)
 {
-	const uint64_t keep = (1ULL << CAP_SYS_ADMIN) | (1ULL << CAP_SETUID) |
-	    (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
-
-	if (bounding_drop(keep) == -1 || cap_set(keep) == -1)
+	if (bounding_drop(zygote_caps) == -1 || cap_set(zygote_caps) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
@@ -72,11 +74,18 @@ privileges_zygote(struct err *err)
 	return 0;
 }
 
+/* The other bits went with the zygote's; privileges_drop reads all back. */
 int
 privileges_bounding(struct runner *r)
 {
+	int cap;
+
 	(void)r;
-	return bounding_drop(0);
+	for (cap = 0; cap < CAPS_END; cap++)
+		if ((zygote_caps & (1ULL << cap)) != 0 &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
+			return -1;
+	return 0;
 }
 
 int

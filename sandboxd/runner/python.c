@@ -18,6 +18,8 @@
 
 #include "harness.h"
 #include "ipc_io.h"
+#include "pycommand.h"
+#include "pyfork.h"
 #include "runner.h"
 #include "tlv.h"
 
@@ -32,6 +34,8 @@ enum {
 };
 
 static bool finished;
+static PyObject *start;  /* the harness' function */
+static pid_t runner_pid; /* whoever else gets here was forked by the tool */
 
 static PyObject *
 io_error(void)
@@ -97,6 +101,11 @@ py_captured(PyObject *self, PyObject *args)
 	size_t n;
 
 	(void)args;
+	/* A child that the tool forked may have been made with the reader's
+	 * lock held, and has no say. */
+	if (getpid() != runner_pid)
+		return Py_BuildValue(
+		    "(y#N)", "", (Py_ssize_t)0, PyBool_FromLong(0));
 	Py_BEGIN_ALLOW_THREADS;
 	output_stop(&text, &n, &truncated);
 	Py_END_ALLOW_THREADS;
@@ -148,7 +157,7 @@ py_finish(PyObject *self, PyObject *args)
 	if (!PyArg_ParseTuple(args, "Iy#", &failure, &p, &n))
 		return NULL;
 	/* A child that the tool forked ran on to here: it has no say. */
-	if (getpid() != 1 || finished)
+	if (getpid() != runner_pid || finished)
 		_exit(0);
 	finished = true;
 	Py_BEGIN_ALLOW_THREADS;
@@ -160,6 +169,8 @@ py_finish(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+    {"command", pycommand_method, METH_VARARGS,
+	"command(path, argv, env, stdin, stdout_max, stderr_max)"},
     {"log", py_log, METH_VARARGS, "log(level, json)"},
     {"progress", py_progress, METH_VARARGS, "progress(json)"},
     {"captured", py_captured, METH_NOARGS, "captured() -> (bytes, truncated)"},
@@ -192,7 +203,7 @@ module_init(void)
 }
 
 /* Turns Python's pending exception into err. */
-static int
+int
 python_error(struct err *err, const char *what)
 {
 	PyObject *type, *value, *trace, *text;
@@ -273,20 +284,31 @@ load_harness(struct err *err)
 	return 0;
 }
 
-/* Calls a function of the harness; NULL with a Python exception set. */
+/* A function of the harness, or NULL with a Python exception set. */
 static PyObject *
-call(const char *name, PyObject *args)
+function(const char *name)
 {
-	PyObject *mod, *f, *result = NULL;
+	PyObject *mod, *f;
 
 	mod = PyImport_ImportModule("mcpbox_harness");
 	if (mod == NULL)
 		return NULL;
 	f = PyObject_GetAttrString(mod, name);
-	if (f != NULL)
-		result = PyObject_CallObject(f, args);
-	Py_XDECREF(f);
 	Py_DECREF(mod);
+	return f;
+}
+
+/* Calls one; NULL with a Python exception set. */
+PyObject *
+python_call(const char *name, PyObject *args)
+{
+	PyObject *f, *result;
+
+	f = function(name);
+	if (f == NULL)
+		return NULL;
+	result = PyObject_CallObject(f, args);
+	Py_DECREF(f);
 	return result;
 }
 
@@ -347,10 +369,15 @@ python_start(struct zygote *z, struct err *err)
 		return -1;
 	if (find_stdlib(z, err) == -1)
 		return -1;
-	result = call("warm", NULL);
+	if (pyfork_start(err) == -1)
+		return -1;
+	result = python_call("warm", NULL);
 	if (result == NULL)
 		return python_error(err, "warm");
 	Py_DECREF(result);
+	start = function("start");
+	if (start == NULL)
+		return python_error(err, "start");
 	/* Compiled code is good for one magic number; the version beside it is
 	 * for people, and to be sure. */
 	(void)snprintf(z->interpreter, sizeof(z->interpreter), "%ld %s",
@@ -359,18 +386,10 @@ python_start(struct zygote *z, struct err *err)
 }
 
 int
-python_loop(struct runner *r)
+python_child(struct runner *r)
 {
-	PyObject *result = call("prepare", NULL);
-
-	(void)r;
-	if (result == NULL) {
-		PyErr_Clear();
-		errno = EIO;
-		return -1;
-	}
-	Py_DECREF(result);
-	return 0;
+	runner_pid = getpid();
+	return pyfork_child(r);
 }
 
 /* {name: value} from name, value, name, value ... NULL if malformed. */
@@ -420,7 +439,7 @@ last_resort(void)
 	    "a result: its memory ran out, or it damaged the interpreter it "
 	    "runs in.\"}],\"isError\":true}";
 
-	if (getpid() != 1 || finished)
+	if (getpid() != runner_pid || finished)
 		return 0;
 	finished = true;
 	return finish(FAILURE_EXCEPTION, body, sizeof(body) - 1);
@@ -432,7 +451,8 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 {
 	PyObject *args, *dict, *result;
 
-	if (e->source_len > e->code.n)
+	if (e->source_len > e->code.n || e->kind < CONTEXT_TOOL ||
+	    e->kind > CONTEXT_COMPILE)
 		return -1;
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
@@ -445,9 +465,20 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max);
 	if (args == NULL)
 		return last_resort();
-	result = call("start", args);
+	result = PyObject_CallObject(start, args);
 	if (result == NULL)
 		PyErr_Clear();
 	/* Nothing is freed: the process ends now. */
+	return last_resort();
+}
+
+int
+python_command(const struct runner *r, const struct ipc_execute *e,
+    struct ipc_bytes arguments)
+{
+	if (e->source_len > e->code.n)
+		return -1;
+	if (pycommand_start(r, e, arguments) == NULL)
+		PyErr_Clear();
 	return last_resort();
 }

@@ -18,6 +18,9 @@ enum {
 	/* Descriptors of a runner; 0 is /dev/null, 1 and 2 the output pipe. */
 	RUNNER_CHANNEL_FD = 3, /* also the zygote's socket to pool-init */
 	RUNNER_PIPE_FD = 4,    /* the output pipe's read end */
+	RUNNER_EPOLL_FD = 5,   /* asyncio's loop: its epoll instance */
+	RUNNER_WAKE_FD = 6,    /* and the socketpair that wakes it: 6 and 7 */
+	RUNNER_FDS = 8,        /* that many, no more */
 	/* Bytes of one piece of a result: a frame with room for its header. */
 	RUNNER_PIECE_MAX = 48 * 1024,
 	RUNNER_PATH_MAX = 512,
@@ -27,12 +30,20 @@ enum {
 
 /* Where every tool starts, and the template's place before pivot_root. */
 #define RUNNER_BASE "/tmp"
+/* The root of commands, likewise; where granted modules are in a root. */
+#define TOOLBOX_BASE   "/mnt"
+#define RUNNER_MODULES "/modules"
+
+struct toolbox;
 
 /* What the zygote prepared for its runners. Read-only after the first fork. */
 struct zygote {
-	struct filter *filter; /* compiled seccomp programs */
-	int landlock_abi;      /* 0: the kernel has none */
-	pid_t *tid_address;    /* where libc keeps the main thread's id */
+	struct filter *filter; /* compiled seccomp programs: of kind PYTHON */
+	struct filter *command_filter; /* and of kind COMMAND */
+	struct toolbox *toolbox;       /* toolbox.c */
+	int store;                     /* the module store, or -1 */
+	int landlock_abi;              /* 0: the kernel has none */
+	pid_t *tid_address; /* where libc keeps the main thread's id */
 	char stdlib[RUNNER_PATH_MAX]; /* /usr/lib/python3.11 */
 	char interpreter[64]; /* magic number and version, for POOL_REPORT */
 	struct buf layers;    /* name=state lines for POOL_REPORT */
@@ -42,7 +53,6 @@ struct zygote {
 struct runner {
 	const struct zygote *zygote;
 	const struct ipc_fork *fork;
-	int first_free_fd; /* everything from here on gets closed */
 };
 
 /*
@@ -55,12 +65,46 @@ int steps_run(struct runner *);
 void steps_path(const char *path);
 const char *steps_failed_path(void);
 
-/* template.c: the root that all runners share, built once by the zygote. */
-int template_build(struct zygote *, struct err *);
+/* template.c: the root that all runners share, built once by the zygote.
+ * modules: path of the module store, commands: what toolbox.c takes. */
+int template_build(
+    struct zygote *, const char *modules, const char *commands, struct err *);
+/* Paths of the device nodes that a root has; ends with NULL. */
+extern const char *const template_devices[];
 /* etc.c: its /etc, under RUNNER_BASE. 0, or -1 with errno and steps_path. */
 int etc_build(void);
 
+/* toolbox.c: the root of commands. A file that may be executed there: one of
+ * the configured programs, or a dynamic loader. */
+struct toolbox_file {
+	char *path;
+	uint8_t digest[32]; /* SHA-256 of its bytes in the toolbox */
+	bool loader;
+};
+/* At TOOLBOX_BASE, in the zygote's mount namespace. commands: paths on the
+ * host, separated by commas or blanks. */
+int toolbox_build(struct zygote *, const char *commands, struct err *);
+/* A program by name; NULL if it is not on the list. */
+const struct toolbox_file *toolbox_find(
+    const struct zygote *, struct ipc_bytes name);
+/* The i-th file; NULL behind the last. */
+const struct toolbox_file *toolbox_file(const struct zygote *, size_t i);
+int toolbox_mounts(struct runner *); /* a step */
+
+/* modules.c: granted modules. */
+/* In the zygote: opens the store (before its own mounts cover it), makes the
+ * places in the root. */
+void modules_store(struct zygote *, const char *path);
+int modules_places(void);
+/* Around each fork, and the step between them in the child. */
+void modules_open(const struct zygote *, const struct ipc_fork *);
+void modules_close(const struct ipc_fork *);
+int modules_mount(struct runner *);
+size_t modules_count(const struct ipc_fork *);
+
 /* mounts.c: steps. 0, or -1 with errno. */
+/* Where the root of this runner's kind is before pivot_root. */
+const char *mounts_base(const struct runner *);
 int mounts_proc(struct runner *);
 int mounts_tmp(struct runner *);
 int mounts_pivot(struct runner *);
@@ -74,7 +118,7 @@ int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
 int limits_fixed(struct runner *); /* those that no call changes */
 /* Those of one call. They are lowered only, so this needs no right and works
  * behind all other steps. 0, or -1 with errno. */
-int limits_call(const struct ipc_execute *);
+int limits_call(const struct ipc_execute *, bool command);
 /* Who the kernel kills first when memory runs out: runners, then the zygote,
  * whose end is the pool's, long before any daemon. */
 enum { LIMITS_OOM_RUNNER = 1000, LIMITS_OOM_ZYGOTE = 900 };
@@ -96,14 +140,28 @@ int fsrules_abi(void); /* 0: not in this kernel */
 int fsrules_apply(struct runner *);
 
 /* reseed.c: user-space random generators. */
-void reseed_warm(void); /* zygote: makes the generators exist */
-int reseed_child(struct runner *);
+/* In the zygote: takes OpenSSL's generators down, so that each child that
+ * draws makes its own. 0 or -1. */
+int reseed_none(struct err *);
+
+/* snapshot.c: makes the zygote's memory cheap to fork. Last of all: what is
+ * written after it is copied at each fork. */
+int snapshot_take(struct err *);
+
+/* prefault.c: which pages each call writes, found out by trying, and had ready
+ * before the call is there. Learning fails without harm; -1 says so. */
+int prefault_learn(void);
+/* In a runner that said READY: returns when the call is there or all is done,
+ * at once if the call came at once. */
+void prefault_while_idle(void);
 
 /* output.c: what the tool prints. */
-int output_pipe(void);        /* fds 1, 2 and RUNNER_PIPE_FD */
-int output_start(size_t max); /* the thread that reads the pipe */
-/* Waits until all bytes written so far are sent. The captured text stays
- * valid until the process ends. */
+int output_pipe(void);  /* fds 1, 2 and RUNNER_PIPE_FD */
+int output_start(void); /* the thread that reads the pipe */
+/* Bytes to send at most; before the first one is printed. */
+void output_limit(size_t max);
+/* All bytes written so far are sent when it returns, and none after. The
+ * captured text stays valid until the process ends. */
 void output_stop(const char **text, size_t *n, bool *truncated);
 /* The channel is written by two threads; frames must not be torn apart by a
  * full socket, so both come through here. Blocks. 0 or -1. */
@@ -111,12 +169,19 @@ int output_send(enum ipc_type, const void *msg);
 
 /* python.c: the interpreter. */
 int python_start(struct zygote *, struct err *);
-int python_loop(struct runner *); /* makes the waiting runner's event loop */
+/* What the interpreter needs anew in each child: descriptors of its event
+ * loop, a seed. A step. */
+int python_child(struct runner *);
 /* Runs or inspects one tool; sends everything, RUN_RESULT included. */
 int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
     struct ipc_bytes secrets);
+/* The same for a command. */
+int python_command(const struct runner *, const struct ipc_execute *,
+    struct ipc_bytes arguments);
 
 /* child.c: a runner's life, from the fork to its end. */
+/* The channel as descriptor 3, the output pipe, nothing else. 0 or -1. */
+int child_descriptors(int channel);
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
 /* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling

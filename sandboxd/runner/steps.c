@@ -53,29 +53,28 @@ step_setsid(struct runner *r)
 static int
 step_close_range(struct runner *r)
 {
-	r->first_free_fd = dup(STDIN_FILENO);
-	if (r->first_free_fd == -1)
-		return -1;
-	return (int)syscall(
-	    SYS_close_range, (unsigned)r->first_free_fd, ~0U, 0);
+	(void)r;
+	return (int)syscall(SYS_close_range, RUNNER_FDS, ~0U, 0);
 }
 
 static int
 step_seccomp(struct runner *r)
 {
-	return filter_load(r->zygote->filter);
+	return filter_load(r->fork->kind == RUNNER_COMMAND
+		? r->zygote->command_filter
+		: r->zygote->filter);
 }
 
 static const struct step steps[] = {
-    {"reseed", reseed_child},
     {"oom_score", limits_oom}, /* while the pool's proc is there */
     {"setsid", step_setsid},
     {"cgroup_namespace", fork_cgroup},
     {"hostname", mounts_hostname},
+    {"toolbox", toolbox_mounts},
     {"proc", mounts_proc},
     {"tmp", mounts_tmp},
     {"pivot_root", mounts_pivot},
-    {"event_loop", python_loop}, /* the last descriptors that are made */
+    {"interpreter", python_child}, /* the last descriptors that are made */
     {"close_range", step_close_range},
     {"rlimits", limits_fixed},
     {"bounding_set", privileges_bounding},

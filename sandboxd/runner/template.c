@@ -246,11 +246,24 @@ bind_libs(const struct paths *libs, const char *stdlib)
 	return rc;
 }
 
+const char *const template_devices[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
+
+/*
+ * POSIX shared memory and semaphores (multiprocessing) live in /dev/shm by
+ * name. As a link into the call's own /tmp they are counted with it.
+ */
 static int
-assemble(const char *stdlib, const struct paths *libs)
+shm(void)
 {
-	static const char *const devices[] = {"/dev/null", "/dev/zero",
-	    "/dev/full", "/dev/random", "/dev/urandom", NULL};
+	steps_path("/dev/shm");
+	return symlink("/tmp", RUNNER_BASE "/dev/shm");
+}
+
+static int
+assemble(struct zygote *z, const char *modules, const struct paths *libs)
+{
+	const char *stdlib = z->stdlib;
 	static const char *const empty[] = {"/proc", "/tmp", "/etc", NULL};
 	static const char zoneinfo[] = "/usr/share/zoneinfo";
 	const uint64_t files =
@@ -262,6 +275,7 @@ assemble(const char *stdlib, const struct paths *libs)
 	if (unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)
 		return -1;
+	modules_store(z, modules);
 	steps_path(RUNNER_BASE);
 	if (mount("root", RUNNER_BASE, "tmpfs", MS_NOSUID | MS_NODEV,
 		"mode=0755,size=8M,nr_inodes=1024") == -1)
@@ -277,21 +291,27 @@ assemble(const char *stdlib, const struct paths *libs)
 		if (make_dirs(empty[i], true) == -1)
 			return -1;
 	}
+	steps_path(RUNNER_MODULES);
+	if (modules_places() == -1)
+		return -1;
 	if (etc_build() == -1)
 		return -1;
 	/* A device node must not be nodev; a read-only mount still lets it be
 	 * written to. No tty, no console. */
-	for (i = 0; devices[i] != NULL; i++) {
-		if (bind_path(devices[i],
+	for (i = 0; template_devices[i] != NULL; i++) {
+		if (bind_path(template_devices[i],
 			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
 			    MOUNT_ATTR_NOEXEC) == -1)
 			return -1;
 	}
+	if (shm() == -1)
+		return -1;
 	return mounts_restrict(RUNNER_BASE, files | MOUNT_ATTR_NOEXEC, false);
 }
 
 int
-template_build(struct zygote *z, struct err *err)
+template_build(struct zygote *z, const char *modules, const char *commands,
+    struct err *err)
 {
 	struct paths *libs;
 	int rc = -1;
@@ -301,12 +321,12 @@ template_build(struct zygote *z, struct err *err)
 		return err_sys(err, FAILURE_INTERNAL, "shared libraries");
 	if (libs_find(z->stdlib, libs, err) == -1)
 		goto out;
-	if (assemble(z->stdlib, libs) == -1) {
+	if (assemble(z, modules, libs) == -1) {
 		(void)err_sys(
 		    err, FAILURE_INTERNAL, "template: %s", steps_failed_path());
 		goto out;
 	}
-	rc = 0;
+	rc = toolbox_build(z, commands, err);
 out:
 	free(libs);
 	return rc;

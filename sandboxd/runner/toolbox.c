@@ -219,7 +219,7 @@ out:
 static _Noreturn void
 trace_child(const char *loader, const char *path, int fd)
 {
-	char *argv[] = {(char *)(uintptr_t)loader, (char *)(uintptr_t) "--list",
+	char *argv[] = {(char *)(uintptr_t)loader, (char *)(uintptr_t)"--list",
 	    (char *)(uintptr_t)path, NULL};
 	char *envp[] = {NULL};
 
@@ -294,8 +294,8 @@ out:
 
 /* Appends to the list of what may be executed. */
 static int
-remember(struct toolbox *t, const char *path, const uint8_t digest[32],
-    bool loader)
+remember(
+    struct toolbox *t, const char *path, const uint8_t digest[32], bool loader)
 {
 	struct toolbox_file *f = &t->file[t->n];
 
@@ -451,7 +451,8 @@ toolbox_find(const struct zygote *z, struct ipc_bytes name)
 		if (memcmp(p + skip, name.p, name.n) != 0)
 			continue;
 		if (skip == 0 ||
-		    (skip == 4 && name.p[0] == '/' && memcmp(p, "/usr", 4) == 0) ||
+		    (skip == 4 && name.p[0] == '/' &&
+			memcmp(p, "/usr", 4) == 0) ||
 		    (name.p[0] != '/' && p[skip - 1] == '/' &&
 			memchr(name.p, '/', name.n) == NULL))
 			return &t->file[i];

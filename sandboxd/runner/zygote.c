@@ -7,6 +7,11 @@
  * itself. It has one thread, opens no socket, never runs a tool's code, and
  * parses nothing but fixed-size frames from pool-init. It ends when pool-init
  * does.
+ *
+ *	mcpbox-runner [MODULE_STORE [COMMANDS]]
+ *
+ * Both from the configuration of mcpbox-sandboxd-spawn: where granted modules
+ * are (modules.c), and which programs commands may run (toolbox.c).
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -18,9 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 
 #include "filter.h"
 #include "ipc_io.h"
@@ -77,20 +79,26 @@ layers(struct zygote *z)
 }
 
 static void
-start(struct zygote *z)
+start(struct zygote *z, const char *modules, const char *commands)
 {
 	struct ipc_pool_report report = {0};
 	struct err err = {0};
 
-	z->filter = filter_new(&err);
-	if (z->filter == NULL)
+	z->filter = filter_new(false, &err);
+	z->command_filter = z->filter == NULL ? NULL : filter_new(true, &err);
+	if (z->command_filter == NULL)
 		goto fail;
 	z->landlock_abi = fsrules_abi();
 	if (limits_oom_zygote(&err) == -1 || fork_setup(z, &err) == -1 ||
-	    python_start(z, &err) == -1 || template_build(z, &err) == -1 ||
-	    privileges_zygote(&err) == -1)
+	    python_start(z, &err) == -1 || 
+	    template_build(z, modules, commands, &err) == -1 ||
+	    reseed_none(&err) == -1 || snapshot_take(&err) == -1)
 		goto fail;
-	reseed_warm();
+	if (prefault_learn() == -1)
+		log_event(LOG_LV_WARN, "prefault",
+		    "the rehearsal failed: calls take longer");
+	if (privileges_zygote(&err) == -1)
+		goto fail;
 	layers(z);
 	report.interpreter = ipc_str(z->interpreter);
 	report.layers = ipc_bytes(z->layers.p, z->layers.len);
@@ -111,14 +119,12 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	int pidfd = -1;
 	pid_t pid;
 
-	PyOS_BeforeFork();
+	modules_open(z, m);
 	pid = fork_runner(z, m->slot, &pidfd);
-	if (pid == 0) {
-		PyOS_AfterFork_Child();
+	if (pid == 0)
 		child_main(z, m);
-	}
 	failed.error = (uint32_t)errno;
-	PyOS_AfterFork_Parent();
+	modules_close(m);
 	if (pid == -1) {
 		failed.slot = m->slot;
 		failed.generation = m->generation;
@@ -163,7 +169,7 @@ on_frame(const struct zygote *z, struct ipc_frame *frame)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct zygote z = {0};
 	struct ipc_frame frame;
@@ -177,7 +183,7 @@ main(void)
 		log_fatal("zygote", "fd 3 is not a socket to pool-init");
 	standard_fds();
 	environment();
-	start(&z);
+	start(&z, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
 	for (;;) {
 		rc = ipc_read(RUNNER_CHANNEL_FD, &frame, &err);
 		if (rc == 0)

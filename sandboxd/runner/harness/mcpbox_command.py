@@ -12,6 +12,7 @@ is itself.
 import base64
 import json
 import re
+import resource
 import signal
 
 import mcpbox_results
@@ -206,6 +207,10 @@ def body(end, out, err, prefix, limit):
             stream.cut(int(len(stream.kept) * part))
 
 
+def _limit(name, value, unit):
+    return f"The command met a limit: the limit {name} is {value} {unit}."
+
+
 def _ended(status, cpu_ms, cpu_limit_ms):
     """(how it ended, failure's name or None, sentence)"""
     signalled = status & 0x7f
@@ -217,13 +222,14 @@ def _ended(status, cpu_ms, cpu_limit_ms):
                 f"The command ended with exit code {code}.")
     name = _signal_name(signalled)
     end = {"exit_code": None, "signal": name}
+    # SIGKILL a second after SIGXCPU that it caught: limits.c
     if signalled == signal.SIGXCPU or (signalled == signal.SIGKILL and
-                                       cpu_ms + 50 >= cpu_limit_ms):
-        return end, "LIMIT", ("The command used more CPU time than its limit "
-                              f"cpu_ms of {cpu_limit_ms} ms.")
+                                       cpu_ms >= cpu_limit_ms):
+        return end, "LIMIT", _limit("cpu_ms", cpu_limit_ms, "ms")
     if signalled == signal.SIGXFSZ:
-        return end, "LIMIT", ("The command wrote a file longer than its limit "
-                              "file_bytes.")
+        return end, "LIMIT", _limit(
+            "file_bytes", resource.getrlimit(resource.RLIMIT_FSIZE)[0],
+            "bytes")
     if signalled == signal.SIGKILL:
         return end, "LIMIT", ("The command was killed by the kernel (SIGKILL),"
                               " most likely for want of memory.")
@@ -277,9 +283,9 @@ def _run(spec, arguments, path, limit, cpu_limit_ms):
             raise BadArgument("the command line is too long; pass long text "
                               "as the spec's stdin") from None
         if e.errno == 11:   # EAGAIN
-            return _mcpbox.LIMIT, mcpbox_results.error_body(
-                "The call reached its limit of processes: a command needs "
-                "one beside the platform's own.", limit)
+            return _mcpbox.LIMIT, mcpbox_results.error_body(_limit(
+                "processes", resource.getrlimit(resource.RLIMIT_NPROC)[0],
+                "processes and threads, one of them the platform's"), limit)
         raise
     end, failure, prefix = _ended(status, cpu, cpu_limit_ms)
     end["duration_ms"] = duration

@@ -5,6 +5,7 @@ change all of it. The worst a tool gains is to forge the result of its own
 call, which it could simply return.
 """
 
+import _mcpbox
 import ast
 import asyncio
 import gc
@@ -14,6 +15,7 @@ import json
 import linecache
 import marshal
 import sys
+import threading
 import types
 
 import mcpbox
@@ -37,10 +39,13 @@ WARM = (
     "urllib.parse", "urllib.request", "uuid", "zlib", "zoneinfo",
 )
 
+#: Types of most results; none of them is awaitable.
+_PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
 MODULE = "tool"     # not __main__: a guard for scripts must not fire
 KIND_INSPECT, KIND_COMPILE = 2, 4   # enum context_kind
 
-_loop = None
+_loop = _module = None
+_decode = json.JSONDecoder().decode
 
 
 class MissingMain(Exception):
@@ -51,11 +56,11 @@ def warm():
     """In the zygote: everything a call would otherwise do each time."""
     for name in WARM:
         importlib.import_module(name)
-    asyncio.new_event_loop().close()
     inspect.signature(warm)
     json.dumps({"a": [1, 2.0, None]})
     ast.parse("def main(): pass")
     re_cache()
+    rehearse()
     sys.path[:] = [p for p in sys.path if not p.endswith(".zip")]
     sys.path_importer_cache.clear()
     sys.argv = ["tool"]
@@ -70,9 +75,8 @@ def re_cache():
     mcpbox_docstring.parse("a\n\nArgs:\n  b: c\n")
 
 
-def prepare():
-    """In a waiting runner: standard streams and the event loop."""
-    global _loop
+def streams():
+    """In the zygote: the standard streams that every runner will have."""
     sys.stdin = open(0, encoding="utf-8", closefd=False)
     sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace",
                       buffering=1, closefd=False)
@@ -80,11 +84,35 @@ def prepare():
                       buffering=1, closefd=False)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = (
         sys.stdin, sys.stdout, sys.stderr)
+
+
+def loop(epoll, wake, waker, thread):
+    """In the zygote: the event loop of every runner, on descriptors that
+    python.c replaces in each. thread: the id of a runner's first thread."""
+    global _loop
     _loop = asyncio.new_event_loop()
+    made = (_loop._selector.fileno(), _loop._ssock.fileno(),
+            _loop._csock.fileno())
+    if made != (epoll, wake, waker):
+        raise RuntimeError(f"asyncio's loop has the descriptors {made}")
+    asyncio.set_event_loop(_loop)
+    threading.main_thread()._native_id = thread
+
+
+def modules(count):
+    """In a runner: the granted modules' directories, as modules.c mounted
+    them."""
+    sys.path += [f"/modules/{i}" for i in range(count)]
 
 
 def _flush():
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    """What the tool printed, also to streams that it put in their places."""
+    streams = [sys.__stdout__, sys.__stderr__]
+    if sys.stdout is not sys.__stdout__:
+        streams.append(sys.stdout)
+    if sys.stderr is not sys.__stderr__:
+        streams.append(sys.stderr)
+    for stream in streams:
         try:
             stream.flush()
         except BaseException:
@@ -114,15 +142,12 @@ def _compile(code, filename):
 def _load(code, filename, compiled=b""):
     """Runs the tool's module; returns its main."""
     program = marshal.loads(compiled) if compiled else _compile(code, filename)
-    source = _source(code)
-    linecache.cache[filename] = (len(source), None,
-                                 source.splitlines(True), filename)
-    module = types.ModuleType(MODULE)
-    module.__file__ = filename
-    module.__dict__.update(mcpbox=mcpbox, secrets=mcpbox.secrets, json=json)
-    sys.modules[MODULE] = module
-    exec(program, module.__dict__)
-    main = module.__dict__.get("main")
+    # Split into lines when somebody asks: mostly nobody does.
+    linecache.cache[filename] = (lambda: _source(code),)
+    scope = _module.__dict__
+    scope["__file__"] = filename
+    exec(program, scope)
+    main = scope.get("main")
     if not callable(main):
         raise MissingMain("main is not a function after the module ran")
     return main
@@ -132,23 +157,33 @@ async def _await(awaitable):
     return await awaitable
 
 
+def _given(main, arguments):
+    """Keyword arguments of main from the arguments' JSON bytes."""
+    given = _decode(arguments.decode("utf-8"))
+    try:
+        return mcpbox_schema.arguments(main, given)
+    except mcpbox_schema.Unsupported:
+        # An annotation that cannot be read was refused at inspection; a tool
+        # with a schema of its own may have one: no conversion.
+        return given
+
+
 def _call(main, given):
     """Runs main to its end, asynchronous or not."""
     result = main(**given)
-    if inspect.isawaitable(result):
-        asyncio.set_event_loop(_loop)
-        result = _loop.run_until_complete(_await(result))
+    if type(result) not in _PLAIN and inspect.isawaitable(result):
+        if type(result) is not types.CoroutineType:
+            result = _await(result)
+        result = _loop.run_until_complete(result)
     return result
 
 
 def _fail(failure, text, limit):
     """Ends the call with an isError body; does not return."""
-    import _mcpbox
     _mcpbox.finish(failure, mcpbox_results.error_body(text, limit))
 
 
 def _failure_of(e):
-    import _mcpbox
     if (isinstance(e, (MemoryError, mcpbox_results.TooLarge))
             or mcpbox_errors.limit_met(e)):
         return _mcpbox.LIMIT
@@ -157,7 +192,6 @@ def _failure_of(e):
 
 def _report(e, failure, filename, code, limit):
     """Ends the call with what an exception tells."""
-    import _mcpbox
     if isinstance(e, MemoryError):
         # Make room before the report is written.
         sys.modules.pop(MODULE, None)
@@ -186,11 +220,37 @@ def _report(e, failure, filename, code, limit):
     _fail(failure, text, limit)
 
 
+def _new_module():
+    """The module that the tool's code will be, empty."""
+    global _module
+    _module = types.ModuleType(MODULE)
+    _module.__dict__.update(mcpbox=mcpbox, secrets=mcpbox.secrets, json=json)
+    sys.modules[MODULE] = _module
+
+
+def rehearse():
+    """In the zygote: goes the way of a call with code that stands here, often
+    enough that the interpreter has specialised its bytecode, which it would
+    do, and write to, in each runner."""
+    code = b"def main(n: int = 0) -> int:\n    return n\n"
+    _new_module()
+    compiled = marshal.dumps(_compile(code, "rehearsal"))
+    for _ in range(32):
+        main = _load(code, "rehearsal", compiled)
+        mcpbox_results.body(_call(main, _given(main, b'{"n":1}')), 1024)
+        mcpbox_results.body("text", 1024)
+        mcpbox_results.body({"a": [1, 2.0, None, "text"]}, 1024)
+        _flush()
+    linecache.clearcache()
+    _new_module()
+
+
 def run(filename, code, compiled, arguments, secrets, limit):
     """Calls main and sends its result."""
-    import _mcpbox
-    mcpbox.secrets = mcpbox._Secrets(secrets)
-    mcpbox_hide.hide_secrets(secrets.values())
+    if secrets:
+        mcpbox.secrets = mcpbox._Secrets(secrets)
+        _module.__dict__["secrets"] = mcpbox.secrets
+        mcpbox_hide.hide_secrets(secrets.values())
     failure = _mcpbox.BAD_CODE
     try:
         try:
@@ -201,12 +261,7 @@ def run(filename, code, compiled, arguments, secrets, limit):
             failure = _failure_of(e)
             raise
         failure = _mcpbox.INVALID_ARGUMENTS
-        try:
-            given = mcpbox_schema.arguments(main, json.loads(arguments))
-        except mcpbox_schema.Unsupported:
-            # An annotation that cannot be read was refused at inspection;
-            # a tool with a schema of its own may have one: no conversion.
-            given = json.loads(arguments)
+        given = _given(main, arguments)
         failure = _mcpbox.EXCEPTION
         result = _call(main, given)
         body = mcpbox_results.body(result, limit)
@@ -244,7 +299,6 @@ def inspect_tool(filename, code):
 def compile_only(filename, code):
     """The code object, marshalled, for sandboxd's cache; nothing of the tool
     runs. What does not compile has no compiled form: each call says why."""
-    import _mcpbox
     try:
         body = marshal.dumps(_compile(code, filename))
     except Exception:
@@ -254,7 +308,6 @@ def compile_only(filename, code):
 
 def start(kind, filename, code, compiled, arguments, secrets, limit):
     """python.c calls this; it always ends in finish()."""
-    import _mcpbox
     if kind == KIND_COMPILE:
         compile_only(filename, code)
         return

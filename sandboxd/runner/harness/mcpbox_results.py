@@ -116,9 +116,17 @@ def _text(s):
     return s
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False,
+                           separators=(",", ":")).encode
+_encode_shown = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+_quote = json.encoder.encode_basestring     # not ASCII only, as _encode
+_SMALL = 2 ** 53
+
+
 def _dump(plain, limit):
-    body = json.dumps(plain, ensure_ascii=False, allow_nan=False,
-                      separators=(",", ":")).encode("utf-8")
+    body = _encode(plain).encode("utf-8")
     if len(body) > limit:
         raise TooLarge(limit)
     return body
@@ -143,14 +151,41 @@ def _blocks(value, walk):
         return [{"type": "text",
                  "text": walk.value(value, "the result")}], None
     plain = walk.value(value, "the result")
-    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    text = _encode_shown(plain)
     walk.spend(len(text))
     return ([{"type": "text", "text": text}],
             plain if isinstance(plain, dict) else None)
 
 
+def _simple(value, limit):
+    """The body for text, a small number, True, False or None, which most
+    results are, without a walk; None for anything else."""
+    kind = type(value)
+    if kind is str:
+        text = value
+    elif kind is int and -_SMALL < value < _SMALL:
+        text = str(value)
+    elif value is None or kind is bool:
+        text = _encode(value)
+    else:
+        return None
+    if len(text) > limit:
+        raise TooLarge(limit)
+    try:
+        made = b'{"content":[{"type":"text","text":%b}]}' % (
+            _quote(text).encode("utf-8"))
+    except UnicodeEncodeError:      # a lone surrogate: the walk deals with it
+        return None
+    if len(made) > limit:
+        raise TooLarge(limit)
+    return made
+
+
 def body(value, limit):
     """The CallToolResult object for what main() returned, as bytes."""
+    made = _simple(value, limit)
+    if made is not None:
+        return made
     blocks, structured = _blocks(value, _Walk(limit))
     result = {"content": blocks}
     if structured is not None:

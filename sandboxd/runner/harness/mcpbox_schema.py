@@ -19,6 +19,7 @@ import uuid
 import mcpbox_docstring
 
 DEPTH_MAX = 16      # of types inside types
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean",
           type(None): "null"}
@@ -342,9 +343,32 @@ def coerce(tp, value):
     return value
 
 
+def _need_nothing(main, given):
+    """Do these arguments fit main as they are? True for most tools, and then
+    the signature need not be taken apart: a call is judged by how soon it
+    ends. False means nothing."""
+    if type(main) is not types.FunctionType or main.__dict__:
+        return False
+    code, hints = main.__code__, main.__annotations__
+    if (code.co_flags & _VARIADIC or code.co_posonlyargcount
+            or code.co_kwonlyargcount):
+        return False
+    names = code.co_varnames[:code.co_argcount]
+    for name, value in given.items():
+        if name not in names or hints.get(name, object) is not type(value):
+            return False
+    required = names[:len(names) - len(main.__defaults__ or ())]
+    for name in required:
+        if name not in given:
+            return False
+    return True
+
+
 def arguments(main, given):
     """Keyword arguments for main from a JSON object: types made, parameters
     that may be None and were left out filled in."""
+    if _need_nothing(main, given):
+        return given
     sig, hints = signature(main)
     out = {}
     for name, value in given.items():

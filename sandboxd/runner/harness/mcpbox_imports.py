@@ -1,0 +1,47 @@
+"""What an import that finds nothing says: who can ask for the module, and how.
+
+A finder behind all others. It answers only a real import: code that asks
+whether a module is there (importlib.util.find_spec) is told no, as everywhere.
+"""
+
+import sys
+
+#: Parts of the standard library that are left out, and why.
+ABSENT = {
+    "tkinter": "there is no display", "turtle": "there is no display",
+    "idlelib": "there is no display", "turtledemo": "there is no display",
+    "curses": "there is no terminal", "readline": "there is no terminal",
+    "ensurepip": "modules are granted, not installed",
+    "venv": "modules are granted, not installed",
+}
+
+
+def text(name):
+    """The sentence for a top-level name."""
+    if name in sys.stdlib_module_names:
+        why = ABSENT.get(name.lstrip("_"))
+        return (f"No module named {name!r}: this part of Python's standard "
+                "library is not available here"
+                + (f" ({why})" if why else ""))
+    return (f"No module named {name!r}: only Python's standard library is "
+            "there by itself. A third-party module has to be granted to the "
+            "tool: ask for it with mcpbox_request_module "
+            f"(module_name {name!r}), or do without it.")
+
+
+class Finder:
+    """Stands last in sys.meta_path."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if path is not None:        # a part of a package that is there
+            return None
+        # importlib._bootstrap: _find_spec calls us; an import calls that.
+        caller = sys._getframe(2).f_code.co_name
+        if caller == "_find_and_load_unlocked":
+            raise ModuleNotFoundError(text(name), name=name)
+        return None
+
+
+def install():
+    sys.meta_path.append(Finder)
