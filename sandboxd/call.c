@@ -186,7 +186,8 @@ crashed(struct call *c)
 {
 	struct err e;
 
-	result_crash(c->status, c->peak_kib, c->oom_kills, c->held->limit, &e);
+	result_crash(c->status, c->held->record->cpu_us, c->peak_kib,
+	    c->oom_kills, c->held->limit, &e);
 	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 

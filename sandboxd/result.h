@@ -47,10 +47,10 @@ void result_meta(struct buf *meta, const struct ipc_id *execution,
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */
 void result_limit(const char *what, enum limit, uint64_t value, struct err *);
 /*
- * What a runner's end without a result means. status, oom_kills as in EXITED;
- * limit: of this call. Sets failure and text.
+ * What a runner's end without a result means. status, cpu_us, peak_kib,
+ * oom_kills as in EXITED; limit: of this call. Sets failure and text.
  */
-void result_crash(uint32_t status, uint64_t peak_kib, uint32_t oom_kills,
-    const uint64_t limit[LIMIT_COUNT], struct err *);
+void result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
+    uint32_t oom_kills, const uint64_t limit[LIMIT_COUNT], struct err *);
 
 #endif

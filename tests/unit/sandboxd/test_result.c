@@ -287,8 +287,8 @@ test_progress(void **state)
 }
 
 static enum failure
-end(unsigned code, unsigned value, uint64_t peak_kib, uint32_t oom,
-    const char *says)
+end_cpu(unsigned code, unsigned value, uint64_t cpu_us, uint64_t peak_kib,
+    uint32_t oom, const char *says)
 {
 	static const uint64_t limit[LIMIT_COUNT] = {
 	    [LIMIT_MEMORY_BYTES] = 256 << 20,
@@ -297,10 +297,17 @@ end(unsigned code, unsigned value, uint64_t peak_kib, uint32_t oom,
 	};
 	struct err e;
 
-	result_crash(code << 16 | value, peak_kib, oom, limit, &e);
+	result_crash(code << 16 | value, cpu_us, peak_kib, oom, limit, &e);
 	if (strstr(e.text, says) == NULL)
 		fail_msg("%s lacks %s", e.text, says);
 	return e.failure;
+}
+
+static enum failure
+end(unsigned code, unsigned value, uint64_t peak_kib, uint32_t oom,
+    const char *says)
+{
+	return end_cpu(code, value, 0, peak_kib, oom, says);
 }
 
 #define MEMORY "the limit memory_bytes is 268435456 bytes"
@@ -320,6 +327,12 @@ test_crash(void **state)
 	    end(CLD_EXITED, 1, 20 << 10, 1, MEMORY), FAILURE_LIMIT);
 	assert_int_equal(
 	    end(CLD_KILLED, SIGKILL, 20 << 10, 0, "was 20 MiB"), FAILURE_LIMIT);
+	assert_int_equal(end_cpu(CLD_KILLED, SIGKILL, 1990000, 0, 0,
+			     "the limit cpu_ms is 2000 ms"),
+	    FAILURE_LIMIT);
+	assert_int_equal(
+	    end_cpu(CLD_KILLED, SIGKILL, 1400000, 250 << 10, 0, MEMORY),
+	    FAILURE_LIMIT);
 	assert_int_equal(
 	    end(CLD_KILLED, SIGXCPU, 0, 0, "the limit cpu_ms is 2000 ms"),
 	    FAILURE_LIMIT);
