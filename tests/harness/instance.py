@@ -64,6 +64,15 @@ def take_block():
     raise RuntimeError("all 64 blocks of test uids are taken")
 
 
+def waits(pid):
+    """Is it in recvmsg(2) on descriptor 3, as a runner without a call?"""
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as f:
+            return f.read().split()[:2] == ["47", "0x3"]
+    except OSError:
+        return False
+
+
 class Instance:
     """Started by the constructor; close() ends and removes all of it."""
 
@@ -180,6 +189,11 @@ class Instance:
             if pid in ours and name in roles:
                 roles[name].append(pid)
         return roles
+
+    def runners(self):
+        """Processes of calls: runners that don't just wait for one, and what
+        they made. (The zygote, the oldest, waits on descriptor 3 as well.)"""
+        return [p for p in self.pool()["mcpbox-runner"] if not waits(p)]
 
     def logs(self, lines=15):
         """The end of every process's log, for failure messages."""

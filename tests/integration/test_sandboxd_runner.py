@@ -14,7 +14,8 @@ ONE = "def main():\n    return 1\n"
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with Sandbox(runner=RUNNER, slots=8) as s:
+    # Without waiting runners, so that every process of the pool is a call's.
+    with Sandbox(runner=RUNNER, slots=8, pool_min=0, pool_max=0) as s:
         yield s
 
 
