@@ -3,17 +3,21 @@
     from mcpbox import Image, ToolError, log, progress, secrets
 
 Content classes say how a result is to be shown; anything else a tool returns
-becomes JSON text.
+becomes JSON text, and structured content as well if it is an object. What is
+no valid content is refused where it is made, so that the error shows the line.
 """
 
 import base64
+import datetime
+import pathlib
+import re
 from collections.abc import Mapping
 
 from mcpbox_hide import hidden
 
 __all__ = [
-    "Audio", "Image", "Resource", "ResourceLink", "Text", "ToolError",
-    "log", "progress", "secrets",
+    "Audio", "Image", "Resource", "ResourceLink", "Result", "Text",
+    "ToolError", "log", "progress", "secrets",
 ]
 
 #: MCP's log levels, in its order; the index travels.
@@ -27,11 +31,58 @@ class ToolError(Exception):
     """A failure the caller should read as it stands, without a traceback."""
 
 
+_AUDIENCES = ("user", "assistant")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\\\x00-\x1f\x7f]*")
+
+
+def _annotations(given):
+    """MCP's annotations: audience, priority, lastModified."""
+    out = {}
+    for key, value in dict(given).items():
+        if key == "audience":
+            value = [value] if isinstance(value, str) else list(value)
+            if not all(v in _AUDIENCES for v in value):
+                raise ValueError("annotations: audience is a list of "
+                                 "'user' and 'assistant'")
+        elif key == "priority":
+            if (isinstance(value, bool) or not isinstance(value, (int, float))
+                    or not 0 <= value <= 1):
+                raise ValueError("annotations: priority is a number from 0 "
+                                 "to 1")
+        elif key == "lastModified":
+            if isinstance(value, (datetime.datetime, datetime.date)):
+                value = value.isoformat()
+            if not isinstance(value, str):
+                raise ValueError("annotations: lastModified is a datetime, or "
+                                 "text like 2025-01-31T12:00:00Z")
+        else:
+            raise ValueError(f"annotations: {key!r} is unknown; there are "
+                             "audience, priority and lastModified")
+        out[key] = value
+    return out
+
+
+def _uri(uri):
+    uri = str(uri)
+    if not _URI.fullmatch(uri):
+        raise ValueError(f"{uri!r} is no URI: it needs a scheme, like https: "
+                         "or file:, and no blanks")
+    return uri
+
+
+def _mime(mime_type):
+    mime_type = str(mime_type)
+    if "/" not in mime_type:
+        raise ValueError(f"{mime_type!r} is no MIME type, like image/png")
+    return mime_type
+
+
 class Content:
     """Base of all content classes."""
 
     def __init__(self, annotations=None):
-        self.annotations = annotations
+        self.annotations = (None if annotations is None
+                            else _annotations(annotations))
 
     def block(self):
         """The MCP content block, as a dictionary."""
@@ -45,9 +96,17 @@ class Content:
 
 def _base64(data):
     if isinstance(data, str):
-        base64.b64decode(data, validate=True)
+        try:
+            base64.b64decode(data, validate=True)
+        except ValueError:
+            raise ValueError("data is neither bytes nor base64 text") from None
         return data
-    return base64.b64encode(bytes(data)).decode("ascii")
+    if isinstance(data, pathlib.PurePath):
+        data = pathlib.Path(data).read_bytes()
+    elif not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data is a {type(data).__name__}; give bytes, base64 "
+                        "text, or a pathlib.Path to read")
+    return base64.b64encode(data).decode("ascii")
 
 
 class Text(Content):
@@ -65,7 +124,7 @@ class _Binary(Content):
     def __init__(self, data, mime_type, annotations=None):
         super().__init__(annotations)
         self.data = _base64(data)
-        self.mime_type = str(mime_type)
+        self.mime_type = _mime(mime_type)
 
     def block(self):
         return self._with_annotations({
@@ -96,9 +155,9 @@ class Resource(Content):
         super().__init__(annotations)
         if (text is None) == (data is None):
             raise ValueError("Resource needs text or data, not both")
-        self.resource = {"uri": str(uri)}
+        self.resource = {"uri": _uri(uri)}
         if mime_type is not None:
-            self.resource["mimeType"] = str(mime_type)
+            self.resource["mimeType"] = _mime(mime_type)
         if text is not None:
             self.resource["text"] = str(text)
         else:
@@ -115,15 +174,33 @@ class ResourceLink(Content):
     def __init__(self, uri, name, title=None, description=None,
                  mime_type=None, size=None, annotations=None):
         super().__init__(annotations)
-        self.fields = {"uri": str(uri), "name": str(name)}
-        for key, value in (("title", title), ("description", description),
-                           ("mimeType", mime_type), ("size", size)):
+        self.fields = {"uri": _uri(uri), "name": str(name)}
+        for key, value in (("title", title), ("description", description)):
             if value is not None:
-                self.fields[key] = value
+                self.fields[key] = str(value)
+        if mime_type is not None:
+            self.fields["mimeType"] = _mime(mime_type)
+        if size is not None:
+            if not isinstance(size, int) or not 0 <= size < 2 ** 53:
+                raise ValueError("size is a number of bytes")
+            self.fields["size"] = size
 
     def block(self):
         return self._with_annotations({
             "type": "resource_link", **self.fields})
+
+
+class Result:
+    """Structured content together with content of the tool's choice.
+
+    structured: anything that becomes a JSON object (a dict, a dataclass).
+    content: text, a content object, or a list of them; without it the
+    structured content stands there as JSON text.
+    """
+
+    def __init__(self, structured, content=None):
+        self.structured = structured
+        self.content = content
 
 
 class _Secrets(Mapping):
@@ -168,14 +245,46 @@ def _json(value):
     return mcpbox_results.encode(value, LOG_MAX)
 
 
-def log(message, level="info"):
-    """Sends a log line to the caller: text, or any JSON value."""
-    import _mcpbox
-    if level not in LEVELS:
-        raise ValueError(f"level must be one of {', '.join(LEVELS)}")
-    if isinstance(message, str) and len(message) > LOG_MAX // 8:
-        message = hidden(message)[:LOG_MAX // 8] + "..."
-    _mcpbox.log(LEVELS.index(level), _json(message))
+class _Log:
+    """log(message, level="info"), log.debug(message) ... log.emergency(...):
+    sends a line to the caller: text, or any JSON value."""
+
+    __slots__ = ()
+
+    def __call__(self, message, level="info"):
+        import _mcpbox
+        if level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}")
+        if isinstance(message, str) and len(message) > LOG_MAX // 8:
+            message = hidden(message)[:LOG_MAX // 8] + "..."
+        _mcpbox.log(LEVELS.index(level), _json(message))
+
+    def debug(self, message):
+        self(message, "debug")
+
+    def info(self, message):
+        self(message, "info")
+
+    def notice(self, message):
+        self(message, "notice")
+
+    def warning(self, message):
+        self(message, "warning")
+
+    def error(self, message):
+        self(message, "error")
+
+    def critical(self, message):
+        self(message, "critical")
+
+    def alert(self, message):
+        self(message, "alert")
+
+    def emergency(self, message):
+        self(message, "emergency")
+
+
+log = _Log()
 
 
 def progress(progress, total=None, message=None):

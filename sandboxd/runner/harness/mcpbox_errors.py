@@ -53,6 +53,13 @@ def describe(e, filename, source):
             "column": column, "code_context": context(source, line)}
 
 
+def _ours(frame):
+    """Ours, or the event loop's on the way from us to the tool."""
+    return frame.filename.startswith(OURS) or (
+        frame.name == "run_until_complete"
+        and frame.filename.endswith("asyncio/base_events.py"))
+
+
 def _trim(exc):
     """Takes our own frames out of a traceback and all it is chained to."""
     seen = set()
@@ -63,7 +70,7 @@ def _trim(exc):
             continue
         seen.add(id(te))
         te.stack = traceback.StackSummary.from_list(
-            [f for f in te.stack if not f.filename.startswith(OURS)])
+            [f for f in te.stack if not _ours(f)])
         todo += [te.__cause__, te.__context__]
         todo += getattr(te, "exceptions", None) or []
 
@@ -76,11 +83,42 @@ def trace(e):
         text = "".join(te.format())
     except BaseException:
         return ""
+    if not (te.stack or te.__cause__ or te.__context__
+            or getattr(te, "exceptions", None)):
+        return ""       # all of it was ours, and the message stands above
     if len(text) > TRACE_SHOWN:
         text = hidden(text)
         half = TRACE_SHOWN // 2
         text = text[:half] + "\n  [...]\n" + text[-half:]
     return text.rstrip()
+
+
+def _chain(e):
+    """The exception and what it stands for, at most a few."""
+    seen = []
+    while e is not None and e not in seen and len(seen) < 8:
+        seen.append(e)
+        e = e.__cause__ or e.__context__
+    return seen
+
+
+def hint(e):
+    """What a tool can't know: why the sandbox said no, and what to do."""
+    for x in _chain(e):
+        if not isinstance(x, OSError):
+            continue
+        frames = traceback.extract_tb(x.__traceback__)
+        last = frames[-1] if frames else None
+        if last and last.name in ("_execute_child", "_execvpe", "_posix_spawn"):
+            return ["A tool in Python can't start other programs: there are "
+                    "none in its sandbox. A tool of kind command runs one of "
+                    "the programs that are configured."]
+        if type(x).__name__ == "gaierror" or (
+                x.errno in (errno.EPERM, errno.EACCES, errno.EAFNOSUPPORT)
+                and last and ("connect" in (last.line or "")
+                              or "socket" in (last.line or ""))):
+            return ["This tool has no network access."]
+    return []
 
 
 def http_info(e):
@@ -190,7 +228,8 @@ def text(e, filename, source, stdout, truncated):
         parts.append(f"at {where}")
     parts += d["code_context"]
     parts += http_info(e)
-    if not isinstance(e, SyntaxError):
+    parts += hint(e)
+    if not isinstance(e, SyntaxError) or e.filename != filename:
         found = trace(e)
         if found:
             parts += ["", found]

@@ -22,6 +22,7 @@ import mcpbox
 import mcpbox_docstring
 import mcpbox_errors
 import mcpbox_hide
+import mcpbox_imports
 import mcpbox_results
 import mcpbox_schema
 
@@ -60,6 +61,7 @@ def warm():
     json.dumps({"a": [1, 2.0, None]})
     ast.parse("def main(): pass")
     re_cache()
+    mcpbox_imports.install()
     rehearse()
     sys.path[:] = [p for p in sys.path if not p.endswith(".zip")]
     sys.path_importer_cache.clear()

@@ -9,16 +9,22 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import fractions
 import json
 import math
 import pathlib
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import (AsyncIterable, Awaitable, Collection, Iterator,
+                             Mapping, Set)
 
 import mcpbox
 
 DEPTH_MAX = 60      # the scanner behind the runner stops at 64
 INT_MAX = 2 ** 1023     # beyond it a number is no finite double
+
+
+#: Shown as the text they print as.
+_TEXTS = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
 
 
 class TooLarge(Exception):
@@ -66,6 +72,11 @@ class _Walk:
             return {self.key(k, where): self.value(x, f"{where}[{k!r}]",
                                                    depth + 1)
                     for k, x in v.items()}
+        if isinstance(v, tuple) and hasattr(v, "_fields"):
+            # a named tuple: by name, as it is used
+            return {self.key(k, where): self.value(x, f"{where}.{k}",
+                                                   depth + 1)
+                    for k, x in zip(v._fields, v)}
         if isinstance(v, (list, tuple)):
             self.spend(2)
             return [self.value(x, f"{where}[{i}]", depth + 1)
@@ -80,18 +91,44 @@ class _Walk:
                                        f"{where}.{f.name}", depth + 1)
                     for f in dataclasses.fields(v)}
         if isinstance(v, Set):
-            self.spend(2)
-            return [self.value(x, f"{where} (a set)", depth + 1) for x in v]
+            try:
+                v = sorted(v)       # the same list each time, if it can be
+            except TypeError:
+                pass
+            return self.items(v, f"{where} (a set)", depth)
         if isinstance(v, (datetime.datetime, datetime.date, datetime.time)):
             return self.value(v.isoformat(), where, depth)
-        if isinstance(v, (decimal.Decimal, uuid.UUID, pathlib.PurePath)):
+        if isinstance(v, datetime.timedelta):
+            return self.value(v.total_seconds(), where, depth)
+        if isinstance(v, _TEXTS) or type(v).__module__ == "ipaddress":
             return self.value(str(v), where, depth)
         if isinstance(v, (bytes, bytearray, memoryview)):
             raise NotJson(f"{where} is {type(v).__name__}; decode it, or return"
                           " mcpbox.Image, Audio or Resource")
+        if isinstance(v, type) or callable(v):
+            raise NotJson(f"{where} is {getattr(v, '__name__', v)!r} itself, "
+                          "not what calling it gives")
+        if isinstance(v, (Awaitable, AsyncIterable)):
+            raise NotJson(f"{where} is a {type(v).__name__}: await it, or "
+                          "collect it with [x async for x in ...]")
+        plain = _plain(v)
+        if plain is not v:
+            return self.value(plain, where, depth + 1)
+        if isinstance(v, (Iterator, Collection)):
+            return self.items(v, where, depth)
         raise NotJson(f"{where} is a {type(v).__name__}, which has no JSON "
                       "form; return str, dict, list, numbers, bool, None or "
                       "mcpbox content")
+
+    def items(self, v, where, depth):
+        """Whatever can be gone through; stops at the limit, so that an
+        endless one is an error and not the end of all memory."""
+        self.spend(2)
+        out = []
+        for i, x in enumerate(v):
+            self.spend(1)
+            out.append(self.value(x, f"{where}[{i}]", depth + 1))
+        return out
 
     def key(self, k, where):
         if isinstance(k, enum.Enum):
@@ -104,6 +141,19 @@ class _Walk:
             return json.dumps(k)
         raise NotJson(f"{where} has a {type(k).__name__} as a key; JSON keys "
                       "are text")
+
+
+def _plain(v):
+    """What objects of well-known libraries say they are as data: Pydantic,
+    attrs, NumPy. The object itself for any other."""
+    dump = getattr(v, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    fields = getattr(type(v), "__attrs_attrs__", None)
+    if fields is not None:
+        return {f.name: getattr(v, f.name) for f in fields}
+    tolist = getattr(v, "tolist", None)
+    return tolist() if callable(tolist) else v
 
 
 def _text(s):
@@ -141,6 +191,8 @@ def _blocks(value, walk):
     """The content blocks of a result, and its structured form or None."""
     if isinstance(value, mcpbox.Content):
         return [walk.value(value.block(), "the result")], None
+    if isinstance(value, mcpbox.Result):
+        return _result(value, walk)
     if isinstance(value, (list, tuple)) and any(
             isinstance(x, mcpbox.Content) for x in value):
         blocks = []
@@ -155,6 +207,25 @@ def _blocks(value, walk):
     walk.spend(len(text))
     return ([{"type": "text", "text": text}],
             plain if isinstance(plain, dict) else None)
+
+
+def _result(value, walk):
+    """A mcpbox.Result: both parts are the tool's."""
+    structured = walk.value(value.structured, "the structured result")
+    if not isinstance(structured, dict):
+        raise NotJson("the structured result is a "
+                      f"{type(value.structured).__name__}; it must be an "
+                      "object: a dict or a dataclass")
+    if value.content is None:
+        text = _encode_shown(structured)
+        walk.spend(len(text))
+        return [{"type": "text", "text": text}], structured
+    items = (value.content if isinstance(value.content, (list, tuple))
+             else [value.content])
+    blocks = []
+    for item in items:
+        blocks.extend(_blocks(item, walk)[0])
+    return blocks, structured
 
 
 def _simple(value, limit):
