@@ -54,6 +54,13 @@ def main(**arguments):
 '''
 
 
+def not_run(why):
+    """For a probe whose control this kernel has no place for: tests/run names
+    it, and counts it neither as passed nor as failed. Only after the inside
+    was found shut."""
+    pytest.skip("not run: " + why)
+
+
 @pytest.fixture(scope="session")
 def pool():
     p = runner_driver.Pool()
