@@ -140,7 +140,7 @@ class Peer:
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
             self.sock.sendmsg([packet], ancillary)
 
-    def send(self, name, request=0, **fields):
+    def send(self, name, /, request=0, **fields):
         payload = self.table.encode(name, fields)
         number = self.table.by_name[name]["number"]
         if len(payload) + HEADER.size <= FRAME_MAX:
@@ -177,12 +177,12 @@ class Peer:
             os.close(fd)
         return request, self.table.decode(number, payload, blob)
 
-    def start(self, name, **fields):
+    def start(self, name, /, **fields):
         request, self.next_id = self.next_id, self.next_id + 1
         self.send(name, request=request, **fields)
         return request
 
-    def call(self, name, timeout=20, **fields):
+    def call(self, name, /, timeout=20, **fields):
         """The final answer to one request; parts and events are passed over."""
         request = self.start(name, **fields)
         return self.answer(request, timeout)

@@ -1,0 +1,256 @@
+"""What an administrator writes: limits of servers, modules and grants. admind
+alone over a real PostgreSQL; every peer of it is played by the test."""
+import hashlib
+import json
+import secrets
+import struct
+import uuid
+
+import pytest
+
+from harness.admind import FAILURES, Admind, preimage, tlv, untlv
+from harness.ipc import Closed
+
+LIMITS = ("timeout_ms memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes "
+          "stdout_bytes argument_bytes log_rate progress_rate code_bytes").split()
+TAGS = {"timeout_ms": 8, "memory_bytes": 9, "processes": 10, "tmp_bytes": 11, "result_bytes": 12,
+        "cpu_ms": 16, "files": 17, "file_bytes": 18, "stdout_bytes": 19, "log_rate": 20,
+        "progress_rate": 21}
+VALUES = {"timeout_ms": 1234, "memory_bytes": 50331648, "processes": 7, "tmp_bytes": 70000,
+          "result_bytes": 2048, "cpu_ms": 900, "files": 40, "file_bytes": 5000, "stdout_bytes": 3000,
+          "argument_bytes": 100, "log_rate": 5, "progress_rate": 6, "code_bytes": 2000}
+
+
+def failure(m):
+    return next(n for n, i in FAILURES.items() if i == m["failure"])
+
+
+@pytest.fixture(scope="module")
+def a():
+    x = Admind()
+    try:
+        x.all_up()
+        yield x
+        print(x.logs()[-6000:])
+    finally:
+        x.close()
+
+
+@pytest.fixture
+def gw(a):
+    with a.gateway() as g:
+        yield g
+
+
+@pytest.fixture
+def ctl(a):
+    with a.ctl() as c:
+        yield c
+
+
+@pytest.fixture
+def web(a):
+    with a.web() as w:
+        yield w
+
+
+def login(a, role):
+    token = secrets.token_urlsafe(32)
+    a.logins[hashlib.sha256(token.encode()).digest()] = (role + "-person", role)
+    return token
+
+
+def tool(a, **kw):
+    """A fresh approved tool: (exposed name, server id, tool id)."""
+    name = "s" + secrets.token_hex(5)
+    version, _ = a.approved_tool(name, **kw)
+    row = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s", version)[0]
+    return name + "__greet", row[0], row[1]
+
+
+def limits(peer, server, **kw):
+    """(object, its bytes' SHA-256)"""
+    m = peer.call("ADMIN_QUERY", what="limits", id=str(server), limit=1, **kw)
+    assert m["_"] == "ADMIN_JSON", m
+    return json.loads(m["json"]), hashlib.sha256(m["json"]).digest()
+
+
+def as_tlv(values):
+    return tlv(*((LIMITS.index(n) + 1, v) for n, v in values.items()))
+
+
+def put(peer, server, values, seen=None, **kw):
+    if seen is None:
+        seen = limits(peer, server, **kw)[1]
+    return peer.call("LIMITS_SET", server=server.bytes, seen=seen,
+                     limits=values if isinstance(values, bytes) else as_tlv(values), **kw)
+
+
+def material(a, m):
+    return untlv(a.held[m["execution"]]["context"][len("sealed:"):])
+
+
+def test_a_call_gets_its_servers_limits(a, gw, ctl):
+    """Set after the first call, so that nothing remembered is used for it."""
+    name, server, _ = tool(a)
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["timeout_ms"] == 30000 and not {t for t, _ in material(a, m)} & (set(TAGS.values()) - {8})
+    assert put(ctl, server, VALUES)["_"] == "ADMIN_JSON"
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "RUN_ID" and m["timeout_ms"] == VALUES["timeout_ms"], m
+    sent = dict(material(a, m))
+    for n, tag in TAGS.items():
+        assert sent[tag] == struct.pack(">Q", VALUES[n]), n
+    # and it is gone again when it is
+    assert put(ctl, server, {})["_"] == "ADMIN_JSON"
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["timeout_ms"] == 30000 and 9 not in dict(material(a, m))
+
+
+def test_a_versions_own_limit_comes_first(a, gw, ctl):
+    name, server, _ = tool(a, timeout=5000)
+    assert put(ctl, server, {"timeout_ms": 1000, "memory_bytes": 33554432})["_"] == "ADMIN_JSON"
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["timeout_ms"] == 5000
+    assert dict(material(a, m))[9] == struct.pack(">Q", 33554432)
+
+
+def test_too_long_arguments_are_refused_with_the_limit(a, gw, ctl):
+    name, server, _ = tool(a)
+    fits, over = (b'{"a":"' + b"x" * n + b'"}' for n in (92, 93))
+    assert len(fits) == 100
+    assert gw.call("AUTHORISE", tool=name, arguments=over)["_"] == "RUN_ID"
+    assert put(ctl, server, {"argument_bytes": 100})["_"] == "ADMIN_JSON"
+    assert gw.call("AUTHORISE", tool=name, arguments=fits)["_"] == "RUN_ID"
+    m = gw.call("AUTHORISE", tool=name, arguments=over)
+    assert m["_"] == "RESULT" and m["is_error"] == 1 and failure(m) == "LIMIT", m
+    said = json.loads(m["body"])["content"][0]["text"]
+    assert "argument_bytes" in said and "100" in said and "101" in said
+
+
+# --- who may ----------------------------------------------------------------
+
+
+def test_only_an_administrator_sets_limits(a, web):
+    _, server, _ = tool(a)
+    seen = limits(web, server, token=login(a, "viewer"))[1]
+    for role, said in (("viewer", "FORBIDDEN"), ("reviewer", "FORBIDDEN"), ("", "FORBIDDEN"),
+                       ("Administrator", "FORBIDDEN")):
+        m = put(web, server, {"files": 20}, seen, token=login(a, role))
+        assert m["_"] == "REFUSED" and failure(m) == said, (role, m)
+    for token in ("", "x" * 43, secrets.token_urlsafe(32)):
+        m = put(web, server, {"files": 20}, seen, token=token)
+        assert m["_"] == "REFUSED" and failure(m) == "UNAUTHENTICATED"
+    assert not a.rows("SELECT 1 FROM mcpbox.server_limits WHERE server_id = %s", server)
+    m = put(web, server, {"files": 20}, seen, token=login(a, "administrator"))
+    assert m["_"] == "ADMIN_JSON" and json.loads(m["json"])["limits"]["files"] == 20
+    assert json.loads(m["json"])["updated_by"] == "administrator-person"
+    assert a.rows("SELECT actor FROM mcpbox.audit_log WHERE action = 'server_limits_set' "
+                  "ORDER BY seq DESC LIMIT 1") == [("administrator-person",)]
+
+
+@pytest.mark.parametrize("who", ["gateway", "tunnel"])
+@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET"])
+def test_a_gateway_cannot_even_say_it(a, who, name):
+    with a.gateway("local" if who == "gateway" else who) as g:
+        g.start(name)
+        with pytest.raises(Closed):
+            while True:
+                g.receive(5)
+
+
+def test_modules_are_uid_0s(a, web):
+    web.start("MODULE_SET", action=1, name="evil", version="1", digest=bytes(32))
+    with pytest.raises(Closed):
+        while True:
+            web.receive(5)
+    assert not a.rows("SELECT 1 FROM mcpbox.modules WHERE name = 'evil'")
+
+
+# --- what ---------------------------------------------------------------------
+
+
+def test_limits_beyond_their_bounds(a, ctl):
+    _, server, _ = tool(a)
+    seen = limits(ctl, server)[1]
+    good = as_tlv({"files": 20})
+    for bad in (tlv((1, 0)), tlv((1, 600001)), tlv((2, 2**40)), tlv((7, 15)), tlv((13, 100001)),
+                tlv((1, 2**64 - 1)), tlv((0, 100)), tlv((14, 100)), tlv((255, 1)),
+                tlv((7, b"\0" * 7)), tlv((7, b"")), good * 2, good[:-1], good + b"\0", b"\0"):
+        m = put(ctl, server, bad, seen)
+        assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS", bad
+    assert limits(ctl, server)[1] == seen
+
+
+def test_two_administrators_at_once(a, ctl, web):
+    _, server, _ = tool(a)
+    token = login(a, "administrator")
+    seen = limits(ctl, server)[1]
+    assert put(ctl, server, {"files": 20}, seen)["_"] == "ADMIN_JSON"
+    m = put(web, server, {"files": 4000}, seen, token=token)
+    assert m["_"] == "REFUSED" and failure(m) == "HASH_MISMATCH"
+    assert limits(ctl, server)[0]["limits"]["files"] == 20
+    m = ctl.call("LIMITS_SET", server=uuid.uuid4().bytes, seen=seen, limits=b"")
+    assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND"
+
+
+def test_limits_by_name_and_by_id(a, ctl):
+    name, server, _ = tool(a)
+    assert limits(ctl, server) == limits(ctl, name.split("__")[0])
+    for nobody in ("", "no_such", str(uuid.uuid4()), "' OR true --", "x" * 128):
+        m = ctl.call("ADMIN_QUERY", what="limits", id=nobody, limit=1)
+        assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND", nobody
+    m = ctl.call("ADMIN_QUERY", what="limits", id="x" * 129, limit=1)
+    assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS"
+
+
+def test_modules_recorded_granted_taken_back(a, ctl, gw):
+    name, server, tool_id = tool(a)
+    module, digest = "m" + secrets.token_hex(4), secrets.token_bytes(32)
+
+    def ask(action, **kw):
+        return ctl.call("MODULE_SET", action=action, name=module, **kw)
+
+    assert failure(ask(3, tool=name)) == "NOT_FOUND"
+    assert ask(1, version="1.0", digest=digest, files=2, size=10)["_"] == "OK"
+    assert failure(ask(1, version="1.0", digest=bytes(32))) == "CONFLICT"
+    assert failure(ask(3, tool="no_such__tool")) == "NOT_FOUND"
+    assert ask(3, tool=name)["_"] == "OK"
+    listed = json.loads(ctl.call("ADMIN_QUERY", what="modules", limit=200)["json"])["items"]
+    mine = next(m for m in listed if m["name"] == module)
+    assert mine["digest"] == digest.hex() and mine["tools"] == [name] and mine["state"] == "available"
+    # a version with it, approved: it runs, until the grant is gone
+    pre = preimage(server.bytes, tool_id.bytes, name.split("__")[0])
+    lock = tlv((17, f"{module} 1.0 {digest.hex()}"))
+    pre = pre.replace(tlv((15, "def main(): pass")), tlv((15, "def main(): pass")) + lock)
+    request, version = uuid.uuid4(), uuid.uuid4()
+    a.sql("SELECT mcpbox.add_version(%s, %s, '', 'x')", version, pre)
+    a.sql("SELECT mcpbox.request_publish(%s, %s, %s, '', 'x')", request, uuid.uuid4(), tool_id)
+    a.sql("SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), '', 'seal')", request,
+          hashlib.sha256(pre).digest())
+    assert gw.call("AUTHORISE", tool=name, arguments=b"{}")["_"] == "RUN_ID"
+    assert ask(4, tool=name)["_"] == "OK"
+    for _ in range(2):  # remembered or read anew
+        m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+        assert m["_"] == "RESULT" and failure(m) == "MISSING_GRANT", m
+        said = json.loads(m["body"])["content"][0]["text"]
+        assert module in said and "mcpbox_request_module" in said, said
+    assert ask(3, tool=str(tool_id), version="1.0")["_"] == "OK"
+    assert gw.call("AUTHORISE", tool=name, arguments=b"{}")["_"] == "RUN_ID"
+    assert ask(2, version="1.0")["_"] == "OK"
+    assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "MISSING_GRANT"
+    actions = [r[0] for r in a.rows("SELECT action FROM mcpbox.audit_log WHERE actor = 'root' AND "
+                                    "action LIKE 'module%%' ORDER BY seq DESC LIMIT 5", user="postgres")]
+    assert actions == ["module_withdrawn", "module_granted", "module_revoked", "module_granted", "module_added"]
+
+
+@pytest.mark.parametrize("fields", [
+    {"action": 0}, {"action": 5}, {"action": 255}, {"action": 1, "files": 2**63}, {"action": 1, "size": 2**64 - 1},
+    {"action": 1, "name": "", "version": "1"}, {"action": 1, "name": "a/b", "version": "1"},
+    {"action": 1, "name": "a", "version": ""}, {"action": 1, "name": "a" * 129, "version": "1"},
+    {"action": 2, "name": "never", "version": "1"}, {"action": 4, "name": "never", "tool": ""}])
+def test_nonsense_about_modules(a, ctl, fields):
+    before = a.rows("SELECT count(*) FROM mcpbox.modules")
+    m = ctl.call("MODULE_SET", **{"name": "a", **fields})
+    assert m["_"] == "REFUSED" and failure(m) in ("INVALID_PARAMS", "NOT_FOUND"), m
+    assert a.rows("SELECT count(*) FROM mcpbox.modules") == before
