@@ -106,8 +106,9 @@ class _Walk:
             raise NotJson(f"{where} is {type(v).__name__}; decode it, or return"
                           " mcpbox.Image, Audio or Resource")
         if isinstance(v, type) or callable(v):
-            raise NotJson(f"{where} is {getattr(v, '__name__', v)!r} itself, "
-                          "not what calling it gives")
+            raise NotJson(f"{where} is a {type(v).__name__} "
+                          f"({getattr(v, '__name__', '')}), not what calling "
+                          "it gives")
         if isinstance(v, (Awaitable, AsyncIterable)):
             raise NotJson(f"{where} is a {type(v).__name__}: await it, or "
                           "collect it with [x async for x in ...]")

@@ -66,6 +66,7 @@ UserId = NewType("UserId", int)
 
 
 def inspect(code):
+    mcpbox_harness._new_module()    # as the zygote, before each fork
     return mcpbox_harness.inspect_tool("probe", code.encode("utf-8"))
 
 
@@ -459,7 +460,9 @@ def run(code, arguments="{}", limit=1 << 20):
     fake.sent.clear()
     mcpbox_harness._loop = __import__("asyncio").new_event_loop()
     try:
-        mcpbox_harness.run("probe", code.encode(), arguments, {}, limit)
+        mcpbox_harness._new_module()
+        mcpbox_harness.run("probe", code.encode(), b"",
+                           arguments.encode(), {}, limit)
     finally:
         mcpbox_harness._loop.close()
     assert len(fake.sent) == 1
