@@ -410,7 +410,7 @@ mendable(struct job *j, const struct pg_result *rows)
 	if (max != 0 && j->arguments.len > max) {
 		snprintf(text, sizeof(text),
 		    "Error: the arguments have %zu bytes; the limit "
-		    "argument_bytes of this tool is %llu.",
+		    "argument_bytes is %llu bytes.",
 		    j->arguments.len, (unsigned long long)max);
 		job_error(j, FAILURE_LIMIT, text, ipc_bytes(NULL, 0));
 		return true;

@@ -447,7 +447,8 @@ call_start(struct exchange *ex)
 	struct call *c;
 
 	refusal_set(
-	    &r, FAILURE_LIMIT, 0, "The arguments are larger than 1 MiB.");
+	    &r, FAILURE_LIMIT, 0, "The arguments are too large: the limit "
+		    "argument_bytes is 1048576 bytes.");
 	if (ex->m.arguments.n > ARGUMENTS_MAX) {
 		exchange_refuse(ex, &r);
 		return;
