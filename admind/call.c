@@ -464,6 +464,14 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	if (j->limits[LIMIT_ARGUMENT_BYTES] == 0)
 		j->limits[LIMIT_ARGUMENT_BYTES] =
 		    (uint64_t)conf_int(j->a->proc.conf, "argument_bytes");
+	/* A server's limit may have been raised since it was remembered, and no
+	 * INSERT will say so of a call that is refused here. */
+	if (j->remembered &&
+	    j->arguments.len > j->limits[LIMIT_ARGUMENT_BYTES]) {
+		serving_drop(&j->a->serving, j->tool);
+		look_up(j);
+		return;
+	}
 	if (mendable(j, rows))
 		return;
 	if (j->preimage.failed || j->schema.failed || j->seal.failed) {

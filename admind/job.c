@@ -16,7 +16,7 @@ static const char *const names[] = {
 #define TO(s) (1U << (s))
 static const unsigned next_states[] = {
     [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
-    [JOB_LOOKUP] = TO(JOB_CHECKING) | TO(JOB_DONE),
+    [JOB_LOOKUP] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
     /* a remembered version may have to be looked up anew */
     [JOB_INTENT] =

@@ -13,7 +13,8 @@ def draft(client, server, tool, code, description="A tool of the tests."):
 def pending(instance, tool_name):
     """The pending approval request of a tool, as mcpboxctl shows it."""
     for item in instance.ctl_json("approvals", "list")["items"]:
-        if item["tool"] == tool_name and item.get("state", "pending") == "pending":
+        if (item["tool"] == tool_name and item["kind"] == "tool"
+                and item.get("state", "pending") == "pending"):
             return instance.ctl_json("approvals", "show", item["id"])
     raise AssertionError(f"no pending request for {tool_name}")
 

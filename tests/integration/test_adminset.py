@@ -126,6 +126,9 @@ def test_too_long_arguments_are_refused_with_the_limit(a, gw, ctl):
     assert m["_"] == "RESULT" and m["is_error"] == 1 and failure(m) == "LIMIT", m
     said = json.loads(m["body"])["content"][0]["text"]
     assert "argument_bytes" in said and "100" in said and "101" in said
+    # raised again: what was remembered of the old one refuses nothing
+    assert put(ctl, server, {"argument_bytes": 101})["_"] == "ADMIN_JSON"
+    assert gw.call("AUTHORISE", tool=name, arguments=over)["_"] == "RUN_ID"
 
 
 # --- who may ----------------------------------------------------------------
