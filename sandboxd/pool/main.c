@@ -4,11 +4,12 @@
  *	mcpbox-pool-init LIBEXEC_DIR MODULE_STORE COMMANDS
  *
  * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn; both are
- * socketpair ends, so holding them is the right to use them. It starts the
- * zygote, passes it FORK, holds the runners' pidfds, obeys KILL, reaps, and
- * reports. When sandboxd, spawn or the zygote goes away it exits, and with
- * pid 1 the kernel kills everything in the pid namespace: nothing of the pool
- * can outlive the process that answers for it.
+ * socketpair ends, so holding them is the right to use them. It has zygotes
+ * started (starter.h), passes FORK to the one that forks (zygotes.h), holds the
+ * runners' pidfds, obeys KILL, reaps, and reports. When sandboxd, spawn or that
+ * zygote goes away it exits, and with pid 1 the kernel kills everything in the
+ * pid namespace: nothing of the pool can outlive the process that answers for
+ * it.
  *
  * Plain C on poll(2), no library but common/'s base: it has a capability over
  * every runner. A runner can't reach it: it has no descriptor to it, and a
@@ -36,6 +37,8 @@
 #include "log.h"
 #include "setup.h"
 #include "slots.h"
+#include "starter.h"
+#include "zygotes.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
@@ -44,8 +47,8 @@
 static struct slots slots;
 static struct cgroup cgroup;      /* a leaf a slot, where there are cgroups */
 static bool leaf_told[SLOTS_MAX]; /* the zygote that forks has this leaf */
-static int zygote = -1;           /* socket to it */
-static pid_t zygote_pid;
+static struct zygotes zygotes;
+static pid_t starter_pid;
 static struct buf layers; /* what holds, for POOL_REPORT */
 
 /* The only way out: everything in the pool dies with us. */
@@ -54,6 +57,18 @@ die(const char *event, const char *text)
 {
 	log_event(LOG_LV_ERR, event, "%s; the pool ends", text);
 	_exit(1);
+}
+
+/* Blocking sends that give up: 10 s is far beyond any healthy pause. */
+static void
+send_timeout(int sock)
+{
+	struct timeval tv = {.tv_sec = 10};
+
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0)
+		die("setsockopt", strerror(errno));
+	if (fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
+		die("fcntl", strerror(errno));
 }
 
 /*
@@ -74,7 +89,7 @@ to_zygote(enum ipc_type type, const void *msg)
 {
 	struct err e;
 
-	if (ipc_write(zygote, type, 0, msg, &e) != 0)
+	if (ipc_write(zygotes.current.sock, type, 0, msg, &e) != 0)
 		die("zygote_gone", e.text);
 }
 
@@ -143,12 +158,12 @@ reap_slots(void)
 }
 
 /*
- * Reaps every other child: the zygote (which ends the pool) and whatever was
- * orphaned to us. A zombie that is not of a live slot may be a runner whose
- * FORKED is still on its way; its exit status must be kept for it, so nothing
- * is done while a fork is pending. For the same reason a zombie is first only
- * looked at, then the slots are reaped again: if none of them ended, the
- * zombie was none of theirs.
+ * Reaps every other child: the zygote and the starter (which ends the pool),
+ * zygotes that were replaced, and whatever was orphaned to us. A zombie that is
+ * not of a live slot may be a runner whose FORKED is still on its way; its exit
+ * status must be kept for it, so nothing is done while a fork is pending. For
+ * the same reason a zombie is first only looked at, then the slots are reaped
+ * again: if none of them ended, the zombie was none of theirs.
  */
 static void
 reap_strays(void)
@@ -161,8 +176,10 @@ reap_strays(void)
 			WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 ||
 		    si.si_pid == 0)
 			return;
-		if (si.si_pid == zygote_pid)
+		if (si.si_pid == zygotes.current.pid)
 			die("zygote_gone", "the zygote ended");
+		if (si.si_pid == starter_pid)
+			die("starter_gone", "no zygote could be started");
 		if (reap_slots())
 			continue;
 		(void)waitpid(si.si_pid, NULL, WNOHANG | __WALL);
@@ -221,9 +238,24 @@ on_fork(struct ipc_frame *f)
 
 		(void)slots_set(&slots, m.slot, SLOT_FREE, m.generation, -1);
 		refuse_fork(&m, "cgroup of the slot", error);
-	} else
+	} else {
 		to_zygote(IPC_FORK, &m);
+		zygotes_asked(&zygotes, m.slot);
+	}
 	close(m.channel);
+}
+
+/*
+ * A zygote that can't be replaced now is no harm: it goes on, and sandboxd
+ * asks again when it misses the new one's report.
+ */
+static void
+on_recycle(void)
+{
+	struct err e;
+
+	if (zygotes_start(&zygotes, &e) != 0)
+		log_event(LOG_LV_ERR, "zygote_failed", "%s", e.text);
 }
 
 /*
@@ -276,13 +308,15 @@ on_kill(struct ipc_frame *f)
 }
 
 static void
-on_forked(struct ipc_frame *f)
+on_forked(struct zygote *z, struct ipc_frame *f)
 {
 	struct ipc_forked m = {.pidfd = -1};
 	struct err e;
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
+	if (zygotes_answered(&zygotes, z, m.slot) != 0)
+		die("zygote_confused", "it answers for a slot of another's");
 	if (slots_set(&slots, m.slot, SLOT_LIVE, m.generation, m.pidfd) != 0)
 		die("zygote_confused", "FORKED for a slot that isn't forking");
 	if (slots.s[m.slot].killed)
@@ -292,13 +326,15 @@ on_forked(struct ipc_frame *f)
 }
 
 static void
-on_fork_failed(struct ipc_frame *f)
+on_fork_failed(struct zygote *z, struct ipc_frame *f)
 {
 	struct ipc_fork_failed m;
 	struct err e;
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
+	if (zygotes_answered(&zygotes, z, m.slot) != 0)
+		die("zygote_confused", "it answers for a slot of another's");
 	if (slots_get(&slots, m.slot, m.generation, SLOT_FORKING) == NULL ||
 	    slots_set(&slots, m.slot, SLOT_FREE, m.generation, -1) != 0)
 		die("zygote_confused",
@@ -308,10 +344,10 @@ on_fork_failed(struct ipc_frame *f)
 		reap_strays();
 }
 
-/* The zygote is ready: its layers follow ours. Sandboxd asks for no runner
- * before it has this. */
+/* A zygote is ready: the FORKs are its from here on. Its layers follow ours;
+ * sandboxd asks for no runner before it has the first of these. */
 static void
-on_report(struct ipc_frame *f)
+on_report(struct zygote *z, struct ipc_frame *f)
 {
 	struct ipc_pool_report m;
 	struct buf all;
@@ -319,6 +355,8 @@ on_report(struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
+	if (zygotes_reported(&zygotes, z) != 0)
+		die("zygote_confused", "it reports a second time");
 	/* A new zygote knows no leaf. */
 	memset(leaf_told, 0, sizeof(leaf_told));
 	buf_init(&all, IPC_FRAME_MAX / 2);
@@ -331,23 +369,35 @@ on_report(struct ipc_frame *f)
 	buf_free(&all);
 }
 
-/* One frame from the broker or the zygote, by the table's permissions. */
-static void
-on_frame(int sock, enum ipc_role from)
+/* Reads a frame that this role may send us. 1; 0: nothing there; -1: the
+ * sender is gone or breaks the protocol, and e says how. */
+static int
+read_frame(int sock, enum ipc_role from, struct ipc_frame *f, struct err *e)
 {
-	const char *gone =
-	    from == IPC_ROLE_SANDBOXD ? "broker_gone" : "zygote_gone";
+	int r = ipc_read(sock, f, e);
+
+	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (r == 0)
+		(void)err_set(e, FAILURE_INTERNAL, "it closed its socket");
+	if (r <= 0)
+		return -1;
+	if (ipc_permit(f->type, from, IPC_ROLE_POOL, IPC_STATE_OPEN, e) != 0)
+		die("not_permitted", e->text);
+	return 1;
+}
+
+static void
+on_broker(void)
+{
 	struct ipc_frame f;
 	struct err e;
-	int r;
+	int r = read_frame(SETUP_BROKER_FD, IPC_ROLE_SANDBOXD, &f, &e);
 
-	r = ipc_read(sock, &f, &e);
-	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+	if (r < 0)
+		die("broker_gone", e.text);
+	if (r == 0)
 		return;
-	if (r <= 0)
-		die(gone, r == 0 ? "it closed its socket" : e.text);
-	if (ipc_permit(f.type, from, IPC_ROLE_POOL, IPC_STATE_OPEN, &e) != 0)
-		die("not_permitted", e.text);
 	switch (f.type) {
 	case IPC_FORK:
 		on_fork(&f);
@@ -358,14 +408,8 @@ on_frame(int sock, enum ipc_role from)
 	case IPC_LIMIT:
 		on_limit(&f);
 		break;
-	case IPC_FORKED:
-		on_forked(&f);
-		break;
-	case IPC_FORK_FAILED:
-		on_fork_failed(&f);
-		break;
-	case IPC_POOL_REPORT:
-		on_report(&f);
+	case IPC_RECYCLE:
+		on_recycle();
 		break;
 	default:
 		die("not_permitted", ipc_name(f.type));
@@ -373,22 +417,47 @@ on_frame(int sock, enum ipc_role from)
 	ipc_frame_free(&f);
 }
 
-/* Blocking sends that give up: 10 s is far beyond any healthy pause. */
+/* One that does not fork yet may fail; without the one that does, or did and
+ * still owes an answer, nothing is certain any more. */
 static void
-send_timeout(int sock)
+on_zygote(struct zygote *z)
 {
-	struct timeval tv = {.tv_sec = 10};
+	struct ipc_frame f;
+	struct err e;
+	int r = read_frame(z->sock, IPC_ROLE_ZYGOTE, &f, &e);
 
-	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0)
-		die("setsockopt", strerror(errno));
-	if (fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
-		die("fcntl", strerror(errno));
+	if (r < 0 && zygotes_gone(&zygotes, z, e.text) != 0)
+		die("zygote_gone", e.text);
+	if (r <= 0)
+		return;
+	switch (f.type) {
+	case IPC_FORKED:
+		on_forked(z, &f);
+		break;
+	case IPC_FORK_FAILED:
+		on_fork_failed(z, &f);
+		break;
+	case IPC_POOL_REPORT:
+		on_report(z, &f);
+		break;
+	default:
+		die("not_permitted", ipc_name(f.type));
+	}
+	ipc_frame_free(&f);
 }
 
-enum { AT_BROKER, AT_LIVENESS, AT_ZYGOTE, AT_CHILD, AT_SLOTS };
+enum {
+	AT_BROKER,
+	AT_LIVENESS,
+	AT_CURRENT,
+	AT_COMING,
+	AT_LEAVING,
+	AT_CHILD,
+	AT_SLOTS
+};
 
-/* Fills the poll set: four fixed descriptors, then the live slots' pidfds,
- * which become readable when the runner ends (pidfd_open(2)). */
+/* Fills the poll set: the fixed descriptors (-1 is passed over), then the live
+ * slots' pidfds, which become readable when the runner ends (pidfd_open(2)). */
 static nfds_t
 poll_set(struct pollfd *p, uint32_t *number, int child)
 {
@@ -396,7 +465,9 @@ poll_set(struct pollfd *p, uint32_t *number, int child)
 
 	p[AT_BROKER].fd = SETUP_BROKER_FD;
 	p[AT_LIVENESS].fd = SETUP_LIVENESS_FD;
-	p[AT_ZYGOTE].fd = zygote;
+	p[AT_CURRENT].fd = zygotes.current.sock;
+	p[AT_COMING].fd = zygotes.coming.sock;
+	p[AT_LEAVING].fd = zygotes.leaving.sock;
 	p[AT_CHILD].fd = child;
 	for (uint32_t i = 0; i < SLOTS_MAX; i++)
 		if (slots.s[i].state == SLOT_LIVE) {
@@ -431,10 +502,15 @@ serve(int child)
 		for (nfds_t i = AT_SLOTS; i < n; i++)
 			if (p[i].revents != 0)
 				(void)reap_slot(number[i]);
-		if (p[AT_ZYGOTE].revents != 0)
-			on_frame(zygote, IPC_ROLE_ZYGOTE);
+		/* Last the one whose report makes it the current one. */
+		if (p[AT_LEAVING].revents != 0)
+			on_zygote(&zygotes.leaving);
+		if (p[AT_CURRENT].revents != 0)
+			on_zygote(&zygotes.current);
+		if (p[AT_COMING].revents != 0)
+			on_zygote(&zygotes.coming);
 		if (p[AT_BROKER].revents != 0)
-			on_frame(SETUP_BROKER_FD, IPC_ROLE_SANDBOXD);
+			on_broker();
 		if (p[AT_CHILD].revents != 0) {
 			while (read(child, &ssi, sizeof(ssi)) > 0)
 				;
@@ -469,9 +545,11 @@ main(int argc, char **argv)
 	    (child = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		die("signalfd", strerror(errno));
 	slots_init(&slots);
-	if (setup_zygote(&cgroup, argv + 1, &zygote, &zygote_pid, &e) != 0)
+	if ((starter_pid = starter_start(&cgroup, argv, &e)) < 0)
 		die("setup", e.text);
-	send_timeout(zygote);
+	zygotes_init(&zygotes);
+	if (zygotes_start(&zygotes, &e) != 0)
+		die("setup", e.text);
 	if (setup_drop(&layers, &e) != 0)
 		die("setup", e.text);
 	serve(child);

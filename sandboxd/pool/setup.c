@@ -1,14 +1,11 @@
 /* See setup.h. */
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,62 +57,6 @@ setup_namespaces(struct buf *layers, struct err *e)
 	buf_puts(layers,
 	    "pool_namespaces=enforced\n"
 	    "pool_no_user_namespaces=enforced\n");
-	return 0;
-}
-
-/* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
-static _Noreturn void
-exec_zygote(const struct cgroup *cg, const char *path, char *const settings[3],
-    int sock)
-{
-	char *argv[] = {
-	    (char *)(uintptr_t)path, settings[1], settings[2], NULL};
-	char *envp[] = {NULL};
-	sigset_t none;
-
-	if (cgroup_enter_zygote(cg) != 0)
-		_exit(126);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (sock == SETUP_ZYGOTE_FD) {
-		if (fcntl(sock, F_SETFD, 0) != 0)
-			_exit(126);
-	} else if (dup2(sock, SETUP_ZYGOTE_FD) < 0)
-		_exit(126);
-	if (syscall(SYS_close_range, SETUP_ZYGOTE_FD + 1, ~0U, 0) != 0)
-		_exit(126);
-	execve(path, argv, envp);
-	_exit(127);
-}
-
-int
-setup_zygote(const struct cgroup *cg, char *const settings[3], int *sock,
-    pid_t *pid, struct err *e)
-{
-	char path[256];
-	int sv[2], n;
-	pid_t p;
-
-	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", settings[0]);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_set(
-		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
-	if (access(path, X_OK) != 0)
-		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "%s", path);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
-		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
-	p = fork();
-	if (p < 0) {
-		(void)err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "fork");
-		close(sv[0]);
-		close(sv[1]);
-		return -1;
-	}
-	if (p == 0)
-		exec_zygote(cg, path, settings, sv[1]);
-	close(sv[1]);
-	*sock = sv[0];
-	*pid = p;
 	return 0;
 }
 

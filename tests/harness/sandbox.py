@@ -20,7 +20,8 @@ from harness.ipc import Closed, Peer, Table, socket_as
 
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
-       "memory": 9, "processes": 10, "tmp": 11, "result": 12, "hold": 13, "intent": 14}
+       "memory": 9, "processes": 10, "tmp": 11, "result": 12, "hold": 13, "intent": 14,
+       "version": 15}
 LISTENER = {"local": 1, "tunnel": 2, "admind": 3}
 TOOL, INSPECT, TEST = 1, 2, 3
 DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5

@@ -1,0 +1,199 @@
+/* See starter.h. */
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "setup.h"
+#include "starter.h"
+
+/* A fork takes less than a ms; who does not answer in this time is broken. */
+enum { ANSWER_S = 10 };
+
+static char path[256];
+static int to_starter = -1;
+
+/* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
+static _Noreturn void
+exec_zygote(const struct cgroup *cg, char *const settings[3], int sock)
+{
+	char *argv[] = {path, settings[1], settings[2], NULL};
+	char *envp[] = {NULL};
+	sigset_t none;
+
+	if (cgroup_enter_zygote(cg) != 0)
+		_exit(126);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (sock == SETUP_ZYGOTE_FD) {
+		if (fcntl(sock, F_SETFD, 0) != 0)
+			_exit(126);
+	} else if (dup2(sock, SETUP_ZYGOTE_FD) < 0)
+		_exit(126);
+	if (syscall(SYS_close_range, SETUP_ZYGOTE_FD + 1, ~0U, 0) != 0)
+		_exit(126);
+	execve(path, argv, envp);
+	_exit(127);
+}
+
+union control {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* One byte and a descriptor. -1 with errno. */
+static int
+send_fd(int sock, int fd)
+{
+	union control control = {0};
+	struct iovec iov = {.iov_base = (char[1]){0}, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.room,
+	    .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+/* The descriptor, or -1: the other side closed or sent something else. */
+static int
+receive_fd(int sock)
+{
+	union control control = {0};
+	char byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.room,
+	    .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c;
+	int fd;
+
+	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1 ||
+	    (c = CMSG_FIRSTHDR(&m)) == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/* Keeps standard error and these two, closes all others: it must hold neither
+ * the broker's socket nor spawn's. */
+static int
+close_others(int a, int b)
+{
+	unsigned low = (unsigned)(a < b ? a : b);
+	unsigned high = (unsigned)(a < b ? b : a);
+
+	if (a < 0 || b < 0)
+		low = high;
+	if (low > 3 && syscall(SYS_close_range, 3, low - 1, 0) != 0)
+		return -1;
+	if (high > low + 1 &&
+	    syscall(SYS_close_range, low + 1, high - 1, 0) != 0)
+		return -1;
+	return (int)syscall(SYS_close_range, high + 1, ~0U, 0);
+}
+
+/* "/usr/libexec/mcpbox/mcpbox-pool-init" becomes ".../mcpbox-starter". */
+static void
+rename_process(char *argv0)
+{
+	static const char name[] = "mcpbox-starter";
+	char *base = strrchr(argv0, '/');
+
+	base = base != NULL ? base + 1 : argv0;
+	if (strlen(base) >= strlen(name)) {
+		memset(base, 0, strlen(base));
+		memcpy(base, name, strlen(name));
+	}
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+static _Noreturn void
+serve(const struct cgroup *cg, char *const argv[4], int sock)
+{
+	long pid;
+	int fd;
+
+	rename_process(argv[0]);
+	/* Executing the runner gains it nothing that we do not have. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+	    close_others(sock, cg->zygote) != 0)
+		_exit(126);
+	while ((fd = receive_fd(sock)) >= 0) {
+		pid = syscall(SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
+		if (pid == 0)
+			exec_zygote(cg, argv + 1, fd);
+		close(fd);
+		if (send(sock, &pid, sizeof(pid), MSG_NOSIGNAL) !=
+		    (ssize_t)sizeof(pid))
+			break;
+	}
+	_exit(0);
+}
+
+pid_t
+starter_start(const struct cgroup *cg, char *const argv[4], struct err *e)
+{
+	struct timeval tv = {.tv_sec = ANSWER_S};
+	int sv[2], n;
+	pid_t p;
+
+	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", argv[1]);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return err_set(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
+	if (access(path, X_OK) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "%s", path);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
+	if (setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) != 0 ||
+	    setsockopt(sv[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0 ||
+	    (p = fork()) < 0) {
+		(void)err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "fork");
+		close(sv[0]);
+		close(sv[1]);
+		return -1;
+	}
+	if (p == 0)
+		serve(cg, argv, sv[1]);
+	close(sv[1]);
+	to_starter = sv[0];
+	return p;
+}
+
+int
+starter_zygote(int *sock, pid_t *pid, struct err *e)
+{
+	int sv[2], sent;
+	long p = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
+	sent = send_fd(to_starter, sv[1]);
+	close(sv[1]);
+	if (sent != 0 ||
+	    recv(to_starter, &p, sizeof(p), 0) != (ssize_t)sizeof(p) ||
+	    p <= 0) {
+		close(sv[0]);
+		return err_set(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "no zygote was started");
+	}
+	*sock = sv[0];
+	*pid = (pid_t)p;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * The process that starts zygotes.
+ *
+ * A zygote needs the capabilities of the pool's root; pool-init, which talks
+ * to the broker, keeps CAP_KILL alone. So, before it gives the others up, it
+ * forks this process, which has them and hears of nobody but pool-init: on a
+ * socketpair, one byte and one descriptor for each zygote wanted, answered by
+ * its pid. What is executed, and with which arguments, was fixed before. The
+ * zygotes are pool-init's children (CLONE_PARENT).
+ *
+ * Who takes over pool-init gains nothing by it that the zygote he commands
+ * already does not give: another process of the same program with the same
+ * rights. It ends with pool-init, whose pid namespace it lives in.
+ */
+#ifndef STARTER_H
+#define STARTER_H
+
+#include <sys/types.h>
+
+#include "cgroup.h"
+#include "err.h"
+
+/* argv: pool-init's: program, libexec directory, module store, commands. The
+ * first is overwritten in the new process, so that ps(1) tells the two apart.
+ * Once, while all capabilities are there. Its pid, or -1. */
+pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
+/*
+ * Starts mcpbox-runner of the libexec directory with the other two arguments,
+ * in the zygotes' cgroup if there is one, with one end of a socketpair on fd
+ * 3, standard error and nothing else. *sock is ours (CLOEXEC), *pid its
+ * process, a child of ours. 0 or -1.
+ */
+int starter_zygote(int *sock, pid_t *pid, struct err *);
+
+#endif

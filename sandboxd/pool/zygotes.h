@@ -1,0 +1,48 @@
+/*
+ * The zygote that forks, and at most one other: the one that will replace it
+ * once it reports, or the one it has replaced, until that has answered what
+ * it was asked. Runners are pool-init's children and outlive their zygote.
+ *
+ *	start	-> coming
+ *	report	coming -> current, current -> leaving
+ *	answer	the last one it owed: leaving -> closed, which ends it
+ */
+#ifndef ZYGOTES_H
+#define ZYGOTES_H
+
+#include <sys/types.h>
+
+#include "err.h"
+#include "slots.h"
+
+struct zygote {
+	int sock; /* -1: there is none */
+	pid_t pid;
+	unsigned serial;
+	unsigned forking; /* FORKs it has not answered */
+};
+
+struct zygotes {
+	struct zygote current, coming, leaving;
+	unsigned serials; /* given */
+	unsigned
+	    asked[SLOTS_MAX]; /* the serial of who forks for a slot, or 0 */
+};
+
+void zygotes_init(struct zygotes *);
+/*
+ * Has another one started. One that was to come and has not is given up for
+ * it; while the former one still owes an answer none is started, so there are
+ * never more than two. 0, or -1 with err: nothing was changed but that.
+ */
+int zygotes_start(struct zygotes *, struct err *);
+/* The current one was sent FORK for a slot. */
+void zygotes_asked(struct zygotes *, uint32_t slot);
+/* This one answered for a slot. -1: it was not asked. */
+int zygotes_answered(struct zygotes *, struct zygote *, uint32_t slot);
+/* This one reported. -1: it has before. */
+int zygotes_reported(struct zygotes *, struct zygote *);
+/* This one's socket broke. 0 if the others can go on: it was only to come. */
+int zygotes_gone(struct zygotes *, struct zygote *, const char *why);
+
+#endif
