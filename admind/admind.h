@@ -184,13 +184,22 @@ void catalogue_notified(struct admind *, const char *payload);
  * caches or CATALOGUE_ACK_MS passed. cb may be NULL. */
 void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
 
+/* ---- intent.c ---- */
+/* The intent TLV (context.h) of a job: of its call of a tool, or of its
+ * management call. */
+void intent_tlv(const struct job *, struct buf *);
+/*
+ * Commits the intent row of a tool's call. why: "ok"; "stale", the server's
+ * limits are not those of j->limits_at; else the name of the failure that
+ * forbids the call. With err, a STORAGE_UNAVAILABLE means: perhaps it is there.
+ */
+typedef void intent_cb(struct job *, const char *why, const struct err *);
+void intent_open(struct job *, intent_cb *);
+
 /* ---- call.c, hold.c ---- */
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* Versions stopped being callable: cancels what runs or is about to. */
 void call_withdraw(struct admind *);
-/* The intent TLV (context.h) of a job: of its call of a tool, or of its
- * management call. */
-void call_intent(const struct job *, struct buf *);
 /*
  * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
  * success; with err otherwise, and then sandboxd was told to drop it.
@@ -309,6 +318,7 @@ struct job {
 	uint64_t limits_at;           /* when the server's were set; 0: never */
 	unsigned lookups;             /* so far */
 	bool remembered;              /* this one is serving.c's */
+	void (*intent_cb)(struct job *, const char *, const struct err *);
 	struct hold *hold; /* sealing, or waiting for the intent row */
 	bool revoked;      /* the version was withdrawn meanwhile */
 	enum failure revoked_why;

@@ -73,11 +73,6 @@ static const struct db_stmt secrets = {"call_secrets",
     " (SELECT server_id FROM mcpbox.tool_versions WHERE id = $1::uuid)"
     " WHERE v.id = $1::uuid ORDER BY k.key COLLATE \"C\"",
     DB_FAST};
-static const struct db_stmt open_row = {"call_open",
-    "SELECT mcpbox.call_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
-    " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
-    " $11::text, $12::text, $13::timestamptz, $14::timestamptz)",
-    DB_FAST};
 /* Open runs of what may no longer run. */
 static const struct db_stmt withdrawn = {"call_withdrawn",
     "SELECT e.id, v.state = 'revoked' FROM mcpbox.executions e"
@@ -87,40 +82,6 @@ static const struct db_stmt withdrawn = {"call_withdrawn",
     " WHERE e.state = 'open' AND e.kind = 'tool' AND (v.state = 'revoked'"
     " OR s.status = 'stopped' OR NOT t.enabled)",
     DB_FAST};
-
-static uint64_t
-deadline_us(const struct job *j)
-{
-	if (j->manage != NULL)
-		return j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000);
-	return j->created_us +
-	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
-}
-
-void
-call_intent(const struct job *j, struct buf *out)
-{
-	struct buf text;
-
-	buf_init(&text, ARGUMENTS_KEPT);
-	if (j->manage == NULL) {
-		tlv_put(out, INTENT_VERSION_ID, j->version_id.b, 16);
-		tlv_put(out, INTENT_VERSION_HASH, j->version_hash.b, 32);
-	}
-	tlv_puts(out, INTENT_TOOL, j->tool);
-	tlv_puts(out, INTENT_PRINCIPAL, j->principal);
-	tlv_put_u64(out, INTENT_LISTENER, j->listener);
-	tlv_put(out, INTENT_ARGS_SHA256, j->args_sha256.b, 32);
-	tlv_put_u64(out, INTENT_CREATED_US, j->created_us);
-	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(j));
-	tlv_put_u64(out, INTENT_KIND,
-	    j->manage == NULL ? CONTEXT_TOOL : INTENT_KIND_MANAGEMENT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
-	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
-	if (text.failed)
-		out->failed = true;
-	buf_free(&text);
-}
 
 /* ---- 4: held: the gateway may run it ---- */
 
@@ -180,7 +141,7 @@ seal(struct job *j)
 
 	buf_init(&material, IPC_BLOB_MAX);
 	buf_init(&intent, IPC_FRAME_MAX);
-	call_intent(j, &intent);
+	intent_tlv(j, &intent);
 	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
 	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
 	buf_put(&material, j->secrets.p, j->secrets.len);
@@ -221,24 +182,10 @@ not_opened(struct job *j, const char *why)
 		job_refuse(j, f, "the tool can't be called now");
 }
 
+/* The row is committed: from here on the execution ends in one record. */
 static void
-opened(void *arg, const struct pg_result *rows, const struct err *err)
+have_row(struct job *j)
 {
-	struct job *j = arg;
-	char why[32];
-
-	if (err != NULL) {
-		/* The commit may have happened. */
-		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
-		job_refuse(j, err->failure, err->text);
-		return;
-	}
-	if (!db_text(rows, 0, 0, why, sizeof(why)))
-		why[0] = '\0';
-	if (strcmp(why, "ok") != 0) {
-		not_opened(j, why);
-		return;
-	}
 	j->has_intent = true;
 	if (j->revoked)
 		job_refuse(j, j->revoked_why, "the tool was withdrawn");
@@ -251,11 +198,23 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 static void
+opened(struct job *j, const char *why, const struct err *err)
+{
+	if (err != NULL) {
+		/* The commit may have happened. */
+		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
+		job_refuse(j, err->failure, err->text);
+	} else if (strcmp(why, "ok") == 0) {
+		have_row(j);
+	} else {
+		not_opened(j, why);
+	}
+}
+
+static void
 open_intent(struct job *j)
 {
 	struct admind *a = j->a;
-	struct db_params p;
-	struct buf text;
 
 	if (!a->sandbox_ready) {
 		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
@@ -277,26 +236,8 @@ open_intent(struct job *j)
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 		return;
 	}
-	buf_init(&text, ARGUMENTS_KEPT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
 	j->epoch = a->sandbox_epoch;
-	db_params_init(&p);
-	db_p_id(&p, &j->execution);
-	db_p_id(&p, &j->version_id);
-	db_p_hash(&p, &j->version_hash);
-	db_p_id(&p, &j->epoch);
-	db_p_time_us(&p, j->limits_at);
-	db_p_str(&p, j->principal);
-	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
-	db_p_str(&p, j->tool);
-	db_p_hash(&p, &j->args_sha256);
-	db_p_bytes(&p, text.p, text.len);
-	db_p_str(&p, j->client);
-	db_p_str(&p, j->protocol);
-	db_p_time_us(&p, j->created_us);
-	db_p_time_us(&p, deadline_us(j));
-	db_query(a->db, &open_row, &p, opened, j);
-	buf_free(&text);
+	intent_open(j, opened);
 	seal(j);
 }
 

@@ -140,7 +140,7 @@ close_row(struct job *j, struct ending *e)
 	struct buf intent;
 
 	buf_init(&intent, IPC_FRAME_MAX);
-	call_intent(j, &intent);
+	intent_tlv(j, &intent);
 	if (!intent.failed)
 		e->intent = ipc_bytes(intent.p, intent.len);
 	records_close(j->a, e);

@@ -230,6 +230,8 @@ log_event(enum log_level lv, const char *event, const char *fmt, ...)
 {
 	va_list ap;
 
+	if (lv > log_max)
+		return;
 	va_start(ap, fmt);
 	emit(lv, event, NULL, NULL, fmt, ap);
 	va_end(ap);
@@ -241,6 +243,8 @@ log_call(enum log_level lv, const char *event, const char *execution_id,
 {
 	va_list ap;
 
+	if (lv > log_max)
+		return;
 	va_start(ap, fmt);
 	emit(lv, event, execution_id, principal, fmt, ap);
 	va_end(ap);

@@ -446,10 +446,10 @@ call_start(struct exchange *ex)
 	struct refusal r;
 	struct call *c;
 
-	refusal_set(
-	    &r, FAILURE_LIMIT, 0, "The arguments are too large: the limit "
-		    "argument_bytes is 1048576 bytes.");
 	if (ex->m.arguments.n > ARGUMENTS_MAX) {
+		refusal_set(&r, FAILURE_LIMIT, 0,
+		    "The arguments are too large: the limit "
+		    "argument_bytes is 1048576 bytes.");
 		exchange_refuse(ex, &r);
 		return;
 	}

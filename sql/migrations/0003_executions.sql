@@ -81,7 +81,17 @@ DROP TRIGGER guard ON executions;
 CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON executions
     FOR EACH ROW EXECUTE FUNCTION executions_guard();
 
--- The intent row of a tool's call. As execution_open(), for a caller that read
+-- Intents, for INSERT: the one place where the run-time role writes past a
+-- function, since calling one costs as much again as the row. It can make open
+-- rows this way and nothing else; those it could always make (0001:
+-- execution_open() takes any kind), under the same triggers. admind's
+-- statement asks what call_open() below asks, in the INSERT itself.
+CREATE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
+    version_id, version_hash, args_sha256, arguments, client, protocol,
+    created_at, deadline FROM executions WHERE state = 'open';
+
+-- Why such an INSERT made no row; or the row, if nothing is in its way (any
+-- more). As execution_open(), for a caller that read
 -- the version before, perhaps long before: p_limits is the time of the
 -- server's limits it read (null: none were set). 'stale': they were changed;
 -- read again. Everything else that may have changed since is asked here, in
@@ -136,5 +146,7 @@ BEGIN
 	RETURNING x.id;
 END $$;
 
+REVOKE ALL ON intents FROM PUBLIC;
+GRANT SELECT, INSERT ON intents TO mcpbox_app;
 REVOKE ALL ON FUNCTION call_open, executions_close FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION call_open, executions_close TO mcpbox_app;

@@ -626,6 +626,33 @@ def test_a_call_of_a_remembered_version_is_asked_all_again(app):
                t.version)[0] == 2
 
 
+def test_the_view_of_intents_makes_open_rows_and_nothing_else(app):
+    t, e = Tool(app).approve(), epoch(app)
+    row = {"id": "gen_random_uuid()", "kind": "'tool'", "owner_epoch": f"'{e}'",
+           "principal": "'local'", "listener": "'local'", "tool": "'x'",
+           "version_id": f"'{t.version}'", "version_hash": "sha256('')",
+           "args_sha256": "sha256('')", "arguments": "'{}'", "created_at": "now()",
+           "deadline": "now()"}
+
+    def insert(r):
+        return (f"INSERT INTO mcpbox.intents ({', '.join(r)}) VALUES ({', '.join(r.values())}) "
+                "RETURNING id")
+
+    i = one(app, insert(row))[0]
+    assert one(app, "SELECT state, outcome FROM mcpbox.executions WHERE id = %s",
+               i) == ("open", None)
+    for column in ("state", "outcome", "ended_at", "restored"):
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            app.execute(insert(row | {column: "NULL"}))
+    for bad in ({"kind": "'other'"}, {"principal": "''"}, {"version_id": "gen_random_uuid()"}):
+        guarded(app, insert(row | bad))
+    for attack in ("UPDATE mcpbox.intents SET tool = 'y'", "DELETE FROM mcpbox.intents",
+                   "TRUNCATE mcpbox.executions",
+                   "INSERT INTO mcpbox.executions SELECT * FROM mcpbox.executions"):
+        with pytest.raises(DENIED):
+            app.execute(attack)
+
+
 def close_many(c, e, *ids, outcome="done", failure=None):
     n = len(ids)
     now = [datetime.datetime.now(datetime.UTC)] * n

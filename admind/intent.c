@@ -1,0 +1,136 @@
+/*
+ * The intent: that a call is about to run, as a row and as TLV.
+ *
+ * The row is made by one INSERT that asks the database again for everything
+ * that lets the call run: what was remembered, or read a moment ago, counts
+ * for nothing. A withdrawal that committed before therefore wins.
+ */
+#include <string.h>
+
+#include "admind.h"
+#include "context.h"
+
+/* The intent row, if this very version serves under these very limits. Same
+ * parameters and conditions as call_open(), which says why there is none. */
+static const struct db_stmt insert_row = {"call_insert",
+    "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"
+    " tool, version_id, version_hash, args_sha256, arguments, client,"
+    " protocol, created_at, deadline)"
+    " SELECT $1::uuid, 'tool', e.epoch, $6::text, $7::text, $8::text, v.id,"
+    " v.hash, $9::bytea, $10::text, $11::text, $12::text, $13::timestamptz,"
+    " $14::timestamptz FROM mcpbox.tool_versions v"
+    " JOIN mcpbox.tools t ON t.id = v.tool_id AND t.serving_version = v.id"
+    " AND t.enabled"
+    " JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
+    " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
+    " JOIN mcpbox.epochs e ON e.epoch = $4::uuid AND e.ended_at IS NULL"
+    " AND e.kind = 'sandboxd'"
+    " WHERE v.id = $2::uuid AND v.hash = $3::bytea AND v.state = 'approved'"
+    " AND v.exposed_name = $8::text"
+    " AND l.updated_at IS NOT DISTINCT FROM $5::timestamptz"
+    " AND (v.modules = '{}'"
+    " OR mcpbox.module_missing(v.tool_id, v.modules) IS NULL)"
+    " RETURNING true",
+    DB_FAST};
+static const struct db_stmt open_row = {"call_open",
+    "SELECT mcpbox.call_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
+    " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
+    " $11::text, $12::text, $13::timestamptz, $14::timestamptz)",
+    DB_FAST};
+
+static uint64_t
+deadline_us(const struct job *j)
+{
+	if (j->manage != NULL)
+		return j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000);
+	return j->created_us +
+	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
+}
+
+void
+intent_tlv(const struct job *j, struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	if (j->manage == NULL) {
+		tlv_put(out, INTENT_VERSION_ID, j->version_id.b, 16);
+		tlv_put(out, INTENT_VERSION_HASH, j->version_hash.b, 32);
+	}
+	tlv_puts(out, INTENT_TOOL, j->tool);
+	tlv_puts(out, INTENT_PRINCIPAL, j->principal);
+	tlv_put_u64(out, INTENT_LISTENER, j->listener);
+	tlv_put(out, INTENT_ARGS_SHA256, j->args_sha256.b, 32);
+	tlv_put_u64(out, INTENT_CREATED_US, j->created_us);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(j));
+	tlv_put_u64(out, INTENT_KIND,
+	    j->manage == NULL ? CONTEXT_TOOL : INTENT_KIND_MANAGEMENT);
+	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
+	if (text.failed)
+		out->failed = true;
+	buf_free(&text);
+}
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+	char why[32] = "";
+
+	if (err != NULL) {
+		j->intent_cb(j, NULL, err);
+		return;
+	}
+	(void)db_text(rows, 0, 0, why, sizeof(why));
+	j->intent_cb(j, why, NULL);
+}
+
+static void send_intent(struct job *, const struct db_stmt *, db_cb *);
+
+static void
+inserted(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct job *j = arg;
+
+	if (err != NULL)
+		j->intent_cb(j, NULL, err);
+	else if (db_nrows(rows) == 1)
+		j->intent_cb(j, "ok", NULL);
+	else
+		send_intent(j, &open_row, opened);
+}
+
+static void
+send_intent(struct job *j, const struct db_stmt *stmt, db_cb *cb)
+{
+	struct db_params p;
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	db_params_init(&p);
+	db_p_id(&p, &j->execution);
+	db_p_id(&p, &j->version_id);
+	db_p_hash(&p, &j->version_hash);
+	db_p_id(&p, &j->epoch);
+	db_p_time_us(&p, j->limits_at);
+	db_p_str(&p, j->principal);
+	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, j->tool);
+	db_p_hash(&p, &j->args_sha256);
+	db_p_bytes(&p, text.p, text.len);
+	db_p_str(&p, j->client);
+	db_p_str(&p, j->protocol);
+	db_p_time_us(&p, j->created_us);
+	db_p_time_us(&p, deadline_us(j));
+	db_query(j->a->db, stmt, &p, cb, j);
+	buf_free(&text);
+}
+
+void
+intent_open(struct job *j, intent_cb *cb)
+{
+	j->intent_cb = cb;
+	send_intent(j, &insert_row, inserted);
+}
