@@ -169,12 +169,55 @@ put(struct taker *t, const char *name, struct ipc_bytes v)
 	jsonw_kv_raw(t->w, name, t->tmp.p, t->tmp.len);
 }
 
-/* Is there a secret in data that a client would decode? */
+static unsigned
+sixbits(uint8_t c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26U;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52U;
+	return c == '+' ? 62 : 63;
+}
+
+/* What a client gets out of data that is_base64 accepted. */
+static void
+decode(struct ipc_bytes v, struct buf *out)
+{
+	uint32_t bits = 0;
+	unsigned have = 0;
+
+	for (size_t i = 1; i < v.n - 1 && v.p[i] != '='; i++) {
+		bits = bits << 6 | sixbits(v.p[i]);
+		have += 6;
+		if (have < 8)
+			continue;
+		have -= 8;
+		buf_putc(out, (int)(bits >> have & 0xff));
+	}
+}
+
+/* Is there a secret in data, as it is written or as a client decodes it? */
 static bool
 tells(struct taker *t, struct ipc_bytes v)
 {
+	struct buf plain, out;
+	bool rc;
+
+	if (!redact_any(t->redact))
+		return false;
 	buf_clear(&t->tmp);
-	return redact_json(t->redact, v, &t->tmp) != 0;
+	if (redact_json(t->redact, v, &t->tmp) != 0)
+		return true;
+	buf_init(&plain, v.n);
+	buf_init(&out, v.n);
+	decode(v, &plain);
+	rc = plain.failed ||
+	    redact_bytes(t->redact, ipc_bytes(plain.p, plain.len), &out) != 0;
+	buf_free(&plain);
+	buf_free(&out);
+	return rc;
 }
 
 static int

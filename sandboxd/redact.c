@@ -140,6 +140,12 @@ redact_free(struct redact *r)
 	free(r);
 }
 
+bool
+redact_any(const struct redact *r)
+{
+	return r->needles != NULL;
+}
+
 size_t
 redact_longest(const struct redact *r)
 {

@@ -21,6 +21,7 @@
 #ifndef REDACT_H
 #define REDACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,8 @@ struct redact;
  * empty list gives an object that copies. */
 struct redact *redact_new(const void *tlv, size_t n);
 void redact_free(struct redact *); /* wipes */
+/* Is there any secret to look for? */
+bool redact_any(const struct redact *);
 /* Bytes of the longest form searched for: output that is shown to a limit must
  * be captured to that much more, and cut with redact_cut. */
 size_t redact_longest(const struct redact *);

@@ -248,6 +248,19 @@ test_secrets_in_results(void **state)
 	    "{\"content\":[{\"type\":\"text\",\"text\":"
 	    "\"[data withheld: it contains a secret of the call]\"}],"
 	    "\"isError\":false}");
+	/* Base64 and hexadecimal digits of it, as the client decodes it. */
+	take_with(some,
+	    "{\"content\":[{\"type\":\"audio\",\"data\":"
+	    "\"YUhWdWRHVnlNbWgxYm5SbGNqST0=\",\"mimeType\":\"a/b\"},"
+	    "{\"type\":\"image\",\"data\":"
+	    "\"QUI2ODc1NmU3NDY1NzIzMjY4NzU2ZTc0NjU3MjMyQw==\","
+	    "\"mimeType\":\"a/b\"}]}",
+	    false, FAILURE_NONE,
+	    "{\"content\":[{\"type\":\"text\",\"text\":"
+	    "\"[data withheld: it contains a secret of the call]\"},"
+	    "{\"type\":\"text\",\"text\":"
+	    "\"[data withheld: it contains a secret of the call]\"}],"
+	    "\"isError\":false}");
 	take_with(some,
 	    "{\"content\":[],\"structuredContent\":{\"hunter2hunter2\":1,"
 	    "\"<hunter2hunter2\":2,\"8765432187\":3}}",
