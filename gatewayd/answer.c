@@ -9,7 +9,8 @@
 	"\"" MCPBOX_VERSION "\"}"
 #define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
 #define INSTRUCTIONS                                                          \
-	"Tools are written by you and approved by a human: draft one with "   \
+	"Tools are written by you and approved by a human: read "             \
+	"mcpbox_guide once, draft one with "                                  \
 	"mcpbox_create_server and mcpbox_create_tool, ask for review with "   \
 	"mcpbox_request_publish, then call it by the name tools/list shows. " \
 	"Each call runs in a fresh isolated process."
