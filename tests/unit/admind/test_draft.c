@@ -186,6 +186,69 @@ updates(void **state)
 	draft_free(u);
 }
 
+/* Each kind has its own parts and no others', also when it changes. */
+static void
+kinds(void **state)
+{
+	struct draft *d = fresh("greet", false), *u = fresh("greet", false);
+	struct buf fields, inspected, none;
+	struct ipc_bytes found;
+	struct err e;
+
+	first_version(&fields, &inspected);
+	buf_init(&none, 16);
+	assert_false(draft_is_command(d, of(&fields)));
+	tlv_puts(&d->lock, VERSION_MODULE, "six 1 00");
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(field(d, VERSION_MODULE, 0), "six 1 00");
+
+	buf_put(&u->before, d->preimage.p, d->preimage.len);
+	assert_int_equal(
+	    draft_field(u, of(&none), MF_CODE, VERSION_CODE, &found), 1);
+	assert_true(ipc_streq(found, "def main(): pass"));
+	assert_int_equal(
+	    draft_field(u, of(&none), MF_SPEC, VERSION_SPEC, &found), 0);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_KIND, "command");
+	tlv_puts(&fields, MF_SPEC, "{\"argv\":[]}");
+	tlv_puts(&fields, MF_EXECUTABLE, "/usr/bin/wc");
+	tlv_put_u64(&fields, MF_CPU_MS, 700);
+	buf_clear(&inspected);
+	tlv_puts(&inspected, INSPECT_INPUT_SCHEMA, "{\"type\":\"object\"}");
+	tlv_puts(&inspected, INSPECT_EXECUTABLE_DIGEST, "ab");
+	assert_true(draft_is_command(u, of(&fields)));
+	assert_int_equal(draft_make(u, of(&fields), of(&inspected), &e), 0);
+	assert_null(field(u, VERSION_CODE, 0));
+	assert_null(field(u, VERSION_MODULE, 0));
+	assert_string_equal(field(u, VERSION_KIND, 0), "command");
+	assert_string_equal(field(u, VERSION_EXECUTABLE, 0), "/usr/bin/wc");
+	assert_string_equal(field(u, VERSION_EXECUTABLE_DIGEST, 0), "ab");
+	assert_non_null(field(u, VERSION_CPU_MS, 0));
+
+	/* What is left out stays, the digest too; and back to Python. */
+	buf_clear(&d->before);
+	buf_clear(&d->lock);
+	buf_put(&d->before, u->preimage.p, u->preimage.len);
+	assert_true(draft_is_command(d, of(&none)));
+	assert_int_equal(draft_make(d, of(&none), of(&none), &e), 0);
+	assert_int_equal(d->preimage.len, u->preimage.len);
+	assert_memory_equal(d->preimage.p, u->preimage.p, u->preimage.len);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_KIND, "python");
+	tlv_puts(&fields, MF_CODE, "def main(): pass");
+	assert_false(draft_is_command(d, of(&fields)));
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+	assert_null(field(d, VERSION_SPEC, 0));
+	assert_null(field(d, VERSION_EXECUTABLE, 0));
+	assert_null(field(d, VERSION_EXECUTABLE_DIGEST, 0));
+	assert_string_equal(field(d, VERSION_CODE, 0), "def main(): pass");
+	buf_free(&fields);
+	buf_free(&inspected);
+	buf_free(&none);
+	draft_free(d);
+	draft_free(u);
+}
+
 static void
 names_keep_their_limits(void **state)
 {
@@ -209,6 +272,7 @@ main(void)
 	    cmocka_unit_test(creates),
 	    cmocka_unit_test(given_wins),
 	    cmocka_unit_test(updates),
+	    cmocka_unit_test(kinds),
 	    cmocka_unit_test(names_keep_their_limits),
 	};
 
