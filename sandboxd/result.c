@@ -11,11 +11,11 @@
 #include "result.h"
 
 /*
- * RLIMIT_CPU counts ticks, getrusage what really ran: they were seen to differ
- * by an eighth on a busy machine. From this share of the limit (percent) on, a
- * SIGKILL that memory does not explain is the limit's.
+ * RLIMIT_CPU counts ticks, getrusage what really ran: on a busy machine they
+ * were seen to differ by a quarter and more. From this share of the limit
+ * (percent) on, a SIGKILL that memory does not explain is the limit's.
  */
-enum { CPU_SEEN_PERCENT = 75 };
+enum { CPU_SEEN_PERCENT = 50 };
 
 void
 result_error(struct buf *body, const char *text)
@@ -194,7 +194,14 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 	bool full = peak_kib * 1024 > memory / 8 * 7;
 	char what[128];
 
-	if (oom_kills > 0 || (code != CLD_EXITED && value == SIGKILL && full)) {
+	/* Whose peak it was doesn't matter then: the sum was too much. */
+	if (oom_kills > 0) {
+		result_limit("The tool was killed: its processes and its /tmp "
+			     "used too much memory together",
+		    LIMIT_MEMORY_BYTES, memory, e);
+		return;
+	}
+	if (code != CLD_EXITED && value == SIGKILL && full) {
 		(void)snprintf(what, sizeof(what),
 		    "The tool was killed for the memory it used (%llu MiB)",
 		    (unsigned long long)peak_kib / 1024);
@@ -220,9 +227,11 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 	switch (value) {
 	case SIGKILL:
 		(void)err_set(e, FAILURE_LIMIT,
-		    "The tool's process was killed by the kernel, most likely "
-		    "because the machine is out of memory; its peak was %llu "
-		    "MiB, the limit memory_bytes is %llu bytes.",
+		    "The tool's process was killed by the kernel: it used too "
+		    "much CPU time (the limit cpu_ms is %llu ms), or the "
+		    "machine ran out of memory (its peak was %llu MiB; the "
+		    "limit memory_bytes is %llu bytes).",
+		    (unsigned long long)limit[LIMIT_CPU_MS],
 		    (unsigned long long)peak_kib / 1024,
 		    (unsigned long long)memory);
 		return;

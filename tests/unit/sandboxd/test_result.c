@@ -340,11 +340,11 @@ test_crash(void **state)
 	    end(CLD_EXITED, 1, 20 << 10, 1, MEMORY), FAILURE_LIMIT);
 	assert_int_equal(
 	    end(CLD_KILLED, SIGKILL, 20 << 10, 0, "was 20 MiB"), FAILURE_LIMIT);
-	assert_int_equal(end_cpu(CLD_KILLED, SIGKILL, 1990000, 0, 0,
+	assert_int_equal(end_cpu(CLD_KILLED, SIGKILL, 1100000, 0, 0,
 			     "the limit cpu_ms is 2000 ms"),
 	    FAILURE_LIMIT);
 	assert_int_equal(
-	    end_cpu(CLD_KILLED, SIGKILL, 1400000, 250 << 10, 0, MEMORY),
+	    end_cpu(CLD_KILLED, SIGKILL, 900000, 250 << 10, 0, MEMORY),
 	    FAILURE_LIMIT);
 	assert_int_equal(
 	    end(CLD_KILLED, SIGXCPU, 0, 0, "the limit cpu_ms is 2000 ms"),
