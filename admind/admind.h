@@ -78,6 +78,7 @@ struct admind {
 	bool sandbox_named;          /* EPOCH_END came on it */
 	bool sandbox_ready;          /* and its epoch is in the database */
 	uint64_t started_us;         /* Unix time: when this process began */
+	bool started;                /* calls begin at once: call_started() */
 	struct idset live;           /* ids that sandbox answers for */
 
 	struct job_list jobs;
@@ -198,6 +199,9 @@ void intent_open(struct job *, intent_cb *);
 
 /* ---- call.c, hold.c ---- */
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
+/* The database and the sandbox are there for the first time, or have not come
+ * for a second: what was asked until now, and waited, begins. */
+void call_started(struct admind *);
 /* Versions stopped being callable: cancels what runs or is about to. */
 void call_withdraw(struct admind *);
 /*
@@ -317,6 +321,7 @@ struct job {
 	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
 	uint64_t limits_at;           /* when the server's were set; 0: never */
 	unsigned lookups;             /* so far */
+	bool parked;                  /* came before call_started() */
 	bool remembered;              /* this one is serving.c's */
 	void (*intent_cb)(struct job *, const char *, const struct err *);
 	struct hold *hold; /* sealing, or waiting for the intent row */

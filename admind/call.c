@@ -159,8 +159,8 @@ seal(struct job *j)
 
 static void look_up(struct job *);
 
-/* No row was made. What was remembered, or the server's limits, may have
- * changed since: then once more, from the lookup on. */
+/* No row was made. What was remembered, the server's limits, or which version
+ * serves may have changed since: then once more, from the lookup on. */
 static void
 not_opened(struct job *j, const char *why)
 {
@@ -170,11 +170,12 @@ not_opened(struct job *j, const char *why)
 	hold_drop(j->hold);
 	j->hold = NULL;
 	serving_drop(&j->a->serving, j->tool);
-	if ((j->remembered || stale) && j->lookups < LOOKUPS_MAX) {
+	f = stale ? FAILURE_BUSY : failure_by_name(why);
+	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED) &&
+	    j->lookups < LOOKUPS_MAX) {
 		look_up(j);
 		return;
 	}
-	f = stale ? FAILURE_BUSY : failure_by_name(why);
 	if (f == FAILURE_MISSING_GRANT)
 		job_error(j, f, "a module was withdrawn just now",
 		    ipc_bytes(NULL, 0));
@@ -458,6 +459,16 @@ look_up(struct job *j)
 	db_query(j->a->db, &lookup, &p, found, j);
 }
 
+static void
+begin(struct job *j)
+{
+	/* The prefix is reserved: no tool of a user can have such a name. */
+	if (strncmp(j->tool, "mcpbox_", 7) == 0)
+		manage_start(j);
+	else
+		look_up(j);
+}
+
 int
 call_message(struct link *l, struct ipc_frame *f)
 {
@@ -472,13 +483,30 @@ call_message(struct link *l, struct ipc_frame *f)
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}
-	/* The prefix is reserved: no tool of a user can have such a name. */
-	if (strncmp(j->tool, "mcpbox_", 7) == 0) {
-		manage_start(j);
-		return 0;
-	}
-	look_up(j);
+	if (l->a->started)
+		begin(j);
+	else
+		j->parked = true;
 	return 0;
+}
+
+void
+call_started(struct admind *a)
+{
+	struct job *j;
+
+	if (a->started)
+		return;
+	a->started = true;
+	do {
+		TAILQ_FOREACH(j, &a->jobs, entry)
+		if (j->parked)
+			break;
+		if (j != NULL) {
+			j->parked = false;
+			begin(j); /* may free it, and others */
+		}
+	} while (j != NULL);
 }
 
 /* ---- withdrawal ---- */

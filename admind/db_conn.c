@@ -130,7 +130,7 @@ conn_fail(struct db_conn *c, const char *why)
 
 	/* A reason may come from the server's startup packet: escaped by log.
 	 */
-	if (c->failures++ % 60 == 0)
+	if (c->failures++ % 240 == 0)
 		log_event(
 		    LOG_LV_WARN, "db_down", "connection %u: %s", c->index, why);
 	if (c->io != NULL)

@@ -17,7 +17,8 @@ enum {
 	/* No answer for this long although asked: the connection is dead. */
 	DB_SILENCE_MS = 12000,
 	DB_BACKOFF_MIN_MS = 20,
-	DB_BACKOFF_MAX_MS = 1000,
+	/* After a restart of the server nobody should wait for us. */
+	DB_BACKOFF_MAX_MS = 250,
 };
 
 struct db_conn;

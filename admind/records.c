@@ -233,6 +233,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_INFO, "sandbox_ready", "%zu executions named",
 		    a->live.count);
 		sweep_run(a);
+		call_started(a);
 	}
 }
 

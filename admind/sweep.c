@@ -163,6 +163,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	evtimer_add(a->tick, &tv);
 	a->ticks++;
+	call_started(a);
 	if (!db_is_up(a->db))
 		return;
 	if (!a->epoch_stored)
