@@ -790,120 +790,6 @@ def test_large_context(admind, ctl, sandbox, context_key):
     assert (5, b"#" * 100000) in unseal(context_key, sandbox.epoch, m["context"])
 
 
-# --- secrets, keys, audit, doctor ---
-
-def test_secret_set(ctl, admind, stored):
-    value = stored["demo", "TOKEN"]
-    assert len(value) == 2 + 12 + len(CANARY) + 16 and value[:2] == b"\1\1"
-    assert CANARY not in admind.seen
-    for server, key, v in (("Demo", "TOKEN", b"x"), ("demo", "token", b"x"), ("demo", "", b"x"),
-                           ("demo", "TOKEN", b""), ("demo", "TOKEN", b"x" * 10001)):
-        refused(ask(ctl, admind, "SECRET_SET", server=server, key=key, value=v), "INVALID_PARAMS")
-
-
-def test_session_key_is_stable(admind):
-    a, b = (ask(admind, admind, "SESSION_KEY_GET")["key"] for _ in range(2))
-    assert a == b and len(a) == 32
-
-
-def test_audit_signatures(vault, admind):
-    head = os.urandom(32)
-    m = ask(admind, admind, "AUDIT_SIGN", seq=5, head=head)
-    assert m["_"] == "AUDIT_SIGNATURE"
-    assert ask(admind, admind, "AUDIT_SIGN", seq=5, head=head) == m
-    refused(ask(admind, admind, "AUDIT_SIGN", seq=5, head=os.urandom(32)), "CONFLICT")
-    refused(ask(admind, admind, "AUDIT_SIGN", seq=4, head=head), "CONFLICT")
-    assert ask(admind, admind, "AUDIT_SIGN", seq=6, head=head)["signature"] != m["signature"]
-    assert head.hex().encode() in vault.logs()
-
-
-def test_doctor(ctl, admind):
-    m = ask(ctl, admind, "DOCTOR")
-    assert m["_"] == "DOCTOR_REPORT"
-    assert b'"process":"admind-vault"' in m["json"] and b"key_memory" in m["json"]
-
-
-def test_confinement(vault):
-    """No capability, no new privileges, a filter on every thread; no core."""
-    pid = vault.process.pid
-    threads = os.listdir(f"/proc/{pid}/task")
-    assert len(threads) == 3
-    for t in threads:
-        with open(f"/proc/{pid}/task/{t}/status", encoding="ascii") as f:
-            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
-        assert int(status["Seccomp_filters"]) >= 2
-        assert int(status["CapPrm"], 16) == 0 and int(status["CapEff"], 16) == 0
-    assert os.stat(f"/proc/{pid}/mem").st_uid == 0      # not dumpable
-
-
-def test_nothing_lingers_in_memory(vault, web, ctl, admind, sandbox, approved, stored, context_key,
-                                   administrator):
-    """The master key, passwords, tokens and secrets' values are wiped."""
-    word = secrets.token_urlsafe(24)
-    token = ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
-    refused(ask(web, admind, "LOGIN", username="admin", password=word), "BAD_LOGIN")
-    ask(ctl, admind, "SECRET_SET", server="demo", key="TOKEN", value=b"GONE" + word.encode())
-    pre, s = approved
-    seal(admind, sandbox.epoch, material(pre, s, [(b"TOKEN", stored["demo", "TOKEN"])]))
-    for _ in range(3):
-        ask(admind, admind, "SESSION_KEY_GET")
-    memory = vault.memory()
-    assert vault.sub_key(b"secrets") in memory      # the search works
-    for what in (vault.key, word.encode(), PASSWORD.encode(), token.encode(), CANARY):
-        assert what not in memory, what
-
-
-def test_without_admind(vault, web, admind, ctl, administrator):
-    """Typed errors while admind is away; a new vault process forgets logins
-    and context keys, and the verifiers still open."""
-    saved = dict(admind.admins)
-    vault.stop()
-    vault.start()
-    with Peer(table, socket_as(0, [], vault.run("admind-vault", "ctl.sock"))) as c, \
-            Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
-        refused(c.call("SECRET_SET", server="demo", key="TOKEN", value=b"x"), "BUSY")
-        refused(c.call("APPROVE", approval=b"A" * 16), "BUSY")
-        refused(w.call("LOGIN", username="admin", password=PASSWORD), "BUSY")
-        with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
-            a.admins = saved
-            time.sleep(0.1)
-            assert ask(w, a, "LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
-            # admind dies while it is asked.
-            request = w.start("LOGIN", username="admin", password=PASSWORD)
-            a.receive()
-        assert refused(w.answer(request), "BUSY")
-
-
-@pytest.mark.parametrize("spoil", ["mode", "owner", "short", "long", "link", "fifo", "absent"])
-def test_bad_key_files_are_refused(vault, spoil):
-    uid = vault.uid("vault")
-    path = vault.path("key." + spoil)
-    vault.write("key." + spoil, os.urandom({"short": 31, "long": 33}.get(spoil, 32)), 0o400, uid)
-    if spoil == "mode":
-        os.chmod(path, 0o440)
-    elif spoil == "owner":
-        os.chmod(path, 0o444)
-        os.chown(path, 0, 0)
-    elif spoil == "link":
-        os.rename(path, path + ".real")
-        os.symlink(path + ".real", path)
-    elif spoil in ("fifo", "absent"):
-        os.unlink(path)
-        if spoil == "fifo":
-            os.mkfifo(path, 0o400)
-            os.chown(path, uid, uid)
-    os.makedirs(vault.path("run2", "admind-vault"), exist_ok=True)
-    os.chown(vault.path("run2", "admind-vault"), uid, uid)
-    with open(vault.path("conf"), encoding="ascii") as f:
-        conf = f.read().replace(vault.path("master.key"), path).replace(vault.path("run"), vault.path("run2"))
-    vault.write("conf2", conf.encode(), 0o644, 0)
-    r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
-                        vault.path("vault"), "-f", vault.path("conf2")], stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=10, check=False)
-    assert r.returncode == 1 and path.encode() in r.stderr, r.stderr
-
-
 # --- limits, modules, commands: what a hostile admind can make of a context ---
 
 #: name: (context tag, version tag, min, max), typed from common/limit.h's words
@@ -1069,3 +955,117 @@ def test_inspections_are_of_code_or_of_a_command(admind, sandbox, context_key):
                   [*command, (26, bytes(32))]):
         refused(seal(admind, sandbox.epoch, material(extra=[name, *wrong]), INSPECT, ADMIND),
                 "INVALID_REQUEST")
+
+
+# --- secrets, keys, audit, doctor ---
+
+def test_secret_set(ctl, admind, stored):
+    value = stored["demo", "TOKEN"]
+    assert len(value) == 2 + 12 + len(CANARY) + 16 and value[:2] == b"\1\1"
+    assert CANARY not in admind.seen
+    for server, key, v in (("Demo", "TOKEN", b"x"), ("demo", "token", b"x"), ("demo", "", b"x"),
+                           ("demo", "TOKEN", b""), ("demo", "TOKEN", b"x" * 10001)):
+        refused(ask(ctl, admind, "SECRET_SET", server=server, key=key, value=v), "INVALID_PARAMS")
+
+
+def test_session_key_is_stable(admind):
+    a, b = (ask(admind, admind, "SESSION_KEY_GET")["key"] for _ in range(2))
+    assert a == b and len(a) == 32
+
+
+def test_audit_signatures(vault, admind):
+    head = os.urandom(32)
+    m = ask(admind, admind, "AUDIT_SIGN", seq=5, head=head)
+    assert m["_"] == "AUDIT_SIGNATURE"
+    assert ask(admind, admind, "AUDIT_SIGN", seq=5, head=head) == m
+    refused(ask(admind, admind, "AUDIT_SIGN", seq=5, head=os.urandom(32)), "CONFLICT")
+    refused(ask(admind, admind, "AUDIT_SIGN", seq=4, head=head), "CONFLICT")
+    assert ask(admind, admind, "AUDIT_SIGN", seq=6, head=head)["signature"] != m["signature"]
+    assert head.hex().encode() in vault.logs()
+
+
+def test_doctor(ctl, admind):
+    m = ask(ctl, admind, "DOCTOR")
+    assert m["_"] == "DOCTOR_REPORT"
+    assert b'"process":"admind-vault"' in m["json"] and b"key_memory" in m["json"]
+
+
+def test_confinement(vault):
+    """No capability, no new privileges, a filter on every thread; no core."""
+    pid = vault.process.pid
+    threads = os.listdir(f"/proc/{pid}/task")
+    assert len(threads) == 3
+    for t in threads:
+        with open(f"/proc/{pid}/task/{t}/status", encoding="ascii") as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+        assert int(status["Seccomp_filters"]) >= 2
+        assert int(status["CapPrm"], 16) == 0 and int(status["CapEff"], 16) == 0
+    assert os.stat(f"/proc/{pid}/mem").st_uid == 0      # not dumpable
+
+
+def test_nothing_lingers_in_memory(vault, web, ctl, admind, sandbox, approved, stored, context_key,
+                                   administrator):
+    """The master key, passwords, tokens and secrets' values are wiped."""
+    word = secrets.token_urlsafe(24)
+    token = ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
+    refused(ask(web, admind, "LOGIN", username="admin", password=word), "BAD_LOGIN")
+    ask(ctl, admind, "SECRET_SET", server="demo", key="TOKEN", value=b"GONE" + word.encode())
+    pre, s = approved
+    seal(admind, sandbox.epoch, material(pre, s, [(b"TOKEN", stored["demo", "TOKEN"])]))
+    for _ in range(3):
+        ask(admind, admind, "SESSION_KEY_GET")
+    memory = vault.memory()
+    assert vault.sub_key(b"secrets") in memory      # the search works
+    for what in (vault.key, word.encode(), PASSWORD.encode(), token.encode(), CANARY):
+        assert what not in memory, what
+
+
+def test_without_admind(vault, web, admind, ctl, administrator):
+    """Typed errors while admind is away; a new vault process forgets logins
+    and context keys, and the verifiers still open."""
+    saved = dict(admind.admins)
+    vault.stop()
+    vault.start()
+    with Peer(table, socket_as(0, [], vault.run("admind-vault", "ctl.sock"))) as c, \
+            Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
+        refused(c.call("SECRET_SET", server="demo", key="TOKEN", value=b"x"), "BUSY")
+        refused(c.call("APPROVE", approval=b"A" * 16), "BUSY")
+        refused(w.call("LOGIN", username="admin", password=PASSWORD), "BUSY")
+        with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
+            a.admins = saved
+            time.sleep(0.1)
+            assert ask(w, a, "LOGIN", username="admin", password=PASSWORD)["_"] == "LOGIN_OK"
+            # admind dies while it is asked.
+            request = w.start("LOGIN", username="admin", password=PASSWORD)
+            a.receive()
+        assert refused(w.answer(request), "BUSY")
+
+
+@pytest.mark.parametrize("spoil", ["mode", "owner", "short", "long", "link", "fifo", "absent"])
+def test_bad_key_files_are_refused(vault, spoil):
+    uid = vault.uid("vault")
+    path = vault.path("key." + spoil)
+    vault.write("key." + spoil, os.urandom({"short": 31, "long": 33}.get(spoil, 32)), 0o400, uid)
+    if spoil == "mode":
+        os.chmod(path, 0o440)
+    elif spoil == "owner":
+        os.chmod(path, 0o444)
+        os.chown(path, 0, 0)
+    elif spoil == "link":
+        os.rename(path, path + ".real")
+        os.symlink(path + ".real", path)
+    elif spoil in ("fifo", "absent"):
+        os.unlink(path)
+        if spoil == "fifo":
+            os.mkfifo(path, 0o400)
+            os.chown(path, uid, uid)
+    os.makedirs(vault.path("run2", "admind-vault"), exist_ok=True)
+    os.chown(vault.path("run2", "admind-vault"), uid, uid)
+    with open(vault.path("conf"), encoding="ascii") as f:
+        conf = f.read().replace(vault.path("master.key"), path).replace(vault.path("run"), vault.path("run2"))
+    vault.write("conf2", conf.encode(), 0o644, 0)
+    r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+                        vault.path("vault"), "-f", vault.path("conf2")], stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=10, check=False)
+    assert r.returncode == 1 and path.encode() in r.stderr, r.stderr
