@@ -6,6 +6,7 @@
 #define ANSWER_H
 
 #include "ipc_peer.h"
+#include "result.h"
 
 struct answer {
 	const struct ipc_id *execution;
@@ -15,6 +16,7 @@ struct answer {
 	struct ipc_bytes body;    /* CallToolResult, already redacted */
 	struct ipc_bytes printed; /* captured output, already redacted */
 	uint64_t duration_us;
+	struct result_dropped dropped;
 	uint64_t retry_ms; /* where the platform failed: when to try again */
 };
 

@@ -132,6 +132,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 {
 	uint64_t now = now_us();
 	struct record *r = c->held->record;
+	struct result_dropped dropped = {0};
 	struct ipc_bytes b, out;
 	struct buf made, printed;
 	char id[UUID_TEXT_LEN + 1];
@@ -140,7 +141,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	buf_init(&made, RECORD_BODY_MAX);
 	buf_init(&printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
 	if (c->channel != NULL) {
-		channel_notice(c->channel);
+		channel_notice(c->channel, &dropped);
 		channel_stdout(c->channel, &printed);
 	}
 	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
@@ -153,7 +154,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	took = (now_boot_ms() - c->run_ms) * 1000;
 	r->delivered = answer_call(c->peer, c->request,
 	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
-		took,
+		took, dropped,
 		failure == FAILURE_BUSY ? calls_retry_ms(c->all)
 					: CALL_RETRY_MS});
 	c->peer = NULL;

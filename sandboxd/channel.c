@@ -414,11 +414,13 @@ channel_execute(struct channel *c, const struct ipc_execute *what,
  * with how many are missing and the limit they met.
  */
 void
-channel_notice(struct channel *c)
+channel_notice(struct channel *c, struct result_dropped *d)
 {
 	struct buf text, json, b;
 	struct jsonw w;
 
+	d->log_lines = c->log.dropped;
+	d->progress_reports = c->progress.dropped;
 	if (c->log.dropped == 0 && c->progress.dropped == 0)
 		return;
 	buf_init(&text, 512);

@@ -13,6 +13,7 @@
 
 #include "held.h"
 #include "ipc_peer.h"
+#include "result.h"
 
 enum {
 	/* Frames taken before others get their turn, and the turn's length:
@@ -58,7 +59,7 @@ int channel_execute(
     struct channel *, const struct ipc_execute *x, struct ipc_bytes arguments);
 /* Tells, as a log line, how many log lines and progress reports were dropped
  * above their rates, if any were: once, when the call ends. */
-void channel_notice(struct channel *);
+void channel_notice(struct channel *, struct result_dropped *);
 /* What the tool printed so far, redacted and cut to its limit. */
 void channel_stdout(struct channel *, struct buf *out);
 

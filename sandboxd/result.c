@@ -147,8 +147,8 @@ result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
 
 void
 result_meta(struct buf *meta, const struct ipc_id *execution,
-    uint64_t duration_us, struct ipc_bytes out, enum failure f,
-    const char *message)
+    uint64_t duration_us, struct ipc_bytes out,
+    const struct result_dropped *dropped, enum failure f, const char *message)
 {
 	char id[UUID_TEXT_LEN + 1];
 	struct jsonw w;
@@ -162,6 +162,14 @@ result_meta(struct buf *meta, const struct ipc_id *execution,
 	jsonw_name(&w, "duration_ms");
 	jsonw_u64(&w, (duration_us + 500) / 1000);
 	jsonw_kv_strn(&w, "stdout", out.p, out.n);
+	if (dropped->log_lines > 0) {
+		jsonw_name(&w, "log_lines_dropped");
+		jsonw_u64(&w, dropped->log_lines);
+	}
+	if (dropped->progress_reports > 0) {
+		jsonw_name(&w, "progress_reports_dropped");
+		jsonw_u64(&w, dropped->progress_reports);
+	}
 	jsonw_obj_end(&w);
 	if (f != FAILURE_NONE) {
 		jsonw_name(&w, "mcpbox/failure");

@@ -11,6 +11,11 @@
 #include "limit.h"
 #include "redact.h"
 
+/* What a call sent above its rates and nobody got. */
+struct result_dropped {
+	uint64_t log_lines, progress_reports;
+};
+
 /* A CallToolResult with one text and isError true. */
 void result_error(struct buf *body, const char *text);
 
@@ -40,8 +45,8 @@ int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
 /* _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
  * "mcpbox/failure". */
 void result_meta(struct buf *meta, const struct ipc_id *execution,
-    uint64_t duration_us, struct ipc_bytes stdout_text, enum failure,
-    const char *message);
+    uint64_t duration_us, struct ipc_bytes stdout_text,
+    const struct result_dropped *, enum failure, const char *message);
 
 /* A limit was met: says "what: the limit NAME is VALUE UNIT." Sets failure
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */

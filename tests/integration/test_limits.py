@@ -218,6 +218,8 @@ def test_rates(mcp, tools, level, what, limit, method):
     unit = "lines a second" if what == "logger" else "reports a second"
     assert f"the limit {limit} is {rate} {unit}" in notices[0]
     assert int(notices[0].split()[0]) + passed == 500
+    # Who takes no log lines finds it beside the result.
+    assert f'_dropped": {500 - passed}' in json.dumps(r.result["_meta"]["mcpbox/execution"])
     # It is the last that is said before the result.
     assert r.events[-2]["params"]["data"] == notices[0]
 

@@ -362,11 +362,12 @@ static void
 test_meta(void **state)
 {
 	static const struct ipc_id id = {{0xab}};
+	struct result_dropped dropped = {0};
 	struct buf b;
 
 	buf_init(&b, 1000);
-	result_meta(
-	    &b, &id, 1500, ipc_bytes("a\xff\"", 3), FAILURE_TIMEOUT, "late");
+	result_meta(&b, &id, 1500, ipc_bytes("a\xff\"", 3), &dropped,
+	    FAILURE_TIMEOUT, "late");
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_string_equal((char *)b.p,
@@ -375,6 +376,14 @@ test_meta(void **state)
 	    "\"stdout\":\"a\xef\xbf\xbd\\\"\"},\"mcpbox/failure\":"
 	    "{\"failure_mode\":\"timeout\",\"message\":\"late\",\"fix\":"
 	    "\"Do less per call or ask for a longer limit.\"}}");
+	buf_clear(&b);
+	dropped.progress_reports = 3;
+	dropped.log_lines = 12;
+	result_meta(&b, &id, 0, ipc_str(""), &dropped, FAILURE_NONE, NULL);
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_putc(&b, '\0');
+	assert_non_null(strstr((char *)b.p,
+	    "\"log_lines_dropped\":12,\"progress_reports_dropped\":3}"));
 	buf_free(&b);
 }
 
