@@ -38,7 +38,7 @@ def _check(rc, what):
         raise OSError(ctypes.get_errno(), what)
 
 
-def _pool_init(executable, sock, zygote_pid):
+def _pool_init(executable, sock, zygote_pid, arguments):
     """pid 1 of the pool: an own proc, the zygote, and reaping."""
     os.setresgid(0, 0, 0)
     os.setgroups([])
@@ -58,7 +58,7 @@ def _pool_init(executable, sock, zygote_pid):
     if pid == 0:
         os.dup2(sock, 3, inheritable=True)
         os.closerange(4, 4096)
-        os.execve(executable, ["mcpbox-runner"], {"CANARY_ENV": "canary-env"})
+        os.execve(executable, ["mcpbox-runner", *arguments], {"CANARY_ENV": "canary-env"})
     os.close(sock)
     while True:
         try:
@@ -171,9 +171,11 @@ class Pool:
     """A zygote in a user namespace of its own. zygote_pid: its pid in the
     pool. terminal: becomes its controlling terminal and standard streams."""
 
-    def __init__(self, executable=EXECUTABLE, zygote_pid=2, terminal=None):
+    def __init__(self, executable=EXECUTABLE, zygote_pid=2, terminal=None,
+                 store="", commands=""):
         self.base, self._lock = take_block()
         self._zygote_pid, self._terminal = zygote_pid, terminal
+        self._arguments = (store, commands)
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
         up_r, up_w = os.pipe()
@@ -181,9 +183,15 @@ class Pool:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                ours.close()
-                os.close(up_r)
-                os.close(go_w)
+                # Nothing of this process, least of all another pool's socket:
+                # that pool would outlive its test.
+                keep = {0, 1, 2, theirs.fileno(), up_w, go_r, terminal}
+                for fd in map(int, os.listdir("/proc/self/fd")):
+                    if fd not in keep:
+                        try:
+                            os.close(fd)
+                        except OSError:
+                            pass        # the listing's own
                 self._spawn(executable, theirs.fileno(), up_w, go_r)
             finally:
                 os._exit(1)
@@ -227,7 +235,8 @@ class Pool:
         pid = os.fork()
         if pid == 0:
             try:
-                _pool_init(executable, sock, self._zygote_pid)
+                _pool_init(executable, sock, self._zygote_pid,
+                           self._arguments)
             finally:
                 os._exit(1)
         os.close(sock)
