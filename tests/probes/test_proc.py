@@ -5,13 +5,7 @@ import pytest
 
 from probes.conftest import not_run
 
-EXISTS = '''
-def main(path: str):
-    return os.path.lexists(path)
-'''
-
-
-@pytest.mark.parametrize("path", [
+PATHS = [
     "/proc/acpi", "/proc/buddyinfo", "/proc/bus", "/proc/cgroups",
     "/proc/cmdline", "/proc/config.gz", "/proc/consoles", "/proc/cpuinfo",
     "/proc/devices", "/proc/diskstats", "/proc/driver", "/proc/execdomains",
@@ -38,10 +32,23 @@ def main(path: str):
     "/dev/snapshot", "/dev/uinput", "/dev/vhost-net", "/dev/fd",
     "/dev/stdin", "/run", "/var", "/home", "/root", "/boot", "/sys", "/mnt",
     "/media", "/opt", "/srv", "/sbin", "/bin", "/.dockerenv", "/nix",
-])
-def test_is_not_there(sandbox, path):
-    assert sandbox.inside(EXISTS, path=path) is False
-    if not sandbox.outside(EXISTS, path=path):
+]
+
+
+@pytest.fixture(scope="module")
+def there(sandbox):
+    """(outside, inside): those of the paths that are there."""
+    return sandbox.attack('''
+def main(paths: list):
+    return [p for p in paths if os.path.lexists(p)]
+''', paths=PATHS)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_is_not_there(there, path):
+    outside, inside = there
+    assert path not in inside
+    if path not in outside:
         not_run(f"{path}: this machine has none")
 
 
