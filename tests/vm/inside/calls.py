@@ -1,0 +1,85 @@
+"""Calls over a sandbox whose other ends the test plays."""
+import json
+import os
+import re
+
+from harness.sandbox import TOOL, Admind
+
+# A processor that is emulated: what takes a second elsewhere takes half a
+# minute here. It only bounds how long a test waits for what must happen.
+SLOW = 120
+MIB = 1 << 20
+
+# Four processes that spin.
+SPIN = """
+import os, time
+def main():
+    for _ in range(3):
+        if os.fork() == 0:
+            while True: pass
+    end = time.monotonic() + {seconds}
+    while time.monotonic() < end: pass
+    return 1
+"""
+
+
+class Patient(Admind):
+    """A test that looks at the running call reads no records meanwhile, so
+    they are sent again."""
+
+    def take(self, timeout):
+        request, m = self.peer.receive(timeout)
+        if m["_"] == "RECORD":
+            self.records[m["execution"]] = m
+            self.peer.send("OK", request=request)
+        return request, m
+
+
+class Calls:
+    def __init__(self, sandbox):
+        self.sandbox = sandbox
+        self.admind = Patient(sandbox)
+        self.gateway = sandbox.gateway()
+        source = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "failure.def")
+        with open(source, encoding="ascii") as f:
+            self.failures = re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)
+
+    def start(self, code, timeout=60000, **limits):
+        """A running call's (execution, request)."""
+        execution = self.admind.held(code, timeout=timeout, kind=TOOL, **limits)
+        return execution, self.gateway.start("RUN", execution=execution, arguments=b"{}")
+
+    def end(self, started):
+        execution, request = started
+        while True:
+            got, m = self.gateway.receive(SLOW)
+            if got == request and m["_"] != "CALL_EVENT":
+                break
+        assert m["_"] == "CALL_RESULT", m
+        body = json.loads(m["body_meta"][:m["body_len"]])
+        record = self.admind.record(execution, SLOW)
+        return Ended(m["outcome"], self.failures[m["failure"]], body, record)
+
+    def run(self, code, **limits):
+        return self.end(self.start(code, **limits))
+
+    def close(self):
+        self.gateway.sock.close()
+        self.admind.peer.sock.close()
+
+
+class Ended:
+    def __init__(self, outcome, failure, body, record):
+        self.outcome, self.failure, self.body, self.record = outcome, failure, body, record
+
+    @property
+    def text(self):
+        return "".join(b.get("text", "") for b in self.body["content"])
+
+    @property
+    def value(self):
+        assert not self.body["isError"], self.body
+        return json.loads(self.text)
+
+    def __repr__(self):
+        return f"outcome {self.outcome}, {self.failure}: {self.text}"

@@ -1,0 +1,375 @@
+"""Each limit of a call bites by its cgroup, in a guest that has the
+controllers. What a tool does here stays within its rlimits wherever a cgroup
+is to be shown: so it is the cgroup that ends it."""
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from harness.sandbox import FAILED
+from vm.inside.calls import MIB, SPIN
+from vm.inside.units import NAME, ROOT, UNIT, eventually, numbers, read
+
+# A call's memory and its /tmp, which is memory too.
+DEFAULT_MEMORY, DEFAULT_PROCESSES = (256 + 64) * MIB, 64
+
+
+def waiting(condition):
+    """Code of a tool that starts once the test made /tmp/go."""
+    return ("import os, time\ndef main():\n"
+            "    while not os.path.exists('/tmp/go'): time.sleep(0.02)\n" + condition)
+
+
+def runners(sandbox):
+    """Host pids of what lives in the slot's leaf, the first is pid 1 there."""
+    return [int(p) for p in read(sandbox.leaf(), "cgroup.procs").split()]
+
+
+def runner(sandbox):
+    """The pid of the running call's first process."""
+    found = eventually(lambda: [p for p in runners(sandbox)
+                                if os.path.exists(f"/proc/{p}/root/tmp")])
+    assert found, (runners(sandbox), sandbox.log("sandboxd"), sandbox.log("sandboxd-spawn"))
+    return found[0]
+
+
+def go(pid):
+    """Makes the file that the tool waits for. Its /tmp is a file system of the
+    pool's user namespace: only an id that is mapped there may create in it."""
+    uid = os.stat(f"/proc/{pid}/root/tmp").st_uid
+    tmp = os.open(f"/proc/{pid}/root/tmp", os.O_PATH)
+    try:
+        os.setegid(uid)
+        os.seteuid(uid)
+        os.close(os.open("go", os.O_CREAT | os.O_WRONLY, dir_fd=tmp))
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.close(tmp)
+
+
+# --- How it is divided. ---
+
+def test_every_layer_says_so(sandbox, calls):
+    assert calls.run("def main(): return 1").value == 1
+    rows = {(r["process"], r["layer"]): r for r in json.loads(
+        sandbox.peer_root("ctl").call("DOCTOR", timeout=60)["json"])}
+    for layer in (("sandboxd-spawn", "cgroup"), ("pool", "call_cgroup"),
+                  ("sandboxd", "call_memory")):
+        assert rows[layer]["state"] == "enforced" and not rows[layer]["fix"], rows
+    assert "cgroup=enforced" in sandbox.log("sandboxd-spawn")
+
+
+def test_each_process_is_in_a_leaf_of_its_own(sandbox, calls):
+    started = calls.start(waiting("    return 1"))
+    pid = runner(sandbox)
+    own = f"0::/system.slice/{NAME}/"
+    assert read(f"/proc/{pid}/cgroup").strip() == own + "pool/slot-000"
+    assert read(f"/proc/{sandbox.children['sandboxd-spawn'].pid}/cgroup").strip() \
+        == own + "supervisor"
+    assert len(read(UNIT, "pool/init/cgroup.procs").split()) == 1
+    assert len(read(UNIT, "pool/zygote/cgroup.procs").split()) == 1
+    # "No internal processes", and the unit's files belong to its user.
+    assert read(UNIT, "cgroup.procs") == read(UNIT, "pool/cgroup.procs") == ""
+    assert os.stat(sandbox.leaf()).st_uid == sandbox.uid("pool")
+    go(pid)
+    assert calls.end(started).value == 1
+
+
+def test_defaults_hold_from_the_fork_on(sandbox):
+    leaf = sandbox.leaf()
+    assert int(read(leaf, "memory.max")) == DEFAULT_MEMORY
+    assert int(read(leaf, "pids.max")) == DEFAULT_PROCESSES
+    assert read(leaf, "cpu.max").split() == ["100000", "100000"]
+    assert read(leaf, "memory.oom.group").strip() == "1"
+    if os.path.exists(os.path.join(leaf, "memory.swap.max")):
+        assert read(leaf, "memory.swap.max").strip() == "0"
+    zygote = os.path.join(UNIT, "pool", "zygote")
+    assert int(read(zygote, "memory.max")) == 512 * MIB
+    assert int(read(zygote, "pids.max")) == 32
+
+
+def test_a_calls_own_limits_and_back(sandbox, calls):
+    started = calls.start(waiting("    return 1"), memory=448 * MIB, processes=20)
+    pid, leaf = runner(sandbox), sandbox.leaf()
+    # Before it runs; this one runs since it looks for /tmp/go.
+    assert eventually(lambda: int(read(leaf, "memory.max")) == (448 + 64) * MIB)
+    assert int(read(leaf, "pids.max")) == 20
+    go(pid)
+    assert calls.end(started).value == 1
+    assert calls.run("def main(): return 2").value == 2
+    assert int(read(leaf, "memory.max")) == DEFAULT_MEMORY
+    assert int(read(leaf, "pids.max")) == DEFAULT_PROCESSES
+
+
+# --- Memory. ---
+
+TREE = """
+import os, time
+def main():
+    pids = []
+    for _ in range({n}):
+        pid = os.fork()
+        if pid == 0:
+            held = b"x" * ({mib} << 20)
+            time.sleep(600 if {stay} else 0)
+            os._exit(0)
+        pids.append(pid)
+    for pid in pids: os.waitpid(pid, 0)
+    return len(pids)
+"""
+
+
+def test_a_tree_is_bounded_together(calls):
+    # Each process alone is far below RLIMIT_AS, and as many, one after the
+    # other in effect, are no trouble.
+    assert calls.run(TREE.format(n=4, mib=40, stay=False)).value == 4
+    end = calls.run(TREE.format(n=10, mib=40, stay=True))
+    assert (end.outcome, end.failure) == (FAILED, "limit"), end
+    assert f"memory_bytes is {256 * MIB} bytes" in end.text, end
+    assert calls.run("def main(): return 1").value == 1
+
+
+def test_a_smaller_limit_is_named(calls):
+    end = calls.run(TREE.format(n=6, mib=30, stay=True), memory=96 * MIB, tmp=MIB)
+    assert end.failure == "limit" and f"memory_bytes is {96 * MIB} bytes" in end.text, end
+
+
+FILE = """
+def main():
+    with open("/tmp/f", "wb") as f:
+        for _ in range({file}): f.write(b"x" * (1 << 20))
+    held = b"x" * ({heap} << 20)
+    return len(held) >> 20
+"""
+
+
+def test_files_in_tmp_count(calls):
+    """Both were granted, 100 MiB and 60 MiB, and hold together; a tree that
+    takes what the files left free and more does not."""
+    limits = {"memory": 100 * MIB, "tmp": 60 * MIB}
+    assert calls.run(FILE.format(file=56, heap=30), **limits).value == 30
+    assert calls.run(TREE.format(n=3, mib=30, stay=True).replace("600", "1"),
+                     **limits).value == 3
+    both = (FILE.format(file=56, heap=1).replace("main", "files")
+            + TREE.format(n=5, mib=30, stay=True).replace("main", "tree")
+            + "def main():\n    files()\n    return tree()\n")
+    end = calls.run(both, **limits)
+    assert end.failure == "limit" and f"memory_bytes is {100 * MIB} bytes" in end.text, end
+
+
+def helper(sandbox, code):
+    """A process of root's that enters the running call's leaf: what a cgroup
+    does there needs no tool to be able to do it."""
+    procs = os.path.join(sandbox.leaf(), "cgroup.procs")
+    enter = f"open({procs!r}, 'w').write('0')\n"
+    return subprocess.Popen([sys.executable, "-I", "-c", "import os, time\n" + enter + code])
+
+
+def test_memfd_pages_count(sandbox, calls):
+    code = ("fd = os.memfd_create('x')\n"
+            "for _ in range({}): os.write(fd, b'x' * (1 << 20))\n")
+    started = calls.start(waiting("    return 1"))
+    pid = runner(sandbox)
+    small = helper(sandbox, code.format(32))
+    assert small.wait(120) == 0
+    large = helper(sandbox, code.format(400))
+    assert large.wait(240) == -signal.SIGKILL
+    # The whole leaf goes: half a call is none.
+    assert calls.end(started).failure == "limit"
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_the_zygote_survives_every_one_of_these():
+    assert len(read(UNIT, "pool/zygote/cgroup.procs").split()) == 1
+    assert numbers(UNIT, "pool/zygote/memory.events")["oom_kill"] == 0
+
+
+# --- Processes, processor. ---
+
+FORKS = """
+    n = 0
+    try:
+        while n < 500:
+            if os.fork() == 0:
+                time.sleep(600)
+                os._exit(0)
+            n += 1
+    except OSError as e:
+        return [n, e.errno]
+    return [n, 0]
+"""
+
+
+def test_processes_are_bounded_without_an_rlimit(sandbox, calls):
+    started = calls.start(waiting(FORKS), processes=24)
+    pid = runner(sandbox)
+    eventually(lambda: int(read(sandbox.leaf(), "pids.max")) == 24)
+    before = numbers(sandbox.leaf(), "pids.events")["max"]
+    # The call's uid is held to as many by RLIMIT_NPROC: that one is taken away
+    # from outside, the cgroup is left alone.
+    resource.prlimit(pid, resource.RLIMIT_NPROC,
+                     (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    go(pid)
+    n, error = calls.end(started).value
+    assert error == 11 and 10 <= n < 24
+    assert numbers(sandbox.leaf(), "pids.events")["max"] > before
+
+
+def test_a_spinner_gets_its_share(sandbox, calls):
+    """Four processes that spin on two processors, held to one."""
+    throttled = numbers(sandbox.leaf(), "cpu.stat")["nr_throttled"]
+    started = calls.start(SPIN.format(seconds=20))
+    runner(sandbox)
+    used, t = numbers(sandbox.leaf(), "cpu.stat")["usage_usec"], time.monotonic()
+    time.sleep(10)
+    used = numbers(sandbox.leaf(), "cpu.stat")["usage_usec"] - used
+    share = used / 1e6 / (time.monotonic() - t)
+    end = calls.end(started)
+    assert end.value == 1
+    assert numbers(sandbox.leaf(), "cpu.stat")["nr_throttled"] > throttled
+    assert 0.5 < share < 1.1, share
+    # The record has the whole tree's, not just that of who was waited for.
+    assert end.record["cpu_us"] > 10 * 1e6
+
+
+# --- The end of a call. ---
+
+STUBBORN = """
+import os, signal, time
+def main():
+    for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(s, signal.SIG_IGN)
+    for _ in range(6):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                while True: time.sleep(1)
+            os._exit(0)
+    while True: time.sleep(1)
+"""
+
+
+def test_the_deadline_takes_the_whole_tree(sandbox, calls):
+    started = calls.start(STUBBORN, timeout=15000)
+    assert eventually(lambda: len(runners(sandbox)) >= 7)
+    end = calls.end(started)
+    assert end.failure == "timeout", end
+    assert eventually(lambda: numbers(sandbox.leaf(), "cgroup.events")["populated"] == 0)
+
+
+def test_what_lives_on_in_a_leaf_is_killed_and_the_leaf_not_used_again(sandbox, calls):
+    """cgroup.kill: reaches a process that is not of the runner's namespace.
+    No tool can make one; the test, as root, can."""
+    assert calls.run("def main(): return 1").value == 1
+    leaf = os.stat(sandbox.leaf()).st_ino
+    started = calls.start(STUBBORN)
+    runner(sandbox)
+    stray = helper(sandbox, "time.sleep(600)")
+    assert eventually(lambda: stray.pid in runners(sandbox))
+    calls.admind.peer.send("CANCEL", execution=started[0])
+    assert calls.end(started).failure == "killed"
+    assert stray.wait(60) == -signal.SIGKILL
+    assert calls.run("def main(): return 2").value == 2
+    assert os.stat(sandbox.leaf()).st_ino != leaf
+    assert "leaf_populated" in sandbox.log("sandboxd-spawn")
+    # And without such a process the leaf stays.
+    leaf = os.stat(sandbox.leaf()).st_ino
+    for n in range(3):
+        assert calls.run(f"def main(): return {n}").value == n
+    assert os.stat(sandbox.leaf()).st_ino == leaf
+
+
+# --- No way out of it. ---
+
+LOOK = """
+import os
+def main():
+    def attempt(f, *a):
+        try:
+            return f(*a) and None
+        except OSError as e:
+            return e.errno
+    return {
+        "own": open("/proc/self/cgroup").read(),
+        "sys": os.path.exists("/sys/fs/cgroup"),
+        "write": attempt(lambda: open("%s/memory.max", "w")),
+        "mounts": [x for x in open("/proc/self/mountinfo") if "cgroup" in x],
+        "fds": [os.readlink("/proc/self/fd/" + f) for f in os.listdir("/proc/self/fd")
+                if os.path.lexists("/proc/self/fd/" + f)],
+    }
+"""
+
+
+def test_a_runner_sees_nothing_of_it(sandbox, calls):
+    leaf = sandbox.leaf()
+    # Outside, the very file can be written, and the tree is there.
+    with open(os.path.join(leaf, "memory.max"), "w", encoding="ascii"):
+        pass
+    seen = calls.run(LOOK % leaf).value
+    assert seen["own"] == "0::/\n"
+    assert not seen["sys"] and seen["write"] == 2 and not seen["mounts"]
+    assert not any("cgroup" in f for f in seen["fds"]), seen
+
+
+def test_the_pools_root_cannot_leave_it_either(sandbox):
+    """A taken-over zygote or pool-init: uid 0 of the pool's user namespace,
+    all its capabilities, the host's cgroup filesystem before it."""
+    init = int(read(UNIT, "pool/init/cgroup.procs"))
+    code = f"""
+import errno, os
+def attempt(path, text):
+    try:
+        with open(path, "w") as f: f.write(text)
+    except OSError as e:
+        return errno.errorcode[e.errno]
+    return "done"
+open({UNIT!r} + "/pool/zygote/cgroup.procs", "w").write("0")
+print(attempt({ROOT!r} + "/cgroup.procs", "0"),
+      attempt({UNIT!r} + "/supervisor/cgroup.procs", "0"),
+      attempt({UNIT!r} + "/cgroup.procs", "0"),
+      attempt({UNIT!r} + "/pool/memory.max", "max"),
+      attempt({UNIT!r} + "/memory.max", "max"),
+      attempt({UNIT!r} + "/pool/zygote/memory.max", "536870912"))
+"""
+    # The cgroup namespace is entered from its root, as the pool's are.
+    move = f"echo $$ >{UNIT}/pool/init/cgroup.procs && exec \"$@\""
+    done = subprocess.run(
+        ["sh", "-c", move, "sh", "nsenter", f"--target={init}", "--user", "--cgroup", "--mount",
+         "--setuid", "0", "--setgid", "0", sys.executable, "-I", "-c", code],
+        capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout.split()
+    # Its own tree is its to divide; every way up is closed.
+    assert out[5] == "done"
+    assert all(e in ("EACCES", "ENOENT", "EPERM") for e in out[:5]), out
+
+
+# --- Pools and units come and go. ---
+
+def test_a_new_pool_starts_clean(sandbox, calls):
+    assert calls.run("def main(): return 1").value == 1
+    leaf = os.stat(sandbox.leaf()).st_ino
+    started = calls.start(STUBBORN)
+    runner(sandbox)
+    os.kill(int(read(UNIT, "pool/init/cgroup.procs")), signal.SIGKILL)
+    assert calls.end(started).failure == "sandbox_unavailable"
+    end = calls.run("def main(): return 2")
+    assert end.value == 2
+    assert os.stat(sandbox.leaf()).st_ino != leaf
+
+
+def test_the_unit_ends_with_all_of_it(sandbox, calls):
+    started = calls.start(STUBBORN)
+    runner(sandbox)
+    pids = [int(p) for d in os.listdir(os.path.join(UNIT, "pool"))
+            if os.path.isdir(os.path.join(UNIT, "pool", d))
+            for p in read(UNIT, "pool", d, "cgroup.procs").split()]
+    assert len(pids) > 8
+    os.kill(sandbox.children["sandboxd-spawn"].pid, signal.SIGKILL)
+    assert eventually(lambda: not any(os.path.exists(f"/proc/{p}") for p in pids), 30)
+    assert calls.end(started).failure == "sandbox_unavailable"
+    sandbox.start("sandboxd-spawn")
+    assert eventually(lambda: calls.run("def main(): return 3").body["isError"] is False)

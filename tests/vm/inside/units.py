@@ -1,0 +1,98 @@
+"""sandboxd and spawn in the guest: spawn as a systemd unit whose cgroup is
+delegated, everything else as in harness.sandbox."""
+import os
+import subprocess
+import time
+
+from harness.instance import BUILD
+from harness.sandbox import Sandbox
+
+NAME = "mcpbox-sandboxd-spawn.service"
+TEMPLATE = os.path.join(os.path.dirname(__file__), "..", NAME)
+ROOT = "/sys/fs/cgroup"
+UNIT = os.path.join(ROOT, "system.slice", NAME)
+
+
+def systemctl(*words):
+    subprocess.run(["systemctl", *words], check=True, timeout=120)
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="ascii") as f:
+        return f.read()
+
+
+def numbers(*path):
+    """A file of `key value` lines."""
+    return {k: int(v) for k, v in map(str.split, read(*path).splitlines())}
+
+
+def eventually(what, seconds=60):
+    """Waits until what() is true; its value, or the last one."""
+    deadline = time.monotonic() + seconds
+    while not (value := what()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return value
+
+
+class Unit:
+    """The unit, as harness.sandbox looks at a child process."""
+
+    def __init__(self):
+        self.returncode = None
+
+    @property
+    def pid(self):
+        out = subprocess.check_output(["systemctl", "show", "-P", "MainPID", NAME], text=True)
+        return int(out)
+
+    def poll(self):
+        return None if self.pid else 0
+
+    def terminate(self):
+        systemctl("stop", NAME)
+
+    def kill(self):
+        systemctl("kill", "--signal=KILL", NAME)
+
+    def wait(self, timeout=None):
+        eventually(lambda: not self.pid, timeout or 60)
+        self.returncode = 0
+
+
+class Delegated(Sandbox):
+    """delegate: what Delegate= says; read_only: cgroupfs is."""
+
+    def __init__(self, delegate="yes", read_only=False, **settings):
+        self.delegate, self.read_only = delegate, read_only
+        super().__init__(runner="sandboxd/runner/mcpbox-runner", **settings)
+
+    def start(self, process):
+        if process != "sandboxd-spawn":
+            super().start(process)
+            return
+        self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
+        self._user()
+        words = {"BUILD": BUILD, "CONF": self.path(process + ".conf"),
+                 "LOG": self.path(process + ".log"), "DELEGATE": self.delegate,
+                 "READ_ONLY": "yes" if self.read_only else "no"}
+        text = read(TEMPLATE)
+        for word, value in words.items():
+            text = text.replace(f"@{word}@", value)
+        with open(os.path.join("/run/systemd/system", NAME), "w", encoding="ascii") as f:
+            f.write(text)
+        systemctl("daemon-reload")
+        systemctl("start", NAME)
+        self.children[process] = Unit()
+
+    def _user(self):
+        """systemd wants a name for User=."""
+        uid = self.uid("pool")
+        for path, line in (("/etc/passwd", f"mcpbox-pool:x:{uid}:{uid}::/:/usr/sbin/nologin"),
+                           ("/etc/group", f"mcpbox-pool:x:{uid}:")):
+            rest = [x for x in read(path).splitlines() if not x.startswith("mcpbox-pool:")]
+            with open(path, "w", encoding="ascii") as f:
+                f.write("\n".join([*rest, line]) + "\n")
+
+    def leaf(self, slot=0):
+        return os.path.join(UNIT, "pool", f"slot-{slot:03}")
