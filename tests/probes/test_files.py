@@ -93,9 +93,14 @@ def main():
 
 def test_root_holds_only_this(sandbox):
     assert sorted(sandbox.inside("def main(): return os.listdir('/')")) == [
-        "dev", "etc", "lib", "lib64", "proc", "tmp", "usr"]
+        "dev", "etc", "lib", "lib64", "modules", "proc", "tmp", "usr"]
     assert sorted(sandbox.inside("def main(): return os.listdir('/dev')")) == [
-        "full", "null", "random", "urandom", "zero"]
+        "full", "null", "random", "shm", "urandom", "zero"]
+    assert sandbox.inside("def main(): return os.readlink('/dev/shm')"
+                          ) == "/tmp"
+    # places for granted modules: this call has none
+    assert sandbox.inside("def main(): return [n for n in os.listdir("
+                          "'/modules') if os.listdir('/modules/' + n)]") == []
     assert sorted(sandbox.inside("def main(): return os.listdir('/etc')")) == [
         "group", "host.conf", "hosts", "nsswitch.conf", "passwd"]
 
