@@ -338,8 +338,8 @@ make_room(struct runners *rs, const struct profile *wanted)
 		runner_change(oldest, RUNNER_ENDING);
 }
 
-enum runners_fork
-runners_fork(struct runners *rs, struct profile *p)
+static enum runners_fork
+fork_one(struct runners *rs, struct profile *p)
 {
 	static const struct ipc_handlers handlers = {
 	    .message = on_message, .down = on_down};
@@ -353,7 +353,6 @@ runners_fork(struct runners *rs, struct profile *p)
 		return RUNNERS_FAILED;
 	if (pool_take(rs->pool, r, &r->slot) != 0) {
 		free(r);
-		make_room(rs, p);
 		return RUNNERS_LATER;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
@@ -382,6 +381,17 @@ runners_fork(struct runners *rs, struct profile *p)
 	close(sv[1]);
 	runner_change(r, r->has_slot ? RUNNER_FORKING : RUNNER_GONE);
 	return RUNNERS_FORKED;
+}
+
+enum runners_fork
+runners_fork(struct runners *rs, struct profile *p)
+{
+	enum runners_fork rc = fork_one(rs, p);
+
+	if (rc == RUNNERS_LATER && pool_ready(rs->pool) &&
+	    rs->count[RUNNER_FORKING] < rs->conf.forks)
+		make_room(rs, p);
+	return rc;
 }
 
 /* Waiting runners of a profile that need no successor yet. */
@@ -440,7 +450,7 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 	}
 	while ((p = wanting(rs)) != NULL &&
 	    rs->count[RUNNER_FORKING] < (rs->conf.forks + 1) / 2)
-		if (runners_fork(rs, p) != RUNNERS_FORKED)
+		if (fork_one(rs, p) != RUNNERS_FORKED)
 			return;
 	if (p == NULL && rs->count[RUNNER_FORKING] == 0)
 		rs->events.idle(rs->arg);
