@@ -187,15 +187,21 @@ decode(struct ipc_bytes v, struct buf *out)
 {
 	uint32_t bits = 0;
 	unsigned have = 0;
+	uint8_t *p;
 
+	buf_reserve(out, v.n);
+	if (out->failed)
+		return;
+	p = out->p;
 	for (size_t i = 1; i < v.n - 1 && v.p[i] != '='; i++) {
 		bits = bits << 6 | sixbits(v.p[i]);
 		have += 6;
 		if (have < 8)
 			continue;
 		have -= 8;
-		buf_putc(out, (int)(bits >> have & 0xff));
+		*p++ = (uint8_t)(bits >> have);
 	}
+	out->len = (size_t)(p - out->p);
 }
 
 /* Is there a secret in data, as it is written or as a client decodes it? */

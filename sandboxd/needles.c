@@ -158,7 +158,7 @@ needles_scan(const struct needles *nd, const uint8_t *text, size_t n,
 				break;
 		}
 		at = step(nd, at, text[i++]);
-		if (nd->node[at].out != 0)
-			hit(arg, i - nd->node[at].out, i);
+		if (nd->node[at].out != 0 && !hit(arg, i - nd->node[at].out, i))
+			return;
 	}
 }

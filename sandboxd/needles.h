@@ -7,14 +7,15 @@
 #ifndef NEEDLES_H
 #define NEEDLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct needles;
 
 /* A needle ends before `to`; [from, to) is the longest that does. In rising
- * order of `to`. */
-typedef void needles_hit(void *arg, size_t from, size_t to);
+ * order of `to`. false ends the scan. */
+typedef bool needles_hit(void *arg, size_t from, size_t to);
 
 /* NULL without memory. */
 struct needles *needles_new(void);

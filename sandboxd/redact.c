@@ -24,6 +24,8 @@ struct redact {
 	bool digits;    /* one is of digits only */
 	bool high;      /* one is not ASCII */
 	bool failed;    /* memory, in this search */
+	bool places;    /* where they are is asked, not only whether */
+	bool any;       /* one was seen, when only that is asked */
 	struct view_mem mem[DEPTH];
 	/* What was found in this search, and from where on by this scan. */
 	struct place *found;
@@ -155,14 +157,19 @@ redact_longest(const struct redact *r)
 /* --- Finding them. ----------------------------------------------------- */
 
 /* Ends rise within one scan: whatever the new place overlaps is last. */
-static void
+static bool
 hit(void *arg, size_t from, size_t to)
 {
 	struct redact *r = arg;
-	struct place pl = {view_from(r->view, from), view_to(r->view, to - 1)};
-	struct place *more;
+	struct place pl, *more;
 	size_t cap;
 
+	if (!r->places) {
+		r->any = true;
+		return false;
+	}
+	pl.from = view_from(r->view, from);
+	pl.to = view_to(r->view, to - 1);
 	while (r->nfound > r->base && r->found[r->nfound - 1].to > pl.from) {
 		if (r->found[r->nfound - 1].from < pl.from)
 			pl.from = r->found[r->nfound - 1].from;
@@ -173,23 +180,29 @@ hit(void *arg, size_t from, size_t to)
 		more = realloc(r->found, cap * sizeof(*more));
 		if (more == NULL) {
 			r->failed = true;
-			return;
+			return false;
 		}
 		r->found = more;
 		r->cap = cap;
 	}
 	r->found[r->nfound++] = pl;
-}
-
-static void
-scan(struct redact *r, const struct view *v)
-{
-	r->base = r->nfound;
-	r->view = v;
-	needles_scan(r->needles, v->p, v->n, hit, r);
+	return true;
 }
 
 static void search(struct redact *, const struct view *, unsigned, bool);
+
+static void
+search_escapes(struct redact *r, const struct view *v, unsigned depth,
+    enum view_escapes kind)
+{
+	/* What is decoded here may hold a longer form, to be decoded next. */
+	const size_t reach = depth + 1 < DEPTH ? redact_longest(r) : r->longest;
+	struct view out;
+	size_t pos = 0;
+
+	while (view_escapes(v, &pos, reach, kind, &r->mem[depth], &out))
+		search(r, &out, depth + 1, true);
+}
 
 /* What stands in runs of hexadecimal digits and of base64. */
 static void
@@ -213,31 +226,29 @@ search_runs(struct redact *r, const struct view *v, unsigned depth)
 
 /*
  * A view, and what it says decoded. The depth is bounded by a constant, and so
- * is the number of views: the time is linear in the text, at worst some 25
+ * is the number of views: the time is linear in the text, at worst some 30
  * bytes looked at for each of a text made of nothing but escapes and digits.
  */
 static void
 search(struct redact *r, const struct view *v, unsigned depth, bool text)
 {
-	struct view out;
-
-	if (v->n < REDACT_MIN)
+	if (v->n < REDACT_MIN || r->any || r->failed)
 		return;
-	scan(r, v);
-	if (depth == DEPTH)
+	r->base = r->nfound;
+	r->view = v;
+	needles_scan(r->needles, v->p, v->n, hit, r);
+	if (depth == DEPTH || r->any)
 		return;
-	if (view_mem_reserve(&r->mem[depth], v->n) != 0) {
+	if (view_mem_reserve(&r->mem[depth], v->n, r->places) != 0) {
 		r->failed = true;
 		return;
 	}
-	if (view_percent(v, false, &r->mem[depth], &out))
-		search(r, &out, depth + 1, true);
-	if (r->blanks && view_percent(v, true, &r->mem[depth], &out))
-		search(r, &out, depth + 1, true);
-	if (view_backslash(v, false, &r->mem[depth], &out))
-		search(r, &out, depth + 1, true);
-	if (r->high && view_backslash(v, true, &r->mem[depth], &out))
-		search(r, &out, depth + 1, true);
+	search_escapes(r, v, depth, VIEW_PERCENT);
+	if (r->blanks)
+		search_escapes(r, v, depth, VIEW_FORM);
+	search_escapes(r, v, depth, VIEW_BACKSLASH);
+	if (r->high && memmem(v->p, v->n, "\\x", 2) != NULL)
+		search_escapes(r, v, depth, VIEW_POINTS);
 	if (text)
 		search_runs(r, v, depth);
 }
@@ -275,6 +286,13 @@ find(struct redact *r, struct ipc_bytes t)
 	r->failed = false;
 	if (r->needles == NULL || t.n < REDACT_MIN)
 		return 0;
+	/* Mostly there is nothing: only then it matters where. */
+	r->places = r->any = false;
+	search(r, &v, 0, true);
+	if (!r->any)
+		return 0;
+	r->places = true;
+	r->any = false;
 	search(r, &v, 0, true);
 	if (r->nfound == 0)
 		return 0;

@@ -15,18 +15,23 @@ view_mem_free(struct view_mem *m)
 }
 
 int
-view_mem_reserve(struct view_mem *m, size_t n)
+view_mem_reserve(struct view_mem *m, size_t n, bool places)
 {
-	if (n <= m->cap)
-		return 0;
-	view_mem_free(m);
-	m->p = malloc(n);
-	m->at = malloc(n * sizeof(m->at[0]));
-	if (m->p == NULL || m->at == NULL) {
+	m->places = places;
+	if (n > m->cap) {
 		view_mem_free(m);
-		return -1;
+		m->places = places;
+		if ((m->p = malloc(n)) == NULL)
+			return -1;
+		m->cap = n;
 	}
-	m->cap = n;
+	if (places && n > m->at_cap) {
+		free(m->at);
+		m->at_cap = 0;
+		if ((m->at = malloc(n * sizeof(m->at[0]))) == NULL)
+			return -1;
+		m->at_cap = n;
+	}
 	return 0;
 }
 
@@ -48,8 +53,10 @@ put(struct view_mem *m, struct view *out, int c, const struct view *in,
     size_t first, size_t last)
 {
 	m->p[out->n] = (uint8_t)c;
-	m->at[out->n].from = view_from(in, first);
-	m->at[out->n].to = view_to(in, last);
+	if (m->places) {
+		m->at[out->n].from = view_from(in, first);
+		m->at[out->n].to = view_to(in, last);
+	}
 	out->n++;
 }
 
@@ -57,7 +64,7 @@ static void
 start(struct view_mem *m, struct view *out)
 {
 	out->p = m->p;
-	out->at = m->at;
+	out->at = m->places ? m->at : NULL;
 	out->base = 0;
 	out->n = 0;
 }
@@ -88,28 +95,6 @@ digits(const struct view *in, size_t i, unsigned n)
 	return v;
 }
 
-bool
-view_percent(
-    const struct view *in, bool plus, struct view_mem *m, struct view *out)
-{
-	size_t i = 0;
-	long c;
-
-	if (memchr(in->p, plus ? '+' : '%', in->n) == NULL)
-		return false;
-	start(m, out);
-	while (i < in->n) {
-		if (in->p[i] == '%' && (c = digits(in, i + 1, 2)) >= 0) {
-			put(m, out, (int)c, in, i, i + 2);
-			i += 3;
-			continue;
-		}
-		put(m, out, plus && in->p[i] == '+' ? ' ' : in->p[i], in, i, i);
-		i++;
-	}
-	return true;
-}
-
 /* One code point written in in[first..last]; a surrogate that stands alone
  * too. */
 static void
@@ -138,7 +123,7 @@ put_point(struct view_mem *m, struct view *out, uint32_t c,
 /* The escape whose backslash is in[i]: its code point or byte, and how long it
  * is; 0 if it is none. */
 static size_t
-escape(const struct view *in, size_t i, uint32_t *c, bool *byte)
+backslash(const struct view *in, size_t i, uint32_t *c, bool *byte)
 {
 	static const char names[] = "bfnrtav0\"\\/'",
 			  values[] = "\b\f\n\r\t\a\v\0\"\\/'";
@@ -179,30 +164,79 @@ escape(const struct view *in, size_t i, uint32_t *c, bool *byte)
 	return 2;
 }
 
-bool
-view_backslash(
-    const struct view *in, bool points, struct view_mem *m, struct view *out)
+/* Likewise, of any kind. */
+static size_t
+escape(const struct view *in, size_t i, enum view_escapes kind, uint32_t *c,
+    bool *byte)
 {
-	size_t i = 0, n;
+	size_t n;
+	long v;
+
+	if (kind == VIEW_BACKSLASH || kind == VIEW_POINTS) {
+		if (in->p[i] != '\\' || (n = backslash(in, i, c, byte)) == 0)
+			return 0;
+		*byte = *byte && kind == VIEW_BACKSLASH;
+		return n;
+	}
+	*byte = true;
+	if (in->p[i] == '%' && (v = digits(in, i + 1, 2)) >= 0) {
+		*c = (uint32_t)v;
+		return 3;
+	}
+	*c = ' ';
+	return kind == VIEW_FORM && in->p[i] == '+' ? 1 : 0;
+}
+
+/* The first escape at or behind i, or in->n. */
+static size_t
+next_escape(const struct view *in, size_t i, enum view_escapes kind)
+{
+	int lead = kind == VIEW_PERCENT || kind == VIEW_FORM ? '%' : '\\';
+	const uint8_t *p;
 	uint32_t c;
 	bool byte;
 
-	if (points ? memmem(in->p, in->n, "\\x", 2) == NULL
-		   : memchr(in->p, '\\', in->n) == NULL)
+	for (; i < in->n; i++) {
+		if (kind != VIEW_FORM) {
+			p = memchr(in->p + i, lead, in->n - i);
+			if (p == NULL)
+				return in->n;
+			i = (size_t)(p - in->p);
+		}
+		if (escape(in, i, kind, &c, &byte) != 0)
+			return i;
+	}
+	return in->n;
+}
+
+bool
+view_escapes(const struct view *in, size_t *pos, size_t reach,
+    enum view_escapes kind, struct view_mem *m, struct view *out)
+{
+	size_t i, n, last;
+	uint32_t c;
+	bool byte;
+
+	if ((last = next_escape(in, *pos, kind)) == in->n)
 		return false;
 	start(m, out);
-	while (i < in->n) {
-		if (in->p[i] != '\\' || (n = escape(in, i, &c, &byte)) == 0) {
+	/* What stood between here and the part before holds no escape, so no
+	 * more than reach bytes of it matter. */
+	for (i = last > reach ? last - reach : 0;
+	    i < in->n && (i <= last || i - last <= reach);) {
+		if ((n = escape(in, i, kind, &c, &byte)) == 0) {
 			put(m, out, in->p[i], in, i, i);
 			i++;
 			continue;
 		}
-		if (byte && !points)
+		if (byte)
 			put(m, out, (int)c, in, i, i + n - 1);
 		else
 			put_point(m, out, c, in, i, i + n - 1);
 		i += n;
+		last = i;
 	}
+	*pos = i;
 	return true;
 }
 

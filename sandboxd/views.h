@@ -30,28 +30,37 @@ struct view {
 struct view_mem {
 	uint8_t *p;
 	struct place *at;
-	size_t cap;
+	size_t cap, at_cap;
+	bool places; /* false: views have none, which is quicker */
 };
 
 void view_mem_free(struct view_mem *); /* wipes */
 /* Room for a view of n bytes: no decoded view is longer than what it was made
  * of. 0, or -1 without memory. */
-int view_mem_reserve(struct view_mem *, size_t n);
+int view_mem_reserve(struct view_mem *, size_t n, bool places);
 
 /* Where byte i begins and ends in the first text. */
 uint32_t view_from(const struct view *, size_t i);
 uint32_t view_to(const struct view *, size_t i);
 
-/* These two decode all of `in` into m; false if there is nothing to decode.
- * plus: `+` is a space, as in forms (WHATWG URL, 5.1). */
-bool view_percent(
-    const struct view *in, bool plus, struct view_mem *m, struct view *out);
-/* JSON (RFC 8259 section 7), and what Python's repr adds to it: \' \a \v \0
- * \xHH \UHHHHHHHH. An unknown escape stays as it stands. points: \xHH is a
- * code point, as in a str, and not a byte, as in bytes; false is then returned
- * unless there is one. */
-bool view_backslash(
-    const struct view *in, bool points, struct view_mem *m, struct view *out);
+enum view_escapes {
+	VIEW_PERCENT,
+	VIEW_FORM, /* and `+` is a blank (WHATWG URL, 5.1) */
+	/* JSON (RFC 8259 section 7), and what Python's repr adds to it: \' \a
+	 * \v
+	 * \0 \xHH \UHHHHHHHH. */
+	VIEW_BACKSLASH,
+	VIEW_POINTS /* \xHH is a code point, as in a str, not a byte */
+};
+
+/*
+ * The next part of `in`, from *pos on, that holds escapes, decoded into m, with
+ * `reach` bytes before and behind: a value of so many bytes that is written
+ * with an escape stands in one of the parts. An unknown escape stays as it is.
+ * *pos moves behind; false if there is none.
+ */
+bool view_escapes(const struct view *in, size_t *pos, size_t reach,
+    enum view_escapes, struct view_mem *m, struct view *out);
 
 /* The next run, at or behind *pos, of hexadecimal digits (pairs may be
  * separated by one colon, blank, hyphen or line break) or of base64 (either
