@@ -53,6 +53,47 @@ test_text_is_made_storable(void **unused)
 	    10, "??a");
 }
 
+/* array_recv()'s form, src/backend/utils/adt/arrayfuncs.c: dimensions, has
+ * nulls, type; length and lower bound; elements behind their lengths. */
+static void
+test_arrays(void **unused)
+{
+	static const uint8_t texts[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 25, 0,
+	    0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 'a', 'b', 255, 255, 255, 255, 0, 0,
+	    0, 0};
+	static const uint8_t times[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 4, 160, 0,
+	    0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 255, 255,
+	    255, 255};
+	struct db_array a;
+	struct db_params p;
+
+	db_params_init(&p);
+	db_array_init(&a, DB_TEXT, 100);
+	db_a_str(&a, "ab");
+	db_a_str(&a, NULL);
+	db_a_bytes(&a, NULL, 0);
+	db_p_array(&p, &a);
+	assert_int_equal(p.length[0], sizeof(texts));
+	assert_memory_equal(p.value[0], texts, sizeof(texts));
+	db_array_free(&a);
+
+	db_array_init(&a, DB_TIME, 100);
+	db_a_time_us(&a, UINT64_C(946684800000001));
+	db_a_time_us(&a, 0);
+	db_p_array(&p, &a);
+	assert_int_equal(p.length[1], sizeof(times));
+	assert_memory_equal(p.value[1], times, sizeof(times));
+	db_array_free(&a);
+
+	/* one that did not fit is no array, which the server refuses */
+	db_array_init(&a, DB_INT8, 30);
+	db_a_i64(&a, 1);
+	db_p_array(&p, &a);
+	assert_int_equal(p.length[2], 0);
+	assert_non_null(p.value[2]);
+	db_array_free(&a);
+}
+
 /* Every two-byte and many four-byte sequences come out as UTF-8. */
 static void
 test_any_bytes_become_utf8(void **unused)
@@ -147,6 +188,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_text_is_made_storable),
+	    cmocka_unit_test(test_arrays),
 	    cmocka_unit_test(test_any_bytes_become_utf8),
 	    cmocka_unit_test(test_parameters),
 	    cmocka_unit_test(test_results),

@@ -99,6 +99,7 @@ static void
 test_big_answer(void **state)
 {
 	struct lc c;
+	size_t body;
 
 	(void)state;
 	start(10, 10);
@@ -106,6 +107,10 @@ test_big_answer(void **state)
 	lc_sends(&c, base, GET("/big") GET("/after"));
 	assert_int_equal(lc_answer(&c, base), 200);
 	assert_true(lc_whole(&c) > 3 * 1024 * 1024);
+	body = lc_whole(&c) - 3 * 1024 * 1024;
+	for (size_t i = 0; i < 3 * 1024 * 1024; i++)
+		if (c.p[body + i] != (char)('a' + i % 23))
+			fail_msg("byte %zu is another", i);
 	lc_next(&c);
 	assert_int_equal(lc_answer(&c, base), 200);
 	lc_close(&c);
