@@ -5,6 +5,7 @@ import re
 
 from harness.instance import BLOCK, DAEMONS, processes
 
+RUNNERS = 1024  # offset of the runners' uids in an instance's block
 # Kernel objects of a runner that outlive its process if something leaks. The
 # slab allocator counts them in batches a processor, so these have slack.
 SLABS = ("net_namespace", "pid_namespace")
@@ -64,6 +65,12 @@ def zygote(instance):
             if _lines(f"/proc/{p}/comm") == ["mcpbox-zygote\n"]]
 
 
+def runner_uids(instance):
+    """Uids of the range reserved for runners that processes have now."""
+    return {uid for _, _, uid, _ in processes().values()
+            if instance.base + RUNNERS <= uid < instance.base + BLOCK}
+
+
 def state(instance):
     everything = processes()
     parents = {}
@@ -78,10 +85,8 @@ def state(instance):
     s["processes of the pool"] = len(pool)
     s["zombies"] = sum(letter == "Z" and instance.base <= uid < instance.base + BLOCK
                        for _, letter, uid, _ in everything.values())
-    # pool-init, the zygote and its runners are of the pool's own uids
-    base = instance.base + 1024
-    s["runner uids in use"] = len({uid for _, _, uid, _ in everything.values()
-                                   if base <= uid < instance.base + BLOCK})
+    base = instance.base + RUNNERS
+    s["runner uids in use"] = len(runner_uids(instance))
     s["keyrings of runner uids"] = sum(
         bool(m) and base <= int(m[1]) < instance.base + BLOCK
         for m in (re.match(r"\s*(\d+):", line) for line in _lines("/proc/key-users")))
