@@ -68,6 +68,23 @@ def pool():
     p.close()
 
 
+@pytest.fixture
+def pair(pool):
+    from probes.pairs import Pair
+    p = Pair(pool)
+    yield p
+    p.close()
+
+
+@pytest.fixture
+def twins(pool):
+    """The broker's worst mistake: two running calls with one uid."""
+    from probes.pairs import Pair
+    p = Pair(pool, uid=1234)
+    yield p
+    p.close()
+
+
 #: In a whole instance one approved tool runs all probes: what it is given is
 #: code, which then has what any tool of this instance has.
 RUNS_PROBES = '''
