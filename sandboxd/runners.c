@@ -188,7 +188,7 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 {
 	struct ipc_confine_failed m;
 	char *step, *path;
-	struct err e;
+	struct err e, v;
 
 	if (ipc_decode(f, &m, &e) != 0) {
 		failed(r, "the runner broke the protocol");
@@ -199,9 +199,18 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 	log_event(LOG_LV_ERR, "confine_failed", "%s %s: %s",
 	    step != NULL ? step : "?", path != NULL ? path : "",
 	    strerror((int)m.error));
+	/* The one step that fails for what the call's version asks for. */
+	if (ipc_streq(m.step, "modules"))
+		(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the module with the digest %s, which this version uses, "
+		    "can't be mounted from the module store: %s",
+		    path != NULL ? path : "?", strerror((int)m.error));
+	else
+		(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the runner could not be confined");
 	free(step);
 	free(path);
-	failed(r, "the runner could not be confined");
+	failed(r, v.text);
 }
 
 /*
