@@ -146,7 +146,8 @@ static bool
 foreign(bool command, uint8_t tag)
 {
 	if (command)
-		return tag == VERSION_CODE || tag == VERSION_MODULE;
+		return tag == VERSION_CODE || tag == VERSION_MODULE ||
+		    tag == VERSION_SECRET;
 	return tag == VERSION_SPEC || tag == VERSION_EXECUTABLE ||
 	    tag == VERSION_EXECUTABLE_DIGEST;
 }

@@ -42,7 +42,7 @@ int draft_field(const struct draft *, struct ipc_bytes fields, uint8_t argument,
 /*
  * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
  * of enum management_field) if given there, else from the version before; a
- * Python version has no command and a command no code and no modules.
+ * Python version has no command and a command no code, modules and secrets.
  * `inspected` (TLV of enum inspection_field, or empty) gives input schema, a
  * command's executable digest and, if there is none yet, description. An empty
  * title is no title. Checked with version_check before it is handed out. 0 or

@@ -77,9 +77,10 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	what->command = draft_is_command(d, fields);
 	if (what->command) {
 		if (job_field(j, MF_CODE, &f) == 1 ||
-		    (job_field(j, MF_MODULE, &f) == 1 && f.n > 0))
-			wrong = "a command has spec and executable, but "
-				"neither python_code nor modules";
+		    (job_field(j, MF_MODULE, &f) == 1 && f.n > 0) ||
+		    (job_field(j, MF_SECRET, &f) == 1 && f.n > 0))
+			wrong = "a command has spec and executable, but no "
+				"python_code, modules and secrets";
 		else if (draft_field(d, fields, MF_SPEC, VERSION_SPEC,
 			     &what->code) == 0 ||
 		    draft_field(d, fields, MF_EXECUTABLE, VERSION_EXECUTABLE,

@@ -396,10 +396,10 @@ BEGIN
 	WHEN 'command' THEN
 		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NULL
 		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NULL
-		    OR mcpbox.version_text(pre, 19) IS NULL
+		    OR mcpbox.version_text(pre, 19) IS NULL OR mcpbox.version_bytes(pre, 20) IS NOT NULL
 		    OR mcpbox.version_text(pre, 19) !~ '^[0-9a-f]{64}$' THEN
 			PERFORM mcpbox.fail('invalid_params',
-			    'a command version has spec, executable and its digest, no code and no modules');
+			    'a command version has spec, executable and its digest, but no code, modules and secrets');
 		END IF;
 	ELSE
 		PERFORM mcpbox.fail('invalid_params', 'this kind of tool cannot be made yet');

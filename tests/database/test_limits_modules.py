@@ -328,7 +328,8 @@ SPEC, PATH, SUM = (16, '{"argv":[]}'), (18, "/usr/bin/wc"), (19, "0" * 64)
     ((PYTHON,), False), ((PYTHON, CODE, SPEC), False), ((PYTHON, CODE, PATH), False),
     ((PYTHON, CODE, SUM), False), ((COMMAND, CODE, SPEC, PATH, SUM), False), ((COMMAND, PATH, SUM), False),
     ((COMMAND, SPEC, SUM), False), ((COMMAND, SPEC, PATH), False), ((COMMAND, SPEC, PATH, (19, "0" * 63)), False),
-    ((COMMAND, SPEC, PATH, (19, "A" * 64)), False), (((14, "http"), CODE), False), (((14, "mcp"), CODE), False),
+    ((COMMAND, SPEC, PATH, (19, "A" * 64)), False),
+    ((COMMAND, SPEC, PATH, SUM, (20, "KEY")), False), (((14, "http"), CODE), False), (((14, "mcp"), CODE), False),
     (((14, "Python"), CODE), False)])
 def test_a_version_has_the_parts_of_its_kind(app, fields, good):
     t = Tool(app)

@@ -284,6 +284,7 @@ def test_a_commands_own_schema_covers_its_placeholders(mcp, made):
     ({"spec": {"argv": ["x" * 4097]}}, "invalid_arguments", "/spec/argv/0"),
     ({"spec": {"argv": ["x"] * 257}}, "invalid_arguments", "/spec/argv"),
     ({"python_code": CODE}, "invalid_arguments", "python_code"), ({"modules": ["six"]}, None, ""),
+    ({"secrets": ["KEY"]}, "invalid_arguments", "secrets"),
     ({"spec": None}, "invalid_arguments", "/spec"), ({"executable": None}, "invalid_arguments", "/executable"),
     ({"kind": "http"}, "invalid_arguments", "/kind")])
 def test_what_is_no_command(mcp, made, change, mode, what):
