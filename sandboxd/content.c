@@ -344,7 +344,7 @@ type_of(struct ipc_bytes block)
 static int
 block(struct taker *t, struct ipc_bytes v)
 {
-	struct ipc_bytes found[MEMBERS_MAX], inner[MEMBERS_MAX];
+	struct ipc_bytes found[MEMBERS_MAX] = {0}, inner[MEMBERS_MAX] = {0};
 	const struct type *type = type_of(v);
 	bool withheld;
 
