@@ -60,7 +60,10 @@ def executions(a, name):
 
 
 def lose(a, name):
-    """What a crash of PostgreSQL does to intents of its last moments."""
+    """What a crash of PostgreSQL does to intents of its last moments. The vault
+    is asked while the row is being committed, so it may have to be waited for."""
+    a.until(lambda: a.rows("SELECT 1 FROM mcpbox.executions WHERE tool = %s AND state = 'open'",
+                           name))
     with a.pg.connect("postgres") as c:
         c.execute("SET session_replication_role = replica")
         assert c.execute("DELETE FROM mcpbox.executions WHERE tool = %s AND state = 'open'", (name,)).rowcount
