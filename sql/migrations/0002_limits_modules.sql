@@ -145,7 +145,7 @@ CREATE TABLE tool_modules (
 );
 
 -- What a model asked for; approval_requests.subject of kind module. preimage
--- is what the request's hash is of: "mcpbox module 1" NUL, then u8 tag, u32be
+-- is what the request's hash is of: "mcpbox module request 1" NUL, then u8 tag, u32be
 -- length, bytes: 1 tool id, 2 name, 3 version (empty: any), 4 justification.
 CREATE TABLE module_requests (
 	id uuid PRIMARY KEY,
@@ -346,7 +346,7 @@ BEGIN
 		PERFORM fail('conflict', 'an administrator refused the module ' || module
 		    || ' for this tool: ' || a.reason);
 	END IF;
-	pre := convert_to('mcpbox module 1', 'UTF8') || '\x00'::bytea
+	pre := convert_to('mcpbox module request 1', 'UTF8') || '\x00'::bytea
 	    || '\x01'::bytea || int4send(16) || uuid_send(p_tool)
 	    || '\x02'::bytea || int4send(octet_length(n)) || convert_to(n, 'UTF8')
 	    || '\x03'::bytea || int4send(octet_length(p_version)) || convert_to(p_version, 'UTF8')

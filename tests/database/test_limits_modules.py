@@ -299,7 +299,7 @@ def test_requests_for_modules(app, owner):
     name, version, pre = one(app, "SELECT name, version, preimage FROM mcpbox.module_requests WHERE id = %s",
                              subject)
     assert (name, version) == ("some-thing", "2.0")
-    assert pre == b"mcpbox module 1\0" + tlv((1, t.id.bytes), (2, name), (3, version), (4, "to parse"))
+    assert pre == b"mcpbox module request 1\0" + tlv((1, t.id.bytes), (2, name), (3, version), (4, "to parse"))
     assert hashlib.sha256(pre).digest() == digest
     again = "SELECT mcpbox.request_module(%s, %s, %s, %s, %s, 'x', 'local')"
     refused(app, "conflict", again, uuid.uuid4(), uuid.uuid4(), t.id, "some.thing", "2.0")

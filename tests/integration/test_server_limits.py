@@ -2,11 +2,14 @@
 management tools on one side, mcpboxctl and REST on the other."""
 import hashlib
 import json
+import os
+import subprocess
 import uuid
 
 import pytest
 
 from harness import flow
+from harness.instance import SRC
 from harness.mcp import text
 
 CODE = 'def main(name: str = "world") -> str:\n    """Greets."""\n    return "Hello, " + name\n'
@@ -213,6 +216,39 @@ def test_a_module_is_asked_for_granted_and_locked(instance, mcp, made):
     said = failed(mcp.call("mcpbox_update_tool", {"tool_id": tool, "title": "x"}), "missing_grant")
     assert "six" in said and "mcpbox_request_module" in said
     assert mcp.manage("mcpbox_update_tool", tool_id=tool, modules=[])["version"] == 4
+
+
+def test_a_granted_module_is_there_for_its_tool_alone(instance, mcp, made, tmp_path):
+    """From the store on disk to an import, and to its end."""
+    server, _ = made
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("CANARY = 'of the module'\n")
+    digest = subprocess.run([os.path.join(SRC, "contrib/module-add"), os.path.join(instance.state, "modules"),
+                             str(tmp_path)], capture_output=True, text=True, check=True).stdout.strip()
+    code = "def main():\n    import pkg\n    return pkg.CANARY\n"
+
+    def publish(tool):
+        mcp.manage("mcpbox_request_publish", tool_id=tool)
+        name = mcp.manage("mcpbox_get_tool_status", tool_id=tool)["name"]
+        item = flow.pending(instance, name)
+        instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+        return "lim__" + name
+
+    tools = [mcp.manage("mcpbox_create_tool", server_id=server, name=n, python_code=code)["id"]
+             for n in ("with_pkg", "without_pkg")]
+    instance.ctl("modules", "add", "pkg", "1.0", digest)
+    instance.ctl("modules", "grant", "lim__with_pkg", "pkg")
+    mcp.manage("mcpbox_update_tool", tool_id=tools[0], modules=["pkg==1.0"])
+    failed(mcp.call("mcpbox_update_tool", {"tool_id": tools[1], "modules": ["pkg==1.0"]}), "missing_grant")
+    with_, without = map(publish, tools)
+    assert text(mcp.call(with_)) == "of the module"
+    r = mcp.call(without).result
+    assert r["isError"] and "mcpbox_request_module" in r["content"][0]["text"], r
+    instance.ctl("modules", "withdraw", "pkg", "1.0")
+    said = failed(mcp.call(with_), "missing_grant")
+    assert "pkg" in said and "mcpbox_request_module" in said
+    instance.ctl("modules", "add", "pkg", "1.0", digest)
+    assert text(mcp.call(with_)) == "of the module"
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a b", "-a", "a-", "a==", "a==1==2", "a\n", "a;rm", "a" * 129, "==1"])
