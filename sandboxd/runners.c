@@ -199,15 +199,13 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 	log_event(LOG_LV_ERR, "confine_failed", "%s %s: %s",
 	    step != NULL ? step : "?", path != NULL ? path : "",
 	    strerror((int)m.error));
+	(void)err_set(&v, FAILURE_NONE, "the runner could not be confined");
 	/* The one step that fails for what the call's version asks for. */
 	if (ipc_streq(m.step, "modules"))
-		(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE,
+		(void)err_set(&v, FAILURE_NONE,
 		    "the module with the digest %s, which this version uses, "
 		    "can't be mounted from the module store: %s",
 		    path != NULL ? path : "?", strerror((int)m.error));
-	else
-		(void)err_set(&v, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the runner could not be confined");
 	free(step);
 	free(path);
 	failed(r, v.text);
