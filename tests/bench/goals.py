@@ -2,12 +2,13 @@
 import statistics
 from dataclasses import dataclass
 
+from suite import POOL_MIN
+
 median = statistics.median
 P50_OF_BWRAP = 0.10
 RATE_OF_BWRAP = {"plain": 2.5, "aio": 1.8}
 CPU_OF_FLOOR = 5.0
 PSS_MIB = 60.0
-POOL_AT_REST = 4
 # Beside a hostile tool: where a cgroup shares out the processors, and where
 # only rlimits and scheduling groups do.
 NEIGHBOUR = {True: 2.0, False: 4.0}
@@ -61,7 +62,7 @@ def judge(parts, facts, quick):
     goals.append(Goal("PSS of all daemons, zygote and idle pool, MiB",
                       median(parts["memory"]["idle all"]) / 1024, PSS_MIB * relax["pss"], True))
     goals.append(Goal("runners ready in that pool", min(parts["memory"]["idle runners' number"]),
-                      POOL_AT_REST, False))
+                      POOL_MIN, False))
     for name, values in parts["neighbours"].items():
         if name.endswith(" ratio"):
             goals.append(Goal(

@@ -10,7 +10,7 @@ from concurrent import futures
 import machine
 from harness import flow
 from harness.mcp import Client
-from suite import PROGRAMS, SETTLE, Suite, program
+from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
 
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-c", "pass")
 BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
@@ -117,18 +117,21 @@ def cpu(suite, rounds, count, say):
 
 def pss(suite):
     """KiB: name -> of all its processes."""
-    found = {}
-    for group, pids in suite.groups().items():
-        found[group] = sum(machine.pss_kib(p) for p in pids if p)
-    return found
+    with suite.still():
+        return {group: sum(machine.pss_kib(p) for p in pids if p)
+                for group, pids in suite.groups().items()}
 
 
 def memory(suite, rounds, ms, say):
-    """At rest some seconds after calls, then while 16 clients call."""
+    """At rest, when the pool has shrunk to its least, then the most of all
+    samples while 16 clients call."""
     v = Values()
     for n in range(rounds):
         say(f"memory, round {n + 1} of {rounds}")
-        time.sleep(3)
+        for _ in range(60):
+            time.sleep(1)
+            if len(suite.groups()["runners"]) <= POOL_MIN:
+                break
         found = pss(suite)
         for group, kib in found.items():
             v.add(f"idle {group}", kib)
@@ -136,10 +139,11 @@ def memory(suite, rounds, ms, say):
         v.add("idle runners' number", len(suite.groups()["runners"]))
         with futures.ThreadPoolExecutor(1) as beside:
             load = beside.submit(suite.load, "plain", 16, ms=ms)
-            time.sleep(ms / 4000)
-            found = [pss(suite) for _ in range(10)]
+            found = []
+            while not load.done():
+                time.sleep(0.05)
+                found.append(pss(suite))
             load.result()
-        # Runners end while they are looked at, so that a sample shows too few.
         most = max(found, key=lambda f: sum(f.values()))
         v.add("load runners", most["runners"])
         v.add("load all", sum(most.values()))
@@ -263,14 +267,9 @@ def all_parts(quick, say):
 
 
 def cpu_controller(suite):
-    """Does a cgroup share out the processors among the runners of this run?"""
-    return any(row.get("layer", row.get("name", "")) == "cgroup-cpu"
-               and row.get("state", row.get("status")) == "enforced"
-               for row in doctor_rows(suite))
-
-
-def doctor_rows(suite):
-    found = suite.ctl_json("doctor")
-    rows = found if isinstance(found, list) else next(
-        (v for v in found.values() if isinstance(v, list)), [])
-    return [r for r in rows if isinstance(r, dict)]
+    """Does a cgroup share out the processors among the runners of this run?
+    spawn takes all its controllers or none."""
+    rows = suite.ctl_json("doctor")
+    rows = rows if isinstance(rows, list) else next(
+        v for v in rows.values() if isinstance(v, list))
+    return [r["state"] for r in rows if r["layer"] == "cgroup"] == ["enforced"]

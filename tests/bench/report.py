@@ -47,7 +47,7 @@ def cpu(v):
 def memory(v):
     rows = [(k.removeprefix("idle "), mid(v[k], 1 / 1024, 1)) for k in v
             if k.startswith("idle ") and "number" not in k]
-    rows.append(("all, 16 clients calling", mid(v["load all"], 1 / 1024, 1)))
+    rows.append(("at most, 16 clients calling", mid(v["load all"], 1 / 1024, 1)))
     rows.append(("of that runners", mid(v["load runners"], 1 / 1024, 1)))
     return table(("PSS", "MiB"), rows)
 

@@ -1,7 +1,9 @@
 """An instance of the suite to measure, and the programs that load it."""
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -12,7 +14,8 @@ from harness.mcp import Client
 
 PROGRAMS = os.path.join(BUILD, "tests", "bench")
 # The pool that is judged: four runners ready while nothing is called.
-SETS = ()
+POOL_MIN = 4
+SETS = (f"sandboxd:pool_min={POOL_MIN}",)
 TOOLS = {
     "plain": "def main(n: int = 0) -> int:\n    return n\n",
     "aio": "async def main(n: int = 0) -> int:\n    return n\n",
@@ -60,12 +63,29 @@ class Suite(Instance):
         found = {name: [self.service_pid(name)] for name in DAEMONS}
         found.update({"pool-init": [], "zygote": [], "runners": []})
         for pid in machine.children(found["sandboxd-spawn"][0])[1:]:
-            comm = machine.comm(pid)
-            if comm.startswith("mcpbox-pool"):
-                found["pool-init"].append(pid)
-            else:
-                found["zygote" if comm == "mcpbox-zygote" else "runners"].append(pid)
+            # pool-init, and the starter that keeps rights for the next zygote
+            found[{"mcpbox-zygote": "zygote", "mcpbox-tool": "runners"}.get(
+                machine.comm(pid), "pool-init")].append(pid)
         return found
+
+    @contextlib.contextmanager
+    def still(self):
+        """The pool stopped: no runner begins or ends while it is looked at."""
+        spawn, stopped = self.service_pid("sandboxd-spawn"), []
+        try:
+            while True:
+                new = [p for p in machine.children(spawn)[1:] if p not in stopped]
+                if not new:
+                    break
+                for pid in new:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGSTOP)
+                stopped += new
+            yield
+        finally:
+            for pid in stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def postgresql(self):
         return machine.children(self.service_pid("postgresql"))
