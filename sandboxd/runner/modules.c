@@ -152,7 +152,7 @@ modules_mount(struct runner *r)
 	char path[64];
 	size_t i;
 
-	if (n == 0)
+	if (r->fork->modules.n == 0)
 		return 0;
 	if (r->fork->modules.n != n * DIGEST ||
 	    r->fork->kind != RUNNER_PYTHON) {

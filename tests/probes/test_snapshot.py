@@ -93,18 +93,3 @@ def test_what_a_runner_does_to_it_stays_its_own(pool, waiting):
     assert set(map(tuple, got.values())) <= {(-errno.EPERM,),
                                              (-errno.EINVAL,)}, got
     assert _digest(pool, waiting) == before
-
-
-def test_thrown_away_pages_come_back_as_the_zygote_had_them(pool):
-    """MADV_DONTNEED on a written page: the zygote's bytes, nobody's else."""
-    code = '''
-def main():
-    place = ctypes.c_int.in_dll(ctypes.pythonapi, "Py_UTF8Mode")
-    at = ctypes.addressof(place) & ~4095
-    old, place.value = place.value, 0x5ca1ab1e
-    r = syscall(28, at, 4096, 4)
-    return [r, old, place.value]
-'''
-    for _ in range(2):
-        r, old, now = pool.call(PRELUDE + code + WRAP).value["value"]
-        assert r == 0 and now in (old, 0)

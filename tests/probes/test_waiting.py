@@ -314,6 +314,89 @@ def test_kind_of_call_nobody_knows(pool, code):
         runner.close()
 
 
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory):
+    """A pool with a store of modules and a list of commands."""
+    store = tmp_path_factory.mktemp("store")
+    for part in (store, *store.parents):
+        if str(part).startswith("/tmp/"):
+            os.chmod(part, 0o755)
+    digests = [bytes([n]) * 32 for n in range(1, 4)]
+    for d in digests:
+        (store / d.hex()).mkdir()
+        (store / d.hex() / f"m{d[0]}.py").write_text("X = 1\n")
+    pool = runner_driver.Pool(store=str(store), commands="/usr/bin/true")
+    yield pool, digests
+    pool.close()
+
+
+@pytest.mark.parametrize("profile", ["modules", "command"])
+def test_of_another_profile(profiles, profile):
+    """A runner that waits with modules, or for a command, has no more: no
+    right, no descriptor of the store, none of the entries that it was not
+    given."""
+    pool, digests = profiles
+    runner = pool.fork(**({"kind": 1} if profile == "command" else
+                          {"modules": digests[1]}))
+    try:
+        assert runner.ready()[0] == "ready"
+        pid = outside.host_pid(runner)
+        outside.holds_nothing(pid)
+        kinds = {v.split(":")[0] for v in outside.descriptors(pid).values()}
+        assert kinds <= {"/dev/null", "/null", "pipe", "socket",
+                         "anon_inode"}, outside.descriptors(pid)
+        root = f"/proc/{pid}/root"
+        if profile == "modules":
+            found = [n for d in os.listdir(root + "/modules")
+                     for n in os.listdir(f"{root}/modules/{d}")]
+            assert found == ["m2.py"]
+        else:
+            assert not os.path.exists(root + "/modules")
+            assert os.path.exists(root + "/usr/bin/true")
+            assert not os.path.exists(root + "/usr/bin/id")
+        for low, _, rights, name in outside.areas(pid):
+            assert not ("w" in rights and rights[3] == "s"), (low, name)
+    finally:
+        runner.close()
+
+
+@pytest.mark.parametrize("modules", [
+    b"\x01" * 31, b"\x01" * 33, b"\x00" * 32, b"../" * 32,
+    b"".join(bytes([n]) * 32 for n in range(1, 60))])
+def test_modules_that_are_none(profiles, modules):
+    """A list of the wrong length, of too many, of what is not there: a
+    runner that says so and ends, and a zygote that goes on."""
+    pool, digests = profiles
+    runner = pool.fork(modules=modules)
+    try:
+        kind, fields = runner.ready()
+        assert kind == "confine_failed" and fields["error"] != 0
+        assert runner.exited(2)
+    finally:
+        runner.close()
+    runner = pool.fork(modules=digests[0])
+    assert runner.ready()[0] == "ready"
+    runner.close()
+
+
+@pytest.mark.parametrize("kind", [2, 3, 128, 255])
+def test_kind_of_runner_nobody_knows(pool, kind):
+    """Never a runner with the rights of one and the filter of the other."""
+    runner = pool.fork(kind=kind)
+    try:
+        said = runner.ready()
+        if said[0] == "ready":
+            outside.holds_nothing(outside.host_pid(runner))
+            runner.execute("def main():\n    import os\n    os.execv("
+                           "'/usr/bin/true', ['true'])\n", {})
+            assert runner_driver.Call(
+                runner, runner.result()).kind == "run_error"
+        else:
+            assert said[0] == "confine_failed" and runner.exited(2)
+    finally:
+        runner.close()
+
+
 def test_in_a_real_pool():
     """All runners that a real sandboxd keeps waiting."""
     with Sandbox(runner=RUNNER) as s, s.gateway():
