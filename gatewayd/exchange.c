@@ -8,6 +8,7 @@
  * only after the credential was found good: 401 and 403 come first and never
  * depend on the body.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -114,6 +115,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 {
 	const struct failure_info *fi = failure_info(r->failure);
 	struct answer_to to = exchange_to(ex);
+	char seconds[24];
 	struct buf b;
 	int status = 200;
 
@@ -129,6 +131,14 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		status = fi->http_status;
 	if (status == 200 && to.id.n == 0)
 		status = 503;
+	/* Where HTTP says it too: whole seconds, rounded up (RFC 9110 section
+	 * 10.2.3). */
+	if (status == 503 && r->retry_after_ms > 0 && ex->req != NULL &&
+	    !ex->streaming && !ex->members.array) {
+		(void)snprintf(seconds, sizeof(seconds), "%llu",
+		    (unsigned long long)(r->retry_after_ms + 999) / 1000);
+		httpd_header(ex->req, "Retry-After", seconds);
+	}
 	buf_init(&b, ANSWER_MAX);
 	if (fi->side == FAILURE_TOOL && to.id.n > 0)
 		answer_tool_failure(&b, &to, r->failure, r->message);

@@ -16,6 +16,8 @@
  *	slow	answers after 300 ms
  * FAKE_ZYGOTE in the libexec directory changes the zygote:
  *	nofork: FORK_FAILED to every FORK; die: exits at the first FORK
+ *	stillborn: exits before it reports; mute: never reports
+ *	another: reports another interpreter
  */
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -247,6 +249,12 @@ main(int argc, char **argv)
 			return 1;
 		close(fd);
 	}
+	if (strncmp(mode, "stillborn", 9) == 0)
+		return 1;
+	while (strncmp(mode, "mute", 4) == 0)
+		pause();
+	rep.interpreter =
+	    ipc_str(strncmp(mode, "another", 7) == 0 ? "Fake 2" : "Fake 1");
 	if (ipc_write(SOCK, IPC_POOL_REPORT, 0, &rep, &e) != 0)
 		return 1;
 	while (ipc_read(SOCK, &f, &e) == 1) {
