@@ -177,6 +177,13 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 								      "at") ", 'cpu_us', e.cpu_us," \
 									    " 'restored', e.restored"
 
+/* What a version sets itself. */
+#define LIMIT_PAIR(SYMBOL, name, unit, min, max, context, version, reason) \
+	"'" name "', n." name
+#define LIMIT_PAIR_MORE(                                    \
+    SYMBOL, name, unit, min, max, context, version, reason) \
+	", '" name "', n." name
+
 /*
  * Lists take ($1 filter_kind, $2 filter_state, $3 cursor, $4 limit) and give
  * (json, cursor of this row); objects take ($1 id) and give (json). An empty
@@ -215,17 +222,27 @@ static const struct question questions[] = {
 	    "SELECT json_build_object('tool', " TOOL_JSON "::json,"
 	    " 'input_schema', convert_from(n.input_schema, 'UTF8')::json,"
 	    " 'output_schema', convert_from(n.output_schema, 'UTF8')::json,"
-	    " 'secrets', array_to_json(n.secrets), 'versions',"
-	    " (SELECT json_agg(json_build_object('id', v.id,"
-	    " 'version', v.version_no, 'state', v.state,"
-	    " 'hash', encode(v.hash, 'hex'), 'created_at', " TIME(
-		"v.created_at") ", 'created_by', v.created_by,"
-				" 'change_note', v.change_note) ORDER BY "
-				"v.version_no DESC)"
-				" FROM (SELECT * FROM mcpbox.tool_versions w "
-				"WHERE w.tool_id = t.id ORDER BY w.version_no "
-				"DESC LIMIT 100) v))::text" TOOL_FROM
-				" WHERE t.id = $1::uuid",
+	    " 'secrets', array_to_json(n.secrets),"
+	    " 'modules', array_to_json(n.modules), 'limits',"
+	    " json_strip_nulls(json_build_object(" LIMITS(LIMIT_PAIR,
+		LIMIT_PAIR_MORE) ")), 'versions',"
+				 " (SELECT json_agg(json_build_object('id', "
+				 "v.id,"
+				 " 'version', v.version_no, 'state', v.state,"
+				 " 'hash', encode(v.hash, 'hex'), "
+				 "'created_at', " TIME(
+				     "v.created_at") ", 'created_by', "
+						     "v.created_by,"
+						     " 'change_note', "
+						     "v.change_note) ORDER BY "
+						     "v.version_no DESC)"
+						     " FROM (SELECT * FROM "
+						     "mcpbox.tool_versions w "
+						     "WHERE w.tool_id = t.id "
+						     "ORDER BY w.version_no "
+						     "DESC LIMIT 100) "
+						     "v))::text" TOOL_FROM
+						     " WHERE t.id = $1::uuid",
 	    DB_FAST}},
     /* clang-format off */
     {"approvals", false, false,

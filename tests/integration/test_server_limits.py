@@ -146,12 +146,14 @@ def test_a_servers_time_limit_ends_a_call(instance, mcp, made):
         set_limits(instance, "timeout_ms=")
 
 
-def test_a_versions_limits_are_reviewed(instance, mcp, made):
+def test_a_versions_limits_are_reviewed(instance, mcp, rest, made):
     server, _ = made
     t = mcp.manage("mcpbox_create_tool", server_id=server, name="limited", python_code=CODE,
                    limits={"cpu_ms": 1000, "log_rate": 7})
     changed = mcp.manage("mcpbox_update_tool", tool_id=t["id"], limits={"cpu_ms": 2000})
     assert changed["version"] == 2 and changed["version_hash"] != t["version_hash"]
+    status, _, o = rest.get("/api/tools/" + t["id"])
+    assert status == 200 and o["limits"] == {"cpu_ms": 2000, "log_rate": 7} and o["modules"] == []
     mcp.manage("mcpbox_request_publish", tool_id=t["id"])
     content = flow.pending(instance, "limited")["content"]
     assert content["cpu_ms"] == 2000 and content["log_rate"] == 7
