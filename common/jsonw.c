@@ -110,7 +110,8 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 			buf_puts(b, "\xef\xbf\xbd");
 		from = ++i;
 	}
-	buf_put(b, p + from, n - from);
+	if (n > from) /* an empty text has no address to add to */
+		buf_put(b, p + from, n - from);
 	buf_putc(b, '"');
 }
 
