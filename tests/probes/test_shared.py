@@ -69,6 +69,34 @@ def test_flock_of_a_file_of_the_host(pool):
         runner.close()
 
 
+def test_flock_says_what_to_use(pool):
+    """The way it names works: two processes, one lock, no lost update."""
+    call = pool.call("import fcntl\ndef main():\n"
+                     "    with open('/tmp/x', 'w') as f:\n"
+                     "        fcntl.flock(f, fcntl.LOCK_EX)\n")
+    assert call.kind == "run_error"
+    assert "multiprocessing's locks" in call.text, call.text
+    assert ask(pool, '''
+import multiprocessing as m
+def work(lock):
+    for _ in range(200):
+        with lock:
+            with open("/tmp/n") as f:
+                n = int(f.read())
+            with open("/tmp/n", "w") as f:
+                f.write(str(n + 1))
+def main():
+    with open("/tmp/n", "w") as f:
+        f.write("0")
+    context = m.get_context("fork")
+    lock = context.Lock()
+    made = [context.Process(target=work, args=(lock,)) for _ in range(4)]
+    [p.start() for p in made]
+    [p.join() for p in made]
+    return int(open("/tmp/n").read())
+''') == 800
+
+
 def _locks_of(pid):
     """The host's list of locks, by pid."""
     with open("/proc/locks", encoding="ascii") as f:

@@ -113,6 +113,10 @@ def hint(e):
             return ["A tool in Python can't start other programs: there are "
                     "none in its sandbox. A tool of kind command runs one of "
                     "the programs that are configured."]
+        if x.errno == errno.ENOSYS and last and "flock" in (last.line or ""):
+            return ["Files have no flock here. Processes of one call exclude "
+                    "each other by multiprocessing's locks; nobody else can "
+                    "have a file of this call open."]
         if type(x).__name__ == "gaierror" or (
                 x.errno in (errno.EPERM, errno.EACCES, errno.EAFNOSUPPORT)
                 and last and ("connect" in (last.line or "")
