@@ -253,6 +253,7 @@ def neighbours(suite, rounds, ms, say):
 def all_parts(quick, say):
     """Everything, in one run, on an instance of its own."""
     rounds, ms, count = (2, 600, 300) if quick else (5, 2000, 1500)
+    others = machine.idle_rate(2.0) / 1e4
     with_suite = Suite()
     try:
         return {
@@ -261,7 +262,7 @@ def all_parts(quick, say):
             "calls": calls(with_suite, rounds, ms, say),
             "cpu": cpu(with_suite, rounds, count, say),
             "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
-        }, {"cpu_controller": cpu_controller(with_suite)}
+        }, {"cpu_controller": cpu_controller(with_suite), "percent_busy_before": round(others, 1)}
     finally:
         with_suite.close()
 
