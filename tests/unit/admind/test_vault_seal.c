@@ -35,7 +35,7 @@ make_preimage(struct buf *b, const char *code, const char *secret)
 	tlv_puts(b, VERSION_CODE, code);
 	if (secret != NULL)
 		tlv_puts(b, VERSION_SECRET, secret);
-	tlv_put_u64(b, VERSION_MEMORY_BYTES, 4242);
+	tlv_put_u64(b, VERSION_MEMORY_BYTES, 44040192);
 	assert_false(b->failed);
 }
 
@@ -141,7 +141,7 @@ begin_material(struct buf *m)
 	buf_init(m, IPC_BLOB_MAX);
 	tlv_put(m, CTX_ARGS_SHA256, digest, 32);
 	tlv_put_u64(m, CTX_TIMEOUT_MS, 30000);
-	tlv_put_u64(m, CTX_MEMORY, 1);
+	tlv_put_u64(m, CTX_MEMORY, 33554432);
 }
 
 /* Seals m for kind, opens it with the epoch's key; failure or FAILURE_NONE. */
@@ -199,7 +199,7 @@ tool_context(void **state)
 	/* The reviewed limit, not admind's. */
 	assert_int_equal(tlv_find(plain.p, plain.len, CTX_MEMORY, &f), 1);
 	assert_int_equal(tlv_u64(&f, &v), 0);
-	assert_int_equal(v, 4242);
+	assert_int_equal(v, 44040192);
 	assert_int_equal(tlv_find(plain.p, plain.len, CTX_PREIMAGE, &f), 0);
 	assert_int_equal(tlv_find(plain.p, plain.len, CTX_APPROVAL, &f), 0);
 	buf_free(&plain);
