@@ -399,6 +399,8 @@ struct subject {
 	bool command;
 	struct ipc_bytes code; /* Python source, or a command's spec */
 	struct ipc_bytes executable;
+	/* TLV list whose VERSION_MODULE fields are mounted, as for a call */
+	struct ipc_bytes modules;
 };
 /* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
  * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and

@@ -141,6 +141,21 @@ draft_is_command(const struct draft *d, struct ipc_bytes fields)
 	    ipc_streq(kind, "command");
 }
 
+struct ipc_bytes
+draft_modules(const struct draft *d, struct ipc_bytes fields)
+{
+	const uint8_t *list;
+	struct tlv t;
+	size_t n;
+
+	if (tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1)
+		return ipc_bytes(d->lock.p, d->lock.len);
+	if (d->before.len == 0 ||
+	    version_check(d->before.p, d->before.len, &list, &n, NULL) == -1)
+		return ipc_bytes(NULL, 0);
+	return ipc_bytes(list, n);
+}
+
 /* Fields that a version of this kind doesn't have. */
 static bool
 foreign(bool command, uint8_t tag)

@@ -39,6 +39,8 @@ bool draft_is_command(const struct draft *, struct ipc_bytes fields);
  * 1 found, 0 absent. argument: enum management_field. */
 int draft_field(const struct draft *, struct ipc_bytes fields, uint8_t argument,
     uint8_t version, struct ipc_bytes *out);
+/* A TLV list with the VERSION_MODULE fields that the version will have. */
+struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
 /*
  * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
  * of enum management_field) if given there, else from the version before; a

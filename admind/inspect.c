@@ -14,6 +14,7 @@
 #include "ids.h"
 #include "log.h"
 #include "management_tools.h"
+#include "version.h"
 
 enum {
 	INSPECT_TIMEOUT_MS = 10 * 1000,
@@ -295,8 +296,11 @@ void
 job_inspect(struct job *j, const struct subject *what, const char *name,
     void (*next)(struct job *, struct ipc_bytes))
 {
+	uint8_t module[MODULES_PER_CALL_MAX][32];
 	struct inspect *in;
 	struct db_params p;
+	size_t nmodules;
+	struct err e;
 
 	j->next.fields = next;
 	if (what->code.n > CODE_MAX) {
@@ -307,6 +311,12 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 	if (!j->a->sandbox_ready) {
 		job_fail(j, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox is not reachable");
+		return;
+	}
+	/* What the module imports when it is read must be there then, too. */
+	if (version_modules(what->modules.p, what->modules.n, module, &nmodules,
+		&e) == -1) {
+		job_fail(j, e.failure, "%s", e.text);
 		return;
 	}
 	in = calloc(1, sizeof(*in));
@@ -323,6 +333,8 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 	snprintf(in->name, sizeof(in->name), "%s", name);
 	in->command = what->command;
 	buf_init(&in->material, IPC_BLOB_MAX);
+	for (size_t i = 0; i < nmodules; i++)
+		tlv_put(&in->material, CTX_MODULE, module[i], 32);
 	if (what->command) {
 		tlv_puts(&in->material, CTX_KIND, "command");
 		tlv_put(&in->material, CTX_SPEC, what->code.p, what->code.n);

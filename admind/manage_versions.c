@@ -98,6 +98,8 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 		job_fail(j, FAILURE_INVALID_ARGUMENTS, "%s", wrong);
 		return -1;
 	}
+	if (!what->command)
+		what->modules = draft_modules(d, fields);
 	if (code_bytes == 0)
 		code_bytes = (uint64_t)conf_int(j->a->proc.conf, "code_bytes");
 	if (what->code.n > code_bytes) {

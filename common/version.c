@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "ids.h"
 #include "version.h"
 
 /* The terminating NUL is part of the magic. */
@@ -129,4 +130,42 @@ version_check(const uint8_t *preimage, size_t len, const uint8_t **fields,
 	*fields = preimage + sizeof(magic);
 	*n = len - sizeof(magic);
 	return 0;
+}
+
+int
+version_modules(const uint8_t *fields, size_t n,
+    uint8_t digest[MODULES_PER_CALL_MAX][32], size_t *count, struct err *err)
+{
+	struct tlv_reader r;
+	size_t have = 0, i;
+	uint8_t one[32];
+	struct tlv f;
+
+	tlv_open(&r, fields, n);
+	while (tlv_next(&r, &f) == 1) {
+		if (f.tag != VERSION_MODULE)
+			continue;
+		if (f.n < HEX32_LEN + 4 || f.p[f.n - HEX32_LEN - 1] != ' ' ||
+		    hex_decode((const char *)f.p + f.n - HEX32_LEN, HEX32_LEN,
+			one) == -1)
+			goto bad;
+		for (i = have; i > 0 && memcmp(digest[i - 1], one, 32) > 0; i--)
+			;
+		/* The same content under two names is mounted once. */
+		if (i > 0 && memcmp(digest[i - 1], one, 32) == 0)
+			continue;
+		if (have == MODULES_PER_CALL_MAX)
+			goto bad;
+		if (i < have)
+			memmove(digest[i + 1], digest[i], (have - i) * 32);
+		memcpy(digest[i], one, 32);
+		have++;
+	}
+	*count = have;
+	return 0;
+bad:
+	return err_set(err, FAILURE_INVALID_REQUEST,
+	    "the version's modules are no lock, or more than %d: make a new "
+	    "version",
+	    MODULES_PER_CALL_MAX);
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bounds.h"
 #include "buf.h"
 #include "err.h"
 #include "ipc.h"
@@ -77,6 +78,10 @@ void version_begin(struct buf *b);
  * On success *fields, *n is the TLV list behind the magic. */
 int version_check(const uint8_t *preimage, size_t len, const uint8_t **fields,
     size_t *n, struct err *);
+/* The digests that the list's modules ("name version digest") end in,
+ * ascending, each once. 0, or -1 if a line is no lock or there are too many. */
+int version_modules(const uint8_t *fields, size_t n,
+    uint8_t digest[MODULES_PER_CALL_MAX][32], size_t *count, struct err *);
 /* The pre-image as a JSON object for people and REST: names as in the table,
  * JSON fields as raw JSON, code as text, hash not included. Needs only
  * jsonw. */

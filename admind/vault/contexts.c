@@ -251,35 +251,11 @@ put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
 static int
 put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 {
-	uint8_t digest[MODULES_PER_CALL_MAX][32], one[32];
-	struct tlv_reader r;
-	size_t count = 0, i;
-	struct tlv f;
+	uint8_t digest[MODULES_PER_CALL_MAX][32];
+	size_t count, i;
 
-	tlv_open(&r, fields, n);
-	while (tlv_next(&r, &f) == 1) {
-		if (f.tag != VERSION_MODULE)
-			continue;
-		if (count == MODULES_PER_CALL_MAX || f.n < HEX32_LEN + 4 ||
-		    f.p[f.n - HEX32_LEN - 1] != ' ' ||
-		    hex_decode((const char *)f.p + f.n - HEX32_LEN, HEX32_LEN,
-			one) == -1)
-			return err_set(err, FAILURE_INVALID_REQUEST,
-			    "the version's modules are no lock, or more than "
-			    "%d: make a new version",
-			    MODULES_PER_CALL_MAX);
-		for (i = count; i > 0 && memcmp(digest[i - 1], one, 32) > 0;
-		    i--)
-			memcpy(digest[i], digest[i - 1], 32);
-		if (i > 0 && memcmp(digest[i - 1], one, 32) == 0) {
-			/* The same content under two names is mounted once:
-			 * close the gap again. */
-			memmove(digest[i], digest[i + 1], (count - i) * 32);
-			continue;
-		}
-		memcpy(digest[i], one, 32);
-		count++;
-	}
+	if (version_modules(fields, n, digest, &count, err) == -1)
+		return -1;
 	for (i = 0; i < count; i++)
 		tlv_put(out, CTX_MODULE, digest[i], 32);
 	return 0;

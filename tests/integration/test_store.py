@@ -49,6 +49,25 @@ def test_granted_module_is_imported(instance, mcp, tmp_path):
         assert text(mcp.call(name)) == "from the store"
 
 
+def test_module_imported_at_the_top(instance, mcp, tmp_path):
+    """New code is inspected with the modules it will have."""
+    tool, name = publish(instance, mcp, "topmost")
+    code = "import roof\n\ndef main(x: roof.Kind = roof.Kind.TIN):\n    return x\n"
+    said = mcp.call("mcpbox_update_tool", {"tool_id": tool, "python_code": code})
+    assert said.result["isError"] and "mcpbox_request_module" in text(said)
+    digest = add(instance, tmp_path, "roof", "import enum\nclass Kind(enum.Enum):\n    TIN = 'tin'\n")
+    instance.ctl("modules", "add", "roof", "1", digest, "1", "100")
+    instance.ctl("modules", "grant", name, "roof==1")
+    made = mcp.manage("mcpbox_update_tool", tool_id=tool, python_code=code, modules=["roof"])
+    assert made["version"] == 2
+    assert made["input_schema"]["properties"]["x"] == {"type": "string", "enum": ["tin"], "default": "tin"}
+    # the module named before is there when the code changes again
+    made = mcp.manage("mcpbox_update_tool", tool_id=tool, python_code=code + "\n")
+    assert made["version"] == 3
+    approve(instance, mcp, tool, "topmost")
+    assert text(mcp.call(name)) == "tin"
+
+
 def test_module_that_left_the_store(instance, mcp):
     """The call fails with its digest named; its neighbours don't."""
     tool, name = publish(instance, mcp, "bereft")

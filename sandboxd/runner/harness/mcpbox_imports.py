@@ -5,6 +5,7 @@ whether a module is there (importlib.util.find_spec) is told no, as everywhere.
 """
 
 import sys
+import types
 
 #: Parts of the standard library that are left out, and why.
 ABSENT = {
@@ -43,5 +44,21 @@ class Finder:
         return None
 
 
+def _tracker():
+    """In place of multiprocessing.resource_tracker, which starts a program to
+    remove what a process left in /dev/shm. Here there is no program to start,
+    and /dev/shm goes with the call."""
+    module = types.ModuleType(
+        "multiprocessing.resource_tracker", _tracker.__doc__)
+
+    def nothing(*_):
+        return None
+
+    module.register = module.unregister = nothing
+    module.ensure_running = module.getfd = nothing
+    return module
+
+
 def install():
     sys.meta_path.append(Finder)
+    sys.modules["multiprocessing.resource_tracker"] = _tracker()

@@ -204,7 +204,8 @@ def _blocks(value, walk):
         return [{"type": "text",
                  "text": walk.value(value, "the result")}], None
     plain = walk.value(value, "the result")
-    text = _encode_shown(plain)
+    # a date or an enum's text is shown like any text
+    text = plain if isinstance(plain, str) else _encode_shown(plain)
     walk.spend(len(text))
     return ([{"type": "text", "text": text}],
             plain if isinstance(plain, dict) else None)

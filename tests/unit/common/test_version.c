@@ -212,10 +212,65 @@ mutations(void **state)
 	buf_free(&v.preimage);
 }
 
+/* Lock lines become digests: sorted, each once, or an error. */
+static void
+modules(void **state)
+{
+	static const char *const bad[] = {"", "six 1.0", "six 1.0 zz",
+	    /* upper case, one digit short, no blank before it */
+	    "a 1 "
+	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+	    "a 1 "
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	    "a "
+	    "1-"
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	    NULL};
+	uint8_t digest[MODULES_PER_CALL_MAX][32];
+	char line[128];
+	struct buf list;
+	size_t count = 77;
+
+	(void)state;
+	buf_init(&list, 1 << 16);
+	assert_int_equal(version_modules(NULL, 0, digest, &count, NULL), 0);
+	assert_int_equal(count, 0);
+	/* Falling digests, each twice under two names, with a field between:
+	 * the most that there may be. */
+	for (int i = MODULES_PER_CALL_MAX - 1; i >= 0; i--)
+		for (int twice = 0; twice < 2; twice++) {
+			snprintf(line, sizeof(line), "m%d%d 1 %064x", i, twice,
+			    (unsigned)i);
+			tlv_puts(&list, VERSION_MODULE, line);
+			tlv_puts(&list, VERSION_SECRET, line);
+		}
+	assert_int_equal(
+	    version_modules(list.p, list.len, digest, &count, NULL), 0);
+	assert_int_equal(count, MODULES_PER_CALL_MAX);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(digest[i][31], i);
+		assert_int_equal(digest[i][0], 0);
+	}
+	/* One more is too many, wherever it would stand. */
+	snprintf(line, sizeof(line), "over 1 %064x", 1000U);
+	tlv_puts(&list, VERSION_MODULE, line);
+	assert_int_equal(
+	    version_modules(list.p, list.len, digest, &count, NULL), -1);
+	for (int i = 0; bad[i] != NULL; i++) {
+		buf_clear(&list);
+		tlv_puts(&list, VERSION_MODULE, bad[i]);
+		assert_int_equal(
+		    version_modules(list.p, list.len, digest, &count, NULL),
+		    -1);
+	}
+	buf_free(&list);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(modules),
 	    cmocka_unit_test(vectors),
 	    cmocka_unit_test(forged),
 	    cmocka_unit_test(mutations),
