@@ -261,6 +261,165 @@ test_secrets_need_a_tool(void **state)
 	buf_free(&more);
 }
 
+/* A context with these fields and no code of its own; NULL if refused. */
+static struct held *
+with(struct held_set *s, uint8_t kind, const struct buf *more)
+{
+	static uint8_t n = 100;
+
+	n++;
+	if (add(s, n, LISTENER_ADMIND, kind, more, NULL) != 0)
+		return NULL;
+	return held_remove(s, &(struct ipc_id){{n}}, 0);
+}
+
+static void
+test_limits(void **state)
+{
+	static const uint8_t tags[] = {CTX_MEMORY, CTX_PROCESSES, CTX_TMP,
+	    CTX_RESULT, CTX_CPU_MS, CTX_FILES, CTX_FILE_BYTES, CTX_STDOUT,
+	    CTX_LOG_RATE, CTX_PROGRESS_RATE};
+	struct held_set *s = *state;
+	uint64_t dflt[LIMIT_COUNT] = {0};
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 100);
+	for (size_t i = 0; i < sizeof(tags); i++)
+		dflt[limit_of_context(tags[i])] = 50 + i;
+	dflt[LIMIT_FILE_BYTES] = 5000; /* more than /tmp's */
+	held_defaults(s, dflt);
+	assert_non_null(h = with(s, CONTEXT_TOOL, NULL));
+	for (size_t i = 0; i < sizeof(tags); i++) {
+		int l = limit_of_context(tags[i]);
+
+		assert_int_equal(h->limit[l], dflt[l]);
+	}
+	assert_int_equal(h->limit[LIMIT_TIMEOUT_MS], 1000);
+	held_free(h);
+	for (size_t i = 0; i < sizeof(tags); i++) {
+		int l = limit_of_context(tags[i]);
+
+		/* An approved version's own, up or down, within the bounds. */
+		buf_clear(&more);
+		tlv_put_u64(&more, tags[i], 77);
+		assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+		assert_int_equal(h->limit[l], 77);
+		held_free(h);
+		buf_clear(&more);
+		tlv_put_u64(&more, tags[i], UINT64_MAX);
+		assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+		assert_int_equal(h->limit[l], limit_info((enum limit)l)->max);
+		held_free(h);
+		/* What has no approval has not more than the default. */
+		for (int kind = CONTEXT_INSPECT; kind <= CONTEXT_TEST; kind++) {
+			assert_non_null(h = with(s, (uint8_t)kind, &more));
+			assert_int_equal(h->limit[l], dflt[l]);
+			held_free(h);
+		}
+	}
+	/* A larger /tmp may be one file, unless that is limited too. */
+	buf_clear(&more);
+	tlv_put_u64(&more, CTX_TMP, 1 << 20);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->limit[LIMIT_FILE_BYTES], 1 << 20);
+	held_free(h);
+	tlv_put_u64(&more, CTX_FILE_BYTES, 4096);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->limit[LIMIT_FILE_BYTES], 4096);
+	held_free(h);
+	buf_free(&more);
+}
+
+static void
+test_modules(void **state)
+{
+	struct held_set *s = *state;
+	uint8_t digest[32] = {0};
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 1 << 16);
+	for (unsigned i = 0; i < MODULES_PER_CALL_MAX; i++) {
+		digest[31] = (uint8_t)i;
+		tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	}
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->modules.len, MODULES_PER_CALL_MAX * 32);
+	assert_int_equal(h->modules.p[63], 1);
+	held_free(h);
+	/* One too many; one twice; out of order; of another length. */
+	digest[31] = 200;
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_clear(&more);
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_clear(&more);
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	digest[31] = 100;
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_clear(&more);
+	tlv_put(&more, CTX_MODULE, digest, 31);
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_free(&more);
+}
+
+/* Source has none of a command's fields, and only TOOL has a version. */
+static void
+test_kinds(void **state)
+{
+	struct held_set *s = *state;
+	uint8_t digest[32] = {7};
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 4096);
+	tlv_put(&more, CTX_VERSION_HASH, digest, sizeof(digest));
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->runner, RUNNER_PYTHON);
+	assert_true(h->has_version);
+	assert_memory_equal(&h->version, digest, sizeof(digest));
+	held_free(h);
+	assert_non_null(h = with(s, CONTEXT_TEST, &more));
+	assert_false(h->has_version);
+	held_free(h);
+	for (int i = 0; i < 4; i++) {
+		static const uint8_t tag[] = {
+		    CTX_SPEC, CTX_EXECUTABLE, CTX_EXECUTABLE_DIGEST, CTX_KIND};
+
+		buf_clear(&more);
+		tlv_put(&more, tag[i], digest, sizeof(digest));
+		assert_null(with(s, CONTEXT_TOOL, &more));
+	}
+	/* A command, but with source beside its spec (seal() gives it). */
+	buf_clear(&more);
+	tlv_puts(&more, CTX_KIND, "command");
+	tlv_puts(&more, CTX_SPEC, "{}");
+	tlv_puts(&more, CTX_EXECUTABLE, "/usr/bin/true");
+	tlv_put(&more, CTX_EXECUTABLE_DIGEST, digest, sizeof(digest));
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	tlv_puts(&more, CTX_CODE, ""); /* the later one counts */
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->runner, RUNNER_COMMAND);
+	assert_true(ipc_streq(h->code, "{}"));
+	assert_true(ipc_streq(h->executable, "/usr/bin/true"));
+	held_free(h);
+	/* Without a digest: only to find it out. */
+	buf_clear(&more);
+	tlv_puts(&more, CTX_KIND, "command");
+	tlv_puts(&more, CTX_SPEC, "{}");
+	tlv_puts(&more, CTX_EXECUTABLE, "/usr/bin/true");
+	tlv_puts(&more, CTX_CODE, "");
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	assert_null(with(s, CONTEXT_TEST, &more));
+	assert_non_null(h = with(s, CONTEXT_INSPECT, &more));
+	held_free(h);
+	buf_free(&more);
+}
+
 static void
 test_no_key(void **state)
 {
@@ -316,7 +475,8 @@ main(void)
 	    T(test_wrong_listener_burns), T(test_expires_with_a_record),
 	    T(test_hold_and_timeout_are_bounded), T(test_set_is_bounded),
 	    T(test_replay), T(test_foreign_contexts),
-	    T(test_secrets_need_a_tool), T(test_no_key), T(test_replay_window)};
+	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
+	    T(test_kinds), T(test_no_key), T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
