@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "runner.h"
 
 enum {
 	CHUNK = 64 * 1024, /* a pipe's capacity */

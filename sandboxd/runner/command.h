@@ -34,7 +34,8 @@ struct command {
  * Runs it to its end. 0, or -1 with errno: it was not started. Ends when the
  * command itself has ended and what was in the pipes by then is read:
  * descendants that hold them open are not waited for. The caller is pid 1 and
- * exits soon; the kernel then kills whatever is left.
+ * exits soon; the kernel then kills whatever is left. It ignores SIGPIPE: what
+ * the command doesn't read is no error.
  */
 int command_run(struct command *);
 

@@ -354,8 +354,10 @@ add_all(struct toolbox *t, const char *commands, struct err *err)
 		next = name + n + (name[n] != '\0');
 		name[n] = '\0';
 		if (n > 0 && add(t, name) == -1)
-			log_event(LOG_LV_WARN, "command_left_out", "%s: %s",
-			    name, strerror(errno));
+			/* That it is not installed is no news. */
+			log_event(errno == ENOENT ? LOG_LV_INFO : LOG_LV_WARN,
+			    "command_left_out", "%s: %s", name,
+			    strerror(errno));
 	}
 	free(list);
 	return 0;
