@@ -232,10 +232,10 @@ def neighbours(suite, rounds, ms, say):
         for what in HOSTILE_WHAT:
             alone = suite.load("plain", ms=ms)
             # without -e: how its own call ends (a limit, an error) is its affair
-            arguments = '{"what":"%s","seconds":%.1f}' % (what, ms / 1000 + 1.5)
+            arguments = '{"what":"%s","seconds":%.1f}' % (what, ms / 1000 + 1)
             with tempfile.TemporaryFile() as sink:
                 with subprocess.Popen(
-                        [os.path.join(PROGRAMS, "bench-load"), "-t", str(ms),
+                        [os.path.join(PROGRAMS, "bench-load"), "-t", str(ms + 700),
                          "-T", "bench__hostile", "-a", arguments,
                          *map(str, suite.address())], stdout=sink, stderr=sink) as hostile:
                     time.sleep(0.7)

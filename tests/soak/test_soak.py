@@ -1,7 +1,7 @@
 """A hundred thousand calls (MCPBOX_SOAK_CALLS), good and bad ones, zygotes
 replaced in between: nothing grows, and each call has its one record.
 
-MCPBOX_SOAK_WRITE=1 writes what came out into docs/BENCHMARKS.md.
+MCPBOX_WRITE=1 writes what came out into docs/BENCHMARKS.md.
 """
 import collections
 import json
@@ -176,5 +176,5 @@ def test_nothing_grows(instance, tmp_path):
             + ", ".join(f"{n} {o}" for o, n in outcomes.most_common()) + f".\n\n{body}")
     print(text)
     assert not grown(warm, after), grown(warm, after)
-    if os.environ.get("MCPBOX_SOAK_WRITE") == "1":
+    if os.environ.get("MCPBOX_WRITE") == "1":
         replace_section(os.path.join(SRC, "docs", "BENCHMARKS.md"), "tests/run soak", text)
