@@ -347,3 +347,44 @@ def main():
     return [out, owner]
 ''')
     assert call.value == [[16, 16, 16], 1]
+
+
+@pytest.mark.parametrize("code, want", [
+    # Its own task, and the loop that runs it.
+    ("import asyncio\nasync def main():\n"
+     "    t = asyncio.current_task()\n"
+     "    return [t is not None, t in asyncio.all_tasks(),\n"
+     "            asyncio.get_running_loop().is_running()]\n",
+     [True, True, True]),
+    # An asynchronous generator that is left half way is closed by the loop.
+    ("import asyncio\nseen = []\n"
+     "async def g():\n    try:\n        yield 1\n    finally:\n"
+     "        await asyncio.sleep(0)\n        seen.append('closed')\n"
+     "async def main():\n    async for x in g():\n        break\n"
+     "    await asyncio.sleep(0.01)\n    return seen\n", ["closed"]),
+    # What main starts and does not wait for goes on while it runs.
+    ("import asyncio\nasync def f(a): a.append(1)\n"
+     "async def main():\n    a = []\n    asyncio.create_task(f(a))\n"
+     "    await asyncio.sleep(0)\n    return a\n", [1]),
+    ("import asyncio\nasync def main():\n"
+     "    asyncio.current_task().cancel()\n    await asyncio.sleep(1)\n",
+     "CancelledError"),
+    ("import asyncio\nasync def main():\n"
+     "    asyncio.get_running_loop().stop()\n    await asyncio.sleep(1)\n",
+     "Event loop stopped before Future completed."),
+    ("import asyncio\nasync def f(): return 1\nasync def main():\n"
+     "    try:\n        asyncio.run(f())\n    except RuntimeError as e:\n"
+     "        return 'cannot be called' in str(e)\n", True),
+    ("import asyncio, threading\nasync def main():\n"
+     "    loop, f = asyncio.get_running_loop(), asyncio.Future()\n"
+     "    threading.Timer(0.02, loop.call_soon_threadsafe,\n"
+     "                    (f.set_result, 5)).start()\n    return await f\n", 5),
+])
+def test_asyncio_is_whole(pool, code, want):
+    """main's coroutine is not run by run_until_complete (mcpbox_harness.py,
+    _run): what one can see of a loop is as if it were."""
+    call = pool.call(code)
+    if isinstance(want, str):
+        assert call.kind == "run_error" and want in call.text
+    else:
+        assert call.kind == "run_result" and call.value == want, call.text
