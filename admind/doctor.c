@@ -7,6 +7,7 @@
 
 #include "admind.h"
 #include "ids.h"
+#include "layer.h"
 #include "migrate.h"
 
 static void
@@ -23,11 +24,11 @@ row(struct jsonw *w, const char *process, const char *layer, size_t n,
 }
 
 static const char *
-fix_of(const char *state, size_t n)
+fix_of(const char *layer, size_t nlayer, const char *state, size_t n)
 {
 	if (n == 8 && memcmp(state, "enforced", 8) == 0)
 		return "";
-	return "See docs/OPERATIONS.md, Layers.";
+	return layer_fix(layer, nlayer);
 }
 
 /* "name=state" lines, as a HELLO carries them. */
@@ -44,7 +45,8 @@ rows_of(struct jsonw *w, const char *process, const char *layers)
 			continue;
 		row(w, process, layers, (size_t)(eq - layers), eq + 1,
 		    (size_t)(end - eq - 1), "",
-		    fix_of(eq + 1, (size_t)(end - eq - 1)));
+		    fix_of(layers, (size_t)(eq - layers), eq + 1,
+			(size_t)(end - eq - 1)));
 	}
 }
 

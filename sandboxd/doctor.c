@@ -3,6 +3,7 @@
 
 #include "doctor.h"
 #include "jsonw.h"
+#include "layer.h"
 
 static void
 row(struct jsonw *w, const char *process, const char *layer, size_t nlayer,
@@ -24,10 +25,7 @@ fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 {
 	if (nstate == 8 && memcmp(state, "enforced", 8) == 0)
 		return "";
-	if ((n == 6 && memcmp(layer, "cgroup", 6) == 0) ||
-	    (n == 11 && memcmp(layer, "call_memory", 11) == 0))
-		return "Run sandboxd-spawn in a unit with Delegate=yes.";
-	return "See docs/OPERATIONS.md, Layers.";
+	return layer_fix(layer, n);
 }
 
 /* The lines of one process. */

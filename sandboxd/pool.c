@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ids.h"
+#include "layer.h"
 #include "log.h"
 #include "pool.h"
 
@@ -32,6 +33,7 @@ struct pool {
 	struct pool_entry slot[POOL_SLOTS_MAX];
 	unsigned busy;
 	char *layers, *interpreter;
+	char *refused; /* layers of the last pool that could not start */
 	uint64_t zygote, forks, recycles;
 	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
 	bool recycling;     /* RECYCLE was sent, its report is due */
@@ -60,6 +62,41 @@ start_later(struct pool *p)
 	timer_in(p, p->backoff_ms);
 }
 
+/* What kept the last pool from starting, for doctor: it stays until one has.
+ * Said once here, with what mends it. */
+static void
+refused(struct pool *p, struct ipc_bytes layers)
+{
+	const char *line;
+	size_t n;
+
+	free(p->refused);
+	p->refused = ipc_strdup(layers);
+	if (p->refused != NULL &&
+	    (line = layer_missing(p->refused, &n)) != NULL)
+		log_event(LOG_LV_ERR, "layer_missing",
+		    "the pool does not start without it: %.*s. %s", (int)n,
+		    line, layer_fix(line, strcspn(line, "=")));
+}
+
+/* spawn's own words of why, as a layer's line. */
+static void
+spawn_refused(struct pool *p, struct ipc_frame *f)
+{
+	struct ipc_refused m;
+	struct buf line;
+
+	buf_init(&line, 1024);
+	if (f != NULL && f->type == IPC_REFUSED &&
+	    ipc_decode(f, &m, NULL) == 0) {
+		buf_puts(&line, "pool_namespaces=missing ");
+		buf_put(&line, m.message.p, m.message.n);
+		if (!line.failed)
+			refused(p, ipc_bytes(line.p, line.len));
+	}
+	buf_free(&line);
+}
+
 static void
 on_started(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -71,6 +108,7 @@ on_started(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL || f->type != IPC_POOL_STARTED) {
 		log_event(LOG_LV_WARN, "pool_refused",
 		    "spawn could not start a pool");
+		spawn_refused(p, f);
 		start_later(p);
 		return;
 	}
@@ -218,6 +256,14 @@ on_report(struct pool *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
+	/* A zygote that forks nothing: the pool ends now, or keeps its old
+	 * zygote. The next try may find that it was mended. */
+	if (m.interpreter.n == 0) {
+		refused(p, m.layers);
+		return 0;
+	}
+	free(p->refused);
+	p->refused = NULL;
 	free(p->layers);
 	p->layers = ipc_strdup(m.layers);
 	free(p->interpreter);
@@ -342,6 +388,7 @@ pool_free(struct pool *p)
 	event_free(p->timer);
 	free(p->layers);
 	free(p->interpreter);
+	free(p->refused);
 	free(p);
 }
 
@@ -543,6 +590,8 @@ pool_restart(struct pool *p, const char *why)
 const char *
 pool_layers(const struct pool *p)
 {
+	if (p->layers == NULL && p->refused != NULL)
+		return p->refused;
 	return p->layers != NULL ? p->layers : "";
 }
 
@@ -555,11 +604,18 @@ pool_spawn_layers(const struct pool *p)
 	return peer != NULL ? ipc_peer_layers(peer) : "";
 }
 
+/* Is there a line that begins like this? */
+static bool
+says(const char *lines, const char *begin)
+{
+	const char *at = strstr(lines, begin);
+
+	return at != NULL && (at == lines || at[-1] == '\n');
+}
+
 bool
 pool_memory_bound(const struct pool *p)
 {
-	static const char layer[] = "cgroup=enforced";
-	const char *l = pool_spawn_layers(p), *at = strstr(l, layer);
-
-	return at != NULL && (at == l || at[-1] == '\n');
+	return says(pool_spawn_layers(p), "cgroup=enforced") &&
+	    says(pool_layers(p), "call_cgroup=enforced");
 }

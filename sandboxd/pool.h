@@ -101,10 +101,11 @@ struct pool_counts {
 	unsigned slots, busy;
 };
 struct pool_counts pool_counts(const struct pool *);
-/* "name=state" lines of pool and zygote, and of spawn; "" if not there. */
+/* "name=state" lines of pool and zygote, of those that could not start where
+ * there are none now, and of spawn; "" if not there. */
 const char *pool_layers(const struct pool *);
 /* Does a cgroup memory controller bound what a call's processes use together?
- * By what spawn reported; false while it is not connected. */
+ * By what spawn and pool-init reported; false while they are not connected. */
 bool pool_memory_bound(const struct pool *);
 const char *pool_spawn_layers(const struct pool *);
 

@@ -34,6 +34,7 @@
 #include "err.h"
 #include "ipc.h"
 #include "ipc_io.h"
+#include "layer.h"
 #include "log.h"
 #include "setup.h"
 #include "slots.h"
@@ -69,6 +70,25 @@ send_timeout(int sock)
 		die("setsockopt", strerror(errno));
 	if (fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
 		die("fcntl", strerror(errno));
+}
+
+/*
+ * Before there is a zygote: the layer that could not be made goes to the
+ * broker, which shows it (an empty interpreter: nothing will be forked), and
+ * to the log with what mends it.
+ */
+static _Noreturn void
+die_without(const char *layer, const struct err *e)
+{
+	struct ipc_pool_report m = {.interpreter = ipc_str("")};
+	char text[sizeof(e->text) + 512];
+
+	buf_putf(&layers, "%s=missing %s\n", layer, e->text);
+	m.layers = ipc_bytes(layers.p, layers.failed ? 0 : layers.len);
+	(void)ipc_write(SETUP_BROKER_FD, IPC_POOL_REPORT, 0, &m, NULL);
+	(void)snprintf(text, sizeof(text), "%s. %s", e->text,
+	    layer_fix(layer, strlen(layer)));
+	die("setup", text);
 }
 
 /*
@@ -355,10 +375,14 @@ on_report(struct zygote *z, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
-	if (zygotes_reported(&zygotes, z) != 0)
-		die("zygote_confused", "it reports a second time");
-	/* A new zygote knows no leaf. */
-	memset(leaf_told, 0, sizeof(leaf_told));
+	/* One that forks nothing, since a layer is missing, says which and
+	 * ends. */
+	if (m.interpreter.n > 0) {
+		if (zygotes_reported(&zygotes, z) != 0)
+			die("zygote_confused", "it reports a second time");
+		/* A new zygote knows no leaf. */
+		memset(leaf_told, 0, sizeof(leaf_told));
+	}
 	buf_init(&all, IPC_FRAME_MAX / 2);
 	buf_put(&all, layers.p, layers.len);
 	buf_put(&all, m.layers.p, m.layers.n);
@@ -534,10 +558,10 @@ main(int argc, char **argv)
 	buf_init(&layers, 4096);
 	/* First: any descriptor opened before could be taken for the cgroup. */
 	cgroup_start(&cgroup, SETUP_CGROUP_FD, &layers);
-	if (setup_namespaces(&layers, &e) != 0)
-		die("setup", e.text);
 	send_timeout(SETUP_BROKER_FD);
 	send_timeout(SETUP_LIVENESS_FD);
+	if (setup_namespaces(&layers, &e) != 0)
+		die_without("pool_namespaces", &e);
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -551,6 +575,6 @@ main(int argc, char **argv)
 	if (zygotes_start(&zygotes, &e) != 0)
 		die("setup", e.text);
 	if (setup_drop(&layers, &e) != 0)
-		die("setup", e.text);
+		die_without("pool_init_capabilities", &e);
 	serve(child);
 }

@@ -65,6 +65,18 @@ int steps_run(struct runner *);
 void steps_path(const char *path);
 const char *steps_failed_path(void);
 
+/*
+ * Appends a line for each layer: the namespaces, then each step as
+ * runner-NAME. failed NULL: all hold, as far as this Landlock ABI goes; else
+ * the step that failed and why, those behind it not reached.
+ */
+void steps_layers(
+    struct buf *, int landlock_abi, const char *failed, const char *why);
+
+/* trial.c: makes one runner that gets no call, and appends which layers hold.
+ * 0, or -1 with the step, its errno and the fix in err. */
+int trial_run(const struct zygote *, struct buf *layers, struct err *);
+
 /* template.c: the root that all runners share, built once by the zygote.
  * modules: path of the module store, commands: what toolbox.c takes. */
 int template_build(

@@ -109,3 +109,35 @@ steps_run(struct runner *r)
 	}
 	return 0;
 }
+
+void
+steps_layers(
+    struct buf *out, int landlock_abi, const char *failed, const char *why)
+{
+	const struct step *s;
+	const char *state = "enforced";
+
+	if (failed != NULL && strcmp(failed, "namespaces") == 0) {
+		buf_putf(out, "runner-namespaces=missing %s\n", why);
+		state = NULL;
+	} else
+		/* The root that all runners share was built before. */
+		buf_puts(out,
+		    "runner-namespaces=enforced\nrunner-mounts=enforced\n");
+	for (s = steps; s->name != NULL; s++)
+		if (state == NULL)
+			buf_putf(
+			    out, "runner-%s=missing not reached\n", s->name);
+		else if (failed != NULL && strcmp(failed, s->name) == 0) {
+			buf_putf(out, "runner-%s=missing %s\n", s->name, why);
+			state = NULL;
+		} else
+			buf_putf(out, "runner-%s=%s\n", s->name,
+			    s->run == fsrules_apply && landlock_abi == 0
+				? "missing"
+				: state);
+	/* Below ABI 6 the namespaces alone keep abstract sockets and signals
+	 * apart: enough, but one layer fewer. */
+	buf_putf(out, "runner-landlock-scope=%s\n",
+	    landlock_abi >= 6 && state != NULL ? "enforced" : "missing");
+}

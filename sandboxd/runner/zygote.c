@@ -26,6 +26,7 @@
 
 #include "filter.h"
 #include "ipc_io.h"
+#include "layer.h"
 #include "log.h"
 #include "runner.h"
 
@@ -62,52 +63,59 @@ standard_fds(void)
 	(void)close(fd);
 }
 
-static void
-layers(struct zygote *z)
+/* What holds; an empty interpreter says that this zygote forks nothing. */
+static int
+report(const struct zygote *z, const char *interpreter, struct err *err)
 {
-	buf_init(&z->layers, 4096);
-	buf_puts(&z->layers,
-	    "runner-namespaces=enforced\nrunner-mounts=enforced\n"
-	    "runner-capabilities=enforced\nrunner-rlimits=enforced\n"
-	    "runner-seccomp=enforced\n");
-	buf_putf(&z->layers, "runner-landlock=%s\n",
-	    z->landlock_abi > 0 ? "enforced" : "missing");
-	/* Below ABI 6 the namespaces alone keep abstract sockets and signals
-	 * apart: enough, but one layer fewer. */
-	buf_putf(&z->layers, "runner-landlock-scope=%s\n",
-	    z->landlock_abi >= 6 ? "enforced" : "missing");
+	struct ipc_pool_report m = {0};
+
+	m.interpreter = ipc_str(interpreter);
+	m.layers = ipc_bytes(z->layers.p, z->layers.len);
+	return ipc_write(RUNNER_CHANNEL_FD, IPC_POOL_REPORT, 0, &m, err);
 }
 
 static void
 start(struct zygote *z, const char *modules, const char *commands)
 {
-	struct ipc_pool_report report = {0};
+	const char *layer = "runner-seccomp";
 	struct err err = {0};
 
+	buf_init(&z->layers, 4096);
 	z->filter = filter_new(false, &err);
 	z->command_filter = z->filter == NULL ? NULL : filter_new(true, &err);
 	if (z->command_filter == NULL)
 		goto fail;
 	z->landlock_abi = fsrules_abi();
-	if (limits_oom_zygote(&err) == -1 || fork_setup(z, &err) == -1 ||
-	    python_start(z, &err) == -1 || 
-	    template_build(z, modules, commands, &err) == -1 ||
-	    reseed_none(&err) == -1 || snapshot_take(&err) == -1)
+	layer = "runner-oom_score";
+	if (limits_oom_zygote(&err) == -1)
+		goto fail;
+	layer = "zygote";
+	if (fork_setup(z, &err) == -1 || python_start(z, &err) == -1)
+		goto fail;
+	layer = "runner-mounts";
+	if (template_build(z, modules, commands, &err) == -1)
+		goto fail;
+	layer = "zygote";
+	if (reseed_none(&err) == -1 || snapshot_take(&err) == -1)
 		goto fail;
 	if (prefault_learn() == -1)
 		log_event(LOG_LV_WARN, "prefault",
 		    "the rehearsal failed: calls take longer");
+	layer = "runner-capabilities";
 	if (privileges_zygote(&err) == -1)
 		goto fail;
-	layers(z);
-	report.interpreter = ipc_str(z->interpreter);
-	report.layers = ipc_bytes(z->layers.p, z->layers.len);
-	if (ipc_write(RUNNER_CHANNEL_FD, IPC_POOL_REPORT, 0, &report, &err) ==
-	    -1)
+	/* Its line is there, and its fix in err. */
+	layer = NULL;
+	if (trial_run(z, &z->layers, &err) == -1 ||
+	    report(z, z->interpreter, &err) == -1)
 		goto fail;
 	return;
 fail:
-	log_fatal("zygote", "%s", err.text);
+	if (layer != NULL)
+		buf_putf(&z->layers, "%s=missing %s\n", layer, err.text);
+	(void)report(z, "", NULL);
+	log_fatal("zygote", "%s. %s", err.text,
+	    layer != NULL ? layer_fix(layer, strlen(layer)) : "");
 }
 
 static void

@@ -22,6 +22,7 @@
 #include "confine.h"
 #include "deny.h"
 #include "ipc_peer.h"
+#include "layer.h"
 #include "log.h"
 #include "nspool.h"
 #include "proc.h"
@@ -66,6 +67,7 @@ start_pool(
 	    .modules = conf_str(s->proc.conf, "module_dir"),
 	    .commands = conf_str(s->proc.conf, "commands"),
 	};
+	const char *layer = "cgroup";
 	struct err e;
 	int group = -1, rc = 0;
 
@@ -75,15 +77,18 @@ start_pool(
 	 */
 	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
 		rc = -1;
-	if (rc == 0)
+	if (rc == 0) {
+		layer = "pool_namespaces";
 		rc = nspool_start(
 		    &s->pool, &s->map, &paths, group, &m.channel, &e);
+	}
 	if (group >= 0)
 		close(group);
 	if (rc != 0) {
-		log_event(LOG_LV_ERR, "pool_start", "%s", e.text);
-		(void)ipc_refuse(p, request, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the pool could not be started", 1000);
+		log_event(LOG_LV_ERR, "pool_start", "%s. %s", e.text,
+		    layer_fix(layer, strlen(layer)));
+		(void)ipc_refuse(
+		    p, request, FAILURE_SANDBOX_UNAVAILABLE, e.text, 1000);
 		return;
 	}
 	s->ended =

@@ -40,6 +40,7 @@ class Calls:
         self.sandbox = sandbox
         self.admind = Patient(sandbox)
         self.gateway = sandbox.gateway()
+        self.ended = {}
         source = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "failure.def")
         with open(source, encoding="ascii") as f:
             self.failures = re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)
@@ -51,10 +52,11 @@ class Calls:
 
     def end(self, started):
         execution, request = started
-        while True:
+        while request not in self.ended:
             got, m = self.gateway.receive(SLOW)
-            if got == request and m["_"] != "CALL_EVENT":
-                break
+            if m["_"] != "CALL_EVENT":
+                self.ended[got] = m
+        m = self.ended.pop(request)
         assert m["_"] == "CALL_RESULT", m
         body = json.loads(m["body_meta"][:m["body_len"]])
         record = self.admind.record(execution, SLOW)

@@ -3,6 +3,7 @@ controllers. What a tool does here stays within its rlimits wherever a cgroup
 is to be shown: so it is the cgroup that ends it."""
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -26,6 +27,14 @@ def waiting(condition):
 def runners(sandbox):
     """Host pids of what lives in the slot's leaf, the first is pid 1 there."""
     return [int(p) for p in read(sandbox.leaf(), "cgroup.procs").split()]
+
+
+def pool_init():
+    """Host pid of pid 1 of the pool."""
+    def first(pid):
+        return re.search(r"^NSpid:.*\t1$", read(f"/proc/{pid}/status"), re.M)
+    pid, = filter(first, read(UNIT, "pool/init/cgroup.procs").split())
+    return int(pid)
 
 
 def runner(sandbox):
@@ -70,7 +79,8 @@ def test_each_process_is_in_a_leaf_of_its_own(sandbox, calls):
     assert read(f"/proc/{pid}/cgroup").strip() == own + "pool/slot-000"
     assert read(f"/proc/{sandbox.children['sandboxd-spawn'].pid}/cgroup").strip() \
         == own + "supervisor"
-    assert len(read(UNIT, "pool/init/cgroup.procs").split()) == 1
+    # pool-init and the process that starts zygotes for it.
+    assert pool_init() and len(read(UNIT, "pool/init/cgroup.procs").split()) == 2
     assert len(read(UNIT, "pool/zygote/cgroup.procs").split()) == 1
     # "No internal processes", and the unit's files belong to its user.
     assert read(UNIT, "cgroup.procs") == read(UNIT, "pool/cgroup.procs") == ""
@@ -252,9 +262,14 @@ def main():
 """
 
 
+def grown(sandbox):
+    """Waits until STUBBORN runs and has made its tree."""
+    assert eventually(lambda: len(runners(sandbox)) >= 7)
+
+
 def test_the_deadline_takes_the_whole_tree(sandbox, calls):
     started = calls.start(STUBBORN, timeout=15000)
-    assert eventually(lambda: len(runners(sandbox)) >= 7)
+    grown(sandbox)
     end = calls.end(started)
     assert end.failure == "timeout", end
     assert eventually(lambda: numbers(sandbox.leaf(), "cgroup.events")["populated"] == 0)
@@ -317,7 +332,7 @@ def test_a_runner_sees_nothing_of_it(sandbox, calls):
 def test_the_pools_root_cannot_leave_it_either(sandbox):
     """A taken-over zygote or pool-init: uid 0 of the pool's user namespace,
     all its capabilities, the host's cgroup filesystem before it."""
-    init = int(read(UNIT, "pool/init/cgroup.procs"))
+    init = pool_init()
     code = f"""
 import errno, os
 def attempt(path, text):
@@ -353,8 +368,8 @@ def test_a_new_pool_starts_clean(sandbox, calls):
     assert calls.run("def main(): return 1").value == 1
     leaf = os.stat(sandbox.leaf()).st_ino
     started = calls.start(STUBBORN)
-    runner(sandbox)
-    os.kill(int(read(UNIT, "pool/init/cgroup.procs")), signal.SIGKILL)
+    grown(sandbox)
+    os.kill(pool_init(), signal.SIGKILL)
     assert calls.end(started).failure == "sandbox_unavailable"
     end = calls.run("def main(): return 2")
     assert end.value == 2
@@ -363,7 +378,7 @@ def test_a_new_pool_starts_clean(sandbox, calls):
 
 def test_the_unit_ends_with_all_of_it(sandbox, calls):
     started = calls.start(STUBBORN)
-    runner(sandbox)
+    grown(sandbox)
     pids = [int(p) for d in os.listdir(os.path.join(UNIT, "pool"))
             if os.path.isdir(os.path.join(UNIT, "pool", d))
             for p in read(UNIT, "pool", d, "cgroup.procs").split()]

@@ -19,7 +19,7 @@ def test_a_neighbour_is_not_starved():
     """One call spins with four processes; another one's calls take no more
     than twice as long, by the guest's clock."""
     with Delegated(slots=2, queue_wait="60s") as sandbox:
-        calls, other = Calls(sandbox), Calls(sandbox)
+        calls = Calls(sandbox)
 
         def once():
             t = time.monotonic()
@@ -28,16 +28,15 @@ def test_a_neighbour_is_not_starved():
         for _ in range(3):
             once()
         alone = median([once() for _ in range(9)])
-        started = other.start(SPIN.format(seconds=40), timeout=100000)
+        started = calls.start(SPIN.format(seconds=40), timeout=100000)
         eventually(lambda: any(
             "slot-" in d and len(read(UNIT, "pool", d, "cgroup.procs").split()) >= 4
             for d in os.listdir(os.path.join(UNIT, "pool"))))
         beside = median([once() for _ in range(9)])
-        assert other.end(started).outcome == DONE
+        assert calls.end(started).outcome == DONE
         print(f"alone {alone:.3f} s, beside a spinner {beside:.3f} s")
         assert beside < 2 * alone, (alone, beside)
         calls.close()
-        other.close()
 
 
 # --- Where it is not delegated. ---

@@ -1,0 +1,116 @@
+"""A layer that a machine does not allow: the pool does not start, doctor and
+log name it with the step, the errno and what mends it."""
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness.ipc import Closed
+from harness.sandbox import Sandbox
+
+# Becomes the rest of its arguments under a filter by which one system call
+# answers EPERM (seccomp(2); x86-64).
+DENIED = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def op(code, jt, jf, k): return struct.pack("HBBI", code, jt, jf, k)
+program = (op(0x20, 0, 0, 0) + op(0x15, 0, 1, int(sys.argv[1]))
+           + op(0x06, 0, 0, 0x00050001) + op(0x06, 0, 0, 0x7fff0000))
+buffer = ctypes.create_string_buffer(program)
+class Fprog(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+fprog = Fprog(4, ctypes.addressof(buffer))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(fprog), 0, 0) == 0, ctypes.get_errno()
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+SETHOSTNAME, SECCOMP, CLONE3 = 170, 317, 435
+
+
+def rows_of(sandbox):
+    """What doctor says; nothing while sandboxd is not up."""
+    try:
+        with sandbox.peer_root("ctl") as ctl:
+            report = json.loads(ctl.call("DOCTOR")["json"])
+    except (OSError, Closed):
+        return {}
+    return {(r["process"], r["layer"]): r for r in report}
+
+
+class Crippled(Sandbox):
+    """spawn, and with it the pool, is started by way of `wrap`."""
+
+    def __init__(self, wrap, **settings):
+        self.wrap = wrap
+        super().__init__(runner="sandboxd/runner/mcpbox-runner", **settings)
+
+    def start(self, process):
+        real = subprocess.Popen
+        if process == "sandboxd-spawn":
+            def popen(argv, **kw):
+                return real([*self.wrap, *argv], **kw)
+            subprocess.Popen = popen
+        try:
+            super().start(process)
+        finally:
+            subprocess.Popen = real
+
+    def rows(self):
+        return rows_of(self)
+
+
+def denied(number):
+    return [sys.executable, "-I", "-c", DENIED, str(number)]
+
+
+MASKED_PROC = ["unshare", "--mount", "sh", "-c",
+               "mount -t tmpfs tmpfs /proc/sys && exec \"$@\"", "sh"]
+
+
+def wait_for(what, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return what()
+
+
+@pytest.mark.parametrize("wrap, layer, detail, fix", [
+    (denied(SETHOSTNAME), "runner-hostname", "Operation not permitted", "CAP_SETUID"),
+    (denied(SECCOMP), "runner-seccomp", "seccomp", "seccomp filters"),
+    (denied(CLONE3), "pool_namespaces", "clone3", "user namespaces"),
+    (MASKED_PROC, "pool_namespaces", "mount /proc", "user namespaces"),
+], ids=["a step", "no seccomp", "no namespaces", "a masked proc"])
+def test_a_missing_layer_keeps_the_pool_from_starting(wrap, layer, detail, fix):
+    with Crippled(wrap, queue_wait="300ms") as sandbox:
+        assert wait_for(lambda: ("pool", layer) in sandbox.rows()), \
+            sandbox.log("sandboxd") + sandbox.log("sandboxd-spawn")
+        rows = sandbox.rows()
+        row = rows["pool", layer]
+        assert row["state"] == "missing" and detail in row["detail"], row
+        assert fix in row["fix"], row
+        # No call runs without it.
+        admind, gateway = sandbox.admind(), sandbox.gateway()
+        execution = admind.held("def main(): return 1")
+        answer = gateway.call("RUN", execution=execution, arguments=b"{}")
+        assert answer["_"] == "REFUSED" and "sandbox" in answer["message"], answer
+        # Both logs say so, with the fix.
+        assert layer + "=missing" in sandbox.log("sandboxd") and fix in sandbox.log("sandboxd")
+        assert fix in sandbox.log("sandboxd-spawn")
+        if layer == "runner-hostname":
+            assert rows["pool", "runner-setsid"]["state"] == "enforced"
+            assert rows["pool", "runner-seccomp"]["detail"] == "not reached"
+
+
+def test_every_step_is_a_row():
+    """Of a pool that did start: none is missing but what an older kernel's
+    Landlock leaves to others."""
+    with Sandbox(runner="sandboxd/runner/mcpbox-runner") as sandbox:
+        assert wait_for(lambda: "pool_ready" in sandbox.log("sandboxd"))
+        rows = {k: r["state"] for k, r in rows_of(sandbox).items()}
+        for name in ("namespaces", "mounts", "cgroup_namespace", "proc", "tmp", "pivot_root",
+                     "close_range", "rlimits", "bounding_set", "securebits", "ids",
+                     "capabilities", "dumpable", "no_new_privs", "seccomp"):
+            assert rows["pool", "runner-" + name] == "enforced", rows
+        assert ("pool", "runner-landlock") in rows and ("pool", "runner-landlock-scope") in rows
