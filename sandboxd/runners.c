@@ -61,12 +61,18 @@ hang_up(struct runner *r)
 	r->peer = NULL;
 }
 
+/* In this time; 0: as soon as what is going on now is done. */
 static void
 refill_in(struct runners *rs, int ms)
 {
 	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
 
-	(void)evtimer_add(rs->refill, &tv);
+	if (ms > 0) {
+		(void)evtimer_add(rs->refill, &tv);
+		return;
+	}
+	(void)evtimer_del(rs->refill);
+	event_active(rs->refill, EV_TIMEOUT, 0);
 }
 
 /*

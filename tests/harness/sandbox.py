@@ -300,7 +300,8 @@ class Admind:
 
     def hold(self, code, listener="local", kind=TOOL, execution=None, sealed=None, **kw):
         """HELD; returns (execution, answer)."""
-        assert self.sandbox.vault.have_key.wait(10)
+        assert self.sandbox.vault.have_key.wait(10), (
+            self.sandbox.vault.is_alive(), self.sandbox.log("sandboxd"))
         execution = execution or os.urandom(16)
         kw.setdefault("intent", b"intent of " + execution)
         if sealed is None:
