@@ -57,10 +57,13 @@ class Calls:
             if m["_"] != "CALL_EVENT":
                 self.ended[got] = m
         m = self.ended.pop(request)
-        assert m["_"] == "CALL_RESULT", m
-        body = json.loads(m["body_meta"][:m["body_len"]])
         record = self.admind.record(execution, SLOW)
-        return Ended(m["outcome"], self.failures[m["failure"]], body, record)
+        failure = self.failures[m["failure"]]
+        if m["_"] == "REFUSED":
+            body = {"isError": True, "content": [{"text": m["message"]}]}
+            return Ended(record["outcome"], failure, body, record)
+        assert m["_"] == "CALL_RESULT", m
+        return Ended(m["outcome"], failure, json.loads(m["body_meta"][:m["body_len"]]), record)
 
     def run(self, code, **limits):
         return self.end(self.start(code, **limits))
