@@ -42,8 +42,9 @@ struct codecache {
 	char *interpreter;
 	uint64_t zygote, since_zygote;
 	/* The one compilation under way. */
-	struct code *job; /* NULL: dropped meanwhile */
-	struct runner *runner;
+	struct code *job;      /* NULL: dropped meanwhile */
+	struct runner *runner; /* NULL: reaped; its frames may still come */
+	uint64_t job_zygote;   /* that forked it */
 	struct ipc_peer *peer;
 	struct buf pieces;
 	struct event *timer;
@@ -157,11 +158,11 @@ follow_zygote(struct codecache *cc)
 	cc->since_zygote = cc->zygote;
 }
 
-/* May code of the present interpreter be loaded by this runner? */
+/* May a runner of this zygote load code of the present interpreter? */
 static bool
-may_load(const struct codecache *cc, const struct runner *r)
+may_load(const struct codecache *cc, uint64_t zygote)
 {
-	return runners_zygote(r) >= cc->since_zygote;
+	return zygote >= cc->since_zygote;
 }
 
 /* Is there a compiled form of what this context runs at all? */
@@ -181,8 +182,9 @@ codecache_find(
 		return h->code;
 	follow_zygote(cc);
 	k = find(cc, h);
-	if (k != NULL && k->state == CODE_MADE && may_load(cc, r) &&
-	    equal(&k->name, h->name) && k->source_len == h->code.n &&
+	if (k != NULL && k->state == CODE_MADE &&
+	    may_load(cc, runners_zygote(r)) && equal(&k->name, h->name) &&
+	    k->source_len == h->code.n &&
 	    memcmp(k->code.p, h->code.p, h->code.n) == 0) {
 		cc->told.hits++;
 		return ipc_bytes(k->code.p, k->code.len);
@@ -267,7 +269,7 @@ take_result(struct codecache *cc)
 
 	follow_zygote(cc);
 	/* Dropped meanwhile, or made by an interpreter that is gone. */
-	if ((k = cc->job) == NULL || !may_load(cc, cc->runner)) {
+	if ((k = cc->job) == NULL || !may_load(cc, cc->job_zygote)) {
 		end_job(cc);
 		return;
 	}
@@ -425,6 +427,7 @@ codecache_work(struct codecache *cc)
 	if (cc->runner == NULL)
 		return;
 	cc->job = k;
+	cc->job_zygote = runners_zygote(cc->runner);
 	buf_init(&cc->pieces, CODECACHE_COMPILED_MAX);
 	ipc_peer_handlers(cc->peer, &handlers, cc);
 	if (evtimer_add(cc->timer, &tv) != 0 || send_job(cc, k) != 0)

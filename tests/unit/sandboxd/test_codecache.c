@@ -94,6 +94,47 @@ compile(const char *says)
 	next_runner();
 }
 
+/* The same, but the pool tells of its end before what it said is read. */
+static void
+compile_and_be_reaped(const char *says)
+{
+	struct ipc_content_part part = {.data = ipc_str(says)};
+	struct ipc_run_result r = {.length = (uint32_t)strlen(says)};
+
+	assert_int_equal(rig_executed(CONTEXT_COMPILE), SOURCE);
+	rig_send_exited(CLD_EXITED, 0);
+	rig_turn(10);
+	rig_say(IPC_CONTENT_PART, &part);
+	rig_say(IPC_RUN_RESULT, &r);
+	close(rig.fork.channel);
+	next_runner();
+}
+
+static void
+test_reaped_before_the_result_is_read(void **state)
+{
+	assert_int_equal(call(7), SOURCE);
+	compile_and_be_reaped("compiled");
+	compile_and_be_reaped("compiled");
+	assert_int_equal(call(7), SOURCE + strlen("compiled"));
+}
+
+/* It died without a word. */
+static void
+test_reaped_without_a_result(void **state)
+{
+	(void)call(7);
+	for (int i = 0; i < CODECACHE_TRIES; i++) {
+		(void)rig_executed(CONTEXT_COMPILE);
+		rig_send_exited(CLD_KILLED, SIGKILL);
+		rig_turn(10);
+		close(rig.fork.channel);
+		next_runner();
+	}
+	rig_expect_silence(rig.fork.channel);
+	assert_int_equal(call(7), SOURCE);
+}
+
 static void
 expect_no_compilation(void)
 {
@@ -240,8 +281,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	    T(test_two_that_agree), T(test_two_that_differ),
-	    T(test_what_does_not_compile), T(test_only_versions),
-	    T(test_another_interpreter),
+	    T(test_reaped_before_the_result_is_read),
+	    T(test_reaped_without_a_result), T(test_what_does_not_compile),
+	    T(test_only_versions), T(test_another_interpreter),
 	    T(test_zygote_replaced_while_compiling), T(test_runners_that_fail),
 	    T(test_too_much)};
 
