@@ -123,6 +123,14 @@ runner_change(struct runner *r, enum runner_state to)
 	rs->count[to]++;
 }
 
+/* Not needed any more. One that was reaped, but whose channel's end was not
+ * read yet, has nothing to wait for. */
+static void
+dismiss(struct runner *r)
+{
+	runner_change(r, r->has_slot ? RUNNER_ENDING : RUNNER_GONE);
+}
+
 static void
 back_off(struct runners *rs)
 {
@@ -154,7 +162,7 @@ failed(struct runner *r, const char *text)
 	log_event(LOG_LV_ERR, "runner_failed", "%s", text);
 	/* The profile outlives its runner in what follows. */
 	p->refs++;
-	runner_change(r, r->has_slot ? RUNNER_ENDING : RUNNER_GONE);
+	dismiss(r);
 	rs->events.failed(rs->arg, p, text);
 	profiles_put(&rs->profiles, p);
 	refill_in(rs, rs->backoff_ms);
@@ -184,7 +192,7 @@ on_ready(struct runner *r)
 	/* One that is to be renewed has its successor now. */
 	old = TAILQ_LAST(&p->waiting, runner_list);
 	if (!is_fresh(old))
-		runner_change(old, RUNNER_ENDING);
+		dismiss(old);
 	rs->events.look(rs->arg);
 	refill_in(rs, 0);
 }
@@ -348,7 +356,7 @@ make_room(struct runners *rs, const struct profile *wanted)
 			oldest = r;
 	}
 	if (oldest != NULL)
-		runner_change(oldest, RUNNER_ENDING);
+		dismiss(oldest);
 }
 
 static enum runners_fork
@@ -632,7 +640,7 @@ overdue(struct runner *r, uint64_t now_ms)
 		    (is_fresh(r) &&
 			now_ms - r->profile->used_ms < RUNNERS_OTHERS_MS))
 			return false;
-		runner_change(r, RUNNER_ENDING);
+		dismiss(r);
 		return true;
 	case RUNNER_ENDING:
 		if (age < RUNNERS_REAP_MS)
@@ -660,7 +668,7 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 	/* More than should wait: one goes at a time. */
 	if (rs->hungry == 0 && rs->standard->ready > rs->demand.target &&
 	    (r = TAILQ_LAST(&rs->standard->waiting, runner_list)) != NULL)
-		runner_change(r, RUNNER_ENDING);
+		dismiss(r);
 	if (wanting(rs) != NULL)
 		runners_nudge(rs);
 }

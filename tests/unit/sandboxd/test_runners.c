@@ -161,6 +161,26 @@ test_one_that_was_reaped_is_not_taken(void **state)
 	close(waiting[1].channel);
 }
 
+/* The same, and it is dismissed: nothing more is to be waited for, least of
+ * all with the pool's life. */
+static void
+test_one_that_was_reaped_is_dismissed(void **state)
+{
+	struct runners *rs = calls_runners(rig.calls);
+
+	rig_report("Python 4");
+	with(waiting[0]);
+	rig_send_exited(CLD_KILLED, SIGKILL);
+	with(rig_fork());
+	rig_ready();
+	rig_turn(10);
+	assert_int_equal(runners_counts(rs).ending, 0);
+	assert_int_equal(runners_counts(rs).waiting, 2);
+	done_with();
+	close(waiting[0].channel);
+	close(waiting[1].channel);
+}
+
 static void
 test_the_pool_dies(void **state)
 {
@@ -373,7 +393,8 @@ main(void)
 	    T(test_a_call_takes_one_that_waits),
 	    T(test_one_that_dies_is_replaced_later),
 	    T(test_one_that_speaks_is_killed),
-	    T(test_one_that_was_reaped_is_not_taken), T(test_the_pool_dies),
+	    T(test_one_that_was_reaped_is_not_taken),
+	    T(test_one_that_was_reaped_is_dismissed), T(test_the_pool_dies),
 	    T(test_another_zygote), T(test_another_profile),
 	    N(test_profiles_do_not_make_runners),
 	    N(test_room_for_another_profile),
