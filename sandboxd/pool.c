@@ -9,37 +9,7 @@
 #include "ids.h"
 #include "layer.h"
 #include "log.h"
-#include "pool.h"
-
-struct pool_entry {
-	void *owner; /* NULL: free */
-	uint64_t generation;
-	uint32_t uid;
-};
-
-struct pool {
-	struct event_base *base;
-	struct pool_events events;
-	void *arg;
-	struct ipc_client *spawn; /* kept up; NULL in tests */
-	struct ipc_peer *peer;    /* pool-init, or NULL */
-	bool ready, asked;        /* asked: a POOL_START is under way */
-	struct event *timer; /* next POOL_START, or the report's deadline */
-	int backoff_ms;
-	uint64_t ready_ms; /* when this pool reported */
-	uint64_t pool_generation, slot_generation;
-	uint32_t uids, next_uid; /* ids 1..uids inside the pool */
-	unsigned nslots, next_slot;
-	struct pool_entry slot[POOL_SLOTS_MAX];
-	unsigned busy;
-	char *layers, *interpreter;
-	char *refused; /* layers of the last pool that could not start */
-	uint64_t zygote, forks, recycles;
-	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
-	bool recycling;     /* RECYCLE was sent, its report is due */
-	bool recycle_again; /* asked for meanwhile */
-	uint64_t recycle_not_before_ms; /* by the number of forks */
-};
+#include "pool_internal.h"
 
 static void
 timer_in(struct pool *p, int ms)
@@ -177,26 +147,6 @@ on_spawn_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	return -1; /* spawn only answers */
 }
 
-/* The entry that a frame of pool-init names, if that use is current. */
-static struct pool_entry *
-entry(struct pool *p, uint32_t slot, uint64_t generation)
-{
-	if (slot >= p->nslots || p->slot[slot].owner == NULL ||
-	    p->slot[slot].generation != generation)
-		return NULL;
-	return &p->slot[slot];
-}
-
-static void *
-release(struct pool *p, struct pool_entry *s)
-{
-	void *owner = s->owner;
-
-	s->owner = NULL;
-	p->busy--;
-	return owner;
-}
-
 static int
 on_exited(struct pool *p, struct ipc_frame *f)
 {
@@ -205,9 +155,9 @@ on_exited(struct pool *p, struct ipc_frame *f)
 	struct err e;
 
 	if (ipc_decode(f, &m, &e) != 0 ||
-	    (s = entry(p, m.slot, m.generation)) == NULL)
+	    (s = pool_entry(p, m.slot, m.generation)) == NULL)
 		return -1;
-	p->events.exited(release(p, s), &m);
+	p->events.exited(pool_release(p, s), &m);
 	return 0;
 }
 
@@ -220,14 +170,14 @@ on_fork_failed(struct pool *p, struct ipc_frame *f)
 	struct err e;
 
 	if (ipc_decode(f, &m, &e) != 0 ||
-	    (s = entry(p, m.slot, m.generation)) == NULL)
+	    (s = pool_entry(p, m.slot, m.generation)) == NULL)
 		return -1;
 	step = ipc_strdup(m.step);
 	log_event(LOG_LV_ERR, "fork_failed", "slot %u: %s: %s",
 	    (unsigned)m.slot, step != NULL ? step : "?",
 	    strerror((int)m.error));
 	p->events.fork_failed(
-	    release(p, s), step != NULL ? step : "?", (int)m.error);
+	    pool_release(p, s), step != NULL ? step : "?", (int)m.error);
 	free(step);
 	return 0;
 }
@@ -240,7 +190,7 @@ on_limited(struct pool *p, struct ipc_frame *f)
 	struct err e;
 
 	if (ipc_decode(f, &m, &e) != 0 ||
-	    (s = entry(p, m.slot, m.generation)) == NULL)
+	    (s = pool_entry(p, m.slot, m.generation)) == NULL)
 		return -1;
 	p->events.limited(s->owner, (int)m.error);
 	return 0;
@@ -322,7 +272,7 @@ forget(struct pool *p)
 	p->layers = p->interpreter = NULL;
 	for (unsigned i = 0; i < p->nslots; i++)
 		if (p->slot[i].owner != NULL)
-			p->events.lost(release(p, &p->slot[i]));
+			p->events.lost(pool_release(p, &p->slot[i]));
 	start_later(p);
 }
 
@@ -427,102 +377,6 @@ pool_ready(const struct pool *p)
 	return p->ready;
 }
 
-/* The next uid of the rotation that no busy slot has: there is one, since
- * there are at least as many uids as slots and this slot is free. */
-static uint32_t
-pick_uid(struct pool *p)
-{
-	for (;;) {
-		uint32_t uid = p->next_uid;
-		bool busy = false;
-
-		p->next_uid = uid >= p->uids ? 1 : uid + 1;
-		for (unsigned i = 0; i < p->nslots && !busy; i++)
-			busy =
-			    p->slot[i].owner != NULL && p->slot[i].uid == uid;
-		if (!busy)
-			return uid;
-	}
-}
-
-int
-pool_take(struct pool *p, void *owner, struct pool_slot *out)
-{
-	struct pool_entry *s;
-
-	if (!p->ready)
-		return -1;
-	for (unsigned i = 0; i < p->nslots; i++) {
-		unsigned n = (p->next_slot + i) % p->nslots;
-
-		s = &p->slot[n];
-		if (s->owner != NULL)
-			continue;
-		p->next_slot = n + 1;
-		s->uid = pick_uid(p);
-		s->generation = ++p->slot_generation;
-		s->owner = owner;
-		p->busy++;
-		out->slot = n;
-		out->uid = s->uid;
-		out->generation = s->generation;
-		return 0;
-	}
-	return -1;
-}
-
-void
-pool_untake(struct pool *p, const struct pool_slot *s)
-{
-	(void)release(p, &p->slot[s->slot]);
-}
-
-int
-pool_fork(struct pool *p, const struct pool_slot *s,
-    const struct pool_profile *profile, const struct pool_limits *limits,
-    int channel)
-{
-	struct ipc_fork m = {
-	    .slot = s->slot,
-	    .generation = s->generation,
-	    .uid = s->uid,
-	    .kind = (uint8_t)profile->kind,
-	    .network = profile->network,
-	    .tmp_bytes = profile->tmp_bytes,
-	    .tmp_inodes = profile->tmp_inodes,
-	    .memory_bytes = limits->memory_bytes,
-	    .processes = limits->processes,
-	    .cpu_percent = limits->cpu_percent,
-	    .modules = profile->modules,
-	    .channel = channel,
-	};
-
-	if (p->peer == NULL || ipc_send(p->peer, IPC_FORK, &m) != 0) {
-		pool_untake(p, s);
-		return -1;
-	}
-	p->forks++;
-	if (++p->zygote_forks >= p->recycle_after && p->recycle_after != 0 &&
-	    !p->recycling && now_boot_ms() >= p->recycle_not_before_ms)
-		pool_recycle(p, "it has forked as often as it may");
-	return 0;
-}
-
-int
-pool_limit(
-    struct pool *p, const struct pool_slot *s, const struct pool_limits *limits)
-{
-	struct ipc_limit m = {
-	    .slot = s->slot,
-	    .generation = s->generation,
-	    .memory_bytes = limits->memory_bytes,
-	    .processes = limits->processes,
-	    .cpu_percent = limits->cpu_percent,
-	};
-
-	return p->peer != NULL ? ipc_send(p->peer, IPC_LIMIT, &m) : -1;
-}
-
 void
 pool_recycle(struct pool *p, const char *why)
 {
@@ -566,15 +420,6 @@ pool_counts(const struct pool *p)
 	    .recycles = p->recycles,
 	    .slots = p->nslots,
 	    .busy = p->busy};
-}
-
-void
-pool_kill(struct pool *p, const struct pool_slot *s)
-{
-	struct ipc_kill m = {.slot = s->slot, .generation = s->generation};
-
-	if (p->peer != NULL)
-		(void)ipc_send(p->peer, IPC_KILL, &m);
 }
 
 void

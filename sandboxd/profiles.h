@@ -23,7 +23,7 @@ struct profile {
 	struct pool_profile is;     /* its modules are owned */
 	unsigned refs;              /* calls and runners */
 	unsigned forking, ready;    /* runners in these states */
-	unsigned claims;            /* used by calls_dispatch */
+	unsigned claims;            /* scratch of dispatch in calls.c */
 	uint64_t used_ms;           /* a call asked for it */
 	struct runner_list waiting; /* in READY, the newest first */
 };

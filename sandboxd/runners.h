@@ -8,7 +8,7 @@
  *	ENDING	killed, not yet reaped			deadline: REAP_MS
  *	GONE	reaped; freed
  *
- * A runner is used once. runner_change in runners.c is the only function that
+ * A runner is used once. life_change in life.c is the only function that
  * moves one. Deadlines are looked at by runners_sweep: none is short.
  *
  * Those of the standard profile are forked ahead of their calls; how many wait

@@ -1,0 +1,43 @@
+/* Shared by pool.c and pool_slots.c only. */
+#ifndef POOL_INTERNAL_H
+#define POOL_INTERNAL_H
+
+#include "pool.h"
+
+struct pool_entry {
+	void *owner; /* NULL: free */
+	uint64_t generation;
+	uint32_t uid;
+};
+
+struct pool {
+	struct event_base *base;
+	struct pool_events events;
+	void *arg;
+	struct ipc_client *spawn; /* kept up; NULL in tests */
+	struct ipc_peer *peer;    /* pool-init, or NULL */
+	bool ready, asked;        /* asked: a POOL_START is under way */
+	struct event *timer; /* next POOL_START, or the report's deadline */
+	int backoff_ms;
+	uint64_t ready_ms; /* when this pool reported */
+	uint64_t pool_generation, slot_generation;
+	uint32_t uids, next_uid; /* ids 1..uids inside the pool */
+	unsigned nslots, next_slot;
+	struct pool_entry slot[POOL_SLOTS_MAX];
+	unsigned busy;
+	char *layers, *interpreter;
+	char *refused; /* layers of the last pool that could not start */
+	uint64_t zygote, forks, recycles;
+	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
+	bool recycling;     /* RECYCLE was sent, its report is due */
+	bool recycle_again; /* asked for meanwhile */
+	uint64_t recycle_not_before_ms; /* by the number of forks */
+};
+
+/* The entry that a frame of pool-init names, if that use is current. */
+struct pool_entry *pool_entry(
+    struct pool *, uint32_t slot, uint64_t generation);
+/* The slot is free; who had it. */
+void *pool_release(struct pool *, struct pool_entry *);
+
+#endif

@@ -1,0 +1,58 @@
+/* Shared by runners.c and life.c only. */
+#ifndef RUNNERS_INTERNAL_H
+#define RUNNERS_INTERNAL_H
+
+#include "runners.h"
+
+struct runner {
+	TAILQ_ENTRY(runner) link;    /* of its profile's waiting */
+	TAILQ_ENTRY(runner) sibling; /* of all */
+	struct runners *all;
+	enum runner_state state;
+	struct profile *profile;
+	struct pool_slot slot;
+	bool has_slot;         /* until it was reaped */
+	struct ipc_peer *peer; /* its channel, until it was taken */
+	uint64_t since_ms;     /* in this state */
+	uint64_t zygote;       /* that forked it */
+	const struct runner_owner *owner;
+	void *owner_arg;
+	struct pool_limits limits;
+};
+
+struct runners {
+	struct event_base *base;
+	struct runners_conf conf;
+	struct runners_events events;
+	void *arg;
+	struct pool *pool;
+	struct profiles profiles;
+	struct profile *standard;
+	struct runner_list all;
+	struct event *refill; /* forks what should wait */
+	struct demand demand;
+	unsigned count[RUNNER_GONE]; /* by state */
+	unsigned hungry;
+	int backoff_ms;
+	uint64_t not_before_ms; /* forks for later */
+	struct runners_counts told;
+	uint64_t fork_us; /* a moving average */
+};
+
+/* life.c: moves a runner; GONE frees it. */
+void life_change(struct runner *, enum runner_state to);
+/* Not needed any more: killed, or freed if it was reaped already. */
+void life_dismiss(struct runner *);
+/* It failed before anybody had it. It may be gone after this. */
+void life_fail(struct runner *, const char *text);
+/* Neither too old nor of a former zygote. */
+bool life_fresh(const struct runner *);
+/* Closes the channel: nothing of it is heard any more. */
+void life_hang_up(struct runner *);
+extern const struct ipc_handlers life_handlers; /* of one without a call */
+
+/* runners.c: what should wait is forked in this time; 0: as soon as what is
+ * going on now is done. */
+void runners_refill_in(struct runners *, int ms);
+
+#endif
