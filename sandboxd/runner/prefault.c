@@ -47,9 +47,13 @@ enum {
 	FILES_GAP = 16,
 	/* 64 MiB of pages: four times what the zygote has. */
 	PAGES_MAX = 16384,
-	/* A runner whose call was waiting for it gets it within this, and has
-	 * better things to do. */
-	IDLE_MS = 1,
+	/*
+	 * Nobody waits for a runner that had no call for this long. Under load
+	 * the newest waiting runner is taken, sooner than this: there the pages
+	 * that a call needs cost less when it asks for them, and processor time
+	 * is what calls wait for.
+	 */
+	IDLE_MS = 20,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
 	/* A rehearsal takes some ms; one that hangs must not hold the pool. */
 	REHEARSAL_S = 10,
