@@ -64,7 +64,7 @@ enum listener {
 enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
-	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
+	CONTEXT_TEST = 3,   /* call main() of a draft: no secrets, no network */
 	CONTEXT_COMPILE = 4 /* sandboxd's own: compile, run nothing */
 };
 

@@ -133,7 +133,8 @@ find(struct codecache *cc, const struct held *h)
 	struct ipc_id id = key_of(&h->version);
 	struct code *k = (struct code *)table_find(&cc->by_version, &id);
 
-	if (k == NULL || memcmp(&k->version, &h->version, sizeof(h->version)))
+	if (k == NULL ||
+	    memcmp(&k->version, &h->version, sizeof(h->version)) != 0)
 		return NULL;
 	TAILQ_REMOVE(&cc->list, k, link);
 	TAILQ_INSERT_HEAD(&cc->list, k, link);
@@ -265,7 +266,7 @@ fail_job(struct codecache *cc)
 static void
 take_result(struct codecache *cc)
 {
-	struct code *k = cc->job;
+	struct code *k;
 
 	follow_zygote(cc);
 	/* Dropped meanwhile, or made by an interpreter that is gone. */

@@ -118,7 +118,7 @@ struct profile *runners_standard(struct runners *);
  * its open channel, to be given handlers at once, and closed.
  */
 struct runner *runners_take(struct runners *, struct profile *,
-    const struct runner_owner *, void *owner, struct ipc_peer **channel);
+    const struct runner_owner *, void *arg, struct ipc_peer **channel);
 enum runners_fork {
 	RUNNERS_FORKED,
 	RUNNERS_LATER, /* no pool, no slot or too many forks: look will come */

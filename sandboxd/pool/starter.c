@@ -117,7 +117,7 @@ rename_process(char *argv0)
 	base = base != NULL ? base + 1 : argv0;
 	if (strlen(base) >= strlen(name)) {
 		memset(base, 0, strlen(base));
-		memcpy(base, name, strlen(name));
+		memcpy(base, name, sizeof(name));
 	}
 	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
 }

@@ -33,10 +33,10 @@ struct nspool {
 };
 
 /*
- * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the socket
- * it holds as fd 3 (owned by the caller). cgroup: the directory of the cgroup
- * it is born into and gets as fd 5, or -1; stays the caller's. 0, or -1 and no
- * child is left.
+ * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the
+ * socket it holds as fd 3 (owned by the caller). cgroup: the directory of the
+ * cgroup it is born into and gets as fd 5, or -1; stays the caller's. 0, or -1
+ * and no child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *,
     const struct nspool_paths *, int cgroup, int *broker, struct err *);
