@@ -50,8 +50,9 @@ life_change(struct runner *r, enum runner_state to)
 		r->profile->forking++;
 		break;
 	case RUNNER_READY:
-		/* The newest is taken first: what it needs is in the caches. */
-		TAILQ_INSERT_HEAD(&r->profile->waiting, r, link);
+		/* The oldest is taken first: it has had time to get its pages
+		 * ready (runner/prefault.c). */
+		TAILQ_INSERT_TAIL(&r->profile->waiting, r, link);
 		r->profile->ready++;
 		break;
 	case RUNNER_TAKEN:
@@ -138,7 +139,7 @@ on_ready(struct runner *r)
 	ipc_peer_set_state(r->peer, IPC_STATE_RUNNING);
 	life_change(r, RUNNER_READY);
 	/* One that is to be renewed has its successor now. */
-	old = TAILQ_LAST(&p->waiting, runner_list);
+	old = TAILQ_FIRST(&p->waiting);
 	if (!life_fresh(old))
 		life_dismiss(old);
 	rs->events.look(rs->arg);

@@ -25,7 +25,7 @@ struct profile {
 	unsigned forking, ready;    /* runners in these states */
 	unsigned claims;            /* scratch of dispatch in calls.c */
 	uint64_t used_ms;           /* a call asked for it */
-	struct runner_list waiting; /* in READY, the newest first */
+	struct runner_list waiting; /* in READY, the oldest first */
 };
 
 TAILQ_HEAD(profile_list, profile);

@@ -353,7 +353,7 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 	demand_tick(&rs->demand, rs->standard->ready, now_ms);
 	/* More than should wait: one goes at a time. */
 	if (rs->hungry == 0 && rs->standard->ready > rs->demand.target &&
-	    (r = TAILQ_LAST(&rs->standard->waiting, runner_list)) != NULL)
+	    (r = TAILQ_FIRST(&rs->standard->waiting)) != NULL)
 		life_dismiss(r);
 	if (wanting(rs) != NULL)
 		runners_nudge(rs);

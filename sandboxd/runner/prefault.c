@@ -48,10 +48,9 @@ enum {
 	/* 64 MiB of pages: four times what the zygote has. */
 	PAGES_MAX = 16384,
 	/*
-	 * Nobody waits for a runner that had no call for this long. Under load
-	 * the newest waiting runner is taken, sooner than this: there the pages
-	 * that a call needs cost less when it asks for them, and processor time
-	 * is what calls wait for.
+	 * Nobody waits for the processor where a runner had no call for this
+	 * long. Under load it has: there the pages that a call needs cost less
+	 * when it asks for them, and processor time is what calls wait for.
 	 */
 	IDLE_MS = 20,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */

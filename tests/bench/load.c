@@ -1,6 +1,6 @@
 /*
  * bench-load [-c CLIENTS] (-n CALLS | -t MS) [-T TOOL] [-a ARGUMENTS]
- *            [-e EXPECTED] [-f FIRST] [-o FILE] HOST PORT
+ *            [-e EXPECTED] [-f FIRST] [-o FILE] [-p MS] HOST PORT
  *
  * Clients of /mcp, each on one kept-alive connection, each sending its next
  * request as soon as it has the answer to the last: `ping` without -T, else
@@ -62,7 +62,7 @@ struct ending {
 struct load {
 	struct sockaddr_in to;
 	const char *tool, *arguments, *expected;
-	unsigned long clients, calls, ms, next;
+	unsigned long clients, calls, ms, next, pause_ms;
 	uint64_t end; /* of -t */
 	FILE *out;
 	struct times times;
@@ -275,6 +275,8 @@ run(struct load *l, struct client *clients)
 			answered(l, c, body);
 			busy--;
 			if (wanted(l, first)) {
+				/* One client only: nobody else waits. */
+				(void)poll(NULL, 0, (int)l->pause_ms);
 				send_next(l, c);
 				busy++;
 			}
@@ -304,7 +306,7 @@ main(int argc, char **argv)
 	uint64_t begin;
 	int c;
 
-	while ((c = getopt(argc, argv, "c:n:t:T:a:e:f:o:")) != -1) {
+	while ((c = getopt(argc, argv, "c:n:t:T:a:e:f:o:p:")) != -1) {
 		switch (c) {
 		case 'c':
 			l.clients = times_number(optarg, 1, CLIENTS_MAX);
@@ -327,6 +329,9 @@ main(int argc, char **argv)
 		case 'f':
 			l.next = times_number(optarg, 0, CALLS_MAX);
 			break;
+		case 'p':
+			l.pause_ms = times_number(optarg, 1, 60 * 1000);
+			break;
 		case 'o':
 			if ((l.out = fopen(optarg, "we")) == NULL)
 				err(1, "%s", optarg);
@@ -337,6 +342,8 @@ main(int argc, char **argv)
 	}
 	if (optind + 2 != argc || (l.calls == 0) == (l.ms == 0))
 		errx(2, "usage: bench-load (-n CALLS | -t MS) HOST PORT");
+	if (l.pause_ms != 0 && l.clients != 1)
+		errx(2, "-p is for one client");
 	l.to.sin_family = AF_INET;
 	if (inet_pton(AF_INET, argv[optind], &l.to.sin_addr) != 1)
 		errx(2, "%s: not an address", argv[optind]);

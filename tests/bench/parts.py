@@ -18,6 +18,9 @@ BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "us
          "--tmpfs", "/tmp", *PYTHON)
 CLIENTS = (1, 8, 16, 32)
 FLOOR = 300         # forks of one measurement
+# Between an answer and the client's next call: a model thinks for longer, and
+# the pool has had a runner made by then.
+SPACE_MS = 20
 
 
 class Values(dict):
@@ -45,6 +48,9 @@ def calls(suite, rounds, ms, say):
             v.times(f"ping {clients}", suite.load(clients=clients, ms=ms // 4))
             if clients in (1, 16):
                 count = max(20, ms // 25) if clients == 1 else max(80, ms // 6)
+                if clients == 1:
+                    for tool in ("plain", "aio"):
+                        v.times(f"{tool} spaced", suite.load(tool, ms=ms, pause=SPACE_MS))
                 starts(v, f"python3 {clients}", PYTHON, clients, count)
                 v.times(f"plain {clients}", suite.load("plain", clients, ms=ms))
                 starts(v, f"bwrap {clients}", BWRAP, clients, count)

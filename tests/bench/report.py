@@ -3,7 +3,7 @@ import json
 import statistics
 
 from harness.document import replace_section, table
-from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON
+from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON, SPACE_MS
 
 SECTION = "tests/bench/run"
 
@@ -21,6 +21,9 @@ def calls(v):
            ("tools/call, `async def main`", "aio")]
     rows = [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
              mid(v[f"{key} {n} rate"], 1, 0)) for text, key in one for n in CLIENTS]
+    rows += [(f"{text}, {SPACE_MS} ms apart", 1, mid(v[f"{key} spaced p50"], 1e-3),
+              mid(v[f"{key} spaced p99"], 1e-3), mid(v[f"{key} spaced rate"], 1, 0))
+             for text, key in one[1:]]
     rows += [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
               mid(v[f"{key} {n} rate"], 1, 0))
              for text, key in (("start of python3", "python3"), ("start of bwrap + python3", "bwrap"))
@@ -64,7 +67,9 @@ def text(parts, facts, goals):
         table(("goal", "measured", "bound", ""), [g.row() for g in goals]),
         "Machine: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in facts.items()) + ".",
         "**Calls and process starts.** Median of the rounds, smallest and largest round in "
-        "brackets. `ping` is the cost of client, transport and gatewayd alone. Starts are "
+        "brackets. Calls without a pause between them are bound by how fast runners are forked, once "
+        "the pool's are used up: at best the kernel's floor and what a call costs besides, divided "
+        "by the processors. `ping` is the cost of client, transport and gatewayd alone. Starts are "
         f"`{' '.join(PYTHON)}` and `{' '.join(BWRAP)}`.", calls(parts["calls"]),
         "**Processor time.** Daemons, zygote and pool-init by the scheduler's count, runners by "
         "the records. The whole machine's account also has the kernel's own threads, which "

@@ -46,10 +46,13 @@ class Suite(Instance):
             self.close()
             raise
 
-    def load(self, tool=None, clients=1, ms=None, calls=None, must=True):
-        """Calls (without a tool: pings) as fast as they are answered."""
+    def load(self, tool=None, clients=1, ms=None, calls=None, must=True, pause=None):
+        """Calls (without a tool: pings) as fast as they are answered, or one
+        client's with `pause` ms between an answer and the next call."""
         args = ["-c", clients]
         args += ["-t", ms] if ms else ["-n", calls]
+        if pause:
+            args += ["-p", pause]
         if tool:
             args += ["-T", "bench__" + tool, "-a", '{"n":@}', "-e", '"text":"@"']
         r = program("load", *args, *self.address())

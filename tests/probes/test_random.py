@@ -44,7 +44,7 @@ def test_no_two_runners_draw_the_same(pool):
 def test_the_reseed_is_what_tells_runners_apart():
     """OpenSSL itself notices a fork by another pid, and a runner is pid 1
     while the zygote is not: usually it would reseed by itself, and a missing
-    reseed_child go unseen. It does not where the pid is the zygote's again:
+    reset go unseen. It does not where the pid is the zygote's again:
     here the zygote is pid 3, which is also the first child of a tool (2 is
     the thread that reads its output)."""
     code = '''

@@ -95,20 +95,20 @@ test_a_call_takes_one_that_waits(void **state)
 	assert_int_equal(runners_counts(calls_runners(rig.calls)).waiting, 2);
 	rig_expect_silence(rig.pool_fd);
 	id = rig_run(1000);
-	/* The newest, in this very turn of the loop: nothing was forked. */
-	with(waiting[1]);
+	/* The oldest, in this very turn of the loop: nothing was forked. */
+	with(waiting[0]);
 	(void)rig_executed(CONTEXT_TOOL);
 	rig_send_result();
 	rig_take_result(OUTCOME_DONE, FAILURE_NONE);
 	/* It is used up, and replaced. */
 	rig_take_kill();
 	next = rig_fork();
-	assert_int_not_equal(next.uid, waiting[1].uid);
-	assert_int_not_equal(next.generation, waiting[1].generation);
+	assert_int_not_equal(next.uid, waiting[0].uid);
+	assert_int_not_equal(next.generation, waiting[0].generation);
 	rig_send_exited(CLD_KILLED, SIGKILL);
 	rig_take_record(id, OUTCOME_DONE, FAILURE_NONE, true, true);
 	close(next.channel);
-	close(waiting[0].channel);
+	close(waiting[1].channel);
 	assert_int_equal(runners_counts(calls_runners(rig.calls)).hits, 1);
 }
 
