@@ -1,6 +1,7 @@
 """Each limit of a call bites by its cgroup, in a guest that has the
 controllers. What a tool does here stays within its rlimits wherever a cgroup
 is to be shown: so it is the cgroup that ends it."""
+import ctypes
 import json
 import os
 import re
@@ -74,6 +75,13 @@ def test_every_layer_says_so(sandbox, calls):
                   ("sandboxd", "call_memory")):
         assert rows[layer]["state"] == "enforced" and not rows[layer]["fix"], rows
     assert "cgroup=enforced" in sandbox.log("sandboxd-spawn")
+    # Landlock as this kernel has it (landlock_create_ruleset(2), VERSION).
+    abi = ctypes.CDLL(None).syscall(444, None, 0, 1)
+    print(f"Landlock ABI {abi}")
+    assert rows["pool", "runner-landlock"]["state"] == "enforced"
+    assert rows["pool", "runner-landlock-scope"]["state"] == ("enforced" if abi >= 6 else "missing")
+    missing = {k for k, r in rows.items() if k[0] == "pool" and r["state"] != "enforced"}
+    assert missing <= {("pool", "runner-landlock-scope")}, rows
 
 
 def test_each_process_is_in_a_leaf_of_its_own(sandbox, calls):
