@@ -268,6 +268,7 @@ call_start(struct call *c)
 	struct pool_limits limits = calls_limits(c->all, h->limit);
 	struct ipc_peer *peer;
 	struct err e;
+	int rc;
 
 	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
 	if (c->runner == NULL)
@@ -276,8 +277,11 @@ call_start(struct call *c)
 	c->channel = channel_new(c->all->base, peer, h, &channel_events, c, &e);
 	if (c->channel == NULL)
 		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY, e.text, NULL);
-	else if (!runners_limit(c->runner, &limits))
+	else if ((rc = runners_limit(c->runner, &limits)) == 0)
 		execute(c);
+	else if (rc == -1)
+		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the call's limits could not be set", NULL);
 	return true;
 }
 

@@ -103,12 +103,7 @@ life_fail(struct runner *r, const char *text)
 	struct runners *rs = r->all;
 	struct profile *p = r->profile;
 
-	rs->told.failed++;
-	rs->backoff_ms =
-	    rs->backoff_ms == 0 ? RUNNERS_BACKOFF_MIN_MS : rs->backoff_ms * 2;
-	if (rs->backoff_ms > RUNNERS_BACKOFF_MAX_MS)
-		rs->backoff_ms = RUNNERS_BACKOFF_MAX_MS;
-	rs->not_before_ms = now_boot_ms() + (uint64_t)rs->backoff_ms;
+	back_off(rs);
 	log_event(LOG_LV_ERR, "runner_failed", "%s", text);
 	/* The profile outlives its runner in what follows. */
 	p->refs++;
@@ -140,7 +135,7 @@ on_ready(struct runner *r)
 	life_change(r, RUNNER_READY);
 	/* One that is to be renewed has its successor now. */
 	old = TAILQ_FIRST(&p->waiting);
-	if (!life_fresh(old))
+	if (old != r && !life_fresh(old))
 		life_dismiss(old);
 	rs->events.look(rs->arg);
 	runners_refill_in(rs, 0);

@@ -350,7 +350,7 @@ pool_adopt(struct pool *p, int sock, uint32_t uids)
 	struct err e;
 
 	/* Fewer uids than slots would make two runners share one. */
-	if (uids < p->nslots) {
+	if (uids < p->nslots + POOL_UID_FIRST - 1) {
 		log_event(LOG_LV_ERR, "pool_uids",
 		    "%u uids are too few for %u slots", (unsigned)uids,
 		    p->nslots);
@@ -365,8 +365,8 @@ pool_adopt(struct pool *p, int sock, uint32_t uids)
 	}
 	ipc_peer_set_data(p->peer, p);
 	p->uids = uids;
-	if (p->next_uid == 0 || p->next_uid > uids)
-		p->next_uid = 1;
+	if (p->next_uid < POOL_UID_FIRST || p->next_uid > uids)
+		p->next_uid = POOL_UID_FIRST;
 	timer_in(p, POOL_REPORT_MS);
 	return 0;
 }

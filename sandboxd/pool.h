@@ -21,7 +21,10 @@ enum {
 	POOL_RECYCLE_RETRY_MS = 60 * 1000,
 	/* A pool that lived this long was sound: the next starts at once. */
 	POOL_STEADY_MS = 5 * 1000,
-	POOL_SLOTS_MAX = 256 /* = SLOTS_MAX of pool-init */
+	POOL_SLOTS_MAX = 256, /* = SLOTS_MAX of pool-init */
+	/* Id 1 is that of a zygote's trial runner (runner/trial.c), which may
+	 * live beside calls. */
+	POOL_UID_FIRST = 2
 };
 
 struct event_base;

@@ -31,7 +31,7 @@ pick_uid(struct pool *p)
 		uint32_t uid = p->next_uid;
 		bool busy = false;
 
-		p->next_uid = uid >= p->uids ? 1 : uid + 1;
+		p->next_uid = uid >= p->uids ? POOL_UID_FIRST : uid + 1;
 		for (unsigned i = 0; i < p->nslots && !busy; i++)
 			busy =
 			    p->slot[i].owner != NULL && p->slot[i].uid == uid;

@@ -86,7 +86,13 @@ fork_one(struct runners *rs, struct profile *p)
 	r->has_slot =
 	    pool_fork(rs->pool, &r->slot, &p->is, &r->limits, sv[1]) == 0;
 	close(sv[1]);
-	life_change(r, r->has_slot ? RUNNER_FORKING : RUNNER_GONE);
+	if (!r->has_slot) {
+		/* The pool is dying, which is not known yet; trying again at
+		 * once would not let it become known. */
+		life_change(r, RUNNER_GONE);
+		return RUNNERS_LATER;
+	}
+	life_change(r, RUNNER_FORKING);
 	return RUNNERS_FORKED;
 }
 
@@ -227,7 +233,7 @@ runners_discard(struct runner *r)
 	runners_end(r);
 }
 
-bool
+int
 runners_limit(struct runner *r, const struct pool_limits *limits)
 {
 	struct pool *pool = r->all->pool;
@@ -236,9 +242,9 @@ runners_limit(struct runner *r, const struct pool_limits *limits)
 	    (limits->memory_bytes == r->limits.memory_bytes &&
 		limits->processes == r->limits.processes &&
 		limits->cpu_percent == r->limits.cpu_percent))
-		return false;
+		return 0;
 	r->limits = *limits;
-	return pool_limit(pool, &r->slot, limits) == 0;
+	return pool_limit(pool, &r->slot, limits) == 0 ? 1 : -1;
 }
 
 void

@@ -135,9 +135,9 @@ void runners_hungry(struct runners *, unsigned calls);
 void runners_end(struct runner *);
 /* The same, and its owner wants to hear nothing more of it. */
 void runners_discard(struct runner *);
-/* Its cgroup's limits, if they are not what it was forked with: true if
- * `limited` will come. */
-bool runners_limit(struct runner *, const struct pool_limits *);
+/* Its cgroup's limits: 0 if they are what it was forked with, 1 if `limited`
+ * will come, -1 if they can't be set: then it must not run. */
+int runners_limit(struct runner *, const struct pool_limits *);
 /* Something may be due in the background: idle will come. */
 void runners_nudge(struct runners *);
 /* Which zygote forked it. */

@@ -202,6 +202,8 @@ reap_strays(void)
 			die("starter_gone", "no zygote could be started");
 		if (reap_slots())
 			continue;
+		if (si.si_pid == zygotes.coming.pid)
+			zygotes.coming.pid = 0;
 		(void)waitpid(si.si_pid, NULL, WNOHANG | __WALL);
 	}
 }

@@ -25,8 +25,9 @@ give_up_coming(struct zygotes *zs, const char *why)
 	log_event(LOG_LV_ERR, "zygote_failed", "%s", why);
 	close(zs->coming.sock);
 	zs->coming.sock = -1;
-	/* It may have ended; its pid is not reused before it is reaped. */
-	(void)kill(zs->coming.pid, SIGKILL);
+	/* Its pid is not reused before it is reaped, and then it is 0 here. */
+	if (zs->coming.pid != 0)
+		(void)kill(zs->coming.pid, SIGKILL);
 }
 
 int

@@ -27,9 +27,11 @@ child_descriptors(int channel)
 {
 	int null;
 
+	/* Until then 3 is the zygote's socket to pool-init: nothing of a runner
+	 * may be said there. */
 	if (channel != RUNNER_CHANNEL_FD &&
 	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
-		return -1;
+		_exit(END_SET_UP);
 	if (syscall(SYS_close_range, RUNNER_CHANNEL_FD + 1, ~0U, 0) == -1)
 		return -1;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -85,13 +85,11 @@ static const char *const codes[] = {
 /* Plays a runner that has been confined: its descriptors, its interpreter, a
  * call. What it sends goes into a socket that nobody reads. */
 static int
-play(const char *code)
+play(const char *code, int channel)
 {
 	struct ipc_execute x = {0};
-	int sv[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1 ||
-	    child_descriptors(sv[0]) == -1 || python_child(NULL) == -1 ||
+	if (child_descriptors(channel) == -1 || python_child(NULL) == -1 ||
 	    output_start() == -1)
 		return -1;
 	x.kind = CONTEXT_TOOL;
@@ -181,16 +179,21 @@ merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 static int
 rehearse(const char *code, struct found *f)
 {
-	int status;
+	int sv[2], status;
 	pid_t pid;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
+		return -1;
 	pid = fork();
 	if (pid == 0) {
 		(void)alarm(REHEARSAL_S);
-		_exit(play(code) == -1 || note(f) == -1);
+		_exit(play(code, sv[0]) == -1 || note(f) == -1);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0
-									 : -1;
+	if (pid > 0 && waitpid(pid, &status, 0) != pid)
+		pid = -1;
+	(void)close(sv[0]);
+	(void)close(sv[1]);
+	return pid > 0 && status == 0 ? 0 : -1;
 }
 
 int

@@ -360,6 +360,10 @@ python_start(struct zygote *z, struct err *err)
 	/* One arena: each further one reserves 64 MiB of address space, which
 	 * RLIMIT_AS counts. */
 	(void)mallopt(M_ARENA_MAX, 1);
+	/* No block of malloc's is a mapping of its own until the snapshot is
+	 * taken (snapshot.c); 32 MiB is the most that may be said. */
+	if (mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024) != 1)
+		return err_set(err, FAILURE_INTERNAL, "malloc's threshold");
 	if (pthread_attr_init(&attr) != 0 ||
 	    pthread_attr_setstacksize(&attr, THREAD_STACK) != 0 ||
 	    pthread_setattr_default_np(&attr) != 0)
@@ -382,6 +386,15 @@ python_start(struct zygote *z, struct err *err)
 	 * for people, and to be sure. */
 	(void)snprintf(z->interpreter, sizeof(z->interpreter), "%ld %s",
 	    PyImport_GetMagicNumber(), Py_GetVersion());
+	return 0;
+}
+
+int
+python_settled(struct err *err)
+{
+	/* malloc(3)'s own default; large blocks go back to the system. */
+	if (mallopt(M_MMAP_THRESHOLD, 128 * 1024) != 1)
+		return err_set(err, FAILURE_INTERNAL, "malloc's threshold");
 	return 0;
 }
 

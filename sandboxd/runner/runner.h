@@ -184,6 +184,8 @@ int python_start(struct zygote *, struct err *);
 /* What the interpreter needs anew in each child: descriptors of its event
  * loop, a seed. A step. */
 int python_child(struct runner *);
+/* After the snapshot: malloc as tools know it again. 0 or -1. */
+int python_settled(struct err *);
 /* Runs or inspects one tool; sends everything, RUN_RESULT included. */
 int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
     struct ipc_bytes secrets);

@@ -14,6 +14,11 @@
  * later is its own copy again, and is what a fork copies: so it runs no Python
  * from here on.
  *
+ * Only memory that nobody grows in place may be replaced: what mremap(2) adds
+ * to a region would show the file behind it. The heap and CPython's arenas are
+ * never grown so; blocks that malloc mapped by themselves could be, and there
+ * are none (python.c, M_MMAP_THRESHOLD).
+ *
  * The memory is replaced while this code runs in it. Between the copy and the
  * mapping nothing but this stack may change, which is why the stack stays as
  * it is and only system calls happen there.
@@ -37,14 +42,14 @@ enum {
 	/* CPython's arenas are 1 MiB each and grow together: a dozen regions in
 	 * all. */
 	REGIONS_MAX = 64,
-	MAPS_MAX = 256 * 1024 /* text of /proc/self/maps */
+	MAPS_MAX = 1024 * 1024 /* text of /proc/self/smaps: 700 bytes each */
 };
 
 struct region {
 	char *from, *to;
 };
 
-/* Reads /proc/self/maps whole: the list must not be read while it changes. */
+/* Reads /proc/self/smaps whole: the list must not be read while it changes. */
 static int
 maps_read(struct buf *out)
 {
@@ -52,7 +57,7 @@ maps_read(struct buf *out)
 	ssize_t n;
 	int fd;
 
-	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
 	while ((n = read(fd, chunk, sizeof(chunk))) > 0)
@@ -64,7 +69,7 @@ maps_read(struct buf *out)
 	return 0;
 }
 
-/* A line of maps (proc(5)): "from-to perms offset dev inode path". Private,
+/* A line of smaps (proc(5)): "from-to perms offset dev inode path". Private,
  * writable, no stack. */
 static bool
 maps_line(const char *line, struct region *r)
@@ -81,16 +86,27 @@ maps_line(const char *line, struct region *r)
 	    (char *)__builtin_frame_address(0) >= r->to;
 }
 
+/* Memory that a fork must not hand on as it is (generators' states: wiped,
+ * dropped or not copied, madvise(2)) would lose that when it is replaced. */
+static bool
+special(const char *flags)
+{
+	return strstr(flags, " wf") != NULL || strstr(flags, " dc") != NULL ||
+	    strstr(flags, " dp") != NULL;
+}
+
 static int
 regions_find(struct region *regions, size_t *n, struct err *err)
 {
+	struct region r = {NULL, NULL};
+	bool found = false;
 	struct buf text;
 	char *line, *next;
 	int rc = -1;
 
 	buf_init(&text, MAPS_MAX);
 	if (maps_read(&text) == -1) {
-		(void)err_sys(err, FAILURE_INTERNAL, "/proc/self/maps");
+		(void)err_sys(err, FAILURE_INTERNAL, "/proc/self/smaps");
 		goto out;
 	}
 	for (line = (char *)text.p; *line != '\0' && *n < REGIONS_MAX;
@@ -99,8 +115,13 @@ regions_find(struct region *regions, size_t *n, struct err *err)
 		if (next == NULL)
 			break;
 		*next++ = '\0';
-		if (maps_line(line, &regions[*n]))
-			(*n)++;
+		if (maps_line(line, &r))
+			found = true;
+		else if (found && strncmp(line, "VmFlags:", 8) == 0) {
+			found = false;
+			if (!special(line))
+				regions[(*n)++] = r;
+		}
 	}
 	rc = 0;
 out:

@@ -8,8 +8,10 @@
  * the host's inode comes along (set-id, capabilities, owner); and it is one
  * mount, which is all that a runner of Python pays for it at its fork.
  *
- * What gets in is chosen by whoever writes the configuration. A file that
- * somebody else than the host's root could have written is left out. The
+ * What gets in is chosen by whoever writes the configuration. A file that its
+ * group or everybody may write, or that belongs to one of the pool's ids, is
+ * left out; whose it is among the host's other users can't be seen from in
+ * here, so the list must name files that root owns (conf_keys.def). The
  * loader lists the objects itself, in a throw-away process that runs none of
  * the program's code (ld.so(8), --list); what a program opens by dlopen() is
  * not found by it and not there.
@@ -45,9 +47,10 @@ enum {
 	UNMAPPED_UID = 65534,
 };
 
-/* Room for a generous list, bounded since it is memory. */
+/* Room for a generous list, bounded since it is memory: two zygotes may have
+ * one each for a while, and share what pool/cgroup.c lets them have. */
 #define SEPARATORS      ", \t"
-#define TOOLBOX_OPTIONS "mode=0755,size=256M,nr_inodes=8192"
+#define TOOLBOX_OPTIONS "mode=0755,size=128M,nr_inodes=8192"
 
 struct toolbox {
 	size_t n;
@@ -152,9 +155,9 @@ out:
 /* The file behind a link's name gets that name: the directory is resolved,
  * the last part is not, since it is what is asked for. 0, 1 or -1. */
 static int
-take(const char *path, uint8_t digest[32])
+take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 {
-	char name[RUNNER_PATH_MAX], real[RUNNER_PATH_MAX], *slash, *dir;
+	char name[RUNNER_PATH_MAX], *slash, *dir;
 	int n;
 
 	(void)snprintf(name, sizeof(name), "%s", path);
@@ -167,9 +170,9 @@ take(const char *path, uint8_t digest[32])
 	dir = realpath(name[0] == '\0' ? "/" : name, NULL);
 	if (dir == NULL)
 		return -1;
-	n = snprintf(real, sizeof(real), "%s/%s", dir, slash + 1);
+	n = snprintf(real, RUNNER_PATH_MAX, "%s/%s", dir, slash + 1);
 	free(dir);
-	if (n < 0 || (size_t)n >= sizeof(real)) {
+	if (n < 0 || n >= RUNNER_PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -261,6 +264,7 @@ static int
 take_libs(const char *loader, const char *path)
 {
 	uint8_t ignored[32];
+	char real[RUNNER_PATH_MAX];
 	struct buf text;
 	char *line, *end, *slash, *space, *next;
 	int rc = -1;
@@ -283,7 +287,7 @@ take_libs(const char *loader, const char *path)
 		space = strstr(slash, " (");
 		if (space != NULL)
 			*space = '\0';
-		if (take(slash, ignored) == -1)
+		if (take(slash, ignored, real) == -1)
 			goto out;
 	}
 	rc = 0;
@@ -316,26 +320,29 @@ static int
 add(struct toolbox *t, const char *path)
 {
 	char loader[RUNNER_PATH_MAX];
-	uint8_t digest[32];
+	char real[RUNNER_PATH_MAX], program[RUNNER_PATH_MAX];
+	uint8_t digest[32], own[32];
 	int rc;
 
 	if (path[0] != '/') {
 		errno = EINVAL;
 		return -1;
 	}
+	/* The program first: its owner and mode are judged before the loader
+	 * looks at what is in it. */
+	rc = take(path, own, program);
+	if (rc != 0) /* 1: named twice */
+		return rc == 1 ? 0 : -1;
 	if (interpreter(path, loader, sizeof(loader)) == -1)
 		return -1;
 	if (loader[0] != '\0') {
-		rc = take(loader, digest);
+		rc = take(loader, digest, real);
 		if (rc == -1 ||
-		    (rc == 0 && remember(t, loader, digest, true) == -1) ||
+		    (rc == 0 && remember(t, real, digest, true) == -1) ||
 		    take_libs(loader, path) == -1)
 			return -1;
 	}
-	rc = take(path, digest);
-	if (rc == 1) /* named twice */
-		return 0;
-	return rc == -1 ? -1 : remember(t, path, digest, false);
+	return remember(t, program, own, false);
 }
 
 /* Each program of the list. One that cannot be had is named in the log and

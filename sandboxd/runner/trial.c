@@ -22,7 +22,7 @@
 enum {
 	/* Some ms; a machine under load may need a hundred times that. */
 	TRIAL_MS = 10 * 1000,
-	/* Id 1 is the first of the range, whatever its size. */
+	/* No call gets id 1 (POOL_UID_FIRST in sandboxd/pool.h). */
 	TRIAL_UID = 1,
 	TRIAL_TMP = 1 << 20,
 	TRIAL_INODES = 16

@@ -83,9 +83,11 @@ CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON executions
 
 -- Intents, for INSERT: the one place where the run-time role writes past a
 -- function, since calling one costs as much again as the row. It can make open
--- rows this way and nothing else; those it could always make (0001:
--- execution_open() takes any kind), under the same triggers. admind's
--- statement asks what call_open() below asks, in the INSERT itself.
+-- rows this way and nothing else. Who speaks with that role's voice (a
+-- taken-over admind) can so record intents that never were, of a version that
+-- serves no more, say: rows that claim a call and run nothing, since what runs
+-- is what the vault sealed. admind's own statement asks what call_open() below
+-- asks, in the INSERT itself.
 CREATE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
     version_id, version_hash, args_sha256, arguments, client, protocol,
     created_at, deadline FROM executions WHERE state = 'open';
