@@ -125,7 +125,7 @@ def test_expiry_ends_in_a_record(sandbox, admind, gateway):
 # --- What HELD refuses. ---
 
 def test_replayed_context_is_refused(sandbox, admind, gateway):
-    assert sandbox.vault.have_key.wait(10)
+    sandbox.await_key()
     x = os.urandom(16)
     sealed = sandbox.vault.seal(x, "local", TOOL, admind.plain("echo"))
     assert admind.hold("", execution=x, sealed=sealed)[1]["_"] == "OK"
@@ -137,7 +137,7 @@ def test_replayed_context_is_refused(sandbox, admind, gateway):
 
 @pytest.mark.parametrize("change", ["execution", "listener", "bit", "key", "short"])
 def test_altered_context_is_refused(sandbox, admind, change):
-    assert sandbox.vault.have_key.wait(10)
+    sandbox.await_key()
     x, listener = os.urandom(16), "local"
     sealed = bytearray(sandbox.vault.seal(x, "local", TOOL, admind.plain("echo")))
     if change == "execution":
