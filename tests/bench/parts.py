@@ -258,7 +258,7 @@ def neighbours(suite, rounds, ms, say):
 
 def all_parts(quick, say):
     """Everything, in one run, on an instance of its own."""
-    rounds, ms, count = (2, 600, 300) if quick else (5, 2000, 1500)
+    rounds, ms, count = (2, 600, 300) if quick else (3, 1500, 800)
     others = machine.idle_rate(2.0) / 1e4
     with_suite = Suite()
     try:
