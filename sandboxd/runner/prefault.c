@@ -52,7 +52,7 @@ enum {
 	 * long. Under load it has: there the pages that a call needs cost less
 	 * when it asks for them, and processor time is what calls wait for.
 	 */
-	IDLE_MS = 20,
+	IDLE_MS = 70,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
 	/* A rehearsal takes some ms; one that hangs must not hold the pool. */
 	REHEARSAL_S = 10,
