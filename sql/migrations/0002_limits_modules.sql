@@ -346,6 +346,12 @@ BEGIN
 		PERFORM fail('conflict', 'an administrator refused the module ' || module
 		    || ' for this tool: ' || a.reason);
 	END IF;
+	-- A client must not push other requests out of an administrator's sight.
+	IF (SELECT count(*) FROM approval_requests x WHERE x.kind = 'module'
+	    AND x.tool_id = p_tool AND x.state = 'pending') >= 32 THEN
+		PERFORM fail('limit', 'this tool has 32 pending requests for modules, '
+		    || 'which is the limit: an administrator decides them first');
+	END IF;
 	pre := convert_to('mcpbox module request 1', 'UTF8') || '\x00'::bytea
 	    || '\x01'::bytea || int4send(16) || uuid_send(p_tool)
 	    || '\x02'::bytea || int4send(octet_length(n)) || convert_to(n, 'UTF8')

@@ -316,6 +316,16 @@ def test_requests_for_modules(app, owner):
             r, digest)
 
 
+def test_requests_of_a_tool_are_bounded(app):
+    """A client can't push other requests out of an administrator's sight."""
+    t, other = Tool(app), Tool(app)
+    for i in range(32):
+        request(app, t, f"wish{i}")
+    refused(app, "limit", "SELECT mcpbox.request_module(%s, %s, %s, %s, %s, 'x', 'local')",
+            uuid.uuid4(), uuid.uuid4(), t.id, "onemore", "")
+    request(app, other, "onemore")      # another tool's are counted apart
+
+
 # --- kinds ----------------------------------------------------------------
 
 PYTHON, COMMAND = (14, "python"), (14, "command")

@@ -384,6 +384,21 @@ test_retry_follows_the_load(void **state)
 	assert_true(rig_take_refused(FAILURE_BUSY) > CALL_RETRY_MIN_MS);
 }
 
+/* pool-init is gone and the loop has not seen it yet: what can't be asked for
+ * is not asked for for ever, in the one turn that would show the end. */
+static void
+test_a_dead_pool_is_not_asked_for_ever(void **state)
+{
+	start(2, 4);
+	close(rig.pool_fd);
+	rig.pool_fd = -1;
+	(void)alarm(20); /* an endless turn ends the test, not the machine */
+	rig_turn(50);
+	(void)alarm(0);
+	assert_int_equal(runners_counts(calls_runners(rig.calls)).forking, 0);
+	assert_int_equal(runners_counts(calls_runners(rig.calls)).waiting, 0);
+}
+
 int
 main(void)
 {
@@ -400,6 +415,7 @@ main(void)
 	    N(test_room_for_another_profile),
 	    N(test_memory_bounds_how_many_wait),
 	    N(test_forks_under_way_are_bounded),
+	    N(test_a_dead_pool_is_not_asked_for_ever),
 	    N(test_retry_follows_the_load)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
