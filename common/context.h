@@ -42,17 +42,26 @@ enum context_tag {
 	CTX_FILE_BYTES = 18,   /* u64 bytes: the longest file it may write */
 	CTX_STDOUT = 19,       /* u64 bytes: standard output kept */
 	CTX_LOG_RATE = 20,     /* u64: log messages a second */
-	CTX_PROGRESS_RATE = 21,    /* u64: progress messages a second */
-	CTX_MODULE = 22,           /* 32 bytes: digest of an entry of the module
-				    * store; any number, ascending, no duplicates.
-				    * Like the following, for TOOL, from the
-				    * approved pre-image only */
-	CTX_KIND = 23,             /* text: "command"; absent: "python" */
-	CTX_SPEC = 24,             /* the command's JSON: argv, stdin, env */
-	CTX_EXECUTABLE = 25,       /* text: absolute path in the toolbox */
-	CTX_EXECUTABLE_DIGEST = 26 /* 32 bytes: SHA-256 of the executable's
-				    * bytes; absent for INSPECT, which finds
-				    * it */
+	CTX_PROGRESS_RATE = 21, /* u64: progress messages a second */
+	CTX_MODULE = 22,        /* 32 bytes: digest of an entry of the module
+				 * store; any number, ascending, no duplicates.
+				 * Like the following, for TOOL, from the
+				 * approved pre-image only */
+	CTX_KIND = 23,          /* text: "command"; absent: "python" */
+	CTX_SPEC = 24,          /* the command's JSON: argv, stdin, env */
+	CTX_EXECUTABLE = 25,    /* text: absolute path in the toolbox */
+	CTX_EXECUTABLE_DIGEST = 26, /* 32 bytes: SHA-256 of the executable's
+				     * bytes; absent for INSPECT, which finds
+				     * it */
+	CTX_METHOD = 27, /* plaintext only, by the vault from the pre-image's
+			  * object: u64 enum call_method; absent: CALL_TOOL */
+	CTX_OUTPUT_SCHEMA = 28, /* plaintext only, likewise: the version's
+				 * outputSchema, if it has one */
+	CTX_CALL_APPROVAL = 29, /* material only: the vault's seal of a person's
+				 * yes to this one call (versions with CONFIRM)
+				 */
+	CTX_TASK = 30 /* u64 1: the call is a task: it outlives its sender's
+		       * connection, and its result is recorded whole */
 };
 
 /* The intent row, so that sandboxd can supply it whole. */

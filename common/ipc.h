@@ -71,6 +71,45 @@ enum context_kind {
 /* What a runner is made for; a part of its profile (FORK). */
 enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 
+/* What of the catalogue is called; also the form of a runner's result. */
+enum call_method {
+	CALL_TOOL = 0,    /* tools/call: CallToolResult */
+	CALL_PROMPT = 1,  /* prompts/get: GetPromptResult */
+	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
+};
+
+/* The lists of MCP that a catalogue is made of. */
+enum mcp_list {
+	MCP_LIST_TOOLS = 0,
+	MCP_LIST_PROMPTS = 1,
+	MCP_LIST_RESOURCES = 2,
+	MCP_LIST_TEMPLATES = 3
+};
+
+/* Client capabilities (MCP 2026-07-28) that something here depends on. */
+enum client_capability {
+	CLIENT_ELICITATION = 1,     /* elicitation or elicitation.form */
+	CLIENT_ELICITATION_URL = 2, /* elicitation.url */
+	CLIENT_SAMPLING = 4,
+	CLIENT_SAMPLING_TOOLS = 8, /* sampling.tools */
+	CLIENT_ROOTS = 16,
+	CLIENT_TASKS = 32 /* extension io.modelcontextprotocol/tasks */
+};
+
+/* May a call become a task? */
+enum task_wish {
+	TASK_NEVER = 0, /* the client did not declare the extension */
+	TASK_MAY = 1    /* if the tool's version says optional or required */
+};
+
+enum task_status {
+	TASK_WORKING = 1,
+	TASK_INPUT_REQUIRED = 2,
+	TASK_COMPLETED = 3, /* an isError result, too */
+	TASK_FAILED = 4,    /* a JSON-RPC error */
+	TASK_CANCELLED = 5
+};
+
 /* How an authorised call ended: exactly one of these per execution. */
 enum outcome {
 	OUTCOME_DONE = 1,

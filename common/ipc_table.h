@@ -43,17 +43,28 @@ M(19, RUN_ID, run_id, ANS, ADMIND, GATEWAY, OPEN, 0, "run it at the sandbox by t
 M(20, RESULT, result, ANS, ADMIND, GATEWAY, OPEN, RESULT_MAX, "a management tool's result") \
 M(21, SESSION_END, session_end, REQ, GATEWAY, ADMIND, OPEN, 0, "a client deleted its session") \
 M(22, SESSION_ENDED, session_ended, EVT, ADMIND, GATEWAY, OPEN, 0, "refuse this session id from now on") \
+M(23, TASK_STATE, task_state, ANS, ADMIND, GATEWAY, OPEN, IPC_BLOB_MAX, "a task as it stands: answers TASK_GET, TASK_UPDATE, TASK_CANCEL, and AUTHORISE of a call that became one") \
+M(24, TASK_GET, task_get, REQ, GATEWAY, ADMIND, OPEN, 0, "asks how a task stands") \
+M(25, TASK_UPDATE, task_update, REQ, GATEWAY, ADMIND, OPEN, ARGUMENTS_MAX, "answers to what a task asked of its client") \
+M(26, TASK_CANCEL, task_cancel, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task") \
+M(27, TASK_CHANGED, task_changed, EVT, ADMIND, GATEWAY, OPEN, 0, "a task changed its state") \
+M(28, PENDING, pending, ANS, ADMIND, GATEWAY, OPEN, 0, "answers AUTHORISE of a call that waits for a person") \
+M(29, DECIDED, decided, EVT, ADMIND, GATEWAY, OPEN, 0, "a person decided about a waiting call") \
                                                                                \
 M(30, RUN, run, REQ, GATEWAY|ADMIND, SANDBOXD, OPEN, ARGUMENTS_MAX, "use a held context, once") \
-M(31, CALL_EVENT, call_event, PART, SANDBOXD, GATEWAY|ADMIND, OPEN, 0, "progress, log line or content while it runs") \
+M(31, CALL_EVENT, call_event, PART, SANDBOXD, GATEWAY|ADMIND, OPEN, 0, "progress, log line or question while it runs") \
 M(32, CALL_RESULT, call_result, ANS, SANDBOXD, GATEWAY|ADMIND, OPEN, IPC_BLOB_MAX, "how the call ended") \
 M(33, CANCEL, cancel, EVT, GATEWAY|ADMIND, SANDBOXD, OPEN, 0, "kill a held or running call; its record says killed") \
+M(34, CALL_ANSWER, call_answer, EVT, GATEWAY|ADMIND, SANDBOXD, OPEN, ARGUMENTS_MAX, "what the client answered to a question of a running call; only from who runs it") \
+M(35, ATTACH, attach, REQ, ADMIND, SANDBOXD, OPEN, 0, "be told of a call that admind runs, after a reconnection; answered as RUN is") \
                                                                                \
 M(40, HELD, held, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "keep this sealed context until RUN; answered by OK or REFUSED") \
 M(41, RECORD, record, REQ, SANDBOXD, ADMIND, OPEN, IPC_BLOB_MAX, "how a call ended; resent until answered by OK, which follows the commit") \
 M(42, EPOCH_BEGIN, epoch_begin, EVT, SANDBOXD, ADMIND, OPEN, 0, "first on each connection: the sandbox's epoch") \
 M(43, EPOCH_ITEM, epoch_item, EVT, SANDBOXD, ADMIND, OPEN, 0, "an execution this sandbox still answers for") \
 M(44, EPOCH_END, epoch_end, EVT, SANDBOXD, ADMIND, OPEN, 0, "all were named: the sweep may run") \
+M(45, RESULT_CHECK, result_check, REQ, SANDBOXD, ADMIND, OPEN, IPC_BLOB_MAX, "does this structured content satisfy the version's outputSchema? answered by OK, RESULT_ERRORS or REFUSED") \
+M(46, RESULT_ERRORS, result_errors, ANS, ADMIND, SANDBOXD, OPEN, RESULT_MAX, "it does not: all errors together") \
                                                                                \
 M(60, SEAL_CONTEXT, seal_context, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "seal an execution context for a sandbox's epoch") \
 M(61, SEALED, sealed, ANS, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "the sealed context") \
@@ -98,6 +109,7 @@ M(123, CHECK_OK, check_ok, ANS, CHECK, ADMIND, OPEN, IPC_BLOB_MAX, "valid; typed
 M(124, CHECK_ERRORS, check_errors, ANS, CHECK, ADMIND, OPEN, RESULT_MAX, "invalid: all errors together") \
 M(125, CHECK_INSPECTION, check_inspection, REQ, ADMIND, CHECK, OPEN, RESULT_MAX, "take apart a runner's inspection result (foreign JSON)") \
 M(126, CHECK_COMMAND, check_command, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a command, and does the schema name its placeholders?") \
+M(127, CHECK_RENDER, check_render, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "fill a static prompt's placeholders; CHECK_OK carries the result object") \
                                                                                \
 M(140, POOL_START, pool_start, REQ, SANDBOXD, SPAWN, OPEN, 0, "start a pool; a running one ends first") \
 M(141, POOL_STARTED, pool_started, ANS, SPAWN, SANDBOXD, OPEN, 0, "the socket to its pool-init") \
@@ -117,12 +129,14 @@ M(162, CONFINE_FAILED, confine_failed, EVT, RUNNER, SANDBOXD, WAITING, 0, "a ste
 M(163, EXECUTE, execute, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "limits first, then what to do, with the code") \
 M(164, ARGUMENTS, arguments, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "the call's arguments") \
 M(165, SECRETS, secrets, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "the call's secrets, then it starts") \
+M(166, ANSWER, answer, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "what the client answered to an ASK") \
 M(170, STDOUT, stdout, EVT, RUNNER, SANDBOXD, RUNNING, 0, "bytes the tool printed") \
 M(171, LOG, log, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a log line of the tool")  \
 M(172, PROGRESS, progress, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a progress report") \
 M(173, CONTENT_PART, content_part, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a piece of the result or error, in order") \
 M(174, RUN_RESULT, run_result, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were a result; nothing follows") \
-M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows")
+M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows") \
+M(176, ASK, ask, EVT, RUNNER, SANDBOXD, RUNNING, 0, "questions to the client; the runner is parked until ANSWER")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -133,7 +147,8 @@ F(S, str, layers, "confinement layers that hold: name=enforced|degraded|missing 
 #define IPC_FIELDS_refused(F, S)                                                  \
 F(S, u16, failure, "enum failure")                                                \
 F(S, str, message, "one sentence for the reader")                                 \
-F(S, u64, retry_after_ms, "0: no hint")
+F(S, u64, retry_after_ms, "0: no hint")                                           \
+F(S, bytes, data, "further members of the JSON-RPC error's data, without braces, or empty")
 #define IPC_FIELDS_ok(F, S)
 #define IPC_FIELDS_doctor(F, S)
 #define IPC_FIELDS_doctor_report(F, S) F(S, blob, json, "array of {process, layer, state, detail, fix}")
@@ -150,22 +165,62 @@ F(S, str, permission_set, "catalogues are cached by it")                        
 F(S, u64, cache_ms, "may be remembered this long, at most 30 s")
 #define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
 #define IPC_FIELDS_catalogue_item(F, S)                                           \
+F(S, u8, list, "enum mcp_list")                                             \
 F(S, str, name, "exposed name")                                                   \
-F(S, blob, json, "the MCP Tool object, schemas byte for byte as stored")
+F(S, str, uri, "of a resource, or a template's; else empty")                      \
+F(S, hash, version, "of what serves; zero for management tools")                  \
+F(S, blob, json, "the MCP Tool, Prompt, Resource or ResourceTemplate object, schemas byte for byte as stored")
 #define IPC_FIELDS_catalogue_end(F, S)                                            \
 F(S, u64, revision, "the revision just sent")                                     \
 F(S, u32, count, "items sent")
-#define IPC_FIELDS_catalogue_changed(F, S) F(S, u64, revision, "the new revision")
+#define IPC_FIELDS_catalogue_changed(F, S) F(S, u64, revision, "the new revision")         \
+F(S, u8, lists, "mask of 1 << enum mcp_list: which lists changed")
 #define IPC_FIELDS_authorise(F, S)                                                \
 F(S, str, credential, "bearer token, or empty")                                   \
-F(S, str, tool, "params.name")                                                    \
+F(S, u8, method, "enum call_method")                                              \
+F(S, str, tool, "exposed name of what is called: params.name, or of the resource or template that params.uri names") \
 F(S, str, protocol, "MCP revision of the request")                                \
 F(S, str, client, "clientInfo name and version, untrusted, for the record")       \
 F(S, bytes, capabilities, "the client's capabilities object as JSON, at most 8 KiB") \
+F(S, u32, declared, "mask of enum client_capability: the ones in it that we know") \
+F(S, u8, task, "enum task_wish")                                                  \
+F(S, id, approval, "zero, or the per-call approval that an earlier PENDING named") \
 F(S, blob, arguments, "the byte slice of params.arguments, or {}")
 #define IPC_FIELDS_run_id(F, S)                                                   \
 F(S, id, execution, "128 random bits")                                            \
 F(S, u64, timeout_ms, "wall-clock limit of the run; ask again after it plus a margin")
+#define IPC_FIELDS_task_state(F, S)                                               \
+F(S, id, task, "128 random bits; the id of its execution")                        \
+F(S, u8, status, "enum task_status")                                              \
+F(S, str, message, "one sentence on it, or empty")                                \
+F(S, u64, created_us, "Unix time in us")                                          \
+F(S, u64, updated_us, "Unix time in us")                                          \
+F(S, u64, ttl_ms, "kept so long from its creation on")                            \
+F(S, u64, poll_ms, "ask again not before that")                                   \
+F(S, u16, failure, "enum failure, 0 unless it failed")                            \
+F(S, u32, body_len, "bytes of the body at the front of the blob; the rest is meta") \
+F(S, blob, body_meta, "completed: the CallToolResult object without _meta, then _meta; input_required: the object of questions")
+#define IPC_FIELDS_task_get(F, S)                                                 \
+F(S, str, credential, "bearer token, or empty")                                   \
+F(S, id, task, "as TASK_STATE gave it")
+#define IPC_FIELDS_task_update(F, S)                                              \
+F(S, str, credential, "bearer token, or empty")                                   \
+F(S, id, task, "as TASK_STATE gave it")                                           \
+F(S, blob, answers, "JSON object: the client's answers by key")
+#define IPC_FIELDS_task_cancel(F, S)                                              \
+F(S, str, credential, "bearer token, or empty")                                   \
+F(S, id, task, "as TASK_STATE gave it")
+#define IPC_FIELDS_task_changed(F, S)                                             \
+F(S, id, task, "the task")                                                        \
+F(S, u8, status, "enum task_status")                                              \
+F(S, str, principal, "whose it is")
+#define IPC_FIELDS_pending(F, S)                                                  \
+F(S, id, approval, "uuid of the approval request; goes back in the next AUTHORISE") \
+F(S, u64, expires_ms, "Unix time in ms after which it counts as refused")         \
+F(S, u64, poll_ms, "ask again not before that")
+#define IPC_FIELDS_decided(F, S)                                                  \
+F(S, id, approval, "uuid of the approval request")                                \
+F(S, u8, approved, "1: approved, 0: rejected or expired")
 #define IPC_FIELDS_result(F, S)                                                   \
 F(S, u8, is_error, "1: an isError result")                                        \
 F(S, u16, failure, "enum failure when is_error")                                  \
@@ -182,8 +237,9 @@ F(S, id, execution, "as RUN_ID gave it")                                        
 F(S, blob, arguments, "must have the digest the context was sealed with")
 #define IPC_FIELDS_call_event(F, S)                                               \
 F(S, id, execution, "the call")                                                   \
-F(S, u8, kind, "1 progress, 2 log")                                               \
-F(S, bytes, json, "its params object, pre-scanned and redacted")
+F(S, u8, kind, "1 progress, 2 log, 3 questions")                                  \
+F(S, u32, number, "of the questions, from 1; else 0")                             \
+F(S, bytes, json, "its params object, pre-scanned and redacted; questions: {key: {method, params}}")
 #define IPC_FIELDS_call_result(F, S)                                              \
 F(S, id, execution, "the call")                                                   \
 F(S, u8, outcome, "enum outcome")                                                 \
@@ -194,6 +250,12 @@ F(S, blob, body_meta, "CallToolResult object without _meta, then the _meta objec
 #define IPC_FIELDS_cancel(F, S)                                                   \
 F(S, id, execution, "only one that the sender authorised or ran")                 \
 F(S, u16, failure, "why: FAILURE_KILLED, FAILURE_REVOKED, FAILURE_STOPPED")
+
+#define IPC_FIELDS_call_answer(F, S)                                              \
+F(S, id, execution, "the call")                                                   \
+F(S, u32, number, "of the questions; another than the open one is ignored")       \
+F(S, blob, json, "{key: {\"result\": ...} or {\"error\": ...}}")
+#define IPC_FIELDS_attach(F, S) F(S, id, execution, "the call")
 
 #define IPC_FIELDS_held(F, S)                                                     \
 F(S, id, execution, "the call")                                                   \
@@ -216,6 +278,13 @@ F(S, blob, stdout_result, "captured stdout, then the result or error body as JSO
 F(S, id, execution, "an execution")                                               \
 F(S, u8, state, "1 held, 2 running, 3 ended and not yet acknowledged")
 #define IPC_FIELDS_epoch_end(F, S) F(S, u32, count, "items named")
+#define IPC_FIELDS_result_check(F, S)                                             \
+F(S, id, execution, "the call")                                                   \
+F(S, u32, schema_len, "bytes of the schema at the front of the blob")             \
+F(S, blob, schema_value, "schema, then the value, both JSON")
+#define IPC_FIELDS_result_errors(F, S)                                            \
+F(S, str, summary, "one sentence")                                                \
+F(S, blob, json, "array of {pointer, message}")
 
 #define IPC_FIELDS_seal_context(F, S)                                             \
 F(S, id, execution, "the call")                                                   \
@@ -226,9 +295,9 @@ F(S, blob, material, "TLV, enum context_tag: pre-image, seal, secrets, limits, i
 #define IPC_FIELDS_sealed(F, S) F(S, blob, context, "what HELD carries")
 #define IPC_FIELDS_content_get(F, S) F(S, id, approval, "uuid of the approval request")
 #define IPC_FIELDS_content(F, S)                                                  \
-F(S, str, kind, "tool, module or network")                                        \
+F(S, str, kind, "tool, module, network or call")                                  \
 F(S, str, state, "pending or what it became")                                     \
-F(S, blob, preimage, "version hash pre-image")
+F(S, blob, preimage, "version hash pre-image; kind call: common/callreq.h")
 #define IPC_FIELDS_decision_store(F, S)                                           \
 F(S, id, approval, "uuid of the approval request")                                 \
 F(S, u8, approved, "1 approve, 0 reject")                                         \
@@ -317,10 +386,10 @@ F(S, u32, limit, "1 to 200")
 F(S, str, token, "login token; empty from CTL")                                   \
 F(S, id, approval, "uuid")
 #define IPC_FIELDS_approval_content(F, S)                                         \
-F(S, str, kind, "tool, module or network")                                        \
+F(S, str, kind, "tool, module, network or call")                                  \
 F(S, str, state, "pending or what it became")                                     \
 F(S, str, circumstances, "JSON members without braces: server, tool, version, requested_at, requested_by, notes") \
-F(S, blob, preimage, "version hash pre-image; the reader hashes it itself")
+F(S, blob, preimage, "version hash pre-image, kind call: common/callreq.h; the reader hashes it itself")
 
 #define IPC_FIELDS_limits_set(F, S)                                               \
 F(S, str, token, "login token of an administrator; empty from CTL")               \
@@ -338,6 +407,7 @@ F(S, u64, size, "record: bytes of them")
 
 #define IPC_FIELDS_check_schema(F, S) F(S, blob, schema, "JSON")
 #define IPC_FIELDS_check_arguments(F, S)                                          \
+F(S, u8, output, "1: an outputSchema and a value of any type, not arguments")     \
 F(S, u32, schema_len, "bytes of the schema at the front of the blob")             \
 F(S, blob, schema_arguments, "schema, then arguments, both JSON")
 #define IPC_FIELDS_check_management(F, S)                                         \
@@ -346,6 +416,9 @@ F(S, blob, arguments, "JSON")
 #define IPC_FIELDS_check_command(F, S)                                            \
 F(S, u32, spec_len, "bytes of the specification at the front of the blob")        \
 F(S, blob, spec_schema, "specification, then input schema, both JSON")
+#define IPC_FIELDS_check_render(F, S)                                             \
+F(S, u32, text_len, "bytes of the template at the front of the blob")             \
+F(S, blob, text_arguments, "template, then the arguments object")
 #define IPC_FIELDS_check_ok(F, S) F(S, blob, fields, "TLV of the fields asked for, or empty")
 #define IPC_FIELDS_check_errors(F, S)                                             \
 F(S, u16, failure, "enum failure")                                                \
@@ -416,6 +489,7 @@ F(S, str, path, "path, or empty")                                               
 F(S, u32, error, "errno")
 #define IPC_FIELDS_execute(F, S)                                                  \
 F(S, u8, kind, "enum context_kind: run main, inspect, or compile only")           \
+F(S, u8, form, "enum call_method: which result main's value becomes")             \
 F(S, str, name, "exposed name, shown in tracebacks")                              \
 F(S, u64, memory_bytes, "address space of each process")                          \
 F(S, u64, cpu_ms, "CPU time of each process")                                     \
@@ -429,6 +503,9 @@ F(S, bytes, executable_digest, "kind COMMAND: SHA-256 it must have; empty: any, 
 F(S, u32, source_len, "bytes of the source at the front of the blob")             \
 F(S, blob, code, "Python source or a command's spec, UTF-8; then its compiled form or nothing")
 #define IPC_FIELDS_arguments(F, S) F(S, blob, json, "an object")
+#define IPC_FIELDS_answer(F, S)                                                   \
+F(S, u32, number, "of the ASK")                                                   \
+F(S, blob, json, "{key: {\"result\": ...} or {\"error\": ...}}")
 #define IPC_FIELDS_secrets(F, S) F(S, blob, tlv, "name, value, name, value ... (tags 1 and 2)")
 #define IPC_FIELDS_stdout(F, S) F(S, bytes, data, "as printed, any bytes")
 #define IPC_FIELDS_log(F, S)                                                      \
@@ -436,6 +513,9 @@ F(S, u8, level, "0 debug to 7 emergency, RFC 5424 reversed as MCP orders them") 
 F(S, bytes, json, "any JSON value")
 #define IPC_FIELDS_progress(F, S) F(S, bytes, json, "object: progress, total?, message?")
 #define IPC_FIELDS_content_part(F, S) F(S, bytes, data, "next bytes")
+#define IPC_FIELDS_ask(F, S)                                                      \
+F(S, u32, number, "1, 2, 3 ... within the call")                                  \
+F(S, bytes, json, "object: {key: {method, params}}")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
 F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS or FAILURE_LIMIT") \

@@ -19,7 +19,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
 	    name);
 LIMITS(L, L)
 #undef L
-_Static_assert(VERSION_TAG_MAX == VERSION_PROGRESS_RATE, "every limit is here");
+_Static_assert(
+    VERSION_OBJECT == VERSION_PROGRESS_RATE + 1, "every limit is here");
 
 /* Where bounds.h says what a frame or a row can hold, no limit exceeds it. */
 enum {

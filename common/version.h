@@ -37,7 +37,7 @@
 	V(11, INPUT_SCHEMA, "input_schema", B)                              \
 	V(12, OUTPUT_SCHEMA, "output_schema", B)                            \
 	V(13, ANNOTATIONS, "annotations", B)                                \
-	V(14, KIND, "kind", S) /* python, command, http, mcp */             \
+	V(14, KIND, "kind", S) /* python, command, http, mcp, static */     \
 	V(15, CODE, "code", B)                                              \
 	V(16, SPEC, "spec", B)                                              \
 	V(17, MODULE, "modules", M) /* name version digest */               \
@@ -58,13 +58,22 @@
 	V(32, STDOUT_BYTES, "stdout_bytes", N)                              \
 	V(33, ARGUMENT_BYTES, "argument_bytes", N)                          \
 	V(34, LOG_RATE, "log_rate", N) /* lines a second */                 \
-	V(35, PROGRESS_RATE, "progress_rate", N)
+	V(35, PROGRESS_RATE, "progress_rate", N)                            \
+	V(36, OBJECT, "object",                                             \
+	    S)               /* absent: tool; prompt, resource, template */ \
+	V(37, URI, "uri", S) /* resource: URI; template: RFC 6570 */        \
+	V(38, MIME_TYPE, "mime_type", S)                                    \
+	V(39, PROMPT_ARGUMENTS, "arguments", B) /* MCP PromptArgument[] */  \
+	V(40, TEXT, "text", S)     /* static: a resource, a prompt */       \
+	V(41, BLOB, "blob", S)     /* static: a resource, as base64 */      \
+	V(42, TTL_MS, "ttl_ms", N) /* of a resource: caching hint */        \
+	V(43, CLIENT_CAPABILITY, "client_capabilities", M)
 
 enum version_tag {
 #define V(number, SYMBOL, name, kind) VERSION_##SYMBOL = number,
 	VERSION_FIELDS(V)
 #undef V
-	    VERSION_TAG_MAX = 35
+	    VERSION_TAG_MAX = 43
 };
 
 enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };
