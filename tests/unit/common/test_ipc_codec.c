@@ -241,8 +241,9 @@ the_table_decides_who_may_send_what(void **state)
 			      IPC_STATE_OPEN, &e) == 0;
 		bool want = type == IPC_GW_ATTACH || type == IPC_AUTHENTICATE ||
 		    type == IPC_CATALOGUE_GET || type == IPC_AUTHORISE ||
-		    type == IPC_SESSION_END || type == IPC_OK ||
-		    type == IPC_REFUSED;
+		    type == IPC_SESSION_END || type == IPC_TASK_GET ||
+		    type == IPC_TASK_UPDATE || type == IPC_TASK_CANCEL ||
+		    type == IPC_OK || type == IPC_REFUSED;
 
 		if (ok != want)
 			fail_msg("gatewayd to admind: %s", ipc_name(type));
@@ -252,7 +253,8 @@ the_table_decides_who_may_send_what(void **state)
 			      IPC_STATE_OPEN, &e) == 0;
 
 		if (ok !=
-		    (type == IPC_RUN || type == IPC_CANCEL || type == IPC_OK ||
+		    (type == IPC_RUN || type == IPC_CANCEL ||
+			type == IPC_CALL_ANSWER || type == IPC_OK ||
 			type == IPC_REFUSED))
 			fail_msg("gatewayd to sandboxd: %s", ipc_name(type));
 		/* and nothing at all to the vault but generic answers */
