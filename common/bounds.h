@@ -37,6 +37,8 @@ enum {
 	DESCRIPTION_MAX = 2000,      /* as the original's */
 	CODE_MAX = 100 * 1000,       /* bytes of Python source */
 	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */
+	URI_MAX = 1024,              /* of a resource; what is longer is data */
+	URI_VARIABLES_MAX = 8,       /* of a template; a person reviews it */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
 	SECRET_VALUE_MAX = 10000,    /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,
