@@ -25,7 +25,11 @@ static _Noreturn void
 exec_zygote(const struct cgroup *cg, char *const settings[3], int sock)
 {
 	char *argv[] = {path, settings[1], settings[2], NULL};
-	char *envp[] = {NULL};
+	/* The loader resolves all symbols at once: what it left for the first
+	 * call would be resolved in each runner again, by reading the tables of
+	 * all libraries. */
+	static char bind_now[] = "LD_BIND_NOW=1";
+	char *envp[] = {bind_now, NULL};
 	sigset_t none;
 
 	if (cgroup_enter_zygote(cg) != 0)

@@ -19,15 +19,24 @@
  * never grown so; blocks that malloc mapped by themselves could be, and there
  * are none (python.c, M_MMAP_THRESHOLD).
  *
+ * The interpreter's text is put there as well, for its size of page: the kernel
+ * maps it in 16 pages at a time and takes them down one by one at the end, some
+ * 600 of them a runner, where it lies in a file; in huge pages it is two faults
+ * (text_find). What is writable gains too: a fault finds its neighbours in one
+ * large folio and not page by page.
+ *
  * The memory is replaced while this code runs in it. Between the copy and the
  * mapping nothing but this stack may change, which is why the stack stays as
  * it is and only system calls happen there.
  */
+#include <Python.h>
+
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,11 +51,24 @@ enum {
 	/* CPython's arenas are 1 MiB each and grow together: a dozen regions in
 	 * all. */
 	REGIONS_MAX = 64,
-	MAPS_MAX = 1024 * 1024 /* text of /proc/self/smaps: 700 bytes each */
+	MAPS_MAX = 1024 * 1024, /* text of /proc/self/smaps: 700 bytes each */
+	HUGE = 2 * 1024 * 1024, /* a huge page, with pages of 4 KiB */
 };
+
+/* Linux 6.1: makes huge pages now, whatever the system's settings say about
+ * when to make them by itself. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 struct region {
 	char *from, *to;
+};
+
+struct regions {
+	struct region text; /* the interpreter's, or empty */
+	struct region data[REGIONS_MAX];
+	size_t n; /* of data */
 };
 
 /* Reads /proc/self/smaps whole: the list must not be read while it changes. */
@@ -69,21 +91,58 @@ maps_read(struct buf *out)
 	return 0;
 }
 
-/* A line of smaps (proc(5)): "from-to perms offset dev inode path". Private,
- * writable, no stack. */
-static bool
-maps_line(const char *line, struct region *r)
-{
-	unsigned long long from, to;
+/* A line of smaps (proc(5)): "from-to perms offset dev inode path". */
+struct line {
+	struct region r;
 	char perms[8];
+	unsigned long long inode;
+};
 
-	if (sscanf(line, "%llx-%llx %7s", &from, &to, perms) != 3 ||
-	    strcmp(perms, "rw-p") != 0 || to - from < REGION_MIN)
+static bool
+line_read(const char *text, struct line *l)
+{
+	uintptr_t from, to;
+
+	if (sscanf(text, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %llu", &from,
+		&to, l->perms, &l->inode) != 4)
 		return false;
-	r->from = (char *)(uintptr_t)from;
-	r->to = (char *)(uintptr_t)to;
-	return (char *)__builtin_frame_address(0) < r->from ||
-	    (char *)__builtin_frame_address(0) >= r->to;
+	l->r = (struct region){(char *)from, (char *)to};
+	return true;
+}
+
+/* Private, writable, no stack. */
+static bool
+is_data(const struct line *l)
+{
+	const char *here = __builtin_frame_address(0);
+
+	return strcmp(l->perms, "rw-p") == 0 &&
+	    l->r.to - l->r.from >= REGION_MIN &&
+	    (here < l->r.from || here >= l->r.to);
+}
+
+/*
+ * The mappings of the interpreter's library that nobody writes, which lie one
+ * behind the other: its text, and before and behind it what is only read. They
+ * become one that may be read and executed, since huge pages need room: that
+ * constants may be executed gives nobody anything, in a process whose tool
+ * calls any function there is.
+ */
+static void
+text_find(const struct line *l, struct region *text, unsigned long long *inode)
+{
+	const char *inside = (const char *)(uintptr_t)&PyObject_CallObject;
+	const bool fixed =
+	    strcmp(l->perms, "r-xp") == 0 || strcmp(l->perms, "r--p") == 0;
+
+	if (l->inode != 0 && fixed && l->inode == *inode &&
+	    l->r.from == text->to)
+		text->to = l->r.to;
+	else if (text->from == NULL || inside < text->from ||
+	    inside >= text->to) {
+		*text = l->r;
+		*inode = fixed ? l->inode : 0;
+	}
 }
 
 /* Memory that a fork must not hand on as it is (generators' states: wiped,
@@ -96,10 +155,12 @@ special(const char *flags)
 }
 
 static int
-regions_find(struct region *regions, size_t *n, struct err *err)
+regions_find(struct regions *found, struct err *err)
 {
-	struct region r = {NULL, NULL};
-	bool found = false;
+	const char *inside = (const char *)(uintptr_t)&PyObject_CallObject;
+	unsigned long long inode = 0;
+	bool data = false;
+	struct line l = {0};
 	struct buf text;
 	char *line, *next;
 	int rc = -1;
@@ -109,67 +170,146 @@ regions_find(struct region *regions, size_t *n, struct err *err)
 		(void)err_sys(err, FAILURE_INTERNAL, "/proc/self/smaps");
 		goto out;
 	}
-	for (line = (char *)text.p; *line != '\0' && *n < REGIONS_MAX;
+	for (line = (char *)text.p; *line != '\0' && found->n < REGIONS_MAX;
 	    line = next) {
 		next = strchr(line, '\n');
 		if (next == NULL)
 			break;
 		*next++ = '\0';
-		if (maps_line(line, &r))
-			found = true;
-		else if (found && strncmp(line, "VmFlags:", 8) == 0) {
-			found = false;
+		if (line_read(line, &l)) {
+			data = is_data(&l);
+			text_find(&l, &found->text, &inode);
+		} else if (data && strncmp(line, "VmFlags:", 8) == 0) {
+			data = false;
 			if (!special(line))
-				regions[(*n)++] = r;
+				found->data[found->n++] = l.r;
 		}
 	}
+	if (inside < found->text.from || inside >= found->text.to)
+		found->text = (struct region){NULL, NULL};
 	rc = 0;
 out:
 	buf_free(&text);
 	return rc;
 }
 
-/* Copies one region behind what the memfd has, and maps it over itself. No
- * library function that could write to memory comes between. */
+/* Writes one region at a place in the memfd. */
 static int
-region_replace(int fd, const struct region *r, off_t at)
+region_write(int fd, const struct region *r, off_t at)
 {
 	size_t left = (size_t)(r->to - r->from);
 	const char *p = r->from;
 	ssize_t n;
 
 	while (left > 0) {
-		n = write(fd, p, left);
+		n = pwrite(fd, p, left, at);
 		if (n <= 0)
 			return -1;
 		p += n;
+		at += n;
 		left -= (size_t)n;
 	}
+	return 0;
+}
+
+/* Copies one region and maps the copy over it. No library function that could
+ * write to memory comes between. */
+static int
+region_replace(int fd, const struct region *r, off_t at)
+{
+	if (region_write(fd, r, at) == -1)
+		return -1;
 	return mmap(r->from, (size_t)(r->to - r->from), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_FIXED, fd, at) == MAP_FAILED
 	    ? -1
 	    : 0;
 }
 
+/*
+ * Makes huge pages of a part of the memfd, both ends of which are multiples of
+ * them, by way of a mapping of its own. A kernel that can't, or has no memory
+ * in such pieces, leaves small pages: slower runners, nothing else.
+ */
+static void
+collapse(int fd, off_t from, off_t to)
+{
+	const size_t n = (size_t)(to - from);
+	char *room, *p;
+
+	if (n == 0)
+		return;
+	room =
+	    mmap(NULL, n + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return;
+	p = room + (HUGE - (uintptr_t)room % HUGE) % HUGE;
+	if (mmap(p, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		from) != MAP_FAILED)
+		(void)madvise(p, n, MADV_COLLAPSE);
+	(void)munmap(room, n + HUGE);
+}
+
+static off_t
+huge(off_t at)
+{
+	return (at + HUGE - 1) / HUGE * HUGE;
+}
+
+/* The text comes first, as far into its huge page as it is in memory: what is
+ * executed there goes on while it is replaced, by the same bytes. Sets *end. */
+static int
+text_replace(int fd, const struct region *text, off_t *end)
+{
+	const off_t from = (off_t)((uintptr_t)text->from % HUGE);
+	const off_t to = from + (text->to - text->from);
+
+	*end = 0;
+	if (text->from == NULL)
+		return 0;
+	*end = huge(to);
+	if (ftruncate(fd, *end) == -1 || region_write(fd, text, from) == -1)
+		return -1;
+	collapse(fd, huge(from), to / HUGE * HUGE);
+	return mmap(text->from, (size_t)(to - from), PROT_READ | PROT_EXEC,
+		   MAP_PRIVATE | MAP_FIXED, fd, from) == MAP_FAILED
+	    ? -1
+	    : 0;
+}
+
+/* Behind it what is writable, one region after the other. */
+static int
+data_replace(int fd, const struct regions *r, off_t at)
+{
+	const off_t begin = at;
+	size_t i;
+
+	for (i = 0; i < r->n; i++) {
+		if (region_replace(fd, &r->data[i], at) == -1)
+			return -1;
+		at += r->data[i].to - r->data[i].from;
+	}
+	if (ftruncate(fd, huge(at)) == -1)
+		return -1;
+	collapse(fd, begin, huge(at));
+	return 0;
+}
+
 int
 snapshot_take(struct err *err)
 {
-	struct region regions[REGIONS_MAX];
-	size_t n = 0, i;
-	off_t at = 0;
+	struct regions regions = {0};
+	off_t at;
 	int fd, rc = -1;
 
-	if (regions_find(regions, &n, err) == -1)
+	if (regions_find(&regions, err) == -1)
 		return -1;
 	fd = memfd_create("zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd == -1)
 		return err_sys(err, FAILURE_INTERNAL, "memfd");
-	for (i = 0; i < n; i++) {
-		if (region_replace(fd, &regions[i], at) == -1) {
-			(void)err_sys(err, FAILURE_INTERNAL, "snapshot");
-			goto out;
-		}
-		at += regions[i].to - regions[i].from;
+	if (text_replace(fd, &regions.text, &at) == -1 ||
+	    data_replace(fd, &regions, at) == -1) {
+		(void)err_sys(err, FAILURE_INTERNAL, "snapshot");
+		goto out;
 	}
 	if (fcntl(fd, F_ADD_SEALS,
 		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) ==

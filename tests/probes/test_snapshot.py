@@ -34,7 +34,32 @@ def _digest(pool, runner):
 def test_it_is_there_and_private(waiting):
     found = _mapped(outside.host_pid(waiting))
     assert found
-    assert {rights for _, _, rights in found} == {"rw-p"}
+    # its data, and the interpreter's text
+    assert sorted({rights for _, _, rights in found}) == ["r-xp", "rw-p"]
+    assert [rights for _, _, rights in found].count("r-xp") == 1
+
+
+def test_the_interpreter_runs_from_it(pool, waiting):
+    """Its functions lie in the mapping that may be executed, which holds what
+    the library's file does."""
+    call = pool.call("""
+import ctypes
+def main():
+    f = ctypes.pythonapi.PyObject_CallObject
+    at = ctypes.cast(f, ctypes.c_void_p).value
+    for line in open("/proc/self/maps"):
+        low, high = (int(x, 16) for x in line.split()[0].split("-"))
+        if low <= at < high:
+            return [line.split()[1], line.split()[-2], at - low,
+                    ctypes.string_at(at, 64).hex()]
+""")
+    rights, name, _, code = call.value
+    assert (rights, name) == ("r-xp", "/memfd:zygote")
+    import ctypes
+    import sysconfig
+    library = ctypes.CDLL(sysconfig.get_config_var("INSTSONAME"))
+    at = ctypes.cast(library.PyObject_CallObject, ctypes.c_void_p).value
+    assert ctypes.string_at(at, 64).hex() == code
 
 
 def test_not_even_root_writes_to_it(waiting):
@@ -67,7 +92,8 @@ def main():
             continue
         low, high = (int(x, 16) for x in line.split()[0].split("-"))
         page = ctypes.string_at(high - 4096, 4096)
-        ctypes.memmove(high - 4096, page, 4096)
+        if line.split()[1] == "rw-p":
+            ctypes.memmove(high - 4096, page, 4096)
         for name, args in {
                 "remove": (28, high - 4096, 4096, 9),
                 "sync": (26, high - 4096, 4096, 4),
