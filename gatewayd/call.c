@@ -392,6 +392,7 @@ authorise(struct call *c)
 	else if (ex->agent != NULL)
 		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
+	m.declared = ex->m.declared;
 	m.capabilities =
 	    ex->m.capabilities.n > 0 ? ex->m.capabilities : ipc_bytes("{}", 2);
 	set_state(c, CALL_AUTHORISING);

@@ -148,6 +148,26 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	exchange_answer(ex, status, &b);
 }
 
+void
+exchange_error(struct exchange *ex, int status, enum failure f,
+    const char *message, const char *data)
+{
+	struct answer_to to = exchange_to(ex);
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX);
+	answer_error(&b, &to, f, message, 0, data);
+	exchange_answer(ex, status, &b);
+}
+
+/* A legacy client reads 404 as "session ended" (MCP 2025-11-25, sessions). */
+void
+exchange_no_method(struct exchange *ex)
+{
+	exchange_error(ex, ex->m.modern ? 404 : 200, FAILURE_METHOD_NOT_FOUND,
+	    "This method does not exist here.", NULL);
+}
+
 static void
 on_drained(struct httpd_req *req, void *arg)
 {
@@ -231,8 +251,11 @@ next_member(struct exchange *ex)
 	}
 	mcp_request_read(
 	    ex->members.member[ex->at], &h, ex->members.array, &ex->m);
-	if (ex->has_session && !ex->m.modern && !ex->m.rev_named)
-		ex->m.rev = ex->session.rev;
+	if (ex->has_session && !ex->m.modern) {
+		if (!ex->m.rev_named)
+			ex->m.rev = ex->session.rev;
+		ex->m.declared = ex->session.declared;
+	}
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.error.failure != FAILURE_NONE) {
 		status = ex->m.error.status;
@@ -245,8 +268,6 @@ next_member(struct exchange *ex)
 		to = exchange_to(ex);
 		answer_refusal(&b, &to, &ex->m.error);
 		exchange_answer(ex, status, &b);
-	} else if (ex->m.kind == MCP_RESPONSE) {
-		exchange_answer(ex, 202, &b); /* nothing of ours waits for it */
 	} else if (ex->m.modern) {
 		modern_serve(ex);
 	} else {

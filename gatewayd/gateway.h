@@ -128,6 +128,12 @@ void exchange_gone(struct exchange *);
 void exchange_answer(struct exchange *, int status, struct buf *b);
 /* Shorter forms. */
 void exchange_refuse(struct exchange *, const struct refusal *);
+/* An error with the HTTP status given; data: further members of its data, as
+ * JSON, or NULL. */
+void exchange_error(struct exchange *, int status, enum failure,
+    const char *message, const char *data);
+/* A method of the table that nothing here serves. */
+void exchange_no_method(struct exchange *);
 struct answer_to exchange_to(const struct exchange *);
 /* Sends a notification on the answer's stream, beginning it if need be; lossy
  * for a slow client. false: this exchange has no stream. */

@@ -32,7 +32,7 @@ initialize(struct exchange *ex)
 	if (gw->has_key && ex->req != NULL) {
 		session_make(gw->session_key, (uint8_t)gw->listener, rev,
 		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
-		    ex->m.capabilities, &s, token);
+		    ex->m.declared, &s, token);
 		httpd_header(ex->req, "Mcp-Session-Id", token);
 	}
 	buf_init(&b, ANSWER_MAX);
@@ -69,6 +69,10 @@ legacy_serve(struct exchange *ex)
 	struct buf b;
 
 	buf_init(&b, ANSWER_MAX);
+	if (ex->m.kind == MCP_RESPONSE) {
+		exchange_answer(ex, 202, &b); /* nothing of ours waits for it */
+		return;
+	}
 	if (ex->m.kind == MCP_NOTIFICATION) {
 		/* A request id is unique only within a session. */
 		if (ex->m.method == MCP_CANCELLED && ex->has_session &&
@@ -88,9 +92,12 @@ legacy_serve(struct exchange *ex)
 	case MCP_TOOLS_CALL:
 		call_start(ex);
 		return;
-	default: /* ping: mcp_era.c let nothing else by */
+	case MCP_PING:
 		answer_empty(&b, &to);
 		exchange_answer(ex, 200, &b);
+		return;
+	default:
+		exchange_no_method(ex);
 		return;
 	}
 }

@@ -61,23 +61,6 @@ mcp_era_client(struct ipc_bytes info, struct mcp_message *m)
 	return 0;
 }
 
-/* RFC 5424 severities in the order MCP gives them. -1: none of them. */
-static int
-log_level(struct ipc_bytes v)
-{
-	static const char *const names[] = {"debug", "info", "notice",
-	    "warning", "error", "critical", "alert", "emergency"};
-	char text[16];
-	int i;
-
-	if (mcp_request_text(v, text, sizeof(text)) < 0)
-		return -1;
-	for (i = 0; i < 8; i++)
-		if (strcmp(text, names[i]) == 0)
-			return i;
-	return -1;
-}
-
 /* Step 6: the types of the envelope. version: at least 64 bytes. */
 static int
 read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
@@ -108,11 +91,12 @@ read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
 		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_CAPABILITIES " is larger than 8 KiB.");
 	m->capabilities = v;
+	m->declared = mcp_params_declared(v);
 	if (mcp_era_get(meta, KEY_CLIENT, &v) && mcp_era_client(v, m) < 0)
 		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_CLIENT " must be an object with name and version.");
 	if (mcp_era_get(meta, KEY_LOG, &v)) {
-		m->log_level = log_level(v);
+		m->log_level = mcp_params_log_level(v);
 		if (m->log_level < 0)
 			return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 			    KEY_LOG " must be a log level.");
@@ -170,15 +154,15 @@ check_headers(struct mcp_message *m, const struct mcp_headers *h,
 	return 0;
 }
 
-/* Step 9, for the one method of ours that has a name. */
+/* Step 9, for the methods whose object has a name, URI or id. */
 static int
-check_name(struct mcp_message *m, const struct mcp_headers *h)
+check_name(struct mcp_message *m, const struct mcp_headers *h, const char *key)
 {
-	char name[MCP_NAME_MAX + 1], header[MCP_NAME_MAX + 1];
+	char name[MCP_URI_MAX + 1], header[MCP_URI_MAX + 1];
 	struct ipc_bytes v;
 	bool has;
 
-	has = mcp_era_get(m->params, "name", &v) && v.p[0] == '"';
+	has = mcp_era_get(m->params, key, &v) && v.p[0] == '"';
 	if (h->name == NULL)
 		return has ? mismatch(m, "The Mcp-Name header is missing.") : 0;
 	if (mcp_request_header_decode(h->name, header, sizeof(header)) < 0)
@@ -187,7 +171,7 @@ check_name(struct mcp_message *m, const struct mcp_headers *h)
 	    (mcp_request_text(v, name, sizeof(name)) < 0 ||
 		strcmp(name, header) != 0))
 		return mismatch(
-		    m, "The Mcp-Name header differs from params.name.");
+		    m, "The Mcp-Name header differs from the body.");
 	return 0;
 }
 
@@ -195,6 +179,7 @@ static int
 check_modern(struct ipc_bytes meta, const struct mcp_headers *h,
     const char *method, struct mcp_message *m)
 {
+	const struct mcp_method_info *row = mcp_method_info(m->method);
 	char version[64];
 
 	m->modern = true;
@@ -207,16 +192,16 @@ check_modern(struct ipc_bytes meta, const struct mcp_headers *h,
 		    &m->error, FAILURE_UNSUPPORTED_VERSION, version);
 	if (m->kind == MCP_NOTIFICATION)
 		return 0;
-	if (m->method != MCP_DISCOVER && m->method != MCP_TOOLS_LIST &&
-	    m->method != MCP_TOOLS_CALL)
+	if (row == NULL || row->notification || !(row->eras & MCP_ERA_MODERN))
 		return mcp_era_fail(&m->error, FAILURE_METHOD_NOT_FOUND, 404,
 		    "This method does not exist in revision 2026-07-28.");
-	return m->method == MCP_TOOLS_CALL ? check_name(m, h) : 0;
+	return row->named != NULL ? check_name(m, h, row->named) : 0;
 }
 
 static int
 check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 {
+	const struct mcp_method_info *row = mcp_method_info(m->method);
 	int rev;
 
 	/* initialize negotiates by its body; a header would be a guess. */
@@ -236,8 +221,7 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 	if (m->kind == MCP_NOTIFICATION)
 		return 0;
 	/* A legacy client reads 404 as "session ended": in-band here. */
-	if (m->method != MCP_PING && m->method != MCP_TOOLS_LIST &&
-	    m->method != MCP_TOOLS_CALL)
+	if (row == NULL || row->notification || !(row->eras & MCP_ERA_LEGACY))
 		return mcp_era_fail(&m->error, FAILURE_METHOD_NOT_FOUND, 200,
 		    "This method does not exist here.");
 	return 0;

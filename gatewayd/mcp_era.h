@@ -13,7 +13,10 @@ bool mcp_era_claimed(struct ipc_bytes member);
 int mcp_era_check(struct ipc_bytes member, const struct mcp_headers *,
     const char *method, struct mcp_message *m);
 
-/* Shared by both files: slices and their types. */
+/* Step 12: the parameters of m->method; m->error tells what is wrong. */
+void mcp_params_read(struct mcp_message *m);
+
+/* Shared by the three files: slices and their types. */
 int mcp_era_fail(
     struct mcp_error *, enum failure, int status, const char *message);
 bool mcp_era_get(

@@ -1,6 +1,6 @@
 /*
- * Bytes to messages: JSON-RPC shape (step 4 of the ladder) and parameters
- * (step 12). The steps between, which differ by era, are in mcp_era.c.
+ * Bytes to messages: JSON-RPC shape (step 4 of the ladder). The steps that
+ * differ by era are in mcp_era.c, parameters (step 12) in mcp_params.c.
  *
  * Nothing is rebuilt: what travels on (id, arguments, capabilities, progress
  * token) are slices of the bytes received, after json_scan has proved that
@@ -234,93 +234,6 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	enum mcp_method method;
-} methods[] = {{"initialize", MCP_INITIALIZE}, {"ping", MCP_PING},
-    {"tools/list", MCP_TOOLS_LIST}, {"tools/call", MCP_TOOLS_CALL},
-    {"server/discover", MCP_DISCOVER},
-    {"notifications/cancelled", MCP_CANCELLED}};
-
-/* Step 12: what is wrong here is answered in-band, with status 200. */
-static void
-read_params(struct mcp_message *m)
-{
-	struct ipc_bytes v, meta;
-
-	if (mcp_era_given(m->params, "_meta", &meta)) {
-		if (!mcp_era_is_object(meta)) {
-			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
-			    "params._meta must be an object.");
-			return;
-		}
-		if (mcp_era_given(meta, "progressToken", &v)) {
-			if (!mcp_era_is_id(v)) {
-				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
-				    200,
-				    "progressToken must be a string or an "
-				    "integer.");
-				return;
-			}
-			m->progress_token = v;
-		}
-	}
-	switch (m->method) {
-	case MCP_INITIALIZE:
-		if (!mcp_era_get(m->params, "protocolVersion", &v) ||
-		    v.p[0] != '"') {
-			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
-			    "params.protocolVersion must be a string.");
-			return;
-		}
-		/* One that does not fit is one we do not have. */
-		if (mcp_request_text(v, m->offered, sizeof(m->offered)) < 0)
-			m->offered[0] = '\0';
-		if (mcp_era_get(m->params, "capabilities", &v) &&
-		    mcp_era_is_object(v))
-			m->capabilities = v;
-		if (mcp_era_get(m->params, "clientInfo", &v))
-			mcp_era_client(v, m);
-		break;
-	case MCP_TOOLS_LIST:
-		if (mcp_era_given(m->params, "cursor", &v)) {
-			m->has_cursor = true;
-			/* One page: no cursor was ever given out. */
-			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
-			    v.p[0] == '"' ? "Unknown cursor."
-					  : "params.cursor must be a string.");
-		}
-		break;
-	case MCP_TOOLS_CALL:
-		if (!mcp_era_get(m->params, "name", &v) || v.p[0] != '"') {
-			mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200,
-			    "params.name must be a string.");
-			return;
-		}
-		if (mcp_request_text(v, m->tool, sizeof(m->tool)) < 0) {
-			mcp_era_fail(&m->error, FAILURE_UNKNOWN_TOOL, 200,
-			    "No tool has a name this long.");
-			return;
-		}
-		m->arguments = ipc_bytes("{}", 2);
-		if (mcp_era_given(m->params, "arguments", &v)) {
-			if (!mcp_era_is_object(v)) {
-				mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
-				    200, "params.arguments must be an object.");
-				return;
-			}
-			m->arguments = v;
-		}
-		break;
-	case MCP_CANCELLED:
-		if (mcp_era_get(m->params, "requestId", &v) && mcp_era_is_id(v))
-			m->cancel_id = v;
-		break;
-	default:
-		break;
-	}
-}
-
 /* Step 4: is it a JSON-RPC 2.0 request, notification or response? */
 static int
 read_shape(
@@ -345,6 +258,8 @@ read_shape(
 		    (mcp_era_get(member, "result", &v) !=
 			mcp_era_get(member, "error", &v))) {
 			m->kind = MCP_RESPONSE;
+			mcp_era_get(member, "result", &m->result);
+			mcp_era_get(member, "error", &m->response_error);
 			return 0;
 		}
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
@@ -374,8 +289,8 @@ void
 mcp_request_read(struct ipc_bytes member, const struct mcp_headers *h,
     bool in_array, struct mcp_message *m)
 {
+	const struct mcp_method_info *row;
 	char method[64];
-	size_t i;
 
 	memset(m, 0, sizeof(*m));
 	m->log_level = -1;
@@ -383,14 +298,14 @@ mcp_request_read(struct ipc_bytes member, const struct mcp_headers *h,
 	if (read_shape(member, m, method, sizeof(method)) < 0 ||
 	    m->kind == MCP_RESPONSE)
 		return;
-	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (strcmp(method, methods[i].name) == 0)
-			m->method = methods[i].method;
+	row = mcp_method_find(method);
+	if (row != NULL)
+		m->method = row->method;
 	if (in_array && m->method == MCP_INITIALIZE) {
 		mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "initialize may not be part of an array.");
 		return;
 	}
 	if (mcp_era_check(member, h, method, m) == 0)
-		read_params(m);
+		mcp_params_read(m);
 }

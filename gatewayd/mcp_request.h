@@ -24,6 +24,8 @@ enum {
 	MCP_BATCH_MAX = 16,   /* members of a 2025-03-26 array (INTERFACES) */
 	MCP_ID_MAX = 1024,    /* bytes of an id; clients use fewer than 40 */
 	MCP_NAME_MAX = 128,   /* bytes of a tool's name (MCP 2025-11-25) */
+	MCP_URI_MAX = 2048,   /* bytes of a resource's URI; RFC 9110 asks for
+			       * 8000 of a server, no resource here has that */
 	MCP_CLIENT_MAX = 128, /* bytes of clientInfo kept for the record */
 	MCP_CAPABILITIES_MAX = 8 * 1024, /* as AUTHORISE says */
 	MCP_MESSAGE_MAX = 320,           /* one sentence */
@@ -47,10 +49,38 @@ enum mcp_method {
 	MCP_OTHER,
 	MCP_INITIALIZE,
 	MCP_PING,
+	MCP_DISCOVER,
 	MCP_TOOLS_LIST,
 	MCP_TOOLS_CALL,
-	MCP_DISCOVER,
-	MCP_CANCELLED
+	MCP_PROMPTS_LIST,
+	MCP_PROMPTS_GET,
+	MCP_RESOURCES_LIST,
+	MCP_TEMPLATES_LIST,
+	MCP_RESOURCES_READ,
+	MCP_RESOURCES_SUBSCRIBE,
+	MCP_RESOURCES_UNSUBSCRIBE,
+	MCP_COMPLETE,
+	MCP_SET_LEVEL,
+	MCP_LISTEN,
+	MCP_TASKS_GET,
+	MCP_TASKS_UPDATE,
+	MCP_TASKS_CANCEL,
+	/* notifications */
+	MCP_CANCELLED,
+	MCP_INITIALIZED,
+	MCP_ROOTS_CHANGED,
+	MCP_CLIENT_PROGRESS
+};
+
+enum { MCP_ERA_LEGACY = 1, MCP_ERA_MODERN = 2 };
+
+/* One row of the method table (mcp_method.c). */
+struct mcp_method_info {
+	const char *name;
+	enum mcp_method method;
+	bool notification;
+	unsigned eras;     /* mask of MCP_ERA_* */
+	const char *named; /* the parameter that Mcp-Name repeats, or NULL */
 };
 
 /* The fields of the HTTP request that the ladder looks at; NULL: absent. */
@@ -80,16 +110,42 @@ struct mcp_message {
 
 	/* initialize */
 	char offered[32]; /* protocolVersion, "" if too long */
-	/* tools/call */
+	/* tools/call, prompts/get: params.name. resources/read: the name of the
+	 * resource or template, once the catalogue was asked */
 	char tool[MCP_NAME_MAX + 1];
 	struct ipc_bytes arguments; /* raw JSON object, "{}" if absent */
-	/* tools/list */
-	bool has_cursor;
+	/* the lists */
+	struct ipc_bytes cursor; /* raw JSON string, n = 0: first page */
+	/* resources/read, subscribe, unsubscribe */
+	struct ipc_bytes uri; /* raw JSON string */
+	/* retries of tools/call, prompts/get, resources/read; tasks/update */
+	struct ipc_bytes input_responses; /* raw JSON object, n = 0: none */
+	struct ipc_bytes request_state;   /* raw JSON string, n = 0: none */
+	/* tasks/get, tasks/update, tasks/cancel */
+	struct ipc_bytes task_id; /* raw JSON string */
+	/* completion/complete: params.ref's name or uri, and the argument */
+	struct {
+		bool prompt;          /* ref/prompt; else ref/resource */
+		struct ipc_bytes ref; /* raw JSON string */
+		struct ipc_bytes name, value; /* raw JSON strings */
+	} complete;
+	/* logging/setLevel: 0 debug to 7 emergency */
+	int level;
+	/* subscriptions/listen: what it wants to be told of */
+	struct {
+		bool tools, prompts, resources;
+		struct ipc_bytes uris;  /* raw JSON array, n = 0: none */
+		struct ipc_bytes tasks; /* raw JSON array, n = 0: none */
+	} listen;
 	/* notifications/cancelled */
 	struct ipc_bytes cancel_id; /* raw JSON */
+	/* a response (kind MCP_RESPONSE): one of the two has n > 0 */
+	struct ipc_bytes result, response_error;
 	/* _meta, or initialize */
 	struct ipc_bytes progress_token; /* raw JSON, n = 0: none */
 	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
+	uint32_t declared; /* of them, mask of enum client_capability; legacy
+			    * requests: exchange.c takes it from the session */
 	char client[MCP_CLIENT_MAX + 1]; /* "name version", untrusted */
 	int log_level; /* 0 debug to 7 emergency, -1: none asked for */
 };
@@ -100,6 +156,17 @@ struct mcp_body {
 	size_t n;
 	struct ipc_bytes member[MCP_BATCH_MAX];
 };
+
+/* The row of a method; of MCP_OTHER: NULL. */
+const struct mcp_method_info *mcp_method_info(enum mcp_method);
+/* The row with this name, or NULL. */
+const struct mcp_method_info *mcp_method_find(const char *name);
+
+/* Which capabilities a client's object declares: mask of enum
+ * client_capability. The object may be empty (n = 0). */
+uint32_t mcp_params_declared(struct ipc_bytes capabilities);
+/* 0 debug to 7 emergency by a JSON string; -1: none of them. */
+int mcp_params_log_level(struct ipc_bytes json);
 
 /* "2025-11-25". */
 const char *mcp_request_rev_text(enum mcp_rev);

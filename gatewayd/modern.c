@@ -24,9 +24,12 @@ modern_serve(struct exchange *ex)
 	case MCP_TOOLS_CALL:
 		call_start(ex);
 		return;
-	default: /* server/discover */
+	case MCP_DISCOVER:
 		answer_discover(&b, &to);
 		exchange_answer(ex, 200, &b);
+		return;
+	default:
+		exchange_no_method(ex);
 		return;
 	}
 }

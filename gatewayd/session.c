@@ -3,7 +3,7 @@
 #include "ids.h"
 #include "session.h"
 
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 
 static void
 put_be64(uint8_t *p, uint64_t v)
@@ -16,19 +16,19 @@ put_be64(uint8_t *p, uint64_t v)
 
 void
 session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
-    uint64_t expires_ms, const char *principal, struct ipc_bytes capabilities,
+    uint64_t expires_ms, const char *principal, uint32_t declared,
     struct session *s, char text[SESSION_TEXT_LEN + 1])
 {
 	uint8_t b[SESSION_LEN];
 	struct ipc_hash mac;
+	int i;
 
 	id_random(&s->id);
 	s->listener = listener;
 	s->rev = rev;
 	s->expires_ms = expires_ms;
 	sha256(principal, strlen(principal), &s->principal);
-	sha256(capabilities.n > 0 ? (const void *)capabilities.p : "{}",
-	    capabilities.n > 0 ? capabilities.n : 2, &s->capabilities);
+	s->declared = declared;
 
 	b[0] = FORMAT;
 	b[1] = listener;
@@ -36,7 +36,8 @@ session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
 	put_be64(b + 3, expires_ms);
 	memcpy(b + 11, s->id.b, 16);
 	memcpy(b + 27, s->principal.b, 32);
-	memcpy(b + 59, s->capabilities.b, 32);
+	for (i = 0; i < 4; i++)
+		b[59 + i] = (uint8_t)(declared >> (24 - 8 * i));
 	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
 	memcpy(b + SESSION_PLAIN_LEN, mac.b, 32);
 	b64url_encode(b, sizeof(b), text);
@@ -68,7 +69,7 @@ session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
 	s.expires_ms = get_be64(b + 3);
 	memcpy(s.id.b, b + 11, 16);
 	memcpy(s.principal.b, b + 27, 32);
-	memcpy(s.capabilities.b, b + 59, 32);
+	s.declared = get_be32(b + 59);
 	*out = s;
 	return 0;
 }

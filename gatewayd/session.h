@@ -5,9 +5,9 @@
  * credential, and a token of another principal or listener is unknown. It is
  * MACed so that any gatewayd of the listener can read what initialize agreed
  * without keeping state. Text: base64url of
- *	u8 format 1, u8 listener, u8 revision, u64be expiry (Unix ms),
+ *	u8 format 2, u8 listener, u8 revision, u64be expiry (Unix ms),
  *	16 bytes random id, 32 bytes SHA-256 of the principal,
- *	32 bytes SHA-256 of the client's capabilities, 32 bytes HMAC-SHA256
+ *	u32be mask of enum client_capability, 32 bytes HMAC-SHA256
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -16,9 +16,9 @@
 #include "mcp_request.h"
 
 enum {
-	SESSION_PLAIN_LEN = 1 + 1 + 1 + 8 + 16 + 32 + 32,
+	SESSION_PLAIN_LEN = 1 + 1 + 1 + 8 + 16 + 32 + 4,
 	SESSION_LEN = SESSION_PLAIN_LEN + 32,
-	SESSION_TEXT_LEN = (SESSION_LEN * 4 + 2) / 3 /* 164; limit 512 */
+	SESSION_TEXT_LEN = (SESSION_LEN * 4 + 2) / 3 /* 127; limit 512 */
 };
 
 struct session {
@@ -26,12 +26,13 @@ struct session {
 	uint8_t listener; /* enum listener */
 	enum mcp_rev rev;
 	uint64_t expires_ms; /* Unix time */
-	struct ipc_hash principal, capabilities;
+	struct ipc_hash principal;
+	uint32_t declared; /* mask of enum client_capability, by initialize */
 };
 
 /* Fills a new session (random id) and writes its token. */
 void session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev,
-    uint64_t expires_ms, const char *principal, struct ipc_bytes capabilities,
+    uint64_t expires_ms, const char *principal, uint32_t declared,
     struct session *, char text[SESSION_TEXT_LEN + 1]);
 /* 0; -1: forged, malformed, expired, or of another listener or principal,
  * which are all the same to the client. */

@@ -19,7 +19,7 @@ static void
 make(struct session *s, char text[SESSION_TEXT_LEN + 1])
 {
 	session_make(key, LISTENER_LOCAL, MCP_REV_2025_06_18, THEN, "alice",
-	    ipc_str("{\"roots\":{}}"), s, text);
+	    CLIENT_ROOTS | CLIENT_SAMPLING, s, text);
 }
 
 static void
@@ -40,8 +40,7 @@ test_round_trip(void **state)
 	assert_memory_equal(&t.id, &s.id, sizeof(s.id));
 	assert_int_equal(t.rev, MCP_REV_2025_06_18);
 	assert_int_equal(t.expires_ms, THEN);
-	assert_memory_equal(
-	    &t.capabilities, &s.capabilities, sizeof(s.capabilities));
+	assert_int_equal(t.declared, CLIENT_ROOTS | CLIENT_SAMPLING);
 	/* No two alike. */
 	make(&t, again);
 	assert_string_not_equal(text, again);
