@@ -236,6 +236,7 @@ execute(struct call *c)
 	struct ipc_bytes code = codecache_find(c->all->cache, h, c->runner);
 	struct ipc_execute x = {
 	    .kind = h->kind,
+	    .form = (uint8_t)h->method,
 	    .name = h->name,
 	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
 	    .cpu_ms = h->limit[LIMIT_CPU_MS],

@@ -212,8 +212,8 @@ finish(struct channel *c, uint32_t length, enum failure failure)
 	}
 	if (c->held->kind == CONTEXT_INSPECT)
 		buf_put(&body, text.p, text.n);
-	else if (result_take(text, failure != FAILURE_NONE, c->redact, &body,
-		     &e) != 0) {
+	else if (result_take(text, c->held->method, failure != FAILURE_NONE,
+		     c->redact, &body, &e) != 0) {
 		if (e.failure == FAILURE_EXCEPTION)
 			refused(c, &e, &body);
 		else

@@ -5,7 +5,17 @@
 #include "content.h"
 #include "walk.h"
 
-enum rule { END, STRING, URI, BASE64, SIZE, RESOURCE, ANNOTATIONS };
+enum rule {
+	END,
+	STRING,
+	URI,
+	BASE64,
+	SIZE,
+	RESOURCE,
+	ANNOTATIONS,
+	ROLE,
+	BLOCK
+};
 
 struct member {
 	const char *name;
@@ -26,9 +36,17 @@ static const struct member link_members[] = {{"uri", URI, true},
     {"size", SIZE, false}, {"annotations", ANNOTATIONS, false}, {0}};
 static const struct member resource_members[] = {
     {"resource", RESOURCE, true}, {"annotations", ANNOTATIONS, false}, {0}};
+/* Of an embedded resource, and of resources/read, where no URI means the one
+ * that was asked for. */
+enum { INNER_URI, INNER_MIME, INNER_TEXT, INNER_BLOB };
 static const struct member inner_members[] = {{"uri", URI, true},
     {"mimeType", STRING, false}, {"text", STRING, false},
     {"blob", BASE64, false}, {0}};
+static const struct member read_members[] = {{"uri", URI, false},
+    {"mimeType", STRING, false}, {"text", STRING, false},
+    {"blob", BASE64, false}, {0}};
+static const struct member message_members[] = {
+    {"role", ROLE, true}, {"content", BLOCK, true}, {0}};
 
 static const struct type {
 	const char *name;
@@ -46,7 +64,8 @@ struct taker {
 	struct redact *redact;
 	struct buf tmp;
 	bool *replaced;
-	unsigned index; /* of the block */
+	const char *list; /* where the block stands: "content", "messages" */
+	unsigned index;   /* of the block in it */
 	const char *type;
 	struct err *err;
 };
@@ -55,9 +74,10 @@ static int
 refuse(struct taker *t, const char *member, const char *what)
 {
 	return err_set(t->err, FAILURE_EXCEPTION,
-	    "The tool's result was refused: content[%u]%s%s%s%s %s.", t->index,
-	    t->type != NULL ? ", of type " : "", t->type != NULL ? t->type : "",
-	    member != NULL ? ": " : "", member != NULL ? member : "", what);
+	    "The tool's result was refused: %s[%u]%s%s%s%s %s.", t->list,
+	    t->index, t->type != NULL ? ", of type " : "",
+	    t->type != NULL ? t->type : "", member != NULL ? ": " : "",
+	    member != NULL ? member : "", what);
 }
 
 /* --- Forms. ------------------------------------------------------------ */
@@ -288,7 +308,20 @@ gather(struct taker *t, struct ipc_bytes object, const struct member *m,
 			return refuse(t, m[i].name, "is no base64");
 		if (m[i].rule == SIZE && !is_size(v[i]))
 			return refuse(t, m[i].name, "is no size in bytes");
+		if (m[i].rule == ROLE && !walk_is(v[i], "\"user\"") &&
+		    !walk_is(v[i], "\"assistant\""))
+			return refuse(
+			    t, m[i].name, "is neither user nor assistant");
 	}
+	return 0;
+}
+
+static int
+one_of_two(struct taker *t, const struct ipc_bytes *v)
+{
+	if ((v[INNER_TEXT].p == NULL) == (v[INNER_BLOB].p == NULL))
+		return refuse(t, t->type != NULL ? "resource" : NULL,
+		    "must have text or blob, not both");
 	return 0;
 }
 
@@ -341,6 +374,9 @@ type_of(struct ipc_bytes block)
 	return NULL;
 }
 
+static const char withheld_text[] =
+    "[data withheld: it contains a secret of the call]";
+
 static int
 block(struct taker *t, struct ipc_bytes v)
 {
@@ -358,19 +394,16 @@ block(struct taker *t, struct ipc_bytes v)
 		return -1;
 	withheld = data_tells(t, type->members, found);
 	if (type->members == resource_members) {
-		if (gather(t, found[0], inner_members, inner) != 0)
+		if (gather(t, found[0], inner_members, inner) != 0 ||
+		    one_of_two(t, inner) != 0)
 			return -1;
-		if ((inner[2].p == NULL) == (inner[3].p == NULL))
-			return refuse(
-			    t, "resource", "must have text or blob, not both");
 		withheld = data_tells(t, inner_members, inner);
 	}
 	jsonw_obj(t->w);
 	if (withheld) {
 		*t->replaced = true;
 		jsonw_kv_str(t->w, "type", "text");
-		jsonw_kv_str(t->w, "text",
-		    "[data withheld: it contains a secret of the call]");
+		jsonw_kv_str(t->w, "text", withheld_text);
 	} else {
 		jsonw_kv_str(t->w, "type", type->name);
 		if (members(t, type->members, found, inner) != 0)
@@ -380,26 +413,106 @@ block(struct taker *t, struct ipc_bytes v)
 	return 0;
 }
 
-int
-content_take(struct ipc_bytes array, struct redact *r, struct jsonw *w,
-    bool *replaced, struct err *e)
+/* A prompt's message: who speaks, and one block. */
+static int
+message(struct taker *t, struct ipc_bytes v)
 {
-	struct taker t = {.w = w, .redact = r, .replaced = replaced, .err = e};
+	struct ipc_bytes found[MEMBERS_MAX] = {0};
+
+	t->type = NULL;
+	if (gather(t, v, message_members, found) != 0)
+		return -1;
+	jsonw_obj(t->w);
+	/* One of two words: no secret. */
+	jsonw_kv_raw(t->w, "role", found[0].p, found[0].n);
+	jsonw_name(t->w, "content");
+	if (block(t, found[1]) != 0)
+		return -1;
+	jsonw_obj_end(t->w);
+	return 0;
+}
+
+/* What resources/read gives of one resource. */
+static int
+contents(struct taker *t, struct ipc_bytes v)
+{
+	struct ipc_bytes found[MEMBERS_MAX] = {0};
+
+	t->type = NULL;
+	if (gather(t, v, read_members, found) != 0 || one_of_two(t, found) != 0)
+		return -1;
+	jsonw_obj(t->w);
+	if (data_tells(t, read_members, found)) {
+		*t->replaced = true;
+		if (found[INNER_URI].p != NULL)
+			put(t, "uri", found[INNER_URI]);
+		jsonw_kv_str(t->w, "mimeType", "text/plain");
+		jsonw_kv_str(t->w, "text", withheld_text);
+	} else
+		(void)members(t, read_members, found, NULL);
+	jsonw_obj_end(t->w);
+	return 0;
+}
+
+/* The elements of an array, one by one. */
+static int
+take(struct ipc_bytes array, struct taker *t,
+    int (*element)(struct taker *, struct ipc_bytes))
+{
 	struct ipc_bytes name, v;
 	struct walk in;
 	int rc = 0;
 
 	if (walk_open(&in, array, '[') != 0)
-		return err_set(e, FAILURE_EXCEPTION,
-		    "The tool's result was refused: content is no list.");
-	buf_init(&t.tmp, array.n);
-	jsonw_arr(w);
+		return err_set(t->err, FAILURE_EXCEPTION,
+		    "The tool's result was refused: %s is no list.", t->list);
+	buf_init(&t->tmp, array.n);
+	jsonw_arr(t->w);
 	while (rc == 0 && walk_next(&in, &name, &v)) {
-		rc = block(&t, v);
-		t.index++;
+		rc = element(t, v);
+		t->index++;
 	}
 	if (rc == 0)
-		jsonw_arr_end(w);
-	buf_free(&t.tmp);
+		jsonw_arr_end(t->w);
+	buf_free(&t->tmp);
 	return rc;
+}
+
+int
+content_take(struct ipc_bytes array, struct redact *r, struct jsonw *w,
+    bool *replaced, struct err *e)
+{
+	struct taker t = {.w = w,
+	    .redact = r,
+	    .replaced = replaced,
+	    .list = "content",
+	    .err = e};
+
+	return take(array, &t, block);
+}
+
+int
+content_messages(struct ipc_bytes array, struct redact *r, struct jsonw *w,
+    bool *replaced, struct err *e)
+{
+	struct taker t = {.w = w,
+	    .redact = r,
+	    .replaced = replaced,
+	    .list = "messages",
+	    .err = e};
+
+	return take(array, &t, message);
+}
+
+int
+content_resources(struct ipc_bytes array, struct redact *r, struct jsonw *w,
+    bool *replaced, struct err *e)
+{
+	struct taker t = {.w = w,
+	    .redact = r,
+	    .replaced = replaced,
+	    .list = "contents",
+	    .err = e};
+
+	return take(array, &t, contents);
 }

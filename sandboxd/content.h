@@ -21,5 +21,12 @@
  */
 int content_take(struct ipc_bytes array, struct redact *, struct jsonw *,
     bool *replaced, struct err *);
+/* Likewise the `messages` of a prompt: {role, content: one block} each. */
+int content_messages(struct ipc_bytes array, struct redact *, struct jsonw *,
+    bool *replaced, struct err *);
+/* Likewise the `contents` of resources/read: {uri?, mimeType?, text or blob}
+ * each; the gateway adds a URI that is missing, the one it was asked for. */
+int content_resources(struct ipc_bytes array, struct redact *, struct jsonw *,
+    bool *replaced, struct err *);
 
 #endif

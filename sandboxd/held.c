@@ -172,6 +172,18 @@ take_kind(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
+/* What was asked for decides the result's form, no right hangs on it. */
+static int
+take_method(struct held *h, const struct tlv *t, struct err *e)
+{
+	uint64_t v;
+
+	if (number(t, CALL_RESOURCE, &v, e) != 0)
+		return -1;
+	h->method = (enum call_method)v;
+	return 0;
+}
+
 /* What read_plain needs beside the held context. */
 struct reading {
 	uint64_t hold;
@@ -209,6 +221,11 @@ take_field(
 		return 0;
 	case CTX_KIND:
 		return take_kind(h, t, e);
+	case CTX_METHOD:
+		return take_method(h, t, e);
+	case CTX_OUTPUT_SCHEMA:
+		h->output_schema = ipc_bytes(t->p, t->n);
+		return 0;
 	case CTX_MODULE:
 		return take_module(h, t, e);
 	case CTX_ARGS_SHA256:

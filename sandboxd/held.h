@@ -31,6 +31,8 @@ struct held {
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
+	enum call_method method;        /* which form its result has */
+	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
 	struct ipc_bytes code; /* source, or a command's spec */
 	struct ipc_bytes name;
 	struct ipc_bytes executable, executable_digest; /* of a command */

@@ -64,33 +64,80 @@ still_json(const struct buf *b)
 	return b->failed || json_scan(b->p, b->len, NULL) == 0;
 }
 
-int
-result_take(struct ipc_bytes text, bool is_error, struct redact *r,
-    struct buf *body, struct err *e)
+/* CallToolResult behind its content. */
+static int
+take_tool(struct ipc_bytes text, bool is_error, struct redact *r,
+    struct jsonw *w, bool *replaced, struct err *e)
 {
-	struct ipc_bytes content, structured, flag;
-	bool replaced = false;
-	struct jsonw w;
+	struct ipc_bytes structured, flag;
 	int rc;
 
-	if (member(text, "content", "[", &content) != 1)
-		return err_set(e, FAILURE_KILLED,
-		    "The tool was ended: its result has no content.");
-	jsonw_open(&w, body);
-	jsonw_obj(&w);
-	jsonw_name(&w, "content");
-	if (content_take(content, r, &w, &replaced, e) != 0)
-		return -1;
 	if ((rc = member(text, "structuredContent", "{", &structured)) < 0)
 		return err_set(e, FAILURE_EXCEPTION,
 		    "The tool's result was refused: structuredContent is no "
 		    "object.");
-	if (rc == 1 && put(&w, "structuredContent", structured, r))
-		replaced = true;
+	if (rc == 1 && put(w, "structuredContent", structured, r))
+		*replaced = true;
 	if ((rc = member(text, "isError", "tf", &flag)) < 0)
 		return err_set(e, FAILURE_EXCEPTION,
 		    "The tool's result was refused: isError is no boolean.");
-	jsonw_kv_bool(&w, "isError", is_error || (rc == 1 && flag.p[0] == 't'));
+	jsonw_kv_bool(w, "isError", is_error || (rc == 1 && flag.p[0] == 't'));
+	return 0;
+}
+
+/* GetPromptResult behind its messages. */
+static int
+take_prompt(struct ipc_bytes text, struct redact *r, struct jsonw *w,
+    bool *replaced, struct err *e)
+{
+	struct ipc_bytes description;
+	int rc = member(text, "description", "\"", &description);
+
+	if (rc < 0)
+		return err_set(e, FAILURE_EXCEPTION,
+		    "The prompt's result was refused: description is no "
+		    "string.");
+	if (rc == 1 && put(w, "description", description, r))
+		*replaced = true;
+	return 0;
+}
+
+/* Which member a form begins with, and who takes it. */
+static const struct form {
+	const char *list;
+	int (*take)(struct ipc_bytes, struct redact *, struct jsonw *,
+	    bool *replaced, struct err *);
+} forms[] = {
+    [CALL_TOOL] = {"content", content_take},
+    [CALL_PROMPT] = {"messages", content_messages},
+    [CALL_RESOURCE] = {"contents", content_resources},
+};
+
+int
+result_take(struct ipc_bytes text, enum call_method method, bool is_error,
+    struct redact *r, struct buf *body, struct err *e)
+{
+	/* An error is one text and isError, whatever was asked for. */
+	const struct form *form = &forms[is_error ? CALL_TOOL : method];
+	struct ipc_bytes list;
+	bool replaced = false;
+	struct jsonw w;
+	int rc = 0;
+
+	if (member(text, form->list, "[", &list) != 1)
+		return err_set(e, FAILURE_KILLED,
+		    "The tool was ended: its result has no %s.", form->list);
+	jsonw_open(&w, body);
+	jsonw_obj(&w);
+	jsonw_name(&w, form->list);
+	if (form->take(list, r, &w, &replaced, e) != 0)
+		return -1;
+	if (form == &forms[CALL_TOOL])
+		rc = take_tool(text, is_error, r, &w, &replaced, e);
+	else if (form == &forms[CALL_PROMPT])
+		rc = take_prompt(text, r, &w, &replaced, e);
+	if (rc != 0)
+		return -1;
 	jsonw_obj_end(&w);
 	if (replaced && !still_json(body))
 		return err_set(e, FAILURE_EXCEPTION,

@@ -295,6 +295,36 @@ put_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 	return 0;
 }
 
+/*
+ * What the result must be: a tool's, a prompt's, a resource's, and the schema
+ * of its structured content. As approved, so that admind can't have a result
+ * pass that its reviewer would have seen refused.
+ */
+static int
+put_result(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
+{
+	static const struct {
+		const char *object;
+		enum call_method method;
+	} methods[] = {{"tool", CALL_TOOL}, {"prompt", CALL_PROMPT},
+	    {"resource", CALL_RESOURCE}, {"template", CALL_RESOURCE}};
+	struct tlv f;
+	size_t i;
+
+	if (tlv_find(fields, n, VERSION_OUTPUT_SCHEMA, &f) == 1)
+		tlv_put(out, CTX_OUTPUT_SCHEMA, f.p, f.n);
+	if (tlv_find(fields, n, VERSION_OBJECT, &f) != 1)
+		return 0;
+	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (ipc_streq(ipc_bytes(f.p, f.n), methods[i].object))
+			break;
+	if (i == sizeof(methods) / sizeof(methods[0]))
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "the version is of no known object");
+	tlv_put_u64(out, CTX_METHOD, methods[i].method);
+	return 0;
+}
+
 static bool
 version_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
 {
@@ -385,6 +415,7 @@ build_tool(struct buf *out, const struct material *m, const struct keys *k,
 	tlv_put(out, CTX_NAME, name.p, name.n);
 	copy(out, m, CTX_ARGS_SHA256);
 	if (put_kind(out, fields, n, err) == -1 ||
+	    put_result(out, fields, n, err) == -1 ||
 	    put_limits(out, m, fields, n, err) == -1)
 		return -1;
 	copy(out, m, CTX_HOLD_UNTIL_MS);

@@ -465,17 +465,18 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 	PyObject *args, *dict, *result;
 
 	if (e->source_len > e->code.n || e->kind < CONTEXT_TOOL ||
-	    e->kind > CONTEXT_COMPILE)
+	    e->kind > CONTEXT_COMPILE || e->form > CALL_RESOURCE)
 		return -1;
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
 		return -1;
-	args = Py_BuildValue("(is#y#y#y#NI)", (int)e->kind,
+	args = Py_BuildValue("(is#y#y#y#NIB)", (int)e->kind,
 	    (const char *)e->name.p, (Py_ssize_t)e->name.n,
 	    (const char *)e->code.p, (Py_ssize_t)e->source_len,
 	    (const char *)e->code.p + e->source_len,
 	    (Py_ssize_t)(e->code.n - e->source_len), (const char *)arguments.p,
-	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max);
+	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max,
+	    (unsigned char)e->form);
 	if (args == NULL)
 		return last_resort();
 	result = PyObject_CallObject(start, args);

@@ -934,6 +934,27 @@ def test_a_command_runs_as_it_was_approved(admind, ctl, sandbox, context_key):
         refused(seal(admind, sandbox.epoch, bare(pre, s, extra)), "INVALID_REQUEST")
 
 
+@pytest.mark.parametrize("name,method", [(None, None), (b"tool", 0), (b"prompt", 1), (b"resource", 2),
+                                         (b"template", 2), (b"", "none"), (b"Prompt", "none")])
+def test_what_a_result_must_be_comes_from_the_approved_version(admind, ctl, sandbox, context_key,
+                                                               name, method):
+    schema = b'{"type": "array"}'
+    pre = b"mcpbox version 1\0" + tlv(
+        (1, 1), (2, b"S" * 16), (3, b"T" * 16), (4, b"demo"), (5, b"greet"), (6, b"demo__greet"),
+        (11, b'{"type":"object"}'), (12, schema), (14, b"python"), *CODE,
+        *([] if name is None else [(36, name)]))
+    s = approve(ctl, admind, pre)
+    m = seal(admind, sandbox.epoch, bare(pre, s))
+    if method == "none":
+        refused(m, "INVALID_REQUEST")
+        return
+    plain = unseal(context_key, sandbox.epoch, m["context"])
+    assert [v for t, v in plain if t == 28] == [schema]
+    assert [v for t, v in plain if t == 27] == ([] if method is None else [struct.pack(">Q", method)])
+    for extra in ((27, struct.pack(">Q", 0)), (28, b"{}")):
+        refused(seal(admind, sandbox.epoch, bare(pre, s, extra)), "INVALID_REQUEST")
+
+
 @pytest.mark.parametrize("kind,content", [
     (b"command", COMMAND[:2]), (b"command", (COMMAND[0], COMMAND[2])), (b"command", COMMAND[1:]),
     (b"command", (*COMMAND[:2], (19, b"A" * 64))), (b"command", (*COMMAND[:2], (19, b"0" * 63))),

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from mcpbox_hide import hidden
 
 __all__ = [
-    "Audio", "Image", "Resource", "ResourceLink", "Result", "Text",
-    "ToolError", "log", "progress", "secrets",
+    "Audio", "Image", "Message", "NotFound", "Resource", "ResourceLink",
+    "Result", "Text", "ToolError", "log", "progress", "secrets",
 ]
 
 #: MCP's log levels, in its order; the index travels.
@@ -29,6 +29,11 @@ LOG_MAX = 16 * 1024
 
 class ToolError(Exception):
     """A failure the caller should read as it stands, without a traceback."""
+
+
+class NotFound(ToolError):
+    """What was asked for does not exist: a resource template has no resource
+    for these variables."""
 
 
 _AUDIENCES = ("user", "assistant")
@@ -94,7 +99,7 @@ class Content:
         return block
 
 
-def _base64(data):
+def base64_of(data):
     if isinstance(data, str):
         try:
             base64.b64decode(data, validate=True)
@@ -123,7 +128,7 @@ class _Binary(Content):
 
     def __init__(self, data, mime_type, annotations=None):
         super().__init__(annotations)
-        self.data = _base64(data)
+        self.data = base64_of(data)
         self.mime_type = _mime(mime_type)
 
     def block(self):
@@ -148,22 +153,28 @@ class Audio(_Binary):
 
 
 class Resource(Content):
-    """An embedded resource: text or bytes under a URI."""
+    """Text or bytes under a URI. Where a resource is read the URI may be left
+    out: it is the one that was asked for."""
 
-    def __init__(self, uri, text=None, data=None, mime_type=None,
+    def __init__(self, uri=None, text=None, data=None, mime_type=None,
                  annotations=None):
         super().__init__(annotations)
         if (text is None) == (data is None):
             raise ValueError("Resource needs text or data, not both")
-        self.resource = {"uri": _uri(uri)}
+        self.resource = {}
+        if uri is not None:
+            self.resource["uri"] = _uri(uri)
         if mime_type is not None:
             self.resource["mimeType"] = _mime(mime_type)
         if text is not None:
             self.resource["text"] = str(text)
         else:
-            self.resource["blob"] = _base64(data)
+            self.resource["blob"] = base64_of(data)
 
     def block(self):
+        if "uri" not in self.resource:
+            raise ValueError("Resource needs a uri here, where nobody asked "
+                             "for one")
         return self._with_annotations({
             "type": "resource", "resource": dict(self.resource)})
 
@@ -188,6 +199,19 @@ class ResourceLink(Content):
     def block(self):
         return self._with_annotations({
             "type": "resource_link", **self.fields})
+
+
+class Message:
+    """One message of a prompt. content: text, Text, Image, Audio or Resource;
+    a list of them is one message each."""
+
+    ROLES = ("user", "assistant")
+
+    def __init__(self, role, content):
+        if role not in self.ROLES:
+            raise ValueError(f"role is {role!r}; it is 'user' or 'assistant'")
+        self.role = role
+        self.content = content
 
 
 class Result:

@@ -21,6 +21,7 @@ import types
 import mcpbox
 import mcpbox_docstring
 import mcpbox_errors
+import mcpbox_forms
 import mcpbox_hide
 import mcpbox_imports
 import mcpbox_results
@@ -44,6 +45,9 @@ WARM = (
 _PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
 MODULE = "tool"     # not __main__: a guard for scripts must not fire
 KIND_INSPECT, KIND_COMPILE = 2, 4   # enum context_kind
+TOOL, PROMPT, RESOURCE = 0, 1, 2    # enum call_method
+#: What makes the answer of main's value; it is called with the size limit.
+BODIES = (mcpbox_results.body, mcpbox_forms.prompt, mcpbox_forms.resource)
 
 _loop = _module = None
 _decode = json.JSONDecoder().decode
@@ -273,8 +277,8 @@ def rehearse():
     _new_module()
 
 
-def run(filename, code, compiled, arguments, secrets, limit):
-    """Calls main and sends its result."""
+def run(form, filename, code, compiled, arguments, secrets, limit):
+    """Calls main and sends its result, in this form."""
     if secrets:
         mcpbox.secrets = mcpbox._Secrets(secrets)
         _module.__dict__["secrets"] = mcpbox.secrets
@@ -292,9 +296,11 @@ def run(filename, code, compiled, arguments, secrets, limit):
         given = _given(main, arguments)
         failure = _mcpbox.EXCEPTION
         result = _call(main, given)
-        body = mcpbox_results.body(result, limit)
+        body = BODIES[form](result, limit)
     except BaseException as e:
-        if failure == _mcpbox.EXCEPTION:
+        if form == RESOURCE and isinstance(e, mcpbox.NotFound):
+            failure = _mcpbox.INVALID_ARGUMENTS     # the URI is the argument
+        elif failure == _mcpbox.EXCEPTION:
             failure = _failure_of(e)
         _report(e, failure, filename, code, limit)
         return
@@ -334,13 +340,13 @@ def compile_only(filename, code):
     _mcpbox.finish(0, body)
 
 
-def start(kind, filename, code, compiled, arguments, secrets, limit):
+def start(kind, filename, code, compiled, arguments, secrets, limit, form):
     """python.c calls this; it always ends in finish()."""
     if kind == KIND_COMPILE:
         compile_only(filename, code)
         return
     if kind != KIND_INSPECT:
-        run(filename, code, compiled, arguments, secrets, limit)
+        run(form, filename, code, compiled, arguments, secrets, limit)
         return
     found = inspect_tool(filename, code)
     _flush()

@@ -35,7 +35,7 @@ class NotJson(TypeError):
     """A value in the result has no JSON form."""
 
 
-class _Walk:
+class Walk:
     def __init__(self, limit):
         self.left = limit
         self.limit = limit
@@ -169,14 +169,14 @@ def _text(s):
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False,
                            separators=(",", ":")).encode
-_encode_shown = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+shown = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 _quote = json.encoder.encode_basestring     # not ASCII only, as _encode
 _SMALL = 2 ** 53
 
 
-def _dump(plain, limit):
+def dump(plain, limit):
     body = _encode(plain).encode("utf-8")
     if len(body) > limit:
         raise TooLarge(limit)
@@ -185,7 +185,7 @@ def _dump(plain, limit):
 
 def encode(value, limit):
     """Any value as JSON bytes."""
-    return _dump(_Walk(limit).value(value, "the value"), limit)
+    return dump(Walk(limit).value(value, "the value"), limit)
 
 
 def _blocks(value, walk):
@@ -205,7 +205,7 @@ def _blocks(value, walk):
                  "text": walk.value(value, "the result")}], None
     plain = walk.value(value, "the result")
     # a date or an enum's text is shown like any text
-    text = plain if isinstance(plain, str) else _encode_shown(plain)
+    text = plain if isinstance(plain, str) else shown(plain)
     walk.spend(len(text))
     return ([{"type": "text", "text": text}],
             plain if isinstance(plain, dict) else None)
@@ -219,7 +219,7 @@ def _result(value, walk):
                       f"{type(value.structured).__name__}; it must be an "
                       "object: a dict or a dataclass")
     if value.content is None:
-        text = _encode_shown(structured)
+        text = shown(structured)
         walk.spend(len(text))
         return [{"type": "text", "text": text}], structured
     items = (value.content if isinstance(value.content, (list, tuple))
@@ -259,11 +259,11 @@ def body(value, limit):
     made = _simple(value, limit)
     if made is not None:
         return made
-    blocks, structured = _blocks(value, _Walk(limit))
+    blocks, structured = _blocks(value, Walk(limit))
     result = {"content": blocks}
     if structured is not None:
         result["structuredContent"] = structured
-    return _dump(result, limit)
+    return dump(result, limit)
 
 
 def error_body(text, limit):

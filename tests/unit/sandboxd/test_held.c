@@ -367,6 +367,31 @@ test_modules(void **state)
 	buf_free(&more);
 }
 
+/* What a call asked for, and what its result is checked against. */
+static void
+test_forms(void **state)
+{
+	struct held_set *s = *state;
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 4096);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->method, CALL_TOOL);
+	assert_int_equal(h->output_schema.n, 0);
+	held_free(h);
+	tlv_put_u64(&more, CTX_METHOD, CALL_RESOURCE);
+	tlv_puts(&more, CTX_OUTPUT_SCHEMA, "{}");
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->method, CALL_RESOURCE);
+	assert_int_equal(h->output_schema.n, 2);
+	held_free(h);
+	buf_clear(&more);
+	tlv_put_u64(&more, CTX_METHOD, CALL_RESOURCE + 1);
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_free(&more);
+}
+
 /* Source has none of a command's fields, and only TOOL has a version. */
 static void
 test_kinds(void **state)
@@ -476,7 +501,8 @@ main(void)
 	    T(test_hold_and_timeout_are_bounded), T(test_set_is_bounded),
 	    T(test_replay), T(test_foreign_contexts),
 	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
-	    T(test_kinds), T(test_no_key), T(test_replay_window)};
+	    T(test_forms), T(test_kinds), T(test_no_key),
+	    T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,8 @@ teardown(void **state)
 }
 
 static void
-take_with(struct redact *r, const char *in, bool is_error, enum failure f,
-    const char *want)
+take_as(enum call_method method, struct redact *r, const char *in,
+    bool is_error, enum failure f, const char *want)
 {
 	struct err e = {0};
 	struct buf b;
@@ -54,7 +54,7 @@ take_with(struct redact *r, const char *in, bool is_error, enum failure f,
 
 	buf_init(&b, 2000);
 	assert_int_equal(json_scan((const uint8_t *)in, strlen(in), NULL), 0);
-	rc = result_take(ipc_str(in), is_error, r, &b, &e);
+	rc = result_take(ipc_str(in), method, is_error, r, &b, &e);
 	if (f != FAILURE_NONE) {
 		assert_int_equal(rc, -1);
 		assert_int_equal(e.failure, f);
@@ -67,6 +67,13 @@ take_with(struct redact *r, const char *in, bool is_error, enum failure f,
 		assert_string_equal((char *)b.p, want);
 	}
 	buf_free(&b);
+}
+
+static void
+take_with(struct redact *r, const char *in, bool is_error, enum failure f,
+    const char *want)
+{
+	take_as(CALL_TOOL, r, in, is_error, f, want);
 }
 
 static void
@@ -267,6 +274,88 @@ test_secrets_in_results(void **state)
 	    false, FAILURE_EXCEPTION, "two of them are equal");
 }
 
+/* A body of another form than tools have; f NONE: it passes as want. */
+static void
+prompt(const char *in, enum failure f, const char *want)
+{
+	take_as(CALL_PROMPT, some, in, false, f, want);
+}
+
+static void
+resource(const char *in, enum failure f, const char *want)
+{
+	take_as(CALL_RESOURCE, some, in, false, f, want);
+}
+
+#define WITHHELD "[data withheld: it contains a secret of the call]"
+
+static void
+test_prompts(void **state)
+{
+	prompt("{\"description\":\"d\",\"_meta\":{},\"isError\":true,"
+	       "\"messages\":[{\"content\":" TEXT ",\"role\":\"user\",\"x\":1},"
+	       "{\"role\":\"assistant\",\"content\":{\"type\":\"image\","
+	       "\"data\":\"QUJD\",\"mimeType\":\"a/b\"}}]}",
+	    FAILURE_NONE,
+	    "{\"messages\":[{\"role\":\"user\",\"content\":" TEXT
+	    "},{\"role\":\"assistant\",\"content\":{\"type\":\"image\","
+	    "\"data\":\"QUJD\",\"mimeType\":\"a/b\"}}],"
+	    "\"description\":\"d\"}");
+	prompt("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
+	       "\"text\",\"text\":\"hunter2hunter2\"}},{\"role\":\"user\","
+	       "\"content\":{\"type\":\"audio\",\"mimeType\":\"a/b\","
+	       "\"data\":\"aHVudGVyMmh1bnRlcjI=\"}}],"
+	       "\"description\":\"of hunter2hunter2\"}",
+	    FAILURE_NONE,
+	    "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
+	    "\"text\",\"text\":\"[secret]\"}},{\"role\":\"user\","
+	    "\"content\":{\"type\":\"text\",\"text\":\"" WITHHELD
+	    "\"}}],\"description\":\"of [secret]\"}");
+	prompt("{\"content\":[]}", FAILURE_KILLED, "no messages");
+	prompt("{\"messages\":{}}", FAILURE_KILLED, "no messages");
+	prompt("{\"messages\":[1]}", FAILURE_EXCEPTION,
+	    "messages[0] is no object");
+	prompt("{\"messages\":[{\"role\":\"user\"}]}", FAILURE_EXCEPTION,
+	    "messages[0]: content is missing");
+	prompt("{\"messages\":[{\"content\":" TEXT "}]}", FAILURE_EXCEPTION,
+	    "role is missing");
+	prompt("{\"messages\":[{\"role\":\"system\",\"content\":" TEXT "}]}",
+	    FAILURE_EXCEPTION, "role is neither user nor assistant");
+	prompt("{\"messages\":[{\"role\":\"user\",\"content\":[" TEXT "]}]}",
+	    FAILURE_EXCEPTION, "messages[0] is no block");
+	prompt("{\"messages\":[],\"description\":1}", FAILURE_EXCEPTION,
+	    "description is no string");
+	/* An error is a text, whatever was asked for. */
+	take_as(CALL_PROMPT, none, "{\"content\":[" TEXT "]}", true,
+	    FAILURE_NONE, "{\"content\":[" TEXT "],\"isError\":true}");
+}
+
+static void
+test_resources(void **state)
+{
+	resource("{\"contents\":[{\"text\":\"a\",\"_meta\":{},\"x\":1},"
+		 "{\"blob\":\"QQ==\",\"mimeType\":\"a/b\",\"uri\":\"c:d\"}],"
+		 "\"ttlMs\":1}",
+	    FAILURE_NONE,
+	    "{\"contents\":[{\"text\":\"a\"},{\"uri\":\"c:d\","
+	    "\"mimeType\":\"a/b\",\"blob\":\"QQ==\"}]}");
+	resource("{\"contents\":[{\"text\":\"<hunter2hunter2>\"},{\"blob\":"
+		 "\"aHVudGVyMmh1bnRlcjI=\",\"mimeType\":\"a/b\","
+		 "\"uri\":\"c:d\"}]}",
+	    FAILURE_NONE,
+	    "{\"contents\":[{\"text\":\"<[secret]>\"},{\"uri\":\"c:d\","
+	    "\"mimeType\":\"text/plain\",\"text\":\"" WITHHELD "\"}]}");
+	resource("{\"messages\":[]}", FAILURE_KILLED, "no contents");
+	resource("{\"contents\":[{}]}", FAILURE_EXCEPTION,
+	    "contents[0] must have text or blob, not both");
+	resource("{\"contents\":[{\"text\":\"\",\"blob\":\"\"}]}",
+	    FAILURE_EXCEPTION, "not both");
+	resource("{\"contents\":[{\"blob\":\"?\"}]}", FAILURE_EXCEPTION,
+	    "contents[0]: blob is no base64");
+	resource("{\"contents\":[{\"text\":\"\",\"uri\":\"/a\"}]}",
+	    FAILURE_EXCEPTION, "uri is no URI");
+}
+
 static void
 progress(const char *in, const char *want)
 {
@@ -395,6 +484,8 @@ main(void)
 	    cmocka_unit_test(test_blocks_pass_with_their_members),
 	    cmocka_unit_test(test_blocks_of_another_form_are_refused),
 	    cmocka_unit_test(test_secrets_in_results),
+	    cmocka_unit_test(test_prompts),
+	    cmocka_unit_test(test_resources),
 	    cmocka_unit_test(test_progress),
 	    cmocka_unit_test(test_crash),
 	    cmocka_unit_test(test_meta),
