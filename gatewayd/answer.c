@@ -52,6 +52,18 @@ end_result(struct buf *b, const struct answer_to *to)
 	buf_puts(b, "}}");
 }
 
+/* Failures of the tool's side have no code of their own: they are one only
+ * where a method has no isError. */
+static int
+error_code(enum failure f)
+{
+	const struct failure_info *fi = failure_info(f);
+
+	if (fi->jsonrpc_code != 0)
+		return fi->jsonrpc_code;
+	return f == FAILURE_INVALID_ARGUMENTS ? -32602 : -32603;
+}
+
 void
 answer_error(struct buf *b, const struct answer_to *to, enum failure f,
     const char *message, uint64_t retry_after_ms, const char *data)
@@ -63,8 +75,7 @@ answer_error(struct buf *b, const struct answer_to *to, enum failure f,
 	buf_puts(b, ",\"error\":");
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
-	jsonw_kv_int(
-	    &w, "code", fi->jsonrpc_code != 0 ? fi->jsonrpc_code : -32603);
+	jsonw_kv_int(&w, "code", error_code(f));
 	jsonw_kv_str(&w, "message", message);
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
@@ -157,6 +168,64 @@ answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
 		buf_put(b, mm.p, mm.n);
 		buf_puts(b, "}}}");
 	}
+	return b->failed ? -1 : 0;
+}
+
+/* The text of a result's first content block, as JSON; n = 0: it has none. */
+static struct ipc_bytes
+first_text(struct ipc_bytes body)
+{
+	static const char *const content[] = {"content", NULL};
+	static const char *const text[] = {"text", NULL};
+	const uint8_t *p;
+	size_t n;
+
+	if (json_slice(body.p, body.n, content, &p, &n) != 1 || *p != '[' ||
+	    json_slice(p + 1, n - 1, text, &p, &n) != 1 || *p != '"')
+		return ipc_bytes(NULL, 0);
+	return ipc_bytes(p, n);
+}
+
+/*
+ * prompts/get and resources/read know no isError: what would be such a result
+ * of a tool is an error, with the result's text as its message. Both parts are
+ * foreign and scanned here.
+ */
+int
+answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
+    struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri)
+{
+	static const char *const path[] = {"mcpbox/execution", NULL};
+	const struct failure_info *fi = failure_info(f);
+	struct ipc_bytes text, run = {NULL, 0};
+	struct jsonw w;
+
+	if (json_scan(body.p, body.n, NULL) < 0 ||
+	    (meta.n > 0 && json_scan(meta.p, meta.n, NULL) < 0))
+		return -1;
+	if (meta.n > 0)
+		(void)json_slice(meta.p, meta.n, path, &run.p, &run.n);
+	text = first_text(body);
+	put_id(b, to);
+	buf_puts(b, ",\"error\":");
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_int(&w, "code", error_code(f));
+	if (text.n > 0)
+		jsonw_kv_raw(&w, "message", text.p, text.n);
+	else
+		jsonw_kv_str(&w, "message", fi->fix);
+	jsonw_name(&w, "data");
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "failure_mode", fi->name);
+	jsonw_kv_str(&w, "fix", fi->fix);
+	if (uri.n > 0)
+		jsonw_kv_raw(&w, "uri", uri.p, uri.n);
+	if (run.n > 0)
+		jsonw_kv_raw(&w, "execution", run.p, run.n);
+	jsonw_obj_end(&w);
+	jsonw_obj_end(&w);
+	buf_putc(b, '}');
 	return b->failed ? -1 : 0;
 }
 

@@ -30,6 +30,14 @@ void answer_refusal(
  */
 int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
     struct ipc_bytes meta);
+/*
+ * The same where the method knows no isError (prompts/get, resources/read): a
+ * JSON-RPC error, -32602 for INVALID_ARGUMENTS, else -32603, with the text of
+ * body as its message. uri: of the resource, a raw JSON string, or n = 0. 0,
+ * or -1 as above.
+ */
+int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
+    struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri);
 /* An isError result of our own, for a failure on the tool's side. */
 void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);

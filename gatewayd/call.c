@@ -100,15 +100,19 @@ end_away(struct call *c, bool sandboxd)
 	end_refused(c, &r);
 }
 
-/* A CallToolResult from elsewhere. */
+/* A result from elsewhere; f: why it is an isError result, or NONE. */
 static void
-end_result(struct call *c, struct ipc_bytes body, struct ipc_bytes meta)
+end_result(struct call *c, enum failure f, struct ipc_bytes body,
+    struct ipc_bytes meta)
 {
 	struct answer_to to = exchange_to(c->ex);
+	bool is_tool = c->ex->m.method == MCP_TOOLS_CALL;
 	struct buf b;
 
 	buf_init(&b, ANSWER_MAX);
-	if (answer_call(&b, &to, body, meta) == 0) {
+	if (f != FAILURE_NONE && !is_tool
+		? answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri) == 0
+		: answer_call(&b, &to, body, meta) == 0) {
 		end_answer(c, 200, &b);
 		return;
 	}
@@ -206,7 +210,7 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM)
 		end_failure(c, f, f == FAILURE_LOST ? 0 : RETRY_MS, fi->fix);
 	else if (body.n > 0)
-		end_result(c, body, meta);
+		end_result(c, f, body, meta);
 	else
 		end_failure(c, f != FAILURE_NONE ? f : FAILURE_INTERNAL, 0,
 		    fi->fix[0] != '\0' ? fi->fix : "The result is empty.");
@@ -314,15 +318,17 @@ static void
 management_result(struct call *c, const struct ipc_result *m)
 {
 	const struct failure_info *fi;
+	enum failure f = FAILURE_NONE;
 	struct ipc_bytes meta = {NULL, 0};
 	struct jsonw w;
 	struct buf b;
 
 	buf_init(&b, 4096);
 	if (m->is_error) {
-		fi = failure_info(m->failure < FAILURE_COUNT
-			? (enum failure)m->failure
-			: FAILURE_INTERNAL);
+		f = m->failure > FAILURE_NONE && m->failure < FAILURE_COUNT
+		    ? (enum failure)m->failure
+		    : FAILURE_INTERNAL;
+		fi = failure_info(f);
 		jsonw_open(&w, &b);
 		jsonw_obj(&w);
 		jsonw_name(&w, "mcpbox/failure");
@@ -334,7 +340,7 @@ management_result(struct call *c, const struct ipc_result *m)
 		if (!b.failed)
 			meta = ipc_bytes(b.p, b.len);
 	}
-	end_result(c, m->body, meta);
+	end_result(c, f, m->body, meta);
 	buf_free(&b);
 }
 

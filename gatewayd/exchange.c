@@ -140,7 +140,9 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		httpd_header(ex->req, "Retry-After", seconds);
 	}
 	buf_init(&b, ANSWER_MAX);
-	if (fi->side == FAILURE_TOOL && to.id.n > 0)
+	/* Only tools/call has isError results. */
+	if (fi->side == FAILURE_TOOL && to.id.n > 0 &&
+	    ex->m.method == MCP_TOOLS_CALL)
 		answer_tool_failure(&b, &to, r->failure, r->message);
 	else
 		answer_error(

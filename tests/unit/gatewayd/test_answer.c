@@ -124,6 +124,50 @@ test_errors(void **state)
 	   "under the limit the message names.\"}}}}");
 }
 
+/* Where a method has no isError: an error, with the result's text. */
+static void
+test_failed_calls(void **state)
+{
+	static const char body[] =
+	    "{\"content\": [ {\"type\":\"text\",\"text\":\"a\\n\\u00e9]\"},"
+	    "{\"type\":\"text\",\"text\":\"b\"}],\"isError\":true}";
+	static const char meta[] =
+	    "{\"mcpbox/execution\":{\"a\":1},\"mcpbox/failure\":{}}";
+
+	(void)state;
+	assert_int_equal(answer_failed_call(&b, &modern, FAILURE_EXCEPTION,
+			     ipc_str(body), ipc_str(meta), ipc_bytes(NULL, 0)),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
+	   "\"message\":\"a\\n\\u00e9]\",\"data\":{\"failure_mode\":"
+	   "\"exception\",\"fix\":\"Mend the tool's code; the error shows "
+	   "the line.\",\"execution\":{\"a\":1}}}}");
+	assert_int_equal(
+	    answer_failed_call(&b, &modern, FAILURE_INVALID_ARGUMENTS,
+		ipc_str("{\"content\":[]}"), ipc_str(""), ipc_str("\"a:b\"")),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,"
+	   "\"message\":\"Correct the arguments; every error is listed.\","
+	   "\"data\":{\"failure_mode\":\"invalid_arguments\",\"fix\":"
+	   "\"Correct the arguments; every error is listed.\",\"uri\":"
+	   "\"a:b\"}}}");
+	/* A text that is none, and what is no JSON. */
+	assert_int_equal(answer_failed_call(&b, &modern, FAILURE_LIMIT,
+			     ipc_str("{\"content\":[{\"text\":1}]}"),
+			     ipc_str("{}"), ipc_bytes(NULL, 0)),
+	    0);
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_clear(&b);
+	assert_int_equal(answer_failed_call(&b, &modern, FAILURE_LIMIT,
+			     ipc_str("{}{"), ipc_str(""), ipc_bytes(NULL, 0)),
+	    -1);
+	buf_clear(&b);
+	assert_int_equal(answer_failed_call(&b, &modern, FAILURE_LIMIT,
+			     ipc_str("{}"), ipc_str("{"), ipc_bytes(NULL, 0)),
+	    -1);
+	buf_clear(&b);
+}
+
 static void
 test_lists(void **state)
 {
@@ -243,6 +287,7 @@ main(void)
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_call_refused),
 	    cmocka_unit_test(test_errors),
+	    cmocka_unit_test(test_failed_calls),
 	    cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_param),
 	};
