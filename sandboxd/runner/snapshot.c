@@ -21,9 +21,10 @@
  *
  * The interpreter's text is put there as well, for its size of page: the kernel
  * maps it in 16 pages at a time and takes them down one by one at the end, some
- * 600 of them a runner, where it lies in a file; in huge pages it is two faults
- * (text_find). What is writable gains too: a fault finds its neighbours in one
- * large folio and not page by page.
+ * 600 of them a runner, where it lies in a file; in huge pages it is two
+ * faults. What is writable gains too: a fault finds its neighbours in one large
+ * folio and not page by page. And a library's four mappings that nobody writes
+ * become one (fixed_line): a fork copies mappings one by one.
  *
  * The memory is replaced while this code runs in it. Between the copy and the
  * mapping nothing but this stack may change, which is why the stack stays as
@@ -46,11 +47,15 @@
 #include "runner.h"
 
 enum {
-	/* Smaller ones are copied sooner than mapped. */
+	PAGE = 4096,
+	/* Smaller ones without a file are copied sooner than mapped. */
 	REGION_MIN = 128 * 1024,
 	/* CPython's arenas are 1 MiB each and grow together: a dozen regions in
-	 * all. */
-	REGIONS_MAX = 64,
+	 * all; two of each library, which are 25. */
+	REGIONS_MAX = 128,
+	/* Larger libraries stay files: they are cryptography that few calls
+	 * need, and would be memory that no other process shares. */
+	LIBRARY_MAX = 2 * 1024 * 1024,
 	MAPS_MAX = 1024 * 1024, /* text of /proc/self/smaps: 700 bytes each */
 	HUGE = 2 * 1024 * 1024, /* a huge page, with pages of 4 KiB */
 };
@@ -63,12 +68,13 @@ enum {
 
 struct region {
 	char *from, *to;
+	int prot;
 };
 
 struct regions {
-	struct region text; /* the interpreter's, or empty */
-	struct region data[REGIONS_MAX];
-	size_t n; /* of data */
+	struct region text; /* the interpreter's library, or empty */
+	struct region rest[REGIONS_MAX];
+	size_t n; /* of rest */
 };
 
 /* Reads /proc/self/smaps whole: the list must not be read while it changes. */
@@ -106,7 +112,7 @@ line_read(const char *text, struct line *l)
 	if (sscanf(text, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %llu", &from,
 		&to, l->perms, &l->inode) != 4)
 		return false;
-	l->r = (struct region){(char *)from, (char *)to};
+	l->r = (struct region){(char *)from, (char *)to, 0};
 	return true;
 }
 
@@ -117,32 +123,57 @@ is_data(const struct line *l)
 	const char *here = __builtin_frame_address(0);
 
 	return strcmp(l->perms, "rw-p") == 0 &&
-	    l->r.to - l->r.from >= REGION_MIN &&
+	    l->r.to - l->r.from >= (l->inode != 0 ? PAGE : REGION_MIN) &&
 	    (here < l->r.from || here >= l->r.to);
 }
 
+static bool
+holds(const struct region *r, uintptr_t function)
+{
+	return (char *)function >= r->from && (char *)function < r->to;
+}
+
+/* A library's mappings that nobody writes, as far as they are read. */
+struct fixed {
+	struct region r;
+	unsigned long long inode;
+};
+
+/* This program is no library: it stays where it is. */
+static void
+fixed_end(struct fixed *f, struct regions *found)
+{
+	if (holds(&f->r, (uintptr_t)&PyObject_CallObject))
+		found->text = f->r;
+	else if ((f->r.prot & PROT_EXEC) != 0 && found->n < REGIONS_MAX &&
+	    f->r.to - f->r.from <= LIBRARY_MAX &&
+	    !holds(&f->r, (uintptr_t)&snapshot_take))
+		found->rest[found->n++] = f->r;
+	*f = (struct fixed){0};
+}
+
 /*
- * The mappings of the interpreter's library that nobody writes, which lie one
- * behind the other: its text, and before and behind it what is only read. They
- * become one that may be read and executed, since huge pages need room: that
+ * The mappings of a library that nobody writes lie one behind the other: its
+ * text, and before and behind it what is only read. They become one that may
+ * be read and executed, since huge pages need room and each mapping costs: that
  * constants may be executed gives nobody anything, in a process whose tool
  * calls any function there is.
  */
 static void
-text_find(const struct line *l, struct region *text, unsigned long long *inode)
+fixed_line(const struct line *l, struct fixed *f, struct regions *found)
 {
-	const char *inside = (const char *)(uintptr_t)&PyObject_CallObject;
-	const bool fixed =
-	    strcmp(l->perms, "r-xp") == 0 || strcmp(l->perms, "r--p") == 0;
+	const bool text = strcmp(l->perms, "r-xp") == 0;
 
-	if (l->inode != 0 && fixed && l->inode == *inode &&
-	    l->r.from == text->to)
-		text->to = l->r.to;
-	else if (text->from == NULL || inside < text->from ||
-	    inside >= text->to) {
-		*text = l->r;
-		*inode = fixed ? l->inode : 0;
+	if (l->inode == 0 || (!text && strcmp(l->perms, "r--p") != 0)) {
+		fixed_end(f, found);
+		return;
 	}
+	if (l->inode != f->inode || l->r.from != f->r.to) {
+		fixed_end(f, found);
+		*f = (struct fixed){l->r, l->inode};
+	}
+	f->r.to = l->r.to;
+	f->r.prot |= PROT_READ | (text ? PROT_EXEC : 0);
 }
 
 /* Memory that a fork must not hand on as it is (generators' states: wiped,
@@ -157,8 +188,7 @@ special(const char *flags)
 static int
 regions_find(struct regions *found, struct err *err)
 {
-	const char *inside = (const char *)(uintptr_t)&PyObject_CallObject;
-	unsigned long long inode = 0;
+	struct fixed fixed = {0};
 	bool data = false;
 	struct line l = {0};
 	struct buf text;
@@ -170,23 +200,22 @@ regions_find(struct regions *found, struct err *err)
 		(void)err_sys(err, FAILURE_INTERNAL, "/proc/self/smaps");
 		goto out;
 	}
-	for (line = (char *)text.p; *line != '\0' && found->n < REGIONS_MAX;
-	    line = next) {
+	for (line = (char *)text.p; *line != '\0'; line = next) {
 		next = strchr(line, '\n');
 		if (next == NULL)
 			break;
 		*next++ = '\0';
 		if (line_read(line, &l)) {
 			data = is_data(&l);
-			text_find(&l, &found->text, &inode);
+			fixed_line(&l, &fixed, found);
 		} else if (data && strncmp(line, "VmFlags:", 8) == 0) {
 			data = false;
-			if (!special(line))
-				found->data[found->n++] = l.r;
+			l.r.prot = PROT_READ | PROT_WRITE;
+			if (!special(line) && found->n < REGIONS_MAX)
+				found->rest[found->n++] = l.r;
 		}
 	}
-	if (inside < found->text.from || inside >= found->text.to)
-		found->text = (struct region){NULL, NULL};
+	fixed_end(&fixed, found);
 	rc = 0;
 out:
 	buf_free(&text);
@@ -213,13 +242,14 @@ region_write(int fd, const struct region *r, off_t at)
 }
 
 /* Copies one region and maps the copy over it. No library function that could
- * write to memory comes between. */
+ * write to memory comes between; what is executed there goes on by the same
+ * bytes. */
 static int
 region_replace(int fd, const struct region *r, off_t at)
 {
 	if (region_write(fd, r, at) == -1)
 		return -1;
-	return mmap(r->from, (size_t)(r->to - r->from), PROT_READ | PROT_WRITE,
+	return mmap(r->from, (size_t)(r->to - r->from), r->prot,
 		   MAP_PRIVATE | MAP_FIXED, fd, at) == MAP_FAILED
 	    ? -1
 	    : 0;
@@ -255,8 +285,8 @@ huge(off_t at)
 	return (at + HUGE - 1) / HUGE * HUGE;
 }
 
-/* The text comes first, as far into its huge page as it is in memory: what is
- * executed there goes on while it is replaced, by the same bytes. Sets *end. */
+/* The interpreter's text comes first, as far into its huge page as it is in
+ * memory. Sets *end. */
 static int
 text_replace(int fd, const struct region *text, off_t *end)
 {
@@ -270,23 +300,20 @@ text_replace(int fd, const struct region *text, off_t *end)
 	if (ftruncate(fd, *end) == -1 || region_write(fd, text, from) == -1)
 		return -1;
 	collapse(fd, huge(from), to / HUGE * HUGE);
-	return mmap(text->from, (size_t)(to - from), PROT_READ | PROT_EXEC,
-		   MAP_PRIVATE | MAP_FIXED, fd, from) == MAP_FAILED
-	    ? -1
-	    : 0;
+	return region_replace(fd, text, from);
 }
 
-/* Behind it what is writable, one region after the other. */
+/* Behind it the others, one after the other. */
 static int
-data_replace(int fd, const struct regions *r, off_t at)
+rest_replace(int fd, const struct regions *r, off_t at)
 {
 	const off_t begin = at;
 	size_t i;
 
 	for (i = 0; i < r->n; i++) {
-		if (region_replace(fd, &r->data[i], at) == -1)
+		if (region_replace(fd, &r->rest[i], at) == -1)
 			return -1;
-		at += r->data[i].to - r->data[i].from;
+		at += r->rest[i].to - r->rest[i].from;
 	}
 	if (ftruncate(fd, huge(at)) == -1)
 		return -1;
@@ -307,7 +334,7 @@ snapshot_take(struct err *err)
 	if (fd == -1)
 		return err_sys(err, FAILURE_INTERNAL, "memfd");
 	if (text_replace(fd, &regions.text, &at) == -1 ||
-	    data_replace(fd, &regions, at) == -1) {
+	    rest_replace(fd, &regions, at) == -1) {
 		(void)err_sys(err, FAILURE_INTERNAL, "snapshot");
 		goto out;
 	}

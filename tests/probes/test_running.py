@@ -388,3 +388,89 @@ def test_asyncio_is_whole(pool, code, want):
         assert call.kind == "run_error" and want in call.text
     else:
         assert call.kind == "run_result" and call.value == want, call.text
+
+
+def test_the_one_task_of_an_asynchronous_main(pool):
+    """It exists before the call; a tool sees what asyncio.run would show."""
+    call = pool.call('''
+import asyncio
+async def main():
+    current = asyncio.current_task()
+    alone = asyncio.all_tasks() == {current}
+    async with asyncio.timeout(5):
+        async with asyncio.TaskGroup() as group:
+            t = group.create_task(asyncio.sleep(0.01, 7))
+    try:
+        async with asyncio.timeout(0.01):
+            await asyncio.sleep(5)
+        late = False
+    except TimeoutError:
+        late = True
+    current.cancel()
+    try:
+        await asyncio.sleep(5)
+        cancelled = False
+    except asyncio.CancelledError:
+        cancelled = current.cancelling() == 1
+        current.uncancel()
+    agens = []
+    async def gen():
+        try:
+            yield 1
+        finally:
+            agens.append(asyncio.current_task() is not None)
+    async for _ in gen():
+        break
+    await asyncio.sleep(0.01)
+    return [alone, t.result(), late, cancelled, agens,
+            asyncio.get_running_loop().is_running()]
+''')
+    assert call.value == [True, 7, True, True, [True], True]
+
+
+@pytest.mark.parametrize("before, expected", [
+    ("var.set('module')", "module"),
+    ("asyncio.get_event_loop().call_soon(var.set, 'lost')", "none"),
+    ("asyncio.get_event_loop().run_until_complete(asyncio.sleep(0))", "none"),
+    ("[t.cancel() for t in asyncio.all_tasks(asyncio.get_event_loop())]",
+     "none"),
+])
+def test_what_a_module_did_before_its_asynchronous_main(pool, before, expected):
+    """Context variables count, and the loop may have been used."""
+    call = pool.call(f'''
+import asyncio, contextvars
+var = contextvars.ContextVar("var", default="none")
+{before}
+async def main():
+    await asyncio.sleep(0)
+    return [var.get(), len(asyncio.all_tasks())]
+''')
+    assert call.value == [expected, 1]
+
+
+def test_the_loop_in_a_plain_main(pool):
+    """The task that waits for an asynchronous main is in nobody's way."""
+    call = pool.call('''
+import asyncio
+async def part():
+    await asyncio.sleep(0)
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for t in others:
+        t.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    return len(others)
+def main():
+    loop = asyncio.get_event_loop()
+    return [loop.is_running(), loop.run_until_complete(part()),
+            asyncio.run(part())]
+''')
+    assert call.value == [False, 0, 0]
+
+
+@pytest.mark.parametrize("form", ["def", "async def"])
+def test_blanks_around_the_arguments(pool, form):
+    call = pool.call(f"{form} main(n, s=''): return [n, s]\n",
+                     b' \n{ "n" : 1, "s": "\\u00fc" }\t\n')
+    assert call.value == [1, "ü"]
+    call = pool.call(f"{form} main(n): return n\n", b'{"n":1} x')
+    assert call.kind == "run_error"

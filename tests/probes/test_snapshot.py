@@ -34,9 +34,8 @@ def _digest(pool, runner):
 def test_it_is_there_and_private(waiting):
     found = _mapped(outside.host_pid(waiting))
     assert found
-    # its data, and the interpreter's text
+    # its data, and the text of the libraries
     assert sorted({rights for _, _, rights in found}) == ["r-xp", "rw-p"]
-    assert [rights for _, _, rights in found].count("r-xp") == 1
 
 
 def test_the_interpreter_runs_from_it(pool, waiting):
