@@ -11,6 +11,7 @@
 
 struct walk {
 	mcp_param_header *header;
+	mcp_param_emit *emit; /* one of the two */
 	void *arg;
 	struct mcp_error *e;
 	unsigned seen;
@@ -80,6 +81,11 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 
 	if (!token(name))
 		return 0; /* such a tool's clients can't mirror it either */
+	if (w->emit != NULL)
+		return w->emit(w->arg, name,
+		    json_object_get_type(value) == json_type_boolean
+			? json_object_get_boolean(value) ? "true" : "false"
+			: json_object_get_string(value));
 	snprintf(field, sizeof(field), "mcp-param-%s", name);
 	for (i = 0; field[i] != '\0'; i++)
 		if (field[i] >= 'A' && field[i] <= 'Z')
@@ -102,6 +108,7 @@ walk(struct walk *w, struct json_object *schema, struct json_object *args,
 {
 	struct json_object *props, *mark, *value;
 	struct json_object_iter it;
+	int rc;
 
 	if (depth > MCP_PARAM_DEPTH_MAX ||
 	    !json_object_is_type(schema, json_type_object) ||
@@ -120,23 +127,24 @@ walk(struct walk *w, struct json_object *schema, struct json_object *args,
 		    !json_object_is_type(value, json_type_object) &&
 		    !json_object_is_type(value, json_type_array)) {
 			if (++w->seen > MCP_PARAM_MAX)
-				return mismatch(
-				    w, "*", "fields of this tool are too many");
-			if (check_one(w, json_object_get_string(mark), value) <
-			    0)
-				return -1;
+				return w->e == NULL
+				    ? -1
+				    : mismatch(w, "*",
+					  "fields of this tool are too many");
+			rc = check_one(w, json_object_get_string(mark), value);
+			if (rc != 0)
+				return rc;
 		}
-		if (walk(w, it.val, value, depth + 1) < 0)
-			return -1;
+		rc = walk(w, it.val, value, depth + 1);
+		if (rc != 0)
+			return rc;
 	}
 	return 0;
 }
 
-int
-mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
-    mcp_param_header *header, void *arg, struct mcp_error *e)
+static int
+begin(struct walk *w, struct ipc_bytes tool, struct ipc_bytes arguments)
 {
-	struct walk w = {header, arg, e, 0};
 	struct json_object *schema = NULL, *args = NULL;
 	struct ipc_bytes s;
 	int rc = 0;
@@ -146,10 +154,28 @@ mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
 		return 0;
 	if (json_parse(s.p, s.n, &schema, NULL) == 0 &&
 	    json_parse(arguments.p, arguments.n, &args, NULL) == 0)
-		rc = walk(&w, schema, args, 0);
+		rc = walk(w, schema, args, 0);
 	if (schema != NULL)
 		json_object_put(schema);
 	if (args != NULL)
 		json_object_put(args);
 	return rc;
+}
+
+int
+mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
+    mcp_param_header *header, void *arg, struct mcp_error *e)
+{
+	struct walk w = {header, NULL, arg, e, 0};
+
+	return begin(&w, tool, arguments);
+}
+
+int
+mcp_param_each(struct ipc_bytes tool, struct ipc_bytes arguments,
+    mcp_param_emit *emit, void *arg)
+{
+	struct walk w = {NULL, emit, arg, NULL, 0};
+
+	return begin(&w, tool, arguments);
 }

@@ -23,4 +23,11 @@ typedef const char *mcp_param_header(void *arg, const char *name);
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
 
+/* The other direction, for a client: the marked properties that have a value,
+ * with what their header carries, not yet encoded. 0, or what emit answered
+ * when that was not 0. */
+typedef int mcp_param_emit(void *arg, const char *name, const char *value);
+int mcp_param_each(struct ipc_bytes tool, struct ipc_bytes arguments,
+    mcp_param_emit *emit, void *arg);
+
 #endif

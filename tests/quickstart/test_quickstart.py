@@ -53,9 +53,21 @@ def test_first_run(started):
     assert "Hello, Ada!" in r.stdout
     assert re.search(r"^\d+\.\d ms$", r.stdout, re.M)
     assert f"claude mcp add --transport http mcpbox http://127.0.0.1:{ports[0]}/mcp" in r.stdout
-    assert "mcp-remote" in r.stdout
     assert "Any local user" in r.stdout
     assert "degraded" in r.stdout or "enforced" in r.stdout
+
+
+def test_the_bridge_it_names_answers(started):
+    """As Claude Desktop would, as somebody who is not root."""
+    r, _, _ = started
+    given, = re.findall(r'(\{"mcpServers": \{.*?\}\}\})', r.stdout, re.S)
+    server = json.loads(given)["mcpServers"]["mcpbox"]
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}})
+    p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                        server["command"], *server["args"]],
+                       input=line + "\n", capture_output=True, text=True, timeout=30, check=True)
+    assert json.loads(p.stdout)["result"]["serverInfo"]["name"] == "mcpbox", p.stdout
 
 
 def test_env_is_true(started):

@@ -1,0 +1,32 @@
+/*
+ * Tools whose input schema asks for Mcp-Param-* headers ("x-mcp-header", MCP
+ * 2026-07-28): the bridge learns them from the lists that pass through it, as
+ * any client does, since a host on standard input knows no headers. No I/O.
+ */
+#ifndef MARKED_H
+#define MARKED_H
+
+#include "mcp_param.h"
+
+enum {
+	MARKED_MAX = 256, /* tools kept; more than that call without fields */
+};
+
+struct marked {
+	struct {
+		char *name;
+		uint8_t *tool; /* its Tool object */
+		size_t n;
+	} tools[MARKED_MAX];
+	unsigned n;
+};
+
+void marked_free(struct marked *);
+/* A message that answers tools/list. */
+void marked_learn(struct marked *, struct ipc_bytes message);
+/* The fields of a call with these params: emit gets the name behind
+ * "Mcp-Param-" and the value, not encoded. 0, or what emit answered. */
+int marked_fields(const struct marked *, struct ipc_bytes params,
+    mcp_param_emit *emit, void *arg);
+
+#endif
