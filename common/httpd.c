@@ -82,6 +82,14 @@ count_body(struct httpd_req *r)
 	    h->held <= h->limits.bodies_max;
 }
 
+void
+httpd_forget_request(struct httpd_req *r)
+{
+	http1_free(r->parser);
+	r->parser = NULL;
+	count_body(r);
+}
+
 static unsigned
 bucket_of(const uint8_t key[16])
 {
@@ -121,7 +129,9 @@ conn_free(struct httpd_req *r)
 static void
 conn_gone(struct httpd_req *r, bool had)
 {
-	if (had && r->h->handlers.gone != NULL)
+	if (had && r->gone != NULL)
+		r->gone(r, r->h->arg);
+	else if (had && r->h->handlers.gone != NULL)
 		r->h->handlers.gone(r, r->h->arg);
 	conn_free(r);
 }
@@ -308,7 +318,7 @@ read_cb(struct bufferevent *bev, void *arg)
 	struct evbuffer *in = bufferevent_get_input(bev);
 
 	process(r);
-	if (r->state == HTTPD_LINGER ||
+	if (r->state == HTTPD_LINGER || r->lean ||
 	    (r->state == HTTPD_FLUSH && !r->keep_alive)) {
 		if (discard(r))
 			kill_now(r);

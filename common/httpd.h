@@ -65,6 +65,15 @@ void httpd_header(struct httpd_req *, const char *name, const char *value);
 void httpd_reply(struct httpd_req *, int status, const char *content_type,
     const void *body, size_t n);
 
+/* The same for a body in up to HTTPD_PARTS_MAX pieces. */
+struct httpd_part {
+	const void *p;
+	size_t n;
+};
+enum { HTTPD_PARTS_MAX = 3 };
+void httpd_reply_parts(struct httpd_req *, int status,
+    const char *content_type, const struct httpd_part *, size_t parts);
+
 /* Chunked answers. write returns false when the client's socket is slow: stop
  * until the drained callback. */
 void httpd_stream_begin(
@@ -77,5 +86,21 @@ bool httpd_sse_event(
 bool httpd_sse_comment(struct httpd_req *); /* ": keep-alive" */
 void httpd_on_drained(
     struct httpd_req *, void (*)(struct httpd_req *, void *), void *arg);
+/* A "retry:" field by itself: how long the client waits, in ms, before it
+ * connects again. */
+bool httpd_sse_retry(struct httpd_req *, unsigned ms);
+
+/*
+ * A begun event stream that will be silent most of its life: gives back what
+ * reading the request took, so httpd_request and httpd_data's owner must be
+ * done with it. What the client sends from now on is thrown away, the
+ * connection ends with the answer, and a write that the socket does not take
+ * at once makes the stream slow until all of it has left. gone: called instead
+ * of the handler of that name.
+ */
+void httpd_stream_lean(
+    struct httpd_req *, void (*gone)(struct httpd_req *, void *));
+/* Is some of the answer still waiting for the client to read? */
+bool httpd_stream_slow(const struct httpd_req *);
 
 #endif

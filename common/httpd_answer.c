@@ -108,51 +108,77 @@ put_head(struct httpd_req *r, struct buf *out, int status, const char *type,
 }
 
 /*
- * Head and body at once, as far as the socket takes them; nearly always it
- * takes all, and the loop need not watch for room. Only what is left goes
- * through the bufferevent, which also finds out about a dead client. -1
- * without memory.
+ * The pieces at once, as far as the socket takes them; nearly always it takes
+ * all, and the loop need not watch for room. Only what is left goes through
+ * the bufferevent, which also finds out about a dead client. -1 without
+ * memory.
  */
 static int
-send_answer(
-    struct httpd_req *r, const struct buf *head, const void *body, size_t n)
+send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 {
 	struct evbuffer *out = bufferevent_get_output(r->bev);
-	struct iovec iov[2] = {
-	    {head->p, head->len}, {(void *)(uintptr_t)body, n}};
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n > 0 ? 2 : 1};
+	struct msghdr m = {
+	    .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = n};
 	ssize_t sent = 0;
-	size_t done;
+	size_t i, done;
 
 	if (evbuffer_get_length(out) == 0)
 		sent = sendmsg(
 		    bufferevent_getfd(r->bev), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	done = sent > 0 ? (size_t)sent : 0;
-	if (done < head->len) {
-		if (evbuffer_add(out, head->p + done, head->len - done) < 0)
+	for (i = 0; i < n; i++) {
+		if (done >= iov[i].iov_len) {
+			done -= iov[i].iov_len;
+			continue;
+		}
+		if (evbuffer_add(out, (const uint8_t *)iov[i].iov_base + done,
+			iov[i].iov_len - done) < 0)
 			return -1;
 		done = 0;
-	} else {
-		done -= head->len;
 	}
-	return done < n
-	    ? evbuffer_add(out, (const uint8_t *)body + done, n - done)
-	    : 0;
+	return 0;
+}
+
+static int
+send_answer(struct httpd_req *r, const struct buf *head,
+    const struct httpd_part *part, size_t parts)
+{
+	struct iovec iov[1 + HTTPD_PARTS_MAX] = {{head->p, head->len}};
+	size_t i;
+
+	for (i = 0; i < parts; i++) {
+		iov[1 + i].iov_base = (void *)(uintptr_t)part[i].p;
+		iov[1 + i].iov_len = part[i].n;
+	}
+	return send_pieces(r, iov, 1 + parts);
 }
 
 void
 httpd_reply(struct httpd_req *r, int status, const char *type, const void *body,
     size_t n)
 {
+	struct httpd_part part = {body, n};
+
+	httpd_reply_parts(r, status, type, &part, n > 0 ? 1 : 0);
+}
+
+void
+httpd_reply_parts(struct httpd_req *r, int status, const char *type,
+    const struct httpd_part *part, size_t parts)
+{
 	struct buf head;
+	size_t i, n = 0;
 
 	if (r->state == HTTPD_DEAD)
 		return;
-	assert(r->state == HTTPD_ANSWER);
+	assert(r->state == HTTPD_ANSWER && parts <= HTTPD_PARTS_MAX);
+	for (i = 0; i < parts; i++)
+		n += part[i].n;
+	if (r->head_only || status == 204)
+		parts = 0;
 	buf_init(&head, HTTPD_FIELDS_MAX + 1024);
 	if (put_head(r, &head, status, type, (long long)n) < 0 ||
-	    send_answer(r, &head, body, r->head_only || status == 204 ? 0 : n) <
-		0)
+	    send_answer(r, &head, part, parts) < 0)
 		/* Half an answer must not be followed by anything. */
 		httpd_kill_later(r);
 	else
@@ -186,20 +212,23 @@ bool
 httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
 {
 	struct evbuffer *out = bufferevent_get_output(r->bev);
+	char size[24], end[] = "\r\n";
+	struct iovec iov[3] = {
+	    {size, 0}, {(void *)(uintptr_t)p, n}, {end, 2}};
 
 	if (r->state == HTTPD_DEAD)
 		return false;
 	assert(r->state == HTTPD_STREAM);
 	if (n == 0 || r->head_only) /* a chunk of length 0 would be the end */
 		return !r->slow;
+	iov[0].iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n);
 	if (evbuffer_get_length(out) + n > HTTPD_OUT_MAX ||
-	    evbuffer_add_printf(out, "%zx\r\n", n) < 0 ||
-	    evbuffer_add(out, p, n) < 0 || evbuffer_add(out, "\r\n", 2) < 0) {
+	    send_pieces(r, iov, 3) < 0) {
 		httpd_kill_later(r);
 		return false;
 	}
 	httpd_stream_timer(r);
-	if (evbuffer_get_length(out) > HTTPD_OUT_HIGH)
+	if (evbuffer_get_length(out) > (r->lean ? 0 : HTTPD_OUT_HIGH))
 		r->slow = true;
 	return !r->slow;
 }
@@ -207,16 +236,39 @@ httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
 void
 httpd_stream_end(struct httpd_req *r)
 {
-	struct evbuffer *out = bufferevent_get_output(r->bev);
+	char end[] = "0\r\n\r\n";
+	struct iovec iov = {end, 5};
 
 	if (r->state == HTTPD_DEAD)
 		return;
 	assert(r->state == HTTPD_STREAM);
-	if (!r->head_only && evbuffer_add(out, "0\r\n\r\n", 5) < 0) {
+	if (!r->head_only && send_pieces(r, &iov, 1) < 0) {
 		httpd_kill_later(r);
 		return;
 	}
 	httpd_set_state(r, HTTPD_FLUSH);
+}
+
+void
+httpd_stream_lean(struct httpd_req *r, void (*gone)(struct httpd_req *, void *))
+{
+	r->gone = gone;
+	if (r->state == HTTPD_DEAD)
+		return;
+	assert(r->state == HTTPD_STREAM);
+	r->lean = true;
+	r->keep_alive = false;
+	httpd_forget_request(r);
+	buf_free(&r->fields);
+	bufferevent_setwatermark(r->bev, EV_WRITE, 0, 0);
+	if (evbuffer_get_length(bufferevent_get_output(r->bev)) > 0)
+		r->slow = true;
+}
+
+bool
+httpd_stream_slow(const struct httpd_req *r)
+{
+	return r->slow;
 }
 
 /* The three line ends of the event-stream grammar each begin a new data
@@ -252,6 +304,15 @@ httpd_sse_event(struct httpd_req *r, const char *id, const void *data, size_t n)
 	}
 	buf_free(&b);
 	return ok;
+}
+
+bool
+httpd_sse_retry(struct httpd_req *r, unsigned ms)
+{
+	char text[32];
+
+	return httpd_stream_write(
+	    r, text, (size_t)snprintf(text, sizeof(text), "retry: %u\n\n", ms));
 }
 
 bool

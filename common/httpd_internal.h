@@ -64,12 +64,15 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool slow;          /* write was told false */
 	bool first;         /* no request was seen on it yet */
 	bool sse;           /* the stream takes comments */
+	bool lean;          /* a long stream: no parser, input is dropped */
 	size_t lingered;
 	size_t held;       /* bytes of its body counted in httpd.held */
 	struct buf fields; /* response fields to come */
 	void *data;
 	void (*drained)(struct httpd_req *, void *);
 	void *drained_arg;
+	/* Instead of the handlers' one; NULL: theirs. */
+	void (*gone)(struct httpd_req *, void *);
 };
 
 TAILQ_HEAD(httpd_list, httpd_req);
@@ -102,6 +105,7 @@ void httpd_listen_source(
 
 /* httpd.c */
 void httpd_stream_timer(struct httpd_req *); /* begins quiet_ms anew */
+void httpd_forget_request(struct httpd_req *); /* frees parser and its bytes */
 void httpd_set_state(struct httpd_req *, enum httpd_state);
 void httpd_kill_later(struct httpd_req *); /* gone, from the loop */
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "instructions.h"
 #include "json.h"
 #include "jsonw.h"
 
@@ -8,12 +9,12 @@
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
 	"\"" MCPBOX_VERSION "\"}"
 #define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
-#define INSTRUCTIONS                                                          \
-	"Tools are written by you and approved by a human: read "             \
-	"mcpbox_guide once, draft one with "                                  \
-	"mcpbox_create_server and mcpbox_create_tool, ask for review with "   \
-	"mcpbox_request_publish, then call it by the name tools/list shows. " \
-	"Each call runs in a fresh isolated process."
+/* Of both eras; what differs is put beside it. */
+#define CAPABILITIES                                               \
+	"\"tools\":{\"listChanged\":true},"                        \
+	"\"prompts\":{\"listChanged\":true},"                      \
+	"\"resources\":{\"subscribe\":true,\"listChanged\":true}," \
+	"\"completions\":{},\"logging\":{}"
 
 /* How long a client may keep a list. 0: an approval changes the list at any
  * moment and nothing tells the client yet. */
@@ -75,7 +76,10 @@ answer_error(struct buf *b, const struct answer_to *to, enum failure f,
 	buf_puts(b, ",\"error\":");
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
-	jsonw_kv_int(&w, "code", error_code(f));
+	/* Before 2026-07-28 this one had a code of its own. */
+	jsonw_kv_int(&w, "code",
+	    f == FAILURE_UNKNOWN_RESOURCE && !to->modern ? -32002
+							 : error_code(f));
 	jsonw_kv_str(&w, "message", message);
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
@@ -141,15 +145,12 @@ has(struct ipc_bytes object, const char *name)
  * result early; and a body may not bring the members that we add, so the
  * client never sees two of a name, whichever its parser would believe.
  */
-int
-answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
+static int
+put_body(struct buf *b, const struct answer_to *to, struct ipc_bytes m,
     struct ipc_bytes meta)
 {
-	struct ipc_bytes m, mm = {NULL, 0};
+	struct ipc_bytes mm = {NULL, 0};
 
-	if (members(body, &m) < 0 || json_scan(body.p, body.n, NULL) < 0 ||
-	    has(body, "_meta") || has(body, "resultType"))
-		return -1;
 	if (meta.n > 0 &&
 	    (members(meta, &mm) < 0 || json_scan(meta.p, meta.n, NULL) < 0 ||
 		has(meta, "io.modelcontextprotocol/serverInfo")))
@@ -169,6 +170,76 @@ answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
 		buf_puts(b, "}}}");
 	}
 	return b->failed ? -1 : 0;
+}
+
+int
+answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
+    struct ipc_bytes meta)
+{
+	struct ipc_bytes m;
+
+	if (members(body, &m) < 0 || json_scan(body.p, body.n, NULL) < 0 ||
+	    has(body, "_meta") || has(body, "resultType"))
+		return -1;
+	return put_body(b, to, m, meta);
+}
+
+/* {"uri":...,<members of one element>} of contents. */
+static int
+put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri)
+{
+	struct ipc_bytes m;
+
+	if (members(e, &m) < 0)
+		return -1;
+	if (has(e, "uri")) {
+		buf_put(b, e.p, e.n);
+		return 0;
+	}
+	buf_puts(b, "{\"uri\":");
+	buf_put(b, uri.p, uri.n);
+	if (m.n > 0) {
+		buf_putc(b, ',');
+		buf_put(b, m.p, m.n);
+	}
+	buf_putc(b, '}');
+	return 0;
+}
+
+int
+answer_resource(struct buf *b, const struct answer_to *to,
+    struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
+    uint64_t ttl_ms)
+{
+	static const char *const path[] = {"contents", NULL};
+	struct ipc_bytes m, c, e;
+	struct buf made;
+	int rc = -1, n = 0;
+
+	if (members(body, &m) < 0 || json_scan(body.p, body.n, NULL) < 0 ||
+	    has(body, "_meta") || has(body, "resultType") ||
+	    has(body, "ttlMs") || has(body, "cacheScope") ||
+	    json_slice(body.p, body.n, path, &c.p, &c.n) != 1 || c.p[0] != '[')
+		return -1;
+	buf_init(&made, ANSWER_MAX);
+	buf_puts(&made, "\"contents\":[");
+	/* Other members of the result are dropped: MCP has none. */
+	for (c = ipc_bytes(c.p + 1, c.n - 2); mcp_request_element(&c, &e);
+	    n++) {
+		if (n > 0)
+			buf_putc(&made, ',');
+		if (put_content(&made, e, uri) < 0)
+			goto out;
+	}
+	buf_putc(&made, ']');
+	if (to->modern)
+		buf_putf(&made, ",\"ttlMs\":%llu,\"cacheScope\":\"private\"",
+		    (unsigned long long)ttl_ms);
+	if (!made.failed)
+		rc = put_body(b, to, ipc_bytes(made.p, made.len), meta);
+out:
+	buf_free(&made);
+	return rc;
 }
 
 /* The text of a result's first content block, as JSON; n = 0: it has none. */
@@ -256,12 +327,23 @@ answer_tool_failure(struct buf *b, const struct answer_to *to, enum failure f,
 }
 
 void
-answer_tools(struct buf *b, const struct answer_to *to, struct ipc_bytes tools)
+answer_list_head(struct buf *b, const struct answer_to *to, const char *member)
 {
 	put_result(b, to);
-	buf_puts(b, "\"tools\":");
-	buf_put(b, tools.p, tools.n);
-	buf_putc(b, ',');
+	buf_putc(b, '"');
+	buf_puts(b, member);
+	buf_puts(b, "\":[");
+}
+
+void
+answer_list_tail(struct buf *b, const struct answer_to *to, const char *cursor)
+{
+	buf_puts(b, "],");
+	if (cursor[0] != '\0') {
+		buf_puts(b, "\"nextCursor\":\"");
+		buf_puts(b, cursor);
+		buf_puts(b, "\",");
+	}
 	if (to->modern)
 		buf_puts(
 		    b, "\"ttlMs\":" TTL_LIST ",\"cacheScope\":\"private\",");
@@ -279,11 +361,11 @@ void
 answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev)
 {
 	put_result(b, to);
-	buf_putf(b,
-	    "\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},"
-	    "\"serverInfo\":" SERVER_INFO ",\"instructions\":\"" INSTRUCTIONS
-	    "\",",
-	    mcp_request_rev_text(rev));
+	buf_puts(b, "\"protocolVersion\":\"");
+	buf_puts(b, mcp_request_rev_text(rev));
+	buf_puts(b,
+	    "\",\"capabilities\":{" CAPABILITIES "},\"serverInfo\":" SERVER_INFO
+	    ",\"instructions\":\"" INSTRUCTIONS "\",");
 	end_result(b, to);
 }
 
@@ -292,10 +374,11 @@ answer_discover(struct buf *b, const struct answer_to *to)
 {
 	put_result(b, to);
 	buf_puts(b,
-	    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{"
-	    "\"tools\":"
-	    "{}},\"instructions\":\"" INSTRUCTIONS "\",\"ttlMs\":" TTL_DISCOVER
-	    ",\"cacheScope\":\"private\",");
+	    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":"
+	    "{" CAPABILITIES ",\"extensions\":{"
+	    "\"io.modelcontextprotocol/"
+	    "tasks\":{}}},\"instructions\":\"" INSTRUCTIONS
+	    "\",\"ttlMs\":" TTL_DISCOVER ",\"cacheScope\":\"private\",");
 	end_result(b, to);
 }
 

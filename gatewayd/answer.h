@@ -41,9 +41,20 @@ int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
 /* An isError result of our own, for a failure on the tool's side. */
 void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);
-/* {"tools": ...}: tools is a JSON array. */
-void answer_tools(
-    struct buf *, const struct answer_to *, struct ipc_bytes tools);
+/*
+ * A ReadResourceResult, otherwise alike: each of its contents gets the URI that
+ * was asked for (uri, a JSON string) unless it brought one; ttl_ms is a caching
+ * hint.
+ */
+int answer_resource(struct buf *, const struct answer_to *,
+    struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
+    uint64_t ttl_ms);
+/* What stands before and behind the items of a list result; the cursor of the
+ * next page, "" if this is the last. */
+void answer_list_head(
+    struct buf *, const struct answer_to *, const char *member);
+void answer_list_tail(
+    struct buf *, const struct answer_to *, const char *cursor);
 void answer_empty(struct buf *, const struct answer_to *);
 void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
 void answer_discover(struct buf *, const struct answer_to *);

@@ -106,13 +106,19 @@ end_result(struct call *c, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta)
 {
 	struct answer_to to = exchange_to(c->ex);
-	bool is_tool = c->ex->m.method == MCP_TOOLS_CALL;
+	enum call_method method = exchange_call_method(c->ex);
 	struct buf b;
+	int rc;
 
 	buf_init(&b, ANSWER_MAX);
-	if (f != FAILURE_NONE && !is_tool
-		? answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri) == 0
-		: answer_call(&b, &to, body, meta) == 0) {
+	if (f != FAILURE_NONE && method != CALL_TOOL)
+		rc = answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri);
+	else if (method == CALL_RESOURCE)
+		rc = answer_resource(
+		    &b, &to, body, meta, c->ex->m.uri, c->ex->ttl_ms);
+	else
+		rc = answer_call(&b, &to, body, meta);
+	if (rc == 0) {
 		end_answer(c, 200, &b);
 		return;
 	}
@@ -164,8 +170,18 @@ progress(struct call *c, struct ipc_bytes params)
 	buf_free(&b);
 }
 
-/* A log line goes out only to a modern request that asked for its level; the
- * legacy revisions would need the logging capability, not offered yet. */
+/* From which level on this request wants log lines; -1: none. A modern one says
+ * so itself; a legacy one by its session, and without a session can't. */
+static int
+log_level(const struct exchange *ex)
+{
+	if (ex->m.modern)
+		return ex->m.log_level;
+	return ex->has_session
+	    ? session_state_level(ex->gw->states, &ex->session.id)
+	    : -1;
+}
+
 static void
 log_line(struct call *c, struct ipc_bytes params)
 {
@@ -175,15 +191,15 @@ log_line(struct call *c, struct ipc_bytes params)
 	    "\"alert\"", "\"emergency\""};
 	const uint8_t *p;
 	size_t n;
-	int i;
+	int i, least = log_level(c->ex);
 
-	if (c->ex->m.log_level < 0 || json_scan(params.p, params.n, NULL) < 0 ||
+	if (least < 0 || json_scan(params.p, params.n, NULL) < 0 ||
 	    json_slice(params.p, params.n, path, &p, &n) != 1)
 		return;
 	for (i = 7; i >= 0; i--)
 		if (n == strlen(levels[i]) && memcmp(p, levels[i], n) == 0)
 			break;
-	if (i >= c->ex->m.log_level)
+	if (i >= least)
 		exchange_notify(c->ex, "notifications/message", params);
 }
 
@@ -386,6 +402,7 @@ authorise(struct call *c)
 	struct exchange *ex = c->ex;
 	struct ipc_peer *admind = ipc_client_peer(c->gw->admind);
 	struct ipc_authorise m = {.credential = ipc_str(ex->credential),
+	    .method = (uint8_t)exchange_call_method(ex),
 	    .tool = ipc_str(ex->m.tool),
 	    .protocol = ipc_str(mcp_request_rev_text(ex->m.rev)),
 	    .arguments = ex->m.arguments};
@@ -423,7 +440,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 	struct exchange *ex = c->ex;
 	struct answer_to to = exchange_to(ex);
 	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
-	struct ipc_bytes tool;
+	const struct catalogue_item *tool;
 	struct buf b;
 
 	if (cat == NULL) {
@@ -434,9 +451,11 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
 		return;
 	}
-	tool = catalogue_find(cat, ex->m.tool);
-	if (tool.n > 0 &&
-	    mcp_param_check(tool, ex->m.arguments, header,
+	tool = catalogue_item_named(cat, MCP_LIST_TOOLS, ex->m.tool);
+	if (tool != NULL && tool->marked &&
+	    mcp_param_check(
+		catalogue_item_json(&cat->part[MCP_LIST_TOOLS], tool),
+		ex->m.arguments, header,
 		(void *)(uintptr_t)httpd_request(ex->req), &e) < 0) {
 		buf_init(&b, ANSWER_MAX);
 		answer_refusal(&b, &to, &e);
@@ -470,7 +489,7 @@ call_start(struct exchange *ex)
 	c->ex = ex;
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
-	if (ex->m.modern) {
+	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL) {
 		set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
 	} else {

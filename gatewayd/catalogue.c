@@ -1,10 +1,11 @@
 /*
- * The tools of a permission set, as admind streamed them: one buffer that is
- * the JSON array of tools/list, and where each tool lies in it.
+ * Catalogues: asked for by the first request that needs one, kept until admind
+ * says that something changed.
  *
- * Requests that come while a list is on its way share it. CATALOGUE_CHANGED
- * unlinks every list, finished or not: a list that was asked for before the
- * change still answers those who asked before it, and nobody else.
+ * Requests that come while a catalogue is on its way share it.
+ * CATALOGUE_CHANGED unlinks every one, finished or not: a catalogue that was
+ * asked for before the change still answers those who asked before it, and
+ * nobody else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,44 +15,30 @@
 #include "log.h"
 
 enum {
-	SETS_MAX = 64, /* permission sets kept; the oldest goes first */
-	TOOLS_MAX = 10000,
+	SETS_MAX = 64,     /* permission sets kept; the oldest goes first */
+	ITEMS_MAX = 10000, /* in each list */
 	LIST_MS = 15 * 1000
 };
 
-struct waiter {
-	STAILQ_ENTRY(waiter) next;
+struct catalogue_waiter {
+	STAILQ_ENTRY(catalogue_waiter) next;
 	catalogue_cb *cb;
 	void *arg;
-};
-
-struct catalogue {
-	TAILQ_ENTRY(catalogue) all;
-	struct gateway *gw;
-	char *set;
-	bool linked; /* in gw->catalogues */
-	bool ready;
-	struct buf json; /* "[{...},{...}]" */
-	struct catalogue_tool *tools;
-	size_t ntools;
-	STAILQ_HEAD(, waiter) waiters;
 };
 
 static void
 catalogue_free(struct catalogue *c)
 {
-	struct waiter *w;
-	size_t i;
+	struct catalogue_waiter *w;
+	int i;
 
 	while ((w = STAILQ_FIRST(&c->waiters)) != NULL) {
 		STAILQ_REMOVE_HEAD(&c->waiters, next);
 		free(w);
 	}
-	for (i = 0; i < c->ntools; i++)
-		free(c->tools[i].name);
-	free(c->tools);
+	for (i = 0; i < CATALOGUE_LISTS; i++)
+		catalogue_item_free_all(&c->part[i]);
 	free(c->set);
-	buf_free(&c->json);
 	free(c);
 }
 
@@ -76,41 +63,22 @@ catalogue_drop(struct gateway *gw)
 		unlink_one(c);
 }
 
-/* One more tool. A text that is no JSON object is left out and logged: one
- * broken row must not break every client's tools/list. -1: out of room. */
+/* One more object. A text that is no JSON object is left out and logged: one
+ * broken row must not break every client's list. -1: out of room. */
 static int
 add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 {
-	struct catalogue_tool *t;
-
-	if (m->json.n == 0 || m->json.p[0] != '{' ||
-	    json_scan(m->json.p, m->json.n, NULL) < 0) {
+	if (m->list >= CATALOGUE_LISTS || m->json.n == 0 ||
+	    m->json.p[0] != '{' || json_scan(m->json.p, m->json.n, NULL) < 0) {
 		log_event(LOG_LV_WARN, "catalogue_item",
-		    "a tool of the catalogue is not a JSON object: %.*s",
+		    "an object of the catalogue is not a JSON object: %.*s",
 		    (int)(m->name.n < 64 ? m->name.n : 64),
 		    (const char *)m->name.p);
 		return 0;
 	}
-	if (c->ntools == TOOLS_MAX)
+	if (c->part[m->list].n == ITEMS_MAX)
 		return -1;
-	if ((c->ntools & (c->ntools - 1)) == 0) { /* 0 or a power of two */
-		t = realloc(
-		    c->tools, (c->ntools ? c->ntools * 2 : 1) * sizeof(*t));
-		if (t == NULL)
-			return -1;
-		c->tools = t;
-	}
-	if (c->ntools > 0)
-		buf_putc(&c->json, ',');
-	t = &c->tools[c->ntools];
-	t->at = c->json.len;
-	t->n = m->json.n;
-	t->name = ipc_strdup(m->name);
-	if (t->name == NULL)
-		return -1;
-	c->ntools++;
-	buf_put(&c->json, m->json.p, m->json.n);
-	return c->json.failed ? -1 : 0;
+	return catalogue_item_add(&c->part[m->list], (enum mcp_list)m->list, m);
 }
 
 /* Tells all who wait, then keeps it, unless it failed or was unlinked. It is
@@ -119,7 +87,7 @@ add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 static void
 settle(struct catalogue *c, const struct refusal *no)
 {
-	struct waiter *w;
+	struct catalogue_waiter *w;
 
 	if (no != NULL)
 		unlink_one(c);
@@ -140,10 +108,11 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	struct catalogue *c = arg;
 	struct ipc_catalogue_item item;
 	struct refusal no;
+	int i;
 
 	if (f != NULL && f->type == IPC_CATALOGUE_ITEM) {
 		if (ipc_decode(f, &item, NULL) < 0 || add_item(c, &item) < 0)
-			c->json.failed = true; /* told at the end */
+			c->failed = true;
 		return;
 	}
 	if (f == NULL || f->type != IPC_CATALOGUE_END) {
@@ -151,10 +120,12 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		settle(c, &no);
 		return;
 	}
-	buf_putc(&c->json, ']');
-	if (c->json.failed) {
+	for (i = 0; i < CATALOGUE_LISTS; i++)
+		if (catalogue_item_index(&c->part[i]) < 0)
+			c->failed = true;
+	if (c->failed) {
 		refusal_set(&no, FAILURE_BUSY, RETRY_MS,
-		    "The list of tools does not fit in memory.");
+		    "The list does not fit in memory.");
 		settle(c, &no);
 		return;
 	}
@@ -169,13 +140,14 @@ begin(struct gateway *gw, const char *set)
 	struct catalogue *c, *old;
 	unsigned n = 0;
 	uint64_t id;
+	int i;
 
 	if (admind == NULL || (c = calloc(1, sizeof(*c))) == NULL)
 		return NULL;
 	c->gw = gw;
 	STAILQ_INIT(&c->waiters);
-	buf_init(&c->json, ANSWER_MAX - 64 * 1024);
-	buf_putc(&c->json, '[');
+	for (i = 0; i < CATALOGUE_LISTS; i++)
+		buf_init(&c->part[i].json, ANSWER_MAX - 64 * 1024);
 	c->set = strdup(set);
 	if (c->set == NULL ||
 	    ipc_request(
@@ -196,7 +168,7 @@ void
 catalogue_ask(struct gateway *gw, const char *set, catalogue_cb *cb, void *arg)
 {
 	struct catalogue *c;
-	struct waiter *w;
+	struct catalogue_waiter *w;
 	struct refusal no;
 
 	TAILQ_FOREACH(c, &gw->catalogues, all)
@@ -216,22 +188,4 @@ catalogue_ask(struct gateway *gw, const char *set, catalogue_cb *cb, void *arg)
 	free(w);
 	refusal_away(&no, gw, false);
 	cb(arg, NULL, &no);
-}
-
-struct ipc_bytes
-catalogue_json(const struct catalogue *c)
-{
-	return ipc_bytes(c->json.p, c->json.len);
-}
-
-struct ipc_bytes
-catalogue_find(const struct catalogue *c, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < c->ntools; i++)
-		if (strcmp(c->tools[i].name, name) == 0)
-			return ipc_bytes(
-			    c->json.p + c->tools[i].at, c->tools[i].n);
-	return ipc_bytes(NULL, 0);
 }

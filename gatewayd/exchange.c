@@ -42,6 +42,7 @@ exchange_free(struct exchange *ex)
 	free(ex->agent);
 	free(ex->body);
 	buf_free(&ex->answers);
+	buf_free(&ex->made);
 	free(ex);
 }
 
@@ -111,6 +112,42 @@ exchange_answer(struct exchange *ex, int status, struct buf *b)
 }
 
 void
+exchange_answer_parts(struct exchange *ex, struct buf *head,
+    struct ipc_bytes items, struct buf *tail)
+{
+	struct httpd_part part[3];
+
+	if (ex->members.array || ex->req == NULL || ex->streaming ||
+	    ex->m.kind != MCP_REQUEST || head->failed || tail->failed) {
+		buf_put(head, items.p, items.n);
+		buf_put(head, tail->p, tail->len);
+		head->failed |= tail->failed;
+		buf_free(tail);
+		exchange_answer(ex, 200, head);
+		return;
+	}
+	part[0].p = head->p;
+	part[0].n = head->len;
+	part[1].p = items.p;
+	part[1].n = items.n;
+	part[2].p = tail->p;
+	part[2].n = tail->len;
+	httpd_header(ex->req, "Cache-Control", "no-store");
+	httpd_reply_parts(ex->req, 200, JSON_TYPE, part, 3);
+	buf_free(head);
+	buf_free(tail);
+	exchange_free(ex);
+}
+
+enum call_method
+exchange_call_method(const struct exchange *ex)
+{
+	return ex->m.method == MCP_PROMPTS_GET   ? CALL_PROMPT
+	    : ex->m.method == MCP_RESOURCES_READ ? CALL_RESOURCE
+						 : CALL_TOOL;
+}
+
+void
 exchange_refuse(struct exchange *ex, const struct refusal *r)
 {
 	const struct failure_info *fi = failure_info(r->failure);
@@ -145,8 +182,8 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	    ex->m.method == MCP_TOOLS_CALL)
 		answer_tool_failure(&b, &to, r->failure, r->message);
 	else
-		answer_error(
-		    &b, &to, r->failure, r->message, r->retry_after_ms, NULL);
+		answer_error(&b, &to, r->failure, r->message, r->retry_after_ms,
+		    r->data);
 	exchange_answer(ex, status, &b);
 }
 
@@ -450,6 +487,7 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	ex->req = req;
 	ex->is_delete = is_delete;
 	buf_init(&ex->answers, ANSWER_MAX);
+	buf_init(&ex->made, ARGUMENTS_MAX);
 	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
 	gw->exchange_count++;
 	/* A copy: the client may leave while a legacy call goes on. */

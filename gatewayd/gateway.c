@@ -107,6 +107,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 			return -1;
 		session_ended_add(gw->ended, &ended.session, ended.expires_ms,
 		    now_us() / 1000);
+		session_state_forget(gw->states, &ended.session);
 		return 0;
 	default:
 		return -1;
@@ -153,15 +154,17 @@ gateway_init(struct gateway *gw)
 	    strcmp(listener, "tunnel") == 0 ? LISTENER_TUNNEL : LISTENER_LOCAL;
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
+	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");
 	gw->quiet_ms = QUIET_MS;
 	TAILQ_INIT(&gw->catalogues);
 	TAILQ_INIT(&gw->calls);
 	TAILQ_INIT(&gw->exchanges);
 	gw->ended = session_ended_new();
+	gw->states = session_state_new();
 	gw->identities = identity_cache_new();
 	gw->attach_retry = evtimer_new(gw->proc.base, attach_retry_cb, gw);
-	return gw->ended == NULL || gw->identities == NULL ||
-		gw->attach_retry == NULL
+	return gw->ended == NULL || gw->states == NULL ||
+		gw->identities == NULL || gw->attach_retry == NULL
 	    ? -1
 	    : 0;
 }
@@ -196,5 +199,6 @@ gateway_free(struct gateway *gw)
 	catalogue_drop(gw);
 	identity_cache_free(gw->identities);
 	session_ended_free(gw->ended);
+	session_state_free(gw->states);
 	explicit_bzero(gw->session_key, sizeof(gw->session_key));
 }

@@ -5,6 +5,7 @@
  *	exchange.c  exchange: who is it, its session, its messages in turn
  *	legacy.c, modern.c   one message -> answer
  *	call.c      one tools/call
+ *	listing.c, resource.c, complete.c   methods that read the catalogue
  *	identity.c, catalogue.c   what admind said, cached
  */
 #ifndef GATEWAY_H
@@ -13,10 +14,11 @@
 #include <sys/queue.h>
 
 #include "answer.h"
+#include "catalogue.h"
 #include "httpd.h"
 #include "ipc_peer.h"
 #include "proc.h"
-#include "session.h"
+#include "session_state.h"
 
 enum {
 	PRINCIPAL_MAX = 320,   /* an e-mail address has at most 254 bytes */
@@ -43,7 +45,6 @@ enum {
 };
 
 struct call;
-struct catalogue;
 struct exchange;
 struct identity_cache;
 
@@ -58,12 +59,14 @@ struct gateway {
 	enum listener listener;
 	const char *allowed_origins; /* comma-separated */
 	uint64_t session_ttl_ms, quiet_ms;
+	size_t page_size; /* items of a list in one answer */
 
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
 	uint8_t session_key[KEY_LEN];
 	struct event *attach_retry;
 	struct session_ended *ended;
+	struct session_states *states;
 	struct identity_cache *identities;
 	struct catalogue_list catalogues;
 	struct call_list calls;
@@ -82,6 +85,7 @@ struct refusal {
 	enum failure failure;
 	uint64_t retry_after_ms;
 	char message[MCP_MESSAGE_MAX];
+	char data[MCP_DATA_MAX]; /* JSON members of error.data, or "" */
 };
 
 /* One HTTP request to /mcp. Lives until answered, or, when a legacy client
@@ -105,6 +109,8 @@ struct exchange {
 	size_t at;            /* the member being served */
 	struct mcp_message m; /* it, classified */
 	struct buf answers;   /* of an array, so far */
+	struct buf made;      /* arguments made of a URI's variables */
+	uint64_t ttl_ms;      /* resources/read: caching hint */
 
 	bool streaming, slow; /* SSE was begun; its client reads slowly */
 	struct call *call;    /* the running one, or NULL */
@@ -144,12 +150,25 @@ bool exchange_notify(
  * for a client that named event streams. */
 void exchange_quiet(struct exchange *);
 
+/* The answer to a list: what stands before its items, they, what stands behind
+ * them; frees both buffers. */
+void exchange_answer_parts(struct exchange *, struct buf *head,
+    struct ipc_bytes items, struct buf *tail);
+/* What the message being served calls; also the form of its result. */
+enum call_method exchange_call_method(const struct exchange *);
+
 /* legacy.c, modern.c: serve ex->m, which is of their era and without error. */
 void legacy_serve(struct exchange *);
 void legacy_delete(struct exchange *);
 void modern_serve(struct exchange *);
-/* tools/list, common to both. */
-void legacy_tools_list(struct exchange *);
+/* Methods that both eras have. false: ex->m is none of them. */
+bool legacy_serve_common(struct exchange *);
+
+/* listing.c, resource.c, complete.c: the methods that read the catalogue */
+void listing_serve(struct exchange *);
+void resource_read(struct exchange *);
+void resource_subscribe(struct exchange *); /* and unsubscribe */
+void complete_serve(struct exchange *);
 
 /* call.c */
 void call_start(struct exchange *);
@@ -168,21 +187,6 @@ void identity_cache_free(struct identity_cache *);
 void identity_cache_drop(struct identity_cache *);
 void identity_ask(
     struct gateway *, const char *credential, identity_cb *, void *arg);
-
-/* catalogue.c: the tools of a permission set. cb as above; the catalogue is
- * valid during the call only. */
-struct catalogue_tool {
-	char *name;
-	size_t at, n; /* its JSON in the array */
-};
-typedef void catalogue_cb(
-    void *arg, const struct catalogue *, const struct refusal *);
-void catalogue_ask(
-    struct gateway *, const char *permission_set, catalogue_cb *, void *arg);
-void catalogue_drop(struct gateway *);                     /* all of them */
-struct ipc_bytes catalogue_json(const struct catalogue *); /* "[...]" */
-/* One Tool object; n = 0: no such tool. */
-struct ipc_bytes catalogue_find(const struct catalogue *, const char *name);
 
 /* refusal.c */
 void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,

@@ -1,6 +1,6 @@
 /*
- * The legacy era: 2025-03-26, 2025-06-18, 2025-11-25. initialize, ping,
- * tools/list, tools/call, notifications, DELETE of a session.
+ * The legacy era: 2025-03-26, 2025-06-18, 2025-11-25. What has to do with
+ * sessions, and the methods that both eras have.
  */
 #include "ids.h"
 
@@ -40,26 +40,55 @@ initialize(struct exchange *ex)
 	exchange_answer(ex, 200, &b);
 }
 
-static void
-listed(void *arg, const struct catalogue *c, const struct refusal *no)
+bool
+legacy_serve_common(struct exchange *ex)
 {
-	struct exchange *ex = arg;
+	switch (ex->m.method) {
+	case MCP_TOOLS_LIST:
+	case MCP_PROMPTS_LIST:
+	case MCP_RESOURCES_LIST:
+	case MCP_TEMPLATES_LIST:
+		listing_serve(ex);
+		return true;
+	case MCP_TOOLS_CALL:
+	case MCP_PROMPTS_GET:
+		call_start(ex);
+		return true;
+	case MCP_RESOURCES_READ:
+		resource_read(ex);
+		return true;
+	case MCP_COMPLETE:
+		complete_serve(ex);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A session hears logs from this level on. Without one nobody does, and the
+ * client that asked would wait for them. */
+static void
+set_level(struct exchange *ex)
+{
 	struct answer_to to = exchange_to(ex);
+	struct refusal no;
 	struct buf b;
 
-	if (c == NULL) {
-		exchange_refuse(ex, no);
+	if (!ex->has_session) {
+		exchange_error(ex, 200, FAILURE_INVALID_REQUEST,
+		    "A log level is of a session: send initialize first.",
+		    NULL);
+		return;
+	}
+	if (session_state_set_level(ex->gw->states, &ex->session, ex->m.level) <
+	    0) {
+		refusal_set(&no, FAILURE_BUSY, RETRY_MS, "Out of memory.");
+		exchange_refuse(ex, &no);
 		return;
 	}
 	buf_init(&b, ANSWER_MAX);
-	answer_tools(&b, &to, catalogue_json(c));
+	answer_empty(&b, &to);
 	exchange_answer(ex, 200, &b);
-}
-
-void
-legacy_tools_list(struct exchange *ex)
-{
-	catalogue_ask(ex->gw, ex->who.permission_set, listed, ex);
 }
 
 void
@@ -86,18 +115,20 @@ legacy_serve(struct exchange *ex)
 	case MCP_INITIALIZE:
 		initialize(ex);
 		return;
-	case MCP_TOOLS_LIST:
-		legacy_tools_list(ex);
-		return;
-	case MCP_TOOLS_CALL:
-		call_start(ex);
-		return;
 	case MCP_PING:
 		answer_empty(&b, &to);
 		exchange_answer(ex, 200, &b);
 		return;
+	case MCP_SET_LEVEL:
+		set_level(ex);
+		return;
+	case MCP_RESOURCES_SUBSCRIBE:
+	case MCP_RESOURCES_UNSUBSCRIBE:
+		resource_subscribe(ex);
+		return;
 	default:
-		exchange_no_method(ex);
+		if (!legacy_serve_common(ex))
+			exchange_no_method(ex);
 		return;
 	}
 }
@@ -139,6 +170,7 @@ legacy_delete(struct exchange *ex)
 	}
 	session_ended_add(gw->ended, &ex->session.id, ex->session.expires_ms,
 	    now_us() / 1000);
+	session_state_forget(gw->states, &ex->session.id);
 	m.session = ex->session.id;
 	m.expires_ms = ex->session.expires_ms;
 	if (admind != NULL &&

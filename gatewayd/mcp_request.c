@@ -150,28 +150,25 @@ trim(const uint8_t *p, size_t n)
 	return ipc_bytes(p, n);
 }
 
-/* Splits the members of an array that json_scan accepted; so brackets and
- * quotes are balanced. The number of members, or -1 if above the limit. */
-static int
-split_array(struct ipc_bytes a, struct mcp_body *b)
+/* Brackets and quotes are balanced, since json_scan accepted the text. */
+bool
+mcp_request_element(struct ipc_bytes *rest, struct ipc_bytes *element)
 {
-	const uint8_t *p = a.p + 1, *end = a.p + a.n - 1, *start = p;
+	const uint8_t *p = rest->p, *end = rest->p + rest->n;
 	unsigned depth = 0;
 	bool quoted = false;
 
-	if (trim(p, (size_t)(end - p)).n == 0)
-		return 0;
-	for (; p <= end; p++) {
-		if (p < end && quoted) {
+	*element = trim(p, rest->n);
+	if (element->n == 0)
+		return false;
+	for (; p < end; p++) {
+		if (quoted) {
 			if (*p == '\\')
 				p++;
 			else if (*p == '"')
 				quoted = false;
-		} else if (p == end || (*p == ',' && depth == 0)) {
-			if (b->n == MCP_BATCH_MAX)
-				return -1;
-			b->member[b->n++] = trim(start, (size_t)(p - start));
-			start = p + 1;
+		} else if (*p == ',' && depth == 0) {
+			break;
 		} else if (*p == '"') {
 			quoted = true;
 		} else if (*p == '{' || *p == '[') {
@@ -179,6 +176,24 @@ split_array(struct ipc_bytes a, struct mcp_body *b)
 		} else if (*p == '}' || *p == ']') {
 			depth--;
 		}
+	}
+	*element = trim(rest->p, (size_t)(p - rest->p));
+	if (p < end)
+		p++; /* the comma */
+	*rest = ipc_bytes(p, (size_t)(end - p));
+	return true;
+}
+
+/* The number of members, or -1 if above the limit. */
+static int
+split_array(struct ipc_bytes a, struct mcp_body *b)
+{
+	struct ipc_bytes rest = ipc_bytes(a.p + 1, a.n - 2), e;
+
+	while (mcp_request_element(&rest, &e)) {
+		if (b->n == MCP_BATCH_MAX)
+			return -1;
+		b->member[b->n++] = e;
 	}
 	return (int)b->n;
 }

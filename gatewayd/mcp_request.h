@@ -189,6 +189,10 @@ void mcp_request_read(struct ipc_bytes member, const struct mcp_headers *,
  * NUL-terminated text without NUL inside, or -1. */
 int mcp_request_header_decode(const char *, char *out, size_t size);
 
+/* Takes the next element off what is left of an array's inside (the text
+ * between its brackets, which json_scan accepted). false: none is left. */
+bool mcp_request_element(struct ipc_bytes *rest, struct ipc_bytes *element);
+
 /* Decodes a JSON string slice into out. 0; -1: not a string, too long, or it
  * contains NUL. */
 int mcp_request_text(struct ipc_bytes json, char *out, size_t size);

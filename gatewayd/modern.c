@@ -1,6 +1,6 @@
 /*
- * The modern era, 2026-07-28: stateless. server/discover, tools/list,
- * tools/call. Everything before parameters was judged by mcp_era.c.
+ * The modern era, 2026-07-28: stateless. Everything before parameters was
+ * judged by mcp_era.c.
  */
 #include "gateway.h"
 
@@ -18,18 +18,13 @@ modern_serve(struct exchange *ex)
 		return;
 	}
 	switch (ex->m.method) {
-	case MCP_TOOLS_LIST:
-		legacy_tools_list(ex);
-		return;
-	case MCP_TOOLS_CALL:
-		call_start(ex);
-		return;
 	case MCP_DISCOVER:
 		answer_discover(&b, &to);
 		exchange_answer(ex, 200, &b);
 		return;
 	default:
-		exchange_no_method(ex);
+		if (!legacy_serve_common(ex))
+			exchange_no_method(ex);
 		return;
 	}
 }

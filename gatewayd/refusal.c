@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gateway.h"
+#include "json.h"
 
 void
 refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
@@ -14,6 +15,36 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 	r->failure = f;
 	r->retry_after_ms = retry_after_ms;
 	snprintf(r->message, sizeof(r->message), "%s", message);
+	r->data[0] = '\0';
+}
+
+/* The peer's members of error.data, if they are members of one object and none
+ * of those we write ourselves. */
+static void
+take_data(struct refusal *r, struct ipc_bytes data)
+{
+	static const char *const ours[] = {
+	    "failure_mode", "fix", "retry_after_ms"};
+	char text[MCP_DATA_MAX + 2];
+	const char *path[2] = {NULL, NULL};
+	const uint8_t *p;
+	size_t i, n;
+
+	r->data[0] = '\0';
+	if (data.n == 0 || data.n >= sizeof(r->data))
+		return;
+	n = (size_t)snprintf(
+	    text, sizeof(text), "{%.*s}", (int)data.n, (const char *)data.p);
+	if (n != data.n + 2 || json_scan((const uint8_t *)text, n, NULL) < 0)
+		return;
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		path[0] = ours[i];
+		if (json_slice((const uint8_t *)text, n, path, &p, &n) == 1)
+			return;
+		n = data.n + 2;
+	}
+	memcpy(r->data, data.p, data.n);
+	r->data[data.n] = '\0';
 }
 
 void
@@ -54,6 +85,7 @@ refusal_from(struct refusal *r, struct ipc_frame *f, enum failure gone,
 	    ? (enum failure)m.failure
 	    : FAILURE_INTERNAL;
 	r->retry_after_ms = m.retry_after_ms;
+	take_data(r, m.data);
 	/* Cut between characters: the text goes into JSON. */
 	n = m.message.n;
 	if (n >= sizeof(r->message)) {

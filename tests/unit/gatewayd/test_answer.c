@@ -172,16 +172,19 @@ static void
 test_lists(void **state)
 {
 	static const char tools[] =
-	    "[{\"name\":\"a\",\"inputSchema\":{ \"$schema\":\"x\"}}]";
+	    "{\"name\":\"a\",\"inputSchema\":{ \"$schema\":\"x\"}}";
 
 	(void)state;
-	answer_tools(&b, &legacy, ipc_str(tools));
+	answer_list_head(&b, &legacy, "tools");
+	buf_puts(&b, tools);
+	answer_list_tail(&b, &legacy, "");
 	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"tools\":[{"
 	   "\"name\":\"a\",\"inputSchema\":{ \"$schema\":\"x\"}}]}}");
-	answer_tools(&b, &modern, ipc_str("[]"));
+	answer_list_head(&b, &modern, "prompts");
+	answer_list_tail(&b, &modern, "abc");
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
-	   "\"complete\",\"tools\":[],\"ttlMs\":0,\"cacheScope\":\"private\","
-	   "\"_meta\":{" INFO "}}}");
+	   "\"complete\",\"prompts\":[],\"nextCursor\":\"abc\",\"ttlMs\":0,"
+	   "\"cacheScope\":\"private\",\"_meta\":{" INFO "}}}");
 	answer_empty(&b, &legacy);
 	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{}}");
 	answer_initialize(&b, &legacy, MCP_REV_2025_03_26);
@@ -207,6 +210,75 @@ test_lists(void **state)
 	    answer_notification(&b, "notifications/x", ipc_str("[1]")), -1);
 	assert_int_equal(
 	    answer_notification(&b, "notifications/x", ipc_str("{}{}")), -1);
+}
+
+/* resources/read: each of the contents says which URI it is of. */
+static void
+test_resources(void **state)
+{
+	static const char body[] =
+	    "{\"contents\": [ {\"text\":\"a],[\"} , {\"uri\":\"x:y\","
+	    "\"blob\":\"\"},{}],\"other\":1}";
+	static const char *const bad[] = {"{\"contents\":{}}", "{}",
+	    "{\"contents\":[1]}", "{\"contents\":[{}],\"_meta\":{}}",
+	    "{\"contents\":[{}],\"ttlMs\":1}",
+	    "{\"contents\":[{}],\"cacheScope\":\"public\"}",
+	    "{\"contents\":[{}],\"resultType\":\"x\"}", "{\"contents\":[{}]}{}",
+	    "[]"};
+	struct ipc_bytes none = ipc_bytes(NULL, 0),
+			 uri = ipc_str("\"t:\\u0031\"");
+	size_t i;
+
+	(void)state;
+	assert_int_equal(
+	    answer_resource(&b, &legacy, ipc_str(body), none, uri, 5), 0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"contents\":["
+	   "{\"uri\":\"t:\\u0031\",\"text\":\"a],[\"},{\"uri\":\"x:y\","
+	   "\"blob\":\"\"},{\"uri\":\"t:\\u0031\"}]}}");
+	assert_int_equal(
+	    answer_resource(&b, &modern, ipc_str("{\"contents\":[]}"),
+		ipc_str("{\"k\":1}"), uri, 5),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+	   "\"complete\",\"contents\":[],\"ttlMs\":5,\"cacheScope\":"
+	   "\"private\",\"_meta\":{" INFO ",\"k\":1}}}");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (answer_resource(
+			&b, &modern, ipc_str(bad[i]), none, uri, 0) == 0)
+			fail_msg("%s", bad[i]);
+		buf_clear(&b);
+	}
+	/* Not found had a code of its own before 2026-07-28. */
+	answer_error(&b, &legacy, FAILURE_UNKNOWN_RESOURCE, "no", 0, NULL);
+	buf_putc(&b, '\0');
+	assert_non_null(strstr((char *)b.p, "\"code\":-32002,"));
+	buf_clear(&b);
+	answer_error(&b, &modern, FAILURE_UNKNOWN_RESOURCE, "no", 0, NULL);
+	buf_putc(&b, '\0');
+	assert_non_null(strstr((char *)b.p, "\"code\":-32602,"));
+	buf_clear(&b);
+}
+
+/* The instructions: JSON, twenty lines, short enough for every client. */
+static void
+test_instructions(void **state)
+{
+	static const char *const path[] = {"result", "instructions", NULL};
+	char text[4096];
+	const uint8_t *p;
+	size_t n, lines = 0;
+	char *s;
+
+	(void)state;
+	answer_discover(&b, &modern);
+	assert_int_equal(json_slice(b.p, b.len, path, &p, &n), 1);
+	assert_int_equal(
+	    mcp_request_text(ipc_bytes(p, n), text, sizeof(text)), 0);
+	assert_true(strlen(text) < 2048);
+	for (s = text; s != NULL; s = strchr(s + 1, '\n'))
+		lines++;
+	assert_int_equal(lines, 21); /* a title and twenty */
+	buf_clear(&b);
 }
 
 /* ---- Mcp-Param-* ---- */
@@ -289,6 +361,8 @@ main(void)
 	    cmocka_unit_test(test_errors),
 	    cmocka_unit_test(test_failed_calls),
 	    cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_resources),
+	    cmocka_unit_test(test_instructions),
 	    cmocka_unit_test(test_param),
 	};
 	int rc;

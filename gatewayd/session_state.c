@@ -1,0 +1,184 @@
+#include <sys/queue.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session_state.h"
+
+enum { CHAINS = 256 };
+
+struct state {
+	SLIST_ENTRY(state) chain;
+	TAILQ_ENTRY(state) used; /* the one used longest ago first */
+	struct ipc_id id;
+	int level;
+	char *uri[SESSION_SUBSCRIPTIONS_MAX];
+	unsigned n;
+};
+
+struct session_states {
+	SLIST_HEAD(, state) chains[CHAINS]; /* by the random id's first byte */
+	TAILQ_HEAD(, state) used;
+	unsigned count;
+	size_t bytes; /* of URIs */
+};
+
+struct session_states *
+session_state_new(void)
+{
+	struct session_states *t = calloc(1, sizeof(*t));
+	int i;
+
+	if (t == NULL)
+		return NULL;
+	for (i = 0; i < CHAINS; i++)
+		SLIST_INIT(&t->chains[i]);
+	TAILQ_INIT(&t->used);
+	return t;
+}
+
+static void
+drop_uri(struct session_states *t, struct state *s, unsigned i)
+{
+	t->bytes -= strlen(s->uri[i]);
+	free(s->uri[i]);
+	s->uri[i] = s->uri[--s->n];
+}
+
+static void
+drop(struct session_states *t, struct state *s)
+{
+	while (s->n > 0)
+		drop_uri(t, s, s->n - 1);
+	SLIST_REMOVE(&t->chains[s->id.b[0]], s, state, chain);
+	TAILQ_REMOVE(&t->used, s, used);
+	t->count--;
+	free(s);
+}
+
+void
+session_state_free(struct session_states *t)
+{
+	if (t == NULL)
+		return;
+	while (!TAILQ_EMPTY(&t->used))
+		drop(t, TAILQ_FIRST(&t->used));
+	free(t);
+}
+
+static struct state *
+find(const struct session_states *t, const struct ipc_id *id)
+{
+	struct state *s;
+
+	SLIST_FOREACH(s, &t->chains[id->b[0]], chain)
+	if (memcmp(s->id.b, id->b, sizeof(id->b)) == 0)
+		return s;
+	return NULL;
+}
+
+/* Finds or makes it, and makes it the one used last. */
+static struct state *
+take(struct session_states *t, const struct session *session)
+{
+	struct state *s = find(t, &session->id);
+
+	if (s != NULL) {
+		TAILQ_REMOVE(&t->used, s, used);
+		TAILQ_INSERT_TAIL(&t->used, s, used);
+		return s;
+	}
+	if (t->count == SESSION_STATES_MAX)
+		drop(t, TAILQ_FIRST(&t->used));
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return NULL;
+	s->id = session->id;
+	s->level = SESSION_LEVEL_DEFAULT;
+	SLIST_INSERT_HEAD(&t->chains[s->id.b[0]], s, chain);
+	TAILQ_INSERT_TAIL(&t->used, s, used);
+	t->count++;
+	return s;
+}
+
+int
+session_state_set_level(
+    struct session_states *t, const struct session *session, int level)
+{
+	struct state *s = take(t, session);
+
+	if (s == NULL)
+		return -1;
+	s->level = level;
+	return 0;
+}
+
+int
+session_state_level(const struct session_states *t, const struct ipc_id *id)
+{
+	const struct state *s = find(t, id);
+
+	return s != NULL ? s->level : SESSION_LEVEL_DEFAULT;
+}
+
+static int
+place(const struct state *s, const char *uri)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		if (strcmp(s->uri[i], uri) == 0)
+			return (int)i;
+	return -1;
+}
+
+int
+session_state_subscribe(
+    struct session_states *t, const struct session *session, const char *uri)
+{
+	struct state *s = take(t, session);
+	size_t len = strlen(uri);
+
+	if (s == NULL)
+		return -1;
+	if (place(s, uri) >= 0)
+		return 0;
+	if (s->n == SESSION_SUBSCRIPTIONS_MAX ||
+	    t->bytes + len > SESSION_SUBSCRIPTION_BYTES)
+		return -1;
+	s->uri[s->n] = strdup(uri);
+	if (s->uri[s->n] == NULL)
+		return -1;
+	s->n++;
+	t->bytes += len;
+	return 0;
+}
+
+void
+session_state_unsubscribe(
+    struct session_states *t, const struct session *session, const char *uri)
+{
+	struct state *s = find(t, &session->id);
+	int i = s != NULL ? place(s, uri) : -1;
+
+	if (i >= 0)
+		drop_uri(t, s, (unsigned)i);
+}
+
+bool
+session_state_subscribed(
+    const struct session_states *t, const struct ipc_id *id, const char *uri)
+{
+	const struct state *s = find(t, id);
+
+	return s != NULL && place(s, uri) >= 0;
+}
+
+void
+session_state_forget(struct session_states *t, const struct ipc_id *id)
+{
+	struct state *s = find(t, id);
+
+	if (s != NULL)
+		drop(t, s);
+}
