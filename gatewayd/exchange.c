@@ -16,6 +16,7 @@
 #include "gateway.h"
 #include "ids.h"
 #include "log.h"
+#include "stream.h"
 
 #define JSON_TYPE "application/json"
 #define SSE_TYPE  "text/event-stream"
@@ -29,6 +30,7 @@ exchange_free(struct exchange *ex)
 
 	if (ex->req != NULL)
 		httpd_set_data(ex->req, NULL);
+	stream_post_end(ex);
 	TAILQ_REMOVE(&gw->exchanges, ex, all);
 	gw->exchange_bytes -= ex->body_len;
 	gw->exchange_count--;
@@ -40,6 +42,7 @@ exchange_free(struct exchange *ex)
 	free(ex->name);
 	free(ex->session_text);
 	free(ex->agent);
+	free(ex->last_event);
 	free(ex->body);
 	buf_free(&ex->answers);
 	buf_free(&ex->made);
@@ -50,9 +53,10 @@ exchange_free(struct exchange *ex)
 static void
 finish(struct exchange *ex, int status, const void *p, size_t n)
 {
-	if (ex->req != NULL && ex->streaming) {
-		httpd_sse_event(ex->req, NULL, p, n);
-		httpd_stream_end(ex->req);
+	if (ex->post != NULL || (ex->req != NULL && ex->streaming)) {
+		stream_post_event(ex, p, n, true);
+		if (ex->req != NULL)
+			httpd_stream_end(ex->req);
 	} else if (ex->req != NULL) {
 		if (status == 401)
 			httpd_header(
@@ -217,14 +221,42 @@ on_drained(struct httpd_req *req, void *arg)
 		ex->slow = false;
 }
 
-static void
-begin_stream(struct exchange *ex)
+void
+exchange_stream_head(struct httpd_req *req)
 {
-	httpd_header(ex->req, "Cache-Control", "no-store");
-	httpd_header(ex->req, "X-Accel-Buffering", "no");
+	httpd_header(req, "Cache-Control", "no-store");
+	httpd_header(req, "X-Accel-Buffering", "no");
+	httpd_stream_begin(req, 200, SSE_TYPE);
+}
+
+void
+exchange_stream(struct exchange *ex)
+{
 	httpd_on_drained(ex->req, on_drained, NULL);
 	ex->streaming = true;
-	httpd_stream_begin(ex->req, 200, SSE_TYPE);
+	exchange_stream_head(ex->req);
+	stream_post_begin(ex);
+}
+
+struct httpd_req *
+exchange_release(struct exchange *ex)
+{
+	struct httpd_req *req = ex->req;
+
+	httpd_set_data(req, NULL);
+	ex->req = NULL;
+	exchange_free(ex);
+	return req;
+}
+
+void
+exchange_attach(struct exchange *ex, struct httpd_req *req, bool slow)
+{
+	ex->req = req;
+	ex->streaming = true;
+	ex->slow = slow;
+	httpd_set_data(req, ex);
+	httpd_on_drained(req, on_drained, NULL);
 }
 
 bool
@@ -235,15 +267,29 @@ exchange_notify(
 
 	if (ex->members.array || !ex->accepts_sse)
 		return false;
-	if (ex->req == NULL || ex->slow)
-		return true; /* progress is lossy; the result is not */
+	/* Progress is lossy; the result is not. */
+	if (ex->slow || (ex->req == NULL && !stream_post_kept(ex)))
+		return true;
 	buf_init(&b, IPC_FRAME_MAX * 2);
 	if (answer_notification(&b, method, params) == 0) {
 		if (!ex->streaming)
-			begin_stream(ex);
-		ex->slow = !httpd_sse_event(ex->req, NULL, b.p, b.len);
+			exchange_stream(ex);
+		ex->slow = !stream_post_event(ex, b.p, b.len, false);
 	}
 	buf_free(&b);
+	return true;
+}
+
+/* The queue of a slow client takes it: a call asks one thing at a time. */
+bool
+exchange_request(struct exchange *ex, const struct buf *json)
+{
+	if (ex->members.array || !ex->accepts_sse || json->failed ||
+	    (ex->req == NULL && !stream_post_kept(ex)))
+		return false;
+	if (!ex->streaming)
+		exchange_stream(ex);
+	ex->slow = !stream_post_event(ex, json->p, json->len, false);
 	return true;
 }
 
@@ -255,7 +301,7 @@ exchange_quiet(struct exchange *ex)
 	if (ex->members.array || !ex->names_sse || ex->req == NULL ||
 	    ex->streaming)
 		return;
-	begin_stream(ex);
+	exchange_stream(ex);
 	ex->slow = !httpd_sse_comment(ex->req);
 }
 
@@ -265,15 +311,25 @@ void
 exchange_gone(struct exchange *ex)
 {
 	ex->req = NULL;
+	ex->slow = false;
 	if (ex->call != NULL && ex->m.modern)
 		call_cancel(ex->call);
+}
+
+static struct mcp_headers
+headers(const struct exchange *ex)
+{
+	struct mcp_headers h = {
+	    ex->version, ex->method, ex->name, ex->gw->quirks};
+
+	return h;
 }
 
 /* Classifies and serves the next message, or ends the exchange. */
 static void
 next_member(struct exchange *ex)
 {
-	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct mcp_headers h = headers(ex);
 	struct answer_to to;
 	struct buf b;
 	int status;
@@ -290,6 +346,8 @@ next_member(struct exchange *ex)
 	}
 	mcp_request_read(
 	    ex->members.member[ex->at], &h, ex->members.array, &ex->m);
+	if (ex->m.quirks != 0)
+		quirk_note(ex->gw, ex->m.quirks, ex->agent);
 	if (ex->has_session && !ex->m.modern) {
 		if (!ex->m.rev_named)
 			ex->m.rev = ex->session.rev;
@@ -353,7 +411,7 @@ check_session(struct exchange *ex)
 static bool
 ignores_session(const struct exchange *ex)
 {
-	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct mcp_headers h = headers(ex);
 	struct mcp_message m;
 
 	if (ex->is_delete || ex->members.n != 1)
@@ -366,7 +424,7 @@ static void
 identified(void *arg, const struct identity *who, const struct refusal *no)
 {
 	struct exchange *ex = arg;
-	struct mcp_headers h = {ex->version, ex->method, ex->name};
+	struct mcp_headers h = headers(ex);
 	struct answer_to to;
 	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
 	struct buf b;
@@ -375,7 +433,7 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 	if (who != NULL)
 		ex->who = *who;
 	/* The id first, so that whatever goes wrong can echo it. */
-	if (!ex->is_delete)
+	if (!ex->is_delete && !ex->is_get)
 		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,
 		    &ex->m.id, &e);
 	denied = no != NULL &&
@@ -404,6 +462,8 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 		exchange_answer(ex, e.status, &b);
 	} else if (ex->is_delete) {
 		legacy_delete(ex);
+	} else if (ex->is_get) {
+		stream_get(ex);
 	} else {
 		next_member(ex);
 	}
@@ -470,6 +530,22 @@ refuse_busy(struct httpd_req *req)
 	httpd_reply(req, 503, JSON_TYPE, text, sizeof(text) - 1);
 }
 
+/* 406 speaks of the connection, as 401 and 403 do; it comes before them since
+ * it tells nothing. */
+static void
+refuse_accept(struct exchange *ex)
+{
+	struct buf b;
+	struct answer_to to = {{NULL, 0}, false};
+
+	buf_init(&b, ANSWER_MAX);
+	answer_error(&b, &to, FAILURE_INVALID_REQUEST,
+	    "Accept must list application/json and text/event-stream.", 0,
+	    NULL);
+	finish(ex, 406, b.p, b.failed ? 0 : b.len);
+	buf_free(&b);
+}
+
 void
 exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 {
@@ -486,6 +562,7 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	ex->gw = gw;
 	ex->req = req;
 	ex->is_delete = is_delete;
+	ex->is_get = r->method == HTTP1_GET;
 	buf_init(&ex->answers, ANSWER_MAX);
 	buf_init(&ex->made, ARGUMENTS_MAX);
 	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
@@ -503,12 +580,21 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	ex->name = copy_field(r, "mcp-name", &failed);
 	ex->session_text = copy_field(r, "mcp-session-id", &failed);
 	ex->agent = copy_field(r, "user-agent", &failed);
+	if (ex->is_get)
+		ex->last_event = copy_field(r, "last-event-id", &failed);
 	ex->accepts_sse = takes_sse(r, &ex->names_sse);
 	if (failed || ex->body == NULL || ex->credential == NULL) {
 		ex->req = NULL;
 		exchange_free(ex);
 		refuse_busy(req);
 		return;
+	}
+	if (!ex->accepts_sse && r->method == HTTP1_POST) {
+		if (!(gw->quirks & 1 << MCP_QUIRK_ACCEPT)) {
+			refuse_accept(ex);
+			return;
+		}
+		quirk_note(gw, 1 << MCP_QUIRK_ACCEPT, ex->agent);
 	}
 	httpd_set_data(req, ex);
 	identity_ask(gw, ex->credential, identified, ex);

@@ -115,7 +115,8 @@ cors(struct httpd_req *req, const char *origin)
 	httpd_header(req, "Access-Control-Allow-Origin", origin);
 	httpd_header(req, "Vary", "Origin");
 	httpd_header(req, "Access-Control-Expose-Headers",
-	    "Mcp-Session-Id, WWW-Authenticate");
+	    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, "
+	    "Retry-After");
 }
 
 /*
@@ -199,11 +200,20 @@ mcp(struct gateway *gw, struct httpd_req *req)
 			return;
 		}
 		break;
+	case HTTP1_GET:
+		/* A stream of a session. Without one 405, never 404: that would
+		 * hang clients that probe for a stream. */
+		version = http1_field(r, "mcp-protocol-version", NULL);
+		rev = version != NULL ? mcp_request_rev(version) : 0;
+		if (rev <= MCP_REV_LEGACY_NEWEST &&
+		    http1_field(r, "mcp-session-id", NULL) != NULL) {
+			exchange_begin(gw, req, false);
+			return;
+		}
+		break;
 	default:
 		break;
 	}
-	/* GET included: there is no stream to open yet, and 404 would hang
-	 * clients that probe for one. */
 	httpd_header(req, "Allow", "POST, DELETE, OPTIONS");
 	refuse(req, 405, FAILURE_INVALID_REQUEST,
 	    "This method is not served at /mcp.");

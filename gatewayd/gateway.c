@@ -8,9 +8,10 @@
 
 #include <event2/event.h>
 
-#include "gateway.h"
+#include "parked.h"
 #include "ids.h"
 #include "log.h"
+#include "stream.h"
 
 static void attach(struct gateway *);
 
@@ -36,6 +37,13 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		memcpy(gw->session_key, m.session_key.p, KEY_LEN);
 		gw->has_key = true;
 		gw->attached = true;
+		/* What changed while nobody could tell us; what was due before
+		 * that. */
+		if (gw->seen && gw->revision != m.revision)
+			stream_notify_lists(gw, STREAM_ALL_LISTS);
+		gw->seen = true;
+		gw->revision = m.revision;
+		stream_admind_up(gw);
 		log_event(LOG_LV_INFO, "attached", "to admind as listener %.*s",
 		    (int)m.listener.n, (const char *)m.listener.p);
 		return;
@@ -101,6 +109,9 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		/* Dropped before it is answered: the approval, stop or
 		 * revocation that waits for this answer then holds here. */
 		forget(gw);
+		gw->revision = changed.revision;
+		stream_notify_lists(gw,
+		    changed.lists != 0 ? changed.lists : STREAM_ALL_LISTS);
 		return ipc_answer_ok(p, f->request);
 	case IPC_SESSION_ENDED:
 		if (ipc_decode(f, &ended, NULL) < 0)
@@ -108,6 +119,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		session_ended_add(gw->ended, &ended.session, ended.expires_ms,
 		    now_us() / 1000);
 		session_state_forget(gw->states, &ended.session);
+		stream_session_ended(gw, &ended.session);
 		return 0;
 	default:
 		return -1;
@@ -155,15 +167,19 @@ gateway_init(struct gateway *gw)
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
 	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");
+	gw->quirks = quirk_settings(gw->proc.conf);
 	gw->quiet_ms = QUIET_MS;
 	TAILQ_INIT(&gw->catalogues);
 	TAILQ_INIT(&gw->calls);
 	TAILQ_INIT(&gw->exchanges);
 	gw->ended = session_ended_new();
 	gw->states = session_state_new();
+	gw->parked = parked_set_new(gw->proc.base);
 	gw->identities = identity_cache_new();
+	if (stream_init(gw) < 0)
+		return -1;
 	gw->attach_retry = evtimer_new(gw->proc.base, attach_retry_cb, gw);
-	return gw->ended == NULL || gw->states == NULL ||
+	return gw->ended == NULL || gw->states == NULL || gw->parked == NULL ||
 		gw->identities == NULL || gw->attach_retry == NULL
 	    ? -1
 	    : 0;
@@ -185,6 +201,7 @@ void
 gateway_free(struct gateway *gw)
 {
 	/* Clients first: what they cancel can still be sent. */
+	stream_shutdown(gw);
 	httpd_free(gw->httpd);
 	gw->httpd = NULL;
 	ipc_client_free(gw->sandboxd);
@@ -194,11 +211,14 @@ gateway_free(struct gateway *gw)
 	/* One turn of the loop: what waits for an answer is told that none
 	 * will come, and ends. */
 	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);
+	call_drop_all(gw);
+	parked_set_free(gw->parked);
 	if (gw->attach_retry != NULL)
 		event_free(gw->attach_retry);
 	catalogue_drop(gw);
 	identity_cache_free(gw->identities);
 	session_ended_free(gw->ended);
+	stream_free(gw);
 	session_state_free(gw->states);
 	explicit_bzero(gw->session_key, sizeof(gw->session_key));
 }

@@ -41,12 +41,18 @@ enum {
 	FILES_RESERVED = 192,
 	/* Bodies held by requests being served, all together. */
 	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
+	/* Results kept for clients that were asked and are not back yet; more
+	 * are told that theirs was lost. */
+	KEPT_BYTES_MAX = 16 * 1024 * 1024,
 	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
 };
 
 struct call;
+struct parked_set;
 struct exchange;
 struct identity_cache;
+struct streams;
+struct stream_post;
 
 TAILQ_HEAD(call_list, call);
 TAILQ_HEAD(exchange_list, exchange);
@@ -60,6 +66,11 @@ struct gateway {
 	const char *allowed_origins; /* comma-separated */
 	uint64_t session_ttl_ms, quiet_ms;
 	size_t page_size; /* items of a list in one answer */
+	unsigned quirks;  /* let pass: mask of 1 << enum mcp_quirk */
+	struct {
+		uint64_t logged; /* boot ms, 0: never */
+		unsigned more;   /* since then */
+	} quirk[MCP_QUIRKS];
 
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
@@ -67,9 +78,14 @@ struct gateway {
 	struct event *attach_retry;
 	struct session_ended *ended;
 	struct session_states *states;
+	struct streams *streams;
+	bool seen;         /* admind told a revision ... */
+	uint64_t revision; /* ... of the catalogue: this one */
 	struct identity_cache *identities;
 	struct catalogue_list catalogues;
 	struct call_list calls;
+	struct parked_set *parked;
+	size_t kept_bytes; /* results of calls whose clients are away */
 	struct exchange_list exchanges;
 	size_t exchange_bytes;
 	unsigned exchange_count;
@@ -97,9 +113,10 @@ struct exchange {
 	uint8_t *body;         /* owned; messages point into it */
 	size_t body_len;
 	char *credential; /* bearer token, "" if none; owned */
-	char *version, *method, *name, *session_text,
-	    *agent;                  /* owned or NULL */
+	char *version, *method, *name, *session_text, *agent,
+	    *last_event;             /* owned or NULL */
 	bool is_delete;              /* DELETE of a session, not a message */
+	bool is_get;                 /* GET of an event stream, likewise */
 	bool accepts_sse, names_sse; /* by Accept; it stands there by name */
 	struct identity who;
 	bool has_session;
@@ -112,8 +129,9 @@ struct exchange {
 	struct buf made;      /* arguments made of a URI's variables */
 	uint64_t ttl_ms;      /* resources/read: caching hint */
 
-	bool streaming, slow; /* SSE was begun; its client reads slowly */
-	struct call *call;    /* the running one, or NULL */
+	bool streaming, slow;     /* SSE was begun; its client reads slowly */
+	struct stream_post *post; /* its events can be had again, or NULL */
+	struct call *call;        /* the running one, or NULL */
 };
 
 /* gateway.c: gw->proc is filled in before. 0 or -1. */
@@ -146,6 +164,20 @@ struct answer_to exchange_to(const struct exchange *);
 bool exchange_notify(
     struct exchange *, const char *method, struct ipc_bytes params);
 
+/* Sends a JSON-RPC request of ours on the answer's stream, beginning it if need
+ * be; never dropped for slowness. false: this exchange has no stream. */
+bool exchange_request(struct exchange *, const struct buf *json);
+
+/* Begins the answer's stream, for a client that takes one. */
+void exchange_stream(struct exchange *);
+/* Head of an event stream, as every one here has it. */
+void exchange_stream_head(struct httpd_req *);
+/* Gives the request to another owner; ex is freed. */
+struct httpd_req *exchange_release(struct exchange *);
+/* Goes on on this request, whose stream was begun; slow: of a client that has
+ * to read first. */
+void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
+
 /* Nothing was heard of the call for quiet_ms: begins the stream with a comment,
  * for a client that named event streams. */
 void exchange_quiet(struct exchange *);
@@ -172,6 +204,9 @@ void complete_serve(struct exchange *);
 
 /* call.c */
 void call_start(struct exchange *);
+/* A legacy client's response. true: a call had asked for it. */
+bool call_response(struct exchange *);
+void call_drop_all(struct gateway *);
 /* Its client closed the response: CANCEL (modern). */
 void call_cancel(struct call *);
 /* notifications/cancelled of this session and JSON-RPC id. */
@@ -187,6 +222,11 @@ void identity_cache_free(struct identity_cache *);
 void identity_cache_drop(struct identity_cache *);
 void identity_ask(
     struct gateway *, const char *credential, identity_cb *, void *arg);
+
+/* quirk.c: settings, and a line in the log when one acts. */
+unsigned quirk_settings(const struct conf *);
+void quirk_note(
+    struct gateway *, unsigned acted, const char *agent /* or NULL */);
 
 /* refusal.c */
 void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,

@@ -139,10 +139,18 @@ check_headers(struct mcp_message *m, const struct mcp_headers *h,
     const char *version, const char *method)
 {
 	bool request = m->kind == MCP_REQUEST;
+	const char *named = h->version;
 
-	if (h->version == NULL ? request : strcmp(h->version, version) != 0)
+	if (named != NULL && (h->quirks & 1 << MCP_QUIRK_HEADER_VERSION) &&
+	    strcmp(version, "2026-07-28") == 0 && strcmp(named, version) != 0 &&
+	    mcp_request_rev(named) >= 0) {
+		m->quirks |= 1 << MCP_QUIRK_HEADER_VERSION;
+		named = version;
+	}
+
+	if (named == NULL ? request : strcmp(named, version) != 0)
 		return mismatch(m,
-		    h->version == NULL
+		    named == NULL
 			? "The MCP-Protocol-Version header is missing."
 			: "The MCP-Protocol-Version header differs from "
 			  "params._meta.");
@@ -247,7 +255,10 @@ mcp_era_check(struct ipc_bytes member, const struct mcp_headers *h,
 		    read_envelope(meta, &trial, version, sizeof(version),
 			&trial.error) < 0 ||
 		    !is_modern(version)) {
-			if (header_modern)
+			if (header_modern &&
+			    (h->quirks & 1 << MCP_QUIRK_INITIALIZE))
+				m->quirks |= 1 << MCP_QUIRK_INITIALIZE;
+			else if (header_modern)
 				return mismatch(m,
 				    "initialize belongs to the legacy "
 				    "revisions; the MCP-Protocol-Version "

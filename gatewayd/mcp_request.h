@@ -83,11 +83,20 @@ struct mcp_method_info {
 	const char *named; /* the parameter that Mcp-Name repeats, or NULL */
 };
 
+/* Deviations of known clients that an administrator may let pass. */
+enum mcp_quirk {
+	MCP_QUIRK_HEADER_VERSION,
+	MCP_QUIRK_INITIALIZE,
+	MCP_QUIRK_ACCEPT,
+	MCP_QUIRKS
+};
+
 /* The fields of the HTTP request that the ladder looks at; NULL: absent. */
 struct mcp_headers {
 	const char *version; /* MCP-Protocol-Version */
 	const char *method;  /* Mcp-Method */
 	const char *name;    /* Mcp-Name */
+	unsigned quirks;     /* let pass: mask of 1 << enum mcp_quirk */
 };
 
 struct mcp_error {
@@ -107,6 +116,7 @@ struct mcp_message {
 	struct ipc_bytes id;     /* raw JSON, string or integer; n = 0: null */
 	struct ipc_bytes params; /* raw JSON object; n = 0: absent */
 	struct mcp_error error;  /* failure NONE: served so far */
+	unsigned quirks; /* let pass in it: mask of 1 << enum mcp_quirk */
 
 	/* initialize */
 	char offered[32]; /* protocolVersion, "" if too long */
