@@ -459,11 +459,15 @@ def test_secrets_are_read_only_and_hidden():
 def run(code, arguments="{}", limit=1 << 20):
     fake.sent.clear()
     mcpbox_harness._loop = __import__("asyncio").new_event_loop()
+    mcpbox_harness.first_task()
     try:
         mcpbox_harness._new_module()
         mcpbox_harness.run("probe", code.encode(), b"",
                            arguments.encode(), {}, limit)
     finally:
+        # What a plain main leaves there ends in its first step.
+        mcpbox_harness._loop.call_soon(mcpbox_harness._loop.stop)
+        mcpbox_harness._loop.run_forever()
         mcpbox_harness._loop.close()
     assert len(fake.sent) == 1
     return fake.sent[0]
