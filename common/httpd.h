@@ -86,6 +86,10 @@ bool httpd_sse_event(
 bool httpd_sse_comment(struct httpd_req *); /* ": keep-alive" */
 void httpd_on_drained(
     struct httpd_req *, void (*)(struct httpd_req *, void *), void *arg);
+/* An event with an id and without data, which clients don't dispatch (WHATWG
+ * HTML, 9.2.6) but whose id they know from then on; and, if retry_ms > 0, the
+ * time they wait before they connect again. */
+bool httpd_sse_prime(struct httpd_req *, const char *id, unsigned retry_ms);
 /* A "retry:" field by itself: how long the client waits, in ms, before it
  * connects again. */
 bool httpd_sse_retry(struct httpd_req *, unsigned ms);

@@ -307,6 +307,19 @@ httpd_sse_event(struct httpd_req *r, const char *id, const void *data, size_t n)
 }
 
 bool
+httpd_sse_prime(struct httpd_req *r, const char *id, unsigned retry_ms)
+{
+	char text[128], retry[32] = "";
+	int n;
+
+	assert(clean(id) && strlen(id) < 64);
+	if (retry_ms > 0)
+		snprintf(retry, sizeof(retry), "retry: %u\n", retry_ms);
+	n = snprintf(text, sizeof(text), "id: %s\n%sdata: \n\n", id, retry);
+	return httpd_stream_write(r, text, (size_t)n);
+}
+
+bool
 httpd_sse_retry(struct httpd_req *r, unsigned ms)
 {
 	char text[32];

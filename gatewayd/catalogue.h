@@ -23,6 +23,7 @@ struct refusal;
 struct catalogue_item {
 	char *name;   /* exposed name */
 	char *uri;    /* of a resource, or a template's; else NULL */
+	struct ipc_hash version; /* of what serves it */
 	size_t at, n; /* its JSON in the list's text */
 	bool marked;  /* a tool whose input schema names headers */
 	/* {argument: [value, ...]} of a prompt, or NULL */

@@ -147,6 +147,7 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	item = &p->items[p->n];
 	memset(item, 0, sizeof(*item));
+	item->version = m->version;
 	item->name = ipc_strdup(m->name);
 	if (m->uri.n > 0)
 		item->uri = ipc_strdup(m->uri);

@@ -12,6 +12,7 @@
 #include "ids.h"
 #include "log.h"
 #include "stream.h"
+#include "tasks.h"
 
 static void attach(struct gateway *);
 
@@ -113,6 +114,8 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		stream_notify_lists(gw,
 		    changed.lists != 0 ? changed.lists : STREAM_ALL_LISTS);
 		return ipc_answer_ok(p, f->request);
+	case IPC_TASK_CHANGED:
+		return tasks_changed(gw, f);
 	case IPC_SESSION_ENDED:
 		if (ipc_decode(f, &ended, NULL) < 0)
 			return -1;

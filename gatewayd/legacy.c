@@ -5,6 +5,7 @@
 #include "ids.h"
 
 #include "gateway.h"
+#include "stream.h"
 
 /* What the client offered if we speak it, else our newest (MCP lifecycle,
  * version negotiation). A modern revision is not negotiated here. */
@@ -99,7 +100,8 @@ legacy_serve(struct exchange *ex)
 
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.kind == MCP_RESPONSE) {
-		exchange_answer(ex, 202, &b); /* nothing of ours waits for it */
+		(void)call_response(ex); /* whether or not it was waited for */
+		exchange_answer(ex, 202, &b);
 		return;
 	}
 	if (ex->m.kind == MCP_NOTIFICATION) {
@@ -171,6 +173,7 @@ legacy_delete(struct exchange *ex)
 	session_ended_add(gw->ended, &ex->session.id, ex->session.expires_ms,
 	    now_us() / 1000);
 	session_state_forget(gw->states, &ex->session.id);
+	stream_session_ended(gw, &ex->session.id);
 	m.session = ex->session.id;
 	m.expires_ms = ex->session.expires_ms;
 	if (admind != NULL &&

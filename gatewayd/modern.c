@@ -3,6 +3,8 @@
  * judged by mcp_era.c.
  */
 #include "gateway.h"
+#include "stream.h"
+#include "tasks.h"
 
 void
 modern_serve(struct exchange *ex)
@@ -21,6 +23,14 @@ modern_serve(struct exchange *ex)
 	case MCP_DISCOVER:
 		answer_discover(&b, &to);
 		exchange_answer(ex, 200, &b);
+		return;
+	case MCP_TASKS_GET:
+	case MCP_TASKS_UPDATE:
+	case MCP_TASKS_CANCEL:
+		tasks_serve(ex);
+		return;
+	case MCP_LISTEN:
+		stream_listen(ex);
 		return;
 	default:
 		if (!legacy_serve_common(ex))

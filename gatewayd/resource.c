@@ -108,6 +108,7 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 {
 	struct exchange *ex = arg;
 	struct answer_to to = exchange_to(ex);
+	const struct catalogue_item *item;
 	char uri[URI_MAX + 1];
 	struct refusal full;
 	struct buf b;
@@ -116,11 +117,13 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 		exchange_refuse(ex, no);
 		return;
 	}
-	if (resolve(ex, c) == NULL)
+	item = resolve(ex, c);
+	if (item == NULL)
 		return;
 	/* It fits: resolve() read it. */
 	if (mcp_request_text(ex->m.uri, uri, sizeof(uri)) < 0 ||
-	    session_state_subscribe(ex->gw->states, &ex->session, uri) < 0) {
+	    session_state_subscribe(
+		ex->gw->states, &ex->session, uri, &item->version) < 0) {
 		refusal_set(&full, FAILURE_LIMIT, 0,
 		    "Too many subscriptions: 64 a session.");
 		exchange_refuse(ex, &full);

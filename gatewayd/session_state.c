@@ -12,7 +12,7 @@ struct state {
 	TAILQ_ENTRY(state) used; /* the one used longest ago first */
 	struct ipc_id id;
 	int level;
-	char *uri[SESSION_SUBSCRIPTIONS_MAX];
+	struct session_watch *watch; /* room for a power of two */
 	unsigned n;
 };
 
@@ -40,9 +40,9 @@ session_state_new(void)
 static void
 drop_uri(struct session_states *t, struct state *s, unsigned i)
 {
-	t->bytes -= strlen(s->uri[i]);
-	free(s->uri[i]);
-	s->uri[i] = s->uri[--s->n];
+	t->bytes -= strlen(s->watch[i].uri);
+	free(s->watch[i].uri);
+	s->watch[i] = s->watch[--s->n];
 }
 
 static void
@@ -53,6 +53,7 @@ drop(struct session_states *t, struct state *s)
 	SLIST_REMOVE(&t->chains[s->id.b[0]], s, state, chain);
 	TAILQ_REMOVE(&t->used, s, used);
 	t->count--;
+	free(s->watch);
 	free(s);
 }
 
@@ -127,16 +128,17 @@ place(const struct state *s, const char *uri)
 	unsigned i;
 
 	for (i = 0; i < s->n; i++)
-		if (strcmp(s->uri[i], uri) == 0)
+		if (strcmp(s->watch[i].uri, uri) == 0)
 			return (int)i;
 	return -1;
 }
 
 int
-session_state_subscribe(
-    struct session_states *t, const struct session *session, const char *uri)
+session_state_subscribe(struct session_states *t, const struct session *session,
+    const char *uri, const struct ipc_hash *version)
 {
 	struct state *s = take(t, session);
+	struct session_watch *w;
 	size_t len = strlen(uri);
 
 	if (s == NULL)
@@ -146,9 +148,18 @@ session_state_subscribe(
 	if (s->n == SESSION_SUBSCRIPTIONS_MAX ||
 	    t->bytes + len > SESSION_SUBSCRIPTION_BYTES)
 		return -1;
-	s->uri[s->n] = strdup(uri);
-	if (s->uri[s->n] == NULL)
+	if ((s->n & (s->n - 1)) == 0) { /* 0 or a power of two */
+		w = realloc(s->watch, (s->n > 0 ? s->n * 2 : 1) * sizeof(*w));
+		if (w == NULL)
+			return -1;
+		s->watch = w;
+	}
+	w = &s->watch[s->n];
+	w->uri = strdup(uri);
+	if (w->uri == NULL)
 		return -1;
+	w->version = *version;
+	w->due = false;
 	s->n++;
 	t->bytes += len;
 	return 0;
@@ -172,6 +183,16 @@ session_state_subscribed(
 	const struct state *s = find(t, id);
 
 	return s != NULL && place(s, uri) >= 0;
+}
+
+struct session_watch *
+session_state_watches(
+    struct session_states *t, const struct ipc_id *id, unsigned *n)
+{
+	struct state *s = find(t, id);
+
+	*n = s != NULL ? s->n : 0;
+	return s != NULL ? s->watch : NULL;
 }
 
 void

@@ -19,6 +19,14 @@ enum {
 	SESSION_LEVEL_DEFAULT = 1                     /* info */
 };
 
+/* A resource that is watched: version of what served it when that was looked
+ * at last; due: its client is yet to be told that it changed. */
+struct session_watch {
+	char *uri;
+	struct ipc_hash version;
+	bool due;
+};
+
 struct session_states;
 
 struct session_states *session_state_new(void);
@@ -27,14 +35,18 @@ void session_state_free(struct session_states *);
 int session_state_set_level(
     struct session_states *, const struct session *, int level);
 int session_state_level(const struct session_states *, const struct ipc_id *);
-/* 0; -1: too many, or no memory. Twice is once. */
-int session_state_subscribe(
-    struct session_states *, const struct session *, const char *uri);
+/* version: of what serves the URI now. 0; -1: too many, or no memory. Twice is
+ * once. */
+int session_state_subscribe(struct session_states *, const struct session *,
+    const char *uri, const struct ipc_hash *version);
 void session_state_unsubscribe(
     struct session_states *, const struct session *, const char *uri);
 /* Does this session want to be told of the resource? */
 bool session_state_subscribed(
     const struct session_states *, const struct ipc_id *, const char *uri);
+/* All it wants to be told of, *n of them; valid until one is added or goes. */
+struct session_watch *session_state_watches(
+    struct session_states *, const struct ipc_id *, unsigned *n);
 void session_state_forget(struct session_states *, const struct ipc_id *);
 
 #endif

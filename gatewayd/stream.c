@@ -1,0 +1,593 @@
+/*
+ * Opening and ending streams.
+ *
+ * What a client can make this process hold: max_streams in all and
+ * max_streams_per_principal each, a few KiB a stream beside its socket; nothing
+ * is queued for a client that does not read, since what is due is a handful of
+ * bits. A stream is never a way around authority: it is opened by an
+ * authenticated request, says only that something changed, and before it says
+ * anything its credential is asked for again, so a revoked client's stream
+ * ends instead of telling it what happens.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "jsonw.h"
+#include "log.h"
+#include "stream_internal.h"
+#include "walk.h"
+
+enum { ACK_MAX = 512 * 1024 };
+
+static void
+tidy_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct streams *t = arg;
+
+	(void)fd;
+	(void)what;
+	stream_store_tidy(t->store, now_boot_ms());
+	stream_admind_up(t->gw); /* whoever was not told for another reason */
+}
+
+int
+stream_init(struct gateway *gw)
+{
+	static const struct timeval tidy = {STREAM_TIDY_MS / 1000, 0};
+	struct streams *t = calloc(1, sizeof(*t));
+	int i;
+
+	if (t == NULL)
+		return -1;
+	gw->streams = t;
+	t->gw = gw;
+	TAILQ_INIT(&t->all);
+	TAILQ_INIT(&t->due);
+	for (i = 0; i < PRINCIPAL_CHAINS; i++)
+		SLIST_INIT(&t->owners[i]);
+	t->max = (unsigned)conf_int(gw->proc.conf, "max_streams");
+	t->principal_max =
+	    (unsigned)conf_int(gw->proc.conf, "max_streams_per_principal");
+	t->store = stream_store_new();
+	t->turn = evtimer_new(gw->proc.base, stream_tell_turn, t);
+	t->tidy = event_new(gw->proc.base, -1, EV_PERSIST, tidy_cb, t);
+	return t->store == NULL || t->turn == NULL || t->tidy == NULL ||
+		event_add(t->tidy, &tidy) < 0
+	    ? -1
+	    : 0;
+}
+
+void
+stream_free(struct gateway *gw)
+{
+	struct streams *t = gw->streams;
+
+	if (t == NULL)
+		return;
+	if (t->turn != NULL)
+		event_free(t->turn);
+	if (t->tidy != NULL)
+		event_free(t->tidy);
+	stream_store_free(t->store);
+	free(t);
+	gw->streams = NULL;
+}
+
+/* ---- how many ---- */
+
+static struct stream_owner *
+owner_of(struct streams *t, const char *principal, bool make)
+{
+	const uint8_t *c = (const uint8_t *)principal;
+	struct stream_owner *o;
+	unsigned h = 2166136261u;
+	size_t n;
+
+	for (; *c != '\0'; c++)
+		h = (h ^ *c) * 16777619u;
+	h %= PRINCIPAL_CHAINS;
+	SLIST_FOREACH(o, &t->owners[h], chain)
+	if (strcmp(o->name, principal) == 0)
+		return o;
+	n = strlen(principal) + 1;
+	o = make ? calloc(1, sizeof(*o) + n) : NULL;
+	if (o != NULL) {
+		memcpy(o->name, principal, n);
+		o->at = h;
+		SLIST_INSERT_HEAD(&t->owners[h], o, chain);
+	}
+	return o;
+}
+
+/* A name of nobody's stream is freed. */
+static void
+owner_settle(struct streams *t, struct stream_owner *o)
+{
+	if (o->streams > 0)
+		return;
+	SLIST_REMOVE(&t->owners[o->at], o, stream_owner, chain);
+	free(o);
+}
+
+/* Is there room for one more? Otherwise *no says why. */
+static bool
+room(struct gateway *gw, const char *principal, struct refusal *no)
+{
+	struct streams *t = gw->streams;
+	const struct stream_owner *o = owner_of(t, principal, false);
+
+	if (t->count < t->max && (o == NULL || o->streams < t->principal_max))
+		return true;
+	refusal_set(no, FAILURE_BUSY, STREAM_RETRY_MS * 10,
+	    "Too many event streams are open.");
+	return false;
+}
+
+/* ---- one stream ---- */
+
+struct session_watch *
+stream_watches(struct stream *s, unsigned *n)
+{
+	if (s->session != NULL)
+		return session_state_watches(s->gw->states, &s->session->id, n);
+	*n = s->nwatches;
+	return s->watches;
+}
+
+void
+stream_release(struct stream *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->nwatches; i++)
+		free(s->watches[i].uri);
+	free(s->watches);
+	explicit_bzero(s->credential, strlen(s->credential));
+	free(s);
+}
+
+/* Takes it out of everything; whoever still asks for its sake frees it. */
+static void
+stream_unlink(struct stream *s)
+{
+	struct streams *t = s->gw->streams;
+
+	s->req = NULL;
+	TAILQ_REMOVE(&t->all, s, all);
+	if (s->queued)
+		TAILQ_REMOVE(&t->due, s, turn);
+	s->queued = false;
+	t->count--;
+	s->owner->streams--;
+	owner_settle(t, s->owner);
+	s->owner = NULL;
+	if (s->session != NULL && s->session->get == s) {
+		/* Told to its successor. */
+		s->session->due |= s->due;
+		stream_store_set_get(s->session, NULL);
+	}
+	s->session = NULL;
+	if (!s->asking)
+		stream_release(s);
+}
+
+static void
+stream_gone(struct httpd_req *req, void *arg)
+{
+	struct stream *s = httpd_data(req);
+
+	(void)arg;
+	if (s != NULL)
+		stream_unlink(s);
+}
+
+/* The response of a listen request that ends well (MCP 2026-07-28,
+ * SubscriptionsListenResult): the client then knows it lost nothing. */
+static void
+say_complete(struct stream *s)
+{
+	struct answer_to to = {ipc_str(s->id), true};
+	struct buf meta, b;
+
+	buf_init(&meta, MCP_ID_MAX + 128);
+	buf_init(&b, MCP_ID_MAX * 2 + 1024);
+	buf_putf(
+	    &meta, "{\"io.modelcontextprotocol/subscriptionId\":%s}", s->id);
+	if (!meta.failed &&
+	    answer_call(&b, &to, ipc_str("{}"), ipc_bytes(meta.p, meta.len)) ==
+		0)
+		httpd_sse_event(s->req, NULL, b.p, b.len);
+	buf_free(&meta);
+	buf_free(&b);
+}
+
+void
+stream_close(struct stream *s, bool final)
+{
+	struct httpd_req *req = s->req;
+
+	if (req == NULL)
+		return;
+	httpd_set_data(req, NULL);
+	if (final && s->session == NULL)
+		say_complete(s);
+	httpd_stream_end(req);
+	stream_unlink(s);
+}
+
+void
+stream_shutdown(struct gateway *gw)
+{
+	struct stream *s;
+
+	if (gw->streams == NULL)
+		return;
+	while ((s = TAILQ_FIRST(&gw->streams->all)) != NULL)
+		stream_close(s, true);
+}
+
+/* Without a request yet. tasks: ntasks texts, tasks_len bytes. */
+static struct stream *
+stream_new(const struct exchange *ex, struct ipc_bytes id, const char *tasks,
+    size_t tasks_len)
+{
+	size_t cred = strlen(ex->credential) + 1;
+	struct streams *t = ex->gw->streams;
+	struct stream_owner *o = owner_of(t, ex->who.principal, true);
+	struct stream *s;
+	char *at;
+
+	s = o != NULL ? calloc(1, sizeof(*s) + cred + id.n + 1 + tasks_len)
+		      : NULL;
+	if (s == NULL) {
+		if (o != NULL)
+			owner_settle(t, o);
+		return NULL;
+	}
+	s->gw = ex->gw;
+	s->owner = o;
+	memcpy(s->credential, ex->credential, cred);
+	at = s->credential + cred;
+	if (id.n > 0)
+		memcpy(at, id.p, id.n);
+	s->id = at;
+	at += id.n + 1;
+	if (tasks_len > 0)
+		memcpy(at, tasks, tasks_len);
+	s->tasks = at;
+	o->streams++;
+	t->count++;
+	TAILQ_INSERT_TAIL(&t->all, s, all);
+	return s;
+}
+
+static void
+drained(struct httpd_req *req, void *arg)
+{
+	struct stream *s = httpd_data(req);
+
+	(void)arg;
+	if (s != NULL && s->due != 0)
+		stream_tell_queue(s);
+}
+
+/* From here on the request is the stream's. */
+static void
+stream_begin(struct stream *s, struct httpd_req *req)
+{
+	s->req = req;
+	httpd_set_data(req, s);
+	exchange_stream_head(req);
+	httpd_on_drained(req, drained, NULL);
+}
+
+/* ---- subscriptions/listen ---- */
+
+/* One string of an array into out: 0, or -1: no string or too long. */
+static int
+take_text(struct ipc_bytes v, char *out, size_t size)
+{
+	return v.n > 0 && v.p[0] == '"' ? mcp_request_text(v, out, size) : -1;
+}
+
+/* The tasks it names; those that are no ids of anything are left out. */
+static unsigned
+read_tasks(const struct exchange *ex, struct buf *out)
+{
+	char text[STREAM_TASK_ID_MAX + 1];
+	struct ipc_bytes name, v;
+	struct walk w;
+	unsigned n = 0;
+
+	if (ex->m.listen.tasks.n == 0 || !(ex->m.declared & CLIENT_TASKS) ||
+	    walk_open(&w, ex->m.listen.tasks, '[') < 0)
+		return 0;
+	while (n < STREAM_TASKS_MAX && walk_next(&w, &name, &v))
+		if (take_text(v, text, sizeof(text)) == 0 && text[0] != '\0') {
+			buf_put(out, text, strlen(text) + 1);
+			n++;
+		}
+	return out->failed ? 0 : n;
+}
+
+/* The resources it names that are there: only these are honoured, and only of
+ * these is it told, so a stream shows nothing that a list doesn't. */
+static int
+read_watches(
+    struct stream *s, const struct exchange *ex, const struct catalogue *c)
+{
+	struct uri_value values[URI_VARIABLES_MAX];
+	const struct catalogue_item *item;
+	struct session_watch *watch;
+	char uri[URI_MAX + 1];
+	struct ipc_bytes name, v;
+	struct walk w;
+
+	if (walk_open(&w, ex->m.listen.uris, '[') < 0)
+		return 0;
+	while (s->nwatches < STREAM_URIS_MAX && walk_next(&w, &name, &v)) {
+		if (take_text(v, uri, sizeof(uri)) < 0 ||
+		    (item = catalogue_item_for(c, uri, values)) == NULL)
+			continue;
+		watch = realloc(
+		    s->watches, (s->nwatches + 1) * sizeof(*s->watches));
+		if (watch == NULL)
+			return -1;
+		s->watches = watch;
+		watch += s->nwatches;
+		watch->uri = strdup(uri);
+		if (watch->uri == NULL)
+			return -1;
+		watch->version = item->version;
+		watch->due = false;
+		s->nwatches++;
+	}
+	return 0;
+}
+
+/* First on every stream: what of the request is honoured. */
+static void
+acknowledge(struct stream *s)
+{
+	const char *task = s->tasks;
+	struct jsonw w;
+	struct buf b;
+	unsigned i;
+
+	buf_init(&b, ACK_MAX);
+	buf_puts(&b, "\"notifications\":");
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
+	if (s->want & DUE_TOOLS)
+		jsonw_kv_bool(&w, "toolsListChanged", true);
+	if (s->want & DUE_PROMPTS)
+		jsonw_kv_bool(&w, "promptsListChanged", true);
+	if (s->want & DUE_RESOURCES)
+		jsonw_kv_bool(&w, "resourcesListChanged", true);
+	if (s->nwatches > 0) {
+		jsonw_name(&w, "resourceSubscriptions");
+		jsonw_arr(&w);
+		for (i = 0; i < s->nwatches; i++)
+			jsonw_str(&w, s->watches[i].uri);
+		jsonw_arr_end(&w);
+	}
+	if (s->ntasks > 0) {
+		jsonw_name(&w, "taskIds");
+		jsonw_arr(&w);
+		for (i = 0; i < s->ntasks; i++, task += strlen(task) + 1)
+			jsonw_str(&w, task);
+		jsonw_arr_end(&w);
+	}
+	jsonw_obj_end(&w);
+	buf_putc(&b, '\0');
+	if (b.failed)
+		stream_close(s, false);
+	else
+		stream_tell_event(s, -1,
+		    "notifications/subscriptions/acknowledged",
+		    (const char *)b.p);
+	buf_free(&b);
+}
+
+static void
+refuse_memory(struct exchange *ex)
+{
+	struct refusal no;
+
+	refusal_set(&no, FAILURE_BUSY, RETRY_MS, "Out of memory.");
+	exchange_refuse(ex, &no);
+}
+
+/* c is there if resources are named. */
+static void
+listen_open(struct exchange *ex, const struct catalogue *c)
+{
+	struct refusal no;
+	struct stream *s;
+	struct buf tasks, b;
+	unsigned n;
+
+	if (ex->req == NULL) { /* it left meanwhile: that cancels */
+		buf_init(&b, 16);
+		exchange_answer(ex, 202, &b);
+		return;
+	}
+	if (!room(ex->gw, ex->who.principal, &no)) {
+		exchange_refuse(ex, &no);
+		return;
+	}
+	buf_init(&tasks, STREAM_TASKS_MAX * (STREAM_TASK_ID_MAX + 1));
+	n = read_tasks(ex, &tasks);
+	s = stream_new(ex, ex->m.id, (const char *)tasks.p, tasks.len);
+	buf_free(&tasks);
+	if (s == NULL) {
+		refuse_memory(ex);
+		return;
+	}
+	s->ntasks = n;
+	s->want = (ex->m.listen.tools ? DUE_TOOLS : 0) |
+	    (ex->m.listen.prompts ? DUE_PROMPTS : 0) |
+	    (ex->m.listen.resources ? DUE_RESOURCES : 0);
+	if (c != NULL && read_watches(s, ex, c) < 0) {
+		stream_unlink(s);
+		refuse_memory(ex);
+		return;
+	}
+	if (s->nwatches > 0)
+		s->want |= DUE_UPDATES | DUE_LOOK | DUE_ALL;
+	stream_begin(s, exchange_release(ex));
+	acknowledge(s);
+	if (s->req != NULL)
+		httpd_stream_lean(s->req, stream_gone);
+}
+
+static void
+listen_looked(void *arg, const struct catalogue *c, const struct refusal *no)
+{
+	struct exchange *ex = arg;
+
+	if (c == NULL)
+		exchange_refuse(ex, no);
+	else
+		listen_open(ex, c);
+}
+
+void
+stream_listen(struct exchange *ex)
+{
+	if (!ex->accepts_sse)
+		exchange_error(ex, 406, FAILURE_INVALID_REQUEST,
+		    "Accept must list text/event-stream: the answer is one.",
+		    NULL);
+	else if (ex->m.listen.uris.n > 0)
+		catalogue_ask(
+		    ex->gw, ex->who.permission_set, listen_looked, ex);
+	else
+		listen_open(ex, NULL);
+}
+
+/* ---- GET ---- */
+
+/* What a session that names this event may have missed. known: the id is one
+ * of its record. */
+static unsigned
+missed(const struct stream_session *r, bool known, uint32_t number)
+{
+	unsigned due = r->due;
+	int i;
+
+	if (!known)
+		return DUE_TOOLS | DUE_PROMPTS | DUE_RESOURCES | DUE_ALL;
+	for (i = 0; i < STREAM_STORE_KINDS; i++)
+		if (r->said[i] > number)
+			due |= i == KIND_UPDATES ? DUE_ALL : 1u << i;
+	return due;
+}
+
+/*
+ * The session's own stream. There is one: a second takes the place of the
+ * first, which ends. Nobody else can know as well as the client that a
+ * connection is dead; refusing the new one (as some servers do, with 409)
+ * would leave it deaf until the kernel gives up the old one, for minutes.
+ */
+static void
+get_own(struct exchange *ex, bool named, bool known, uint32_t number)
+{
+	struct gateway *gw = ex->gw;
+	struct stream_session *r =
+	    stream_store_take(gw->streams->store, &ex->session.id);
+	struct ipc_bytes none = {NULL, 0};
+	char id[STREAM_STORE_ID_MAX];
+	enum mcp_rev rev = ex->session.rev;
+	struct refusal no;
+	struct stream *s = NULL;
+	uint64_t expires = ex->session.expires_ms;
+
+	if (r != NULL && r->get != NULL)
+		stream_close(r->get, false);
+	if (!room(gw, ex->who.principal, &no)) {
+		exchange_refuse(ex, &no);
+		return;
+	}
+	if (r != NULL)
+		s = stream_new(ex, none, NULL, 0);
+	if (s == NULL) {
+		refuse_memory(ex);
+		return;
+	}
+	s->session = r;
+	s->expires_ms = expires;
+	s->want = DUE_TOOLS | DUE_PROMPTS | DUE_RESOURCES | DUE_UPDATES |
+	    DUE_LOOK | DUE_ALL;
+	stream_store_set_get(r, s);
+	stream_begin(s, exchange_release(ex));
+	/* An id at once, so that a client that is cut off before the first
+	 * event can say what it knows; clients of older revisions take an event
+	 * without data for a broken message. */
+	stream_store_id(r, 0, r->last, id);
+	if (rev >= MCP_REV_2025_11_25)
+		httpd_sse_prime(s->req, id, STREAM_RETRY_MS);
+	else
+		httpd_sse_comment(s->req);
+	s->due = named ? missed(r, known, number) : r->due;
+	r->due = 0;
+	httpd_stream_lean(s->req, stream_gone);
+	if (s->due != 0)
+		stream_tell_queue(s);
+}
+
+void
+stream_get(struct exchange *ex)
+{
+	uint32_t epoch = 0, post = 0, number = 0;
+	struct stream_session *r;
+	struct stream_post *p;
+	bool named, known;
+
+	if (!ex->has_session || !ex->accepts_sse) {
+		/* "or else 405, indicating that the server does not offer an
+		 * SSE stream" (MCP 2025-11-25, listening): what every client
+		 * takes as "go on without". */
+		if (ex->req != NULL)
+			httpd_header(ex->req, "Allow", "POST, DELETE, OPTIONS");
+		exchange_error(ex, 405, FAILURE_INVALID_REQUEST,
+		    ex->has_session
+			? "Accept must list text/event-stream."
+			: "An event stream belongs to a session: name one in "
+			  "Mcp-Session-Id.",
+		    NULL);
+		return;
+	}
+	r = stream_store_find(ex->gw->streams->store, &ex->session.id);
+	named = ex->last_event != NULL;
+	known = named &&
+	    stream_store_parse(ex->last_event, &epoch, &post, &number) == 0 &&
+	    r != NULL && r->epoch == epoch;
+	if (ex->req == NULL || post == 0) {
+		if (ex->req != NULL)
+			get_own(ex, named, known, number);
+		else
+			exchange_error(ex, 503, FAILURE_BUSY, "", NULL);
+		return;
+	}
+	p = known ? stream_store_post(r, post) : NULL;
+	if (p != NULL)
+		stream_post_resume(ex, p, number);
+	else
+		/* Not 404: that would end the session. */
+		exchange_error(ex, 400, FAILURE_INVALID_REQUEST,
+		    "Nothing is kept behind this Last-Event-ID.", NULL);
+}
+
+void
+stream_session_ended(struct gateway *gw, const struct ipc_id *id)
+{
+	struct stream_session *r = stream_store_find(gw->streams->store, id);
+
+	if (r == NULL)
+		return;
+	if (r->get != NULL)
+		stream_close(r->get, false);
+	stream_store_forget(r);
+}
