@@ -21,7 +21,8 @@ static char run_dir[64], address[64], admind_path[128], sandboxd_path[128];
 /* What the false neighbours saw. */
 static unsigned runs, cancels, authorises, lists, ends;
 static uint8_t last_run; /* first byte of the execution id */
-static char last_args[256], last_client[256], last_protocol[32];
+static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
+static unsigned last_method, last_declared;
 static uint64_t hanging; /* request id of a RUN left unanswered */
 static struct ipc_peer *hanging_peer;
 static struct ipc_peer *gateway_at_admind;
@@ -32,24 +33,69 @@ static bool attach_fails;
 static void
 catalogue(struct ipc_peer *p, uint64_t id)
 {
-	static const char *const items[][2] = {
-	    {"a__one", "{\"name\":\"a__one\",\"inputSchema\":{ \"x\" : 1.0 }}"},
-	    {"broken", "{\"name\":"},
-	    {"a__two",
+	static const struct {
+		enum mcp_list list;
+		const char *name, *uri, *json;
+	} items[] = {
+	    {MCP_LIST_TOOLS, "a__one", "",
+		"{\"name\":\"a__one\",\"inputSchema\":{ \"x\" : 1.0 }}"},
+	    {MCP_LIST_TOOLS, "broken", "", "{\"name\":"},
+	    {MCP_LIST_TOOLS, "a__two", "",
 		"{\"name\":\"a__two\",\"inputSchema\":{\"properties\":{\"r\":{"
 		"\"type\":\"string\",\"x-mcp-header\":\"R\"}}}}"},
+	    {MCP_LIST_PROMPTS, "p_plain", "", "{\"name\":\"p_plain\"}"},
+	    {MCP_LIST_PROMPTS, "p_values", "",
+		"{\"name\":\"p_values\",\"arguments\":[{\"name\":\"city\","
+		"\"values\":[\"Paris\",\"Parma\",\"Rome\"],\"required\":true},"
+		"{\"name\":\"b\"}],\"title\":\"\\u0054\"}"},
+	    {MCP_LIST_RESOURCES, "r_text", "test://text",
+		"{\"uri\":\"test://text\",\"name\":\"r_text\",\"_meta\":{"
+		"\"mcpbox/ttlMs\":7000}}"},
+	    {MCP_LIST_TEMPLATES, "r_item", "test://item/{id}/data",
+		"{\"uriTemplate\":\"test://item/{id}/data\",\"name\":"
+		"\"r_item\"}"},
+	    {MCP_LIST_TEMPLATES, "r_fail", "fail://{+path}",
+		"{\"uriTemplate\":\"fail://{+path}\",\"name\":\"r_fail\"}"},
 	};
-	struct ipc_catalogue_item m;
+	struct ipc_catalogue_item m = {0};
 	struct ipc_catalogue_end e = {.revision = 1, .count = 3};
 	size_t i;
 
 	lists++;
-	for (i = 0; i < 3; i++) {
-		m.name = ipc_str(items[i][0]);
-		m.json = ipc_str(items[i][1]);
+	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+		m.list = (uint8_t)items[i].list;
+		m.name = ipc_str(items[i].name);
+		m.uri = ipc_str(items[i].uri);
+		m.json = ipc_str(items[i].json);
+		m.version.b[0] = (uint8_t)(i + 1);
 		assert_int_equal(ipc_answer(p, id, IPC_CATALOGUE_ITEM, &m), 0);
 	}
+	e.count = (uint32_t)i;
 	assert_int_equal(ipc_answer(p, id, IPC_CATALOGUE_END, &e), 0);
+}
+
+/* What a prompt or resource answers, as admind does for static ones. */
+static bool
+authorise_object(struct ipc_peer *p, uint64_t request, const char *name)
+{
+	struct ipc_result res = {0};
+
+	if (strcmp(name, "p_plain") == 0) {
+		res.body = ipc_str("{\"messages\":[]}");
+	} else if (strcmp(name, "p_values") == 0) {
+		res.is_error = 1;
+		res.failure = FAILURE_INVALID_ARGUMENTS;
+		res.body = ipc_str("{\"content\":[{\"type\":\"text\",\"text\":"
+				   "\"city is missing\"}],\"isError\":true}");
+	} else if (strcmp(name, "r_text") == 0) {
+		res.body = ipc_str("{\"contents\":[{\"text\":\"hello\"}]}");
+	} else if (strcmp(name, "r_item") == 0) {
+		res.body = ipc_str("{\"contents\":[{\"blob\":\"AA==\"}]}");
+	} else {
+		return false;
+	}
+	ipc_answer(p, request, IPC_RESULT, &res);
+	return true;
 }
 
 static void
@@ -70,7 +116,17 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	    (int)m.protocol.n, (const char *)m.protocol.p);
 	tool = ipc_strdup(m.tool);
 	assert_non_null(tool);
-	if (strncmp(tool, "t_", 2) == 0) {
+	snprintf(last_tool, sizeof(last_tool), "%s", tool);
+	last_method = m.method;
+	last_declared = m.declared;
+	if (m.method != CALL_TOOL) {
+		if (!authorise_object(p, f->request, tool))
+			ipc_refuse(p, f->request,
+			    strcmp(tool, "r_fail") == 0
+				? FAILURE_LIMIT
+				: FAILURE_UNKNOWN_PROMPT,
+			    "no", 0);
+	} else if (strncmp(tool, "t_", 2) == 0) {
 		random_bytes(id.execution.b, 16);
 		id.execution.b[0] = (uint8_t)tool[2];
 		ipc_answer(p, f->request, IPC_RUN_ID, &id);
@@ -90,8 +146,18 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	} else if (strcmp(tool, "forbidden") == 0) {
 		ipc_refuse(p, f->request, FAILURE_FORBIDDEN, "no", 0);
 	} else if (strcmp(tool, "capability") == 0) {
-		ipc_refuse(p, f->request, FAILURE_CAPABILITY_REQUIRED,
-		    "needs sampling", 0);
+		struct ipc_refused no = {.failure = FAILURE_CAPABILITY_REQUIRED,
+		    .message = ipc_str("needs sampling"),
+		    .data =
+			ipc_str("\"requiredCapabilities\":{\"sampling\":{}}")};
+
+		ipc_answer(p, f->request, IPC_REFUSED, &no);
+	} else if (strcmp(tool, "forger") == 0) {
+		struct ipc_refused no = {.failure = FAILURE_BUSY,
+		    .message = ipc_str("x"),
+		    .data = ipc_str("\"a\":1},\"id\":5,\"b\":{")};
+
+		ipc_answer(p, f->request, IPC_REFUSED, &no);
 	} else if (strcmp(tool, "arguments") == 0) {
 		ipc_refuse(
 		    p, f->request, FAILURE_INVALID_ARGUMENTS, "bad \"x\"", 0);
