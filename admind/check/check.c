@@ -59,7 +59,7 @@ check_schema(struct check *c, struct ipc_bytes text)
 	int rc;
 
 	check_begin(c, &r);
-	rc = schema_compile(&s, text.p, text.n, &r, &e);
+	rc = schema_compile(&s, SCHEMA_INPUT, text.p, text.n, &r, &e);
 	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
 	    "the schema cannot be used", &e);
 	schema_free(&s);
@@ -76,7 +76,7 @@ check_against(struct ipc_bytes text, const struct doc *arguments,
 	/* A stored schema passed check_schema once. If it no longer does, that
 	 * is our fault and not the arguments'. */
 	report_open(&quiet, NULL);
-	rc = schema_compile(&s, text.p, text.n, &quiet, e);
+	rc = schema_compile(&s, SCHEMA_ANY, text.p, text.n, &quiet, e);
 	if (rc == 0 && quiet.n > 0)
 		rc = err_set(e, FAILURE_INTERNAL,
 		    "the stored schema is not of the subset: %s", quiet.first);
@@ -87,8 +87,8 @@ check_against(struct ipc_bytes text, const struct doc *arguments,
 }
 
 void
-check_arguments(
-    struct check *c, struct ipc_bytes schema, struct ipc_bytes arguments)
+check_arguments(struct check *c, struct ipc_bytes schema,
+    struct ipc_bytes arguments, bool output)
 {
 	struct report r;
 	struct doc d;
@@ -98,7 +98,12 @@ check_arguments(
 	check_begin(c, &r);
 	if ((rc = doc_parse(&d, arguments.p, arguments.n, &e)) == 0)
 		rc = check_against(schema, &d, &r, &e);
-	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
-	    "the arguments are invalid", &e);
+	if (output)
+		check_end(c, &r, rc, FAILURE_BAD_RESULT,
+		    "the result is not what the tool's output schema promises",
+		    &e);
+	else
+		check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
+		    "the arguments are invalid", &e);
 	doc_free(&d);
 }

@@ -23,8 +23,9 @@ struct check {
 
 /* Each fills c, which check_free empties. The bytes are hostile. */
 void check_schema(struct check *c, struct ipc_bytes schema);
-void check_arguments(
-    struct check *c, struct ipc_bytes schema, struct ipc_bytes arguments);
+/* output: an outputSchema and structured content, not arguments. */
+void check_arguments(struct check *c, struct ipc_bytes schema,
+    struct ipc_bytes arguments, bool output);
 /* fields: tags of enum management_field, ascending. */
 void check_management(
     struct check *c, struct ipc_bytes tool, struct ipc_bytes arguments);

@@ -177,7 +177,7 @@ check_command(struct check *c, struct ipc_bytes spec, struct ipc_bytes text)
 
 	check_begin(c, &r);
 	report_open(&quiet, NULL);
-	rc = schema_compile(&s, text.p, text.n, &quiet, &e);
+	rc = schema_compile(&s, SCHEMA_INPUT, text.p, text.n, &quiet, &e);
 	if (rc == 0 && quiet.n > 0)
 		rc = err_set(&e, FAILURE_INVALID_ARGUMENTS,
 		    "input_schema cannot be used: %s", quiet.first);

@@ -100,6 +100,13 @@ hash_bytes(uint32_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
+/* Of a string as a value. */
+static uint32_t
+hash_string(const uint8_t *p, size_t n)
+{
+	return hash_bytes((uint32_t)DOC_STRING * 16777619u, p, n);
+}
+
 static int
 name_order(const uint8_t *a, size_t n, const uint8_t *b, size_t m)
 {
@@ -246,7 +253,7 @@ finish(struct build *b, uint32_t *size)
 		size[i] = kid - i;
 		v->hash = (v->hash ^ (uint32_t)v->kind) * 16777619u;
 		if (v->kind == DOC_STRING)
-			v->hash = hash_bytes(v->hash, v->str, v->len);
+			v->hash = hash_string(v->str, v->len);
 		if (v->kind == DOC_NUMBER) {
 			num = num_read(v->raw, v->rawlen);
 			v->hash ^= num_hash(&num);
@@ -379,6 +386,17 @@ doc_equal(const struct doc *da, const struct doc_node *a, const struct doc *db,
 	default:
 		return true;
 	}
+}
+
+struct doc_node
+doc_name(const struct doc_node *m)
+{
+	return (struct doc_node){.kind = DOC_STRING,
+	    .str = m->name,
+	    .len = m->namelen,
+	    .raw = m->name,
+	    .rawlen = m->namelen,
+	    .hash = hash_string(m->name, m->namelen)};
 }
 
 size_t

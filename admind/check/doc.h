@@ -60,6 +60,8 @@ const struct doc_node *doc_kid(
  * Costs *steps, one a node; gives up (false) when they are used up. */
 bool doc_equal(const struct doc *, const struct doc_node *, const struct doc *,
     const struct doc_node *, long *steps);
+/* A member's name as the string it is, to be judged like one. */
+struct doc_node doc_name(const struct doc_node *member);
 /* Code points in a string. */
 size_t doc_points(const struct doc_node *);
 bool doc_is(const struct doc_node *, const char *); /* string equal to */

@@ -154,7 +154,7 @@ good_code(struct check *c, struct report *r, const struct doc *d, struct err *e)
 		return 0;
 	}
 	r->prefix = "/input_schema";
-	rc = schema_compile(&s, v->raw, v->rawlen, r, e);
+	rc = schema_compile(&s, SCHEMA_INPUT, v->raw, v->rawlen, r, e);
 	schema_free(&s);
 	r->prefix = NULL;
 	tlv_put(&c->fields, INSPECT_INPUT_SCHEMA, v->raw, v->rawlen);

@@ -85,7 +85,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		check_arguments(&c,
 		    ipc_bytes(m.arguments.schema_arguments.p, n),
 		    ipc_bytes(m.arguments.schema_arguments.p + n,
-			m.arguments.schema_arguments.n - n));
+			m.arguments.schema_arguments.n - n),
+		    m.arguments.output != 0);
 		break;
 	case IPC_CHECK_MANAGEMENT:
 		check_management(&c, m.management.tool, m.management.arguments);

@@ -45,7 +45,9 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 	int rc;
 
 	if (tag == MF_INPUT_SCHEMA || tag == MF_OUTPUT_SCHEMA) {
-		rc = schema_compile(&s, v->raw, v->rawlen, r, e);
+		rc = schema_compile(&s,
+		    tag == MF_INPUT_SCHEMA ? SCHEMA_INPUT : SCHEMA_ANY, v->raw,
+		    v->rawlen, r, e);
 		schema_free(&s);
 		if (rc == -1)
 			return -1;

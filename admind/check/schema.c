@@ -10,7 +10,7 @@
 
 #include "bounds.h"
 #include "num.h"
-#include "schema.h"
+#include "schema_internal.h"
 
 enum kind {
 	KW_NOTE,   /* an annotation: any value, not judged */
@@ -28,6 +28,8 @@ enum kind {
 	KW_UNIQUE,
 	KW_PATTERN,
 	KW_REF,
+	KW_NAMED,   /* an object of schemas by pattern */
+	KW_NEEDS,   /* an object of arrays of names */
 	KW_NOT_HERE /* refused, with advice */
 };
 
@@ -50,22 +52,27 @@ static const struct keyword {
     {"const", KW_CONST, AT(constant)},
     {"default", KW_NOTE, 0, NULL},
     {"definitions", KW_NOT_HERE, 0, "write $defs"},
-    {"dependencies", KW_NOT_HERE, 0, "use anyOf"},
-    {"dependentRequired", KW_NOT_HERE, 0, "use anyOf with required"},
+    {"contains", KW_SCHEMA, AT(contains)},
+    {"dependencies", KW_NOT_HERE, 0,
+	"write dependentRequired or dependentSchemas"},
+    {"dependentRequired", KW_NEEDS, AT(needs)},
+    {"dependentSchemas", KW_MAP, AT(implied)},
     {"deprecated", KW_NOTE, 0, NULL},
     {"description", KW_NOTE, 0, NULL},
-    {"else", KW_NOT_HERE, 0, "use anyOf"},
+    {"else", KW_SCHEMA, AT(otherwise)},
     {"enum", KW_ENUM, AT(values)},
     {"examples", KW_NOTE, 0, NULL},
     {"exclusiveMaximum", KW_NUMBER, AT(below)},
     {"exclusiveMinimum", KW_NUMBER, AT(above)},
     {"format", KW_NOTE, 0, NULL},
-    {"if", KW_NOT_HERE, 0, "use anyOf"},
+    {"if", KW_SCHEMA, AT(condition)},
     {"items", KW_SCHEMA, AT(items)},
+    {"maxContains", KW_COUNT, AT(max_contains)},
     {"maxItems", KW_COUNT, AT(max_items)},
     {"maxLength", KW_COUNT, AT(max_length)},
     {"maxProperties", KW_COUNT, AT(max_members)},
     {"maximum", KW_NUMBER, AT(maximum)},
+    {"minContains", KW_COUNT, AT(min_contains)},
     {"minItems", KW_COUNT, AT(min_items)},
     {"minLength", KW_COUNT, AT(min_length)},
     {"minProperties", KW_COUNT, AT(min_members)},
@@ -75,15 +82,17 @@ static const struct keyword {
     {"nullable", KW_NOT_HERE, 0, "add \"null\" to type"},
     {"oneOf", KW_LIST, AT(one)},
     {"pattern", KW_PATTERN, AT(pattern)},
-    {"patternProperties", KW_NOT_HERE, 0,
-	"name the properties, or give additionalProperties a schema"},
+    {"patternProperties", KW_NAMED, AT(named)},
     {"prefixItems", KW_LIST, AT(prefix)},
     {"properties", KW_MAP, AT(properties)},
+    {"propertyNames", KW_SCHEMA, AT(names)},
     {"readOnly", KW_NOTE, 0, NULL},
     {"required", KW_REQUIRED, AT(required)},
-    {"then", KW_NOT_HERE, 0, "use anyOf"},
+    {"then", KW_SCHEMA, AT(then)},
     {"title", KW_NOTE, 0, NULL},
     {"type", KW_TYPE, AT(types)},
+    {"unevaluatedItems", KW_NOT_HERE, 0, "use items"},
+    {"unevaluatedProperties", KW_NOT_HERE, 0, "use additionalProperties"},
     {"uniqueItems", KW_UNIQUE, AT(unique)},
     {"writeOnly", KW_NOTE, 0, NULL},
 };
@@ -91,6 +100,9 @@ static const struct keyword {
 struct compile {
 	struct schema *s;
 	struct report *r;
+	struct schema_lint *lint; /* or NULL */
+	unsigned ids;             /* schemas around this one, the root aside,
+				   * that have an $id */
 	bool oom;
 };
 
@@ -179,6 +191,22 @@ required(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
+/* {"name": ["other", ...], ...} */
+static void
+needs(struct compile *c, const struct doc_node *v, const struct path *at)
+{
+	if (v->kind != DOC_OBJECT) {
+		report_add(c->r, at, "must be an object of arrays of names");
+		return;
+	}
+	for (uint32_t i = 0; i < v->count; i++) {
+		const struct doc_node *m = doc_kid(&c->s->doc, v, i);
+		struct path p = {at, m->name, m->namelen, 0};
+
+		required(c, m, &p);
+	}
+}
+
 /* Several schemas below one keyword. */
 static void
 schemas(struct compile *c, const struct doc_node *v, const struct path *at)
@@ -191,20 +219,56 @@ schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
+/* NULL with the fault reported. */
+static struct pattern *
+pattern_of(
+    struct compile *c, const uint8_t *text, size_t n, const struct path *at)
+{
+	struct pattern *p = NULL;
+	struct err e;
+
+	if (c->s->patterns++ >= PATTERNS_MAX)
+		report_add(c->r, at, "is one pattern too many: %d are allowed",
+		    PATTERNS_MAX);
+	else if ((p = pattern_new(text, n, &e)) == NULL)
+		report_add(
+		    c->r, at, "is no regular expression we take: %s", e.text);
+	return p;
+}
+
 static void
 pattern(struct compile *c, struct rule *rule, const struct doc_node *v,
     const struct path *at)
 {
-	struct err e;
-
 	if (v->kind != DOC_STRING)
 		report_add(c->r, at, "must be a regular expression");
-	else if (c->s->patterns++ >= PATTERNS_MAX)
-		report_add(c->r, at, "is one pattern too many: %d are allowed",
-		    PATTERNS_MAX);
-	else if ((rule->pattern = pattern_new(v->str, v->len, &e)) == NULL)
-		report_add(
-		    c->r, at, "is no regular expression we take: %s", e.text);
+	else
+		rule->pattern = pattern_of(c, v->str, v->len, at);
+}
+
+/* patternProperties: schemas, and their names are patterns. */
+static void
+named(struct compile *c, uint32_t index, const struct doc_node *v,
+    const struct path *at)
+{
+	struct pattern **list;
+
+	if (v->kind != DOC_OBJECT) {
+		report_add(c->r, at, "must be an object of schemas");
+		return;
+	}
+	if ((list = calloc(v->count + (size_t)1, sizeof(*list))) == NULL) {
+		c->oom = true;
+		return;
+	}
+	c->s->rule[index].name_pattern = list;
+	for (uint32_t i = 0; i < v->count; i++) {
+		const struct doc_node *m = doc_kid(&c->s->doc, v, i);
+		struct path p = {at, m->name, m->namelen, 0};
+
+		list[i] = pattern_of(c, m->name, m->namelen, &p);
+	}
+	schemas(c, v, at);
 }
 
 static void
@@ -251,7 +315,7 @@ keyword(struct compile *c, uint32_t index, const struct keyword *kw,
 	    kw->kind == KW_MAP || kw->kind == KW_NUMBER ||
 	    kw->kind == KW_REQUIRED || kw->kind == KW_ENUM ||
 	    kw->kind == KW_CONST || kw->kind == KW_MULTIPLE ||
-	    kw->kind == KW_REF)
+	    kw->kind == KW_REF || kw->kind == KW_NAMED || kw->kind == KW_NEEDS)
 		*MEMBER(const struct doc_node *) = v;
 	switch (kw->kind) {
 	case KW_NOTE:
@@ -309,6 +373,18 @@ keyword(struct compile *c, uint32_t index, const struct keyword *kw,
 	case KW_REF:
 		if (v->kind != DOC_STRING)
 			report_add(c->r, at, "must be a string");
+		/* It would be looked for below that $id (RFC 3986), where
+		 * nobody who reads it would expect it. */
+		else if (c->ids > 0)
+			report_add(c->r, at,
+			    "is below an $id that is not the root's: "
+			    "remove that $id");
+		break;
+	case KW_NAMED:
+		named(c, index, v, at);
+		break;
+	case KW_NEEDS:
+		needs(c, v, at);
 		break;
 	case KW_NOT_HERE:
 		report_add(c->r, at, "the keyword %s is not supported: %s",
@@ -323,6 +399,8 @@ schema(struct compile *c, const struct doc_node *v, const struct path *at)
 {
 	struct schema *s = c->s;
 	uint32_t index = s->n;
+	const struct doc_node *m;
+	bool own_id;
 
 	if (c->oom)
 		return;
@@ -348,137 +426,45 @@ schema(struct compile *c, const struct doc_node *v, const struct path *at)
 	    .never = v->kind == DOC_FALSE,
 	    .max_length = UINT64_MAX,
 	    .max_items = UINT64_MAX,
-	    .max_members = UINT64_MAX};
+	    .max_members = UINT64_MAX,
+	    .min_contains = 1,
+	    .max_contains = UINT64_MAX};
 	s->of_node[v - s->doc.node] = index + 1;
+	own_id = index > 0 && (m = doc_get(&s->doc, v, "$id")) != NULL &&
+	    m->kind == DOC_STRING;
+	c->ids += own_id;
 	for (uint32_t i = 0; i < v->count; i++) {
-		const struct doc_node *m = doc_kid(&s->doc, v, i);
-		struct path p = {at, m->name, m->namelen, 0};
-		const struct keyword *kw = find_keyword(m);
+		const struct keyword *kw;
+		struct path p = {at, NULL, 0, 0};
+
+		m = doc_kid(&s->doc, v, i);
+		p.name = m->name;
+		p.len = m->namelen;
+		kw = find_keyword(m);
 
 		if (kw != NULL)
 			keyword(c, index, kw, m, &p);
+		else if (c->lint != NULL && schema_lint_is(m))
+			schema_lint(c->lint, &s->doc, v, m, at, c->r);
 		else if (m->namelen < 2 || memcmp(m->name, "x-", 2) != 0)
 			report_add(c->r, &p,
 			    "the keyword %.*s is not supported",
 			    report_cut(m->name, m->namelen),
 			    (const char *)m->name);
 	}
+	c->ids -= own_id;
 }
 
-/* One reference token: ~1 is a slash, ~0 a tilde (RFC 6901 section 4), and in
- * a URI fragment %XX a byte. Into out, which is as long as the reference. */
-static bool
-token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
-{
-	const uint8_t *p = *pp;
-
-	for (*n = 0; p < end && *p != '/'; p++) {
-		unsigned c = *p;
-
-		if (c == '%') {
-			c = 0;
-			for (int i = 0; i < 2; i++) {
-				if (++p >= end)
-					return false;
-				if (*p >= '0' && *p <= '9')
-					c = c << 4 | (unsigned)(*p - '0');
-				else if ((*p | 32) >= 'a' && (*p | 32) <= 'f')
-					c = c << 4 |
-					    (unsigned)((*p | 32) - 'a' + 10);
-				else
-					return false;
-			}
-		}
-		out[(*n)++] = (uint8_t)c;
-	}
-	*pp = p;
-	/* ~ escapes come after the percent decoding. */
-	{
-		size_t k = 0;
-
-		for (size_t i = 0; i < *n; i++) {
-			if (out[i] != '~') {
-				out[k++] = out[i];
-			} else if (i + 1 < *n &&
-			    (out[i + 1] == '0' || out[i + 1] == '1')) {
-				out[k++] = out[++i] == '0' ? '~' : '/';
-			} else {
-				return false;
-			}
-		}
-		*n = k;
-	}
-	return true;
-}
-
-/* The node a local reference names: "#" or "#/pointer". NULL if none. */
-static const struct doc_node *
-resolve(const struct schema *s, const struct doc_node *ref)
-{
-	const uint8_t *p = ref->str, *end = p + ref->len;
-	const struct doc_node *v = &s->doc.node[0];
-	uint8_t *name;
-	size_t n;
-
-	if (ref->len == 0 || *p != '#' || (name = malloc(ref->len)) == NULL)
-		return NULL;
-	p++;
-	while (v != NULL && p < end) {
-		bool slash = *p == '/';
-
-		p++;
-		if (!slash || !token(&p, end, name, &n)) {
-			v = NULL;
-		} else if (v->kind == DOC_OBJECT) {
-			v = doc_member(&s->doc, v, name, n);
-		} else if (v->kind == DOC_ARRAY) {
-			struct num num;
-			uint64_t i;
-
-			/* Digits only, no leading zero. */
-			for (size_t k = 0; k < n; k++)
-				if (name[k] < '0' || name[k] > '9')
-					n = 0;
-			num = num_read(name, n);
-			v = n > 0 && (name[0] != '0' || n == 1) &&
-				num_u64(&num, UINT32_MAX, &i) && i < v->count
-			    ? doc_kid(&s->doc, v, (uint32_t)i)
-			    : NULL;
-		} else {
-			v = NULL;
-		}
-	}
-	free(name);
-	return v;
-}
-
-static void
-resolve_all(struct compile *c)
-{
-	struct schema *s = c->s;
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct doc_node *ref = s->rule[i].ref, *to;
-
-		if (ref == NULL || ref->kind != DOC_STRING)
-			continue;
-		to = resolve(s, ref);
-		if (to == NULL || s->of_node[to - s->doc.node] == 0)
-			report_add(c->r, NULL,
-			    "$ref \"%.*s\" names no schema of this document; "
-			    "write #/$defs/NAME",
-			    report_cut(ref->str, ref->len),
-			    (const char *)ref->str);
-		else
-			s->rule[i].target = s->of_node[to - s->doc.node] - 1;
-	}
-}
+static const char must_be_object[] =
+    "the schema must have \"type\": \"object\": arguments are an object";
 
 int
-schema_compile(struct schema *s, const uint8_t *text, size_t n,
-    struct report *r, struct err *e)
+schema_compile(struct schema *s, enum schema_use use, const uint8_t *text,
+    size_t n, struct report *r, struct err *e)
 {
-	struct compile c = {.s = s, .r = r};
+	struct schema_lint lint = {0};
+	struct compile c = {
+	    .s = s, .r = r, .lint = use == SCHEMA_INPUT ? &lint : NULL};
 	struct err parse;
 
 	memset(s, 0, sizeof(*s));
@@ -495,25 +481,36 @@ schema_compile(struct schema *s, const uint8_t *text, size_t n,
 	s->of_node = calloc(s->doc.n, sizeof(*s->of_node));
 	if (s->of_node == NULL)
 		return err_set(e, FAILURE_INTERNAL, "out of memory");
+	if (s->doc.node[0].kind != DOC_OBJECT) {
+		report_add(r, NULL, "%s",
+		    use == SCHEMA_INPUT ? must_be_object
+					: "must be a schema: an object");
+		return 0;
+	}
 	schema(&c, &s->doc.node[0], NULL);
 	if (c.oom)
 		return err_set(e, FAILURE_INTERNAL, "out of memory");
-	resolve_all(&c);
+	schema_ref_all(s, r);
 	/* The word itself and not ["object"]: clients compare with it. */
-	if (r->n == 0 &&
+	if (r->n == 0 && use == SCHEMA_INPUT &&
 	    (s->rule[0].types != SCHEMA_OBJECT ||
 		doc_get(&s->doc, s->rule[0].src, "type")->kind != DOC_STRING))
-		report_add(r, NULL,
-		    "the schema must have \"type\": "
-		    "\"object\": arguments are an object");
+		report_add(r, NULL, "%s", must_be_object);
 	return 0;
 }
 
 void
 schema_free(struct schema *s)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		pattern_free(s->rule[i].pattern);
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct rule *rule = &s->rule[i];
+
+		pattern_free(rule->pattern);
+		for (uint32_t k = 0;
+		    rule->name_pattern != NULL && k < rule->named->count; k++)
+			pattern_free(rule->name_pattern[k]);
+		free(rule->name_pattern);
+	}
 	free(s->rule);
 	free(s->of_node);
 	doc_free(&s->doc);

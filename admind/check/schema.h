@@ -33,11 +33,25 @@ struct rule {
 	const struct doc_node *minimum, *maximum, *above, *below, *multiple;
 	const struct doc_node *prefix, *all, *any, *one;
 	const struct doc_node *ref, *additional, *items, *not;
+	const struct doc_node *condition, *then, *otherwise; /* if then else */
+	const struct doc_node *named; /* patternProperties */
+	const struct doc_node *names, *contains, *needs, *implied;
 	uint64_t min_length, max_length, min_items, max_items, min_members,
-	    max_members;
+	    max_members, min_contains, max_contains;
 	bool unique;
 	uint32_t target; /* rule that `ref` names */
 	struct pattern *pattern;
+	struct pattern **name_pattern; /* one for each member of `named` */
+};
+
+/* What a schema is for. */
+enum schema_use {
+	/* Arguments of a tool, when it is saved: the root must be an object
+	 * schema ({"type": "object"}), as MCP wants it, and x-mcp-header must
+	 * be as clients take it (schema_lint.c). */
+	SCHEMA_INPUT,
+	/* A result, or a schema that was saved. */
+	SCHEMA_ANY
 };
 
 struct schema {
@@ -50,11 +64,10 @@ struct schema {
 
 /*
  * Compiles. Every fault goes to the report; nothing in it: compiled. The text
- * must outlive the schema. -1 only without memory (err set). The root must be
- * an object schema: {"type": "object", ...}, as MCP wants it.
+ * must outlive the schema. -1 only without memory (err set).
  */
-int schema_compile(
-    struct schema *, const uint8_t *, size_t, struct report *, struct err *);
+int schema_compile(struct schema *, enum schema_use, const uint8_t *, size_t,
+    struct report *, struct err *);
 void schema_free(struct schema *);
 /* The rule compiled from a node of the schema's doc. */
 const struct rule *schema_rule(const struct schema *, const struct doc_node *);

@@ -4,12 +4,10 @@
  * together cannot make it long: the check ends with a typed error far before
  * the timer of admind-check kills the process.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "num.h"
-#include "schema.h"
+#include "schema_internal.h"
 
 enum {
 	STEPS = 300 * 1000, /* some 10 ms */
@@ -18,192 +16,49 @@ enum {
 	PATTERN_MS = 20,    /* processor time after which no match starts */
 };
 
-struct run {
-	const struct schema *s;
-	const struct doc *d;
-	long steps;
-	unsigned depth;
-	clock_t until;     /* no match of a pattern starts after it */
-	const char *ended; /* why the check had to end, or NULL */
-};
-
 static void eval(struct run *, const struct rule *, const struct doc_node *,
     const struct path *, struct report *);
 
-static unsigned
-types_of(const struct doc_node *v)
-{
-	struct num num;
-
-	switch (v->kind) {
-	case DOC_NULL:
-		return SCHEMA_NULL;
-	case DOC_FALSE:
-	case DOC_TRUE:
-		return SCHEMA_BOOLEAN;
-	case DOC_STRING:
-		return SCHEMA_STRING;
-	case DOC_ARRAY:
-		return SCHEMA_ARRAY;
-	case DOC_OBJECT:
-		return SCHEMA_OBJECT;
-	case DOC_NUMBER:
-		break;
-	}
-	num = num_read(v->raw, v->rawlen);
-	return SCHEMA_NUMBER | (num_integer(&num) ? SCHEMA_INTEGER : 0u);
-}
-
-/* "a string or null" */
-static void
-say_types(unsigned types, char *out, size_t len)
-{
-	static const struct {
-		unsigned bit;
-		const char *say;
-	} names[] = {{SCHEMA_OBJECT, "an object"}, {SCHEMA_ARRAY, "an array"},
-	    {SCHEMA_STRING, "a string"}, {SCHEMA_INTEGER, "an integer"},
-	    {SCHEMA_NUMBER, "a number"}, {SCHEMA_BOOLEAN, "true or false"},
-	    {SCHEMA_NULL, "null"}};
-	size_t used = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t add = strlen(names[i].say);
-
-		if ((types & names[i].bit) == 0 || used + add + 5 > len)
-			continue;
-		if (used > 0) {
-			memcpy(out + used, " or ", 4);
-			used += 4;
-		}
-		memcpy(out + used, names[i].say, add + 1);
-		used += add;
-	}
-}
-
-#define QUOTE(v) report_cut((v)->raw, (v)->rawlen), (const char *)(v)->raw
-
-static void
-numbers(const struct rule *rule, const struct doc_node *v,
-    const struct path *at, struct report *r)
-{
-	const struct {
-		const struct doc_node *limit;
-		const char *say;
-		int low, high; /* allowed results of the comparison */
-	} rows[] = {{rule->minimum, "at least", 0, 1},
-	    {rule->maximum, "at most", -1, 0}, {rule->above, "more than", 1, 1},
-	    {rule->below, "less than", -1, -1}};
-	struct num x = num_read(v->raw, v->rawlen), y;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		int c;
-
-		if (rows[i].limit == NULL)
-			continue;
-		y = num_read(rows[i].limit->raw, rows[i].limit->rawlen);
-		c = num_cmp(&x, &y);
-		if (c < rows[i].low || c > rows[i].high)
-			report_add(r, at, "must be %s %.*s", rows[i].say,
-			    QUOTE(rows[i].limit));
-	}
-	if (rule->multiple != NULL) {
-		y = num_read(rule->multiple->raw, rule->multiple->rawlen);
-		if (!num_multiple(&x, &y))
-			report_add(r, at, "must be a multiple of %.*s",
-			    QUOTE(rule->multiple));
-	}
-}
-
-static void
-string(struct run *run, const struct rule *rule, const struct doc_node *v,
-    const struct path *at, struct report *r)
-{
-	size_t points = doc_points(v);
-
-	run->steps -= (long)(v->len / 64);
-	if (points < rule->min_length)
-		report_add(r, at, "must have at least %llu characters, has %zu",
-		    (unsigned long long)rule->min_length, points);
-	if (points > rule->max_length)
-		report_add(r, at, "must have at most %llu characters, has %zu",
-		    (unsigned long long)rule->max_length, points);
-	if (rule->pattern == NULL)
-		return;
-	run->steps -= 50;
-	if (clock() > run->until) {
-		run->ended = "its patterns take too long";
-		return;
-	}
-	switch (pattern_match(rule->pattern, v->str, v->len, run->until)) {
-	case -1:
-		run->ended = "a pattern of the schema takes too long on it";
-		break;
-	case 0: {
-		const struct doc_node *p =
-		    doc_get(&run->s->doc, rule->src, "pattern");
-
-		report_add(r, at, "must match the pattern %.*s", QUOTE(p));
-	}
-	}
-}
-
-struct element {
-	uint32_t hash, index;
-};
-
-static int
-by_hash(const void *va, const void *vb)
-{
-	const struct element *a = va, *b = vb;
-
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
-	return (a->index > b->index) - (a->index < b->index);
-}
-
-/* Equal elements have equal hashes, so only neighbours in hash order need
- * comparing; colliding hashes pay with steps. */
+/* Does it satisfy the schema? Errors are of no interest. */
 static bool
-all_differ(
-    struct run *run, const struct doc_node *v, uint32_t *one, uint32_t *two)
+fits(struct run *run, const struct doc_node *schema, const struct doc_node *v)
 {
-	const struct doc *d = run->d;
-	struct element *list;
-	bool differ = true;
+	struct report quiet;
 
-	run->steps -= (long)v->count;
-	if (v->count < 2 || run->steps < 0)
-		return true;
-	list = reallocarray(NULL, v->count, sizeof(*list));
-	if (list == NULL) {
-		run->ended = "memory is out";
-		return true;
-	}
-	for (uint32_t i = 0; i < v->count; i++)
-		list[i] = (struct element){doc_kid(d, v, i)->hash, i};
-	qsort(list, v->count, sizeof(*list), by_hash);
-	for (uint32_t i = 0; differ && i < v->count; i++)
-		for (uint32_t k = i + 1; k < v->count && run->steps >= 0 &&
-		    list[k].hash == list[i].hash;
-		    k++)
-			if (doc_equal(d, doc_kid(d, v, list[i].index), d,
-				doc_kid(d, v, list[k].index), &run->steps)) {
-				*one = list[i].index;
-				*two = list[k].index;
-				differ = false;
-				break;
-			}
-	free(list);
-	return differ;
+	report_open(&quiet, NULL);
+	eval(run, schema_rule(run->s, schema), v, NULL, &quiet);
+	return quiet.n == 0;
+}
+
+static void
+contains(struct run *run, const struct rule *rule, const struct doc_node *v,
+    const struct path *at, struct report *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < v->count && run->ended == NULL; i++)
+		n += fits(run, rule->contains, doc_kid(run->d, v, i));
+	if (run->ended != NULL)
+		return;
+	if (n < rule->min_contains)
+		report_add(r, at,
+		    "must have at least %llu elements of the form that "
+		    "\"contains\" gives, has %llu",
+		    (unsigned long long)rule->min_contains,
+		    (unsigned long long)n);
+	if (n > rule->max_contains)
+		report_add(r, at,
+		    "must have at most %llu elements of the form that "
+		    "\"contains\" gives, has %llu",
+		    (unsigned long long)rule->max_contains,
+		    (unsigned long long)n);
 }
 
 static void
 array(struct run *run, const struct rule *rule, const struct doc_node *v,
     const struct path *at, struct report *r)
 {
-	uint32_t one, two, first = 0;
+	uint32_t first = 0;
 
 	if (v->count < rule->min_items)
 		report_add(r, at, "must have at least %llu elements, has %u",
@@ -211,8 +66,10 @@ array(struct run *run, const struct rule *rule, const struct doc_node *v,
 	if (v->count > rule->max_items)
 		report_add(r, at, "must have at most %llu elements, has %u",
 		    (unsigned long long)rule->max_items, v->count);
-	if (rule->unique && !all_differ(run, v, &one, &two))
-		report_add(r, at, "elements %u and %u are equal", one, two);
+	if (rule->unique)
+		schema_leaf_unique(run, v, at, r);
+	if (rule->contains != NULL)
+		contains(run, rule, v, at, r);
 	if (rule->prefix != NULL)
 		first = rule->prefix->count;
 	for (uint32_t i = 0; i < v->count && run->ended == NULL; i++) {
@@ -231,98 +88,114 @@ array(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
-/* Bytes of known names shown beside an unknown one: enough for a dozen. */
-enum { KNOWN_MAX = 400 };
-
-/* A member that the schema does not know. Its known names help the caller. */
+/* Names that a list demands. with: the member because of which, or NULL. */
 static void
-unknown_member(struct run *run, const struct rule *rule, const struct path *at,
-    struct report *r)
+required(struct run *run, const struct doc_node *list, const struct doc_node *v,
+    const struct doc_node *with, const struct path *at, struct report *r)
 {
-	const struct doc_node *props = rule->properties;
-	struct buf known;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct doc_node *want = doc_kid(&run->s->doc, list, i);
+		struct path p = {at, want->str, want->len, 0};
 
-	buf_init(&known, KNOWN_MAX);
-	for (uint32_t i = 0; props != NULL && i < props->count; i++) {
-		const struct doc_node *m = doc_kid(&run->s->doc, props, i);
-
-		if (known.len + m->namelen + sizeof(", , ...") > KNOWN_MAX) {
-			buf_puts(&known, ", ...");
-			break;
-		}
-		if (known.len > 0)
-			buf_puts(&known, ", ");
-		buf_put(&known, m->name, m->namelen);
+		run->steps--;
+		if (doc_member(run->d, v, want->str, want->len) != NULL)
+			continue;
+		if (with == NULL)
+			report_add(r, &p, "is required");
+		else
+			report_add(r, &p, "is required beside %.*s",
+			    report_cut(with->name, with->namelen),
+			    (const char *)with->name);
 	}
-	if (known.len == 0)
-		report_add(r, at, "is unknown: there are no arguments here");
+}
+
+/* dependentRequired, dependentSchemas: by the members that are there. */
+static void
+dependent(struct run *run, const struct rule *rule, const struct doc_node *v,
+    const struct path *at, struct report *r)
+{
+	const struct doc *sd = &run->s->doc;
+	const struct doc_node *m;
+
+	for (uint32_t i = 0; rule->needs != NULL && i < rule->needs->count;
+	    i++) {
+		m = doc_kid(sd, rule->needs, i);
+		run->steps--;
+		if (doc_member(run->d, v, m->name, m->namelen) != NULL)
+			required(run, m, v, m, at, r);
+	}
+	for (uint32_t i = 0; rule->implied != NULL && i < rule->implied->count;
+	    i++) {
+		m = doc_kid(sd, rule->implied, i);
+		run->steps--;
+		if (doc_member(run->d, v, m->name, m->namelen) != NULL)
+			eval(run, schema_rule(run->s, m), v, at, r);
+	}
+}
+
+/* One member by what the schema says of its name: by properties and by every
+ * pattern that matches, else as any other. */
+static void
+member(struct run *run, const struct rule *rule, const struct doc_node *m,
+    const struct path *p, struct report *r)
+{
+	const struct doc *sd = &run->s->doc;
+	const struct doc_node *sub = NULL;
+	bool known = false;
+
+	if (rule->names != NULL) {
+		struct doc_node name = doc_name(m);
+
+		eval(run, schema_rule(run->s, rule->names), &name, p, r);
+	}
+	if (rule->properties != NULL)
+		sub = doc_member(sd, rule->properties, m->name, m->namelen);
+	if (sub != NULL) {
+		known = true;
+		eval(run, schema_rule(run->s, sub), m, p, r);
+	}
+	for (uint32_t i = 0; rule->named != NULL && i < rule->named->count;
+	    i++) {
+		int rc = schema_leaf_match(
+		    run, rule->name_pattern[i], m->name, m->namelen);
+
+		if (rc == -1)
+			return;
+		if (rc == 0)
+			continue;
+		known = true;
+		eval(run, schema_rule(run->s, doc_kid(sd, rule->named, i)), m,
+		    p, r);
+	}
+	if (known || rule->additional == NULL)
+		return;
+	if (rule->additional->kind == DOC_FALSE)
+		schema_leaf_unknown(run, rule, p, r);
 	else
-		report_add(r, at, "is unknown; known are %.*s", (int)known.len,
-		    (const char *)known.p);
-	buf_free(&known);
+		eval(run, schema_rule(run->s, rule->additional), m, p, r);
 }
 
 static void
 object(struct run *run, const struct rule *rule, const struct doc_node *v,
     const struct path *at, struct report *r)
 {
-	const struct doc *sd = &run->s->doc;
-
 	if (v->count < rule->min_members)
 		report_add(r, at, "must have at least %llu members, has %u",
 		    (unsigned long long)rule->min_members, v->count);
 	if (v->count > rule->max_members)
 		report_add(r, at, "must have at most %llu members, has %u",
 		    (unsigned long long)rule->max_members, v->count);
-	for (uint32_t i = 0;
-	    rule->required != NULL && i < rule->required->count; i++) {
-		const struct doc_node *want = doc_kid(sd, rule->required, i);
-		struct path p = {at, want->str, want->len, 0};
-
-		run->steps--;
-		if (doc_member(run->d, v, want->str, want->len) == NULL)
-			report_add(r, &p, "is required");
-	}
+	if (rule->required != NULL)
+		required(run, rule->required, v, NULL, at, r);
 	for (uint32_t i = 0; i < v->count && run->ended == NULL; i++) {
-		const struct doc_node *m = doc_kid(run->d, v, i), *sub = NULL;
+		const struct doc_node *m = doc_kid(run->d, v, i);
 		struct path p = {at, m->name, m->namelen, 0};
 
 		if (--run->steps < 0)
 			return;
-		if (rule->properties != NULL)
-			sub = doc_member(
-			    sd, rule->properties, m->name, m->namelen);
-		if (sub == NULL)
-			sub = rule->additional;
-		if (sub == NULL)
-			continue;
-		if (sub == rule->additional && sub->kind == DOC_FALSE)
-			unknown_member(run, rule, &p, r);
-		else
-			eval(run, schema_rule(run->s, sub), m, &p, r);
+		member(run, rule, m, &p, r);
 	}
-}
-
-static void
-values(struct run *run, const struct rule *rule, const struct doc_node *v,
-    const struct path *at, struct report *r)
-{
-	const struct doc *sd = &run->s->doc;
-
-	if (rule->constant != NULL &&
-	    !doc_equal(sd, rule->constant, run->d, v, &run->steps))
-		report_add(r, at, "must be %.*s", QUOTE(rule->constant));
-	if (rule->values != NULL) {
-		uint32_t i;
-
-		for (i = 0; i < rule->values->count; i++)
-			if (doc_equal(sd, doc_kid(sd, rule->values, i), run->d,
-				v, &run->steps))
-				break;
-		if (i == rule->values->count)
-			report_add(
-			    r, at, "must be one of %.*s", QUOTE(rule->values));
-	}
+	dependent(run, rule, v, at, r);
 }
 
 /* How many alternatives fit; `why` gets the first error of the first ones. */
@@ -390,13 +263,15 @@ combined(struct run *run, const struct rule *rule, const struct doc_node *v,
 			    "fits %u of its alternatives, must fit just one",
 			    fit);
 	}
-	if (rule->not!= NULL) {
-		struct report quiet;
+	if (rule->not!= NULL && fits(run, rule->not, v) && run->ended == NULL)
+		report_add(r, at, "is of a form that is excluded");
+	if (rule->condition != NULL) {
+		const struct doc_node *then = fits(run, rule->condition, v)
+		    ? rule->then
+		    : rule->otherwise;
 
-		report_open(&quiet, NULL);
-		eval(run, schema_rule(run->s, rule->not), v, at, &quiet);
-		if (quiet.n == 0)
-			report_add(r, at, "is of a form that is excluded");
+		if (then != NULL)
+			eval(run, schema_rule(run->s, then), v, at, r);
 	}
 }
 
@@ -404,7 +279,7 @@ static void
 eval(struct run *run, const struct rule *rule, const struct doc_node *v,
     const struct path *at, struct report *r)
 {
-	char wanted[128], got[128];
+	unsigned is;
 
 	if (run->ended != NULL)
 		return;
@@ -426,19 +301,15 @@ eval(struct run *run, const struct rule *rule, const struct doc_node *v,
 		return;
 	}
 	run->depth++;
-	if (rule->types != 0 && (rule->types & types_of(v)) == 0) {
-		unsigned is = types_of(v);
-
-		say_types(rule->types, wanted, sizeof(wanted));
-		say_types((is & SCHEMA_INTEGER) != 0 ? SCHEMA_INTEGER : is, got,
-		    sizeof(got));
-		report_add(r, at, "must be %s, not %s", wanted, got);
+	is = schema_leaf_types(v);
+	if (rule->types != 0 && (rule->types & is) == 0) {
+		schema_leaf_wrong_type(rule->types, is, at, r);
 	} else {
-		values(run, rule, v, at, r);
+		schema_leaf_values(run, rule, v, at, r);
 		if (v->kind == DOC_NUMBER)
-			numbers(rule, v, at, r);
+			schema_leaf_number(rule, v, at, r);
 		else if (v->kind == DOC_STRING)
-			string(run, rule, v, at, r);
+			schema_leaf_string(run, rule, v, at, r);
 		else if (v->kind == DOC_ARRAY)
 			array(run, rule, v, at, r);
 		else if (v->kind == DOC_OBJECT)

@@ -27,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_schema(&c, b);
 		break;
 	case 1:
-		check_arguments(&c, a, b);
+		check_arguments(&c, a, b, (data[0] & 8) != 0);
 		break;
 	case 2:
 		check_management(&c, a, b);
