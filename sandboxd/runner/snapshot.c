@@ -243,16 +243,17 @@ region_write(int fd, const struct region *r, off_t at)
 
 /* Copies one region and maps the copy over it. No library function that could
  * write to memory comes between; what is executed there goes on by the same
- * bytes. */
+ * bytes. Where the system allows no such text (a sealed mapping, a security
+ * module) the library stays what it was. */
 static int
 region_replace(int fd, const struct region *r, off_t at)
 {
 	if (region_write(fd, r, at) == -1)
 		return -1;
-	return mmap(r->from, (size_t)(r->to - r->from), r->prot,
-		   MAP_PRIVATE | MAP_FIXED, fd, at) == MAP_FAILED
-	    ? -1
-	    : 0;
+	if (mmap(r->from, (size_t)(r->to - r->from), r->prot,
+		MAP_PRIVATE | MAP_FIXED, fd, at) == MAP_FAILED)
+		return (r->prot & PROT_EXEC) != 0 ? 0 : -1;
+	return 0;
 }
 
 /*
