@@ -1,0 +1,20 @@
+/* A task as JSON. No I/O. */
+#ifndef TASK_JSON_H
+#define TASK_JSON_H
+
+#include "buf.h"
+#include "ipc.h"
+
+/*
+ * The members of a Task, without braces; detailed: with what its state brings
+ * (inputRequests, result or error), as tasks/get and notifications/tasks show
+ * it. The body is foreign and scanned here. 0, or -1: it is not what it should
+ * be, or no memory; nothing usable is in the buffer then.
+ */
+int task_json_members(
+    struct buf *, const struct ipc_task_state *, bool detailed);
+/* "2026-11-22T05:24:00.123Z" (RFC 3339). */
+enum { TASK_JSON_TIME_LEN = 24 };
+void task_json_time(uint64_t unix_us, char out[TASK_JSON_TIME_LEN + 1]);
+
+#endif
