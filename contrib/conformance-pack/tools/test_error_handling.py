@@ -1,0 +1,5 @@
+from mcpbox import ToolError
+
+
+def main():
+    raise ToolError("This tool intentionally returns an error for testing")

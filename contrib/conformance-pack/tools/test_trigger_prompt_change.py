@@ -1,0 +1,3 @@
+def main():
+    """As test_trigger_tool_change, for prompts."""
+    return "Asked."

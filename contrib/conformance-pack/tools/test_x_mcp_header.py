@@ -1,0 +1,2 @@
+def main(region: str):
+    return f"Region: {region}"
