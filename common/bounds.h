@@ -37,6 +37,7 @@ enum {
 	DESCRIPTION_MAX = 2000,      /* as the original's */
 	CODE_MAX = 100 * 1000,       /* bytes of Python source */
 	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */
+	STATIC_MAX = 512 * 1024,     /* bytes of a static text, or its base64 */
 	URI_MAX = 1024,              /* of a resource; what is longer is data */
 	URI_VARIABLES_MAX = 8,       /* of a template; a person reviews it */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
@@ -44,6 +45,9 @@ enum {
 	SECRETS_PER_CALL_MAX = 64,
 	/* Module trees mounted for one call; each is a mount to make. */
 	MODULES_PER_CALL_MAX = 32,
+	/* Time a call may wait for its client's answers in all, in ms: a person
+	 * has that long; a gateway may wait that much longer for a result. */
+	PARK_TOTAL_MS = 600 * 1000,
 	STDOUT_SHOWN_MAX = 64 * 1024, /* of a call's output, kept and shown */
 
 	JSON_DEPTH_MAX = 64,      /* containers inside containers */

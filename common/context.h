@@ -75,7 +75,8 @@ enum intent_tag {
 	INTENT_CREATED_US = 7,  /* u64 Unix time in us */
 	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
 	INTENT_KIND = 9,        /* u64 enum context_kind */
-	INTENT_ARGUMENTS = 10   /* the first 4 KiB of the arguments, as text */
+	INTENT_ARGUMENTS = 10,  /* the first 4 KiB of the arguments, as text */
+	INTENT_TASK = 11        /* u64 1: a task hangs on it; absent: none */
 };
 
 struct context_binding {

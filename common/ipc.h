@@ -78,6 +78,14 @@ enum call_method {
 	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
 };
 
+/* Kinds of CALL_EVENT. */
+enum call_event {
+	CALL_EVENT_PROGRESS = 1,
+	CALL_EVENT_LOG = 2,
+	CALL_EVENT_ASK = 3,
+	CALL_EVENT_PAUSE = 4 /* {"retry": ms}: the client may come back later */
+};
+
 /* The lists of MCP that a catalogue is made of. */
 enum mcp_list {
 	MCP_LIST_TOOLS = 0,

@@ -101,6 +101,7 @@ M(102, APPROVAL_GET, approval_get, REQ, WEB|CTL, ADMIND, OPEN, 0, "the whole con
 M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "its hash pre-image and circumstances") \
 M(104, LIMITS_SET, limits_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "replace a server's limits; answered by ADMIN_JSON with what it then has") \
 M(105, MODULE_SET, module_set, REQ, CTL, ADMIND, OPEN, 0, "record, withdraw, grant or revoke a module; answered by OK or REFUSED") \
+M(106, EXPOSE_SET, expose_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "how a server's new versions are named for clients; answered by OK or REFUSED") \
                                                                                \
 M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
 M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \
@@ -136,7 +137,8 @@ M(172, PROGRESS, progress, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a progress report
 M(173, CONTENT_PART, content_part, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a piece of the result or error, in order") \
 M(174, RUN_RESULT, run_result, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were a result; nothing follows") \
 M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows") \
-M(176, ASK, ask, EVT, RUNNER, SANDBOXD, RUNNING, 0, "questions to the client; the runner is parked until ANSWER")
+M(176, ASK, ask, EVT, RUNNER, SANDBOXD, RUNNING, 0, "questions to the client; the runner is parked until ANSWER") \
+M(177, PAUSE, pause, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a hint: the client may wait unconnected and come back")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -237,9 +239,9 @@ F(S, id, execution, "as RUN_ID gave it")                                        
 F(S, blob, arguments, "must have the digest the context was sealed with")
 #define IPC_FIELDS_call_event(F, S)                                               \
 F(S, id, execution, "the call")                                                   \
-F(S, u8, kind, "1 progress, 2 log, 3 questions")                                  \
+F(S, u8, kind, "1 progress, 2 log, 3 questions, 4 pause")                         \
 F(S, u32, number, "of the questions, from 1; else 0")                             \
-F(S, bytes, json, "its params object, pre-scanned and redacted; questions: {key: {method, params}}")
+F(S, bytes, json, "its params object, pre-scanned and redacted; questions: {key: {method, params}}; pause: {retry}")
 #define IPC_FIELDS_call_result(F, S)                                              \
 F(S, id, execution, "the call")                                                   \
 F(S, u8, outcome, "enum outcome")                                                 \
@@ -249,7 +251,7 @@ F(S, u32, body_len, "bytes of the body at the front of the blob; the rest is met
 F(S, blob, body_meta, "CallToolResult object without _meta, then the _meta object, both JSON")
 #define IPC_FIELDS_cancel(F, S)                                                   \
 F(S, id, execution, "only one that the sender authorised or ran")                 \
-F(S, u16, failure, "why: FAILURE_KILLED, FAILURE_REVOKED, FAILURE_STOPPED")
+F(S, u16, failure, "why: FAILURE_KILLED, FAILURE_REVOKED, FAILURE_STOPPED; of admind also FAILURE_NONE: it has no row, forget it without a record")
 
 #define IPC_FIELDS_call_answer(F, S)                                              \
 F(S, id, execution, "the call")                                                   \
@@ -272,7 +274,8 @@ F(S, u64, ended_us, "Unix time in us")                                          
 F(S, u64, cpu_us, "CPU time the runner used")                                     \
 F(S, bytes, intent, "the intent TLV from the sealed context: the whole row, should the database have lost it") \
 F(S, u32, stdout_len, "bytes of stdout at the front of the blob")                 \
-F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, capped")
+F(S, u32, meta_len, "of a task: bytes of the _meta object at the end of the blob; else 0") \
+F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, capped; a task's whole, then _meta")
 #define IPC_FIELDS_epoch_begin(F, S) F(S, id, epoch, "random, new at each start")
 #define IPC_FIELDS_epoch_item(F, S)                                               \
 F(S, id, execution, "an execution")                                               \
@@ -396,6 +399,10 @@ F(S, str, token, "login token of an administrator; empty from CTL")             
 F(S, id, server, "uuid")                                                          \
 F(S, hash, seen, "SHA-256 of the JSON that the change was made from: another one now is hash_mismatch") \
 F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
+#define IPC_FIELDS_expose_set(F, S)                                               \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, server, "uuid text or name")                                            \
+F(S, str, expose, "prefixed: server__name; bare: the name alone")
 #define IPC_FIELDS_module_set(F, S)                                               \
 F(S, u8, action, "1 record, 2 withdraw, 3 grant, 4 revoke")                       \
 F(S, str, tool, "grant, revoke: exposed name or uuid")                            \
@@ -516,9 +523,10 @@ F(S, bytes, json, "any JSON value")
 #define IPC_FIELDS_ask(F, S)                                                      \
 F(S, u32, number, "1, 2, 3 ... within the call")                                  \
 F(S, bytes, json, "object: {key: {method, params}}")
+#define IPC_FIELDS_pause(F, S) F(S, u32, retry_ms, "come back not before that")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
-F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS or FAILURE_LIMIT") \
+F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER or FAILURE_TOOL_PROTOCOL") \
 F(S, u32, length, "bytes in all the pieces")
 /* clang-format on */
 

@@ -301,6 +301,21 @@ answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
 }
 
 void
+answer_input_required(struct buf *b, const struct answer_to *to,
+    struct ipc_bytes requests, const char *state)
+{
+	put_id(b, to);
+	buf_puts(b, ",\"result\":{\"resultType\":\"input_required\",");
+	if (requests.n > 0) {
+		buf_puts(b, "\"inputRequests\":");
+		buf_put(b, requests.p, requests.n);
+		buf_putc(b, ',');
+	}
+	buf_putf(b, "\"requestState\":\"%s\",", state);
+	end_result(b, to);
+}
+
+void
 answer_tool_failure(struct buf *b, const struct answer_to *to, enum failure f,
     const char *message)
 {
@@ -354,6 +369,17 @@ void
 answer_empty(struct buf *b, const struct answer_to *to)
 {
 	put_result(b, to);
+	end_result(b, to);
+}
+
+void
+answer_members(struct buf *b, const struct answer_to *to, const char *type,
+    struct ipc_bytes m)
+{
+	put_id(b, to);
+	buf_putf(b, ",\"result\":{\"resultType\":\"%s\",", type);
+	buf_put(b, m.p, m.n);
+	buf_putc(b, ',');
 	end_result(b, to);
 }
 

@@ -38,6 +38,10 @@ int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
  */
 int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri);
+/* Questions to the client (an object by key, n = 0: none) instead of a result,
+ * with the state it sends back. */
+void answer_input_required(struct buf *, const struct answer_to *,
+    struct ipc_bytes requests, const char *state);
 /* An isError result of our own, for a failure on the tool's side. */
 void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);
@@ -56,6 +60,10 @@ void answer_list_head(
 void answer_list_tail(
     struct buf *, const struct answer_to *, const char *cursor);
 void answer_empty(struct buf *, const struct answer_to *);
+/* {"resultType": type, members}, of the modern era only; members: of an object,
+ * at least one, made by us. */
+void answer_members(struct buf *, const struct answer_to *, const char *type,
+    struct ipc_bytes members);
 void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
 void answer_discover(struct buf *, const struct answer_to *);
 /* A notification with foreign params, scanned. 0 or -1. */

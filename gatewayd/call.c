@@ -1,9 +1,12 @@
 /*
  * One tools/call: AUTHORISE at admind, RUN at sandboxd, the answer.
  *
- *	NEW -> CHECKING -> AUTHORISING -> RUNNING -> ENDED
- *	          |            |             |
+ *	NEW -> CHECKING -> AUTHORISING -> RUNNING <-> ASKING -> KEPT -> ENDED
+ *	          |            |             |          |
  *	          +--- refused, management result, lost: ENDED
+ *
+ * ASKING (call_ask.c): the tool asked its client; on the modern wire no request
+ * of the client's is there meanwhile. KEPT: it ended during that.
  *
  * gatewayd decides nothing here. The credential travels with AUTHORISE, and
  * what comes back is an id that works once, for these very arguments, on this
@@ -18,46 +21,68 @@
 
 #include <event2/event.h>
 
-#include "gateway.h"
+#include "call_internal.h"
 #include "json.h"
 #include "jsonw.h"
 #include "log.h"
 #include "mcp_param.h"
-
-enum call_state {
-	CALL_NEW,
-	CALL_CHECKING,
-	CALL_AUTHORISING,
-	CALL_RUNNING,
-	CALL_ENDED
-};
-
-struct call {
-	TAILQ_ENTRY(call) all;
-	struct gateway *gw;
-	struct exchange *ex;
-	enum call_state state;
-	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
-	struct ipc_id execution; /* from RUNNING on */
-	struct event *quiet;     /* RUNNING: nothing was heard for a while */
-};
+#include "stream.h"
+#include "tasks.h"
 
 static const char *const state_names[] = {
-    "new", "checking", "authorising", "running", "ended"};
+    "new", "checking", "authorising", "running", "asking", "kept", "ended"};
 
-/* The only place where a call changes state. */
+/* A run's answer in time is what the limit promises; while the client is asked
+ * the sandbox's clocks count instead. */
 static void
-set_state(struct call *c, enum call_state s)
+late_timer(struct call *c, bool run)
 {
-	log_event(LOG_LV_DEBUG, "call_state", "%s: %s -> %s", c->ex->m.tool,
+	struct timeval tv = {(time_t)(c->limit_ms / 1000),
+	    (suseconds_t)(c->limit_ms % 1000 * 1000)};
+
+	if (c->late == NULL)
+		return;
+	if (run)
+		evtimer_add(c->late, &tv);
+	else
+		evtimer_del(c->late);
+}
+
+static void
+kept_free(struct call_kept *k)
+{
+	if (k == NULL)
+		return;
+	buf_free(&k->body);
+	buf_free(&k->meta);
+	free(k);
+}
+
+/* The only place where a call changes state. ENDED releases all but the call
+ * itself. */
+void
+call_set_state(struct call *c, enum call_state s)
+{
+	log_event(LOG_LV_DEBUG, "call_state", "%s: %s -> %s", c->tool,
 	    state_names[c->state], state_names[s]);
 	c->state = s;
+	late_timer(c, s == CALL_RUNNING);
 	if (s != CALL_ENDED)
 		return;
 	TAILQ_REMOVE(&c->gw->calls, c, all);
 	if (c->quiet != NULL)
 		event_free(c->quiet);
-	c->quiet = NULL;
+	if (c->late != NULL)
+		event_free(c->late);
+	c->quiet = c->late = NULL;
+	questions_free(c->questions);
+	c->questions = NULL;
+	parked_free(c->parked);
+	c->parked = NULL;
+	if (c->kept != NULL)
+		c->gw->kept_bytes -= c->kept->body.len + c->kept->meta.len;
+	kept_free(c->kept);
+	c->kept = NULL;
 }
 
 /* Ends the call; the exchange takes the answer. */
@@ -66,17 +91,58 @@ end_answer(struct call *c, int status, struct buf *b)
 {
 	struct exchange *ex = c->ex;
 
-	set_state(c, CALL_ENDED);
+	call_set_state(c, CALL_ENDED);
 	free(c);
 	exchange_answer(ex, status, b);
 }
 
+/*
+ * It ended while its client is away: kept until that is back or too late, and
+ * so long as not too much is kept. Without memory the client is told that the
+ * state it brings is no good.
+ */
 static void
-end_refused(struct call *c, const struct refusal *r)
+keep(struct call *c, const struct refusal *r, enum failure f,
+    struct ipc_bytes body, struct ipc_bytes meta)
+{
+	struct call_kept *k = calloc(1, sizeof(*k));
+
+	c->request = 0;
+	if (k == NULL) {
+		call_drop(c);
+		return;
+	}
+	buf_init(&k->body, body.n + 1);
+	buf_init(&k->meta, meta.n + 1);
+	if (r == NULL &&
+	    c->gw->kept_bytes + body.n + meta.n <= KEPT_BYTES_MAX) {
+		buf_put(&k->body, body.p, body.n);
+		buf_put(&k->meta, meta.p, meta.n);
+	}
+	k->failure = f;
+	k->refused =
+	    r != NULL || k->body.len == 0 || k->body.failed || k->meta.failed;
+	if (r != NULL)
+		k->refusal = *r;
+	else if (k->refused)
+		refusal_set(&k->refusal, FAILURE_LOST, 0,
+		    "The call ended while its client was away, and its result "
+		    "could not be kept.");
+	c->gw->kept_bytes += k->body.len + k->meta.len;
+	c->kept = k;
+	call_set_state(c, CALL_KEPT);
+}
+
+void
+call_end_refused(struct call *c, const struct refusal *r)
 {
 	struct exchange *ex = c->ex;
 
-	set_state(c, CALL_ENDED);
+	if (ex == NULL) {
+		keep(c, r, r->failure, ipc_bytes(NULL, 0), ipc_bytes(NULL, 0));
+		return;
+	}
+	call_set_state(c, CALL_ENDED);
 	free(c);
 	ex->call = NULL;
 	exchange_refuse(ex, r);
@@ -88,7 +154,7 @@ end_failure(struct call *c, enum failure f, uint64_t retry_ms, const char *text)
 	struct refusal r;
 
 	refusal_set(&r, f, retry_ms, text);
-	end_refused(c, &r);
+	call_end_refused(c, &r);
 }
 
 static void
@@ -97,7 +163,7 @@ end_away(struct call *c, bool sandboxd)
 	struct refusal r;
 
 	refusal_away(&r, c->gw, sandboxd);
-	end_refused(c, &r);
+	call_end_refused(c, &r);
 }
 
 /* A result from elsewhere; f: why it is an isError result, or NONE. */
@@ -105,13 +171,20 @@ static void
 end_result(struct call *c, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta)
 {
-	struct answer_to to = exchange_to(c->ex);
-	enum call_method method = exchange_call_method(c->ex);
+	struct answer_to to;
+	enum call_method method;
 	struct buf b;
 	int rc;
 
+	if (c->ex == NULL) {
+		keep(c, NULL, f, body, meta);
+		return;
+	}
+	to = exchange_to(c->ex);
+	method = exchange_call_method(c->ex);
 	buf_init(&b, ANSWER_MAX);
-	if (f != FAILURE_NONE && method != CALL_TOOL)
+	if (f != FAILURE_NONE &&
+	    (method != CALL_TOOL || f == FAILURE_TOOL_PROTOCOL))
 		rc = answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri);
 	else if (method == CALL_RESOURCE)
 		rc = answer_resource(
@@ -124,9 +197,28 @@ end_result(struct call *c, enum failure f, struct ipc_bytes body,
 	}
 	buf_free(&b);
 	log_event(LOG_LV_ERR, "bad_result",
-	    "the result of %s is not what a result may be", c->ex->m.tool);
+	    "the result of %s is not what a result may be", c->tool);
 	end_failure(c, FAILURE_INTERNAL, 0,
 	    "The result is not a JSON object that can be passed on.");
+}
+
+void
+call_tell_kept(struct call *c)
+{
+	struct call_kept k = *c->kept;
+	struct refusal r = k.refusal;
+
+	/* Taken out: the call ends, and frees what it has. */
+	c->gw->kept_bytes -= k.body.len + k.meta.len;
+	free(c->kept);
+	c->kept = NULL;
+	if (k.refused)
+		call_end_refused(c, &r);
+	else
+		end_result(c, k.failure, ipc_bytes(k.body.p, k.body.len),
+		    ipc_bytes(k.meta.p, k.meta.len));
+	buf_free(&k.body);
+	buf_free(&k.meta);
 }
 
 /* ---- running ---- */
@@ -150,7 +242,8 @@ static void
 progress(struct call *c, struct ipc_bytes params)
 {
 	static const char *const path[] = {"progressToken", NULL};
-	struct ipc_bytes token = c->ex->m.progress_token;
+	struct ipc_bytes token =
+	    c->ex != NULL ? c->ex->m.progress_token : ipc_bytes(NULL, 0);
 	const uint8_t *p;
 	struct buf b;
 	size_t n;
@@ -175,6 +268,8 @@ progress(struct call *c, struct ipc_bytes params)
 static int
 log_level(const struct exchange *ex)
 {
+	if (ex == NULL)
+		return -1; /* away: nobody hears it */
 	if (ex->m.modern)
 		return ex->m.log_level;
 	return ex->has_session
@@ -222,8 +317,10 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	body = ipc_bytes(m->body_meta.p, m->body_len);
 	meta = ipc_bytes(
 	    m->body_meta.p + m->body_len, m->body_meta.n - m->body_len);
-	/* Failures of the platform are errors; the tool's own are results. */
-	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM)
+	/* Failures of the platform are errors; the tool's own are results,
+	 * unless it said otherwise. */
+	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM &&
+	    f != FAILURE_TOOL_PROTOCOL)
 		end_failure(c, f, f == FAILURE_LOST ? 0 : RETRY_MS, fi->fix);
 	else if (body.n > 0)
 		end_result(c, f, body, meta);
@@ -240,6 +337,8 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_call_result res;
 	struct refusal r;
 
+	if (f == NULL || f->type != IPC_CALL_EVENT)
+		c->request = 0;
 	if (f == NULL) {
 		/* Too late: kill it, if it still runs. Gone: it may have run.
 		 */
@@ -257,10 +356,14 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		    memcmp(&ev.execution, &c->execution,
 			sizeof(c->execution)) != 0)
 			return; /* lossy anyway */
-		if (ev.kind == 1)
+		if (ev.kind == CALL_EVENT_PROGRESS)
 			progress(c, ev.json);
-		else if (ev.kind == 2)
+		else if (ev.kind == CALL_EVENT_LOG)
 			log_line(c, ev.json);
+		else if (ev.kind == CALL_EVENT_ASK)
+			call_ask_questions(c, &ev);
+		else if (ev.kind == CALL_EVENT_PAUSE && c->ex != NULL)
+			stream_post_pause(c->ex, ev.json);
 		return;
 	case IPC_CALL_RESULT:
 		if (ipc_decode(f, &res, NULL) == 0 &&
@@ -274,7 +377,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	default:
 		refusal_from(&r, f, gone, "sandboxd");
-		end_refused(c, &r);
+		call_end_refused(c, &r);
 		return;
 	}
 }
@@ -286,17 +389,47 @@ quiet_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	exchange_quiet(c->ex);
+	if (c->ex != NULL)
+		exchange_quiet(c->ex);
+}
+
+/* Sandboxd answers each call in its time, unless it hangs. */
+static void
+late_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *c = arg;
+	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
+
+	(void)fd;
+	(void)what;
+	if (sandboxd != NULL && c->request != 0)
+		ipc_forget(sandboxd, c->request);
+	run_answered(c, NULL, FAILURE_BUSY);
+}
+
+/* Nobody is there to be told, and nobody will come. */
+void
+call_drop(struct call *c)
+{
+	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
+
+	if (c->request != 0 && sandboxd != NULL) {
+		ipc_forget(sandboxd, c->request);
+		send_cancel(c);
+	}
+	call_set_state(c, CALL_ENDED);
+	free(c);
 }
 
 /* Without memory for it the client waits in silence: no harm. */
-static void
-watch(struct call *c)
+void
+call_watch(struct call *c)
 {
 	struct timeval tv = {(time_t)(c->gw->quiet_ms / 1000),
 	    (suseconds_t)(c->gw->quiet_ms % 1000 * 1000)};
 
-	c->quiet = evtimer_new(c->gw->proc.base, quiet_cb, c);
+	if (c->quiet == NULL)
+		c->quiet = evtimer_new(c->gw->proc.base, quiet_cb, c);
 	if (c->quiet != NULL)
 		evtimer_add(c->quiet, &tv);
 }
@@ -307,7 +440,7 @@ run(struct call *c, const struct ipc_run_id *m)
 	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
 	struct ipc_run r = {
 	    .execution = m->execution, .arguments = c->ex->m.arguments};
-	uint64_t id, ms = m->timeout_ms;
+	uint64_t ms = m->timeout_ms;
 
 	c->execution = m->execution;
 	if (c->cancelled) {
@@ -318,11 +451,16 @@ run(struct call *c, const struct ipc_run_id *m)
 	/* An hour is beyond any limit a call may have. */
 	if (ms > 3600 * 1000)
 		ms = 3600 * 1000;
-	set_state(c, CALL_RUNNING);
-	watch(c);
+	c->limit_ms = ms + RUN_MARGIN_MS;
+	c->late = evtimer_new(c->gw->proc.base, late_cb, c);
+	call_set_state(c, CALL_RUNNING);
+	call_watch(c);
+	/* The time-out of the request itself counts from here, questions and
+	 * all; late_cb comes first where it should. */
 	if (sandboxd == NULL ||
-	    ipc_request(sandboxd, IPC_RUN, &r, (int)ms + RUN_MARGIN_MS,
-		run_answered, c, &id) < 0)
+	    ipc_request(sandboxd, IPC_RUN, &r,
+		(int)ms + RUN_MARGIN_MS + PARK_TOTAL_MS, run_answered, c,
+		&c->request) < 0)
 		/* Never sent: it can't have run, and the held context expires
 		 * as refused. */
 		end_away(c, true);
@@ -366,6 +504,8 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	struct call *c = arg;
 	struct ipc_run_id id;
 	struct ipc_result res;
+	struct ipc_task_state task;
+	struct exchange *ex;
 	struct refusal r;
 
 	if (f == NULL) {
@@ -387,12 +527,19 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		run(c, &id);
 	} else if (f->type == IPC_RESULT && ipc_decode(f, &res, NULL) == 0) {
 		management_result(c, &res);
+	} else if (f->type == IPC_TASK_STATE &&
+	    ipc_decode(f, &task, NULL) == 0) {
+		ex = c->ex;
+		call_set_state(c, CALL_ENDED);
+		free(c);
+		ex->call = NULL;
+		tasks_created(ex, &task);
 	} else {
 		refusal_from(&r, f, gone, "admind");
 		if (r.failure == FAILURE_UNAUTHENTICATED ||
 		    r.failure == FAILURE_FORBIDDEN)
 			identity_cache_drop(c->gw->identities);
-		end_refused(c, &r);
+		call_end_refused(c, &r);
 	}
 }
 
@@ -416,9 +563,12 @@ authorise(struct call *c)
 		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
 	m.declared = ex->m.declared;
+	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL &&
+	    (ex->m.declared & CLIENT_TASKS) != 0)
+		m.task = TASK_MAY;
 	m.capabilities =
 	    ex->m.capabilities.n > 0 ? ex->m.capabilities : ipc_bytes("{}", 2);
-	set_state(c, CALL_AUTHORISING);
+	call_set_state(c, CALL_AUTHORISING);
 	if (admind == NULL ||
 	    ipc_request(admind, IPC_AUTHORISE, &m, AUTHORISE_MS, authorised, c,
 		&id) < 0)
@@ -444,7 +594,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 	struct buf b;
 
 	if (cat == NULL) {
-		end_refused(c, no);
+		call_end_refused(c, no);
 		return;
 	}
 	if (c->cancelled || ex->req == NULL) {
@@ -472,6 +622,18 @@ call_start(struct exchange *ex)
 	struct refusal r;
 	struct call *c;
 
+	/* A request that goes on with one that waits. */
+	if (ex->m.request_state.n > 0) {
+		if (ex->req == NULL) {
+			/* Left already: its state is still good. */
+			refusal_set(
+			    &r, FAILURE_KILLED, 0, "The client cancelled.");
+			exchange_refuse(ex, &r);
+		} else if (parked_resume(ex, &r) < 0) {
+			exchange_refuse(ex, &r);
+		}
+		return;
+	}
 	if (ex->m.arguments.n > ARGUMENTS_MAX) {
 		refusal_set(&r, FAILURE_LIMIT, 0,
 		    "The arguments are too large: the limit "
@@ -487,10 +649,11 @@ call_start(struct exchange *ex)
 	}
 	c->gw = gw;
 	c->ex = ex;
+	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL) {
-		set_state(c, CALL_CHECKING);
+		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
 	} else {
 		authorise(c);
@@ -507,7 +670,7 @@ call_cancel(struct call *c)
 	if (c->cancelled)
 		return;
 	c->cancelled = true;
-	if (c->state == CALL_RUNNING)
+	if (c->state == CALL_RUNNING || c->state == CALL_ASKING)
 		send_cancel(c);
 }
 
@@ -521,9 +684,22 @@ call_cancel_by_id(
 	TAILQ_FOREACH(c, &gw->calls, all)
 	{
 		ex = c->ex;
-		if (!ex->m.modern && ex->has_session &&
+		if (ex != NULL && !ex->m.modern && ex->has_session &&
 		    memcmp(&ex->session.id, &s->id, sizeof(s->id)) == 0 &&
 		    ex->m.id.n == id.n && memcmp(ex->m.id.p, id.p, id.n) == 0)
 			call_cancel(c);
+	}
+}
+
+/* At the end: those whose clients are away have nobody who would end them. */
+void
+call_drop_all(struct gateway *gw)
+{
+	struct call *c, *next;
+
+	for (c = TAILQ_FIRST(&gw->calls); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, all);
+		if (c->ex == NULL)
+			call_drop(c);
 	}
 }

@@ -17,7 +17,9 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 
 	if (peer == NULL)
 		return false;
-	if (failure_info(a->failure)->side == FAILURE_PLATFORM)
+	/* What the tool itself says comes with its text, as a result does. */
+	if (failure_info(a->failure)->side == FAILURE_PLATFORM &&
+	    a->failure != FAILURE_TOOL_PROTOCOL)
 		return ipc_refuse(peer, request, a->failure, a->message,
 			   a->retry_ms) == 0;
 	buf_init(&b, IPC_BLOB_MAX);

@@ -7,6 +7,7 @@
 #include "answer.h"
 #include "call_internal.h"
 #include "channel.h"
+#include "early.h"
 #include "ids.h"
 #include "log.h"
 #include "result.h"
@@ -31,11 +32,26 @@ rearm(struct call *c)
 	(void)evtimer_add(c->timer, &tv);
 }
 
-static void
-arm(struct call *c, uint64_t ms)
+void
+call_arm(struct call *c, uint64_t ms)
 {
 	c->deadline_ms = now_boot_ms() + ms;
 	rearm(c);
+}
+
+/*
+ * The runner's tree is killed; if its answer has just left and no call waits,
+ * after that has arrived. Nothing is bought by it: nobody listens to the
+ * runner any more, and what it used up to its end is in its record.
+ */
+static void
+linger(struct call *c)
+{
+	static const struct timeval tv = {.tv_usec = CALL_LINGER_US};
+
+	if (!c->answered || c->all->queued > 0 ||
+	    evtimer_add(c->timer, &tv) != 0)
+		runners_end(c->runner);
 }
 
 void
@@ -46,6 +62,7 @@ call_free(struct call *c)
 		runners_profile_done(c->all->runners, c->profile);
 	held_free(c->held);
 	buf_free(&c->arguments);
+	buf_free(&c->park.question);
 	if (c->timer != NULL)
 		event_free(c->timer);
 	free(c);
@@ -88,6 +105,8 @@ call_change(struct call *c, enum call_state to)
 		TAILQ_REMOVE(&c->all->queue, c, link);
 		c->all->queued--;
 		runners_hungry(c->all->runners, c->all->queued);
+	} else if (from == CALL_PARKED) {
+		park_leave(c);
 	}
 	c->state = to;
 	switch (to) {
@@ -101,24 +120,48 @@ call_change(struct call *c, enum call_state to)
 			TAILQ_INSERT_TAIL(&c->all->queue, c, link);
 		c->all->queued++;
 		runners_hungry(c->all->runners, c->all->queued);
-		arm(c, queue_left(c));
+		call_arm(c, queue_left(c));
 		break;
 	case CALL_STARTING:
-		arm(c, CALL_LIMIT_MS);
+		call_arm(c, CALL_LIMIT_MS);
 		break;
 	case CALL_RUNNING:
+		if (from == CALL_PARKED) {
+			call_arm(c, c->park.left_ms);
+			break;
+		}
 		c->started_ms = now_boot_ms();
-		arm(c, c->held->timeout_ms);
+		call_arm(c, c->held->timeout_ms);
+		break;
+	case CALL_PARKED:
+		park_enter(c);
 		break;
 	case CALL_ENDING:
 		/* The runner has a deadline of its own. */
 		(void)evtimer_del(c->timer);
 		c->deadline_ms = UINT64_MAX;
+		linger(c);
 		break;
 	case CALL_ENDED:
 		end_call(c);
 		break;
 	}
+}
+
+/* A task's client gets its result from the record: all of it, and the _meta
+ * that would have come with an answer. */
+static void
+record_task(struct call *c, struct record *r, struct ipc_bytes out,
+    struct ipc_bytes body, uint64_t took, const struct result_dropped *dropped,
+    const char *message)
+{
+	struct buf meta;
+
+	buf_init(&meta, IPC_BLOB_MAX / 2);
+	result_meta(&meta, &c->node.id, took, out, dropped, r->failure, message);
+	record_whole(r, out, body,
+	    ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
+	buf_free(&meta);
 }
 
 /*
@@ -162,7 +205,10 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	r->failure = failure;
 	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
 	r->ended_us = now;
-	record_payload(r, out, b);
+	if (c->held->task)
+		record_task(c, r, out, b, took, &dropped, message);
+	else
+		record_payload(r, out, b);
 	uuid_text(&c->node.id, id);
 	buf_free(&made);
 	buf_free(&printed);
@@ -172,12 +218,15 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	    message != NULL ? ": " : "", message != NULL ? message : "");
 	channel_close(c->channel);
 	c->channel = NULL;
+	if (c->state == CALL_PARKED)
+		call_change(c, CALL_RUNNING);
 	if (c->state == CALL_RUNNING)
-		calls_took(c->all, now_boot_ms() - c->started_ms);
-	if (c->runner != NULL) {
-		runners_end(c->runner);
+		calls_took(c->all,
+		    now_boot_ms() - c->started_ms - c->park.total_ms);
+	c->answered = outcome == OUTCOME_DONE;
+	if (c->runner != NULL)
 		call_change(c, CALL_ENDING);
-	} else
+	else
 		call_change(c, CALL_ENDED);
 }
 
@@ -229,19 +278,19 @@ again(struct call *c)
 	call_change(c, CALL_WAITING);
 }
 
-static void
-execute(struct call *c)
+int
+call_tell(struct calls *cs, const struct held *h, const struct runner *r,
+    struct channel *channel)
 {
-	const struct held *h = c->held;
-	struct ipc_bytes code = codecache_find(c->all->cache, h, c->runner);
+	struct ipc_bytes code = codecache_find(cs->cache, h, r);
 	struct ipc_execute x = {
 	    .kind = h->kind,
 	    .form = (uint8_t)h->method,
 	    .name = h->name,
 	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
 	    .cpu_ms = h->limit[LIMIT_CPU_MS],
-	    .processes = call_processes(c->all, h->limit[LIMIT_PROCESSES],
-		h->limit[LIMIT_MEMORY_BYTES]),
+	    .processes = call_processes(
+		cs, h->limit[LIMIT_PROCESSES], h->limit[LIMIT_MEMORY_BYTES]),
 	    .files = (uint32_t)h->limit[LIMIT_FILES],
 	    .file_bytes = h->limit[LIMIT_FILE_BYTES],
 	    .executable = h->executable,
@@ -250,14 +299,31 @@ execute(struct call *c)
 	    .code = code,
 	};
 
-	if (channel_execute(c->channel, &x,
-		ipc_bytes(c->arguments.p, c->arguments.len)) != 0) {
-		again(c);
-		return;
-	}
-	call_change(c, CALL_RUNNING);
+	if (channel_execute(channel, &x) != 0)
+		return -1;
 	if (code.n == h->code.n)
-		codecache_want(c->all->cache, h);
+		codecache_want(cs->cache, h);
+	return 0;
+}
+
+/* Behind this the tool's code runs: the one place where it is let. */
+static void
+start(struct call *c)
+{
+	if (channel_start(
+		c->channel, ipc_bytes(c->arguments.p, c->arguments.len)) != 0)
+		again(c);
+	else
+		call_change(c, CALL_RUNNING);
+}
+
+static void
+execute(struct call *c)
+{
+	if (call_tell(c->all, c->held, c->runner, c->channel) != 0)
+		again(c);
+	else
+		start(c);
 }
 
 bool
@@ -269,8 +335,17 @@ call_start(struct call *c)
 	struct pool_limits limits = calls_limits(c->all, h->limit);
 	struct ipc_peer *peer;
 	struct err e;
+	bool told;
 	int rc;
 
+	if (early_take(c->all, h, &c->runner, &c->channel, &told)) {
+		runners_owner(c->runner, &owner, c);
+		channel_owner(c->channel, &channel_events, c);
+		call_change(c, CALL_STARTING);
+		if (told)
+			start(c);
+		return true;
+	}
 	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
 	if (c->runner == NULL)
 		return false;
@@ -343,14 +418,17 @@ on_hangup(void *arg)
 		crashed(c);
 		return;
 	}
+	if (c->state == CALL_PARKED)
+		call_change(c, CALL_RUNNING); /* nobody waits any more */
 	c->hungup = true;
 	/* Never later than the deadline: closing must not buy time. */
 	if (c->deadline_ms > now_boot_ms() + CALL_HANGUP_MS)
-		arm(c, CALL_HANGUP_MS);
+		call_arm(c, CALL_HANGUP_MS);
 }
 
 static const struct channel_events channel_events = {
     .event = on_event,
+    .ask = park_ask,
     .result = on_result,
     .violation = on_violation,
     .down = on_hangup,
@@ -368,6 +446,8 @@ call_exited(void *owner, const struct ipc_exited *m)
 	struct call *c = owner;
 
 	c->runner = NULL;
+	if (c->state == CALL_PARKED)
+		call_change(c, CALL_RUNNING);
 	switch (c->state) {
 	case CALL_STARTING:
 		again(c);
@@ -387,7 +467,7 @@ call_exited(void *owner, const struct ipc_exited *m)
 	if (c->hungup)
 		crashed(c);
 	else
-		arm(c, CALL_REAP_MS);
+		call_arm(c, CALL_REAP_MS);
 }
 
 static void
@@ -402,6 +482,7 @@ call_lost(void *owner)
 		again(c);
 		break;
 	case CALL_RUNNING:
+	case CALL_PARKED:
 		call_finish(c, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox ended while the tool ran; it may have had "
 		    "effects",
@@ -438,6 +519,11 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 	struct err e;
 
 	(void)evtimer_del(c->timer);
+	if (c->state == CALL_ENDING) {
+		if (c->runner != NULL)
+			runners_end(c->runner);
+		return;
+	}
 	/* libevent's clock is coarse and may be some ms early; a limit isn't.
 	 */
 	if (now_boot_ms() < c->deadline_ms) {
@@ -473,6 +559,9 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		result_limit("The tool did not finish in time and was ended",
 		    LIMIT_TIMEOUT_MS, c->held->timeout_ms, &e);
 		call_finish(c, OUTCOME_FAILED, FAILURE_TIMEOUT, e.text, NULL);
+		break;
+	case CALL_PARKED:
+		park_expired(c);
 		break;
 	default:
 		break;

@@ -7,7 +7,10 @@
  *			call's limits (skipped if these
  *			are what it was forked with)
  *	RUNNING		it has code, arguments, secrets	timer: the wall clock
- *	ENDING		answered; its tree is killed	the runner's own
+ *	PARKED		it asked its client something	timer: ask_timeout; the
+ *			and waits (park.c)		wall clock stands still
+ *	ENDING		answered; its tree is killed,	CALL_LINGER_US, then
+ *			a moment later if nobody waits	the runner's own
  *	ENDED		record handed on; freed
  *
  * Whatever happens first decides how the call ended, once: the answer goes to
@@ -26,6 +29,9 @@
 enum {
 	/* Writing a cgroup's limits takes less than a ms. */
 	CALL_LIMIT_MS = 5000,
+	/* An answer reaches its client sooner; then its runner's end and the
+	 * next one's fork, milliseconds of work, are not in its way. */
+	CALL_LINGER_US = 300,
 	/* Between a process being reaped and the end of its channel. */
 	CALL_REAP_MS = 5000,
 	/* Between the end of a channel and its process being reaped. */
@@ -51,6 +57,7 @@ enum call_state {
 	CALL_WAITING,
 	CALL_STARTING,
 	CALL_RUNNING,
+	CALL_PARKED,
 	CALL_ENDING,
 	CALL_ENDED
 };
@@ -64,6 +71,8 @@ struct calls_conf {
 	unsigned waiting_min, waiting_max; /* runners, see runners_conf */
 	uint64_t waiting_memory;
 	unsigned forks;
+	unsigned parked_max;     /* calls that may wait for their clients */
+	uint64_t ask_timeout_ms; /* each question */
 };
 
 struct calls;
@@ -82,6 +91,14 @@ int calls_run(struct calls *, struct ipc_peer *, uint64_t request,
  * alone. true if one ended. */
 bool calls_cancel(
     struct calls *, const struct ipc_id *, struct ipc_peer *by, enum failure);
+/* What a client answered to question `number` of a call that `by` started;
+ * anything else is ignored. json is foreign. */
+void calls_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
+    uint32_t number, struct ipc_bytes json);
+/* admind is back: it hears from now on what becomes of this task's call, an open
+ * question first. false: no task's call of this id is waiting for its end. */
+bool calls_attach(struct calls *, const struct ipc_id *, struct ipc_peer *,
+    uint64_t request);
 /* Nobody waits at this peer any more; its calls go on. */
 void calls_peer_gone(struct calls *, struct ipc_peer *);
 /* Deadlines by CLOCK_BOOTTIME: fires what passed while the machine slept. */

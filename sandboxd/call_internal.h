@@ -8,6 +8,15 @@
 #include "channel.h"
 #include "codecache.h"
 
+/* What a call asked its client (park.c). */
+struct park {
+	struct buf question; /* PARKED: what is open, as it was sent */
+	uint32_t number;     /* of it */
+	uint64_t since_ms;   /* PARKED: CLOCK_BOOTTIME */
+	uint64_t total_ms;   /* in PARKED, all earlier questions */
+	uint64_t left_ms;    /* PARKED: of the wall clock */
+};
+
 struct call {
 	struct table_node node; /* first: execution id */
 	TAILQ_ENTRY(call) link; /* while WAITING */
@@ -21,11 +30,13 @@ struct call {
 	uint64_t run_us; /* CLOCK_REALTIME at RUN, for the record */
 	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
 	uint64_t started_ms;          /* likewise, in RUNNING */
+	struct park park;
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
-	bool hungup; /* the channel ended without a result */
-	bool reaped; /* the runner ended, its last frames may come */
+	bool answered; /* with a result: the runner has nothing to say */
+	bool hungup;   /* the channel ended without a result */
+	bool reaped;   /* the runner ended, its last frames may come */
 	uint32_t status, oom_kills;
 	uint64_t peak_kib;
 };
@@ -40,7 +51,10 @@ struct calls {
 	struct table by_id;
 	TAILQ_HEAD(call_queue, call) queue;
 	unsigned queued;
+	unsigned parked;
 	uint64_t took_us; /* a call's usual time in RUNNING */
+	TAILQ_HEAD(early_list, early) early; /* early.c: oldest first */
+	unsigned nearly;                     /* how many */
 };
 
 /* call.c: moves a call; ENDED frees it. */
@@ -54,6 +68,13 @@ void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
 /* A call ran for so long. */
 void calls_took(struct calls *, uint64_t ms);
+/* Sends a runner what to run and within which limits; nothing runs before
+ * channel_start. -1: it could not be sent. */
+int call_tell(struct calls *, const struct held *, const struct runner *,
+    struct channel *);
+/* The profile of what is held, referenced. NULL: no memory. */
+struct profile *calls_profile(
+    struct calls *, const struct held *, uint64_t now_ms);
 /* What a runner's cgroup is held to by a call's limits. */
 struct pool_limits calls_limits(
     const struct calls *, const uint64_t limit[LIMIT_COUNT]);
@@ -61,6 +82,19 @@ struct pool_limits calls_limits(
  * of them `memory` bytes. */
 uint32_t call_processes(
     const struct calls *, uint64_t processes, uint64_t memory);
+/* Time from now to the call's next deadline. */
+void call_arm(struct call *, uint64_t ms);
+/* park.c. The channel's `ask`: parks the call, or answers at once. */
+void park_ask(void *call, uint32_t number, struct ipc_bytes json);
+/* Of call_change: entering and leaving PARKED. */
+void park_enter(struct call *);
+void park_leave(struct call *);
+/* Nobody answered in time, or nobody is there who could: the tool hears it and
+ * goes on. */
+void park_expired(struct call *);
+void park_orphaned(struct call *);
+/* A task's call has a new peer: it is asked what is open. */
+void park_again(struct call *);
 /* The call's deadline passed (an event callback). */
 void call_timer(evutil_socket_t, short, void *call);
 /* Without a record and without touching the table. */

@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "call_internal.h"
+#include "early.h"
 #include "ids.h"
 
 struct search {
@@ -36,6 +37,7 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 			call_timer(-1, 0, s.found);
 		}
 	} while (s.found != NULL);
+	early_sweep(cs, now_ms);
 }
 
 /* --- Who waits gets what is there. ---------------------------------------- */
@@ -118,6 +120,7 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	cs->conf = *conf;
 	cs->records = records;
 	TAILQ_INIT(&cs->queue);
+	TAILQ_INIT(&cs->early);
 	rc.limits = calls_limits(cs, conf->limit);
 	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0 ||
 	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
@@ -157,6 +160,7 @@ calls_free(struct calls *cs)
 {
 	if (cs == NULL)
 		return;
+	early_free(cs);
 	if (cs->by_id.bucket != NULL)
 		table_each(&cs->by_id, free_node, cs);
 	table_free(&cs->by_id);
@@ -178,9 +182,8 @@ free_slots(const struct calls *cs)
 	return slots - n.taken - n.ending;
 }
 
-int
-calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
-    struct held *h, struct ipc_bytes arguments)
+struct profile *
+calls_profile(struct calls *cs, const struct held *h, uint64_t now_ms)
 {
 	const struct pool_profile profile = {
 	    .kind = h->runner,
@@ -188,6 +191,14 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	    .tmp_inodes = CALL_TMP_INODES,
 	    .modules = ipc_bytes(h->modules.p, h->modules.len),
 	};
+
+	return runners_profile(cs->runners, &profile, now_ms);
+}
+
+int
+calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
+    struct held *h, struct ipc_bytes arguments)
+{
 	struct ipc_id id = h->node.id;
 	struct call *c;
 
@@ -198,7 +209,7 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	buf_put(&c->arguments, arguments.p, arguments.n);
 	c->timer = evtimer_new(cs->base, call_timer, c);
 	c->run_ms = now_boot_ms();
-	c->profile = runners_profile(cs->runners, &profile, c->run_ms);
+	c->profile = calls_profile(cs, h, c->run_ms);
 	if (c->arguments.failed || c->timer == NULL || c->profile == NULL) {
 		call_free(c);
 		return -1;
@@ -235,13 +246,31 @@ calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	return true;
 }
 
+bool
+calls_attach(struct calls *cs, const struct ipc_id *id, struct ipc_peer *peer,
+    uint64_t request)
+{
+	struct call *c = (struct call *)table_find(&cs->by_id, id);
+
+	if (c == NULL || !c->held->task || c->state == CALL_ENDING)
+		return false;
+	c->peer = peer;
+	c->request = request;
+	if (c->state == CALL_PARKED)
+		park_again(c);
+	return true;
+}
+
 static void
 forget_peer(struct table_node *n, void *arg)
 {
 	struct call *c = (struct call *)n;
 
-	if (c->peer == arg)
-		c->peer = NULL;
+	if (c->peer != arg)
+		return;
+	c->peer = NULL;
+	if (c->state == CALL_PARKED)
+		park_orphaned(c);
 }
 
 void

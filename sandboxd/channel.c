@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "channel.h"
 #include "ids.h"
 #include "json.h"
@@ -31,10 +32,12 @@ struct channel {
 	void *arg;
 	struct event *turn; /* resumes reading */
 	bool closed;        /* by us: no more events */
-	bool executing;     /* EXECUTE was sent */
+	bool executing;     /* SECRETS were sent */
 	unsigned frames;    /* in this turn */
 	size_t bytes;       /* likewise */
 	uint64_t turn_ms;
+	uint32_t asked;  /* number of the last question */
+	bool asking;     /* it is open */
 	struct rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
@@ -153,6 +156,67 @@ on_progress(struct channel *c, struct ipc_frame *f)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Counts among the progress reports: a loop of it costs no more than one of
+ * those. */
+static int
+on_pause(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_pause m;
+	char text[32];
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	if (!event_due(c, &c->progress))
+		return 0;
+	snprintf(text, sizeof(text), "{\"retry\":%u}", m.retry_ms);
+	c->events->event(c->arg, CALL_EVENT_PAUSE, ipc_str(text));
+	return 0;
+}
+
+/*
+ * One question at a time, counted without a gap, and not without end: a tool
+ * that asks in a loop costs its client's patience and a round trip each.
+ */
+static int
+on_ask(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_ask m;
+	struct buf b;
+	struct err e;
+	int rc;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return malformed(c, &e);
+	if (c->asking || m.number != c->asked + 1 || c->events->ask == NULL)
+		return violation(c, FAILURE_KILLED,
+		    "The tool was ended: it asked out of turn.");
+	if (m.number > ASK_CALL_MAX) {
+		(void)err_set(&e, FAILURE_LIMIT,
+		    "The tool was ended: it asked its client more than %d "
+		    "times.",
+		    (int)ASK_CALL_MAX);
+		return violation(c, FAILURE_LIMIT, e.text);
+	}
+	c->asked = m.number;
+	c->asking = true;
+	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
+	if (m.json.n > CHANNEL_EVENT_MAX ||
+	    json_scan(m.json.p, m.json.n, &e) != 0 ||
+	    (rc = ask_take(m.json, c->redact, &b, &e)) < 0) {
+		rc = violation(c, FAILURE_KILLED,
+		    "The tool was ended: it sent a malformed question.");
+	} else if (rc > 0) {
+		buf_clear(&b);
+		ask_refuse(m.json, ASK_CODE_PARAMS, e.text, &b);
+		rc = channel_answer(c, ipc_bytes(b.p, b.len));
+	} else {
+		c->events->ask(c->arg, m.number, ipc_bytes(b.p, b.len));
+	}
+	buf_free(&b);
+	return rc;
+}
+
 static int
 too_large(struct channel *c)
 {
@@ -256,6 +320,8 @@ on_error(struct channel *c, struct ipc_frame *f)
 	case FAILURE_BAD_CODE:
 	case FAILURE_INVALID_ARGUMENTS:
 	case FAILURE_LIMIT:
+	case FAILURE_NO_ANSWER:
+	case FAILURE_TOOL_PROTOCOL:
 		return finish(c, m.length, (enum failure)m.failure);
 	}
 	return violation(c, FAILURE_KILLED,
@@ -301,7 +367,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	if (c->closed)
 		return -1;
 	count_frame(c, f);
-	/* The state RUNNING begins at READY, the tool at EXECUTE. */
+	/* The state RUNNING begins at READY, the tool behind SECRETS. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
 		    "The runner spoke before it was given a call.");
@@ -312,8 +378,12 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		return on_log(c, f);
 	case IPC_PROGRESS:
 		return on_progress(c, f);
+	case IPC_PAUSE:
+		return on_pause(c, f);
 	case IPC_CONTENT_PART:
 		return on_piece(c, f);
+	case IPC_ASK:
+		return on_ask(c, f);
 	case IPC_RUN_RESULT:
 		return on_result(c, f);
 	case IPC_RUN_ERROR:
@@ -390,23 +460,46 @@ channel_close(struct channel *c)
 		channel_free(c);
 }
 
+void
+channel_owner(struct channel *c, const struct channel_events *events, void *arg)
+{
+	c->events = events;
+	c->arg = arg;
+}
+
 int
-channel_execute(struct channel *c, const struct ipc_execute *what,
-    struct ipc_bytes arguments)
+channel_execute(struct channel *c, const struct ipc_execute *what)
 {
 	struct ipc_execute x = *what;
+
+	x.stdout_max = c->stdout_max;
+	x.result_max = c->result_max;
+	return c->peer != NULL && ipc_send(c->peer, IPC_EXECUTE, &x) == 0 ? 0
+									  : -1;
+}
+
+int
+channel_start(struct channel *c, struct ipc_bytes arguments)
+{
 	struct ipc_arguments a = {.json = arguments};
 	struct ipc_secrets s = {
 	    .tlv = ipc_bytes(c->held->secrets.p, c->held->secrets.len)};
 
-	x.stdout_max = c->stdout_max;
-	x.result_max = c->result_max;
-	if (c->peer == NULL || ipc_send(c->peer, IPC_EXECUTE, &x) != 0 ||
-	    ipc_send(c->peer, IPC_ARGUMENTS, &a) != 0 ||
+	if (c->peer == NULL || ipc_send(c->peer, IPC_ARGUMENTS, &a) != 0 ||
 	    ipc_send(c->peer, IPC_SECRETS, &s) != 0)
 		return -1;
 	c->executing = true;
 	return 0;
+}
+
+int
+channel_answer(struct channel *c, struct ipc_bytes json)
+{
+	struct ipc_answer m = {.number = c->asked, .json = json};
+
+	c->asking = false;
+	return c->peer != NULL && ipc_send(c->peer, IPC_ANSWER, &m) == 0 ? 0
+									 : -1;
 }
 
 /*

@@ -41,6 +41,11 @@ struct channel_events {
 	void (*result)(void *, enum failure, struct ipc_bytes body);
 	/* A rule was broken; the runner must be killed. */
 	void (*violation)(void *, enum failure, const char *text);
+	/* Questions to the client, numbered from 1 in the call: answered by
+	 * channel_answer, now or later; none comes before that. json is
+	 * scanned, written anew and redacted (ask.h). NULL: there is no
+	 * client, a question is a violation. */
+	void (*ask)(void *, uint32_t number, struct ipc_bytes json);
 	/* Closed by the other side without a result. */
 	void (*down)(void *);
 };
@@ -52,11 +57,17 @@ struct channel *channel_new(struct event_base *, struct ipc_peer *,
     struct err *);
 /* No event comes after this. */
 void channel_close(struct channel *);
-/* What to run and its limits (all of x but stdout_max and result_max), then
- * arguments and secrets: then it runs. 0; -1 if not all could be sent, which
- * ran nothing. */
-int channel_execute(
-    struct channel *, const struct ipc_execute *x, struct ipc_bytes arguments);
+/* Events are this one's from now on. */
+void channel_owner(struct channel *, const struct channel_events *, void *arg);
+/* What to run and its limits (all of x but stdout_max and result_max). Nothing
+ * runs yet. -1 if it could not be sent. */
+int channel_execute(struct channel *, const struct ipc_execute *x);
+/* Arguments and secrets: then it runs. -1 if not all could be sent, which ran
+ * nothing. */
+int channel_start(struct channel *, struct ipc_bytes arguments);
+/* Answers the open question; json as ask_answers or ask_refuse made it. -1 if
+ * it could not be sent: `down` follows. */
+int channel_answer(struct channel *, struct ipc_bytes json);
 /* Tells, as a log line, how many log lines and progress reports were dropped
  * above their rates, if any were: once, when the call ends. */
 void channel_notice(struct channel *, struct result_dropped *);

@@ -223,6 +223,10 @@ take_field(
 		return take_kind(h, t, e);
 	case CTX_METHOD:
 		return take_method(h, t, e);
+	case CTX_TASK:
+		/* Of admind alone: who else would come back for it? */
+		h->task = h->listener == LISTENER_ADMIND;
+		return 0;
 	case CTX_OUTPUT_SCHEMA:
 		h->output_schema = ipc_bytes(t->p, t->n);
 		return 0;
@@ -359,6 +363,12 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 bad:
 	held_free(h);
 	return -1;
+}
+
+struct held *
+held_find(const struct held_set *s, const struct ipc_id *id)
+{
+	return (struct held *)table_find(&s->by_id, id);
 }
 
 struct held *

@@ -31,9 +31,10 @@ struct held {
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
+	bool task; /* outlives its RUN's connection; recorded whole */
 	enum call_method method;        /* which form its result has */
 	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
-	struct ipc_bytes code; /* source, or a command's spec */
+	struct ipc_bytes code;          /* source, or a command's spec */
 	struct ipc_bytes name;
 	struct ipc_bytes executable, executable_digest; /* of a command */
 	bool
@@ -75,6 +76,8 @@ void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,
     uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
+/* One that is held, or NULL. */
+struct held *held_find(const struct held_set *, const struct ipc_id *);
 /*
  * Uses a context. It leaves the set in every case but HELD_UNKNOWN and
  * *out is then the caller's: a wrong listener or digest burns it.

@@ -19,6 +19,7 @@
 #include "call.h"
 #include "confine.h"
 #include "doctor.h"
+#include "early.h"
 #include "ids.h"
 #include "log.h"
 #include "proc.h"
@@ -66,6 +67,7 @@ close_held(struct sandboxd *s, struct held *h, enum outcome outcome,
 {
 	struct record *r = h->record;
 
+	early_drop(s->calls, h);
 	h->record = NULL;
 	held_free(h);
 	r->outcome = outcome;
@@ -212,6 +214,7 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		return 0;
 	}
 	(void)ipc_answer_ok(p, m.request);
+	early_begin(s->calls, held_find(&s->held, &m.execution));
 	return 0;
 }
 
@@ -323,9 +326,45 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    d->s->calls, &m.execution, admind ? NULL : p, failure);
 		return 0;
 	}
+	/* admind has no row for it: nothing that a record could close. */
+	if (admind && m.failure == FAILURE_NONE) {
+		early_drop(d->s->calls, h);
+		held_free(h);
+		return 0;
+	}
 	if (failure != FAILURE_KILLED)
 		withdrawn_add(d->s, &m.execution, failure);
 	close_held(d->s, h, OUTCOME_KILLED, failure);
+	return 0;
+}
+
+/* Starts nothing, so it may come as often as admind likes. */
+static int
+on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_attach m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if (!calls_attach(s->calls, &m.execution, p, m.request))
+		(void)ipc_refuse(p, m.request, FAILURE_NOT_FOUND,
+		    "no task of this id runs here; its record says how it "
+		    "ended",
+		    0);
+	return 0;
+}
+
+/* Whoever runs a call also carries its client's answers (calls_answer). */
+static int
+on_call_answer(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_call_answer m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	calls_answer(s->calls, &m.execution, p, m.number, m.json);
 	return 0;
 }
 
@@ -339,6 +378,10 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		return on_run(d, p, f);
 	case IPC_CANCEL:
 		return on_cancel(d, p, f);
+	case IPC_ATTACH:
+		return on_attach(d->s, p, f);
+	case IPC_CALL_ANSWER:
+		return on_call_answer(d->s, p, f);
 	case IPC_HELD:
 		return on_held(d->s, p, f);
 	default:
@@ -530,6 +573,16 @@ memory_budget(const struct conf *c)
 	return (uint64_t)pages * (uint64_t)size / 2;
 }
 
+/* Half of the slots stay for calls that wait for nobody. */
+static unsigned
+parked_max(const struct conf *c)
+{
+	unsigned set = (unsigned)conf_int(c, "parked_max");
+	unsigned half = ((unsigned)conf_int(c, "slots") + 1) / 2;
+
+	return set < half ? set : half;
+}
+
 /* The operator changed what the zygote has read: Python, or its modules. */
 static void
 on_hup(evutil_socket_t sig, short what, void *arg)
@@ -559,6 +612,8 @@ main(int argc, char **argv)
 	    .waiting_max = (unsigned)conf_int(c, "pool_max"),
 	    .waiting_memory = (uint64_t)conf_int(c, "pool_memory"),
 	    .forks = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+	    .parked_max = parked_max(c),
+	    .ask_timeout_ms = (uint64_t)conf_int(c, "ask_timeout"),
 	};
 	default_limits(c, cc.limit);
 	s.records_max = (size_t)conf_int(c, "records_max");

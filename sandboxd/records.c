@@ -75,6 +75,25 @@ record_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
 	}
 }
 
+void
+record_whole(struct record *r, struct ipc_bytes out, struct ipc_bytes body,
+    struct ipc_bytes meta)
+{
+	size_t no = cut(out, STDOUT_SHOWN_MAX);
+
+	buf_free(&r->payload);
+	buf_init(&r->payload, IPC_BLOB_MAX);
+	buf_put(&r->payload, out.p, no);
+	buf_put(&r->payload, body.p, body.n);
+	buf_put(&r->payload, meta.p, meta.n);
+	r->stdout_len = (uint32_t)no;
+	r->meta_len = (uint32_t)meta.n;
+	if (r->payload.failed) {
+		buf_clear(&r->payload);
+		r->stdout_len = r->meta_len = 0;
+	}
+}
+
 static void flush(struct records *);
 
 static void
@@ -130,6 +149,7 @@ send_one(struct records *rs, struct record *r)
 	    .cpu_us = r->cpu_us,
 	    .intent = ipc_bytes(r->intent.p, r->intent.len),
 	    .stdout_len = r->stdout_len,
+	    .meta_len = r->meta_len,
 	    .stdout_result = ipc_bytes(r->payload.p, r->payload.len),
 	};
 
@@ -204,7 +224,7 @@ records_add(struct records *rs, struct record *r)
 		    "admind does not take records; this one keeps no output");
 		buf_free(&r->payload);
 		buf_init(&r->payload, 0);
-		r->stdout_len = 0;
+		r->stdout_len = r->meta_len = 0;
 	}
 	rs->bytes += r->payload.len;
 	TAILQ_INSERT_TAIL(&rs->list, r, link);

@@ -39,8 +39,8 @@ struct record {
 	bool delivered, sent;
 	uint64_t started_us, ended_us, cpu_us, request;
 	struct buf intent;  /* admind's TLV, given back unread */
-	struct buf payload; /* stdout, then body */
-	uint32_t stdout_len;
+	struct buf payload; /* stdout, then body; a task's: and _meta */
+	uint32_t stdout_len, meta_len;
 };
 
 /* A record of an accepted execution. NULL without memory. */
@@ -49,6 +49,9 @@ void record_free(struct record *);
 /* Keeps stdout and body, each cut to its maximum. Without memory: neither. */
 void record_payload(
     struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
+/* Of a task: body and _meta uncut. */
+void record_whole(struct record *, struct ipc_bytes stdout_text,
+    struct ipc_bytes body, struct ipc_bytes meta);
 
 struct records *records_new(
     struct event_base *, size_t max, const struct ipc_id *epoch);

@@ -198,6 +198,13 @@ runners_take(struct runners *rs, struct profile *p,
 }
 
 void
+runners_owner(struct runner *r, const struct runner_owner *owner, void *arg)
+{
+	r->owner = owner;
+	r->owner_arg = arg;
+}
+
+void
 runners_missed(struct runners *rs, struct profile *p)
 {
 	rs->told.misses++;

@@ -131,6 +131,8 @@ enum runners_fork runners_fork(struct runners *, struct profile *);
 void runners_missed(struct runners *, struct profile *);
 /* So many calls wait: while there are some, nothing is forked for later. */
 void runners_hungry(struct runners *, unsigned calls);
+/* It has another owner from now on. */
+void runners_owner(struct runner *, const struct runner_owner *, void *arg);
 /* Its owner is done with it: its tree is killed. `exited` or `lost` follows. */
 void runners_end(struct runner *);
 /* The same, and its owner wants to hear nothing more of it. */

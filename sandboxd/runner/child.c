@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,9 @@
 
 /* Exit codes, seen in EXITED; a tool can imitate them. */
 enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
+
+/* sandboxd's end of it comes after 0.3 ms, or at once. */
+enum { LINGER_MS = 20 };
 
 /* 0, 1, 2: /dev/null and the output pipe; 3 the channel; nothing else that
  * the zygote had open, its own socket to pool-init included. */
@@ -71,6 +75,26 @@ expect(enum ipc_type type, void *msg)
 		_exit(END_PROTOCOL);
 }
 
+/* Has the rest of the call not come yet? */
+static bool
+waiting(void)
+{
+	struct pollfd p = {.fd = RUNNER_CHANNEL_FD, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 0;
+}
+
+/*
+ * The result is on its way to somebody who waits. Taking this process apart
+ * costs more than carrying it there, and nothing of it can be put off once it
+ * has begun: sandboxd ends it when the answer has left.
+ */
+static void
+linger(void)
+{
+	(void)poll(NULL, 0, LINGER_MS);
+}
+
 void
 child_main(const struct zygote *z, const struct ipc_fork *fork)
 {
@@ -104,6 +128,9 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	expect(IPC_EXECUTE, &execute);
 	if (limits_call(&execute, fork->kind == RUNNER_COMMAND) == -1)
 		_exit(END_PROTOCOL);
+	/* The rest may follow only when the call's intent row is committed. */
+	if (fork->kind == RUNNER_PYTHON)
+		python_prepare(&execute, waiting());
 	expect(IPC_ARGUMENTS, &arguments);
 	expect(IPC_SECRETS, &secrets);
 	output_limit(execute.stdout_max);
@@ -114,5 +141,6 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	}
 	if (python_run(&execute, arguments.json, secrets.tlv) == -1)
 		_exit(END_PROTOCOL);
+	linger();
 	_exit(END_OK);
 }

@@ -6,6 +6,8 @@
 #ifndef PYFORK_H
 #define PYFORK_H
 
+#include <stdbool.h>
+
 #include "err.h"
 
 struct runner;
@@ -19,6 +21,8 @@ int pyfork_child(struct runner *);
 /* python.c: calls a function of the harness; NULL with a Python exception
  * set. Takes no reference. */
 PyObject *python_call(const char *name, PyObject *args);
+/* Is this the runner itself, and no child that a tool forked? */
+bool python_is_runner(void);
 /* Turns Python's pending exception into err. -1. */
 int python_error(struct err *, const char *what);
 

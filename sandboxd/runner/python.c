@@ -8,6 +8,7 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <marshal.h>
 
 #include <errno.h>
 #include <malloc.h>
@@ -18,6 +19,7 @@
 
 #include "harness.h"
 #include "ipc_io.h"
+#include "pyask.h"
 #include "pycommand.h"
 #include "pyfork.h"
 #include "runner.h"
@@ -34,8 +36,9 @@ enum {
 };
 
 static bool finished;
-static PyObject *start;  /* the harness' function */
-static pid_t runner_pid; /* whoever else gets here was forked by the tool */
+static PyObject *start;   /* the harness' function */
+static PyObject *program; /* of the tool, compiled; NULL: it is to be */
+static pid_t runner_pid;  /* whoever else gets here was forked by the tool */
 
 static PyObject *
 io_error(void)
@@ -86,6 +89,25 @@ py_progress(PyObject *self, PyObject *args)
 	m.json = ipc_bytes(p, (size_t)n);
 	Py_BEGIN_ALLOW_THREADS;
 	rc = output_send(IPC_PROGRESS, &m);
+	Py_END_ALLOW_THREADS;
+	if (rc == -1)
+		return io_error();
+	Py_RETURN_NONE;
+}
+
+/* pause(retry_ms): a hint to the client's side, nothing here waits. */
+static PyObject *
+py_pause(PyObject *self, PyObject *args)
+{
+	struct ipc_pause m = {0};
+	unsigned ms;
+	int rc;
+
+	if (!PyArg_ParseTuple(args, "I", &ms))
+		return NULL;
+	m.retry_ms = ms;
+	Py_BEGIN_ALLOW_THREADS;
+	rc = output_send(IPC_PAUSE, &m);
 	Py_END_ALLOW_THREADS;
 	if (rc == -1)
 		return io_error();
@@ -173,6 +195,9 @@ static PyMethodDef methods[] = {
 	"command(path, argv, env, stdin, stdout_max, stderr_max)"},
     {"log", py_log, METH_VARARGS, "log(level, json)"},
     {"progress", py_progress, METH_VARARGS, "progress(json)"},
+    {"pause", py_pause, METH_VARARGS, "pause(retry_ms)"},
+    {"ask", pyask_send, METH_VARARGS, "ask(number, json)"},
+    {"answer", pyask_receive, METH_NOARGS, "answer() -> (number, json)"},
     {"captured", py_captured, METH_NOARGS, "captured() -> (bytes, truncated)"},
     {"finish", py_finish, METH_VARARGS, "finish(failure, body)"},
     {NULL, NULL, 0, NULL},
@@ -195,7 +220,10 @@ module_init(void)
 	    PyModule_AddIntConstant(m, "BAD_CODE", FAILURE_BAD_CODE) == -1 ||
 	    PyModule_AddIntConstant(
 		m, "INVALID_ARGUMENTS", FAILURE_INVALID_ARGUMENTS) == -1 ||
-	    PyModule_AddIntConstant(m, "LIMIT", FAILURE_LIMIT) == -1) {
+	    PyModule_AddIntConstant(m, "LIMIT", FAILURE_LIMIT) == -1 ||
+	    PyModule_AddIntConstant(m, "PROTOCOL", FAILURE_TOOL_PROTOCOL) ==
+		-1 ||
+	    PyModule_AddIntConstant(m, "NO_ANSWER", FAILURE_NO_ANSWER) == -1) {
 		Py_XDECREF(m);
 		return NULL;
 	}
@@ -405,6 +433,12 @@ python_child(struct runner *r)
 	return pyfork_child(r);
 }
 
+bool
+python_is_runner(void)
+{
+	return getpid() == runner_pid;
+}
+
 /* {name: value} from name, value, name, value ... NULL if malformed. */
 static PyObject *
 secrets_dict(struct ipc_bytes tlv)
@@ -458,6 +492,32 @@ last_resort(void)
 	return finish(FAILURE_EXCEPTION, body, sizeof(body) - 1);
 }
 
+/*
+ * Reading a code object makes objects and runs none of them. A failure is a
+ * lack of memory: then the harness compiles the source, and reports what that
+ * meets. While there is time, the way that the call will go is gone once more
+ * with code that stands in the harness: what that reads and writes is then in
+ * the processor's caches, which costs as much as the call itself.
+ */
+void
+python_prepare(const struct ipc_execute *e, bool time)
+{
+	PyObject *result;
+
+	if (time && e->kind == CONTEXT_TOOL) {
+		result = python_call("rehearse_once", NULL);
+		Py_XDECREF(result);
+		PyErr_Clear();
+	}
+	if (e->source_len >= e->code.n)
+		return;
+	program = PyMarshal_ReadObjectFromString(
+	    (const char *)e->code.p + e->source_len,
+	    (Py_ssize_t)(e->code.n - e->source_len));
+	if (program == NULL)
+		PyErr_Clear();
+}
+
 int
 python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
     struct ipc_bytes secrets)
@@ -470,11 +530,10 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
 		return -1;
-	args = Py_BuildValue("(is#y#y#y#NIB)", (int)e->kind,
+	args = Py_BuildValue("(is#y#Oy#NIB)", (int)e->kind,
 	    (const char *)e->name.p, (Py_ssize_t)e->name.n,
 	    (const char *)e->code.p, (Py_ssize_t)e->source_len,
-	    (const char *)e->code.p + e->source_len,
-	    (Py_ssize_t)(e->code.n - e->source_len), (const char *)arguments.p,
+	    program != NULL ? program : Py_None, (const char *)arguments.p,
 	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max,
 	    (unsigned char)e->form);
 	if (args == NULL)

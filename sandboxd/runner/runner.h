@@ -186,6 +186,9 @@ int python_start(struct zygote *, struct err *);
 int python_child(struct runner *);
 /* After the snapshot: malloc as tools know it again. 0 or -1. */
 int python_settled(struct err *);
+/* Unpacks what was compiled of the code that python_run will run; executes
+ * nothing of it. time: the rest of the call is not there yet. */
+void python_prepare(const struct ipc_execute *, bool time);
 /* Runs or inspects one tool; sends everything, RUN_RESULT included. */
 int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
     struct ipc_bytes secrets);

@@ -13,11 +13,16 @@ import pathlib
 import re
 from collections.abc import Mapping
 
+from mcpbox_ask import (ClientError, Elicit, ElicitUrl, Elicitation, Roots,
+                        Sample, Sampled, ask, elicit, elicit_url, roots,
+                        sample)
 from mcpbox_hide import hidden
 
 __all__ = [
-    "Audio", "Image", "Message", "NotFound", "Resource", "ResourceLink",
-    "Result", "Text", "ToolError", "log", "progress", "secrets",
+    "Audio", "ClientError", "Elicit", "ElicitUrl", "Elicitation", "Image",
+    "Message", "NotFound", "ProtocolError", "Resource", "ResourceLink", "Result", "Roots",
+    "Sample", "Sampled", "Text", "ToolError", "ask", "elicit", "elicit_url",
+    "log", "pause_stream", "progress", "roots", "sample", "secrets",
 ]
 
 #: MCP's log levels, in its order; the index travels.
@@ -29,6 +34,12 @@ LOG_MAX = 16 * 1024
 
 class ToolError(Exception):
     """A failure the caller should read as it stands, without a traceback."""
+
+
+class ProtocolError(Exception):
+    """Ends the request with a JSON-RPC error of this message instead of a
+    result: for what is no answer of the tool's. A model does not see it, and a
+    task counts as failed; nearly always ToolError is meant."""
 
 
 class NotFound(ToolError):
@@ -320,3 +331,14 @@ def progress(progress, total=None, message=None):
     if message is not None:
         report["message"] = hidden(str(message))[:1000]
     _mcpbox.progress(_json(report))
+
+
+def pause_stream(retry_ms=500):
+    """Tells the client's side that nothing will be said for a while: where the
+    connection can be taken up again (MCP 2025-11-25, streams with ids) it is
+    closed, and the client comes back after retry_ms for the rest. A hint:
+    nothing here waits, and elsewhere nothing happens."""
+    import _mcpbox
+    if not isinstance(retry_ms, int) or not 0 <= retry_ms <= 60000:
+        raise ValueError("retry_ms must be between 0 and 60000")
+    _mcpbox.pause(retry_ms)

@@ -148,9 +148,11 @@ def _compile(code, filename):
     return compile(tree, filename, "exec", dont_inherit=True)
 
 
-def _load(code, filename, compiled=b""):
-    """Runs the tool's module; returns its main."""
-    program = marshal.loads(compiled) if compiled else _compile(code, filename)
+def _load(code, filename, program=None):
+    """Runs the tool's module, of which program is the code object if there is
+    one already; returns its main."""
+    if program is None:
+        program = _compile(code, filename)
     # Split into lines when somebody asks: mostly nobody does.
     linecache.cache[filename] = (lambda: _source(code),)
     scope = _module.__dict__
@@ -261,6 +263,10 @@ def _failure_of(e):
     if (isinstance(e, (MemoryError, mcpbox_results.TooLarge))
             or mcpbox_errors.limit_met(e)):
         return _mcpbox.LIMIT
+    if isinstance(e, mcpbox.ClientError):
+        return _mcpbox.NO_ANSWER
+    if isinstance(e, mcpbox.ProtocolError):
+        return _mcpbox.PROTOCOL
     return _mcpbox.EXCEPTION
 
 
@@ -275,8 +281,10 @@ def _report(e, failure, filename, code, limit):
         mcpbox_errors.limit_met(e)
     _flush()
     stdout, truncated = _mcpbox.captured()
-    if isinstance(e, mcpbox.ToolError):
-        text = mcpbox_errors.safe_str(e) or "ToolError"
+    if isinstance(e, mcpbox.ProtocolError):
+        text = mcpbox_errors.safe_str(e) or "the tool ended the request"
+    elif isinstance(e, (mcpbox.ToolError, mcpbox.ClientError)):
+        text = mcpbox_errors.safe_str(e) or type(e).__name__
         if stdout:
             text += "\n\n" + mcpbox_errors.output(stdout, truncated)
     elif isinstance(e, mcpbox_results.TooLarge):
@@ -311,8 +319,8 @@ def rehearse():
     for i in range(64):
         code = (b"async " if i % 2 else b"") + (
             b"def main(n: int = 0) -> int:\n    return n\n")
-        compiled = marshal.dumps(_compile(code, "rehearsal"))
-        main = _load(code, "rehearsal", compiled)
+        program = marshal.loads(marshal.dumps(_compile(code, "rehearsal")))
+        main = _load(code, "rehearsal", program)
         mcpbox_results.body(_call(main, _given(main, b'{"n":1}')), 1024)
         mcpbox_results.body("text", 1024)
         mcpbox_results.body({"a": [1, 2.0, None, "text"]}, 1024)
@@ -323,7 +331,18 @@ def rehearse():
     _new_module()
 
 
-def run(form, filename, code, compiled, arguments, secrets, limit):
+def _nothing(n: int = 0) -> int:
+    return n
+
+
+def rehearse_once():
+    """In a runner that was told its code and waits for its arguments: the same
+    with a function that stands here."""
+    mcpbox_results.body(_call(_nothing, _given(_nothing, b'{"n":1}')), 1024)
+    _flush()
+
+
+def run(form, filename, code, program, arguments, secrets, limit):
     """Calls main and sends its result, in this form."""
     if secrets:
         mcpbox.secrets = mcpbox._Secrets(secrets)
@@ -332,7 +351,7 @@ def run(form, filename, code, compiled, arguments, secrets, limit):
     failure = _mcpbox.BAD_CODE
     try:
         try:
-            main = _load(code, filename, compiled)
+            main = _load(code, filename, program)
         except (SyntaxError, MissingMain):
             raise
         except BaseException as e:
@@ -386,13 +405,13 @@ def compile_only(filename, code):
     _mcpbox.finish(0, body)
 
 
-def start(kind, filename, code, compiled, arguments, secrets, limit, form):
+def start(kind, filename, code, program, arguments, secrets, limit, form):
     """python.c calls this; it always ends in finish()."""
     if kind == KIND_COMPILE:
         compile_only(filename, code)
         return
     if kind != KIND_INSPECT:
-        run(form, filename, code, compiled, arguments, secrets, limit)
+        run(form, filename, code, program, arguments, secrets, limit)
         return
     found = inspect_tool(filename, code)
     _flush()

@@ -20,6 +20,7 @@ class Finished(Exception):
 
 fake = types.ModuleType("_mcpbox")      # what python.c gives the harness
 fake.EXCEPTION, fake.BAD_CODE, fake.INVALID_ARGUMENTS, fake.LIMIT = 1, 2, 3, 4
+fake.NO_ANSWER = 5
 fake.captured = lambda: (b"printed\n", False)
 fake.sent = []
 
@@ -462,7 +463,7 @@ def run(code, arguments="{}", limit=1 << 20):
     mcpbox_harness.first_task()
     try:
         mcpbox_harness._new_module()
-        mcpbox_harness.run("probe", code.encode(), b"",
+        mcpbox_harness.run(0, "probe", code.encode(), None,
                            arguments.encode(), {}, limit)
     finally:
         # What a plain main leaves there ends in its first step.

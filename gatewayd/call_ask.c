@@ -1,0 +1,199 @@
+/*
+ * A call that asks its client, in both eras.
+ *
+ * Modern (MRTR): the request is answered "input_required" with the questions
+ * and a sealed state; the call goes on without an exchange until the client
+ * calls again with its answers (parked.h says who may), and that request takes
+ * the old one's place.
+ *
+ * Legacy: each question is a JSON-RPC request on the answer's event stream; the
+ * response comes by another POST of the same session, which is of the same
+ * principal (session.h), and names an id that only this client was told.
+ *
+ * An answer goes to the tool that asked, as text. What a client gains by a
+ * false one is to mislead its own call.
+ */
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "call_internal.h"
+#include "ids.h"
+#include "log.h"
+
+static void ask(struct call *);
+
+/* All are answered: the tool goes on. */
+static void
+answer(struct call *c)
+{
+	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
+	struct ipc_call_answer m = {.execution = c->execution,
+	    .number = questions_number(c->questions)};
+	struct buf b;
+
+	buf_init(&b, ARGUMENTS_MAX);
+	questions_answers(c->questions, &b);
+	/* Without memory sandboxd says "not answered" for each. */
+	m.json = b.failed ? ipc_bytes("{}", 2) : ipc_bytes(b.p, b.len);
+	/* If it can't be sent, sandboxd is gone, and the call hears of it. */
+	if (sandboxd != NULL)
+		ipc_send(sandboxd, IPC_CALL_ANSWER, &m);
+	buf_free(&b);
+	questions_free(c->questions);
+	c->questions = NULL;
+	call_set_state(c, CALL_RUNNING);
+}
+
+/* ---- modern ---- */
+
+/* Its client is back, with answers or without. */
+static void
+resume(void *arg, struct exchange *ex)
+{
+	struct call *c = arg;
+
+	c->ex = ex;
+	ex->call = c;
+	if (c->state == CALL_KEPT) {
+		call_tell_kept(c);
+		return;
+	}
+	call_watch(c);
+	ask(c);
+}
+
+/* Nobody came back: the tool has heard that long ago, from sandboxd's timer,
+ * or is killed now. */
+static void
+expired(void *arg)
+{
+	struct call *c = arg;
+
+	c->parked = NULL;
+	call_drop(c);
+}
+
+static void
+park(struct call *c)
+{
+	static const struct parked_owner owner = {
+	    .resume = resume, .expired = expired};
+	uint64_t expires_ms = now_us() / 1000 + PARK_TOTAL_MS;
+	struct exchange *ex = c->ex;
+	struct refusal no;
+	struct buf b;
+
+	if (c->parked == NULL)
+		c->parked = parked_new(c->gw, ex, &owner, c, &no);
+	buf_init(&b, IPC_FRAME_MAX * 2);
+	if (c->parked != NULL)
+		questions_requests(c->questions, &b);
+	if (c->parked == NULL || b.failed) {
+		questions_fail(c->questions,
+		    c->parked == NULL ? no.message : "Out of memory.");
+		answer(c);
+	} else {
+		c->ex = NULL;
+		call_set_state(c, CALL_ASKING);
+		parked_answer(c->parked, ex, expires_ms, ipc_bytes(b.p, b.len));
+	}
+	buf_free(&b);
+}
+
+/* ---- legacy ---- */
+
+static void
+send_requests(struct call *c)
+{
+	struct buf b;
+	bool end = false;
+	unsigned i;
+
+	for (i = 0; !end; i++) {
+		buf_init(&b, IPC_FRAME_MAX * 2);
+		if (questions_request(c->questions, i, &b, &end) &&
+		    !exchange_request(c->ex, &b))
+			questions_fail(c->questions,
+			    "The client has no event stream to be asked on.");
+		buf_free(&b);
+	}
+	if (questions_open(c->questions) == 0)
+		answer(c);
+	else
+		call_set_state(c, CALL_ASKING);
+}
+
+bool
+call_response(struct exchange *ex)
+{
+	const struct mcp_message *m = &ex->m;
+	struct call *c;
+
+	if (!ex->has_session || m->id.n == 0)
+		return false;
+	TAILQ_FOREACH(c, &ex->gw->calls, all)
+	{
+		/* Within the session, which is of this principal. */
+		if (c->state != CALL_ASKING || c->ex == NULL ||
+		    c->questions == NULL || !c->ex->has_session ||
+		    memcmp(&c->ex->session.id, &ex->session.id,
+			sizeof(ex->session.id)) != 0 ||
+		    !questions_response(
+			c->questions, m->id, m->result, m->response_error))
+			continue;
+		if (questions_open(c->questions) == 0)
+			answer(c);
+		return true;
+	}
+	return false;
+}
+
+/* ---- both ---- */
+
+/* The questions that are open, to whoever is there. */
+static void
+ask(struct call *c)
+{
+	struct exchange *ex = c->ex;
+
+	/* Away: told when it is back. */
+	if (ex == NULL || c->questions == NULL) {
+		call_set_state(
+		    c, c->questions == NULL ? CALL_RUNNING : CALL_ASKING);
+		return;
+	}
+	questions_declared(c->questions, ex->m.declared, ex->m.rev);
+	/* Answers belong to the first question behind the request that brings
+	 * them: a tool that asks again wants a new one. */
+	if (ex->m.modern) {
+		questions_take(c->questions, ex->m.input_responses);
+		ex->m.input_responses = ipc_bytes(NULL, 0);
+	}
+	if (questions_open(c->questions) == 0)
+		answer(c);
+	else if (ex->m.modern)
+		park(c);
+	else
+		send_requests(c);
+}
+
+void
+call_ask_questions(struct call *c, const struct ipc_call_event *ev)
+{
+	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
+	struct ipc_call_answer m = {
+	    .execution = c->execution, .number = ev->number};
+
+	questions_free(c->questions);
+	c->questions = questions_new(ev->number, ev->json);
+	if (c->questions != NULL) {
+		ask(c);
+		return;
+	}
+	log_event(
+	    LOG_LV_WARN, "questions", "%s: no memory, or malformed", c->tool);
+	m.json = ipc_bytes("{}", 2);
+	if (sandboxd != NULL)
+		ipc_send(sandboxd, IPC_CALL_ANSWER, &m);
+}

@@ -1,0 +1,62 @@
+/* Shared by call.c and call_ask.c only. */
+#ifndef CALL_INTERNAL_H
+#define CALL_INTERNAL_H
+
+#include "gateway.h"
+#include "parked.h"
+#include "questions.h"
+
+struct event;
+
+enum call_state {
+	CALL_NEW,
+	CALL_CHECKING,
+	CALL_AUTHORISING,
+	CALL_RUNNING,
+	CALL_ASKING, /* it asked its client; ex may be away */
+	CALL_KEPT,   /* it ended while its client was away */
+	CALL_ENDED
+};
+
+/* How a call ended while nobody was there to be told. */
+struct call_kept {
+	bool refused;
+	struct refusal refusal;
+	enum failure failure;
+	struct buf body, meta; /* of a result */
+};
+
+struct call {
+	TAILQ_ENTRY(call) all;
+	struct gateway *gw;
+	/* Who waits for the answer. NULL in ASKING and KEPT: its request was
+	 * answered "input_required", and the client will come back. */
+	struct exchange *ex;
+	enum call_state state;
+	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
+	char tool[MCP_NAME_MAX + 1]; /* for the log */
+	struct ipc_id execution;     /* from RUNNING on */
+	uint64_t request;            /* RUN's id at sandboxd; 0: answered */
+	uint64_t limit_ms;           /* of the run, with a margin */
+	struct event *late;          /* RUNNING: nothing came within it */
+	struct event *quiet;         /* nothing was heard for a while */
+	struct questions *questions; /* the newest, or NULL */
+	struct parked *parked;       /* the conversation, or NULL */
+	struct call_kept *kept;      /* KEPT */
+};
+
+/* call.c: the only place where a call changes state. */
+void call_set_state(struct call *, enum call_state);
+/* Ends the call with this refusal, or keeps it for a client that is away. */
+void call_end_refused(struct call *, const struct refusal *);
+/* Begins to watch for a client that waits in silence. */
+void call_watch(struct call *);
+/* Ends a call without telling anybody. */
+void call_drop(struct call *);
+/* KEPT: its client is back. */
+void call_tell_kept(struct call *);
+
+/* call_ask.c: CALL_EVENT of kind 3. */
+void call_ask_questions(struct call *, const struct ipc_call_event *);
+
+#endif

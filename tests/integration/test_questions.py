@@ -1,0 +1,345 @@
+"""A tool asks its client: both eras, the whole suite, real sandbox."""
+import http.client
+import json
+import threading
+import time
+
+import pytest
+
+from harness.flow import publish
+from harness.mcp import LEGACY, MODERN, Client, Reply, meta, text
+
+ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+CODE = {
+    "name": "import mcpbox\ndef main(who: str = 'you'):\n"
+            "    a = mcpbox.elicit('Name of ' + who + '?', {'name': str})\n"
+            "    return f'{a.action} {a.content}'\n",
+    "twice": "import mcpbox\ndef main():\n"
+             "    a = mcpbox.ask({'k': mcpbox.Elicit('1', {'n': int})})['k']\n"
+             "    b = mcpbox.ask({'k': mcpbox.Elicit('2', {'n': int})})['k']\n"
+             "    return str(a.content['n'] + b.content['n'])\n",
+    "awaits": "import asyncio, mcpbox\nasync def main():\n"
+              "    ticks = []\n"
+              "    async def tick():\n"
+              "        while True:\n"
+              "            ticks.append(1)\n"
+              "            await asyncio.sleep(0.01)\n"
+              "    t = asyncio.create_task(tick())\n"
+              "    a = await mcpbox.elicit('Name?', {'name': str})\n"
+              "    r = await mcpbox.roots()\n"
+              "    t.cancel()\n"
+              "    return f\"{a.content['name']} {len(r)} {len(ticks) > 2}\"\n",
+    "several": "import mcpbox\ndef main():\n"
+               "    a = mcpbox.ask({'e': mcpbox.Elicit('Name?', {'name': str}),\n"
+               "                    's': mcpbox.Sample('Say x', max_tokens=5, temperature=0.5),\n"
+               "                    'r': mcpbox.Roots(), 'u': mcpbox.ElicitUrl('Go', 'https://h/x')})\n"
+               "    return '; '.join(f'{k}={v.text if k == \"s\" and hasattr(v, \"text\") else v}' for k, v in a.items())\n",
+    "sleeps": "import mcpbox, time\ndef main():\n"
+              "    mcpbox.elicit('Name?', {'name': str})\n"
+              "    time.sleep(300)\n",
+}
+ANSWER = {"action": "accept", "content": {"name": "Ann"}}
+
+
+@pytest.fixture(scope="module")
+def tools(instance):
+    with Client(instance.address) as c:
+        return {k: publish(instance, c, "asks", k, code) for k, code in CODE.items()}
+
+
+def call(c, name, capabilities=ALL, arguments=None, **more):
+    return c.request("tools/call", {"name": name, "arguments": arguments or {}, **more,
+                                    "_meta": meta(MODERN, capabilities)})
+
+
+def asked(r):
+    assert r.result and r.result["resultType"] == "input_required", r
+    return r.result["inputRequests"], r.result["requestState"]
+
+
+def wrong(r):
+    assert r.status == 200 and r.error and r.error["code"] == -32602, r
+    assert r.error["data"]["failure_mode"] == "bad_state"
+
+
+# ---- modern ----
+
+def test_one_question(mcp, tools):
+    q, state = asked(call(mcp, tools["name"]))
+    assert q == {"q1": {"method": "elicitation/create", "params": {
+        "message": "Name of you?", "requestedSchema": {
+            "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}}}
+    r = call(mcp, tools["name"], inputResponses={"q1": ANSWER}, requestState=state)
+    assert r.result["resultType"] == "complete"
+    assert text(r) == "accept {'name': 'Ann'}"
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_refused_by_the_person(mcp, tools, action):
+    _, state = asked(call(mcp, tools["name"]))
+    r = call(mcp, tools["name"], inputResponses={"q1": {"action": action}}, requestState=state)
+    assert text(r) == f"{action} {{}}"
+
+
+def test_rounds_have_states_of_their_own(mcp, tools):
+    one, a = asked(call(mcp, tools["twice"]))
+    two, b = asked(call(mcp, tools["twice"], inputResponses={"k": {"action": "accept", "content": {"n": 40}}},
+                        requestState=a))
+    assert a != b and one["k"]["params"]["message"] == "1" and two["k"]["params"]["message"] == "2"
+    wrong(call(mcp, tools["twice"], inputResponses={"k": ANSWER}, requestState=a))      # used
+    r = call(mcp, tools["twice"], inputResponses={"k": {"action": "accept", "content": {"n": 2}}}, requestState=b)
+    assert text(r) == "42"
+    wrong(call(mcp, tools["twice"], inputResponses={"k": ANSWER}, requestState=b))
+
+
+def test_missing_and_wrong_answers_are_asked_for_again(mcp, tools):
+    _, state = asked(call(mcp, tools["name"]))
+    for responses in ({}, {"other": ANSWER}, {"q1": 12345}, {"q1": {"action": "maybe"}},
+                      {"q1": {"action": "accept", "content": [1]}}):
+        q, state = asked(call(mcp, tools["name"], inputResponses=responses, requestState=state))
+        assert list(q) == ["q1"]
+    r = call(mcp, tools["name"], inputResponses={"q1": ANSWER, "more": 1}, requestState=state)
+    assert text(r) == "accept {'name': 'Ann'}"
+
+
+def test_answers_may_come_with_the_first_request(mcp, tools):
+    r = call(mcp, tools["name"], inputResponses={"q1": ANSWER, "unknown": {"action": "accept"}})
+    assert text(r) == "accept {'name': 'Ann'}"
+    # They are for the first question only.
+    r = call(mcp, tools["twice"], inputResponses={"k": {"action": "accept", "content": {"n": 1}}})
+    assert asked(r)[0]["k"]["params"]["message"] == "2"
+
+
+def test_no_responses_object(mcp, tools):
+    for bad in (None, 1, []):
+        r = call(mcp, tools["name"], inputResponses=bad)
+        assert (r.error and r.error["code"] == -32602) or r.result["resultType"] == "input_required", r
+
+
+def test_several_at_once(mcp, tools):
+    q, state = asked(call(mcp, tools["several"]))
+    assert {k: v["method"] for k, v in q.items()} == {
+        "e": "elicitation/create", "s": "sampling/createMessage", "r": "roots/list", "u": "elicitation/create"}
+    assert q["s"]["params"] == {"messages": [{"role": "user", "content": {"type": "text", "text": "Say x"}}],
+                                "maxTokens": 5, "temperature": 0.5}
+    assert q["r"]["params"] == {} and q["u"]["params"] == {"mode": "url", "message": "Go", "url": "https://h/x"}
+    # Some now, the others later: only those are asked again.
+    q, state = asked(call(mcp, tools["several"], requestState=state, inputResponses={
+        "e": ANSWER, "r": {"roots": [{"uri": "file:///a"}]}}))
+    assert set(q) == {"s", "u"}
+    r = call(mcp, tools["several"], requestState=state, inputResponses={
+        "s": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"},
+        "u": {"action": "accept"}})
+    assert text(r) == ("e=Elicitation('accept', {'name': 'Ann'}); s=x; r=[{'uri': 'file:///a'}]; "
+                       "u=Elicitation('accept', {})")
+
+
+def test_only_what_is_declared(mcp, tools):
+    q, _ = asked(call(mcp, tools["several"], {"sampling": {}}))
+    assert set(q) == {"s"}
+    q, _ = asked(call(mcp, tools["several"], {"elicitation": {}}))
+    assert set(q) == {"e"}
+    r = call(mcp, tools["name"], {})
+    assert r.result["isError"] and "elicitation" in text(r), r
+    assert r.result["_meta"]["mcpbox/failure"]["failure_mode"] == "no_answer"
+
+
+def test_answer_that_does_not_fit_the_form(mcp, tools):
+    _, state = asked(call(mcp, tools["name"]))
+    r = call(mcp, tools["name"], inputResponses={"q1": {"action": "accept", "content": {"name": 7}}},
+             requestState=state)
+    assert r.result["isError"] and "does not fit" in text(r)
+
+
+def test_awaited(mcp, tools):
+    q, state = asked(call(mcp, tools["awaits"]))
+    time.sleep(0.2)
+    _, state = asked(call(mcp, tools["awaits"], inputResponses={"q1": ANSWER}, requestState=state))
+    r = call(mcp, tools["awaits"], inputResponses={"q2": {"roots": []}}, requestState=state)
+    assert text(r) == "Ann 0 True"
+
+
+def test_state_is_bound(mcp, tools):
+    _, state = asked(call(mcp, tools["name"], arguments={"who": "a"}))
+    give = {"inputResponses": {"q1": ANSWER}}
+    wrong(call(mcp, tools["name"], arguments={"who": "b"}, requestState=state, **give))
+    wrong(call(mcp, tools["twice"], arguments={"who": "a"}, requestState=state, **give))
+    flipped = ("B" if state[20] == "A" else "A").join((state[:20], state[21:]))
+    for bad in (flipped, state + "-TAMPERED", state[:-1], "", "x" * 5000, state.swapcase()):
+        wrong(call(mcp, tools["name"], arguments={"who": "a"}, requestState=bad, **give))
+    r = call(mcp, tools["name"], arguments={"who": "a"}, requestState=state, **give)
+    assert text(r) == "accept {'name': 'Ann'}"
+
+
+def test_one_of_two_that_bring_the_same_state(instance, tools):
+    with Client(instance.address) as c:
+        _, state = asked(call(c, tools["name"]))
+    got = []
+
+    def again():
+        with Client(instance.address) as c:
+            got.append(call(c, tools["name"], inputResponses={"q1": ANSWER}, requestState=state))
+    threads = [threading.Thread(target=again) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(r.error is None for r in got) == [False] * 7 + [True]
+
+
+def test_closing_the_retry_cancels(instance, mcp, tools):
+    _, state = asked(call(mcp, tools["sleeps"]))
+    body = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {
+        "name": tools["sleeps"], "arguments": {}, "requestState": state, "inputResponses": {"q1": ANSWER},
+        "_meta": meta(MODERN, ALL)}}
+    c = http.client.HTTPConnection(*instance.address(), timeout=10)
+    c.request("POST", "/mcp", json.dumps(body).encode(), {
+        "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tools["sleeps"]})
+    time.sleep(0.5)
+    c.close()
+    assert ended(instance, tools["sleeps"]) == "killed"
+
+
+def ended(instance, tool, seconds=20):
+    """Outcome of the tool's last execution, once it has one; it is the only
+    row of that execution."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        rows = [e for e in instance.ctl_json("executions", "list")["items"] if e["tool"] == tool]
+        if rows and rows[0]["state"] != "open":
+            assert len({e["id"] for e in rows}) == len(rows)
+            return rows[0]["outcome"] if "outcome" in rows[0] else rows[0]["state"]
+        time.sleep(0.1)
+    raise AssertionError("the execution did not end")
+
+
+# ---- legacy ----
+
+class Session(Client):
+    def __init__(self, where, capabilities=ALL, version=LEGACY):
+        self.capabilities = capabilities
+        super().__init__(where, version)
+
+    def _initialize(self):
+        r = self.send({"jsonrpc": "2.0", "id": next(self.ids), "method": "initialize", "params": {
+            "protocolVersion": self.version, "capabilities": self.capabilities,
+            "clientInfo": {"name": "tests", "version": "1"}}}, {})
+        self.session = r.headers["mcp-session-id"]
+
+    def stream(self, name, arguments=None):
+        """The events of a call, as they come."""
+        c = http.client.HTTPConnection(*self.where(), timeout=30)
+        c.request("POST", "/mcp", json.dumps({
+            "jsonrpc": "2.0", "id": next(self.ids), "method": "tools/call",
+            "params": {"name": name, "arguments": arguments or {}}}).encode(), {
+                "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+                **self._legacy()})
+        r = c.getresponse()
+        if not r.headers["content-type"].startswith("text/event-stream"):
+            yield json.loads(r.read())
+            return
+        data = []
+        for line in r:
+            line = line.decode().rstrip("\r\n")
+            if line.startswith("data:") and line[5:].strip():
+                data.append(line[5:].strip())
+            elif not line and data:
+                yield json.loads("\n".join(data))
+                data = []
+        c.close()
+
+    def respond(self, message):
+        with Client(self.where) as other:
+            r = other.send({"jsonrpc": "2.0", **message}, self._legacy())
+        assert r.status == 202, r
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_legacy_question(instance, tools, version):
+    with Session(instance.address, version=version) as s:
+        events = s.stream(tools["name"])
+        q = next(events)
+        assert q["method"] == "elicitation/create" and len(q["id"]) == 22
+        assert q["params"]["message"] == "Name of you?"
+        s.respond({"id": q["id"], "result": ANSWER})
+        assert next(events)["result"]["content"][0]["text"] == "accept {'name': 'Ann'}"
+
+
+def test_legacy_several_and_an_error(instance, tools):
+    with Session(instance.address) as s:
+        events = s.stream(tools["several"])
+        q = {}
+        for _ in range(4):
+            e = next(events)
+            q[e["params"].get("url", e["method"])] = e
+        assert q["https://h/x"]["params"]["elicitationId"]
+        s.respond({"id": q["roots/list"]["id"], "error": {"code": -1, "message": "no roots today"}})
+        s.respond({"id": q["elicitation/create"]["id"], "result": ANSWER})
+        s.respond({"id": q["https://h/x"]["id"], "result": {"action": "decline"}})
+        s.respond({"id": q["sampling/createMessage"]["id"], "result": {"roots": []}})    # not what was asked
+        out = next(events)["result"]["content"][0]["text"]
+        assert "r=no roots today" in out and "'Ann'" in out and "decline" in out and "not what was asked" in out
+
+
+def test_legacy_answers_of_others_are_nothing(instance, tools):
+    with Session(instance.address) as s, Session(instance.address) as other:
+        events = s.stream(tools["name"])
+        q = next(events)
+        other.respond({"id": q["id"], "result": {"action": "accept", "content": {"name": "Eve"}}})
+        s.respond({"id": "A" * 22, "result": ANSWER})
+        s.respond({"id": 1, "result": ANSWER})
+        s.respond({"id": q["id"], "result": ANSWER})
+        s.respond({"id": q["id"], "result": {"action": "decline"}})      # late
+        assert next(events)["result"]["content"][0]["text"] == "accept {'name': 'Ann'}"
+
+
+def test_legacy_without_what_it_takes(instance, tools):
+    with Session(instance.address, {}) as s:
+        out = next(s.stream(tools["name"]))["result"]
+        assert out["isError"] and "elicitation" in out["content"][0]["text"]
+    with Client(instance.address, version=LEGACY) as c:     # no capabilities in this one
+        c.session = None
+        r = c.call(tools["name"])
+        assert r.result["isError"], r
+
+
+def test_legacy_cancel_while_asked(instance, tools):
+    with Session(instance.address) as s:
+        events = s.stream(tools["sleeps"])
+        next(events)
+        s.respond({"method": "notifications/cancelled", "params": {"requestId": 2, "reason": "x"}})
+        assert next(events)["result"]["isError"]
+    assert ended(instance, tools["sleeps"]) == "killed"
+
+
+def test_both_eras_at_once(instance, tools):
+    """Questions of many calls do not get mixed up."""
+    failed = []
+
+    def modern(i):
+        try:
+            with Client(instance.address) as c:
+                _, state = asked(call(c, tools["name"], arguments={"who": str(i)}))
+                r = call(c, tools["name"], arguments={"who": str(i)}, requestState=state,
+                         inputResponses={"q1": {"action": "accept", "content": {"name": str(i)}}})
+                assert text(r) == f"accept {{'name': '{i}'}}"
+        except BaseException as e:
+            failed.append(e)
+
+    def legacy(i):
+        try:
+            with Session(instance.address) as s:
+                events = s.stream(tools["name"], {"who": str(i)})
+                q = next(events)
+                assert q["params"]["message"] == f"Name of {i}?"
+                s.respond({"id": q["id"], "result": {"action": "accept", "content": {"name": str(i)}}})
+                assert next(events)["result"]["content"][0]["text"] == f"accept {{'name': '{i}'}}"
+        except BaseException as e:
+            failed.append(e)
+    threads = [threading.Thread(target=f, args=(i,)) for i in range(3) for f in (modern, legacy)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed, failed
