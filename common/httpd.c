@@ -107,7 +107,10 @@ conn_free(struct httpd_req *r)
 	struct httpd *h = r->h;
 
 	TAILQ_REMOVE(&h->all, r, all);
-	TAILQ_REMOVE(&h->buckets[bucket_of(r->key)], r, hash);
+	if (r->counted != NULL && --r->counted->count == 0) {
+		LIST_REMOVE(r->counted, chain);
+		free(r->counted);
+	}
 	if (r->refused_extra)
 		h->extra--;
 	else
@@ -401,22 +404,33 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 
 /* ---- accepting ---- */
 
-/* Is there room for one more of this source? A unix socket's clients are one
- * proxy, which does its own counting. */
+/* Is there room for one more of this source? Then it is counted. A unix
+ * socket's clients are one proxy, which does its own counting. */
 static bool
-admit(struct httpd *h, const uint8_t key[16])
+admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16])
 {
-	struct httpd_req *r;
-	unsigned n = 0;
+	struct httpd_source *s;
+	unsigned b = bucket_of(key);
 
 	if (h->count >= h->limits.connections)
 		return false;
 	if (h->unix_socket)
 		return true;
-	TAILQ_FOREACH(r, &h->buckets[bucket_of(key)], hash)
-	if (!r->refused_extra && memcmp(r->key, key, 16) == 0)
-		n++;
-	return n < h->limits.connections_per_source;
+	LIST_FOREACH(s, &h->sources[b], chain)
+	if (memcmp(s->key, key, 16) == 0)
+		break;
+	if (s != NULL && s->count >= h->limits.connections_per_source)
+		return false;
+	if (s == NULL) {
+		s = calloc(1, sizeof(*s));
+		if (s == NULL)
+			return false;
+		memcpy(s->key, key, 16);
+		LIST_INSERT_HEAD(&h->sources[b], s, chain);
+	}
+	s->count++;
+	r->counted = s;
+	return true;
 }
 
 static void
@@ -426,6 +440,7 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 	struct httpd *h = arg;
 	struct httpd_req *r;
 	struct timeval stall;
+	uint8_t key[16];
 	bool ok;
 	int one = 1;
 
@@ -436,8 +451,8 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 		close(fd);
 		return;
 	}
-	httpd_listen_source(sa, r->source, r->key);
-	ok = admit(h, r->key);
+	httpd_listen_source(sa, r->source, key);
+	ok = admit(h, r, key);
 	if (!ok && h->extra >= HTTPD_REFUSED_EXTRA) {
 		free(r);
 		close(fd);
@@ -448,7 +463,6 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 	r->refused_extra = !ok;
 	buf_init(&r->fields, HTTPD_FIELDS_MAX);
 	TAILQ_INSERT_TAIL(&h->all, r, all);
-	TAILQ_INSERT_TAIL(&h->buckets[bucket_of(r->key)], r, hash);
 	if (ok)
 		h->count++;
 	else
@@ -527,7 +541,7 @@ httpd_new(struct event_base *base, const char *host, uint16_t port,
 	h->arg = arg;
 	TAILQ_INIT(&h->all);
 	for (i = 0; i < HTTPD_BUCKETS; i++)
-		TAILQ_INIT(&h->buckets[i]);
+		LIST_INIT(&h->sources[i]);
 	if (unix_path != NULL) {
 		h->unix_socket = true;
 		h->unix_path = strdup(unix_path);

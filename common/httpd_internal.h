@@ -46,9 +46,16 @@ enum httpd_state {
 	HTTPD_DEAD
 };
 
+/* Connections of one source. */
+struct httpd_source {
+	LIST_ENTRY(httpd_source) chain;
+	uint8_t key[16];
+	unsigned count;
+};
+
 struct httpd_req { /* = one connection; it has one request at a time */
 	TAILQ_ENTRY(httpd_req) all;
-	TAILQ_ENTRY(httpd_req) hash;
+	struct httpd_source *counted; /* where; NULL: unix, or refused */
 	struct httpd *h;
 	struct bufferevent *bev;
 	struct event *timer; /* head, body, idle, linger */
@@ -56,7 +63,6 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	struct http1 *parser;
 	enum httpd_state state;
 	char source[HTTPD_SOURCE_MAX];
-	uint8_t key[16];    /* what counts as one source; zero: unix */
 	bool refused_extra; /* over a limit: only told 503 */
 	bool keep_alive;    /* after this answer */
 	bool head_only;     /* HEAD: no body */
@@ -85,7 +91,7 @@ struct httpd {
 	struct httpd_handlers handlers;
 	void *arg;
 	struct httpd_list all;
-	struct httpd_list buckets[HTTPD_BUCKETS];
+	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
 	unsigned count, extra;
 	size_t held; /* bytes of bodies, all connections */
 	bool unix_socket;
@@ -104,7 +110,7 @@ void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
 
 /* httpd.c */
-void httpd_stream_timer(struct httpd_req *); /* begins quiet_ms anew */
+void httpd_stream_timer(struct httpd_req *);   /* begins quiet_ms anew */
 void httpd_forget_request(struct httpd_req *); /* frees parser and its bytes */
 void httpd_set_state(struct httpd_req *, enum httpd_state);
 void httpd_kill_later(struct httpd_req *); /* gone, from the loop */

@@ -59,7 +59,15 @@ listen_http(struct gateway *gw)
 	uint16_t port = 0;
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
 
-	/* What clients can open must not be what the links need. */
+	/* What clients can open must not be what the links need. The soft limit
+	 * of most systems, 1024, is there for programs that call select(). */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_cur < l.connections + FILES_RESERVED) {
+		files.rlim_cur = l.connections + FILES_RESERVED;
+		if (files.rlim_cur > files.rlim_max)
+			files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
 	    files.rlim_cur < l.connections + FILES_RESERVED) {
 		l.connections = files.rlim_cur > 2 * FILES_RESERVED

@@ -25,8 +25,13 @@ static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
 static unsigned last_method, last_declared;
 static uint64_t hanging; /* request id of a RUN left unanswered */
 static struct ipc_peer *hanging_peer;
+static struct ipc_id hanging_id;
 static struct ipc_peer *gateway_at_admind;
 static bool attach_fails;
+/* What a test changes: the version that serves test://text, and whether bob's
+ * credential is still good. */
+static uint8_t text_version;
+static bool bob_revoked;
 
 /* ---- admind ---- */
 
@@ -68,6 +73,8 @@ catalogue(struct ipc_peer *p, uint64_t id)
 		m.uri = ipc_str(items[i].uri);
 		m.json = ipc_str(items[i].json);
 		m.version.b[0] = (uint8_t)(i + 1);
+		m.version.b[1] =
+		    items[i].list == MCP_LIST_RESOURCES ? text_version : 0;
 		assert_int_equal(ipc_answer(p, id, IPC_CATALOGUE_ITEM, &m), 0);
 	}
 	e.count = (uint32_t)i;
@@ -186,7 +193,8 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		return ipc_answer(p, f->request, IPC_GW_CONFIG, &c);
 	case IPC_AUTHENTICATE:
 		assert_int_equal(ipc_decode(f, &who, NULL), 0);
-		if (ipc_streq(who.credential, "bad"))
+		if (ipc_streq(who.credential, "bad") ||
+		    (bob_revoked && ipc_streq(who.credential, "bob")))
 			return ipc_refuse(
 			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
 		id.principal =
@@ -295,8 +303,16 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	default: /* hang */
 		hanging = f->request;
 		hanging_peer = p;
+		hanging_id = m.execution;
 		return 0;
 	}
+}
+
+/* Of the call that hangs. */
+static inline struct ipc_id
+call_id(void)
+{
+	return hanging_id;
 }
 
 /* ---- set-up ---- */
@@ -350,7 +366,8 @@ setup(void **state)
 	(void)state;
 	runs = cancels = authorises = lists = ends = 0;
 	hanging_peer = NULL;
-	attach_fails = false;
+	attach_fails = bob_revoked = false;
+	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
 		return -1;
@@ -368,7 +385,9 @@ setup(void **state)
 	gw.proc.base = base;
 	gw.proc.conf = conf_new("gatewayd");
 	snprintf(text, sizeof(text),
-	    "run_dir %s\nallowed_origin http://good.example\n", run_dir);
+	    "run_dir %s\nallowed_origin http://good.example\nmax_streams 3\n"
+	    "max_streams_per_principal 2\n",
+	    run_dir);
 	if (gw.proc.conf == NULL || base == NULL ||
 	    conf_parse(gw.proc.conf, "test", (const uint8_t *)text,
 		strlen(text), &err) < 0 ||
