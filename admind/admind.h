@@ -127,6 +127,9 @@ void link_answer(
 void link_ok(struct link *, uint64_t request);
 void link_refuse(
     struct link *, uint64_t request, enum failure, const char *message);
+/* The same; data: further members of the JSON-RPC error's data. */
+void link_refuse_data(struct link *, uint64_t request, enum failure,
+    const char *message, const char *data);
 
 /* A request in work that is not a job. */
 struct op {
@@ -228,6 +231,20 @@ void hold_start(struct admind *, const struct ipc_id *execution,
 /* CANCEL to sandboxd, if it is there. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 
+/* ---- object.c: tools, prompts, resources and templates ---- */
+/* Is this object (its name in the database) what the method calls? */
+bool object_fits(struct ipc_bytes object, enum call_method);
+/* The failure of a name that the method does not have, and its sentence. */
+enum failure object_unknown(enum call_method, const char **sentence);
+/* `"requiredCapabilities":{...}`, MCP's ClientCapabilities: for the data of a
+ * -32021 error. mask: of enum client_capability. The text ends in a NUL. */
+void object_required(uint32_t mask, struct buf *out);
+
+/* ---- content.c: static prompts and resources, answered here ---- */
+/* Makes the result in j->body, then the intent row; cb as intent_open's. Behind
+ * its "ok" the caller answers with job_result(). Failures end the job. */
+void content_start(struct job *, intent_cb *cb);
+
 /* ---- serving.c: rows of call.c's lookup, by exposed name ---- */
 const struct pg_result *serving_find(struct serving_list *, const char *tool);
 /* bytes: about what the row takes. Without memory it is not remembered. */
@@ -311,12 +328,14 @@ struct job {
 	struct buf arguments;    /* the JSON bytes, as received */
 	struct ipc_hash args_sha256;
 	bool has_intent; /* an open row exists: it must be closed */
+	enum call_method method; /* what the client takes the name for */
 
 	/* --- calls of user tools (call.c) --- */
 	struct ipc_id version_id, tool_id, server_id;
 	struct ipc_hash version_hash;
 	struct ipc_id epoch; /* that the intent row is owned by */
 	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
+	bool is_static; /* of kind static: answered here (content.c) */
 	uint64_t timeout_ms;
 	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
 	uint64_t limits_at;           /* when the server's were set; 0: never */
@@ -325,6 +344,7 @@ struct job {
 	bool remembered;              /* this one is serving.c's */
 	void (*intent_cb)(struct job *, const char *, const struct err *);
 	struct hold *hold; /* sealing, or waiting for the intent row */
+	uint32_t declared; /* mask of enum client_capability */
 	bool revoked;      /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
@@ -355,7 +375,11 @@ struct job *job_new(struct link *, const struct ipc_authorise *, struct err *);
 void job_free(struct job *);
 /* Answers REFUSED and ends the job, closing its row if it has one. */
 void job_refuse(struct job *, enum failure, const char *message);
-/* Answers an isError result and ends the job; list: JSON text or empty. */
+/* The same; data: further members of the JSON-RPC error's data. */
+void job_refuse_data(
+    struct job *, enum failure, const char *message, const char *data);
+/* Answers an isError result and ends the job; list: JSON text or empty. Prompts
+ * and resources have no such results: a REFUSED with the list as data. */
 void job_error(
     struct job *, enum failure, const char *summary, struct ipc_bytes list);
 void job_body(struct job *, struct jsonw *, const void *text, size_t n);
@@ -394,6 +418,10 @@ void job_check_schema(
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
+/* Asks admind-check whether a static prompt's placeholders are all among its
+ * arguments (a JSON array of PromptArgument). */
+void job_check_render(struct job *, struct ipc_bytes text,
+    struct ipc_bytes arguments, void (*next)(struct job *));
 /* What a tool is made of. */
 struct subject {
 	bool command;
@@ -415,6 +443,9 @@ void job_done(struct job *);
 /* The same after a change to what tools/list shows: answers only once every
  * connected gateway dropped its cache (or 200 ms passed). */
 void job_done_changed(struct job *);
+/* The result's member "message". */
+void json_kv_message(struct job *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* An isError result; may be called at any step. */
 void job_fail(struct job *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -426,14 +457,19 @@ const struct manage_tool *manage_find(struct ipc_bytes name);
 void manage_start(struct job *);
 
 /* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
- * manage_modules.c, manage_guide.c */
+ * manage_modules.c, manage_objects.c, manage_guide.c. What serves several
+ * tools sees by the last word of the job's name which one it is. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
 void manage_stop_server(struct job *);
-void manage_list_tools(struct job *);
-void manage_create_tool(struct job *);
-void manage_update_tool(struct job *);
+void manage_list_objects(struct job *);
+void manage_create(struct job *);
+void manage_update(struct job *);
+void manage_delete(struct job *);
+void manage_search_tools(struct job *);
+/* tool_id, prompt_id or resource_id: as job_uuid. */
+int manage_object_id(struct job *, struct ipc_id *out);
 void manage_request_publish(struct job *);
 void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);

@@ -136,11 +136,14 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 				"s.updated_at") ","                            \
 						" 'tool_count', (SELECT "      \
 						"count(*) FROM mcpbox.tools x" \
-						" WHERE x.server_id = "        \
-						"s.id))::text"
+						" WHERE x.server_id = s.id"    \
+						" AND x.object = 'tool'"       \
+						" AND x.deleted_at IS NULL"    \
+						"))::text"
 #define TOOL_JSON                                                              \
 	"json_build_object('id', t.id, 'server_id', t.server_id,"              \
 	" 'server', s.name, 'name', t.name, 'enabled', t.enabled,"             \
+	" 'object', t.object, 'uri', n.uri,"                                   \
 	" 'exposed_name', n.exposed_name, 'description', n.description,"       \
 	" 'kind', n.kind, 'approval_status', n.state,"                         \
 	" 'version', n.version_no, 'version_id', n.id,"                        \
@@ -150,7 +153,9 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 	"'running',"                                                           \
 	" 'created_at', " TIME("t.created_at") ", 'created_by', t.created_by," \
 					       " 'updated_at', " TIME(         \
-						   "t.updated_at") ")::text"
+						   "t.updated_at") ","         \
+						   " 'deleted_at', " TIME(     \
+						       "t.deleted_at") ")::text"
 #define TOOL_FROM                                                           \
 	" FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"  \
 	" JOIN LATERAL (SELECT * FROM mcpbox.tool_versions v"               \
@@ -213,7 +218,8 @@ static const struct question questions[] = {
 	{"adminq_tools",
 	    "SELECT " TOOL_JSON ", t.id::text" TOOL_FROM
 	    " WHERE ($1::text = '' OR t.server_id::text = $1::text)"
-	    " AND ($2::text = '' OR n.state = $2::text)"
+	    " AND CASE WHEN t.deleted_at IS NOT NULL THEN $2::text ="
+	    " 'deleted' ELSE $2::text IN ('', n.state) END"
 	    " AND ($3::text = '' OR t.id::text > $3::text)"
 	    " ORDER BY t.id LIMIT $4::int8",
 	    DB_FAST}},
@@ -348,7 +354,8 @@ static const struct question questions[] = {
 	{"adminq_status",
 	    "SELECT json_build_object('servers',"
 	    " (SELECT count(*) FROM mcpbox.servers), 'tools',"
-	    " (SELECT count(*) FROM mcpbox.tools), 'pending_approvals',"
+	    " (SELECT count(*) FROM mcpbox.tools WHERE object = 'tool'"
+	    " AND deleted_at IS NULL), 'pending_approvals',"
 	    " (SELECT count(*) FROM mcpbox.approval_requests"
 	    " WHERE state = 'pending'), 'open_executions',"
 	    " (SELECT count(*) FROM mcpbox.executions WHERE state = 'open'),"

@@ -38,6 +38,9 @@ enum {
 	C_SECRETS,
 	C_REVOKED,
 	C_MODULE,
+	C_OBJECT,
+	C_STATIC,
+	C_REQUIRED,
 	C_LIMITS_AT,
 	C_LIMITS
 };
@@ -52,7 +55,12 @@ static const struct db_stmt lookup = {"call_lookup",
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
     " CASE WHEN v.modules <> '{}' THEN"
-    " mcpbox.module_missing(t.id, v.modules) END, l.updated_at" LIMITS(
+    " mcpbox.module_missing(t.id, v.modules) END, t.object,"
+    " v.kind = 'static', (SELECT bit_or(CASE c WHEN 'elicitation' THEN 1"
+    " WHEN 'elicitation.url' THEN 2 WHEN 'sampling' THEN 4"
+    " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
+    " WHEN 'tasks' THEN 32 END) FROM unnest(v.client_capabilities) c),"
+    " l.updated_at" LIMITS(
 	LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
 		   "n.tool_id"
@@ -190,6 +198,8 @@ have_row(struct job *j)
 	j->has_intent = true;
 	if (j->revoked)
 		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+	else if (j->is_static)
+		job_result(j);
 	else if (j->hold == NULL)
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 	else if (job_enter(j, JOB_SEALING) == -1)
@@ -217,6 +227,10 @@ open_intent(struct job *j)
 {
 	struct admind *a = j->a;
 
+	if (j->is_static) {
+		content_start(j, opened);
+		return;
+	}
 	if (!a->sandbox_ready) {
 		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox is not reachable");
@@ -361,6 +375,37 @@ mendable(struct job *j, const struct pg_result *rows)
 }
 
 static void
+unknown(struct job *j)
+{
+	const char *sentence;
+	enum failure f = object_unknown(j->method, &sentence);
+
+	job_refuse(j, f, sentence);
+}
+
+/* Can the client do all that the version asks of it? The mask is gatewayd's
+ * word, and so, in the end, the client's: a lie only brings it questions that
+ * it can't answer. False: the job ended. */
+static bool
+declared(struct job *j, const struct pg_result *rows)
+{
+	uint32_t required = db_null(rows, 0, C_REQUIRED)
+	    ? 0
+	    : (uint32_t)db_int(rows, 0, C_REQUIRED);
+	struct buf data;
+
+	if ((required & ~j->declared) == 0)
+		return true;
+	buf_init(&data, IPC_FRAME_MAX);
+	object_required(required, &data);
+	job_refuse_data(j, FAILURE_CAPABILITY_REQUIRED,
+	    "the client lacks a capability that this needs",
+	    data.failed ? "" : (const char *)data.p);
+	buf_free(&data);
+	return false;
+}
+
+static void
 found(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct job *j = arg;
@@ -371,8 +416,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
-	if (db_nrows(rows) != 1) {
-		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+	if (db_nrows(rows) != 1 ||
+	    !object_fits(db_bytes(rows, 0, C_OBJECT), j->method)) {
+		unknown(j);
 		return;
 	}
 	if (!db_bool(rows, 0, C_CALLABLE)) {
@@ -398,6 +444,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	for (int i = 0, column = C_LIMITS; i < LIMIT_COUNT; i++)
 		if (limit_info((enum limit)i)->version != 0)
 			j->limits[i] = (uint64_t)db_int(rows, 0, column++);
+	j->is_static = db_bool(rows, 0, C_STATIC);
 	j->limits_at = db_time_us(rows, 0, C_LIMITS_AT);
 	j->timeout_ms = j->limits[LIMIT_TIMEOUT_MS];
 	if (j->timeout_ms == 0)
@@ -414,7 +461,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		look_up(j);
 		return;
 	}
-	if (mendable(j, rows))
+	if (mendable(j, rows) || !declared(j, rows))
 		return;
 	if (j->preimage.failed || j->schema.failed || j->seal.failed) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
@@ -463,10 +510,12 @@ static void
 begin(struct job *j)
 {
 	/* The prefix is reserved: no tool of a user can have such a name. */
-	if (strncmp(j->tool, "mcpbox_", 7) == 0)
+	if (strncmp(j->tool, "mcpbox_", 7) != 0)
+		look_up(j);
+	else if (j->method == CALL_TOOL)
 		manage_start(j);
 	else
-		look_up(j);
+		unknown(j);
 }
 
 int

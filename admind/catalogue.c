@@ -1,9 +1,10 @@
 /*
- * What tools/list shows, streamed to gateways, and telling them when it
+ * What the lists of MCP show, streamed to gateways, and telling them when it
  * changed.
  *
  * The order is the same on every node and at every time: tools of users by
- * exposed name (bytewise), then the management tools in their table's order.
+ * exposed name (bytewise), then the management tools in their table's order;
+ * then prompts, resources and templates by exposed name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,26 +22,58 @@ enum {
 	CATALOGUE_ACK_MS = 200, /* an answer waits for gateways no longer */
 };
 
+/* Columns of a page behind the revision. What is null is left out. */
+enum {
+	C_NAME = 1,
+	C_URI,
+	C_HASH,
+	C_TITLE,
+	C_DESCRIPTION,
+	C_MIME_TYPE,
+	C_SIZE,
+	C_TTL_MS,
+	C_META,
+	C_ICONS,
+	C_INPUT_SCHEMA,
+	C_OUTPUT_SCHEMA,
+	C_ANNOTATIONS,
+	C_ARGUMENTS
+};
+
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
-    " (SELECT v.exposed_name, v.title, v.description, v.icons, v.meta,"
-    " v.input_schema, v.output_schema, v.annotations"
+    " (SELECT v.exposed_name, v.uri, v.hash, v.title, v.description,"
+    " v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"
+    " CASE v.object WHEN 'tool' THEN v.input_schema END, v.output_schema,"
+    " v.annotations, v.arguments"
     " FROM mcpbox.tools t"
     " JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
     " JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
-    " WHERE t.enabled AND v.exposed_name > $1::text"
+    " WHERE t.enabled AND v.exposed_name > $1::text AND t.object = $3::text"
     " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
     " ORDER BY x.exposed_name",
     DB_FAST};
-static const struct db_stmt read_revision = {
-    "catalogue_revision", "SELECT revision FROM mcpbox.catalogue", DB_FAST};
+/* Which lists changed since revision $1. */
+static const struct db_stmt read_revision = {"catalogue_revision",
+    "SELECT revision, (tools > $1::int8)::int + 2 * (prompts >"
+    " $1::int8)::int + 4 * (resources > $1::int8)::int + 8 * (templates >"
+    " $1::int8)::int FROM mcpbox.catalogue",
+    DB_FAST};
+
+enum { LISTS = MCP_LIST_TEMPLATES + 1, ALL_LISTS = (1 << LISTS) - 1 };
+
+static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
+    [MCP_LIST_PROMPTS] = "prompt",
+    [MCP_LIST_RESOURCES] = "resource",
+    [MCP_LIST_TEMPLATES] = "template"};
 
 /* ---- streaming ---- */
 
 struct stream {
 	struct op *op;
 	struct event *wait;
-	uint64_t revision;
+	enum mcp_list list; /* being sent */
+	uint64_t revision;  /* of the first page */
 	uint32_t count;
 	char last[EXPOSED_NAME_MAX + 1];
 };
@@ -74,6 +107,7 @@ next_page(struct stream *s)
 	db_params_init(&p);
 	db_p_str(&p, s->last);
 	db_p_i64(&p, PAGE_ROWS);
+	db_p_str(&p, objects[s->list]);
 	db_query(s->op->a->db, &page, &p, got_page, s);
 }
 
@@ -83,33 +117,92 @@ on_wait(evutil_socket_t fd, short what, void *arg)
 	next_page(arg);
 }
 
+/* A resource's caching hint is a member of ours in its _meta; admind-check saw
+ * to it that the author's object, of which raw is the text, has none of that
+ * name. */
+static void
+put_meta(struct jsonw *w, struct ipc_bytes raw, bool hint, int64_t ttl_ms)
+{
+	struct buf b;
+	size_t i = 1;
+
+	if (!hint) {
+		if (raw.n > 0)
+			jsonw_kv_raw(w, "_meta", raw.p, raw.n);
+		return;
+	}
+	buf_init(&b, IPC_FRAME_MAX);
+	buf_putf(&b, "{\"mcpbox/ttlMs\":%lld", (long long)ttl_ms);
+	while (i < raw.n && raw.p[i] <= ' ')
+		i++;
+	if (i < raw.n && raw.p[i] != '}') {
+		buf_putc(&b, ',');
+		buf_put(&b, raw.p + i, raw.n - i);
+	} else {
+		buf_putc(&b, '}');
+	}
+	jsonw_kv_raw(w, "_meta", b.p, b.len);
+	if (b.failed)
+		w->out->failed = true;
+	buf_free(&b);
+}
+
+static void
+put_object(
+    struct jsonw *w, enum mcp_list list, const struct pg_result *rows, int i)
+{
+	static const struct {
+		int column;
+		const char *name;
+		bool raw;
+	} members[] = {{C_TITLE, "title", false},
+	    {C_DESCRIPTION, "description", false},
+	    {C_MIME_TYPE, "mimeType", false}, {C_ICONS, "icons", true},
+	    {C_INPUT_SCHEMA, "inputSchema", true},
+	    {C_OUTPUT_SCHEMA, "outputSchema", true},
+	    {C_ANNOTATIONS, "annotations", true},
+	    {C_ARGUMENTS, "arguments", true}};
+
+	jsonw_obj(w);
+	if (list == MCP_LIST_RESOURCES || list == MCP_LIST_TEMPLATES)
+		json_kv_bytes(w,
+		    list == MCP_LIST_TEMPLATES ? "uriTemplate" : "uri",
+		    db_bytes(rows, i, C_URI));
+	json_kv_bytes(w, "name", db_bytes(rows, i, C_NAME));
+	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+		struct ipc_bytes v = db_bytes(rows, i, members[k].column);
+
+		if (db_null(rows, i, members[k].column))
+			continue;
+		if (members[k].raw)
+			jsonw_kv_raw(w, members[k].name, v.p, v.n);
+		else
+			json_kv_bytes(w, members[k].name, v);
+	}
+	if (!db_null(rows, i, C_SIZE) && list == MCP_LIST_RESOURCES)
+		jsonw_kv_int(w, "size", db_int(rows, i, C_SIZE));
+	put_meta(w, db_bytes(rows, i, C_META), !db_null(rows, i, C_TTL_MS),
+	    db_null(rows, i, C_TTL_MS) ? 0 : db_int(rows, i, C_TTL_MS));
+	jsonw_obj_end(w);
+}
+
 /* The schemas are the stored bytes: what was hashed is what is shown. */
 static int
-send_tool(struct stream *s, const struct pg_result *rows, int i)
+send_item(struct stream *s, const struct pg_result *rows, int i)
 {
-	static const char *const raw[] = {
-	    "icons", "_meta", "inputSchema", "outputSchema", "annotations"};
-	struct ipc_catalogue_item m = {0};
+	struct ipc_catalogue_item m = {.list = (uint8_t)s->list,
+	    .name = db_bytes(rows, i, C_NAME),
+	    .uri = db_bytes(rows, i, C_URI)};
+	struct ipc_bytes hash = db_bytes(rows, i, C_HASH);
 	struct jsonw w;
 	struct buf b;
 	int rv = -1;
 
+	if (hash.n == sizeof(m.version.b))
+		memcpy(m.version.b, hash.p, hash.n);
 	buf_init(&b, IPC_BLOB_MAX);
-	m.name = db_bytes(rows, i, 1);
 	jsonw_open(&w, &b);
-	jsonw_obj(&w);
-	json_kv_bytes(&w, "name", m.name);
-	if (!db_null(rows, i, 2))
-		json_kv_bytes(&w, "title", db_bytes(rows, i, 2));
-	if (!db_null(rows, i, 3))
-		json_kv_bytes(&w, "description", db_bytes(rows, i, 3));
-	for (int c = 0; c < 5; c++) {
-		struct ipc_bytes v = db_bytes(rows, i, 4 + c);
-
-		if (v.n > 0)
-			jsonw_kv_raw(&w, raw[c], v.p, v.n);
-	}
-	jsonw_obj_end(&w);
+	put_object(&w, s->list, rows, i);
 	if (!b.failed) {
 		m.json = ipc_bytes(b.p, b.len);
 		link_answer(
@@ -158,12 +251,12 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	n = db_nrows(rows);
 	/* The first page's revision: a later change is announced anyway. */
-	if (s->last[0] == '\0')
+	if (s->last[0] == '\0' && s->list == MCP_LIST_TOOLS)
 		s->revision = (uint64_t)db_int(rows, 0, 0);
 	if (n == 1 && db_null(rows, 0, 1))
 		n = 0;
 	for (int i = 0; i < n; i++)
-		if (send_tool(s, rows, i) == -1) {
+		if (send_item(s, rows, i) == -1) {
 			op_refuse(s->op, FAILURE_BUSY, "out of memory");
 			stream_free(s);
 			return;
@@ -173,7 +266,14 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 		next_page(s);
 		return;
 	}
-	send_management(s);
+	if (s->list == MCP_LIST_TOOLS)
+		send_management(s);
+	if (s->list != MCP_LIST_TEMPLATES) {
+		s->list++;
+		s->last[0] = '\0';
+		next_page(s);
+		return;
+	}
 	end.revision = s->revision;
 	end.count = s->count;
 	op_answer(s->op, IPC_CATALOGUE_END, &end);
@@ -220,6 +320,7 @@ struct announce {
 	TAILQ_ENTRY(announce) entry;
 	struct admind *a;
 	uint64_t revision;
+	unsigned lists;   /* mask of 1 << enum mcp_list */
 	unsigned waiting; /* gateways, and one while it is being sent */
 	SLIST_HEAD(, waiter) waiters;
 };
@@ -260,7 +361,8 @@ static void
 tell(struct ipc_peer *peer, void *arg)
 {
 	struct announce *an = arg;
-	struct ipc_catalogue_changed m = {.revision = an->revision};
+	struct ipc_catalogue_changed m = {
+	    .revision = an->revision, .lists = (uint8_t)an->lists};
 	uint64_t id;
 
 	if (ipc_request(peer, IPC_CATALOGUE_CHANGED, &m, CATALOGUE_ACK_MS,
@@ -268,9 +370,10 @@ tell(struct ipc_peer *peer, void *arg)
 		an->waiting++;
 }
 
-/* Announces `revision` unless that was done; w may be NULL. */
+/* Announces `revision`, in which these lists changed, unless that was done; w
+ * may be NULL. */
 static void
-announce(struct admind *a, uint64_t revision, struct waiter *w)
+announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 {
 	struct announce *an;
 
@@ -290,13 +393,14 @@ announce(struct admind *a, uint64_t revision, struct waiter *w)
 		a->revision = revision;
 		an->a = a;
 		an->revision = revision;
+		an->lists = lists;
 		an->waiting = 1;
 		SLIST_INIT(&an->waiters);
 		TAILQ_INSERT_TAIL(&a->announces, an, entry);
 		if (w != NULL)
 			SLIST_INSERT_HEAD(&an->waiters, w, entry);
-		log_event(LOG_LV_INFO, "catalogue", "revision %llu",
-		    (unsigned long long)revision);
+		log_event(LOG_LV_INFO, "catalogue", "revision %llu, lists %u",
+		    (unsigned long long)revision, lists);
 		ipc_server_each(a->gw_local, tell, an);
 		ipc_server_each(a->gw_tunnel, tell, an);
 		settle(an);
@@ -314,6 +418,7 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct waiter *w = arg;
 	struct admind *a = w->a;
+	unsigned lists;
 
 	/* The change is committed whatever happens here: without the database
 	 * the NOTIFY is lost too, and the next connection announces. */
@@ -329,15 +434,21 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	/* A database restored to an earlier state: what gateways hold is of a
 	 * future that did not happen. */
-	if ((uint64_t)db_int(rows, 0, 0) < a->revision)
+	lists = (unsigned)db_int(rows, 0, 1);
+	if ((uint64_t)db_int(rows, 0, 0) < a->revision) {
 		a->revision = 0;
-	announce(a, (uint64_t)db_int(rows, 0, 0), w);
+		lists = ALL_LISTS;
+	}
+	/* Announced meanwhile: what of the mask is left is not known, and to
+	 * say too much costs a client one list. */
+	announce(a, (uint64_t)db_int(rows, 0, 0), lists, w);
 }
 
 void
 catalogue_announce(struct admind *a, void (*cb)(void *), void *arg)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
+	struct db_params p;
 
 	if (w == NULL) {
 		if (cb != NULL)
@@ -347,15 +458,25 @@ catalogue_announce(struct admind *a, void (*cb)(void *), void *arg)
 	w->a = a;
 	w->cb = cb;
 	w->arg = arg;
-	db_query(a->db, &read_revision, NULL, got_revision, w);
+	db_params_init(&p);
+	db_p_i64(&p, (int64_t)a->revision);
+	db_query(a->db, &read_revision, &p, got_revision, w);
 }
 
 void
 catalogue_notified(struct admind *a, const char *payload)
 {
+	unsigned long long r, lists;
 	char *end;
-	unsigned long long r = strtoull(payload, &end, 10);
 
-	if (*payload != '\0' && *end == '\0')
-		announce(a, r, NULL);
+	/* "revision mask"; mask 0: no list changed (but what may run did). */
+	r = strtoull(payload, &end, 10);
+	if (end == payload || *end != ' ')
+		return;
+	lists = strtoull(end + 1, &end, 10);
+	if (*end != '\0' || lists == 0)
+		return;
+	/* Notifications come in order; behind a gap nothing is known. */
+	announce(
+	    a, r, r == a->revision + 1 ? (unsigned)lists : ALL_LISTS, NULL);
 }

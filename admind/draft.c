@@ -43,6 +43,14 @@ static const struct {
     {VERSION_ARGUMENT_BYTES, MF_ARGUMENT_BYTES},
     {VERSION_LOG_RATE, MF_LOG_RATE},
     {VERSION_PROGRESS_RATE, MF_PROGRESS_RATE},
+    {VERSION_OBJECT, 0},
+    {VERSION_URI, MF_URI},
+    {VERSION_MIME_TYPE, MF_MIME_TYPE},
+    {VERSION_PROMPT_ARGUMENTS, MF_ARGUMENTS},
+    {VERSION_TEXT, MF_TEXT},
+    {VERSION_BLOB, MF_BLOB},
+    {VERSION_TTL_MS, MF_TTL_MS},
+    {VERSION_CLIENT_CAPABILITY, MF_CLIENT_CAPABILITY},
 };
 
 struct draft *
@@ -92,13 +100,14 @@ draft_names(
 /*
  * Copies every field with tag `from` of a list as tag `to`. Returns how many
  * there were. An empty text clears: no field is written for it. That is what
- * an empty array of names and an empty title are.
+ * an empty array of names, an empty title and an empty MIME type are.
  */
 static int
 copy(struct buf *out, uint8_t to, struct ipc_bytes list, uint8_t from)
 {
 	bool clears = to == VERSION_TITLE || to == VERSION_SECRET ||
-	    to == VERSION_REQUIRE;
+	    to == VERSION_REQUIRE || to == VERSION_MIME_TYPE ||
+	    to == VERSION_CLIENT_CAPABILITY;
 	struct tlv_reader r;
 	struct tlv t;
 	int found = 0;
@@ -132,13 +141,36 @@ draft_field(const struct draft *d, struct ipc_bytes fields, uint8_t argument,
 	return 1;
 }
 
-bool
-draft_is_command(const struct draft *d, struct ipc_bytes fields)
+static bool
+given(struct ipc_bytes fields, uint8_t argument)
+{
+	struct tlv t;
+
+	return tlv_find(fields.p, fields.n, argument, &t) == 1;
+}
+
+enum draft_kind
+draft_kind(const struct draft *d, struct ipc_bytes fields)
 {
 	struct ipc_bytes kind;
 
-	return draft_field(d, fields, MF_KIND, VERSION_KIND, &kind) == 1 &&
-	    ipc_streq(kind, "command");
+	if (d->object[0] != '\0') {
+		if (given(fields, MF_TEXT) || given(fields, MF_BLOB))
+			return DRAFT_STATIC;
+		if (given(fields, MF_CODE))
+			return DRAFT_PYTHON;
+	}
+	if (draft_field(d, fields, MF_KIND, VERSION_KIND, &kind) == 0)
+		return DRAFT_PYTHON;
+	return ipc_streq(kind, "command") ? DRAFT_COMMAND
+	    : ipc_streq(kind, "static")   ? DRAFT_STATIC
+					  : DRAFT_PYTHON;
+}
+
+bool
+draft_is_command(const struct draft *d, struct ipc_bytes fields)
+{
+	return draft_kind(d, fields) == DRAFT_COMMAND;
 }
 
 struct ipc_bytes
@@ -156,15 +188,55 @@ draft_modules(const struct draft *d, struct ipc_bytes fields)
 	return ipc_bytes(list, n);
 }
 
-/* Fields that a version of this kind doesn't have. */
+/* Fields that a version of this kind doesn't have; of text and blob the new
+ * one replaces the other. */
 static bool
-foreign(bool command, uint8_t tag)
+foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 {
-	if (command)
-		return tag == VERSION_CODE || tag == VERSION_MODULE ||
-		    tag == VERSION_SECRET;
-	return tag == VERSION_SPEC || tag == VERSION_EXECUTABLE ||
-	    tag == VERSION_EXECUTABLE_DIGEST;
+	switch (tag) {
+	case VERSION_CODE:
+	case VERSION_MODULE:
+	case VERSION_SECRET:
+		return kind != DRAFT_PYTHON;
+	case VERSION_REQUIRE:
+		return kind == DRAFT_STATIC;
+	case VERSION_SPEC:
+	case VERSION_EXECUTABLE:
+	case VERSION_EXECUTABLE_DIGEST:
+		return kind != DRAFT_COMMAND;
+	case VERSION_TEXT:
+		return kind != DRAFT_STATIC || given(fields, MF_BLOB);
+	case VERSION_BLOB:
+		return kind != DRAFT_STATIC || given(fields, MF_TEXT);
+	default:
+		return false;
+	}
+}
+
+/* The fields of a prompt or resource that are not simply an argument's.
+ * Returns whether this is one of them. */
+static bool
+of_object(const struct draft *d, struct ipc_bytes fields,
+    struct ipc_bytes before, enum draft_kind kind, uint8_t tag, struct buf *out)
+{
+	if (d->object[0] == '\0')
+		return false;
+	switch (tag) {
+	case VERSION_OBJECT:
+		tlv_puts(out, tag, d->object);
+		return true;
+	case VERSION_KIND:
+		tlv_puts(out, tag, kind == DRAFT_STATIC ? "static" : "python");
+		return true;
+	case VERSION_INPUT_SCHEMA:
+		if (copy(out, tag, fields, MF_OBJECT_SCHEMA) == 0)
+			(void)copy(out, tag, before, tag);
+		return true;
+	case VERSION_URI:
+		return copy(out, tag, fields, MF_URI_TEMPLATE) > 0;
+	default:
+		return false;
+	}
 }
 
 /* What the inspection says, for the fields it may fill. */
@@ -185,7 +257,7 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
     struct err *e)
 {
 	struct ipc_bytes before = ipc_bytes(NULL, 0);
-	bool command = draft_is_command(d, fields);
+	enum draft_kind kind = draft_kind(d, fields);
 	struct buf *out = &d->preimage;
 	struct tlv t;
 	const uint8_t *list;
@@ -213,7 +285,8 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		bool fresh = tag == VERSION_INPUT_SCHEMA ||
 		    tag == VERSION_EXECUTABLE_DIGEST;
 
-		if (foreign(command, tag))
+		if (foreign(kind, fields, tag) ||
+		    of_object(d, fields, before, kind, tag, out))
 			continue;
 		/* What was asked for by name, as the exact content of it. */
 		if (tag == VERSION_MODULE &&
@@ -241,6 +314,13 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 	return version_check(out->p, out->len, &list, &n, e);
 }
 
+static bool
+is_id(uint8_t tag)
+{
+	return tag == MF_TOOL_ID || tag == MF_PROMPT_ID ||
+	    tag == MF_RESOURCE_ID;
+}
+
 bool
 draft_asked(struct ipc_bytes fields)
 {
@@ -249,7 +329,7 @@ draft_asked(struct ipc_bytes fields)
 
 	tlv_open(&r, fields.p, fields.n);
 	while (tlv_next(&r, &t) == 1)
-		if (t.tag != MF_TOOL_ID && t.tag != MF_ENABLED)
+		if (!is_id(t.tag) && t.tag != MF_ENABLED)
 			return true;
 	return false;
 }
@@ -269,8 +349,8 @@ draft_note(struct ipc_bytes fields, char *buf, size_t len)
 		const char *name = management_field(t.tag, &kind);
 		int n;
 
-		if (t.tag == MF_TOOL_ID || t.tag == MF_ENABLED ||
-		    t.tag == last || name == NULL)
+		if (is_id(t.tag) || t.tag == MF_ENABLED || t.tag == last ||
+		    name == NULL)
 			continue;
 		last = t.tag;
 		n = snprintf(

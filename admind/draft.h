@@ -17,6 +17,7 @@ struct draft {
 	char server[NAME_SERVER_MAX + 1];
 	char name[NAME_TOOL_MAX + 1];
 	char exposed[NAME_SERVER_MAX + 2 + NAME_TOOL_MAX + 1];
+	char object[9];      /* prompt, resource, template; "": a tool */
 	struct buf before;   /* pre-image of the version before, or empty */
 	int32_t base;        /* that version's number */
 	uint64_t code_bytes; /* the server's limit, or 0 */
@@ -33,7 +34,10 @@ void draft_free(void *);       /* a struct draft; NULL is fine */
 int draft_names(
     struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
 
-/* The kind the fields ask for, else the version before has, else "python". */
+enum draft_kind { DRAFT_PYTHON, DRAFT_COMMAND, DRAFT_STATIC };
+/* The kind the fields ask for (by name, or of a prompt or resource by what is
+ * given), else the version before has, else Python. */
+enum draft_kind draft_kind(const struct draft *, struct ipc_bytes fields);
 bool draft_is_command(const struct draft *, struct ipc_bytes fields);
 /* One field of the version in the making or, without it, of the one before:
  * 1 found, 0 absent. argument: enum management_field. */
@@ -44,7 +48,9 @@ struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
 /*
  * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
  * of enum management_field) if given there, else from the version before; a
- * Python version has no command and a command no code, modules and secrets.
+ * Python version has no command, a command no code, modules and secrets, and
+ * static content neither. The input schema of a prompt or resource follows
+ * from its arguments or URI (MF_OBJECT_SCHEMA), never from its code.
  * `inspected` (TLV of enum inspection_field, or empty) gives input schema, a
  * command's executable digest and, if there is none yet, description. An empty
  * title is no title. Checked with version_check before it is handed out. 0 or

@@ -41,7 +41,7 @@ static const struct db_stmt open_row = {"call_open",
 static uint64_t
 deadline_us(const struct job *j)
 {
-	if (j->manage != NULL)
+	if (j->manage != NULL || j->is_static)
 		return j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000);
 	return j->created_us +
 	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
@@ -64,7 +64,8 @@ intent_tlv(const struct job *j, struct buf *out)
 	tlv_put_u64(out, INTENT_CREATED_US, j->created_us);
 	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(j));
 	tlv_put_u64(out, INTENT_KIND,
-	    j->manage == NULL ? CONTEXT_TOOL : INTENT_KIND_MANAGEMENT);
+	    j->manage == NULL && !j->is_static ? CONTEXT_TOOL
+					       : INTENT_KIND_MANAGEMENT);
 	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
 	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
 	if (text.failed)

@@ -48,7 +48,9 @@ struct job *
 job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 {
 	struct admind *a = l->a;
+	const char *sentence;
 	struct job *j = NULL;
+	enum failure f;
 
 	if (a->njobs >= JOBS_MAX || records_full(a) ||
 	    a->job_bytes > JOBS_BYTES_MAX) {
@@ -60,8 +62,13 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 		    "arguments may have at most %d bytes", ARGUMENTS_MAX);
 		return NULL;
 	}
+	if (m->method > CALL_RESOURCE) {
+		err_set(err, FAILURE_INVALID_REQUEST, "unknown method");
+		return NULL;
+	}
 	if (m->tool.n == 0 || m->tool.n > EXPOSED_NAME_MAX) {
-		err_set(err, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		f = object_unknown((enum call_method)m->method, &sentence);
+		err_set(err, f, "%s", sentence);
 		return NULL;
 	}
 	j = calloc(1, sizeof(*j));
@@ -75,6 +82,8 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->listener = l->listener;
 	j->created_us = now_us();
 	id_random(&j->execution);
+	j->declared = m->declared;
+	j->method = (enum call_method)m->method;
 	memcpy(j->tool, m->tool.p, m->tool.n);
 	buf_init(&j->arguments, ARGUMENTS_MAX);
 	buf_init(&j->preimage, IPC_BLOB_MAX);
@@ -199,6 +208,26 @@ job_result(struct job *j)
 	job_free(j);
 }
 
+/* For a person's client: prompts/get and resources/read have no isError. */
+static void
+refuse_with_list(struct job *j, enum failure failure, const char *summary,
+    struct ipc_bytes list)
+{
+	struct buf data;
+
+	buf_init(&data, RESULT_MAX);
+	if (list.n > 0) {
+		buf_puts(&data, "\"errors\":");
+		buf_put(&data, list.p, list.n);
+	}
+	buf_putc(&data, '\0');
+	if (failure == FAILURE_INVALID_ARGUMENTS)
+		failure = FAILURE_INVALID_PARAMS;
+	job_refuse_data(
+	    j, failure, summary, data.failed ? "" : (const char *)data.p);
+	buf_free(&data);
+}
+
 /*
  * An isError result: what the client, or the model behind it, can mend. list
  * is JSON text (all errors of a check), shown behind the summary.
@@ -210,6 +239,10 @@ job_error(struct job *j, enum failure failure, const char *summary,
 	struct buf text;
 	struct jsonw w;
 
+	if (j->method != CALL_TOOL) {
+		refuse_with_list(j, failure, summary, list);
+		return;
+	}
 	buf_init(&text, RESULT_MAX / 2);
 	buf_puts(&text, summary);
 	if (list.n > 0) {
@@ -236,7 +269,8 @@ job_error(struct job *j, enum failure failure, const char *summary,
  * closed as refused before the client is told.
  */
 void
-job_refuse(struct job *j, enum failure failure, const char *message)
+job_refuse_data(
+    struct job *j, enum failure failure, const char *message, const char *data)
 {
 	char id[UUID_TEXT_LEN + 1];
 
@@ -253,6 +287,12 @@ job_refuse(struct job *j, enum failure failure, const char *message)
 		close_row(j, &e);
 	}
 	(void)job_enter(j, JOB_DONE);
-	link_refuse(j->link, j->request, failure, message);
+	link_refuse_data(j->link, j->request, failure, message, data);
 	job_free(j);
+}
+
+void
+job_refuse(struct job *j, enum failure failure, const char *message)
+{
+	job_refuse_data(j, failure, message, "");
 }

@@ -96,6 +96,19 @@ link_refuse(
 		(void)ipc_refuse(l->peer, request, f, message, retry_after(f));
 }
 
+void
+link_refuse_data(struct link *l, uint64_t request, enum failure f,
+    const char *message, const char *data)
+{
+	struct ipc_refused m = {.failure = (uint16_t)f,
+	    .message = ipc_str(message),
+	    .retry_after_ms = retry_after(f),
+	    .data = ipc_str(data)};
+
+	if (l->peer != NULL)
+		(void)ipc_answer(l->peer, request, IPC_REFUSED, &m);
+}
+
 /* ---- requests in work ---- */
 
 struct op *

@@ -94,6 +94,18 @@ job_done_changed(struct job *j)
 	catalogue_announce(j->a, announced, j);
 }
 
+void
+json_kv_message(struct job *j, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	jsonw_kv_str(&j->json, "message", text);
+}
+
 /*
  * Failures of the platform are REFUSED (a JSON-RPC error), all others an
  * isError result that the model can read and act on.
@@ -207,6 +219,27 @@ job_check_command(struct job *j, struct ipc_bytes spec, struct ipc_bytes schema,
 	if (both.failed)
 		job_fail(j, FAILURE_LIMIT, "the command is too large");
 	else if (ask(j->a->check, IPC_CHECK_COMMAND, &m, schema_checked, j,
+		     &err) == -1)
+		fail_err(j, &err);
+	buf_free(&both);
+}
+
+void
+job_check_render(struct job *j, struct ipc_bytes text,
+    struct ipc_bytes arguments, void (*next)(struct job *))
+{
+	struct ipc_check_render m = {.text_len = (uint32_t)text.n};
+	struct buf both;
+	struct err err;
+
+	j->next.plain = next;
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, text.p, text.n);
+	buf_put(&both, arguments.p, arguments.n);
+	m.text_arguments = ipc_bytes(both.p, both.len);
+	if (both.failed)
+		job_fail(j, FAILURE_LIMIT, "the prompt is too large");
+	else if (ask(j->a->check, IPC_CHECK_RENDER, &m, schema_checked, j,
 		     &err) == -1)
 		fail_err(j, &err);
 	buf_free(&both);

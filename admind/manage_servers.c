@@ -18,7 +18,8 @@ static const struct db_stmt list_servers = {"manage_list_servers",
     "  s.tools"
     " FROM c LEFT JOIN LATERAL (SELECT id, name, description, status,"
     "   created_at, (SELECT count(*) FROM mcpbox.tools t"
-    "    WHERE t.server_id = x.id) AS tools"
+    "    WHERE t.server_id = x.id AND t.object = 'tool'"
+    "    AND t.deleted_at IS NULL) AS tools"
     "  FROM mcpbox.servers x ORDER BY name"
     "  LIMIT $1::int8 OFFSET $2::int8) s ON true"
     " ORDER BY s.name",
@@ -113,7 +114,7 @@ static const struct db_stmt set_status = {"manage_set_status",
     "  $2::text, $3::text) AS changed)"
     " SELECT done.changed, s.id, s.name, $2::text, (SELECT count(*)"
     "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.enabled"
-    "  AND t.serving_version IS NOT NULL)"
+    "  AND t.serving_version IS NOT NULL AND t.object = 'tool')"
     " FROM done, mcpbox.servers s WHERE s.id = $1::uuid",
     DB_SURE};
 

@@ -1,27 +1,48 @@
-/* The management tool that lists a server's tools. */
+/* The management tools that list a server's tools, prompts or resources. */
+#include <string.h>
+
 #include "admind.h"
 #include "ids.h"
 #include "management_tools.h"
 
 enum { PAGE_SIZE = 50 };
 
-static const struct db_stmt list_tools = {"manage_list_tools",
+static const struct db_stmt list_objects = {"manage_list_objects",
     "SELECT s.name, s.status, (SELECT count(*) FROM mcpbox.tools c"
-    "  WHERE c.server_id = s.id),"
+    "  WHERE c.server_id = s.id AND c.deleted_at IS NULL"
+    "  AND c.object = ANY (string_to_array($4::text, ' '))),"
     "  t.id, t.name, t.enabled, v.exposed_name, v.title, v.description,"
     "  v.state, v.version_no, (SELECT w.version_no"
-    "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version)"
+    "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version),"
+    "  CASE t.object WHEN 'resource' THEN v.uri END,"
+    "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
     " FROM mcpbox.servers s"
     " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tools x"
-    "  WHERE x.server_id = s.id ORDER BY x.name"
+    "  WHERE x.server_id = s.id AND x.deleted_at IS NULL"
+    "  AND x.object = ANY (string_to_array($4::text, ' ')) ORDER BY x.name"
     "  LIMIT $2::int8 OFFSET $3::int8) t ON true"
     " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
     "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
     " WHERE s.id = $1::uuid ORDER BY t.name",
     DB_FAST};
 
+/* "tools" of mcpbox_list_tools. */
+static const char *
+plural(const struct job *j)
+{
+	return strrchr(j->tool, '_') + 1;
+}
+
 static void
-list_tools_rows(struct job *j, const struct pg_result *rows)
+kv_present(struct job *j, const char *name, const struct pg_result *rows, int i,
+    int column)
+{
+	if (!db_null(rows, i, column))
+		json_kv_bytes(&j->json, name, db_bytes(rows, i, column));
+}
+
+static void
+list_rows(struct job *j, const struct pg_result *rows)
 {
 	int n = db_nrows(rows);
 	struct ipc_id id;
@@ -39,7 +60,7 @@ list_tools_rows(struct job *j, const struct pg_result *rows)
 	json_kv_id(&j->json, "server_id", &id);
 	json_kv_bytes(&j->json, "server_name", db_bytes(rows, 0, 0));
 	json_kv_bytes(&j->json, "server_status", db_bytes(rows, 0, 1));
-	jsonw_name(&j->json, "tools");
+	jsonw_name(&j->json, plural(j));
 	jsonw_arr(&j->json);
 	for (int i = 0; i < n && !db_null(rows, i, 3); i++) {
 		bool serving = !db_null(rows, i, 11);
@@ -49,8 +70,10 @@ list_tools_rows(struct job *j, const struct pg_result *rows)
 		json_kv_id(&j->json, "id", &id);
 		json_kv_bytes(&j->json, "name", db_bytes(rows, i, 4));
 		json_kv_bytes(&j->json, "exposed_name", db_bytes(rows, i, 6));
-		if (!db_null(rows, i, 7))
-			json_kv_bytes(&j->json, "title", db_bytes(rows, i, 7));
+		kv_present(j, "uri", rows, i, 12);
+		kv_present(j, "uri_template", rows, i, 13);
+		kv_present(j, "mime_type", rows, i, 14);
+		kv_present(j, "title", rows, i, 7);
 		json_kv_bytes(&j->json, "description", db_bytes(rows, i, 8));
 		jsonw_kv_bool(&j->json, "enabled", db_bool(rows, i, 5));
 		json_kv_bytes(
@@ -74,7 +97,7 @@ list_tools_rows(struct job *j, const struct pg_result *rows)
 }
 
 void
-manage_list_tools(struct job *j)
+manage_list_objects(struct job *j)
 {
 	int64_t page = (int64_t)job_number(j, MF_PAGE, 1);
 	int64_t size = (int64_t)job_number(j, MF_PAGE_SIZE, PAGE_SIZE);
@@ -87,5 +110,9 @@ manage_list_tools(struct job *j)
 	db_p_id(&p, &id);
 	db_p_i64(&p, size);
 	db_p_i64(&p, (page - 1) * size);
-	job_query(j, &list_tools, &p, list_tools_rows);
+	db_p_str(&p,
+	    strcmp(plural(j), "tools") == 0         ? "tool"
+		: strcmp(plural(j), "prompts") == 0 ? "prompt"
+						    : "resource template");
+	job_query(j, &list_objects, &p, list_rows);
 }

@@ -1,11 +1,12 @@
 /*
- * Management tools that make versions of tools. A tool's content is only ever
- * written as a new version: what an administrator approved cannot change
- * under him.
+ * Management tools that make versions of tools, prompts and resources. Their
+ * content is only ever written as a new version: what an administrator approved
+ * cannot change under him.
  *
- *	create, update -> (modules) -> (inspected) -> made -> (command checked)
- *		-> stored
+ *	create, update -> (modules) -> (inspected) -> made
+ *		-> (command or template checked) -> stored
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "admind.h"
@@ -37,6 +38,13 @@ draft_of(struct job *j)
 }
 
 /* ---- what create and update share ---- */
+
+/* "prompt" of mcpbox_create_prompt. */
+static const char *
+word_of(const struct job *j)
+{
+	return strrchr(j->tool, '_') + 1;
+}
 
 /* Shows the version just stored: the model sees what schema its code got. */
 static void
@@ -75,7 +83,13 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 
 	memset(what, 0, sizeof(*what));
 	what->command = draft_is_command(d, fields);
-	if (what->command) {
+	if (draft_kind(d, fields) == DRAFT_STATIC) {
+		if ((job_field(j, MF_MODULE, &f) == 1 && f.n > 0) ||
+		    (job_field(j, MF_SECRET, &f) == 1 && f.n > 0) ||
+		    (job_field(j, MF_REQUIRE, &f) == 1 && f.n > 0))
+			wrong = "modules, secrets and requires are for "
+				"python_code";
+	} else if (what->command) {
 		if (job_field(j, MF_CODE, &f) == 1 ||
 		    (job_field(j, MF_MODULE, &f) == 1 && f.n > 0) ||
 		    (job_field(j, MF_SECRET, &f) == 1 && f.n > 0))
@@ -98,7 +112,7 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 		job_fail(j, FAILURE_INVALID_ARGUMENTS, "%s", wrong);
 		return -1;
 	}
-	if (!what->command)
+	if (draft_kind(d, fields) == DRAFT_PYTHON)
 		what->modules = draft_modules(d, fields);
 	if (code_bytes == 0)
 		code_bytes = (uint64_t)conf_int(j->a->proc.conf, "code_bytes");
@@ -113,37 +127,46 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	return 0;
 }
 
-/* Makes the pre-image, looks once more at a command as a whole (its schema may
- * be the author's own, or an older one), then next. */
+/* Makes the pre-image, looks once more at a command or a static prompt as a
+ * whole (its other half may be an older version's), then next. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
 	struct draft *d = j->data;
+	bool command = draft_is_command(d, fields_of(j));
+	bool prompt = strcmp(d->object, "prompt") == 0 &&
+	    draft_kind(d, fields_of(j)) == DRAFT_STATIC;
 	const uint8_t *list;
-	struct tlv spec, schema;
+	struct tlv body, names;
 	struct err err;
 	size_t n;
 
 	if (draft_make(d, fields_of(j), inspected, &err) == -1)
 		job_fail(j, err.failure, "%s", err.text);
-	else if (!draft_is_command(d, fields_of(j)))
+	else if (!command && !prompt)
 		next(j);
 	else if (version_check(
 		     d->preimage.p, d->preimage.len, &list, &n, &err) == -1 ||
-	    tlv_find(list, n, VERSION_SPEC, &spec) != 1 ||
-	    tlv_find(list, n, VERSION_INPUT_SCHEMA, &schema) != 1)
-		job_fail(j, FAILURE_INTERNAL, "the command has no schema");
+	    tlv_find(list, n, command ? VERSION_SPEC : VERSION_TEXT, &body) !=
+		1 ||
+	    tlv_find(list, n,
+		command ? VERSION_INPUT_SCHEMA : VERSION_PROMPT_ARGUMENTS,
+		&names) != 1)
+		job_fail(j, FAILURE_INTERNAL, "the version is not whole");
+	else if (command)
+		job_check_command(j, ipc_bytes(body.p, body.n),
+		    ipc_bytes(names.p, names.n), next);
 	else
-		job_check_command(j, ipc_bytes(spec.p, spec.n),
-		    ipc_bytes(schema.p, schema.n), next);
+		job_check_render(j, ipc_bytes(body.p, body.n),
+		    ipc_bytes(names.p, names.n), next);
 }
 
-/* ---- mcpbox_create_tool ---- */
+/* ---- mcpbox_create_tool, _prompt, _resource ---- */
 
 static const struct db_stmt server_for_tool = {"manage_server_for_tool",
-    "SELECT s.name, s.expose = 'bare', EXISTS (SELECT 1"
-    "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.name = $2::text),"
-    "  coalesce(l.code_bytes, 0)"
+    "SELECT s.name, s.expose = 'bare', (SELECT t.object"
+    "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.name = $2::text"
+    "  AND t.deleted_at IS NULL), coalesce(l.code_bytes, 0)"
     " FROM mcpbox.servers s"
     " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
     " WHERE s.id = $1::uuid",
@@ -153,18 +176,19 @@ static const struct db_stmt create_tool = {"manage_create_tool",
     "SELECT mcpbox.create_tool($1::uuid, $2::bytea, $3::text)", DB_SURE};
 
 static void
-create_tool_stored(struct job *j, const struct pg_result *rows)
+create_stored(struct job *j, const struct pg_result *rows)
 {
 	jsonw_kv_bool(&j->json, "success", true);
 	show_draft(j, j->data, 1);
-	jsonw_kv_str(&j->json, "message",
-	    "The tool is a draft and cannot be called yet. Ask for review with "
-	    "mcpbox_request_publish.");
+	json_kv_message(j,
+	    "The %s is a draft and cannot be used yet. Ask for review with "
+	    "mcpbox_request_publish, its id being tool_id.",
+	    word_of(j));
 	job_done(j);
 }
 
 static void
-create_tool_made(struct job *j)
+create_made(struct job *j)
 {
 	struct draft *d = j->data;
 	struct db_params p;
@@ -173,19 +197,19 @@ create_tool_made(struct job *j)
 	db_p_id(&p, &d->version_id);
 	db_p_bytes(&p, d->preimage.p, d->preimage.len);
 	db_p_str(&p, j->principal);
-	job_query(j, &create_tool, &p, create_tool_stored);
+	job_query(j, &create_tool, &p, create_stored);
 }
 
 static void
-create_tool_inspected(struct job *j, struct ipc_bytes inspected)
+create_inspected(struct job *j, struct ipc_bytes inspected)
 {
-	make(j, inspected, create_tool_made);
+	make(j, inspected, create_made);
 }
 
 static void
-create_tool_server(struct job *j, const struct pg_result *rows)
+create_server(struct job *j, const struct pg_result *rows)
 {
-	struct ipc_bytes name = ipc_str(""), modules;
+	struct ipc_bytes name = ipc_str(""), modules, word;
 	struct subject what;
 	struct draft *d;
 
@@ -197,16 +221,21 @@ create_tool_server(struct job *j, const struct pg_result *rows)
 		return;
 	}
 	/* Told early, before a runner is spent; the database decides. */
-	if (db_bool(rows, 0, 2)) {
+	if (!db_null(rows, 0, 2)) {
+		word = db_bytes(rows, 0, 2);
 		job_fail(j, FAILURE_CONFLICT,
-		    "the server has a tool named "
-		    "%.*s: change it with mcpbox_update_tool or choose another "
-		    "name",
-		    (int)name.n, (const char *)name.p);
+		    "the server has a %.*s named %.*s: change that, or choose "
+		    "another name",
+		    (int)word.n, (const char *)word.p, (int)name.n,
+		    (const char *)name.p);
 		return;
 	}
 	if ((d = draft_of(j)) == NULL)
 		return;
+	if (strcmp(word_of(j), "tool") != 0)
+		snprintf(d->object, sizeof(d->object), "%s",
+		    job_field(j, MF_URI_TEMPLATE, &word) == 1 ? "template"
+							      : word_of(j));
 	uuid_v7(&d->tool_id);
 	uuid_v7(&d->version_id);
 	if (job_uuid(j, MF_SERVER_ID, &d->server_id) == -1)
@@ -222,15 +251,20 @@ create_tool_server(struct job *j, const struct pg_result *rows)
 		    "no module is granted to a tool that is not there yet: "
 		    "create it without `modules`, ask with "
 		    "mcpbox_request_module, then name the module in "
-		    "mcpbox_update_tool");
+		    "mcpbox_update_%s",
+		    word_of(j));
 		return;
 	}
-	if (subject_of(j, (uint64_t)db_int(rows, 0, 3), &what) == 0)
-		job_inspect(j, &what, d->exposed, create_tool_inspected);
+	if (subject_of(j, (uint64_t)db_int(rows, 0, 3), &what) == -1)
+		return;
+	if (draft_kind(d, fields_of(j)) == DRAFT_STATIC)
+		create_inspected(j, ipc_bytes(NULL, 0));
+	else
+		job_inspect(j, &what, d->exposed, create_inspected);
 }
 
 void
-manage_create_tool(struct job *j)
+manage_create(struct job *j)
 {
 	struct ipc_bytes name = ipc_str("");
 	struct db_params p;
@@ -242,19 +276,19 @@ manage_create_tool(struct job *j)
 	db_params_init(&p);
 	db_p_id(&p, &id);
 	db_p_text(&p, name);
-	job_query(j, &server_for_tool, &p, create_tool_server);
+	job_query(j, &server_for_tool, &p, create_server);
 }
 
-/* ---- mcpbox_update_tool ---- */
+/* ---- mcpbox_update_tool, _prompt, _resource ---- */
 
 static const struct db_stmt tool_for_update = {"manage_tool_for_update",
     "SELECT t.server_id, s.name, s.expose = 'bare', t.name, t.enabled,"
-    "  v.preimage, v.version_no, v.state, coalesce(l.code_bytes, 0)"
+    "  v.preimage, v.version_no, t.object, coalesce(l.code_bytes, 0)"
     " FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"
     " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
     " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
     "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
-    " WHERE t.id = $1::uuid",
+    " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
     DB_FAST};
 
 static const struct db_stmt add_version = {"manage_add_version",
@@ -266,7 +300,7 @@ static const struct db_stmt set_enabled = {"manage_set_enabled",
     "SELECT mcpbox.set_tool_enabled($1::uuid, $2::bool, $3::text)", DB_SURE};
 
 static void
-update_tool_switched(struct job *j, const struct pg_result *rows)
+update_switched(struct job *j, const struct pg_result *rows)
 {
 	bool enabled = job_number(j, MF_ENABLED, 0) == 1;
 	struct draft *d = j->data;
@@ -277,10 +311,11 @@ update_tool_switched(struct job *j, const struct pg_result *rows)
 		jsonw_kv_bool(&j->json, "success", true);
 		json_kv_id(&j->json, "id", &d->tool_id);
 		jsonw_kv_str(&j->json, "name", d->name);
-		jsonw_kv_str(&j->json, "message",
-		    enabled ? "The tool is enabled: it can be called while it "
-			      "has an approved version and its server runs."
-			    : "The tool is disabled and cannot be called.");
+		json_kv_message(j,
+		    enabled ? "The %s is enabled: it can be used while it has "
+			      "an approved version and its server runs."
+			    : "The %s is disabled and cannot be used.",
+		    word_of(j));
 	}
 	if (db_bool(rows, 0, 0))
 		job_done_changed(j);
@@ -290,7 +325,7 @@ update_tool_switched(struct job *j, const struct pg_result *rows)
 
 /* The switch, if it was asked for, else the end. */
 static void
-update_tool_enabled(struct job *j)
+update_enabled(struct job *j)
 {
 	struct draft *d = j->data;
 	struct db_params p;
@@ -303,22 +338,22 @@ update_tool_enabled(struct job *j)
 	db_p_id(&p, &d->tool_id);
 	db_p_bool(&p, job_number(j, MF_ENABLED, 0) == 1);
 	db_p_str(&p, j->principal);
-	job_query(j, &set_enabled, &p, update_tool_switched);
+	job_query(j, &set_enabled, &p, update_switched);
 }
 
 static void
-update_tool_stored(struct job *j, const struct pg_result *rows)
+update_stored(struct job *j, const struct pg_result *rows)
 {
 	jsonw_kv_bool(&j->json, "success", true);
 	show_draft(j, j->data, db_int(rows, 0, 0));
 	jsonw_kv_str(&j->json, "message",
 	    "A new draft was made; an approved version, if there is one, "
 	    "serves on. Ask for review with mcpbox_request_publish.");
-	update_tool_enabled(j);
+	update_enabled(j);
 }
 
 static void
-update_tool_made(struct job *j)
+update_made(struct job *j)
 {
 	struct draft *d = j->data;
 	char note[256];
@@ -331,7 +366,7 @@ update_tool_made(struct job *j)
 		jsonw_kv_str(&j->json, "name", d->name);
 		jsonw_kv_str(&j->json, "message",
 		    "Nothing changed: the newest version has this content.");
-		update_tool_enabled(j);
+		update_enabled(j);
 		return;
 	}
 	draft_note(fields_of(j), note, sizeof(note));
@@ -342,21 +377,21 @@ update_tool_made(struct job *j)
 	db_p_str(&p, j->principal);
 	/* Fields left out were copied from this version. */
 	db_p_i32(&p, d->base);
-	job_query(j, &add_version, &p, update_tool_stored);
+	job_query(j, &add_version, &p, update_stored);
 }
 
 static void
-update_tool_inspected(struct job *j, struct ipc_bytes inspected)
+update_inspected(struct job *j, struct ipc_bytes inspected)
 {
-	make(j, inspected, update_tool_made);
+	make(j, inspected, update_made);
 }
 
 /* New code, a new command or another kind is inspected again. */
 static void
-update_tool_inspect(struct job *j)
+update_inspect(struct job *j)
 {
 	static const uint8_t content[] = {
-	    MF_KIND, MF_CODE, MF_SPEC, MF_EXECUTABLE};
+	    MF_KIND, MF_CODE, MF_SPEC, MF_EXECUTABLE, MF_TEXT, MF_BLOB};
 	struct draft *d = j->data;
 	struct subject what;
 	struct ipc_bytes f;
@@ -366,10 +401,10 @@ update_tool_inspect(struct job *j)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
 	if (subject_of(j, d->code_bytes, &what) == -1)
 		return;
-	if (inspect)
-		job_inspect(j, &what, d->exposed, update_tool_inspected);
+	if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
+		job_inspect(j, &what, d->exposed, update_inspected);
 	else
-		update_tool_inspected(j, ipc_bytes(NULL, 0));
+		update_inspected(j, ipc_bytes(NULL, 0));
 }
 
 /* ---- modules: names become what exactly was granted ---- */
@@ -381,7 +416,7 @@ static const struct db_stmt module_lock = {"manage_module_lock",
     DB_FAST};
 
 static void
-update_tool_locked(struct job *j, const struct pg_result *rows)
+update_locked(struct job *j, const struct pg_result *rows)
 {
 	struct draft *d = j->data;
 	struct ipc_bytes line;
@@ -393,11 +428,11 @@ update_tool_locked(struct job *j, const struct pg_result *rows)
 	if (d->lock.failed)
 		job_fail(j, FAILURE_BUSY, "out of memory");
 	else
-		update_tool_inspect(j);
+		update_inspect(j);
 }
 
 static void
-update_tool_modules(struct job *j)
+update_modules(struct job *j)
 {
 	struct draft *d = j->data;
 	struct tlv_reader r;
@@ -416,30 +451,54 @@ update_tool_modules(struct job *j)
 	if (names.failed) {
 		job_fail(j, FAILURE_BUSY, "out of memory");
 	} else if (names.len == 0) {
-		update_tool_inspect(j);
+		update_inspect(j);
 	} else {
 		db_params_init(&p);
 		db_p_id(&p, &d->tool_id);
 		db_p_bytes(&p, names.p, names.len);
-		job_query(j, &module_lock, &p, update_tool_locked);
+		job_query(j, &module_lock, &p, update_locked);
 	}
 	buf_free(&names);
 }
 
 static void
-update_tool_found(struct job *j, const struct pg_result *rows)
+update_found(struct job *j, const struct pg_result *rows)
 {
-	struct ipc_bytes name, before;
+	struct ipc_bytes name, before, object, f;
+	bool template;
 	struct draft *d;
 
-	if (db_nrows(rows) == 0) {
+	object = db_nrows(rows) == 0 ? ipc_str("") : db_bytes(rows, 0, 7);
+	template = ipc_streq(object, "template");
+	if (!ipc_streq(object, word_of(j)) &&
+	    !(template && strcmp(word_of(j), "resource") == 0)) {
 		job_fail(j, FAILURE_NOT_FOUND,
-		    "no tool has this id: see mcpbox_list_tools");
+		    "no %s has this id: see mcpbox_list_%ss", word_of(j),
+		    word_of(j));
 		return;
 	}
-	if ((d = draft_of(j)) == NULL ||
-	    job_uuid(j, MF_TOOL_ID, &d->tool_id) == -1)
+	if (job_field(j, template ? MF_URI : MF_URI_TEMPLATE, &f) == 1 ||
+	    (!template && strcmp(word_of(j), "resource") == 0 &&
+		job_field(j, MF_ARGUMENTS, &f) == 1)) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    template ? "this is a template: it has uri_template and "
+			       "cannot have uri"
+			     : "this is a resource: it has uri and cannot "
+			       "have uri_template or arguments");
 		return;
+	}
+	if (template &&
+	    (job_field(j, MF_TEXT, &f) == 1 ||
+		job_field(j, MF_BLOB, &f) == 1)) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "a template's resources are read by python_code");
+		return;
+	}
+	if ((d = draft_of(j)) == NULL || manage_object_id(j, &d->tool_id) == -1)
+		return;
+	if (!ipc_streq(object, "tool"))
+		snprintf(d->object, sizeof(d->object), "%.*s", (int)object.n,
+		    (const char *)object.p);
 	d->server_id = db_id(rows, 0, 0);
 	uuid_v7(&d->version_id);
 	name = db_bytes(rows, 0, 3);
@@ -455,27 +514,39 @@ update_tool_found(struct job *j, const struct pg_result *rows)
 		return;
 	}
 	if (draft_asked(fields_of(j)))
-		update_tool_modules(j);
+		update_modules(j);
 	else
-		update_tool_enabled(j);
+		update_enabled(j);
+}
+
+int
+manage_object_id(struct job *j, struct ipc_id *out)
+{
+	static const uint8_t ids[] = {MF_TOOL_ID, MF_PROMPT_ID, MF_RESOURCE_ID};
+	struct ipc_bytes f;
+
+	for (size_t i = 0; i < sizeof(ids); i++)
+		if (job_field(j, ids[i], &f) == 1)
+			return job_uuid(j, ids[i], out);
+	return job_uuid(j, MF_TOOL_ID, out);
 }
 
 void
-manage_update_tool(struct job *j)
+manage_update(struct job *j)
 {
 	struct db_params p;
 	struct ipc_id id;
 
-	if (job_uuid(j, MF_TOOL_ID, &id) == -1)
+	if (manage_object_id(j, &id) == -1)
 		return;
 	if (!draft_asked(fields_of(j)) &&
 	    job_number(j, MF_ENABLED, UINT64_MAX) == UINT64_MAX) {
 		job_fail(j, FAILURE_INVALID_ARGUMENTS,
 		    "there is nothing to "
-		    "change: give at least one field beside tool_id");
+		    "change: give at least one field beside the id");
 		return;
 	}
 	db_params_init(&p);
 	db_p_id(&p, &id);
-	job_query(j, &tool_for_update, &p, update_tool_found);
+	job_query(j, &tool_for_update, &p, update_found);
 }

@@ -60,13 +60,29 @@
 	MF(34, LOG_RATE, "limits.log_rate", N)                                \
 	MF(35, PROGRESS_RATE, "limits.progress_rate", N)                      \
 	MF(36, MODULE_NAME, "module_name", S)                                 \
-	MF(37, JUSTIFICATION, "justification", S)
+	MF(37, JUSTIFICATION, "justification", S)                             \
+	MF(38, PROMPT_ID, "prompt_id", I)                                     \
+	MF(39, RESOURCE_ID, "resource_id", I)                                 \
+	MF(40, ARGUMENTS, "arguments", J) /* MCP PromptArgument[] */          \
+	MF(41, URI, "uri", S)                                                 \
+	MF(42, URI_TEMPLATE, "uri_template", S)                               \
+	MF(43, MIME_TYPE, "mime_type", S)                                     \
+	MF(44, TEXT, "text", S)                                               \
+	MF(45, BLOB, "blob", S) /* canonical base64 */                        \
+	MF(46, TTL_MS, "ttl_ms", N)                                           \
+	MF(47, CLIENT_CAPABILITY, "client_capabilities", M)                   \
+	MF(48, QUERY, "query", S)                                             \
+	MF(49, LIMIT, "limit", N) /* 1 to 50 */
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 37
+	    MF_MAX = 49,
+	/* No argument, but what follows from a prompt's arguments or from a URI
+	 * (template): the JSON Schema of what a call gives. Behind the others.
+	 */
+	MF_OBJECT_SCHEMA = 255
 };
 
 enum management_kind {

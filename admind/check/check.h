@@ -34,6 +34,12 @@ void check_inspection(struct check *c, struct ipc_bytes json);
 /* spec: of a command; schema: of its arguments. No fields. */
 void check_command(
     struct check *c, struct ipc_bytes spec, struct ipc_bytes schema);
+/* A static prompt's text with arguments in its placeholders (their values
+ * satisfied the prompt's schema). fields: the GetPromptResult object. given may
+ * also be the array that declares them: then it is checked that each
+ * placeholder is declared, as when the prompt is saved. */
+void check_render(
+    struct check *c, struct ipc_bytes text, struct ipc_bytes given);
 void check_free(struct check *c);
 
 /* For the files of this folder. Starts a verdict with an open report; ends it:

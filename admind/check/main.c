@@ -59,6 +59,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_management management;
 		struct ipc_check_inspection inspection;
 		struct ipc_check_command command;
+		struct ipc_check_render render;
 	} m;
 	struct check c;
 	struct err e;
@@ -102,6 +103,18 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		check_command(&c, ipc_bytes(m.command.spec_schema.p, n),
 		    ipc_bytes(m.command.spec_schema.p + n,
 			m.command.spec_schema.n - n));
+		break;
+	case IPC_CHECK_RENDER:
+		n = m.render.text_len;
+		if (n > m.render.text_arguments.n) {
+			timer(0);
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "template longer than its message");
+			return -1;
+		}
+		check_render(&c, ipc_bytes(m.render.text_arguments.p, n),
+		    ipc_bytes(m.render.text_arguments.p + n,
+			m.render.text_arguments.n - n));
 		break;
 	case IPC_CHECK_INSPECTION:
 		check_inspection(&c, m.inspection.json);

@@ -11,6 +11,7 @@
 #include "ids.h"
 #include "management_tools.h"
 #include "num.h"
+#include "object.h"
 #include "schema.h"
 #include "tlv.h"
 
@@ -33,6 +34,9 @@ text(struct check *c, struct report *r, unsigned tag, const struct doc_node *v)
 		    "must have at most %d bytes of UTF-8, "
 		    "has %zu",
 		    CODE_MAX, v->len);
+	else if ((tag == MF_TEXT || tag == MF_BLOB) && v->len > STATIC_MAX)
+		report_add(r, NULL, "must have at most %d bytes, has %zu",
+		    STATIC_MAX, v->len);
 	else
 		tlv_put(&c->fields, (uint8_t)tag, v->str, v->len);
 }
@@ -57,6 +61,19 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 	}
 	tlv_put(&c->fields, (uint8_t)tag, v->raw, v->rawlen);
 	return 0;
+}
+
+/* What we say ourselves in _meta nobody else says. */
+static void
+reserved(struct report *r, const struct doc *d, const struct doc_node *v)
+{
+	for (uint32_t i = 0; i < v->count; i++) {
+		const struct doc_node *kid = doc_kid(d, v, i);
+		struct path at = {NULL, kid->name, kid->namelen, 0};
+
+		if (kid->namelen >= 7 && memcmp(kid->name, "mcpbox/", 7) == 0)
+			report_add(r, &at, "is a reserved name");
+	}
 }
 
 static int
@@ -122,6 +139,8 @@ put_field(struct check *c, struct report *r, unsigned tag,
 			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
 		return 0;
 	case MANAGEMENT_J:
+		if (tag == MF_META)
+			reserved(r, d, v);
 		return json(c, r, tag, v, e);
 	case MANAGEMENT_M:
 		return many(c, r, tag, d, v, e);
@@ -197,6 +216,22 @@ check_kind(struct report *r, const struct doc *d)
 	}
 }
 
+/* Those of prompts and resources have more to say than a schema can. */
+static int
+check_object(struct check *c, struct report *r, const char *tool,
+    const struct doc *d, struct err *e)
+{
+	if (strcmp(tool, "mcpbox_create_prompt") == 0)
+		return object_prompt(c, r, d, true, e);
+	if (strcmp(tool, "mcpbox_update_prompt") == 0)
+		return object_prompt(c, r, d, false, e);
+	if (strcmp(tool, "mcpbox_create_resource") == 0)
+		return object_resource(c, r, d, true, e);
+	if (strcmp(tool, "mcpbox_update_resource") == 0)
+		return object_resource(c, r, d, false, e);
+	return 0;
+}
+
 void
 check_management(
     struct check *c, struct ipc_bytes name, struct ipc_bytes arguments)
@@ -221,6 +256,8 @@ check_management(
 	/* Only what the schema took has the kinds that put_field expects. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);
+	if (rc == 0 && r.n == 0)
+		rc = check_object(c, &r, tool->name, &d, &e);
 	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
 	    "the arguments are invalid", &e);
 	doc_free(&d);
