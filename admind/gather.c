@@ -13,10 +13,12 @@
 #include "admind.h"
 #include "ids.h"
 #include "log.h"
+#include "tasks.h"
 
 enum {
-	/* Records wait this long for others, so that one transaction, with one
-	 * flush to the disk, takes them all; nobody waits for a record. */
+	/* Records wait this long for others that will come, so that one
+	 * transaction, with one flush to the disk, takes them all; nobody waits
+	 * for a record. */
 	GATHER_MS = 20,
 	GATHER_MAX = 64,                /* records of one transaction */
 	GATHER_BYTES_MAX = 1024 * 1024, /* of their texts: about */
@@ -43,6 +45,8 @@ struct record {
 	bool delivered, closed;
 	uint64_t started_us, ended_us, cpu_us;
 	struct buf out, result, intent;
+	bool task;
+	struct buf whole, meta; /* of a task */
 };
 STAILQ_HEAD(record_list, record);
 
@@ -61,6 +65,8 @@ record_free(struct record *r)
 	buf_free(&r->out);
 	buf_free(&r->result);
 	buf_free(&r->intent);
+	buf_free(&r->whole);
+	buf_free(&r->meta);
 	free(r);
 }
 
@@ -125,7 +131,13 @@ close_alone(struct record *r)
 	db_p_bytes(&p, r->result.p, r->result.len);
 	records_intent_params(
 	    &p, ipc_bytes(r->intent.p, r->intent.len), CONTEXT_TEST, &clean);
-	db_query(r->op->a->db, &records_close_row, &p, closed_alone, r);
+	if (r->task)
+		tasks_close_params(&p, r->failure,
+		    ipc_bytes(r->whole.p, r->whole.len),
+		    ipc_bytes(r->meta.p, r->meta.len));
+	db_query(r->op->a->db,
+	    r->task ? &tasks_close_row : &records_close_row, &p, closed_alone,
+	    r);
 	buf_free(&clean);
 }
 
@@ -229,6 +241,17 @@ on_gathered(evutil_socket_t fd, short what, void *arg)
 	flush_gathered(arg);
 }
 
+/*
+ * No call is in work, here or at the sandbox, whose record is not among the
+ * waiting ones: there is none to wait for. A client that calls now and then
+ * has its record committed in the pause, not in the midst of its next call.
+ */
+static bool
+all_there(const struct gather *g)
+{
+	return g->a->njobs == 0 && g->a->live.count <= g->nwaiting;
+}
+
 static void
 gather(struct gather *g, struct record *r)
 {
@@ -236,7 +259,8 @@ gather(struct gather *g, struct record *r)
 
 	STAILQ_INSERT_TAIL(&g->waiting, r, entry);
 	g->bytes += r->out.len + r->result.len;
-	if (++g->nwaiting >= GATHER_MAX || g->bytes >= GATHER_BYTES_MAX)
+	if (++g->nwaiting >= GATHER_MAX || g->bytes >= GATHER_BYTES_MAX ||
+	    all_there(g))
 		flush_gathered(g);
 	else if (g->nwaiting == 1 && !g->under_way &&
 	    evtimer_add(g->timer, &tv) == -1)
@@ -264,14 +288,19 @@ int
 gather_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_record m;
+	struct ipc_bytes body;
 	enum outcome outcome;
 	struct record *r;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	outcome = (enum outcome)m.outcome;
-	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n)
+	if (outcome_name(outcome) == NULL ||
+	    m.stdout_len > m.stdout_result.n ||
+	    m.meta_len > m.stdout_result.n - m.stdout_len)
 		return -1;
+	body = ipc_bytes(m.stdout_result.p + m.stdout_len,
+	    m.stdout_result.n - m.stdout_len - m.meta_len);
 	/* A sandbox answers for its own epoch: not for another's calls, whose
 	 * rows the sweep closed, and not for admind's own. Acknowledged, or it
 	 * would come again for ever. */
@@ -309,9 +338,18 @@ gather_message(struct link *l, struct ipc_frame *f)
 	buf_init(&r->intent, IPC_FRAME_MAX);
 	db_text_clean(
 	    &r->out, m.stdout_result.p, m.stdout_len, STDOUT_SHOWN_MAX);
-	db_text_clean(&r->result, m.stdout_result.p + m.stdout_len,
-	    m.stdout_result.n - m.stdout_len, STORED_RESULT_MAX);
+	db_text_clean(&r->result, body.p, body.n, STORED_RESULT_MAX);
 	buf_put(&r->intent, m.intent.p, m.intent.n);
-	gather(l->a->gather, r);
+	buf_init(&r->whole, IPC_BLOB_MAX);
+	buf_init(&r->meta, IPC_BLOB_MAX);
+	r->task = tasks_intent(m.intent);
+	if (!r->task) {
+		gather(l->a->gather, r);
+		return 0;
+	}
+	/* Its client waits for it, and there are never many: alone, at once. */
+	db_text_clean(&r->whole, body.p, body.n, IPC_BLOB_MAX);
+	db_text_clean(&r->meta, body.p + body.n, m.meta_len, IPC_BLOB_MAX);
+	close_alone(r);
 	return 0;
 }

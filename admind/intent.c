@@ -68,6 +68,8 @@ intent_tlv(const struct job *j, struct buf *out)
 					       : INTENT_KIND_MANAGEMENT);
 	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
 	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
+	if (j->task)
+		tlv_put_u64(out, INTENT_TASK, 1);
 	if (text.failed)
 		out->failed = true;
 	buf_free(&text);
@@ -102,6 +104,27 @@ inserted(void *arg, const struct pg_result *rows, const struct err *err)
 		send_intent(j, &open_row, opened);
 }
 
+void
+intent_params(const struct job *j, struct db_params *p, struct buf *text)
+{
+	db_text_clean(text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	db_params_init(p);
+	db_p_id(p, &j->execution);
+	db_p_id(p, &j->version_id);
+	db_p_hash(p, &j->version_hash);
+	db_p_id(p, &j->epoch);
+	db_p_time_us(p, j->limits_at);
+	db_p_str(p, j->principal);
+	db_p_str(p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(p, j->tool);
+	db_p_hash(p, &j->args_sha256);
+	db_p_bytes(p, text->p, text->len);
+	db_p_str(p, j->client);
+	db_p_str(p, j->protocol);
+	db_p_time_us(p, j->created_us);
+	db_p_time_us(p, deadline_us(j));
+}
+
 static void
 send_intent(struct job *j, const struct db_stmt *stmt, db_cb *cb)
 {
@@ -109,22 +132,7 @@ send_intent(struct job *j, const struct db_stmt *stmt, db_cb *cb)
 	struct buf text;
 
 	buf_init(&text, ARGUMENTS_KEPT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
-	db_params_init(&p);
-	db_p_id(&p, &j->execution);
-	db_p_id(&p, &j->version_id);
-	db_p_hash(&p, &j->version_hash);
-	db_p_id(&p, &j->epoch);
-	db_p_time_us(&p, j->limits_at);
-	db_p_str(&p, j->principal);
-	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
-	db_p_str(&p, j->tool);
-	db_p_hash(&p, &j->args_sha256);
-	db_p_bytes(&p, text.p, text.len);
-	db_p_str(&p, j->client);
-	db_p_str(&p, j->protocol);
-	db_p_time_us(&p, j->created_us);
-	db_p_time_us(&p, deadline_us(j));
+	intent_params(j, &p, &text);
 	db_query(j->a->db, stmt, &p, cb, j);
 	buf_free(&text);
 }

@@ -82,6 +82,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->listener = l->listener;
 	j->created_us = now_us();
 	id_random(&j->execution);
+	j->task_wish = m->task;
 	j->declared = m->declared;
 	j->method = (enum call_method)m->method;
 	memcpy(j->tool, m->tool.p, m->tool.n);

@@ -12,6 +12,7 @@
 
 #include "admind.h"
 #include "log.h"
+#include "tasks.h"
 
 static void
 link_up(struct ipc_peer *peer, struct admind *a, enum ipc_role role,
@@ -242,10 +243,14 @@ static const struct route routes[] = {
     {IPC_SESSION_END, auth_message},
     {IPC_CATALOGUE_GET, catalogue_message},
     {IPC_AUTHORISE, call_message},
+    {IPC_TASK_GET, tasks_message},
+    {IPC_TASK_UPDATE, tasks_message},
+    {IPC_TASK_CANCEL, tasks_message},
     {IPC_RECORD, records_message},
     {IPC_EPOCH_BEGIN, records_message},
     {IPC_EPOCH_ITEM, records_message},
     {IPC_EPOCH_END, records_message},
+    {IPC_RESULT_CHECK, results_message},
     {IPC_CONTENT_GET, approvals_message},
     {IPC_DECISION_STORE, approvals_message},
     {IPC_ADMIN_LOOKUP, approvals_message},
@@ -256,6 +261,7 @@ static const struct route routes[] = {
     {IPC_ADMIN_QUERY, adminq_message},
     {IPC_LIMITS_SET, adminset_message},
     {IPC_MODULE_SET, adminset_message},
+    {IPC_EXPOSE_SET, adminset_message},
 };
 
 static int

@@ -15,9 +15,10 @@
 #include "confine.h"
 #include "log.h"
 #include "migrate.h"
+#include "tasks.h"
 
 static const char *const channels[] = {
-    "mcpbox_catalogue", "mcpbox_session", NULL};
+    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task", NULL};
 
 /* What libpq does beyond the base list: it holds back a SIGPIPE where the
  * kernel can't be told to (TLS). Its habit of opening files
@@ -41,6 +42,10 @@ db_notify(const char *channel, const char *payload, void *arg)
 
 	if (strcmp(channel, "mcpbox_session") == 0) {
 		auth_session_ended(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_task") == 0) {
+		tasks_notified(a, payload);
 		return;
 	}
 	catalogue_notified(a, payload);
@@ -123,6 +128,7 @@ main(int argc, char **argv)
 	TAILQ_INIT(&a.jobs);
 	TAILQ_INIT(&a.announces);
 	TAILQ_INIT(&a.closes);
+	TAILQ_INIT(&a.tasks);
 	TAILQ_INIT(&a.serving.list);
 	a.node = conf_str(a.proc.conf, "node");
 	if (start(&a, &err) == -1)

@@ -10,6 +10,7 @@
 #include "context.h"
 #include "ids.h"
 #include "log.h"
+#include "tasks.h"
 
 enum {
 	/* Endings of ours that wait for the database; more refuses new calls,
@@ -166,7 +167,13 @@ send_close(struct close_item *c)
 	records_intent_params(&p, ipc_bytes(c->intent.p, c->intent.len),
 	    INTENT_KIND_MANAGEMENT, &clean);
 	c->sent = true;
-	db_query(c->a->db, &records_close_row, &p, closed, c);
+	if (tasks_intent(ipc_bytes(c->intent.p, c->intent.len))) {
+		tasks_close_params(&p, e->failure, ipc_bytes(NULL, 0),
+		    ipc_bytes(NULL, 0));
+		db_query(c->a->db, &tasks_close_row, &p, closed, c);
+	} else {
+		db_query(c->a->db, &records_close_row, &p, closed, c);
+	}
 	buf_free(&clean);
 }
 
@@ -233,6 +240,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_INFO, "sandbox_ready", "%zu executions named",
 		    a->live.count);
 		sweep_run(a);
+		task_run_resume(a);
 		call_started(a);
 	}
 }

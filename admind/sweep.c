@@ -15,6 +15,7 @@
 #include "admind.h"
 #include "ids.h"
 #include "log.h"
+#include "tasks.h"
 
 enum {
 	TICK_MS = 1000,
@@ -153,6 +154,7 @@ sweep_db_up(struct admind *a)
 	catalogue_announce(a, NULL, NULL);
 	call_withdraw(a);
 	records_retry(a);
+	task_run_resume(a);
 }
 
 static void
@@ -174,6 +176,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		auth_vault_up(a);
 	records_retry(a);
 	sweep_run(a);
+	tasks_tick(a);
 	if (a->ticks % SIGN_TICKS == 1)
 		audit_sign(a);
 }

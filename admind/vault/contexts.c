@@ -72,7 +72,7 @@ contexts_key(
 /* SEAL_CONTEXT's material, taken apart; slices borrow from the frame. */
 struct material {
 	/* by tag; p NULL: absent */
-	struct tlv one[CTX_EXECUTABLE_DIGEST + 1];
+	struct tlv one[CTX_TASK + 1];
 	size_t nmodules;
 	struct ipc_bytes module[MODULES_PER_CALL_MAX];
 	size_t nsecrets;
@@ -84,6 +84,7 @@ static bool
 allowed(uint8_t kind, uint8_t tag)
 {
 	switch (tag) {
+	case CTX_TASK: /* admind is its runner: no right hangs on it */
 	case CTX_PREIMAGE:
 	case CTX_APPROVAL:
 	case CTX_SECRET_NAME:
@@ -420,6 +421,7 @@ build_tool(struct buf *out, const struct material *m, const struct keys *k,
 		return -1;
 	copy(out, m, CTX_HOLD_UNTIL_MS);
 	copy(out, m, CTX_INTENT);
+	copy(out, m, CTX_TASK);
 	tlv_put(out, CTX_VERSION_HASH, hash.b, sizeof(hash.b));
 	return put_secrets(out, m, k, fields, n, seal, sealn, err);
 }
