@@ -213,11 +213,12 @@ void call_withdraw(struct admind *);
  */
 typedef void hold_cb(void *arg, const struct err *err);
 /*
- * The same in two steps: seal now; hand it to the sandbox behind hold_go(),
- * which the caller may say only once the intent row is committed. hold_drop()
- * instead: nobody will run it, cb is not called (NULL is harmless). A failure
- * to seal is told by cb behind hold_go(), perhaps from inside it. NULL
- * without memory.
+ * The same in two steps: seal and hold now; cb comes behind hold_go(), which
+ * the caller may say only once the intent row is committed, since what cb
+ * tells lets it run. hold_drop() instead: there is no row that sandboxd could
+ * answer for, so it forgets the context without a record; cb is not called
+ * (NULL is harmless). A failure is told by cb behind hold_go(), perhaps from
+ * inside it. NULL without memory.
  */
 struct hold;
 struct hold *hold_seal(struct admind *, const struct ipc_id *execution,
@@ -228,7 +229,7 @@ void hold_drop(struct hold *);
 void hold_start(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);
-/* CANCEL to sandboxd, if it is there. */
+/* CANCEL to sandboxd, if it is there. FAILURE_NONE: it has no row. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 
 /* ---- object.c: tools, prompts, resources and templates ---- */

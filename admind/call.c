@@ -1,11 +1,12 @@
 /*
  * tools/call of an approved tool, up to the id that lets it run:
  *
- *	lookup -> (secrets) -> arguments -> intent row -> held -> RUN_ID
- *	                                    sealing
+ *	lookup -> (secrets) -> arguments -> intent row      -> RUN_ID
+ *	                                    sealing -> held
  *
- * The lookup is mostly remembered (serving.c), and the vault seals while the
- * intent row is being committed; the sandbox gets the context behind it.
+ * The lookup is mostly remembered (serving.c). While the intent row is being
+ * committed the vault seals, the sandbox holds and may get a runner ready
+ * (hold.c says why that is as safe as doing it afterwards).
  *
  * Nothing runs without the intent row: it is committed by one statement that
  * checks again that this very version serves, so a revocation that committed
@@ -126,7 +127,7 @@ held(void *arg, const struct err *err)
 	job_free(j);
 }
 
-/* ---- 3: the intent row; meanwhile, sealed for this sandbox's epoch ---- */
+/* ---- 3: the intent row; meanwhile, sealed for this sandbox and held ---- */
 
 /* What the version sets itself the vault takes from the version, whatever
  * stands here: this is for those that come from the server. */

@@ -5,9 +5,12 @@
  * The sealed context is opaque here and goes only to sandboxd; a gateway
  * never gets it, so there is nothing to alter, replay or carry elsewhere.
  *
- * The vault may seal while the intent row is on its way to the disk: a sealed
- * context that no sandbox got is worth nothing. HELD goes out only after
- * hold_go(), which is called behind the commit: no row, no run.
+ * Both steps may be made while the intent row is on its way to the disk:
+ * nothing of a held context runs before a RUN names its execution, 128 random
+ * bits that leave this process in RUN_ID alone, which follows hold_go(), which
+ * is called behind the commit. No row, no id, no run. What was held and gets
+ * no row is dropped again (hold_drop): sandboxd then forgets it without a
+ * record, since there is nothing that a record could close.
  */
 #include <stdlib.h>
 
@@ -18,39 +21,41 @@ struct hold {
 	struct admind *a;
 	struct ipc_id execution;
 	enum listener listener;
-	bool asked;   /* the vault's answer is to come */
+	bool asked;   /* the vault's or the sandbox's answer is to come */
+	bool sent;    /* HELD was: the sandbox may have it */
+	bool held;    /* the sandbox has it */
 	bool failed;  /* err says how */
-	bool go;      /* to be held as soon as it is sealed */
-	bool dropped; /* nobody wants it: freed with the vault's answer */
+	bool go;      /* the row is there: cb may be called */
+	bool dropped; /* nobody wants it: freed with the answer to come */
 	struct err err;
-	struct buf context; /* sealed, while it waits for hold_go */
 	hold_cb *cb;
 	void *arg;
 };
 
+/* Tells how it ended, once hold_go was said. */
 static void
-hold_free(struct hold *h)
-{
-	buf_free(&h->context);
-	free(h);
-}
-
-static void
-finish(struct hold *h, const struct err *err)
+finish(struct hold *h)
 {
 	hold_cb *cb = h->cb;
 	void *arg = h->arg;
-	struct err copy;
+	struct err err = h->err;
+	bool failed = h->failed;
 
 	/* Whether sandboxd took it is unknown after silence: CANCEL of an id
 	 * it does not have does nothing. */
-	if (err != NULL) {
+	if (failed)
 		hold_cancel(h->a, &h->execution, FAILURE_KILLED);
-		copy = *err;
-		err = &copy;
-	}
-	hold_free(h);
-	cb(arg, err);
+	free(h);
+	cb(arg, failed ? &err : NULL);
+}
+
+static void
+fail(struct hold *h, const struct err *err)
+{
+	h->failed = true;
+	h->err = *err;
+	if (h->go)
+		finish(h);
 }
 
 static void
@@ -59,12 +64,19 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 	struct hold *h = arg;
 	struct err err;
 
+	h->asked = false;
+	if (h->dropped) {
+		free(h);
+		return;
+	}
 	if (f != NULL && f->type == IPC_OK) {
 		/* On this connection the sandbox now answers for it. Without
 		 * memory for the set the sweep may call it lost too early;
 		 * the record then says so: rather refuse. */
 		if (idset_add(&h->a->live, &h->execution) == 0) {
-			finish(h, NULL);
+			h->held = true;
+			if (h->go)
+				finish(h);
 			return;
 		}
 		err_set(&err, FAILURE_BUSY, "out of memory");
@@ -74,7 +86,7 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
 			    "the sandbox did not take the call");
 	}
-	finish(h, &err);
+	fail(h, &err);
 }
 
 static void
@@ -85,8 +97,12 @@ send_held(struct hold *h, struct ipc_bytes context)
 	    .context = context};
 	struct err err;
 
-	if (ask(h->a->sandboxd, IPC_HELD, &m, held, h, &err) == -1)
-		finish(h, &err);
+	if (ask(h->a->sandboxd, IPC_HELD, &m, held, h, &err) == -1) {
+		fail(h, &err);
+		return;
+	}
+	h->asked = true;
+	h->sent = true;
 }
 
 static void
@@ -94,33 +110,23 @@ sealed(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct hold *h = arg;
 	struct ipc_sealed s = {0};
+	struct err err;
 
 	h->asked = false;
 	if (h->dropped) {
-		hold_free(h);
+		free(h);
 		return;
 	}
-	if (f == NULL) {
-		h->failed = true;
-		err_set(&h->err, FAILURE_VAULT_UNAVAILABLE,
+	if (f == NULL)
+		err_set(&err, FAILURE_VAULT_UNAVAILABLE,
 		    "the vault did not answer");
-	} else if (f->type != IPC_SEALED) {
-		h->failed = true;
-		answer_err(f, gone, &h->err);
-	} else {
-		h->failed = ipc_decode(f, &s, &h->err) == -1;
-	}
-	if (h->go && h->failed) {
-		finish(h, &h->err);
-	} else if (h->go) {
+	else if (f->type != IPC_SEALED)
+		answer_err(f, gone, &err);
+	else if (ipc_decode(f, &s, &err) == 0) {
 		send_held(h, s.context);
-	} else if (!h->failed) {
-		buf_put(&h->context, s.context.p, s.context.n);
-		if (h->context.failed) {
-			h->failed = true;
-			err_set(&h->err, FAILURE_BUSY, "out of memory");
-		}
+		return;
 	}
+	fail(h, &err);
 }
 
 struct hold *
@@ -142,7 +148,6 @@ hold_seal(struct admind *a, const struct ipc_id *execution,
 	h->listener = listener;
 	h->cb = cb;
 	h->arg = arg;
-	buf_init(&h->context, IPC_BLOB_MAX);
 	if (ask(a->vault, IPC_SEAL_CONTEXT, &m, sealed, h, &h->err) == -1)
 		h->failed = true;
 	else
@@ -154,20 +159,24 @@ void
 hold_go(struct hold *h)
 {
 	h->go = true;
-	if (h->failed)
-		finish(h, &h->err);
-	else if (!h->asked)
-		send_held(h, ipc_bytes(h->context.p, h->context.len));
+	if (h->failed || h->held)
+		finish(h);
 }
 
+/* A set that names it no more is right even if the sandbox's OK to a HELD on
+ * an earlier connection was lost. */
 void
 hold_drop(struct hold *h)
 {
 	if (h == NULL)
 		return;
+	if (h->sent) {
+		hold_cancel(h->a, &h->execution, FAILURE_NONE);
+		idset_del(&h->a->live, &h->execution);
+	}
 	h->dropped = true;
 	if (!h->asked)
-		hold_free(h);
+		free(h);
 }
 
 void

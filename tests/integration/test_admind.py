@@ -352,6 +352,37 @@ def test_a_refused_intent_leaves_its_seal_unused(a, gw):
     a.record(m["execution"])
 
 
+def test_what_was_held_without_a_row_is_taken_back(a, gw):
+    """The sandbox holds while the row is being committed. No row: it is told to
+    forget, without a record (failure 0), and the gateway never learns the id."""
+    name, _, _ = tool(a)
+    held = []
+
+    def sandbox(m):
+        if m["_"] == "HELD":
+            held.append(m["execution"])
+        return a.honest_sandbox(m)
+
+    a.on_vault, a.on_sandbox = a.honest_vault, sandbox
+    with a.pg.connect("postgres") as c:
+        # Late enough for the sandbox to hold it, then no row.
+        c.execute("CREATE OR REPLACE FUNCTION public.none() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                  " PERFORM pg_sleep(0.3); RETURN NULL; END $$")
+        c.execute("GRANT EXECUTE ON FUNCTION public.none TO PUBLIC")
+        c.execute("CREATE TRIGGER a_none BEFORE INSERT ON mcpbox.executions FOR EACH ROW"
+                  f" WHEN (NEW.tool = '{name}') EXECUTE FUNCTION public.none()")
+        try:
+            m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+            assert m["_"] == "REFUSED", m
+            a.until(lambda: held and [x for x, why in a.cancelled if why == 0 and x in held] == held)
+        finally:
+            c.execute("DROP TRIGGER a_none ON mcpbox.executions")
+    assert a.rows("SELECT 1 FROM mcpbox.executions WHERE tool = %s", name) == []
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    assert m["_"] == "RUN_ID"
+    assert a.record(m["execution"])["_"] == "OK"
+
+
 def test_revocation_between_intent_and_run_id_wins(a, gw):
     name, version, _ = tool(a)
 

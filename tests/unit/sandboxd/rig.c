@@ -186,8 +186,8 @@ rig_expect_silence(int fd)
 	assert_int_equal(errno, EAGAIN);
 }
 
-struct ipc_id
-rig_run_version(uint64_t timeout_ms, uint8_t version)
+struct held *
+rig_held(uint64_t timeout_ms, uint8_t version)
 {
 	struct held *h = calloc(1, sizeof(*h));
 
@@ -209,9 +209,21 @@ rig_run_version(uint64_t timeout_ms, uint8_t version)
 		memset(&h->version, version, sizeof(h->version));
 	}
 	h->record = record_new(&h->node.id, ipc_str("intent"));
+	return h;
+}
+
+void
+rig_run_held(struct held *h)
+{
 	assert_int_equal(
 	    calls_run(rig.calls, rig.gw, rig.ids, h, ipc_str("{}")), 0);
-	/* The call may be over, and h gone, by now. */
+}
+
+struct ipc_id
+rig_run_version(uint64_t timeout_ms, uint8_t version)
+{
+	rig_run_held(rig_held(timeout_ms, version));
+	/* The call may be over, and what was held gone, by now. */
 	return (struct ipc_id){{rig.ids}};
 }
 

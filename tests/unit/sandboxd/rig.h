@@ -36,6 +36,9 @@ struct ipc_frame rig_expect(int fd, enum ipc_type);
 void rig_expect_silence(int fd);
 void rig_turn(int ms);
 
+/* What is held of a tool's call, and its RUN, which takes it. */
+struct held *rig_held(uint64_t timeout_ms, uint8_t version);
+void rig_run_held(struct held *);
 /* RUN of a tool; of this version (its hash's bytes), if it has one. */
 struct ipc_id rig_run(uint64_t timeout_ms);
 struct ipc_id rig_run_version(uint64_t timeout_ms, uint8_t version);
