@@ -414,6 +414,8 @@ ignores_session(const struct exchange *ex)
 	struct mcp_headers h = headers(ex);
 	struct mcp_message m;
 
+	if (ex->session_text == NULL)
+		return true; /* nothing to read the message twice for */
 	if (ex->is_delete || ex->members.n != 1)
 		return false;
 	mcp_request_read(ex->members.member[0], &h, ex->members.array, &m);
