@@ -71,11 +71,11 @@ class Sampled(dict):
 def _property(name, want):
     if isinstance(want, dict):
         return want
-    if want in _TYPES:
-        return {"type": _TYPES[want]}
     if isinstance(want, (list, tuple)) and want and all(
             isinstance(w, str) for w in want):
         return {"type": "string", "enum": list(want)}
+    if isinstance(want, type) and want in _TYPES:
+        return {"type": _TYPES[want]}
     raise TypeError(f"{name}: give str, int, float, bool, a list of choices, "
                     "or a JSON Schema")
 
