@@ -1,0 +1,240 @@
+"""Event streams of both eras between real daemons: what a change does to them,
+what a client that was cut off gets back, and who is told nothing."""
+import itertools
+import time
+
+import pytest
+
+from harness import flow
+from harness.instance import Instance
+from harness.mcp import LEGACY, META, MODERN, Client, meta, request, text
+from harness.sse import Stream
+
+STEPS = """import mcpbox, time
+def main(n: int = 3, pause: float = 0.2, away: int = 0) -> int:
+    for i in range(n):
+        mcpbox.progress(i + 1, n)
+        if away and i == 0:
+            mcpbox.pause_stream(away)
+        time.sleep(pause)
+    return n
+"""
+names = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance()
+    yield i
+    i.close()
+
+
+@pytest.fixture(scope="module")
+def steps(instance):
+    with Client(instance.address) as c:
+        return flow.publish(instance, c, "stream", "steps", STEPS)
+
+
+def listen(instance, rid=1, **wanted):
+    body = {"jsonrpc": "2.0", "id": rid, "method": "subscriptions/listen",
+            "params": {"notifications": wanted, "_meta": meta()}}
+    return Stream(instance.address(), body=body, headers={
+        "MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"})
+
+
+def get(instance, client, last=None):
+    h = {"MCP-Protocol-Version": client.version, "Mcp-Session-Id": client.session}
+    if last:
+        h["Last-Event-ID"] = last
+    return Stream(instance.address(), "GET", headers=h)
+
+
+def post_call(instance, client, name, arguments, rid=77):
+    """A legacy call as a stream."""
+    body = {"jsonrpc": "2.0", "id": rid, "method": "tools/call", "params": {
+        "name": name, "arguments": arguments, "_meta": {"progressToken": "p"}}}
+    return Stream(instance.address(), body=body, headers={
+        "MCP-Protocol-Version": client.version, "Mcp-Session-Id": client.session})
+
+
+def new_tool(instance, client):
+    """Drafted and asked for: the approval that waits."""
+    name = f"n{next(names)}"
+    tool = flow.draft(client, "stream", name, "def main() -> int:\n    return 1\n")
+    client.manage("mcpbox_request_publish", tool_id=tool)
+    return tool, flow.pending(instance, name)
+
+
+def approve(instance, item):
+    """Returns when mcpboxctl had its answer: the approval holds by then."""
+    instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+    return time.monotonic()
+
+
+def result(event):
+    return event.json["result"]["content"][0]["text"]
+
+
+def subscription(event):
+    return event.json["params"]["_meta"][META + "subscriptionId"]
+
+
+def test_listen_says_what_it_honours_first(instance, mcp):
+    _, item = new_tool(instance, mcp)
+    with listen(instance, rid="a b", toolsListChanged=True, promptsListChanged=False,
+                resourceSubscriptions=["test://nowhere"]) as s:
+        assert s.status == 200
+        assert s.headers["content-type"] == "text/event-stream"
+        assert s.headers["x-accel-buffering"] == "no"
+        e = s.next()
+        assert e.json == {"jsonrpc": "2.0",
+                          "method": "notifications/subscriptions/acknowledged",
+                          "params": {"_meta": {META + "subscriptionId": "a b"},
+                                     "notifications": {"toolsListChanged": True}}}
+        assert e.id is None  # the modern wire has no resume
+        approve(instance, item)
+        e = s.message("notifications/tools/list_changed")
+        assert subscription(e) == "a b" and e.id is None
+
+
+def test_changes_reach_the_right_streams_within_100_ms(instance, mcp):
+    one, first = new_tool(instance, mcp)
+    two, second = new_tool(instance, mcp)
+    with Client(instance.address, LEGACY) as legacy, \
+            listen(instance, toolsListChanged=True) as tools, \
+            listen(instance, promptsListChanged=True) as prompts, \
+            get(instance, legacy) as own:
+        for s in (tools, prompts):
+            assert s.next().json["method"] == "notifications/subscriptions/acknowledged"
+        assert own.next().data == ""
+
+        def told(since):
+            """Both are, in time; the tools a client then finds."""
+            late = [s.message("notifications/tools/list_changed").at - since
+                    for s in (tools, own)]
+            assert max(late) < 0.1, late
+            return set(mcp.tools())
+
+        names = [f"stream__{i['tool']}" for i in (first, second)]
+        assert names[0] in told(approve(instance, first))
+        assert names[1] in told(approve(instance, second))
+        instance.psql("SELECT mcpbox.revoke_version(v.id, 'why', 'root') FROM "
+                      f"mcpbox.tool_versions v WHERE v.tool_id = '{one}'")
+        assert names[0] not in told(time.monotonic())
+        mcp.manage("mcpbox_delete_tool", tool_id=two)
+        assert names[1] not in told(time.monotonic())
+        prompts.quiet(0.3)
+
+
+def test_get_resumes_what_was_missed(instance, mcp):
+    with Client(instance.address, LEGACY) as c:
+        with get(instance, c) as s:
+            first = s.next()
+            assert first.data == "" and first.retry and first.id
+        _, item = new_tool(instance, mcp)
+        approve(instance, item)
+        with get(instance, c, first.id) as s:
+            s.next()
+            e = s.message("notifications/tools/list_changed")
+            s.quiet(0.2)
+        with get(instance, c, e.id) as s:
+            s.next()
+            s.quiet(0.2)
+        # A second one takes its place.
+        with get(instance, c) as one, get(instance, c) as two:
+            assert [x.data for x in one.rest()] == [""]
+            assert two.next().data == ""
+        assert c.send({"jsonrpc": "2.0", "id": 9, "method": "ping"},
+                      c._legacy()).result == {}
+        # Another session's ids say nothing here.
+        with Client(instance.address, LEGACY) as d, get(instance, d, e.id) as s:
+            assert s.status == 200
+        with get(instance, c) as s:
+            s.next()
+            r = request(instance.address(), "DELETE", headers={
+                "Mcp-Session-Id": c.session, "MCP-Protocol-Version": LEGACY})
+            assert r.status == 204
+            assert s.rest() == []
+
+
+def test_get_without_a_session_is_405(instance):
+    for headers in ({}, {"MCP-Protocol-Version": MODERN, "Mcp-Session-Id": "x"}):
+        r = request(instance.address(), "GET", headers=headers)
+        assert r.status == 405 and "POST" in r.headers["allow"], r
+    assert request(instance.address(), "GET", headers={"Mcp-Session-Id": "x"}).status == 404
+
+
+def test_a_call_that_lost_its_connection_goes_on(instance, steps):
+    with Client(instance.address, LEGACY) as c:
+        with post_call(instance, c, steps, {"n": 3, "pause": 0.3}) as s:
+            primed = s.next()
+            assert primed.data == "" and primed.id
+            e = s.message("notifications/progress")
+        # Cut off at 1 of 3; back at once, while it runs ...
+        with get(instance, c, e.id) as s:
+            got = s.rest()
+        assert [x.json["params"]["progress"] for x in got[:-1]] == [2, 3]
+        assert got[-1].json["id"] == 77
+        assert result(got[-1]) == "3"
+        # ... and again when it is long over: the same events.
+        with get(instance, c, primed.id) as s:
+            again = s.rest()
+        assert [x.id for x in again] == [e.id] + [x.id for x in got]
+        assert again[-1].data == got[-1].data
+        # Nothing is kept behind an id that never was.
+        with get(instance, c, got[-1].id + "f") as s:
+            assert s.rest() == []
+        r = request(instance.address(), "GET", headers={
+            "Mcp-Session-Id": c.session, "Last-Event-ID": got[-1].id.split("-")[0] + "-ff-1"})
+        assert r.status == 400
+
+
+def test_a_tool_may_send_its_client_away(instance, steps):
+    with Client(instance.address, LEGACY) as c:
+        with post_call(instance, c, steps, {"n": 2, "pause": 0.4, "away": 350}) as s:
+            events = s.rest()
+        assert [x.retry for x in events if x.retry] == [350]
+        assert not [x for x in events if x.data and "result" in x.json]
+        last = [x.id for x in events if x.id][-1]
+        with get(instance, c, last) as s:
+            assert result(s.rest()[-1]) == "2"
+    # Who could not come back is not sent away.
+    with Client(instance.address, "2025-06-18") as c:
+        with post_call(instance, c, steps, {"n": 2, "pause": 0.1, "away": 350}) as s:
+            events = s.rest()
+        assert not [x for x in events if x.retry or x.data == ""]
+        assert events[-1].json["id"] == 77
+    with Client(instance.address) as c:
+        assert text(c.call(steps, {"n": 1, "away": 100})) == "1"
+
+
+def test_shutdown_ends_streams_by_their_last_message(instance, mcp):
+    with listen(instance, rid=4, toolsListChanged=True) as s, \
+            Client(instance.address, LEGACY) as c, get(instance, c) as own:
+        s.next()
+        own.next()
+        pid = instance.service_pid("gatewayd-local")
+        instance.tool("restart", "gatewayd-local")
+        assert instance.service_pid("gatewayd-local") != pid
+        end = s.rest()
+        assert [x.json["id"] for x in end] == [4], end
+        assert end[0].json["result"]["resultType"] == "complete"
+        assert end[0].json["result"]["_meta"][META + "subscriptionId"] == 4
+        assert own.rest() == []
+    # The session outlives the process; what may have changed is said.
+    with get(instance, c, "00000000-0-1") as s:
+        seen = {s.next().json.get("method") for _ in range(4)}
+    assert {"notifications/tools/list_changed", "notifications/prompts/list_changed",
+            "notifications/resources/list_changed"} < seen
+
+
+def test_admind_that_was_away_may_have_changed_something(instance, mcp):
+    """Streams survive it, and are told if the catalogue is another one."""
+    _, item = new_tool(instance, mcp)
+    with listen(instance, toolsListChanged=True) as s:
+        s.next()
+        instance.tool("restart", "admind")
+        instance.tool("wait")
+        s.quiet(0.5)
+        approve(instance, item)
+        s.message("notifications/tools/list_changed")
