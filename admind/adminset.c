@@ -1,6 +1,6 @@
 /*
- * What an administrator writes without the vault: limits of servers, modules
- * and their grants.
+ * What an administrator writes without the vault: limits of servers, how
+ * their tools are named, modules and their grants.
  *
  * Why that is safe. Neither is reachable for a language model: no management
  * tool leads here, only admind-http (with a login that the vault confirms to
@@ -21,6 +21,8 @@ static const struct db_stmt set_limits = {"adminset_limits",
     DB_SURE};
 _Static_assert(LIMIT_COUNT == 13, "one parameter a limit, in their order");
 
+static const struct db_stmt set_expose = {"adminset_expose",
+    "SELECT mcpbox.set_server_expose($1::text, $2::text, $3::text)", DB_SURE};
 static const struct db_stmt module_add = {"adminset_module_add",
     "SELECT mcpbox.add_module($1::text, $2::text, $3::bytea, $4::int8,"
     " $5::int8, $6::text)",
@@ -125,6 +127,44 @@ limits_set(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
+/* ---- names ---- */
+
+static void
+store_expose(struct op *op)
+{
+	struct db_params p;
+
+	db_params_init(&p);
+	db_p_str(&p, (const char *)op->buf.p);
+	db_p_str(&p, (const char *)op->buf.p + strlen((char *)op->buf.p) + 1);
+	db_p_str(&p, op->actor);
+	db_query(op->a->db, &set_expose, &p, op_db_ok, op);
+}
+
+/* A bare name is part of the hash that is reviewed (version.h), so what an
+ * approved version is called never changes by this. */
+static int
+expose_set(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_expose_set m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((op = op_new(l, m.request)) == NULL)
+		return 0;
+	op->writes = true;
+	buf_put(&op->buf, m.server.p, m.server.n);
+	buf_putc(&op->buf, '\0');
+	buf_put(&op->buf, m.expose.p, m.expose.n);
+	buf_putc(&op->buf, '\0');
+	if (op->buf.failed)
+		op_refuse(op, FAILURE_BUSY, "out of memory");
+	else
+		adminq_login(op, m.token, store_expose);
+	return 0;
+}
+
 /* ---- modules ---- */
 
 enum action { RECORD = 1, WITHDRAW, GRANT, REVOKE };
@@ -170,5 +210,12 @@ module_set(struct link *l, struct ipc_frame *f)
 int
 adminset_message(struct link *l, struct ipc_frame *f)
 {
-	return f->type == IPC_LIMITS_SET ? limits_set(l, f) : module_set(l, f);
+	switch (f->type) {
+	case IPC_LIMITS_SET:
+		return limits_set(l, f);
+	case IPC_EXPOSE_SET:
+		return expose_set(l, f);
+	default:
+		return module_set(l, f);
+	}
 }

@@ -170,12 +170,31 @@ set(const struct ctl *c, const struct buf *present)
 	return status;
 }
 
+static enum ctl_status
+set_expose(const struct ctl *c)
+{
+	struct ipc_expose_set m = {
+	    .server = ipc_str(c->words[2]), .expose = ipc_str(c->words[3])};
+	enum ctl_status status;
+	struct ipc_frame f;
+
+	status = calls_ask(
+	    c, "admind", IPC_ROLE_ADMIND, IPC_EXPOSE_SET, &m, IPC_OK, &f);
+	if (status != CTL_DONE)
+		return status;
+	ipc_frame_free(&f);
+	puts(c->json ? "{\"ok\":true}" : "done");
+	return CTL_DONE;
+}
+
 enum ctl_status
 limits_command(const struct ctl *c)
 {
 	enum ctl_status status;
 	struct buf text;
 
+	if (c->nwords == 4 && strcmp(c->words[1], "expose") == 0)
+		return set_expose(c);
 	if (c->nwords < 2 || strcmp(c->words[1], "limits") != 0)
 		return c->nwords <= 2 ? tables_command(c) : CTL_USAGE;
 	if (c->nwords < 3)

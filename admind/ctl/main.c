@@ -23,7 +23,8 @@ static const struct {
 	"approvals list [--all | --state STATE] [--kind KIND] | show ID | "
 	"approve ID --hash HEX | reject ID --reason TEXT"},
     {"servers", 1, 3 + LIMIT_COUNT, limits_command,
-	"servers [ID] | servers limits NAME [LIMIT=VALUE ...]"},
+	"servers [ID] | servers limits NAME [LIMIT=VALUE ...] | servers "
+	"expose NAME prefixed|bare"},
     {"modules", 1, 7, modules_command,
 	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
 	"VERSION "

@@ -127,3 +127,29 @@ limits_put(struct call *c)
 	buf_free(&list);
 	json_object_put(o);
 }
+
+static void
+exposed(struct call *c, struct ipc_frame *f)
+{
+	(void)f;
+	reply_empty(c, 204);
+}
+
+/* How new versions on a server are named: idempotent, so without If-Match. */
+void
+expose_put(struct call *c)
+{
+	static const char *const names[] = {"expose", NULL};
+	struct ipc_expose_set msg = {
+	    .token = ipc_str(c->token), .server = ipc_str(c->id)};
+	struct json_object *o;
+	struct err e;
+
+	if (body_parse(c, names, &o) < 0)
+		return;
+	if (body_str(o, "expose", &msg.expose, &e) < 0)
+		problem_send(c, e.failure, e.text, NULL);
+	else
+		ask_admind(c, IPC_EXPOSE_SET, &msg, exposed);
+	json_object_put(o);
+}

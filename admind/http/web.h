@@ -129,5 +129,6 @@ void reject_post(struct call *);
 /* limits.c */
 void limits_get(struct call *);
 void limits_put(struct call *);
+void expose_put(struct call *);
 
 #endif

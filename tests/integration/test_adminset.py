@@ -153,7 +153,7 @@ def test_only_an_administrator_sets_limits(a, web):
 
 
 @pytest.mark.parametrize("who", ["gateway", "tunnel"])
-@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET"])
+@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET", "EXPOSE_SET"])
 def test_a_gateway_cannot_even_say_it(a, who, name):
     with a.gateway("local" if who == "gateway" else who) as g:
         g.start(name)

@@ -346,3 +346,39 @@ def test_a_tool_may_change_its_kind(mcp, made):
     failed(mcp.call("mcpbox_update_tool", {"tool_id": t["id"], "python_code": CODE}), "invalid_arguments")
     new = mcp.manage("mcpbox_update_tool", tool_id=t["id"], kind="python", python_code=CODE)
     assert set(new["input_schema"]["properties"]) == {"name"}
+
+
+# --- names --------------------------------------------------------------------
+
+def test_a_server_may_name_its_tools_barely(instance, mcp, rest):
+    """From then on; what was reviewed under another name keeps it."""
+    before = flow.publish(instance, mcp, "names", "one", CODE)
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "names")
+    instance.ctl("servers", "expose", "names", "bare")
+    flow.publish(instance, mcp, "names", "two_bare", CODE)
+    assert {before, "two_bare"} <= set(mcp.tools())
+    assert mcp.call("two_bare", {}).result["content"][0]["text"] == "Hello, world"
+    path = f"/api/servers/{server}/expose"
+    assert rest.request("PUT", path, {"expose": "prefixed"})[0] == 204
+    flow.publish(instance, mcp, "names", "three", CODE)
+    assert {before, "two_bare", "names__three"} <= set(mcp.tools())
+    assert rest.request("PUT", path, {"expose": "hidden"})[0] == 400
+    assert rest.request("PUT", f"/api/servers/{uuid.uuid4()}/expose", {"expose": "bare"})[0] == 404
+    seen = instance.psql("SELECT string_agg(actor || ' ' || (detail::json ->> 'expose'), ',' ORDER BY seq)"
+                         " FROM mcpbox.audit_log WHERE action = 'server_expose_set'")
+    assert "root bare,admin prefixed" in str(seen)
+
+
+def test_two_servers_can_t_give_one_bare_name(instance, mcp):
+    for server in ("bare_a", "bare_b"):
+        mcp.manage("mcpbox_create_server", name=server, description="")
+        instance.ctl("servers", "expose", server, "bare")
+    flow.publish(instance, mcp, "bare_a", "same_name", CODE)
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "bare_b")
+    r = mcp.call("mcpbox_create_tool", {"server_id": server, "name": "same_name", "python_code": CODE})
+    assert "something else has the name same_name" in str(r.result or r.error), r
+    # Its own server can hold it under the longer name.
+    instance.ctl("servers", "expose", "bare_b", "prefixed")
+    assert flow.publish(instance, mcp, "bare_b", "same_name", CODE) == "bare_b__same_name"
+    assert {"same_name", "bare_b__same_name"} <= set(mcp.tools())
+    assert instance.ctl("servers", "expose", "no_such", "bare", check=False).returncode == 1
