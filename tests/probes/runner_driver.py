@@ -142,6 +142,12 @@ class Runner:
                 return kind, fields
             else:
                 self.events.append(got)
+            if kind == "ask":       # nobody is there
+                ipcframes.send(
+                    self.channel, "answer", number=fields["number"],
+                    json=json.dumps({k: {"error": {
+                        "code": -32021, "message": "nobody to ask"}}
+                        for k in json.loads(fields["json"])}).encode())
 
 
 class Call:
