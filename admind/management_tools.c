@@ -173,9 +173,9 @@
 	"\"text\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The" \
 	" prompt itself; {name} stands for an argument, {{name}} for that" \
 	" text. Or a JSON array of {role, content}: several messages.\"}," \
-	OBJECT_CODE("Instead of text: Python 3 source that defines main(args)," \
-	    " args being a dict of strings. It returns a string, or" \
-	    " mcpbox.Message(role, content), or a list of them.") "," \
+	OBJECT_CODE("Instead of text: Python 3 source that defines main(...)," \
+	    " its parameters being the arguments' names, all str. It returns a" \
+	    " string, mcpbox.Message(role, content), or a list of them.") "," \
 	ICONS_JSON RUN_JSON
 #define RESOURCE_JSON \
 	TITLE_JSON \
@@ -195,8 +195,9 @@
 	"\"blob\":{\"type\":\"string\",\"description\":\"The content in base64," \
 	" if it is binary and does not change.\"}," \
 	OBJECT_CODE("Instead of content: Python 3 source that defines" \
-	    " main(vars), vars being a dict of the template's variables. It" \
-	    " returns text, bytes, a dict (as JSON) or mcpbox.Resource.") "," \
+	    " main(...), its parameters being the template's variables, all" \
+	    " str. It returns text, bytes, a dict (as JSON) or" \
+	    " mcpbox.Resource.") "," \
 	ARGUMENTS_JSON("Of a template: its variables, with values for" \
 	    " completion.") "," \
 	"\"ttl_ms\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":" \

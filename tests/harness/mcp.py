@@ -131,8 +131,10 @@ class Client:
         if self.modern:
             params["_meta"] = {**meta(self.version), **params.get("_meta", {})}
             h = {"MCP-Protocol-Version": self.version, "Mcp-Method": method}
-            if method == "tools/call":
+            if method in ("tools/call", "prompts/get"):
                 h["Mcp-Name"] = params["name"]
+            elif method == "resources/read":
+                h["Mcp-Name"] = params["uri"]
         else:
             h = self._legacy()
         h.update(headers or {})
