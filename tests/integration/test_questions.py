@@ -1,12 +1,14 @@
 """A tool asks its client: both eras, the whole suite, real sandbox."""
 import http.client
 import json
+import os
+import signal
 import threading
 import time
 
 import pytest
 
-from harness.flow import publish
+from harness.flow import pending, publish
 from harness.mcp import LEGACY, MODERN, Client, Reply, meta, text
 
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
@@ -342,3 +344,89 @@ def test_both_eras_at_once(instance, tools):
     for t in threads:
         t.join()
     assert not failed, failed
+
+
+# ---- prompts and resources ----
+
+ASKS = "import mcpbox\ndef main({}):\n    return mcpbox.elicit('Name?', {{'name': str}}).content['name']\n"
+
+
+@pytest.fixture(scope="module")
+def objects(instance, tools):
+    with Client(instance.address) as c:
+        server = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"] if s["name"] == "asks")
+        for how, name, fields in (
+                ("mcpbox_create_prompt", "prompt", {"python_code": ASKS.format("")}),
+                ("mcpbox_create_resource", "resource", {"uri": "asks://one", "python_code": ASKS.format("")}),
+                ("mcpbox_create_resource", "template", {"uri_template": "asks://of/{who}",
+                                                        "python_code": ASKS.format("who")})):
+            made = c.manage(how, server_id=server, name=name, **fields)
+            c.manage("mcpbox_request_publish", tool_id=made["id"])
+            item = pending(instance, name)
+            instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+
+
+@pytest.mark.parametrize("method, params, other", [
+    ("prompts/get", {"name": "asks__prompt"}, {"arguments": {"x": "y"}}),
+    ("resources/read", {"uri": "asks://one"}, {"uri": "asks://of/one"}),
+    ("resources/read", {"uri": "asks://of/ann"}, {"uri": "asks://of/bob"}),
+])
+def test_prompts_and_resources_ask_too(mcp, objects, method, params, other):
+    given = {"_meta": meta(MODERN, ALL)}
+    _, state = asked(mcp.request(method, {**params, **given}))
+    more = {"inputResponses": {"q1": ANSWER}, "requestState": state, **given}
+    wrong(mcp.request(method, {**params, **other, **more}))
+    r = mcp.request(method, {**params, **more})
+    assert r.result["resultType"] == "complete"
+    if method == "prompts/get":
+        assert r.result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Ann"}}]
+    else:
+        assert r.result["contents"][0]["text"] == "Ann" and r.result["contents"][0]["uri"] == params["uri"]
+        assert "ttlMs" in r.result
+    wrong(mcp.request(method, {**params, **more}))
+    # Where nobody can be asked it is an error: these methods know no isError.
+    r = mcp.request(method, params)
+    assert r.error and r.error["data"]["failure_mode"] == "no_answer", r
+
+
+# ---- whatever dies ----
+
+def rows(instance, tool):
+    return instance.psql(f"SELECT state, coalesce(outcome, '') FROM mcpbox.executions WHERE tool = '{tool}'"
+                         " ORDER BY created_at DESC")
+
+
+@pytest.mark.parametrize("victim", ["gatewayd-local", "sandboxd", "admind", "sandboxd-spawn"])
+def test_one_record_whoever_is_killed(instance, tools, victim):
+    tool = tools["sleeps"]
+    before = len(rows(instance, tool))
+    with Client(instance.address) as c:
+        _, state = asked(call(c, tool))
+    assert len(rows(instance, tool)) == before + 1
+    os.kill(instance.service_pid(victim), signal.SIGKILL)
+    end = time.monotonic() + 30
+    while True:         # the suite is back
+        try:
+            with Client(instance.address) as c:
+                r = call(c, tools["name"], {})
+                if r.result and "capability elicitation" in text(r):
+                    break
+        except OSError:
+            pass
+        assert time.monotonic() < end, "not back"
+        time.sleep(0.1)
+    with Client(instance.address) as c:
+        r = call(c, tool, inputResponses={"q1": {"action": "accept", "content": {"name": 1}}}, requestState=state)
+    # admind's death is nothing to a call that runs; the others' end it.
+    if victim == "gatewayd-local":
+        wrong(r)
+    elif victim == "admind":
+        assert r.result["isError"] and "does not fit" in text(r), r
+    else:
+        assert r.error and r.error["data"]["failure_mode"] in ("lost", "sandbox_unavailable"), r
+    end = time.monotonic() + 40
+    while rows(instance, tool)[0][0] == "open" and time.monotonic() < end:
+        time.sleep(0.2)
+    got = rows(instance, tool)
+    assert len(got) == before + 1
+    assert got[0] == ["closed", "lost" if victim.startswith("sandboxd") else "failed"], got[0]
