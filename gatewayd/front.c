@@ -144,7 +144,7 @@ preflight(struct httpd_req *req)
 		s += n;
 	}
 	httpd_header(
-	    req, "Access-Control-Allow-Methods", "POST, DELETE, OPTIONS");
+	    req, "Access-Control-Allow-Methods", "POST, GET, DELETE, OPTIONS");
 	httpd_header(req, "Access-Control-Allow-Headers", allow);
 	httpd_header(req, "Access-Control-Max-Age", "600");
 	httpd_reply(req, 204, "", NULL, 0);
@@ -214,7 +214,12 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	default:
 		break;
 	}
-	httpd_header(req, "Allow", "POST, DELETE, OPTIONS");
+	/* Not the method that was just refused, whatever else it is good for.
+	 */
+	httpd_header(req, "Allow",
+	    r->method == HTTP1_GET          ? "POST, DELETE, OPTIONS"
+		: r->method == HTTP1_DELETE ? "POST, GET, OPTIONS"
+					    : "POST, GET, DELETE, OPTIONS");
 	refuse(req, 405, FAILURE_INVALID_REQUEST,
 	    "This method is not served at /mcp.");
 }
