@@ -95,6 +95,7 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
+	unsigned nresults; /* results.c: passed on to admind-check */
 	struct gather *gather; /* records on their way: gather.c */
 	struct event *tick;    /* once a second: sweep.c */
 	unsigned ticks;
@@ -263,6 +264,7 @@ extern const struct db_stmt records_close_row; /* execution_close() */
 void records_intent_params(struct db_params *, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean);
 int records_message(struct link *, struct ipc_frame *); /* RECORD, EPOCH_* */
+int results_message(struct link *, struct ipc_frame *); /* RESULT_CHECK */
 /* How an execution of ours ended; retried until it is committed. */
 struct ending {
 	struct ipc_id id, epoch;

@@ -78,6 +78,10 @@ enum call_method {
 	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
 };
 
+/* A form that no method has: a tool with an output schema, so what its main
+ * returns is structured content, of whatever type. */
+enum { CALL_STRUCTURED = CALL_RESOURCE + 1 };
+
 /* Kinds of CALL_EVENT. */
 enum call_event {
 	CALL_EVENT_PROGRESS = 1,

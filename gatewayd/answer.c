@@ -4,6 +4,7 @@
 #include "instructions.h"
 #include "json.h"
 #include "jsonw.h"
+#include "narrow.h"
 
 #define SERVER_INFO                                              \
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
@@ -176,12 +177,27 @@ int
 answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
     struct ipc_bytes meta)
 {
+	struct narrow hidden = {0, 0};
 	struct ipc_bytes m;
+	struct buf made;
+	int rc;
 
 	if (members(body, &m) < 0 || json_scan(body.p, body.n, NULL) < 0 ||
 	    has(body, "_meta") || has(body, "resultType"))
 		return -1;
-	return put_body(b, to, m, meta);
+	if (!to->modern)
+		hidden = narrow_result(body);
+	if (hidden.n == 0)
+		return put_body(b, to, m, meta);
+	buf_init(&made, body.n);
+	buf_put(&made, body.p, hidden.at);
+	buf_put(&made, body.p + hidden.at + hidden.n,
+	    body.n - hidden.at - hidden.n);
+	rc = made.failed || members(ipc_bytes(made.p, made.len), &m) < 0
+	    ? -1
+	    : put_body(b, to, m, meta);
+	buf_free(&made);
+	return rc;
 }
 
 /* {"uri":...,<members of one element>} of contents. */

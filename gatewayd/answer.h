@@ -24,7 +24,8 @@ void answer_error(struct buf *, const struct answer_to *, enum failure,
 void answer_refusal(
     struct buf *, const struct answer_to *, const struct mcp_error *);
 /*
- * A CallToolResult: body is its object without _meta, meta the _meta object;
+ * A CallToolResult: body is its object without _meta, meta the _meta object
+ * (legacy: without structured content that is no object, narrow.h);
  * both are foreign and scanned here. 0, or -1: not JSON objects, or with a
  * member that only we may add; nothing usable is in the buffer then.
  */

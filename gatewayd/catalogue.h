@@ -11,6 +11,7 @@
 
 #include "buf.h"
 #include "ipc.h"
+#include "narrow.h"
 #include "uri_template.h"
 
 enum { CATALOGUE_LISTS = 4 }; /* of enum mcp_list */
@@ -21,11 +22,13 @@ struct json_object;
 struct refusal;
 
 struct catalogue_item {
-	char *name;   /* exposed name */
-	char *uri;    /* of a resource, or a template's; else NULL */
+	char *name;              /* exposed name */
+	char *uri;               /* of a resource, or a template's; else NULL */
 	struct ipc_hash version; /* of what serves it */
-	size_t at, n; /* its JSON in the list's text */
-	bool marked;  /* a tool whose input schema names headers */
+	size_t at, n;            /* its JSON in the list's text */
+	bool marked;             /* a tool whose input schema names headers */
+	/* what legacy clients don't get of it (n = 0: nothing) */
+	struct narrow hidden;
 	/* {argument: [value, ...]} of a prompt, or NULL */
 	struct json_object *values;
 	struct uri_template *template; /* of a template; points into uri */

@@ -167,6 +167,7 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 		s = slice(m->json, schema);
 		item->marked =
 		    s.n > 0 && memmem(s.p, s.n, "x-mcp-header", 12) != NULL;
+		item->hidden = narrow_tool(m->json);
 	} else if (list == MCP_LIST_TEMPLATES && item->uri != NULL) {
 		rc = rc < 0 ? rc : add_template(item);
 	}

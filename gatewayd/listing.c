@@ -114,6 +114,32 @@ after(const struct catalogue *c, enum mcp_list list, const char *name)
 	return i;
 }
 
+/* Objects of a page in which something is hidden from legacy clients. */
+static void
+put_narrow(
+    struct buf *b, const struct catalogue_part *p, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		struct ipc_bytes json = catalogue_item_json(p, &p->items[i]);
+		struct narrow hidden = p->items[i].hidden;
+
+		if (i > from)
+			buf_putc(b, ',');
+		buf_put(b, json.p, hidden.at);
+		buf_put(b, json.p + hidden.at + hidden.n,
+		    json.n - hidden.at - hidden.n);
+	}
+}
+
+static bool
+any_hidden(const struct catalogue_part *p, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (p->items[i].hidden.n > 0)
+			return true;
+	return false;
+}
+
 static void
 listed(void *arg, const struct catalogue *c, const struct refusal *no)
 {
@@ -158,6 +184,10 @@ listed(void *arg, const struct catalogue *c, const struct refusal *no)
 	buf_init(&head, ANSWER_MAX);
 	buf_init(&tail, ANSWER_MAX);
 	answer_list_head(&head, &to, lists[i].member);
+	if (!ex->m.modern && any_hidden(p, start, end)) {
+		put_narrow(&head, p, start, end);
+		page = ipc_bytes(NULL, 0);
+	}
 	answer_list_tail(&tail, &to, cursor);
 	exchange_answer_parts(ex, &head, page, &tail);
 }

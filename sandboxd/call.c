@@ -11,6 +11,7 @@
 #include "ids.h"
 #include "log.h"
 #include "result.h"
+#include "verify.h"
 
 static void call_exited(void *, const struct ipc_exited *);
 static void call_lost(void *);
@@ -60,6 +61,7 @@ call_free(struct call *c)
 	channel_close(c->channel);
 	if (c->profile != NULL)
 		runners_profile_done(c->all->runners, c->profile);
+	verify_forget(c);
 	held_free(c->held);
 	buf_free(&c->arguments);
 	buf_free(&c->park.question);
@@ -136,6 +138,9 @@ call_change(struct call *c, enum call_state to)
 	case CALL_PARKED:
 		park_enter(c);
 		break;
+	case CALL_CHECKING:
+		call_arm(c, VERIFY_MS);
+		break;
 	case CALL_ENDING:
 		/* The runner has a deadline of its own. */
 		(void)evtimer_del(c->timer);
@@ -187,6 +192,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		channel_notice(c->channel, &dropped);
 		channel_stdout(c->channel, &printed);
 	}
+	verify_printed(c, &dropped, &printed);
 	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
 	if (body == NULL) {
 		result_error(&made, message);
@@ -198,8 +204,9 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	r->delivered = answer_call(c->peer, c->request,
 	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
 		took, dropped,
-		failure == FAILURE_BUSY ? calls_retry_ms(c->all)
-					: CALL_RETRY_MS});
+		failure == FAILURE_BUSY   ? calls_retry_ms(c->all)
+		    : failure == FAILURE_LOST ? 0
+					      : CALL_RETRY_MS});
 	c->peer = NULL;
 	r->outcome = outcome;
 	r->failure = failure;
@@ -285,7 +292,7 @@ call_tell(struct calls *cs, const struct held *h, const struct runner *r,
 	struct ipc_bytes code = codecache_find(cs->cache, h, r);
 	struct ipc_execute x = {
 	    .kind = h->kind,
-	    .form = (uint8_t)h->method,
+	    .form = (uint8_t)held_form(h),
 	    .name = h->name,
 	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
 	    .cpu_ms = h->limit[LIMIT_CPU_MS],
@@ -381,6 +388,8 @@ on_event(void *arg, uint8_t kind, struct ipc_bytes json)
 static void
 on_result(void *arg, enum failure failure, struct ipc_bytes body)
 {
+	if (failure == FAILURE_NONE && verify_begin(arg, body))
+		return;
 	call_finish(arg,
 	    failure == FAILURE_NONE ? OUTCOME_DONE : OUTCOME_FAILED, failure,
 	    NULL, &body);
@@ -452,6 +461,9 @@ call_exited(void *owner, const struct ipc_exited *m)
 	case CALL_STARTING:
 		again(c);
 		return;
+	case CALL_CHECKING:
+		c->held->record->cpu_us = m->cpu_us;
+		return;
 	case CALL_ENDING:
 		c->held->record->cpu_us = m->cpu_us;
 		call_change(c, CALL_ENDED);
@@ -488,6 +500,8 @@ call_lost(void *owner)
 		    "effects",
 		    NULL);
 		break;
+	case CALL_CHECKING:
+		break; /* what it returned is here */
 	default:
 		call_change(c, CALL_ENDED);
 	}
@@ -562,6 +576,9 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		break;
 	case CALL_PARKED:
 		park_expired(c);
+		break;
+	case CALL_CHECKING:
+		verify_expired(c);
 		break;
 	default:
 		break;

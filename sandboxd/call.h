@@ -9,6 +9,8 @@
  *	RUNNING		it has code, arguments, secrets	timer: the wall clock
  *	PARKED		it asked its client something	timer: ask_timeout; the
  *			and waits (park.c)		wall clock stands still
+ *	CHECKING	it ran; its result waits for	timer: VERIFY_MS
+ *			admind's verdict (verify.c)
  *	ENDING		answered; its tree is killed,	CALL_LINGER_US, then
  *			a moment later if nobody waits	the runner's own
  *	ENDED		record handed on; freed
@@ -58,6 +60,7 @@ enum call_state {
 	CALL_STARTING,
 	CALL_RUNNING,
 	CALL_PARKED,
+	CALL_CHECKING,
 	CALL_ENDING,
 	CALL_ENDED
 };
@@ -99,6 +102,8 @@ void calls_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
  * question first. false: no task's call of this id is waiting for its end. */
 bool calls_attach(struct calls *, const struct ipc_id *, struct ipc_peer *,
     uint64_t request);
+/* admind is there, or not (NULL): it judges results (verify.h). */
+void calls_admind(struct calls *, struct ipc_peer *);
 /* Nobody waits at this peer any more; its calls go on. */
 void calls_peer_gone(struct calls *, struct ipc_peer *);
 /* Deadlines by CLOCK_BOOTTIME: fires what passed while the machine slept. */

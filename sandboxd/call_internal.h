@@ -31,6 +31,7 @@ struct call {
 	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
 	uint64_t started_ms;          /* likewise, in RUNNING */
 	struct park park;
+	struct verify *verify; /* CHECKING: the result (verify.c) */
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
@@ -48,6 +49,7 @@ struct calls {
 	struct runners *runners;
 	struct codecache *cache;
 	struct records *records;
+	struct verifies *verifies;
 	struct table by_id;
 	TAILQ_HEAD(call_queue, call) queue;
 	unsigned queued;

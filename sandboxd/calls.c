@@ -7,6 +7,7 @@
 #include "call_internal.h"
 #include "early.h"
 #include "ids.h"
+#include "verify.h"
 
 struct search {
 	uint64_t now_ms;
@@ -123,6 +124,7 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	TAILQ_INIT(&cs->early);
 	rc.limits = calls_limits(cs, conf->limit);
 	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0 ||
+	    (cs->verifies = verify_new(base)) == NULL ||
 	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
 	    (cs->cache = codecache_new(base, cs->runners, conf->limit)) ==
 		NULL) {
@@ -130,6 +132,12 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 		return NULL;
 	}
 	return cs;
+}
+
+void
+calls_admind(struct calls *cs, struct ipc_peer *admind)
+{
+	verify_peer(cs->verifies, admind);
 }
 
 struct runners *
@@ -164,6 +172,7 @@ calls_free(struct calls *cs)
 	if (cs->by_id.bucket != NULL)
 		table_each(&cs->by_id, free_node, cs);
 	table_free(&cs->by_id);
+	verify_free(cs->verifies);
 	codecache_free(cs->cache);
 	runners_free(cs->runners);
 	free(cs);

@@ -276,7 +276,7 @@ finish(struct channel *c, uint32_t length, enum failure failure)
 	}
 	if (c->held->kind == CONTEXT_INSPECT)
 		buf_put(&body, text.p, text.n);
-	else if (result_take(text, c->held->method, failure != FAILURE_NONE,
+	else if (result_take(text, held_form(c->held), failure != FAILURE_NONE,
 		     c->redact, &body, &e) != 0) {
 		if (e.failure == FAILURE_EXCEPTION)
 			refused(c, &e, &body);

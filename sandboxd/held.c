@@ -365,6 +365,14 @@ bad:
 	return -1;
 }
 
+unsigned
+held_form(const struct held *h)
+{
+	return h->method == CALL_TOOL && h->output_schema.n > 0
+	    ? (unsigned)CALL_STRUCTURED
+	    : (unsigned)h->method;
+}
+
 struct held *
 held_find(const struct held_set *s, const struct ipc_id *id)
 {

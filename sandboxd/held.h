@@ -73,6 +73,9 @@ void held_free(struct held *);      /* one, with what it still owns */
 /* A fresh key from the vault; what was opened before stays held. */
 void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
 
+/* What its result must be: enum call_method, or CALL_STRUCTURED. */
+unsigned held_form(const struct held *);
+
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,
     uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);

@@ -179,6 +179,7 @@ on_admind_up(struct ipc_peer *p, void *arg)
 	(void)ipc_send(p, IPC_EPOCH_END, &e);
 	s->admind = p;
 	records_peer(s->records, p);
+	calls_admind(s->calls, p);
 }
 
 static int
@@ -398,6 +399,7 @@ on_down(struct ipc_peer *p, void *arg)
 	if (p == s->admind) {
 		s->admind = NULL;
 		records_peer(s->records, NULL);
+		calls_admind(s->calls, NULL);
 	}
 }
 

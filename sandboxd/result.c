@@ -64,15 +64,20 @@ still_json(const struct buf *b)
 	return b->failed || json_scan(b->p, b->len, NULL) == 0;
 }
 
-/* CallToolResult behind its content. */
+/* CallToolResult behind its content. any: of a version with an output schema.
+ */
 static int
-take_tool(struct ipc_bytes text, bool is_error, struct redact *r,
+take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
     struct jsonw *w, bool *replaced, struct err *e)
 {
 	struct ipc_bytes structured, flag;
 	int rc;
 
-	if ((rc = member(text, "structuredContent", "{", &structured)) < 0)
+	/* MCP before 2026-07-28 knows objects only. With a schema its author
+	 * has said what it is, and gatewayd minds the revision. */
+	rc = member(text, "structuredContent", any ? "{[\"tfn-0123456789" : "{",
+	    &structured);
+	if (rc < 0)
 		return err_set(e, FAILURE_EXCEPTION,
 		    "The tool's result was refused: structuredContent is no "
 		    "object.");
@@ -111,14 +116,16 @@ static const struct form {
     [CALL_TOOL] = {"content", content_take},
     [CALL_PROMPT] = {"messages", content_messages},
     [CALL_RESOURCE] = {"contents", content_resources},
+    [CALL_STRUCTURED] = {"content", content_take},
 };
 
 int
-result_take(struct ipc_bytes text, enum call_method method, bool is_error,
+result_take(struct ipc_bytes text, unsigned what, bool is_error,
     struct redact *r, struct buf *body, struct err *e)
 {
 	/* An error is one text and isError, whatever was asked for. */
-	const struct form *form = &forms[is_error ? CALL_TOOL : method];
+	const struct form *form = &forms[is_error ? CALL_TOOL : what];
+	bool any = what == CALL_STRUCTURED;
 	struct ipc_bytes list;
 	bool replaced = false;
 	struct jsonw w;
@@ -132,10 +139,10 @@ result_take(struct ipc_bytes text, enum call_method method, bool is_error,
 	jsonw_name(&w, form->list);
 	if (form->take(list, r, &w, &replaced, e) != 0)
 		return -1;
-	if (form == &forms[CALL_TOOL])
-		rc = take_tool(text, is_error, r, &w, &replaced, e);
-	else if (form == &forms[CALL_PROMPT])
+	if (form == &forms[CALL_PROMPT])
 		rc = take_prompt(text, r, &w, &replaced, e);
+	else if (form != &forms[CALL_RESOURCE])
+		rc = take_tool(text, is_error, any, r, &w, &replaced, e);
 	if (rc != 0)
 		return -1;
 	jsonw_obj_end(&w);

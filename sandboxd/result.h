@@ -22,17 +22,17 @@ void result_error(struct buf *body, const char *text);
 /*
  * The runner's result is foreign: the tool's code shares a process with
  * whoever wrote it. Of a tool's only content (content.h), structuredContent (an
- * object) and isError pass on, of a prompt's messages and description, of a
- * resource's contents, each at most once; the gateway adds the other members
- * and none can come from here. An error (is_error) is of a tool's form
- * whatever was asked for: a text. Secrets are replaced in the values, and
- * only there: what a result is made of can't be spoilt by a secret that looks
- * like it. text was accepted by json_scan, which is the one rule for numbers
- * (finite), names (each once), strings (no lone surrogates) and depth. -1 with
- * FAILURE_EXCEPTION and what is wrong where, or FAILURE_KILLED if it is no
- * result at all.
+ * object; CALL_STRUCTURED: anything) and isError pass on, of a prompt's
+ * messages and description, of a resource's contents, each at most once; the
+ * gateway adds the other members and none can come from here. An error
+ * (is_error) is of a tool's form whatever was asked for: a text. Secrets are
+ * replaced in the values, and only there: what a result is made of can't be
+ * spoilt by a secret that looks like it. text was accepted by json_scan, which
+ * is the one rule for numbers (finite), names (each once), strings (no lone
+ * surrogates) and depth. -1 with FAILURE_EXCEPTION and what is wrong where, or
+ * FAILURE_KILLED if it is no result at all.
  */
-int result_take(struct ipc_bytes text, enum call_method, bool is_error,
+int result_take(struct ipc_bytes text, unsigned form, bool is_error,
     struct redact *, struct buf *body, struct err *);
 
 /* Progress of a tool as MCP's progress params: progress, total, message;

@@ -525,7 +525,7 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 	PyObject *args, *dict, *result;
 
 	if (e->source_len > e->code.n || e->kind < CONTEXT_TOOL ||
-	    e->kind > CONTEXT_COMPILE || e->form > CALL_RESOURCE)
+	    e->kind > CONTEXT_COMPILE || e->form > CALL_STRUCTURED)
 		return -1;
 	dict = secrets_dict(secrets);
 	if (dict == NULL)

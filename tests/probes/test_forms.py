@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-PROMPT, RESOURCE = 1, 2     # enum call_method
+PROMPT, RESOURCE, STRUCTURED = 1, 2, 3      # enum call_method
 PNG = base64.b64encode(b"\x89PNG").decode()
 
 
@@ -132,3 +132,24 @@ async def main(name):
     return f"hello {name}"
 ''', {"name": "you"}, form=PROMPT)
     assert call.body == {"messages": [text("user", "hello you")]}
+
+
+@pytest.mark.parametrize("returns, value", [
+    ("{'a': 1}", {"a": 1}), ("[1, 2]", [1, 2]), ("'x'", "x"), ("None", None), ("1.5", 1.5), ("True", True),
+    ("__import__('datetime').date(2025, 1, 2)", "2025-01-02"), ("Result([1])", [1])])
+def test_structured(pool, returns, value):
+    call = get(pool, returns, STRUCTURED)
+    assert call.kind == "run_result", call.body
+    assert call.body["structuredContent"] == value
+    assert call.text == (value if isinstance(value, str) else json.dumps(value))
+
+
+def test_structured_with_its_own_content(pool):
+    call = get(pool, "Result(7, ['seven', Image(b'\\x89PNG')])", STRUCTURED)
+    assert call.body["structuredContent"] == 7
+    assert [b["type"] for b in call.body["content"]] == ["text", "image"]
+    for returns in ("Text('a')", "[Text('a'), 'b']"):
+        call = get(pool, returns, STRUCTURED)
+        assert call.kind == "run_result" and "structuredContent" not in call.body
+    call = get(pool, "Result([1])", 0)      # no schema: an object
+    assert call.failure_name == "exception" and "must be an object" in call.text

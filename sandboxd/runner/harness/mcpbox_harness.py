@@ -46,9 +46,10 @@ WARM = (
 _PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
 MODULE = "tool"     # not __main__: a guard for scripts must not fire
 KIND_INSPECT, KIND_COMPILE = 2, 4   # enum context_kind
-TOOL, PROMPT, RESOURCE = 0, 1, 2    # enum call_method
+TOOL, PROMPT, RESOURCE, STRUCTURED = range(4)       # enum call_method
 #: What makes the answer of main's value; it is called with the size limit.
-BODIES = (mcpbox_results.body, mcpbox_forms.prompt, mcpbox_forms.resource)
+BODIES = (mcpbox_results.body, mcpbox_forms.prompt, mcpbox_forms.resource,
+          mcpbox_results.structured)
 
 _loop = _module = None
 _decode = json.JSONDecoder().decode

@@ -211,10 +211,10 @@ def _blocks(value, walk):
             plain if isinstance(plain, dict) else None)
 
 
-def _result(value, walk):
+def _result(value, walk, any_type=False):
     """A mcpbox.Result: both parts are the tool's."""
     structured = walk.value(value.structured, "the structured result")
-    if not isinstance(structured, dict):
+    if not (any_type or isinstance(structured, dict)):
         raise NotJson("the structured result is a "
                       f"{type(value.structured).__name__}; it must be an "
                       "object: a dict or a dataclass")
@@ -264,6 +264,25 @@ def body(value, limit):
     if structured is not None:
         result["structuredContent"] = structured
     return dump(result, limit)
+
+
+def structured(value, limit):
+    """The CallToolResult of a tool that has an output schema: what main
+    returned is its structured content, of whatever type, and stands there as
+    text, too. Content alone has none; the platform says so."""
+    walk = Walk(limit)
+    if isinstance(value, mcpbox.Result):
+        blocks, plain = _result(value, walk, any_type=True)
+    elif isinstance(value, mcpbox.Content) or (
+            isinstance(value, (list, tuple)) and any(
+                isinstance(x, mcpbox.Content) for x in value)):
+        return dump({"content": _blocks(value, walk)[0]}, limit)
+    else:
+        plain = walk.value(value, "the result")
+        text = plain if isinstance(plain, str) else shown(plain)
+        walk.spend(len(text))
+        blocks = [{"type": "text", "text": text}]
+    return dump({"content": blocks, "structuredContent": plain}, limit)
 
 
 def error_body(text, limit):

@@ -14,6 +14,7 @@
 
 #include "answer.h"
 #include "json.h"
+#include "narrow.h"
 #include "mcp_param.h"
 
 #define INFO                                                           \
@@ -122,6 +123,72 @@ test_errors(void **state)
 	   "],\"isError\":true,\"_meta\":{" INFO
 	   ",\"mcpbox/failure\":{\"failure_mode\":\"limit\",\"fix\":\"Stay "
 	   "under the limit the message names.\"}}}}");
+}
+
+/* Legacy clients get no structured content but objects. */
+static void
+test_narrow(void **state)
+{
+	static const struct {
+		const char *body, *legacy;
+	} rows[] = {
+	    {"{\"content\":[],\"structuredContent\":[\"a,}\"],\"isError\":"
+	     "false}",
+		"{\"content\":[],\"isError\":false}"},
+	    {"{ \"structuredContent\" : null , \"content\" : [ ] }",
+		"{ \"content\" : [ ]}"},
+	    {"{\"content\":[] , \"structuredContent\": 1 }",
+		"{\"content\":[] }"},
+	    {"{\"structuredContent\":true}", "{}"},
+	    {"{\"structuredContent\":{\"structuredContent\":1},\"a\":1}",
+		"{\"structuredContent\":{\"structuredContent\":1},\"a\":1}"},
+	};
+	static const struct {
+		const char *tool;
+		bool hidden;
+	} tools[] = {
+	    {"{\"name\":\"a\",\"outputSchema\":{\"type\":\"object\"}}", false},
+	    {"{\"name\":\"a\"}", false},
+	    {"{\"name\":\"a\",\"outputSchema\":{\"type\":\"array\"}}", true},
+	    {"{\"name\":\"a\",\"outputSchema\":{\"type\":[\"object\"]}}", true},
+	    {"{\"name\":\"a\",\"outputSchema\":{}}", true},
+	};
+	struct narrow cut;
+	char want[500];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(answer_call(&b, &legacy, ipc_str(rows[i].body),
+				     ipc_str("")),
+		    0);
+		(void)snprintf(want, sizeof(want),
+		    "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":%s}",
+		    rows[i].legacy);
+		buf_putc(&b, '\0');
+		for (char *p = want, *q = want;; p++) /* blanks don't count */
+			if (*p != ' ' && (*q++ = *p) == '\0')
+				break;
+		for (char *p = (char *)b.p, *q = p;; p++)
+			if (*p != ' ' && (*q++ = *p) == '\0')
+				break;
+		assert_string_equal((char *)b.p, want);
+		buf_clear(&b);
+		/* whole for others */
+		assert_int_equal(answer_call(&b, &modern, ipc_str(rows[i].body),
+				     ipc_str("")),
+		    0);
+		assert_non_null(memmem(b.p, b.len, "structuredContent", 17));
+		assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+		buf_clear(&b);
+	}
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+		cut = narrow_tool(ipc_str(tools[i].tool));
+		assert_int_equal(cut.n > 0, tools[i].hidden);
+		if (!tools[i].hidden)
+			continue;
+		(void)snprintf(want, sizeof(want), "%.*s%s", (int)cut.at,
+		    tools[i].tool, tools[i].tool + cut.at + cut.n);
+		assert_string_equal(want, "{\"name\":\"a\"}");
+	}
 }
 
 /* Where a method has no isError: an error, with the result's text. */
@@ -359,6 +426,7 @@ main(void)
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_call_refused),
 	    cmocka_unit_test(test_errors),
+	    cmocka_unit_test(test_narrow),
 	    cmocka_unit_test(test_failed_calls),
 	    cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_resources),

@@ -45,8 +45,8 @@ teardown(void **state)
 }
 
 static void
-take_as(enum call_method method, struct redact *r, const char *in,
-    bool is_error, enum failure f, const char *want)
+take_as(unsigned method, struct redact *r, const char *in, bool is_error,
+    enum failure f, const char *want)
 {
 	struct err e = {0};
 	struct buf b;
@@ -330,6 +330,34 @@ test_prompts(void **state)
 	    FAILURE_NONE, "{\"content\":[" TEXT "],\"isError\":true}");
 }
 
+/* With an output schema structured content may be anything; without, an
+ * object. */
+static void
+test_structured(void **state)
+{
+	static const char *const values[] = {
+	    "[1]", "\"x\"", "-1.5", "0", "true", "false", "null", "{}"};
+	char in[200], out[200];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		(void)snprintf(in, sizeof(in),
+		    "{\"structuredContent\":%s,\"content\":[]}", values[i]);
+		(void)snprintf(out, sizeof(out),
+		    "{\"content\":[],\"structuredContent\":%s,\"isError\":"
+		    "false}",
+		    values[i]);
+		take_as(CALL_STRUCTURED, none, in, false, FAILURE_NONE, out);
+		if (values[i][0] != '{')
+			take_with(none, in, false, FAILURE_EXCEPTION,
+			    "structuredContent is no object");
+	}
+	take_as(CALL_STRUCTURED, some,
+	    "{\"content\":[],\"structuredContent\":\"hunter2hunter2\"}", false,
+	    FAILURE_NONE,
+	    "{\"content\":[],\"structuredContent\":\"[secret]\",\"isError\":"
+	    "false}");
+}
+
 static void
 test_resources(void **state)
 {
@@ -485,6 +513,7 @@ main(void)
 	    cmocka_unit_test(test_blocks_of_another_form_are_refused),
 	    cmocka_unit_test(test_secrets_in_results),
 	    cmocka_unit_test(test_prompts),
+	    cmocka_unit_test(test_structured),
 	    cmocka_unit_test(test_resources),
 	    cmocka_unit_test(test_progress),
 	    cmocka_unit_test(test_crash),
