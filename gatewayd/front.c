@@ -168,6 +168,7 @@ mcp(struct gateway *gw, struct httpd_req *req)
 {
 	const struct http1_request *r = httpd_request(req);
 	const char *version;
+	bool get;
 	int rev;
 
 	/* The tunnel lets nobody in without a credential, so who brings none
@@ -216,8 +217,9 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	}
 	/* Not the method that was just refused, whatever else it is good for.
 	 */
+	get = r->method == HTTP1_GET || r->method == HTTP1_HEAD;
 	httpd_header(req, "Allow",
-	    r->method == HTTP1_GET          ? "POST, DELETE, OPTIONS"
+	    get                             ? "POST, DELETE, OPTIONS"
 		: r->method == HTTP1_DELETE ? "POST, GET, OPTIONS"
 					    : "POST, GET, DELETE, OPTIONS");
 	refuse(req, 405, FAILURE_INVALID_REQUEST,
