@@ -125,7 +125,7 @@ send_requests(struct call *c)
 }
 
 bool
-call_response(struct exchange *ex)
+call_ask_response(struct exchange *ex)
 {
 	const struct mcp_message *m = &ex->m;
 	struct call *c;

@@ -205,7 +205,7 @@ void complete_serve(struct exchange *);
 /* call.c */
 void call_start(struct exchange *);
 /* A legacy client's response. true: a call had asked for it. */
-bool call_response(struct exchange *);
+bool call_ask_response(struct exchange *);
 void call_drop_all(struct gateway *);
 /* Its client closed the response: CANCEL (modern). */
 void call_cancel(struct call *);

@@ -96,7 +96,7 @@ bool calls_cancel(
     struct calls *, const struct ipc_id *, struct ipc_peer *by, enum failure);
 /* What a client answered to question `number` of a call that `by` started;
  * anything else is ignored. json is foreign. */
-void calls_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
+void park_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json);
 /* admind is back: it hears from now on what becomes of this task's call, an open
  * question first. false: no task's call of this id is waiting for its end. */

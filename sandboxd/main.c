@@ -356,7 +356,7 @@ on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Whoever runs a call also carries its client's answers (calls_answer). */
+/* Whoever runs a call also carries its client's answers (park_answer). */
 static int
 on_call_answer(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -365,7 +365,7 @@ on_call_answer(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
-	calls_answer(s->calls, &m.execution, p, m.number, m.json);
+	park_answer(s->calls, &m.execution, p, m.number, m.json);
 	return 0;
 }
 

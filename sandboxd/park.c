@@ -152,7 +152,7 @@ park_orphaned(struct call *c)
 }
 
 void
-calls_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
+park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json)
 {
 	struct call *c = (struct call *)table_find(&cs->by_id, id);

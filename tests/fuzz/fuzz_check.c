@@ -1,7 +1,8 @@
 /*
- * admind-check's five questions on arbitrary bytes. The first byte chooses; the
+ * admind-check's questions on arbitrary bytes. The first byte chooses; the
  * rest is split at its first newline into schema and arguments, or tool name
- * and arguments. Whatever the verdict, its list of errors must be JSON.
+ * and arguments, or a prompt and what fills it. Whatever the verdict, its list
+ * of errors must be JSON.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case 4:
 		check_command(&c, a, b);
+		break;
+	case 5:
+		/* Whatever is put into a prompt, messages come out. */
+		check_render(&c, a, b);
+		if (c.ok && json_scan(c.fields.p, c.fields.len, NULL) == -1)
+			abort();
 		break;
 	default:
 		check_inspection(&c, b);
