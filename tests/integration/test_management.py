@@ -105,9 +105,9 @@ def test_create_tool_refuses(mcp, server):
     refused(mcp.call("mcpbox_create_tool", {"server_id": str(uuid.uuid4()), "name": "a", "python_code": CODE}),
             "not_found")
     said = refused(mcp.call("mcpbox_create_tool", {"server_id": server, "name": "a", "python_code": CODE,
-                                                   "input_schema": {"type": "object", "if": {}}}),
+                                                   "input_schema": {"type": "object", "unevaluatedItems": {}}}),
                    "invalid_arguments")
-    assert "/input_schema/if" in said
+    assert "/input_schema/unevaluatedItems" in said
     names = [t["name"] for t in mcp.manage("mcpbox_list_tools", server_id=server)["tools"]]
     assert "broken" not in names and "no_main" not in names and "a" not in names
 

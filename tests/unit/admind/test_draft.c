@@ -26,6 +26,12 @@ fresh(const char *name, bool bare)
 	return d;
 }
 
+static void
+set_object(struct draft *d, const char *object)
+{
+	memcpy(d->object, object, strlen(object) + 1);
+}
+
 static struct ipc_bytes
 of(struct buf *b)
 {
@@ -249,6 +255,87 @@ kinds(void **state)
 	draft_free(u);
 }
 
+/* A prompt or resource: its kind follows from what is given, its schema never
+ * from its code; text, blob and code replace each other. */
+static void
+objects(void **state)
+{
+	struct draft *d = fresh("a", false), *u = fresh("a", false);
+	struct buf fields, inspected, none;
+	struct err e;
+
+	buf_init(&fields, 1 << 16);
+	buf_init(&inspected, 1 << 16);
+	buf_init(&none, 16);
+	set_object(d, "resource");
+	set_object(u, "resource");
+	tlv_puts(&fields, MF_URI, "a:b");
+	tlv_puts(&fields, MF_MIME_TYPE, "text/plain");
+	tlv_puts(&fields, MF_TEXT, "");
+	tlv_put_u64(&fields, MF_TTL_MS, 5);
+	tlv_puts(&fields, MF_CLIENT_CAPABILITY, "roots");
+	tlv_puts(&fields, MF_OBJECT_SCHEMA, "{\"type\":\"object\"}");
+	assert_int_equal(draft_make(d, of(&fields), of(&none), &e), 0);
+	assert_string_equal(field(d, VERSION_OBJECT, 0), "resource");
+	assert_string_equal(field(d, VERSION_KIND, 0), "static");
+	assert_string_equal(field(d, VERSION_URI, 0), "a:b");
+	assert_string_equal(field(d, VERSION_TEXT, 0), "");
+	assert_string_equal(field(d, VERSION_CLIENT_CAPABILITY, 0), "roots");
+	assert_string_equal(
+	    field(d, VERSION_INPUT_SCHEMA, 0), "{\"type\":\"object\"}");
+
+	/* Code instead, with another signature and a docstring. */
+	buf_put(&u->before, d->preimage.p, d->preimage.len);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_CODE, "def main(x): pass");
+	tlv_puts(&fields, MF_SECRET, "S");
+	tlv_puts(&fields, MF_MIME_TYPE, "");
+	tlv_puts(&fields, MF_CLIENT_CAPABILITY, "");
+	tlv_puts(&inspected, INSPECT_INPUT_SCHEMA, "{\"x\":1}");
+	tlv_puts(&inspected, INSPECT_DOC, "Doc.");
+	assert_int_equal(draft_kind(u, of(&fields)), DRAFT_PYTHON);
+	assert_int_equal(draft_make(u, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(field(u, VERSION_KIND, 0), "python");
+	assert_null(field(u, VERSION_TEXT, 0));
+	assert_null(field(u, VERSION_MIME_TYPE, 0));
+	assert_null(field(u, VERSION_CLIENT_CAPABILITY, 0));
+	assert_string_equal(field(u, VERSION_URI, 0), "a:b");
+	assert_string_equal(
+	    field(u, VERSION_INPUT_SCHEMA, 0), "{\"type\":\"object\"}");
+	assert_string_equal(field(u, VERSION_SECRET, 0), "S");
+
+	/* And static again: no code and no secrets; a blob replaces a text. */
+	buf_clear(&d->before);
+	buf_put(&d->before, u->preimage.p, u->preimage.len);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_BLOB, "AAAA");
+	assert_int_equal(draft_make(d, of(&fields), of(&none), &e), 0);
+	assert_null(field(d, VERSION_CODE, 0));
+	assert_null(field(d, VERSION_SECRET, 0));
+	assert_string_equal(field(d, VERSION_BLOB, 0), "AAAA");
+	buf_clear(&u->before);
+	buf_put(&u->before, d->preimage.p, d->preimage.len);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_TEXT, "t");
+	assert_int_equal(draft_make(u, of(&fields), of(&none), &e), 0);
+	assert_null(field(u, VERSION_BLOB, 0));
+	assert_string_equal(field(u, VERSION_TEXT, 0), "t");
+	/* What is left out stays. */
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_TITLE, "T");
+	buf_clear(&d->before);
+	buf_put(&d->before, u->preimage.p, u->preimage.len);
+	assert_int_equal(draft_kind(d, of(&fields)), DRAFT_STATIC);
+	assert_int_equal(draft_make(d, of(&fields), of(&none), &e), 0);
+	assert_string_equal(field(d, VERSION_TEXT, 0), "t");
+	assert_string_equal(field(d, VERSION_TITLE, 0), "T");
+	buf_free(&fields);
+	buf_free(&inspected);
+	buf_free(&none);
+	draft_free(d);
+	draft_free(u);
+}
+
 static void
 names_keep_their_limits(void **state)
 {
@@ -273,6 +360,7 @@ main(void)
 	    cmocka_unit_test(given_wins),
 	    cmocka_unit_test(updates),
 	    cmocka_unit_test(kinds),
+	    cmocka_unit_test(objects),
 	    cmocka_unit_test(names_keep_their_limits),
 	};
 
