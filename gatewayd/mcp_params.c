@@ -283,9 +283,9 @@ mcp_params_read(struct mcp_message *m)
 		break;
 	case MCP_TASKS_UPDATE:
 		if (may_have(m, m->params, "inputResponses", '{',
-			&m->input_responses) < 0)
-			break;
-		/* FALLTHROUGH */
+			&m->input_responses) == 0)
+			need_string(m, m->params, "taskId", &m->task_id);
+		break;
 	case MCP_TASKS_GET:
 	case MCP_TASKS_CANCEL:
 		need_string(m, m->params, "taskId", &m->task_id);

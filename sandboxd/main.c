@@ -23,6 +23,7 @@
 #include "ids.h"
 #include "log.h"
 #include "proc.h"
+#include "settings.h"
 
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
@@ -539,52 +540,6 @@ connect_out(struct sandboxd *s)
 	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));
 }
 
-/* What a call may use unless its version or server says otherwise. */
-static void
-default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
-{
-	static const struct {
-		enum limit limit;
-		const char *keyword;
-	} rows[] = {
-	    {LIMIT_MEMORY_BYTES, "memory"},
-	    {LIMIT_PROCESSES, "processes"},
-	    {LIMIT_TMP_BYTES, "tmp_size"},
-	    {LIMIT_RESULT_BYTES, "result_size"},
-	    {LIMIT_CPU_MS, "cpu_time"},
-	    {LIMIT_FILES, "files"},
-	    {LIMIT_FILE_BYTES, "file_size"},
-	    {LIMIT_STDOUT_BYTES, "stdout_size"},
-	    {LIMIT_LOG_RATE, "log_rate"},
-	    {LIMIT_PROGRESS_RATE, "progress_rate"},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
-}
-
-/* Of a call where nothing binds its processes' sum. */
-static uint64_t
-memory_budget(const struct conf *c)
-{
-	uint64_t set = (uint64_t)conf_int(c, "memory_budget");
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-
-	if (set != 0 || pages <= 0 || size <= 0)
-		return set;
-	return (uint64_t)pages * (uint64_t)size / 2;
-}
-
-/* Half of the slots stay for calls that wait for nobody. */
-static unsigned
-parked_max(const struct conf *c)
-{
-	unsigned set = (unsigned)conf_int(c, "parked_max");
-	unsigned half = ((unsigned)conf_int(c, "slots") + 1) / 2;
-
-	return set < half ? set : half;
-}
-
 /* The operator changed what the zygote has read: Python, or its modules. */
 static void
 on_hup(evutil_socket_t sig, short what, void *arg)
@@ -605,19 +560,7 @@ main(int argc, char **argv)
 
 	proc_start(&s.proc, "sandboxd", argc, argv);
 	c = s.proc.conf;
-	cc = (struct calls_conf){
-	    .queue = (unsigned)conf_int(c, "queue"),
-	    .queue_wait_ms = (uint64_t)conf_int(c, "queue_wait"),
-	    .cpu_percent = (uint32_t)conf_int(c, "cpu_percent"),
-	    .memory_budget = memory_budget(c),
-	    .waiting_min = (unsigned)conf_int(c, "pool_min"),
-	    .waiting_max = (unsigned)conf_int(c, "pool_max"),
-	    .waiting_memory = (uint64_t)conf_int(c, "pool_memory"),
-	    .forks = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
-	    .parked_max = parked_max(c),
-	    .ask_timeout_ms = (uint64_t)conf_int(c, "ask_timeout"),
-	};
-	default_limits(c, cc.limit);
+	settings_calls(c, &cc);
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
 	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);

@@ -45,6 +45,15 @@ time_left(const struct call *c)
 						  : c->all->conf.ask_timeout_ms;
 }
 
+/* Half of the slots stay for calls that wait for nobody. */
+static unsigned
+most(const struct calls *cs)
+{
+	unsigned half = (pool_counts(cs->pool).slots + 1) / 2;
+
+	return cs->conf.parked_max < half ? cs->conf.parked_max : half;
+}
+
 void
 park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 {
@@ -60,11 +69,11 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		refuse(c, json, "Nobody can be asked in a test run.");
 		return;
 	}
-	if (c->all->parked >= c->all->conf.parked_max) {
+	if (c->all->parked >= most(c->all)) {
 		(void)err_set(&e, FAILURE_BUSY,
 		    "Too many calls wait for their clients: the limit "
 		    "parked_max is %u.",
-		    c->all->conf.parked_max);
+		    most(c->all));
 		refuse(c, json, e.text);
 		return;
 	}

@@ -66,19 +66,19 @@ malformed(void **st)
 	    "{\"\":{\"method\":\"roots/list\",\"params\":{}}}",
 	    "{\"a\\u0062\":{\"method\":\"roots/list\",\"params\":{}}}",
 	    "{" ROOTS("a") "," ROOTS("a") "}"};
-	char many[2048] = "{", one[128];
+	struct buf many;
 	unsigned i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_null(questions_new(1, ipc_str(bad[i])));
-	for (i = 0; i <= QUESTIONS_MAX; i++) {
-		snprintf(one, sizeof(one),
-		    "%s\"k%u\":{\"method\":\"roots/list\",\"params\":{}}",
-		    i > 0 ? "," : "", i);
-		strcat(many, one);
-	}
-	strcat(many, "}");
-	assert_null(questions_new(1, ipc_str(many)));
+	buf_init(&many, 4096);
+	for (i = 0; i <= QUESTIONS_MAX; i++)
+		buf_putf(&many,
+		    "%c\"k%u\":{\"method\":\"roots/list\",\"params\":{}}",
+		    i > 0 ? ',' : '{', i);
+	buf_putc(&many, '}');
+	assert_null(questions_new(1, ipc_bytes(many.p, many.len)));
+	buf_free(&many);
 }
 
 static unsigned
@@ -180,7 +180,8 @@ large(void **st)
 
 	n = (size_t)snprintf(text, sizeof(text), "{\"a\":{\"roots\":[\"");
 	memset(text + n, 'x', 700 * 1024);
-	strcpy(text + n + 700 * 1024, "\"]}}");
+	n += 700 * 1024;
+	(void)snprintf(text + n, sizeof(text) - n, "\"]}}");
 	take(q, text);
 	assert_int_equal(questions_open(q), 1);
 	buf_init(&b, 4096);

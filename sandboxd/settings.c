@@ -1,0 +1,58 @@
+/* See settings.h. */
+#include <unistd.h>
+
+#include "settings.h"
+
+/* What a call may use unless its version or server says otherwise. */
+static void
+default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
+{
+	static const struct {
+		enum limit limit;
+		const char *keyword;
+	} rows[] = {
+	    {LIMIT_MEMORY_BYTES, "memory"},
+	    {LIMIT_PROCESSES, "processes"},
+	    {LIMIT_TMP_BYTES, "tmp_size"},
+	    {LIMIT_RESULT_BYTES, "result_size"},
+	    {LIMIT_CPU_MS, "cpu_time"},
+	    {LIMIT_FILES, "files"},
+	    {LIMIT_FILE_BYTES, "file_size"},
+	    {LIMIT_STDOUT_BYTES, "stdout_size"},
+	    {LIMIT_LOG_RATE, "log_rate"},
+	    {LIMIT_PROGRESS_RATE, "progress_rate"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
+}
+
+/* Of a call where nothing binds its processes' sum. */
+static uint64_t
+memory_budget(const struct conf *c)
+{
+	uint64_t set = (uint64_t)conf_int(c, "memory_budget");
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	if (set != 0 || pages <= 0 || size <= 0)
+		return set;
+	return (uint64_t)pages * (uint64_t)size / 2;
+}
+
+void
+settings_calls(const struct conf *c, struct calls_conf *out)
+{
+	*out = (struct calls_conf){
+	    .queue = (unsigned)conf_int(c, "queue"),
+	    .queue_wait_ms = (uint64_t)conf_int(c, "queue_wait"),
+	    .cpu_percent = (uint32_t)conf_int(c, "cpu_percent"),
+	    .memory_budget = memory_budget(c),
+	    .waiting_min = (unsigned)conf_int(c, "pool_min"),
+	    .waiting_max = (unsigned)conf_int(c, "pool_max"),
+	    .waiting_memory = (uint64_t)conf_int(c, "pool_memory"),
+	    .forks = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+	    .parked_max = (unsigned)conf_int(c, "parked_max"),
+	    .ask_timeout_ms = (uint64_t)conf_int(c, "ask_timeout"),
+	};
+	default_limits(c, out->limit);
+}
