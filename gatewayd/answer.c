@@ -57,10 +57,13 @@ end_result(struct buf *b, const struct answer_to *to)
 /* Failures of the tool's side have no code of their own: they are one only
  * where a method has no isError. */
 static int
-error_code(enum failure f)
+error_code(const struct answer_to *to, enum failure f)
 {
 	const struct failure_info *fi = failure_info(f);
 
+	/* Before 2026-07-28 this one had a code of its own. */
+	if (f == FAILURE_UNKNOWN_RESOURCE && !to->modern)
+		return -32002;
 	if (fi->jsonrpc_code != 0)
 		return fi->jsonrpc_code;
 	return f == FAILURE_INVALID_ARGUMENTS ? -32602 : -32603;
@@ -77,10 +80,7 @@ answer_error(struct buf *b, const struct answer_to *to, enum failure f,
 	buf_puts(b, ",\"error\":");
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
-	/* Before 2026-07-28 this one had a code of its own. */
-	jsonw_kv_int(&w, "code",
-	    f == FAILURE_UNKNOWN_RESOURCE && !to->modern ? -32002
-							 : error_code(f));
+	jsonw_kv_int(&w, "code", error_code(to, f));
 	jsonw_kv_str(&w, "message", message);
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
@@ -297,7 +297,7 @@ answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
 	buf_puts(b, ",\"error\":");
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
-	jsonw_kv_int(&w, "code", error_code(f));
+	jsonw_kv_int(&w, "code", error_code(to, f));
 	if (text.n > 0)
 		jsonw_kv_raw(&w, "message", text.p, text.n);
 	else

@@ -315,6 +315,13 @@ test_resources(void **state)
 			fail_msg("%s", bad[i]);
 		buf_clear(&b);
 	}
+	assert_int_equal(
+	    answer_failed_call(&b, &legacy, FAILURE_UNKNOWN_RESOURCE,
+		ipc_str("{\"content\":[]}"), none, uri),
+	    0);
+	buf_putc(&b, '\0');
+	assert_non_null(strstr((char *)b.p, "\"code\":-32002,"));
+	buf_clear(&b);
 	/* Not found had a code of its own before 2026-07-28. */
 	answer_error(&b, &legacy, FAILURE_UNKNOWN_RESOURCE, "no", 0, NULL);
 	buf_putc(&b, '\0');
