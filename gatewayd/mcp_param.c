@@ -58,7 +58,7 @@ same(struct json_object *value, const char *text)
 	case json_type_int:
 		if (strcmp(text, json_object_get_string(value)) == 0)
 			return true;
-		/* FALLTHROUGH */
+		__attribute__((fallthrough));
 	case json_type_double:
 		if (text[0] == '\0' ||
 		    strspn(text, "+-.0123456789eE") != strlen(text))
