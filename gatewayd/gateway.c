@@ -40,7 +40,7 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		gw->attached = true;
 		/* What changed while nobody could tell us; what was due before
 		 * that. */
-		if (gw->seen && gw->revision != m.revision)
+		if (!gw->seen || gw->revision != m.revision)
 			stream_notify_lists(gw, STREAM_ALL_LISTS);
 		gw->seen = true;
 		gw->revision = m.revision;
@@ -110,9 +110,11 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		/* Dropped before it is answered: the approval, stop or
 		 * revocation that waits for this answer then holds here. */
 		forget(gw);
+		/* An admind that has just started announces what it found,
+		 * which streams were told of already. */
+		if (gw->seen && changed.revision != gw->revision)
+			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
-		stream_notify_lists(gw,
-		    changed.lists != 0 ? changed.lists : STREAM_ALL_LISTS);
 		return ipc_answer_ok(p, f->request);
 	case IPC_TASK_CHANGED:
 		return tasks_changed(gw, f);

@@ -76,15 +76,22 @@ forget(struct lc *c)
 }
 
 static void
-changed(unsigned mask)
+announced(unsigned mask, unsigned more)
 {
+	static uint64_t revision = 1;
 	struct ipc_catalogue_changed m = {
-	    .revision = 2, .lists = (uint8_t)mask};
+	    .revision = revision += more, .lists = (uint8_t)mask};
 	uint64_t id;
 
 	assert_int_equal(ipc_request(gateway_at_admind, IPC_CATALOGUE_CHANGED,
 			     &m, 5000, NULL, NULL, &id),
 	    0);
+}
+
+static void
+changed(unsigned mask)
+{
+	announced(mask, 1);
 }
 
 /* A session by initialize; its field, with the version's. */
@@ -216,6 +223,17 @@ test_listen(void **state)
 	settle(&c);
 	assert_null(strstr(c.p, "200 OK"));
 	assert_int_equal(c.eof, 0);
+
+	/* The same revision once more (an admind that has just started), and
+	 * a change of no list, say nothing. */
+	forget(&c);
+	announced(1 << MCP_LIST_TOOLS, 0);
+	changed(0);
+	settle(&c);
+	assert_null(strstr(c.p, "method"));
+	/* An idle stream has its comments (each 60 ms in the rig). */
+	lc_run(base, 80);
+	wait_for(&c, "\n: keep-alive\n\n");
 
 	/* A hundred changes in one go are one message. */
 	forget(&c);
