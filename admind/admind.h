@@ -38,7 +38,7 @@ enum {
 	ASK_MS = 5000,
 	HOLD_MS = 30 * 1000,  /* a gateway must RUN within this */
 	QUEUE_MS = 60 * 1000, /* sandboxd's queue_wait at most */
-	EXPOSED_NAME_MAX = NAME_SERVER_MAX + 2 + NAME_TOOL_MAX,
+	EXPOSED_NAME_MAX = NAME_EXPOSED_MAX,
 	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS).
 	 */
 	ARGUMENTS_KEPT = 4096,
@@ -49,6 +49,7 @@ enum {
 TAILQ_HEAD(job_list, job);
 TAILQ_HEAD(announce_list, announce); /* catalogue.c */
 TAILQ_HEAD(close_list, close_item);  /* records.c */
+TAILQ_HEAD(task_list, task);         /* task_run.c */
 
 struct serving_list { /* serving.c */
 	TAILQ_HEAD(serving_head, serving) list;
@@ -97,6 +98,9 @@ struct admind {
 	unsigned ncloses;
 	unsigned nresults; /* results.c: passed on to admind-check */
 	struct gather *gather; /* records on their way: gather.c */
+	struct task_list tasks; /* calls of tasks that are listened to */
+	bool sweeping_tasks, resuming_tasks; /* a statement is under way */
+	bool sweeping_calls;
 	struct event *tick;    /* once a second: sweep.c */
 	unsigned ticks;
 	bool sweeping;
@@ -199,6 +203,9 @@ void intent_tlv(const struct job *, struct buf *);
  * forbids the call. With err, a STORAGE_UNAVAILABLE means: perhaps it is there.
  */
 typedef void intent_cb(struct job *, const char *why, const struct err *);
+/* call_open()'s parameters of a job; text (initialised) keeps their bytes. */
+struct db_params;
+void intent_params(const struct job *, struct db_params *, struct buf *text);
 void intent_open(struct job *, intent_cb *);
 
 /* ---- call.c, hold.c ---- */
@@ -232,6 +239,20 @@ void hold_start(struct admind *, const struct ipc_id *execution,
     struct ipc_bytes material, hold_cb *cb, void *arg);
 /* CANCEL to sandboxd, if it is there. FAILURE_NONE: it has no row. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
+
+/* ---- confirm.c: calls that a person must have said yes to ---- */
+/*
+ * How it stands with the job's call. Approved: then(j) goes on. Else the job is
+ * answered: PENDING, or an error. Arguments were checked before: nobody is asked
+ * about a call that would fail by itself.
+ */
+void confirm_start(struct job *, void (*then)(struct job *));
+/* intent_open() of a job that is confirmed: the yes is used up in the same
+ * transaction. why may also be "not_confirmed". */
+void confirm_open(struct job *, intent_cb *);
+/* Setting or decision, by NOTIFY mcpbox_call. */
+void confirm_notified(struct admind *, const char *payload);
+void confirm_tick(struct admind *); /* what nobody decided about in time */
 
 /* ---- object.c: tools, prompts, resources and templates ---- */
 /* Is this object (its name in the database) what the method calls? */
@@ -347,7 +368,14 @@ struct job {
 	bool remembered;              /* this one is serving.c's */
 	void (*intent_cb)(struct job *, const char *, const struct err *);
 	struct hold *hold; /* sealing, or waiting for the intent row */
+	uint8_t task_wish; /* enum task_wish */
 	uint32_t declared; /* mask of enum client_capability */
+	bool task;         /* it becomes one (tasks.h) */
+	bool confirm;      /* a person must have said yes to it (confirm.c) */
+	struct ipc_id approval;   /* the request its client named; 0: none */
+	struct ipc_id confirmed;  /* the request that was approved */
+	struct buf call_seal;     /* the vault's seal of that */
+	bool after_questions; /* and its client hears so behind the first */
 	bool revoked;      /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 

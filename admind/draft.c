@@ -94,7 +94,7 @@ draft_names(
 	else
 		snprintf(d->exposed, sizeof(d->exposed), "%s__%s", d->server,
 		    d->name);
-	return 0;
+	return strlen(d->exposed) <= NAME_EXPOSED_MAX ? 0 : -1;
 }
 
 /*

@@ -16,6 +16,10 @@
 #include "management_tools.h"
 #include "version.h"
 
+#define TOO_LONG                                                        \
+	"the name is longer than clients take: with the server's name " \
+	"and __ before it, it may have 64 characters"
+
 static struct ipc_bytes
 fields_of(const struct job *j)
 {
@@ -242,7 +246,7 @@ create_server(struct job *j, const struct pg_result *rows)
 		return;
 	if (draft_names(d, db_bytes(rows, 0, 0), name, db_bool(rows, 0, 1)) ==
 	    -1) {
-		job_fail(j, FAILURE_INTERNAL, "a name is too long");
+		job_fail(j, FAILURE_INVALID_ARGUMENTS, TOO_LONG);
 		return;
 	}
 	/* Grants are a tool's, and this one is not there yet. */
@@ -508,8 +512,11 @@ update_found(struct job *j, const struct pg_result *rows)
 	d->base = (int32_t)db_int(rows, 0, 6);
 	d->code_bytes = (uint64_t)db_int(rows, 0, 8);
 	if (draft_names(d, db_bytes(rows, 0, 1), name, db_bool(rows, 0, 2)) ==
-		-1 ||
-	    d->before.failed) {
+	    -1) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS, TOO_LONG);
+		return;
+	}
+	if (d->before.failed) {
 		job_fail(j, FAILURE_BUSY, "out of memory");
 		return;
 	}

@@ -212,8 +212,9 @@
 	" annotations.\"}," \
 	ICONS_JSON RUN_JSON
 #define OBJECT_NAME(text) \
-	NAME("38", text "lower-case letters, digits and single underscores," \
-	    " at most 38. No tool, prompt or resource of the server has it.")
+	NAME("64", text "lower-case letters, digits and single underscores," \
+	    " at most 64 with the server's name and __ before it. No tool," \
+	    " prompt or resource of the server has it.")
 /* clang-format on */
 
 static const struct management_tool tools[] =
@@ -256,8 +257,8 @@ static const struct management_tool tools[] =
 	" or files; main returns str, dict, list, numbers or None. Errors"
 	" show the line to mend. mcpbox_guide tells how to write one.",
 	OBJECT(SERVER_ID ","
-	    NAME("38", "Lower-case letters, digits and single underscores,"
-		" at most 38.") ","
+	    NAME("64", "Lower-case letters, digits and single underscores,"
+		" at most 64 with the server's name and __ before it.") ","
 	    DESCRIPTION("What the tool does and when to use it, for the model"
 		" that chooses it. Without it, main's docstring is taken.") ","
 	    CODE "," VERSION_FIELDS_JSON,
@@ -270,8 +271,9 @@ static const struct management_tool tools[] =
 	" mcpbox_request_publish next. `enabled` alone takes effect at"
 	" once and makes no version.",
 	OBJECT(TOOL_ID ","
-	    NAME("38", "New name: lower-case letters, digits and single"
-		" underscores, at most 38.") ","
+	    NAME("64", "New name: lower-case letters, digits and single"
+		" underscores, at most 64 with the server's name and __ before"
+		" it.") ","
 	    DESCRIPTION("New description.") ","
 	    CODE ","
 	    ENABLED("tool") VERSION_FIELDS_JSON,

@@ -32,8 +32,11 @@ enum {
 	IPC_BACKOFF_MIN_MS = 10,
 	IPC_BACKOFF_MAX_MS = 1000,
 
-	NAME_SERVER_MAX = 24, /* so that server__tool stays within 64 */
-	NAME_TOOL_MAX = 38,
+	NAME_SERVER_MAX = 24,
+	/* What clients see, prefix included: Claude Desktop takes 64 at most.
+	 * A name alone may be as long, on a server that exposes it barely. */
+	NAME_EXPOSED_MAX = 64,
+	NAME_TOOL_MAX = NAME_EXPOSED_MAX,
 	DESCRIPTION_MAX = 2000,      /* as the original's */
 	CODE_MAX = 100 * 1000,       /* bytes of Python source */
 	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */

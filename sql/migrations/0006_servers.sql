@@ -3,6 +3,14 @@
 -- versions made after this bear the other form.
 SET LOCAL search_path = mcpbox, pg_temp;
 
+-- What clients see has at most 64 characters (decision 0021); a name alone may
+-- have as many, where nothing stands before it.
+ALTER TABLE tools DROP CONSTRAINT tools_name_check,
+	ADD CONSTRAINT tools_name_check CHECK (name_ok(name, 64));
+ALTER TABLE tool_versions DROP CONSTRAINT tool_versions_name_check,
+	ADD CONSTRAINT tool_versions_name_check CHECK (name_ok(name, 64)),
+	ADD CONSTRAINT tool_versions_exposed_name_check CHECK (length(exposed_name) <= 64);
+
 CREATE FUNCTION set_server_expose(p_server text, p_expose text, p_actor text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

@@ -2,8 +2,8 @@
 conformance pack installed as a user would, every call in the sandbox.
 
 Each scenario of each requirement set is a test; scored or not makes no
-difference here, and there is no list of expected failures. Warnings count as
-failures too, but for those named below with the reason."""
+difference here, there is no list of expected failures, and warnings count as
+failures too."""
 import collections
 import glob
 import json
@@ -25,8 +25,9 @@ SUITE = os.path.join(NODE_DIR, "node_modules/@modelcontextprotocol/conformance/d
 RUNS = {"2025-11-25": (["--requirements", "2025-11-25"], 33),
         "2026-07-28": (["--requirements", "2026-07-28"], 50),
         "2025-06-18": (["--suite", "all", "--spec-version", "2025-06-18"], 27)}
-# Optional extensions that this server does not declare: the suite skips them.
-UNDECLARED = re.compile(r"sep-2640-skills-")
+# A scenario that tests nothing in this version of the suite, whatever the
+# server does; tests/integration has a test of our own for each.
+EMPTY = {"tasks-status-notifications": "its harness still awaits a rewrite, it says"}
 
 
 class Administrator(threading.Thread):
@@ -117,5 +118,7 @@ def test_scenario(results, run, scenario):
     assert checks, f"{scenario} was not run: " + results[run]["exit"][1][-1500:]
     bad = [c for c in checks if c["status"] not in ("SUCCESS", "INFO", "SKIPPED")]
     assert not bad, json.dumps(bad, indent=1)[:6000]
-    if not UNDECLARED.match(scenario):
+    if scenario in EMPTY:
+        assert [c["status"] for c in checks] == ["SKIPPED"], "it tests something now: take it off the list"
+    else:
         assert any(c["status"] == "SUCCESS" for c in checks), checks

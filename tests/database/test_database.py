@@ -262,10 +262,18 @@ def test_server_name_is_unique_and_immutable(app, owner):
     guarded(owner, "UPDATE mcpbox.servers SET id = gen_random_uuid() WHERE id = %s", i)
 
 
-@pytest.mark.parametrize("name", ["A", "a__b", "a_", "a" * 39, "a\n", "1"])
+@pytest.mark.parametrize("name", ["A", "a__b", "a_", "a" * 65, "a\n", "1"])
 def test_tool_names(app, name):
     with pytest.raises(psycopg.Error):
         Tool(app, name)
+
+
+def test_what_clients_see_has_at_most_64_characters(app):
+    s = server(app)
+    longest = 64 - len(s[1]) - 2
+    Tool(app, "a" * longest, server=s)
+    with pytest.raises(psycopg.Error, match="exposed_name_check"):
+        Tool(app, "a" * (longest + 1), server=s)
 
 
 def test_exposed_names_are_unique_over_serving_and_pending(app, owner):

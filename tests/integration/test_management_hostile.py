@@ -51,6 +51,9 @@ def test_any_value_of_any_argument(mcp, known, name):
 
 def test_limits_are_exact(mcp, known):
     good, _ = known
+    server = next(s["name"] for s in mcp.manage("mcpbox_list_servers", page_size=100)["servers"]
+                  if s["id"] == good["server_id"])
+    longest = 64 - len(server + "__")
 
     def code(n):
         return CODE + "#" * (n - len(CODE))
@@ -62,7 +65,7 @@ def test_limits_are_exact(mcp, known):
     for name, field, fits, more in (
             ("create_server", "name", "s" * 24, "s" * 25),
             ("create_server", "description", "😀" * 2000, "😀" * 2001),
-            ("create_tool", "name", "t" * 38, "t" * 39),
+            ("create_tool", "name", "t" * longest, "t" * (longest + 1)),
             ("create_tool", "description", "\u0007" * 2000, "\u0007" * 2001),
             ("create_tool", "title", "é" * 200, "é" * 201),
             ("create_tool", "python_code", code(100000), code(100001)),
