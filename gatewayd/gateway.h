@@ -142,9 +142,13 @@ void gateway_free(struct gateway *);
 /* front.c */
 extern const struct httpd_handlers front_handlers;
 
-/* exchange.c */
+/* exchange.c, exchange_begin.c */
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
+void exchange_free(struct exchange *);
+/* The answer to identity_ask: the exchange goes on, or is refused. */
+void exchange_identified(
+    void *exchange, const struct identity *, const struct refusal *);
 void exchange_gone(struct exchange *);
 /* The answer to the message being served: status and JSON; an empty buffer
  * means none (a notification). Takes what is in b and frees it. ex may be

@@ -1,0 +1,263 @@
+/*
+ * The ladder's rows of every method in each revision: which eras have it, what
+ * Mcp-Name must repeat, what its parameters must be and become, and the
+ * deviations that a setting lets pass.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcp_rows.h"
+
+static const struct row rows[] = {
+    /* let pass by settings */
+    {"quirk: header of an older revision", REQ("tools/list", ENV),
+	{.version = V25, .method = "tools/list", .quirks = HEADER_QUIRK}, 0, 0,
+	M, "1"},
+    {"quirk: header of no revision", REQ("tools/list", ENV),
+	{.version = "2025-11-26",
+	    .method = "tools/list",
+	    .quirks = HEADER_QUIRK},
+	400, -32020, X, "1"},
+    {"quirk: body of an older revision",
+	REQ("tools/list", ENV_V("\"" V25 "\"")),
+	{.version = V26, .method = "tools/list", .quirks = HEADER_QUIRK}, 400,
+	-32020, X, "1"},
+    {"quirk: header missing", REQ("tools/list", ENV),
+	{.method = "tools/list", .quirks = HEADER_QUIRK}, 400, -32020, X, "1"},
+    {"quirk: initialize with a modern header",
+	REQ("initialize", "\"protocolVersion\":\"2025-11-25\""),
+	{.version = V26, .quirks = INIT_QUIRK}, 0, 0, L, "1"},
+    {"quirk: initialize with a modern envelope",
+	REQ("initialize", "\"protocolVersion\":\"2025-11-25\"," ENV),
+	{.version = V26, .method = "initialize", .quirks = INIT_QUIRK}, 404,
+	-32601, M, "1"},
+
+/* the methods of each era */
+#define BOTH(what, params)                                                    \
+	{"legacy " what, REQ(what, params), {.version = V25}, 0, 0, L, "1"},  \
+	    {"oldest " what, REQ(what, params), {.version = "2025-03-26"}, 0, \
+		0, L, "1"}
+#define MODERN_ROW(what, params, header)        \
+	{"modern " what, REQ(what, params ENV), \
+	    {.version = V26, .method = what, .name = header}, 0, 0, M, "1"}
+#define LEGACY_ONLY(what, params)                       \
+	BOTH(what, params),                             \
+	    {"modern " what, REQ(what, params "," ENV), \
+		{.version = V26, .method = what}, 404, -32601, M, "1"}
+#define MODERN_ONLY(what, params)                                             \
+	{"legacy " what, REQ(what, params), {.version = V25}, 200, -32601, L, \
+	    "1"}
+    BOTH("tools/list", ""),
+    BOTH("prompts/list", ""),
+    BOTH("resources/list", ""),
+    BOTH("resources/templates/list", "\"cursor\":\"x\""),
+    MODERN_ROW("prompts/list", "", NULL),
+    MODERN_ROW("resources/list", "", NULL),
+    MODERN_ROW("resources/templates/list", "\"cursor\":\"x\",", NULL),
+    BOTH("prompts/get", "\"name\":\"p\""),
+    MODERN_ROW("prompts/get", "\"name\":\"p\",", "p"),
+    BOTH("resources/read", "\"uri\":\"t:1\""),
+    MODERN_ROW("resources/read", "\"uri\":\"t:1\",", "t:1"),
+    MODERN_ROW("resources/read", "\"uri\":\"t:\\u0031\",", "t:1"),
+    BOTH("completion/complete", COMPLETE("ref/prompt", "name")),
+    MODERN_ROW(
+	"completion/complete", COMPLETE("ref/resource", "uri") ",", NULL),
+    LEGACY_ONLY("resources/subscribe", "\"uri\":\"t:1\""),
+    LEGACY_ONLY("resources/unsubscribe", "\"uri\":\"t:1\""),
+    LEGACY_ONLY("logging/setLevel", "\"level\":\"error\""),
+    LEGACY_ONLY("ping", "\"x\":1"),
+    MODERN_ONLY("server/discover", ""),
+    MODERN_ROW("subscriptions/listen", "\"notifications\":{},", NULL),
+    MODERN_ONLY("subscriptions/listen", "\"notifications\":{}"),
+    MODERN_ROW("tasks/get", "\"taskId\":\"a\",", "a"),
+    MODERN_ROW("tasks/cancel", "\"taskId\":\"a\",", "a"),
+    MODERN_ROW("tasks/update", "\"taskId\":\"a\",\"inputResponses\":{},", "a"),
+    MODERN_ONLY("tasks/get", "\"taskId\":\"a\""),
+    MODERN_ONLY("tasks/update", "\"taskId\":\"a\""),
+    MODERN_ONLY("tasks/cancel", "\"taskId\":\"a\""),
+    {"a notification's name with an id", REQ("notifications/initialized", ""),
+	{.version = V25}, 200, -32601, L, "1"},
+    {"notifications/initialized",
+	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}",
+	{.version = V25}, 0, 0, L, NULL},
+    {"notifications/roots/list_changed",
+	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}",
+	{.version = V25}, 0, 0, L, NULL},
+
+    /* Mcp-Name of the others */
+    {"prompts/get, Mcp-Name missing", REQ("prompts/get", "\"name\":\"p\"," ENV),
+	{.version = V26, .method = "prompts/get"}, 400, -32020, M, "1"},
+    {"resources/read, Mcp-Name differs",
+	REQ("resources/read", "\"uri\":\"t:1\"," ENV),
+	{.version = V26, .method = "resources/read", .name = "t:2"}, 400,
+	-32020, M, "1"},
+    {"tasks/get, Mcp-Name differs", REQ("tasks/get", "\"taskId\":\"a\"," ENV),
+	{.version = V26, .method = "tasks/get", .name = "b"}, 400, -32020, M,
+	"1"},
+    {"tasks/get, Mcp-Name missing", REQ("tasks/get", "\"taskId\":\"a\"," ENV),
+	{.version = V26, .method = "tasks/get"}, 400, -32020, M, "1"},
+
+/* their parameters */
+#define BAD(what, params) \
+	{"bad " what, REQ(what, params), {.version = V25}, 200, -32602, L, "1"}
+#define BAD_MODERN(what, params, header)                                      \
+	{"bad modern " what, REQ(what, params "," ENV),                       \
+	    {.version = V26, .method = what, .name = header}, 200, -32602, M, \
+	    "1"}
+    BAD("prompts/list", "\"cursor\":{}"),
+    BAD("prompts/get", ""),
+    BAD("prompts/get", "\"name\":\"p\",\"arguments\":\"x\""),
+    BAD("resources/read", ""),
+    BAD("resources/read", "\"uri\":1"),
+    BAD("resources/subscribe", "\"uri\":null"),
+    BAD("logging/setLevel", ""),
+    BAD("logging/setLevel", "\"level\":\"loud\""),
+    BAD("logging/setLevel", "\"level\":3"),
+    BAD("completion/complete", ""),
+    BAD("completion/complete", "\"ref\":{\"type\":\"ref/prompt\"}"),
+    BAD("completion/complete",
+	"\"ref\":{\"type\":\"ref/tool\",\"name\":\"a\"},\"argument\":{\"name\":"
+	"\"a\",\"value\":\"\"}"),
+    BAD("completion/complete",
+	"\"ref\":{\"type\":\"ref/prompt\",\"uri\":\"a\"},\"argument\":{"
+	"\"name\":\"a\",\"value\":\"\"}"),
+    BAD("completion/complete",
+	"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"a\"},\"argument\":{"
+	"\"name\":\"a\",\"value\":1}"),
+    BAD_MODERN("tools/call", "\"name\":\"a\",\"inputResponses\":[]", "a"),
+    BAD_MODERN("tools/call", "\"name\":\"a\",\"requestState\":{}", "a"),
+    BAD_MODERN("subscriptions/listen", "\"notifications\":[]", NULL),
+    BAD_MODERN("subscriptions/listen",
+	"\"notifications\":{\"resourceSubscriptions\":{}}", NULL),
+    BAD_MODERN("tasks/get", "\"taskId\":1", NULL),
+    BAD_MODERN("tasks/update", "\"taskId\":\"a\",\"inputResponses\":1", "a"),
+    {"legacy call, requestState means nothing",
+	REQ("tools/call", "\"name\":\"a\",\"requestState\":{}"),
+	{.version = V25}, 0, 0, L, "1"},
+};
+
+static void
+test_methods(void **state)
+{
+	(void)state;
+	check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/* The table has no method twice, and finds each by name and by number. */
+static void
+test_table(void **state)
+{
+	const struct mcp_method_info *row;
+	int m;
+
+	(void)state;
+	assert_null(mcp_method_info(MCP_OTHER));
+	assert_null(mcp_method_find(""));
+	assert_null(mcp_method_find("tools/call2"));
+	for (m = MCP_OTHER + 1; m <= MCP_CLIENT_PROGRESS; m++) {
+		row = mcp_method_info((enum mcp_method)m);
+		assert_non_null(row);
+		assert_ptr_equal(mcp_method_find(row->name), row);
+		assert_int_equal(row->notification,
+		    strncmp(row->name, "notifications/", 14) == 0);
+	}
+}
+
+/* What each method's parameters become. */
+static void
+test_parameters(void **state)
+{
+	static const struct mcp_headers old = {.version = V25};
+	static const struct mcp_headers listen = {
+	    .version = V26, .method = "subscriptions/listen"};
+	static const struct mcp_headers retry = {
+	    .version = V26, .method = "tools/call", .name = "a"};
+	struct mcp_message m;
+
+	(void)state;
+	m = read_one(REQ("tools/list", "\"cursor\":\"c\""), &old);
+	assert_true(ipc_streq(m.cursor, "\"c\""));
+	m = read_one(REQ("resources/read", "\"uri\":\"t:1\""), &old);
+	assert_true(ipc_streq(m.uri, "\"t:1\""));
+	assert_true(ipc_streq(m.arguments, "{}"));
+	m = read_one(REQ("logging/setLevel", "\"level\":\"warning\""), &old);
+	assert_int_equal(m.level, 3);
+	m = read_one(
+	    REQ("completion/complete", COMPLETE("ref/prompt", "name")), &old);
+	assert_true(m.complete.prompt);
+	assert_true(ipc_streq(m.complete.ref, "\"x\""));
+	assert_true(ipc_streq(m.complete.name, "\"a\""));
+	assert_true(ipc_streq(m.complete.value, "\"b\""));
+	m = read_one(REQ("subscriptions/listen",
+			 "\"notifications\":{\"toolsListChanged\":true,"
+			 "\"promptsListChanged\":false,"
+			 "\"resourceSubscriptions\":[\"a:b\"]}," ENV),
+	    &listen);
+	assert_int_equal(m.error.failure, FAILURE_NONE);
+	assert_true(m.listen.tools && !m.listen.prompts && !m.listen.resources);
+	assert_true(ipc_streq(m.listen.uris, "[\"a:b\"]"));
+	m = read_one(REQ("tools/call",
+			 "\"name\":\"a\",\"inputResponses\":{\"k\":{}},"
+			 "\"requestState\":\"s\"," ENV),
+	    &retry);
+	assert_true(ipc_streq(m.input_responses, "{\"k\":{}}"));
+	assert_true(ipc_streq(m.request_state, "\"s\""));
+	m = read_one(
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"result\":{\"a\":1}}", &old);
+	assert_int_equal(m.kind, MCP_RESPONSE);
+	assert_true(ipc_streq(m.result, "{\"a\":1}"));
+	assert_int_equal(m.response_error.n, 0);
+	m = read_one(
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"error\":{\"code\":1}}", &old);
+	assert_true(ipc_streq(m.response_error, "{\"code\":1}"));
+	assert_int_equal(m.result.n, 0);
+}
+
+/* Which capabilities an object declares. */
+static void
+test_declared(void **state)
+{
+	static const struct {
+		const char *json;
+		uint32_t declared;
+	} t[] = {{"{}", 0}, {"", 0},
+	    {"{\"elicitation\":{}}", CLIENT_ELICITATION},
+	    {"{\"elicitation\":{\"form\":{}}}", CLIENT_ELICITATION},
+	    {"{\"elicitation\":{\"url\":{}}}", CLIENT_ELICITATION_URL},
+	    {"{\"elicitation\":{\"url\":{},\"form\":{}}}",
+		CLIENT_ELICITATION | CLIENT_ELICITATION_URL},
+	    {"{\"elicitation\":true}", 0},
+	    {"{\"sampling\":{}}", CLIENT_SAMPLING},
+	    {"{\"sampling\":{\"tools\":{}}}",
+		CLIENT_SAMPLING | CLIENT_SAMPLING_TOOLS},
+	    {"{\"roots\":{\"listChanged\":true}}", CLIENT_ROOTS},
+	    {"{\"roots\":null}", 0},
+	    {"{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}",
+		CLIENT_TASKS},
+	    {"{\"extensions\":{\"other\":{}}}", 0}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		if (mcp_params_declared(ipc_str(t[i].json)) != t[i].declared)
+			fail_msg("%s", t[i].json);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_methods),
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_parameters),
+	    cmocka_unit_test(test_declared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
