@@ -87,6 +87,7 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 	buf_put(&c->park.question, json.p, json.n);
 	if (c->park.question.failed) {
 		refuse(c, json, "There is no memory to wait.");
+		buf_free(&c->park.question);
 		return;
 	}
 	/* A task's question waits for admind; its connection may be new then,
@@ -95,6 +96,7 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m) != 0) &&
 	    !c->held->task) {
 		refuse(c, json, "Nobody is there who could be asked.");
+		buf_free(&c->park.question);
 		return;
 	}
 	uuid_text(&c->node.id, text);
