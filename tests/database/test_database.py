@@ -35,8 +35,11 @@ class Schema:
                              f"vault_user 1\nowner_database {self.pg.conninfo(OWNER)}\n")
 
     def migrate(self, dbname="mcpbox"):
-        self.conf.write_text("gateway_local_user 1\ngateway_tunnel_user 1\nweb_user 1\n"
-                             f"vault_user 1\nowner_database {self.pg.conninfo(OWNER, dbname)}\n")
+        # Several at once: none may read a file that another is writing.
+        fresh = self.pg.dir / f"conf.{threading.get_ident()}"
+        fresh.write_text("gateway_local_user 1\ngateway_tunnel_user 1\nweb_user 1\n"
+                         f"vault_user 1\nowner_database {self.pg.conninfo(OWNER, dbname)}\n")
+        fresh.replace(self.conf)
         uid = str(self.base + 10)
         return subprocess.run(["/usr/bin/setpriv", "--reuid", uid, "--regid", uid,
                                "--clear-groups", self.admind, "-m", "-f", self.conf],
