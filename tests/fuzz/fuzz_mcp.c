@@ -26,6 +26,67 @@ within(struct ipc_bytes v, const uint8_t *p, size_t n)
 		must(v.p >= p && v.p + v.n <= p + n);
 }
 
+/* A slice that a method hands on: of the body, one JSON value, of this type
+ * (its first byte). */
+static void
+value(struct ipc_bytes v, char first, const uint8_t *p, size_t n)
+{
+	if (v.n == 0)
+		return;
+	within(v, p, n);
+	must(v.p[0] == (uint8_t)first && json_scan(v.p, v.n, NULL) == 0);
+}
+
+/* What the parameters of the methods beside tools become. */
+static void
+parameters(const struct mcp_message *m, const uint8_t *p, size_t n)
+{
+	struct ipc_bytes rest, element;
+	size_t count = 0;
+
+	value(m->cursor, '"', p, n);
+	value(m->uri, '"', p, n);
+	value(m->task_id, '"', p, n);
+	value(m->request_state, '"', p, n);
+	value(m->input_responses, '{', p, n);
+	value(m->complete.ref, '"', p, n);
+	value(m->complete.name, '"', p, n);
+	value(m->complete.value, '"', p, n);
+	value(m->listen.tasks, '[', p, n);
+	value(m->listen.uris, '[', p, n);
+	if (m->listen.uris.n > 0) {
+		rest = ipc_bytes(m->listen.uris.p + 1, m->listen.uris.n - 2);
+		while (mcp_request_element(&rest, &element)) {
+			within(element, p, n);
+			must(json_scan(element.p, element.n, NULL) == 0);
+			must(++count <= n);
+		}
+	}
+	must(m->level >= 0 && m->level <= 7);
+	must(m->log_level >= -1 && m->log_level <= 7);
+	if (m->capabilities.n == 0)
+		must(m->declared == 0);
+	switch (m->method) {
+	case MCP_RESOURCES_READ:
+	case MCP_RESOURCES_SUBSCRIBE:
+	case MCP_RESOURCES_UNSUBSCRIBE:
+		must(m->kind != MCP_REQUEST || m->uri.n > 0);
+		break;
+	case MCP_COMPLETE:
+		must(m->kind != MCP_REQUEST ||
+		    (m->complete.ref.n > 0 && m->complete.name.n > 0 &&
+			m->complete.value.n > 0));
+		break;
+	case MCP_TASKS_GET:
+	case MCP_TASKS_UPDATE:
+	case MCP_TASKS_CANCEL:
+		must(m->kind != MCP_REQUEST || m->task_id.n > 0);
+		break;
+	default:
+		break;
+	}
+}
+
 static void
 promises(const struct mcp_message *m, const uint8_t *p, size_t n)
 {
@@ -43,6 +104,13 @@ promises(const struct mcp_message *m, const uint8_t *p, size_t n)
 		    m->error.status == 404);
 		return;
 	}
+	if (m->kind == MCP_RESPONSE) {
+		within(m->result, p, n);
+		within(m->response_error, p, n);
+		must((m->result.n > 0) != (m->response_error.n > 0));
+		return;
+	}
+	parameters(m, p, n);
 	if (m->kind == MCP_REQUEST)
 		must(m->id.n > 0 && m->method != MCP_OTHER);
 	if (m->method == MCP_TOOLS_CALL && m->kind == MCP_REQUEST) {
@@ -78,6 +146,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	h.version = strcmp(field[0], "-") != 0 ? field[0] : NULL;
 	h.method = strcmp(field[1], "-") != 0 ? field[1] : NULL;
 	h.name = strcmp(field[2], "-") != 0 ? field[2] : NULL;
+	h.quirks = (unsigned)n & 7; /* all combinations */
 	if (mcp_request_split(
 		p, n, &h, mcp_request_rev(field[3]), &b, &id, &e) < 0) {
 		must(e.failure != FAILURE_NONE && e.status == 400);
