@@ -63,15 +63,19 @@ catalogue_drop(struct gateway *gw)
 		unlink_one(c);
 }
 
-/* One more object. A text that is no JSON object is left out and logged: one
- * broken row must not break every client's list. -1: out of room. */
+/* One more object. A text that is no JSON object is left out and logged, and
+ * so is a name that no request could call: one broken row must not break every
+ * client's list. -1: out of room. */
 static int
 add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 {
-	if (m->list >= CATALOGUE_LISTS || m->json.n == 0 ||
-	    m->json.p[0] != '{' || json_scan(m->json.p, m->json.n, NULL) < 0) {
+	if (m->list >= CATALOGUE_LISTS || m->name.n > MCP_NAME_MAX ||
+	    m->json.n == 0 || m->json.p[0] != '{' ||
+	    json_scan(m->json.p, m->json.n, NULL) < 0) {
 		log_event(LOG_LV_WARN, "catalogue_item",
-		    "an object of the catalogue is not a JSON object: %.*s",
+		    "an object of the catalogue is no JSON object or its name "
+		    "is too "
+		    "long: %.*s",
 		    (int)(m->name.n < 64 ? m->name.n : 64),
 		    (const char *)m->name.p);
 		return 0;

@@ -39,13 +39,13 @@ static void
 mac(const struct gateway *gw, uint8_t list, const char *name, uint8_t *out)
 {
 	static const char label[] = "mcpbox cursor 1"; /* with its NUL */
-	uint8_t text[sizeof(label) + 1 + MCP_NAME_MAX];
+	uint8_t text[sizeof(label) + 1 + MCP_NAME_MAX + 1];
 	struct ipc_hash h;
 	size_t n = strlen(name);
 
 	memcpy(text, label, sizeof(label));
 	text[sizeof(label)] = list;
-	memcpy(text + sizeof(label) + 1, name, n);
+	memcpy(text + sizeof(label) + 1, name, n + 1);
 	hmac_sha256(gw->session_key, text, sizeof(label) + 1 + n, &h);
 	memcpy(out, h.b, MAC_LEN);
 }
@@ -54,12 +54,12 @@ static void
 cursor_make(const struct gateway *gw, enum mcp_list list, const char *name,
     char out[CURSOR_TEXT_MAX + 1])
 {
-	uint8_t b[CURSOR_MAX];
-	size_t n = strlen(name);
+	uint8_t b[CURSOR_MAX + 1];
+	size_t n = strlen(name); /* catalogue.c keeps no longer names */
 
 	b[0] = (uint8_t)list;
 	mac(gw, b[0], name, b + 1);
-	memcpy(b + 1 + MAC_LEN, name, n);
+	memcpy(b + 1 + MAC_LEN, name, n + 1);
 	b64url_encode(b, 1 + MAC_LEN + n, out);
 }
 

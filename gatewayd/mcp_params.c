@@ -43,6 +43,8 @@ mcp_params_declared(struct ipc_bytes c)
 	uint32_t d = 0;
 	bool url;
 
+	if (c.n <= 2) /* {} */
+		return 0;
 	if (has_object(c, "elicitation", &v)) {
 		url = has_object(v, "url", &sub);
 		if (url)
@@ -93,7 +95,7 @@ may_have(struct mcp_message *m, struct ipc_bytes object, const char *name,
 		*out = ipc_bytes(NULL, 0);
 		return 0;
 	}
-	if (out->p[0] == first)
+	if ((char)out->p[0] == first)
 		return 0;
 	*out = ipc_bytes(NULL, 0);
 	snprintf(text, sizeof(text), "params.%s must be %s.", name,

@@ -35,6 +35,8 @@ static bool bob_revoked;
 
 /* ---- admind ---- */
 
+#define NAME_40 "0123456789012345678901234567890123456789"
+
 static void
 catalogue(struct ipc_peer *p, uint64_t id)
 {
@@ -48,6 +50,8 @@ catalogue(struct ipc_peer *p, uint64_t id)
 	    {MCP_LIST_TOOLS, "a__two", "",
 		"{\"name\":\"a__two\",\"inputSchema\":{\"properties\":{\"r\":{"
 		"\"type\":\"string\",\"x-mcp-header\":\"R\"}}}}"},
+	    {MCP_LIST_TOOLS, "broken" NAME_40 NAME_40 NAME_40 NAME_40, "",
+		"{\"name\":\"broken_by_length\"}"},
 	    {MCP_LIST_PROMPTS, "p_plain", "", "{\"name\":\"p_plain\"}"},
 	    {MCP_LIST_PROMPTS, "p_values", "",
 		"{\"name\":\"p_values\",\"arguments\":[{\"name\":\"city\","
