@@ -1,6 +1,7 @@
 """Prompts, resources and templates through all daemons: made, reviewed, listed, read, changed, deleted; each call one
 record; what hostile arguments and two authors at once can't do."""
 import base64
+import hashlib
 import json
 import os
 import threading
@@ -357,6 +358,34 @@ def test_names_are_shared_by_all(mcp, server):
     assert "prompt" in said
     refused(mcp.call("mcpbox_create_tool", {"server_id": server, "name": "taken",
                                             "python_code": "def main(): pass"}), "conflict")
+
+
+def test_what_a_reviewer_sees(instance, mcp, server, rest):
+    """No field can pass for another, nothing is invisible, a file is known by its digest."""
+    data = os.urandom(3000)
+    blob = base64.b64encode(data).decode()
+    text = "one\nsecrets            NONE\x1b[2J\u202e\u0430\nhash 00"
+    for name, fields in (("seen_text", {"uri": "things://seen?x=%0a", "text": text, "mime_type": "text/plain"}),
+                         ("seen_blob", {"uri": "things://blob", "blob": blob})):
+        made = mcp.manage("mcpbox_create_resource", server_id=server, name=name, **fields)
+        mcp.manage("mcpbox_request_publish", tool_id=made["id"])
+        item = flow.pending(instance, name)
+        assert item["content"].get("text", item["content"].get("blob")) == fields.get("text", blob)
+        shown = instance.ctl("approvals", "show", item["id"]).stdout
+        lines = shown.splitlines()
+        assert any(line.split() == ["object", "resource"] for line in lines)
+        assert any(line.split() == ["uri", fields["uri"]] for line in lines)
+        if name == "seen_text":
+            assert shown.isascii() and "\x1b" not in shown
+            assert "     2 | secrets            NONE\\u{1b}[2J\\u{202e}\\u{430}" in lines
+            assert "     3 | hash 00" in lines and not any(line.startswith(("secrets", "hash 00")) for line in lines)
+        else:
+            line = next(line for line in lines if line.startswith("blob"))
+            assert "3000 bytes" in line and hashlib.sha256(data).hexdigest() in line and len(line) < 200
+        r = rest.get(f"/api/approvals/{item['id']}")[2]
+        assert r["content"]["object"] == "resource" and r["content"].get("text", blob) == fields.get("text", blob)
+    tools = rest.get("/api/tools?limit=200")[2]["items"]
+    assert {t["name"]: t["object"] for t in tools}["seen_blob"] == "resource"
 
 
 # --- switching, stopping, deleting --------------------------------------------
