@@ -173,6 +173,9 @@ DECLARE
 	answered text[] := '{}';
 	key text;
 BEGIN
+	IF json_typeof(p_answers::json) <> 'object' THEN
+		PERFORM fail('invalid_params', 'the responses are no object');
+	END IF;
 	IF t.state <> 'input_required' THEN
 		RETURN;
 	END IF;

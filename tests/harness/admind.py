@@ -56,6 +56,8 @@ def preimage(server, tool, server_name="demo", name="greet", exposed=None, code=
               (6, exposed or f"{server_name}__{name}"), (8, more.get("description", "greets")),
               (11, schema), (14, "python"), (15, code)]
     fields += [(20, s) for s in sorted(secrets)]
+    if "task" in more:
+        fields.append((22, more["task"]))
     if "timeout" in more:
         fields.append((24, more["timeout"]))
     return b"mcpbox version 1\0" + tlv(*fields)
@@ -106,6 +108,7 @@ class Fake(threading.Thread):
             if kind in ("answer", "part"):
                 self.answers.put((request, m))
                 continue
+            m["_request"] = request
             self.seen.append(m)
             got = self.handle(m)
             for name, fields in [got] if isinstance(got, tuple) else got or []:
