@@ -317,7 +317,7 @@ int approvals_message(
 void audit_sign(struct admind *);       /* if the head moved */
 int adminq_message(struct link *, struct ipc_frame *); /* ADMIN_QUERY */
 int adminset_message(
-    struct link *, struct ipc_frame *); /* LIMITS_SET, MODULE_SET */
+    struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
 /* Checks a login token at the vault (CTL: none needed), then runs then(op);
  * else refuses and frees op. */
 void adminq_login(

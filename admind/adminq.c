@@ -263,11 +263,16 @@ static const struct question questions[] = {
 	    " 'requested_at', " TIME("a.requested_at") ","
 	    " 'requested_by', a.requested_by, 'notes', a.notes,"
 	    " 'decided_at', " TIME("a.decided_at") ","
-	    " 'decided_by', a.decided_by, 'reason', a.reason)::text,"
+	    " 'decided_by', a.decided_by, 'reason', a.reason,"
+	    " 'principal', c.principal, 'listener', c.listener,"
+	    " 'arguments', c.arguments, 'expires_at', " TIME("c.expires_at") ","
+	    " 'used_at', " TIME("c.used_at") ", 'execution', c.execution)::text,"
 	    " a.id::text FROM mcpbox.approval_requests a"
 	    " JOIN mcpbox.servers s ON s.id = a.server_id"
 	    " LEFT JOIN mcpbox.tools t ON t.id = a.tool_id"
-	    " LEFT JOIN mcpbox.tool_versions v ON v.id = a.subject"
+	    " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
+	    " LEFT JOIN mcpbox.tool_versions v"
+	    " ON v.id = coalesce(c.version_id, a.subject)"
 	    " LEFT JOIN mcpbox.module_requests m ON m.id = a.subject"
 	    " WHERE ($1::text = '' OR a.kind = $1::text)"
 	    " AND ($2::text = '' OR a.state = $2::text)"
@@ -349,6 +354,18 @@ static const struct question questions[] = {
 			      "  COLLATE \"C\")"
 			      " ORDER BY m.name || ' ' || m.version COLLATE "
 			      "\"C\" LIMIT $4::int8",
+	    DB_FAST}},
+    {"settings", false, false,
+	{"adminq_settings",
+	    "SELECT json_build_object('key', d.key, 'value',"
+	    " coalesce(s.value, d.value), 'updated_at', " TIME(
+		"s.updated_at") ","
+				" 'updated_by', s.updated_by)::text, d.key FROM"
+				" (VALUES ('confirm_destructive', 'off'))"
+				" d (key, value) LEFT JOIN mcpbox.settings s"
+				" ON s.key = d.key WHERE $1::text = '' AND"
+				" $2::text = '' AND d.key > $3::text"
+				" ORDER BY d.key LIMIT $4::int8",
 	    DB_FAST}},
     {"status", true, false,
 	{"adminq_status",

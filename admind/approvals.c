@@ -18,13 +18,16 @@
 enum { AUDIT_SUBJECT_MAX = 512, AUDIT_DETAIL_MAX = 16 * 1024 };
 
 static const struct db_stmt content = {"approvals_content",
-    "SELECT a.kind, a.state, v.preimage FROM mcpbox.approval_requests a"
-    " JOIN mcpbox.tool_versions v ON v.id = a.subject"
-    " WHERE a.id = $1::uuid AND a.kind = 'tool'",
+    "SELECT a.kind, a.state, coalesce(c.preimage, v.preimage)"
+    " FROM mcpbox.approval_requests a"
+    " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
+    " LEFT JOIN mcpbox.tool_versions v ON v.id = a.subject"
+    " WHERE a.id = $1::uuid AND (c.preimage IS NOT NULL"
+    " OR v.preimage IS NOT NULL)",
     DB_FAST};
 /* circumstances: JSON members without braces */
 static const struct db_stmt whole = {"approvals_whole",
-    "SELECT a.kind, a.state, v.preimage,"
+    "SELECT a.kind, a.state, coalesce(c.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
     " 'server_id', a.server_id, 'server', s.name, 'tool', v.name,"
     " 'exposed_name', v.exposed_name, 'version', v.version_no,"
@@ -36,10 +39,15 @@ static const struct db_stmt whole = {"approvals_whole",
     " || ',\"decided_at\":' || coalesce(to_json(to_char(a.decided_at"
     " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'))::text, 'null')"
     " || ',\"reason\":' || to_json(a.reason)::text"
+    " || CASE WHEN c.id IS NULL THEN '' ELSE ',\"used_at\":'"
+    " || coalesce(to_json(to_char(c.used_at AT TIME ZONE 'UTC',"
+    " 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'))::text, 'null')"
+    " || ',\"execution\":' || coalesce(to_json(c.execution)::text, 'null') END"
     " FROM mcpbox.approval_requests a"
-    " JOIN mcpbox.tool_versions v ON v.id = a.subject"
+    " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
+    " JOIN mcpbox.tool_versions v ON v.id = coalesce(c.version_id, a.subject)"
     " JOIN mcpbox.servers s ON s.id = a.server_id"
-    " WHERE a.id = $1::uuid AND a.kind = 'tool'",
+    " WHERE a.id = $1::uuid AND (c.id IS NULL OR c.preimage IS NOT NULL)",
     DB_FAST};
 static const struct db_stmt decide = {"approvals_decide",
     "SELECT mcpbox.decide_approval($1::uuid, $2::bool, $3::bytea, $4::text,"

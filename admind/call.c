@@ -4,6 +4,9 @@
  *	lookup -> (secrets) -> arguments -> intent row      -> RUN_ID
  *	                                    sealing -> held
  *
+ * A call that a person must have said yes to is asked about behind arguments
+ * (confirm.c), and sealed behind its row: the yes is used up by both.
+ *
  * The lookup is mostly remembered (serving.c). While the intent row is being
  * committed the vault seals, the sandbox holds and may get a runner ready
  * (hold.c says why that is as safe as doing it afterwards).
@@ -23,6 +26,7 @@
 #include "ids.h"
 #include "limit.h"
 #include "log.h"
+#include "tasks.h"
 
 /* The version's own limit, else its server's, else 0: the configured one. */
 #define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
@@ -39,9 +43,11 @@ enum {
 	C_SECRETS,
 	C_REVOKED,
 	C_MODULE,
+	C_TASK,
 	C_OBJECT,
 	C_STATIC,
 	C_REQUIRED,
+	C_CONFIRM,
 	C_LIMITS_AT,
 	C_LIMITS
 };
@@ -56,11 +62,12 @@ static const struct db_stmt lookup = {"call_lookup",
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
     " CASE WHEN v.modules <> '{}' THEN"
-    " mcpbox.module_missing(t.id, v.modules) END, t.object,"
+    " mcpbox.module_missing(t.id, v.modules) END, v.task, t.object,"
     " v.kind = 'static', (SELECT bit_or(CASE c WHEN 'elicitation' THEN 1"
     " WHEN 'elicitation.url' THEN 2 WHEN 'sampling' THEN 4"
     " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
     " WHEN 'tasks' THEN 32 END) FROM unnest(v.client_capabilities) c),"
+    " mcpbox.call_confirms(v.confirm, t.object, v.annotations),"
     " l.updated_at" LIMITS(
 	LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
@@ -120,6 +127,10 @@ held(void *arg, const struct err *err)
 		job_refuse(j, FAILURE_KILLED, "the gateway went away");
 		return;
 	}
+	if (j->task) {
+		task_run_start(j);
+		return;
+	}
 	uuid_text(&j->execution, id);
 	log_call(LOG_LV_DEBUG, "authorised", id, j->principal, "%s", j->tool);
 	(void)job_enter(j, JOB_DONE);
@@ -159,9 +170,16 @@ seal(struct job *j)
 	put_limits(&material, j);
 	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
 	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (j->task)
+		tlv_put_u64(&material, CTX_TASK, 1);
+	if (j->confirm)
+		tlv_put(&material, CTX_CALL_APPROVAL, j->call_seal.p,
+		    j->call_seal.len);
+	/* A task is run by admind: no gateway could, had it the id. */
 	if (!material.failed && !intent.failed)
-		j->hold = hold_seal(j->a, &j->execution, &j->epoch, j->listener,
-		    CONTEXT_TOOL, ipc_bytes(material.p, material.len), held, j);
+		j->hold = hold_seal(j->a, &j->execution, &j->epoch,
+		    j->task ? LISTENER_ADMIND : j->listener, CONTEXT_TOOL,
+		    ipc_bytes(material.p, material.len), held, j);
 	buf_free(&material);
 	buf_free(&intent);
 }
@@ -185,8 +203,18 @@ not_opened(struct job *j, const char *why)
 		look_up(j);
 		return;
 	}
-	if (f == FAILURE_MISSING_GRANT)
+	if (f == FAILURE_NOT_CONFIRMED)
+		job_error(j, f,
+		    "Error: the approval of this call was used by another one, "
+		    "or has expired. Call again to ask for a new one.",
+		    ipc_bytes(NULL, 0));
+	else if (f == FAILURE_MISSING_GRANT)
 		job_error(j, f, "a module was withdrawn just now",
+		    ipc_bytes(NULL, 0));
+	else if (f == FAILURE_LIMIT)
+		job_error(j, f,
+		    "Error: you have as many tasks as tasks_active lets work, "
+		    "or tasks_kept lets be kept: let some end, or cancel them.",
 		    ipc_bytes(NULL, 0));
 	else
 		job_refuse(j, f, "the tool can't be called now");
@@ -197,6 +225,10 @@ static void
 have_row(struct job *j)
 {
 	j->has_intent = true;
+	/* The vault lets a yes be used once: not for a row that may have to be
+	 * tried again. */
+	if (j->confirm && !j->is_static && !j->revoked)
+		seal(j);
 	if (j->revoked)
 		job_refuse(j, j->revoked_why, "the tool was withdrawn");
 	else if (j->is_static)
@@ -253,8 +285,14 @@ open_intent(struct job *j)
 		return;
 	}
 	j->epoch = a->sandbox_epoch;
-	intent_open(j, opened);
-	seal(j);
+	if (j->confirm)
+		confirm_open(j, opened);
+	else if (j->task)
+		tasks_open(j, opened);
+	else
+		intent_open(j, opened);
+	if (!j->confirm)
+		seal(j);
 }
 
 /* ---- 2: arguments ---- */
@@ -268,7 +306,10 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	char *summary;
 
 	if (f != NULL && f->type == IPC_CHECK_OK) {
-		open_intent(j);
+		if (j->confirm)
+			confirm_start(j, open_intent);
+		else
+			open_intent(j);
 		return;
 	}
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
@@ -446,6 +487,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		if (limit_info((enum limit)i)->version != 0)
 			j->limits[i] = (uint64_t)db_int(rows, 0, column++);
 	j->is_static = db_bool(rows, 0, C_STATIC);
+	j->confirm = db_bool(rows, 0, C_CONFIRM);
 	j->limits_at = db_time_us(rows, 0, C_LIMITS_AT);
 	j->timeout_ms = j->limits[LIMIT_TIMEOUT_MS];
 	if (j->timeout_ms == 0)
@@ -468,6 +510,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
+	if (tasks_decide(j, db_bytes(rows, 0, C_TASK)) == -1)
+		return;
 	if (!j->remembered)
 		serving_add(&j->a->serving, j->tool, rows,
 		    sizeof(*j) + j->preimage.len + j->schema.len + j->seal.len);

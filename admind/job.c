@@ -84,6 +84,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	id_random(&j->execution);
 	j->task_wish = m->task;
 	j->declared = m->declared;
+	j->approval = m->approval;
 	j->method = (enum call_method)m->method;
 	memcpy(j->tool, m->tool.p, m->tool.n);
 	buf_init(&j->arguments, ARGUMENTS_MAX);
@@ -91,6 +92,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	buf_init(&j->schema, SCHEMA_MAX);
 	buf_init(&j->seal, IPC_BLOB_MAX);
 	buf_init(&j->secrets, IPC_BLOB_MAX);
+	buf_init(&j->call_seal, IPC_FRAME_MAX);
 	buf_init(&j->fields, IPC_BLOB_MAX);
 	/* leaves room to carry the object twice in a result, once escaped */
 	buf_init(&j->out, RESULT_MAX / 3);
@@ -136,6 +138,7 @@ job_free(struct job *j)
 	buf_free(&j->schema);
 	buf_free(&j->seal);
 	buf_free(&j->secrets);
+	buf_free(&j->call_seal);
 	buf_free(&j->fields);
 	buf_free(&j->out);
 	buf_free(&j->body);

@@ -262,6 +262,7 @@ static const struct route routes[] = {
     {IPC_LIMITS_SET, adminset_message},
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},
+    {IPC_SETTING_SET, adminset_message},
 };
 
 static int

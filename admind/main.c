@@ -18,7 +18,8 @@
 #include "tasks.h"
 
 static const char *const channels[] = {
-    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task", NULL};
+    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task",
+    "mcpbox_call", NULL};
 
 /* What libpq does beyond the base list: it holds back a SIGPIPE where the
  * kernel can't be told to (TLS). Its habit of opening files
@@ -46,6 +47,10 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_task") == 0) {
 		tasks_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_call") == 0) {
+		confirm_notified(a, payload);
 		return;
 	}
 	catalogue_notified(a, payload);

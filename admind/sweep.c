@@ -177,6 +177,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	records_retry(a);
 	sweep_run(a);
 	tasks_tick(a);
+	confirm_tick(a);
 	if (a->ticks % SIGN_TICKS == 1)
 		audit_sign(a);
 }

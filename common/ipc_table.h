@@ -38,7 +38,7 @@ M(14, CATALOGUE_GET, catalogue_get, REQ, GATEWAY, ADMIND, OPEN, 0, "asks for the
 M(15, CATALOGUE_ITEM, catalogue_item, PART, ADMIND, GATEWAY, OPEN, IPC_BLOB_MAX, "one tool, in list order") \
 M(16, CATALOGUE_END, catalogue_end, ANS, ADMIND, GATEWAY, OPEN, 0, "the catalogue is whole: swap it in") \
 M(17, CATALOGUE_CHANGED, catalogue_changed, REQ, ADMIND, GATEWAY, OPEN, 0, "cached catalogues are stale; answered by OK once dropped") \
-M(18, AUTHORISE, authorise, REQ, GATEWAY, ADMIND, OPEN, IPC_BLOB_MAX, "one tools/call; answered by RUN_ID, RESULT or REFUSED") \
+M(18, AUTHORISE, authorise, REQ, GATEWAY, ADMIND, OPEN, IPC_BLOB_MAX, "one tools/call; answered by RUN_ID, RESULT, TASK_STATE, PENDING or REFUSED") \
 M(19, RUN_ID, run_id, ANS, ADMIND, GATEWAY, OPEN, 0, "run it at the sandbox by this id, once") \
 M(20, RESULT, result, ANS, ADMIND, GATEWAY, OPEN, RESULT_MAX, "a management tool's result") \
 M(21, SESSION_END, session_end, REQ, GATEWAY, ADMIND, OPEN, 0, "a client deleted its session") \
@@ -102,6 +102,7 @@ M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_
 M(104, LIMITS_SET, limits_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "replace a server's limits; answered by ADMIN_JSON with what it then has") \
 M(105, MODULE_SET, module_set, REQ, CTL, ADMIND, OPEN, 0, "record, withdraw, grant or revoke a module; answered by OK or REFUSED") \
 M(106, EXPOSE_SET, expose_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "how a server's new versions are named for clients; answered by OK or REFUSED") \
+M(107, SETTING_SET, setting_set, REQ, CTL, ADMIND, OPEN, 0, "change a setting that holds for all; answered by OK or REFUSED") \
                                                                                \
 M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
 M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \
@@ -378,10 +379,10 @@ F(S, bytes, value, "1 to SECRET_VALUE_MAX bytes")
 
 #define IPC_FIELDS_admin_query(F, S)                                              \
 F(S, str, token, "login token; empty from CTL")                                   \
-F(S, str, what, "servers, tools, approvals, audit, executions, modules, status; or server, tool, execution, limits with an id") \
+F(S, str, what, "servers, tools, approvals, audit, executions, modules, settings, status; or server, tool, execution, limits with an id") \
 F(S, str, id, "uuid text (limits: or the server's name), or empty for a list")    \
-F(S, str, filter_kind, "approvals: tool, module, network; tools: server uuid")    \
-F(S, str, filter_state, "approvals: pending, approved, rejected")                 \
+F(S, str, filter_kind, "approvals: tool, module, network, call; tools: server uuid")    \
+F(S, str, filter_state, "approvals: pending, approved, rejected, superseded, expired")                 \
 F(S, str, cursor, "next_cursor of the page before, or empty")                     \
 F(S, u32, limit, "1 to 200")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
@@ -403,6 +404,9 @@ F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
 F(S, str, token, "login token of an administrator; empty from CTL")               \
 F(S, str, server, "uuid text or name")                                            \
 F(S, str, expose, "prefixed: server__name; bare: the name alone")
+#define IPC_FIELDS_setting_set(F, S)                                              \
+F(S, str, key, "confirm_destructive")                                             \
+F(S, str, value, "on or off")
 #define IPC_FIELDS_module_set(F, S)                                               \
 F(S, u8, action, "1 record, 2 withdraw, 3 grant, 4 revoke")                       \
 F(S, str, tool, "grant, revoke: exposed name or uuid")                            \

@@ -207,3 +207,39 @@ jsonw_kv_raw(struct jsonw *w, const char *name, const void *p, size_t n)
 	jsonw_name(w, name);
 	jsonw_raw(w, p, n);
 }
+
+void
+jsonw_ascii(struct buf *out, const uint8_t *p, size_t n)
+{
+	size_t i = 0, from = 0;
+	uint32_t c;
+	unsigned more;
+
+	while (i < n) {
+		if (p[i] < 0x80) {
+			i++;
+			continue;
+		}
+		buf_put(out, p + from, i - from);
+		if (p[i] >= 0xf0) {
+			c = p[i] & 7;
+			more = 3;
+		} else if (p[i] >= 0xe0) {
+			c = p[i] & 15;
+			more = 2;
+		} else {
+			c = p[i] & 31;
+			more = 1;
+		}
+		for (i++; more > 0; more--)
+			c = c << 6 | (p[i++] & 63);
+		if (c >= 0x10000) {
+			c -= 0x10000;
+			buf_putf(out, "\\u%04x\\u%04x", 0xd800 + (c >> 10),
+			    0xdc00 + (c & 0x3ff));
+		} else
+			buf_putf(out, "\\u%04x", c);
+		from = i;
+	}
+	buf_put(out, p + from, n - from);
+}

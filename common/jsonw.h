@@ -41,4 +41,12 @@ void jsonw_kv_int(struct jsonw *, const char *name, int64_t);
 void jsonw_kv_bool(struct jsonw *, const char *name, bool);
 void jsonw_kv_raw(struct jsonw *, const char *name, const void *, size_t);
 
+/*
+ * Copies JSON with every character outside ASCII as \uXXXX. In JSON text such
+ * bytes occur only inside strings, so the value stays the same for a parser;
+ * but who reads the text itself sees bidirectional controls, invisible
+ * characters and look-alike letters as what they are. in is valid UTF-8.
+ */
+void jsonw_ascii(struct buf *out, const uint8_t *in, size_t n);
+
 #endif

@@ -12,48 +12,6 @@ enum {
 	SHOW_MAX = 6 * IPC_BLOB_MAX
 };
 
-/*
- * Copies JSON with every character outside ASCII as \uXXXX. In JSON text such
- * bytes occur only inside strings, so the value stays the same for a parser;
- * but who reads the text itself sees bidirectional controls, invisible
- * characters and look-alike letters as what they are. in is valid UTF-8.
- */
-static void
-put_ascii(struct buf *out, const uint8_t *p, size_t n)
-{
-	size_t i = 0, from = 0;
-	uint32_t c;
-	unsigned more;
-
-	while (i < n) {
-		if (p[i] < 0x80) {
-			i++;
-			continue;
-		}
-		buf_put(out, p + from, i - from);
-		if (p[i] >= 0xf0) {
-			c = p[i] & 7;
-			more = 3;
-		} else if (p[i] >= 0xe0) {
-			c = p[i] & 15;
-			more = 2;
-		} else {
-			c = p[i] & 31;
-			more = 1;
-		}
-		for (i++; more > 0; more--)
-			c = c << 6 | (p[i++] & 63);
-		if (c >= 0x10000) {
-			c -= 0x10000;
-			buf_putf(out, "\\u%04x\\u%04x", 0xd800 + (c >> 10),
-			    0xdc00 + (c & 0x3ff));
-		} else
-			buf_putf(out, "\\u%04x", c);
-		from = i;
-	}
-	buf_put(out, p + from, n - from);
-}
-
 /* Fields that hold JSON are shown as JSON; code is text. */
 static bool
 is_json(unsigned tag)
@@ -148,7 +106,7 @@ version_json(
 	if (set != 0)
 		jsonw_arr_end(&w);
 	jsonw_obj_end(&w);
-	put_ascii(out, raw.p, raw.len);
+	jsonw_ascii(out, raw.p, raw.len);
 	if (raw.failed || out->failed) {
 		err_set(e, FAILURE_INTERNAL, "version: too large to show");
 		goto out;

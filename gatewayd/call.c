@@ -5,6 +5,8 @@
  *	          |            |             |          |
  *	          +--- refused, management result, lost: ENDED
  *
+ * AUTHORISING <-> CONFIRMING (call_confirm.c): a person has to say yes first.
+ *
  * ASKING (call_ask.c): the tool asked its client; on the modern wire no request
  * of the client's is there meanwhile. KEPT: it ended during that.
  *
@@ -29,8 +31,8 @@
 #include "stream.h"
 #include "tasks.h"
 
-static const char *const state_names[] = {
-    "new", "checking", "authorising", "running", "asking", "kept", "ended"};
+static const char *const state_names[] = {"new", "checking", "authorising",
+    "confirming", "running", "asking", "kept", "ended"};
 
 /* A run's answer in time is what the limit promises; while the client is asked
  * the sandbox's clocks count instead. */
@@ -74,7 +76,9 @@ call_set_state(struct call *c, enum call_state s)
 		event_free(c->quiet);
 	if (c->late != NULL)
 		event_free(c->late);
-	c->quiet = c->late = NULL;
+	if (c->again != NULL)
+		event_free(c->again);
+	c->quiet = c->late = c->again = NULL;
 	questions_free(c->questions);
 	c->questions = NULL;
 	parked_free(c->parked);
@@ -505,6 +509,7 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_run_id id;
 	struct ipc_result res;
 	struct ipc_task_state task;
+	struct ipc_pending pending;
 	struct exchange *ex;
 	struct refusal r;
 
@@ -523,6 +528,13 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 			    "tool was run; it is restarting.");
 		return;
 	}
+	if (f->type == IPC_PENDING && ipc_decode(f, &pending, NULL) == 0) {
+		call_confirm(c, &pending);
+		return;
+	}
+	/* The tool's own conversation is another. */
+	parked_free(c->parked);
+	c->parked = NULL;
 	if (f->type == IPC_RUN_ID && ipc_decode(f, &id, NULL) == 0) {
 		run(c, &id);
 	} else if (f->type == IPC_RESULT && ipc_decode(f, &res, NULL) == 0) {
@@ -543,14 +555,15 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 }
 
-static void
-authorise(struct call *c)
+void
+call_authorise(struct call *c)
 {
 	struct exchange *ex = c->ex;
 	struct ipc_peer *admind = ipc_client_peer(c->gw->admind);
 	struct ipc_authorise m = {.credential = ipc_str(ex->credential),
 	    .method = (uint8_t)exchange_call_method(ex),
 	    .tool = ipc_str(ex->m.tool),
+	    .approval = c->approval,
 	    .protocol = ipc_str(mcp_request_rev_text(ex->m.rev)),
 	    .arguments = ex->m.arguments};
 	char client[MCP_CLIENT_MAX + 1] = "";
@@ -612,7 +625,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		end_answer(c, e.status, &b);
 		return;
 	}
-	authorise(c);
+	call_authorise(c);
 }
 
 void
@@ -656,7 +669,7 @@ call_start(struct exchange *ex)
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
 	} else {
-		authorise(c);
+		call_authorise(c);
 	}
 }
 
@@ -672,17 +685,19 @@ call_cancel(struct call *c)
 	c->cancelled = true;
 	if (c->state == CALL_RUNNING || c->state == CALL_ASKING)
 		send_cancel(c);
+	else if (c->state == CALL_CONFIRMING)
+		call_confirm_end(c);
 }
 
 void
 call_cancel_by_id(
     struct gateway *gw, const struct session *s, struct ipc_bytes id)
 {
-	struct call *c;
+	struct call *c, *next;
 	const struct exchange *ex;
 
-	TAILQ_FOREACH(c, &gw->calls, all)
-	{
+	for (c = TAILQ_FIRST(&gw->calls); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, all);
 		ex = c->ex;
 		if (ex != NULL && !ex->m.modern && ex->has_session &&
 		    memcmp(&ex->session.id, &s->id, sizeof(s->id)) == 0 &&
@@ -699,7 +714,9 @@ call_drop_all(struct gateway *gw)
 
 	for (c = TAILQ_FIRST(&gw->calls); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, all);
-		if (c->ex == NULL)
+		if (c->state == CALL_CONFIRMING)
+			call_confirm_end(c);
+		else if (c->ex == NULL)
 			call_drop(c);
 	}
 }

@@ -12,6 +12,7 @@ enum call_state {
 	CALL_NEW,
 	CALL_CHECKING,
 	CALL_AUTHORISING,
+	CALL_CONFIRMING, /* a person has to say yes; ex may be away */
 	CALL_RUNNING,
 	CALL_ASKING, /* it asked its client; ex may be away */
 	CALL_KEPT,   /* it ended while its client was away */
@@ -29,8 +30,9 @@ struct call_kept {
 struct call {
 	TAILQ_ENTRY(call) all;
 	struct gateway *gw;
-	/* Who waits for the answer. NULL in ASKING and KEPT: its request was
-	 * answered "input_required", and the client will come back. */
+	/* Who waits for the answer. NULL in ASKING, CONFIRMING and KEPT: its
+	 * request was answered "input_required", and the client will come back.
+	 */
 	struct exchange *ex;
 	enum call_state state;
 	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
@@ -43,6 +45,12 @@ struct call {
 	struct questions *questions; /* the newest, or NULL */
 	struct parked *parked;       /* the conversation, or NULL */
 	struct call_kept *kept;      /* KEPT */
+	/* --- from CONFIRMING on --- */
+	struct ipc_id approval; /* the request; zero: none */
+	uint64_t expires_ms;    /* its: Unix time */
+	bool decided;           /* somebody did while it was authorised */
+	bool held;              /* its client came back: kept waiting a while */
+	struct event *again;
 };
 
 /* call.c: the only place where a call changes state. */
@@ -55,6 +63,14 @@ void call_watch(struct call *);
 void call_drop(struct call *);
 /* KEPT: its client is back. */
 void call_tell_kept(struct call *);
+
+/* Asks admind, for the first time or once more. */
+void call_authorise(struct call *);
+
+/* call_confirm.c */
+void call_confirm(struct call *, const struct ipc_pending *);
+/* CONFIRMING: ends it. */
+void call_confirm_end(struct call *);
 
 /* call_ask.c: CALL_EVENT of kind 3. */
 void call_ask_questions(struct call *, const struct ipc_call_event *);

@@ -116,6 +116,8 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
 		return ipc_answer_ok(p, f->request);
+	case IPC_DECIDED:
+		return call_decided(gw, f);
 	case IPC_TASK_CHANGED:
 		return tasks_changed(gw, f);
 	case IPC_SESSION_ENDED:

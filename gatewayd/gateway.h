@@ -210,6 +210,8 @@ void complete_serve(struct exchange *);
 void call_start(struct exchange *);
 /* A legacy client's response. true: a call had asked for it. */
 bool call_ask_response(struct exchange *);
+/* DECIDED: a person did. 0, or -1: malformed. */
+int call_decided(struct gateway *, struct ipc_frame *);
 void call_drop_all(struct gateway *);
 /* Its client closed the response: CANCEL (modern). */
 void call_cancel(struct call *);

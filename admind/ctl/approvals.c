@@ -4,6 +4,7 @@
 
 #include <json-c/json.h>
 
+#include "callreq.h"
 #include "crypto.h"
 #include "ctl.h"
 #include "ids.h"
@@ -88,7 +89,19 @@ static const struct {
     {"decided_at", true},
     {"decided_by", true},
     {"reason", true},
+    {"used_at", true},
+    {"execution", true},
 };
+
+/* What it is its own first bytes say, whatever admind calls it. */
+static int
+content_json(
+    const struct ipc_approval_content *m, struct buf *out, struct err *err)
+{
+	return callreq_is(m->preimage.p, m->preimage.n)
+	    ? callreq_json(m->preimage.p, m->preimage.n, out, err)
+	    : version_json(m->preimage.p, m->preimage.n, out, err);
+}
 
 /* The REST object of one request. */
 static enum ctl_status
@@ -101,8 +114,7 @@ print_json(const struct content *c, const char *id)
 
 	buf_init(&content, 8 * IPC_BLOB_MAX);
 	buf_init(&out, 16 * IPC_BLOB_MAX);
-	if (version_json(c->m.preimage.p, c->m.preimage.n, &content, &err) ==
-	    -1) {
+	if (content_json(&c->m, &content, &err) == -1) {
 		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
 		    err.text);
 		goto out;
@@ -239,22 +251,60 @@ print_field(struct buf *b, const struct tlv *f)
 	buf_putc(b, '\n');
 }
 
-static enum ctl_status
-print_text(const struct content *c, const char *id)
+static int
+version_text(const struct content *c, struct buf *b, struct err *err)
 {
 	const uint8_t *fields;
 	struct tlv_reader r;
 	struct tlv f;
-	struct err err;
-	struct buf b;
 	size_t n;
 
-	if (version_check(
-		c->m.preimage.p, c->m.preimage.n, &fields, &n, &err) == -1) {
-		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
-		    err.text);
-		return CTL_REFUSED;
-	}
+	if (version_check(c->m.preimage.p, c->m.preimage.n, &fields, &n, err) ==
+	    -1)
+		return -1;
+	tlv_open(&r, fields, n);
+	while (tlv_next(&r, &f) == 1)
+		print_field(b, &f);
+	return 0;
+}
+
+/* One call: what would run, for whom, and with what. */
+static int
+call_text(const struct content *c, struct buf *b, struct err *err)
+{
+	char hex[HEX32_LEN + 1], uuid[UUID_TEXT_LEN + 1];
+	char when[TIME_TEXT_LEN + 1];
+	struct callreq r;
+	struct tlv f = {0};
+
+	if (callreq_read(c->m.preimage.p, c->m.preimage.n, &r, err) == -1)
+		return -1;
+	hex_encode(r.version.b, sizeof(r.version.b), hex);
+	uuid_text(&r.request, uuid);
+	time_text(r.expires_ms * 1000, when);
+	buf_puts(b, "tool               ");
+	show_text(b, r.tool.p, r.tool.n, SHOW_CODE);
+	buf_puts(b, "\nprincipal          ");
+	show_text(b, r.principal.p, r.principal.n, SHOW_CODE);
+	buf_putf(b, "\nlistener           %s\n",
+	    r.listener == LISTENER_LOCAL ? "local" : "tunnel");
+	buf_putf(b, "version_hash       %s\n", hex);
+	buf_putf(b, "request            %s\n", uuid);
+	buf_putf(b, "expires_at         %s\n", when);
+	buf_putf(b, "arguments (%zu bytes):\n", r.arguments.n);
+	f.p = r.arguments.p;
+	f.n = r.arguments.n;
+	print_block(b, &f);
+	return 0;
+}
+
+static enum ctl_status
+print_text(const struct content *c, const char *id)
+{
+	struct err err;
+	struct buf b;
+	int rc;
+
 	buf_init(&b, 8 * IPC_BLOB_MAX);
 	buf_putf(&b, "request            %s\nkind               ", id);
 	show_text(&b, c->m.kind.p, c->m.kind.n, SHOW_LINE);
@@ -278,14 +328,19 @@ print_text(const struct content *c, const char *id)
 		buf_putc(&b, '\n');
 	}
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
-	tlv_open(&r, fields, n);
-	while (tlv_next(&r, &f) == 1)
-		print_field(&b, &f);
+	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)
+	    ? call_text(c, &b, &err)
+	    : version_text(c, &b, &err);
 	buf_putf(&b, "\nhash               %s\n", c->hex);
-	show_out(&b);
-	n = b.failed;
+	if (rc == -1)
+		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
+		    err.text);
+	else if (b.failed)
+		rc = -1;
+	else
+		show_out(&b);
 	buf_free(&b);
-	return n != 0 ? CTL_REFUSED : CTL_DONE;
+	return rc == -1 ? CTL_REFUSED : CTL_DONE;
 }
 
 /*
@@ -369,8 +424,9 @@ static enum ctl_status
 list(const struct ctl *c)
 {
 	static const char *const states[] = {
-	    "pending", "approved", "rejected", "superseded", NULL};
-	static const char *const kinds[] = {"tool", "module", "network", NULL};
+	    "pending", "approved", "rejected", "superseded", "expired", NULL};
+	static const char *const kinds[] = {
+	    "tool", "module", "network", "call", NULL};
 	struct ctl pending = *c;
 
 	if (c->nwords != 2 || (c->all && c->state != NULL) ||

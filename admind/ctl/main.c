@@ -29,6 +29,7 @@ static const struct {
 	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
 	"VERSION "
 	"| grant TOOL NAME[==VERSION] | revoke TOOL NAME[==VERSION]]"},
+    {"settings", 1, 4, settings_command, "settings [set KEY VALUE]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
     {"audit", 1, 1, tables_command, "audit"},

@@ -17,6 +17,11 @@ static const struct {
     {"approvals",
 	{"id", "kind", "server", "tool", "version", "module", "state",
 	    "requested_at"}},
+    /* approvals of kind call */
+    {"calls",
+	{"id", "exposed_name", "principal", "arguments", "state",
+	    "requested_at", "expires_at"}},
+    {"settings", {"key", "value", "updated_at", "updated_by"}},
     {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
     {"modules",
 	{"name", "version", "state", "digest", "files", "bytes", "tools"}},
@@ -182,7 +187,8 @@ tables_json(const uint8_t *p, size_t n)
 	return ok ? CTL_DONE : CTL_REFUSED;
 }
 
-/* servers, tools, executions, audit, status, and the approvals' list. */
+/* servers, tools, executions, audit, settings, status, and the approvals'
+ * list. */
 enum ctl_status
 tables_command(const struct ctl *c)
 {
@@ -215,6 +221,9 @@ tables_command(const struct ctl *c)
 	}
 	if (json_object_object_get_ex(o, "items", &items) &&
 	    json_object_is_type(items, json_type_array)) {
+		if (strcmp(what, "approvals") == 0 && c->kind != NULL &&
+		    strcmp(c->kind, "call") == 0)
+			what = "calls";
 		tables_print(what, items);
 		if (json_object_object_get_ex(o, "next_cursor", &next) &&
 		    json_object_is_type(next, json_type_string)) {

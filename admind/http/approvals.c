@@ -5,6 +5,7 @@
 
 #include "approvals.h"
 #include "body.h"
+#include "callreq.h"
 #include "crypto.h"
 #include "guard.h"
 #include "json.h"
@@ -43,7 +44,11 @@ approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,
 		err_set(e, FAILURE_INTERNAL, "admind's answer was unreadable");
 		goto out;
 	}
-	if (version_json(a->preimage.p, a->preimage.n, &content, e) < 0) {
+	/* What it is its own first bytes say, whatever admind calls it. */
+	if ((callreq_is(a->preimage.p, a->preimage.n)
+		    ? callreq_json(a->preimage.p, a->preimage.n, &content, e)
+		    : version_json(a->preimage.p, a->preimage.n, &content, e)) <
+	    0) {
 		e->failure = FAILURE_INTERNAL;
 		goto out;
 	}

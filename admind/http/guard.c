@@ -206,14 +206,14 @@ set_param(struct params *p, const char *name, size_t n, const char *value)
 	if (in_list("limit", name, n))
 		return set_limit(value, p);
 	if (in_list("kind", name, n)) {
-		if (!in_list("tool module network", value, strlen(value)))
+		if (!in_list("tool module network call", value, strlen(value)))
 			return -1;
 		copy(p->kind, sizeof(p->kind), value);
 		return 0;
 	}
 	if (in_list("state", name, n)) {
-		if (!in_list("pending approved rejected superseded", value,
-			strlen(value)))
+		if (!in_list("pending approved rejected superseded expired",
+			value, strlen(value)))
 			return -1;
 		copy(p->state, sizeof(p->state), value);
 		return 0;

@@ -22,13 +22,24 @@ struct epoch_key {
 
 struct contexts {
 	uint64_t serial;
+	struct calls *calls;
 	struct epoch_key row[EPOCHS_MAX];
 };
 
 struct contexts *
 contexts_new(void)
 {
-	return keys_memory(sizeof(struct contexts), NULL);
+	struct contexts *c = keys_memory(sizeof(struct contexts), NULL);
+
+	if (c != NULL && (c->calls = calls_new()) == NULL)
+		return NULL; /* at start: the process ends */
+	return c;
+}
+
+struct calls *
+contexts_calls(struct contexts *c)
+{
+	return c->calls;
 }
 
 static struct epoch_key *
@@ -85,6 +96,7 @@ allowed(uint8_t kind, uint8_t tag)
 {
 	switch (tag) {
 	case CTX_TASK: /* admind is its runner: no right hangs on it */
+	case CTX_CALL_APPROVAL:
 	case CTX_PREIMAGE:
 	case CTX_APPROVAL:
 	case CTX_SECRET_NAME:
@@ -388,13 +400,54 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 }
 
 /*
+ * Of a version that a person set to be confirmed, no context without a person's
+ * yes to this call. Who calls, and by which way, is what stands in the intent
+ * row: sandboxd hands that back in the record, so a hostile admind that lies
+ * here writes another name into its own books, and needs a yes to that name's
+ * call. For any other version admind may bring a yes (its policy); then it has
+ * to be a good one, and is used up.
+ */
+static int
+confirm(struct contexts *c, const struct keys *k, const struct material *m,
+    const struct ipc_hash *version, const uint8_t *fields, size_t n,
+    const struct tlv *name, uint64_t now, struct err *err)
+{
+	const struct tlv *seal = &m->one[CTX_CALL_APPROVAL];
+	const struct tlv *intent = &m->one[CTX_INTENT];
+	const struct tlv *args = &m->one[CTX_ARGS_SHA256];
+	struct calls_run run = {.version = *version,
+	    .tool = ipc_bytes(name->p, name->n),
+	    .args_sha256 = ipc_bytes(args->p, args->n)};
+	uint64_t wanted = 0, expires_ms;
+	struct ipc_hash call;
+	struct tlv f;
+
+	if (tlv_find(fields, n, VERSION_CONFIRM, &f) == 1 &&
+	    tlv_u64(&f, &wanted) == -1)
+		wanted = 1;
+	if (wanted == 0 && seal->p == NULL)
+		return 0;
+	if (intent->p == NULL ||
+	    tlv_find(intent->p, intent->n, INTENT_LISTENER, &f) != 1 ||
+	    tlv_u64(&f, &run.listener) == -1 ||
+	    tlv_find(intent->p, intent->n, INTENT_PRINCIPAL, &f) != 1)
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "nobody has confirmed this call");
+	run.principal = ipc_bytes(f.p, f.n);
+	if (calls_check(c->calls, k->approvals, ipc_bytes(seal->p, seal->n),
+		&run, now, &call, &expires_ms, err) == -1)
+		return -1;
+	return calls_use(c->calls, &call, expires_ms, now, err);
+}
+
+/*
  * The plaintext for an approved version: name, code, secrets and limits come
  * from the sealed content; admind adds only what a human does not review (the
  * arguments' digest, its default limits, times, the intent row).
  */
 static int
-build_tool(struct buf *out, const struct material *m, const struct keys *k,
-    struct err *err)
+build_tool(struct contexts *c, struct buf *out, const struct material *m,
+    const struct keys *k, struct err *err)
 {
 	const struct tlv *pre = &m->one[CTX_PREIMAGE];
 	const struct tlv *app = &m->one[CTX_APPROVAL];
@@ -423,7 +476,10 @@ build_tool(struct buf *out, const struct material *m, const struct keys *k,
 	copy(out, m, CTX_INTENT);
 	copy(out, m, CTX_TASK);
 	tlv_put(out, CTX_VERSION_HASH, hash.b, sizeof(hash.b));
-	return put_secrets(out, m, k, fields, n, seal, sealn, err);
+	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1)
+		return -1;
+	/* Last: what fails for another reason uses up nobody's yes. */
+	return confirm(c, k, m, &hash, fields, n, &name, now_us(), err);
 }
 
 /* Inspections and test runs: anybody's code or command, so nothing but that.
@@ -474,7 +530,7 @@ contexts_seal(struct contexts *c, const struct keys *k,
 		return -1;
 	buf_init(&plain, IPC_BLOB_MAX - 64);
 	if (msg->kind == CONTEXT_TOOL)
-		rc = build_tool(&plain, &m, k, err);
+		rc = build_tool(c, &plain, &m, k, err);
 	else
 		rc = build_plain(&plain, &m, err);
 	if (rc == -1)

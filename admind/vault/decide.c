@@ -130,6 +130,22 @@ may_decide(struct decision *d, enum failure *failure)
 	return NULL;
 }
 
+/* admind names the kind; but a version's content is no call's, nor the other
+ * way round, and neither's seal passes for the other's. */
+static int
+make_seal(struct decision *d, bool call, struct ipc_bytes content, uint64_t now,
+    struct buf *seal, struct ipc_hash *hash, struct err *err)
+{
+	const uint8_t *key = d->v->keys->approvals;
+
+	if (call)
+		return calls_seal(contexts_calls(d->v->contexts), key,
+		    &d->approval, content, ipc_str(d->actor), now, seal, hash,
+		    err);
+	return seal_make(key, &d->approval, content.p, content.n,
+	    ipc_str(d->actor), now, seal, hash, err);
+}
+
 static void
 on_content(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -141,6 +157,7 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 	struct err err;
 	struct buf seal;
 	uint64_t now = now_us();
+	bool call;
 
 	if (f == NULL || f->type != IPC_CONTENT) {
 		callers_refuse_as(d->v, d->ref, f, gone);
@@ -160,9 +177,10 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 		    "the request is not pending any more");
 		return;
 	}
-	if (!ipc_streq(c.kind, "tool")) {
+	call = ipc_streq(c.kind, "call");
+	if (!call && !ipc_streq(c.kind, "tool")) {
 		refuse(d, FAILURE_INVALID_PARAMS,
-		    "this version approves tools only");
+		    "this version approves tools and calls only");
 		return;
 	}
 	sha256(c.preimage.p, c.preimage.n, &hash);
@@ -172,8 +190,7 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	buf_init(&seal, SEAL_MAX);
-	if (seal_make(d->v->keys->approvals, &d->approval, c.preimage.p,
-		c.preimage.n, ipc_str(d->actor), now, &seal, &hash, &err) == -1)
+	if (make_seal(d, call, c.preimage, now, &seal, &hash, &err) == -1)
 		refuse_audited(d, err.failure, err.text);
 	else
 		store(d, &hash, now, ipc_bytes(seal.p, seal.len));

@@ -1,0 +1,200 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+#include "ids.h"
+#include "tlv.h"
+
+enum { FORMAT = 1, MAC_LEN = 32 };
+
+struct used {
+	struct ipc_hash hash;
+	uint64_t expires_ms; /* Unix time */
+};
+
+struct calls {
+	struct ipc_id life;
+	size_t n;
+	struct used used[CALLS_USED_MAX];
+};
+
+struct calls *
+calls_new(void)
+{
+	struct calls *c = calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		id_random(&c->life);
+	return c;
+}
+
+void
+calls_free(struct calls *c)
+{
+	free(c);
+}
+
+static int
+mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
+    struct ipc_hash *out)
+{
+	static const char label[] = "mcpbox call approval 1"; /* and its NUL */
+	struct buf b;
+	int rc = -1;
+
+	buf_init(&b, sizeof(label) + CALLS_SEAL_MAX);
+	buf_put(&b, label, sizeof(label));
+	buf_put(&b, body, n);
+	if (!b.failed) {
+		hmac_sha256(key, b.p, b.len, out);
+		rc = 0;
+	}
+	buf_free(&b);
+	return rc;
+}
+
+/*
+ * The facts are those of the pre-image whose hash the person was shown. The
+ * request's id is among them, so a yes to one request can't be taken for
+ * another of the same content.
+ */
+int
+calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
+    const struct ipc_id *request, struct ipc_bytes preimage,
+    struct ipc_bytes approver, uint64_t now_us, struct buf *out,
+    struct ipc_hash *hash, struct err *err)
+{
+	struct ipc_hash args, m;
+	struct callreq r;
+	struct buf w;
+
+	if (callreq_read(preimage.p, preimage.n, &r, err) == -1)
+		return -1;
+	if (memcmp(r.request.b, request->b, sizeof(request->b)) != 0)
+		return err_set(err, FAILURE_INVALID_PARAMS,
+		    "the content is of another request");
+	if (r.expires_ms <= now_us / 1000)
+		return err_set(
+		    err, FAILURE_ALREADY_DECIDED, "the request has expired");
+	if (r.expires_ms - now_us / 1000 > CALLREQ_LIFE_MAX_MS)
+		return err_set(err, FAILURE_TOO_LARGE,
+		    "a call's approval is good for a day at most");
+	sha256(preimage.p, preimage.n, hash);
+	sha256(r.arguments.p, r.arguments.n, &args);
+	buf_init(&w, CALLS_SEAL_MAX);
+	buf_put_u8(&w, FORMAT);
+	tlv_put(&w, CALLS_REQUEST, request->b, sizeof(request->b));
+	tlv_put(&w, CALLS_HASH, hash->b, sizeof(hash->b));
+	tlv_put(&w, CALLS_VERSION, r.version.b, sizeof(r.version.b));
+	tlv_put(&w, CALLS_TOOL, r.tool.p, r.tool.n);
+	tlv_put(&w, CALLS_PRINCIPAL, r.principal.p, r.principal.n);
+	tlv_put_u64(&w, CALLS_LISTENER, r.listener);
+	tlv_put(&w, CALLS_ARGS, args.b, sizeof(args.b));
+	tlv_put_u64(&w, CALLS_EXPIRES_MS, r.expires_ms);
+	tlv_put(&w, CALLS_APPROVER, approver.p, approver.n);
+	tlv_put_u64(&w, CALLS_TIME_US, now_us);
+	tlv_put(&w, CALLS_LIFE, c->life.b, sizeof(c->life.b));
+	if (w.failed || mac(key, w.p, w.len, &m) == -1) {
+		buf_free(&w);
+		return err_set(err, FAILURE_BUSY, "out of memory");
+	}
+	buf_put(&w, m.b, sizeof(m.b));
+	if (w.failed) {
+		buf_free(&w);
+		return err_set(err, FAILURE_BUSY, "out of memory");
+	}
+	buf_free(out);
+	*out = w;
+	return 0;
+}
+
+/* Is the field there, and this? */
+static bool
+says(const uint8_t *fields, size_t n, uint8_t tag, const void *p, size_t len)
+{
+	struct tlv f;
+
+	return tlv_find(fields, n, tag, &f) == 1 && f.n == len &&
+	    ct_equal(f.p, p, len);
+}
+
+static bool
+was_used(const struct calls *c, const struct ipc_hash *hash)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (ct_equal(c->used[i].hash.b, hash->b, sizeof(hash->b)))
+			return true;
+	return false;
+}
+
+/*
+ * The seal comes from admind, which may be hostile: it may bring one of its own
+ * making, of a version (another label), of another call, of another principal's
+ * same call, one that was used, one of yesterday.
+ */
+int
+calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
+    const struct calls_run *run, uint64_t now_us, struct ipc_hash *hash,
+    uint64_t *expires_ms, struct err *err)
+{
+	const uint8_t *fields = seal.p + 1;
+	uint64_t listener;
+	struct ipc_hash m;
+	struct tlv f;
+	size_t n;
+
+	if (seal.n < 1 + MAC_LEN || seal.n > CALLS_SEAL_MAX ||
+	    seal.p[0] != FORMAT)
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "nobody has confirmed this call");
+	if (mac(key, seal.p, seal.n - MAC_LEN, &m) == -1)
+		return err_set(err, FAILURE_BUSY, "out of memory");
+	if (!ct_equal(m.b, seal.p + seal.n - MAC_LEN, MAC_LEN))
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "the confirmation does not verify");
+	n = seal.n - 1 - MAC_LEN;
+	if (!says(fields, n, CALLS_VERSION, run->version.b,
+		sizeof(run->version.b)) ||
+	    !says(fields, n, CALLS_TOOL, run->tool.p, run->tool.n) ||
+	    !says(fields, n, CALLS_PRINCIPAL, run->principal.p,
+		run->principal.n) ||
+	    !says(fields, n, CALLS_ARGS, run->args_sha256.p,
+		run->args_sha256.n) ||
+	    tlv_find(fields, n, CALLS_LISTENER, &f) != 1 ||
+	    tlv_u64(&f, &listener) == -1 || listener != run->listener)
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "the confirmation is of another call");
+	if (tlv_find(fields, n, CALLS_EXPIRES_MS, &f) != 1 ||
+	    tlv_u64(&f, expires_ms) == -1 || *expires_ms <= now_us / 1000)
+		return err_set(
+		    err, FAILURE_NOT_CONFIRMED, "the confirmation has expired");
+	if (!says(fields, n, CALLS_LIFE, c->life.b, sizeof(c->life.b)))
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "the confirmation is from before the vault's restart; the "
+		    "call must be confirmed anew");
+	if (tlv_find(fields, n, CALLS_HASH, &f) != 1 || f.n != sizeof(hash->b))
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "the confirmation names no call");
+	memcpy(hash->b, f.p, sizeof(hash->b));
+	if (was_used(c, hash))
+		return err_set(err, FAILURE_NOT_CONFIRMED,
+		    "the confirmation was used already");
+	return 0;
+}
+
+int
+calls_use(struct calls *c, const struct ipc_hash *hash, uint64_t expires_ms,
+    uint64_t now_us, struct err *err)
+{
+	for (size_t i = 0; i < c->n;)
+		if (c->used[i].expires_ms <= now_us / 1000)
+			c->used[i] = c->used[--c->n];
+		else
+			i++;
+	if (c->n == CALLS_USED_MAX)
+		return err_set(err, FAILURE_BUSY,
+		    "too many confirmations were used of late");
+	c->used[c->n].hash = *hash;
+	c->used[c->n++].expires_ms = expires_ms;
+	return 0;
+}

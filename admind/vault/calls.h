@@ -1,0 +1,78 @@
+/*
+ * A person's yes to one call: the vault's seal over what callreq.h describes,
+ * and the memory of those that were used.
+ *
+ * Form: {u8 format 1, TLV list of enum calls_tag, 32-byte HMAC-SHA256}. The MAC
+ * is over "mcpbox call approval 1" NUL and everything before it, under the
+ * approvals sub-key; another label than a version's seal has, so neither can
+ * stand for the other.
+ *
+ * Used once, against a hostile admind too: what was used is remembered until
+ * it has expired. Since a restart forgets that, a seal names the life of the
+ * vault that made it, and no other life honours it: a person is asked again.
+ */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include "buf.h"
+#include "callreq.h"
+#include "crypto.h"
+#include "err.h"
+#include "ipc.h"
+
+enum {
+	CALLS_SEAL_MAX = 2048,
+	/* Used ones that have not expired. Each was a person's yes. */
+	CALLS_USED_MAX = 4096
+};
+
+enum calls_tag {
+	CALLS_REQUEST = 1,   /* uuid of the approval request */
+	CALLS_HASH = 2,      /* SHA-256 of the pre-image */
+	CALLS_VERSION = 3,   /* hash of the version */
+	CALLS_TOOL = 4,      /* exposed name */
+	CALLS_PRINCIPAL = 5, /* who calls */
+	CALLS_LISTENER = 6,  /* u64 */
+	CALLS_ARGS = 7,      /* SHA-256 of the arguments */
+	CALLS_EXPIRES_MS = 8,
+	CALLS_APPROVER = 9, /* administrator's name, or root */
+	CALLS_TIME_US = 10, /* u64 Unix time in us */
+	CALLS_LIFE = 11     /* 16 bytes: of the vault that made it */
+};
+
+struct calls; /* this life's */
+
+struct calls *calls_new(void); /* NULL without memory */
+void calls_free(struct calls *);
+
+/*
+ * Seals what the pre-image of a request says. *hash receives its SHA-256.
+ * Replaces what out holds. 0; -1: INVALID_PARAMS, it is no such pre-image, or
+ * another request's; ALREADY_DECIDED, it has expired; TOO_LARGE, it would be
+ * good for longer than CALLREQ_LIFE_MAX_MS.
+ */
+int calls_seal(const struct calls *, const uint8_t key[KEY_LEN],
+    const struct ipc_id *request, struct ipc_bytes preimage,
+    struct ipc_bytes approver, uint64_t now_us, struct buf *out,
+    struct ipc_hash *hash, struct err *);
+
+/* What is about to run. */
+struct calls_run {
+	struct ipc_hash version;
+	struct ipc_bytes tool, principal;
+	uint64_t listener;
+	struct ipc_bytes args_sha256;
+};
+
+/*
+ * Is this our unused, unexpired seal of a yes to just that? 0: *hash is what
+ * calls_use takes once the context is made; -1 with NOT_CONFIRMED.
+ */
+int calls_check(struct calls *, const uint8_t key[KEY_LEN],
+    struct ipc_bytes seal, const struct calls_run *, uint64_t now_us,
+    struct ipc_hash *hash, uint64_t *expires_ms, struct err *);
+/* Never again. 0; -1 with BUSY: too many are remembered. */
+int calls_use(struct calls *, const struct ipc_hash *, uint64_t expires_ms,
+    uint64_t now_us, struct err *);
+
+#endif
