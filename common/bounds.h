@@ -43,6 +43,7 @@ enum {
 	STATIC_MAX = 512 * 1024,     /* bytes of a static text, or its base64 */
 	URI_MAX = 1024,              /* of a resource; what is longer is data */
 	URI_VARIABLES_MAX = 8,       /* of a template; a person reviews it */
+	NAME_VARIABLE_MAX = 38,      /* of them, and of a prompt's arguments */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
 	SECRET_VALUE_MAX = 10000,    /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,

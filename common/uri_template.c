@@ -113,7 +113,7 @@ expression(const char *p, size_t n, struct uri_part *v)
 		i++;
 	v->p = p + from;
 	v->n = i - from;
-	if (v->n == 0 || v->n > NAME_TOOL_MAX || i == n || p[i] != '}')
+	if (v->n == 0 || v->n > NAME_VARIABLE_MAX || i == n || p[i] != '}')
 		return 0;
 	return i + 1;
 }
@@ -162,7 +162,7 @@ uri_template_parse(
 				    "offset %zu: a variable is {name} or "
 				    "{+name}, of letters, digits and _, at "
 				    "most %d",
-				    i, NAME_TOOL_MAX);
+				    i, NAME_VARIABLE_MAX);
 			if (add_variable(&t, &v, i, e) == -1)
 				return -1;
 		} else {

@@ -49,7 +49,7 @@ int uri_check(const char *, size_t, struct err *);
 /*
  * A template: a literal scheme and colon, then text and at least one
  * variable, at most URI_VARIABLES_MAX. A name is a letter or `_`, then
- * letters, digits and `_`, at most NAME_TOOL_MAX bytes, each once. Two
+ * letters, digits and `_`, at most NAME_VARIABLE_MAX bytes, each once. Two
  * variables with nothing between them are refused: which of them a character
  * belongs to could not be told. 0, or -1 with the offset.
  */

@@ -190,7 +190,7 @@ template_schema(struct check *c, const struct uri_template *t, struct err *e)
 	buf_init(&b, SCHEMA_MAX);
 	open_schema(&w, &b);
 	for (i = 0; i < t->parts; i++) {
-		char name[NAME_TOOL_MAX + 1] = "";
+		char name[NAME_VARIABLE_MAX + 1] = "";
 
 		if (!t->part[i].variable)
 			continue;
