@@ -25,11 +25,12 @@
 static void
 put_id(struct buf *b, const struct answer_to *to)
 {
-	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
-	if (to->id.n > 0)
+	buf_puts(b, "{\"jsonrpc\":\"2.0\"");
+	if (to->id.n > 0) {
+		buf_puts(b, ",\"id\":");
 		buf_put(b, to->id.p, to->id.n);
-	else
-		buf_puts(b, "null");
+	} else if (to->null_id)
+		buf_puts(b, ",\"id\":null");
 }
 
 /* Opens the result object; the modern members of every result come first. */

@@ -13,8 +13,12 @@ enum { ANSWER_MAX = 16 * 1024 * 1024 }; /* a tools/list of 4000 large tools */
 
 /* To whom: echoes id, and adds what the era asks for. */
 struct answer_to {
-	struct ipc_bytes id; /* raw JSON; n = 0: null */
+	struct ipc_bytes id; /* raw JSON; n = 0: unknown */
 	bool modern;
+	/* An error whose request has no id that could be read: JSON-RPC 2.0
+	 * says null, the schema of MCP since 2025-11-25 refuses that and has
+	 * it without. */
+	bool null_id;
 };
 
 /* An error response. data: further members of error.data as JSON, or "". */

@@ -70,9 +70,12 @@ finish(struct exchange *ex, int status, const void *p, size_t n)
 struct answer_to
 exchange_to(const struct exchange *ex)
 {
-	struct answer_to to = {ex->m.id, ex->m.modern};
+	enum mcp_rev rev = ex->m.rev_named ? ex->m.rev
+	    : ex->has_session              ? ex->session.rev
+					   : MCP_REV_2025_11_25;
 
-	return to;
+	return (struct answer_to){ex->m.id, ex->m.modern,
+	    !ex->m.modern && (ex->members.array || rev < MCP_REV_2025_11_25)};
 }
 
 /* Memory ran out while an answer was built: a constant one. */
@@ -80,7 +83,7 @@ static void
 finish_poor(struct exchange *ex)
 {
 	static const char text[] =
-	    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
+	    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
 	    "\"message\":\"Out of memory.\",\"data\":{\"failure_mode\":"
 	    "\"busy\",\"retry_after_ms\":500}}}";
 

@@ -79,7 +79,7 @@ origin_allowed(const struct gateway *gw, const char *origin, const char *host)
 	    strcasecmp(origin + 7, host) == 0;
 }
 
-/* An answer before there is a message: a JSON-RPC error with id null. */
+/* An answer before there is a message: a JSON-RPC error without an id. */
 static void
 refuse(struct httpd_req *req, int status, enum failure f, const char *message)
 {

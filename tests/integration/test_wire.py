@@ -141,7 +141,7 @@ def test_ids_come_back_as_they_were_sent(instance, rid, good):
     if good:
         assert r.status == 200 and r.raw == b'{"jsonrpc":"2.0","id":%s,"result":{}}' % rid.encode()
     else:
-        assert r.status == 400 and r.error["code"] == -32600 and r.value["id"] is None
+        assert r.status == 400 and r.error["code"] == -32600 and r.value.get("id") is None
 
 
 def test_what_asks_nothing_is_202(instance):

@@ -24,7 +24,8 @@
 static const struct answer_to legacy = {
     {(const uint8_t *)"\"\\u0041\"", 8}, false};
 static const struct answer_to modern = {{(const uint8_t *)"7", 1}, true};
-static const struct answer_to nobody = {{NULL, 0}, false};
+static const struct answer_to nobody = {{NULL, 0}, false, false};
+static const struct answer_to old_nobody = {{NULL, 0}, false, true};
 
 static struct buf b;
 
@@ -108,10 +109,14 @@ test_errors(void **state)
 {
 	(void)state;
 	answer_error(&b, &nobody, FAILURE_PARSE, "a\"b\n\xff", 0, NULL);
-	is("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+	is("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,"
 	   "\"message\":\"a\\\"b\\n\xef\xbf\xbd\",\"data\":{\"failure_mode\":"
 	   "\"parse_error\",\"fix\":\"Send one JSON-RPC object as strict UTF-8 "
 	   "JSON.\"}}}");
+	answer_error(&b, &old_nobody, FAILURE_BAD_CURSOR, "m", 0, NULL);
+	is("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32602,"
+	   "\"message\":\"m\",\"data\":{\"failure_mode\":\"bad_cursor\","
+	   "\"fix\":\"List again without a cursor.\"}}}");
 	answer_error(&b, &modern, FAILURE_BUSY, "m", 250, "\"x\":[1]");
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
 	   "\"message\":\"m\",\"data\":{\"failure_mode\":\"busy\",\"fix\":"
