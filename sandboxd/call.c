@@ -163,9 +163,10 @@ record_task(struct call *c, struct record *r, struct ipc_bytes out,
 	struct buf meta;
 
 	buf_init(&meta, IPC_BLOB_MAX / 2);
-	result_meta(&meta, &c->node.id, took, out, dropped, r->failure, message);
-	record_whole(r, out, body,
-	    ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
+	result_meta(
+	    &meta, &c->node.id, took, out, dropped, r->failure, message);
+	record_whole(
+	    r, out, body, ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
 	buf_free(&meta);
 }
 
@@ -204,7 +205,7 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	r->delivered = answer_call(c->peer, c->request,
 	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
 		took, dropped,
-		failure == FAILURE_BUSY   ? calls_retry_ms(c->all)
+		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
 		    : failure == FAILURE_LOST ? 0
 					      : CALL_RETRY_MS});
 	c->peer = NULL;
@@ -228,8 +229,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	if (c->state == CALL_PARKED)
 		call_change(c, CALL_RUNNING);
 	if (c->state == CALL_RUNNING)
-		calls_took(c->all,
-		    now_boot_ms() - c->started_ms - c->park.total_ms);
+		calls_took(
+		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
 	c->answered = outcome == OUTCOME_DONE;
 	if (c->runner != NULL)
 		call_change(c, CALL_ENDING);
