@@ -119,8 +119,9 @@ def test_nothing_before_hello(instance, table):
 @pytest.mark.parametrize("where", ["admind", "sandboxd"])
 def test_messages_of_other_roles_close_the_connection(instance, table, where):
     allowed = {"admind": {"HELLO", "GW_ATTACH", "AUTHENTICATE", "CATALOGUE_GET", "AUTHORISE",
-                          "SESSION_END", "REFUSED", "OK"},
-               "sandboxd": {"HELLO", "RUN", "CANCEL", "REFUSED", "OK"}}[where]
+                          "SESSION_END", "TASK_GET", "TASK_UPDATE", "TASK_CANCEL",
+                          "REFUSED", "OK"},
+               "sandboxd": {"HELLO", "RUN", "CANCEL", "CALL_ANSWER", "REFUSED", "OK"}}[where]
     for name in table.by_name:
         if name in allowed or any(k == "fd" for k, _ in table.by_name[name]["fields"]):
             continue

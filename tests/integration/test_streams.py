@@ -208,6 +208,34 @@ def test_a_tool_may_send_its_client_away(instance, steps):
         assert text(c.call(steps, {"n": 1, "away": 100})) == "1"
 
 
+def test_pausing_without_end_costs_the_tool_alone(instance, mcp):
+    """Hints count as progress reports: over the rate they are dropped."""
+    name = flow.publish(instance, mcp, "stream", "pauses", """import mcpbox
+def main() -> str:
+    for i in range(3000):
+        mcpbox.pause_stream(0)
+    try:
+        mcpbox.pause_stream(60001)
+    except ValueError:
+        return "done"
+""")
+    r = mcp.call(name)
+    assert text(r) == "done"
+    dropped = r.result["_meta"]["mcpbox/execution"]["progress_reports_dropped"]
+    assert dropped > 1000
+    with Client(instance.address, LEGACY) as c:
+        with post_call(instance, c, name, {}) as s:
+            events = s.rest()
+        assert len(events) == 2 and events[1].retry == 0, events
+        # It may be sent away again, as long as the tool goes on.
+        for _ in range(300):
+            with get(instance, c, events[0].id) as s:
+                last = s.rest()[-1]
+            if last.data:
+                break
+        assert result(last) == "done"
+
+
 def test_shutdown_ends_streams_by_their_last_message(instance, mcp):
     with listen(instance, rid=4, toolsListChanged=True) as s, \
             Client(instance.address, LEGACY) as c, get(instance, c) as own:
