@@ -213,8 +213,6 @@ int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* The database and the sandbox are there for the first time, or have not come
  * for a second: what was asked until now, and waited, begins. */
 void call_started(struct admind *);
-/* Versions stopped being callable: cancels what runs or is about to. */
-void call_withdraw(struct admind *);
 /*
  * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
  * success; with err otherwise, and then sandboxd was told to drop it.
@@ -267,6 +265,10 @@ void object_required(uint32_t mask, struct buf *out);
 /* Makes the result in j->body, then the intent row; cb as intent_open's. Behind
  * its "ok" the caller answers with job_result(). Failures end the job. */
 void content_start(struct job *, intent_cb *cb);
+
+/* ---- withdraw.c ---- */
+/* Versions stopped being callable: cancels what runs or is about to. */
+void withdraw_calls(struct admind *);
 
 /* ---- serving.c: rows of call.c's lookup, by exposed name ---- */
 const struct pg_result *serving_find(struct serving_list *, const char *tool);

@@ -89,15 +89,6 @@ static const struct db_stmt secrets = {"call_secrets",
     " (SELECT server_id FROM mcpbox.tool_versions WHERE id = $1::uuid)"
     " WHERE v.id = $1::uuid ORDER BY k.key COLLATE \"C\"",
     DB_FAST};
-/* Open runs of what may no longer run. */
-static const struct db_stmt withdrawn = {"call_withdrawn",
-    "SELECT e.id, v.state = 'revoked' FROM mcpbox.executions e"
-    " JOIN mcpbox.tool_versions v ON v.id = e.version_id"
-    " JOIN mcpbox.tools t ON t.id = v.tool_id"
-    " JOIN mcpbox.servers s ON s.id = t.server_id"
-    " WHERE e.state = 'open' AND e.kind = 'tool' AND (v.state = 'revoked'"
-    " OR s.status = 'stopped' OR NOT t.enabled)",
-    DB_FAST};
 
 /* ---- 4: held: the gateway may run it ---- */
 
@@ -601,37 +592,4 @@ call_started(struct admind *a)
 			begin(j); /* may free it, and others */
 		}
 	} while (j != NULL);
-}
-
-/* ---- withdrawal ---- */
-
-static void
-withdraw(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct admind *a = arg;
-	struct ipc_id id;
-	enum failure why;
-	struct job *j;
-
-	if (err != NULL)
-		return; /* the database is down; its return asks again */
-	for (int i = 0; i < db_nrows(rows); i++) {
-		id = db_id(rows, i, 0);
-		why = db_bool(rows, i, 1) ? FAILURE_REVOKED : FAILURE_STOPPED;
-		TAILQ_FOREACH(j, &a->jobs, entry)
-		if (memcmp(&j->execution, &id, sizeof(id)) == 0) {
-			j->revoked = true;
-			j->revoked_why = why;
-		}
-		hold_cancel(a, &id, why);
-	}
-}
-
-void
-call_withdraw(struct admind *a)
-{
-	serving_clear(&a->serving);
-	/* On the same lane as intents: whatever this does not see comes after
-	 * the withdrawal and is refused by the INSERT itself. */
-	db_query(a->db, &withdrawn, NULL, withdraw, a);
 }

@@ -54,7 +54,7 @@ db_notify(const char *channel, const char *payload, void *arg)
 		return;
 	}
 	catalogue_notified(a, payload);
-	call_withdraw(a);
+	withdraw_calls(a);
 }
 
 static void

@@ -152,7 +152,7 @@ sweep_db_up(struct admind *a)
 	store_own_epoch(a);
 	records_store_epoch(a);
 	catalogue_announce(a, NULL, NULL);
-	call_withdraw(a);
+	withdraw_calls(a);
 	records_retry(a);
 	task_run_resume(a);
 }
