@@ -26,6 +26,10 @@ static unsigned last_method, last_declared;
 static uint64_t hanging; /* request id of a RUN left unanswered */
 static struct ipc_peer *hanging_peer;
 static struct ipc_id hanging_id;
+static unsigned answers; /* CALL_ANSWERs, and the last one */
+static uint32_t last_number;
+static char last_answers[1024];
+static bool goes_on; /* an answered call runs on */
 static struct ipc_peer *gateway_at_admind;
 static bool attach_fails;
 /* What a test changes: the version that serves test://text, and whether bob's
@@ -241,7 +245,10 @@ event(struct ipc_peer *p, uint64_t request, const struct ipc_id *id, int kind,
     const char *json)
 {
 	struct ipc_call_event m = {
-	    .execution = *id, .kind = (uint8_t)kind, .json = ipc_str(json)};
+	    .execution = *id,
+	    .kind = (uint8_t)kind,
+	    .number = kind == CALL_EVENT_ASK,
+	    .json = ipc_str(json)};
 
 	ipc_answer(p, request, IPC_CALL_EVENT, &m);
 }
@@ -252,10 +259,28 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	static const char ok[] = "{\"content\":[{\"type\":\"text\",\"text\":"
 				 "\"\\u0041\"}]}";
 	static const char meta[] = "{\"mcpbox/execution\":{\"duration_ms\":1}}";
+	static const char questions[] =
+	    "{\"f\":{\"method\":\"elicitation/create\",\"params\":{"
+	    "\"message\":\"?\",\"requestedSchema\":{}}},\"r\":{\"method\":"
+	    "\"roots/list\",\"params\":{}}}";
 	struct ipc_cancel cancel;
+	struct ipc_call_answer said;
 	struct ipc_run m;
 
 	(void)arg;
+	if (f->type == IPC_CALL_ANSWER) {
+		assert_int_equal(ipc_decode(f, &said, NULL), 0);
+		answers++;
+		last_number = said.number;
+		snprintf(last_answers, sizeof(last_answers), "%.*s",
+		    (int)said.json.n, (const char *)said.json.p);
+		if (goes_on)
+			return 0;
+		result(p, hanging, &said.execution, OUTCOME_DONE, FAILURE_NONE,
+		    ok, meta);
+		hanging_peer = NULL;
+		return 0;
+	}
 	if (f->type == IPC_CANCEL) {
 		assert_int_equal(ipc_decode(f, &cancel, NULL), 0);
 		cancels++;
@@ -288,6 +313,12 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		    "{\"progressToken\":\"forged\",\"progress\":9}");
 		result(p, f->request, &m.execution, OUTCOME_DONE, FAILURE_NONE,
 		    ok, meta);
+		return 0;
+	case 'a': /* asks, then waits */
+		event(p, f->request, &m.execution, CALL_EVENT_ASK, questions);
+		hanging = f->request;
+		hanging_peer = p;
+		hanging_id = m.execution;
 		return 0;
 	case 't': /* timeout */
 		result(p, f->request, &m.execution, OUTCOME_FAILED,
@@ -368,9 +399,9 @@ setup(void **state)
 	struct err err;
 
 	(void)state;
-	runs = cancels = authorises = lists = ends = 0;
+	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
-	attach_fails = bob_revoked = false;
+	attach_fails = bob_revoked = goes_on = false;
 	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
