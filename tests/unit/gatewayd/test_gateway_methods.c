@@ -299,6 +299,47 @@ test_error_data(void **state)
 	assert_true(has("\"failure_mode\":\"busy\"") && !has("\"id\":5"));
 }
 
+/* An array of 2025-03-26: each request is answered in its turn, whatever it
+ * took to answer it; two URIs of templates don't share their variables. */
+static void
+test_array(void **state)
+{
+#define ITEM(id, method, params)                                  \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method \
+	"\",\"params\":{" params "}}"
+	static const char body[] = "[" ITEM("1", "prompts/list", "") "," ITEM(
+	    "2", "resources/read",
+	    "\"uri\":\"test://item/a/data\"") "," ITEM("3", "resources/read",
+	    "\"uri\":\"test://item/b/data\"") "," ITEM("4", "resources/read",
+	    "\"uri\":\"test://none\"") ","
+				       "{\"jsonrpc\":\"2.0\",\"method\":"
+				       "\"notifications/initialized\"}," ITEM(
+					   "5", "prompts/get",
+					   "\"name\":\"p_plain\"") "," ITEM("6",
+					   "tools/list",
+					   "\"cursor\":\"x\"") "," ITEM("7",
+					   "subscriptions/listen",
+					   "\"notifications\":{}") "]";
+	static const char *const want[] = {"[{\"jsonrpc\":\"2.0\",\"id\":1,",
+	    "\"prompts\":[{", "\"id\":2,", "{\"uri\":\"test://item/a/data\",",
+	    "\"id\":3,", "{\"uri\":\"test://item/b/data\",", "\"id\":4,",
+	    "-32002", "\"id\":5,", "\"messages\":[]", "\"id\":6,", "bad_cursor",
+	    "\"id\":7,", "-32601"};
+	const char *at = answer;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(
+	    post("MCP-Protocol-Version: 2025-03-26\r\n", body), 200);
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		at = strstr(at, want[i]);
+		if (at == NULL)
+			fail_msg("%s is not in its place: %s", want[i], answer);
+	}
+	assert_string_equal(answer + strlen(answer) - 1, "]");
+	assert_int_equal(post(LEGACY, body), 400);
+}
+
 static void
 test_quirks(void **state)
 {
@@ -354,6 +395,7 @@ main(void)
 	    T(test_completion),
 	    T(test_session_state),
 	    T(test_error_data),
+	    T(test_array),
 	    T(test_quirks),
 	};
 
