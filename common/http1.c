@@ -203,6 +203,35 @@ head_byte(struct http1 *h, uint8_t c)
 	return HTTP1_MORE;
 }
 
+/* What head_byte lets by wherever it stands: printable ASCII and tab. */
+static const bool ordinary[256] = {['\t'] = true, [0x20 ... 0x7e] = true};
+
+/*
+ * As many bytes of the head as head_byte would take one by one without a word:
+ * ordinary ones, not behind a CR, within the line's and the head's limits. 0:
+ * the next byte is for head_byte to judge. -1: out of memory.
+ */
+static long
+head_run(struct http1 *h, const uint8_t *p, size_t n)
+{
+	size_t k, room = h->head.max - h->head.len;
+
+	if (h->head.len > 0 && h->head.p[h->head.len - 1] == '\r')
+		return 0;
+	if (h->in_line && room > HTTP1_LINE_MAX - h->line)
+		room = HTTP1_LINE_MAX - h->line;
+	if (room > n)
+		room = n;
+	for (k = 0; k < room && ordinary[p[k]]; k++)
+		;
+	buf_put(&h->head, p, k);
+	if (h->head.failed)
+		return -1;
+	if (h->in_line)
+		h->line += k;
+	return (long)k;
+}
+
 static int
 hex_value(uint8_t c)
 {
@@ -270,6 +299,7 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 {
 	enum http1_event ev;
 	size_t i = 0, k;
+	long run;
 
 	*used = 0;
 	for (;;) {
@@ -286,7 +316,8 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 			*used = i;
 			return HTTP1_MORE;
 		}
-		/* Runs of body bytes at once, all else byte by byte. */
+		/* Runs of body bytes and of a line's at once, all else byte by
+		 * byte. */
 		if (h->state == S_BODY || h->state == S_DATA) {
 			k = n - i < h->left ? n - i : h->left;
 			if (take(h, p + i, k) < 0) {
@@ -298,6 +329,17 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 			if (h->state == S_DATA && h->left == 0)
 				h->state = S_DATA_CR;
 			continue;
+		}
+		if (h->state == S_HEAD) {
+			run = head_run(h, p + i, n - i);
+			if (run < 0) {
+				*used = i;
+				return refuse(h, 503, "out of memory");
+			}
+			if (run > 0) {
+				i += (size_t)run;
+				continue;
+			}
 		}
 		ev = h->state == S_HEAD ? head_byte(h, p[i])
 					: chunk_byte(h, p[i]);

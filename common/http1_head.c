@@ -24,13 +24,30 @@ static const char *const method_names[] = {
 enum { NMETHODS = sizeof(method_names) / sizeof(method_names[0]) };
 
 /* tchar of RFC 9110 section 5.6.2. */
+static const bool tchar[256] = {['a' ... 'z'] = true,
+    ['A' ... 'Z'] = true,
+    ['0' ... '9'] = true,
+    ['!'] = true,
+    ['#' ... '\''] = true,
+    ['*'] = true,
+    ['+'] = true,
+    ['-'] = true,
+    ['.'] = true,
+    ['^' ... '`'] = true,
+    ['|'] = true,
+    ['~'] = true};
+
 static bool
 is_tchar(char c)
 {
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9'))
-		return true;
-	return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
+	return tchar[(uint8_t)c];
+}
+
+/* strcmp() == 0, for names that mostly differ in their first byte. */
+static bool
+equal(const char *a, const char *b)
+{
+	return a[0] == b[0] && strcmp(a, b) == 0;
 }
 
 static bool
@@ -162,13 +179,13 @@ check_single(const struct http1_request *r, const char **why)
 
 	for (i = 0; i < r->nfields; i++) {
 		name = r->fields[i].name;
-		single = strncmp(name, "mcp-", 4) == 0;
+		single = name[0] == 'm' && strncmp(name, "mcp-", 4) == 0;
 		for (j = 0; !single &&
 		    j < sizeof(http1_single) / sizeof(http1_single[0]);
 		    j++)
-			single = strcmp(name, http1_single[j]) == 0;
+			single = equal(name, http1_single[j]);
 		for (j = 0; single && j < i; j++)
-			if (strcmp(name, r->fields[j].name) == 0)
+			if (equal(name, r->fields[j].name))
 				return refuse(400, "repeated field", why);
 	}
 	return 0;
@@ -260,7 +277,7 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 
 	r->keep_alive = true;
 	for (i = 0; i < r->nfields; i++)
-		if (strcmp(r->fields[i].name, "connection") == 0 &&
+		if (equal(r->fields[i].name, "connection") &&
 		    list_has(r->fields[i].value, "close"))
 			r->keep_alive = false;
 
@@ -334,7 +351,7 @@ http1_field(const struct http1_request *r, const char *name, unsigned *count)
 	size_t i;
 
 	for (i = 0; i < r->nfields; i++) {
-		if (strcmp(r->fields[i].name, name) != 0)
+		if (!equal(r->fields[i].name, name))
 			continue;
 		if (seen++ == 0)
 			value = r->fields[i].value;

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/listener.h>
@@ -55,18 +56,36 @@ httpd_set_data(struct httpd_req *r, void *data)
 
 /* ---- one connection ---- */
 
+static uint64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static void
-set_timer(struct httpd_req *r, uint64_t ms)
+arm(struct httpd_req *r, uint64_t ms)
 {
 	struct timeval tv;
 
-	if (ms == 0) {
-		event_del(r->timer);
-		return;
-	}
 	tv.tv_sec = (time_t)(ms / 1000);
 	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
-	event_add(r->timer, &tv);
+	if (event_add(r->timer, &tv) == 0)
+		r->timer_at = r->deadline;
+}
+
+static void
+set_timer(struct httpd_req *r, uint64_t ms)
+{
+	if (ms == 0) {
+		r->deadline = 0;
+		return;
+	}
+	r->deadline = now_ms() + ms;
+	if (r->timer_at == 0 || r->timer_at > r->deadline)
+		arm(r, ms);
 }
 
 /* Counts the body as it grows and goes. false: all together are too much. */
@@ -90,27 +109,13 @@ httpd_forget_request(struct httpd_req *r)
 	count_body(r);
 }
 
-static unsigned
-bucket_of(const uint8_t key[16])
-{
-	unsigned v = 2166136261u;
-	int i;
-
-	for (i = 0; i < 16; i++)
-		v = (v ^ key[i]) * 16777619u;
-	return v % HTTPD_BUCKETS;
-}
-
 static void
 conn_free(struct httpd_req *r)
 {
 	struct httpd *h = r->h;
 
 	TAILQ_REMOVE(&h->all, r, all);
-	if (r->counted != NULL && --r->counted->count == 0) {
-		LIST_REMOVE(r->counted, chain);
-		free(r->counted);
-	}
+	httpd_admit_leave(r);
 	if (r->refused_extra)
 		h->extra--;
 	else
@@ -197,13 +202,11 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		count_body(r);
 		/* A new connection owes its request at once. */
 		set_timer(r, r->first ? l->header_ms : l->idle_ms);
-		bufferevent_enable(r->bev, EV_READ);
+		if (!(bufferevent_get_enabled(r->bev) & EV_READ))
+			bufferevent_enable(r->bev, EV_READ);
 		break;
 	case HTTPD_HEAD:
-		set_timer(r, l->header_ms);
-		break;
-	case HTTPD_BODY:
-		set_timer(r, l->body_ms);
+	case HTTPD_BODY: /* process() sets their timers, if they last */
 		break;
 	case HTTPD_ANSWER:
 		set_timer(r, 0);
@@ -217,7 +220,8 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		if (!r->keep_alive)
 			discard(r);
 		/* The queued answer leaves by the write callback. */
-		event_active(r->later, EV_TIMEOUT, 1);
+		if (!r->in_dispatch)
+			event_active(r->later, EV_TIMEOUT, 1);
 		break;
 	case HTTPD_LINGER:
 		shutdown(bufferevent_getfd(r->bev), SHUT_WR);
@@ -240,9 +244,19 @@ dispatch(struct httpd_req *r)
 	r->keep_alive = q->keep_alive;
 	r->head_only = q->method == HTTP1_HEAD;
 	httpd_set_state(r, HTTPD_ANSWER);
-	r->in_callback = true;
+	r->in_callback = r->in_dispatch = true;
 	r->h->handlers.request(r, r->h->arg);
-	r->in_callback = false;
+	r->in_callback = r->in_dispatch = false;
+	if (r->state != HTTPD_FLUSH)
+		return;
+	/* Answered at once, as most are, and nothing waits behind it: ready for
+	 * the next request. What else there may be to do, the loop does. */
+	if (r->keep_alive &&
+	    evbuffer_get_length(bufferevent_get_output(r->bev)) == 0 &&
+	    evbuffer_get_length(bufferevent_get_input(r->bev)) == 0)
+		httpd_set_state(r, HTTPD_IDLE);
+	else
+		event_active(r->later, EV_TIMEOUT, 1);
 }
 
 /* Feeds what has arrived to the parser, up to one whole request. */
@@ -252,6 +266,7 @@ process(struct httpd_req *r)
 	struct evbuffer *in = bufferevent_get_input(r->bev);
 	struct evbuffer_iovec v;
 	enum http1_event ev;
+	const enum httpd_state before = r->state;
 	const char *why;
 	size_t used;
 	int status;
@@ -277,9 +292,16 @@ process(struct httpd_req *r)
 		}
 		switch (ev) {
 		case HTTP1_MORE:
-			if (evbuffer_get_length(in) == 0)
-				return;
-			break;
+			if (evbuffer_get_length(in) > 0)
+				break;
+			/* Over the whole head and the whole body, from when
+			 * each begins. */
+			if (r->state != before)
+				set_timer(r,
+				    r->state == HTTPD_HEAD
+					? r->h->limits.header_ms
+					: r->h->limits.body_ms);
+			return;
 		case HTTP1_HEAD_DONE:
 			httpd_set_state(r, HTTPD_BODY);
 			/* Once, and only if it waits for it (RFC 9110 10.1.1).
@@ -390,8 +412,16 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct httpd_req *r = arg;
 
+	uint64_t now = now_ms();
+
 	(void)fd;
 	(void)what;
+	r->timer_at = 0;
+	if (r->deadline > now)
+		arm(r, r->deadline - now);
+	if (r->deadline == 0 || r->deadline > now)
+		return;
+	r->deadline = 0;
 	if (r->state == HTTPD_HEAD)
 		httpd_answer_refusal(r, 408, "the head took too long");
 	else if (r->state == HTTPD_BODY)
@@ -403,35 +433,6 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /* ---- accepting ---- */
-
-/* Is there room for one more of this source? Then it is counted. A unix
- * socket's clients are one proxy, which does its own counting. */
-static bool
-admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16])
-{
-	struct httpd_source *s;
-	unsigned b = bucket_of(key);
-
-	if (h->count >= h->limits.connections)
-		return false;
-	if (h->unix_socket)
-		return true;
-	LIST_FOREACH(s, &h->sources[b], chain)
-	if (memcmp(s->key, key, 16) == 0)
-		break;
-	if (s != NULL && s->count >= h->limits.connections_per_source)
-		return false;
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return false;
-		memcpy(s->key, key, 16);
-		LIST_INSERT_HEAD(&h->sources[b], s, chain);
-	}
-	s->count++;
-	r->counted = s;
-	return true;
-}
 
 static void
 accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
@@ -452,7 +453,7 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 		return;
 	}
 	httpd_listen_source(sa, r->source, key);
-	ok = admit(h, r, key);
+	ok = httpd_admit(h, r, key);
 	if (!ok && h->extra >= HTTPD_REFUSED_EXTRA) {
 		free(r);
 		close(fd);
@@ -542,6 +543,7 @@ httpd_new(struct event_base *base, const char *host, uint16_t port,
 	TAILQ_INIT(&h->all);
 	for (i = 0; i < HTTPD_BUCKETS; i++)
 		LIST_INIT(&h->sources[i]);
+	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024);
 	if (unix_path != NULL) {
 		h->unix_socket = true;
 		h->unix_path = strdup(unix_path);
@@ -583,6 +585,7 @@ httpd_free(struct httpd *h)
 		conn_gone(r,
 		    r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM ||
 			(r->state == HTTPD_DEAD && r->first));
+	buf_free(&h->head);
 	free(h->unix_path);
 	free(h);
 }

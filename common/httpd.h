@@ -71,8 +71,8 @@ struct httpd_part {
 	size_t n;
 };
 enum { HTTPD_PARTS_MAX = 3 };
-void httpd_reply_parts(struct httpd_req *, int status,
-    const char *content_type, const struct httpd_part *, size_t parts);
+void httpd_reply_parts(struct httpd_req *, int status, const char *content_type,
+    const struct httpd_part *, size_t parts);
 
 /* Chunked answers. write returns false when the client's socket is slow: stop
  * until the drained callback. */

@@ -64,23 +64,40 @@ void
 httpd_header(struct httpd_req *r, const char *name, const char *value)
 {
 	assert(clean(name) && clean(value));
-	buf_putf(&r->fields, "%s: %s\r\n", name, value);
+	buf_puts(&r->fields, name);
+	buf_puts(&r->fields, ": ");
+	buf_puts(&r->fields, value);
+	buf_puts(&r->fields, "\r\n");
 }
 
-/* Status line and fields. length < 0: chunked. A head that could not be built
- * (memory) closes the connection: -1. */
-static int
-put_head(struct httpd_req *r, struct buf *out, int status, const char *type,
-    long long length)
+/* n in decimal. */
+static void
+put_number(struct buf *out, unsigned long long n)
 {
-	char line[64];
+	char text[24];
+	size_t at = sizeof(text);
 
+	do
+		text[--at] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	buf_put(out, text + at, sizeof(text) - at);
+}
+
+/* Status line and fields, into the server's buffer. length < 0: chunked. A head
+ * that could not be built (memory) closes the connection: -1. */
+static int
+put_head(struct httpd_req *r, int status, const char *type, long long length)
+{
+	struct buf *out = &r->h->head;
+
+	buf_clear(out);
 	if (r->h->handlers.answering != NULL)
 		r->h->handlers.answering(r, r->h->arg);
 	if (r->fields.failed)
 		return -1;
-	snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
-	buf_puts(out, line);
+	buf_puts(out, "HTTP/1.1 ");
+	put_number(out, (unsigned long long)status);
+	buf_putc(out, ' ');
 	buf_puts(out, http1_reason(status));
 	buf_puts(out, "\r\nDate: ");
 	buf_puts(out, date_text());
@@ -93,9 +110,9 @@ put_head(struct httpd_req *r, struct buf *out, int status, const char *type,
 	}
 	/* RFC 9110 section 8.6: no Content-Length with 204. */
 	if (length >= 0 && status != 204) {
-		snprintf(
-		    line, sizeof(line), "Content-Length: %lld\r\n", length);
-		buf_puts(out, line);
+		buf_puts(out, "Content-Length: ");
+		put_number(out, (unsigned long long)length);
+		buf_puts(out, "\r\n");
 	} else if (length < 0) {
 		buf_puts(out, "Transfer-Encoding: chunked\r\n");
 	}
@@ -140,9 +157,9 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 }
 
 static int
-send_answer(struct httpd_req *r, const struct buf *head,
-    const struct httpd_part *part, size_t parts)
+send_answer(struct httpd_req *r, const struct httpd_part *part, size_t parts)
 {
+	const struct buf *head = &r->h->head;
 	struct iovec iov[1 + HTTPD_PARTS_MAX] = {{head->p, head->len}};
 	size_t i;
 
@@ -166,7 +183,6 @@ void
 httpd_reply_parts(struct httpd_req *r, int status, const char *type,
     const struct httpd_part *part, size_t parts)
 {
-	struct buf head;
 	size_t i, n = 0;
 
 	if (r->state == HTTPD_DEAD)
@@ -176,29 +192,25 @@ httpd_reply_parts(struct httpd_req *r, int status, const char *type,
 		n += part[i].n;
 	if (r->head_only || status == 204)
 		parts = 0;
-	buf_init(&head, HTTPD_FIELDS_MAX + 1024);
-	if (put_head(r, &head, status, type, (long long)n) < 0 ||
-	    send_answer(r, &head, part, parts) < 0)
+	if (put_head(r, status, type, (long long)n) < 0 ||
+	    send_answer(r, part, parts) < 0)
 		/* Half an answer must not be followed by anything. */
 		httpd_kill_later(r);
 	else
 		httpd_set_state(r, HTTPD_FLUSH);
-	buf_free(&head);
 }
 
 void
 httpd_stream_begin(struct httpd_req *r, int status, const char *type)
 {
-	struct buf head;
 	bool bad;
 
 	if (r->state == HTTPD_DEAD)
 		return;
 	assert(r->state == HTTPD_ANSWER);
-	buf_init(&head, HTTPD_FIELDS_MAX + 1024);
-	bad = put_head(r, &head, status, type, -1) < 0 ||
-	    evbuffer_add(bufferevent_get_output(r->bev), head.p, head.len) < 0;
-	buf_free(&head);
+	bad = put_head(r, status, type, -1) < 0 ||
+	    evbuffer_add(bufferevent_get_output(r->bev), r->h->head.p,
+		r->h->head.len) < 0;
 	if (bad) {
 		httpd_kill_later(r);
 		return;
@@ -213,8 +225,7 @@ httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
 {
 	struct evbuffer *out = bufferevent_get_output(r->bev);
 	char size[24], end[] = "\r\n";
-	struct iovec iov[3] = {
-	    {size, 0}, {(void *)(uintptr_t)p, n}, {end, 2}};
+	struct iovec iov[3] = {{size, 0}, {(void *)(uintptr_t)p, n}, {end, 2}};
 
 	if (r->state == HTTPD_DEAD)
 		return false;

@@ -58,8 +58,12 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	struct httpd_source *counted; /* where; NULL: unix, or refused */
 	struct httpd *h;
 	struct bufferevent *bev;
-	struct event *timer; /* head, body, idle, linger */
-	struct event *later; /* continue from the loop */
+	/* Head, body, idle, linger, quiet: what comes at `deadline`. The timer
+	 * is moved only to an earlier time; one that comes too early is set
+	 * again. So a connection that is busy moves no timers. */
+	struct event *timer;
+	uint64_t deadline, timer_at; /* ms of CLOCK_MONOTONIC; 0: none */
+	struct event *later;         /* continue from the loop */
 	struct http1 *parser;
 	enum httpd_state state;
 	char source[HTTPD_SOURCE_MAX];
@@ -67,6 +71,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool keep_alive;    /* after this answer */
 	bool head_only;     /* HEAD: no body */
 	bool in_callback;   /* the owner's code is running */
+	bool in_dispatch;   /* it was just handed the request */
 	bool slow;          /* write was told false */
 	bool first;         /* no request was seen on it yet */
 	bool sse;           /* the stream takes comments */
@@ -93,7 +98,8 @@ struct httpd {
 	struct httpd_list all;
 	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
 	unsigned count, extra;
-	size_t held; /* bytes of bodies, all connections */
+	size_t held;     /* bytes of bodies, all connections */
+	struct buf head; /* of the answer that is being written */
 	bool unix_socket;
 	char *unix_path;
 };
@@ -108,6 +114,12 @@ int httpd_listen_tcp(const char *host, uint16_t port, char *address_out,
     size_t len, struct err *);
 void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
+
+/* httpd_admit.c. Is there room for one more of this source? Then it is counted
+ * until it leaves. A unix socket's clients are one proxy, which does its own
+ * counting. */
+bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16]);
+void httpd_admit_leave(struct httpd_req *);
 
 /* httpd.c */
 void httpd_stream_timer(struct httpd_req *);   /* begins quiet_ms anew */

@@ -35,6 +35,17 @@ int json_scan(const uint8_t *, size_t, struct err *);
 int json_slice(const uint8_t *text, size_t n, const char *const *path,
     const uint8_t **p, size_t *len);
 
+/* The same for several members of one object at once, in one pass over it. */
+struct json_wanted {
+	const char *name;
+	size_t len;       /* of the name */
+	const uint8_t *p; /* its value; NULL: absent */
+	size_t n;
+};
+#define JSON_WANTED(name) {(name), sizeof(name) - 1, NULL, 0}
+void json_slice_all(
+    const uint8_t *text, size_t n, struct json_wanted *, size_t wanted);
+
 /* json_scan, then json-c with VALIDATE_UTF8. The caller releases with
  * json_object_put. A text `null` gives *o = NULL. */
 int json_parse(const uint8_t *, size_t, struct json_object **, struct err *);

@@ -1,6 +1,6 @@
 /*
  * The pre-scan: one pass over the bytes of a JSON text that decides whether a
- * parser may see it, and a walk that finds the byte slice of a member.
+ * parser may see it.
  *
  * Every text from outside passes here first: requests, tools' results, schemas.
  * What json-c would silently change (the last of two equal names wins, a lone
@@ -13,13 +13,23 @@
 #include <string.h>
 
 #include "json.h"
+#include "json_slice.h"
 #include "bounds.h"
+
+enum {
+	NAMES_ROOM =
+	    32, /* names that need no memory: most requests have fewer */
+	/* Up to so many names each is held against each; more are sorted, since
+	 * a text's author chooses how many there are. */
+	PAIRS_MAX = 12
+};
 
 /* One name of an object that is still open, as it stands in the text. */
 struct name {
 	const uint8_t *p;
 	size_t n;
-	uint32_t hash; /* of the unescaped code points */
+	uint32_t hash; /* of the unescaped code points; set when sorted */
+	bool plain;    /* ASCII without escapes: the bytes are the name */
 };
 
 struct scan {
@@ -33,7 +43,13 @@ struct scan {
 	} open[JSON_DEPTH_MAX];
 	unsigned depth;
 	struct err *err;
+	struct name room[NAMES_ROOM];
 };
+
+/* Bytes that a string may hold as they are: ASCII but controls, the quote and
+ * the backslash. */
+static const uint8_t plain[256] = {
+    [0x20 ... 0x21] = 1, [0x23 ... 0x5b] = 1, [0x5d ... 0x7f] = 1};
 
 static int
 refuse(struct scan *s, const uint8_t *at, const char *rule)
@@ -139,19 +155,25 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
-/* The string at s->p; *in and *n are its bytes between the quotes. */
+/* The string at s->p; *in and *n are its bytes between the quotes. *ascii:
+ * nothing but plain bytes. */
 static int
-scan_string(struct scan *s, const uint8_t **in, size_t *n)
+scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 {
 	const uint8_t *start = s->p;
 
 	if (s->p == s->end || *s->p != '"')
 		return refuse(s, s->p, "expected a string");
+	*ascii = true;
 	s->p++;
 	while (s->p < s->end) {
 		uint8_t c = *s->p;
 		size_t len;
 
+		if (plain[c]) {
+			s->p++;
+			continue;
+		}
 		if (c == '"') {
 			*in = start + 1;
 			*n = (size_t)(s->p - start - 1);
@@ -161,11 +183,10 @@ scan_string(struct scan *s, const uint8_t **in, size_t *n)
 		if (c < 0x20)
 			return refuse(
 			    s, s->p, "raw control character in a string");
+		*ascii = false;
 		if (c == '\\') {
 			if (scan_escape(s) == -1)
 				return -1;
-		} else if (c < 0x80) {
-			s->p++;
 		} else if ((len = utf8_len(s->p, s->end)) == 0) {
 			return refuse(s, s->p, "invalid UTF-8");
 		} else {
@@ -173,43 +194,6 @@ scan_string(struct scan *s, const uint8_t **in, size_t *n)
 		}
 	}
 	return refuse(s, start, "unfinished string");
-}
-
-/* The next code point of a string that scan_string accepted. */
-static uint32_t
-next_point(const uint8_t **pp, const uint8_t *end)
-{
-	const uint8_t *p = *pp;
-	uint32_t u;
-	size_t n;
-
-	if (*p == '\\') {
-		static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-		const char *c;
-
-		if (p[1] != 'u') {
-			*pp = p + 2;
-			c = strchr(from, p[1]);
-			return c ? (uint32_t)to[c - from] : p[1];
-		}
-		u = (uint32_t)hex4(p + 2, end);
-		*pp = p + 6;
-		if (u < 0xd800 || u > 0xdbff)
-			return u;
-		*pp = p + 12;
-		return 0x10000 + ((u - 0xd800) << 10) +
-		    ((uint32_t)hex4(p + 8, end) - 0xdc00);
-	}
-	if (*p < 0x80) {
-		*pp = p + 1;
-		return *p;
-	}
-	n = utf8_len(p, end);
-	u = (uint32_t)*p & (n == 2 ? 0x1fu : n == 3 ? 0x0fu : 0x07u);
-	for (size_t i = 1; i < n; i++)
-		u = u << 6 | (p[i] & 0x3fu);
-	*pp = p + n;
-	return u;
 }
 
 /* Order by hash, then by code points, so that equal names end side by side
@@ -224,7 +208,7 @@ name_cmp(const void *va, const void *vb)
 	if (a->hash != b->hash)
 		return a->hash < b->hash ? -1 : 1;
 	while (p < pe && q < qe) {
-		uint32_t x = next_point(&p, pe), y = next_point(&q, qe);
+		uint32_t x = json_slice_point(&p), y = json_slice_point(&q);
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -240,36 +224,41 @@ count(struct scan *s)
 	return 0;
 }
 
+/* Room for one more name. */
+static int
+more_names(struct scan *s)
+{
+	size_t cap = s->cap * 2;
+	struct name *names = reallocarray(
+	    s->names == s->room ? NULL : s->names, cap, sizeof(*names));
+
+	if (names == NULL)
+		return err_set(s->err, FAILURE_INTERNAL, "out of memory");
+	if (s->names == s->room)
+		memcpy(names, s->room, sizeof(s->room));
+	s->names = names;
+	s->cap = cap;
+	return 0;
+}
+
 /* A member's name and its colon. U+0000 in a name is refused: C strings would
  * cut it, and two names would become one. */
 static int
 scan_name(struct scan *s)
 {
-	struct name nm = {.hash = 2166136261u}; /* FNV-1a over code points */
+	struct name nm = {.hash = 0};
 	const uint8_t *p, *at;
 
 	skip_space(s);
 	at = s->p;
-	if (count(s) == -1 || scan_string(s, &nm.p, &nm.n) == -1)
+	if (count(s) == -1 || scan_string(s, &nm.p, &nm.n, &nm.plain) == -1)
 		return -1;
-	for (p = nm.p; p < nm.p + nm.n;) {
-		uint32_t u = next_point(&p, nm.p + nm.n);
-
-		if (u == 0)
+	/* Only an escape can mean it. */
+	for (p = nm.p; !nm.plain && p < nm.p + nm.n;)
+		if (json_slice_point(&p) == 0)
 			return refuse(s, at, "U+0000 in a name");
-		nm.hash = (nm.hash ^ u) * 16777619u;
-	}
-	if (s->nnames == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 64;
-		struct name *names =
-		    reallocarray(s->names, cap, sizeof(*names));
-
-		if (names == NULL)
-			return err_set(
-			    s->err, FAILURE_INTERNAL, "out of memory");
-		s->names = names;
-		s->cap = cap;
-	}
+	if (s->nnames == s->cap && more_names(s) == -1)
+		return -1;
 	s->names[s->nnames++] = nm;
 	skip_space(s);
 	if (s->p == s->end || *s->p != ':')
@@ -278,21 +267,54 @@ scan_name(struct scan *s)
 	return 0;
 }
 
-/* The end of an object: its names are sorted, equal ones are neighbours. */
+/* FNV-1a over code points, so that a name has one hash however written. */
+static uint32_t
+hash(const struct name *nm)
+{
+	uint32_t h = 2166136261u;
+	const uint8_t *p = nm->p;
+
+	while (p < nm->p + nm->n)
+		h = (h ^ json_slice_point(&p)) * 16777619u;
+	return h;
+}
+
+static bool
+same(const struct name *a, const struct name *b)
+{
+	if (a->plain && b->plain)
+		return a->n == b->n && memcmp(a->p, b->p, a->n) == 0;
+	return name_cmp(a, b) == 0;
+}
+
+static int
+twice(struct scan *s, const struct name *a, const struct name *b)
+{
+	return refuse(
+	    s, a->p > b->p ? a->p : b->p, "duplicate name in an object");
+}
+
+/* The end of an object: no two of its names are equal. */
 static int
 close_object(struct scan *s)
 {
 	size_t first = s->open[s->depth - 1].first;
 	struct name *nm = s->names + first;
-	size_t n = s->nnames - first;
+	size_t i, j, n = s->nnames - first;
 
-	if (n > 1)
+	if (n <= PAIRS_MAX) {
+		for (i = 1; i < n; i++)
+			for (j = 0; j < i; j++)
+				if (same(&nm[i], &nm[j]))
+					return twice(s, &nm[i], &nm[j]);
+	} else {
+		for (i = 0; i < n; i++)
+			nm[i].hash = hash(&nm[i]);
 		qsort(nm, n, sizeof(*nm), name_cmp);
-	for (size_t i = 1; i < n; i++)
-		if (name_cmp(&nm[i - 1], &nm[i]) == 0)
-			return refuse(s,
-			    nm[i].p > nm[i - 1].p ? nm[i].p : nm[i - 1].p,
-			    "duplicate name in an object");
+		for (i = 1; i < n; i++)
+			if (name_cmp(&nm[i - 1], &nm[i]) == 0)
+				return twice(s, &nm[i], &nm[i - 1]);
+	}
 	s->nnames = first;
 	return 0;
 }
@@ -398,9 +420,10 @@ scan_scalar(struct scan *s)
 	static const char *const words[] = {"true", "false", "null"};
 	const uint8_t *in;
 	size_t n;
+	bool ascii;
 
 	if (*s->p == '"')
-		return scan_string(s, &in, &n);
+		return scan_string(s, &in, &n, &ascii);
 	if (*s->p == '-' || digit(s))
 		return scan_number(s);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -487,105 +510,18 @@ scan_text(struct scan *s)
 int
 json_scan(const uint8_t *text, size_t n, struct err *err)
 {
-	struct scan s = {.text = text, .p = text, .end = text + n, .err = err};
+	struct scan s; /* set member by member: most of it is room */
 	int rc;
 
+	s.text = s.p = text;
+	s.end = text + n;
+	s.names = s.room;
+	s.cap = NAMES_ROOM;
+	s.nnames = s.members = 0;
+	s.depth = 0;
+	s.err = err;
 	rc = scan_text(&s);
-	free(s.names);
+	if (s.names != s.room)
+		free(s.names);
 	return rc;
-}
-
-/* Past the value at s->p; only for accepted text. */
-static void
-skip_value(struct scan *s)
-{
-	const uint8_t *in;
-	size_t n;
-	unsigned depth = 0;
-
-	do {
-		skip_space(s);
-		switch (*s->p) {
-		case '{':
-		case '[':
-			depth++;
-			s->p++;
-			break;
-		case '}':
-		case ']':
-			depth--;
-			s->p++;
-			break;
-		case ',':
-		case ':':
-			s->p++;
-			break;
-		default:
-			if (*s->p == '"' ? scan_string(s, &in, &n)
-					 : scan_scalar(s))
-				return; /* cannot be: the text was accepted */
-		}
-	} while (depth > 0 && s->p < s->end);
-}
-
-static bool
-name_is(const uint8_t *p, size_t n, const char *want)
-{
-	const uint8_t *end = p + n, *q = (const uint8_t *)want;
-	const uint8_t *qend = q + strlen(want);
-
-	while (p < end && q < qend) {
-		const uint8_t *one = q;
-		uint32_t u;
-
-		/* In `want` a backslash is itself. */
-		u = *q == '\\' ? (q++, (uint32_t)'\\') : next_point(&q, qend);
-		if (next_point(&p, end) != u || q == one)
-			return false;
-	}
-	return p == end && q == qend;
-}
-
-/*
- * Walks members, comparing names after unescaping (a name written with escapes
- * is the same name), and goes one object down for each part of the path. The
- * text was accepted, so names are unique and the first match is the only one.
- */
-int
-json_slice(const uint8_t *text, size_t n, const char *const *path,
-    const uint8_t **p, size_t *len)
-{
-	struct scan s = {.text = text, .p = text, .end = text + n};
-	const uint8_t *in = NULL, *start;
-	size_t inlen = 0;
-
-	skip_space(&s);
-	for (; *path != NULL; path++) {
-		bool found = false;
-
-		if (s.p == s.end || *s.p != '{')
-			return 0;
-		s.p++;
-		while (!found) {
-			skip_space(&s);
-			if (s.p < s.end && *s.p == ',') {
-				s.p++;
-				skip_space(&s);
-			}
-			if (s.p == s.end || *s.p != '"' ||
-			    scan_string(&s, &in, &inlen) == -1)
-				return 0;
-			found = name_is(in, inlen, *path);
-			skip_space(&s);
-			s.p++; /* the colon */
-			skip_space(&s);
-			if (!found)
-				skip_value(&s);
-		}
-	}
-	start = s.p;
-	skip_value(&s);
-	*p = start;
-	*len = (size_t)(s.p - start);
-	return 1;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json.h"
 #include "jsonw.h"
 #include "mcp_era.h"
 
@@ -17,21 +18,47 @@
 #define KEY_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define KEY_LOG          "io.modelcontextprotocol/logLevel"
 
-static bool
-get_meta(struct ipc_bytes member, struct ipc_bytes *meta)
-{
-	struct ipc_bytes params;
+/* What the ladder looks at in params._meta. */
+enum { VERSION, CAPABILITIES, CLIENT, LOG, ENVELOPE };
 
-	return mcp_era_get(member, "params", &params) &&
-	    mcp_era_get(params, "_meta", meta) && mcp_era_is_object(*meta);
+struct envelope {
+	bool there; /* _meta is an object */
+	struct json_wanted w[ENVELOPE];
+};
+
+static void
+find_envelope(struct ipc_bytes params, struct envelope *e)
+{
+	static const struct envelope none = {false,
+	    {JSON_WANTED(KEY_VERSION), JSON_WANTED(KEY_CAPABILITIES),
+		JSON_WANTED(KEY_CLIENT), JSON_WANTED(KEY_LOG)}};
+	struct ipc_bytes meta;
+
+	*e = none;
+	e->there =
+	    mcp_era_get(params, "_meta", &meta) && mcp_era_is_object(meta);
+	if (e->there)
+		json_slice_all(meta.p, meta.n, e->w, ENVELOPE);
+}
+
+/* false: it is not there. */
+static bool
+get(const struct envelope *e, unsigned which, struct ipc_bytes *v)
+{
+	*v = ipc_bytes(e->w[which].p, e->w[which].n);
+	return v->p != NULL;
 }
 
 bool
 mcp_era_claimed(struct ipc_bytes member)
 {
-	struct ipc_bytes meta, v;
+	struct ipc_bytes params, v;
+	struct envelope e;
 
-	return get_meta(member, &meta) && mcp_era_get(meta, KEY_VERSION, &v);
+	if (!mcp_era_get(member, "params", &params))
+		return false;
+	find_envelope(params, &e);
+	return get(&e, VERSION, &v);
 }
 
 /* Revisions are dates, so the order of their text is the order of age. What is
@@ -63,12 +90,12 @@ mcp_era_client(struct ipc_bytes info, struct mcp_message *m)
 
 /* Step 6: the types of the envelope. version: at least 64 bytes. */
 static int
-read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
+read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
     size_t size, struct mcp_error *e)
 {
 	struct ipc_bytes v;
 
-	if (!mcp_era_get(meta, KEY_VERSION, &v))
+	if (!get(env, VERSION, &v))
 		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 		    "params._meta lacks " KEY_VERSION ".");
 	if (v.p[0] != '"')
@@ -81,7 +108,7 @@ read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
 	 * can take. */
 	if (m->kind == MCP_NOTIFICATION)
 		return 0;
-	if (!mcp_era_get(meta, KEY_CAPABILITIES, &v))
+	if (!get(env, CAPABILITIES, &v))
 		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 		    "params._meta lacks " KEY_CAPABILITIES ".");
 	if (!mcp_era_is_object(v))
@@ -92,10 +119,10 @@ read_envelope(struct ipc_bytes meta, struct mcp_message *m, char *version,
 		    KEY_CAPABILITIES " is larger than 8 KiB.");
 	m->capabilities = v;
 	m->declared = mcp_params_declared(v);
-	if (mcp_era_get(meta, KEY_CLIENT, &v) && mcp_era_client(v, m) < 0)
+	if (get(env, CLIENT, &v) && mcp_era_client(v, m) < 0)
 		return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_CLIENT " must be an object with name and version.");
-	if (mcp_era_get(meta, KEY_LOG, &v)) {
+	if (get(env, LOG, &v)) {
 		m->log_level = mcp_params_log_level(v);
 		if (m->log_level < 0)
 			return mcp_era_fail(e, FAILURE_INVALID_PARAMS, 400,
@@ -184,7 +211,7 @@ check_name(struct mcp_message *m, const struct mcp_headers *h, const char *key)
 }
 
 static int
-check_modern(struct ipc_bytes meta, const struct mcp_headers *h,
+check_modern(const struct envelope *env, const struct mcp_headers *h,
     const char *method, struct mcp_message *m)
 {
 	const struct mcp_method_info *row = mcp_method_info(m->method);
@@ -192,7 +219,7 @@ check_modern(struct ipc_bytes meta, const struct mcp_headers *h,
 
 	m->modern = true;
 	m->rev = MCP_REV_2026_07_28;
-	if (read_envelope(meta, m, version, sizeof(version), &m->error) < 0 ||
+	if (read_envelope(env, m, version, sizeof(version), &m->error) < 0 ||
 	    check_headers(m, h, version, method) < 0)
 		return -1;
 	if (strcmp(version, "2026-07-28") != 0)
@@ -236,23 +263,25 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 }
 
 int
-mcp_era_check(struct ipc_bytes member, const struct mcp_headers *h,
-    const char *method, struct mcp_message *m)
+mcp_era_check(
+    const struct mcp_headers *h, const char *method, struct mcp_message *m)
 {
-	struct ipc_bytes meta = ipc_bytes(NULL, 0);
+	struct envelope env;
+	struct ipc_bytes v;
 	struct mcp_message trial;
 	bool claimed, header_modern;
 	char version[64];
 
-	claimed = mcp_era_claimed(member);
+	find_envelope(m->params, &env);
+	claimed = get(&env, VERSION, &v);
 	header_modern = h->version != NULL && is_modern(h->version);
-	get_meta(member, &meta);
 
 	/* Step 5. initialize first: it is legacy by nature. */
 	if (m->method == MCP_INITIALIZE) {
-		trial = *m;
+		if (claimed)
+			trial = *m;
 		if (!claimed ||
-		    read_envelope(meta, &trial, version, sizeof(version),
+		    read_envelope(&env, &trial, version, sizeof(version),
 			&trial.error) < 0 ||
 		    !is_modern(version)) {
 			if (header_modern &&
@@ -267,18 +296,18 @@ mcp_era_check(struct ipc_bytes member, const struct mcp_headers *h,
 		}
 	}
 	if (claimed)
-		return check_modern(meta, h, method, m);
+		return check_modern(&env, h, method, m);
 	if (header_modern && m->kind == MCP_REQUEST) {
 		/* Names what is missing. */
 		m->modern = true;
 		m->rev = MCP_REV_2026_07_28;
-		if (meta.n == 0)
+		if (!env.there)
 			return mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS,
 			    400,
 			    "params._meta is missing; it must hold " KEY_VERSION
 			    " and " KEY_CAPABILITIES ".");
 		return read_envelope(
-		    meta, m, version, sizeof(version), &m->error);
+		    &env, m, version, sizeof(version), &m->error);
 	}
 	if (header_modern) {
 		/* A notification has no envelope of its own: the header tells.

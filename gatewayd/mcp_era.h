@@ -10,8 +10,8 @@
 /* Does the message claim an era by params._meta's protocol version? */
 bool mcp_era_claimed(struct ipc_bytes member);
 /* Steps 5 to 9; sets era, revision and envelope fields. 0, or -1: m->error. */
-int mcp_era_check(struct ipc_bytes member, const struct mcp_headers *,
-    const char *method, struct mcp_message *m);
+int mcp_era_check(
+    const struct mcp_headers *, const char *method, struct mcp_message *m);
 
 /* Step 12: the parameters of m->method; m->error tells what is wrong. */
 void mcp_params_read(struct mcp_message *m);
@@ -25,6 +25,7 @@ bool mcp_era_get(
  * they have no value for as null (mcp.el, Go clients with a nil pointer). */
 bool mcp_era_given(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
+bool mcp_era_is_null(struct ipc_bytes); /* or absent */
 bool mcp_era_is_object(struct ipc_bytes);
 bool mcp_era_is_id(struct ipc_bytes);
 /* clientInfo's name and version into m->client. 0 or -1. */

@@ -91,8 +91,13 @@ mcp_era_get(struct ipc_bytes object, const char *name, struct ipc_bytes *out)
 bool
 mcp_era_given(struct ipc_bytes object, const char *name, struct ipc_bytes *out)
 {
-	return mcp_era_get(object, name, out) &&
-	    !(out->n == 4 && memcmp(out->p, "null", 4) == 0);
+	return mcp_era_get(object, name, out) && !mcp_era_is_null(*out);
+}
+
+bool
+mcp_era_is_null(struct ipc_bytes v)
+{
+	return v.n == 0 || (v.n == 4 && memcmp(v.p, "null", 4) == 0);
 }
 
 bool
@@ -254,27 +259,34 @@ static int
 read_shape(
     struct ipc_bytes member, struct mcp_message *m, char *method, size_t size)
 {
-	struct ipc_bytes v, id;
+	struct json_wanted w[] = {JSON_WANTED("id"), JSON_WANTED("jsonrpc"),
+	    JSON_WANTED("method"), JSON_WANTED("params"), JSON_WANTED("result"),
+	    JSON_WANTED("error")};
+	enum { ID, JSONRPC, METHOD, PARAMS, RESULT, ERROR, ALL };
+	struct ipc_bytes v;
 	char text[8];
 	bool has_id;
 
 	if (!mcp_era_is_object(member))
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "A JSON-RPC message is an object.");
-	m->id = read_id(member);
-	has_id = mcp_era_get(member, "id", &id);
-	if (!mcp_era_get(member, "jsonrpc", &v) ||
-	    mcp_request_text(v, text, sizeof(text)) < 0 ||
+	json_slice_all(member.p, member.n, w, ALL);
+	has_id = w[ID].p != NULL;
+	m->id = ipc_bytes(w[ID].p, w[ID].n);
+	if (!mcp_era_is_id(m->id))
+		m->id = ipc_bytes(NULL, 0);
+	if (w[JSONRPC].p == NULL ||
+	    mcp_request_text(ipc_bytes(w[JSONRPC].p, w[JSONRPC].n), text,
+		sizeof(text)) < 0 ||
 	    strcmp(text, "2.0") != 0)
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "jsonrpc must be \"2.0\".");
-	if (!mcp_era_get(member, "method", &v)) {
-		if (has_id &&
-		    (mcp_era_get(member, "result", &v) !=
-			mcp_era_get(member, "error", &v))) {
+	v = ipc_bytes(w[METHOD].p, w[METHOD].n);
+	if (v.p == NULL) {
+		if (has_id && (w[RESULT].p != NULL) != (w[ERROR].p != NULL)) {
 			m->kind = MCP_RESPONSE;
-			mcp_era_get(member, "result", &m->result);
-			mcp_era_get(member, "error", &m->response_error);
+			m->result = ipc_bytes(w[RESULT].p, w[RESULT].n);
+			m->response_error = ipc_bytes(w[ERROR].p, w[ERROR].n);
 			return 0;
 		}
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
@@ -290,7 +302,8 @@ read_shape(
 		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
 		    "id must be a string or an integer.");
 	m->kind = has_id ? MCP_REQUEST : MCP_NOTIFICATION;
-	if (!mcp_era_given(member, "params", &m->params)) {
+	m->params = ipc_bytes(w[PARAMS].p, w[PARAMS].n);
+	if (mcp_era_is_null(m->params)) {
 		m->params = ipc_bytes(NULL, 0);
 	} else if (!mcp_era_is_object(m->params)) {
 		m->params = ipc_bytes(NULL, 0);
@@ -321,6 +334,6 @@ mcp_request_read(struct ipc_bytes member, const struct mcp_headers *h,
 		    "initialize may not be part of an array.");
 		return;
 	}
-	if (mcp_era_check(member, h, method, m) == 0)
+	if (mcp_era_check(h, method, m) == 0)
 		mcp_params_read(m);
 }

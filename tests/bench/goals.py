@@ -3,6 +3,7 @@ import statistics
 from dataclasses import dataclass
 
 from parts import SPACE_MS
+from requests import CLIENTS, METHODS
 from suite import POOL_MIN
 
 median = statistics.median
@@ -13,9 +14,12 @@ PSS_MIB = 60.0
 # Beside a hostile tool: where a cgroup shares out the processors, and where
 # only rlimits and scheduling groups do.
 NEIGHBOUR = {True: 2.0, False: 4.0}
+# Requests that run no tool, with the most clients measured.
+OF_PACKAGE, OF_BARE, P99_US = 100.0, 0.5, 2000.0
 FORM = {"plain": "`def main`", "aio": "`async def main`"}
 # --quick is a guard, not a judgement: only a mistake goes past these.
-QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0}
+QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0,
+         "request": 0.25, "p99": 10.0}
 
 
 @dataclass
@@ -69,4 +73,20 @@ def judge(parts, facts, quick):
             goals.append(Goal(
                 f"p50 beside a tool that {name.split()[0]}, as a multiple of alone",
                 median(values), NEIGHBOUR[facts["cpu_controller"]] * relax["neighbour"], True))
+    return goals + requests(parts["requests"], relax)
+
+
+def requests(v, relax):
+    goals, n = [], max(CLIENTS)
+    for name, (method, _, _) in METHODS.items():
+        ours = v[f"{name} gatewayd {n} rate"]
+        goals += [
+            Goal(f"{method}, {n} clients: requests a second as a multiple of the TypeScript server's",
+                 median(ratios(ours, v[f"{name} node {n} rate"])),
+                 OF_PACKAGE * relax["request"], False),
+            Goal(f"{method}, {n} clients: requests a second as a part of bare libevent's",
+                 median(ratios(ours, v[f"{name} bare {n} rate"])), OF_BARE * relax["request"],
+                 False),
+            Goal(f"{method}, {n} clients: p99, ms",
+                 median(v[f"{name} gatewayd {n} p99"]) / 1000, P99_US / 1000 * relax["p99"], True)]
     return goals

@@ -1,6 +1,6 @@
 /*
  * bench-load [-c CLIENTS] (-n CALLS | -t MS) [-T TOOL] [-a ARGUMENTS]
- *            [-e EXPECTED] [-f FIRST] [-o FILE] [-p MS] HOST PORT
+ *            [-e EXPECTED] [-f FIRST] [-o FILE] [-p MS] [-r FILE] HOST PORT
  *
  * Clients of /mcp, each on one kept-alive connection, each sending its next
  * request as soon as it has the answer to the last: `ping` without -T, else
@@ -11,8 +11,14 @@
  * Prints how long the calls took, and how many ended in which way: `done`, a
  * failure mode of the suite's, or `odd`, which is anything that a server must
  * not answer. With -o a line a call goes to FILE: number, ending, execution
- * id. One poll loop; a call costs this process about ten microseconds.
+ * id. One epoll loop; a call costs this process about ten microseconds.
+ *
+ * With -r every request is FILE, head and all, and every answer after the first
+ * must be as long as the first one and have its body byte for byte: no more is
+ * looked at, so that a request costs this process little else than the kernel's
+ * part of it. Such answers need status 200 and, with -e, EXPECTED.
  */
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <arpa/inet.h>
@@ -42,7 +48,7 @@ enum {
 	ANSWER_MAX = 2 * 1024 * 1024, /* over the largest result */
 	ENDINGS_MAX = 32,
 	ENDING_MAX = 40,
-	POLL_MS = 60 * 1000 /* no answer at all for this long: give up */
+	WAIT_MS = 60 * 1000 /* no answer at all for this long: give up */
 };
 
 struct client {
@@ -59,8 +65,15 @@ struct ending {
 	unsigned long n;
 };
 
+/* One request for all (-r), and its first answer. */
+struct same {
+	char *request, *answer;
+	size_t request_len, answer_len, body; /* body: where it begins */
+};
+
 struct load {
 	struct sockaddr_in to;
+	struct same same;
 	const char *tool, *arguments, *expected;
 	unsigned long clients, calls, ms, next, pause_ms;
 	uint64_t end; /* of -t */
@@ -103,6 +116,16 @@ connect_client(const struct load *l, struct client *c)
 
 /* A request fits any socket buffer: the write is whole or the server's gone. */
 static void
+send_bytes(struct client *c, const char *p, size_t n)
+{
+	c->begin = times_now();
+	c->got = 0;
+	c->busy = true;
+	if (send(c->fd, p, n, MSG_NOSIGNAL) != (ssize_t)n)
+		err(1, "send");
+}
+
+static void
 send_next(struct load *l, struct client *c)
 {
 	char arguments[REQUEST_MAX / 2], body[REQUEST_MAX];
@@ -110,6 +133,10 @@ send_next(struct load *l, struct client *c)
 	int n, length;
 
 	c->number = l->next++;
+	if (l->same.request != NULL) {
+		send_bytes(c, l->same.request, l->same.request_len);
+		return;
+	}
 	if (l->tool == NULL) {
 		length = snprintf(body, sizeof(body),
 		    "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"method\":\"ping\"}",
@@ -137,11 +164,7 @@ send_next(struct load *l, struct client *c)
 	    ntohs(l->to.sin_port), era, length, body);
 	if (n < 0 || (size_t)n >= sizeof(request))
 		errx(2, "the request is too long");
-	c->begin = times_now();
-	c->got = 0;
-	c->busy = true;
-	if (send(c->fd, request, (size_t)n, MSG_NOSIGNAL) != n)
-		err(1, "send");
+	send_bytes(c, request, (size_t)n);
 }
 
 /* The answer's body once it is whole, else NULL. A call that takes long is
@@ -232,6 +255,60 @@ answered(struct load *l, struct client *c, const char *body)
 		err(1, "write");
 }
 
+/* -r: the first answer is judged and kept, the others must be like it. */
+static void
+same_answered(struct load *l, struct client *c, const char *body)
+{
+	struct same *s = &l->same;
+	const size_t at = (size_t)(body - c->in);
+
+	if (s->answer == NULL) {
+		if (strncmp(c->in, "HTTP/1.1 200 ", 13) != 0 ||
+		    (l->expected != NULL && strstr(body, l->expected) == NULL))
+			errx(1, "the first answer is odd: %.1000s", c->in);
+		s->answer = malloc(c->got);
+		if (s->answer == NULL)
+			err(1, "malloc");
+		memcpy(s->answer, c->in, c->got);
+		s->answer_len = c->got;
+		s->body = at;
+	} else if (at != s->body || c->got != s->answer_len ||
+	    memcmp(body, s->answer + at, c->got - at) != 0) {
+		errx(1, "an answer is unlike the first: %.1000s", c->in);
+	}
+	times_add(&l->times, c->begin);
+	c->busy = false;
+	(void)snprintf(l->endings[0].name, ENDING_MAX, "done");
+	l->endings[0].n++;
+}
+
+/* What has come for a client; true: its answer is whole. */
+static bool
+take(struct load *l, struct client *c)
+{
+	const struct same *s = &l->same;
+	const char *body;
+	ssize_t n;
+
+	n = recv(c->fd, c->in + c->got, ANSWER_MAX - 1 - c->got, 0);
+	if (n <= 0 || !c->busy)
+		err(1, "the server closed a connection");
+	c->got += (size_t)n;
+	if (s->answer != NULL) {
+		if (c->got < s->answer_len)
+			return false;
+		same_answered(l, c, c->in + s->body);
+		return true;
+	}
+	if ((body = whole(c)) == NULL)
+		return false;
+	if (s->request != NULL)
+		same_answered(l, c, body);
+	else
+		answered(l, c, body);
+	return true;
+}
+
 static bool
 wanted(const struct load *l, unsigned long first)
 {
@@ -243,45 +320,58 @@ wanted(const struct load *l, unsigned long first)
 static void
 run(struct load *l, struct client *clients)
 {
-	struct pollfd p[CLIENTS_MAX];
+	struct epoll_event ready[CLIENTS_MAX];
 	const unsigned long first = l->next;
 	unsigned long busy = 0, i;
-	const char *body;
-	ssize_t n;
+	int e, n;
 
+	e = epoll_create1(EPOLL_CLOEXEC);
+	if (e == -1)
+		err(1, "epoll");
 	for (i = 0; i < l->clients; i++) {
 		connect_client(l, &clients[i]);
-		p[i].fd = clients[i].fd;
-		p[i].events = POLLIN;
+		ready[0].events = EPOLLIN;
+		ready[0].data.ptr = &clients[i];
+		if (epoll_ctl(e, EPOLL_CTL_ADD, clients[i].fd, ready) == -1)
+			err(1, "epoll");
 	}
 	l->end = times_now() + l->ms * 1000000;
 	for (i = 0; i < l->clients && wanted(l, first); i++, busy++)
 		send_next(l, &clients[i]);
 	while (busy > 0) {
-		if (poll(p, l->clients, POLL_MS) <= 0)
-			err(1, "no answer within %d ms", POLL_MS);
-		for (i = 0; i < l->clients; i++) {
-			struct client *c = &clients[i];
+		n = epoll_wait(e, ready, (int)l->clients, WAIT_MS);
+		if (n <= 0)
+			err(1, "no answer within %d ms", WAIT_MS);
+		while (n-- > 0) {
+			struct client *c = ready[n].data.ptr;
 
-			if (p[i].revents == 0)
+			if (!take(l, c))
 				continue;
-			n = recv(
-			    c->fd, c->in + c->got, ANSWER_MAX - 1 - c->got, 0);
-			if (n <= 0 || !c->busy)
-				err(1, "the server closed a connection");
-			c->got += (size_t)n;
-			if ((body = whole(c)) == NULL)
-				continue;
-			answered(l, c, body);
 			busy--;
 			if (wanted(l, first)) {
 				/* One client only: nobody else waits. */
-				(void)poll(NULL, 0, (int)l->pause_ms);
+				if (l->pause_ms != 0)
+					(void)poll(NULL, 0, (int)l->pause_ms);
 				send_next(l, c);
 				busy++;
 			}
 		}
 	}
+	(void)close(e);
+}
+
+static void
+read_request(struct same *s, const char *path)
+{
+	FILE *f = fopen(path, "re");
+
+	s->request = malloc(REQUEST_MAX);
+	if (f == NULL || s->request == NULL)
+		err(2, "%s", path);
+	s->request_len = fread(s->request, 1, REQUEST_MAX, f);
+	if (s->request_len == 0 || s->request_len == REQUEST_MAX)
+		errx(2, "%s: no request", path);
+	(void)fclose(f);
 }
 
 static void
@@ -306,7 +396,7 @@ main(int argc, char **argv)
 	uint64_t begin;
 	int c;
 
-	while ((c = getopt(argc, argv, "c:n:t:T:a:e:f:o:p:")) != -1) {
+	while ((c = getopt(argc, argv, "c:n:t:T:a:e:f:o:p:r:")) != -1) {
 		switch (c) {
 		case 'c':
 			l.clients = times_number(optarg, 1, CLIENTS_MAX);
@@ -331,6 +421,9 @@ main(int argc, char **argv)
 			break;
 		case 'p':
 			l.pause_ms = times_number(optarg, 1, 60 * 1000);
+			break;
+		case 'r':
+			read_request(&l.same, optarg);
 			break;
 		case 'o':
 			if ((l.out = fopen(optarg, "we")) == NULL)

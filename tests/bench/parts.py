@@ -10,7 +10,9 @@ from concurrent import futures
 import machine
 from harness import flow
 from harness.mcp import Client
+from requests import requests
 from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
+from values import Values
 
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-c", "pass")
 BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
@@ -21,17 +23,6 @@ FLOOR = 300         # forks of one measurement
 # Between an answer and the client's next call: a model thinks for longer, and
 # the pool has had a runner made by then.
 SPACE_MS = 20
-
-
-class Values(dict):
-    """name -> values of the rounds."""
-
-    def add(self, name, value):
-        self.setdefault(name, []).append(value)
-
-    def times(self, name, r):
-        for key in ("p50", "p99", "rate"):
-            self.add(f"{name} {key}", r[key])
 
 
 def starts(values, name, command, at_once, count):
@@ -268,6 +259,7 @@ def all_parts(quick, say):
             "calls": calls(with_suite, rounds, ms, say),
             "cpu": cpu(with_suite, rounds, count, say),
             "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
+            "requests": requests(with_suite, 1 if quick else 5, 150 if quick else 400, say),
         }, {"cpu_controller": cpu_controller(with_suite), "percent_busy_before": round(others, 1)}
     finally:
         with_suite.close()

@@ -4,6 +4,8 @@ import statistics
 
 from harness.document import replace_section, table
 from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON, SPACE_MS
+from requests import CLIENTS as AT_ONCE
+from requests import METHODS, SERVERS
 
 SECTION = "tests/bench/run"
 
@@ -62,6 +64,17 @@ def neighbours(v):
                  rows)
 
 
+def requests(v):
+    label = {"gatewayd": "gatewayd", "bare": "bare libevent", "node": "TypeScript server"}
+    rows = [(f"{method}, {v[f'{name} bytes'][0]} bytes", label[server], n,
+             mid(v[f"{name} {server} {n} rate"], 1, 0), mid(v[f"{name} {server} {n} p50"], 1e-3),
+             mid(v[f"{name} {server} {n} p99"], 1e-3), mid(v[f"{name} {server} {n} server"], 1, 1),
+             mid(v[f"{name} {server} {n} client"], 1, 1))
+            for name, (method, _, _) in METHODS.items() for n in AT_ONCE for server in SERVERS]
+    return table(("request", "server", "clients", "a second", "p50 ms", "p99 ms",
+                  "server's µs a request", "client's"), rows)
+
+
 def text(parts, facts, goals):
     blocks = [
         table(("goal", "measured", "bound", ""), [g.row() for g in goals]),
@@ -79,6 +92,9 @@ def text(parts, facts, goals):
         + mid(parts["startup"]["seconds"]) + " s.",
         "**Neighbours.** p50 of `def main` with one client. A cpu controller shares out the "
         f"processors: {'yes' if facts['cpu_controller'] else 'no'}.", neighbours(parts["neighbours"]),
+        "**Requests that run no tool.** The last two columns are processor time: where the "
+        "client's is as large as the server's, the rate is bound by both.",
+        requests(parts["requests"]),
     ]
     return "\n\n".join(blocks) + "\n"
 
