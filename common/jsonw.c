@@ -77,11 +77,14 @@ jsonw_arr_end(struct jsonw *w)
 static void
 quote(struct buf *b, const uint8_t *p, size_t n)
 {
+	static const char hex[] = "0123456789abcdef";
+	char escape[6] = {'\\', 'u', '0', '0'};
 	size_t i = 0, from = 0, len;
 	uint8_t c;
 
 	buf_putc(b, '"');
-	while (i < n) {
+	/* What no longer fits is not looked at: that could be long. */
+	while (i < n && !b->failed) {
 		c = p[i];
 		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
 			i++;
@@ -104,9 +107,12 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 			buf_puts(b, "\\r");
 		else if (c == '\t')
 			buf_puts(b, "\\t");
-		else if (c < 0x80)
-			buf_putf(b, "\\u%04x", c);
-		else
+		else if (c < 0x80) {
+			/* by hand: a text may be nothing but these */
+			escape[4] = hex[c >> 4];
+			escape[5] = hex[c & 15];
+			buf_put(b, escape, sizeof(escape));
+		} else
 			buf_puts(b, "\xef\xbf\xbd");
 		from = ++i;
 	}

@@ -84,8 +84,11 @@ fill(struct render *x, const struct path *at, const uint8_t *s, size_t n)
 {
 	size_t i, from = 0, len;
 
+	/* Too much already: what follows could be much more. */
+	if (x->w.out->failed)
+		return;
 	buf_clear(&x->text);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !x->text.failed; i++) {
 		if (s[i] != '{')
 			continue;
 		if (i + 1 < n && s[i + 1] == '{' &&
@@ -103,9 +106,9 @@ fill(struct render *x, const struct path *at, const uint8_t *s, size_t n)
 		}
 	}
 	buf_put(&x->text, s + from, n - from);
-	jsonw_strn(&x->w, x->text.p, x->text.len);
 	if (x->text.failed)
 		x->w.out->failed = true;
+	jsonw_strn(&x->w, x->text.p, x->text.len);
 }
 
 /* Copies a value, filling every string in it. Depth is bounded by the scan. */

@@ -26,7 +26,7 @@ static const struct {
     {"modules",
 	{"name", "version", "state", "digest", "files", "bytes", "tools"}},
     {"tools",
-	{"id", "exposed_name", "server", "enabled", "approval_status",
+	{"id", "object", "exposed_name", "enabled", "approval_status",
 	    "version", "serving_version", "callable"}},
     {"executions",
 	{"id", "tool", "principal", "listener", "state", "outcome",

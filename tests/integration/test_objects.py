@@ -439,6 +439,9 @@ def test_deletion(instance, mcp, server, what):
     assert len(records(instance, gone)) >= 1
     assert instance.psql("SELECT count(*) FROM mcpbox.audit_log WHERE action = 'tool_deleted' AND subject = "
                          f"'{what} {gone}'") == [["1"]]
+    assert instance.ctl_json("tools", made["id"])["tool"]["deleted_at"]
+    assert made["id"] in instance.ctl("tools", "--state", "deleted", "--limit", "200").stdout
+    assert made["id"] not in instance.ctl("tools", "--limit", "200").stdout
     # Name and URI are free, and the new one is not the old one.
     again = mcp.manage(f"mcpbox_create_{what}", server_id=server, name=name, **fields)
     assert again["id"] != made["id"] and use().error

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "check.h"
@@ -227,6 +228,22 @@ templates(void **state)
 	assert_null(rendered("x", "{"));
 }
 
+/* One message whose content has as many strings "{a}" as fit; its length. */
+static size_t
+many_strings(char *to, size_t max)
+{
+	static const char head[] =
+	    "[{\"role\":\"user\",\"content\":{\"type\":\"text\","
+	    "\"text\":\"\",\"x\":[\"{a}\"";
+	size_t n = sizeof(head) - 1;
+
+	memcpy(to, head, n);
+	for (; n + 20 < max; n += 6)
+		memcpy(to + n, ",\"{a}\"", 6);
+	memcpy(to + n, "]}}]", 4);
+	return n + 4;
+}
+
 /* A long text that is mostly placeholders: refused, not built. */
 static void
 no_explosion(void **state)
@@ -234,6 +251,8 @@ no_explosion(void **state)
 	enum { N = 100000, VALUE = 1000000 };
 	char *template = malloc(3 * N + 1), *given = malloc(VALUE + 16);
 	struct check c;
+	clock_t from;
+	size_t n;
 
 	(void)state;
 	assert_non_null(template);
@@ -246,6 +265,15 @@ no_explosion(void **state)
 	check_render(&c, ipc_str(template), ipc_str(given));
 	assert_false(c.ok);
 	assert_int_equal(c.failure, FAILURE_LIMIT);
+	check_free(&c);
+
+	/* The same as tens of thousands of strings: the first ends it. */
+	n = many_strings(template, 3 * N);
+	from = clock();
+	check_render(&c, ipc_bytes(template, n), ipc_str(given));
+	assert_false(c.ok);
+	assert_int_equal(c.failure, FAILURE_LIMIT);
+	assert_true(clock() - from < CLOCKS_PER_SEC / 2);
 	check_free(&c);
 	free(template);
 	free(given);

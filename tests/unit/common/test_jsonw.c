@@ -1,6 +1,8 @@
 /* jsonw.h writes valid JSON whatever it is given; json_grammar.h knows JSON. */
 #include "unit.h"
 
+#include <time.h>
+
 #include "json_grammar.h"
 #include "jsonw.h"
 #include "bounds.h"
@@ -49,6 +51,35 @@ values(void **state)
 	    "\"u\":18446744073709551615,\"t\":true,\"n\":null,"
 	    "\"a\":[[],{},-1,false],\"r\":{\"x\":1},\"z\":\"\"}");
 	buf_free(&b);
+}
+
+/* Escaping is no way to make somebody wait: a megabyte of controls costs some
+ * milliseconds, and what does not fit is not even looked at. */
+static void
+no_escape_is_slow(void **state)
+{
+	enum { N = 1024 * 1024, TURNS = 20 };
+	uint8_t *p = malloc(N);
+	clock_t from = clock();
+	struct jsonw w;
+	struct buf b;
+
+	(void)state;
+	assert_non_null(p);
+	memset(p, 1, N);
+	for (int i = 0; i < TURNS; i++) {
+		buf_init(&b, i % 2 == 0 ? 8 * N : 64);
+		jsonw_open(&w, &b);
+		jsonw_strn(&w, p, N);
+		assert_int_equal(b.failed, i % 2 == 1);
+		if (!b.failed)
+			assert_memory_equal(b.p + b.len - 7, "\\u0001\"", 7);
+		buf_free(&b);
+	}
+	/* 0.1 s of processor time where it was measured; 1.2 s by printf, and
+	 * as much again for what does not fit. The sanitizers cost 5 times. */
+	assert_true(clock() - from < CLOCKS_PER_SEC * 8 / 10);
+	free(p);
 }
 
 static void
@@ -152,6 +183,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(values),
 	    cmocka_unit_test(strings),
+	    cmocka_unit_test(no_escape_is_slow),
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(grammar),
 	};
