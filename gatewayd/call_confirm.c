@@ -130,7 +130,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (c->state != CALL_CONFIRMING || c->ex == NULL)
 		return;
-	if (c->ex->m.modern)
+	/* When its time is over, admind says how it ended. */
+	if (c->ex->m.modern && now_us() / 1000 < c->expires_ms)
 		park(c);
 	else
 		again(c);

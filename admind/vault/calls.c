@@ -1,8 +1,8 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "calls.h"
 #include "ids.h"
+#include "keys.h"
 #include "tlv.h"
 
 enum { FORMAT = 1, MAC_LEN = 32 };
@@ -21,17 +21,11 @@ struct calls {
 struct calls *
 calls_new(void)
 {
-	struct calls *c = calloc(1, sizeof(*c));
+	struct calls *c = keys_memory(sizeof(*c), NULL);
 
 	if (c != NULL)
 		id_random(&c->life);
 	return c;
-}
-
-void
-calls_free(struct calls *c)
-{
-	free(c);
 }
 
 static int

@@ -22,8 +22,9 @@
 
 enum {
 	CALLS_SEAL_MAX = 2048,
-	/* Used ones that have not expired. Each was a person's yes. */
-	CALLS_USED_MAX = 4096
+	/* Used ones that have not expired. Each was a person's yes: more than
+	 * all reviewers can give within the time that requests live. */
+	CALLS_USED_MAX = 1024
 };
 
 enum calls_tag {
@@ -42,8 +43,9 @@ enum calls_tag {
 
 struct calls; /* this life's */
 
-struct calls *calls_new(void); /* NULL without memory */
-void calls_free(struct calls *);
+/* Beside the contexts, for as long as the process lives; NULL without
+ * memory. */
+struct calls *calls_new(void);
 
 /*
  * Seals what the pre-image of a request says. *hash receives its SHA-256.

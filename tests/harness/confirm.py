@@ -1,0 +1,57 @@
+"""Calls that a person has to say yes to: how a client waits, how it is decided."""
+import itertools
+import json
+import time
+
+from harness import flow
+
+CODE = '''\
+def main(n: int) -> str:
+    """Does what can't be undone.
+
+    Args:
+        n: Which.
+    """
+    return f"did {n}"
+'''
+
+#: Every test's arguments are its own: equal calls share a request.
+numbers = itertools.count(1)
+
+
+def publish(instance, client, server, tool, code=CODE, **more):
+    return flow.publish(instance, client, server, tool, code, **{"confirm": True, **more})
+
+
+def waiting(instance, n, timeout=10):
+    """The request that waits with these arguments, as mcpboxctl shows it."""
+    end = time.monotonic() + timeout
+    while True:
+        for item in instance.ctl_json("approvals", "list", "--kind", "call")["items"]:
+            if json.loads(item["arguments"]) == {"n": n}:
+                return instance.ctl_json("approvals", "show", item["id"])
+        assert time.monotonic() < end, "nobody asked"
+        time.sleep(0.05)
+
+
+def approve(instance, item):
+    instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+
+
+def reject(instance, item, reason):
+    instance.ctl("approvals", "reject", item["id"], "--reason", reason)
+
+
+def runs(instance, n):
+    """How often the tool ran with n."""
+    return int(one(instance, "SELECT count(*) FROM mcpbox.executions WHERE kind = 'tool'"
+                   f" AND arguments = '{{\"n\": {n}}}' AND outcome = 'done'"))
+
+
+def one(instance, query):
+    return instance.psql(query)[0][0]
+
+
+def failure(reply):
+    assert reply.result is not None and reply.result["isError"], reply
+    return reply.result["_meta"]["mcpbox/failure"]["failure_mode"]

@@ -1,0 +1,392 @@
+"""Per-call approval from end to end: real gatewayd, admind, vault, sandboxd,
+PostgreSQL; a person is mcpboxctl."""
+import threading
+import time
+
+import pytest
+
+from harness import confirm
+from harness.confirm import approve, failure, numbers, one, reject, runs, waiting
+from harness.instance import Instance
+from harness.mcp import LEGACY, META, Client, text
+from harness.sse import Stream
+from harness.tasks import Tasks
+
+WAIT = 8    # s for which a request may be decided
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance(sets=[f"admind:confirm_wait={WAIT}s"])
+    yield i
+    i.close()
+
+
+@pytest.fixture(scope="module")
+def tool(instance):
+    with Client(instance.address) as c:
+        return confirm.publish(instance, c, "risky", "wipe")
+
+
+@pytest.fixture
+def client(instance):
+    with Client(instance.address) as c:
+        yield c
+
+
+def begin(client, tool, n):
+    """A modern call: its requestState."""
+    r = client.request("tools/call", {"name": tool, "arguments": {"n": n}})
+    assert r.result["resultType"] == "input_required", r
+    assert not r.result.get("inputRequests")
+    return r.result["requestState"]
+
+
+def go_on(client, tool, n, state):
+    return client.request("tools/call", {"name": tool, "arguments": {"n": n},
+                                         "requestState": state})
+
+
+def test_modern_waits_and_runs_once(instance, client, tool):
+    n = next(numbers)
+    state = begin(client, tool, n)
+    item = waiting(instance, n)
+    assert item["kind"] == "call" and item["state"] == "pending"
+    shown = item["content"]
+    assert shown["tool"] == tool and shown["arguments"] == {"n": n}
+    assert shown["listener"] == "local" and shown["request"] == item["id"]
+    assert shown["principal"] == item["requested_by"]
+    assert runs(instance, n) == 0
+    approve(instance, item)
+    r = go_on(client, tool, n, state)
+    assert text(r) == f"did {n}" and r.result["resultType"] == "complete"
+    assert runs(instance, n) == 1
+    after = instance.ctl_json("approvals", "show", item["id"])
+    assert after["state"] == "approved" and after["used_at"] and after["decided_by"] == "root"
+    assert after["execution"].replace("-", "") == \
+        r.result["_meta"]["mcpbox/execution"]["execution_id"].replace("-", "")
+    # The state is used, and a new call is a new request.
+    assert go_on(client, tool, n, state).error["code"] == -32602
+    begin(client, tool, n)
+    assert waiting(instance, n)["id"] != item["id"] and runs(instance, n) == 1
+
+
+def test_a_retry_is_kept_waiting_until_the_decision(instance, client, tool):
+    n = next(numbers)
+    state = begin(client, tool, n)
+    item = waiting(instance, n)
+    got = []
+    t = threading.Thread(target=lambda: got.append(go_on(client, tool, n, state)))
+    t.start()
+    time.sleep(1)
+    assert not got, "answered before the decision"
+    began = time.monotonic()
+    approve(instance, item)
+    t.join(10)
+    assert text(got[0]) == f"did {n}" and time.monotonic() - began < 3
+
+
+def test_other_arguments_are_another_call(instance, client, tool):
+    n = next(numbers)
+    state = begin(client, tool, n)
+    approve(instance, waiting(instance, n))
+    r = go_on(client, tool, next(numbers), state)
+    assert r.error["code"] == -32602, r
+    assert text(go_on(client, tool, n, state)) == f"did {n}"
+
+
+def test_rejected_ends_typed_and_stays_refused(instance, client, tool):
+    n = next(numbers)
+    state = begin(client, tool, n)
+    reject(instance, waiting(instance, n), "not on a Sunday")
+    r = go_on(client, tool, n, state)
+    assert failure(r) == "not_confirmed" and "not on a Sunday" in text(r)
+    # Who repeats it gets no second person to ask.
+    r = client.call(tool, {"n": n})
+    assert failure(r) == "not_confirmed" and runs(instance, n) == 0
+
+
+def test_expired_ends_typed(instance, client, tool):
+    n = next(numbers)
+    state = begin(client, tool, n)
+    item = waiting(instance, n)
+    r = go_on(client, tool, n, state)      # kept waiting until then
+    assert failure(r) == "not_confirmed", r
+    deadline = time.monotonic() + 10
+    while item["id"] not in instance.ctl("approvals", "list", "--kind", "call",
+                                         "--state", "expired").stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    out = instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"], check=False)
+    assert out.returncode == 1 and "approved" not in out.stdout
+    assert runs(instance, n) == 0
+    begin(client, tool, n)      # and may be asked for anew
+
+
+def test_bad_arguments_ask_nobody(instance, client, tool):
+    before = one(instance, "SELECT count(*) FROM mcpbox.call_requests")
+    assert failure(client.call(tool, {"n": "many"})) == "invalid_arguments"
+    assert one(instance, "SELECT count(*) FROM mcpbox.call_requests") == before
+
+
+def test_legacy_waits_on_its_stream(instance, tool):
+    n = next(numbers)
+    with Client(instance.address, version=LEGACY) as c:
+        got = []
+        t = threading.Thread(target=lambda: got.append(c.call(tool, {"n": n})))
+        t.start()
+        item = waiting(instance, n)
+        assert not got
+        approve(instance, item)
+        t.join(10)
+        assert got[0].headers["content-type"].startswith("text/event-stream")
+        assert b": keep-alive" in got[0].raw
+        assert text(got[0]) == f"did {n}" and runs(instance, n) == 1
+
+
+def test_legacy_hears_of_rejection_and_expiry(instance, tool):
+    with Client(instance.address, version=LEGACY) as c:
+        n = next(numbers)
+        t = threading.Thread(target=lambda: reject(instance, waiting(instance, n), "no"))
+        t.start()
+        assert failure(c.call(tool, {"n": n})) == "not_confirmed"
+        t.join()
+        n, began = next(numbers), time.monotonic()
+        assert failure(c.call(tool, {"n": n})) == "not_confirmed"
+        assert WAIT - 1 < time.monotonic() - began < WAIT + 5
+
+
+def test_legacy_without_a_stream_calls_again(instance, tool):
+    n = next(numbers)
+    with Client(instance.address, version=LEGACY) as c:
+        r = c.request("tools/call", {"name": tool, "arguments": {"n": n}},
+                      {"Accept": "*/*"})
+        assert failure(r) == "confirmation_pending"
+        item = waiting(instance, n)
+        assert item["id"] in text(r)
+        approve(instance, item)
+        r = c.request("tools/call", {"name": tool, "arguments": {"n": n}}, {"Accept": "*/*"})
+        assert text(r) == f"did {n}" and runs(instance, n) == 1
+
+
+def test_who_left_finds_its_request_again(instance, tool):
+    """A client that gave up waiting, whose model calls again."""
+    n = next(numbers)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": {"n": n}}}
+    s = Stream(instance.address(), body=body, headers={"MCP-Protocol-Version": LEGACY})
+    item = waiting(instance, n)
+    s.s.close()
+    approve(instance, item)
+    time.sleep(0.5)
+    assert runs(instance, n) == 0, "ran for nobody"
+    with Client(instance.address, version=LEGACY) as c:
+        assert text(c.call(tool, {"n": n})) == f"did {n}"
+    assert runs(instance, n) == 1
+
+
+def test_cancelled_while_it_waits(instance, tool):
+    n = next(numbers)
+    with Client(instance.address, version=LEGACY) as c:
+        got = []
+        t = threading.Thread(target=lambda: got.append(c.call(tool, {"n": n})))
+        t.start()
+        item = waiting(instance, n)
+        with Client(instance.address, version=LEGACY) as other:
+            other.session = c.session
+            ident = next(c.ids) - 1
+            other.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                        "params": {"requestId": ident}}, other._legacy())
+        t.join(10)
+        assert failure(got[0]) == "killed"
+    approve(instance, item)
+    time.sleep(0.3)
+    assert runs(instance, n) == 0
+
+
+def test_one_yes_two_callers_one_run(instance, client, tool):
+    """Two clients of one principal, the same call, one request."""
+    n = next(numbers)
+    with Client(instance.address) as other:
+        state, twin = begin(client, tool, n), begin(other, tool, n)
+        approve(instance, waiting(instance, n))
+        got = [None, None]
+
+        def call(i, c, s):
+            got[i] = go_on(c, tool, n, s)
+
+        threads = [threading.Thread(target=call, args=a)
+                   for a in ((0, client, state), (1, other, twin))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(20)
+    done = [r for r in got if not r.result["isError"]]
+    refused = [r for r in got if r.result["isError"]]
+    assert len(done) == 1 and text(done[0]) == f"did {n}", got
+    assert failure(refused[0]) == "not_confirmed"
+    assert runs(instance, n) == 1
+
+
+def test_revoked_meanwhile(instance):
+    with Client(instance.address) as c:
+        name = confirm.publish(instance, c, "risky", "gone")
+        n = next(numbers)
+        state = begin(c, name, n)
+        item = waiting(instance, n)
+        version = one(instance, "SELECT v.id FROM mcpbox.tool_versions v WHERE"
+                      f" v.exposed_name = '{name}' AND v.state = 'approved'")
+        instance.psql(f"SELECT mcpbox.revoke_version('{version}', 'test', 'root')")
+        r = go_on(c, name, n, state)
+        assert r.error["data"]["failure_mode"] == "revoked", r
+        assert instance.ctl_json("approvals", "show", item["id"])["state"] == "superseded"
+        assert runs(instance, n) == 0
+
+
+def test_changed_meanwhile(instance):
+    """A yes to one version is none to the next."""
+    with Client(instance.address) as c:
+        name = confirm.publish(instance, c, "risky", "moved")
+        n = next(numbers)
+        state = begin(c, name, n)
+        approve(instance, waiting(instance, n))
+        tool_id = one(instance, "SELECT tool_id FROM mcpbox.tool_names"
+                      f" WHERE exposed_name = '{name}'")
+        c.manage("mcpbox_update_tool", tool_id=tool_id,
+                 python_code=confirm.CODE.replace("did", "really did"))
+        c.manage("mcpbox_request_publish", tool_id=tool_id)
+        for item in instance.ctl_json("approvals", "list", "--kind", "tool")["items"]:
+            if item["tool"] == "moved":
+                approve(instance, item)
+        r = go_on(c, name, n, state)
+        assert failure(r) == "not_confirmed", r
+        begin(c, name, n)
+        assert runs(instance, n) == 0
+
+
+def test_a_task_is_made_behind_the_yes(instance):
+    with Client(instance.address) as c:
+        name = confirm.publish(instance, c, "risky", "long", task="required")
+    with Tasks(instance.address) as c:
+        n = next(numbers)
+        params = {"name": name, "arguments": {"n": n}}
+        r = c.ask("tools/call", params)
+        assert r.result["resultType"] == "input_required", r
+        assert one(instance, "SELECT count(*) FROM mcpbox.tasks") == "0"
+        approve(instance, waiting(instance, n))
+        r = c.ask("tools/call", {**params, "requestState": r.result["requestState"]})
+        assert r.result["resultType"] == "task", r
+        end = c.until(r.result["taskId"])
+        assert end["status"] == "completed" and runs(instance, n) == 1
+        assert end["result"]["content"][0]["text"] == f"did {n}"
+
+
+def test_a_tool_that_asks_its_client_too(instance):
+    """The states of both conversations are told apart."""
+    code = ("import mcpbox\ndef main(n: int) -> str:\n"
+            "    return mcpbox.elicit('Sure?', {'word': str}).content['word'] + str(n)\n")
+    with Client(instance.address) as c:
+        name = confirm.publish(instance, c, "risky", "asks", code)
+        n = next(numbers)
+        extra = {"_meta": {META + "clientCapabilities": {"elicitation": {}}}}
+        params = {"name": name, "arguments": {"n": n}, **extra}
+        first = c.request("tools/call", params).result
+        approve(instance, waiting(instance, n))
+        r = c.request("tools/call", {**params, "requestState": first["requestState"]}).result
+        assert r["resultType"] == "input_required" and len(r["inputRequests"]) == 1
+        key = next(iter(r["inputRequests"]))
+        r = c.request("tools/call", {**params, "requestState": r["requestState"],
+                                     "inputResponses": {key: {"action": "accept",
+                                                              "content": {"word": "yes"}}}})
+        assert text(r) == f"yes{n}"
+
+
+def test_large_arguments_are_not_read_by_anybody(instance, client):
+    code = "def main(s: str) -> str:\n    return s[:1]\n"
+    name = confirm.publish(instance, client, "risky", "large", code)
+    r = client.call(name, {"s": "x" * 70_000})
+    assert failure(r) == "limit" and "65536" in text(r)
+
+
+def test_the_policy_on_destructive_tools(instance, client):
+    def made(tool, **annotations):
+        return confirm.publish(instance, client, "policy", tool, confirm=False,
+                               **({"annotations": annotations} if annotations else {}))
+
+    plain = made("plain")
+    reads = made("reads", readOnlyHint=True)
+    mild = made("mild", destructiveHint=False)
+    harsh = made("harsh", destructiveHint=True)
+
+    def waits(name):
+        n = next(numbers)
+        r = client.call(name, {"n": n}).result
+        assert r["resultType"] == "input_required" or r["content"][0]["text"] == f"did {n}", r
+        return r["resultType"] == "input_required"
+
+    tools = (plain, reads, mild, harsh)
+    assert instance.ctl_json("settings")["items"][0]["value"] == "off"
+    assert [waits(t) for t in tools] == [False] * 4
+    instance.ctl("settings", "set", "confirm_destructive", "on")
+    try:
+        assert [waits(t) for t in tools] == [True, False, False, True]
+        n = next(numbers)
+        state = begin(client, harsh, n)
+        approve(instance, waiting(instance, n))
+        assert text(go_on(client, harsh, n, state)) == f"did {n}"
+    finally:
+        instance.ctl("settings", "set", "confirm_destructive", "off")
+    assert [waits(t) for t in tools] == [False] * 4
+    actions = [r["action"] for r in instance.ctl_json("audit")["items"]]
+    assert "setting_changed" in actions
+    assert "such setting" in instance.ctl("settings", "set", "x", "on", check=False).stderr
+
+
+def test_it_is_all_in_the_audit_log(instance):
+    actions = {r["action"] for r in instance.ctl_json("audit", "--limit", "200")["items"]}
+    assert {"call_requested", "call_approved", "call_confirmed"} <= actions
+
+
+def test_what_people_read(instance, client, tool):
+    n = next(numbers)
+    begin(client, tool, n)
+    item = waiting(instance, n)
+    table = instance.ctl("approvals", "list", "--kind", "call").stdout
+    assert "principal" in table and "arguments" in table and item["id"] in table
+    shown = instance.ctl("approvals", "show", item["id"]).stdout
+    assert f'1 | {{"n": {n}}}' in shown and item["hash"] in shown and tool in shown
+    assert item["content"]["version_hash"] in shown
+
+
+def test_restarts(instance, client, tool):
+    """gatewayd's state ends with it; admind's request does not."""
+    n = next(numbers)
+    begin(client, tool, n)
+    item = waiting(instance, n)
+    approve(instance, item)
+    client.close()
+    instance.tool("restart", "gatewayd-local")
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            with Client(instance.address) as c:
+                assert text(c.call(tool, {"n": n})) == f"did {n}"
+            break
+        except (OSError, FileNotFoundError):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert runs(instance, n) == 1
+
+
+def test_too_many_wait(instance, tool):
+    """Of one principal 8 at a time; the next is told so, and asks nobody."""
+    time.sleep(WAIT + 1)    # those of other tests are over
+    with Client(instance.address) as c:
+        mine = [next(numbers) for _ in range(9)]
+        states = {n: begin(c, tool, n) for n in mine[:8]}
+        r = c.call(tool, {"n": mine[8]})
+        assert failure(r) == "limit" and "8 of your calls" in text(r)
+        n = mine[0]
+        approve(instance, waiting(instance, n))
+        assert text(go_on(c, tool, n, states[n])) == f"did {n}"
+        begin(c, tool, mine[8])
