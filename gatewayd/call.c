@@ -50,16 +50,6 @@ late_timer(struct call *c, bool run)
 		evtimer_del(c->late);
 }
 
-static void
-kept_free(struct call_kept *k)
-{
-	if (k == NULL)
-		return;
-	buf_free(&k->body);
-	buf_free(&k->meta);
-	free(k);
-}
-
 /* The only place where a call changes state. ENDED releases all but the call
  * itself. */
 void
@@ -83,146 +73,7 @@ call_set_state(struct call *c, enum call_state s)
 	c->questions = NULL;
 	parked_free(c->parked);
 	c->parked = NULL;
-	if (c->kept != NULL)
-		c->gw->kept_bytes -= c->kept->body.len + c->kept->meta.len;
-	kept_free(c->kept);
-	c->kept = NULL;
-}
-
-/* Ends the call; the exchange takes the answer. */
-static void
-end_answer(struct call *c, int status, struct buf *b)
-{
-	struct exchange *ex = c->ex;
-
-	call_set_state(c, CALL_ENDED);
-	free(c);
-	exchange_answer(ex, status, b);
-}
-
-/*
- * It ended while its client is away: kept until that is back or too late, and
- * so long as not too much is kept. Without memory the client is told that the
- * state it brings is no good.
- */
-static void
-keep(struct call *c, const struct refusal *r, enum failure f,
-    struct ipc_bytes body, struct ipc_bytes meta)
-{
-	struct call_kept *k = calloc(1, sizeof(*k));
-
-	c->request = 0;
-	if (k == NULL) {
-		call_drop(c);
-		return;
-	}
-	buf_init(&k->body, body.n + 1);
-	buf_init(&k->meta, meta.n + 1);
-	if (r == NULL &&
-	    c->gw->kept_bytes + body.n + meta.n <= KEPT_BYTES_MAX) {
-		buf_put(&k->body, body.p, body.n);
-		buf_put(&k->meta, meta.p, meta.n);
-	}
-	k->failure = f;
-	k->refused =
-	    r != NULL || k->body.len == 0 || k->body.failed || k->meta.failed;
-	if (r != NULL)
-		k->refusal = *r;
-	else if (k->refused)
-		refusal_set(&k->refusal, FAILURE_LOST, 0,
-		    "The call ended while its client was away, and its result "
-		    "could not be kept.");
-	c->gw->kept_bytes += k->body.len + k->meta.len;
-	c->kept = k;
-	call_set_state(c, CALL_KEPT);
-}
-
-void
-call_end_refused(struct call *c, const struct refusal *r)
-{
-	struct exchange *ex = c->ex;
-
-	if (ex == NULL) {
-		keep(c, r, r->failure, ipc_bytes(NULL, 0), ipc_bytes(NULL, 0));
-		return;
-	}
-	call_set_state(c, CALL_ENDED);
-	free(c);
-	ex->call = NULL;
-	exchange_refuse(ex, r);
-}
-
-static void
-end_failure(struct call *c, enum failure f, uint64_t retry_ms, const char *text)
-{
-	struct refusal r;
-
-	refusal_set(&r, f, retry_ms, text);
-	call_end_refused(c, &r);
-}
-
-static void
-end_away(struct call *c, bool sandboxd)
-{
-	struct refusal r;
-
-	refusal_away(&r, c->gw, sandboxd);
-	call_end_refused(c, &r);
-}
-
-/* A result from elsewhere; f: why it is an isError result, or NONE. */
-static void
-end_result(struct call *c, enum failure f, struct ipc_bytes body,
-    struct ipc_bytes meta)
-{
-	struct answer_to to;
-	enum call_method method;
-	struct buf b;
-	int rc;
-
-	if (c->ex == NULL) {
-		keep(c, NULL, f, body, meta);
-		return;
-	}
-	to = exchange_to(c->ex);
-	method = exchange_call_method(c->ex);
-	buf_init(&b, ANSWER_MAX);
-	if (f != FAILURE_NONE &&
-	    (method != CALL_TOOL || f == FAILURE_TOOL_PROTOCOL))
-		rc = answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri);
-	else if (method == CALL_RESOURCE)
-		rc = answer_resource(
-		    &b, &to, body, meta, c->ex->m.uri, c->ex->ttl_ms);
-	else
-		rc = answer_call(&b, &to, body, meta);
-	if (rc == 0) {
-		end_answer(c, 200, &b);
-		return;
-	}
-	buf_free(&b);
-	log_event(LOG_LV_ERR, "bad_result",
-	    "the result of %s is not what a result may be", c->tool);
-	end_failure(c, FAILURE_INTERNAL, 0,
-	    "The result is not a JSON object that can be passed on.");
-}
-
-void
-call_tell_kept(struct call *c)
-{
-	struct call_kept k = *c->kept;
-	struct refusal r = k.refusal;
-
-	/* Taken out: the call ends, and frees what it has. */
-	c->gw->kept_bytes -= k.body.len + k.meta.len;
-	free(c->kept);
-	c->kept = NULL;
-	if (k.refused)
-		call_end_refused(c, &r);
-	else
-		end_result(c, k.failure, ipc_bytes(k.body.p, k.body.len),
-		    ipc_bytes(k.meta.p, k.meta.len));
-	buf_free(&k.body);
-	buf_free(&k.meta);
+	call_end_forget(c);
 }
 
 /* ---- running ---- */
@@ -240,68 +91,6 @@ send_cancel(struct call *c)
 		ipc_send(sandboxd, IPC_CANCEL, &m);
 }
 
-/* {"progressToken":T, ...}: the token is the client's business, sandboxd and
- * the tool never see it. */
-static void
-progress(struct call *c, struct ipc_bytes params)
-{
-	static const char *const path[] = {"progressToken", NULL};
-	struct ipc_bytes token =
-	    c->ex != NULL ? c->ex->m.progress_token : ipc_bytes(NULL, 0);
-	const uint8_t *p;
-	struct buf b;
-	size_t n;
-
-	if (token.n == 0 || params.n < 2 || params.p[0] != '{' ||
-	    json_scan(params.p, params.n, NULL) < 0 ||
-	    json_slice(params.p, params.n, path, &p, &n) == 1)
-		return;
-	buf_init(&b, IPC_FRAME_MAX * 2);
-	buf_puts(&b, "{\"progressToken\":");
-	buf_put(&b, token.p, token.n);
-	buf_putc(&b, ',');
-	buf_put(&b, params.p + 1, params.n - 1);
-	if (!b.failed)
-		exchange_notify(
-		    c->ex, "notifications/progress", ipc_bytes(b.p, b.len));
-	buf_free(&b);
-}
-
-/* From which level on this request wants log lines; -1: none. A modern one says
- * so itself; a legacy one by its session, and without a session can't. */
-static int
-log_level(const struct exchange *ex)
-{
-	if (ex == NULL)
-		return -1; /* away: nobody hears it */
-	if (ex->m.modern)
-		return ex->m.log_level;
-	return ex->has_session
-	    ? session_state_level(ex->gw->states, &ex->session.id)
-	    : -1;
-}
-
-static void
-log_line(struct call *c, struct ipc_bytes params)
-{
-	static const char *const path[] = {"level", NULL};
-	static const char *const levels[] = {"\"debug\"", "\"info\"",
-	    "\"notice\"", "\"warning\"", "\"error\"", "\"critical\"",
-	    "\"alert\"", "\"emergency\""};
-	const uint8_t *p;
-	size_t n;
-	int i, least = log_level(c->ex);
-
-	if (least < 0 || json_scan(params.p, params.n, NULL) < 0 ||
-	    json_slice(params.p, params.n, path, &p, &n) != 1)
-		return;
-	for (i = 7; i >= 0; i--)
-		if (n == strlen(levels[i]) && memcmp(p, levels[i], n) == 0)
-			break;
-	if (i >= least)
-		exchange_notify(c->ex, "notifications/message", params);
-}
-
 static void
 call_result(struct call *c, const struct ipc_call_result *m)
 {
@@ -314,7 +103,7 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	fi = failure_info(f);
 	if (m->body_len > m->body_meta.n || m->outcome < OUTCOME_DONE ||
 	    m->outcome > OUTCOME_LOST) {
-		end_failure(
+		call_end_failure(
 		    c, FAILURE_INTERNAL, 0, "The sandbox answered nonsense.");
 		return;
 	}
@@ -325,11 +114,12 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	 * unless it said otherwise. */
 	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM &&
 	    f != FAILURE_TOOL_PROTOCOL)
-		end_failure(c, f, f == FAILURE_LOST ? 0 : RETRY_MS, fi->fix);
+		call_end_failure(
+		    c, f, f == FAILURE_LOST ? 0 : RETRY_MS, fi->fix);
 	else if (body.n > 0)
-		end_result(c, f, body, meta);
+		call_end_result(c, f, body, meta);
 	else
-		end_failure(c, f != FAILURE_NONE ? f : FAILURE_INTERNAL, 0,
+		call_end_failure(c, f != FAILURE_NONE ? f : FAILURE_INTERNAL, 0,
 		    fi->fix[0] != '\0' ? fi->fix : "The result is empty.");
 }
 
@@ -349,7 +139,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		if (ipc_client_peer(c->gw->sandboxd) != NULL)
 			send_cancel(c);
 		(void)gone;
-		end_failure(c, FAILURE_LOST, 0,
+		call_end_failure(c, FAILURE_LOST, 0,
 		    "The sandbox went away during the call; the tool may have "
 		    "run.");
 		return;
@@ -360,14 +150,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		    memcmp(&ev.execution, &c->execution,
 			sizeof(c->execution)) != 0)
 			return; /* lossy anyway */
-		if (ev.kind == CALL_EVENT_PROGRESS)
-			progress(c, ev.json);
-		else if (ev.kind == CALL_EVENT_LOG)
-			log_line(c, ev.json);
-		else if (ev.kind == CALL_EVENT_ASK)
-			call_ask_questions(c, &ev);
-		else if (ev.kind == CALL_EVENT_PAUSE && c->ex != NULL)
-			stream_post_pause(c->ex, ev.json);
+		call_event(c, &ev);
 		return;
 	case IPC_CALL_RESULT:
 		if (ipc_decode(f, &res, NULL) == 0 &&
@@ -376,7 +159,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 			call_result(c, &res);
 			return;
 		}
-		end_failure(
+		call_end_failure(
 		    c, FAILURE_INTERNAL, 0, "The sandbox answered nonsense.");
 		return;
 	default:
@@ -449,7 +232,7 @@ run(struct call *c, const struct ipc_run_id *m)
 	c->execution = m->execution;
 	if (c->cancelled) {
 		send_cancel(c);
-		end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
+		call_end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
 		return;
 	}
 	/* An hour is beyond any limit a call may have. */
@@ -467,7 +250,7 @@ run(struct call *c, const struct ipc_run_id *m)
 		&c->request) < 0)
 		/* Never sent: it can't have run, and the held context expires
 		 * as refused. */
-		end_away(c, true);
+		call_end_away(c, true);
 }
 
 /* ---- authorising ---- */
@@ -498,7 +281,7 @@ management_result(struct call *c, const struct ipc_result *m)
 		if (!b.failed)
 			meta = ipc_bytes(b.p, b.len);
 	}
-	end_result(c, f, m->body, meta);
+	call_end_result(c, f, m->body, meta);
 	buf_free(&b);
 }
 
@@ -517,11 +300,11 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		/* A management tool may have done its work; any other can't
 		 * have run, since nobody got its id. */
 		if (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0)
-			end_failure(c, FAILURE_LOST, 0,
+			call_end_failure(c, FAILURE_LOST, 0,
 			    "The control daemon (admind) went away during the "
 			    "call; it may have been done.");
 		else
-			end_failure(c,
+			call_end_failure(c,
 			    gone == FAILURE_UPGRADING ? gone : FAILURE_BUSY,
 			    RETRY_MS,
 			    "The control daemon (admind) went away before the "
@@ -585,7 +368,7 @@ call_authorise(struct call *c)
 	if (admind == NULL ||
 	    ipc_request(admind, IPC_AUTHORISE, &m, AUTHORISE_MS, authorised, c,
 		&id) < 0)
-		end_away(c, false);
+		call_end_away(c, false);
 }
 
 /* ---- before: step 11, for tools that ask for it ---- */
@@ -611,7 +394,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		return;
 	}
 	if (c->cancelled || ex->req == NULL) {
-		end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
+		call_end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
 		return;
 	}
 	tool = catalogue_item_named(cat, MCP_LIST_TOOLS, ex->m.tool);
@@ -622,7 +405,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		(void *)(uintptr_t)httpd_request(ex->req), &e) < 0) {
 		buf_init(&b, ANSWER_MAX);
 		answer_refusal(&b, &to, &e);
-		end_answer(c, e.status, &b);
+		call_end_answer(c, e.status, &b);
 		return;
 	}
 	call_authorise(c);

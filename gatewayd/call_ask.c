@@ -56,7 +56,7 @@ resume(void *arg, struct exchange *ex)
 	c->ex = ex;
 	ex->call = c;
 	if (c->state == CALL_KEPT) {
-		call_tell_kept(c);
+		call_end_kept(c);
 		return;
 	}
 	call_watch(c);

@@ -1,4 +1,4 @@
-/* Shared by call.c and call_ask.c only. */
+/* Shared by call.c and call_*.c only. */
 #ifndef CALL_INTERNAL_H
 #define CALL_INTERNAL_H
 
@@ -55,17 +55,32 @@ struct call {
 
 /* call.c: the only place where a call changes state. */
 void call_set_state(struct call *, enum call_state);
-/* Ends the call with this refusal, or keeps it for a client that is away. */
-void call_end_refused(struct call *, const struct refusal *);
 /* Begins to watch for a client that waits in silence. */
 void call_watch(struct call *);
 /* Ends a call without telling anybody. */
 void call_drop(struct call *);
-/* KEPT: its client is back. */
-void call_tell_kept(struct call *);
-
 /* Asks admind, for the first time or once more. */
 void call_authorise(struct call *);
+
+/* call_end.c: each ends the call, or keeps how it ended for a client that is
+ * away. */
+void call_end_refused(struct call *, const struct refusal *);
+void call_end_failure(
+    struct call *, enum failure, uint64_t retry_ms, const char *text);
+/* admind or sandboxd is not there. */
+void call_end_away(struct call *, bool sandboxd);
+/* A result from elsewhere; f: why it is an isError result, or NONE. */
+void call_end_result(struct call *, enum failure f, struct ipc_bytes body,
+    struct ipc_bytes meta);
+/* An answer that is one already; never while the client is away. Takes b. */
+void call_end_answer(struct call *, int status, struct buf *b);
+/* KEPT: its client is back. */
+void call_end_kept(struct call *);
+/* Frees what was kept. */
+void call_end_forget(struct call *);
+
+/* call_event.c */
+void call_event(struct call *, const struct ipc_call_event *);
 
 /* call_confirm.c */
 void call_confirm(struct call *, const struct ipc_pending *);

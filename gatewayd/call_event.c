@@ -1,0 +1,94 @@
+/*
+ * What a running call says before its result: progress, log lines, questions,
+ * hints. All of it is foreign (sandboxd checked it; it is checked again), and
+ * lossy but for the questions.
+ */
+#include <string.h>
+
+#include "call_internal.h"
+#include "json.h"
+#include "stream.h"
+
+/* {"progressToken":T, ...}: the token is the client's business, sandboxd and
+ * the tool never see it. */
+static void
+progress(struct call *c, struct ipc_bytes params)
+{
+	static const char *const path[] = {"progressToken", NULL};
+	struct ipc_bytes token =
+	    c->ex != NULL ? c->ex->m.progress_token : ipc_bytes(NULL, 0);
+	const uint8_t *p;
+	struct buf b;
+	size_t n;
+
+	if (token.n == 0 || params.n < 2 || params.p[0] != '{' ||
+	    json_scan(params.p, params.n, NULL) < 0 ||
+	    json_slice(params.p, params.n, path, &p, &n) == 1)
+		return;
+	buf_init(&b, IPC_FRAME_MAX * 2);
+	buf_puts(&b, "{\"progressToken\":");
+	buf_put(&b, token.p, token.n);
+	buf_putc(&b, ',');
+	buf_put(&b, params.p + 1, params.n - 1);
+	if (!b.failed)
+		exchange_notify(
+		    c->ex, "notifications/progress", ipc_bytes(b.p, b.len));
+	buf_free(&b);
+}
+
+/* From which level on this request wants log lines; -1: none. A modern one says
+ * so itself; a legacy one by its session, and without a session can't. */
+static int
+log_level(const struct exchange *ex)
+{
+	if (ex == NULL)
+		return -1; /* away: nobody hears it */
+	if (ex->m.modern)
+		return ex->m.log_level;
+	return ex->has_session
+	    ? session_state_level(ex->gw->states, &ex->session.id)
+	    : -1;
+}
+
+static void
+log_line(struct call *c, struct ipc_bytes params)
+{
+	static const char *const path[] = {"level", NULL};
+	static const char *const levels[] = {"\"debug\"", "\"info\"",
+	    "\"notice\"", "\"warning\"", "\"error\"", "\"critical\"",
+	    "\"alert\"", "\"emergency\""};
+	const uint8_t *p;
+	size_t n;
+	int i, least = log_level(c->ex);
+
+	if (least < 0 || json_scan(params.p, params.n, NULL) < 0 ||
+	    json_slice(params.p, params.n, path, &p, &n) != 1)
+		return;
+	for (i = 7; i >= 0; i--)
+		if (n == strlen(levels[i]) && memcmp(p, levels[i], n) == 0)
+			break;
+	if (i >= least)
+		exchange_notify(c->ex, "notifications/message", params);
+}
+
+void
+call_event(struct call *c, const struct ipc_call_event *ev)
+{
+	switch (ev->kind) {
+	case CALL_EVENT_PROGRESS:
+		progress(c, ev->json);
+		break;
+	case CALL_EVENT_LOG:
+		log_line(c, ev->json);
+		break;
+	case CALL_EVENT_ASK:
+		call_ask_questions(c, ev);
+		break;
+	case CALL_EVENT_PAUSE:
+		if (c->ex != NULL)
+			stream_post_pause(c->ex, ev->json);
+		break;
+	default:
+		break;
+	}
+}
