@@ -19,7 +19,10 @@ last_id(const struct lc *c, char id[32])
 
 	while ((p = strstr(p, "\nid: ")) != NULL)
 		last = p += 5;
-	assert_non_null(last);
+	if (last == NULL) {
+		fail_msg("no id in: %s", c->p);
+		return;
+	}
 	snprintf(id, 32, "%.*s", (int)strcspn(last, "\r\n"), last);
 }
 
