@@ -270,7 +270,7 @@ def _text(questions):
             raise TypeError(f"{key}: give Elicit, ElicitUrl, Sample or Roots")
         out[key] = {"method": q.method, "params": q.params}
     return json.dumps(out, ensure_ascii=False, allow_nan=False,
-                      separators=(",", ":")).encode("utf-8")
+                      separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _error(e):
