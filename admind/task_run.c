@@ -42,9 +42,14 @@ struct task {
 
 static const struct db_stmt ask_row = {"task_ask",
     "SELECT mcpbox.task_ask($1::uuid, $2::uuid, $3::int8, $4::text)", DB_SURE};
+static const struct db_stmt told_row = {
+    "task_told", "SELECT mcpbox.task_told($1::uuid)", DB_SURE};
 static const struct db_stmt open_rows = {"task_open_rows",
-    "SELECT t.id, t.cancelled, x.state FROM mcpbox.tasks t"
+    "SELECT t.id, t.cancelled,"
+    " v.task = 'after_questions' AND t.question = 0 AND NOT t.told"
+    " FROM mcpbox.tasks t"
     " JOIN mcpbox.executions x ON x.id = t.id"
+    " JOIN mcpbox.tool_versions v ON v.id = x.version_id"
     " WHERE t.owner_epoch = $1::uuid AND t.state IN"
     " ('working', 'input_required') AND x.state = 'open'",
     DB_FAST};
@@ -144,6 +149,19 @@ got_answers(void *arg, const struct pg_result *rows, const struct err *err)
 	if (!db_null(rows, 0, 0))
 		send_answers(t, number, db_bytes(rows, 0, 0));
 	tell(t);
+}
+
+static void
+told(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct asked *q = arg;
+	struct task *t = find(q->a, &q->id);
+
+	free(q);
+	if (t == NULL)
+		return;
+	t->asking = false;
+	tell(t); /* it reads the row: without the database the task is ended */
 }
 
 /* Puts the last questions into the row, or asks again for their answers: the
@@ -320,6 +338,7 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct admind *a = arg;
 	struct ipc_id id;
+	struct task *t;
 
 	a->resuming_tasks = false;
 	if (err != NULL || !a->sandbox_ready)
@@ -332,9 +351,11 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 			lost(a, &id);
 			continue;
 		}
-		if (db_bool(rows, i, 1))
+		t = find(a, &id);
+		/* An earlier life of ours ended before anybody heard of it. */
+		if (db_bool(rows, i, 1) || (t == NULL && db_bool(rows, i, 2)))
 			hold_cancel(a, &id, FAILURE_KILLED);
-		if (find(a, &id) == NULL)
+		if (t == NULL)
 			attach(a, &id);
 		else
 			task_run_answered(a, &id);
@@ -354,6 +375,23 @@ task_run_resume(struct admind *a)
 	db_query(a->db, &open_rows, &p, got_open, a);
 }
 
+/* It asked nothing for a while: a task like any other. */
+static void
+tell_late(struct task *t)
+{
+	struct asked *q = malloc(sizeof(*q));
+	struct db_params p;
+
+	if (q == NULL)
+		return; /* the next tick */
+	q->a = t->a;
+	q->id = t->id;
+	t->asking = true;
+	db_params_init(&p);
+	db_p_id(&p, &t->id);
+	db_query(t->a->db, &told_row, &p, told, q);
+}
+
 void
 task_run_tick(struct admind *a)
 {
@@ -363,7 +401,8 @@ task_run_tick(struct admind *a)
 	{
 		if (t->unasked && !t->asking && db_is_up(a->db))
 			put_questions(t);
-		if (t->link != NULL && now_us() - t->since_us > FIRST_US)
-			tell(t);
+		if (t->link != NULL && !t->asking &&
+		    now_us() - t->since_us > FIRST_US)
+			tell_late(t);
 	}
 }

@@ -20,6 +20,7 @@ CREATE TABLE tasks (
 	    ('working', 'input_required', 'completed', 'failed', 'cancelled')),
 	declared int NOT NULL,		-- the client's capabilities: what it may be asked
 	cancelled boolean NOT NULL DEFAULT false,	-- its client wants it to end
+	told boolean NOT NULL DEFAULT false,	-- after_questions: its client has heard of it
 	question int NOT NULL DEFAULT 0,	-- number of the last questions
 	questions json,		-- those of them that are open, by the client's keys
 	answers text NOT NULL DEFAULT '',	-- "key":{...} members, by the tool's keys
@@ -88,6 +89,13 @@ BEGIN
 		    p_created + p_ttl_ms * interval '1 millisecond');
 	END IF;
 	RETURN why;
+END $$;
+
+-- A task that asked nothing (task mode after_questions) is told of all the same.
+CREATE FUNCTION task_told(p_id uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	UPDATE tasks SET told = true WHERE id = p_id;
 END $$;
 
 -- Questions of a running task: {key: {method, params}}. What its client did
@@ -310,7 +318,7 @@ END $$;
 
 REVOKE ALL ON tasks FROM PUBLIC;
 GRANT SELECT ON tasks TO mcpbox_app;
-REVOKE ALL ON FUNCTION task_tell, task_open, task_ask, task_find, task_answer,
+REVOKE ALL ON FUNCTION task_tell, task_open, task_told, task_ask, task_find, task_answer,
     task_cancel, task_end, task_close, tasks_sweep FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION task_open, task_ask, task_answer, task_cancel,
+GRANT EXECUTE ON FUNCTION task_open, task_told, task_ask, task_answer, task_cancel,
     task_close, tasks_sweep TO mcpbox_app;

@@ -272,6 +272,32 @@ def test_cancelled_while_admind_was_away(a, gw, name):
         assert until(g, task, CANCELLED)
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_task_that_nobody_heard_of_ends(a, gw, known):
+    """after_questions: admind dies before the first question, or behind it."""
+    server = "s" + secrets.token_hex(5)
+    a.approved_tool(server, task="after_questions")
+    gw.start("AUTHORISE", tool=server + "__greet", arguments=b"{}", task=MAY, declared=33)
+    a.until(lambda: any(m["_"] == "RUN" and m["execution"] in a.held and a.rows(
+        "SELECT 1 FROM mcpbox.tasks WHERE id = %s AND tool = %s AND state = 'working'",
+        uuid.UUID(bytes=m["execution"]), server + "__greet") for m in sandbox(a).seen))
+    r = [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]
+    task = r["execution"]
+    if known:	# nothing is asked for two seconds: told of
+        while gw.receive(10)[1]["_"] != "TASK_STATE":
+            pass
+    a.named.append(task)
+    a.kill()
+    a.start()
+    a.until(lambda: said(a, "ATTACH", task))
+    if known:
+        time.sleep(0.3)
+    else:
+        a.until(lambda: (task, FAILURES["KILLED"]) in a.cancelled)
+    assert ((task, FAILURES["KILLED"]) in a.cancelled) is not known
+    a.record(task, KILLED, "KILLED", intent=kept(a, task))
+
+
 def test_cancelled_too_late_is_completed(a, gw, name):
     task, _ = run(a, gw, name)
     m = gw.call("TASK_CANCEL", task=task, credential="")

@@ -392,6 +392,31 @@ test_forms(void **state)
 	buf_free(&more);
 }
 
+/* A task outlives its RUN's connection, so it is admind's alone: marked so, a
+ * gateway's call is a call like any other. */
+static void
+test_tasks(void **state)
+{
+	struct held_set *s = *state;
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 100);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_false(h->task);
+	held_free(h);
+	tlv_put_u64(&more, CTX_TASK, 1);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_true(h->task);
+	held_free(h);
+	assert_int_equal(
+	    add(s, 99, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
+	assert_non_null(h = held_remove(s, &(struct ipc_id){{99}}, 0));
+	assert_false(h->task);
+	held_free(h);
+	buf_free(&more);
+}
+
 /* Source has none of a command's fields, and only TOOL has a version. */
 static void
 test_kinds(void **state)
@@ -501,7 +526,7 @@ main(void)
 	    T(test_hold_and_timeout_are_bounded), T(test_set_is_bounded),
 	    T(test_replay), T(test_foreign_contexts),
 	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
-	    T(test_forms), T(test_kinds), T(test_no_key),
+	    T(test_forms), T(test_tasks), T(test_kinds), T(test_no_key),
 	    T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
