@@ -26,7 +26,7 @@ OWNERS = {
                 "admind/ctl/"),
     "Python.h": ("sandboxd/runner/",),
     "openssl/": ("common/", "sandboxd/runner/"),
-    "curl/": (),
+    "curl/": ("gatewayd/stdio/",),
 }
 LINES_MAX = 600
 
