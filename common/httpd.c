@@ -76,8 +76,8 @@ arm(struct httpd_req *r, uint64_t ms)
 		r->timer_at = r->deadline;
 }
 
-static void
-set_timer(struct httpd_req *r, uint64_t ms)
+void
+httpd_set_timer(struct httpd_req *r, uint64_t ms)
 {
 	if (ms == 0) {
 		r->deadline = 0;
@@ -89,8 +89,8 @@ set_timer(struct httpd_req *r, uint64_t ms)
 }
 
 /* Counts the body as it grows and goes. false: all together are too much. */
-static bool
-count_body(struct httpd_req *r)
+bool
+httpd_count_body(struct httpd_req *r)
 {
 	struct httpd *h = r->h;
 	size_t now = r->parser != NULL ? http1_held(r->parser) : 0;
@@ -106,7 +106,7 @@ httpd_forget_request(struct httpd_req *r)
 {
 	http1_free(r->parser);
 	r->parser = NULL;
-	count_body(r);
+	httpd_count_body(r);
 }
 
 static void
@@ -124,11 +124,15 @@ conn_free(struct httpd_req *r)
 		event_free(r->timer);
 	if (r->later != NULL)
 		event_free(r->later);
+	if (r->readable != NULL)
+		event_free(r->readable);
 	if (r->bev != NULL)
-		bufferevent_free(r->bev);
+		bufferevent_free(r->bev); /* closes */
+	if (r->in != NULL)
+		evbuffer_free(r->in);
 	http1_free(r->parser);
 	r->parser = NULL;
-	count_body(r);
+	httpd_count_body(r);
 	buf_free(&r->fields);
 	free(r);
 }
@@ -154,12 +158,13 @@ httpd_kill_later(struct httpd_req *r)
 		return;
 	r->state = HTTPD_DEAD;
 	r->first = had; /* reused: does the owner still have it? */
-	bufferevent_disable(r->bev, EV_READ | EV_WRITE);
+	event_del(r->readable);
+	bufferevent_disable(r->bev, EV_WRITE);
 	event_active(r->later, EV_TIMEOUT, 1);
 }
 
-static void
-kill_now(struct httpd_req *r)
+void
+httpd_kill_now(struct httpd_req *r)
 {
 	bool had = r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM;
 
@@ -169,21 +174,6 @@ kill_now(struct httpd_req *r)
 	}
 	r->state = HTTPD_DEAD;
 	conn_gone(r, had);
-}
-
-/*
- * What comes behind a last answer is read and thrown away: closing with bytes
- * unread would make the kernel send a reset, and the client lose the answer
- * that tells what was wrong (RFC 9112 section 9.6). true: enough of it.
- */
-static bool
-discard(struct httpd_req *r)
-{
-	struct evbuffer *in = bufferevent_get_input(r->bev);
-
-	r->lingered += evbuffer_get_length(in);
-	evbuffer_drain(in, evbuffer_get_length(in));
-	return r->lingered > HTTPD_LINGER_MAX;
 }
 
 /* The only place where a connection's state changes. */
@@ -199,126 +189,35 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		r->drained = NULL;
 		r->slow = false;
 		http1_reset(r->parser);
-		count_body(r);
+		httpd_count_body(r);
 		/* A new connection owes its request at once. */
-		set_timer(r, r->first ? l->header_ms : l->idle_ms);
-		if (!(bufferevent_get_enabled(r->bev) & EV_READ))
-			bufferevent_enable(r->bev, EV_READ);
+		httpd_set_timer(r, r->first ? l->header_ms : l->idle_ms);
 		break;
 	case HTTPD_HEAD:
 	case HTTPD_BODY: /* process() sets their timers, if they last */
 		break;
 	case HTTPD_ANSWER:
-		set_timer(r, 0);
+		httpd_set_timer(r, 0);
 		break;
 	case HTTPD_STREAM:
 		if (r->sse)
-			set_timer(r, l->quiet_ms);
+			httpd_set_timer(r, l->quiet_ms);
 		break;
 	case HTTPD_FLUSH:
-		set_timer(r, 0);
+		httpd_set_timer(r, 0);
 		if (!r->keep_alive)
-			discard(r);
+			httpd_read_discard(r);
 		/* The queued answer leaves by the write callback. */
 		if (!r->in_dispatch)
 			event_active(r->later, EV_TIMEOUT, 1);
 		break;
 	case HTTPD_LINGER:
 		shutdown(bufferevent_getfd(r->bev), SHUT_WR);
-		discard(r);
-		set_timer(r, HTTPD_LINGER_MS);
-		bufferevent_enable(r->bev, EV_READ);
+		httpd_read_discard(r);
+		httpd_set_timer(r, HTTPD_LINGER_MS);
 		break;
 	case HTTPD_DEAD:
 		break;
-	}
-}
-
-/* A request is whole: the owner's turn. */
-static void
-dispatch(struct httpd_req *r)
-{
-	const struct http1_request *q = http1_request(r->parser);
-
-	r->first = false;
-	r->keep_alive = q->keep_alive;
-	r->head_only = q->method == HTTP1_HEAD;
-	httpd_set_state(r, HTTPD_ANSWER);
-	r->in_callback = r->in_dispatch = true;
-	r->h->handlers.request(r, r->h->arg);
-	r->in_callback = r->in_dispatch = false;
-	if (r->state != HTTPD_FLUSH)
-		return;
-	/* Answered at once, as most are, and nothing waits behind it: ready for
-	 * the next request. What else there may be to do, the loop does. */
-	if (r->keep_alive &&
-	    evbuffer_get_length(bufferevent_get_output(r->bev)) == 0 &&
-	    evbuffer_get_length(bufferevent_get_input(r->bev)) == 0)
-		httpd_set_state(r, HTTPD_IDLE);
-	else
-		event_active(r->later, EV_TIMEOUT, 1);
-}
-
-/* Feeds what has arrived to the parser, up to one whole request. */
-static void
-process(struct httpd_req *r)
-{
-	struct evbuffer *in = bufferevent_get_input(r->bev);
-	struct evbuffer_iovec v;
-	enum http1_event ev;
-	const enum httpd_state before = r->state;
-	const char *why;
-	size_t used;
-	int status;
-
-	while (r->state == HTTPD_IDLE || r->state == HTTPD_HEAD ||
-	    r->state == HTTPD_BODY) {
-		if (evbuffer_peek(in, -1, NULL, &v, 1) < 1 ||
-		    evbuffer_get_length(in) == 0) {
-			v.iov_base = NULL;
-			v.iov_len = 0;
-		}
-		if (r->state == HTTPD_IDLE) {
-			if (v.iov_len == 0)
-				return;
-			httpd_set_state(r, HTTPD_HEAD);
-		}
-		ev = http1_feed(r->parser, v.iov_base, v.iov_len, &used);
-		evbuffer_drain(in, used);
-		if (!count_body(r)) {
-			httpd_answer_refusal(
-			    r, 503, "too much is arriving at once");
-			return;
-		}
-		switch (ev) {
-		case HTTP1_MORE:
-			if (evbuffer_get_length(in) > 0)
-				break;
-			/* Over the whole head and the whole body, from when
-			 * each begins. */
-			if (r->state != before)
-				set_timer(r,
-				    r->state == HTTPD_HEAD
-					? r->h->limits.header_ms
-					: r->h->limits.body_ms);
-			return;
-		case HTTP1_HEAD_DONE:
-			httpd_set_state(r, HTTPD_BODY);
-			/* Once, and only if it waits for it (RFC 9110 10.1.1).
-			 */
-			if (http1_request(r->parser)->expect_continue &&
-			    evbuffer_get_length(in) == 0)
-				bufferevent_write(r->bev,
-				    "HTTP/1.1 100 Continue\r\n\r\n", 25);
-			break;
-		case HTTP1_DONE:
-			dispatch(r);
-			return;
-		case HTTP1_ERROR:
-			status = http1_error(r->parser, &why);
-			httpd_answer_refusal(r, status, why);
-			return;
-		}
 	}
 }
 
@@ -333,26 +232,7 @@ flushed(struct httpd_req *r)
 		return;
 	}
 	httpd_set_state(r, HTTPD_IDLE);
-	process(r); /* a pipelined request may have waited */
-}
-
-static void
-read_cb(struct bufferevent *bev, void *arg)
-{
-	struct httpd_req *r = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-
-	process(r);
-	if (r->state == HTTPD_LINGER || r->lean ||
-	    (r->state == HTTPD_FLUSH && !r->keep_alive)) {
-		if (discard(r))
-			kill_now(r);
-		return;
-	}
-	/* More than may wait behind the request being answered. */
-	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
-	    evbuffer_get_length(in) >= HTTPD_READ_MAX)
-		kill_now(r);
+	httpd_read_waiting(r); /* a pipelined request may have waited */
 }
 
 /* The output fell to the low-water mark: writers may go on. */
@@ -374,17 +254,13 @@ write_cb(struct bufferevent *bev, void *arg)
 	}
 }
 
-/* End of file, error, or a client that reads nothing for too long. */
+/* An error, or a client that reads nothing for too long. */
 static void
 event_cb(struct bufferevent *bev, short what, void *arg)
 {
-	struct httpd_req *r = arg;
-
 	(void)bev;
-	if ((what & BEV_EVENT_EOF) && r->state == HTTPD_FLUSH)
-		r->keep_alive = false; /* it may still read its answer */
-	else
-		kill_now(r);
+	(void)what;
+	httpd_kill_now(arg);
 }
 
 static void
@@ -404,7 +280,7 @@ void
 httpd_stream_timer(struct httpd_req *r)
 {
 	if (r->sse)
-		set_timer(r, r->h->limits.quiet_ms);
+		httpd_set_timer(r, r->h->limits.quiet_ms);
 }
 
 static void
@@ -429,7 +305,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	else if (r->state == HTTPD_STREAM)
 		httpd_stream_quiet(r);
 	else
-		kill_now(r); /* idle or lingering */
+		httpd_kill_now(r); /* idle or lingering */
 }
 
 /* ---- accepting ---- */
@@ -477,14 +353,16 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 		close(fd);
 	r->timer = evtimer_new(h->base, timer_cb, r);
 	r->later = event_new(h->base, -1, 0, later_cb, r);
+	r->readable =
+	    event_new(h->base, fd, EV_READ | EV_PERSIST, httpd_read_cb, r);
 	r->parser = http1_new(h->limits.head_max, h->limits.body_max);
 	if (r->bev == NULL || r->timer == NULL || r->later == NULL ||
-	    r->parser == NULL) {
+	    r->parser == NULL || r->readable == NULL ||
+	    event_add(r->readable, NULL) < 0) {
 		conn_free(r);
 		return;
 	}
-	bufferevent_setcb(r->bev, read_cb, write_cb, event_cb, r);
-	bufferevent_setwatermark(r->bev, EV_READ, 0, HTTPD_READ_MAX);
+	bufferevent_setcb(r->bev, NULL, write_cb, event_cb, r);
 	bufferevent_setwatermark(r->bev, EV_WRITE, HTTPD_OUT_LOW, 0);
 	/* A client that takes no byte of an answer for this long is gone. */
 	stall.tv_sec = (time_t)(h->limits.body_ms / 1000);

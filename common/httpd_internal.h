@@ -18,6 +18,7 @@ enum {
 	HTTPD_SOURCE_MAX = 64,      /* "[IPv6]:port" is at most 54 */
 	HTTPD_BUCKETS = 256,        /* of sources: keeps accept O(1) at 65536 */
 	HTTPD_READ_MAX = 64 * 1024, /* unparsed bytes of one connection */
+	HTTPD_READ_CHUNK = 32 * 1024, /* read at once */
 	/* A stream writer is told to stop above HIGH and to go on below LOW. */
 	HTTPD_OUT_HIGH = 256 * 1024,
 	HTTPD_OUT_LOW = 64 * 1024,
@@ -57,7 +58,9 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	TAILQ_ENTRY(httpd_req) all;
 	struct httpd_source *counted; /* where; NULL: unix, or refused */
 	struct httpd *h;
-	struct bufferevent *bev;
+	struct bufferevent *bev; /* writes; closes the socket */
+	struct event *readable;
+	struct evbuffer *in; /* read and waiting; NULL: nothing ever was */
 	/* Head, body, idle, linger, quiet: what comes at `deadline`. The timer
 	 * is moved only to an earlier time; one that comes too early is set
 	 * again. So a connection that is busy moves no timers. */
@@ -98,8 +101,9 @@ struct httpd {
 	struct httpd_list all;
 	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
 	unsigned count, extra;
-	size_t held;     /* bytes of bodies, all connections */
-	struct buf head; /* of the answer that is being written */
+	size_t held;                  /* bytes of bodies, all connections */
+	struct buf head;              /* of the answer that is being written */
+	uint8_t in[HTTPD_READ_CHUNK]; /* what was just read */
 	bool unix_socket;
 	char *unix_path;
 };
@@ -121,7 +125,18 @@ void httpd_listen_source(
 bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16]);
 void httpd_admit_leave(struct httpd_req *);
 
+/* httpd_read.c */
+void httpd_read_cb(evutil_socket_t, short what, void *);
+void httpd_read_waiting(struct httpd_req *); /* what was kept: feeds it */
+/* Throws it away; true: more was thrown away than anybody needs to send. */
+bool httpd_read_discard(struct httpd_req *);
+
 /* httpd.c */
+/* After ms, counted anew; 0: never. */
+void httpd_set_timer(struct httpd_req *, uint64_t ms);
+/* Counts the body as it grows and goes. false: all together are too much. */
+bool httpd_count_body(struct httpd_req *);
+void httpd_kill_now(struct httpd_req *);
 void httpd_stream_timer(struct httpd_req *);   /* begins quiet_ms anew */
 void httpd_forget_request(struct httpd_req *); /* frees parser and its bytes */
 void httpd_set_state(struct httpd_req *, enum httpd_state);

@@ -22,6 +22,10 @@
 #define TTL_LIST     "0"
 #define TTL_DISCOVER "60000" /* changes with an upgrade only */
 
+/* Of the two longest constant answers, beside the instructions: so that their
+ * buffer need not grow. */
+enum { FRAME_ROOM = 1024 };
+
 static void
 put_id(struct buf *b, const struct answer_to *to)
 {
@@ -403,6 +407,7 @@ answer_members(struct buf *b, const struct answer_to *to, const char *type,
 void
 answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev)
 {
+	buf_reserve(b, MCP_ID_MAX + sizeof(INSTRUCTIONS) + FRAME_ROOM);
 	put_result(b, to);
 	buf_puts(b, "\"protocolVersion\":\"");
 	buf_puts(b, mcp_request_rev_text(rev));
@@ -415,6 +420,7 @@ answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev)
 void
 answer_discover(struct buf *b, const struct answer_to *to)
 {
+	buf_reserve(b, MCP_ID_MAX + sizeof(INSTRUCTIONS) + FRAME_ROOM);
 	put_result(b, to);
 	buf_puts(b,
 	    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":"

@@ -36,14 +36,7 @@ exchange_free(struct exchange *ex)
 	gw->exchange_count--;
 	if (ex->credential != NULL)
 		explicit_bzero(ex->credential, strlen(ex->credential));
-	free(ex->credential);
-	free(ex->version);
-	free(ex->method);
-	free(ex->name);
-	free(ex->session_text);
-	free(ex->agent);
-	free(ex->last_event);
-	free(ex->body);
+	free(ex->body); /* and all that stands behind it */
 	buf_free(&ex->answers);
 	buf_free(&ex->made);
 	free(ex);

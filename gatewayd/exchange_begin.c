@@ -12,32 +12,66 @@
 #define JSON_TYPE "application/json"
 #define SSE_TYPE  "text/event-stream"
 
-static char *
-copy_field(const struct http1_request *r, const char *name, bool *failed)
-{
-	const char *v = http1_field(r, name, NULL);
-	char *s;
-
-	if (v == NULL)
-		return NULL;
-	s = strdup(v);
-	if (s == NULL)
-		*failed = true;
-	return s;
-}
+/* Fields that are kept, in the order of enum. */
+static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
+    "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
+enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
 
 /* RFC 6750 section 2.1; "" when there is none, and for another scheme, which
- * is as good as none. NULL without memory. */
-static char *
+ * is as good as none. */
+static const char *
 bearer(const struct http1_request *r)
 {
 	const char *v = http1_field(r, "authorization", NULL);
 
 	if (v == NULL || strncasecmp(v, "Bearer ", 7) != 0)
-		return strdup("");
+		return "";
 	v += 7;
 	v += strspn(v, " ");
-	return strlen(v) > CREDENTIAL_MAX ? strdup("?") : strdup(v);
+	return strlen(v) > CREDENTIAL_MAX ? "?" : v;
+}
+
+static char *
+put(char **at, const char *text, size_t n)
+{
+	char *to = *at;
+
+	memcpy(to, text, n);
+	*at += n;
+	return to;
+}
+
+/*
+ * Copies of the body, the credential and the fields, in one piece that begins
+ * with the body: the client may leave while a legacy call goes on. -1: out of
+ * memory.
+ */
+static int
+copy_request(struct exchange *ex, const struct http1_request *r)
+{
+	char **const to[KEPT] = {&ex->version, &ex->method, &ex->name,
+	    &ex->session_text, &ex->agent, &ex->last_event};
+	const char *credential = bearer(r), *v[KEPT];
+	size_t i, n[KEPT], cred = strlen(credential) + 1;
+	size_t all = r->body_len + 1 + cred;
+	char *at;
+
+	for (i = 0; i < KEPT; i++) {
+		v[i] = http1_field(r, kept_names[i], NULL);
+		n[i] = v[i] == NULL ? 0 : strlen(v[i]) + 1;
+		all += n[i];
+	}
+	at = malloc(all);
+	if (at == NULL)
+		return -1;
+	ex->body = (uint8_t *)put(&at, (const char *)r->body, r->body_len);
+	*at++ = '\0';
+	ex->body_len = r->body_len;
+	ex->credential = put(&at, credential, cred);
+	for (i = 0; i < KEPT; i++)
+		if (v[i] != NULL)
+			*to[i] = put(&at, v[i], n[i]);
+	return 0;
 }
 
 /* Can the client take an event stream? Without an Accept field: yes, the
@@ -52,9 +86,11 @@ takes_sse(const struct http1_request *r, bool *named)
 		if (strcmp(r->fields[i].name, "accept") != 0)
 			continue;
 		any = true;
-		if (strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
+		/* strcasestr() is slow, and nearly nobody needs it. */
+		if (strstr(r->fields[i].value, SSE_TYPE) != NULL ||
+		    strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
 			*named = true;
-		if (strstr(r->fields[i].value, "*/*") != NULL)
+		else if (strstr(r->fields[i].value, "*/*") != NULL)
 			all = true;
 	}
 	return !any || all || *named;
@@ -93,7 +129,6 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 {
 	const struct http1_request *r = httpd_request(req);
 	struct exchange *ex;
-	bool failed = false;
 
 	if (gw->exchange_count >= EXCHANGES_MAX ||
 	    gw->exchange_bytes + r->body_len > EXCHANGE_BYTES_MAX ||
@@ -109,28 +144,14 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	buf_init(&ex->made, ARGUMENTS_MAX);
 	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
 	gw->exchange_count++;
-	/* A copy: the client may leave while a legacy call goes on. */
-	ex->body = malloc(r->body_len + 1);
-	if (ex->body != NULL) {
-		memcpy(ex->body, r->body, r->body_len);
-		ex->body_len = r->body_len;
-		gw->exchange_bytes += ex->body_len;
-	}
-	ex->credential = bearer(r);
-	ex->version = copy_field(r, "mcp-protocol-version", &failed);
-	ex->method = copy_field(r, "mcp-method", &failed);
-	ex->name = copy_field(r, "mcp-name", &failed);
-	ex->session_text = copy_field(r, "mcp-session-id", &failed);
-	ex->agent = copy_field(r, "user-agent", &failed);
-	if (ex->is_get)
-		ex->last_event = copy_field(r, "last-event-id", &failed);
-	ex->accepts_sse = takes_sse(r, &ex->names_sse);
-	if (failed || ex->body == NULL || ex->credential == NULL) {
+	if (copy_request(ex, r) < 0) {
 		ex->req = NULL;
 		exchange_free(ex);
 		refuse_busy(req);
 		return;
 	}
+	gw->exchange_bytes += ex->body_len;
+	ex->accepts_sse = takes_sse(r, &ex->names_sse);
 	if (!ex->accepts_sse && r->method == HTTP1_POST) {
 		if (!(gw->quirks & 1 << MCP_QUIRK_ACCEPT)) {
 			refuse_accept(ex);

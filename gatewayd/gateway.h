@@ -112,9 +112,10 @@ struct exchange {
 	struct httpd_req *req; /* NULL: the client is gone */
 	uint8_t *body;         /* owned; messages point into it */
 	size_t body_len;
-	char *credential; /* bearer token, "" if none; owned */
+	/* These stand behind the body in the same memory. */
+	char *credential; /* bearer token, "" if none */
 	char *version, *method, *name, *session_text, *agent,
-	    *last_event;             /* owned or NULL */
+	    *last_event;             /* or NULL */
 	bool is_delete;              /* DELETE of a session, not a message */
 	bool is_get;                 /* GET of an event stream, likewise */
 	bool accepts_sse, names_sse; /* by Accept; it stands there by name */

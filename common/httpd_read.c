@@ -1,0 +1,189 @@
+/*
+ * The reading half of a connection: bytes from the socket to the parser, one
+ * request at a time to its owner.
+ *
+ * One recv(2) into a buffer of the whole server, fed to the parser from there:
+ * nearly always that is one whole request, and nothing is kept of it but what
+ * the parser took. Only what comes while a request is being answered stays
+ * with the connection, up to HTTPD_READ_MAX and one such buffer.
+ */
+#include <errno.h>
+
+#include "httpd_internal.h"
+
+static size_t
+waiting(const struct httpd_req *r)
+{
+	return r->in == NULL ? 0 : evbuffer_get_length(r->in);
+}
+
+/*
+ * What comes behind a last answer is read and thrown away: closing with bytes
+ * unread would make the kernel send a reset, and the client lose the answer
+ * that tells what was wrong (RFC 9112 section 9.6). true: enough of it.
+ */
+bool
+httpd_read_discard(struct httpd_req *r)
+{
+	r->lingered += waiting(r);
+	if (r->in != NULL)
+		evbuffer_drain(r->in, waiting(r));
+	return r->lingered > HTTPD_LINGER_MAX;
+}
+
+/* A request is whole: the owner's turn. more: something waits behind it. */
+static void
+dispatch(struct httpd_req *r, bool more)
+{
+	const struct http1_request *q = http1_request(r->parser);
+
+	r->first = false;
+	r->keep_alive = q->keep_alive;
+	r->head_only = q->method == HTTP1_HEAD;
+	httpd_set_state(r, HTTPD_ANSWER);
+	r->in_callback = r->in_dispatch = true;
+	r->h->handlers.request(r, r->h->arg);
+	r->in_callback = r->in_dispatch = false;
+	if (r->state != HTTPD_FLUSH)
+		return;
+	/* Answered at once, as most are, and nothing waits behind it: ready for
+	 * the next request. What else there may be to do, the loop does. */
+	if (r->keep_alive && !more &&
+	    evbuffer_get_length(bufferevent_get_output(r->bev)) == 0)
+		httpd_set_state(r, HTTPD_IDLE);
+	else
+		event_active(r->later, EV_TIMEOUT, 1);
+}
+
+/* Feeds the parser, up to one whole request: how many bytes it took. behind:
+ * how many more are there already. */
+static size_t
+feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
+{
+	const enum httpd_state before = r->state;
+	const char *why;
+	size_t at = 0, used;
+	int status;
+
+	while (r->state == HTTPD_IDLE || r->state == HTTPD_HEAD ||
+	    r->state == HTTPD_BODY) {
+		if (r->state == HTTPD_IDLE)
+			httpd_set_state(r, HTTPD_HEAD);
+		switch (http1_feed(r->parser, p + at, n - at, &used)) {
+		case HTTP1_MORE:
+			at += used;
+			if (!httpd_count_body(r)) {
+				httpd_answer_refusal(
+				    r, 503, "too much is arriving at once");
+				return at;
+			}
+			/* Over the whole head and the whole body, from when
+			 * each begins. */
+			if (r->state != before)
+				httpd_set_timer(r,
+				    r->state == HTTPD_HEAD
+					? r->h->limits.header_ms
+					: r->h->limits.body_ms);
+			return at;
+		case HTTP1_HEAD_DONE:
+			at += used;
+			httpd_set_state(r, HTTPD_BODY);
+			/* Once, and only if it waits for it (RFC 9110 10.1.1).
+			 */
+			if (http1_request(r->parser)->expect_continue &&
+			    at == n && behind == 0)
+				bufferevent_write(r->bev,
+				    "HTTP/1.1 100 Continue\r\n\r\n", 25);
+			break;
+		case HTTP1_DONE:
+			at += used;
+			if (!httpd_count_body(r))
+				httpd_answer_refusal(
+				    r, 503, "too much is arriving at once");
+			else
+				dispatch(r, n - at + behind > 0);
+			return at;
+		case HTTP1_ERROR:
+			at += used;
+			status = http1_error(r->parser, &why);
+			httpd_answer_refusal(r, status, why);
+			return at;
+		}
+	}
+	return at;
+}
+
+void
+httpd_read_waiting(struct httpd_req *r)
+{
+	struct evbuffer_iovec v;
+	size_t n;
+
+	while ((r->state == HTTPD_IDLE || r->state == HTTPD_HEAD ||
+		   r->state == HTTPD_BODY) &&
+	    (n = waiting(r)) > 0 && evbuffer_peek(r->in, -1, NULL, &v, 1) > 0)
+		evbuffer_drain(
+		    r->in, feed(r, v.iov_base, v.iov_len, n - v.iov_len));
+}
+
+/* Keeps what no one takes now. -1: out of memory. */
+static int
+keep(struct httpd_req *r, const uint8_t *p, size_t n)
+{
+	if (n == 0)
+		return 0;
+	if (r->in == NULL && (r->in = evbuffer_new()) == NULL)
+		return -1;
+	return evbuffer_add(r->in, p, n);
+}
+
+/* A client that shuts its sending side is gone, unless its answer is already
+ * on the way. */
+static void
+ended(struct httpd_req *r)
+{
+	event_del(r->readable);
+	if (r->state == HTTPD_FLUSH)
+		r->keep_alive = false; /* it may still read its answer */
+	else
+		httpd_kill_now(r);
+}
+
+void
+httpd_read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct httpd_req *r = arg;
+	uint8_t *p = r->h->in;
+	size_t used = 0;
+	ssize_t n;
+
+	(void)what;
+	n = recv(fd, p, sizeof(r->h->in), 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		httpd_kill_now(r);
+		return;
+	}
+	if (n == 0) {
+		ended(r);
+		return;
+	}
+	if (waiting(r) == 0)
+		used = feed(r, p, (size_t)n, 0);
+	if (keep(r, p + used, (size_t)n - used) < 0) {
+		httpd_kill_now(r);
+		return;
+	}
+	httpd_read_waiting(r);
+	if (r->state == HTTPD_LINGER || r->lean ||
+	    (r->state == HTTPD_FLUSH && !r->keep_alive)) {
+		if (httpd_read_discard(r))
+			httpd_kill_now(r);
+		return;
+	}
+	/* More than may wait behind the request being answered. */
+	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
+	    waiting(r) >= HTTPD_READ_MAX)
+		httpd_kill_now(r);
+}
