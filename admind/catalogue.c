@@ -172,7 +172,9 @@ put_object(
 	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
 		struct ipc_bytes v = db_bytes(rows, i, members[k].column);
 
-		if (db_null(rows, i, members[k].column))
+		/* A tool has a description in any case: models choose by it. */
+		if (db_null(rows, i, members[k].column) ||
+		    (v.n == 0 && list != MCP_LIST_TOOLS))
 			continue;
 		if (members[k].raw)
 			jsonw_kv_raw(w, members[k].name, v.p, v.n);

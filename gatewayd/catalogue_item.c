@@ -2,9 +2,10 @@
  * One object of a catalogue: kept as the bytes admind sent, with what serving
  * it needs taken out beside them.
  *
- * Two members are ours and no client's: `values` of a prompt's arguments, which
- * completion offers, is taken out of the text; `_meta["mcpbox/ttlMs"]` of a
- * resource, its caching hint, may stay.
+ * Some members are ours and no client's: `values` of a prompt's arguments,
+ * which completion offers, and all of a template's `arguments`, which MCP's
+ * ResourceTemplate doesn't have, are taken out of the text;
+ * `_meta["mcpbox/ttlMs"]` of a resource, its caching hint, may stay.
  */
 #include <json-c/json_object.h>
 #include <stdlib.h>
@@ -88,6 +89,33 @@ put_prompt(struct catalogue_part *p, struct catalogue_item *item,
 	return rc;
 }
 
+/* A template's text without its arguments, of which only the values matter. */
+static int
+put_template(struct catalogue_part *p, struct catalogue_item *item,
+    struct ipc_bytes json)
+{
+	static const char *const path[] = {"arguments", NULL};
+	static const char name[] =
+	    ",\"arguments\":"; /* never the first member */
+	struct ipc_bytes a = slice(json, path);
+	struct json_object *args = NULL;
+	size_t len = sizeof(name) - 1;
+
+	if (a.n == 0 || (size_t)(a.p - json.p) < len ||
+	    memcmp(a.p - len, name, len) != 0) {
+		buf_put(&p->json, json.p, json.n);
+		return p->json.failed ? -1 : 0;
+	}
+	if (json_parse(a.p, a.n, &args, NULL) < 0)
+		return -1;
+	if (json_object_is_type(args, json_type_array))
+		item->values = take_values(args);
+	json_object_put(args);
+	buf_put(&p->json, json.p, (size_t)(a.p - json.p) - len);
+	buf_put(&p->json, a.p + a.n, json.n - (size_t)(a.p + a.n - json.p));
+	return p->json.failed ? -1 : 0;
+}
+
 /* At most a year: more is no hint any more, and fits every client's number. */
 static uint64_t
 ttl(struct ipc_bytes json)
@@ -160,6 +188,8 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	item->at = p->json.len;
 	if (list == MCP_LIST_PROMPTS)
 		rc = put_prompt(p, item, m->json);
+	else if (list == MCP_LIST_TEMPLATES)
+		rc = put_template(p, item, m->json);
 	else
 		buf_put(&p->json, m->json.p, m->json.n);
 	item->n = p->json.len - item->at;

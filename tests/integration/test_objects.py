@@ -233,7 +233,11 @@ def test_python_resource_and_template(instance, mcp, server):
     assert made["input_schema"]["required"] == ["kind", "rest"]
     approve(instance, mcp, made)
     shown = templates(mcp)["things__family"]
-    assert shown["uriTemplate"] == "things://{kind}/by-id/{+rest}" and shown["mimeType"] == "text/plain"
+    assert shown == {"uriTemplate": "things://{kind}/by-id/{+rest}", "name": "things__family",
+                     "mimeType": "text/plain"}
+    done = mcp.request("completion/complete", {"ref": {"type": "ref/resource", "uri": shown["uriTemplate"]},
+                                               "argument": {"name": "kind", "value": "a"}})
+    assert done.result["completion"]["values"] == ["a"], done
     assert "things__family" not in resources(mcp)
     got = read(mcp, "things://a%20b/by-id/x/y").result["contents"][0]
     assert got["text"] == "a b|x/y" and got["uri"] == "things://a%20b/by-id/x/y"
