@@ -83,5 +83,7 @@ def test_defaults_are_those_of_the_configuration():
         "progress_rate": default("progress_rate")}
 
 
-def test_one_page():
-    assert len(GUIDE.splitlines()) <= 160
+def test_a_model_reads_it_at_once():
+    # 3,000 tokens: tools, questions, tasks, prompts, resources and commands.
+    assert len(GUIDE.encode("utf-8")) <= 12 * 1024
+    assert len(GUIDE.splitlines()) <= 256
