@@ -164,9 +164,12 @@ class Fuzzer(threading.Thread):
             return
         messages = reply.events or ([] if reply.value is None else
                                     reply.value if isinstance(reply.value, list) else [reply.value])
-        if isinstance(message, dict) and isinstance(message.get("method"), str):
-            asked = message["method"]
+        # What was asked under which id: a list may ask for many things.
+        methods = {repr(x.get("id")): x.get("method") for x in (message if isinstance(message, list) else [message])
+                   if isinstance(x, dict)}
         for m in messages:
+            if changed:
+                asked = methods.get(repr(m.get("id"))) if isinstance(m, dict) else None
             # Which revision a broken request is of is the server's to say: one
             # that was changed may be answered as any.
             candidates = [certain] if certain else [revision, *mutate.REVISIONS]

@@ -29,10 +29,15 @@ unhex(char *s)
 static void
 say(const char *word, const struct check *c)
 {
-	printf("%s %s ", word, c->ok ? "" : c->summary);
+	printf("%s ", word);
+	/* It quotes names, which may have line ends in them. */
+	for (const char *p = c->ok ? "" : c->summary; *p != '\0'; p++)
+		putchar((unsigned char)*p < ' ' ? ' ' : *p);
+	putchar(' ');
 	for (size_t i = 0; i < c->errors.len; i++)
 		putchar(c->errors.p[i]);
 	putchar('\n');
+	(void)fflush(stdout);
 }
 
 static const char *

@@ -145,11 +145,9 @@ def endless(s, root, seen):
     return any(endless(x, root, seen) for x in below)
 
 
-def main():
-    rnd = random.Random(20201212)
-    random.seed(7)
-    cases = []
-    for root in ["object", None] * 4000:
+def generate(rnd, count):
+    """Schemas, and values for each."""
+    for root in ["object", None] * (count // 2):
         s = schema(rnd)
         if not isinstance(s, dict):
             continue
@@ -159,8 +157,15 @@ def main():
         s["$defs"] = {"x": schema(rnd, 2), "y/z": schema(rnd, 2), "p%q": schema(rnd, 2)}
         if any(endless(x, s, frozenset()) for x in [s] + list(s["$defs"].values())):
             continue
+        yield s, [guided(rnd, s, s) for _ in range(4)] + [value(rnd)]
+
+
+def main():
+    random.seed(7)
+    cases = []
+    for s, values in generate(random.Random(20201212), 8000):
         v = jsonschema.Draft202012Validator(s)
-        cases += [(s, v, x) for x in [guided(rnd, s, s) for _ in range(4)] + [value(rnd)]]
+        cases += [(s, v, x) for x in values]
     lines = "".join(dump(s).encode().hex() + " " + dump(x).encode().hex() + "\n" for s, _, x in cases)
     out = subprocess.run([sys.argv[1], "any"], input=lines, text=True, capture_output=True, check=True).stdout.split("\n")
     assert len(out) == len(cases) + 1, (len(out), len(cases))
@@ -176,4 +181,5 @@ def main():
     return 1 if bad or not len(cases) // 10 < valid < len(cases) * 9 // 10 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
