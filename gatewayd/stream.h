@@ -1,7 +1,8 @@
 /*
  * Event streams that live longer than one answer.
  *
- *	stream.c        subscriptions/listen and GET: opening and ending them
+ *	stream.c        opening, counting and ending them; GET
+ *	stream_listen.c subscriptions/listen
  *	stream_tell.c   who is told what: list_changed, resources/updated, tasks
  *	stream_post.c   answers on event streams that can be resumed by GET
  *	stream_store.c  what was sent to a session, for a resume; no I/O

@@ -25,7 +25,12 @@ enum {
 	KIND_UPDATES = 3
 };
 
-enum { PRINCIPAL_CHAINS = 256 };
+enum {
+	PRINCIPAL_CHAINS = 256,
+	/* Questions to admind for the sake of streams at the same time, so that
+	 * those of requests find room (IPC_WAITERS_MAX) and no long queue. */
+	STREAMS_ASKING_MAX = 256
+};
 
 /* How many streams one principal has. */
 struct stream_owner {
@@ -61,10 +66,23 @@ struct streams {
 	struct event *turn, *tidy;
 	struct stream_store *store;
 	SLIST_HEAD(, stream_owner) owners[PRINCIPAL_CHAINS];
-	unsigned count, max, principal_max;
+	unsigned count, max, principal_max, asking;
 };
 
-/* stream.c: the client is gone, or the stream is over. final: say so. */
+/* stream.c. Is there room for one more? Otherwise *no says why. */
+bool stream_room(struct gateway *, const char *principal, struct refusal *no);
+/* One without a request yet; id: of the listen request; tasks: texts, each with
+ * its NUL, tasks_len bytes. NULL without memory. */
+struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
+    const char *tasks, size_t tasks_len);
+/* From here on the request is the stream's: its head is sent. */
+void stream_begin(struct stream *, struct httpd_req *);
+/* For httpd_stream_lean: its client left. */
+void stream_gone(struct httpd_req *, void *);
+/* Takes it out of everything; whoever still asks for its sake frees it. */
+void stream_unlink(struct stream *);
+void stream_refuse_memory(struct exchange *);
+/* It is over. final: its last message says so. */
 void stream_close(struct stream *, bool final);
 /* Frees one that is in nothing any more. */
 void stream_release(struct stream *);

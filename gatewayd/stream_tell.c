@@ -29,7 +29,8 @@ schedule(struct streams *t)
 	static const struct timeval now = {0, 0};
 
 	/* Not event_active: that would run in this turn still, for ever. */
-	if (!TAILQ_EMPTY(&t->due) && !evtimer_pending(t->turn, NULL))
+	if (!TAILQ_EMPTY(&t->due) && t->asking < STREAMS_ASKING_MAX &&
+	    !evtimer_pending(t->turn, NULL))
 		evtimer_add(t->turn, &now);
 }
 
@@ -130,11 +131,20 @@ tell_updates(struct stream *s)
 
 /* ---- asking first ---- */
 
+static void
+ask(struct stream *s)
+{
+	s->asking = true;
+	s->gw->streams->asking++;
+}
+
 /* Nobody asks for its sake any more. false: it is over, and freed now. */
 static bool
 asked(struct stream *s)
 {
 	s->asking = false;
+	s->gw->streams->asking--;
+	schedule(s->gw->streams);
 	if (s->req != NULL)
 		return true;
 	stream_release(s);
@@ -196,7 +206,7 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 	if (n == 0) {
 		s->due = 0;
 	} else if (s->due & DUE_LOOK) {
-		s->asking = true;
+		ask(s);
 		catalogue_ask(s->gw, who->permission_set, looked, s);
 	} else if (s->due != 0) {
 		tell_updates(s);
@@ -218,7 +228,7 @@ serve(struct stream *s)
 		stream_close(s, false);
 		return;
 	}
-	s->asking = true;
+	ask(s);
 	identity_ask(gw, s->credential, identified, s);
 }
 
@@ -231,7 +241,8 @@ stream_tell_turn(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (n = 0; n < STREAM_SLICE && (s = TAILQ_FIRST(&t->due)) != NULL;
+	for (n = 0; n < STREAM_SLICE && t->asking < STREAMS_ASKING_MAX &&
+	    (s = TAILQ_FIRST(&t->due)) != NULL;
 	    n++) {
 		TAILQ_REMOVE(&t->due, s, turn);
 		s->queued = false;

@@ -34,7 +34,8 @@ test_listen(void **state)
 	    LISTEN("9",
 		"\"promptsListChanged\":true,\"resourcesListChanged\":"
 		"false,\"resourceSubscriptions\":[\"test://text\","
-		"\"test://nothing\",7,\"test://item/4/data\"],"
+		"\"test://nothing\",7,\"test:\\/\\/text\",\"test://item/4/"
+		"data\"],"
 		"\"taskIds\":[\"t\"]"));
 	wait_for(&d,
 	    ACKNOWLEDGED "9},\"notifications\":{\"promptsListChanged\":true,"
