@@ -98,10 +98,11 @@ bool calls_cancel(
  * anything else is ignored. json is foreign. */
 void park_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json);
-/* admind is back: it hears from now on what becomes of this task's call, an open
- * question first. false: no task's call of this id is waiting for its end. */
-bool calls_attach(struct calls *, const struct ipc_id *, struct ipc_peer *,
-    uint64_t request);
+/* admind is back: it hears from now on what becomes of this task's call, an
+ * open question first. false: no task's call of this id is waiting for its end.
+ */
+bool calls_attach(
+    struct calls *, const struct ipc_id *, struct ipc_peer *, uint64_t request);
 /* admind is there, or not (NULL): it judges results (verify.h). */
 void calls_admind(struct calls *, struct ipc_peer *);
 /* Nobody waits at this peer any more; its calls go on. */

@@ -36,8 +36,8 @@ struct channel {
 	unsigned frames;    /* in this turn */
 	size_t bytes;       /* likewise */
 	uint64_t turn_ms;
-	uint32_t asked;  /* number of the last question */
-	bool asking;     /* it is open */
+	uint32_t asked; /* number of the last question */
+	bool asking;    /* it is open */
 	struct rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
