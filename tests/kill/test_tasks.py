@@ -228,7 +228,10 @@ def test_questions_before_the_task_and_a_dead_gateway(instance, client, names):
     assert r.result["resultType"] == "input_required", r
     kill(instance, "gatewayd-local")
     params = {"name": names["first"], "arguments": {}, "requestState": r.result["requestState"]}
-    r = client.again(client.ask, "tools/call", params)
+    deadline = time.monotonic() + 20
+    while (r := client.again(client.ask, "tools/call", params)).error["code"] == -32603:
+        assert time.monotonic() < deadline, r	# it is starting
+        time.sleep(0.1)
     assert r.error["code"] == -32602, r
     instance.psql("UPDATE mcpbox.tasks SET expires_at = now() WHERE state = 'input_required'")
     deadline = time.monotonic() + 10
