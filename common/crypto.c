@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/params.h>
 
 #include "crypto.h"
 
@@ -22,26 +20,16 @@ enum { HASH_LEN = 32 };
  * the objects are only read, and each call has a context of its own.
  */
 static EVP_MD *md_sha256;
-static EVP_MAC_CTX *mac_sha256; /* HMAC with its digest set, without a key */
 static EVP_CIPHER *cipher_gcm;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void
 crypto_init(void)
 {
-	char digest[] = "SHA256";
-	OSSL_PARAM params[] = {
-	    OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
-	    OSSL_PARAM_construct_end()};
-	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-
 	md_sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 	cipher_gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-	if (mac == NULL || md_sha256 == NULL || cipher_gcm == NULL ||
-	    (mac_sha256 = EVP_MAC_CTX_new(mac)) == NULL ||
-	    EVP_MAC_CTX_set_params(mac_sha256, params) != 1)
+	if (md_sha256 == NULL || cipher_gcm == NULL)
 		abort();
-	EVP_MAC_free(mac);
 }
 
 static void
@@ -74,23 +62,45 @@ sha256_2(
 	EVP_MD_CTX_free(c);
 }
 
+/*
+ * RFC 2104 over one digest context: OpenSSL's HMAC objects would cost two
+ * copies of three contexts for each, which is more than what is hashed here.
+ */
 static void
 hmac(const void *key, size_t keylen, const void *p, size_t n,
     uint8_t out[HASH_LEN])
 {
-	EVP_MAC_CTX *c;
-	size_t len = 0;
+	enum { BLOCK = 64, INNER = 0x36, OUTER = 0x5c };
+	uint8_t k[BLOCK] = {0}, inner[HASH_LEN];
+	struct ipc_hash h;
+	EVP_MD_CTX *c;
+	size_t i;
 
 	ready();
-	c = EVP_MAC_CTX_dup(mac_sha256);
-	/* An empty key is a key, too, and not "the one from before". */
-	if (c == NULL ||
-	    EVP_MAC_init(
-		c, keylen == 0 ? (const void *)"" : key, keylen, NULL) != 1 ||
-	    (n != 0 && EVP_MAC_update(c, p, n) != 1) ||
-	    EVP_MAC_final(c, out, &len, HASH_LEN) != 1 || len != HASH_LEN)
+	if (keylen > BLOCK) {
+		sha256(key, keylen, &h);
+		memcpy(k, h.b, HASH_LEN);
+	} else if (keylen > 0) {
+		memcpy(k, key, keylen);
+	}
+	for (i = 0; i < BLOCK; i++)
+		k[i] ^= INNER;
+	c = EVP_MD_CTX_new();
+	if (c == NULL || EVP_DigestInit_ex2(c, md_sha256, NULL) != 1 ||
+	    EVP_DigestUpdate(c, k, BLOCK) != 1 ||
+	    (n != 0 && EVP_DigestUpdate(c, p, n) != 1) ||
+	    EVP_DigestFinal_ex(c, inner, NULL) != 1)
 		abort();
-	EVP_MAC_CTX_free(c);
+	for (i = 0; i < BLOCK; i++)
+		k[i] ^= INNER ^ OUTER;
+	if (EVP_DigestInit_ex2(c, NULL, NULL) != 1 ||
+	    EVP_DigestUpdate(c, k, BLOCK) != 1 ||
+	    EVP_DigestUpdate(c, inner, HASH_LEN) != 1 ||
+	    EVP_DigestFinal_ex(c, out, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(c);
+	OPENSSL_cleanse(k, sizeof(k));
+	OPENSSL_cleanse(inner, sizeof(inner));
 }
 
 void

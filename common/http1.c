@@ -84,7 +84,7 @@ http1_reset(struct http1 *h)
 	} else {
 		buf_clear(&h->body);
 	}
-	memset(&h->req, 0, sizeof(h->req));
+	http1_head_clear(&h->req);
 	h->state = S_HEAD;
 	h->in_line = true;
 	h->line = h->left = 0;
@@ -152,7 +152,7 @@ head_done(struct http1 *h)
 	status = http1_head_parse(
 	    (char *)h->head.p, h->head.len, h->body_max, &h->req, &f, &why);
 	if (status != 0) {
-		memset(&h->req, 0, sizeof(h->req));
+		http1_head_clear(&h->req);
 		return refuse(h, status, why);
 	}
 	if (f.chunked) {

@@ -309,6 +309,17 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 	return 0;
 }
 
+void
+http1_head_clear(struct http1_request *r)
+{
+	r->method = HTTP1_GET;
+	r->path = r->query = NULL;
+	r->nfields = 0; /* and nobody looks at those behind */
+	r->body = NULL;
+	r->body_len = 0;
+	r->keep_alive = r->expect_continue = false;
+}
+
 int
 http1_head_parse(char *head, size_t n, size_t body_max, struct http1_request *r,
     struct http1_framing *f, const char **why)
@@ -316,7 +327,7 @@ http1_head_parse(char *head, size_t n, size_t body_max, struct http1_request *r,
 	char *p = head, *end = head + n, *eol;
 	int status;
 
-	memset(r, 0, sizeof(*r));
+	http1_head_clear(r);
 	memset(f, 0, sizeof(*f));
 
 	/* Every line ends with CRLF: the caller has let no other CR or LF by.

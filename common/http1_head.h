@@ -20,6 +20,9 @@ struct http1_framing {
 	size_t length;
 };
 
+/* An empty request. */
+void http1_head_clear(struct http1_request *);
+
 /*
  * Parses a whole head (up to and with its empty line), writing NULs into it;
  * r's strings point into it. 0, or the status to answer with *why set to a

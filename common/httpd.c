@@ -421,7 +421,7 @@ httpd_new(struct event_base *base, const char *host, uint16_t port,
 	TAILQ_INIT(&h->all);
 	for (i = 0; i < HTTPD_BUCKETS; i++)
 		LIST_INIT(&h->sources[i]);
-	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024);
+	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);
 	if (unix_path != NULL) {
 		h->unix_socket = true;
 		h->unix_path = strdup(unix_path);

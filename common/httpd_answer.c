@@ -140,8 +140,10 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 	size_t i, done;
 
 	if (evbuffer_get_length(out) == 0)
-		sent = sendmsg(
-		    bufferevent_getfd(r->bev), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = n == 1 ? send(bufferevent_getfd(r->bev), iov->iov_base,
+				    iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+			      : sendmsg(bufferevent_getfd(r->bev), &m,
+				    MSG_NOSIGNAL | MSG_DONTWAIT);
 	done = sent > 0 ? (size_t)sent : 0;
 	for (i = 0; i < n; i++) {
 		if (done >= iov[i].iov_len) {
@@ -156,13 +158,25 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 	return 0;
 }
 
+/* The head that put_head made, and the body. A small one is put behind the
+ * head: that costs less than a second piece costs the kernel. */
 static int
-send_answer(struct httpd_req *r, const struct httpd_part *part, size_t parts)
+send_answer(
+    struct httpd_req *r, const struct httpd_part *part, size_t parts, size_t n)
 {
-	const struct buf *head = &r->h->head;
-	struct iovec iov[1 + HTTPD_PARTS_MAX] = {{head->p, head->len}};
+	struct buf *head = &r->h->head;
+	struct iovec iov[1 + HTTPD_PARTS_MAX];
 	size_t i;
 
+	if (n <= HTTPD_JOIN_MAX) {
+		for (i = 0; i < parts; i++)
+			buf_put(head, part[i].p, part[i].n);
+		if (head->failed)
+			return -1;
+		parts = 0;
+	}
+	iov[0].iov_base = head->p;
+	iov[0].iov_len = head->len;
 	for (i = 0; i < parts; i++) {
 		iov[1 + i].iov_base = (void *)(uintptr_t)part[i].p;
 		iov[1 + i].iov_len = part[i].n;
@@ -193,7 +207,7 @@ httpd_reply_parts(struct httpd_req *r, int status, const char *type,
 	if (r->head_only || status == 204)
 		parts = 0;
 	if (put_head(r, status, type, (long long)n) < 0 ||
-	    send_answer(r, part, parts) < 0)
+	    send_answer(r, part, parts, n) < 0)
 		/* Half an answer must not be followed by anything. */
 		httpd_kill_later(r);
 	else

@@ -29,7 +29,9 @@ enum {
 	 * who sends one just too large reads why. */
 	HTTPD_LINGER_MAX = 8 * 1024 * 1024,
 	HTTPD_REFUSED_EXTRA = 64, /* connections kept only to be told 503 */
-	HTTPD_FIELDS_MAX = 4096   /* bytes of response fields one answer adds */
+	HTTPD_FIELDS_MAX = 4096,  /* bytes of response fields one answer adds */
+	HTTPD_JOIN_MAX =
+	    4096 /* bytes of a body sent in one piece with its head */
 };
 
 /* IDLE: no byte of a request yet. HEAD, BODY: it is arriving. ANSWER: the

@@ -83,7 +83,8 @@ takes_sse(const struct http1_request *r, bool *named)
 	size_t i;
 
 	for (i = 0; i < r->nfields; i++) {
-		if (strcmp(r->fields[i].name, "accept") != 0)
+		if (r->fields[i].name[0] != 'a' ||
+		    strcmp(r->fields[i].name, "accept") != 0)
 			continue;
 		any = true;
 		/* strcasestr() is slow, and nearly nobody needs it. */

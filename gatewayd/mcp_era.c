@@ -19,26 +19,27 @@
 #define KEY_LOG          "io.modelcontextprotocol/logLevel"
 
 /* What the ladder looks at in params._meta. */
-enum { VERSION, CAPABILITIES, CLIENT, LOG, ENVELOPE };
+enum { VERSION, CAPABILITIES, CLIENT, LOG, TOKEN, ENVELOPE };
 
 struct envelope {
 	bool there; /* _meta is an object */
+	struct ipc_bytes meta;
 	struct json_wanted w[ENVELOPE];
 };
 
 static void
 find_envelope(struct ipc_bytes params, struct envelope *e)
 {
-	static const struct envelope none = {false,
+	static const struct envelope none = {false, {NULL, 0},
 	    {JSON_WANTED(KEY_VERSION), JSON_WANTED(KEY_CAPABILITIES),
-		JSON_WANTED(KEY_CLIENT), JSON_WANTED(KEY_LOG)}};
-	struct ipc_bytes meta;
+		JSON_WANTED(KEY_CLIENT), JSON_WANTED(KEY_LOG),
+		JSON_WANTED("progressToken")}};
 
 	*e = none;
-	e->there =
-	    mcp_era_get(params, "_meta", &meta) && mcp_era_is_object(meta);
+	e->there = mcp_era_get(params, "_meta", &e->meta) &&
+	    mcp_era_is_object(e->meta);
 	if (e->there)
-		json_slice_all(meta.p, meta.n, e->w, ENVELOPE);
+		json_slice_all(e->meta.p, e->meta.n, e->w, ENVELOPE);
 }
 
 /* false: it is not there. */
@@ -274,6 +275,8 @@ mcp_era_check(
 
 	find_envelope(m->params, &env);
 	claimed = get(&env, VERSION, &v);
+	m->meta = env.meta;
+	(void)get(&env, TOKEN, &m->progress_token);
 	header_modern = h->version != NULL && is_modern(h->version);
 
 	/* Step 5. initialize first: it is legacy by nature. */

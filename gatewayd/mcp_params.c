@@ -105,20 +105,22 @@ may_have(struct mcp_message *m, struct ipc_bytes object, const char *name,
 	return bad(m, text);
 }
 
+/* mcp_era.c has found them. */
 static int
 read_meta(struct mcp_message *m)
 {
-	struct ipc_bytes v, meta;
+	struct ipc_bytes token = m->progress_token;
 
-	if (!mcp_era_given(m->params, "_meta", &meta))
+	m->progress_token = ipc_bytes(NULL, 0);
+	if (mcp_era_is_null(m->meta))
 		return 0;
-	if (!mcp_era_is_object(meta))
+	if (!mcp_era_is_object(m->meta))
 		return bad(m, "params._meta must be an object.");
-	if (!mcp_era_given(meta, "progressToken", &v))
+	if (mcp_era_is_null(token))
 		return 0;
-	if (!mcp_era_is_id(v))
+	if (!mcp_era_is_id(token))
 		return bad(m, "progressToken must be a string or an integer.");
-	m->progress_token = v;
+	m->progress_token = token;
 	return 0;
 }
 

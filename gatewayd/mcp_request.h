@@ -152,6 +152,7 @@ struct mcp_message {
 	/* a response (kind MCP_RESPONSE): one of the two has n > 0 */
 	struct ipc_bytes result, response_error;
 	/* _meta, or initialize */
+	struct ipc_bytes meta; /* params._meta as given, n = 0: none */
 	struct ipc_bytes progress_token; /* raw JSON, n = 0: none */
 	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
 	uint32_t declared; /* of them, mask of enum client_capability; legacy

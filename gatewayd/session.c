@@ -3,7 +3,7 @@
 #include "ids.h"
 #include "session.h"
 
-enum { FORMAT = 2 };
+enum { FORMAT = 2, PRINCIPAL_KEPT = 321 /* an e-mail address fits */ };
 
 static void
 put_be64(uint8_t *p, uint64_t v)
@@ -12,6 +12,28 @@ put_be64(uint8_t *p, uint64_t v)
 
 	for (i = 7; i >= 0; i--, v >>= 8)
 		p[i] = (uint8_t)v;
+}
+
+/* Hash of a principal's name. Requests of one come in rows, so the last one is
+ * remembered; where there is one user it is always that. */
+static void
+principal_hash(const char *principal, struct ipc_hash *out)
+{
+	static char last[PRINCIPAL_KEPT];
+	static struct ipc_hash hash;
+	static bool any;
+	size_t n;
+
+	if (!any || strcmp(last, principal) != 0) {
+		sha256(principal, strlen(principal), out);
+		n = strlen(principal) + 1;
+		any = n <= sizeof(last);
+		if (!any)
+			return;
+		memcpy(last, principal, n);
+		hash = *out;
+	}
+	*out = hash;
 }
 
 void
@@ -27,7 +49,7 @@ session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
 	s->listener = listener;
 	s->rev = rev;
 	s->expires_ms = expires_ms;
-	sha256(principal, strlen(principal), &s->principal);
+	principal_hash(principal, &s->principal);
 	s->declared = declared;
 
 	b[0] = FORMAT;
@@ -58,7 +80,7 @@ session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
 	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
 	if (!ct_equal(mac.b, b + SESSION_PLAIN_LEN, 32))
 		return -1;
-	sha256(principal, strlen(principal), &who);
+	principal_hash(principal, &who);
 	if (b[0] != FORMAT || b[1] != listener ||
 	    b[2] > MCP_REV_LEGACY_NEWEST || get_be64(b + 3) <= now_ms ||
 	    memcmp(b + 27, who.b, 32) != 0)
