@@ -84,10 +84,7 @@ park(struct call *c)
 	struct refusal no;
 	struct buf b;
 
-	/* One that waited for an approval before: now it waits for this. */
-	if (c->parked != NULL)
-		parked_owner(c->parked, &owner, c);
-	else
+	if (c->parked == NULL)
 		c->parked = parked_new(c->gw, ex, &owner, c, &no);
 	buf_init(&b, IPC_FRAME_MAX * 2);
 	if (c->parked != NULL)

@@ -198,13 +198,6 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	return p;
 }
 
-void
-parked_owner(struct parked *p, const struct parked_owner *owner, void *arg)
-{
-	p->owner = owner;
-	p->arg = arg;
-}
-
 /* The entry that a state names, or NULL. The MAC comes first: nothing of a
  * forged text is looked at, and it says nothing of what waits here. */
 static struct parked *

@@ -63,8 +63,6 @@ void parked_set_free(struct parked_set *); /* owners hear nothing */
  */
 struct parked *parked_new(struct gateway *, const struct exchange *,
     const struct parked_owner *, void *arg, struct refusal *);
-/* Another one waits from now on: a call that was approved and asks. */
-void parked_owner(struct parked *, const struct parked_owner *, void *arg);
 /* The next round's text, good until expires_ms; the one before is no good any
  * more. 0, or -1: no timer. */
 int parked_state(
