@@ -126,6 +126,43 @@ def test_changes_reach_the_right_streams_within_100_ms(instance, mcp):
         prompts.quiet(0.3)
 
 
+def test_who_watches_a_resource_is_told_of_its_next_version(instance, mcp, steps):
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"]
+                  if s["name"] == "stream")
+
+    def approved(made):
+        mcp.manage("mcpbox_request_publish", tool_id=made["id"])
+        return approve(instance, flow.pending(instance, made["name"]))
+
+    ids = []
+    for n in "ab":
+        made = mcp.manage("mcpbox_create_resource", server_id=server, name=f"watched_{n}",
+                          uri=f"watch://{n}", text="1")
+        approved(made)
+        ids.append(made["id"])
+    with Client(instance.address, LEGACY) as c, \
+            listen(instance, resourceSubscriptions=["watch://a", "watch://none"]) as s, \
+            get(instance, c) as own:
+        assert s.next().json["params"]["notifications"] == {"resourceSubscriptions": ["watch://a"]}
+        own.next()
+        assert c.request("resources/subscribe", {"uri": "watch://a"}).result == {}
+        assert c.request("resources/subscribe", {"uri": "watch://none"}).error
+        # Another resource is none of theirs.
+        approved(mcp.manage("mcpbox_update_resource", resource_id=ids[1], text="2"))
+        own.message("notifications/resources/list_changed")
+        s.quiet(0.2)
+        at = approved(mcp.manage("mcpbox_update_resource", resource_id=ids[0], text="2"))
+        e = s.message("notifications/resources/updated")
+        assert e.json["params"]["uri"] == "watch://a" and e.at - at < 0.1
+        own.message("notifications/resources/list_changed")
+        assert own.message("notifications/resources/updated").json["params"] == {"uri": "watch://a"}
+        assert c.request("resources/unsubscribe", {"uri": "watch://a"}).result == {}
+        mcp.manage("mcpbox_delete_resource", resource_id=ids[0])
+        s.message("notifications/resources/updated")
+        own.message("notifications/resources/list_changed")
+        own.quiet(0.2)
+
+
 def test_get_resumes_what_was_missed(instance, mcp):
     with Client(instance.address, LEGACY) as c:
         with get(instance, c) as s:
