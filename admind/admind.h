@@ -96,12 +96,12 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	unsigned nresults; /* results.c: passed on to admind-check */
-	struct gather *gather; /* records on their way: gather.c */
+	unsigned nresults;      /* results.c: passed on to admind-check */
+	struct gather *gather;  /* records on their way: gather.c */
 	struct task_list tasks; /* calls of tasks that are listened to */
 	bool sweeping_tasks, resuming_tasks; /* a statement is under way */
 	bool sweeping_calls;
-	struct event *tick;    /* once a second: sweep.c */
+	struct event *tick; /* once a second: sweep.c */
 	unsigned ticks;
 	bool sweeping;
 	uint64_t anchored_seq; /* audit head last signed */
@@ -241,8 +241,8 @@ void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 /* ---- confirm.c: calls that a person must have said yes to ---- */
 /*
  * How it stands with the job's call. Approved: then(j) goes on. Else the job is
- * answered: PENDING, or an error. Arguments were checked before: nobody is asked
- * about a call that would fail by itself.
+ * answered: PENDING, or an error. Arguments were checked before: nobody is
+ * asked about a call that would fail by itself.
  */
 void confirm_start(struct job *, void (*then)(struct job *));
 /* intent_open() of a job that is confirmed: the yes is used up in the same
@@ -353,7 +353,7 @@ struct job {
 	char *client, *protocol; /* untrusted, for the record; may be NULL */
 	struct buf arguments;    /* the JSON bytes, as received */
 	struct ipc_hash args_sha256;
-	bool has_intent; /* an open row exists: it must be closed */
+	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */
 
 	/* --- calls of user tools (call.c) --- */
@@ -374,11 +374,11 @@ struct job {
 	uint32_t declared; /* mask of enum client_capability */
 	bool task;         /* it becomes one (tasks.h) */
 	bool confirm;      /* a person must have said yes to it (confirm.c) */
-	struct ipc_id approval;   /* the request its client named; 0: none */
-	struct ipc_id confirmed;  /* the request that was approved */
-	struct buf call_seal;     /* the vault's seal of that */
-	bool after_questions; /* and its client hears so behind the first */
-	bool revoked;      /* the version was withdrawn meanwhile */
+	struct ipc_id approval;  /* the request its client named; 0: none */
+	struct ipc_id confirmed; /* the request that was approved */
+	struct buf call_seal;    /* the vault's seal of that */
+	bool after_questions;    /* and its client hears so behind the first */
+	bool revoked;            /* the version was withdrawn meanwhile */
 	enum failure revoked_why;
 
 	/* --- management tools (manage*.c) --- */

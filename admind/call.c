@@ -68,8 +68,7 @@ static const struct db_stmt lookup = {"call_lookup",
     " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
     " WHEN 'tasks' THEN 32 END) FROM unnest(v.client_capabilities) c),"
     " mcpbox.call_confirms(v.confirm, t.object, v.annotations),"
-    " l.updated_at" LIMITS(
-	LIMIT_SQL,
+    " l.updated_at" LIMITS(LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
 		   "n.tool_id"
 		   " JOIN mcpbox.servers s ON s.id = t.server_id"

@@ -215,10 +215,8 @@
 	NAME("64", text "lower-case letters, digits and single underscores," \
 	    " at most 64 with the server's name and __ before it. No tool," \
 	    " prompt or resource of the server has it.")
-/* clang-format on */
 
-static const struct management_tool tools[] =
-    {
+static const struct management_tool tools[] = {
 	{"mcpbox_list_servers", "List servers",
 	    "Lists the servers that tools are grouped in, with their id,"
 	    " status and number of tools. Call it first to find a server_id.",
@@ -227,12 +225,9 @@ static const struct management_tool tools[] =
 	    "Creates a server: a named group of tools. Its tools are listed as"
 	    " server__tool. A server cannot be renamed. It runs at once; next,"
 	    " add tools with mcpbox_create_tool.",
-	    OBJECT(NAME("24",
-		       "Lower-case letters, digits and single"
-		       " underscores, at most 24.") "," DESCRIPTION("What the "
-								    "server's "
-								    "tools "
-								    "are for."),
+	    OBJECT(NAME("24", "Lower-case letters, digits and single"
+		    " underscores, at most 24.") ","
+		DESCRIPTION("What the server's tools are for."),
 		"\"name\""),
 	    false, false, false},
 	{"mcpbox_start_server", "Start a server",
@@ -247,7 +242,6 @@ static const struct management_tool tools[] =
 	    "Lists the tools of one server with their id, approval status and"
 	    " whether they can be called now.",
 	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), true, false, true},
-	/* clang-format off */
     {"mcpbox_create_tool", "Create a tool",
 	"Creates a tool from Python code (or, with kind command, from a"
 	" program and its arguments), as a draft. The code is checked"
@@ -279,7 +273,6 @@ static const struct management_tool tools[] =
 	    ENABLED("tool") VERSION_FIELDS_JSON,
 	    "\"tool_id\""),
 	false, true, false},
-	/* clang-format on */
 	{"mcpbox_request_publish", "Ask for review",
 	    "Asks an administrator to approve the tool's newest draft. The tool"
 	    " can be called once approved; mcpbox_get_tool_status tells. A"
@@ -290,7 +283,6 @@ static const struct management_tool tools[] =
 		"\"description\":\"For the reviewer: what it does and why.\"}",
 		"\"tool_id\""),
 	    false, false, false},
-	/* clang-format off */
     {"mcpbox_request_module", "Ask for a module",
 	"Asks an administrator to let one tool import a Python package that"
 	" is not in the standard library. Once granted, name it in `modules`"
@@ -311,7 +303,6 @@ static const struct management_tool tools[] =
 	" commands, modules. Read it once before the first"
 	" mcpbox_create_tool.",
 	OBJECT("", ""), true, false, true},
-	/* clang-format on */
 	{"mcpbox_get_tool_status", "Status of a tool",
 	    "Shows where a tool stands: approval status of its newest version,"
 	    " the version that serves, who decided, the reason of a rejection,"
@@ -321,7 +312,6 @@ static const struct management_tool tools[] =
 	    "Lists the requests that wait for an administrator: tools, modules"
 	    " and network access.",
 	    OBJECT("", ""), true, false, true},
-	/* clang-format off */
     {"mcpbox_search_tools", "Search tools",
 	"Finds tools that can be called, by words in their names, titles and"
 	" descriptions; best first. For servers with more tools than one wants"
@@ -396,8 +386,8 @@ static const struct management_tool tools[] =
 	" any more, its name and URI are free. Its versions and records are"
 	" kept for the administrator.",
 	OBJECT(OBJECT_ID("resource"), "\"resource_id\""), false, true, false},
-	/* clang-format on */
 };
+/* clang-format on */
 
 const struct management_tool *
 management_tools(size_t *n)

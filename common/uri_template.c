@@ -84,7 +84,7 @@ start(const char *p, size_t n, size_t *at, struct err *e)
 int
 uri_check(const char *p, size_t n, struct err *e)
 {
-	size_t i, k;
+	size_t i = 0, k;
 
 	if (start(p, n, &i, e) == -1)
 		return -1;
@@ -150,7 +150,7 @@ uri_template_parse(
 {
 	struct uri_template t = {.parts = 1};
 	struct uri_part v;
-	size_t i, k;
+	size_t i = 0, k;
 
 	if (start(p, n, &i, e) == -1)
 		return -1;

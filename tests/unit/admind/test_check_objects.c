@@ -200,6 +200,11 @@ filling(void **state)
 	}
 }
 
+/* A resource that is text and blob. */
+static const char both[] =
+    "[{\"role\":\"user\",\"content\":{\"type\":\"resource\","
+    "\"resource\":{\"uri\":\"a:b\",\"text\":\"\",\"blob\":\"\"}}}]";
+
 static void
 templates(void **state)
 {
@@ -214,9 +219,7 @@ templates(void **state)
 	    "[{\"role\":\"tool\",\"content\":\"x\"}]",
 	    "[{\"role\":\"user\",\"content\":[]}]",
 	    "[{\"role\":\"user\",\"content\":{\"type\":\"image\"}}]",
-	    "[{\"role\":\"user\",\"content\":{\"type\":\"video\"}}]",
-	    "[{\"role\":\"user\",\"content\":{\"type\":\"resource\","
-	    "\"resource\":{\"uri\":\"a:b\",\"text\":\"\",\"blob\":\"\"}}}]"};
+	    "[{\"role\":\"user\",\"content\":{\"type\":\"video\"}}]", both};
 	size_t i;
 
 	(void)state;
