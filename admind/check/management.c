@@ -256,7 +256,7 @@ check_management(
 	/* Only what the schema took has the kinds that put_field expects. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);
-	if (rc == 0 && r.n == 0)
+	if (rc == 0 && r.n == 0 && tool != NULL)
 		rc = check_object(c, &r, tool->name, &d, &e);
 	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
 	    "the arguments are invalid", &e);
