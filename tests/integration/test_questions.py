@@ -36,6 +36,12 @@ CODE = {
                "                    's': mcpbox.Sample('Say x', max_tokens=5, temperature=0.5),\n"
                "                    'r': mcpbox.Roots(), 'u': mcpbox.ElicitUrl('Go', 'https://h/x')})\n"
                "    return '; '.join(f'{k}={v.text if k == \"s\" and hasattr(v, \"text\") else v}' for k, v in a.items())\n",
+    "tells": "import mcpbox\ndef main():\n"
+             "    mcpbox.progress(1, 3, 'one')\n"
+             "    mcpbox.log('first')\n"
+             "    mcpbox.elicit('Name?', {'name': str})\n"
+             "    mcpbox.progress(2, 3, 'two')\n"
+             "    mcpbox.log('second')\n",
     "sleeps": "import mcpbox, time\ndef main():\n"
               "    mcpbox.elicit('Name?', {'name': str})\n"
               "    time.sleep(300)\n",
@@ -215,6 +221,26 @@ def ended(instance, tool, seconds=20):
     raise AssertionError("the execution did not end")
 
 
+def test_progress_and_logs_go_to_the_request_that_is_there(mcp, tools):
+    """The first request hears what came before the question, the retry the
+    rest, each by its own token and level."""
+    def said(r):
+        return [(e["method"], e["params"].get("progressToken"), e["params"].get("message", e["params"].get("data")))
+                for e in r.events if "method" in e]
+
+    def again(token, level, **more):
+        m = {**meta(MODERN, ALL), "progressToken": token}
+        if level:
+            m["io.modelcontextprotocol/logLevel"] = level
+        return mcp.request("tools/call", {"name": tools["tells"], "arguments": {}, **more, "_meta": m})
+    r = again("a", "info")
+    assert said(r) == [("notifications/progress", "a", "one"), ("notifications/message", None, "first")]
+    assert r.value["result"]["resultType"] == "input_required"
+    r = again("b", None, inputResponses={"q1": ANSWER}, requestState=r.value["result"]["requestState"])
+    assert said(r) == [("notifications/progress", "b", "two")]
+    assert r.value["result"]["resultType"] == "complete"
+
+
 # ---- legacy ----
 
 class Session(Client):
@@ -303,6 +329,17 @@ def test_legacy_without_what_it_takes(instance, tools):
         c.session = None
         r = c.call(tools["name"])
         assert r.result["isError"], r
+
+
+def test_legacy_progress_stays_on_the_calls_stream(instance, tools):
+    with Session(instance.address) as s:
+        seen, events = [], s.stream(tools["tells"])
+        for e in events:
+            seen.append(e.get("method", "result"))
+            if e.get("method") == "elicitation/create":
+                s.respond({"id": e["id"], "result": ANSWER})
+        # No token was given, so no progress; logs from info on.
+        assert seen == ["notifications/message", "elicitation/create", "notifications/message", "result"]
 
 
 def test_legacy_cancel_while_asked(instance, tools):
