@@ -54,10 +54,7 @@ date_text(void)
 static bool
 clean(const char *s)
 {
-	for (; *s != '\0'; s++)
-		if (*s == '\r' || *s == '\n')
-			return false;
-	return true;
+	return s[strcspn(s, "\r\n")] == '\0';
 }
 
 void

@@ -75,7 +75,8 @@ int
 mcp_era_client(struct ipc_bytes info, struct mcp_message *m)
 {
 	struct ipc_bytes name, version;
-	char a[MCP_CLIENT_MAX / 2] = "", b[MCP_CLIENT_MAX / 2] = "";
+	char a[MCP_CLIENT_MAX / 2], b[MCP_CLIENT_MAX / 2];
+	size_t n;
 
 	if (!mcp_era_get(info, "name", &name) || name.p[0] != '"' ||
 	    !mcp_era_get(info, "version", &version) || version.p[0] != '"')
@@ -85,7 +86,11 @@ mcp_era_client(struct ipc_bytes info, struct mcp_message *m)
 		a[0] = '\0';
 	if (mcp_request_text(version, b, sizeof(b)) < 0)
 		b[0] = '\0';
-	snprintf(m->client, sizeof(m->client), "%s %s", a, b);
+	/* Both with a blank fit: each has less than half of the room. */
+	n = strlen(a);
+	memcpy(m->client, a, n);
+	m->client[n] = ' ';
+	memcpy(m->client + n + 1, b, strlen(b) + 1);
 	return 0;
 }
 
