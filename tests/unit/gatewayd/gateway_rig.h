@@ -32,6 +32,9 @@ static char last_answers[1024];
 static bool goes_on; /* an answered call runs on */
 static struct ipc_peer *gateway_at_admind;
 static bool attach_fails;
+/* A test's own answer to AUTHORISE; true: it did. */
+static bool (*authorise_hook)(
+    struct ipc_peer *, uint64_t request, const struct ipc_authorise *);
 /* What a test changes: the version that serves test://text, and whether bob's
  * credential is still good. */
 static uint8_t text_version;
@@ -134,6 +137,10 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	snprintf(last_tool, sizeof(last_tool), "%s", tool);
 	last_method = m.method;
 	last_declared = m.declared;
+	if (authorise_hook != NULL && authorise_hook(p, f->request, &m)) {
+		free(tool);
+		return;
+	}
 	if (m.method != CALL_TOOL) {
 		if (!authorise_object(p, f->request, tool))
 			ipc_refuse(p, f->request,
@@ -402,6 +409,7 @@ setup(void **state)
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
 	attach_fails = bob_revoked = goes_on = false;
+	authorise_hook = NULL;
 	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
