@@ -473,7 +473,7 @@ catalogue_notified(struct admind *a, const char *payload)
 
 	/* "revision mask"; mask 0: no list changed (but what may run did). */
 	r = strtoull(payload, &end, 10);
-	if (end == payload || *end != ' ')
+	if (end == payload || *end != ' ' || r > INT64_MAX)
 		return;
 	lists = strtoull(end + 1, &end, 10);
 	if (*end != '\0' || lists == 0)
