@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import random
+import socket
 import threading
 import time
 
@@ -120,11 +121,56 @@ class Fuzzer(threading.Thread):
                 self.sessions[revision] = r.headers.get("mcp-session-id")
         return self.sessions.get(revision)
 
+    def stream(self, revision, session):
+        """A stream that is opened and left: GET of a legacy session, or
+        subscriptions/listen. What comes first is judged."""
+        message, headers = mutate.valid(self.rnd, revision, self.count, self.names, session)
+        headers["Accept"] = "text/event-stream, application/json"
+        body = b""
+        if revision == mutate.MODERN:
+            headers["Mcp-Method"] = message["method"] = "subscriptions/listen"
+            headers.pop("Mcp-Name", None)
+            message["id"] = f"s{self.count}"
+            message["params"] = {"_meta": message["params"]["_meta"], "notifications": {
+                "toolsListChanged": True, "resourceSubscriptions": ["w://text"]}}
+            if self.rnd.random() < 0.5:
+                message = mutate.structure(self.rnd, message)
+            body = mutate.dump(message).encode("utf-8", "surrogatepass")
+        elif session:
+            headers["Mcp-Session-Id"] = session
+        if self.rnd.random() < 0.5:
+            mutate.header(self.rnd, headers)
+        fields = {k: v if isinstance(v, str) else v.decode("latin-1") for k, v in headers.items()}
+        head = "".join(f"{k}: {v}\r\n" for k, v in fields.items())
+        with socket.create_connection(self.address(), timeout=10) as s:
+            s.sendall(f"{'POST' if body else 'GET'} /mcp HTTP/1.1\r\nHost: localhost\r\n{head}"
+                      f"Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body)
+            s.settimeout(0.2)
+            got = b""
+            try:
+                while len(got) < 65536 and (part := s.recv(65536)):
+                    got += part
+            except TimeoutError:
+                pass
+        status = got.split(b" ", 2)[1:2]
+        self.statuses[int(status[0]) if status else "closed"] += 1
+        if not status or status == [b"500"]:
+            self.fault("a stream with no answer or a bare 500", body, headers, got)
+        for line in got.replace(b"\r\n", b"\n").split(b"\n"):
+            if line.startswith(b"data:") and line[5:].strip():
+                m = json.loads(line[5:])
+                if all(self.revisions[r].message_wrong(m) for r in mutate.REVISIONS):
+                    self.fault("refused by the schema of any revision", body, headers, m)
+                self.judged["streams"] += 1
+
     def one(self):
         rnd = self.rnd
         revision = rnd.choice(mutate.REVISIONS)
         session = None if revision == mutate.MODERN else self.session(revision)
         self.count += 1
+        if rnd.random() < 0.02:
+            self.stream(revision, session)
+            return
         message, headers = mutate.valid(rnd, revision, self.count, self.names, session)
         asked, given_id = message["method"], message.get("id")
         changed = rnd.random() < 0.9
@@ -224,7 +270,7 @@ def test_wire_fuzz(instance, revisions, names, capsys):
     with capsys.disabled():
         print(f"\n{total} requests, statuses {dict(statuses)}, answers judged {dict(judged)}, seed {SEED}")
     assert total > 20 * SECONDS and statuses[200] > total / 10 and statuses[400] > total / 20
-    assert all(judged[r] > total / 100 for r in mutate.REVISIONS), judged
+    assert all(judged[r] > total / 100 for r in mutate.REVISIONS) and judged["streams"] > 10, judged
     for name, (pid, rss, fds) in after.items():
         assert pid == before[name][0], f"{name} was restarted"
         assert rss - before[name][1] < RSS_MIB, f"{name} grew from {before[name][1]:.0f} to {rss:.0f} MiB"
