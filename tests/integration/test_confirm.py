@@ -9,6 +9,7 @@ from harness import confirm
 from harness.confirm import approve, failure, numbers, one, reject, runs, waiting
 from harness.instance import Instance
 from harness.mcp import LEGACY, META, Client, text
+from harness.rest import Rest
 from harness.sse import Stream
 from harness.tasks import Tasks
 
@@ -356,6 +357,37 @@ def test_what_people_read(instance, client, tool):
     shown = instance.ctl("approvals", "show", item["id"]).stdout
     assert f'1 | {{"n": {n}}}' in shown and item["hash"] in shown and tool in shown
     assert item["content"]["version_hash"] in shown
+
+
+def test_by_rest(instance, client, tool):
+    """As a reviewer's page would: list, read, approve what was read."""
+    n, m = next(numbers), next(numbers)
+    state, refused = begin(client, tool, n), begin(client, tool, m)
+    item, no = waiting(instance, n), waiting(instance, m)
+    rest = Rest(lambda: instance.address("admind-http"))
+    assert rest.get("/api/approvals?kind=call")[0] == 401
+    assert rest.login("admin", instance.password)[0] == 200
+    rows = rest.get("/api/approvals?kind=call&state=pending")[2]["items"]
+    row = next(r for r in rows if r["id"] == item["id"])
+    assert row["arguments"] == f'{{"n": {n}}}' and row["principal"] and row["expires_at"]
+    assert row["exposed_name"] == tool and row["used_at"] is None
+    path = f"/api/approvals/{item['id']}"
+    status, headers, value = rest.get(path)
+    assert status == 200 and headers["etag"] == f'"{item["hash"]}"'
+    assert value["kind"] == "call" and value["content"] == item["content"]
+    assert value["content"]["arguments"] == {"n": n}
+    assert rest.request("POST", path + "/approve", {})[0] == 428
+    other = {"If-Match": f'"{no["hash"]}"'}
+    assert rest.request("POST", path + "/approve", {}, other)[0] == 412
+    assert runs(instance, n) == 0
+    good = {"If-Match": headers["etag"]}
+    assert rest.request("POST", path + "/approve", {}, good)[0] == 200
+    assert rest.request("POST", path + "/approve", {}, good)[0] == 409
+    assert text(go_on(client, tool, n, state)) == f"did {n}"
+    path = f"/api/approvals/{no['id']}"
+    assert rest.request("POST", path + "/reject", {"reason": "no"})[0] == 200
+    assert failure(go_on(client, tool, m, refused)) == "not_confirmed"
+    assert rest.get(path)[2]["decided_by"] == "admin"
 
 
 def test_restarts(instance, client, tool):
