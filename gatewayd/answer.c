@@ -205,9 +205,11 @@ answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
 	return rc;
 }
 
-/* {"uri":...,<members of one element>} of contents. */
+/* {"uri":...,<members of one element>} of contents, which is what was asked
+ * for if it has no URI of its own: then of the declared type unless it says. */
 static int
-put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri)
+put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri,
+    struct ipc_bytes mime)
 {
 	struct ipc_bytes m;
 
@@ -219,6 +221,10 @@ put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri)
 	}
 	buf_puts(b, "{\"uri\":");
 	buf_put(b, uri.p, uri.n);
+	if (mime.n > 0 && !has(e, "mimeType")) {
+		buf_puts(b, ",\"mimeType\":");
+		buf_put(b, mime.p, mime.n);
+	}
 	if (m.n > 0) {
 		buf_putc(b, ',');
 		buf_put(b, m.p, m.n);
@@ -230,7 +236,7 @@ put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri)
 int
 answer_resource(struct buf *b, const struct answer_to *to,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
-    uint64_t ttl_ms)
+    struct ipc_bytes mime, uint64_t ttl_ms)
 {
 	static const char *const path[] = {"contents", NULL};
 	struct ipc_bytes m, c, e;
@@ -249,7 +255,7 @@ answer_resource(struct buf *b, const struct answer_to *to,
 	    n++) {
 		if (n > 0)
 			buf_putc(&made, ',');
-		if (put_content(&made, e, uri) < 0)
+		if (put_content(&made, e, uri, mime) < 0)
 			goto out;
 	}
 	buf_putc(&made, ']');

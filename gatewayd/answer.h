@@ -52,12 +52,13 @@ void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);
 /*
  * A ReadResourceResult, otherwise alike: each of its contents gets the URI that
- * was asked for (uri, a JSON string) unless it brought one; ttl_ms is a caching
- * hint.
+ * was asked for (uri, a JSON string) unless it brought one, and then the
+ * resource's declared MIME type (mime, likewise, or n = 0) unless it says
+ * another; ttl_ms is a caching hint.
  */
 int answer_resource(struct buf *, const struct answer_to *,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
-    uint64_t ttl_ms);
+    struct ipc_bytes mime, uint64_t ttl_ms);
 /* What stands before and behind the items of a list result; the cursor of the
  * next page, "" if this is the last. */
 void answer_list_head(

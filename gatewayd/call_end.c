@@ -125,8 +125,8 @@ call_end_result(struct call *c, enum failure f, struct ipc_bytes body,
 	    (method != CALL_TOOL || f == FAILURE_TOOL_PROTOCOL))
 		rc = answer_failed_call(&b, &to, f, body, meta, c->ex->m.uri);
 	else if (method == CALL_RESOURCE)
-		rc = answer_resource(
-		    &b, &to, body, meta, c->ex->m.uri, c->ex->ttl_ms);
+		rc = answer_resource(&b, &to, body, meta, c->ex->m.uri,
+		    ipc_bytes(c->ex->mime.p, c->ex->mime.len), c->ex->ttl_ms);
 	else
 		rc = answer_call(&b, &to, body, meta);
 	if (rc == 0) {

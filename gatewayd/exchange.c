@@ -39,6 +39,7 @@ exchange_free(struct exchange *ex)
 	free(ex->body); /* and all that stands behind it */
 	buf_free(&ex->answers);
 	buf_free(&ex->made);
+	buf_free(&ex->mime);
 	free(ex);
 }
 

@@ -143,6 +143,7 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	ex->is_get = r->method == HTTP1_GET;
 	buf_init(&ex->answers, ANSWER_MAX);
 	buf_init(&ex->made, ARGUMENTS_MAX);
+	buf_init(&ex->mime, MCP_URI_MAX);
 	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
 	gw->exchange_count++;
 	if (copy_request(ex, r) < 0) {

@@ -129,6 +129,7 @@ struct exchange {
 	struct buf answers;   /* of an array, so far */
 	struct buf made;      /* arguments made of a URI's variables */
 	uint64_t ttl_ms;      /* resources/read: caching hint */
+	struct buf mime;      /* and declared type, a JSON string */
 
 	bool streaming, slow;     /* SSE was begun; its client reads slowly */
 	struct stream_post *post; /* its events can be had again, or NULL */

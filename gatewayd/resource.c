@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gateway.h"
+#include "json.h"
 #include "jsonw.h"
 #include "log.h"
 
@@ -78,8 +79,12 @@ resolve(struct exchange *ex, const struct catalogue *c)
 static void
 found(void *arg, const struct catalogue *c, const struct refusal *no)
 {
+	static const char *const path[] = {"mimeType", NULL};
 	struct exchange *ex = arg;
 	const struct catalogue_item *item;
+	struct ipc_bytes json;
+	const uint8_t *p;
+	size_t n;
 
 	if (c == NULL) {
 		exchange_refuse(ex, no);
@@ -92,6 +97,15 @@ found(void *arg, const struct catalogue *c, const struct refusal *no)
 	if (item->template != NULL)
 		ex->m.arguments = ipc_bytes(ex->made.p, ex->made.len);
 	ex->ttl_ms = item->ttl_ms;
+	json = catalogue_item_json(
+	    &c->part[item->template != NULL ? MCP_LIST_TEMPLATES
+					    : MCP_LIST_RESOURCES],
+	    item);
+	buf_clear(&ex->mime);
+	if (json_slice(json.p, json.n, path, &p, &n) == 1)
+		buf_put(&ex->mime, p, n);
+	if (ex->mime.failed) /* a hint: without it nothing is wrong */
+		buf_clear(&ex->mime);
 	call_start(ex);
 }
 

@@ -303,20 +303,31 @@ test_resources(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    answer_resource(&b, &legacy, ipc_str(body), none, uri, 5), 0);
+	    answer_resource(&b, &legacy, ipc_str(body), none, uri, none, 5), 0);
 	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"contents\":["
 	   "{\"uri\":\"t:\\u0031\",\"text\":\"a],[\"},{\"uri\":\"x:y\","
 	   "\"blob\":\"\"},{\"uri\":\"t:\\u0031\"}]}}");
+	/* The declared type is that of what was asked for, if it says none. */
+	assert_int_equal(
+	    answer_resource(&b, &legacy,
+		ipc_str("{\"contents\":[{\"text\":\"a\"},{\"mimeType\":\"c/d\","
+			"\"text\":\"b\"},{\"uri\":\"x:y\",\"blob\":\"\"}]}"),
+		none, uri, ipc_str("\"a/b\""), 5),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{\"contents\":["
+	   "{\"uri\":\"t:\\u0031\",\"mimeType\":\"a/b\",\"text\":\"a\"},"
+	   "{\"uri\":\"t:\\u0031\",\"mimeType\":\"c/d\",\"text\":\"b\"},"
+	   "{\"uri\":\"x:y\",\"blob\":\"\"}]}}");
 	assert_int_equal(
 	    answer_resource(&b, &modern, ipc_str("{\"contents\":[]}"),
-		ipc_str("{\"k\":1}"), uri, 5),
+		ipc_str("{\"k\":1}"), uri, none, 5),
 	    0);
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
 	   "\"complete\",\"contents\":[],\"ttlMs\":5,\"cacheScope\":"
 	   "\"private\",\"_meta\":{" INFO ",\"k\":1}}}");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (answer_resource(
-			&b, &modern, ipc_str(bad[i]), none, uri, 0) == 0)
+			&b, &modern, ipc_str(bad[i]), none, uri, none, 0) == 0)
 			fail_msg("%s", bad[i]);
 		buf_clear(&b);
 	}
