@@ -125,7 +125,7 @@ callreq_json(const void *preimage, size_t n, struct buf *out, struct err *e)
 {
 	char hex[HEX32_LEN + 1], uuid[UUID_TEXT_LEN + 1];
 	char when[TIME_TEXT_LEN + 1];
-	struct callreq c;
+	struct callreq c = {0};
 	struct jsonw w;
 	struct buf raw;
 	int rc = -1;

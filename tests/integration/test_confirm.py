@@ -410,6 +410,31 @@ def test_restarts(instance, client, tool):
     assert runs(instance, n) == 1
 
 
+def test_a_yes_ends_with_the_vault(instance, client, tool):
+    """What was used before a restart is not known after it: so a yes from before
+    runs nothing, its call is closed, and the next one is asked for anew."""
+    n = next(numbers)
+    begin(client, tool, n)
+    item = waiting(instance, n)
+    approve(instance, item)
+    instance.tool("restart", "admind-vault")
+    deadline = time.monotonic() + 20
+    while (r := client.call(tool, {"n": n})).error is not None:
+        # It is not back: nothing was used.
+        assert r.error["data"]["failure_mode"] == "vault_unavailable", r
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert failure(r) == "not_confirmed" and "restart" in text(r), r
+    assert runs(instance, n) == 0
+    assert one(instance, "SELECT state || ' ' || failure FROM mcpbox.executions"
+               f" WHERE arguments = '{{\"n\": {n}}}'") == "closed not_confirmed"
+    state = begin(client, tool, n)
+    again = waiting(instance, n)
+    assert again["id"] != item["id"]
+    approve(instance, again)
+    assert text(go_on(client, tool, n, state)) == f"did {n}"
+
+
 def test_too_many_wait(instance, tool):
     """Of one principal 8 at a time; the next is told so, and asks nobody."""
     time.sleep(WAIT + 1)    # those of other tests are over
