@@ -60,6 +60,11 @@ resume(void *arg, struct exchange *ex)
 		return;
 	}
 	call_watch(c);
+	/* The tool gave up those its client was told, and asks others by now:
+	 * a yes to the old ones is none to the new ones, even if their keys
+	 * are the same. */
+	if (c->questions != NULL && questions_number(c->questions) != c->put)
+		ex->m.input_responses = ipc_bytes(NULL, 0);
 	ask(c);
 }
 
@@ -95,6 +100,7 @@ park(struct call *c)
 		answer(c);
 	} else {
 		c->ex = NULL;
+		c->put = questions_number(c->questions);
 		call_set_state(c, CALL_ASKING);
 		parked_answer(c->parked, ex, expires_ms, ipc_bytes(b.p, b.len));
 	}

@@ -43,6 +43,7 @@ struct call {
 	struct event *late;          /* RUNNING: nothing came within it */
 	struct event *quiet;         /* nothing was heard for a while */
 	struct questions *questions; /* the newest, or NULL */
+	uint32_t put;                /* number of those its client was told */
 	struct parked *parked;       /* the conversation, or NULL */
 	struct call_kept *kept;      /* KEPT */
 	/* --- from CONFIRMING on --- */

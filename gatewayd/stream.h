@@ -56,14 +56,18 @@ void stream_notify_lists(struct gateway *, unsigned lists);
 void stream_notify_resource(struct gateway *, const char *uri);
 /* What could not be told while admind was away. */
 void stream_admind_up(struct gateway *);
-/* Does a stream of this principal watch the task? Its credential, valid during
- * the call, or NULL. */
-const char *stream_task_watched(
-    struct gateway *, const char *principal, const char *task);
-/* Sends notifications/tasks to all of them; params: a JSON object without
- * _meta. */
+/* Calls f with each credential by which streams of this principal that watch
+ * the task were opened, once; it is valid during the call. f opens and ends no
+ * stream. */
+void stream_task_each(struct gateway *, const char *principal, const char *task,
+    void (*f)(void *arg, const char *credential), void *arg);
+/* Sends notifications/tasks to those that were opened by just this credential;
+ * params: a JSON object without _meta. */
 void stream_notify_task(struct gateway *, const char *principal,
-    const char *task, struct ipc_bytes params);
+    const char *task, const char *credential, struct ipc_bytes params);
+/* The credential is good no more: these streams end. */
+void stream_task_refused(struct gateway *, const char *principal,
+    const char *task, const char *credential);
 
 /*
  * An answer that is an event stream of a legacy session. Beginning it gives

@@ -84,14 +84,16 @@ read_watches(
 	return 0;
 }
 
-/* First on every stream: what of the request is honoured. */
-static void
+/* First on every stream: what of the request is honoured. false: there was no
+ * memory for it, and the stream is gone. */
+static bool
 acknowledge(struct stream *s)
 {
 	const char *task = s->tasks;
 	struct jsonw w;
 	struct buf b;
 	unsigned i;
+	bool ok;
 
 	buf_init(&b, ACK_MAX);
 	buf_puts(&b, "\"notifications\":");
@@ -119,13 +121,15 @@ acknowledge(struct stream *s)
 	}
 	jsonw_obj_end(&w);
 	buf_putc(&b, '\0');
-	if (b.failed)
-		stream_close(s, false);
-	else
+	ok = !b.failed;
+	if (ok)
 		stream_tell_event(s, -1,
 		    "notifications/subscriptions/acknowledged",
 		    (const char *)b.p);
+	else
+		stream_close(s, false);
 	buf_free(&b);
+	return ok;
 }
 
 /* c is there if resources are named. */
@@ -166,8 +170,7 @@ listen_open(struct exchange *ex, const struct catalogue *c)
 	if (s->nwatches > 0)
 		s->want |= DUE_UPDATES | DUE_LOOK | DUE_ALL;
 	stream_begin(s, exchange_release(ex));
-	acknowledge(s);
-	if (s->req != NULL)
+	if (acknowledge(s))
 		httpd_stream_lean(s->req, stream_gone);
 }
 

@@ -372,22 +372,47 @@ watches_task(const struct stream *s, const char *principal, const char *task)
 	return false;
 }
 
-const char *
-stream_task_watched(struct gateway *gw, const char *principal, const char *task)
+/* Did an earlier one of the list come by the same credential? */
+static bool
+asked_before(const struct streams *t, const struct stream *s,
+    const char *principal, const char *task)
+{
+	const struct stream *e;
+
+	TAILQ_FOREACH(e, &t->all, all)
+	{
+		if (e == s)
+			return false;
+		if (e->owner == s->owner &&
+		    strcmp(e->credential, s->credential) == 0 &&
+		    watches_task(e, principal, task))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What a task came to is told by the right of each stream's own credential: of
+ * two of one principal, one that was withdrawn hears nothing by the other's,
+ * and does not keep the other from hearing.
+ */
+void
+stream_task_each(struct gateway *gw, const char *principal, const char *task,
+    void (*f)(void *, const char *), void *arg)
 {
 	const struct stream *s;
 
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	if (watches_task(s, principal, task))
-		return s->credential;
-	return NULL;
+	if (watches_task(s, principal, task) &&
+	    !asked_before(gw->streams, s, principal, task))
+		f(arg, s->credential);
 }
 
 /* A client that does not read misses some: what a task came to is asked for by
  * tasks/get anyway. */
 void
 stream_notify_task(struct gateway *gw, const char *principal, const char *task,
-    struct ipc_bytes params)
+    const char *credential, struct ipc_bytes params)
 {
 	struct stream *s;
 
@@ -396,7 +421,23 @@ stream_notify_task(struct gateway *gw, const char *principal, const char *task,
 	    params.p[params.n - 1] != '}')
 		return;
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	if (watches_task(s, principal, task) && !httpd_stream_slow(s->req))
+	if (watches_task(s, principal, task) &&
+	    strcmp(s->credential, credential) == 0 &&
+	    !httpd_stream_slow(s->req))
 		write_event(
 		    s, -1, "notifications/tasks", params.p + 1, params.n - 2);
+}
+
+void
+stream_task_refused(struct gateway *gw, const char *principal, const char *task,
+    const char *credential)
+{
+	struct stream *s, *next;
+
+	for (s = TAILQ_FIRST(&gw->streams->all); s != NULL; s = next) {
+		next = TAILQ_NEXT(s, all);
+		if (watches_task(s, principal, task) &&
+		    strcmp(s->credential, credential) == 0)
+			stream_close(s, true);
+	}
 }

@@ -300,53 +300,86 @@ struct telling {
 	struct gateway *gw;
 	struct ipc_id task;
 	char principal[PRINCIPAL_MAX + 1];
+	char credential[]; /* of the streams that are told */
 };
 
-/* What a client would see by tasks/get, asked for with the credential of a
- * stream that watches it; those that watch without the right hear nothing. */
+static void
+telling_free(struct telling *x)
+{
+	explicit_bzero(x->credential, strlen(x->credential));
+	free(x);
+}
+
+/* What a client would see by tasks/get, asked for with the credential of the
+ * streams that are told; one that is good no more ends them. */
 static void
 tell(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct telling *x = arg;
 	struct ipc_task_state t;
 	char id[UUID_TEXT_LEN + 1];
+	struct refusal no;
 	struct buf b;
 
-	buf_init(&b, ANSWER_MAX);
 	uuid_text(&x->task, id);
+	if (f == NULL || f->type != IPC_TASK_STATE) {
+		refusal_from(&no, f, gone, "admind");
+		if (no.failure == FAILURE_UNAUTHENTICATED ||
+		    no.failure == FAILURE_FORBIDDEN)
+			stream_task_refused(
+			    x->gw, x->principal, id, x->credential);
+		telling_free(x);
+		return;
+	}
+	buf_init(&b, ANSWER_MAX);
 	buf_putc(&b, '{');
-	if (f != NULL && f->type == IPC_TASK_STATE &&
-	    ipc_decode(f, &t, NULL) == 0 &&
+	if (ipc_decode(f, &t, NULL) == 0 &&
 	    task_json_members(&b, &t, true) == 0) {
 		buf_putc(&b, '}');
 		if (!b.failed)
-			stream_notify_task(
-			    x->gw, x->principal, id, ipc_bytes(b.p, b.len));
+			stream_notify_task(x->gw, x->principal, id,
+			    x->credential, ipc_bytes(b.p, b.len));
 	}
 	buf_free(&b);
-	free(x);
+	telling_free(x);
+}
+
+struct change {
+	struct gateway *gw;
+	const struct ipc_task_changed *m;
+};
+
+/* Without memory these hear nothing, as if their client did not read. */
+static void
+ask_for(void *arg, const char *credential)
+{
+	const struct change *c = arg;
+	struct telling *x;
+	size_t n = strlen(credential);
+
+	if ((x = calloc(1, sizeof(*x) + n + 1)) == NULL)
+		return;
+	x->gw = c->gw;
+	x->task = c->m->task;
+	memcpy(x->principal, c->m->principal.p, c->m->principal.n);
+	memcpy(x->credential, credential, n);
+	if (ask_get(c->gw, credential, &x->task, tell, x) == -1)
+		telling_free(x);
 }
 
 int
 tasks_changed(struct gateway *gw, struct ipc_frame *f)
 {
 	struct ipc_task_changed m;
-	char id[UUID_TEXT_LEN + 1];
-	const char *credential;
-	struct telling *x;
+	struct change c = {gw, &m};
+	char id[UUID_TEXT_LEN + 1], principal[PRINCIPAL_MAX + 1] = "";
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	if (m.principal.n > PRINCIPAL_MAX ||
-	    (x = calloc(1, sizeof(*x))) == NULL)
+	if (m.principal.n == 0 || m.principal.n > PRINCIPAL_MAX)
 		return 0;
-	x->gw = gw;
-	x->task = m.task;
-	memcpy(x->principal, m.principal.p, m.principal.n);
+	memcpy(principal, m.principal.p, m.principal.n);
 	uuid_text(&m.task, id);
-	credential = stream_task_watched(gw, x->principal, id);
-	if (credential == NULL ||
-	    ask_get(gw, credential, &m.task, tell, x) == -1)
-		free(x);
+	stream_task_each(gw, principal, id, ask_for, &c);
 	return 0;
 }

@@ -39,6 +39,7 @@ static bool (*authorise_hook)(
  * credential is still good. */
 static uint8_t text_version;
 static bool bob_revoked;
+static const char *no_more; /* likewise any other one */
 
 /* ---- admind ---- */
 
@@ -197,6 +198,8 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct ipc_identity id = {.cache_ms = 30000};
 	struct ipc_gw_config c = {.listener = ipc_str("local"),
 	    .session_key = ipc_bytes("0123456789abcdef0123456789abcdef", 32)};
+	struct ipc_task_state task = {.status = TASK_WORKING, .ttl_ms = 1000};
+	struct ipc_task_get get;
 
 	(void)arg;
 	switch (f->type) {
@@ -222,6 +225,13 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	case IPC_AUTHORISE:
 		authorise(p, f);
 		return 0;
+	case IPC_TASK_GET:
+		assert_int_equal(ipc_decode(f, &get, NULL), 0);
+		if (no_more != NULL && ipc_streq(get.credential, no_more))
+			return ipc_refuse(
+			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
+		task.task = get.task;
+		return ipc_answer(p, f->request, IPC_TASK_STATE, &task);
 	case IPC_SESSION_END:
 		ends++;
 		return ipc_answer_ok(p, f->request);
@@ -251,8 +261,7 @@ static void
 event(struct ipc_peer *p, uint64_t request, const struct ipc_id *id, int kind,
     const char *json)
 {
-	struct ipc_call_event m = {
-	    .execution = *id,
+	struct ipc_call_event m = {.execution = *id,
 	    .kind = (uint8_t)kind,
 	    .number = kind == CALL_EVENT_ASK,
 	    .json = ipc_str(json)};
@@ -409,6 +418,7 @@ setup(void **state)
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
 	attach_fails = bob_revoked = goes_on = false;
+	no_more = NULL;
 	authorise_hook = NULL;
 	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");

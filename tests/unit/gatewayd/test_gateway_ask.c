@@ -183,6 +183,33 @@ test_another_question_meanwhile(void **state)
 	assert_int_equal(last_number, 2);
 }
 
+/* The tool gave up the first and asks something else under the same key: what
+ * the client said to the first is no answer to that. */
+static void
+test_another_question_of_the_same_key(void **state)
+{
+	struct ipc_call_event m = {.kind = CALL_EVENT_ASK,
+	    .number = 2,
+	    .json = ipc_str("{\"f\":{\"method\":\"elicitation/create\","
+			    "\"params\":{\"message\":\"Delete all?\","
+			    "\"requestedSchema\":{}}}}")};
+
+	ask();
+	m.execution = hanging_id;
+	ipc_answer(hanging_peer, hanging, IPC_CALL_EVENT, &m);
+	lc_run(base, 20);
+	assert_int_equal(
+	    retry(HEAD("t_ask"), FORM_ANSWER "," ROOTS_ANSWER), 200);
+	assert_true(
+	    has("\"resultType\":\"input_required\"") && has("Delete all?"));
+	assert_int_equal(answers, 0);
+	take_state();
+	assert_int_equal(retry(HEAD("t_ask"), FORM_ANSWER), 200);
+	assert_true(has("\"resultType\":\"complete\""));
+	assert_int_equal(answers, 1);
+	assert_int_equal(last_number, 2);
+}
+
 static void
 test_what_is_no_question(void **state)
 {
@@ -366,6 +393,7 @@ main(void)
 	    T(test_ends_while_the_client_is_away),
 	    T(test_too_much_is_kept),
 	    T(test_another_question_meanwhile),
+	    T(test_another_question_of_the_same_key),
 	    T(test_what_is_no_question),
 	    T(test_sandboxd_dies_meanwhile),
 	    T(test_nobody_comes_back),

@@ -124,6 +124,78 @@ test_listen(void **state)
 	lc_close(&d);
 }
 
+#define TASK "01020304-0506-0708-090a-0b0c0d0e0f10"
+#define LISTEN_TASK                                                          \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\"," \
+	"\"params\":{\"notifications\":{\"taskIds\":[\"" TASK "\"]},"        \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"            \
+	"\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{"    \
+	"\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}}}"
+
+static void
+task_changed(const char *principal)
+{
+	struct ipc_task_changed m = {
+	    .status = TASK_WORKING, .principal = ipc_str(principal)};
+
+	assert_int_equal(uuid_parse(TASK, strlen(TASK), &m.task), 0);
+	assert_int_equal(ipc_send(gateway_at_admind, IPC_TASK_CHANGED, &m), 0);
+}
+
+/* Two credentials of one principal: each stream hears by the right of its own,
+ * in whichever order they were opened. */
+static void
+told_by_its_own_right(const char *gone, const char *good)
+{
+	struct lc c = lc_open(address), d = lc_open(address);
+	char fields[256];
+
+	snprintf(fields, sizeof(fields),
+	    LISTEN_FIELDS "Authorization: Bearer %s\r\n", "one");
+	send_post(&c, fields, LISTEN_TASK);
+	wait_for(&c, TASK "\"]}}}\n\n");
+	snprintf(fields, sizeof(fields),
+	    LISTEN_FIELDS "Authorization: Bearer %s\r\n", "two");
+	send_post(&d, fields, LISTEN_TASK);
+	wait_for(&d, TASK "\"]}}}\n\n");
+	task_changed("local");
+	wait_for(&c, "notifications/tasks\"");
+	wait_for(&d, "notifications/tasks\"");
+	settle(&c);
+	settle(&d);
+	assert_int_equal(times(&c, "notifications/tasks\""), 1);
+	assert_int_equal(times(&d, "notifications/tasks\""), 1);
+	forget(&c);
+	forget(&d);
+	task_changed("bob");
+	settle(&c);
+	settle(&d);
+	assert_null(strstr(c.p, "notifications/tasks"));
+	assert_null(strstr(d.p, "notifications/tasks"));
+
+	no_more = gone;
+	task_changed("local");
+	wait_for(strcmp(good, "one") == 0 ? &c : &d, "notifications/tasks\"");
+	wait_for(strcmp(gone, "one") == 0 ? &c : &d, "0\r\n\r\n");
+	assert_null(strstr(
+	    strcmp(gone, "one") == 0 ? c.p : d.p, "notifications/tasks"));
+	assert_int_equal(gw.streams->count, 1);
+	lc_close(&c);
+	lc_close(&d);
+}
+
+static void
+test_task_of_a_revoked_credential(void **state)
+{
+	told_by_its_own_right("two", "one");
+}
+
+static void
+test_task_of_a_credential_revoked_first(void **state)
+{
+	told_by_its_own_right("one", "two");
+}
+
 /* A change may be the revocation of this very client. */
 static void
 test_revoked(void **state)
@@ -261,6 +333,8 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 	    T(test_listen),
+	    T(test_task_of_a_revoked_credential),
+	    T(test_task_of_a_credential_revoked_first),
 	    T(test_revoked),
 	    T(test_limits),
 	    T(test_slow),
