@@ -1,4 +1,5 @@
 """What a tool with an output schema returns is checked before anyone gets it."""
+import http.client
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from harness import flow
-from harness.mcp import Client
+from harness.mcp import MODERN, Client, meta
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
           "required": ["n"], "additionalProperties": False}
@@ -185,6 +186,35 @@ def test_without_anyone_to_check_it_nobody_gets_it(instance, mcp, tools):
     assert "could not be checked" in got[0].error["message"]
     r = call(mcp, tools["object"], {"n": 3})
     assert r.result["structuredContent"] == {"n": 3}
+
+
+def test_a_call_may_be_cancelled_while_it_is_checked(instance, mcp, tools):
+    """Its client leaves (modern: that cancels) while nobody judges the result:
+    it ends at once, as killed, and the verdict that comes later reaches nobody."""
+    name = flow.publish(instance, mcp, "out", "left",
+                        "import time\ndef main():\n    time.sleep(1)\n    return {'n': 1}\n",
+                        output_schema=OBJECT)
+    pid = instance.service_pid("admind-check")
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": name, "arguments": {}, "_meta": meta()}})
+    c = http.client.HTTPConnection(*instance.address(), timeout=30)
+    c.request("POST", "/mcp", body, {
+        "Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+        "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name})
+    time.sleep(0.7)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(1)       # it has run, and waits for its verdict
+        c.close()
+        deadline = time.monotonic() + 5
+        rows = []
+        while time.monotonic() < deadline and rows != [["killed"]]:
+            rows = instance.psql(f"SELECT outcome FROM mcpbox.executions WHERE kind = 'tool' AND tool = '{name}'")
+            time.sleep(0.1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert rows == [["killed"]]
+    assert call(mcp, tools["object"], {"n": 4}).result["structuredContent"] == {"n": 4}
 
 
 def test_a_restart_of_the_checker_loses_nothing(instance, mcp, tools):
