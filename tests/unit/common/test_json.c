@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <stdint.h>
 #include <string.h>
@@ -214,6 +215,67 @@ slices(void **state)
 	    json_slice((const uint8_t *)"7", 1, back, &p, &len), 0);
 }
 
+/* Several members in one pass: absent ones, names written with escapes, values
+ * that hold the same names. */
+static void
+several_slices(void **state)
+{
+	static const char text[] =
+	    " { \"x\":{\"a\":1,\"b\":[\"}\"]}, \"\\u0061\" : [1,{\"b\":2}] ,"
+	    "\"n\":-1.5e3 ,\"b\":\"\\\"a\\\":\" } ";
+	struct json_wanted w[] = {JSON_WANTED("a"), JSON_WANTED("b"),
+	    JSON_WANTED("none"), JSON_WANTED("n")};
+	const char *const values[] = {
+	    "[1,{\"b\":2}]", "\"\\\"a\\\":\"", NULL, "-1.5e3"};
+	const size_t n = sizeof(text) - 1;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(json_scan((const uint8_t *)text, n, NULL), 0);
+	json_slice_all((const uint8_t *)text, n, w, 4);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(w[i].p != NULL, values[i] != NULL);
+		if (values[i] == NULL)
+			continue;
+		assert_int_equal(w[i].n, strlen(values[i]));
+		assert_memory_equal(w[i].p, values[i], w[i].n);
+	}
+	json_slice_all((const uint8_t *)"[1]", 3, w, 4);
+	for (i = 0; i < 4; i++)
+		assert_null(w[i].p);
+}
+
+/* A name twice is found among few names and among many, at each place, also
+ * where one of the two is written with an escape. */
+static void
+names_twice(void **state)
+{
+	enum { MOST = 80 };
+	char text[32 * MOST];
+	size_t n, len, at, i;
+	int twice;
+
+	(void)state;
+	for (n = 2; n <= MOST; n += n < 20 ? 1 : 15)
+		for (at = 0; at < n; at++)
+			for (twice = 0; twice < 3; twice++) {
+				len = 0;
+				for (i = 0; i < n; i++)
+					len += (size_t)snprintf(text + len,
+					    sizeof(text) - len, "%c\"k%zu\":0",
+					    i == 0 ? '{' : ',', i);
+				len += (size_t)snprintf(text + len,
+				    sizeof(text) - len, ",\"%s%zu\":0}",
+				    twice == 0       ? "l"
+					: twice == 1 ? "k"
+						     : "\\u006b",
+				    at);
+				assert_int_equal(
+				    json_scan((uint8_t *)text, len, NULL),
+				    twice == 0 ? 0 : -1);
+			}
+}
+
 static void
 getters_never_convert(void **state)
 {
@@ -286,6 +348,8 @@ main(void)
 	    cmocka_unit_test(stops_at_its_limits),
 	    cmocka_unit_test(finds_a_duplicate_among_many),
 	    cmocka_unit_test(slices),
+	    cmocka_unit_test(several_slices),
+	    cmocka_unit_test(names_twice),
 	    cmocka_unit_test(getters_never_convert),
 	};
 
