@@ -510,7 +510,9 @@ scan_text(struct scan *s)
 int
 json_scan(const uint8_t *text, size_t n, struct err *err)
 {
-	struct scan s; /* set member by member: most of it is room */
+	/* Set member by member: most of it is room, which nobody reads before
+	 * it is written. */
+	struct scan s __attribute__((uninitialized));
 	int rc;
 
 	s.text = s.p = text;

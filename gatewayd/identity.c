@@ -104,18 +104,41 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	free(q);
 }
 
+/* Nothing is remembered of this one. */
+static void
+ask_admind(struct gateway *gw, const char *credential,
+    const struct ipc_hash *hash, identity_cb *cb, void *arg)
+{
+	struct ipc_authenticate m = {.credential = ipc_str(credential)};
+	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	struct question *q;
+	struct refusal no;
+	uint64_t id;
+
+	q = admind != NULL ? calloc(1, sizeof(*q)) : NULL;
+	if (q != NULL) {
+		q->gw = gw;
+		q->credential = *hash;
+		q->generation = gw->identities->generation;
+		q->cb = cb;
+		q->arg = arg;
+		if (ipc_request(admind, IPC_AUTHENTICATE, &m, ADMIND_ASK_MS,
+			answered, q, &id) == 0)
+			return;
+		free(q);
+	}
+	refusal_away(&no, gw, false);
+	cb(arg, NULL, &no);
+}
+
+/* cb gets the slot itself: only an answer from admind writes to it, and that
+ * comes from the loop. */
 void
 identity_ask(
     struct gateway *gw, const char *credential, identity_cb *cb, void *arg)
 {
 	struct identity_cache *c = gw->identities;
-	struct ipc_authenticate m = {.credential = ipc_str(credential)};
-	struct ipc_peer *admind = ipc_client_peer(gw->admind);
-	struct question *q;
-	struct identity who;
-	struct refusal no;
 	struct ipc_hash h;
-	uint64_t id;
 	unsigned i;
 
 	if (credential[0] == '\0')
@@ -124,23 +147,8 @@ identity_ask(
 		sha256(credential, strlen(credential), &h);
 	i = h.b[0];
 	if (c->slot[i].until > now_boot_ms() &&
-	    ct_equal(c->slot[i].credential.b, h.b, sizeof(h.b))) {
-		who = c->slot[i].who;
-		cb(arg, &who, NULL);
-		return;
-	}
-	refusal_away(&no, gw, false);
-	q = admind != NULL ? calloc(1, sizeof(*q)) : NULL;
-	if (q != NULL) {
-		q->gw = gw;
-		q->credential = h;
-		q->generation = c->generation;
-		q->cb = cb;
-		q->arg = arg;
-		if (ipc_request(admind, IPC_AUTHENTICATE, &m, ADMIND_ASK_MS,
-			answered, q, &id) == 0)
-			return;
-		free(q);
-	}
-	cb(arg, NULL, &no);
+	    ct_equal(c->slot[i].credential.b, h.b, sizeof(h.b)))
+		cb(arg, &c->slot[i].who, NULL);
+	else
+		ask_admind(gw, credential, &h, cb, arg);
 }

@@ -268,13 +268,25 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 	return 0;
 }
 
+/* Is this initialize, which claims an era, a valid modern message? On a copy:
+ * if not, nothing of it counts. */
+static bool
+modern_initialize(const struct envelope *env, const struct mcp_message *m)
+{
+	struct mcp_message trial = *m;
+	char version[64];
+
+	return read_envelope(
+		   env, &trial, version, sizeof(version), &trial.error) == 0 &&
+	    is_modern(version);
+}
+
 int
 mcp_era_check(
     const struct mcp_headers *h, const char *method, struct mcp_message *m)
 {
 	struct envelope env;
 	struct ipc_bytes v;
-	struct mcp_message trial;
 	bool claimed, header_modern;
 	char version[64];
 
@@ -286,12 +298,7 @@ mcp_era_check(
 
 	/* Step 5. initialize first: it is legacy by nature. */
 	if (m->method == MCP_INITIALIZE) {
-		if (claimed)
-			trial = *m;
-		if (!claimed ||
-		    read_envelope(&env, &trial, version, sizeof(version),
-			&trial.error) < 0 ||
-		    !is_modern(version)) {
+		if (!claimed || !modern_initialize(&env, m)) {
 			if (header_modern &&
 			    (h->quirks & 1 << MCP_QUIRK_INITIALIZE))
 				m->quirks |= 1 << MCP_QUIRK_INITIALIZE;
