@@ -9,7 +9,7 @@ enum { FORMAT = 1, MAC_LEN = 32 };
 
 struct used {
 	struct ipc_hash hash;
-	uint64_t expires_ms; /* Unix time */
+	uint64_t until_ms; /* CLOCK_BOOTTIME */
 };
 
 struct calls {
@@ -55,9 +55,10 @@ mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
 int
 calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
     const struct ipc_id *request, struct ipc_bytes preimage,
-    struct ipc_bytes approver, uint64_t now_us, struct buf *out,
+    struct ipc_bytes approver, const struct calls_time *now, struct buf *out,
     struct ipc_hash *hash, struct err *err)
 {
+	const uint64_t now_ms = now->unix_us / 1000;
 	struct ipc_hash args, m;
 	struct callreq r;
 	struct buf w;
@@ -67,10 +68,10 @@ calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
 	if (memcmp(r.request.b, request->b, sizeof(request->b)) != 0)
 		return err_set(err, FAILURE_INVALID_PARAMS,
 		    "the content is of another request");
-	if (r.expires_ms <= now_us / 1000)
+	if (r.expires_ms <= now_ms)
 		return err_set(
 		    err, FAILURE_ALREADY_DECIDED, "the request has expired");
-	if (r.expires_ms - now_us / 1000 > CALLREQ_LIFE_MAX_MS)
+	if (r.expires_ms - now_ms > CALLREQ_LIFE_MAX_MS)
 		return err_set(err, FAILURE_TOO_LARGE,
 		    "a call's approval is good for a day at most");
 	sha256(preimage.p, preimage.n, hash);
@@ -86,8 +87,9 @@ calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
 	tlv_put(&w, CALLS_ARGS, args.b, sizeof(args.b));
 	tlv_put_u64(&w, CALLS_EXPIRES_MS, r.expires_ms);
 	tlv_put(&w, CALLS_APPROVER, approver.p, approver.n);
-	tlv_put_u64(&w, CALLS_TIME_US, now_us);
+	tlv_put_u64(&w, CALLS_TIME_US, now->unix_us);
 	tlv_put(&w, CALLS_LIFE, c->life.b, sizeof(c->life.b));
+	tlv_put_u64(&w, CALLS_UNTIL_MS, now->boot_ms + (r.expires_ms - now_ms));
 	if (w.failed || mac(key, w.p, w.len, &m) == -1) {
 		buf_free(&w);
 		return err_set(err, FAILURE_BUSY, "out of memory");
@@ -124,15 +126,16 @@ was_used(const struct calls *c, const struct ipc_hash *hash)
 /*
  * The seal comes from admind, which may be hostile: it may bring one of its own
  * making, of a version (another label), of another call, of another principal's
- * same call, one that was used, one of yesterday.
+ * same call, one that was used, one of yesterday; and it may wait for the day
+ * when the wall clock is set.
  */
 int
 calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
-    const struct calls_run *run, uint64_t now_us, struct ipc_hash *hash,
-    uint64_t *expires_ms, struct err *err)
+    const struct calls_run *run, const struct calls_time *now,
+    struct ipc_hash *hash, uint64_t *until_ms, struct err *err)
 {
-	const uint8_t *fields = seal.p + 1;
-	uint64_t listener;
+	uint64_t listener, expires_ms;
+	const uint8_t *fields;
 	struct ipc_hash m;
 	struct tlv f;
 	size_t n;
@@ -146,6 +149,7 @@ calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
 	if (!ct_equal(m.b, seal.p + seal.n - MAC_LEN, MAC_LEN))
 		return err_set(err, FAILURE_NOT_CONFIRMED,
 		    "the confirmation does not verify");
+	fields = seal.p + 1;
 	n = seal.n - 1 - MAC_LEN;
 	if (!says(fields, n, CALLS_VERSION, run->version.b,
 		sizeof(run->version.b)) ||
@@ -159,7 +163,10 @@ calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
 		return err_set(err, FAILURE_NOT_CONFIRMED,
 		    "the confirmation is of another call");
 	if (tlv_find(fields, n, CALLS_EXPIRES_MS, &f) != 1 ||
-	    tlv_u64(&f, expires_ms) == -1 || *expires_ms <= now_us / 1000)
+	    tlv_u64(&f, &expires_ms) == -1 ||
+	    expires_ms <= now->unix_us / 1000 ||
+	    tlv_find(fields, n, CALLS_UNTIL_MS, &f) != 1 ||
+	    tlv_u64(&f, until_ms) == -1 || *until_ms <= now->boot_ms)
 		return err_set(
 		    err, FAILURE_NOT_CONFIRMED, "the confirmation has expired");
 	if (!says(fields, n, CALLS_LIFE, c->life.b, sizeof(c->life.b)))
@@ -177,11 +184,11 @@ calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
 }
 
 int
-calls_use(struct calls *c, const struct ipc_hash *hash, uint64_t expires_ms,
-    uint64_t now_us, struct err *err)
+calls_use(struct calls *c, const struct ipc_hash *hash, uint64_t until_ms,
+    const struct calls_time *now, struct err *err)
 {
 	for (size_t i = 0; i < c->n;)
-		if (c->used[i].expires_ms <= now_us / 1000)
+		if (c->used[i].until_ms <= now->boot_ms)
 			c->used[i] = c->used[--c->n];
 		else
 			i++;
@@ -189,6 +196,6 @@ calls_use(struct calls *c, const struct ipc_hash *hash, uint64_t expires_ms,
 		return err_set(err, FAILURE_BUSY,
 		    "too many confirmations were used of late");
 	c->used[c->n].hash = *hash;
-	c->used[c->n++].expires_ms = expires_ms;
+	c->used[c->n++].until_ms = until_ms;
 	return 0;
 }

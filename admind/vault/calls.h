@@ -10,6 +10,8 @@
  * Used once, against a hostile admind too: what was used is remembered until
  * it has expired. Since a restart forgets that, a seal names the life of the
  * vault that made it, and no other life honours it: a person is asked again.
+ * The wall clock may be set meanwhile, and back again: so a seal also ends by
+ * CLOCK_BOOTTIME, and only then is its use forgotten.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -38,10 +40,17 @@ enum calls_tag {
 	CALLS_EXPIRES_MS = 8,
 	CALLS_APPROVER = 9, /* administrator's name, or root */
 	CALLS_TIME_US = 10, /* u64 Unix time in us */
-	CALLS_LIFE = 11     /* 16 bytes: of the vault that made it */
+	CALLS_LIFE = 11,    /* 16 bytes: of the vault that made it */
+	CALLS_UNTIL_MS = 12 /* u64: its end by CLOCK_BOOTTIME */
 };
 
 struct calls; /* this life's */
+
+/* The same moment by both clocks. */
+struct calls_time {
+	uint64_t unix_us; /* of the expiry that a person was shown */
+	uint64_t boot_ms; /* CLOCK_BOOTTIME, which nobody sets */
+};
 
 /* Beside the contexts, for as long as the process lives; NULL without
  * memory. */
@@ -55,7 +64,7 @@ struct calls *calls_new(void);
  */
 int calls_seal(const struct calls *, const uint8_t key[KEY_LEN],
     const struct ipc_id *request, struct ipc_bytes preimage,
-    struct ipc_bytes approver, uint64_t now_us, struct buf *out,
+    struct ipc_bytes approver, const struct calls_time *now, struct buf *out,
     struct ipc_hash *hash, struct err *);
 
 /* What is about to run. */
@@ -67,14 +76,14 @@ struct calls_run {
 };
 
 /*
- * Is this our unused, unexpired seal of a yes to just that? 0: *hash is what
- * calls_use takes once the context is made; -1 with NOT_CONFIRMED.
+ * Is this our unused, unexpired seal of a yes to just that? 0: *hash and
+ * *until_ms (CLOCK_BOOTTIME) are what calls_use takes; -1 with NOT_CONFIRMED.
  */
 int calls_check(struct calls *, const uint8_t key[KEY_LEN],
-    struct ipc_bytes seal, const struct calls_run *, uint64_t now_us,
-    struct ipc_hash *hash, uint64_t *expires_ms, struct err *);
+    struct ipc_bytes seal, const struct calls_run *, const struct calls_time *,
+    struct ipc_hash *hash, uint64_t *until_ms, struct err *);
 /* Never again. 0; -1 with BUSY: too many are remembered. */
-int calls_use(struct calls *, const struct ipc_hash *, uint64_t expires_ms,
-    uint64_t now_us, struct err *);
+int calls_use(struct calls *, const struct ipc_hash *, uint64_t until_ms,
+    const struct calls_time *, struct err *);
 
 #endif

@@ -410,7 +410,7 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 static int
 confirm(struct contexts *c, const struct keys *k, const struct material *m,
     const struct ipc_hash *version, const uint8_t *fields, size_t n,
-    const struct tlv *name, uint64_t now, struct err *err)
+    const struct tlv *name, struct err *err)
 {
 	const struct tlv *seal = &m->one[CTX_CALL_APPROVAL];
 	const struct tlv *intent = &m->one[CTX_INTENT];
@@ -418,7 +418,8 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
 	struct calls_run run = {.version = *version,
 	    .tool = ipc_bytes(name->p, name->n),
 	    .args_sha256 = ipc_bytes(args->p, args->n)};
-	uint64_t wanted = 0, expires_ms;
+	const struct calls_time now = {now_us(), now_boot_ms()};
+	uint64_t wanted = 0, until_ms;
 	struct ipc_hash call;
 	struct tlv f;
 
@@ -435,9 +436,9 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
 		    "nobody has confirmed this call");
 	run.principal = ipc_bytes(f.p, f.n);
 	if (calls_check(c->calls, k->approvals, ipc_bytes(seal->p, seal->n),
-		&run, now, &call, &expires_ms, err) == -1)
+		&run, &now, &call, &until_ms, err) == -1)
 		return -1;
-	return calls_use(c->calls, &call, expires_ms, now, err);
+	return calls_use(c->calls, &call, until_ms, &now, err);
 }
 
 /*
@@ -479,7 +480,7 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1)
 		return -1;
 	/* Last: what fails for another reason uses up nobody's yes. */
-	return confirm(c, k, m, &hash, fields, n, &name, now_us(), err);
+	return confirm(c, k, m, &hash, fields, n, &name, err);
 }
 
 /* Inspections and test runs: anybody's code or command, so nothing but that.

@@ -136,11 +136,12 @@ static int
 make_seal(struct decision *d, bool call, struct ipc_bytes content, uint64_t now,
     struct buf *seal, struct ipc_hash *hash, struct err *err)
 {
+	const struct calls_time both = {now, now_boot_ms()};
 	const uint8_t *key = d->v->keys->approvals;
 
 	if (call)
 		return calls_seal(contexts_calls(d->v->contexts), key,
-		    &d->approval, content, ipc_str(d->actor), now, seal, hash,
+		    &d->approval, content, ipc_str(d->actor), &both, seal, hash,
 		    err);
 	return seal_make(key, &d->approval, content.p, content.n,
 	    ipc_str(d->actor), now, seal, hash, err);

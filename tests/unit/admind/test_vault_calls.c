@@ -9,12 +9,16 @@
 
 #include "calls.h"
 #include "contexts.h"
+#include "ids.h"
 #include "seal.h"
 #include "tlv.h"
 #include "version.h"
 
 enum { NOW_S = 1000000 };
 #define NOW_US (NOW_S * UINT64_C(1000000))
+/* Since this machine was started. */
+#define NOW_BOOT_MS UINT64_C(5000000)
+static const struct calls_time now = {NOW_US, NOW_BOOT_MS};
 
 static struct keys keys;
 static struct ipc_id request = {{7}};
@@ -46,7 +50,7 @@ seal_it(const struct calls *c, const struct callreq *r, struct buf *seal,
 	buf_init(seal, CALLS_SEAL_MAX);
 	assert_int_equal(callreq_write(r, &pre, NULL), 0);
 	rc = calls_seal(c, keys.approvals, &request, ipc_bytes(pre.p, pre.len),
-	    ipc_str("admin"), NOW_US, seal, &hash, err);
+	    ipc_str("admin"), &now, seal, &hash, err);
 	if (rc == 0) {
 		sha256(pre.p, pre.len, &want);
 		assert_memory_equal(&hash, &want, sizeof(hash));
@@ -70,13 +74,16 @@ run_of(const struct callreq *r, struct ipc_hash *args)
 
 static int
 check_at(struct calls *c, const struct buf *seal, size_t n,
-    const struct calls_run *run, uint64_t now)
+    const struct calls_run *run, uint64_t unix_us)
 {
+	/* Both clocks agree, unless a test says otherwise. */
+	const struct calls_time at = {
+	    unix_us, NOW_BOOT_MS + (unix_us - NOW_US) / 1000};
 	struct ipc_hash hash;
-	uint64_t expires;
+	uint64_t until;
 	struct err err;
-	int rc = calls_check(c, keys.approvals, ipc_bytes(seal->p, n), run, now,
-	    &hash, &expires, &err);
+	int rc = calls_check(c, keys.approvals, ipc_bytes(seal->p, n), run, &at,
+	    &hash, &until, &err);
 
 	if (rc == -1)
 		assert_int_equal(err.failure, FAILURE_NOT_CONFIRMED);
@@ -164,33 +171,77 @@ remembers(void **state)
 	struct calls *c = calls_new();
 	struct callreq r = call();
 	struct ipc_hash args, hash = {{0}};
+	struct calls_time later = now;
 	struct calls_run run = run_of(&r, &args);
-	uint64_t expires;
+	uint64_t until;
 	struct buf seal;
 	struct err err;
 
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	assert_int_equal(
 	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
-		NOW_US, &hash, &expires, &err),
+		&now, &hash, &until, &err),
 	    0);
-	assert_int_equal(expires, r.expires_ms);
-	assert_int_equal(calls_use(c, &hash, expires, NOW_US, &err), 0);
+	assert_int_equal(until, NOW_BOOT_MS + 60000);
+	assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
 	assert_int_equal(check_at(c, &seal, seal.len, &run, NOW_US), -1);
 	memset(&hash, 0, sizeof(hash));
 	for (unsigned i = 1; i < CALLS_USED_MAX; i++) {
 		hash.b[0] = (uint8_t)i;
 		hash.b[1] = (uint8_t)(i >> 8);
 		hash.b[2] = 1;
-		assert_int_equal(calls_use(c, &hash, expires, NOW_US, &err), 0);
+		assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
 	}
 	hash.b[3] = 1;
-	assert_int_equal(calls_use(c, &hash, expires, NOW_US, &err), -1);
+	assert_int_equal(calls_use(c, &hash, until, &now, &err), -1);
 	assert_int_equal(err.failure, FAILURE_BUSY);
 	assert_int_equal(check_at(c, &seal, seal.len, &run, NOW_US), -1);
 	/* They expired: there is room. */
+	later.boot_ms = until;
+	assert_int_equal(calls_use(c, &hash, until + 1, &later, &err), 0);
+	buf_free(&seal);
+}
+
+/* The wall clock jumps ahead and is set back, as a virtual machine's does: what
+ * was used stays used, and a yes lives no longer than was said. */
+static void
+clock_is_set(void **state)
+{
+	struct calls *c = calls_new();
+	struct callreq r = call();
+	struct ipc_hash args, hash, other = {{1}};
+	struct calls_run run = run_of(&r, &args);
+	struct calls_time at = now;
+	struct buf seal;
+	uint64_t until;
+	struct err err;
+
+	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	assert_int_equal(
-	    calls_use(c, &hash, expires + 1, expires * 1000, &err), 0);
+	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+		&now, &hash, &until, &err),
+	    0);
+	assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
+	/* Ahead: another call is used, which makes room. And back. */
+	at.unix_us += UINT64_C(1000000) * 86400;
+	at.boot_ms += 1000;
+	assert_int_equal(calls_use(c, &other, until, &at, &err), 0);
+	assert_int_equal(check_at(c, &seal, seal.len, &run, NOW_US), -1);
+	buf_free(&seal);
+	/* One that was not used: too late by the clock that nobody sets. */
+	c = calls_new();
+	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
+	at = (struct calls_time){NOW_US, NOW_BOOT_MS + 59999};
+	assert_int_equal(
+	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+		&at, &hash, &until, &err),
+	    0);
+	at.boot_ms++;
+	assert_int_equal(
+	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+		&at, &hash, &until, &err),
+	    -1);
+	assert_int_equal(err.failure, FAILURE_NOT_CONFIRMED);
 	buf_free(&seal);
 }
 
@@ -265,6 +316,7 @@ context_of_a_confirmed_call(void **state)
 	struct buf pre, seal, plain, version_seal;
 	struct ipc_hash hash;
 	struct err err;
+	struct calls_time then;
 	struct buf call_pre;
 
 	contexts_key(c, &epoch, key);
@@ -274,11 +326,12 @@ context_of_a_confirmed_call(void **state)
 	buf_init(&call_pre, CALLREQ_MAX);
 	buf_init(&seal, CALLS_SEAL_MAX);
 	r.expires_ms = 4000000000000; /* year 2096 */
+	then.unix_us = r.expires_ms * 1000 - 1000000;
+	then.boot_ms = now_boot_ms() + 60000;
 	assert_int_equal(callreq_write(&r, &call_pre, NULL), 0);
-	assert_int_equal(
-	    calls_seal(contexts_calls(c), keys.approvals, &request,
-		ipc_bytes(call_pre.p, call_pre.len), ipc_str("admin"),
-		r.expires_ms * 1000 - 1000000, &seal, &hash, &err),
+	assert_int_equal(calls_seal(contexts_calls(c), keys.approvals, &request,
+			     ipc_bytes(call_pre.p, call_pre.len),
+			     ipc_str("admin"), &then, &seal, &hash, &err),
 	    0);
 	/* None; a version's; another's; other arguments. */
 	assert_int_equal(
@@ -325,6 +378,7 @@ main(void)
 	    cmocka_unit_test(binds),
 	    cmocka_unit_test(seals_only_what_may_be),
 	    cmocka_unit_test(remembers),
+	    cmocka_unit_test(clock_is_set),
 	    cmocka_unit_test(context_of_a_confirmed_call),
 	};
 
