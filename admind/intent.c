@@ -10,26 +10,23 @@
 #include "admind.h"
 #include "context.h"
 
-/* The intent row, if this very version serves under these very limits. Same
- * parameters and conditions as call_open(), which says why there is none. */
+/*
+ * The intent row, if this very version serves under these very limits: the
+ * same conditions as call_open(), which says why there is none, in the one row
+ * of callable that triggers keep (migration 0008: the same transaction that
+ * withdraws takes it away). This statement is most of what a call waits for,
+ * mostly in a backend whose caches went cold: so one small table, no function.
+ */
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"
     " tool, version_id, version_hash, args_sha256, arguments, client,"
     " protocol, created_at, deadline)"
-    " SELECT $1::uuid, 'tool', e.epoch, $6::text, $7::text, $8::text, v.id,"
-    " v.hash, $9::bytea, $10::text, $11::text, $12::text, $13::timestamptz,"
-    " $14::timestamptz FROM mcpbox.tool_versions v"
-    " JOIN mcpbox.tools t ON t.id = v.tool_id AND t.serving_version = v.id"
-    " AND t.enabled"
-    " JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
-    " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
-    " JOIN mcpbox.epochs e ON e.epoch = $4::uuid AND e.ended_at IS NULL"
-    " AND e.kind = 'sandboxd'"
-    " WHERE v.id = $2::uuid AND v.hash = $3::bytea AND v.state = 'approved'"
-    " AND v.exposed_name = $8::text"
-    " AND l.updated_at IS NOT DISTINCT FROM $5::timestamptz"
-    " AND (v.modules = '{}'"
-    " OR mcpbox.module_missing(v.tool_id, v.modules) IS NULL)"
+    " SELECT $1::uuid, 'tool', c.epoch, $6::text, $7::text, c.exposed_name,"
+    " c.version_id, c.hash, $9::bytea, $10::text, $11::text, $12::text,"
+    " $13::timestamptz, $14::timestamptz FROM mcpbox.callable c"
+    " WHERE c.version_id = $2::uuid AND c.epoch = $4::uuid"
+    " AND c.hash = $3::bytea AND c.exposed_name = $8::text"
+    " AND c.limits_at IS NOT DISTINCT FROM $5::timestamptz"
     " RETURNING true",
     DB_FAST};
 static const struct db_stmt open_row = {"call_open",

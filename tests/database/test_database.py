@@ -640,8 +640,9 @@ def test_a_call_of_a_remembered_version_is_asked_all_again(app):
 def test_the_view_of_intents_makes_open_rows_and_nothing_else(app):
     t, e = Tool(app).approve(), epoch(app)
     row = {"id": "gen_random_uuid()", "kind": "'tool'", "owner_epoch": f"'{e}'",
-           "principal": "'local'", "listener": "'local'", "tool": "'x'",
-           "version_id": f"'{t.version}'", "version_hash": "sha256('')",
+           "principal": "'local'", "listener": "'local'",
+           "tool": f"'{t.server_name}__{t.name}'", "version_id": f"'{t.version}'",
+           "version_hash": f"'\\x{t.hash.hex()}'",
            "args_sha256": "sha256('')", "arguments": "'{}'", "created_at": "now()",
            "deadline": "now()"}
 
@@ -655,8 +656,21 @@ def test_the_view_of_intents_makes_open_rows_and_nothing_else(app):
     for column in ("state", "outcome", "ended_at", "restored"):
         with pytest.raises(psycopg.errors.UndefinedColumn):
             app.execute(insert(row | {column: "NULL"}))
-    for bad in ({"kind": "'other'"}, {"principal": "''"}, {"version_id": "gen_random_uuid()"}):
-        guarded(app, insert(row | bad))
+    # Since 0008 nor of what may not be called: the view's own rules.
+    for bad in ({"kind": "'other'"}, {"kind": "'management'"}, {"principal": "''"},
+                {"principal": r"E'a\x01b'"}, {"principal": "repeat('a', 255)"},
+                {"listener": "'x'"}, {"args_sha256": "'short'"},
+                {"arguments": "repeat('a', 4097)"}, {"version_id": "gen_random_uuid()"},
+                {"version_id": "NULL"}, {"version_hash": "sha256('')"},
+                {"version_hash": "NULL"}, {"tool": "'x'"},
+                {"owner_epoch": "gen_random_uuid()"}, {"owner_epoch": f"'{epoch(app, 'admind')}'"},
+                {"arguments": "NULL"}, {"deadline": "NULL"}):
+        with pytest.raises((psycopg.errors.WithCheckOptionViolation,
+                            psycopg.errors.NotNullViolation)):
+            app.execute(insert(row | bad))
+    app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (t.id,))
+    with pytest.raises(psycopg.errors.WithCheckOptionViolation):
+        app.execute(insert(row))
     for attack in ("UPDATE mcpbox.intents SET tool = 'y'", "DELETE FROM mcpbox.intents",
                    "TRUNCATE mcpbox.executions",
                    "INSERT INTO mcpbox.executions SELECT * FROM mcpbox.executions"):
@@ -703,8 +717,9 @@ def test_several_close_at_once_and_each_once(app):
 def test_executions_are_well_formed_from_the_start(app, owner, change):
     t = Tool(app).approve()
     row = {"id": "gen_random_uuid()", "kind": "'tool'", "owner_epoch": "gen_random_uuid()",
-           "principal": "'local'", "listener": "'local'", "tool": "'x'",
-           "version_id": f"'{t.version}'", "version_hash": "sha256('')",
+           "principal": "'local'", "listener": "'local'",
+           "tool": f"'{t.server_name}__{t.name}'", "version_id": f"'{t.version}'",
+           "version_hash": f"'\\x{t.hash.hex()}'",
            "args_sha256": "sha256('')", "arguments": "'{}'", "created_at": "now()",
            "deadline": "now()"}
 
