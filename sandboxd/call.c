@@ -132,6 +132,8 @@ call_change(struct call *c, enum call_state to)
 			call_arm(c, c->park.left_ms);
 			break;
 		}
+		/* The runner has them, and there is no way back. */
+		buf_free(&c->arguments);
 		c->started_ms = now_boot_ms();
 		call_arm(c, c->held->timeout_ms);
 		break;

@@ -16,6 +16,7 @@ struct verify {
 	struct call *call; /* NULL: it ended otherwise */
 	struct buf body, printed;
 	struct ipc_bytes value; /* in body: its structured content */
+	size_t bytes;           /* all that is kept for it */
 	struct result_dropped dropped;
 	enum { VERIFY_IDLE, VERIFY_QUEUED, VERIFY_ASKED } place;
 };
@@ -81,7 +82,7 @@ static void
 release(struct verify *v)
 {
 	place(v, VERIFY_IDLE);
-	v->all->bytes -= v->body.len;
+	v->all->bytes -= v->bytes;
 	buf_free(&v->body);
 	buf_free(&v->printed);
 	free(v);
@@ -289,6 +290,8 @@ make(struct call *c, struct ipc_bytes body)
 	v->value = ipc_bytes(p, n);
 	channel_notice(c->channel, &v->dropped);
 	channel_stdout(c->channel, &v->printed);
+	/* Its context stays too: the schema is in it, behind the code. */
+	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
 	return v;
 }
 
@@ -316,7 +319,7 @@ verify_begin(struct call *c, struct ipc_bytes body)
 		not_judged(c, "too many results wait for it");
 		return true;
 	}
-	vs->bytes += c->verify->body.len;
+	vs->bytes += c->verify->bytes;
 	c->verify->place = VERIFY_QUEUED;
 	TAILQ_INSERT_TAIL(&vs->queue, c->verify, link);
 	channel_close(c->channel);

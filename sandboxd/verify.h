@@ -5,7 +5,8 @@
  * passes it on.
  *
  * The runner is dead by then, and its slot free: nothing of the machine is held
- * but the result itself, and of those at most VERIFY_BYTES_MAX. VERIFY_OPEN_MAX
+ * but the result itself, what was printed and the call's context, and of those
+ * at most VERIFY_BYTES_MAX and one more. VERIFY_OPEN_MAX
  * are asked about at once, so that a flood of large results takes its turns
  * with the arguments of other calls, which the same process checks. Where
  * admind is away or busy it is asked again until VERIFY_MS have passed; then
@@ -24,7 +25,8 @@ enum {
 	VERIFY_RETRY_MS = 100,
 	/* Asked about at once: one is checked, one is on its way. */
 	VERIFY_OPEN_MAX = 2,
-	/* Results that wait, in all: 32 of the largest. */
+	/* Of all that wait: 32 of the largest results. Slots do not bound them.
+	 */
 	VERIFY_BYTES_MAX = 32 * 1024 * 1024
 };
 
