@@ -234,6 +234,9 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		calls_took(
 		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
 	c->answered = outcome == OUTCOME_DONE;
+	/* A verdict that is yet to come would end it once more while its runner
+	 * is reaped. body may have been in it. */
+	verify_forget(c);
 	if (c->runner != NULL)
 		call_change(c, CALL_ENDING);
 	else

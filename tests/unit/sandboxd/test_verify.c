@@ -128,6 +128,31 @@ output_counts(void **state)
 	rig_take_refused(FAILURE_LOST);
 }
 
+/* Cancelled before its runner was reaped: the verdict that is still to come
+ * must not end it once more, and with another end. */
+static void
+ended_once(void **state)
+{
+	static const char body[] = "{\"content\":[],\"structuredContent\":{}}";
+	struct ipc_content_part p = {.data = ipc_str(body)};
+	struct ipc_run_result res = {.length = sizeof(body) - 1};
+
+	rig_run_held(promising(100));
+	rig_to_running();
+	rig_say(IPC_CONTENT_PART, &p);
+	rig_say(IPC_RUN_RESULT, &res);
+	rig_take_kill();
+	assert_int_equal(nth(1)->state, CALL_CHECKING);
+	assert_non_null(nth(1)->verify);
+	assert_true(
+	    calls_cancel(rig.calls, &nth(1)->node.id, NULL, FAILURE_KILLED));
+	assert_int_equal(nth(1)->state, CALL_ENDING);
+	assert_null(nth(1)->verify);
+	rig_send_exited(CLD_KILLED, SIGKILL);
+	rig_turn(20);
+	assert_null(nth(1));
+}
+
 int
 main(void)
 {
@@ -136,6 +161,7 @@ main(void)
 		arguments_are_let_go, setup, teardown),
 	    cmocka_unit_test_setup_teardown(contexts_count, setup, teardown),
 	    cmocka_unit_test_setup_teardown(output_counts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(ended_once, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
