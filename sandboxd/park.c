@@ -6,7 +6,8 @@
  * (a deaf client must not take them all); each for so long, and all questions
  * of a call together for PARK_TOTAL_MS. The wall clock stands still, CPU time
  * does not: a tool that computes while it is parked gains PARK_TOTAL_MS at
- * most, and pays with its own CPU limit.
+ * most, in which each of its processes has the CPU limit (RLIMIT_CPU is one
+ * process's) and all of them the slot's share of the processors.
  *
  * Who may answer: the connection that runs the call, and no other; what it
  * says is passed on to the tool only, as text, which is all a client can do by
