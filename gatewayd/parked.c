@@ -46,12 +46,19 @@ parked_set_new(struct event_base *base)
 void
 parked_set_free(struct parked_set *s)
 {
+	const struct parked_owner *owner;
 	struct parked *p;
+	void *arg;
 
 	if (s == NULL)
 		return;
-	while ((p = TAILQ_FIRST(&s->all)) != NULL)
+	while ((p = TAILQ_FIRST(&s->all)) != NULL) {
+		owner = p->owner;
+		arg = p->arg;
 		parked_free(p);
+		if (owner->dropped != NULL)
+			owner->dropped(arg);
+	}
 	free(s);
 }
 

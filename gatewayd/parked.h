@@ -44,6 +44,9 @@ struct parked_owner {
 	/* Nobody came back in time; the entry is gone. Never between resume
 	 * and the next state. */
 	void (*expired)(void *arg);
+	/* The process ends, and the entry is gone: nothing is asked of anybody
+	 * any more. NULL: somebody else frees what waits. */
+	void (*dropped)(void *arg);
 };
 
 /* What a request is bound to, digested: equal for a retry of the same. */
@@ -54,7 +57,7 @@ struct parked_binding {
 void parked_bind(const struct exchange *, struct parked_binding *);
 
 struct parked_set *parked_set_new(struct event_base *);
-void parked_set_free(struct parked_set *); /* owners hear nothing */
+void parked_set_free(struct parked_set *); /* owners hear `dropped` */
 
 /*
  * Begins a conversation for ex's request; parked_answer gives it its first

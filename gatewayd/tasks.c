@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ids.h"
+#include "json.h"
 #include "log.h"
 #include "parked.h"
 #include "stream.h"
@@ -199,15 +200,31 @@ asking_free(struct asking *a)
 	free(a);
 }
 
+/* Does it ask? Its questions are spliced into an answer: one JSON object and
+ * nothing behind it, whatever admind sent. */
+static bool
+asks(const struct ipc_task_state *t, struct ipc_bytes *questions)
+{
+	if (t->status != TASK_INPUT_REQUIRED || t->body_len < 2 ||
+	    t->body_len > t->body_meta.n)
+		return false;
+	*questions = ipc_bytes(t->body_meta.p, t->body_len);
+	return questions->p[0] == '{' &&
+	    json_scan(questions->p, questions->n, NULL) == 0;
+}
+
 static void resume(void *, struct exchange *);
 static void expired(void *);
-static const struct parked_owner owner = {.resume = resume, .expired = expired};
+static void dropped(void *);
+static const struct parked_owner owner = {
+    .resume = resume, .expired = expired, .dropped = dropped};
 
 static void
 updated(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct asking *a = arg;
 	struct exchange *ex = a->ex;
+	struct ipc_bytes questions;
 	struct ipc_task_state t;
 	struct refusal no;
 
@@ -221,9 +238,8 @@ updated(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	/* Not all of them were answered: they are asked again. */
-	if (t.status == TASK_INPUT_REQUIRED && t.body_len <= t.body_meta.n) {
-		parked_answer(a->parked, ex, a->expires_ms,
-		    ipc_bytes(t.body_meta.p, t.body_len));
+	if (asks(&t, &questions)) {
+		parked_answer(a->parked, ex, a->expires_ms, questions);
 		return;
 	}
 	asking_free(a);
@@ -253,7 +269,17 @@ expired(void *arg)
 }
 
 static void
-ask_first(struct exchange *ex, const struct ipc_task_state *t)
+dropped(void *arg)
+{
+	struct asking *a = arg;
+
+	a->parked = NULL;
+	asking_free(a);
+}
+
+static void
+ask_first(struct exchange *ex, const struct ipc_task_state *t,
+    struct ipc_bytes questions)
 {
 	size_t n = strlen(ex->credential);
 	struct asking *a = calloc(1, sizeof(*a) + n + 1);
@@ -273,22 +299,22 @@ ask_first(struct exchange *ex, const struct ipc_task_state *t)
 		expired(a);
 		return;
 	}
-	parked_answer(a->parked, ex, a->expires_ms,
-	    ipc_bytes(t->body_meta.p, t->body_len));
+	parked_answer(a->parked, ex, a->expires_ms, questions);
 }
 
 void
 tasks_created(struct exchange *ex, const struct ipc_task_state *t)
 {
+	struct ipc_bytes questions;
+
 	/* Closing the response is how a modern client cancels, and it never
 	 * heard the task's id: nobody could fetch what it comes to. */
 	if (ex->req == NULL) {
 		(void)ask_cancel(
 		    ex->gw, ex->credential, &t->task, ignore, NULL);
 		refuse(ex, FAILURE_KILLED, 0, "The client cancelled.");
-	} else if (t->status == TASK_INPUT_REQUIRED &&
-	    t->body_len <= t->body_meta.n) {
-		ask_first(ex, t);
+	} else if (asks(t, &questions)) {
+		ask_first(ex, t, questions);
 	} else {
 		answer_task(ex, "task", t, false);
 	}

@@ -210,6 +210,53 @@ test_another_question_of_the_same_key(void **state)
 	assert_int_equal(last_number, 2);
 }
 
+static const char *task_questions;
+
+static bool
+task_asks(struct ipc_peer *p, uint64_t request, const struct ipc_authorise *m)
+{
+	struct ipc_task_state t = {.task = {{7}},
+	    .status = TASK_INPUT_REQUIRED,
+	    .ttl_ms = 1000,
+	    .body_len = (uint32_t)strlen(task_questions),
+	    .body_meta = ipc_str(task_questions)};
+
+	assert_int_equal(m->task, TASK_MAY);
+	ipc_answer(p, request, IPC_TASK_STATE, &t);
+	return true;
+}
+
+/* What a task asks first is passed on only if it is one object: a false admind
+ * must not write into the answer beside it. */
+static void
+test_questions_of_a_task_are_one_object(void **state)
+{
+	static const char *const no[] = {
+	    "{\"f\":{}},\"_meta\":{\"x\":1}", "{\"f\":{}", "[]", "7", ""};
+	size_t i;
+
+	authorise_hook = task_asks;
+	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+	assert_int_equal(
+	    post(HEAD("t_ask"),
+		CALL("{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}",
+		    "")),
+	    200);
+	assert_true(has("\"resultType\":\"input_required\"") &&
+	    has("\"inputRequests\":{\"f\":{\"method\":\"roots/list\""));
+	for (i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+		task_questions = no[i];
+		assert_int_equal(
+		    post(HEAD("t_ask"),
+			CALL("{\"extensions\":{\"io.modelcontextprotocol/"
+			     "tasks\":{}}}",
+			    "")),
+		    200);
+		assert_true(has("\"resultType\":\"task\""));
+		assert_false(has("inputRequests"));
+	}
+}
+
 static void
 test_what_is_no_question(void **state)
 {
@@ -394,6 +441,7 @@ main(void)
 	    T(test_too_much_is_kept),
 	    T(test_another_question_meanwhile),
 	    T(test_another_question_of_the_same_key),
+	    T(test_questions_of_a_task_are_one_object),
 	    T(test_what_is_no_question),
 	    T(test_sandboxd_dies_meanwhile),
 	    T(test_nobody_comes_back),
