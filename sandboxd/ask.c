@@ -46,7 +46,18 @@ is_text(struct ipc_bytes v, const char *s)
 }
 
 /* A URL in a form would get the mode of a page past a client that declared
- * forms only: the mode decides which members there are. */
+ * forms only: the mode decides which members there are. So it is one of two
+ * words, written plainly: whoever reads it with its escapes undone, and whoever
+ * compares bytes, see the same. */
+static bool
+mode_known(struct ipc_bytes method, struct ipc_bytes params)
+{
+	struct ipc_bytes mode;
+
+	return !is_text(method, ELICIT) || !get(params, "mode", &mode) ||
+	    is_text(mode, "form") || is_text(mode, "url");
+}
+
 static const struct member *
 members_of(struct ipc_bytes method, struct ipc_bytes params)
 {
@@ -146,6 +157,11 @@ ask_take(
 		if (key_tells(r, key)) {
 			(void)err_set(e, FAILURE_NO_ANSWER,
 			    "A question's key holds a secret of the call.");
+			return 1;
+		}
+		if (!mode_known(method, params)) {
+			(void)err_set(e, FAILURE_NO_ANSWER,
+			    "A question's mode is neither form nor url.");
 			return 1;
 		}
 		memcpy(name, key.p, key.n);
