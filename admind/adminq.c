@@ -140,22 +140,23 @@ adminq_login(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 						" AND x.object = 'tool'"       \
 						" AND x.deleted_at IS NULL"    \
 						"))::text"
-#define TOOL_JSON                                                              \
-	"json_build_object('id', t.id, 'server_id', t.server_id,"              \
-	" 'server', s.name, 'name', t.name, 'enabled', t.enabled,"             \
-	" 'object', t.object, 'uri', n.uri,"                                   \
-	" 'exposed_name', n.exposed_name, 'description', n.description,"       \
-	" 'kind', n.kind, 'approval_status', n.state,"                         \
-	" 'version', n.version_no, 'version_id', n.id,"                        \
-	" 'hash', encode(n.hash, 'hex'),"                                      \
-	" 'serving_version', c.version_no, 'serving_version_id', c.id,"        \
-	" 'callable', c.id IS NOT NULL AND t.enabled AND s.status = "          \
-	"'running',"                                                           \
-	" 'created_at', " TIME("t.created_at") ", 'created_by', t.created_by," \
-					       " 'updated_at', " TIME(         \
-						   "t.updated_at") ","         \
-						   " 'deleted_at', " TIME(     \
-						       "t.deleted_at") ")::text"
+#define TOOL_JSON                                                        \
+	"json_build_object('id', t.id, 'server_id', t.server_id,"        \
+	" 'server', s.name, 'name', t.name, 'enabled', t.enabled,"       \
+	" 'object', t.object, 'uri', n.uri,"                             \
+	" 'exposed_name', n.exposed_name, 'description', n.description," \
+	" 'kind', n.kind, 'approval_status', n.state,"                   \
+	" 'version', n.version_no, 'version_id', n.id,"                  \
+	" 'hash', encode(n.hash, 'hex'),"                                \
+	" 'serving_version', c.version_no, 'serving_version_id', c.id,"  \
+	" 'callable', c.id IS NOT NULL AND t.enabled AND s.status = "    \
+	"'running',"                                                     \
+	" 'created_at', " TIME(                                          \
+	    "t.created_at") ", 'created_by', t.created_by,"              \
+			    " 'updated_at', " TIME(                      \
+				"t.updated_at") ","                      \
+						" 'deleted_at', " TIME(  \
+						    "t.deleted_at") ")::text"
 #define TOOL_FROM                                                           \
 	" FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"  \
 	" JOIN LATERAL (SELECT * FROM mcpbox.tool_versions v"               \

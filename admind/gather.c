@@ -135,9 +135,8 @@ close_alone(struct record *r)
 		tasks_close_params(&p, r->failure,
 		    ipc_bytes(r->whole.p, r->whole.len),
 		    ipc_bytes(r->meta.p, r->meta.len));
-	db_query(r->op->a->db,
-	    r->task ? &tasks_close_row : &records_close_row, &p, closed_alone,
-	    r);
+	db_query(r->op->a->db, r->task ? &tasks_close_row : &records_close_row,
+	    &p, closed_alone, r);
 	buf_free(&clean);
 }
 
@@ -295,8 +294,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	outcome = (enum outcome)m.outcome;
-	if (outcome_name(outcome) == NULL ||
-	    m.stdout_len > m.stdout_result.n ||
+	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n ||
 	    m.meta_len > m.stdout_result.n - m.stdout_len)
 		return -1;
 	body = ipc_bytes(m.stdout_result.p + m.stdout_len,

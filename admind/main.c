@@ -18,8 +18,7 @@
 #include "tasks.h"
 
 static const char *const channels[] = {
-    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task",
-    "mcpbox_call", NULL};
+    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task", "mcpbox_call", NULL};
 
 /* What libpq does beyond the base list: it holds back a SIGPIPE where the
  * kernel can't be told to (TLS). Its habit of opening files

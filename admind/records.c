@@ -168,8 +168,8 @@ send_close(struct close_item *c)
 	    INTENT_KIND_MANAGEMENT, &clean);
 	c->sent = true;
 	if (tasks_intent(ipc_bytes(c->intent.p, c->intent.len))) {
-		tasks_close_params(&p, e->failure, ipc_bytes(NULL, 0),
-		    ipc_bytes(NULL, 0));
+		tasks_close_params(
+		    &p, e->failure, ipc_bytes(NULL, 0), ipc_bytes(NULL, 0));
 		db_query(c->a->db, &tasks_close_row, &p, closed, c);
 	} else {
 		db_query(c->a->db, &records_close_row, &p, closed, c);

@@ -100,7 +100,8 @@ legacy_serve(struct exchange *ex)
 
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.kind == MCP_RESPONSE) {
-		(void)call_ask_response(ex); /* whether or not it was waited for */
+		(void)call_ask_response(
+		    ex); /* whether or not it was waited for */
 		exchange_answer(ex, 202, &b);
 		return;
 	}

@@ -178,7 +178,7 @@ take_method(struct held *h, const struct tlv *t, struct err *e)
 {
 	uint64_t v;
 
-	if (number(t, CALL_RESOURCE, &v, e) != 0)
+	if (number(t, CALL_RESOURCE, &v, e) != 0 || v > CALL_RESOURCE)
 		return -1;
 	h->method = (enum call_method)v;
 	return 0;

@@ -62,8 +62,8 @@ pass_on(struct redact *r, struct ipc_bytes text)
 	struct buf body;
 
 	buf_init(&body, 2 * text.n + 256);
-	if (result_take(text, CALL_TOOL, false, r, &body, NULL) == 0 && !body.failed &&
-	    json_scan(body.p, body.len, NULL) == -1)
+	if (result_take(text, CALL_TOOL, false, r, &body, NULL) == 0 &&
+	    !body.failed && json_scan(body.p, body.len, NULL) == -1)
 		abort();
 	buf_clear(&body);
 	if (result_progress(text, r, &body, NULL) == 0 &&

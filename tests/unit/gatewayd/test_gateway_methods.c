@@ -333,8 +333,10 @@ test_array(void **state)
 	    post("MCP-Protocol-Version: 2025-03-26\r\n", body), 200);
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		at = strstr(at, want[i]);
-		if (at == NULL)
+		if (at == NULL) {
 			fail_msg("%s is not in its place: %s", want[i], answer);
+			return;
+		}
 	}
 	assert_string_equal(answer + strlen(answer) - 1, "]");
 	assert_int_equal(post(LEGACY, body), 400);
