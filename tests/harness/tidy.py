@@ -27,7 +27,9 @@ def main():
         for source, r in pool.map(one, todo):
             if r.returncode != 0:
                 bad += 1
-                print(f"{source}:\n{r.stdout}{r.stderr}")
+                # What it found, without the path that led there.
+                found = [line for line in r.stdout.splitlines() if " error: " in line]
+                print(f"{source}:", *(found or [r.stdout, r.stderr]), sep="\n")
     print(f"{len(todo)} files, {bad} with findings")
     return 1 if bad or not todo else 0
 
