@@ -34,7 +34,7 @@ class Goal:
         return self.value <= self.bound if self.most else self.value >= self.bound
 
     def row(self):
-        return (self.text, f"{self.value:.2f}", ("≤ " if self.most else "≥ ") + f"{self.bound:.2f}",
+        return (self.text, f"{self.value:.{3 if self.value < 1 else 2}f}", ("≤ " if self.most else "≥ ") + f"{self.bound:.2f}",
                 "met" if self.met else "**not met**")
 
 
