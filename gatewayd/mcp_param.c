@@ -81,11 +81,14 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 
 	if (!token(name))
 		return 0; /* such a tool's clients can't mirror it either */
-	if (w->emit != NULL)
-		return w->emit(w->arg, name,
-		    json_object_get_type(value) == json_type_boolean
-			? json_object_get_boolean(value) ? "true" : "false"
-			: json_object_get_string(value));
+	if (w->header == NULL)
+		return w->emit == NULL
+		    ? 0
+		    : w->emit(w->arg, name,
+			  json_object_get_type(value) == json_type_boolean
+			      ? json_object_get_boolean(value) ? "true"
+							       : "false"
+			      : json_object_get_string(value));
 	snprintf(field, sizeof(field), "mcp-param-%s", name);
 	for (i = 0; field[i] != '\0'; i++)
 		if (field[i] >= 'A' && field[i] <= 'Z')

@@ -342,7 +342,7 @@ members(struct taker *t, const struct member *m, const struct ipc_bytes *v,
 	for (unsigned i = 0; m[i].rule != END; i++) {
 		if (v[i].p == NULL)
 			continue;
-		if (m[i].rule == RESOURCE) {
+		if (m[i].rule == RESOURCE && inner != NULL) {
 			jsonw_name(t->w, m[i].name);
 			jsonw_obj(t->w);
 			(void)members(t, inner_members, inner, NULL);

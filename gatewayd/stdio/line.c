@@ -37,13 +37,9 @@ line_header(const char *text, char *out, size_t size)
 		memcpy(out, text, n + 1);
 		return 0;
 	}
-	if (sizeof("=?base64?"
-		   "?=") +
-		(n + 2) / 3 * 4 >
-	    size)
+	if (sizeof("=?base64?") + (n + 2) / 3 * 4 + 2 > size)
 		return -1;
-	memcpy(out, "=?base64?", 9);
-	at = 9;
+	at = (size_t)snprintf(out, size, "=?base64?");
 	for (size_t i = 0; i < n; i += 3) {
 		uint32_t v = (uint32_t)p[i] << 16 |
 		    (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |

@@ -14,9 +14,9 @@
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-" \
 	"28\"}"
 
-#define BAD_VERSION                                               \
-	"{\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{\"io." \
-	"modelcontextprotocol/protocolVersion\":7}}}"
+static const char bad_version[] =
+    "{\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{\"io."
+    "modelcontextprotocol/protocolVersion\":7}}}";
 
 static int
 read_line(const char *s, struct line *l, struct err *e)
@@ -72,7 +72,7 @@ what_is_no_message_is_refused(void **state)
 {
 	static const char *const rows[] = {"", "{", "7", "\"x\"", "{} {}",
 	    "{\"a\":1,\"a\":2}", "{\"id\":1,\"method\":7}",
-	    "{\"id\":1,\"method\":\"a\\u0000b\"}", BAD_VERSION};
+	    "{\"id\":1,\"method\":\"a\\u0000b\"}", bad_version};
 	struct line l;
 	struct err e;
 
