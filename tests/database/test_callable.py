@@ -8,7 +8,7 @@ import uuid
 import psycopg
 import pytest
 
-from database.test_database import (APP, DENIED, OWNER, Schema, Tool, call_open, epoch, guarded,
+from database.test_database import (APP, DENIED, OWNER, Tool, call_open, epoch, guarded,
                                     one, server)
 from database.test_limits_modules import add, grant, lock, module
 
@@ -27,27 +27,6 @@ WHERE v.state = 'approved' AND t.serving_version = v.id AND v.tool_id = t.id AND
     AND k.line = g.name || ' ' || g.version || ' ' || encode(g.digest, 'hex')))"""
 KEPT = ("SELECT version_id, epoch, hash, exposed_name, limits_at, tool_id "
         "FROM mcpbox.callable")
-
-
-@pytest.fixture(scope="module")
-def schema():
-    s = Schema()
-    r = s.migrate()
-    assert r.returncode == 0, r.stderr
-    yield s
-    s.close()
-
-
-@pytest.fixture
-def app(schema):
-    with schema.pg.connect(APP) as c:
-        yield c
-
-
-@pytest.fixture
-def owner(schema):
-    with schema.pg.connect(OWNER) as c:
-        yield c
 
 
 def rows(c):

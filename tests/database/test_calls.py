@@ -6,32 +6,11 @@ import uuid
 import psycopg
 import pytest
 
-from database.test_database import (APP, DENIED, OWNER, Schema, Tool, epoch, guarded, one,
+from database.test_database import (APP, DENIED, Tool, epoch, guarded, one,
                                     refused)
 from database.test_limits_modules import version_with
 
 ARGS = hashlib.sha256(b'{"n":1}').digest()
-
-
-@pytest.fixture(scope="module")
-def schema():
-    s = Schema()
-    r = s.migrate()
-    assert r.returncode == 0, r.stderr
-    yield s
-    s.close()
-
-
-@pytest.fixture
-def app(schema):
-    with schema.pg.connect(APP) as c:
-        yield c
-
-
-@pytest.fixture
-def owner(schema):
-    with schema.pg.connect(OWNER) as c:
-        yield c
 
 
 class Calls:

@@ -50,27 +50,6 @@ class Schema:
         self.lock.close()
 
 
-@pytest.fixture(scope="module")
-def schema():
-    s = Schema()
-    r = s.migrate()
-    assert r.returncode == 0, r.stderr
-    yield s
-    s.close()
-
-
-@pytest.fixture
-def app(schema):
-    with schema.pg.connect(APP) as c:
-        yield c
-
-
-@pytest.fixture
-def owner(schema):
-    with schema.pg.connect(OWNER) as c:
-        yield c
-
-
 def one(c, query, *args):
     return c.execute(query, args).fetchone()
 

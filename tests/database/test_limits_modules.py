@@ -8,31 +8,10 @@ import pytest
 
 from harness.admind import preimage, tlv
 from harness.pg import ROOT
-from database.test_database import APP, DENIED, OWNER, Schema, Tool, guarded, one, refused, server
+from database.test_database import DENIED, OWNER, Tool, guarded, one, refused, server
 
 DIGEST = hashlib.sha256(b"module").digest()
 NONE = (None,) * 13
-
-
-@pytest.fixture(scope="module")
-def schema():
-    s = Schema()
-    r = s.migrate()
-    assert r.returncode == 0, r.stderr
-    yield s
-    s.close()
-
-
-@pytest.fixture
-def app(schema):
-    with schema.pg.connect(APP) as c:
-        yield c
-
-
-@pytest.fixture
-def owner(schema):
-    with schema.pg.connect(OWNER) as c:
-        yield c
 
 
 def limit_table():

@@ -9,33 +9,12 @@ import pytest
 
 from harness.admind import preimage, tlv
 from harness.pg import ROOT
-from database.test_database import (APP, DENIED, OWNER, Schema, Tool, call_open, epoch, guarded, one, open_call, refused,
+from database.test_database import (APP, DENIED, OWNER, Tool, call_open, epoch, guarded, one, open_call, refused,
                                     server)
 from database.test_limits_modules import version_with
 
 KIND, CODE = tlv((14, "python")), tlv((15, "def main(): pass"))
 STATIC = (14, "static")
-
-
-@pytest.fixture(scope="module")
-def schema():
-    s = Schema()
-    r = s.migrate()
-    assert r.returncode == 0, r.stderr
-    yield s
-    s.close()
-
-
-@pytest.fixture
-def app(schema):
-    with schema.pg.connect(APP) as c:
-        yield c
-
-
-@pytest.fixture
-def owner(schema):
-    with schema.pg.connect(OWNER) as c:
-        yield c
 
 
 class Object(Tool):

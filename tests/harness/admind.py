@@ -29,6 +29,11 @@ FAILURES = failures()
 DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
 
 
+def failure(m):
+    """The name of a message's failure mode."""
+    return next(n for n, i in FAILURES.items() if i == m["failure"])
+
+
 def tlv(*fields):
     out = b""
     for tag, value in fields:

@@ -11,25 +11,10 @@ import uuid
 
 import pytest
 
-from harness.admind import (DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, preimage, tlv, untlv)
+from harness.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage, tlv, untlv
 from harness.ipc import Closed
 
 CANARY = "CANARY-" + secrets.token_hex(16)
-
-
-def failure(m):
-    return next(n for n, i in FAILURES.items() if i == m["failure"])
-
-
-@pytest.fixture(scope="module")
-def a():
-    x = Admind()
-    try:
-        x.all_up()
-        yield x
-        print(x.logs()[-6000:])
-    finally:
-        x.close()
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +24,6 @@ def honest(request):
         x = request.getfixturevalue("a")
         x.on_check = lambda m: ("CHECK_OK", {})
         x.on_vault, x.on_sandbox = x.honest_vault, x.honest_sandbox
-
-
-@pytest.fixture
-def gw(a):
-    with a.gateway() as g:
-        yield g
 
 
 @pytest.fixture

@@ -10,35 +10,10 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES, Admind, preimage, tlv, untlv
+from harness.admind import FAILURES, failure, preimage, tlv, untlv
 
 
-@pytest.fixture(scope="module")
-def a():
-    x = Admind()
-    try:
-        x.all_up()
-        yield x
-        print(x.logs()[-6000:])
-    finally:
-        x.close()
-
-
-@pytest.fixture(autouse=True)
-def honest(a):
-    yield
-    a.on_check = lambda m: ("CHECK_OK", {})
-    a.on_vault, a.on_sandbox = a.honest_vault, a.honest_sandbox
-
-
-@pytest.fixture
-def gw(a):
-    with a.gateway() as g:
-        yield g
-
-
-def failure(m):
-    return next(n for n, i in FAILURES.items() if i == m["failure"])
+pytestmark = pytest.mark.usefixtures("honest")
 
 
 def tool(a):

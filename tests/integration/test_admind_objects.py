@@ -6,39 +6,14 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, Admind, preimage, tlv
+from harness.admind import FAILURES, failure, preimage, tlv
 from database.test_limits_modules import version_with
 
 TOOL, PROMPT, RESOURCE = 0, 1, 2
 PYTHON = ((14, "python"), (15, "def main(): pass"))
 
 
-@pytest.fixture(scope="module")
-def a():
-    x = Admind()
-    try:
-        x.all_up()
-        yield x
-        print(x.logs()[-6000:])
-    finally:
-        x.close()
-
-
-@pytest.fixture(autouse=True)
-def honest(a):
-    yield
-    a.on_check = lambda m: ("CHECK_OK", {})
-    a.on_vault, a.on_sandbox = a.honest_vault, a.honest_sandbox
-
-
-@pytest.fixture
-def gw(a):
-    with a.gateway() as g:
-        yield g
-
-
-def failure(m):
-    return next(n for n, i in FAILURES.items() if i == m["failure"])
+pytestmark = pytest.mark.usefixtures("honest")
 
 
 class Object:

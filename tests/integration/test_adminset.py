@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, Admind, preimage, tlv, untlv
+from harness.admind import failure, preimage, tlv, untlv
 from harness.ipc import Closed
 
 LIMITS = ("timeout_ms memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes "
@@ -19,27 +19,6 @@ TAGS = {"timeout_ms": 8, "memory_bytes": 9, "processes": 10, "tmp_bytes": 11, "r
 VALUES = {"timeout_ms": 1234, "memory_bytes": 50331648, "processes": 7, "tmp_bytes": 70000,
           "result_bytes": 2048, "cpu_ms": 900, "files": 40, "file_bytes": 5000, "stdout_bytes": 3000,
           "argument_bytes": 100, "log_rate": 5, "progress_rate": 6, "code_bytes": 2000}
-
-
-def failure(m):
-    return next(n for n, i in FAILURES.items() if i == m["failure"])
-
-
-@pytest.fixture(scope="module")
-def a():
-    x = Admind()
-    try:
-        x.all_up()
-        yield x
-        print(x.logs()[-6000:])
-    finally:
-        x.close()
-
-
-@pytest.fixture
-def gw(a):
-    with a.gateway() as g:
-        yield g
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES, KILLED, Admind, untlv
+from harness.admind import DONE, FAILURES, KILLED, Admind, failure, untlv
 from harness.ipc import Closed
 
 MAY = 1
@@ -39,20 +39,10 @@ def honest(a):
 
 
 @pytest.fixture
-def gw(a):
-    with a.gateway() as g:
-        yield g
-
-
-@pytest.fixture
 def name(a):
     server = "s" + secrets.token_hex(5)
     a.approved_tool(server, task="required")
     return server + "__greet"
-
-
-def failure(m):
-    return next(n for n, i in FAILURES.items() if i == m["failure"])
 
 
 def sandbox(a):

@@ -1,0 +1,29 @@
+"""What tests of admind alone share; whose peers are played (harness/admind.py)."""
+import pytest
+
+from harness.admind import Admind
+
+
+@pytest.fixture(scope="module")
+def a():
+    x = Admind()
+    try:
+        x.all_up()
+        yield x
+        print(x.logs()[-6000:])
+    finally:
+        x.close()
+
+
+@pytest.fixture
+def honest(a):
+    """For usefixtures: after each test the peers are played honestly again."""
+    yield
+    a.on_check = lambda m: ("CHECK_OK", {})
+    a.on_vault, a.on_sandbox = a.honest_vault, a.honest_sandbox
+
+
+@pytest.fixture
+def gw(a):
+    with a.gateway() as g:
+        yield g
