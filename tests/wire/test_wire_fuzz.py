@@ -210,7 +210,12 @@ class Fuzzer(threading.Thread):
             return
         messages = reply.events or ([] if reply.value is None else
                                     reply.value if isinstance(reply.value, list) else [reply.value])
-        # What was asked under which id: a list may ask for many things.
+        # What was asked under which id, by the bytes that went out: a list may ask
+        # for many things, and a cut may make one method's name another's.
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            pass
         methods = {repr(x.get("id")): x.get("method") for x in (message if isinstance(message, list) else [message])
                    if isinstance(x, dict)}
         for m in messages:
