@@ -139,7 +139,9 @@ M(173, CONTENT_PART, content_part, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a piece o
 M(174, RUN_RESULT, run_result, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were a result; nothing follows") \
 M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows") \
 M(176, ASK, ask, EVT, RUNNER, SANDBOXD, RUNNING, 0, "questions to the client; the runner is parked until ANSWER") \
-M(177, PAUSE, pause, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a hint: the client may wait unconnected and come back")
+M(177, PAUSE, pause, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a hint: the client may wait unconnected and come back") \
+                                                                               \
+M(230, ADMIN_ACTION, admin_action, REQ, WEB|CTL, ADMIND, OPEN, ARGUMENTS_MAX, "change one thing, by one SQL function; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -188,6 +190,8 @@ F(S, bytes, capabilities, "the client's capabilities object as JSON, at most 8 K
 F(S, u32, declared, "mask of enum client_capability: the ones in it that we know") \
 F(S, u8, task, "enum task_wish")                                                  \
 F(S, id, approval, "zero, or the per-call approval that an earlier PENDING named") \
+F(S, id, session, "the legacy session's random id, or zero: circuit breakers count by it") \
+F(S, str, trace, "W3C traceparent of params._meta, or empty: for the record")      \
 F(S, blob, arguments, "the byte slice of params.arguments, or {}")
 #define IPC_FIELDS_run_id(F, S)                                                   \
 F(S, id, execution, "128 random bits")                                            \
@@ -373,6 +377,7 @@ F(S, str, new, "12 to 128 characters")
 F(S, str, username, "the first administrator")                                    \
 F(S, str, password, "12 to 128 characters")
 #define IPC_FIELDS_secret_set(F, S)                                               \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
 F(S, str, server, "server's name")                                                \
 F(S, str, key, "UPPER_SNAKE")                                                     \
 F(S, bytes, value, "1 to SECRET_VALUE_MAX bytes")
@@ -383,8 +388,16 @@ F(S, str, what, "servers, tools, approvals, audit, executions, modules, settings
 F(S, str, id, "uuid text (limits: or the server's name), or empty for a list")    \
 F(S, str, filter_kind, "approvals: tool, module, network, call; tools: server uuid")    \
 F(S, str, filter_state, "approvals: pending, approved, rejected, superseded, expired")                 \
+F(S, bytes, filters, "TLV: enum admin_filter, text; each at most once (common/admin_filter.h)") \
 F(S, str, cursor, "next_cursor of the page before, or empty")                     \
 F(S, u32, limit, "1 to 200")
+#define IPC_FIELDS_admin_action(F, S)                                             \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, action, "name of a row of common/admin_action.def")                     \
+F(S, str, id, "what the path names: one id, or two with / between; or empty")     \
+F(S, str, key, "Idempotency-Key, or empty: the same key, action and body answer as the first time") \
+F(S, hash, seen, "If-Match: hash of what the change was made from; zero: none given") \
+F(S, blob, body, "JSON object, closed members, as the sender checked them")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
 #define IPC_FIELDS_approval_get(F, S)                                             \
 F(S, str, token, "login token; empty from CTL")                                   \

@@ -1,0 +1,2 @@
+-- 0010: servers, versions and tools over their whole life.
+SET LOCAL search_path = mcpbox, pg_temp;

@@ -1,0 +1,2 @@
+-- 0015: records: redaction, search, retention.
+SET LOCAL search_path = mcpbox, pg_temp;

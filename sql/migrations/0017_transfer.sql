@@ -1,0 +1,2 @@
+-- 0017: export and import.
+SET LOCAL search_path = mcpbox, pg_temp;
