@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "admin_action.h"
 #include "buf.h"
 #include "conf.h"
 #include "db.h"
@@ -147,8 +148,8 @@ struct op {
 	char text[EXPOSED_NAME_MAX + 1];
 	struct buf buf; /* kept between steps */
 	uint64_t number;
-	bool privileged; /* adminq_login: reviewer or administrator needed */
-	bool writes;     /* and: nobody but an administrator */
+	enum admin_role least;         /* for adminq_login: who may this */
+	enum admin_role role;          /* by adminq_login: of who asks */
 	char actor[PRINCIPAL_MAX + 1]; /* by adminq_login: who asks */
 };
 /* NULL when OPS_MAX are in work: already refused as busy. */
@@ -313,19 +314,28 @@ int sweep_start(struct admind *, struct err *);
 void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
 
-/* ---- approvals.c, audit.c, adminq.c, adminset.c, doctor.c ---- */
+/* ---- approvals.c, audit.c, adminq.c, adminact.c, adminset.c, doctor.c ---- */
 int approvals_message(
     struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
 void audit_sign(struct admind *);       /* if the head moved */
-int adminq_message(struct link *, struct ipc_frame *); /* ADMIN_QUERY */
+int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
+int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
 int adminset_message(
     struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
-/* Checks a login token at the vault (CTL: none needed), then runs then(op);
- * else refuses and frees op. */
+/* Checks a login token at the vault (CTL: none needed) and its role against
+ * op->least, then runs then(op) with actor and role filled; else refuses and
+ * frees op. */
 void adminq_login(
     struct op *, struct ipc_bytes token, void (*then)(struct op *));
 int doctor_message(struct link *, struct ipc_frame *);
 void status_json(struct admind *, struct jsonw *);
+
+/* ---- settings.c: what administrators set (table settings), in memory ---- */
+void settings_read(struct admind *); /* db is up, or NOTIFY mcpbox_setting */
+/* Is this setting's value that word? False while settings are unknown. */
+bool settings_is(const char *key, const char *word);
+/* An integer's value; absent: while it is unknown. */
+int64_t settings_number(const char *key, int64_t absent);
 
 /* ---- job.c: one AUTHORISE on its way ---- */
 
@@ -509,7 +519,7 @@ void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
 void manage_guide(struct job *);
 
-/* ---- json helpers of admind (adminq.c) ---- */
+/* ---- json_kv.c ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);
 void json_kv_time(
     struct jsonw *, const char *name, uint64_t unix_us); /* 0: null */

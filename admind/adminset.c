@@ -120,7 +120,7 @@ limits_set(struct link *l, struct ipc_frame *f)
 		return 0;
 	op->id = m.server;
 	op->hash = m.seen;
-	op->writes = true;
+	op->least = ADMIN_ADMINISTRATOR;
 	buf_put(&op->buf, limits, sizeof(limits));
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
@@ -155,7 +155,7 @@ expose_set(struct link *l, struct ipc_frame *f)
 		return -1;
 	if ((op = op_new(l, m.request)) == NULL)
 		return 0;
-	op->writes = true;
+	op->least = ADMIN_ADMINISTRATOR;
 	buf_put(&op->buf, m.server.p, m.server.n);
 	buf_putc(&op->buf, '\0');
 	buf_put(&op->buf, m.expose.p, m.expose.n);
@@ -176,6 +176,7 @@ setting_stored(void *arg, const struct pg_result *rows, const struct err *err)
 
 	/* Here before it is answered; on other nodes by NOTIFY. */
 	serving_clear(&op->a->serving);
+	settings_read(op->a);
 	op_db_ok(op, rows, err);
 }
 

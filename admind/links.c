@@ -259,6 +259,7 @@ static const struct route routes[] = {
     {IPC_AUDIT_EVENT, approvals_message},
     {IPC_APPROVAL_GET, approvals_message},
     {IPC_ADMIN_QUERY, adminq_message},
+    {IPC_ADMIN_ACTION, adminact_message},
     {IPC_LIMITS_SET, adminset_message},
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},

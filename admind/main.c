@@ -17,8 +17,8 @@
 #include "migrate.h"
 #include "tasks.h"
 
-static const char *const channels[] = {
-    "mcpbox_catalogue", "mcpbox_session", "mcpbox_task", "mcpbox_call", NULL};
+static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
+    "mcpbox_task", "mcpbox_call", "mcpbox_setting", NULL};
 
 /* What libpq does beyond the base list: it holds back a SIGPIPE where the
  * kernel can't be told to (TLS). Its habit of opening files
@@ -32,6 +32,7 @@ static const struct confine_rule rules[] = {
 static void
 db_up(void *arg)
 {
+	settings_read(arg);
 	sweep_db_up(arg);
 }
 
@@ -50,6 +51,10 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_call") == 0) {
 		confirm_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_setting") == 0) {
+		settings_read(a);
 		return;
 	}
 	catalogue_notified(a, payload);

@@ -179,10 +179,10 @@ def test_two_administrators_at_once(a, ctl, web):
 def test_limits_by_name_and_by_id(a, ctl):
     name, server, _ = tool(a)
     assert limits(ctl, server) == limits(ctl, name.split("__")[0])
-    for nobody in ("", "no_such", str(uuid.uuid4()), "' OR true --", "x" * 128):
+    for nobody in ("", "no_such", str(uuid.uuid4()), "' OR true --", "x" * 511):
         m = ctl.call("ADMIN_QUERY", what="limits", id=nobody, limit=1)
         assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND", nobody
-    m = ctl.call("ADMIN_QUERY", what="limits", id="x" * 129, limit=1)
+    m = ctl.call("ADMIN_QUERY", what="limits", id="x" * 512, limit=1)
     assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS"
 
 
