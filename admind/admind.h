@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "admin_action.h"
+#include "breaker.h"
 #include "buf.h"
 #include "conf.h"
 #include "db.h"
@@ -107,6 +108,7 @@ struct admind {
 	bool sweeping;
 	uint64_t anchored_seq; /* audit head last signed */
 	bool signing;
+	struct limits *limits; /* limits.c */
 };
 
 /* ---- links.c: connections, and requests whose answer comes later ---- */
@@ -136,6 +138,9 @@ void link_refuse(
 /* The same; data: further members of the JSON-RPC error's data. */
 void link_refuse_data(struct link *, uint64_t request, enum failure,
     const char *message, const char *data);
+/* The same; retry_ms: when to come again, 0: as usual with this failure. */
+void link_refuse_later(struct link *, uint64_t request, enum failure,
+    const char *message, uint64_t retry_ms, const char *data);
 
 /* A request in work that is not a job. */
 struct op {
@@ -363,8 +368,18 @@ struct job {
 	char *client, *protocol; /* untrusted, for the record; may be NULL */
 	struct buf arguments;    /* the JSON bytes, as received */
 	struct ipc_hash args_sha256;
+	struct ipc_id session;   /* of a legacy client; 0: none */
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */
+
+	/* --- before anything is looked up (limits.c, rate.c) --- */
+	struct breaker_who who; /* whose breakers count it */
+	bool counted;           /* they wait to hear how it ends */
+	struct rates *rates;
+	unsigned rate_at; /* enum rate_scope: whose token is next */
+	TAILQ_ENTRY(job) rate_wait;
+	void (*admitted)(struct job *);
+	uint64_t retry_ms; /* a refusal's hint; 0: the failure's own */
 
 	/* --- calls of user tools (call.c) --- */
 	struct ipc_id version_id, tool_id, server_id;

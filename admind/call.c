@@ -25,6 +25,7 @@
 #include "context.h"
 #include "ids.h"
 #include "limit.h"
+#include "limits.h"
 #include "log.h"
 #include "tasks.h"
 
@@ -107,6 +108,7 @@ held(void *arg, const struct err *err)
 	/* Held, so sandboxd will answer for it: its record closes the row,
 	 * and only the cancel decides how. */
 	j->has_intent = false;
+	limits_under_way(j);
 	if (j->revoked) {
 		hold_cancel(j->a, &j->execution, j->revoked_why);
 		job_refuse(j, j->revoked_why, "the tool was withdrawn");
@@ -542,7 +544,7 @@ look_up(struct job *j)
 }
 
 static void
-begin(struct job *j)
+admitted(struct job *j)
 {
 	/* The prefix is reserved: no tool of a user can have such a name. */
 	if (strncmp(j->tool, "mcpbox_", 7) != 0)
@@ -551,6 +553,12 @@ begin(struct job *j)
 		manage_start(j);
 	else
 		unknown(j);
+}
+
+static void
+begin(struct job *j)
+{
+	limits_begin(j, admitted);
 }
 
 int

@@ -12,6 +12,7 @@
 
 #include "admind.h"
 #include "ids.h"
+#include "limits.h"
 #include "log.h"
 #include "tasks.h"
 
@@ -327,6 +328,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 		r->failure = FAILURE_NONE;
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
+	limits_record(l->a, &m.execution, r->failure);
 	r->delivered = m.delivered != 0;
 	r->started_us = m.started_us;
 	r->ended_us = m.ended_us != 0 ? m.ended_us : now_us();

@@ -7,6 +7,7 @@
 #include "admind.h"
 #include "crypto.h"
 #include "ids.h"
+#include "limits.h"
 #include "log.h"
 
 static const char *const names[] = {
@@ -85,6 +86,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->task_wish = m->task;
 	j->declared = m->declared;
 	j->approval = m->approval;
+	j->session = m->session;
 	j->method = (enum call_method)m->method;
 	memcpy(j->tool, m->tool.p, m->tool.n);
 	buf_init(&j->arguments, ARGUMENTS_MAX);
@@ -206,6 +208,7 @@ job_result(struct job *j)
 	uuid_text(&j->execution, id);
 	log_call(LOG_LV_INFO, "answered", id, j->principal, "%s: %s", j->tool,
 	    j->is_error ? failure_info(j->failure)->name : "done");
+	limits_ended(j, j->is_error ? j->failure : FAILURE_NONE);
 	job_close(j);
 	(void)job_enter(j, JOB_DONE);
 	link_answer(j->link, j->request, IPC_RESULT, &r);
@@ -281,6 +284,7 @@ job_refuse_data(
 	uuid_text(&j->execution, id);
 	log_call(LOG_LV_INFO, "refused", id, j->principal, "%s: %s: %s",
 	    j->tool, failure_info(failure)->name, message);
+	limits_ended(j, failure);
 	if (j->has_intent) {
 		struct ending e = {.id = j->execution,
 		    .epoch = j->epoch,
@@ -291,7 +295,8 @@ job_refuse_data(
 		close_row(j, &e);
 	}
 	(void)job_enter(j, JOB_DONE);
-	link_refuse_data(j->link, j->request, failure, message, data);
+	link_refuse_later(
+	    j->link, j->request, failure, message, j->retry_ms, data);
 	job_free(j);
 }
 

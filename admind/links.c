@@ -101,9 +101,16 @@ void
 link_refuse_data(struct link *l, uint64_t request, enum failure f,
     const char *message, const char *data)
 {
+	link_refuse_later(l, request, f, message, 0, data);
+}
+
+void
+link_refuse_later(struct link *l, uint64_t request, enum failure f,
+    const char *message, uint64_t retry_ms, const char *data)
+{
 	struct ipc_refused m = {.failure = (uint16_t)f,
 	    .message = ipc_str(message),
-	    .retry_after_ms = retry_after(f),
+	    .retry_after_ms = retry_ms != 0 ? retry_ms : retry_after(f),
 	    .data = ipc_str(data)};
 
 	if (l->peer != NULL)

@@ -13,6 +13,7 @@
 
 #include "admind.h"
 #include "confine.h"
+#include "limits.h"
 #include "log.h"
 #include "migrate.h"
 #include "tasks.h"
@@ -32,6 +33,7 @@ static const struct confine_rule rules[] = {
 static void
 db_up(void *arg)
 {
+	limits_reload(arg);
 	settings_read(arg);
 	sweep_db_up(arg);
 }
@@ -55,6 +57,7 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_setting") == 0) {
 		settings_read(a);
+		limits_reload(a);
 		return;
 	}
 	catalogue_notified(a, payload);
@@ -115,6 +118,7 @@ start(struct admind *a, struct err *err)
 	a->db = db_new(a->proc.base, conf_str(a->proc.conf, "database"),
 	    migrations_count, channels, &events, a, err);
 	if (a->db == NULL || gather_start(a, err) == -1 ||
+	    limits_start(a, err) == -1 ||
 	    links_connect(a, err) == -1)
 		return -1;
 	return sweep_start(a, err);

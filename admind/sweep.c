@@ -14,6 +14,7 @@
 
 #include "admind.h"
 #include "ids.h"
+#include "limits.h"
 #include "log.h"
 #include "tasks.h"
 
@@ -178,6 +179,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	sweep_run(a);
 	tasks_tick(a);
 	confirm_tick(a);
+	limits_tick(a);
 	if (a->ticks % SIGN_TICKS == 1)
 		audit_sign(a);
 }

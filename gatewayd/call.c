@@ -359,6 +359,8 @@ call_authorise(struct call *c)
 		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
 	m.declared = ex->m.declared;
+	if (ex->has_session)
+		m.session = ex->session.id;
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL &&
 	    (ex->m.declared & CLIENT_TASKS) != 0)
 		m.task = TASK_MAY;

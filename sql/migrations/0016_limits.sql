@@ -1,2 +1,207 @@
--- 0016: rate limits that hold across nodes.
+-- 0016: rate limits that hold across nodes and restarts (docs/decisions/0043),
+-- and the numbers of the circuit breakers (0042).
 SET LOCAL search_path = mcpbox, pg_temp;
+
+INSERT INTO setting_keys (key, type, min, max, "default", doc) VALUES
+    ('rate_local_per_minute', 'integer', 0, 6000000, '0',
+    'Calls a minute of the local listener; 0: as many as there are.'),
+    ('rate_tunnel_per_minute', 'integer', 0, 6000000, '300',
+    'Calls a minute of the tunnel''s listener; 0: as many as there are.'),
+    ('rate_principal_per_minute', 'integer', 0, 6000000, '0',
+    'Calls a minute of each principal that has no limit of its own; 0: as many as there are.'),
+    ('rate_tool_per_minute', 'integer', 0, 6000000, '0',
+    'Calls a minute of each tool, prompt or resource that has no limit of its own; 0: as many as there are.'),
+    ('breaker_session_calls', 'integer', 0, 100000000, '10000',
+    'Calls of one session within breaker_calls_window_s; more opens its circuit breaker. 0: none.'),
+    ('breaker_session_repeats', 'integer', 0, 100000000, '200',
+    'The same call of one session within breaker_repeats_window_s; more opens its circuit breaker for that call. 0: none.'),
+    ('breaker_session_errors', 'integer', 0, 100000000, '50',
+    'Errors in a row of one session that open its circuit breaker. 0: none.'),
+    ('breaker_principal_calls', 'integer', 0, 100000000, '100000',
+    'Calls of one principal within breaker_calls_window_s; more opens its circuit breaker. 0: none.'),
+    ('breaker_principal_repeats', 'integer', 0, 100000000, '1000',
+    'The same call of one principal within breaker_repeats_window_s; more opens its circuit breaker for that call. 0: none.'),
+    ('breaker_principal_errors', 'integer', 0, 100000000, '250',
+    'Errors in a row of one principal that open its circuit breaker. 0: none.'),
+    ('breaker_calls_window_s', 'integer', 1, 86400, '3600',
+    'Seconds within which calls in all are counted.'),
+    ('breaker_repeats_window_s', 'integer', 1, 86400, '600',
+    'Seconds within which the same calls are counted.'),
+    ('breaker_reset_s', 'integer', 1, 86400, '60',
+    'Seconds for which a circuit breaker stays open.');
+
+-- A limit of one listener, principal or tool (its exposed name), in place of
+-- what the settings say of all. per_minute 0: none. burst: tokens that are kept
+-- at most; an hour's worth fills every bucket again.
+CREATE TABLE rate_limits (
+	scope text NOT NULL CHECK (scope IN ('listener', 'principal', 'tool')),
+	subject text COLLATE "C" NOT NULL CHECK (actor_ok(subject)),
+	per_minute bigint NOT NULL CHECK (per_minute BETWEEN 0 AND 6000000),
+	burst bigint NOT NULL CHECK (burst BETWEEN 1 AND greatest(1, 60 * per_minute)),
+	updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	updated_by text NOT NULL CHECK (actor_ok(updated_by)),
+	PRIMARY KEY (scope, subject),
+	CHECK (scope <> 'listener' OR subject IN ('local', 'tunnel'))
+);
+
+-- What is left, as of `at`. Not there: full.
+CREATE TABLE rate_buckets (
+	scope text NOT NULL,
+	subject text COLLATE "C" NOT NULL,
+	tokens double precision NOT NULL CHECK (tokens >= 0),
+	at timestamptz NOT NULL,
+	PRIMARY KEY (scope, subject)
+) WITH (fillfactor = 50);
+CREATE INDEX ON rate_buckets (at);
+
+-- The limit that holds for a subject: its own, else the setting's. No row: none.
+CREATE FUNCTION rate_limit_of(p_scope text, p_subject text)
+RETURNS TABLE (per_minute bigint, burst bigint)
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT x.per_minute, x.burst FROM (
+	    SELECT l.per_minute, l.burst, 1 FROM rate_limits l
+	        WHERE l.scope = p_scope AND l.subject = p_subject
+	    UNION ALL SELECT d.n, greatest(d.n, 1), 2 FROM (SELECT setting('rate_'
+	        || CASE WHEN p_scope = 'listener' THEN p_subject ELSE p_scope END
+	        || '_per_minute')::bigint) d (n)
+	    ORDER BY 3 LIMIT 1) x (per_minute, burst, prefer)
+	    WHERE x.per_minute > 0
+$$;
+
+-- Takes up to p_want tokens. wait_ms: until the next one flows in, where fewer
+-- than wanted were there. per_minute null: there is no limit (any more), or no
+-- such tool: names that clients make up get no bucket. The row is locked before
+-- the clock is read, so of two nodes the second sees what the first left.
+CREATE FUNCTION rate_lease(p_scope text, p_subject text, p_want bigint,
+    OUT granted bigint, OUT wait_ms bigint, OUT per_minute bigint, OUT burst bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	b rate_buckets;
+	t timestamptz;
+	have double precision;
+BEGIN
+	granted := 0;
+	wait_ms := 0;
+	SELECT l.per_minute, l.burst INTO per_minute, burst
+	    FROM rate_limit_of(p_scope, p_subject) l;
+	IF per_minute IS NULL OR p_scope = 'tool' AND p_subject !~ '^mcpbox_'
+	    AND NOT EXISTS (SELECT 1 FROM tool_names WHERE exposed_name = p_subject) THEN
+		per_minute := NULL;
+		RETURN;
+	END IF;
+	INSERT INTO rate_buckets AS r (scope, subject, tokens, at)
+	    VALUES (p_scope, p_subject, rate_lease.burst, clock_timestamp())
+	    ON CONFLICT (scope, subject) DO UPDATE SET at = r.at RETURNING * INTO b;
+	t := greatest(clock_timestamp(), b.at);
+	have := least(burst, b.tokens
+	    + extract(epoch FROM t - b.at)::double precision * per_minute / 60);
+	granted := least(greatest(p_want, 0), floor(have)::bigint);
+	have := have - granted;
+	UPDATE rate_buckets r SET tokens = greatest(have, 0), at = t
+	    WHERE r.scope = p_scope AND r.subject = p_subject;
+	IF granted < p_want THEN
+		wait_ms := ceil(greatest(1 - have, 0) * 60000 / per_minute)::bigint;
+	END IF;
+END $$;
+
+-- Gives back what was leased and not used; more than the burst is cut off by
+-- the next lease.
+CREATE FUNCTION rate_return(p_scope text, p_subject text, p_tokens bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+	UPDATE rate_buckets SET tokens = tokens + greatest(p_tokens, 0)
+	    WHERE scope = p_scope AND subject = p_subject
+$$;
+
+-- A bucket not used for an hour is full: as if it were not there.
+CREATE FUNCTION rate_sweep() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+	DELETE FROM rate_buckets WHERE (scope, subject) IN (SELECT b.scope, b.subject
+	    FROM rate_buckets b WHERE b.at < clock_timestamp() - interval '1 hour'
+	    ORDER BY b.at LIMIT 1000 FOR UPDATE SKIP LOCKED)
+$$;
+
+-- All that admind keeps of this in memory: settings (subject null), then limits
+-- of single subjects.
+CREATE FUNCTION limits_now()
+RETURNS TABLE (name text, subject text, value bigint, burst bigint)
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT k.key, NULL, coalesce(s.value, k."default")::bigint, NULL
+	    FROM setting_keys k LEFT JOIN settings s ON s.key = k.key
+	    WHERE k.key ~ '^(rate|breaker)_' AND k.type = 'integer'
+	UNION ALL SELECT l.scope, l.subject, l.per_minute, l.burst FROM rate_limits l
+$$;
+
+CREATE FUNCTION rate_limits_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify('mcpbox_setting', '');
+	RETURN NULL;
+END $$;
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON rate_limits
+    FOR EACH STATEMENT EXECUTE FUNCTION rate_limits_changed();
+
+-- As GET shows it; the ETag is the SHA-256 of this text. Null: none of its own.
+CREATE FUNCTION rate_limit_json(p_scope text, p_subject text) RETURNS text
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT json_build_object('scope', l.scope, 'subject', l.subject, 'per_minute',
+	    l.per_minute, 'burst', l.burst, 'updated_at', to_char(l.updated_at
+	    AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'updated_by',
+	    l.updated_by)::text FROM rate_limits l
+	    WHERE l.scope = p_scope AND l.subject = p_subject
+$$;
+
+-- POST /api/rate-limits: makes or changes the limit of one subject.
+CREATE FUNCTION act_rate_limit_set(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	v_scope text := p_body ->> 'scope';
+	v_subject text := p_body ->> 'subject';
+	v_per_minute bigint := (p_body ->> 'per_minute')::bigint;
+	v_burst bigint := coalesce((p_body ->> 'burst')::bigint, greatest(v_per_minute, 1));
+BEGIN
+	IF v_scope NOT IN ('listener', 'principal', 'tool') THEN
+		PERFORM fail('invalid_params', 'scope is listener, principal or tool');
+	ELSIF NOT actor_ok(v_subject) OR v_scope = 'listener'
+	    AND v_subject NOT IN ('local', 'tunnel') THEN
+		PERFORM fail('invalid_params', 'subject is local or tunnel, a principal, or a'
+		    ' tool''s name');
+	ELSIF v_per_minute NOT BETWEEN 0 AND 6000000 THEN
+		PERFORM fail('invalid_params', 'per_minute is 0 (no limit) to 6000000');
+	ELSIF v_burst NOT BETWEEN 1 AND greatest(1, 60 * v_per_minute) THEN
+		PERFORM fail('invalid_params', 'burst is 1 to 60 times per_minute');
+	END IF;
+	LOCK TABLE rate_limits IN SHARE ROW EXCLUSIVE MODE;
+	PERFORM act_seen(p_seen, coalesce(rate_limit_json(v_scope, v_subject), ''));
+	INSERT INTO rate_limits (scope, subject, per_minute, burst, updated_by)
+	    VALUES (v_scope, v_subject, v_per_minute, v_burst, p_actor)
+	    ON CONFLICT (scope, subject) DO UPDATE SET per_minute = excluded.per_minute,
+	    burst = excluded.burst, updated_by = excluded.updated_by,
+	    updated_at = clock_timestamp();
+	PERFORM audit_append(p_actor, 'rate_limit_set', v_scope || ' ' || v_subject,
+	    json_build_object('per_minute', v_per_minute, 'burst', v_burst)::text);
+	RETURN rate_limit_json(v_scope, v_subject);
+END $$;
+
+-- POST /api/rate-limits/remove: what the settings say of all holds again.
+CREATE FUNCTION act_rate_limit_remove(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	v_scope text := p_body ->> 'scope';
+	v_subject text := p_body ->> 'subject';
+BEGIN
+	LOCK TABLE rate_limits IN SHARE ROW EXCLUSIVE MODE;
+	PERFORM act_seen(p_seen, coalesce(rate_limit_json(v_scope, v_subject), ''));
+	DELETE FROM rate_limits WHERE scope = v_scope AND subject = v_subject;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such limit');
+	END IF;
+	PERFORM audit_append(p_actor, 'rate_limit_removed', v_scope || ' ' || v_subject, '{}');
+	RETURN NULL;
+END $$;
+
+REVOKE ALL ON rate_limits, rate_buckets FROM PUBLIC;
+GRANT SELECT ON rate_limits, rate_buckets TO mcpbox_app;
+REVOKE ALL ON FUNCTION rate_limit_of, rate_lease, rate_return, rate_sweep,
+    limits_now, rate_limits_changed, rate_limit_json, act_rate_limit_set,
+    act_rate_limit_remove FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION rate_lease, rate_return, rate_sweep, limits_now,
+    rate_limit_json TO mcpbox_app;

@@ -148,17 +148,19 @@ class Fake(threading.Thread):
 class Admind:
     AUDIT_KEY = b"audit key of the test".ljust(32)
 
-    def __init__(self, settings=(), build=BUILD):
+    def __init__(self, settings=(), build=BUILD, pg=None):
+        """pg: another one's database, for a second node of it."""
         self.base, self._lock = take_block()
         self.table = Table(build)
         self.dir = tempfile.mkdtemp(prefix="mcpa")
         os.chmod(self.dir, 0o711)
         os.mkdir(self.path("run"), 0o755)
         self.proc, self.fakes = None, {}
-        self.pg = Postgres()
+        self.pg, self.own_pg = pg or Postgres(), pg is None
         try:
-            self.pg.start()
-            self.pg.roles()
+            if self.own_pg:
+                self.pg.start()
+                self.pg.roles()
             self.program = self.path("admind")
             shutil.copy(os.path.join(build, "admind/mcpbox-admind"), self.program)
             for name, user in (("admind", "admind"), ("admind-check", "check"),
@@ -349,7 +351,8 @@ class Admind:
                 self.proc.wait()
         for f in self.fakes.values():
             f.close()
-        self.pg.close()
+        if self.own_pg:
+            self.pg.close()
         if hasattr(self, "log"):
             self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)

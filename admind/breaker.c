@@ -1,0 +1,507 @@
+/*
+ * Circuit breakers, in memory.
+ *
+ * A counter is a session's or a principal's: its calls in a sliding window, the
+ * calls it repeats, its errors in a row. All tables are bounded, and what was
+ * not used for longest makes room: who fills one with keys of his own loses
+ * other sessions' counts, never a principal's, whose table only credentials
+ * fill.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "breaker.h"
+#include "crypto.h"
+
+enum {
+	/* A window is counted in parts, so a count is at most a sixth of the
+	 * window older than it says. */
+	PARTS = 6,
+	/* Principals are people and tokens; sessions one a conversation. */
+	SESSIONS_MAX = 4096,
+	PRINCIPALS_MAX = 1024,
+	/* Different calls that are counted at the same time: a loop over more
+	 * is caught by the calls in all. */
+	SESSION_REPEATS = 64,
+	PRINCIPAL_REPEATS = 256,
+	/* Calls whose records are awaited: more than any sandbox holds. */
+	UNDER_WAY = 4096,
+	BUCKETS = 1024 /* of the hash tables; a power of two */
+};
+
+struct window {
+	uint32_t n[PARTS], sum;
+	uint64_t part; /* the newest: its number since boot */
+};
+
+struct repeat {
+	uint8_t args[16]; /* of the arguments' SHA-256 */
+	uint64_t name;
+	struct window w;
+	uint64_t used, open; /* ms; open: closed again from then on */
+};
+
+struct counter {
+	LIST_ENTRY(counter) chain;
+	TAILQ_ENTRY(counter) order;
+	struct ipc_id key;
+	struct window calls;
+	uint32_t errors;
+	uint64_t calls_open, errors_open;
+	struct repeat *repeat;
+	unsigned nrepeats, repeats_size;
+};
+
+struct under_way {
+	LIST_ENTRY(under_way) chain;
+	bool used;
+	struct ipc_id id;
+	struct breaker_who who;
+};
+
+LIST_HEAD(counter_chain, counter);
+LIST_HEAD(under_chain, under_way);
+TAILQ_HEAD(counter_order, counter);
+
+struct breakers {
+	struct {
+		struct counter_chain chain[BUCKETS];
+		struct counter_order order; /* newest use last */
+		unsigned n;
+	} of[BREAKER_SCOPES];
+	struct under_chain under_chain[BUCKETS];
+	struct under_way under[UNDER_WAY];
+	unsigned under_next;
+};
+
+static const unsigned counters_max[] = {SESSIONS_MAX, PRINCIPALS_MAX};
+static const unsigned repeats_max[] = {SESSION_REPEATS, PRINCIPAL_REPEATS};
+
+struct breakers *
+breakers_new(void)
+{
+	struct breakers *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return NULL;
+	for (int s = 0; s < BREAKER_SCOPES; s++)
+		TAILQ_INIT(&b->of[s].order);
+	return b;
+}
+
+static void
+drop(struct breakers *b, int scope, struct counter *c)
+{
+	LIST_REMOVE(c, chain);
+	TAILQ_REMOVE(&b->of[scope].order, c, order);
+	b->of[scope].n--;
+	free(c->repeat);
+	free(c);
+}
+
+static void
+drop_all(struct breakers *b)
+{
+	struct counter *c;
+
+	for (int s = 0; s < BREAKER_SCOPES; s++)
+		while ((c = TAILQ_FIRST(&b->of[s].order)) != NULL)
+			drop(b, s, c);
+}
+
+void
+breakers_free(struct breakers *b)
+{
+	if (b == NULL)
+		return;
+	drop_all(b);
+	free(b);
+}
+
+void
+breaker_principal(unsigned listener, const char *principal, struct ipc_id *out)
+{
+	uint8_t l = (uint8_t)listener;
+	struct ipc_hash h;
+
+	sha256_2(&l, 1, principal, strlen(principal), &h);
+	memcpy(out->b, h.b, sizeof(out->b));
+}
+
+const char *
+breaker_name(const struct breaker_trip *t)
+{
+	static const char *const names[BREAKER_SCOPES][3] = {
+	    {"session_calls", "session_repeats", "session_errors"},
+	    {"principal_calls", "principal_repeats", "principal_errors"}};
+
+	return names[t->scope][t->kind];
+}
+
+/* ---- counters ---- */
+
+/* Keys are random or digests: their bytes are the hash. */
+static unsigned
+bucket(const struct ipc_id *key)
+{
+	return ((unsigned)key->b[0] << 8 | key->b[1]) & (BUCKETS - 1);
+}
+
+static bool
+none(const struct ipc_id *key)
+{
+	static const struct ipc_id zero;
+
+	return memcmp(key, &zero, sizeof(zero)) == 0;
+}
+
+static struct counter *
+find(struct breakers *b, int scope, const struct ipc_id *key)
+{
+	struct counter *c;
+
+	LIST_FOREACH(c, &b->of[scope].chain[bucket(key)], chain)
+	if (memcmp(&c->key, key, sizeof(*key)) == 0)
+		break;
+	return c;
+}
+
+/* The counter of a key, made if there is none; NULL without memory. */
+static struct counter *
+counter(struct breakers *b, int scope, const struct ipc_id *key)
+{
+	struct counter *c = find(b, scope, key);
+
+	if (c != NULL) {
+		TAILQ_REMOVE(&b->of[scope].order, c, order);
+		TAILQ_INSERT_TAIL(&b->of[scope].order, c, order);
+		return c;
+	}
+	if (b->of[scope].n == counters_max[scope])
+		drop(b, scope, TAILQ_FIRST(&b->of[scope].order));
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	c->key = *key;
+	LIST_INSERT_HEAD(&b->of[scope].chain[bucket(key)], c, chain);
+	TAILQ_INSERT_TAIL(&b->of[scope].order, c, order);
+	b->of[scope].n++;
+	return c;
+}
+
+static void
+window_clear(struct window *w)
+{
+	memset(w, 0, sizeof(*w));
+}
+
+/* Lets what is older than the window fall out. */
+static void
+window_move(struct window *w, uint64_t now, uint64_t length)
+{
+	uint64_t part = now / (length / PARTS + 1);
+
+	if (part - w->part >= PARTS) {
+		window_clear(w);
+		w->part = part;
+	}
+	while (w->part < part) {
+		w->part++;
+		w->sum -= w->n[w->part % PARTS];
+		w->n[w->part % PARTS] = 0;
+	}
+}
+
+static void
+window_add(struct window *w)
+{
+	w->n[w->part % PARTS]++;
+	w->sum++;
+}
+
+/* FNV-1a: a collision counts two calls of one caller as the same, which takes
+ * equal arguments as well. */
+static uint64_t
+name_hash(unsigned kind, const char *name)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ kind;
+
+	for (; *name != '\0'; name++)
+		h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* The place of this call among those counted; that of the one not made for
+ * longest, emptied, if it is new. NULL without memory. */
+static struct repeat *
+repeat_of(struct counter *c, int scope, uint64_t name,
+    const struct ipc_hash *args, uint64_t now)
+{
+	struct repeat *r, *oldest = NULL;
+	unsigned size;
+
+	for (unsigned i = 0; i < c->nrepeats; i++) {
+		r = &c->repeat[i];
+		if (r->name == name &&
+		    memcmp(r->args, args->b, sizeof(r->args)) == 0)
+			return r;
+		if (oldest == NULL || r->used < oldest->used)
+			oldest = r;
+	}
+	if (c->nrepeats == c->repeats_size &&
+	    c->nrepeats < repeats_max[scope]) {
+		size = c->nrepeats == 0 ? 4 : 2 * c->nrepeats;
+		r = realloc(c->repeat, size * sizeof(*r));
+		if (r == NULL)
+			return NULL;
+		c->repeat = r;
+		c->repeats_size = size;
+	}
+	r = c->nrepeats < c->repeats_size ? &c->repeat[c->nrepeats++] : oldest;
+	memset(r, 0, sizeof(*r));
+	memcpy(r->args, args->b, sizeof(r->args));
+	r->name = name;
+	r->used = now;
+	return r;
+}
+
+static int
+refuse(struct breaker_trip *t, int scope, enum breaker_kind kind,
+    uint32_t limit, uint64_t window_ms, uint64_t until, uint64_t now)
+{
+	t->scope = (enum breaker_scope)scope;
+	t->kind = kind;
+	t->limit = limit;
+	t->window_ms = window_ms;
+	t->wait_ms = until > now ? until - now : 1;
+	return -1;
+}
+
+/* ---- calls ---- */
+
+/* Counts one; past the limit it opens and begins anew. */
+static bool
+over(struct window *w, uint32_t limit, uint64_t length, uint64_t now,
+    uint64_t reset_ms, uint64_t *open)
+{
+	window_move(w, now, length);
+	if (w->sum < limit) {
+		window_add(w);
+		return false;
+	}
+	window_clear(w);
+	*open = now + reset_ms;
+	return true;
+}
+
+static int
+call_of(struct counter *c, int scope, const struct breaker_conf *conf,
+    uint64_t name, const struct ipc_hash *args, uint64_t now,
+    struct breaker_trip *t)
+{
+	const struct breaker_limits *l = &conf->of[scope];
+	struct repeat *r = NULL;
+
+	t->fresh = false;
+	if (l->errors != 0 && c->errors_open > now)
+		return refuse(t, scope, BREAKER_ERRORS, l->errors, 0,
+		    c->errors_open, now);
+	if (l->calls != 0 && c->calls_open > now)
+		return refuse(t, scope, BREAKER_CALLS, l->calls, conf->calls_ms,
+		    c->calls_open, now);
+	if (l->repeats != 0)
+		r = repeat_of(c, scope, name, args, now);
+	if (r != NULL) {
+		r->used = now;
+		if (r->open > now)
+			return refuse(t, scope, BREAKER_REPEATS, l->repeats,
+			    conf->repeats_ms, r->open, now);
+	}
+	t->fresh = true;
+	if (r != NULL &&
+	    over(&r->w, l->repeats, conf->repeats_ms, now, conf->reset_ms,
+		&r->open))
+		return refuse(t, scope, BREAKER_REPEATS, l->repeats,
+		    conf->repeats_ms, r->open, now);
+	if (l->calls != 0 &&
+	    over(&c->calls, l->calls, conf->calls_ms, now, conf->reset_ms,
+		&c->calls_open))
+		return refuse(t, scope, BREAKER_CALLS, l->calls, conf->calls_ms,
+		    c->calls_open, now);
+	return 0;
+}
+
+int
+breaker_call(struct breakers *b, const struct breaker_conf *conf,
+    const struct breaker_who *who, unsigned kind, const char *name,
+    const struct ipc_hash *args, uint64_t now, struct breaker_trip *t)
+{
+	uint64_t hash = name_hash(kind, name);
+	struct counter *c;
+
+	for (int s = 0; s < BREAKER_SCOPES; s++) {
+		if (none(&who->key[s]) ||
+		    (c = counter(b, s, &who->key[s])) == NULL)
+			continue;
+		if (call_of(c, s, conf, hash, args, now, t) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- endings ---- */
+
+/*
+ * 1: the caller's error; 0: a success; -1: says nothing about the caller. What
+ * the platform could not do, what a person ended or has yet to decide is not
+ * the caller's; what a stopped or unapproved tool answers is: it will go on
+ * answering so.
+ */
+static int
+judge(enum failure f)
+{
+	switch (f) {
+	case FAILURE_NONE:
+		return 0;
+	case FAILURE_KILLED:
+	case FAILURE_CONFIRMATION_PENDING:
+		return -1;
+	case FAILURE_NOT_APPROVED:
+	case FAILURE_REVOKED:
+	case FAILURE_STOPPED:
+	case FAILURE_TOOL_PROTOCOL:
+		return 1;
+	default:
+		return failure_info(f)->side == FAILURE_PLATFORM ? -1 : 1;
+	}
+}
+
+bool
+breaker_ended(struct breakers *b, const struct breaker_conf *conf,
+    const struct breaker_who *who, enum failure f, uint64_t now,
+    struct breaker_trip *t)
+{
+	int error = judge(f);
+	bool opened = false;
+	struct counter *c;
+	uint32_t limit;
+
+	for (int s = 0; s < BREAKER_SCOPES && error != -1; s++) {
+		c = find(b, s, &who->key[s]);
+		limit = conf->of[s].errors;
+		if (c == NULL)
+			continue;
+		if (error == 0) {
+			c->errors = 0;
+			c->errors_open = 0;
+			continue;
+		}
+		/* Those that were under way when it opened don't prolong it. */
+		if (limit == 0 || c->errors_open > now || ++c->errors < limit)
+			continue;
+		c->errors_open = now + conf->reset_ms;
+		c->errors = limit - 1; /* the next one opens it again */
+		if (!opened)
+			(void)refuse(t, s, BREAKER_ERRORS, limit, 0,
+			    c->errors_open, now);
+		opened = true;
+	}
+	return opened;
+}
+
+/* ---- calls whose records are awaited ---- */
+
+void
+breaker_under_way(
+    struct breakers *b, const struct ipc_id *id, const struct breaker_who *who)
+{
+	struct under_way *u = &b->under[b->under_next];
+
+	b->under_next = (b->under_next + 1) % UNDER_WAY;
+	if (u->used)
+		LIST_REMOVE(u, chain);
+	u->used = true;
+	u->id = *id;
+	u->who = *who;
+	LIST_INSERT_HEAD(&b->under_chain[bucket(id)], u, chain);
+}
+
+bool
+breaker_record(struct breakers *b, const struct breaker_conf *conf,
+    const struct ipc_id *id, enum failure f, uint64_t now,
+    struct breaker_trip *t)
+{
+	struct under_way *u;
+
+	LIST_FOREACH(u, &b->under_chain[bucket(id)], chain)
+	if (memcmp(&u->id, id, sizeof(*id)) == 0)
+		break;
+	if (u == NULL)
+		return false;
+	LIST_REMOVE(u, chain);
+	u->used = false;
+	return breaker_ended(b, conf, &u->who, f, now, t);
+}
+
+/* ---- for administrators ---- */
+
+static void
+each_of(const struct counter *c, int scope, const struct breaker_conf *conf,
+    uint64_t now,
+    void (*cb)(void *, const struct ipc_id *, const struct breaker_trip *),
+    void *arg)
+{
+	const struct breaker_limits *l = &conf->of[scope];
+	struct breaker_trip t = {.fresh = false};
+	uint64_t repeats = 0;
+
+	for (unsigned i = 0; i < c->nrepeats; i++)
+		if (c->repeat[i].open > repeats)
+			repeats = c->repeat[i].open;
+	if (l->errors != 0 && c->errors_open > now) {
+		(void)refuse(&t, scope, BREAKER_ERRORS, l->errors, 0,
+		    c->errors_open, now);
+		cb(arg, &c->key, &t);
+	}
+	if (l->calls != 0 && c->calls_open > now) {
+		(void)refuse(&t, scope, BREAKER_CALLS, l->calls, conf->calls_ms,
+		    c->calls_open, now);
+		cb(arg, &c->key, &t);
+	}
+	if (l->repeats != 0 && repeats > now) {
+		(void)refuse(&t, scope, BREAKER_REPEATS, l->repeats,
+		    conf->repeats_ms, repeats, now);
+		cb(arg, &c->key, &t);
+	}
+}
+
+void
+breakers_each(struct breakers *b, const struct breaker_conf *conf, uint64_t now,
+    void (*cb)(void *, const struct ipc_id *, const struct breaker_trip *),
+    void *arg)
+{
+	const struct counter *c;
+
+	for (int s = 0; s < BREAKER_SCOPES; s++)
+		TAILQ_FOREACH(c, &b->of[s].order, order)
+	each_of(c, s, conf, now, cb, arg);
+}
+
+unsigned
+breakers_reset(struct breakers *b, uint64_t now)
+{
+	const struct counter *c;
+	unsigned open = 0;
+
+	for (int s = 0; s < BREAKER_SCOPES; s++)
+		TAILQ_FOREACH(c, &b->of[s].order, order)
+		{
+			open += c->errors_open > now;
+			open += c->calls_open > now;
+			for (unsigned i = 0; i < c->nrepeats; i++)
+				open += c->repeat[i].open > now;
+		}
+	drop_all(b);
+	return open;
+}

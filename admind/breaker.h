@@ -1,0 +1,91 @@
+/*
+ * Circuit breakers: who calls too much, the same again and again, or wrong
+ * without end is refused for a while (docs/decisions/0042). No I/O: calls,
+ * endings and the time come in.
+ *
+ * A protection, not a permission: without memory calls are let through.
+ */
+#ifndef BREAKER_H
+#define BREAKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "ipc.h"
+
+enum breaker_scope { BREAKER_SESSION, BREAKER_PRINCIPAL, BREAKER_SCOPES };
+enum breaker_kind { BREAKER_CALLS, BREAKER_REPEATS, BREAKER_ERRORS };
+
+/* Limits; 0: none of that kind. */
+struct breaker_limits {
+	uint32_t calls;   /* within calls_ms */
+	uint32_t repeats; /* of one call within repeats_ms */
+	uint32_t errors;  /* in a row */
+};
+
+struct breaker_conf {
+	struct breaker_limits of[BREAKER_SCOPES];
+	uint64_t calls_ms, repeats_ms; /* windows */
+	uint64_t reset_ms;             /* open for so long */
+};
+
+/* Who calls: the session's random id, or all zero where there is none, and the
+ * principal on its listener as breaker_principal() makes it. */
+struct breaker_who {
+	struct ipc_id key[BREAKER_SCOPES];
+};
+
+struct breaker_trip {
+	enum breaker_scope scope;
+	enum breaker_kind kind;
+	uint32_t limit;
+	uint64_t window_ms; /* of kind ERRORS: 0 */
+	uint64_t wait_ms;   /* until it lets through again, at least 1 */
+	bool fresh;         /* this call opened it */
+};
+
+struct breakers;
+
+struct breakers *breakers_new(void); /* NULL without memory */
+void breakers_free(struct breakers *);
+/* Closes all of them and counts from zero. Returns how many were open. */
+unsigned breakers_reset(struct breakers *, uint64_t now_ms);
+
+void breaker_principal(
+    unsigned listener, const char *principal, struct ipc_id *out);
+
+/* "session_repeats": scope and kind. */
+const char *breaker_name(const struct breaker_trip *);
+
+/*
+ * A call of `name` (and the kind of object it is) with arguments of this
+ * digest. 0: counted, let it go on; -1: an open breaker, not counted, told in
+ * *trip. now_ms never goes back.
+ */
+int breaker_call(struct breakers *, const struct breaker_conf *,
+    const struct breaker_who *, unsigned kind, const char *name,
+    const struct ipc_hash *arguments, uint64_t now_ms, struct breaker_trip *);
+
+/* How a call that was let go on ended. FAILURE_NONE: a success. True: it
+ * opened the breaker that *trip names. */
+bool breaker_ended(struct breakers *, const struct breaker_conf *,
+    const struct breaker_who *, enum failure, uint64_t now_ms,
+    struct breaker_trip *);
+
+/* The same for a call whose end comes as a record: whose it is, then how it
+ * ended. An unknown id (of before a restart, of another's) is nothing. */
+void breaker_under_way(struct breakers *, const struct ipc_id *execution,
+    const struct breaker_who *);
+bool breaker_record(struct breakers *, const struct breaker_conf *,
+    const struct ipc_id *execution, enum failure, uint64_t now_ms,
+    struct breaker_trip *);
+
+/* Open ones, for an administrator: cb for each, key as it was given. */
+void breakers_each(struct breakers *, const struct breaker_conf *,
+    uint64_t now_ms,
+    void (*cb)(
+	void *arg, const struct ipc_id *key, const struct breaker_trip *),
+    void *arg);
+
+#endif

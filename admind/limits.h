@@ -1,0 +1,51 @@
+/*
+ * What bounds callers beyond their rights: circuit breakers (breaker.h,
+ * docs/decisions/0042) and rates (0043). A call passes both before anything is
+ * looked up for it, mostly without leaving memory.
+ */
+#ifndef LIMITS_H
+#define LIMITS_H
+
+#include "admind.h"
+#include "breaker.h"
+
+struct limits;
+struct rates;
+
+/* ---- limits.c ---- */
+
+int limits_start(struct admind *, struct err *);
+/* Reads the numbers: the database is up, or somebody changed them. */
+void limits_reload(struct admind *);
+/* Once a second. */
+void limits_tick(struct admind *);
+
+/* Counts the call and takes its tokens, then then(j), mostly at once; or the
+ * job is refused as circuit_open or rate_limited. */
+void limits_begin(struct job *, void (*then)(struct job *));
+/* The job was answered by this process; FAILURE_NONE: with a success. */
+void limits_ended(struct job *, enum failure);
+/* It was handed to who runs it: its record will say how it ended. */
+void limits_under_way(struct job *);
+void limits_record(
+    struct admind *, const struct ipc_id *execution, enum failure);
+
+/* {"items": [...]}: breakers that are open, this process's. */
+void limits_breakers_json(struct admind *, struct jsonw *);
+/* Closes them all; how many there were. */
+unsigned limits_breakers_reset(struct admind *);
+
+/* ---- rate.c ---- */
+
+enum rate_scope { RATE_LISTENER, RATE_PRINCIPAL, RATE_TOOL, RATE_SCOPES };
+
+struct rates *rates_new(struct admind *); /* NULL without memory */
+/* What limits_now() said. Without memory the former limits hold. */
+void rates_set(struct rates *, const struct pg_result *);
+/* Takes a token of each of the call's buckets, then then(j); or refuses j. */
+void rates_take(struct rates *, struct job *, void (*then)(struct job *));
+/* A token of the tool's bucket alone, for a call made by another call. */
+void rates_take_tool(struct rates *, struct job *, void (*then)(struct job *));
+void rates_tick(struct rates *);
+
+#endif
