@@ -174,6 +174,15 @@ gcm_start(EVP_CIPHER_CTX *c, int enc, const uint8_t *key, const uint8_t *nonce,
 	return 0;
 }
 
+void
+master_key_id(const uint8_t key[KEY_LEN], uint8_t id[KEY_ID_LEN])
+{
+	uint8_t out[KEY_LEN];
+
+	hkdf_sha256(key, "key-id", out);
+	memcpy(id, out, KEY_ID_LEN);
+}
+
 int
 gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
     const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,

@@ -11,7 +11,14 @@
 #include "err.h"
 #include "ipc.h"
 
-enum { KEY_LEN = 32, GCM_NONCE_LEN = 12, GCM_TAG_LEN = 16 };
+enum {
+	KEY_LEN = 32,
+	GCM_NONCE_LEN = 12,
+	GCM_TAG_LEN = 16,
+	/* Of a master key's name in what it sealed. Two keys of one
+	 * installation never have the same by chance. */
+	KEY_ID_LEN = 8
+};
 
 /* These cannot fail but by lack of memory; then they abort: a digest that was
  * not computed must never be mistaken for one. Keys and outputs are the
@@ -28,6 +35,8 @@ void hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
 /* Sub-key for one label: empty salt, info is the label's text. */
 void hkdf_sha256(
     const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN]);
+/* A master key's name: derived from it, conveys nothing. */
+void master_key_id(const uint8_t key[KEY_LEN], uint8_t id[KEY_ID_LEN]);
 /* out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
 int gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],
     const void *aad, size_t aadlen, const void *in, size_t n, uint8_t *out,

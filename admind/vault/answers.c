@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "anchors.h"
 #include "ids.h"
 #include "jsonw.h"
 #include "log.h"
@@ -79,12 +80,16 @@ static int
 session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
 	struct ipc_session_key_get m;
+	const struct keys *keys;
 	struct ipc_session_key k;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	memset(&k, 0, sizeof(k));
-	k.key = ipc_bytes(port->v->keys->mcp_session, KEY_LEN);
+	/* The older one while two are valid: sessions go on. */
+	keys = port->v->keys->also != NULL ? port->v->keys->also
+					   : port->v->keys;
+	k.key = ipc_bytes(keys->mcp_session, KEY_LEN);
 	(void)ipc_answer(peer, m.request, IPC_SESSION_KEY, &k);
 	return 0;
 }
@@ -98,12 +103,11 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 static int
 audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
-	static const char label[] = "mcpbox audit 1"; /* with its NUL */
+	char key[2 * KEY_ID_LEN + 1];
 	char head[HEX32_LEN + 1], sig[HEX32_LEN + 1];
 	struct vault *v = port->v;
 	struct ipc_audit_signature s;
 	struct ipc_audit_sign m;
-	struct buf b;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
@@ -119,25 +123,20 @@ audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		    "the audit chain went back", 0);
 		return 0;
 	}
-	buf_init(&b, sizeof(label) + 8 + sizeof(m.head.b));
-	buf_put(&b, label, sizeof(label));
-	buf_put_u64(&b, m.seq);
-	buf_put(&b, m.head.b, sizeof(m.head.b));
-	if (b.failed) {
-		buf_free(&b);
+	memset(&s, 0, sizeof(s));
+	if (anchors_sign(v->keys, m.seq, &m.head, &s.signature) == -1) {
 		(void)ipc_refuse(
 		    peer, m.request, FAILURE_BUSY, "out of memory", 1000);
 		return 0;
 	}
-	memset(&s, 0, sizeof(s));
-	hmac_sha256(v->keys->audit, b.p, b.len, &s.signature);
-	buf_free(&b);
+	s.key = ipc_bytes(v->keys->id, sizeof(v->keys->id));
 	if (m.seq != v->audit_seq) {
 		hex_encode(m.head.b, sizeof(m.head.b), head);
 		hex_encode(s.signature.b, sizeof(s.signature.b), sig);
+		hex_encode(v->keys->id, sizeof(v->keys->id), key);
 		log_event(LOG_LV_INFO, "audit_anchor",
-		    "seq %llu head %s signature %s", (unsigned long long)m.seq,
-		    head, sig);
+		    "seq %llu head %s signature %s key %s",
+		    (unsigned long long)m.seq, head, sig, key);
 	}
 	v->audit_seq = m.seq;
 	v->audit_head = m.head;

@@ -2,10 +2,8 @@
 
 #include "calls.h"
 #include "ids.h"
-#include "keys.h"
+#include "macs.h"
 #include "tlv.h"
-
-enum { FORMAT = 1, MAC_LEN = 32 };
 
 struct used {
 	struct ipc_hash hash;
@@ -28,38 +26,19 @@ calls_new(void)
 	return c;
 }
 
-static int
-mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
-    struct ipc_hash *out)
-{
-	static const char label[] = "mcpbox call approval 1"; /* and its NUL */
-	struct buf b;
-	int rc = -1;
-
-	buf_init(&b, sizeof(label) + CALLS_SEAL_MAX);
-	buf_put(&b, label, sizeof(label));
-	buf_put(&b, body, n);
-	if (!b.failed) {
-		hmac_sha256(key, b.p, b.len, out);
-		rc = 0;
-	}
-	buf_free(&b);
-	return rc;
-}
-
 /*
  * The facts are those of the pre-image whose hash the person was shown. The
  * request's id is among them, so a yes to one request can't be taken for
  * another of the same content.
  */
 int
-calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
+calls_seal(const struct calls *c, const struct keys *k,
     const struct ipc_id *request, struct ipc_bytes preimage,
     struct ipc_bytes approver, const struct calls_time *now, struct buf *out,
     struct ipc_hash *hash, struct err *err)
 {
 	const uint64_t now_ms = now->unix_us / 1000;
-	struct ipc_hash args, m;
+	struct ipc_hash args;
 	struct callreq r;
 	struct buf w;
 
@@ -77,7 +56,7 @@ calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
 	sha256(preimage.p, preimage.n, hash);
 	sha256(r.arguments.p, r.arguments.n, &args);
 	buf_init(&w, CALLS_SEAL_MAX);
-	buf_put_u8(&w, FORMAT);
+	macs_open(k, &w);
 	tlv_put(&w, CALLS_REQUEST, request->b, sizeof(request->b));
 	tlv_put(&w, CALLS_HASH, hash->b, sizeof(hash->b));
 	tlv_put(&w, CALLS_VERSION, r.version.b, sizeof(r.version.b));
@@ -90,12 +69,7 @@ calls_seal(const struct calls *c, const uint8_t key[KEY_LEN],
 	tlv_put_u64(&w, CALLS_TIME_US, now->unix_us);
 	tlv_put(&w, CALLS_LIFE, c->life.b, sizeof(c->life.b));
 	tlv_put_u64(&w, CALLS_UNTIL_MS, now->boot_ms + (r.expires_ms - now_ms));
-	if (w.failed || mac(key, w.p, w.len, &m) == -1) {
-		buf_free(&w);
-		return err_set(err, FAILURE_BUSY, "out of memory");
-	}
-	buf_put(&w, m.b, sizeof(m.b));
-	if (w.failed) {
+	if (macs_close(k, MACS_CALL, &w, err) == -1) {
 		buf_free(&w);
 		return err_set(err, FAILURE_BUSY, "out of memory");
 	}
@@ -130,27 +104,23 @@ was_used(const struct calls *c, const struct ipc_hash *hash)
  * when the wall clock is set.
  */
 int
-calls_check(struct calls *c, const uint8_t key[KEY_LEN], struct ipc_bytes seal,
+calls_check(struct calls *c, const struct keys *k, struct ipc_bytes seal,
     const struct calls_run *run, const struct calls_time *now,
     struct ipc_hash *hash, uint64_t *until_ms, struct err *err)
 {
 	uint64_t listener, expires_ms;
 	const uint8_t *fields;
-	struct ipc_hash m;
 	struct tlv f;
 	size_t n;
 
-	if (seal.n < 1 + MAC_LEN || seal.n > CALLS_SEAL_MAX ||
-	    seal.p[0] != FORMAT)
+	if (seal.n == 0 || seal.n > CALLS_SEAL_MAX)
 		return err_set(err, FAILURE_NOT_CONFIRMED,
 		    "nobody has confirmed this call");
-	if (mac(key, seal.p, seal.n - MAC_LEN, &m) == -1)
-		return err_set(err, FAILURE_BUSY, "out of memory");
-	if (!ct_equal(m.b, seal.p + seal.n - MAC_LEN, MAC_LEN))
-		return err_set(err, FAILURE_NOT_CONFIRMED,
-		    "the confirmation does not verify");
-	fields = seal.p + 1;
-	n = seal.n - 1 - MAC_LEN;
+	if (macs_check(k, MACS_CALL, seal.p, seal.n, &fields, &n, err) == -1) {
+		if (err != NULL && err->failure == FAILURE_NOT_APPROVED)
+			err->failure = FAILURE_NOT_CONFIRMED;
+		return err_wrap(err, "confirmation");
+	}
 	if (!says(fields, n, CALLS_VERSION, run->version.b,
 		sizeof(run->version.b)) ||
 	    !says(fields, n, CALLS_TOOL, run->tool.p, run->tool.n) ||

@@ -21,6 +21,7 @@
 #include "crypto.h"
 #include "err.h"
 #include "ipc.h"
+#include "keys.h"
 
 enum {
 	CALLS_SEAL_MAX = 2048,
@@ -62,7 +63,7 @@ struct calls *calls_new(void);
  * another request's; ALREADY_DECIDED, it has expired; TOO_LARGE, it would be
  * good for longer than CALLREQ_LIFE_MAX_MS.
  */
-int calls_seal(const struct calls *, const uint8_t key[KEY_LEN],
+int calls_seal(const struct calls *, const struct keys *,
     const struct ipc_id *request, struct ipc_bytes preimage,
     struct ipc_bytes approver, const struct calls_time *now, struct buf *out,
     struct ipc_hash *hash, struct err *);
@@ -79,7 +80,7 @@ struct calls_run {
  * Is this our unused, unexpired seal of a yes to just that? 0: *hash and
  * *until_ms (CLOCK_BOOTTIME) are what calls_use takes; -1 with NOT_CONFIRMED.
  */
-int calls_check(struct calls *, const uint8_t key[KEY_LEN],
+int calls_check(struct calls *, const struct keys *,
     struct ipc_bytes seal, const struct calls_run *, const struct calls_time *,
     struct ipc_hash *hash, uint64_t *until_ms, struct err *);
 /* Never again. 0; -1 with BUSY: too many are remembered. */

@@ -110,6 +110,7 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_EXECUTABLE:
 		return kind != CONTEXT_TOOL;
 	case CTX_EXECUTABLE_DIGEST:
+	case CTX_OUTPUT_SCHEMA:
 		return kind == CONTEXT_TEST;
 	case CTX_ARGS_SHA256:
 	case CTX_HOLD_UNTIL_MS:
@@ -373,7 +374,7 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "the version names no server");
 	for (size_t i = 0; i < m->nsecrets; i++) {
-		struct stored_place at = {"server_secrets",
+		struct stored_place at = {STORED_SECRETS,
 		    ipc_bytes(server.p, server.n), m->name[i]};
 		struct ipc_bytes name = m->name[i];
 
@@ -387,7 +388,7 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "a secret is outside the approved version");
 		buf_init(&value, SECRET_VALUE_MAX);
-		if (stored_open(k->secrets, &at, m->value[i].p, m->value[i].n,
+		if (stored_open(k, &at, m->value[i].p, m->value[i].n,
 			&value, err) == -1) {
 			buf_free(&value);
 			return -1;
@@ -435,7 +436,7 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
 		return err_set(err, FAILURE_NOT_CONFIRMED,
 		    "nobody has confirmed this call");
 	run.principal = ipc_bytes(f.p, f.n);
-	if (calls_check(c->calls, k->approvals, ipc_bytes(seal->p, seal->n),
+	if (calls_check(c->calls, k, ipc_bytes(seal->p, seal->n),
 		&run, &now, &call, &until_ms, err) == -1)
 		return -1;
 	return calls_use(c->calls, &call, until_ms, &now, err);
@@ -460,7 +461,7 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	if (pre->p == NULL || app->p == NULL)
 		return err_set(err, FAILURE_NOT_APPROVED,
 		    "a tool's context needs its version and its approval");
-	if (seal_check(k->approvals, app->p, app->n, pre->p, pre->n, &seal,
+	if (seal_check(k, app->p, app->n, pre->p, pre->n, &seal,
 		&sealn, &hash, err) == -1 ||
 	    version_check(pre->p, pre->n, &fields, &n, err) == -1)
 		return -1;
@@ -503,6 +504,7 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 			copy(out, m, (uint8_t)tag);
 	for (size_t i = 0; i < m->nmodules; i++)
 		tlv_put(out, CTX_MODULE, m->module[i].p, m->module[i].n);
+	copy(out, m, CTX_OUTPUT_SCHEMA);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ids.h"
 #include "keys.h"
 
 /*
@@ -41,6 +42,8 @@ keys_memory(size_t n, bool *locked)
 void
 keys_derive(uint8_t master[KEY_LEN], struct keys *k)
 {
+	master_key_id(master, k->id);
+	k->also = NULL;
 	hkdf_sha256(master, "secrets", k->secrets);
 	hkdf_sha256(master, "approvals", k->approvals);
 	hkdf_sha256(master, "audit", k->audit);
@@ -102,58 +105,183 @@ read_key(int fd, const char *path, uint8_t master[KEY_LEN], struct err *err)
 	return 0;
 }
 
-const struct keys *
-keys_load(const char *path, bool *locked, struct err *err)
-{
-	enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK };
-	const char *dir = getenv("CREDENTIALS_DIRECTORY");
-	struct {
-		struct keys keys;
-		uint8_t master[KEY_LEN];
-	} *mem;
-	char credential[4096];
-	bool is_credential = false;
-	int fd = -1, n, rc = -1;
+/*
+ * Room for every key, made before the first and never grown: later ones come
+ * when this process is confined and may not lock more memory. A page has room
+ * for more than two, so that one may be wrong.
+ */
+enum { SLOTS = 16 };
+static struct {
+	struct keys keys[SLOTS];
+	bool used[SLOTS];
+	uint8_t master[KEY_LEN];
+	bool locked;
+} *pool;
 
-	if ((mem = keys_memory(sizeof(*mem), locked)) == NULL) {
-		err_set(err, FAILURE_INTERNAL, "no memory for keys");
+void
+keys_drop(struct keys *k)
+{
+	if (k == NULL)
+		return;
+	explicit_bzero(k, sizeof(*k));
+	pool->used[k - pool->keys] = false;
+}
+
+static struct keys *
+take_slot(bool *locked, struct err *err)
+{
+	bool is_locked = false;
+
+	if (pool == NULL) {
+		if ((pool = keys_memory(sizeof(*pool), &is_locked)) == NULL) {
+			err_set(err, FAILURE_INTERNAL, "no memory for keys");
+			return NULL;
+		}
+		pool->locked = is_locked;
+	}
+	if (locked != NULL)
+		*locked = pool->locked;
+	for (size_t i = 0; i < SLOTS; i++)
+		if (!pool->used[i]) {
+			pool->used[i] = true;
+			return &pool->keys[i];
+		}
+	err_set(err, FAILURE_BUSY, "too many keys at once");
+	return NULL;
+}
+
+/* Reads, derives, wipes. NULL with err. */
+static struct keys *
+take(int fd, const char *path, bool credential, bool *locked, struct err *err)
+{
+	struct keys *k;
+
+	if (check_file(fd, path, credential, err) == -1 ||
+	    (k = take_slot(locked, err)) == NULL)
+		return NULL;
+	if (read_key(fd, path, pool->master, err) == -1) {
+		explicit_bzero(pool->master, sizeof(pool->master));
+		keys_drop(k);
 		return NULL;
 	}
+	keys_derive(pool->master, k);
+	return k;
+}
+
+enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK };
+
+/* The key that is valid beside the one in `path`, if there is one: a rotation
+ * was under way when this process last ended. */
+static int
+load_next(const char *path, struct keys **head, struct err *err)
+{
+	struct keys *k;
+	char name[4096];
+	int fd, n;
+
+	n = snprintf(name, sizeof(name), "%s.next", path);
+	if (n < 0 || (size_t)n >= sizeof(name))
+		return err_set(err, FAILURE_INTERNAL, "key_file is too long");
+	if ((fd = open(name, FLAGS)) == -1)
+		return errno == ENOENT
+		    ? 0
+		    : err_sys(err, FAILURE_INTERNAL, "%s", name);
+	k = take(fd, name, false, NULL, err);
+	close(fd);
+	return k != NULL ? keys_push(head, k, err) : -1;
+}
+
+struct keys *
+keys_load(const char *path, bool *locked, bool *is_credential, struct err *err)
+{
+	const char *dir = getenv("CREDENTIALS_DIRECTORY");
+	struct keys *k = NULL;
+	char credential[4096];
+	int fd = -1, n;
+
+	*is_credential = false;
 	if (dir != NULL && dir[0] == '/') {
 		n = snprintf(
 		    credential, sizeof(credential), "%s/master.key", dir);
 		if (n < 0 || (size_t)n >= sizeof(credential)) {
 			err_set(err, FAILURE_INTERNAL,
 			    "CREDENTIALS_DIRECTORY is too long");
-			goto out;
+			return NULL;
 		}
 		/* Absent: the setting decides. Anything else wrong with a
 		 * credential is an error, never a silent other key. */
 		fd = open(credential, FLAGS);
 		if (fd == -1 && errno != ENOENT) {
 			err_sys(err, FAILURE_INTERNAL, "%s", credential);
-			goto out;
+			return NULL;
 		}
-		if (fd != -1) {
-			is_credential = true;
-			path = credential;
-		}
+		*is_credential = fd != -1;
 	}
 	if (fd == -1 && (fd = open(path, FLAGS)) == -1) {
 		err_sys(err, FAILURE_INTERNAL, "%s", path);
-		goto out;
-	}
-	if (check_file(fd, path, is_credential, err) == -1 ||
-	    read_key(fd, path, mem->master, err) == -1)
-		goto out;
-	keys_derive(mem->master, &mem->keys);
-	rc = 0;
-out:
-	if (fd != -1)
-		close(fd);
-	if (rc == -1) {
-		explicit_bzero(mem, sizeof(*mem));
 		return NULL;
 	}
-	return &mem->keys;
+	k = take(fd, *is_credential ? credential : path, *is_credential, locked,
+	    err);
+	close(fd);
+	if (k != NULL && load_next(path, &k, err) == -1) {
+		keys_drop(k);
+		return NULL;
+	}
+	return k;
+}
+
+/*
+ * The descriptor comes from uid 0's socket, whose peer could read every key
+ * anyway. The rules of the file hold all the same: a key that others can read,
+ * or that is on no disk, would be found wrong at the next start only, when
+ * values lie under it.
+ */
+struct keys *
+keys_read(int fd, struct err *err)
+{
+	static const char name[] = "the next master key";
+	struct keys *k = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) == -1 || lseek(fd, 0, SEEK_SET) == -1)
+		err_sys(err, FAILURE_INVALID_PARAMS, "%s", name);
+	else if (st.st_nlink == 0)
+		err_set(err, FAILURE_INVALID_PARAMS, "%s was removed", name);
+	else if ((k = take(fd, name, false, NULL, err)) == NULL &&
+	    err->failure == FAILURE_INTERNAL)
+		err->failure = FAILURE_INVALID_PARAMS;
+	return k;
+}
+
+int
+keys_push(struct keys **head, struct keys *k, struct err *err)
+{
+	if (keys_find(*head, k->id) == *head) {
+		keys_drop(k);
+		return 0;
+	}
+	if ((*head)->also != NULL) {
+		keys_drop(k);
+		return err_set(err, FAILURE_CONFLICT,
+		    "a rotation to another key is under way");
+	}
+	k->also = *head;
+	*head = k;
+	return 0;
+}
+
+void
+keys_forget(struct keys *head)
+{
+	keys_drop(head->also);
+	head->also = NULL;
+}
+
+const struct keys *
+keys_find(const struct keys *k, const uint8_t id[KEY_ID_LEN])
+{
+	while (k != NULL && !ct_equal(k->id, id, KEY_ID_LEN))
+		k = k->also;
+	return k;
 }

@@ -5,6 +5,9 @@
  * crypto.h) and wiped: a later read of the vault's memory finds sub-keys, not
  * the key that makes all of them. Sub-keys live in pages that are locked (no
  * swap), left out of core dumps and not inherited by a fork.
+ *
+ * While a rotation is under way two master keys are valid: new values are made
+ * with the new one, and what rests opens with either (decision 0039).
  */
 #ifndef KEYS_H
 #define KEYS_H
@@ -13,14 +16,16 @@
 #include "crypto.h"
 #include "err.h"
 
-enum { KEYS_ID = 1 }; /* key id in stored forms; rotation will count up */
-
 struct keys {
+	uint8_t id[KEY_ID_LEN];       /* in what it sealed (master_key_id) */
 	uint8_t secrets[KEY_LEN];     /* encrypts server secrets at rest */
-	uint8_t approvals[KEY_LEN];   /* MACs approval seals */
+	uint8_t approvals[KEY_LEN];   /* MACs what persons decided (macs.h) */
 	uint8_t audit[KEY_LEN];       /* MACs heads of the audit chain */
 	uint8_t mcp_session[KEY_LEN]; /* given to gateways; conveys nothing */
 	uint8_t verifiers[KEY_LEN];   /* encrypts password verifiers */
+	/* The older key that is valid meanwhile; NULL: there is none. Whoever
+	 * opens or checks tries the chain; whoever makes uses its head. */
+	struct keys *also;
 };
 
 /* n zeroed bytes of locked memory; *locked (may be NULL) says whether mlock(2)
@@ -32,9 +37,31 @@ void *keys_memory(size_t n, bool *locked);
  * else `path`. Refused unless it is a regular file of exactly 32 bytes,
  * reached without a symbolic link in its last step, owned by this user and
  * mode 0400 (a credential may be root's and show its ACL mask as group read,
- * as systemd makes it). *locked as above. NULL with err.
+ * as systemd makes it). Then, if it is there, `path`.next by the same rules:
+ * it becomes the head, the first one its `also`. *locked as above;
+ * *credential: it was one. NULL with err.
  */
-const struct keys *keys_load(const char *path, bool *locked, struct err *);
+struct keys *keys_load(
+    const char *path, bool *locked, bool *credential, struct err *);
+
+/*
+ * The key in the open file fd (same rules, and it must have a name in some
+ * directory), in no chain yet. fd stays the caller's. NULL with err: mostly
+ * INVALID_PARAMS.
+ */
+struct keys *keys_read(int fd, struct err *);
+/* A rotation begins: k becomes the head, the present one its `also`; if it is
+ * the head already nothing happens. k is taken either way. 0; -1 with CONFLICT
+ * if two others are valid. */
+int keys_push(struct keys **head, struct keys *k, struct err *);
+/* Wiped, and its place free. NULL does nothing. */
+void keys_drop(struct keys *);
+/* It ended: the older key is wiped. */
+void keys_forget(struct keys *head);
+
+/* The key of that id in the chain, or NULL. */
+const struct keys *keys_find(
+    const struct keys *head, const uint8_t id[KEY_ID_LEN]);
 
 /* The derivation alone: wipes master. For keys_load and its test. */
 void keys_derive(uint8_t master[KEY_LEN], struct keys *);

@@ -5,29 +5,6 @@
 #include "tlv.h"
 #include "version.h"
 
-enum { FORMAT = 1, MAC_LEN = 32 };
-
-/* MAC over label and body: one label a purpose, so that no other value MACed
- * under any key of ours can pass for a seal. */
-static int
-mac(const uint8_t key[KEY_LEN], const uint8_t *body, size_t n,
-    struct ipc_hash *out)
-{
-	static const char label[] = "mcpbox approval 1"; /* with its NUL */
-	struct buf b;
-	int rc = -1;
-
-	buf_init(&b, sizeof(label) + SEAL_MAX);
-	buf_put(&b, label, sizeof(label));
-	buf_put(&b, body, n);
-	if (!b.failed) {
-		hmac_sha256(key, b.p, b.len, out);
-		rc = 0;
-	}
-	buf_free(&b);
-	return rc;
-}
-
 /* What a content must have to name one tool: else there is nothing to approve.
  * (version_check knows order and form, not completeness.) */
 static int
@@ -53,13 +30,13 @@ complete(const uint8_t *fields, size_t n, struct err *err)
  * meanings in the same bytes.
  */
 int
-seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
-    const uint8_t *preimage, size_t n, struct ipc_bytes approver,
-    uint64_t time_us, struct buf *out, struct ipc_hash *hash, struct err *err)
+seal_make(const struct keys *k, const struct ipc_id *request,
+    const uint8_t *preimage, size_t n, const struct seal_by *by,
+    struct buf *out, struct ipc_hash *hash, struct err *err)
 {
 	const uint8_t *fields;
 	struct tlv_reader r;
-	struct ipc_hash h, m;
+	struct ipc_hash h;
 	struct tlv f;
 	size_t nfields;
 	struct buf w;
@@ -70,7 +47,7 @@ seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
 		return -1;
 	sha256(preimage, n, &h);
 	buf_init(&w, SEAL_MAX);
-	buf_put_u8(&w, FORMAT);
+	macs_open(k, &w);
 	tlv_put(&w, SEAL_REQUEST, request->b, sizeof(request->b));
 	tlv_open(&r, fields, nfields);
 	while ((rc = tlv_next(&r, &f)) == 1) {
@@ -84,15 +61,13 @@ seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
 	while (rc != -1 && (rc = tlv_next(&r, &f)) == 1)
 		if (f.tag == VERSION_SECRET)
 			tlv_put(&w, SEAL_SECRET, f.p, f.n);
-	tlv_put(&w, SEAL_APPROVER, approver.p, approver.n);
-	tlv_put_u64(&w, SEAL_TIME_US, time_us);
-	if (rc == -1 || w.failed || mac(key, w.p, w.len, &m) == -1) {
-		buf_free(&w);
-		return err_set(
-		    err, FAILURE_TOO_LARGE, "too many names for one approval");
-	}
-	buf_put(&w, m.b, sizeof(m.b));
-	if (w.failed) {
+	tlv_put(&w, SEAL_APPROVER, by->approver.p, by->approver.n);
+	tlv_put_u64(&w, SEAL_TIME_US, by->time_us);
+	if (by->first.n > 0)
+		tlv_put(&w, SEAL_FIRST, by->first.p, by->first.n);
+	if (by->policy != 0)
+		tlv_put_u64(&w, SEAL_POLICY, by->policy);
+	if (rc == -1 || macs_close(k, MACS_VERSION, &w, err) == -1) {
 		buf_free(&w);
 		return err_set(
 		    err, FAILURE_TOO_LARGE, "too many names for one approval");
@@ -111,28 +86,24 @@ seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
  * enforce, and content that a human approved once is the worst it can run).
  */
 int
-seal_check(const uint8_t key[KEY_LEN], const uint8_t *seal, size_t n,
+seal_check(const struct keys *k, const uint8_t *seal, size_t n,
     const uint8_t *preimage, size_t preimage_len, const uint8_t **fields,
     size_t *nfields, struct ipc_hash *hash, struct err *err)
 {
-	struct ipc_hash m, h;
+	struct ipc_hash h;
+	const uint8_t *body;
+	size_t nbody;
 	struct tlv f;
 
-	if (n < 1 + MAC_LEN || n > SEAL_MAX || seal[0] != FORMAT)
-		return err_set(err, FAILURE_NOT_APPROVED,
-		    "the version has no approval seal");
-	if (mac(key, seal, n - MAC_LEN, &m) == -1)
-		return err_set(err, FAILURE_INTERNAL, "out of memory");
-	if (!ct_equal(m.b, seal + n - MAC_LEN, MAC_LEN))
-		return err_set(err, FAILURE_NOT_APPROVED,
-		    "the approval seal does not verify");
+	if (macs_check(k, MACS_VERSION, seal, n, &body, &nbody, err) == -1)
+		return err_wrap(err, "approval");
 	sha256(preimage, preimage_len, &h);
-	if (tlv_find(seal + 1, n - 1 - MAC_LEN, SEAL_VERSION_HASH, &f) != 1 ||
+	if (tlv_find(body, nbody, SEAL_VERSION_HASH, &f) != 1 ||
 	    f.n != sizeof(h.b) || !ct_equal(f.p, h.b, sizeof(h.b)))
 		return err_set(err, FAILURE_NOT_APPROVED,
 		    "the approval seal is another version's");
-	*fields = seal + 1;
-	*nfields = n - 1 - MAC_LEN;
+	*fields = body;
+	*nfields = nbody;
 	*hash = h;
 	return 0;
 }

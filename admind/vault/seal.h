@@ -1,10 +1,9 @@
 /*
  * Approval seals: the vault's word that a human approved exactly this content.
  *
- * Form: {u8 format 1, TLV list of enum seal_tag, 32-byte HMAC-SHA256}. The MAC
- * is over "mcpbox approval 1" NUL and everything before it, under the
- * approvals sub-key, which no other process has. admind keeps seals beside
- * the versions and brings them back with each context to be sealed.
+ * Form: macs.h, purpose MACS_VERSION; the body is a TLV list of enum seal_tag.
+ * admind keeps seals beside the versions and brings them back with each context
+ * to be sealed.
  */
 #ifndef SEAL_H
 #define SEAL_H
@@ -13,8 +12,9 @@
 #include "crypto.h"
 #include "err.h"
 #include "ipc.h"
+#include "macs.h"
 
-enum { SEAL_MAX = 64 * 1024 }; /* names of secrets and hosts, many */
+enum { SEAL_MAX = MACS_MAX }; /* names of secrets and hosts, many */
 
 enum seal_tag {
 	SEAL_REQUEST = 1,      /* uuid of the approval request */
@@ -24,7 +24,17 @@ enum seal_tag {
 	SEAL_SECRET = 5,       /* name; any number */
 	SEAL_HOST = 6,         /* granted host; any number; none until egress */
 	SEAL_APPROVER = 7,     /* administrator's name, or root */
-	SEAL_TIME_US = 8       /* u64 Unix time in us */
+	SEAL_TIME_US = 8,      /* u64 Unix time in us */
+	SEAL_FIRST = 9,        /* who said the first yes, where two are needed */
+	SEAL_POLICY = 10       /* u64: serial of the policy that was automatic */
+};
+
+/* Who approves: a person, two, or a policy that a person set. */
+struct seal_by {
+	struct ipc_bytes approver; /* administrator's name, root, policy:NAME */
+	struct ipc_bytes first;    /* empty: one was enough */
+	uint64_t policy;           /* 0: a person */
+	uint64_t time_us;          /* Unix time */
 };
 
 /*
@@ -32,15 +42,15 @@ enum seal_tag {
  * SHA-256. Replaces what out holds. 0; -1 with FAILURE_INVALID_PARAMS if it is
  * not a version pre-image.
  */
-int seal_make(const uint8_t key[KEY_LEN], const struct ipc_id *request,
-    const uint8_t *preimage, size_t n, struct ipc_bytes approver,
-    uint64_t time_us, struct buf *out, struct ipc_hash *hash, struct err *);
+int seal_make(const struct keys *, const struct ipc_id *request,
+    const uint8_t *preimage, size_t n, const struct seal_by *, struct buf *out,
+    struct ipc_hash *hash, struct err *);
 
 /*
  * Is this our seal over this pre-image? 0: *fields, *nfields is its TLV list
  * (borrowed) and *hash the pre-image's SHA-256; -1 with FAILURE_NOT_APPROVED.
  */
-int seal_check(const uint8_t key[KEY_LEN], const uint8_t *seal, size_t n,
+int seal_check(const struct keys *, const uint8_t *seal, size_t n,
     const uint8_t *preimage, size_t preimage_len, const uint8_t **fields,
     size_t *nfields, struct ipc_hash *hash, struct err *);
 

@@ -80,10 +80,10 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		    "a secret's value has 1 to 10000 bytes", 0);
 		return 0;
 	}
-	at.table = "server_secrets";
+	at.table = STORED_SECRETS;
 	at.row = m.server;
 	at.column = m.key;
-	if (stored_seal(v->keys->secrets, &at, m.value.p, m.value.n, &sealed,
+	if (stored_seal(v->keys, &at, m.value.p, m.value.n, &sealed,
 		&err) == -1) {
 		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
 		goto out;

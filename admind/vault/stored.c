@@ -1,20 +1,33 @@
 #include <string.h>
 
 #include "ids.h"
-#include "keys.h"
 #include "stored.h"
 
 enum {
-	FORMAT = 1,
-	HEAD_LEN = 1 + 1 + GCM_NONCE_LEN,
+	FORMAT_FIRST = 1,
+	FORMAT = 2,
+	FIRST_HEAD_LEN = 1 + 1,
+	HEAD_LEN = 1 + KEY_ID_LEN,
 	AAD_MAX = 512 /* table and two names, each far below */
 };
+
+/* In the AAD: of the tables as they were called at first. */
+static const char *const tables[] = {
+    [STORED_SECRETS] = "server_secrets",
+    [STORED_VERIFIERS] = "administrators",
+};
+
+static const uint8_t *
+sub_key(const struct keys *k, enum stored_table table)
+{
+	return table == STORED_SECRETS ? k->secrets : k->verifiers;
+}
 
 static int
 make_aad(const struct stored_place *at, struct buf *aad, struct err *err)
 {
 	buf_init(aad, AAD_MAX);
-	buf_put(aad, at->table, strlen(at->table) + 1);
+	buf_put(aad, tables[at->table], strlen(tables[at->table]) + 1);
 	buf_put(aad, at->row.p, at->row.n);
 	buf_put_u8(aad, 0);
 	buf_put(aad, at->column.p, at->column.n);
@@ -25,7 +38,7 @@ make_aad(const struct stored_place *at, struct buf *aad, struct err *err)
 }
 
 int
-stored_seal(const uint8_t key[KEY_LEN], const struct stored_place *at,
+stored_seal(const struct keys *k, const struct stored_place *at,
     const void *plain, size_t n, struct buf *out, struct err *err)
 {
 	uint8_t nonce[GCM_NONCE_LEN];
@@ -37,15 +50,15 @@ stored_seal(const uint8_t key[KEY_LEN], const struct stored_place *at,
 	buf_init(&w, out->max);
 	random_bytes(nonce, sizeof(nonce));
 	buf_put_u8(&w, FORMAT);
-	buf_put_u8(&w, KEYS_ID);
+	buf_put(&w, k->id, sizeof(k->id));
 	buf_put(&w, nonce, sizeof(nonce));
 	buf_reserve(&w, n + GCM_TAG_LEN);
 	if (w.failed) {
 		err_set(err, FAILURE_TOO_LARGE, "value is too large");
 		goto out;
 	}
-	if (gcm_seal(key, nonce, aad.p, aad.len, plain, n, w.p + w.len, err) ==
-	    -1)
+	if (gcm_seal(sub_key(k, at->table), nonce, aad.p, aad.len, plain, n,
+		w.p + w.len, err) == -1)
 		goto out;
 	w.len += n + GCM_TAG_LEN;
 	buf_free(out);
@@ -58,33 +71,54 @@ out:
 	return rc;
 }
 
+/* Nonce, ciphertext and tag, by one key. */
+static int
+open_by(const struct keys *k, const struct stored_place *at,
+    const struct buf *aad, const uint8_t *p, size_t n, struct buf *w,
+    struct err *err)
+{
+	if (gcm_open(sub_key(k, at->table), p, aad->p, aad->len,
+		p + GCM_NONCE_LEN, n - GCM_NONCE_LEN, w->p, err) == -1)
+		return -1;
+	w->len = n - GCM_NONCE_LEN - GCM_TAG_LEN;
+	return 0;
+}
+
+/* The first form names no key that could be known: every valid one is tried,
+ * and GCM says which it was. */
 int
-stored_open(const uint8_t key[KEY_LEN], const struct stored_place *at,
+stored_open(const struct keys *k, const struct stored_place *at,
     const uint8_t *p, size_t n, struct buf *out, struct err *err)
 {
+	bool first = n > FIRST_HEAD_LEN && p[0] == FORMAT_FIRST && p[1] == 1;
+	size_t head = first ? FIRST_HEAD_LEN : HEAD_LEN;
 	struct buf aad, w;
 	int rc = -1;
 
-	if (n < STORED_OVERHEAD || p[0] != FORMAT || p[1] != KEYS_ID)
+	if (n < head + GCM_NONCE_LEN + GCM_TAG_LEN ||
+	    (!first && p[0] != FORMAT))
 		return err_set(
 		    err, FAILURE_FORBIDDEN, "stored value has an unknown form");
+	if (!first && (k = keys_find(k, p + 1)) == NULL)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "stored value is of a master key that is not here");
 	if (make_aad(at, &aad, err) == -1)
 		return -1;
 	buf_init(&w, out->max);
-	buf_reserve(&w, n - HEAD_LEN);
+	buf_reserve(&w, n - head - GCM_NONCE_LEN);
 	if (w.failed) {
 		err_set(err, FAILURE_TOO_LARGE, "stored value is too large");
 		goto out;
 	}
-	if (gcm_open(key, p + 2, aad.p, aad.len, p + HEAD_LEN, n - HEAD_LEN,
-		w.p, err) == -1) {
+	do
+		rc = open_by(k, at, &aad, p + head, n - head, &w, err);
+	while (rc == -1 && first && (k = k->also) != NULL);
+	if (rc == -1) {
 		err_wrap(err, "stored value");
 		goto out;
 	}
-	w.len = n - STORED_OVERHEAD;
 	buf_free(out);
 	*out = w;
-	rc = 0;
 out:
 	if (rc == -1)
 		buf_free(&w);

@@ -1,7 +1,8 @@
 /*
  * Values at rest in the database, which only the vault can read or make:
- * {u8 format 1, u8 key id, 12-byte random nonce, ciphertext, 16-byte tag},
- * AES-256-GCM, AAD = table NUL row NUL column.
+ * {u8 format 2, 8-byte key id, 12-byte random nonce, ciphertext, 16-byte tag},
+ * AES-256-GCM, AAD = table NUL row NUL column. What was made before rotation
+ * existed is {u8 format 1, u8 1, nonce, ...}, of whichever key opens it.
  *
  * The AAD nails a value to its place: admind holds the rows and could move
  * one to another row, but it would not open there. What admind can do is put
@@ -17,21 +18,28 @@
 #include "crypto.h"
 #include "err.h"
 #include "ipc.h"
+#include "keys.h"
 
-enum { STORED_OVERHEAD = 1 + 1 + GCM_NONCE_LEN + GCM_TAG_LEN };
+enum { STORED_OVERHEAD = 1 + KEY_ID_LEN + GCM_NONCE_LEN + GCM_TAG_LEN };
 
-/* None of the three names may hold a NUL (IPC strings cannot). */
+/* What is kept; each has a sub-key of its own. */
+enum stored_table {
+	STORED_SECRETS,  /* server's name, secret's name */
+	STORED_VERIFIERS /* administrator, role */
+};
+
+/* Neither name may hold a NUL (IPC strings cannot). */
 struct stored_place {
-	const char *table;
+	enum stored_table table;
 	struct ipc_bytes row, column;
 };
 
-/* Replaces what out (initialised) holds. 0 or -1. */
-int stored_seal(const uint8_t key[KEY_LEN], const struct stored_place *,
+/* With the newest key. Replaces what out (initialised) holds. 0 or -1. */
+int stored_seal(const struct keys *, const struct stored_place *,
     const void *plain, size_t n, struct buf *out, struct err *);
-/* The same way back; -1 with FAILURE_FORBIDDEN if it was not sealed here for
- * this place. */
-int stored_open(const uint8_t key[KEY_LEN], const struct stored_place *,
+/* The same way back, with any key that is valid; -1 with FAILURE_FORBIDDEN if
+ * it was not sealed here for this place. */
+int stored_open(const struct keys *, const struct stored_place *,
     const uint8_t *stored, size_t n, struct buf *out, struct err *);
 
 #endif

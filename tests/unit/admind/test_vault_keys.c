@@ -12,24 +12,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "anchors.h"
 #include "keys.h"
+#include "macs.h"
 #include "stored.h"
 
 static char dir[] = "/tmp/mcpkeysXXXXXX", path[64], other[64];
 
 static void
-put(const char *p, size_t n, mode_t mode)
+put_bytes(const char *p, int byte, size_t n, mode_t mode)
 {
 	uint8_t bytes[64];
 	int fd;
 
 	(void)unlink(p);
-	memset(bytes, 0x5a, sizeof(bytes));
+	memset(bytes, byte, sizeof(bytes));
 	fd = open(p, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_true(fd != -1);
 	assert_int_equal(write(fd, bytes, n), n);
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
+}
+
+static void
+put(const char *p, size_t n, mode_t mode)
+{
+	put_bytes(p, 0x5a, n, mode);
 }
 
 static int
@@ -51,40 +59,49 @@ tear_down(void **state)
 	return rmdir(dir);
 }
 
-static const struct keys *
+static struct keys *
 load(const char *p, struct err *err)
 {
-	return keys_load(p, NULL, err);
+	bool credential;
+
+	return keys_load(p, NULL, &credential, err);
 }
 
 static void
 taken(void **state)
 {
 	uint8_t master[KEY_LEN], zero[KEY_LEN] = {0};
-	const struct keys *k;
+	struct keys *k;
 	struct keys want;
 	struct err err;
-	bool locked;
+	bool locked, credential;
+	uintptr_t page;
 
 	put(path, 32, 0400);
-	k = keys_load(path, &locked, &err);
+	k = keys_load(path, &locked, &credential, &err);
 	assert_non_null(k);
+	assert_false(credential);
 	memset(master, 0x5a, sizeof(master));
 	keys_derive(master, &want);
 	assert_memory_equal(k, &want, sizeof(want));
 	assert_memory_equal(master, zero, sizeof(zero));
-	/* Behind the keys lay the master key: it is gone. */
-	assert_memory_equal(
-	    (const uint8_t *)k + sizeof(*k), zero, sizeof(zero));
+	/* No other key, and behind them lay the master key: it is gone. */
+	assert_null(k->also);
+	page = (uintptr_t)k & ~(uintptr_t)4095;
+	memset(master, 0x5a, sizeof(master));
+	assert_null(memmem((const void *)page, 4096, master, sizeof(master)));
 	/* Five purposes, five keys, none of them the master. */
-	for (size_t i = 0; i < sizeof(*k); i += KEY_LEN) {
+	const uint8_t *subs[] = {
+	    k->secrets, k->approvals, k->audit, k->mcp_session, k->verifiers};
+
+	for (size_t i = 0; i < sizeof(subs) / sizeof(subs[0]); i++) {
 		memset(master, 0x5a, sizeof(master));
-		assert_memory_not_equal(
-		    (const uint8_t *)k + i, master, KEY_LEN);
-		for (size_t j = 0; j < i; j += KEY_LEN)
-			assert_memory_not_equal((const uint8_t *)k + i,
-			    (const uint8_t *)k + j, KEY_LEN);
+		assert_memory_not_equal(subs[i], master, KEY_LEN);
+		assert_memory_not_equal(subs[i], k->id, KEY_ID_LEN);
+		for (size_t j = 0; j < i; j++)
+			assert_memory_not_equal(subs[i], subs[j], KEY_LEN);
 	}
+	keys_drop(k);
 }
 
 static void
@@ -121,7 +138,7 @@ refused(void **state)
 static void
 credential(void **state)
 {
-	const struct keys *a, *b;
+	struct keys *a, *b;
 	struct err err;
 
 	put(path, 32, 0400);
@@ -138,15 +155,129 @@ credential(void **state)
 	assert_null(load(path, &err));
 	unlink(other);
 	unsetenv("CREDENTIALS_DIRECTORY");
+	keys_drop(a);
+	keys_drop(b);
 }
 
-static const uint8_t key[KEY_LEN] = {3};
+/* Two keys: the file beside is the head, and is held to the same rules. */
+static void
+next(void **state)
+{
+	static const uint8_t zero[KEY_ID_LEN];
+	char beside[80];
+	struct keys *k, *first;
+	uint8_t id[KEY_ID_LEN];
+	struct err err;
+	int fd;
+
+	snprintf(beside, sizeof(beside), "%s.next", path);
+	put(path, 32, 0400);
+	first = load(path, &err);
+	memcpy(id, first->id, sizeof(id));
+	put(beside, 32, 0400); /* the same key: no other */
+	k = load(path, &err);
+	assert_non_null(k);
+	assert_null(k->also);
+	keys_drop(k);
+	put_bytes(beside, 0x77, 32, 0400);
+	k = load(path, &err);
+	assert_non_null(k);
+	assert_non_null(k->also);
+	assert_memory_equal(k->also->id, id, sizeof(id));
+	assert_memory_not_equal(k->id, id, sizeof(id));
+	assert_ptr_equal(keys_find(k, id), k->also);
+	assert_null(keys_find(k, zero));
+	/* A third is refused; the head again is nothing new. */
+	put_bytes(beside, 0x33, 32, 0400);
+	fd = open(beside, O_RDONLY);
+	assert_int_equal(keys_push(&k, keys_read(fd, &err), &err), -1);
+	assert_int_equal(err.failure, FAILURE_CONFLICT);
+	assert_int_equal(keys_push(&first, keys_read(fd, &err), &err), 0);
+	assert_non_null(first->also);
+	assert_int_equal(keys_push(&first, keys_read(fd, &err), &err), 0);
+	assert_memory_equal(first->also->id, id, sizeof(id));
+	keys_forget(first);
+	assert_null(first->also);
+	assert_null(keys_find(first, id));
+	/* On no disk any more; readable to others; too short. */
+	unlink(beside);
+	assert_null(keys_read(fd, &err));
+	assert_int_equal(err.failure, FAILURE_INVALID_PARAMS);
+	close(fd);
+	put(beside, 32, 0440);
+	assert_null(load(path, &err));
+	put(beside, 31, 0400);
+	assert_null(load(path, &err));
+	unlink(beside);
+	keys_drop(first);
+	keys_forget(k);
+	keys_drop(k);
+}
+
+/* Seals under two keys, and of the form before rotation existed. */
+static void
+two_macs(void **state)
+{
+	struct keys old = {.id = {1}, .approvals = {1}};
+	struct keys new = {.id = {2}, .approvals = {2}, .also = &old};
+	const uint8_t *body;
+	struct buf s, again, b;
+	struct ipc_hash m;
+	size_t n;
+
+	buf_init(&s, MACS_MAX);
+	buf_init(&again, MACS_MAX);
+	macs_open(&old, &s);
+	buf_put(&s, "said", 4);
+	assert_int_equal(macs_close(&old, MACS_GRANT, &s, NULL), 0);
+	assert_int_equal(s.len, MACS_OVERHEAD + 4);
+	for (int p = 0; p < MACS_COUNT; p++)
+		assert_int_equal(
+		    macs_check(&new, p, s.p, s.len, &body, &n, NULL),
+		    p == MACS_GRANT ? 0 : -1);
+	assert_int_equal(n, 4);
+	assert_memory_equal(body, "said", 4);
+	assert_int_equal(
+	    macs_renew(&new, MACS_CALL, s.p, s.len, &again, NULL), -1);
+	assert_int_equal(
+	    macs_renew(&new, MACS_GRANT, s.p, s.len, &again, NULL), 0);
+	new.also = NULL;
+	assert_int_equal(
+	    macs_check(&new, MACS_GRANT, s.p, s.len, &body, &n, NULL), -1);
+	assert_int_equal(
+	    macs_check(&new, MACS_GRANT, again.p, again.len, &body, &n, NULL),
+	    0);
+	assert_memory_equal(body, "said", 4);
+	/* {1, body, MAC}: either key's. */
+	buf_init(&b, 256);
+	buf_put(&b, "mcpbox approval 1\0\1said", 18 + 1 + 4);
+	hmac_sha256(old.approvals, b.p, b.len, &m);
+	buf_clear(&s);
+	buf_put(&s, "\1said", 5);
+	buf_put(&s, m.b, sizeof(m.b));
+	assert_int_equal(
+	    macs_check(&new, MACS_VERSION, s.p, s.len, &body, &n, NULL), -1);
+	new.also = &old;
+	assert_int_equal(
+	    macs_check(&new, MACS_VERSION, s.p, s.len, &body, &n, NULL), 0);
+	assert_int_equal(n, 4);
+	for (n = 0; n < s.len; n++)
+		assert_int_equal(macs_check(&new, MACS_VERSION, s.p, n, &body,
+				     &(size_t){0}, NULL),
+		    -1);
+	buf_free(&s);
+	buf_free(&again);
+	buf_free(&b);
+}
+
+static const struct keys keyring = {.id = {3}, .secrets = {3}};
+static const struct keys *const key = &keyring;
 
 static struct stored_place
 place(const char *row, const char *column)
 {
 	struct stored_place at = {
-	    "server_secrets", ipc_str(row), ipc_str(column)};
+	    STORED_SECRETS, ipc_str(row), ipc_str(column)};
 
 	return at;
 }
@@ -160,7 +291,7 @@ stored(void **state)
 	    {"bank", "TOKEN"}, {"", "demo"}, {"demoT", "OKEN"},
 	    {"TOKEN", "demo"}};
 	struct buf s, again, out;
-	uint8_t key2[KEY_LEN] = {4};
+	struct keys key2 = {.id = {3}, .secrets = {4}}, key3 = {.id = {4}};
 
 	buf_init(&s, 1024);
 	buf_init(&again, 1024);
@@ -169,7 +300,7 @@ stored(void **state)
 	assert_int_equal(stored_seal(key, &at, canary, 6, &again, NULL), 0);
 	assert_int_equal(s.len, STORED_OVERHEAD + 6);
 	assert_null(memmem(s.p, s.len, canary, 6));
-	assert_memory_not_equal(s.p + 2, again.p + 2, GCM_NONCE_LEN);
+	assert_memory_not_equal(s.p + 9, again.p + 9, GCM_NONCE_LEN);
 	assert_int_equal(stored_open(key, &at, s.p, s.len, &out, NULL), 0);
 	assert_int_equal(out.len, 6);
 	assert_memory_equal(out.p, canary, 6);
@@ -180,9 +311,14 @@ stored(void **state)
 		    stored_open(key, &bad, s.p, s.len, &out, NULL), -1);
 	}
 	bad = at;
-	bad.table = "administrators";
+	bad.table = STORED_VERIFIERS;
 	assert_int_equal(stored_open(key, &bad, s.p, s.len, &out, NULL), -1);
-	assert_int_equal(stored_open(key2, &at, s.p, s.len, &out, NULL), -1);
+	assert_int_equal(stored_open(&key2, &at, s.p, s.len, &out, NULL), -1);
+	/* Of a key that is gone; of one that is valid meanwhile. */
+	assert_int_equal(stored_open(&key3, &at, s.p, s.len, &out, NULL), -1);
+	key3.also = (struct keys *)&keyring;
+	assert_int_equal(stored_open(&key3, &at, s.p, s.len, &out, NULL), 0);
+	buf_clear(&out);
 	for (size_t n = 0; n < s.len; n++)
 		assert_int_equal(stored_open(key, &at, s.p, n, &out, NULL), -1);
 	for (size_t bit = 0; bit < s.len * 8; bit++) {
@@ -197,6 +333,47 @@ stored(void **state)
 	buf_free(&out);
 }
 
+/* {1, 1, nonce, ...}, as before rotation existed: whichever key opens it. */
+static void
+stored_first_form(void **state)
+{
+	static const uint8_t nonce[GCM_NONCE_LEN] = {9};
+	static const char aad[] = "server_secrets\0demo\0TOKEN";
+	struct keys old = {.id = {1}, .secrets = {1}};
+	struct keys new = {.id = {2}, .secrets = {2}, .also = &old};
+	struct stored_place at = place("demo", "TOKEN");
+	uint8_t s[2 + GCM_NONCE_LEN + 6 + GCM_TAG_LEN] = {1, 1};
+	struct buf out;
+
+	memcpy(s + 2, nonce, sizeof(nonce));
+	assert_int_equal(gcm_seal(old.secrets, nonce, aad, sizeof(aad) - 1,
+			     "CANARY", 6, s + 2 + sizeof(nonce), NULL),
+	    0);
+	buf_init(&out, 64);
+	assert_int_equal(stored_open(&new, &at, s, sizeof(s), &out, NULL), 0);
+	assert_int_equal(out.len, 6);
+	assert_memory_equal(out.p, "CANARY", 6);
+	assert_int_equal(stored_open(&old, &at, s, sizeof(s), &out, NULL), 0);
+	new.also = NULL;
+	assert_int_equal(stored_open(&new, &at, s, sizeof(s), &out, NULL), -1);
+	buf_free(&out);
+}
+
+static void
+anchors(void **state)
+{
+	struct keys old = {.id = {1}, .audit = {1}};
+	struct keys new = {.id = {2}, .audit = {2}, .also = &old};
+	struct ipc_hash head = {{7}}, sig;
+
+	assert_int_equal(anchors_sign(&old, 5, &head, &sig), 0);
+	assert_ptr_equal(anchors_check(&new, 5, &head, &sig), &old);
+	assert_null(anchors_check(&new, 6, &head, &sig));
+	assert_int_equal(anchors_sign(&new, 5, &head, &sig), 0);
+	assert_ptr_equal(anchors_check(&new, 5, &head, &sig), &new);
+	assert_null(anchors_check(&old, 5, &head, &sig));
+}
+
 int
 main(void)
 {
@@ -204,7 +381,11 @@ main(void)
 	    cmocka_unit_test(taken),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(credential),
+	    cmocka_unit_test(next),
 	    cmocka_unit_test(stored),
+	    cmocka_unit_test(stored_first_form),
+	    cmocka_unit_test(two_macs),
+	    cmocka_unit_test(anchors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
