@@ -23,6 +23,7 @@
 #include "bounds.h"
 #include "proc.h"
 #include "tlv.h"
+#include "trace.h"
 
 struct event;
 
@@ -41,9 +42,6 @@ enum {
 	HOLD_MS = 30 * 1000,  /* a gateway must RUN within this */
 	QUEUE_MS = 60 * 1000, /* sandboxd's queue_wait at most */
 	EXPOSED_NAME_MAX = NAME_EXPOSED_MAX,
-	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS).
-	 */
-	ARGUMENTS_KEPT = 4096,
 	/* A management call that takes longer than this is counted as lost. */
 	MANAGEMENT_DEADLINE_MS = 120 * 1000,
 };
@@ -87,6 +85,8 @@ struct admind {
 	struct job_list jobs;
 	unsigned njobs; /* AUTHORISE in work */
 	size_t job_bytes;
+	unsigned token_jobs; /* of them, those of tokens */
+	size_t token_bytes;
 	unsigned nops; /* other requests in work */
 	uint8_t session_key[32];
 	bool have_session_key;
@@ -106,6 +106,7 @@ struct admind {
 	struct event *tick; /* once a second: sweep.c */
 	unsigned ticks;
 	bool sweeping;
+	struct tokens *tokens; /* API tokens: tokens.h */
 	uint64_t anchored_seq; /* audit head last signed */
 	bool signing;
 	struct limits *limits; /* limits.c */
@@ -147,6 +148,7 @@ struct op {
 	struct admind *a;
 	struct link *link;
 	uint64_t request;
+	struct token *token;       /* of a gateway's client: it counts there */
 	void (*then)(struct op *); /* for continuations */
 	struct ipc_id id;
 	struct ipc_hash hash;
@@ -160,6 +162,8 @@ struct op {
 /* NULL when OPS_MAX are in work: already refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
 void op_free(struct op *);
+/* It is of this token's client (NULL: of none). -1: too many are in work. */
+int op_count(struct op *, struct token *, struct err *);
 /* Answer and free. */
 void op_answer(struct op *, enum ipc_type, const void *msg);
 void op_ok(struct op *);
@@ -183,9 +187,10 @@ void idset_del(struct idset *, const struct ipc_id *);
 void idset_clear(struct idset *);
 
 /* ---- auth.c ---- */
-/* Who is this? 0 with principal filled (PRINCIPAL_MAX + 1), or -1. */
+/* Who is this? 0 with principal filled (PRINCIPAL_MAX + 1), or -1. *token:
+ * what it may (tokens.h), not referenced; NULL: everything. */
 int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
-    char *principal, struct err *);
+    char *principal, struct token **token, struct err *);
 int auth_load_token(struct admind *, struct err *); /* at start */
 int auth_message(struct link *,
     struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
@@ -212,6 +217,10 @@ typedef void intent_cb(struct job *, const char *why, const struct err *);
 /* call_open()'s parameters of a job; text (initialised) keeps their bytes. */
 struct db_params;
 void intent_params(const struct job *, struct db_params *, struct buf *text);
+/* The arguments as the record keeps them, appended to text (initialised). */
+void intent_arguments(const struct job *, struct buf *text);
+/* Three more parameters: trace id, span id, session; each may be null. */
+void intent_marks(const struct job *, struct db_params *);
 void intent_open(struct job *, intent_cb *);
 
 /* ---- call.c, hold.c ---- */
@@ -323,8 +332,11 @@ void sweep_run(struct admind *);
 int approvals_message(
     struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
 void audit_sign(struct admind *);       /* if the head moved */
+int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
 int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
+/* What rests under the master key, for its rotation (renew.c). */
+int renew_message(struct link *, struct ipc_frame *);
 int adminset_message(
     struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
 /* Checks a login token at the vault (CTL: none needed) and its role against
@@ -364,9 +376,13 @@ struct job {
 	struct ipc_id execution; /* random, also of management calls */
 	uint64_t created_us;
 	char principal[PRINCIPAL_MAX + 1];
+	struct token *token; /* what it may (tokens.h); NULL: everything */
+	size_t token_bytes;  /* counted against it */
 	char tool[EXPOSED_NAME_MAX + 1];
 	char *client, *protocol; /* untrusted, for the record; may be NULL */
 	struct buf arguments;    /* the JSON bytes, as received */
+	struct buf kept;         /* as records keep them; empty: as they are */
+	struct trace trace;      /* its client's, for the record */
 	struct ipc_hash args_sha256;
 	struct ipc_id session;   /* of a legacy client; 0: none */
 	bool has_intent;         /* an open row exists: it must be closed */
@@ -480,6 +496,9 @@ void job_check_command(struct job *, struct ipc_bytes spec,
  * arguments (a JSON array of PromptArgument). */
 void job_check_render(struct job *, struct ipc_bytes text,
     struct ipc_bytes arguments, void (*next)(struct job *));
+/* Asks admind-check whether these are arguments of this schema. */
+void job_check_arguments(struct job *, struct ipc_bytes schema,
+    struct ipc_bytes arguments, void (*next)(struct job *));
 /* What a tool is made of. */
 struct subject {
 	bool command;
@@ -487,6 +506,9 @@ struct subject {
 	struct ipc_bytes executable;
 	/* TLV list whose VERSION_MODULE fields are mounted, as for a call */
 	struct ipc_bytes modules;
+	/* Takes the job over if the code is broken; NULL: it ends as BAD_CODE.
+	 */
+	void (*broken)(struct job *, const char *why);
 };
 /* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
  * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
@@ -498,6 +520,8 @@ void job_inspect(struct job *, const struct subject *, const char *name,
  * jsonw_obj; job_done closes it). It becomes structuredContent and, as text,
  * content[0]. */
 void job_done(struct job *);
+/* Instead of writing it: a whole object, as PostgreSQL made it. */
+void job_out(struct job *, struct ipc_bytes object);
 /* The same after a change to what tools/list shows: answers only once every
  * connected gateway dropped its cache (or 200 ms passed). */
 void job_done_changed(struct job *);
@@ -515,8 +539,9 @@ const struct manage_tool *manage_find(struct ipc_bytes name);
 void manage_start(struct job *);
 
 /* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
- * manage_modules.c, manage_objects.c, manage_guide.c. What serves several
- * tools sees by the last word of the job's name which one it is. */
+ * manage_modules.c, manage_objects.c, manage_guide.c, manage_made.c,
+ * manage_diff.c, manage_code.c, test_run.c. What serves several tools sees by
+ * the job's name which one it is. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
@@ -533,6 +558,10 @@ void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
 void manage_guide(struct job *);
+void manage_made(struct job *);
+void manage_diff(struct job *);
+void manage_validate_code(struct job *);
+void manage_test_code(struct job *);
 
 /* ---- json_kv.c ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);

@@ -84,6 +84,7 @@ static const struct question *const tables[] = {
     adminq_records_questions,
     adminq_audit_questions,
     adminq_admin_questions,
+    adminq_tokens_questions,
 };
 
 static const struct question *
@@ -324,7 +325,7 @@ adminq_message(struct link *l, struct ipc_frame *f)
 		op_refuse(op, FAILURE_NOT_FOUND, "there is no such object");
 		return 0;
 	}
-	op->least = q.q->least;
+	op->least = q.form->least > q.q->least ? q.form->least : q.q->least;
 	buf_put(&op->buf, &q, sizeof(q));
 	put_text(&op->buf, m.id);
 	put_text(&op->buf, m.cursor);

@@ -40,6 +40,7 @@ struct question_form {
 	/* parameters in order, ended by 0 */
 	uint8_t takes[QUESTION_FILTERS_MAX + 1];
 	struct db_stmt stmt;
+	enum admin_role least; /* if it asks for more than its question */
 };
 
 struct question {
@@ -63,5 +64,6 @@ extern const struct question adminq_approvals_questions[];
 extern const struct question adminq_records_questions[];
 extern const struct question adminq_audit_questions[];
 extern const struct question adminq_admin_questions[];
+extern const struct question adminq_tokens_questions[];
 
 #endif

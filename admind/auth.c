@@ -2,9 +2,12 @@
  * Who a gateway's client is, and a gateway's set-up.
  *
  * The local listener trusts whoever can reach 127.0.0.1 unless a token is
- * configured; the tunnel never lets anybody in without one, and tokens for it
- * do not exist yet, so it refuses all. A gateway only forwards the credential:
- * it can claim no principal.
+ * configured; the tunnel lets nobody in without an API token that is good
+ * there. A gateway only forwards the credential: it can claim no principal.
+ *
+ * Whoever brings an API token is what that says, on the local listener too: one
+ * that was revoked or is for another listener is refused there, and does not
+ * become `local`, which may everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include "crypto.h"
 #include "ids.h"
 #include "log.h"
+#include "tokens.h"
 
 enum {
 	TOKEN_LEN_MIN = 16, /* shorter ones can be guessed */
@@ -66,10 +70,19 @@ auth_load_token(struct admind *a, struct err *err)
  */
 int
 auth_principal(struct admind *a, enum listener listener,
-    struct ipc_bytes credential, char *principal, struct err *err)
+    struct ipc_bytes credential, char *principal, struct token **token,
+    struct err *err)
 {
 	struct ipc_hash h;
 
+	*token = NULL;
+	if (tokens_like(credential)) {
+		*token = tokens_find(a, listener, credential, err);
+		if (*token == NULL)
+			return -1;
+		memcpy(principal, (*token)->principal, PRINCIPAL_MAX + 1);
+		return 0;
+	}
 	if (listener != LISTENER_LOCAL)
 		return err_set(err, FAILURE_UNAUTHENTICATED,
 		    "this listener needs a credential that is valid here");
@@ -83,25 +96,37 @@ auth_principal(struct admind *a, enum listener listener,
 	return 0;
 }
 
+/* No longer than the token itself is good. */
+static uint64_t
+cache_ms(const struct token *t)
+{
+	uint64_t now = now_us(), ms = IDENTITY_CACHE_MS;
+
+	if (t != NULL && t->expires_us != 0 &&
+	    t->expires_us < now + ms * UINT64_C(1000))
+		ms = t->expires_us > now ? (t->expires_us - now) / 1000 : 0;
+	return ms;
+}
+
 static int
 authenticate(struct link *l, struct ipc_frame *f)
 {
 	char principal[PRINCIPAL_MAX + 1];
 	struct ipc_authenticate m;
 	struct ipc_identity answer = {0};
+	struct token *t;
 	struct err err;
 
 	if (ipc_decode(f, &m, &err) == -1)
 		return -1;
-	if (auth_principal(l->a, l->listener, m.credential, principal, &err) ==
-	    -1) {
+	if (auth_principal(l->a, l->listener, m.credential, principal, &t,
+		&err) == -1) {
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}
 	answer.principal = ipc_str(principal);
-	/* One permission set until per-principal permissions exist. */
-	answer.permission_set = ipc_str("local");
-	answer.cache_ms = IDENTITY_CACHE_MS;
+	answer.permission_set = ipc_str(t != NULL ? t->set[l->listener] : "local");
+	answer.cache_ms = cache_ms(t);
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;
 }

@@ -28,6 +28,7 @@
 #include "limits.h"
 #include "log.h"
 #include "tasks.h"
+#include "tokens.h"
 
 /* The version's own limit, else its server's, else 0: the configured one. */
 #define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
@@ -50,6 +51,8 @@ enum {
 	C_REQUIRED,
 	C_CONFIRM,
 	C_LIMITS_AT,
+	C_SERVER,
+	C_NAME,
 	C_LIMITS
 };
 
@@ -69,7 +72,7 @@ static const struct db_stmt lookup = {"call_lookup",
     " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
     " WHEN 'tasks' THEN 32 END) FROM unnest(v.client_capabilities) c),"
     " mcpbox.call_confirms(v.confirm, t.object, v.annotations),"
-    " l.updated_at" LIMITS(LIMIT_SQL,
+    " l.updated_at, s.name, t.name" LIMITS(LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
 		   "n.tool_id"
 		   " JOIN mcpbox.servers s ON s.id = t.server_id"
@@ -92,6 +95,14 @@ static const struct db_stmt secrets = {"call_secrets",
 
 /* ---- 4: held: the gateway may run it ---- */
 
+/* Why a job was marked as revoked, for its client. */
+static const char *
+withdrawn(const struct job *j)
+{
+	return j->revoked_why == FAILURE_KILLED ? "the token was revoked"
+						: "the tool was withdrawn";
+}
+
 static void
 held(void *arg, const struct err *err)
 {
@@ -111,7 +122,7 @@ held(void *arg, const struct err *err)
 	limits_under_way(j);
 	if (j->revoked) {
 		hold_cancel(j->a, &j->execution, j->revoked_why);
-		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+		job_refuse(j, j->revoked_why, withdrawn(j));
 		return;
 	}
 	if (j->link->peer == NULL) {
@@ -222,7 +233,7 @@ have_row(struct job *j)
 	if (j->confirm && !j->is_static && !j->revoked)
 		seal(j);
 	if (j->revoked)
-		job_refuse(j, j->revoked_why, "the tool was withdrawn");
+		job_refuse(j, j->revoked_why, withdrawn(j));
 	else if (j->is_static)
 		job_result(j);
 	else if (j->hold == NULL)
@@ -294,10 +305,18 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct job *j = arg;
 	struct ipc_check_errors m;
+	struct ipc_check_ok ok;
 	struct err err;
 	char *summary;
 
-	if (f != NULL && f->type == IPC_CHECK_OK) {
+	if (f != NULL && f->type == IPC_CHECK_OK &&
+	    ipc_decode(f, &ok, &err) == 0) {
+		buf_clear(&j->kept);
+		buf_put(&j->kept, ok.kept.p, ok.kept.n);
+		if (j->kept.failed) {
+			job_refuse(j, FAILURE_BUSY, "out of memory");
+			return;
+		}
 		if (j->confirm)
 			confirm_start(j, open_intent);
 		else
@@ -450,8 +469,12 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
+	/* What a token may not see is not there for it: no answer tells the
+	 * two apart. */
 	if (db_nrows(rows) != 1 ||
-	    !object_fits(db_bytes(rows, 0, C_OBJECT), j->method)) {
+	    !object_fits(db_bytes(rows, 0, C_OBJECT), j->method) ||
+	    !token_permits(j->token, j->tool, db_bytes(rows, 0, C_SERVER),
+		db_bytes(rows, 0, C_NAME))) {
 		unknown(j);
 		return;
 	}
@@ -546,13 +569,19 @@ look_up(struct job *j)
 static void
 admitted(struct job *j)
 {
+	struct err err;
+
 	/* The prefix is reserved: no tool of a user can have such a name. */
-	if (strncmp(j->tool, "mcpbox_", 7) != 0)
-		look_up(j);
-	else if (j->method == CALL_TOOL)
+	if (strncmp(j->tool, "mcpbox_", 7) != 0) {
+		if (token_may_call(j->a, j->token, j->listener, &err) == -1)
+			job_refuse(j, err.failure, err.text);
+		else
+			look_up(j);
+	} else if (j->method == CALL_TOOL) {
 		manage_start(j);
-	else
+	} else {
 		unknown(j);
+	}
 }
 
 static void

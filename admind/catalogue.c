@@ -14,6 +14,7 @@
 #include "admind.h"
 #include "log.h"
 #include "management_tools.h"
+#include "tokens.h"
 
 enum {
 	PAGE_ROWS = 64, /* at most 64 x 3 x 64 KiB = 12 MiB of schemas */
@@ -37,7 +38,9 @@ enum {
 	C_INPUT_SCHEMA,
 	C_OUTPUT_SCHEMA,
 	C_ANNOTATIONS,
-	C_ARGUMENTS
+	C_ARGUMENTS,
+	C_SERVER,
+	C_PLAIN_NAME
 };
 
 static const struct db_stmt page = {"catalogue_page",
@@ -45,7 +48,7 @@ static const struct db_stmt page = {"catalogue_page",
     " (SELECT v.exposed_name, v.uri, v.hash, v.title, v.description,"
     " v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"
     " CASE v.object WHEN 'tool' THEN v.input_schema END, v.output_schema,"
-    " v.annotations, v.arguments"
+    " v.annotations, v.arguments, s.name AS server, t.name AS plain_name"
     " FROM mcpbox.tools t"
     " JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
     " JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
@@ -72,6 +75,7 @@ static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
 struct stream {
 	struct op *op;
 	struct event *wait;
+	struct token *token; /* whose lists they are; NULL: a local client's */
 	enum mcp_list list; /* being sent */
 	uint64_t revision;  /* of the first page */
 	uint32_t count;
@@ -85,6 +89,7 @@ stream_free(struct stream *s)
 {
 	if (s->wait != NULL)
 		event_free(s->wait);
+	token_unref(s->token);
 	free(s);
 }
 
@@ -216,6 +221,32 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 	return rv;
 }
 
+/* Is this management tool one of the list? */
+static bool
+manages(const struct stream *s, const char *name)
+{
+	const char *sentence;
+
+	return s->token == NULL ||
+	    permit_management(&s->token->permit,
+		token_scopes(s->op->a, s->token, s->op->link->listener), name,
+		&sentence) == FAILURE_NONE;
+}
+
+/* A list shows nothing that its token could not use if it may call. */
+static bool
+shows(const struct stream *s, const struct pg_result *rows, int i)
+{
+	char name[EXPOSED_NAME_MAX + 1];
+
+	if (s->token == NULL)
+		return true;
+	return (s->token->permit.scopes & PERMIT_READ) != 0 &&
+	    db_text(rows, i, C_NAME, name, sizeof(name)) &&
+	    token_permits(s->token, name, db_bytes(rows, i, C_SERVER),
+		db_bytes(rows, i, C_PLAIN_NAME));
+}
+
 static void
 send_management(struct stream *s)
 {
@@ -226,6 +257,8 @@ send_management(struct stream *s)
 
 	t = management_tools(&n);
 	for (size_t i = 0; i < n; i++) {
+		if (!manages(s, t[i].name))
+			continue;
 		buf_init(&b, IPC_FRAME_MAX);
 		management_tool_json(&t[i], &b);
 		m.name = ipc_str(t[i].name);
@@ -258,7 +291,7 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 	if (n == 1 && db_null(rows, 0, 1))
 		n = 0;
 	for (int i = 0; i < n; i++)
-		if (send_item(s, rows, i) == -1) {
+		if (shows(s, rows, i) && send_item(s, rows, i) == -1) {
 			op_refuse(s->op, FAILURE_BUSY, "out of memory");
 			stream_free(s);
 			return;
@@ -286,15 +319,18 @@ int
 catalogue_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_catalogue_get m;
+	struct token *t;
 	struct stream *s;
 	struct op *op;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	/* One set until per-principal permissions exist; the tunnel has no
-	 * principal yet, so no set either. */
-	if (l->listener != LISTENER_LOCAL ||
-	    !ipc_streq(m.permission_set, "local")) {
+	/* Everything is for local clients without a token; else for whoever a
+	 * live token of this listener gives this very set. */
+	t = tokens_of_set(l->a, l->listener, m.permission_set);
+	if (t == NULL &&
+	    (l->listener != LISTENER_LOCAL ||
+		!ipc_streq(m.permission_set, "local"))) {
 		link_refuse(l, m.request, FAILURE_FORBIDDEN,
 		    "no such permission set on this listener");
 		return 0;
@@ -311,6 +347,7 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 		return 0;
 	}
 	s->op = op;
+	s->token = token_ref(t);
 	next_page(s);
 	return 0;
 }

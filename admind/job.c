@@ -9,6 +9,7 @@
 #include "ids.h"
 #include "limits.h"
 #include "log.h"
+#include "tokens.h"
 
 static const char *const names[] = {
     "NEW", "LOOKUP", "CHECKING", "INTENT", "SEALING", "WORKING", "DONE"};
@@ -42,6 +43,47 @@ job_enter(struct job *j, enum job_state next)
 }
 
 /*
+ * What a token's jobs may hold: a part of the whole each, and half of it
+ * together, so that a client behind one keeps neither the others nor local
+ * clients from being served.
+ */
+static int
+take_share(struct job *j, struct token *t, struct err *err)
+{
+	struct admind *a = j->a;
+
+	if (t == NULL)
+		return 0;
+	if (t->jobs >= TOKEN_JOBS_MAX ||
+	    t->bytes + j->arguments.len > TOKEN_BYTES_MAX ||
+	    a->token_jobs >= TOKENS_JOBS_MAX ||
+	    a->token_bytes + j->arguments.len > TOKENS_BYTES_MAX)
+		return err_set(err, FAILURE_BUSY,
+		    "too many calls of this token are in work");
+	j->token = token_ref(t);
+	t->jobs++;
+	j->token_bytes = j->arguments.len;
+	t->bytes += j->token_bytes;
+	a->token_jobs++;
+	a->token_bytes += j->token_bytes;
+	return 0;
+}
+
+static void
+leave_share(struct job *j)
+{
+	struct token *t = j->token;
+
+	if (t == NULL)
+		return;
+	t->jobs--;
+	t->bytes -= j->token_bytes;
+	j->a->token_jobs--;
+	j->a->token_bytes -= j->token_bytes;
+	token_unref(t);
+}
+
+/*
  * A new job from a gateway's request. The frame's bytes are copied: they live
  * only until the handler returns.
  */
@@ -51,6 +93,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	struct admind *a = l->a;
 	const char *sentence;
 	struct job *j = NULL;
+	struct token *t;
 	enum failure f;
 
 	if (a->njobs >= JOBS_MAX || records_full(a) ||
@@ -88,8 +131,10 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->approval = m->approval;
 	j->session = m->session;
 	j->method = (enum call_method)m->method;
+	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
 	memcpy(j->tool, m->tool.p, m->tool.n);
 	buf_init(&j->arguments, ARGUMENTS_MAX);
+	buf_init(&j->kept, ARGUMENTS_KEPT);
 	buf_init(&j->preimage, IPC_BLOB_MAX);
 	buf_init(&j->schema, SCHEMA_MAX);
 	buf_init(&j->seal, IPC_BLOB_MAX);
@@ -109,8 +154,9 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	    m->protocol.p, m->protocol.n < PRINCIPAL_MAX ? m->protocol.n : 0));
 	if (j->client == NULL || j->protocol == NULL || j->arguments.failed)
 		goto memory;
-	if (auth_principal(a, l->listener, m->credential, j->principal, err) ==
-	    -1) {
+	if (auth_principal(a, l->listener, m->credential, j->principal, &t,
+		err) == -1 ||
+	    take_share(j, t, err) == -1) {
 		job_free(j);
 		return NULL;
 	}
@@ -129,6 +175,7 @@ job_free(struct job *j)
 	TAILQ_REMOVE(&j->a->jobs, j, entry);
 	j->a->njobs--;
 	j->a->job_bytes -= j->arguments.len;
+	leave_share(j);
 	link_unref(j->link);
 	hold_drop(j->hold);
 	if (j->free_data != NULL)
@@ -136,6 +183,7 @@ job_free(struct job *j)
 	free(j->client);
 	free(j->protocol);
 	buf_free(&j->arguments);
+	buf_free(&j->kept);
 	buf_free(&j->preimage);
 	buf_free(&j->schema);
 	buf_free(&j->seal);

@@ -13,6 +13,7 @@
 #include "admind.h"
 #include "log.h"
 #include "tasks.h"
+#include "tokens.h"
 
 static void
 link_up(struct ipc_peer *peer, struct admind *a, enum ipc_role role,
@@ -139,10 +140,26 @@ op_new(struct link *l, uint64_t request)
 	return op;
 }
 
+int
+op_count(struct op *op, struct token *t, struct err *err)
+{
+	if (t == NULL)
+		return 0;
+	if (t->ops >= TOKEN_OPS_MAX)
+		return err_set(err, FAILURE_BUSY,
+		    "too many requests of this token are in work");
+	op->token = token_ref(t);
+	t->ops++;
+	return 0;
+}
+
 void
 op_free(struct op *op)
 {
 	op->a->nops--;
+	if (op->token != NULL)
+		op->token->ops--;
+	token_unref(op->token);
 	link_unref(op->link);
 	buf_free(&op->buf);
 	free(op);
@@ -264,6 +281,10 @@ static const struct route routes[] = {
     {IPC_ADMIN_STORE, approvals_message},
     {IPC_SECRET_STORE, approvals_message},
     {IPC_AUDIT_EVENT, approvals_message},
+    {IPC_RENEW_GET, renew_message},
+    {IPC_RENEW_STORE, renew_message},
+    {IPC_RENEW_PHASE, renew_message},
+    {IPC_AUDIT_READ, audit_message},
     {IPC_APPROVAL_GET, approvals_message},
     {IPC_ADMIN_QUERY, adminq_message},
     {IPC_ADMIN_ACTION, adminact_message},
@@ -271,6 +292,8 @@ static const struct route routes[] = {
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},
     {IPC_SETTING_SET, adminset_message},
+    {IPC_TOKEN_CREATE, token_set_message},
+    {IPC_TOKEN_REVOKE, token_set_message},
 };
 
 static int

@@ -17,9 +17,10 @@
 #include "log.h"
 #include "migrate.h"
 #include "tasks.h"
+#include "tokens.h"
 
 static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
-    "mcpbox_task", "mcpbox_call", "mcpbox_setting", NULL};
+    "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting", NULL};
 
 /* What libpq does beyond the base list: it holds back a SIGPIPE where the
  * kernel can't be told to (TLS). Its habit of opening files
@@ -33,6 +34,7 @@ static const struct confine_rule rules[] = {
 static void
 db_up(void *arg)
 {
+	tokens_db_up(arg);
 	limits_reload(arg);
 	settings_read(arg);
 	sweep_db_up(arg);
@@ -56,8 +58,12 @@ db_notify(const char *channel, const char *payload, void *arg)
 		return;
 	}
 	if (strcmp(channel, "mcpbox_setting") == 0) {
-		settings_read(a);
 		limits_reload(a);
+		settings_read(a);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_token") == 0) {
+		tokens_notified(a, payload);
 		return;
 	}
 	catalogue_notified(a, payload);

@@ -15,11 +15,12 @@
 #include "ids.h"
 #include "log.h"
 #include "management_tools.h"
+#include "tokens.h"
 
 static const struct db_stmt open_row = {"manage_open",
-    "SELECT mcpbox.execution_open($1::uuid, 'management', NULL, NULL,"
-    " $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::text,"
-    " $8::text, $9::text, $10::timestamptz, $11::timestamptz)",
+    "SELECT mcpbox.management_open($1::uuid, $2::uuid, $3::text, $4::text,"
+    " $5::text, $6::bytea, $7::text, $8::text, $9::text, $10::timestamptz,"
+    " $11::timestamptz, $12::uuid, $13::bytea, $14::uuid)",
     DB_FAST};
 
 /* ---- fields ---- */
@@ -61,6 +62,15 @@ job_uuid(struct job *j, uint8_t tag, struct ipc_id *out)
 }
 
 /* ---- the end ---- */
+
+/* job_done closes it. */
+void
+job_out(struct job *j, struct ipc_bytes object)
+{
+	buf_clear(&j->out);
+	buf_put(&j->out, object.p, object.n > 0 ? object.n - 1 : 0);
+	j->json.comma = true;
+}
 
 void
 job_done(struct job *j)
@@ -225,6 +235,27 @@ job_check_command(struct job *j, struct ipc_bytes spec, struct ipc_bytes schema,
 }
 
 void
+job_check_arguments(struct job *j, struct ipc_bytes schema,
+    struct ipc_bytes arguments, void (*next)(struct job *))
+{
+	struct ipc_check_arguments m = {.schema_len = (uint32_t)schema.n};
+	struct buf both;
+	struct err err;
+
+	j->next.plain = next;
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, schema.p, schema.n);
+	buf_put(&both, arguments.p, arguments.n);
+	m.schema_arguments = ipc_bytes(both.p, both.len);
+	if (both.failed)
+		job_fail(j, FAILURE_LIMIT, "the arguments are too large");
+	else if (ask(j->a->check, IPC_CHECK_ARGUMENTS, &m, schema_checked, j,
+		     &err) == -1)
+		fail_err(j, &err);
+	buf_free(&both);
+}
+
+void
 job_check_render(struct job *j, struct ipc_bytes text,
     struct ipc_bytes arguments, void (*next)(struct job *))
 {
@@ -247,6 +278,55 @@ job_check_render(struct job *j, struct ipc_bytes text,
 
 /* ---- the beginning ---- */
 
+/*
+ * A token that may not use every name may not name what it may not see either:
+ * to it that is not there. What the call shows beside it leaves out the rest by
+ * itself (permit.h, PERMIT_REACH_SELF) or is not offered to such a token.
+ */
+static const struct db_stmt judge = {"manage_judge",
+    "SELECT mcpbox.token_permits_ids($1::text, $2::text, $3::uuid, $4::uuid)",
+    DB_FAST};
+
+static void
+judged(struct job *j, const struct pg_result *rows)
+{
+	if (db_bool(rows, 0, 0))
+		j->manage->run(j);
+	else
+		job_fail(j, FAILURE_NOT_FOUND, "there is no such object");
+}
+
+/* Each kind of id once; a call names at most one of each. */
+static void
+put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
+{
+	struct ipc_bytes b;
+	struct ipc_id id;
+
+	for (size_t i = 0; i < n; i++)
+		if (job_field(j, tags[i], &b) == 1 && b.n == sizeof(id.b)) {
+			memcpy(id.b, b.p, sizeof(id.b));
+			db_p_id(p, &id);
+			return;
+		}
+	db_p_null(p);
+}
+
+static void
+judge_ids(struct job *j)
+{
+	static const uint8_t servers[] = {MF_SERVER_ID};
+	static const uint8_t objects[] = {
+	    MF_TOOL_ID, MF_PROMPT_ID, MF_RESOURCE_ID};
+	struct db_params p;
+
+	db_params_init(&p);
+	token_params(j->token, &p);
+	put_id(j, &p, servers, sizeof(servers));
+	put_id(j, &p, objects, sizeof(objects));
+	job_query(j, &judge, &p, judged);
+}
+
 static void
 opened(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -263,13 +343,20 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	j->has_intent = true;
+	if (j->revoked) {
+		job_refuse(j, j->revoked_why, "the token was revoked");
+		return;
+	}
 	if (job_enter(j, JOB_WORKING) == -1) {
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 		return;
 	}
 	jsonw_open(&j->json, &j->out);
 	jsonw_obj(&j->json);
-	j->manage->run(j);
+	if (j->token == NULL || permit_everything(&j->token->permit))
+		j->manage->run(j);
+	else
+		judge_ids(j);
 }
 
 static void
@@ -289,12 +376,13 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	buf_put(&j->fields, m.fields.p, m.fields.n);
-	if (j->fields.failed || job_enter(j, JOB_INTENT) == -1) {
+	buf_put(&j->kept, m.kept.p, m.kept.n);
+	if (j->fields.failed || j->kept.failed || job_enter(j, JOB_INTENT) == -1) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
 	buf_init(&text, ARGUMENTS_KEPT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	intent_arguments(j, &text);
 	j->epoch = j->a->epoch;
 	db_params_init(&p);
 	db_p_id(&p, &j->execution);
@@ -309,6 +397,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	db_p_time_us(&p, j->created_us);
 	db_p_time_us(
 	    &p, j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000));
+	intent_marks(j, &p);
 	db_query(j->a->db, &open_row, &p, opened, j);
 	buf_free(&text);
 }
@@ -326,11 +415,19 @@ void
 manage_start(struct job *j)
 {
 	struct ipc_check_management m = {0};
+	const char *sentence;
 	struct err err;
 
 	j->manage = manage_find(ipc_str(j->tool));
 	if (j->manage == NULL) {
 		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		return;
+	}
+	if (j->token != NULL &&
+	    permit_management(&j->token->permit,
+		token_scopes(j->a, j->token, j->listener), j->tool,
+		&sentence) != FAILURE_NONE) {
+		job_refuse(j, FAILURE_FORBIDDEN, sentence);
 		return;
 	}
 	/* Anybody who reaches 127.0.0.1 may be `local`: what deletes can be

@@ -17,6 +17,7 @@
 #include "limits.h"
 #include "log.h"
 #include "tasks.h"
+#include "tokens.h"
 
 enum {
 	TICK_MS = 1000,
@@ -177,6 +178,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		auth_vault_up(a);
 	records_retry(a);
 	sweep_run(a);
+	tokens_tick(a);
 	tasks_tick(a);
 	confirm_tick(a);
 	limits_tick(a);

@@ -20,6 +20,7 @@
 #include "ids.h"
 #include "log.h"
 #include "tasks.h"
+#include "tokens.h"
 
 /* The version's modes beside "forbidden". */
 #define MODE_OPTIONAL "optional"
@@ -27,10 +28,11 @@
 #define MODE_AFTER    "after_questions"
 
 static const struct db_stmt open_row = {"task_open",
-    "SELECT mcpbox.task_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
+    "SELECT mcpbox.execution_marked(mcpbox.task_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
     " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
     " $11::text, $12::text, $13::timestamptz, $14::timestamptz, $15::int4,"
-    " $16::int8, $17::int8, $18::int8)",
+    " $16::int8, $17::int8, $18::int8), $1::uuid, $19::uuid, $20::bytea,"
+    " $21::uuid)",
     DB_SURE};
 static const struct db_stmt read_row = {"task_read",
     "SELECT state, message, created_at, updated_at, ttl_ms, failure,"
@@ -117,6 +119,7 @@ tasks_open(struct job *j, intent_cb *cb)
 	db_p_i64(&p, (int64_t)conf_int(c, "task_ttl"));
 	db_p_i64(&p, (int64_t)conf_int(c, "tasks_active"));
 	db_p_i64(&p, (int64_t)conf_int(c, "tasks_kept"));
+	intent_marks(j, &p);
 	j->intent_cb = cb;
 	db_query(j->a->db, &open_row, &p, opened, j);
 	buf_free(&text);
@@ -267,6 +270,7 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	struct ipc_task_cancel end;
 	struct ipc_bytes credential;
 	struct ipc_id id;
+	struct token *t;
 	struct err err;
 	struct op *op;
 
@@ -293,8 +297,10 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	op = op_new(l, f->request);
 	if (op == NULL)
 		return 0;
-	if (auth_principal(l->a, l->listener, credential, op->actor, &err) ==
-	    -1) {
+	if (auth_principal(l->a, l->listener, credential, op->actor, &t,
+		&err) == -1 ||
+	    token_may_call(l->a, t, l->listener, &err) == -1 ||
+	    op_count(op, t, &err) == -1) {
 		op_refuse_err(op, &err);
 		return 0;
 	}

@@ -93,7 +93,7 @@ M(84, APPROVE, approve, REQ, WEB|CTL, VAULT, OPEN, 0, "approve what has this has
 M(85, REJECT, reject, REQ, WEB|CTL, VAULT, OPEN, 0, "reject a request; answered by OK or REFUSED") \
 M(86, PASSWORD, password, REQ, WEB, VAULT, OPEN, 0, "change one's own password; ends the other logins") \
 M(87, SETUP, setup, REQ, CTL, VAULT, OPEN, 0, "make the first administrator; answered by OK or REFUSED") \
-M(88, SECRET_SET, secret_set, REQ, CTL, VAULT, OPEN, 0, "set a secret's value; answered by OK or REFUSED") \
+M(88, SECRET_SET, secret_set, REQ, WEB|CTL, VAULT, OPEN, 0, "set a secret's value; answered by OK or REFUSED") \
                                                                                \
 M(100, ADMIN_QUERY, admin_query, REQ, WEB|CTL, ADMIND, OPEN, 0, "read one list or one object") \
 M(101, ADMIN_JSON, admin_json, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "it, as JSON") \
@@ -140,6 +140,49 @@ M(174, RUN_RESULT, run_result, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces we
 M(175, RUN_ERROR, run_error, EVT, RUNNER, SANDBOXD, RUNNING, 0, "the pieces were an error object; nothing follows") \
 M(176, ASK, ask, EVT, RUNNER, SANDBOXD, RUNNING, 0, "questions to the client; the runner is parked until ANSWER") \
 M(177, PAUSE, pause, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a hint: the client may wait unconnected and come back") \
+                                                                               \
+M(180, POLICY_SET, policy_set, REQ, WEB|CTL, VAULT, OPEN, 0, "how requests are reviewed from now on; answered by POLICY_STATE") \
+M(181, POLICY_GET, policy_get, REQ, WEB|CTL, VAULT, OPEN, 0, "how are requests reviewed?") \
+M(182, POLICY_STATE, policy_state, ANS, VAULT, WEB|CTL, OPEN, 0, "the policy as the vault applies it") \
+M(183, POLICY_LOAD, policy_load, REQ, VAULT, ADMIND, OPEN, 0, "the newest stored policy") \
+M(184, POLICY_SEALED, policy_sealed, ANS, ADMIND, VAULT, OPEN, 0, "it, sealed") \
+M(185, POLICY_STORE, policy_store, REQ, VAULT, ADMIND, OPEN, 0, "commit a policy; answered by OK or REFUSED") \
+M(186, APPROVE_AUTO, approve_auto, REQ, ADMIND, VAULT, OPEN, 0, "approve by the sealed policy, if it and the content allow that; answered by OK or REFUSED") \
+M(187, HALF_APPROVED, half_approved, ANS, VAULT, WEB|CTL, OPEN, 0, "answers APPROVE: the first yes of two is kept") \
+M(188, SEAL_VERIFY, seal_verify, REQ, WEB|CTL, VAULT, OPEN, IPC_BLOB_MAX, "is this the vault's seal over this pre-image?") \
+M(189, SEAL_SAYS, seal_says, ANS, VAULT, WEB|CTL, OPEN, 0, "it is: who approved it, and when") \
+                                                                               \
+M(200, ADMIN_CHANGE, admin_change, REQ, WEB|CTL, VAULT, OPEN, 0, "make, change or remove an administrator; answered by OK or REFUSED") \
+M(201, DEVICE_MAKE, device_make, REQ, CTL, VAULT, OPEN, 0, "a code with which a person may log in from a new browser while others guess at the name") \
+M(202, DEVICE_CODE, device_code, ANS, VAULT, CTL, OPEN, 0, "that code")         \
+M(203, LOGINS_GET, logins_get, REQ, WEB|CTL, VAULT, OPEN, 0, "who is logged in") \
+M(204, LOGINS, logins, ANS, VAULT, WEB|CTL, OPEN, IPC_BLOB_MAX, "the logins")   \
+M(205, LOGIN_END, login_end, REQ, WEB|CTL, VAULT, OPEN, 0, "end one login, or all of an administrator; answered by OK or REFUSED") \
+M(206, AUDIT_READ, audit_read, REQ, CTL, ADMIND, OPEN, 0, "rows of the audit chain as they were hashed") \
+M(207, AUDIT_ROWS, audit_rows, ANS, ADMIND, CTL, OPEN, IPC_BLOB_MAX, "those rows, oldest first") \
+M(208, AUDIT_CHECK, audit_check, REQ, CTL, VAULT, OPEN, 0, "are these signatures of the chain's heads ours?") \
+M(209, AUDIT_CHECKED, audit_checked, ANS, VAULT, CTL, OPEN, 0, "which are, and the newest that was signed") \
+                                                                               \
+M(210, ACTIVITY_FOLLOW, activity_follow, REQ, WEB|CTL, ADMIND, OPEN, 0, "be told what happens from now on; OK ends it, after a while: then ask again") \
+M(211, ACTIVITY_LINES, activity_lines, PART, ADMIND, WEB|CTL, OPEN, 0, "what happened since the last") \
+M(212, ACTIVITY_LEAVE, activity_leave, EVT, WEB|CTL, ADMIND, OPEN, 0, "nobody listens any more") \
+M(213, METRICS_GET, metrics_get, REQ, WEB, ADMIND, OPEN, 0, "counters and gauges of this node, and of the database") \
+M(214, METRICS, metrics, ANS, ADMIND, WEB, OPEN, IPC_BLOB_MAX, "them, in Prometheus' text format") \
+                                                                               \
+M(225, TOKEN_CREATE, token_create, REQ, WEB|CTL, ADMIND, OPEN, 0, "make an API token; answered by TOKEN_CREATED or REFUSED") \
+M(226, TOKEN_CREATED, token_created, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "a new token, said this once") \
+M(227, TOKEN_REVOKE, token_revoke, REQ, WEB|CTL, ADMIND, OPEN, 0, "end a token; answered by ADMIN_JSON once every connected gateway dropped it") \
+M(228, CREDENTIAL_ENDED, credential_ended, REQ, ADMIND, GATEWAY, OPEN, 0, "a credential is good no more: drop what is held for it; answered by OK once dropped") \
+                                                                               \
+M(190, KEY_STATUS, key_status, REQ, CTL, VAULT, OPEN, 0, "which master keys are valid?") \
+M(191, KEY_STATE, key_state, ANS, VAULT, CTL, OPEN, 0, "answers KEY_STATUS, KEY_NEXT, KEY_STEP and KEY_END") \
+M(192, KEY_NEXT, key_next, REQ, CTL, VAULT, OPEN, 0, "begin a rotation: this key seals from now on, the present one still opens") \
+M(193, KEY_STEP, key_step, REQ, CTL, VAULT, OPEN, 0, "renew, or only open, the next values that rest under a master key") \
+M(194, KEY_END, key_end, REQ, CTL, VAULT, OPEN, 0, "end the rotation: forget the older key") \
+M(195, RENEW_GET, renew_get, REQ, VAULT, ADMIND, OPEN, 0, "values that rest under a master key") \
+M(196, RENEW_ROWS, renew_rows, ANS, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "they") \
+M(197, RENEW_STORE, renew_store, REQ, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "put these in place of those; answered by OK or REFUSED") \
+M(198, RENEW_PHASE, renew_phase, REQ, VAULT, ADMIND, OPEN, 0, "note that a rotation begins or ends; answered by OK or REFUSED") \
                                                                                \
 M(230, ADMIN_ACTION, admin_action, REQ, WEB|CTL, ADMIND, OPEN, ARGUMENTS_MAX, "change one thing, by one SQL function; answered by ADMIN_JSON or REFUSED")
 
@@ -280,7 +323,8 @@ F(S, u64, cpu_us, "CPU time the runner used")                                   
 F(S, bytes, intent, "the intent TLV from the sealed context: the whole row, should the database have lost it") \
 F(S, u32, stdout_len, "bytes of stdout at the front of the blob")                 \
 F(S, u32, meta_len, "of a task: bytes of the _meta object at the end of the blob; else 0") \
-F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, capped; a task's whole, then _meta")
+F(S, u32, kept_len, "of a task: bytes behind stdout; else 0")                     \
+F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, as records keep it (common/kept.h); of a task that, then the whole, then _meta")
 #define IPC_FIELDS_epoch_begin(F, S) F(S, id, epoch, "random, new at each start")
 #define IPC_FIELDS_epoch_item(F, S)                                               \
 F(S, id, execution, "an execution")                                               \
@@ -305,10 +349,12 @@ F(S, blob, material, "TLV, enum context_tag: pre-image, seal, secrets, limits, i
 #define IPC_FIELDS_content(F, S)                                                  \
 F(S, str, kind, "tool, module, network or call")                                  \
 F(S, str, state, "pending or what it became")                                     \
-F(S, blob, preimage, "version hash pre-image; kind call: common/callreq.h")
+F(S, bytes, policy, "the newest sealed policy of review, or empty")               \
+F(S, bytes, first, "the sealed first yes of two, or empty")                       \
+F(S, blob, preimage, "version hash pre-image; kind call: common/callreq.h, module and network: common/grantreq.h")
 #define IPC_FIELDS_decision_store(F, S)                                           \
 F(S, id, approval, "uuid of the approval request")                                 \
-F(S, u8, approved, "1 approve, 0 reject")                                         \
+F(S, u8, approved, "1 approve, 0 reject, 2 the first yes of two")                                         \
 F(S, hash, content, "hash of what was reviewed; zero for a rejection")            \
 F(S, str, actor, "administrator's name, or root")                                 \
 F(S, u64, time_us, "Unix time in us")                                             \
@@ -319,17 +365,18 @@ F(S, blob, seal, "the vault's seal; empty for a rejection")
 F(S, str, username, "administrator")                                              \
 F(S, str, role, "administrator, reviewer or viewer")                              \
 F(S, str, csrf, "CSRF token (to admind-http only, else empty)")                   \
-F(S, u64, expires_ms, "Unix time in ms")
+F(S, u64, expires_ms, "Unix time in ms after which it is over in any case")       \
+F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before")
 #define IPC_FIELDS_admin_lookup(F, S) F(S, str, username, "as typed")
 #define IPC_FIELDS_admin_record(F, S)                                             \
 F(S, str, role, "of the user, or empty")                                          \
 F(S, blob, verifier, "sealed by the vault; empty for an unknown user")
 #define IPC_FIELDS_admin_store(F, S)                                              \
+F(S, str, change, "setup (only if there is none), create, own_password, password, role or delete") \
 F(S, str, username, "the administrator")                                          \
-F(S, str, role, "its role")                                                       \
-F(S, u8, first, "1: only if there is no administrator yet")                       \
+F(S, str, role, "its role; empty with delete")                                    \
 F(S, str, actor, "who asked")                                                     \
-F(S, blob, verifier, "sealed by the vault")
+F(S, blob, verifier, "sealed by the vault; empty with delete")
 #define IPC_FIELDS_secret_store(F, S)                                             \
 F(S, str, server, "server's name")                                                \
 F(S, str, key, "secret's name")                                                   \
@@ -338,7 +385,9 @@ F(S, blob, value, "stored form: format, key id, nonce, ciphertext, tag")
 #define IPC_FIELDS_audit_sign(F, S)                                               \
 F(S, u64, seq, "row number of the head")                                          \
 F(S, hash, head, "its chain hash")
-#define IPC_FIELDS_audit_signature(F, S) F(S, hash, signature, "HMAC-SHA256 by the audit key")
+#define IPC_FIELDS_audit_signature(F, S)                                           \
+F(S, hash, signature, "HMAC-SHA256 by the audit key")                             \
+F(S, bytes, key, "8 bytes: id of the master key that the audit key is of")
 #define IPC_FIELDS_audit_event(F, S)                                              \
 F(S, str, actor, "who")                                                           \
 F(S, str, action, "login, login_failed, logout, password_change, approve_refused") \
@@ -352,13 +401,17 @@ F(S, str, detail, "JSON object, written by the vault")
 #define IPC_FIELDS_login(F, S)                                                    \
 F(S, str, username, "as typed")                                                   \
 F(S, str, password, "as typed")                                                   \
-F(S, str, source, "peer address, for the audit log")
+F(S, str, source, "peer address, for the audit log")                              \
+F(S, str, device, "as an earlier LOGIN_OK or a DEVICE_CODE gave it, or empty")    \
+F(S, str, agent, "what the browser calls itself, untrusted: for the list of logins")
 #define IPC_FIELDS_login_ok(F, S)                                                 \
 F(S, str, token, "43 characters of base64url; the vault keeps its SHA-256")       \
 F(S, str, csrf, "43 characters")                                                  \
 F(S, str, username, "as stored")                                                  \
 F(S, str, role, "its role")                                                       \
-F(S, u64, expires_ms, "Unix time in ms")
+F(S, u64, expires_ms, "Unix time in ms after which it is over in any case")       \
+F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before") \
+F(S, str, device, "what makes this browser known at its next LOGIN")
 #define IPC_FIELDS_logout(F, S) F(S, str, token, "login token")
 #define IPC_FIELDS_whoami(F, S) F(S, str, token, "login token")
 #define IPC_FIELDS_approve(F, S)                                                  \
@@ -382,6 +435,42 @@ F(S, str, server, "server's name")                                              
 F(S, str, key, "UPPER_SNAKE")                                                     \
 F(S, bytes, value, "1 to SECRET_VALUE_MAX bytes")
 
+#define IPC_FIELDS_admin_change(F, S)                                             \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, password, "own password of who asks, beside the token; empty from CTL") \
+F(S, str, change, "create, password, role or delete")                             \
+F(S, str, username, "the administrator it is about")                              \
+F(S, str, role, "create, role: administrator, reviewer or viewer")                \
+F(S, str, new, "create, password: 12 to 128 characters")
+#define IPC_FIELDS_device_make(F, S) F(S, str, username, "whom it is for")
+#define IPC_FIELDS_device_code(F, S)                                              \
+F(S, str, device, "LOGIN's device, for a short time")                             \
+F(S, u64, expires_ms, "Unix time in ms")
+#define IPC_FIELDS_logins_get(F, S)                                               \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, username, "whose; empty: all. Only an administrator sees others'")
+#define IPC_FIELDS_logins(F, S)                                                   \
+F(S, blob, json, "{items, next_cursor}: id, username, role, source, agent, created_at, seen_at, expires_at, idle_expires_at, current")
+#define IPC_FIELDS_login_end(F, S)                                                \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, id, login, "as LOGINS names it; zero: all of the user")                      \
+F(S, str, username, "with a zero id: whose. Only an administrator ends others'")
+#define IPC_FIELDS_audit_read(F, S)                                               \
+F(S, u64, after, "number of the last row already read, from 0")                   \
+F(S, u32, limit, "rows at most")
+#define IPC_FIELDS_audit_rows(F, S)                                               \
+F(S, u64, seq, "number of the head")                                              \
+F(S, hash, head, "its hash")                                                      \
+F(S, u64, anchored, "number of the newest row that has an anchor in the database") \
+F(S, u32, count, "rows in the blob")                                              \
+F(S, blob, rows, "common/audit_row.h: each row, and the anchors stored with it")
+#define IPC_FIELDS_audit_check(F, S)                                              \
+F(S, bytes, anchors, "72 bytes each: u64 row number, 32 bytes head, 32 bytes signature")
+#define IPC_FIELDS_audit_checked(F, S)                                            \
+F(S, bytes, valid, "one byte an anchor, in order: 1 it is ours, 0 it is not")     \
+F(S, u64, seq, "the newest row this process signed; 0: none since it started")    \
+F(S, hash, head, "its hash")
+
 #define IPC_FIELDS_admin_query(F, S)                                              \
 F(S, str, token, "login token; empty from CTL")                                   \
 F(S, str, what, "servers, tools, approvals, audit, executions, modules, settings, status; or server, tool, execution, limits with an id") \
@@ -391,6 +480,24 @@ F(S, str, filter_state, "approvals: pending, approved, rejected, superseded, exp
 F(S, bytes, filters, "TLV: enum admin_filter, text; each at most once (common/admin_filter.h)") \
 F(S, str, cursor, "next_cursor of the page before, or empty")                     \
 F(S, u32, limit, "1 to 200")
+#define IPC_FIELDS_token_create(F, S)                                             \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, name, "its principal will be token:NAME; no two tokens ever have one")  \
+F(S, str, scopes, "tools:read, tools:call, manage, manage:edit; one a line")      \
+F(S, str, listeners, "local, tunnel; one a line")                                 \
+F(S, str, allow, "patterns of names, one a line")                                 \
+F(S, str, deny, "likewise; these win")                                            \
+F(S, u64, expires_ms, "Unix time in ms; 0: never")
+#define IPC_FIELDS_token_created(F, S)                                            \
+F(S, str, secret, "the token itself, of which only the SHA-256 is kept")          \
+F(S, blob, json, "the token as REST shows it")
+#define IPC_FIELDS_token_revoke(F, S)                                             \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, which, "uuid text or name")                                             \
+F(S, str, reason, "for the record, or empty")
+#define IPC_FIELDS_credential_ended(F, S)                                         \
+F(S, hash, credential, "SHA-256 of it")                                           \
+F(S, str, principal, "whose it was")
 #define IPC_FIELDS_admin_action(F, S)                                             \
 F(S, str, token, "login token; empty from CTL")                                   \
 F(S, str, action, "name of a row of common/admin_action.def")                     \
@@ -398,15 +505,27 @@ F(S, str, id, "what the path names: one id, or two with / between; or empty")   
 F(S, str, key, "Idempotency-Key, or empty: the same key, action and body answer as the first time") \
 F(S, hash, seen, "If-Match: hash of what the change was made from; zero: none given") \
 F(S, blob, body, "JSON object, closed members, as the sender checked them")
+#define IPC_FIELDS_activity_follow(F, S)                                          \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, u64, stream, "the asker's number for it, not used by another of its streams") \
+F(S, u8, calls, "1: also each call's end; 0: the activity log alone")
+#define IPC_FIELDS_activity_lines(F, S)                                           \
+F(S, u64, dropped, "so many before these were too many")                          \
+F(S, bytes, lines, "JSON objects, a line feed behind each")
+#define IPC_FIELDS_activity_leave(F, S) F(S, u64, stream, "as ACTIVITY_FOLLOW said")
+#define IPC_FIELDS_metrics_get(F, S)
+#define IPC_FIELDS_metrics(F, S) F(S, blob, text, "text/plain; version=0.0.4")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
 #define IPC_FIELDS_approval_get(F, S)                                             \
 F(S, str, token, "login token; empty from CTL")                                   \
+F(S, u8, base, "1: not the request's content, but the version that serves instead of it") \
 F(S, id, approval, "uuid")
 #define IPC_FIELDS_approval_content(F, S)                                         \
 F(S, str, kind, "tool, module, network or call")                                  \
 F(S, str, state, "pending or what it became")                                     \
 F(S, str, circumstances, "JSON members without braces: server, tool, version, requested_at, requested_by, notes") \
-F(S, blob, preimage, "version hash pre-image, kind call: common/callreq.h; the reader hashes it itself")
+F(S, bytes, seal, "the vault's, of what was approved; else empty")                \
+F(S, blob, preimage, "version hash pre-image, kind call: common/callreq.h, module and network: common/grantreq.h; the reader hashes it itself; empty: there is no base")
 
 #define IPC_FIELDS_limits_set(F, S)                                               \
 F(S, str, token, "login token of an administrator; empty from CTL")               \
@@ -429,6 +548,36 @@ F(S, hash, digest, "record: of the entry in the module store")                  
 F(S, u64, files, "record: files in it")                                           \
 F(S, u64, size, "record: bytes of them")
 
+#define IPC_FIELDS_key_status(F, S)
+#define IPC_FIELDS_key_state(F, S)                                                \
+F(S, bytes, key, "8 bytes: id of the key that seals")                             \
+F(S, bytes, older, "id of the other one that opens, or empty")                    \
+F(S, u8, credential, "1: key_file was not read, a credential was")                \
+F(S, str, after, "of KEY_STEP: where the next one goes on; empty: the pass is over") \
+F(S, u32, seen, "of KEY_STEP: values opened or not")                              \
+F(S, u32, renewed, "of KEY_STEP: values now under the new key")                   \
+F(S, u32, unreadable, "of KEY_STEP: values that no valid key opens")              \
+F(S, str, names, "the first of those, a line each")
+#define IPC_FIELDS_key_next(F, S) F(S, fd, file, "the new key's file, open for reading")
+#define IPC_FIELDS_key_step(F, S)                                                 \
+F(S, u8, renew, "1: renew what is not under the newest key; 0: only open all")    \
+F(S, str, after, "KEY_STATE's, or empty to begin a pass")                         \
+F(S, u32, limit, "values, 1 to RENEW_MAX")
+#define IPC_FIELDS_key_end(F, S) F(S, u32, leave, "so many unreadable values may stay behind")
+#define IPC_FIELDS_renew_get(F, S)                                                \
+F(S, str, kind, "secret, verifier, version ...: of the view `resting`")           \
+F(S, str, after, "id of the last one seen, or empty")                             \
+F(S, bytes, key, "id of the key whose values are left out; empty: none is")       \
+F(S, u32, limit, "1 to RENEW_MAX")
+#define IPC_FIELDS_renew_rows(F, S) F(S, blob, rows, "TLV, enum renew_tag, in order of ids")
+#define IPC_FIELDS_renew_store(F, S)                                              \
+F(S, str, kind, "as asked")                                                       \
+F(S, blob, rows, "TLV: ID, VALUE, RENEWED of each")
+#define IPC_FIELDS_renew_phase(F, S)                                              \
+F(S, u8, end, "0: a rotation begins; 1: it ends")                                 \
+F(S, bytes, key, "8 bytes: the key that seals")                                   \
+F(S, u32, leave, "so many values may stay behind")
+
 #define IPC_FIELDS_check_schema(F, S) F(S, blob, schema, "JSON")
 #define IPC_FIELDS_check_arguments(F, S)                                          \
 F(S, u8, output, "1: an outputSchema and a value of any type, not arguments")     \
@@ -443,7 +592,9 @@ F(S, blob, spec_schema, "specification, then input schema, both JSON")
 #define IPC_FIELDS_check_render(F, S)                                             \
 F(S, u32, text_len, "bytes of the template at the front of the blob")             \
 F(S, blob, text_arguments, "template, then the arguments object")
-#define IPC_FIELDS_check_ok(F, S) F(S, blob, fields, "TLV of the fields asked for, or empty")
+#define IPC_FIELDS_check_ok(F, S)                                                 \
+F(S, bytes, kept, "of CHECK_ARGUMENTS and CHECK_MANAGEMENT: the arguments as records keep them (common/kept.h), or empty: as they are") \
+F(S, blob, fields, "TLV of the fields asked for, or empty")
 #define IPC_FIELDS_check_errors(F, S)                                             \
 F(S, u16, failure, "enum failure")                                                \
 F(S, str, summary, "one sentence")                                                \
@@ -541,6 +692,44 @@ F(S, bytes, json, "any JSON value")
 F(S, u32, number, "1, 2, 3 ... within the call")                                  \
 F(S, bytes, json, "object: {key: {method, params}}")
 #define IPC_FIELDS_pause(F, S) F(S, u32, retry_ms, "come back not before that")
+
+#define IPC_FIELDS_policy_set(F, S)                                               \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, u8, tool, "enum review_mode")                                                \
+F(S, u8, module, "enum review_mode")                                              \
+F(S, u8, network, "enum review_mode")                                             \
+F(S, u32, days, "an automatic mode ends after so many; 1 to 90")                  \
+F(S, hash, seen, "POLICY_STATE's seal that the change was made from; zero: of no policy")
+#define IPC_FIELDS_policy_get(F, S) F(S, str, token, "login token; empty from CTL")
+#define IPC_FIELDS_policy_state(F, S)                                             \
+F(S, u8, tool, "enum review_mode")                                                \
+F(S, u8, module, "enum review_mode")                                              \
+F(S, u8, network, "enum review_mode")                                             \
+F(S, str, actor, "who set it, or empty")                                          \
+F(S, u64, since_us, "Unix time in us; 0: there is none, the default holds")       \
+F(S, u64, until_us, "end of its automatic modes, 0: it has none")                 \
+F(S, hash, seal, "SHA-256 of the sealed policy, zero if there is none")
+#define IPC_FIELDS_policy_load(F, S)
+#define IPC_FIELDS_policy_sealed(F, S) F(S, bytes, seal, "as POLICY_STORE brought it; empty: there is none")
+#define IPC_FIELDS_policy_store(F, S)                                             \
+F(S, u8, tool, "enum review_mode")                                                \
+F(S, u8, module, "enum review_mode")                                              \
+F(S, u8, network, "enum review_mode")                                             \
+F(S, str, actor, "administrator's name, or root")                                 \
+F(S, u64, serial, "Unix time in us, later than the one before")                   \
+F(S, u64, until_us, "as in POLICY_STATE")                                         \
+F(S, bytes, seal, "the sealed policy")
+#define IPC_FIELDS_approve_auto(F, S) F(S, id, approval, "uuid of the approval request")
+#define IPC_FIELDS_half_approved(F, S)
+#define IPC_FIELDS_seal_verify(F, S)                                              \
+F(S, str, token, "login token; empty from CTL")                                   \
+F(S, u32, seal_len, "bytes of the seal at the front of the blob")                 \
+F(S, blob, seal_preimage, "seal, then pre-image")
+#define IPC_FIELDS_seal_says(F, S)                                                \
+F(S, id, about, "the request that was approved")                                            \
+F(S, str, approver, "administrator, root, or policy:NAME")                        \
+F(S, str, first, "who said the first yes of two, or empty")                       \
+F(S, u64, time_us, "Unix time in us")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
 F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER or FAILURE_TOOL_PROTOCOL") \

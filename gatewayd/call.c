@@ -74,6 +74,8 @@ call_set_state(struct call *c, enum call_state s)
 	parked_free(c->parked);
 	c->parked = NULL;
 	call_end_forget(c);
+	share_put(c->share);
+	c->share = NULL;
 }
 
 /* ---- running ---- */
@@ -348,6 +350,7 @@ call_authorise(struct call *c)
 	    .tool = ipc_str(ex->m.tool),
 	    .approval = c->approval,
 	    .protocol = ipc_str(mcp_request_rev_text(ex->m.rev)),
+	    .trace = ex->m.trace,
 	    .arguments = ex->m.arguments};
 	char client[MCP_CLIENT_MAX + 1] = "";
 	uint64_t id;
@@ -447,6 +450,7 @@ call_start(struct exchange *ex)
 	}
 	c->gw = gw;
 	c->ex = ex;
+	c->share = share_ref(ex->share);
 	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);

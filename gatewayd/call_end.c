@@ -15,7 +15,8 @@ call_end_forget(struct call *c)
 
 	if (k == NULL)
 		return;
-	c->gw->kept_bytes -= k->body.len + k->meta.len;
+	c->gw->kept_bytes -= k->bytes;
+	share_drop(c->share, k->bytes);
 	buf_free(&k->body);
 	buf_free(&k->meta);
 	free(k);
@@ -52,9 +53,11 @@ keep(struct call *c, const struct refusal *r, enum failure f,
 	buf_init(&k->body, body.n + 1);
 	buf_init(&k->meta, meta.n + 1);
 	if (r == NULL &&
-	    c->gw->kept_bytes + body.n + meta.n <= KEPT_BYTES_MAX) {
+	    c->gw->kept_bytes + body.n + meta.n <= KEPT_BYTES_MAX &&
+	    share_keep(c->share, body.n + meta.n, KEPT_BYTES_MAX)) {
 		buf_put(&k->body, body.p, body.n);
 		buf_put(&k->meta, meta.p, meta.n);
+		k->bytes = body.n + meta.n;
 	}
 	k->failure = f;
 	k->refused =
@@ -65,7 +68,7 @@ keep(struct call *c, const struct refusal *r, enum failure f,
 		refusal_set(&k->refusal, FAILURE_LOST, 0,
 		    "The call ended while its client was away, and its result "
 		    "could not be kept.");
-	c->gw->kept_bytes += k->body.len + k->meta.len;
+	c->gw->kept_bytes += k->bytes;
 	c->kept = k;
 	call_set_state(c, CALL_KEPT);
 }
@@ -147,7 +150,8 @@ call_end_kept(struct call *c)
 	struct refusal r = k.refusal;
 
 	/* Taken out: the call ends, and frees what it has. */
-	c->gw->kept_bytes -= k.body.len + k.meta.len;
+	c->gw->kept_bytes -= k.bytes;
+	share_drop(c->share, k.bytes);
 	free(c->kept);
 	c->kept = NULL;
 	if (k.refused)

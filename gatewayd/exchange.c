@@ -31,6 +31,9 @@ exchange_free(struct exchange *ex)
 	if (ex->req != NULL)
 		httpd_set_data(ex->req, NULL);
 	stream_post_end(ex);
+	if (ex->share != NULL)
+		share_leave(ex->share, ex->body_len);
+	share_put(ex->share);
 	TAILQ_REMOVE(&gw->exchanges, ex, all);
 	gw->exchange_bytes -= ex->body_len;
 	gw->exchange_count--;
@@ -53,8 +56,12 @@ finish(struct exchange *ex, int status, const void *p, size_t n)
 			httpd_stream_end(ex->req);
 	} else if (ex->req != NULL) {
 		if (status == 401)
+			httpd_header(ex->req, "WWW-Authenticate",
+			    ex->credential[0] != '\0' ? EXCHANGE_INVALID
+						      : EXCHANGE_CHALLENGE);
+		else if (status == 403)
 			httpd_header(
-			    ex->req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
+			    ex->req, "WWW-Authenticate", EXCHANGE_SCOPE);
 		httpd_header(ex->req, "Cache-Control", "no-store");
 		httpd_reply(ex->req, status, n > 0 ? JSON_TYPE : "", p, n);
 	}
@@ -419,19 +426,43 @@ ignores_session(const struct exchange *ex)
 	return m.modern || m.method == MCP_INITIALIZE;
 }
 
+/* It counts against whoever sent it from here on. false: it is refused. */
+static bool
+take_share(struct exchange *ex, struct refusal *no)
+{
+	struct gateway *gw = ex->gw;
+	struct share *s = share_get(gw->shares, ex->who.principal);
+
+	if (s != NULL &&
+	    share_enter(
+		s, ex->body_len, gw->requests_max, EXCHANGE_BYTES_MAX)) {
+		ex->share = s;
+		return true;
+	}
+	refusal_set(no, FAILURE_BUSY, RETRY_MS,
+	    s != NULL ? "Too many requests of yours are being served at once."
+		      : "Out of memory.");
+	share_put(s);
+	return false;
+}
+
 void
 exchange_identified(
     void *arg, const struct identity *who, const struct refusal *no)
 {
 	struct exchange *ex = arg;
+	struct refusal full;
 	struct mcp_headers h = headers(ex);
 	struct answer_to to;
 	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
 	struct buf b;
 	bool denied;
 
-	if (who != NULL)
+	if (who != NULL) {
 		ex->who = *who;
+		if (!take_share(ex, &full))
+			no = &full;
+	}
 	/* The id first, so that whatever goes wrong can echo it. */
 	if (!ex->is_delete && !ex->is_get)
 		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,

@@ -116,6 +116,10 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
 		return ipc_answer_ok(p, f->request);
+	case IPC_CREDENTIAL_ENDED:
+		return credential_ended(gw, f) < 0
+		    ? -1
+		    : ipc_answer_ok(p, f->request);
 	case IPC_DECIDED:
 		return call_decided(gw, f);
 	case IPC_TASK_CHANGED:
@@ -183,11 +187,13 @@ gateway_init(struct gateway *gw)
 	gw->states = session_state_new();
 	gw->parked = parked_set_new(gw->proc.base);
 	gw->identities = identity_cache_new();
+	gw->shares = share_new();
+	gw->requests_max = (unsigned)conf_int(gw->proc.conf, "max_connections");
 	if (stream_init(gw) < 0)
 		return -1;
 	gw->attach_retry = evtimer_new(gw->proc.base, attach_retry_cb, gw);
 	return gw->ended == NULL || gw->states == NULL || gw->parked == NULL ||
-		gw->identities == NULL || gw->attach_retry == NULL
+		gw->identities == NULL || gw->shares == NULL || gw->attach_retry == NULL
 	    ? -1
 	    : 0;
 }
@@ -224,6 +230,7 @@ gateway_free(struct gateway *gw)
 		event_free(gw->attach_retry);
 	catalogue_drop(gw);
 	identity_cache_free(gw->identities);
+	share_free(gw->shares);
 	session_ended_free(gw->ended);
 	stream_free(gw);
 	session_state_free(gw->states);

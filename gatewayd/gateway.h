@@ -19,6 +19,7 @@
 #include "ipc_peer.h"
 #include "proc.h"
 #include "session_state.h"
+#include "share.h"
 
 enum {
 	PRINCIPAL_MAX = 320,   /* an e-mail address has at most 254 bytes */
@@ -82,6 +83,8 @@ struct gateway {
 	bool seen;         /* admind told a revision ... */
 	uint64_t revision; /* ... of the catalogue: this one */
 	struct identity_cache *identities;
+	struct shares *shares;
+	unsigned requests_max; /* served at once: as many as connections */
 	struct catalogue_list catalogues;
 	struct call_list calls;
 	struct parked_set *parked;
@@ -120,6 +123,8 @@ struct exchange {
 	bool is_get;                 /* GET of an event stream, likewise */
 	bool accepts_sse, names_sse; /* by Accept; it stands there by name */
 	struct identity who;
+	struct share *share; /* of who, once it counts there */
+	bool ended;          /* its credential is good no more */
 	bool has_session;
 	struct session session;
 
@@ -146,6 +151,10 @@ extern const struct httpd_handlers front_handlers;
 
 /* exchange.c, exchange_begin.c */
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
+/* RFC 6750 section 3.1: the credential that came is no good; it is, but not for
+ * this. */
+#define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
+#define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
 void exchange_free(struct exchange *);
 /* The answer to identity_ask: the exchange goes on, or is refused. */
@@ -220,6 +229,9 @@ void call_cancel(struct call *);
 /* notifications/cancelled of this session and JSON-RPC id. */
 void call_cancel_by_id(
     struct gateway *, const struct session *, struct ipc_bytes id);
+
+/* credential.c: CREDENTIAL_ENDED. 0, or -1: malformed. */
+int credential_ended(struct gateway *, struct ipc_frame *);
 
 /* identity.c: who a credential is. cb gets NULL and why, or the identity;
  * called from the loop or at once. */

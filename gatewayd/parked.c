@@ -156,6 +156,30 @@ on_expired(evutil_socket_t fd, short what, void *arg)
 	owner->expired(its);
 }
 
+/* Between resume and the next state an entry has a request, which ends as any
+ * other does: only those that wait go. */
+void
+parked_end(struct gateway *gw, struct ipc_bytes principal)
+{
+	const struct parked_owner *owner;
+	struct ipc_hash h;
+	struct parked *p;
+	void *its;
+
+	sha256(principal.p, principal.n, &h);
+	for (;;) {
+		TAILQ_FOREACH(p, &gw->parked->all, link)
+		if (p->waits && memcmp(&p->principal, &h, sizeof(h)) == 0)
+			break;
+		if (p == NULL)
+			return;
+		owner = p->owner;
+		its = p->arg;
+		parked_free(p);
+		owner->expired(its);
+	}
+}
+
 static unsigned
 of_principal(const struct parked_set *s, const struct ipc_hash *principal)
 {

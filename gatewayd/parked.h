@@ -70,6 +70,9 @@ struct parked *parked_new(struct gateway *, const struct exchange *,
  * more. 0, or -1: no timer. */
 int parked_state(
     struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);
+/* The principal's credential is good no more: nobody will come back for what
+ * waits; each owner hears `expired`. */
+void parked_end(struct gateway *, struct ipc_bytes principal);
 void parked_free(struct parked *); /* expired is not called; NULL: nothing */
 
 /*

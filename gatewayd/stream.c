@@ -397,6 +397,20 @@ stream_get(struct exchange *ex)
 }
 
 void
+stream_credential_ended(struct gateway *gw, const struct ipc_hash *credential)
+{
+	struct stream *s, *next;
+	struct ipc_hash h;
+
+	for (s = TAILQ_FIRST(&gw->streams->all); s != NULL; s = next) {
+		next = TAILQ_NEXT(s, all);
+		sha256(s->credential, strlen(s->credential), &h);
+		if (ct_equal(&h, credential, sizeof(h)))
+			stream_close(s, true);
+	}
+}
+
+void
 stream_session_ended(struct gateway *gw, const struct ipc_id *id)
 {
 	struct stream_session *r = stream_store_find(gw->streams->store, id);

@@ -49,6 +49,9 @@ void stream_get(struct exchange *);
 /* A session was deleted: its stream ends, what is kept for it is dropped. */
 void stream_session_ended(struct gateway *, const struct ipc_id *);
 
+/* This credential is good no more: all its streams end. */
+void stream_credential_ended(struct gateway *, const struct ipc_hash *);
+
 /* These lists changed (mask of 1 << enum mcp_list): tells every stream that
  * wants to know, soon. */
 void stream_notify_lists(struct gateway *, unsigned lists);

@@ -55,6 +55,14 @@ linger(struct call *c)
 		runners_end(c->runner);
 }
 
+static void
+leave_slot(struct call *c)
+{
+	if (c->slotted)
+		share_leave(c->share, SHARE_SLOTS, 1);
+	c->slotted = false;
+}
+
 void
 call_free(struct call *c)
 {
@@ -62,12 +70,29 @@ call_free(struct call *c)
 	if (c->profile != NULL)
 		runners_profile_done(c->all->runners, c->profile);
 	verify_forget(c);
+	leave_slot(c);
+	share_put(c->share);
 	held_free(c->held);
 	buf_free(&c->arguments);
 	buf_free(&c->park.question);
 	if (c->timer != NULL)
 		event_free(c->timer);
 	free(c);
+}
+
+/* From the runner it is given to the runner's end. */
+static void
+take_slot(struct call *c)
+{
+	c->slotted = true;
+	share_take(c->share, SHARE_SLOTS, 1);
+}
+
+bool
+call_may_start(const struct call *c)
+{
+	return share_fits(
+	    c->share, SHARE_SLOTS, 1, pool_counts(c->all->pool).slots);
 }
 
 /* The record leaves for the store; the call is gone after this. */
@@ -106,7 +131,8 @@ call_change(struct call *c, enum call_state to)
 	if (from == CALL_WAITING) {
 		TAILQ_REMOVE(&c->all->queue, c, link);
 		c->all->queued--;
-		runners_hungry(c->all->runners, c->all->queued);
+		share_leave(c->share, SHARE_QUEUE, 1);
+		runners_hungry(c->all->runners, calls_hungry(c->all));
 	} else if (from == CALL_PARKED) {
 		park_leave(c);
 	}
@@ -121,7 +147,8 @@ call_change(struct call *c, enum call_state to)
 		else
 			TAILQ_INSERT_TAIL(&c->all->queue, c, link);
 		c->all->queued++;
-		runners_hungry(c->all->runners, c->all->queued);
+		share_take(c->share, SHARE_QUEUE, 1);
+		runners_hungry(c->all->runners, calls_hungry(c->all));
 		call_arm(c, queue_left(c));
 		break;
 	case CALL_STARTING:
@@ -288,6 +315,7 @@ again(struct call *c)
 	if (c->runner != NULL)
 		runners_discard(c->runner);
 	c->runner = NULL;
+	leave_slot(c);
 	call_change(c, CALL_WAITING);
 }
 
@@ -352,6 +380,7 @@ call_start(struct call *c)
 	int rc;
 
 	if (early_take(c->all, h, &c->runner, &c->channel, &told)) {
+		take_slot(c);
 		runners_owner(c->runner, &owner, c);
 		channel_owner(c->channel, &channel_events, c);
 		call_change(c, CALL_STARTING);
@@ -362,6 +391,7 @@ call_start(struct call *c)
 	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
 	if (c->runner == NULL)
 		return false;
+	take_slot(c);
 	call_change(c, CALL_STARTING);
 	c->channel = channel_new(c->all->base, peer, h, &channel_events, c, &e);
 	if (c->channel == NULL)
@@ -461,6 +491,7 @@ call_exited(void *owner, const struct ipc_exited *m)
 	struct call *c = owner;
 
 	c->runner = NULL;
+	leave_slot(c);
 	if (c->state == CALL_PARKED)
 		call_change(c, CALL_RUNNING);
 	switch (c->state) {
@@ -494,6 +525,7 @@ call_lost(void *owner)
 	struct call *c = owner;
 
 	c->runner = NULL;
+	leave_slot(c);
 	switch (c->state) {
 	case CALL_STARTING:
 		/* It had no byte of the tool: it may start again. */

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "channel.h"
 #include "codecache.h"
+#include "share.h"
 
 /* What a call asked its client (park.c). */
 struct park {
@@ -23,6 +24,8 @@ struct call {
 	struct calls *all;
 	enum call_state state;
 	struct held *held;
+	struct share *share; /* of whose call it is */
+	bool slotted;        /* a slot counts there */
 	struct buf arguments;
 	struct ipc_peer *peer; /* who waits, or NULL */
 	uint64_t request;
@@ -50,6 +53,7 @@ struct calls {
 	struct codecache *cache;
 	struct records *records;
 	struct verifies *verifies;
+	struct shares *shares;
 	struct table by_id;
 	TAILQ_HEAD(call_queue, call) queue;
 	unsigned queued;
@@ -64,10 +68,14 @@ void call_change(struct call *, enum call_state to);
 /* Gives a waiting call a runner, if one of its profile waits. false: none
  * does. The call may be gone after this. */
 bool call_start(struct call *);
+/* Could it have a slot if there were one? No: its principal has its part. */
+bool call_may_start(const struct call *);
 /* How the call ended, said once. body NULL: made of message. c may be gone
  * after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
+/* How many calls wait that could have a slot. */
+unsigned calls_hungry(const struct calls *);
 /* A call ran for so long. */
 void calls_took(struct calls *, uint64_t ms);
 /* Sends a runner what to run and within which limits; nothing runs before

@@ -58,6 +58,8 @@ dispatch(struct calls *cs)
 	c->profile->claims = 0;
 	for (c = TAILQ_FIRST(&cs->queue); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
+		if (!call_may_start(c))
+			continue; /* others pass it */
 		if (call_start(c) || forked == RUNNERS_LATER ||
 		    c->profile->claims++ < c->profile->forking)
 			continue;
@@ -66,6 +68,18 @@ dispatch(struct calls *cs)
 			call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 			    "out of file descriptors or memory", NULL);
 	}
+}
+
+unsigned
+calls_hungry(const struct calls *cs)
+{
+	const struct call *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(c, &cs->queue, link)
+	if (call_may_start(c))
+		n++;
+	return n;
 }
 
 static void
@@ -125,6 +139,7 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	rc.limits = calls_limits(cs, conf->limit);
 	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0 ||
 	    (cs->verifies = verify_new(base)) == NULL ||
+	    (cs->shares = share_new()) == NULL ||
 	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
 	    (cs->cache = codecache_new(base, cs->runners, conf->limit)) ==
 		NULL) {
@@ -175,6 +190,7 @@ calls_free(struct calls *cs)
 	verify_free(cs->verifies);
 	codecache_free(cs->cache);
 	runners_free(cs->runners);
+	share_free(cs->shares);
 	free(cs);
 }
 
@@ -189,6 +205,23 @@ free_slots(const struct calls *cs)
 	if (!pool_ready(cs->pool) || slots < n.taken + n.ending)
 		return 0;
 	return slots - n.taken - n.ending;
+}
+
+/* The same of its principal's part: who waits for a runner in a slot that is
+ * free does not count as waiting. It stands in the queue already. */
+static bool
+may_wait(const struct calls *cs, const struct call *c)
+{
+	size_t slots = pool_counts(cs->pool).slots;
+	size_t part = share_part(c->share, SHARE_SLOTS, slots);
+	size_t used = share_has(c->share, SHARE_SLOTS);
+	size_t left = used < part ? part - used : 0;
+	size_t can = free_slots(cs);
+
+	if (left < can)
+		can = left;
+	return share_has(c->share, SHARE_QUEUE) <= can ||
+	    share_fits(c->share, SHARE_QUEUE, 0, cs->conf.queue + can);
 }
 
 struct profile *
@@ -219,7 +252,9 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	c->timer = evtimer_new(cs->base, call_timer, c);
 	c->run_ms = now_boot_ms();
 	c->profile = calls_profile(cs, h, c->run_ms);
-	if (c->arguments.failed || c->timer == NULL || c->profile == NULL) {
+	c->share = share_get(cs->shares, h->principal);
+	if (c->arguments.failed || c->timer == NULL || c->profile == NULL ||
+	    c->share == NULL) {
 		call_free(c);
 		return -1;
 	}
@@ -239,6 +274,9 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	if (cs->queued > cs->conf.queue + free_slots(cs))
 		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
 		    "too many calls wait for a slot", NULL);
+	else if (!may_wait(cs, c))
+		call_finish(c, OUTCOME_REFUSED, FAILURE_BUSY,
+		    "too many calls of this client wait for a slot", NULL);
 	return 0;
 }
 

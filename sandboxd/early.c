@@ -121,6 +121,18 @@ find(struct calls *cs, const struct held *h)
 	return e;
 }
 
+/* Is its principal's part of the slots (share.h) used up? */
+static bool
+may_have_slot(struct calls *cs, const struct held *h)
+{
+	struct share *s = share_get(cs->shares, h->principal);
+	bool may = s != NULL &&
+	    share_fits(s, SHARE_SLOTS, 1, pool_counts(cs->pool).slots);
+
+	share_put(s);
+	return may;
+}
+
 void
 early_begin(struct calls *cs, struct held *h)
 {
@@ -135,7 +147,7 @@ early_begin(struct calls *cs, struct held *h)
 	/* Of an approved version only, and never before a call that waits. A
 	 * command's runner has nothing to get ready. */
 	if (h->kind != CONTEXT_TOOL || h->runner != RUNNER_PYTHON ||
-	    cs->queued > 0 || cs->nearly >= cs->conf.forks ||
+	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 || cs->nearly >= cs->conf.forks ||
 	    (e = calloc(1, sizeof(*e))) == NULL)
 		return;
 	e->profile = calls_profile(cs, h, now);

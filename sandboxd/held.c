@@ -324,6 +324,9 @@ read_plain(struct held *h, uint64_t now_ms, struct err *e)
 		    "the context has no time limit or too much code");
 	if (x.hold > HELD_HOLD_MAX_MS)
 		x.hold = HELD_HOLD_MAX_MS;
+	/* Only to count what each holds (share.h). */
+	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
+		h->principal = ipc_bytes(t.p, t.n);
 	h->expires_ms = now_ms + x.hold;
 	if ((h->record = record_new(&h->node.id, x.intent)) == NULL)
 		return err_set(e, FAILURE_BUSY, "no memory");

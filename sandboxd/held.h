@@ -36,6 +36,7 @@ struct held {
 	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
 	struct ipc_bytes code;          /* source, or a command's spec */
 	struct ipc_bytes name;
+	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */
 	bool
 	    has_version; /* only TOOL: version is its approved version's hash */

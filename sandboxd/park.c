@@ -78,6 +78,11 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		refuse(c, json, e.text);
 		return;
 	}
+	if (!share_fits(c->share, SHARE_PARKED, 1, most(c->all))) {
+		refuse(c, json,
+		    "Too many calls of this client wait for its answers.");
+		return;
+	}
 	if (time_left(c) == 0) {
 		refuse(c, json,
 		    "The call has waited for its client for 10 minutes in "
@@ -113,6 +118,7 @@ park_enter(struct call *c)
 	uint64_t now = now_boot_ms();
 
 	c->all->parked++;
+	share_take(c->share, SHARE_PARKED, 1);
 	c->park.since_ms = now;
 	c->park.left_ms = c->deadline_ms > now ? c->deadline_ms - now : 0;
 	call_arm(c, time_left(c));
@@ -122,6 +128,7 @@ void
 park_leave(struct call *c)
 {
 	c->all->parked--;
+	share_leave(c->share, SHARE_PARKED, 1);
 	c->park.total_ms += now_boot_ms() - c->park.since_ms;
 	buf_free(&c->park.question);
 }

@@ -14,6 +14,7 @@ struct verify {
 	TAILQ_ENTRY(verify) link;
 	struct verifies *all;
 	struct call *call; /* NULL: it ended otherwise */
+	struct share *share; /* of whose call it was */
 	struct buf body, printed;
 	struct ipc_bytes value; /* in body: its structured content */
 	size_t bytes;           /* all that is kept for it */
@@ -83,6 +84,8 @@ release(struct verify *v)
 {
 	place(v, VERIFY_IDLE);
 	v->all->bytes -= v->bytes;
+	share_leave(v->share, SHARE_VERIFY, v->bytes);
+	share_put(v->share);
 	buf_free(&v->body);
 	buf_free(&v->printed);
 	free(v);
@@ -236,6 +239,24 @@ send_one(struct verifies *vs, struct verify *v)
 	return rc;
 }
 
+/* The oldest of whoever has none asked about; else the oldest. One client's
+ * many results, or slow schemas, so take turns with those of others. */
+static struct verify *
+next(const struct verifies *vs)
+{
+	struct verify *v, *a;
+
+	TAILQ_FOREACH(v, &vs->queue, link)
+	{
+		TAILQ_FOREACH(a, &vs->asked, link)
+		if (a->share == v->share)
+			break;
+		if (a == NULL)
+			return v;
+	}
+	return TAILQ_FIRST(&vs->queue);
+}
+
 static void
 ask(struct verifies *vs)
 {
@@ -243,8 +264,7 @@ ask(struct verifies *vs)
 	struct verify *v;
 
 	while (vs->admind != NULL && vs->open < VERIFY_OPEN_MAX &&
-	    !evtimer_pending(vs->retry, NULL) &&
-	    (v = TAILQ_FIRST(&vs->queue)) != NULL) {
+	    !evtimer_pending(vs->retry, NULL) && (v = next(vs)) != NULL) {
 		if (send_one(vs, v) != 0) {
 			(void)evtimer_add(vs->retry, &tv);
 			return;
@@ -292,6 +312,7 @@ make(struct call *c, struct ipc_bytes body)
 	channel_stdout(c->channel, &v->printed);
 	/* Its context stays too: the schema is in it, behind the code. */
 	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
+	v->share = share_get(c->all->shares, c->held->principal); /* is there */
 	return v;
 }
 
@@ -315,11 +336,13 @@ verify_begin(struct call *c, struct ipc_bytes body)
 		return true;
 	}
 	if (vs->bytes + body.n > VERIFY_BYTES_MAX ||
+	    !share_fits(c->share, SHARE_VERIFY, body.n, VERIFY_BYTES_MAX) ||
 	    (c->verify = make(c, body)) == NULL) {
 		not_judged(c, "too many results wait for it");
 		return true;
 	}
 	vs->bytes += c->verify->bytes;
+	share_take(c->share, SHARE_VERIFY, c->verify->bytes);
 	c->verify->place = VERIFY_QUEUED;
 	TAILQ_INSERT_TAIL(&vs->queue, c->verify, link);
 	channel_close(c->channel);

@@ -61,6 +61,7 @@ enum ctl_status tables_command(const struct ctl *);
 enum ctl_status limits_command(const struct ctl *); /* and servers */
 enum ctl_status modules_command(const struct ctl *);
 enum ctl_status settings_command(const struct ctl *);
+enum ctl_status tokens_command(const struct ctl *);
 
 /* tables.c */
 /* Prints a list's items in columns; `what` picks them. */

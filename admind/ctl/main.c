@@ -30,6 +30,10 @@ static const struct {
 	"VERSION "
 	"| grant TOOL NAME[==VERSION] | revoke TOOL NAME[==VERSION]]"},
     {"settings", 1, 4, settings_command, "settings [set KEY VALUE]"},
+    {"tokens", 1, 8, tokens_command,
+	"tokens [list [--state active|expired|revoked] | show TOKEN | create "
+	"NAME [scopes=...] [listeners=...] [allow=...] [deny=...] "
+	"[expires=DAYSd|never] | revoke TOKEN [REASON]]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
     {"audit", 1, 1, tables_command, "audit"},

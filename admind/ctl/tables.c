@@ -32,6 +32,9 @@ static const struct {
 	{"id", "tool", "principal", "listener", "state", "outcome",
 	    "failure_mode", "created_at"}},
     {"audit", {"seq", "at", "actor", "action", "subject"}},
+    {"tokens",
+	{"name", "state", "scopes", "listeners", "allow", "deny", "expires_at",
+	    "last_used_at"}},
     {"doctor", {"process", "layer", "state", "detail", "fix"}},
 };
 

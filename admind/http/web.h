@@ -15,10 +15,10 @@
 #include "ids.h"
 #include "ipc.h"
 #include "ipc_peer.h"
-#include "throttle.h"
 
 enum {
 	SESSION_TOKEN_LEN = 43, /* 32 bytes in base64url */
+	DEVICE_TEXT_MAX = 160,  /* the vault's text of a known browser */
 	CURSOR_MAX = 256,       /* what admind makes is shorter */
 	PAGE_DEFAULT = 50,      /* items of a list unless ?limit= says more */
 	PAGE_MAX = 200,
@@ -35,7 +35,6 @@ enum {
 struct web {
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
-	struct throttle throttle;
 };
 
 /* Who may use a route. */
@@ -116,6 +115,15 @@ void logout_post(struct call *);
 void password_post(struct call *);
 void me_get(struct call *);
 
+/* admins.c */
+void admin_post(struct call *);
+void admin_role_put(struct call *);
+void admin_password_post(struct call *);
+void admin_delete_post(struct call *);
+void logins_get(struct call *);
+void login_delete(struct call *);
+void admin_logins_delete(struct call *);
+
 /* lists.c */
 void list_get(struct call *);
 void object_get(struct call *);
@@ -130,5 +138,9 @@ void reject_post(struct call *);
 void limits_get(struct call *);
 void limits_put(struct call *);
 void expose_put(struct call *);
+
+/* tokens.c */
+void tokens_post(struct call *);
+void token_revoke_post(struct call *);
 
 #endif

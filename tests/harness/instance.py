@@ -28,7 +28,8 @@ GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
 LOCKS = "/run/mcpbox-test-uids"
 
 # Process, executable: every service of an instance but PostgreSQL.
-DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "admind": "mcpbox-admind",
+DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatewayd",
+           "admind": "mcpbox-admind",
            "admind-http": "mcpbox-admind-http", "admind-check": "mcpbox-admind-check",
            "admind-vault": "mcpbox-admind-vault", "sandboxd": "mcpbox-sandboxd",
            "sandboxd-spawn": "mcpbox-sandboxd-spawn"}

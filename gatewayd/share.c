@@ -1,0 +1,119 @@
+/* See share.h. */
+#include <sys/queue.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "share.h"
+
+enum {
+	CHAINS = 256,
+	PART = 4 /* one principal has at most one of so many parts */
+};
+
+struct share {
+	SLIST_ENTRY(share) chain;
+	struct shares *all;
+	unsigned at, refs, requests;
+	size_t bytes, kept;
+	bool whole; /* of `local` */
+	char name[];
+};
+
+struct shares {
+	SLIST_HEAD(, share) chains[CHAINS];
+};
+
+struct shares *
+share_new(void)
+{
+	return calloc(1, sizeof(struct shares));
+}
+
+void
+share_free(struct shares *s)
+{
+	free(s);
+}
+
+struct share *
+share_get(struct shares *all, const char *principal)
+{
+	const unsigned char *c = (const unsigned char *)principal;
+	struct share *s;
+	unsigned h = 2166136261u;
+	size_t n;
+
+	for (; *c != '\0'; c++)
+		h = (h ^ *c) * 16777619u;
+	h %= CHAINS;
+	SLIST_FOREACH(s, &all->chains[h], chain)
+	if (strcmp(s->name, principal) == 0)
+		return share_ref(s);
+	n = strlen(principal) + 1;
+	if ((s = calloc(1, sizeof(*s) + n)) == NULL)
+		return NULL;
+	memcpy(s->name, principal, n);
+	s->all = all;
+	s->at = h;
+	s->refs = 1;
+	s->whole = strcmp(principal, "local") == 0;
+	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
+	return s;
+}
+
+struct share *
+share_ref(struct share *s)
+{
+	s->refs++;
+	return s;
+}
+
+void
+share_put(struct share *s)
+{
+	if (s == NULL || --s->refs > 0)
+		return;
+	SLIST_REMOVE(&s->all->chains[s->at], s, share, chain);
+	free(s);
+}
+
+/* A part of few is still one. */
+static size_t
+part(const struct share *s, size_t all)
+{
+	return s->whole || all < PART ? all : all / PART;
+}
+
+bool
+share_enter(struct share *s, size_t bytes, unsigned requests, size_t all_bytes)
+{
+	if (s->requests >= part(s, requests) ||
+	    bytes > part(s, all_bytes) - s->bytes)
+		return false;
+	s->requests++;
+	s->bytes += bytes;
+	return true;
+}
+
+void
+share_leave(struct share *s, size_t bytes)
+{
+	s->requests--;
+	s->bytes -= bytes;
+}
+
+bool
+share_keep(struct share *s, size_t bytes, size_t all_bytes)
+{
+	if (bytes > part(s, all_bytes) - s->kept)
+		return false;
+	s->kept += bytes;
+	return true;
+}
+
+void
+share_drop(struct share *s, size_t bytes)
+{
+	s->kept -= bytes;
+}
