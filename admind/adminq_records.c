@@ -1,60 +1,235 @@
 /*
- * Questions about executions (adminq.h).
+ * Questions about executions and the activity log (adminq.h).
+ *
+ * A list has a form for each filter that an index of closed rows leads with
+ * (migration 0015), the most selective first; whatever else is given is judged
+ * on the rows that this finds, in the order of time, so that a page of any of
+ * them ends after few rows. Open rows are few and have one small index of
+ * their own: each form adds them.
  */
 #include "adminq.h"
 
-#define EXECUTION_HEAD                                                                              \
-	"'id', e.id, 'kind', e.kind, 'state', e.state, 'outcome', e.outcome,"                       \
-	" 'failure_mode', e.failure, 'delivered', e.delivered,"                                     \
-	" 'tool', e.tool, 'version_id', e.version_id,"                                              \
-	" 'hash', encode(e.version_hash, 'hex'), 'principal', e.principal,"                         \
-	" 'listener', e.listener, 'client', e.client, 'protocol', e.protocol,"                      \
-	" 'created_at', " ADMINQ_TIME(                                                              \
-	    "e.created_at") ","                                                                     \
-			    " 'deadline', " ADMINQ_TIME(                                            \
-				"e.deadline") ","                                                   \
-					      " 'started_at', " ADMINQ_TIME(                        \
-						  "e.started_at") ","                               \
-								  " 'ended_"                        \
-								  "at',"                            \
-								  " " ADMINQ_TIME(                  \
-								      "e."                          \
-								      "ended_"                      \
-								      "at") ", 'cpu_us', e.cpu_us," \
-									    " 'restored', e.restored"
-
 /* clang-format off */
+
+/* ---- what of a row is shown ---- */
+
+#define MS(from, to) \
+	"(extract(epoch FROM " to " - " from ") * 1000)::int8"
+#define EXECUTION_HEAD                                                         \
+	"'id', e.id, 'kind', e.kind, 'state', e.state, 'outcome', e.outcome,"  \
+	" 'failure_mode', e.failure, 'delivered', e.delivered,"                \
+	" 'tool', e.tool, 'version_id', e.version_id,"                         \
+	" 'hash', encode(e.version_hash, 'hex'), 'principal', e.principal,"    \
+	" 'listener', e.listener, 'client', e.client, 'protocol', e.protocol," \
+	" 'created_at', " ADMINQ_TIME("e.created_at") ","                      \
+	" 'deadline', " ADMINQ_TIME("e.deadline") ","                          \
+	" 'started_at', " ADMINQ_TIME("e.started_at") ","                      \
+	" 'ended_at', " ADMINQ_TIME("e.ended_at") ","                          \
+	" 'duration_ms', greatest(0, "                                         \
+	MS("coalesce(e.started_at, e.created_at)", "e.ended_at") "),"          \
+	" 'cpu_us', e.cpu_us, 'restored', e.restored,"                         \
+	" 'trace_id', replace(e.trace_id::text, '-', ''),"                     \
+	" 'span_id', encode(e.span_id, 'hex'), 'session_id', e.session_id"
+
+/* A text that was cut ends so (common/kept.h); stdout is cut at 64 KiB. */
+#define TRUNCATED                                                              \
+	"(right(e.arguments, 1) = U&'\\2026' OR coalesce(right(e.result, 1)"   \
+	" = U&'\\2026', false) OR coalesce(octet_length(e.stdout) >= 65533,"   \
+	" false))"
+#define EXECUTION_CONTENT                                                      \
+	"'arguments', e.arguments,"                                            \
+	" 'args_sha256', encode(e.args_sha256, 'hex'),"                        \
+	" 'stdout', e.stdout, 'result', e.result, 'truncated', " TRUNCATED
+
+/*
+ * A line of the export: the fields that MiniClaw's ADR-010 named for its
+ * runners, meaning here what they meant there, then ours. exit_code: 0 it
+ * returned, 1 it failed, -1 it was stopped; null: it never ran, or nobody knows.
+ */
+#define EXPORT_LINE                                                            \
+	"json_build_object('timestamp', "                                      \
+	ADMINQ_TIME("coalesce(e.ended_at, e.created_at)") ","                  \
+	" 'event', CASE e.kind WHEN 'tool' THEN 'tool_call' ELSE e.kind END,"  \
+	" 'container_id', replace(e.id::text, '-', ''),"                       \
+	" 'chat_id', coalesce(replace(e.session_id::text, '-', ''),"           \
+	" e.principal), 'argv', json_build_array(e.tool, e.arguments),"        \
+	" 'command', e.tool, 'exit_code', CASE e.outcome WHEN 'done' THEN 0"   \
+	" WHEN 'failed' THEN 1 WHEN 'killed' THEN -1 END,"                     \
+	" 'stopped_reason', coalesce(e.failure, CASE WHEN e.outcome = 'done'"  \
+	" THEN 'complete' END), 'error', CASE WHEN e.outcome <> 'done'"        \
+	" THEN left(e.result, 2000) END, " EXECUTION_HEAD ", "                 \
+	EXECUTION_CONTENT ")"
+
+/* ---- which rows ---- */
+
+/* $1 kind, $2 state, $3 server, $4 tool, $5 principal, $6 listener, $7 outcome,
+ * $8 failure, $9 since, $10 until; the cursor and the limit behind them. */
+#define FILTERS                                                                \
+	Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(SERVER), Q_TAKE(TOOL),             \
+	Q_TAKE(PRINCIPAL), Q_TAKE(LISTENER), Q_TAKE(OUTCOME),                  \
+	Q_TAKE(FAILURE), Q_TAKE(SINCE), Q_TAKE(UNTIL)
+#define SINCE "coalesce(nullif($9::text, '')::timestamptz, '-infinity')"
+#define UNTIL "coalesce(nullif($10::text, '')::timestamptz, 'infinity')"
+/* "microseconds.uuid" of the last row of the page before. */
+#define BEFORE(CURSOR)                                                         \
+	"(CASE WHEN " CURSOR "::text = '' THEN 'infinity'::timestamptz"        \
+	" ELSE to_timestamp(0) + split_part(" CURSOR "::text, '.', 1)::int8"   \
+	" * interval '1 microsecond' END)"
+#define BEFORE_ID(CURSOR)                                                      \
+	"(CASE WHEN " CURSOR "::text = ''"                                     \
+	" THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff'"                         \
+	" ELSE split_part(" CURSOR "::text, '.', 2) END)::uuid"
+#define CURSOR_OF                                                              \
+	"(extract(epoch FROM e.created_at) * 1000000)::int8::text"             \
+	" || '.' || e.id::text"
+#define REST                                                                   \
+	" AND e.created_at >= " SINCE " AND e.created_at < " UNTIL             \
+	" AND (e.created_at, e.id) < (" BEFORE("$11") ", " BEFORE_ID("$11") ")"\
+	" AND ($1::text = '' OR e.kind = $1::text)"                            \
+	" AND ($2::text = '' OR e.state = $2::text OR e.outcome = $2::text)"   \
+	" AND ($3::text = '' OR EXISTS (SELECT 1 FROM mcpbox.tool_versions v"  \
+	" WHERE v.id = e.version_id AND v.server_id = nullif($3::text, '')::uuid))" \
+	" AND ($4::text = '' OR e.tool = $4::text)"                            \
+	" AND ($5::text = '' OR e.principal = $5::text)"                       \
+	" AND ($6::text = '' OR e.listener = $6::text)"                        \
+	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
+	" AND ($8::text = '' OR e.failure = $8::text)"
+#define ROWS(CONDITION)                                                        \
+	"SELECT * FROM mcpbox.executions e WHERE " CONDITION REST
+#define OPEN(CONDITION) ROWS("e.state = 'open' AND " CONDITION)
+#define CLOSED(CONDITION) ROWS("e.state = 'closed' AND " CONDITION)
+
+#define ALL ROWS("true")
+#define BY_STATE                                                               \
+	OPEN("$2::text = 'open'") " UNION ALL "                                \
+	ROWS("e.outcome <> 'done' AND e.state = 'closed' AND e.outcome = $2::text") \
+	" UNION ALL " CLOSED("$2::text IN ('closed', 'done')")
+#define BY_TOOL                                                                \
+	CLOSED("e.tool = $4::text") " UNION ALL " OPEN("e.tool = $4::text")
+#define BY_PRINCIPAL                                                           \
+	CLOSED("e.principal = $5::text") " UNION ALL "                         \
+	OPEN("e.principal = $5::text")
+/* What is the rule is in no index of its own: a few rows of all give a page. */
+#define BY_OUTCOME                                                             \
+	CLOSED("e.outcome <> 'done' AND e.outcome = $7::text")                 \
+	" UNION ALL " CLOSED("e.outcome = 'done' AND $7::text = 'done'")
+#define BY_KIND                                                                \
+	CLOSED("e.kind <> 'tool' AND e.kind = $1::text")                       \
+	" UNION ALL " CLOSED("e.kind = 'tool' AND $1::text = 'tool'")          \
+	" UNION ALL " OPEN("e.kind = $1::text")
+#define BY_LISTENER                                                            \
+	CLOSED("e.listener <> 'local' AND e.listener = $6::text")              \
+	" UNION ALL " CLOSED("e.listener = 'local' AND $6::text = 'local'")    \
+	" UNION ALL " OPEN("e.listener = $6::text")
+#define BY_FAILURE CLOSED("e.failure IS NOT NULL AND e.failure = $8::text")
+/* A page of each name that a tool of the server ever had. */
+#define BY_SERVER                                                              \
+	"SELECT x.* FROM (SELECT DISTINCT v.exposed_name FROM mcpbox.tools t"  \
+	" JOIN mcpbox.tool_versions v ON v.tool_id = t.id"                     \
+	" WHERE t.server_id = nullif($3::text, '')::uuid) n CROSS JOIN LATERAL ("\
+	CLOSED("e.tool = n.exposed_name")                                      \
+	" ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8) x UNION ALL " \
+	OPEN("$3::text <> ''")
+/* Words of arguments, result, output, names; an id of execution or trace. */
+#define BY_SEARCH                                                              \
+	"SELECT * FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
+	" $4::text, $5::text, $6::text, $7::text, $8::text, " SINCE ", " UNTIL \
+	", " BEFORE("$12") ", " BEFORE_ID("$12") ", $13::int8)"                \
+	" WHERE $3::text = ''"
+
+#define LIST(name, what, rows, limit)                                          \
+	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") e"        \
+	" ORDER BY e.created_at DESC, e.id DESC LIMIT " limit "::int8", DB_FAST}
+#define FORM(filter, by, name, what)                                           \
+	{Q_MUST(filter), {FILTERS},                                            \
+	    LIST(name "_" #filter, what, BY_##by, "$12"), ADMIN_VIEWER}
+#define FORMS(name, what)                                                      \
+	{Q_MUST(SEARCH), {FILTERS, Q_TAKE(SEARCH)},                            \
+	    LIST(name "_search", what, BY_SEARCH, "$13"), ADMIN_REVIEWER},     \
+	FORM(FAILURE, FAILURE, name, what),                                    \
+	FORM(OUTCOME, OUTCOME, name, what),                                    \
+	FORM(STATE, STATE, name, what),                                        \
+	FORM(TOOL, TOOL, name, what),                                          \
+	FORM(SERVER, SERVER, name, what),                                      \
+	FORM(PRINCIPAL, PRINCIPAL, name, what),                                \
+	FORM(KIND, KIND, name, what),                                          \
+	FORM(LISTENER, LISTENER, name, what),                                  \
+	{0, {FILTERS}, LIST(name, what, ALL, "$12"), ADMIN_VIEWER},            \
+	{0}
+
 static const struct question_form executions[] = {
-    {0, {Q_TAKE(KIND), Q_TAKE(STATE)},
-	{"adminq_executions",
-	    "SELECT json_build_object(" EXECUTION_HEAD ")::text,"
-	    " (extract(epoch FROM e.created_at) * 1000000)::int8::text"
-	    " || '.' || e.id::text FROM mcpbox.executions e"
-	    " WHERE ($1::text = '' OR e.kind = $1::text)"
-	    " AND ($2::text = '' OR e.state = $2::text"
-	    " OR e.outcome = $2::text)"
-	    " AND ($3::text = '' OR (e.created_at, e.id) <"
-	    " (to_timestamp(0) + split_part($3::text, '.', 1)::int8"
-	    " * interval '1 microsecond',"
-	    " nullif(split_part($3::text, '.', 2), '')::uuid))"
-	    " ORDER BY e.created_at DESC, e.id DESC LIMIT $4::int8",
-	    DB_FAST}},
-    {0}};
+    FORMS("adminq_executions", "json_build_object(" EXECUTION_HEAD ")")};
+static const struct question_form lines[] = {
+    FORMS("adminq_export", EXPORT_LINE)};
 
 static const struct question_form execution[] = {
     {0, {0},
 	{"adminq_execution",
-	    "SELECT json_build_object(" EXECUTION_HEAD ","
-	    " 'arguments', e.arguments,"
-	    " 'args_sha256', encode(e.args_sha256, 'hex'),"
-	    " 'stdout', e.stdout, 'result', e.result)::text"
-	    " FROM mcpbox.executions e WHERE e.id = $1::uuid",
+	    "SELECT json_build_object(" EXECUTION_HEAD ", " EXECUTION_CONTENT
+	    ")::text FROM mcpbox.executions e WHERE e.id = $1::uuid",
 	    DB_FAST}},
+    {0}};
+
+static const struct question_form stats[] = {
+    {0, {Q_TAKE(SINCE), Q_TAKE(UNTIL), Q_TAKE(PERIOD), Q_TAKE(TOOL),
+	    Q_TAKE(PRINCIPAL), Q_TAKE(LISTENER), Q_TAKE(KIND), Q_TAKE(OUTCOME)},
+	{"adminq_execution_stats",
+	    "SELECT mcpbox.execution_statistics("
+	    "nullif($1::text, '')::timestamptz,"
+	    " nullif($2::text, '')::timestamptz, $3::text, $4::text, $5::text,"
+	    " $6::text, $7::text, $8::text)",
+	    DB_FAST}},
+    {0}};
+
+/* ---- the activity log: 100,000 rows at most ---- */
+
+/* $1 kind, $2 level, $3 subject, $4 principal, $5 listener, $6 failure, $7
+ * since, $8 until, $9 search, $10 cursor, $11 limit */
+#define ACTIVITY(name, condition)                                              \
+	{name, "SELECT json_build_object('seq', a.seq, 'at', "                 \
+	ADMINQ_TIME("a.at") ", 'node', a.node, 'kind', a.kind,"                \
+	" 'level', a.level, 'principal', nullif(a.principal, ''),"             \
+	" 'listener', nullif(a.listener, ''), 'subject', nullif(a.subject, '')," \
+	" 'failure_mode', nullif(a.failure, ''), 'count', a.count)::text,"     \
+	" a.seq::text FROM mcpbox.activity a WHERE " condition                 \
+	" AND a.seq < coalesce(nullif($10::text, '')::int8, 9223372036854775807)" \
+	" AND ($1::text = '' OR a.kind = $1::text)"                            \
+	" AND ($2::text = '' OR a.level = $2::text)"                           \
+	" AND ($3::text = '' OR a.subject = $3::text)"                         \
+	" AND ($4::text = '' OR a.principal = $4::text)"                       \
+	" AND ($5::text = '' OR a.listener = $5::text)"                        \
+	" AND ($6::text = '' OR a.failure = $6::text)"                         \
+	" AND a.at >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
+	" AND a.at < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
+	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \
+	" a.subject, a.failure)), lower($9::text)) > 0)"                       \
+	" ORDER BY a.seq DESC LIMIT $11::int8", DB_FAST}
+#define ACTIVITY_FILTERS                                                       \
+	{Q_TAKE(KIND), Q_TAKE(LEVEL), Q_TAKE(TOOL), Q_TAKE(PRINCIPAL),         \
+	    Q_TAKE(LISTENER), Q_TAKE(FAILURE), Q_TAKE(SINCE), Q_TAKE(UNTIL),   \
+	    Q_TAKE(SEARCH)}
+
+static const struct question_form activity[] = {
+    {Q_MUST(TOOL), ACTIVITY_FILTERS,
+	ACTIVITY("adminq_activity_tool", "a.subject = $3::text")},
+    {Q_MUST(PRINCIPAL), ACTIVITY_FILTERS,
+	ACTIVITY("adminq_activity_principal", "a.principal = $4::text")},
+    {Q_MUST(KIND), ACTIVITY_FILTERS,
+	ACTIVITY("adminq_activity_kind", "a.kind = $1::text")},
+    {Q_MUST(LEVEL), ACTIVITY_FILTERS,
+	ACTIVITY("adminq_activity_level",
+	    "(a.level <> 'info' OR $2::text = 'info')")},
+    {0, ACTIVITY_FILTERS, ACTIVITY("adminq_activity", "true")},
     {0}};
 /* clang-format on */
 
+/* Who only looks may see that something ran, not what it was given: a search
+ * in that, or an export of it, is a reviewer's. */
 const struct question adminq_records_questions[] = {
     {"executions", QUESTION_LIST, ADMIN_VIEWER, executions, NULL},
+    {"executions_export", QUESTION_LIST, ADMIN_REVIEWER, lines, NULL},
     {"execution", QUESTION_OBJECT, ADMIN_REVIEWER, execution, NULL},
+    {"execution_stats", QUESTION_SINGLE, ADMIN_VIEWER, stats, NULL},
+    {"activity", QUESTION_LIST, ADMIN_VIEWER, activity, NULL},
     {0},
 };

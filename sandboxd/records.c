@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kept.h"
 #include "log.h"
 #include "records.h"
 
@@ -60,38 +61,47 @@ cut(struct ipc_bytes b, size_t max)
 	return n;
 }
 
+/* stdout and the body as records keep it. */
+static void
+put_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
+{
+	size_t no = cut(out, STDOUT_SHOWN_MAX);
+
+	buf_put(&r->payload, out.p, no);
+	r->stdout_len = (uint32_t)no;
+	if (kept_form(body.p, body.n, RECORD_BODY_MAX, &r->payload) == 0)
+		buf_put(&r->payload, body.p, body.n);
+}
+
+static void
+none_if_failed(struct record *r)
+{
+	if (!r->payload.failed)
+		return;
+	buf_clear(&r->payload);
+	r->stdout_len = r->meta_len = r->kept_len = 0;
+}
+
 void
 record_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
 {
-	size_t no = cut(out, STDOUT_SHOWN_MAX), nb = cut(body, RECORD_BODY_MAX);
-
 	buf_clear(&r->payload);
-	buf_put(&r->payload, out.p, no);
-	buf_put(&r->payload, body.p, nb);
-	r->stdout_len = (uint32_t)no;
-	if (r->payload.failed) {
-		buf_clear(&r->payload);
-		r->stdout_len = 0;
-	}
+	put_payload(r, out, body);
+	none_if_failed(r);
 }
 
 void
 record_whole(struct record *r, struct ipc_bytes out, struct ipc_bytes body,
     struct ipc_bytes meta)
 {
-	size_t no = cut(out, STDOUT_SHOWN_MAX);
-
 	buf_free(&r->payload);
 	buf_init(&r->payload, IPC_BLOB_MAX);
-	buf_put(&r->payload, out.p, no);
+	put_payload(r, out, body);
+	r->kept_len = (uint32_t)(r->payload.len - r->stdout_len);
 	buf_put(&r->payload, body.p, body.n);
 	buf_put(&r->payload, meta.p, meta.n);
-	r->stdout_len = (uint32_t)no;
 	r->meta_len = (uint32_t)meta.n;
-	if (r->payload.failed) {
-		buf_clear(&r->payload);
-		r->stdout_len = r->meta_len = 0;
-	}
+	none_if_failed(r);
 }
 
 static void flush(struct records *);
@@ -150,6 +160,7 @@ send_one(struct records *rs, struct record *r)
 	    .intent = ipc_bytes(r->intent.p, r->intent.len),
 	    .stdout_len = r->stdout_len,
 	    .meta_len = r->meta_len,
+	    .kept_len = r->kept_len,
 	    .stdout_result = ipc_bytes(r->payload.p, r->payload.len),
 	};
 
@@ -224,7 +235,7 @@ records_add(struct records *rs, struct record *r)
 		    "admind does not take records; this one keeps no output");
 		buf_free(&r->payload);
 		buf_init(&r->payload, 0);
-		r->stdout_len = r->meta_len = 0;
+		r->stdout_len = r->meta_len = r->kept_len = 0;
 	}
 	rs->bytes += r->payload.len;
 	TAILQ_INSERT_TAIL(&rs->list, r, link);

@@ -39,17 +39,18 @@ struct record {
 	bool delivered, sent;
 	uint64_t started_us, ended_us, cpu_us, request;
 	struct buf intent;  /* admind's TLV, given back unread */
-	struct buf payload; /* stdout, then body; a task's: and _meta */
-	uint32_t stdout_len, meta_len;
+	struct buf payload; /* stdout, then body; a task's: and whole, _meta */
+	uint32_t stdout_len, meta_len, kept_len;
 };
 
 /* A record of an accepted execution. NULL without memory. */
 struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
 void record_free(struct record *);
-/* Keeps stdout and body, each cut to its maximum. Without memory: neither. */
+/* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
+ * which is no longer than a record's may be. Without memory: neither. */
 void record_payload(
     struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
-/* Of a task: body and _meta uncut. */
+/* Of a task: that, and for its client body and _meta uncut. */
 void record_whole(struct record *, struct ipc_bytes stdout_text,
     struct ipc_bytes body, struct ipc_bytes meta);
 

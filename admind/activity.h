@@ -1,0 +1,83 @@
+/*
+ * The activity log and its live tail; counters for /metrics; what is done with
+ * records in the pauses (upkeep.c). Decision 0041.
+ */
+#ifndef ACTIVITY_H
+#define ACTIVITY_H
+
+#include "admind.h"
+
+enum activity_kind {
+#define A(NAME, name, level, doc) ACTIVITY_##NAME,
+#include "activity.def"
+#undef A
+	ACTIVITY_KINDS
+};
+
+enum {
+	/* Different entries of one second; equal ones are one with a count. */
+	ACTIVITY_PENDING_MAX = 256,
+	ACTIVITY_SUBJECT_MAX = 128, /* characters of its column */
+	/* Who listens: administrators' pages and terminals. */
+	ACTIVITY_FOLLOWERS_MAX = 16,
+	/* Asked for again then, with the login: a revoked one ends so. */
+	ACTIVITY_FOLLOW_MS = 60 * 1000,
+	ACTIVITY_GATHER_MS = 100,             /* lines wait so long for others */
+	ACTIVITY_LINES_MAX = IPC_FRAME_MAX / 2, /* bytes of one sending */
+	/* A follower whose connection has this much waiting gets no more. */
+	ACTIVITY_QUEUED_MAX = 1024 * 1024
+};
+
+/* ---- activity.c: entries ---- */
+int activity_start(struct admind *, struct err *);
+/* principal "" or NULL: unknown; subject likewise; n: how often. */
+void activity_note(struct admind *, enum activity_kind, const char *principal,
+    enum listener, const char *subject, enum failure, uint64_t n);
+void activity_tick(struct admind *); /* writes them */
+const char *activity_name(enum activity_kind);
+
+/* ---- follow.c: the live tail ---- */
+int follow_start(struct admind *, struct err *);
+int follow_message(struct link *, struct ipc_frame *); /* ACTIVITY_* */
+/* Does anybody listen to calls? Asked before anything is made for it. */
+bool follow_calls(const struct admind *);
+struct follow_call {
+	struct ipc_id id;
+	const char *kind;
+	struct ipc_bytes tool, principal, trace; /* bytes of others: untrusted */
+	uint64_t listener;
+	enum outcome outcome;
+	enum failure failure;
+	uint64_t started_us, ended_us, cpu_us;
+};
+void follow_call(struct admind *, const struct follow_call *);
+/* The same of a record whose intent TLV says what was called. */
+void follow_record(
+    struct admind *, struct ipc_bytes intent, struct follow_call *);
+/* A line of JSON, an open object that this closes; who listens to calls only
+ * if `log` is false gets it. */
+void follow_line(struct admind *, const struct buf *json);
+void follow_tick(struct admind *);
+unsigned follow_count(const struct admind *);
+
+/* ---- metrics.c ---- */
+enum { METRICS_BUCKETS = 13 };
+struct metrics {
+	uint64_t outcome[OUTCOME_LOST + 1]; /* of executions that ended here */
+	uint64_t failure[FAILURE_COUNT];    /* of those */
+	uint64_t refused[FAILURE_COUNT];    /* that became no execution */
+	uint64_t bucket[METRICS_BUCKETS + 1];
+	uint64_t duration_us, cpu_us;
+	uint64_t auth_failed, activity_dropped, lines_dropped;
+};
+/* An execution ended. Cheap: counters of this process. started_us 0: it never
+ * ran. */
+void metrics_ended(struct admind *, enum outcome, enum failure,
+    uint64_t started_us, uint64_t ended_us, uint64_t cpu_us);
+int metrics_message(struct link *, struct ipc_frame *); /* METRICS_GET */
+
+/* ---- upkeep.c: counting, searching, forgetting ---- */
+void upkeep_closed(struct admind *, unsigned n); /* so many rows closed */
+void upkeep_tick(struct admind *);
+
+#endif

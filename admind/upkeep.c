@@ -1,0 +1,107 @@
+/*
+ * What is done with records in the pauses: they are counted and made
+ * searchable (records_work), and forgotten after their time (records_expire).
+ *
+ * Calls come first. While they do, a second's share is a sixtieth of what
+ * waits: at any lasting load the backlog then settles at a minute's records,
+ * and a burst pays next to nothing. Once a second passes without one, all that
+ * waits is done, in pieces that each hold a connection for milliseconds.
+ */
+#include "activity.h"
+#include "log.h"
+
+enum {
+	PIECE_ROWS = 250,
+	BUSY_ROWS_MIN = 25,
+	BACKLOG_S = 60,
+	IDLE_TICKS = 10,   /* another node may have left some */
+	EXPIRE_TICKS = 60, /* or at once, while there is more */
+	EXPIRE_ROWS = 1000
+};
+
+static const struct db_stmt work_rows = {
+    "upkeep_work", "SELECT mcpbox.records_work($1::int8)", DB_SURE};
+static const struct db_stmt expire_rows = {
+    "upkeep_expire", "SELECT mcpbox.records_expire($1::int8)", DB_SURE};
+
+void
+upkeep_closed(struct admind *a, unsigned n)
+{
+	a->upkeep.closed += n;
+	a->upkeep.backlog += n;
+}
+
+static void work(struct admind *, uint64_t rows);
+
+static void
+worked(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct upkeep *u = &a->upkeep;
+	uint64_t n;
+
+	u->working = false;
+	if (err != NULL) {
+		if (err->failure != FAILURE_STORAGE_UNAVAILABLE)
+			log_event(LOG_LV_ERR, "records_work", "%s", err->text);
+		return;
+	}
+	n = (uint64_t)db_int(rows, 0, 0);
+	u->backlog -= n < u->backlog ? n : u->backlog;
+	if (n == PIECE_ROWS && u->idle && a->njobs == 0)
+		work(a, PIECE_ROWS);
+	else if (n < u->asked)
+		u->backlog = 0;
+}
+
+static void
+work(struct admind *a, uint64_t rows)
+{
+	struct db_params p;
+
+	a->upkeep.working = true;
+	a->upkeep.asked = rows;
+	db_params_init(&p);
+	db_p_i64(&p, (int64_t)rows);
+	db_query(a->db, &work_rows, &p, worked, a);
+}
+
+static void
+expired(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+
+	a->upkeep.expiring = false;
+	if (err != NULL) {
+		if (err->failure != FAILURE_STORAGE_UNAVAILABLE)
+			log_event(LOG_LV_ERR, "records_expire", "%s", err->text);
+		a->upkeep.more_to_expire = false;
+		return;
+	}
+	a->upkeep.more_to_expire = db_int(rows, 0, 0) == EXPIRE_ROWS;
+}
+
+/* The database is there. */
+void
+upkeep_tick(struct admind *a)
+{
+	struct upkeep *u = &a->upkeep;
+	struct db_params p;
+	uint64_t rows;
+
+	u->idle = u->closed == 0 && a->njobs == 0;
+	u->closed = 0;
+	rows = u->backlog / BACKLOG_S;
+	if (u->idle || rows > PIECE_ROWS)
+		rows = PIECE_ROWS;
+	else if (rows < BUSY_ROWS_MIN)
+		rows = BUSY_ROWS_MIN;
+	if (!u->working && (u->backlog > 0 || a->ticks % IDLE_TICKS == 1))
+		work(a, rows);
+	if (!u->expiring && (u->more_to_expire || a->ticks % EXPIRE_TICKS == 2)) {
+		u->expiring = true;
+		db_params_init(&p);
+		db_p_i64(&p, EXPIRE_ROWS);
+		db_query(a->db, &expire_rows, &p, expired, a);
+	}
+}
