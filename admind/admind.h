@@ -64,6 +64,13 @@ struct idset {
 	size_t size, count, filled;
 };
 
+struct upkeep { /* upkeep.c */
+	uint64_t closed;  /* rows, since the last tick */
+	uint64_t backlog; /* not yet counted, about */
+	uint64_t asked;   /* of the statement under way */
+	bool idle, working, expiring, more_to_expire;
+};
+
 struct admind {
 	struct proc proc;
 	struct db *db;
@@ -100,6 +107,10 @@ struct admind {
 	unsigned ncloses;
 	unsigned nresults;      /* results.c: passed on to admind-check */
 	struct gather *gather;  /* records on their way: gather.c */
+	struct activity *activity; /* activity.h, with the next three */
+	struct follow *follow;
+	struct metrics *metrics;
+	struct upkeep upkeep;
 	struct task_list tasks; /* calls of tasks that are listened to */
 	bool sweeping_tasks, resuming_tasks; /* a statement is under way */
 	bool sweeping_calls;
@@ -192,6 +203,8 @@ void idset_clear(struct idset *);
 int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
     char *principal, struct token **token, struct err *);
 int auth_load_token(struct admind *, struct err *); /* at start */
+/* For the activity log: a credential, or a call (its name), was refused. */
+void auth_refused(struct link *, struct ipc_bytes name, enum failure);
 int auth_message(struct link *,
     struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
 void auth_vault_up(struct admind *);
@@ -562,6 +575,7 @@ void manage_made(struct job *);
 void manage_diff(struct job *);
 void manage_validate_code(struct job *);
 void manage_test_code(struct job *);
+void manage_call_tool(struct job *);
 
 /* ---- json_kv.c ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);

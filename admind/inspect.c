@@ -35,6 +35,7 @@ struct inspect {
 	uint64_t created_us;
 	char name[EXPOSED_NAME_MAX + 1];
 	bool command;
+	void (*broken)(struct job *, const char *why); /* of the subject */
 	struct buf material; /* what is inspected: code, or spec and path */
 };
 
@@ -83,6 +84,13 @@ fail(struct inspect *in, bool closed, enum failure failure, const char *text)
 	if (!closed)
 		records_close(j->a, &e);
 	buf_free(&intent);
+	if (failure == FAILURE_BAD_CODE && in->broken != NULL) {
+		void (*broken)(struct job *, const char *) = in->broken;
+
+		inspect_free(in);
+		broken(j, text);
+		return;
+	}
 	inspect_free(in);
 	job_fail(j, failure, "%s", text);
 }
@@ -97,7 +105,8 @@ text_of(struct buf *b, const struct tlv *t)
 
 /* What the author needs to mend it: type, message, place, lines. */
 static void
-broken_code(struct job *j, bool command, struct ipc_bytes fields)
+broken_code(struct job *j, bool command, struct ipc_bytes fields,
+    void (*broken)(struct job *, const char *))
 {
 	struct tlv_reader r;
 	struct tlv f;
@@ -105,9 +114,10 @@ broken_code(struct job *j, bool command, struct ipc_bytes fields)
 	uint64_t n;
 
 	buf_init(&b, RESULT_MAX / 4);
-	buf_puts(&b,
-	    command ? "Error: the command cannot be used: "
-		    : "Error: the code is broken: ");
+	if (broken == NULL)
+		buf_puts(&b,
+		    command ? "Error: the command cannot be used: "
+			    : "Error: the code is broken: ");
 	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_TYPE, &f) == 1) {
 		text_of(&b, &f);
 		buf_puts(&b, ": ");
@@ -127,9 +137,12 @@ broken_code(struct job *j, bool command, struct ipc_bytes fields)
 			text_of(&b, &f);
 		}
 	buf_putc(&b, '\0');
-	job_error(j, FAILURE_BAD_CODE,
-	    b.failed ? "Error: the code is broken" : (const char *)b.p,
-	    ipc_bytes(NULL, 0));
+	if (broken != NULL)
+		broken(j, b.failed ? "it is broken" : (const char *)b.p);
+	else
+		job_error(j, FAILURE_BAD_CODE,
+		    b.failed ? "Error: the code is broken" : (const char *)b.p,
+		    ipc_bytes(NULL, 0));
 	buf_free(&b);
 }
 
@@ -138,6 +151,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct inspect *in = arg;
 	struct job *j = in->j;
+	void (*broken)(struct job *, const char *) = in->broken;
 	bool command = in->command;
 	struct ipc_check_errors no;
 	struct ipc_check_ok m;
@@ -155,7 +169,10 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 			    (const char *)no.summary.p);
 		else
 			answer_err(f, gone, &err);
-		job_fail(j, err.failure, "%s", err.text);
+		if (err.failure == FAILURE_BAD_CODE && broken != NULL)
+			broken(j, err.text);
+		else
+			job_fail(j, err.failure, "%s", err.text);
 		return;
 	}
 	if (ipc_decode(f, &m, &err) == -1 ||
@@ -165,7 +182,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	if (ok != 1)
-		broken_code(j, command, m.fields);
+		broken_code(j, command, m.fields, broken);
 	else if (command !=
 	    (tlv_find(m.fields.p, m.fields.n, INSPECT_EXECUTABLE_DIGEST, &t) ==
 		1))
@@ -332,6 +349,7 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 	sha256("{}", 2, &in->args);
 	snprintf(in->name, sizeof(in->name), "%s", name);
 	in->command = what->command;
+	in->broken = what->broken;
 	buf_init(&in->material, IPC_BLOB_MAX);
 	for (size_t i = 0; i < nmodules; i++)
 		tlv_put(&in->material, CTX_MODULE, module[i], 32);

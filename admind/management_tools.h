@@ -63,7 +63,7 @@
 	MF(37, JUSTIFICATION, "justification", S)                             \
 	MF(38, PROMPT_ID, "prompt_id", I)                                     \
 	MF(39, RESOURCE_ID, "resource_id", I)                                 \
-	MF(40, ARGUMENTS, "arguments", J) /* MCP PromptArgument[] */          \
+	MF(40, ARGUMENTS, "arguments", J) /* PromptArgument[], or a call's */  \
 	MF(41, URI, "uri", S)                                                 \
 	MF(42, URI_TEMPLATE, "uri_template", S)                               \
 	MF(43, MIME_TYPE, "mime_type", S)                                     \
@@ -72,13 +72,26 @@
 	MF(46, TTL_MS, "ttl_ms", N)                                           \
 	MF(47, CLIENT_CAPABILITY, "client_capabilities", M)                   \
 	MF(48, QUERY, "query", S)                                             \
-	MF(49, LIMIT, "limit", N) /* 1 to 50 */
+	MF(49, LIMIT, "limit", N) /* 1 to 50 */                               \
+	MF(50, VERSION, "version", N)                                         \
+	MF(51, FROM_VERSION, "from_version", N)                               \
+	MF(52, TO_VERSION, "to_version", N)                                   \
+	MF(53, SECRET_KEY, "key", S)                                          \
+	MF(54, URL, "url", S)                                                 \
+	MF(55, AUTH_TYPE, "auth_type", S)                                     \
+	MF(56, AUTH_SECRET_NAME, "auth_secret_name", S)                       \
+	MF(57, AUTH_HEADER_NAME, "auth_header_name", S)                       \
+	MF(58, TRANSPORT_TYPE, "transport_type", S)                           \
+	MF(59, CANDIDATE, "code", S) /* to be looked at, not stored */        \
+	MF(60, HOST, "host", S)                                               \
+	MF(61, PORT, "port", N)                                               \
+	MF(62, TOOL_IDS, "tool_ids", M)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 49,
+	    MF_MAX = 62,
 	/* No argument, but what follows from a prompt's arguments or from a URI
 	 * (template): the JSON Schema of what a call gives. Behind the others.
 	 */
@@ -99,9 +112,14 @@ struct management_tool {
 	const char *title;
 	const char *description;  /* for the model that chooses a tool */
 	const char *input_schema; /* JSON of the closed subset */
+	/* Of structuredContent; NULL: another tool's result is passed on. */
+	const char *output_schema;
 	bool read_only;
 	bool destructive; /* may undo what somebody relies on */
 	bool idempotent;  /* twice has the effect of once */
+	/* changes what there is to be reviewed or called: not for remote
+	 * callers, unless an administrator lets them */
+	bool edits;
 };
 
 /* All of them, in the order of tools/list. */

@@ -55,8 +55,8 @@ enum context_tag {
 				     * it */
 	CTX_METHOD = 27, /* plaintext only, by the vault from the pre-image's
 			  * object: u64 enum call_method; absent: CALL_TOOL */
-	CTX_OUTPUT_SCHEMA = 28, /* plaintext only, likewise: the version's
-				 * outputSchema, if it has one */
+	CTX_OUTPUT_SCHEMA = 28, /* likewise: the version's outputSchema, if it
+				 * has one; of TEST in the material, too */
 	CTX_CALL_APPROVAL = 29, /* material only: the vault's seal of a person's
 				 * yes to this one call (versions with CONFIRM)
 				 */

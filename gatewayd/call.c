@@ -454,7 +454,8 @@ call_start(struct exchange *ex)
 	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
-	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL) {
+	/* Who calls by name mirrors no arguments of that tool in headers. */
+	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL && !ex->m.by_name) {
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
 	} else {

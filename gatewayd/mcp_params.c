@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mcp_era.h"
+#include "walk.h"
 
 #define TASKS "io.modelcontextprotocol/tasks"
 
@@ -156,6 +157,42 @@ read_retry(struct mcp_message *m)
 	return may_have(m, m->params, "requestState", '"', &m->request_state);
 }
 
+/*
+ * mcpbox_call_tool is for clients that do not take up tools approved since they
+ * connected: from here on such a request is the call it asks for, in every
+ * respect, so what is true of a call by its own name (who may, limits, records,
+ * confirmation, questions, tasks) is true of this one. It gives nobody a call
+ * that he could not make directly. What is not of its form stays as it is:
+ * admind says what is wrong with it. A management tool is none it calls: a
+ * client that lets this one pass would not know which.
+ */
+static void
+by_name(struct mcp_message *m)
+{
+	struct ipc_bytes name, value, tool = {NULL, 0}, arguments = {NULL, 0};
+	char text[sizeof(m->tool)];
+	struct walk w;
+
+	if (walk_open(&w, m->arguments, '{') != 0)
+		return;
+	while (walk_next(&w, &name, &value))
+		if (walk_is(name, "name"))
+			tool = value;
+		else if (walk_is(name, "arguments"))
+			arguments = value;
+		else
+			return;
+	if (arguments.p == NULL)
+		arguments = ipc_bytes("{}", 2);
+	if (tool.p == NULL || !mcp_era_is_object(arguments) ||
+	    mcp_request_text(tool, text, sizeof(text)) < 0 || text[0] == '\0' ||
+	    strncmp(text, "mcpbox_", 7) == 0)
+		return;
+	memcpy(m->tool, text, sizeof(text));
+	m->arguments = arguments;
+	m->by_name = true;
+}
+
 static void
 read_call(struct mcp_message *m)
 {
@@ -176,6 +213,8 @@ read_call(struct mcp_message *m)
 		return;
 	if (v.n > 0)
 		m->arguments = v;
+	if (tool && strcmp(m->tool, "mcpbox_call_tool") == 0)
+		by_name(m);
 	read_retry(m);
 }
 

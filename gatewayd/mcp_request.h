@@ -124,6 +124,7 @@ struct mcp_message {
 	 * resource or template, once the catalogue was asked */
 	char tool[MCP_NAME_MAX + 1];
 	struct ipc_bytes arguments; /* raw JSON object, "{}" if absent */
+	bool by_name; /* both from the arguments of mcpbox_call_tool */
 	/* the lists */
 	struct ipc_bytes cursor; /* raw JSON string, n = 0: first page */
 	/* resources/read, subscribe, unsubscribe */
@@ -154,6 +155,7 @@ struct mcp_message {
 	/* _meta, or initialize */
 	struct ipc_bytes meta; /* params._meta as given, n = 0: none */
 	struct ipc_bytes progress_token; /* raw JSON, n = 0: none */
+	struct ipc_bytes trace; /* traceparent, without its quotes; n = 0: none */
 	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
 	uint32_t declared; /* of them, mask of enum client_capability; legacy
 			    * requests: exchange.c takes it from the session */

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "ids.h"
+#include "kept.h"
 #include "management_tools.h"
 #include "num.h"
 #include "object.h"
@@ -29,7 +30,7 @@ text(struct check *c, struct report *r, unsigned tag, const struct doc_node *v)
 {
 	if (has_nul(v))
 		report_add(r, NULL, "must not contain U+0000");
-	else if (tag == MF_CODE && v->len > CODE_MAX)
+	else if ((tag == MF_CODE || tag == MF_CANDIDATE) && v->len > CODE_MAX)
 		report_add(r, NULL,
 		    "must have at most %d bytes of UTF-8, "
 		    "has %zu",
@@ -55,7 +56,9 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 		schema_free(&s);
 		if (rc == -1)
 			return -1;
-	} else if (v->rawlen > JSON_FIELD_MAX) {
+	} else if (v->rawlen > JSON_FIELD_MAX &&
+	    /* a call's: bounded as those of any call, by the frame */
+	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
 		    JSON_FIELD_MAX, v->rawlen);
 	}
@@ -258,6 +261,9 @@ check_management(
 		rc = put_fields(c, &r, &d, &e);
 	if (rc == 0 && r.n == 0 && tool != NULL)
 		rc = check_object(c, &r, tool->name, &d, &e);
+	if (rc == 0 && r.n == 0)
+		(void)kept_form(
+		    arguments.p, arguments.n, ARGUMENTS_KEPT, &c->kept);
 	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
 	    "the arguments are invalid", &e);
 	doc_free(&d);

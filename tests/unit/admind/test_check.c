@@ -325,12 +325,24 @@ published_schemas_compile(void **state)
 	struct doc d;
 	struct err e;
 
-	assert_int_equal(n, 22);
+	assert_int_equal(n, 38);
 	for (size_t i = 0; i < n; i++) {
 		check_schema(&c, ipc_str(t[i].input_schema));
 		if (errors(&c))
 			fail_msg("%s: %s", t[i].name, text);
 		check_free(&c);
+		/* mcpbox_call_tool passes on what another tool says. */
+		assert_int_equal(t[i].output_schema == NULL,
+		    strcmp(t[i].name, "mcpbox_call_tool") == 0);
+		if (t[i].output_schema != NULL) {
+			check_schema(&c, ipc_str(t[i].output_schema));
+			if (errors(&c))
+				fail_msg("%s: output: %s", t[i].name, text);
+			check_free(&c);
+		}
+		/* What only reads destroys nothing, and edits nothing. */
+		assert_false(t[i].read_only &&
+		    (t[i].destructive || t[i].edits || !t[i].idempotent));
 		buf_init(&b, 1 << 20);
 		management_tool_json(&t[i], &b);
 		assert_int_equal(doc_parse(&d, b.p, b.len, &e), 0);
