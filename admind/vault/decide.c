@@ -1,5 +1,5 @@
 /*
- * APPROVE and REJECT.
+ * APPROVE, REJECT and APPROVE_AUTO.
  *
  * Why approval is safe with a hostile admind. Who decides comes from a login
  * that we made, or from the socket that admits uid 0 only; neither is in
@@ -14,24 +14,41 @@
  *
  * With a hostile web process: it can approve as somebody who is logged in, for
  * as long as one is; its logins are named in every seal and every log line.
+ *
+ * Which queue a content is of its own first bytes say, and so which mode of the
+ * policy holds. What a policy may do by itself, and what bringing back an old
+ * one gains, is argued in docs/decisions/0038 and policy.c.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "callreq.h"
+#include "grantreq.h"
+#include "grants.h"
 #include "ids.h"
 #include "jsonw.h"
 #include "log.h"
 #include "seal.h"
 #include "vault.h"
 
-enum { REASON_MAX = 2000 }; /* bytes; a reviewer's paragraph */
+enum {
+	REASON_MAX = 2000, /* bytes; a reviewer's paragraph */
+	/* a name, or policy: before one */
+	ACTOR_MAX = sizeof("policy:") - 1 + POLICY_ACTOR_MAX
+};
+
+/* DECISION_STORE's `approved`. */
+enum verdict { REJECTED = 0, APPROVED = 1, FIRST_OF_TWO = 2 };
 
 struct decision {
 	struct vault *v;
 	struct vault_ref ref;
-	bool approve, root;
+	enum verdict verdict;
+	bool root;
+	bool automatic;        /* nobody decides: the policy */
 	struct ipc_hash token; /* the login that decides, unless root */
-	char actor[SESSIONS_USER_MAX + 1];
+	char actor[ACTOR_MAX + 1];
 	struct ipc_id approval;
 	struct ipc_hash reviewed;
 	char reason[REASON_MAX + 1];
@@ -76,6 +93,7 @@ refuse_audited(struct decision *d, enum failure failure, const char *message)
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 {
+	struct ipc_half_approved half = {0};
 	struct decision *d = arg;
 	char id[UUID_TEXT_LEN + 1];
 
@@ -85,9 +103,15 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	uuid_text(&d->approval, id);
-	log_event(LOG_LV_INFO, d->approve ? "approved" : "rejected", "%s by %s",
-	    id, d->actor);
-	callers_ok(d->v, d->ref);
+	log_event(LOG_LV_INFO,
+	    d->verdict == APPROVED       ? "approved"
+		: d->verdict == REJECTED ? "rejected"
+					 : "approved_first",
+	    "%s by %s", id, d->actor);
+	if (d->verdict == FIRST_OF_TWO)
+		callers_answer(d->v, d->ref, IPC_HALF_APPROVED, &half);
+	else
+		callers_ok(d->v, d->ref);
 	decision_free(d);
 }
 
@@ -99,7 +123,7 @@ store(struct decision *d, const struct ipc_hash *hash, uint64_t time_us,
 
 	memset(&m, 0, sizeof(m));
 	m.approval = d->approval;
-	m.approved = d->approve;
+	m.approved = d->verdict;
 	if (hash != NULL)
 		m.content = *hash;
 	m.actor = ipc_str(d->actor);
@@ -117,7 +141,7 @@ may_decide(struct decision *d, enum failure *failure)
 {
 	const struct session *s;
 
-	if (d->root)
+	if (d->root || d->automatic)
 		return NULL;
 	s = sessions_find(d->v->sessions, &d->token, now_boot_ms());
 	*failure = FAILURE_UNAUTHENTICATED;
@@ -130,21 +154,121 @@ may_decide(struct decision *d, enum failure *failure)
 	return NULL;
 }
 
-/* admind names the kind; but a version's content is no call's, nor the other
- * way round, and neither's seal passes for the other's. */
-static int
-make_seal(struct decision *d, bool call, struct ipc_bytes content, uint64_t now,
-    struct buf *seal, struct ipc_hash *hash, struct err *err)
-{
-	const struct calls_time both = {now, now_boot_ms()};
-	const uint8_t *key = d->v->keys->approvals;
+/* Which queue, by the bytes: admind names a kind, too, but a version's content
+ * is no call's, nor the other way round, and no seal passes for another kind's.
+ */
+enum queue { QUEUE_CALL = REVIEW_QUEUES };
 
-	if (call)
-		return calls_seal(contexts_calls(d->v->contexts), key,
-		    &d->approval, content, ipc_str(d->actor), &both, seal, hash,
+static int
+queue_of(struct ipc_bytes content, unsigned *queue, struct err *err)
+{
+	struct grantreq g;
+
+	*queue = REVIEW_TOOL;
+	if (callreq_is(content.p, content.n)) {
+		*queue = QUEUE_CALL;
+		return 0;
+	}
+	if (!grantreq_is(content.p, content.n))
+		return 0;
+	if (grantreq_read(content.p, content.n, &g, err) == -1)
+		return -1;
+	*queue = g.kind == GRANT_MODULE ? REVIEW_MODULE : REVIEW_NETWORK;
+	return 0;
+}
+
+static int
+make_seal(struct decision *d, unsigned queue, struct ipc_bytes content,
+    const struct seal_by *by, struct buf *seal, struct ipc_hash *hash,
+    struct err *err)
+{
+	const struct calls_time both = {by->time_us, now_boot_ms()};
+	const struct keys *k = d->v->keys;
+
+	if (queue == QUEUE_CALL)
+		return calls_seal(contexts_calls(d->v->contexts), k,
+		    &d->approval, content, by->approver, &both, seal, hash,
 		    err);
-	return seal_make(key, &d->approval, content.p, content.n,
-	    ipc_str(d->actor), now, seal, hash, err);
+	if (queue != REVIEW_TOOL)
+		return grants_seal(
+		    k, &d->approval, content, by, seal, hash, err);
+	return seal_make(
+	    k, &d->approval, content.p, content.n, by, seal, hash, err);
+}
+
+/*
+ * Nobody looks: the policy must say so now, and the content be one that it may
+ * cover. The approver is the policy, with whoever set it.
+ */
+static int
+by_policy(struct decision *d, unsigned queue, struct ipc_bytes content,
+    struct seal_by *by, struct err *err)
+{
+	const struct policy *p = &d->v->policy;
+
+	if (queue == QUEUE_CALL ||
+	    policy_mode(p, (enum review_queue)queue, by->time_us) !=
+		REVIEW_AUTOMATIC)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "no policy approves this automatically");
+	if (policy_covers((enum review_queue)queue, content, err) == -1)
+		return -1;
+	(void)snprintf(d->actor, sizeof(d->actor), "policy:%s", p->actor);
+	by->approver = ipc_str(d->actor);
+	by->policy = p->serial;
+	return 0;
+}
+
+/*
+ * Two are needed: is this the second? A first yes counts if we sealed it for
+ * this request and these bytes, and somebody else said it. Else this one is
+ * kept as the first. 0; -1 with why not.
+ */
+static int
+by_two(struct decision *d, const struct ipc_content *c,
+    const struct ipc_hash *hash, struct seal_by *by, struct err *err)
+{
+	if (c->first.n == 0 ||
+	    grants_first_check(d->v->keys, c->first, &d->approval, hash,
+		&by->first, NULL) == -1) {
+		by->first = ipc_bytes(NULL, 0);
+		d->verdict = FIRST_OF_TWO;
+		return 0;
+	}
+	if (by->first.n == by->approver.n &&
+	    memcmp(by->first.p, by->approver.p, by->first.n) == 0)
+		return err_set(err, FAILURE_CONFLICT,
+		    "you have approved this: another person must, too");
+	return 0;
+}
+
+static int
+judge(struct decision *d, const struct ipc_content *c, struct buf *seal,
+    struct ipc_hash *hash, uint64_t now, struct err *err)
+{
+	struct seal_by by = {.approver = ipc_str(d->actor), .time_us = now};
+	unsigned queue;
+
+	if (queue_of(c->preimage, &queue, err) == -1)
+		return -1;
+	policy_take(d->v->keys, c->policy, &d->v->policy);
+	if (d->automatic) {
+		if (by_policy(d, queue, c->preimage, &by, err) == -1)
+			return -1;
+	} else if (queue != QUEUE_CALL &&
+	    policy_mode(&d->v->policy, (enum review_queue)queue, now) ==
+		REVIEW_SECOND) {
+		if (by_two(d, c, hash, &by, err) == -1)
+			return -1;
+	}
+	if (make_seal(d, queue, c->preimage, &by, seal, hash, err) == -1)
+		return -1;
+	/* What could not be sealed needs no first yes either; this one could.
+	 */
+	if (d->verdict == FIRST_OF_TWO)
+		return grants_first_seal(d->v->keys, &d->approval, hash,
+		    by.approver, now, seal, err);
+	return 0;
 }
 
 static void
@@ -158,7 +282,6 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 	struct err err;
 	struct buf seal;
 	uint64_t now = now_us();
-	bool call;
 
 	if (f == NULL || f->type != IPC_CONTENT) {
 		callers_refuse_as(d->v, d->ref, f, gone);
@@ -178,23 +301,19 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 		    "the request is not pending any more");
 		return;
 	}
-	call = ipc_streq(c.kind, "call");
-	if (!call && !ipc_streq(c.kind, "tool")) {
-		refuse(d, FAILURE_INVALID_PARAMS,
-		    "this version approves tools and calls only");
-		return;
-	}
 	sha256(c.preimage.p, c.preimage.n, &hash);
-	if (!ct_equal(hash.b, d->reviewed.b, sizeof(hash.b))) {
+	if (!d->automatic && !ct_equal(hash.b, d->reviewed.b, sizeof(hash.b))) {
 		refuse_audited(d, FAILURE_HASH_MISMATCH,
 		    "the content is not what was reviewed");
 		return;
 	}
 	buf_init(&seal, SEAL_MAX);
-	if (make_seal(d, call, c.preimage, now, &seal, &hash, &err) == -1)
-		refuse_audited(d, err.failure, err.text);
-	else
+	if (judge(d, &c, &seal, &hash, now, &err) == 0)
 		store(d, &hash, now, ipc_bytes(seal.p, seal.len));
+	else if (d->automatic)
+		refuse(d, err.failure, err.text); /* the usual: a person will */
+	else
+		refuse_audited(d, err.failure, err.text);
 	buf_free(&seal);
 }
 
@@ -235,7 +354,7 @@ start(struct port *port, struct ipc_peer *peer, uint64_t request,
 	    port->v->sessions, token, now_boot_ms(), &d->token);
 	memcpy(d->actor, "unknown", sizeof("unknown"));
 	if (s != NULL)
-		memcpy(d->actor, s->username, sizeof(d->actor));
+		memcpy(d->actor, s->username, sizeof(s->username));
 	if (s == NULL) {
 		refuse_audited(d, FAILURE_UNAUTHENTICATED, "not logged in");
 		return NULL;
@@ -248,9 +367,21 @@ start(struct port *port, struct ipc_peer *peer, uint64_t request,
 }
 
 static int
-approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+fetch(struct decision *d)
 {
 	struct ipc_content_get get;
+
+	d->verdict = APPROVED;
+	memset(&get, 0, sizeof(get));
+	get.approval = d->approval;
+	if (callers_ask(d->v, IPC_CONTENT_GET, &get, on_content, d) == -1)
+		refuse(d, FAILURE_BUSY, "admind is not connected");
+	return 0;
+}
+
+static int
+approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
 	struct ipc_approve m;
 	struct decision *d;
 
@@ -259,13 +390,32 @@ approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	d = start(port, peer, m.request, m.token, &m.approval);
 	if (d == NULL)
 		return 0;
-	d->approve = true;
 	d->reviewed = m.reviewed;
-	memset(&get, 0, sizeof(get));
-	get.approval = m.approval;
-	if (callers_ask(d->v, IPC_CONTENT_GET, &get, on_content, d) == -1)
-		refuse(d, FAILURE_BUSY, "admind is not connected");
-	return 0;
+	return fetch(d);
+}
+
+/* From admind: it may ask at any time, for anything. What it gains is what a
+ * policy that a login sealed gives anyway. */
+static int
+approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_approve_auto m;
+	struct decision *d;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!callers_room(port) || (d = calloc(1, sizeof(*d))) == NULL) {
+		callers_refuse(port->v, callers_ref(port, peer, m.request),
+		    FAILURE_BUSY, "too many requests at once");
+		return 0;
+	}
+	port->v->ops++;
+	d->v = port->v;
+	d->ref = callers_ref(port, peer, m.request);
+	d->approval = m.approval;
+	d->automatic = true;
+	memcpy(d->actor, "policy", sizeof("policy"));
+	return fetch(d);
 }
 
 /* Nothing is sealed, so nothing is fetched: admind knows whether the request
@@ -295,7 +445,14 @@ reject(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 int
 decide_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
-	return f->type == IPC_APPROVE ? approve(port, peer, f)
-	    : f->type == IPC_REJECT   ? reject(port, peer, f)
-				      : -1;
+	switch (f->type) {
+	case IPC_APPROVE:
+		return approve(port, peer, f);
+	case IPC_REJECT:
+		return reject(port, peer, f);
+	case IPC_APPROVE_AUTO:
+		return approve_auto(port, peer, f);
+	default:
+		return -1;
+	}
 }

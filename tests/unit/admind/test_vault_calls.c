@@ -21,6 +21,8 @@ enum { NOW_S = 1000000 };
 static const struct calls_time now = {NOW_US, NOW_BOOT_MS};
 
 static struct keys keys;
+static const struct seal_by by = {
+    .approver = {(const uint8_t *)"admin", 5}, .time_us = 77};
 static struct ipc_id request = {{7}};
 static const char arguments[] = "{\"n\":1}";
 
@@ -49,7 +51,7 @@ seal_it(const struct calls *c, const struct callreq *r, struct buf *seal,
 	buf_init(&pre, CALLREQ_MAX);
 	buf_init(seal, CALLS_SEAL_MAX);
 	assert_int_equal(callreq_write(r, &pre, NULL), 0);
-	rc = calls_seal(c, keys.approvals, &request, ipc_bytes(pre.p, pre.len),
+	rc = calls_seal(c, &keys, &request, ipc_bytes(pre.p, pre.len),
 	    ipc_str("admin"), &now, seal, &hash, err);
 	if (rc == 0) {
 		sha256(pre.p, pre.len, &want);
@@ -82,7 +84,7 @@ check_at(struct calls *c, const struct buf *seal, size_t n,
 	struct ipc_hash hash;
 	uint64_t until;
 	struct err err;
-	int rc = calls_check(c, keys.approvals, ipc_bytes(seal->p, n), run, &at,
+	int rc = calls_check(c, &keys, ipc_bytes(seal->p, n), run, &at,
 	    &hash, &until, &err);
 
 	if (rc == -1)
@@ -179,7 +181,7 @@ remembers(void **state)
 
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	assert_int_equal(
-	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
 		&now, &hash, &until, &err),
 	    0);
 	assert_int_equal(until, NOW_BOOT_MS + 60000);
@@ -218,7 +220,7 @@ clock_is_set(void **state)
 
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	assert_int_equal(
-	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
 		&now, &hash, &until, &err),
 	    0);
 	assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
@@ -233,12 +235,12 @@ clock_is_set(void **state)
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	at = (struct calls_time){NOW_US, NOW_BOOT_MS + 59999};
 	assert_int_equal(
-	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
 		&at, &hash, &until, &err),
 	    0);
 	at.boot_ms++;
 	assert_int_equal(
-	    calls_check(c, keys.approvals, ipc_bytes(seal.p, seal.len), &run,
+	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
 		&at, &hash, &until, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_NOT_CONFIRMED);
@@ -283,8 +285,8 @@ context(struct contexts *c, const struct buf *pre, const struct buf *call_seal,
 	buf_init(&seal, SEAL_MAX);
 	buf_init(&intent, 1024);
 	buf_init(&out, IPC_BLOB_MAX);
-	assert_int_equal(seal_make(keys.approvals, &request, pre->p, pre->len,
-			     ipc_str("admin"), 77, &seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len,
+			     &by, &seal, &hash, NULL),
 	    0);
 	tlv_puts(&intent, INTENT_PRINCIPAL, principal);
 	tlv_put_u64(&intent, INTENT_LISTENER, LISTENER_LOCAL);
@@ -329,7 +331,7 @@ context_of_a_confirmed_call(void **state)
 	then.unix_us = r.expires_ms * 1000 - 1000000;
 	then.boot_ms = now_boot_ms() + 60000;
 	assert_int_equal(callreq_write(&r, &call_pre, NULL), 0);
-	assert_int_equal(calls_seal(contexts_calls(c), keys.approvals, &request,
+	assert_int_equal(calls_seal(contexts_calls(c), &keys, &request,
 			     ipc_bytes(call_pre.p, call_pre.len),
 			     ipc_str("admin"), &then, &seal, &hash, &err),
 	    0);
@@ -337,8 +339,8 @@ context_of_a_confirmed_call(void **state)
 	assert_int_equal(
 	    context(c, &pre, NULL, "anna", arguments), FAILURE_NOT_CONFIRMED);
 	buf_init(&version_seal, SEAL_MAX);
-	assert_int_equal(seal_make(keys.approvals, &request, pre.p, pre.len,
-			     ipc_str("admin"), 77, &version_seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre.p, pre.len,
+			     &by, &version_seal, &hash, NULL),
 	    0);
 	assert_int_equal(context(c, &pre, &version_seal, "anna", arguments),
 	    FAILURE_NOT_CONFIRMED);
@@ -366,8 +368,8 @@ context_of_a_confirmed_call(void **state)
 static int
 set_up(void **state)
 {
-	memset(keys.approvals, 1, KEY_LEN);
-	memset(keys.secrets, 2, KEY_LEN);
+	memset(&keys, 1, KEY_LEN);
+	memset(&keys, 2, KEY_LEN);
 	return 0;
 }
 

@@ -14,6 +14,8 @@
 #include "version.h"
 
 static struct keys keys;
+static const struct seal_by by = {
+    .approver = {(const uint8_t *)"admin", 5}, .time_us = 77};
 static struct ipc_id request;
 
 static void
@@ -45,8 +47,8 @@ make_seal(const struct buf *pre, struct buf *seal)
 	struct ipc_hash hash, want;
 
 	buf_init(seal, SEAL_MAX);
-	assert_int_equal(seal_make(keys.approvals, &request, pre->p, pre->len,
-			     ipc_str("admin"), 77, seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len,
+			     &by, seal, &hash, NULL),
 	    0);
 	sha256(pre->p, pre->len, &want);
 	assert_memory_equal(&hash, &want, sizeof(hash));
@@ -59,7 +61,7 @@ check(const struct buf *seal, size_t n, const struct buf *pre)
 	struct ipc_hash h;
 	size_t len;
 
-	return seal_check(keys.approvals, seal->p, n, pre->p, pre->len, &fields,
+	return seal_check(&keys, seal->p, n, pre->p, pre->len, &fields,
 	    &len, &h, NULL);
 }
 
@@ -75,7 +77,7 @@ seal_says(void **state)
 
 	make_preimage(&pre, "pass", "TOKEN");
 	make_seal(&pre, &seal);
-	assert_int_equal(seal_check(keys.approvals, seal.p, seal.len, pre.p,
+	assert_int_equal(seal_check(&keys, seal.p, seal.len, pre.p,
 			     pre.len, &fields, &n, &got, NULL),
 	    0);
 	sha256(pre.p, pre.len, &h);
@@ -124,8 +126,8 @@ seal_refuses(void **state)
 	end = memmem(pre.p, pre.len, "python", 6);
 	assert_non_null(end);
 	for (size_t n = 0; n < (size_t)(end - pre.p) + 6; n++)
-		assert_int_equal(seal_make(keys.approvals, &request, pre.p, n,
-				     ipc_str("admin"), 1, &out, &h, NULL),
+		assert_int_equal(seal_make(&keys, &request, pre.p, n,
+				     &by, &out, &h, NULL),
 		    -1);
 	assert_int_equal(out.len, 0);
 	buf_free(&pre);
@@ -177,7 +179,7 @@ static void
 tool_context(void **state)
 {
 	struct stored_place at = {
-	    "server_secrets", ipc_str("demo"), ipc_str("TOKEN")};
+	    STORED_SECRETS, ipc_str("demo"), ipc_str("TOKEN")};
 	struct buf pre, seal, m, stored, plain;
 	struct tlv f;
 	uint64_t v;
@@ -185,7 +187,7 @@ tool_context(void **state)
 	make_preimage(&pre, "pass", "TOKEN");
 	make_seal(&pre, &seal);
 	buf_init(&stored, 1024);
-	stored_seal(keys.secrets, &at, "CANARY", 6, &stored, NULL);
+	stored_seal(&keys, &at, "CANARY", 6, &stored, NULL);
 	begin_material(&m);
 	tlv_put(&m, CTX_PREIMAGE, pre.p, pre.len);
 	tlv_put(&m, CTX_APPROVAL, seal.p, seal.len);
@@ -280,8 +282,8 @@ epochs(void **state)
 static int
 set_up(void **state)
 {
-	memset(keys.approvals, 1, KEY_LEN);
-	memset(keys.secrets, 2, KEY_LEN);
+	memset(&keys, 1, KEY_LEN);
+	memset(&keys, 2, KEY_LEN);
 	memset(request.b, 7, sizeof(request.b));
 	return 0;
 }
