@@ -84,7 +84,7 @@ static const struct question *const tables[] = {
     adminq_records_questions,
     adminq_audit_questions,
     adminq_admin_questions,
-    adminq_tokens_questions,
+    adminq_tokens_questions, adminq_secrets_questions,
 };
 
 static const struct question *

@@ -78,6 +78,7 @@ struct db_array {
 };
 enum db_type {
 	DB_BOOL = 16,
+	DB_BYTEA = 17,
 	DB_INT8 = 20,
 	DB_TEXT = 25,
 	DB_TIME = 1184,

@@ -10,10 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "log.h"
 #include "tasks.h"
 #include "tokens.h"
+
+/* Not of mcpboxctl, which comes and goes with each command. */
+static void
+note(const struct link *l, enum activity_kind kind)
+{
+	static const struct {
+		enum ipc_role role;
+		const char *process;
+	} names[] = {{IPC_ROLE_GATEWAY, "gatewayd"},
+	    {IPC_ROLE_WEB, "admind-http"}, {IPC_ROLE_CHECK, "admind-check"},
+	    {IPC_ROLE_VAULT, "admind-vault"}, {IPC_ROLE_SANDBOXD, "sandboxd"}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].role == l->role)
+			activity_note(l->a, kind, "", l->listener,
+			    names[i].process, FAILURE_NONE, 1);
+}
 
 static void
 link_up(struct ipc_peer *peer, struct admind *a, enum ipc_role role,
@@ -31,6 +49,7 @@ link_up(struct ipc_peer *peer, struct admind *a, enum ipc_role role,
 	l->listener = listener;
 	l->refs = 1;
 	ipc_peer_set_data(peer, l);
+	note(l, ACTIVITY_PROCESS_UP);
 }
 
 static void
@@ -40,6 +59,7 @@ link_down(struct ipc_peer *peer, void *arg)
 
 	if (l == NULL)
 		return;
+	note(l, ACTIVITY_PROCESS_DOWN);
 	l->peer = NULL;
 	link_unref(l);
 }
@@ -292,6 +312,9 @@ static const struct route routes[] = {
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},
     {IPC_SETTING_SET, adminset_message},
+    {IPC_ACTIVITY_FOLLOW, follow_message},
+    {IPC_ACTIVITY_LEAVE, follow_message},
+    {IPC_METRICS_GET, metrics_message},
     {IPC_TOKEN_CREATE, token_set_message},
     {IPC_TOKEN_REVOKE, token_set_message},
 };

@@ -32,7 +32,10 @@ struct ctl {
 	bool all; /* approvals list: decided ones too */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
-	    *cursor;
+	    *cursor, *role, *journal;
+	const char *key_file; /* key: the master key's */
+	bool leave_unreadable;
+	uint32_t batch; /* key: values of one step, 0: as many as there may be */
 	uint32_t limit;
 	char **words; /* command and its arguments */
 	int nwords;
@@ -52,18 +55,42 @@ enum ctl_status calls_ask(const struct ctl *, const char *process,
 enum ctl_status calls_query(
     const struct ctl *, const char *what, const char *id, struct buf *text);
 
+/* The same with filters (TLV, admin_filter.h) and a cursor, or NULL. */
+enum ctl_status calls_list(const struct ctl *, const char *what, const char *id,
+    struct ipc_bytes filters, const char *cursor, struct buf *text);
+/* Words of the form name=value as filters. 0, or -1 with a word on stderr. */
+int calls_filters(char **words, int n, struct buf *out);
+
 /* Each runs one command and returns the exit status. */
 enum ctl_status approvals_command(const struct ctl *);
 enum ctl_status setup_command(const struct ctl *);
 enum ctl_status secret_command(const struct ctl *);
+enum ctl_status keys_command(const struct ctl *);
 enum ctl_status doctor_command(const struct ctl *);
 enum ctl_status tables_command(const struct ctl *);
 enum ctl_status limits_command(const struct ctl *); /* and servers */
 enum ctl_status modules_command(const struct ctl *);
 enum ctl_status settings_command(const struct ctl *);
+enum ctl_status audit_command(const struct ctl *);
+enum ctl_status administrators_command(const struct ctl *); /* and logins */
+
+/* verify.c: mcpboxctl audit verify */
+enum ctl_status verify_run(const struct ctl *);
+
+/* setup.c */
+/* A password: from --password-file, a prompt (twice), or standard input. 0, or
+ * -1 with a word on stderr. */
+int setup_password(const struct ctl *, struct buf *out);
 enum ctl_status tokens_command(const struct ctl *);
 
+/* setup.c: a secret's value, from a terminal (asked for as `what`, not shown)
+ * or standard input, without its last newline. 0, or -1 and said why. */
+int setup_read(const char *what, struct buf *out);
+
 /* tables.c */
+/* A list's or an object's JSON: as it is with --json, else in columns. */
+enum ctl_status tables_show(
+    const struct ctl *, const char *what, const struct buf *text);
 /* Prints a list's items in columns; `what` picks them. */
 void tables_print(const char *what, struct json_object *list);
 /* JSON text to standard output: checked, escaped to ASCII, one line. */

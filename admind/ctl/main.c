@@ -39,8 +39,13 @@ static const struct {
     {"audit", 1, 1, tables_command, "audit"},
     {"status", 1, 1, tables_command, "status"},
     {"doctor", 1, 1, doctor_command, "doctor"},
-    {"secret", 4, 4, secret_command,
-	"secret set SERVER KEY (the value on standard input)"},
+    {"secret", 3, 5, secret_command,
+	"secret list SERVER | secret show SERVER KEY | secret create SERVER "
+	"KEY [DESCRIPTION] | secret describe SERVER KEY TEXT | secret set "
+	"SERVER KEY (the value on standard input) | secret delete SERVER KEY"},
+    {"key", 2, 2, keys_command,
+	"key status | key rotate [--leave-unreadable] | key verify [--key-file "
+	"FILE] [--batch N]"},
 };
 
 enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -58,8 +63,8 @@ usage(void)
 
 /* -f FILE: run_dir as in a daemon's configuration. The last file given counts;
  * its object lives as long as we do, since run_dir points into it. */
-static const char *
-read_conf(const char *path)
+static void
+read_conf(struct ctl *c, const char *path)
 {
 	static struct conf *conf;
 	struct err err;
@@ -73,7 +78,8 @@ read_conf(const char *path)
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 		exit(CTL_USAGE);
 	}
-	return conf_str(conf, "run_dir");
+	c->run_dir = conf_str(conf, "run_dir");
+	c->key_file = conf_str(conf, "key_file");
 }
 
 static uint32_t
@@ -106,7 +112,10 @@ parse(struct ctl *c, int argc, char **argv)
 		STATE,
 		KIND,
 		LIMIT,
-		CURSOR
+		CURSOR,
+		KEY_FILE,
+		LEAVE_UNREADABLE,
+		BATCH
 	};
 	static const struct option options[] = {
 	    {"run-dir", required_argument, NULL, RUN_DIR},
@@ -120,6 +129,9 @@ parse(struct ctl *c, int argc, char **argv)
 	    {"kind", required_argument, NULL, KIND},
 	    {"limit", required_argument, NULL, LIMIT},
 	    {"cursor", required_argument, NULL, CURSOR},
+	    {"key-file", required_argument, NULL, KEY_FILE},
+	    {"leave-unreadable", no_argument, NULL, LEAVE_UNREADABLE},
+	    {"batch", required_argument, NULL, BATCH},
 	    {"version", no_argument, NULL, 'V'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -128,7 +140,7 @@ parse(struct ctl *c, int argc, char **argv)
 	while ((o = getopt_long(argc, argv, "f:V", options, NULL)) != -1)
 		switch (o) {
 		case 'f':
-			c->run_dir = read_conf(optarg);
+			read_conf(c, optarg);
 			break;
 		case 'V':
 			printf("mcpboxctl %s\n", MCPBOX_VERSION);
@@ -163,6 +175,15 @@ parse(struct ctl *c, int argc, char **argv)
 		case LIMIT:
 			c->limit = read_limit(optarg);
 			break;
+		case KEY_FILE:
+			c->key_file = optarg;
+			break;
+		case LEAVE_UNREADABLE:
+			c->leave_unreadable = true;
+			break;
+		case BATCH:
+			c->batch = read_limit(optarg);
+			break;
 		case CURSOR:
 			c->cursor = optarg;
 			break;
@@ -176,7 +197,9 @@ parse(struct ctl *c, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct ctl c = {.run_dir = "/run/mcpbox", .limit = 50};
+	struct ctl c = {.run_dir = "/run/mcpbox",
+	    .key_file = "/etc/mcpbox/master.key",
+	    .limit = 50};
 	enum ctl_status status;
 
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -89,8 +89,8 @@ prompt(const char *what, struct buf *out)
 }
 
 /* A password, asked twice where a person types it. */
-static int
-get_password(const struct ctl *c, struct buf *out)
+int
+setup_password(const struct ctl *c, struct buf *out)
 {
 	struct buf again;
 	int fd, rc;
@@ -134,7 +134,7 @@ setup_command(const struct ctl *c)
 	if (c->username == NULL)
 		return CTL_USAGE;
 	buf_init(&password, 4096);
-	if (get_password(c, &password) == -1) {
+	if (setup_password(c, &password) == -1) {
 		buf_free(&password);
 		return CTL_USAGE;
 	}
@@ -154,39 +154,10 @@ setup_command(const struct ctl *c)
 	return CTL_DONE;
 }
 
-enum ctl_status
-secret_command(const struct ctl *c)
+int
+setup_read(const char *what, struct buf *out)
 {
-	enum ctl_status status;
-	struct ipc_secret_set m;
-	struct ipc_frame f;
-	struct buf value;
-	int rc;
-
-	if (strcmp(c->words[1], "set") != 0)
-		return CTL_USAGE;
-	buf_init(&value, SECRET_VALUE_MAX + 1);
-	rc = isatty(STDIN_FILENO)
-	    ? prompt("Value", &value)
-	    : slurp(STDIN_FILENO, "standard input", &value);
-	if (rc == -1) {
-		buf_free(&value);
-		return CTL_USAGE;
-	}
-	memset(&m, 0, sizeof(m));
-	m.server = ipc_str(c->words[2]);
-	m.key = ipc_str(c->words[3]);
-	m.value = ipc_bytes(value.p, value.len);
-	status = calls_ask(
-	    c, "admind-vault", IPC_ROLE_VAULT, IPC_SECRET_SET, &m, IPC_OK, &f);
-	buf_free(&value);
-	if (status != CTL_DONE)
-		return status;
-	ipc_frame_free(&f);
-	if (c->json)
-		puts("{\"ok\":true}");
-	else
-		printf("secret %s of server %s was set\n", c->words[3],
-		    c->words[2]);
-	return CTL_DONE;
+	return isatty(STDIN_FILENO)
+	    ? prompt(what, out)
+	    : slurp(STDIN_FILENO, "standard input", out);
 }

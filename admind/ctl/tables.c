@@ -35,6 +35,8 @@ static const struct {
     {"tokens",
 	{"name", "state", "scopes", "listeners", "allow", "deny", "expires_at",
 	    "last_used_at"}},
+    {"secrets",
+	{"key", "has_value", "version", "set_at", "set_by", "description"}},
     {"doctor", {"process", "layer", "state", "detail", "fix"}},
 };
 
@@ -190,43 +192,22 @@ tables_json(const uint8_t *p, size_t n)
 	return ok ? CTL_DONE : CTL_REFUSED;
 }
 
-/* servers, tools, executions, audit, settings, status, and the approvals'
- * list. */
 enum ctl_status
-tables_command(const struct ctl *c)
+tables_show(const struct ctl *c, const char *what, const struct buf *text)
 {
-	static const struct {
-		const char *many, *one;
-	} names[] = {{"servers", "server"}, {"tools", "tool"},
-	    {"executions", "execution"}};
 	struct json_object *o = NULL, *items, *next;
-	const char *what = c->words[0], *id = NULL;
-	enum ctl_status status;
-	struct buf text, b;
 	struct err err;
+	struct buf b;
 
-	for (size_t i = 0; c->nwords == 2 && i < 3; i++)
-		if (strcmp(what, names[i].many) == 0) {
-			what = names[i].one;
-			id = c->words[1];
-		}
-	if ((status = calls_query(c, what, id, &text)) != CTL_DONE)
-		goto out;
-	if (c->json) {
-		status = tables_json(text.p, text.len);
-		goto out;
-	}
-	if (json_parse(text.p, text.len, &o, &err) == -1) {
+	if (c->json)
+		return tables_json(text->p, text->len);
+	if (json_parse(text->p, text->len, &o, &err) == -1) {
 		fprintf(stderr, "mcpboxctl: the answer is not JSON: %s\n",
 		    err.text);
-		status = CTL_REFUSED;
-		goto out;
+		return CTL_REFUSED;
 	}
 	if (json_object_object_get_ex(o, "items", &items) &&
 	    json_object_is_type(items, json_type_array)) {
-		if (strcmp(what, "approvals") == 0 && c->kind != NULL &&
-		    strcmp(c->kind, "call") == 0)
-			what = "calls";
 		tables_print(what, items);
 		if (json_object_object_get_ex(o, "next_cursor", &next) &&
 		    json_object_is_type(next, json_type_string)) {
@@ -243,8 +224,34 @@ tables_command(const struct ctl *c)
 		show_out(&b);
 		buf_free(&b);
 	}
-out:
 	json_object_put(o);
+	return CTL_DONE;
+}
+
+/* servers, tools, executions, audit, settings, status, and the approvals'
+ * list. */
+enum ctl_status
+tables_command(const struct ctl *c)
+{
+	static const struct {
+		const char *many, *one;
+	} names[] = {{"servers", "server"}, {"tools", "tool"},
+	    {"executions", "execution"}};
+	const char *what = c->words[0], *id = NULL;
+	enum ctl_status status;
+	struct buf text;
+
+	for (size_t i = 0; c->nwords == 2 && i < 3; i++)
+		if (strcmp(what, names[i].many) == 0) {
+			what = names[i].one;
+			id = c->words[1];
+		}
+	if ((status = calls_query(c, what, id, &text)) == CTL_DONE) {
+		if (strcmp(what, "approvals") == 0 && c->kind != NULL &&
+		    strcmp(c->kind, "call") == 0)
+			what = "calls";
+		status = tables_show(c, what, &text);
+	}
 	buf_free(&text);
 	return status;
 }

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "admins.h"
 #include "confine.h"
 #include "log.h"
 #include "vault.h"
@@ -23,15 +24,33 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	case IPC_WHOAMI:
 	case IPC_SESSION_LOOKUP:
 		return tokens_message(port, peer, f);
+	case IPC_LOGINS_GET:
+	case IPC_LOGIN_END:
+		return endings_message(port, peer, f);
 	case IPC_LOGIN:
+		return logins_message(port, peer, f);
 	case IPC_PASSWORD:
 	case IPC_SETUP:
-		return logins_message(port, peer, f);
+	case IPC_ADMIN_CHANGE:
+	case IPC_DEVICE_MAKE:
+		return admins_message(port, peer, f);
+	case IPC_AUDIT_CHECK:
+		return audit_message(port, peer, f);
 	case IPC_APPROVE:
 	case IPC_REJECT:
+	case IPC_APPROVE_AUTO:
 		return decide_message(port, peer, f);
+	case IPC_POLICY_SET:
+	case IPC_POLICY_GET:
+	case IPC_SEAL_VERIFY:
+		return policies_message(port, peer, f);
 	case IPC_SECRET_SET:
 		return secrets_message(port, peer, f);
+	case IPC_KEY_STATUS:
+	case IPC_KEY_NEXT:
+	case IPC_KEY_STEP:
+	case IPC_KEY_END:
+		return rotate_message(port, peer, f);
 	default:
 		return answers_message(port, peer, f);
 	}
@@ -54,8 +73,12 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 static void
 on_up(struct ipc_peer *peer, void *arg)
 {
-	if (callers_add(arg, peer) == -1)
+	struct port *port = arg;
+
+	if (callers_add(port, peer) == -1)
 		ipc_peer_close(peer);
+	else if (port->role == IPC_ROLE_ADMIND)
+		rotate_admind_up(port->v);
 }
 
 static void
@@ -165,14 +188,20 @@ main(int argc, char **argv)
 	    conf_user(p->conf, "sandboxd_user"));
 	listen_on(&v, &v.ctl, "ctl", IPC_ROLE_CTL, 0);
 
-	v.keys = keys_load(conf_str(p->conf, "key_file"), &locked, &err);
+	v.keys = keys_load(
+	    conf_str(p->conf, "key_file"), &locked, &v.key_credential, &err);
 	if (v.keys == NULL)
 		log_fatal("key", "%s", err.text);
 	if (gcm_seal(warm_key, nonce, NULL, 0, NULL, 0, tag, &err) == -1)
 		log_fatal("crypto", "%s", err.text);
+	policy_default(&v.policy);
 	v.contexts = contexts_new();
-	v.sessions = sessions_new((uint64_t)conf_int(p->conf, "login_ttl"));
-	if (v.contexts == NULL || v.sessions == NULL)
+	v.sessions = sessions_new((uint64_t)conf_int(p->conf, "login_ttl"),
+	    (uint64_t)conf_int(p->conf, "login_idle"));
+	v.throttle = throttle_new((unsigned)conf_int(p->conf, "login_burst"));
+	v.verifiers = verifiers_new();
+	if (v.contexts == NULL || v.sessions == NULL || v.throttle == NULL ||
+	    v.verifiers == NULL)
 		log_fatal("memory", "out of memory");
 	v.slots = slots_new(p->base,
 	    (uint32_t)(conf_int(p->conf, "argon2_memory") / 1024),
@@ -180,6 +209,8 @@ main(int argc, char **argv)
 	if (v.slots == NULL)
 		log_fatal("argon2", "%s", err.text);
 
+	if (rotate_init(&v) == -1)
+		log_fatal("memory", "out of memory");
 	confine(&v, locked);
 	if (slots_start(v.slots, &err) == -1)
 		log_fatal("threads", "%s", err.text);
@@ -192,7 +223,10 @@ main(int argc, char **argv)
 	ipc_server_free(v.sandboxd.server);
 	ipc_server_free(v.ctl.server);
 	callers_free(&v);
+	rotate_free(&v);
 	sessions_free(v.sessions);
+	throttle_free(v.throttle);
+	verifiers_free(v.verifiers);
 	free(v.layers);
 	return status;
 }

@@ -1,8 +1,16 @@
 /*
- * SECRET_SET: a value comes in from uid 0's socket, is encrypted for its place
- * and stored by admind. There is no message that brings it back: the only way
- * out is a context for a sandbox (contexts.c). A hostile admind learns that
- * the secret was set, its names and its length.
+ * SECRET_SET: a value comes in from uid 0's socket or, with an administrator's
+ * login, from the web process; it is encrypted for its place and stored by
+ * admind. There is no message that brings it back: the only way out is a context
+ * for a sandbox (contexts.c).
+ *
+ * Who sets it follows from a login that we made and whose role was sealed with
+ * its verifier, or from the socket; admind is not asked and has no such message.
+ * A hostile admind learns that the secret was set, its names and its length. A
+ * hostile web process can set values as an administrator who is logged in, for
+ * as long as one is: never read one. It may set them for any server that
+ * administrator could: which one is in the name that goes into the AAD, and not
+ * in an id that admind would have to translate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +56,41 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	free(op);
 }
 
+/*
+ * Who asks: "root" by the socket, else the login's name into actor. 0, or -1
+ * with err; a refused login of a lower role is for the audit log.
+ */
+static int
+take_actor(struct port *port, const struct ipc_secret_set *m,
+    char actor[SESSIONS_USER_MAX + 1], struct err *err)
+{
+	const struct session *s;
+
+	memcpy(actor, "root", sizeof("root"));
+	if (port->role == IPC_ROLE_CTL)
+		return m->token.n == 0
+		    ? 0
+		    : err_set(err, FAILURE_INVALID_REQUEST,
+			  "root sets secrets without a token");
+	s = sessions_find_text(
+	    port->v->sessions, m->token, now_boot_ms(), NULL);
+	if (s == NULL)
+		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
+	memcpy(actor, s->username, SESSIONS_USER_MAX + 1);
+	sessions_touch(
+	    port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	if (strcmp(s->role, "administrator") == 0)
+		return 0;
+	(void)audit_event(
+	    port->v, actor, "secret_refused", "secret", "{}", NULL, NULL);
+	return err_set(
+	    err, FAILURE_FORBIDDEN, "only an administrator may set a secret");
+}
+
 int
 secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
+	char actor[SESSIONS_USER_MAX + 1];
 	struct vault *v = port->v;
 	struct secret_op *op = NULL;
 	struct stored_place at;
@@ -62,6 +102,10 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	buf_init(&sealed, SECRET_VALUE_MAX + STORED_OVERHEAD);
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
+	if (take_actor(port, &m, actor, &err) == -1) {
+		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
+		return 0;
+	}
 	if (!name_valid(
 		(const char *)m.server.p, m.server.n, NAME_SERVER_MAX)) {
 		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
@@ -91,7 +135,7 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	memset(&s, 0, sizeof(s));
 	s.server = m.server;
 	s.key = m.key;
-	s.actor = ipc_str("root");
+	s.actor = ipc_str(actor);
 	s.value = ipc_bytes(sealed.p, sealed.len);
 	if (!callers_room(port) || (op = calloc(1, sizeof(*op))) == NULL) {
 		(void)ipc_refuse(peer, m.request, FAILURE_BUSY,

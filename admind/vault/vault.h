@@ -10,9 +10,12 @@
 #include "ipc.h"
 #include "ipc_peer.h"
 #include "keys.h"
+#include "policy.h"
 #include "proc.h"
 #include "sessions.h"
 #include "slots.h"
+#include "throttle.h"
+#include "verifiers.h"
 
 enum {
 	/* admind answers from one indexed row, or commits one. */
@@ -24,7 +27,9 @@ enum {
 };
 
 struct vault;
+struct attempt;
 struct caller;
+struct rotate;
 
 /* One listening socket: its peers' role is what the socket says. */
 struct port {
@@ -35,14 +40,22 @@ struct port {
 
 struct vault {
 	struct proc proc;
-	const struct keys *keys;
+	struct keys *keys;   /* the newest; see keys.h on others */
+	bool key_credential; /* it did not come from key_file */
+	struct rotate *rotate;
 	struct contexts *contexts;
 	struct sessions *sessions;
 	struct slots *slots;
+	struct throttle *throttle;
+	struct verifiers *verifiers;
+	size_t strangers; /* ATTEMPT_STRANGERS_MAX */
+	/* The change of an administrator that is being made, or NULL. */
+	const struct attempt *changing;
 	struct port admind, web, ctl, sandboxd;
 	struct caller *callers; /* connected peers, newest first */
 	uint64_t next_caller;
-	size_t ops;         /* see VAULT_OPS_MAX */
+	size_t ops;           /* see VAULT_OPS_MAX */
+	struct policy policy; /* newest that we saw or made */
 	char *layers;       /* "name=state" lines, for doctor */
 	uint64_t audit_seq; /* last audit head signed */
 	struct ipc_hash audit_head;
@@ -70,6 +83,9 @@ void callers_answer(
 void callers_ok(struct vault *, struct vault_ref);
 void callers_refuse(
     struct vault *, struct vault_ref, enum failure, const char *message);
+/* The same, and when it may be tried again. */
+void callers_refuse_later(struct vault *, struct vault_ref, enum failure,
+    const char *message, uint64_t retry_ms);
 /* Passes an answer of admind on that was not what was hoped for: its REFUSED
  * as it is, anything else or nothing as BUSY or INTERNAL. */
 void callers_refuse_as(
@@ -82,9 +98,19 @@ int callers_ask(struct vault *, enum ipc_type, const void *msg,
 /* Each handles one message; -1 closes the peer (malformed). */
 int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int answers_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+int endings_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+int audit_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+
+/* rotate.c */
+int rotate_init(struct vault *); /* 0, or -1 without memory */
+void rotate_free(struct vault *);
+int rotate_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* A connection of admind: it must know of a rotation that is under way. */
+void rotate_admind_up(struct vault *);
 
 /* audit.c: an event for admind's audit log. With cb NULL nobody waits and a
  * failure is only logged. -1: admind is not there (logged). */
