@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "admind.h"
+#include "limits.h"
 
 static const struct db_stmt act = {"adminact",
     "SELECT mcpbox.admin_act($1::text, $2::text, $3::text, $4::text,"
@@ -70,6 +70,7 @@ done(void *arg, const struct pg_result *rows, const struct err *err)
 	audit_sign(op->a);
 	serving_clear(&op->a->serving);
 	settings_read(op->a);
+	limits_reload(op->a);
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY,
 		    "it was done; there is no memory for the answer");

@@ -66,5 +66,6 @@ extern const struct question adminq_audit_questions[];
 extern const struct question adminq_admin_questions[];
 extern const struct question adminq_tokens_questions[];
 extern const struct question adminq_secrets_questions[];
+extern const struct question adminq_limits_questions[];
 
 #endif

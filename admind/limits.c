@@ -63,6 +63,17 @@ number(struct breaker_conf *c, const char *name, int64_t n)
 			*times[i].ms = (uint64_t)n * 1000;
 }
 
+static void
+close_all(struct limits *l)
+{
+	unsigned n = l->breakers != NULL
+	    ? breakers_reset(l->breakers, now_boot_ms())
+	    : 0;
+
+	if (n > 0)
+		log_event(LOG_LV_INFO, "breakers_reset", "%u were open", n);
+}
+
 /* Numbers changed: everybody begins anew by them, so that raising one lets go
  * on who is refused. */
 static void
@@ -81,7 +92,7 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 				number(&l->conf, name, db_int(rows, i, 2));
 		rates_set(l->rates, rows);
 		if (memcmp(&before, &l->conf, sizeof(before)) != 0)
-			(void)limits_breakers_reset(l->a);
+			close_all(l);
 	}
 	if (l->again)
 		limits_reload(l->a);
@@ -97,6 +108,15 @@ limits_reload(struct admind *a)
 		return;
 	l->reading = true;
 	db_query(a->db, &read_all, NULL, got_all, l);
+}
+
+void
+limits_notified(struct admind *a, const char *payload)
+{
+	if (strcmp(payload, "breakers") == 0)
+		close_all(a->limits);
+	else
+		limits_reload(a);
 }
 
 int
@@ -243,22 +263,11 @@ limits_breakers_json(struct admind *a, struct jsonw *w)
 {
 	struct limits *l = a->limits;
 
-	jsonw_obj(w);
 	jsonw_kv_bool(w, "enabled", l->breakers != NULL);
-	jsonw_name(w, "items");
+	jsonw_name(w, "open");
 	jsonw_arr(w);
 	if (l->breakers != NULL)
 		breakers_each(
 		    l->breakers, &l->conf, now_boot_ms(), put_open, w);
 	jsonw_arr_end(w);
-	jsonw_obj_end(w);
-}
-
-unsigned
-limits_breakers_reset(struct admind *a)
-{
-	struct limits *l = a->limits;
-
-	return l->breakers != NULL ? breakers_reset(l->breakers, now_boot_ms())
-				   : 0;
 }

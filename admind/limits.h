@@ -17,6 +17,9 @@ struct rates;
 int limits_start(struct admind *, struct err *);
 /* Reads the numbers: the database is up, or somebody changed them. */
 void limits_reload(struct admind *);
+/* NOTIFY mcpbox_setting: "breakers" closes all breakers, else numbers changed.
+ */
+void limits_notified(struct admind *, const char *payload);
 /* Once a second. */
 void limits_tick(struct admind *);
 
@@ -30,10 +33,8 @@ void limits_under_way(struct job *);
 void limits_record(
     struct admind *, const struct ipc_id *execution, enum failure);
 
-/* {"items": [...]}: breakers that are open, this process's. */
+/* Members of an open object: breakers that are open, this process's. */
 void limits_breakers_json(struct admind *, struct jsonw *);
-/* Closes them all; how many there were. */
-unsigned limits_breakers_reset(struct admind *);
 
 /* ---- rate.c ---- */
 

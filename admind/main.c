@@ -58,7 +58,7 @@ db_notify(const char *channel, const char *payload, void *arg)
 		return;
 	}
 	if (strcmp(channel, "mcpbox_setting") == 0) {
-		limits_reload(a);
+		limits_notified(a, payload);
 		settings_read(a);
 		return;
 	}

@@ -198,10 +198,19 @@ BEGIN
 	RETURN NULL;
 END $$;
 
+-- POST /api/breakers/reset: all nodes close all breakers and count from zero.
+CREATE FUNCTION act_breakers_reset(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	PERFORM audit_append(p_actor, 'breakers_reset', 'breakers', '{}');
+	PERFORM pg_notify('mcpbox_setting', 'breakers');
+	RETURN NULL;
+END $$;
+
 REVOKE ALL ON rate_limits, rate_buckets FROM PUBLIC;
 GRANT SELECT ON rate_limits, rate_buckets TO mcpbox_app;
 REVOKE ALL ON FUNCTION rate_limit_of, rate_lease, rate_return, rate_sweep,
     limits_now, rate_limits_changed, rate_limit_json, act_rate_limit_set,
-    act_rate_limit_remove FROM PUBLIC;
+    act_rate_limit_remove, act_breakers_reset FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION rate_lease, rate_return, rate_sweep, limits_now,
     rate_limit_json TO mcpbox_app;

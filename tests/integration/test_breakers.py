@@ -187,6 +187,24 @@ def test_the_defaults_hold(a):
         opened(call(gw, name, 0, session), "session_repeats", 200)
 
 
+def test_shown_and_reset(a):
+    setting(a, breaker_session_repeats=3)
+    with a.gateway() as gw, a.ctl() as ctl:
+        ask = lambda: json.loads(ctl.call("ADMIN_QUERY", what="breakers")["json"])
+        assert ask()["enabled"] and ask()["open"] == []
+        name, session = tool(a), os.urandom(16)
+        for _ in range(4):
+            m = call(gw, name, 0, session)
+        opened(m, "session_repeats", 3)
+        one, = ask()["open"]
+        assert one["breaker"] == "session_repeats" and one["limit"] == 3
+        assert one["key"].replace("-", "") == session.hex()
+        assert ctl.call("ADMIN_ACTION", action="breakers_reset", body=b"{}")["_"] == "ADMIN_JSON"
+        a.until(lambda: ask()["open"] == [])
+        assert call(gw, name, 0, session)["_"] == "RUN_ID"
+    assert a.rows("SELECT count(*) FROM mcpbox.audit_log WHERE action = 'breakers_reset'")[0][0]
+
+
 def test_switched_off():
     x = Admind(settings=("breakers no",))
     try:

@@ -207,6 +207,24 @@ def test_the_tunnel_has_300_a_minute_by_default(a):
     assert granted == [(300, 300, 300)]
 
 
+def test_limits_are_listed_in_pages(a):
+    for n in range(7):
+        limit(a, "tool", f"server__tool{n} of it", 60 + n)
+    limit(a, "principal", "token:x y", 5, burst=7)
+    got, cursor = [], ""
+    with a.ctl() as ctl:
+        while cursor is not None:
+            m = json.loads(ctl.call("ADMIN_QUERY", what="rate_limits", cursor=cursor,
+                                    limit=3)["json"])
+            got += [(i["scope"], i["subject"], i["per_minute"], i["burst"]) for i in m["items"]]
+            cursor = m["next_cursor"]
+        m = ctl.call("ADMIN_ACTION", action="rate_limit_remove", body=json.dumps(
+            {"scope": "tool", "subject": "nobody"}).encode())
+        assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND"
+    assert got == [("principal", "token:x y", 5, 7)] + [
+        ("tool", f"server__tool{n} of it", 60 + n, 60 + n) for n in range(7)]
+
+
 @pytest.mark.parametrize("body", [
     {"scope": "galaxy", "subject": "x", "per_minute": 1},
     {"scope": "listener", "subject": "admind", "per_minute": 1},
