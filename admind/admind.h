@@ -343,7 +343,13 @@ void sweep_run(struct admind *);
 
 /* ---- approvals.c, audit.c, adminq.c, adminact.c, adminset.c, doctor.c ---- */
 int approvals_message(
-    struct link *, struct ipc_frame *); /* from the vault, APPROVAL_GET */
+    struct link *, struct ipc_frame *);
+/* policies.c */
+int policies_message(struct link *, struct ipc_frame *);
+/* Asks the vault to approve a request by the sealed policy; next hears whether
+ * it did (when not, a person will decide; that is no failure). */
+void policies_approve(struct job *, const struct ipc_id *request,
+    void (*next)(struct job *, bool approved)); /* from the vault, APPROVAL_GET */
 void audit_sign(struct admind *);       /* if the head moved */
 int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
@@ -570,6 +576,7 @@ void manage_request_publish(struct job *);
 void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
+void manage_request_network(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);

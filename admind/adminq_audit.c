@@ -1,36 +1,112 @@
 /*
- * Questions about the audit log (adminq.h).
+ * Questions about the audit log and the administrators (adminq.h).
  */
 #include "adminq.h"
 
 /* clang-format off */
-/* row: the bytes that were hashed behind prev_hash, for verification */
+
+/*
+ * Five leading filters, each with an index of its own (migration 0014) and, for
+ * reading in order, two directions. What else is given narrows what the index
+ * found. By time alone, rows come in the order of their times, which is the
+ * chain's but where somebody set the clock back.
+ */
+#define SEQ(cursor, none) \
+	"CASE " cursor "::text WHEN '' THEN " none " ELSE " cursor "::int8 END"
+#define NEWEST(cursor, limit) \
+	" AND l.seq < " SEQ(cursor, "9223372036854775807") \
+	" ORDER BY l.seq DESC LIMIT " limit "::int8"
+#define OLDEST(cursor, limit) \
+	" AND l.seq > " SEQ(cursor, "0") \
+	" ORDER BY l.seq LIMIT " limit "::int8"
+#define FROM "SELECT mcpbox.audit_json(l), l.seq::text FROM mcpbox.audit_log l"
+#define WORDS "mcpbox.audit_words(l.actor, l.action, l.subject, l.detail)" \
+	" @@ mcpbox.audit_query("
+#define ACTION(n) " AND (" n "::text = '' OR l.action = " n "::text)"
+#define ACTOR(n) " AND (" n "::text = '' OR l.actor = " n "::text)"
+#define OBJECT(n) " AND (" n "::text = '' OR l.subject = " n "::text)"
+#define SINCE(n) " AND l.at >= coalesce(nullif(" n "::text, '')," \
+	" '-infinity')::timestamptz"
+#define UNTIL(n) " AND l.at < coalesce(nullif(" n "::text, '')," \
+	" 'infinity')::timestamptz"
+
+/* Cursor: Unix time in ms, ., seq. The order of the index audit_log_at. */
+#define BY_TIME(compare, direction) \
+	" AND ($5::text = '' OR (l.at, l.seq) " compare " (to_timestamp(0)" \
+	" + nullif(split_part($5::text, '.', 1), '')::int8" \
+	" * interval '1 millisecond'," \
+	" nullif(split_part($5::text, '.', 2), '')::int8))" \
+	" ORDER BY l.at " direction ", l.seq " direction " LIMIT $6::int8"
+#define FROM_TIME "SELECT mcpbox.audit_json(l)," \
+	" (extract(epoch FROM l.at) * 1000)::int8::text || '.' || l.seq::text" \
+	" FROM mcpbox.audit_log l WHERE true" SINCE("$1") UNTIL("$2") \
+	ACTION("$3") ACTOR("$4")
+
+#define FORMS(name, ORDER, compare, direction) \
+	{Q_MUST(SEARCH), {Q_TAKE(SEARCH), Q_TAKE(ACTION), Q_TAKE(ACTOR), \
+	    Q_TAKE(OBJECT), Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
+	    {"adminq_" name "_search", FROM " WHERE " WORDS "$1::text)" \
+		ACTION("$2") ACTOR("$3") OBJECT("$4") SINCE("$5") UNTIL("$6") \
+		ORDER("$7", "$8"), DB_FAST}}, \
+	{Q_MUST(OBJECT), {Q_TAKE(OBJECT), Q_TAKE(ACTION), Q_TAKE(ACTOR), \
+	    Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
+	    {"adminq_" name "_object", FROM " WHERE l.subject = $1::text" \
+		ACTION("$2") ACTOR("$3") SINCE("$4") UNTIL("$5") \
+		ORDER("$6", "$7"), DB_FAST}}, \
+	{Q_MUST(ACTOR), {Q_TAKE(ACTOR), Q_TAKE(ACTION), Q_TAKE(SINCE), \
+	    Q_TAKE(UNTIL)}, \
+	    {"adminq_" name "_actor", FROM " WHERE l.actor = $1::text" \
+		ACTION("$2") SINCE("$3") UNTIL("$4") ORDER("$5", "$6"), \
+		DB_FAST}}, \
+	{Q_MUST(ACTION), {Q_TAKE(ACTION), Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
+	    {"adminq_" name "_action", FROM " WHERE l.action = $1::text" \
+		SINCE("$2") UNTIL("$3") ORDER("$4", "$5"), DB_FAST}}, \
+	{Q_MUST(SINCE), {Q_TAKE(SINCE), Q_TAKE(UNTIL), Q_TAKE(ACTION), \
+	    Q_TAKE(ACTOR)}, \
+	    {"adminq_" name "_since", FROM_TIME BY_TIME(compare, direction), \
+		DB_FAST}}, \
+	{Q_MUST(UNTIL), {Q_TAKE(SINCE), Q_TAKE(UNTIL), Q_TAKE(ACTION), \
+	    Q_TAKE(ACTOR)}, \
+	    {"adminq_" name "_until", FROM_TIME BY_TIME(compare, direction), \
+		DB_FAST}}, \
+	{0, {0}, {"adminq_" name, FROM " WHERE true" ORDER("$1", "$2"), \
+		DB_FAST}}, \
+	{0}
+
 static const struct question_form audit[] = {
-    {0, {Q_TAKE(ACTION), Q_TAKE(ACTOR)},
-	{"adminq_audit",
-	    "SELECT json_build_object('seq', l.seq, 'at', " ADMINQ_TIME(
-		"l.at") ","
-			" 'actor', l.actor, 'action', l.action, 'subject', "
-			"l.subject,"
-			" 'detail', l.detail::json, 'prev_hash', "
-			"encode(l.prev, 'hex'),"
-			" 'hash', encode(l.hash, 'hex'), 'row', "
-			"encode(mcpbox.audit_row("
-			"l.seq, l.at, l.actor, l.action, l.subject, l.detail), "
-			"'hex'),"
-			" 'signature', encode(x.signature, 'hex'))::text, "
-			"l.seq::text"
-			" FROM mcpbox.audit_log l"
-			" LEFT JOIN mcpbox.audit_anchors x ON x.seq = l.seq"
-			" WHERE ($1::text = '' OR l.action = $1::text)"
-			" AND ($2::text = '' OR l.actor = $2::text)"
-			" AND ($3::text = '' OR l.seq < $3::text::int8)"
-			" ORDER BY l.seq DESC LIMIT $4::int8",
+	FORMS("audit", NEWEST, "<", "DESC")};
+/* The same, oldest first: for an export. */
+static const struct question_form export[] = {
+	FORMS("audit_export", OLDEST, ">", "ASC")};
+
+#define ADMINISTRATOR \
+	"SELECT json_build_object('username', u.username, 'role', u.role," \
+	" 'created_at', " ADMINQ_TIME("u.created_at") "," \
+	" 'created_by', u.created_by," \
+	" 'updated_at', " ADMINQ_TIME("u.updated_at") "," \
+	" 'password_at', " ADMINQ_TIME("u.password_at") ")::text"
+
+static const struct question_form administrators[] = {
+    {0, {0},
+	{"adminq_administrators",
+	    ADMINISTRATOR ", u.username FROM mcpbox.admin_users u"
+	    " WHERE u.username > $1::text COLLATE \"C\""
+	    " ORDER BY u.username LIMIT $2::int8",
+	    DB_FAST}},
+    {0}};
+static const struct question_form administrator[] = {
+    {0, {0},
+	{"adminq_administrator",
+	    ADMINISTRATOR " FROM mcpbox.admin_users u"
+	    " WHERE u.username = $1::text",
 	    DB_FAST}},
     {0}};
 /* clang-format on */
 
 const struct question adminq_audit_questions[] = {
     {"audit", QUESTION_LIST, ADMIN_REVIEWER, audit, NULL},
+    {"audit_export", QUESTION_LIST, ADMIN_REVIEWER, export, NULL},
+    {"administrators", QUESTION_LIST, ADMIN_REVIEWER, administrators, NULL},
+    {"administrator", QUESTION_NAMED, ADMIN_REVIEWER, administrator, NULL},
     {0},
 };

@@ -17,19 +17,26 @@
 
 enum { AUDIT_SUBJECT_MAX = 512, AUDIT_DETAIL_MAX = 16 * 1024 };
 
+/* With what the vault judges by: its own newest policy, and the first yes of
+ * two. Both are sealed. */
 static const struct db_stmt content = {"approvals_content",
-    "SELECT a.kind, a.state, coalesce(c.preimage, v.preimage)"
+    "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
+    " (SELECT p.seal FROM mcpbox.approval_policies p"
+    " ORDER BY p.serial DESC LIMIT 1),"
+    " (SELECT f.seal FROM mcpbox.approval_firsts f WHERE f.request_id = a.id)"
     " FROM mcpbox.approval_requests a"
     " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
+    " LEFT JOIN mcpbox.grant_requests g ON g.id = a.id"
     " LEFT JOIN mcpbox.tool_versions v ON v.id = a.subject"
     " WHERE a.id = $1::uuid AND (c.preimage IS NOT NULL"
-    " OR v.preimage IS NOT NULL)",
+    " OR g.preimage IS NOT NULL OR v.preimage IS NOT NULL)",
     DB_FAST};
 /* circumstances: JSON members without braces */
 static const struct db_stmt whole = {"approvals_whole",
-    "SELECT a.kind, a.state, coalesce(c.preimage, v.preimage),"
+    "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
-    " 'server_id', a.server_id, 'server', s.name, 'tool', v.name,"
+    " 'server_id', a.server_id, 'server', split_part(s.name, '@', 1),"
+    " 'tool', coalesce(v.name, t.name),"
     " 'exposed_name', v.exposed_name, 'version', v.version_no,"
     " 'version_id', v.id, 'requested_at', to_char(a.requested_at"
     " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),"
@@ -43,21 +50,46 @@ static const struct db_stmt whole = {"approvals_whole",
     " || coalesce(to_json(to_char(c.used_at AT TIME ZONE 'UTC',"
     " 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'))::text, 'null')"
     " || ',\"execution\":' || coalesce(to_json(c.execution)::text, 'null') END"
+    " || CASE WHEN a.kind = 'call' THEN ''"
+    " ELSE ',' || mcpbox.approval_circumstances(a) END, x.seal"
     " FROM mcpbox.approval_requests a"
     " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
-    " JOIN mcpbox.tool_versions v ON v.id = coalesce(c.version_id, a.subject)"
-    " JOIN mcpbox.servers s ON s.id = a.server_id"
-    " WHERE a.id = $1::uuid AND (c.id IS NULL OR c.preimage IS NOT NULL)",
+    " LEFT JOIN mcpbox.grant_requests g ON g.id = a.id"
+    " LEFT JOIN mcpbox.tool_versions v ON v.id = coalesce(c.version_id,"
+    " a.subject) JOIN mcpbox.servers s ON s.id = a.server_id"
+    " LEFT JOIN mcpbox.tools t ON t.id = a.tool_id"
+    " LEFT JOIN mcpbox.approval_seals x ON x.request_id = a.id"
+    " WHERE a.id = $1::uuid AND (c.id IS NULL OR c.preimage IS NOT NULL)"
+    " AND (c.id IS NOT NULL OR g.id IS NOT NULL OR a.kind = 'tool')",
+    DB_FAST};
+/* What serves instead of what a request of kind tool is about; else what was
+ * approved last and is still approved. No row: there is no such request. */
+static const struct db_stmt base = {"approvals_base",
+    "SELECT a.kind, coalesce(b.state, ''), b.preimage,"
+    " CASE WHEN b.id IS NULL THEN '' ELSE '\"version\":' || b.version_no END,"
+    " x.seal FROM mcpbox.approval_requests a LEFT JOIN LATERAL"
+    " (SELECT v.* FROM mcpbox.tool_versions v"
+    "  JOIN mcpbox.tools t ON t.id = v.tool_id"
+    "  WHERE v.tool_id = a.tool_id AND v.state = 'approved'"
+    "  AND v.id <> a.subject AND a.kind = 'tool'"
+    "  ORDER BY v.id = t.serving_version DESC NULLS LAST, v.version_no DESC"
+    "  LIMIT 1) b ON true"
+    " LEFT JOIN mcpbox.approval_seals x ON x.subject = b.id"
+    " WHERE a.id = $1::uuid",
     DB_FAST};
 static const struct db_stmt decide = {"approvals_decide",
     "SELECT mcpbox.decide_approval($1::uuid, $2::bool, $3::bytea, $4::text,"
     " $5::timestamptz, $6::text, $7::bytea)",
     DB_SURE};
+static const struct db_stmt first = {"approvals_first",
+    "SELECT mcpbox.first_approval($1::uuid, $2::bytea, $3::text,"
+    " $4::timestamptz, $5::bytea)",
+    DB_SURE};
 static const struct db_stmt admin = {"approvals_admin",
     "SELECT role, verifier FROM mcpbox.admin_users WHERE username = $1::text",
     DB_FAST};
 static const struct db_stmt admin_store = {"approvals_admin_store",
-    "SELECT mcpbox.admin_store($1::text, $2::text, $3::bool, $4::text,"
+    "SELECT mcpbox.admin_store($1::text, $2::text, $3::text, $4::text,"
     " $5::bytea)",
     DB_SURE};
 static const struct db_stmt secret_store = {"approvals_secret",
@@ -86,6 +118,8 @@ got_content(void *arg, const struct pg_result *rows, const struct err *err)
 		m.kind = db_bytes(rows, 0, 0);
 		m.state = db_bytes(rows, 0, 1);
 		m.preimage = db_bytes(rows, 0, 2);
+		m.policy = db_bytes(rows, 0, 3);
+		m.first = db_bytes(rows, 0, 4);
 		op_answer(op, IPC_CONTENT, &m);
 		return;
 	}
@@ -93,6 +127,7 @@ got_content(void *arg, const struct pg_result *rows, const struct err *err)
 	w.state = db_bytes(rows, 0, 1);
 	w.preimage = db_bytes(rows, 0, 2);
 	w.circumstances = db_bytes(rows, 0, 3);
+	w.seal = db_bytes(rows, 0, 4);
 	op_answer(op, IPC_APPROVAL_CONTENT, &w);
 }
 
@@ -104,7 +139,10 @@ read_content(struct op *op)
 	db_params_init(&p);
 	db_p_id(&p, &op->id);
 	db_query(op->a->db,
-	    op->link->role == IPC_ROLE_VAULT ? &content : &whole, &p,
+	    op->link->role == IPC_ROLE_VAULT ? &content
+		: op->number == 1	     ? &base
+					     : &whole,
+	    &p,
 	    got_content, op);
 }
 
@@ -135,6 +173,7 @@ approval_get(struct link *l, struct ipc_frame *f)
 	op = op_new(l, m.request);
 	if (op != NULL) {
 		op->id = m.approval;
+		op->number = m.base;
 		adminq_login(op, m.token, read_content);
 	}
 	return 0;
@@ -181,6 +220,14 @@ decision_store(struct link *l, struct ipc_frame *f)
 	op->number = m.approved == 1;
 	db_params_init(&p);
 	db_p_id(&p, &m.approval);
+	if (m.approved == 2) {
+		db_p_hash(&p, &m.content);
+		db_p_text(&p, m.actor);
+		db_p_time_us(&p, m.time_us != 0 ? m.time_us : now_us());
+		db_p_bytes(&p, m.seal.p, m.seal.n);
+		db_query(op->a->db, &first, &p, decided, op);
+		return 0;
+	}
 	db_p_bool(&p, m.approved == 1);
 	db_p_hash(&p, &m.content);
 	db_p_text(&p, m.actor);
@@ -192,6 +239,18 @@ decision_store(struct link *l, struct ipc_frame *f)
 }
 
 /* ---- administrators, secrets ---- */
+
+/* With its audit row, whose head is signed at once: what was signed can't be
+ * another row's later. */
+static void
+audited(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+
+	if (err == NULL)
+		audit_sign(op->a);
+	op_db_ok(op, rows, err);
+}
 
 static void
 got_admin(void *arg, const struct pg_result *rows, const struct err *err)
@@ -241,12 +300,12 @@ store_admin(struct link *l, struct ipc_frame *f)
 	if (op == NULL)
 		return 0;
 	db_params_init(&p);
+	db_p_text(&p, m.change);
 	db_p_text(&p, m.username);
 	db_p_text(&p, m.role);
-	db_p_bool(&p, m.first == 1);
 	db_p_text(&p, m.actor);
 	db_p_bytes(&p, m.verifier.p, m.verifier.n);
-	db_query(op->a->db, &admin_store, &p, op_db_ok, op);
+	db_query(op->a->db, &admin_store, &p, audited, op);
 	return 0;
 }
 
@@ -313,7 +372,7 @@ audit_event(struct link *l, struct ipc_frame *f)
 		db_p_text(&p, m.detail);
 	else
 		db_p_str(&p, "{}");
-	db_query(op->a->db, &audit, &p, op_db_ok, op);
+	db_query(op->a->db, &audit, &p, audited, op);
 	buf_free(&actor);
 	buf_free(&subject);
 	return 0;
@@ -327,6 +386,9 @@ approvals_message(struct link *l, struct ipc_frame *f)
 		return content_get(l, f);
 	case IPC_DECISION_STORE:
 		return decision_store(l, f);
+	case IPC_POLICY_LOAD:
+	case IPC_POLICY_STORE:
+		return policies_message(l, f);
 	case IPC_ADMIN_LOOKUP:
 		return admin_lookup(l, f);
 	case IPC_ADMIN_STORE:

@@ -33,7 +33,7 @@ static const struct db_stmt read_rows = {"audit_read",
 
 static struct {
 	uint64_t seq;
-	struct ipc_hash head;
+	struct ipc_hash head, signature;
 	bool again; /* the head moved while one was being signed */
 } pending;
 
@@ -47,15 +47,25 @@ done(struct admind *a)
 	}
 }
 
+/* The line is written once the anchor is in the database: what the journal says
+ * was stored, and is there no more, was taken out (mcpboxctl audit verify). The
+ * vault wrote its own line when it signed. */
 static void
 stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
+	char h[HEX32_LEN + 1], s[HEX32_LEN + 1];
 	struct admind *a = arg;
 
-	if (err != NULL)
+	if (err != NULL) {
 		log_event(LOG_LV_WARN, "audit_anchor", "%s", err->text);
-	else
+	} else {
 		a->anchored_seq = pending.seq;
+		hex_encode(pending.head.b, 32, h);
+		hex_encode(pending.signature.b, 32, s);
+		log_event(LOG_LV_INFO, "audit_anchor",
+		    "seq=%llu head=%s signature=%s",
+		    (unsigned long long)pending.seq, h, s);
+	}
 	done(a);
 }
 
@@ -64,7 +74,6 @@ is_signed(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct admind *a = arg;
 	struct ipc_audit_signature m;
-	char h[HEX32_LEN + 1], s[HEX32_LEN + 1];
 	struct db_params p;
 	struct err err;
 
@@ -75,10 +84,7 @@ is_signed(void *arg, struct ipc_frame *f, enum failure gone)
 		done(a);
 		return;
 	}
-	hex_encode(pending.head.b, 32, h);
-	hex_encode(m.signature.b, 32, s);
-	log_event(LOG_LV_INFO, "audit_anchor", "seq=%llu head=%s signature=%s",
-	    (unsigned long long)pending.seq, h, s);
+	pending.signature = m.signature;
 	db_params_init(&p);
 	db_p_i64(&p, (int64_t)pending.seq);
 	db_p_hash(&p, &pending.head);

@@ -297,6 +297,8 @@ static const struct route routes[] = {
     {IPC_RESULT_CHECK, results_message},
     {IPC_CONTENT_GET, approvals_message},
     {IPC_DECISION_STORE, approvals_message},
+    {IPC_POLICY_LOAD, approvals_message},
+    {IPC_POLICY_STORE, approvals_message},
     {IPC_ADMIN_LOOKUP, approvals_message},
     {IPC_ADMIN_STORE, approvals_message},
     {IPC_SECRET_STORE, approvals_message},

@@ -552,6 +552,7 @@ F(S, u64, size, "record: bytes of them")
 #define IPC_FIELDS_key_state(F, S)                                                \
 F(S, bytes, key, "8 bytes: id of the key that seals")                             \
 F(S, bytes, older, "id of the other one that opens, or empty")                    \
+F(S, u8, over, "1: that one is forgotten in a moment, the rotation has ended")   \
 F(S, u8, credential, "1: key_file was not read, a credential was")                \
 F(S, str, after, "of KEY_STEP: where the next one goes on; empty: the pass is over") \
 F(S, u32, seen, "of KEY_STEP: values opened or not")                              \

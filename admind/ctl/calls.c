@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin_filter.h"
 #include "ctl.h"
 #include "ipc_io.h"
 
@@ -37,29 +38,24 @@ calls_open(const struct ctl *c, const char *process, enum ipc_role role)
 }
 
 enum ctl_status
-calls_ask(const struct ctl *c, const char *process, enum ipc_role role,
-    enum ipc_type type, const void *msg, enum ipc_type want,
-    struct ipc_frame *answer)
+calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
+    const void *msg, enum ipc_type want, struct ipc_frame *answer)
 {
 	enum ctl_status status = CTL_UNREACHABLE;
 	struct ipc_refused r;
 	struct ipc_frame f;
 	struct err err;
-	int fd;
 
-	if ((fd = calls_open(c, process, role)) == -1)
-		return CTL_UNREACHABLE;
 	if (ipc_client_call(fd, type, msg, CTL_TIMEOUT_MS, &f, &err) == -1) {
 		complain(process, err.text, strlen(err.text));
-		goto out;
+		return CTL_UNREACHABLE;
 	}
 	if (ipc_permit(f.type, role, IPC_ROLE_CTL, IPC_STATE_OPEN, &err) ==
 	    -1) {
 		complain(process, err.text, strlen(err.text));
 	} else if (f.type == want) {
 		*answer = f;
-		status = CTL_DONE;
-		goto out;
+		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
 		const char *fix = failure_info(
 		    r.failure < FAILURE_COUNT ? r.failure : FAILURE_INTERNAL)
@@ -72,7 +68,20 @@ calls_ask(const struct ctl *c, const char *process, enum ipc_role role,
 		complain(process, "unexpected answer", 17);
 	}
 	ipc_frame_free(&f);
-out:
+	return status;
+}
+
+enum ctl_status
+calls_ask(const struct ctl *c, const char *process, enum ipc_role role,
+    enum ipc_type type, const void *msg, enum ipc_type want,
+    struct ipc_frame *answer)
+{
+	enum ctl_status status;
+	int fd;
+
+	if ((fd = calls_open(c, process, role)) == -1)
+		return CTL_UNREACHABLE;
+	status = calls_on(fd, process, role, type, msg, want, answer);
 	close(fd);
 	return status;
 }
@@ -80,6 +89,33 @@ out:
 enum ctl_status
 calls_query(
     const struct ctl *c, const char *what, const char *id, struct buf *text)
+{
+	return calls_list(c, what, id, ipc_str(""), c->cursor, text);
+}
+
+int
+calls_filters(char **words, int n, struct buf *out)
+{
+	for (int i = 0; i < n; i++) {
+		const char *eq = strchr(words[i], '=');
+		int f = eq != NULL
+		    ? admin_filter_find(words[i], (size_t)(eq - words[i]))
+		    : -1;
+
+		if (f == -1 ||
+		    !admin_filter_ok(
+			(enum admin_filter)f, eq + 1, strlen(eq + 1))) {
+			complain("not a filter", words[i], strlen(words[i]));
+			return -1;
+		}
+		admin_filter_put(out, (enum admin_filter)f, eq + 1);
+	}
+	return 0;
+}
+
+enum ctl_status
+calls_list(const struct ctl *c, const char *what, const char *id,
+    struct ipc_bytes filters, const char *cursor, struct buf *text)
 {
 	struct ipc_admin_query q;
 	enum ctl_status status;
@@ -93,7 +129,8 @@ calls_query(
 	q.id = ipc_str(id);
 	q.filter_kind = ipc_str(c->kind);
 	q.filter_state = ipc_str(c->state);
-	q.cursor = ipc_str(c->cursor);
+	q.filters = filters;
+	q.cursor = ipc_str(cursor);
 	q.limit = c->limit;
 	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_ADMIN_QUERY, &q,
 	    IPC_ADMIN_JSON, &f);

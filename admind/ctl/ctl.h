@@ -51,6 +51,10 @@ int calls_open(const struct ctl *, const char *process, enum ipc_role);
 enum ctl_status calls_ask(const struct ctl *, const char *process,
     enum ipc_role, enum ipc_type, const void *msg, enum ipc_type want,
     struct ipc_frame *answer);
+/* The same over what calls_open gave: for several requests. */
+enum ctl_status calls_on(int fd, const char *process, enum ipc_role,
+    enum ipc_type, const void *msg, enum ipc_type want,
+    struct ipc_frame *answer);
 /* ADMIN_QUERY: the JSON as text in *text (initialised by this; free it). */
 enum ctl_status calls_query(
     const struct ctl *, const char *what, const char *id, struct buf *text);

@@ -36,7 +36,15 @@ static const struct {
 	"[expires=DAYSd|never] | revoke TOKEN [REASON]]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
-    {"audit", 1, 1, tables_command, "audit"},
+    {"audit", 1, 16, audit_command,
+	"audit [FILTER=VALUE ...] | audit export [FILTER=VALUE ...] | audit "
+	"verify [--journal FILE]"},
+    {"administrators", 1, 4, administrators_command,
+	"administrators [NAME | create NAME --role ROLE | role NAME ROLE | "
+	"password NAME | delete NAME | device NAME]"},
+    {"logins", 1, 3, administrators_command,
+	"logins [--username NAME] | logins end ID | logins end --username "
+	"NAME"},
     {"status", 1, 1, tables_command, "status"},
     {"doctor", 1, 1, doctor_command, "doctor"},
     {"secret", 3, 5, secret_command,
@@ -109,6 +117,8 @@ parse(struct ctl *c, int argc, char **argv)
 		REASON,
 		USERNAME,
 		PASSWORD_FILE,
+		ROLE,
+		JOURNAL,
 		STATE,
 		KIND,
 		LIMIT,
@@ -125,6 +135,8 @@ parse(struct ctl *c, int argc, char **argv)
 	    {"reason", required_argument, NULL, REASON},
 	    {"username", required_argument, NULL, USERNAME},
 	    {"password-file", required_argument, NULL, PASSWORD_FILE},
+	    {"role", required_argument, NULL, ROLE},
+	    {"journal", required_argument, NULL, JOURNAL},
 	    {"state", required_argument, NULL, STATE},
 	    {"kind", required_argument, NULL, KIND},
 	    {"limit", required_argument, NULL, LIMIT},
@@ -165,6 +177,12 @@ parse(struct ctl *c, int argc, char **argv)
 			break;
 		case PASSWORD_FILE:
 			c->password_file = optarg;
+			break;
+		case ROLE:
+			c->role = optarg;
+			break;
+		case JOURNAL:
+			c->journal = optarg;
 			break;
 		case STATE:
 			c->state = optarg;

@@ -3,8 +3,6 @@
 
 #include "guard.h"
 
-static const char cookie_name[] = "mcpbox_session=";
-
 /* Is s empty, or a colon and one to five digits up to 65535? */
 static bool
 port_ok(const char *s)
@@ -61,35 +59,56 @@ token_char(char c)
 /*
  * RFC 6265 section 4.2.1: pairs with "; " between. Other cookies are other
  * programs' (cookies are shared by all ports of a host) and passed over. Two
- * of ours mean that someone planted one: neither is believed.
+ * of ours mean that someone planted one: neither is believed. The value has
+ * min to max characters of base64url.
  */
-int
-guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1])
+static int
+find_cookie(
+    const char *cookie, const char *name, size_t min, size_t max, char *out)
 {
-	const char *v;
-	size_t n;
+	size_t n, len = strlen(name);
 	int found = 0;
 
 	while (*cookie != '\0') {
 		while (*cookie == ' ' || *cookie == ';')
 			cookie++;
 		n = strcspn(cookie, ";");
-		if (strncmp(cookie, cookie_name, sizeof(cookie_name) - 1) ==
-		    0) {
-			if (found++ != 0)
+		if (strncmp(cookie, name, len) == 0) {
+			if (found++ != 0 || n < len + min || n > len + max)
 				return -1;
-			v = cookie + sizeof(cookie_name) - 1;
-			if (n != sizeof(cookie_name) - 1 + SESSION_TOKEN_LEN)
-				return -1;
-			for (int i = 0; i < SESSION_TOKEN_LEN; i++)
-				if (!token_char(v[i]))
+			for (size_t i = len; i < n; i++)
+				if (!token_char(cookie[i]))
 					return -1;
-			memcpy(token, v, SESSION_TOKEN_LEN);
-			token[SESSION_TOKEN_LEN] = '\0';
+			memcpy(out, cookie + len, n - len);
+			out[n - len] = '\0';
 		}
 		cookie += n;
 	}
 	return found;
+}
+
+int
+guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1])
+{
+	return find_cookie(cookie, "mcpbox_session=", SESSION_TOKEN_LEN,
+	    SESSION_TOKEN_LEN, token);
+}
+
+int
+guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1])
+{
+	return find_cookie(cookie, "mcpbox_device=", 1, DEVICE_TEXT_MAX, device);
+}
+
+bool
+guard_device_text(struct ipc_bytes text)
+{
+	if (text.n > DEVICE_TEXT_MAX)
+		return false;
+	for (size_t i = 0; i < text.n; i++)
+		if (!token_char((char)text.p[i]))
+			return false;
+	return true;
 }
 
 int

@@ -18,6 +18,10 @@ bool guard_origin(const char *origin, const char *host);
 /* The session token of a Cookie value. 1 found, 0 absent, -1 twice or not a
  * token. */
 int guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1]);
+/* The same of the device's cookie. */
+int guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1]);
+/* May this stand in a cookie as it is? */
+bool guard_device_text(struct ipc_bytes);
 /* An If-Match value that is exactly one strong tag of 64 lower-case hex
  * digits. 0 or -1. */
 int guard_etag(const char *value, struct ipc_hash *);

@@ -4,18 +4,23 @@
 #include <string.h>
 
 #include "body.h"
+#include "guard.h"
 #include "jsonw.h"
-#include "log.h"
 #include "web.h"
 
-enum { SMALL_MAX = 4096 };
+enum {
+	SMALL_MAX = 4096,
+	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
+	/* As long as browsers keep a cookie, and the vault takes it. */
+	DEVICE_AGE_S = 400 * 86400
+};
 
 /*
  * The connection's address without its port, which is another one each time;
  * never a header, which anyone may write.
  */
 static void
-source_of(struct call *c, char out[THROTTLE_SOURCE_LEN])
+source_of(struct call *c, char out[SOURCE_LEN])
 {
 	const char *s = httpd_source(c->req), *colon = strrchr(s, ':');
 	size_t n = colon != NULL ? (size_t)(colon - s) : strlen(s);
@@ -24,8 +29,8 @@ source_of(struct call *c, char out[THROTTLE_SOURCE_LEN])
 		s++;
 		n -= 2;
 	}
-	if (n >= THROTTLE_SOURCE_LEN)
-		n = THROTTLE_SOURCE_LEN - 1;
+	if (n >= SOURCE_LEN)
+		n = SOURCE_LEN - 1;
 	memcpy(out, s, n);
 	out[n] = '\0';
 }
@@ -33,18 +38,20 @@ source_of(struct call *c, char out[THROTTLE_SOURCE_LEN])
 /* What login and /api/me answer. The cookie's token is never in a body. */
 static void
 put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
-    struct ipc_bytes csrf, uint64_t expires_ms)
+    struct ipc_bytes csrf, uint64_t expires_ms, uint64_t idle_ms)
 {
-	char when[TIME_TEXT_LEN + 1];
+	char when[TIME_TEXT_LEN + 1], idle[TIME_TEXT_LEN + 1];
 	struct jsonw w;
 
 	time_text(expires_ms * 1000, when);
+	time_text(idle_ms * 1000, idle);
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
 	jsonw_kv_strn(&w, "username", username.p, username.n);
 	jsonw_kv_strn(&w, "role", role.p, role.n);
 	jsonw_kv_strn(&w, "csrf_token", csrf.p, csrf.n);
 	jsonw_kv_str(&w, "expires_at", when);
+	jsonw_kv_str(&w, "idle_expires_at", idle);
 	jsonw_obj_end(&w);
 }
 
@@ -65,60 +72,94 @@ set_cookie(struct httpd_req *req, const char *token, uint64_t seconds)
 	explicit_bzero(text, sizeof(text));
 }
 
+/* Only the login page's own requests carry it. It is no login: HttpOnly so that
+ * no script needs to be trusted with it. */
+static void
+set_device(struct httpd_req *req, struct ipc_bytes device)
+{
+	char text[DEVICE_TEXT_MAX + 120];
+
+	snprintf(text, sizeof(text),
+	    "mcpbox_device=%.*s; Path=/api/login; HttpOnly; SameSite=Strict; "
+	    "Max-Age=%d",
+	    (int)device.n, (const char *)device.p, DEVICE_AGE_S);
+	httpd_header(req, "Set-Cookie", text);
+	explicit_bzero(text, sizeof(text));
+}
+
 static void
 logged_in(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_login_ok ok;
 	uint64_t now_ms = now_us() / 1000;
-	char token[SESSION_TOKEN_LEN + 1], source[THROTTLE_SOURCE_LEN];
+	char token[SESSION_TOKEN_LEN + 1];
 	struct buf b;
 	struct err e;
 
 	if (f->type != IPC_LOGIN_OK || ipc_decode(f, &ok, &e) < 0 ||
-	    ok.token.n != SESSION_TOKEN_LEN || ok.expires_ms <= now_ms) {
+	    ok.token.n != SESSION_TOKEN_LEN || ok.expires_ms <= now_ms ||
+	    !guard_device_text(ok.device)) {
 		problem_send(c, FAILURE_INTERNAL,
 		    "the vault's answer was unreadable", NULL);
 		return;
 	}
-	source_of(c, source);
-	throttle_reset(&c->web->throttle, source);
 	memcpy(token, ok.token.p, SESSION_TOKEN_LEN);
 	token[SESSION_TOKEN_LEN] = '\0';
 	set_cookie(c->req, token, (ok.expires_ms - now_ms) / 1000);
 	explicit_bzero(token, sizeof(token));
+	if (ok.device.n > 0)
+		set_device(c->req, ok.device);
 	buf_init(&b, SMALL_MAX);
-	put_session(&b, ok.username, ok.role, ok.csrf, ok.expires_ms);
+	put_session(
+	    &b, ok.username, ok.role, ok.csrf, ok.expires_ms, ok.idle_ms);
 	reply_json(c, 200, &b);
 	buf_free(&b);
 }
 
+/* An optional member, or empty. 0 or -1. */
+static int
+optional(struct json_object *o, const char *name, struct ipc_bytes *out,
+    struct err *e)
+{
+	struct json_object *v;
+
+	if (!json_object_object_get_ex(o, name, &v))
+		return 0;
+	return body_str(o, name, out, e);
+}
+
 /*
- * Each attempt is counted before it is judged, so that many at once gain
- * nothing.
+ * How often somebody may guess is for the vault to say, which can't be talked
+ * past; it knows the browser by its cookie, or a person by the code that root
+ * gave. A cookie that is none of ours is as good as no cookie.
  */
 void
 login_post(struct call *c)
 {
-	static const char *const names[] = {"username", "password", NULL};
-	char source[THROTTLE_SOURCE_LEN];
+	static const char *const names[] = {
+	    "username", "password", "device", NULL};
+	const struct http1_request *r = httpd_request(c->req);
+	char source[SOURCE_LEN], device[DEVICE_TEXT_MAX + 1] = "";
+	const char *cookie, *agent;
 	struct ipc_login msg = {0};
 	struct json_object *o;
-	uint64_t wait_ms;
+	unsigned count;
 	struct err e;
 
 	source_of(c, source);
-	if ((wait_ms = throttle_take(
-		 &c->web->throttle, source, now_boot_ms())) > 0) {
-		log_event(LOG_LV_WARN, "login_throttled", "source %s", source);
-		problem_retry(c, FAILURE_RATE_LIMITED,
-		    "too many logins from this address", wait_ms);
-		return;
-	}
 	if (body_parse(c, names, &o) < 0)
 		return;
 	msg.source = ipc_str(source);
+	agent = http1_field(r, "user-agent", &count);
+	if (agent != NULL && count == 1 &&
+	    utf8_valid((const uint8_t *)agent, strlen(agent)))
+		msg.agent = ipc_str(agent);
+	cookie = http1_field(r, "cookie", &count);
+	if (cookie != NULL && count == 1 && guard_device(cookie, device) == 1)
+		msg.device = ipc_str(device);
 	if (body_str(o, "username", &msg.username, &e) < 0 ||
-	    body_str(o, "password", &msg.password, &e) < 0)
+	    body_str(o, "password", &msg.password, &e) < 0 ||
+	    optional(o, "device", &msg.device, &e) < 0)
 		problem_send(c, e.failure, e.text, NULL);
 	else
 		ask_vault(c, IPC_LOGIN, &msg, logged_in);
@@ -144,36 +185,21 @@ logout_post(struct call *c)
 static void
 password_changed(struct call *c, struct ipc_frame *f)
 {
-	char source[THROTTLE_SOURCE_LEN];
-
 	(void)f;
-	source_of(c, source);
-	throttle_reset(&c->web->throttle, source);
 	reply_empty(c, 204);
 }
 
 /* The old password is asked for again: a borrowed browser can't take over an
- * account. Guesses are throttled like logins. */
+ * account. Wrong ones count against this login. */
 void
 password_post(struct call *c)
 {
 	static const char *const names[] = {
 	    "old_password", "new_password", NULL};
 	struct ipc_password msg = {.token = ipc_str(c->token)};
-	char source[THROTTLE_SOURCE_LEN];
 	struct json_object *o;
-	uint64_t wait_ms;
 	struct err e;
 
-	source_of(c, source);
-	if ((wait_ms = throttle_take(
-		 &c->web->throttle, source, now_boot_ms())) > 0) {
-		log_event(
-		    LOG_LV_WARN, "password_throttled", "source %s", source);
-		problem_retry(c, FAILURE_RATE_LIMITED,
-		    "too many attempts from this address", wait_ms);
-		return;
-	}
 	if (body_parse(c, names, &o) < 0)
 		return;
 	if (body_str(o, "old_password", &msg.old, &e) < 0 ||
@@ -197,7 +223,8 @@ me_known(struct call *c, struct ipc_frame *f)
 		return;
 	}
 	buf_init(&b, SMALL_MAX);
-	put_session(&b, info.username, info.role, info.csrf, info.expires_ms);
+	put_session(&b, info.username, info.role, info.csrf, info.expires_ms,
+	    info.idle_ms);
 	reply_json(c, 200, &b);
 	buf_free(&b);
 }

@@ -1,3 +1,7 @@
+#include <string.h>
+
+#include "anchors.h"
+#include "audit_row.h"
 #include "log.h"
 #include "vault.h"
 
@@ -30,4 +34,53 @@ audit_event(struct vault *v, const char *actor, const char *action,
 	log_event(LOG_LV_WARN, "audit_lost",
 	    "admind is not there to write an audit event");
 	return -1;
+}
+
+/*
+ * uid 0 asks which signatures of the chain's heads are ours, to prove the chain
+ * itself (mcpboxctl audit verify). The answer tells nobody else anything: with
+ * it one could only learn whether a guess of 256 bits is right. The newest head
+ * is what an old backup, or a chain that was cut short, does not have.
+ */
+static int
+audit_check(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	enum { EACH = AUDIT_ANCHOR_LEN };
+	uint8_t valid[AUDIT_CHECK_MAX];
+	struct ipc_audit_checked answer;
+	struct ipc_audit_check m;
+	struct ipc_hash head, sig;
+	size_t n;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	n = m.anchors.n / EACH;
+	if (m.anchors.n % EACH != 0 || n > AUDIT_CHECK_MAX) {
+		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
+		    "not a list of anchors", 0);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *p = m.anchors.p + i * EACH;
+		uint64_t seq = 0;
+
+		for (int k = 0; k < 8; k++)
+			seq = seq << 8 | p[k];
+		memcpy(head.b, p + 8, sizeof(head.b));
+		memcpy(sig.b, p + 40, sizeof(sig.b));
+		valid[i] =
+		    anchors_check(port->v->keys, seq, &head, &sig) != NULL;
+	}
+	memset(&answer, 0, sizeof(answer));
+	answer.valid = ipc_bytes(valid, n);
+	answer.seq = port->v->audit_seq;
+	answer.head = port->v->audit_head;
+	(void)ipc_answer(peer, m.request, IPC_AUDIT_CHECKED, &answer);
+	return 0;
+}
+
+int
+audit_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	return f->type == IPC_AUDIT_CHECK ? audit_check(port, peer, f) : -1;
 }

@@ -100,14 +100,21 @@ callers_ok(struct vault *v, struct vault_ref ref)
 }
 
 void
-callers_refuse(struct vault *v, struct vault_ref ref, enum failure failure,
-    const char *message)
+callers_refuse_later(struct vault *v, struct vault_ref ref,
+    enum failure failure, const char *message, uint64_t retry_ms)
 {
 	struct ipc_peer *p = peer_of(v, ref);
 
 	if (p != NULL)
-		(void)ipc_refuse(p, ref.request, failure, message,
-		    failure == FAILURE_BUSY ? 1000 : 0);
+		(void)ipc_refuse(p, ref.request, failure, message, retry_ms);
+}
+
+void
+callers_refuse(struct vault *v, struct vault_ref ref, enum failure failure,
+    const char *message)
+{
+	callers_refuse_later(
+	    v, ref, failure, message, failure == FAILURE_BUSY ? 1000 : 0);
 }
 
 void

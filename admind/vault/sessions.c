@@ -6,17 +6,19 @@
 #include "sessions.h"
 
 struct sessions {
-	uint64_t ttl_ms, serial;
+	uint64_t ttl_ms, idle_ms, serial;
 	struct session row[SESSIONS_MAX];
 };
 
 struct sessions *
-sessions_new(uint64_t ttl_ms)
+sessions_new(uint64_t ttl_ms, uint64_t idle_ms)
 {
 	struct sessions *s = calloc(1, sizeof(*s));
 
-	if (s != NULL)
-		s->ttl_ms = ttl_ms;
+	if (s == NULL)
+		return NULL;
+	s->ttl_ms = ttl_ms;
+	s->idle_ms = idle_ms;
 	return s;
 }
 
@@ -35,6 +37,12 @@ end(struct session *s)
 	explicit_bzero(s, sizeof(*s));
 }
 
+static bool
+over(const struct session *r, uint64_t boot_ms)
+{
+	return boot_ms >= r->deadline_ms || boot_ms >= r->idle_deadline_ms;
+}
+
 /*
  * A row for a new login: a free or expired one; else, and also when the user
  * has too many, the user's own oldest. Nobody's login is ended by another
@@ -49,7 +57,7 @@ find_row(struct sessions *s, const char *username, uint64_t boot_ms)
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *r = &s->row[i];
 
-		if (r->live && boot_ms >= r->deadline_ms)
+		if (r->live && over(r, boot_ms))
 			end(r);
 		if (!r->live) {
 			unused = unused == NULL ? r : unused;
@@ -66,7 +74,8 @@ find_row(struct sessions *s, const char *username, uint64_t boot_ms)
 
 const struct session *
 sessions_add(struct sessions *s, const char *username, const char *role,
-    uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
+    const struct session_origin *from, uint64_t boot_ms, uint64_t unix_ms,
+    char token[SESSIONS_TEXT + 1])
 {
 	uint8_t raw[TOKEN_BYTES];
 	struct session *r;
@@ -84,11 +93,32 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	explicit_bzero(raw, sizeof(raw));
 	memcpy(r->username, username, un + 1);
 	memcpy(r->role, role, rn + 1);
+	random_bytes(r->id.b, sizeof(r->id.b));
+	if (from != NULL)
+		r->from = *from;
+	r->created_ms = unix_ms;
 	r->expires_ms = unix_ms + s->ttl_ms;
 	r->deadline_ms = boot_ms + s->ttl_ms;
 	r->serial = ++s->serial;
 	r->live = true;
+	sessions_touch(s, r, boot_ms, unix_ms);
 	return r;
+}
+
+/* Never beyond the login's own end: an address that is asked every minute by a
+ * page left open keeps no login alive for ever. */
+void
+sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
+    uint64_t unix_ms)
+{
+	struct session *r = &s->row[what - s->row];
+	uint64_t left = r->deadline_ms > boot_ms ? r->deadline_ms - boot_ms : 0;
+
+	if (left > s->idle_ms)
+		left = s->idle_ms;
+	r->seen_ms = unix_ms;
+	r->idle_deadline_ms = boot_ms + left;
+	r->idle_ms = unix_ms + left;
 }
 
 /* All rows are compared, in constant time each: how long it takes says nothing
@@ -102,7 +132,7 @@ sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
 		if (ct_equal(s->row[i].token.b, hash->b, sizeof(hash->b)) &&
 		    s->row[i].live)
 			found = &s->row[i];
-	if (found != NULL && boot_ms >= found->deadline_ms) {
+	if (found != NULL && over(found, boot_ms)) {
 		end(found);
 		found = NULL;
 	}
@@ -132,17 +162,49 @@ sessions_end(struct sessions *s, const struct ipc_hash *hash)
 			end(&s->row[i]);
 }
 
-void
+size_t
 sessions_end_user(
     struct sessions *s, const char *username, const struct ipc_hash *keep)
 {
+	size_t ended = 0;
+
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *r = &s->row[i];
 
 		if (!r->live || strcmp(r->username, username) != 0)
 			continue;
 		if (keep == NULL ||
-		    !ct_equal(r->token.b, keep->b, sizeof(keep->b)))
+		    !ct_equal(r->token.b, keep->b, sizeof(keep->b))) {
 			end(r);
+			ended++;
+		}
 	}
+	return ended;
+}
+
+/* The id is no secret of its owner's: an administrator sees it as well. */
+const struct session *
+sessions_by_id(
+    struct sessions *s, const struct ipc_id *id, uint64_t boot_ms)
+{
+	const struct session *r;
+
+	for (size_t i = 0; (r = sessions_next(s, &i, boot_ms)) != NULL;)
+		if (memcmp(r->id.b, id->b, sizeof(id->b)) == 0)
+			return r;
+	return NULL;
+}
+
+const struct session *
+sessions_next(struct sessions *s, size_t *at, uint64_t boot_ms)
+{
+	while (*at < SESSIONS_MAX) {
+		struct session *r = &s->row[(*at)++];
+
+		if (r->live && over(r, boot_ms))
+			end(r);
+		if (r->live)
+			return r;
+	}
+	return NULL;
 }

@@ -4,6 +4,7 @@
  * read of this memory yields no usable token. Logins live here alone: the
  * vault's restart ends them all.
  *
+ * A login ends a fixed time after it began, and sooner when it is not used.
  * Times come from the caller (CLOCK_BOOTTIME decides, so a set-back clock
  * cannot lengthen a login; Unix time is only shown).
  */
@@ -22,7 +23,15 @@ enum {
 	SESSIONS_PER_USER = 16, /* a further login ends the user's oldest */
 	SESSIONS_TEXT = 43, /* characters of a token: 4/3 of 32, rounded up */
 	SESSIONS_USER_MAX = 50, /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
-	SESSIONS_ROLE_MAX = 16
+	SESSIONS_ROLE_MAX = 16,
+	SESSIONS_SOURCE_MAX = 64, /* an address; longer is cut */
+	SESSIONS_AGENT_MAX = 128  /* what a browser calls itself; cut as well */
+};
+
+/* Where a login came from, as it is shown; UTF-8, or empty. */
+struct session_origin {
+	char source[SESSIONS_SOURCE_MAX + 1];
+	char agent[SESSIONS_AGENT_MAX + 1];
 };
 
 struct session {
@@ -31,21 +40,30 @@ struct session {
 	char csrf[SESSIONS_TEXT + 1];
 	char username[SESSIONS_USER_MAX + 1];
 	char role[SESSIONS_ROLE_MAX + 1];
-	uint64_t expires_ms;  /* Unix time, for showing */
-	uint64_t deadline_ms; /* CLOCK_BOOTTIME, decides */
-	uint64_t serial;      /* order of creation */
+	struct ipc_id id; /* random; names it where it is listed and ended */
+	struct session_origin from;
+	/* Unix time, for showing */
+	uint64_t created_ms, seen_ms, expires_ms, idle_ms;
+	/* CLOCK_BOOTTIME, decides: its end, and its end unless it is used */
+	uint64_t deadline_ms, idle_deadline_ms;
+	uint64_t serial; /* order of creation */
 };
 
 struct sessions;
 
-struct sessions *sessions_new(uint64_t ttl_ms); /* NULL without memory */
+/* ttl_ms: life of a login; idle_ms: unused, it ends after so long. NULL without
+ * memory. */
+struct sessions *sessions_new(uint64_t ttl_ms, uint64_t idle_ms);
 void sessions_free(struct sessions *);
 
 /* A new login; token receives its text, which is kept nowhere. The result
  * lives until it ends. NULL: too many logins. */
 const struct session *sessions_add(struct sessions *, const char *username,
-    const char *role, uint64_t boot_ms, uint64_t unix_ms,
-    char token[SESSIONS_TEXT + 1]);
+    const char *role, const struct session_origin *, uint64_t boot_ms,
+    uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+/* It was used: the idle time begins anew. What sessions_find gave. */
+void sessions_touch(struct sessions *, const struct session *, uint64_t boot_ms,
+    uint64_t unix_ms);
 /* By the token's SHA-256; NULL if unknown or over. */
 const struct session *sessions_find(
     struct sessions *, const struct ipc_hash *, uint64_t boot_ms);
@@ -54,8 +72,15 @@ const struct session *sessions_find(
 const struct session *sessions_find_text(struct sessions *, struct ipc_bytes,
     uint64_t boot_ms, struct ipc_hash *hash);
 void sessions_end(struct sessions *, const struct ipc_hash *);
-/* Ends the user's logins but the one with this hash (NULL: all). */
-void sessions_end_user(
+/* Ends the user's logins but the one with this hash (NULL: all). How many. */
+size_t sessions_end_user(
     struct sessions *, const char *username, const struct ipc_hash *keep);
+/* By its id; NULL if unknown or over. */
+const struct session *sessions_by_id(
+    struct sessions *, const struct ipc_id *, uint64_t boot_ms);
+/* The live login number *at or the next one (0 begins), *at behind it; NULL
+ * after the last. */
+const struct session *sessions_next(
+    struct sessions *, size_t *at, uint64_t boot_ms);
 
 #endif

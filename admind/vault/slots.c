@@ -36,7 +36,8 @@ struct slots {
 	size_t nthreads;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work;
-	struct queue todo, done;
+	struct queue todo, strangers, done;
+	size_t busy; /* threads at a stranger's job */
 	bool stop;
 };
 
@@ -92,6 +93,18 @@ work(const struct slots *s, struct slots_job *j)
 	j->failed = rc != ARGON2_OK && rc != ARGON2_VERIFY_MISMATCH;
 }
 
+/* What a thread may take; NULL: nothing. Under the lock. */
+static struct slots_job *
+take(struct slots *s)
+{
+	struct slots_job *j = pop(&s->todo);
+
+	if (j == NULL && s->busy < SLOTS_THREADS - 1 &&
+	    (j = pop(&s->strangers)) != NULL)
+		s->busy++;
+	return j;
+}
+
 static void *
 thread(void *arg)
 {
@@ -101,14 +114,16 @@ thread(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
-		while (!s->stop && s->todo.n == 0)
+		j = NULL;
+		while (!s->stop && (j = take(s)) == NULL)
 			pthread_cond_wait(&s->work, &s->lock);
-		if (s->stop)
+		if (j == NULL)
 			break;
-		j = pop(&s->todo);
 		pthread_mutex_unlock(&s->lock);
 		work(s, j);
 		pthread_mutex_lock(&s->lock);
+		if (j->stranger)
+			s->busy--;
 		push(&s->done, j);
 		/* Can fail only by overflow, when the loop is woken anyway. */
 		(void)!write(s->wake, &one, sizeof(one));
@@ -171,6 +186,7 @@ slots_new(struct event_base *base, uint32_t memory_kib, uint32_t passes,
 	s->memory_kib = memory_kib;
 	s->passes = passes;
 	s->todo.tail = &s->todo.head;
+	s->strangers.tail = &s->strangers.head;
 	s->done.tail = &s->done.head;
 	s->wake = -1;
 	pthread_mutex_init(&s->lock, NULL);
@@ -281,12 +297,14 @@ slots_free(struct slots *s)
 int
 slots_submit(struct slots *s, struct slots_job *j)
 {
+	struct queue *q = j->stranger ? &s->strangers : &s->todo;
 	int rc = -1;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->nthreads > 0 && s->todo.n < SLOTS_QUEUE) {
-		push(&s->todo, j);
-		pthread_cond_signal(&s->work);
+	if (s->nthreads > 0 && q->n < SLOTS_QUEUE) {
+		push(q, j);
+		/* all: the one that wakes may be the one that may not take it */
+		pthread_cond_broadcast(&s->work);
 		rc = 0;
 	}
 	pthread_mutex_unlock(&s->lock);

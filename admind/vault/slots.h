@@ -2,7 +2,9 @@
  * Argon2id on a fixed set of threads, so that a password being hashed (tens of
  * milliseconds, tens of megabytes) never delays a context for a tool call.
  *
- * Jobs wait in a bounded queue; a full one refuses. The number of threads
+ * Jobs wait in two bounded queues, strangers' and others'; a full one refuses.
+ * Others go first, and one thread never takes a stranger's: whoever floods us
+ * with guesses delays nobody that was here before (decision 0040). The number of threads
  * bounds memory: SLOTS_THREADS * argon2_memory, however many logins arrive.
  * All functions but the threads' own run on the loop's thread, and so do the
  * done callbacks.
@@ -21,7 +23,8 @@ struct slots;
 
 enum {
 	SLOTS_THREADS = 2,
-	SLOTS_QUEUE = 32,         /* at 0.1 s each, 1.6 s of waiting at most */
+	/* Of each class; at 0.1 s each, 1.6 s of waiting at most. */
+	SLOTS_QUEUE = 16,
 	SLOTS_PASSWORD_MAX = 512, /* 128 characters of at most 4 bytes */
 	SLOTS_ENCODED_MAX = 256   /* a PHC string of ours has about 100 */
 };
@@ -37,6 +40,7 @@ struct slots_job {
 	char password[SLOTS_PASSWORD_MAX];
 	size_t password_len;
 	char encoded[SLOTS_ENCODED_MAX];
+	bool stranger; /* a login of a browser that we don't know */
 	bool match;
 	bool failed; /* memory was out: neither right nor wrong */
 	void (*done)(struct slots_job *, void *arg);
@@ -57,7 +61,7 @@ int slots_start(struct slots *, struct err *);
 /* Waits for the threads to end; queued jobs are dropped, not answered. */
 void slots_free(struct slots *);
 
-/* 0: done will run; -1: the queue is full (or there are no threads). */
+/* 0: done will run; -1: its queue is full (or there are no threads). */
 int slots_submit(struct slots *, struct slots_job *);
 
 /* A verifier that no password fits, costing what a real one costs: what is

@@ -32,27 +32,41 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
+/* What a login's token is good for, and until when. Being asked is being used:
+ * admind-http asks for each write, admind for each read. */
+static void
+answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
+    const struct session *s, bool csrf)
+{
+	struct ipc_session_info info;
+
+	if (s == NULL) {
+		(void)ipc_refuse(peer, request, FAILURE_UNAUTHENTICATED,
+		    "not logged in", 0);
+		return;
+	}
+	sessions_touch(
+	    port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	memset(&info, 0, sizeof(info));
+	info.username = ipc_str(s->username);
+	info.role = ipc_str(s->role);
+	info.csrf = ipc_str(csrf ? s->csrf : "");
+	info.expires_ms = s->expires_ms;
+	info.idle_ms = s->idle_ms;
+	(void)ipc_answer(peer, request, IPC_SESSION_INFO, &info);
+}
+
 static int
 whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
-	struct ipc_session_info info;
-	const struct session *s;
 	struct ipc_whoami m;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(), NULL);
-	if (s == NULL) {
-		(void)ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
-		    "not logged in", 0);
-		return 0;
-	}
-	memset(&info, 0, sizeof(info));
-	info.username = ipc_str(s->username);
-	info.role = ipc_str(s->role);
-	info.csrf = ipc_str(s->csrf);
-	info.expires_ms = s->expires_ms;
-	(void)ipc_answer(peer, m.request, IPC_SESSION_INFO, &info);
+	answer_info(port, peer, m.request,
+	    sessions_find_text(
+		port->v->sessions, m.token, now_boot_ms(), NULL),
+	    true);
 	return 0;
 }
 
@@ -62,23 +76,11 @@ static int
 session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
 	struct ipc_session_lookup m;
-	struct ipc_session_info info;
-	const struct session *s;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	s = sessions_find(port->v->sessions, &m.token, now_boot_ms());
-	if (s == NULL) {
-		(void)ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
-		    "not logged in", 0);
-		return 0;
-	}
-	memset(&info, 0, sizeof(info));
-	info.username = ipc_str(s->username);
-	info.role = ipc_str(s->role);
-	info.csrf = ipc_str("");
-	info.expires_ms = s->expires_ms;
-	(void)ipc_answer(peer, m.request, IPC_SESSION_INFO, &info);
+	answer_info(port, peer, m.request,
+	    sessions_find(port->v->sessions, &m.token, now_boot_ms()), false);
 	return 0;
 }
 

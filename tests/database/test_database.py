@@ -824,7 +824,7 @@ def test_the_first_administrator_is_made_once(schema, app):
     def setup(n):
         with schema.pg.connect(APP) as c:
             try:
-                c.execute("SELECT mcpbox.admin_store(%s, 'administrator', true, 'root', 'v')",
+                c.execute("SELECT mcpbox.admin_store('setup', %s, 'administrator', 'root', 'v')",
                           (f"admin{n}",))
                 results.append("ok")
             except psycopg.Error as e:
@@ -837,7 +837,7 @@ def test_the_first_administrator_is_made_once(schema, app):
         t.join()
     assert sorted(results) == ["conflict"] * 3 + ["ok"]
     with pytest.raises(psycopg.errors.CheckViolation):
-        app.execute("SELECT mcpbox.admin_store('x', 'emperor', false, 'root', 'v')")
+        app.execute("SELECT mcpbox.admin_store('create', 'x', 'emperor', 'root', 'v')")
 
 
 def test_secrets(app):

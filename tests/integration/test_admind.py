@@ -616,9 +616,9 @@ def test_administrators(a):
     vault = a.fakes["vault"]
     m = vault.call("ADMIN_LOOKUP", username="nobody")
     assert m["_"] == "ADMIN_RECORD" and m["verifier"] == b"" and m["role"] == ""
-    assert vault.call("ADMIN_STORE", username="alice", role="administrator", first=1,
+    assert vault.call("ADMIN_STORE", username="alice", role="administrator", change="setup",
                       actor="root", verifier=b"v1")["_"] == "OK"
-    assert failure(vault.call("ADMIN_STORE", username="bob", role="administrator", first=1,
+    assert failure(vault.call("ADMIN_STORE", username="bob", role="administrator", change="setup",
                               actor="root", verifier=b"v")) == "CONFLICT"
     m = vault.call("ADMIN_LOOKUP", username="alice")
     assert (m["role"], m["verifier"]) == ("administrator", b"v1")

@@ -164,7 +164,7 @@ def test_what_waits_for_the_disk(a, gw):
             a.on_check = lambda m: ("CHECK_OK", {"fields": tlv((1, uuid.UUID(server).bytes))})
             gw.call("AUTHORISE", tool="mcpbox_stop_server", arguments=b"{}", timeout=10)
             vault = a.fakes["vault"]
-            vault.call("ADMIN_STORE", username=name, role="viewer", first=0, actor="root", verifier=b"v")
+            vault.call("ADMIN_STORE", username=name, role="viewer", change="create", actor="root", verifier=b"v")
             vault.call("SECRET_STORE", server=name, key="K", actor="root", value=b"x")
             vault.call("AUDIT_EVENT", actor="x", action="login", subject="", detail="{}")
             gw.call("SESSION_END", session=os.urandom(16), expires_ms=int(time.time() * 1000) + 60000)

@@ -25,12 +25,12 @@ hash_of(const char *token)
 static void
 found_by_token(void **state)
 {
-	struct sessions *s = sessions_new(TTL);
+	struct sessions *s = sessions_new(TTL, TTL);
 	char token[SESSIONS_TEXT + 1], twin[SESSIONS_TEXT + 1];
 	const struct session *r;
 	struct ipc_hash h, got;
 
-	r = sessions_add(s, "admin", "reviewer", NOW, UNIX, token);
+	r = sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, token);
 	assert_non_null(r);
 	assert_int_equal(strlen(token), 43);
 	assert_int_equal(strlen(r->csrf), 43);
@@ -44,7 +44,7 @@ found_by_token(void **state)
 	assert_ptr_equal(sessions_find(s, &h, NOW), r);
 	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
 	assert_memory_equal(&got, &h, sizeof(h));
-	assert_non_null(sessions_add(s, "admin", "reviewer", NOW, UNIX, twin));
+	assert_non_null(sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, twin));
 	assert_string_not_equal(token, twin);
 	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
 	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
@@ -60,11 +60,11 @@ found_by_token(void **state)
 static void
 ends_in_time(void **state)
 {
-	struct sessions *s = sessions_new(TTL);
+	struct sessions *s = sessions_new(TTL, TTL);
 	char token[SESSIONS_TEXT + 1];
 	struct ipc_hash h;
 
-	sessions_add(s, "admin", "viewer", NOW, UNIX, token);
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
 	h = hash_of(token);
 	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
 	/* Use does not prolong it. */
@@ -78,13 +78,13 @@ ends_in_time(void **state)
 static void
 ended(void **state)
 {
-	struct sessions *s = sessions_new(TTL);
+	struct sessions *s = sessions_new(TTL, TTL);
 	char a[SESSIONS_TEXT + 1], b[SESSIONS_TEXT + 1], c[SESSIONS_TEXT + 1];
 	struct ipc_hash ha, hb, hc;
 
-	sessions_add(s, "admin", "viewer", NOW, UNIX, a);
-	sessions_add(s, "admin", "viewer", NOW, UNIX, b);
-	sessions_add(s, "other", "viewer", NOW, UNIX, c);
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, a);
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, b);
+	sessions_add(s, "other", "viewer", NULL, NOW, UNIX, c);
 	ha = hash_of(a);
 	hb = hash_of(b);
 	hc = hash_of(c);
@@ -103,16 +103,16 @@ ended(void **state)
 static void
 bounded(void **state)
 {
-	struct sessions *s = sessions_new(TTL);
+	struct sessions *s = sessions_new(TTL, TTL);
 	char first[SESSIONS_TEXT + 1], second[SESSIONS_TEXT + 1];
 	char token[SESSIONS_TEXT + 1], name[16];
 	struct ipc_hash h1, h2;
 
-	sessions_add(s, "user0", "viewer", NOW, UNIX, first);
-	sessions_add(s, "user0", "viewer", NOW, UNIX, second);
+	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, first);
+	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, second);
 	for (int i = 2; i < SESSIONS_PER_USER + 1; i++)
 		assert_non_null(
-		    sessions_add(s, "user0", "viewer", NOW, UNIX, token));
+		    sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, token));
 	h1 = hash_of(first);
 	h2 = hash_of(second);
 	assert_null(sessions_find(s, &h1, NOW));
@@ -121,26 +121,26 @@ bounded(void **state)
 		for (int i = 0; i < SESSIONS_PER_USER; i++) {
 			snprintf(name, sizeof(name), "user%d", u);
 			assert_non_null(
-			    sessions_add(s, name, "viewer", NOW, UNIX, token));
+			    sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
 		}
-	assert_null(sessions_add(s, "late", "viewer", NOW, UNIX, token));
+	assert_null(sessions_add(s, "late", "viewer", NULL, NOW, UNIX, token));
 	assert_non_null(sessions_find(s, &h2, NOW));
 	assert_non_null(
-	    sessions_add(s, "late", "viewer", NOW + TTL, UNIX, token));
+	    sessions_add(s, "late", "viewer", NULL, NOW + TTL, UNIX, token));
 	sessions_free(s);
 }
 
 static void
 too_long(void **state)
 {
-	struct sessions *s = sessions_new(TTL);
+	struct sessions *s = sessions_new(TTL, TTL);
 	char token[SESSIONS_TEXT + 1], name[SESSIONS_USER_MAX + 2];
 
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_null(sessions_add(s, name, "viewer", NOW, UNIX, token));
+	assert_null(sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
 	assert_null(
-	    sessions_add(s, "admin", "a role of 17 char", NOW, UNIX, token));
+	    sessions_add(s, "admin", "a role of 17 char", NULL, NOW, UNIX, token));
 	sessions_free(s);
 	sessions_free(NULL);
 }

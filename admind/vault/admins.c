@@ -1,0 +1,360 @@
+/*
+ * PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE: who the administrators are.
+ *
+ * Who may: one's own password, who is logged in and knows the present one. The
+ * others: the socket that admits uid 0, or an administrator who is logged in
+ * and shows the own password with this very request. The login alone is not
+ * enough, since what is made here outlives it: whoever borrowed a browser, read
+ * a cookie or took over the web process would otherwise make an account, and
+ * keep it. Wrong passwords count against the login that shows them, so nobody
+ * else is kept out by them.
+ *
+ * admind has no message for any of this. It stores what is sealed here for a
+ * name and a role, and could leave it out; the vault then refuses the person's
+ * older verifiers all the same until its restart (verifiers.h).
+ *
+ * Whatever changes a person's verifier ends the person's logins before it is
+ * answered. One that is being made meanwhile sees in logins.c that its verifier
+ * is not the newest.
+ */
+#include "admins.h"
+
+#include <string.h>
+
+#include "attempt.h"
+#include "ids.h"
+#include "log.h"
+
+static const char name_form[] =
+    "a user name has 3 to 50 letters, digits and underscores and begins with "
+    "a letter";
+static const char password_form[] = "a password has 12 to 128 characters";
+
+/* ---- committed ---- */
+
+static void
+stored(struct attempt *a)
+{
+	bool own = strcmp(a->change, "own_password") == 0;
+
+	(void)sessions_end_user(
+	    a->v->sessions, a->target, own ? &a->token : NULL);
+	log_event(LOG_LV_INFO, "administrator", "%s of %s by %s", a->change,
+	    a->target, a->actor);
+	attempt_ok(a);
+}
+
+/* A new password's hash, or the person's present one for a new role, is in
+ * job.encoded. */
+static void
+store(struct attempt *a)
+{
+	attempt_store(a, stored);
+}
+
+/* ---- what is to be done ---- */
+
+static void
+hash_new(struct attempt *a)
+{
+	attempt_put(a, ipc_bytes(a->new_password, a->new_len));
+	attempt_hash(a, store);
+}
+
+/* The present role is part of what a verifier is sealed for; a new role needs
+ * the present verifier, whose password is not needed. */
+static void
+target_found(struct attempt *a)
+{
+	if (!a->known) {
+		attempt_refuse(a, FAILURE_NOT_FOUND,
+		    "there is no administrator of that name");
+	} else if (strcmp(a->change, "role") == 0) {
+		store(a);
+	} else {
+		memcpy(a->target_role, a->role, sizeof(a->role));
+		hash_new(a);
+	}
+}
+
+/*
+ * One change at a time: a role that is sealed anew with a verifier which
+ * another change replaces meanwhile would bring back the old password.
+ */
+static void
+begin(struct attempt *a)
+{
+	if (a->v->changing != NULL) {
+		attempt_refuse(a, FAILURE_BUSY,
+		    "another administrator is just being changed");
+		return;
+	}
+	a->v->changing = a;
+	if (strcmp(a->change, "create") == 0 ||
+	    strcmp(a->change, "own_password") == 0) {
+		hash_new(a);
+	} else if (strcmp(a->change, "delete") == 0) {
+		attempt_store(a, stored);
+	} else {
+		memcpy(a->username, a->target, sizeof(a->target));
+		attempt_find(a, target_found);
+	}
+}
+
+/* ---- own password ---- */
+
+/* The login that asked must not have ended while we hashed. NULL: it did, or is
+ * no longer an administrator's; refused. */
+static const struct session *
+still(struct attempt *a, bool administrator)
+{
+	const struct session *s =
+	    sessions_find(a->v->sessions, &a->token, now_boot_ms());
+
+	if (s == NULL) {
+		attempt_refuse(
+		    a, FAILURE_UNAUTHENTICATED, "the login has ended");
+	} else if (administrator && strcmp(s->role, "administrator") != 0) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "only an administrator may change this");
+		s = NULL;
+	}
+	return s;
+}
+
+static void
+own_judged(struct attempt *a)
+{
+	bool own = strcmp(a->change, "own_password") == 0;
+
+	if (!a->job.match || !a->known) {
+		(void)attempt_audit(
+		    a, a->actor, "password_wrong", a->target, NULL);
+		attempt_refuse(
+		    a, FAILURE_BAD_LOGIN, "the own password is wrong");
+		return;
+	}
+	attempt_right(a);
+	if (still(a, !own) != NULL)
+		begin(a);
+}
+
+static void
+own_found(struct attempt *a)
+{
+	if (strcmp(a->change, "own_password") == 0)
+		memcpy(a->target_role, a->role, sizeof(a->role));
+	attempt_verify(a, own_judged);
+}
+
+/* The login behind a token asks: its own password is judged first. */
+static void
+prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
+{
+	struct ipc_id id = s->id;
+
+	attempt_copy(a->username, sizeof(a->username), ipc_str(s->username));
+	attempt_copy(a->actor, sizeof(a->actor), ipc_str(s->username));
+	a->from = s->from;
+	if (attempt_count(a, THROTTLE_LOGIN, &id) == -1)
+		return;
+	if (password.n > SLOTS_PASSWORD_MAX) {
+		(void)attempt_audit(
+		    a, a->actor, "password_wrong", a->target, NULL);
+		attempt_refuse(
+		    a, FAILURE_BAD_LOGIN, "the own password is wrong");
+		return;
+	}
+	attempt_put(a, password);
+	attempt_find(a, own_found);
+}
+
+static void
+put_new(struct attempt *a, struct ipc_bytes password)
+{
+	if (password.n != 0)
+		memcpy(a->new_password, password.p, password.n);
+	a->new_len = password.n;
+}
+
+/* ---- messages ---- */
+
+static int
+own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	const struct session *s;
+	struct ipc_password m;
+	struct attempt *a;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((a = attempt_new(port, peer, m.request)) == NULL)
+		return 0;
+	s = sessions_find_text(
+	    port->v->sessions, m.token, now_boot_ms(), &a->token);
+	if (s == NULL) {
+		attempt_refuse(a, FAILURE_UNAUTHENTICATED, "not logged in");
+	} else if (!attempt_password_ok(m.new)) {
+		attempt_refuse(a, FAILURE_INVALID_PARAMS, password_form);
+	} else {
+		a->change = "own_password";
+		attempt_copy(
+		    a->target, sizeof(a->target), ipc_str(s->username));
+		put_new(a, m.new);
+		prove(a, s, m.old);
+	}
+	return 0;
+}
+
+/* Only from the socket that admits uid 0; admind commits it only if there is
+ * no administrator yet. */
+static int
+setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_setup m;
+	struct attempt *a;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((a = attempt_new(port, peer, m.request)) == NULL)
+		return 0;
+	if (!attempt_username_ok(m.username)) {
+		attempt_refuse(a, FAILURE_INVALID_PARAMS, name_form);
+	} else if (!attempt_password_ok(m.password)) {
+		attempt_refuse(a, FAILURE_INVALID_PARAMS, password_form);
+	} else {
+		a->change = "setup";
+		attempt_copy(a->target, sizeof(a->target), m.username);
+		attempt_copy(a->target_role, sizeof(a->target_role),
+		    ipc_str("administrator"));
+		attempt_copy(a->actor, sizeof(a->actor), ipc_str("root"));
+		put_new(a, m.password);
+		hash_new(a);
+	}
+	return 0;
+}
+
+/* NULL: a change we know, with all it needs. */
+static const char *
+unfit(struct attempt *a, const struct ipc_admin_change *m)
+{
+	static const char *const changes[] = {
+	    "create", "password", "role", "delete"};
+	bool secret, role;
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (ipc_streq(m->change, changes[i]))
+			a->change = changes[i];
+	if (a->change == NULL)
+		return "unknown change";
+	role = a->change[0] == 'c' || a->change[0] == 'r';
+	secret = a->change[0] == 'c' || a->change[0] == 'p';
+	if (!attempt_username_ok(m->username))
+		return name_form;
+	if (role ? !attempt_role_ok(m->role) : m->role.n != 0)
+		return "a role is administrator, reviewer or viewer";
+	if (secret ? !attempt_password_ok(m->new) : m->new.n != 0)
+		return password_form;
+	return NULL;
+}
+
+static int
+change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	const struct session *s = NULL;
+	struct ipc_admin_change m;
+	struct attempt *a;
+	const char *why;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((a = attempt_new(port, peer, m.request)) == NULL)
+		return 0;
+	if (port->role != IPC_ROLE_CTL &&
+	    (s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(),
+		 &a->token)) == NULL) {
+		attempt_refuse(a, FAILURE_UNAUTHENTICATED, "not logged in");
+		return 0;
+	}
+	if (s != NULL && strcmp(s->role, "administrator") != 0) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "only an administrator may change this");
+		return 0;
+	}
+	if ((why = unfit(a, &m)) != NULL) {
+		attempt_refuse(a, FAILURE_INVALID_PARAMS, why);
+		return 0;
+	}
+	/* One's own: with what ends the others, and not oneself. */
+	if (s != NULL && a->change[0] == 'p' &&
+	    ipc_streq(m.username, s->username)) {
+		attempt_refuse(a, FAILURE_INVALID_PARAMS,
+		    "one's own password is changed by POST /api/password");
+		return 0;
+	}
+	attempt_copy(a->target, sizeof(a->target), m.username);
+	attempt_copy(a->target_role, sizeof(a->target_role), m.role);
+	put_new(a, m.new);
+	if (s != NULL) {
+		prove(a, s, m.password);
+	} else {
+		attempt_copy(a->actor, sizeof(a->actor), ipc_str("root"));
+		begin(a);
+	}
+	return 0;
+}
+
+/*
+ * uid 0 asks. The code counts as a browser that is known for a quarter of an
+ * hour: its holder still needs the password, and nobody else's guesses count
+ * against it. Whether there is such a person is not asked: a code for nobody
+ * opens nothing.
+ */
+static int
+device(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	char name[SESSIONS_USER_MAX + 1];
+	struct devices_text text;
+	struct ipc_device_make m;
+	struct ipc_device_code c;
+	uint64_t now = now_us() / 1000000;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!attempt_username_ok(m.username)) {
+		(void)ipc_refuse(
+		    peer, m.request, FAILURE_INVALID_PARAMS, name_form, 0);
+		return 0;
+	}
+	attempt_copy(name, sizeof(name), m.username);
+	if (devices_make(port->v->keys, DEVICES_CODE, name, now, &text) == -1) {
+		(void)ipc_refuse(
+		    peer, m.request, FAILURE_BUSY, "out of memory", 1000);
+		return 0;
+	}
+	(void)audit_event(
+	    port->v, "root", "device_code", name, "{}", NULL, NULL);
+	memset(&c, 0, sizeof(c));
+	c.device = ipc_str(text.s);
+	c.expires_ms = (now + DEVICES_CODE_S) * 1000;
+	(void)ipc_answer(peer, m.request, IPC_DEVICE_CODE, &c);
+	explicit_bzero(&text, sizeof(text));
+	return 0;
+}
+
+int
+admins_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	switch (f->type) {
+	case IPC_PASSWORD:
+		return own_password(port, peer, f);
+	case IPC_SETUP:
+		return setup(port, peer, f);
+	case IPC_ADMIN_CHANGE:
+		return change(port, peer, f);
+	case IPC_DEVICE_MAKE:
+		return device(port, peer, f);
+	default:
+		return -1;
+	}
+}

@@ -1,0 +1,10 @@
+/* Messages that change who the administrators are. */
+#ifndef ADMINS_H
+#define ADMINS_H
+
+#include "vault.h"
+
+/* PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE. -1 closes the peer. */
+int admins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+
+#endif
