@@ -15,7 +15,6 @@
 enum {
 	LIMIT_MAX = 200,
 	LIMIT_STANDARD = 50,
-	CURSOR_MAX = 128,
 	/* A page ends before an item that would not fit into one message; an
 	 * item has at most some 100 kB (audit's detail, twice). */
 	PAGE_BYTES = IPC_BLOB_MAX - 4096
@@ -308,8 +307,9 @@ adminq_message(struct link *l, struct ipc_frame *f)
 		return -1;
 	q.q = question_find(m.what);
 	q.limit = m.limit == 0 ? LIMIT_STANDARD : m.limit;
-	if (q.q == NULL || q.limit > LIMIT_MAX || m.cursor.n > CURSOR_MAX ||
-	    m.id.n > ADMIN_ID_MAX || read_filters(&m, filter) == -1) {
+	if (q.q == NULL || q.limit > LIMIT_MAX ||
+	    m.cursor.n > ADMIN_CURSOR_MAX || m.id.n > ADMIN_ID_MAX ||
+	    read_filters(&m, filter) == -1) {
 		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
 		    "unknown question, filter, cursor or limit");
 		return 0;

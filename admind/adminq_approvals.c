@@ -30,7 +30,8 @@ static const struct question_form approvals[] = {
 	    " LEFT JOIN mcpbox.module_requests m ON m.id = a.subject"
 	    " WHERE ($1::text = '' OR a.kind = $1::text)"
 	    " AND ($2::text = '' OR a.state = $2::text)"
-	    " AND ($3::text = '' OR a.id::text > $3::text)"
+	    " AND a.id > CASE $3::text WHEN '' THEN"
+	    " '00000000-0000-0000-0000-000000000000' ELSE $3::text END::uuid"
 	    " ORDER BY a.id LIMIT $4::int8",
 	    DB_FAST}},
     {0}};

@@ -90,7 +90,18 @@ enum ctl_status
 calls_query(
     const struct ctl *c, const char *what, const char *id, struct buf *text)
 {
-	return calls_list(c, what, id, ipc_str(""), c->cursor, text);
+	enum ctl_status status;
+	struct buf filters;
+
+	buf_init(&filters, IPC_FRAME_MAX / 2);
+	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
+		if (c->filter[i] != NULL)
+			admin_filter_put(
+			    &filters, (enum admin_filter)i, c->filter[i]);
+	status = calls_list(c, what, id, ipc_bytes(filters.p, filters.len),
+	    c->cursor, text);
+	buf_free(&filters);
+	return status;
 }
 
 int

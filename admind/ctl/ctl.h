@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "admin_filter.h"
 #include "buf.h"
 #include "err.h"
 #include "ipc.h"
@@ -32,10 +33,12 @@ struct ctl {
 	bool all; /* approvals list: decided ones too */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
-	    *cursor, *role, *journal;
+	    *cursor, *role, *journal, *key;
 	const char *key_file; /* key: the master key's */
 	bool leave_unreadable;
 	uint32_t batch; /* key: values of one step, 0: as many as there may be */
+	/* --NAME of common/admin_filter.def, but state and kind */
+	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
 	char **words; /* command and its arguments */
 	int nwords;
@@ -65,6 +68,17 @@ enum ctl_status calls_list(const struct ctl *, const char *what, const char *id,
 /* Words of the form name=value as filters. 0, or -1 with a word on stderr. */
 int calls_filters(char **words, int n, struct buf *out);
 
+/* call.c: ADMIN_ACTION */
+/* Does an action; id: "" for none, seen: NULL for none, body: JSON text. The
+ * JSON answer is in *answer (initialised by this; free it). */
+enum ctl_status call_action(const struct ctl *, const char *action,
+    const char *id, const struct ipc_hash *seen, const char *body,
+    struct buf *answer);
+/* The same with the body's members as n words name=value. */
+enum ctl_status call_words(const struct ctl *, const char *action,
+    const char *id, const struct ipc_hash *seen, char *const *words, int n,
+    struct buf *answer);
+
 /* Each runs one command and returns the exit status. */
 enum ctl_status approvals_command(const struct ctl *);
 enum ctl_status setup_command(const struct ctl *);
@@ -86,6 +100,8 @@ enum ctl_status verify_run(const struct ctl *);
  * -1 with a word on stderr. */
 int setup_password(const struct ctl *, struct buf *out);
 enum ctl_status tokens_command(const struct ctl *);
+enum ctl_status call_command(const struct ctl *);
+enum ctl_status query_command(const struct ctl *);
 
 /* setup.c: a secret's value, from a terminal (asked for as `what`, not shown)
  * or standard input, without its last newline. 0, or -1 and said why. */

@@ -29,11 +29,15 @@ static const struct {
 	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
 	"VERSION "
 	"| grant TOOL NAME[==VERSION] | revoke TOOL NAME[==VERSION]]"},
-    {"settings", 1, 4, settings_command, "settings [set KEY VALUE]"},
     {"tokens", 1, 8, tokens_command,
 	"tokens [list [--state active|expired|revoked] | show TOKEN | create "
 	"NAME [scopes=...] [listeners=...] [allow=...] [deny=...] "
 	"[expires=DAYSd|never] | revoke TOKEN [REASON]]"},
+    {"settings", 1, 4, settings_command,
+	"settings [KEY | set KEY VALUE | reset KEY]"},
+    {"call", 1, 64, call_command,
+	"call [ACTION [ID] [name=value ...] [--hash HEX] [--key KEY]]"},
+    {"query", 2, 3, query_command, "query WHAT [ID]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
     {"executions", 1, 2, tables_command, "executions [ID]"},
     {"audit", 1, 16, audit_command,
@@ -65,7 +69,12 @@ usage(void)
 	    stderr);
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(stderr, "       mcpboxctl %s\n", commands[i].usage);
-	fputs("       lists take --limit N and --cursor CURSOR\n", stderr);
+	fputs("       lists take --limit N and --cursor CURSOR, and filters:",
+	    stderr);
+	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
+		fprintf(
+		    stderr, " --%s", admin_filter_name((enum admin_filter)i));
+	fputc('\n', stderr);
 	exit(CTL_USAGE);
 }
 
@@ -125,9 +134,11 @@ parse(struct ctl *c, int argc, char **argv)
 		CURSOR,
 		KEY_FILE,
 		LEAVE_UNREADABLE,
-		BATCH
+		BATCH,
+		KEY,
+		FILTER /* the first of ADMIN_FILTER_COUNT */
 	};
-	static const struct option options[] = {
+	static const struct option fixed[] = {
 	    {"run-dir", required_argument, NULL, RUN_DIR},
 	    {"json", no_argument, NULL, JSON},
 	    {"all", no_argument, NULL, ALL},
@@ -144,10 +155,21 @@ parse(struct ctl *c, int argc, char **argv)
 	    {"key-file", required_argument, NULL, KEY_FILE},
 	    {"leave-unreadable", no_argument, NULL, LEAVE_UNREADABLE},
 	    {"batch", required_argument, NULL, BATCH},
+	    {"key", required_argument, NULL, KEY},
 	    {"version", no_argument, NULL, 'V'},
-	    {NULL, 0, NULL, 0},
 	};
+	struct option options[sizeof(fixed) / sizeof(fixed[0]) +
+	    ADMIN_FILTER_COUNT + 1] = {0};
+	struct option *next = options;
 	int o;
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		*next++ = fixed[i];
+	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
+		if (i != ADMIN_FILTER_KIND && i != ADMIN_FILTER_STATE)
+			*next++ = (struct option){
+			    admin_filter_name((enum admin_filter)i),
+			    required_argument, NULL, FILTER + i};
 
 	while ((o = getopt_long(argc, argv, "f:V", options, NULL)) != -1)
 		switch (o) {
@@ -205,8 +227,13 @@ parse(struct ctl *c, int argc, char **argv)
 		case CURSOR:
 			c->cursor = optarg;
 			break;
+		case KEY:
+			c->key = optarg;
+			break;
 		default:
-			usage();
+			if (o < FILTER || o >= FILTER + ADMIN_FILTER_COUNT)
+				usage();
+			c->filter[o - FILTER] = optarg;
 		}
 	c->words = argv + optind;
 	c->nwords = argc - optind;

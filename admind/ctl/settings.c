@@ -4,28 +4,40 @@
 #include "ctl.h"
 
 /*
- * settings [set KEY VALUE]: what an administrator changes while all runs. Kept
- * in the database and audited; only this socket (uid 0) may write it.
+ * settings [KEY | set KEY VALUE | reset KEY]: what an administrator changes
+ * while all runs. Kept in the database and audited.
  */
 enum ctl_status
 settings_command(const struct ctl *c)
 {
-	struct ipc_setting_set m;
 	enum ctl_status status;
-	struct ipc_frame f;
+	struct buf value, answer;
+	char *word;
 
-	if (c->nwords == 1)
+	if (c->nwords <= 2)
 		return tables_command(c);
-	if (c->nwords != 4 || strcmp(c->words[1], "set") != 0)
+	if (c->nwords == 3 && strcmp(c->words[1], "reset") == 0) {
+		status = call_words(
+		    c, "settings_reset", c->words[2], NULL, NULL, 0, &answer);
+	} else if (c->nwords == 4 && strcmp(c->words[1], "set") == 0) {
+		buf_init(&value, IPC_FRAME_MAX);
+		buf_puts(&value, "value=");
+		buf_puts(&value, c->words[3]);
+		buf_putc(&value, '\0');
+		if (value.failed) {
+			fputs("mcpboxctl: the value is too long\n", stderr);
+			buf_free(&value);
+			return CTL_USAGE;
+		}
+		word = (char *)value.p;
+		status = call_words(
+		    c, "settings_set", c->words[2], NULL, &word, 1, &answer);
+		buf_free(&value);
+	} else {
 		return CTL_USAGE;
-	memset(&m, 0, sizeof(m));
-	m.key = ipc_str(c->words[2]);
-	m.value = ipc_str(c->words[3]);
-	status = calls_ask(
-	    c, "admind", IPC_ROLE_ADMIND, IPC_SETTING_SET, &m, IPC_OK, &f);
-	if (status != CTL_DONE)
-		return status;
-	ipc_frame_free(&f);
-	puts(c->json ? "{\"ok\":true}" : "done");
-	return CTL_DONE;
+	}
+	if (status == CTL_DONE)
+		status = tables_show(c, "setting", &answer);
+	buf_free(&answer);
+	return status;
 }

@@ -21,7 +21,7 @@ static const struct {
     {"calls",
 	{"id", "exposed_name", "principal", "arguments", "state",
 	    "requested_at", "expires_at"}},
-    {"settings", {"key", "value", "updated_at", "updated_by"}},
+    {"settings", {"key", "value", "default", "updated_at", "updated_by", "doc"}},
     {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
     {"modules",
 	{"name", "version", "state", "digest", "files", "bytes", "tools"}},
@@ -112,6 +112,23 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 	buf_free(&line);
 }
 
+/* Columns of a list that has no layout: what its first item begins with. */
+static void
+first_members(struct json_object *item, const char *column[COLUMNS_MAX])
+{
+	size_t n = 0;
+
+	memset(column, 0, COLUMNS_MAX * sizeof(column[0]));
+	if (!json_object_is_type(item, json_type_object))
+		return;
+	json_object_object_foreach(item, name, value)
+	{
+		(void)value;
+		if (n < COLUMNS_MAX)
+			column[n++] = name;
+	}
+}
+
 /* Lists: one line an item, columns as wide as their widest cell. Objects: one
  * line a member. */
 void
@@ -119,10 +136,13 @@ tables_print(const char *what, struct json_object *list)
 {
 	const char *const *column = layout(what);
 	size_t w[COLUMNS_MAX] = {0}, n = json_object_array_length(list);
+	const char *own[COLUMNS_MAX];
 	struct buf b;
 
-	if (column == NULL)
-		return;
+	if (column == NULL) {
+		first_members(json_object_array_get_idx(list, 0), own);
+		column = own;
+	}
 	for (size_t r = 0; r < n; r++)
 		for (size_t i = 0; i < COLUMNS_MAX && column[i] != NULL; i++) {
 			struct json_object *v;
@@ -241,12 +261,13 @@ tables_command(const struct ctl *c)
 	static const struct {
 		const char *many, *one;
 	} names[] = {{"servers", "server"}, {"tools", "tool"},
-	    {"executions", "execution"}};
+	    {"executions", "execution"}, {"settings", "setting"}};
 	const char *what = c->words[0], *id = NULL;
 	enum ctl_status status;
 	struct buf text;
 
-	for (size_t i = 0; c->nwords == 2 && i < 3; i++)
+	for (size_t i = 0;
+	    c->nwords == 2 && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(what, names[i].many) == 0) {
 			what = names[i].one;
 			id = c->words[1];
@@ -257,6 +278,21 @@ tables_command(const struct ctl *c)
 			what = "calls";
 		status = tables_show(c, what, &text);
 	}
+	buf_free(&text);
+	return status;
+}
+
+/* query WHAT [ID]: any question of admind's (ADMIN_QUERY). */
+enum ctl_status
+query_command(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct buf text;
+
+	status = calls_query(
+	    c, c->words[1], c->nwords == 3 ? c->words[2] : NULL, &text);
+	if (status == CTL_DONE)
+		status = tables_show(c, c->words[1], &text);
 	buf_free(&text);
 	return status;
 }

@@ -11,7 +11,7 @@
  * another site can send text/plain without asking, application/json not.
  */
 int
-body_parse(struct call *c, const char *const *names, struct json_object **out)
+body_object(struct call *c, struct json_object **out)
 {
 	const struct http1_request *r = httpd_request(c->req);
 	const char *type;
@@ -36,6 +36,14 @@ body_parse(struct call *c, const char *const *names, struct json_object **out)
 		    "the body is not a JSON object", NULL);
 		return -1;
 	}
+	return 0;
+}
+
+int
+body_parse(struct call *c, const char *const *names, struct json_object **out)
+{
+	if (body_object(c, out) < 0)
+		return -1;
 	json_object_object_foreach(*out, key, value)
 	{
 		const char *const *n = names;

@@ -8,9 +8,10 @@
 
 struct json_object;
 
-/* Parses the body; each of its members must be one of names (NULL-terminated).
- * 0 with *out, which the caller releases with json_object_put; or -1, and the
- * call is answered and gone. */
+/* Parses the body, which must be a JSON object. 0 with *out, which the caller
+ * releases with json_object_put; or -1, and the call is answered and gone. */
+int body_object(struct call *, struct json_object **out);
+/* The same; each of its members must be one of names (NULL-terminated). */
 int body_parse(
     struct call *, const char *const *names, struct json_object **out);
 /* A required string member. 0, or -1 with err. Borrowed from the object. */

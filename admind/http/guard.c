@@ -137,22 +137,6 @@ guard_json_type(const char *type)
 	return strcasecmp(type, "charset=utf-8") == 0;
 }
 
-/* Is name (n bytes) one of the words in list? */
-static bool
-in_list(const char *list, const char *name, size_t n)
-{
-	size_t len;
-
-	while (*list != '\0') {
-		len = strcspn(list, " ");
-		if (len == n && memcmp(list, name, n) == 0)
-			return true;
-		list += len;
-		list += strspn(list, " ");
-	}
-	return false;
-}
-
 static int
 hex_digit(char c)
 {
@@ -165,7 +149,8 @@ hex_digit(char c)
 	return -1;
 }
 
-/* Undoes percent-encoding into out; only visible ASCII may come out. */
+/* Undoes percent-encoding, and + for a space, as every program's encoder of
+ * queries writes them. Control characters do not come out. */
 static int
 decode(const char *s, size_t n, char *out, size_t len)
 {
@@ -174,7 +159,7 @@ decode(const char *s, size_t n, char *out, size_t len)
 	char c;
 
 	for (size_t i = 0; i < n; i++) {
-		c = s[i];
+		c = s[i] == '+' ? ' ' : s[i];
 		if (c == '%') {
 			if (n - i < 3 || (hi = hex_digit(s[i + 1])) < 0 ||
 			    (lo = hex_digit(s[i + 2])) < 0)
@@ -182,7 +167,7 @@ decode(const char *s, size_t n, char *out, size_t len)
 			c = (char)(hi << 4 | lo);
 			i += 2;
 		}
-		if (c <= 0x20 || c >= 0x7f || o + 1 >= len)
+		if ((unsigned char)c < 0x20 || c == 0x7f || o + 1 >= len)
 			return -1;
 		out[o++] = c;
 	}
@@ -204,50 +189,84 @@ set_limit(const char *s, struct params *p)
 	return 0;
 }
 
-/* decode and the checks of each value keep it short enough already. */
-static void
-copy(char *out, size_t len, const char *value)
+/* A cursor is ours, so ASCII. */
+static int
+set_cursor(const char *value, struct params *p)
 {
 	size_t n = strlen(value);
 
-	if (n >= len)
-		n = len - 1;
-	memcpy(out, value, n);
-	out[n] = '\0';
+	if (n > ADMIN_CURSOR_MAX)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)value[i] >= 0x7f)
+			return -1;
+	memcpy(p->cursor, value, n + 1);
+	return 0;
+}
+
+/* Is value one of words, a | between? */
+static bool
+in_words(const char *words, size_t n, const char *value)
+{
+	size_t len, want = strlen(value);
+
+	for (const char *end = words + n; words < end; words += len + 1) {
+		for (len = 0; words + len < end && words[len] != '|';)
+			len++;
+		if (len == want && memcmp(words, value, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A parameter of a route, as its row describes it. */
+struct allowed {
+	const char *words; /* closed values, or NULL */
+	size_t nwords;
+	unsigned number; /* its bit */
+};
+
+/* Finds name (n bytes) in a route's list. */
+static bool
+is_allowed(const char *list, const char *name, size_t n, struct allowed *a)
+{
+	size_t whole, len;
+
+	for (a->number = 0; *list != '\0'; a->number++) {
+		whole = strcspn(list, " ");
+		len = strcspn(list, "= ");
+		if (len == n && memcmp(list, name, n) == 0) {
+			a->words = len < whole ? list + len + 1 : NULL;
+			a->nwords = len < whole ? whole - len - 1 : 0;
+			return true;
+		}
+		list += whole;
+		list += strspn(list, " ");
+	}
+	return false;
 }
 
 /* One parameter's value. 0, or -1 if it is none of those allowed. */
 static int
-set_param(struct params *p, const char *name, size_t n, const char *value)
+set_param(struct params *p, const struct allowed *a, const char *name, size_t n,
+    const char *value)
 {
 	struct ipc_id id;
+	int f;
 
-	if (in_list("limit", name, n))
+	if (n == 5 && memcmp(name, "limit", n) == 0)
 		return set_limit(value, p);
-	if (in_list("kind", name, n)) {
-		if (!in_list("tool module network call", value, strlen(value)))
-			return -1;
-		copy(p->kind, sizeof(p->kind), value);
-		return 0;
-	}
-	if (in_list("state", name, n)) {
-		if (!in_list("pending approved rejected superseded expired",
-			value, strlen(value)))
-			return -1;
-		copy(p->state, sizeof(p->state), value);
-		return 0;
-	}
-	if (in_list("server", name, n)) {
-		if (uuid_parse(value, strlen(value), &id) < 0)
-			return -1;
-		uuid_text(&id, p->server); /* in lower case */
-		return 0;
-	}
-	if (in_list("cursor", name, n)) {
-		copy(p->cursor, sizeof(p->cursor), value);
-		return 0;
-	}
-	return -1;
+	if (n == 6 && memcmp(name, "cursor", n) == 0)
+		return set_cursor(value, p);
+	f = admin_filter_find(name, n);
+	if (f == -1 ||
+	    !admin_filter_ok((enum admin_filter)f, value, strlen(value)) ||
+	    (a->words != NULL && !in_words(a->words, a->nwords, value)))
+		return -1;
+	memcpy(p->filter[f], value, strlen(value) + 1);
+	if (uuid_parse(value, strlen(value), &id) == 0)
+		uuid_text(&id, p->filter[f]); /* in lower case */
+	return 0;
 }
 
 /*
@@ -258,10 +277,9 @@ int
 guard_query(
     const char *query, const char *allowed, struct params *p, struct err *e)
 {
-	static const char *const known[] = {
-	    "kind", "state", "server", "cursor", "limit"};
-	char value[CURSOR_MAX + 1];
-	unsigned seen = 0, bit;
+	char value[ADMIN_FILTER_MAX + 1];
+	struct allowed a;
+	unsigned seen = 0;
 	const char *eq;
 	size_t n, name;
 
@@ -271,23 +289,21 @@ guard_query(
 		n = strcspn(query, "&");
 		eq = memchr(query, '=', n);
 		name = eq != NULL ? (size_t)(eq - query) : n;
-		if (eq == NULL || !in_list(allowed, query, name))
+		if (eq == NULL || !is_allowed(allowed, query, name, &a))
 			return err_set(e, FAILURE_INVALID_PARAMS,
 			    *allowed == '\0'
 				? "this address takes no parameters"
 				: "unknown parameter; allowed: %s",
 			    allowed);
-		for (bit = 0; bit < sizeof(known) / sizeof(known[0]); bit++)
-			if (in_list(known[bit], query, name))
-				break;
-		if ((seen & 1u << bit) != 0)
+		if ((seen & 1u << a.number) != 0)
 			return err_set(e, FAILURE_INVALID_PARAMS,
-			    "parameter %s occurs twice", known[bit]);
-		seen |= 1u << bit;
+			    "parameter %.*s occurs twice", (int)name, query);
+		seen |= 1u << a.number;
 		if (decode(eq + 1, n - name - 1, value, sizeof(value)) < 0 ||
-		    set_param(p, query, name, value) < 0)
+		    set_param(p, &a, query, name, value) < 0)
 			return err_set(e, FAILURE_INVALID_PARAMS,
-			    "parameter %s has no valid value", known[bit]);
+			    "parameter %.*s has no valid value", (int)name,
+			    query);
 		query += n;
 		if (*query == '&') {
 			query++;

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "body.h"
-#include "crypto.h"
 #include "guard.h"
 #include "json.h"
-#include "json_grammar.h"
 #include "limit.h"
 #include "tlv.h"
 #include "web.h"
@@ -19,29 +17,7 @@
 static void
 show(struct call *c, struct ipc_frame *f)
 {
-	struct ipc_admin_json answer;
-	char tag[HEX32_LEN + 3];
-	struct ipc_hash hash;
-	struct buf b;
-	struct err e;
-
-	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
-	    !utf8_valid(answer.json.p, answer.json.n) ||
-	    !json_grammar_valid(answer.json.p, answer.json.n)) {
-		problem_send(c, FAILURE_INTERNAL,
-		    "admind's answer was unreadable", NULL);
-		return;
-	}
-	sha256(answer.json.p, answer.json.n, &hash);
-	tag[0] = '"';
-	hex_encode(hash.b, sizeof(hash.b), tag + 1);
-	tag[HEX32_LEN + 1] = '"';
-	tag[HEX32_LEN + 2] = '\0';
-	httpd_header(c->req, "ETag", tag);
-	buf_init(&b, IPC_BLOB_MAX);
-	buf_put(&b, answer.json.p, answer.json.n);
-	reply_json(c, 200, &b);
-	buf_free(&b);
+	reply_admind(c, f, true);
 }
 
 void

@@ -1,31 +1,47 @@
 #include <string.h>
 
-#include "json_grammar.h"
 #include "jsonw.h"
 #include "web.h"
 
-/*
- * admind's JSON passes on as it is, but only if it is JSON: this process
- * promises the type, whatever admind has become.
- */
 static void
-pass_on(struct call *c, struct ipc_frame *f)
+page(struct call *c, struct ipc_frame *f)
 {
-	struct ipc_admin_json answer;
-	struct buf b;
-	struct err e;
+	reply_admind(c, f, false);
+}
 
-	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
-	    !utf8_valid(answer.json.p, answer.json.n) ||
-	    !json_grammar_valid(answer.json.p, answer.json.n)) {
-		problem_send(c, FAILURE_INTERNAL,
-		    "admind's answer was unreadable", NULL);
-		return;
-	}
-	buf_init(&b, IPC_BLOB_MAX);
-	buf_put(&b, answer.json.p, answer.json.n);
-	reply_json(c, 200, &b);
-	buf_free(&b);
+static void
+object(struct call *c, struct ipc_frame *f)
+{
+	reply_admind(c, f, true);
+}
+
+/* The filters as ADMIN_QUERY carries them, all but its own two. */
+static void
+put_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
+{
+	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
+		if (i != ADMIN_FILTER_KIND && i != ADMIN_FILTER_STATE &&
+		    c->params.filter[i][0] != '\0')
+			admin_filter_put(
+			    b, (enum admin_filter)i, c->params.filter[i]);
+	q->filter_kind = ipc_str(c->params.filter[ADMIN_FILTER_KIND]);
+	q->filter_state = ipc_str(c->params.filter[ADMIN_FILTER_STATE]);
+	q->filters = ipc_bytes(b->p, b->len);
+}
+
+static void
+ask(struct call *c, struct ipc_admin_query *q,
+    void (*then)(struct call *, struct ipc_frame *))
+{
+	struct buf filters;
+
+	buf_init(&filters, IPC_FRAME_MAX / 2);
+	put_filters(c, q, &filters);
+	if (filters.failed)
+		problem_send(c, FAILURE_BUSY, "out of memory", NULL);
+	else
+		ask_admind(c, IPC_ADMIN_QUERY, q, then);
+	buf_free(&filters);
 }
 
 void
@@ -34,15 +50,11 @@ list_get(struct call *c)
 	struct ipc_admin_query q = {
 	    .token = ipc_str(c->token),
 	    .what = ipc_str(c->route->subject),
-	    .filter_kind =
-		ipc_str(c->params.server[0] != '\0' ? c->params.server
-						    : c->params.kind),
-	    .filter_state = ipc_str(c->params.state),
 	    .cursor = ipc_str(c->params.cursor),
 	    .limit = c->params.limit,
 	};
 
-	ask_admind(c, IPC_ADMIN_QUERY, &q, pass_on);
+	ask(c, &q, page);
 }
 
 /*
@@ -70,7 +82,7 @@ object_get(struct call *c)
 
 	normalise_id(c);
 	q.id = ipc_str(c->id);
-	ask_admind(c, IPC_ADMIN_QUERY, &q, pass_on);
+	ask(c, &q, object);
 }
 
 /*

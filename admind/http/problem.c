@@ -1,6 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "crypto.h"
+#include "json_grammar.h"
 #include "jsonw.h"
 #include "web.h"
 
@@ -120,6 +122,42 @@ problem_status_send(struct call *c, int status, enum failure f,
     const char *detail, const char *fix)
 {
 	send_problem(c, status, f, detail, fix, 0);
+}
+
+/*
+ * admind's JSON passes on as it is, but only if it is JSON: this process
+ * promises the type, whatever admind has become. The ETag is the SHA-256 of the
+ * very bytes that are sent, and a change names it: of two administrators at
+ * once the later one is told and reads again.
+ */
+void
+reply_admind(struct call *c, struct ipc_frame *f, bool tagged)
+{
+	struct ipc_admin_json answer;
+	char tag[HEX32_LEN + 3];
+	struct ipc_hash hash;
+	struct buf b;
+	struct err e;
+
+	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
+	    !utf8_valid(answer.json.p, answer.json.n) ||
+	    !json_grammar_valid(answer.json.p, answer.json.n)) {
+		problem_send(c, FAILURE_INTERNAL,
+		    "admind's answer was unreadable", NULL);
+		return;
+	}
+	if (tagged) {
+		sha256(answer.json.p, answer.json.n, &hash);
+		tag[0] = '"';
+		hex_encode(hash.b, sizeof(hash.b), tag + 1);
+		tag[HEX32_LEN + 1] = '"';
+		tag[HEX32_LEN + 2] = '\0';
+		httpd_header(c->req, "ETag", tag);
+	}
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_put(&b, answer.json.p, answer.json.n);
+	reply_json(c, 200, &b);
+	buf_free(&b);
 }
 
 void

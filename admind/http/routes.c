@@ -11,34 +11,63 @@ static const struct route routes[] = {
 	{HTTP1_##method, path, ACCESS_##access, handler, query, subject},
 #include "routes.def"
 #undef R
+#define A(name, role, method, path, seen, members, doc) \
+	{HTTP1_##method, path, ACCESS_WRITE, action_write, "", #name},
+#include "admin_action.def"
+#undef A
 };
 
 enum { NROUTES = sizeof(routes) / sizeof(routes[0]) };
 
+static const char id_chars[] = "0123456789abcdefABCDEF-";
+static const char name_chars[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.@-";
+
+/* One placeholder of a form, and how many bytes of path it takes; 0: none. */
+static size_t
+take(const char **form, const char *path)
+{
+	bool name = strncmp(*form, "{name", 5) == 0;
+	size_t n = strspn(path, name ? name_chars : id_chars);
+
+	*form = strchr(*form, '}') + 1;
+	/* what a client resolves away is no name */
+	if (name && (strncmp(path, ".", n) == 0 || strncmp(path, "..", n) == 0))
+		return 0;
+	return n <= (name ? (size_t)ADMIN_NAME_MAX : (size_t)ID_TEXT_MAX) ? n
+									  : 0;
+}
+
 /*
- * Does path have the route's form? {id} stands for 1 to ID_TEXT_MAX hex digits
- * and dashes, which it copies into id. No decoding: an address has one
- * spelling.
+ * Does path have the route's form? The number of its placeholders, or -1. {id}
+ * (or {id2}) stands for 1 to ID_TEXT_MAX hex digits and dashes, {name} for 1 to
+ * ADMIN_NAME_MAX characters of names; what stands for them is copied into id.
+ * No decoding: an address has one spelling.
  */
-static bool
+static int
 matches(const char *form, const char *path, char *id)
 {
-	const char *brace = strstr(form, "{id}");
-	size_t n, idlen;
+	size_t n, used = 0;
+	int count = 0;
 
 	id[0] = '\0';
-	if (brace == NULL)
-		return strcmp(form, path) == 0;
-	n = (size_t)(brace - form);
-	if (strncmp(form, path, n) != 0)
-		return false;
-	idlen = strspn(path + n, "0123456789abcdefABCDEF-");
-	if (idlen == 0 || idlen > ID_TEXT_MAX ||
-	    strcmp(brace + 4, path + n + idlen) != 0)
-		return false;
-	memcpy(id, path + n, idlen);
-	id[idlen] = '\0';
-	return true;
+	while (*form != '\0') {
+		if (*form != '{') {
+			if (*form++ != *path++)
+				return -1;
+			continue;
+		}
+		n = take(&form, path);
+		if (n == 0 || used + n + 1 > ADMIN_ID_MAX)
+			return -1;
+		if (count++ > 0)
+			id[used++] = '/';
+		memcpy(id + used, path, n);
+		used += n;
+		id[used] = '\0';
+		path += n;
+	}
+	return *path == '\0' ? count : -1;
 }
 
 const struct route *
@@ -46,14 +75,16 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
     char *id)
 {
 	const struct route *found = NULL;
-	char one[ID_TEXT_MAX + 1];
+	char one[ADMIN_ID_MAX + 1];
+	int count, best = 0;
 	size_t used = 0;
 
 	allow[0] = '\0';
 	if (method == HTTP1_HEAD)
 		method = HTTP1_GET;
 	for (size_t i = 0; i < NROUTES; i++) {
-		if (!matches(routes[i].path, path, one))
+		count = matches(routes[i].path, path, one);
+		if (count == -1)
 			continue;
 		if (used < len)
 			used += (size_t)snprintf(allow + used, len - used,
@@ -61,9 +92,12 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 			    routes[i].method == HTTP1_GET
 				? "GET, HEAD"
 				: http1_method_name(routes[i].method));
-		if (routes[i].method == method) {
+		/* /x/all is not /x/{name}, although it fits it */
+		if (routes[i].method == method &&
+		    (found == NULL || count < best)) {
 			found = &routes[i];
-			memcpy(id, one, sizeof(one));
+			best = count;
+			memcpy(id, one, strlen(one) + 1);
 		}
 	}
 	return found;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin_action.h"
+#include "admin_filter.h"
 #include "buf.h"
 #include "failure.h"
 #include "httpd.h"
@@ -19,11 +21,9 @@
 enum {
 	SESSION_TOKEN_LEN = 43, /* 32 bytes in base64url */
 	DEVICE_TEXT_MAX = 160,  /* the vault's text of a known browser */
-	CURSOR_MAX = 256,       /* what admind makes is shorter */
 	PAGE_DEFAULT = 50,      /* items of a list unless ?limit= says more */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
-	FILTER_MAX = 36,  /* a uuid or one of a few words */
 	/* A login form has at most two passwords of 128 characters, a refusal
 	 * a reason of 2000; both fit many times, escaped or not. */
 	WEB_BODY_MAX = 32 * 1024,
@@ -44,10 +44,10 @@ enum access {
 	ACCESS_WRITE   /* a login and its CSRF token, checked here */
 };
 
-/* Parameters behind '?', checked and decoded. */
+/* Parameters behind '?', checked and decoded; empty if not given. */
 struct params {
-	char kind[FILTER_MAX + 1], state[FILTER_MAX + 1],
-	    server[FILTER_MAX + 1], cursor[CURSOR_MAX + 1];
+	char filter[ADMIN_FILTER_COUNT][ADMIN_FILTER_MAX + 1];
+	char cursor[ADMIN_CURSOR_MAX + 1];
 	unsigned limit;
 };
 
@@ -55,18 +55,20 @@ struct call;
 
 struct route {
 	enum http1_method method;
-	const char *path; /* one segment may be {id} */
+	const char *path; /* segments may be {id} or {name} */
 	enum access access;
 	void (*handler)(struct call *);
-	const char *query;   /* names of its parameters, space between */
-	const char *subject; /* ADMIN_QUERY's `what`, for list handlers */
+	/* its parameters, space between; name=a|b: with closed values */
+	const char *query;
+	const char *subject; /* ADMIN_QUERY's `what`, or an action's name */
 };
 
 struct call {
 	struct web *web;
 	struct httpd_req *req; /* NULL once the client went away */
 	const struct route *route;
-	char id[ID_TEXT_MAX + 1]; /* the path's {id} */
+	/* the path's {id} or {name}, two with / between */
+	char id[ADMIN_ID_MAX + 1];
 	struct params params;
 	char token[SESSION_TOKEN_LEN + 1];
 	const char *unreachable; /* who is asked, should he not answer */
@@ -79,7 +81,8 @@ void routes_request(struct httpd_req *, void *web);
 /* The client closed early: the answer that arrives later is dropped. */
 void routes_gone(struct httpd_req *, void *web);
 /* The route for a path, NULL if none; *allow gets the methods that its path
- * has ("GET, HEAD"), *id its {id} part. For dispatch and tests. */
+ * has ("GET, HEAD"), *id (ADMIN_ID_MAX + 1 bytes) what stands for {id} and
+ * {name}. For dispatch and tests. */
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
 
@@ -105,6 +108,8 @@ void problem_retry(
     struct call *, enum failure, const char *detail, uint64_t retry_after_ms);
 void problem_status_send(struct call *, int status, enum failure,
     const char *detail, const char *fix);
+/* admind's JSON as it is, if it is JSON; tagged: with its SHA-256 as ETag. */
+void reply_admind(struct call *, struct ipc_frame *, bool tagged);
 void reply_json(struct call *, int status, const struct buf *);
 void reply_empty(struct call *, int status);
 void security_headers(struct httpd_req *);
@@ -128,6 +133,9 @@ void admin_logins_delete(struct call *);
 void list_get(struct call *);
 void object_get(struct call *);
 void health_get(struct call *);
+
+/* action.c */
+void action_write(struct call *); /* all of admin_action.def */
 
 /* approvals.c */
 void approval_get(struct call *);

@@ -326,7 +326,7 @@ def test_the_policy_on_destructive_tools(instance, client):
         return r["resultType"] == "input_required"
 
     tools = (plain, reads, mild, harsh)
-    assert instance.ctl_json("settings")["items"][0]["value"] == "off"
+    assert instance.ctl_json("settings", "confirm_destructive")["value"] == "off"
     assert [waits(t) for t in tools] == [False] * 4
     instance.ctl("settings", "set", "confirm_destructive", "on")
     try:

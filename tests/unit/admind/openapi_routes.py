@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Do admind/http/routes.def and docs/openapi.yaml say the same?
+"""Do admind/http/routes.def, common/admin_action.def and docs/openapi.yaml say
+the same?
 
-Compared: paths with methods, query parameters, which routes need a login, and
-which need the CSRF token. No YAML module: the two-space layout of our own file
+Compared: paths with methods, query parameters and their closed values, which
+routes need a login, which the CSRF token, the placeholders; and of actions
+their bodies' members with types, If-Match and Idempotency-Key. No YAML module: the two-space layout of our own file
 is read, and a line that doesn't fit it fails.
 """
 import re
@@ -15,61 +17,104 @@ def routes(path):
     for m in re.finditer(
             r'R\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)",\s*"[^"]*"\)', text):
         method, where, access, _, query = m.groups()
-        found[(where, method.lower())] = (access, sorted(query.split()))
+        found[(where, method.lower())] = {
+            "login": access != "PUBLIC", "csrf": access == "WRITE",
+            "query": {w.split("=")[0]: sorted(w.split("=")[1].split("|")) if "=" in w else None
+                      for w in query.split()}}
     calls = len(re.findall(r"^R\(", text, flags=re.M))
     assert calls == len(found), "a row of routes.def was not understood"
+    return found
+
+
+TYPES = {"s": "string", "i": "integer", "b": "boolean", "a": "array", "o": "object"}
+
+
+def actions(path):
+    text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
+    found = {}
+    for m in re.finditer(r'A\((\w+),\s*(\w+),\s*(\w+),\s*"([^"]+)",\s*(\w+),\s*"([^"]*)",\s*"[^"]+"\)', text):
+        name, role, method, where, seen, members = m.groups()
+        assert role in ("VIEWER", "REVIEWER", "ADMINISTRATOR") and seen in ("NONE", "OPTIONAL", "REQUIRED"), name
+        body = {}
+        for w in members.split():
+            k = re.fullmatch(r"([a-z][a-z0-9_]{0,62}):([sibao])(!?)", w)
+            assert k, f"{name}: {w} is no member"
+            body[k.group(1)] = (TYPES[k.group(2)], k.group(3) == "!")
+        assert (where, method.lower()) not in found, f"{name}: its route is another action's"
+        found[(where, method.lower())] = {"login": True, "csrf": True, "query": {}, "members": body,
+                                          "seen": seen, "key": True}
+    calls = len(re.findall(r"^A\(", text, flags=re.M))
+    assert calls == len(found), "a row of admin_action.def was not understood"
     return found
 
 
 def described(path):
     found = {}
     where = method = None
-    inside = False
+    inside = closed = False
     for line in open(path):
         if re.match(r"^\S", line):
             inside = line.startswith("paths:")
             continue
         if not inside:
             continue
+        here = found.get((where, method))
         if m := re.match(r"^  (/\S*):$", line):
             where, method = m.group(1), None
         elif m := re.match(r"^    (\w+):$", line):
             method = m.group(1)
-            found[(where, method)] = {"query": [], "login": True, "csrf": False}
+            here = found[(where, method)] = {"query": {}, "login": True, "csrf": False, "members": {},
+                                             "seen": "NONE", "key": False, "path": []}
+            required = []
         elif method is None:
             raise SystemExit(f"not understood: {line!r}")
         elif re.match(r"^      security: \[\]$", line):
-            found[(where, method)]["login"] = False
-        elif m := re.match(r"^        - \{name: (\w+), in: query,", line):
-            found[(where, method)]["query"].append(m.group(1))
-        elif "#/components/parameters/Csrf" in line:
-            found[(where, method)]["csrf"] = True
+            here["login"] = False
+        elif m := re.match(r"^        - \{name: (\w+), in: query, schema: \{(.*)\}\}$", line):
+            e = re.search(r"enum: \[([^\]]*)\]", m.group(2))
+            here["query"][m.group(1)] = sorted(e.group(1).split(", ")) if e else None
+        elif re.match(r"^        - .*in: query", line):
+            raise SystemExit(f"not understood: {line!r}")
+        elif m := re.match(r'^        - \$ref: "#/components/parameters/(\w+)"$', line):
+            p = m.group(1)
+            if p == "Csrf":
+                here["csrf"] = True
+            elif p == "IdempotencyKey":
+                here["key"] = True
+            elif p.startswith("IfMatch"):
+                here["seen"] = "OPTIONAL" if p == "IfMatchOptional" else "REQUIRED"
+            elif p in ("Id", "Name", "Id2", "Name2"):
+                here["path"].append("{" + p.lower() + "}")
+        elif m := re.match(r"^              required: \[([^\]]*)\]$", line):
+            required = m.group(1).split(", ")
+        elif m := re.match(r"^                (\w+): \{type: (\[?)(\w+)", line):
+            here["members"][m.group(1)] = (m.group(3), m.group(1) in required)
     return found
 
 
 def main():
-    table, api = routes(sys.argv[1]), described(sys.argv[2])
+    table, acts, api = routes(sys.argv[1]), actions(sys.argv[2]), described(sys.argv[3])
+    assert not set(table) & set(acts), "a route stands in both tables"
     wrong = 0
-    for key in sorted(set(table) | set(api)):
+    for key in sorted(set(table) | set(acts) | set(api)):
         name = f"{key[1].upper()} {key[0]}"
         if key not in api:
             print(f"{name}: missing in openapi.yaml")
             wrong += 1
             continue
-        if key not in table:
-            print(f"{name}: missing in routes.def")
+        row = table.get(key) or acts.get(key)
+        if row is None:
+            print(f"{name}: missing in routes.def and admin_action.def")
             wrong += 1
             continue
-        access, query = table[key]
-        doc = api[key]
-        for what, a, b in (
-                ("query", query, sorted(doc["query"])),
-                ("login", access != "PUBLIC", doc["login"]),
-                ("csrf", access == "WRITE", doc["csrf"])):
-            if a != b:
-                print(f"{name}: {what}: routes.def {a}, openapi.yaml {b}")
+        for what, a in row.items():
+            if a != api[key][what]:
+                print(f"{name}: {what}: the table says {a}, openapi.yaml {api[key][what]}")
                 wrong += 1
-    if len(table) < 10:
+        if api[key]["path"] != re.findall(r"\{\w+\}", key[0]):
+            print(f"{name}: path: parameters {api[key]['path']}")
+            wrong += 1
+    if len(table) < 10 or len(acts) < 2:
         print("too few routes were read")
         wrong += 1
     sys.exit(1 if wrong else 0)

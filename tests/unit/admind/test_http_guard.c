@@ -163,7 +163,9 @@ types(void **state)
 static void
 queries(void **state)
 {
-	static const char all[] = "kind state server cursor limit";
+	static const char all[] =
+	    "kind=tool|module|network|call state=pending|approved|rejected "
+	    "server search since tool cursor limit";
 	static const struct {
 		const char *query, *allowed;
 	} bad[] = {{"x=1", all}, {"kind", all}, {"kind=", all},
@@ -174,8 +176,18 @@ queries(void **state)
 	    {"cursor=%", all}, {"cursor=%0a", all}, {"cursor=%00", all},
 	    {"cursor=%zz", all}, {"cursor=a&", all}, {"&cursor=a", all},
 	    {"Kind=tool", all}, {"limit=1", ""}, {"kin=tool", all},
-	    {"kinds=tool", all}};
-	char longest[CURSOR_MAX + 32] = "cursor=";
+	    {"kinds=tool", all}, {"kind=tool|module", all}, {"kind=too", all},
+	    {"kind=|", all}, {"kind=tool%7cmodule", all}, {"kind=call+", all},
+	    {"since=tomorrow", all}, {"since=2026-01-02", all},
+	    {"since=2026-01-02T03:04:05", all},
+	    {"since=2026-01-02T03:04:05%2B00:00", all},
+	    {"since=2026-01-02T03:04:05.Z", all},
+	    {"since=2026-01-02T03:04:05.1234567Z", all}, {"tool=a%2Fb", all},
+	    {"tool=%C3%A9", all}, {"search=%01", all}, {"search=%7f", all},
+	    {"search=%ff", all}, {"search=%c3", all}, {"search=%00", all},
+	    {"cursor=%C3%A9", all}, {"actor=x", all}, {"=x", all}, {"=", all},
+	    {"kind==tool", all}};
+	char longest[ADMIN_FILTER_MAX + 32] = "cursor=";
 	struct params p;
 	struct err e;
 
@@ -187,18 +199,35 @@ queries(void **state)
 			"&server=018f0000-0000-7000-8000-000000000000",
 		all, &p, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_string_equal(p.kind, "tool");
-	assert_string_equal(p.state, "pending");
+	assert_string_equal(p.filter[ADMIN_FILTER_KIND], "tool");
+	assert_string_equal(p.filter[ADMIN_FILTER_STATE], "pending");
 	assert_string_equal(p.cursor, "a/b=");
-	assert_string_equal(p.server, "018f0000-0000-7000-8000-000000000000");
+	assert_string_equal(p.filter[ADMIN_FILTER_SERVER],
+	    "018f0000-0000-7000-8000-000000000000");
+	assert_string_equal(p.filter[ADMIN_FILTER_TOOL], "");
 	assert_int_equal(p.limit, 200);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (guard_query(bad[i].query, bad[i].allowed, &p, &e) == 0)
 			fail_msg("accepted: %s", bad[i].query);
-	memset(longest + 7, 'a', CURSOR_MAX);
+	if (guard_query("search=%C3%A9+a%2Bb&since=2026-01-02T03:04:05.5Z"
+			"&tool=demo__*",
+		all, &p, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_string_equal(p.filter[ADMIN_FILTER_SEARCH], "\xc3\xa9 a+b");
+	assert_string_equal(
+	    p.filter[ADMIN_FILTER_SINCE], "2026-01-02T03:04:05.5Z");
+	assert_string_equal(p.filter[ADMIN_FILTER_TOOL], "demo__*");
+	memset(longest + 7, 'a', ADMIN_CURSOR_MAX);
 	assert_int_equal(guard_query(longest, all, &p, &e), 0);
-	assert_int_equal(strlen(p.cursor), CURSOR_MAX);
-	longest[7 + CURSOR_MAX] = 'a';
+	assert_int_equal(strlen(p.cursor), ADMIN_CURSOR_MAX);
+	longest[7 + ADMIN_CURSOR_MAX] = 'a';
+	assert_int_equal(guard_query(longest, all, &p, &e), -1);
+	memcpy(longest, "search=", 7);
+	memset(longest + 7, 'a', ADMIN_TEXT_CHARS);
+	longest[7 + ADMIN_TEXT_CHARS] = '\0';
+	assert_int_equal(guard_query(longest, all, &p, &e), 0);
+	longest[7 + ADMIN_TEXT_CHARS] = 'a';
+	longest[8 + ADMIN_TEXT_CHARS] = '\0';
 	assert_int_equal(guard_query(longest, all, &p, &e), -1);
 }
 
@@ -236,7 +265,7 @@ throttle(void **state)
 static void
 routes(void **state)
 {
-	char allow[64], id[ID_TEXT_MAX + 1];
+	char allow[64], id[ADMIN_ID_MAX + 1], path[ADMIN_ID_MAX + 32];
 	const struct route *r;
 
 	(void)state;
@@ -273,6 +302,27 @@ routes(void **state)
 	assert_null(
 	    routes_find(HTTP1_POST, "/api/setup", allow, sizeof(allow), id));
 	assert_string_equal(allow, "");
+	/* a row of admin_action.def, beside one of routes.def */
+	r = routes_find(
+	    HTTP1_PUT, "/api/settings/a.b", allow, sizeof(allow), id);
+	assert_non_null(r);
+	assert_string_equal(r->subject, "settings_set");
+	assert_int_equal(r->access, ACCESS_WRITE);
+	assert_string_equal(id, "a.b");
+	assert_string_equal(allow, "GET, HEAD, PUT, DELETE");
+	for (size_t i = 0; i < 6; i++)
+		assert_null(routes_find(HTTP1_PUT,
+		    (const char *const[]){"/api/settings/.", "/api/settings/..",
+			"/api/settings/", "/api/settings/a%41",
+			"/api/settings/a/b", "/api/settings/a\x01"}[i],
+		    allow, sizeof(allow), id));
+	memset(path, 'a', sizeof(path));
+	memcpy(path, "/api/settings/", 14);
+	path[14 + ADMIN_NAME_MAX] = '\0';
+	assert_non_null(routes_find(HTTP1_PUT, path, allow, sizeof(allow), id));
+	path[14 + ADMIN_NAME_MAX] = 'a';
+	path[15 + ADMIN_NAME_MAX] = '\0';
+	assert_null(routes_find(HTTP1_PUT, path, allow, sizeof(allow), id));
 }
 
 static void

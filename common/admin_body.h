@@ -1,0 +1,22 @@
+/*
+ * Bodies of actions (admin_action.def): JSON objects with closed members.
+ */
+#ifndef ADMIN_BODY_H
+#define ADMIN_BODY_H
+
+#include "admin_action.h"
+#include "err.h"
+
+struct json_object;
+
+/* Has it only the action's members, each of its type, and all those required?
+ * A member that is not required may be null. 0, or -1 with one sentence
+ * (INVALID_PARAMS). */
+int admin_body_check(
+    const struct admin_action *, struct json_object *, struct err *);
+/* Adds "name=value" as the action's row types it: an array's values one word
+ * each, an object's as JSON text. 0, or -1 with one sentence. */
+int admin_body_word(const struct admin_action *, struct json_object *,
+    const char *word, struct err *);
+
+#endif
