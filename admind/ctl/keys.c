@@ -285,7 +285,8 @@ verify(const struct ctl *c)
 	return t.unreadable == 0 ? CTL_DONE : CTL_REFUSED;
 }
 
-/* Is the vault's newest key the one in this file? */
+/* Is the vault's newest key the one in this file (*same); is a rotation to it
+ * under way (*two)? */
 static enum ctl_status
 is_vaults(const struct ctl *c, const struct place *p, const char *name,
     bool *same, bool *two)
@@ -301,14 +302,14 @@ is_vaults(const struct ctl *c, const struct place *p, const char *name,
 	if ((status = tell(c, IPC_KEY_STATUS, &ask, &f, &m)) != CTL_DONE)
 		return status;
 	*same = m.key.n == sizeof(id) && memcmp(m.key.p, id, m.key.n) == 0;
-	*two = m.older.n != 0;
+	*two = m.older.n != 0 && m.over == 0;
 	ipc_frame_free(&f);
 	return CTL_DONE;
 }
 
 /* A new key for the vault, or the one of a run that was stopped. */
 static enum ctl_status
-begin(const struct ctl *c, const struct place *p, bool *nothing)
+begin(const struct ctl *c, const struct place *p, bool *in_place)
 {
 	struct ipc_key_next next = {0};
 	enum ctl_status status;
@@ -317,7 +318,7 @@ begin(const struct ctl *c, const struct place *p, bool *nothing)
 	struct ipc_frame f;
 	int fd;
 
-	*nothing = false;
+	*in_place = false;
 	fd = key_open(p, p->next);
 	if (fd == -1 && errno != ENOENT)
 		return complain(p->next);
@@ -332,8 +333,8 @@ begin(const struct ctl *c, const struct place *p, bool *nothing)
 			    p->name);
 			return CTL_REFUSED;
 		}
-		/* The last one has only just ended. */
-		if ((*nothing = two))
+		/* Its file has its place already: only the end is missing. */
+		if ((*in_place = two))
 			return CTL_DONE;
 		if (write_key(p) == -1)
 			return complain(p->next);
@@ -358,16 +359,11 @@ rotate(const struct ctl *c)
 	struct totals t;
 	struct ipc_frame f;
 	struct place p;
-	bool nothing;
+	bool in_place;
 
 	if ((status = place_open(c->key_file, &p)) != CTL_DONE ||
-	    (status = begin(c, &p, &nothing)) != CTL_DONE)
+	    (status = begin(c, &p, &in_place)) != CTL_DONE)
 		goto out;
-	if (nothing) {
-		puts(c->json ? "{\"ok\":true}"
-			     : "the rotation has ended already");
-		goto out;
-	}
 	if ((status = pass(c, true, &t)) != CTL_DONE)
 		goto out;
 	if (t.unreadable != 0 && !c->leave_unreadable) {
@@ -383,12 +379,13 @@ rotate(const struct ctl *c)
 	if ((status = tell(c, IPC_KEY_END, &end, &f, &m)) != CTL_DONE)
 		goto out;
 	ipc_frame_free(&f);
-	if (change_files(&p, kept) == -1) {
+	kept[0] = '\0';
+	if (!in_place && change_files(&p, kept) == -1) {
 		status = complain(p.name);
 		goto out;
 	}
 	report(c, "renewed", &t);
-	if (!c->json)
+	if (!c->json && !in_place)
 		printf("the older key is kept as %s: backups from before need "
 		       "it\n",
 		    kept);

@@ -147,6 +147,7 @@ step_answer(struct step *s)
 	m.key = ipc_bytes(k->id, sizeof(k->id));
 	if (k->also != NULL)
 		m.older = ipc_bytes(k->also->id, sizeof(k->also->id));
+	m.over = s->v->rotate->over;
 	m.credential = s->v->key_credential;
 	m.after = ipc_bytes(s->after.p, s->after.len);
 	m.seen = s->seen;

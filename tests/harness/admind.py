@@ -266,7 +266,8 @@ class Admind:
         if m["_"] == "SEAL_CONTEXT":
             return "SEALED", {"context": b"sealed:" + m["material"]}
         if m["_"] == "AUDIT_SIGN":
-            return "AUDIT_SIGNATURE", {"signature": self.signature(m["seq"], m["head"])}
+            return "AUDIT_SIGNATURE", {"signature": self.signature(m["seq"], m["head"]),
+                                       "key": b"K" * 8}
         if m["_"] == "SESSION_LOOKUP":
             who = self.logins.get(m["token"])
             if who is None:

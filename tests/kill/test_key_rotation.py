@@ -1,0 +1,273 @@
+"""mcpboxctl key rotate: all goes on meanwhile, and SIGKILL of anything half way
+loses nothing; the command run again ends what was begun."""
+import glob
+import hashlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import flow
+from harness.instance import Instance
+from harness.mcp import Client
+from harness.rest import Rest
+
+SECRETS, TOOLS = 40, 4
+SHOW = """import hashlib
+def main() -> str:
+    return hashlib.sha256(secrets["S0"].encode()).hexdigest()
+"""
+
+
+def value(n):
+    return f"value-of-{n}-" + hashlib.sha256(str(n).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance()
+    try:
+        with Client(i.address) as c:
+            c.manage("mcpbox_create_server", name="rotated", description="Of the tests.")
+            for n in range(SECRETS):
+                i.ctl("secret", "set", "rotated", f"S{n}", stdin=value(n))
+            server = c.manage("mcpbox_list_servers")["servers"][0]["id"]
+            for n in range(TOOLS):
+                tool = c.manage("mcpbox_create_tool", server_id=server, name=f"t{n}",
+                                description="d", python_code=SHOW, secrets=["S0"])["id"]
+                c.manage("mcpbox_request_publish", tool_id=tool)
+                item = flow.pending(i, f"t{n}")
+                i.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+        yield i
+    finally:
+        i.close()
+
+
+def keys(instance):
+    """Names in the directory of the key, of what they are: id -> file."""
+    return {os.path.basename(p) for p in glob.glob(os.path.join(instance.state, "key", "*"))}
+
+
+def status(instance):
+    return instance.ctl_json("key", "status")
+
+
+def counts(instance):
+    """How many rows are under which key."""
+    return {k: int(n) for k, n in instance.psql(
+        "SELECT encode(key_id, 'hex'), count(*) FROM mcpbox.resting GROUP BY 1")}
+
+
+def answers(instance, name="rotated__t0", expected=value(0)):
+    with Client(instance.address) as c:
+        r = c.call(name, {}).result
+    assert r["isError"] is False, r
+    assert r["content"][0]["text"] == hashlib.sha256(expected.encode()).hexdigest()
+
+
+def resumed(instance, seconds=30):
+    """After something was killed: everything that rests opens, and serves."""
+    deadline = time.monotonic() + seconds
+    while True:
+        r = instance.ctl("key", "verify", "--json", check=False)
+        if r.returncode == 0:
+            break
+        assert '"unreadable"' not in r.stdout, (r.stdout, r.stderr)
+        assert time.monotonic() < deadline, r.stderr
+        time.sleep(0.1)
+    assert '"unreadable":0}' in r.stdout, r.stdout
+    while True:
+        try:
+            answers(instance)
+            break
+        except (AssertionError, OSError, KeyError, TypeError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+    r = Rest(lambda: instance.address("admind-http"))
+    while r.login("admin", instance.password)[0] != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+class Half:
+    """A rotation that is stopped in the middle; the process that drives it."""
+
+    def __init__(self, instance, renewed):
+        self.instance, before = instance, status(instance)["key"]
+        self.ctl = subprocess.Popen(
+            [os.path.join(instance.state, "bin", "mcpboxctl"), "key", "rotate", "--batch", "1"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 20
+        while True:
+            assert self.ctl.poll() is None, self.ctl.communicate()
+            assert time.monotonic() < deadline
+            os.kill(self.ctl.pid, signal.SIGSTOP)
+            now = counts(instance)
+            done = sum(n for k, n in now.items() if k not in (before, "0" * 16))
+            if done >= renewed:
+                break
+            os.kill(self.ctl.pid, signal.SIGCONT)
+            time.sleep(0.002)
+        assert now.get(before, 0) > 0, ("it was over already", now)
+        assert "master.key.next" in keys(instance)
+
+    def go(self):
+        os.kill(self.ctl.pid, signal.SIGCONT)
+        out, err = self.ctl.communicate(timeout=60)
+        return self.ctl.returncode, out, err
+
+    def kill(self):
+        self.ctl.kill()
+        self.ctl.wait()
+
+
+def finish(instance):
+    """The command again: all is under one key, whose file has its place."""
+    instance.ctl("key", "rotate", "--batch", "50")
+    now = status(instance)["key"]
+    assert set(counts(instance)) == {now}
+    assert {n for n in keys(instance) if n in ("master.key.next", "master.key.fresh")} == set()
+    resumed(instance)
+    return now
+
+
+def test_all_goes_on_meanwhile(instance):
+    """Calls without an error; what is written half way is not lost."""
+    before, failed, calls = status(instance)["key"], [], 0
+    stop = threading.Event()
+
+    def call():
+        nonlocal calls
+        while not stop.is_set():
+            try:
+                answers(instance)
+                calls += 1
+            except Exception as e:  # noqa: BLE001 whatever it was is the finding
+                failed.append(e)
+
+    rest = Rest(lambda: instance.address("admind-http"))
+    assert rest.login("admin", instance.password)[0] == 200
+    t = threading.Thread(target=call)
+    t.start()
+    try:
+        half = Half(instance, 5)
+        both = status(instance)
+        assert both["older"] == before and both["key"] != before
+        instance.ctl("secret", "set", "rotated", "S39", stdin="set half way")
+        instance.ctl("secret", "set", "rotated", "S0", stdin=value(0))
+        assert rest.request("POST", "/api/password", {
+            "old_password": instance.password, "new_password": instance.password + "x"})[0] == 204
+        assert rest.request("POST", "/api/password", {
+            "old_password": instance.password + "x", "new_password": instance.password})[0] == 204
+        with Client(instance.address) as c:
+            flow.publish(instance, c, "rotated", "made_half_way", SHOW, secrets=["S0"])
+        code, out, err = half.go()
+        assert code == 0, (out, err)
+        time.sleep(0.5)
+    finally:
+        stop.set()
+        t.join()
+    assert not failed and calls > 5, (failed, calls)
+    now = status(instance)["key"]
+    assert now == both["key"] and set(counts(instance)) == {now}
+    assert keys(instance) == {"master.key", "master.key." + before}
+    answers(instance, "rotated__made_half_way")
+    resumed(instance)
+
+
+@pytest.mark.parametrize("victim", ["admind-vault", "admind", "postgresql", "ctl"])
+@pytest.mark.parametrize("renewed", [1, 30])
+def test_killed_half_way(instance, victim, renewed):
+    before = status(instance)["key"]
+    half = Half(instance, renewed)
+    if victim == "ctl":
+        half.kill()
+    else:
+        os.kill(instance.service_pid(victim), signal.SIGKILL)
+        half.go()   # it fails, or went on behind the restart
+    resumed(instance)
+    assert finish(instance) != before
+
+
+def test_all_killed_half_way(instance):
+    half = Half(instance, 10)
+    for name in ("admind-vault", "admind", "postgresql"):
+        os.kill(instance.service_pid(name), signal.SIGKILL)
+    half.kill()
+    resumed(instance)
+    both = status(instance)
+    assert both["older"] is not None, "the vault read both files"
+    assert finish(instance) == both["key"], "no third key was made"
+
+
+def test_killed_between_the_end_and_the_files(instance):
+    """The database takes the new key alone, and the files are as before."""
+    d = os.path.join(instance.state, "key")
+    before = status(instance)["key"]
+    now = finish(instance)
+    os.rename(os.path.join(d, "master.key"), os.path.join(d, "master.key.next"))
+    os.rename(os.path.join(d, "master.key." + before), os.path.join(d, "master.key"))
+    os.kill(instance.service_pid("admind-vault"), signal.SIGKILL)
+    resumed(instance)
+    assert finish(instance) == now
+    os.kill(instance.service_pid("admind-vault"), signal.SIGKILL)
+    resumed(instance)
+    assert status(instance)["key"] == now
+
+
+def test_killed_with_a_new_file_that_nobody_uses_yet(instance):
+    """Between the first step and the second; and a file that was not whole."""
+    d, before = os.path.join(instance.state, "key"), status(instance)["key"]
+    st = os.stat(os.path.join(d, "master.key"))
+    for name, size in (("fresh", 7), ("next", 32)):
+        path = os.path.join(d, "master.key." + name)
+        with open(path, "wb") as f:
+            f.write(os.urandom(size))
+        os.chown(path, st.st_uid, st.st_gid)
+        os.chmod(path, 0o400)
+    os.kill(instance.service_pid("admind-vault"), signal.SIGKILL)
+    resumed(instance)
+    both = status(instance)
+    assert both["older"] == before
+    # Before the command is run again: what is written is readable, and stays.
+    instance.ctl("secret", "set", "rotated", "S1", stdin="with the new key")
+    assert finish(instance) == both["key"]
+
+
+def test_a_key_that_is_lost_is_not_hidden(instance):
+    """A value that no key opens: named, left as it is, and nothing is ended."""
+    instance.psql("SET session_replication_role = replica; UPDATE mcpbox.server_secrets"
+                  " SET value = overlay(value placing '\\x00'::bytea from 30) WHERE key = 'S2'")
+    before = status(instance)["key"]
+    r = instance.ctl("key", "verify", check=False)
+    assert r.returncode == 1 and "secret rotated/S2" in r.stderr, r.stderr
+    r = instance.ctl("key", "rotate", check=False)
+    assert r.returncode == 1 and "secret rotated/S2" in r.stderr, r.stderr
+    assert status(instance)["older"] == before
+    answers(instance)
+    # Set anew, it is whole again; the command ends.
+    instance.ctl("secret", "set", "rotated", "S2", stdin=value(2))
+    finish(instance)
+
+
+def test_left_behind_when_told_so(instance):
+    instance.psql("SET session_replication_role = replica; UPDATE mcpbox.server_secrets"
+                  " SET value = overlay(value placing '\\x00'::bytea from 30) WHERE key = 'S3'")
+    instance.ctl("key", "rotate", "--leave-unreadable")
+    now = status(instance)["key"]
+    assert counts(instance)[now] > SECRETS and sum(counts(instance).values()) == counts(instance)[now] + 1
+    instance.ctl("secret", "delete", "rotated", "S3")
+    assert set(counts(instance)) == {now}
+    resumed(instance)
+
+
+def test_another_key_file_is_refused(instance, tmp_path):
+    other = tmp_path / "master.key"
+    other.write_bytes(os.urandom(32))
+    r = instance.ctl("key", "rotate", "--key-file", str(other), check=False)
+    assert r.returncode == 1 and "not the one" in r.stderr
+    assert os.listdir(tmp_path) == ["master.key"], "nothing was made"
