@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from harness import flow
+from harness.instance import Instance
 from harness.mcp import Client, text
 
 CODE = "def main() -> int:\n    return 1\n"
@@ -15,6 +16,14 @@ VALUES = [
     ["A", "A"], ["A"] * 65, ["x" * 256], {"a": {"b": [{}] * 50}}, {"type": "object"}, {"$ref": "http://x/"},
     {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}},
     {"type": "object", "properties": {f"p{n}": {} for n in range(3000)}}, str(uuid.UUID(int=1)), {"timeout_ms": 10 ** 9}]
+
+
+@pytest.fixture(scope="module")
+def instance():
+    """Hundreds of wrong calls in a row are what circuit breakers end."""
+    i = Instance(sets=["admind:breakers=no"])
+    yield i
+    i.close()
 
 
 @pytest.fixture(scope="module")
