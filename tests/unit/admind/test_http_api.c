@@ -54,16 +54,27 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	    .csrf = ipc_str(CSRF),
 	    .username = ipc_str("admin"),
 	    .role = ipc_str("administrator"),
-	    .expires_ms = now_us() / 1000 + 3600000};
+	    .expires_ms = now_us() / 1000 + 3600000,
+	    .idle_ms = now_us() / 1000 + 60000,
+	    .device = ipc_str("DEV-ice_1")};
 	struct ipc_session_info info = {.username = ipc_str("admin"),
 	    .role = ipc_str("administrator"),
 	    .csrf = ipc_str(CSRF),
-	    .expires_ms = ok.expires_ms};
+	    .expires_ms = ok.expires_ms,
+	    .idle_ms = ok.idle_ms};
 
 	(void)arg;
 	switch (f->type) {
 	case IPC_LOGIN:
 		if (ipc_decode(f, &login, &e) < 0)
+			return -1;
+		if (ipc_streq(login.username, "guessed"))
+			return ipc_refuse(p, login.request,
+			    FAILURE_RATE_LIMITED, "too many", 2500);
+		/* from the cookie, or as a code; never both */
+		if (ipc_streq(login.username, "known") &&
+		    !ipc_streq(login.device, "c00kie") &&
+		    !ipc_streq(login.device, "code"))
 			return -1;
 		if (!ipc_streq(login.source, "127.0.0.1") ||
 		    !ipc_streq(login.password, "pass word"))
@@ -285,6 +296,10 @@ login(void **state)
 	assert_non_null(strstr(answer,
 	    "\r\nSet-Cookie: mcpbox_session=" TOKEN
 	    "; Path=/; HttpOnly; SameSite=Strict; Max-Age=3"));
+	assert_non_null(strstr(answer,
+	    "\r\nSet-Cookie: mcpbox_device=DEV-ice_1; Path=/api/login; "
+	    "HttpOnly; SameSite=Strict; Max-Age=34560000"));
+	assert_non_null(strstr(answer, "\"idle_expires_at\":\"2"));
 	/* the token is in the cookie alone */
 	assert_null(strstr(strstr(answer, "\r\n\r\n"), TOKEN));
 	expect(http("POST", "/api/login", "Content-Type: application/json",
@@ -420,18 +435,30 @@ account(void **state)
 }
 
 /* The last: it uses up the source's attempts. */
+/* How often is the vault's to say; which browser it is, ours to pass on. */
 static void
 throttled(void **state)
 {
-	static const char bad[] = "{\"username\":\"admin\",\"password\":\"x\"}";
-	int status = 0;
+	static const char guess[] =
+	    "{\"username\":\"guessed\",\"password\":\"x\"}";
+	static const char known[] =
+	    "{\"username\":\"known\",\"password\":\"pass word\"}";
+	static const char code[] = "{\"username\":\"known\",\"password\":"
+				   "\"pass word\",\"device\":\"code\"}";
 
 	(void)state;
-	for (int i = 0; i < 2 * THROTTLE_BURST && status != 429; i++)
-		status = http("POST", "/api/login",
-		    "Content-Type: application/json", bad);
-	expect(status, 429, "\"failure_mode\":\"rate_limited\"");
-	assert_non_null(strstr(answer, "\r\nRetry-After: "));
+	expect(
+	    http("POST", "/api/login", "Content-Type: application/json", guess),
+	    429, "\"failure_mode\":\"rate_limited\"");
+	assert_non_null(strstr(answer, "\r\nRetry-After: 3\r\n"));
+	expect(http("POST", "/api/login",
+		   "Cookie: mcpbox_device=c00kie\r\n"
+		   "Content-Type: application/json",
+		   known),
+	    200, "\"csrf_token\"");
+	expect(
+	    http("POST", "/api/login", "Content-Type: application/json", code),
+	    200, "\"csrf_token\"");
 }
 
 static int

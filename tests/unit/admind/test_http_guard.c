@@ -1,4 +1,4 @@
-/* admind-http's pure parts: guard.h, throttle.h, the routes table, what a
+/* admind-http's pure parts: guard.h, the routes table, what a
  * reviewer is shown. */
 #include "../common/unit.h"
 
@@ -123,6 +123,35 @@ cookies(void **state)
 			fail_msg("found one in: %s", none[i]);
 }
 
+static void
+devices(void **state)
+{
+	char device[DEVICE_TEXT_MAX + 1], text[DEVICE_TEXT_MAX + 32];
+
+	(void)state;
+	assert_int_equal(
+	    guard_device("mcpbox_session=x; mcpbox_device=ab-_9", device), 1);
+	assert_string_equal(device, "ab-_9");
+	assert_int_equal(guard_device("a=b", device), 0);
+	assert_int_equal(guard_device("mcpbox_device=", device), -1);
+	assert_int_equal(guard_device("mcpbox_device=a,b", device), -1);
+	assert_int_equal(
+	    guard_device("mcpbox_device=a; mcpbox_device=a", device), -1);
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	memcpy(text, "mcpbox_device=", 14);
+	text[14 + DEVICE_TEXT_MAX] = '\0';
+	assert_int_equal(guard_device(text, device), 1);
+	assert_int_equal(strlen(device), DEVICE_TEXT_MAX);
+	text[14 + DEVICE_TEXT_MAX] = 'a';
+	text[14 + DEVICE_TEXT_MAX + 1] = '\0';
+	assert_int_equal(guard_device(text, device), -1);
+	assert_true(guard_device_text(ipc_str("")));
+	assert_true(guard_device_text(ipc_str("aZ0-_")));
+	assert_false(guard_device_text(ipc_str("a; Path=/")));
+	assert_false(guard_device_text(ipc_str("a\r\nX: y")));
+}
+
 #define H64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static void
@@ -229,37 +258,6 @@ queries(void **state)
 	longest[7 + ADMIN_TEXT_CHARS] = 'a';
 	longest[8 + ADMIN_TEXT_CHARS] = '\0';
 	assert_int_equal(guard_query(longest, all, &p, &e), -1);
-}
-
-static void
-throttle(void **state)
-{
-	static struct throttle t;
-	char source[32];
-	uint64_t now = 1000000, wait;
-
-	(void)state;
-	for (int i = 0; i < THROTTLE_BURST; i++)
-		assert_int_equal(throttle_take(&t, "127.0.0.1", now), 0);
-	wait = throttle_take(&t, "127.0.0.1", now);
-	assert_int_equal(wait, THROTTLE_PERIOD_MS);
-	assert_int_not_equal(throttle_take(&t, "127.0.0.1", now + wait - 1), 0);
-	assert_int_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
-	assert_int_not_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
-	/* another source is not concerned; success clears */
-	assert_int_equal(throttle_take(&t, "127.0.0.2", now + wait), 0);
-	throttle_reset(&t, "127.0.0.1");
-	assert_int_equal(throttle_take(&t, "127.0.0.1", now + wait), 0);
-	/* a flood of sources pushes out idle ones, not the busiest */
-	while (throttle_take(&t, "10.0.0.1", now + wait) == 0)
-		;
-	for (int i = 0; i < 10 * THROTTLE_SOURCES; i++) {
-		snprintf(source, sizeof(source), "192.0.2.%d", i);
-		throttle_take(&t, source, now + wait);
-	}
-	assert_int_not_equal(throttle_take(&t, "10.0.0.1", now + wait), 0);
-	/* time heals */
-	assert_int_equal(throttle_take(&t, "10.0.0.1", now + 3600000), 0);
 }
 
 static void
@@ -402,10 +400,10 @@ main(void)
 	    cmocka_unit_test(origins),
 	    cmocka_unit_test(requests),
 	    cmocka_unit_test(cookies),
+	    cmocka_unit_test(devices),
 	    cmocka_unit_test(etags),
 	    cmocka_unit_test(types),
 	    cmocka_unit_test(queries),
-	    cmocka_unit_test(throttle),
 	    cmocka_unit_test(routes),
 	    cmocka_unit_test(statuses),
 	    cmocka_unit_test(shown),

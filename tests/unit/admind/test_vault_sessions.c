@@ -145,6 +145,71 @@ too_long(void **state)
 	sessions_free(NULL);
 }
 
+/* Used, a login lives on, but never beyond its own end. */
+static void
+sliding(void **state)
+{
+	enum { IDLE = 1000, LIFE = 3500 };
+	struct sessions *s = sessions_new(LIFE, IDLE);
+	char token[SESSIONS_TEXT + 1], idle[SESSIONS_TEXT + 1];
+	const struct session *r, *other;
+	struct ipc_hash h, h2;
+
+	(void)state;
+	r = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
+	other = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, idle);
+	assert_int_equal(r->expires_ms, UNIX + LIFE);
+	assert_int_equal(r->idle_ms, UNIX + IDLE);
+	assert_memory_not_equal(r->id.b, other->id.b, sizeof(r->id.b));
+	sha256(token, SESSIONS_TEXT, &h);
+	sha256(idle, SESSIONS_TEXT, &h2);
+	for (int i = 1; i <= 3; i++) {
+		r = sessions_find(s, &h, NOW + (uint64_t)i * 999);
+		assert_non_null(r);
+		sessions_touch(s, r, NOW + (uint64_t)i * 999,
+		    UNIX + (uint64_t)i * 999);
+		assert_int_equal(r->seen_ms, UNIX + (uint64_t)i * 999);
+	}
+	assert_int_equal(r->idle_ms, UNIX + LIFE);
+	assert_int_equal(r->expires_ms, UNIX + LIFE);
+	assert_null(sessions_find(s, &h2, NOW + 2997));
+	assert_non_null(sessions_find(s, &h, NOW + LIFE - 1));
+	assert_null(sessions_find(s, &h, NOW + LIFE));
+	sessions_free(s);
+}
+
+/* Listed and ended by an id that is no token. */
+static void
+listed(void **state)
+{
+	struct session_origin from = {"127.0.0.1", "a browser"};
+	struct sessions *s = sessions_new(TTL, TTL / 2);
+	char token[SESSIONS_TEXT + 1];
+	const struct session *r;
+	struct ipc_id id;
+	size_t at = 0, n = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		sessions_add(s, i < 2 ? "admin" : "other", "viewer", &from,
+		    NOW, UNIX, token);
+	while ((r = sessions_next(s, &at, NOW)) != NULL) {
+		assert_string_equal(r->from.agent, "a browser");
+		id = r->id;
+		n++;
+	}
+	assert_int_equal(n, 3);
+	assert_string_equal(sessions_by_id(s, &id, NOW)->username, "other");
+	assert_null(sessions_find_text(
+	    s, ipc_bytes(id.b, sizeof(id.b)), NOW, NULL));
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 2);
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 0);
+	at = 0;
+	assert_null(sessions_next(s, &at, NOW + TTL / 2));
+	assert_null(sessions_by_id(s, &id, NOW));
+	sessions_free(s);
+}
+
 int
 main(void)
 {
@@ -154,6 +219,8 @@ main(void)
 	    cmocka_unit_test(ended),
 	    cmocka_unit_test(bounded),
 	    cmocka_unit_test(too_long),
+	    cmocka_unit_test(sliding),
+	    cmocka_unit_test(listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
