@@ -38,7 +38,7 @@ enum {
 };
 
 /* What rests, in the order of a pass: names of the view `resting`. */
-enum how { HOW_SECRET, HOW_VERIFIER, HOW_MAC, HOW_ANCHOR };
+enum how { HOW_SECRET, HOW_VERIFIER, HOW_MAC, HOW_POLICY, HOW_ANCHOR };
 static const struct {
 	const char *kind, *shown;
 	enum how how;
@@ -49,6 +49,8 @@ static const struct {
     {"version", "approval", HOW_MAC, MACS_VERSION},
     {"call", "approval of a call", HOW_MAC, MACS_CALL},
     {"grant", "grant", HOW_MAC, MACS_GRANT},
+    {"first", "first of two approvals", HOW_MAC, MACS_FIRST},
+    {"policy", "policy", HOW_POLICY, MACS_POLICY},
     {"anchor", "signature of audit row", HOW_ANCHOR, 0},
 };
 enum { NRESTS = sizeof(rests) / sizeof(rests[0]) };
@@ -66,7 +68,8 @@ struct step {
 	unsigned kind;
 	struct buf after, names;
 	uint32_t seen, renewed, unreadable;
-	struct buf store; /* RENEW_STORE's rows */
+	struct buf store;       /* RENEW_STORE's rows */
+	struct ipc_hash policy; /* of the renewed one, if there is one */
 };
 
 /* ---- life ---- */
@@ -333,23 +336,46 @@ renew_stored(const struct keys *k, enum stored_table table, const struct row *r,
 	return rc;
 }
 
+/* Of the policy that is in force, and of no other that ever was. */
+static int
+renew_policy(
+    struct step *s, const struct row *r, struct buf *out, struct err *err)
+{
+	struct policy *now = &s->v->policy;
+	struct ipc_hash hash;
+
+	policy_take(s->v->keys, r->value, now);
+	sha256(r->value.p, r->value.n, &hash);
+	if (!ct_equal(hash.b, now->seal.b, sizeof(hash.b)))
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "it is not ours, or not the newest one");
+	if (macs_renew(s->v->keys, MACS_POLICY, r->value.p, r->value.n, out,
+		err) == -1)
+		return -1;
+	sha256(out->p, out->len, &s->policy);
+	return 0;
+}
+
 /* The same value under the newest key. -1: none that is valid opens it. */
 static int
-renew(unsigned kind, const struct keys *k, const struct row *r, struct buf *out,
-    struct err *err)
+renew(struct step *s, const struct row *r, struct buf *out, struct err *err)
 {
-	switch (rests[kind].how) {
+	const struct keys *k = s->v->keys;
+
+	switch (rests[s->kind].how) {
 	case HOW_SECRET:
 		return renew_stored(k, STORED_SECRETS, r, out, err);
 	case HOW_VERIFIER:
 		return renew_stored(k, STORED_VERIFIERS, r, out, err);
 	case HOW_ANCHOR:
 		return renew_anchor(k, r, out, err);
+	case HOW_POLICY:
+		return renew_policy(s, r, out, err);
 	case HOW_MAC:
 		break;
 	}
 	return macs_renew(
-	    k, rests[kind].purpose, r->value.p, r->value.n, out, err);
+	    k, rests[s->kind].purpose, r->value.p, r->value.n, out, err);
 }
 
 /* "secret demo/TOKEN", a line each, as many as fit. */
@@ -380,8 +406,12 @@ on_renewed(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct step *s = arg;
 
-	if (!failed(s, f, IPC_OK))
-		step_answer(s);
+	if (failed(s, f, IPC_OK))
+		return;
+	/* What a change of it is compared with (POLICY_SET's seen). */
+	if (rests[s->kind].how == HOW_POLICY)
+		s->v->policy.seal = s->policy;
+	step_answer(s);
 }
 
 /* 0; -1 when memory is out. */
@@ -394,7 +424,7 @@ take_row(struct step *s, const struct row *r)
 
 	buf_init(&fresh, MACS_MAX);
 	s->seen++;
-	if (renew(s->kind, s->v->keys, r, &fresh, &err) == -1) {
+	if (renew(s, r, &fresh, &err) == -1) {
 		if (err.failure == FAILURE_BUSY ||
 		    err.failure == FAILURE_TOO_LARGE) {
 			rc = -1; /* says nothing of the value */

@@ -296,6 +296,10 @@ CREATE TRIGGER key BEFORE INSERT OR UPDATE OF verifier ON admin_users
     FOR EACH ROW EXECUTE FUNCTION verifier_key_guard();
 CREATE TRIGGER key BEFORE INSERT ON approval_seals
     FOR EACH ROW EXECUTE FUNCTION seal_key_guard();
+CREATE TRIGGER key BEFORE INSERT ON approval_firsts
+    FOR EACH ROW EXECUTE FUNCTION seal_key_guard();
+CREATE TRIGGER key BEFORE INSERT ON approval_policies
+    FOR EACH ROW EXECUTE FUNCTION seal_key_guard();
 CREATE TRIGGER key BEFORE INSERT ON audit_anchors
     FOR EACH ROW EXECUTE FUNCTION anchor_key_guard();
 
@@ -330,6 +334,12 @@ END $$;
 DROP TRIGGER append_only ON audit_anchors;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_anchors
     FOR EACH ROW EXECUTE FUNCTION renewal_only();
+DROP TRIGGER append_only ON approval_firsts;
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON approval_firsts
+    FOR EACH ROW EXECUTE FUNCTION renewal_only();
+DROP TRIGGER append_only ON approval_policies;
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON approval_policies
+    FOR EACH ROW EXECUTE FUNCTION renewal_only();
 DROP TRIGGER append_only ON approval_seals;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON approval_seals
     FOR EACH ROW EXECUTE FUNCTION renewal_only();
@@ -350,7 +360,9 @@ END $$;
 -- Everything that rests under the master key. id: the row, and the order of
 -- passes. place, column: where the vault sealed it (its AAD; of an anchor: row
 -- number and head in hex). A new thing that rests is a row here, a branch of
--- renew_store() and a row of the vault's rotate.c.
+-- renew_store() and a row of the vault's rotate.c. Not here: policies that are
+-- not in force any more, and first yeses to what is decided. They end with the
+-- older key, which is how an old policy is made worthless for good (0038).
 CREATE VIEW resting AS
     SELECT 'secret' AS kind, s.server_id::text || '/' || s.key AS id, v.name AS place,
     s.key AS "column", s.value, sealed_key(s.value) AS key_id
@@ -360,6 +372,11 @@ CREATE VIEW resting AS
     UNION ALL SELECT CASE r.kind WHEN 'tool' THEN 'version' WHEN 'call' THEN 'call'
     ELSE 'grant' END, a.request_id::text, '', '', a.seal, sealed_key(a.seal)
     FROM approval_seals a JOIN approval_requests r ON r.id = a.request_id
+    UNION ALL SELECT 'first', f.request_id::text, '', '', f.seal, sealed_key(f.seal)
+    FROM approval_firsts f JOIN approval_requests r ON r.id = f.request_id
+    WHERE r.state = 'pending'
+    UNION ALL (SELECT 'policy', serial::text, '', '', seal, sealed_key(seal)
+    FROM approval_policies ORDER BY serial DESC LIMIT 1)
     UNION ALL SELECT 'anchor', lpad(seq::text, 20, '0'), seq::text, encode(head, 'hex'),
     signature, coalesce(key_id, '\x0000000000000000') FROM audit_anchors;
 
@@ -401,6 +418,12 @@ BEGIN
 		WHEN 'version', 'call', 'grant' THEN
 			UPDATE approval_seals SET seal = p_new[i]
 			    WHERE request_id = p_ids[i]::uuid AND seal = p_old[i];
+		WHEN 'first' THEN
+			UPDATE approval_firsts SET seal = p_new[i]
+			    WHERE request_id = p_ids[i]::uuid AND seal = p_old[i];
+		WHEN 'policy' THEN
+			UPDATE approval_policies SET seal = p_new[i]
+			    WHERE serial = p_ids[i]::bigint AND seal = p_old[i];
 		WHEN 'anchor' THEN
 			UPDATE audit_anchors SET signature = p_new[i], key_id = m.next_id
 			    WHERE seq = p_ids[i]::bigint AND signature = p_old[i];

@@ -151,7 +151,8 @@ def end(app, key=NEW, leave=0):
 def renew(app, key=NEW):
     """What the vault does, but for the cryptography. How many."""
     total = 0
-    for kind in ("secret", "verifier", "version", "call", "grant", "anchor"):
+    for kind in ("secret", "verifier", "version", "call", "grant", "first", "policy",
+                 "anchor"):
         rows = app.execute("SELECT id, value FROM mcpbox.renew_rows(%s, '', %s, 1000)",
                            (kind, key)).fetchall()
         new = [b"n" * 32 if kind == "anchor" else
