@@ -11,6 +11,7 @@
 
 #include "admind.h"
 #include "management_tools.h"
+#include "tokens.h"
 
 /* ---- mcpbox_delete_tool, _prompt, _resource ---- */
 
@@ -55,22 +56,15 @@ manage_delete(struct job *j)
 
 enum { FOUND_DEFAULT = 10 };
 
-/* Words count more in a name than in a title, and there more than in a
- * description; strpos, since a word is no pattern. */
+/* For a token that may not see everything: the best of many, less what it may
+ * not. */
 static const struct db_stmt search = {"manage_search",
-    "SELECT x.exposed_name, x.title, x.description, x.server_name FROM"
-    " (SELECT v.exposed_name, v.title, v.description, s.name AS server_name,"
-    "  (SELECT sum(4 * (strpos(lower(v.exposed_name), w) > 0)::int"
-    "   + 2 * (strpos(lower(coalesce(v.title, '')), w) > 0)::int"
-    "   + (strpos(lower(coalesce(v.description, '')), w) > 0)::int)"
-    "   FROM (SELECT DISTINCT k FROM"
-    "    regexp_split_to_table(lower($1::text), '\\s+') k"
-    "    WHERE k <> '' LIMIT 16) u (w)) AS score"
-    "  FROM mcpbox.tools t"
-    "  JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
-    "  JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
-    "  WHERE t.enabled AND t.object = 'tool') x"
-    " WHERE x.score > 0 ORDER BY x.score DESC, x.exposed_name LIMIT $2::int8",
+    "SELECT exposed_name, title, description, server_name"
+    " FROM mcpbox.search_tools($1::text, CASE WHEN $3::text IS NULL"
+    " THEN $2::int8 ELSE 1000 END) WHERE mcpbox.token_permits($3::text,"
+    " $4::text, exposed_name, server_name, CASE WHEN starts_with("
+    "exposed_name, server_name || '__') THEN substr(exposed_name,"
+    " length(server_name) + 3) ELSE exposed_name END) LIMIT $2::int8",
     DB_FAST};
 
 static void
@@ -104,5 +98,6 @@ manage_search_tools(struct job *j)
 	db_params_init(&p);
 	db_p_text(&p, query);
 	db_p_i64(&p, (int64_t)job_number(j, MF_LIMIT, FOUND_DEFAULT));
+	token_params(j->token, &p);
 	job_query(j, &search, &p, found);
 }

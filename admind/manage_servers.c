@@ -8,19 +8,24 @@
 #include "admind.h"
 #include "ids.h"
 #include "management_tools.h"
+#include "tokens.h"
 
 /* Page size when none is asked for (the tool's schema says so too). */
 enum { PAGE_SIZE = 50 };
 
 static const struct db_stmt list_servers = {"manage_list_servers",
-    "WITH c AS (SELECT count(*) AS n FROM mcpbox.servers)"
+    "WITH c AS (SELECT count(*) AS n FROM mcpbox.servers"
+    "  WHERE deleted_at IS NULL"
+    "  AND mcpbox.token_permits_server($3::text, $4::text, name))"
     " SELECT c.n, s.id, s.name, s.description, s.status, s.created_at,"
     "  s.tools"
     " FROM c LEFT JOIN LATERAL (SELECT id, name, description, status,"
     "   created_at, (SELECT count(*) FROM mcpbox.tools t"
     "    WHERE t.server_id = x.id AND t.object = 'tool'"
     "    AND t.deleted_at IS NULL) AS tools"
-    "  FROM mcpbox.servers x ORDER BY name"
+    "  FROM mcpbox.servers x WHERE x.deleted_at IS NULL"
+    "  AND mcpbox.token_permits_server($3::text, $4::text, x.name)"
+    "  ORDER BY name"
     "  LIMIT $1::int8 OFFSET $2::int8) s ON true"
     " ORDER BY s.name",
     DB_FAST};
@@ -63,6 +68,7 @@ manage_list_servers(struct job *j)
 	db_params_init(&p);
 	db_p_i64(&p, size);
 	db_p_i64(&p, (page - 1) * size);
+	token_params(j->token, &p);
 	job_query(j, &list_servers, &p, list_servers_rows);
 }
 

@@ -4,26 +4,39 @@
 #include "admind.h"
 #include "ids.h"
 #include "management_tools.h"
+#include "tokens.h"
 
 enum { PAGE_SIZE = 50 };
+
+/* What a token's patterns let it see; nothing is asked for clients without. */
+#define SEEN(t)                                                              \
+	" AND ($5::text IS NULL OR mcpbox.token_permits($5::text, $6::text," \
+	" (SELECT w.exposed_name FROM mcpbox.tool_versions w"                \
+	" WHERE w.tool_id = " t ".id ORDER BY w.version_no DESC LIMIT 1),"   \
+	" s.name, " t ".name))"
 
 static const struct db_stmt list_objects = {"manage_list_objects",
     "SELECT s.name, s.status, (SELECT count(*) FROM mcpbox.tools c"
     "  WHERE c.server_id = s.id AND c.deleted_at IS NULL"
-    "  AND c.object = ANY (string_to_array($4::text, ' '))),"
-    "  t.id, t.name, t.enabled, v.exposed_name, v.title, v.description,"
-    "  v.state, v.version_no, (SELECT w.version_no"
-    "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version),"
-    "  CASE t.object WHEN 'resource' THEN v.uri END,"
-    "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
-    " FROM mcpbox.servers s"
-    " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tools x"
-    "  WHERE x.server_id = s.id AND x.deleted_at IS NULL"
-    "  AND x.object = ANY (string_to_array($4::text, ' ')) ORDER BY x.name"
-    "  LIMIT $2::int8 OFFSET $3::int8) t ON true"
-    " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
-    "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
-    " WHERE s.id = $1::uuid ORDER BY t.name",
+    "  AND c.object = ANY (string_to_array($4::text, ' '))" SEEN(
+	"c") "),"
+	     "  t.id, t.name, t.enabled, v.exposed_name, v.title, "
+	     "v.description,"
+	     "  v.state, v.version_no, (SELECT w.version_no"
+	     "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version),"
+	     "  CASE t.object WHEN 'resource' THEN v.uri END,"
+	     "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
+	     " FROM mcpbox.servers s"
+	     " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tools x"
+	     "  WHERE x.server_id = s.id AND x.deleted_at IS NULL"
+	     "  AND x.object = ANY (string_to_array($4::text, ' '))" SEEN(
+		 "x") "  ORDER BY x.name"
+		      "  LIMIT $2::int8 OFFSET $3::int8) t ON true"
+		      " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
+		      "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC "
+		      "LIMIT 1) v ON true"
+		      " WHERE s.id = $1::uuid AND s.deleted_at IS NULL ORDER "
+		      "BY t.name",
     DB_FAST};
 
 /* "tools" of mcpbox_list_tools. */
@@ -114,5 +127,6 @@ manage_list_objects(struct job *j)
 	    strcmp(plural(j), "tools") == 0         ? "tool"
 		: strcmp(plural(j), "prompts") == 0 ? "prompt"
 						    : "resource template");
+	token_params(j->token, &p);
 	job_query(j, &list_objects, &p, list_rows);
 }

@@ -13,30 +13,51 @@
  */
 const struct permit_tool permit_tools[] = {
     /* These are for clients that cannot see a tool which is new; what they
-     * call and find is judged by name. */
+     * call and find is judged by name. (gatewayd makes a plain call of
+     * mcpbox_call_tool, so here it is only a line of the list.) */
     {"mcpbox_call_tool", PERMIT_CALL, PERMIT_REACH_SELF},
     {"mcpbox_search_tools", PERMIT_READ, PERMIT_REACH_SELF},
+    /* Nothing of anybody's is in it, or only of what the ids name. */
     {"mcpbox_guide", PERMIT_MANAGE, PERMIT_REACH_SELF},
+    {"mcpbox_validate_code", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_list_servers", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_list_tools", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_list_prompts", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_list_resources", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_start_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_stop_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_get_tool", PERMIT_MANAGE, PERMIT_REACH_IDS},
+    {"mcpbox_get_tool_status", PERMIT_MANAGE, PERMIT_REACH_IDS},
+    {"mcpbox_test_code", PERMIT_MANAGE, PERMIT_REACH_IDS},
+    {"mcpbox_list_tool_versions", PERMIT_MANAGE, PERMIT_REACH_IDS},
+    {"mcpbox_diff_tool_versions", PERMIT_MANAGE, PERMIT_REACH_IDS},
     {"mcpbox_request_publish", PERMIT_MANAGE, PERMIT_REACH_IDS},
     {"mcpbox_request_module", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_get_tool_status", PERMIT_MANAGE, PERMIT_REACH_IDS},
+    /* These show, or stop, all that is on a server or waits in a queue; and
+     * what others called with which arguments. */
+    {"mcpbox_get_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_start_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_stop_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_get_tool_logs", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_request_network_access", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_get_server_modules", PERMIT_MANAGE, PERMIT_REACH_ALL},
     {"mcpbox_list_pending_requests", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_create_server", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_create_tool", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_create_server_secret", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_list_server_secrets", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_list_external_sources", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    /* Content. */
     {"mcpbox_update_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
     {"mcpbox_delete_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_create_prompt", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_rollback_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
     {"mcpbox_update_prompt", PERMIT_EDIT, PERMIT_REACH_IDS},
     {"mcpbox_delete_prompt", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_create_resource", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_update_resource", PERMIT_EDIT, PERMIT_REACH_IDS},
     {"mcpbox_delete_resource", PERMIT_EDIT, PERMIT_REACH_IDS},
+    {"mcpbox_create_server", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_update_server", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_delete_server", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_create_tool", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_create_prompt", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_create_resource", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_add_external_source", PERMIT_EDIT, PERMIT_REACH_ALL},
     {NULL, 0, PERMIT_REACH_ALL},
 };
 

@@ -2,10 +2,31 @@
 import http.client
 import itertools
 import json
+import socket
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 META = "io.modelcontextprotocol/"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over the tunnel's unix socket, as a proxy speaks it."""
+
+    def __init__(self, path, timeout):
+        super().__init__("mcp.example", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def connection(address, timeout):
+    """address: (host, port), or the path of a unix socket."""
+    if isinstance(address, str):
+        return UnixConnection(address, timeout)
+    return http.client.HTTPConnection(*address, timeout=timeout)
 
 
 class Reply:
@@ -51,7 +72,7 @@ def request(address, method="POST", path="/mcp", body=None, headers=None, timeou
     all_headers = {"Accept": "application/json, text/event-stream",
                    "Content-Type": "application/json"}
     all_headers.update(headers or {})
-    c = http.client.HTTPConnection(*address, timeout=timeout)
+    c = connection(address, timeout)
     try:
         c.request(method, path, body, {k: v for k, v in all_headers.items() if v is not None})
         return Reply(c.getresponse())
@@ -118,7 +139,7 @@ class Client:
             h["Authorization"] = "Bearer " + self.token
         h.update(headers)
         if self.conn is None:
-            self.conn = http.client.HTTPConnection(*self.where(), timeout=self.timeout)
+            self.conn = connection(self.where(), self.timeout)
         try:
             self.conn.request("POST", "/mcp", json.dumps(message).encode(), h)
             return Reply(self.conn.getresponse())

@@ -25,7 +25,9 @@ class Rest:
             c.request(method, path, data, h)
             r = c.getresponse()
             raw = r.read()
-            headers = {k.lower(): v for k, v in r.getheaders()}
+            headers = {}
+            for k, v in r.getheaders():	# several Set-Cookie: a line each
+                headers[k.lower()] = headers.get(k.lower(), "") + ("\n" if k.lower() in headers else "") + v
             try:
                 value = json.loads(raw) if raw else None
             except ValueError:
@@ -41,6 +43,7 @@ class Rest:
         status, headers, value = self.request(
             "POST", "/api/login", {"username": username, "password": password})
         if status == 200:
-            self.cookie = headers["set-cookie"].split(";")[0]
+            self.cookie = next(c.split(";")[0] for c in headers["set-cookie"].split("\n")
+                               if c.startswith("mcpbox_session="))
             self.csrf = value["csrf_token"]
         return status, headers, value

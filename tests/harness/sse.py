@@ -36,7 +36,12 @@ class Stream:
     """One request whose answer is expected to be a stream."""
 
     def __init__(self, address, method="POST", body=None, headers=None, timeout=10):
-        self.s = socket.create_connection(address, timeout=timeout)
+        if isinstance(address, str):	# the path of a unix socket
+            self.s = socket.socket(socket.AF_UNIX)
+            self.s.settimeout(timeout)
+            self.s.connect(address)
+        else:
+            self.s = socket.create_connection(address, timeout=timeout)
         self.raw = self.text = b""
         self.ended = False
         self.comments = 0

@@ -208,6 +208,7 @@ rig_held(uint64_t timeout_ms, uint8_t version)
 		h->has_version = true;
 		memset(&h->version, version, sizeof(h->version));
 	}
+	h->principal = ipc_str("local");
 	h->record = record_new(&h->node.id, ipc_str("intent"));
 	return h;
 }
