@@ -45,8 +45,6 @@ struct rates *rates_new(struct admind *); /* NULL without memory */
 void rates_set(struct rates *, const struct pg_result *);
 /* Takes a token of each of the call's buckets, then then(j); or refuses j. */
 void rates_take(struct rates *, struct job *, void (*then)(struct job *));
-/* A token of the tool's bucket alone, for a call made by another call. */
-void rates_take_tool(struct rates *, struct job *, void (*then)(struct job *));
 void rates_tick(struct rates *);
 
 #endif

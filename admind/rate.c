@@ -343,15 +343,6 @@ rates_take(struct rates *all, struct job *j, void (*then)(struct job *))
 	step(j);
 }
 
-void
-rates_take_tool(struct rates *all, struct job *j, void (*then)(struct job *))
-{
-	j->rates = all;
-	j->rate_at = RATE_TOOL;
-	j->admitted = then;
-	step(j);
-}
-
 /* Leases of former limits go back: the next ones are of the new. */
 void
 rates_set(struct rates *all, const struct pg_result *rows)

@@ -89,6 +89,8 @@ enum ctl_status tables_command(const struct ctl *);
 enum ctl_status limits_command(const struct ctl *); /* and servers */
 enum ctl_status modules_command(const struct ctl *);
 enum ctl_status settings_command(const struct ctl *);
+enum ctl_status rates_command(const struct ctl *);
+enum ctl_status breakers_command(const struct ctl *);
 enum ctl_status audit_command(const struct ctl *);
 enum ctl_status administrators_command(const struct ctl *); /* and logins */
 

@@ -35,6 +35,10 @@ static const struct {
 	"[expires=DAYSd|never] | revoke TOKEN [REASON]]"},
     {"settings", 1, 4, settings_command,
 	"settings [KEY | set KEY VALUE | reset KEY]"},
+    {"rates", 1, 6, rates_command,
+	"rates [set listener|principal|tool SUBJECT PER_MINUTE [BURST] | remove "
+	"listener|principal|tool SUBJECT]"},
+    {"breakers", 1, 2, breakers_command, "breakers [reset]"},
     {"call", 1, 64, call_command,
 	"call [ACTION [ID] [name=value ...] [--hash HEX] [--key KEY]]"},
     {"query", 2, 3, query_command, "query WHAT [ID]"},

@@ -22,6 +22,8 @@ static const struct {
 	{"id", "exposed_name", "principal", "arguments", "state",
 	    "requested_at", "expires_at"}},
     {"settings", {"key", "value", "default", "updated_at", "updated_by", "doc"}},
+    {"rate_limits",
+	{"scope", "subject", "per_minute", "burst", "updated_at", "updated_by"}},
     {"servers", {"id", "name", "status", "state", "tool_count", "description"}},
     {"modules",
 	{"name", "version", "state", "digest", "files", "bytes", "tools"}},
