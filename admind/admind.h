@@ -364,6 +364,7 @@ int adminset_message(
 void adminq_login(
     struct op *, struct ipc_bytes token, void (*then)(struct op *));
 int doctor_message(struct link *, struct ipc_frame *);
+void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
 void status_json(struct admind *, struct jsonw *);
 
 /* ---- settings.c: what administrators set (table settings), in memory ---- */

@@ -39,11 +39,24 @@ static const struct question_form status[] = {
 	    " (SELECT max(version) FROM mcpbox.schema_migrations))::text",
 	    DB_FAST}},
     {0}};
+
+/* On the other lane: counting must not stand in a call's way. */
+static const struct question_form dashboard[] = {
+    {0, {Q_TAKE(PERIOD)},
+	{"adminq_dashboard", "SELECT mcpbox.dashboard($1::text)", DB_SURE}},
+    {0}};
+
+static const struct question_form health[] = {
+    {0, {0},
+	{"adminq_health", "SELECT mcpbox.health_figures()", DB_SURE}},
+    {0}};
 /* clang-format on */
 
 const struct question adminq_admin_questions[] = {
     {"settings", QUESTION_LIST, ADMIN_VIEWER, settings, NULL},
     {"setting", QUESTION_NAMED, ADMIN_VIEWER, setting, NULL},
     {"status", QUESTION_SINGLE, ADMIN_VIEWER, status, status_json},
+    {"dashboard", QUESTION_SINGLE, ADMIN_VIEWER, dashboard, NULL},
+    {"health", QUESTION_SINGLE, ADMIN_VIEWER, health, doctor_json},
     {0},
 };

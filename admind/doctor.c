@@ -96,10 +96,33 @@ server_rows(struct jsonw *w, struct ipc_server *s, const char *process)
 	return g.n;
 }
 
+/* An array of rows: every process, every layer. */
+static void
+report(struct admind *a, struct jsonw *w)
+{
+	jsonw_arr(w);
+	rows_of(w, "admind", a->layers);
+	simple(w, "admind", "database", db_is_up(a->db),
+	    "PostgreSQL is not reachable",
+	    "Start PostgreSQL; check the setting `database` of admind.conf.");
+	simple(w, "admind", "sandbox_epoch", a->sandbox_ready,
+	    "no sandbox has named its executions yet",
+	    "Start sandboxd; its log says why it does not connect.");
+	client_rows(w, a->check, "admind-check");
+	client_rows(w, a->vault, "admind-vault");
+	client_rows(w, a->sandboxd, "sandboxd");
+	simple(w, "gatewayd-local", "reachable",
+	    server_rows(w, a->gw_local, "gatewayd-local") > 0,
+	    "no gateway of the local listener is connected",
+	    "Start mcpbox-gatewayd for the local listener.");
+	(void)server_rows(w, a->gw_tunnel, "gatewayd-tunnel");
+	(void)server_rows(w, a->http, "admind-http");
+	jsonw_arr_end(w);
+}
+
 int
 doctor_message(struct link *l, struct ipc_frame *f)
 {
-	struct admind *a = l->a;
 	struct ipc_doctor_report r = {0};
 	struct ipc_doctor m;
 	struct jsonw w;
@@ -109,24 +132,7 @@ doctor_message(struct link *l, struct ipc_frame *f)
 		return -1;
 	buf_init(&b, IPC_BLOB_MAX);
 	jsonw_open(&w, &b);
-	jsonw_arr(&w);
-	rows_of(&w, "admind", a->layers);
-	simple(&w, "admind", "database", db_is_up(a->db),
-	    "PostgreSQL is not reachable",
-	    "Start PostgreSQL; check the setting `database` of admind.conf.");
-	simple(&w, "admind", "sandbox_epoch", a->sandbox_ready,
-	    "no sandbox has named its executions yet",
-	    "Start sandboxd; its log says why it does not connect.");
-	client_rows(&w, a->check, "admind-check");
-	client_rows(&w, a->vault, "admind-vault");
-	client_rows(&w, a->sandboxd, "sandboxd");
-	simple(&w, "gatewayd-local", "reachable",
-	    server_rows(&w, a->gw_local, "gatewayd-local") > 0,
-	    "no gateway of the local listener is connected",
-	    "Start mcpbox-gatewayd for the local listener.");
-	(void)server_rows(&w, a->gw_tunnel, "gatewayd-tunnel");
-	(void)server_rows(&w, a->http, "admind-http");
-	jsonw_arr_end(&w);
+	report(l->a, &w);
 	r.json = ipc_bytes(b.p, b.len);
 	if (b.failed)
 		link_refuse(l, m.request, FAILURE_BUSY, "out of memory");
@@ -134,6 +140,25 @@ doctor_message(struct link *l, struct ipc_frame *f)
 		link_answer(l, m.request, IPC_DOCTOR_REPORT, &r);
 	buf_free(&b);
 	return 0;
+}
+
+/* Members of the health object: is it well, and what is of which state. It is
+ * well when all that calls need is there; a layer that the kernel does not
+ * have is for doctor to complain of. */
+void
+doctor_json(struct admind *a, struct jsonw *w)
+{
+	bool well = db_is_up(a->db) && a->sandbox_ready &&
+	    ipc_client_peer(a->check) != NULL &&
+	    ipc_client_peer(a->vault) != NULL &&
+	    server_rows(NULL, a->gw_local, "") > 0;
+
+	jsonw_kv_str(w, "status", well ? "ok" : "degraded");
+	jsonw_kv_str(w, "version", MCPBOX_VERSION);
+	jsonw_kv_str(w, "node", a->node);
+	json_kv_time(w, "started_at", a->started_us);
+	jsonw_name(w, "layers");
+	report(a, w);
 }
 
 /* Members of the status object that need no database. */

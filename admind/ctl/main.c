@@ -54,6 +54,8 @@ static const struct {
 	"logins [--username NAME] | logins end ID | logins end --username "
 	"NAME"},
     {"status", 1, 1, tables_command, "status"},
+    {"dashboard", 1, 1, tables_command, "dashboard [--period 1h|6h|24h|7d]"},
+    {"health", 1, 1, tables_command, "health"},
     {"doctor", 1, 1, doctor_command, "doctor"},
     {"secret", 3, 5, secret_command,
 	"secret list SERVER | secret show SERVER KEY | secret create SERVER "
