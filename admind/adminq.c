@@ -133,6 +133,7 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 	struct query q = query_of(op);
 	struct ipc_bytes text;
 	struct jsonw w;
+	struct err why;
 	struct buf b;
 
 	buf_init(&b, IPC_BLOB_MAX);
@@ -154,6 +155,15 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, err);
 	} else if (db_nrows(rows) != 1 || db_null(rows, 0, 0)) {
 		op_refuse(op, FAILURE_NOT_FOUND, "there is no such object");
+	} else if (q.q->make != NULL) {
+		jsonw_open(&w, &b);
+		jsonw_obj(&w);
+		if (q.q->make(rows, &w, &why) == -1) {
+			op_refuse_err(op, &why);
+		} else {
+			jsonw_obj_end(&w);
+			answer_json(op, &b);
+		}
 	} else {
 		text = db_bytes(rows, 0, 0);
 		buf_put(&b, text.p, text.n);

@@ -94,8 +94,11 @@
 	" AND ($6::text = '' OR e.listener = $6::text)"                        \
 	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
 	" AND ($8::text = '' OR e.failure = $8::text)"
+/* A page of these. Each part of a union is one by itself: the planner does not
+ * look for an order in them on its own. */
 #define ROWS(CONDITION)                                                        \
-	"SELECT * FROM mcpbox.executions e WHERE " CONDITION REST
+	"(SELECT * FROM mcpbox.executions e WHERE " CONDITION REST             \
+	" ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
 #define OPEN(CONDITION) ROWS("e.state = 'open' AND " CONDITION)
 #define CLOSED(CONDITION) ROWS("e.state = 'closed' AND " CONDITION)
 
@@ -127,8 +130,7 @@
 	"SELECT x.* FROM (SELECT DISTINCT v.exposed_name FROM mcpbox.tools t"  \
 	" JOIN mcpbox.tool_versions v ON v.tool_id = t.id"                     \
 	" WHERE t.server_id = nullif($3::text, '')::uuid) n CROSS JOIN LATERAL ("\
-	CLOSED("e.tool = n.exposed_name")                                      \
-	" ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8) x UNION ALL " \
+	CLOSED("e.tool = n.exposed_name") ") x UNION ALL "                     \
 	OPEN("$3::text <> ''")
 /* Words of arguments, result, output, names; an id of execution or trace. */
 #define BY_SEARCH                                                              \

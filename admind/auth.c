@@ -11,10 +11,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "crypto.h"
 #include "ids.h"
@@ -108,6 +110,24 @@ cache_ms(const struct token *t)
 	return ms;
 }
 
+void
+auth_refused(struct link *l, struct ipc_bytes name, enum failure f)
+{
+	struct admind *a = l->a;
+	char text[EXPOSED_NAME_MAX + 1];
+
+	if (f == FAILURE_UNAUTHENTICATED) {
+		a->metrics->auth_failed++;
+		activity_note(a, ACTIVITY_AUTH_FAILED, "", l->listener, "", f, 1);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s",
+	    name.n < sizeof(text) ? (int)name.n : 0, (const char *)name.p);
+	a->metrics->refused[f]++;
+	activity_note(
+	    a, ACTIVITY_CALL_REFUSED, "", l->listener, text, f, 1);
+}
+
 static int
 authenticate(struct link *l, struct ipc_frame *f)
 {
@@ -121,6 +141,7 @@ authenticate(struct link *l, struct ipc_frame *f)
 		return -1;
 	if (auth_principal(l->a, l->listener, m.credential, principal, &t,
 		&err) == -1) {
+		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}
@@ -199,6 +220,8 @@ end_session(struct link *l, struct ipc_frame *f)
 		? now_us()
 		: (m.expires_ms < UINT64_MAX / 1000 ? m.expires_ms * 1000
 						    : UINT64_MAX));
+	activity_note(op->a, ACTIVITY_SESSION_ENDED, "", l->listener, "",
+	    FAILURE_NONE, 1);
 	db_query(op->a->db, &session_end, &p, op_db_ok, op);
 	return 0;
 }

@@ -44,7 +44,7 @@ enum {
 	C_CALLABLE,
 	C_SECRETS,
 	C_REVOKED,
-	C_MODULE,
+	C_MISSING, /* a grant, as a sentence */
 	C_TASK,
 	C_OBJECT,
 	C_STATIC,
@@ -65,8 +65,9 @@ static const struct db_stmt lookup = {"call_lookup",
     " cardinality(v.secrets), (SELECT x.state = 'revoked'"
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
-    " CASE WHEN v.modules <> '{}' THEN"
-    " mcpbox.module_missing(t.id, v.modules) END, v.task, t.object,"
+    " CASE WHEN v.modules <> '{}' OR v.requires <> '{}' THEN"
+    " mcpbox.grant_missing(s.id, t.id, v.modules, v.requires) END,"
+    " v.task, t.object,"
     " v.kind = 'static', (SELECT bit_or(CASE c WHEN 'elicitation' THEN 1"
     " WHEN 'elicitation.url' THEN 2 WHEN 'sampling' THEN 4"
     " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
@@ -397,22 +398,19 @@ take(struct buf *b, struct ipc_bytes from)
 
 /*
  * What a caller, or the tool's author, can mend: too long arguments, a module
- * whose grant was taken back. True: the job ended with that error.
+ * or host whose grant is not there. True: the job ended with that error.
  */
 static bool
 mendable(struct job *j, const struct pg_result *rows)
 {
 	uint64_t max = j->limits[LIMIT_ARGUMENT_BYTES];
-	struct ipc_bytes module = db_bytes(rows, 0, C_MODULE);
+	struct ipc_bytes missing = db_bytes(rows, 0, C_MISSING);
 	char text[400];
 
-	if (module.n > 0) {
-		/* "name version digest": the digest helps nobody here */
-		snprintf(text, sizeof(text),
-		    "Error: the module %.*s is not granted to this tool (any "
-		    "more): ask for it with mcpbox_request_module.",
-		    module.n > 65 ? (int)module.n - 65 : (int)module.n,
-		    (const char *)module.p);
+	if (missing.n > 0) {
+		snprintf(text, sizeof(text), "Error: %.*s",
+		    missing.n < 380 ? (int)missing.n : 380,
+		    (const char *)missing.p);
 		job_error(j, FAILURE_MISSING_GRANT, text, ipc_bytes(NULL, 0));
 		return true;
 	}
@@ -601,6 +599,7 @@ call_message(struct link *l, struct ipc_frame *f)
 		return -1;
 	j = job_new(l, &m, &err);
 	if (j == NULL) {
+		auth_refused(l, m.tool, err.failure);
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}

@@ -41,16 +41,17 @@ static const struct db_stmt ask_row = {"confirm_ask",
     DB_SURE};
 /* The parameters of call_open() or task_open(), and the request. */
 static const struct db_stmt open_call = {"confirm_open_call",
-    "SELECT mcpbox.call_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
+    "SELECT mcpbox.execution_marked(mcpbox.call_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
     " $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea,"
     " $10::text, $11::text, $12::text, $13::timestamptz, $14::timestamptz,"
-    " $15::uuid)",
+    " $15::uuid), $1::uuid, $16::uuid, $17::bytea, $18::uuid)",
     DB_SURE};
 static const struct db_stmt open_task = {"confirm_open_task",
-    "SELECT mcpbox.task_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
+    "SELECT mcpbox.execution_marked(mcpbox.task_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
     " $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea,"
     " $10::text, $11::text, $12::text, $13::timestamptz, $14::timestamptz,"
-    " $15::int4, $16::int8, $17::int8, $18::int8, $19::uuid)",
+    " $15::int4, $16::int8, $17::int8, $18::int8, $19::uuid), $1::uuid,"
+    " $20::uuid, $21::bytea, $22::uuid)",
     DB_SURE};
 static const struct db_stmt sweep_rows = {
     "confirm_sweep", "SELECT mcpbox.calls_sweep()", DB_SURE};
@@ -244,6 +245,7 @@ confirm_open(struct job *j, intent_cb *cb)
 		db_p_i64(&p, (int64_t)conf_int(c, "tasks_kept"));
 	}
 	db_p_id(&p, &j->confirmed);
+	intent_marks(j, &p);
 	j->intent_cb = cb;
 	db_query(j->a->db, j->task ? &open_task : &open_call, &p, opened, j);
 	buf_free(&text);

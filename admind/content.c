@@ -13,9 +13,10 @@
 #include "version.h"
 
 static const struct db_stmt open_row = {"content_open",
-    "SELECT mcpbox.static_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
-    " $5::text, $6::text, $7::text, $8::bytea, $9::text, $10::text,"
-    " $11::text, $12::timestamptz, $13::timestamptz)",
+    "SELECT mcpbox.execution_marked(mcpbox.static_open($1::uuid, $2::uuid,"
+    " $3::bytea, $4::uuid, $5::text, $6::text, $7::text, $8::bytea, $9::text,"
+    " $10::text, $11::text, $12::timestamptz, $13::timestamptz), $1::uuid,"
+    " $14::uuid, $15::bytea, $16::uuid)",
     DB_FAST};
 
 /* A field of the version; empty: it has none. */
@@ -68,7 +69,7 @@ open_intent(struct job *j)
 	}
 	j->epoch = j->a->epoch;
 	buf_init(&text, ARGUMENTS_KEPT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	intent_arguments(j, &text);
 	db_params_init(&p);
 	db_p_id(&p, &j->execution);
 	db_p_id(&p, &j->version_id);
@@ -84,6 +85,7 @@ open_intent(struct job *j)
 	db_p_time_us(&p, j->created_us);
 	db_p_time_us(
 	    &p, j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000));
+	intent_marks(j, &p);
 	db_query(j->a->db, &open_row, &p, opened, j);
 	buf_free(&text);
 }

@@ -235,6 +235,9 @@ logged_in(struct op *op)
 	TAILQ_INSERT_TAIL(&f->list, who, entry);
 	f->n++;
 	f->ncalls += who->calls;
+	/* At once: whoever asked knows that it may. */
+	(void)ipc_answer(op->link->peer, op->request, IPC_ACTIVITY_LINES,
+	    &(struct ipc_activity_lines){0});
 }
 
 int

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "ids.h"
 #include "limits.h"
@@ -108,6 +109,7 @@ closed_alone(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	(void)db_text(rows, 0, 0, how, sizeof(how));
+	upkeep_closed(r->op->a, 1);
 	record_done(r, how);
 }
 
@@ -157,6 +159,7 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 		STAILQ_FOREACH(r, &g->sent, entry)
 		if (!r->closed && memcmp(&r->op->id, &id, sizeof(id)) == 0) {
 			r->closed = true;
+			upkeep_closed(g->a, 1);
 			break;
 		}
 	}
@@ -288,7 +291,7 @@ int
 gather_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_record m;
-	struct ipc_bytes body;
+	struct ipc_bytes body, kept;
 	enum outcome outcome;
 	struct record *r;
 
@@ -296,10 +299,14 @@ gather_message(struct link *l, struct ipc_frame *f)
 		return -1;
 	outcome = (enum outcome)m.outcome;
 	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n ||
-	    m.meta_len > m.stdout_result.n - m.stdout_len)
+	    m.meta_len > m.stdout_result.n - m.stdout_len ||
+	    m.kept_len > m.stdout_result.n - m.stdout_len - m.meta_len)
 		return -1;
-	body = ipc_bytes(m.stdout_result.p + m.stdout_len,
-	    m.stdout_result.n - m.stdout_len - m.meta_len);
+	body = ipc_bytes(m.stdout_result.p + m.stdout_len + m.kept_len,
+	    m.stdout_result.n - m.stdout_len - m.kept_len - m.meta_len);
+	kept = m.kept_len == 0
+	    ? body
+	    : ipc_bytes(m.stdout_result.p + m.stdout_len, m.kept_len);
 	/* A sandbox answers for its own epoch: not for another's calls, whose
 	 * rows the sweep closed, and not for admind's own. Acknowledged, or it
 	 * would come again for ever. */
@@ -333,12 +340,22 @@ gather_message(struct link *l, struct ipc_frame *f)
 	r->started_us = m.started_us;
 	r->ended_us = m.ended_us != 0 ? m.ended_us : now_us();
 	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : INT64_MAX;
+	metrics_ended(l->a, r->outcome, r->failure, r->started_us, r->ended_us,
+	    r->cpu_us);
+	if (follow_calls(l->a))
+		follow_record(l->a, m.intent,
+		    &(struct follow_call){.id = m.execution,
+			.outcome = r->outcome,
+			.failure = r->failure,
+			.started_us = r->started_us,
+			.ended_us = r->ended_us,
+			.cpu_us = r->cpu_us});
 	buf_init(&r->out, STDOUT_SHOWN_MAX);
 	buf_init(&r->result, STORED_RESULT_MAX);
 	buf_init(&r->intent, IPC_FRAME_MAX);
 	db_text_clean(
 	    &r->out, m.stdout_result.p, m.stdout_len, STDOUT_SHOWN_MAX);
-	db_text_clean(&r->result, body.p, body.n, STORED_RESULT_MAX);
+	db_text_clean(&r->result, kept.p, kept.n, STORED_RESULT_MAX);
 	buf_put(&r->intent, m.intent.p, m.intent.n);
 	buf_init(&r->whole, IPC_BLOB_MAX);
 	buf_init(&r->meta, IPC_BLOB_MAX);

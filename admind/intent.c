@@ -20,19 +20,21 @@
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"
     " tool, version_id, version_hash, args_sha256, arguments, client,"
-    " protocol, created_at, deadline)"
+    " protocol, created_at, deadline, trace_id, span_id, session_id)"
     " SELECT $1::uuid, 'tool', c.epoch, $6::text, $7::text, c.exposed_name,"
     " c.version_id, c.hash, $9::bytea, $10::text, $11::text, $12::text,"
-    " $13::timestamptz, $14::timestamptz FROM mcpbox.callable c"
+    " $13::timestamptz, $14::timestamptz, $15::uuid, $16::bytea, $17::uuid"
+    " FROM mcpbox.callable c"
     " WHERE c.version_id = $2::uuid AND c.epoch = $4::uuid"
     " AND c.hash = $3::bytea AND c.exposed_name = $8::text"
     " AND c.limits_at IS NOT DISTINCT FROM $5::timestamptz"
     " RETURNING true",
     DB_FAST};
 static const struct db_stmt open_row = {"call_open",
-    "SELECT mcpbox.call_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
-    " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
-    " $11::text, $12::text, $13::timestamptz, $14::timestamptz)",
+    "SELECT mcpbox.execution_marked(mcpbox.call_open($1::uuid, $2::uuid,"
+    " $3::bytea, $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text,"
+    " $9::bytea, $10::text, $11::text, $12::text, $13::timestamptz,"
+    " $14::timestamptz), $1::uuid, $15::uuid, $16::bytea, $17::uuid)",
     DB_FAST};
 
 static uint64_t
@@ -42,6 +44,38 @@ deadline_us(const struct job *j)
 		return j->created_us + MANAGEMENT_DEADLINE_MS * UINT64_C(1000);
 	return j->created_us +
 	    (HOLD_MS + QUEUE_MS + j->timeout_ms) * UINT64_C(1000);
+}
+
+void
+intent_arguments(const struct job *j, struct buf *text)
+{
+	const struct buf *b = j->kept.len > 0 ? &j->kept : &j->arguments;
+
+	db_text_clean(text, b->p, b->len, ARGUMENTS_KEPT);
+}
+
+static bool
+none(const struct ipc_id *id)
+{
+	static const struct ipc_id zero;
+
+	return memcmp(id, &zero, sizeof(zero)) == 0;
+}
+
+void
+intent_marks(const struct job *j, struct db_params *p)
+{
+	if (none(&j->trace.id)) {
+		db_p_null(p);
+		db_p_null(p);
+	} else {
+		db_p_id(p, &j->trace.id);
+		db_p_bytes(p, j->trace.span, sizeof(j->trace.span));
+	}
+	if (none(&j->session))
+		db_p_null(p);
+	else
+		db_p_id(p, &j->session);
 }
 
 void
@@ -63,7 +97,7 @@ intent_tlv(const struct job *j, struct buf *out)
 	tlv_put_u64(out, INTENT_KIND,
 	    j->manage == NULL && !j->is_static ? CONTEXT_TOOL
 					       : INTENT_KIND_MANAGEMENT);
-	db_text_clean(&text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	intent_arguments(j, &text);
 	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
 	if (j->task)
 		tlv_put_u64(out, INTENT_TASK, 1);
@@ -104,7 +138,7 @@ inserted(void *arg, const struct pg_result *rows, const struct err *err)
 void
 intent_params(const struct job *j, struct db_params *p, struct buf *text)
 {
-	db_text_clean(text, j->arguments.p, j->arguments.len, ARGUMENTS_KEPT);
+	intent_arguments(j, text);
 	db_params_init(p);
 	db_p_id(p, &j->execution);
 	db_p_id(p, &j->version_id);
@@ -130,6 +164,7 @@ send_intent(struct job *j, const struct db_stmt *stmt, db_cb *cb)
 
 	buf_init(&text, ARGUMENTS_KEPT);
 	intent_params(j, &p, &text);
+	intent_marks(j, &p);
 	db_query(j->a->db, stmt, &p, cb, j);
 	buf_free(&text);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "crypto.h"
 #include "ids.h"
@@ -244,6 +245,17 @@ job_body(struct job *j, struct jsonw *w, const void *text, size_t n)
 	jsonw_arr_end(w);
 }
 
+/* Who was refused before there was a row finds it in the activity log. */
+static void
+refused(const struct job *j, enum failure failure)
+{
+	if (failure == FAILURE_NONE || j->has_intent)
+		return;
+	activity_note(j->a, ACTIVITY_CALL_REFUSED, j->principal, j->listener,
+	    j->tool, failure, 1);
+	j->a->metrics->refused[failure]++;
+}
+
 /* Answers RESULT with the body and ends the job. */
 void
 job_result(struct job *j)
@@ -253,6 +265,7 @@ job_result(struct job *j)
 	    .body = ipc_bytes(j->body.p, j->body.len)};
 	char id[UUID_TEXT_LEN + 1];
 
+	refused(j, j->is_error ? j->failure : FAILURE_NONE);
 	uuid_text(&j->execution, id);
 	log_call(LOG_LV_INFO, "answered", id, j->principal, "%s: %s", j->tool,
 	    j->is_error ? failure_info(j->failure)->name : "done");
@@ -329,6 +342,7 @@ job_refuse_data(
 {
 	char id[UUID_TEXT_LEN + 1];
 
+	refused(j, failure);
 	uuid_text(&j->execution, id);
 	log_call(LOG_LV_INFO, "refused", id, j->principal, "%s: %s: %s",
 	    j->tool, failure_info(failure)->name, message);

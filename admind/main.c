@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <seccomp.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "confine.h"
 #include "limits.h"
@@ -124,6 +125,7 @@ start(struct admind *a, struct err *err)
 	a->db = db_new(a->proc.base, conf_str(a->proc.conf, "database"),
 	    migrations_count, channels, &events, a, err);
 	if (a->db == NULL || gather_start(a, err) == -1 ||
+	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
 	    limits_start(a, err) == -1 ||
 	    links_connect(a, err) == -1)
 		return -1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "context.h"
 #include "ids.h"
@@ -125,6 +126,7 @@ closed(void *arg, const struct pg_result *rows, const struct err *err)
 
 	c->sent = false;
 	if (err == NULL) {
+		upkeep_closed(c->a, 1);
 		drop_close(c);
 		return;
 	}
@@ -193,6 +195,15 @@ records_close(struct admind *a, const struct ending *e)
 		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
 		return;
 	}
+	metrics_ended(
+	    a, e->outcome, e->failure, e->started_us, e->ended_us, 0);
+	if (follow_calls(a))
+		follow_record(a, e->intent,
+		    &(struct follow_call){.id = e->id,
+			.outcome = e->outcome,
+			.failure = e->failure,
+			.started_us = e->started_us,
+			.ended_us = e->ended_us});
 	c->a = a;
 	c->e = *e;
 	buf_init(&c->result, STORED_RESULT_MAX);

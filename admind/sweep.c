@@ -12,6 +12,7 @@
 
 #include <event2/event.h>
 
+#include "activity.h"
 #include "admind.h"
 #include "ids.h"
 #include "limits.h"
@@ -92,10 +93,14 @@ swept(void *arg, const struct pg_result *rows, const struct err *err)
 		a->sweeping = false;
 		return;
 	}
-	if (db_int(rows, 0, 0) > 0)
+	if (db_int(rows, 0, 0) > 0) {
 		log_event(LOG_LV_WARN, "lost",
 		    "%lld executions of ended epochs",
 		    (long long)db_int(rows, 0, 0));
+		activity_note(a, ACTIVITY_CALLS_LOST, "", LISTENER_NONE, "",
+		    FAILURE_LOST, (uint64_t)db_int(rows, 0, 0));
+		upkeep_closed(a, (unsigned)db_int(rows, 0, 0));
+	}
 	db_params_init(&p);
 	db_p_id(&p, &a->epoch);
 	db_p_id(&p, a->sandbox_ready ? &a->sandbox_epoch : &a->epoch);
@@ -168,8 +173,11 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	evtimer_add(a->tick, &tv);
 	a->ticks++;
 	call_started(a);
+	activity_tick(a);
+	follow_tick(a);
 	if (!db_is_up(a->db))
 		return;
+	upkeep_tick(a);
 	if (!a->epoch_stored)
 		store_own_epoch(a);
 	if (!a->sandbox_ready)

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "mcp_era.h"
+#include "trace.h"
 
 #define KEY_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -19,7 +20,7 @@
 #define KEY_LOG          "io.modelcontextprotocol/logLevel"
 
 /* What the ladder looks at in params._meta. */
-enum { VERSION, CAPABILITIES, CLIENT, LOG, TOKEN, ENVELOPE };
+enum { VERSION, CAPABILITIES, CLIENT, LOG, TOKEN, TRACE, ENVELOPE };
 
 struct envelope {
 	bool there; /* _meta is an object */
@@ -33,7 +34,7 @@ find_envelope(struct ipc_bytes params, struct envelope *e)
 	static const struct envelope none = {false, {NULL, 0},
 	    {JSON_WANTED(KEY_VERSION), JSON_WANTED(KEY_CAPABILITIES),
 		JSON_WANTED(KEY_CLIENT), JSON_WANTED(KEY_LOG),
-		JSON_WANTED("progressToken")}};
+		JSON_WANTED("progressToken"), JSON_WANTED("traceparent")}};
 
 	*e = none;
 	e->there = mcp_era_get(params, "_meta", &e->meta) &&
@@ -48,6 +49,19 @@ get(const struct envelope *e, unsigned which, struct ipc_bytes *v)
 {
 	*v = ipc_bytes(e->w[which].p, e->w[which].n);
 	return v->p != NULL;
+}
+
+/* What is no traceparent is ignored: the Recommendation says so, and it decides
+ * nothing. A string without escapes, so its bytes are its text. */
+static void
+read_trace(const struct envelope *e, struct mcp_message *m)
+{
+	struct ipc_bytes v;
+	struct trace t;
+
+	if (get(e, TRACE, &v) && v.n > 2 && v.p[0] == '"' &&
+	    trace_parse(v.p + 1, v.n - 2, &t) == 0)
+		m->trace = ipc_bytes(v.p + 1, v.n - 2);
 }
 
 bool
@@ -294,6 +308,7 @@ mcp_era_check(
 	claimed = get(&env, VERSION, &v);
 	m->meta = env.meta;
 	(void)get(&env, TOKEN, &m->progress_token);
+	read_trace(&env, m);
 	header_modern = h->version != NULL && is_modern(h->version);
 
 	/* Step 5. initialize first: it is legacy by nature. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "kept.h"
 #include "schema.h"
 
 void
@@ -9,6 +10,7 @@ check_begin(struct check *c, struct report *r)
 {
 	memset(c, 0, sizeof(*c));
 	buf_init(&c->fields, IPC_BLOB_MAX);
+	buf_init(&c->kept, ARGUMENTS_KEPT);
 	buf_init(&c->errors, RESULT_MAX);
 	report_open(r, &c->errors);
 }
@@ -35,7 +37,7 @@ check_end(struct check *c, struct report *r, int rc, enum failure f,
 			snprintf(c->summary, sizeof(c->summary),
 			    "%s: %u errors, the first: %s", what, r->n,
 			    r->first);
-	} else if (c->fields.failed || c->errors.failed) {
+	} else if (c->fields.failed || c->errors.failed || c->kept.failed) {
 		c->failure = FAILURE_INTERNAL;
 		snprintf(c->summary, sizeof(c->summary), "out of memory");
 	} else {
@@ -47,6 +49,7 @@ void
 check_free(struct check *c)
 {
 	buf_free(&c->fields);
+	buf_free(&c->kept);
 	buf_free(&c->errors);
 }
 
@@ -98,6 +101,9 @@ check_arguments(struct check *c, struct ipc_bytes schema,
 	check_begin(c, &r);
 	if ((rc = doc_parse(&d, arguments.p, arguments.n, &e)) == 0)
 		rc = check_against(schema, &d, &r, &e);
+	if (rc == 0 && r.n == 0 && !output)
+		(void)kept_form(
+		    arguments.p, arguments.n, ARGUMENTS_KEPT, &c->kept);
 	if (output)
 		check_end(c, &r, rc, FAILURE_BAD_RESULT,
 		    "the result is not what the tool's output schema promises",

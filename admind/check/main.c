@@ -38,6 +38,7 @@ answer(struct ipc_peer *peer, uint64_t request, const struct check *c)
 	struct ipc_check_errors bad = {0};
 
 	if (c->ok) {
+		ok.kept = ipc_bytes(c->kept.p, c->kept.len);
 		ok.fields = ipc_bytes(c->fields.p, c->fields.len);
 		return ipc_answer(peer, request, IPC_CHECK_OK, &ok);
 	}

@@ -41,10 +41,8 @@ print_lines(const struct buf *text, struct buf *cursor)
 	return CTL_DONE;
 }
 
-/* All rows that the filters take, oldest first. What comes while it runs is at
- * the end. */
-static enum ctl_status
-export_rows(const struct ctl *c, struct ipc_bytes filters)
+enum ctl_status
+audit_export(const struct ctl *c, const char *what, struct ipc_bytes filters)
 {
 	struct ctl page = *c;
 	enum ctl_status status;
@@ -54,7 +52,7 @@ export_rows(const struct ctl *c, struct ipc_bytes filters)
 	page.limit = CTL_LIMIT_MAX;
 	buf_init(&cursor, sizeof(at) - 1);
 	do {
-		status = calls_list(&page, "audit_export", NULL, filters,
+		status = calls_list(&page, what, NULL, filters,
 		    at[0] != '\0' ? at : NULL, &text);
 		if (status == CTL_DONE)
 			status = print_lines(&text, &cursor);
@@ -85,7 +83,8 @@ audit_command(const struct ctl *c)
 		return CTL_USAGE;
 	}
 	if (export) {
-		status = export_rows(c, ipc_bytes(filters.p, filters.len));
+		status = audit_export(
+		    c, "audit_export", ipc_bytes(filters.p, filters.len));
 	} else {
 		status = calls_list(c, "audit", NULL,
 		    ipc_bytes(filters.p, filters.len), c->cursor, &text);

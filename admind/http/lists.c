@@ -16,8 +16,8 @@ object(struct call *c, struct ipc_frame *f)
 }
 
 /* The filters as ADMIN_QUERY carries them, all but its own two. */
-static void
-put_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
+void
+lists_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
 {
 	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
 		if (i != ADMIN_FILTER_KIND && i != ADMIN_FILTER_STATE &&
@@ -36,7 +36,7 @@ ask(struct call *c, struct ipc_admin_query *q,
 	struct buf filters;
 
 	buf_init(&filters, IPC_FRAME_MAX / 2);
-	put_filters(c, q, &filters);
+	lists_filters(c, q, &filters);
 	if (filters.failed)
 		problem_send(c, FAILURE_BUSY, "out of memory", NULL);
 	else

@@ -13,7 +13,11 @@
 #include "proc.h"
 #include "web.h"
 
-enum { HOST_MAX = 64, PATH_BYTES_MAX = 4096 };
+enum {
+	HOST_MAX = 64,
+	PATH_BYTES_MAX = 4096,
+	QUIET_MS = 15 * 1000 /* then the live tail says that it lives */
+};
 
 static struct web web;
 
@@ -128,6 +132,9 @@ main(int argc, char **argv)
 	limits.idle_ms = (uint64_t)conf_int(p.conf, "idle_timeout");
 	limits.head_max = HTTP_HEAD_MAX;
 	limits.body_max = WEB_BODY_MAX;
+	limits.quiet_ms = QUIET_MS;
+	if (metrics_load(&web, conf_str(p.conf, "metrics_token_file"), &e) < 0)
+		log_fatal("metrics_token_file", "%s", e.text);
 	if (conf_address(p.conf, "listen", host, sizeof(host), &port) < 0)
 		log_fatal("listen", "the address is not numeric");
 	if ((web.httpd = httpd_new(p.base, host, port, NULL, &limits, &handlers,

@@ -132,9 +132,8 @@ write_allowed(struct call *c, struct ipc_frame *f)
 	c->route->handler(c);
 }
 
-/* The cookie's token; without one the request is answered. */
-static int
-take_token(struct call *c)
+int
+routes_token(struct call *c)
 {
 	const char *cookie;
 	unsigned count;
@@ -184,7 +183,7 @@ routes_request(struct httpd_req *req, void *arg)
 		return;
 	}
 	c->route = route;
-	if (route->access != ACCESS_PUBLIC && take_token(c) < 0)
+	if (route->access != ACCESS_PUBLIC && routes_token(c) < 0)
 		return;
 	if (guard_query(r->query, route->query, &c->params, &e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);
@@ -204,6 +203,9 @@ routes_gone(struct httpd_req *req, void *arg)
 	struct call *c = httpd_data(req);
 
 	(void)arg;
-	if (c != NULL)
-		c->req = NULL;
+	if (c == NULL)
+		return;
+	c->req = NULL;
+	if (c->gone != NULL)
+		c->gone(c);
 }

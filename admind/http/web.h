@@ -35,6 +35,8 @@ enum {
 struct web {
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
+	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
+	bool have_metrics_token;
 };
 
 /* Who may use a route. */
@@ -73,6 +75,13 @@ struct call {
 	char token[SESSION_TOKEN_LEN + 1];
 	const char *unreachable; /* who is asked, should he not answer */
 	void (*then)(struct call *, struct ipc_frame *);
+	/* Of answers that go on (tail.c): the client went away; frees c. */
+	void (*gone)(struct call *);
+	void *data;
+	/* What a handler keeps between two questions; call_free frees it. */
+	void *work;
+	void (*work_free)(void *);
+	bool takes_refusals; /* `then` hears REFUSED, too */
 };
 
 /* routes.c */
@@ -85,6 +94,10 @@ void routes_gone(struct httpd_req *, void *web);
  * {name}. For dispatch and tests. */
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
+
+/* The cookie's token, into c; -1: there is none, and the request is answered.
+ */
+int routes_token(struct call *);
 
 /* ask.c: requests to the other two processes */
 /* then(call, frame) runs with the final answer unless it is REFUSED, which is
@@ -131,15 +144,31 @@ void admin_logins_delete(struct call *);
 
 /* lists.c */
 void list_get(struct call *);
+/* The request's filters into q and b (initialised; must outlive q). */
+void lists_filters(const struct call *, struct ipc_admin_query *, struct buf *);
 void object_get(struct call *);
 void health_get(struct call *);
 
 /* action.c */
 void action_write(struct call *); /* all of admin_action.def */
 
+/* export.c */
+void export_get(struct call *);
+
+/* tail.c */
+void tail_get(struct call *);
+
+/* metrics.c */
+int metrics_load(struct web *, const char *path, struct err *);
+void metrics_get(struct call *);
+
 /* approvals.c */
 void approval_get(struct call *);
 void approve_post(struct call *);
+void approval_diff_get(struct call *); /* diff.c */
+void policies_get(struct call *);      /* review.c */
+void policies_put(struct call *);
+void bulk_post(struct call *); /* bulk.c */
 void reject_post(struct call *);
 
 /* limits.c */

@@ -254,11 +254,13 @@ $$;
 -- Takes at most p_rows off the queue; returns how many. Several may do it at
 -- once. Sorted, so that two that count the same lock in the same order.
 CREATE FUNCTION records_work(p_rows bigint) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp
-SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	n bigint;
 BEGIN
+	-- few rows, by their key: whatever the planner takes the queue to be
+	PERFORM set_config('enable_hashjoin', 'off', true),
+	    set_config('enable_mergejoin', 'off', true);
 	WITH taken AS (
 		DELETE FROM execution_queue WHERE ctid = ANY (ARRAY(SELECT ctid
 		    FROM execution_queue LIMIT p_rows FOR UPDATE SKIP LOCKED))
@@ -314,10 +316,18 @@ BEGIN
 	-- an id, of itself or of its trace, in either spelling
 	IF p_search ~ '^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$' THEN
 		known := p_search::uuid;
+		RETURN QUERY SELECT e.* FROM executions e
+		WHERE (e.id = known OR e.trace_id = known)
+		    AND (e.created_at, e.id) < (p_before, p_before_id)
+		    AND e.created_at >= p_since AND e.created_at < p_until
+		ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit;
+		IF FOUND THEN
+			RETURN;	-- else it is a word like others
+		END IF;
 	END IF;
 	RETURN QUERY SELECT e.* FROM execution_words w
 	    JOIN executions e ON e.id = w.execution
-	WHERE w.words @@ q AND known IS NULL
+	WHERE w.words @@ q
 	    AND (w.created_at, w.execution) < (p_before, p_before_id)
 	    AND w.created_at >= p_since AND w.created_at < p_until
 	    AND (p_kind = '' OR e.kind = p_kind)
@@ -328,11 +338,6 @@ BEGIN
 	    AND (p_outcome = '' OR e.outcome = p_outcome)
 	    AND (p_failure = '' OR e.failure = p_failure)
 	ORDER BY w.created_at DESC, w.execution DESC LIMIT p_limit;
-	RETURN QUERY SELECT e.* FROM executions e
-	WHERE known IS NOT NULL AND (e.id = known OR e.trace_id = known)
-	    AND (e.created_at, e.id) < (p_before, p_before_id)
-	    AND e.created_at >= p_since AND e.created_at < p_until
-	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit;
 END $$;
 
 -- Statistics of a span of at most 400 days, as one object. p_period: hour or
