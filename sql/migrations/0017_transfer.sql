@@ -2,8 +2,9 @@
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
--- Figures. Of calls they come from execution_stats (0015), by hours: an hour
--- that is not over is counted as far as it went.
+-- Figures. Of calls (of tools; not of management tools, inspections and tests)
+-- they come from execution_stats (0015), by hours: an hour that is not over is
+-- counted as far as it went.
 
 CREATE FUNCTION dashboard(p_period text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -18,7 +19,7 @@ BEGIN
 	IF span IS NULL THEN
 		PERFORM fail('invalid_params', 'period is 1h, 6h, 24h or 7d');
 	END IF;
-	calls := execution_statistics(f, NULL, 'hour', '', '', '', '', '')::json;
+	calls := execution_statistics(f, NULL, 'hour', '', '', '', 'tool', '')::json;
 	RETURN json_build_object('period', word, 'since', calls -> 'since', 'until', calls -> 'until',
 	    'servers', (SELECT json_build_object('all', count(*),
 	        'running', count(*) FILTER (WHERE status = 'running')) FROM servers),
@@ -46,7 +47,7 @@ BEGIN
 	        FROM (SELECT t.server_id, sum(x.calls) AS calls,
 	        coalesce(sum(x.calls) FILTER (WHERE x.outcome <> 'done'), 0) AS errors
 	        FROM execution_stats x JOIN tool_names n ON n.exposed_name = x.tool
-	        JOIN tools t ON t.id = n.tool_id WHERE x.hour >= f
+	        JOIN tools t ON t.id = n.tool_id WHERE x.hour >= f AND x.kind = 'tool'
 	        GROUP BY 1 ORDER BY 2 DESC LIMIT 10) c JOIN servers s ON s.id = c.server_id),
 	    'recent_errors', (SELECT coalesce(json_agg(json_build_object('id', r.id, 'tool', r.tool,
 	        'principal', r.principal, 'outcome', r.outcome, 'failure_mode', r.failure,
