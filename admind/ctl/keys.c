@@ -147,6 +147,7 @@ change_files(const struct place *p, char kept[NAME_MAX + 1])
 	}
 	if (linkat(p->dir, p->name, p->dir, kept, 0) == -1 && errno != EEXIST)
 		return -1;
+	(void)unlinkat(p->dir, p->fresh, 0); /* of a run that was killed */
 	return renameat(p->dir, p->next, p->dir, p->name) == -1 ||
 		fsync(p->dir) == -1
 	    ? -1
