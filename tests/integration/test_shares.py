@@ -1,0 +1,145 @@
+"""What a client behind one token can take from others, and what it can't: slots and the queue of the sandbox, parked
+calls, results that wait to be judged, kept results, requests at once. A local client, and one with another token, are
+served meanwhile as if the flood were not there."""
+import threading
+import time
+
+import pytest
+
+from harness import flow
+from harness.instance import Instance
+from harness.mcp import MODERN, Client, meta, text
+from harness.token import Token, where
+
+SLOTS, PARKED = 8, 8
+SLOW = "import time\ndef main(seconds: float = 20) -> str:\n    time.sleep(seconds)\n    return 'slept'\n"
+QUICK = "def main(n: int = 0) -> str:\n    return f'quick {n}'\n"
+ASKS = "import mcpbox\ndef main() -> str:\n    a = mcpbox.elicit('Name?', {'name': str})\n    return str(a.content)\n"
+ALL = {"elicitation": {"form": {}}}
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance(sets=[f"sandboxd:slots={SLOTS}", f"sandboxd:parked_max={PARKED}", "sandboxd:queue=16",
+                       "sandboxd:queue_wait=3s", "admind:breakers=no", "gatewayd-tunnel:max_connections=128"])
+    with Client(i.address) as c:
+        for name, code in (("slow", SLOW), ("quick", QUICK), ("asks", ASKS)):
+            flow.publish(i, c, "share", name, code)
+    i.ctl("settings", "set", "rate_tunnel_per_minute", "0")
+    yield i
+    i.close()
+
+
+class Flood:
+    """Many clients of one token, each with one call under way."""
+
+    def __init__(self, token, n, name, **arguments):
+        self.replies = []
+        self.threads = [threading.Thread(target=self._one, args=(token, name, arguments)) for _ in range(n)]
+        for t in self.threads:
+            t.start()
+
+    def _one(self, token, name, arguments):
+        with token.client() as c:
+            self.replies.append(c.call(name, arguments))
+
+    def join(self):
+        for t in self.threads:
+            t.join(40)
+            assert not t.is_alive()
+
+
+def running(instance, principal, at_least, timeout=10):
+    deadline = time.monotonic() + timeout
+    while True:
+        n = len(instance.runners())
+        if n >= at_least:
+            return n
+        assert time.monotonic() < deadline, (n, principal)
+        time.sleep(0.05)
+
+
+def test_slots_and_the_queue(instance):
+    """Forty slow calls of one token: half of the slots, a quarter of the queue, and nobody waits for them."""
+    flooder, other = Token(instance), Token(instance)
+    flood = Flood(flooder, 40, "share__slow", seconds=6)
+    try:
+        running(instance, flooder.principal, SLOTS // 2)
+        time.sleep(0.5)
+        mine = instance.psql(f"SELECT count(*) FROM mcpbox.executions WHERE state = 'open' AND"
+                             f" principal = '{flooder.principal}' AND started_at IS NULL")
+        assert int(mine[0][0]) <= 40
+        assert len(instance.runners()) <= SLOTS // 2
+        for client in (Client(instance.address), other.client()):
+            with client as c:
+                for n in range(5):
+                    began = time.monotonic()
+                    assert text(c.call("share__quick", {"n": n})) == f"quick {n}"
+                    assert time.monotonic() - began < 2, "it waited behind the flood"
+    finally:
+        flood.join()
+    ends = [r.error["data"]["failure_mode"] if r.error else text(r) for r in flood.replies]
+    assert set(ends) == {"slept", "busy"} and ends.count("slept") >= SLOTS // 2, ends
+    assert all(r.error["data"]["retry_after_ms"] > 0 for r in flood.replies if r.error)
+
+
+def test_all_tokens_leave_a_quarter_to_local_clients(instance):
+    tokens = [Token(instance) for _ in range(4)]
+    floods = [Flood(t, 6, "share__slow", seconds=5) for t in tokens]
+    try:
+        running(instance, "all", SLOTS * 3 // 4)
+        time.sleep(0.3)
+        assert len(instance.runners()) <= SLOTS * 3 // 4
+        with Client(instance.address) as c:
+            began = time.monotonic()
+            assert text(c.call("share__quick", {"n": 1})) == "quick 1"
+            assert time.monotonic() - began < 2
+    finally:
+        for f in floods:
+            f.join()
+
+
+def ask(c):
+    return c.request("tools/call", {"name": "share__asks", "arguments": {}, "_meta": meta(MODERN, ALL)})
+
+
+def answer(c, state):
+    return c.request("tools/call", {"name": "share__asks", "arguments": {}, "requestState": state, "inputResponses": {
+        "q1": {"action": "accept", "content": {"name": "Ann"}}}, "_meta": meta(MODERN, ALL)})
+
+
+def test_parked_calls(instance):
+    """Half of the slots may be parked (4 of 8); one token has a quarter of that, all of them a half."""
+    a, b = Token(instance), Token(instance)
+    with a.client() as x, b.client() as y, Client(instance.address) as z:
+        first = ask(x)
+        assert first.result["resultType"] == "input_required", first
+        second = ask(x)
+        assert second.result["isError"] and "of this client" in text(second), second
+        # Another token has a place of its own, and local clients the rest.
+        other = ask(y)
+        assert other.result["resultType"] == "input_required", other
+        locals_ = [ask(z) for _ in range(2)]
+        assert all(r.result["resultType"] == "input_required" for r in locals_), locals_
+        for c, r in ((x, first), (y, other), (z, locals_[0]), (z, locals_[1])):
+            assert text(answer(c, r.result["requestState"])) == "{'name': 'Ann'}"
+        again = ask(x)	# its place is free again
+        assert text(answer(x, again.result["requestState"])) == "{'name': 'Ann'}"
+
+
+def test_requests_at_once(instance):
+    """gatewayd serves 128 connections here: one principal has a quarter of the requests, others go on."""
+    flooder, other = Token(instance), Token(instance)
+    flood = Flood(flooder, 60, "share__slow", seconds=3)
+    try:
+        time.sleep(1)
+        with other.client() as c:
+            began = time.monotonic()
+            assert "share__quick" in c.tools()
+            assert text(c.call("share__quick", {"n": 2})) == "quick 2"
+            assert time.monotonic() - began < 2
+    finally:
+        flood.join()
+    busy = [r for r in flood.replies if r.error and r.error["data"]["failure_mode"] == "busy"]
+    assert any("being served at once" in r.error["message"] for r in busy), {r.error["message"] for r in busy}
+    assert where(instance)()
