@@ -1,60 +1,17 @@
 /*
  * Questions about servers, tools, modules and limits (adminq.h).
  */
-#include "limit.h"
 #include "adminq.h"
 
-#define SERVER_JSON                                                            \
-	"json_build_object('id', s.id, 'name', s.name,"                        \
-	" 'description', s.description, 'status', s.status,"                   \
-	" 'expose', s.expose, 'created_at', " ADMINQ_TIME(                     \
-	    "s.created_at") ","                                                \
-			    " 'created_by', s.created_by, "                    \
-			    "'updated_at', " ADMINQ_TIME(                      \
-				"s.updated_at") ","                            \
-						" 'tool_count', (SELECT "      \
-						"count(*) FROM mcpbox.tools x" \
-						" WHERE x.server_id = s.id"    \
-						" AND x.object = 'tool'"       \
-						" AND x.deleted_at IS NULL"    \
-						"))::text"
-#define TOOL_JSON                                                              \
-	"json_build_object('id', t.id, 'server_id', t.server_id,"              \
-	" 'server', s.name, 'name', t.name, 'enabled', t.enabled,"             \
-	" 'object', t.object, 'uri', n.uri,"                                   \
-	" 'exposed_name', n.exposed_name, 'description', n.description,"       \
-	" 'kind', n.kind, 'approval_status', n.state,"                         \
-	" 'version', n.version_no, 'version_id', n.id,"                        \
-	" 'hash', encode(n.hash, 'hex'),"                                      \
-	" 'serving_version', c.version_no, 'serving_version_id', c.id,"        \
-	" 'callable', c.id IS NOT NULL AND t.enabled AND s.status = "          \
-	"'running',"                                                           \
-	" 'created_at', " ADMINQ_TIME(                                         \
-	    "t.created_at") ", 'created_by', t.created_by,"                    \
-			    " 'updated_at', " ADMINQ_TIME(                     \
-				"t.updated_at") ","                            \
-						" 'deleted_at', " ADMINQ_TIME( \
-						    "t.deleted_at") ")::text"
-#define TOOL_FROM                                                           \
-	" FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"  \
-	" JOIN LATERAL (SELECT * FROM mcpbox.tool_versions v"               \
-	" WHERE v.tool_id = t.id ORDER BY v.version_no DESC LIMIT 1) n ON " \
-	"true"                                                              \
-	" LEFT JOIN mcpbox.tool_versions c ON c.id = t.serving_version"
-
-/* What a version sets itself. */
-#define LIMIT_PAIR(SYMBOL, name, unit, min, max, context, version, reason) \
-	"'" name "', n." name
-#define LIMIT_PAIR_MORE(                                    \
-    SYMBOL, name, unit, min, max, context, version, reason) \
-	", '" name "', n." name
-
 /* clang-format off */
+/* The objects are made by functions (0010): what GET shows is what If-Match is
+ * compared with. Deleted ones are shown only where they are asked for. */
 static const struct question_form servers[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_servers",
-	    "SELECT " SERVER_JSON ", s.name FROM mcpbox.servers s"
-	    " WHERE ($1::text = '' OR s.status = $1::text)"
+	    "SELECT mcpbox.server_json(s.id), s.name FROM mcpbox.servers s"
+	    " WHERE CASE $1::text WHEN 'deleted' THEN s.deleted_at IS NOT NULL"
+	    " ELSE s.deleted_at IS NULL AND $1::text IN ('', s.status) END"
 	    " AND s.name > $2::text ORDER BY s.name LIMIT $3::int8",
 	    DB_FAST}},
     {0}};
@@ -62,27 +19,30 @@ static const struct question_form servers[] = {
 static const struct question_form server[] = {
     {0, {0},
 	{"adminq_server",
-	    "SELECT " SERVER_JSON " FROM mcpbox.servers s"
-	    " WHERE s.id = $1::uuid",
+	    "SELECT mcpbox.server_json(mcpbox.find_server($1::text))",
 	    DB_FAST}},
     {0}};
 
-/* A deleted one is shown only where deleted ones are asked for. */
+#define TOOL_FROM                                                           \
+	" FROM mcpbox.tools t"                                              \
+	" JOIN LATERAL (SELECT * FROM mcpbox.tool_versions v"               \
+	" WHERE v.tool_id = t.id ORDER BY v.version_no DESC LIMIT 1) n ON " \
+	"true"
 #define TOOL_STATE(n)                                                  \
 	" AND CASE WHEN t.deleted_at IS NOT NULL THEN $" n "::text ="  \
 	" 'deleted' ELSE $" n "::text IN ('', n.state) END"
 static const struct question_form tools[] = {
     {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE)},
 	{"adminq_tools_server",
-	    "SELECT " TOOL_JSON ", t.id::text" TOOL_FROM
-	    " WHERE t.server_id = $1::text::uuid" TOOL_STATE("2")
+	    "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
+	    " WHERE t.server_id = mcpbox.find_server($1::text)" TOOL_STATE("2")
 	    " AND t.id > CASE $3::text WHEN '' THEN"
 	    " '00000000-0000-0000-0000-000000000000' ELSE $3::text END::uuid"
 	    " ORDER BY t.id LIMIT $4::int8",
 	    DB_FAST}},
     {0, {Q_TAKE(STATE)},
 	{"adminq_tools",
-	    "SELECT " TOOL_JSON ", t.id::text" TOOL_FROM
+	    "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
 	    " WHERE t.id > CASE $2::text WHEN '' THEN"
 	    " '00000000-0000-0000-0000-000000000000' ELSE $2::text END::uuid"
 	    TOOL_STATE("1")
@@ -93,30 +53,59 @@ static const struct question_form tools[] = {
 static const struct question_form tool[] = {
     {0, {0},
 	{"adminq_tool",
-	    "SELECT json_build_object('tool', " TOOL_JSON "::json,"
-	    " 'input_schema', convert_from(n.input_schema, 'UTF8')::json,"
-	    " 'output_schema', convert_from(n.output_schema, 'UTF8')::json,"
-	    " 'secrets', array_to_json(n.secrets),"
-	    " 'modules', array_to_json(n.modules), 'limits',"
-	    " json_strip_nulls(json_build_object(" LIMITS(LIMIT_PAIR,
-		LIMIT_PAIR_MORE) ")), 'versions',"
-				 " (SELECT json_agg(json_build_object('id', "
-				 "v.id,"
-				 " 'version', v.version_no, 'state', v.state,"
-				 " 'hash', encode(v.hash, 'hex'), "
-				 "'created_at', " ADMINQ_TIME(
-				     "v.created_at") ", 'created_by', "
-						     "v.created_by,"
-						     " 'change_note', "
-						     "v.change_note) ORDER BY "
-						     "v.version_no DESC)"
-						     " FROM (SELECT * FROM "
-						     "mcpbox.tool_versions w "
-						     "WHERE w.tool_id = t.id "
-						     "ORDER BY w.version_no "
-						     "DESC LIMIT 100) "
-						     "v))::text" TOOL_FROM
-						     " WHERE t.id = $1::uuid",
+	    "SELECT mcpbox.tool_json(mcpbox.find_tool($1::text))",
+	    DB_FAST}},
+    {0}};
+
+/* "tool/number" */
+static const struct question_form version[] = {
+    {0, {0},
+	{"adminq_version",
+	    "SELECT mcpbox.version_named($1::text)",
+	    DB_FAST}},
+    {0}};
+
+static const struct question_form versions[] = {
+    {Q_MUST(TOOL), {Q_TAKE(TOOL)},
+	{"adminq_versions",
+	    "SELECT json_build_object('tool_id', v.tool_id,"
+	    " 'version_id', v.id, 'name', v.exposed_name, 'version',"
+	    " v.version_no, 'state', v.state, 'serving', EXISTS (SELECT 1"
+	    "  FROM mcpbox.tools t WHERE t.serving_version = v.id"
+	    "  AND t.id = v.tool_id), 'hash', encode(v.hash, 'hex'),"
+	    " 'change_note', v.change_note, 'change_source', v.change_source,"
+	    " 'created_by', v.created_by,"
+	    " 'created_at', " ADMINQ_TIME("v.created_at") ")::text,"
+	    " v.version_no::text FROM mcpbox.tool_versions v"
+	    " WHERE v.tool_id = mcpbox.find_tool($1::text)"
+	    " AND v.version_no < CASE $2::text WHEN '' THEN 2147483647"
+	    "  ELSE $2::text::int END"
+	    " ORDER BY v.version_no DESC LIMIT $3::int8",
+	    DB_FAST}},
+    {0}};
+
+/* "tool/number-number": manage_diff.c makes the JSON */
+static const struct question_form diff[] = {
+    {0, {0},
+	{"adminq_version_diff",
+	    "SELECT * FROM mcpbox.version_pair($1::text)", DB_FAST}},
+    {0}};
+
+static const struct question_form sources[] = {
+    {Q_MUST(SERVER), {Q_TAKE(SERVER)},
+	{"adminq_sources",
+	    "SELECT mcpbox.source_json(x)::text, x.name"
+	    " FROM mcpbox.external_sources x"
+	    " WHERE x.server_id = mcpbox.find_server($1::text)"
+	    " AND x.name > $2::text ORDER BY x.name LIMIT $3::int8",
+	    DB_FAST}},
+    {0, {0},
+	{"adminq_sources_all",
+	    "SELECT mcpbox.source_json(x)::text, x.id::text"
+	    " FROM mcpbox.external_sources x"
+	    " WHERE x.id > CASE $1::text WHEN '' THEN"
+	    " '00000000-0000-0000-0000-000000000000' ELSE $1::text END::uuid"
+	    " ORDER BY x.id LIMIT $2::int8",
 	    DB_FAST}},
     {0}};
 
@@ -158,9 +147,14 @@ static const struct question_form limits[] = {
 
 const struct question adminq_servers_questions[] = {
     {"servers", QUESTION_LIST, ADMIN_VIEWER, servers, NULL},
-    {"server", QUESTION_OBJECT, ADMIN_VIEWER, server, NULL},
+    {"server", QUESTION_NAMED, ADMIN_VIEWER, server, NULL},
     {"tools", QUESTION_LIST, ADMIN_VIEWER, tools, NULL},
-    {"tool", QUESTION_OBJECT, ADMIN_VIEWER, tool, NULL},
+    {"tool", QUESTION_NAMED, ADMIN_VIEWER, tool, NULL},
+    {"version", QUESTION_NAMED, ADMIN_VIEWER, version, NULL},
+    {"versions", QUESTION_LIST, ADMIN_VIEWER, versions, NULL},
+    {"version_diff", QUESTION_NAMED, ADMIN_VIEWER, diff, NULL,
+	manage_diff_make},
+    {"sources", QUESTION_LIST, ADMIN_VIEWER, sources, NULL},
     {"modules", QUESTION_LIST, ADMIN_VIEWER, modules, NULL},
     {"limits", QUESTION_NAMED, ADMIN_VIEWER, limits, NULL},
     {0},

@@ -1,6 +1,6 @@
 /*
- * mcpbox_diff_tool_versions: two versions of one object against each other, as
- * a reviewer is shown them.
+ * mcpbox_diff_tool_versions, and the same for administrators: two versions of
+ * one object against each other, as a reviewer is shown them.
  */
 #include <string.h>
 
@@ -20,43 +20,45 @@ static const struct db_stmt two_versions = {"manage_two_versions",
     " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
     DB_FAST};
 
+int
+manage_diff_make(const struct pg_result *rows, struct jsonw *w, struct err *err)
+{
+	struct ipc_bytes from = db_bytes(rows, 0, 3), to = db_bytes(rows, 0, 5);
+	struct ipc_id id = db_id(rows, 0, 0);
+	struct buf changes;
+	int rc;
+
+	buf_init(&changes, IPC_BLOB_MAX);
+	rc = version_diff_json(from.p, from.n, to.p, to.n, &changes, err);
+	if (rc == 0) {
+		json_kv_id(w, "tool_id", &id);
+		json_kv_bytes(w, "tool_name", db_bytes(rows, 0, 1));
+		jsonw_kv_int(w, "from_version", db_int(rows, 0, 2));
+		jsonw_kv_int(w, "to_version", db_int(rows, 0, 4));
+		jsonw_kv_bool(w, "identical",
+		    from.n == to.n && memcmp(from.p, to.p, to.n) == 0);
+		jsonw_kv_raw(w, "changes", changes.p, changes.len);
+	}
+	buf_free(&changes);
+	return rc;
+}
+
 static void
 compared(struct job *j, const struct pg_result *rows)
 {
-	struct ipc_bytes from, to;
-	struct buf changes;
-	struct ipc_id id;
 	struct err err;
 
-	if (db_nrows(rows) == 0) {
+	if (db_nrows(rows) == 0)
 		job_fail(j, FAILURE_NOT_FOUND,
 		    "no tool, prompt or resource has this id: see "
 		    "mcpbox_list_tools");
-		return;
-	}
-	if (db_null(rows, 0, 2) || db_null(rows, 0, 4)) {
+	else if (db_null(rows, 0, 2) || db_null(rows, 0, 4))
 		job_fail(j, FAILURE_NOT_FOUND,
 		    "it has no such version: see mcpbox_list_tool_versions");
-		return;
-	}
-	from = db_bytes(rows, 0, 3);
-	to = db_bytes(rows, 0, 5);
-	buf_init(&changes, IPC_BLOB_MAX);
-	if (version_diff_json(from.p, from.n, to.p, to.n, &changes, &err) ==
-	    -1) {
+	else if (manage_diff_make(rows, &j->json, &err) == -1)
 		job_fail(j, err.failure, "%s", err.text);
-	} else {
-		id = db_id(rows, 0, 0);
-		json_kv_id(&j->json, "tool_id", &id);
-		json_kv_bytes(&j->json, "tool_name", db_bytes(rows, 0, 1));
-		jsonw_kv_int(&j->json, "from_version", db_int(rows, 0, 2));
-		jsonw_kv_int(&j->json, "to_version", db_int(rows, 0, 4));
-		jsonw_kv_bool(&j->json, "identical",
-		    from.n == to.n && memcmp(from.p, to.p, to.n) == 0);
-		jsonw_kv_raw(&j->json, "changes", changes.p, changes.len);
+	else
 		job_done(j);
-	}
-	buf_free(&changes);
 }
 
 void

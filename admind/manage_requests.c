@@ -15,10 +15,27 @@ enum { PENDING_SHOWN = 50 };
 /* ---- mcpbox_request_publish ---- */
 
 static const struct db_stmt request_publish = {"manage_request_publish",
-    "SELECT $1::uuid, r.version_no, r.exposed_name"
+    "SELECT $1::uuid, r.version_no, r.exposed_name, r.automatic"
     " FROM mcpbox.request_publish($1::uuid, $2::uuid, $3::uuid, $4::text,"
     "  $5::text) r",
     DB_SURE};
+
+static void
+request_publish_answer(struct job *j, bool approved)
+{
+	jsonw_kv_str(
+	    &j->json, "status", approved ? "approved" : "pending_review");
+	jsonw_kv_str(&j->json, "message",
+	    approved ? "Approved automatically, by the administrator's policy: "
+		       "it can be called now."
+		     : "An administrator must approve this version before it "
+		       "can be called; mcpbox_get_tool_status tells how it "
+		       "stands.");
+	if (approved)
+		job_done_changed(j);
+	else
+		job_done(j);
+}
 
 static void
 request_publish_rows(struct job *j, const struct pg_result *rows)
@@ -32,11 +49,10 @@ request_publish_rows(struct job *j, const struct pg_result *rows)
 	json_kv_bytes(&j->json, "name", db_bytes(rows, 0, 2));
 	json_kv_id(&j->json, "request_id", &request);
 	jsonw_kv_int(&j->json, "version", db_int(rows, 0, 1));
-	jsonw_kv_str(&j->json, "status", "pending_review");
-	jsonw_kv_str(&j->json, "message",
-	    "An administrator must approve this version before it can be "
-	    "called; mcpbox_get_tool_status tells how it stands.");
-	job_done(j);
+	if (db_bool(rows, 0, 3))
+		policies_approve(j, &request, request_publish_answer);
+	else
+		request_publish_answer(j, false);
 }
 
 void
@@ -76,20 +92,35 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     "   'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')) ORDER BY a.id DESC), '[]')::text"
     "   FROM (SELECT * FROM mcpbox.approval_requests b"
     "    WHERE b.tool_id = t.id AND b.kind = 'module'"
+    "    AND b.state <> 'superseded'"
     "    ORDER BY b.id DESC LIMIT 50) a"
     "   JOIN mcpbox.module_requests m ON m.id = a.subject),"
     "  (SELECT coalesce(json_agg(g.name || '==' || g.version"
     "   ORDER BY g.name, g.version), '[]')::text"
     "   FROM mcpbox.tool_modules g JOIN mcpbox.modules m"
     "   USING (name, version, digest) WHERE g.tool_id = t.id"
-    "   AND g.revoked_at IS NULL AND m.state = 'available')"
+    "   AND g.revoked_at IS NULL AND m.state = 'available'),"
+    "  (SELECT coalesce(json_agg(json_build_object('id', a.id, 'host', n.host,"
+    "   'port', nullif(n.port, 0), 'status', CASE WHEN g.revoked_at IS NOT"
+    "   NULL THEN 'revoked' ELSE a.state END, 'rejection_reason', CASE a.state"
+    "   WHEN 'rejected' THEN a.reason END, 'created_at',"
+    "   to_char(a.requested_at AT TIME ZONE 'UTC',"
+    "   'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')) ORDER BY a.id DESC), '[]')::text"
+    "   FROM (SELECT * FROM mcpbox.network_requests x"
+    "    WHERE t.id = ANY (x.tool_ids) OR (x.server_id = t.server_id"
+    "    AND x.tool_ids = '{}') ORDER BY x.id DESC LIMIT 50) n"
+    "   JOIN mcpbox.approval_requests a ON a.subject = n.id"
+    "    AND a.kind = 'network' AND a.state <> 'superseded'"
+    "   LEFT JOIN mcpbox.network_grants g ON g.request_id = a.id),"
+    "  mcpbox.server_hosts(s.id)::text,"
+    "  coalesce(mcpbox.grant_missing(s.id, t.id, v.modules, v.requires), '')"
     " FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"
     " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
     "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
     " LEFT JOIN LATERAL (SELECT * FROM mcpbox.approval_requests a"
     "  WHERE a.kind = 'tool' AND a.subject = v.id"
     "  ORDER BY a.requested_at DESC LIMIT 1) r ON true"
-    " WHERE t.id = $1::uuid",
+    " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
     DB_FAST};
 
 /* A text that is null unless `have`. */
@@ -155,10 +186,12 @@ tool_status_rows(struct job *j, const struct pg_result *rows)
 	jsonw_kv_raw(w, "module_requests", state.p, state.n);
 	state = db_bytes(rows, 0, 18);
 	jsonw_kv_raw(w, "modules_granted", state.p, state.n);
-	/* Filled once network access can be asked for. */
-	jsonw_name(w, "network_access_requests");
-	jsonw_arr(w);
-	jsonw_arr_end(w);
+	state = db_bytes(rows, 0, 19);
+	jsonw_kv_raw(w, "network_access_requests", state.p, state.n);
+	state = db_bytes(rows, 0, 20);
+	jsonw_kv_raw(w, "hosts_granted", state.p, state.n);
+	state = db_bytes(rows, 0, 21);
+	kv_maybe(w, "missing_grant", state.n > 0, state);
 	job_done(j);
 }
 
@@ -182,7 +215,9 @@ manage_get_tool_status(struct job *j)
 static const struct db_stmt pending = {"manage_pending",
     "SELECT k.kind, k.n, r.id, r.tool_id, t.name, s.name, r.requested_at,"
     "  v.version_no, v.exposed_name, r.requested_by, m.name,"
-    "  nullif(m.version, '')"
+    "  nullif(m.version, ''), n.host, nullif(n.port, 0),"
+    "  (SELECT string_agg(x.name, ', ' ORDER BY x.name) FROM mcpbox.tools x"
+    "   WHERE x.id = ANY (n.tool_ids))"
     " FROM (SELECT kind, count(*) AS n FROM mcpbox.approval_requests"
     "  WHERE state = 'pending' GROUP BY kind) k"
     " JOIN LATERAL (SELECT * FROM mcpbox.approval_requests a"
@@ -192,6 +227,7 @@ static const struct db_stmt pending = {"manage_pending",
     " LEFT JOIN mcpbox.tools t ON t.id = r.tool_id"
     " LEFT JOIN mcpbox.tool_versions v ON v.id = r.subject"
     " LEFT JOIN mcpbox.module_requests m ON m.id = r.subject"
+    " LEFT JOIN mcpbox.network_requests n ON n.id = r.subject"
     " ORDER BY k.kind, r.requested_at, r.id",
     DB_FAST};
 
@@ -223,6 +259,17 @@ pending_kind(struct jsonw *w, const char *name, const char *kind,
 			json_kv_bytes(w, "module_name", db_bytes(rows, i, 10));
 			kv_maybe(w, "module_version", !db_null(rows, i, 11),
 			    db_bytes(rows, i, 11));
+		}
+		if (!db_null(rows, i, 12)) {
+			json_kv_bytes(w, "host", db_bytes(rows, i, 12));
+			jsonw_name(w, "port");
+			if (db_null(rows, i, 13))
+				jsonw_null(w);
+			else
+				jsonw_int(w, db_int(rows, i, 13));
+			if (!db_null(rows, i, 14))
+				json_kv_bytes(
+				    w, "tool_name", db_bytes(rows, i, 14));
 		}
 		json_kv_bytes(w, "server_name", db_bytes(rows, i, 5));
 		if (!db_null(rows, i, 7)) {

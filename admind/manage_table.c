@@ -27,6 +27,7 @@ const struct manage_tool manage_tools[] = {
     {"mcpbox_get_tool_logs", manage_made},
     {"mcpbox_request_publish", manage_request_publish},
     {"mcpbox_request_module", manage_request_module},
+    {"mcpbox_request_network_access", manage_request_network},
     {"mcpbox_get_server_modules", manage_made},
     {"mcpbox_get_tool_status", manage_get_tool_status},
     {"mcpbox_list_pending_requests", manage_list_pending_requests},

@@ -173,7 +173,7 @@ static const struct db_stmt server_for_tool = {"manage_server_for_tool",
     "  AND t.deleted_at IS NULL), coalesce(l.code_bytes, 0)"
     " FROM mcpbox.servers s"
     " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
-    " WHERE s.id = $1::uuid",
+    " WHERE s.id = $1::uuid AND s.deleted_at IS NULL",
     DB_FAST};
 
 static const struct db_stmt create_tool = {"manage_create_tool",

@@ -192,6 +192,27 @@ static const struct management_tool tools[] = {
 	        " it is needed for.\"}",
 	        "\"tool_id\",\"module_name\",\"justification\""),
 	    OUT_REQUEST_MODULE, false, false, false, false},
+    {"mcpbox_request_network_access", "Ask for network access",
+	"Asks an administrator to let tools of one server reach a host. Give"
+	" tool_id, or tool_ids for several tools of that server. A tool then"
+	" still reaches only what its own version names in `requires`: set that"
+	" with mcpbox_update_tool. mcpbox_get_tool_status tells how the request"
+	" stands.",
+	OBJECT(TOOL_ID ","
+	    "\"tool_ids\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":64,"
+	    "\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":\""
+	    UUID "\"},\"description\":\"Instead of tool_id: tools of one"
+	    " server.\"},"
+	    "\"host\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
+	    "\"description\":\"Host name, *.domain or address; no scheme, no"
+	    " path.\"},"
+	    "\"port\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535,"
+	    "\"description\":\"TCP port; without it, every port.\"},"
+	    "\"justification\":{\"type\":\"string\",\"minLength\":1,"
+	    "\"maxLength\":2000,\"description\":\"For the administrator: what"
+	    " it is needed for.\"}",
+	    "\"host\",\"justification\""),
+	OUT_REQUEST_NETWORK_ACCESS, false, false, false, false},
 	{"mcpbox_get_server_modules", "List modules",
 	    "Lists the Python packages that can be asked for with"
 	    " mcpbox_request_module and granted at once, beyond the standard"

@@ -16,16 +16,17 @@
 	"4. mcpbox_create_tool drafts one: Python with a function main, "      \
 	"whose typed parameters are the arguments, or a command of the "       \
 	"toolbox.\\n"                                                          \
-	"5. A draft is inspected at once: what is wrong with its code or "     \
-	"signature comes back with the line.\\n"                               \
+	"5. A draft is inspected at once: what is wrong comes back with the "  \
+	"line. mcpbox_test_code runs it once before review, without "          \
+	"secrets.\\n"                                                          \
 	"6. mcpbox_request_publish asks for review. Tell the user that a "     \
 	"person must approve; don't poll.\\n"                                  \
 	"7. mcpbox_get_tool_status says what became of it. A rejection has "   \
 	"a reason: change the draft, ask again.\\n"                            \
-	"8. Once approved the tool is in tools/list; call it by the name "     \
-	"shown there.\\n"                                                      \
-	"9. mcpbox_update_tool drafts a new version. The approved one "        \
-	"serves until the new one is approved.\\n"                             \
+	"8. Once approved the tool is in tools/list. If your list does not "   \
+	"change, call it with mcpbox_call_tool.\\n"                            \
+	"9. mcpbox_update_tool drafts a new version; the approved one serves " \
+	"until that is approved. mcpbox_rollback_tool goes back.\\n"           \
 	"10. Prompts and resources are made the same way: "                    \
 	"mcpbox_create_prompt, mcpbox_create_resource.\\n"                     \
 	"11. Each call runs in a fresh isolated process: nothing is kept "     \

@@ -488,6 +488,17 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN to_json(t);
 END $$;
 
+-- The limits that a version sets itself.
+CREATE FUNCTION version_limits(v tool_versions) RETURNS json
+LANGUAGE sql STABLE AS $$
+	SELECT json_strip_nulls(json_build_object('timeout_ms', v.timeout_ms,
+	    'memory_bytes', v.memory_bytes, 'processes', v.processes,
+	    'tmp_bytes', v.tmp_bytes, 'result_bytes', v.result_bytes,
+	    'cpu_ms', v.cpu_ms, 'files', v.files, 'file_bytes', v.file_bytes,
+	    'stdout_bytes', v.stdout_bytes, 'argument_bytes', v.argument_bytes,
+	    'log_rate', v.log_rate, 'progress_rate', v.progress_rate))
+$$;
+
 -- The members of a version's content that are the same for all who may see it.
 CREATE FUNCTION version_content(v tool_versions) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -510,12 +521,7 @@ BEGIN
 	    'requires', to_json(version_texts(pre, 21)), 'task', v.task,
 	    'confirm', coalesce(v.confirm, 0) = 1,
 	    'client_capabilities', to_json(v.client_capabilities),
-	    'limits', json_strip_nulls(json_build_object('timeout_ms', v.timeout_ms,
-		'memory_bytes', v.memory_bytes, 'processes', v.processes,
-		'tmp_bytes', v.tmp_bytes, 'result_bytes', v.result_bytes,
-		'cpu_ms', v.cpu_ms, 'files', v.files, 'file_bytes', v.file_bytes,
-		'stdout_bytes', v.stdout_bytes, 'argument_bytes', v.argument_bytes,
-		'log_rate', v.log_rate, 'progress_rate', v.progress_rate)));
+	    'limits', version_limits(v));
 END $$;
 
 -- Two JSON objects, made by json_build_object and neither empty, as one.
@@ -689,7 +695,7 @@ END $$;
 
 CREATE FUNCTION source_json(x external_sources) RETURNS json
 LANGUAGE sql STABLE AS $$
-	SELECT json_build_object('id', x.id, 'name', x.name, 'url', x.url,
+	SELECT json_build_object('id', x.id, 'server_id', x.server_id, 'name', x.name, 'url', x.url,
 	    'auth_type', x.auth_type, 'auth_secret_name', x.auth_secret_name,
 	    'auth_header_name', x.auth_header_name, 'transport_type', x.transport_type,
 	    'status', x.status, 'tool_count', x.tool_count,
@@ -738,7 +744,7 @@ DECLARE
 	body json := json_bytes(p_body);
 	readable json := replace(body::text, '\u0000', '\ufffd')::json;
 	meta json := replace(convert_from(p_meta, 'UTF8'), '\u0000', '\ufffd')::json;
-	good boolean := p_failure IS NULL AND coalesce(body ->> 'isError', 'false') <> 'true';
+	good boolean := p_failure IS NULL AND coalesce(readable ->> 'isError', 'false') <> 'true';
 BEGIN
 	RETURN json_build_object('success', good,
 	    'result', CASE WHEN good THEN body END,
@@ -819,17 +825,64 @@ END $$;
 ---------------------------------------------------------------------------
 -- Changes by administrators (common/admin_action.def).
 
--- What GET shows of a server; its SHA-256 is the ETag, so nothing stands here
--- that changes by itself.
+-- What administrators name: a server by its id or name, an object by its id or
+-- the name clients see. Null: there is none.
+CREATE FUNCTION find_server(p_id text) RETURNS uuid
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	IF p_id ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' THEN
+		RETURN (SELECT id FROM servers WHERE id = p_id::uuid);
+	END IF;
+	RETURN (SELECT id FROM servers WHERE name = p_id AND deleted_at IS NULL);
+END $$;
+
+CREATE FUNCTION find_tool(p_id text) RETURNS uuid
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	IF p_id ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' THEN
+		RETURN (SELECT id FROM tools WHERE id = p_id::uuid);
+	END IF;
+	RETURN (SELECT tool_id FROM tool_names WHERE exposed_name = p_id);
+END $$;
+
+CREATE FUNCTION act_server(p_id text) RETURNS uuid
+LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	id uuid := find_server(p_id);
+BEGIN
+	IF id IS NULL THEN
+		PERFORM fail('not_found', 'there is no such server');
+	END IF;
+	RETURN id;
+END $$;
+
+-- Its server's row and its own are locked, in the usual order.
+CREATE FUNCTION act_tool(p_id text) RETURNS tools
+LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools;
+BEGIN
+	PERFORM 1 FROM servers s WHERE s.id = (SELECT x.server_id FROM tools x
+	    WHERE x.id = find_tool(p_id)) FOR SHARE;
+	SELECT * INTO t FROM tools x WHERE x.id = find_tool(p_id) FOR UPDATE;
+	IF NOT FOUND OR t.deleted_at IS NOT NULL THEN
+		PERFORM fail('not_found', 'there is no such tool, prompt or resource');
+	END IF;
+	RETURN t;
+END $$;
+
+-- What GET shows of a server, and its ETag is the SHA-256 of.
 CREATE FUNCTION server_json(p_id uuid) RETURNS text
-LANGUAGE sql STABLE AS $$
-	SELECT json_build_object('id', s.id, 'name', split_part(s.name, '@', 1),
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	RETURN (SELECT json_build_object('id', s.id, 'name', split_part(s.name, '@', 1),
 	    'description', s.description, 'status', s.status, 'expose', s.expose,
-	    'created_at', mcpbox.json_time(s.created_at), 'created_by', s.created_by,
-	    'updated_at', mcpbox.json_time(s.updated_at),
-	    'deleted_at', mcpbox.json_time(s.deleted_at), 'deleted_by', s.deleted_by)::text
-	FROM mcpbox.servers s WHERE s.id = p_id
-$$;
+	    'created_at', json_time(s.created_at), 'created_by', s.created_by,
+	    'updated_at', json_time(s.updated_at), 'deleted_at', json_time(s.deleted_at),
+	    'deleted_by', s.deleted_by, 'tool_count', (SELECT count(*) FROM tools x
+		WHERE x.server_id = s.id AND x.object = 'tool' AND x.deleted_at IS NULL))::text
+	    FROM servers s WHERE s.id = p_id);
+END $$;
 
 CREATE FUNCTION act_server_create(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
@@ -850,7 +903,7 @@ END $$;
 CREATE FUNCTION act_server_update(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	s servers := server_locked(act_uuid(p_id, 'server'));
+	s servers := server_locked(act_server(p_id));
 BEGIN
 	PERFORM act_seen(p_seen, server_json(s.id));
 	IF length(p_body ->> 'description') > 2000 THEN
@@ -863,21 +916,21 @@ END $$;
 CREATE FUNCTION act_server_start(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	PERFORM set_server_status(act_uuid(p_id, 'server'), 'running', p_actor);
-	RETURN server_json(p_id::uuid);
+	PERFORM set_server_status(act_server(p_id), 'running', p_actor);
+	RETURN server_json(find_server(p_id));
 END $$;
 
 CREATE FUNCTION act_server_stop(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	PERFORM set_server_status(act_uuid(p_id, 'server'), 'stopped', p_actor);
-	RETURN server_json(p_id::uuid);
+	PERFORM set_server_status(act_server(p_id), 'stopped', p_actor);
+	RETURN server_json(find_server(p_id));
 END $$;
 
 CREATE FUNCTION act_server_delete(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	s servers := server_locked(act_uuid(p_id, 'server'));
+	s servers := server_locked(act_server(p_id));
 BEGIN
 	PERFORM act_seen(p_seen, server_json(s.id));
 	PERFORM delete_server(s.id, p_actor);
@@ -889,7 +942,7 @@ RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	id uuid := gen_random_uuid();
 BEGIN
-	PERFORM add_source(id, act_uuid(p_id, 'server'), p_body ->> 'name', p_body ->> 'url',
+	PERFORM add_source(id, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
 	    coalesce(p_body ->> 'auth_type', 'none'), p_body ->> 'auth_secret_name',
 	    p_body ->> 'auth_header_name',
 	    coalesce(p_body ->> 'transport_type', 'streamable_http'), p_actor);
@@ -903,26 +956,45 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- What GET shows of a tool, prompt or resource: itself and its versions by
--- number; the ETag changes with each of them and with its switch.
-CREATE FUNCTION tool_json(p_id uuid) RETURNS text
+-- What a list shows of a tool, prompt or resource.
+CREATE FUNCTION tool_item(p_id uuid) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
 	RETURN (SELECT json_build_object('id', t.id, 'server_id', t.server_id,
-	    'server', split_part(s.name, '@', 1), 'name', t.name, 'object', t.object,
-	    'exposed_name', n.exposed_name, 'enabled', t.enabled,
-	    'current_version', n.version_no, 'approval_status', n.state,
-	    'version_hash', encode(n.hash, 'hex'),
-	    'serving_version', (SELECT v.version_no FROM tool_versions v
-		WHERE v.id = t.serving_version),
-	    'versions', (SELECT json_agg(version_line(v, t.serving_version)
-		ORDER BY v.version_no DESC) FROM (SELECT y.* FROM tool_versions y
-		WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 50) v),
-	    'total_versions', (SELECT count(*) FROM tool_versions y WHERE y.tool_id = t.id),
+	    'server', split_part(s.name, '@', 1), 'name', t.name, 'enabled', t.enabled,
+	    'object', t.object, 'uri', n.uri, 'exposed_name', n.exposed_name,
+	    'description', n.description, 'kind', n.kind, 'approval_status', n.state,
+	    'version', n.version_no, 'version_id', n.id, 'hash', encode(n.hash, 'hex'),
+	    'serving_version', c.version_no, 'serving_version_id', c.id,
+	    'callable', c.id IS NOT NULL AND t.enabled AND s.status = 'running',
 	    'created_at', json_time(t.created_at), 'created_by', t.created_by,
+	    'updated_at', json_time(t.updated_at),
 	    'deleted_at', json_time(t.deleted_at), 'deleted_by', t.deleted_by)
 	    FROM tools t JOIN servers s ON s.id = t.server_id
-	    JOIN LATERAL (SELECT * FROM tool_versions y WHERE y.tool_id = t.id
+	    JOIN LATERAL (SELECT * FROM tool_versions v WHERE v.tool_id = t.id
+		ORDER BY v.version_no DESC LIMIT 1) n ON true
+	    LEFT JOIN tool_versions c ON c.id = t.serving_version WHERE t.id = p_id);
+END $$;
+
+-- What GET shows of one, and its ETag is the SHA-256 of: it changes with each
+-- version, decision and switch.
+CREATE FUNCTION tool_json(p_id uuid) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	RETURN (SELECT json_build_object('tool', tool_item(t.id),
+	    'input_schema', json_bytes(n.input_schema),
+	    'output_schema', json_bytes(n.output_schema),
+	    'secrets', to_json(n.secrets), 'modules', to_json(n.modules),
+	    'limits', version_limits(n),
+	    'versions', (SELECT json_agg(json_build_object('id', v.id,
+		'version', v.version_no, 'state', v.state, 'serving',
+		coalesce(v.id = t.serving_version, false), 'hash', encode(v.hash, 'hex'),
+		'created_at', json_time(v.created_at), 'created_by', v.created_by,
+		'change_note', v.change_note, 'change_source', v.change_source)
+		ORDER BY v.version_no DESC) FROM (SELECT * FROM tool_versions w
+		WHERE w.tool_id = t.id ORDER BY w.version_no DESC LIMIT 100) v),
+	    'total_versions', (SELECT count(*) FROM tool_versions y WHERE y.tool_id = t.id))::text
+	    FROM tools t JOIN LATERAL (SELECT * FROM tool_versions y WHERE y.tool_id = t.id
 		ORDER BY y.version_no DESC LIMIT 1) n ON true
 	    WHERE t.id = p_id);
 END $$;
@@ -946,68 +1018,77 @@ BEGIN
 	    version_content(v));
 END $$;
 
-CREATE FUNCTION tool_switch(p_actor text, p_id text, p_enabled boolean) RETURNS text
-LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	id uuid := act_uuid(p_id, 'tool');
+-- "tool/number" and "tool/number-number", as a path has them.
+CREATE FUNCTION version_named(p_name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	IF EXISTS (SELECT 1 FROM tools t WHERE t.id = tool_switch.id AND t.deleted_at IS NOT NULL) THEN
-		PERFORM fail('not_found', 'there is no such tool');
+	IF p_name !~ '^[^/]+/[0-9]{1,9}$' THEN
+		RETURN NULL;
 	END IF;
-	PERFORM set_tool_enabled(id, p_enabled, p_actor);
-	RETURN tool_json(id);
+	RETURN version_json(find_tool(split_part(p_name, '/', 1)),
+	    split_part(p_name, '/', 2)::bigint);
+END $$;
+
+CREATE FUNCTION version_pair(p_name text, OUT tool_id uuid, OUT name text, OUT from_no int,
+    OUT from_pre bytea, OUT to_no int, OUT to_pre bytea)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	IF p_name ~ '^[^/]+/[0-9]{1,9}-[0-9]{1,9}$' THEN
+		RETURN QUERY SELECT t.id, t.name::text, a.version_no, a.preimage, b.version_no, b.preimage
+		    FROM tools t JOIN tool_versions a ON a.tool_id = t.id
+			AND a.version_no = split_part(split_part(p_name, '/', 2), '-', 1)::int
+		    JOIN tool_versions b ON b.tool_id = t.id
+			AND b.version_no = split_part(split_part(p_name, '/', 2), '-', 2)::int
+		    WHERE t.id = find_tool(split_part(p_name, '/', 1));
+	END IF;
 END $$;
 
 CREATE FUNCTION act_tool_enable(p_actor text, p_id text, p_seen bytea, p_body json)
-RETURNS text LANGUAGE sql SET search_path = mcpbox, pg_temp AS $$
-	SELECT tool_switch(p_actor, p_id, true)
-$$;
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools := act_tool(p_id);
+BEGIN
+	PERFORM set_tool_enabled(t.id, true, p_actor);
+	RETURN tool_json(t.id);
+END $$;
 
 CREATE FUNCTION act_tool_disable(p_actor text, p_id text, p_seen bytea, p_body json)
-RETURNS text LANGUAGE sql SET search_path = mcpbox, pg_temp AS $$
-	SELECT tool_switch(p_actor, p_id, false)
-$$;
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools := act_tool(p_id);
+BEGIN
+	PERFORM set_tool_enabled(t.id, false, p_actor);
+	RETURN tool_json(t.id);
+END $$;
 
 CREATE FUNCTION act_tool_delete(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	id uuid := act_uuid(p_id, 'tool');
-	t tools;
+	t tools := act_tool(p_id);
 BEGIN
-	PERFORM 1 FROM servers s JOIN tools x ON x.server_id = s.id
-	    WHERE x.id = act_tool_delete.id FOR SHARE OF s;
-	SELECT * INTO t FROM tools x WHERE x.id = act_tool_delete.id FOR UPDATE;
-	IF NOT FOUND THEN
-		PERFORM fail('not_found', 'there is no such tool');
-	END IF;
-	PERFORM act_seen(p_seen, tool_json(id));
-	PERFORM delete_object(id, CASE t.object WHEN 'template' THEN 'resource'
+	PERFORM act_seen(p_seen, tool_json(t.id));
+	PERFORM delete_object(t.id, CASE t.object WHEN 'template' THEN 'resource'
 	    ELSE t.object END, p_actor);
-	RETURN tool_json(id);
+	RETURN tool_json(t.id);
 END $$;
 
 CREATE FUNCTION act_version_rollback(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	id uuid := act_uuid(p_id, 'tool');
-	made record;
+	t tools := act_tool(p_id);
 BEGIN
-	PERFORM 1 FROM servers s JOIN tools x ON x.server_id = s.id
-	    WHERE x.id = act_version_rollback.id FOR SHARE OF s;
-	PERFORM 1 FROM tools x WHERE x.id = act_version_rollback.id FOR UPDATE;
-	PERFORM act_seen(p_seen, tool_json(id));
+	PERFORM act_seen(p_seen, tool_json(t.id));
 	IF (p_body ->> 'version')::numeric NOT BETWEEN 1 AND 2147483647 THEN
 		PERFORM fail('not_found', 'there is no such version');
 	END IF;
-	SELECT * INTO made FROM rollback_version(gen_random_uuid(), id,
-	    (p_body ->> 'version')::int, p_actor);
-	RETURN tool_json(id);
+	PERFORM rollback_version(gen_random_uuid(), t.id, (p_body ->> 'version')::int, p_actor);
+	RETURN tool_json(t.id);
 END $$;
 
 CREATE FUNCTION act_versions_prune(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	id uuid := act_uuid(p_id, 'tool');
 	t tools;
 	keep int;
 	n bigint;
@@ -1017,21 +1098,22 @@ BEGIN
 		PERFORM fail('invalid_params', 'keep is 10 to 10000');
 	END IF;
 	keep := coalesce((p_body ->> 'keep')::int, setting('versions_kept')::int);
-	SELECT * INTO t FROM tools x WHERE x.id = act_versions_prune.id FOR UPDATE;
+	-- of what was deleted, too
+	SELECT * INTO t FROM tools x WHERE x.id = find_tool(p_id) FOR UPDATE;
 	IF NOT FOUND THEN
-		PERFORM fail('not_found', 'there is no such tool');
+		PERFORM fail('not_found', 'there is no such tool, prompt or resource');
 	END IF;
 	LOOP
-		n := prune_versions(id, keep);
+		n := prune_versions(t.id, keep);
 		total := total + n;
 		EXIT WHEN n = 0;
 	END LOOP;
 	IF total > 0 THEN
 		PERFORM audit_append(p_actor, 'versions_pruned', t.object || ' ' || t.name,
-		    json_build_object('tool_id', id, 'keep', keep, 'versions', total)::text);
+		    json_build_object('tool_id', t.id, 'keep', keep, 'versions', total)::text);
 	END IF;
-	RETURN json_build_object('tool_id', id, 'pruned', total, 'total_versions',
-	    (SELECT count(*) FROM tool_versions v WHERE v.tool_id = act_versions_prune.id));
+	RETURN json_build_object('tool_id', t.id, 'pruned', total, 'total_versions',
+	    (SELECT count(*) FROM tool_versions v WHERE v.tool_id = t.id));
 END $$;
 
 ---------------------------------------------------------------------------
@@ -1056,6 +1138,38 @@ LANGUAGE sql IMMUTABLE STRICT AS $$
 	    translate(p_words, '_', ' ')))) w LIMIT 16) x
 $$;
 
+-- Best first. Of very common words only some are ranked, so that a search
+-- costs the same however many tools there are. What no word begins with is
+-- looked for inside the names: a scan, but of an index of names alone.
+CREATE FUNCTION search_tools(p_words text, p_limit bigint)
+RETURNS TABLE (exposed_name text, title text, description text, server_name text)
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	q tsquery := search_query(p_words);
+BEGIN
+	RETURN QUERY SELECT x.exposed_name, x.title, x.description, x.server_name
+	    FROM (SELECT v.exposed_name::text, v.title, v.description, s.name::text AS server_name,
+		search_words(v.exposed_name, v.title, v.description) AS words
+		FROM tool_versions v
+		JOIN tools t ON t.serving_version = v.id AND t.enabled AND t.object = 'tool'
+		JOIN servers s ON s.id = t.server_id AND s.status = 'running'
+		WHERE v.state = 'approved'
+		AND search_words(v.exposed_name, v.title, v.description) @@ q LIMIT 500) x
+	    ORDER BY ts_rank('{0.1, 0.2, 0.4, 1.0}', x.words, q) DESC, x.exposed_name
+	    LIMIT p_limit;
+	IF NOT FOUND THEN
+		RETURN QUERY SELECT v.exposed_name::text, v.title, v.description, s.name::text
+		    FROM tool_names n
+		    JOIN tools t ON t.id = n.tool_id AND t.enabled AND t.object = 'tool'
+		    JOIN servers s ON s.id = t.server_id AND s.status = 'running'
+		    JOIN tool_versions v ON v.id = t.serving_version
+			AND v.exposed_name = n.exposed_name
+		    WHERE EXISTS (SELECT 1 FROM regexp_split_to_table(lower(left(p_words, 200)),
+			'\s+') w WHERE w <> '' AND strpos(n.exposed_name, w) > 0)
+		    ORDER BY n.exposed_name LIMIT p_limit;
+	END IF;
+END $$;
+
 ---------------------------------------------------------------------------
 -- Privileges, as in 0001.
 
@@ -1064,23 +1178,26 @@ GRANT SELECT ON external_sources TO mcpbox_app;
 REVOKE ALL ON FUNCTION server_locked, update_server, delete_server,
     tool_versions_delete, prune_versions, create_tool, add_version,
     rollback_version, source_url_wrong, add_source, delete_source, json_time,
-    json_bytes, json_or_text, version_content, json_members, version_line,
+    json_bytes, json_or_text, version_limits, version_content, json_members,
+    version_line, manage_get_server, server_hosts, manage_get_tool,
+    manage_list_versions, manage_get_logs, manage_get_modules, manage_list_secrets,
+    source_json, manage_list_sources, manage_validated, manage_tested,
+    manage_update_server, manage_delete_server, manage_rollback,
+    manage_create_secret, manage_add_source, find_server, find_tool, act_server,
+    act_tool, server_json, act_server_create, act_server_update, act_server_start,
+    act_server_stop, act_server_delete, act_source_add, act_source_delete,
+    tool_item, tool_json, version_json, version_named, version_pair,
+    act_tool_enable, act_tool_disable, act_tool_delete, act_version_rollback,
+    act_versions_prune, search_words, search_query, search_tools FROM PUBLIC;
+-- those that only read, as whoever calls them, and what they use
+GRANT EXECUTE ON FUNCTION fail, version_fields, version_bytes, version_text,
+    version_texts, json_time, json_bytes, json_or_text, version_limits,
+    version_content, json_members, version_line, tool_item, find_server, find_tool,
     manage_get_server, server_hosts, manage_get_tool, manage_list_versions,
     manage_get_logs, manage_get_modules, manage_list_secrets, source_json,
-    manage_list_sources, manage_validated, manage_tested, manage_update_server, manage_delete_server,
-    manage_rollback, manage_create_secret, manage_add_source, server_json, act_server_create,
-    act_server_update, act_server_start, act_server_stop, act_server_delete,
-    act_source_add, act_source_delete, tool_json, version_json, tool_switch,
-    act_tool_enable, act_tool_disable, act_tool_delete, act_version_rollback,
-    act_versions_prune, search_words, search_query FROM PUBLIC;
--- those that only read, as whoever calls them, and what they use
-GRANT EXECUTE ON FUNCTION version_fields, version_bytes, version_text,
-    version_texts, json_time, json_bytes, json_or_text, version_content,
-    json_members, version_line, manage_get_server, server_hosts, manage_get_tool,
-    manage_list_versions, manage_get_logs, manage_get_modules,
-    manage_list_secrets, source_json, manage_list_sources, manage_validated,
-    manage_tested, server_json, tool_json,
-    version_json, search_words, search_query TO mcpbox_app;
+    manage_list_sources, manage_validated, manage_tested, server_json, tool_json,
+    version_json, version_named, version_pair, search_words, search_query,
+    search_tools TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION create_tool, add_version, manage_update_server,
-    manage_delete_server, manage_rollback, manage_create_secret,
-    manage_add_source TO mcpbox_app;
+    manage_delete_server, manage_rollback, manage_create_secret, manage_add_source
+    TO mcpbox_app;
