@@ -176,8 +176,8 @@ got_rows(void *arg, const struct pg_result *rows, const struct err *err)
 	m.anchored = (uint64_t)db_int(rows, 0, 2);
 	buf_init(&b, IPC_BLOB_MAX);
 	for (int i = 0; i < db_nrows(rows) && !db_null(rows, i, 3) &&
-	     b.len + ROW_BYTES_MAX < IPC_BLOB_MAX;
-	     i++) {
+	    b.len + ROW_BYTES_MAX < IPC_BLOB_MAX;
+	    i++) {
 		put_row(&b, rows, i);
 		m.count++;
 	}

@@ -6,8 +6,9 @@
  * preceded by 32 zero bytes.
  *
  * And the stream that AUDIT_ROWS carries: for each row u64 number, 32 bytes
- * previous hash, 32 bytes hash, u32 length, the bytes above, u8 1 and the anchor
- * (32 bytes head, 32 bytes signature) if the database has one for it, else u8 0.
+ * previous hash, 32 bytes hash, u32 length, the bytes above, u8 1 and the
+ * anchor (32 bytes head, 32 bytes signature) if the database has one for it,
+ * else u8 0.
  */
 #ifndef AUDIT_ROW_H
 #define AUDIT_ROW_H

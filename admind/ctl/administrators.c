@@ -27,8 +27,8 @@ vault(const struct ctl *c, enum ipc_type type, const void *msg)
 	enum ctl_status status;
 	struct ipc_frame f;
 
-	status = calls_ask(
-	    c, "admind-vault", IPC_ROLE_VAULT, type, msg, IPC_OK, &f);
+	status =
+	    calls_ask(c, "admind-vault", IPC_ROLE_VAULT, type, msg, IPC_OK, &f);
 	if (status == CTL_DONE)
 		ipc_frame_free(&f);
 	return status;
@@ -63,8 +63,7 @@ change(const struct ctl *c)
 		return told(c, "administrator ", c->words[2], " was made");
 	if (what[0] == 'd')
 		return told(c, "administrator ", c->words[2], " is gone");
-	return told(
-	    c, "done; the logins of ", c->words[2], " have ended");
+	return told(c, "done; the logins of ", c->words[2], " have ended");
 }
 
 static enum ctl_status

@@ -53,8 +53,9 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 	if (ipc_permit(f.type, role, IPC_ROLE_CTL, IPC_STATE_OPEN, &err) ==
 	    -1) {
 		complain(process, err.text, strlen(err.text));
-	} else if (f.type == want) {
-		*answer = f;
+	} else if (f.type == want ||
+	    (want == IPC_OK && f.type == IPC_HALF_APPROVED)) {
+		*answer = f; /* APPROVE has two good answers */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
 		const char *fix = failure_info(
@@ -98,8 +99,8 @@ calls_query(
 		if (c->filter[i] != NULL)
 			admin_filter_put(
 			    &filters, (enum admin_filter)i, c->filter[i]);
-	status = calls_list(c, what, id, ipc_bytes(filters.p, filters.len),
-	    c->cursor, text);
+	status = calls_list(
+	    c, what, id, ipc_bytes(filters.p, filters.len), c->cursor, text);
 	buf_free(&filters);
 	return status;
 }

@@ -87,8 +87,8 @@ add_known(struct verify *v, const struct known *k)
 
 	if (v->nknown == v->room) {
 		if (v->room >= HEADS_MAX ||
-		    (p = reallocarray(v->known, v->room * 2 + 256,
-			 sizeof(*p))) == NULL) {
+		    (p = reallocarray(
+			 v->known, v->room * 2 + 256, sizeof(*p))) == NULL) {
 			fputs("mcpboxctl: the journal is too long\n", stderr);
 			return -1;
 		}
@@ -99,15 +99,17 @@ add_known(struct verify *v, const struct known *k)
 	return 0;
 }
 
-/* " seq N" or " seq=N": what stands behind the word, or NULL. */
+/* "seq N" or "seq=N": what stands behind the word, or NULL. In front of it is
+ * a space, or the quote that begins a JSON line's message. */
 static const char *
 member(const char *line, const char *word, bool *stored)
 {
 	size_t n = strlen(word);
 
 	for (const char *p = strstr(line, word); p != NULL;
-	     p = strstr(p + 1, word))
-		if (p != line && p[-1] == ' ' && (p[n] == ' ' || p[n] == '=')) {
+	    p = strstr(p + 1, word))
+		if (p != line && (p[-1] == ' ' || p[-1] == '"') &&
+		    (p[n] == ' ' || p[n] == '=')) {
 			*stored = p[n] == '=';
 			return p + n + 1;
 		}
@@ -148,8 +150,7 @@ read_journal(struct verify *v, const char *path)
 	int rc = 0;
 
 	if (f == NULL) {
-		fprintf(
-		    stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
 		return -1;
 	}
 	while (rc == 0 && getline(&line, &room, f) != -1) {
@@ -159,8 +160,7 @@ read_journal(struct verify *v, const char *path)
 		rc = add_known(v, &k);
 	}
 	if (ferror(f)) {
-		fprintf(
-		    stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
 		rc = -1;
 	}
 	free(line);
@@ -191,9 +191,8 @@ by_seq(const void *a, const void *b)
 static enum ctl_status
 flush(struct verify *v, struct known *now)
 {
-	struct ipc_audit_check m = {.anchors =
-					ipc_bytes(v->batch,
-					    v->nbatch * AUDIT_ANCHOR_LEN)};
+	struct ipc_audit_check m = {
+	    .anchors = ipc_bytes(v->batch, v->nbatch * AUDIT_ANCHOR_LEN)};
 	struct ipc_audit_checked a;
 	enum ctl_status status;
 	struct ipc_frame f;
@@ -414,8 +413,9 @@ tell(struct verify *v)
 	if (v->c->journal == NULL)
 		puts("not compared with the journal: see --journal");
 	else
-		printf("%llu lines of the journal agree or are told above; %llu "
-		       "of them signed by a key that is no longer valid\n",
+		printf(
+		    "%llu lines of the journal agree or are told above; %llu "
+		    "of them signed by a key that is no longer valid\n",
 		    (unsigned long long)v->lines,
 		    (unsigned long long)v->foreign);
 }

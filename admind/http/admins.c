@@ -30,7 +30,7 @@ change(struct call *c, struct ipc_admin_change *msg, const char *const *names)
 	for (; *names != NULL; names++) {
 		struct ipc_bytes *to = strcmp(*names, "username") == 0
 		    ? &msg->username
-		    : strcmp(*names, "role") == 0	  ? &msg->role
+		    : strcmp(*names, "role") == 0         ? &msg->role
 		    : strcmp(*names, "new_password") == 0 ? &msg->new
 							  : &msg->password;
 

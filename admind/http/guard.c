@@ -97,7 +97,8 @@ guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1])
 int
 guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1])
 {
-	return find_cookie(cookie, "mcpbox_device=", 1, DEVICE_TEXT_MAX, device);
+	return find_cookie(
+	    cookie, "mcpbox_device=", 1, DEVICE_TEXT_MAX, device);
 }
 
 bool

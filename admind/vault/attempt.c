@@ -138,8 +138,8 @@ refuse_throttled(struct attempt *a, uint64_t wait_ms)
  * the other is empty.
  */
 int
-attempt_count(struct attempt *a, enum throttle_what what,
-    const struct ipc_id *number)
+attempt_count(
+    struct attempt *a, enum throttle_what what, const struct ipc_id *number)
 {
 	struct throttle *t = a->v->throttle;
 	uint64_t now = now_boot_ms(), wait;
@@ -336,8 +336,7 @@ attempt_audit(struct attempt *a, const char *actor, const char *action,
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "source", a->from.source);
 	if (a->counted == THROTTLE_DEVICE || a->stranger)
-		jsonw_kv_str(
-		    &w, "browser", a->stranger ? "unknown" : "known");
+		jsonw_kv_str(&w, "browser", a->stranger ? "unknown" : "known");
 	jsonw_obj_end(&w);
 	attempt_copy(detail, sizeof(detail),
 	    b.failed ? ipc_str("{}") : ipc_bytes(b.p, b.len));

@@ -27,7 +27,8 @@ struct attempt {
 	bool known;         /* job.encoded is the user's, not the decoy */
 	uint64_t sealed_us; /* of that verifier */
 	struct session_origin from;
-	struct ipc_hash token; /* the login that asks; zero for LOGIN and root */
+	struct ipc_hash
+	    token; /* the login that asks; zero for LOGIN and root */
 	/* What it counts against if it is wrong. */
 	bool stranger;
 	enum throttle_what counted; /* 0: nothing */
@@ -44,8 +45,7 @@ struct attempt {
 };
 
 /* NULL: answered as busy. */
-struct attempt *attempt_new(
-    struct port *, struct ipc_peer *, uint64_t request);
+struct attempt *attempt_new(struct port *, struct ipc_peer *, uint64_t request);
 void attempt_free(struct attempt *);
 /* These answer and free. */
 void attempt_refuse(struct attempt *, enum failure, const char *message);
@@ -70,7 +70,8 @@ void attempt_right(struct attempt *);
 /* Asks admind for the verifier of username: known, role and job.encoded (the
  * decoy for a person who does not exist). */
 void attempt_find(struct attempt *, void (*then)(struct attempt *));
-/* The password of the next step that hashes; at most SLOTS_PASSWORD_MAX bytes. */
+/* The password of the next step that hashes; at most SLOTS_PASSWORD_MAX bytes.
+ */
 void attempt_put(struct attempt *, struct ipc_bytes);
 /* Is that password what job.encoded says? then() sees job.match. */
 void attempt_verify(struct attempt *, void (*then)(struct attempt *));

@@ -79,7 +79,7 @@ devices_check(const struct keys *keys, const char *username,
 	for (int i = 0; i < 8; i++)
 		made = made << 8 | raw[1 + i];
 	life = raw[0] == DEVICES_BROWSER ? DEVICES_BROWSER_S
-	    : raw[0] == DEVICES_CODE	 ? DEVICES_CODE_S
+	    : raw[0] == DEVICES_CODE     ? DEVICES_CODE_S
 					 : 0;
 	/* a clock that was set back makes none invalid */
 	if (now_s > made && now_s - made >= life)

@@ -16,7 +16,7 @@ enum devices_kind {
 };
 
 enum {
-	DEVICES_TEXT_MAX = 160, /* characters; ours have some 130 */
+	DEVICES_TEXT_MAX = 160,          /* characters; ours have some 130 */
 	DEVICES_BROWSER_S = 400 * 86400, /* as long as browsers keep a cookie */
 	DEVICES_CODE_S = 900             /* time to type it */
 };

@@ -51,8 +51,7 @@ asker(struct port *port, struct ipc_peer *peer, uint64_t request,
 	*s = NULL;
 	if (port->role == IPC_ROLE_CTL)
 		return 0;
-	*s = sessions_find_text(
-	    port->v->sessions, token, now_boot_ms(), hash);
+	*s = sessions_find_text(port->v->sessions, token, now_boot_ms(), hash);
 	if (*s != NULL)
 		return 0;
 	(void)ipc_refuse(
@@ -87,7 +86,7 @@ logins_get(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	jsonw_name(&w, "items");
 	jsonw_arr(&w);
 	for (size_t at = 0;
-	     (r = sessions_next(port->v->sessions, &at, now)) != NULL;)
+	    (r = sessions_next(port->v->sessions, &at, now)) != NULL;)
 		if ((all_of(s) || strcmp(r->username, s->username) == 0) &&
 		    (m.username.n == 0 || ipc_streq(m.username, r->username)))
 			json_login(&w, r, r == s);

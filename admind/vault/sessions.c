@@ -184,8 +184,7 @@ sessions_end_user(
 
 /* The id is no secret of its owner's: an administrator sees it as well. */
 const struct session *
-sessions_by_id(
-    struct sessions *s, const struct ipc_id *id, uint64_t boot_ms)
+sessions_by_id(struct sessions *s, const struct ipc_id *id, uint64_t boot_ms)
 {
 	const struct session *r;
 

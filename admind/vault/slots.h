@@ -4,10 +4,10 @@
  *
  * Jobs wait in two bounded queues, strangers' and others'; a full one refuses.
  * Others go first, and one thread never takes a stranger's: whoever floods us
- * with guesses delays nobody that was here before (decision 0040). The number of threads
- * bounds memory: SLOTS_THREADS * argon2_memory, however many logins arrive.
- * All functions but the threads' own run on the loop's thread, and so do the
- * done callbacks.
+ * with guesses delays nobody that was here before (decision 0040). The number
+ * of threads bounds memory: SLOTS_THREADS * argon2_memory, however many logins
+ * arrive. All functions but the threads' own run on the loop's thread, and so
+ * do the done callbacks.
  */
 #ifndef SLOTS_H
 #define SLOTS_H

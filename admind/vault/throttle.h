@@ -38,8 +38,8 @@ struct throttle;
 struct throttle *throttle_new(unsigned burst); /* NULL without memory */
 void throttle_free(struct throttle *);
 /* Takes one attempt. 0, or how many ms to wait (nothing was taken). */
-uint64_t throttle_take(struct throttle *, enum throttle_what, struct ipc_bytes,
-    uint64_t now_ms);
+uint64_t throttle_take(
+    struct throttle *, enum throttle_what, struct ipc_bytes, uint64_t now_ms);
 /* It was not wrong. */
 void throttle_give(struct throttle *, enum throttle_what, struct ipc_bytes);
 

@@ -41,12 +41,11 @@ answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
 	struct ipc_session_info info;
 
 	if (s == NULL) {
-		(void)ipc_refuse(peer, request, FAILURE_UNAUTHENTICATED,
-		    "not logged in", 0);
+		(void)ipc_refuse(
+		    peer, request, FAILURE_UNAUTHENTICATED, "not logged in", 0);
 		return;
 	}
-	sessions_touch(
-	    port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	sessions_touch(port->v->sessions, s, now_boot_ms(), now_us() / 1000);
 	memset(&info, 0, sizeof(info));
 	info.username = ipc_str(s->username);
 	info.role = ipc_str(s->role);
@@ -64,8 +63,7 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	answer_info(port, peer, m.request,
-	    sessions_find_text(
-		port->v->sessions, m.token, now_boot_ms(), NULL),
+	    sessions_find_text(port->v->sessions, m.token, now_boot_ms(), NULL),
 	    true);
 	return 0;
 }

@@ -35,8 +35,7 @@ newest(const struct verifiers *v, const char *name)
 }
 
 bool
-verifiers_current(
-    const struct verifiers *v, const char *name, uint64_t time_us)
+verifiers_current(const struct verifiers *v, const char *name, uint64_t time_us)
 {
 	return time_us >= newest(v, name);
 }
@@ -92,8 +91,7 @@ verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
 	n = snprintf(
 	    plain, sizeof(plain), "t%llu %s", (unsigned long long)t, phc);
 	if (n < 0 || (size_t)n >= sizeof(plain))
-		return err_set(
-		    err, FAILURE_INTERNAL, "a verifier is too long");
+		return err_set(err, FAILURE_INTERNAL, "a verifier is too long");
 	rc = stored_seal(keys, &at, plain, (size_t)n, out, err);
 	if (rc == 0)
 		*time_us = t;
@@ -102,8 +100,8 @@ verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
 }
 
 /* "tDIGITS PHC"; what was sealed before times were begins with its PHC string
- * and counts as of time 0. Nobody but us can have sealed it, so its form is ours
- * or an earlier release's. */
+ * and counts as of time 0. Nobody but us can have sealed it, so its form is
+ * ours or an earlier release's. */
 static int
 split(struct buf *plain, char *phc, uint64_t *time_us)
 {

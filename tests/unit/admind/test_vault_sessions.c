@@ -44,7 +44,8 @@ found_by_token(void **state)
 	assert_ptr_equal(sessions_find(s, &h, NOW), r);
 	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
 	assert_memory_equal(&got, &h, sizeof(h));
-	assert_non_null(sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, twin));
+	assert_non_null(
+	    sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, twin));
 	assert_string_not_equal(token, twin);
 	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
 	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
@@ -120,8 +121,8 @@ bounded(void **state)
 	for (int u = 1; u < SESSIONS_MAX / SESSIONS_PER_USER; u++)
 		for (int i = 0; i < SESSIONS_PER_USER; i++) {
 			snprintf(name, sizeof(name), "user%d", u);
-			assert_non_null(
-			    sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
+			assert_non_null(sessions_add(
+			    s, name, "viewer", NULL, NOW, UNIX, token));
 		}
 	assert_null(sessions_add(s, "late", "viewer", NULL, NOW, UNIX, token));
 	assert_non_null(sessions_find(s, &h2, NOW));
@@ -139,8 +140,8 @@ too_long(void **state)
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_null(sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
-	assert_null(
-	    sessions_add(s, "admin", "a role of 17 char", NULL, NOW, UNIX, token));
+	assert_null(sessions_add(
+	    s, "admin", "a role of 17 char", NULL, NOW, UNIX, token));
 	sessions_free(s);
 	sessions_free(NULL);
 }
@@ -166,8 +167,8 @@ sliding(void **state)
 	for (int i = 1; i <= 3; i++) {
 		r = sessions_find(s, &h, NOW + (uint64_t)i * 999);
 		assert_non_null(r);
-		sessions_touch(s, r, NOW + (uint64_t)i * 999,
-		    UNIX + (uint64_t)i * 999);
+		sessions_touch(
+		    s, r, NOW + (uint64_t)i * 999, UNIX + (uint64_t)i * 999);
 		assert_int_equal(r->seen_ms, UNIX + (uint64_t)i * 999);
 	}
 	assert_int_equal(r->idle_ms, UNIX + LIFE);
@@ -191,8 +192,8 @@ listed(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		sessions_add(s, i < 2 ? "admin" : "other", "viewer", &from,
-		    NOW, UNIX, token);
+		sessions_add(s, i < 2 ? "admin" : "other", "viewer", &from, NOW,
+		    UNIX, token);
 	while ((r = sessions_next(s, &at, NOW)) != NULL) {
 		assert_string_equal(r->from.agent, "a browser");
 		id = r->id;
@@ -200,8 +201,8 @@ listed(void **state)
 	}
 	assert_int_equal(n, 3);
 	assert_string_equal(sessions_by_id(s, &id, NOW)->username, "other");
-	assert_null(sessions_find_text(
-	    s, ipc_bytes(id.b, sizeof(id.b)), NOW, NULL));
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(id.b, sizeof(id.b)), NOW, NULL));
 	assert_int_equal(sessions_end_user(s, "admin", NULL), 2);
 	assert_int_equal(sessions_end_user(s, "admin", NULL), 0);
 	at = 0;

@@ -33,7 +33,8 @@ buckets(void **state)
 	assert_int_not_equal(name(t, "admin", now + wait - 1), 0);
 	assert_int_equal(name(t, "admin", now + wait), 0);
 	assert_int_not_equal(name(t, "admin", now + wait), 0);
-	/* neither another name nor another kind of the same name is concerned */
+	/* neither another name nor another kind of the same name is concerned
+	 */
 	assert_int_equal(name(t, "admi", now + wait), 0);
 	assert_int_equal(
 	    throttle_take(t, THROTTLE_DEVICE, ipc_str("admin"), now), 0);
@@ -102,21 +103,20 @@ known_browsers(void **state)
 	    devices_make(&keys, DEVICES_BROWSER, "admin", then, &text), 0);
 	assert_true(strlen(text.s) <= DEVICES_TEXT_MAX);
 	assert_null(strstr(text.s, "admin"));
-	assert_true(devices_check(
-	    &keys, "admin", ipc_str(text.s), then, &number));
+	assert_true(
+	    devices_check(&keys, "admin", ipc_str(text.s), then, &number));
 	assert_true(devices_check(
 	    &keys, "admin", ipc_str(text.s), then + life - 1, &again));
 	assert_memory_equal(number.b, again.b, sizeof(number.b));
-	assert_true(devices_check( /* the clock was set back */
+	assert_true(devices_check(/* the clock was set back */
 	    &keys, "admin", ipc_str(text.s), then - 1000, &again));
 	assert_false(devices_check(
 	    &keys, "admin", ipc_str(text.s), then + life, &number));
-	assert_false(devices_check(
-	    &keys, "admim", ipc_str(text.s), then, &number));
 	assert_false(
-	    devices_check(&keys, "", ipc_str(text.s), then, &number));
-	assert_false(devices_check(
-	    &other, "admin", ipc_str(text.s), then, &number));
+	    devices_check(&keys, "admim", ipc_str(text.s), then, &number));
+	assert_false(devices_check(&keys, "", ipc_str(text.s), then, &number));
+	assert_false(
+	    devices_check(&other, "admin", ipc_str(text.s), then, &number));
 	for (size_t i = 0; text.s[i] != '\0'; i++) {
 		bad = text;
 		bad.s[i] = bad.s[i] == 'A' ? 'B' : 'A';

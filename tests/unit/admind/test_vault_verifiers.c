@@ -19,8 +19,8 @@ seal(struct verifiers *v, const char *name, const char *role)
 	struct err err;
 
 	buf_init(&s.b, VERIFIERS_PLAIN_MAX + STORED_OVERHEAD);
-	assert_int_equal(verifiers_seal(v, &keys, name, role, phc, &s.b,
-			     &s.time_us, &err),
+	assert_int_equal(
+	    verifiers_seal(v, &keys, name, role, phc, &s.b, &s.time_us, &err),
 	    0);
 	return s;
 }
@@ -77,14 +77,15 @@ older_ones_are_void(void **state)
 	verifiers_free(restarted);
 }
 
-/* What an earlier release sealed has no time: it opens until a newer was seen. */
+/* What an earlier release sealed has no time: it opens until a newer was seen.
+ */
 static void
 without_a_time(void **state)
 {
 	struct stored_place at = {
 	    STORED_VERIFIERS, ipc_str("admin"), ipc_str("viewer")};
-	static const char *const bad[] = {"t", "t12", "tx $a", "t12 ",
-	    "t123456789012345678901 $a", ""};
+	static const char *const bad[] = {
+	    "t", "t12", "tx $a", "t12 ", "t123456789012345678901 $a", ""};
 	struct verifiers *v = verifiers_new();
 	struct sealed old = {.time_us = 0}, s;
 	struct err err;
@@ -98,8 +99,8 @@ without_a_time(void **state)
 	assert_true(opens(v, "admin", "viewer", &s));
 	assert_false(opens(v, "admin", "viewer", &old));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(stored_seal(&keys, &at, bad[i],
-				     strlen(bad[i]), &old.b, &err),
+		assert_int_equal(stored_seal(&keys, &at, bad[i], strlen(bad[i]),
+				     &old.b, &err),
 		    0);
 		assert_false(opens(v, "admin", "viewer", &old));
 	}
