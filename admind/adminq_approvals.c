@@ -1,43 +1,90 @@
 /*
- * Questions about what waits for a person, or was decided (adminq.h).
+ * Questions about what waits for a person, or was decided (adminq.h). Requests
+ * are listed in the order of their ids, which is that of their making; a
+ * statement for each leading filter, so that each finds its index.
  */
 #include "adminq.h"
 
+#define ITEM \
+	"SELECT mcpbox.approval_item(a), a.id::text" \
+	" FROM mcpbox.approval_requests a WHERE "
+/* The page behind the cursor. */
+#define PAGE(cursor, limit)                                               \
+	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"        \
+	" '00000000-0000-0000-0000-000000000000') ORDER BY a.id LIMIT " \
+	limit "::int8"
+#define IF_KIND(p) " AND (" p "::text = '' OR a.kind = " p "::text)"
+#define IF_STATE(p) " AND (" p "::text = '' OR a.state = " p "::text)"
+
 /* clang-format off */
 static const struct question_form approvals[] = {
-    {0, {Q_TAKE(KIND), Q_TAKE(STATE)},
-	{"adminq_approvals",
-	    "SELECT json_build_object('id', a.id, 'kind', a.kind,"
-	    " 'state', a.state, 'server', s.name, 'server_id', a.server_id,"
-	    " 'tool', coalesce(v.name, t.name), 'tool_id', a.tool_id,"
-	    " 'exposed_name', v.exposed_name, 'version', v.version_no,"
-	    " 'version_id', v.id, 'module', m.name,"
-	    " 'module_version', nullif(m.version, ''),"
-	    " 'hash', encode(a.hash, 'hex'),"
-	    " 'requested_at', " ADMINQ_TIME("a.requested_at") ","
-	    " 'requested_by', a.requested_by, 'notes', a.notes,"
-	    " 'decided_at', " ADMINQ_TIME("a.decided_at") ","
-	    " 'decided_by', a.decided_by, 'reason', a.reason,"
-	    " 'principal', c.principal, 'listener', c.listener,"
-	    " 'arguments', c.arguments, 'expires_at', " ADMINQ_TIME("c.expires_at") ","
-	    " 'used_at', " ADMINQ_TIME("c.used_at") ", 'execution', c.execution)::text,"
-	    " a.id::text FROM mcpbox.approval_requests a"
-	    " JOIN mcpbox.servers s ON s.id = a.server_id"
-	    " LEFT JOIN mcpbox.tools t ON t.id = a.tool_id"
-	    " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
-	    " LEFT JOIN mcpbox.tool_versions v"
-	    " ON v.id = coalesce(c.version_id, a.subject)"
-	    " LEFT JOIN mcpbox.module_requests m ON m.id = a.subject"
-	    " WHERE ($1::text = '' OR a.kind = $1::text)"
-	    " AND ($2::text = '' OR a.state = $2::text)"
-	    " AND a.id > CASE $3::text WHEN '' THEN"
-	    " '00000000-0000-0000-0000-000000000000' ELSE $3::text END::uuid"
-	    " ORDER BY a.id LIMIT $4::int8",
+    {Q_MUST(SEARCH), {Q_TAKE(SEARCH), Q_TAKE(KIND), Q_TAKE(STATE)},
+	{"adminq_approvals_search",
+	    ITEM "a.search @@ mcpbox.approval_query($1::text)"
+	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
+    {Q_MUST(TOOL), {Q_TAKE(TOOL), Q_TAKE(KIND), Q_TAKE(STATE)},
+	{"adminq_approvals_tool",
+	    ITEM "a.tool_id = (SELECT coalesce((SELECT n.tool_id"
+	    " FROM mcpbox.tool_names n WHERE n.exposed_name = $1::text),"
+	    " CASE WHEN $1::text ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-"
+	    "[0-9a-fA-F]{12}$' THEN $1::uuid END))"
+	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
+    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(KIND), Q_TAKE(STATE)},
+	{"adminq_approvals_server",
+	    ITEM "a.server_id = $1::uuid"
+	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
+    {Q_MUST(KIND) | Q_MUST(STATE), {Q_TAKE(KIND), Q_TAKE(STATE)},
+	{"adminq_approvals_queue",
+	    ITEM "a.kind = $1::text AND a.state = $2::text" PAGE("$3", "$4"),
+	    DB_FAST}},
+    {Q_MUST(KIND), {Q_TAKE(KIND)},
+	{"adminq_approvals_kind", ITEM "a.kind = $1::text" PAGE("$2", "$3"),
+	    DB_FAST}},
+    {Q_MUST(STATE), {Q_TAKE(STATE)},
+	{"adminq_approvals_state", ITEM "a.state = $1::text" PAGE("$2", "$3"),
+	    DB_FAST}},
+    {0, {0},
+	{"adminq_approvals", ITEM "true" PAGE("$1", "$2"), DB_FAST}},
+    {0}};
+
+static const struct question_form comments[] = {
+    {0, {0},
+	{"adminq_comments",
+	    "SELECT json_build_object('items', mcpbox.comments_json(a.id))::text"
+	    " FROM mcpbox.approval_requests a WHERE a.id = $1::uuid",
+	    DB_FAST}},
+    {0}};
+
+#define GRANT \
+	"SELECT json_build_object('id', g.request_id, 'server_id', g.server_id," \
+	" 'server', split_part(s.name, '@', 1), 'proto', g.proto," \
+	" 'host', g.host, 'port', nullif(g.port, 0), 'automatic', g.automatic," \
+	" 'granted_at', mcpbox.approval_time(g.granted_at)," \
+	" 'granted_by', g.granted_by," \
+	" 'revoked_at', mcpbox.approval_time(g.revoked_at)," \
+	" 'revoked_by', g.revoked_by)::text, g.request_id::text" \
+	" FROM mcpbox.network_grants g" \
+	" JOIN mcpbox.servers s ON s.id = g.server_id WHERE "
+#define GRANT_PAGE(state, cursor, limit) \
+	" AND CASE " state "::text WHEN 'active' THEN g.revoked_at IS NULL" \
+	" WHEN 'revoked' THEN g.revoked_at IS NOT NULL ELSE true END" \
+	" AND g.request_id > coalesce(nullif(" cursor "::text, '')::uuid," \
+	" '00000000-0000-0000-0000-000000000000')" \
+	" ORDER BY g.request_id LIMIT " limit "::int8"
+static const struct question_form network[] = {
+    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE)},
+	{"adminq_network_server",
+	    GRANT "g.server_id = $1::uuid" GRANT_PAGE("$2", "$3", "$4"),
+	    DB_FAST}},
+    {0, {Q_TAKE(STATE)},
+	{"adminq_network", GRANT "true" GRANT_PAGE("$1", "$2", "$3"),
 	    DB_FAST}},
     {0}};
 /* clang-format on */
 
 const struct question adminq_approvals_questions[] = {
     {"approvals", QUESTION_LIST, ADMIN_VIEWER, approvals, NULL},
+    {"comments", QUESTION_OBJECT, ADMIN_VIEWER, comments, NULL},
+    {"network", QUESTION_LIST, ADMIN_VIEWER, network, NULL},
     {0},
 };

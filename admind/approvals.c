@@ -140,10 +140,9 @@ read_content(struct op *op)
 	db_p_id(&p, &op->id);
 	db_query(op->a->db,
 	    op->link->role == IPC_ROLE_VAULT ? &content
-		: op->number == 1	     ? &base
+		: op->number == 1            ? &base
 					     : &whole,
-	    &p,
-	    got_content, op);
+	    &p, got_content, op);
 }
 
 static int

@@ -9,8 +9,21 @@
 static const struct db_stmt request_module = {"manage_request_module",
     "SELECT $1::uuid, mcpbox.request_module($1::uuid, $2::uuid, $3::uuid,"
     " split_part($4::text, '==', 1), split_part($4::text, '==', 2),"
-    " $5::text, $6::text)",
+    " $5::text, $6::text), mcpbox.review_mode('module') = 'automatic'",
     DB_SURE};
+
+static void
+answer(struct job *j, bool approved)
+{
+	jsonw_kv_str(&j->json, "status", approved ? "approved" : "pending");
+	jsonw_kv_str(&j->json, "message",
+	    approved ? "Granted automatically, by the administrator's policy. "
+		       "Name the module in `modules` of mcpbox_update_tool."
+		     : "An administrator decides; mcpbox_get_tool_status tells "
+		       "how it stands. Once granted, name the module in "
+		       "`modules` of mcpbox_update_tool.");
+	job_done(j);
+}
 
 static void
 requested(struct job *j, const struct pg_result *rows)
@@ -20,12 +33,11 @@ requested(struct job *j, const struct pg_result *rows)
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	jsonw_kv_str(&j->json, "status", "pending");
-	jsonw_kv_str(&j->json, "message",
-	    "An administrator decides; mcpbox_get_tool_status tells how it "
-	    "stands. Once granted, name the module in `modules` of "
-	    "mcpbox_update_tool.");
-	job_done(j);
+	/* A module that nobody recorded yet waits for a person. */
+	if (db_bool(rows, 0, 2))
+		policies_approve(j, &request, answer);
+	else
+		answer(j, false);
 }
 
 void

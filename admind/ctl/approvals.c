@@ -4,9 +4,11 @@
 
 #include <json-c/json.h>
 
+#include "approvals.h"
 #include "callreq.h"
+#include "content_show.h"
 #include "crypto.h"
-#include "ctl.h"
+#include "grantreq.h"
 #include "ids.h"
 #include "json.h"
 #include "jsonw.h"
@@ -19,23 +21,16 @@
  * says beside it (the circumstances) is shown apart and decides nothing.
  */
 
-struct content {
-	struct ipc_frame frame;
-	struct ipc_approval_content m;
-	struct ipc_hash hash;
-	char hex[HEX32_LEN + 1];
-	struct json_object *circumstances; /* NULL if they are no JSON */
-};
-
-static void
-content_free(struct content *c)
+void
+approvals_free(struct content *c)
 {
 	json_object_put(c->circumstances);
 	ipc_frame_free(&c->frame);
 }
 
-static enum ctl_status
-fetch(const struct ctl *c, const struct ipc_id *id, struct content *out)
+enum ctl_status
+approvals_fetch(const struct ctl *c, const struct ipc_id *id, bool base,
+    struct content *out)
 {
 	struct ipc_approval_get get;
 	enum ctl_status status;
@@ -45,6 +40,7 @@ fetch(const struct ctl *c, const struct ipc_id *id, struct content *out)
 	memset(out, 0, sizeof(*out));
 	memset(&get, 0, sizeof(get));
 	get.approval = *id;
+	get.base = base;
 	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_APPROVAL_GET, &get,
 	    IPC_APPROVAL_CONTENT, &out->frame);
 	if (status != CTL_DONE)
@@ -91,17 +87,9 @@ static const struct {
     {"reason", true},
     {"used_at", true},
     {"execution", true},
+    {"review", true},
+    {"affected_tools", false},
 };
-
-/* What it is its own first bytes say, whatever admind calls it. */
-static int
-content_json(
-    const struct ipc_approval_content *m, struct buf *out, struct err *err)
-{
-	return callreq_is(m->preimage.p, m->preimage.n)
-	    ? callreq_json(m->preimage.p, m->preimage.n, out, err)
-	    : version_json(m->preimage.p, m->preimage.n, out, err);
-}
 
 /* The REST object of one request. */
 static enum ctl_status
@@ -114,7 +102,8 @@ print_json(const struct content *c, const char *id)
 
 	buf_init(&content, 8 * IPC_BLOB_MAX);
 	buf_init(&out, 16 * IPC_BLOB_MAX);
-	if (content_json(&c->m, &content, &err) == -1) {
+	if (content_show_json(
+		c->m.preimage.p, c->m.preimage.n, &content, &err) == -1) {
 		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
 		    err.text);
 		goto out;
@@ -298,6 +287,60 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
+static void
+put_text(struct buf *b, const char *name, struct ipc_bytes text)
+{
+	buf_putf(b, "%-18s ", name);
+	show_text(b, text.p, text.n, SHOW_CODE);
+	buf_putc(b, '\n');
+}
+
+/* One grant: which module for which tool, or which host for which server, and
+ * the versions that serve and that it touches. */
+static int
+grant_text(const struct content *c, struct buf *b, struct err *err)
+{
+	char hex[HEX32_LEN + 1], uuid[UUID_TEXT_LEN + 1];
+	struct grantreq g;
+
+	if (grantreq_read(c->m.preimage.p, c->m.preimage.n, &g, err) == -1)
+		return -1;
+	uuid_text(&g.request, uuid);
+	buf_putf(b, "%-18s %s\n", "request", uuid);
+	put_text(b, "server", g.server_name);
+	if (g.kind == GRANT_NETWORK) {
+		put_text(b, "proto", g.proto);
+		put_text(b, "host", g.host);
+		if (g.port == 0)
+			buf_puts(b, "port               every one\n");
+		else
+			buf_putf(
+			    b, "port               %u\n", (unsigned)g.port);
+	} else {
+		put_text(b, "tool", g.tool_name);
+		put_text(b, "module", g.name);
+		if (g.recorded) {
+			hex_encode(g.digest.b, sizeof(g.digest.b), hex);
+			put_text(b, "version", g.version);
+			buf_putf(b, "%-18s %s\n", "digest", hex);
+			buf_putf(b, "%-18s %llu in %llu files\n", "bytes",
+			    (unsigned long long)g.size,
+			    (unsigned long long)g.files);
+		} else {
+			buf_puts(b,
+			    "version            not recorded in the module "
+			    "store: it cannot be approved yet\n");
+		}
+	}
+	buf_putf(
+	    b, "affected           %zu versions that serve\n", g.naffected);
+	for (size_t i = 0; i < g.naffected; i++) {
+		hex_encode(grantreq_affected(&g, i), 32, hex);
+		buf_putf(b, "                   %s\n", hex);
+	}
+	return 0;
+}
+
 static enum ctl_status
 print_text(const struct content *c, const char *id)
 {
@@ -330,6 +373,8 @@ print_text(const struct content *c, const char *id)
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)
 	    ? call_text(c, &b, &err)
+	    : grantreq_is(c->m.preimage.p, c->m.preimage.n)
+	    ? grant_text(c, &b, &err)
 	    : version_text(c, &b, &err);
 	buf_putf(&b, "\nhash               %s\n", c->hex);
 	if (rc == -1)
@@ -366,26 +411,30 @@ approve(const struct ctl *c, const struct ipc_id *id)
 		    stderr);
 		return CTL_USAGE;
 	}
-	if ((status = fetch(c, id, &content)) != CTL_DONE)
+	if ((status = approvals_fetch(c, id, false, &content)) != CTL_DONE)
 		return status;
 	if (!ct_equal(given.b, content.hash.b, sizeof(given.b))) {
 		fprintf(stderr,
 		    "mcpboxctl: refused: the content's hash is %s, not the "
 		    "one given; read it again\n",
 		    content.hex);
-		content_free(&content);
+		approvals_free(&content);
 		return CTL_REFUSED;
 	}
-	content_free(&content);
+	approvals_free(&content);
 	memset(&m, 0, sizeof(m));
 	m.approval = *id;
 	m.reviewed = given;
 	status = calls_ask(
 	    c, "admind-vault", IPC_ROLE_VAULT, IPC_APPROVE, &m, IPC_OK, &f);
-	if (status == CTL_DONE) {
-		ipc_frame_free(&f);
+	if (status != CTL_DONE)
+		return status;
+	if (f.type == IPC_HALF_APPROVED)
+		puts(c->json ? "{\"state\":\"pending\"}"
+			     : "approved; another person must, too");
+	else
 		puts(c->json ? "{\"state\":\"approved\"}" : "approved");
-	}
+	ipc_frame_free(&f);
 	return status;
 }
 
@@ -448,6 +497,8 @@ approvals_command(const struct ctl *c)
 
 	if (strcmp(verb, "list") == 0)
 		return list(c);
+	if (review_has(verb))
+		return review_command(c);
 	if (c->nwords != 3)
 		return CTL_USAGE;
 	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
@@ -460,11 +511,11 @@ approvals_command(const struct ctl *c)
 		return reject(c, &id);
 	if (strcmp(verb, "show") != 0)
 		return CTL_USAGE;
-	if ((status = fetch(c, &id, &content)) != CTL_DONE)
+	if ((status = approvals_fetch(c, &id, false, &content)) != CTL_DONE)
 		return status;
 	uuid_text(&id, id_text);
 	status = c->json ? print_json(&content, id_text)
 			 : print_text(&content, id_text);
-	content_free(&content);
+	approvals_free(&content);
 	return status;
 }

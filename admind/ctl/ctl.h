@@ -81,6 +81,7 @@ enum ctl_status call_words(const struct ctl *, const char *action,
 
 /* Each runs one command and returns the exit status. */
 enum ctl_status approvals_command(const struct ctl *);
+enum ctl_status policies_command(const struct ctl *);
 enum ctl_status setup_command(const struct ctl *);
 enum ctl_status secret_command(const struct ctl *);
 enum ctl_status keys_command(const struct ctl *);
@@ -93,6 +94,14 @@ enum ctl_status rates_command(const struct ctl *);
 enum ctl_status breakers_command(const struct ctl *);
 enum ctl_status audit_command(const struct ctl *);
 enum ctl_status administrators_command(const struct ctl *); /* and logins */
+
+enum ctl_status executions_command(const struct ctl *);
+enum ctl_status activity_command(const struct ctl *);
+
+/* audit.c: all that the filters take of the list `what`, one object of JSON a
+ * line. */
+enum ctl_status audit_export(
+    const struct ctl *, const char *what, struct ipc_bytes filters);
 
 /* verify.c: mcpboxctl audit verify */
 enum ctl_status verify_run(const struct ctl *);

@@ -19,9 +19,15 @@ static const struct {
 } commands[] = {
     {"setup", 1, 1, setup_command,
 	"setup --username NAME [--password-file FILE]"},
-    {"approvals", 2, 3, approvals_command,
-	"approvals list [--all | --state STATE] [--kind KIND] | show ID | "
-	"approve ID --hash HEX | reject ID --reason TEXT"},
+    {"approvals", 2, 4, approvals_command,
+	"approvals list [--all | --state STATE] [--kind KIND] [--search TEXT] "
+	"[--server ID] [--tool NAME] | show ID | diff ID | approve ID --hash "
+	"HEX | reject ID --reason TEXT | revoke ID --reason TEXT | bulk "
+	"approve|reject [--reason TEXT] (lines of ID HASH on standard input) | "
+	"comments ID | comment ID TEXT"},
+    {"policies", 1, 6, policies_command,
+	"policies [set strict|balanced|permissive [days=N] | set tool=MODE "
+	"module=MODE network=MODE [days=N]]"},
     {"servers", 1, 3 + LIMIT_COUNT, limits_command,
 	"servers [ID] | servers limits NAME [LIMIT=VALUE ...] | servers "
 	"expose NAME prefixed|bare"},
@@ -43,7 +49,11 @@ static const struct {
 	"call [ACTION [ID] [name=value ...] [--hash HEX] [--key KEY]]"},
     {"query", 2, 3, query_command, "query WHAT [ID]"},
     {"tools", 1, 2, tables_command, "tools [ID]"},
-    {"executions", 1, 2, tables_command, "executions [ID]"},
+    {"executions", 1, 16, executions_command,
+	"executions [ID | FILTER=VALUE ...] | executions export "
+	"[FILTER=VALUE ...] | executions stats [FILTER=VALUE ...]"},
+    {"activity", 1, 16, activity_command,
+	"activity [FILTER=VALUE ...] | activity tail"},
     {"audit", 1, 16, audit_command,
 	"audit [FILTER=VALUE ...] | audit export [FILTER=VALUE ...] | audit "
 	"verify [--journal FILE]"},

@@ -6,7 +6,7 @@
 #include "ctl.h"
 #include "json.h"
 
-enum { COLUMNS_MAX = 8, WIDTH_MAX = 60 };
+enum { COLUMNS_MAX = 9, WIDTH_MAX = 60 };
 
 /* Which members of an item stand in a list's columns, in order. Members that
  * no item has are left out. */
@@ -15,8 +15,12 @@ static const struct {
 	const char *column[COLUMNS_MAX];
 } layouts[] = {
     {"approvals",
-	{"id", "kind", "server", "tool", "version", "module", "state",
-	    "requested_at"}},
+	{"id", "kind", "server", "tool", "version", "module", "host",
+	    "state", "requested_at"}},
+    {"network",
+	{"id", "server", "host", "port", "automatic", "granted_by",
+	    "granted_at", "revoked_at"}},
+    {"comments", {"at", "author", "text"}},
     /* approvals of kind call */
     {"calls",
 	{"id", "exposed_name", "principal", "arguments", "state",
@@ -33,6 +37,9 @@ static const struct {
     {"executions",
 	{"id", "tool", "principal", "listener", "state", "outcome",
 	    "failure_mode", "created_at"}},
+    {"activity",
+	{"at", "kind", "subject", "failure_mode", "principal", "listener",
+	    "count", "node"}},
     {"audit", {"seq", "at", "actor", "action", "subject", "detail"}},
     {"administrators",
 	{"username", "role", "created_at", "created_by", "password_at"}},

@@ -5,13 +5,12 @@
 
 #include "approvals.h"
 #include "body.h"
-#include "callreq.h"
+#include "content_show.h"
 #include "crypto.h"
 #include "guard.h"
 #include "json.h"
 #include "json_grammar.h"
 #include "jsonw.h"
-#include "version.h"
 #include "web.h"
 
 enum {
@@ -44,11 +43,7 @@ approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,
 		err_set(e, FAILURE_INTERNAL, "admind's answer was unreadable");
 		goto out;
 	}
-	/* What it is its own first bytes say, whatever admind calls it. */
-	if ((callreq_is(a->preimage.p, a->preimage.n)
-		    ? callreq_json(a->preimage.p, a->preimage.n, &content, e)
-		    : version_json(a->preimage.p, a->preimage.n, &content, e)) <
-	    0) {
+	if (content_show_json(a->preimage.p, a->preimage.n, &content, e) < 0) {
 		e->failure = FAILURE_INTERNAL;
 		goto out;
 	}
@@ -144,11 +139,11 @@ decided(struct call *c, const char *state)
 	buf_free(&b);
 }
 
+/* The first of two yeses leaves the request pending. */
 static void
 approved(struct call *c, struct ipc_frame *f)
 {
-	(void)f;
-	decided(c, "approved");
+	decided(c, f->type == IPC_HALF_APPROVED ? "pending" : "approved");
 }
 
 /*

@@ -11,6 +11,8 @@ call_free(struct call *c)
 		return;
 	if (c->req != NULL)
 		httpd_set_data(c->req, NULL);
+	if (c->work != NULL)
+		c->work_free(c->work);
 	explicit_bzero(c, sizeof(*c));
 	free(c);
 }
@@ -67,7 +69,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 			    1000);
 		return;
 	}
-	if (f->type == IPC_REFUSED)
+	if (f->type == IPC_REFUSED && !c->takes_refusals)
 		refused(c, f);
 	else
 		c->then(c, f);

@@ -189,7 +189,8 @@ ALTER TABLE approval_requests DISABLE TRIGGER USER;
 UPDATE approval_requests a SET search = approval_words(a);
 ALTER TABLE approval_requests ENABLE TRIGGER USER;
 CREATE INDEX approval_requests_search_idx ON approval_requests USING gin (search);
-CREATE INDEX approval_requests_kind_idx ON approval_requests (kind, state, id);
+CREATE INDEX approval_requests_queue_idx ON approval_requests (kind, state, id);
+CREATE INDEX approval_requests_kind_idx ON approval_requests (kind, id);
 CREATE INDEX approval_requests_state_idx ON approval_requests (state, id);
 CREATE INDEX approval_requests_server_idx ON approval_requests (server_id, id);
 
@@ -729,11 +730,12 @@ CREATE FUNCTION grant_missing(p_server uuid, p_tool uuid, p_modules text[], p_re
 RETURNS text
 LANGUAGE sql STABLE STRICT AS $$
 	SELECT coalesce(CASE WHEN p_modules <> '{}' THEN
-	    'The module ' || mcpbox.module_missing(p_tool, p_modules)
-	    || ' is not granted to this tool (any more): ask for it with mcpbox_request_module.' END,
+	    'the module ' || regexp_replace(mcpbox.module_missing(p_tool, p_modules),
+	    ' [0-9a-f]{64}$', '') || ' is not granted to this tool (any more): ask for it with'
+	    || ' mcpbox_request_module.' END,
 	    CASE WHEN p_requires <> '{}' THEN
-	    'Network access to ' || mcpbox.network_missing(p_server, p_requires)
-	    || ' is not granted to this tool''s server: ask for it with'
+	    'network access to ' || mcpbox.network_missing(p_server, p_requires)
+	    || ' is not granted to this tool''s server (any more): ask for it with'
 	    || ' mcpbox_request_network_access.' END)
 $$;
 
@@ -882,8 +884,8 @@ $$;
 CREATE FUNCTION approval_item(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('id', a.id, 'kind', a.kind,
-	    'state', CASE WHEN v.state = 'revoked' OR approval_revoked(a) IS NOT NULL
-	        THEN 'revoked' ELSE a.state END, 'server', split_part(s.name, '@', 1),
+	    'state', a.state, 'revoked', a.state = 'approved' AND (coalesce(v.state = 'revoked', false)
+	        OR approval_revoked(a) IS NOT NULL), 'server', split_part(s.name, '@', 1),
 	    'server_id', a.server_id,
 	    'tool', coalesce(v.name, t.name), 'tool_id', a.tool_id,
 	    'exposed_name', v.exposed_name, 'version', v.version_no,

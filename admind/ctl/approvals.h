@@ -1,0 +1,28 @@
+/*
+ * What the approval queue's commands share: a request's content.
+ */
+#ifndef APPROVALS_H
+#define APPROVALS_H
+
+#include "ctl.h"
+#include "ids.h"
+
+struct content {
+	struct ipc_frame frame;
+	struct ipc_approval_content m; /* borrowed from the frame */
+	struct ipc_hash hash;          /* of the pre-image, computed here */
+	char hex[HEX32_LEN + 1];
+	struct json_object *circumstances; /* NULL if they are no JSON */
+};
+
+/* A request's content, or (base) that of the version that serves instead of it;
+ * its pre-image is empty if there is none. CTL_DONE: free it. */
+enum ctl_status approvals_fetch(
+    const struct ctl *, const struct ipc_id *, bool base, struct content *out);
+void approvals_free(struct content *);
+
+/* review.c: diff, revoke, bulk, comments, comment */
+bool review_has(const char *verb);
+enum ctl_status review_command(const struct ctl *);
+
+#endif

@@ -1,0 +1,340 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "approvals.h"
+#include "callreq.h"
+#include "grantreq.h"
+#include "json.h"
+#include "jsonw.h"
+#include "version_diff.h"
+
+/*
+ * approvals diff | revoke | bulk | comments | comment.
+ */
+
+enum { DIFF_MAX = 8 * IPC_BLOB_MAX, LINE_MAX_BYTES = 512 };
+
+/*
+ * Does the vault say that a person approved just this content once? admind
+ * brought it, and could have made up an "approved version" that hides a change.
+ */
+static enum ctl_status
+verified(const struct ctl *c, const struct content *base)
+{
+	struct ipc_seal_verify m = {0};
+	enum ctl_status status;
+	struct ipc_frame f;
+	struct buf b;
+
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_put(&b, base->m.seal.p, base->m.seal.n);
+	buf_put(&b, base->m.preimage.p, base->m.preimage.n);
+	m.seal_len = (uint32_t)base->m.seal.n;
+	m.seal_preimage = ipc_bytes(b.p, b.len);
+	if (b.failed) {
+		fputs("mcpboxctl: out of memory\n", stderr);
+		buf_free(&b);
+		return CTL_REFUSED;
+	}
+	status = calls_ask(c, "admind-vault", IPC_ROLE_VAULT, IPC_SEAL_VERIFY,
+	    &m, IPC_SEAL_SAYS, &f);
+	buf_free(&b);
+	if (status == CTL_DONE)
+		ipc_frame_free(&f);
+	else
+		fputs("mcpboxctl: what is said to be the approved version "
+		      "bears no seal of the vault: read the whole content\n",
+		    stderr);
+	return status;
+}
+
+static const char *
+text_of(struct json_object *o, const char *name)
+{
+	struct json_object *v;
+
+	if (!json_object_object_get_ex(o, name, &v) || v == NULL)
+		return "(none)";
+	return json_object_is_type(v, json_type_string)
+	    ? json_object_get_string(v)
+	    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+}
+
+static void
+put_lines(struct buf *b, const char *text)
+{
+	const char *nl;
+
+	for (; *text != '\0'; text = nl + (*nl != '\0')) {
+		nl = strchrnul(text, '\n');
+		buf_puts(b, "    ");
+		show_text(b, text, (size_t)(nl - text), SHOW_CODE);
+		buf_putc(b, '\n');
+	}
+}
+
+/* The same object for people: what it gains first, then fields, then code. */
+static void
+put_diff(struct buf *b, struct json_object *o)
+{
+	struct json_object *list, *v, *gains;
+
+	buf_puts(b, "compared with      ");
+	put_lines(b, text_of(o, "base"));
+	buf_puts(b, "gains\n");
+	if (json_object_object_get_ex(o, "gains", &gains)) {
+		json_object_object_foreach(gains, name, what)
+		{
+			if (json_object_array_length(what) == 0)
+				continue;
+			buf_putf(b, "  %-16s ", name);
+			v = what;
+			show_text(b,
+			    json_object_to_json_string_ext(
+				v, JSON_C_TO_STRING_PLAIN),
+			    strlen(json_object_to_json_string_ext(
+				v, JSON_C_TO_STRING_PLAIN)),
+			    SHOW_CODE);
+			buf_putc(b, '\n');
+		}
+	}
+	if (json_object_object_get_ex(o, "fields", &list))
+		for (size_t i = 0; i < json_object_array_length(list); i++) {
+			v = json_object_array_get_idx(list, i);
+			buf_putf(b, "%s, before:\n", text_of(v, "field"));
+			put_lines(b, text_of(v, "before"));
+			buf_putf(b, "%s, after:\n", text_of(v, "field"));
+			put_lines(b, text_of(v, "after"));
+		}
+	if (json_object_object_get_ex(o, "diff", &list))
+		for (size_t i = 0; i < json_object_array_length(list); i++) {
+			v = json_object_array_get_idx(list, i);
+			buf_putf(b, "%s:\n", text_of(v, "field"));
+			put_lines(b, text_of(v, "unified"));
+		}
+}
+
+static enum ctl_status
+print_diff(const struct ctl *c, const struct buf *json)
+{
+	enum ctl_status status = CTL_DONE;
+	struct json_object *o;
+	struct buf b;
+
+	if (c->json)
+		return tables_json(json->p, json->len);
+	if (json_parse(json->p, json->len, &o, NULL) == -1)
+		return CTL_REFUSED;
+	buf_init(&b, DIFF_MAX);
+	put_diff(&b, o);
+	if (b.failed) {
+		fputs("mcpboxctl: too large to show\n", stderr);
+		status = CTL_REFUSED;
+	} else {
+		show_out(&b);
+	}
+	buf_free(&b);
+	json_object_put(o);
+	return status;
+}
+
+static enum ctl_status
+diff(const struct ctl *c, const struct ipc_id *id)
+{
+	struct content now, base;
+	enum ctl_status status;
+	struct buf json;
+	struct err err;
+
+	if ((status = approvals_fetch(c, id, false, &now)) != CTL_DONE)
+		return status;
+	if (grantreq_is(now.m.preimage.p, now.m.preimage.n) ||
+	    callreq_is(now.m.preimage.p, now.m.preimage.n)) {
+		fputs("mcpboxctl: only versions are compared: see approvals "
+		      "show\n",
+		    stderr);
+		approvals_free(&now);
+		return CTL_REFUSED;
+	}
+	if ((status = approvals_fetch(c, id, true, &base)) != CTL_DONE) {
+		approvals_free(&now);
+		return status;
+	}
+	buf_init(&json, DIFF_MAX);
+	if (base.m.preimage.n > 0)
+		status = verified(c, &base);
+	if (status == CTL_DONE &&
+	    version_diff_json(base.m.preimage.n > 0 ? base.m.preimage.p : NULL,
+		base.m.preimage.n, now.m.preimage.p, now.m.preimage.n, &json,
+		&err) == -1) {
+		fprintf(stderr, "mcpboxctl: %s\n", err.text);
+		status = CTL_REFUSED;
+	}
+	if (status == CTL_DONE)
+		status = print_diff(c, &json);
+	buf_free(&json);
+	approvals_free(&base);
+	approvals_free(&now);
+	return status;
+}
+
+/* ---- bulk ---- */
+
+/* "ID HASH": of a rejection the hash may be left out. */
+static int
+read_line(
+    const char *line, bool approve, struct ipc_id *id, struct ipc_hash *hash)
+{
+	size_t n = strcspn(line, " \t");
+	const char *p = line + n + strspn(line + n, " \t");
+
+	if (uuid_parse(line, n, id) == -1)
+		return -1;
+	if (*p == '\0' && !approve)
+		return 0;
+	return strlen(p) == HEX32_LEN ? hex_decode(p, HEX32_LEN, hash->b) : -1;
+}
+
+static enum ctl_status
+decide(const struct ctl *c, int fd, bool approve, const struct ipc_id *id,
+    const struct ipc_hash *hash, const char **state)
+{
+	struct ipc_approve yes = {.approval = *id, .reviewed = *hash};
+	struct ipc_reject no = {.approval = *id, .reason = ipc_str(c->reason)};
+	enum ctl_status status;
+	struct ipc_frame f;
+
+	status = approve ? calls_on(fd, "admind-vault", IPC_ROLE_VAULT,
+			       IPC_APPROVE, &yes, IPC_OK, &f)
+			 : calls_on(fd, "admind-vault", IPC_ROLE_VAULT,
+			       IPC_REJECT, &no, IPC_OK, &f);
+	if (status == CTL_DONE) {
+		*state = f.type == IPC_HALF_APPROVED ? "pending"
+		    : approve                        ? "approved"
+						     : "rejected";
+		ipc_frame_free(&f);
+	}
+	return status;
+}
+
+/*
+ * Each line is decided by itself, as if it had come alone; one that fails stops
+ * no other. Interrupted, the same lines again do the rest: what was decided
+ * says so and counts as failed.
+ */
+static enum ctl_status
+bulk(const struct ctl *c)
+{
+	bool approve = c->nwords == 3 && strcmp(c->words[2], "approve") == 0;
+	enum ctl_status status = CTL_DONE, one;
+	char line[LINE_MAX_BYTES];
+	const char *state;
+	struct ipc_hash hash;
+	struct ipc_id id;
+	int fd;
+
+	if (c->nwords != 3 ||
+	    (!approve && strcmp(c->words[2], "reject") != 0) ||
+	    approve == (c->reason != NULL))
+		return CTL_USAGE;
+	if ((fd = calls_open(c, "admind-vault", IPC_ROLE_VAULT)) == -1)
+		return CTL_UNREACHABLE;
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == '\0' || line[0] == '#')
+			continue;
+		memset(&hash, 0, sizeof(hash));
+		if (read_line(line, approve, &id, &hash) == -1) {
+			fputs("mcpboxctl: a line is ID HASH\n", stderr);
+			status = CTL_USAGE;
+			break;
+		}
+		one = decide(c, fd, approve, &id, &hash, &state);
+		if (one == CTL_UNREACHABLE) {
+			status = one;
+			break;
+		}
+		line[UUID_TEXT_LEN] = '\0';
+		printf("%s %s\n", line, one == CTL_DONE ? state : "refused");
+		if (one != CTL_DONE)
+			status = CTL_REFUSED;
+	}
+	(void)close(fd);
+	return status;
+}
+
+/* ---- actions ---- */
+
+static enum ctl_status
+act(const struct ctl *c, const char *action, const char *id, const char *name,
+    const char *value)
+{
+	enum ctl_status status;
+	struct buf body, answer;
+	struct jsonw w;
+
+	buf_init(&body, IPC_FRAME_MAX);
+	jsonw_open(&w, &body);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, name, value);
+	jsonw_obj_end(&w);
+	buf_putc(&body, '\0');
+	status =
+	    call_action(c, action, id, NULL, (const char *)body.p, &answer);
+	if (status == CTL_DONE && c->json)
+		status = tables_json(answer.p, answer.len);
+	else if (status == CTL_DONE)
+		puts("done");
+	buf_free(&body);
+	buf_free(&answer);
+	return status;
+}
+
+static const char *const verbs[] = {
+    "diff", "revoke", "bulk", "comments", "comment"};
+
+bool
+review_has(const char *verb)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i], verb) == 0)
+			return true;
+	return false;
+}
+
+enum ctl_status
+review_command(const struct ctl *c)
+{
+	const char *verb = c->words[1];
+	enum ctl_status status;
+	struct ipc_id id;
+	struct buf text;
+
+	if (strcmp(verb, "bulk") == 0)
+		return bulk(c);
+	if (c->nwords != (strcmp(verb, "comment") == 0 ? 4 : 3))
+		return CTL_USAGE;
+	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
+		fputs("mcpboxctl: that is not a request's id\n", stderr);
+		return CTL_USAGE;
+	}
+	if (strcmp(verb, "diff") == 0)
+		return diff(c, &id);
+	if (strcmp(verb, "comment") == 0)
+		return act(
+		    c, "approval_comment", c->words[2], "text", c->words[3]);
+	if (strcmp(verb, "revoke") == 0)
+		return c->reason == NULL
+		    ? CTL_USAGE
+		    : act(c, "approval_revoke", c->words[2], "reason",
+			  c->reason);
+	status = calls_query(c, "comments", c->words[2], &text);
+	if (status == CTL_DONE)
+		status = tables_show(c, "comments", &text);
+	buf_free(&text);
+	return status;
+}
