@@ -68,8 +68,8 @@ def described(path):
             required = []
         elif method is None:
             raise SystemExit(f"not understood: {line!r}")
-        elif re.match(r"^      security: \[\]$", line):
-            here["login"] = False
+        elif re.match(r"^      security: \[(\]$|\{session: \[\]\}, )", line):
+            here["login"] = False	# or the route asks for one of several itself
         elif m := re.match(r"^        - \{name: (\w+), in: query, schema: \{(.*)\}\}$", line):
             e = re.search(r"enum: \[([^\]]*)\]", m.group(2))
             here["query"][m.group(1)] = sorted(e.group(1).split(", ")) if e else None
