@@ -7,9 +7,23 @@
 
 enum { CHAINS = 256 };
 
+/*
+ * One principal's. Where room is needed it is that of whoever has most that
+ * goes, so that a client with very many sessions forgets its own, and nobody
+ * else's.
+ */
+struct owner {
+	LIST_ENTRY(owner) link;
+	struct ipc_hash principal;
+	TAILQ_HEAD(, state) used; /* the one used longest ago first */
+	unsigned count;
+	size_t bytes; /* of URIs */
+};
+
 struct state {
 	SLIST_ENTRY(state) chain;
-	TAILQ_ENTRY(state) used; /* the one used longest ago first */
+	TAILQ_ENTRY(state) used;
+	struct owner *who;
 	struct ipc_id id;
 	int level;
 	struct session_watch *watch; /* room for a power of two */
@@ -18,7 +32,7 @@ struct state {
 
 struct session_states {
 	SLIST_HEAD(, state) chains[CHAINS]; /* by the random id's first byte */
-	TAILQ_HEAD(, state) used;
+	LIST_HEAD(, owner) owners;
 	unsigned count;
 	size_t bytes; /* of URIs */
 };
@@ -33,7 +47,7 @@ session_state_new(void)
 		return NULL;
 	for (i = 0; i < CHAINS; i++)
 		SLIST_INIT(&t->chains[i]);
-	TAILQ_INIT(&t->used);
+	LIST_INIT(&t->owners);
 	return t;
 }
 
@@ -41,6 +55,7 @@ static void
 drop_uri(struct session_states *t, struct state *s, unsigned i)
 {
 	t->bytes -= strlen(s->watch[i].uri);
+	s->who->bytes -= strlen(s->watch[i].uri);
 	free(s->watch[i].uri);
 	s->watch[i] = s->watch[--s->n];
 }
@@ -48,11 +63,17 @@ drop_uri(struct session_states *t, struct state *s, unsigned i)
 static void
 drop(struct session_states *t, struct state *s)
 {
+	struct owner *o = s->who;
+
 	while (s->n > 0)
 		drop_uri(t, s, s->n - 1);
 	SLIST_REMOVE(&t->chains[s->id.b[0]], s, state, chain);
-	TAILQ_REMOVE(&t->used, s, used);
+	TAILQ_REMOVE(&o->used, s, used);
 	t->count--;
+	if (--o->count == 0) {
+		LIST_REMOVE(o, link);
+		free(o);
+	}
 	free(s->watch);
 	free(s);
 }
@@ -62,8 +83,8 @@ session_state_free(struct session_states *t)
 {
 	if (t == NULL)
 		return;
-	while (!TAILQ_EMPTY(&t->used))
-		drop(t, TAILQ_FIRST(&t->used));
+	while (!LIST_EMPTY(&t->owners))
+		drop(t, TAILQ_FIRST(&LIST_FIRST(&t->owners)->used));
 	free(t);
 }
 
@@ -78,26 +99,60 @@ find(const struct session_states *t, const struct ipc_id *id)
 	return NULL;
 }
 
+static struct owner *
+owner_of(struct session_states *t, const struct ipc_hash *principal)
+{
+	struct owner *o;
+
+	LIST_FOREACH(o, &t->owners, link)
+	if (memcmp(&o->principal, principal, sizeof(*principal)) == 0)
+		return o;
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return NULL;
+	o->principal = *principal;
+	TAILQ_INIT(&o->used);
+	LIST_INSERT_HEAD(&t->owners, o, link);
+	return o;
+}
+
+/* Who has most sessions here, or most bytes. */
+static struct owner *
+heaviest(struct session_states *t, bool bytes)
+{
+	struct owner *o, *most = LIST_FIRST(&t->owners);
+
+	LIST_FOREACH(o, &t->owners, link)
+	if (bytes ? o->bytes > most->bytes : o->count > most->count)
+		most = o;
+	return most;
+}
+
 /* Finds or makes it, and makes it the one used last. */
 static struct state *
 take(struct session_states *t, const struct session *session)
 {
 	struct state *s = find(t, &session->id);
+	struct owner *o;
 
 	if (s != NULL) {
-		TAILQ_REMOVE(&t->used, s, used);
-		TAILQ_INSERT_TAIL(&t->used, s, used);
+		TAILQ_REMOVE(&s->who->used, s, used);
+		TAILQ_INSERT_TAIL(&s->who->used, s, used);
 		return s;
 	}
 	if (t->count == SESSION_STATES_MAX)
-		drop(t, TAILQ_FIRST(&t->used));
+		drop(t, TAILQ_FIRST(&heaviest(t, false)->used));
 	s = calloc(1, sizeof(*s));
-	if (s == NULL)
+	o = s != NULL ? owner_of(t, &session->principal) : NULL;
+	if (o == NULL) {
+		free(s);
 		return NULL;
+	}
+	s->who = o;
+	o->count++;
 	s->id = session->id;
 	s->level = SESSION_LEVEL_DEFAULT;
 	SLIST_INSERT_HEAD(&t->chains[s->id.b[0]], s, chain);
-	TAILQ_INSERT_TAIL(&t->used, s, used);
+	TAILQ_INSERT_TAIL(&o->used, s, used);
 	t->count++;
 	return s;
 }
@@ -133,6 +188,25 @@ place(const struct state *s, const char *uri)
 	return -1;
 }
 
+/* Bytes of URIs: who has most of them loses some, unless it is who asks. */
+static bool
+make_room(struct session_states *t, const struct state *s, size_t len)
+{
+	struct owner *o;
+	struct state *v;
+
+	while (t->bytes + len > SESSION_SUBSCRIPTION_BYTES) {
+		o = heaviest(t, true);
+		if (o == s->who || o->bytes <= s->who->bytes + len)
+			return false;
+		TAILQ_FOREACH(v, &o->used, used)
+		if (v->n > 0)
+			break;
+		drop(t, v);
+	}
+	return true;
+}
+
 int
 session_state_subscribe(struct session_states *t, const struct session *session,
     const char *uri, const struct ipc_hash *version)
@@ -145,8 +219,7 @@ session_state_subscribe(struct session_states *t, const struct session *session,
 		return -1;
 	if (place(s, uri) >= 0)
 		return 0;
-	if (s->n == SESSION_SUBSCRIPTIONS_MAX ||
-	    t->bytes + len > SESSION_SUBSCRIPTION_BYTES)
+	if (s->n == SESSION_SUBSCRIPTIONS_MAX || !make_room(t, s, len))
 		return -1;
 	if ((s->n & (s->n - 1)) == 0) { /* 0 or a power of two */
 		w = realloc(s->watch, (s->n > 0 ? s->n * 2 : 1) * sizeof(*w));
@@ -162,6 +235,7 @@ session_state_subscribe(struct session_states *t, const struct session *session,
 	w->due = false;
 	s->n++;
 	t->bytes += len;
+	s->who->bytes += len;
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  *
  * A session's token says all that matters, so nothing here is needed to serve
  * one: it is lost with the process, and when the tables are full the session
- * used longest ago is forgotten. The client then hears logs from `info` on, and
- * of no resource, until it asks again.
+ * used longest ago of whoever has most is forgotten. The client then hears logs
+ * from `info` on, and of no resource, until it asks again.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H

@@ -311,8 +311,8 @@ static void
 get_own(struct exchange *ex, bool named, bool known, uint32_t number)
 {
 	struct gateway *gw = ex->gw;
-	struct stream_session *r =
-	    stream_store_take(gw->streams->store, &ex->session.id);
+	struct stream_session *r = stream_store_take(
+	    gw->streams->store, &ex->session.id, &ex->session.principal);
 	struct ipc_bytes none = {NULL, 0};
 	char id[STREAM_STORE_ID_MAX];
 	enum mcp_rev rev = ex->session.rev;

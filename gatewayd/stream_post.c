@@ -23,7 +23,8 @@ stream_post_begin(struct exchange *ex)
 
 	if (ex->post != NULL || ex->m.modern || !ex->has_session)
 		return;
-	r = stream_store_take(ex->gw->streams->store, &ex->session.id);
+	r = stream_store_take(
+	    ex->gw->streams->store, &ex->session.id, &ex->session.principal);
 	if (r == NULL || (ex->post = stream_store_open(r, ex)) == NULL)
 		return; /* it can't be resumed, then */
 	/* Clients of older revisions take an event without data for a broken

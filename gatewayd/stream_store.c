@@ -13,9 +13,18 @@ enum {
 
 TAILQ_HEAD(session_list, stream_session);
 
+struct stream_whose {
+	LIST_ENTRY(stream_whose) link;
+	struct ipc_hash principal;
+	struct session_list used; /* droppable ones, used longest ago first */
+	struct stream_event_list events;
+	unsigned sessions, droppable;
+	size_t bytes;
+};
+
 struct stream_store {
 	struct session_list chains[CHAINS];
-	struct session_list used; /* droppable ones, used longest ago first */
+	LIST_HEAD(, stream_whose) whose;
 	struct stream_event_list events;
 	unsigned sessions, droppable;
 	size_t bytes;
@@ -31,7 +40,7 @@ stream_store_new(void)
 		return NULL;
 	for (i = 0; i < CHAINS; i++)
 		TAILQ_INIT(&t->chains[i]);
-	TAILQ_INIT(&t->used);
+	LIST_INIT(&t->whose);
 	TAILQ_INIT(&t->events);
 	return t;
 }
@@ -59,14 +68,32 @@ static void
 session_drop(struct stream_session *s)
 {
 	struct stream_store *t = s->store;
+	struct stream_whose *w = s->whose;
 
 	if (s->droppable) {
-		TAILQ_REMOVE(&t->used, s, used);
+		TAILQ_REMOVE(&w->used, s, used);
+		w->droppable--;
 		t->droppable--;
 	}
 	TAILQ_REMOVE(chain_of(t, &s->id), s, chain);
 	t->sessions--;
 	free(s);
+	if (--w->sessions == 0) {
+		LIST_REMOVE(w, link);
+		free(w);
+	}
+}
+
+/* Whose droppable records, or bytes, are most. */
+static struct stream_whose *
+heaviest(struct stream_store *t, bool bytes)
+{
+	struct stream_whose *w, *most = LIST_FIRST(&t->whose);
+
+	LIST_FOREACH(w, &t->whose, link)
+	if (bytes ? w->bytes > most->bytes : w->droppable > most->droppable)
+		most = w;
+	return most;
 }
 
 /* The only place that says whether a record may be dropped; it may be gone
@@ -75,10 +102,13 @@ static void
 settle(struct stream_session *s, bool keep)
 {
 	struct stream_store *t = s->store;
+	struct stream_whose *w = s->whose;
+	struct stream_session *oldest;
 	bool idle = s->get == NULL && TAILQ_EMPTY(&s->posts);
 
 	if (s->droppable) {
-		TAILQ_REMOVE(&t->used, s, used);
+		TAILQ_REMOVE(&w->used, s, used);
+		w->droppable--;
 		t->droppable--;
 		s->droppable = false;
 	}
@@ -89,11 +119,17 @@ settle(struct stream_session *s, bool keep)
 		session_drop(s);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&t->used, s, used);
+	TAILQ_INSERT_TAIL(&w->used, s, used);
 	s->droppable = true;
+	w->droppable++;
 	t->droppable++;
-	while (t->droppable > STREAM_STORE_SESSIONS_MAX)
-		session_drop(TAILQ_FIRST(&t->used));
+	while (t->droppable > STREAM_STORE_SESSIONS_MAX) {
+		oldest = TAILQ_FIRST(&heaviest(t, false)->used);
+		/* More principals than there is room: nobody has two. */
+		if (oldest == s && keep)
+			break;
+		session_drop(oldest);
+	}
 }
 
 static void
@@ -113,6 +149,8 @@ event_drop(struct stream_event *e)
 
 	TAILQ_REMOVE(&s->store->events, e, all);
 	TAILQ_REMOVE(&s->events, e, mine);
+	TAILQ_REMOVE(&s->whose->events, e, whose);
+	s->whose->bytes -= e->n + OVERHEAD;
 	s->store->bytes -= e->n + OVERHEAD;
 	s->bytes -= e->n + OVERHEAD;
 	s->nevents--;
@@ -152,16 +190,40 @@ stream_store_find(struct stream_store *t, const struct ipc_id *id)
 	return NULL;
 }
 
+static struct stream_whose *
+whose_of(struct stream_store *t, const struct ipc_hash *principal)
+{
+	struct stream_whose *w;
+
+	LIST_FOREACH(w, &t->whose, link)
+	if (memcmp(&w->principal, principal, sizeof(*principal)) == 0)
+		return w;
+	if ((w = calloc(1, sizeof(*w))) == NULL)
+		return NULL;
+	w->principal = *principal;
+	TAILQ_INIT(&w->used);
+	TAILQ_INIT(&w->events);
+	LIST_INSERT_HEAD(&t->whose, w, link);
+	return w;
+}
+
 struct stream_session *
-stream_store_take(struct stream_store *t, const struct ipc_id *id)
+stream_store_take(struct stream_store *t, const struct ipc_id *id,
+    const struct ipc_hash *principal)
 {
 	struct stream_session *s = stream_store_find(t, id);
+	struct stream_whose *w;
 
 	if (s != NULL)
 		return s;
 	s = calloc(1, sizeof(*s));
-	if (s == NULL)
+	w = s != NULL ? whose_of(t, principal) : NULL;
+	if (w == NULL) {
+		free(s);
 		return NULL;
+	}
+	s->whose = w;
+	w->sessions++;
 	s->store = t;
 	s->id = *id;
 	random_bytes((uint8_t *)&s->epoch, sizeof(s->epoch));
@@ -240,12 +302,13 @@ stream_store_open(struct stream_session *s, void *owner)
 }
 
 /* Makes room for n bytes more, dropping what is oldest, of the session and
- * then of all. keep: whose record must survive. */
+ * then of whoever has most. s's own record survives. */
 static void
 make_room(struct stream_session *s, size_t n)
 {
 	struct stream_store *t = s->store;
 	struct stream_session *victim;
+	struct stream_whose *w;
 
 	while (!TAILQ_EMPTY(&s->events) &&
 	    (s->nevents >= STREAM_STORE_EVENTS_MAX ||
@@ -253,8 +316,9 @@ make_room(struct stream_session *s, size_t n)
 		event_drop(TAILQ_FIRST(&s->events));
 	while (
 	    !TAILQ_EMPTY(&t->events) && t->bytes + n > STREAM_STORE_ALL_MAX) {
-		victim = TAILQ_FIRST(&t->events)->post->session;
-		event_drop(TAILQ_FIRST(&t->events));
+		w = heaviest(t, true);
+		victim = TAILQ_FIRST(&w->events)->post->session;
+		event_drop(TAILQ_FIRST(&w->events));
 		if (victim != s)
 			settle(victim, false);
 	}
@@ -283,6 +347,8 @@ stream_store_add(struct stream_post *p, const void *data, size_t n, bool last,
 	memcpy(e->data, data, n);
 	TAILQ_INSERT_TAIL(&s->store->events, e, all);
 	TAILQ_INSERT_TAIL(&s->events, e, mine);
+	TAILQ_INSERT_TAIL(&s->whose->events, e, whose);
+	s->whose->bytes += n + OVERHEAD;
 	s->store->bytes += n + OVERHEAD;
 	s->bytes += n + OVERHEAD;
 	s->nevents++;

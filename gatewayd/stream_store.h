@@ -14,7 +14,8 @@
  * now instead of another stream. It is no secret: ids are looked up within the
  * session that asks, and nowhere else.
  *
- * Bounds: see the enum. What is over them is dropped oldest first, and an
+ * Bounds: see the enum. What is over them is dropped oldest first of whoever
+ * has most, so that a client with many sessions loses its own, and an
  * answer that is too large by itself is replaced by an error that says so.
  */
 #ifndef STREAM_STORE_H
@@ -44,10 +45,12 @@ enum {
 
 struct stream_store;
 struct stream_session;
+struct stream_whose; /* one principal's part of the store */
 
 struct stream_event {
-	TAILQ_ENTRY(stream_event) all;  /* of the store, by age */
-	TAILQ_ENTRY(stream_event) mine; /* of its session, by age */
+	TAILQ_ENTRY(stream_event) all;   /* of the store, by age */
+	TAILQ_ENTRY(stream_event) mine;  /* of its session, by age */
+	TAILQ_ENTRY(stream_event) whose; /* of its principal, by age */
 	struct stream_post *post;
 	uint64_t at_ms;
 	uint32_t number;
@@ -73,6 +76,7 @@ struct stream_session {
 	TAILQ_ENTRY(stream_session) chain;
 	TAILQ_ENTRY(stream_session) used; /* of those that may be dropped */
 	struct stream_store *store;
+	struct stream_whose *whose;
 	struct ipc_id id;
 	uint32_t epoch;
 	bool droppable; /* in that list */
@@ -97,11 +101,12 @@ size_t stream_store_bytes(const struct stream_store *);
 unsigned stream_store_sessions(const struct stream_store *);
 
 /* The record of a session, or NULL; taking makes it if there is none (NULL
- * without memory). */
+ * without memory). principal: SHA-256 of its name, as in the session's token.
+ */
 struct stream_session *stream_store_find(
     struct stream_store *, const struct ipc_id *);
-struct stream_session *stream_store_take(
-    struct stream_store *, const struct ipc_id *);
+struct stream_session *stream_store_take(struct stream_store *,
+    const struct ipc_id *, const struct ipc_hash *principal);
 /* Calls f on each record that had a stream of its own. */
 void stream_store_each(struct stream_store *,
     void (*f)(struct stream_session *, void *), void *arg);

@@ -101,12 +101,56 @@ test_subscriptions(void **state)
 	session_state_free(t);
 }
 
+/* Who asks for too much loses its own: other principals' sessions stay. */
+static void
+test_whose(void **state)
+{
+	struct session_states *t = session_state_new();
+	struct session a = session(0), s;
+	struct ipc_hash v = {{1}};
+	char *large = malloc(1024 * 1024 + 1), uri[16];
+	unsigned i, refused = 0;
+
+	(void)state;
+	assert_non_null(t);
+	assert_non_null(large);
+	a.principal.b[0] = 1;
+	assert_int_equal(session_state_set_level(t, &a, 7), 0);
+	assert_int_equal(session_state_subscribe(t, &a, "mine", &v), 0);
+	for (i = 1; i < SESSION_STATES_MAX + 500; i++) {
+		s = session(i);
+		s.principal.b[0] = 2;
+		assert_int_equal(session_state_set_level(t, &s, 3), 0);
+	}
+	assert_int_equal(session_state_level(t, &a.id), 7);
+	assert_true(session_state_subscribed(t, &a.id, "mine"));
+	/* Bytes: the other one fills them, and is refused more ... */
+	memset(large, 'x', 1024 * 1024);
+	large[1024 * 1024] = '\0';
+	for (i = 0; i < 9; i++) {
+		large[0] = (char)('a' + i);
+		refused += session_state_subscribe(t, &s, large, &v) < 0;
+	}
+	assert_true(refused >= 1);
+	/* ... while the first still gets some. */
+	for (i = 0; i < 10; i++) {
+		snprintf(uri, sizeof(uri), "t:%u", i);
+		assert_int_equal(session_state_subscribe(t, &a, uri, &v), 0);
+	}
+	large[0] = 'A';
+	assert_int_equal(session_state_subscribe(t, &a, large, &v), 0);
+	assert_true(session_state_subscribed(t, &a.id, "mine"));
+	free(large);
+	session_state_free(t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_levels),
 	    cmocka_unit_test(test_subscriptions),
+	    cmocka_unit_test(test_whose),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "stream_store.h"
 
 static int owner; /* stands for an exchange */
+static const struct ipc_hash alice = {{1}}, mallory = {{2}};
 
 static struct ipc_id
 id_of(unsigned n)
@@ -32,14 +33,14 @@ test_ids(void **state)
 	    "-1-2-3", "0x1-2-3", "1-2-3\n"};
 	struct stream_store *t = stream_store_new();
 	struct ipc_id id = id_of(7), other = id_of(8);
-	struct stream_session *s = stream_store_take(t, &id);
-	struct stream_session *o = stream_store_take(t, &other);
+	struct stream_session *s = stream_store_take(t, &id, &alice);
+	struct stream_session *o = stream_store_take(t, &other, &alice);
 	char text[STREAM_STORE_ID_MAX];
 	uint32_t epoch, post, number;
 	size_t i;
 
 	(void)state;
-	assert_ptr_equal(stream_store_take(t, &id), s);
+	assert_ptr_equal(stream_store_take(t, &id, &alice), s);
 	assert_ptr_equal(stream_store_find(t, &other), o);
 	assert_int_equal(stream_store_sessions(t), 2);
 	/* An epoch of its own: ids of one record name nothing in another. */
@@ -62,7 +63,7 @@ test_replay(void **state)
 {
 	struct stream_store *t = stream_store_new();
 	struct ipc_id id = id_of(1);
-	struct stream_session *s = stream_store_take(t, &id);
+	struct stream_session *s = stream_store_take(t, &id, &alice);
 	struct stream_post *a = stream_store_open(s, &owner);
 	struct stream_post *b = stream_store_open(s, &owner);
 	char text[STREAM_STORE_ID_MAX], want[STREAM_STORE_ID_MAX];
@@ -109,7 +110,7 @@ test_bounds_session(void **state)
 {
 	struct stream_store *t = stream_store_new();
 	struct ipc_id id = id_of(1);
-	struct stream_session *s = stream_store_take(t, &id);
+	struct stream_session *s = stream_store_take(t, &id, &alice);
 	struct stream_post *a = stream_store_open(s, &owner);
 	struct stream_post *b = stream_store_open(s, &owner);
 	char text[STREAM_STORE_ID_MAX];
@@ -155,7 +156,8 @@ test_bounds_all(void **state)
 	(void)state;
 	for (i = 0; i < N; i++) {
 		id = id_of(i);
-		p[i] = stream_store_open(stream_store_take(t, &id), &owner);
+		p[i] = stream_store_open(
+		    stream_store_take(t, &id, &alice), &owner);
 		assert_int_equal(
 		    stream_store_add(p[i], big, SIZE, true, 0, text), 0);
 		assert_true(stream_store_bytes(t) <= STREAM_STORE_ALL_MAX);
@@ -189,11 +191,11 @@ test_bounds_sessions(void **state)
 	unsigned i;
 
 	(void)state;
-	open = stream_store_take(t, &id);
+	open = stream_store_take(t, &id, &alice);
 	stream_store_set_get(open, &owner);
 	for (i = 0; i < STREAM_STORE_SESSIONS_MAX + 100; i++) {
 		id = id_of(i);
-		s = stream_store_take(t, &id);
+		s = stream_store_take(t, &id, &alice);
 		stream_store_set_get(s, &owner);
 		stream_store_set_get(s, NULL);
 	}
@@ -213,12 +215,83 @@ test_bounds_sessions(void **state)
 	stream_store_free(t);
 }
 
+/* One principal's hundred megabytes, in many sessions, cost nobody else an
+ * event, and its thousands of sessions nobody else a record. */
+static void
+test_whose(void **state)
+{
+	enum { SIZE = 1024 * 1024, MANY = 100 };
+	struct stream_store *t = stream_store_new();
+	struct stream_session *s, *kept;
+	struct stream_post *p;
+	struct ipc_id id = id_of(1000000);
+	char text[STREAM_STORE_ID_MAX], *big = calloc(1, SIZE);
+	unsigned i;
+
+	(void)state;
+	kept = stream_store_take(t, &id, &alice);
+	p = stream_store_open(kept, &owner);
+	assert_int_equal(stream_store_add(p, big, SIZE, true, 0, text), 0);
+	stream_store_close(p);
+	stream_store_set_get(kept, &owner);
+	stream_store_set_get(kept, NULL);
+	for (i = 0; i < MANY; i++) {
+		id = id_of(i);
+		s = stream_store_take(t, &id, &mallory);
+		p = stream_store_open(s, &owner);
+		assert_int_equal(
+		    stream_store_add(p, big, SIZE, true, 0, text), 0);
+		stream_store_close(p);
+		assert_true(stream_store_bytes(t) <= STREAM_STORE_ALL_MAX);
+	}
+	for (i = 0; i < STREAM_STORE_SESSIONS_MAX + 100; i++) {
+		id = id_of(5000 + i);
+		s = stream_store_take(t, &id, &mallory);
+		stream_store_set_get(s, &owner);
+		stream_store_set_get(s, NULL);
+	}
+	id = id_of(1000000);
+	assert_ptr_equal(stream_store_find(t, &id), kept);
+	p = stream_store_post(kept, 1);
+	assert_non_null(p);
+	assert_int_equal(stream_store_next(p, 0)->n, SIZE);
+	id = id_of(0);
+	assert_null(stream_store_find(t, &id));
+	free(big);
+	stream_store_free(t);
+}
+
+/* More principals than there is room for, each with one record: the newest is
+ * there when it was taken. */
+static void
+test_many_principals(void **state)
+{
+	struct stream_store *t = stream_store_new();
+	struct stream_session *s;
+	struct ipc_hash who = {{0}};
+	struct ipc_id id;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < STREAM_STORE_SESSIONS_MAX + 50; i++) {
+		memcpy(who.b, &i, sizeof(i));
+		id = id_of(i);
+		s = stream_store_take(t, &id, &who);
+		assert_non_null(s);
+		stream_store_set_get(s, &owner);
+		stream_store_set_get(s, NULL);
+		assert_ptr_equal(stream_store_find(t, &id), s);
+	}
+	assert_true(stream_store_sessions(t) <= STREAM_STORE_SESSIONS_MAX + 50);
+	stream_store_free(t);
+}
+
 static void
 test_forget(void **state)
 {
 	struct stream_store *t = stream_store_new();
 	struct ipc_id id = id_of(1);
-	struct stream_session *s = stream_store_take(t, &id);
+	struct stream_session *s = stream_store_take(t, &id, &alice);
 	struct stream_post *a = stream_store_open(s, &owner);
 	struct stream_post *b = stream_store_open(s, &owner);
 	char text[STREAM_STORE_ID_MAX];
@@ -247,6 +320,8 @@ main(void)
 	    cmocka_unit_test(test_bounds_session),
 	    cmocka_unit_test(test_bounds_all),
 	    cmocka_unit_test(test_bounds_sessions),
+	    cmocka_unit_test(test_whose),
+	    cmocka_unit_test(test_many_principals),
 	    cmocka_unit_test(test_forget),
 	};
 
