@@ -30,7 +30,7 @@ LANGUAGE sql IMMUTABLE AS $$
 	    AND right(r.host, length(p_host) - 1) = substr(p_host, 2)
 	    AND length(r.host) >= length(p_host)))
 	    AND (r.port = 0 OR p_port = 0 OR r.port = p_port), false)
-	FROM require_parts(require) r
+	FROM mcpbox.require_parts(require) r
 $$;
 
 ---------------------------------------------------------------------------

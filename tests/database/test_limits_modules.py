@@ -279,7 +279,8 @@ def test_requests_for_modules(app, owner):
                              subject)
     assert (name, version) == ("some-thing", "2.0")
     assert pre == b"mcpbox module request 1\0" + tlv((1, t.id.bytes), (2, name), (3, version), (4, "to parse"))
-    assert hashlib.sha256(pre).digest() == digest
+    # what is approved since 0012 are the bytes of the grant, not of the wish
+    assert one(app, "SELECT sha256(preimage) FROM mcpbox.grant_requests WHERE id = %s", r)[0] == digest
     again = "SELECT mcpbox.request_module(%s, %s, %s, %s, %s, 'x', 'local')"
     refused(app, "conflict", again, uuid.uuid4(), uuid.uuid4(), t.id, "some.thing", "2.0")
     request(app, t, "some-thing")  # any version is another wish
@@ -290,8 +291,8 @@ def test_requests_for_modules(app, owner):
     for attack in ("UPDATE mcpbox.module_requests SET name = 'evil' WHERE id = %s",
                    "DELETE FROM mcpbox.module_requests WHERE id = %s"):
         guarded(owner, attack, subject)
-    # nobody can decide it as if it were a tool
-    refused(app, "invalid_params", "SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), '', 'seal')",
+    # nobody can decide what nobody recorded
+    refused(app, "missing_grant", "SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), '', 'seal')",
             r, digest)
 
 
