@@ -148,7 +148,8 @@ activity_note(struct admind *a, enum activity_kind kind, const char *principal,
 		struct entry *o = &log->entry[i];
 
 		if (o->kind == kind && o->listener == listener &&
-		    o->failure == failure && strcmp(o->subject, e.subject) == 0 &&
+		    o->failure == failure &&
+		    strcmp(o->subject, e.subject) == 0 &&
 		    strcmp(o->principal, e.principal) == 0) {
 			o->count += n;
 			return; /* followers have seen the first of it */
@@ -194,8 +195,8 @@ write_entries(struct admind *a)
 
 	for (int i = 0; i < COLUMNS; i++)
 		db_array_init(&col[i], types[i],
-		    ACTIVITY_PENDING_MAX *
-			    (PRINCIPAL_MAX + sizeof(uint32_t)) + 64);
+		    ACTIVITY_PENDING_MAX * (PRINCIPAL_MAX + sizeof(uint32_t)) +
+			64);
 	for (unsigned i = 0; i < log->n; i++) {
 		const struct entry *e = &log->entry[i];
 

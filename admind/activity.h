@@ -22,7 +22,7 @@ enum {
 	ACTIVITY_FOLLOWERS_MAX = 16,
 	/* Asked for again then, with the login: a revoked one ends so. */
 	ACTIVITY_FOLLOW_MS = 60 * 1000,
-	ACTIVITY_GATHER_MS = 100,             /* lines wait so long for others */
+	ACTIVITY_GATHER_MS = 100, /* lines wait so long for others */
 	ACTIVITY_LINES_MAX = IPC_FRAME_MAX / 2, /* bytes of one sending */
 	/* A follower whose connection has this much waiting gets no more. */
 	ACTIVITY_QUEUED_MAX = 1024 * 1024
@@ -44,7 +44,8 @@ bool follow_calls(const struct admind *);
 struct follow_call {
 	struct ipc_id id;
 	const char *kind;
-	struct ipc_bytes tool, principal, trace; /* bytes of others: untrusted */
+	struct ipc_bytes tool, principal,
+	    trace; /* bytes of others: untrusted */
 	uint64_t listener;
 	enum outcome outcome;
 	enum failure failure;

@@ -82,8 +82,7 @@ leave(struct admind *a, struct follower *who)
 static void
 put(struct admind *a, int text, const struct buf *json)
 {
-	static const struct timeval tv = {
-	    .tv_usec = ACTIVITY_GATHER_MS * 1000};
+	static const struct timeval tv = {.tv_usec = ACTIVITY_GATHER_MS * 1000};
 	struct follow *f = a->follow;
 	struct buf *b = &f->text[text];
 
@@ -111,8 +110,7 @@ follow_line(struct admind *a, const struct buf *json)
 static void
 send_lines(struct follower *who, const struct buf *text, uint64_t dropped)
 {
-	struct ipc_activity_lines m = {
-	    .lines = ipc_bytes(text->p, text->len)};
+	struct ipc_activity_lines m = {.lines = ipc_bytes(text->p, text->len)};
 	struct ipc_peer *peer = who->op->link->peer;
 
 	who->dropped += dropped;
@@ -186,8 +184,7 @@ follow_call(struct admind *a, const struct follow_call *c)
 
 /* Sandboxd's bytes: writing JSON makes any of them a string. */
 void
-follow_record(
-    struct admind *a, struct ipc_bytes intent, struct follow_call *c)
+follow_record(struct admind *a, struct ipc_bytes intent, struct follow_call *c)
 {
 	static const char *const kinds[] = {
 	    NULL, "tool", "inspect", "test", "management"};
@@ -252,7 +249,7 @@ follow_message(struct link *l, struct ipc_frame *f)
 		if (ipc_decode(f, &gone, NULL) == -1)
 			return -1;
 		for (who = TAILQ_FIRST(&l->a->follow->list); who != NULL;
-		     who = next) {
+		    who = next) {
 			next = TAILQ_NEXT(who, entry);
 			if (who->op->link == l && who->stream == gone.stream)
 				leave(l->a, who);

@@ -16,10 +16,10 @@
 static const struct {
 	const char *text;
 	uint64_t us;
-} bounds[METRICS_BUCKETS] = {{"0.005", 5000}, {"0.01", 10000},
-    {"0.025", 25000}, {"0.05", 50000}, {"0.1", 100000}, {"0.25", 250000},
-    {"0.5", 500000}, {"1", 1000000}, {"2.5", 2500000}, {"5", 5000000},
-    {"10", 10000000}, {"30", 30000000}, {"60", 60000000}};
+} bounds[METRICS_BUCKETS] = {{"0.005", 5000}, {"0.01", 10000}, {"0.025", 25000},
+    {"0.05", 50000}, {"0.1", 100000}, {"0.25", 250000}, {"0.5", 500000},
+    {"1", 1000000}, {"2.5", 2500000}, {"5", 5000000}, {"10", 10000000},
+    {"30", 30000000}, {"60", 60000000}};
 
 /* One row; a count of open rows reads their small index. */
 static const struct db_stmt gauges = {"metrics_gauges",
@@ -108,12 +108,12 @@ durations(struct buf *b, const struct metrics *m)
 	head(b, name, "histogram", "From RUN to the end, of calls that ran.");
 	for (int i = 0; i < METRICS_BUCKETS; i++) {
 		n += m->bucket[i];
-		buf_putf(b, "%s_bucket{le=\"%s\"} %llu\n", name,
-		    bounds[i].text, (unsigned long long)n);
+		buf_putf(b, "%s_bucket{le=\"%s\"} %llu\n", name, bounds[i].text,
+		    (unsigned long long)n);
 	}
 	n += m->bucket[METRICS_BUCKETS];
-	buf_putf(b, "%s_bucket{le=\"+Inf\"} %llu\n", name,
-	    (unsigned long long)n);
+	buf_putf(
+	    b, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)n);
 	buf_putf(b, "%s_sum %.6f\n%s_count %llu\n", name,
 	    (double)m->duration_us / 1e6, name, (unsigned long long)n);
 }
@@ -132,8 +132,8 @@ processes(struct buf *b, const struct admind *a)
 
 	head(b, name, "gauge", "1: admind reaches it.");
 	for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++)
-		buf_putf(b, "%s{process=\"%s\"} %d\n", name, p[i].process,
-		    p[i].up);
+		buf_putf(
+		    b, "%s{process=\"%s\"} %d\n", name, p[i].process, p[i].up);
 }
 
 static void
@@ -159,8 +159,8 @@ put_all(struct buf *b, struct admind *a, const struct pg_result *rows)
 	durations(b, m);
 	head(b, "mcpbox_call_cpu_seconds_total", "counter",
 	    "Processor time of runners.");
-	buf_putf(b, "mcpbox_call_cpu_seconds_total %.6f\n",
-	    (double)m->cpu_us / 1e6);
+	buf_putf(
+	    b, "mcpbox_call_cpu_seconds_total %.6f\n", (double)m->cpu_us / 1e6);
 	number(b, "counter", "mcpbox_auth_failures_total",
 	    "Credentials that were missing or wrong.", m->auth_failed);
 	number(b, "counter", "mcpbox_activity_dropped_total",

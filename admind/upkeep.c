@@ -74,7 +74,8 @@ expired(void *arg, const struct pg_result *rows, const struct err *err)
 	a->upkeep.expiring = false;
 	if (err != NULL) {
 		if (err->failure != FAILURE_STORAGE_UNAVAILABLE)
-			log_event(LOG_LV_ERR, "records_expire", "%s", err->text);
+			log_event(
+			    LOG_LV_ERR, "records_expire", "%s", err->text);
 		a->upkeep.more_to_expire = false;
 		return;
 	}
@@ -98,7 +99,8 @@ upkeep_tick(struct admind *a)
 		rows = BUSY_ROWS_MIN;
 	if (!u->working && (u->backlog > 0 || a->ticks % IDLE_TICKS == 1))
 		work(a, rows);
-	if (!u->expiring && (u->more_to_expire || a->ticks % EXPIRE_TICKS == 2)) {
+	if (!u->expiring &&
+	    (u->more_to_expire || a->ticks % EXPIRE_TICKS == 2)) {
 		u->expiring = true;
 		db_params_init(&p);
 		db_p_i64(&p, EXPIRE_ROWS);

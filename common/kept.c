@@ -254,10 +254,8 @@ static bool
 put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 {
 	struct buf text, kept;
-	struct form in = {.out = &kept,
-	    .inside = true,
-	    .cut = f->cut,
-	    .max = SIZE_MAX / 2};
+	struct form in = {
+	    .out = &kept, .inside = true, .cut = f->cut, .max = SIZE_MAX / 2};
 	size_t n = (size_t)(end - p);
 	bool done = false;
 	struct err e;

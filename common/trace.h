@@ -12,7 +12,8 @@
 
 enum {
 	TRACE_PARENT_LEN = 55, /* "00-" 32 "-" 16 "-" 2: what version 00 has */
-	TRACE_PARENT_MAX = 128, /* a later version may have more behind a dash */
+	TRACE_PARENT_MAX =
+	    128, /* a later version may have more behind a dash */
 	TRACE_SPAN_LEN = 8
 };
 

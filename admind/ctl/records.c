@@ -18,7 +18,8 @@ take_filters(const struct ctl *c, int skip, struct buf *out)
 {
 	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
 		if (c->filter[i] != NULL)
-			admin_filter_put(out, (enum admin_filter)i, c->filter[i]);
+			admin_filter_put(
+			    out, (enum admin_filter)i, c->filter[i]);
 	return calls_filters(c->words + skip, c->nwords - skip, out);
 }
 
@@ -40,16 +41,12 @@ list(const struct ctl *c, const char *what, int skip)
 	return status;
 }
 
-static enum ctl_status
-export(const struct ctl *c)
-{
-	enum ctl_status status = CTL_USAGE;
-	struct buf filters;
+static enum ctl_status export(const struct ctl *c) {
+	enum ctl_status status = CTL_USAGE; struct buf filters;
 
 	buf_init(&filters, 16 * 1024);
-	if (take_filters(c, 2, &filters) == 0)
-		status = audit_export(c, "executions_export",
-		    ipc_bytes(filters.p, filters.len));
+	if (take_filters(c, 2, &filters) == 0) status = audit_export(
+	    c, "executions_export", ipc_bytes(filters.p, filters.len));
 	buf_free(&filters);
 	return status;
 }

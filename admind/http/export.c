@@ -18,7 +18,8 @@
 
 enum { EXPORT_PAGE = 100 };
 
-struct export {
+struct export
+{
 	struct call *call;
 	char cursor[ADMIN_CURSOR_MAX + 1];
 	uint64_t request;

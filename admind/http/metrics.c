@@ -15,7 +15,8 @@
 
 enum { METRICS_TOKEN_MAX = 1024, METRICS_TOKEN_MIN = 16 };
 
-/* Before the process confines itself: it opens a file. The token is one line. */
+/* Before the process confines itself: it opens a file. The token is one line.
+ */
 int
 metrics_load(struct web *web, const char *path, struct err *e)
 {
