@@ -127,6 +127,9 @@ void reply_json(struct call *, int status, const struct buf *);
 void reply_empty(struct call *, int status);
 void security_headers(struct httpd_req *);
 
+/* secrets.c */
+void secret_put(struct call *);
+
 /* login.c */
 void login_post(struct call *);
 void logout_post(struct call *);

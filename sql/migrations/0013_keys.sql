@@ -75,7 +75,7 @@ CREATE FUNCTION secret_usage(p_server uuid, p_key text) RETURNS json LANGUAGE sq
 	    v.id AS version_id, v.version_no AS version, v.state, v.id = t.serving_version
 	    IS TRUE AS serving FROM mcpbox.tools t JOIN mcpbox.tool_versions v ON v.tool_id = t.id
 	    WHERE t.server_id = p_server AND t.deleted_at IS NULL AND p_key = ANY (v.secrets)
-	    AND v.state NOT IN ('superseded', 'revoked', 'rejected')
+	    AND v.state NOT IN ('revoked', 'rejected')
 	    ORDER BY 6 DESC, 2, 4 DESC LIMIT 100) u
 $$;
 
@@ -83,7 +83,10 @@ $$;
 -- such secret.
 CREATE FUNCTION secret_json(p_server text, p_key text) RETURNS text LANGUAGE sql STABLE AS $$
 	SELECT trim(TRAILING '}' FROM mcpbox.secret_item(s)::text) || ', "used_by" : '
-	    || mcpbox.secret_usage(s.server_id, s.key)::text || ', "history" : '
+	    || mcpbox.secret_usage(s.server_id, s.key)::text || ', "sources" : '
+	    || (SELECT coalesce(json_agg(e.name ORDER BY e.name), '[]')
+	    FROM mcpbox.external_sources e WHERE e.server_id = s.server_id
+	    AND e.auth_secret_name = s.key)::text || ', "history" : '
 	    || (SELECT coalesce(json_agg(h), '[]') FROM (SELECT action, version, actor,
 	    mcpbox.secret_time(at) AS at FROM mcpbox.server_secret_history
 	    WHERE server_id = s.server_id AND key = s.key ORDER BY n DESC) h)::text || '}'
@@ -97,14 +100,10 @@ CREATE FUNCTION secret_create(p_server uuid, p_key text, p_description text, p_a
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	s servers;
+	-- locked, so one at a time on a server: the number is counted
+	s servers := server_locked(p_server);
 	made server_secrets;
 BEGIN
-	-- one at a time on a server: the number is counted
-	SELECT * INTO s FROM servers WHERE id = p_server FOR NO KEY UPDATE;
-	IF NOT FOUND THEN
-		PERFORM fail('not_found', 'there is no such server');
-	END IF;
 	IF p_key !~ '^[A-Z][A-Z0-9_]*$' OR length(p_key) > 255 THEN
 		PERFORM fail('invalid_params', 'a secret''s name has 1 to 255 of A-Z, 0-9'
 		    ' and _ and begins with a letter');
@@ -137,7 +136,7 @@ DECLARE
 	s uuid;
 	v int;
 BEGIN
-	SELECT id INTO s FROM servers WHERE name = p_server FOR NO KEY UPDATE;
+	SELECT id INTO s FROM servers WHERE name = p_server AND deleted_at IS NULL FOR UPDATE;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no server of that name');
 	END IF;
@@ -172,7 +171,7 @@ RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	s uuid;
 BEGIN
-	SELECT id INTO s FROM servers WHERE name = p_id;
+	SELECT id INTO s FROM servers WHERE name = p_id AND deleted_at IS NULL;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no server of that name');
 	END IF;
@@ -186,7 +185,7 @@ DECLARE
 	s server_secrets;
 BEGIN
 	SELECT x.* INTO s FROM server_secrets x JOIN servers v ON v.id = x.server_id
-	    WHERE v.name = split_part(p_id, '/', 1) AND x.key = split_part(p_id, '/', 2)
+	    WHERE v.name = split_part(p_id, '/', 1) AND v.deleted_at IS NULL AND x.key = split_part(p_id, '/', 2)
 	    FOR UPDATE OF x;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no such secret');
