@@ -154,26 +154,29 @@ may_decide(struct decision *d, enum failure *failure)
 	return NULL;
 }
 
-/* Which queue, by the bytes: admind names a kind, too, but a version's content
- * is no call's, nor the other way round, and no seal passes for another kind's.
- */
-enum queue { QUEUE_CALL = REVIEW_QUEUES };
+/* Which queue, by the bytes. admind names a kind, too, and must name the same:
+ * a version's content is no call's, nor the other way round, and no seal passes
+ * for another kind's. */
+enum { QUEUE_CALL = REVIEW_QUEUES };
 
 static int
-queue_of(struct ipc_bytes content, unsigned *queue, struct err *err)
+queue_of(const struct ipc_content *c, unsigned *queue, struct err *err)
 {
 	struct grantreq g;
 
 	*queue = REVIEW_TOOL;
-	if (callreq_is(content.p, content.n)) {
+	if (callreq_is(c->preimage.p, c->preimage.n)) {
 		*queue = QUEUE_CALL;
-		return 0;
+	} else if (grantreq_is(c->preimage.p, c->preimage.n)) {
+		if (grantreq_read(c->preimage.p, c->preimage.n, &g, err) == -1)
+			return -1;
+		*queue =
+		    g.kind == GRANT_MODULE ? REVIEW_MODULE : REVIEW_NETWORK;
 	}
-	if (!grantreq_is(content.p, content.n))
-		return 0;
-	if (grantreq_read(content.p, content.n, &g, err) == -1)
-		return -1;
-	*queue = g.kind == GRANT_MODULE ? REVIEW_MODULE : REVIEW_NETWORK;
+	if (!ipc_streq(c->kind,
+		*queue == QUEUE_CALL ? "call" : review_queue_name(*queue)))
+		return err_set(err, FAILURE_INVALID_PARAMS,
+		    "the content is not of the kind it is said to be");
 	return 0;
 }
 
@@ -249,7 +252,7 @@ judge(struct decision *d, const struct ipc_content *c, struct buf *seal,
 	struct seal_by by = {.approver = ipc_str(d->actor), .time_us = now};
 	unsigned queue;
 
-	if (queue_of(c->preimage, &queue, err) == -1)
+	if (queue_of(c, &queue, err) == -1)
 		return -1;
 	policy_take(d->v->keys, c->policy, &d->v->policy);
 	if (d->automatic) {
