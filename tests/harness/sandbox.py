@@ -26,6 +26,12 @@ LISTENER = {"local": 1, "tunnel": 2, "admind": 3}
 TOOL, INSPECT, TEST = 1, 2, 3
 DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
 
+
+def intent_of(execution, principal=b"local"):
+    """An intent of no row: a principal, by whose share sandboxd counts, and what tells one from another (INTENT_TOOL)."""
+    return b"".join(bytes([tag]) + len(v).to_bytes(4, "big") + v for tag, v in ((4, principal), (3, execution.hex().encode())))
+
+
 _ssl = ctypes.CDLL(ctypes.util.find_library("crypto"))
 for _f in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm"):
     getattr(_ssl, _f).restype = ctypes.c_void_p
@@ -312,7 +318,7 @@ class Admind:
         """HELD; returns (execution, answer)."""
         self.sandbox.await_key()
         execution = execution or os.urandom(16)
-        kw.setdefault("intent", b"intent of " + execution)
+        kw.setdefault("intent", intent_of(execution))
         if sealed is None:
             sealed = self.sandbox.vault.seal(execution, listener, kind, self.plain(code, **kw))
         request = self.peer.start("HELD", execution=execution, listener=LISTENER[listener],

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.ipc import HEADER, Closed
-from harness.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox)
+from harness.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox, intent_of)
 
 SECRET = "CANARY-secret-7f3a/9+e"
 
@@ -69,7 +69,7 @@ def test_a_call_runs_once_and_is_recorded(sandbox, admind, gateway):
     assert "mcpbox/failure" not in meta
     r = admind.record(x)
     assert (r["outcome"], r["failure"], r["delivered"]) == (DONE, 0, 1)
-    assert r["epoch"] == admind.epoch and r["intent"] == b"intent of " + x
+    assert r["epoch"] == admind.epoch and r["intent"] == intent_of(x)
     assert 0 < r["started_us"] <= r["ended_us"]
     assert json.loads(r["stdout_result"][r["stdout_len"]:]) == body
 
