@@ -35,7 +35,7 @@ static const struct question_form tools[] = {
     {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE)},
 	{"adminq_tools_server",
 	    "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
-	    " WHERE t.server_id = mcpbox.find_server($1::text)" TOOL_STATE("2")
+	    " WHERE t.server_id = $1::text::uuid" TOOL_STATE("2")
 	    " AND t.id > CASE $3::text WHEN '' THEN"
 	    " '00000000-0000-0000-0000-000000000000' ELSE $3::text END::uuid"
 	    " ORDER BY t.id LIMIT $4::int8",
@@ -96,7 +96,7 @@ static const struct question_form sources[] = {
 	{"adminq_sources",
 	    "SELECT mcpbox.source_json(x)::text, x.name"
 	    " FROM mcpbox.external_sources x"
-	    " WHERE x.server_id = mcpbox.find_server($1::text)"
+	    " WHERE x.server_id = $1::text::uuid"
 	    " AND x.name > $2::text ORDER BY x.name LIMIT $3::int8",
 	    DB_FAST}},
     {0, {0},

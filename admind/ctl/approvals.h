@@ -24,5 +24,7 @@ void approvals_free(struct content *);
 /* review.c: diff, revoke, bulk, comments, comment */
 bool review_has(const char *verb);
 enum ctl_status review_command(const struct ctl *);
+/* version_diff.h's object, for people or with --json as it is. */
+enum ctl_status review_print(const struct ctl *, const struct buf *json);
 
 #endif

@@ -28,9 +28,10 @@ static const struct {
     {"policies", 1, 6, policies_command,
 	"policies [set strict|balanced|permissive [days=N] | set tool=MODE "
 	"module=MODE network=MODE [days=N]]"},
-    {"servers", 1, 3 + LIMIT_COUNT, limits_command,
-	"servers [ID] | servers limits NAME [LIMIT=VALUE ...] | servers "
-	"expose NAME prefixed|bare"},
+    {"servers", 1, 3 + LIMIT_COUNT, lives_command,
+	"servers [SERVER | create NAME [TEXT] | describe SERVER TEXT | start "
+	"SERVER | stop SERVER | delete SERVER] | servers limits NAME "
+	"[LIMIT=VALUE ...] | servers expose NAME prefixed|bare"},
     {"modules", 1, 7, modules_command,
 	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
 	"VERSION "
@@ -48,7 +49,14 @@ static const struct {
     {"call", 1, 64, call_command,
 	"call [ACTION [ID] [name=value ...] [--hash HEX] [--key KEY]]"},
     {"query", 2, 3, query_command, "query WHAT [ID]"},
-    {"tools", 1, 2, tables_command, "tools [ID]"},
+    {"tools", 1, 5, lives_command,
+	"tools [TOOL | enable TOOL | disable TOOL | delete TOOL | versions "
+	"TOOL | version TOOL N | diff TOOL N N | rollback TOOL N | prune TOOL "
+	"[KEEP]]"},
+    {"sources", 1, 9, lives_command,
+	"sources [SERVER | add SERVER NAME URL [auth_type=... "
+	"auth_secret_name=... auth_header_name=... transport_type=...] | "
+	"delete ID]"},
     {"executions", 1, 16, executions_command,
 	"executions [ID | FILTER=VALUE ...] | executions export "
 	"[FILTER=VALUE ...] | executions stats [FILTER=VALUE ...]"},

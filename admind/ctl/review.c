@@ -118,8 +118,8 @@ put_diff(struct buf *b, struct json_object *o)
 		}
 }
 
-static enum ctl_status
-print_diff(const struct ctl *c, const struct buf *json)
+enum ctl_status
+review_print(const struct ctl *c, const struct buf *json)
 {
 	enum ctl_status status = CTL_DONE;
 	struct json_object *o;
@@ -175,7 +175,7 @@ diff(const struct ctl *c, const struct ipc_id *id)
 		status = CTL_REFUSED;
 	}
 	if (status == CTL_DONE)
-		status = print_diff(c, &json);
+		status = review_print(c, &json);
 	buf_free(&json);
 	approvals_free(&base);
 	approvals_free(&now);

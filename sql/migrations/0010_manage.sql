@@ -651,9 +651,12 @@ BEGIN
 		'created_at', json_time(x.created_at)) ORDER BY x.created_at DESC, x.id DESC) AS logs
 		FROM (SELECT e.*, v.version_no FROM
 		    (SELECT DISTINCT n.exposed_name FROM tool_versions n WHERE n.tool_id = t.id) k
-		    CROSS JOIN LATERAL (SELECT * FROM executions y WHERE y.tool = k.exposed_name
-			AND y.kind IN ('tool', 'test', 'management')
-			ORDER BY y.created_at DESC, y.id DESC LIMIT p_limit) e
+		    CROSS JOIN LATERAL ((SELECT * FROM executions y WHERE y.tool = k.exposed_name
+			AND y.state = 'closed' AND y.kind IN ('tool', 'test', 'management')
+			ORDER BY y.created_at DESC, y.id DESC LIMIT p_limit)
+			UNION ALL (SELECT * FROM executions y WHERE y.state = 'open'
+			AND y.tool = k.exposed_name AND y.kind IN ('tool', 'test', 'management')
+			LIMIT p_limit)) e
 		    JOIN tool_versions v ON v.id = e.version_id AND v.tool_id = t.id
 		    ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit) x) l ON true
 	    WHERE t.id = p_id AND t.deleted_at IS NULL);
@@ -940,13 +943,13 @@ END $$;
 CREATE FUNCTION act_source_add(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
-	id uuid := gen_random_uuid();
+	made uuid := gen_random_uuid();
 BEGIN
-	PERFORM add_source(id, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
+	PERFORM add_source(made, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
 	    coalesce(p_body ->> 'auth_type', 'none'), p_body ->> 'auth_secret_name',
 	    p_body ->> 'auth_header_name',
 	    coalesce(p_body ->> 'transport_type', 'streamable_http'), p_actor);
-	RETURN (SELECT source_json(x)::text FROM external_sources x WHERE x.id = act_source_add.id);
+	RETURN (SELECT source_json(x)::text FROM external_sources x WHERE x.id = made);
 END $$;
 
 CREATE FUNCTION act_source_delete(p_actor text, p_id text, p_seen bytea, p_body json)
