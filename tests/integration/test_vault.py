@@ -561,7 +561,10 @@ def test_a_viewer_may_not_decide(vault, web, admind, administrator):
     """A role is part of the sealed verifier; this one is made with the key."""
     key = AESGCM(vault.sub_key(b"verifiers"))
     sealed = admind.admins["admin"][1]
-    phc = key.decrypt(sealed[2:14], sealed[14:], b"administrators\0admin\0administrator")
+    assert sealed[0] == 2       # then the key's id; below, the form from before there were ids
+    plain = key.decrypt(sealed[9:21], sealed[21:], b"administrators\0admin\0administrator")
+    sealed_at, phc = plain.split(b" ", 1)
+    assert 0 <= time.time() - int(sealed_at.removeprefix(b"t")) / 1e6 < 600
     assert phc.startswith(b"$argon2id$v=19$m=8192,t=1,p=1$")
     for role, may in (("viewer", False), ("reviewer", True)):
         nonce = os.urandom(12)
