@@ -500,8 +500,9 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The members of a version's content that are the same for all who may see it.
+-- As its owner, since the run-time role may not take a pre-image apart.
 CREATE FUNCTION version_content(v tool_versions) RETURNS json
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	pre bytea := v.preimage;
 BEGIN
@@ -578,7 +579,7 @@ $$;
 -- mcpbox_get_tool: one version (null: the newest) of an object, whole.
 CREATE FUNCTION manage_get_tool(p_id uuid, p_version bigint, p_timeout bigint)
 RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	t tools;
 	v tool_versions;
@@ -1193,8 +1194,7 @@ REVOKE ALL ON FUNCTION server_locked, update_server, delete_server,
     act_tool_enable, act_tool_disable, act_tool_delete, act_version_rollback,
     act_versions_prune, search_words, search_query, search_tools FROM PUBLIC;
 -- those that only read, as whoever calls them, and what they use
-GRANT EXECUTE ON FUNCTION fail, version_fields, version_bytes, version_text,
-    version_texts, json_time, json_bytes, json_or_text, version_limits,
+GRANT EXECUTE ON FUNCTION json_time, json_bytes, json_or_text, version_limits,
     version_content, json_members, version_line, tool_item, find_server, find_tool,
     manage_get_server, server_hosts, manage_get_tool, manage_list_versions,
     manage_get_logs, manage_get_modules, manage_list_secrets, source_json,
