@@ -38,6 +38,7 @@ problem_status(enum failure f)
 	case FAILURE_UNKNOWN_TOOL:
 		return 404;
 	case FAILURE_CONFLICT:
+	case FAILURE_MISSING_GRANT: /* a module that nobody recorded yet */
 		return 409;
 	case FAILURE_INVALID_ARGUMENTS:
 	case FAILURE_INVALID_PARAMS:
