@@ -287,7 +287,7 @@ def test_refusals_are_escaped(suite):
 def test_secret_set(suite):
     for value in (tv.CANARY.decode(), tv.CANARY.decode() + "\n"):
         assert "TOKEN" in suite.text("secret", "set", "demo", "TOKEN", stdin=value)
-        assert len(suite.admind.secrets["demo", "TOKEN"]) == 30 + len(tv.CANARY)
+        assert len(suite.admind.secrets["demo", "TOKEN"]) == 37 + len(tv.CANARY)
     assert tv.CANARY not in suite.admind.seen
     assert suite.ctl("secret", "set", "demo", "TOKEN", stdin="").returncode == 1
     assert suite.ctl("secret", "set", "Demo", "TOKEN", stdin="x").returncode == 1

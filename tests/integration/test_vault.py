@@ -361,8 +361,8 @@ def test_admind_may_not_say(vault, name):
         assert a.closed()
 
 
-@pytest.mark.parametrize("name", ["SEAL_CONTEXT", "SETUP", "SECRET_SET", "AUDIT_SIGN",
-                                  "SESSION_LOOKUP", "SESSION_KEY_GET", "CONTEXT_KEY_GET"])
+@pytest.mark.parametrize("name", ["SEAL_CONTEXT", "SETUP", "KEY_NEXT", "KEY_STEP", "KEY_END",
+                                  "KEY_STATUS", "AUDIT_SIGN", "SESSION_LOOKUP", "SESSION_KEY_GET", "CONTEXT_KEY_GET"])
 def test_web_may_not_say(vault, name):
     with Peer.open(table, vault, "adminweb", "admind-vault", "http") as w:
         w.start(name)
@@ -552,7 +552,7 @@ def test_approve_by_login(web, admind, token):
     assert ask(web, admind, "APPROVE", token=token, approval=request, reviewed=digest)["_"] == "OK"
     d = admind.decisions[request]
     assert d["actor"] == "admin" and d["approved"] == 1
-    fields = untlv(d["seal"][1:-32])
+    fields = untlv(d["seal"][9:-32])
     assert (1, request) in fields and (4, digest) in fields and (5, b"TOKEN") in fields
     assert (7, b"admin") in fields and (2, b"S" * 16) in fields and (3, b"T" * 16) in fields
 
@@ -710,7 +710,8 @@ def test_forged_seals_are_refused(admind, sandbox, approved, context_key):
     guess = hmac.new(bytes(32), b"mcpbox approval 1\0" + swapped, hashlib.sha256).digest()
     for p, forged in [(evil, s), (evil, swapped + s[-32:]), (evil, swapped + guess), (evil, b""),
                       (evil, b"\1" + os.urandom(200)), (pre, body), (pre, s[:-1]), (pre, s + b"\0"),
-                      (pre + b"\0", s), (pre, b"\2" + s[1:])]:
+                      (pre + b"\0", s), (pre, b"\1" + s[1:]), (pre, b"\3" + s[1:]),
+                      (pre, s[:1] + bytes(8) + s[9:]), (pre, b"\1" + s[9:])]:
         refused(seal(admind, sandbox.epoch, material(p, forged)), "NOT_APPROVED")
     for bit in range(0, len(s) * 8, 7):
         flipped = bytearray(s)
@@ -994,7 +995,7 @@ def test_inspections_are_of_code_or_of_a_command(admind, sandbox, context_key):
 
 def test_secret_set(ctl, admind, stored):
     value = stored["demo", "TOKEN"]
-    assert len(value) == 2 + 12 + len(CANARY) + 16 and value[:2] == b"\1\1"
+    assert len(value) == 9 + 12 + len(CANARY) + 16 and value[:1] == b"\2"
     assert CANARY not in admind.seen
     for server, key, v in (("Demo", "TOKEN", b"x"), ("demo", "token", b"x"), ("demo", "", b"x"),
                            ("demo", "TOKEN", b""), ("demo", "TOKEN", b"x" * 10001)):

@@ -85,7 +85,7 @@ def test_no_context_without(ctl, admind, sandbox, version, context_key):
     body = good[:-32]
     forged = hmac.new(bytes(32), b"mcpbox call approval 1\0" + body, hashlib.sha256).digest()
     for s in (None, b"", b"\1", os.urandom(len(good)), body, good[:-1], good + b"\0", version[1],
-              body + forged, b"\2" + good[1:]):
+              body + forged, b"\1" + good[1:], b"\1" + good[9:]):
         refused(seal(admind, sandbox.epoch, material(*version, s)), "NOT_CONFIRMED")
     for bit in range(0, len(good) * 8, 11):
         bad = bytearray(good)
