@@ -38,7 +38,9 @@ void limits_breakers_json(struct admind *, struct jsonw *);
 
 /* ---- rate.c ---- */
 
-enum rate_scope { RATE_LISTENER, RATE_PRINCIPAL, RATE_TOOL, RATE_SCOPES };
+/* In this order: who is over its own limit takes nothing of what others share
+ * with it, so one token can't use up its listener's. */
+enum rate_scope { RATE_PRINCIPAL, RATE_TOOL, RATE_LISTENER, RATE_SCOPES };
 
 struct rates *rates_new(struct admind *); /* NULL without memory */
 /* What limits_now() said. Without memory the former limits hold. */

@@ -55,7 +55,8 @@ TAILQ_HEAD(rate_order, rate);
 struct rates {
 	struct admind *a;
 	bool known; /* the limits were read */
-	int64_t listener[LISTENER_ADMIND], principal, tool; /* a minute */
+	int64_t listener[LISTENER_ADMIND], principal, token,
+	    tool;        /* a minute */
 	struct own *own; /* sorted by scope and subject */
 	size_t nown;
 	struct rate_chain chain[BUCKETS];
@@ -63,7 +64,7 @@ struct rates {
 	unsigned n, ticks;
 };
 
-static const char *const scopes[] = {"listener", "principal", "tool"};
+static const char *const scopes[] = {"principal", "tool", "listener"};
 static const char *const listeners[] = {[LISTENER_NONE] = "",
     [LISTENER_LOCAL] = "local",
     [LISTENER_TUNNEL] = "tunnel"};
@@ -111,13 +112,16 @@ free_own(struct own *own, size_t n)
 }
 
 static int64_t
-general(const struct rates *all, enum rate_scope scope, enum listener l)
+general(const struct rates *all, enum rate_scope scope, const char *subject,
+    enum listener l)
 {
 	switch (scope) {
 	case RATE_LISTENER:
 		return all->listener[l];
 	case RATE_PRINCIPAL:
-		return all->principal;
+		return all->principal > 0 || strncmp(subject, "token:", 6) != 0
+		    ? all->principal
+		    : all->token;
 	default:
 		return all->tool;
 	}
@@ -137,7 +141,8 @@ limited(const struct rates *all, enum rate_scope scope, const char *subject,
 	if (all->nown > 0)
 		own = bsearch(
 		    &key, all->own, all->nown, sizeof(*all->own), compare);
-	return (own != NULL ? own->per_minute : general(all, scope, l)) > 0;
+	return (own != NULL ? own->per_minute
+			    : general(all, scope, subject, l)) > 0;
 }
 
 /* ---- leases ---- */
@@ -293,8 +298,7 @@ ask_lease(struct rate *r)
 
 /* ---- calls ---- */
 
-/* One token of each bucket from j->rate_at on. A refusal gives back none: who
- * is refused by one bucket has still knocked at the others. */
+/* One token of each bucket from j->rate_at on. A refusal gives back none. */
 static void
 step(struct job *j)
 {
@@ -338,7 +342,7 @@ void
 rates_take(struct rates *all, struct job *j, void (*then)(struct job *))
 {
 	j->rates = all;
-	j->rate_at = RATE_LISTENER;
+	j->rate_at = RATE_PRINCIPAL;
 	j->admitted = then;
 	step(j);
 }
@@ -365,6 +369,8 @@ rates_set(struct rates *all, const struct pg_result *rows)
 			all->listener[LISTENER_TUNNEL] = value;
 		else if (strcmp(name, "rate_principal_per_minute") == 0)
 			all->principal = value;
+		else if (strcmp(name, "rate_token_per_minute") == 0)
+			all->token = value;
 		else if (strcmp(name, "rate_tool_per_minute") == 0)
 			all->tool = value;
 		if (db_null(rows, i, 1))

@@ -9,6 +9,8 @@ INSERT INTO setting_keys (key, type, min, max, "default", doc) VALUES
     'Calls a minute of the tunnel''s listener; 0: as many as there are.'),
     ('rate_principal_per_minute', 'integer', 0, 6000000, '0',
     'Calls a minute of each principal that has no limit of its own; 0: as many as there are.'),
+    ('rate_token_per_minute', 'integer', 0, 6000000, '150',
+    'The same of each API token, while rate_principal_per_minute is 0: half of the tunnel''s, so that one leaves room for others.'),
     ('rate_tool_per_minute', 'integer', 0, 6000000, '0',
     'Calls a minute of each tool, prompt or resource that has no limit of its own; 0: as many as there are.'),
     ('breaker_session_calls', 'integer', 0, 100000000, '10000',
@@ -62,7 +64,9 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    SELECT l.per_minute, l.burst, 1 FROM rate_limits l
 	        WHERE l.scope = p_scope AND l.subject = p_subject
 	    UNION ALL SELECT d.n, greatest(d.n, 1), 2 FROM (SELECT setting('rate_'
-	        || CASE WHEN p_scope = 'listener' THEN p_subject ELSE p_scope END
+	        || CASE WHEN p_scope = 'listener' THEN p_subject WHEN p_scope = 'principal'
+            AND starts_with(p_subject, 'token:')
+            AND setting('rate_principal_per_minute')::bigint = 0 THEN 'token' ELSE p_scope END
 	        || '_per_minute')::bigint) d (n)
 	    ORDER BY 3 LIMIT 1) x (per_minute, burst, prefer)
 	    WHERE x.per_minute > 0

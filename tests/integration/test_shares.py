@@ -143,3 +143,16 @@ def test_requests_at_once(instance):
     busy = [r for r in flood.replies if r.error and r.error["data"]["failure_mode"] == "busy"]
     assert any("being served at once" in r.error["message"] for r in busy), {r.error["message"] for r in busy}
     assert where(instance)()
+
+
+def test_the_listeners_rate(instance):
+    """The tunnel has 300 calls a minute: one token half of them, and what it is refused uses up nothing."""
+    instance.ctl("settings", "set", "rate_tunnel_per_minute", "300")
+    flooder, other = Token(instance), Token(instance)
+    with flooder.client() as c:
+        got = [c.call("mcpbox_search_tools", {"query": "quick"}) for _ in range(400)]
+    limited = [r for r in got if r.error]
+    assert {r.error["data"]["failure_mode"] for r in limited} == {"rate_limited"} and len(limited) >= 200
+    with other.client() as c:
+        assert all(c.call("mcpbox_search_tools", {"query": "quick"}).result for _ in range(40))
+    instance.ctl("settings", "set", "rate_tunnel_per_minute", "0")
