@@ -354,6 +354,7 @@ void audit_sign(struct admind *);       /* if the head moved */
 int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
 int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
+int transfer_message(struct link *, struct ipc_frame *); /* EXPORT, IMPORT */
 /* What rests under the master key, for its rotation (renew.c). */
 int renew_message(struct link *, struct ipc_frame *);
 int adminset_message(

@@ -46,6 +46,17 @@ static const struct question_form dashboard[] = {
 	{"adminq_dashboard", "SELECT mcpbox.dashboard($1::text)", DB_SURE}},
     {0}};
 
+/* Of one export, in their order. */
+static const struct question_form export_lines[] = {
+    {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
+	{"adminq_export_lines",
+	    "SELECT to_json(l.line)::text, l.n::text FROM mcpbox.export_lines l"
+	    " WHERE l.export = $1::text::uuid"
+	    " AND l.n > coalesce(nullif($2::text, '')::int8, 0)"
+	    " ORDER BY l.n LIMIT $3::int8",
+	    DB_SURE}},
+    {0}};
+
 static const struct question_form health[] = {
     {0, {0},
 	{"adminq_health", "SELECT mcpbox.health_figures()", DB_SURE}},
@@ -57,6 +68,7 @@ const struct question adminq_admin_questions[] = {
     {"setting", QUESTION_NAMED, ADMIN_VIEWER, setting, NULL},
     {"status", QUESTION_SINGLE, ADMIN_VIEWER, status, status_json},
     {"dashboard", QUESTION_SINGLE, ADMIN_VIEWER, dashboard, NULL},
+    {"export_lines", QUESTION_LIST, ADMIN_ADMINISTRATOR, export_lines, NULL},
     {"health", QUESTION_SINGLE, ADMIN_VIEWER, health, doctor_json},
     {0},
 };

@@ -310,6 +310,8 @@ static const struct route routes[] = {
     {IPC_APPROVAL_GET, approvals_message},
     {IPC_ADMIN_QUERY, adminq_message},
     {IPC_ADMIN_ACTION, adminact_message},
+    {IPC_EXPORT, transfer_message},
+    {IPC_IMPORT, transfer_message},
     {IPC_LIMITS_SET, adminset_message},
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},

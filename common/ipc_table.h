@@ -184,7 +184,12 @@ M(196, RENEW_ROWS, renew_rows, ANS, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "they") \
 M(197, RENEW_STORE, renew_store, REQ, VAULT, ADMIND, OPEN, IPC_BLOB_MAX, "put these in place of those; answered by OK or REFUSED") \
 M(198, RENEW_PHASE, renew_phase, REQ, VAULT, ADMIND, OPEN, 0, "note that a rotation begins or ends; answered by OK or REFUSED") \
                                                                                \
-M(230, ADMIN_ACTION, admin_action, REQ, WEB|CTL, ADMIND, OPEN, ARGUMENTS_MAX, "change one thing, by one SQL function; answered by ADMIN_JSON or REFUSED")
+M(230, ADMIN_ACTION, admin_action, REQ, WEB|CTL, ADMIND, OPEN, ARGUMENTS_MAX, "change one thing, by one SQL function; answered by ADMIN_JSON or REFUSED") \
+M(231, EXPORT_SIGN, export_sign, REQ, ADMIND|CTL, VAULT, OPEN, 0, "seal the hash of an export") \
+M(232, EXPORT_SEAL, export_seal, ANS, VAULT, ADMIND|CTL, OPEN, 0, "the seal")  \
+M(233, EXPORT_CHECK, export_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal of ours over this hash? answered by OK or REFUSED") \
+M(234, EXPORT, export, REQ, WEB|CTL, ADMIND, OPEN, 0, "make an export; answered by ADMIN_JSON, its head") \
+M(235, IMPORT, import, REQ, WEB|CTL, ADMIND, OPEN, 0, "make drafts of what was put, all or none; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -515,6 +520,18 @@ F(S, bytes, lines, "JSON objects, a line feed behind each")
 #define IPC_FIELDS_activity_leave(F, S) F(S, u64, stream, "as ACTIVITY_FOLLOW said")
 #define IPC_FIELDS_metrics_get(F, S)
 #define IPC_FIELDS_metrics(F, S) F(S, blob, text, "text/plain; version=0.0.4")
+#define IPC_FIELDS_export_sign(F, S) F(S, hash, sha256, "of the text")
+#define IPC_FIELDS_export_seal(F, S) F(S, bytes, seal, "admind/vault/macs.h, purpose EXPORT")
+#define IPC_FIELDS_export_check(F, S)                                             \
+F(S, hash, sha256, "of the text")                                                 \
+F(S, bytes, seal, "as EXPORT_SEAL gave it")
+#define IPC_FIELDS_export(F, S)                                                   \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, servers, "lines of names, or empty: all")
+#define IPC_FIELDS_import(F, S)                                                   \
+F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, id, import, "uuid of what import_begin made and import_put filled")          \
+F(S, bytes, seal, "as the export's head has it")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
 #define IPC_FIELDS_approval_get(F, S)                                             \
 F(S, str, token, "login token; empty from CTL")                                   \

@@ -37,6 +37,7 @@ struct ctl {
 	const char *key_file; /* key: the master key's */
 	bool leave_unreadable;
 	uint32_t batch; /* key: values of one step, 0: as many as there may be */
+	const char *transfer_key; /* export, import: a file */
 	/* --NAME of common/admin_filter.def, but state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
@@ -113,6 +114,9 @@ enum ctl_status verify_run(const struct ctl *);
 int setup_password(const struct ctl *, struct buf *out);
 enum ctl_status tokens_command(const struct ctl *);
 enum ctl_status call_command(const struct ctl *);
+enum ctl_status export_command(const struct ctl *);
+enum ctl_status import_command(const struct ctl *);
+enum ctl_status transfer_key_command(const struct ctl *);
 enum ctl_status query_command(const struct ctl *);
 
 /* setup.c: a secret's value, from a terminal (asked for as `what`, not shown)

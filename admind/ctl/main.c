@@ -43,7 +43,8 @@ static const struct {
     {"settings", 1, 4, settings_command,
 	"settings [KEY | set KEY VALUE | reset KEY]"},
     {"rates", 1, 6, rates_command,
-	"rates [set listener|principal|tool SUBJECT PER_MINUTE [BURST] | remove "
+	"rates [set listener|principal|tool SUBJECT PER_MINUTE [BURST] | "
+	"remove "
 	"listener|principal|tool SUBJECT]"},
     {"breakers", 1, 2, breakers_command, "breakers [reset]"},
     {"call", 1, 64, call_command,
@@ -57,6 +58,10 @@ static const struct {
 	"sources [SERVER | add SERVER NAME URL [auth_type=... "
 	"auth_secret_name=... auth_header_name=... transport_type=...] | "
 	"delete ID]"},
+    {"export", 1, 1001, export_command,
+	"export [SERVER ...] [--transfer-key FILE] (to standard output)"},
+    {"import", 2, 2, import_command, "import FILE [--transfer-key FILE]"},
+    {"transfer-key", 2, 2, transfer_key_command, "transfer-key FILE"},
     {"executions", 1, 16, executions_command,
 	"executions [ID | FILTER=VALUE ...] | executions export "
 	"[FILTER=VALUE ...] | executions stats [FILTER=VALUE ...]"},
@@ -160,6 +165,7 @@ parse(struct ctl *c, int argc, char **argv)
 		LEAVE_UNREADABLE,
 		BATCH,
 		KEY,
+		TRANSFER_KEY,
 		FILTER /* the first of ADMIN_FILTER_COUNT */
 	};
 	static const struct option fixed[] = {
@@ -180,6 +186,7 @@ parse(struct ctl *c, int argc, char **argv)
 	    {"leave-unreadable", no_argument, NULL, LEAVE_UNREADABLE},
 	    {"batch", required_argument, NULL, BATCH},
 	    {"key", required_argument, NULL, KEY},
+	    {"transfer-key", required_argument, NULL, TRANSFER_KEY},
 	    {"version", no_argument, NULL, 'V'},
 	};
 	struct option options[sizeof(fixed) / sizeof(fixed[0]) +
@@ -250,6 +257,9 @@ parse(struct ctl *c, int argc, char **argv)
 			break;
 		case CURSOR:
 			c->cursor = optarg;
+			break;
+		case TRANSFER_KEY:
+			c->transfer_key = optarg;
 			break;
 		case KEY:
 			c->key = optarg;

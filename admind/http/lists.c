@@ -19,6 +19,9 @@ object(struct call *c, struct ipc_frame *f)
 void
 lists_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
 {
+	/* a list below an object: its {id} is what it is filtered by */
+	if (c->id[0] != '\0' && q->id.n == 0)
+		admin_filter_put(b, ADMIN_FILTER_OBJECT, c->id);
 	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
 		if (i != ADMIN_FILTER_KIND && i != ADMIN_FILTER_STATE &&
 		    c->params.filter[i][0] != '\0')

@@ -174,6 +174,10 @@ void policies_put(struct call *);
 void bulk_post(struct call *); /* bulk.c */
 void reject_post(struct call *);
 
+/* transfer.c */
+void export_post(struct call *);
+void import_post(struct call *);
+
 /* limits.c */
 void limits_get(struct call *);
 void limits_put(struct call *);

@@ -23,7 +23,8 @@
 	M(GRANT, "mcpbox grant approval 1") \
 	M(POLICY, "mcpbox policy 1")        \
 	M(FIRST, "mcpbox first approval 1") \
-	M(DEVICE, "mcpbox device 1")
+	M(DEVICE, "mcpbox device 1")        \
+	M(EXPORT, "mcpbox export 1")
 
 enum macs_purpose {
 #define M(name, label) MACS_##name,

@@ -34,6 +34,9 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	case IPC_ADMIN_CHANGE:
 	case IPC_DEVICE_MAKE:
 		return admins_message(port, peer, f);
+	case IPC_EXPORT_SIGN:
+	case IPC_EXPORT_CHECK:
+		return transfer_message(port, peer, f);
 	case IPC_AUDIT_CHECK:
 		return audit_message(port, peer, f);
 	case IPC_APPROVE:

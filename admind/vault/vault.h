@@ -103,6 +103,7 @@ int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int answers_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int endings_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+int transfer_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int audit_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 
 /* rotate.c */
