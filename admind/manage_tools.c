@@ -15,29 +15,29 @@ enum { PAGE_SIZE = 50 };
 	" WHERE w.tool_id = " t ".id ORDER BY w.version_no DESC LIMIT 1),"   \
 	" s.name, " t ".name))"
 
+/* clang-format off */
 static const struct db_stmt list_objects = {"manage_list_objects",
-    "SELECT s.name, s.status, (SELECT count(*) FROM mcpbox.tools c"
+    "SELECT s.name, s.status, c.n,"
+    "  t.id, t.name, t.enabled, v.exposed_name, v.title, v.description,"
+    "  v.state, v.version_no, (SELECT w.version_no"
+    "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version),"
+    "  CASE t.object WHEN 'resource' THEN v.uri END,"
+    "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
+    " FROM mcpbox.servers s"
+    /* once, not for each row of the page */
+    " CROSS JOIN LATERAL (SELECT count(*) AS n FROM mcpbox.tools c"
     "  WHERE c.server_id = s.id AND c.deleted_at IS NULL"
-    "  AND c.object = ANY (string_to_array($4::text, ' '))" SEEN(
-	"c") "),"
-	     "  t.id, t.name, t.enabled, v.exposed_name, v.title, "
-	     "v.description,"
-	     "  v.state, v.version_no, (SELECT w.version_no"
-	     "   FROM mcpbox.tool_versions w WHERE w.id = t.serving_version),"
-	     "  CASE t.object WHEN 'resource' THEN v.uri END,"
-	     "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
-	     " FROM mcpbox.servers s"
-	     " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tools x"
-	     "  WHERE x.server_id = s.id AND x.deleted_at IS NULL"
-	     "  AND x.object = ANY (string_to_array($4::text, ' '))" SEEN(
-		 "x") "  ORDER BY x.name"
-		      "  LIMIT $2::int8 OFFSET $3::int8) t ON true"
-		      " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
-		      "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC "
-		      "LIMIT 1) v ON true"
-		      " WHERE s.id = $1::uuid AND s.deleted_at IS NULL ORDER "
-		      "BY t.name",
+    "  AND c.object = ANY (string_to_array($4::text, ' '))" SEEN("c") ") c"
+    " LEFT JOIN LATERAL (SELECT * FROM mcpbox.tools x"
+    "  WHERE x.server_id = s.id AND x.deleted_at IS NULL"
+    "  AND x.object = ANY (string_to_array($4::text, ' '))" SEEN("x")
+    "  ORDER BY x.name LIMIT $2::int8 OFFSET $3::int8) t ON true"
+    " LEFT JOIN LATERAL (SELECT exposed_name, title, description, state,"
+    "  version_no, uri, mime_type FROM mcpbox.tool_versions y"
+    "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
+    " WHERE s.id = $1::uuid AND s.deleted_at IS NULL ORDER BY t.name",
     DB_FAST};
+/* clang-format on */
 
 /* "tools" of mcpbox_list_tools. */
 static const char *

@@ -1130,8 +1130,13 @@ RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$
 	    || setweight(to_tsvector('simple'::regconfig, coalesce(title, '')), 'B')
 	    || setweight(to_tsvector('simple'::regconfig, coalesce(description, '')), 'D')
 $$;
-CREATE INDEX tool_versions_search_idx ON tool_versions
-    USING gin (search_words(exposed_name, title, description)) WHERE state = 'approved';
+-- Stored: ranking some hundreds would compute each anew. (A generated column
+-- can't be made of others.)
+ALTER TABLE tool_versions ADD COLUMN words tsvector NOT NULL GENERATED ALWAYS AS
+    (search_words(version_text(preimage, 6), version_text(preimage, 7),
+    version_text(preimage, 8))) STORED;
+CREATE INDEX tool_versions_words_idx ON tool_versions USING gin (words)
+    WHERE state = 'approved';
 
 -- "red shirt" as 'red':* | 'shirt':*, from what a tokenizer makes of it, so
 -- that no operator of the query language can be in it. Empty: no words.
@@ -1144,32 +1149,33 @@ $$;
 
 -- Best first. Of very common words only some are ranked, so that a search
 -- costs the same however many tools there are. What no word begins with is
--- looked for inside the names: a scan, but of an index of names alone.
+-- looked for inside the names: a scan, but of an index of names alone, by
+-- patterns made once.
 CREATE FUNCTION search_tools(p_words text, p_limit bigint)
 RETURNS TABLE (exposed_name text, title text, description text, server_name text)
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	q tsquery := search_query(p_words);
+	inside text[];
 BEGIN
 	RETURN QUERY SELECT x.exposed_name, x.title, x.description, x.server_name
 	    FROM (SELECT v.exposed_name::text, v.title, v.description, s.name::text AS server_name,
-		search_words(v.exposed_name, v.title, v.description) AS words
-		FROM tool_versions v
+		v.words FROM tool_versions v
 		JOIN tools t ON t.serving_version = v.id AND t.enabled AND t.object = 'tool'
 		JOIN servers s ON s.id = t.server_id AND s.status = 'running'
-		WHERE v.state = 'approved'
-		AND search_words(v.exposed_name, v.title, v.description) @@ q LIMIT 500) x
+		WHERE v.state = 'approved' AND v.words @@ q LIMIT 500) x
 	    ORDER BY ts_rank('{0.1, 0.2, 0.4, 1.0}', x.words, q) DESC, x.exposed_name
 	    LIMIT p_limit;
 	IF NOT FOUND THEN
+		SELECT array_agg('%' || regexp_replace(w, '([\\%_])', '\\\1', 'g') || '%') INTO inside
+		    FROM regexp_split_to_table(lower(left(p_words, 200)), '\s+') w WHERE w <> '';
 		RETURN QUERY SELECT v.exposed_name::text, v.title, v.description, s.name::text
 		    FROM tool_names n
 		    JOIN tools t ON t.id = n.tool_id AND t.enabled AND t.object = 'tool'
 		    JOIN servers s ON s.id = t.server_id AND s.status = 'running'
 		    JOIN tool_versions v ON v.id = t.serving_version
 			AND v.exposed_name = n.exposed_name
-		    WHERE EXISTS (SELECT 1 FROM regexp_split_to_table(lower(left(p_words, 200)),
-			'\s+') w WHERE w <> '' AND strpos(n.exposed_name, w) > 0)
+		    WHERE n.exposed_name LIKE ANY (inside)
 		    ORDER BY n.exposed_name LIMIT p_limit;
 	END IF;
 END $$;

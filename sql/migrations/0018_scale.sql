@@ -1,2 +1,6 @@
--- 0018: indexes for a million records and ten thousand tools.
+-- 0018: indexes for a million records and ten thousand tools, where those of the
+-- tables' own migrations do not do (tests/database/test_scale.py).
 SET LOCAL search_path = mcpbox, pg_temp;
+
+-- From a version found by its words to the tool that it serves.
+CREATE INDEX tools_serving ON tools (serving_version) WHERE serving_version IS NOT NULL;
