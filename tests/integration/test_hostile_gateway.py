@@ -11,6 +11,7 @@ import pytest
 from harness import flow
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
 from harness.mcp import Client
+from harness.token import Token
 
 CANARY = "CANARY_code_5b1d9f0c"
 
@@ -330,3 +331,57 @@ def test_its_process_can_not_read_what_others_keep(instance):
     with os.fdopen(r) as f:
         assert json.load(f) == []
     os.waitpid(pid, 0)
+
+
+# Tokens.
+
+def items(peer, permission_set):
+    """Names of a catalogue, or the failure."""
+    request = peer.start("CATALOGUE_GET", permission_set=permission_set)
+    names = []
+    while True:
+        got, m = peer.receive()
+        if got != request:
+            continue
+        if m["_"] != "CATALOGUE_ITEM":
+            return names if m["_"] == "CATALOGUE_END" else m["failure"]
+        names.append(m["name"])
+
+
+def test_a_set_is_of_one_listener_and_ends_with_its_tokens(instance, table, admind, tool):
+    """The name of a permission set, heard or kept, opens no catalogue at another listener, nor behind its last token."""
+    t = Token(instance, scopes="tools:call", allow="victim__*")
+    with Peer.open(table, instance, "gwtunnel", "admind", "gateway-tunnel") as g:
+        who = g.call("AUTHENTICATE", credential=t.text)
+        assert who["principal"] == t.principal and who["cache_ms"] <= 30_000
+        assert tool in items(g, who["permission_set"])
+        forbidden = items(g, "local")
+        assert isinstance(forbidden, int) and items(admind, who["permission_set"]) == forbidden
+        assert items(g, who["permission_set"][:-1] + "x") == forbidden
+        # A token that may the same has the same set; one that may more another, and neither is told by the other.
+        assert g.call("AUTHENTICATE", credential=Token(instance, scopes="tools:call", allow="victim__*").text)[
+            "permission_set"] == who["permission_set"]
+        more = Token(instance, scopes="tools:call")
+        other = g.call("AUTHENTICATE", credential=more.text)["permission_set"]
+        assert other != who["permission_set"]
+
+        # A hostile gateway does not answer the revocation: it is late, which the administrator hears, and the set is gone.
+        r = instance.ctl("tokens", "revoke", more.name, check=False)
+        assert r.returncode == 1 and "does not answer" in r.stderr
+        assert items(g, other) == forbidden
+        assert g.call("AUTHENTICATE", credential=more.text)["_"] == "REFUSED"
+        a = g.call("AUTHORISE", credential=more.text, tool=tool, protocol="2025-11-25", client="hostile 1",
+                   capabilities=b"{}", arguments=b"{}")
+        assert a["_"] == "REFUSED"
+
+
+def test_what_a_token_may_is_not_the_gateways_word(instance, table, tool):
+    """AUTHORISE names a tool outside the token's patterns: unknown, as one that does not exist."""
+    t = Token(instance, scopes="tools:call", allow="nobody__*")
+    with Peer.open(table, instance, "gwtunnel", "admind", "gateway-tunnel") as g:
+        both = [g.call("AUTHORISE", credential=t.text, tool=name, protocol="2025-11-25", client="hostile 1",
+                       capabilities=b"{}", arguments=b"{}") for name in (tool, "victim__nothing")]
+        assert [m["_"] for m in both] == ["REFUSED"] * 2
+        assert both[0]["failure"] == both[1]["failure"] and both[0]["message"] == both[1]["message"]
+        # Another's credential is another's rights, not this gateway's: without one it has none.
+        assert g.call("AUTHENTICATE", credential="")["_"] == "REFUSED"
