@@ -15,13 +15,13 @@ static const struct management_tool tools[] = {
 	{"mcpbox_list_servers", "List servers",
 	    "Lists the servers that tools are grouped in, with their id,"
 	    " status and number of tools. Call it first to find a server_id.",
-	    OBJECT(PAGING, ""), OUT_LIST_SERVERS, true, false, true, false},
+	    OBJECT(PAGING, ""), OUT_LIST_SERVERS, true, false, true},
 	{"mcpbox_get_server", "Show a server",
 	    "Shows one server: its status, limits and granted hosts, its first 50"
 	    " tools (mcpbox_list_tools has all), and how many of its requests"
 	    " wait for review.",
 	    OBJECT(SERVER_ID, "\"server_id\""),
-	    OUT_GET_SERVER, true, false, true, false},
+	    OUT_GET_SERVER, true, false, true},
 	{"mcpbox_create_server", "Create a server",
 	    "Creates a server: a named group of tools. Its tools are listed as"
 	    " server__tool. A server cannot be renamed. It runs at once; next,"
@@ -30,14 +30,14 @@ static const struct management_tool tools[] = {
 		    " underscores, at most 24.") ","
 		DESCRIPTION("What the server's tools are for."),
 		"\"name\""),
-	    OUT_CREATE_SERVER, false, false, false, true},
+	    OUT_CREATE_SERVER, false, false, false},
 	{"mcpbox_update_server", "Describe a server",
 	    "Changes a server's description. Its name cannot change, since it is"
 	    " part of what was approved.",
 	    OBJECT(SERVER_ID ","
 		DESCRIPTION("What the server's tools are for."),
 		"\"server_id\",\"description\""),
-	    OUT_UPDATE_SERVER, false, false, true, true},
+	    OUT_UPDATE_SERVER, false, false, true},
 	{"mcpbox_delete_server", "Delete a server",
 	    "Deletes a server for good, with its tools, prompts, resources,"
 	    " secrets and requests: nothing of it can be called any more, calls"
@@ -45,19 +45,19 @@ static const struct management_tool tools[] = {
 	    " records are kept for the administrator. To stop it for a while use"
 	    " mcpbox_stop_server.",
 	    OBJECT(SERVER_ID, "\"server_id\""),
-	    OUT_DELETE_SERVER, false, true, false, true},
+	    OUT_DELETE_SERVER, false, true, false},
 	{"mcpbox_start_server", "Start a server",
 	    "Makes a stopped server's approved tools callable again. Does"
 	    " nothing if it is running.",
-	    OBJECT(SERVER_ID, "\"server_id\""), OUT_START_SERVER, false, false, true, false},
+	    OBJECT(SERVER_ID, "\"server_id\""), OUT_START_SERVER, false, false, true},
 	{"mcpbox_stop_server", "Stop a server",
 	    "Makes all tools of a server uncallable until it is started again."
 	    " Nothing is deleted. Does nothing if it is stopped.",
-	    OBJECT(SERVER_ID, "\"server_id\""), OUT_STOP_SERVER, false, true, true, false},
+	    OBJECT(SERVER_ID, "\"server_id\""), OUT_STOP_SERVER, false, true, true},
 	{"mcpbox_list_tools", "List a server's tools",
 	    "Lists the tools of one server with their id, approval status and"
 	    " whether they can be called now.",
-	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_TOOLS, true, false, true, false},
+	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_TOOLS, true, false, true},
 	{"mcpbox_get_tool", "Show a tool",
 	    "Shows one version of a tool, prompt or resource whole, the newest"
 	    " unless `version` says another: code, schemas, what it may use,"
@@ -65,7 +65,7 @@ static const struct management_tool tools[] = {
 	    OBJECT(ANY_ID ","
 		NUMBERED("version", "Its number; left out: the newest."),
 		"\"tool_id\""),
-	    OUT_GET_TOOL, true, false, true, false},
+	    OUT_GET_TOOL, true, false, true},
 	{"mcpbox_create_tool", "Create a tool",
 	    "Creates a tool from Python code (or, with kind command, from a"
 	    " program and its arguments), as a draft. The code is checked"
@@ -81,7 +81,7 @@ static const struct management_tool tools[] = {
 	    	" that chooses it. Without it, main's docstring is taken.") ","
 	        CODE "," VERSION_FIELDS_JSON,
 	        "\"server_id\",\"name\""),
-	    OUT_CREATE_TOOL, false, false, false, true},
+	    OUT_CREATE_TOOL, false, false, false},
 	{"mcpbox_update_tool", "Change a tool",
 	    "Changes a tool by making a new draft version from the fields"
 	    " given; fields left out stay as they are. The approved version"
@@ -96,13 +96,13 @@ static const struct management_tool tools[] = {
 	        CODE ","
 	        ENABLED("tool") VERSION_FIELDS_JSON,
 	        "\"tool_id\""),
-	    OUT_UPDATE_TOOL, false, true, false, true},
+	    OUT_UPDATE_TOOL, false, true, false},
 	{"mcpbox_delete_tool", "Delete a tool",
 	    "Deletes a tool for good: it cannot be called or listed any more and"
 	    " its name is free. Its versions and records are kept for the"
 	    " administrator. To stop it for a while, use mcpbox_update_tool with"
 	    " enabled false.",
-	    OBJECT(TOOL_ID, "\"tool_id\""), OUT_DELETE_TOOL, false, true, false, true},
+	    OBJECT(TOOL_ID, "\"tool_id\""), OUT_DELETE_TOOL, false, true, false},
 	{"mcpbox_validate_code", "Check Python code",
 	    "Checks Python code without making a tool of it: does it parse, does"
 	    " it define main, and what arguments would it have? An error says"
@@ -110,7 +110,7 @@ static const struct management_tool tools[] = {
 	    OBJECT("\"code\":{\"type\":\"string\",\"minLength\":1,"
 		"\"maxLength\":100000,\"description\":\"Python 3 source, as for"
 		" python_code of mcpbox_create_tool.\"}", "\"code\""),
-	    OUT_VALIDATE_CODE, true, false, true, false},
+	    OUT_VALIDATE_CODE, true, false, true},
 	{"mcpbox_test_code", "Try a draft",
 	    "Runs a tool's newest version once, approved or not, in the sandbox"
 	    " as a call would: with the limits it asks for, at most the default"
@@ -120,7 +120,7 @@ static const struct management_tool tools[] = {
 		ANY_ARGUMENTS("The arguments of the call; they must satisfy the"
 		    " version's input schema."),
 		"\"tool_id\""),
-	    OUT_TEST_CODE, false, false, true, false},
+	    OUT_TEST_CODE, false, false, true},
 	{"mcpbox_call_tool", "Call a tool by name",
 	    "Calls an approved tool by its name and answers as the tool itself"
 	    " does. For clients that do not take up tools approved since they"
@@ -129,7 +129,7 @@ static const struct management_tool tools[] = {
 		"128,\"description\":\"As mcpbox_search_tools shows it, such as"
 		" server__tool.\"},"
 		ANY_ARGUMENTS("The tool's own arguments."), "\"name\""),
-	    NULL, false, true, false, false},
+	    NULL, false, true, false},
 	{"mcpbox_search_tools", "Search tools",
 	    "Finds tools that can be called, by words in their names, titles and"
 	    " descriptions; best first. For servers with more tools than one wants"
@@ -139,12 +139,12 @@ static const struct management_tool tools[] = {
 	        "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,"
 	        "\"default\":10,\"description\":\"At most so many.\"}",
 	        "\"query\""),
-	    OUT_SEARCH_TOOLS, true, false, true, false},
+	    OUT_SEARCH_TOOLS, true, false, true},
 	{"mcpbox_list_tool_versions", "List versions",
 	    "Lists the versions of a tool, prompt or resource, newest first, with"
 	    " their state, author and what changed.",
 	    OBJECT(ANY_ID "," PAGING, "\"tool_id\""),
-	    OUT_LIST_TOOL_VERSIONS, true, false, true, false},
+	    OUT_LIST_TOOL_VERSIONS, true, false, true},
 	{"mcpbox_diff_tool_versions", "Compare versions",
 	    "Compares two versions of a tool, prompt or resource: the code as a"
 	    " unified diff, everything else by field. Without to_version the"
@@ -153,7 +153,7 @@ static const struct management_tool tools[] = {
 		NUMBERED("from_version", "The older one's number.") ","
 		NUMBERED("to_version", "The newer one's number."),
 		"\"tool_id\",\"from_version\""),
-	    OUT_DIFF_TOOL_VERSIONS, true, false, true, false},
+	    OUT_DIFF_TOOL_VERSIONS, true, false, true},
 	{"mcpbox_rollback_tool", "Go back to a version",
 	    "Makes a new draft with the content of an older version. It needs"
 	    " review like any other, even if that version was approved once: call"
@@ -161,13 +161,13 @@ static const struct management_tool tools[] = {
 	    OBJECT(ANY_ID ","
 		NUMBERED("version", "Number of the version to go back to."),
 		"\"tool_id\",\"version\""),
-	    OUT_ROLLBACK_TOOL, false, true, false, true},
+	    OUT_ROLLBACK_TOOL, false, true, false},
 	{"mcpbox_get_tool_logs", "Show calls of a tool",
 	    "Shows the last calls and test runs of a tool, prompt or resource,"
 	    " newest first: arguments, result or error, output, duration and who"
 	    " called.",
 	    OBJECT(ANY_ID "," FOUND_MAX("50", "10"), "\"tool_id\""),
-	    OUT_GET_TOOL_LOGS, true, false, true, false},
+	    OUT_GET_TOOL_LOGS, true, false, true},
 	{"mcpbox_request_publish", "Ask for review",
 	    "Asks an administrator to approve the tool's newest draft. The tool"
 	    " can be called once approved; mcpbox_get_tool_status tells. A"
@@ -177,7 +177,7 @@ static const struct management_tool tools[] = {
 		",\"notes\":{\"type\":\"string\",\"maxLength\":2000,"
 		"\"description\":\"For the reviewer: what it does and why.\"}",
 		"\"tool_id\""),
-	    OUT_REQUEST_PUBLISH, false, false, false, false},
+	    OUT_REQUEST_PUBLISH, false, false, false},
 	{"mcpbox_request_module", "Ask for a module",
 	    "Asks an administrator to let one tool import a Python package that"
 	    " is not in the standard library. Once granted, name it in `modules`"
@@ -191,7 +191,7 @@ static const struct management_tool tools[] = {
 	        "\"maxLength\":2000,\"description\":\"For the administrator: what"
 	        " it is needed for.\"}",
 	        "\"tool_id\",\"module_name\",\"justification\""),
-	    OUT_REQUEST_MODULE, false, false, false, false},
+	    OUT_REQUEST_MODULE, false, false, false},
     {"mcpbox_request_network_access", "Ask for network access",
 	"Asks an administrator to let tools of one server reach a host. Give"
 	" tool_id, or tool_ids for several tools of that server. A tool then"
@@ -212,22 +212,22 @@ static const struct management_tool tools[] = {
 	    "\"maxLength\":2000,\"description\":\"For the administrator: what"
 	    " it is needed for.\"}",
 	    "\"host\",\"justification\""),
-	OUT_REQUEST_NETWORK_ACCESS, false, false, false, false},
+	OUT_REQUEST_NETWORK_ACCESS, false, false, false},
 	{"mcpbox_get_server_modules", "List modules",
 	    "Lists the Python packages that can be asked for with"
 	    " mcpbox_request_module and granted at once, beyond the standard"
 	    " library, which every tool has. Others can be asked for, too.",
 	    OBJECT(PAGING, ""),
-	    OUT_GET_SERVER_MODULES, true, false, true, false},
+	    OUT_GET_SERVER_MODULES, true, false, true},
 	{"mcpbox_get_tool_status", "Status of a tool",
 	    "Shows where a tool stands: approval status of its newest version,"
 	    " the version that serves, who decided, the reason of a rejection,"
 	    " and whether it can be called now.",
-	    OBJECT(ANY_ID, "\"tool_id\""), OUT_GET_TOOL_STATUS, true, false, true, false},
+	    OBJECT(ANY_ID, "\"tool_id\""), OUT_GET_TOOL_STATUS, true, false, true},
 	{"mcpbox_list_pending_requests", "List what waits for review",
 	    "Lists the requests that wait for an administrator: tools, modules"
 	    " and network access.",
-	    OBJECT("", ""), OUT_LIST_PENDING_REQUESTS, true, false, true, false},
+	    OBJECT("", ""), OUT_LIST_PENDING_REQUESTS, true, false, true},
 	{"mcpbox_create_server_secret", "Make room for a secret",
 	    "Makes a named place for a secret of a server, without a value: only"
 	    " an administrator can set that, and nobody can read it back. Name"
@@ -236,12 +236,12 @@ static const struct management_tool tools[] = {
 		SECRET_KEY("key", "Name in upper case, such as API_KEY.") ","
 		DESCRIPTION("What the value is and where to get it, for the"
 		    " administrator."), "\"server_id\",\"key\""),
-	    OUT_CREATE_SERVER_SECRET, false, false, false, false},
+	    OUT_CREATE_SERVER_SECRET, false, false, false},
 	{"mcpbox_list_server_secrets", "List secrets",
 	    "Lists a server's secrets by name and whether a value is set; never"
 	    " the values.",
 	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""),
-	    OUT_LIST_SERVER_SECRETS, true, false, true, false},
+	    OUT_LIST_SERVER_SECRETS, true, false, true},
 	{"mcpbox_add_external_source", "Add an MCP server elsewhere",
 	    "Records another MCP server as a source of tools for this one. It is"
 	    " only recorded: nothing connects to it yet, and no tool comes of it"
@@ -250,21 +250,21 @@ static const struct management_tool tools[] = {
 		NAME("24", "Lower-case letters, digits and single underscores;"
 		    " unique on the server.") ","
 		SOURCE_JSON, "\"server_id\",\"name\",\"url\""),
-	    OUT_ADD_EXTERNAL_SOURCE, false, false, false, true},
+	    OUT_ADD_EXTERNAL_SOURCE, false, false, false},
 	{"mcpbox_list_external_sources", "List MCP servers elsewhere",
 	    "Lists the MCP servers that were recorded as sources of a server.",
 	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""),
-	    OUT_LIST_EXTERNAL_SOURCES, true, false, true, false},
+	    OUT_LIST_EXTERNAL_SOURCES, true, false, true},
 	{"mcpbox_guide", "How to write a tool",
 	    "Returns one page on how to write a tool here: main's signature,"
 	    " results and errors, the mcpbox module, what can be imported, limits,"
 	    " commands, modules. Read it once before the first"
 	    " mcpbox_create_tool.",
-	    OBJECT("", ""), OUT_GUIDE, true, false, true, false},
+	    OBJECT("", ""), OUT_GUIDE, true, false, true},
 	{"mcpbox_list_prompts", "List a server's prompts",
 	    "Lists the prompts of one server with their id, approval status and"
 	    " whether they can be used now.",
-	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_PROMPTS, true, false, true, false},
+	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_PROMPTS, true, false, true},
 	{"mcpbox_create_prompt", "Create a prompt",
 	    "Creates a prompt, a text with arguments that people choose from a"
 	    " menu, as a draft: from text, or from Python code that makes its"
@@ -273,7 +273,7 @@ static const struct management_tool tools[] = {
 	    OBJECT(SERVER_ID "," OBJECT_NAME("") ","
 	        DESCRIPTION("What the prompt is for.") "," PROMPT_JSON,
 	        "\"server_id\",\"name\""),
-	    OUT_CREATE_PROMPT, false, false, false, true},
+	    OUT_CREATE_PROMPT, false, false, false},
 	{"mcpbox_update_prompt", "Change a prompt",
 	    "Changes a prompt by making a new draft version from the fields given;"
 	    " fields left out stay as they are, text and python_code replace each"
@@ -283,16 +283,16 @@ static const struct management_tool tools[] = {
 	    OBJECT(OBJECT_ID("prompt") "," OBJECT_NAME("New name: ") ","
 	        DESCRIPTION("New description.") "," ENABLED("prompt") PROMPT_JSON,
 	        "\"prompt_id\""),
-	    OUT_UPDATE_PROMPT, false, true, false, true},
+	    OUT_UPDATE_PROMPT, false, true, false},
 	{"mcpbox_delete_prompt", "Delete a prompt",
 	    "Deletes a prompt for good: it cannot be used or listed any more and"
 	    " its name is free. Its versions and records are kept for the"
 	    " administrator.",
-	    OBJECT(OBJECT_ID("prompt"), "\"prompt_id\""), OUT_DELETE_PROMPT, false, true, false, true},
+	    OBJECT(OBJECT_ID("prompt"), "\"prompt_id\""), OUT_DELETE_PROMPT, false, true, false},
 	{"mcpbox_list_resources", "List a server's resources",
 	    "Lists the resources and resource templates of one server with their"
 	    " id, URI, approval status and whether they can be read now.",
-	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_RESOURCES, true, false, true, false},
+	    OBJECT(SERVER_ID "," PAGING, "\"server_id\""), OUT_LIST_RESOURCES, true, false, true},
 	{"mcpbox_create_resource", "Create a resource",
 	    "Creates a resource, data that clients read by its URI, as a draft:"
 	    " from text or base64, or from Python code that reads it anew each"
@@ -302,7 +302,7 @@ static const struct management_tool tools[] = {
 	    OBJECT(SERVER_ID "," OBJECT_NAME("") ","
 	        DESCRIPTION("What the resource holds.") "," RESOURCE_JSON,
 	        "\"server_id\",\"name\""),
-	    OUT_CREATE_RESOURCE, false, false, false, true},
+	    OUT_CREATE_RESOURCE, false, false, false},
 	{"mcpbox_update_resource", "Change a resource",
 	    "Changes a resource or template by making a new draft version from"
 	    " the fields given; fields left out stay as they are, text, blob and"
@@ -313,12 +313,12 @@ static const struct management_tool tools[] = {
 	        DESCRIPTION("New description.") "," ENABLED("resource")
 	        RESOURCE_JSON,
 	        "\"resource_id\""),
-	    OUT_UPDATE_RESOURCE, false, true, false, true},
+	    OUT_UPDATE_RESOURCE, false, true, false},
 	{"mcpbox_delete_resource", "Delete a resource",
 	    "Deletes a resource or template for good: it cannot be read or listed"
 	    " any more, its name and URI are free. Its versions and records are"
 	    " kept for the administrator.",
-	    OBJECT(OBJECT_ID("resource"), "\"resource_id\""), OUT_DELETE_RESOURCE, false, true, false, true},
+	    OBJECT(OBJECT_ID("resource"), "\"resource_id\""), OUT_DELETE_RESOURCE, false, true, false},
 };
 /* clang-format on */
 

@@ -63,7 +63,7 @@
 	MF(37, JUSTIFICATION, "justification", S)                             \
 	MF(38, PROMPT_ID, "prompt_id", I)                                     \
 	MF(39, RESOURCE_ID, "resource_id", I)                                 \
-	MF(40, ARGUMENTS, "arguments", J) /* PromptArgument[], or a call's */  \
+	MF(40, ARGUMENTS, "arguments", J) /* PromptArgument[], or a call's */ \
 	MF(41, URI, "uri", S)                                                 \
 	MF(42, URI_TEMPLATE, "uri_template", S)                               \
 	MF(43, MIME_TYPE, "mime_type", S)                                     \
@@ -117,9 +117,6 @@ struct management_tool {
 	bool read_only;
 	bool destructive; /* may undo what somebody relies on */
 	bool idempotent;  /* twice has the effect of once */
-	/* changes what there is to be reviewed or called: not for remote
-	 * callers, unless an administrator lets them */
-	bool edits;
 };
 
 /* All of them, in the order of tools/list. */

@@ -232,6 +232,16 @@ plain_context(void **state)
 	    FAILURE_FORBIDDEN);
 	assert_int_equal(build(&m, CONTEXT_TOOL, LISTENER_LOCAL, &plain),
 	    FAILURE_INVALID_REQUEST);
+	/* What a test's result must be its author says; an inspection has
+	 * none. */
+	tlv_puts(&m, CTX_OUTPUT_SCHEMA, "{}");
+	assert_int_equal(
+	    build(&m, CONTEXT_TEST, LISTENER_ADMIND, &plain), FAILURE_NONE);
+	assert_int_equal(
+	    tlv_find(plain.p, plain.len, CTX_OUTPUT_SCHEMA, &f), 1);
+	buf_free(&plain);
+	assert_int_equal(build(&m, CONTEXT_INSPECT, LISTENER_ADMIND, &plain),
+	    FAILURE_INVALID_REQUEST);
 	tlv_puts(&m, CTX_SECRET_NAME, "TOKEN");
 	tlv_puts(&m, CTX_SECRET_VALUE, "x");
 	assert_int_equal(build(&m, CONTEXT_TEST, LISTENER_ADMIND, &plain),

@@ -249,6 +249,58 @@ test_declared(void **state)
 			fail_msg("%s", t[i].json);
 }
 
+/* mcpbox_call_tool becomes the call it asks for, or stays what it is. */
+static void
+test_by_name(void **state)
+{
+#define CALL(arguments)   \
+	REQ("tools/call", \
+	    "\"name\":\"mcpbox_call_tool\",\"arguments\":" arguments)
+	static const struct mcp_headers old = {.version = V25};
+	static const struct mcp_headers modern = {
+	    .version = V26, .method = "tools/call", .name = "mcpbox_call_tool"};
+	static const char *const stays[] = {CALL("{}"), CALL("{\"name\":1}"),
+	    CALL("{\"name\":\"\"}"),
+	    CALL("{\"name\":\"a__b\",\"arguments\":[]}"),
+	    CALL("{\"name\":\"a__b\",\"arguments\":null}"),
+	    CALL("{\"name\":\"a__b\",\"more\":1}"),
+	    CALL("{\"name\":\"mcpbox_list_servers\"}"),
+	    CALL("{\"name\":\"mcpbox_call_tool\",\"arguments\":{\"name\":"
+		 "\"a__b\"}}")};
+	struct mcp_message m;
+
+	(void)state;
+	m = read_one(CALL("{\"arguments\":{\"n\":1},\"name\":\"a__b\"}"), &old);
+	assert_int_equal(m.error.failure, FAILURE_NONE);
+	assert_true(m.by_name);
+	assert_string_equal(m.tool, "a__b");
+	assert_true(ipc_streq(m.arguments, "{\"n\":1}"));
+	m = read_one(CALL("{\"name\":\"a__b\"}"), &old);
+	assert_true(m.by_name);
+	assert_true(ipc_streq(m.arguments, "{}"));
+	/* the header names what the client called */
+	m = read_one(REQ("tools/call",
+			 "\"name\":\"mcpbox_call_tool\",\"arguments\":{"
+			 "\"name\":\"a__b\"},\"requestState\":\"s\"," ENV),
+	    &modern);
+	assert_int_equal(m.error.failure, FAILURE_NONE);
+	assert_string_equal(m.tool, "a__b");
+	assert_true(ipc_streq(m.request_state, "\"s\""));
+	for (size_t i = 0; i < sizeof(stays) / sizeof(stays[0]); i++) {
+		m = read_one(stays[i], &old);
+		assert_int_equal(m.error.failure, FAILURE_NONE);
+		if (m.by_name || strcmp(m.tool, "mcpbox_call_tool") != 0)
+			fail_msg("%s", stays[i]);
+	}
+	m = read_one(REQ("tools/call",
+			 "\"name\":\"other\",\"arguments\":{"
+			 "\"name\":\"a__b\"}"),
+	    &old);
+	assert_false(m.by_name);
+	assert_string_equal(m.tool, "other");
+#undef CALL
+}
+
 int
 main(void)
 {
@@ -257,6 +309,7 @@ main(void)
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_parameters),
 	    cmocka_unit_test(test_declared),
+	    cmocka_unit_test(test_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
