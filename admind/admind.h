@@ -404,6 +404,10 @@ struct job {
 	struct buf arguments;    /* the JSON bytes, as received */
 	struct buf kept;         /* as records keep them; empty: as they are */
 	struct trace trace;      /* its client's, for the record */
+	/* of the last job_check_arguments: those, as records keep them; empty:
+	 * as they are */
+	struct buf inner_kept;
+	bool result_elsewhere; /* another record has it: not in this one */
 	struct ipc_hash args_sha256;
 	struct ipc_id session;   /* of a legacy client; 0: none */
 	bool has_intent;         /* an open row exists: it must be closed */

@@ -136,6 +136,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	memcpy(j->tool, m->tool.p, m->tool.n);
 	buf_init(&j->arguments, ARGUMENTS_MAX);
 	buf_init(&j->kept, ARGUMENTS_KEPT);
+	buf_init(&j->inner_kept, ARGUMENTS_KEPT);
 	buf_init(&j->preimage, IPC_BLOB_MAX);
 	buf_init(&j->schema, SCHEMA_MAX);
 	buf_init(&j->seal, IPC_BLOB_MAX);
@@ -185,6 +186,7 @@ job_free(struct job *j)
 	free(j->protocol);
 	buf_free(&j->arguments);
 	buf_free(&j->kept);
+	buf_free(&j->inner_kept);
 	buf_free(&j->preimage);
 	buf_free(&j->schema);
 	buf_free(&j->seal);
@@ -225,6 +227,8 @@ job_close(struct job *j)
 	    .ended_us = now_us(),
 	    .result = ipc_bytes(j->body.p, j->body.len)};
 
+	if (j->result_elsewhere)
+		e.result = ipc_bytes(NULL, 0);
 	if (j->has_intent)
 		close_row(j, &e);
 }

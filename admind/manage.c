@@ -190,11 +190,19 @@ static void
 schema_checked(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct job *j = arg;
+	struct ipc_check_ok m;
 
-	if (f != NULL && f->type == IPC_CHECK_OK)
-		j->next.plain(j);
-	else
+	if (f == NULL || f->type != IPC_CHECK_OK ||
+	    ipc_decode(f, &m, NULL) == -1) {
 		check_failed(j, f, gone);
+		return;
+	}
+	buf_clear(&j->inner_kept);
+	buf_put(&j->inner_kept, m.kept.p, m.kept.n);
+	if (j->inner_kept.failed)
+		job_fail(j, FAILURE_BUSY, "out of memory");
+	else
+		j->next.plain(j);
 }
 
 void
