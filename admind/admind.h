@@ -289,6 +289,14 @@ enum failure object_unknown(enum call_method, const char **sentence);
  * -32021 error. mask: of enum client_capability. The text ends in a NUL. */
 void object_required(uint32_t mask, struct buf *out);
 
+/* ---- obstacle.c. Each ends the job, the latter two if they say true ---- */
+void obstacle_unknown(struct job *); /* no object has this name */
+/* What the caller or the author can mend: a grant that is missing (the sentence
+ * that says so, or empty), too long arguments. */
+bool obstacle_mendable(struct job *, struct ipc_bytes missing);
+/* The client can't do what the version asks of it: enum client_capability. */
+bool obstacle_undeclared(struct job *, uint32_t required);
+
 /* ---- content.c: static prompts and resources, answered here ---- */
 /* Makes the result in j->body, then the intent row; cb as intent_open's. Behind
  * its "ok" the caller answers with job_result(). Failures end the job. */
@@ -485,114 +493,7 @@ void job_body(struct job *, struct jsonw *, const void *text, size_t n);
 void job_result(struct job *);
 void job_close(struct job *);
 
-/* ---- manage.c: management tools. This block is what a tool is written with.
- *
- * A tool is a function void run(struct job *) that is called once its
- * arguments passed admind-check; job->fields holds them as TLV. It works in
- * steps: each step function takes the continuation to run when it succeeded.
- * A step that fails ends the job with a typed isError result by itself, so
- * continuations see only success. Exactly one step may be in work; the last
- * one calls job_done or job_fail. Whether the client is still there is no
- * concern of the tool's.
- */
-struct manage_tool {
-	const char *name; /* mcpbox_* */
-	void (*run)(struct job *);
-};
-
-/* One field of the arguments: 1 found, 0 absent. */
-int job_field(const struct job *, uint8_t tag, struct ipc_bytes *out);
-/* A number, or `absent`. */
-uint64_t job_number(const struct job *, uint8_t tag, uint64_t absent);
-/* A uuid field, 16 bytes. 0, or -1 with the job already failed. */
-int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
-
-/* Runs a statement. */
-void job_query(struct job *, const struct db_stmt *, const struct db_params *,
-    void (*next)(struct job *, const struct pg_result *));
-/* Asks admind-check whether this is a JSON Schema of the closed subset. */
-void job_check_schema(
-    struct job *, struct ipc_bytes schema, void (*next)(struct job *));
-/* Asks admind-check whether this is a command whose placeholders the schema
- * names. */
-void job_check_command(struct job *, struct ipc_bytes spec,
-    struct ipc_bytes schema, void (*next)(struct job *));
-/* Asks admind-check whether a static prompt's placeholders are all among its
- * arguments (a JSON array of PromptArgument). */
-void job_check_render(struct job *, struct ipc_bytes text,
-    struct ipc_bytes arguments, void (*next)(struct job *));
-/* Asks admind-check whether these are arguments of this schema. */
-void job_check_arguments(struct job *, struct ipc_bytes schema,
-    struct ipc_bytes arguments, void (*next)(struct job *));
-/* What a tool is made of. */
-struct subject {
-	bool command;
-	struct ipc_bytes code; /* Python source, or a command's spec */
-	struct ipc_bytes executable;
-	/* TLV list whose VERSION_MODULE fields are mounted, as for a call */
-	struct ipc_bytes modules;
-	/* Takes the job over if the code is broken; NULL: it ends as BAD_CODE.
-	 */
-	void (*broken)(struct job *, const char *why);
-};
-/* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
- * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
- * column. Recorded as an execution of its own. */
-void job_inspect(struct job *, const struct subject *, const char *name,
-    void (*next)(struct job *, struct ipc_bytes fields));
-
-/* The result: write one JSON object to &job->json (already opened with
- * jsonw_obj; job_done closes it). It becomes structuredContent and, as text,
- * content[0]. */
-void job_done(struct job *);
-/* Instead of writing it: a whole object, as PostgreSQL made it. */
-void job_out(struct job *, struct ipc_bytes object);
-/* The same after a change to what tools/list shows: answers only once every
- * connected gateway dropped its cache (or 200 ms passed). */
-void job_done_changed(struct job *);
-/* The result's member "message". */
-void json_kv_message(struct job *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* An isError result; may be called at any step. */
-void job_fail(struct job *, enum failure, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The tools, ended by a NULL name: manage_table.c. */
-extern const struct manage_tool manage_tools[];
-const struct manage_tool *manage_find(struct ipc_bytes name);
-/* Takes over a job whose tool is a management tool. */
-void manage_start(struct job *);
-
-/* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
- * manage_modules.c, manage_objects.c, manage_guide.c, manage_made.c,
- * manage_diff.c, manage_code.c, test_run.c. What serves several tools sees by
- * the job's name which one it is. */
-void manage_list_servers(struct job *);
-void manage_create_server(struct job *);
-void manage_start_server(struct job *);
-void manage_stop_server(struct job *);
-void manage_list_objects(struct job *);
-void manage_create(struct job *);
-void manage_update(struct job *);
-void manage_delete(struct job *);
-void manage_search_tools(struct job *);
-/* tool_id, prompt_id or resource_id: as job_uuid. */
-int manage_object_id(struct job *, struct ipc_id *out);
-void manage_request_publish(struct job *);
-void manage_get_tool_status(struct job *);
-void manage_list_pending_requests(struct job *);
-void manage_request_module(struct job *);
-void manage_request_network(struct job *);
-void manage_guide(struct job *);
-void manage_made(struct job *);
-void manage_diff(struct job *);
-/* From a row of id, name, number, pre-image, number, pre-image: members of an
- * object. 0 or -1. */
-int manage_diff_make(
-    const struct pg_result *, struct jsonw *, struct err *);
-void manage_validate_code(struct job *);
-void manage_test_code(struct job *);
-void manage_call_tool(struct job *);
+#include "manage.h" /* management tools */
 
 /* ---- json_kv.c ---- */
 void json_kv_id(struct jsonw *, const char *name, const struct ipc_id *);

@@ -118,14 +118,14 @@ auth_refused(struct link *l, struct ipc_bytes name, enum failure f)
 
 	if (f == FAILURE_UNAUTHENTICATED) {
 		a->metrics->auth_failed++;
-		activity_note(a, ACTIVITY_AUTH_FAILED, "", l->listener, "", f, 1);
+		activity_note(
+		    a, ACTIVITY_AUTH_FAILED, "", l->listener, "", f, 1);
 		return;
 	}
 	snprintf(text, sizeof(text), "%.*s",
 	    name.n < sizeof(text) ? (int)name.n : 0, (const char *)name.p);
 	a->metrics->refused[f]++;
-	activity_note(
-	    a, ACTIVITY_CALL_REFUSED, "", l->listener, text, f, 1);
+	activity_note(a, ACTIVITY_CALL_REFUSED, "", l->listener, text, f, 1);
 }
 
 static int
@@ -139,14 +139,15 @@ authenticate(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &err) == -1)
 		return -1;
-	if (auth_principal(l->a, l->listener, m.credential, principal, &t,
-		&err) == -1) {
+	if (auth_principal(
+		l->a, l->listener, m.credential, principal, &t, &err) == -1) {
 		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}
 	answer.principal = ipc_str(principal);
-	answer.permission_set = ipc_str(t != NULL ? t->set[l->listener] : "local");
+	answer.permission_set =
+	    ipc_str(t != NULL ? t->set[l->listener] : "local");
 	answer.cache_ms = cache_ms(t);
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;

@@ -396,66 +396,6 @@ take(struct buf *b, struct ipc_bytes from)
 	buf_put(b, from.p, from.n);
 }
 
-/*
- * What a caller, or the tool's author, can mend: too long arguments, a module
- * or host whose grant is not there. True: the job ended with that error.
- */
-static bool
-mendable(struct job *j, const struct pg_result *rows)
-{
-	uint64_t max = j->limits[LIMIT_ARGUMENT_BYTES];
-	struct ipc_bytes missing = db_bytes(rows, 0, C_MISSING);
-	char text[400];
-
-	if (missing.n > 0) {
-		snprintf(text, sizeof(text), "Error: %.*s",
-		    missing.n < 380 ? (int)missing.n : 380,
-		    (const char *)missing.p);
-		job_error(j, FAILURE_MISSING_GRANT, text, ipc_bytes(NULL, 0));
-		return true;
-	}
-	if (max != 0 && j->arguments.len > max) {
-		snprintf(text, sizeof(text),
-		    "Error: the arguments have %zu bytes; the limit "
-		    "argument_bytes is %llu bytes.",
-		    j->arguments.len, (unsigned long long)max);
-		job_error(j, FAILURE_LIMIT, text, ipc_bytes(NULL, 0));
-		return true;
-	}
-	return false;
-}
-
-static void
-unknown(struct job *j)
-{
-	const char *sentence;
-	enum failure f = object_unknown(j->method, &sentence);
-
-	job_refuse(j, f, sentence);
-}
-
-/* Can the client do all that the version asks of it? The mask is gatewayd's
- * word, and so, in the end, the client's: a lie only brings it questions that
- * it can't answer. False: the job ended. */
-static bool
-declared(struct job *j, const struct pg_result *rows)
-{
-	uint32_t required = db_null(rows, 0, C_REQUIRED)
-	    ? 0
-	    : (uint32_t)db_int(rows, 0, C_REQUIRED);
-	struct buf data;
-
-	if ((required & ~j->declared) == 0)
-		return true;
-	buf_init(&data, IPC_FRAME_MAX);
-	object_required(required, &data);
-	job_refuse_data(j, FAILURE_CAPABILITY_REQUIRED,
-	    "the client lacks a capability that this needs",
-	    data.failed ? "" : (const char *)data.p);
-	buf_free(&data);
-	return false;
-}
-
 static void
 found(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -473,7 +413,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	    !object_fits(db_bytes(rows, 0, C_OBJECT), j->method) ||
 	    !token_permits(j->token, j->tool, db_bytes(rows, 0, C_SERVER),
 		db_bytes(rows, 0, C_NAME))) {
-		unknown(j);
+		obstacle_unknown(j);
 		return;
 	}
 	if (!db_bool(rows, 0, C_CALLABLE)) {
@@ -517,7 +457,11 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		look_up(j);
 		return;
 	}
-	if (mendable(j, rows) || !declared(j, rows))
+	if (obstacle_mendable(j, db_bytes(rows, 0, C_MISSING)) ||
+	    obstacle_undeclared(j,
+		db_null(rows, 0, C_REQUIRED)
+		    ? 0
+		    : (uint32_t)db_int(rows, 0, C_REQUIRED)))
 		return;
 	if (j->preimage.failed || j->schema.failed || j->seal.failed) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
@@ -578,7 +522,7 @@ admitted(struct job *j)
 	} else if (j->method == CALL_TOOL) {
 		manage_start(j);
 	} else {
-		unknown(j);
+		obstacle_unknown(j);
 	}
 }
 

@@ -76,8 +76,8 @@ struct stream {
 	struct op *op;
 	struct event *wait;
 	struct token *token; /* whose lists they are; NULL: a local client's */
-	enum mcp_list list; /* being sent */
-	uint64_t revision;  /* of the first page */
+	enum mcp_list list;  /* being sent */
+	uint64_t revision;   /* of the first page */
 	uint32_t count;
 	char last[EXPOSED_NAME_MAX + 1];
 };

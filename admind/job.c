@@ -156,8 +156,8 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	    m->protocol.p, m->protocol.n < PRINCIPAL_MAX ? m->protocol.n : 0));
 	if (j->client == NULL || j->protocol == NULL || j->arguments.failed)
 		goto memory;
-	if (auth_principal(a, l->listener, m->credential, j->principal, &t,
-		err) == -1 ||
+	if (auth_principal(
+		a, l->listener, m->credential, j->principal, &t, err) == -1 ||
 	    take_share(j, t, err) == -1) {
 		job_free(j);
 		return NULL;

@@ -385,7 +385,8 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	buf_put(&j->fields, m.fields.p, m.fields.n);
 	buf_put(&j->kept, m.kept.p, m.kept.n);
-	if (j->fields.failed || j->kept.failed || job_enter(j, JOB_INTENT) == -1) {
+	if (j->fields.failed || j->kept.failed ||
+	    job_enter(j, JOB_INTENT) == -1) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}

@@ -55,14 +55,6 @@ linger(struct call *c)
 		runners_end(c->runner);
 }
 
-static void
-leave_slot(struct call *c)
-{
-	if (c->slotted)
-		share_leave(c->share, SHARE_SLOTS, 1);
-	c->slotted = false;
-}
-
 void
 call_free(struct call *c)
 {
@@ -70,7 +62,7 @@ call_free(struct call *c)
 	if (c->profile != NULL)
 		runners_profile_done(c->all->runners, c->profile);
 	verify_forget(c);
-	leave_slot(c);
+	slot_leave(c);
 	share_put(c->share);
 	held_free(c->held);
 	buf_free(&c->arguments);
@@ -78,21 +70,6 @@ call_free(struct call *c)
 	if (c->timer != NULL)
 		event_free(c->timer);
 	free(c);
-}
-
-/* From the runner it is given to the runner's end. */
-static void
-take_slot(struct call *c)
-{
-	c->slotted = true;
-	share_take(c->share, SHARE_SLOTS, 1);
-}
-
-bool
-call_may_start(const struct call *c)
-{
-	return share_fits(
-	    c->share, SHARE_SLOTS, 1, pool_counts(c->all->pool).slots);
 }
 
 /* The record leaves for the store; the call is gone after this. */
@@ -130,9 +107,7 @@ call_change(struct call *c, enum call_state to)
 
 	if (from == CALL_WAITING) {
 		TAILQ_REMOVE(&c->all->queue, c, link);
-		c->all->queued--;
-		share_leave(c->share, SHARE_QUEUE, 1);
-		runners_hungry(c->all->runners, calls_hungry(c->all));
+		slot_wait(c, false);
 	} else if (from == CALL_PARKED) {
 		park_leave(c);
 	}
@@ -146,9 +121,7 @@ call_change(struct call *c, enum call_state to)
 			TAILQ_INSERT_HEAD(&c->all->queue, c, link);
 		else
 			TAILQ_INSERT_TAIL(&c->all->queue, c, link);
-		c->all->queued++;
-		share_take(c->share, SHARE_QUEUE, 1);
-		runners_hungry(c->all->runners, calls_hungry(c->all));
+		slot_wait(c, true);
 		call_arm(c, queue_left(c));
 		break;
 	case CALL_STARTING:
@@ -315,7 +288,7 @@ again(struct call *c)
 	if (c->runner != NULL)
 		runners_discard(c->runner);
 	c->runner = NULL;
-	leave_slot(c);
+	slot_leave(c);
 	call_change(c, CALL_WAITING);
 }
 
@@ -380,7 +353,7 @@ call_start(struct call *c)
 	int rc;
 
 	if (early_take(c->all, h, &c->runner, &c->channel, &told)) {
-		take_slot(c);
+		slot_take(c);
 		runners_owner(c->runner, &owner, c);
 		channel_owner(c->channel, &channel_events, c);
 		call_change(c, CALL_STARTING);
@@ -391,7 +364,7 @@ call_start(struct call *c)
 	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
 	if (c->runner == NULL)
 		return false;
-	take_slot(c);
+	slot_take(c);
 	call_change(c, CALL_STARTING);
 	c->channel = channel_new(c->all->base, peer, h, &channel_events, c, &e);
 	if (c->channel == NULL)
@@ -491,7 +464,7 @@ call_exited(void *owner, const struct ipc_exited *m)
 	struct call *c = owner;
 
 	c->runner = NULL;
-	leave_slot(c);
+	slot_leave(c);
 	if (c->state == CALL_PARKED)
 		call_change(c, CALL_RUNNING);
 	switch (c->state) {
@@ -525,7 +498,7 @@ call_lost(void *owner)
 	struct call *c = owner;
 
 	c->runner = NULL;
-	leave_slot(c);
+	slot_leave(c);
 	switch (c->state) {
 	case CALL_STARTING:
 		/* It had no byte of the tool: it may start again. */

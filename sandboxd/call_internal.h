@@ -68,8 +68,6 @@ void call_change(struct call *, enum call_state to);
 /* Gives a waiting call a runner, if one of its profile waits. false: none
  * does. The call may be gone after this. */
 bool call_start(struct call *);
-/* Could it have a slot if there were one? No: its principal has its part. */
-bool call_may_start(const struct call *);
 /* How the call ended, said once. body NULL: made of message. c may be gone
  * after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
@@ -94,6 +92,14 @@ uint32_t call_processes(
     const struct calls *, uint64_t processes, uint64_t memory);
 /* Time from now to the call's next deadline. */
 void call_arm(struct call *, uint64_t ms);
+/* slot.c. A slot counts against its principal's share from the runner it is
+ * given to the runner's end. Could it have one if there were one? No: its
+ * principal has its part. */
+void slot_take(struct call *);
+/* It is in the queue, or was taken out of it. */
+void slot_wait(struct call *, bool begins);
+void slot_leave(struct call *);
+bool slot_is_due(const struct call *);
 /* park.c. The channel's `ask`: parks the call, or answers at once. */
 void park_ask(void *call, uint32_t number, struct ipc_bytes json);
 /* Of call_change: entering and leaving PARKED. */

@@ -58,7 +58,7 @@ dispatch(struct calls *cs)
 	c->profile->claims = 0;
 	for (c = TAILQ_FIRST(&cs->queue); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (!call_may_start(c))
+		if (!slot_is_due(c))
 			continue; /* others pass it */
 		if (call_start(c) || forked == RUNNERS_LATER ||
 		    c->profile->claims++ < c->profile->forking)
@@ -77,7 +77,7 @@ calls_hungry(const struct calls *cs)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(c, &cs->queue, link)
-	if (call_may_start(c))
+	if (slot_is_due(c))
 		n++;
 	return n;
 }

@@ -147,8 +147,8 @@ early_begin(struct calls *cs, struct held *h)
 	/* Of an approved version only, and never before a call that waits. A
 	 * command's runner has nothing to get ready. */
 	if (h->kind != CONTEXT_TOOL || h->runner != RUNNER_PYTHON ||
-	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 || cs->nearly >= cs->conf.forks ||
-	    (e = calloc(1, sizeof(*e))) == NULL)
+	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 ||
+	    cs->nearly >= cs->conf.forks || (e = calloc(1, sizeof(*e))) == NULL)
 		return;
 	e->profile = calls_profile(cs, h, now);
 	if (e->profile != NULL)
