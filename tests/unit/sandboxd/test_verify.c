@@ -98,6 +98,32 @@ arguments_are_let_go(void **state)
 	assert_null(nth(rig.ids)->arguments.p);
 }
 
+static struct held *
+of(const char *principal, struct held *h)
+{
+	h->principal = ipc_str(principal);
+	return h;
+}
+
+/* One token's results have a quarter of what may wait, all of them a half, and
+ * a local client's still find room. */
+static void
+shares(void **state)
+{
+	enum { PART = VERIFY_BYTES_MAX / 4 };
+
+	returns(of("token:a", promising(PART)), 0);
+	assert_int_equal(nth(1)->state, CALL_CHECKING);
+	returns(of("token:a", promising(100)), 0);
+	assert_null(nth(2)); /* lost at once */
+	returns(of("token:b", promising(PART)), 0);
+	assert_int_equal(nth(3)->state, CALL_CHECKING);
+	returns(of("token:c", promising(100)), 0);
+	assert_null(nth(4));
+	returns(promising(PART), 0);
+	assert_int_equal(nth(5)->state, CALL_CHECKING);
+}
+
 static void
 contexts_count(void **state)
 {
@@ -160,6 +186,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		arguments_are_let_go, setup, teardown),
 	    cmocka_unit_test_setup_teardown(contexts_count, setup, teardown),
+	    cmocka_unit_test_setup_teardown(shares, setup, teardown),
 	    cmocka_unit_test_setup_teardown(output_counts, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ended_once, setup, teardown),
 	};
