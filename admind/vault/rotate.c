@@ -38,20 +38,24 @@ enum {
 };
 
 /* What rests, in the order of a pass: names of the view `resting`. */
-enum how { HOW_SECRET, HOW_VERIFIER, HOW_MAC, HOW_POLICY, HOW_ANCHOR };
+enum how {
+	HOW_SECRET,
+	HOW_VERIFIER,
+	HOW_SEAL,
+	HOW_FIRST,
+	HOW_POLICY,
+	HOW_ANCHOR
+};
 static const struct {
 	const char *kind, *shown;
 	enum how how;
-	enum macs_purpose purpose; /* HOW_MAC */
 } rests[] = {
-    {"secret", "secret", HOW_SECRET, 0},
-    {"verifier", "administrator", HOW_VERIFIER, 0},
-    {"version", "approval", HOW_MAC, MACS_VERSION},
-    {"call", "approval of a call", HOW_MAC, MACS_CALL},
-    {"grant", "grant", HOW_MAC, MACS_GRANT},
-    {"first", "first of two approvals", HOW_MAC, MACS_FIRST},
-    {"policy", "policy", HOW_POLICY, MACS_POLICY},
-    {"anchor", "signature of audit row", HOW_ANCHOR, 0},
+    {"secret", "secret", HOW_SECRET},
+    {"verifier", "administrator", HOW_VERIFIER},
+    {"seal", "approval", HOW_SEAL},
+    {"first", "first of two approvals", HOW_FIRST},
+    {"policy", "policy", HOW_POLICY},
+    {"anchor", "signature of audit row", HOW_ANCHOR},
 };
 enum { NRESTS = sizeof(rests) / sizeof(rests[0]) };
 
@@ -336,6 +340,24 @@ renew_stored(const struct keys *k, enum stored_table table, const struct row *r,
 	return rc;
 }
 
+/* admind says of what it is a seal: it verifies as that, or not at all. */
+static int
+renew_seal(
+    const struct keys *k, const struct row *r, struct buf *out, struct err *err)
+{
+	static const struct {
+		const char *name;
+		enum macs_purpose purpose;
+	} known[] = {{"version", MACS_VERSION}, {"call", MACS_CALL},
+	    {"grant", MACS_GRANT}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (ipc_streq(r->column, known[i].name))
+			return macs_renew(k, known[i].purpose, r->value.p,
+			    r->value.n, out, err);
+	return err_set(err, FAILURE_FORBIDDEN, "a seal of nothing known");
+}
+
 /* Of the policy that is in force, and of no other that ever was. */
 static int
 renew_policy(
@@ -371,11 +393,12 @@ renew(struct step *s, const struct row *r, struct buf *out, struct err *err)
 		return renew_anchor(k, r, out, err);
 	case HOW_POLICY:
 		return renew_policy(s, r, out, err);
-	case HOW_MAC:
+	case HOW_SEAL:
+		return renew_seal(k, r, out, err);
+	case HOW_FIRST:
 		break;
 	}
-	return macs_renew(
-	    k, rests[s->kind].purpose, r->value.p, r->value.n, out, err);
+	return macs_renew(k, MACS_FIRST, r->value.p, r->value.n, out, err);
 }
 
 /* "secret demo/TOKEN", a line each, as many as fit. */

@@ -357,19 +357,21 @@ BEGIN
 END $$;
 
 -- Everything that rests under the master key. id: the row, and the order of
--- passes. place, column: where the vault sealed it (its AAD; of an anchor: row
--- number and head in hex). A new thing that rests is a row here, a branch of
+-- passes. place, column: where the vault sealed it (its AAD; of a seal: nothing,
+-- and what it is a seal of; of an anchor: row number and head in hex). A new thing that rests is a row here, a branch of
 -- renew_store() and a row of the vault's rotate.c. Not here: policies that are
 -- not in force any more, and first yeses to what is decided. They end with the
 -- older key, which is how an old policy is made worthless for good (0038).
+CREATE FUNCTION seal_purpose(kind text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+	SELECT CASE kind WHEN 'tool' THEN 'version' WHEN 'call' THEN 'call' ELSE 'grant' END
+$$;
 CREATE VIEW resting AS
     SELECT 'secret' AS kind, s.server_id::text || '/' || s.key AS id, v.name AS place,
     s.key AS "column", s.value, sealed_key(s.value) AS key_id
     FROM server_secrets s JOIN servers v ON v.id = s.server_id WHERE s.value IS NOT NULL
     UNION ALL SELECT 'verifier', username, username, role, verifier, sealed_key(verifier)
     FROM admin_users
-    UNION ALL SELECT CASE r.kind WHEN 'tool' THEN 'version' WHEN 'call' THEN 'call'
-    ELSE 'grant' END, a.request_id::text, '', '', a.seal, sealed_key(a.seal)
+    UNION ALL SELECT 'seal', a.request_id::text, '', seal_purpose(r.kind), a.seal, sealed_key(a.seal)
     FROM approval_seals a JOIN approval_requests r ON r.id = a.request_id
     UNION ALL SELECT 'first', f.request_id::text, '', '', f.seal, sealed_key(f.seal)
     FROM approval_firsts f JOIN approval_requests r ON r.id = f.request_id
@@ -380,13 +382,33 @@ CREATE VIEW resting AS
     signature, coalesce(key_id, '\x0000000000000000') FROM audit_anchors;
 
 -- One piece of a pass: rows of one kind behind p_after, p_key's own left out
--- (null: all).
+-- (null: all). What may be many (seals, anchors) is read in the order of its
+-- key, from p_after on: a pass reads each row once.
 CREATE FUNCTION renew_rows(p_kind text, p_after text, p_key bytea, p_limit int)
 RETURNS SETOF resting
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-	SELECT * FROM resting WHERE kind = p_kind AND id COLLATE "C" > p_after COLLATE "C"
-	    AND (p_key IS NULL OR key_id <> p_key) ORDER BY id COLLATE "C" LIMIT p_limit
-$$;
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	IF p_kind = 'anchor' THEN
+		RETURN QUERY SELECT 'anchor', lpad(a.seq::text, 20, '0'), a.seq::text,
+		    encode(a.head, 'hex'), a.signature, coalesce(a.key_id, '\x0000000000000000')
+		    FROM audit_anchors a WHERE a.seq > coalesce(nullif(p_after, '')::bigint, 0)
+		    AND (p_key IS NULL OR a.key_id IS DISTINCT FROM p_key)
+		    ORDER BY a.seq LIMIT p_limit;
+	ELSIF p_kind = 'seal' THEN
+		RETURN QUERY SELECT 'seal', a.request_id::text, '',
+		    (SELECT seal_purpose(r.kind) FROM approval_requests r WHERE r.id = a.request_id),
+		    a.seal, sealed_key(a.seal)
+		    FROM approval_seals a WHERE a.request_id > coalesce(nullif(p_after, '')::uuid,
+		    '00000000-0000-0000-0000-000000000000')
+		    AND (p_key IS NULL OR sealed_key(a.seal) <> p_key)
+		    ORDER BY a.request_id LIMIT p_limit;
+	ELSE
+		RETURN QUERY SELECT r.* FROM resting r WHERE r.kind = p_kind
+		    AND r.id COLLATE "C" > p_after COLLATE "C"
+		    AND (p_key IS NULL OR r.key_id <> p_key)
+		    ORDER BY r.id COLLATE "C" LIMIT p_limit;
+	END IF;
+END $$;
 
 -- The same under the next key. A row that changed meanwhile is left as it is: it
 -- was written under the next key, or is gone.
@@ -414,7 +436,7 @@ BEGIN
 		WHEN 'verifier' THEN
 			UPDATE admin_users SET verifier = p_new[i]
 			    WHERE username = p_ids[i] AND verifier = p_old[i];
-		WHEN 'version', 'call', 'grant' THEN
+		WHEN 'seal' THEN
 			UPDATE approval_seals SET seal = p_new[i]
 			    WHERE request_id = p_ids[i]::uuid AND seal = p_old[i];
 		WHEN 'first' THEN
@@ -479,8 +501,8 @@ END $$;
 REVOKE ALL ON FUNCTION secret_note, secret_time, secret_item, secret_usage, secret_json,
     secret_create, secrets_drop, secret_find, act_secret_create, act_secret_describe,
     act_secret_delete, sealed_key, sealed_body, key_stays, secret_key_guard,
-    verifier_key_guard, seal_key_guard, anchor_key_guard, renewal_only,
+    verifier_key_guard, seal_key_guard, anchor_key_guard, seal_purpose, renewal_only,
     anchor_store, renew_rows, renew_store, renew_begin, renew_end FROM PUBLIC;
 GRANT SELECT ON server_secret_history, master_key, resting TO mcpbox_app;
-GRANT EXECUTE ON FUNCTION secret_time, secret_item, secret_usage, secret_json, sealed_key,
+GRANT EXECUTE ON FUNCTION secret_time, secret_item, secret_usage, secret_json, sealed_key, seal_purpose,
     secret_create, anchor_store, renew_rows, renew_store, renew_begin, renew_end TO mcpbox_app;

@@ -151,8 +151,7 @@ def end(app, key=NEW, leave=0):
 def renew(app, key=NEW):
     """What the vault does, but for the cryptography. How many."""
     total = 0
-    for kind in ("secret", "verifier", "version", "call", "grant", "first", "policy",
-                 "anchor"):
+    for kind in ("secret", "verifier", "seal", "first", "policy", "anchor"):
         rows = app.execute("SELECT id, value FROM mcpbox.renew_rows(%s, '', %s, 1000)",
                            (kind, key)).fetchall()
         new = [b"n" * 32 if kind == "anchor" else
@@ -164,13 +163,13 @@ def renew(app, key=NEW):
 
 def test_a_rotation(app):
     t, _ = rest(app)
-    assert set(under(app, "secret", "version", "anchor").values()) == {OLD}
+    assert set(under(app, "secret", "seal", "anchor").values()) == {OLD}
     begin(app)
     begin(app)
     refused(app, "conflict", "SELECT mcpbox.renew_end(%s, 0, 'root')", NEW)
     refused(app, "conflict", "SELECT mcpbox.renew_end(%s, 100, 'root')", NEWER)
     assert renew(app) == 3 and renew(app) == 0
-    assert set(under(app, "secret", "version", "anchor").values()) == {NEW}
+    assert set(under(app, "secret", "seal", "anchor").values()) == {NEW}
     end(app)
     end(app)
     assert one(app, "SELECT key_id, next_id FROM mcpbox.master_key") == (NEW, None)
@@ -186,7 +185,7 @@ def test_what_is_older_than_rotation_counts_as_another_key(app):
     t.decide(seal=b"\1said" + b"m" * 32)
     app.execute("SELECT mcpbox.secret_store(%s, 'K', 'ann', %s)",
                 (t.server_name, b"\1\1" + b"x" * 40))
-    assert set(under(app, "secret", "version").values()) == {bytes(8)}
+    assert set(under(app, "secret", "seal").values()) == {bytes(8)}
     begin(app)
     assert renew(app) == 2
     end(app)

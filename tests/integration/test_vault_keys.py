@@ -18,7 +18,7 @@ from integration.test_vault import (  # noqa: F401 fixtures
     drain, material, preimage, refused, sandbox, seal, stored, tlv, token, unseal, untlv, web)
 
 ID, PLACE, COLUMN, VALUE, RENEWED = 1, 2, 3, 4, 5
-KINDS = ("secret", "verifier", "version", "call", "grant", "first", "policy", "anchor")
+KINDS = ("secret", "verifier", "seal", "first", "policy", "anchor")
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_a_rotation(vault, ctl, web, admind, rows, administrator, approved, stor
                       for (server, k), v in stored.items() if server == "demo"}
     role, verifier = admind.admins["admin"]
     rows["verifier"] = {"admin": (b"admin", role.encode(), verifier)}
-    rows["version"] = {"a": (b"", b"", s)}
+    rows["seal"] = {"a": (b"", b"version", s)}
     head = os.urandom(32)
     rows["anchor"] = {"00000000000000000050": (b"50", head.hex().encode(), anchor(admind, 50, head))}
     honest = {k: set(v) for k, v in rows.items()}
@@ -181,13 +181,14 @@ def test_a_rotation(vault, ctl, web, admind, rows, administrator, approved, stor
     rows["secret"]["9/SHORT"] = (b"demo", b"TOKEN", b"\2" * 20)
     rows["verifier"]["raised"] = (b"admin", b"owner", verifier)
     rows["verifier"]["mallory"] = (b"mallory", role.encode(), verifier)
-    rows["call"]["b"] = rows["grant"]["b"] = rows["first"]["b"] = (b"", b"", s)
-    rows["policy"]["1"] = (b"", b"", s)
-    rows["version"]["c"] = (b"", b"", s[:-1] + bytes([s[-1] ^ 1]))
+    rows["first"]["b"] = rows["policy"]["1"] = (b"", b"", s)
+    for i, purpose in enumerate((b"call", b"grant", b"policy", b"")):
+        rows["seal"][f"b{i}"] = (b"", purpose, s)
+    rows["seal"]["c"] = (b"", b"version", s[:-1] + bytes([s[-1] ^ 1]))
     rows["anchor"]["00000000000000000051"] = (b"51", head.hex().encode(), anchor(admind, 50, head))
     rows["anchor"]["00000000000000000052"] = (b"52", b"zz", bytes(32))
     total = whole_pass(ctl, admind, renew=0)
-    bad = 13
+    bad = 15
     assert total["unreadable"] == bad and total["renewed"] == 0, total
     assert "secret bank/TOKEN" in total["names"]
 
@@ -222,7 +223,7 @@ def test_a_rotation(vault, ctl, web, admind, rows, administrator, approved, stor
     value = rows["secret"]["1/TOKEN"][2]
     assert value[:9] == b"\2" + key_id(new)
     assert k.decrypt(value[9:21], value[21:], b"server_secrets\0demo\0TOKEN") == CANARY
-    renewed = rows["version"]["a"][2]
+    renewed = rows["seal"]["a"][2]
     assert renewed[9:-32] == s[9:-32] and renewed[:9] == b"\2" + key_id(new) and renewed != s
 
     m = ask(ctl, admind, "KEY_END", leave=bad)
