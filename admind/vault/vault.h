@@ -56,8 +56,8 @@ struct vault {
 	uint64_t next_caller;
 	size_t ops;           /* see VAULT_OPS_MAX */
 	struct policy policy; /* newest that we saw or made */
-	char *layers;       /* "name=state" lines, for doctor */
-	uint64_t audit_seq; /* last audit head signed */
+	char *layers;         /* "name=state" lines, for doctor */
+	uint64_t audit_seq;   /* last audit head signed */
 	struct ipc_hash audit_head;
 };
 

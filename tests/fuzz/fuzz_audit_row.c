@@ -1,7 +1,7 @@
 /*
- * Rows of the audit chain as admind brings them to mcpboxctl audit verify (bytes
- * of a hostile admind): what is taken is wholly inside what came, and the hash
- * is that of the bytes between.
+ * Rows of the audit chain as admind brings them to mcpboxctl audit verify
+ * (bytes of a hostile admind): what is taken is wholly inside what came, and
+ * the hash is that of the bytes between.
  */
 #include <stdint.h>
 #include <stdlib.h>
