@@ -1,0 +1,93 @@
+"""Many approvals at once, and SIGKILL of anything half way: each one is whole or
+has not happened, and the same lines again do the rest."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness.instance import Instance
+from harness.mcp import Client
+
+MANY = 24
+
+
+@pytest.fixture(scope="module")
+def instance():
+    i = Instance()
+    yield i
+    i.close()
+
+
+def made(instance, prefix):
+    """Pending prompts (nothing runs to make one): [(request, hash)]."""
+    out = []
+    with Client(instance.address) as c:
+        known = {s["name"]: s["id"] for s in c.manage("mcpbox_list_servers")["servers"]}
+        server = known.get("many") or c.manage("mcpbox_create_server", name="many", description="x")["id"]
+        for n in range(MANY):
+            p = c.manage("mcpbox_create_prompt", server_id=server, name=f"{prefix}{n}", description="d",
+                         text=f"Number {n}.")
+            r = c.manage("mcpbox_request_publish", tool_id=p["id"])["request_id"]
+            out.append((r, instance.ctl_json("approvals", "show", r)["hash"]))
+    return out
+
+
+def state(instance, items):
+    ids = ",".join(f"'{r}'" for r, _ in items)
+    return dict(instance.psql(f"SELECT a.id, a.state FROM mcpbox.approval_requests a WHERE a.id IN ({ids})"))
+
+
+def whole(instance, items):
+    """Whatever was decided is decided altogether: request, seal, version, what
+    serves, and one audit row."""
+    ids = ",".join(f"'{r}'" for r, _ in items)
+    rows = instance.psql(
+        "SELECT a.id, a.state, v.state, t.serving_version IS NOT DISTINCT FROM v.id, s.seal IS NOT NULL, "
+        "(SELECT count(*) FROM mcpbox.audit_log l WHERE l.action = 'tool_approved' "
+        "AND l.detail::json ->> 'request_id' = a.id::text) FROM mcpbox.approval_requests a "
+        "JOIN mcpbox.tool_versions v ON v.id = a.subject JOIN mcpbox.tools t ON t.id = v.tool_id "
+        f"LEFT JOIN mcpbox.approval_seals s ON s.request_id = a.id WHERE a.id IN ({ids})")
+    assert len(rows) == len(items)
+    for r in rows:
+        assert r[1:] in (["approved", "approved", "t", "t", "1"], ["pending", "pending_review", "f", "f", "0"]), r
+
+
+@pytest.mark.parametrize("victim", ["mcpboxctl", "admind", "admind-vault", "postgresql"])
+def test_killed_half_way(instance, victim):
+    items = made(instance, {"admind-vault": "v"}.get(victim, victim[0]))
+    lines = "".join(f"{r} {h}\n" for r, h in items)
+    ctl = os.path.join(instance.state, "bin", "mcpboxctl")
+    with subprocess.Popen([ctl, "approvals", "bulk", "approve"], stdin=subprocess.PIPE, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        half = len(items) // 3
+        p.stdin.write("".join(f"{r} {h}\n" for r, h in items[:half]))
+        p.stdin.flush()
+        deadline = time.monotonic() + 20
+        while sum(s == "approved" for s in state(instance, items).values()) < half:
+            assert time.monotonic() < deadline and p.poll() is None
+            time.sleep(0.02)
+        p.stdin.write("".join(f"{r} {h}\n" for r, h in items[half:]))
+        p.stdin.flush()
+        pid = p.pid if victim == "mcpboxctl" else instance.service_pid(victim)
+        os.kill(pid, signal.SIGKILL)
+        p.stdin.close()
+        p.wait(60)
+        p.stdout.read()
+        p.stderr.read()
+    deadline = time.monotonic() + 40
+    while True:         # until what was killed is back
+        try:
+            whole(instance, items)
+            r = instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)
+            now = state(instance, items)
+            if set(now.values()) == {"approved"}:
+                break
+        except RuntimeError:
+            pass
+        assert time.monotonic() < deadline, (victim, r.stdout, r.stderr)
+        time.sleep(0.3)
+    whole(instance, items)
+    r = instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)
+    assert r.returncode == 1 and r.stdout.count(" refused\n") == MANY
