@@ -360,7 +360,7 @@ reads(void **state)
 	assert_null(strstr(answer, "[}"));
 	expect(http("GET", "/nothing", COOKIE, NULL), 404, "not_found");
 	expect(http("POST", "/api/setup", WRITE JSON, "{}"), 404, "not_found");
-	expect(http("DELETE", "/api/servers", WRITE, NULL), 405,
+	expect(http("DELETE", "/api/modules", WRITE, NULL), 405,
 	    "\r\nAllow: GET, HEAD\r\n");
 }
 

@@ -273,7 +273,7 @@ routes(void **state)
 	assert_non_null(r);
 	assert_string_equal(r->subject, "servers");
 	assert_null(
-	    routes_find(HTTP1_POST, "/api/servers", allow, sizeof(allow), id));
+	    routes_find(HTTP1_POST, "/api/modules", allow, sizeof(allow), id));
 	assert_string_equal(allow, "GET, HEAD");
 	assert_null(
 	    routes_find(HTTP1_GET, "/api/login", allow, sizeof(allow), id));
