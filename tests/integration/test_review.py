@@ -13,6 +13,7 @@ from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return 1\n"
 SERVER = "review"
+PASSWORD = "a long password of theirs"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -384,9 +385,60 @@ def test_the_database_can_not_say_automatic(instance, mcp, rest):
     assert set_policy(rest, tool="require", module="require", network="require")[0] == 200
 
 
-def test_roles(instance, mcp, rest):
-    r = Rest(lambda: instance.address("admind-http"))
-    assert r.get("/api/approvals/policies")[0] == 401
-    assert r.request("PUT", "/api/approvals/policies", {"profile": "permissive"},
-                     {"If-Match": '"' + "0" * 64 + '"'})[0] == 401
-    assert r.request("POST", "/api/approvals/bulk", {})[0] == 401
+@pytest.fixture(scope="module")
+def people(instance):
+    out = {}
+    for name, role in (("rita", "reviewer"), ("rolf", "reviewer"), ("vic", "viewer")):
+        instance.ctl("administrators", "create", name, "--role", role, stdin=PASSWORD + "\n")
+        out[name] = Rest(lambda: instance.address("admind-http"))
+        assert out[name].login(name, PASSWORD)[0] == 200
+    return out
+
+
+def test_roles(instance, mcp, rest, people):
+    nobody = Rest(lambda: instance.address("admind-http"))
+    request = publish(mcp, draft(mcp)[0])
+    digest = rest.get("/api/approvals/" + request)[2]["hash"]
+    for path, body in (("approve", {}), ("reject", {"reason": "x"}), ("comments", {"text": "x"}),
+                       ("revoke", {"reason": "x"})):
+        where = f"/api/approvals/{request}/{path}"
+        match = {"If-Match": f'"{digest}"'} if path == "approve" else {}
+        assert nobody.request("POST", where, body, match)[0] == 401, path
+        assert people["vic"].request("POST", where, body, match)[0] == 403, path
+    assert nobody.get("/api/approvals/policies")[0] == 401
+    assert people["vic"].get("/api/approvals/policies")[0] == 200
+    for who, code in ((nobody, 401), (people["vic"], 403), (people["rita"], 403)):
+        etag = rest.get("/api/approvals/policies")[1]["etag"]
+        assert who.request("PUT", "/api/approvals/policies", {"profile": "permissive"},
+                           {"If-Match": etag})[0] == code
+    bulk = {"action": "approve", "items": [{"id": request, "hash": digest}]}
+    assert nobody.request("POST", "/api/approvals/bulk", bulk)[0] == 401
+    assert people["vic"].request("POST", "/api/approvals/bulk", bulk)[2]["items"][0]["failure_mode"] == "forbidden"
+    assert people["rita"].request("POST", "/api/approvals/bulk", bulk)[2]["done"] == 1
+    assert rest.get("/api/approvals/" + request)[2]["decided_by"] == "rita"
+
+
+def test_two_reviewers_race(instance, mcp, rest, people):
+    """Both say yes at the same moment, several times over: each request ends
+    approved once, by both, or waits for the other one."""
+    assert set_policy(rest, profile="strict")[0] == 200
+    for _ in range(4):
+        request = publish(mcp, draft(mcp)[0])
+        digest = rest.get("/api/approvals/" + request)[2]["hash"]
+        answers = []
+        threads = [threading.Thread(target=lambda p=p: answers.append(approve(p, request, digest)))
+                   for p in (people["rita"], people["rolf"]) * 2]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for p in (people["rita"], people["rolf"]):
+            approve(p, request, digest)
+        assert sum(a[0] == 200 and a[2]["state"] == "approved" for a in answers) <= 1
+        assert {a[0] for a in answers} <= {200, 409}
+        assert rest.get("/api/approvals/" + request)[2]["state"] == "approved"
+        rows = instance.psql("SELECT l.action, l.actor FROM mcpbox.audit_log l WHERE l.detail::json ->> "
+                             f"'request_id' = '{request}' AND l.action IN ('approved_first', 'tool_approved')")
+        assert sorted(r[0] for r in rows) == ["approved_first", "tool_approved"]
+        assert {r[1] for r in rows} == {"rita", "rolf"}
+    assert set_policy(rest, tool="require", module="require", network="require")[0] == 200
