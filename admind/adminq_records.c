@@ -1,11 +1,11 @@
 /*
  * Questions about executions and the activity log (adminq.h).
  *
- * A list has a form for each filter that an index of closed rows leads with
- * (migration 0015), the most selective first; whatever else is given is judged
- * on the rows that this finds, in the order of time, so that a page of any of
- * them ends after few rows. Open rows are few and have one small index of
- * their own: each form adds them.
+ * A list has a form for each filter that an index of execution_index leads
+ * with (migration 0015), the most selective first; whatever else is given is
+ * judged on the rows that this finds, in the order of time, so that a page of
+ * any of them ends after few rows. What is not in there yet, open rows and
+ * those that ended just now, is few: each form adds it.
  */
 #include "adminq.h"
 
@@ -82,65 +82,69 @@
 #define CURSOR_OF                                                              \
 	"(extract(epoch FROM e.created_at) * 1000000)::int8::text"             \
 	" || '.' || e.id::text"
-#define REST                                                                   \
+#define REST(STATE, SERVER)                                                    \
 	" AND e.created_at >= " SINCE " AND e.created_at < " UNTIL             \
 	" AND (e.created_at, e.id) < (" BEFORE("$11") ", " BEFORE_ID("$11") ")"\
 	" AND ($1::text = '' OR e.kind = $1::text)"                            \
-	" AND ($2::text = '' OR e.state = $2::text OR e.outcome = $2::text)"   \
-	" AND ($3::text = '' OR EXISTS (SELECT 1 FROM mcpbox.tool_versions v"  \
-	" WHERE v.id = e.version_id AND v.server_id = nullif($3::text, '')::uuid))" \
+	" AND ($2::text IN ('', " STATE ", e.outcome))"                        \
+	" AND ($3::text = '' OR " SERVER ")"                                   \
 	" AND ($4::text = '' OR e.tool = $4::text)"                            \
 	" AND ($5::text = '' OR e.principal = $5::text)"                       \
 	" AND ($6::text = '' OR e.listener = $6::text)"                        \
 	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
 	" AND ($8::text = '' OR e.failure = $8::text)"
+#define SERVER_ID "nullif($3::text, '')::uuid"
 /* A page of these. Each part of a union is one by itself: the planner does not
  * look for an order in them on its own. */
-#define ROWS(CONDITION)                                                        \
-	"(SELECT * FROM mcpbox.executions e WHERE " CONDITION REST             \
-	" ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
-#define OPEN(CONDITION) ROWS("e.state = 'open' AND " CONDITION)
-#define CLOSED(CONDITION) ROWS("e.state = 'closed' AND " CONDITION)
+#define PAGE " ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
+#define INDEXED(CONDITION)                                                     \
+	"(SELECT e.id FROM mcpbox.execution_index e WHERE " CONDITION          \
+	REST("'closed'", "e.server_id = " SERVER_ID) PAGE
+#define ROWS(TABLE, CONDITION)                                                 \
+	"(SELECT e.id FROM mcpbox." TABLE " e WHERE " CONDITION                \
+	REST("e.state", "EXISTS (SELECT 1 FROM mcpbox.tool_versions v"         \
+	" WHERE v.id = e.version_id AND v.server_id = " SERVER_ID ")") PAGE
+#define FRESH(CONDITION) " UNION ALL " ROWS("executions_fresh", CONDITION)
 
-#define ALL ROWS("true")
-#define BY_STATE                                                               \
-	OPEN("$2::text = 'open'") " UNION ALL "                                \
-	ROWS("e.outcome <> 'done' AND e.state = 'closed' AND e.outcome = $2::text") \
-	" UNION ALL " CLOSED("$2::text IN ('closed', 'done')")
-#define BY_TOOL                                                                \
-	CLOSED("e.tool = $4::text") " UNION ALL " OPEN("e.tool = $4::text")
-#define BY_PRINCIPAL                                                           \
-	CLOSED("e.principal = $5::text") " UNION ALL "                         \
-	OPEN("e.principal = $5::text")
+#define ALL ROWS("executions", "true")
 /* What is the rule is in no index of its own: a few rows of all give a page. */
+#define BY_STATE                                                               \
+	INDEXED("e.outcome <> 'done' AND e.outcome = $2::text") " UNION ALL "  \
+	INDEXED("$2::text IN ('closed', 'done')") FRESH("true")
+#define BY_TOOL INDEXED("e.tool = $4::text") FRESH("e.tool = $4::text")
+#define BY_PRINCIPAL                                                           \
+	INDEXED("e.principal = $5::text") FRESH("e.principal = $5::text")
 #define BY_OUTCOME                                                             \
-	CLOSED("e.outcome <> 'done' AND e.outcome = $7::text")                 \
-	" UNION ALL " CLOSED("e.outcome = 'done' AND $7::text = 'done'")
+	INDEXED("e.outcome <> 'done' AND e.outcome = $7::text") " UNION ALL "  \
+	INDEXED("e.outcome = 'done' AND $7::text = 'done'")                    \
+	FRESH("e.outcome = $7::text")
 #define BY_KIND                                                                \
-	CLOSED("e.kind <> 'tool' AND e.kind = $1::text")                       \
-	" UNION ALL " CLOSED("e.kind = 'tool' AND $1::text = 'tool'")          \
-	" UNION ALL " OPEN("e.kind = $1::text")
+	INDEXED("e.kind <> 'tool' AND e.kind = $1::text") " UNION ALL "        \
+	INDEXED("e.kind = 'tool' AND $1::text = 'tool'")                       \
+	FRESH("e.kind = $1::text")
 #define BY_LISTENER                                                            \
-	CLOSED("e.listener <> 'local' AND e.listener = $6::text")              \
-	" UNION ALL " CLOSED("e.listener = 'local' AND $6::text = 'local'")    \
-	" UNION ALL " OPEN("e.listener = $6::text")
-#define BY_FAILURE CLOSED("e.failure IS NOT NULL AND e.failure = $8::text")
-/* A page of each name that a tool of the server ever had. */
+	INDEXED("e.listener <> 'local' AND e.listener = $6::text")             \
+	" UNION ALL " INDEXED("e.listener = 'local' AND $6::text = 'local'")   \
+	FRESH("e.listener = $6::text")
+#define BY_FAILURE                                                             \
+	INDEXED("e.failure IS NOT NULL AND e.failure = $8::text")              \
+	FRESH("e.failure = $8::text")
 #define BY_SERVER                                                              \
-	"SELECT x.* FROM (SELECT DISTINCT v.exposed_name FROM mcpbox.tools t"  \
-	" JOIN mcpbox.tool_versions v ON v.tool_id = t.id"                     \
-	" WHERE t.server_id = nullif($3::text, '')::uuid) n CROSS JOIN LATERAL ("\
-	CLOSED("e.tool = n.exposed_name") ") x UNION ALL "                     \
-	OPEN("$3::text <> ''")
+	INDEXED("e.server_id IS NOT NULL AND e.server_id = " SERVER_ID)        \
+	FRESH("true")
 /* Words of arguments, result, output, names; an id of execution or trace. */
 #define BY_SEARCH                                                              \
-	"SELECT * FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
+	"SELECT id FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
 	" $4::text, $5::text, $6::text, $7::text, $8::text, " SINCE ", " UNTIL \
 	", " BEFORE("$12") ", " BEFORE_ID("$12") ", $13::int8)"                \
 	" WHERE $3::text = ''"
 
+/* The rows themselves one by one, by their key, whatever the planner thinks of
+ * how many there will be. */
 #define LIST(name, what, rows, limit)                                          \
-	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") e"        \
+	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") k"        \
+	" CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x"               \
+	" WHERE x.id = k.id OFFSET 0) e"                                       \
 	" ORDER BY e.created_at DESC, e.id DESC LIMIT " limit "::int8", DB_FAST}
 #define FORM(filter, by, name, what)                                           \
 	{Q_MUST(filter), {FILTERS},                                            \

@@ -652,12 +652,8 @@ BEGIN
 		'created_at', json_time(x.created_at)) ORDER BY x.created_at DESC, x.id DESC) AS logs
 		FROM (SELECT e.*, v.version_no FROM
 		    (SELECT DISTINCT n.exposed_name FROM tool_versions n WHERE n.tool_id = t.id) k
-		    CROSS JOIN LATERAL ((SELECT * FROM executions y WHERE y.tool = k.exposed_name
-			AND y.state = 'closed' AND y.kind IN ('tool', 'test', 'management')
-			ORDER BY y.created_at DESC, y.id DESC LIMIT p_limit)
-			UNION ALL (SELECT * FROM executions y WHERE y.state = 'open'
-			AND y.tool = k.exposed_name AND y.kind IN ('tool', 'test', 'management')
-			LIMIT p_limit)) e
+		    CROSS JOIN LATERAL executions_of_tool(k.exposed_name,
+			'{tool,test,management}', p_limit) e
 		    JOIN tool_versions v ON v.id = e.version_id AND v.tool_id = t.id
 		    ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit) x) l ON true
 	    WHERE t.id = p_id AND t.deleted_at IS NULL);

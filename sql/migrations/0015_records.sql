@@ -8,7 +8,6 @@ SET LOCAL search_path = mcpbox, pg_temp;
 
 ALTER TABLE executions ADD COLUMN trace_id uuid, ADD COLUMN span_id bytea,
     ADD COLUMN session_id uuid;
-CREATE INDEX executions_trace ON executions (trace_id) WHERE trace_id IS NOT NULL;
 
 -- 0003's, and: an open row may get these three once, in the transaction that
 -- made it (execution_marked below), where a function made it without them.
@@ -115,26 +114,74 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- Finding. Of closed rows only: a call's INSERT then touches none of these.
--- What is the rule (done, tool, local) is in no index: whoever asks for it
--- finds it in the order of time.
-
-CREATE INDEX executions_tool ON executions (tool, created_at, id) WHERE state = 'closed';
-CREATE INDEX executions_principal ON executions (principal, created_at, id)
-    WHERE state = 'closed';
-CREATE INDEX executions_outcome ON executions (outcome, created_at, id)
-    WHERE state = 'closed' AND outcome <> 'done';
-CREATE INDEX executions_failure ON executions (failure, created_at, id)
-    WHERE state = 'closed' AND failure IS NOT NULL;
-CREATE INDEX executions_kind ON executions (kind, created_at, id)
-    WHERE state = 'closed' AND kind <> 'tool';
-CREATE INDEX executions_listener ON executions (listener, created_at, id)
-    WHERE state = 'closed' AND listener <> 'local';
+-- Finding. Each index of a table costs a microsecond in every INSERT and
+-- UPDATE of it, be it partial or not; so executions has no more than a call
+-- needs, and what is searched by stands beside it, made by records_work() in
+-- the pauses. Until then a row is in the queue, which lists read as well.
 
 -- Closed, and not yet counted and searchable. No index: rows are put at one
 -- end and taken from the other.
 CREATE TABLE execution_queue (execution uuid NOT NULL)
     WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+-- A closed execution, by what it may be asked for.
+CREATE TABLE execution_index (
+	id uuid PRIMARY KEY,
+	created_at timestamptz NOT NULL,
+	tool text COLLATE "C" NOT NULL,
+	principal text NOT NULL,
+	listener text NOT NULL,
+	kind text NOT NULL,
+	outcome text NOT NULL,
+	failure text,
+	version_id uuid,
+	server_id uuid,	-- of the version
+	trace_id uuid,
+	words tsvector NOT NULL	-- of name, arguments, result, output, failure
+);
+CREATE INDEX ON execution_index (created_at, id);
+CREATE INDEX ON execution_index (tool, created_at, id);
+CREATE INDEX ON execution_index (principal, created_at, id);
+CREATE INDEX ON execution_index (server_id, created_at, id) WHERE server_id IS NOT NULL;
+-- What is the rule (done, tool, local) is in none of these: whoever asks for it
+-- finds it in the order of time.
+CREATE INDEX ON execution_index (outcome, created_at, id) WHERE outcome <> 'done';
+CREATE INDEX ON execution_index (failure, created_at, id) WHERE failure IS NOT NULL;
+CREATE INDEX ON execution_index (kind, created_at, id) WHERE kind <> 'tool';
+CREATE INDEX ON execution_index (listener, created_at, id) WHERE listener <> 'local';
+CREATE INDEX ON execution_index (trace_id) WHERE trace_id IS NOT NULL;
+CREATE INDEX ON execution_index USING gin (words);
+
+-- What is not there yet: open rows, and of the queue as much as a list may
+-- read (more waits only under a load that lasts).
+CREATE VIEW executions_fresh AS
+SELECT * FROM executions WHERE state = 'open'
+UNION ALL
+SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 5000) q
+    CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = q.execution
+    AND x.state = 'closed' OFFSET 0) e;
+
+-- The newest calls of a name, and the newest that ended so: for other parts.
+CREATE FUNCTION executions_of_tool(p_tool text, p_kinds text[], p_limit bigint)
+RETURNS SETOF executions LANGUAGE sql STABLE AS $$
+	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
+	    WHERE i.tool = p_tool AND i.kind = ANY (p_kinds)
+	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
+	    UNION ALL SELECT f.id FROM mcpbox.executions_fresh f
+	    WHERE f.tool = p_tool AND f.kind = ANY (p_kinds)) k
+	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
+	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
+$$;
+CREATE FUNCTION executions_of_outcome(p_outcome text, p_since timestamptz,
+    p_limit bigint) RETURNS SETOF executions LANGUAGE sql STABLE AS $$
+	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
+	    WHERE i.outcome <> 'done' AND i.outcome = p_outcome AND i.created_at >= p_since
+	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
+	    UNION ALL SELECT f.id FROM mcpbox.executions_fresh f
+	    WHERE f.outcome = p_outcome AND f.created_at >= p_since) k
+	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
+	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
+$$;
 
 -- 0001's, and: in line for records_work().
 CREATE OR REPLACE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
@@ -233,15 +280,6 @@ CREATE TABLE execution_stats (
 CREATE INDEX ON execution_stats (tool, hour);
 CREATE INDEX ON execution_stats (principal, hour);
 
--- What a search looks at: name, arguments, result, output, failure.
-CREATE TABLE execution_words (
-	execution uuid PRIMARY KEY,
-	created_at timestamptz NOT NULL,
-	words tsvector NOT NULL
-);
-CREATE INDEX ON execution_words USING gin (words);
-CREATE INDEX ON execution_words (created_at, execution);
-
 -- The beginnings are enough to find a call by, and bound what a row costs.
 -- Escaped line ends and tabs would stick to the word behind them.
 CREATE FUNCTION execution_lexemes(x executions) RETURNS tsvector
@@ -282,10 +320,13 @@ BEGIN
 		    duration_us = s.duration_us + excluded.duration_us,
 		    duration_max_us = greatest(s.duration_max_us, excluded.duration_max_us),
 		    cpu_us = s.cpu_us + excluded.cpu_us
-	), read AS (
-		INSERT INTO execution_words
-		SELECT (row).id, (row).created_at, execution_lexemes(row) FROM x
-		ON CONFLICT DO NOTHING
+	), found AS (
+		INSERT INTO execution_index
+		SELECT (row).id, (row).created_at, (row).tool, (row).principal,
+		    (row).listener, (row).kind, (row).outcome, (row).failure,
+		    (row).version_id, (SELECT v.server_id FROM tool_versions v
+		    WHERE v.id = (row).version_id), (row).trace_id, execution_lexemes(row)
+		FROM x ON CONFLICT DO NOTHING
 	)
 	SELECT count(*) INTO n FROM taken;
 	RETURN n;
@@ -296,7 +337,7 @@ END $$;
 CREATE FUNCTION records_rebuild() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	LOCK TABLE mcpbox.execution_queue IN ACCESS EXCLUSIVE MODE;
-	TRUNCATE mcpbox.execution_queue, mcpbox.execution_stats, mcpbox.execution_words;
+	TRUNCATE mcpbox.execution_queue, mcpbox.execution_stats, mcpbox.execution_index;
 	INSERT INTO mcpbox.execution_queue SELECT id FROM mcpbox.executions
 	    WHERE state = 'closed';
 END $$;
@@ -317,7 +358,9 @@ BEGIN
 	IF p_search ~ '^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$' THEN
 		known := p_search::uuid;
 		RETURN QUERY SELECT e.* FROM executions e
-		WHERE (e.id = known OR e.trace_id = known)
+		WHERE e.id IN (SELECT known UNION SELECT i.id FROM execution_index i
+		    WHERE i.trace_id = known UNION SELECT f.id FROM executions_fresh f
+		    WHERE f.trace_id = known)
 		    AND (e.created_at, e.id) < (p_before, p_before_id)
 		    AND e.created_at >= p_since AND e.created_at < p_until
 		ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit;
@@ -325,19 +368,20 @@ BEGIN
 			RETURN;	-- else it is a word like others
 		END IF;
 	END IF;
-	RETURN QUERY SELECT e.* FROM execution_words w
-	    JOIN executions e ON e.id = w.execution
-	WHERE w.words @@ q
-	    AND (w.created_at, w.execution) < (p_before, p_before_id)
-	    AND w.created_at >= p_since AND w.created_at < p_until
-	    AND (p_kind = '' OR e.kind = p_kind)
-	    AND (p_state = '' OR e.state = p_state OR e.outcome = p_state)
-	    AND (p_tool = '' OR e.tool = p_tool)
-	    AND (p_principal = '' OR e.principal = p_principal)
-	    AND (p_listener = '' OR e.listener = p_listener)
-	    AND (p_outcome = '' OR e.outcome = p_outcome)
-	    AND (p_failure = '' OR e.failure = p_failure)
-	ORDER BY w.created_at DESC, w.execution DESC LIMIT p_limit;
+	RETURN QUERY SELECT e.* FROM (SELECT i.id, i.created_at FROM execution_index i
+	WHERE i.words @@ q
+	    AND (i.created_at, i.id) < (p_before, p_before_id)
+	    AND i.created_at >= p_since AND i.created_at < p_until
+	    AND (p_kind = '' OR i.kind = p_kind)
+	    AND p_state IN ('', 'closed', i.outcome)
+	    AND (p_tool = '' OR i.tool = p_tool)
+	    AND (p_principal = '' OR i.principal = p_principal)
+	    AND (p_listener = '' OR i.listener = p_listener)
+	    AND (p_outcome = '' OR i.outcome = p_outcome)
+	    AND (p_failure = '' OR i.failure = p_failure)
+	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit) k
+	    CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = k.id OFFSET 0) e
+	ORDER BY k.created_at DESC, k.id DESC;
 END $$;
 
 -- Statistics of a span of at most 400 days, as one object. p_period: hour or
@@ -467,8 +511,8 @@ BEGIN
 		    WHERE x.created_at < since AND x.state = 'closed'
 		    ORDER BY x.created_at, x.id LIMIT p_rows FOR UPDATE SKIP LOCKED))
 		RETURNING id
-	), words AS (
-		DELETE FROM execution_words WHERE execution IN (SELECT id FROM old)
+	), found AS (
+		DELETE FROM execution_index WHERE id IN (SELECT id FROM old)
 	)
 	SELECT count(*) INTO n FROM old;
 	DELETE FROM activity WHERE seq = ANY (ARRAY(SELECT a.seq FROM activity a
@@ -486,10 +530,12 @@ INSERT INTO execution_queue SELECT id FROM executions WHERE state = 'closed';
 ---------------------------------------------------------------------------
 -- Privileges, as in 0001.
 
-REVOKE ALL ON execution_queue, execution_stats, execution_words, activity FROM PUBLIC;
-GRANT SELECT ON execution_stats, execution_words, activity TO mcpbox_app;
+REVOKE ALL ON execution_queue, execution_stats, execution_index, executions_fresh, activity
+    FROM PUBLIC;
+GRANT SELECT ON execution_queue, execution_stats, execution_index, executions_fresh, activity
+    TO mcpbox_app;
 REVOKE ALL ON FUNCTION execution_marked, management_open, execution_lexemes, records_work,
-    records_rebuild, executions_search, execution_statistics, activity_add, records_expire
+    records_rebuild, executions_of_tool, executions_of_outcome, executions_search, execution_statistics, activity_add, records_expire
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION execution_marked, management_open, records_work,
-    executions_search, execution_statistics, activity_add, records_expire TO mcpbox_app;
+    executions_of_tool, executions_of_outcome, executions_search, execution_statistics, activity_add, records_expire TO mcpbox_app;

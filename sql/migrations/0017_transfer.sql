@@ -54,9 +54,7 @@ BEGIN
 	        'created_at', to_char(r.created_at AT TIME ZONE 'UTC',
 	        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY r.created_at DESC, r.id DESC), '[]')
 	        FROM (SELECT e.* FROM unnest(ARRAY['failed', 'killed', 'refused', 'lost']) o(outcome)
-	        CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.state = 'closed'
-	        AND x.outcome <> 'done' AND x.outcome = o.outcome AND x.created_at >= f
-	        ORDER BY x.created_at DESC, x.id DESC LIMIT 10) e
+	        CROSS JOIN LATERAL executions_of_outcome(o.outcome, f, 10) e
 	        ORDER BY e.created_at DESC, e.id DESC LIMIT 10) r))::text;
 END $$;
 

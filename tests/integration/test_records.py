@@ -77,7 +77,7 @@ def test_values_of_telling_names_are_not_kept(instance, mcp, rest, tool):
     assert inner["api_key"] == "[redacted]" and inner["note"] == plain and inner["max_tokens"] == 5
     assert not x["truncated"]
     # nor anywhere else in the database or the logs
-    for table in ("executions", "execution_words", "execution_stats", "activity", "audit_log"):
+    for table in ("executions", "execution_index", "execution_stats", "activity", "audit_log"):
         assert instance.psql(f"SELECT count(*) FROM mcpbox.{table} t "
                              f"WHERE t::text LIKE '%{password}%'") == [["0"]]
     assert password not in instance.logs(500)
