@@ -1,6 +1,6 @@
 /*
- * GET /api/executions/export: all records that the filters let through, one
- * object of JSON a line, newest first.
+ * GET /api/executions/export, /api/audit/export: all that the filters let
+ * through of what the route names, one object of JSON a line.
  *
  * Read page by page, each once the client has taken most of the one before: so
  * neither this process nor admind ever holds more than a page, whatever there
@@ -194,7 +194,7 @@ ask_page(struct export *x)
 	struct ipc_peer *peer = ipc_client_peer(c->web->admind);
 	struct ipc_admin_query q = {
 	    .token = ipc_str(c->token),
-	    .what = ipc_str("executions_export"),
+	    .what = ipc_str(c->route->subject),
 	    .cursor = ipc_str(x->cursor),
 	    .limit = EXPORT_PAGE,
 	};

@@ -223,25 +223,28 @@ def test_filters(boss, instance, people):
 @pytest.mark.parametrize("query", ["", "actor=admin&", "action=login&", "search=admin&",
                                    "since=2020-01-01T00:00:00Z&", "until=2999-01-01T00:00:00Z&"])
 def test_pages(boss, query):
-    """Small pages hold what one large page holds, in both directions."""
-    for path in ("/api/audit", "/api/audit/export"):
-        whole = [r["seq"] for r in boss.get(f"{path}?{query}limit=200")[2]["items"]]
-        got, cursor = [], ""
-        while cursor is not None:
-            status, _, page = boss.get(f"{path}?{query}limit=7{cursor and '&cursor=' + cursor}")
-            assert status == 200 and len(page["items"]) <= 7, page
-            got += [r["seq"] for r in page["items"]]
-            cursor = page["next_cursor"]
-        assert got[:len(whole)] == whole or path.endswith("audit"), path
-        assert got == sorted(got, reverse=path.endswith("audit")) and len(got) == len(set(got)) >= 2
-        assert boss.get(f"{path}?{query}cursor=nonsense")[0] == 400
+    """Small pages hold what one large page holds; an export, the other way round,
+    holds all of it."""
+    whole = [r["seq"] for r in boss.get(f"/api/audit?{query}limit=200")[2]["items"]]
+    got, cursor = [], ""
+    while cursor is not None:
+        status, _, page = boss.get(f"/api/audit?{query}limit=7{cursor and '&cursor=' + cursor}")
+        assert status == 200 and len(page["items"]) <= 7, page
+        got += [r["seq"] for r in page["items"]]
+        cursor = page["next_cursor"]
+    assert got == sorted(got, reverse=True) and len(got) == len(set(got)) >= 2
+    assert set(whole) <= set(got) and boss.get(f"/api/audit?{query}cursor=nonsense")[0] == 400
+    status, headers, raw = boss.get("/api/audit/export?" + query.rstrip("&"))
+    assert status == 200 and headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line)["seq"] for line in raw.decode().splitlines()]
+    assert lines == sorted(lines) and set(got) <= set(lines)
 
 
 def test_export(instance, boss):
     """JSON Lines, oldest first, complete; each row's hash can be computed from it."""
     import hashlib
     rows = [json.loads(line) for line in instance.ctl("audit", "export").stdout.splitlines()]
-    assert [r["seq"] for r in rows] == list(range(1, len(rows) + 1)) and len(rows) > 20
+    assert [r["seq"] for r in rows] == list(range(1, len(rows) + 1)) and len(rows) > 5
     prev = bytes(32)
     for r in rows:
         assert r["prev_hash"] == prev.hex()
