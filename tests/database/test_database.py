@@ -807,9 +807,9 @@ def test_parallel_appends_make_one_chain(schema, app):
 def test_anchors(app, owner):
     app.execute("SELECT mcpbox.audit_append('x', 'test', '', '{}')")
     seq, head = one(app, "SELECT seq, hash FROM mcpbox.audit_head")
-    refused(app, "conflict", "SELECT mcpbox.anchor_store(%s, %s, %s)", seq, bytes(32), bytes(32))
-    app.execute("SELECT mcpbox.anchor_store(%s, %s, %s)", (seq, head, b"s" * 32))
-    app.execute("SELECT mcpbox.anchor_store(%s, %s, %s)", (seq, head, b"t" * 32))
+    refused(app, "conflict", "SELECT mcpbox.anchor_store(%s, %s, %s, NULL)", seq, bytes(32), bytes(32))
+    app.execute("SELECT mcpbox.anchor_store(%s, %s, %s, %s)", (seq, head, b"s" * 32, b"k" * 8))
+    app.execute("SELECT mcpbox.anchor_store(%s, %s, %s, %s)", (seq, head, b"t" * 32, b"k" * 8))
     assert one(app, "SELECT signature FROM mcpbox.audit_anchors WHERE seq = %s",
                seq)[0] == b"s" * 32
     guarded(owner, "UPDATE mcpbox.audit_anchors SET signature = %s", b"t" * 32)
@@ -847,8 +847,7 @@ def test_secrets(app):
     assert one(app, "SELECT value FROM mcpbox.server_secrets WHERE server_id = %s",
                s)[0] == b"sealed"
     refused(app, "not_found", "SELECT mcpbox.secret_store('nobody', 'K', 'root', 'v')")
-    with pytest.raises(psycopg.errors.CheckViolation):
-        app.execute("SELECT mcpbox.secret_store(%s, 'lower', 'root', 'v')", (name,))
+    refused(app, "invalid_params", "SELECT mcpbox.secret_store(%s, 'lower', 'root', 'v')", name)
     details = app.execute("SELECT detail, subject FROM mcpbox.audit_log WHERE action = "
                           "'secret_set'").fetchall()
     assert details and all("sealed" not in d + s for d, s in details)
