@@ -28,6 +28,7 @@ static const struct {
     {"servers", "start", "server_start", true, 0, {NULL}, "running"},
     {"servers", "stop", "server_stop", true, 0, {NULL}, "stopped"},
     {"servers", "delete", "server_delete", true, 0, {NULL}, "deleted"},
+    {"tools", "describe", "tool_update", true, 1, {NULL}, "a new draft"},
     {"tools", "enable", "tool_enable", true, 0, {NULL}, "enabled"},
     {"tools", "disable", "tool_disable", true, 0, {NULL}, "disabled"},
     {"tools", "delete", "tool_delete", true, 0, {NULL}, "deleted"},

@@ -1062,6 +1062,79 @@ BEGIN
 	RETURN tool_json(t.id);
 END $$;
 
+-- A pre-image with one text field more, less (null) or otherwise; in its place,
+-- since fields stand in order.
+CREATE FUNCTION version_with(preimage bytea, wanted int, value text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	p bytea := substring(preimage FROM 1);
+	field bytea := set_byte('\x00'::bytea, 0, wanted) || int4send(octet_length(value))
+	    || convert_to(value, 'UTF8');
+	pos bigint := 17;
+	size bigint;
+BEGIN
+	PERFORM version_fields(preimage, 255);	-- fails if it is none
+	WHILE pos < length(p) AND get_byte(p, pos::int) < wanted LOOP
+		pos := pos + 5 + ((get_byte(p, pos::int + 1)::bigint << 24)
+		    | (get_byte(p, pos::int + 2) << 16) | (get_byte(p, pos::int + 3) << 8)
+		    | get_byte(p, pos::int + 4));
+	END LOOP;
+	size := 0;
+	IF pos < length(p) AND get_byte(p, pos::int) = wanted THEN
+		size := 5 + ((get_byte(p, pos::int + 1)::bigint << 24)
+		    | (get_byte(p, pos::int + 2) << 16) | (get_byte(p, pos::int + 3) << 8)
+		    | get_byte(p, pos::int + 4));
+	END IF;
+	RETURN substring(p FROM 1 FOR pos::int) || coalesce(field, ''::bytea)
+	    || substring(p FROM (pos + size)::int + 1);
+END $$;
+
+-- What an administrator may write of a version without its code: name, title,
+-- description. A new draft like any other; its content is otherwise the newest
+-- version's. An empty title is none.
+CREATE FUNCTION act_tool_update(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools := act_tool(p_id);
+	s servers;
+	v tool_versions;
+	pre bytea;
+	n text := p_body ->> 'name';
+	note text := '';
+BEGIN
+	PERFORM act_seen(p_seen, tool_json(t.id));
+	SELECT * INTO STRICT s FROM servers WHERE id = t.server_id;
+	SELECT * INTO STRICT v FROM tool_versions x WHERE x.tool_id = t.id
+	    ORDER BY x.version_no DESC LIMIT 1;
+	IF n IS NULL AND p_body ->> 'title' IS NULL AND p_body ->> 'description' IS NULL THEN
+		PERFORM fail('invalid_params', 'give a name, a title or a description');
+	END IF;
+	IF n IS NOT NULL AND (NOT name_ok(n, 64)
+	    OR length(CASE s.expose WHEN 'bare' THEN n ELSE s.name || '__' || n END) > 64) THEN
+		PERFORM fail('invalid_params', 'a name is lower-case words joined by single'
+		    ' underscores, at most 64 characters with the server''s name and __ before it');
+	END IF;
+	IF length(p_body ->> 'title') > 200 OR length(p_body ->> 'description') > 2000 THEN
+		PERFORM fail('invalid_params',
+		    'a title has at most 200 characters, a description at most 2000');
+	END IF;
+	n := coalesce(n, v.name);
+	-- the server may name its tools otherwise since
+	pre := version_with(version_with(v.preimage, 5, n), 6,
+	    CASE s.expose WHEN 'bare' THEN n ELSE s.name || '__' || n END);
+	IF p_body ->> 'title' IS NOT NULL THEN
+		pre := version_with(pre, 7, nullif(p_body ->> 'title', ''));
+	END IF;
+	IF p_body ->> 'description' IS NOT NULL THEN
+		pre := version_with(pre, 8, p_body ->> 'description');
+	END IF;
+	IF pre <> v.preimage THEN
+		SELECT string_agg(k, ', ') INTO note FROM json_object_keys(p_body) k;
+		PERFORM add_version(gen_random_uuid(), pre, note, p_actor, v.version_no, 'manual');
+	END IF;
+	RETURN tool_json(t.id);
+END $$;
+
 CREATE FUNCTION act_tool_delete(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -1194,7 +1267,7 @@ REVOKE ALL ON FUNCTION server_locked, update_server, delete_server,
     act_tool, server_json, act_server_create, act_server_update, act_server_start,
     act_server_stop, act_server_delete, act_source_add, act_source_delete,
     tool_item, tool_json, version_json, version_named, version_pair,
-    act_tool_enable, act_tool_disable, act_tool_delete, act_version_rollback,
+    act_tool_enable, act_tool_disable, version_with, act_tool_update, act_tool_delete, act_version_rollback,
     act_versions_prune, search_words, search_query, search_tools FROM PUBLIC;
 -- those that only read, as whoever calls them, and what they use
 GRANT EXECUTE ON FUNCTION json_time, json_bytes, json_or_text, version_limits,

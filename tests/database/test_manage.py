@@ -260,3 +260,43 @@ def test_search_ranks_names_first(app):
     app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (t.id,))
     found = [r[0] for r in app.execute("SELECT exposed_name FROM mcpbox.search_tools('paint', 50)").fetchall()]
     assert f"{t.server_name}__paint_house" not in found
+
+
+# --- what administrators write of a version -----------------------------------
+
+
+def test_one_field_of_a_pre_image(app, owner):
+    t = Tool(app)
+
+    def fields(pre):
+        return {n: one(owner, "SELECT mcpbox.version_text(%s, %s)", pre, n)[0] for n in (4, 5, 6, 7, 8, 14, 15, 40)}
+
+    def put(pre, tag, value):
+        return one(owner, "SELECT mcpbox.version_with(%s, %s, %s)", pre, tag, value)[0]
+    was = fields(t.pre)
+    for tag, value in ((7, "A title \u20ac"), (8, ""), (8, "x" * 300), (15, "def main(): return 7"), (40, "behind all")):
+        assert fields(put(t.pre, tag, value)) == {**was, tag: value}
+        assert put(put(t.pre, tag, value), tag, was[tag]) == t.pre
+    assert put(t.pre, 7, None) == t.pre
+    for bad in (b"", b"mcpbox version 1", t.pre[:-1], t.pre + b"\x01"):
+        with pytest.raises(psycopg.Error):
+            put(bad, 7, "x")
+
+
+def test_a_draft_by_an_administrator(app, owner):
+    t = Tool(app).approve()
+    before = t.serving()
+    said = act(owner, "tool_update", f"{t.server_name}__greet", {"name": "hello", "description": "d"})
+    assert said["tool"]["version"] == 2 and said["tool"]["approval_status"] == "draft"
+    assert said["versions"][0]["change_source"] == "manual" and said["versions"][0]["created_by"] == "admin"
+    assert t.serving() == before
+    assert one(app, "SELECT name FROM mcpbox.tools WHERE id = %s", t.id) == ("hello",)
+    other = Tool(app, "taken", server=(t.server, t.server_name))
+    for body in ({"name": "taken"}, {"name": "mcpbox__x"}, {"name": "A"}, {}):
+        with pytest.raises(psycopg.Error) as e:
+            act(owner, "tool_update", t.id, body)
+        assert e.value.diag.sqlstate == "MB001", body
+    assert other.state() == "draft"
+    app.execute("SELECT mcpbox.delete_object(%s, 'tool', 'x')", (t.id,))
+    with pytest.raises(psycopg.Error):
+        act(owner, "tool_update", t.id, {"title": "late"})

@@ -99,6 +99,19 @@ def test_tools_and_versions_by_rest(instance, rest, client):
     assert call(rest, "POST", path + "/rollback", {"version": 99})[0] == 404
     assert call(rest, "POST", path + "/rollback", {"version": 99999999999})[0] == 404
     assert call(rest, "POST", path + "/rollback", {})[0] == 400
+    status, _, new = call(rest, "PATCH", path, {"title": "Manual", "description": "By \u20ac hand.", "name": "hello"})
+    assert status == 200 and new["versions"][0]["change_source"] == "manual"
+    assert new["versions"][0]["change_note"] == "title, description, name"
+    whole = call(rest, "GET", path + "/versions/4")[2]
+    assert (whole["title"], whole["description"], whole["name"]) == ("Manual", "By \u20ac hand.", "hello")
+    assert whole["python_code"] == CODE and whole["exposed_name"] == f"{s['name']}__hello"
+    assert call(rest, "PATCH", path, {"title": ""})[2]["tool"]["version"] == 5
+    assert call(rest, "GET", path + "/versions/5")[2]["title"] is None
+    assert call(rest, "PATCH", path, {"title": ""})[2]["tool"]["version"] == 5     # nothing changed
+    for bad in ({}, {"name": "A"}, {"name": "x" * 60}, {"title": "x" * 201}, {"description": 1}, {"python_code": "x"}):
+        assert call(rest, "PATCH", path, bad)[0] == 400, bad
+    diff = call(rest, "GET", path + "/diff/3-4")[2]["changes"]
+    assert {f["field"] for f in diff["fields"]} == {"title", "description", "name", "exposed_name"} and not diff["diff"]
     assert call(rest, "POST", path + "/prune", {"keep": 1})[0] == 400
     assert call(rest, "POST", path + "/prune", {"keep": 10})[2]["pruned"] == 0
     gone = call(rest, "DELETE", path)
@@ -147,6 +160,8 @@ def test_by_mcpboxctl(instance, client):
     assert "+# more" in said(instance, "tools", "diff", exposed, "1", "2")
     assert instance.ctl_json("tools", "diff", exposed, "1", "2")["identical"] is False
     assert instance.ctl_json("tools", "rollback", exposed, "1")["tool"]["version"] == 3
+    described = instance.ctl_json("tools", "describe", exposed, "title=By hand")
+    assert described["versions"][0]["change_source"] == "manual" and described["tool"]["version"] == 4
     assert instance.ctl_json("tools", "disable", exposed)["tool"]["enabled"] is False
     assert "enabled" in said(instance, "tools", "enable", exposed)
     assert instance.ctl_json("tools", "prune", exposed, "20")["pruned"] == 0
