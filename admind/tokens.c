@@ -272,8 +272,8 @@ tell_one(struct ipc_peer *peer, void *arg)
 	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
 		acknowledged, x, &id) == 0)
 		x->waiting++;
-	else
-		x->told.late++;
+	else /* gone, or it can't be told: it forgets when its link ends */
+		ipc_peer_close(peer);
 }
 
 void
