@@ -309,6 +309,13 @@ def test_an_old_backup_put_back(instance, owner):
     v = found(instance, "truncated", at=rows)
     assert [p["kind"] for p in v["problems"]] == ["truncated"] and "old copy" in v["problems"][0]["message"]
     found(instance, "truncated", "--journal", journal(instance))
+    # and what is written behind it gets no signature: the vault knows better
+    Rest(lambda: instance.address("admind-http")).login("admin", "wrong wrong wrong")
+    deadline = time.monotonic() + 10
+    while "with another history" not in open(journal(instance), encoding="utf-8").read():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert verify(instance)[1]["anchored_seq"] == rows < verify(instance)[1]["rows"]
 
 
 def test_the_newest_anchor_taken_out(instance, owner):
