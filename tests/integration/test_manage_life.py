@@ -1,14 +1,16 @@
 """The life of servers, tools and versions by the management tools. Every result
 is judged by its tool's published outputSchema, and is the same as text."""
 import json
-import time
+import os
+import re
 import threading
+import time
 import uuid
 
 import jsonschema
 import pytest
 
-from harness import flow
+from harness import tasks
 from harness.mcp import Client, text
 
 CODE = 'def main(name: str, times: int = 1) -> str:\n    """Greets somebody."""\n    return name * times\n'
@@ -55,11 +57,6 @@ def server(manager):
     made = manager("create_server", name="s" + uuid.uuid4().hex[:12], description="Of these tests.")
     assert made["status"] == "running"
     return made["id"], made["name"]
-
-
-def approve(instance, name):
-    item = flow.pending(instance, name)
-    instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
 
 
 def tool_of(manager, server, name="greet", code=CODE, **more):
@@ -294,6 +291,17 @@ def test_a_tool_called_by_name(instance, manager, server):
     assert draft
 
 
+def test_a_task_by_name_ends_with_its_server(instance, manager, server):
+    name = tasks.publish(instance, manager.client, server[1], "work", tasks.WORK, "optional")
+    with tasks.Tasks(instance.address) as c:
+        made = c.ask("tools/call", {"name": "mcpbox_call_tool", "arguments": {
+            "name": name, "arguments": {"seconds": 30, "note": "n"}}}).result
+        assert made["resultType"] == "task" and c.get(made["taskId"])["status"] == "working"
+        manager("delete_server", server_id=server[0])
+        end = c.until(made["taskId"])
+    assert end["status"] == "failed" and end["error"]["data"]["failure_mode"] in ("stopped", "revoked"), end
+
+
 def test_search_by_words(instance, manager, server):
     published(instance, manager, server, "paint_houses", CODE)
     found = manager("search_tools", query="houses paint")["tools"]
@@ -353,7 +361,6 @@ def test_modules_and_the_guide(manager):
 
 def test_names_in_the_texts_are_names(manager):
     """What guide, instructions and descriptions name is there."""
-    import re
     said = manager("guide")["guide"] + json.dumps(manager.tools)
     for name in set(re.findall(r"mcpbox_[a-z_]+", said)):
         assert name in manager.tools or name.rstrip("_") in ("mcpbox",), name
@@ -361,8 +368,6 @@ def test_names_in_the_texts_are_names(manager):
 
 def test_the_page_names_every_tool(manager):
     """docs/MANAGEMENT.md: each tool, its hints, and no other."""
-    import os
-    import re
     with open(os.path.join(os.path.dirname(__file__), "../../docs/MANAGEMENT.md"), encoding="utf-8") as f:
         page = f.read()
     absent = {"mcpbox_discover_external_tools", "mcpbox_import_external_tools"}
