@@ -5,15 +5,15 @@
  */
 #include "adminq.h"
 
-#define ITEM \
+#define ITEM                                         \
 	"SELECT mcpbox.approval_item(a), a.id::text" \
 	" FROM mcpbox.approval_requests a WHERE "
 /* The page behind the cursor. */
-#define PAGE(cursor, limit)                                               \
-	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"        \
-	" '00000000-0000-0000-0000-000000000000') ORDER BY a.id LIMIT " \
-	limit "::int8"
-#define IF_KIND(p) " AND (" p "::text = '' OR a.kind = " p "::text)"
+#define PAGE(cursor, limit)                                                   \
+	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"            \
+	" '00000000-0000-0000-0000-000000000000') ORDER BY a.id LIMIT " limit \
+	"::int8"
+#define IF_KIND(p)  " AND (" p "::text = '' OR a.kind = " p "::text)"
 #define IF_STATE(p) " AND (" p "::text = '' OR a.state = " p "::text)"
 
 /* clang-format off */

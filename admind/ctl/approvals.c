@@ -341,8 +341,37 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
+/* What was approved: by the vault's word, not by admind's. A call's seal ends
+ * with the vault's life, so nothing is said of it. */
+static void
+seal_text(const struct ctl *ctl, const struct content *c, struct buf *b)
+{
+	char when[TIME_TEXT_LEN + 1];
+	struct ipc_seal_says s;
+	struct ipc_frame f;
+
+	if (c->m.seal.n == 0 || callreq_is(c->m.preimage.p, c->m.preimage.n))
+		return;
+	buf_puts(b, "seal               ");
+	if (review_verify(ctl, c, &f) != CTL_DONE) {
+		buf_puts(b, "DOES NOT VERIFY\n");
+		return;
+	}
+	if (ipc_decode(&f, &s, NULL) == 0) {
+		time_text(s.time_us, when);
+		buf_puts(b, "the vault's: approved by ");
+		show_text(b, s.approver.p, s.approver.n, SHOW_LINE);
+		if (s.first.n > 0) {
+			buf_puts(b, ", before by ");
+			show_text(b, s.first.p, s.first.n, SHOW_LINE);
+		}
+		buf_putf(b, ", %s\n", when);
+	}
+	ipc_frame_free(&f);
+}
+
 static enum ctl_status
-print_text(const struct content *c, const char *id)
+print_text(const struct ctl *ctl, const struct content *c, const char *id)
 {
 	struct err err;
 	struct buf b;
@@ -370,6 +399,7 @@ print_text(const struct content *c, const char *id)
 		show_text(&b, s, strlen(s), SHOW_LINE);
 		buf_putc(&b, '\n');
 	}
+	seal_text(ctl, c, &b);
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)
 	    ? call_text(c, &b, &err)
@@ -515,7 +545,7 @@ approvals_command(const struct ctl *c)
 		return status;
 	uuid_text(&id, id_text);
 	status = c->json ? print_json(&content, id_text)
-			 : print_text(&content, id_text);
+			 : print_text(c, &content, id_text);
 	approvals_free(&content);
 	return status;
 }

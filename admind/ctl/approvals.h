@@ -21,7 +21,12 @@ enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
 
-/* review.c: diff, revoke, bulk, comments, comment */
+/* review.c */
+/* Does the vault say that this content (with its seal) was approved once?
+ * CTL_DONE: SEAL_SAYS, free it; CTL_REFUSED: it was not. */
+enum ctl_status review_verify(
+    const struct ctl *, const struct content *, struct ipc_frame *says);
+/* diff, revoke, bulk, comments, comment */
 bool review_has(const char *verb);
 enum ctl_status review_command(const struct ctl *);
 /* version_diff.h's object, for people or with --json as it is. */

@@ -18,16 +18,12 @@
 
 enum { DIFF_MAX = 8 * IPC_BLOB_MAX, LINE_MAX_BYTES = 512 };
 
-/*
- * Does the vault say that a person approved just this content once? admind
- * brought it, and could have made up an "approved version" that hides a change.
- */
-static enum ctl_status
-verified(const struct ctl *c, const struct content *base)
+enum ctl_status
+review_verify(
+    const struct ctl *c, const struct content *base, struct ipc_frame *says)
 {
 	struct ipc_seal_verify m = {0};
 	enum ctl_status status;
-	struct ipc_frame f;
 	struct buf b;
 
 	buf_init(&b, IPC_BLOB_MAX);
@@ -41,11 +37,22 @@ verified(const struct ctl *c, const struct content *base)
 		return CTL_REFUSED;
 	}
 	status = calls_ask(c, "admind-vault", IPC_ROLE_VAULT, IPC_SEAL_VERIFY,
-	    &m, IPC_SEAL_SAYS, &f);
+	    &m, IPC_SEAL_SAYS, says);
 	buf_free(&b);
+	return status;
+}
+
+/* admind brought the base, and could have made up an "approved version" that
+ * hides a change. */
+static enum ctl_status
+verified(const struct ctl *c, const struct content *base)
+{
+	struct ipc_frame f;
+	enum ctl_status status = review_verify(c, base, &f);
+
 	if (status == CTL_DONE)
 		ipc_frame_free(&f);
-	else
+	else if (status == CTL_REFUSED)
 		fputs("mcpboxctl: what is said to be the approved version "
 		      "bears no seal of the vault: read the whole content\n",
 		    stderr);

@@ -121,13 +121,20 @@ reply(struct call *c, bool with_base)
 static void
 verified(struct call *c, struct ipc_frame *f)
 {
-	if (f->type != IPC_SEAL_SAYS)
+	struct ipc_refused r;
+
+	if (f->type == IPC_SEAL_SAYS)
+		reply(c, true);
+	else if (f->type == IPC_REFUSED && ipc_decode(f, &r, NULL) == 0 &&
+	    r.failure != FAILURE_NOT_APPROVED && r.failure < FAILURE_COUNT)
+		problem_send(c, (enum failure)r.failure,
+		    "the vault could not be asked about the approved version",
+		    NULL);
+	else
 		problem_send(c, FAILURE_INTERNAL,
 		    "what is said to be the approved version bears no seal of "
 		    "the vault",
 		    "Read the whole content. Somebody should look at admind.");
-	else
-		reply(c, true);
 }
 
 static void

@@ -318,12 +318,13 @@ BEGIN
 	END IF;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER grants AFTER UPDATE ON tools FOR EACH ROW
+-- Named to fire before `callable`: requests are locked before its turn.
+CREATE TRIGGER approvals AFTER UPDATE ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version
     OR OLD.name <> NEW.name) EXECUTE FUNCTION grants_follow();
-CREATE TRIGGER grants AFTER INSERT ON modules FOR EACH ROW
+CREATE TRIGGER approvals AFTER INSERT ON modules FOR EACH ROW
     EXECUTE FUNCTION grants_follow();
-CREATE TRIGGER grants_state AFTER UPDATE ON modules FOR EACH ROW
+CREATE TRIGGER approvals_state AFTER UPDATE ON modules FOR EACH ROW
     WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.files IS DISTINCT FROM NEW.files
     OR OLD.bytes IS DISTINCT FROM NEW.bytes) EXECUTE FUNCTION grants_follow();
 

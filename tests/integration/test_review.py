@@ -224,6 +224,9 @@ def test_a_forged_base_is_no_base(instance, mcp, rest):
     code, _, problem = rest.get(f"/api/approvals/{second}/diff")
     assert code == 500 and "seal" in problem["detail"]
     assert instance.ctl("approvals", "diff", second, check=False).returncode == 1
+    first = instance.psql(f"SELECT id FROM mcpbox.approval_requests WHERE tool_id = '{tool}' "
+                          "AND state = 'approved'")[0][0]
+    assert "DOES NOT VERIFY" in instance.ctl("approvals", "show", first).stdout
 
 
 # --- comments, search -------------------------------------------------------
@@ -331,6 +334,7 @@ def test_two_persons(instance, mcp, rest):
     digest = item(instance, request)["hash"]
     assert instance.ctl("approvals", "approve", request, "--hash", digest).stdout == "approved\n"
     assert text(mcp.call(f"{SERVER}__{name}")) == "1"
+    assert "approved by root, before by admin" in instance.ctl("approvals", "show", request).stdout
     # the first yes alone doesn't outlive a refusal
     request = publish(mcp, draft(mcp)[0])
     assert approve(rest, request)[2]["state"] == "pending"
