@@ -25,7 +25,8 @@ static const struct question_form status[] = {
     {0, {0},
 	{"adminq_status",
 	    "SELECT json_build_object('servers',"
-	    " (SELECT count(*) FROM mcpbox.servers), 'tools',"
+	    " (SELECT count(*) FROM mcpbox.servers WHERE deleted_at IS NULL),"
+	    " 'tools',"
 	    " (SELECT count(*) FROM mcpbox.tools WHERE object = 'tool'"
 	    " AND deleted_at IS NULL), 'pending_approvals',"
 	    " (SELECT count(*) FROM mcpbox.approval_requests"

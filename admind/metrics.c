@@ -25,7 +25,7 @@ static const struct {
 static const struct db_stmt gauges = {"metrics_gauges",
     "SELECT (SELECT count(*) FROM mcpbox.executions WHERE state = 'open'),"
     " (SELECT count(*) FROM mcpbox.approval_requests WHERE state = 'pending'),"
-    " (SELECT count(*) FROM mcpbox.servers),"
+    " (SELECT count(*) FROM mcpbox.servers WHERE deleted_at IS NULL),"
     " (SELECT count(*) FROM mcpbox.tools WHERE deleted_at IS NULL),"
     " (SELECT count(DISTINCT version_id) FROM mcpbox.callable),"
     " (SELECT seq FROM mcpbox.audit_head),"

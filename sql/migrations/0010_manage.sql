@@ -69,6 +69,18 @@ BEGIN
 	RETURN NEW;
 END $$;
 
+-- Nothing is asked for, for a server that was deleted.
+CREATE FUNCTION approval_requests_server() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT 1 FROM mcpbox.servers s WHERE s.id = NEW.server_id
+	    AND s.deleted_at IS NOT NULL) THEN
+		PERFORM mcpbox.fail('not_found', 'the server was deleted');
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER guard_server BEFORE INSERT ON approval_requests
+    FOR EACH ROW EXECUTE FUNCTION approval_requests_server();
+
 -- A server's row, locked, of a server that is there.
 CREATE FUNCTION server_locked(p_id uuid) RETURNS servers
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
@@ -1255,7 +1267,7 @@ END $$;
 
 REVOKE ALL ON external_sources FROM PUBLIC;
 GRANT SELECT ON external_sources TO mcpbox_app;
-REVOKE ALL ON FUNCTION server_locked, update_server, delete_server,
+REVOKE ALL ON FUNCTION approval_requests_server, server_locked, update_server, delete_server,
     tool_versions_delete, prune_versions, create_tool, add_version,
     rollback_version, source_url_wrong, add_source, delete_source, json_time,
     json_bytes, json_or_text, version_limits, version_content, json_members,

@@ -22,7 +22,8 @@ BEGIN
 	calls := execution_statistics(f, NULL, 'hour', '', '', '', 'tool', '')::json;
 	RETURN json_build_object('period', word, 'since', calls -> 'since', 'until', calls -> 'until',
 	    'servers', (SELECT json_build_object('all', count(*),
-	        'running', count(*) FILTER (WHERE status = 'running')) FROM servers),
+	        'running', count(*) FILTER (WHERE status = 'running')) FROM servers
+	        WHERE deleted_at IS NULL),
 	    'tools', (SELECT json_build_object('all', count(*),
 	        'serving', count(*) FILTER (WHERE serving_version IS NOT NULL AND enabled),
 	        'disabled', count(*) FILTER (WHERE NOT enabled)) FROM tools

@@ -62,6 +62,8 @@ def test_a_deleted_server_lets_go_of_all(app, owner):
     refused(app, "not_found", "SELECT mcpbox.manage_create_secret(%s, 'B', '', 'x')", t.server)
     with pytest.raises(psycopg.Error):
         Tool(app, "late", server=(t.server, t.server_name))
+    guarded(owner, "INSERT INTO mcpbox.approval_requests (id, kind, subject, hash, server_id, requested_by)"
+            " VALUES (gen_random_uuid(), 'network', gen_random_uuid(), sha256(''), %s, 'x')", t.server)
 
 
 def test_a_live_server_is_not_called_deleted(owner, app):
