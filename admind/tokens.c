@@ -24,7 +24,8 @@
 
 enum {
 	CHAINS = 1024,
-	TELL_MS = 1000, /* a gateway that does not answer by then hangs */
+	TELL_MS = 1000,     /* a gateway that does not answer by then hangs */
+	TELL_EARLY_MS = 20, /* libevent's clock is coarse */
 	USED_TICKS = 5
 };
 
@@ -231,6 +232,7 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 struct telling {
 	struct token_told told;
 	unsigned waiting; /* gateways, and one while they are asked */
+	uint64_t since_ms;
 	struct ipc_credential_ended m;
 	token_told_cb *cb;
 	void *arg;
@@ -251,13 +253,14 @@ settle(struct telling *x)
 	free(x);
 }
 
-/* One that is gone holds nothing any more: it forgets when its link ends. */
+/* Silence until the time is over; a link that ended before that is another
+ * matter, and the same failure: its gateway forgets when it ends. */
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct telling *x = arg;
 
-	if (f == NULL && gone == FAILURE_BUSY)
+	if (f == NULL && now_boot_ms() - x->since_ms >= TELL_MS - TELL_EARLY_MS)
 		x->told.late++;
 	settle(x);
 }
@@ -297,6 +300,7 @@ tokens_tell_ended(struct admind *a, const struct ipc_hash *credential,
 	x->cb = cb;
 	x->arg = arg;
 	x->waiting = 1;
+	x->since_ms = now_boot_ms();
 	ipc_server_each(a->gw_local, tell_one, x);
 	ipc_server_each(a->gw_tunnel, tell_one, x);
 	settle(x);
