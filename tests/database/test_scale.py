@@ -1,0 +1,277 @@
+"""Ten thousand tools and a million records: every list finds its rows by an
+index, whatever it is filtered by; a server with a thousand tools serves them.
+
+What PostgreSQL did is its own word: auto_explain logs the plan of each statement
+that admind ran, those inside functions as well."""
+import glob
+import json
+import os
+import re
+import struct
+import subprocess
+import time
+
+import psycopg
+import pytest
+
+from harness import scale
+from harness.instance import SRC, Instance
+from harness.ipc import Peer, Table, socket_as
+from harness.mcp import Client
+
+# A scan of so few rows is not worth an index.
+SMALL = 1000
+# Rows looked at for one page of 50, with all that hangs on them: more would be
+# a scan under the name of an index.
+ROWS_MAX = 12_000
+# What only a scan can answer, each with its reason.
+SCANS = {
+    # a word inside a name that no word begins with: names alone, 1 MB
+    "manage search inside": {"tool_names"},
+}
+ROLE = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+        "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off",
+        "auto_explain.log_nested_statements": "on", "auto_explain.log_format": "json"}
+SERVER, TOOL = "00000001-0000-7000-8000-000000000001", "00000002-0000-7000-8000-000000000003"
+
+
+def sources():
+    return "".join(open(f, encoding="ascii").read()
+                   for f in sorted(glob.glob(os.path.join(SRC, "admind", "adminq_*.c"))))
+
+
+LISTS = sorted(re.findall(r'\{"(\w+)",\s*QUESTION_LIST', sources()))
+FILTERS = re.findall(r"^F\((\w+),", open(os.path.join(SRC, "common", "admin_filter.def"),
+                                         encoding="ascii").read(), flags=re.M)
+# A value of each filter that some rows have, by list where it means another
+# thing there; the rarer the harder.
+VALUES = {"KIND": "tool", "STATE": "pending", "SERVER": SERVER, "TOOL": "bulk_1__tool_3",
+          "PRINCIPAL": "token:t10", "LISTENER": "tunnel", "OUTCOME": "killed",
+          "FAILURE": "timeout", "SINCE": "2020-01-01T00:00:00Z", "UNTIL": "2099-01-01T00:00:00Z",
+          "SEARCH": "tool_77", "ACTOR": "alice", "ACTION": "setting_changed",
+          "OBJECT": "tool bulk_1__tool_7", "LEVEL": "error", "PERIOD": "day"}
+OTHER = {("tools", "STATE"): "pending_review", ("servers", "STATE"): "running",
+         ("executions", "STATE"): "open", ("executions_export", "STATE"): "open",
+         ("executions", "KIND"): "management", ("executions_export", "KIND"): "management",
+         ("modules", "STATE"): "available", ("network", "STATE"): "active",
+         ("tokens", "STATE"): "active", ("activity", "KIND"): "refused"}
+
+
+class Log:
+    """The plans that PostgreSQL logged since the last look."""
+
+    def __init__(self, instance):
+        self.folder = os.path.join(instance.state, "pg", "log")
+        self.at = {}
+        self.plans()
+
+    def plans(self):
+        time.sleep(0.15)	# the collector writes them
+        found = []
+        for path in sorted(glob.glob(os.path.join(self.folder, "*.json"))):
+            with open(path, encoding="utf-8") as f:
+                f.seek(self.at.get(path, 0))
+                for line in f:
+                    m = json.loads(line)
+                    if m.get("user") == "mcpbox_app" and " plan:\n" in m["message"]:
+                        found.append(json.loads(m["message"].split(" plan:\n", 1)[1]))
+                self.at[path] = f.tell()
+        return found
+
+
+def nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+class Scale:
+    def __init__(self, instance):
+        self.instance = instance
+        self.db = psycopg.connect(f"host={instance.run('postgresql')} user=postgres dbname=mcpbox",
+                                  autocommit=True)
+        began = time.monotonic()
+        scale.fill(self.db)
+        self.filled = time.monotonic() - began
+        self.explain(True)
+        self.log = Log(instance)
+        self.size = {r: n for r, n in self.db.execute(
+            "SELECT relname, reltuples FROM pg_class WHERE relnamespace = 'mcpbox'::regnamespace")}
+
+    def explain(self, on):
+        for key, value in ROLE.items():
+            self.db.execute(f"ALTER ROLE mcpbox_app SET {key} = '{value}'" if on else
+                            f"ALTER ROLE mcpbox_app RESET {key}")
+        self.db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                        "WHERE usename = 'mcpbox_app'")
+        deadline = time.monotonic() + 20
+        while "counts: -" in (r := self.instance.ctl("status", check=False)).stdout or r.returncode:
+            assert time.monotonic() < deadline, r
+            time.sleep(0.1)
+
+    def judge(self, what, allowed=()):
+        """Every statement that ran since the last look: large tables by their
+        indexes only. Returns the rows looked at."""
+        most = 0
+        for p in self.log.plans():
+            text = " ".join(p["Query Text"].split())
+            looked = 0
+            for n in nodes(p["Plan"]):
+                table = n.get("Relation Name", "")
+                rows = (n.get("Actual Rows", 0) + n.get("Rows Removed by Filter", 0)
+                        + n.get("Rows Removed by Index Recheck", 0)) * n.get("Actual Loops", 1)
+                if "Scan" in n["Node Type"]:
+                    looked += rows
+                if n["Node Type"].endswith("Seq Scan") and self.size.get(table, 0) > SMALL \
+                        and n.get("Actual Loops", 1) > 0 and table not in allowed:
+                    raise AssertionError((what, "scans", table, text[:300]))
+            most = max(most, looked)
+            assert looked <= ROWS_MAX or allowed, (what, "looks at", looked, "rows", text[:300])
+        return most
+
+
+@pytest.fixture(scope="module")
+def big():
+    i = Instance(sets=["admind:breakers=no"],
+                 pg_sets=["logging_collector=on", "log_destination=jsonlog"])
+    try:
+        yield Scale(i)
+    finally:
+        i.close()
+
+
+@pytest.fixture(scope="module")
+def ctl(big):
+    with Peer(Table(), socket_as(0, [], big.instance.run("admind", "ctl.sock"))) as c:
+        yield c
+
+
+def page(ctl, what, filters, cursor="", **kw):
+    tlv = b"".join(struct.pack(">BI", 1 + FILTERS.index(f), len(v.encode())) + v.encode()
+                   for f, v in filters.items())
+    m = ctl.call("ADMIN_QUERY", what=what, filters=tlv, cursor=cursor, limit=50, **kw)
+    return json.loads(m["json"]) if m["_"] == "ADMIN_JSON" else m
+
+
+def test_that_much_is_there(big):
+    counts = {t: big.db.execute(f"SELECT count(*) FROM mcpbox.{t}").fetchone()[0]
+              for t in ("tools", "executions", "callable")}
+    assert counts["tools"] == scale.TOOLS and counts["executions"] >= scale.EXECUTIONS
+    assert counts["callable"] >= scale.TOOLS // 2
+    assert big.filled < 100
+
+
+def test_a_scan_would_be_seen(big, ctl):
+    """The judge finds what it is there for."""
+    big.log.plans()
+    big.db.execute("DROP INDEX mcpbox.executions_tool")
+    try:
+        page(ctl, "executions", {"TOOL": "bulk_1__tool_nothing"})
+        with pytest.raises(AssertionError, match="looks at|scans"):
+            big.judge("a list without its index")
+    finally:
+        big.db.execute("CREATE INDEX executions_tool ON mcpbox.executions (tool, created_at, id)"
+                       " WHERE state = 'closed'")
+        big.db.execute("ANALYZE mcpbox.executions")
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_every_list_by_every_filter_uses_an_index(big, ctl, what):
+    assert len(LISTS) >= 10
+    asked = 0
+    for f in [None, *FILTERS]:
+        filters = {f: OTHER.get((what, f), VALUES[f])} if f else {}
+        big.log.plans()
+        first = page(ctl, what, filters)
+        if "items" not in first:
+            assert first["_"] == "REFUSED", first
+            assert f is not None or what in ("versions",), first	# takes no such filter; needs one
+            continue
+        asked += 1
+        big.judge((what, f, "first page"))
+        if first["next_cursor"]:
+            second = page(ctl, what, filters, first["next_cursor"])
+            assert second["items"], (what, f)
+            big.judge((what, f, "second page"))
+    assert asked
+
+
+def test_the_last_page_is_as_quick_as_the_first(big, ctl):
+    """By a cursor in the midst and near the end."""
+    for n in (10_000, 500_000, 999_900):
+        at, id_ = big.db.execute(
+            "SELECT (extract(epoch FROM created_at) * 1000000)::bigint, id FROM mcpbox.executions "
+            "ORDER BY created_at DESC LIMIT 1 OFFSET %s", (n,)).fetchone()
+        big.log.plans()
+        assert page(ctl, "executions", {}, f"{at}.{id_}")["items"]
+        big.judge(("executions", n))
+    big.log.plans()
+    assert page(ctl, "tools", {}, f"00000002-0000-7000-8000-{scale.TOOLS - 20:012x}")["items"]
+    big.judge("tools, last page")
+
+
+def test_management_tools_use_indexes(big):
+    """Each that only reads, with the arguments that its schema asks for."""
+    known = {"server_id": SERVER, "tool_id": TOOL, "query": "weather number", "page": 1,
+             "from_version": 1, "to_version": 1, "version": 1, "name": "bulk_1__tool_3"}
+    with Client(big.instance.address) as c:
+        tools, asked = c.tools(), 0
+        for name, t in tools.items():
+            if not name.startswith("mcpbox_") or not t["annotations"].get("readOnlyHint"):
+                continue
+            schema = t["inputSchema"]
+            if any(k not in known for k in schema.get("required", ())):
+                continue
+            big.log.plans()
+            r = c.call(name, {k: known[k] for k in schema.get("required", ())})
+            assert r.result, (name, r)
+            big.judge(name)
+            asked += 1
+        assert asked >= 8, asked
+        big.log.plans()
+        r = c.call("mcpbox_search_tools", {"query": "ool_777"})
+        assert "tool_777" in json.dumps(r.result)
+        big.judge("search inside names", allowed=SCANS["manage search inside"])
+
+
+def test_objects_use_indexes(big, ctl):
+    names = re.findall(r'\{"(\w+)",\s*QUESTION_(OBJECT|NAMED|SINGLE)', sources())
+    assert len(names) >= 8
+    execution = big.db.execute("SELECT id FROM mcpbox.executions LIMIT 1").fetchone()[0]
+    request = "00000004-0000-7000-8000-000000000003"
+    ids = {"server": SERVER, "tool": TOOL, "execution": str(execution), "comments": request,
+           "version": f"{TOOL}/1", "limits": SERVER, "setting": "breaker_reset_s",
+           "version_diff": f"{TOOL}/1-1", "token": "bulk7"}
+    for what, shape in names:
+        big.log.plans()
+        ctl.call("ADMIN_QUERY", what=what, id="" if shape == "SINGLE" else ids.get(what, SERVER))
+        # figures of everything count everything: by indexes, in one question
+        big.judge(what, allowed={"executions", "tools", "audit_log", "approval_requests",
+                                 "tool_versions"} if shape == "SINGLE" else ())
+
+
+def test_a_call_of_a_tool_among_many_uses_indexes(big):
+    code = "def main(n: int = 0) -> int:\n    return n\n"
+    from harness import flow	# pylint: disable=import-outside-toplevel
+    with Client(big.instance.address) as c:
+        name = flow.publish(big.instance, c, "among", "many", code)
+        c.call(name, {"n": 1})
+        big.log.plans()
+        assert c.call(name, {"n": 2}).result
+        time.sleep(0.1)
+        big.judge("a call")
+
+
+def test_the_catalogue_is_listed_whole(big):
+    """Six thousand serving tools, in pages; each name once."""
+    serving = big.db.execute("SELECT count(DISTINCT tool_id) FROM mcpbox.callable").fetchone()[0]
+    with Client(big.instance.address) as c:
+        seen, cursor = [], None
+        while True:
+            r = c.request("tools/list", {"cursor": cursor} if cursor else {}).result
+            seen += [t["name"] for t in r["tools"]]
+            cursor = r.get("nextCursor")
+            if not cursor:
+                break
+        bulk = [n for n in seen if not n.startswith("mcpbox_")]
+        assert len(bulk) == len(set(bulk)) == serving
