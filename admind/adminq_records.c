@@ -205,8 +205,9 @@ static const struct question_form stats[] = {
 	" AND ($4::text = '' OR a.principal = $4::text)"                       \
 	" AND ($5::text = '' OR a.listener = $5::text)"                        \
 	" AND ($6::text = '' OR a.failure = $6::text)"                         \
-	" AND a.at >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
-	" AND a.at < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
+	/* not by an index on the time: rows come in the order of seq */      \
+	" AND a.at + interval '0' >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
+	" AND a.at + interval '0' < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
 	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \
 	" a.subject, a.failure)), lower($9::text)) > 0)"                       \
 	" ORDER BY a.seq DESC LIMIT $11::int8", DB_FAST}

@@ -38,7 +38,9 @@ static const struct question_form token_named[] = {
     {0, {0},
 	{"adminq_token_named",
 	    "SELECT mcpbox.token_json(t) FROM mcpbox.api_tokens t"
-	    " WHERE t.name = $1::text OR t.id::text = lower($1::text)",
+	    " WHERE t.name = $1::text OR t.id = CASE WHEN $1::text ~"
+	    " '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'"
+	    " THEN $1::text::uuid END",
 	    DB_FAST}},
     {0}};
 /* clang-format on */
