@@ -43,16 +43,32 @@ enum {
 	C_PLAIN_NAME
 };
 
+#define ITEM                                                                \
+	" v.exposed_name, v.uri, v.hash, v.title, v.description,"           \
+	" v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"         \
+	" CASE v.object WHEN 'tool' THEN v.input_schema END AS schema,"     \
+	" v.output_schema, v.annotations, v.arguments, s.name AS server,"   \
+	" t.name AS plain_name FROM mcpbox.tools t"                         \
+	" JOIN mcpbox.servers s ON s.id = t.server_id"                      \
+	" AND s.status = 'running' JOIN mcpbox.tool_versions v"             \
+	" ON v.id = t.serving_version"
+/* A page of tools, in the order of the index of names: each costs the same,
+ * the last of ten thousand too. The limit keeps PostgreSQL to that order. */
+static const struct db_stmt tools_page = {"catalogue_tools",
+    "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
+    " (SELECT i.* FROM mcpbox.tool_names n CROSS JOIN LATERAL (SELECT" ITEM
+    " AND v.exposed_name = n.exposed_name WHERE t.id = n.tool_id"
+    " AND t.enabled AND t.object = $3::text LIMIT 1) i"
+    " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
+    " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
+    DB_FAST};
+/* What is no tool is rarer, and found by its kind. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
-    " (SELECT v.exposed_name, v.uri, v.hash, v.title, v.description,"
-    " v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"
-    " CASE v.object WHEN 'tool' THEN v.input_schema END, v.output_schema,"
-    " v.annotations, v.arguments, s.name AS server, t.name AS plain_name"
-    " FROM mcpbox.tools t"
-    " JOIN mcpbox.servers s ON s.id = t.server_id AND s.status = 'running'"
-    " JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
-    " WHERE t.enabled AND v.exposed_name > $1::text AND t.object = $3::text"
+    " (SELECT" ITEM
+    " WHERE t.enabled AND v.exposed_name > $1::text"
+    " AND t.object = $3::text AND t.object <> 'tool'"
+    " AND t.serving_version IS NOT NULL"
     " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
     " ORDER BY x.exposed_name",
     DB_FAST};
@@ -113,7 +129,8 @@ next_page(struct stream *s)
 	db_p_str(&p, s->last);
 	db_p_i64(&p, PAGE_ROWS);
 	db_p_str(&p, objects[s->list]);
-	db_query(s->op->a->db, &page, &p, got_page, s);
+	db_query(s->op->a->db,
+	    s->list == MCP_LIST_TOOLS ? &tools_page : &page, &p, got_page, s);
 }
 
 static void

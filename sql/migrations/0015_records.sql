@@ -353,6 +353,7 @@ SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
 	q tsquery := websearch_to_tsquery('pg_catalog.simple', p_search);
 	known uuid;
+	newest uuid[];
 BEGIN
 	-- an id, of itself or of its trace, in either spelling
 	IF p_search ~ '^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$' THEN
@@ -368,20 +369,39 @@ BEGIN
 			RETURN;	-- else it is a word like others
 		END IF;
 	END IF;
-	RETURN QUERY SELECT e.* FROM (SELECT i.id, i.created_at FROM execution_index i
-	WHERE i.words @@ q
-	    AND (i.created_at, i.id) < (p_before, p_before_id)
-	    AND i.created_at >= p_since AND i.created_at < p_until
-	    AND (p_kind = '' OR i.kind = p_kind)
-	    AND p_state IN ('', 'closed', i.outcome)
-	    AND (p_tool = '' OR i.tool = p_tool)
-	    AND (p_principal = '' OR i.principal = p_principal)
-	    AND (p_listener = '' OR i.listener = p_listener)
-	    AND (p_outcome = '' OR i.outcome = p_outcome)
-	    AND (p_failure = '' OR i.failure = p_failure)
-	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit) k
+	-- Of a common word the newest rows make a page: without this all that have
+	-- it would be sorted.
+	newest := ARRAY(SELECT w.id FROM (SELECT i.* FROM execution_index i
+		WHERE (i.created_at, i.id) < (p_before, p_before_id)
+		    AND i.created_at >= p_since AND i.created_at < p_until
+		ORDER BY i.created_at DESC, i.id DESC LIMIT 4000) w
+	WHERE w.words @@ q
+	    AND (p_kind = '' OR w.kind = p_kind)
+	    AND p_state IN ('', 'closed', w.outcome)
+	    AND (p_tool = '' OR w.tool = p_tool)
+	    AND (p_principal = '' OR w.principal = p_principal)
+	    AND (p_listener = '' OR w.listener = p_listener)
+	    AND (p_outcome = '' OR w.outcome = p_outcome)
+	    AND (p_failure = '' OR w.failure = p_failure)
+	ORDER BY w.created_at DESC, w.id DESC LIMIT p_limit);
+	-- A rare one: by the words' index, whatever the planner thinks of the order.
+	IF cardinality(newest) < p_limit THEN
+		newest := ARRAY(WITH i AS MATERIALIZED (SELECT x.* FROM execution_index x
+			WHERE x.words @@ q AND (x.created_at, x.id) < (p_before, p_before_id)
+			    AND x.created_at >= p_since AND x.created_at < p_until)
+		    SELECT i.id FROM i
+		WHERE (p_kind = '' OR i.kind = p_kind)
+		    AND p_state IN ('', 'closed', i.outcome)
+		    AND (p_tool = '' OR i.tool = p_tool)
+		    AND (p_principal = '' OR i.principal = p_principal)
+		    AND (p_listener = '' OR i.listener = p_listener)
+		    AND (p_outcome = '' OR i.outcome = p_outcome)
+		    AND (p_failure = '' OR i.failure = p_failure)
+		ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit);
+	END IF;
+	RETURN QUERY SELECT e.* FROM unnest(newest) k (id)
 	    CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = k.id OFFSET 0) e
-	ORDER BY k.created_at DESC, k.id DESC;
+	ORDER BY e.created_at DESC, e.id DESC;
 END $$;
 
 -- Statistics of a span of at most 400 days, as one object. p_period: hour or

@@ -4,3 +4,8 @@ SET LOCAL search_path = mcpbox, pg_temp;
 
 -- From a version found by its words to the tool that it serves.
 CREATE INDEX tools_serving ON tools (serving_version) WHERE serving_version IS NOT NULL;
+
+-- Prompts, resources and templates for the catalogue, without walking past the
+-- tools.
+CREATE INDEX tools_other ON tools (object, serving_version)
+    WHERE object <> 'tool' AND serving_version IS NOT NULL;

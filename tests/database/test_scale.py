@@ -9,11 +9,13 @@ import os
 import re
 import struct
 import time
+import uuid
 
 import psycopg
 import pytest
 
 from harness import scale
+from harness.admind import preimage
 from harness.instance import SRC, Instance
 from harness.ipc import Peer, Table, socket_as
 from harness.mcp import Client
@@ -27,7 +29,9 @@ THOUSAND = 1000
 # What only a scan can answer, each with its reason.
 SCANS = {
     # a word inside a name that no word begins with: names alone, 1 MB
-    "manage search inside": {"tool_names"},
+    "search inside names": {"tool_names"},
+    # a text that is in no row: the log is bounded at 100,000 short ones
+    "activity": {"activity"},
 }
 ROLE = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
         "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off",
@@ -192,7 +196,7 @@ def test_every_list_by_every_filter_uses_an_index(big, ctl, what):
         if first["next_cursor"]:
             assert page(ctl, what, filters, first["next_cursor"])["items"], (what, f)
     assert asked
-    big.judge(what)
+    big.judge(what, SCANS.get(what, ()))
 
 
 def test_the_last_page_is_as_quick_as_the_first(big, ctl):
@@ -239,7 +243,7 @@ def test_management_tools_use_indexes(big):
         big.judge("management tools")
         r = c.call("mcpbox_search_tools", {"query": "ool_777"})
         assert "tool_777" in json.dumps(r.result)
-        big.judge("search inside names", allowed=SCANS["manage search inside"])
+        big.judge("search inside names", SCANS["search inside names"])
 
 
 def test_objects_use_indexes(big, ctl):
@@ -262,13 +266,16 @@ def test_objects_use_indexes(big, ctl):
 
 
 def made(big, c, count, server="among"):
-    """Tools by the usual road: drafts, requests, an approval of each."""
+    """Drafts by the functions that admind calls, reviewed by the real vault."""
     server_id = c.manage("mcpbox_create_server", name=server)["id"]
-    code = "def main(n: int = 0) -> int:\n    return n\n"
     for n in range(count):
-        tool = c.manage("mcpbox_create_tool", server_id=server_id, name=f"tool_{n}",
-                        python_code=code)["id"]
-        c.manage("mcpbox_request_publish", tool_id=tool)
+        tool, version = uuid.uuid4(), uuid.uuid4()
+        big.db.execute("SELECT mcpbox.create_tool(%s, %s, 'local')", (version, preimage(
+            uuid.UUID(server_id).bytes, tool.bytes, server, f"tool_{n}",
+            code="def main(n: int = 0) -> int:\n    return n\n",
+            schema=b'{"type":"object","properties":{"n":{"type":"integer"}}}')))
+        big.db.execute("SELECT mcpbox.request_publish(%s, %s, %s, '', 'local')",
+                       (uuid.uuid4(), uuid.uuid4(), tool))
     with Peer(Table(), socket_as(0, [], big.instance.run("admind-vault", "ctl.sock"))) as vault:
         for request, digest in big.db.execute(
                 "SELECT a.id, a.hash FROM mcpbox.approval_requests a JOIN mcpbox.servers s"
