@@ -66,7 +66,7 @@ INSERT INTO callable (version_id, epoch, hash, exposed_name, limits_at, tool_id)
 -- Indexes are made behind the rows: that is several times as fast.
 CREATE TEMP TABLE later AS SELECT i.indexrelid::regclass::text AS name,
     pg_get_indexdef(i.indexrelid) AS def FROM pg_index i
-    WHERE i.indrelid = 'executions'::regclass AND NOT i.indisprimary AND NOT i.indisunique;
+    WHERE i.indrelid IN ('executions'::regclass, 'execution_index'::regclass) AND NOT i.indisprimary AND NOT i.indisunique;
 DO $$ DECLARE r record; BEGIN
 	FOR r IN SELECT * FROM later LOOP EXECUTE 'DROP INDEX ' || r.name; END LOOP;
 END $$;
@@ -83,12 +83,17 @@ INSERT INTO executions (id, kind, state, outcome, failure, delivered, owner_epoc
     t, t + interval '60 s', t, t + interval '20 ms', 1000, '', '{{"content":[]}}'
     FROM (SELECT n, date_trunc('second', now()) - ({executions} - n) * interval '1 second' AS t
     FROM generate_series(1, {executions}) n OFFSET 0) x;
+-- Words of the newest alone.
+INSERT INTO execution_index (id, created_at, tool, principal, listener, kind, outcome, failure,
+    version_id, server_id, words)
+    SELECT id, created_at, tool, principal, listener, kind, outcome, failure, version_id,
+    pg_temp.id(1, 1 + (1 + (row_number() OVER ()) % {tools} - 1)::int / ({tools} / {servers})),
+    CASE WHEN created_at > now() - interval '50000 s'
+    THEN to_tsvector('simple', tool || ' ' || principal || ' ' || arguments) ELSE '' END
+    FROM executions WHERE state = 'closed' ON CONFLICT DO NOTHING;
 DO $$ DECLARE r record; BEGIN
 	FOR r IN SELECT * FROM later LOOP EXECUTE r.def; END LOOP;
 END $$;
-INSERT INTO execution_words (execution, created_at, words) SELECT id, created_at,
-    to_tsvector('simple', tool || ' ' || principal || ' ' || arguments) FROM executions
-    WHERE created_at > now() - interval '50000 s' AND state = 'closed' ON CONFLICT DO NOTHING;
 INSERT INTO execution_stats (hour, tool, principal, listener, kind, outcome, failure, calls,
     duration_us, duration_max_us, cpu_us)
     SELECT date_trunc('hour', created_at, 'UTC'), tool, principal, listener, kind, outcome,
