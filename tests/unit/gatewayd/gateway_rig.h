@@ -518,4 +518,35 @@ has(const char *text)
 	return strstr(answer, text) != NULL;
 }
 
+static unsigned dropped; /* CREDENTIAL_ENDEDs that were answered by OK */
+
+static void
+credential_dropped(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	(void)arg;
+	(void)gone;
+	assert_non_null(f);
+	assert_int_equal(f->type, IPC_OK);
+	dropped++;
+}
+
+/* admind says that this credential is good no more. */
+static inline void
+credential_ends(const char *credential, const char *principal)
+{
+	struct ipc_credential_ended m = {.principal = ipc_str(principal)};
+	unsigned before = dropped;
+	long end = lc_ms() + LC_DEADLINE_MS;
+	uint64_t id;
+
+	sha256(credential, strlen(credential), &m.credential);
+	assert_int_equal(ipc_request(gateway_at_admind, IPC_CREDENTIAL_ENDED,
+			     &m, 5000, credential_dropped, NULL, &id),
+	    0);
+	while (dropped == before) {
+		assert_true(lc_ms() < end);
+		lc_run(base, 5);
+	}
+}
+
 #endif

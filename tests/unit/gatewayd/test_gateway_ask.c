@@ -427,6 +427,46 @@ test_legacy_sandboxd_dies(void **state)
 	lc_close(&c);
 }
 
+/* What waits for a revoked client is killed, what another left behind is not;
+ * what ended meanwhile is kept for nobody. */
+static void
+test_credential_ended(void **state)
+{
+	char mine[sizeof(state_text)];
+
+	ask();
+	memcpy(mine, state_text, sizeof(mine));
+	assert_int_equal(
+	    post(HEAD("t_ask") "Authorization: Bearer bob\r\n", CALL(BOTH, "")),
+	    200);
+	assert_true(has("\"resultType\":\"input_required\""));
+	take_state();
+	credential_ends("bob", "bob");
+	lc_run(base, 20);
+	assert_int_equal(cancels, 1);
+	bob_revoked = true;
+	assert_int_equal(retry(HEAD("t_ask") "Authorization: Bearer bob\r\n",
+			     FORM_ANSWER "," ROOTS_ANSWER),
+	    401);
+	/* The other waits still: the rest of its questions is asked. */
+	memcpy(state_text, mine, sizeof(mine));
+	assert_int_equal(retry(HEAD("t_ask"), FORM_ANSWER), 200);
+	assert_true(has("\"inputRequests\":{\"r\":"));
+}
+
+static void
+test_kept_for_nobody(void **state)
+{
+	assert_int_equal(
+	    post(HEAD("t_ask") "Authorization: Bearer bob\r\n", CALL(BOTH, "")),
+	    200);
+	end_with(FAILURE_NONE);
+	assert_true(gw.kept_bytes > 0);
+	credential_ends("bob", "bob");
+	assert_int_equal(gw.kept_bytes, 0);
+	assert_int_equal(cancels, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -444,6 +484,8 @@ main(void)
 	    T(test_questions_of_a_task_are_one_object),
 	    T(test_what_is_no_question),
 	    T(test_sandboxd_dies_meanwhile),
+	    T(test_credential_ended),
+	    T(test_kept_for_nobody),
 	    T(test_nobody_comes_back),
 	    T(test_closing_the_retry_cancels),
 	    T(test_legacy_requests),

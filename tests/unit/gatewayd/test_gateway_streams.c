@@ -217,6 +217,31 @@ test_revoked(void **state)
 	lc_close(&d);
 }
 
+/* Not at the next change: at once, and nobody else's. */
+static void
+test_credential_ended(void **state)
+{
+	struct lc c = lc_open(address), d = lc_open(address);
+
+	(void)state;
+	send_post(&c, LISTEN_FIELDS "Authorization: Bearer bob\r\n",
+	    LISTEN("1", "\"toolsListChanged\":true"));
+	send_post(&d, LISTEN_FIELDS, LISTEN("2", "\"toolsListChanged\":true"));
+	wait_for(&c, "acknowledged");
+	wait_for(&d, "acknowledged");
+	credential_ends("bob ", "bob"); /* another of the same principal */
+	settle(&c);
+	assert_null(strstr(c.p, "0\r\n\r\n"));
+	credential_ends("bob", "bob");
+	wait_for(&c, "0\r\n\r\n");
+	settle(&d);
+	assert_null(strstr(d.p, "0\r\n\r\n"));
+	changed(1 << MCP_LIST_TOOLS);
+	wait_for(&d, "list_changed");
+	lc_close(&c);
+	lc_close(&d);
+}
+
 static void
 test_limits(void **state)
 {
@@ -336,6 +361,7 @@ main(void)
 	    T(test_task_of_a_revoked_credential),
 	    T(test_task_of_a_credential_revoked_first),
 	    T(test_revoked),
+	    T(test_credential_ended),
 	    T(test_limits),
 	    T(test_slow),
 	};
