@@ -2,7 +2,9 @@
 export; the activity log and its live tail; /metrics."""
 import http.client
 import json
+import os
 import secrets
+import signal
 import time
 import uuid
 
@@ -235,6 +237,7 @@ def export(rest, query=""):
 
 
 def test_export_has_every_record_once_with_the_fields_of_adr_010(instance, mcp, rest, tool):
+    mcp.call(tool, {})
     mcp.call(tool, {"fail": True})
     whole(rest, tool)
     lines = export(rest, f"?tool={tool}&kind=tool")
@@ -438,3 +441,26 @@ def test_metrics_need_a_login_or_the_token(instance, rest):
     assert r.request("GET", "/metrics", headers={"Authorization": "Bearer wrong"})[0] == 401
     # a wrong token is not mended by a login beside it
     assert rest.request("GET", "/metrics", headers={"Authorization": "Bearer "})[0] == 401
+    # with metrics_token_file
+    path = os.path.join(instance.parent, "metrics.token")
+    token = secrets.token_urlsafe(24)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(token + "\n")
+    os.chmod(path, 0o644)
+    conf = os.path.join(instance.state, "conf", "admind-http.conf")
+    with open(conf, "a", encoding="ascii") as f:
+        f.write(f"metrics_token_file {path}\n")
+    pid = instance.service_pid("admind-http")
+    os.kill(pid, signal.SIGTERM)
+    ask = lambda t: r.request("GET", "/metrics", headers={"Authorization": "Bearer " + t})
+
+    def restarted():
+        try:
+            return instance.service_pid("admind-http") != pid and r.get("/health")[0] == 200
+        except OSError:
+            return False
+    eventually(restarted, 15)
+    assert ask(token)[0] == 200 and b"mcpbox_calls_total" in ask(token)[2]
+    for wrong in (token[:-1], token + "x", "", token.upper()):
+        assert ask(wrong)[0] == 401
+    assert r.request("GET", "/metrics", headers={"Authorization": "Basic " + token})[0] == 401
