@@ -38,6 +38,8 @@ struct ctl {
 	bool leave_unreadable;
 	uint32_t batch; /* key: values of one step, 0: as many as there may be */
 	const char *transfer_key; /* export, import: a file */
+	/* backup, restore: as configured (conf_keys.def) */
+	const char *owner_database, *superuser_database, *postgres_bin;
 	/* --NAME of common/admin_filter.def, but state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
@@ -114,6 +116,8 @@ enum ctl_status verify_run(const struct ctl *);
 int setup_password(const struct ctl *, struct buf *out);
 enum ctl_status tokens_command(const struct ctl *);
 enum ctl_status call_command(const struct ctl *);
+enum ctl_status backup_command(const struct ctl *);
+enum ctl_status restore_command(const struct ctl *);
 enum ctl_status export_command(const struct ctl *);
 enum ctl_status import_command(const struct ctl *);
 enum ctl_status transfer_key_command(const struct ctl *);

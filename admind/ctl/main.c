@@ -62,6 +62,8 @@ static const struct {
     {"export", 1, 1001, export_command,
 	"export [SERVER ...] [--transfer-key FILE] (to standard output)"},
     {"import", 2, 2, import_command, "import FILE [--transfer-key FILE]"},
+    {"backup", 2, 2, backup_command, "backup FILE"},
+    {"restore", 2, 2, restore_command, "restore FILE"},
     {"transfer-key", 2, 2, transfer_key_command, "transfer-key FILE"},
     {"executions", 1, 16, executions_command,
 	"executions [ID | FILTER=VALUE ...] | executions export "
@@ -127,6 +129,9 @@ read_conf(struct ctl *c, const char *path)
 	}
 	c->run_dir = conf_str(conf, "run_dir");
 	c->key_file = conf_str(conf, "key_file");
+	c->owner_database = conf_str(conf, "owner_database");
+	c->superuser_database = conf_str(conf, "superuser_database");
+	c->postgres_bin = conf_str(conf, "postgres_bin");
 }
 
 static uint32_t
@@ -279,6 +284,11 @@ main(int argc, char **argv)
 {
 	struct ctl c = {.run_dir = "/run/mcpbox",
 	    .key_file = "/etc/mcpbox/master.key",
+	    .owner_database =
+		"host=/run/postgresql dbname=mcpbox user=mcpbox_owner",
+	    .superuser_database =
+		"host=/run/postgresql dbname=postgres user=postgres",
+	    .postgres_bin = "/usr/bin",
 	    .limit = 50};
 	enum ctl_status status;
 

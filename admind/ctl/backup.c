@@ -1,0 +1,170 @@
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "crypto.h"
+#include "ctl.h"
+#include "ids.h"
+#include "restore.h"
+
+/*
+ * backup FILE: one moment of the database, by pg_dump as its owner, in
+ * pg_dump's own form (docs/decisions/0034). restore FILE: restore.c.
+ *
+ * FILE appears whole or not at all: it is written beside itself, brought to the
+ * disk, read back by pg_restore and only then named.
+ */
+
+enum { PATH_BYTES_MAX = 4096, ARGS_MAX = 16 };
+
+int
+backup_run(const struct ctl *c, const char *program, const char *const *args,
+    int in, int out)
+{
+	char path[PATH_BYTES_MAX];
+	const char *argv[ARGS_MAX + 2];
+	char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
+	    "PGCONNECT_TIMEOUT=10", "PGAPPNAME=mcpboxctl", NULL};
+	int n, status;
+	pid_t child;
+
+	n = snprintf(path, sizeof(path), "%s/%s", c->postgres_bin, program);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -1;
+	argv[0] = path;
+	for (n = 0; n < ARGS_MAX && args[n] != NULL; n++)
+		argv[n + 1] = args[n];
+	argv[n + 1] = NULL;
+	if ((child = fork()) == -1) {
+		perror("mcpboxctl: fork");
+		return -1;
+	}
+	if (child == 0) {
+		/* It must not go on alone if we are killed. */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() == 1)
+			_exit(127);
+		(void)signal(SIGPIPE, SIG_DFL);
+		if ((in != -1 && dup2(in, STDIN_FILENO) == -1) ||
+		    (out != -1 && dup2(out, STDOUT_FILENO) == -1))
+			_exit(127);
+		execve(path, (char *const *)(uintptr_t)argv, env);
+		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) == -1)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+/* Is this a whole dump? pg_restore reads its table of contents; what is behind
+ * that a restore reads. */
+static int
+readable(const struct ctl *c, int fd)
+{
+	const char *const args[] = {"--list", NULL};
+	int null, rc;
+
+	if ((null = open("/dev/null", O_WRONLY | O_CLOEXEC)) == -1 ||
+	    lseek(fd, 0, SEEK_SET) == -1)
+		return -1;
+	rc = backup_run(c, "pg_restore", args, fd, null);
+	close(null);
+	return rc;
+}
+
+/* The directory's entry too must reach the disk. */
+static int
+sync_directory(const char *path)
+{
+	char dir[PATH_BYTES_MAX];
+	char *slash;
+	int fd, rc;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == dir)
+		slash[1] = '\0';
+	else if (slash != NULL)
+		*slash = '\0';
+	else
+		snprintf(dir, sizeof(dir), ".");
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	rc = fsync(fd);
+	close(fd);
+	return rc;
+}
+
+static enum ctl_status
+report(const struct ctl *c, const char *path, int fd)
+{
+	struct stat st;
+	struct buf b;
+
+	if (fstat(fd, &st) == -1)
+		return CTL_REFUSED;
+	if (!c->json) {
+		printf("%s: %lld bytes\n", path, (long long)st.st_size);
+		printf("The master key is not in it: keep a copy of it "
+		       "elsewhere (mcpboxctl key status names it).\n");
+		return CTL_DONE;
+	}
+	buf_init(&b, 2 * PATH_BYTES_MAX * 6);
+	buf_puts(&b, "{\"file\":\"");
+	show_text(&b, path, strlen(path), SHOW_LINE);
+	buf_putf(&b, "\",\"bytes\":%lld}\n", (long long)st.st_size);
+	show_out(&b);
+	buf_free(&b);
+	return CTL_DONE;
+}
+
+enum ctl_status
+backup_command(const struct ctl *c)
+{
+	const char *const args[] = {"--format=custom", "--schema=mcpbox",
+	    "--no-password", "--dbname", c->owner_database, NULL};
+	const char *path = c->words[1];
+	char part[PATH_BYTES_MAX];
+	enum ctl_status status = CTL_REFUSED;
+	int n, fd;
+
+	n = snprintf(part, sizeof(part), "%s.part", path);
+	if (n < 0 || (size_t)n >= sizeof(part) || strchr(path, '"') != NULL ||
+	    strchr(path, '\\') != NULL)
+		return CTL_USAGE;
+	/* what a killed run left */
+	fd = open(
+	    part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd == -1) {
+		fprintf(stderr, "mcpboxctl: %s: %s\n", part, strerror(errno));
+		return CTL_REFUSED;
+	}
+	if (backup_run(c, "pg_dump", args, -1, fd) == -1) {
+		fputs(
+		    "mcpboxctl: pg_dump failed; nothing was written\n", stderr);
+	} else if (fsync(fd) == -1 || readable(c, fd) == -1) {
+		fputs("mcpboxctl: the backup is unreadable; nothing was "
+		      "written\n",
+		    stderr);
+	} else if (renameat2(AT_FDCWD, part, AT_FDCWD, path,
+		       RENAME_NOREPLACE) == -1 ||
+	    sync_directory(path) == -1) {
+		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
+	} else {
+		status = report(c, path, fd);
+	}
+	if (status != CTL_DONE)
+		(void)unlink(part);
+	close(fd);
+	return status;
+}
