@@ -31,7 +31,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 {
 	char path[PATH_BYTES_MAX];
 	const char *argv[ARGS_MAX + 2];
-	char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
+	const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
 	    "PGCONNECT_TIMEOUT=10", "PGAPPNAME=mcpboxctl", NULL};
 	int n, status;
 	pid_t child;
@@ -55,7 +55,8 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 		if ((in != -1 && dup2(in, STDIN_FILENO) == -1) ||
 		    (out != -1 && dup2(out, STDOUT_FILENO) == -1))
 			_exit(127);
-		execve(path, (char *const *)(uintptr_t)argv, env);
+		execve(path, (char *const *)(uintptr_t)argv,
+		    (char *const *)(uintptr_t)env);
 		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
 		_exit(127);
 	}

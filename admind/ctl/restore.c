@@ -127,7 +127,7 @@ names(struct restore *r)
 	const char *name = "";
 	struct tm tm;
 	time_t now = time(NULL);
-	char when[32];
+	char when[17];
 	long n = 0;
 	int rc = -1;
 

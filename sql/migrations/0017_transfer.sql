@@ -448,6 +448,34 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
+-- Backups (decision 0034). pg_dump knows what a function needs only where its
+-- body was parsed when it was made: 0001's and 0004's, on which generated
+-- columns stand, in that form; else a restore makes the table before them.
+
+CREATE OR REPLACE FUNCTION version_bytes(preimage bytea, wanted int) RETURNS bytea
+LANGUAGE sql IMMUTABLE STRICT
+RETURN (mcpbox.version_fields(preimage, wanted))[1];
+
+CREATE OR REPLACE FUNCTION version_text(preimage bytea, wanted int) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT
+RETURN convert_from((mcpbox.version_fields(preimage, wanted))[1], 'UTF8');
+
+CREATE OR REPLACE FUNCTION version_texts(preimage bytea, wanted int) RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT
+RETURN (SELECT coalesce(array_agg(convert_from(f, 'UTF8')), '{}')
+	FROM unnest(mcpbox.version_fields(preimage, wanted)) f);
+
+CREATE OR REPLACE FUNCTION version_uuid(preimage bytea, wanted int) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT
+RETURN encode((mcpbox.version_fields(preimage, wanted))[1], 'hex')::uuid;
+
+CREATE OR REPLACE FUNCTION version_content_bytes(preimage bytea) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT
+RETURN (SELECT coalesce(length(mcpbox.version_bytes(preimage, 40)),
+	    length(b) / 4 * 3 - (length(b) - length(rtrim(b, '='))))
+	FROM (SELECT mcpbox.version_text(preimage, 41)) AS x (b));
+
+---------------------------------------------------------------------------
 REVOKE ALL ON FUNCTION dashboard, health_figures, transfer_sweep, export_server,
     export_object, export_begin, export_head, act_import_begin, act_import_put,
     act_import_drop, import_text, import_digest, import_preimage, import_name,
