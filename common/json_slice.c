@@ -228,3 +228,33 @@ json_slice_all(
 			}
 	}
 }
+
+int
+json_unescape(const uint8_t *p, size_t n, struct buf *out)
+{
+	const uint8_t *end;
+	uint32_t u;
+
+	if (n < 2 || *p != '"' || p[n - 1] != '"')
+		return -1;
+	for (end = p + n - 1, p++; p < end;) {
+		if ((u = json_slice_point(&p)) < 0x80) {
+			buf_putc(out, (char)u);
+			continue;
+		}
+		if (u < 0x800) {
+			buf_put_u8(out, (uint8_t)(0xc0 | u >> 6));
+		} else {
+			if (u < 0x10000) {
+				buf_put_u8(out, (uint8_t)(0xe0 | u >> 12));
+			} else {
+				buf_put_u8(out, (uint8_t)(0xf0 | u >> 18));
+				buf_put_u8(
+				    out, (uint8_t)(0x80 | (u >> 12 & 0x3f)));
+			}
+			buf_put_u8(out, (uint8_t)(0x80 | (u >> 6 & 0x3f)));
+		}
+		buf_put_u8(out, (uint8_t)(0x80 | (u & 0x3f)));
+	}
+	return out->failed ? -1 : 0;
+}

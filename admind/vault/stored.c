@@ -104,7 +104,8 @@ stored_open(const struct keys *k, const struct stored_place *at,
 		    "stored value is of a master key that is not here");
 	if (make_aad(at, &aad, err) == -1)
 		return -1;
-	buf_init(&w, out->max);
+	/* Room for the tag, too, which gcm_open reads with the rest. */
+	buf_init(&w, out->max + GCM_TAG_LEN);
 	buf_reserve(&w, n - head - GCM_NONCE_LEN);
 	if (w.failed) {
 		err_set(err, FAILURE_TOO_LARGE, "stored value is too large");
@@ -117,6 +118,7 @@ stored_open(const struct keys *k, const struct stored_place *at,
 		err_wrap(err, "stored value");
 		goto out;
 	}
+	w.max = out->max;
 	buf_free(out);
 	*out = w;
 out:

@@ -21,7 +21,7 @@ class Rest:
         h = {k: v for k, v in h.items() if v is not None}
         c = http.client.HTTPConnection(*self.where(), timeout=30)
         try:
-            data = None if body is None else json.dumps(body).encode()
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             c.request(method, path, data, h)
             r = c.getresponse()
             raw = r.read()

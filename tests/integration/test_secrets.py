@@ -2,6 +2,7 @@
 its value is found nowhere afterwards."""
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -99,6 +100,27 @@ def test_only_an_administrator_sets_one(instance, rest, server):
     assert rest.get(server + "/A_KEY")[2]["version"] == 3
     assert any(i["action"] == "secret_refused" and i["actor"] == "rita"
                for i in rest.get("/api/audit")[2]["items"])
+
+
+HASH = """import hashlib
+def main() -> str:
+    return hashlib.sha256(secrets["WHOLE"].encode()).hexdigest()
+"""
+
+
+@pytest.mark.parametrize("value", ["plain", 'q"b\\s/\n\t\r\b\f', "\u00e9\u20ac\U0001f600",
+                                   "x" * 10000, "\u0001\u007f"],
+                         ids=["plain", "escapes", "utf8", "longest", "controls"])
+def test_every_character_arrives(instance, rest, server, value):
+    """As it was sent, in JSON's escapes or not."""
+    with Client(instance.address) as c:
+        if "vault_s__whole" not in str(c.tools()):
+            flow.publish(instance, c, "vault_s", "whole", HASH, secrets=["WHOLE"])
+        for ascii_only in (True, False):
+            body = json.dumps({"value": value}, ensure_ascii=ascii_only)
+            assert rest.request("PUT", server + "/WHOLE", body.encode())[0] == 204
+            said = c.call("vault_s__whole", {}).result["content"][0]["text"]
+            assert said == hashlib.sha256(value.encode()).hexdigest()
 
 
 def test_by_ctl(instance, server):
@@ -234,7 +256,7 @@ def test_files_of_the_instance(instance, used):
 def test_memory_of_the_processes(instance, used):
     """The vault forgets a value once it is sealed; admind never had one. (A
     zygote and the pool have none either; a call's runner is gone.)"""
-    for name in ("admind-vault", "admind", "admind-check", "gatewayd-local", "sandboxd-spawn"):
+    for name in ("admind-vault", "admind", "admind-check", "admind-http", "gatewayd-local", "sandboxd-spawn"):
         data = memory(instance.service_pid(name))
         assert len(data) > 100_000, name
         assert not found_in(data, ALL), name

@@ -328,6 +328,14 @@ stored(void **state)
 		s.p[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 	}
 	assert_int_equal(out.len, 0);
+	/* Exactly as large as may be; one more. */
+	buf_free(&out);
+	buf_init(&out, 6);
+	assert_int_equal(stored_open(key, &at, s.p, s.len, &out, NULL), 0);
+	assert_int_equal(out.len, 6);
+	buf_free(&out);
+	buf_init(&out, 5);
+	assert_int_equal(stored_open(key, &at, s.p, s.len, &out, NULL), -1);
 	buf_free(&s);
 	buf_free(&again);
 	buf_free(&out);

@@ -339,6 +339,42 @@ getters_never_convert(void **state)
 	assert_int_equal(json_parse((const uint8_t *)"{'a':1}", 7, &o, &e), -1);
 }
 
+static void
+unescaped(void **state)
+{
+	static const struct {
+		const char *text, *says;
+		size_t n;
+	} good[] = {{"\"\"", "", 0}, {"\"abc\"", "abc", 3},
+	    {"\"\\u0041\\n\\/\\\\\\\"\"", "A\n/\\\"", 5},
+	    {"\"\\u00e9\xc3\xa9\"", "\xc3\xa9\xc3\xa9", 4},
+	    {"\"\\u20ac\"", "\xe2\x82\xac", 3},
+	    {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80", 4},
+	    {"\"\xf0\x9f\x98\x80\"", "\xf0\x9f\x98\x80", 4},
+	    {"\"\\u0000\"", "\0", 1}};
+	static const char *const other[] = {"", "1", "null", "[\"a\"]", "\""};
+	struct buf b;
+
+	buf_init(&b, 64);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		buf_clear(&b);
+		assert_int_equal(json_unescape((const uint8_t *)good[i].text,
+				     strlen(good[i].text), &b),
+		    0);
+		assert_int_equal(b.len, good[i].n);
+		assert_memory_equal(
+		    b.len ? b.p : (uint8_t *)"", good[i].says, b.len);
+	}
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		assert_int_equal(json_unescape((const uint8_t *)other[i],
+				     strlen(other[i]), &b),
+		    -1);
+	buf_free(&b);
+	buf_init(&b, 2);
+	assert_int_equal(json_unescape((const uint8_t *)"\"abc\"", 5, &b), -1);
+	buf_free(&b);
+}
+
 int
 main(void)
 {
@@ -348,6 +384,7 @@ main(void)
 	    cmocka_unit_test(stops_at_its_limits),
 	    cmocka_unit_test(finds_a_duplicate_among_many),
 	    cmocka_unit_test(slices),
+	    cmocka_unit_test(unescaped),
 	    cmocka_unit_test(several_slices),
 	    cmocka_unit_test(names_twice),
 	    cmocka_unit_test(getters_never_convert),
