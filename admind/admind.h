@@ -67,6 +67,7 @@ struct idset {
 struct upkeep { /* upkeep.c */
 	uint64_t closed;  /* rows, since the last tick */
 	uint64_t backlog; /* not yet counted, about */
+	uint64_t share;   /* of it, that this second may still take */
 	uint64_t asked;   /* of the statement under way */
 	bool idle, working, expiring, more_to_expire;
 };

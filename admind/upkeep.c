@@ -48,10 +48,13 @@ worked(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	n = (uint64_t)db_int(rows, 0, 0);
 	u->backlog -= n < u->backlog ? n : u->backlog;
-	if (n == PIECE_ROWS && u->idle && a->njobs == 0)
-		work(a, PIECE_ROWS);
-	else if (n < u->asked)
+	u->share -= n < u->share ? n : u->share;
+	if (n < u->asked)
 		u->backlog = 0;
+	else if (u->idle && a->njobs == 0)
+		work(a, PIECE_ROWS);
+	else if (u->share > 0)
+		work(a, u->share < PIECE_ROWS ? u->share : PIECE_ROWS);
 }
 
 static void
@@ -88,17 +91,15 @@ upkeep_tick(struct admind *a)
 {
 	struct upkeep *u = &a->upkeep;
 	struct db_params p;
-	uint64_t rows;
 
 	u->idle = u->closed == 0 && a->njobs == 0;
 	u->closed = 0;
-	rows = u->backlog / BACKLOG_S;
-	if (u->idle || rows > PIECE_ROWS)
-		rows = PIECE_ROWS;
-	else if (rows < BUSY_ROWS_MIN)
-		rows = BUSY_ROWS_MIN;
+	u->share = u->backlog / BACKLOG_S;
+	if (u->share < BUSY_ROWS_MIN)
+		u->share = BUSY_ROWS_MIN;
 	if (!u->working && (u->backlog > 0 || a->ticks % IDLE_TICKS == 1))
-		work(a, rows);
+		work(a,
+		    u->idle || u->share > PIECE_ROWS ? PIECE_ROWS : u->share);
 	if (!u->expiring &&
 	    (u->more_to_expire || a->ticks % EXPIRE_TICKS == 2)) {
 		u->expiring = true;

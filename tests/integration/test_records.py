@@ -4,13 +4,15 @@ import http.client
 import json
 import os
 import secrets
-import signal
+import shutil
+import tempfile
 import time
 import uuid
 
 import pytest
 
 from harness import flow
+from harness.instance import Instance
 from harness.mcp import LEGACY, MODERN, Client, meta, text
 from harness.rest import Rest
 
@@ -21,6 +23,25 @@ def main(password: str = "", note: str = "", options: dict = {}, fail: bool = Fa
         raise ValueError("as asked")
     return {"api_key": password, "note": note, "max_tokens": 5, "options": options}
 '''
+
+
+@pytest.fixture(scope="module")
+def metrics_token():
+    d = tempfile.mkdtemp(prefix="mcpbm")
+    os.chmod(d, 0o755)
+    path, token = os.path.join(d, "token"), secrets.token_urlsafe(24)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(token + "\n")
+    os.chmod(path, 0o644)
+    yield path, token
+    shutil.rmtree(d)
+
+
+@pytest.fixture(scope="module")
+def instance(metrics_token):
+    i = Instance(sets=[f"admind-http:metrics_token_file={metrics_token[0]}"])
+    yield i
+    i.close()
 
 
 @pytest.fixture(scope="module")
@@ -435,31 +456,14 @@ def test_metrics(instance, mcp, rest, tool):
         assert base in doc, base
 
 
-def test_metrics_need_a_login_or_the_token(instance, rest):
+def test_metrics_need_a_login_or_the_token(instance, rest, metrics_token):
     r = Rest(lambda: instance.address("admind-http"))
     assert r.get("/metrics")[0] == 401
     assert r.request("GET", "/metrics", headers={"Authorization": "Bearer wrong"})[0] == 401
     # a wrong token is not mended by a login beside it
     assert rest.request("GET", "/metrics", headers={"Authorization": "Bearer "})[0] == 401
-    # with metrics_token_file
-    path = os.path.join(instance.parent, "metrics.token")
-    token = secrets.token_urlsafe(24)
-    with open(path, "w", encoding="ascii") as f:
-        f.write(token + "\n")
-    os.chmod(path, 0o644)
-    conf = os.path.join(instance.state, "conf", "admind-http.conf")
-    with open(conf, "a", encoding="ascii") as f:
-        f.write(f"metrics_token_file {path}\n")
-    pid = instance.service_pid("admind-http")
-    os.kill(pid, signal.SIGTERM)
+    token = metrics_token[1]
     ask = lambda t: r.request("GET", "/metrics", headers={"Authorization": "Bearer " + t})
-
-    def restarted():
-        try:
-            return instance.service_pid("admind-http") != pid and r.get("/health")[0] == 200
-        except OSError:
-            return False
-    eventually(restarted, 15)
     assert ask(token)[0] == 200 and b"mcpbox_calls_total" in ask(token)[2]
     for wrong in (token[:-1], token + "x", "", token.upper()):
         assert ask(wrong)[0] == 401
