@@ -284,9 +284,22 @@ BEGIN
 	INSERT INTO grant_requests VALUES (p_id, pre);
 END $$;
 
+-- Who changes the module store, and who decides or asks about a module, take
+-- turns: the one goes from a module to the tools that asked for it, the others
+-- the way back.
+CREATE FUNCTION module_turn(p_store boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF p_store THEN
+		PERFORM pg_advisory_xact_lock(hashtextextended('mcpbox modules', 0));
+	ELSE
+		PERFORM pg_advisory_xact_lock_shared(hashtextextended('mcpbox modules', 0));
+	END IF;
+END $$;
+
 -- Pending requests (of one server, or for one module) whose bytes would differ
 -- now are superseded by fresh ones. No audit row: who asked, and for what, is
--- the same, and audit's lock comes behind those of who called us.
+-- the same, and audit's lock comes behind those of who called us. The fresh row
+-- refers to server and tool, which are therefore locked before the request.
 CREATE FUNCTION grants_refresh(p_server uuid, p_module text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -300,7 +313,14 @@ BEGIN
 	    WHERE r.name = p_module))
 	    AND g.preimage IS DISTINCT FROM grant_preimage(x.kind, x.subject, x.id)
 	    AND NOT EXISTS (SELECT 1 FROM tools t WHERE t.id = x.tool_id
-	    AND t.deleted_at IS NOT NULL) ORDER BY x.id FOR UPDATE OF x LOOP
+	    AND t.deleted_at IS NOT NULL) ORDER BY x.server_id, x.tool_id, x.id LOOP
+		PERFORM 1 FROM servers WHERE id = a.server_id FOR KEY SHARE;
+		PERFORM 1 FROM tools WHERE id = a.tool_id FOR KEY SHARE;
+		SELECT x.* INTO a FROM approval_requests x JOIN grant_requests g ON g.id = x.id
+		    WHERE x.id = a.id AND x.state = 'pending'
+		    AND g.preimage IS DISTINCT FROM grant_preimage(x.kind, x.subject, x.id)
+		    FOR UPDATE OF x;
+		CONTINUE WHEN NOT FOUND;
 		fresh := request_uuid();
 		UPDATE approval_requests SET state = 'superseded', decided_by = 'mcpbox',
 		    decided_at = clock_timestamp(), reason = 'what it would change is another now:'
@@ -352,6 +372,7 @@ DECLARE
 	a approval_requests;
 BEGIN
 	module := n || CASE p_version WHEN '' THEN '' ELSE '==' || p_version END;
+	PERFORM module_turn(false);
 	PERFORM 1 FROM servers s JOIN tools x ON x.server_id = s.id
 	    WHERE x.id = p_tool FOR SHARE OF s;
 	SELECT * INTO t FROM tools WHERE id = p_tool FOR UPDATE;
@@ -567,6 +588,9 @@ BEGIN
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no such request');
 	END IF;
+	IF a.kind = 'module' THEN
+		PERFORM module_turn(false);
+	END IF;
 	-- Of the server's versions none comes to serve meanwhile: who makes one
 	-- serve holds this lock, too.
 	IF a.kind = 'network' THEN
@@ -713,8 +737,92 @@ BEGIN
 	    to_char(p_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text);
 END $$;
 
+-- 0002's, taking turns.
+CREATE OR REPLACE FUNCTION add_module(p_name text, p_version text, p_digest bytea,
+    p_files bigint, p_bytes bigint, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	m modules;
+BEGIN
+	PERFORM module_turn(true);
+	INSERT INTO modules (name, version, digest, files, bytes, added_by)
+	    VALUES (module_name(p_name), p_version, p_digest, p_files, p_bytes, p_actor)
+	    ON CONFLICT (name, version) DO NOTHING;
+	SELECT * INTO STRICT m FROM modules WHERE name = module_name(p_name)
+	    AND version = p_version FOR UPDATE;
+	IF m.digest <> p_digest THEN
+		PERFORM fail('conflict', m.name || '==' || m.version
+		    || ' is recorded with the digest ' || encode(m.digest, 'hex'));
+	END IF;
+	UPDATE modules SET state = 'available', files = p_files, bytes = p_bytes
+	    WHERE name = m.name AND version = m.version;
+	PERFORM audit_append(p_actor, 'module_added', 'module ' || m.name || '==' || m.version,
+	    json_build_object('digest', encode(m.digest, 'hex'))::text);
+END $$;
+
+CREATE OR REPLACE FUNCTION withdraw_module(p_name text, p_version text, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	PERFORM module_turn(true);
+	UPDATE modules SET state = 'withdrawn' WHERE name = module_name(p_name)
+	    AND version = p_version AND state = 'available';
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such available module');
+	END IF;
+	PERFORM audit_append(p_actor, 'module_withdrawn',
+	    'module ' || module_name(p_name) || '==' || p_version, '{}');
+END $$;
+
+CREATE OR REPLACE FUNCTION grant_module(p_tool text, p_name text, p_version text, p_actor text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools;
+	m modules;
+BEGIN
+	PERFORM module_turn(false);
+	t := tool_named(p_tool);
+	SELECT * INTO m FROM modules x WHERE x.name = module_name(p_name)
+	    AND (p_version = '' OR x.version = p_version) AND x.state = 'available'
+	    ORDER BY x.added_at DESC LIMIT 1;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such available module: record it first');
+	END IF;
+	INSERT INTO tool_modules (tool_id, name, version, digest, granted_by)
+	    VALUES (t.id, m.name, m.version, m.digest, p_actor)
+	    ON CONFLICT (tool_id, name, version) DO UPDATE SET granted_at = clock_timestamp(),
+	    granted_by = excluded.granted_by, revoked_at = NULL, revoked_by = NULL,
+	    request_id = NULL;
+	PERFORM audit_append(p_actor, 'module_granted', 'tool ' || t.name,
+	    json_build_object('tool_id', t.id, 'module', m.name || '==' || m.version,
+	    'digest', encode(m.digest, 'hex'))::text);
+	RETURN m.name || '==' || m.version;
+END $$;
+
 ---------------------------------------------------------------------------
 -- Taking back.
+
+-- 0001's, its server locked before its tool, as everywhere.
+CREATE OR REPLACE FUNCTION revoke_version(p_version uuid, p_reason text, p_actor text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	v tool_versions;
+BEGIN
+	PERFORM 1 FROM servers s JOIN tool_versions tv ON tv.server_id = s.id
+	    WHERE tv.id = p_version FOR SHARE OF s;
+	PERFORM 1 FROM tools t JOIN tool_versions tv ON tv.tool_id = t.id
+	    WHERE tv.id = p_version FOR UPDATE OF t;
+	SELECT * INTO v FROM tool_versions WHERE id = p_version FOR UPDATE;
+	IF NOT FOUND OR v.state <> 'approved' THEN
+		PERFORM fail('conflict', 'there is no such approved version');
+	END IF;
+	UPDATE tool_versions SET state = 'revoked' WHERE id = p_version;
+	PERFORM audit_append(p_actor, 'tool_revoked', 'tool ' || v.exposed_name,
+	    json_build_object('tool_id', v.tool_id, 'version_id', v.id,
+	    'version', v.version_no, 'hash', encode(v.hash, 'hex'),
+	    'reason', p_reason)::text);
+END $$;
 
 -- What a version needs of the network and its server does not have: the first.
 -- Null: nothing.
@@ -1088,7 +1196,7 @@ GRANT SELECT ON network_requests, grant_requests, network_grants, approval_first
     approval_policies, approval_comments TO mcpbox_app;
 REVOKE ALL ON FUNCTION require_parts, host_covers, network_grants_guard, approval_words,
     approval_query, approval_search, request_uuid, grant_field, grant_affected,
-    grant_preimage, grant_request, grants_refresh, grants_follow, review_mode,
+    grant_preimage, grant_request, module_turn, grants_refresh, grants_follow, review_mode,
     host_spelled, request_network, request_publish, approval_locked, approval_same,
     first_approval, policy_store, network_missing, grant_missing, network_grants_follow,
     tool_modules_tell, approval_time, approval_revoked, approval_item,

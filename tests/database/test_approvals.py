@@ -384,3 +384,81 @@ def test_the_list_s_statements_use_indexes(app, owner):
         plan = "\n".join(r[0] for r in owner.execute(
             "EXPLAIN SELECT a.id FROM mcpbox.approval_requests a WHERE " + where + page).fetchall())
         assert "Index" in plan and "Seq Scan on approval_requests" not in plan, (where, plan)
+
+
+# --- all at once ------------------------------------------------------------
+
+
+def test_everything_at_once(schema):
+    """Requests, decisions, modules coming and going, versions coming to serve and
+    revoked, from six sides: nobody deadlocks, and at the end each request that
+    waits has the bytes that it would have if it were made now."""
+    import random
+    import threading
+    from database.test_database import APP
+
+    with schema.pg.connect(APP) as c:
+        where = server(c)
+        tools = [Tool(c, f"t{i}", server=where) for i in range(4)]
+        names = [module(c, "r" + uuid.uuid4().hex[:8]) for _ in range(3)]
+    hosts = [f"h{i}.example.org" for i in range(4)]
+    wrong, counts = [], {}
+
+    def step(c, r):
+        tool, name, host = r.choice(tools), r.choice(names), r.choice(hosts)
+        what = r.randrange(7)
+        if what == 0:
+            request(c, tool, name)
+        elif what == 1:
+            network(c, tool, host, r.choice((0, 443)), person=True)
+        elif what == 2:
+            add(c, tool, (21, host))
+            c.execute("SELECT mcpbox.request_publish(%s, %s, %s, '', 'local')",
+                      (uuid.uuid4(), uuid.uuid4(), tool.id))
+            return "version"
+        elif what in (3, 4):
+            row = c.execute("SELECT id, hash FROM mcpbox.approval_requests WHERE state = 'pending' "
+                            "AND server_id = %s ORDER BY random() LIMIT 1", (where[0],)).fetchone()
+            if row:
+                c.execute("SELECT mcpbox.decide_approval(%s, %s, %s, 'root', now(), 'x', 'seal')",
+                          (row[0], r.random() < .8, row[1]))
+        elif what == 5:
+            if r.random() < .5:
+                c.execute("SELECT mcpbox.withdraw_module(%s, '1.0', 'root')", (name,))
+            else:
+                module(c, name)
+        else:
+            row = c.execute("SELECT id FROM mcpbox.approval_requests WHERE state = 'approved' "
+                            "AND server_id = %s ORDER BY random() LIMIT 1", (where[0],)).fetchone()
+            if row:
+                act(c, "approval_revoke", str(row[0]), {"reason": "x"})
+        return str(what)
+
+    def run(seed):
+        r = random.Random(seed)
+        with schema.pg.connect(APP) as c:
+            c.autocommit = True
+            for _ in range(40):
+                try:
+                    done = step(c, r)
+                    counts[done] = counts.get(done, 0) + 1
+                except psycopg.Error as e:
+                    if e.diag.sqlstate != "MB001":
+                        wrong.append((e.diag.sqlstate, str(e)))
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong[:3]
+    assert len(counts) >= 6, counts
+    with schema.pg.connect("postgres") as c:
+        stale = c.execute("SELECT a.id, a.kind FROM mcpbox.approval_requests a JOIN mcpbox.grant_requests g "
+                          "USING (id) WHERE a.state = 'pending' AND g.preimage <> "
+                          "mcpbox.grant_preimage(a.kind, a.subject, a.id)").fetchall()
+        assert stale == []
+        assert c.execute("SELECT count(*) FROM mcpbox.network_grants g LEFT JOIN mcpbox.approval_seals s "
+                         "USING (request_id) WHERE s.seal IS NULL").fetchone() == (0,)
+        assert c.execute("SELECT n.version_id, n.epoch FROM mcpbox.callable_now n EXCEPT "
+                         "SELECT c.version_id, c.epoch FROM mcpbox.callable c").fetchall() == []
