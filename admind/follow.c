@@ -17,6 +17,22 @@
 #include "ids.h"
 #include "tlv.h"
 
+/* The log's entries of other nodes, while somebody listens: behind number $1.
+ * Those of the last seconds wait, since what has a smaller number may be
+ * committed later. */
+static const struct db_stmt newest = {"follow_newest",
+    "SELECT coalesce(max(seq), 0) FROM mcpbox.activity", DB_FAST};
+static const struct db_stmt others = {"follow_others",
+    "SELECT a.seq, json_build_object('type', 'activity',"
+    " 'at', to_char(a.at AT TIME ZONE 'UTC',"
+    " 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), 'node', a.node, 'kind', a.kind,"
+    " 'level', a.level, 'principal', a.principal, 'listener', a.listener,"
+    " 'subject', a.subject, 'failure_mode', a.failure, 'count', a.count)::text"
+    " FROM mcpbox.activity a WHERE a.seq > $1::int8 AND a.node <> $2::text"
+    " AND a.at < clock_timestamp() - interval '3 seconds'"
+    " ORDER BY a.seq LIMIT 200",
+    DB_FAST};
+
 struct follower {
 	TAILQ_ENTRY(follower) entry;
 	struct op *op;
@@ -34,6 +50,9 @@ struct follow {
 	struct buf text[TEXTS];
 	uint64_t dropped[TEXTS];
 	struct event *timer;
+	int64_t seq;  /* of the log: told up to here */
+	bool known;   /* seq is */
+	bool reading; /* `others` is under way */
 };
 
 static void flush(evutil_socket_t, short, void *);
@@ -267,14 +286,60 @@ follow_message(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
+static void
+told_others(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct follow *f = a->follow;
+	struct ipc_bytes text;
+	struct buf b;
+
+	f->reading = false;
+	if (err != NULL)
+		return;
+	for (int i = 0; i < db_nrows(rows); i++) {
+		f->seq = db_int(rows, i, 0);
+		if (!f->known)
+			continue;
+		text = db_bytes(rows, i, 1);
+		buf_init(&b, IPC_FRAME_MAX / 4);
+		buf_put(&b, text.p, text.n);
+		follow_line(a, &b);
+		buf_free(&b);
+	}
+	f->known = true;
+}
+
+static void
+read_others(struct admind *a)
+{
+	struct follow *f = a->follow;
+	struct db_params p;
+
+	if (f->reading || !db_is_up(a->db))
+		return;
+	f->reading = true;
+	db_params_init(&p);
+	if (!f->known) {
+		db_query(a->db, &newest, &p, told_others, a);
+		return;
+	}
+	db_p_i64(&p, f->seq);
+	db_p_str(&p, a->node);
+	db_query(a->db, &others, &p, told_others, a);
+}
+
 void
 follow_tick(struct admind *a)
 {
 	struct follower *who, *next;
 	uint64_t now;
 
-	if (follow_count(a) == 0)
+	if (follow_count(a) == 0) {
+		a->follow->known = false;
 		return;
+	}
+	read_others(a);
 	now = now_boot_ms();
 	for (who = TAILQ_FIRST(&a->follow->list); who != NULL; who = next) {
 		next = TAILQ_NEXT(who, entry);

@@ -378,6 +378,17 @@ def test_the_tail_of_the_log_alone(mcp, rest, tool):
     t.close()
 
 
+def test_the_tail_tells_what_other_nodes_logged(instance, rest):
+    t = Tail(rest, "?kind=activity")
+    time.sleep(1.5)	# from now on
+    instance.psql("INSERT INTO mcpbox.activity (at, node, kind, level, principal, listener, "
+                  "subject, failure, count) VALUES (now() - interval '3 s', 'elsewhere', "
+                  "'process_down', 'error', '', '', 'sandboxd', '', 1)")
+    e = t.event(lambda e: e["node"] == "elsewhere")
+    assert (e["type"], e["kind"], e["subject"]) == ("activity", "process_down", "sandboxd")
+    t.close()
+
+
 def test_the_tail_needs_a_login_and_has_an_end(instance, rest):
     r = Rest(lambda: instance.address("admind-http"))
     assert Tail(r).status == 401
