@@ -195,8 +195,7 @@ records_close(struct admind *a, const struct ending *e)
 		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
 		return;
 	}
-	metrics_ended(
-	    a, e->outcome, e->failure, e->started_us, e->ended_us, 0);
+	metrics_ended(a, e->outcome, e->failure, e->started_us, e->ended_us, 0);
 	if (follow_calls(a))
 		follow_record(a, e->intent,
 		    &(struct follow_call){.id = e->id,

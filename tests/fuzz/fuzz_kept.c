@@ -20,8 +20,8 @@ none_left(const uint8_t *p, size_t n)
 
 	while ((p = memmem(p, (size_t)(end - p), name, sizeof(name) - 1))) {
 		p += sizeof(name) - 1;
-		while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' ||
-				     *p == '\r'))
+		while (p < end &&
+		    (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
 			p++;
 		if (end - p < (long)sizeof(KEPT_MARK) - 1)
 			return; /* cut */
