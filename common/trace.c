@@ -9,7 +9,7 @@ trace_parse(const void *text, size_t n, struct trace *out)
 	static const struct trace none;
 	char p[TRACE_PARENT_LEN + 1];
 	uint8_t version, flags;
-	struct trace t;
+	struct trace t = none;
 
 	*out = none;
 	if (n < TRACE_PARENT_LEN || n > TRACE_PARENT_MAX)

@@ -128,7 +128,8 @@ cuts(void **state)
 	/* One long string: cut, and JSON still. */
 	n = snprintf(text, sizeof(text), "{\"pin\":1,\"note\":\"");
 	memset(text + n, 'x', 5000);
-	strcpy(text + n + 5000, "\",\"a\":true}");
+	snprintf(
+	    text + n + 5000, sizeof(text) - (size_t)n - 5000, "\",\"a\":true}");
 	got = kept(text, 4096, 1);
 	assert_int_equal(json_scan((uint8_t *)got, strlen(got), &e), 0);
 	assert_non_null(strstr(got, "xxx" KEPT_CUT "\",\"a\":true}"));
@@ -149,7 +150,7 @@ cuts(void **state)
 	while (n < 8000)
 		n += snprintf(text + n, sizeof(text) - (size_t)n,
 		    "{\"pin\":\"%04d\"},", n);
-	strcpy(text + n - 1, "]}");
+	snprintf(text + n - 1, 4, "]}");
 	got = kept(text, 4096, 1);
 	assert_int_equal(strlen(got), 4096);
 	assert_string_equal(got + 4096 - 3, KEPT_CUT);
@@ -169,9 +170,9 @@ huge_nested(void **state)
 
 	(void)state;
 	assert_non_null(text);
-	at = sprintf(text, "{\"text\":\"{\\\"pin\\\":1,\\\"a\\\":\\\"");
+	at = snprintf(text, 64, "{\"text\":\"{\\\"pin\\\":1,\\\"a\\\":\\\"");
 	memset(text + at, 'x', n);
-	strcpy(text + at + n, "\\\"}\"}");
+	snprintf(text + at + n, 16, "\\\"}\"}");
 	assert_int_equal(json_scan((uint8_t *)text, strlen(text), &e), 0);
 	buf_init(&out, 65536);
 	assert_int_equal(
