@@ -25,5 +25,4 @@ static const struct question_form secret[] = {
 
 const struct question adminq_secrets_questions[] = {
     {"secrets", QUESTION_NAMED, ADMIN_VIEWER, secrets, NULL},
-    {"secret", QUESTION_NAMED, ADMIN_VIEWER, secret, NULL},
-    {0}};
+    {"secret", QUESTION_NAMED, ADMIN_VIEWER, secret, NULL}, {0}};

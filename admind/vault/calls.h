@@ -80,9 +80,9 @@ struct calls_run {
  * Is this our unused, unexpired seal of a yes to just that? 0: *hash and
  * *until_ms (CLOCK_BOOTTIME) are what calls_use takes; -1 with NOT_CONFIRMED.
  */
-int calls_check(struct calls *, const struct keys *,
-    struct ipc_bytes seal, const struct calls_run *, const struct calls_time *,
-    struct ipc_hash *hash, uint64_t *until_ms, struct err *);
+int calls_check(struct calls *, const struct keys *, struct ipc_bytes seal,
+    const struct calls_run *, const struct calls_time *, struct ipc_hash *hash,
+    uint64_t *until_ms, struct err *);
 /* Never again. 0; -1 with BUSY: too many are remembered. */
 int calls_use(struct calls *, const struct ipc_hash *, uint64_t until_ms,
     const struct calls_time *, struct err *);

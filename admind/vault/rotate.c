@@ -12,19 +12,16 @@
  * but a policy is renewed only while it is the one in force (0038: a rotation
  * ends all older ones).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
-#include "anchors.h"
 #include "ids.h"
 #include "log.h"
-#include "macs.h"
 #include "renew.h"
-#include "stored.h"
+#include "renewal.h"
 #include "tlv.h"
 #include "vault.h"
 
@@ -32,32 +29,9 @@ enum {
 	/* After the end the older key opens for this long: calls that had read
 	 * their seal or secret before are sealed meanwhile. */
 	FORGET_S = 30,
-	NAMES_MAX =
-	    4096,       /* bytes of names of unreadable values in one answer */
-	AFTER_MAX = 600 /* a kind's number and an id */
+	NAMES_MAX = 4096, /* bytes of unreadable values' names in one answer */
+	AFTER_MAX = 600   /* a kind's number and an id */
 };
-
-/* What rests, in the order of a pass: names of the view `resting`. */
-enum how {
-	HOW_SECRET,
-	HOW_VERIFIER,
-	HOW_SEAL,
-	HOW_FIRST,
-	HOW_POLICY,
-	HOW_ANCHOR
-};
-static const struct {
-	const char *kind, *shown;
-	enum how how;
-} rests[] = {
-    {"secret", "secret", HOW_SECRET},
-    {"verifier", "administrator", HOW_VERIFIER},
-    {"seal", "approval", HOW_SEAL},
-    {"first", "first of two approvals", HOW_FIRST},
-    {"policy", "policy", HOW_POLICY},
-    {"anchor", "signature of audit row", HOW_ANCHOR},
-};
-enum { NRESTS = sizeof(rests) / sizeof(rests[0]) };
 
 struct rotate {
 	struct event *forget; /* the timer of FORGET_S */
@@ -69,11 +43,11 @@ struct step {
 	struct vault_ref ref;
 	bool renew;
 	struct keys *fresh; /* KEY_NEXT's, in no chain yet; or NULL */
-	unsigned kind;
+	enum renewal_kind kind;
 	struct buf after, names;
 	uint32_t seen, renewed, unreadable;
 	struct buf store;       /* RENEW_STORE's rows */
-	struct ipc_hash policy; /* of the renewed one, if there is one */
+	struct ipc_hash policy; /* SHA-256 of the renewed one */
 };
 
 /* ---- life ---- */
@@ -277,151 +251,20 @@ rotate_admind_up(struct vault *v)
 
 /* ---- one step ---- */
 
-struct row {
-	struct ipc_bytes id, place, column, value;
-};
-
-/* The next row of RENEW_ROWS: 1, 0 at its end, -1 malformed. */
-static int
-next_row(struct tlv_reader *r, struct row *out)
-{
-	struct ipc_bytes *const fields[] = {
-	    &out->id, &out->place, &out->column, &out->value};
-	struct tlv f;
-	int rc;
-
-	for (unsigned i = 0; i < 4; i++) {
-		if ((rc = tlv_next(r, &f)) != 1)
-			return i == 0 ? rc : -1;
-		if (f.tag != RENEW_ID + i)
-			return -1;
-		*fields[i] = ipc_bytes(f.p, f.n);
-	}
-	return 1;
-}
-
-static int
-renew_anchor(
-    const struct keys *k, const struct row *r, struct buf *out, struct err *err)
-{
-	struct ipc_hash head, signature;
-	char number[24], *end;
-	uint64_t seq;
-
-	if (r->place.n == 0 || r->place.n >= sizeof(number) ||
-	    r->value.n != sizeof(signature.b) || r->column.n != HEX32_LEN ||
-	    hex_decode((const char *)r->column.p, r->column.n, head.b) == -1)
-		return err_set(err, FAILURE_FORBIDDEN, "not an anchor");
-	memcpy(number, r->place.p, r->place.n);
-	number[r->place.n] = '\0';
-	seq = strtoull(number, &end, 10);
-	memcpy(signature.b, r->value.p, sizeof(signature.b));
-	if (*end != '\0' || anchors_check(k, seq, &head, &signature) == NULL ||
-	    anchors_sign(k, seq, &head, &signature) == -1)
-		return err_set(
-		    err, FAILURE_FORBIDDEN, "the signature does not verify");
-	buf_clear(out);
-	buf_put(out, signature.b, sizeof(signature.b));
-	return 0;
-}
-
-static int
-renew_stored(const struct keys *k, enum stored_table table, const struct row *r,
-    struct buf *out, struct err *err)
-{
-	const struct stored_place at = {table, r->place, r->column};
-	struct buf plain;
-	int rc = -1;
-
-	buf_init(&plain, MACS_MAX);
-	if (stored_open(k, &at, r->value.p, r->value.n, &plain, err) == 0)
-		rc = stored_seal(k, &at, plain.p, plain.len, out, err);
-	buf_free(&plain); /* wiped there */
-	return rc;
-}
-
-/* admind says of what it is a seal: it verifies as that, or not at all. */
-static int
-renew_seal(
-    const struct keys *k, const struct row *r, struct buf *out, struct err *err)
-{
-	static const struct {
-		const char *name;
-		enum macs_purpose purpose;
-	} known[] = {{"version", MACS_VERSION}, {"call", MACS_CALL},
-	    {"grant", MACS_GRANT}};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (ipc_streq(r->column, known[i].name))
-			return macs_renew(k, known[i].purpose, r->value.p,
-			    r->value.n, out, err);
-	return err_set(err, FAILURE_FORBIDDEN, "a seal of nothing known");
-}
-
-/* Of the policy that is in force, and of no other that ever was. */
-static int
-renew_policy(
-    struct step *s, const struct row *r, struct buf *out, struct err *err)
-{
-	struct policy *now = &s->v->policy;
-	struct ipc_hash hash;
-
-	policy_take(s->v->keys, r->value, now);
-	sha256(r->value.p, r->value.n, &hash);
-	if (!ct_equal(hash.b, now->seal.b, sizeof(hash.b)))
-		return err_set(err, FAILURE_FORBIDDEN,
-		    "it is not ours, or not the newest one");
-	if (macs_renew(s->v->keys, MACS_POLICY, r->value.p, r->value.n, out,
-		err) == -1)
-		return -1;
-	sha256(out->p, out->len, &s->policy);
-	return 0;
-}
-
-/* The same value under the newest key. -1: none that is valid opens it. */
-static int
-renew(struct step *s, const struct row *r, struct buf *out, struct err *err)
-{
-	const struct keys *k = s->v->keys;
-
-	switch (rests[s->kind].how) {
-	case HOW_SECRET:
-		return renew_stored(k, STORED_SECRETS, r, out, err);
-	case HOW_VERIFIER:
-		return renew_stored(k, STORED_VERIFIERS, r, out, err);
-	case HOW_ANCHOR:
-		return renew_anchor(k, r, out, err);
-	case HOW_POLICY:
-		return renew_policy(s, r, out, err);
-	case HOW_SEAL:
-		return renew_seal(k, r, out, err);
-	case HOW_FIRST:
-		break;
-	}
-	return macs_renew(k, MACS_FIRST, r->value.p, r->value.n, out, err);
-}
-
-/* "secret demo/TOKEN", a line each, as many as fit. */
+/* As many names as fit in one answer; all in our own log. */
 static void
-name_unreadable(struct step *s, const struct row *r, const struct err *err)
+name_unreadable(
+    struct step *s, const struct renewal_row *r, const struct err *err)
 {
-	enum how how = rests[s->kind].how;
 	char line[512];
-	int n;
+	size_t n;
 
-	n = how == HOW_SECRET
-	    ? snprintf(line, sizeof(line), "%s %.*s/%.*s: %s\n",
-		  rests[s->kind].shown, (int)r->place.n,
-		  (const char *)r->place.p, (int)r->column.n,
-		  (const char *)r->column.p, err->text)
-	    : snprintf(line, sizeof(line), "%s %.*s: %s\n",
-		  rests[s->kind].shown, (int)r->id.n, (const char *)r->id.p,
-		  err->text);
+	renewal_tell(s->kind, r, err, line, sizeof(line));
+	n = strlen(line);
 	log_event(LOG_LV_WARN, "key_unreadable", "%.*s",
-	    n > 0 ? (int)strcspn(line, "\n") : 0, line);
-	if (n > 0 && (size_t)n < sizeof(line) &&
-	    s->names.len + (size_t)n <= NAMES_MAX)
-		buf_put(&s->names, line, (size_t)n);
+	    (int)strcspn(line, "\n"), line);
+	if (s->names.len + n <= NAMES_MAX && utf8_valid((uint8_t *)line, n))
+		buf_put(&s->names, line, n);
 }
 
 static void
@@ -432,14 +275,14 @@ on_renewed(void *arg, struct ipc_frame *f, enum failure gone)
 	if (failed(s, f, IPC_OK))
 		return;
 	/* What a change of it is compared with (POLICY_SET's seen). */
-	if (rests[s->kind].how == HOW_POLICY)
+	if (s->kind == RENEWAL_POLICY)
 		s->v->policy.seal = s->policy;
 	step_answer(s);
 }
 
 /* 0; -1 when memory is out. */
 static int
-take_row(struct step *s, const struct row *r)
+take_row(struct step *s, const struct renewal_row *r)
 {
 	struct buf fresh;
 	struct err err;
@@ -447,7 +290,7 @@ take_row(struct step *s, const struct row *r)
 
 	buf_init(&fresh, MACS_MAX);
 	s->seen++;
-	if (renew(s, r, &fresh, &err) == -1) {
+	if (renewal_make(s->v, s->kind, r, &fresh, &err) == -1) {
 		if (err.failure == FAILURE_BUSY ||
 		    err.failure == FAILURE_TOO_LARGE) {
 			rc = -1; /* says nothing of the value */
@@ -460,6 +303,8 @@ take_row(struct step *s, const struct row *r)
 		tlv_put(&s->store, RENEW_VALUE, r->value.p, r->value.n);
 		tlv_put(&s->store, RENEW_RENEWED, fresh.p, fresh.len);
 		s->renewed++;
+		if (s->kind == RENEWAL_POLICY)
+			sha256(fresh.p, fresh.len, &s->policy);
 	}
 	buf_free(&fresh);
 	return s->store.failed ? -1 : rc;
@@ -473,7 +318,7 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_renew_store store = {0};
 	struct ipc_renew_rows m;
 	struct tlv_reader in;
-	struct row r;
+	struct renewal_row r;
 	struct err err;
 	int rc;
 
@@ -484,7 +329,7 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	tlv_open(&in, m.rows.p, m.rows.n);
-	while ((rc = next_row(&in, &r)) == 1) {
+	while ((rc = renewal_next(&in, &r)) == 1) {
 		if (take_row(s, &r) == -1) {
 			step_refuse(s, FAILURE_BUSY, "out of memory");
 			return;
@@ -500,7 +345,7 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 	if (last.n != 0)
 		buf_putf(&s->after, "%u:%.*s", s->kind, (int)last.n,
 		    (const char *)last.p);
-	else if (s->kind + 1 < NRESTS)
+	else if (s->kind + 1 < RENEWAL_COUNT)
 		buf_putf(&s->after, "%u:", s->kind + 1);
 	if (s->after.failed) {
 		step_refuse(s, FAILURE_INTERNAL, "an id is too long");
@@ -510,26 +355,27 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 		step_answer(s);
 		return;
 	}
-	store.kind = ipc_str(rests[s->kind].kind);
+	store.kind = ipc_str(renewal_name(s->kind));
 	store.rows = ipc_bytes(s->store.p, s->store.len);
 	step_ask(s, IPC_RENEW_STORE, &store, on_renewed);
 }
 
 /* "2:id" of an earlier answer. Root's: a wrong one begins elsewhere. */
 static int
-take_after(struct ipc_bytes t, unsigned *kind, struct ipc_bytes *id)
+take_after(struct ipc_bytes t, enum renewal_kind *kind, struct ipc_bytes *id)
 {
-	*kind = 0;
+	*kind = RENEWAL_SECRET;
 	*id = ipc_bytes(NULL, 0);
 	if (t.n == 0)
 		return 0;
-	if (t.n < 2 || t.p[0] < '0' || t.p[0] >= '0' + NRESTS || t.p[1] != ':')
+	if (t.n < 2 || t.p[0] < '0' || t.p[0] >= '0' + RENEWAL_COUNT ||
+	    t.p[1] != ':')
 		return -1;
-	*kind = (unsigned)(t.p[0] - '0');
+	*kind = (enum renewal_kind)(t.p[0] - '0');
 	*id = ipc_bytes(t.p + 2, t.n - 2);
 	return 0;
 }
-_Static_assert(NRESTS <= 10, "a kind's number is one digit");
+_Static_assert(RENEWAL_COUNT <= 10, "a kind's number is one digit");
 
 static int
 key_step(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -548,7 +394,7 @@ key_step(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		step_refuse(s, FAILURE_INVALID_PARAMS, "no such step");
 		return 0;
 	}
-	get.kind = ipc_str(rests[s->kind].kind);
+	get.kind = ipc_str(renewal_name(s->kind));
 	get.limit = m.limit;
 	if (s->renew)
 		get.key = ipc_bytes(s->v->keys->id, sizeof(s->v->keys->id));

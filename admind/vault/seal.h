@@ -25,8 +25,8 @@ enum seal_tag {
 	SEAL_HOST = 6,         /* granted host; any number; none until egress */
 	SEAL_APPROVER = 7,     /* administrator's name, or root */
 	SEAL_TIME_US = 8,      /* u64 Unix time in us */
-	SEAL_FIRST = 9,        /* who said the first yes, where two are needed */
-	SEAL_POLICY = 10       /* u64: serial of the policy that was automatic */
+	SEAL_FIRST = 9,  /* who said the first yes, where two are needed */
+	SEAL_POLICY = 10 /* u64: serial of the policy that was automatic */
 };
 
 /* Who approves: a person, two, or a policy that a person set. */

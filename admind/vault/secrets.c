@@ -1,16 +1,16 @@
 /*
  * SECRET_SET: a value comes in from uid 0's socket or, with an administrator's
  * login, from the web process; it is encrypted for its place and stored by
- * admind. There is no message that brings it back: the only way out is a context
- * for a sandbox (contexts.c).
+ * admind. There is no message that brings it back: the only way out is a
+ * context for a sandbox (contexts.c).
  *
  * Who sets it follows from a login that we made and whose role was sealed with
- * its verifier, or from the socket; admind is not asked and has no such message.
- * A hostile admind learns that the secret was set, its names and its length. A
- * hostile web process can set values as an administrator who is logged in, for
- * as long as one is: never read one. It may set them for any server that
- * administrator could: which one is in the name that goes into the AAD, and not
- * in an id that admind would have to translate.
+ * its verifier, or from the socket; admind is not asked and has no such
+ * message. A hostile admind learns that the secret was set, its names and its
+ * length. A hostile web process can set values as an administrator who is
+ * logged in, for as long as one is: never read one. It may set them for any
+ * server that administrator could: which one is in the name that goes into the
+ * AAD, and not in an id that admind would have to translate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +77,7 @@ take_actor(struct port *port, const struct ipc_secret_set *m,
 	if (s == NULL)
 		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
 	memcpy(actor, s->username, SESSIONS_USER_MAX + 1);
-	sessions_touch(
-	    port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	sessions_touch(port->v->sessions, s, now_boot_ms(), now_us() / 1000);
 	if (strcmp(s->role, "administrator") == 0)
 		return 0;
 	(void)audit_event(
@@ -127,8 +126,8 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	at.table = STORED_SECRETS;
 	at.row = m.server;
 	at.column = m.key;
-	if (stored_seal(v->keys, &at, m.value.p, m.value.n, &sealed,
-		&err) == -1) {
+	if (stored_seal(v->keys, &at, m.value.p, m.value.n, &sealed, &err) ==
+	    -1) {
 		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
 		goto out;
 	}

@@ -359,7 +359,7 @@ END $$;
 -- Everything that rests under the master key. id: the row, and the order of
 -- passes. place, column: where the vault sealed it (its AAD; of a seal: nothing,
 -- and what it is a seal of; of an anchor: row number and head in hex). A new thing that rests is a row here, a branch of
--- renew_store() and a row of the vault's rotate.c. Not here: policies that are
+-- renew_store() and a row of the vault's renewal.h. Not here: policies that are
 -- not in force any more, and first yeses to what is decided. They end with the
 -- older key, which is how an old policy is made worthless for good (0038).
 CREATE FUNCTION seal_purpose(kind text) RETURNS text LANGUAGE sql IMMUTABLE AS $$

@@ -40,11 +40,13 @@ def main():
         bad.append("docs/PROTOCOL.md is not what ipc-text -m prints: ninja -C build docs-protocol")
     processes = set(re.findall(r'^K\("([^"]+)"', read("common/conf_keys.def"), re.M)) - {"*"}
     for p in sorted(processes):
-        page = ROOT / f"docs/man/mcpbox-{p}.8"
+        # A program for people, in section 1; the others are daemons.
+        name = "mcpboxctl.1" if p == "mcpboxctl" else f"mcpbox-{p}.8"
+        page = ROOT / "docs/man" / name
         if not page.is_file():
-            bad.append(f"docs/man/mcpbox-{p}.8 is missing")
-        elif f".Nm mcpbox-{p}" not in page.read_text(encoding="utf-8"):
-            bad.append(f"docs/man/mcpbox-{p}.8 does not name its process")
+            bad.append(f"docs/man/{name} is missing")
+        elif f".Nm {name.rsplit('.', 1)[0]}" not in page.read_text(encoding="utf-8"):
+            bad.append(f"docs/man/{name} does not name its process")
     print("\n".join(bad))
     return 1 if bad else 0
 

@@ -84,8 +84,8 @@ check_at(struct calls *c, const struct buf *seal, size_t n,
 	struct ipc_hash hash;
 	uint64_t until;
 	struct err err;
-	int rc = calls_check(c, &keys, ipc_bytes(seal->p, n), run, &at,
-	    &hash, &until, &err);
+	int rc = calls_check(
+	    c, &keys, ipc_bytes(seal->p, n), run, &at, &hash, &until, &err);
 
 	if (rc == -1)
 		assert_int_equal(err.failure, FAILURE_NOT_CONFIRMED);
@@ -180,9 +180,8 @@ remembers(void **state)
 	struct err err;
 
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
-	assert_int_equal(
-	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
-		&now, &hash, &until, &err),
+	assert_int_equal(calls_check(c, &keys, ipc_bytes(seal.p, seal.len),
+			     &run, &now, &hash, &until, &err),
 	    0);
 	assert_int_equal(until, NOW_BOOT_MS + 60000);
 	assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
@@ -219,9 +218,8 @@ clock_is_set(void **state)
 	struct err err;
 
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
-	assert_int_equal(
-	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
-		&now, &hash, &until, &err),
+	assert_int_equal(calls_check(c, &keys, ipc_bytes(seal.p, seal.len),
+			     &run, &now, &hash, &until, &err),
 	    0);
 	assert_int_equal(calls_use(c, &hash, until, &now, &err), 0);
 	/* Ahead: another call is used, which makes room. And back. */
@@ -234,14 +232,12 @@ clock_is_set(void **state)
 	c = calls_new();
 	assert_int_equal(seal_it(c, &r, &seal, NULL), 0);
 	at = (struct calls_time){NOW_US, NOW_BOOT_MS + 59999};
-	assert_int_equal(
-	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
-		&at, &hash, &until, &err),
+	assert_int_equal(calls_check(c, &keys, ipc_bytes(seal.p, seal.len),
+			     &run, &at, &hash, &until, &err),
 	    0);
 	at.boot_ms++;
-	assert_int_equal(
-	    calls_check(c, &keys, ipc_bytes(seal.p, seal.len), &run,
-		&at, &hash, &until, &err),
+	assert_int_equal(calls_check(c, &keys, ipc_bytes(seal.p, seal.len),
+			     &run, &at, &hash, &until, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_NOT_CONFIRMED);
 	buf_free(&seal);
@@ -285,8 +281,8 @@ context(struct contexts *c, const struct buf *pre, const struct buf *call_seal,
 	buf_init(&seal, SEAL_MAX);
 	buf_init(&intent, 1024);
 	buf_init(&out, IPC_BLOB_MAX);
-	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len,
-			     &by, &seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len, &by,
+			     &seal, &hash, NULL),
 	    0);
 	tlv_puts(&intent, INTENT_PRINCIPAL, principal);
 	tlv_put_u64(&intent, INTENT_LISTENER, LISTENER_LOCAL);
@@ -339,8 +335,8 @@ context_of_a_confirmed_call(void **state)
 	assert_int_equal(
 	    context(c, &pre, NULL, "anna", arguments), FAILURE_NOT_CONFIRMED);
 	buf_init(&version_seal, SEAL_MAX);
-	assert_int_equal(seal_make(&keys, &request, pre.p, pre.len,
-			     &by, &version_seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre.p, pre.len, &by,
+			     &version_seal, &hash, NULL),
 	    0);
 	assert_int_equal(context(c, &pre, &version_seal, "anna", arguments),
 	    FAILURE_NOT_CONFIRMED);

@@ -47,8 +47,8 @@ make_seal(const struct buf *pre, struct buf *seal)
 	struct ipc_hash hash, want;
 
 	buf_init(seal, SEAL_MAX);
-	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len,
-			     &by, seal, &hash, NULL),
+	assert_int_equal(seal_make(&keys, &request, pre->p, pre->len, &by, seal,
+			     &hash, NULL),
 	    0);
 	sha256(pre->p, pre->len, &want);
 	assert_memory_equal(&hash, &want, sizeof(hash));
@@ -61,8 +61,8 @@ check(const struct buf *seal, size_t n, const struct buf *pre)
 	struct ipc_hash h;
 	size_t len;
 
-	return seal_check(&keys, seal->p, n, pre->p, pre->len, &fields,
-	    &len, &h, NULL);
+	return seal_check(
+	    &keys, seal->p, n, pre->p, pre->len, &fields, &len, &h, NULL);
 }
 
 static void
@@ -77,8 +77,8 @@ seal_says(void **state)
 
 	make_preimage(&pre, "pass", "TOKEN");
 	make_seal(&pre, &seal);
-	assert_int_equal(seal_check(&keys, seal.p, seal.len, pre.p,
-			     pre.len, &fields, &n, &got, NULL),
+	assert_int_equal(seal_check(&keys, seal.p, seal.len, pre.p, pre.len,
+			     &fields, &n, &got, NULL),
 	    0);
 	sha256(pre.p, pre.len, &h);
 	assert_memory_equal(&got, &h, sizeof(h));
@@ -126,8 +126,8 @@ seal_refuses(void **state)
 	end = memmem(pre.p, pre.len, "python", 6);
 	assert_non_null(end);
 	for (size_t n = 0; n < (size_t)(end - pre.p) + 6; n++)
-		assert_int_equal(seal_make(&keys, &request, pre.p, n,
-				     &by, &out, &h, NULL),
+		assert_int_equal(
+		    seal_make(&keys, &request, pre.p, n, &by, &out, &h, NULL),
 		    -1);
 	assert_int_equal(out.len, 0);
 	buf_free(&pre);

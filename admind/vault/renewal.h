@@ -1,0 +1,57 @@
+/*
+ * What rests under the master key, and how each of it is made anew under the
+ * newest key (rotate.c drives it). Bytes in, bytes out.
+ *
+ * What a hostile admind gains by bringing rows of its choice: each opens at its
+ * place, or verifies for its purpose, or is not renewed; what is renewed has
+ * the same content, place and purpose.
+ */
+#ifndef RENEWAL_H
+#define RENEWAL_H
+
+#include "buf.h"
+#include "err.h"
+#include "ipc.h"
+#include "tlv.h"
+
+struct vault;
+
+/* Kinds in the order of a pass: names of the database's view `resting`, and as
+ * a reader is told of them. */
+#define RENEWAL_KINDS(K)                            \
+	K(SECRET, "secret", "secret")               \
+	K(VERIFIER, "verifier", "administrator")    \
+	K(SEAL, "seal", "approval")                 \
+	K(FIRST, "first", "first of two approvals") \
+	K(POLICY, "policy", "policy")               \
+	K(ANCHOR, "anchor", "signature of audit row")
+
+enum renewal_kind {
+#define K(NAME, name, shown) RENEWAL_##NAME,
+	RENEWAL_KINDS(K)
+#undef K
+	    RENEWAL_COUNT
+};
+
+const char *renewal_name(enum renewal_kind);
+
+/* A row of RENEW_ROWS (renew.h); slices borrow from it. */
+struct renewal_row {
+	struct ipc_bytes id, place, column, value;
+};
+/* The next one: 1, 0 at the list's end, -1 malformed. */
+int renewal_next(struct tlv_reader *, struct renewal_row *);
+
+/*
+ * The same value under the newest key. Replaces what out holds. 0; -1: no key
+ * that is valid opens it, or it is not what its kind is (FORBIDDEN,
+ * NOT_APPROVED), or without memory (BUSY, TOO_LARGE).
+ */
+int renewal_make(struct vault *, enum renewal_kind, const struct renewal_row *,
+    struct buf *out, struct err *);
+
+/* "secret demo/TOKEN: why", a line with its newline, cut to what fits. */
+void renewal_tell(enum renewal_kind, const struct renewal_row *,
+    const struct err *, char *line, size_t size);
+
+#endif
