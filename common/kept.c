@@ -28,6 +28,9 @@ enum {
 	/* A longer string that may be JSON is not looked into, and so not kept:
 	 * of most of it nothing would be left. */
 	NESTED_MAX = 128 * 1024,
+	/* Nor one that is so many times what may be kept in all: in arguments
+	 * it is a caller who says how much there is to look at. */
+	NESTED_TIMES = 4,
 	/* A value of one byte may become the mark: how much longer the kept
 	 * form can be than its text, times. */
 	GROWS = 4
@@ -178,12 +181,14 @@ static void
 decode(struct buf *out, const uint8_t *p, const uint8_t *end)
 {
 	while (p < end) {
+		const uint8_t *e = memchr(p, '\\', (size_t)(end - p));
 		uint32_t u;
 
-		if (*p != '\\') {
-			buf_putc(out, (char)*p++);
-			continue;
-		}
+		if (e == NULL)
+			e = end;
+		buf_put(out, p, (size_t)(e - p));
+		if ((p = e) == end)
+			break;
 		u = json_slice_point(&p);
 		if (u < 0x80) {
 			buf_putc(out, (char)u);
@@ -260,7 +265,7 @@ put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 	bool done = false;
 	struct err e;
 
-	if (n > NESTED_MAX) {
+	if (n > NESTED_MAX || n > NESTED_TIMES * f->max) {
 		buf_putf(f->out, "\"[%zu bytes]" KEPT_CUT "\"", n);
 		f->changed = true;
 		return true;
