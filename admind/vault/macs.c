@@ -97,8 +97,8 @@ int
 macs_renew(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
     size_t n, struct buf *out, struct err *err)
 {
-	const uint8_t *body;
-	size_t nbody;
+	const uint8_t *body = NULL;
+	size_t nbody = 0;
 	struct buf w;
 
 	if (macs_check(k, purpose, seal, n, &body, &nbody, err) == -1)
