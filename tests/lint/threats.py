@@ -13,7 +13,7 @@ def missing(text):
         if "::" in name:
             current, name = name.split("::")
         elif not name.startswith("test_"):
-            if name.startswith(("unit/", "probes/", "integration/")) and \
+            if name.startswith(("unit/", "probes/", "integration/", "defects/")) and \
                     not (ROOT / "tests" / name).exists():
                 out.append(name)
             continue
