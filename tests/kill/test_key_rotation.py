@@ -181,6 +181,9 @@ def test_all_goes_on_meanwhile(instance):
     assert keys(instance) == {"master.key", "master.key." + before}
     answers(instance, "rotated__made_half_way")
     resumed(instance)
+    # Heads that were signed with the older key are still known by the journal.
+    instance.ctl("audit", "verify", "--journal",
+                 os.path.join(instance.state, "log", "admind-vault", "current"))
 
 
 @pytest.mark.parametrize("victim", ["admind-vault", "admind", "postgresql", "ctl"])
