@@ -2,6 +2,7 @@
 import statistics
 from dataclasses import dataclass
 
+from management import CALLS
 from parts import SPACE_MS
 from requests import CLIENTS, METHODS
 from suite import POOL_MIN
@@ -16,10 +17,13 @@ PSS_MIB = 60.0
 NEIGHBOUR = {True: 2.0, False: 4.0}
 # Requests that run no tool, with the most clients measured.
 OF_PACKAGE, OF_BARE, P99_US = 100.0, 0.5, 2000.0
+# Management calls with ten thousand tools, and what the original took for
+# mcpbox_list_servers where it was measured, in microseconds.
+MANAGEMENT_P50_US, ORIGINAL_US, OF_ORIGINAL = 2000.0, 4900.0, 5.0
 FORM = {"plain": "`def main`", "aio": "`async def main`"}
 # --quick is a guard, not a judgement: only a mistake goes past these.
 QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0,
-         "request": 0.25, "p99": 10.0}
+         "request": 0.25, "p99": 10.0, "management": 5.0}
 
 
 @dataclass
@@ -73,7 +77,7 @@ def judge(parts, facts, quick):
             goals.append(Goal(
                 f"p50 beside a tool that {name.split()[0]}, as a multiple of alone",
                 median(values), NEIGHBOUR[facts["cpu_controller"]] * relax["neighbour"], True))
-    return goals + requests(parts["requests"], relax)
+    return goals + requests(parts["requests"], relax) + management(parts["management"], relax)
 
 
 def requests(v, relax):
@@ -89,4 +93,15 @@ def requests(v, relax):
                  False),
             Goal(f"{method}, {n} clients: p99, ms",
                  median(v[f"{name} gatewayd {n} p99"]) / 1000, P99_US / 1000 * relax["p99"], True)]
+    return goals
+
+
+def management(v, relax):
+    goals = [Goal("mcpbox_list_servers, one client: calls a second as a multiple of the original's",
+                  median(v["small rate"]) * ORIGINAL_US / 1e6, OF_ORIGINAL / relax["management"],
+                  False)]
+    for tool in CALLS:
+        goals.append(Goal(f"{tool} with 10,000 tools, one client: p50, ms",
+                          median(v[f"{tool} 1 p50"]) / 1000,
+                          MANAGEMENT_P50_US / 1000 * relax["management"], True))
     return goals

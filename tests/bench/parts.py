@@ -10,6 +10,7 @@ from concurrent import futures
 import machine
 from harness import flow
 from harness.mcp import Client
+from management import management
 from requests import requests
 from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
 from values import Values
@@ -260,6 +261,7 @@ def all_parts(quick, say):
             "cpu": cpu(with_suite, rounds, count, say),
             "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
             "requests": requests(with_suite, 1 if quick else 5, 150 if quick else 400, say),
+            "management": management(with_suite, 1 if quick else 5, 200 if quick else 500, say),
         }, {"cpu_controller": cpu_controller(with_suite), "percent_busy_before": round(others, 1)}
     finally:
         with_suite.close()

@@ -4,6 +4,7 @@ import statistics
 
 from harness.document import replace_section, table
 from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON, SPACE_MS
+from management import CALLS, CLIENTS as MANAGERS
 from requests import CLIENTS as AT_ONCE
 from requests import METHODS, SERVERS
 
@@ -75,6 +76,14 @@ def requests(v):
                   "server's µs a request", "client's"), rows)
 
 
+def management(v):
+    rows = [("`mcpbox_list_servers`, no servers but ours", 1, mid(v["small p50"], 1e-3),
+             mid(v["small p99"], 1e-3), mid(v["small rate"], 1, 0))]
+    rows += [(f"`{tool}`", n, mid(v[f"{tool} {n} p50"], 1e-3), mid(v[f"{tool} {n} p99"], 1e-3),
+              mid(v[f"{tool} {n} rate"], 1, 0)) for tool in CALLS for n in MANAGERS]
+    return table(("what", "at once", "p50 ms", "p99 ms", "a second"), rows)
+
+
 def text(parts, facts, goals):
     blocks = [
         table(("goal", "measured", "bound", ""), [g.row() for g in goals]),
@@ -95,6 +104,9 @@ def text(parts, facts, goals):
         "**Requests that run no tool.** The last two columns are processor time: where the "
         "client's is as large as the server's, the rate is bound by both.",
         requests(parts["requests"]),
+        "**Management calls**, the first on a small suite, the others with 10,000 tools of 100 "
+        "servers and a million records. Each is recorded, as every call is.",
+        management(parts["management"]),
     ]
     return "\n\n".join(blocks) + "\n"
 
