@@ -1245,7 +1245,7 @@ BEGIN
 		JOIN tools t ON t.serving_version = v.id AND t.enabled AND t.object = 'tool'
 		JOIN servers s ON s.id = t.server_id AND s.status = 'running'
 		WHERE v.state = 'approved' AND v.words @@ q
-		LIMIT greatest(500, p_limit * 10)) x
+		LIMIT greatest(250, p_limit * 10)) x
 	    ORDER BY ts_rank('{0.1, 0.2, 0.4, 1.0}', x.words, q) DESC, x.exposed_name
 	    LIMIT p_limit;
 	IF NOT FOUND THEN

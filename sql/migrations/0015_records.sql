@@ -157,7 +157,7 @@ CREATE INDEX ON execution_index USING gin (words);
 CREATE VIEW executions_fresh AS
 SELECT * FROM executions WHERE state = 'open'
 UNION ALL
-SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 5000) q
+SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 1000) q
     CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = q.execution
     AND x.state = 'closed' OFFSET 0) e;
 
