@@ -107,7 +107,8 @@ put_fields(struct jsonw *w, const struct side *a, const struct side *b)
 {
 	jsonw_name(w, "fields");
 	jsonw_arr(w);
-	for (uint8_t tag = 1; tag <= VERSION_TAG_MAX; tag++) {
+	for (int i = 1; i <= VERSION_TAG_MAX; i++) {
+		const uint8_t tag = (uint8_t)i;
 		const char *name = version_field(tag, NULL);
 
 		if (name == NULL || by_line(tag) ||
@@ -129,7 +130,8 @@ put_lines(struct jsonw *w, const struct side *a, const struct side *b)
 {
 	jsonw_name(w, "diff");
 	jsonw_arr(w);
-	for (uint8_t tag = 1; tag <= VERSION_TAG_MAX; tag++) {
+	for (int i = 1; i <= VERSION_TAG_MAX; i++) {
+		const uint8_t tag = (uint8_t)i;
 		struct tlv fa = {0}, fb = {0};
 		struct buf lines;
 

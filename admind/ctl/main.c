@@ -52,7 +52,8 @@ static const struct {
     {"query", 2, 3, query_command, "query WHAT [ID]"},
     {"tools", 1, 5, lives_command,
 	"tools [TOOL | describe TOOL [name=...] [title=...] "
-	"[description=...] | enable TOOL | disable TOOL | delete TOOL | versions "
+	"[description=...] | enable TOOL | disable TOOL | delete TOOL | "
+	"versions "
 	"TOOL | version TOOL N | diff TOOL N N | rollback TOOL N | prune TOOL "
 	"[KEEP]]"},
     {"sources", 1, 9, lives_command,

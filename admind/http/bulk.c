@@ -123,7 +123,7 @@ static int
 take_item(struct json_object *o, struct work *k, struct err *e)
 {
 	struct item *it = &k->item[k->n];
-	struct ipc_bytes id, hash;
+	struct ipc_bytes id, hash = {NULL, 0};
 
 	if (!json_object_is_type(o, json_type_object))
 		return err_set(
