@@ -101,7 +101,7 @@ def management(v, relax):
                   median(v["small rate"]) * ORIGINAL_US / 1e6, OF_ORIGINAL / relax["management"],
                   False)]
     for tool in CALLS:
-        goals.append(Goal(f"{tool} with 10,000 tools, one client, {SPACE_MS} ms apart: p50, ms",
+        goals.append(Goal(f"{tool} with 10,000 tools, one client: p50, ms",
                           median(v[f"{tool} 1 p50"]) / 1000,
                           MANAGEMENT_P50_US / 1000 * relax["management"], True))
     return goals

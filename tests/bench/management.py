@@ -1,8 +1,8 @@
 """Management calls, as an agent makes them: on a small suite, where the original
 was measured, then with ten thousand tools and a million records (harness/scale).
 
-One client whose calls are 20 ms apart, as an agent's at the quickest; then eight
-that send the next call when they have the last answer."""
+One client that sends the next call when it has the last answer, as the original
+was measured; then eight, whose records wait in a queue that lists read as well."""
 import json
 
 import psycopg
@@ -13,23 +13,22 @@ from suite import program
 from values import Values
 
 SERVER, TOOL = "00000001-0000-7000-8000-000000000001", "00000002-0000-7000-8000-000000000003"
-# tool -> arguments; all but the first need what scale.fill() made
+# tool -> arguments, of what scale.fill() made
 CALLS = {
+    "mcpbox_get_tool_logs": {"tool_id": TOOL},
     "mcpbox_list_servers": {},
     "mcpbox_list_tools": {"server_id": SERVER},
     "mcpbox_get_tool": {"tool_id": TOOL},
     "mcpbox_get_tool_status": {"tool_id": TOOL},
     "mcpbox_search_tools": {"query": "weather 77"},
     "mcpbox_list_pending_requests": {},
-    "mcpbox_get_tool_logs": {"tool_id": TOOL},
 }
 CLIENTS = (1, 8)
-SPACE_MS = 20
 
 
-def load(suite, tool, arguments, clients, ms, pause=0):
+def load(suite, tool, arguments, clients, ms):
     r = program("load", "-c", clients, "-t", ms, "-T", tool, "-a", json.dumps(arguments),
-                "-e", '"structuredContent"', *(("-p", pause) if pause else ()), *suite.address())
+                "-e", '"structuredContent"', *suite.address())
     if set(r["endings"]) != {"done"}:
         raise RuntimeError(f"calls of {tool} went wrong: {r['endings']}")
     return r
@@ -57,6 +56,5 @@ def management(suite, rounds, ms, say):
         for n in range(rounds):
             say(f"management calls, {clients} at once, round {n + 1} of {rounds}")
             for tool, arguments in CALLS.items():
-                v.times(f"{tool} {clients}", load(suite, tool, arguments, clients, ms,
-                                                  SPACE_MS if clients == 1 else 0))
+                v.times(f"{tool} {clients}", load(suite, tool, arguments, clients, ms))
     return v

@@ -105,8 +105,7 @@ def text(parts, facts, goals):
         "client's is as large as the server's, the rate is bound by both.",
         requests(parts["requests"]),
         "**Management calls**, the first on a small suite, the others with 10,000 tools of 100 "
-        "servers and a million records; calls of one client are 20 ms apart. Each is recorded, as "
-        "every call is.",
+        "servers and a million records. Each is recorded, as every call is.",
         management(parts["management"]),
     ]
     return "\n\n".join(blocks) + "\n"
