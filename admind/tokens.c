@@ -14,6 +14,7 @@
  * refused at their next step, what the sandbox holds or runs is killed, tasks
  * with it, and gateways drop its streams and what they keep for it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -421,8 +422,8 @@ add(struct admind *a, const struct pg_result *rows, int i,
 		goto fail;
 	t->id = db_id(rows, i, 0);
 	t->digest = *digest;
-	memcpy(t->principal, "token:", 6);
-	memcpy(t->principal + 6, name.p, name.n);
+	snprintf(t->principal, sizeof(t->principal), "token:%.*s", (int)name.n,
+	    (const char *)name.p);
 	t->permit.scopes = permit_scopes(scopes);
 	t->listeners = (db_bool(rows, i, 4) ? 1u << LISTENER_LOCAL : 0) |
 	    (db_bool(rows, i, 5) ? 1u << LISTENER_TUNNEL : 0);
