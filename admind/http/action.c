@@ -17,10 +17,8 @@
 static void
 shown(struct call *c, struct ipc_frame *f)
 {
-	const struct admin_action *a =
-	    admin_action_find(ipc_str(c->route->subject));
-
-	reply_admind(c, f, a->seen != ADMIN_SEEN_NONE);
+	/* the object afterwards, as its GET shows it */
+	reply_admind(c, f, true);
 }
 
 /*
@@ -31,6 +29,7 @@ shown(struct call *c, struct ipc_frame *f)
 static int
 take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 {
+	static const struct ipc_hash none; /* in the message: not given */
 	const char *match;
 	unsigned count;
 
@@ -48,7 +47,8 @@ take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 		    "this address compares no ETag", "Send no If-Match.");
 		return -1;
 	}
-	if (count != 1 || guard_etag(match, seen) < 0) {
+	if (count != 1 || guard_etag(match, seen) < 0 ||
+	    memcmp(seen, &none, sizeof(none)) == 0) {
 		problem_send(c, FAILURE_HASH_MISMATCH,
 		    "If-Match is not one hash in quotes", NULL);
 		return -1;
