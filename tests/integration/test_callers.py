@@ -6,7 +6,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, MODERN, Client
-from harness.token import Token
+from harness.api_token import Token
 
 CODE = "def main(n: int = 0) -> int:\n    return n\n"
 

@@ -11,7 +11,7 @@ import pytest
 from harness import flow
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
 from harness.mcp import Client
-from harness.token import Token
+from harness.api_token import Token
 
 CANARY = "CANARY_code_5b1d9f0c"
 

@@ -13,7 +13,7 @@ from harness import flow
 from harness.mcp import LEGACY, MODERN, Client, meta, request, text
 from harness.nginx import Nginx
 from harness.sse import Stream
-from harness.token import Token
+from harness.api_token import Token
 
 TELLS = """import mcpbox, time
 def main(n: int = 5, pause: float = 0.2) -> str:

@@ -9,7 +9,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import MODERN, Client, meta, text
-from harness.token import Token, where
+from harness.api_token import Token, where
 
 SLOTS, PARKED = 8, 8
 SLOW = "import time\ndef main(seconds: float = 20) -> str:\n    time.sleep(seconds)\n    return 'slept'\n"

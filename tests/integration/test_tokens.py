@@ -12,7 +12,7 @@ from harness.rest import Rest
 from harness.sse import Stream
 from harness.tasks import DECLARED, TASKS, WORK, Tasks
 from harness.tasks import publish as publish_task
-from harness.token import Token, where
+from harness.api_token import Token, where
 
 CANARY = "import mcpbox\ndef main(n: int = 0) -> str:\n    return f'canary {n}'\n"
 ASKS = "import mcpbox\ndef main() -> str:\n    return str(mcpbox.elicit('Name?', {'name': str}).content)\n"
