@@ -536,8 +536,10 @@ BEGIN
 	)
 	SELECT count(*) INTO n FROM old;
 	DELETE FROM activity WHERE seq = ANY (ARRAY(SELECT a.seq FROM activity a
-	    WHERE a.seq <= (SELECT max(seq) FROM activity) - kept OR a.at < since
+	    WHERE a.seq <= (SELECT max(seq) FROM activity) - kept
 	    ORDER BY a.seq LIMIT p_rows FOR UPDATE SKIP LOCKED));
+	DELETE FROM activity WHERE seq = ANY (ARRAY(SELECT a.seq FROM activity a
+	    WHERE a.at < since ORDER BY a.at LIMIT p_rows FOR UPDATE SKIP LOCKED));
 	DELETE FROM execution_stats WHERE ctid = ANY (ARRAY(SELECT s.ctid
 	    FROM execution_stats s WHERE s.hour < clock_timestamp() - interval '400 days'
 	    LIMIT p_rows FOR UPDATE SKIP LOCKED));
