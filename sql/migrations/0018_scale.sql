@@ -9,3 +9,7 @@ CREATE INDEX tools_serving ON tools (serving_version) WHERE serving_version IS N
 -- tools.
 CREATE INDEX tools_other ON tools (object, serving_version)
     WHERE object <> 'tool' AND serving_version IS NOT NULL;
+
+-- What waits for a person, of each kind in the order it came.
+CREATE INDEX approval_requests_waiting ON approval_requests (kind, requested_at, id)
+    WHERE state = 'pending';
