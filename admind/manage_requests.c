@@ -224,8 +224,11 @@ static const struct db_stmt pending = {"manage_pending",
     "  WHERE a.state = 'pending' AND a.kind = k.kind"
     "  ORDER BY a.requested_at, a.id LIMIT $1::int8) r ON true"
     " JOIN mcpbox.servers s ON s.id = r.server_id"
-    " LEFT JOIN mcpbox.tools t ON t.id = r.tool_id"
-    " LEFT JOIN mcpbox.tool_versions v ON v.id = r.subject"
+    /* a look for each row of the page, not a scan for all of them */
+    " LEFT JOIN LATERAL (SELECT x.name FROM mcpbox.tools x"
+    "  WHERE x.id = r.tool_id OFFSET 0) t ON true"
+    " LEFT JOIN LATERAL (SELECT x.version_no, x.exposed_name"
+    "  FROM mcpbox.tool_versions x WHERE x.id = r.subject OFFSET 0) v ON true"
     " LEFT JOIN mcpbox.module_requests m ON m.id = r.subject"
     " LEFT JOIN mcpbox.network_requests n ON n.id = r.subject"
     " ORDER BY k.kind, r.requested_at, r.id",

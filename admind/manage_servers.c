@@ -16,7 +16,9 @@ enum { PAGE_SIZE = 50 };
 static const struct db_stmt list_servers = {"manage_list_servers",
     "WITH c AS (SELECT count(*) AS n FROM mcpbox.servers"
     "  WHERE deleted_at IS NULL"
-    "  AND mcpbox.token_permits_server($3::text, $4::text, name))"
+    /* asked for tokens only: the function is most of this statement */
+    "  AND ($3::text IS NULL"
+    "   OR mcpbox.token_permits_server($3::text, $4::text, name)))"
     " SELECT c.n, s.id, s.name, s.description, s.status, s.created_at,"
     "  s.tools"
     " FROM c LEFT JOIN LATERAL (SELECT id, name, description, status,"
@@ -24,7 +26,8 @@ static const struct db_stmt list_servers = {"manage_list_servers",
     "    WHERE t.server_id = x.id AND t.object = 'tool'"
     "    AND t.deleted_at IS NULL) AS tools"
     "  FROM mcpbox.servers x WHERE x.deleted_at IS NULL"
-    "  AND mcpbox.token_permits_server($3::text, $4::text, x.name)"
+    "  AND ($3::text IS NULL"
+    "   OR mcpbox.token_permits_server($3::text, $4::text, x.name))"
     "  ORDER BY name"
     "  LIMIT $1::int8 OFFSET $2::int8) s ON true"
     " ORDER BY s.name",
