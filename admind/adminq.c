@@ -83,7 +83,8 @@ static const struct question *const tables[] = {
     adminq_records_questions,
     adminq_audit_questions,
     adminq_admin_questions,
-    adminq_tokens_questions, adminq_secrets_questions,
+    adminq_tokens_questions,
+    adminq_secrets_questions,
     adminq_tokens_questions,
     adminq_limits_questions,
 };

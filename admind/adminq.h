@@ -51,8 +51,8 @@ struct question {
 	/* SINGLE: members of our own, into an open object, before the row,
 	 * which is then its member "counts" (null without a database). */
 	void (*around)(struct admind *, struct jsonw *);
-	/* OBJECT, NAMED: instead of the row's JSON, members made of the row into
-	 * an open object. 0 or -1. */
+	/* OBJECT, NAMED: instead of the row's JSON, members made of the row
+	 * into an open object. 0 or -1. */
 	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
 };
 

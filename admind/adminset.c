@@ -1,6 +1,7 @@
 /*
- * What an administrator writes without the vault: limits of servers, how
- * their tools are named, settings, modules and their grants.
+ * What an administrator writes without the vault and not as an action
+ * (adminact.c): limits of servers, how their tools are named, modules and their
+ * grants.
  *
  * Why that is safe. Neither is reachable for a language model: no management
  * tool leads here, only admind-http (with a login that the vault confirms to
@@ -23,8 +24,6 @@ _Static_assert(LIMIT_COUNT == 13, "one parameter a limit, in their order");
 
 static const struct db_stmt set_expose = {"adminset_expose",
     "SELECT mcpbox.set_server_expose($1::text, $2::text, $3::text)", DB_SURE};
-static const struct db_stmt set_setting = {"adminset_setting",
-    "SELECT mcpbox.change_setting($1::text, $2::text, $3::text)", DB_SURE};
 static const struct db_stmt module_add = {"adminset_module_add",
     "SELECT mcpbox.add_module($1::text, $2::text, $3::bytea, $4::int8,"
     " $5::int8, $6::text)",
@@ -167,40 +166,6 @@ expose_set(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* ---- settings ---- */
-
-static void
-setting_stored(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct op *op = arg;
-
-	/* Here before it is answered; on other nodes by NOTIFY. */
-	serving_clear(&op->a->serving);
-	settings_read(op->a);
-	op_db_ok(op, rows, err);
-}
-
-/* The database knows which there are, and what each may be. */
-static int
-setting_set(struct link *l, struct ipc_frame *f)
-{
-	struct ipc_setting_set m;
-	struct db_params p;
-	struct op *op;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	if ((op = op_new(l, m.request)) == NULL)
-		return 0;
-	db_params_init(&p);
-	db_p_text(&p, m.key);
-	db_p_text(&p, m.value);
-	/* the socket of uid 0 alone may send this */
-	db_p_str(&p, "root");
-	db_query(op->a->db, &set_setting, &p, setting_stored, op);
-	return 0;
-}
-
 /* ---- modules ---- */
 
 enum action { RECORD = 1, WITHDRAW, GRANT, REVOKE };
@@ -251,8 +216,6 @@ adminset_message(struct link *l, struct ipc_frame *f)
 		return limits_set(l, f);
 	case IPC_EXPOSE_SET:
 		return expose_set(l, f);
-	case IPC_SETTING_SET:
-		return setting_set(l, f);
 	default:
 		return module_set(l, f);
 	}

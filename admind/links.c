@@ -315,7 +315,6 @@ static const struct route routes[] = {
     {IPC_LIMITS_SET, adminset_message},
     {IPC_MODULE_SET, adminset_message},
     {IPC_EXPOSE_SET, adminset_message},
-    {IPC_SETTING_SET, adminset_message},
     {IPC_ACTIVITY_FOLLOW, follow_message},
     {IPC_ACTIVITY_LEAVE, follow_message},
     {IPC_METRICS_GET, metrics_message},

@@ -157,9 +157,6 @@ F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
 F(S, str, token, "login token of an administrator; empty from CTL")               \
 F(S, str, server, "uuid text or name")                                            \
 F(S, str, expose, "prefixed: server__name; bare: the name alone")
-#define IPC_FIELDS_setting_set(F, S)                                              \
-F(S, str, key, "confirm_destructive")                                             \
-F(S, str, value, "on or off")
 #define IPC_FIELDS_module_set(F, S)                                               \
 F(S, u8, action, "1 record, 2 withdraw, 3 grant, 4 revoke")                       \
 F(S, str, tool, "grant, revoke: exposed name or uuid")                            \

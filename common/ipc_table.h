@@ -102,7 +102,6 @@ M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_
 M(104, LIMITS_SET, limits_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "replace a server's limits; answered by ADMIN_JSON with what it then has") \
 M(105, MODULE_SET, module_set, REQ, CTL, ADMIND, OPEN, 0, "record, withdraw, grant or revoke a module; answered by OK or REFUSED") \
 M(106, EXPOSE_SET, expose_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "how a server's new versions are named for clients; answered by OK or REFUSED") \
-M(107, SETTING_SET, setting_set, REQ, CTL, ADMIND, OPEN, 0, "change a setting that holds for all; answered by OK or REFUSED") \
                                                                                \
 M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
 M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \

@@ -195,7 +195,7 @@ fetch(const struct ctl *c, const char *id, struct buf *text)
 {
 	char *cursor = NULL, *next = NULL;
 	struct buf page, filter;
-	enum ctl_status status;
+	enum ctl_status status = CTL_REFUSED;
 
 	buf_init(&filter, HEAD_MAX);
 	admin_filter_put(&filter, ADMIN_FILTER_OBJECT, id);
@@ -296,22 +296,23 @@ out:
 static enum ctl_status
 read_file(const char *path, struct buf *out)
 {
+	bool own = strcmp(path, "-") != 0;
+	enum ctl_status status = CTL_DONE;
 	char part[64 * 1024];
-	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-	size_t n;
+	ssize_t n;
+	int fd = STDIN_FILENO;
 
-	if (f == NULL)
+	if (own && (fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) == -1)
 		return complain(path, strerror(errno));
-	while ((n = fread(part, 1, sizeof(part), f)) > 0)
-		buf_put(out, part, n);
-	if (ferror(f)) {
-		if (f != stdin)
-			fclose(f);
-		return complain(path, strerror(errno));
-	}
-	if (f != stdin)
-		fclose(f);
-	return out->failed ? complain(path, "longer than 128 MiB") : CTL_DONE;
+	while ((n = read(fd, part, sizeof(part))) > 0)
+		buf_put(out, part, (size_t)n);
+	if (n == -1)
+		status = complain(path, strerror(errno));
+	else if (out->failed)
+		status = complain(path, "longer than 128 MiB");
+	if (own)
+		close(fd);
+	return status;
 }
 
 /* uid 0 vouches for a text: its key was checked here. */

@@ -278,7 +278,7 @@ int
 guard_query(
     const char *query, const char *allowed, struct params *p, struct err *e)
 {
-	char value[ADMIN_FILTER_MAX + 1];
+	char value[ADMIN_FILTER_MAX + 1] = "";
 	struct allowed a;
 	unsigned seen = 0;
 	const char *eq;
