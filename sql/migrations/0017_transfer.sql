@@ -103,6 +103,7 @@ CREATE TABLE imports (
 	id uuid PRIMARY KEY,
 	made_by text NOT NULL CHECK (actor_ok(made_by)),
 	made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	used_at timestamptz NOT NULL DEFAULT clock_timestamp(),	-- when a piece was put
 	-- where the next piece begins; 128 MiB are 10,000 tools of 12 kB
 	bytes bigint NOT NULL DEFAULT 0 CHECK (bytes BETWEEN 0 AND 134217728)
 );
@@ -114,13 +115,16 @@ CREATE TABLE import_parts (
 );
 
 -- Eight of each at once. Of exports the oldest go; an import in work does not
--- end for another's sake.
+-- end for another's sake, but those whose program died would fill the eight
+-- places for a day: one to which nothing was put for ten minutes gives way.
 CREATE FUNCTION transfer_sweep() RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
 	DELETE FROM exports WHERE made_at < clock_timestamp() - interval '1 day';
 	DELETE FROM imports WHERE made_at < clock_timestamp() - interval '1 day';
 	DELETE FROM exports WHERE id IN (SELECT id FROM exports ORDER BY made_at DESC OFFSET 7);
+	DELETE FROM imports WHERE used_at < clock_timestamp() - interval '10 minutes'
+	    AND id IN (SELECT id FROM imports ORDER BY used_at DESC OFFSET 7);
 END $$;
 
 -- What travels of a server. Secrets by name alone, grants and modules not at
@@ -242,7 +246,8 @@ BEGIN
 		PERFORM fail('too_large', 'an import has at most 128 MiB');
 	END IF;
 	INSERT INTO import_parts VALUES (x.id, place, piece);
-	UPDATE imports SET bytes = x.bytes + octet_length(piece) WHERE id = x.id RETURNING * INTO x;
+	UPDATE imports SET bytes = x.bytes + octet_length(piece), used_at = clock_timestamp()
+	    WHERE id = x.id RETURNING * INTO x;
 	RETURN json_build_object('id', x.id, 'bytes', x.bytes);
 END $$;
 
@@ -292,8 +297,10 @@ BEGIN
 			PERFORM fail('invalid_params', 'a field is cut off');
 		END IF;
 		tag := get_byte(pre, pos::int);
-		n := get_byte(pre, pos::int + 1)::bigint << 24 | get_byte(pre, pos::int + 2) << 16
-		    | get_byte(pre, pos::int + 3) << 8 | get_byte(pre, pos::int + 4);
+		-- << and | bind alike, from the left
+		n := (get_byte(pre, pos::int + 1)::bigint << 24)
+		    | (get_byte(pre, pos::int + 2) << 16) | (get_byte(pre, pos::int + 3) << 8)
+		    | get_byte(pre, pos::int + 4);
 		IF n > total - pos - 5 THEN
 			PERFORM fail('invalid_params', 'a field is cut off');
 		END IF;
