@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.gate import CODE, Gate, failure, unique
+from harness import flow, tasks
+from harness.gate import CODE, NO, Gate, failure, unique
 from harness.instance import SRC
 from harness.mcp import Client, text
 
@@ -181,6 +181,75 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
         assert failure(got["reply"]) in ("stopped", "revoked"), got["reply"]
         again()
     gate.silent(mcp, exposed, mark)
+
+
+def test_prompts_and_resources(gate, mcp):
+    """What runs no code passes the same gate: texts that nobody approved are not read."""
+    server, words = unique("s"), [unique("TEXT") for _ in range(4)]
+    sid, uri = mcp.manage("mcpbox_create_server", name=server)["id"], f"gate://{server}"
+    prompt = mcp.manage("mcpbox_create_prompt", server_id=sid, name="p", description="d", text=words[0])["id"]
+    note = mcp.manage("mcpbox_create_resource", server_id=sid, name="r", uri=uri, text=words[1])["id"]
+
+    def seen():
+        """Which of the texts anybody is told."""
+        got = [mcp.request("prompts/get", {"name": f"{server}__p"}), mcp.request("resources/read", {"uri": uri}),
+               mcp.request("prompts/list"), mcp.request("resources/list"),
+               mcp.request("completion/complete", {"ref": {"type": "ref/prompt", "name": f"{server}__p"},
+                                                   "argument": {"name": "x", "value": ""}})]
+        assert all(r.error is None or failure(r) for r in got)
+        return {w for w in words for r in got if w.encode() in r.raw}
+
+    assert seen() == set()
+    items = [gate.ask(mcp, i) for i in (prompt, note)]
+    assert seen() == set()
+    assert gate.yes(items[0], items[1]["hash"]) == 1 and seen() == set()
+    assert [gate.yes(i) for i in items] == [0, 0]
+    assert seen() == set(words[:2])
+    mcp.manage("mcpbox_update_prompt", prompt_id=prompt, text=words[2])
+    mcp.manage("mcpbox_update_resource", resource_id=note, text=words[3])
+    assert seen() == set(words[:2])
+    later = [gate.ask(mcp, i) for i in (prompt, note)]
+    assert seen() == set(words[:2])
+    mcp.manage("mcpbox_stop_server", server_id=sid)
+    assert seen() == set()
+    mcp.manage("mcpbox_start_server", server_id=sid)
+    mcp.manage("mcpbox_update_resource", resource_id=note, enabled=False)
+    assert seen() == {words[0]}
+    mcp.manage("mcpbox_update_resource", resource_id=note, enabled=True)
+    gate.instance.ctl("call", "tool_revoke", prompt, "reason=of the test")
+    assert seen() == {words[1]}
+    assert [gate.yes(i) for i in later] == [0, 0]
+    assert seen() == set(words[2:])
+    mcp.manage("mcpbox_delete_server", server_id=sid)
+    assert seen() == set()
+
+
+def test_no_task_around_it(gate, instance, mcp):
+    """A call that is to run later is asked what a call is asked, now and then."""
+    server = unique("s")
+    tool, name, mark = gate.draft(mcp, server, task="optional")
+    exposed = f"{server}__{name}"
+    with tasks.Tasks(instance.address) as c:
+        def refused():
+            for params in ({"name": exposed, "arguments": {}},
+                           {"name": "mcpbox_call_tool", "arguments": {"name": exposed, "arguments": {}}}):
+                r = c.ask("tools/call", params)
+                assert failure(r) in NO and b"taskId" not in r.raw, r
+
+        refused()
+        item = gate.ask(mcp, tool)
+        refused()
+        assert gate.yes(item) == 0
+        made = c.ask("tools/call", {"name": exposed, "arguments": {}}).result
+        assert made["resultType"] == "task", made
+        end = c.until(made["taskId"])
+        assert end["status"] == "completed" and mark in str(end)
+        gate.meant[mark] += 1
+        mcp.manage("mcpbox_update_tool", tool_id=tool, enabled=False)
+        refused()
+        mcp.manage("mcpbox_update_tool", tool_id=tool, enabled=True)
+        gate.instance.ctl("call", "tool_revoke", tool, "reason=of the test")
+        refused()
 
 
 def test_a_wider_host(gate, mcp, rest):
