@@ -131,8 +131,34 @@ def test_only_an_administrator_sets_limits(a, web):
                   "ORDER BY seq DESC LIMIT 1") == [("administrator-person",)]
 
 
+def setting(peer, value, **kw):
+    return peer.call("ADMIN_ACTION", action="settings_set", id="confirm_destructive",
+                     body=json.dumps({"value": value}).encode(), **kw)
+
+
+def test_actions_are_for_their_roles(a, web, ctl):
+    for role, said in (("viewer", "FORBIDDEN"), ("reviewer", "FORBIDDEN"), ("root", "FORBIDDEN"), ("", "FORBIDDEN")):
+        m = setting(web, "on", token=login(a, role))
+        assert m["_"] == "REFUSED" and failure(m) == said, (role, m)
+    for token in ("", "x" * 43, secrets.token_urlsafe(32)):
+        assert failure(setting(web, "on", token=token)) == "UNAUTHENTICATED"
+    assert not a.rows("SELECT 1 FROM mcpbox.settings WHERE key = 'confirm_destructive'")
+    m = setting(web, "on", token=login(a, "administrator"))
+    assert json.loads(m["json"])["updated_by"] == "administrator-person"
+    # root's name comes from the socket: a login that is called root changes nothing of that
+    assert json.loads(setting(ctl, "off")["json"])["updated_by"] == "root"
+
+
+@pytest.mark.parametrize("fields", [
+    {"action": "nothing"}, {"action": ""}, {"action": "settings_set; --"}, {"id": "x" * 512}, {"key": "a b"},
+    {"key": "k" * 65}, {"body": b"{\0}"}, {"body": b"\xff"}, {"body": b""}, {"body": b"[]"}, {"body": b"{"}])
+def test_malformed_actions(a, ctl, fields):
+    m = ctl.call("ADMIN_ACTION", **{"action": "settings_set", "id": "confirm_destructive", "body": b"{}", **fields})
+    assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS", m
+
+
 @pytest.mark.parametrize("who", ["gateway", "tunnel"])
-@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET", "EXPOSE_SET"])
+@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET", "EXPOSE_SET", "ADMIN_ACTION", "EXPORT", "IMPORT"])
 def test_a_gateway_cannot_even_say_it(a, who, name):
     with a.gateway("local" if who == "gateway" else who) as g:
         g.start(name)
