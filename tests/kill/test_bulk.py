@@ -1,14 +1,17 @@
 """Many approvals at once, and SIGKILL of anything half way: each one is whole or
 has not happened, and the same lines again do the rest."""
+import http.client
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.rest import Rest
 
 MANY = 24
 
@@ -91,3 +94,56 @@ def test_killed_half_way(instance, victim):
     whole(instance, items)
     r = instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)
     assert r.returncode == 1 and r.stdout.count(" refused\n") == MANY
+
+
+@pytest.mark.parametrize("done", [1, 2 * MANY // 3])
+@pytest.mark.parametrize("victim", ["admind-http", "admind", "admind-vault", "postgresql"])
+def test_killed_half_way_over_rest(instance, victim, done):
+    """The same as one request, killed near its begin and near its end."""
+    items = made(instance, f"r{victim[-4:].replace('-', '')}{done}x")
+    bulk = {"action": "approve", "items": [{"id": r, "hash": h} for r, h in items]}
+
+    def post():
+        rest = Rest(lambda: instance.address("admind-http"))
+        if rest.login("admin", instance.password)[0] != 200:
+            raise OSError("no login yet")
+        got.append(rest.request("POST", "/api/approvals/bulk", bulk))
+
+    def quiet():
+        try:
+            post()
+        except (OSError, http.client.HTTPException):
+            pass    # its connection was cut
+
+    got = []
+    t = threading.Thread(target=quiet)
+    t.start()
+    deadline = time.monotonic() + 20
+    while sum(s == "approved" for s in state(instance, items).values()) < done:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.kill(instance.service_pid(victim), signal.SIGKILL)
+    t.join(60)
+    assert not t.is_alive()
+    deadline = time.monotonic() + 40
+    while True:
+        try:
+            whole(instance, items)
+            post()
+            if set(state(instance, items).values()) == {"approved"}:
+                break
+        except (OSError, RuntimeError, http.client.HTTPException):
+            pass
+        assert time.monotonic() < deadline, (victim, got[-1:])
+        time.sleep(0.3)
+    whole(instance, items)
+    # who asks once more is told of each that it is done
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            post()
+            break
+        except (OSError, http.client.HTTPException):
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
+    assert [i["failure_mode"] for i in got[-1][2]["items"]] == ["already_decided"] * MANY
