@@ -422,13 +422,15 @@ struct job {
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */
 
-	/* --- before anything is looked up (limits.c, rate.c) --- */
+	/* --- before anything is done for it (limits.c, rate.c) --- */
 	struct breaker_who who; /* whose breakers count it */
 	bool counted;           /* they wait to hear how it ends */
 	struct rates *rates;
-	unsigned rate_at; /* enum rate_scope: whose token is next */
+	/* enum rate_scope: whose token is next, and before whose it ends */
+	unsigned rate_at, rate_end;
 	TAILQ_ENTRY(job) rate_wait;
 	void (*admitted)(struct job *);
+	bool known; /* its tool's token and its listener's were taken */
 	uint64_t retry_ms; /* a refusal's hint; 0: the failure's own */
 
 	/* --- calls of user tools (call.c) --- */
@@ -437,6 +439,7 @@ struct job {
 	struct ipc_id epoch; /* that the intent row is owned by */
 	struct buf preimage, schema, seal, secrets; /* secrets: material TLV */
 	bool is_static; /* of kind static: answered here (content.c) */
+	bool has_secrets;
 	uint64_t timeout_ms;
 	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
 	uint64_t limits_at;           /* when the server's were set; 0: never */

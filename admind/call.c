@@ -1,8 +1,8 @@
 /*
  * tools/call of an approved tool, up to the id that lets it run:
  *
- *	lookup -> (secrets) -> arguments -> intent row      -> RUN_ID
- *	                                    sealing -> held
+ *	lookup -> rates -> (secrets) -> arguments -> intent row      -> RUN_ID
+ *	                                             sealing -> held
  *
  * A call that a person must have said yes to is asked about behind arguments
  * (confirm.c), and sealed behind its row: the yes is used up by both.
@@ -396,12 +396,26 @@ take(struct buf *b, struct ipc_bytes from)
 	buf_put(b, from.p, from.n);
 }
 
+/* It may be called, and not too often. */
+static void
+within_limits(struct job *j)
+{
+	struct db_params p;
+
+	if (!j->has_secrets) {
+		check(j);
+		return;
+	}
+	db_params_init(&p);
+	db_p_id(&p, &j->version_id);
+	db_query(j->a->db, &secrets, &p, got_secrets, j);
+}
+
 static void
 found(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct job *j = arg;
 	struct ipc_bytes hash;
-	struct db_params p;
 
 	if (err != NULL) {
 		job_refuse(j, err->failure, err->text);
@@ -472,13 +486,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	if (!j->remembered)
 		serving_add(&j->a->serving, j->tool, rows,
 		    sizeof(*j) + j->preimage.len + j->schema.len + j->seal.len);
-	if (db_int(rows, 0, C_SECRETS) == 0) {
-		check(j);
-		return;
-	}
-	db_params_init(&p);
-	db_p_id(&p, &j->version_id);
-	db_query(j->a->db, &secrets, &p, got_secrets, j);
+	j->has_secrets = db_int(rows, 0, C_SECRETS) > 0;
+	limits_known(j, within_limits);
 }
 
 static void

@@ -2,9 +2,13 @@
  * Breakers and rates before a call, and the numbers they go by.
  *
  * The order: breakers first, which cost a few comparisons and no token; then
- * tokens; then the catalogue. A call that a person was asked about comes twice,
- * the second time with the request that gatewayd was told of: that one was
- * counted before.
+ * the principal's token; then the catalogue; then, of what is there and may be
+ * called, the tool's token and the listener's.
+ *
+ * A call that a person was asked about comes twice, the second time with the
+ * request that gatewayd was told of: that one was counted before. Which request
+ * is gatewayd's word, so it counts for nothing unless the tool is one that
+ * asks: there a made-up request is refused, and a true one serves once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -188,29 +192,61 @@ refuse(struct job *j, const struct breaker_trip *t)
 	buf_free(&data);
 }
 
-void
-limits_begin(struct job *j, void (*then)(struct job *))
+static bool
+names_request(const struct job *j)
 {
 	static const struct ipc_id none;
+
+	return memcmp(&j->approval, &none, sizeof(none)) != 0;
+}
+
+/* By the breakers. -1: refused, and the job is gone. */
+static int
+count(struct job *j)
+{
 	struct limits *l = j->a->limits;
 	struct breaker_trip t;
 
-	if (memcmp(&j->approval, &none, sizeof(none)) != 0) {
+	if (l->breakers == NULL)
+		return 0;
+	j->who.key[BREAKER_SESSION] = j->session;
+	breaker_principal(
+	    j->listener, j->principal, &j->who.key[BREAKER_PRINCIPAL]);
+	if (breaker_call(l->breakers, &l->conf, &j->who, j->method, j->tool,
+		&j->args_sha256, now_boot_ms(), &t) == -1) {
+		refuse(j, &t);
+		return -1;
+	}
+	j->counted = true;
+	return 0;
+}
+
+void
+limits_begin(struct job *j, void (*then)(struct job *))
+{
+	if (names_request(j))
+		then(j);
+	else if (count(j) == 0)
+		rates_take(
+		    j->a->limits->rates, j, RATE_PRINCIPAL, RATE_TOOL, then);
+}
+
+void
+limits_known(struct job *j, void (*then)(struct job *))
+{
+	enum rate_scope first = RATE_TOOL;
+
+	if (j->known || (names_request(j) && j->confirm)) {
 		then(j);
 		return;
 	}
-	if (l->breakers != NULL) {
-		j->who.key[BREAKER_SESSION] = j->session;
-		breaker_principal(
-		    j->listener, j->principal, &j->who.key[BREAKER_PRINCIPAL]);
-		if (breaker_call(l->breakers, &l->conf, &j->who, j->method,
-			j->tool, &j->args_sha256, now_boot_ms(), &t) == -1) {
-			refuse(j, &t);
+	j->known = true;
+	if (names_request(j)) {
+		if (count(j) == -1)
 			return;
-		}
-		j->counted = true;
+		first = RATE_PRINCIPAL;
 	}
-	rates_take(l->rates, j, then);
+	rates_take(j->a->limits->rates, j, first, RATE_SCOPES, then);
 }
 
 void

@@ -23,9 +23,15 @@ void limits_notified(struct admind *, const char *payload);
 /* Once a second. */
 void limits_tick(struct admind *);
 
-/* Counts the call and takes its tokens, then then(j), mostly at once; or the
- * job is refused as circuit_open or rate_limited. */
+/* Counts the call and takes its principal's token, then then(j), mostly at
+ * once; or the job is refused as circuit_open or rate_limited. */
 void limits_begin(struct job *, void (*then)(struct job *));
+/*
+ * What it calls is there and it may: takes the tool's token and the listener's,
+ * once, however often it comes here. Not before: whoever may not use a tool
+ * would use up the tokens of those who may, and learn that it is there.
+ */
+void limits_known(struct job *, void (*then)(struct job *));
 /* The job was answered by this process; FAILURE_NONE: with a success. */
 void limits_ended(struct job *, enum failure);
 /* It was handed to who runs it: its record will say how it ended. */
@@ -45,8 +51,10 @@ enum rate_scope { RATE_PRINCIPAL, RATE_TOOL, RATE_LISTENER, RATE_SCOPES };
 struct rates *rates_new(struct admind *); /* NULL without memory */
 /* What limits_now() said. Without memory the former limits hold. */
 void rates_set(struct rates *, const struct pg_result *);
-/* Takes a token of each of the call's buckets, then then(j); or refuses j. */
-void rates_take(struct rates *, struct job *, void (*then)(struct job *));
+/* Takes a token of each of the call's buckets from `first` to before `end`,
+ * then then(j); or refuses j. */
+void rates_take(struct rates *, struct job *, enum rate_scope first,
+    enum rate_scope end, void (*then)(struct job *));
 void rates_tick(struct rates *);
 
 #endif

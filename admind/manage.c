@@ -13,6 +13,7 @@
 #include "admind.h"
 #include "context.h"
 #include "ids.h"
+#include "limits.h"
 #include "log.h"
 #include "management_tools.h"
 #include "tokens.h"
@@ -420,12 +421,23 @@ manage_find(struct ipc_bytes name)
 	return NULL;
 }
 
+static void
+within_limits(struct job *j)
+{
+	struct ipc_check_management m = {.tool = ipc_str(j->tool),
+	    .arguments = ipc_bytes(j->arguments.p, j->arguments.len)};
+	struct err err;
+
+	if (job_enter(j, JOB_CHECKING) == -1 ||
+	    ask(j->a->check, IPC_CHECK_MANAGEMENT, &m, checked, j, &err) == -1)
+		job_refuse(
+		    j, FAILURE_BUSY, "the checking process is not reachable");
+}
+
 void
 manage_start(struct job *j)
 {
-	struct ipc_check_management m = {0};
 	const char *sentence;
-	struct err err;
 
 	j->manage = manage_find(ipc_str(j->tool));
 	if (j->manage == NULL) {
@@ -452,10 +464,5 @@ manage_start(struct job *j)
 		    "the database is not reachable");
 		return;
 	}
-	m.tool = ipc_str(j->tool);
-	m.arguments = ipc_bytes(j->arguments.p, j->arguments.len);
-	if (job_enter(j, JOB_CHECKING) == -1 ||
-	    ask(j->a->check, IPC_CHECK_MANAGEMENT, &m, checked, j, &err) == -1)
-		job_refuse(
-		    j, FAILURE_BUSY, "the checking process is not reachable");
+	limits_known(j, within_limits);
 }

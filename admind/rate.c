@@ -298,7 +298,8 @@ ask_lease(struct rate *r)
 
 /* ---- calls ---- */
 
-/* One token of each bucket from j->rate_at on. A refusal gives back none. */
+/* One token of each bucket from j->rate_at to j->rate_end. A refusal gives back
+ * none. */
 static void
 step(struct job *j)
 {
@@ -307,7 +308,7 @@ step(struct job *j)
 	const char *subject;
 	struct rate *r;
 
-	for (; j->rate_at < RATE_SCOPES; j->rate_at++) {
+	for (; j->rate_at < j->rate_end; j->rate_at++) {
 		subject = j->rate_at == RATE_TOOL  ? j->tool
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
 						   : listeners[j->listener];
@@ -339,10 +340,12 @@ step(struct job *j)
 }
 
 void
-rates_take(struct rates *all, struct job *j, void (*then)(struct job *))
+rates_take(struct rates *all, struct job *j, enum rate_scope first,
+    enum rate_scope end, void (*then)(struct job *))
 {
 	j->rates = all;
-	j->rate_at = RATE_PRINCIPAL;
+	j->rate_at = first;
+	j->rate_end = end;
 	j->admitted = then;
 	step(j);
 }

@@ -199,6 +199,47 @@ def test_names_that_clients_make_up_get_no_bucket(a):
     assert a.rows("SELECT subject FROM mcpbox.rate_buckets") == [(name,)]
 
 
+def test_who_may_not_use_a_tool_neither_uses_its_tokens_up_nor_learns_of_it(a):
+    """A token that may not call it: it is not there, however often, and for those who may it is as if nothing
+    had been called."""
+    name, other = tool(a), tool(a)
+    limit(a, "tool", name, 1, burst=2)
+    limit(a, "listener", "tunnel", 60, burst=40)
+    with a.ctl() as c:
+        secret = c.call("TOKEN_CREATE", name="r" + secrets.token_hex(4), scopes="tools:call", listeners="tunnel",
+                        allow=other, deny="", expires_ms=0, token="")["secret"]
+
+    def by_token(gw, name):
+        return gw.call("AUTHORISE", credential=secret, tool=name,
+                       arguments=json.dumps({"n": secrets.token_hex(4)}).encode())
+
+    with a.gateway("tunnel") as gw, a.gateway() as local:
+        for _ in range(15):
+            for denied in (name, "x" + secrets.token_hex(4)):
+                m = by_token(gw, denied)
+                assert (m["_"], failure(m), m["message"], m.get("data")) == (
+                    "REFUSED", "UNKNOWN_TOOL", "no tool has this name", b""), m
+        for denied in ("mcpbox_list_servers",) * 15:
+            assert failure(by_token(gw, denied)) == "FORBIDDEN"
+        # nothing of the listener's went for that, nor of the tool's
+        assert [by_token(gw, other)["_"] for _ in range(5)] == ["RUN_ID"] * 5
+        left = dict(a.rows("SELECT subject, tokens FROM mcpbox.rate_buckets WHERE scope <> 'principal'"))
+        assert name not in left and left["tunnel"] >= 40 - 5 - 5
+        assert [call(local, name)["_"] for _ in range(3)] == ["RUN_ID", "RUN_ID", "REFUSED"]
+
+
+def test_a_made_up_request_is_no_way_past_a_limit(a):
+    """Only the second coming of a call that a person was asked about is not counted; which request that was is
+    gatewayd's word."""
+    limit(a, "principal", "local", 30)
+    with a.gateway() as gw:
+        for name in (tool(a), "mcpbox_list_servers"):
+            got = [gw.call("AUTHORISE", tool=name, approval=secrets.token_bytes(16),
+                           arguments=b'{"n":"%s"}' % secrets.token_hex(4).encode() if "__" in name else b"{}")
+                   for _ in range(40)]
+            assert got[-1]["_"] == "REFUSED" and failure(got[-1]) == "RATE_LIMITED", got[-1]
+
+
 def test_the_tunnel_has_300_a_minute_by_default(a):
     rows = dict(a.rows("SELECT name, value FROM mcpbox.limits_now()"))
     assert rows["rate_tunnel_per_minute"] == 300 and rows["rate_local_per_minute"] == 0
