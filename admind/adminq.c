@@ -250,6 +250,8 @@ run(struct op *op)
 	op->number = q.limit;
 	db_p_str(&p, cursor);
 	db_p_i64(&p, (int64_t)q.limit + 1);
+	if (q.q->reads)
+		db_p_bool(&p, op->role >= ADMIN_REVIEWER);
 	db_query(op->a->db, &q.form->stmt, &p, got_list, op);
 }
 

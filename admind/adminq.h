@@ -54,6 +54,9 @@ struct question {
 	/* OBJECT, NAMED: instead of the row's JSON, members made of the row
 	 * into an open object. 0 or -1. */
 	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
+	/* LIST: a bool behind the limit: may the asker read what calls were
+	 * given (ADMIN_REVIEWER)? */
+	bool reads;
 };
 
 /* For statements. */

@@ -2,12 +2,16 @@
  * Questions about what waits for a person, or was decided (adminq.h). Requests
  * are listed in the order of their ids, which is that of their making; a
  * statement for each leading filter, so that each finds its index.
+ *
+ * What a call was given is not for who only views, here as little as in its
+ * record: `reads` is QUESTION_LIST's last parameter.
  */
 #include "adminq.h"
 
-#define ITEM                                         \
-	"SELECT mcpbox.approval_item(a), a.id::text" \
-	" FROM mcpbox.approval_requests a WHERE "
+#define ITEM(reads)                                                          \
+	"SELECT CASE WHEN " reads "::bool THEN mcpbox.approval_item(a) ELSE" \
+	" (mcpbox.approval_item(a)::jsonb || '{\"arguments\":null}')::text"  \
+	" END, a.id::text FROM mcpbox.approval_requests a WHERE "
 /* The page behind the cursor. */
 #define PAGE(cursor, limit)                                                   \
 	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"            \
@@ -20,31 +24,31 @@
 static const struct question_form approvals[] = {
     {Q_MUST(SEARCH), {Q_TAKE(SEARCH), Q_TAKE(KIND), Q_TAKE(STATE)},
 	{"adminq_approvals_search",
-	    ITEM "a.search @@ mcpbox.approval_query($1::text)"
+	    ITEM("$6") "a.search @@ mcpbox.approval_query($1::text)"
 	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
     {Q_MUST(TOOL), {Q_TAKE(TOOL), Q_TAKE(KIND), Q_TAKE(STATE)},
 	{"adminq_approvals_tool",
-	    ITEM "a.tool_id = (SELECT coalesce((SELECT n.tool_id"
+	    ITEM("$6") "a.tool_id = (SELECT coalesce((SELECT n.tool_id"
 	    " FROM mcpbox.tool_names n WHERE n.exposed_name = $1::text),"
 	    " CASE WHEN $1::text ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-"
 	    "[0-9a-fA-F]{12}$' THEN $1::uuid END))"
 	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
     {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(KIND), Q_TAKE(STATE)},
 	{"adminq_approvals_server",
-	    ITEM "a.server_id = $1::uuid"
+	    ITEM("$6") "a.server_id = $1::text::uuid"
 	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
     {Q_MUST(KIND) | Q_MUST(STATE), {Q_TAKE(KIND), Q_TAKE(STATE)},
 	{"adminq_approvals_queue",
-	    ITEM "a.kind = $1::text AND a.state = $2::text" PAGE("$3", "$4"),
+	    ITEM("$5") "a.kind = $1::text AND a.state = $2::text" PAGE("$3", "$4"),
 	    DB_FAST}},
     {Q_MUST(KIND), {Q_TAKE(KIND)},
-	{"adminq_approvals_kind", ITEM "a.kind = $1::text" PAGE("$2", "$3"),
+	{"adminq_approvals_kind", ITEM("$4") "a.kind = $1::text" PAGE("$2", "$3"),
 	    DB_FAST}},
     {Q_MUST(STATE), {Q_TAKE(STATE)},
-	{"adminq_approvals_state", ITEM "a.state = $1::text" PAGE("$2", "$3"),
+	{"adminq_approvals_state", ITEM("$4") "a.state = $1::text" PAGE("$2", "$3"),
 	    DB_FAST}},
     {0, {0},
-	{"adminq_approvals", ITEM "true" PAGE("$1", "$2"), DB_FAST}},
+	{"adminq_approvals", ITEM("$3") "true" PAGE("$1", "$2"), DB_FAST}},
     {0}};
 
 static const struct question_form comments[] = {
@@ -74,7 +78,7 @@ static const struct question_form comments[] = {
 static const struct question_form network[] = {
     {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE)},
 	{"adminq_network_server",
-	    GRANT "g.server_id = $1::uuid" GRANT_PAGE("$2", "$3", "$4"),
+	    GRANT "g.server_id = $1::text::uuid" GRANT_PAGE("$2", "$3", "$4"),
 	    DB_FAST}},
     {0, {Q_TAKE(STATE)},
 	{"adminq_network", GRANT "true" GRANT_PAGE("$1", "$2", "$3"),
@@ -83,7 +87,7 @@ static const struct question_form network[] = {
 /* clang-format on */
 
 const struct question adminq_approvals_questions[] = {
-    {"approvals", QUESTION_LIST, ADMIN_VIEWER, approvals, NULL},
+    {"approvals", QUESTION_LIST, ADMIN_VIEWER, approvals, NULL, NULL, true},
     {"comments", QUESTION_OBJECT, ADMIN_VIEWER, comments, NULL},
     {"network", QUESTION_LIST, ADMIN_VIEWER, network, NULL},
     {0},

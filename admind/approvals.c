@@ -123,6 +123,12 @@ got_content(void *arg, const struct pg_result *rows, const struct err *err)
 		op_answer(op, IPC_CONTENT, &m);
 		return;
 	}
+	/* What a call was given is not for who only views, as in its record. */
+	if (op->role < ADMIN_REVIEWER &&
+	    ipc_streq(db_bytes(rows, 0, 0), "call")) {
+		op_refuse(op, FAILURE_FORBIDDEN, "this role may not do this");
+		return;
+	}
 	w.kind = db_bytes(rows, 0, 0);
 	w.state = db_bytes(rows, 0, 1);
 	w.preimage = db_bytes(rows, 0, 2);

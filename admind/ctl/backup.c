@@ -143,9 +143,12 @@ backup_command(const struct ctl *c)
 	if (n < 0 || (size_t)n >= sizeof(part) || strchr(path, '"') != NULL ||
 	    strchr(path, '\\') != NULL)
 		return CTL_USAGE;
-	/* what a killed run left */
+	/* What a killed run left goes. A file that somebody else put there is
+	 * never written to: it would be theirs to read, and to change before a
+	 * restore. */
+	(void)unlink(part);
 	fd = open(
-	    part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	    part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd == -1) {
 		fprintf(stderr, "mcpboxctl: %s: %s\n", part, strerror(errno));
 		return CTL_REFUSED;

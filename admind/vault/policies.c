@@ -134,7 +134,8 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		answer(op);
 }
 
-/* Who asks: uid 0, or a login (to set, an administrator's). */
+/* Who asks: uid 0, or a login (to set, an administrator's). actor is also who
+ * was refused, if that is known. */
 static int
 who(struct port *port, struct ipc_bytes token, bool sets,
     char actor[POLICY_ACTOR_MAX + 1], struct err *err)
@@ -150,10 +151,10 @@ who(struct port *port, struct ipc_bytes token, bool sets,
 	s = sessions_find_text(port->v->sessions, token, now_boot_ms(), NULL);
 	if (s == NULL)
 		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
+	memcpy(actor, s->username, sizeof(s->username));
 	if (sets && strcmp(s->role, "administrator") != 0)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "only an administrator may change the policy");
-	memcpy(actor, s->username, sizeof(s->username));
 	return 0;
 }
 
@@ -184,8 +185,9 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	op->set = sets;
 	if (who(port, m.token, sets, op->actor, &err) == -1) {
 		if (sets)
-			(void)audit_event(port->v, "unknown", "policy_refused",
-			    "policy", "{}", NULL, NULL);
+			(void)audit_event(port->v,
+			    op->actor[0] != '\0' ? op->actor : "unknown",
+			    "policy_refused", "policy", "{}", NULL, NULL);
 		refuse(op, err.failure, err.text);
 		return 0;
 	}

@@ -85,6 +85,19 @@ def test_a_backup_never_overwrites_and_leaves_nothing_half(instance, saved, tmp_
     assert os.path.exists(new) and not os.path.exists(new + ".part")
 
 
+def test_a_file_that_was_put_in_its_way_is_not_written_to(instance, tmp_path):
+    """It would be its owner's to read, and to change before a restore."""
+    new, aside = str(tmp_path / "new"), str(tmp_path / "aside")
+    with open(new + ".part", "w", encoding="ascii") as theirs:
+        os.chown(theirs.name, 65534, 65534)
+        os.chmod(theirs.name, 0o666)
+        os.link(theirs.name, aside)
+        instance.ctl("backup", new)
+    st = os.stat(new)
+    assert st.st_uid == 0 and st.st_mode & 0o777 == 0o600 and st.st_size > 10000
+    assert os.path.getsize(aside) == 0
+
+
 def test_restored_it_is_what_it_was(instance, mcp, rest, saved):
     path, server, tool = saved
     later = "l" + secrets.token_hex(4)

@@ -390,6 +390,35 @@ def test_by_rest(instance, client, tool):
     assert rest.get(path)[2]["decided_by"] == "admin"
 
 
+def test_who_only_views_sees_no_arguments(instance, client, tool):
+    """As little as in a call's record; all else of the queue it does see."""
+    n = next(numbers)
+    begin(client, tool, n)
+    item = waiting(instance, n)
+    instance.ctl("administrators", "create", "onlooker", "--role", "viewer",
+                 stdin=instance.password + "\n")
+    rest = Rest(lambda: instance.address("admind-http"))
+    assert rest.login("onlooker", instance.password)[0] == 200
+    server = item["server_id"]
+    for query in ("", "?kind=call", "?state=pending", "?kind=call&state=pending",
+                  f"?server={server}", f"?tool={tool}", "?search=risky"):
+        status, _, page = rest.get("/api/approvals" + query)
+        row = next(r for r in page["items"] if r["id"] == item["id"])
+        assert row["principal"] and row["exposed_name"] == tool, query
+        assert row["arguments"] is None, query
+    for path in ("", "/diff"):
+        assert rest.get(f"/api/approvals/{item['id']}{path}")[0] == 403
+    assert rest.get("/api/approvals?kind=tool")[2]["items"]
+    other = rest.get("/api/approvals?kind=tool")[2]["items"][0]["id"]
+    assert rest.get("/api/approvals/" + other)[0] == 200
+    assert rest.login("admin", instance.password)[0] == 200
+    for query in ("", "?kind=call", "?state=pending", "?kind=call&state=pending",
+                  f"?server={server}", f"?tool={tool}", "?search=risky"):
+        rows = rest.get("/api/approvals" + query)[2]["items"]
+        assert next(r for r in rows if r["id"] == item["id"])["arguments"] == f'{{"n": {n}}}'
+    reject(instance, item, "seen")
+
+
 def test_restarts(instance, client, tool):
     """gatewayd's state ends with it; admind's request does not."""
     n = next(numbers)

@@ -90,6 +90,9 @@ def test_a_host_from_wish_to_revocation(instance, mcp, rest):
     assert mcp.manage("mcpbox_get_tool_status", tool_id=tool)["hosts_granted"] == ["api.example.org:443"]
     granted = [g for g in rest.get("/api/network?state=active")[2]["items"] if g["id"] == request]
     assert granted[0]["granted_by"] == "admin" and granted[0]["automatic"] is False
+    for query, found in ((shown["server_id"], True), (str(uuid.uuid4()), False)):
+        here = rest.get(f"/api/network?server={query}&limit=200")[2]["items"]
+        assert (request in [g["id"] for g in here]) is found
 
     code, _, answer = rest.request("POST", f"/api/approvals/{request}/revoke", {"reason": "no more"})
     assert code == 200 and answer["revoked"] is True
