@@ -55,6 +55,17 @@ def test_a_thousand_tools(app):
         act(app, "server_delete", t)
 
 
+def test_as_many_servers_as_can_be_named(app):
+    """Their names are more than one audit row holds."""
+    with app.transaction():
+        names = [server(app, "s" + uuid.uuid4().hex[:23])[1] for _ in range(1000)]
+        text, _ = export(app, *names)
+        assert text.count("\n") == 1000
+        detail = json.loads(one(app, "SELECT detail FROM mcpbox.audit_log ORDER BY seq DESC LIMIT 1")[0])
+        assert detail["named"] == 1000 and detail["servers"] == names[:500]
+        raise psycopg.Rollback
+
+
 def test_more_than_one_import_takes(app):
     text = "{}\n" * 2001
     i = put(app, text)
