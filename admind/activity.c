@@ -3,7 +3,10 @@
  *
  * Whoever can reach a listener can make entries, as fast as he likes. So they
  * are merged and counted for a second, then written by one statement; and no
- * entry holds a text that a caller chose, but the name he called, cleaned.
+ * entry holds a text that a caller chose, but the name he called, cleaned. Who
+ * calls ever other names has a few of them told, and the rest as one entry
+ * without: else he would have all the room there is, and push out of the log
+ * what others did within minutes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +15,8 @@
 #include "activity.h"
 #include "ids.h"
 #include "log.h"
+
+enum { NAMES_MAX = 4 }; /* of one caller, in a second */
 
 enum level { INFO, WARNING, ERROR };
 
@@ -127,6 +132,37 @@ tell(struct admind *a, const struct entry *e, uint64_t n)
 	buf_free(&b);
 }
 
+static bool
+same_caller(const struct entry *x, const struct entry *y)
+{
+	return x->kind == y->kind && x->listener == y->listener &&
+	    strcmp(x->principal, y->principal) == 0;
+}
+
+/* The entry that is like this one, or NULL. What is at the database already is
+ * not changed any more. */
+static struct entry *
+find(struct activity *log, struct entry *e)
+{
+	unsigned names = 0;
+
+	for (unsigned i = log->sent; i < log->n; i++) {
+		struct entry *o = &log->entry[i];
+
+		if (!same_caller(o, e))
+			continue;
+		if (o->failure == e->failure &&
+		    strcmp(o->subject, e->subject) == 0)
+			return o;
+		names += o->subject[0] != '\0';
+	}
+	if (names < NAMES_MAX || e->subject[0] == '\0' ||
+	    e->kind != ACTIVITY_CALL_REFUSED)
+		return NULL;
+	e->subject[0] = '\0';
+	return find(log, e);
+}
+
 void
 activity_note(struct admind *a, enum activity_kind kind, const char *principal,
     enum listener listener, const char *subject, enum failure failure,
@@ -138,22 +174,16 @@ activity_note(struct admind *a, enum activity_kind kind, const char *principal,
 	    .kind = kind,
 	    .listener = listener,
 	    .failure = failure};
+	struct entry *same;
 
 	if (log == NULL || n == 0)
 		return;
 	clean(e.principal, sizeof(e.principal), principal);
 	clean(e.subject, sizeof(e.subject), subject);
-	/* What is at the database already is not changed any more. */
-	for (unsigned i = log->sent; i < log->n; i++) {
-		struct entry *o = &log->entry[i];
-
-		if (o->kind == kind && o->listener == listener &&
-		    o->failure == failure &&
-		    strcmp(o->subject, e.subject) == 0 &&
-		    strcmp(o->principal, e.principal) == 0) {
-			o->count += n;
-			return; /* followers have seen the first of it */
-		}
+	same = find(log, &e);
+	if (same != NULL) {
+		same->count += n;
+		return; /* followers have seen the first of it */
 	}
 	if (log->n == ACTIVITY_PENDING_MAX) {
 		log->dropped += n;

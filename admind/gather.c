@@ -294,6 +294,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 	struct ipc_bytes body, kept;
 	enum outcome outcome;
 	struct record *r;
+	uint64_t now;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
@@ -337,8 +338,11 @@ gather_message(struct link *l, struct ipc_frame *f)
 		r->failure = FAILURE_INTERNAL;
 	limits_record(l->a, &m.execution, r->failure);
 	r->delivered = m.delivered != 0;
-	r->started_us = m.started_us;
-	r->ended_us = m.ended_us != 0 ? m.ended_us : now_us();
+	/* No later than now: what ended next year would be the newest of all
+	 * lists until then. */
+	now = now_us();
+	r->started_us = m.started_us < now ? m.started_us : now;
+	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
 	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : INT64_MAX;
 	metrics_ended(l->a, r->outcome, r->failure, r->started_us, r->ended_us,
 	    r->cpu_us);

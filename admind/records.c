@@ -17,6 +17,9 @@ enum {
 	/* Endings of ours that wait for the database; more refuses new calls,
 	 * since their endings could not be kept either. */
 	CLOSES_MAX = 4096,
+	/* An intent that began later than now, by clocks that were set since:
+	 * more is made up, and would be the newest of all lists for ever. */
+	AHEAD_S = 24 * 3600
 };
 
 const struct db_stmt records_close_row = {"records_close",
@@ -63,6 +66,7 @@ records_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    kind > kind_max || tlv_u64(&t[INTENT_LISTENER], &listener) == -1 ||
 	    listener < 1 || listener > 3 ||
 	    tlv_u64(&t[INTENT_CREATED_US], &created) == -1 || created == 0 ||
+	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
 	    t[INTENT_ARGS_SHA256].n != 32) {
 		/* no whole row from this: only an open one can be closed */

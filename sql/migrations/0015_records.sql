@@ -290,7 +290,9 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Takes at most p_rows off the queue; returns how many. Several may do it at
--- once. Sorted, so that two that count the same lock in the same order.
+-- once. Sorted, so that two that count the same lock in the same order. Times
+-- are a sandbox's word: sums of them end at 9e15 us (285 years), since one that
+-- fits no column would leave its rows, and all behind them, in the queue.
 CREATE FUNCTION records_work(p_rows bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -310,16 +312,16 @@ BEGIN
 		INSERT INTO execution_stats AS s
 		SELECT date_trunc('hour', (row).created_at, 'UTC'), (row).tool,
 		    (row).principal, (row).listener, (row).kind, (row).outcome,
-		    coalesce((row).failure, ''), count(*), sum(d.us), max(d.us),
-		    sum(coalesce((row).cpu_us, 0))
+		    coalesce((row).failure, ''), count(*), least(sum(d.us), 9e15),
+		    least(max(d.us), 9e15), least(sum(coalesce((row).cpu_us, 0)), 9e15)
 		FROM x, LATERAL (SELECT greatest(0, (extract(epoch FROM (row).ended_at
 		    - coalesce((row).started_at, (row).created_at)) * 1000000)::bigint) AS us) d
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7
 		ON CONFLICT (hour, tool, principal, listener, kind, outcome, failure)
 		DO UPDATE SET calls = s.calls + excluded.calls,
-		    duration_us = s.duration_us + excluded.duration_us,
+		    duration_us = least(s.duration_us + excluded.duration_us, 9e15::bigint),
 		    duration_max_us = greatest(s.duration_max_us, excluded.duration_max_us),
-		    cpu_us = s.cpu_us + excluded.cpu_us
+		    cpu_us = least(s.cpu_us + excluded.cpu_us, 9e15::bigint)
 	), found AS (
 		INSERT INTO execution_index
 		SELECT (row).id, (row).created_at, (row).tool, (row).principal,

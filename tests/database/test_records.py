@@ -271,6 +271,24 @@ def test_what_closes_is_counted_and_found_once(app, many, sqls):
     assert found == {str(x), str(y), str(z)}
 
 
+def test_no_record_stops_the_counting(app):
+    """Times are what a sandbox says: sums of the largest there are fit no column, and the queue goes on."""
+    a, tool = uuid.uuid4(), "mcpbox_" + uuid.uuid4().hex[:8]
+    app.execute("SELECT mcpbox.epoch_begin(%s, %s, 'admind')", (a, uuid.uuid4().hex))
+    for _ in range(2):
+        for _ in range(40):
+            x = uuid.uuid4()
+            app.execute("SELECT mcpbox.management_open(%s, %s, 'local', 'local', %s, %s, '{}', '', '', now(), "
+                        "now() + interval '1 minute', NULL, NULL, NULL)", (x, a, tool, bytes(32)))
+            app.execute("SELECT mcpbox.execution_close(%s, %s, 'done', NULL, true, '1970-01-01 00:00:00.000001Z', "
+                        "'9999-12-30Z', 9223372036854775807, '', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+                        "NULL, NULL, NULL)", (x, a))
+        while one(app, "SELECT mcpbox.records_work(250)")[0]:
+            pass
+    got = stats(app, tool=tool)["total"]
+    assert got["calls"] == 80 and got["cpu_ms"] == got["duration_ms_max"] == 9e12
+
+
 # --- what may change ---------------------------------------------------------
 
 

@@ -1,0 +1,54 @@
+"""Records and the activity log by admind alone, whose peers are played."""
+import json
+import secrets
+import time
+
+import pytest
+
+from harness.admind import failure
+
+pytestmark = pytest.mark.usefixtures("honest")
+
+
+def entries(a, principal):
+    return a.rows("SELECT subject, count::int FROM mcpbox.activity WHERE principal = %s AND kind = 'call_refused'",
+                  principal)
+
+
+def test_a_caller_of_ever_other_names_does_not_fill_the_activity_log(a):
+    """It would push out what others did, and leave no room for what they do."""
+    name = "flood" + secrets.token_hex(4)
+    with a.ctl() as c:
+        token = c.call("TOKEN_CREATE", name=name, scopes="tools:call", listeners="tunnel", allow="none__such",
+                       deny="", expires_ms=0, token="")["secret"]
+    with a.gateway("tunnel") as gw, a.gateway() as local:
+        began, n = time.monotonic(), 900
+        for i in range(n):
+            gw.call("AUTHORISE", credential=token, tool=f"n{i}", arguments=b"{}")
+        assert failure(local.call("AUTHORISE", tool="of_another", arguments=b"{}")) == "UNKNOWN_TOOL"
+        took = time.monotonic() - began
+    a.until(lambda: sum(r[1] for r in entries(a, "token:" + name)) == n)
+    rows = entries(a, "token:" + name)
+    # of a second four names; the rest without, once for each reason
+    assert len(rows) <= (took + 2) * (4 + 3)
+    assert {r[0] for r in rows} > {"", "n0"}
+    a.until(lambda: any(r[0] == "of_another" for r in entries(a, "local")))
+    assert a.rows("SELECT 1 FROM mcpbox.activity WHERE kind = 'activity_dropped'") == []
+
+
+def test_a_sandbox_ends_nothing_in_the_future(a):
+    """What is newest stands first in all lists."""
+    server = "s" + secrets.token_hex(4)
+    a.approved_tool(server)
+    with a.gateway() as gw:
+        m = gw.call("AUTHORISE", tool=f"{server}__greet", arguments=json.dumps({"n": "x"}).encode())
+        assert m["_"] == "RUN_ID"
+    year = 365 * 86400 * 10**6
+    now = time.time_ns() // 1000
+    m = a.fakes["sandbox"].call(
+        "RECORD", execution=m["execution"], epoch=a.sandbox_epoch, outcome=1, failure=0, delivered=1,
+        started_us=now + year, ended_us=2**64 - 1, cpu_us=2**64 - 1, intent=b"", stdout_len=0,
+        stdout_result=b'{"content":[]}')
+    assert m["_"] == "OK"
+    assert a.rows("SELECT started_at <= clock_timestamp() AND ended_at <= clock_timestamp() FROM mcpbox.executions "
+                  "WHERE tool = %s", f"{server}__greet") == [(True,)]
