@@ -64,7 +64,7 @@ struct idset {
 	size_t size, count, filled;
 };
 
-struct upkeep { /* upkeep.c */
+struct upkeep {           /* upkeep.c */
 	uint64_t closed;  /* rows, since the last tick */
 	uint64_t backlog; /* not yet counted, about */
 	uint64_t share;   /* of it, that this second may still take */
@@ -106,8 +106,8 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	unsigned nresults;      /* results.c: passed on to admind-check */
-	struct gather *gather;  /* records on their way: gather.c */
+	unsigned nresults;         /* results.c: passed on to admind-check */
+	struct gather *gather;     /* records on their way: gather.c */
 	struct activity *activity; /* activity.h, with the next three */
 	struct follow *follow;
 	struct metrics *metrics;
@@ -351,16 +351,16 @@ void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
 
 /* ---- approvals.c, audit.c, adminq.c, adminact.c, adminset.c, doctor.c ---- */
-int approvals_message(
-    struct link *, struct ipc_frame *);
+int approvals_message(struct link *, struct ipc_frame *);
 /* policies.c */
 int policies_message(struct link *, struct ipc_frame *);
 /* Asks the vault to approve a request by the sealed policy; next hears whether
  * it did (when not, a person will decide; that is no failure). */
 void policies_approve(struct job *, const struct ipc_id *request,
-    void (*next)(struct job *, bool approved)); /* from the vault, APPROVAL_GET */
-void audit_sign(struct admind *);       /* if the head moved */
-int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
+    void (*next)(
+	struct job *, bool approved)); /* from the vault, APPROVAL_GET */
+void audit_sign(struct admind *);      /* if the head moved */
+int audit_message(struct link *, struct ipc_frame *);    /* AUDIT_READ */
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
 int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
 int transfer_message(struct link *, struct ipc_frame *); /* EXPORT, IMPORT */
@@ -430,7 +430,7 @@ struct job {
 	unsigned rate_at, rate_end;
 	TAILQ_ENTRY(job) rate_wait;
 	void (*admitted)(struct job *);
-	bool known; /* its tool's token and its listener's were taken */
+	bool known;        /* its tool's token and its listener's were taken */
 	uint64_t retry_ms; /* a refusal's hint; 0: the failure's own */
 
 	/* --- calls of user tools (call.c) --- */

@@ -43,14 +43,14 @@ enum {
 	C_PLAIN_NAME
 };
 
-#define ITEM                                                                \
-	" v.exposed_name, v.uri, v.hash, v.title, v.description,"           \
-	" v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"         \
-	" CASE v.object WHEN 'tool' THEN v.input_schema END AS schema,"     \
-	" v.output_schema, v.annotations, v.arguments, s.name AS server,"   \
-	" t.name AS plain_name FROM mcpbox.tools t"                         \
-	" JOIN mcpbox.servers s ON s.id = t.server_id"                      \
-	" AND s.status = 'running' JOIN mcpbox.tool_versions v"             \
+#define ITEM                                                              \
+	" v.exposed_name, v.uri, v.hash, v.title, v.description,"         \
+	" v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"       \
+	" CASE v.object WHEN 'tool' THEN v.input_schema END AS schema,"   \
+	" v.output_schema, v.annotations, v.arguments, s.name AS server," \
+	" t.name AS plain_name FROM mcpbox.tools t"                       \
+	" JOIN mcpbox.servers s ON s.id = t.server_id"                    \
+	" AND s.status = 'running' JOIN mcpbox.tool_versions v"           \
 	" ON v.id = t.serving_version"
 /* A page of tools, in the order of the index of names: each costs the same,
  * the last of ten thousand too. The limit keeps PostgreSQL to that order. */
@@ -65,8 +65,7 @@ static const struct db_stmt tools_page = {"catalogue_tools",
 /* What is no tool is rarer, and found by its kind. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
-    " (SELECT" ITEM
-    " WHERE t.enabled AND v.exposed_name > $1::text"
+    " (SELECT" ITEM " WHERE t.enabled AND v.exposed_name > $1::text"
     " AND t.object = $3::text AND t.object <> 'tool'"
     " AND t.serving_version IS NOT NULL"
     " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
@@ -129,8 +128,8 @@ next_page(struct stream *s)
 	db_p_str(&p, s->last);
 	db_p_i64(&p, PAGE_ROWS);
 	db_p_str(&p, objects[s->list]);
-	db_query(s->op->a->db,
-	    s->list == MCP_LIST_TOOLS ? &tools_page : &page, &p, got_page, s);
+	db_query(s->op->a->db, s->list == MCP_LIST_TOOLS ? &tools_page : &page,
+	    &p, got_page, s);
 }
 
 static void

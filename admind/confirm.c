@@ -41,13 +41,15 @@ static const struct db_stmt ask_row = {"confirm_ask",
     DB_SURE};
 /* The parameters of call_open() or task_open(), and the request. */
 static const struct db_stmt open_call = {"confirm_open_call",
-    "SELECT mcpbox.execution_marked(mcpbox.call_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
+    "SELECT mcpbox.execution_marked(mcpbox.call_open_confirmed($1::uuid, "
+    "$2::uuid, $3::bytea,"
     " $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea,"
     " $10::text, $11::text, $12::text, $13::timestamptz, $14::timestamptz,"
     " $15::uuid), $1::uuid, $16::uuid, $17::bytea, $18::uuid)",
     DB_SURE};
 static const struct db_stmt open_task = {"confirm_open_task",
-    "SELECT mcpbox.execution_marked(mcpbox.task_open_confirmed($1::uuid, $2::uuid, $3::bytea,"
+    "SELECT mcpbox.execution_marked(mcpbox.task_open_confirmed($1::uuid, "
+    "$2::uuid, $3::bytea,"
     " $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea,"
     " $10::text, $11::text, $12::text, $13::timestamptz, $14::timestamptz,"
     " $15::int4, $16::int8, $17::int8, $18::int8, $19::uuid), $1::uuid,"

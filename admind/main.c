@@ -126,8 +126,7 @@ start(struct admind *a, struct err *err)
 	    migrations_count, channels, &events, a, err);
 	if (a->db == NULL || gather_start(a, err) == -1 ||
 	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
-	    limits_start(a, err) == -1 ||
-	    links_connect(a, err) == -1)
+	    limits_start(a, err) == -1 || links_connect(a, err) == -1)
 		return -1;
 	return sweep_start(a, err);
 }

@@ -108,8 +108,7 @@ void manage_made(struct job *);
 void manage_diff(struct job *);
 /* From a row of id, name, number, pre-image, number, pre-image: members of an
  * object. 0 or -1. */
-int manage_diff_make(
-    const struct pg_result *, struct jsonw *, struct err *);
+int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_test_code(struct job *);
 void manage_call_tool(struct job *);

@@ -28,7 +28,8 @@
 #define MODE_AFTER    "after_questions"
 
 static const struct db_stmt open_row = {"task_open",
-    "SELECT mcpbox.execution_marked(mcpbox.task_open($1::uuid, $2::uuid, $3::bytea, $4::uuid,"
+    "SELECT mcpbox.execution_marked(mcpbox.task_open($1::uuid, $2::uuid, "
+    "$3::bytea, $4::uuid,"
     " $5::timestamptz, $6::text, $7::text, $8::text, $9::bytea, $10::text,"
     " $11::text, $12::text, $13::timestamptz, $14::timestamptz, $15::int4,"
     " $16::int8, $17::int8, $18::int8), $1::uuid, $19::uuid, $20::bytea,"
@@ -297,8 +298,8 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	op = op_new(l, f->request);
 	if (op == NULL)
 		return 0;
-	if (auth_principal(l->a, l->listener, credential, op->actor, &t,
-		&err) == -1 ||
+	if (auth_principal(
+		l->a, l->listener, credential, op->actor, &t, &err) == -1 ||
 	    token_may_call(l->a, t, l->listener, &err) == -1 ||
 	    op_count(op, t, &err) == -1) {
 		op_refuse_err(op, &err);

@@ -45,9 +45,10 @@ enum {
 	URI_VARIABLES_MAX = 8,       /* of a template; a person reviews it */
 	NAME_VARIABLE_MAX = 38,      /* of them, and of a prompt's arguments */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
-	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS). */
+	/* The arguments kept with an execution (context.h, INTENT_ARGUMENTS).
+	 */
 	ARGUMENTS_KEPT = 4096,
-	SECRET_VALUE_MAX = 10000,    /* as the original's */
+	SECRET_VALUE_MAX = 10000, /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,
 	/* Module trees mounted for one call; each is a mount to make. */
 	MODULES_PER_CALL_MAX = 32,

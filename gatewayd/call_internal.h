@@ -47,7 +47,7 @@ struct call {
 	uint32_t put;                /* number of those its client was told */
 	struct parked *parked;       /* the conversation, or NULL */
 	struct call_kept *kept;      /* KEPT */
-	struct share *share;         /* of whoever called: what is kept counts */
+	struct share *share; /* of whoever called: what is kept counts */
 	/* --- from CONFIRMING on --- */
 	struct ipc_id approval; /* the request; zero: none */
 	uint64_t expires_ms;    /* its: Unix time */

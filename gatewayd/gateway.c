@@ -193,7 +193,8 @@ gateway_init(struct gateway *gw)
 		return -1;
 	gw->attach_retry = evtimer_new(gw->proc.base, attach_retry_cb, gw);
 	return gw->ended == NULL || gw->states == NULL || gw->parked == NULL ||
-		gw->identities == NULL || gw->shares == NULL || gw->attach_retry == NULL
+		gw->identities == NULL || gw->shares == NULL ||
+		gw->attach_retry == NULL
 	    ? -1
 	    : 0;
 }

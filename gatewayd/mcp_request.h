@@ -155,7 +155,8 @@ struct mcp_message {
 	/* _meta, or initialize */
 	struct ipc_bytes meta; /* params._meta as given, n = 0: none */
 	struct ipc_bytes progress_token; /* raw JSON, n = 0: none */
-	struct ipc_bytes trace; /* traceparent, without its quotes; n = 0: none */
+	struct ipc_bytes
+	    trace; /* traceparent, without its quotes; n = 0: none */
 	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
 	uint32_t declared; /* of them, mask of enum client_capability; legacy
 			    * requests: exchange.c takes it from the session */

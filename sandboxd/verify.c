@@ -13,7 +13,7 @@
 struct verify {
 	TAILQ_ENTRY(verify) link;
 	struct verifies *all;
-	struct call *call; /* NULL: it ended otherwise */
+	struct call *call;   /* NULL: it ended otherwise */
 	struct share *share; /* of whose call it was */
 	struct buf body, printed;
 	struct ipc_bytes value; /* in body: its structured content */

@@ -15,9 +15,9 @@
 /* A verdict, as CHECK_OK or CHECK_ERRORS will carry it. */
 struct check {
 	bool ok;
-	struct buf fields;          /* TLV, when ok */
-	struct buf kept;            /* arguments as records keep them, or empty */
-	enum failure failure;       /* when not ok */
+	struct buf fields;    /* TLV, when ok */
+	struct buf kept;      /* arguments as records keep them, or empty */
+	enum failure failure; /* when not ok */
 	char summary[ERR_TEXT_MAX]; /* one sentence, when not ok */
 	struct buf errors;          /* JSON array of {pointer, message} */
 };

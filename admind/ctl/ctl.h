@@ -36,7 +36,8 @@ struct ctl {
 	    *cursor, *role, *journal, *key;
 	const char *key_file; /* key: the master key's */
 	bool leave_unreadable;
-	uint32_t batch; /* key: values of one step, 0: as many as there may be */
+	uint32_t
+	    batch; /* key: values of one step, 0: as many as there may be */
 	const char *transfer_key; /* export, import: a file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;
@@ -91,7 +92,7 @@ enum ctl_status keys_command(const struct ctl *);
 enum ctl_status doctor_command(const struct ctl *);
 enum ctl_status tables_command(const struct ctl *);
 enum ctl_status limits_command(const struct ctl *); /* and servers */
-enum ctl_status lives_command(const struct ctl *); /* servers tools sources */
+enum ctl_status lives_command(const struct ctl *);  /* servers tools sources */
 enum ctl_status modules_command(const struct ctl *);
 enum ctl_status settings_command(const struct ctl *);
 enum ctl_status rates_command(const struct ctl *);

@@ -87,8 +87,8 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return -1;
 	memset(&k, 0, sizeof(k));
 	/* The older one while two are valid: sessions go on. */
-	keys = port->v->keys->also != NULL ? port->v->keys->also
-					   : port->v->keys;
+	keys =
+	    port->v->keys->also != NULL ? port->v->keys->also : port->v->keys;
 	k.key = ipc_bytes(keys->mcp_session, KEY_LEN);
 	(void)ipc_answer(peer, m.request, IPC_SESSION_KEY, &k);
 	return 0;

@@ -374,8 +374,8 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "the version names no server");
 	for (size_t i = 0; i < m->nsecrets; i++) {
-		struct stored_place at = {STORED_SECRETS,
-		    ipc_bytes(server.p, server.n), m->name[i]};
+		struct stored_place at = {
+		    STORED_SECRETS, ipc_bytes(server.p, server.n), m->name[i]};
 		struct ipc_bytes name = m->name[i];
 
 		for (size_t j = 0; j < i; j++)
@@ -388,8 +388,8 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "a secret is outside the approved version");
 		buf_init(&value, SECRET_VALUE_MAX);
-		if (stored_open(k, &at, m->value[i].p, m->value[i].n,
-			&value, err) == -1) {
+		if (stored_open(k, &at, m->value[i].p, m->value[i].n, &value,
+			err) == -1) {
 			buf_free(&value);
 			return -1;
 		}
@@ -436,8 +436,8 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
 		return err_set(err, FAILURE_NOT_CONFIRMED,
 		    "nobody has confirmed this call");
 	run.principal = ipc_bytes(f.p, f.n);
-	if (calls_check(c->calls, k, ipc_bytes(seal->p, seal->n),
-		&run, &now, &call, &until_ms, err) == -1)
+	if (calls_check(c->calls, k, ipc_bytes(seal->p, seal->n), &run, &now,
+		&call, &until_ms, err) == -1)
 		return -1;
 	return calls_use(c->calls, &call, until_ms, &now, err);
 }
@@ -461,8 +461,8 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	if (pre->p == NULL || app->p == NULL)
 		return err_set(err, FAILURE_NOT_APPROVED,
 		    "a tool's context needs its version and its approval");
-	if (seal_check(k, app->p, app->n, pre->p, pre->n, &seal,
-		&sealn, &hash, err) == -1 ||
+	if (seal_check(k, app->p, app->n, pre->p, pre->n, &seal, &sealn, &hash,
+		err) == -1 ||
 	    version_check(pre->p, pre->n, &fields, &n, err) == -1)
 		return -1;
 	if (tlv_find(fields, n, VERSION_EXPOSED_NAME, &name) != 1)

@@ -7,7 +7,8 @@
  * sub-key, which no other process has. One label a purpose: no other value
  * MACed under any key of ours can pass for a seal of this one.
  *
- * A new kind of seal is a row here, and a row of renewal.h if it rests anywhere.
+ * A new kind of seal is a row here, and a row of renewal.h if it rests
+ * anywhere.
  */
 #ifndef MACS_H
 #define MACS_H

@@ -341,8 +341,8 @@ published_schemas_compile(void **state)
 			check_free(&c);
 		}
 		/* What only reads destroys nothing. */
-		assert_false(t[i].read_only &&
-		    (t[i].destructive || !t[i].idempotent));
+		assert_false(
+		    t[i].read_only && (t[i].destructive || !t[i].idempotent));
 		buf_init(&b, 1 << 20);
 		management_tool_json(&t[i], &b);
 		assert_int_equal(doc_parse(&d, b.p, b.len, &e), 0);
