@@ -5,10 +5,12 @@
  */
 #include <string.h>
 
+/* First: the next two's macros have the names of its fields. */
+#include "management_tools.h"
+
 #include "jsonw.h"
 #include "management_input.h"
 #include "management_output.h"
-#include "management_tools.h"
 
 /* clang-format off */
 static const struct management_tool tools[] = {
