@@ -308,6 +308,9 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	uuid_text(&g.request, uuid);
 	buf_putf(b, "%-18s %s\n", "request", uuid);
 	put_text(b, "server", g.server_name);
+	/* The seal names it by this: a name in the bytes may be another's. */
+	uuid_text(&g.server, uuid);
+	buf_putf(b, "%-18s %s\n", "server_id", uuid);
 	if (g.kind == GRANT_NETWORK) {
 		put_text(b, "proto", g.proto);
 		put_text(b, "host", g.host);
@@ -318,6 +321,8 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 			    b, "port               %u\n", (unsigned)g.port);
 	} else {
 		put_text(b, "tool", g.tool_name);
+		uuid_text(&g.tool, uuid);
+		buf_putf(b, "%-18s %s\n", "tool_id", uuid);
 		put_text(b, "module", g.name);
 		if (g.recorded) {
 			hex_encode(g.digest.b, sizeof(g.digest.b), hex);

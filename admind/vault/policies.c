@@ -58,6 +58,25 @@ answer(struct policy_op *op)
 	op_free(op);
 }
 
+/*
+ * Does it let by no more than what holds? Then it holds from now on even if
+ * admind would not store it: else a hostile one could keep an automatic policy
+ * alive by refusing every other. It lasts as long as this process.
+ */
+static bool
+only_takes(const struct policy *made, const struct policy *now)
+{
+	static const uint8_t strict[] = {
+	    [REVIEW_AUTOMATIC] = 0, [REVIEW_REQUIRE] = 1, [REVIEW_SECOND] = 2};
+
+	for (int q = 0; q < REVIEW_QUEUES; q++)
+		if (strict[made->mode[q]] < strict[now->mode[q]] ||
+		    (made->mode[q] == REVIEW_AUTOMATIC &&
+			made->until_us > now->until_us))
+			return false;
+	return made->serial > now->serial;
+}
+
 /* Committed: it holds, unless one was set meanwhile. */
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
@@ -66,6 +85,13 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	const struct policy *p = &op->made;
 
 	if (f == NULL || f->type != IPC_OK) {
+		if (only_takes(p, &op->v->policy)) {
+			op->v->policy = *p;
+			log_event(LOG_LV_WARN, "policy",
+			    "%s: not stored; what it takes away holds until a "
+			    "restart",
+			    p->actor);
+		}
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
@@ -121,13 +147,14 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 	struct policy_op *op = arg;
 	struct ipc_policy_sealed s;
 
-	if (f == NULL || f->type != IPC_POLICY_SEALED ||
-	    ipc_decode(f, &s, NULL) == -1) {
+	if (f != NULL && f->type == IPC_POLICY_SEALED &&
+	    ipc_decode(f, &s, NULL) == 0) {
+		policy_take(op->v->keys, s.seal, &op->v->policy);
+	} else if (op->v->policy.serial == 0) {
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
-	}
-	policy_take(op->v->keys, s.seal, &op->v->policy);
+	} /* else what we know is what holds */
 	if (op->set)
 		set(op);
 	else

@@ -260,6 +260,32 @@ def test_what_a_policy_covers(ctl, admind, policies):
     set_policy(ctl, admind)
 
 
+def test_what_is_taken_away_needs_nobody(ctl, admind, policies):
+    """admind will neither bring a policy nor store one: automatic ends all the
+    same. What gives more than there was does not hold unless it is stored."""
+    set_policy(ctl, admind, AUTOMATIC, AUTOMATIC, REQUIRE)
+    request, _ = put(admind, "tool", preimage(secret_names=()))
+    assert auto(admind, request)["_"] == "OK"
+    load, admind.on_policy_load = admind.on_policy_load, lambda m: ("REFUSED", {
+        "failure": test_vault.FAILURES["STORAGE_UNAVAILABLE"], "message": "no"})
+    policies.refuse = True
+    for more in ((AUTOMATIC, AUTOMATIC, AUTOMATIC), (REQUIRE, SECOND, AUTOMATIC)):
+        refused(set_policy(ctl, admind, *more), "STORAGE_UNAVAILABLE")
+        assert state(ctl, admind)["tool"] == AUTOMATIC
+    refused(set_policy(ctl, admind, AUTOMATIC, AUTOMATIC, REQUIRE, days=90), "STORAGE_UNAVAILABLE")
+    before = state(ctl, admind)["until_us"]
+    refused(set_policy(ctl, admind, REQUIRE, SECOND, REQUIRE), "STORAGE_UNAVAILABLE")
+    m = state(ctl, admind)
+    assert (m["tool"], m["module"], m["network"]) == (REQUIRE, SECOND, REQUIRE) and before > m["until_us"]
+    request, _ = put(admind, "tool", preimage(secret_names=()))
+    refused(auto(admind, request), "FORBIDDEN")     # the stored one is brought, and is older
+    assert request not in admind.decisions
+    refused(set_policy(ctl, admind), "STORAGE_UNAVAILABLE")
+    assert state(ctl, admind)["module"] == SECOND
+    admind.on_policy_load, policies.refuse = load, False
+    assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+
+
 def test_an_older_policy_is_no_more(ctl, admind, policies):
     set_policy(ctl, admind, AUTOMATIC, AUTOMATIC, AUTOMATIC)
     old = policies.stored[-1]
