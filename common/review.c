@@ -35,9 +35,9 @@ review_queue_name(unsigned queue)
 int
 review_mode_find(struct ipc_bytes name, uint8_t *mode)
 {
-	for (uint8_t m = REVIEW_REQUIRE; m <= REVIEW_AUTOMATIC; m++)
+	for (unsigned m = REVIEW_REQUIRE; m <= REVIEW_AUTOMATIC; m++)
 		if (ipc_streq(name, modes[m])) {
-			*mode = m;
+			*mode = (uint8_t)m;
 			return 0;
 		}
 	return -1;

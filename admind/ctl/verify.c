@@ -143,7 +143,8 @@ parse_line(const char *line, struct known *k)
 static int
 read_journal(struct verify *v, const char *path)
 {
-	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	bool standard = strcmp(path, "-") == 0;
+	FILE *f = standard ? stdin : fopen(path, "re");
 	char *line = NULL;
 	size_t room = 0;
 	struct known k;
@@ -164,7 +165,7 @@ read_journal(struct verify *v, const char *path)
 		rc = -1;
 	}
 	free(line);
-	if (f != stdin)
+	if (!standard)
 		fclose(f);
 	if (rc == 0 && v->lines == 0) {
 		fprintf(stderr,

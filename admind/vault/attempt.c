@@ -163,19 +163,19 @@ attempt_count(
 		return 0;
 	if (what == THROTTLE_NAME)
 		throttle_give(t, THROTTLE_ALL, ipc_str(""));
-	a->counted = 0;
+	a->counted = THROTTLE_NONE;
 	return refuse_throttled(a, wait);
 }
 
 void
 attempt_right(struct attempt *a)
 {
-	if (a->counted == 0)
+	if (a->counted == THROTTLE_NONE)
 		return;
 	throttle_give(a->v->throttle, a->counted, counted_as(a));
 	if (a->counted == THROTTLE_NAME)
 		throttle_give(a->v->throttle, THROTTLE_ALL, ipc_str(""));
-	a->counted = 0;
+	a->counted = THROTTLE_NONE;
 }
 
 /* ---- steps ---- */

@@ -31,7 +31,7 @@ struct attempt {
 	    token; /* the login that asks; zero for LOGIN and root */
 	/* What it counts against if it is wrong. */
 	bool stranger;
-	enum throttle_what counted; /* 0: nothing */
+	enum throttle_what counted;
 	struct ipc_id number;       /* of the device or the login */
 	/* What is to be done once it was right; see admins.c. */
 	const char *change;

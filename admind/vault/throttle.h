@@ -27,6 +27,7 @@ enum {
 };
 
 enum throttle_what {
+	THROTTLE_NONE = 0, /* what was not counted */
 	THROTTLE_NAME = 1, /* strangers at one name: the name */
 	THROTTLE_DEVICE,   /* a known browser: its number */
 	THROTTLE_LOGIN,    /* a login that shows its own password: its id */

@@ -5,8 +5,9 @@ from harness.admind import Admind
 
 
 @pytest.fixture(scope="module")
-def a():
-    x = Admind()
+def a(request):
+    """With the admind.conf lines of the module's ADMIND_CONF, if it has some."""
+    x = Admind(settings=getattr(request.module, "ADMIND_CONF", ()))
     try:
         x.all_up()
         yield x

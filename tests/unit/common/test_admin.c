@@ -93,8 +93,8 @@ static void
 bodies(void **state)
 {
 	static const char *const good[] = {"{\"name\":\"\"}",
-	    "{\"name\":\"a\",\"count\":-9223372036854775807,\"on\":false,"
-	    "\"ids\":[],\"more\":{}}",
+	    ("{\"name\":\"a\",\"count\":-9223372036854775807,\"on\":false,"
+	     "\"ids\":[],\"more\":{}}"),
 	    "{\"ids\":[\"a\",\"b\"],\"name\":\"\\u00e9\"}",
 	    "{\"name\":\"a\",\"count\":null,\"more\":null}",
 	    "{\"name\":\"a\",\"more\":{\"a\":[1,{\"b\":null}]}}"};
