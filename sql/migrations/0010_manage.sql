@@ -1204,12 +1204,15 @@ END $$;
 ---------------------------------------------------------------------------
 -- Searching tools: words of names, titles and descriptions of what may serve.
 
--- Weights as in the ranking: a word in the name counts most.
+-- Weights as in the ranking: a word in the name counts most. Parted at whatever
+-- addresses and paths are made of, for which PostgreSQL's parser is slow (0015).
 CREATE FUNCTION search_words(exposed_name text, title text, description text)
 RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$
 	SELECT setweight(to_tsvector('simple'::regconfig, translate(exposed_name, '_', ' ')), 'A')
-	    || setweight(to_tsvector('simple'::regconfig, coalesce(title, '')), 'B')
-	    || setweight(to_tsvector('simple'::regconfig, coalesce(description, '')), 'D')
+	    || setweight(to_tsvector('simple'::regconfig, translate(coalesce(title, ''),
+	        '.-+_/~@:<>&%?=#;', '                ')), 'B')
+	    || setweight(to_tsvector('simple'::regconfig, translate(coalesce(description, ''),
+	        '.-+_/~@:<>&%?=#;', '                ')), 'D')
 $$;
 -- Stored: ranking some hundreds would compute each anew. (A generated column
 -- can't be made of others.)
@@ -1225,7 +1228,7 @@ CREATE FUNCTION search_query(p_words text) RETURNS tsquery
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT coalesce(string_agg(quote_literal(w) || ':*', ' | '), '')::tsquery
 	FROM (SELECT w FROM unnest(tsvector_to_array(to_tsvector('simple'::regconfig,
-	    translate(p_words, '_', ' ')))) w LIMIT 16) x
+	    translate(p_words, '.-+_/~@:<>&%?=#;', '                ')))) w LIMIT 16) x
 $$;
 
 -- Best first. Of very common words only some are ranked, so that a search

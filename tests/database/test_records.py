@@ -289,6 +289,48 @@ def test_no_record_stops_the_counting(app):
     assert got["calls"] == 80 and got["cpu_ms"] == got["duration_ms_max"] == 9e12
 
 
+@pytest.mark.parametrize("text", ["1a@", "a_", "e-e.", "/~", "./", "<@", "-1.a", "a@b.c/d_", "1a@1a@/"])
+def test_no_text_is_slow_to_index(app, owner, text):
+    """PostgreSQL's parser takes seconds for some; a caller writes them in each of his calls."""
+    a = uuid.uuid4()
+    app.execute("SELECT mcpbox.epoch_begin(%s, %s, 'admind')", (a, uuid.uuid4().hex))
+    long = (text * 4096)[:8192]
+    owner.execute("SET statement_timeout = '60s'")
+    took = []
+    for sql in ("SELECT to_tsvector('pg_catalog.simple', %s)", "SELECT to_tsvector('pg_catalog.simple', "
+                "mcpbox.plain_words(%s))"):
+        began = time.monotonic()
+        owner.execute(sql, (long,))
+        took.append(time.monotonic() - began)
+    assert took[1] < 0.1, took
+    x = uuid.uuid4()
+    app.execute("SELECT mcpbox.management_open(%s, %s, 'local', 'local', 'mcpbox_slow', %s, %s, '', '', now(), "
+                "now() + interval '1 minute', NULL, NULL, NULL)", (x, a, bytes(32), long[:4096]))
+    app.execute("SELECT mcpbox.execution_close(%s, %s, 'done', NULL, true, now(), now(), 1, %s, %s, NULL, NULL, "
+                "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", (x, a, long[:4096], long))
+    began = time.monotonic()
+    while one(app, "SELECT mcpbox.records_work(250)")[0]:
+        pass
+    assert time.monotonic() - began < 0.5
+
+
+@pytest.mark.parametrize("search, finds", [
+    ("heron@marsh.example", True), ("marsh.example", True), ("heron -otter", True), ("heron -reed", False),
+    ("reed-bed", True), ('"reed bed"', True), ('"bed reed"', False), ("bird_of_water", True), ("/var/nest/3.14", True),
+    ("heron@desert.example", False), ("heron or camel", True)])
+def test_words_are_found_as_they_are_written(app, sqls, search, finds):
+    a, x = uuid.uuid4(), uuid.uuid4()
+    app.execute("SELECT mcpbox.epoch_begin(%s, %s, 'admind')", (a, uuid.uuid4().hex))
+    app.execute("SELECT mcpbox.management_open(%s, %s, 'local', 'local', 'mcpbox_bird_of_water', %s, %s, '', '', "
+                "now(), now() + interval '1 minute', NULL, NULL, NULL)", (x, a, bytes(32), json.dumps(
+                    {"to": "heron@marsh.example", "note": "a reed-bed\nheron", "path": "/var/nest/3.14"})))
+    app.execute("SELECT mcpbox.execution_close(%s, %s, 'done', NULL, true, now(), now(), 1, '', '{}', NULL, NULL, "
+                "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", (x, a))
+    while one(app, "SELECT mcpbox.records_work(250)")[0]:
+        pass
+    assert (str(x) in {r["id"] for r, _ in find(app, sqls, "_search", search=search)}) == finds
+
+
 # --- what may change ---------------------------------------------------------
 
 
