@@ -10,7 +10,7 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage, tlv, untlv
+from harness.admind import FAILURES, Admind, failure, preimage, tlv, untlv
 
 
 #: Here faults go on and on, and so do callers.
