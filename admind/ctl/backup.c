@@ -1,3 +1,4 @@
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "crypto.h"
@@ -23,7 +25,7 @@
  * disk, read back by pg_restore and only then named.
  */
 
-enum { PATH_BYTES_MAX = 4096, ARGS_MAX = 16 };
+enum { PATH_BYTES_MAX = 4096, ARGS_MAX = 16, LOCK_TRIES = 10 };
 
 int
 backup_run(const struct ctl *c, const char *program, const char *const *args,
@@ -106,6 +108,46 @@ sync_directory(const char *path)
 	return rc;
 }
 
+/* Waits a moment: the pg_dump of a run that was killed is just ending, too. */
+static bool
+lock(int fd)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		(void)nanosleep(
+		    &(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+	}
+	return false;
+}
+
+/*
+ * The file beside FILE: new, and locked while we live. What a killed run left
+ * goes; what another writes just now stays. A file that somebody else put there
+ * is never written to: it would be theirs to read, and to change before a
+ * restore. -1 with errno.
+ */
+static int
+open_part(const char *part)
+{
+	int fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd != -1 && lock(fd)) {
+		(void)unlink(part);
+		close(fd);
+		fd = -1;
+	}
+	if (fd == -1) {
+		fd = open(part,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd == -1 || lock(fd))
+			return fd;
+	}
+	close(fd);
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
 static enum ctl_status
 report(const struct ctl *c, const char *path, int fd)
 {
@@ -143,14 +185,10 @@ backup_command(const struct ctl *c)
 	if (n < 0 || (size_t)n >= sizeof(part) || strchr(path, '"') != NULL ||
 	    strchr(path, '\\') != NULL)
 		return CTL_USAGE;
-	/* What a killed run left goes. A file that somebody else put there is
-	 * never written to: it would be theirs to read, and to change before a
-	 * restore. */
-	(void)unlink(part);
-	fd = open(
-	    part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd == -1) {
-		fprintf(stderr, "mcpboxctl: %s: %s\n", part, strerror(errno));
+	if ((fd = open_part(part)) == -1) {
+		fprintf(stderr, "mcpboxctl: %s: %s\n", part,
+		    errno == EWOULDBLOCK ? "another backup is writing it"
+					 : strerror(errno));
 		return CTL_REFUSED;
 	}
 	if (backup_run(c, "pg_dump", args, -1, fd) == -1) {

@@ -77,6 +77,9 @@ def test_a_backup_never_overwrites_and_leaves_nothing_half(instance, saved, tmp_
         p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "backup", new])
         activity(watch, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'mcpboxctl' "
                  "AND wait_event_type = 'Lock'")
+        r = instance.ctl("backup", new, check=False)
+        assert r.returncode == 1 and "another backup" in r.stderr
+        assert os.path.exists(new + ".part"), "one does not take the other's away"
         p.kill()
         p.wait(10)
         c.execute("ROLLBACK")
