@@ -36,6 +36,10 @@ enum {
 	 * must not make this process the largest of the machine. */
 	JOBS_BYTES_MAX = 64 * 1024 * 1024,
 	OPS_MAX = 512, /* other requests in work, mostly one statement */
+	/* Of them for gateways of the tunnel, which whoever sends them bytes
+	 * may have taken over: a gateway that does not read keeps its lists in
+	 * work, and records and administrators need room too. */
+	TUNNEL_OPS_MAX = OPS_MAX / 4,
 	/* A peer's answer on the call path; it is an admind-check step budget,
 	 * an AES pass, a table insert. */
 	ASK_MS = 5000,
@@ -96,6 +100,7 @@ struct admind {
 	unsigned token_jobs; /* of them, those of tokens */
 	size_t token_bytes;
 	unsigned nops; /* other requests in work */
+	unsigned tunnel_ops; /* of them, of the tunnel's gateways */
 	uint8_t session_key[32];
 	bool have_session_key;
 	bool have_local_token;       /* local_token_file is set */

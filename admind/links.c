@@ -145,7 +145,9 @@ op_new(struct link *l, uint64_t request)
 {
 	struct op *op = NULL;
 
-	if (l->a->nops < OPS_MAX)
+	if (l->a->nops < OPS_MAX &&
+	    (l->listener != LISTENER_TUNNEL ||
+		l->a->tunnel_ops < TUNNEL_OPS_MAX))
 		op = calloc(1, sizeof(*op));
 	if (op == NULL) {
 		link_refuse(
@@ -154,6 +156,7 @@ op_new(struct link *l, uint64_t request)
 	}
 	op->a = l->a;
 	op->a->nops++;
+	op->a->tunnel_ops += l->listener == LISTENER_TUNNEL;
 	op->link = link_ref(l);
 	op->request = request;
 	buf_init(&op->buf, IPC_BLOB_MAX);
@@ -177,6 +180,7 @@ void
 op_free(struct op *op)
 {
 	op->a->nops--;
+	op->a->tunnel_ops -= op->link->listener == LISTENER_TUNNEL;
 	if (op->token != NULL)
 		op->token->ops--;
 	token_unref(op->token);

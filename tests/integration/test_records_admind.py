@@ -52,3 +52,15 @@ def test_a_sandbox_ends_nothing_in_the_future(a):
     assert m["_"] == "OK"
     assert a.rows("SELECT started_at <= clock_timestamp() AND ended_at <= clock_timestamp() FROM mcpbox.executions "
                   "WHERE tool = %s", f"{server}__greet") == [(True,)]
+
+
+def test_a_gateway_of_the_tunnel_leaves_room_for_others(a):
+    """It needs no client's credential to keep admind at work: records and administrators are served beside it."""
+    with a.gateway("tunnel") as gw, a.pg.connect("postgres") as c:
+        c.autocommit = False
+        c.execute("LOCK TABLE mcpbox.ended_sessions")
+        for _ in range(600):
+            gw.start("SESSION_END", session=secrets.token_bytes(16), expires_ms=int(time.time() * 1000) + 60000)
+        with a.ctl() as ctl:
+            assert ctl.call("ADMIN_QUERY", what="rate_limits", cursor="", limit=3)["_"] == "ADMIN_JSON"
+        c.rollback()
