@@ -82,6 +82,30 @@ renew_stored(const struct keys *k, enum stored_table table,
 	return rc;
 }
 
+/* The person's newest, as far as we know: a rotation ends older ones, which
+ * else would be kept alive by it for a restart to come (verifiers.h). */
+static int
+renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
+    struct err *err)
+{
+	char name[SESSIONS_USER_MAX + 1], role[SESSIONS_ROLE_MAX + 1];
+	char phc[SLOTS_ENCODED_MAX];
+	uint64_t time_us;
+	int rc;
+
+	if (r->place.n >= sizeof(name) || r->column.n >= sizeof(role))
+		return err_set(err, FAILURE_FORBIDDEN, "nobody's verifier");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)r->place.n,
+	    (const char *)r->place.p);
+	(void)snprintf(role, sizeof(role), "%.*s", (int)r->column.n,
+	    (const char *)r->column.p);
+	rc = verifiers_open(
+	    v->verifiers, v->keys, name, role, r->value, phc, &time_us, err);
+	explicit_bzero(phc, sizeof(phc));
+	return rc == 0 ? renew_stored(v->keys, STORED_VERIFIERS, r, out, err)
+		       : -1;
+}
+
 /* admind says of what it is a seal: it verifies as that, or not at all. */
 static int
 renew_seal(const struct keys *k, const struct renewal_row *r, struct buf *out,
@@ -127,7 +151,7 @@ renewal_make(struct vault *v, enum renewal_kind kind,
 	case RENEWAL_SECRET:
 		return renew_stored(k, STORED_SECRETS, r, out, err);
 	case RENEWAL_VERIFIER:
-		return renew_stored(k, STORED_VERIFIERS, r, out, err);
+		return renew_verifier(v, r, out, err);
 	case RENEWAL_SEAL:
 		return renew_seal(k, r, out, err);
 	case RENEWAL_FIRST:

@@ -160,6 +160,23 @@ def test_without_admind_nothing_begins(vault, ctl, admind, rows):
     os.unlink(vault.path("master.key.next"))
 
 
+def test_a_password_that_was_changed_is_not_renewed(ctl, admind, rows, administrator):
+    """Else a rotation would keep it, for a restart of the vault to come."""
+    def change(what, **fields):
+        assert ask(ctl, admind, "ADMIN_CHANGE", change=what, username="bob", **fields)["_"] == "OK"
+        role, verifier = admind.admins["bob"]
+        return b"bob", role.encode(), verifier
+    first = change("create", role="administrator", new=PASSWORD)
+    rows["verifier"] = {"bob": first}
+    assert whole_pass(ctl, admind, renew=0)["unreadable"] == 0
+    second = change("password", new="x" + PASSWORD)
+    lower = change("role", role="viewer")
+    for row, bad in ((first, 1), (second, 1), (lower, 0)):
+        rows["verifier"] = {"bob": row}
+        total = whole_pass(ctl, admind, renew=0)
+        assert (total["seen"], total["unreadable"]) == (1, bad), row
+
+
 def test_a_rotation(vault, ctl, web, admind, rows, administrator, approved, stored, sandbox,
                     context_key):
     """Everything is the same afterwards, under the new key; what a hostile
