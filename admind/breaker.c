@@ -350,6 +350,39 @@ breaker_call(struct breakers *b, const struct breaker_conf *conf,
 	return 0;
 }
 
+/* Not BUSY and the like, which a loop can bring about itself. */
+static bool
+is_outage(enum failure f)
+{
+	return f == FAILURE_STORAGE_UNAVAILABLE ||
+	    f == FAILURE_SANDBOX_UNAVAILABLE || f == FAILURE_VAULT_UNAVAILABLE;
+}
+
+void
+breaker_untried(struct breakers *b, const struct breaker_conf *conf,
+    const struct breaker_who *who, unsigned kind, const char *name,
+    const struct ipc_hash *args, enum failure f, uint64_t now)
+{
+	uint64_t hash = name_hash(kind, name);
+	struct counter *c;
+	uint32_t *n;
+
+	for (int s = 0; s < BREAKER_SCOPES && is_outage(f); s++) {
+		c = find(b, s, &who->key[s]);
+		for (unsigned i = 0; c != NULL && i < c->nrepeats; i++) {
+			struct repeat *r = &c->repeat[i];
+
+			if (r->name != hash ||
+			    memcmp(r->args, args->b, sizeof(r->args)) != 0)
+				continue;
+			window_move(&r->w, now, conf->repeats_ms);
+			n = &r->w.n[r->w.part % PARTS];
+			r->w.sum -= *n > 0;
+			*n -= *n > 0;
+		}
+	}
+}
+
 /* ---- endings ---- */
 
 /*

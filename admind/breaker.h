@@ -67,6 +67,14 @@ int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
     const struct ipc_hash *arguments, uint64_t now_ms, struct breaker_trip *);
 
+/* What breaker_call() let go on could not be tried, since a process or the
+ * database is away: it counts as no repetition, or who does as he is told and
+ * tries again would be locked out by the outage. Others' failures change
+ * nothing. */
+void breaker_untried(struct breakers *, const struct breaker_conf *,
+    const struct breaker_who *, unsigned kind, const char *name,
+    const struct ipc_hash *arguments, enum failure, uint64_t now_ms);
+
 /* How a call that was let go on ended. FAILURE_NONE: a success. True: it
  * opened the breaker that *trip names. */
 bool breaker_ended(struct breakers *, const struct breaker_conf *,

@@ -255,6 +255,9 @@ limits_ended(struct job *j, enum failure f)
 	struct limits *l = j->a->limits;
 	struct breaker_trip t;
 
+	if (j->counted)
+		breaker_untried(l->breakers, &l->conf, &j->who, j->method,
+		    j->tool, &j->args_sha256, f, now_boot_ms());
 	if (j->counted &&
 	    breaker_ended(l->breakers, &l->conf, &j->who, f, now_boot_ms(), &t))
 		log_trip(&t, j->principal, j->tool);

@@ -309,6 +309,37 @@ test_shown_and_reset(void **unused)
 	assert_int_equal(call(&w, "a", 1), 0);
 }
 
+static void
+test_an_outage_is_no_repetition(void **unused)
+{
+	struct breaker_who w = who(1, "p");
+	struct ipc_hash h = {{1}};
+
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(call(&w, "a", 1), 0);
+		breaker_untried(b, &conf, &w, 0, "a", &h,
+		    i % 2 ? FAILURE_STORAGE_UNAVAILABLE
+			  : FAILURE_SANDBOX_UNAVAILABLE,
+		    now);
+		now += 60;
+		if (i % 50 == 0) /* or it is the calls in all */
+			(void)breakers_reset(b, now);
+	}
+	(void)breakers_reset(b, now);
+	/* what a loop brings about itself is one all the same */
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(call(&w, "a", 1), 0);
+		breaker_untried(b, &conf, &w, 0, "a", &h, FAILURE_BUSY, now);
+		breaker_untried(
+		    b, &conf, &w, 0, "a", &h, FAILURE_EXCEPTION, now);
+		/* nor is another call's outage */
+		breaker_untried(b, &conf, &w, 0, "other", &h,
+		    FAILURE_STORAGE_UNAVAILABLE, now);
+	}
+	assert_int_equal(call(&w, "a", 1), -1);
+	assert_trip("session_repeats", 10);
+}
+
 int
 main(void)
 {
@@ -323,6 +354,7 @@ main(void)
 	    T(test_zero_is_none),
 	    T(test_bounded),
 	    T(test_shown_and_reset),
+	    T(test_an_outage_is_no_repetition),
 #undef T
 	};
 
