@@ -10,25 +10,13 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, Admind, failure, preimage, tlv, untlv
+from harness.admind import FAILURES, failure, preimage, tlv, untlv
 
 
 #: Here faults go on and on, and so do callers.
 ADMIND_CONF = ("breakers no",)
 
 pytestmark = pytest.mark.usefixtures("honest")
-
-
-@pytest.fixture(scope="module")
-def a():
-    """conftest.py's, without breakers: what loops here asks the same thousands of times."""
-    x = Admind(settings=("breakers no",))
-    try:
-        x.all_up()
-        yield x
-        print(x.logs()[-6000:])
-    finally:
-        x.close()
 
 
 def tool(a):
