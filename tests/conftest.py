@@ -7,8 +7,9 @@ from harness.rest import Rest
 
 
 @pytest.fixture(scope="module")
-def instance():
-    i = Instance()
+def instance(request):
+    """With the settings of the module's INSTANCE_SETS, if it has some."""
+    i = Instance(sets=getattr(request.module, "INSTANCE_SETS", ()))
     yield i
     i.close()
 

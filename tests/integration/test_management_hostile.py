@@ -7,7 +7,6 @@ import uuid
 import pytest
 
 from harness import flow
-from harness.instance import Instance
 from harness.mcp import Client, text
 
 CODE = "def main() -> int:\n    return 1\n"
@@ -18,12 +17,8 @@ VALUES = [
     {"type": "object", "properties": {f"p{n}": {} for n in range(3000)}}, str(uuid.UUID(int=1)), {"timeout_ms": 10 ** 9}]
 
 
-@pytest.fixture(scope="module")
-def instance():
-    """Hundreds of wrong calls in a row are what circuit breakers end."""
-    i = Instance(sets=["admind:breakers=no"])
-    yield i
-    i.close()
+#: Hundreds of wrong calls in a row are what circuit breakers end.
+INSTANCE_SETS = ("admind:breakers=no",)
 
 
 @pytest.fixture(scope="module")

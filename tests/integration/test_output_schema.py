@@ -11,6 +11,8 @@ import pytest
 from harness import flow
 from harness.mcp import MODERN, Client, meta
 
+#: Floods of results that are wrong: breakers would end them.
+INSTANCE_SETS = ("admind:breakers=no",)
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
           "required": ["n"], "additionalProperties": False}
 CODE = '''

@@ -7,7 +7,6 @@ import json
 import os
 import select
 import socket
-import subprocess
 import threading
 import time
 
@@ -365,36 +364,12 @@ def test_a_hundred_streams_at_once(instance, tools):
 # The tunnel's listener.
 
 class Tunnel:
-    """gatewayd for the tunnel, beside a running instance."""
+    """Requests by hand at the tunnel's socket."""
 
     def __init__(self, instance):
-        self.instance, uid = instance, instance.uid("gwtunnel")
-        self.dir = instance.run("gatewayd-tunnel")
-        os.mkdir(self.dir)
-        os.chown(self.dir, uid, uid)
-        os.chmod(self.dir, 0o750)
-        self.path = os.path.join(self.dir, "mcp.sock")
-        conf = os.path.join(instance.state, "conf", "gatewayd-tunnel.conf")
-        with open(conf, "w", encoding="ascii") as f:
-            f.write(f"run_dir {instance.run()}\nlistener tunnel\n"
-                    f"addr_file {self.dir}/addr\n")
-        os.chmod(conf, 0o644)
-        self.proc = subprocess.Popen(
-            ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}",
-             "--groups=" + ",".join(map(str, instance.groups("gwtunnel"))), "--no-new-privs",
-             "--bounding-set=-all", os.path.join(instance.state, "libexec", "mcpbox-gatewayd"),
-             "-f", conf], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
-        assert until(lambda: os.path.exists(self.path))
+        self.path = instance.run("gatewayd-tunnel", "mcp.sock")
         # Attached: its refusals are then admind's, not "busy".
         assert until(lambda: self.post(PING, b"Authorization: Bearer x\r\n")[0] == 401)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.proc.terminate()
-        assert self.proc.wait(10) == 0
 
     def send(self, data):
         with socket.socket(socket.AF_UNIX) as s:
@@ -419,29 +394,29 @@ def test_the_tunnel_lets_nobody_in_without_a_credential(instance, tools):
     with Client(instance.address, LEGACY) as local:
         session = local.session.encode()
         before = instance.psql("SELECT count(*) FROM mcpbox.executions")
-        with Tunnel(instance) as t:
-            bodies = (PING, call, b"{", b"", json.dumps(message("tools/list")).encode(),
-                      json.dumps(message("initialize", {"protocolVersion": LEGACY, "capabilities": {},
-                                                        "clientInfo": {"name": "x", "version": "1"}})).encode())
-            fields = (b"", b"Authorization: Bearer " + b"A" * 43 + b"\r\n",
-                      b"Authorization: Basic bG9jYWw6\r\n", b"Authorization: Bearer local\r\n",
-                      b"Authorization: \r\n", b"Mcp-Session-Id: " + session + b"\r\n",
-                      b"Authorization: Bearer x\r\nMcp-Session-Id: " + session + b"\r\n",
-                      b"X-Forwarded-For: 127.0.0.1\r\n", b"Cf-Access-Jwt-Assertion: a.b.c\r\n")
-            for body in bodies:
-                for f in fields:
-                    status, got = t.post(body, f)
-                    assert status == 401, (body, f, got)
-                    assert b"\r\nWWW-Authenticate: Bearer" in got
-                    assert b"Mcp-Session-Id" not in got and b'"result"' not in got
-            for method in (b"GET", b"DELETE", b"PUT"):
-                status, got = t.send(method + b" /mcp HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert status == 401 and b"\r\nWWW-Authenticate: Bearer" in got
-            # A page of any origin, and what only local clients may ask.
-            assert t.post(PING, b"Origin: http://evil.example\r\n")[0] == 403
-            assert t.send(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 404
-            # The local listener goes on beside it.
-            assert local.call(tools["sleep"], {"s": 0}).result["content"][0]["text"] == "slept"
-            after = instance.psql("SELECT count(*) FROM mcpbox.executions")
-            assert int(after[0][0]) == int(before[0][0]) + 1
-            assert instance.psql("SELECT count(*) FROM mcpbox.executions WHERE listener = 'tunnel'") == [["0"]]
+        t = Tunnel(instance)
+        bodies = (PING, call, b"{", b"", json.dumps(message("tools/list")).encode(),
+                  json.dumps(message("initialize", {"protocolVersion": LEGACY, "capabilities": {},
+                                                    "clientInfo": {"name": "x", "version": "1"}})).encode())
+        fields = (b"", b"Authorization: Bearer " + b"A" * 43 + b"\r\n",
+                  b"Authorization: Basic bG9jYWw6\r\n", b"Authorization: Bearer local\r\n",
+                  b"Authorization: \r\n", b"Mcp-Session-Id: " + session + b"\r\n",
+                  b"Authorization: Bearer x\r\nMcp-Session-Id: " + session + b"\r\n",
+                  b"X-Forwarded-For: 127.0.0.1\r\n", b"Cf-Access-Jwt-Assertion: a.b.c\r\n")
+        for body in bodies:
+            for f in fields:
+                status, got = t.post(body, f)
+                assert status == 401, (body, f, got)
+                assert b"\r\nWWW-Authenticate: Bearer" in got
+                assert b"Mcp-Session-Id" not in got and b'"result"' not in got
+        for method in (b"GET", b"DELETE", b"PUT"):
+            status, got = t.send(method + b" /mcp HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert status == 401 and b"\r\nWWW-Authenticate: Bearer" in got
+        # A page of any origin, and what only local clients may ask.
+        assert t.post(PING, b"Origin: http://evil.example\r\n")[0] == 403
+        assert t.send(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 404
+        # The local listener goes on beside it.
+        assert local.call(tools["sleep"], {"s": 0}).result["content"][0]["text"] == "slept"
+        after = instance.psql("SELECT count(*) FROM mcpbox.executions")
+        assert int(after[0][0]) == int(before[0][0]) + 1
+        assert instance.psql("SELECT count(*) FROM mcpbox.executions WHERE listener = 'tunnel'") == [["0"]]
