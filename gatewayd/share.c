@@ -8,7 +8,8 @@
 
 enum {
 	CHAINS = 256,
-	PART = 4 /* one principal has at most one of so many parts */
+	PART = 4 /* one principal has at most one of so many parts, and all but
+		  * `local` together leave one of them to it */
 };
 
 struct share {
@@ -22,6 +23,8 @@ struct share {
 
 struct shares {
 	SLIST_HEAD(, share) chains[CHAINS];
+	unsigned requests; /* of all but `local` */
+	size_t bytes, kept;
 };
 
 struct shares *
@@ -85,14 +88,30 @@ part(const struct share *s, size_t all)
 	return s->whole || all < PART ? all : all / PART;
 }
 
+/* Is there room for `more` beside what it holds, and what all like it hold? */
+static bool
+room(const struct share *s, size_t more, size_t held, size_t together,
+    size_t all)
+{
+	size_t others = all < PART ? all : all - all / PART;
+
+	if (held > part(s, all) || more > part(s, all) - held)
+		return false;
+	return s->whole || (together <= others && more <= others - together);
+}
+
 bool
 share_enter(struct share *s, size_t bytes, unsigned requests, size_t all_bytes)
 {
-	if (s->requests >= part(s, requests) ||
-	    bytes > part(s, all_bytes) - s->bytes)
+	if (!room(s, 1, s->requests, s->all->requests, requests) ||
+	    !room(s, bytes, s->bytes, s->all->bytes, all_bytes))
 		return false;
 	s->requests++;
 	s->bytes += bytes;
+	if (!s->whole) {
+		s->all->requests++;
+		s->all->bytes += bytes;
+	}
 	return true;
 }
 
@@ -101,14 +120,20 @@ share_leave(struct share *s, size_t bytes)
 {
 	s->requests--;
 	s->bytes -= bytes;
+	if (!s->whole) {
+		s->all->requests--;
+		s->all->bytes -= bytes;
+	}
 }
 
 bool
 share_keep(struct share *s, size_t bytes, size_t all_bytes)
 {
-	if (bytes > part(s, all_bytes) - s->kept)
+	if (!room(s, bytes, s->kept, s->all->kept, all_bytes))
 		return false;
 	s->kept += bytes;
+	if (!s->whole)
+		s->all->kept += bytes;
 	return true;
 }
 
@@ -116,4 +141,6 @@ void
 share_drop(struct share *s, size_t bytes)
 {
 	s->kept -= bytes;
+	if (!s->whole)
+		s->all->kept -= bytes;
 }

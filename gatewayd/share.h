@@ -5,7 +5,8 @@
  * `local` is whoever reaches a listener that asks for no credential; it has no
  * share, since whoever could be kept out by it is `local` too. Everybody else
  * has a quarter at most: of the requests served at once, of their bytes, of the
- * results that are kept for clients that are away.
+ * results that are kept for clients that are away; and all of them together
+ * three quarters, so that the last one is `local`'s.
  */
 #ifndef SHARE_H
 #define SHARE_H

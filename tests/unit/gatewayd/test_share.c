@@ -77,11 +77,49 @@ few(void **state)
 	share_free(all);
 }
 
+/* However many they are, they leave `local` a quarter. */
+static void
+together(void **state)
+{
+	struct shares *all = share_new();
+	struct share *s[5], *l = share_get(all, "local");
+	char name[] = "token:0";
+	int n = 0, k = 0;
+
+	for (int i = 0; i < 5; i++, name[6]++) {
+		s[i] = share_get(all, name);
+		while (share_enter(s[i], 1, 100, 100))
+			n++;
+		k += share_keep(s[i], 25, 100);
+	}
+	assert_int_equal(n, 75);
+	assert_int_equal(k, 3);
+	assert_true(share_enter(l, 25, 100, 100));
+	assert_true(share_keep(l, 100, 100));
+	share_leave(l, 25);
+	share_drop(l, 100);
+	share_leave(s[0], 1);
+	assert_true(share_enter(s[4], 1, 100, 100));
+	assert_false(share_enter(s[3], 1, 100, 100));
+	share_leave(s[4], 1);
+	for (int i = 0; i < 74; i++)
+		share_leave(s[i < 24 ? 0 : i < 49 ? 1 : 2], 1);
+	for (int i = 0; i < 3; i++)
+		share_drop(s[i], 25);
+	assert_true(share_keep(s[4], 25, 100));
+	share_drop(s[4], 25);
+	for (int i = 0; i < 5; i++)
+		share_put(s[i]);
+	share_put(l);
+	share_free(all);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(quarters),
-	    cmocka_unit_test(kept), cmocka_unit_test(few)};
+	    cmocka_unit_test(kept), cmocka_unit_test(few),
+	    cmocka_unit_test(together)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
