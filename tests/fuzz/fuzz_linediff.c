@@ -99,7 +99,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const uint8_t *half = n > 0 ? memchr(data, 0xff, n) : NULL;
-	const char *a = (const char *)data;
+	const char *a = n > 0 ? (const char *)data : ""; /* libFuzzer's NULL */
 	size_t na = half == NULL ? n : (size_t)(half - data);
 	const char *b = a + na + (half != NULL);
 	size_t nb = half == NULL ? 0 : n - na - 1;
