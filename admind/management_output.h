@@ -2,7 +2,7 @@
  * Output schemas of the management tools: what structuredContent holds when a
  * call succeeded. They name what is always there as required and leave room
  * for more, so a later release can tell more and a client that validates goes
- * on. tests/integration/test_manage_schemas.py judges every result by them.
+ * on. tests/integration/test_manage_life.py judges every result by them.
  */
 #ifndef MANAGEMENT_OUTPUT_H
 #define MANAGEMENT_OUTPUT_H
