@@ -46,6 +46,13 @@ complain(const char *what, const char *why)
 	return -1;
 }
 
+/* What is no error (a database that is not there to be dropped, a table of all
+ * databases that only a superuser may ANALYZE) tells nobody anything here. */
+static void
+unnoticed(void *arg, const char *message)
+{
+}
+
 /* The string's database, or another one. NULL: said why. */
 static PGconn *
 open_db(const char *conninfo, const char *dbname)
@@ -55,8 +62,10 @@ open_db(const char *conninfo, const char *dbname)
 	const char *const values[] = {conninfo, dbname, NULL};
 	PGconn *db = PQconnectdbParams(keys, values, 1);
 
-	if (db != NULL && PQstatus(db) == CONNECTION_OK)
+	if (db != NULL && PQstatus(db) == CONNECTION_OK) {
+		(void)PQsetNoticeProcessor(db, unnoticed, NULL);
 		return db;
+	}
 	(void)complain(
 	    "PostgreSQL", db != NULL ? PQerrorMessage(db) : "out of memory");
 	PQfinish(db);
