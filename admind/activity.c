@@ -52,12 +52,6 @@ struct activity {
 	bool up; /* the database, as noted last */
 };
 
-const char *
-activity_name(enum activity_kind k)
-{
-	return kinds[k].name;
-}
-
 int
 activity_start(struct admind *a, struct err *err)
 {

@@ -34,7 +34,6 @@ int activity_start(struct admind *, struct err *);
 void activity_note(struct admind *, enum activity_kind, const char *principal,
     enum listener, const char *subject, enum failure, uint64_t n);
 void activity_tick(struct admind *); /* writes them */
-const char *activity_name(enum activity_kind);
 
 /* ---- follow.c: the live tail ---- */
 int follow_start(struct admind *, struct err *);

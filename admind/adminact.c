@@ -69,7 +69,6 @@ done(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_put(&op->buf, json.p, json.n);
 	audit_sign(op->a);
 	serving_clear(&op->a->serving);
-	settings_read(op->a);
 	limits_reload(op->a);
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY,

@@ -99,7 +99,7 @@ struct admind {
 	size_t job_bytes;
 	unsigned token_jobs; /* of them, those of tokens */
 	size_t token_bytes;
-	unsigned nops; /* other requests in work */
+	unsigned nops;       /* other requests in work */
 	unsigned tunnel_ops; /* of them, of the tunnel's gateways */
 	uint8_t session_key[32];
 	bool have_session_key;
@@ -144,7 +144,6 @@ struct link {
 /* The four listeners (before confinement), the three clients (after it). */
 int links_listen(struct admind *, struct err *);
 int links_connect(struct admind *, struct err *);
-void links_stop(struct admind *);
 struct link *link_ref(struct link *);
 void link_unref(struct link *);
 /* These do nothing when the peer is gone. */
@@ -153,10 +152,8 @@ void link_answer(
 void link_ok(struct link *, uint64_t request);
 void link_refuse(
     struct link *, uint64_t request, enum failure, const char *message);
-/* The same; data: further members of the JSON-RPC error's data. */
-void link_refuse_data(struct link *, uint64_t request, enum failure,
-    const char *message, const char *data);
-/* The same; retry_ms: when to come again, 0: as usual with this failure. */
+/* The same; retry_ms: when to come again, 0: as usual with this failure; data:
+ * further members of the JSON-RPC error's data. */
 void link_refuse_later(struct link *, uint64_t request, enum failure,
     const char *message, uint64_t retry_ms, const char *data);
 
@@ -381,13 +378,6 @@ void adminq_login(
 int doctor_message(struct link *, struct ipc_frame *);
 void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
 void status_json(struct admind *, struct jsonw *);
-
-/* ---- settings.c: what administrators set (table settings), in memory ---- */
-void settings_read(struct admind *); /* db is up, or NOTIFY mcpbox_setting */
-/* Is this setting's value that word? False while settings are unknown. */
-bool settings_is(const char *key, const char *word);
-/* An integer's value; absent: while it is unknown. */
-int64_t settings_number(const char *key, int64_t absent);
 
 /* ---- job.c: one AUTHORISE on its way ---- */
 

@@ -119,13 +119,6 @@ link_refuse(
 }
 
 void
-link_refuse_data(struct link *l, uint64_t request, enum failure f,
-    const char *message, const char *data)
-{
-	link_refuse_later(l, request, f, message, 0, data);
-}
-
-void
 link_refuse_later(struct link *l, uint64_t request, enum failure f,
     const char *message, uint64_t retry_ms, const char *data)
 {
@@ -431,16 +424,4 @@ links_connect(struct admind *a, struct err *err)
 	a->sandboxd = connect_to(
 	    a, "sandboxd", IPC_ROLE_SANDBOXD, up_sandboxd, down_sandboxd, err);
 	return a->sandboxd != NULL ? 0 : -1;
-}
-
-void
-links_stop(struct admind *a)
-{
-	ipc_server_free(a->gw_local);
-	ipc_server_free(a->gw_tunnel);
-	ipc_server_free(a->http);
-	ipc_server_free(a->ctl);
-	ipc_client_free(a->check);
-	ipc_client_free(a->vault);
-	ipc_client_free(a->sandboxd);
 }

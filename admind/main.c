@@ -37,7 +37,6 @@ db_up(void *arg)
 {
 	tokens_db_up(arg);
 	limits_reload(arg);
-	settings_read(arg);
 	sweep_db_up(arg);
 }
 
@@ -60,7 +59,6 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_setting") == 0) {
 		limits_notified(a, payload);
-		settings_read(a);
 		return;
 	}
 	if (strcmp(channel, "mcpbox_token") == 0) {

@@ -591,9 +591,3 @@ ipc_peer_layers(const struct ipc_peer *p)
 {
 	return p->layers != NULL ? p->layers : "";
 }
-
-pid_t
-ipc_peer_pid(const struct ipc_peer *p)
-{
-	return p->pid;
-}

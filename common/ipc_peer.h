@@ -110,7 +110,6 @@ void ipc_peer_set_data(struct ipc_peer *, void *);
 const char *ipc_peer_name(const struct ipc_peer *);
 struct ipc_id ipc_peer_epoch(const struct ipc_peer *); /* from its HELLO */
 const char *ipc_peer_layers(const struct ipc_peer *);  /* from its HELLO */
-pid_t ipc_peer_pid(const struct ipc_peer *);
 
 /* What this process says in every HELLO. Set once at start. `layers` may be
  * replaced later for new connections. Strings are copied. */

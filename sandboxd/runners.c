@@ -267,12 +267,6 @@ runners_zygote(const struct runner *r)
 	return r->zygote;
 }
 
-unsigned
-runners_forking(const struct runners *rs)
-{
-	return rs->count[RUNNER_FORKING];
-}
-
 bool
 runners_spare(const struct runners *rs)
 {

@@ -145,7 +145,6 @@ void runners_nudge(struct runners *);
 /* Which zygote forked it. */
 uint64_t runners_zygote(const struct runner *);
 void runners_sweep(struct runners *, uint64_t now_ms);
-unsigned runners_forking(const struct runners *);
 /* Is there one to spare, that nobody will miss? */
 bool runners_spare(const struct runners *);
 struct runners_counts runners_counts(const struct runners *);

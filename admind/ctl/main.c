@@ -75,8 +75,9 @@ static const struct {
 	"audit [FILTER=VALUE ...] | audit export [FILTER=VALUE ...] | audit "
 	"verify [--journal FILE]"},
     {"administrators", 1, 4, administrators_command,
-	"administrators [NAME | create NAME --role ROLE | role NAME ROLE | "
-	"password NAME | delete NAME | device NAME]"},
+	"administrators [NAME | create NAME --role ROLE [--password-file FILE] "
+	"| role NAME ROLE | password NAME [--password-file FILE] | delete NAME "
+	"| device NAME]"},
     {"logins", 1, 3, administrators_command,
 	"logins [--username NAME] | logins end ID | logins end --username "
 	"NAME"},
@@ -89,8 +90,8 @@ static const struct {
 	"KEY [DESCRIPTION] | secret describe SERVER KEY TEXT | secret set "
 	"SERVER KEY (the value on standard input) | secret delete SERVER KEY"},
     {"key", 2, 2, keys_command,
-	"key status | key rotate [--leave-unreadable] | key verify [--key-file "
-	"FILE] [--batch N]"},
+	"key status | key rotate [--leave-unreadable] [--key-file FILE] "
+	"[--batch N] | key verify [--batch N]"},
 };
 
 enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
