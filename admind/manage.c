@@ -207,22 +207,6 @@ schema_checked(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 void
-job_check_schema(
-    struct job *j, struct ipc_bytes schema, void (*next)(struct job *))
-{
-	struct ipc_check_schema m = {.schema = schema};
-	struct err err;
-
-	j->next.plain = next;
-	if (schema.n > SCHEMA_MAX)
-		job_fail(j, FAILURE_LIMIT, "a schema has at most %d bytes",
-		    SCHEMA_MAX);
-	else if (ask(j->a->check, IPC_CHECK_SCHEMA, &m, schema_checked, j,
-		     &err) == -1)
-		fail_err(j, &err);
-}
-
-void
 job_check_command(struct job *j, struct ipc_bytes spec, struct ipc_bytes schema,
     void (*next)(struct job *))
 {

@@ -30,9 +30,6 @@ int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 /* Runs a statement. */
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));
-/* Asks admind-check whether this is a JSON Schema of the closed subset. */
-void job_check_schema(
-    struct job *, struct ipc_bytes schema, void (*next)(struct job *));
 /* Asks admind-check whether this is a command whose placeholders the schema
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,

@@ -197,7 +197,6 @@ F(S, u8, end, "0: a rotation begins; 1: it ends")                               
 F(S, bytes, key, "8 bytes: the key that seals")                                   \
 F(S, u32, leave, "so many values may stay behind")
 
-#define IPC_FIELDS_check_schema(F, S) F(S, blob, schema, "JSON")
 #define IPC_FIELDS_check_arguments(F, S)                                          \
 F(S, u8, output, "1: an outputSchema and a value of any type, not arguments")     \
 F(S, u32, schema_len, "bytes of the schema at the front of the blob")             \

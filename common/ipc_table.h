@@ -103,7 +103,6 @@ M(104, LIMITS_SET, limits_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "replace a server'
 M(105, MODULE_SET, module_set, REQ, CTL, ADMIND, OPEN, 0, "record, withdraw, grant or revoke a module; answered by OK or REFUSED") \
 M(106, EXPOSE_SET, expose_set, REQ, WEB|CTL, ADMIND, OPEN, 0, "how a server's new versions are named for clients; answered by OK or REFUSED") \
                                                                                \
-M(120, CHECK_SCHEMA, check_schema, REQ, ADMIND, CHECK, OPEN, SCHEMA_MAX, "is this a JSON Schema of the closed subset?") \
 M(121, CHECK_ARGUMENTS, check_arguments, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "do these arguments satisfy this schema?") \
 M(122, CHECK_MANAGEMENT, check_management, REQ, ADMIND, CHECK, OPEN, ARGUMENTS_MAX, "validate and take apart a management tool's arguments") \
 M(123, CHECK_OK, check_ok, ANS, CHECK, ADMIND, OPEN, IPC_BLOB_MAX, "valid; typed fields where asked for") \

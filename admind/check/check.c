@@ -76,8 +76,8 @@ check_against(struct ipc_bytes text, const struct doc *arguments,
 	struct schema s;
 	int rc;
 
-	/* A stored schema passed check_schema once. If it no longer does, that
-	 * is our fault and not the arguments'. */
+	/* A stored schema was judged once, when it was made. If it no longer
+	 * does, that is our fault and not the arguments'. */
 	report_open(&quiet, NULL);
 	rc = schema_compile(&s, SCHEMA_ANY, text.p, text.n, &quiet, e);
 	if (rc == 0 && quiet.n > 0)

@@ -23,6 +23,8 @@ struct check {
 };
 
 /* Each fills c, which check_free empties. The bytes are hostile. */
+/* An input schema by itself, for tests: management.c and inspection.c judge
+ * schemas with what they come in. */
 void check_schema(struct check *c, struct ipc_bytes schema);
 /* output: an outputSchema and structured content, not arguments. */
 void check_arguments(struct check *c, struct ipc_bytes schema,

@@ -55,7 +55,6 @@ static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
 	union {
-		struct ipc_check_schema schema;
 		struct ipc_check_arguments arguments;
 		struct ipc_check_management management;
 		struct ipc_check_inspection inspection;
@@ -73,9 +72,6 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	}
 	timer(INPUT_MS);
 	switch (f->type) {
-	case IPC_CHECK_SCHEMA:
-		check_schema(&c, m.schema.schema);
-		break;
 	case IPC_CHECK_ARGUMENTS:
 		n = m.arguments.schema_len;
 		if (n > m.arguments.schema_arguments.n) {
