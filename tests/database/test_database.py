@@ -32,13 +32,13 @@ class Schema:
         shutil.copy(os.path.join(BUILD, "admind/mcpbox-admind"), self.admind)
         self.conf = self.pg.dir / "conf"
         self.conf.write_text("gateway_local_user 1\ngateway_tunnel_user 1\nweb_user 1\n"
-                             f"vault_user 1\nowner_database {self.pg.conninfo(OWNER)}\n")
+                             f"owner_database {self.pg.conninfo(OWNER)}\n")
 
     def migrate(self, dbname="mcpbox"):
         # Several at once: none may read a file that another is writing.
         fresh = self.pg.dir / f"conf.{threading.get_ident()}"
         fresh.write_text("gateway_local_user 1\ngateway_tunnel_user 1\nweb_user 1\n"
-                         f"vault_user 1\nowner_database {self.pg.conninfo(OWNER, dbname)}\n")
+                         f"owner_database {self.pg.conninfo(OWNER, dbname)}\n")
         fresh.replace(self.conf)
         uid = str(self.base + 10)
         return subprocess.run(["/usr/bin/setpriv", "--reuid", uid, "--regid", uid,

@@ -174,7 +174,7 @@ class Admind:
                         f"owner_database {self.pg.conninfo('mcpbox_owner')}\n"
                         f"gateway_local_user {self.uid('gwlocal')}\n"
                         f"gateway_tunnel_user {self.uid('gwtunnel')}\n"
-                        f"web_user {self.uid('adminweb')}\nvault_user {self.uid('vault')}\n"
+                        f"web_user {self.uid('adminweb')}\n"
                         + "".join(s + "\n" for s in settings))
             self.log = open(self.path("log"), "wb")
             # what the fakes do, for tests to change
