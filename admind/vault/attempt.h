@@ -32,7 +32,7 @@ struct attempt {
 	/* What it counts against if it is wrong. */
 	bool stranger;
 	enum throttle_what counted;
-	struct ipc_id number;       /* of the device or the login */
+	struct ipc_id number; /* of the device or the login */
 	/* What is to be done once it was right; see admins.c. */
 	const char *change;
 	char actor[SESSIONS_USER_MAX + 1];
