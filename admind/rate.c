@@ -308,7 +308,8 @@ step(struct job *j)
 	const char *subject;
 	struct rate *r;
 
-	for (; j->rate_at < j->rate_end; j->rate_at++) {
+	for (; j->rate_at < j->rate_end && j->rate_at < RATE_SCOPES;
+	    j->rate_at++) {
 		subject = j->rate_at == RATE_TOOL  ? j->tool
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
 						   : listeners[j->listener];

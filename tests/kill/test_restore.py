@@ -19,7 +19,7 @@ from harness.mcp import Client, text
 #: How one sees from outside that a restore has come so far.
 STAGES = {
     "created": "SELECT 1 FROM pg_database WHERE datname = 'mcpbox_restoring'",
-    "fills": "SELECT 1 FROM pg_stat_activity WHERE datname = 'mcpbox_restoring' AND query LIKE '%COPY%'",
+    "fills": "SELECT 1 FROM pg_stat_activity WHERE datname = 'mcpbox_restoring' AND application_name = 'pg_restore'",
     "swaps": "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;ALTER DATABASE%' AND wait_event_type = 'Lock'",
 }
 
