@@ -352,7 +352,12 @@ def test_defect_10_a_long_call_runs_once(instance, long_call):
     name, thread, got = long_call
     thread.join(LONG_S + 60)
     assert text(got["reply"]) == "slept", got
-    runs = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
+    deadline = time.monotonic() + 10     # the record follows the answer
+    while True:
+        runs = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
+        if all(e["state"] == "closed" for e in runs) or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
     assert [(e["outcome"], e["delivered"]) for e in runs] == [("done", True)]
 
 
