@@ -44,6 +44,17 @@ def server_id(mcp, name):
     return next(s["id"] for s in mcp.manage("mcpbox_list_servers", page_size=100)["servers"] if s["name"] == name)
 
 
+def records(instance, name, n):
+    """A tool's calls, closed: a record follows the answer."""
+    deadline = time.monotonic() + 10
+    while True:
+        items = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
+        if len(items) >= n and all(e["state"] == "closed" for e in items):
+            return items
+        assert time.monotonic() < deadline, items
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def long_call(instance):
     """Begins before the other tests and is looked at by its own (10)."""
@@ -325,7 +336,7 @@ def test_defect_18_secrets_in_lists_and_exceptions(instance, mcp):
     for how in ("list", "raise"):
         r = mcp.call(name, {"how": how})
         assert secret.encode() not in r.raw, r
-    for e in instance.ctl_json("executions", f"tool={name}")["items"]:
+    for e in records(instance, name, 3):
         assert secret not in instance.ctl("executions", e["id"], "--json").stdout
 
 
@@ -352,12 +363,7 @@ def test_defect_10_a_long_call_runs_once(instance, long_call):
     name, thread, got = long_call
     thread.join(LONG_S + 60)
     assert text(got["reply"]) == "slept", got
-    deadline = time.monotonic() + 10     # the record follows the answer
-    while True:
-        runs = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
-        if all(e["state"] == "closed" for e in runs) or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
+    runs = records(instance, name, 1)
     assert [(e["outcome"], e["delivered"]) for e in runs] == [("done", True)]
 
 
