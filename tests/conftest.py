@@ -1,4 +1,6 @@
 """Fixtures of every test that needs real daemons."""
+import time
+
 import pytest
 
 from harness.instance import Instance
@@ -25,6 +27,10 @@ def rest(instance):
     """Logged in as the administrator."""
     r = Rest(lambda: instance.address("admind-http"))
     assert r.login("admin", instance.password)[0] == 200
+    end = time.monotonic() + 10     # the login was the vault's; admind may come later
+    while r.get("/api/servers?limit=1")[0] == 503:
+        assert time.monotonic() < end, "admind-http does not reach admind"
+        time.sleep(0.05)
     return r
 
 

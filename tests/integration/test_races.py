@@ -10,6 +10,9 @@ from harness import flow
 from harness.mcp import Client
 from harness.rest import Rest
 
+#: Its callers repeat themselves, and are refused, for as long as the races take.
+INSTANCE_SETS = ("admind:breakers=no",)
+
 CODE = "def main(x: int = 0) -> int:\n    return x\n"
 
 

@@ -3,6 +3,7 @@ export; the activity log and its live tail; /metrics."""
 import http.client
 import json
 import os
+import pathlib
 import secrets
 import shutil
 import tempfile
@@ -461,7 +462,7 @@ def test_metrics(instance, mcp, rest, tool):
     # nobody's name and no tool's
     assert b"local" not in raw and tool.encode() not in raw and b"in no metric" not in raw
     # documented by name
-    doc = open("../docs/OPERATIONS.md", encoding="utf-8").read()
+    doc = (pathlib.Path(__file__).parents[2] / "docs/OPERATIONS.md").read_text(encoding="utf-8")
     for name in {k.split("{")[0] for k in m}:
         base = name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
         assert base in doc, base
