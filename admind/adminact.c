@@ -113,7 +113,7 @@ adminact_message(struct link *l, struct ipc_frame *f)
 	h.action = admin_action_find(m.action);
 	h.seen = memcmp(&m.seen, &none, sizeof(none)) != 0;
 	if (h.action == NULL || m.id.n > ADMIN_ID_MAX ||
-	    (m.key.n > 0 && !admin_action_key(m.key)) ||
+	    (m.key.n > 0 && !admin_action_key(m.key)) || m.body.n == 0 ||
 	    memchr(m.body.p, 0, m.body.n) != NULL ||
 	    !utf8_valid(m.body.p, m.body.n)) {
 		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,

@@ -362,6 +362,9 @@ void policies_approve(struct job *, const struct ipc_id *request,
     void (*next)(
 	struct job *, bool approved)); /* from the vault, APPROVAL_GET */
 void audit_sign(struct admind *);      /* if the head moved */
+/* op_db_ok, and the head is signed at once: what was signed can't be another
+ * row's later. For what wrote an audit row. */
+void audit_db_ok(void *op, const struct pg_result *, const struct err *);
 int audit_message(struct link *, struct ipc_frame *);    /* AUDIT_READ */
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
 int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */

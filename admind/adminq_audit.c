@@ -47,30 +47,30 @@
 	    Q_TAKE(OBJECT), Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
 	    {"adminq_" name "_search", FROM " WHERE " WORDS "$1::text)" \
 		ACTION("$2") ACTOR("$3") OBJECT("$4") SINCE("$5") UNTIL("$6") \
-		ORDER("$7", "$8"), DB_FAST}}, \
+		ORDER("$7", "$8"), DB_SURE}}, \
 	{Q_MUST(OBJECT), {Q_TAKE(OBJECT), Q_TAKE(ACTION), Q_TAKE(ACTOR), \
 	    Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
 	    {"adminq_" name "_object", FROM " WHERE l.subject = $1::text" \
 		ACTION("$2") ACTOR("$3") SINCE("$4") UNTIL("$5") \
-		ORDER("$6", "$7"), DB_FAST}}, \
+		ORDER("$6", "$7"), DB_SURE}}, \
 	{Q_MUST(ACTOR), {Q_TAKE(ACTOR), Q_TAKE(ACTION), Q_TAKE(SINCE), \
 	    Q_TAKE(UNTIL)}, \
 	    {"adminq_" name "_actor", FROM " WHERE l.actor = $1::text" \
 		ACTION("$2") SINCE("$3") UNTIL("$4") ORDER("$5", "$6"), \
-		DB_FAST}}, \
+		DB_SURE}}, \
 	{Q_MUST(ACTION), {Q_TAKE(ACTION), Q_TAKE(SINCE), Q_TAKE(UNTIL)}, \
 	    {"adminq_" name "_action", FROM " WHERE l.action = $1::text" \
-		SINCE("$2") UNTIL("$3") ORDER("$4", "$5"), DB_FAST}}, \
+		SINCE("$2") UNTIL("$3") ORDER("$4", "$5"), DB_SURE}}, \
 	{Q_MUST(SINCE), {Q_TAKE(SINCE), Q_TAKE(UNTIL), Q_TAKE(ACTION), \
 	    Q_TAKE(ACTOR)}, \
 	    {"adminq_" name "_since", FROM_TIME BY_TIME(compare, direction), \
-		DB_FAST}}, \
+		DB_SURE}}, \
 	{Q_MUST(UNTIL), {Q_TAKE(SINCE), Q_TAKE(UNTIL), Q_TAKE(ACTION), \
 	    Q_TAKE(ACTOR)}, \
 	    {"adminq_" name "_until", FROM_TIME BY_TIME(compare, direction), \
-		DB_FAST}}, \
+		DB_SURE}}, \
 	{0, {0}, {"adminq_" name, FROM " WHERE true" ORDER("$1", "$2"), \
-		DB_FAST}}, \
+		DB_SURE}}, \
 	{0}
 
 static const struct question_form audit[] = {

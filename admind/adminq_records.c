@@ -145,7 +145,7 @@
 	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") k"        \
 	" CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x"               \
 	" WHERE x.id = k.id OFFSET 0) e"                                       \
-	" ORDER BY e.created_at DESC, e.id DESC LIMIT " limit "::int8", DB_FAST}
+	" ORDER BY e.created_at DESC, e.id DESC LIMIT " limit "::int8", DB_SURE}
 #define FORM(filter, by, name, what)                                           \
 	{Q_MUST(filter), {FILTERS},                                            \
 	    LIST(name "_" #filter, what, BY_##by, "$12"), ADMIN_VIEWER}
@@ -210,7 +210,7 @@ static const struct question_form stats[] = {
 	" AND a.at + interval '0' < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
 	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \
 	" a.subject, a.failure)), lower($9::text)) > 0)"                       \
-	" ORDER BY a.seq DESC LIMIT $11::int8", DB_FAST}
+	" ORDER BY a.seq DESC LIMIT $11::int8", DB_SURE}
 #define ACTIVITY_FILTERS                                                       \
 	{Q_TAKE(KIND), Q_TAKE(LEVEL), Q_TAKE(TOOL), Q_TAKE(PRINCIPAL),         \
 	    Q_TAKE(LISTENER), Q_TAKE(FAILURE), Q_TAKE(SINCE), Q_TAKE(UNTIL),   \

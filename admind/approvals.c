@@ -245,18 +245,6 @@ decision_store(struct link *l, struct ipc_frame *f)
 
 /* ---- administrators, secrets ---- */
 
-/* With its audit row, whose head is signed at once: what was signed can't be
- * another row's later. */
-static void
-audited(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct op *op = arg;
-
-	if (err == NULL)
-		audit_sign(op->a);
-	op_db_ok(op, rows, err);
-}
-
 static void
 got_admin(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -310,7 +298,7 @@ store_admin(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.role);
 	db_p_text(&p, m.actor);
 	db_p_bytes(&p, m.verifier.p, m.verifier.n);
-	db_query(op->a->db, &admin_store, &p, audited, op);
+	db_query(op->a->db, &admin_store, &p, audit_db_ok, op);
 	return 0;
 }
 
@@ -377,7 +365,7 @@ audit_event(struct link *l, struct ipc_frame *f)
 		db_p_text(&p, m.detail);
 	else
 		db_p_str(&p, "{}");
-	db_query(op->a->db, &audit, &p, audited, op);
+	db_query(op->a->db, &audit, &p, audit_db_ok, op);
 	buf_free(&actor);
 	buf_free(&subject);
 	return 0;

@@ -213,3 +213,13 @@ audit_message(struct link *l, struct ipc_frame *f)
 	db_query(op->a->db, &read_rows, &p, got_rows, op);
 	return 0;
 }
+
+void
+audit_db_ok(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+
+	if (err == NULL)
+		audit_sign(op->a);
+	op_db_ok(op, rows, err);
+}

@@ -4,7 +4,9 @@
  * There are two lanes. DB_FAST is one connection with synchronous_commit off:
  * reads and intent rows, which must not wait behind a disk flush. DB_SURE is
  * a few connections with it on: what must survive a crash before it is
- * acknowledged. A statement's lane is part of its definition.
+ * acknowledged, and reads that may take as long as a statement may (lists of
+ * what callers make ever more of), behind which no intent may wait. A
+ * statement's lane is part of its definition.
  *
  * One statement is one transaction. What must change together is one SQL
  * function (sql/migrations), so no transaction ever stays open while this

@@ -440,7 +440,7 @@ manage_start(struct job *j)
 	if (strncmp(j->tool, "mcpbox_delete_", 14) == 0 &&
 	    !conf_bool(j->a->proc.conf, "local_destructive")) {
 		job_refuse(j, FAILURE_FORBIDDEN,
-		    "deleting is switched off for local clients");
+		    "deleting is switched off here (local_destructive)");
 		return;
 	}
 	if (!j->a->epoch_stored) {

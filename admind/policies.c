@@ -49,16 +49,6 @@ policy_load(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-static void
-stored(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct op *op = arg;
-
-	if (err == NULL)
-		audit_sign(op->a);
-	op_db_ok(op, rows, err);
-}
-
 static int
 policy_store(struct link *l, struct ipc_frame *f)
 {
@@ -79,7 +69,7 @@ policy_store(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.actor);
 	db_p_time_us(&p, m.until_us);
 	db_p_bytes(&p, m.seal.p, m.seal.n);
-	db_query(op->a->db, &store, &p, stored, op);
+	db_query(op->a->db, &store, &p, audit_db_ok, op);
 	return 0;
 }
 

@@ -132,8 +132,7 @@ INSERT INTO setting_keys (key, type, min, max, "default", doc, words) VALUES
     ('confirm_destructive', 'choice', NULL, NULL, 'off', 'a person confirms each'
     ' call of a tool that does not say it is harmless', '{off,on}');
 
--- What holds now: the value set, or the default. Null: no such setting. For
--- SQL; admind keeps all of them in memory (settings.c).
+-- What holds now: the value set, or the default. Null: no such setting.
 CREATE FUNCTION setting(p_key text) RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT coalesce(s.value, k."default") FROM mcpbox.setting_keys k
@@ -152,7 +151,7 @@ LANGUAGE sql STABLE AS $$
 	    WHERE k.key = p_key
 $$;
 
--- NOTIFY mcpbox_setting: admind reads the settings again on every node. 'policy'
+-- NOTIFY mcpbox_setting: admind reads what it keeps of them again on every node. 'policy'
 -- on mcpbox_call: what is remembered of serving versions is forgotten.
 CREATE FUNCTION setting_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -183,11 +182,8 @@ ALTER FUNCTION settings_guard() SET search_path = mcpbox, pg_temp;
 CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON settings
     FOR EACH ROW EXECUTE FUNCTION settings_guard();
 
-CREATE OR REPLACE FUNCTION change_setting(p_key text, p_value text, p_actor text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	PERFORM setting_store(p_key, p_value, p_actor);
-END $$;
+-- 0007's road, which asked for no role: settings_set is the one now.
+DROP FUNCTION change_setting(text, text, text);
 
 -- Of two at once the later waits, and is compared with what the earlier left.
 CREATE FUNCTION act_settings_set(p_actor text, p_id text, p_seen bytea, p_body json)
@@ -223,5 +219,5 @@ REVOKE ALL ON FUNCTION admin_act, act_uuid, act_seen, setting_wrong, setting,
     act_settings_reset FROM PUBLIC;
 GRANT SELECT ON setting_keys TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION admin_act, setting, setting_json TO mcpbox_app;
--- Everything it did goes through admin_act or change_setting now.
+-- Everything it did goes through admin_act now.
 REVOKE ALL ON FUNCTION setting_store FROM mcpbox_app;

@@ -276,13 +276,17 @@ def test_the_policy(app):
     def confirms(object_name="tool"):
         return one(app, "SELECT mcpbox.call_confirms(null, %s, null)", object_name)[0]
 
+    def change(key, value):
+        return ("SELECT mcpbox.admin_act('settings_set', 'root', 'root', %s, null, '', "
+                "json_build_object('value', %s::text)::text)", key, value)
+
     assert confirms() is False
-    app.execute("SELECT mcpbox.change_setting('confirm_destructive', 'on', 'root')")
+    one(app, *change("confirm_destructive", "on"))
     assert confirms() is True and confirms("prompt") is False
-    app.execute("SELECT mcpbox.change_setting('confirm_destructive', 'off', 'root')")
+    one(app, *change("confirm_destructive", "off"))
     assert confirms() is False
-    refused(app, "invalid_params", "SELECT mcpbox.change_setting('confirm_destructive', 'x', 'r')")
-    refused(app, "not_found", "SELECT mcpbox.change_setting('other', 'on', 'root')")
+    refused(app, "invalid_params", *change("confirm_destructive", "x"))
+    refused(app, "not_found", *change("other", "on"))
 
 
 def test_a_versions_own_word(app):

@@ -262,3 +262,12 @@ def test_nonsense_about_modules(a, ctl, fields):
     m = ctl.call("MODULE_SET", **{"name": "a", **fields})
     assert m["_"] == "REFUSED" and failure(m) in ("INVALID_PARAMS", "NOT_FOUND"), m
     assert a.rows("SELECT count(*) FROM mcpbox.modules") == before
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b"[]", b"{", b"{}{}", b'{"value":"on"}\0', b"\xff", b'"value"'])
+def test_a_body_that_is_no_object_changes_nothing(a, ctl, body):
+    before = a.rows("SELECT * FROM mcpbox.settings ORDER BY key")
+    m = ctl.call("ADMIN_ACTION", action="settings_set", id="confirm_destructive", body=body)
+    assert m["_"] == "REFUSED" and failure(m) in ("INVALID_PARAMS", "INTERNAL") and m["message"], m
+    assert failure(m) == "INVALID_PARAMS", m
+    assert a.rows("SELECT * FROM mcpbox.settings ORDER BY key") == before

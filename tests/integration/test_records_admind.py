@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.admind import failure
+from harness.admind import failure, tlv
 
 pytestmark = pytest.mark.usefixtures("honest")
 
@@ -64,3 +64,27 @@ def test_a_gateway_of_the_tunnel_leaves_room_for_others(a):
         with a.ctl() as ctl:
             assert ctl.call("ADMIN_QUERY", what="rate_limits", cursor="", limit=3)["_"] == "ADMIN_JSON"
         c.rollback()
+
+
+SEARCH, TOOL = 11, 4    # common/admin_filter.def, from 1
+
+
+@pytest.mark.parametrize("what,filters,table", [
+    ("executions", [(SEARCH, "-nothing")], "execution_index"), ("executions", [(TOOL, "s__t")], "execution_index"),
+    ("activity", [(SEARCH, "nothing")], "activity"), ("audit", [(SEARCH, "nothing")], "audit_log")])
+def test_a_slow_list_keeps_no_call_waiting(a, what, filters, table):
+    """An administrator's search may take as long as a statement may; intents have their own connection."""
+    server = "s" + secrets.token_hex(4)
+    a.approved_tool(server)
+    with a.gateway() as gw, a.ctl() as ctl, a.pg.connect("postgres") as c:
+        c.autocommit = False
+        # all that it reads are locked: as if it read for ever
+        c.execute(f"LOCK TABLE mcpbox.{table}")
+        ctl.start("ADMIN_QUERY", what=what, cursor="", limit=3, filters=tlv(*filters))
+        a.until(lambda: a.rows("SELECT 1 FROM pg_locks WHERE NOT granted AND mode = 'AccessShareLock'"
+                               " AND relation = %s::regclass", "mcpbox." + table))
+        began = time.monotonic()
+        m = gw.call("AUTHORISE", tool=f"{server}__greet", arguments=json.dumps({"n": "x"}).encode())
+        took = time.monotonic() - began
+        c.rollback()
+    assert m["_"] == "RUN_ID" and took < 2, (m, took)
