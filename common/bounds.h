@@ -57,6 +57,13 @@ enum {
 	PARK_TOTAL_MS = 600 * 1000,
 	STDOUT_SHOWN_MAX = 64 * 1024, /* of a call's output, kept and shown */
 
+	/* What a call's record says of its connections: some sixty of them; the
+	 * rest is counted. */
+	NET_REPORT_MAX = 16 * 1024,
+	/* Hosts that one version declares, as in its row; grants of one server. */
+	NET_REQUIRES_MAX = 64,
+	NET_GRANTS_MAX = 1024,
+
 	JSON_DEPTH_MAX = 64,      /* containers inside containers */
 	JSON_MEMBERS_MAX = 65536, /* members and elements in one text */
 

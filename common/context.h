@@ -60,8 +60,23 @@ enum context_tag {
 	CTX_CALL_APPROVAL = 29, /* material only: the vault's seal of a person's
 				 * yes to this one call (versions with CONFIRM)
 				 */
-	CTX_TASK = 30 /* u64 1: the call is a task: it outlives its sender's
-		       * connection, and its result is recorded whole */
+	CTX_TASK = 30, /* u64 1: the call is a task: it outlives its sender's
+			* connection, and its result is recorded whole */
+	CTX_GRANT_SEAL = 31, /* material only: a seal of network access (0037),
+			      * before its pre-image; any number of pairs, for
+			      * TOOL and GRANTS */
+	CTX_GRANT_PREIMAGE = 32, /* material only */
+	CTX_REQUIRE = 33, /* plaintext only: a host the version declares, from
+			   * the pre-image; text as common/netgrant.h spells
+			   * it; any number */
+	CTX_GRANT = 34,   /* plaintext only: a host its server is granted, from
+			   * sealed grants of that server; likewise */
+	CTX_SERVER_ID = 35, /* plaintext only, from the pre-image: uuid; of
+			     * GRANTS in the material, too */
+	CTX_CONNECTIONS = 36, /* u64: connections of the call; absent: the
+			       * sandbox's default, as for the next two */
+	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
+	CTX_NETWORK_RATE = 38   /* u64 bytes a minute */
 };
 
 /* The intent row, so that sandboxd can supply it whole. */

@@ -40,7 +40,9 @@ enum ipc_role {
 	IPC_ROLE_POOL = 1 << 8,
 	IPC_ROLE_ZYGOTE = 1 << 9,
 	IPC_ROLE_RUNNER = 1 << 10,
-	IPC_ROLE_ANY = (1 << 11) - 1
+	IPC_ROLE_EGRESS = 1 << 11,
+	IPC_ROLE_PEEK = 1 << 12,
+	IPC_ROLE_ANY = (1 << 13) - 1
 };
 
 enum ipc_kind { IPC_KIND_REQ, IPC_KIND_ANS, IPC_KIND_PART, IPC_KIND_EVT };
@@ -65,11 +67,31 @@ enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
 	CONTEXT_TEST = 3,   /* call main() of a draft: no secrets, no network */
-	CONTEXT_COMPILE = 4 /* sandboxd's own: compile, run nothing */
+	CONTEXT_COMPILE = 4, /* sandboxd's own: compile, run nothing */
+	CONTEXT_GRANTS = 5,  /* no call: what a server is granted now (REGRANT) */
+	CONTEXT_MODULE = 6   /* fetch a wheel for the module store: our code, the
+			      * configured index alone, no secrets */
+};
+
+/* Kinds of NET_EVENT. */
+enum net_event {
+	NET_EVENT_REFUSED = 1, /* by policy: the call goes on */
+	NET_EVENT_FAILED = 2,  /* no such name, no answer: likewise */
+	NET_EVENT_BYTES = 3,   /* a limit is used up: the call ends */
+	NET_EVENT_RATE = 4     /* likewise */
 };
 
 /* What a runner is made for; a part of its profile (FORK). */
 enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
+
+/* What makes the result in a runner of kind PYTHON (EXECUTE): the tool's own
+ * code, or a module of ours that reads a specification. */
+enum runner_driver {
+	DRIVER_CODE = 0,   /* the source is Python, its main is called */
+	DRIVER_HTTP = 1,   /* a declared REST call: version kind http */
+	DRIVER_MCP = 2,    /* another MCP server's tool, or its list: kind mcp */
+	DRIVER_MODULE = 3  /* fetches and unpacks a wheel */
+};
 
 /* What of the catalogue is called; also the form of a runner's result. */
 enum call_method {

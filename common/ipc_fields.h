@@ -229,7 +229,7 @@ F(S, u32, slot, "0 to slots-1")                                                 
 F(S, u64, generation, "of this use of the slot")                                  \
 F(S, u32, uid, "uid and gid inside the pool's user namespace")                    \
 F(S, u8, kind, "enum runner_kind: which root and which filter")                   \
-F(S, u8, network, "1: hosts are granted; always 0 until egress exists")           \
+F(S, u8, network, "1: hosts are granted: connect(2) raises a notification, and the listener goes to peek under `generation`") \
 F(S, u64, tmp_bytes, "of /tmp")                                                   \
 F(S, u32, tmp_inodes, "of /tmp")                                                  \
 F(S, u64, memory_bytes, "of the slot's cgroup, where there is one: of all the processes together") \
@@ -283,6 +283,7 @@ F(S, u32, error, "errno")
 #define IPC_FIELDS_execute(F, S)                                                  \
 F(S, u8, kind, "enum context_kind: run main, inspect, or compile only")           \
 F(S, u8, form, "enum call_method: which result main's value becomes")             \
+F(S, u8, driver, "enum runner_driver: what the code is")                          \
 F(S, str, name, "exposed name, shown in tracebacks")                              \
 F(S, u64, memory_bytes, "address space of each process")                          \
 F(S, u64, cpu_ms, "CPU time of each process")                                     \
@@ -348,9 +349,51 @@ F(S, id, about, "the request that was approved")                                
 F(S, str, approver, "administrator, root, or policy:NAME")                        \
 F(S, str, first, "who said the first yes of two, or empty")                       \
 F(S, u64, time_us, "Unix time in us")
+#define IPC_FIELDS_net_open(F, S)                                                 \
+F(S, u64, net, "generation of the runner's slot: not used twice in a life of sandboxd") \
+F(S, id, execution, "for the log")                                                \
+F(S, u32, connections, "limit: connections in all")                               \
+F(S, u64, bytes, "limit: both directions together")                               \
+F(S, u64, bytes_minute, "limit: likewise, in a minute")                           \
+F(S, u32, requires_len, "bytes of the version's own list at the front of the blob") \
+F(S, blob, hosts, "what the version declares, then what its server is granted: each a list of lines as common/netgrant.h spells them; both must cover a connection")
+#define IPC_FIELDS_net_grants(F, S)                                               \
+F(S, u64, net, "as opened")                                                       \
+F(S, blob, grants, "lines: replaces the second list of NET_OPEN")
+#define IPC_FIELDS_net_close(F, S) F(S, u64, net, "as opened")
+#define IPC_FIELDS_net_report(F, S)                                               \
+F(S, u64, net, "as opened")                                                       \
+F(S, u64, bytes, "of all connections, both directions")                           \
+F(S, u32, connections, "made or tried")                                           \
+F(S, u32, refused, "by policy")                                                   \
+F(S, bytes, json, "array, NET_REPORT_MAX bytes at most: {host, address, port, protocol, verdict, reason, bytes_in, bytes_out, started_ms, duration_ms}")
+#define IPC_FIELDS_net_event(F, S)                                                \
+F(S, u64, net, "as opened")                                                       \
+F(S, u8, kind, "enum net_event")                                                  \
+F(S, str, host, "name or address that was wanted, or empty")                      \
+F(S, u16, port, "likewise, or 0")                                                 \
+F(S, str, text, "one sentence: why, and what to do")
+#define IPC_FIELDS_net_connect(F, S)                                              \
+F(S, u64, net, "of the listener it came by, never from the runner")               \
+F(S, u16, family, "of the runner's socket: AF_INET or AF_INET6")                  \
+F(S, u16, type, "SOCK_STREAM or SOCK_DGRAM")                                      \
+F(S, u8, nonblocking, "1: do not wait until it is connected")                     \
+F(S, bytes, address, "struct sockaddr as copied once, 128 bytes at most: foreign")
+#define IPC_FIELDS_net_connected(F, S)                                            \
+F(S, u32, error, "0: connected; EINPROGRESS: it is connecting")                   \
+F(S, fd, socket, "non-blocking; peek sets what the runner's had")
+#define IPC_FIELDS_net_failed(F, S) F(S, u32, error, "errno")
+#define IPC_FIELDS_peek_link(F, S) F(S, fd, link, "connected to egress")
+#define IPC_FIELDS_peek_door(F, S) F(S, fd, door, "SOCK_SEQPACKET")
+#define IPC_FIELDS_listener(F, S)                                                 \
+F(S, u64, net, "generation, from FORK")                                           \
+F(S, fd, listener, "seccomp_unotify(2)")
+#define IPC_FIELDS_regrant(F, S)                                                  \
+F(S, id, server, "uuid; the execution of the binding")                            \
+F(S, blob, context, "sealed, kind CONTEXT_GRANTS: CTX_GRANT lines")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
-F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER or FAILURE_TOOL_PROTOCOL") \
+F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER, FAILURE_TOOL_PROTOCOL, FAILURE_MISSING_GRANT, FAILURE_UPSTREAM or FAILURE_UPSTREAM_CHANGED") \
 F(S, u32, length, "bytes in all the pieces")
 /* clang-format on */
 

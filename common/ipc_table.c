@@ -15,6 +15,8 @@
 #define POOL     IPC_ROLE_POOL
 #define ZYGOTE   IPC_ROLE_ZYGOTE
 #define RUNNER   IPC_ROLE_RUNNER
+#define EGRESS   IPC_ROLE_EGRESS
+#define PEEK     IPC_ROLE_PEEK
 #define ANY      IPC_ROLE_ANY
 #define NEW      IPC_STATE_NEW
 #define OPEN     IPC_STATE_OPEN

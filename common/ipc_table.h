@@ -187,7 +187,20 @@ M(231, EXPORT_SIGN, export_sign, REQ, ADMIND|CTL, VAULT, OPEN, 0, "seal the hash
 M(232, EXPORT_SEAL, export_seal, ANS, VAULT, ADMIND|CTL, OPEN, 0, "the seal")  \
 M(233, EXPORT_CHECK, export_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal of ours over this hash? answered by OK or REFUSED") \
 M(234, EXPORT, export, REQ, WEB|CTL, ADMIND, OPEN, 0, "make an export; answered by ADMIN_JSON, its head") \
-M(235, IMPORT, import, REQ, WEB|CTL, ADMIND, OPEN, 0, "make drafts of what was put, all or none; answered by ADMIN_JSON or REFUSED")
+M(235, IMPORT, import, REQ, WEB|CTL, ADMIND, OPEN, 0, "make drafts of what was put, all or none; answered by ADMIN_JSON or REFUSED") \
+                                                                               \
+M(240, NET_OPEN, net_open, REQ, SANDBOXD, EGRESS, OPEN, IPC_BLOB_MAX, "a runner begins a call that may connect; answered by OK or REFUSED") \
+M(241, NET_GRANTS, net_grants, EVT, SANDBOXD, EGRESS, OPEN, IPC_BLOB_MAX, "what its server is granted from now on") \
+M(242, NET_CLOSE, net_close, REQ, SANDBOXD, EGRESS, OPEN, 0, "the call is over: nothing of it connects any more") \
+M(243, NET_REPORT, net_report, ANS, EGRESS, SANDBOXD, OPEN, 0, "answers NET_CLOSE: what it connected to") \
+M(244, NET_EVENT, net_event, EVT, EGRESS, SANDBOXD, OPEN, 0, "a connection was refused, or a limit is used up") \
+M(245, NET_CONNECT, net_connect, REQ, PEEK, EGRESS, OPEN, 0, "a runner called connect(2); answered by NET_CONNECTED or NET_FAILED") \
+M(246, NET_CONNECTED, net_connected, ANS, EGRESS, PEEK, OPEN, 0, "the socket to put in place of the runner's") \
+M(247, NET_FAILED, net_failed, ANS, EGRESS, PEEK, OPEN, 0, "connect(2) fails with this errno") \
+M(248, PEEK_LINK, peek_link, EVT, SANDBOXD|POOL, POOL|PEEK, OPEN, 0, "peek's connection to egress, before its HELLO") \
+M(249, PEEK_DOOR, peek_door, EVT, POOL, ZYGOTE, OPEN, 0, "the socket by which runners hand their listeners to peek") \
+M(250, LISTENER, listener, EVT, RUNNER, PEEK, OPEN, 0, "a runner's seccomp listener, the only frame it ever sends there") \
+M(251, REGRANT, regrant, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "what a server is granted now, sealed by the vault: holds for the next connect of its running calls; answered by OK or REFUSED")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -327,6 +340,7 @@ F(S, bytes, intent, "the intent TLV from the sealed context: the whole row, shou
 F(S, u32, stdout_len, "bytes of stdout at the front of the blob")                 \
 F(S, u32, meta_len, "of a task: bytes of the _meta object at the end of the blob; else 0") \
 F(S, u32, kept_len, "of a task: bytes behind stdout; else 0")                     \
+F(S, bytes, network, "what it connected to, NET_REPORT's array, or empty")            \
 F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, as records keep it (common/kept.h); of a task that, then the whole, then _meta")
 #define IPC_FIELDS_epoch_begin(F, S) F(S, id, epoch, "random, new at each start")
 #define IPC_FIELDS_epoch_item(F, S)                                               \

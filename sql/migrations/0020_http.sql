@@ -1,0 +1,2 @@
+-- 0020: tools of kind http (decision 0048).
+SET LOCAL search_path = mcpbox, pg_temp;
