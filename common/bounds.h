@@ -60,9 +60,14 @@ enum {
 	/* What a call's record says of its connections: some sixty of them; the
 	 * rest is counted. */
 	NET_REPORT_MAX = 16 * 1024,
-	/* Hosts that one version declares, as in its row; grants of one server. */
+	/* Hosts that one version declares, as in its row; grants of one server.
+	 */
 	NET_REQUIRES_MAX = 64,
 	NET_GRANTS_MAX = 1024,
+
+	/* Entries of the module store asked about at once: a frame of 32 bytes
+	 * each, and as many stat(2) calls in one turn. */
+	STORE_ASK_MAX = 256,
 
 	JSON_DEPTH_MAX = 64,      /* containers inside containers */
 	JSON_MEMBERS_MAX = 65536, /* members and elements in one text */

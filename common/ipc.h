@@ -42,7 +42,8 @@ enum ipc_role {
 	IPC_ROLE_RUNNER = 1 << 10,
 	IPC_ROLE_EGRESS = 1 << 11,
 	IPC_ROLE_PEEK = 1 << 12,
-	IPC_ROLE_ANY = (1 << 13) - 1
+	IPC_ROLE_STORE = 1 << 13,
+	IPC_ROLE_ANY = (1 << 14) - 1
 };
 
 enum ipc_kind { IPC_KIND_REQ, IPC_KIND_ANS, IPC_KIND_PART, IPC_KIND_EVT };

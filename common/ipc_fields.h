@@ -224,6 +224,23 @@ F(S, blob, json, "array of {pointer, message}")
 F(S, u64, generation, "as asked")                                                 \
 F(S, u32, uids, "ids 1 to this are the runners', inside the pool")                \
 F(S, fd, channel, "socket whose other end pool-init holds")
+#define IPC_FIELDS_store_put(F, S)                                                \
+F(S, id, execution, "of the installer that sends it: one tree each")              \
+F(S, u8, last, "1: the tree ends behind these bytes")                             \
+F(S, bytes, data, "foreign: any bytes, cut anywhere")
+#define IPC_FIELDS_stored(F, S)                                                   \
+F(S, hash, digest, "the entry's name: computed by the store from what it wrote")  \
+F(S, u64, files, "files in it")                                                   \
+F(S, u64, size, "bytes of them")                                                  \
+F(S, u8, fresh, "1: it was not there before")
+#define IPC_FIELDS_store_drop(F, S) F(S, id, execution, "as STORE_PUT said")
+#define IPC_FIELDS_store_ask(F, S) F(S, bytes, digests, "32 bytes each, STORE_ASK_MAX at most")
+#define IPC_FIELDS_store_says(F, S) F(S, bytes, there, "one byte a digest, in order: 1 it is, 0 it is not")
+#define IPC_FIELDS_module_stored(F, S)                                            \
+F(S, id, execution, "the run")                                                    \
+F(S, hash, digest, "as STORED said")                                              \
+F(S, u64, files, "likewise")                                                      \
+F(S, u64, size, "likewise")
 #define IPC_FIELDS_fork(F, S)                                                     \
 F(S, u32, slot, "0 to slots-1")                                                   \
 F(S, u64, generation, "of this use of the slot")                                  \
@@ -306,6 +323,15 @@ F(S, blob, json, "{key: {\"result\": ...} or {\"error\": ...}}")
 F(S, u8, level, "0 debug to 7 emergency, RFC 5424 reversed as MCP orders them")   \
 F(S, bytes, json, "any JSON value")
 #define IPC_FIELDS_progress(F, S) F(S, bytes, json, "object: progress, total?, message?")
+#define IPC_FIELDS_module_part(F, S)                                              \
+F(S, u8, last, "1: the tree ends behind these bytes")                             \
+F(S, bytes, data, "see sandboxd/store/tree.h")
+#define IPC_FIELDS_module_next(F, S)                                              \
+F(S, u8, state, "0 go on, 1 stored, 2 refused: nothing of it is kept")            \
+F(S, hash, digest, "stored: the entry's")                                         \
+F(S, u64, files, "stored: files in it")                                           \
+F(S, u64, size, "stored: bytes of them")                                          \
+F(S, str, text, "refused: why")
 #define IPC_FIELDS_content_part(F, S) F(S, bytes, data, "next bytes")
 #define IPC_FIELDS_ask(F, S)                                                      \
 F(S, u32, number, "1, 2, 3 ... within the call")                                  \

@@ -17,6 +17,7 @@
 #define RUNNER   IPC_ROLE_RUNNER
 #define EGRESS   IPC_ROLE_EGRESS
 #define PEEK     IPC_ROLE_PEEK
+#define STORE    IPC_ROLE_STORE
 #define ANY      IPC_ROLE_ANY
 #define NEW      IPC_STATE_NEW
 #define OPEN     IPC_STATE_OPEN

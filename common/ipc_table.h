@@ -113,6 +113,12 @@ M(127, CHECK_RENDER, check_render, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "fill
                                                                                \
 M(140, POOL_START, pool_start, REQ, SANDBOXD, SPAWN, OPEN, 0, "start a pool; a running one ends first") \
 M(141, POOL_STARTED, pool_started, ANS, SPAWN, SANDBOXD, OPEN, 0, "the socket to its pool-init") \
+M(142, STORE_PUT, store_put, REQ, SANDBOXD, STORE, OPEN, 0, "the next bytes of a tree for the module store (sandboxd/store/tree.h); answered by OK, STORED behind the last, or REFUSED") \
+M(143, STORED, stored, ANS, STORE, SANDBOXD, OPEN, 0, "the tree is an entry of the store") \
+M(144, STORE_DROP, store_drop, EVT, SANDBOXD, STORE, OPEN, 0, "what came of this tree so far is wanted no more") \
+M(145, STORE_ASK, store_ask, REQ, ADMIND|SANDBOXD, SANDBOXD|STORE, OPEN, 0, "which of these entries are in this node's store?") \
+M(146, STORE_SAYS, store_says, ANS, SANDBOXD|STORE, ADMIND|SANDBOXD, OPEN, 0, "those that are") \
+M(147, MODULE_STORED, module_stored, PART, SANDBOXD, ADMIND, OPEN, 0, "of a run of kind MODULE, before its result: what the store took") \
 M(150, FORK, fork, EVT, SANDBOXD|POOL, POOL|ZYGOTE, OPEN, 0, "fork a runner for this slot") \
 M(151, FORKED, forked, EVT, ZYGOTE, POOL, OPEN, 0, "the runner's pidfd")       \
 M(152, FORK_FAILED, fork_failed, EVT, ZYGOTE|POOL, POOL|SANDBOXD, OPEN, 0, "no runner: step and errno") \
@@ -130,6 +136,8 @@ M(163, EXECUTE, execute, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "limits f
 M(164, ARGUMENTS, arguments, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "the call's arguments") \
 M(165, SECRETS, secrets, EVT, SANDBOXD, RUNNER, RUNNING, IPC_BLOB_MAX, "the call's secrets, then it starts") \
 M(166, ANSWER, answer, EVT, SANDBOXD, RUNNER, RUNNING, ARGUMENTS_MAX, "what the client answered to an ASK") \
+M(167, MODULE_PART, module_part, EVT, RUNNER, SANDBOXD, RUNNING, 0, "kind MODULE: the next bytes of the unpacked tree; the next one only after MODULE_NEXT") \
+M(168, MODULE_NEXT, module_next, EVT, SANDBOXD, RUNNER, RUNNING, 0, "they were taken, or why not; behind the last: what the store holds now") \
 M(170, STDOUT, stdout, EVT, RUNNER, SANDBOXD, RUNNING, 0, "bytes the tool printed") \
 M(171, LOG, log, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a log line of the tool")  \
 M(172, PROGRESS, progress, EVT, RUNNER, SANDBOXD, RUNNING, 0, "a progress report") \

@@ -12,7 +12,9 @@ static const char *const type_names[] = {
 static const char *const kind_names[] = {"request", "answer", "part", "event"};
 static const char *const role_names[] = {"gatewayd", "admind", "admind-http",
     "mcpboxctl", "admind-check", "admind-vault", "sandboxd", "sandboxd-spawn",
-    "pool-init", "zygote", "runner"};
+    "pool-init", "zygote", "runner", "sandboxd-egress", "peek",
+    "sandboxd-store"};
+enum { ROLES = sizeof(role_names) / sizeof(role_names[0]) };
 static const char *const state_names[] = {"NEW", "OPEN", "WAITING", "RUNNING"};
 
 static void
@@ -46,9 +48,9 @@ main(int argc, char **argv)
 		else
 			printf("message %d %s %s from ", (int)t[i].type,
 			    t[i].name, kind_names[t[i].kind]);
-		print_mask(t[i].senders, role_names, 11);
+		print_mask(t[i].senders, role_names, ROLES);
 		printf(" to ");
-		print_mask(t[i].receivers, role_names, 11);
+		print_mask(t[i].receivers, role_names, ROLES);
 		printf(markdown ? "; state " : " state ");
 		print_mask(t[i].states, state_names, 4);
 		if (markdown && t[i].max_blob != 0)
