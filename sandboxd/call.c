@@ -300,6 +300,7 @@ call_tell(struct calls *cs, const struct held *h, const struct runner *r,
 	struct ipc_execute x = {
 	    .kind = h->kind,
 	    .form = (uint8_t)held_form(h),
+	    .driver = (uint8_t)h->driver,
 	    .name = h->name,
 	    .memory_bytes = h->limit[LIMIT_MEMORY_BYTES],
 	    .cpu_ms = h->limit[LIMIT_CPU_MS],

@@ -323,6 +323,13 @@ on_error(struct channel *c, struct ipc_frame *f)
 	case FAILURE_NO_ANSWER:
 	case FAILURE_TOOL_PROTOCOL:
 		return finish(c, m.length, (enum failure)m.failure);
+	case FAILURE_MISSING_GRANT:
+	case FAILURE_UPSTREAM:
+	case FAILURE_UPSTREAM_CHANGED:
+		/* What our own drivers say of others, not a tool of itself. */
+		if (c->held->driver != DRIVER_CODE)
+			return finish(c, m.length, (enum failure)m.failure);
+		break;
 	}
 	return violation(c, FAILURE_KILLED,
 	    "The tool was ended: it claimed a failure it can't have.");

@@ -170,7 +170,8 @@ may_load(const struct codecache *cc, uint64_t zygote)
 static bool
 compiles(const struct held *h)
 {
-	return h->has_version && h->runner == RUNNER_PYTHON && h->code.n > 0;
+	return h->has_version && h->runner == RUNNER_PYTHON &&
+	    h->driver == DRIVER_CODE && h->code.n > 0;
 }
 
 struct ipc_bytes

@@ -64,7 +64,7 @@ held_key(struct held_set *s, const uint8_t key[KEY_LEN])
 
 /*
  * Opens the sealed form. The kind isn't said in clear: it is part of what the
- * vault authenticated, so it is found by trying the three, and can't be
+ * vault authenticated, so it is found by trying the four, and can't be
  * claimed by whoever carried the context here.
  */
 static int
@@ -72,7 +72,7 @@ open_sealed(
     struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
 {
 	static const uint8_t kinds[] = {
-	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST};
+	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
 	struct context_binding b = {
 	    .epoch = s->epoch,
 	    .execution = h->node.id,
@@ -166,6 +166,10 @@ take_kind(struct held *h, const struct tlv *t, struct err *e)
 
 	if (ipc_streq(kind, "command"))
 		h->runner = RUNNER_COMMAND;
+	else if (ipc_streq(kind, "http"))
+		h->driver = DRIVER_HTTP;
+	else if (ipc_streq(kind, "mcp"))
+		h->driver = DRIVER_MCP;
 	else if (!ipc_streq(kind, "python"))
 		return err_set(
 		    e, FAILURE_INTERNAL, "the context is of no known kind");
@@ -249,13 +253,31 @@ take_field(
 	return take_limit(h, t, e);
 }
 
-/* A command has a spec and an executable, Python source neither. */
+/*
+ * A command has a spec and an executable, what a driver of ours does has a
+ * spec, Python source neither. A driver's spec is data: nothing that comes in
+ * the place of code is ever given to one as such, or the other way round. Which
+ * it is was sealed with it.
+ */
 static int
 check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 {
 	size_t digest = h->executable_digest.n;
 
-	if (h->runner == RUNNER_COMMAND) {
+	if (h->kind == CONTEXT_MODULE) {
+		/* Our code alone, of which no tool's text is a part. */
+		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE)
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a module");
+		h->driver = DRIVER_MODULE;
+	}
+	if (h->driver != DRIVER_CODE) {
+		if (spec.n == 0 || h->code.n != 0 || h->executable.n != 0 ||
+		    digest != 0 || h->modules.len != 0)
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a specification");
+		h->code = spec;
+	} else if (h->runner == RUNNER_COMMAND) {
 		/* Only an inspection may find out what the digest is. */
 		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
 		    h->modules.len != 0 ||

@@ -31,10 +31,11 @@ struct held {
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
+	enum runner_driver driver; /* what code is; CODE for a command */
 	bool task; /* outlives its RUN's connection; recorded whole */
 	enum call_method method;        /* which form its result has */
 	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
-	struct ipc_bytes code;          /* source, or a command's spec */
+	struct ipc_bytes code;          /* source, or a specification */
 	struct ipc_bytes name;
 	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */

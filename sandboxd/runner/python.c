@@ -223,7 +223,12 @@ module_init(void)
 	    PyModule_AddIntConstant(m, "LIMIT", FAILURE_LIMIT) == -1 ||
 	    PyModule_AddIntConstant(m, "PROTOCOL", FAILURE_TOOL_PROTOCOL) ==
 		-1 ||
-	    PyModule_AddIntConstant(m, "NO_ANSWER", FAILURE_NO_ANSWER) == -1) {
+	    PyModule_AddIntConstant(m, "NO_ANSWER", FAILURE_NO_ANSWER) == -1 ||
+	    PyModule_AddIntConstant(
+		m, "MISSING_GRANT", FAILURE_MISSING_GRANT) == -1 ||
+	    PyModule_AddIntConstant(m, "UPSTREAM", FAILURE_UPSTREAM) == -1 ||
+	    PyModule_AddIntConstant(
+		m, "UPSTREAM_CHANGED", FAILURE_UPSTREAM_CHANGED) == -1) {
 		Py_XDECREF(m);
 		return NULL;
 	}
@@ -504,12 +509,12 @@ python_prepare(const struct ipc_execute *e, bool time)
 {
 	PyObject *result;
 
-	if (time && e->kind == CONTEXT_TOOL) {
+	if (time && e->kind == CONTEXT_TOOL && e->driver == DRIVER_CODE) {
 		result = python_call("rehearse_once", NULL);
 		Py_XDECREF(result);
 		PyErr_Clear();
 	}
-	if (e->source_len >= e->code.n)
+	if (e->source_len >= e->code.n || e->driver != DRIVER_CODE)
 		return;
 	program = PyMarshal_ReadObjectFromString(
 	    (const char *)e->code.p + e->source_len,
@@ -518,24 +523,34 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
+/* Compiled is code alone, and nothing runs for what a server is granted. */
+static bool
+known(const struct ipc_execute *e)
+{
+	return e->source_len <= e->code.n && e->kind >= CONTEXT_TOOL &&
+	    e->kind <= CONTEXT_MODULE && e->kind != CONTEXT_GRANTS &&
+	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_MODULE &&
+	    (e->kind != CONTEXT_COMPILE || e->driver == DRIVER_CODE) &&
+	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE);
+}
+
 int
 python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
     struct ipc_bytes secrets)
 {
 	PyObject *args, *dict, *result;
 
-	if (e->source_len > e->code.n || e->kind < CONTEXT_TOOL ||
-	    e->kind > CONTEXT_COMPILE || e->form > CALL_STRUCTURED)
+	if (!known(e))
 		return -1;
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
 		return -1;
-	args = Py_BuildValue("(is#y#Oy#NIB)", (int)e->kind,
+	args = Py_BuildValue("(is#y#Oy#NIBB)", (int)e->kind,
 	    (const char *)e->name.p, (Py_ssize_t)e->name.n,
 	    (const char *)e->code.p, (Py_ssize_t)e->source_len,
 	    program != NULL ? program : Py_None, (const char *)arguments.p,
 	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max,
-	    (unsigned char)e->form);
+	    (unsigned char)e->form, (unsigned char)e->driver);
 	if (args == NULL)
 		return last_resort();
 	result = PyObject_CallObject(start, args);

@@ -21,6 +21,7 @@ import types
 
 import mcpbox
 import mcpbox_docstring
+import mcpbox_drivers
 import mcpbox_errors
 import mcpbox_forms
 import mcpbox_hide
@@ -406,15 +407,48 @@ def compile_only(filename, code):
     _mcpbox.finish(0, body)
 
 
-def start(kind, filename, code, program, arguments, secrets, limit, form):
+def drive(driver, form, spec, arguments, secrets, limit):
+    """Has a driver make the result of what a specification declares
+    (mcpbox_drivers.py says what a driver is)."""
+    if secrets:
+        mcpbox_hide.hide_secrets(secrets.values())
+    try:
+        main = mcpbox_drivers.find(driver).main
+        given = _parse(arguments.decode("utf-8")) if arguments else {}
+        result = main(_parse(spec.decode("utf-8")), given, secrets)
+        if inspect.isawaitable(result):
+            result = _run(_await(result))
+        if isinstance(result, mcpbox_drivers.Body):
+            body = mcpbox_results.encode(result.value, limit)
+        else:
+            body = BODIES[form](result, limit)
+    except mcpbox_drivers.Failure as e:
+        _flush()
+        _fail(e.failure, mcpbox_errors.safe_str(e), limit)
+        return
+    except BaseException as e:
+        _report(e, _failure_of(e), f"<{driver}>", b"", limit)
+        return
+    _flush()
+    _mcpbox.finish(0, body)
+
+
+def start(kind, filename, code, program, arguments, secrets, limit, form,
+          driver=0):
     """python.c calls this; it always ends in finish()."""
     if kind == KIND_COMPILE:
         compile_only(filename, code)
         return
     if kind != KIND_INSPECT:
-        run(form, filename, code, program, arguments, secrets, limit)
+        if driver:
+            drive(driver, form, code, arguments, secrets, limit)
+        else:
+            run(form, filename, code, program, arguments, secrets, limit)
         return
-    found = inspect_tool(filename, code)
+    if driver:
+        found = mcpbox_drivers.inspect(driver, code)
+    else:
+        found = inspect_tool(filename, code)
     _flush()
     try:
         body = mcpbox_results.encode(found, limit)

@@ -470,6 +470,54 @@ test_kinds(void **state)
 	buf_free(&more);
 }
 
+/* What a driver of ours reads is a specification and nothing else, never
+ * source, and a module's fetch is our code alone. */
+static void
+test_drivers(void **state)
+{
+	static const struct {
+		const char *kind;
+		enum runner_driver driver;
+	} rows[] = {{"http", DRIVER_HTTP}, {"mcp", DRIVER_MCP}};
+	struct held_set *s = *state;
+	uint8_t digest[32] = {7};
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 4096);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_int_equal(h->driver, DRIVER_CODE);
+	held_free(h);
+	for (int i = 0; i < 2; i++) {
+		buf_clear(&more);
+		tlv_puts(&more, CTX_KIND, rows[i].kind);
+		assert_null(with(s, CONTEXT_TOOL, &more)); /* source, no spec */
+		tlv_puts(&more, CTX_SPEC, "{}");
+		assert_null(with(s, CONTEXT_TOOL, &more)); /* both */
+		tlv_puts(&more, CTX_CODE, "");
+		assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+		assert_int_equal(h->runner, RUNNER_PYTHON);
+		assert_int_equal(h->driver, rows[i].driver);
+		assert_true(ipc_streq(h->code, "{}"));
+		held_free(h);
+		assert_null(with(s, CONTEXT_MODULE, &more));
+		tlv_puts(&more, CTX_EXECUTABLE, "/usr/bin/true");
+		assert_null(with(s, CONTEXT_TOOL, &more));
+	}
+	buf_clear(&more);
+	assert_null(with(s, CONTEXT_MODULE, &more));
+	tlv_puts(&more, CTX_CODE, "");
+	assert_null(with(s, CONTEXT_MODULE, &more));
+	tlv_puts(&more, CTX_SPEC, "{}");
+	assert_non_null(h = with(s, CONTEXT_MODULE, &more));
+	assert_int_equal(h->driver, DRIVER_MODULE);
+	assert_false(h->has_version);
+	held_free(h);
+	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
+	assert_null(with(s, CONTEXT_MODULE, &more));
+	buf_free(&more);
+}
+
 static void
 test_no_key(void **state)
 {
@@ -526,8 +574,8 @@ main(void)
 	    T(test_hold_and_timeout_are_bounded), T(test_set_is_bounded),
 	    T(test_replay), T(test_foreign_contexts),
 	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
-	    T(test_forms), T(test_tasks), T(test_kinds), T(test_no_key),
-	    T(test_replay_window)};
+	    T(test_forms), T(test_tasks), T(test_kinds), T(test_drivers),
+	    T(test_no_key), T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
