@@ -18,9 +18,10 @@
 static const struct db_stmt set_limits = {"adminset_limits",
     "SELECT mcpbox.set_server_limits($1::uuid, $2::bytea, $3::text,"
     " $4::int8, $5::int8, $6::int8, $7::int8, $8::int8, $9::int8, $10::int8,"
-    " $11::int8, $12::int8, $13::int8, $14::int8, $15::int8, $16::int8)",
+    " $11::int8, $12::int8, $13::int8, $14::int8, $15::int8, $16::int8,"
+    " $17::int8, $18::int8, $19::int8)",
     DB_SURE};
-_Static_assert(LIMIT_COUNT == 13, "one parameter a limit, in their order");
+_Static_assert(LIMIT_COUNT == 16, "one parameter a limit, in their order");
 
 static const struct db_stmt set_expose = {"adminset_expose",
     "SELECT mcpbox.set_server_expose($1::text, $2::text, $3::text)", DB_SURE};

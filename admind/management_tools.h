@@ -85,13 +85,16 @@
 	MF(59, CANDIDATE, "code", S) /* to be looked at, not stored */        \
 	MF(60, HOST, "host", S)                                               \
 	MF(61, PORT, "port", N)                                               \
-	MF(62, TOOL_IDS, "tool_ids", M)
+	MF(62, TOOL_IDS, "tool_ids", M)                                       \
+	MF(63, CONNECTIONS, "limits.connections", N)                          \
+	MF(64, NETWORK_BYTES, "limits.network_bytes", N)                      \
+	MF(65, NETWORK_RATE, "limits.network_rate", N)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 62,
+	    MF_MAX = 65,
 	/* No argument, but what follows from a prompt's arguments or from a URI
 	 * (template): the JSON Schema of what a call gives. Behind the others.
 	 */

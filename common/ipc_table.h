@@ -349,6 +349,9 @@ F(S, u32, stdout_len, "bytes of stdout at the front of the blob")               
 F(S, u32, meta_len, "of a task: bytes of the _meta object at the end of the blob; else 0") \
 F(S, u32, kept_len, "of a task: bytes behind stdout; else 0")                     \
 F(S, bytes, network, "what it connected to, NET_REPORT's array, or empty")            \
+F(S, u32, connections, "of it, made or tried; for metrics, as the next two")           \
+F(S, u32, net_refused, "connections refused by policy")                               \
+F(S, u64, net_bytes, "of all connections, both directions")                           \
 F(S, blob, stdout_result, "captured stdout, then the result or error body as JSON, as records keep it (common/kept.h); of a task that, then the whole, then _meta")
 #define IPC_FIELDS_epoch_begin(F, S) F(S, id, epoch, "random, new at each start")
 #define IPC_FIELDS_epoch_item(F, S)                                               \

@@ -21,6 +21,8 @@ LIMITS(L, L)
 #undef L
 _Static_assert(
     VERSION_OBJECT == VERSION_PROGRESS_RATE + 1, "every limit is here");
+_Static_assert(
+    VERSION_TAG_MAX == VERSION_NETWORK_RATE, "and those that came later");
 
 /* Where bounds.h says what a frame or a row can hold, no limit exceeds it. */
 enum {

@@ -49,7 +49,17 @@
 	L(LOG_RATE, "log_rate", "lines a second", 1, 1000, 20, 34,             \
 	    "Log lines. Each is a notification to the client.")                \
 	L(PROGRESS_RATE, "progress_rate", "reports a second", 1, 100, 21, 35,  \
-	    "Progress reports. Nobody sees more than a few a second.")
+	    "Progress reports. Nobody sees more than a few a second.")         \
+	L(CONNECTIONS, "connections", "connections", 1, 65536, 36, 44,         \
+	    "Connections of a call, refused ones too. 64 for each of the "     \
+	    "processes it may have.")                                          \
+	L(NETWORK_BYTES, "network_bytes", "bytes", 1024, 1099511627776, 37,    \
+	    45,                                                                \
+	    "Bytes of all connections, both directions. An HTTP head must "    \
+	    "fit; a terabyte is hours of a fast line.")                        \
+	L(NETWORK_RATE, "network_rate", "bytes a minute", 1024, 1099511627776, \
+	    38, 46,                                                            \
+	    "The same in any minute, so that no call takes the line of all.")
 
 /* Of a server only: code is refused before there is a version of it. */
 #define LIMITS_SERVER(L)                                         \

@@ -67,13 +67,16 @@
 	V(40, TEXT, "text", S)     /* static: a resource, a prompt */       \
 	V(41, BLOB, "blob", S)     /* static: a resource, as base64 */      \
 	V(42, TTL_MS, "ttl_ms", N) /* of a resource: caching hint */        \
-	V(43, CLIENT_CAPABILITY, "client_capabilities", M)
+	V(43, CLIENT_CAPABILITY, "client_capabilities", M)                  \
+	V(44, CONNECTIONS, "connections", N)                                \
+	V(45, NETWORK_BYTES, "network_bytes", N)                            \
+	V(46, NETWORK_RATE, "network_rate", N) /* bytes a minute */
 
 enum version_tag {
 #define V(number, SYMBOL, name, kind) VERSION_##SYMBOL = number,
 	VERSION_FIELDS(V)
 #undef V
-	    VERSION_TAG_MAX = 43
+	    VERSION_TAG_MAX = 46
 };
 
 enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };

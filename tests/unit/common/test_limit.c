@@ -10,7 +10,8 @@ names_and_tags(void **state)
 {
 	static const unsigned context[] = {CTX_TIMEOUT_MS, CTX_MEMORY,
 	    CTX_PROCESSES, CTX_TMP, CTX_RESULT, CTX_CPU_MS, CTX_FILES,
-	    CTX_FILE_BYTES, CTX_STDOUT, 0, CTX_LOG_RATE, CTX_PROGRESS_RATE, 0};
+	    CTX_FILE_BYTES, CTX_STDOUT, 0, CTX_LOG_RATE, CTX_PROGRESS_RATE,
+	    CTX_CONNECTIONS, CTX_NETWORK_BYTES, CTX_NETWORK_RATE, 0};
 	enum version_kind kind;
 
 	(void)state;
