@@ -88,6 +88,22 @@ def check_any(path, text):
     return out
 
 
+def check_packages(files):
+    """Folders of Python tests that are no package: a module in one would exist
+    twice as soon as another file imports it, with two of each of its classes
+    and globals. tests/unit is apart: meson runs each file there by itself."""
+    known, out = set(files), set()
+    for f in files:
+        parts = f.split("/")
+        if parts[0] == "tests" and parts[1] != "unit" and \
+                re.match(r"test_\w+\.py$", parts[-1]):
+            for n in range(2, len(parts)):
+                init = "/".join(parts[:n]) + "/__init__.py"
+                if init not in known:
+                    out.add(init)
+    return sorted(out)
+
+
 def self_test():
     """Each rule must find its planted breach."""
     headers = {"call.h": {"gatewayd"}, "buf.h": {"common"}}
@@ -105,6 +121,9 @@ def self_test():
         sys.exit("a rule objects to clean code")
     if not check_any("x", "/* TO" + "DO: later */"):
         sys.exit("unfinished marks are not found")
+    some = ["tests/a/b/test_x.py", "tests/a/__init__.py", "tests/unit/test_y.py"]
+    if check_packages(some) != ["tests/a/b/__init__.py"]:
+        sys.exit("folders of tests that are no package are not found")
 
 
 def main():
@@ -137,6 +156,9 @@ def main():
         for line, what in found:
             print(f"{f}:{line}: {what}")
             bad += 1
+    for f in check_packages(files):
+        print(f"{f}:1: every folder of tests is a package")
+        bad += 1
     for d in ("gatewayd", "admind", "admind/http", "admind/check",
               "admind/vault", "admind/ctl", "sandboxd", "sandboxd/spawn",
               "sandboxd/pool", "sandboxd/runner"):
