@@ -1,12 +1,19 @@
 """SIGKILL of whatever takes part in a restore, at each of its stages: the database
 that is served is wholly the one before or wholly the one restored, what was
-approved runs, and the same command goes through behind it."""
+approved runs, and the same command goes through behind it.
+
+A restore stays in a stage for as long as the test wants, however fast the
+machine is: the backup comes through a pipe, of which nothing arrives while the
+database has only been made and all but its last byte while it is filled, and a
+lock keeps both databases' names.
+"""
 import contextlib
 import json
 import os
 import secrets
 import signal
 import subprocess
+import threading
 import time
 
 import psycopg
@@ -19,7 +26,8 @@ from harness.mcp import Client, text
 #: How one sees from outside that a restore has come so far.
 STAGES = {
     "created": "SELECT 1 FROM pg_database WHERE datname = 'mcpbox_restoring'",
-    "fills": "SELECT 1 FROM pg_stat_activity WHERE datname = 'mcpbox_restoring' AND application_name = 'pg_restore'",
+    "fills": "SELECT 1 FROM pg_stat_activity WHERE datname = 'mcpbox_restoring' AND query LIKE 'COPY mcpbox.%'"
+             " AND state = 'active' AND wait_event = 'ClientRead'",
     "swaps": "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;ALTER DATABASE%' AND wait_event_type = 'Lock'",
 }
 
@@ -39,6 +47,45 @@ def saved(instance, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("backup") / "file")
     instance.ctl("backup", path)
     return path, tool
+
+
+class Held(threading.Thread):
+    """The backup as a pipe. That part of its bytes comes at once, and the others
+    after let_go()."""
+
+    def __init__(self, path, part):
+        super().__init__(daemon=True)
+        with open(path, "rb") as f:
+            data = f.read()
+        self.now = data[part]
+        self.later = data[len(self.now):]
+        self.path, self.go = path + ".pipe", threading.Event()
+        os.mkfifo(self.path, 0o600)
+        self.start()
+
+    def run(self):
+        # Of what was killed, nobody reads the rest.
+        with contextlib.suppress(BrokenPipeError), open(self.path, "wb") as f:
+            f.write(self.now)
+            f.flush()
+            self.go.wait()
+            f.write(self.later)
+
+    def let_go(self):
+        self.go.set()
+
+    def close(self):
+        self.let_go()
+        # A reader, should there never have been one.
+        os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))
+        self.join(20)
+        os.unlink(self.path)
+        assert not self.is_alive()
+
+
+#: What of the backup has come in each stage: the last byte belongs to the last
+#: table's rows, so that its COPY waits for it.
+COME = {"created": slice(0), "fills": slice(-1), "swaps": slice(None)}
 
 
 def superuser(instance):
@@ -91,13 +138,15 @@ def test_killed_half_way(instance, saved, stage, victim):
 
     until(make)
     with contextlib.ExitStack() as stack:
-        c = stack.enter_context(superuser(instance))
+        c = stack.enter_context(contextlib.closing(superuser(instance)))
         if stage == "swaps":
-            holder = stack.enter_context(superuser(instance))
+            holder = stack.enter_context(contextlib.closing(superuser(instance)))
             holder.execute("BEGIN; COMMENT ON DATABASE mcpbox IS 'held'")
-        p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "restore", path],
+        pipe = stack.enter_context(contextlib.closing(Held(path, COME[stage])))
+        p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "restore", pipe.path],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(lambda: c.execute(STAGES[stage]).fetchone())
+        assert p.poll() is None
         if victim == "mcpboxctl":
             os.kill(p.pid, signal.SIGKILL)
         elif victim == "pg_restore":
@@ -110,11 +159,8 @@ def test_killed_half_way(instance, saved, stage, victim):
         if stage == "swaps":
             with contextlib.suppress(psycopg.Error):
                 holder.execute("ROLLBACK")
+        pipe.let_go()
         p.wait(60)
-        stack.pop_all()
-        for x in (c, holder) if stage == "swaps" else (c,):
-            with contextlib.suppress(psycopg.Error):
-                x.close()
     there = until(lambda: databases(instance))
     assert "mcpbox" in there
     now = served(instance, tool)
