@@ -47,6 +47,51 @@ sha256(const void *p, size_t n, struct ipc_hash *out)
 		abort();
 }
 
+struct sha256_pieces {
+	EVP_MD_CTX *c;
+};
+
+struct sha256_pieces *
+sha256_begin(void)
+{
+	struct sha256_pieces *s = calloc(1, sizeof(*s));
+
+	ready();
+	if (s == NULL)
+		return NULL;
+	if ((s->c = EVP_MD_CTX_new()) == NULL) {
+		free(s);
+		return NULL;
+	}
+	if (EVP_DigestInit_ex2(s->c, md_sha256, NULL) != 1)
+		abort();
+	return s;
+}
+
+void
+sha256_add(struct sha256_pieces *s, const void *p, size_t n)
+{
+	if (n > 0 && EVP_DigestUpdate(s->c, p, n) != 1)
+		abort();
+}
+
+void
+sha256_end(struct sha256_pieces *s, struct ipc_hash *out)
+{
+	if (EVP_DigestFinal_ex(s->c, out->b, NULL) != 1 ||
+	    EVP_DigestInit_ex2(s->c, md_sha256, NULL) != 1)
+		abort();
+}
+
+void
+sha256_free(struct sha256_pieces *s)
+{
+	if (s == NULL)
+		return;
+	EVP_MD_CTX_free(s->c);
+	free(s);
+}
+
 void
 sha256_2(
     const void *a, size_t an, const void *b, size_t bn, struct ipc_hash *out)

@@ -25,6 +25,14 @@ enum {
  * caller's to wipe. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
+/* SHA-256 of what comes in pieces. NULL: no memory; the others abort
+ * as above. */
+struct sha256_pieces;
+struct sha256_pieces *sha256_begin(void);
+void sha256_add(struct sha256_pieces *, const void *, size_t);
+/* The digest so far; it begins anew behind it. */
+void sha256_end(struct sha256_pieces *, struct ipc_hash *out);
+void sha256_free(struct sha256_pieces *);
 void hmac_sha256(
     const uint8_t key[KEY_LEN], const void *, size_t, struct ipc_hash *out);
 /* RFC 5869 in full, for its test vectors: extract and expand. out_len <= 255 *

@@ -19,7 +19,7 @@ TOOL = os.path.join(SRC, "contrib", "instance")
 # Blocks of uids: docs of contrib/instance give the offsets.
 BASE, BLOCK, BLOCKS = 1_900_000_000, 65536, 64
 OFFSETS = {"gwlocal": 1, "gwtunnel": 2, "admind": 3, "adminweb": 4, "check": 5, "vault": 6,
-           "sandbox": 7, "pool": 8, "egress": 9, "dbowner": 10, "log": 11, "stranger": 12}
+           "sandbox": 7, "pool": 8, "egress": 9, "dbowner": 10, "log": 11, "stranger": 12, "store": 13}
 # Supplementary groups of each client, as contrib/instance gives them.
 GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "adminweb": ("admind", "vault"),

@@ -1,0 +1,41 @@
+/*
+ * Trees on their way into the module store: what comes of a stream (tree.h) is
+ * written below STORE/.incoming, and renamed into the store when it is whole.
+ */
+#ifndef DEPOSIT_H
+#define DEPOSIT_H
+
+#include "err.h"
+#include "ipc.h"
+
+/* Directory of the store for what is not whole. */
+#define DEPOSIT_INCOMING ".incoming"
+
+struct deposits_conf {
+	int store;           /* the store's directory, O_PATH or better */
+	uint64_t most_files; /* of one tree */
+	uint64_t most_bytes; /* likewise */
+	uint64_t most_store; /* bytes of all entries together */
+	uint64_t used;       /* of them at the start */
+};
+
+struct deposits;
+
+/* store stays the caller's; STORE/.incoming must be there and empty. NULL with
+ * err. */
+struct deposits *deposit_new(const struct deposits_conf *, struct err *);
+/* What is half there is removed. */
+void deposit_free(struct deposits *);
+/*
+ * More bytes of the tree that `id` sends. 0; 1: `last` was said and the tree is
+ * an entry of the store, *out says which (request stays 0); -1 with err:
+ * nothing of it is kept.
+ */
+int deposit_put(struct deposits *, const struct ipc_id *id, struct ipc_bytes,
+    bool last, struct ipc_stored *out, struct err *);
+void deposit_drop(struct deposits *, const struct ipc_id *);
+void deposit_drop_all(struct deposits *);
+/* Is there an entry of this name? */
+bool deposit_has(const struct deposits *, const uint8_t digest[32]);
+
+#endif

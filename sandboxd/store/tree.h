@@ -1,0 +1,55 @@
+/*
+ * A tree of files as a stream of bytes, and its digest. No I/O: bytes in, what
+ * is to be made out. Fuzzed.
+ *
+ * The stream: "mcpbox tree 1" and a NUL, then for each entry, in the bytewise
+ * order of paths:
+ *
+ *	u8	1 a directory, 2 a file
+ *	u32be	length of the path, then the path's bytes
+ *	u64be	(files) length of the content, then the content
+ *
+ * A path is relative, its parts joined by "/"; none is empty, "." or "..", and
+ * the directories above it stand before it. So no path can be said twice, and
+ * none leads out of the tree. The digest is contrib/module-add's: the same with
+ * each content's SHA-256 in its place, behind "mcpbox module 1" and a NUL.
+ */
+#ifndef TREE_H
+#define TREE_H
+
+#include "crypto.h"
+#include "err.h"
+
+enum {
+	TREE_PATH_MAX =
+	    1024, /* bytes of a path; wheels' longest have some 200 */
+	TREE_NAME_MAX = 255, /* bytes of one part: NAME_MAX */
+	TREE_DEPTH_MAX = 32, /* parts of a path */
+	TREE_DIRECTORY = 1,
+	TREE_FILE = 2
+};
+
+/* What is to be made, in the stream's order: 0 or -1 with err, which ends it.
+ * path is a string. data's pieces follow their file. */
+struct tree_sink {
+	int (*directory)(void *, const char *path, struct err *);
+	int (*file)(void *, const char *path, struct err *);
+	int (*data)(void *, const void *, size_t, struct err *);
+	int (*file_end)(void *, struct err *);
+};
+
+struct tree;
+
+/* most_files: files and directories together; most_bytes: of contents. NULL: no
+ * memory. */
+struct tree *tree_new(uint64_t most_files, uint64_t most_bytes,
+    const struct tree_sink *, void *arg);
+void tree_free(struct tree *);
+/* The next bytes, cut anywhere. -1 with INVALID_PARAMS, LIMIT, or what the sink
+ * said; nothing may be fed after that. */
+int tree_feed(struct tree *, const void *, size_t, struct err *);
+/* No more bytes come. 0, or -1: it is not whole. */
+int tree_end(struct tree *, struct ipc_hash *digest, uint64_t *files,
+    uint64_t *bytes, struct err *);
+
+#endif
