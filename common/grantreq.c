@@ -87,20 +87,20 @@ address(const char *text)
 		if (inet_ntop(AF_INET, a, back, sizeof(back)) == NULL ||
 		    strcmp(back, text) != 0)
 			return GRANT_HOST_BAD;
-		/* this network, loopback, link-local, multicast and above */
-		if (a[0] == 0 || a[0] == 127 || (a[0] == 169 && a[1] == 254) ||
-		    a[0] >= 224)
+		/* this network, link-local, multicast and above */
+		if (a[0] == 0 || (a[0] == 169 && a[1] == 254) || a[0] >= 224)
 			return GRANT_HOST_BAD;
 		return GRANT_HOST_IP;
 	}
 	if (inet_pton(AF_INET6, text, a) == 1) {
-		static const uint8_t zero[10];
+		static const uint8_t zero[10], loopback[16] = {[15] = 1};
 
 		if (inet_ntop(AF_INET6, a, back, sizeof(back)) == NULL ||
 		    strcmp(back, text) != 0)
 			return GRANT_HOST_BAD;
-		/* ::, ::1 and IPv4 in disguise; link-local; multicast */
-		if (memcmp(a, zero, sizeof(zero)) == 0 ||
+		/* :: and IPv4 in disguise; link-local; multicast */
+		if ((memcmp(a, zero, sizeof(zero)) == 0 &&
+			memcmp(a, loopback, sizeof(loopback)) != 0) ||
 		    (a[0] == 0xfe && (a[1] & 0xc0) == 0x80) || a[0] == 0xff)
 			return GRANT_HOST_BAD;
 		return GRANT_HOST_IP;
@@ -120,6 +120,8 @@ grantreq_host(struct ipc_bytes host)
 
 	if (host.n == 0 || host.n > GRANTREQ_HOST_MAX)
 		return GRANT_HOST_BAD;
+	if (host.n == 1 && host.p[0] == '*')
+		return GRANT_HOST_ANY;
 	memcpy(text, host.p, host.n);
 	text[host.n] = '\0';
 	wild = host.n > 2 && text[0] == '*' && text[1] == '.';
@@ -140,6 +142,109 @@ grantreq_host(struct ipc_bytes host)
 		if (ends_in(name, local[i]))
 			return GRANT_HOST_LOCAL;
 	return GRANT_HOST_NAME;
+}
+
+/* ---- what a version declares ---- */
+
+/* 1 to 65535 without leading zeros; 0: it is none. */
+static uint16_t
+port_of(struct ipc_bytes text)
+{
+	unsigned v = 0;
+
+	if (text.n == 0 || text.n > 5 || text.p[0] == '0')
+		return 0;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return 0;
+		v = v * 10 + (unsigned)(text.p[i] - '0');
+	}
+	return v <= PORT_MAX ? (uint16_t)v : 0;
+}
+
+/* Takes the port off the end. 0; -1: what stands behind the host is none. */
+static int
+split_port(struct ipc_bytes *text, uint16_t *port)
+{
+	const uint8_t *colon = memchr(text->p, ':', text->n), *close;
+	size_t at;
+
+	*port = 0;
+	if (text->p[0] == '[') {
+		close = memchr(text->p, ']', text->n);
+		if (close == NULL)
+			return -1;
+		at = (size_t)(close - text->p) + 1;
+		if (at < text->n &&
+		    (text->p[at] != ':' ||
+			(*port = port_of(ipc_bytes(
+			     text->p + at + 1, text->n - at - 1))) == 0))
+			return -1;
+		*text = ipc_bytes(text->p + 1, at - 2);
+		/* only an IPv6 address stands in brackets */
+		return memchr(text->p, ':', text->n) != NULL ? 0 : -1;
+	}
+	if (colon == NULL)
+		return 0;
+	at = (size_t)(colon - text->p);
+	if (memchr(colon + 1, ':', text->n - at - 1) != NULL)
+		return 0; /* an IPv6 address */
+	*port = port_of(ipc_bytes(colon + 1, text->n - at - 1));
+	text->n = at;
+	return *port == 0 ? -1 : 0;
+}
+
+/* Lower case, no final dots, an IPv6 address as inet_ntop(3) writes it. */
+static struct ipc_bytes
+spelled(struct ipc_bytes host, char text[GRANTREQ_HOST_MAX + 1])
+{
+	uint8_t a[16];
+
+	while (host.n > 2 && host.p[host.n - 1] == '.')
+		host.n--;
+	/* a NUL would end the text before the host ends */
+	if (host.n > GRANTREQ_HOST_MAX || memchr(host.p, '\0', host.n) != NULL)
+		return ipc_bytes(NULL, 0);
+	for (size_t i = 0; i < host.n; i++)
+		text[i] = (char)(host.p[i] >= 'A' && host.p[i] <= 'Z'
+			? host.p[i] - 'A' + 'a'
+			: host.p[i]);
+	text[host.n] = '\0';
+	if (inet_pton(AF_INET6, text, a) == 1 &&
+	    inet_ntop(AF_INET6, a, text, GRANTREQ_HOST_MAX) == NULL)
+		return ipc_bytes(NULL, 0);
+	return ipc_bytes(text, strlen(text));
+}
+
+static int
+need(struct ipc_bytes text, bool udp, struct buf *line)
+{
+	char spelling[GRANTREQ_HOST_MAX + 1];
+	struct ipc_bytes host = text;
+	uint16_t port;
+
+	if (text.n == 0 || split_port(&host, &port) == -1 || (udp && port == 0))
+		return -1;
+	host = spelled(host, spelling);
+	if (grantreq_host(host) == GRANT_HOST_BAD)
+		return -1;
+	buf_putf(line, "%s %.*s %u", udp ? "udp" : "tcp", (int)host.n,
+	    (const char *)host.p, port);
+	return 0;
+}
+
+int
+grantreq_need(struct ipc_bytes text, struct buf *line, struct err *e)
+{
+	bool udp = text.n > 4 && memcmp(text.p, "udp:", 4) == 0;
+
+	/* udp:53 is port 53 of the host udp, which may be there as any other */
+	if ((udp && need(ipc_bytes(text.p + 4, text.n - 4), true, line) == 0) ||
+	    need(text, false, line) == 0)
+		return 0;
+	return err_set(e, FAILURE_INVALID_PARAMS,
+	    "requires: %.*s is no host, host:port or udp:host:port",
+	    text.n < 64 ? (int)text.n : 64, (const char *)text.p);
 }
 
 /* ---- reading ---- */
@@ -214,7 +319,8 @@ take(const struct tlv *f, struct grantreq *out, struct err *e)
 	case GRANTREQ_SIZE:
 		return take_number(f, INT64_MAX, &out->size, e);
 	case GRANTREQ_PROTO:
-		if (!ipc_streq(ipc_bytes(f->p, f->n), "tcp"))
+		if (!ipc_streq(ipc_bytes(f->p, f->n), "tcp") &&
+		    !ipc_streq(ipc_bytes(f->p, f->n), "udp"))
 			return bad(f, e);
 		out->proto = ipc_bytes(f->p, f->n);
 		return 0;
@@ -223,7 +329,12 @@ take(const struct tlv *f, struct grantreq *out, struct err *e)
 		return grantreq_host(out->host) == GRANT_HOST_BAD ? bad(f, e)
 								  : 0;
 	case GRANTREQ_PORT:
-		return take_number(f, PORT_MAX, &out->port, e);
+		if (take_number(f, PORT_MAX, &out->port, e) == -1)
+			return -1;
+		/* no port is usual for datagrams, as 80 and 443 are for TCP */
+		return out->port == 0 && ipc_streq(out->proto, "udp")
+		    ? bad(f, e)
+		    : 0;
 	default:
 		return bad(f, e);
 	}

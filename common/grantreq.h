@@ -43,9 +43,9 @@ enum grantreq_tag {
 	GRANTREQ_FILES = 10,    /* u64 */
 	GRANTREQ_SIZE = 11,     /* u64 bytes */
 	/* of network access */
-	GRANTREQ_PROTO = 12, /* text: tcp */
+	GRANTREQ_PROTO = 12, /* text: tcp, udp */
 	GRANTREQ_HOST = 13,  /* text: see grantreq_host */
-	GRANTREQ_PORT = 14,  /* u64, 1 to 65535; 0: every port */
+	GRANTREQ_PORT = 14,  /* u64, 1 to 65535; 0: 80 and 443 (of tcp) */
 	/* of both: version hashes, ascending, any number */
 	GRANTREQ_AFFECTED = 15
 };
@@ -81,14 +81,25 @@ enum grant_host {
 	GRANT_HOST_LOCAL =
 	    2, /* one label, or below a domain of local networks */
 	GRANT_HOST_WILD = 3, /* *.example.org */
-	GRANT_HOST_IP = 4    /* 192.0.2.1, 2001:db8::1 */
+	GRANT_HOST_IP = 4,   /* 192.0.2.1, 2001:db8::1 */
+	GRANT_HOST_ANY = 5   /* *: every host whose address is public */
 };
 /*
  * BAD unless it is in its one spelling: lower-case letters, digits and dashes
  * in labels of 1 to 63, no final dot, the last label not a number; *. before
- * two labels at least; or an address as inet_ntop(3) writes it. Loopback and
- * link-local are BAD, too: nobody may grant them.
+ * two labels at least; * alone; or an address as inet_ntop(3) writes it.
+ * localhost, link-local, multicast and IPv4 in IPv6 are BAD, too: nobody may
+ * grant them. (A loopback or private address is granted by itself alone, with
+ * its port: netgrant.h.)
  */
 enum grant_host grantreq_host(struct ipc_bytes);
+
+/*
+ * What an author wrote in `requires`, appended to line as netgrant.h spells it:
+ * host, host:port, *.domain, *, udp:host:port, [IPv6]:port; in any case, with
+ * or without a final dot. SQL's need_parts() says the same. 0; -1 with
+ * FAILURE_INVALID_PARAMS, and line as it was. Fuzzed.
+ */
+int grantreq_need(struct ipc_bytes text, struct buf *line, struct err *);
 
 #endif

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "contexts.h"
+#include "hosts.h"
 #include "ids.h"
 #include "limit.h"
 #include "seal.h"
@@ -83,7 +84,8 @@ contexts_key(
 /* SEAL_CONTEXT's material, taken apart; slices borrow from the frame. */
 struct material {
 	/* by tag; p NULL: absent */
-	struct tlv one[CTX_TASK + 1];
+	struct tlv one[CTX_NETWORK_RATE + 1];
+	size_t ngrants; /* hosts.c reads them from the frame again */
 	size_t nmodules;
 	struct ipc_bytes module[MODULES_PER_CALL_MAX];
 	size_t nsecrets;
@@ -94,7 +96,12 @@ struct material {
 static bool
 allowed(uint8_t kind, uint8_t tag)
 {
+	if (kind == CONTEXT_GRANTS)
+		return tag == CTX_SERVER_ID || tag == CTX_GRANT_SEAL ||
+		    tag == CTX_GRANT_PREIMAGE;
 	switch (tag) {
+	case CTX_GRANT_SEAL:
+	case CTX_GRANT_PREIMAGE:
 	case CTX_TASK: /* admind is its runner: no right hangs on it */
 	case CTX_CALL_APPROVAL:
 	case CTX_PREIMAGE:
@@ -167,10 +174,10 @@ static int
 take_apart(
     const struct ipc_seal_context *m, struct material *out, struct err *err)
 {
-	bool named = false;
+	bool named = false, sealed = false;
 	struct tlv_reader r;
 	struct tlv f;
-	int rc;
+	int rc, taken;
 
 	memset(out, 0, sizeof(*out));
 	tlv_open(&r, m->material.p, m->material.n);
@@ -184,6 +191,11 @@ take_apart(
 			return err_set(err, FAILURE_INVALID_REQUEST,
 			    "context material: a secret's name and value must "
 			    "follow each other");
+		taken = hosts_take(&f, &sealed, &out->ngrants, err);
+		if (taken == -1)
+			return -1;
+		if (taken == 1)
+			continue;
 		named = f.tag == CTX_SECRET_NAME;
 		if (named) {
 			if (out->nsecrets == SECRETS_PER_CALL_MAX)
@@ -209,9 +221,14 @@ take_apart(
 			return -1;
 		out->one[f.tag] = f;
 	}
-	if (rc == -1 || named)
+	if (rc == -1 || named || sealed)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "context material is cut off");
+	if (m->kind == CONTEXT_GRANTS)
+		return out->one[CTX_SERVER_ID].n == sizeof(struct ipc_id)
+		    ? 0
+		    : err_set(err, FAILURE_INVALID_REQUEST,
+			  "context material names no server");
 	if (out->one[CTX_ARGS_SHA256].p == NULL ||
 	    out->one[CTX_ARGS_SHA256].n != 32 ||
 	    out->one[CTX_TIMEOUT_MS].p == NULL)
@@ -291,6 +308,18 @@ put_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 			    "the version has no code");
 		tlv_put(out, CTX_CODE, code.p, code.n);
 		return put_modules(out, fields, n, err);
+	}
+	/* A declared REST call, another MCP server's tool: a specification that
+	 * code of ours reads in the runner. What it reaches is in `requires`,
+	 * as any version's. */
+	if (ipc_streq(ipc_bytes(kind.p, kind.n), "http") ||
+	    ipc_streq(ipc_bytes(kind.p, kind.n), "mcp")) {
+		if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1)
+			return err_set(err, FAILURE_INVALID_REQUEST,
+			    "the version has no specification");
+		tlv_put(out, CTX_KIND, kind.p, kind.n);
+		tlv_put(out, CTX_SPEC, spec.p, spec.n);
+		return 0;
 	}
 	if (!ipc_streq(ipc_bytes(kind.p, kind.n), "command"))
 		return err_set(err, FAILURE_INVALID_REQUEST,
@@ -449,7 +478,7 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
  */
 static int
 build_tool(struct contexts *c, struct buf *out, const struct material *m,
-    const struct keys *k, struct err *err)
+    struct ipc_bytes material, const struct keys *k, struct err *err)
 {
 	const struct tlv *pre = &m->one[CTX_PREIMAGE];
 	const struct tlv *app = &m->one[CTX_APPROVAL];
@@ -478,7 +507,8 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	copy(out, m, CTX_INTENT);
 	copy(out, m, CTX_TASK);
 	tlv_put(out, CTX_VERSION_HASH, hash.b, sizeof(hash.b));
-	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1)
+	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1 ||
+	    hosts_put(out, k, material, fields, n, err) == -1)
 		return -1;
 	/* Last: what fails for another reason uses up nobody's yes. */
 	return confirm(c, k, m, &hash, fields, n, &name, err);
@@ -518,14 +548,16 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	struct buf plain;
 	int rc = -1;
 
-	if (msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST ||
+	if (((msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST) &&
+		msg->kind != CONTEXT_GRANTS) ||
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
 	/* Unapproved code must never be reachable from a gateway. */
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "only admind may run an inspection or a test");
+		    "only admind may run an inspection or a test, or change "
+		    "grants");
 	if ((e = find(c, &msg->epoch)) == NULL || e->counter == UINT64_MAX)
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox has no context key for this epoch yet");
@@ -533,7 +565,10 @@ contexts_seal(struct contexts *c, const struct keys *k,
 		return -1;
 	buf_init(&plain, IPC_BLOB_MAX - 64);
 	if (msg->kind == CONTEXT_TOOL)
-		rc = build_tool(c, &plain, &m, k, err);
+		rc = build_tool(c, &plain, &m, msg->material, k, err);
+	else if (msg->kind == CONTEXT_GRANTS)
+		rc = hosts_grants(&plain, k, msg->material,
+		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
 	else
 		rc = build_plain(&plain, &m, err);
 	if (rc == -1)

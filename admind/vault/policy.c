@@ -138,9 +138,11 @@ policy_covers(
 	}
 	if (grantreq_read(preimage.p, preimage.n, &g, err) == -1)
 		return -1;
-	if (queue == REVIEW_NETWORK && grantreq_host(g.host) != GRANT_HOST_NAME)
+	if (queue == REVIEW_NETWORK &&
+	    (grantreq_host(g.host) != GRANT_HOST_NAME ||
+		!ipc_streq(g.proto, "tcp")))
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "only single public names are granted automatically: a "
-		    "person must approve this host");
+		    "only single public names are granted automatically, for "
+		    "TCP: a person must approve this host");
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "grantreq.h"
 #include "json_grammar.h"
+#include "netgrant.h"
 #include "tlv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -50,10 +51,18 @@ again(const struct grantreq *g, struct buf *b)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	struct netgrant need;
 	struct grantreq g;
 	struct buf b;
 
 	(void)grantreq_host(ipc_bytes(data, n));
+	/* what an author writes becomes a line that is read, or nothing */
+	buf_init(&b, NETGRANT_LINE_MAX + 1);
+	if (grantreq_need(ipc_bytes(data, n), &b, NULL) == 0 &&
+	    (b.failed ||
+		netgrant_read(ipc_bytes(b.p, b.len), &need, NULL) == -1))
+		abort();
+	buf_free(&b);
 	if (grantreq_read(data, n, &g, NULL) == -1)
 		return 0;
 	if (g.kind == GRANT_NETWORK && grantreq_host(g.host) == GRANT_HOST_BAD)

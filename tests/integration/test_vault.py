@@ -811,7 +811,8 @@ LIMITS = {"timeout_ms": (8, 24, 100, 600000), "memory_bytes": (9, 25, 33554432, 
           "result_bytes": (12, 28, 1024, 1048576), "cpu_ms": (16, 29, 100, 3600000),
           "files": (17, 30, 16, 4096), "file_bytes": (18, 31, 4096, 17179869184),
           "stdout_bytes": (19, 32, 1024, 65536), "log_rate": (20, 34, 1, 1000),
-          "progress_rate": (21, 35, 1, 100)}
+          "progress_rate": (21, 35, 1, 100), "connections": (36, 44, 1, 65536),
+          "network_bytes": (37, 45, 1024, 2**40), "network_rate": (38, 46, 1024, 2**40)}
 DIGESTS = [hashlib.sha256(bytes([n])).hexdigest() for n in range(40)]
 
 

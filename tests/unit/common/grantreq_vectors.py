@@ -23,7 +23,7 @@ def check(path):
     if path.name.startswith("bad-"):
         assert "error" in want, path
         return 0
-    if path.name == "hosts.txt":
+    if path.name in ("hosts.txt", "needs.txt"):
         return 0
     made = b"mcpbox grant 1\0"
     for name, value in fields:

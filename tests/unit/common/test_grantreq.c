@@ -8,6 +8,7 @@
 #include "crypto.h"
 #include "grantreq.h"
 #include "ids.h"
+#include "netgrant.h"
 #include "tlv.h"
 
 enum { LINE = 16384 };
@@ -88,7 +89,8 @@ vectors(void **state)
 	assert_non_null(all = opendir(dir));
 	while ((d = readdir(all)) != NULL)
 		if (strstr(d->d_name, ".txt") != NULL &&
-		    strcmp(d->d_name, "hosts.txt") != 0) {
+		    strcmp(d->d_name, "hosts.txt") != 0 &&
+		    strcmp(d->d_name, "needs.txt") != 0) {
 			one_vector(d->d_name);
 			n++;
 		}
@@ -103,7 +105,8 @@ hosts(void **state)
 	    [GRANT_HOST_NAME] = "name",
 	    [GRANT_HOST_LOCAL] = "local",
 	    [GRANT_HOST_WILD] = "wild",
-	    [GRANT_HOST_IP] = "ip"};
+	    [GRANT_HOST_IP] = "ip",
+	    [GRANT_HOST_ANY] = "any"};
 	char line[LINE], word[8], kind[8], hex[LINE];
 	uint8_t raw[LINE];
 	unsigned n = 0;
@@ -123,6 +126,52 @@ hosts(void **state)
 	}
 	fclose(f);
 	assert_true(n >= 50);
+}
+
+/* What authors write, and the line that it is. */
+static void
+needs(void **state)
+{
+	char line[LINE], hex[2048];
+	uint8_t raw[1024];
+	struct netgrant g;
+	unsigned n = 0;
+	struct buf b;
+	struct err e;
+	FILE *f = open_vector("needs.txt");
+
+	while (fgets(line, sizeof(line), f) != NULL) {
+		const char *want = strchr(line, ' ') + 1;
+		size_t len;
+
+		line[strcspn(line, "\n")] = '\0';
+		assert_int_equal(sscanf(line, "%2047s", hex), 1);
+		len = strcmp(hex, "-") == 0 ? 0 : strlen(hex) / 2;
+		if (len > 0)
+			assert_int_equal(hex_decode(hex, 2 * len, raw), 0);
+		buf_init(&b, 512);
+		buf_puts(&b, "before ");
+		if (strcmp(want, "-") == 0) {
+			assert_int_equal(
+			    grantreq_need(ipc_bytes(raw, len), &b, &e), -1);
+			assert_int_equal(e.failure, FAILURE_INVALID_PARAMS);
+			assert_int_equal(b.len, 7);
+		} else {
+			assert_int_equal(
+			    grantreq_need(ipc_bytes(raw, len), &b, &e), 0);
+			assert_int_equal(b.len, 7 + strlen(want));
+			assert_memory_equal(b.p + 7, want, strlen(want));
+			/* what is written here is read there */
+			assert_int_equal(
+			    netgrant_read(
+				ipc_bytes(b.p + 7, b.len - 7), &g, &e),
+			    0);
+		}
+		buf_free(&b);
+		n++;
+	}
+	fclose(f);
+	assert_true(n >= 80);
 }
 
 static void
@@ -164,6 +213,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(vectors),
 	    cmocka_unit_test(hosts),
+	    cmocka_unit_test(needs),
 	    cmocka_unit_test(affected),
 	};
 
