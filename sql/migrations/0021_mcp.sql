@@ -1,2 +1,732 @@
--- 0021: other MCP servers (decision 0050).
+-- 0021: other MCP servers as sources of tools (decisions 0050, 0051).
+--
+-- A source is an object (0004) of its own kind, `source`: its version says where
+-- the server is and which credential goes there, a person approves these bytes,
+-- and to ask what tools it has is to run that version. A tool imported from it
+-- is a version of kind mcp, with the SHA-256 of the definition that was read.
 SET LOCAL search_path = mcpbox, pg_temp;
+
+---------------------------------------------------------------------------
+-- Objects.
+
+ALTER TABLE tools
+	DROP CONSTRAINT tools_object_check,
+	ADD CONSTRAINT tools_object_check CHECK
+	    (object IN ('tool', 'prompt', 'resource', 'template', 'source'));
+ALTER TABLE tool_versions
+	DROP CONSTRAINT tool_versions_object_check,
+	ADD CONSTRAINT tool_versions_object_check CHECK
+	    (object IN ('tool', 'prompt', 'resource', 'template', 'source'));
+
+-- 0004's, and: a source stands in no list.
+CREATE OR REPLACE FUNCTION list_bit(object text) RETURNS int
+LANGUAGE sql IMMUTABLE STRICT AS $$
+	SELECT CASE object WHEN 'tool' THEN 1 WHEN 'prompt' THEN 2
+	    WHEN 'resource' THEN 4 WHEN 'template' THEN 8 ELSE 0 END
+$$;
+
+-- 0004's, and: of a source, and of kind mcp.
+CREATE OR REPLACE FUNCTION version_object_check(pre bytea) RETURNS void
+LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	o text := coalesce(version_text(pre, 36), 'tool');
+	k text := version_text(pre, 14);
+	texts int := (version_bytes(pre, 40) IS NOT NULL)::int;
+	blobs int := (version_bytes(pre, 41) IS NOT NULL)::int;
+BEGIN
+	IF version_text(pre, 36) = 'tool' THEN
+		PERFORM fail('invalid_params', 'a tool''s version does not say that it is one');
+	END IF;
+	IF (k = 'static') <> (texts + blobs > 0) OR texts + blobs > 1 OR (CASE o
+	    WHEN 'tool' THEN k = 'static' OR version_bytes(pre, 37) IS NOT NULL
+		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 39) IS NOT NULL
+		OR version_bytes(pre, 42) IS NOT NULL
+	    WHEN 'prompt' THEN k NOT IN ('python', 'static') OR blobs > 0
+		OR version_bytes(pre, 37) IS NOT NULL
+		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 42) IS NOT NULL
+	    WHEN 'resource' THEN k NOT IN ('python', 'static') OR version_bytes(pre, 37) IS NULL
+		OR version_bytes(pre, 39) IS NOT NULL
+	    WHEN 'template' THEN k <> 'python' OR version_bytes(pre, 37) IS NULL
+	    WHEN 'source' THEN k <> 'mcp' OR version_bytes(pre, 37) IS NOT NULL
+		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 39) IS NOT NULL
+		OR version_bytes(pre, 42) IS NOT NULL
+	    ELSE true END) THEN
+		PERFORM fail('invalid_params', 'a ' || o || ' of kind ' || coalesce(k, '?')
+		    || ' does not have these fields');
+	END IF;
+	-- Results of these are not tools' results, and no task and no person
+	-- stands between them and who reads them.
+	IF o <> 'tool' AND (version_bytes(pre, 12) IS NOT NULL OR version_bytes(pre, 22) IS NOT NULL
+	    OR version_bytes(pre, 23) IS NOT NULL) THEN
+		PERFORM fail('invalid_params', 'only tools have output_schema, task and confirm');
+	END IF;
+END $$;
+
+-- 0004's, and: kinds that are a specification for one of our drivers.
+CREATE OR REPLACE FUNCTION tool_versions_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	pre bytea := NEW.preimage;
+	srv mcpbox.servers;
+	tool mcpbox.tools;
+	wanted text;
+	missing text;
+BEGIN
+	IF NEW.state <> 'draft' THEN
+		RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'a version begins as a draft';
+	END IF;
+	SELECT t.* INTO tool FROM mcpbox.tools t WHERE t.id = mcpbox.version_uuid(pre, 3)
+	    AND t.server_id = mcpbox.version_uuid(pre, 2);
+	IF NOT FOUND THEN
+		PERFORM mcpbox.fail('not_found', 'the version''s tool is not on that server');
+	END IF;
+	IF tool.deleted_at IS NOT NULL THEN
+		PERFORM mcpbox.fail('not_found', 'the ' || tool.object || ' was deleted');
+	END IF;
+	IF coalesce(mcpbox.version_text(pre, 36), 'tool') <> tool.object THEN
+		PERFORM mcpbox.fail('conflict', 'it is a ' || tool.object || ' and stays one');
+	END IF;
+	PERFORM mcpbox.version_object_check(pre);
+	SELECT s.* INTO STRICT srv FROM mcpbox.servers s WHERE s.id = tool.server_id;
+	wanted := mcpbox.version_text(pre, 5);
+	IF srv.expose = 'prefixed' THEN
+		wanted := srv.name || '__' || wanted;
+	END IF;
+	IF mcpbox.version_text(pre, 4) IS DISTINCT FROM srv.name
+	    OR mcpbox.version_text(pre, 6) IS DISTINCT FROM wanted THEN
+		PERFORM mcpbox.fail('invalid_params', 'the version''s names are not its server''s');
+	END IF;
+	CASE mcpbox.version_text(pre, 14)
+	WHEN 'python' THEN
+		IF mcpbox.version_bytes(pre, 15) IS NULL OR mcpbox.version_bytes(pre, 16) IS NOT NULL
+		    OR mcpbox.version_bytes(pre, 18) IS NOT NULL OR mcpbox.version_bytes(pre, 19) IS NOT NULL THEN
+			PERFORM mcpbox.fail('invalid_params', 'a python version has code and no command');
+		END IF;
+	WHEN 'command' THEN
+		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NULL
+		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NULL
+		    OR mcpbox.version_text(pre, 19) IS NULL OR mcpbox.version_bytes(pre, 20) IS NOT NULL
+		    OR mcpbox.version_text(pre, 19) !~ '^[0-9a-f]{64}$' THEN
+			PERFORM mcpbox.fail('invalid_params',
+			    'a command version has spec, executable and its digest, but no code, modules and secrets');
+		END IF;
+	WHEN 'static' THEN
+		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NOT NULL
+		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NOT NULL
+		    OR mcpbox.version_bytes(pre, 19) IS NOT NULL OR mcpbox.version_bytes(pre, 20) IS NOT NULL
+		    OR mcpbox.version_bytes(pre, 21) IS NOT NULL THEN
+			PERFORM mcpbox.fail('invalid_params',
+			    'a static version has its content, but no code, command, modules and secrets');
+		END IF;
+	WHEN 'http', 'mcp' THEN
+		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NULL
+		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NOT NULL
+		    OR mcpbox.version_bytes(pre, 19) IS NOT NULL OR mcpbox.version_bytes(pre, 21) IS NULL THEN
+			PERFORM mcpbox.fail('invalid_params', 'an ' || mcpbox.version_text(pre, 14)
+			    || ' version has spec and requires, but no code, modules and executable');
+		END IF;
+	ELSE
+		PERFORM mcpbox.fail('invalid_params', 'there is no such kind of tool');
+	END CASE;
+	-- 0001's columns have no bounds of their own; as constraints these could make
+	-- an old version impossible to revoke
+	IF coalesce(mcpbox.version_number(pre, 24), 100) NOT BETWEEN 100 AND 600000
+	    OR coalesce(mcpbox.version_number(pre, 25), 33554432) NOT BETWEEN 33554432 AND 17179869184
+	    OR coalesce(mcpbox.version_number(pre, 26), 1) NOT BETWEEN 1 AND 1024
+	    OR coalesce(mcpbox.version_number(pre, 27), 65536) NOT BETWEEN 65536 AND 17179869184
+	    OR coalesce(mcpbox.version_number(pre, 28), 1024) NOT BETWEEN 1024 AND 1048576 THEN
+		PERFORM mcpbox.fail('limit', 'a limit of the version is out of bounds');
+	END IF;
+	IF cardinality(mcpbox.version_texts(pre, 17)) > 32 THEN
+		PERFORM mcpbox.fail('limit', 'a version has at most 32 modules');
+	END IF;
+	missing := mcpbox.module_missing(mcpbox.version_uuid(pre, 3), mcpbox.version_texts(pre, 17));
+	IF missing IS NOT NULL THEN
+		PERFORM mcpbox.fail('missing_grant', 'the module ' || missing
+		    || ' is not granted to this tool: ask for it with mcpbox_request_module');
+	END IF;
+	RETURN NEW;
+END $$;
+
+---------------------------------------------------------------------------
+-- Sources.
+
+ALTER TABLE external_sources
+	-- null: from before this migration, and its name was taken
+	ADD COLUMN tool_id uuid UNIQUE REFERENCES tools (id),
+	-- what the last listing found: era modern or legacy, revision of MCP,
+	-- what the server says it is
+	ADD COLUMN era text CHECK (era IN ('modern', 'legacy')),
+	ADD COLUMN protocol text CHECK (length(protocol) <= 40),
+	ADD COLUMN server_info text CHECK (length(server_info) <= 2000),
+	-- health: of the last listing
+	ADD COLUMN checked_at timestamptz,
+	ADD COLUMN last_failure text CHECK (length(last_failure) <= 64),
+	ADD COLUMN last_error text CHECK (length(last_error) <= 2000),
+	-- OAuth (decision 0051): nothing here is a secret
+	ADD COLUMN oauth_issuer text CHECK (octet_length(oauth_issuer) BETWEEN 8 AND 2048),
+	ADD COLUMN oauth_scope text CHECK (length(oauth_scope) BETWEEN 1 AND 1000),
+	ADD COLUMN oauth_client_id text CHECK (length(oauth_client_id) BETWEEN 1 AND 2048),
+	ADD COLUMN oauth_hosts text[] NOT NULL DEFAULT '{}' CHECK (cardinality(oauth_hosts) <= 8),
+	ADD COLUMN oauth_status text NOT NULL DEFAULT 'none'
+	    CHECK (oauth_status IN ('none', 'pending', 'authorised', 'failed')),
+	ADD COLUMN oauth_state bytea UNIQUE CHECK (length(oauth_state) = 32),
+	ADD COLUMN oauth_state_until timestamptz,
+	ADD COLUMN oauth_redirect text CHECK (octet_length(oauth_redirect) <= 2048),
+	ADD COLUMN oauth_expires_at timestamptz,
+	ADD COLUMN oauth_refreshable boolean NOT NULL DEFAULT false,
+	-- who is refreshing, until when nobody else begins
+	ADD COLUMN oauth_busy_until timestamptz,
+	DROP CONSTRAINT external_sources_auth_type_check,
+	ADD CONSTRAINT external_sources_auth_type_check
+	    CHECK (auth_type IN ('none', 'bearer', 'header', 'oauth')),
+	ADD CHECK ((oauth_state IS NULL) = (oauth_state_until IS NULL));
+
+-- What a source's server had when it was last asked. `definition` is JSON as
+-- the runner wrote it: freed of controls, bounded, and untrusted.
+CREATE TABLE source_tools (
+	source_id uuid NOT NULL REFERENCES external_sources (id) ON DELETE CASCADE,
+	name text COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 128),
+	sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+	definition text NOT NULL CHECK (octet_length(definition) <= 262144),
+	PRIMARY KEY (source_id, name)
+);
+
+-- Which tools came from where. A source that was deleted and added anew under
+-- its name finds its tools again.
+CREATE TABLE imported_tools (
+	tool_id uuid PRIMARY KEY REFERENCES tools (id),
+	source_id uuid REFERENCES external_sources (id) ON DELETE SET NULL,
+	server_id uuid NOT NULL REFERENCES servers (id),
+	source text COLLATE "C" NOT NULL,
+	upstream text COLLATE "C" NOT NULL
+);
+CREATE INDEX ON imported_tools (source_id);
+CREATE INDEX ON imported_tools (server_id, source);
+
+-- One field of a pre-image (common/version.h); nothing for null.
+CREATE FUNCTION version_tlv(tag int, value bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+	SELECT coalesce(set_byte('\x00'::bytea, 0, tag) || int4send(length(value)) || value,
+	    ''::bytea)
+$$;
+
+-- A set's fields: sorted bytewise, each once.
+CREATE FUNCTION version_tlvs(tag int, items text[]) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+	SELECT coalesce(string_agg(mcpbox.version_tlv(tag, convert_to(i, 'UTF8')), ''::bytea
+	    ORDER BY i COLLATE "C"), ''::bytea) FROM (SELECT DISTINCT unnest(items)) x (i)
+	    WHERE i <> ''
+$$;
+
+-- The pre-image of a version of kind mcp.
+CREATE FUNCTION mcp_preimage(s servers, p_tool uuid, p_name text, p_title text,
+    p_description text, p_input text, p_output text, p_annotations text, p_spec text,
+    p_secrets text[], p_requires text[], p_object text) RETURNS bytea
+LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT convert_to('mcpbox version 1', 'UTF8') || '\x00'::bytea
+	    || version_tlv(1, int8send(1))
+	    || version_tlv(2, uuid_send(s.id)) || version_tlv(3, uuid_send(p_tool))
+	    || version_tlv(4, convert_to(s.name, 'UTF8'))
+	    || version_tlv(5, convert_to(p_name, 'UTF8'))
+	    || version_tlv(6, convert_to(CASE s.expose WHEN 'bare' THEN p_name
+		ELSE s.name || '__' || p_name END, 'UTF8'))
+	    || version_tlv(7, convert_to(p_title, 'UTF8'))
+	    || version_tlv(8, convert_to(coalesce(p_description, ''), 'UTF8'))
+	    || version_tlv(11, convert_to(p_input, 'UTF8'))
+	    || version_tlv(12, convert_to(p_output, 'UTF8'))
+	    || version_tlv(13, convert_to(p_annotations, 'UTF8'))
+	    || version_tlv(14, convert_to('mcp', 'UTF8'))
+	    || version_tlv(16, convert_to(p_spec, 'UTF8'))
+	    || version_tlvs(20, p_secrets) || version_tlvs(21, p_requires)
+	    || version_tlv(36, convert_to(p_object, 'UTF8'))
+$$;
+
+-- Where a URL that source_url_wrong() let pass leads.
+CREATE FUNCTION url_host(p_url text, OUT host text, OUT port int, OUT require text)
+LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	m text[] := regexp_match(p_url, '^(https?)://(\[[^]]*\]|[^:/?]+)(?::([0-9]+))?');
+BEGIN
+	host := coalesce((SELECT h.host FROM host_spelled(trim(m[2], '[]')) h),
+	    lower(trim(m[2], '[]')));
+	port := coalesce(m[3]::int, CASE m[1] WHEN 'https' THEN 443 ELSE 80 END);
+	require := CASE WHEN host LIKE '%:%' THEN '[' || host || ']' ELSE host END || ':' || port;
+END $$;
+
+-- How the driver reaches a source: all of its specification but the tool.
+CREATE FUNCTION source_spec(x external_sources) RETURNS text
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT '{"url":' || to_json(x.url) || ',"transport":' || to_json(x.transport_type)
+	    || ',"auth":{"type":' || to_json(x.auth_type)
+	    || coalesce(',"secret":' || to_json(x.auth_secret_name), '')
+	    || coalesce(',"header":' || to_json(x.auth_header_name), '')
+	    || coalesce(',"issuer":' || to_json(x.oauth_issuer), '')
+	    || coalesce(',"scope":' || to_json(x.oauth_scope), '')
+	    || coalesce(',"client_id":' || to_json(x.oauth_client_id), '') || '}'
+$$;
+
+-- Asks for a host of a source, unless that is granted or asked for, or was
+-- refused: then who looks finds it.
+CREATE FUNCTION source_host_request(s servers, p_tool uuid, p_name text, p_host text,
+    p_port int, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	PERFORM request_network(gen_random_uuid(), gen_random_uuid(), s.id, ARRAY[p_tool],
+	    p_host, p_port, 'the MCP server that the source ' || p_name || ' is', p_actor, false);
+EXCEPTION WHEN SQLSTATE 'MB001' THEN
+	IF SQLERRM NOT LIKE 'conflict:%' AND SQLERRM NOT LIKE 'limit:%' THEN
+		RAISE;
+	END IF;
+END $$;
+
+-- Makes the source's object, its version and the requests: what an
+-- administrator decides before anything connects to it. Always a person, also
+-- where tools are approved by a policy: it opens a way to another machine.
+CREATE FUNCTION source_open(p_source uuid, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s servers;
+	t uuid := gen_random_uuid();
+	h record;
+	hosts text[];
+	url text;
+BEGIN
+	SELECT * INTO STRICT x FROM external_sources WHERE id = p_source FOR UPDATE;
+	SELECT * INTO STRICT s FROM servers WHERE id = x.server_id;
+	h := url_host(x.url);
+	hosts := ARRAY[h.require];
+	IF x.oauth_issuer IS NOT NULL THEN
+		hosts := hosts || (url_host(x.oauth_issuer)).require || x.oauth_hosts;
+	END IF;
+	PERFORM create_tool(gen_random_uuid(), mcp_preimage(s, t, x.name, NULL,
+	    'The MCP server at ' || x.url || ', as a source of tools: lists what it has.',
+	    '{"type":"object","properties":{"op":{"type":"string"},"code":{"type":"string"},'
+	    '"iss":{"type":"string"},"redirect_uri":{"type":"string"}},'
+	    '"additionalProperties":false}', NULL, NULL, source_spec(x) || '}',
+	    ARRAY[x.auth_secret_name], hosts, 'source'), p_actor, 'llm');
+	UPDATE external_sources SET tool_id = t WHERE id = p_source;
+	UPDATE imported_tools SET source_id = p_source WHERE source_id IS NULL
+	    AND server_id = s.id AND source = x.name;
+	PERFORM request_publish(gen_random_uuid(), gen_random_uuid(), t,
+	    'A source of tools: once approved, its tools can be listed and imported, each of '
+	    'them to be approved by itself.', p_actor);
+	PERFORM source_host_request(s, t, x.name, h.host, h.port, p_actor);
+	FOREACH url IN ARRAY hosts[2:] LOOP
+		h := (SELECT r FROM require_parts(url) r);
+		PERFORM source_host_request(s, t, x.name, h.host, h.port, p_actor);
+	END LOOP;
+END $$;
+
+-- 0010's, and: OAuth, and the source becomes an object. p_more: the members
+-- oauth_issuer, oauth_scope, oauth_client_id (text) and oauth_hosts (array) of
+-- an administrator's body.
+DROP FUNCTION add_source(uuid, uuid, text, text, text, text, text, text, text);
+CREATE FUNCTION add_source(p_id uuid, p_server uuid, p_name text, p_url text,
+    p_auth text, p_secret text, p_header text, p_transport text, p_actor text,
+    p_more json DEFAULT '{}') RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	s servers;
+	wrong text := source_url_wrong(p_url);
+	issuer text := p_more ->> 'oauth_issuer';
+	hosts text[] := ARRAY(SELECT json_array_elements_text(
+	    CASE json_typeof(p_more -> 'oauth_hosts') WHEN 'array' THEN p_more -> 'oauth_hosts'
+	    ELSE '[]' END));
+	one text;
+BEGIN
+	SELECT * INTO s FROM servers WHERE id = p_server AND deleted_at IS NULL FOR UPDATE;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such server');
+	END IF;
+	IF NOT name_ok(p_name, 24) THEN
+		wrong := 'the name must be lower-case words joined by single underscores';
+	ELSIF p_auth NOT IN ('none', 'bearer', 'header', 'oauth')
+	    OR p_transport NOT IN ('streamable_http', 'sse') THEN
+		wrong := 'auth_type is none, bearer, header or oauth; transport_type is streamable_http or sse';
+	ELSIF p_auth = 'oauth' AND p_secret IS NOT NULL THEN
+		wrong := 'with auth_type oauth the tokens are kept as a secret of their own: name none';
+	ELSIF p_auth <> 'oauth' AND (p_auth = 'none') <> (p_secret IS NULL) THEN
+		wrong := 'auth_secret_name belongs to auth_type bearer and header, and they need it';
+	ELSIF (p_auth = 'header') <> (p_header IS NOT NULL) THEN
+		wrong := 'auth_header_name belongs to auth_type header, and it needs it';
+	ELSIF p_header !~ '^[A-Za-z][A-Za-z0-9-]{0,63}$' OR lower(p_header) IN ('host', 'connection', 'content-length',
+	    'content-type', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'accept',
+	    'proxy-authorization', 'proxy-connection', 'keep-alive', 'cookie', 'origin',
+	    'last-event-id', 'accept-encoding', 'user-agent')
+	    OR lower(p_header) LIKE 'mcp-%' THEN
+		wrong := 'that header says something else: choose the one the other server asks for';
+	ELSIF p_auth <> 'oauth' AND (issuer IS NOT NULL OR hosts <> '{}'
+	    OR p_more ->> 'oauth_scope' IS NOT NULL OR p_more ->> 'oauth_client_id' IS NOT NULL) THEN
+		wrong := 'oauth_issuer, oauth_scope, oauth_client_id and oauth_hosts belong to auth_type oauth';
+	ELSIF issuer IS NOT NULL AND source_url_wrong(issuer) IS NOT NULL THEN
+		wrong := 'oauth_issuer: ' || source_url_wrong(issuer);
+	ELSIF issuer ~ '[?]' THEN
+		wrong := 'oauth_issuer has no query';
+	ELSIF cardinality(hosts) > 8 THEN
+		wrong := 'oauth_hosts names 8 hosts at most';
+	ELSIF p_more ->> 'oauth_scope' !~ '^[\x21\x23-\x5b\x5d-\x7e ]{1,1000}$' THEN
+		wrong := 'oauth_scope is words with single blanks between them';
+	END IF;
+	FOREACH one IN ARRAY hosts LOOP
+		IF (SELECT r.host IS NULL OR (SELECT h.wrong FROM host_spelled(r.host) h) IS NOT NULL
+		    FROM require_parts(one) r) THEN
+			wrong := 'oauth_hosts: ' || left(one, 100) || ' is no host or host:port';
+		END IF;
+	END LOOP;
+	IF wrong IS NOT NULL THEN
+		PERFORM fail('invalid_arguments', wrong);
+	END IF;
+	IF p_auth = 'oauth' THEN
+		-- a name nobody gives by hand, and no value yet
+		p_secret := 'OAUTH_' || upper(p_name);
+		IF NOT EXISTS (SELECT 1 FROM server_secrets x WHERE x.server_id = p_server
+		    AND x.key = p_secret) THEN
+			PERFORM secret_create(p_server, p_secret, 'Tokens of the source ' || p_name
+			    || ': written by authorising it, not by hand.', p_actor);
+		END IF;
+	END IF;
+	IF p_secret IS NOT NULL AND NOT EXISTS (SELECT 1 FROM server_secrets x
+	    WHERE x.server_id = p_server AND x.key = p_secret) THEN
+		PERFORM fail('not_found', 'the server has no secret named ' || p_secret
+		    || ': make it with mcpbox_create_server_secret first');
+	END IF;
+	IF (SELECT count(*) FROM external_sources x WHERE x.server_id = p_server) >= 100 THEN
+		PERFORM fail('limit', 'a server has at most 100 sources');
+	END IF;
+	INSERT INTO external_sources (id, server_id, name, url, auth_type, auth_secret_name,
+	    auth_header_name, transport_type, created_by, oauth_issuer, oauth_scope,
+	    oauth_client_id, oauth_hosts) VALUES (p_id, p_server, p_name, p_url,
+	    p_auth, p_secret, p_header, p_transport, p_actor, issuer, p_more ->> 'oauth_scope',
+	    p_more ->> 'oauth_client_id', hosts)
+	    ON CONFLICT (server_id, name) DO NOTHING;
+	IF NOT FOUND THEN
+		PERFORM fail('conflict', 'the server has a source named ' || p_name);
+	END IF;
+	PERFORM audit_append(p_actor, 'source_added', 'source ' || s.name || '/' || p_name,
+	    json_build_object('source_id', p_id, 'server_id', p_server, 'url', p_url,
+	    'auth_type', p_auth, 'secret', p_secret)::text);
+	PERFORM source_open(p_id, p_actor);
+END $$;
+
+-- 0010's, and: its object goes with it. Tools that were imported stay: what
+-- they may reach stands in their own versions.
+CREATE OR REPLACE FUNCTION delete_source(p_id uuid, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s servers;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_id;
+	SELECT * INTO s FROM servers WHERE id = x.server_id FOR SHARE;
+	DELETE FROM external_sources WHERE id = p_id;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such source');
+	END IF;
+	IF EXISTS (SELECT 1 FROM tools WHERE id = x.tool_id AND deleted_at IS NULL) THEN
+		PERFORM delete_object(x.tool_id, 'source', p_actor);
+	END IF;
+	PERFORM audit_append(p_actor, 'source_deleted', 'source ' || s.name || '/' || x.name,
+	    json_build_object('source_id', p_id, 'server_id', s.id)::text);
+END $$;
+
+-- 0010's, and: how its review stands, its health, OAuth.
+CREATE OR REPLACE FUNCTION source_json(x external_sources) RETURNS json
+LANGUAGE sql STABLE AS $$
+	SELECT json_build_object('id', x.id, 'server_id', x.server_id, 'name', x.name, 'url', x.url,
+	    'auth_type', x.auth_type, 'auth_secret_name', x.auth_secret_name,
+	    'auth_header_name', x.auth_header_name, 'transport_type', x.transport_type,
+	    'status', x.status, 'tool_count', x.tool_count,
+	    'last_discovered_at', mcpbox.json_time(x.last_discovered_at),
+	    'created_at', mcpbox.json_time(x.created_at), 'created_by', x.created_by,
+	    'tool_id', x.tool_id, 'approval_status', (SELECT v.state FROM mcpbox.tool_versions v
+		WHERE v.tool_id = x.tool_id ORDER BY v.version_no DESC LIMIT 1),
+	    'host_granted', (SELECT mcpbox.network_missing(v.server_id, v.requires) IS NULL
+		FROM mcpbox.tool_versions v WHERE v.tool_id = x.tool_id
+		ORDER BY v.version_no DESC LIMIT 1),
+	    'protocol', x.protocol, 'era', x.era,
+	    'server_info', mcpbox.json_or_text(x.server_info),
+	    'health', json_build_object('checked_at', mcpbox.json_time(x.checked_at),
+		'ok', x.checked_at IS NOT NULL AND x.last_failure IS NULL,
+		'failure', x.last_failure, 'error', x.last_error),
+	    'imported', (SELECT count(*) FROM mcpbox.imported_tools i
+		JOIN mcpbox.tools t ON t.id = i.tool_id AND t.deleted_at IS NULL
+		WHERE i.source_id = x.id),
+	    'oauth', CASE x.auth_type WHEN 'oauth' THEN json_build_object('status', x.oauth_status,
+		'issuer', x.oauth_issuer, 'scope', x.oauth_scope, 'client_id', x.oauth_client_id,
+		'hosts', to_json(x.oauth_hosts), 'expires_at', mcpbox.json_time(x.oauth_expires_at),
+		'refreshable', x.oauth_refreshable) END)
+$$;
+
+-- mcpbox_add_external_source
+CREATE OR REPLACE FUNCTION manage_add_source(p_id uuid, p_server uuid, p_name text, p_url text,
+    p_auth text, p_secret text, p_header text, p_transport text, p_actor text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	PERFORM add_source(p_id, p_server, p_name, p_url, coalesce(p_auth, 'none'), p_secret,
+	    p_header, coalesce(p_transport, 'streamable_http'), p_actor);
+	RETURN (SELECT json_build_object('success', true, 'source_id', x.id, 'name', x.name,
+	    'url', x.url, 'auth_type', x.auth_type, 'transport_type', x.transport_type,
+	    'tool_id', x.tool_id, 'approval_status', 'pending_review',
+	    'message', 'The source waits for an administrator, as does network access to its'
+	    || ' host (mcpbox_list_pending_requests). Once both are approved,'
+	    || ' mcpbox_discover_external_tools lists what it has.')
+	    FROM external_sources x WHERE x.id = p_id);
+END $$;
+
+CREATE OR REPLACE FUNCTION act_source_add(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	made uuid := gen_random_uuid();
+BEGIN
+	PERFORM add_source(made, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
+	    coalesce(p_body ->> 'auth_type', 'none'), p_body ->> 'auth_secret_name',
+	    p_body ->> 'auth_header_name',
+	    coalesce(p_body ->> 'transport_type', 'streamable_http'), p_actor, p_body);
+	RETURN (SELECT source_json(x)::text FROM external_sources x WHERE x.id = made);
+END $$;
+
+---------------------------------------------------------------------------
+-- Listing: what a run of a source's version found.
+
+-- What is run for a source: its name for clients. Null: there is none.
+CREATE FUNCTION source_object(p_source uuid) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	v tool_versions;
+	n tool_versions;
+	missing text;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'no source has this id: see mcpbox_list_external_sources');
+	ELSIF x.tool_id IS NULL THEN
+		PERFORM fail('conflict', 'the source is from an older version of the suite: delete'
+		    || ' it and add it again');
+	END IF;
+	SELECT * INTO n FROM tool_versions y WHERE y.tool_id = x.tool_id
+	    ORDER BY y.version_no DESC LIMIT 1;
+	SELECT y.* INTO v FROM tools t JOIN tool_versions y ON y.id = t.serving_version
+	    WHERE t.id = x.tool_id;
+	IF v.id IS NULL THEN
+		PERFORM fail('not_approved', CASE n.state
+		    WHEN 'pending_review' THEN 'an administrator must approve the source first (its'
+			|| ' request waits: mcpbox_list_pending_requests)'
+		    WHEN 'revoked' THEN 'the source''s approval was withdrawn: ask for it again with'
+			|| ' mcpbox_request_publish, tool_id ' || x.tool_id
+		    ELSE 'the source is not approved: ask for it with mcpbox_request_publish,'
+			|| ' tool_id ' || x.tool_id END);
+	END IF;
+	missing := network_missing(x.server_id, v.requires);
+	IF missing IS NOT NULL THEN
+		PERFORM fail('missing_grant', 'network access to ' || missing || ' is not granted to'
+		    || ' the source''s server: ask for it with mcpbox_request_network_access, tool_id '
+		    || x.tool_id);
+	END IF;
+	RETURN v.exposed_name;
+END $$;
+
+-- The result of a listing as the source's tools. p_body: a CallToolResult.
+CREATE FUNCTION source_discovered(p_source uuid, p_body bytea) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s json := convert_from(p_body, 'UTF8')::json -> 'structuredContent';
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source FOR UPDATE;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'the source was deleted meanwhile');
+	END IF;
+	IF json_typeof(s -> 'tools') IS DISTINCT FROM 'array'
+	    OR json_array_length(s -> 'tools') > 1000 THEN
+		PERFORM fail('upstream_error', 'what came back is no list of tools');
+	END IF;
+	DELETE FROM source_tools WHERE source_id = p_source;
+	INSERT INTO source_tools (source_id, name, sha256, definition)
+	    SELECT p_source, e ->> 'name', e ->> 'sha256', e::text
+	    FROM json_array_elements(s -> 'tools') e
+	    WHERE octet_length(e::text) <= 262144 AND length(e ->> 'name') BETWEEN 1 AND 128
+	    AND e ->> 'sha256' ~ '^[0-9a-f]{64}$' AND json_typeof(e -> 'input_schema') = 'object'
+	    ON CONFLICT DO NOTHING;
+	UPDATE external_sources SET status = 'active',
+	    tool_count = (SELECT count(*) FROM source_tools k WHERE k.source_id = p_source),
+	    era = CASE WHEN s ->> 'era' IN ('modern', 'legacy') THEN s ->> 'era' END,
+	    protocol = left(s ->> 'protocol', 40), server_info = left((s -> 'server')::text, 2000),
+	    last_discovered_at = clock_timestamp(), checked_at = clock_timestamp(),
+	    last_failure = NULL, last_error = NULL WHERE id = p_source RETURNING * INTO x;
+	RETURN json_build_object('success', true, 'source_id', x.id, 'source_name', x.name,
+	    'protocol', x.protocol, 'server', s -> 'server',
+	    'tools', (SELECT coalesce(json_agg(json_build_object('name', k.name,
+		'description', left(k.definition::json ->> 'description', 300),
+		'input_schema', k.definition::json -> 'input_schema',
+		'sha256', k.sha256, 'imported', (SELECT json_build_object('tool_id', t.id,
+		    'name', t.name, 'changed', NOT source_same(t.id, k.sha256))
+		    FROM imported_tools i JOIN tools t ON t.id = i.tool_id AND t.deleted_at IS NULL
+		    WHERE i.source_id = p_source AND i.upstream = k.name LIMIT 1)) ORDER BY k.name), '[]')
+		FROM source_tools k WHERE k.source_id = p_source),
+	    'total', x.tool_count, 'dropped', s -> 'dropped',
+	    'message', x.tool_count || ' tools. What they say of themselves is the other server''s'
+	    || ' word. Import the ones that are wanted with mcpbox_import_external_tools; each is'
+	    || ' then reviewed by an administrator.')::text;
+END $$;
+
+-- Does the newest version of an imported tool have this definition?
+CREATE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+	SELECT mcpbox.version_text(v.preimage, 16)::json ->> 'sha256' = p_sha256
+	FROM mcpbox.tool_versions v WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1
+$$;
+
+CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+	UPDATE external_sources SET status = 'error', checked_at = clock_timestamp(),
+	    last_failure = left(p_failure, 64), last_error = left(p_text, 2000) WHERE id = p_source
+$$;
+
+---------------------------------------------------------------------------
+-- Importing.
+
+-- A name of ours for another server's tool: the source's, _, and its words;
+-- what is too long is cut and told apart by its hash.
+CREATE FUNCTION import_tool_name(p_source text, p_upstream text, p_longest int) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	n text := regexp_replace(p_upstream, '([a-z0-9])([A-Z])', '\1_\2', 'g');
+BEGIN
+	n := trim(regexp_replace(lower(n), '[^a-z0-9]+', '_', 'g'), '_');
+	n := p_source || '_' || CASE n WHEN '' THEN 'tool' ELSE n END;
+	IF length(n) > p_longest OR n ~ '_tool$' AND p_upstream !~* '[a-z0-9]' THEN
+		n := rtrim(left(n, p_longest - 9), '_') || '_' || left(md5(p_upstream), 8);
+	END IF;
+	RETURN n;
+END $$;
+
+-- One row for each name asked for: why it is skipped, or the arguments with
+-- which admind-check judges it as if somebody had written it (schemas, names,
+-- lengths), as JSON.
+CREATE FUNCTION source_candidates(p_source uuid, p_names text[])
+RETURNS TABLE (upstream text, arguments text, skip text)
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s servers;
+	k source_tools;
+	d json;
+	n text;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'no source has this id: see mcpbox_list_external_sources');
+	ELSIF x.last_discovered_at IS NULL THEN
+		PERFORM fail('conflict', 'its tools are not known yet: call'
+		    || ' mcpbox_discover_external_tools first');
+	END IF;
+	SELECT * INTO STRICT s FROM servers WHERE id = x.server_id;
+	FOR n IN SELECT DISTINCT unnest(p_names) ORDER BY 1 LOOP
+		upstream := n;
+		arguments := NULL;
+		skip := NULL;
+		SELECT * INTO k FROM source_tools y WHERE y.source_id = p_source AND y.name = n;
+		IF NOT FOUND THEN
+			skip := 'skipped_not_found';
+		ELSIF EXISTS (SELECT 1 FROM tools t WHERE t.server_id = s.id AND t.deleted_at IS NULL
+		    AND t.name = import_tool_name(x.name, n, 62 - length(s.name))
+		    AND NOT EXISTS (SELECT 1 FROM imported_tools i WHERE i.tool_id = t.id
+		    AND i.source_id = p_source AND i.upstream = n)) THEN
+			skip := 'skipped_conflict';
+		ELSIF EXISTS (SELECT 1 FROM imported_tools i JOIN tools t ON t.id = i.tool_id
+		    AND t.deleted_at IS NULL JOIN LATERAL (SELECT * FROM tool_versions y
+		    WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true
+		    WHERE i.source_id = p_source AND i.upstream = n AND source_same(t.id, k.sha256)
+		    AND version_text(v.preimage, 16)::json ->> 'url' = x.url
+		    AND v.state NOT IN ('rejected', 'revoked')) THEN
+			skip := 'skipped_unchanged';
+		ELSE
+			d := k.definition::json;
+			arguments := '{"name":' || to_json(import_tool_name(x.name, n, 62 - length(s.name)))
+			    || ',"description":' || coalesce((d -> 'description')::text, '""')
+			    || coalesce(',"title":' || (d -> 'title')::text, '')
+			    || ',"input_schema":' || (d -> 'input_schema')::text
+			    || coalesce(',"output_schema":' || (d -> 'output_schema')::text, '')
+			    || coalesce(',"annotations":' || (d -> 'annotations')::text, '') || '}';
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
+-- Makes tools of what admind-check let pass, and asks for their review.
+-- p_digests: of the definitions that were judged: one that was listed anew
+-- meanwhile is another. p_skipped: a JSON array of what is not imported.
+CREATE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
+    p_skipped text, p_actor text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s servers;
+	k source_tools;
+	t uuid;
+	a json;
+	pre bytea;
+	made json[] := '{}';
+	c record;
+BEGIN
+	SELECT y.* INTO x FROM external_sources y WHERE y.id = p_source;
+	SELECT y.* INTO s FROM servers y WHERE y.id = x.server_id FOR UPDATE;
+	SELECT y.* INTO x FROM external_sources y WHERE y.id = p_source FOR UPDATE;
+	IF x.id IS NULL OR s.deleted_at IS NOT NULL THEN
+		PERFORM fail('not_found', 'the source was deleted meanwhile');
+	END IF;
+	FOR c IN SELECT y.* FROM source_candidates(p_source, p_names) y LOOP
+		IF c.arguments IS NULL OR c.arguments IS DISTINCT FROM
+		    p_arguments[array_position(p_names, c.upstream)] THEN
+			PERFORM fail('conflict', 'the source was listed anew meanwhile: import again');
+		END IF;
+		SELECT * INTO STRICT k FROM source_tools y WHERE y.source_id = p_source
+		    AND y.name = c.upstream;
+		a := c.arguments::json;
+		SELECT i.tool_id INTO t FROM imported_tools i JOIN tools y ON y.id = i.tool_id
+		    AND y.deleted_at IS NULL WHERE i.source_id = p_source AND i.upstream = c.upstream;
+		pre := mcp_preimage(s, coalesce(t, gen_random_uuid()), a ->> 'name', a ->> 'title',
+		    a ->> 'description', (a -> 'input_schema')::text, (a -> 'output_schema')::text,
+		    (a -> 'annotations')::text, source_spec(x)
+		    || coalesce(',"era":' || to_json(x.era), '')
+		    || ',"tool":' || to_json(k.name) || ',"sha256":' || to_json(k.sha256) || '}',
+		    ARRAY[x.auth_secret_name], ARRAY[(url_host(x.url)).require], NULL);
+		IF t IS NULL THEN
+			t := version_uuid(pre, 3);
+			PERFORM create_tool(gen_random_uuid(), pre, p_actor, 'import');
+			INSERT INTO imported_tools VALUES (t, p_source, s.id, x.name, k.name);
+		ELSE
+			PERFORM add_version(gen_random_uuid(), pre, 'imported again from ' || x.name,
+			    p_actor, NULL, 'import');
+		END IF;
+		PERFORM request_publish(gen_random_uuid(), gen_random_uuid(), t,
+		    'Imported from the source ' || x.name || ' (' || x.url || '): its tool '
+		    || k.name || '.', p_actor);
+		made := made || (SELECT json_build_object('id', y.id, 'name', y.name,
+		    'exposed_name', version_text(pre, 6), 'upstream', k.name,
+		    'description', a ->> 'description', 'tool_type', 'mcp_passthrough',
+		    'approval_status', 'pending_review') FROM tools y WHERE y.id = t);
+	END LOOP;
+	PERFORM audit_append(p_actor, 'source_imported', 'source ' || s.name || '/' || x.name,
+	    json_build_object('source_id', p_source, 'tools', to_json(p_names))::text);
+	RETURN json_build_object('success', cardinality(made) > 0,
+	    'imported_tools', array_to_json(made), 'count', cardinality(made),
+	    'skipped_tools', p_skipped::json, 'skipped_count', json_array_length(p_skipped::json),
+	    'message', cardinality(made) || ' tools wait for an administrator'
+	    || CASE json_array_length(p_skipped::json) WHEN 0 THEN '.' ELSE '; '
+	    || json_array_length(p_skipped::json) || ' were skipped, each with its reason.' END)::text;
+END $$;
+
+---------------------------------------------------------------------------
+-- Privileges, as in 0001.
+
+REVOKE ALL ON source_tools, imported_tools FROM PUBLIC;
+GRANT SELECT ON source_tools, imported_tools TO mcpbox_app;
+REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source_spec,
+    source_host_request, source_open, add_source, source_object, source_discovered,
+    source_same, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
+-- those that only read, as whoever calls them
+GRANT EXECUTE ON FUNCTION source_same, source_object, source_candidates, import_tool_name
+    TO mcpbox_app;
+GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;
