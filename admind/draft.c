@@ -152,6 +152,26 @@ given(struct ipc_bytes fields, uint8_t argument)
 	return tlv_find(fields.p, fields.n, argument, &t) == 1;
 }
 
+static enum draft_kind
+kind_of(struct ipc_bytes kind)
+{
+	return ipc_streq(kind, "command") ? DRAFT_COMMAND
+	    : ipc_streq(kind, "http")     ? DRAFT_HTTP
+	    : ipc_streq(kind, "static")   ? DRAFT_STATIC
+					  : DRAFT_PYTHON;
+}
+
+enum draft_kind
+draft_kind_before(const struct draft *d)
+{
+	struct ipc_bytes kind;
+
+	return draft_field(
+		   d, ipc_bytes(NULL, 0), MF_KIND, VERSION_KIND, &kind) == 0
+	    ? DRAFT_PYTHON
+	    : kind_of(kind);
+}
+
 enum draft_kind
 draft_kind(const struct draft *d, struct ipc_bytes fields)
 {
@@ -165,9 +185,7 @@ draft_kind(const struct draft *d, struct ipc_bytes fields)
 	}
 	if (draft_field(d, fields, MF_KIND, VERSION_KIND, &kind) == 0)
 		return DRAFT_PYTHON;
-	return ipc_streq(kind, "command") ? DRAFT_COMMAND
-	    : ipc_streq(kind, "static")   ? DRAFT_STATIC
-					  : DRAFT_PYTHON;
+	return kind_of(kind);
 }
 
 bool
@@ -199,11 +217,13 @@ foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 	switch (tag) {
 	case VERSION_CODE:
 	case VERSION_MODULE:
-	case VERSION_SECRET:
 		return kind != DRAFT_PYTHON;
+	case VERSION_SECRET:
+		return kind != DRAFT_PYTHON && kind != DRAFT_HTTP;
 	case VERSION_REQUIRE:
 		return kind == DRAFT_STATIC;
 	case VERSION_SPEC:
+		return kind != DRAFT_COMMAND && kind != DRAFT_HTTP;
 	case VERSION_EXECUTABLE:
 	case VERSION_EXECUTABLE_DIGEST:
 		return kind != DRAFT_COMMAND;
@@ -237,6 +257,32 @@ of_object(const struct draft *d, struct ipc_bytes fields,
 		return true;
 	case VERSION_URI:
 		return copy(out, tag, fields, MF_URI_TEMPLATE) > 0;
+	default:
+		return false;
+	}
+}
+
+/* The fields that follow from a declared REST call, and from nothing else.
+ * Returns whether this is one of them. */
+static bool
+of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
+    struct buf *out)
+{
+	if (kind != DRAFT_HTTP)
+		return false;
+	switch (tag) {
+	case VERSION_INPUT_SCHEMA:
+		(void)copy(out, tag, inspected, INSPECT_INPUT_SCHEMA);
+		return true;
+	case VERSION_SECRET:
+		(void)copy(out, tag, inspected, INSPECT_SECRET);
+		return true;
+	case VERSION_REQUIRE:
+		(void)copy(out, tag, inspected, INSPECT_REQUIRE);
+		return true;
+	case VERSION_CONFIRM:
+		/* Where it does not follow, it may have been asked for. */
+		return copy(out, tag, inspected, INSPECT_CONFIRM) > 0;
 	default:
 		return false;
 	}
@@ -289,7 +335,8 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		    tag == VERSION_EXECUTABLE_DIGEST;
 
 		if (foreign(kind, fields, tag) ||
-		    of_object(d, fields, before, kind, tag, out))
+		    of_object(d, fields, before, kind, tag, out) ||
+		    of_http(kind, inspected, tag, out))
 			continue;
 		/* What was asked for by name, as the exact content of it. */
 		if (tag == VERSION_MODULE &&

@@ -34,10 +34,12 @@ void draft_free(void *);       /* a struct draft; NULL is fine */
 int draft_names(
     struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
 
-enum draft_kind { DRAFT_PYTHON, DRAFT_COMMAND, DRAFT_STATIC };
+enum draft_kind { DRAFT_PYTHON, DRAFT_COMMAND, DRAFT_STATIC, DRAFT_HTTP };
 /* The kind the fields ask for (by name, or of a prompt or resource by what is
  * given), else the version before has, else Python. */
 enum draft_kind draft_kind(const struct draft *, struct ipc_bytes fields);
+/* That of the version before; Python's if there is none. */
+enum draft_kind draft_kind_before(const struct draft *);
 bool draft_is_command(const struct draft *, struct ipc_bytes fields);
 /* One field of the version in the making or, without it, of the one before:
  * 1 found, 0 absent. argument: enum management_field. */
@@ -49,12 +51,13 @@ struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
  * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
  * of enum management_field) if given there, else from the version before; a
  * Python version has no command, a command no code, modules and secrets, and
- * static content neither. The input schema of a prompt or resource follows
- * from its arguments or URI (MF_OBJECT_SCHEMA), never from its code.
- * `inspected` (TLV of enum inspection_field, or empty) gives input schema, a
- * command's executable digest and, if there is none yet, description. An empty
- * title is no title. Checked with version_check before it is handed out. 0 or
- * -1.
+ * static content neither. What follows from the specification of kind http
+ * (schema, secrets, requires) comes from `inspected` alone. The input schema of
+ * a prompt or resource follows from its arguments or URI (MF_OBJECT_SCHEMA),
+ * never from its code. `inspected` (TLV of enum inspection_field, or empty)
+ * gives input schema, a command's executable digest and, if there is none yet,
+ * description. An empty title is no title. Checked with version_check before it
+ * is handed out. 0 or -1.
  */
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);

@@ -227,6 +227,31 @@ job_check_command(struct job *j, struct ipc_bytes spec, struct ipc_bytes schema,
 	buf_free(&both);
 }
 
+static void
+http_checked(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct job *j = arg;
+	struct ipc_check_ok m;
+
+	if (f == NULL || f->type != IPC_CHECK_OK ||
+	    ipc_decode(f, &m, NULL) == -1)
+		check_failed(j, f, gone);
+	else
+		j->next.fields(j, m.fields);
+}
+
+void
+job_check_http(struct job *j, struct ipc_bytes spec, uint8_t confirm,
+    void (*next)(struct job *, struct ipc_bytes))
+{
+	struct ipc_check_http m = {.confirm = confirm, .spec = spec};
+	struct err err;
+
+	j->next.fields = next;
+	if (ask(j->a->check, IPC_CHECK_HTTP, &m, http_checked, j, &err) == -1)
+		fail_err(j, &err);
+}
+
 void
 job_check_arguments(struct job *j, struct ipc_bytes schema,
     struct ipc_bytes arguments, void (*next)(struct job *))

@@ -34,6 +34,10 @@ void job_query(struct job *, const struct db_stmt *, const struct db_params *,
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
+/* Asks admind-check whether this is a declared REST call: next gets the TLV of
+ * what follows from it (enum inspection_field). confirm: CHECK_HTTP's. */
+void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
+    void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
  * arguments (a JSON array of PromptArgument). */
 void job_check_render(struct job *, struct ipc_bytes text,

@@ -60,8 +60,9 @@
 /* What a tool's version may have beyond name, description and code. The
  * formatter would set this in columns of one word. */
 #define KIND_JSON \
-	"\"kind\":{\"enum\":[\"python\",\"command\"],\"description\":\"python" \
-	" (default): python_code. command: executable and spec, no shell.\"}," \
+	"\"kind\":{\"enum\":[\"python\",\"command\",\"http\"]," \
+	"\"description\":\"python (default): python_code. command: executable" \
+	" and spec, no shell. http: spec alone, a REST call.\"}," \
 	"\"executable\":{\"type\":\"string\",\"maxLength\":4096,\"pattern\":" \
 	"\"^/\",\"description\":\"Of a command: absolute path of a program" \
 	" on the administrator's allow-list.\"}," \
@@ -76,10 +77,29 @@
 	" argument is the standard input.\"}," \
 	"\"env\":{\"type\":\"object\",\"maxProperties\":64," \
 	"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":4096}," \
-	"\"description\":\"Environment, literal.\"}}," \
-	"\"required\":[\"argv\"],\"additionalProperties\":false," \
-	"\"description\":\"Of a command: what it is given. Placeholders" \
-	" become string arguments unless input_schema is given.\"},"
+	"\"description\":\"Environment, literal.\"}," \
+	"\"method\":{\"enum\":[\"GET\",\"HEAD\",\"OPTIONS\",\"POST\"," \
+	"\"PUT\",\"PATCH\",\"DELETE\"]}," \
+	"\"url\":{\"type\":\"string\",\"description\":\"https://host/path" \
+	" with {name} for path parameters.\"}," \
+	"\"parameters\":{\"type\":\"object\",\"description\":\"By argument:" \
+	" {in: path, query, header, cookie or body, schema, description," \
+	" required, name on the wire}.\"}," \
+	"\"query\":{\"type\":\"object\",\"description\":\"Fixed; may have" \
+	" {secret:NAME}, as headers may.\"}," \
+	"\"headers\":{\"type\":\"object\"}," \
+	"\"body\":{\"enum\":[\"json\",\"form\",\"whole\",\"text\"]}," \
+	"\"response\":{\"type\":\"object\",\"description\":\"{as: auto," \
+	" json, text or status; pointer; success; headers}.\"}," \
+	"\"redirects\":{\"type\":\"integer\"}," \
+	"\"redirect_hosts\":{\"type\":\"array\"}," \
+	"\"timeout_ms\":{\"type\":\"integer\"}," \
+	"\"max_bytes\":{\"type\":\"integer\"}}," \
+	"\"additionalProperties\":false," \
+	"\"description\":\"Of a command: argv, stdin, env; placeholders become" \
+	" string arguments unless input_schema is given. Of http: method, url" \
+	" and what follows them; arguments, requires and secrets follow from" \
+	" it. mcpbox_guide shows both.\"},"
 #define TITLE_JSON \
 	"\"title\":{\"type\":\"string\",\"maxLength\":200,\"description\":" \
 	"\"Name shown to people.\"},"

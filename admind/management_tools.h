@@ -49,8 +49,8 @@
 	MF(23, PROCESSES, "limits.processes", N)                              \
 	MF(24, TMP_BYTES, "limits.tmp_bytes", N)                              \
 	MF(25, RESULT_BYTES, "limits.result_bytes", N)                        \
-	MF(26, KIND, "kind", S)             /* python, command */             \
-	MF(27, SPEC, "spec", J)             /* of a command */                \
+	MF(26, KIND, "kind", S)             /* python, command, http */       \
+	MF(27, SPEC, "spec", J)             /* of a command, of http */       \
 	MF(28, EXECUTABLE, "executable", S) /* of a command: its path */      \
 	MF(29, CPU_MS, "limits.cpu_ms", N)                                    \
 	MF(30, FILES, "limits.files", N)                                      \
@@ -143,7 +143,11 @@ enum inspection_field {
 	INSPECT_ERROR_COLUMN = 8,  /* u64, from 1; absent if unknown */
 	INSPECT_ERROR_CONTEXT = 9, /* one line of code each, in order */
 	/* 64 hex digits, of a command's executable; absent for Python */
-	INSPECT_EXECUTABLE_DIGEST = 10
+	INSPECT_EXECUTABLE_DIGEST = 10,
+	/* Of kind http, which follow from its specification (CHECK_HTTP). */
+	INSPECT_SECRET = 11,  /* any number, sorted */
+	INSPECT_REQUIRE = 12, /* likewise */
+	INSPECT_CONFIRM = 13  /* u64 1: each call is confirmed */
 };
 
 #endif

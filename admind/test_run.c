@@ -410,6 +410,15 @@ found(struct job *j, const struct pg_result *rows)
 		    "only tools can be tried: this is no tool");
 		return;
 	}
+	/* Code of ours does it, and its network is what is to be reviewed. */
+	if (ipc_streq(db_bytes(rows, 0, C_KIND), "http") ||
+	    ipc_streq(db_bytes(rows, 0, C_KIND), "mcp")) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "a tool of this kind is a request to another server: it "
+		    "cannot be tried before it is approved and its host is "
+		    "granted");
+		return;
+	}
 	if (!db_null(rows, 0, C_MISSING)) {
 		missing = db_bytes(rows, 0, C_MISSING);
 		job_fail(j, FAILURE_MISSING_GRANT,

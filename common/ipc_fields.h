@@ -207,6 +207,9 @@ F(S, blob, arguments, "JSON")
 #define IPC_FIELDS_check_command(F, S)                                            \
 F(S, u32, spec_len, "bytes of the specification at the front of the blob")        \
 F(S, blob, spec_schema, "specification, then input schema, both JSON")
+#define IPC_FIELDS_check_http(F, S)                                               \
+F(S, u8, confirm, "0: not said; 1: false was asked for; 2: true was")             \
+F(S, blob, spec, "the specification, JSON")
 #define IPC_FIELDS_check_render(F, S)                                             \
 F(S, u32, text_len, "bytes of the template at the front of the blob")             \
 F(S, blob, text_arguments, "template, then the arguments object")
@@ -419,7 +422,7 @@ F(S, id, server, "uuid; the execution of the binding")                          
 F(S, blob, context, "sealed, kind CONTEXT_GRANTS: CTX_GRANT lines")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
-F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER, FAILURE_TOOL_PROTOCOL, FAILURE_MISSING_GRANT, FAILURE_UPSTREAM or FAILURE_UPSTREAM_CHANGED") \
+F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER, FAILURE_TOOL_PROTOCOL, FAILURE_MISSING_GRANT, FAILURE_TIMEOUT, FAILURE_UPSTREAM or FAILURE_UPSTREAM_CHANGED") \
 F(S, u32, length, "bytes in all the pieces")
 /* clang-format on */
 

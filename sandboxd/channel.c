@@ -324,6 +324,7 @@ on_error(struct channel *c, struct ipc_frame *f)
 	case FAILURE_TOOL_PROTOCOL:
 		return finish(c, m.length, (enum failure)m.failure);
 	case FAILURE_MISSING_GRANT:
+	case FAILURE_TIMEOUT:
 	case FAILURE_UPSTREAM:
 	case FAILURE_UPSTREAM_CHANGED:
 		/* What our own drivers say of others, not a tool of itself. */

@@ -37,6 +37,9 @@ void check_inspection(struct check *c, struct ipc_bytes json);
 /* spec: of a command; schema: of its arguments. No fields. */
 void check_command(
     struct check *c, struct ipc_bytes spec, struct ipc_bytes schema);
+/* A declared REST call (kind http). confirm: CHECK_HTTP's. fields: of enum
+ * inspection_field, what follows from it. */
+void check_http(struct check *c, unsigned confirm, struct ipc_bytes spec);
 /* A static prompt's text with arguments in its placeholders (their values
  * satisfied the prompt's schema). fields: the GetPromptResult object. given may
  * also be the array that declares them: then it is checked that each

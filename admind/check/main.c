@@ -59,6 +59,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_management management;
 		struct ipc_check_inspection inspection;
 		struct ipc_check_command command;
+		struct ipc_check_http http;
 		struct ipc_check_render render;
 	} m;
 	struct check c;
@@ -100,6 +101,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		check_command(&c, ipc_bytes(m.command.spec_schema.p, n),
 		    ipc_bytes(m.command.spec_schema.p + n,
 			m.command.spec_schema.n - n));
+		break;
+	case IPC_CHECK_HTTP:
+		check_http(&c, m.http.confirm, m.http.spec);
 		break;
 	case IPC_CHECK_RENDER:
 		n = m.render.text_len;

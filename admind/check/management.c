@@ -56,6 +56,12 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 		schema_free(&s);
 		if (rc == -1)
 			return -1;
+	} else if (tag == MF_SPEC) {
+		/* A declared REST call has schemas inside. */
+		if (v->rawlen > CODE_MAX)
+			report_add(r, NULL,
+			    "must have at most %d bytes, has %zu", CODE_MAX,
+			    v->rawlen);
 	} else if (v->rawlen > JSON_FIELD_MAX &&
 	    /* a call's: bounded as those of any call, by the frame */
 	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
@@ -197,26 +203,46 @@ put_fields(
 }
 
 /*
- * A tool is made of code, or of a command. The schema doesn't say so: clients
- * pass it on to interfaces that refuse anyOf and the like at the top of one.
+ * A tool is made of code, of a command or of a declared REST call. The schema
+ * doesn't say so: clients pass it on to interfaces that refuse anyOf and the
+ * like at the top of one.
  */
 static void
 check_kind(struct report *r, const struct doc *d)
 {
-	static const char *const command[] = {"spec", "executable", NULL};
-	static const char *const python[] = {"python_code", NULL};
+	static const struct {
+		const char *kind, *need[3];
+	} kinds[] = {{"python", {"python_code", NULL}},
+	    {"command", {"spec", "executable", NULL}},
+	    {"http", {"spec", NULL}}};
 	const struct doc_node *kind = doc_get(d, &d->node[0], "kind");
-	const char *const *want =
-	    kind != NULL && doc_is(kind, "command") ? command : python;
+	size_t k = 0;
 
-	for (; *want != NULL; want++) {
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kind != NULL && doc_is(kind, kinds[i].kind))
+			k = i;
+	for (const char *const *want = kinds[k].need; *want != NULL; want++) {
 		struct path at = {
 		    NULL, (const uint8_t *)*want, strlen(*want), 0};
 
 		if (doc_get(d, &d->node[0], *want) == NULL)
 			report_add(r, &at, "is missing: kind %s needs it",
-			    want == python ? "python" : "command");
+			    kinds[k].kind);
 	}
+}
+
+/* What a specification has without doubt, so that its author reads of it
+ * here and not of a runner that could not use it. */
+static void
+check_spec(struct report *r, const struct doc *d)
+{
+	const struct doc_node *spec = doc_get(d, &d->node[0], "spec");
+	struct path at = {NULL, (const uint8_t *)"spec", 4, 0};
+
+	if (spec != NULL && spec->kind == DOC_OBJECT &&
+	    doc_get(d, spec, "argv") == NULL && doc_get(d, spec, "url") == NULL)
+		report_add(r, &at,
+		    "needs argv (kind command), or method and url (kind http)");
 }
 
 /* Those of prompts and resources have more to say than a schema can. */
@@ -256,6 +282,8 @@ check_management(
 	if (rc == 0 && tool != NULL && d.node[0].kind == DOC_OBJECT &&
 	    strcmp(tool->name, "mcpbox_create_tool") == 0)
 		check_kind(&r, &d);
+	if (rc == 0 && d.node != NULL && d.node[0].kind == DOC_OBJECT)
+		check_spec(&r, &d);
 	/* Only what the schema took has the kinds that put_field expects. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);

@@ -227,6 +227,7 @@ module_init(void)
 	    PyModule_AddIntConstant(
 		m, "MISSING_GRANT", FAILURE_MISSING_GRANT) == -1 ||
 	    PyModule_AddIntConstant(m, "UPSTREAM", FAILURE_UPSTREAM) == -1 ||
+	    PyModule_AddIntConstant(m, "TIMEOUT", FAILURE_TIMEOUT) == -1 ||
 	    PyModule_AddIntConstant(
 		m, "UPSTREAM_CHANGED", FAILURE_UPSTREAM_CHANGED) == -1) {
 		Py_XDECREF(m);

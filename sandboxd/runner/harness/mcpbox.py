@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from mcpbox_ask import (ClientError, Elicit, ElicitUrl, Elicitation, Roots,
                         Sample, Sampled, ask, elicit, elicit_url, roots,
                         sample)
+import mcpbox_client as http
 from mcpbox_hide import hidden
 
 __all__ = [
     "Audio", "ClientError", "Elicit", "ElicitUrl", "Elicitation", "Image",
     "Message", "NotFound", "ProtocolError", "Resource", "ResourceLink", "Result", "Roots",
     "Sample", "Sampled", "Text", "ToolError", "ask", "elicit", "elicit_url",
-    "log", "pause_stream", "progress", "roots", "sample", "secrets",
+    "http", "log", "pause_stream", "progress", "roots", "sample", "secrets",
 ]
 
 #: MCP's log levels, in its order; the index travels.

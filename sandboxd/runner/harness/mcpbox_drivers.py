@@ -21,7 +21,7 @@ import sys
 
 #: enum runner_driver
 HTTP, MCP, MODULE = 1, 2, 3
-MODULES = {HTTP: "mcpbox_http", MCP: "mcpbox_mcp", MODULE: "mcpbox_wheel"}
+MODULES = {HTTP: "mcpbox_httpkind", MCP: "mcpbox_mcp", MODULE: "mcpbox_wheel"}
 
 
 class Body:
@@ -60,6 +60,12 @@ class MissingGrant(Failure):
     """A host that nobody granted, known before any connect."""
 
     failure = _mcpbox.MISSING_GRANT
+
+
+class Timeout(Failure):
+    """No whole answer in the specification's time."""
+
+    failure = _mcpbox.TIMEOUT
 
 
 class Limit(Failure):

@@ -121,13 +121,18 @@ def hint(e):
                 x.errno in (errno.EPERM, errno.EACCES, errno.EAFNOSUPPORT)
                 and last and ("connect" in (last.line or "")
                               or "socket" in (last.line or ""))):
-            return ["This tool has no network access."]
+            return ["A tool reaches the hosts that its version names in "
+                    "`requires` and that its server was granted with "
+                    "mcpbox_request_network_access; nothing else."]
     return []
 
 
 def http_info(e):
     """Status, address and start of the body of a failed HTTP request."""
     status = getattr(e, "code", None)
+    if type(e).__name__ in ("HTTPError", "HTTPStatusError") and hasattr(
+            e, "response"):
+        return _response(e.response)
     if type(e).__name__ != "HTTPError" or not isinstance(status, int):
         return []
     out = [f"HTTP status: {status}"]
@@ -137,6 +142,19 @@ def http_info(e):
     try:
         body = e.read(1000).decode("utf-8", "replace")
         out.append("Body: " + hidden(body, torn=len(body) > 900))
+    except Exception:
+        pass
+    return out
+
+
+def _response(r):
+    """The same of an exception of requests or httpx."""
+    out = []
+    try:
+        out.append(f"HTTP status: {int(r.status_code)}")
+        out.append(f"URL: {hidden(str(r.url))[:500]}")
+        body = hidden(str(r.text)[:4000], torn=True)
+        out.append("Body: " + body[:1000])
     except Exception:
         pass
     return out

@@ -22,9 +22,10 @@ PLAIN, STRUCTURED = 0, 3
 def driver(monkeypatch):
     """Puts a module in the place of the driver for http."""
     def put(**functions):
-        m = types.ModuleType("mcpbox_http")
+        name = drivers.MODULES[drivers.HTTP]
+        m = types.ModuleType(name)
         m.__dict__.update(functions)
-        monkeypatch.setitem(sys.modules, "mcpbox_http", m)
+        monkeypatch.setitem(sys.modules, name, m)
     return put
 
 
@@ -79,6 +80,7 @@ def test_a_structured_form_is_made_of_a_plain_value(driver):
 
 @pytest.mark.parametrize("raised, failure", [
     (drivers.Upstream("status 500"), fake.UPSTREAM),
+    (drivers.Timeout("20 s"), fake.TIMEOUT),
     (drivers.UpstreamChanged("its definition"), fake.UPSTREAM_CHANGED),
     (drivers.MissingGrant("no grant"), fake.MISSING_GRANT),
     (drivers.InvalidArguments("n is missing"), fake.INVALID_ARGUMENTS),

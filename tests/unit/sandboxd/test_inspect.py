@@ -22,6 +22,7 @@ fake = types.ModuleType("_mcpbox")      # what python.c gives the harness
 fake.EXCEPTION, fake.BAD_CODE, fake.INVALID_ARGUMENTS, fake.LIMIT = 1, 2, 3, 4
 fake.NO_ANSWER = 5
 fake.UPSTREAM, fake.UPSTREAM_CHANGED, fake.MISSING_GRANT = 6, 7, 8
+fake.TIMEOUT = 9
 fake.PROTOCOL = 9
 fake.captured = lambda: (b"printed\n", False)
 fake.sent = []

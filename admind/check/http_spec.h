@@ -1,0 +1,70 @@
+/*
+ * For http.c and its files: a declared REST call while it is looked at.
+ */
+#ifndef HTTP_SPEC_H
+#define HTTP_SPEC_H
+
+#include <stdbool.h>
+
+#include "check.h"
+#include "schema.h"
+
+enum {
+	HTTP_PARAMETERS_MAX = 64,
+	HTTP_FIXED_MAX = 64,   /* members of query, and of headers */
+	HTTP_TEXT_MAX = 4096,  /* bytes of one */
+	HTTP_NAME_MAX = 64,    /* of a parameter, as of its schema's property */
+	HTTP_WIRE_MAX = 256,   /* its name on the wire */
+	HTTP_SECRETS_MAX = 64, /* as a version may have */
+	HTTP_SECRET_NAME = 128, /* bytes, with its NUL */
+	HTTP_REDIRECT_HOSTS_MAX = 16,
+	HTTP_REQUIRE_MAX = 272, /* [host]:port and a NUL */
+};
+
+enum http_in { HTTP_PATH, HTTP_QUERY, HTTP_HEADER, HTTP_COOKIE, HTTP_BODY };
+
+struct http_parameter {
+	const struct doc_node *src; /* its name is the argument's */
+	const struct doc_node *schema, *text;
+	const uint8_t *wire;
+	size_t wirelen;
+	enum http_in in;
+	unsigned types; /* enum schema_type of its schema */
+	bool required, used;
+};
+
+struct http {
+	struct report *r;
+	const struct doc *d;
+	struct http_parameter parameter[HTTP_PARAMETERS_MAX];
+	unsigned nparameter;
+	char secret[HTTP_SECRETS_MAX][HTTP_SECRET_NAME];
+	unsigned nsecret;
+	char require[HTTP_REDIRECT_HOSTS_MAX + 1][HTTP_REQUIRE_MAX];
+	unsigned nrequire;
+};
+
+/* Length of the name in "{name}" at s, or 0. */
+size_t http_placeholder(const uint8_t *s, size_t n);
+/* The URL has this placeholder: its parameter is used, or it is reported that
+ * there is none. */
+void http_used(
+    struct http *, const struct path *, const uint8_t *name, size_t n);
+/* host or host:port, as a version's `requires` has it: into out with the port,
+ * `usual` where none is given (0: none then either). Else reported, false. */
+bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
+    unsigned usual, char out[HTTP_REQUIRE_MAX]);
+void http_url(struct http *, const struct doc_node *);
+/* RFC 9110 token. */
+bool http_token(const uint8_t *, size_t n);
+/* May a header of this name be declared? Those that follow from URL and body
+ * may not. Else reported. */
+bool http_field_name(
+    struct report *, const struct path *, const uint8_t *, size_t n);
+/* parameters, query, headers, body. -1 without memory. */
+int http_parameters(
+    struct http *, const struct doc_node *top, bool bodiless, struct err *);
+/* The input schema that follows from the parameters. */
+void http_schema(const struct http *, struct buf *out);
+
+#endif
