@@ -1,6 +1,7 @@
 /*
  * See pyask.h. Behind SECRETS the channel is read by nobody but this: the
- * only frame that can still come is ANSWER. The harness lets one thread at a
+ * only frame that can still come is ANSWER (to an installer: MODULE_NEXT,
+ * pymodule.c). The harness lets one thread at a
  * time in; a tool that reads the descriptor itself takes its own answers away.
  */
 #include "pyask.h"
@@ -22,8 +23,8 @@ closed(void)
 
 /* A process that the tool forked shares the descriptor, and an answer that it
  * took would be missed by the one that is waited for. */
-static int
-mine(void)
+int
+pyask_mine(void)
 {
 	if (python_is_runner())
 		return 0;
@@ -41,7 +42,8 @@ pyask_send(PyObject *self, PyObject *args)
 	Py_ssize_t n;
 	int rc;
 
-	if (!PyArg_ParseTuple(args, "Iy#", &number, &p, &n) || mine() == -1)
+	if (!PyArg_ParseTuple(args, "Iy#", &number, &p, &n) ||
+	    pyask_mine() == -1)
 		return NULL;
 	if (n > RUNNER_PIECE_MAX) {
 		PyErr_SetString(PyExc_ValueError, "the questions are too long");
@@ -57,9 +59,8 @@ pyask_send(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* 1, or what ipc_read says: 0 at the end, -1 broken. */
-static int
-next(struct ipc_frame *f)
+int
+pyask_next(struct ipc_frame *f)
 {
 	struct pollfd p = {.fd = RUNNER_CHANNEL_FD, .events = POLLIN};
 	int rc;
@@ -85,10 +86,10 @@ pyask_receive(PyObject *self, PyObject *args)
 	int rc;
 
 	(void)args;
-	if (mine() == -1)
+	if (pyask_mine() == -1)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	rc = next(&f);
+	rc = pyask_next(&f);
 	Py_END_ALLOW_THREADS;
 	if (rc != 1)
 		return closed();

@@ -12,5 +12,12 @@
 PyObject *pyask_send(PyObject *self, PyObject *args);
 /* _mcpbox.answer() -> (number, json): waits for the next answer. */
 PyObject *pyask_receive(PyObject *self, PyObject *args);
+/* -1 with a Python exception: the tool forked this process, and it has no
+ * share in the channel. */
+int pyask_mine(void);
+/* Waits for the channel's next frame, without touching Python. 1, or what
+ * ipc_read says: 0 at the end, -1 broken. */
+struct ipc_frame;
+int pyask_next(struct ipc_frame *);
 
 #endif

@@ -22,6 +22,7 @@
 #include "pyask.h"
 #include "pycommand.h"
 #include "pyfork.h"
+#include "pymodule.h"
 #include "runner.h"
 #include "tlv.h"
 
@@ -198,6 +199,8 @@ static PyMethodDef methods[] = {
     {"pause", py_pause, METH_VARARGS, "pause(retry_ms)"},
     {"ask", pyask_send, METH_VARARGS, "ask(number, json)"},
     {"answer", pyask_receive, METH_NOARGS, "answer() -> (number, json)"},
+    {"module_part", pymodule_part, METH_VARARGS,
+	"module_part(data, last) -> (state, digest, files, size, text)"},
     {"captured", py_captured, METH_NOARGS, "captured() -> (bytes, truncated)"},
     {"finish", py_finish, METH_VARARGS, "finish(failure, body)"},
     {NULL, NULL, 0, NULL},
