@@ -138,7 +138,9 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 {
 	struct landlock_state st = {0};
 
-	if (!SANITIZED && landlock_enter(s->landlock_signal_scope, &st, e) < 0)
+	if (!SANITIZED &&
+	    landlock_enter(s->landlock_signal_scope, s->connect_tcp, &st, e) <
+		0)
 		return -1;
 	layer(layers, "landlock_files", st.fs ? "enforced" : "missing");
 	layer(layers, "landlock_tcp", st.net ? "enforced" : "missing");

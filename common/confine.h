@@ -34,6 +34,8 @@ struct confine_spec {
 	size_t nrules;
 	bool connect_unix; /* socket(AF_UNIX) and connect: reconnecting clients
 			    */
+	bool connect_tcp;  /* TCP connections pass Landlock; the rules above say
+			      which sockets there are */
 	bool landlock;     /* false only where the design says it cannot be */
 	bool landlock_signal_scope; /* ABI 6: no signals outside the domain */
 	bool seccomp;         /* false for processes that build a sandbox */

@@ -46,7 +46,8 @@ landlock_abi(void)
  * it refuse the ruleset, hence the steps.
  */
 int
-landlock_enter(bool scope_signals, struct landlock_state *st, struct err *e)
+landlock_enter(bool scope_signals, bool connect_tcp, struct landlock_state *st,
+    struct err *e)
 {
 	struct ruleset_attr a = {.handled_fs = FS_ABI1};
 	int abi = landlock_abi(), fd;
@@ -60,7 +61,8 @@ landlock_enter(bool scope_signals, struct landlock_state *st, struct err *e)
 	if (abi >= 3)
 		a.handled_fs |= FS_TRUNCATE;
 	if (abi >= 4)
-		a.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
+		a.handled_net =
+		    NET_BIND_TCP | (connect_tcp ? 0 : NET_CONNECT_TCP);
 	if (abi >= 5)
 		a.handled_fs |= FS_IOCTL_DEV;
 	if (abi >= 6)

@@ -21,8 +21,10 @@ struct landlock_state {
 
 /* ABI of this kernel, 0 if it has none or it is switched off. */
 int landlock_abi(void);
-/* Puts this process into such a domain; needs no_new_privs. A kernel without
- * Landlock is no error: st->abi is 0. */
-int landlock_enter(bool scope_signals, struct landlock_state *st, struct err *);
+/* Puts this process into such a domain; needs no_new_privs. connect_tcp: TCP
+ * connections stay possible, binding does not. A kernel without Landlock is no
+ * error: st->abi is 0. */
+int landlock_enter(bool scope_signals, bool connect_tcp,
+    struct landlock_state *st, struct err *);
 
 #endif

@@ -63,10 +63,38 @@ static const struct {
 	"abstract sockets and signals apart meanwhile.",
 	true},
     {"runner-seccomp", SECCOMP, false},
+    {"runner-names", MOUNTS, false},
+    {"runner-network",
+	"A kernel with seccomp notifications (Linux 5.14) that no filter of a "
+	"container around the suite uses already; tools that are granted "
+	"hosts can't run meanwhile.",
+	true},
+    {"peek",
+	"mcpbox-peek must be beside mcpbox-pool-init, and what "
+	"sandboxd-spawn's unit allows must include mounting and seccomp "
+	"filters.",
+	false},
+    {"peek_root", MOUNTS, false},
+    {"peek_capabilities", CAPS, false},
+    {"peek_seccomp", SECCOMP, false},
+    {"peek_reads",
+	"kernel.yama.ptrace_scope below 3, and Linux 5.14; tools that are "
+	"granted hosts can't connect meanwhile.",
+	true},
     {"seccomp", SECCOMP, false},
     {"landlock_files", LANDLOCK, true},
     {"landlock_tcp", "A kernel with Landlock ABI 4 (Linux 6.7).", true},
     {"landlock_scope", "A kernel with Landlock ABI 6 (Linux 6.12).", true},
+    {"own_listeners",
+	"/proc/net of the host must be readable by user mcpbox-egress: no "
+	"ProcSubset= in sandboxd-egress's unit.",
+	false},
+    {"byte_counts",
+	"A kernel with CONFIG_INET_DIAG; limits of bytes hold for UDP only "
+	"meanwhile.",
+	true},
+    {"dns_servers", "Setting dns_servers of egress, or /etc/resolv.conf.",
+	true},
     {"key_memory", "LimitMEMLOCK= in admind-vault's unit, or no swap.", true},
     {"context_key", "Start admind-vault.", true},
     {"bounding_set", "CapabilityBoundingSet= in the process's unit.", true},

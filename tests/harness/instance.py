@@ -24,7 +24,7 @@ OFFSETS = {"gwlocal": 1, "gwtunnel": 2, "admind": 3, "adminweb": 4, "check": 5, 
 GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "adminweb": ("admind", "vault"),
           "admind": ("check", "vault", "sandbox", "dbowner"),
-          "sandbox": ("vault", "pool")}
+          "sandbox": ("vault", "pool", "egress")}
 LOCKS = "/run/mcpbox-test-uids"
 
 # Process, executable: every service of an instance but PostgreSQL.
@@ -32,7 +32,8 @@ DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatew
            "admind": "mcpbox-admind",
            "admind-http": "mcpbox-admind-http", "admind-check": "mcpbox-admind-check",
            "admind-vault": "mcpbox-admind-vault", "sandboxd": "mcpbox-sandboxd",
-           "sandboxd-spawn": "mcpbox-sandboxd-spawn"}
+           "sandboxd-spawn": "mcpbox-sandboxd-spawn",
+           "egress": "mcpbox-sandboxd-egress"}
 
 
 def processes():

@@ -1,0 +1,47 @@
+/*
+ * IP addresses as values, and the foreign struct sockaddr that peek copied
+ * out of a runner.
+ */
+#ifndef ADDRESS_H
+#define ADDRESS_H
+
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc.h"
+
+enum { ADDRESS_TEXT = INET6_ADDRSTRLEN };
+
+struct address {
+	sa_family_t family; /* AF_INET or AF_INET6 */
+	uint8_t b[16];      /* network order; 4 bytes of AF_INET */
+};
+
+/*
+ * What connect(2) was given for a socket of `family`. 0; or the errno that
+ * connect(2) has for it: EAFNOSUPPORT (AF_UNSPEC above all, which would undo a
+ * connection), EINVAL (too short). An IPv4-mapped address becomes the IPv4
+ * address it is; a scope id (zone) is dropped: addresses that have a meaning
+ * with one only are never connected to. Fuzzed.
+ */
+int address_foreign(const uint8_t *p, size_t n, sa_family_t family,
+    struct address *, uint16_t *port);
+
+/* Text, of one spelling (inet_pton(3)). 0 or -1. */
+int address_read(struct ipc_bytes text, struct address *);
+/* As inet_ntop(3) has it. */
+void address_text(const struct address *, char text[ADDRESS_TEXT]);
+/* For connect(2); returns its length. */
+socklen_t address_sockaddr(
+    const struct address *, uint16_t port, struct sockaddr_storage *);
+bool address_equal(const struct address *, const struct address *);
+/* An IPv4 address from four bytes. */
+struct address address_v4(const uint8_t *);
+/* Are the first `bits` of both equal? */
+bool address_prefix(const uint8_t *a, const uint8_t *b, unsigned bits);
+
+#endif

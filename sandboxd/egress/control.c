@@ -1,0 +1,229 @@
+#include "control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attempt.h"
+#include "bounds.h"
+#include "ipc_peer.h"
+#include "log.h"
+#include "meter.h"
+#include "net.h"
+#include "relay.h"
+#include "resolver.h"
+
+struct control {
+	struct egress *egress;
+	struct ipc_server *sandboxd, *peek;
+};
+
+/* Nothing of the net connects any more; who waits is told. */
+static void
+quiet(struct net *n)
+{
+	n->over = true;
+	attempts_cancel(n, NULL);
+	resolvers_end(n);
+	relays_end(n);
+}
+
+static void
+close_now(struct net *n)
+{
+	quiet(n);
+	meter_forget(n);
+	net_free(n);
+}
+
+/* The last counts are in, or don't come: the report is the answer. */
+static void
+report(struct net *n)
+{
+	struct ipc_net_report m = {.net = n->id,
+	    .bytes = n->bytes,
+	    .connections = n->connections,
+	    .refused = n->refused};
+	struct buf json;
+
+	/* An answer of IPC_FRAME_MAX has room for it. */
+	buf_init(&json, NET_REPORT_MAX);
+	if (records_json(&n->records, &json) == 0)
+		m.json = ipc_bytes(json.p, json.len);
+	else
+		m.json = ipc_str("[]");
+	(void)ipc_answer(n->owner, n->close_request, IPC_NET_REPORT, &m);
+	buf_free(&json);
+	close_now(n);
+}
+
+static int
+take_open(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_net_open m;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if (net_open(g, p, &m, &e) == NULL)
+		return ipc_refuse(p, m.request, e.failure, e.text, 0);
+	return ipc_answer_ok(p, m.request);
+}
+
+/* Only the connection that opened a net changes or closes it. */
+static struct net *
+own_net(struct egress *g, struct ipc_peer *p, uint64_t id)
+{
+	struct net *n = net_find(g, id);
+
+	return n != NULL && n->owner == p && !n->closing ? n : NULL;
+}
+
+static int
+take_grants(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_net_grants m;
+	struct net *n;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	/* The call may have ended meanwhile. */
+	if ((n = own_net(g, p, m.net)) == NULL)
+		return 0;
+	/* What could not be taken might have been a withdrawal. */
+	if (net_grants(n, m.grants, &e) < 0) {
+		log_event(LOG_LV_ERR, "net_grants", "%s", e.text);
+		n->over = true;
+	}
+	return 0;
+}
+
+static int
+take_close(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_net_close m;
+	struct net *n;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if ((n = own_net(g, p, m.net)) == NULL)
+		return ipc_refuse(p, m.request, FAILURE_INVALID_PARAMS,
+		    "no such net is open", 0);
+	n->closing = true;
+	n->close_request = m.request;
+	quiet(n);
+	meter_finish(n, report);
+	return 0;
+}
+
+static int
+sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct control *c = arg;
+
+	switch (f->type) {
+	case IPC_NET_OPEN:
+		return take_open(c->egress, p, f);
+	case IPC_NET_GRANTS:
+		return take_grants(c->egress, p, f);
+	case IPC_NET_CLOSE:
+		return take_close(c->egress, p, f);
+	default:
+		return -1;
+	}
+}
+
+/* Its nets end with it: who would end them? It opens them again when it comes
+ * back. p NULL: everybody's. */
+static void
+sandboxd_down(struct ipc_peer *p, void *arg)
+{
+	struct control *c = arg;
+	struct net *n, *next;
+
+	for (size_t i = 0; i < EGRESS_CHAINS; i++)
+		for (n = TAILQ_FIRST(&c->egress->chains[i]); n != NULL;
+		    n = next) {
+			next = TAILQ_NEXT(n, link);
+			if (p == NULL || n->owner == p)
+				close_now(n);
+		}
+}
+
+/*
+ * peek may name any net: it alone knows which listener a notification came by,
+ * and it holds all of them. A taken-over peek can connect to what some running
+ * call may connect to, no more.
+ */
+static int
+peek_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct control *c = arg;
+	struct ipc_net_connect m;
+	struct err e;
+
+	if (f->type != IPC_NET_CONNECT || ipc_decode(f, &m, &e) != 0)
+		return -1;
+	attempt_start(c->egress, p, &m);
+	return 0;
+}
+
+static void
+peek_down(struct ipc_peer *p, void *arg)
+{
+	struct control *c = arg;
+	struct net *n;
+
+	for (size_t i = 0; i < EGRESS_CHAINS; i++)
+		TAILQ_FOREACH(n, &c->egress->chains[i], link)
+	attempts_cancel(n, p);
+}
+
+struct control *
+control_open(struct egress *g, uid_t user, struct err *e)
+{
+	static const struct ipc_handlers of_sandboxd = {
+	    .message = sandboxd_message, .down = sandboxd_down};
+	static const struct ipc_handlers of_peek = {
+	    .message = peek_message, .down = peek_down};
+	struct control *c = calloc(1, sizeof(*c));
+	char path[128];
+
+	if (c == NULL) {
+		err_set(e, FAILURE_BUSY, "no memory for listeners");
+		return NULL;
+	}
+	c->egress = g;
+	if (proc_socket_path(
+		&g->proc, "egress", "sandboxd", path, sizeof(path), e) < 0 ||
+	    (c->sandboxd = ipc_server_new(g->proc.base, path, "sandboxd",
+		 IPC_ROLE_EGRESS, IPC_ROLE_SANDBOXD, &user, 1, &of_sandboxd, c,
+		 e)) == NULL)
+		goto fail;
+	/* sandboxd connects here too, and hands the connection on to the pool:
+	 * whoever speaks on it is peek. */
+	if (proc_socket_path(
+		&g->proc, "egress", "peek", path, sizeof(path), e) < 0 ||
+	    (c->peek = ipc_server_new(g->proc.base, path, "peek",
+		 IPC_ROLE_EGRESS, IPC_ROLE_PEEK, &user, 1, &of_peek, c, e)) ==
+		NULL)
+		goto fail;
+	return c;
+fail:
+	control_close(c);
+	return NULL;
+}
+
+void
+control_close(struct control *c)
+{
+	if (c == NULL)
+		return;
+	if (c->egress->meter != NULL)
+		sandboxd_down(NULL, c);
+	ipc_server_free(c->sandboxd);
+	ipc_server_free(c->peek);
+	free(c);
+}

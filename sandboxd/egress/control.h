@@ -1,0 +1,16 @@
+/*
+ * The two listeners: sandboxd opens and closes nets, peek asks for
+ * connections.
+ */
+#ifndef CONTROL_H
+#define CONTROL_H
+
+#include "egress.h"
+
+struct control;
+
+/* Listens for sandboxd and for peek, both as sandboxd's user. NULL with why. */
+struct control *control_open(struct egress *, uid_t sandboxd, struct err *);
+void control_close(struct control *);
+
+#endif

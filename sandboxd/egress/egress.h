@@ -1,0 +1,44 @@
+/*
+ * mcpbox-sandboxd-egress: what its files share. One process, one loop; a net is
+ * one call that may connect (net.h), an attempt one connect(2) of its runner
+ * (attempt.h).
+ */
+#ifndef EGRESS_H
+#define EGRESS_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+
+#include "never.h"
+#include "proc.h"
+
+struct net;
+struct lookup;
+struct meter;
+struct own;
+
+enum {
+	EGRESS_CHAINS = 256, /* of the table of nets: some tens are open */
+	/* Attempts under way at once: each may hold some descriptors. More
+	 * wait, a net's in its own order, nets in turn. */
+	EGRESS_RUNNING_MAX = 512,
+	EGRESS_RUNNING_NET = 64
+};
+
+TAILQ_HEAD(net_list, net);
+
+struct egress {
+	struct proc proc;
+	struct never never;
+	struct own *own;
+	struct lookup *lookup;
+	struct meter *meter;
+	struct net_list chains[EGRESS_CHAINS];
+	struct net_list ready; /* nets with attempts that wait for their turn */
+	unsigned running;
+	bool pumping;        /* attempt.c starts them */
+	uint64_t connect_us; /* from connect(2) to its answer, at most */
+};
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * The real look-up of a name: A and AAAA by c-ares, without search domains,
+ * the hosts file or a cache: each connect asks anew, and what is answered is
+ * judged and connected to by the asker.
+ */
+#ifndef LOOKUP_H
+#define LOOKUP_H
+
+#include "address.h"
+#include "err.h"
+
+struct event_base;
+struct lookup;         /* the resolver */
+struct lookup_request; /* one question */
+
+/* Addresses that count; an answer with more is refused by the asker. */
+enum { LOOKUP_ADDRESSES_MAX = 32 };
+
+enum lookup_status {
+	LOOKUP_OK = 0,        /* one address at least */
+	LOOKUP_NO_NAME = 1,   /* the name does not exist, or has no address */
+	LOOKUP_NO_ANSWER = 2, /* no name server answered usefully */
+	LOOKUP_MANY = 3       /* more than LOOKUP_ADDRESSES_MAX */
+};
+
+/* servers: comma-separated addresses with optional ports, or "": those of
+ * /etc/resolv.conf, read now. NULL with why. */
+struct lookup *lookup_open(
+    struct event_base *, const char *servers, struct err *);
+void lookup_close(struct lookup *);
+unsigned lookup_servers(const struct lookup *);
+
+typedef void lookup_cb(
+    void *arg, enum lookup_status, const struct address *, size_t n);
+/* Asks; cb comes once, from the loop, unless it is cancelled. NULL without
+ * memory. */
+struct lookup_request *lookup_start(
+    struct lookup *, const char *name, lookup_cb *, void *arg);
+void lookup_cancel(struct lookup_request *);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * mcpbox-sandboxd-egress: the only way out of a runner. See DESIGN.md.
+ */
+#include <event2/event.h>
+
+#include <netdb.h>
+#include <seccomp.h>
+#include <string.h>
+
+#include "confine.h"
+#include "control.h"
+#include "ipc_peer.h"
+#include "log.h"
+#include "lookup.h"
+#include "meter.h"
+#include "own.h"
+
+/*
+ * Beyond the base list: sockets of the internet, their connect, and the pairs
+ * that stand for UDP and for the name server in a runner. No bind (an address
+ * of ours that somebody listens on), no AF_UNIX socket (the suite's own), no
+ * raw or netlink socket beyond those opened before.
+ */
+static const struct confine_rule rules[] = {
+    {SCMP_SYS(socket), 0, UINT64_MAX, AF_INET},
+    {SCMP_SYS(socket), 0, UINT64_MAX, AF_INET6},
+    {SCMP_SYS(socketpair), 0, UINT64_MAX, AF_UNIX},
+    {SCMP_SYS(connect), -1, 0, 0},
+};
+
+/* What holds, for `doctor` and the log. */
+static void
+say_layers(const struct egress *g, struct buf *layers)
+{
+	buf_putf(layers, "own_listeners=%s\n",
+	    own_works(g->own) ? "enforced" : "missing");
+	buf_putf(layers, "byte_counts=%s\n",
+	    meter_works(g->meter) ? "enforced" : "missing");
+	buf_putf(layers, "dns_servers=%s\n",
+	    lookup_servers(g->lookup) > 0 ? "enforced" : "missing");
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct confine_spec spec = {
+	    .process = "egress",
+	    .rules = rules,
+	    .nrules = sizeof(rules) / sizeof(rules[0]),
+	    .connect_tcp = true,
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true,
+	};
+	static struct egress g;
+	struct control *control = NULL;
+	struct buf layers;
+	struct err e;
+	int rc;
+
+	proc_start(&g.proc, "egress", argc, argv);
+	for (size_t i = 0; i < EGRESS_CHAINS; i++)
+		TAILQ_INIT(&g.chains[i]);
+	TAILQ_INIT(&g.ready);
+	g.connect_us =
+	    (uint64_t)conf_int(g.proc.conf, "connect_timeout") * 1000;
+
+	/* What reads files and opens netlink sockets, while it may. */
+	if (never_read(conf_str(g.proc.conf, "never"), &g.never, &e) < 0)
+		log_fatal("config", "%s", e.text);
+	if ((g.own = own_open(conf_str(g.proc.conf, "own_users"), &e)) ==
+		NULL ||
+	    (g.lookup = lookup_open(g.proc.base,
+		 conf_str(g.proc.conf, "dns_servers"), &e)) == NULL ||
+	    (g.meter = meter_open(&g, &e)) == NULL)
+		log_fatal("start", "%s", e.text);
+	if ((control = control_open(
+		 &g, conf_user(g.proc.conf, "sandboxd_user"), &e)) == NULL)
+		log_fatal("listen", "%s", e.text);
+
+	buf_init(&layers, 4096);
+	if (confine_self(&spec, &layers, &e) != 0)
+		log_fatal("confine", "%s", e.text);
+	say_layers(&g, &layers);
+	buf_putc(&layers, '\0');
+	if (layers.failed)
+		log_fatal("confine", "no memory");
+	ipc_hello_set("mcpbox-sandboxd-egress", (const char *)layers.p);
+	log_event(
+	    LOG_LV_INFO, "ready", "%u name servers", lookup_servers(g.lookup));
+	rc = proc_run(&g.proc);
+	control_close(control);
+	meter_close(g.meter);
+	lookup_close(g.lookup);
+	own_close(g.own);
+	buf_free(&layers);
+	return rc;
+}

@@ -1,0 +1,97 @@
+/*
+ * A net: what one call may connect to, what it did, and what it has left.
+ * NET_OPEN makes it, NET_CLOSE ends it with a report.
+ */
+#ifndef NET_H
+#define NET_H
+
+#include "egress.h"
+#include "ipc.h"
+#include "ipc_peer.h"
+#include "names.h"
+#include "netgrant.h"
+#include "record.h"
+
+struct attempt;
+struct finish;
+struct flow;
+struct relay;
+struct resolver;
+
+enum {
+	NET_EVENTS_MAX = 64, /* refusals told of one call; more say no more */
+	NET_RATE_SECONDS = 60,
+	/* DNS connections of one call at the same time: a resolver keeps one a
+	 * look-up. */
+	NET_RESOLVERS_MAX = 64,
+	NET_RELAYS_MAX = 64 /* UDP sockets likewise */
+};
+
+TAILQ_HEAD(attempts, attempt);
+TAILQ_HEAD(flows, flow);
+TAILQ_HEAD(relays, relay);
+TAILQ_HEAD(resolvers, resolver);
+
+struct net {
+	TAILQ_ENTRY(net) link, turn;
+	struct egress *egress;
+	struct ipc_peer *owner; /* sandboxd's connection that opened it */
+	uint64_t id;
+	struct ipc_id execution;
+	uint8_t *
+		requires,
+			*
+			grants; /* owned: lists as netgrant.h has them */
+	size_t requires_len, grants_len;
+	uint32_t connections_max, connections, refused, events;
+	uint64_t bytes_max, bytes;
+	uint64_t minute_max, second[NET_RATE_SECONDS], minute;
+	uint64_t at_s; /* the second that second[] is filled for */
+	bool told_bytes, told_rate;
+	bool over; /* a limit is used up: nothing connects any more */
+	struct names names;
+	struct records records;
+	struct attempts waiting, running;
+	unsigned nrunning;
+	bool in_turn; /* on egress->ready */
+	struct flows flows;
+	struct relays relays;
+	struct resolvers resolvers;
+	unsigned nrelays, nresolvers;
+	uint64_t close_request; /* of NET_CLOSE, while last counts come in */
+	bool closing;
+	struct finish *finish; /* of meter.c, while closing */
+};
+
+/* What is missing for a connection. */
+enum net_right {
+	NET_RIGHT = 0,
+	NET_UNDECLARED = 1, /* the version does not declare it */
+	NET_UNGRANTED = 2   /* the server is not granted it */
+};
+
+struct net *net_find(struct egress *, uint64_t id);
+/* Opens one for a message. NULL with what is wrong. */
+struct net *net_open(struct egress *, struct ipc_peer *owner,
+    const struct ipc_net_open *, struct err *);
+/* Other grants from now on. 0, or -1: not in their form, nothing changed. */
+int net_grants(struct net *, struct ipc_bytes, struct err *);
+void net_free(struct net *); /* after attempts, flows, ... are gone */
+
+/* Do both lists cover it? host: a name or an address's text. */
+enum net_right net_covers(const struct net *, enum netgrant_proto,
+    const char *host, bool is_address, uint16_t port);
+/* Is this very address named with this very port, in both lists? What LAN and
+ * loopback addresses need. */
+enum net_right net_literal(const struct net *, enum netgrant_proto,
+    const char *address, uint16_t port);
+/* May the name be resolved at all? */
+enum net_right net_resolves(const struct net *, const char *name);
+
+/* Tells sandboxd. Refusals and failures are bounded. */
+void net_tell(struct net *, enum net_event, const char *host, uint16_t port,
+    const char *text);
+/* More bytes went over its connections: may use up a limit. */
+void net_count(struct net *, uint64_t bytes);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * What a call's record says of its connections: one record each, bounded; the
+ * rest is counted by the net.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <sys/queue.h>
+
+#include "address.h"
+#include "buf.h"
+#include "names.h"
+
+enum {
+	/* As many as NET_REPORT_MAX has room for, about; those that were made
+	 * and those that were not share it, so that refusals without end do not
+	 * hide the connections, nor these the refusals. */
+	RECORD_MADE_MAX = 48,
+	RECORD_OTHER_MAX = 32,
+	RECORD_REASON = 160
+};
+
+enum record_verdict {
+	RECORD_PENDING = 0, /* connecting, in the runner's hands */
+	RECORD_CONNECTED = 1,
+	RECORD_REFUSED = 2, /* by policy */
+	RECORD_FAILED = 3   /* no such name, no answer, refused by the host */
+};
+
+struct record {
+	TAILQ_ENTRY(record) link;
+	unsigned users;                /* the list and whoever still counts */
+	char host[NAMES_NAME_MAX + 1]; /* name or address that was wanted */
+	char address[ADDRESS_TEXT];    /* connected to, or judged last; or "" */
+	uint16_t port;
+	bool udp;
+	enum record_verdict verdict;
+	char reason[RECORD_REASON];
+	uint64_t in, out;            /* bytes */
+	uint64_t started_ms;         /* Unix time */
+	uint64_t began_us, ended_us; /* monotonic; 0: not over */
+};
+
+struct records {
+	TAILQ_HEAD(, record) list;
+	unsigned made, other;
+};
+
+void records_init(struct records *);
+void records_free(struct records *);
+/* A record that is not in the list yet, with one user. NULL without memory. */
+struct record *record_new(const char *host, uint16_t port, bool udp);
+/*
+ * It goes into the list if there is room, and a refusal that stands there
+ * already does not go in again. Once a record.
+ */
+void records_add(
+    struct records *, struct record *, enum record_verdict, const char *reason);
+struct record *record_hold(struct record *);
+void record_drop(struct record *);
+/* It is over: its duration is known. Harmless the second time. */
+void record_end(struct record *);
+/* What was thought to become a connection did not. */
+void record_fail(struct record *, const char *reason);
+/* NET_REPORT's array, as many as fit. 0 or -1 without memory. */
+int records_json(const struct records *, struct buf *out);
+
+/* Clocks. */
+uint64_t record_now_us(void);
+
+#endif

@@ -1,0 +1,143 @@
+#include "relay.h"
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	RELAY_BURST = 32,        /* datagrams before the loop's other work */
+	RELAY_QUEUE = 256 * 1024 /* bytes that wait for a runner */
+};
+
+struct relay {
+	TAILQ_ENTRY(relay) link;
+	struct net *net;
+	struct record *record;
+	int pair, udp;
+	struct event *from_runner, *from_net;
+};
+
+static void
+relay_free(struct relay *r)
+{
+	TAILQ_REMOVE(&r->net->relays, r, link);
+	r->net->nrelays--;
+	if (r->from_runner != NULL)
+		event_free(r->from_runner);
+	if (r->from_net != NULL)
+		event_free(r->from_net);
+	if (r->record != NULL)
+		record_end(r->record);
+	record_drop(r->record);
+	close(r->pair);
+	close(r->udp);
+	free(r);
+}
+
+void
+relays_end(struct net *n)
+{
+	struct relay *r;
+
+	while ((r = TAILQ_FIRST(&n->relays)) != NULL)
+		relay_free(r);
+}
+
+/*
+ * One datagram at a time, and no queue of our own: what the other side does not
+ * take at once is lost, as datagrams may be. What is sent counts once it was
+ * taken; what came counts even if the runner does not fetch it.
+ */
+static void
+on_runner(evutil_socket_t fd, short what, void *arg)
+{
+	static uint8_t datagram[RELAY_DATAGRAM_MAX];
+	struct relay *r = arg;
+	ssize_t n;
+
+	for (int i = 0; i < RELAY_BURST; i++) {
+		n = recv(r->pair, datagram, sizeof(datagram), MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) { /* closed; an empty datagram ends it as well */
+			relay_free(r);
+			return;
+		}
+		if (r->net->over)
+			continue;
+		n = send(
+		    r->udp, datagram, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			r->record->out += (uint64_t)n;
+			net_count(r->net, (uint64_t)n);
+		}
+	}
+}
+
+static void
+on_net(evutil_socket_t fd, short what, void *arg)
+{
+	static uint8_t datagram[RELAY_DATAGRAM_MAX];
+	struct relay *r = arg;
+	ssize_t n;
+
+	for (int i = 0; i < RELAY_BURST; i++) {
+		n = recv(r->udp, datagram, sizeof(datagram), MSG_DONTWAIT);
+		/* An error is what a datagram before met (ICMP); it is told by
+		 * silence. */
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			continue;
+		r->record->in += (uint64_t)n;
+		net_count(r->net, (uint64_t)n);
+		if (send(r->pair, datagram, (size_t)n,
+			MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+		    errno == EPIPE) {
+			relay_free(r);
+			return;
+		}
+	}
+}
+
+/*
+ * SOCK_SEQPACKET: see resolver.c. The peer of the UDP socket is the judged
+ * address, so datagrams of others never arrive.
+ */
+int
+relay_open(struct net *n, int udp, struct record *record)
+{
+	const int size = RELAY_QUEUE;
+	struct relay *r = calloc(1, sizeof(*r));
+	int pair[2];
+
+	if (r == NULL ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		0, pair) != 0) {
+		free(r);
+		close(udp);
+		return -1;
+	}
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	r->net = n;
+	r->record = record_hold(record);
+	r->pair = pair[0];
+	r->udp = udp;
+	TAILQ_INSERT_TAIL(&n->relays, r, link);
+	n->nrelays++;
+	r->from_runner = event_new(
+	    n->egress->proc.base, r->pair, EV_READ | EV_PERSIST, on_runner, r);
+	r->from_net = event_new(
+	    n->egress->proc.base, r->udp, EV_READ | EV_PERSIST, on_net, r);
+	if (r->from_runner == NULL || r->from_net == NULL ||
+	    event_add(r->from_runner, NULL) != 0 ||
+	    event_add(r->from_net, NULL) != 0) {
+		close(pair[1]);
+		relay_free(r);
+		errno = ENOMEM;
+		return -1;
+	}
+	return pair[1];
+}

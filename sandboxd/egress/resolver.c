@@ -1,0 +1,254 @@
+#include "resolver.h"
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dns.h"
+#include "relay.h"
+
+enum {
+	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
+	/* Answers that the runner does not read: it then gets no more. */
+	RESOLVER_OUT = 16 * (2 + DNS_ANSWER_MAX),
+	RESOLVER_BURST = 16 /* packets before the loop's other work */
+};
+
+struct resolver {
+	TAILQ_ENTRY(resolver) link;
+	struct net *net;
+	int fd;
+	bool datagrams;
+	struct event *readable, *writable;
+	uint8_t in[RESOLVER_IN];
+	size_t nin;
+	uint8_t out[RESOLVER_OUT];
+	size_t nout;
+};
+
+static void
+resolver_free(struct resolver *r)
+{
+	TAILQ_REMOVE(&r->net->resolvers, r, link);
+	r->net->nresolvers--;
+	if (r->readable != NULL)
+		event_free(r->readable);
+	if (r->writable != NULL)
+		event_free(r->writable);
+	close(r->fd);
+	free(r);
+}
+
+void
+resolvers_end(struct net *n)
+{
+	struct resolver *r;
+
+	while ((r = TAILQ_FIRST(&n->resolvers)) != NULL)
+		resolver_free(r);
+}
+
+/*
+ * Names that the call has no right to do not exist, and sandboxd hears of it.
+ * localhost and reverse look-ups are asked by habit: no word on those.
+ */
+static bool
+exists(struct net *n, const struct dns_question *q)
+{
+	static const char arpa[] = ".arpa";
+	const size_t len = strlen(q->name);
+	enum net_right right;
+	char text[512];
+
+	if (len == 0 || (len > 5 && strcmp(q->name + len - 5, arpa) == 0) ||
+	    strcmp(q->name, "localhost") == 0)
+		return false;
+	if ((right = net_resolves(n, q->name)) == NET_RIGHT)
+		return true;
+	/* Once a look-up, not once a type asked for. */
+	if (q->type != DNS_TYPE_A)
+		return false;
+	snprintf(text, sizeof(text), "%s does not resolve: %s", q->name,
+	    right == NET_UNDECLARED ? "the version does not declare it"
+				    : "it is not granted to its server");
+	n->refused++;
+	net_tell(n, NET_EVENT_REFUSED, q->name, 0, text);
+	return false;
+}
+
+/* The answer to one message; 0: none. */
+static size_t
+answer(struct net *n, const uint8_t *m, size_t len, uint8_t *out)
+{
+	struct dns_question q;
+	struct address a;
+	int rc = dns_question(m, len, &q);
+
+	if (rc < 0)
+		return 0;
+	if (rc > 0)
+		return dns_answer(m, NULL, (enum dns_rcode)rc, NULL, out);
+	if (!exists(n, &q))
+		return dns_answer(m, &q, DNS_NXDOMAIN, NULL, out);
+	if (q.type != DNS_TYPE_A)
+		return dns_answer(m, &q, DNS_NOERROR, NULL, out);
+	if (names_address(&n->names, q.name, &a) < 0)
+		return dns_answer(m, &q, DNS_SERVFAIL, NULL, out);
+	return dns_answer(m, &q, DNS_NOERROR, &a, out);
+}
+
+/* Sends what waits; false: the runner is gone. */
+static bool
+flush(struct resolver *r)
+{
+	ssize_t n;
+
+	if (r->nout == 0)
+		return true;
+	n = send(r->fd, r->out, r->nout, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN)
+		return false;
+	if (n > 0) {
+		r->nout -= (size_t)n;
+		memmove(r->out, r->out + n, r->nout);
+	}
+	if (r->nout > 0)
+		event_add(r->writable, NULL);
+	return true;
+}
+
+/* Takes whole messages off the input (RFC 1035, 4.2.2: two bytes of length
+ * before each), as long as there is room for their answers. */
+static bool
+serve_stream(struct resolver *r)
+{
+	size_t len, n;
+
+	while (r->nin >= 2) {
+		len = get_be16(r->in);
+		if (len > DNS_MESSAGE_MAX)
+			return false;
+		if (r->nin < 2 + len ||
+		    RESOLVER_OUT - r->nout < 2 + DNS_ANSWER_MAX)
+			break;
+		n = answer(r->net, r->in + 2, len, r->out + r->nout + 2);
+		if (n == 0)
+			return false;
+		r->out[r->nout] = (uint8_t)(n >> 8);
+		r->out[r->nout + 1] = (uint8_t)n;
+		r->nout += 2 + n;
+		r->nin -= 2 + len;
+		memmove(r->in, r->in + 2 + len, r->nin);
+	}
+	return flush(r);
+}
+
+/*
+ * read(2) takes no descriptors: what a runner sends by SCM_RIGHTS the kernel
+ * closes again.
+ */
+static void
+on_stream(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolver *r = arg;
+	ssize_t n;
+
+	if (r->nin < sizeof(r->in)) {
+		n = read(fd, r->in + r->nin, sizeof(r->in) - r->nin);
+		if (n == 0 || (n < 0 && errno != EAGAIN)) {
+			resolver_free(r);
+			return;
+		}
+		if (n > 0)
+			r->nin += (size_t)n;
+	}
+	if (!serve_stream(r)) {
+		resolver_free(r);
+		return;
+	}
+	/* Full, and nothing can be answered until the runner reads. */
+	if (r->nin == sizeof(r->in))
+		event_del(r->readable);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolver *r = arg;
+
+	if (!flush(r) || !serve_stream(r)) {
+		resolver_free(r);
+		return;
+	}
+	event_add(r->readable, NULL);
+}
+
+static void
+on_datagram(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolver *r = arg;
+	ssize_t n;
+
+	for (int i = 0; i < RESOLVER_BURST; i++) {
+		n = recv(fd, r->in, sizeof(r->in), MSG_DONTWAIT | MSG_TRUNC);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			resolver_free(r);
+			return;
+		}
+		if ((size_t)n > sizeof(r->in))
+			continue;
+		n = (ssize_t)answer(r->net, r->in, (size_t)n, r->out);
+		if (n > 0)
+			(void)send(
+			    fd, r->out, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+/*
+ * Two ends of an AF_UNIX pair. SOCK_SEQPACKET for datagrams, not SOCK_DGRAM: an
+ * address given to sendto(2) is ignored on the former, while the latter would
+ * send to any abstract socket of the host, whose network namespace the pair is
+ * of.
+ */
+int
+resolver_open(struct net *n, bool datagrams)
+{
+	const int type = datagrams ? SOCK_SEQPACKET : SOCK_STREAM;
+	struct resolver *r;
+	int pair[2];
+
+	if (n->nresolvers == NET_RESOLVERS_MAX) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return -1;
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) !=
+	    0) {
+		free(r);
+		return -1;
+	}
+	r->net = n;
+	r->fd = pair[0];
+	r->datagrams = datagrams;
+	TAILQ_INSERT_TAIL(&n->resolvers, r, link);
+	n->nresolvers++;
+	r->readable = event_new(n->egress->proc.base, r->fd,
+	    EV_READ | EV_PERSIST, datagrams ? on_datagram : on_stream, r);
+	r->writable =
+	    event_new(n->egress->proc.base, r->fd, EV_WRITE, on_writable, r);
+	if (r->readable == NULL || r->writable == NULL ||
+	    event_add(r->readable, NULL) != 0) {
+		close(pair[1]);
+		resolver_free(r);
+		errno = ENOMEM;
+		return -1;
+	}
+	return pair[1];
+}
