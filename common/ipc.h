@@ -76,10 +76,13 @@ enum context_kind {
 
 /* Kinds of NET_EVENT. */
 enum net_event {
-	NET_EVENT_REFUSED = 1, /* by policy: the call goes on */
+	NET_EVENT_REFUSED = 1, /* a grant or a declaration is missing: the call
+				* goes on */
 	NET_EVENT_FAILED = 2,  /* no such name, no answer: likewise */
 	NET_EVENT_BYTES = 3,   /* a limit is used up: the call ends */
-	NET_EVENT_RATE = 4     /* likewise */
+	NET_EVENT_RATE = 4,    /* likewise */
+	NET_EVENT_NEVER = 5    /* an address that no grant can open: the call
+				* goes on */
 };
 
 /* What a runner is made for; a part of its profile (FORK). */
@@ -93,6 +96,9 @@ enum runner_driver {
 	DRIVER_MCP = 2,    /* another MCP server's tool, or its list: kind mcp */
 	DRIVER_MODULE = 3  /* fetches and unpacks a wheel */
 };
+
+/* What SOURCE_RUN wants. */
+enum source_op { SOURCE_DISCOVER = 1, SOURCE_IMPORT = 2, SOURCE_AUTHORISE = 3 };
 
 /* What of the catalogue is called; also the form of a runner's result. */
 enum call_method {

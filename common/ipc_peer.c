@@ -49,6 +49,7 @@ gone_failure(const struct ipc_peer *p)
 	case IPC_ROLE_SANDBOXD:
 	case IPC_ROLE_SPAWN:
 	case IPC_ROLE_POOL:
+	case IPC_ROLE_EGRESS:
 		return FAILURE_SANDBOX_UNAVAILABLE;
 	case IPC_ROLE_VAULT:
 		return FAILURE_VAULT_UNAVAILABLE;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
 #include "call_internal.h"
+#include "callnet.h"
 #include "channel.h"
 #include "early.h"
 #include "ids.h"
@@ -50,6 +50,9 @@ linger(struct call *c)
 {
 	static const struct timeval tv = {.tv_usec = CALL_LINGER_US};
 
+	/* It is gone; only a report is waited for. */
+	if (c->runner == NULL)
+		return;
 	if (!c->answered || c->all->queued > 0 ||
 	    evtimer_add(c->timer, &tv) != 0)
 		runners_end(c->runner);
@@ -62,6 +65,7 @@ call_free(struct call *c)
 	if (c->profile != NULL)
 		runners_profile_done(c->all->runners, c->profile);
 	verify_forget(c);
+	callnet_forget(c);
 	slot_leave(c);
 	share_put(c->share);
 	held_free(c->held);
@@ -143,6 +147,9 @@ call_change(struct call *c, enum call_state to)
 	case CALL_CHECKING:
 		call_arm(c, VERIFY_MS);
 		break;
+	case CALL_REPORTING:
+		call_arm(c, CALL_REPORT_MS);
+		break;
 	case CALL_ENDING:
 		/* The runner has a deadline of its own. */
 		(void)evtimer_del(c->timer);
@@ -153,105 +160,6 @@ call_change(struct call *c, enum call_state to)
 		end_call(c);
 		break;
 	}
-}
-
-/* A task's client gets its result from the record: all of it, and the _meta
- * that would have come with an answer. */
-static void
-record_task(struct call *c, struct record *r, struct ipc_bytes out,
-    struct ipc_bytes body, uint64_t took, const struct result_dropped *dropped,
-    const char *message)
-{
-	struct buf meta;
-
-	buf_init(&meta, IPC_BLOB_MAX / 2);
-	result_meta(
-	    &meta, &c->node.id, took, out, dropped, r->failure, message);
-	record_whole(
-	    r, out, body, ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
-	buf_free(&meta);
-}
-
-/*
- * How the call ended: said once, here. The answer leaves at this moment; the
- * runner's tree, if there still is one, is killed, and only its reaping
- * brings the record and frees the slot. body NULL: one is made of message.
- */
-void
-call_finish(struct call *c, enum outcome outcome, enum failure failure,
-    const char *message, const struct ipc_bytes *body)
-{
-	uint64_t now = now_us();
-	struct record *r = c->held->record;
-	struct result_dropped dropped = {0};
-	struct ipc_bytes b, out;
-	struct buf made, printed;
-	char id[UUID_TEXT_LEN + 1];
-	uint64_t took;
-
-	buf_init(&made, RECORD_BODY_MAX);
-	buf_init(&printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
-	if (c->channel != NULL) {
-		channel_notice(c->channel, &dropped);
-		channel_stdout(c->channel, &printed);
-	}
-	verify_printed(c, &dropped, &printed);
-	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
-	if (body == NULL) {
-		result_error(&made, message);
-		b = ipc_bytes(made.p, made.failed ? 0 : made.len);
-	} else
-		b = *body;
-	/* The wall clock may have been set meanwhile. */
-	took = (now_boot_ms() - c->run_ms) * 1000;
-	r->delivered = answer_call(c->peer, c->request,
-	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
-		took, dropped,
-		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
-		    : failure == FAILURE_LOST ? 0
-					      : CALL_RETRY_MS});
-	c->peer = NULL;
-	r->outcome = outcome;
-	r->failure = failure;
-	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
-	r->ended_us = now;
-	if (c->held->task)
-		record_task(c, r, out, b, took, &dropped, message);
-	else
-		record_payload(r, out, b);
-	uuid_text(&c->node.id, id);
-	buf_free(&made);
-	buf_free(&printed);
-	log_call(outcome == OUTCOME_DONE ? LOG_LV_DEBUG : LOG_LV_INFO,
-	    "call_ended", id, NULL, "outcome %d, %s, %llu ms%s%s", (int)outcome,
-	    failure_info(failure)->name, (unsigned long long)took / 1000,
-	    message != NULL ? ": " : "", message != NULL ? message : "");
-	channel_close(c->channel);
-	c->channel = NULL;
-	if (c->state == CALL_PARKED)
-		call_change(c, CALL_RUNNING);
-	if (c->state == CALL_RUNNING)
-		calls_took(
-		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
-	c->answered = outcome == OUTCOME_DONE;
-	/* A verdict that is yet to come would end it once more while its runner
-	 * is reaped. body may have been in it. */
-	verify_forget(c);
-	if (c->runner != NULL)
-		call_change(c, CALL_ENDING);
-	else
-		call_change(c, CALL_ENDED);
-}
-
-/* The runner ended without a result, and all it ever sent was read. */
-static void
-crashed(struct call *c)
-{
-	struct err e;
-
-	result_crash(c->status, c->held->record->cpu_us, c->peak_kib,
-	    c->oom_kills, c->held->limit, &e);
-	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
 }
 
 /* --- What a call may use. ---------------------------------------------- */
@@ -288,6 +196,7 @@ again(struct call *c)
 	if (c->runner != NULL)
 		runners_discard(c->runner);
 	c->runner = NULL;
+	callnet_forget(c);
 	slot_leave(c);
 	call_change(c, CALL_WAITING);
 }
@@ -322,8 +231,8 @@ call_tell(struct calls *cs, const struct held *h, const struct runner *r,
 }
 
 /* Behind this the tool's code runs: the one place where it is let. */
-static void
-start(struct call *c)
+void
+call_go(struct call *c)
 {
 	if (channel_start(
 		c->channel, ipc_bytes(c->arguments.p, c->arguments.len)) != 0)
@@ -332,13 +241,21 @@ start(struct call *c)
 		call_change(c, CALL_RUNNING);
 }
 
+/* Its runner has the code: it runs, or does so when egress knows it. */
+static void
+told(struct call *c)
+{
+	if (!callnet_begin(c))
+		call_go(c);
+}
+
 static void
 execute(struct call *c)
 {
 	if (call_tell(c->all, c->held, c->runner, c->channel) != 0)
 		again(c);
 	else
-		start(c);
+		told(c);
 }
 
 bool
@@ -350,16 +267,16 @@ call_start(struct call *c)
 	struct pool_limits limits = calls_limits(c->all, h->limit);
 	struct ipc_peer *peer;
 	struct err e;
-	bool told;
+	bool ready;
 	int rc;
 
-	if (early_take(c->all, h, &c->runner, &c->channel, &told)) {
+	if (early_take(c->all, h, &c->runner, &c->channel, &ready)) {
 		slot_take(c);
 		runners_owner(c->runner, &owner, c);
 		channel_owner(c->channel, &channel_events, c);
 		call_change(c, CALL_STARTING);
-		if (told)
-			start(c);
+		if (ready)
+			told(c);
 		return true;
 	}
 	c->runner = runners_take(c->all->runners, c->profile, &owner, c, &peer);
@@ -380,10 +297,9 @@ call_start(struct call *c)
 
 /* --- What the channel tells. ------------------------------------------ */
 
-static void
-on_event(void *arg, uint8_t kind, struct ipc_bytes json)
+void
+call_event(struct call *c, uint8_t kind, struct ipc_bytes json)
 {
-	struct call *c = arg;
 	struct ipc_call_event m = {
 	    .execution = c->node.id,
 	    .kind = kind,
@@ -396,8 +312,16 @@ on_event(void *arg, uint8_t kind, struct ipc_bytes json)
 }
 
 static void
+on_event(void *arg, uint8_t kind, struct ipc_bytes json)
+{
+	call_event(arg, kind, json);
+}
+
+static void
 on_result(void *arg, enum failure failure, struct ipc_bytes body)
 {
+	if (failure != FAILURE_NONE && callnet_failed(arg, failure, body))
+		return;
 	if (failure == FAILURE_NONE && verify_begin(arg, body))
 		return;
 	call_finish(arg,
@@ -434,7 +358,7 @@ on_hangup(void *arg)
 		return;
 	}
 	if (c->reaped) {
-		crashed(c);
+		call_crashed(c);
 		return;
 	}
 	if (c->state == CALL_PARKED)
@@ -473,11 +397,12 @@ call_exited(void *owner, const struct ipc_exited *m)
 		again(c);
 		return;
 	case CALL_CHECKING:
+	case CALL_REPORTING:
 		c->held->record->cpu_us = m->cpu_us;
 		return;
 	case CALL_ENDING:
 		c->held->record->cpu_us = m->cpu_us;
-		call_change(c, CALL_ENDED);
+		call_gone(c);
 		return;
 	default:
 		break;
@@ -488,7 +413,7 @@ call_exited(void *owner, const struct ipc_exited *m)
 	c->peak_kib = m->peak_kib;
 	c->oom_kills = m->oom_kills;
 	if (c->hungup)
-		crashed(c);
+		call_crashed(c);
 	else
 		call_arm(c, CALL_REAP_MS);
 }
@@ -513,9 +438,10 @@ call_lost(void *owner)
 		    NULL);
 		break;
 	case CALL_CHECKING:
+	case CALL_REPORTING:
 		break; /* what it returned is here */
 	default:
-		call_change(c, CALL_ENDED);
+		call_gone(c);
 	}
 }
 
@@ -557,7 +483,7 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (c->state == CALL_RUNNING && c->reaped) {
-		crashed(c);
+		call_crashed(c);
 		return;
 	}
 	switch (c->state) {
@@ -572,7 +498,10 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		break;
 	case CALL_STARTING:
 		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the call's limits were not set in time", NULL);
+		    c->callnet != NULL
+			? "sandboxd-egress did not answer in time"
+			: "the call's limits were not set in time",
+		    NULL);
 		break;
 	case CALL_RUNNING:
 		if (c->hungup) {
@@ -591,6 +520,9 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 		break;
 	case CALL_CHECKING:
 		verify_expired(c);
+		break;
+	case CALL_REPORTING:
+		callnet_expired(c);
 		break;
 	default:
 		break;

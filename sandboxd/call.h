@@ -5,12 +5,17 @@
  *			profile is ready
  *	STARTING	has one; its cgroup gets the	timer: CALL_LIMIT_MS
  *			call's limits (skipped if these
- *			are what it was forked with)
+ *			are what it was forked with);
+ *			egress hears of it, if it may	timer: NET_OPEN_MS
+ *			connect at all
  *	RUNNING		it has code, arguments, secrets	timer: the wall clock
  *	PARKED		it asked its client something	timer: ask_timeout; the
  *			and waits (park.c)		wall clock stands still
  *	CHECKING	it ran; its result waits for	timer: VERIFY_MS
  *			admind's verdict (verify.c)
+ *	REPORTING	it failed and may connect: what	timer: CALL_REPORT_MS
+ *			was refused to it is asked of
+ *			egress (callnet.c)
  *	ENDING		answered; its tree is killed,	CALL_LINGER_US, then
  *			a moment later if nobody waits	the runner's own
  *	ENDED		record handed on; freed
@@ -25,12 +30,15 @@
 #define CALL_H
 
 #include "held.h"
+#include "net.h"
 #include "records.h"
 #include "runners.h"
 
 enum {
 	/* Writing a cgroup's limits takes less than a ms. */
 	CALL_LIMIT_MS = 5000,
+	/* A little longer than egress has to report. */
+	CALL_REPORT_MS = NET_CLOSE_MS + 500,
 	/* An answer reaches its client sooner; then its runner's end and the
 	 * next one's fork, milliseconds of work, are not in its way. */
 	CALL_LINGER_US = 300,
@@ -61,6 +69,7 @@ enum call_state {
 	CALL_RUNNING,
 	CALL_PARKED,
 	CALL_CHECKING,
+	CALL_REPORTING,
 	CALL_ENDING,
 	CALL_ENDED
 };
@@ -82,6 +91,11 @@ struct calls;
 
 struct calls *calls_new(
     struct event_base *, const struct calls_conf *, struct records *);
+/* The way to egress (net.h), for whoever connects it. */
+struct nets *calls_nets(struct calls *);
+/* A server is granted other hosts: its running calls may connect to those from
+ * now on, and to no others. */
+void calls_regrant(struct calls *, const struct regrant *);
 /* Their runners: runners_pool_events' arg. */
 struct runners *calls_runners(struct calls *);
 void calls_pool(struct calls *, struct pool *);

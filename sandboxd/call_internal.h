@@ -34,7 +34,8 @@ struct call {
 	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
 	uint64_t started_ms;          /* likewise, in RUNNING */
 	struct park park;
-	struct verify *verify; /* CHECKING: the result (verify.c) */
+	struct verify *verify;   /* CHECKING: the result (verify.c) */
+	struct callnet *callnet; /* NULL: it connects to nothing */
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
@@ -53,6 +54,7 @@ struct calls {
 	struct codecache *cache;
 	struct records *records;
 	struct verifies *verifies;
+	struct nets *nets;
 	struct shares *shares;
 	struct table by_id;
 	TAILQ_HEAD(call_queue, call) queue;
@@ -72,6 +74,15 @@ bool call_start(struct call *);
  * after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
+/* Its runner ended without a result, and all it ever sent was read. */
+void call_crashed(struct call *);
+/* Its runner is gone and it was answered: the record leaves, unless egress has
+ * yet to say what it connected to. */
+void call_gone(struct call *);
+/* Behind this the tool's code runs. The call may begin anew. */
+void call_go(struct call *);
+/* kind as in CALL_EVENT: to whoever waits, if it reads. */
+void call_event(struct call *, uint8_t kind, struct ipc_bytes json);
 /* How many calls wait that could have a slot. */
 unsigned calls_hungry(const struct calls *);
 /* A call ran for so long. */

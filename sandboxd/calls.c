@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "call_internal.h"
+#include "callnet.h"
 #include "early.h"
 #include "ids.h"
 #include "verify.h"
@@ -140,6 +141,7 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	if (table_init(&cs->by_id, conf->queue + POOL_SLOTS_MAX) != 0 ||
 	    (cs->verifies = verify_new(base)) == NULL ||
 	    (cs->shares = share_new()) == NULL ||
+	    (cs->nets = nets_new(base)) == NULL ||
 	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
 	    (cs->cache = codecache_new(base, cs->runners, conf->limit)) ==
 		NULL) {
@@ -155,6 +157,29 @@ calls_admind(struct calls *cs, struct ipc_peer *admind)
 	verify_peer(cs->verifies, admind);
 }
 
+struct nets *
+calls_nets(struct calls *cs)
+{
+	return cs->nets;
+}
+
+static void
+regrant(struct table_node *n, void *arg)
+{
+	struct call *c = (struct call *)n;
+
+	if (held_take_grants(c->held, arg))
+		callnet_regrant(c);
+}
+
+void
+calls_regrant(struct calls *cs, const struct regrant *r)
+{
+	struct regrant copy = *r; /* borrows the list */
+
+	table_each(&cs->by_id, regrant, &copy);
+}
+
 struct runners *
 calls_runners(struct calls *cs)
 {
@@ -167,6 +192,7 @@ calls_pool(struct calls *cs, struct pool *pool)
 	cs->pool = pool;
 	runners_pool(cs->runners, pool);
 	codecache_pool(cs->cache, pool);
+	nets_pool(cs->nets, pool);
 }
 
 static void
@@ -187,6 +213,7 @@ calls_free(struct calls *cs)
 	if (cs->by_id.bucket != NULL)
 		table_each(&cs->by_id, free_node, cs);
 	table_free(&cs->by_id);
+	nets_free(cs->nets);
 	verify_free(cs->verifies);
 	codecache_free(cs->cache);
 	runners_free(cs->runners);
@@ -229,6 +256,7 @@ calls_profile(struct calls *cs, const struct held *h, uint64_t now_ms)
 {
 	const struct pool_profile profile = {
 	    .kind = h->runner,
+	    .network = held_connects(h),
 	    .tmp_bytes = h->limit[LIMIT_TMP_BYTES],
 	    .tmp_inodes = CALL_TMP_INODES,
 	    .modules = ipc_bytes(h->modules.p, h->modules.len),

@@ -57,7 +57,8 @@ rows(struct jsonw *w, const char *process, const char *lines)
 
 void
 doctor_report(struct buf *out, const char *own, const char *memory,
-    const char *work, const char *spawn, const char *pool, bool have_key)
+    const char *work, const char *spawn, const char *pool, const char *egress,
+    bool have_key)
 {
 	struct jsonw w;
 
@@ -71,5 +72,6 @@ doctor_report(struct buf *out, const char *own, const char *memory,
 		     : "context_key=missing the vault has not given one");
 	rows(&w, "sandboxd-spawn", spawn);
 	rows(&w, "pool", pool);
+	rows(&w, "sandboxd-egress", egress);
 	jsonw_arr_end(&w);
 }

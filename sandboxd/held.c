@@ -2,12 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "held.h"
+#include "held_internal.h"
 #include "ids.h"
+#include "netgrant.h"
 #include "tlv.h"
-
-/* Tags of the TLV in SECRETS (ipc_table.h). */
-enum { SECRET_NAME = 1, SECRET_VALUE = 2 };
 
 int
 held_init(struct held_set *s, size_t max, const struct ipc_id *epoch)
@@ -33,6 +31,8 @@ held_free(struct held *h)
 	buf_free(&h->plain);
 	buf_free(&h->secrets);
 	buf_free(&h->modules);
+	buf_free(&h->requires);
+	buf_free(&h->grants);
 	free(h);
 }
 
@@ -59,25 +59,30 @@ held_key(struct held_set *s, const uint8_t key[KEY_LEN])
 {
 	memcpy(s->key, key, KEY_LEN);
 	s->have_key = true;
+	s->keys++;
 	replay_reset(&s->used);
 }
 
 /*
+ * A number for each context, larger than that of every one sealed before it:
+ * the vault counts them under each of its keys.
+ */
+static uint64_t
+order_of(const struct held_set *s, uint64_t number)
+{
+	return s->keys << 48 | (number & ((1ULL << 48) - 1));
+}
+
+/*
  * Opens the sealed form. The kind isn't said in clear: it is part of what the
- * vault authenticated, so it is found by trying the four, and can't be
- * claimed by whoever carried the context here.
+ * vault authenticated, so it is found by trying these, and can't be claimed by
+ * whoever carried the context here. The number is its order.
  */
 static int
-open_sealed(
-    struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
+open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
+    size_t nkinds, struct ipc_bytes sealed, struct buf *plain, uint64_t *order,
+    struct err *e)
 {
-	static const uint8_t kinds[] = {
-	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
-	struct context_binding b = {
-	    .epoch = s->epoch,
-	    .execution = h->node.id,
-	    .listener = h->listener,
-	};
 	const uint8_t *nonce, *ct;
 	uint64_t number;
 	size_t ctlen;
@@ -88,13 +93,13 @@ open_sealed(
 	if (!replay_fresh(&s->used, number))
 		return err_set(
 		    e, FAILURE_CONFLICT, "this context was handed in before");
-	for (size_t i = 0; i < sizeof(kinds); i++) {
-		b.kind = kinds[i];
-		buf_clear(&h->plain);
-		if (context_open(
-			s->key, &b, sealed.p, sealed.n, &h->plain, NULL) == 0) {
-			h->kind = kinds[i];
+	for (size_t i = 0; i < nkinds; i++) {
+		b->kind = kinds[i];
+		buf_clear(plain);
+		if (context_open(s->key, b, sealed.p, sealed.n, plain, NULL) ==
+		    0) {
 			replay_mark(&s->used, number);
+			*order = order_of(s, number);
 			return 0;
 		}
 	}
@@ -104,254 +109,23 @@ open_sealed(
 	    "the context was not sealed under this sandbox's present key");
 }
 
-/* One number of the context, at most max. */
+/* One of a call. */
 static int
-number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
+open_call(
+    struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
 {
-	if (tlv_u64(t, v) != 0 || *v > max)
-		return err_set(e, FAILURE_INTERNAL,
-		    "field %u of the context is out of range", t->tag);
-	return 0;
-}
+	static const uint8_t kinds[] = {
+	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
+	struct context_binding b = {
+	    .epoch = s->epoch,
+	    .execution = h->node.id,
+	    .listener = h->listener,
+	};
 
-/* A limit, cut to what is allowed at all. */
-static int
-take_limit(struct held *h, const struct tlv *t, struct err *e)
-{
-	int l = limit_of_context(t->tag);
-	uint64_t v;
-
-	if (l < 0)
-		return err_set(
-		    e, FAILURE_INTERNAL, "the context has a field %u", t->tag);
-	if (tlv_u64(t, &v) != 0)
-		return err_set(e, FAILURE_INTERNAL,
-		    "field %u of the context is malformed", t->tag);
-	h->limit[l] = v < limit_info(l)->max ? v : limit_info(l)->max;
-	return 0;
-}
-
-/* A hash of fixed length. */
-static int
-take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
-{
-	if (t->n != sizeof(*out))
-		return err_set(e, FAILURE_INTERNAL,
-		    "field %u of the context is no digest", t->tag);
-	memcpy(out, t->p, sizeof(*out));
-	return 0;
-}
-
-/* Ascending, so that the same modules are the same profile, and none twice. */
-static int
-take_module(struct held *h, const struct tlv *t, struct err *e)
-{
-	const size_t len = sizeof(struct ipc_hash);
-
-	if (t->n != len ||
-	    (h->modules.len > 0 &&
-		memcmp(h->modules.p + h->modules.len - len, t->p, len) >= 0))
-		return err_set(e, FAILURE_INTERNAL,
-		    "the context's modules are not in order");
-	buf_put(&h->modules, t->p, t->n);
-	if (h->modules.failed)
-		return err_set(e, FAILURE_INTERNAL, "too many modules");
-	return 0;
-}
-
-static int
-take_kind(struct held *h, const struct tlv *t, struct err *e)
-{
-	struct ipc_bytes kind = ipc_bytes(t->p, t->n);
-
-	if (ipc_streq(kind, "command"))
-		h->runner = RUNNER_COMMAND;
-	else if (ipc_streq(kind, "http"))
-		h->driver = DRIVER_HTTP;
-	else if (ipc_streq(kind, "mcp"))
-		h->driver = DRIVER_MCP;
-	else if (!ipc_streq(kind, "python"))
-		return err_set(
-		    e, FAILURE_INTERNAL, "the context is of no known kind");
-	return 0;
-}
-
-/* What was asked for decides the result's form, no right hangs on it. */
-static int
-take_method(struct held *h, const struct tlv *t, struct err *e)
-{
-	uint64_t v;
-
-	if (number(t, CALL_RESOURCE, &v, e) != 0 || v > CALL_RESOURCE)
+	if (open_sealed(s, &b, kinds, sizeof(kinds), sealed, &h->plain,
+		&h->granted_by, e) != 0)
 		return -1;
-	h->method = (enum call_method)v;
-	return 0;
-}
-
-/* What read_plain needs beside the held context. */
-struct reading {
-	uint64_t hold;
-	struct ipc_bytes intent, spec;
-	unsigned secrets;
-};
-
-/* Takes one field of the plaintext into h. */
-static int
-take_field(
-    struct held *h, const struct tlv *t, struct reading *r, struct err *e)
-{
-	switch (t->tag) {
-	case CTX_SECRET_NAME:
-		tlv_put(&h->secrets, SECRET_NAME, t->p, t->n);
-		r->secrets++;
-		return 0;
-	case CTX_SECRET_VALUE:
-		tlv_put(&h->secrets, SECRET_VALUE, t->p, t->n);
-		return 0;
-	case CTX_CODE:
-		h->code = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_SPEC:
-		r->spec = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_EXECUTABLE:
-		h->executable = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_EXECUTABLE_DIGEST:
-		h->executable_digest = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_NAME:
-		h->name = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_KIND:
-		return take_kind(h, t, e);
-	case CTX_METHOD:
-		return take_method(h, t, e);
-	case CTX_TASK:
-		/* Of admind alone: who else would come back for it? */
-		h->task = h->listener == LISTENER_ADMIND;
-		return 0;
-	case CTX_OUTPUT_SCHEMA:
-		h->output_schema = ipc_bytes(t->p, t->n);
-		return 0;
-	case CTX_MODULE:
-		return take_module(h, t, e);
-	case CTX_ARGS_SHA256:
-		return take_hash(t, &h->args, e);
-	case CTX_VERSION_HASH:
-		/* Code that has no approval has no version. */
-		h->has_version = h->kind == CONTEXT_TOOL;
-		return take_hash(t, &h->version, e);
-	case CTX_TIMEOUT_MS:
-		return number(t, HELD_TIMEOUT_MAX_MS, &h->timeout_ms, e);
-	case CTX_HOLD_UNTIL_MS:
-		return number(t, UINT64_MAX, &r->hold, e);
-	case CTX_INTENT:
-		r->intent = ipc_bytes(t->p, t->n);
-		return 0;
-	}
-	return take_limit(h, t, e);
-}
-
-/*
- * A command has a spec and an executable, what a driver of ours does has a
- * spec, Python source neither. A driver's spec is data: nothing that comes in
- * the place of code is ever given to one as such, or the other way round. Which
- * it is was sealed with it.
- */
-static int
-check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
-{
-	size_t digest = h->executable_digest.n;
-
-	if (h->kind == CONTEXT_MODULE) {
-		/* Our code alone, of which no tool's text is a part. */
-		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE)
-			return err_set(e, FAILURE_INTERNAL,
-			    "the context is not that of a module");
-		h->driver = DRIVER_MODULE;
-	}
-	if (h->driver != DRIVER_CODE) {
-		if (spec.n == 0 || h->code.n != 0 || h->executable.n != 0 ||
-		    digest != 0 || h->modules.len != 0)
-			return err_set(e, FAILURE_INTERNAL,
-			    "the context is not that of a specification");
-		h->code = spec;
-	} else if (h->runner == RUNNER_COMMAND) {
-		/* Only an inspection may find out what the digest is. */
-		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
-		    h->modules.len != 0 ||
-		    (digest != sizeof(struct ipc_hash) &&
-			(digest != 0 || h->kind != CONTEXT_INSPECT)))
-			return err_set(e, FAILURE_INTERNAL,
-			    "the context is not that of a command");
-		h->code = spec;
-	} else if (spec.n != 0 || h->executable.n != 0 || digest != 0)
-		return err_set(e, FAILURE_INTERNAL,
-		    "the context has a command's fields and is none");
-	return 0;
-}
-
-/*
- * What was not said is the configured default. An approval or an
- * administrator is what lets a call have more than that, so what has no
- * approval behind it has not.
- *
- * A file may be as long as a /tmp that was granted is large, unless its
- * length was limited too: nobody grants space that can't be used.
- */
-static void
-fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
-{
-	bool file = h->limit[LIMIT_FILE_BYTES] != 0;
-
-	h->limit[LIMIT_TIMEOUT_MS] = h->timeout_ms;
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		if (i != LIMIT_TIMEOUT_MS &&
-		    (h->limit[i] == 0 ||
-			(h->kind != CONTEXT_TOOL && h->limit[i] > dflt[i])))
-			h->limit[i] = dflt[i];
-	if (!file && h->limit[LIMIT_TMP_BYTES] > dflt[LIMIT_TMP_BYTES] &&
-	    h->limit[LIMIT_FILE_BYTES] < h->limit[LIMIT_TMP_BYTES])
-		h->limit[LIMIT_FILE_BYTES] = h->limit[LIMIT_TMP_BYTES];
-}
-
-/*
- * Reads the plaintext. It comes from the vault, which is trusted, but from
- * material that admind chose: numbers are bounded here, and secrets in a
- * context whose kind has no approval behind it are refused.
- */
-static int
-read_plain(struct held *h, uint64_t now_ms, struct err *e)
-{
-	struct reading x = {.hold = HELD_HOLD_MAX_MS};
-	struct tlv_reader r;
-	struct tlv t;
-	int rc;
-
-	tlv_open(&r, h->plain.p, h->plain.len);
-	while ((rc = tlv_next(&r, &t)) == 1)
-		if (take_field(h, &t, &x, e) != 0)
-			return -1;
-	if (rc != 0)
-		return err_set(e, FAILURE_INTERNAL, "the context is malformed");
-	if (h->secrets.failed || x.secrets > SECRETS_PER_CALL_MAX ||
-	    (x.secrets > 0 && h->kind != CONTEXT_TOOL))
-		return err_set(e, FAILURE_INTERNAL,
-		    "the context's secrets are not as they may be");
-	if (check_kind(h, x.spec, e) != 0)
-		return -1;
-	if (h->code.n > CODE_MAX || h->timeout_ms == 0)
-		return err_set(e, FAILURE_INTERNAL,
-		    "the context has no time limit or too much code");
-	if (x.hold > HELD_HOLD_MAX_MS)
-		x.hold = HELD_HOLD_MAX_MS;
-	/* Only to count what each holds (share.h). */
-	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
-		h->principal = ipc_bytes(t.p, t.n);
-	h->expires_ms = now_ms + x.hold;
-	if ((h->record = record_new(&h->node.id, x.intent)) == NULL)
-		return err_set(e, FAILURE_BUSY, "no memory");
+	h->kind = b.kind;
 	return 0;
 }
 
@@ -376,18 +150,120 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 	buf_init(&h->plain, IPC_BLOB_MAX);
 	buf_init(&h->secrets, IPC_BLOB_MAX);
 	buf_init(&h->modules, MODULES_PER_CALL_MAX * sizeof(struct ipc_hash));
+	buf_init(&h->requires, NET_REQUIRES_MAX * (NETGRANT_LINE_MAX + 1));
+	buf_init(&h->grants, NET_GRANTS_MAX * (NETGRANT_LINE_MAX + 1));
 	if (listener < LISTENER_LOCAL || listener > LISTENER_ADMIND) {
 		(void)err_set(e, FAILURE_INTERNAL, "no such listener");
 		goto bad;
 	}
-	if (open_sealed(s, h, sealed, e) != 0 || read_plain(h, now_ms, e) != 0)
+	if (open_call(s, h, sealed, e) != 0 ||
+	    held_read(h, now_ms, s->limit, e) != 0)
 		goto bad;
-	fill_limits(h, s->limit);
 	table_add(&s->by_id, &h->node);
 	return 0;
 bad:
 	held_free(h);
 	return -1;
+}
+
+/* --- Grants that changed. ------------------------------------------------- */
+
+void
+regrant_free(struct regrant *r)
+{
+	buf_free(&r->grants);
+}
+
+static int
+read_grants(struct buf *plain, struct regrant *r, struct err *e)
+{
+	struct tlv_reader reader;
+	struct ipc_id server = {0};
+	struct tlv t;
+	int rc, bad;
+
+	tlv_open(&reader, plain->p, plain->len);
+	while ((rc = tlv_next(&reader, &t)) == 1) {
+		if (t.tag == CTX_GRANT)
+			bad = held_read_host(&r->grants, &t, e);
+		else if (t.tag == CTX_SERVER_ID)
+			bad = held_read_server(&server, &t, e);
+		else
+			bad = err_set(e, FAILURE_INTERNAL,
+			    "the grants have a field %u", t.tag);
+		if (bad != 0)
+			return -1;
+	}
+	if (rc != 0)
+		return err_set(e, FAILURE_INTERNAL, "the grants are malformed");
+	if (memcmp(&server, &r->server, sizeof(server)) != 0)
+		return err_set(
+		    e, FAILURE_FORBIDDEN, "the grants are another server's");
+	return 0;
+}
+
+/*
+ * It comes from admind and was sealed by the vault, which checked the seal of
+ * each grant. It opens once, as every context, and admind can't hand in an
+ * older one behind a newer: whoever holds back a list that has a host and then
+ * brings it when the host was withdrawn gains nothing (held_take_grants). What
+ * a taken-over admind can do is not to send one.
+ */
+int
+held_regrant(struct held_set *s, const struct ipc_id *server,
+    struct ipc_bytes sealed, struct regrant *r, struct err *e)
+{
+	static const uint8_t kinds[] = {CONTEXT_GRANTS};
+	struct context_binding b = {
+	    .epoch = s->epoch,
+	    .execution = *server,
+	    .listener = LISTENER_ADMIND,
+	};
+	struct buf plain;
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	r->server = *server;
+	buf_init(&r->grants, NET_GRANTS_MAX * (NETGRANT_LINE_MAX + 1));
+	if (!s->have_key)
+		return err_set(e, FAILURE_VAULT_UNAVAILABLE,
+		    "the sandbox has no context key yet");
+	buf_init(&plain, IPC_BLOB_MAX);
+	rc = open_sealed(
+	    s, &b, kinds, sizeof(kinds), sealed, &plain, &r->number, e);
+	if (rc == 0)
+		rc = read_grants(&plain, r, e);
+	buf_free(&plain);
+	return rc;
+}
+
+bool
+held_take_grants(struct held *h, const struct regrant *r)
+{
+	if (!held_connects(h) || !h->has_server ||
+	    memcmp(&h->server, &r->server, sizeof(r->server)) != 0 ||
+	    h->granted_by >= r->number)
+		return false;
+	h->granted_by = r->number;
+	buf_clear(&h->grants);
+	buf_put(&h->grants, r->grants.p, r->grants.len);
+	if (h->grants.failed)
+		buf_clear(&h->grants);
+	return true;
+}
+
+static void
+grant_node(struct table_node *n, void *arg)
+{
+	(void)held_take_grants((struct held *)n, arg);
+}
+
+void
+held_grant_all(struct held_set *s, const struct regrant *r)
+{
+	struct regrant copy = *r; /* borrows the list */
+
+	table_each(&s->by_id, grant_node, &copy);
 }
 
 unsigned

@@ -39,6 +39,16 @@ struct held {
 	struct ipc_bytes name;
 	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */
+	/* Hosts its version declares and its server is granted: lines as
+	 * common/netgrant.h spells them. Nothing declared: no network, and none
+	 * of this costs it anything. */
+	struct buf
+		requires,
+	grants;
+	uint64_t granted_by; /* which context its grants came from: a later one
+			      * has a larger number (held_key) */
+	bool has_server;
+	struct ipc_id server; /* whose grants they are */
 	bool
 	    has_version; /* only TOOL: version is its approved version's hash */
 	struct ipc_hash version;
@@ -57,6 +67,7 @@ struct held_set {
 	bool have_key;
 	uint8_t key[KEY_LEN]; /* this epoch's context key */
 	struct replay used;
+	uint64_t keys; /* how many there were */
 	struct ipc_id epoch;
 };
 
@@ -77,6 +88,32 @@ void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
 
 /* What its result must be: enum call_method, or CALL_STRUCTURED. */
 unsigned held_form(const struct held *);
+
+/* May it connect to anything? */
+static inline bool
+held_connects(const struct held *h)
+{
+	return h->
+		requires
+	    .len > 0;
+}
+
+/* What a server is granted now. */
+struct regrant {
+	struct ipc_id server;
+	uint64_t number; /* as granted_by */
+	struct buf grants;
+};
+/* Opens one (to be freed by regrant_free, also on failure). 0, or -1 with the
+ * failure to answer. It leaves what is held alone. */
+int held_regrant(struct held_set *, const struct ipc_id *server,
+    struct ipc_bytes sealed, struct regrant *, struct err *);
+void regrant_free(struct regrant *);
+/* Is it this one's, and later than what it has? Then it has that now. Without
+ * memory it has no grants at all, which is safe. */
+bool held_take_grants(struct held *, const struct regrant *);
+/* The same to all that wait for their RUN. */
+void held_grant_all(struct held_set *, const struct regrant *);
 
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,

@@ -24,20 +24,12 @@
 #include "log.h"
 #include "proc.h"
 #include "settings.h"
+#include "withdrawn.h"
 
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	KEY_ANSWER_MS = 5000,
 	KEY_RETRY_MS = 500,
-	/* A RUN follows its RUN_ID within ms: only so many calls can be
-	 * withdrawn in between. */
-	WITHDRAWN_KEPT = 256
-};
-
-/* A call that admind withdrew before its RUN came, and why. */
-struct withdrawn {
-	struct ipc_id id;
-	enum failure failure; /* FAILURE_NONE: unused */
 };
 
 struct sandboxd {
@@ -50,8 +42,7 @@ struct sandboxd {
 	struct ipc_peer *admind; /* the newest connection, or NULL */
 	struct event *sweep, *key_retry, *hup;
 	size_t records_max;
-	struct withdrawn withdrawn[WITHDRAWN_KEPT]; /* a ring */
-	unsigned nwithdrawn;
+	struct withdrawn withdrawn;
 	struct buf layers;
 };
 
@@ -220,28 +211,33 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* --- RUN and CANCEL. ---------------------------------------------------- */
-
 /*
- * The tool was stopped or revoked while the gateway's RUN was on its way: its
- * client is told that, not that some id is unknown. The record may have been
- * acknowledged and forgotten by then.
+ * A server was granted a host, or no longer. What it says was sealed by the
+ * vault (held_regrant): admind can only carry it.
  */
-static void
-withdrawn_add(struct sandboxd *s, const struct ipc_id *id, enum failure why)
+static int
+on_regrant(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
-	s->withdrawn[s->nwithdrawn++ % WITHDRAWN_KEPT] =
-	    (struct withdrawn){.id = *id, .failure = why};
+	struct ipc_regrant m;
+	struct regrant r;
+	struct err e;
+
+	if (ipc_decode(f, &m, &e) != 0)
+		return -1;
+	if (held_regrant(&s->held, &m.server, m.context, &r, &e) == 0) {
+		held_grant_all(&s->held, &r);
+		calls_regrant(s->calls, &r);
+		(void)ipc_answer_ok(p, m.request);
+	} else {
+		log_event(LOG_LV_WARN, "regrant_refused", "%s", e.text);
+		(void)ipc_refuse(
+		    p, m.request, e.failure, e.text, CALL_RETRY_MS);
+	}
+	regrant_free(&r);
+	return 0;
 }
 
-static enum failure
-withdrawn_why(const struct sandboxd *s, const struct ipc_id *id)
-{
-	for (unsigned i = 0; i < WITHDRAWN_KEPT; i++)
-		if (memcmp(&s->withdrawn[i].id, id, sizeof(*id)) == 0)
-			return s->withdrawn[i].failure;
-	return FAILURE_NONE;
-}
+/* --- RUN and CANCEL. ---------------------------------------------------- */
 
 static int
 on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
@@ -266,7 +262,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	case HELD_UNKNOWN:
 		/* Also what an honest gateway meets after this process was
 		 * restarted or the context's time was over: nothing ran. */
-		if ((why = withdrawn_why(s, &m.execution)) != FAILURE_NONE)
+		if ((why = withdrawn_why(&s->withdrawn, &m.execution)) !=
+		    FAILURE_NONE)
 			(void)ipc_refuse(p, m.request, why,
 			    why == FAILURE_REVOKED
 				? "the tool's approval was withdrawn"
@@ -335,7 +332,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		return 0;
 	}
 	if (failure != FAILURE_KILLED)
-		withdrawn_add(d->s, &m.execution, failure);
+		withdrawn_add(&d->s->withdrawn, &m.execution, failure);
 	close_held(d->s, h, OUTCOME_KILLED, failure);
 	return 0;
 }
@@ -386,6 +383,8 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		return on_call_answer(d->s, p, f);
 	case IPC_HELD:
 		return on_held(d->s, p, f);
+	case IPC_REGRANT:
+		return on_regrant(d->s, p, f);
 	default:
 		return -1;
 	}
@@ -422,10 +421,12 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	buf_init(&pool, 4096);
 	calls_memory_layer(s->calls, memory, sizeof(memory));
 	calls_layers(s->calls, &pool);
+	nets_layer(calls_nets(s->calls), &pool);
 	buf_putc(&pool, '\0');
 	doctor_report(&b, (const char *)s->layers.p, memory,
 	    pool.failed ? "" : (const char *)pool.p, pool_spawn_layers(s->pool),
-	    pool_layers(s->pool), s->held.have_key);
+	    pool_layers(s->pool), nets_egress_layers(calls_nets(s->calls)),
+	    s->held.have_key);
 	buf_free(&pool);
 	m.json = ipc_bytes(b.p, b.len);
 	if (b.failed)
@@ -521,7 +522,7 @@ connect_out(struct sandboxd *s)
 {
 	static const struct ipc_handlers vault = {
 	    .up = on_vault_up, .message = on_vault_message};
-	char path[128];
+	char path[128], peek[128];
 	struct err e;
 
 	if (proc_socket_path(&s->proc, "admind-vault", "sandboxd", path,
@@ -535,6 +536,12 @@ connect_out(struct sandboxd *s)
 		 (unsigned)conf_int(s->proc.conf, "slots"),
 		 &runners_pool_events, calls_runners(s->calls), &e)) == NULL)
 		log_fatal("pool", "%s", e.text);
+	if (proc_socket_path(
+		&s->proc, "egress", "sandboxd", path, sizeof(path), &e) != 0 ||
+	    proc_socket_path(
+		&s->proc, "egress", "peek", peek, sizeof(peek), &e) != 0 ||
+	    nets_connect(calls_nets(s->calls), path, peek, &e) != 0)
+		log_fatal("egress", "%s", e.text);
 	calls_pool(s->calls, s->pool);
 	pool_recycle_after(
 	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));

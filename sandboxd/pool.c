@@ -201,6 +201,7 @@ on_limited(struct pool *p, struct ipc_frame *f)
 static int
 on_report(struct pool *p, struct ipc_frame *f)
 {
+	uint64_t recycles = p->recycles;
 	struct ipc_pool_report m;
 	struct err e;
 
@@ -233,6 +234,8 @@ on_report(struct pool *p, struct ipc_frame *f)
 	}
 	if (p->recycle_again)
 		pool_recycle(p, "asked for again");
+	if (p->recycles == recycles && p->first != NULL)
+		p->first(p->first_arg);
 	p->events.reported(p->arg);
 	return 0;
 }
@@ -393,6 +396,21 @@ pool_recycle(struct pool *p, const char *why)
 	p->recycling = true;
 	log_event(LOG_LV_INFO, "zygote_recycle", "%s", why);
 	timer_in(p, POOL_REPORT_MS);
+}
+
+int
+pool_peek_link(struct pool *p, int sock)
+{
+	struct ipc_peek_link m = {.link = sock};
+
+	return p->peer != NULL ? ipc_send(p->peer, IPC_PEEK_LINK, &m) : -1;
+}
+
+void
+pool_on_first_report(struct pool *p, void (*told)(void *), void *arg)
+{
+	p->first = told;
+	p->first_arg = arg;
 }
 
 void

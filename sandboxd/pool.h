@@ -91,6 +91,10 @@ int pool_limit(
  */
 void pool_recycle(struct pool *, const char *why);
 void pool_recycle_after(struct pool *, uint64_t forks);
+/* peek's connection to egress (stays the caller's), for this pool. 0 or -1. */
+int pool_peek_link(struct pool *, int sock);
+/* Told each time a pool is ready; one that knows of it. */
+void pool_on_first_report(struct pool *, void (*told)(void *arg), void *arg);
 /* SIGKILL; harmless if it ended meanwhile. */
 void pool_kill(struct pool *, const struct pool_slot *);
 /* Something is stuck: the whole pool is given up and started anew. */

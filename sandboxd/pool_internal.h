@@ -14,6 +14,8 @@ struct pool {
 	struct event_base *base;
 	struct pool_events events;
 	void *arg;
+	void (*first)(void *arg); /* or NULL: a pool is ready */
+	void *first_arg;
 	struct ipc_client *spawn; /* kept up; NULL in tests */
 	struct ipc_peer *peer;    /* pool-init, or NULL */
 	bool ready, asked;        /* asked: a POOL_START is under way */

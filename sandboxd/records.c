@@ -29,6 +29,7 @@ record_new(const struct ipc_id *id, struct ipc_bytes intent)
 	buf_init(&r->intent, intent.n);
 	buf_put(&r->intent, intent.p, intent.n);
 	buf_init(&r->payload, STDOUT_SHOWN_MAX + RECORD_BODY_MAX);
+	buf_init(&r->network, NET_REPORT_MAX);
 	if (r->intent.failed) {
 		record_free(r);
 		return NULL;
@@ -43,6 +44,7 @@ record_free(struct record *r)
 		return;
 	buf_free(&r->intent);
 	buf_free(&r->payload);
+	buf_free(&r->network);
 	free(r);
 }
 
@@ -137,7 +139,7 @@ on_answer(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f != NULL && f->type == IPC_OK) {
 		TAILQ_REMOVE(&rs->list, r, link);
 		table_del(&rs->by_id, &r->node);
-		rs->bytes -= r->payload.len;
+		rs->bytes -= r->payload.len + r->network.len;
 		record_free(r);
 		flush(rs);
 		return;
@@ -161,6 +163,10 @@ send_one(struct records *rs, struct record *r)
 	    .stdout_len = r->stdout_len,
 	    .meta_len = r->meta_len,
 	    .kept_len = r->kept_len,
+	    .network = ipc_bytes(r->network.p, r->network.len),
+	    .connections = r->connections,
+	    .net_refused = r->net_refused,
+	    .net_bytes = r->net_bytes,
 	    .stdout_result = ipc_bytes(r->payload.p, r->payload.len),
 	};
 
@@ -230,14 +236,15 @@ void
 records_add(struct records *rs, struct record *r)
 {
 	r->owner = rs;
-	if (rs->bytes + r->payload.len > RECORD_BYTES_MAX) {
+	if (rs->bytes + r->payload.len + r->network.len > RECORD_BYTES_MAX) {
 		log_event(LOG_LV_WARN, "record_payload_dropped",
 		    "admind does not take records; this one keeps no output");
 		buf_free(&r->payload);
 		buf_init(&r->payload, 0);
+		buf_clear(&r->network);
 		r->stdout_len = r->meta_len = r->kept_len = 0;
 	}
-	rs->bytes += r->payload.len;
+	rs->bytes += r->payload.len + r->network.len;
 	TAILQ_INSERT_TAIL(&rs->list, r, link);
 	table_add(&rs->by_id, &r->node);
 	flush(rs);

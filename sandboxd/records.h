@@ -41,6 +41,9 @@ struct record {
 	struct buf intent;  /* admind's TLV, given back unread */
 	struct buf payload; /* stdout, then body; a task's: and whole, _meta */
 	uint32_t stdout_len, meta_len, kept_len;
+	struct buf network; /* what it connected to: JSON, or empty */
+	uint32_t connections, net_refused;
+	uint64_t net_bytes;
 };
 
 /* A record of an accepted execution. NULL without memory. */

@@ -35,6 +35,30 @@ result_error(struct buf *body, const char *text)
 	jsonw_obj_end(&w);
 }
 
+int
+result_add_text(struct ipc_bytes body, struct ipc_bytes text, struct buf *out)
+{
+	static const char *const path[] = {"content", NULL};
+	struct ipc_bytes list;
+	struct jsonw w;
+	size_t at;
+
+	if (json_slice(body.p, body.n, path, &list.p, &list.n) != 1 ||
+	    list.n < 2 || list.p[0] != '[')
+		return -1;
+	at = (size_t)(list.p - body.p) + list.n - 1;
+	buf_put(out, body.p, at);
+	if (list.n > 2)
+		buf_putc(out, ',');
+	jsonw_open(&w, out);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "type", "text");
+	jsonw_kv_strn(&w, "text", text.p, text.n);
+	jsonw_obj_end(&w);
+	buf_put(out, body.p + at, body.n - at);
+	return out->failed ? -1 : 0;
+}
+
 /* A member of the top-level object whose value starts with `first`: 1 found,
  * 0 absent, -1 of another type. */
 static int

@@ -19,6 +19,10 @@ struct result_dropped {
 /* A CallToolResult with one text and isError true. */
 void result_error(struct buf *body, const char *text);
 
+/* The body with one more text at the end of its content. -1: it has none. */
+int result_add_text(
+    struct ipc_bytes body, struct ipc_bytes text, struct buf *out);
+
 /*
  * The runner's result is foreign: the tool's code shares a process with
  * whoever wrote it. Of a tool's only content (content.h), structuredContent (an

@@ -267,6 +267,12 @@ runners_zygote(const struct runner *r)
 	return r->zygote;
 }
 
+uint64_t
+runners_net(const struct runner *r)
+{
+	return r->slot.generation;
+}
+
 bool
 runners_spare(const struct runners *rs)
 {

@@ -144,6 +144,8 @@ int runners_limit(struct runner *, const struct pool_limits *);
 void runners_nudge(struct runners *);
 /* Which zygote forked it. */
 uint64_t runners_zygote(const struct runner *);
+/* The generation of its slot, by which peek and egress know it. */
+uint64_t runners_net(const struct runner *);
 void runners_sweep(struct runners *, uint64_t now_ms);
 /* Is there one to spare, that nobody will miss? */
 bool runners_spare(const struct runners *);

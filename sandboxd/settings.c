@@ -21,6 +21,9 @@ default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
 	    {LIMIT_STDOUT_BYTES, "stdout_size"},
 	    {LIMIT_LOG_RATE, "log_rate"},
 	    {LIMIT_PROGRESS_RATE, "progress_rate"},
+	    {LIMIT_CONNECTIONS, "connections"},
+	    {LIMIT_NETWORK_BYTES, "network_bytes"},
+	    {LIMIT_NETWORK_RATE, "network_rate"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

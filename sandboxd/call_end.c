@@ -1,0 +1,121 @@
+/* How calls end. See call.h. */
+#include "answer.h"
+#include "call_internal.h"
+#include "callnet.h"
+#include "channel.h"
+#include "ids.h"
+#include "log.h"
+#include "result.h"
+#include "verify.h"
+
+/* A task's client gets its result from the record: all of it, and the _meta
+ * that would have come with an answer. */
+static void
+record_task(struct call *c, struct record *r, struct ipc_bytes out,
+    struct ipc_bytes body, uint64_t took, const struct result_dropped *dropped,
+    const char *message)
+{
+	struct buf meta;
+
+	buf_init(&meta, IPC_BLOB_MAX / 2);
+	result_meta(
+	    &meta, &c->node.id, took, out, dropped, r->failure, message);
+	record_whole(
+	    r, out, body, ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
+	buf_free(&meta);
+}
+
+/* Its runner is gone: the record leaves, unless egress has yet to say what it
+ * connected to. */
+void
+call_gone(struct call *c)
+{
+	if (!callnet_close(c))
+		call_change(c, CALL_ENDED);
+}
+
+/*
+ * How the call ended: said once, here. The answer leaves at this moment; the
+ * runner's tree, if there still is one, is killed, and only its reaping
+ * brings the record and frees the slot. body NULL: one is made of message.
+ */
+void
+call_finish(struct call *c, enum outcome outcome, enum failure failure,
+    const char *message, const struct ipc_bytes *body)
+{
+	uint64_t now = now_us();
+	struct record *r = c->held->record;
+	struct result_dropped dropped = {0};
+	struct ipc_bytes b, out;
+	struct buf made, printed, room = {0};
+	char id[UUID_TEXT_LEN + 1];
+	uint64_t took;
+
+	buf_init(&made, RECORD_BODY_MAX);
+	buf_init(&printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
+	if (c->channel != NULL) {
+		channel_notice(c->channel, &dropped);
+		channel_stdout(c->channel, &printed);
+	}
+	verify_printed(c, &dropped, &printed);
+	callnet_printed(c, &dropped, &printed);
+	out = ipc_bytes(printed.p, printed.failed ? 0 : printed.len);
+	if (body == NULL) {
+		result_error(&made, message);
+		b = ipc_bytes(made.p, made.failed ? 0 : made.len);
+	} else
+		b = *body;
+	if (outcome == OUTCOME_FAILED)
+		b = callnet_words(c, b, &room);
+	/* The wall clock may have been set meanwhile. */
+	took = (now_boot_ms() - c->run_ms) * 1000;
+	r->delivered = answer_call(c->peer, c->request,
+	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
+		took, dropped,
+		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
+		    : failure == FAILURE_LOST ? 0
+					      : CALL_RETRY_MS});
+	c->peer = NULL;
+	r->outcome = outcome;
+	r->failure = failure;
+	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
+	r->ended_us = now;
+	if (c->held->task)
+		record_task(c, r, out, b, took, &dropped, message);
+	else
+		record_payload(r, out, b);
+	uuid_text(&c->node.id, id);
+	buf_free(&made);
+	buf_free(&room);
+	buf_free(&printed);
+	log_call(outcome == OUTCOME_DONE ? LOG_LV_DEBUG : LOG_LV_INFO,
+	    "call_ended", id, NULL, "outcome %d, %s, %llu ms%s%s", (int)outcome,
+	    failure_info(failure)->name, (unsigned long long)took / 1000,
+	    message != NULL ? ": " : "", message != NULL ? message : "");
+	channel_close(c->channel);
+	c->channel = NULL;
+	if (c->state == CALL_PARKED)
+		call_change(c, CALL_RUNNING);
+	if (c->state == CALL_RUNNING)
+		calls_took(
+		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
+	c->answered = outcome == OUTCOME_DONE;
+	/* A verdict that is yet to come would end it once more while its runner
+	 * is reaped. body may have been in it. */
+	verify_forget(c);
+	if (c->runner != NULL || callnet_close(c))
+		call_change(c, CALL_ENDING);
+	else
+		call_change(c, CALL_ENDED);
+}
+
+/* The runner ended without a result, and all it ever sent was read. */
+void
+call_crashed(struct call *c)
+{
+	struct err e;
+
+	result_crash(c->status, c->held->record->cpu_us, c->peak_kib,
+	    c->oom_kills, c->held->limit, &e);
+	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
+}

@@ -1,0 +1,309 @@
+/* What the plaintext of a context says. See held.h. */
+#include <string.h>
+
+#include "held_internal.h"
+#include "netgrant.h"
+#include "tlv.h"
+
+/* Tags of the TLV in SECRETS (ipc_table.h). */
+enum { SECRET_NAME = 1, SECRET_VALUE = 2 };
+
+/* One number of the context, at most max. */
+static int
+number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
+{
+	if (tlv_u64(t, v) != 0 || *v > max)
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is out of range", t->tag);
+	return 0;
+}
+
+/* A limit, cut to what is allowed at all. */
+static int
+take_limit(struct held *h, const struct tlv *t, struct err *e)
+{
+	int l = limit_of_context(t->tag);
+	uint64_t v;
+
+	if (l < 0)
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context has a field %u", t->tag);
+	if (tlv_u64(t, &v) != 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is malformed", t->tag);
+	h->limit[l] = v < limit_info(l)->max ? v : limit_info(l)->max;
+	return 0;
+}
+
+/* A hash of fixed length. */
+static int
+take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
+{
+	if (t->n != sizeof(*out))
+		return err_set(e, FAILURE_INTERNAL,
+		    "field %u of the context is no digest", t->tag);
+	memcpy(out, t->p, sizeof(*out));
+	return 0;
+}
+
+/* Ascending, so that the same modules are the same profile, and none twice. */
+static int
+take_module(struct held *h, const struct tlv *t, struct err *e)
+{
+	const size_t len = sizeof(struct ipc_hash);
+
+	if (t->n != len ||
+	    (h->modules.len > 0 &&
+		memcmp(h->modules.p + h->modules.len - len, t->p, len) >= 0))
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context's modules are not in order");
+	buf_put(&h->modules, t->p, t->n);
+	if (h->modules.failed)
+		return err_set(e, FAILURE_INTERNAL, "too many modules");
+	return 0;
+}
+
+/* A host, as a line more. egress, which judges by it, reads what it says; here
+ * it only must not be more than one line. */
+int
+held_read_host(struct buf *list, const struct tlv *t, struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->p[i] < ' ' || t->p[i] > '~')
+			return err_set(e, FAILURE_INTERNAL,
+			    "a host of the context is malformed");
+	if (t->n == 0 || t->n > NETGRANT_LINE_MAX)
+		return err_set(
+		    e, FAILURE_INTERNAL, "a host of the context is malformed");
+	buf_put(list, t->p, t->n);
+	buf_putc(list, '\n');
+	if (list->failed)
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context has too many hosts");
+	return 0;
+}
+
+int
+held_read_server(struct ipc_id *server, const struct tlv *t, struct err *e)
+{
+	if (t->n != sizeof(*server))
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context's server is no id");
+	memcpy(server, t->p, sizeof(*server));
+	return 0;
+}
+
+static int
+take_kind(struct held *h, const struct tlv *t, struct err *e)
+{
+	struct ipc_bytes kind = ipc_bytes(t->p, t->n);
+
+	if (ipc_streq(kind, "command"))
+		h->runner = RUNNER_COMMAND;
+	else if (ipc_streq(kind, "http"))
+		h->driver = DRIVER_HTTP;
+	else if (ipc_streq(kind, "mcp"))
+		h->driver = DRIVER_MCP;
+	else if (!ipc_streq(kind, "python"))
+		return err_set(
+		    e, FAILURE_INTERNAL, "the context is of no known kind");
+	return 0;
+}
+
+/* What was asked for decides the result's form, no right hangs on it. */
+static int
+take_method(struct held *h, const struct tlv *t, struct err *e)
+{
+	uint64_t v;
+
+	if (number(t, CALL_RESOURCE, &v, e) != 0 || v > CALL_RESOURCE)
+		return -1;
+	h->method = (enum call_method)v;
+	return 0;
+}
+
+/* What read_plain needs beside the held context. */
+struct reading {
+	uint64_t hold;
+	struct ipc_bytes intent, spec;
+	unsigned secrets;
+};
+
+/* Takes one field of the plaintext into h. */
+static int
+take_field(
+    struct held *h, const struct tlv *t, struct reading *r, struct err *e)
+{
+	switch (t->tag) {
+	case CTX_SECRET_NAME:
+		tlv_put(&h->secrets, SECRET_NAME, t->p, t->n);
+		r->secrets++;
+		return 0;
+	case CTX_SECRET_VALUE:
+		tlv_put(&h->secrets, SECRET_VALUE, t->p, t->n);
+		return 0;
+	case CTX_CODE:
+		h->code = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_SPEC:
+		r->spec = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_EXECUTABLE:
+		h->executable = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_EXECUTABLE_DIGEST:
+		h->executable_digest = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_NAME:
+		h->name = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_KIND:
+		return take_kind(h, t, e);
+	case CTX_METHOD:
+		return take_method(h, t, e);
+	case CTX_TASK:
+		/* Of admind alone: who else would come back for it? */
+		h->task = h->listener == LISTENER_ADMIND;
+		return 0;
+	case CTX_OUTPUT_SCHEMA:
+		h->output_schema = ipc_bytes(t->p, t->n);
+		return 0;
+	case CTX_MODULE:
+		return take_module(h, t, e);
+	case CTX_REQUIRE:
+		return held_read_host(&h->requires, t, e);
+	case CTX_GRANT:
+		return held_read_host(&h->grants, t, e);
+	case CTX_SERVER_ID:
+		h->has_server = true;
+		return held_read_server(&h->server, t, e);
+	case CTX_ARGS_SHA256:
+		return take_hash(t, &h->args, e);
+	case CTX_VERSION_HASH:
+		/* Code that has no approval has no version. */
+		h->has_version = h->kind == CONTEXT_TOOL;
+		return take_hash(t, &h->version, e);
+	case CTX_TIMEOUT_MS:
+		return number(t, HELD_TIMEOUT_MAX_MS, &h->timeout_ms, e);
+	case CTX_HOLD_UNTIL_MS:
+		return number(t, UINT64_MAX, &r->hold, e);
+	case CTX_INTENT:
+		r->intent = ipc_bytes(t->p, t->n);
+		return 0;
+	}
+	return take_limit(h, t, e);
+}
+
+/*
+ * A command has a spec and an executable, what a driver of ours does has a
+ * spec, Python source neither. A driver's spec is data: nothing that comes in
+ * the place of code is ever given to one as such, or the other way round. Which
+ * it is was sealed with it.
+ */
+static int
+check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
+{
+	size_t digest = h->executable_digest.n;
+
+	if (h->kind == CONTEXT_MODULE) {
+		/* Our code alone, of which no tool's text is a part. */
+		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE)
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a module");
+		h->driver = DRIVER_MODULE;
+	}
+	if (h->driver != DRIVER_CODE) {
+		if (spec.n == 0 || h->code.n != 0 || h->executable.n != 0 ||
+		    digest != 0 || h->modules.len != 0)
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a specification");
+		h->code = spec;
+	} else if (h->runner == RUNNER_COMMAND) {
+		/* Only an inspection may find out what the digest is. */
+		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
+		    h->modules.len != 0 ||
+		    (digest != sizeof(struct ipc_hash) &&
+			(digest != 0 || h->kind != CONTEXT_INSPECT)))
+			return err_set(e, FAILURE_INTERNAL,
+			    "the context is not that of a command");
+		h->code = spec;
+	} else if (spec.n != 0 || h->executable.n != 0 || digest != 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context has a command's fields and is none");
+	return 0;
+}
+
+/* Is it approved code, or ours that fetches what a person asked for? */
+static bool
+approved(const struct held *h)
+{
+	return h->kind == CONTEXT_TOOL || h->kind == CONTEXT_MODULE;
+}
+
+/*
+ * What was not said is the configured default. An approval or an
+ * administrator is what lets a call have more than that, so what has no
+ * approval behind it has not.
+ *
+ * A file may be as long as a /tmp that was granted is large, unless its
+ * length was limited too: nobody grants space that can't be used.
+ */
+static void
+fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
+{
+	bool file = h->limit[LIMIT_FILE_BYTES] != 0;
+
+	h->limit[LIMIT_TIMEOUT_MS] = h->timeout_ms;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (i != LIMIT_TIMEOUT_MS &&
+		    (h->limit[i] == 0 ||
+			(!approved(h) && h->limit[i] > dflt[i])))
+			h->limit[i] = dflt[i];
+	if (!file && h->limit[LIMIT_TMP_BYTES] > dflt[LIMIT_TMP_BYTES] &&
+	    h->limit[LIMIT_FILE_BYTES] < h->limit[LIMIT_TMP_BYTES])
+		h->limit[LIMIT_FILE_BYTES] = h->limit[LIMIT_TMP_BYTES];
+}
+
+/*
+ * Reads the plaintext. It comes from the vault, which is trusted, but from
+ * material that admind chose: numbers are bounded here, and secrets in a
+ * context whose kind has no approval behind it are refused.
+ */
+int
+held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
+    struct err *e)
+{
+	struct reading x = {.hold = HELD_HOLD_MAX_MS};
+	struct tlv_reader r;
+	struct tlv t;
+	int rc;
+
+	tlv_open(&r, h->plain.p, h->plain.len);
+	while ((rc = tlv_next(&r, &t)) == 1)
+		if (take_field(h, &t, &x, e) != 0)
+			return -1;
+	if (rc != 0)
+		return err_set(e, FAILURE_INTERNAL, "the context is malformed");
+	if (h->secrets.failed || x.secrets > SECRETS_PER_CALL_MAX ||
+	    (x.secrets > 0 && h->kind != CONTEXT_TOOL))
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context's secrets are not as they may be");
+	if (h->requires.len > 0 && !approved(h))
+		return err_set(e, FAILURE_INTERNAL,
+		    "only what was approved reaches the network");
+	if (check_kind(h, x.spec, e) != 0)
+		return -1;
+	if (h->code.n > CODE_MAX || h->timeout_ms == 0)
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context has no time limit or too much code");
+	if (x.hold > HELD_HOLD_MAX_MS)
+		x.hold = HELD_HOLD_MAX_MS;
+	/* Only to count what each holds (share.h). */
+	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
+		h->principal = ipc_bytes(t.p, t.n);
+	h->expires_ms = now_ms + x.hold;
+	if ((h->record = record_new(&h->node.id, x.intent)) == NULL)
+		return err_set(e, FAILURE_BUSY, "no memory");
+	fill_limits(h, dflt);
+	return 0;
+}
