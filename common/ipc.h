@@ -24,7 +24,7 @@ enum ipc_type {
 	IPC_##UPPER = number,
 	IPC_MESSAGES(M)
 #undef M
-	    IPC_TYPE_MAX = 255
+	    IPC_TYPE_MAX = 511
 };
 
 /* Roles, as bits. A connection has one local and one peer role. */
