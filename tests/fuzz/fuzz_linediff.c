@@ -112,7 +112,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	linediff(a, na, b, nb, &d);
 	if (d.failed)
 		abort();
-	apply(a, na, (const char *)d.p, d.len, &got);
+	apply(a, na, d.len > 0 ? (const char *)d.p : "", d.len, &got);
 	if (got.len != nb || (nb > 0 && memcmp(got.p, b, nb) != 0))
 		abort();
 	buf_free(&d);
