@@ -125,7 +125,7 @@ M(151, FORKED, forked, EVT, ZYGOTE, POOL, OPEN, 0, "the runner's pidfd")       \
 M(152, FORK_FAILED, fork_failed, EVT, ZYGOTE|POOL, POOL|SANDBOXD, OPEN, 0, "no runner: step and errno") \
 M(153, KILL, kill, EVT, SANDBOXD, POOL, OPEN, 0, "SIGKILL the runner of this slot and generation") \
 M(154, EXITED, exited, EVT, POOL, SANDBOXD, OPEN, 0, "the runner was reaped")  \
-M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE, SANDBOXD|POOL, OPEN, 0, "a zygote is ready: which layers hold in the pool") \
+M(155, POOL_REPORT, pool_report, EVT, POOL|ZYGOTE|PEEK, SANDBOXD|POOL, OPEN, 0, "a zygote, or peek, is ready: which layers hold in the pool") \
 M(156, RECYCLE, recycle, EVT, SANDBOXD, POOL, OPEN, 0, "start another zygote; once it reported it gets the FORKs and the old one ends") \
 M(157, LEAF, leaf, EVT, POOL, ZYGOTE, OPEN, 0, "the cgroup of a slot, once: FORKs for it are born there") \
 M(158, LIMIT, limit, EVT, SANDBOXD, POOL, OPEN, 0, "other limits than FORK's for the cgroup of this slot; before EXECUTE") \
@@ -207,7 +207,7 @@ M(245, NET_CONNECT, net_connect, REQ, PEEK, EGRESS, OPEN, 0, "a runner called co
 M(246, NET_CONNECTED, net_connected, ANS, EGRESS, PEEK, OPEN, 0, "the socket to put in place of the runner's") \
 M(247, NET_FAILED, net_failed, ANS, EGRESS, PEEK, OPEN, 0, "connect(2) fails with this errno") \
 M(248, PEEK_LINK, peek_link, EVT, SANDBOXD|POOL, POOL|PEEK, OPEN, 0, "peek's connection to egress, before its HELLO") \
-M(249, PEEK_DOOR, peek_door, EVT, POOL, ZYGOTE, OPEN, 0, "the socket by which runners hand their listeners to peek") \
+M(249, PEEK_DOOR, peek_door, EVT, POOL, ZYGOTE|PEEK, OPEN, 0, "an end of the socket by which runners hand their listeners to peek; before all else") \
 M(250, LISTENER, listener, EVT, RUNNER, PEEK, OPEN, 0, "a runner's seccomp listener, the only frame it ever sends there") \
 M(251, REGRANT, regrant, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "what a server is granted now, sealed by the vault: holds for the next connect of its running calls; answered by OK or REFUSED")
 

@@ -31,6 +31,7 @@
 
 #include "buf.h"
 #include "cgroup.h"
+#include "door.h"
 #include "err.h"
 #include "ipc.h"
 #include "ipc_io.h"
@@ -50,6 +51,7 @@ static struct cgroup cgroup;      /* a leaf a slot, where there are cgroups */
 static bool leaf_told[SLOTS_MAX]; /* the zygote that forks has this leaf */
 static struct zygotes zygotes;
 static pid_t starter_pid;
+static struct door door;  /* peek, and the way of listeners to it */
 static struct buf layers; /* what holds, for POOL_REPORT */
 
 /* The only way out: everything in the pool dies with us. */
@@ -200,6 +202,8 @@ reap_strays(void)
 			die("zygote_gone", "the zygote ended");
 		if (si.si_pid == starter_pid)
 			die("starter_gone", "no zygote could be started");
+		if (si.si_pid == door.pid)
+			die("peek_gone", "peek ended");
 		if (reap_slots())
 			continue;
 		if (si.si_pid == zygotes.coming.pid)
@@ -276,7 +280,8 @@ on_recycle(void)
 {
 	struct err e;
 
-	if (zygotes_start(&zygotes, &e) != 0)
+	if (zygotes_start(&zygotes, &e) != 0 ||
+	    door_give(&door, zygotes.coming.sock, &e) != 0)
 		log_event(LOG_LV_ERR, "zygote_failed", "%s", e.text);
 }
 
@@ -437,6 +442,10 @@ on_broker(void)
 	case IPC_RECYCLE:
 		on_recycle();
 		break;
+	case IPC_PEEK_LINK:
+		if (door_link(&door, &f, &e) != 0)
+			die("peek_gone", e.text);
+		break;
 	default:
 		die("not_permitted", ipc_name(f.type));
 	}
@@ -475,6 +484,7 @@ on_zygote(struct zygote *z)
 enum {
 	AT_BROKER,
 	AT_LIVENESS,
+	AT_PEEK,
 	AT_CURRENT,
 	AT_COMING,
 	AT_LEAVING,
@@ -491,6 +501,7 @@ poll_set(struct pollfd *p, uint32_t *number, int child)
 
 	p[AT_BROKER].fd = SETUP_BROKER_FD;
 	p[AT_LIVENESS].fd = SETUP_LIVENESS_FD;
+	p[AT_PEEK].fd = door.peek;
 	p[AT_CURRENT].fd = zygotes.current.sock;
 	p[AT_COMING].fd = zygotes.coming.sock;
 	p[AT_LEAVING].fd = zygotes.leaving.sock;
@@ -525,6 +536,9 @@ serve(int child)
 		/* spawn never writes: whatever happens there is its end. */
 		if (p[AT_LIVENESS].revents != 0)
 			die("spawn_gone", "spawn closed the liveness socket");
+		/* After its report peek says nothing. */
+		if (p[AT_PEEK].revents != 0)
+			die("peek_gone", "peek closed its socket");
 		for (nfds_t i = AT_SLOTS; i < n; i++)
 			if (p[i].revents != 0)
 				(void)reap_slot(number[i]);
@@ -573,8 +587,11 @@ main(int argc, char **argv)
 	slots_init(&slots);
 	if ((starter_pid = starter_start(&cgroup, argv, &e)) < 0)
 		die("setup", e.text);
+	if (door_start(&door, &layers, &e) != 0)
+		die_without("peek", &e);
 	zygotes_init(&zygotes);
-	if (zygotes_start(&zygotes, &e) != 0)
+	if (zygotes_start(&zygotes, &e) != 0 ||
+	    door_give(&door, zygotes.coming.sock, &e) != 0)
 		die("setup", e.text);
 	if (setup_drop(&layers, &e) != 0)
 		die_without("pool_init_capabilities", &e);

@@ -17,14 +17,19 @@
 /* A fork takes less than a ms; who does not answer in this time is broken. */
 enum { ANSWER_S = 10 };
 
-static char path[256];
+/* What it can be asked to start; the byte that asks. */
+enum { ZYGOTE, PEEK, PROGRAMS };
+
+static const char *const name[PROGRAMS] = {"mcpbox-runner", "mcpbox-peek"};
+static char path[PROGRAMS][256];
 static int to_starter = -1;
 
 /* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
 static _Noreturn void
-exec_zygote(const struct cgroup *cg, char *const settings[3], int sock)
+exec_program(
+    int which, const struct cgroup *cg, char *const settings[3], int sock)
 {
-	char *argv[] = {path, settings[1], settings[2], NULL};
+	char *argv[] = {path[which], settings[1], settings[2], NULL};
 	/* The loader resolves all symbols at once: what it left for the first
 	 * call would be resolved in each runner again, by reading the tables of
 	 * all libraries. */
@@ -32,7 +37,9 @@ exec_zygote(const struct cgroup *cg, char *const settings[3], int sock)
 	char *envp[] = {bind_now, NULL};
 	sigset_t none;
 
-	if (cgroup_enter_zygote(cg) != 0)
+	if (which == PEEK)
+		argv[1] = NULL; /* it stays in our cgroup */
+	else if (cgroup_enter_zygote(cg) != 0)
 		_exit(126);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -43,7 +50,7 @@ exec_zygote(const struct cgroup *cg, char *const settings[3], int sock)
 		_exit(126);
 	if (syscall(SYS_close_range, SETUP_ZYGOTE_FD + 1, ~0U, 0) != 0)
 		_exit(126);
-	execve(path, argv, envp);
+	execve(path[which], argv, envp);
 	_exit(127);
 }
 
@@ -54,10 +61,10 @@ union control {
 
 /* One byte and a descriptor. -1 with errno. */
 static int
-send_fd(int sock, int fd)
+send_fd(int sock, char byte, int fd)
 {
 	union control control = {0};
-	struct iovec iov = {.iov_base = (char[1]){0}, .iov_len = 1};
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
 	struct msghdr m = {.msg_iov = &iov,
 	    .msg_iovlen = 1,
 	    .msg_control = control.room,
@@ -73,11 +80,10 @@ send_fd(int sock, int fd)
 
 /* The descriptor, or -1: the other side closed or sent something else. */
 static int
-receive_fd(int sock)
+receive_fd(int sock, char *byte)
 {
 	union control control = {0};
-	char byte;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct iovec iov = {.iov_base = byte, .iov_len = 1};
 	struct msghdr m = {.msg_iov = &iov,
 	    .msg_iovlen = 1,
 	    .msg_control = control.room,
@@ -115,21 +121,22 @@ close_others(int a, int b)
 static void
 rename_process(char *argv0)
 {
-	static const char name[] = "mcpbox-starter";
+	static const char own[] = "mcpbox-starter";
 	char *base = strrchr(argv0, '/');
 
 	base = base != NULL ? base + 1 : argv0;
-	if (strlen(base) >= strlen(name)) {
+	if (strlen(base) >= strlen(own)) {
 		memset(base, 0, strlen(base));
-		memcpy(base, name, sizeof(name));
+		memcpy(base, own, sizeof(own));
 	}
-	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, own, 0, 0, 0);
 }
 
 static _Noreturn void
 serve(const struct cgroup *cg, char *const argv[4], int sock)
 {
 	long pid;
+	char which;
 	int fd;
 
 	rename_process(argv[0]);
@@ -138,10 +145,12 @@ serve(const struct cgroup *cg, char *const argv[4], int sock)
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    close_others(sock, cg->zygote) != 0)
 		_exit(126);
-	while ((fd = receive_fd(sock)) >= 0) {
+	while ((fd = receive_fd(sock, &which)) >= 0) {
+		if (which < 0 || which >= PROGRAMS)
+			break;
 		pid = syscall(SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
 		if (pid == 0)
-			exec_zygote(cg, argv + 1, fd);
+			exec_program(which, cg, argv + 1, fd);
 		close(fd);
 		if (send(sock, &pid, sizeof(pid), MSG_NOSIGNAL) !=
 		    (ssize_t)sizeof(pid))
@@ -157,12 +166,16 @@ starter_start(const struct cgroup *cg, char *const argv[4], struct err *e)
 	int sv[2], n;
 	pid_t p;
 
-	n = snprintf(path, sizeof(path), "%s/mcpbox-runner", argv[1]);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_set(
-		    e, FAILURE_SANDBOX_UNAVAILABLE, "libexec_dir is too long");
-	if (access(path, X_OK) != 0)
-		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "%s", path);
+	for (int i = 0; i < PROGRAMS; i++) {
+		n = snprintf(
+		    path[i], sizeof(path[i]), "%s/%s", argv[1], name[i]);
+		if (n < 0 || (size_t)n >= sizeof(path[i]))
+			return err_set(e, FAILURE_SANDBOX_UNAVAILABLE,
+			    "libexec_dir is too long");
+		if (access(path[i], X_OK) != 0)
+			return err_sys(
+			    e, FAILURE_SANDBOX_UNAVAILABLE, "%s", path[i]);
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
 	if (setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) != 0 ||
@@ -180,24 +193,36 @@ starter_start(const struct cgroup *cg, char *const argv[4], struct err *e)
 	return p;
 }
 
-int
-starter_zygote(int *sock, pid_t *pid, struct err *e)
+static int
+start(int which, int *sock, pid_t *pid, struct err *e)
 {
 	int sv[2], sent;
 	long p = -1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "socketpair");
-	sent = send_fd(to_starter, sv[1]);
+	sent = send_fd(to_starter, (char)which, sv[1]);
 	close(sv[1]);
 	if (sent != 0 ||
 	    recv(to_starter, &p, sizeof(p), 0) != (ssize_t)sizeof(p) ||
 	    p <= 0) {
 		close(sv[0]);
-		return err_set(
-		    e, FAILURE_SANDBOX_UNAVAILABLE, "no zygote was started");
+		return err_set(e, FAILURE_SANDBOX_UNAVAILABLE,
+		    "%s was not started", name[which]);
 	}
 	*sock = sv[0];
 	*pid = (pid_t)p;
 	return 0;
+}
+
+int
+starter_zygote(int *sock, pid_t *pid, struct err *e)
+{
+	return start(ZYGOTE, sock, pid, e);
+}
+
+int
+starter_peek(int *sock, pid_t *pid, struct err *e)
+{
+	return start(PEEK, sock, pid, e);
 }

@@ -1,12 +1,12 @@
 /*
- * The process that starts zygotes.
+ * The process that starts zygotes, and peek.
  *
  * A zygote needs the capabilities of the pool's root; pool-init, which talks
  * to the broker, keeps CAP_KILL alone. So, before it gives the others up, it
  * forks this process, which has them and hears of nobody but pool-init: on a
- * socketpair, one byte and one descriptor for each zygote wanted, answered by
- * its pid. What is executed, and with which arguments, was fixed before. The
- * zygotes are pool-init's children (CLONE_PARENT).
+ * socketpair, one byte (which of the two) and one descriptor for each, answered
+ * by its pid. What is executed, and with which arguments, was fixed before.
+ * They are pool-init's children (CLONE_PARENT).
  *
  * Who takes over pool-init gains nothing by it that the zygote he commands
  * already does not give: another process of the same program with the same
@@ -31,5 +31,7 @@ pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
  * process, a child of ours. 0 or -1.
  */
 int starter_zygote(int *sock, pid_t *pid, struct err *);
+/* Likewise mcpbox-peek, without arguments, in the starter's own cgroup. */
+int starter_peek(int *sock, pid_t *pid, struct err *);
 
 #endif

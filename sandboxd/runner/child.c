@@ -27,7 +27,7 @@ enum { LINGER_MS = 20 };
 /* 0, 1, 2: /dev/null and the output pipe; 3 the channel; nothing else that
  * the zygote had open, its own socket to pool-init included. */
 int
-child_descriptors(int channel)
+child_descriptors(int channel, int door)
 {
 	int null;
 
@@ -36,7 +36,15 @@ child_descriptors(int channel)
 	if (channel != RUNNER_CHANNEL_FD &&
 	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
 		_exit(END_SET_UP);
-	if (syscall(SYS_close_range, RUNNER_CHANNEL_FD + 1, ~0U, 0) == -1)
+	/* The door is above 3, and not the channel: who waits at the one does
+	 * not read the other. */
+	if (door != -1 && door != RUNNER_DOOR_FD &&
+	    dup3(door, RUNNER_DOOR_FD, O_CLOEXEC) == -1)
+		return -1;
+	if (syscall(SYS_close_range, RUNNER_CHANNEL_FD + 1,
+		door != -1 ? RUNNER_DOOR_FD - 1 : ~0U, 0) == -1 ||
+	    (door != -1 &&
+		syscall(SYS_close_range, RUNNER_DOOR_FD + 1, ~0U, 0) == -1))
 		return -1;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null == -1 || dup2(null, STDIN_FILENO) == -1)
@@ -103,13 +111,13 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	struct ipc_execute execute;
 	struct ipc_arguments arguments;
 	struct ipc_secrets secrets;
+	int modules, door;
 
-	int modules;
-
+	door = door_of(fork);
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
-	/* First, since their descriptors are closed next. */
+	/* Before their descriptors are closed. */
 	modules = modules_mount(&r) == -1 ? errno : 0;
-	if (child_descriptors(fork->channel) == -1)
+	if (child_descriptors(fork->channel, door) == -1)
 		fail("descriptors");
 	if (modules != 0) {
 		errno = modules;

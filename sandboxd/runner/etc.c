@@ -1,6 +1,6 @@
 /*
  * The runners' /etc, a part of the template: names for every uid that a call
- * may get, and answers for the resolver that need no network. Nothing of the
+ * may get, and what the resolver reads. Nothing of the
  * host's /etc is in it. It is the same for all calls, so that none pays for a
  * mount and five files of its own; the only thing it tells is how many uids
  * the pool has.
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -102,6 +103,17 @@ etc_build(void)
 		-1 ||
 	    put_text("nsswitch.conf",
 		"passwd: files\ngroup: files\nhosts: files\n") == -1 ||
+	    put_text("nsswitch.network",
+		"passwd: files\ngroup: files\nhosts: files dns\n") == -1 ||
+	    put_text("resolv.conf",
+		"nameserver 127.0.0.1\n"
+		"options use-vc timeout:5 attempts:1\n") == -1 ||
+	    put_text("services",
+		"ftp 21/tcp\nssh 22/tcp\nsmtp 25/tcp\ndomain 53/tcp\n"
+		"domain 53/udp\nhttp 80/tcp\nntp 123/udp\nimap2 143/tcp imap\n"
+		"ldap 389/tcp\nhttps 443/tcp\nhttps 443/udp\n"
+		"submission 587/tcp\nldaps 636/tcp\nimaps 993/tcp\n"
+		"postgresql 5432/tcp\n") == -1 ||
 	    put_text("host.conf", "multi on\n") == -1)
 		goto out;
 	rc = 0;
@@ -109,4 +121,22 @@ out:
 	buf_free(&passwd);
 	buf_free(&group);
 	return rc;
+}
+
+/*
+ * Where hosts are granted, names are asked for as well: the resolver connects
+ * to 127.0.0.1, which nobody is at in this namespace, and what it gets is
+ * sandboxd-egress, by TCP, so that it is one connect(2) and one stream. For all
+ * others a name that isn't in hosts is unknown at once. The bind carries the
+ * flags of what it binds: it is read-only. Before the toolbox is mounted, whose
+ * /etc is this one.
+ */
+int
+etc_names(struct runner *r)
+{
+	if (r->fork->network == 0)
+		return 0;
+	steps_path("/etc/nsswitch.conf");
+	return mount(RUNNER_BASE "/etc/nsswitch.network",
+	    RUNNER_BASE "/etc/nsswitch.conf", NULL, MS_BIND, NULL);
 }

@@ -12,13 +12,14 @@
  * Left out on purpose, though Python has functions for some of them: execve
  * (nothing in the root is executable; a tool is Python), bind, listen and
  * accept (nobody may be reached here), connect (nobody is there to be
- * reached), sendfile, splice, tee and vmsplice (pages of host files, passed on
- * by reference), memfd_create and System V shared memory (memory that no limit
- * counts), mlock, ptrace and process_vm_* and kcmp and pidfd_getfd (another
- * process's memory), io_uring (calls that pass no filter), bpf, userfaultfd,
- * perf_event_open, keyctl, inotify and fanotify (large kernel surfaces, some
- * count by user over all namespaces), unshare, setns and all of the mount
- * API, xattrs, name_to_handle_at and open_by_handle_at, personality.
+ * reached; where hosts are granted filter_net.c has it), sendfile, splice, tee
+ * and vmsplice (pages of host files, passed on by reference), memfd_create and
+ * System V shared memory (memory that no limit counts), mlock, ptrace and
+ * process_vm_* and kcmp and pidfd_getfd (another process's memory), io_uring
+ * (calls that pass no filter), bpf, userfaultfd, perf_event_open, keyctl,
+ * inotify and fanotify (large kernel surfaces, some count by user over all
+ * namespaces), unshare, setns and all of the mount API, xattrs,
+ * name_to_handle_at and open_by_handle_at, personality.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -38,6 +39,7 @@
 #include <unistd.h>
 
 #include "filter.h"
+#include "filter_net.h"
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
@@ -57,6 +59,10 @@
 #define RWF_KNOWN 0x17
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* seccomp(2): a descriptor for the notifications; and, Linux 5.19, a call that
+ * was taken notice of is interrupted by nothing but the caller's end. */
+enum { FILTER_LISTEN = 1 << 3, FILTER_WAIT_KILLABLE = 1 << 5 };
 
 struct filter {
 	size_t n;
@@ -303,7 +309,7 @@ static const struct rule judged[] = {
 	EQ(membarrier, 0, MEMBARRIER_CMD_QUERY),
 	EQ(membarrier, 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
 	EQ(membarrier, 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
-	/* asyncio wakes itself over a socketpair; no other family exists here. */
+	/* asyncio wakes itself over a socketpair. */
 	EQ(socket, 0, AF_UNIX),
 	EQ(socketpair, 0, AF_UNIX),
 	/* Its own limits, which it can only lower. */
@@ -353,18 +359,10 @@ static const int socket_facts[] = {
  * gigabytes. */
 static const int socket_options[] = {
 	SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE,
-	SO_REUSEADDR, SO_PASSCRED, SO_LINGER, SO_BROADCAST,
+	SO_REUSEADDR, SO_PASSCRED, SO_BROADCAST,
+	SO_LINGER, /* last: not for the network profile (filter_net.c) */
 };
 /* clang-format on */
-
-/*
- * What a program needs to start and run, beyond all of the above. execve alone:
- * which files it takes is Landlock's and the mounts' matter (fsrules.c). No
- * execveat, whose use is to run what has no name.
- */
-static const int command_plain[] = {
-    SCMP_SYS(execve),
-};
 
 /* The loader sets the thread pointer; its other functions are none of ours. */
 #ifdef SYS_arch_prctl
@@ -383,13 +381,17 @@ add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 	return rc;
 }
 
+/*
+ * What a program needs to start and run, beyond all of the above. execve alone:
+ * which files it takes is Landlock's and the mounts' matter (fsrules.c). No
+ * execveat, whose use is to run what has no name.
+ */
 static int
 add_command_rules(scmp_filter_ctx ctx)
 {
 	int rc;
 
-	rc = add_calls(
-	    ctx, SCMP_ACT_ALLOW, command_plain, LENGTH(command_plain));
+	rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(execve), 0);
 #ifdef SYS_arch_prctl
 	if (rc == 0)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(arch_prctl),
@@ -418,12 +420,13 @@ add_judged(scmp_filter_ctx ctx)
 }
 
 static int
-add_sockets(scmp_filter_ctx ctx)
+add_sockets(scmp_filter_ctx ctx, bool network)
 {
+	const size_t n = LENGTH(socket_options) - (network ? 1 : 0);
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < LENGTH(socket_options) && rc == 0; i++)
+	for (i = 0; i < n && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
 		    2, SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
 		    SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)socket_options[i]));
@@ -469,7 +472,7 @@ add_answers(scmp_filter_ctx ctx)
 }
 
 static int
-add_rules(scmp_filter_ctx ctx)
+add_rules(scmp_filter_ctx ctx, bool network)
 {
 	int rc;
 
@@ -477,7 +480,7 @@ add_rules(scmp_filter_ctx ctx)
 	if (rc == 0)
 		rc = add_judged(ctx);
 	if (rc == 0)
-		rc = add_sockets(ctx);
+		rc = add_sockets(ctx, network);
 	/* Flags are set, but not those that read round the page cache or have
 	 * the kernel send signals. */
 	if (rc == 0)
@@ -517,7 +520,7 @@ out:
 }
 
 struct filter *
-filter_new(bool command, struct err *err)
+filter_new(unsigned forms, struct err *err)
 {
 	struct filter *f = NULL;
 	scmp_filter_ctx ctx;
@@ -534,9 +537,11 @@ filter_new(bool command, struct err *err)
 	if (rc == 0)
 		rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc == 0)
-		rc = add_rules(ctx);
-	if (rc == 0 && command)
+		rc = add_rules(ctx, (forms & FILTER_NETWORK) != 0);
+	if (rc == 0 && (forms & FILTER_COMMAND) != 0)
 		rc = add_command_rules(ctx);
+	if (rc == 0 && (forms & FILTER_NETWORK) != 0)
+		rc = filter_net_rules(ctx);
 	if (rc != 0) {
 		errno = -rc;
 		(void)err_sys(err, FAILURE_INTERNAL, "seccomp rules");
@@ -569,13 +574,27 @@ filter_program(const struct filter *f, size_t *n)
 	return f->program;
 }
 
-int
-filter_load(const struct filter *f)
+static int
+load(const struct filter *f, unsigned flags)
 {
 	struct sock_fprog prog = {
 	    .len = (unsigned short)(f->n / sizeof(struct sock_filter)),
 	    .filter = f->program,
 	};
 
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+int
+filter_load(const struct filter *f)
+{
+	return load(f, 0);
+}
+
+int
+filter_listen(const struct filter *f)
+{
+	int fd = load(f, FILTER_LISTEN | FILTER_WAIT_KILLABLE);
+
+	return fd == -1 && errno == EINVAL ? load(f, FILTER_LISTEN) : fd;
 }

@@ -7,7 +7,6 @@
 #ifndef FILTER_H
 #define FILTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "buf.h"
@@ -15,15 +14,24 @@
 
 struct filter;
 
-/* Compiles the program for tools in Python, or the one for commands, which
- * adds execve and what the start of a program needs. NULL with err on
- * failure. */
-struct filter *filter_new(bool command, struct err *);
+/* Forms of the program, or-ed. 0 is that of tools in Python without grants. */
+enum {
+	FILTER_COMMAND = 1, /* adds execve and what starting a program needs */
+	FILTER_NETWORK = 2  /* adds internet sockets and connect(2), which
+			     * raises a notification (filter_net.c) */
+};
+
+/* Compiles it. NULL with err on failure: with FILTER_NETWORK also where there
+ * are no notifications. */
+struct filter *filter_new(unsigned forms, struct err *);
 void filter_free(struct filter *);
 /* The program: an array of struct sock_filter, *n bytes; borrowed. */
 const void *filter_program(const struct filter *, size_t *n);
 /* Loads it into the calling thread; there must be no other. 0 or -1 with
  * errno. */
 int filter_load(const struct filter *);
+/* Likewise one with FILTER_NETWORK: the listener (CLOEXEC), or -1 with errno:
+ * EBUSY if a filter around us has one, as some containers'. */
+int filter_listen(const struct filter *);
 
 #endif

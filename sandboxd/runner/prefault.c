@@ -89,7 +89,7 @@ play(const char *code, int channel)
 {
 	struct ipc_execute x = {0};
 
-	if (child_descriptors(channel) == -1 || python_child(NULL) == -1 ||
+	if (child_descriptors(channel, -1) == -1 || python_child(NULL) == -1 ||
 	    output_start() == -1)
 		return -1;
 	x.kind = CONTEXT_TOOL;

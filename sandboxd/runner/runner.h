@@ -21,6 +21,8 @@ enum {
 	RUNNER_EPOLL_FD = 5,   /* asyncio's loop: its epoll instance */
 	RUNNER_WAKE_FD = 6,    /* and the socketpair that wakes it: 6 and 7 */
 	RUNNER_FDS = 8,        /* that many, no more */
+	RUNNER_DOOR_FD = 8,    /* and, until its listener is handed over, the
+				* door of one with network (door.c) */
 	/* Bytes of one piece of a result: a frame with room for its header. */
 	RUNNER_PIECE_MAX = 48 * 1024,
 	RUNNER_PATH_MAX = 512,
@@ -40,10 +42,13 @@ struct toolbox;
 struct zygote {
 	struct filter *filter; /* compiled seccomp programs: of kind PYTHON */
 	struct filter *command_filter; /* and of kind COMMAND */
-	struct toolbox *toolbox;       /* toolbox.c */
-	int store;                     /* the module store, or -1 */
-	int landlock_abi;              /* 0: the kernel has none */
-	pid_t *tid_address; /* where libc keeps the main thread's id */
+	/* Where hosts are granted; both NULL where the kernel has no
+	 * notifications. */
+	struct filter *network_filter, *command_network_filter;
+	struct toolbox *toolbox; /* toolbox.c */
+	int store;               /* the module store, or -1 */
+	int landlock_abi;        /* 0: the kernel has none */
+	pid_t *tid_address;      /* where libc keeps the main thread's id */
 	char stdlib[RUNNER_PATH_MAX]; /* /usr/lib/python3.11 */
 	char interpreter[64]; /* magic number and version, for POOL_REPORT */
 	struct buf layers;    /* name=state lines for POOL_REPORT */
@@ -85,6 +90,19 @@ int template_build(
 extern const char *const template_devices[];
 /* etc.c: its /etc, under RUNNER_BASE. 0, or -1 with errno and steps_path. */
 int etc_build(void);
+int etc_names(struct runner *); /* a step: names resolve, where hosts are
+				 * granted */
+
+/* certs.c: the host's certificate authorities, in that /etc. Likewise. */
+#define CERTS_DIR "/etc/ssl/certs"
+int certs_build(void);
+
+/* door.c: how a runner's listener gets to peek. */
+void door_set(int fd); /* in the zygote; takes it */
+/* In the child, first of all: the door, or -1, closed, for one without. */
+int door_of(const struct ipc_fork *);
+/* Loads the network filter and hands its listener over. 0 or -1. */
+int door_filter(struct runner *);
 
 /* toolbox.c: the root of commands. A file that may be executed there: one of
  * the configured programs, or a dynamic loader. */
@@ -197,8 +215,9 @@ int python_command(const struct runner *, const struct ipc_execute *,
     struct ipc_bytes arguments);
 
 /* child.c: a runner's life, from the fork to its end. */
-/* The channel as descriptor 3, the output pipe, nothing else. 0 or -1. */
-int child_descriptors(int channel);
+/* The channel as descriptor 3, the output pipe, the door (or -1) as
+ * RUNNER_DOOR_FD, nothing else. 0 or -1. */
+int child_descriptors(int channel, int door);
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
 /* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling

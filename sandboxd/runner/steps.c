@@ -53,13 +53,15 @@ step_setsid(struct runner *r)
 static int
 step_close_range(struct runner *r)
 {
-	(void)r;
-	return (int)syscall(SYS_close_range, RUNNER_FDS, ~0U, 0);
+	return (int)syscall(SYS_close_range,
+	    r->fork->network != 0 ? RUNNER_DOOR_FD + 1 : RUNNER_FDS, ~0U, 0);
 }
 
 static int
 step_seccomp(struct runner *r)
 {
+	if (r->fork->network != 0)
+		return door_filter(r);
 	return filter_load(r->fork->kind == RUNNER_COMMAND
 		? r->zygote->command_filter
 		: r->zygote->filter);
@@ -70,6 +72,7 @@ static const struct step steps[] = {
     {"setsid", step_setsid},
     {"cgroup_namespace", fork_cgroup},
     {"hostname", mounts_hostname},
+    {"names", etc_names},
     {"toolbox", toolbox_mounts},
     {"proc", mounts_proc},
     {"tmp", mounts_tmp},

@@ -4,7 +4,8 @@
  * so that a call pays for three small mounts instead of fifty.
  *
  * It is a tmpfs with empty directories, read-only binds of just what the
- * interpreter needs, and five device nodes. No executable file is in it, no
+ * interpreter needs, five device nodes, and copies of the host's certificate
+ * authorities (certs.c). No executable file is in it, no
  * directory of the host but the standard library and the time zones. Shared
  * libraries are bound one by one: the library directory of a host holds
  * hundreds that no tool has a use for.
@@ -278,7 +279,7 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 	modules_store(z, modules);
 	steps_path(RUNNER_BASE);
 	if (mount("root", RUNNER_BASE, "tmpfs", MS_NOSUID | MS_NODEV,
-		"mode=0755,size=8M,nr_inodes=1024") == -1)
+		"mode=0755,size=16M,nr_inodes=4096") == -1)
 		return -1;
 	if (links() == -1 || bind_path(stdlib, files) == -1 ||
 	    bind_libs(libs, stdlib) == -1)
@@ -294,7 +295,7 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 	steps_path(RUNNER_MODULES);
 	if (modules_places() == -1)
 		return -1;
-	if (etc_build() == -1)
+	if (etc_build() == -1 || certs_build() == -1)
 		return -1;
 	/* A device node must not be nodev; a read-only mount still lets it be
 	 * written to. No tty, no console. */

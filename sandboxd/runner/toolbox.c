@@ -497,7 +497,7 @@ toolbox_mounts(struct runner *r)
 				return -1;
 			if (access(from, F_OK) == -1)
 				continue; /* a host without time zones */
-			if (mount(from, to, NULL, MS_BIND, NULL) == -1)
+			if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) == -1)
 				return -1;
 		}
 	return 0;

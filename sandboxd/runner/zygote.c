@@ -44,7 +44,8 @@ environment(void)
 	if (clearenv() != 0 || setenv("HOME", "/tmp", 1) == -1 ||
 	    setenv("PATH", "/usr/bin:/bin", 1) == -1 ||
 	    setenv("LANG", "C.UTF-8", 1) == -1 ||
-	    setenv("TZ", "UTC", 1) == -1 || setenv("TMPDIR", "/tmp", 1) == -1)
+	    setenv("TZ", "UTC", 1) == -1 || setenv("TMPDIR", "/tmp", 1) == -1 ||
+	    setenv("SSL_CERT_DIR", CERTS_DIR, 1) == -1)
 		log_fatal("environment", "cannot set the environment");
 }
 
@@ -81,10 +82,16 @@ start(struct zygote *z, const char *modules, const char *commands)
 	struct err err = {0};
 
 	buf_init(&z->layers, 4096);
-	z->filter = filter_new(false, &err);
-	z->command_filter = z->filter == NULL ? NULL : filter_new(true, &err);
+	z->filter = filter_new(0, &err);
+	z->command_filter =
+	    z->filter == NULL ? NULL : filter_new(FILTER_COMMAND, &err);
 	if (z->command_filter == NULL)
 		goto fail;
+	/* Without these there are runners, but none with network: trial_run
+	 * says so. */
+	z->network_filter = filter_new(FILTER_NETWORK, NULL);
+	z->command_network_filter =
+	    filter_new(FILTER_COMMAND | FILTER_NETWORK, NULL);
 	z->landlock_abi = fsrules_abi();
 	layer = "runner-oom_score";
 	if (limits_oom_zygote(&err) == -1)
@@ -157,6 +164,7 @@ on_frame(const struct zygote *z, struct ipc_frame *frame)
 {
 	struct ipc_fork m;
 	struct ipc_leaf leaf;
+	struct ipc_peek_door door;
 	struct err err = {0};
 
 	switch (frame->type) {
@@ -170,6 +178,11 @@ on_frame(const struct zygote *z, struct ipc_frame *frame)
 		if (ipc_decode(frame, &leaf, &err) == -1 ||
 		    fork_leaf(leaf.slot, leaf.directory) == -1)
 			break;
+		return;
+	case IPC_PEEK_DOOR:
+		if (ipc_decode(frame, &door, &err) == -1)
+			break;
+		door_set(door.door);
 		return;
 	default:
 		break;

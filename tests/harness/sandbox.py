@@ -148,6 +148,7 @@ class Sandbox:
         self.libexec = os.path.join(self.dir, "libexec")
         os.mkdir(self.libexec, 0o755)
         self.program("sandboxd/pool/mcpbox-pool-init", "mcpbox-pool-init")
+        self.program("sandboxd/pool/mcpbox-peek", "mcpbox-peek")
         self.program(runner or "tests/unit/sandboxd/fake-runner", "mcpbox-runner")
         if zygote:
             self.zygote(zygote)

@@ -99,7 +99,7 @@ class Runner:
 
     def execute(self, code, arguments, secrets=(), kind=KIND_TOOL,
                 name="probe", stdout_max=65536, result_max=1 << 20,
-                compiled=b"", executable="", executable_digest=b"", form=0,
+                compiled=b"", executable="", executable_digest=b"", form=0, driver=0,
                 **limits):
         values = dict(memory_bytes=256 << 20, cpu_ms=30000, processes=64,
                       files=256, file_bytes=64 << 20)
@@ -112,7 +112,7 @@ class Runner:
                 item = item.encode("utf-8")
                 tlv += struct.pack(">BI", tag, len(item)) + item
         ipcframes.send(self.channel, "execute", kind=kind, name=name,
-                       form=form,
+                       form=form, driver=driver,
                        stdout_max=stdout_max, result_max=result_max,
                        source_len=len(code), code=code + compiled,
                        executable=executable,
@@ -243,13 +243,16 @@ class Pool:
         pid = os.fork()
         if pid == 0:
             try:
-                _pool_init(executable, sock, self._zygote_pid,
-                           self._arguments)
+                self._first(executable, sock)
             finally:
                 os._exit(1)
         os.close(sock)
         os.waitpid(pid, 0)
         os._exit(0)
+
+    def _first(self, executable, sock):
+        """In pid 1 of the pool."""
+        _pool_init(executable, sock, self._zygote_pid, self._arguments)
 
     def close(self):
         self.sock.close()

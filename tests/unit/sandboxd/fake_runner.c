@@ -262,6 +262,11 @@ main(int argc, char **argv)
 		struct ipc_forked ok = {.pidfd = -1};
 		pid_t pid;
 
+		/* The door to peek: nobody here has a listener. */
+		if (f.type == IPC_PEEK_DOOR) {
+			ipc_frame_free(&f);
+			continue;
+		}
 		if (f.type != IPC_FORK || ipc_decode(&f, &m, &e) != 0)
 			return 2;
 		if (strncmp(mode, "die", 3) == 0)

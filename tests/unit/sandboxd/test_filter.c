@@ -16,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -225,8 +226,9 @@ verdict(const struct filter *f, uint32_t arch, int nr, const uint64_t *args)
 	return bpf_eval(p, n / sizeof(struct sock_filter), &d);
 }
 
-/* Both programs: of tools in Python, and of commands. */
-static struct filter *python, *command;
+/* The programs: of tools in Python, and of commands, without and with network.
+ */
+static struct filter *python, *command, *network, *command_network;
 
 static void
 table(const struct filter *f, const struct row *row, size_t n)
@@ -293,6 +295,150 @@ test_command(void **state)
 			table(command, &rows[i], 1);
 }
 
+#define NOTIFY SECCOMP_RET_USER_NOTIF
+#define DONE   (SECCOMP_RET_ERRNO | 0)
+#define FLAGS  (SOCK_NONBLOCK | SOCK_CLOEXEC)
+
+/* Newer than, or absent from, Debian 12's headers. */
+#define MPTCP      262
+#define UDPLITE    136
+#define FASTOPEN   30 /* TCP_FASTOPEN_CONNECT */
+#define REPAIR     19
+#define ULP        31
+#define MD5SIG     14
+#define FASTOPEN_L 23 /* TCP_FASTOPEN */
+
+/* What the network's programs say otherwise. */
+static const struct row network_rows[] = {
+    {"connect", ANY(SYS_connect), NOTIFY},
+    {"tcp", SYS_socket, {AF_INET, SOCK_STREAM}, ALLOW},
+    {"tcp, asyncio's", SYS_socket, {AF_INET, SOCK_STREAM | FLAGS, 6}, ALLOW},
+    {"tcp6", SYS_socket, {AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 6}, ALLOW},
+    {"udp", SYS_socket, {AF_INET, SOCK_DGRAM | FLAGS, 17}, ALLOW},
+    {"udp6", SYS_socket, {AF_INET6, SOCK_DGRAM, 0}, ALLOW},
+    {"unix", SYS_socket, {AF_UNIX, SOCK_STREAM}, ALLOW},
+    {"mptcp", SYS_socket, {AF_INET, SOCK_STREAM, MPTCP}, DENY},
+    {"sctp", SYS_socket, {AF_INET, SOCK_STREAM, 132}, DENY},
+    {"dccp", SYS_socket, {AF_INET, 6, 33}, DENY},
+    {"udplite", SYS_socket, {AF_INET, SOCK_DGRAM, UDPLITE}, DENY},
+    {"ping", SYS_socket, {AF_INET, SOCK_DGRAM, 1}, DENY},
+    {"ping6", SYS_socket, {AF_INET6, SOCK_DGRAM, 58}, DENY},
+    {"raw", SYS_socket, {AF_INET, SOCK_RAW, 255}, DENY},
+    {"raw tcp", SYS_socket, {AF_INET, SOCK_RAW, 6}, DENY},
+    {"udp over stream", SYS_socket, {AF_INET, SOCK_STREAM, 17}, DENY},
+    {"seqpacket", SYS_socket, {AF_INET, SOCK_SEQPACKET, 0}, DENY},
+    {"netlink", SYS_socket, {AF_NETLINK, SOCK_RAW, 0}, DENY},
+    {"packet", SYS_socket, {AF_PACKET, SOCK_DGRAM, 0}, DENY},
+    {"vsock", SYS_socket, {40, SOCK_STREAM, 0}, DENY},
+    {"smc", SYS_socket, {43, SOCK_STREAM, 0}, DENY},
+    {"family, high bits", SYS_socket, {HIGH | AF_INET, SOCK_STREAM}, DENY},
+    {"type, high bits", SYS_socket, {AF_INET, HIGH | SOCK_STREAM}, DENY},
+    {"type, other flags", SYS_socket, {AF_INET, SOCK_STREAM | 16}, DENY},
+    {"protocol, high bits", SYS_socket, {AF_INET, SOCK_STREAM, HIGH}, DENY},
+    {"internet pair", SYS_socketpair, {AF_INET, SOCK_STREAM}, DENY},
+    {"bind", ANY(SYS_bind), DENY},
+    {"listen", ANY(SYS_listen), DENY},
+    {"accept", ANY(SYS_accept), DENY},
+    {"accept4", ANY(SYS_accept4), DENY},
+    {"sendto fastopen", SYS_sendto, {0, 0, 0, MSG_FASTOPEN}, DENY},
+    {"sendto both", SYS_sendto, {0, 0, 0, MSG_FASTOPEN | MSG_NOSIGNAL}, DENY},
+    {"sendmsg fastopen", SYS_sendmsg, {0, 0, MSG_FASTOPEN}, DENY},
+    {"sendmmsg fastopen", SYS_sendmmsg, {0, 0, 0, MSG_FASTOPEN}, DENY},
+    {"fastopen, high bits", SYS_sendmsg, {0, 0, HIGH | MSG_FASTOPEN}, DENY},
+    {"nodelay", SYS_setsockopt, {0, 6, 1}, ALLOW},
+    {"keepidle", SYS_setsockopt, {0, 6, 4}, ALLOW},
+    {"user timeout", SYS_setsockopt, {0, 6, 18}, ALLOW},
+    {"v6only", SYS_setsockopt, {0, 41, 26}, ALLOW},
+    {"linger", SYS_setsockopt, {0, SOL_SOCKET, SO_LINGER}, DONE},
+    {"read linger", SYS_getsockopt, {0, SOL_SOCKET, SO_LINGER}, ALLOW},
+    {"bind to device", SYS_setsockopt, {0, SOL_SOCKET, SO_BINDTODEVICE}, DENY},
+    {"bind to index", SYS_setsockopt, {0, SOL_SOCKET, 62}, DENY},
+    {"mark", SYS_setsockopt, {0, SOL_SOCKET, SO_MARK}, DENY},
+    {"zerocopy", SYS_setsockopt, {0, SOL_SOCKET, 60}, DENY},
+    {"fastopen connect", SYS_setsockopt, {0, 6, FASTOPEN}, DENY},
+    {"fastopen listen", SYS_setsockopt, {0, 6, FASTOPEN_L}, DENY},
+    {"repair", SYS_setsockopt, {0, 6, REPAIR}, DENY},
+    {"ulp", SYS_setsockopt, {0, 6, ULP}, DENY},
+    {"md5", SYS_setsockopt, {0, 6, MD5SIG}, DENY},
+    {"tcp info", SYS_getsockopt, {0, 6, 11}, DENY},
+    {"transparent", SYS_setsockopt, {0, 0, 19}, DENY},
+    {"freebind", SYS_setsockopt, {0, 0, 15}, DENY},
+    {"ip options", SYS_setsockopt, {0, 0, 4}, DENY},
+    {"join group", SYS_setsockopt, {0, 0, 35}, DENY},
+    {"netfilter", SYS_setsockopt, {0, 0, 64}, DENY},
+    {"list interfaces", SYS_ioctl, {0, 0x8912}, DENY},
+    {"interface address", SYS_ioctl, {0, 0x8915}, DENY},
+    {"set route", SYS_ioctl, {0, 0x890b}, DENY},
+    {"time of a packet", SYS_ioctl, {0, 0x8906}, DENY},
+    {"bytes waiting", SYS_ioctl, {0, FIONREAD}, ALLOW},
+    {"listener of its own", SYS_seccomp, {1, 8}, DENY},
+    {"pidfd_getfd", ANY(SYS_pidfd_getfd), DENY},
+    {"process_vm_readv", ANY(SYS_process_vm_readv), DENY},
+};
+
+static void
+test_network(void **state)
+{
+	(void)state;
+	table(network, network_rows,
+	    sizeof(network_rows) / sizeof(network_rows[0]));
+	table(command_network, network_rows,
+	    sizeof(network_rows) / sizeof(network_rows[0]));
+}
+
+/* Every family, type and protocol: the eight and the unix ones pass. */
+static void
+test_network_sockets(void **state)
+{
+	static const unsigned flags[] = {0, SOCK_NONBLOCK, SOCK_CLOEXEC, FLAGS};
+	uint64_t args[6] = {0};
+	uint32_t want;
+	bool inet;
+
+	(void)state;
+	for (args[0] = 0; args[0] < 50; args[0]++)
+		for (unsigned type = 0; type < 16; type++)
+			for (args[2] = 0; args[2] < 300; args[2]++) {
+				inet =
+				    args[0] == AF_INET || args[0] == AF_INET6;
+				want = args[0] == AF_UNIX ||
+					(inet && type == SOCK_STREAM &&
+					    (args[2] == 0 || args[2] == 6)) ||
+					(inet && type == SOCK_DGRAM &&
+					    (args[2] == 0 || args[2] == 17))
+				    ? ALLOW
+				    : DENY;
+				args[1] = type | flags[(args[2] + type) % 4];
+				assert_int_equal(
+				    verdict(network, AUDIT_ARCH_X86_64,
+					SYS_socket, args),
+				    want);
+			}
+}
+
+/* The rest is as without network: each number, with no and with odd
+ * arguments, but connect; and all that the other tables say of others. */
+static void
+test_network_else(void **state)
+{
+	static const uint64_t tried[][6] = {{0}, {1, 1, 1, 1, 1, 1},
+	    {~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL}};
+
+	(void)state;
+	for (int nr = 0; nr < 2000; nr++)
+		for (size_t i = 0; nr != SYS_connect && i < 3; i++) {
+			assert_int_equal(
+			    verdict(network, AUDIT_ARCH_X86_64, nr, tried[i]),
+			    verdict(python, AUDIT_ARCH_X86_64, nr, tried[i]));
+			assert_int_equal(verdict(command_network,
+					     AUDIT_ARCH_X86_64, nr, tried[i]),
+			    verdict(command, AUDIT_ARCH_X86_64, nr, tried[i]));
+		}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].nr != SYS_connect && rows[i].nr != SYS_socket)
+			table(network, &rows[i], 1);
+}
+
 /* Another architecture's numbers, for every number there is: i386 by int
  * 0x80, x32 by its bit, and what is no architecture of this machine. */
 static void
@@ -317,6 +463,8 @@ test_foreign(void **state)
 	(void)state;
 	foreign(python);
 	foreign(command);
+	foreign(network);
+	foreign(command_network);
 }
 
 /* Nothing that the table's makers never heard of passes. */
@@ -357,9 +505,14 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	python = filter_new(false, NULL);
-	command = filter_new(true, NULL);
-	return python == NULL || command == NULL ? -1 : 0;
+	python = filter_new(0, NULL);
+	command = filter_new(FILTER_COMMAND, NULL);
+	network = filter_new(FILTER_NETWORK, NULL);
+	command_network = filter_new(FILTER_COMMAND | FILTER_NETWORK, NULL);
+	return python == NULL || command == NULL || network == NULL ||
+		command_network == NULL
+	    ? -1
+	    : 0;
 }
 
 static int
@@ -368,6 +521,8 @@ tear_down(void **state)
 	(void)state;
 	filter_free(python);
 	filter_free(command);
+	filter_free(network);
+	filter_free(command_network);
 	return 0;
 }
 
@@ -377,6 +532,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_command),
+	    cmocka_unit_test(test_network),
+	    cmocka_unit_test(test_network_sockets),
+	    cmocka_unit_test(test_network_else),
 	    cmocka_unit_test(test_foreign),
 	    cmocka_unit_test(test_newer_calls),
 	    cmocka_unit_test(test_clone_bits),

@@ -379,8 +379,8 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	programs[0] = filter_new(false, NULL);
-	programs[1] = filter_new(true, NULL);
+	programs[0] = filter_new(0, NULL);
+	programs[1] = filter_new(FILTER_COMMAND, NULL);
 	return programs[0] == NULL || programs[1] == NULL ? -1 : 0;
 }
 

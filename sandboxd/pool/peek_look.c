@@ -1,0 +1,371 @@
+/*
+ * A connect(2), from its notification to a copy that nothing can change.
+ *
+ * Whoever made the call is hostile and runs on: other threads and processes of
+ * its call may rewrite the address, put another socket under the same number
+ * with dup2, close it, or end the caller, while we look. So:
+ *
+ *  - The address is copied once, 128 bytes at most, and the copy is what
+ *    egress judges and connects to. The kernel never reads the runner's own:
+ *    the call is answered, never continued (seccomp_unotify(2) says why).
+ *  - A thread id may be given anew while we use it. After the process was
+ *    opened, and again after the copy, NOTIF_ID_VALID says that who called is
+ *    still in its call: then id, process and memory are his. A copy of
+ *    another's memory would be thrown away.
+ *  - The socket under the number may be another one at each look. That decides
+ *    nothing: its family and options shape the answer that this same runner
+ *    gets, and what is put in place goes into its own table of descriptors.
+ *
+ * What a runner gains by any of it is a connection that it could have asked
+ * for straightforwardly, or none.
+ *
+ * The descriptor of a thread that has a table of its own (clone without
+ * CLONE_FILES) is found by its thread id where the kernel can (Linux 6.9), and
+ * looked for in its process' table elsewhere: see above.
+ */
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peek_look.h"
+
+/* Linux 6.9. */
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+enum {
+	/* Of the kernel's own structures; it says its sizes, they may grow. */
+	NOTIF_MAX = 512,
+	/* connect(2) of an IPv6 address takes as little (RFC 2133). */
+	IN6_LEN_MIN = 24
+};
+
+/* What is carried over. Not SO_LINGER, which a runner can't set
+ * (filter_net.c), nor what says nothing about a connected socket. */
+static const struct {
+	int level, option;
+} carried[] = {
+    {SOL_SOCKET, SO_RCVTIMEO},
+    {SOL_SOCKET, SO_SNDTIMEO},
+    {SOL_SOCKET, SO_KEEPALIVE},
+    {IPPROTO_TCP, TCP_NODELAY},
+    {IPPROTO_TCP, TCP_CORK},
+    {IPPROTO_TCP, TCP_KEEPIDLE},
+    {IPPROTO_TCP, TCP_KEEPINTVL},
+    {IPPROTO_TCP, TCP_KEEPCNT},
+    {IPPROTO_TCP, TCP_USER_TIMEOUT},
+};
+
+static union {
+	struct seccomp_notif n;
+	unsigned char room[NOTIF_MAX];
+} notif;
+static union {
+	struct seccomp_notif_resp r;
+	unsigned char room[NOTIF_MAX];
+} resp;
+static size_t notif_size, resp_size;
+
+int
+peek_look_start(struct err *e)
+{
+	struct seccomp_notif_sizes sizes;
+
+	_Static_assert(sizeof(carried) / sizeof(carried[0]) <= PEEK_OPTIONS_MAX,
+	    "room for what is carried over");
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0)
+		return err_sys(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "seccomp notifications");
+	if (sizes.seccomp_notif > NOTIF_MAX ||
+	    sizes.seccomp_notif_resp > NOTIF_MAX)
+		return err_set(e, FAILURE_SANDBOX_UNAVAILABLE,
+		    "a seccomp notification has %u bytes",
+		    (unsigned)sizes.seccomp_notif);
+	notif_size = sizes.seccomp_notif;
+	resp_size = sizes.seccomp_notif_resp;
+	return 0;
+}
+
+void
+peek_look_answer(int listener, uint64_t id, int error)
+{
+	memset(resp.room, 0, resp_size);
+	resp.r.id = id;
+	resp.r.error = -error;
+	/* Never SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel would read the
+	 * address again, and connect in the runner's own namespace. */
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp.r);
+}
+
+static bool
+valid(int listener, uint64_t id)
+{
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/* A number of a file of proc, behind this key; -1 if there is none. */
+static long
+number(const char *path, const char *key, int base)
+{
+	char text[2048];
+	const char *at;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strstr(text, key);
+	return at == NULL ? -1 : strtol(at + strlen(key), NULL, base);
+}
+
+/* A pidfd of the thread, or of its process. -1 with errno. */
+static int
+open_process(uint32_t tid)
+{
+	char path[64];
+	long tgid;
+	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+
+	if (fd >= 0 || errno != EINVAL)
+		return fd;
+	fd = (int)syscall(SYS_pidfd_open, tid, 0);
+	if (fd >= 0 || (errno != EINVAL && errno != ENOENT))
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	tgid = number(path, "\nTgid:", 10);
+	if (tgid <= 0) {
+		errno = ESRCH;
+		return -1;
+	}
+	return (int)syscall(SYS_pidfd_open, (int)tgid, 0);
+}
+
+/* Non-blocking and close-on-exec. The latter is of the number, not of the
+ * socket, so only proc has it; a number that is gone was closed meanwhile. */
+static int
+read_flags(struct peek_connect *c)
+{
+	char path[64];
+	long flags;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", c->tid, c->fd);
+	flags = number(path, "flags:", 8);
+	if (flags < 0)
+		return EBADF;
+	c->nonblocking = (flags & O_NONBLOCK) != 0;
+	c->cloexec = (flags & O_CLOEXEC) != 0;
+	return 0;
+}
+
+/* What is not as a new socket has it differs from egress' as well: all of them
+ * are set there (peek_put.c). */
+static void
+read_options(int sock, struct peek_connect *c)
+{
+	struct peek_option *o;
+	socklen_t n;
+
+	c->noptions = 0;
+	for (size_t i = 0; i < sizeof(carried) / sizeof(carried[0]); i++) {
+		o = &c->option[c->noptions];
+		n = sizeof(o->value);
+		if (getsockopt(sock, carried[i].level, carried[i].option,
+			o->value, &n) != 0)
+			continue;
+		o->level = carried[i].level;
+		o->option = carried[i].option;
+		o->n = (unsigned)n;
+		c->noptions++;
+	}
+}
+
+static int
+int_option(int sock, int option)
+{
+	socklen_t n = sizeof(int);
+	int value = -1;
+
+	return getsockopt(sock, SOL_SOCKET, option, &value, &n) == 0 ? value
+								     : -1;
+}
+
+/* As the kernel answers for a TCP socket that is connected already, connects,
+ * or failed to and was not asked for the reason. */
+static int
+tcp_state(int sock)
+{
+	struct tcp_info info;
+	socklen_t n = sizeof(info);
+	int error;
+
+	memset(&info, 0, sizeof(info));
+	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+		return EINVAL;
+	if (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV)
+		return EALREADY;
+	if (info.tcpi_state != TCP_CLOSE)
+		return EISCONN;
+	error = int_option(sock, SO_ERROR);
+	return error > 0 ? error : 0;
+}
+
+/*
+ * What kind of socket it is, and of which address. 0 or an errno.
+ *
+ * A unix socket of type SEQPACKET that asks for an internet address is a UDP
+ * relay that was put in place before: UDP sockets may connect again. (A runner
+ * can make one itself; it gets what its grants allow for UDP, as with a UDP
+ * socket.) Others of this family are the tool's own, which have nobody to
+ * connect to, or the stream to the resolver.
+ */
+static int
+judge(int sock, struct peek_connect *c)
+{
+	const int domain = int_option(sock, SO_DOMAIN);
+	const int type = int_option(sock, SO_TYPE);
+	const int protocol = int_option(sock, SO_PROTOCOL);
+	sa_family_t wanted;
+
+	if (domain < 0 || type < 0)
+		return ENOTSOCK;
+	if (c->naddress < sizeof(wanted))
+		return EINVAL;
+	memcpy(&wanted, c->address, sizeof(wanted));
+	if (wanted == AF_UNIX)
+		return EPERM;
+	/* AF_UNSPEC takes a connection apart and leaves a socket of the host's
+	 * namespace that is none any more. */
+	if (wanted != AF_INET && wanted != AF_INET6)
+		return EAFNOSUPPORT;
+	if (c->naddress < (wanted == AF_INET ? sizeof(struct sockaddr_in)
+					     : (size_t)IN6_LEN_MIN))
+		return EINVAL;
+	if (domain == AF_UNIX) {
+		if (type != SOCK_SEQPACKET)
+			return type == SOCK_STREAM ? EISCONN : EPROTOTYPE;
+		c->family = wanted;
+		c->type = SOCK_DGRAM;
+		return 0;
+	}
+	if ((domain != AF_INET && domain != AF_INET6) ||
+	    !((type == SOCK_STREAM && protocol == IPPROTO_TCP) ||
+		(type == SOCK_DGRAM && protocol == IPPROTO_UDP)))
+		return EPROTONOSUPPORT;
+	/* UDP over IPv6 takes addresses of both. */
+	if (wanted != domain && !(type == SOCK_DGRAM && domain == AF_INET6))
+		return EAFNOSUPPORT;
+	c->family = (uint16_t)domain;
+	c->type = (uint16_t)type;
+	return type == SOCK_STREAM ? tcp_state(sock) : 0;
+}
+
+/* The one copy. 0 or an errno. */
+static int
+read_address(uint64_t at, struct peek_connect *c)
+{
+	struct iovec here = {c->address, c->naddress};
+	struct iovec there = {(void *)(uintptr_t)at, c->naddress};
+
+	if (c->naddress == 0)
+		return 0;
+	return process_vm_readv((pid_t)c->tid, &here, 1, &there, 1, 0) ==
+		(ssize_t)c->naddress
+	    ? 0
+	    : EFAULT;
+}
+
+/* Fills *c. 0; an errno to answer with; -1: nobody waits any more. */
+static int
+look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
+{
+	const int length = (int)n->data.args[2];
+	int process, sock = -1, error;
+
+	c->id = n->id;
+	c->tid = n->pid;
+	c->fd = (int)n->data.args[0];
+	if (c->tid == 0)
+		return EPERM; /* of no process that we can see */
+	if (length < 0 || length > PEEK_ADDRESS_MAX)
+		return EINVAL;
+	c->naddress = (size_t)length;
+	if ((process = open_process(c->tid)) < 0)
+		return valid(listener, c->id) ? EBADF : -1;
+	error = read_flags(c);
+	if (error == 0) {
+		sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+		error = sock < 0 ? EBADF : read_address(n->data.args[1], c);
+	}
+	if (!valid(listener, c->id))
+		error = -1;
+	else if (error == 0)
+		error = judge(sock, c);
+	if (error == 0)
+		read_options(sock, c);
+	if (sock >= 0)
+		close(sock);
+	close(process);
+	return error;
+}
+
+int
+peek_look(int listener, struct peek_connect *c, bool *answered)
+{
+	int error;
+
+	*answered = false;
+	memset(notif.room, 0, notif_size);
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notif.n) != 0)
+		/* ENOENT: who called was killed before we looked. */
+		return errno == ENOENT || errno == EINTR ? 0 : -1;
+	error = look(listener, &notif.n, c);
+	if (error == 0)
+		return 1;
+	*answered = true;
+	if (error > 0)
+		peek_look_answer(listener, c->id, error);
+	return 0;
+}
+
+/*
+ * pid 1 is not dumpable and of another user: what is allowed there is allowed
+ * with a runner. Nothing is at these addresses and numbers, and the kernel says
+ * so only to who may look.
+ */
+int
+peek_look_try(struct err *e)
+{
+	unsigned char byte;
+	struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)8, 1};
+	int process, rc = 0;
+
+	if (process_vm_readv(1, &here, 1, &there, 1, 0) >= 0 || errno != EFAULT)
+		return err_sys(
+		    e, FAILURE_SANDBOX_UNAVAILABLE, "process_vm_readv");
+	if ((process = (int)syscall(SYS_pidfd_open, 1, 0)) < 0)
+		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "pidfd_open");
+	if (syscall(SYS_pidfd_getfd, process, 1 << 20, 0) >= 0 ||
+	    errno != EBADF)
+		rc = err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "pidfd_getfd");
+	close(process);
+	if (rc == 0 && number("/proc/1/fdinfo/3", "flags:", 8) < 0)
+		rc = err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "fdinfo");
+	return rc;
+}
