@@ -239,8 +239,9 @@ record_report(const struct call *c, const struct net_report *n)
 {
 	struct record *r = c->held->record;
 	static const char torn[] =
-	    "{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended while "
-	    "the call ran: what it connected to before is not known\"}";
+	    "{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended or "
+	    "did "
+	    "not report: what was connected to before is not known\"}";
 	bool empty = n == NULL || n->json.n <= 2; /* [] */
 
 	/* A record that went already, or a call that never ran. */

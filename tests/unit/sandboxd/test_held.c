@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -518,6 +519,167 @@ test_drivers(void **state)
 	buf_free(&more);
 }
 
+/* What is declared and granted; only approved code and the fetch of a module
+ * have any. */
+static void
+test_hosts(void **state)
+{
+	static const char server[17] = "a server's own id";
+	static const char *const bad[] = {
+	    "", "tcp a.example 0\ntcp b.example 0", "tcp a\x01 0"};
+	struct held_set *s = *state;
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 1 << 19);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_false(held_connects(h));
+	held_free(h);
+	/* Grants alone connect to nothing. */
+	tlv_puts(&more, CTX_GRANT, "tcp * 0");
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_false(held_connects(h));
+	held_free(h);
+	tlv_puts(&more, CTX_REQUIRE, "tcp a.example 0");
+	tlv_puts(&more, CTX_REQUIRE, "udp b.example 53");
+	tlv_put(&more, CTX_SERVER_ID, server, 16);
+	tlv_put_u64(&more, CTX_CONNECTIONS, 3);
+	assert_non_null(h = with(s, CONTEXT_TOOL, &more));
+	assert_true(held_connects(h));
+	assert_true(ipc_streq(ipc_bytes(h->requires.p, h->requires.len),
+	    "tcp a.example 0\nudp b.example 53\n"));
+	assert_true(
+	    ipc_streq(ipc_bytes(h->grants.p, h->grants.len), "tcp * 0\n"));
+	assert_true(h->has_server);
+	assert_memory_equal(&h->server, server, 16);
+	assert_int_equal(h->limit[LIMIT_CONNECTIONS], 3);
+	held_free(h);
+	assert_null(with(s, CONTEXT_TEST, &more));
+	assert_null(with(s, CONTEXT_INSPECT, &more));
+	for (int i = 0; i < 3; i++) {
+		buf_clear(&more);
+		tlv_puts(&more, CTX_REQUIRE, bad[i]);
+		assert_null(with(s, CONTEXT_TOOL, &more));
+		buf_clear(&more);
+		tlv_puts(&more, CTX_GRANT, bad[i]);
+		assert_null(with(s, CONTEXT_TOOL, &more));
+	}
+	buf_clear(&more);
+	tlv_put(&more, CTX_SERVER_ID, server, 15);
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	/* Longer lists than a version or a server may have. */
+	buf_clear(&more);
+	for (int i = 0; i < 1200; i++) {
+		char line[300];
+
+		(void)snprintf(line, sizeof(line), "tcp %0250d 65535", i);
+		tlv_puts(&more, CTX_GRANT, line);
+	}
+	assert_false(more.failed);
+	assert_null(with(s, CONTEXT_TOOL, &more));
+	buf_free(&more);
+}
+
+/* A sealed list of grants for this server. */
+static int
+regrant(struct held_set *s, struct ipc_id of, struct ipc_id inside,
+    uint8_t kind, uint8_t listener, uint64_t number, const char *host,
+    struct regrant *r, struct err *e)
+{
+	struct context_binding b = {.epoch = epoch,
+	    .execution = of,
+	    .listener = listener,
+	    .kind = kind};
+	struct buf plain, sealed;
+	int rc;
+
+	buf_init(&plain, 4096);
+	buf_init(&sealed, 4096);
+	tlv_put(&plain, CTX_SERVER_ID, &inside, sizeof(inside));
+	if (host != NULL)
+		tlv_puts(&plain, CTX_GRANT, host);
+	assert_int_equal(
+	    context_seal(key, number, &b, plain.p, plain.len, &sealed, NULL),
+	    0);
+	rc = held_regrant(s, &of, ipc_bytes(sealed.p, sealed.len), r, e);
+	buf_free(&plain);
+	buf_free(&sealed);
+	return rc;
+}
+
+static void
+test_grants_change(void **state)
+{
+	const uint8_t grants = CONTEXT_GRANTS, inner = LISTENER_ADMIND;
+	struct held_set *s = *state;
+	struct ipc_id a = {"server a        "}, b = {"server b        "};
+	struct regrant r, old;
+	struct buf more;
+	struct held *h;
+	struct err e;
+
+	buf_init(&more, 4096);
+	tlv_puts(&more, CTX_REQUIRE, "tcp a.example 0");
+	tlv_puts(&more, CTX_GRANT, "tcp a.example 443");
+	tlv_put(&more, CTX_SERVER_ID, &a, sizeof(a));
+	counter = 100;
+	assert_int_equal(
+	    add(s, 50, LISTENER_LOCAL, CONTEXT_TOOL, &more, NULL), 0);
+	h = held_find(s, &(struct ipc_id){{50}});
+	assert_non_null(h);
+	/* Not for this server, of another kind or door, or of another epoch's
+	 * call: none of them opens. */
+	assert_int_equal(
+	    regrant(s, a, b, grants, inner, 102, "tcp * 0", &r, &e), -1);
+	assert_int_equal(e.failure, FAILURE_FORBIDDEN);
+	regrant_free(&r);
+	assert_int_equal(
+	    regrant(s, a, a, CONTEXT_TOOL, inner, 103, "tcp * 0", &r, &e), -1);
+	regrant_free(&r);
+	assert_int_equal(
+	    regrant(s, a, a, grants, LISTENER_LOCAL, 104, "tcp * 0", &r, &e),
+	    -1);
+	regrant_free(&r);
+	assert_int_equal(
+	    regrant(s, a, a, grants, inner, 105, "tcp a\n 0", &r, &e), -1);
+	regrant_free(&r);
+	/* As a call's context it is none. */
+	assert_int_equal(
+	    add(s, 51, LISTENER_ADMIND, CONTEXT_GRANTS, NULL, &e), -1);
+	counter = 200;
+	/* Another server's changes nothing. */
+	assert_int_equal(
+	    regrant(s, b, b, grants, inner, 201, "tcp * 0", &r, &e), 0);
+	held_grant_all(s, &r);
+	regrant_free(&r);
+	assert_true(ipc_streq(
+	    ipc_bytes(h->grants.p, h->grants.len), "tcp a.example 443\n"));
+	/* One that was held back comes behind a newer one: too late. */
+	assert_int_equal(
+	    regrant(s, a, a, grants, inner, 202, "tcp * 0", &old, &e), 0);
+	assert_int_equal(regrant(s, a, a, grants, inner, 203, NULL, &r, &e), 0);
+	held_grant_all(s, &r);
+	assert_int_equal(h->grants.len, 0);
+	held_grant_all(s, &old);
+	assert_int_equal(h->grants.len, 0);
+	regrant_free(&r);
+	regrant_free(&old);
+	/* Twice: it opens once. */
+	assert_int_equal(
+	    regrant(s, a, a, grants, inner, 203, NULL, &r, &e), -1);
+	assert_int_equal(e.failure, FAILURE_CONFLICT);
+	regrant_free(&r);
+	/* Under a later key numbers begin anew and are later still. */
+	held_key(s, key);
+	assert_int_equal(
+	    regrant(s, a, a, grants, inner, 1, "tcp c.example 0", &r, &e), 0);
+	held_grant_all(s, &r);
+	assert_true(ipc_streq(
+	    ipc_bytes(h->grants.p, h->grants.len), "tcp c.example 0\n"));
+	regrant_free(&r);
+	buf_free(&more);
+}
+
 static void
 test_no_key(void **state)
 {
@@ -575,7 +737,8 @@ main(void)
 	    T(test_replay), T(test_foreign_contexts),
 	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
 	    T(test_forms), T(test_tasks), T(test_kinds), T(test_drivers),
-	    T(test_no_key), T(test_replay_window)};
+	    T(test_hosts), T(test_grants_change), T(test_no_key),
+	    T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
