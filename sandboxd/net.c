@@ -30,6 +30,7 @@ struct net {
 	uint64_t request; /* under way, or 0 */
 	bool sent;        /* NET_OPEN, in this life of egress */
 	bool torn;        /* it was open in an earlier one */
+	bool anew;        /* sent when egress came: peek's link waits for it */
 };
 
 struct nets {
@@ -40,9 +41,33 @@ struct nets {
 	char *peek_path;
 	struct pool *pool;
 	struct event *link; /* the next try to give peek one */
+	bool link_due;      /* when egress knows the calls that run */
 	TAILQ_HEAD(, net) list;
 	struct nets_counts told;
 };
+
+static void
+link_peek(struct nets *ns)
+{
+	(void)evtimer_del(ns->link);
+	event_active(ns->link, EV_TIMEOUT, 0);
+}
+
+/* What peek kept while egress was away is asked as soon as there is a link: by
+ * then egress must know the calls again, or it would refuse it. */
+static void
+link_when_known(struct nets *ns)
+{
+	struct net *n;
+
+	if (!ns->link_due)
+		return;
+	TAILQ_FOREACH(n, &ns->list, link)
+	if (n->anew)
+		return;
+	ns->link_due = false;
+	link_peek(ns);
+}
 
 static void
 release(struct net *n)
@@ -52,6 +77,7 @@ release(struct net *n)
 	TAILQ_REMOVE(&ns->list, n, link);
 	ns->told.open--;
 	free(n);
+	link_when_known(ns);
 }
 
 /* --- Opening. ------------------------------------------------------------ */
@@ -94,6 +120,8 @@ on_opened(void *arg, struct ipc_frame *f, enum failure gone)
 	struct net *n = arg;
 
 	n->request = 0;
+	n->anew = false;
+	link_when_known(n->all);
 	/* egress ended: sent anew when it is back, as long as it is wanted. */
 	if (f == NULL && gone != FAILURE_BUSY)
 		return;
@@ -226,11 +254,13 @@ net_close(struct net *n)
 	if (n->request != 0 && n->all->peer != NULL)
 		ipc_forget(n->all->peer, n->request);
 	n->request = 0;
+	n->anew = false;
 	if (n->sent &&
 	    ipc_request(n->all->peer, IPC_NET_CLOSE, &m, NET_CLOSE_MS,
 		on_closed, n, &n->request) == 0) {
 		n->state = NET_CLOSING;
 		n->held = NULL;
+		link_when_known(n->all);
 		return true;
 	}
 	release(n);
@@ -272,13 +302,6 @@ on_link(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-link_peek(struct nets *ns)
-{
-	(void)evtimer_del(ns->link);
-	event_active(ns->link, EV_TIMEOUT, 0);
-}
-
-static void
 on_pool(void *arg)
 {
 	link_peek(arg);
@@ -309,9 +332,13 @@ nets_adopt(struct nets *ns, struct ipc_peer *p)
 	log_event(
 	    LOG_LV_INFO, "egress_up", "%u calls may connect", ns->told.open);
 	/* CLOSING ones heard that it was gone, so there are none. */
+	ns->link_due = true;
 	TAILQ_FOREACH(n, &ns->list, link)
-	send_open(n);
-	link_peek(ns);
+	{
+		send_open(n);
+		n->anew = n->sent;
+	}
+	link_when_known(ns);
 }
 
 static int
@@ -348,7 +375,7 @@ on_down(struct ipc_peer *p, void *arg)
 	    LOG_LV_WARN, "egress_lost", "%u calls may connect", ns->told.open);
 	TAILQ_FOREACH(n, &ns->list, link)
 	{
-		n->sent = false;
+		n->sent = n->anew = false;
 		n->torn = n->torn || n->state == NET_IS_OPEN;
 	}
 }
@@ -392,6 +419,7 @@ nets_free(struct nets *ns)
 
 	if (ns == NULL)
 		return;
+	ns->link_due = false;
 	while ((n = TAILQ_FIRST(&ns->list)) != NULL) {
 		if (n->request != 0 && ns->peer != NULL)
 			ipc_forget(ns->peer, n->request);
