@@ -61,7 +61,7 @@ netgrant_read(struct ipc_bytes line, struct netgrant *out, struct err *e)
 		return bad(e);
 	proto = word(&line);
 	g.host = word(&line);
-	port = word(&line);
+	port = line; /* the rest: a space is no digit */
 	if (same(proto, "tcp"))
 		g.proto = NETGRANT_TCP;
 	else if (same(proto, "udp"))
@@ -71,7 +71,7 @@ netgrant_read(struct ipc_bytes line, struct netgrant *out, struct err *e)
 	g.any = same(g.host, "*");
 	if (!g.any && (g.form = grantreq_host(g.host)) == GRANT_HOST_BAD)
 		return bad(e);
-	if (line.n != 0 || number(port, &g.port) < 0)
+	if (number(port, &g.port) < 0)
 		return bad(e);
 	*out = g;
 	return 0;

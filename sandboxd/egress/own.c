@@ -4,43 +4,20 @@
 #include <linux/rtnetlink.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OWN_USERS_MAX = 64,
-	OWN_NAME_MAX = 64,
-	OWN_TABLE_MAX = 4 * 1024 * 1024, /* some 25000 sockets */
-	ST_LISTEN = 0x0a,                /* include/net/tcp_states.h */
-	ST_UNCONNECTED = 7               /* of UDP */
-};
+#include "listeners.h"
 
-/*
- * The tables of this network namespace, opened before confinement; a read from
- * the start makes the table anew. In this order.
- */
-static const struct {
-	const char *path;
-	enum netgrant_proto proto;
-	sa_family_t family;
-} tables[] = {
-    {"/proc/net/tcp", NETGRANT_TCP, AF_INET},
-    {"/proc/net/tcp6", NETGRANT_TCP, AF_INET6},
-    {"/proc/net/udp", NETGRANT_UDP, AF_INET},
-    {"/proc/net/udp6", NETGRANT_UDP, AF_INET6},
-};
-enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
+enum { OWN_USERS_MAX = 64, OWN_NAME_MAX = 64 };
 
 struct own {
 	uid_t users[OWN_USERS_MAX];
 	size_t nusers;
-	int table[TABLES];
 	int route; /* NETLINK_ROUTE */
-	struct buf text;
+	struct listeners listeners;
 };
 
 static int
@@ -73,7 +50,6 @@ own_open(const char *users, struct err *e)
 		err_set(e, FAILURE_BUSY, "no memory");
 		return NULL;
 	}
-	buf_init(&o->text, OWN_TABLE_MAX);
 	/* Whatever the setting says, this process's own are ours. */
 	o->users[o->nusers++] = geteuid();
 	for (; *users != '\0'; users += len + (users[len] == ',')) {
@@ -84,8 +60,7 @@ own_open(const char *users, struct err *e)
 			return NULL;
 		}
 	}
-	for (size_t i = 0; i < TABLES; i++)
-		o->table[i] = open(tables[i].path, O_RDONLY | O_CLOEXEC);
+	listeners_open(&o->listeners);
 	o->route = socket(
 	    AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	return o;
@@ -96,20 +71,16 @@ own_close(struct own *o)
 {
 	if (o == NULL)
 		return;
-	for (size_t i = 0; i < TABLES; i++)
-		if (o->table[i] >= 0)
-			close(o->table[i]);
+	listeners_close(&o->listeners);
 	if (o->route >= 0)
 		close(o->route);
-	buf_free(&o->text);
 	free(o);
 }
 
 bool
 own_works(const struct own *o)
 {
-	/* Without IPv6 there is no table of it, and nothing to reach. */
-	return o->route >= 0 && o->table[0] >= 0 && o->table[2] >= 0;
+	return o->route >= 0 && listeners_work(&o->listeners);
 }
 
 /*
@@ -158,45 +129,6 @@ is_local(struct own *o, const struct address *a)
 	}
 }
 
-/* A whole table as text, NUL at its end. 0 or -1. */
-static int
-read_table(struct own *o, int fd)
-{
-	ssize_t n;
-
-	buf_clear(&o->text);
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	for (;;) {
-		buf_reserve(&o->text, 16384);
-		if (o->text.failed)
-			return -1;
-		if ((n = read(fd, o->text.p + o->text.len, 16384)) < 0)
-			return -1;
-		if (n == 0)
-			break;
-		o->text.len += (size_t)n;
-	}
-	buf_putc(&o->text, '\0');
-	return o->text.failed ? -1 : 0;
-}
-
-/* Addresses stand there as words of 32 bits in the machine's order. */
-static void
-table_address(const char *hex, sa_family_t family, struct address *a)
-{
-	a->family = family;
-	for (size_t w = 0; w < (family == AF_INET ? 1 : 4); w++) {
-		char word[9];
-		uint32_t v;
-
-		memcpy(word, hex + 8 * w, 8);
-		word[8] = '\0';
-		v = (uint32_t)strtoul(word, NULL, 16);
-		memcpy(a->b + 4 * w, &v, 4);
-	}
-}
-
 /* Does a socket bound to `bound` take what is sent to `a`? The any address of
  * either family takes both. */
 static bool
@@ -216,33 +148,22 @@ takes(const struct address *bound, const struct address *a)
 	return address_equal(bound, a);
 }
 
-/*
- * One line: "sl local:port remote:port st queues timer retrnsmt uid ...".
- * Sockets of UDP without a peer are what listeners are to TCP; connected ones
- * take datagrams from their peer alone, so they are no way in.
- */
-static bool
-line_is_ours(const struct own *o, const char *line, size_t i,
-    const struct address *a, uint16_t port)
-{
-	char local[33], remote[33];
-	unsigned p, rp, state, uid;
-	struct address bound;
+/* A listener on the port in question: is it one of ours that takes what is
+ * sent to that address? */
+struct question {
+	const struct own *own;
+	const struct address *address;
+};
 
-	if (sscanf(line,
-		" %*u: %32[0-9A-Fa-f]:%x %32[0-9A-Fa-f]:%x %x %*s %*s %*s %u",
-		local, &p, remote, &rp, &state, &uid) != 6)
+static bool
+is_ours(void *arg, const struct address *bound, uid_t user)
+{
+	const struct question *q = arg;
+
+	if (!takes(bound, q->address))
 		return false;
-	if (p != port ||
-	    strlen(local) != (tables[i].family == AF_INET ? 8 : 32) ||
-	    state !=
-		(tables[i].proto == NETGRANT_TCP ? ST_LISTEN : ST_UNCONNECTED))
-		return false;
-	table_address(local, tables[i].family, &bound);
-	if (!takes(&bound, a))
-		return false;
-	for (size_t u = 0; u < o->nusers; u++)
-		if (o->users[u] == uid)
+	for (size_t i = 0; i < q->own->nusers; i++)
+		if (q->own->users[i] == user)
 			return true;
 	return false;
 }
@@ -251,29 +172,15 @@ bool
 own_serves(struct own *o, enum netgrant_proto proto, const struct address *a,
     uint16_t port)
 {
-	char *line, *end;
-	int local = is_local(o, a);
+	struct question q = {.own = o, .address = a};
 
-	if (local == 0)
+	switch (is_local(o, a)) {
+	case 0:
 		return false;
-	if (local < 0)
+	case 1:
+		return listeners_find(
+			   &o->listeners, proto, port, is_ours, &q) != 0;
+	default:
 		return true;
-	for (size_t i = 0; i < TABLES; i++) {
-		if (tables[i].proto != proto)
-			continue;
-		if (o->table[i] < 0) {
-			if (tables[i].family == AF_INET)
-				return true;
-			continue;
-		}
-		if (read_table(o, o->table[i]) < 0)
-			return true;
-		for (line = (char *)o->text.p; line != NULL; line = end) {
-			if ((end = strchr(line, '\n')) != NULL)
-				*end++ = '\0';
-			if (line_is_ours(o, line, i, a, port))
-				return true;
-		}
 	}
-	return false;
 }
