@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "judge.h"
 #include "lookup.h"
 #include "meter.h"
 #include "policy.h"
@@ -571,10 +570,13 @@ attempt_start(
 	if (!a->by_name && names_synthetic(&to))
 		snprintf(
 		    why, sizeof(why), "no name was resolved to %.60s", a->host);
-	else if (!a->by_name && judge_address(&to).class == JUDGE_NEVER)
-		(void)policy_address(n, proto(a), &to, port, why, sizeof(why));
+	else if (!a->by_name && policy_never(g, &to, port, why, sizeof(why)))
+		;
 	else if (!policy_granted(
 		     n, proto(a), a->host, !a->by_name, port, why, sizeof(why)))
+		;
+	else if (!a->by_name &&
+	    !policy_address(n, proto(a), &to, port, why, sizeof(why)))
 		;
 	else if (n->connections >= n->connections_max)
 		snprintf(why, sizeof(why),

@@ -5,6 +5,28 @@
 #include "judge.h"
 #include "own.h"
 
+bool
+policy_never(const struct egress *g, const struct address *a, uint16_t port,
+    char *why, size_t n)
+{
+	const struct judge_verdict v = judge_address(a);
+	struct address inner[JUDGE_INSIDE];
+	const size_t inside = judge_inside(a, inner);
+	bool never = never_has(&g->never, a, port);
+	char text[ADDRESS_TEXT];
+
+	address_text(a, text);
+	for (size_t i = 0; i < inside; i++)
+		never |= never_has(&g->never, &inner[i], port);
+	if (never)
+		snprintf(why, n, "%s is closed by this host's setting `never`",
+		    text);
+	else if (v.class == JUDGE_NEVER)
+		snprintf(why, n, "%s is never open: %s (%s)", text, v.what,
+		    v.source);
+	return never || v.class == JUDGE_NEVER;
+}
+
 /*
  * What is never open comes first, since it says more than that a grant is
  * missing.
@@ -15,24 +37,11 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 {
 	const struct egress *g = net->egress;
 	const struct judge_verdict v = judge_address(a);
-	struct address inner[JUDGE_INSIDE];
-	const size_t inside = judge_inside(a, inner);
-	bool never = never_has(&g->never, a, port);
 	char text[ADDRESS_TEXT];
 
+	if (policy_never(g, a, port, why, n))
+		return false;
 	address_text(a, text);
-	for (size_t i = 0; i < inside; i++)
-		never |= never_has(&g->never, &inner[i], port);
-	if (never) {
-		snprintf(why, n, "%s is closed by this host's setting `never`",
-		    text);
-		return false;
-	}
-	if (v.class == JUDGE_NEVER) {
-		snprintf(why, n, "%s is never open: %s (%s)", text, v.what,
-		    v.source);
-		return false;
-	}
 	if (v.class != JUDGE_PUBLIC &&
 	    net_literal(net, proto, text, port) != NET_RIGHT) {
 		snprintf(why, n,

@@ -11,6 +11,9 @@
 /* host: a name, or an address's text. */
 bool policy_granted(const struct net *, enum netgrant_proto, const char *host,
     bool is_address, uint16_t port, char *why, size_t n);
+/* Is it closed, whatever is granted? True: why says for what reason. */
+bool policy_never(const struct egress *, const struct address *, uint16_t port,
+    char *why, size_t n);
 /* Asked of every address of an answer, after it came and before anything is
  * sent. */
 bool policy_address(const struct net *, enum netgrant_proto,

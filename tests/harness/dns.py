@@ -5,7 +5,7 @@ public and private, chains of CNAMEs, truncation, delay, silence, junk.
         s.zone["a.example"] = dns.Answer(a=["93.184.216.34"])
         s.zone["b.example"] = [dns.Answer(a=[X]), dns.Answer(a=[Y])]  # in turn
 
-A list is answered in turn, one entry a query of type A, the last for ever.
+A list is answered in turn, one entry a query of each type, the last for ever.
 Names end below: *.a.example serves every name under a.example. Unknown names do
 not exist."""
 import dataclasses
@@ -130,9 +130,8 @@ class Server:
                     found = self.zone.get("*." + ".".join(labels[i:]))
             if not isinstance(found, list):
                 return found
-            i = self.turn.get(name, 0)
-            if kind == "A":
-                self.turn[name] = i + 1
+            i = self.turn.get((name, kind), 0)
+            self.turn[name, kind] = i + 1
             return found[min(i, len(found) - 1)]
 
     def _answer(self, m, over):
