@@ -38,6 +38,11 @@ void job_check_command(struct job *, struct ipc_bytes spec,
  * what follows from it (enum inspection_field). confirm: CHECK_HTTP's. */
 void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
     void (*next)(struct job *, struct ipc_bytes fields));
+/* Has admind-check take an OpenAPI document apart: next gets enum
+ * openapi_field. operations: lines, none for all. */
+void job_check_openapi(struct job *, struct ipc_bytes document,
+    struct ipc_bytes base_url, struct ipc_bytes operations,
+    void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
  * arguments (a JSON array of PromptArgument). */
 void job_check_render(struct job *, struct ipc_bytes text,
@@ -104,6 +109,7 @@ void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
 void manage_request_network(struct job *);
+void manage_import_openapi(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);

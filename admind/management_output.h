@@ -239,3 +239,8 @@
 /* clang-format on */
 
 #endif
+#define OUT_IMPORT_OPENAPI OUT(DONE_ "," L_("tools", OUT(S_("id") "," \
+	S_("name") "," S_("exposed_name") "," S_("request_id") "," STATE_, \
+	Q5("id", "name", "exposed_name", "request_id", "approval_status"))) "," \
+	I_("count") "," LS_("skipped"), DONE_Q "," \
+	Q3("tools", "count", "skipped"))

@@ -279,6 +279,24 @@ static const struct management_tool tools[] = {
 	{"mcpbox_update_prompt", "Change a prompt",
 	    "Changes a prompt by making a new draft version from the fields given;"
 	    " fields left out stay as they are, text and python_code replace each"
+	{"mcpbox_import_openapi", "Import an OpenAPI document",
+	    "Makes tools of kind http from the operations of an OpenAPI 3"
+	    " document and asks for their review: an administrator approves each."
+	    " Names of secrets follow from its security schemes. What cannot be"
+	    " declared is left out, with the reason; names that are taken, too."
+	    " Next, ask for the host with mcpbox_request_network_access.",
+	    OBJECT(SERVER_ID ","
+		"\"document\":{\"type\":\"object\",\"description\":\"OpenAPI"
+		" 3.0 or 3.1, as JSON.\"},"
+		"\"base_url\":{\"type\":\"string\",\"maxLength\":2048,"
+		"\"pattern\":\"^https?://\",\"description\":\"Instead of the"
+		" document's servers.\"},"
+		"\"operations\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":"
+		"50,\"uniqueItems\":true,\"items\":{\"type\":\"string\","
+		"\"minLength\":1,\"maxLength\":1000},\"description\":\"Only"
+		" these: an operationId, or get /path.\"}",
+		"\"server_id\",\"document\""),
+	    OUT_IMPORT_OPENAPI, false, false, false},
 	    " other. The approved version serves on until the new one is"
 	    " approved: call mcpbox_request_publish next. `enabled` alone takes"
 	    " effect at once and makes no version.",

@@ -88,13 +88,18 @@
 	MF(62, TOOL_IDS, "tool_ids", M)                                       \
 	MF(63, CONNECTIONS, "limits.connections", N)                          \
 	MF(64, NETWORK_BYTES, "limits.network_bytes", N)                      \
-	MF(65, NETWORK_RATE, "limits.network_rate", N)
+	MF(65, NETWORK_RATE, "limits.network_rate", N)                        \
+	MF(70, SOURCE_ID, "source_id", I)                                     \
+	MF(71, TOOL_NAMES, "tool_names", M)                                   \
+	MF(72, DOCUMENT, "document", J) /* OpenAPI 3 */                       \
+	MF(73, BASE_URL, "base_url", S)                                       \
+	MF(74, OPERATIONS, "operations", M)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 65,
+	    MF_MAX = 74,
 	/* No argument, but what follows from a prompt's arguments or from a URI
 	 * (template): the JSON Schema of what a call gives. Behind the others.
 	 */
@@ -124,12 +129,28 @@ struct management_tool {
 
 /* All of them, in the order of tools/list. */
 const struct management_tool *management_tools(size_t *n);
+/* No tool, but a name for admind-check alone: the definition of another MCP
+ * server's tool is judged like the arguments of one that somebody creates. No
+ * client's tool has a blank in its name. */
+#define MANAGEMENT_IMPORTED "imported tool"
 /* By name; NULL if there is none. */
 const struct management_tool *management_tool(struct ipc_bytes name);
 /* The MCP Tool object (name, title, description, inputSchema, annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
 /* Name and kind of a field; NULL for a number the table does not have. */
 const char *management_field(unsigned number, enum management_kind *);
+
+/* What CHECK_OPENAPI answers: a group for each operation, which NAME begins, and
+ * a line for each that was left out. */
+enum openapi_field {
+	OPENAPI_NAME = 1,  /* of the tool */
+	OPENAPI_TITLE = 2, /* this and the next may be absent */
+	OPENAPI_DESCRIPTION = 3,
+	OPENAPI_ANNOTATIONS = 4, /* JSON */
+	OPENAPI_SPEC = 5,        /* JSON */
+	OPENAPI_FOLLOWS = 6,     /* TLV: what CHECK_HTTP answers of it */
+	OPENAPI_SKIPPED = 7      /* text: which, and why */
+};
 
 /* What CHECK_INSPECTION answers. With OK 0 only the ERROR fields may follow. */
 enum inspection_field {

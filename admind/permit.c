@@ -55,6 +55,7 @@ const struct permit_tool permit_tools[] = {
     {"mcpbox_update_server", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_delete_server", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_create_tool", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_import_openapi", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_create_prompt", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_create_resource", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_add_external_source", PERMIT_EDIT, PERMIT_REACH_ALL},

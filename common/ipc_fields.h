@@ -210,6 +210,10 @@ F(S, blob, spec_schema, "specification, then input schema, both JSON")
 #define IPC_FIELDS_check_http(F, S)                                               \
 F(S, u8, confirm, "0: not said; 1: false was asked for; 2: true was")             \
 F(S, blob, spec, "the specification, JSON")
+#define IPC_FIELDS_check_openapi(F, S)                                            \
+F(S, str, base_url, "in the place of the document's servers, or empty")           \
+F(S, u32, document_len, "bytes of the document at the front of the blob")         \
+F(S, blob, document_operations, "OpenAPI 3 as JSON, then the operations that are wanted, one a line (operationId, or \"get /path\"); none: all")
 #define IPC_FIELDS_check_render(F, S)                                             \
 F(S, u32, text_len, "bytes of the template at the front of the blob")             \
 F(S, blob, text_arguments, "template, then the arguments object")

@@ -111,6 +111,7 @@ M(125, CHECK_INSPECTION, check_inspection, REQ, ADMIND, CHECK, OPEN, RESULT_MAX,
 M(126, CHECK_COMMAND, check_command, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a command, and does the schema name its placeholders?") \
 M(127, CHECK_RENDER, check_render, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "fill a static prompt's placeholders; CHECK_OK carries the result object") \
 M(128, CHECK_HTTP, check_http, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a declared REST call? CHECK_OK carries what follows from it: enum inspection_field") \
+M(129, CHECK_OPENAPI, check_openapi, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "an OpenAPI document as declared REST calls; CHECK_OK carries enum openapi_field") \
                                                                                \
 M(140, POOL_START, pool_start, REQ, SANDBOXD, SPAWN, OPEN, 0, "start a pool; a running one ends first") \
 M(141, POOL_STARTED, pool_started, ANS, SPAWN, SANDBOXD, OPEN, 0, "the socket to its pool-init") \

@@ -40,6 +40,10 @@ void check_command(
 /* A declared REST call (kind http). confirm: CHECK_HTTP's. fields: of enum
  * inspection_field, what follows from it. */
 void check_http(struct check *c, unsigned confirm, struct ipc_bytes spec);
+/* An OpenAPI document. fields: of enum openapi_field, a group for each
+ * operation. */
+struct ipc_check_openapi;
+void check_openapi(struct check *c, const struct ipc_check_openapi *);
 /* A static prompt's text with arguments in its placeholders (their values
  * satisfied the prompt's schema). fields: the GetPromptResult object. given may
  * also be the array that declares them: then it is checked that each

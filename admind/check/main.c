@@ -60,6 +60,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_inspection inspection;
 		struct ipc_check_command command;
 		struct ipc_check_http http;
+		struct ipc_check_openapi openapi;
 		struct ipc_check_render render;
 	} m;
 	struct check c;
@@ -104,6 +105,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_HTTP:
 		check_http(&c, m.http.confirm, m.http.spec);
+		break;
+	case IPC_CHECK_OPENAPI:
+		check_openapi(&c, &m.openapi);
 		break;
 	case IPC_CHECK_RENDER:
 		n = m.render.text_len;

@@ -62,7 +62,7 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 			report_add(r, NULL,
 			    "must have at most %d bytes, has %zu", CODE_MAX,
 			    v->rawlen);
-	} else if (v->rawlen > JSON_FIELD_MAX &&
+	} else if (v->rawlen > JSON_FIELD_MAX && tag != MF_DOCUMENT &&
 	    /* a call's: bounded as those of any call, by the frame */
 	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
