@@ -7,6 +7,7 @@
 #include "call_internal.h"
 #include "callnet.h"
 #include "channel.h"
+#include "depot.h"
 #include "early.h"
 #include "ids.h"
 #include "log.h"
@@ -66,6 +67,7 @@ call_free(struct call *c)
 		runners_profile_done(c->all->runners, c->profile);
 	verify_forget(c);
 	callnet_forget(c);
+	depot_forget(c);
 	slot_leave(c);
 	share_put(c->share);
 	held_free(c->held);
@@ -197,6 +199,7 @@ again(struct call *c)
 		runners_discard(c->runner);
 	c->runner = NULL;
 	callnet_forget(c);
+	depot_forget(c);
 	slot_leave(c);
 	call_change(c, CALL_WAITING);
 }
@@ -369,8 +372,15 @@ on_hangup(void *arg)
 		call_arm(c, CALL_HANGUP_MS);
 }
 
+static void
+on_part(void *arg, bool last, struct ipc_bytes data)
+{
+	depot_part(arg, last, data);
+}
+
 static const struct channel_events channel_events = {
     .event = on_event,
+    .part = on_part,
     .ask = park_ask,
     .result = on_result,
     .violation = on_violation,

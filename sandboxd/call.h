@@ -29,6 +29,7 @@
 #ifndef CALL_H
 #define CALL_H
 
+#include "depot.h"
 #include "held.h"
 #include "net.h"
 #include "records.h"
@@ -93,6 +94,8 @@ struct calls *calls_new(
     struct event_base *, const struct calls_conf *, struct records *);
 /* The way to egress (net.h), for whoever connects it. */
 struct nets *calls_nets(struct calls *);
+/* Likewise to the module store (depot.h). */
+struct depot *calls_depot(struct calls *);
 /* A server is granted other hosts: its running calls may connect to those from
  * now on, and to no others. */
 void calls_regrant(struct calls *, const struct regrant *);

@@ -36,6 +36,7 @@ struct call {
 	struct park park;
 	struct verify *verify;   /* CHECKING: the result (verify.c) */
 	struct callnet *callnet; /* NULL: it connects to nothing */
+	struct install *install; /* NULL: it stores no module */
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
@@ -55,6 +56,7 @@ struct calls {
 	struct records *records;
 	struct verifies *verifies;
 	struct nets *nets;
+	struct depot *depot;
 	struct shares *shares;
 	struct table by_id;
 	TAILQ_HEAD(call_queue, call) queue;

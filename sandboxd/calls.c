@@ -6,6 +6,7 @@
 #include "answer.h"
 #include "call_internal.h"
 #include "callnet.h"
+#include "depot.h"
 #include "early.h"
 #include "ids.h"
 #include "verify.h"
@@ -142,6 +143,7 @@ calls_new(struct event_base *base, const struct calls_conf *conf,
 	    (cs->verifies = verify_new(base)) == NULL ||
 	    (cs->shares = share_new()) == NULL ||
 	    (cs->nets = nets_new(base)) == NULL ||
+	    (cs->depot = depot_new(base)) == NULL ||
 	    (cs->runners = runners_new(base, &rc, &events, cs)) == NULL ||
 	    (cs->cache = codecache_new(base, cs->runners, conf->limit)) ==
 		NULL) {
@@ -155,6 +157,12 @@ void
 calls_admind(struct calls *cs, struct ipc_peer *admind)
 {
 	verify_peer(cs->verifies, admind);
+}
+
+struct depot *
+calls_depot(struct calls *cs)
+{
+	return cs->depot;
 }
 
 struct nets *
@@ -214,6 +222,7 @@ calls_free(struct calls *cs)
 		table_each(&cs->by_id, free_node, cs);
 	table_free(&cs->by_id);
 	nets_free(cs->nets);
+	depot_free(cs->depot);
 	verify_free(cs->verifies);
 	codecache_free(cs->cache);
 	runners_free(cs->runners);

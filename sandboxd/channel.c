@@ -297,6 +297,17 @@ out:
 }
 
 static int
+on_part(struct channel *c, struct ipc_frame *f)
+{
+	struct ipc_module_part m;
+
+	if (ipc_decode(f, &m, NULL) != 0 || c->events->part == NULL)
+		return violation(c, FAILURE_KILLED, "The tool sent files.");
+	c->events->part(c->arg, m.last != 0, m.data);
+	return 0;
+}
+
+static int
 on_result(struct channel *c, struct ipc_frame *f)
 {
 	struct ipc_run_result m;
@@ -392,6 +403,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		return on_piece(c, f);
 	case IPC_ASK:
 		return on_ask(c, f);
+	case IPC_MODULE_PART:
+		return on_part(c, f);
 	case IPC_RUN_RESULT:
 		return on_result(c, f);
 	case IPC_RUN_ERROR:
@@ -508,6 +521,12 @@ channel_answer(struct channel *c, struct ipc_bytes json)
 	c->asking = false;
 	return c->peer != NULL && ipc_send(c->peer, IPC_ANSWER, &m) == 0 ? 0
 									 : -1;
+}
+
+void
+channel_next(struct channel *c, const struct ipc_module_next *m)
+{
+	(void)(c->peer != NULL && ipc_send(c->peer, IPC_MODULE_NEXT, m) == 0);
 }
 
 /*

@@ -46,6 +46,9 @@ struct channel_events {
 	 * scanned, written anew and redacted (ask.h). NULL: there is no
 	 * client, a question is a violation. */
 	void (*ask)(void *, uint32_t number, struct ipc_bytes json);
+	/* A piece for the module store, from whatever kind of call. NULL: it
+	 * is a violation. */
+	void (*part)(void *, bool last, struct ipc_bytes);
 	/* Closed by the other side without a result. */
 	void (*down)(void *);
 };
@@ -68,6 +71,8 @@ int channel_start(struct channel *, struct ipc_bytes arguments);
 /* Answers the open question; json as ask_answers or ask_refuse made it. -1 if
  * it could not be sent: `down` follows. */
 int channel_answer(struct channel *, struct ipc_bytes json);
+/* Answers a piece. Is the connection gone, `down` follows. */
+void channel_next(struct channel *, const struct ipc_module_next *);
 /* Tells, as a log line, how many log lines and progress reports were dropped
  * above their rates, if any were: once, when the call ends. */
 void channel_notice(struct channel *, struct result_dropped *);

@@ -58,7 +58,7 @@ rows(struct jsonw *w, const char *process, const char *lines)
 void
 doctor_report(struct buf *out, const char *own, const char *memory,
     const char *work, const char *spawn, const char *pool, const char *egress,
-    bool have_key)
+    const char *store, bool have_key)
 {
 	struct jsonw w;
 
@@ -73,5 +73,6 @@ doctor_report(struct buf *out, const char *own, const char *memory,
 	rows(&w, "sandboxd-spawn", spawn);
 	rows(&w, "pool", pool);
 	rows(&w, "sandboxd-egress", egress);
+	rows(&w, "sandboxd-store", store);
 	jsonw_arr_end(&w);
 }

@@ -1,6 +1,6 @@
 /*
  * What `mcpboxctl doctor` is told by sandboxd: the layers of itself, of spawn,
- * of the pool and of egress, as a JSON array of {process, layer, state, detail,
+ * of the pool, of egress and of the module store, as a JSON array of {process, layer, state, detail,
  * fix}.
  */
 #ifndef DOCTOR_H
@@ -10,11 +10,11 @@
 
 #include "buf.h"
 
-/* own, memory and work (sandboxd's too), spawn, pool, egress: "name=state"
+/* own, memory and work (sandboxd's too), spawn, pool, egress, store: "name=state"
  * lines, a detail may follow behind a space; "" where that process is not
  * there, which is reported as missing. */
 void doctor_report(struct buf *out, const char *own, const char *memory,
     const char *work, const char *spawn, const char *pool, const char *egress,
-    bool have_key);
+    const char *store, bool have_key);
 
 #endif

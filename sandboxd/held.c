@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "depot.h"
 #include "held_internal.h"
 #include "ids.h"
 #include "netgrant.h"
@@ -159,6 +160,15 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 	if (open_call(s, h, sealed, e) != 0 ||
 	    held_read(h, now_ms, s->limit, e) != 0)
 		goto bad;
+	if (h->kind == CONTEXT_MODULE) {
+		if (s->installer == NULL) {
+			(void)err_set(e, FAILURE_MISSING_GRANT,
+			    "this sandbox installs no modules");
+			goto bad;
+		}
+		if (depot_fill(s->installer, h, e) != 0)
+			goto bad;
+	}
 	table_add(&s->by_id, &h->node);
 	return 0;
 bad:

@@ -60,6 +60,8 @@ struct held {
 	uint64_t limit[LIMIT_COUNT];
 };
 
+struct depot_conf; /* depot.h */
+
 struct held_set {
 	struct table by_id;
 	size_t max;
@@ -69,6 +71,7 @@ struct held_set {
 	struct replay used;
 	uint64_t keys; /* how many there were */
 	struct ipc_id epoch;
+	const struct depot_conf *installer; /* NULL: this one installs nothing */
 };
 
 enum held_verdict {

@@ -206,11 +206,16 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	size_t digest = h->executable_digest.n;
 
 	if (h->kind == CONTEXT_MODULE) {
-		/* Our code alone, of which no tool's text is a part. */
-		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE)
+		/* Our code alone, of which no tool's text is a part; what it is
+		 * to do and where it may connect is this machine's to say
+		 * (depot.h). */
+		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE ||
+		    spec.n != 0 || h->code.n != 0 || h->executable.n != 0 ||
+		    digest != 0 || h->modules.len != 0 ||
+		    h->requires.len != 0 || h->grants.len != 0)
 			return err_set(e, FAILURE_INTERNAL,
 			    "the context is not that of a module");
-		h->driver = DRIVER_MODULE;
+		return 0;
 	}
 	if (h->driver != DRIVER_CODE) {
 		if (spec.n == 0 || h->code.n != 0 || h->executable.n != 0 ||

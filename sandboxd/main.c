@@ -385,6 +385,8 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		return on_held(d->s, p, f);
 	case IPC_REGRANT:
 		return on_regrant(d->s, p, f);
+	case IPC_STORE_ASK:
+		return depot_ask(calls_depot(d->s->calls), p, f);
 	default:
 		return -1;
 	}
@@ -396,6 +398,7 @@ on_down(struct ipc_peer *p, void *arg)
 	struct sandboxd *s = ((struct door *)arg)->s;
 
 	calls_peer_gone(s->calls, p);
+	depot_gone(calls_depot(s->calls), p);
 	if (p == s->admind) {
 		s->admind = NULL;
 		records_peer(s->records, NULL);
@@ -426,7 +429,7 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	doctor_report(&b, (const char *)s->layers.p, memory,
 	    pool.failed ? "" : (const char *)pool.p, pool_spawn_layers(s->pool),
 	    pool_layers(s->pool), nets_egress_layers(calls_nets(s->calls)),
-	    s->held.have_key);
+	    depot_layers(calls_depot(s->calls)), s->held.have_key);
 	buf_free(&pool);
 	m.json = ipc_bytes(b.p, b.len);
 	if (b.failed)
@@ -542,6 +545,10 @@ connect_out(struct sandboxd *s)
 		&s->proc, "egress", "peek", peek, sizeof(peek), &e) != 0 ||
 	    nets_connect(calls_nets(s->calls), path, peek, &e) != 0)
 		log_fatal("egress", "%s", e.text);
+	if (proc_socket_path(&s->proc, "sandboxd-store", "sandboxd", path,
+		sizeof(path), &e) != 0 ||
+	    depot_connect(calls_depot(s->calls), path, &e) != 0)
+		log_fatal("store", "%s", e.text);
 	calls_pool(s->calls, s->pool);
 	pool_recycle_after(
 	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));
@@ -581,6 +588,7 @@ main(int argc, char **argv)
 	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)
 		log_fatal("start", "no memory");
 	held_defaults(&s.held, cc.limit);
+	s.held.installer = settings_installer(c);
 	open_doors(&s);
 	confine(&s);
 	connect_out(&s);

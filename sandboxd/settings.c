@@ -1,6 +1,7 @@
 /* See settings.h. */
 #include <unistd.h>
 
+#include "log.h"
 #include "settings.h"
 
 /* What a call may use unless its version or server says otherwise. */
@@ -40,6 +41,21 @@ memory_budget(const struct conf *c)
 	if (set != 0 || pages <= 0 || size <= 0)
 		return set;
 	return (uint64_t)pages * (uint64_t)size / 2;
+}
+
+const struct depot_conf *
+settings_installer(const struct conf *c)
+{
+	static struct depot_conf d;
+	struct err e;
+
+	d.timeout_ms = (uint64_t)conf_int(c, "module_time");
+	if (depot_configure(&d, conf_str(c, "module_index"),
+		conf_str(c, "module_files_hosts"),
+		conf_str(c, "module_advisories"),
+		(uint64_t)conf_int(c, "module_wheel_size"), &e) != 0)
+		log_fatal("config", "modules: %s", e.text);
+	return &d;
 }
 
 void

@@ -5,6 +5,8 @@
 #include "call.h"
 #include "conf.h"
 
+/* Ends the process if the settings of modules are none. Static. */
+const struct depot_conf *settings_installer(const struct conf *);
 void settings_calls(const struct conf *, struct calls_conf *out);
 
 #endif

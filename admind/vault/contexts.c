@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "contexts.h"
+#include "credentials.h"
 #include "hosts.h"
 #include "ids.h"
 #include "limit.h"
@@ -109,13 +110,14 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_SECRET_NAME:
 	case CTX_SECRET_VALUE:
 		return kind == CONTEXT_TOOL;
-	case CTX_CODE:
 	case CTX_NAME:
+		return kind != CONTEXT_TOOL;
+	case CTX_CODE:
 	case CTX_MODULE:
 	case CTX_KIND:
 	case CTX_SPEC:
 	case CTX_EXECUTABLE:
-		return kind != CONTEXT_TOOL;
+		return kind != CONTEXT_TOOL && kind != CONTEXT_MODULE;
 	case CTX_EXECUTABLE_DIGEST:
 	case CTX_OUTPUT_SCHEMA:
 		return kind == CONTEXT_TEST;
@@ -350,7 +352,8 @@ put_result(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 		const char *object;
 		enum call_method method;
 	} methods[] = {{"tool", CALL_TOOL}, {"prompt", CALL_PROMPT},
-	    {"resource", CALL_RESOURCE}, {"template", CALL_RESOURCE}};
+	    {"resource", CALL_RESOURCE}, {"template", CALL_RESOURCE},
+	    {"source", CALL_TOOL}};
 	struct tlv f;
 	size_t i;
 
@@ -429,6 +432,31 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 	return 0;
 }
 
+/* A source that names a secret may make its value (credentials.h): the key to
+ * seal it for us under stands before the secrets. */
+static void
+put_return_key(struct buf *out, const struct keys *k,
+    const struct ipc_id *execution, const struct ipc_hash *version,
+    const uint8_t *fields, size_t n)
+{
+	char hex[HEX32_LEN + 1];
+	uint8_t key[KEY_LEN];
+	struct tlv server, f;
+
+	if (tlv_find(fields, n, VERSION_OBJECT, &f) != 1 ||
+	    !ipc_streq(ipc_bytes(f.p, f.n), "source") ||
+	    tlv_find(fields, n, VERSION_SECRET, &f) != 1 ||
+	    tlv_find(fields, n, VERSION_SERVER_NAME, &server) != 1)
+		return;
+	credentials_key(
+	    k, execution, version, ipc_bytes(server.p, server.n), key);
+	hex_encode(key, sizeof(key), hex);
+	tlv_puts(out, CTX_SECRET_NAME, CREDENTIAL_KEY_NAME);
+	tlv_put(out, CTX_SECRET_VALUE, hex, HEX32_LEN);
+	explicit_bzero(key, sizeof(key));
+	explicit_bzero(hex, sizeof(hex));
+}
+
 /*
  * Of a version that a person set to be confirmed, no context without a person's
  * yes to this call. Who calls, and by which way, is what stands in the intent
@@ -478,7 +506,7 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
  */
 static int
 build_tool(struct contexts *c, struct buf *out, const struct material *m,
-    struct ipc_bytes material, const struct keys *k, struct err *err)
+    struct ipc_bytes material, const struct ipc_id *execution, const struct keys *k, struct err *err)
 {
 	const struct tlv *pre = &m->one[CTX_PREIMAGE];
 	const struct tlv *app = &m->one[CTX_APPROVAL];
@@ -507,6 +535,7 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	copy(out, m, CTX_INTENT);
 	copy(out, m, CTX_TASK);
 	tlv_put(out, CTX_VERSION_HASH, hash.b, sizeof(hash.b));
+	put_return_key(out, k, execution, &hash, fields, n);
 	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1 ||
 	    hosts_put(out, k, material, fields, n, err) == -1)
 		return -1;
@@ -538,6 +567,22 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 	return 0;
 }
 
+/*
+ * An installer of modules: our code, a name and limits. Neither what it may
+ * connect to nor what it runs can be said here: sandboxd has both from its own
+ * configuration, so admind gains by it what any request for a module gains.
+ */
+static int
+build_module(struct buf *out, const struct material *m, struct err *err)
+{
+	if (m->one[CTX_NAME].p == NULL)
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "context material has no name");
+	for (unsigned tag = CTX_NAME; tag <= CTX_NETWORK_RATE; tag++)
+		copy(out, m, (uint8_t)tag);
+	return 0;
+}
+
 int
 contexts_seal(struct contexts *c, const struct keys *k,
     const struct ipc_seal_context *msg, struct buf *out, struct err *err)
@@ -549,15 +594,15 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	int rc = -1;
 
 	if (((msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST) &&
-		msg->kind != CONTEXT_GRANTS) ||
+		msg->kind != CONTEXT_GRANTS && msg->kind != CONTEXT_MODULE) ||
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
 	/* Unapproved code must never be reachable from a gateway. */
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "only admind may run an inspection or a test, or change "
-		    "grants");
+		    "only admind may run an inspection, a test or an "
+		    "installer, or change grants");
 	if ((e = find(c, &msg->epoch)) == NULL || e->counter == UINT64_MAX)
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox has no context key for this epoch yet");
@@ -565,10 +610,13 @@ contexts_seal(struct contexts *c, const struct keys *k,
 		return -1;
 	buf_init(&plain, IPC_BLOB_MAX - 64);
 	if (msg->kind == CONTEXT_TOOL)
-		rc = build_tool(c, &plain, &m, msg->material, k, err);
+		rc = build_tool(
+		    c, &plain, &m, msg->material, &msg->execution, k, err);
 	else if (msg->kind == CONTEXT_GRANTS)
 		rc = hosts_grants(&plain, k, msg->material,
 		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
+	else if (msg->kind == CONTEXT_MODULE)
+		rc = build_module(&plain, &m, err);
 	else
 		rc = build_plain(&plain, &m, err);
 	if (rc == -1)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "depot.h"
 #include "held.h"
 #include "tlv.h"
 
@@ -481,7 +482,6 @@ test_drivers(void **state)
 		enum runner_driver driver;
 	} rows[] = {{"http", DRIVER_HTTP}, {"mcp", DRIVER_MCP}};
 	struct held_set *s = *state;
-	uint8_t digest[32] = {7};
 	struct buf more;
 	struct held *h;
 
@@ -505,18 +505,92 @@ test_drivers(void **state)
 		tlv_puts(&more, CTX_EXECUTABLE, "/usr/bin/true");
 		assert_null(with(s, CONTEXT_TOOL, &more));
 	}
-	buf_clear(&more);
-	assert_null(with(s, CONTEXT_MODULE, &more));
+	buf_free(&more);
+}
+
+/* What an installer does and where it may connect is the configuration's;
+ * nothing of a context adds to it. */
+static void
+test_installer(void **state)
+{
+	static const struct {
+		uint8_t tag;
+		const char *text;
+	} not_his[] = {{CTX_CODE, "code"}, {CTX_SPEC, "{}"}, {CTX_KIND, "http"},
+	    {CTX_KIND, "command"}, {CTX_EXECUTABLE, "/usr/bin/true"},
+	    {CTX_REQUIRE, "tcp a.example 0"}, {CTX_GRANT, "tcp a.example 0"},
+	    {CTX_MODULE, "thirty-two bytes of some digest."}};
+	struct held_set *s = *state;
+	struct depot_conf conf = {.timeout_ms = 700};
+	struct buf more, none;
+	struct held *h;
+
+	buf_init(&more, 4096);
+	buf_init(&none, 16);
 	tlv_puts(&more, CTX_CODE, "");
 	assert_null(with(s, CONTEXT_MODULE, &more));
-	tlv_puts(&more, CTX_SPEC, "{}");
+	assert_int_equal(depot_configure(&conf, "", "", "", 1, NULL), 0);
+	s->installer = &conf;
+	assert_null(with(s, CONTEXT_MODULE, &more)); /* none is configured */
+	assert_int_equal(
+	    depot_configure(&conf, "https://pypi.example/simple/",
+		"files.example, 10.0.0.1:8080", "http://osv.example", 99, NULL),
+	    0);
 	assert_non_null(h = with(s, CONTEXT_MODULE, &more));
 	assert_int_equal(h->driver, DRIVER_MODULE);
 	assert_false(h->has_version);
+	assert_int_equal(h->timeout_ms, 700);
+	assert_true(ipc_streq(h->code,
+	    "{\"index\":\"https://pypi.example/simple/\","
+	    "\"advisories\":\"http://osv.example\",\"wheel_bytes\":99}"));
+	assert_true(ipc_streq(ipc_bytes(h->requires.p, h->requires.len),
+	    "tcp pypi.example 443\ntcp files.example 443\n"
+	    "tcp 10.0.0.1 8080\ntcp osv.example 80\n"));
+	assert_true(h->grants.len == h->requires.len &&
+	    memcmp(h->grants.p, h->requires.p, h->grants.len) == 0);
 	held_free(h);
-	tlv_put(&more, CTX_MODULE, digest, sizeof(digest));
-	assert_null(with(s, CONTEXT_MODULE, &more));
+	assert_null(with(s, CONTEXT_MODULE, &none)); /* it brings code */
+	for (size_t i = 0; i < sizeof(not_his) / sizeof(not_his[0]); i++) {
+		buf_clear(&more);
+		tlv_puts(&more, CTX_CODE, "");
+		tlv_puts(&more, not_his[i].tag, not_his[i].text);
+		assert_null(with(s, CONTEXT_MODULE, &more));
+	}
+	s->installer = NULL;
+	buf_free(&conf.spec);
+	buf_free(&conf.hosts);
 	buf_free(&more);
+	buf_free(&none);
+}
+
+static void
+test_installer_settings(void **state)
+{
+	static const char *const bad[] = {"ftp://a/", "pypi.example", "http://",
+	    "https://a.example:0/", "https://a.example:99999/", "http://[::1/",
+	    "http://a b/", "http://u@a.example/", "http://a.example:x/",
+	    "http://a.example:/", "https://127.1/", "http://[::1]x/"};
+	static const struct {
+		const char *url, *line;
+	} good[] = {{"http://PyPI.example", "tcp pypi.example 80\n"},
+	    {"http://127.0.0.1:3141/root/+simple/", "tcp 127.0.0.1 3141\n"},
+	    {"https://[2001:db8::1]:8443/simple", "tcp 2001:db8::1 8443\n"}};
+	struct depot_conf c = {.timeout_ms = 1};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+		    depot_configure(&c, bad[i], "", "", 1, NULL), -1);
+		buf_free(&c.spec);
+		buf_free(&c.hosts);
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(
+		    depot_configure(&c, good[i].url, "", "", 1, NULL), 0);
+		assert_true(
+		    ipc_streq(ipc_bytes(c.hosts.p, c.hosts.len), good[i].line));
+		buf_free(&c.spec);
+		buf_free(&c.hosts);
+	}
 }
 
 /* What is declared and granted; only approved code and the fetch of a module
@@ -737,8 +811,8 @@ main(void)
 	    T(test_replay), T(test_foreign_contexts),
 	    T(test_secrets_need_a_tool), T(test_limits), T(test_modules),
 	    T(test_forms), T(test_tasks), T(test_kinds), T(test_drivers),
-	    T(test_hosts), T(test_grants_change), T(test_no_key),
-	    T(test_replay_window)};
+	    T(test_installer), T(test_installer_settings), T(test_hosts),
+	    T(test_grants_change), T(test_no_key), T(test_replay_window)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
