@@ -59,20 +59,22 @@ never_read(const char *text, struct never *out, struct err *e)
 {
 	struct never v = {.n = 0};
 	char one[ENTRY_TEXT];
-	size_t len;
+	size_t len, n;
 
 	for (; *text != '\0'; text += len + (text[len] == ',')) {
 		text += strspn(text, " ");
-		len = strcspn(text, ",");
-		if (len == 0 || len >= sizeof(one) || v.n == NEVER_MAX)
+		n = len = strcspn(text, ",");
+		while (n > 0 && text[n - 1] == ' ')
+			n--;
+		if (n == 0 || n >= sizeof(one) || v.n == NEVER_MAX)
 			return err_set(e, FAILURE_INVALID_PARAMS,
 			    "never: an empty or too long entry, or too many");
-		memcpy(one, text, len);
-		one[len] = '\0';
+		memcpy(one, text, n);
+		one[n] = '\0';
 		if (entry(one, &v.entries[v.n]) < 0)
 			return err_set(e, FAILURE_INVALID_PARAMS,
 			    "never: \"%.*s\" is no ADDRESS[/BITS][:PORT]",
-			    (int)len, text);
+			    (int)n, text);
 		v.n++;
 	}
 	*out = v;

@@ -27,6 +27,8 @@ take_user(struct own *o, const char *name, size_t n, struct err *e)
 	struct passwd *pw;
 	unsigned long v;
 
+	while (n > 0 && name[n - 1] == ' ')
+		n--;
 	if (n == 0 || n >= sizeof(s) || o->nusers == OWN_USERS_MAX)
 		return err_set(e, FAILURE_INVALID_PARAMS,
 		    "own_users: an empty or too long name, or too many");
