@@ -244,6 +244,8 @@ int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* The database and the sandbox are there for the first time, or have not come
  * for a second: what was asked until now, and waited, begins. */
 void call_started(struct admind *);
+/* The same way for a call of admind's own (inner.h). */
+void call_inner(struct job *);
 /*
  * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
  * success; with err otherwise, and then sandboxd was told to drop it.
@@ -455,6 +457,8 @@ struct job {
 	struct buf call_seal;    /* the vault's seal of that */
 	bool after_questions;    /* and its client hears so behind the first */
 	bool revoked;            /* the version was withdrawn meanwhile */
+	struct inner *inner;     /* admind's own call: inner.h; else NULL */
+	bool fresh_tokens;       /* OAuth tokens were looked after: oauth.h */
 	enum failure revoked_why;
 
 	/* --- management tools (manage*.c) --- */
@@ -481,6 +485,9 @@ struct job {
  */
 int job_enter(struct job *, enum job_state);
 struct job *job_new(struct link *, const struct ipc_authorise *, struct err *);
+/* One of admind's own (inner.h), without a gateway. NULL: err says why. */
+struct job *job_inner(struct admind *, const char *tool, const char *principal,
+    struct ipc_bytes arguments, struct err *);
 void job_free(struct job *);
 /* Answers REFUSED and ends the job, closing its row if it has one. */
 void job_refuse(struct job *, enum failure, const char *message);

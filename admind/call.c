@@ -24,9 +24,11 @@
 #include "admind.h"
 #include "context.h"
 #include "ids.h"
+#include "inner.h"
 #include "limit.h"
 #include "limits.h"
 #include "log.h"
+#include "oauth.h"
 #include "tasks.h"
 #include "tokens.h"
 
@@ -86,7 +88,11 @@ static const struct db_stmt lookup = {"call_lookup",
     DB_FAST};
 /* Every secret the version names, with its stored (encrypted) value. */
 static const struct db_stmt secrets = {"call_secrets",
-    "SELECT k.key, x.value FROM mcpbox.tool_versions v,"
+    "SELECT k.key, x.value, (SELECT e.id FROM mcpbox.external_sources e"
+    " WHERE e.server_id = v.server_id AND e.auth_type = 'oauth'"
+    " AND e.auth_secret_name = k.key AND e.oauth_refreshable"
+    " AND e.oauth_expires_at < clock_timestamp() + interval '60 seconds')"
+    " FROM mcpbox.tool_versions v,"
     " unnest(v.secrets) AS k (key)"
     " LEFT JOIN mcpbox.server_secrets x"
     " ON x.key = k.key AND x.server_id ="
@@ -124,6 +130,10 @@ held(void *arg, const struct err *err)
 	if (j->revoked) {
 		hold_cancel(j->a, &j->execution, j->revoked_why);
 		job_refuse(j, j->revoked_why, withdrawn(j));
+		return;
+	}
+	if (j->inner != NULL) {
+		inner_run(j);
 		return;
 	}
 	if (j->link->peer == NULL) {
@@ -358,6 +368,17 @@ check(struct job *j)
 
 /* ---- 1: which version serves ---- */
 
+static void within_limits(struct job *);
+
+/* The tokens are new now, or it could not be: the call that uses them will
+ * say so better. */
+static void
+refreshed(void *arg, const struct sources_end *e)
+{
+	(void)e;
+	within_limits(arg);
+}
+
 static void
 got_secrets(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -369,9 +390,19 @@ got_secrets(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
+	for (int i = 0; i < db_nrows(rows) && !j->fresh_tokens; i++)
+		if (!db_null(rows, i, 2)) {
+			struct ipc_id source = db_id(rows, i, 2);
+
+			j->fresh_tokens = true;
+			oauth_refresh(j->a, &source, refreshed, j);
+			return;
+		}
 	for (int i = 0; i < db_nrows(rows); i++) {
 		name = db_bytes(rows, i, 0);
 		value = db_bytes(rows, i, 1);
+		if (value.n == 0 && inner_may_lack_secrets(j))
+			continue;
 		if (value.n == 0) {
 			snprintf(text, sizeof(text),
 			    "The secret %.*s that this tool needs has no value "
@@ -424,7 +455,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	/* What a token may not see is not there for it: no answer tells the
 	 * two apart. */
 	if (db_nrows(rows) != 1 ||
-	    !object_fits(db_bytes(rows, 0, C_OBJECT), j->method) ||
+	    !(j->inner != NULL
+		    ? ipc_streq(db_bytes(rows, 0, C_OBJECT), "source")
+		    : object_fits(db_bytes(rows, 0, C_OBJECT), j->method)) ||
 	    !token_permits(j->token, j->tool, db_bytes(rows, 0, C_SERVER),
 		db_bytes(rows, 0, C_NAME))) {
 		obstacle_unknown(j);
@@ -539,6 +572,15 @@ static void
 begin(struct job *j)
 {
 	limits_begin(j, admitted);
+}
+
+/* Nobody's token and nobody's rate: whose request it belongs to was counted
+ * itself. */
+void
+call_inner(struct job *j)
+{
+	j->known = true;
+	look_up(j);
 }
 
 int

@@ -8,6 +8,7 @@
 #include "admind.h"
 #include "crypto.h"
 #include "ids.h"
+#include "inner.h"
 #include "limits.h"
 #include "log.h"
 #include "tokens.h"
@@ -84,6 +85,51 @@ leave_share(struct job *j)
 	token_unref(t);
 }
 
+/* What every job has. NULL: no memory. */
+static struct job *
+make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
+    struct ipc_bytes client, struct ipc_bytes protocol)
+{
+	struct admind *a = l->a;
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return NULL;
+	j->a = a;
+	a->njobs++;
+	TAILQ_INSERT_TAIL(&a->jobs, j, entry);
+	j->link = link_ref(l);
+	j->listener = l->listener;
+	j->created_us = now_us();
+	id_random(&j->execution);
+	memcpy(j->tool, tool.p, tool.n);
+	buf_init(&j->arguments, ARGUMENTS_MAX);
+	buf_init(&j->kept, ARGUMENTS_KEPT);
+	buf_init(&j->inner_kept, ARGUMENTS_KEPT);
+	buf_init(&j->preimage, IPC_BLOB_MAX);
+	buf_init(&j->schema, SCHEMA_MAX);
+	buf_init(&j->seal, IPC_BLOB_MAX);
+	buf_init(&j->secrets, IPC_BLOB_MAX);
+	buf_init(&j->call_seal, IPC_FRAME_MAX);
+	buf_init(&j->fields, IPC_BLOB_MAX);
+	/* leaves room to carry the object twice in a result, once escaped */
+	buf_init(&j->out, RESULT_MAX / 3);
+	buf_init(&j->body, RESULT_MAX);
+	buf_put(&j->arguments, arguments.p, arguments.n);
+	a->job_bytes += j->arguments.len;
+	sha256(arguments.p, arguments.n, &j->args_sha256);
+	/* Cut, since a client may call itself what it likes. */
+	j->client = ipc_strdup(ipc_bytes(
+	    client.p, client.n < PRINCIPAL_MAX ? client.n : 0));
+	j->protocol = ipc_strdup(ipc_bytes(
+	    protocol.p, protocol.n < PRINCIPAL_MAX ? protocol.n : 0));
+	if (j->client == NULL || j->protocol == NULL || j->arguments.failed) {
+		job_free(j);
+		return NULL;
+	}
+	return j;
+}
+
 /*
  * A new job from a gateway's request. The frame's bytes are copied: they live
  * only until the handler returns.
@@ -116,7 +162,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 		err_set(err, f, "%s", sentence);
 		return NULL;
 	}
-	j = calloc(1, sizeof(*j));
+	j = make(l, m->tool, m->arguments, m->client, m->protocol);
 	if (j == NULL)
 		goto memory;
 	j->a = a;
@@ -133,29 +179,6 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->session = m->session;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
-	memcpy(j->tool, m->tool.p, m->tool.n);
-	buf_init(&j->arguments, ARGUMENTS_MAX);
-	buf_init(&j->kept, ARGUMENTS_KEPT);
-	buf_init(&j->inner_kept, ARGUMENTS_KEPT);
-	buf_init(&j->preimage, IPC_BLOB_MAX);
-	buf_init(&j->schema, SCHEMA_MAX);
-	buf_init(&j->seal, IPC_BLOB_MAX);
-	buf_init(&j->secrets, IPC_BLOB_MAX);
-	buf_init(&j->call_seal, IPC_FRAME_MAX);
-	buf_init(&j->fields, IPC_BLOB_MAX);
-	/* leaves room to carry the object twice in a result, once escaped */
-	buf_init(&j->out, RESULT_MAX / 3);
-	buf_init(&j->body, RESULT_MAX);
-	buf_put(&j->arguments, m->arguments.p, m->arguments.n);
-	a->job_bytes += j->arguments.len;
-	sha256(m->arguments.p, m->arguments.n, &j->args_sha256);
-	/* Cut, since a client may call itself what it likes. */
-	j->client = ipc_strdup(ipc_bytes(
-	    m->client.p, m->client.n < PRINCIPAL_MAX ? m->client.n : 0));
-	j->protocol = ipc_strdup(ipc_bytes(
-	    m->protocol.p, m->protocol.n < PRINCIPAL_MAX ? m->protocol.n : 0));
-	if (j->client == NULL || j->protocol == NULL || j->arguments.failed)
-		goto memory;
 	if (auth_principal(
 		a, l->listener, m->credential, j->principal, &t, err) == -1 ||
 	    take_share(j, t, err) == -1) {
@@ -167,6 +190,42 @@ memory:
 	job_free(j);
 	err_set(err, FAILURE_BUSY, "out of memory");
 	return NULL;
+}
+
+/* It has a link like any, whose peer is gone: nobody waits at a socket. */
+struct job *
+job_inner(struct admind *a, const char *tool, const char *principal,
+    struct ipc_bytes arguments, struct err *err)
+{
+	struct link *l = NULL;
+	struct job *j = NULL;
+
+	if (a->njobs >= JOBS_MAX || records_full(a) ||
+	    a->job_bytes > JOBS_BYTES_MAX) {
+		err_set(err, FAILURE_BUSY, "too many calls are in work");
+		return NULL;
+	}
+	if (strlen(tool) > EXPOSED_NAME_MAX || arguments.n > ARGUMENTS_MAX ||
+	    strlen(principal) > PRINCIPAL_MAX) {
+		err_set(err, FAILURE_INTERNAL, "malformed call");
+		return NULL;
+	}
+	l = calloc(1, sizeof(*l));
+	if (l != NULL) {
+		l->a = a;
+		l->listener = LISTENER_ADMIND;
+		l->refs = 1;
+		j = make(l, ipc_str(tool), arguments, ipc_str("mcpbox"),
+		    ipc_str(""));
+		link_unref(l);
+	}
+	if (j == NULL) {
+		err_set(err, FAILURE_BUSY, "out of memory");
+		return NULL;
+	}
+	j->method = CALL_TOOL;
+	memcpy(j->principal, principal, strlen(principal) + 1);
+	return j;
 }
 
 void
@@ -277,6 +336,7 @@ job_result(struct job *j)
 	job_close(j);
 	(void)job_enter(j, JOB_DONE);
 	link_answer(j->link, j->request, IPC_RESULT, &r);
+	inner_refused(j, j->failure, "it did not run");
 	job_free(j);
 }
 
@@ -313,6 +373,10 @@ job_error(struct job *j, enum failure failure, const char *summary,
 
 	if (j->method != CALL_TOOL) {
 		refuse_with_list(j, failure, summary, list);
+		return;
+	}
+	if (j->inner != NULL) {
+		job_refuse(j, failure, summary);
 		return;
 	}
 	buf_init(&text, RESULT_MAX / 2);
@@ -363,6 +427,7 @@ job_refuse_data(
 	(void)job_enter(j, JOB_DONE);
 	link_refuse_later(
 	    j->link, j->request, failure, message, j->retry_ms, data);
+	inner_refused(j, failure, message);
 	job_free(j);
 }
 

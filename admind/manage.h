@@ -110,6 +110,8 @@ void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
 void manage_request_network(struct job *);
 void manage_import_openapi(struct job *);
+void manage_discover(struct job *);
+void manage_import_tools(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);

@@ -247,6 +247,17 @@
 #define SECRET_KEY(name, text) \
 	"\"" name "\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]*$\"," \
 	"\"maxLength\":255,\"description\":\"" text "\"}"
+#define SOURCE_ID_JSON \
+	"\"source_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
+	"\",\"description\":\"Id of the source, from" \
+	" mcpbox_list_external_sources.\"}"
+/* Of MANAGEMENT_IMPORTED: the fields of a version that come from elsewhere. */
+#define IMPORTED_SCHEMA \
+	OBJECT(NAME("64", "") "," DESCRIPTION("") "," TITLE_JSON \
+	    "\"input_schema\":{\"type\":\"object\"}," \
+	    "\"output_schema\":{\"type\":\"object\"}," \
+	    "\"annotations\":{\"type\":\"object\"}", \
+	    "\"name\",\"input_schema\"")
 #define SOURCE_JSON \
 	"\"url\":{\"type\":\"string\",\"minLength\":8,\"maxLength\":2048," \
 	"\"pattern\":\"^https?://\",\"description\":\"Its MCP endpoint, https" \

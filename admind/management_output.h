@@ -235,12 +235,24 @@
 	Q6("id", "name", "url", "auth_type", "transport_type", "status") "," \
 	Q2("tool_count", "last_discovered_at"))) "," PAGED_, \
 	Q3("server_id", "server_name", "sources") "," PAGED_Q)
-#define OUT_GUIDE OUT(S_("guide"), Q1("guide"))
-/* clang-format on */
-
-#endif
+#define OUT_DISCOVER_EXTERNAL_TOOLS OUT(DONE_ "," S_("source_id") "," \
+	S_("source_name") "," SN_("protocol") "," L_("tools", OUT(S_("name") "," \
+	SN_("description") "," S_("sha256") "," ON_("imported"), \
+	Q3("name", "sha256", "imported"))) "," I_("total"), \
+	DONE_Q "," Q4("source_id", "source_name", "tools", "total"))
+#define OUT_IMPORT_EXTERNAL_TOOLS OUT(DONE_ "," L_("imported_tools", \
+	OUT(S_("id") "," S_("name") "," S_("exposed_name") "," S_("upstream") "," \
+	S_("description") "," S_("tool_type") "," STATE_, Q6("id", "name", \
+	"exposed_name", "upstream", "tool_type", "approval_status"))) "," \
+	I_("count") "," L_("skipped_tools", OUT(S_("name") "," S_("code"), \
+	Q2("name", "code"))) "," I_("skipped_count"), DONE_Q "," \
+	Q4("imported_tools", "count", "skipped_tools", "skipped_count"))
 #define OUT_IMPORT_OPENAPI OUT(DONE_ "," L_("tools", OUT(S_("id") "," \
 	S_("name") "," S_("exposed_name") "," S_("request_id") "," STATE_, \
 	Q5("id", "name", "exposed_name", "request_id", "approval_status"))) "," \
 	I_("count") "," LS_("skipped"), DONE_Q "," \
 	Q3("tools", "count", "skipped"))
+#define OUT_GUIDE OUT(S_("guide"), Q1("guide"))
+/* clang-format on */
+
+#endif

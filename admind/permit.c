@@ -43,6 +43,7 @@ const struct permit_tool permit_tools[] = {
     {"mcpbox_create_server_secret", PERMIT_MANAGE, PERMIT_REACH_ALL},
     {"mcpbox_list_server_secrets", PERMIT_MANAGE, PERMIT_REACH_ALL},
     {"mcpbox_list_external_sources", PERMIT_MANAGE, PERMIT_REACH_ALL},
+    {"mcpbox_discover_external_tools", PERMIT_MANAGE, PERMIT_REACH_ALL},
     /* Content. */
     {"mcpbox_update_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
     {"mcpbox_delete_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
@@ -59,6 +60,7 @@ const struct permit_tool permit_tools[] = {
     {"mcpbox_create_prompt", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_create_resource", PERMIT_EDIT, PERMIT_REACH_ALL},
     {"mcpbox_add_external_source", PERMIT_EDIT, PERMIT_REACH_ALL},
+    {"mcpbox_import_external_tools", PERMIT_EDIT, PERMIT_REACH_ALL},
     {NULL, 0, PERMIT_REACH_ALL},
 };
 

@@ -424,6 +424,22 @@ F(S, fd, listener, "seccomp_unotify(2)")
 #define IPC_FIELDS_regrant(F, S)                                                  \
 F(S, id, server, "uuid; the execution of the binding")                            \
 F(S, blob, context, "sealed, kind CONTEXT_GRANTS: CTX_GRANT lines")
+#define IPC_FIELDS_source_run(F, S)                                               \
+F(S, str, token, "the login; empty from uid 0's socket")                          \
+F(S, id, source, "uuid")                                                          \
+F(S, u8, op, "enum source_op")                                                    \
+F(S, blob, text, "of IMPORT names of tools, one a line; of AUTHORISE the redirect URI")
+#define IPC_FIELDS_oauth_callback(F, S)                                           \
+F(S, str, state, "from the query: foreign")                                       \
+F(S, str, code, "likewise, or empty")                                             \
+F(S, str, iss, "likewise (RFC 9207), or empty")                                   \
+F(S, str, error, "likewise, or empty")
+#define IPC_FIELDS_credential_store(F, S)                                         \
+F(S, id, execution, "of the run")                                                 \
+F(S, hash, version, "that ran")                                                   \
+F(S, str, server, "its server's name")                                            \
+F(S, str, key, "the secret it becomes")                                           \
+F(S, blob, sealed, "by the runner, under the key that the context alone held (decision 0051)")
 #define IPC_FIELDS_run_result(F, S) F(S, u32, length, "bytes in all the pieces")
 #define IPC_FIELDS_run_error(F, S)                                                \
 F(S, u16, failure, "FAILURE_EXCEPTION, FAILURE_BAD_CODE, FAILURE_INVALID_ARGUMENTS, FAILURE_LIMIT, FAILURE_NO_ANSWER, FAILURE_TOOL_PROTOCOL, FAILURE_MISSING_GRANT, FAILURE_TIMEOUT, FAILURE_UPSTREAM or FAILURE_UPSTREAM_CHANGED") \

@@ -210,7 +210,10 @@ M(247, NET_FAILED, net_failed, ANS, EGRESS, PEEK, OPEN, 0, "connect(2) fails wit
 M(248, PEEK_LINK, peek_link, EVT, SANDBOXD|POOL, POOL|PEEK, OPEN, 0, "peek's connection to egress, before its HELLO") \
 M(249, PEEK_DOOR, peek_door, EVT, POOL, ZYGOTE|PEEK, OPEN, 0, "an end of the socket by which runners hand their listeners to peek; before all else") \
 M(250, LISTENER, listener, EVT, RUNNER, PEEK, OPEN, 0, "a runner's seccomp listener, the only frame it ever sends there") \
-M(251, REGRANT, regrant, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "what a server is granted now, sealed by the vault: holds for the next connect of its running calls; answered by OK or REFUSED")
+M(251, REGRANT, regrant, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "what a server is granted now, sealed by the vault: holds for the next connect of its running calls; answered by OK or REFUSED") \
+M(260, SOURCE_RUN, source_run, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "list, import from or authorise another MCP server; answered by ADMIN_JSON or REFUSED") \
+M(261, OAUTH_CALLBACK, oauth_callback, REQ, WEB, ADMIND, OPEN, 0, "what a browser brought back from an authorization server; answered by ADMIN_JSON or REFUSED") \
+M(262, CREDENTIAL_STORE, credential_store, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "keep the credential that this run of a version sealed for us; answered by OK once SECRET_STORE was")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \

@@ -49,6 +49,8 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return policies_message(port, peer, f);
 	case IPC_SECRET_SET:
 		return secrets_message(port, peer, f);
+	case IPC_CREDENTIAL_STORE:
+		return credentials_message(port, peer, f);
 	case IPC_KEY_STATUS:
 	case IPC_KEY_NEXT:
 	case IPC_KEY_STEP:

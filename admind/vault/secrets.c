@@ -28,8 +28,8 @@ struct secret_op {
 };
 
 /* ^[A-Z][A-Z0-9_]{0,254}$ */
-static bool
-key_ok(struct ipc_bytes k)
+bool
+secrets_key_ok(struct ipc_bytes k)
 {
 	if (k.n == 0 || k.n > KEY_NAME_MAX)
 		return false;
@@ -111,7 +111,7 @@ secrets_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		    "that is not a server's name", 0);
 		return 0;
 	}
-	if (!key_ok(m.key)) {
+	if (!secrets_key_ok(m.key)) {
 		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
 		    "a secret's name has 1 to 255 of A-Z, 0-9 and _ and begins "
 		    "with a letter",

@@ -100,6 +100,10 @@ int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* A secret's name. */
+bool secrets_key_ok(struct ipc_bytes);
+/* credentials.c: CREDENTIAL_STORE. */
+int credentials_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int answers_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int endings_message(struct port *, struct ipc_peer *, struct ipc_frame *);

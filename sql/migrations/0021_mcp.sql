@@ -531,6 +531,7 @@ CREATE FUNCTION source_discovered(p_source uuid, p_body bytea) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	x external_sources;
+	whole boolean;
 	s json := convert_from(p_body, 'UTF8')::json -> 'structuredContent';
 BEGIN
 	SELECT * INTO x FROM external_sources WHERE id = p_source FOR UPDATE;
@@ -554,11 +555,14 @@ BEGIN
 	    protocol = left(s ->> 'protocol', 40), server_info = left((s -> 'server')::text, 2000),
 	    last_discovered_at = clock_timestamp(), checked_at = clock_timestamp(),
 	    last_failure = NULL, last_error = NULL WHERE id = p_source RETURNING * INTO x;
+	-- the definitions themselves as long as they fit into one answer
+	whole := (SELECT sum(octet_length(k.definition)) FROM source_tools k
+	    WHERE k.source_id = p_source) < 200000;
 	RETURN json_build_object('success', true, 'source_id', x.id, 'source_name', x.name,
 	    'protocol', x.protocol, 'server', s -> 'server',
 	    'tools', (SELECT coalesce(json_agg(json_build_object('name', k.name,
 		'description', left(k.definition::json ->> 'description', 300),
-		'input_schema', k.definition::json -> 'input_schema',
+		'input_schema', CASE WHEN whole THEN k.definition::json -> 'input_schema' END,
 		'sha256', k.sha256, 'imported', (SELECT json_build_object('tool_id', t.id,
 		    'name', t.name, 'changed', NOT source_same(t.id, k.sha256))
 		    FROM imported_tools i JOIN tools t ON t.id = i.tool_id AND t.deleted_at IS NULL
@@ -577,11 +581,26 @@ LANGUAGE sql STABLE AS $$
 	FROM mcpbox.tool_versions v WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1
 $$;
 
-CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+-- How it failed, in words: the result's, if it has any. That is kept as the
+-- source's health, and returned.
+CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	said text := p_text;
+BEGIN
+	IF length(p_body) > 0 THEN
+		BEGIN
+			said := coalesce(convert_from(p_body, 'UTF8')::json -> 'content' -> 0 ->> 'text',
+			    said);
+		EXCEPTION WHEN data_exception THEN
+			NULL;
+		END;
+	END IF;
 	UPDATE external_sources SET status = 'error', checked_at = clock_timestamp(),
-	    last_failure = left(p_failure, 64), last_error = left(p_text, 2000) WHERE id = p_source
-$$;
+	    last_failure = left(p_failure, 64), last_error = left(said, 2000) WHERE id = p_source;
+	RETURN left(said, 400);
+END $$;
 
 ---------------------------------------------------------------------------
 -- Importing.
@@ -730,3 +749,161 @@ REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source
 GRANT EXECUTE ON FUNCTION source_same, source_object, source_candidates, import_tool_name
     TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;
+
+---------------------------------------------------------------------------
+-- OAuth (decision 0051). Nothing in these is a secret: the runs' results hold
+-- what they made sealed for the vault.
+
+CREATE FUNCTION oauth_body(p_body bytea) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+	SELECT convert_from(p_body, 'UTF8')::json -> 'structuredContent'
+$$;
+
+-- The authorisation began: whom a state belongs to, and for how long.
+CREATE FUNCTION oauth_begun(p_source uuid, p_body bytea, p_redirect text, p_actor text,
+    OUT sealed bytea, OUT server text, OUT key text, OUT answer text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	b json := oauth_body(p_body);
+	x external_sources;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source FOR UPDATE;
+	IF NOT FOUND OR x.auth_type <> 'oauth' THEN
+		PERFORM fail('not_found', 'there is no such source with OAuth');
+	ELSIF length(b ->> 'state') NOT BETWEEN 40 AND 64 OR b ->> 'authorization_url' !~ '^https?://'
+	    OR length(b ->> 'authorization_url') > 16384 OR b ->> 'sealed' IS NULL THEN
+		PERFORM fail('internal', 'the run did not begin an authorisation');
+	END IF;
+	UPDATE external_sources SET oauth_state = sha256(convert_to(b ->> 'state', 'UTF8')),
+	    oauth_state_until = clock_timestamp() + interval '10 minutes',
+	    oauth_redirect = p_redirect,
+	    oauth_status = CASE oauth_status WHEN 'authorised' THEN 'authorised' ELSE 'pending' END
+	    WHERE id = p_source RETURNING * INTO x;
+	sealed := decode(b ->> 'sealed', 'base64');
+	server := (SELECT s.name FROM servers s WHERE s.id = x.server_id);
+	key := x.auth_secret_name;
+	answer := json_build_object('source_id', x.id, 'authorization_url', b ->> 'authorization_url',
+	    'redirect_uri', p_redirect, 'issuer', b ->> 'issuer',
+	    'expires_at', json_time(x.oauth_state_until), 'message',
+	    'Open authorization_url in a browser and agree there; it comes back to redirect_uri.')::text;
+	PERFORM audit_append(p_actor, 'source_authorising', 'source ' || server || '/' || x.name,
+	    json_build_object('source_id', x.id, 'issuer', b ->> 'issuer')::text);
+END $$;
+
+-- A state serves once. No row: nobody waits. A row without a source: the
+-- authorization server said no, arguments say how.
+CREATE FUNCTION oauth_state(p_state bytea, p_code text, p_iss text, p_error text)
+RETURNS TABLE (source uuid, name text, arguments text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+BEGIN
+	UPDATE external_sources y SET oauth_state = NULL, oauth_state_until = NULL
+	    WHERE y.oauth_state = p_state AND y.oauth_state_until > clock_timestamp()
+	    RETURNING y.* INTO x;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	IF p_error <> '' OR p_code = '' THEN
+		arguments := 'the authorization server refused: '
+		    || left(regexp_replace(p_error, '[^\x20-\x7e]', '?', 'g'), 200);
+		UPDATE external_sources y SET last_failure = 'upstream_error', last_error = arguments,
+		    checked_at = clock_timestamp(), oauth_status = CASE y.oauth_status
+		    WHEN 'authorised' THEN 'authorised' ELSE 'failed' END WHERE y.id = x.id;
+		RETURN NEXT;
+		RETURN;
+	END IF;
+	source := x.id;
+	name := source_object(x.id);
+	arguments := json_build_object('op', 'token', 'code', p_code, 'iss', p_iss,
+	    'redirect_uri', x.oauth_redirect)::text;
+	RETURN NEXT;
+END $$;
+
+-- Tokens came.
+CREATE FUNCTION oauth_got(p_source uuid, p_body bytea,
+    OUT sealed bytea, OUT server text, OUT key text, OUT answer text)
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	b json := oauth_body(p_body);
+	x external_sources;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source;
+	IF NOT FOUND OR b ->> 'sealed' IS NULL THEN
+		PERFORM fail('not_found', 'the source was deleted, or the run made no tokens');
+	END IF;
+	sealed := decode(b ->> 'sealed', 'base64');
+	server := (SELECT s.name FROM servers s WHERE s.id = x.server_id);
+	key := x.auth_secret_name;
+	answer := json_build_object('source_id', x.id, 'name', x.name, 'server', server,
+	    'status', 'authorised')::text;
+END $$;
+
+-- What the vault has now committed.
+CREATE FUNCTION oauth_stored(p_source uuid, p_body bytea, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	b json := oauth_body(p_body);
+	x external_sources;
+BEGIN
+	IF b ->> 'authorization_url' IS NOT NULL THEN
+		RETURN;
+	END IF;
+	UPDATE external_sources SET oauth_expires_at = clock_timestamp() + CASE
+		WHEN b ->> 'expires_in' ~ '^[0-9]{1,9}$'
+		THEN (b ->> 'expires_in')::int * interval '1 second' END,
+	    oauth_refreshable = coalesce((b ->> 'refreshable')::boolean, false),
+	    oauth_status = 'authorised', oauth_busy_until = NULL,
+	    last_failure = NULL, last_error = NULL, checked_at = clock_timestamp(),
+	    status = 'active' WHERE id = p_source RETURNING * INTO x;
+	IF FOUND THEN
+		PERFORM audit_append(p_actor, 'source_authorised', 'source ' || (SELECT s.name
+		    FROM servers s WHERE s.id = x.server_id) || '/' || x.name,
+		    json_build_object('source_id', x.id, 'expires_at', json_time(x.oauth_expires_at),
+		    'refreshable', x.oauth_refreshable)::text);
+	END IF;
+END $$;
+
+-- As source_failed(), and: a refresh token that is refused is not tried again.
+CREATE FUNCTION oauth_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	said text := source_failed(p_source, p_failure, p_text, p_body);
+	over boolean := coalesce(said, '') LIKE '%invalid_grant%';
+BEGIN
+	UPDATE external_sources SET oauth_busy_until = clock_timestamp() + interval '5 seconds',
+	    oauth_refreshable = oauth_refreshable AND NOT over,
+	    oauth_status = CASE WHEN over OR oauth_status <> 'authorised' THEN 'failed'
+		ELSE oauth_status END WHERE id = p_source;
+	RETURN said;
+END $$;
+
+-- Whose turn it is to renew a source's tokens: "done" (nothing is to be done),
+-- "busy" (another node's), or "run " and the name to be run: ours, for a minute.
+CREATE FUNCTION oauth_turn(p_source uuid) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	name text;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_source FOR UPDATE;
+	IF NOT FOUND OR NOT x.oauth_refreshable
+	    OR x.oauth_expires_at > clock_timestamp() + interval '60 seconds' THEN
+		RETURN 'done';
+	ELSIF x.oauth_busy_until > clock_timestamp() THEN
+		RETURN 'busy';
+	END IF;
+	name := (SELECT v.exposed_name FROM tools t JOIN tool_versions v ON v.id = t.serving_version
+	    WHERE t.id = x.tool_id AND network_missing(x.server_id, v.requires) IS NULL);
+	IF name IS NULL THEN
+		RETURN 'done';
+	END IF;
+	UPDATE external_sources SET oauth_busy_until = clock_timestamp() + interval '60 seconds'
+	    WHERE id = p_source;
+	RETURN 'run ' || name;
+END $$;
+
+REVOKE ALL ON FUNCTION oauth_body, oauth_begun, oauth_state, oauth_got, oauth_stored,
+    oauth_failed, oauth_turn FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION oauth_body, oauth_begun, oauth_state, oauth_got, oauth_stored,
+    oauth_failed, oauth_turn TO mcpbox_app;

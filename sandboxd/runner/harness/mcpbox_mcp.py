@@ -109,6 +109,8 @@ def _http_failure(e):
     text = f"the other server could not be used: {e}"
     if e.failure == "limit":
         return mcpbox_drivers.Limit(text)
+    if e.failure == "timeout":
+        return mcpbox_drivers.Timeout(text)
     return mcpbox_drivers.Upstream(text)
 
 

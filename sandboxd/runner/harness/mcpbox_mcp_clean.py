@@ -24,6 +24,16 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\\\x00-\x1f\x7f]*")
 _MIME = re.compile(r"[!-~]{1,127}/[ -~]{1,300}")
 
 
+#: What is a secret by itself and must not come back in an answer.
+_withheld = ()
+
+
+def withhold(values):
+    """Such texts are replaced in all that is cleaned from here on."""
+    global _withheld
+    _withheld = tuple(sorted(set(values), key=len, reverse=True))
+
+
 class TooDeep(Exception):
     """A value in values in values."""
 
@@ -32,6 +42,8 @@ def text(s, most=None):
     """Text without what hides, of at most so many characters."""
     s = _SURROGATE.sub("\ufffd", s)
     s = _HIDING.sub("", _ESCAPE.sub("", s))
+    for secret in _withheld:
+        s = s.replace(secret, "[secret]")
     return s if most is None or len(s) <= most else s[:most - 1] + "…"
 
 

@@ -1,0 +1,38 @@
+/*
+ * Other MCP servers as sources of tools (decision 0050): what is done with one,
+ * whoever asks: a management tool (manage_sources.c) or an administrator
+ * (adminsources.c).
+ *
+ *	discover  run the source's approved version, keep what it lists
+ *	import    judge the definitions that are wanted as if somebody had
+ *	          written them, make tools of them, ask for their review
+ *
+ * What another server says is JSON that PostgreSQL takes apart, and
+ * admind-check judges; this process reads none of it.
+ */
+#ifndef SOURCES_H
+#define SOURCES_H
+
+#include "admind.h"
+
+/* Names of tools in one import. */
+enum { SOURCE_NAMES_MAX = 200 };
+
+struct sources_end {
+	enum failure failure; /* NONE: json is the answer, an object */
+	const char *text;
+	struct ipc_bytes json;
+};
+/* Called once; everything borrowed lives until it returns. */
+typedef void sources_cb(void *arg, const struct sources_end *);
+
+/* actor: who asks. May call cb before they return. */
+void sources_discover(struct admind *, const struct ipc_id *source,
+    const char *actor, sources_cb *cb, void *arg);
+/* names: NUL-terminated texts, one behind the other; copied. */
+void sources_import(struct admind *, const struct ipc_id *source,
+    const char *actor, struct ipc_bytes names, sources_cb *cb, void *arg);
+/* adminsources.c: SOURCE_RUN and OAUTH_CALLBACK. */
+int adminsources_message(struct link *, struct ipc_frame *);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * See credentials.h. CREDENTIAL_STORE: admind brings what a run of a source
+ * sealed; it becomes the value of that source's secret.
+ *
+ * admind may be hostile. It names execution, version, server and secret, and a
+ * wrong name is another key, under which nothing opens. So all it can store is
+ * what an approved version's run sealed in a context of ours, as a secret of
+ * that version's server. Which secret it chooses freely among that server's:
+ * the text is a document of the driver's that nothing else takes for its own
+ * (it is no token by itself), and it could leave the secret without a value
+ * anyway. It can bring an older document again, as it can put back any older
+ * row (stored.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "credentials.h"
+#include "ids.h"
+#include "stored.h"
+#include "vault.h"
+
+enum { NONCE = 16, BLOCK = 32 };
+
+struct credential_op {
+	struct vault *v;
+	struct vault_ref ref;
+};
+
+void
+credentials_key(const struct keys *k, const struct ipc_id *execution,
+    const struct ipc_hash *version, struct ipc_bytes server,
+    uint8_t out[KEY_LEN])
+{
+	uint8_t sub[KEY_LEN];
+	struct ipc_hash key;
+	struct buf b;
+
+	hkdf_sha256(k->secrets, "credentials", sub);
+	buf_init(&b, 64 + NAME_SERVER_MAX);
+	buf_put(&b, execution->b, sizeof(execution->b));
+	buf_put(&b, version->b, sizeof(version->b));
+	buf_put(&b, server.p,
+	    server.n <= NAME_SERVER_MAX ? server.n : NAME_SERVER_MAX);
+	/* A key of less than all of it must never be used. */
+	if (b.failed)
+		abort();
+	hmac_sha256(sub, b.p, b.len, &key);
+	memcpy(out, key.b, KEY_LEN);
+	explicit_bzero(sub, sizeof(sub));
+	explicit_bzero(&key, sizeof(key));
+	buf_free(&b);
+}
+
+int
+credentials_open(const uint8_t key[KEY_LEN], const uint8_t *sealed, size_t n,
+    struct buf *out, struct err *err)
+{
+	struct ipc_hash enc, mac, tag, block;
+	uint8_t counted[NONCE + 4];
+	size_t len;
+
+	if (n < CREDENTIAL_OVERHEAD ||
+	    n - CREDENTIAL_OVERHEAD > SECRET_VALUE_MAX)
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "a sealed credential has 48 to 10048 bytes");
+	len = n - CREDENTIAL_OVERHEAD;
+	hmac_sha256(key, "mac", 3, &mac);
+	hmac_sha256(mac.b, sealed, NONCE + len, &tag);
+	if (!ct_equal(tag.b, sealed + NONCE + len, sizeof(tag.b))) {
+		explicit_bzero(&mac, sizeof(mac));
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "the credential was not sealed by that run");
+	}
+	hmac_sha256(key, "enc", 3, &enc);
+	memcpy(counted, sealed, NONCE);
+	for (size_t at = 0; at < len; at += BLOCK) {
+		for (int i = 0; i < 4; i++)
+			counted[NONCE + i] =
+			    (uint8_t)((at / BLOCK) >> (24 - 8 * i));
+		hmac_sha256(enc.b, counted, sizeof(counted), &block);
+		for (size_t i = 0; i < BLOCK && at + i < len; i++)
+			block.b[i] ^= sealed[NONCE + at + i];
+		buf_put(out, block.b, len - at < BLOCK ? len - at : BLOCK);
+	}
+	explicit_bzero(&enc, sizeof(enc));
+	explicit_bzero(&mac, sizeof(mac));
+	explicit_bzero(&block, sizeof(block));
+	return out->failed ? err_set(err, FAILURE_BUSY, "out of memory") : 0;
+}
+
+static void
+on_stored(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct credential_op *op = arg;
+
+	if (f != NULL && f->type == IPC_OK)
+		callers_ok(op->v, op->ref);
+	else
+		callers_refuse_as(op->v, op->ref, f, gone);
+	op->v->ops--;
+	free(op);
+}
+
+/* Asks admind to commit it, as SECRET_SET does. 0, or -1 with err. */
+static int
+store(struct port *port, struct ipc_peer *peer,
+    const struct ipc_credential_store *m, const struct buf *value,
+    struct err *err)
+{
+	struct stored_place at = {STORED_SECRETS, m->server, m->key};
+	struct ipc_secret_store s = {
+	    .server = m->server, .key = m->key, .actor = ipc_str("oauth")};
+	struct vault *v = port->v;
+	struct credential_op *op;
+	struct buf sealed;
+	int rc = -1;
+
+	buf_init(&sealed, SECRET_VALUE_MAX + STORED_OVERHEAD);
+	if (stored_seal(v->keys, &at, value->p, value->len, &sealed, err) == -1)
+		goto out;
+	s.value = ipc_bytes(sealed.p, sealed.len);
+	if (!callers_room(port) || (op = calloc(1, sizeof(*op))) == NULL) {
+		(void)err_set(err, FAILURE_BUSY, "too many requests at once");
+		goto out;
+	}
+	op->v = v;
+	op->ref = callers_ref(port, peer, m->request);
+	v->ops++;
+	if (callers_ask(v, IPC_SECRET_STORE, &s, on_stored, op) == -1) {
+		v->ops--;
+		free(op);
+		(void)err_set(err, FAILURE_BUSY, "admind is not connected");
+		goto out;
+	}
+	rc = 0;
+out:
+	buf_free(&sealed);
+	return rc;
+}
+
+/* Only our own names; and no key of a rotation that is over (keys->also). */
+int
+credentials_message(
+    struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_credential_store m;
+	const struct keys *k;
+	uint8_t key[KEY_LEN];
+	struct buf value;
+	struct err err;
+	int rc = -1;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!name_valid(
+		(const char *)m.server.p, m.server.n, NAME_SERVER_MAX) ||
+	    !secrets_key_ok(m.key)) {
+		(void)ipc_refuse(peer, m.request, FAILURE_INVALID_PARAMS,
+		    "that is not a server's or a secret's name", 0);
+		return 0;
+	}
+	buf_init(&value, SECRET_VALUE_MAX);
+	/* A run that began before the master key changed sealed under the one
+	 * before. */
+	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
+		credentials_key(k, &m.execution, &m.version, m.server, key);
+		buf_clear(&value);
+		rc = credentials_open(
+		    key, m.sealed.p, m.sealed.n, &value, &err);
+	}
+	explicit_bzero(key, sizeof(key));
+	if (rc == 0 && value.len == 0)
+		rc = err_set(&err, FAILURE_INVALID_PARAMS,
+		    "the credential is empty");
+	if (rc == 0)
+		rc = store(port, peer, &m, &value, &err);
+	if (rc == -1)
+		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
+	buf_free(&value);
+	return 0;
+}
