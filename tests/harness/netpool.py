@@ -3,6 +3,7 @@ a played egress. Needs root, like everything that writes an id map."""
 import array
 import contextlib
 import errno
+import json
 import os
 import select
 import shutil
@@ -18,8 +19,6 @@ from probes.runner_driver import Call, Pool, Runner
 
 PROGRAMS = ("sandboxd/pool/mcpbox-pool-init", "sandboxd/pool/mcpbox-peek",
             "sandboxd/runner/mcpbox-runner")
-#: Connects to this one are answered by the played egress' own resolver.
-RESOLVER = ("127.0.0.1", 53)
 
 
 class NetRunner(Runner):
@@ -198,3 +197,64 @@ class Egress:
         else:
             s.close()
             q.fail(rc)
+
+
+def inside(pool, code, timeout=30, profile=None, **arguments):
+    """What main returned, with the probes' helpers."""
+    from probes.conftest import PRELUDE
+    call = pool.call(PRELUDE + code, arguments, timeout=timeout, profile=profile)
+    assert call.kind == "run_result", (call.kind, call.body, call.stdout)
+    return json.loads(call.text) if call.text else None
+
+
+class Echo:
+    """A service of the host's: sends back what it gets, and counts."""
+
+    def __init__(self, family=socket.AF_INET, host="127.0.0.1"):
+        self.sock = socket.create_server((host, 0), family=family, backlog=1024)
+        self.address = self.sock.getsockname()[:2]
+        self.accepted, self.ended = 0, 0
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                c, _ = self.sock.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            threading.Thread(target=self.serve, args=(c,), daemon=True).start()
+
+    def serve(self, c):
+        with c, contextlib.suppress(OSError):
+            while data := c.recv(65536):
+                c.sendall(data)
+        self.ended += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
+
+
+def resolver_answer(sock, zone, asked):
+    """DNS over TCP on one stream: A records of `zone`, else NXDOMAIN."""
+    with sock:
+        while head := sock.recv(2, socket.MSG_WAITALL):
+            query = sock.recv(struct.unpack(">H", head)[0], socket.MSG_WAITALL)
+            labels, at = [], 12
+            while query[at]:
+                labels.append(query[at + 1:at + 1 + query[at]].decode())
+                at += 1 + query[at]
+            kind, = struct.unpack_from(">H", query, at + 1)
+            name = ".".join(labels)
+            asked.append(name)
+            known = name in zone
+            found = known and kind == 1
+            reply = query[:2] + struct.pack(">HHHHH", 0x8180 if known else 0x8183, 1, int(found), 0, 0)
+            reply += query[12:at + 5]
+            if found:
+                reply += struct.pack(">HHHIH4s", 0xc00c, 1, 1, 60, 4, socket.inet_aton(zone[name]))
+            sock.sendall(struct.pack(">H", len(reply)) + reply)

@@ -1,0 +1,645 @@
+"""A hostile runner against peek: whatever its threads and processes do around
+connect(2), nothing connects or listens that egress did not judge. Nobody asks
+nicely here: the played egress allows one service and refuses all else; beside
+it canaries listen, on the host's loopback, which an injected socket can reach.
+"""
+import ctypes
+import errno
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from harness.netpool import Echo, Egress, NetPool, inside
+
+
+@pytest.fixture(scope="module")
+def pool():
+    p = NetPool()
+    yield p
+    p.close()
+
+
+@pytest.fixture
+def egress(pool):
+    e = Egress(pool)
+    yield e
+    e.close()
+    assert not e.errors, e.errors
+
+
+@pytest.fixture
+def echo():
+    with Echo() as e:
+        yield e
+
+
+class Canary(Echo):
+    """Must never see a connection; proves first that it would."""
+
+    def __enter__(self):
+        socket.create_connection(self.address).close()
+        until = time.monotonic() + 5
+        while self.accepted == 0 and time.monotonic() < until:
+            time.sleep(0.005)
+        assert self.accepted == 1
+        return self
+
+    def untouched(self):
+        time.sleep(0.1)
+        return self.accepted == 1
+
+
+@pytest.fixture
+def canary():
+    with Canary() as c:
+        yield c
+        assert c.untouched()
+
+
+@pytest.fixture
+def allowed(egress, echo, canary):
+    """Two ports for a probe: one that egress connects to, one that it doesn't."""
+    egress.allowed.add(echo.address)
+    return {"good": echo.address[1], "bad": canary.address[1]}
+
+
+def judged_only(egress, echo):
+    """What egress was asked, by port; the service saw no more than it allowed."""
+    good = sum(q.address == echo.address for q in egress.seen)
+    assert echo.accepted <= good
+    return good
+
+
+SOCKADDR = '''
+import struct, threading, time
+def sa(port, host=b"\\x7f\\0\\0\\1"):
+    return struct.pack("=H", 2) + struct.pack(">H4s8x", port, host)
+def code(rc):
+    return errno.errorcode.get(-rc, rc) if rc < 0 else rc
+'''
+
+
+def test_the_address_is_rewritten(pool, egress, echo, allowed):
+    """By another thread, all the time, while connect is in flight: what egress
+    saw is where the connection goes, and only those connect."""
+    code = SOCKADDR + '''
+def main(good: int, bad: int) -> list:
+    a = (ctypes.c_char * 16).from_buffer(bytearray(sa(good)))
+    stop, wins, fails, odd = [], 0, 0, 0
+    good_sa, bad_sa = sa(good), sa(bad)
+    def flip():
+        while not stop:
+            a[:] = bad_sa
+            a[:] = good_sa
+    t = [threading.Thread(target=flip) for _ in range(2)]
+    sys.setswitchinterval(1e-6)
+    for x in t: x.start()
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        s = socket.socket()
+        rc = syscall(42, s.fileno(), ctypes.addressof(a), 16)
+        if rc == 0:
+            wins += 1
+            odd += s.getpeername()[1] != good
+        else:
+            fails += 1
+        s.close()
+    stop.append(1)
+    for x in t: x.join()
+    return [wins, fails, odd]
+'''
+    wins, fails, odd = inside(pool, code, **allowed)
+    assert wins > 0 and fails > 0 and odd == 0
+    assert judged_only(egress, echo) >= wins
+    assert all(q.address[0] == "127.0.0.1" for q in egress.seen)
+
+
+def test_dup2_over_the_socket(pool, egress, echo, allowed):
+    """While it is in flight: the new one takes whatever number it was, and the
+    tool keeps nothing that it would not have had."""
+    code = SOCKADDR + '''
+def main(good: int, bad: int) -> list:
+    s = socket.socket()
+    fd = s.fileno()
+    stop = []
+    r, w = os.pipe()
+    other = socket.socket()
+    def shuffle():
+        while not stop:
+            os.dup2(r, fd)
+            os.dup2(other.fileno(), fd)
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+            os.dup2(other.fileno(), fd)
+    t = threading.Thread(target=shuffle)
+    sys.setswitchinterval(1e-6)
+    t.start()
+    seen = {}
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        for port in (good, bad):
+            rc = code(syscall(42, fd, sa(port), 16))
+            seen[str(rc) + ("+" if port == good else "-")] = seen.get(str(rc), 0) + 1
+    stop.append(1)
+    t.join()
+    return sorted(seen)
+'''
+    got = inside(pool, code, **allowed)
+    assert "0-" not in got
+    assert set(got) <= {f"{n}{p}" for n in ("0", "EACCES", "EBADF", "ENOTSOCK", "EISCONN", "EALREADY")
+                        for p in "+-"}
+    judged_only(egress, echo)
+
+
+def test_close_while_it_waits(pool, egress, echo, allowed):
+    """The number is free, or another's, when the answer comes."""
+    egress.judge = lambda q: (time.sleep(0.02), egress.connect(q))
+    code = SOCKADDR + '''
+def main(good: int, bad: int) -> list:
+    out = []
+    for n in range(20):
+        s = socket.socket()
+        fd = s.detach()
+        def close():
+            time.sleep(0.01)
+            os.close(fd)
+            if n % 2:
+                os.dup2(os.open("/dev/null", os.O_RDONLY), fd)
+        t = threading.Thread(target=close)
+        t.start()
+        out.append(code(syscall(42, fd, sa(good if n % 4 < 2 else bad), 16)))
+        t.join()
+    return out
+'''
+    got = inside(pool, code, **allowed)
+    assert set(got) <= {0, "EACCES"}, got
+    assert [x for i, x in enumerate(got) if i % 4 >= 2] == ["EACCES"] * 10
+    judged_only(egress, echo)
+
+
+def test_the_caller_ends_while_it_waits(pool, egress, echo, allowed):
+    """Killed threads' processes, whose pids come again at once."""
+    egress.judge = lambda q: (time.sleep(0.005), egress.connect(q))
+    code = SOCKADDR + '''
+import signal
+def main(good: int, bad: int) -> int:
+    n = 0
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        pids = []
+        for i in range(6):
+            pid = os.fork()
+            if pid == 0:
+                s = socket.socket()
+                syscall(42, s.fileno(), sa(good if i % 2 else bad), 16)
+                os._exit(0)
+            pids.append(pid)
+        time.sleep(0.002)
+        for p in pids:
+            os.kill(p, signal.SIGKILL)
+            os.waitpid(p, 0)
+            n += 1
+    return n
+'''
+    assert inside(pool, code, **allowed) > 20
+    judged_only(egress, echo)
+    assert inside(pool, SOCKADDR + '''
+def main(good: int, bad: int) -> list:
+    return [attempt(socket.create_connection, ("127.0.0.1", p)) for p in (good, bad)]
+''', **allowed) == [None, "EACCES"]
+
+
+def test_fork_holds_the_socket(pool, egress, echo, allowed):
+    """The child has the old one: not connected, and in an empty namespace."""
+    code = SOCKADDR + '''
+def main(good: int, bad: int) -> list:
+    s = socket.socket()
+    r, w = os.pipe()
+    go_r, go_w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.read(go_r, 1)
+        out = [attempt(s.send, b"x"), attempt(s.getpeername), attempt(s.connect, ("127.0.0.1", bad)),
+               attempt(s.connect, ("127.0.0.1", good)), attempt(s.send, b"y")]
+        os.write(w, repr(out).encode())
+        os._exit(0)
+    s.connect(("127.0.0.1", good))
+    os.write(go_w, b"g")
+    got = os.read(r, 1000).decode()
+    os.waitpid(pid, 0)
+    s.send(b"z")
+    return [got, s.recv(1).decode()]
+'''
+    assert inside(pool, code, **allowed) == [
+        "['EPIPE', 'ENOTCONN', 'EACCES', None, None]", "z"]
+
+
+def test_a_thousand_at_once(pool, egress, echo, allowed):
+    """From calls, processes and threads at once: each is answered."""
+    code = SOCKADDR + '''
+def worker(good, bad, n):
+    done = 0
+    def one(i):
+        nonlocal done
+        s = socket.socket()
+        port = bad if i % 5 == 0 else good
+        got = attempt(s.connect, ("127.0.0.1", port))
+        done += got == ("EACCES" if port == bad else None)
+        s.close()
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(n)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    return done
+def main(good: int, bad: int) -> int:
+    pids, total = [], 0
+    r, w = os.pipe()
+    for _ in range(5):
+        pid = os.fork()
+        if pid == 0:
+            n = sum(worker(good, bad, 10) for _ in range(5))
+            os.write(w, bytes([n]))
+            os._exit(0)
+        pids.append(pid)
+    for p in pids:
+        os.waitpid(p, 0)
+        total += os.read(r, 1)[0]
+    return total
+'''
+    totals, errors = [], []
+
+    def run():
+        try:
+            totals.append(inside(pool, code, **allowed))
+        except AssertionError as e:
+            errors.append(e)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors and totals == [250] * 4
+    assert len(egress.seen) == 1000
+    assert judged_only(egress, echo) == 800
+
+
+def test_one_call_floods(pool, egress, echo, allowed):
+    """Its loop of connects leaves the others their answers."""
+    flood = "import ctypes, errno, os, socket, sys\n" + SOCKADDR.replace("def code", "def unused") + '''
+def main() -> None:
+    libc = ctypes.CDLL(None)
+    while True:
+        s = socket.socket()
+        libc.connect(s.fileno(), bytes(16), 16)
+        s.close()
+'''
+    runner = [pool.fork(), pool.fork()]
+    try:
+        for r in runner:
+            r.ready()
+            r.execute(flood, {})
+        time.sleep(0.5)
+        got = inside(pool, SOCKADDR + '''
+def main(good: int, bad: int) -> float:
+    took = []
+    for _ in range(50):
+        t = time.perf_counter()
+        socket.create_connection(("127.0.0.1", good)).close()
+        took.append(time.perf_counter() - t)
+    return sorted(took)[25]
+''', **allowed)
+        assert got < 0.1
+    finally:
+        for r in runner:
+            r.close()
+
+
+def test_a_call_that_takes_no_answer(pool, egress, echo, allowed):
+    """Threads that wait in connect and get no processor, or are stopped: others
+    are answered meanwhile."""
+    mean = "import errno, os, signal, socket, threading, time\n" + '''
+def main(good: int) -> None:
+    def spin():
+        while True: pass
+    pids = []
+    for _ in range(20):
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                pass
+        pids.append(pid)
+    for _ in range(10):
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                socket.create_connection(("127.0.0.1", good)).close()
+        pids.append(pid)
+    while True:
+        for p in pids[20:]:
+            os.kill(p, signal.SIGSTOP)
+        time.sleep(0.02)
+        for p in pids[20:]:
+            os.kill(p, signal.SIGCONT)
+'''
+    runner = pool.fork()
+    try:
+        runner.ready()
+        runner.execute(mean, {"good": allowed["good"]})
+        time.sleep(0.5)
+        start = time.monotonic()
+        assert inside(pool, SOCKADDR + '''
+def main(good: int, bad: int) -> int:
+    return sum(attempt(socket.create_connection, ("127.0.0.1", good)) is None for _ in range(20))
+''', **allowed) == 20
+        assert time.monotonic() - start < 15
+    finally:
+        runner.close()
+
+
+#: Each must fail, on a socket in every state it may be in.
+WAYS = '''
+def at(s, port):
+    return ("::1" if s.family == socket.AF_INET6 else "127.0.0.1", port)
+TRIED = {
+    "fastopen": lambda s, bad: s.sendto(b"x", socket.MSG_FASTOPEN, at(s, bad)),
+    "fastopen by msg": lambda s, bad: s.sendmsg([b"x"], [], socket.MSG_FASTOPEN, at(s, bad)),
+    "bind": lambda s, bad: s.bind(at(s, 0)),
+    "bind any": lambda s, bad: s.bind(("", 0)),
+    "listen": lambda s, bad: s.listen(1),
+    "accept": lambda s, bad: s.accept(),
+    "fastopen connect": lambda s, bad: s.setsockopt(6, 30, 1),
+    "fastopen listen": lambda s, bad: s.setsockopt(6, 23, 5),
+    "ulp": lambda s, bad: s.setsockopt(6, 31, b"tls"),
+    "repair": lambda s, bad: s.setsockopt(6, 19, 1),
+    "device": lambda s, bad: s.setsockopt(1, 25, b"lo"),
+    "mark": lambda s, bad: s.setsockopt(1, 36, 1),
+    "transparent": lambda s, bad: s.setsockopt(0, 19, 1),
+    "freebind": lambda s, bad: s.setsockopt(0, 15, 1),
+    "interfaces": lambda s, bad: __import__("fcntl").ioctl(s.fileno(), 0x8912, b"\\0" * 16),
+    "flags": lambda s, bad: __import__("fcntl").ioctl(s.fileno(), 0x8913, b"lo".ljust(40, b"\\0")),
+    "unspec": lambda s, bad: (_ for _ in ()).throw(OSError(-syscall(42, s.fileno(), bytes(16), 16), "")),
+}
+def ways(s, bad):
+    return {k: attempt(f, s, bad) for k, f in TRIED.items()}
+'''
+REFUSED = {"unspec": "EAFNOSUPPORT"}
+
+STATES = {
+    "new": "s = socket.socket()",
+    "refused": "s = socket.socket(); s.connect_ex(('127.0.0.1', bad))",
+    "connected": "s = socket.create_connection(('127.0.0.1', good))",
+    "half open": "s = socket.socket(); s.setblocking(False); s.connect_ex(('127.0.0.1', good))",
+    "shut down": "s = socket.create_connection(('127.0.0.1', good)); s.shutdown(2)",
+    "ended": "s = socket.create_connection(('127.0.0.1', good)); s.shutdown(1); s.recv(1)",
+    "v6": "s = socket.socket(socket.AF_INET6)",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_second_way_out(pool, egress, echo, allowed, state):
+    code = SOCKADDR + WAYS + f'''
+def main(good: int, bad: int) -> dict:
+    {STATES[state]}
+    return ways(s, bad)
+'''
+    got = inside(pool, code, **allowed)
+    assert got == {k: REFUSED.get(k, "EPERM") for k in got} and len(got) == 17
+
+
+def test_controls_outside(echo):
+    """Outside, these get through: what stops them is the runner's."""
+    disconnect = ctypes.CDLL(None).connect
+    with Echo() as other:
+        s = socket.create_connection(echo.address)
+        assert disconnect(s.fileno(), bytes(16), 16) == 0
+        assert s.sendto(b"x", socket.MSG_FASTOPEN, other.address) == 1
+        assert s.recv(1) == b"x" and s.getpeername() == other.address
+        s.close()
+        s = socket.socket()
+        with pytest.raises(ConnectionRefusedError):
+            s.connect(("127.0.0.1", 1))
+        assert s.sendto(b"x", socket.MSG_FASTOPEN, other.address) == 1
+        s.shutdown(socket.SHUT_RDWR)
+        assert disconnect(s.fileno(), bytes(16), 16) == 0
+        s.bind(("127.0.0.1", 0))
+        s.listen(1)
+        socket.create_connection(s.getsockname()).close()
+        s.close()
+
+
+def test_sendto_with_an_address(pool, egress, echo, allowed):
+    """On a connected socket it is not looked at; on one that isn't, and on a UDP
+    socket, there is nobody in this namespace."""
+    with socket.socket(type=socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        udp.settimeout(0.3)
+        with socket.socket(type=socket.SOCK_DGRAM) as outside:
+            outside.sendto(b"control", udp.getsockname())
+        assert udp.recv(10) == b"control"
+        code = SOCKADDR + '''
+def main(good: int, bad: int, udp: int) -> list:
+    s = socket.create_connection(("127.0.0.1", good))
+    out = [attempt(s.sendto, b"ab", ("127.0.0.1", bad)), s.recv(2).decode()]
+    out.append(attempt(socket.socket().sendto, b"x", ("127.0.0.1", bad)))
+    u = socket.socket(type=socket.SOCK_DGRAM)
+    out.append(attempt(u.sendto, b"x", ("127.0.0.1", udp)))
+    return out
+'''
+        assert inside(pool, code, udp=udp.getsockname()[1], **allowed) == [None, "ab", "EPIPE", "ENETUNREACH"]
+        with pytest.raises(TimeoutError):
+            udp.recv(10)
+
+
+def test_the_relays_reach_nobody_else(pool, egress, tmp_path):
+    """Their ends are sockets of the host's namespace: an address with a datagram
+    must not name an abstract socket there, nor a descriptor go across."""
+    name = "\0mcpbox-canary-" + os.urandom(6).hex()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as host:
+        host.bind(name)
+        host.settimeout(0.3)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as outside:
+            outside.sendto(b"control", name)
+        assert host.recv(10) == b"control"
+        ours = []
+
+        def judge(q):
+            a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if q.type == 2 else socket.SOCK_STREAM)
+            ours.append(a)
+            q.give(b)
+        egress.judge = judge
+        code = SOCKADDR + '''
+import array
+def main(name: str) -> list:
+    out = []
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        s = socket.socket(type=kind)
+        s.connect(("192.0.2.1", 53))
+        u = socket.socket(socket.AF_UNIX, fileno=os.dup(s.fileno()))
+        out.append(attempt(u.sendto, b"canary", name))
+        out.append(code(syscall(42, s.fileno(), b"\\1\\0" + name.encode(), 2 + len(name))))
+        out.append(attempt(u.bind, "\\0mine"))
+    return out
+'''
+        got = inside(pool, code, name=name)
+        assert [x for x in got[1::3]] == ["EPERM", "EPERM"] and got[2] == got[5] == "EPERM"
+        with pytest.raises(TimeoutError):
+            host.recv(10)
+        for a in ours:
+            a.close()
+
+
+@pytest.mark.parametrize("family,kind,protocol", [
+    (2, 1, 262), (10, 1, 262), (2, 3, 6), (2, 2, 1), (2, 1, 132), (2, 2, 136), (10, 3, 58), (16, 3, 0), (17, 3, 3),
+    (40, 1, 0), (38, 5, 0), (43, 1, 0)])
+def test_other_sockets(pool, egress, family, kind, protocol):
+    code = '''
+def main(family: int, kind: int, protocol: int) -> int:
+    return -syscall(41, family, kind, protocol)
+'''
+    assert inside(pool, code, family=family, kind=kind, protocol=protocol) in (
+        errno.EPERM, errno.EAFNOSUPPORT)
+
+
+def test_a_socket_is_passed_to_a_sibling(pool, egress, echo, allowed):
+    """By SCM_RIGHTS, connected and not: to the call's own processes, who may no
+    more with it than who made it."""
+    code = SOCKADDR + WAYS + '''
+def main(good: int, bad: int) -> list:
+    a, b = socket.socketpair()
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        fds = socket.recv_fds(b, 10, 2)[1]
+        live, new = (socket.socket(fileno=fd) for fd in fds)
+        live.send(b"q")
+        out = [live.recv(1).decode(), set(ways(live, bad).values()) <= {"EPERM", "EAFNOSUPPORT"},
+               attempt(new.connect, ("127.0.0.1", bad))]
+        os.write(w, repr(out).encode())
+        os._exit(0)
+    s = socket.create_connection(("127.0.0.1", good))
+    new = socket.socket()
+    socket.send_fds(a, [b"x"], [s.fileno(), new.fileno()])
+    got = os.read(r, 1000).decode()
+    os.waitpid(pid, 0)
+    return [got]
+'''
+    assert inside(pool, code, **allowed) == ["['q', True, 'EACCES']"]
+
+
+def test_epoll_before_connect(pool, egress, echo, allowed):
+    """The set watched the old socket; the new one is watched once it is added."""
+    code = SOCKADDR + '''
+import select
+def main(good: int, bad: int) -> list:
+    s = socket.socket()
+    s.setblocking(False)
+    e = select.epoll()
+    e.register(s, select.EPOLLIN | select.EPOLLOUT)
+    s.connect_ex(("127.0.0.1", good))
+    before = e.poll(0.2)
+    try:
+        e.modify(s, select.EPOLLOUT)
+    except FileNotFoundError:
+        e.register(s, select.EPOLLOUT)
+    after = e.poll(5)
+    return [len(before), [x == s.fileno() for x, _ in after]]
+'''
+    before, after = inside(pool, code, **allowed)
+    assert before in (0, 1) and after == [True]
+
+
+def test_two_threads_connect_one_socket(pool, egress, echo, allowed):
+    code = SOCKADDR + '''
+def main(good: int, bad: int) -> int:
+    wrong = 0
+    for _ in range(60):
+        s = socket.socket()
+        got = {}
+        def go(port):
+            got[port] = attempt(s.connect, ("127.0.0.1", port))
+        t = [threading.Thread(target=go, args=(p,)) for p in (good, bad)]
+        for x in t: x.start()
+        for x in t: x.join()
+        wrong += got[bad] not in ("EACCES", "EISCONN") or got[good] not in (None, "EISCONN")
+        wrong += s.getpeername()[1] != good
+        s.close()
+    return wrong
+'''
+    assert inside(pool, code, **allowed) == 0
+    judged_only(egress, echo)
+
+
+def test_signals_while_it_waits(pool, egress, echo, allowed):
+    """A call that is interrupted all the time is answered once."""
+    egress.judge = lambda q: (time.sleep(0.05), egress.connect(q))
+    code = SOCKADDR + '''
+import signal
+def main(good: int, bad: int) -> list:
+    signal.signal(signal.SIGALRM, lambda *a: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+    return [attempt(socket.create_connection, ("127.0.0.1", p)) for p in (good, bad, good)]
+'''
+    assert inside(pool, code, **allowed) == [None, "EACCES", None]
+
+
+def test_it_can_not_listen_itself(pool, egress):
+    """No second listener, no other call's listener, no way to peek."""
+    code = '''
+def main() -> list:
+    out = [code2(syscall(317, 1, 8, 0)), code2(syscall(438, 3, 3, 0)), code2(syscall(310, 1, 0, 0, 0, 0, 0))]
+    for fd in range(3, 64):
+        try:
+            link = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue
+        if "seccomp" in link:
+            out.append(link)
+    return out
+def code2(rc):
+    return errno.errorcode[-rc]
+'''
+    assert inside(pool, code) == ["EPERM"] * 3
+
+
+def test_peek_is_confined(pool):
+    """From outside, as root: its root, capabilities, filter and descriptors."""
+    pids = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                if f.read() == "mcpbox-peek\n" and os.path.realpath(f"/proc/{pid}/exe").startswith(pool.libexec):
+                    pids[pid] = 1
+        except OSError:
+            continue
+    pid, = pids
+    status = {}
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        for line in f:
+            key, value = line.split(":", 1)
+            status[key] = value.strip()
+    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 1 << 19       # CAP_SYS_PTRACE
+    assert int(status["CapBnd"], 16) == int(status["CapInh"], 16) == int(status["CapAmb"], 16) == 0
+    assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1" and status["Threads"] == "1"
+    assert os.listdir(f"/proc/{pid}/root") == ["proc"]
+    assert os.readlink(f"/proc/{pid}/ns/net") == os.readlink(f"/proc/{pool.init()}/ns/net")
+    with open(f"/proc/{pid}/mounts", encoding="ascii") as f:
+        mounts = [line.split()[1:4] for line in f]
+    assert [m[0] for m in mounts] == ["/", "/proc"]
+    assert all({"ro", "nosuid", "nodev", "noexec"} <= set(m[2].split(",")) for m in mounts), mounts
+
+
+def test_nothing_is_left(pool, egress, echo, allowed):
+    """After all that: peek has no descriptor of calls that ended."""
+    time.sleep(0.3)
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.path.realpath(f"/proc/{pid}/exe") == os.path.join(pool.libexec, "mcpbox-peek"):
+                links = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+        except OSError:
+            continue
+    assert not [x for x in links if "seccomp" in x], links
+    assert len(links) <= 7, links       # 0 to 2, pool-init, the door, egress
