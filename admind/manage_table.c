@@ -40,7 +40,6 @@ const struct manage_tool manage_tools[] = {
     {"mcpbox_import_openapi", manage_import_openapi},
     {"mcpbox_guide", manage_guide},
     {"mcpbox_list_prompts", manage_list_objects},
-    {"mcpbox_import_openapi", manage_import_openapi},
     {"mcpbox_create_prompt", manage_create},
     {"mcpbox_update_prompt", manage_update},
     {"mcpbox_delete_prompt", manage_delete},
