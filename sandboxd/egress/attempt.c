@@ -135,13 +135,13 @@ finish(struct attempt *a)
 
 /* By policy: told, recorded, and EACCES. */
 static void
-refuse(struct attempt *a, const char *reason)
+refuse(struct attempt *a, enum net_event kind, const char *reason)
 {
 	struct net *n = a->net;
 
 	n->refused++;
 	records_add(&n->records, a->record, RECORD_REFUSED, reason);
-	net_tell(n, NET_EVENT_REFUSED, a->host, a->port, reason);
+	net_tell(n, kind, a->host, a->port, reason);
 	answer_error(a->peek, a->request, EACCES);
 	finish(a);
 }
@@ -352,7 +352,12 @@ judge_all(struct attempt *a)
 		if (!policy_address(a->net, proto(a), &a->address[i], a->port,
 			why, sizeof(why))) {
 			address_text(&a->address[i], a->record->address);
-			refuse(a, why);
+			refuse(a,
+			    policy_closed(
+				a->net, proto(a), &a->address[i], a->port)
+				? NET_EVENT_NEVER
+				: NET_EVENT_REFUSED,
+			    why);
 			return;
 		}
 	v4_first(a);
@@ -377,7 +382,7 @@ on_lookup(
 		snprintf(text, sizeof(text),
 		    "%.100s has more than %d addresses", a->host,
 		    LOOKUP_ADDRESSES_MAX);
-		refuse(a, text);
+		refuse(a, NET_EVENT_NEVER, text);
 		return;
 	case LOOKUP_NO_NAME:
 		snprintf(text, sizeof(text), "%.100s has no address", a->host);
@@ -400,7 +405,7 @@ run(struct attempt *a)
 	/* Grants may have changed while it waited. */
 	if (!policy_granted(a->net, proto(a), a->host, !a->by_name, a->port,
 		why, sizeof(why))) {
-		refuse(a, why);
+		refuse(a, NET_EVENT_REFUSED, why);
 		return;
 	}
 	if (!a->by_name) {
@@ -536,6 +541,7 @@ attempt_start(
 {
 	struct net *n = net_find(g, m->net);
 	char why[RECORD_REASON];
+	enum net_event kind;
 	struct attempt *a;
 	struct address to;
 	uint16_t port;
@@ -567,6 +573,8 @@ attempt_start(
 		answer_error(p, m->request, ENOMEM);
 		return;
 	}
+	/* What a grant would not open, unless it turns out that one would. */
+	kind = NET_EVENT_NEVER;
 	if (!a->by_name && names_synthetic(&to))
 		snprintf(
 		    why, sizeof(why), "no name was resolved to %.60s", a->host);
@@ -574,10 +582,12 @@ attempt_start(
 		;
 	else if (!policy_granted(
 		     n, proto(a), a->host, !a->by_name, port, why, sizeof(why)))
-		;
+		kind = NET_EVENT_REFUSED;
 	else if (!a->by_name &&
 	    !policy_address(n, proto(a), &to, port, why, sizeof(why)))
-		;
+		kind = policy_closed(n, proto(a), &to, port)
+		    ? NET_EVENT_NEVER
+		    : NET_EVENT_REFUSED;
 	else if (n->connections >= n->connections_max)
 		snprintf(why, sizeof(why),
 		    "the call has made its %u connections", n->connections_max);
@@ -590,5 +600,5 @@ attempt_start(
 		pump(g);
 		return;
 	}
-	refuse(a, why);
+	refuse(a, kind, why);
 }

@@ -193,7 +193,8 @@ net_tell(struct net *n, enum net_event kind, const char *host, uint16_t port,
 	    .text = ipc_str(text)};
 	char id[33];
 
-	if (kind == NET_EVENT_REFUSED || kind == NET_EVENT_FAILED) {
+	if (kind == NET_EVENT_REFUSED || kind == NET_EVENT_FAILED ||
+	    kind == NET_EVENT_NEVER) {
 		if (n->events == NET_EVENTS_MAX)
 			return;
 		n->events++;

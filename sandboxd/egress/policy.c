@@ -59,6 +59,17 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 }
 
 bool
+policy_closed(const struct net *net, enum netgrant_proto proto,
+    const struct address *a, uint16_t port)
+{
+	const struct egress *g = net->egress;
+	char why[128];
+
+	return policy_never(g, a, port, why, sizeof(why)) ||
+	    own_serves(g->own, proto, a, port);
+}
+
+bool
 policy_granted(const struct net *net, enum netgrant_proto proto,
     const char *host, bool is_address, uint16_t port, char *why, size_t n)
 {

@@ -14,6 +14,9 @@ bool policy_granted(const struct net *, enum netgrant_proto, const char *host,
 /* Is it closed, whatever is granted? True: why says for what reason. */
 bool policy_never(const struct egress *, const struct address *, uint16_t port,
     char *why, size_t n);
+/* That, or a listener of ours: would no grant help? */
+bool policy_closed(const struct net *, enum netgrant_proto,
+    const struct address *, uint16_t port);
 /* Asked of every address of an answer, after it came and before anything is
  * sent. */
 bool policy_address(const struct net *, enum netgrant_proto,

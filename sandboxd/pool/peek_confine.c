@@ -82,9 +82,10 @@ limit_resources(struct err *e)
 		files.rlim_max = FILES;
 	files.rlim_cur = files.rlim_max;
 	files_max = (unsigned)files.rlim_cur;
+	/* Not RLIMIT_FSIZE: where the log is a file, a line of it would be
+	 * the end. There is nothing else here that could be written to. */
 	if (setrlimit(RLIMIT_NOFILE, &files) != 0 ||
-	    setrlimit(RLIMIT_CORE, &none) != 0 ||
-	    setrlimit(RLIMIT_FSIZE, &none) != 0)
+	    setrlimit(RLIMIT_CORE, &none) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "setrlimit");
 	return 0;
 }

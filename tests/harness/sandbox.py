@@ -21,9 +21,10 @@ from harness.ipc import Closed, Peer, Table, socket_as
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
        "memory": 9, "processes": 10, "tmp": 11, "result": 12, "hold": 13, "intent": 14,
-       "version": 15}
+       "version": 15, "kind_text": 23, "spec": 24, "require": 33, "grant": 34, "server": 35,
+       "connections": 36, "network_bytes": 37, "network_rate": 38}
 LISTENER = {"local": 1, "tunnel": 2, "admind": 3}
-TOOL, INSPECT, TEST = 1, 2, 3
+TOOL, INSPECT, TEST, GRANTS, MODULE = 1, 2, 3, 5, 6
 DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
 
 
@@ -137,9 +138,11 @@ class Vault(threading.Thread):
 
 
 class Sandbox:
-    """The two daemons; close() ends everything."""
+    """The two daemons; close() ends everything. egress: settings of a third,
+    mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py)."""
 
-    def __init__(self, runner=None, zygote="", **settings):
+    def __init__(self, runner=None, zygote="", egress=None, ns=None, **settings):
+        self.ns = ns
         self.base, self._lock = take_block()
         self.dir = tempfile.mkdtemp(prefix="mcpbsb")
         os.chmod(self.dir, 0o711)
@@ -153,7 +156,7 @@ class Sandbox:
         if zygote:
             self.zygote(zygote)
         for name, user in (("sandboxd", "sandbox"), ("sandboxd-spawn", "pool"),
-                           ("admind-vault", "vault")):
+                           ("admind-vault", "vault"), ("egress", "egress")):
             os.makedirs(self.path("run", name), mode=0o755)
             os.chown(self.path("run", name), self.uid(user), self.uid(user))
             os.chmod(self.path("run", name), 0o750)
@@ -167,6 +170,10 @@ class Sandbox:
                   libexec_dir=self.libexec)
         self.start("sandboxd-spawn")
         self.start("sandboxd")
+        if egress is not None:
+            self.conf("egress", sandboxd_user=self.uid("sandbox"), own_users=self.uid("gwlocal"),
+                      **egress)
+            self.start("egress")
 
     def await_key(self):
         """Until sandboxd has its context key. The vault's own word comes after
@@ -203,18 +210,21 @@ class Sandbox:
             f.writelines(f"{k} {v}\n" for k, v in settings.items())
 
     def start(self, process):
-        user = {"sandboxd": "sandbox", "sandboxd-spawn": "pool"}[process]
+        user = {"sandboxd": "sandbox", "sandboxd-spawn": "pool", "egress": "egress"}[process]
         groups = ",".join(str(self.uid(g)) for g in (user, *GROUPS.get(user, ())))
         caps = (["--inh-caps", "+setuid,+setgid", "--ambient-caps", "+setuid,+setgid"]
                 if user == "pool" else [])
-        built = {"sandboxd": "sandboxd", "sandboxd-spawn": "sandboxd/spawn"}[process]
+        built = {"sandboxd": "sandboxd/mcpbox-sandboxd",
+                 "sandboxd-spawn": "sandboxd/spawn/mcpbox-sandboxd-spawn",
+                 "egress": "sandboxd/egress/mcpbox-sandboxd-egress"}[process]
+        popen = self.ns.popen if process == "egress" else subprocess.Popen
         log = self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
         # LeakSanitizer can't look at a process that isn't dumpable.
         env = {"ASAN_OPTIONS": "detect_leaks=0", **os.environ}
-        self.children[process] = subprocess.Popen(
+        self.children[process] = popen(
             ["setpriv", "--reuid", str(self.uid(user)), "--regid", str(self.uid(user)),
              "--groups", groups, *caps, "--",
-             os.path.join(BUILD, built, "mcpbox-" + process), "-f",
+             os.path.join(BUILD, built), "-f",
              self.path(process + ".conf")], env=env, stdin=subprocess.DEVNULL, stdout=log,
             stderr=log)
 
@@ -312,8 +322,18 @@ class Admind:
         for name, value in secrets:
             out += tlv(CTX["secret_name"], name) + tlv(CTX["secret_value"], value)
         for name, value in more.items():
-            out += tlv(CTX[name], value)
+            for v in value if isinstance(value, list) else [value]:
+                out += tlv(CTX[name], v)
         return out
+
+    def regrant(self, server, hosts, sealed=None, inside=None):
+        """REGRANT of a server's new list; the answer."""
+        self.sandbox.await_key()
+        if sealed is None:
+            sealed = self.sandbox.vault.seal(
+                server, "admind", GRANTS, tlv(CTX["server"], inside or server)
+                + b"".join(tlv(CTX["grant"], h) for h in hosts))
+        return self.wait(self.peer.start("REGRANT", server=server, context=sealed))
 
     def hold(self, code, listener="local", kind=TOOL, execution=None, sealed=None, **kw):
         """HELD; returns (execution, answer)."""
