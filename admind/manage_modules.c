@@ -4,6 +4,7 @@
  */
 #include "admind.h"
 #include "ids.h"
+#include "installs.h"
 #include "management_tools.h"
 
 static const struct db_stmt request_module = {"manage_request_module",
@@ -30,10 +31,13 @@ requested(struct job *j, const struct pg_result *rows)
 {
 	struct ipc_id request = db_id(rows, 0, 0);
 
+	installs_soon();
+	installs_recorded(j->a, db_bytes(rows, 0, 1), ipc_str(""));
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	/* A module that nobody recorded yet waits for a person. */
+	/* One that is in no store yet is approved when it is, or waits for a
+	 * person. */
 	if (db_bool(rows, 0, 2))
 		policies_approve(j, &request, answer);
 	else

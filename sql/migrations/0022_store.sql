@@ -100,6 +100,16 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    AND i.state = 'running'
 $$;
 
+-- The sentence in a runner's error (a CallToolResult); p_else if there is none.
+CREATE FUNCTION module_error(p_body bytea, p_else text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	RETURN coalesce(replace(json_bytes(p_body)::text, '\u0000', ' ')::json
+	    -> 'content' -> 0 ->> 'text', p_else);
+EXCEPTION WHEN data_exception THEN
+	RETURN p_else;
+END $$;
+
 -- Why an attempt that ran has no use; null: it has one.
 CREATE FUNCTION module_said_wrong(p_name text, p_version text, said json) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
@@ -333,9 +343,9 @@ INSERT INTO module_installs (name, version)
 REVOKE ALL ON module_installs, module_wheels FROM PUBLIC;
 GRANT SELECT ON module_installs, module_wheels TO mcpbox_app;
 REVOKE ALL ON FUNCTION module_want, module_requests_want, module_install_next,
-    module_install_failed, module_said_wrong, module_installed, module_waiting,
+    module_install_failed, module_error, module_said_wrong, module_installed, module_waiting,
     module_need_ask, modules_granted, module_wheel_json, module_install_json,
     module_circumstances, act_module_install FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION module_install_next, module_install_failed, module_installed,
+GRANT EXECUTE ON FUNCTION module_install_next, module_install_failed, module_error, module_installed,
     module_waiting, module_need_ask, modules_granted, module_wheel_json,
     module_install_json, module_circumstances TO mcpbox_app;

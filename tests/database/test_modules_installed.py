@@ -121,7 +121,7 @@ def test_failures(app, owner):
     row = take(app)
     one(app, "SELECT mcpbox.module_install_failed(%s, %s, %s, 'no such package', false)", *row)
     assert state(app, n)[:2] == ("failed", "no such package")
-    said = json.loads(act(app, "module_install", n, {}))
+    said = act(app, "module_install", n, {})
     assert said["state"] == "waiting" and take(app)[:2] == (n, "")
 
 
@@ -253,7 +253,7 @@ def test_what_the_run_time_role_cannot_do(app, owner):
 def test_the_action(app):
     drain(app)
     n = name()
-    assert json.loads(act(app, "module_install", n.upper(), {"version": "1.0"}))["name"] == n
+    assert act(app, "module_install", n.upper(), {"version": "1.0"})["name"] == n
     act_refused(app, "invalid_params", "module_install", "a b", {})
     act_refused(app, "invalid_params", "module_install", n, {"version": "1 0"})
     came(app, take(app))

@@ -24,7 +24,7 @@ OFFSETS = {"gwlocal": 1, "gwtunnel": 2, "admind": 3, "adminweb": 4, "check": 5, 
 GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "adminweb": ("admind", "vault"),
           "admind": ("check", "vault", "sandbox", "dbowner"),
-          "sandbox": ("vault", "pool", "egress")}
+          "sandbox": ("vault", "pool", "egress", "store")}
 LOCKS = "/run/mcpbox-test-uids"
 
 # Process, executable: every service of an instance but PostgreSQL.
@@ -33,7 +33,7 @@ DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatew
            "admind-http": "mcpbox-admind-http", "admind-check": "mcpbox-admind-check",
            "admind-vault": "mcpbox-admind-vault", "sandboxd": "mcpbox-sandboxd",
            "sandboxd-spawn": "mcpbox-sandboxd-spawn",
-           "egress": "mcpbox-sandboxd-egress"}
+           "egress": "mcpbox-sandboxd-egress", "sandboxd-store": "mcpbox-sandboxd-store"}
 
 
 def processes():
