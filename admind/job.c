@@ -165,14 +165,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j = make(l, m->tool, m->arguments, m->client, m->protocol);
 	if (j == NULL)
 		goto memory;
-	j->a = a;
-	a->njobs++;
-	TAILQ_INSERT_TAIL(&a->jobs, j, entry);
-	j->link = link_ref(l);
 	j->request = m->request;
-	j->listener = l->listener;
-	j->created_us = now_us();
-	id_random(&j->execution);
 	j->task_wish = m->task;
 	j->declared = m->declared;
 	j->approval = m->approval;
@@ -187,7 +180,6 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	}
 	return j;
 memory:
-	job_free(j);
 	err_set(err, FAILURE_BUSY, "out of memory");
 	return NULL;
 }

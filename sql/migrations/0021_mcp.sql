@@ -490,7 +490,7 @@ END $$;
 
 -- What is run for a source: its name for clients. Null: there is none.
 CREATE FUNCTION source_object(p_source uuid) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	x external_sources;
 	v tool_versions;
@@ -509,7 +509,7 @@ BEGIN
 	SELECT y.* INTO v FROM tools t JOIN tool_versions y ON y.id = t.serving_version
 	    WHERE t.id = x.tool_id;
 	IF v.id IS NULL THEN
-		PERFORM fail('not_approved', CASE n.state
+		PERFORM fail('missing_grant', CASE n.state
 		    WHEN 'pending_review' THEN 'an administrator must approve the source first (its'
 			|| ' request waits: mcpbox_list_pending_requests)'
 		    WHEN 'revoked' THEN 'the source''s approval was withdrawn: ask for it again with'
@@ -625,7 +625,7 @@ END $$;
 -- lengths), as JSON.
 CREATE FUNCTION source_candidates(p_source uuid, p_names text[])
 RETURNS TABLE (upstream text, arguments text, skip text)
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	x external_sources;
 	s servers;
@@ -745,9 +745,7 @@ GRANT SELECT ON source_tools, imported_tools TO mcpbox_app;
 REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source_spec,
     source_host_request, source_open, add_source, source_object, source_discovered,
     source_same, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
--- those that only read, as whoever calls them
-GRANT EXECUTE ON FUNCTION source_same, source_object, source_candidates, import_tool_name
-    TO mcpbox_app;
+GRANT EXECUTE ON FUNCTION source_same, source_object, source_candidates TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;
 
 ---------------------------------------------------------------------------
@@ -822,7 +820,7 @@ END $$;
 -- Tokens came.
 CREATE FUNCTION oauth_got(p_source uuid, p_body bytea,
     OUT sealed bytea, OUT server text, OUT key text, OUT answer text)
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	b json := oauth_body(p_body);
 	x external_sources;
