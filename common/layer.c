@@ -93,6 +93,10 @@ static const struct {
 	"A kernel with CONFIG_INET_DIAG; limits of bytes hold for UDP only "
 	"meanwhile.",
 	true},
+    {"egress",
+	"Start sandboxd-egress and look at its log; calls whose version "
+	"declares no host do without it.",
+	true},
     {"dns_servers", "Setting dns_servers of egress, or /etc/resolv.conf.",
 	true},
     {"key_memory", "LimitMEMLOCK= in admind-vault's unit, or no swap.", true},
