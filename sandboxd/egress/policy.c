@@ -5,8 +5,9 @@
 #include "judge.h"
 #include "own.h"
 
-bool
-policy_never(const struct egress *g, const struct address *a, uint16_t port,
+/* Is it closed, whatever is granted? */
+static bool
+closed(const struct egress *g, const struct address *a, uint16_t port,
     char *why, size_t n)
 {
 	const struct judge_verdict v = judge_address(a);
@@ -27,11 +28,7 @@ policy_never(const struct egress *g, const struct address *a, uint16_t port,
 	return never || v.class == JUDGE_NEVER;
 }
 
-/*
- * What is never open comes first, since it says more than that a grant is
- * missing.
- */
-bool
+enum policy
 policy_address(const struct net *net, enum netgrant_proto proto,
     const struct address *a, uint16_t port, char *why, size_t n)
 {
@@ -39,37 +36,47 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 	const struct judge_verdict v = judge_address(a);
 	char text[ADDRESS_TEXT];
 
-	if (policy_never(g, a, port, why, n))
-		return false;
+	if (closed(g, a, port, why, n))
+		return POLICY_NEVER;
 	address_text(a, text);
+	if (own_serves(g->own, proto, a, port)) {
+		snprintf(why, n, "%s port %u is a listener of mcpbox itself",
+		    text, port);
+		return POLICY_NEVER;
+	}
 	if (v.class != JUDGE_PUBLIC &&
 	    net_literal(net, proto, text, port) != NET_RIGHT) {
 		snprintf(why, n,
 		    "%s is not public (%s, %s): it needs a grant of this "
 		    "address and port %u",
 		    text, v.what, v.source, port);
-		return false;
+		return POLICY_MISSING;
 	}
-	if (own_serves(g->own, proto, a, port)) {
-		snprintf(why, n, "%s port %u is a listener of mcpbox itself",
-		    text, port);
-		return false;
-	}
-	return true;
+	return POLICY_OPEN;
 }
 
-bool
-policy_closed(const struct net *net, enum netgrant_proto proto,
-    const struct address *a, uint16_t port)
+/*
+ * What is never open comes first, since it says more than that a grant is
+ * missing; whether somebody of ours listens there is asked only for who has a
+ * grant: the answer would tell others that something does.
+ */
+enum policy
+policy_literal(const struct net *net, enum netgrant_proto proto,
+    const struct address *a, uint16_t port, char *why, size_t n)
 {
-	const struct egress *g = net->egress;
-	char why[128];
+	char text[ADDRESS_TEXT];
+	enum policy p;
 
-	return policy_never(g, a, port, why, sizeof(why)) ||
-	    own_serves(g->own, proto, a, port);
+	if (closed(net->egress, a, port, why, n))
+		return POLICY_NEVER;
+	address_text(a, text);
+	if ((p = policy_granted(net, proto, text, true, port, why, n)) !=
+	    POLICY_OPEN)
+		return p;
+	return policy_address(net, proto, a, port, why, n);
 }
 
-bool
+enum policy
 policy_granted(const struct net *net, enum netgrant_proto proto,
     const char *host, bool is_address, uint16_t port, char *why, size_t n)
 {
@@ -77,17 +84,17 @@ policy_granted(const struct net *net, enum netgrant_proto proto,
 
 	switch (net_covers(net, proto, host, is_address, port)) {
 	case NET_RIGHT:
-		return true;
+		return POLICY_OPEN;
 	case NET_UNDECLARED:
 		snprintf(why, n,
 		    "%s%.90s:%u is not among the hosts this version declares",
 		    udp, host, port);
-		return false;
+		return POLICY_MISSING;
 	default:
 		snprintf(why, n,
 		    "%s%.90s:%u is not granted; mcpbox_request_network_access "
 		    "asks for it",
 		    udp, host, port);
-		return false;
+		return POLICY_MISSING;
 	}
 }

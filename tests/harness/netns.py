@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -74,6 +75,17 @@ def add_address(address, index=1):
              struct.pack("=BBBBI", family, len(raw) * 8, 0, 0, index)
              + _attribute(IFA_LOCAL, raw) + _attribute(IFA_ADDRESS, raw)
              + _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD)))
+    # The kernel makes the route of an IPv6 address from a work queue.
+    deadline = time.monotonic() + 5
+    while family == socket.AF_INET6:
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as s:
+                s.connect((address, 9))
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
 
 
 def enter_here(addresses=PUBLIC + PRIVATE):

@@ -1,0 +1,61 @@
+/*
+ * An attempt as its two files see it: attempt.c has its life, dial.c what is
+ * done in it.
+ */
+#ifndef ATTEMPT_INTERNAL_H
+#define ATTEMPT_INTERNAL_H
+
+#include "attempt.h"
+#include "lookup.h"
+#include "policy.h"
+
+enum {
+	/* Answers with descriptors that peek has not read; the peer's own bound
+	 * (IPC_QUEUE_FDS_MAX) would close the connection. */
+	ATTEMPT_UNREAD_BYTES = 64 * 20
+};
+
+/* One socket that connects. */
+struct dial {
+	struct attempt *attempt;
+	struct event *writable; /* NULL: none */
+	int fd;
+	size_t address;
+};
+
+struct attempt {
+	TAILQ_ENTRY(attempt) link;
+	struct net *net;
+	struct ipc_peer *peek;
+	uint64_t request;
+	bool udp, nonblocking, running, by_name;
+	char host[NAMES_NAME_MAX + 1];
+	uint16_t port;
+	struct record *record;
+	struct lookup_request *lookup;
+	struct address address[LOOKUP_ADDRESSES_MAX];
+	size_t n, next;
+	struct dial dials[LOOKUP_ADDRESSES_MAX];
+	unsigned trying;
+	int error; /* of the one that failed last */
+	struct event *deadline, *stagger;
+	int ready, ready_error; /* a socket that could not be handed over yet */
+};
+
+/* attempt.c: its end, by policy (EACCES, told, recorded), by misfortune, or
+ * because it is answered. */
+void attempt_refuse(struct attempt *, enum policy, const char *reason);
+void attempt_fail(struct attempt *, int error, const char *reason);
+void attempt_fail_errno(struct attempt *, int error);
+void attempt_finish(struct attempt *);
+
+/* dial.c: looks up, judges, connects, hands over. */
+void dial_start(struct attempt *);
+/* The time is up that the deadline stood for: hands over what is ready. False:
+ * nothing is. */
+bool dial_late(struct attempt *);
+/* Frees what dial_start made. */
+void dial_end(struct attempt *);
+enum netgrant_proto dial_proto(const struct attempt *);
+
+#endif

@@ -1,0 +1,291 @@
+#include <netinet/tcp.h>
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attempt_internal.h"
+#include "meter.h"
+#include "relay.h"
+
+enum {
+	/* The next address is tried beside one that is silent for so long (RFC
+	 * 8305, 5: 250 ms). */
+	DIAL_STAGGER_MS = 250,
+	/* Of a socket that was handed over while it was connecting: 1 + 2 + 4 +
+	 * 8 s, as nobody but the kernel can end it then. */
+	DIAL_SYN_RETRIES = 3,
+	DIAL_LATER_MS = 5 /* until peek is asked again whether it reads */
+};
+
+enum netgrant_proto
+dial_proto(const struct attempt *a)
+{
+	return a->udp ? NETGRANT_UDP : NETGRANT_TCP;
+}
+
+static void
+one_end(struct dial *t)
+{
+	if (t->writable == NULL)
+		return;
+	event_free(t->writable);
+	t->writable = NULL;
+	if (t->fd >= 0)
+		close(t->fd);
+	t->attempt->trying--;
+}
+
+/*
+ * The socket goes to the runner, and our copy is closed at once: the peer would
+ * not see the runner's close otherwise. If peek is slow, later.
+ */
+static void
+hand_over(struct attempt *a)
+{
+	static const struct timeval later = {.tv_usec = DIAL_LATER_MS * 1000};
+	struct ipc_net_connected m = {
+	    .error = (uint32_t)a->ready_error, .socket = a->ready};
+
+	if (ipc_peer_queued(a->peek) > ATTEMPT_UNREAD_BYTES) {
+		evtimer_add(a->deadline, &later);
+		return;
+	}
+	(void)ipc_answer(a->peek, a->request, IPC_NET_CONNECTED, &m);
+	attempt_finish(a);
+}
+
+static void
+connected(struct attempt *a, int fd, size_t i, int error)
+{
+	struct net *n = a->net;
+
+	address_text(&a->address[i], a->record->address);
+	if (a->udp && (fd = relay_open(n, fd, a->record)) < 0) {
+		attempt_fail_errno(a, errno);
+		return;
+	}
+	records_add(&n->records, a->record,
+	    error == EINPROGRESS ? RECORD_PENDING : RECORD_CONNECTED, "");
+	if (!a->udp)
+		meter_add(n, fd, &a->address[i], a->port, a->record);
+	for (size_t k = 0; k < a->n; k++)
+		one_end(&a->dials[k]);
+	if (a->stagger != NULL)
+		event_del(a->stagger);
+	a->ready = fd;
+	a->ready_error = error;
+	hand_over(a);
+}
+
+static void connect_next(struct attempt *);
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *t = arg;
+	struct attempt *a = t->attempt;
+	const size_t i = t->address;
+	socklen_t n = sizeof(int);
+	int error = 0, sock = t->fd;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &n) != 0)
+		error = errno;
+	if (error != 0) {
+		one_end(t);
+		a->error = error;
+		connect_next(a);
+		return;
+	}
+	t->fd = -1;
+	one_end(t);
+	connected(a, sock, i, 0);
+}
+
+static void
+on_stagger(evutil_socket_t fd, short what, void *arg)
+{
+	connect_next(arg);
+}
+
+/* 0: connected, EINPROGRESS, or why not; *out is the socket of the first two.
+ */
+static int
+open_socket(const struct attempt *a, const struct address *addr, int *out)
+{
+	const int retries = DIAL_SYN_RETRIES;
+	struct sockaddr_storage ss;
+	socklen_t len = address_sockaddr(addr, a->port, &ss);
+	int fd, error;
+
+	fd = socket(addr->family,
+	    (a->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    a->udp ? IPPROTO_UDP : IPPROTO_TCP);
+	if (fd < 0)
+		return errno;
+	if (!a->udp)
+		(void)setsockopt(
+		    fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
+	error = connect(fd, (const struct sockaddr *)&ss, len) == 0 ? 0 : errno;
+	if (error == 0 || error == EINPROGRESS)
+		*out = fd;
+	else
+		close(fd);
+	return error;
+}
+
+/*
+ * The next address, now. A blocking connect(2) waits for whichever answers
+ * first; a non-blocking one gets the first that a packet could be sent to.
+ */
+static void
+connect_next(struct attempt *a)
+{
+	static const struct timeval stagger = {
+	    .tv_usec = DIAL_STAGGER_MS * 1000};
+	struct egress *g = a->net->egress;
+	int fd = -1, error;
+
+	while (a->next < a->n) {
+		const size_t i = a->next++;
+		struct dial *t = &a->dials[i];
+
+		address_text(&a->address[i], a->record->address);
+		error = open_socket(a, &a->address[i], &fd);
+		if (error == 0 || (error == EINPROGRESS && a->nonblocking)) {
+			connected(a, fd, i, error);
+			return;
+		}
+		if (error != EINPROGRESS) {
+			a->error = error;
+			continue;
+		}
+		t->attempt = a;
+		t->fd = fd;
+		t->address = i;
+		t->writable =
+		    event_new(g->proc.base, fd, EV_WRITE, on_writable, t);
+		if (t->writable == NULL || event_add(t->writable, NULL) != 0) {
+			if (t->writable != NULL)
+				event_free(t->writable);
+			t->writable = NULL;
+			close(fd);
+			a->error = ENOMEM;
+			continue;
+		}
+		a->trying++;
+		if (a->next < a->n && a->stagger == NULL)
+			a->stagger = evtimer_new(g->proc.base, on_stagger, a);
+		if (a->next < a->n && a->stagger != NULL)
+			evtimer_add(a->stagger, &stagger);
+		return;
+	}
+	if (a->trying == 0)
+		attempt_fail_errno(a, a->error);
+}
+
+/* IPv4 first: a host whose IPv6 leads nowhere is more frequent than the
+ * reverse, and a non-blocking connect has one address only. */
+static void
+v4_first(struct attempt *a)
+{
+	struct address sorted[LOOKUP_ADDRESSES_MAX];
+	size_t k = 0;
+
+	for (size_t i = 0; i < a->n; i++)
+		if (a->address[i].family == AF_INET)
+			sorted[k++] = a->address[i];
+	for (size_t i = 0; i < a->n; i++)
+		if (a->address[i].family != AF_INET)
+			sorted[k++] = a->address[i];
+	memcpy(a->address, sorted, k * sizeof(*sorted));
+}
+
+/*
+ * Each address is judged before any is connected to, and one that may not be
+ * connected to spoils the whole answer: a name that mixes public and private
+ * addresses is an attack or a mistake.
+ */
+static void
+judge_all(struct attempt *a)
+{
+	char why[RECORD_REASON];
+	enum policy p;
+
+	for (size_t i = 0; i < a->n; i++)
+		if ((p = policy_address(a->net, dial_proto(a), &a->address[i],
+			 a->port, why, sizeof(why))) != POLICY_OPEN) {
+			address_text(&a->address[i], a->record->address);
+			attempt_refuse(a, p, why);
+			return;
+		}
+	v4_first(a);
+	connect_next(a);
+}
+
+static void
+on_lookup(
+    void *arg, enum lookup_status status, const struct address *list, size_t n)
+{
+	struct attempt *a = arg;
+	char text[RECORD_REASON];
+
+	a->lookup = NULL;
+	switch (status) {
+	case LOOKUP_OK:
+		memcpy(a->address, list, n * sizeof(*list));
+		a->n = n;
+		judge_all(a);
+		return;
+	case LOOKUP_MANY:
+		snprintf(text, sizeof(text),
+		    "%.100s has more than %d addresses", a->host,
+		    LOOKUP_ADDRESSES_MAX);
+		attempt_refuse(a, POLICY_NEVER, text);
+		return;
+	case LOOKUP_NO_NAME:
+		snprintf(text, sizeof(text), "%.100s has no address", a->host);
+		attempt_fail(a, EHOSTUNREACH, text);
+		return;
+	default:
+		snprintf(text, sizeof(text),
+		    "no name server answered for %.100s", a->host);
+		attempt_fail(a, EHOSTUNREACH, text);
+	}
+}
+
+void
+dial_start(struct attempt *a)
+{
+	if (!a->by_name) {
+		judge_all(a);
+		return;
+	}
+	a->lookup = lookup_start(a->net->egress->lookup, a->host, on_lookup, a);
+	if (a->lookup == NULL)
+		attempt_fail_errno(a, ENOMEM);
+}
+
+bool
+dial_late(struct attempt *a)
+{
+	if (a->ready < 0)
+		return false;
+	hand_over(a);
+	return true;
+}
+
+void
+dial_end(struct attempt *a)
+{
+	lookup_cancel(a->lookup);
+	for (size_t i = 0; i < a->n; i++)
+		one_end(&a->dials[i]);
+	if (a->stagger != NULL)
+		event_free(a->stagger);
+	if (a->ready >= 0)
+		close(a->ready);
+}
