@@ -49,6 +49,7 @@ static void
 imported(struct job *j, const struct pg_result *rows)
 {
 	job_out(j, db_bytes(rows, 0, 0));
+	job_done(j);
 }
 
 /* ---- drafts ---- */
