@@ -49,6 +49,8 @@ struct follow_call {
 	enum outcome outcome;
 	enum failure failure;
 	uint64_t started_us, ended_us, cpu_us;
+	uint32_t connections, net_refused; /* of its network */
+	uint64_t net_bytes;
 };
 void follow_call(struct admind *, const struct follow_call *);
 /* The same of a record whose intent TLV says what was called. */
@@ -68,12 +70,16 @@ struct metrics {
 	uint64_t refused[FAILURE_COUNT];    /* that became no execution */
 	uint64_t bucket[METRICS_BUCKETS + 1];
 	uint64_t duration_us, cpu_us;
+	uint64_t connections, net_refused, net_bytes; /* of their network */
 	uint64_t auth_failed, activity_dropped, lines_dropped;
 };
 /* An execution ended. Cheap: counters of this process. started_us 0: it never
  * ran. */
 void metrics_ended(struct admind *, enum outcome, enum failure,
     uint64_t started_us, uint64_t ended_us, uint64_t cpu_us);
+/* What it did with the network, by its record. */
+void metrics_network(
+    struct admind *, uint32_t connections, uint32_t refused, uint64_t bytes);
 int metrics_message(struct link *, struct ipc_frame *); /* METRICS_GET */
 
 /* ---- upkeep.c: counting, searching, forgetting ---- */

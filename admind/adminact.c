@@ -48,11 +48,20 @@ told(void *arg)
 	op_answer(op, IPC_ADMIN_JSON, &m);
 }
 
+static void
+regranted(void *arg)
+{
+	struct op *op = arg;
+
+	catalogue_announce(op->a, told, op);
+}
+
 /*
  * What was changed may be a setting, a limit or what is callable: nothing
  * remembered may outlive it, here before it is answered (other nodes by their
- * NOTIFY), and gateways have dropped their lists, if lists changed, so that
- * who is told "done" can rely on it.
+ * NOTIFY), the sandbox has heard what its calls may connect to, and gateways
+ * have dropped their lists, if lists changed, so that who is told "done" can
+ * rely on it.
  */
 static void
 done(void *arg, const struct pg_result *rows, const struct err *err)
@@ -74,7 +83,7 @@ done(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse(op, FAILURE_BUSY,
 		    "it was done; there is no memory for the answer");
 	else
-		catalogue_announce(op->a, told, op);
+		regrant_run(op->a, regranted, op);
 }
 
 static void

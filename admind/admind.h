@@ -112,6 +112,8 @@ struct admind {
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
 	unsigned nresults;         /* results.c: passed on to admind-check */
+	unsigned regrants;         /* regrant.c: how often it was begun */
+	bool regrant_again;        /* no memory for it: the tick does it */
 	struct gather *gather;     /* records on their way: gather.c */
 	struct activity *activity; /* activity.h, with the next three */
 	struct follow *follow;
@@ -311,6 +313,15 @@ void content_start(struct job *, intent_cb *cb);
 /* Versions stopped being callable: cancels what runs or is about to. */
 void withdraw_calls(struct admind *);
 
+/* ---- regrant.c ---- */
+/*
+ * Servers' network grants may have changed: tells the sandbox what servers of
+ * its open calls are granted now, for their next connect. done(arg) once it
+ * knows, or the calls it could not be told for are cancelled; may be NULL.
+ * Without calls at the sandbox nothing is asked, and done is called from inside.
+ */
+void regrant_run(struct admind *, void (*done)(void *), void *arg);
+
 /* ---- serving.c: rows of call.c's lookup, by exposed name ---- */
 const struct pg_result *serving_find(struct serving_list *, const char *tool);
 /* bytes: about what the row takes. Without memory it is not remembered. */
@@ -456,6 +467,9 @@ struct job {
 	struct ipc_id confirmed; /* the request that was approved */
 	struct buf call_seal;    /* the vault's seal of that */
 	bool after_questions;    /* and its client hears so behind the first */
+	struct buf grants;       /* of its server, as context material */
+	bool connects;           /* the version needs hosts */
+	unsigned regrants;       /* a->regrants when they were read */
 	bool revoked;            /* the version was withdrawn meanwhile */
 	struct inner *inner;     /* admind's own call: inner.h; else NULL */
 	bool fresh_tokens;       /* OAuth tokens were looked after: oauth.h */

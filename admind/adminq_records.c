@@ -39,7 +39,9 @@
 #define EXECUTION_CONTENT                                                      \
 	"'arguments', e.arguments,"                                            \
 	" 'args_sha256', encode(e.args_sha256, 'hex'),"                        \
-	" 'stdout', e.stdout, 'result', e.result, 'truncated', " TRUNCATED
+	" 'stdout', e.stdout, 'result', e.result, 'truncated', " TRUNCATED ","   \
+	/* null: it could not connect, or did not try */                         \
+	" 'network', e.network"
 
 /*
  * A line of the export: the fields that MiniClaw's ADR-010 named for its

@@ -55,6 +55,7 @@ enum {
 	C_LIMITS_AT,
 	C_SERVER,
 	C_NAME,
+	C_GRANTS, /* material of the context; null: it needs no host */
 	C_LIMITS
 };
 
@@ -75,7 +76,11 @@ static const struct db_stmt lookup = {"call_lookup",
     " WHEN 'sampling.tools' THEN 8 WHEN 'roots' THEN 16"
     " WHEN 'tasks' THEN 32 END) FROM unnest(v.client_capabilities) c),"
     " mcpbox.call_confirms(v.confirm, t.object, v.annotations),"
-    " l.updated_at, s.name, t.name" LIMITS(LIMIT_SQL,
+    " CASE WHEN v.requires = '{}' THEN l.updated_at"
+    " ELSE mcpbox.limits_at(l.updated_at, s.id, v.requires) END,"
+    " s.name, t.name,"
+    " CASE WHEN v.requires <> '{}' THEN"
+    " mcpbox.network_material(s.id, v.requires) END" LIMITS(LIMIT_SQL,
 	LIMIT_SQL) " FROM mcpbox.tool_names n JOIN mcpbox.tools t ON t.id = "
 		   "n.tool_id"
 		   " JOIN mcpbox.servers s ON s.id = t.server_id"
@@ -110,13 +115,12 @@ withdrawn(const struct job *j)
 						: "the tool was withdrawn";
 }
 
+static void go(void *arg);
+
 static void
 held(void *arg, const struct err *err)
 {
 	struct job *j = arg;
-	struct ipc_run_id m = {
-	    .execution = j->execution, .timeout_ms = j->timeout_ms};
-	char id[UUID_TEXT_LEN + 1];
 
 	j->hold = NULL;
 	if (err != NULL) {
@@ -127,6 +131,22 @@ held(void *arg, const struct err *err)
 	 * and only the cancel decides how. */
 	j->has_intent = false;
 	limits_under_way(j);
+	/* Grants changed while a confirmed call's row was made: its context,
+	 * which is sealed behind the row, may have come behind the REGRANT. */
+	if (j->connects && j->confirm && j->regrants != j->a->regrants)
+		regrant_run(j->a, go, j);
+	else
+		go(j);
+}
+
+static void
+go(void *arg)
+{
+	struct job *j = arg;
+	struct ipc_run_id m = {
+	    .execution = j->execution, .timeout_ms = j->timeout_ms};
+	char id[UUID_TEXT_LEN + 1];
+
 	if (j->revoked) {
 		hold_cancel(j->a, &j->execution, j->revoked_why);
 		job_refuse(j, j->revoked_why, withdrawn(j));
@@ -179,6 +199,7 @@ seal(struct job *j)
 	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
 	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
 	buf_put(&material, j->secrets.p, j->secrets.len);
+	buf_put(&material, j->grants.p, j->grants.len);
 	tlv_put(&material, CTX_ARGS_SHA256, j->args_sha256.b, 32);
 	tlv_put_u64(&material, CTX_TIMEOUT_MS, j->timeout_ms);
 	put_limits(&material, j);
@@ -483,6 +504,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	take(&j->preimage, db_bytes(rows, 0, C_PREIMAGE));
 	take(&j->schema, db_bytes(rows, 0, C_SCHEMA));
 	take(&j->seal, db_bytes(rows, 0, C_SEAL));
+	take(&j->grants, db_bytes(rows, 0, C_GRANTS));
+	j->connects = !db_null(rows, 0, C_GRANTS);
+	j->regrants = j->a->regrants;
 	for (int i = 0, column = C_LIMITS; i < LIMIT_COUNT; i++)
 		if (limit_info((enum limit)i)->version != 0)
 			j->limits[i] = (uint64_t)db_int(rows, 0, column++);
@@ -510,7 +534,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		    ? 0
 		    : (uint32_t)db_int(rows, 0, C_REQUIRED)))
 		return;
-	if (j->preimage.failed || j->schema.failed || j->seal.failed) {
+	if (j->preimage.failed || j->schema.failed || j->seal.failed ||
+	    j->grants.failed) {
 		job_refuse(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
@@ -518,7 +543,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	if (!j->remembered)
 		serving_add(&j->a->serving, j->tool, rows,
-		    sizeof(*j) + j->preimage.len + j->schema.len + j->seal.len);
+		    sizeof(*j) + j->preimage.len + j->schema.len +
+			j->seal.len + j->grants.len);
 	j->has_secrets = db_int(rows, 0, C_SECRETS) > 0;
 	limits_known(j, within_limits);
 }
@@ -536,6 +562,7 @@ look_up(struct job *j)
 	buf_clear(&j->preimage);
 	buf_clear(&j->schema);
 	buf_clear(&j->seal);
+	buf_clear(&j->grants);
 	buf_clear(&j->secrets);
 	/* Only at first: what comes back from the INSERT is read anew. */
 	if (j->lookups++ == 0)

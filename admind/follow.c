@@ -196,6 +196,11 @@ follow_call(struct admind *a, const struct follow_call *c)
 		? (int64_t)((c->ended_us - c->started_us) / 1000)
 		: 0);
 	jsonw_kv_int(&w, "cpu_us", (int64_t)c->cpu_us);
+	if (c->connections > 0) {
+		jsonw_kv_int(&w, "connections", c->connections);
+		jsonw_kv_int(&w, "connections_refused", c->net_refused);
+		jsonw_kv_int(&w, "network_bytes", (int64_t)c->net_bytes);
+	}
 	jsonw_obj_end(&w);
 	put(a, CALLS, &b);
 	buf_free(&b);

@@ -29,7 +29,7 @@ enum {
 static const struct db_stmt close_many = {"records_close_many",
     "SELECT mcpbox.executions_close($1::uuid, $2::uuid[], $3::text[],"
     " $4::text[], $5::bool[], $6::timestamptz[], $7::timestamptz[],"
-    " $8::int8[], $9::text[], $10::text[])",
+    " $8::int8[], $9::text[], $10::text[], $11::text[])",
     DB_SURE};
 
 /*
@@ -47,6 +47,7 @@ struct record {
 	bool delivered, closed;
 	uint64_t started_us, ended_us, cpu_us;
 	struct buf out, result, intent;
+	struct buf network; /* JSON by egress' word: the database looks at it */
 	bool task;
 	struct buf whole, meta; /* of a task */
 };
@@ -67,6 +68,7 @@ record_free(struct record *r)
 	buf_free(&r->out);
 	buf_free(&r->result);
 	buf_free(&r->intent);
+	buf_free(&r->network);
 	buf_free(&r->whole);
 	buf_free(&r->meta);
 	free(r);
@@ -138,6 +140,7 @@ close_alone(struct record *r)
 		tasks_close_params(&p, r->failure,
 		    ipc_bytes(r->whole.p, r->whole.len),
 		    ipc_bytes(r->meta.p, r->meta.len));
+	db_p_bytes(&p, r->network.p, r->network.len);
 	db_query(r->op->a->db, r->task ? &tasks_close_row : &records_close_row,
 	    &p, closed_alone, r);
 	buf_free(&clean);
@@ -178,7 +181,7 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 		flush_gathered(g);
 }
 
-enum { CLOSE_COLUMNS = 9 };
+enum { CLOSE_COLUMNS = 10 };
 
 static void
 put_record(struct db_array col[CLOSE_COLUMNS], const struct record *r)
@@ -193,6 +196,7 @@ put_record(struct db_array col[CLOSE_COLUMNS], const struct record *r)
 	db_a_i64(&col[6], (int64_t)r->cpu_us);
 	db_a_bytes(&col[7], r->out.p, r->out.len);
 	db_a_bytes(&col[8], r->result.p, r->result.len);
+	db_a_bytes(&col[9], r->network.p, r->network.len);
 }
 
 /* One statement for the epoch of the first that waits; there is hardly ever
@@ -201,7 +205,8 @@ static void
 flush_gathered(struct gather *g)
 {
 	static const enum db_type types[CLOSE_COLUMNS] = {DB_UUID, DB_TEXT,
-	    DB_TEXT, DB_BOOL, DB_TIME, DB_TIME, DB_INT8, DB_TEXT, DB_TEXT};
+	    DB_TEXT, DB_BOOL, DB_TIME, DB_TIME, DB_INT8, DB_TEXT, DB_TEXT,
+	    DB_TEXT};
 	struct record_list rest = STAILQ_HEAD_INITIALIZER(rest);
 	struct db_array col[CLOSE_COLUMNS];
 	struct ipc_id epoch;
@@ -261,7 +266,7 @@ gather(struct gather *g, struct record *r)
 	static const struct timeval tv = {.tv_usec = GATHER_MS * 1000};
 
 	STAILQ_INSERT_TAIL(&g->waiting, r, entry);
-	g->bytes += r->out.len + r->result.len;
+	g->bytes += r->out.len + r->result.len + r->network.len;
 	if (++g->nwaiting >= GATHER_MAX || g->bytes >= GATHER_BYTES_MAX ||
 	    all_there(g))
 		flush_gathered(g);
@@ -346,6 +351,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : INT64_MAX;
 	metrics_ended(l->a, r->outcome, r->failure, r->started_us, r->ended_us,
 	    r->cpu_us);
+	metrics_network(l->a, m.connections, m.net_refused, m.net_bytes);
 	if (follow_calls(l->a))
 		follow_record(l->a, m.intent,
 		    &(struct follow_call){.id = m.execution,
@@ -353,13 +359,18 @@ gather_message(struct link *l, struct ipc_frame *f)
 			.failure = r->failure,
 			.started_us = r->started_us,
 			.ended_us = r->ended_us,
-			.cpu_us = r->cpu_us});
+			.cpu_us = r->cpu_us,
+			.connections = m.connections,
+			.net_refused = m.net_refused,
+			.net_bytes = m.net_bytes});
 	buf_init(&r->out, STDOUT_SHOWN_MAX);
 	buf_init(&r->result, STORED_RESULT_MAX);
 	buf_init(&r->intent, IPC_FRAME_MAX);
+	buf_init(&r->network, NET_REPORT_MAX);
 	db_text_clean(
 	    &r->out, m.stdout_result.p, m.stdout_len, STDOUT_SHOWN_MAX);
 	db_text_clean(&r->result, kept.p, kept.n, STORED_RESULT_MAX);
+	db_text_clean(&r->network, m.network.p, m.network.n, NET_REPORT_MAX);
 	buf_put(&r->intent, m.intent.p, m.intent.n);
 	buf_init(&r->whole, IPC_BLOB_MAX);
 	buf_init(&r->meta, IPC_BLOB_MAX);

@@ -110,6 +110,7 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	buf_init(&j->schema, SCHEMA_MAX);
 	buf_init(&j->seal, IPC_BLOB_MAX);
 	buf_init(&j->secrets, IPC_BLOB_MAX);
+	buf_init(&j->grants, IPC_BLOB_MAX);
 	buf_init(&j->call_seal, IPC_FRAME_MAX);
 	buf_init(&j->fields, IPC_BLOB_MAX);
 	/* leaves room to carry the object twice in a result, once escaped */
@@ -240,6 +241,7 @@ job_free(struct job *j)
 	buf_free(&j->inner_kept);
 	buf_free(&j->preimage);
 	buf_free(&j->schema);
+	buf_free(&j->grants);
 	buf_free(&j->seal);
 	buf_free(&j->secrets);
 	buf_free(&j->call_seal);

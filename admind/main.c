@@ -67,6 +67,7 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	catalogue_notified(a, payload);
 	withdraw_calls(a);
+	regrant_run(a, NULL, NULL);
 }
 
 static void

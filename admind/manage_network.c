@@ -13,45 +13,84 @@ enum { TOOLS_MAX = 64 };
 /* The host in its one spelling, the server and the tools come back. */
 static const struct db_stmt request_network = {"manage_request_network",
     "SELECT $1::uuid, r.host, r.server, r.tools,"
-    " mcpbox.review_mode('network') = 'automatic', $5::int4"
-    " FROM mcpbox.request_network($1::uuid, $2::uuid, NULL, $3::uuid[],"
+    " mcpbox.review_mode('network') = 'automatic', r.port, r.proto, r.asked,"
+    " r.undeclared FROM mcpbox.request_network($1::uuid, $2::uuid, NULL, "
+    "$3::uuid[],"
     " $4::text, $5::int4, $6::text, $7::text, false) r",
     DB_SURE};
 
+/* Columns of that. */
+enum {
+	C_REQUEST,
+	C_HOST,
+	C_SERVER,
+	C_TOOLS,
+	C_AUTOMATIC,
+	C_PORT,
+	C_PROTO,
+	C_ASKED,
+	C_UNDECLARED
+};
+
+/* The next step is in the answer already; what it is for, here. */
 static void
 answer(struct job *j, bool approved)
 {
 	jsonw_kv_str(&j->json, "status", approved ? "approved" : "pending");
 	jsonw_kv_str(&j->json, "message",
 	    approved
-		? "Granted automatically, by the administrator's policy. Name "
-		  "the host in `requires` of mcpbox_update_tool: a tool "
-		  "reaches only what its own version names."
+		? "Granted automatically, by the administrator's policy. A "
+		  "tool reaches it only if its own version names it in "
+		  "`requires`, too."
 		: "An administrator decides; mcpbox_get_tool_status tells how "
-		  "it stands. Name the host in `requires` of "
-		  "mcpbox_update_tool, too: a tool reaches only what its own "
-		  "version names.");
+		  "it stands. A tool reaches it only if its own version names "
+		  "it in `requires`, too.");
 	job_done(j);
+}
+
+/* Which tools would not reach it even if it were granted, and what to do. */
+static void
+put_undeclared(struct jsonw *w, const struct pg_result *rows)
+{
+	struct ipc_bytes asked = db_bytes(rows, 0, C_ASKED);
+	struct ipc_bytes names = db_bytes(rows, 0, C_UNDECLARED);
+	struct buf b;
+
+	jsonw_kv_bool(w, "declared", names.n == 0);
+	if (names.n == 0)
+		return;
+	buf_init(&b, IPC_FRAME_MAX);
+	buf_putf(&b,
+	    "Add \"%.*s\" to `requires` of %.*s with mcpbox_update_tool, and "
+	    "publish that version: the newest one does not name it.",
+	    (int)asked.n, (const char *)asked.p, (int)names.n,
+	    (const char *)names.p);
+	if (!b.failed)
+		json_kv_bytes(w, "next_step", ipc_bytes(b.p, b.len));
+	buf_free(&b);
 }
 
 static void
 requested(struct job *j, const struct pg_result *rows)
 {
-	struct ipc_id request = db_id(rows, 0, 0);
-	struct ipc_bytes tools = db_bytes(rows, 0, 3);
+	struct ipc_id request = db_id(rows, 0, C_REQUEST);
+	struct ipc_bytes tools = db_bytes(rows, 0, C_TOOLS);
 	struct jsonw *w = &j->json;
 
 	jsonw_kv_bool(w, "success", true);
 	json_kv_id(w, "request_id", &request);
-	json_kv_bytes(w, "host", db_bytes(rows, 0, 1));
+	json_kv_bytes(w, "host", db_bytes(rows, 0, C_HOST));
 	jsonw_name(w, "port");
-	if (db_int(rows, 0, 5) == 0)
+	if (db_int(rows, 0, C_PORT) == 0)
 		jsonw_null(w);
 	else
-		jsonw_int(w, db_int(rows, 0, 5));
-	json_kv_bytes(w, "server_name", db_bytes(rows, 0, 2));
+		jsonw_int(w, db_int(rows, 0, C_PORT));
+	json_kv_bytes(w, "protocol", db_bytes(rows, 0, C_PROTO));
+	json_kv_bytes(w, "requires", db_bytes(rows, 0, C_ASKED));
+	json_kv_bytes(w, "server_name", db_bytes(rows, 0, C_SERVER));
 	jsonw_kv_raw(w, "tools", tools.p, tools.n);
-	if (db_bool(rows, 0, 4))
+	put_undeclared(w, rows);
+	if (db_bool(rows, 0, C_AUTOMATIC))
 		policies_approve(j, &request, answer);
 	else
 		answer(j, false);

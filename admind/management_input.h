@@ -121,8 +121,11 @@
 	    "Python packages beyond the standard library, as name or" \
 	    " name==version. Only those granted to this tool: ask with" \
 	    " mcpbox_request_module first.") "," \
-	NAMES("requires", "64", "^[A-Za-z0-9*][A-Za-z0-9._:*/-]*$", \
-	    "Network hosts the code needs, as host, host:port or *.domain.") ","
+	NAMES("requires", "64", "^[^ ]+$", \
+	    "Network hosts the code needs: host, host:port, *.domain, * (any" \
+	    " public host), udp:host:port, [IPv6]:port. A tool reaches only" \
+	    " what stands here and is granted to its server: ask with" \
+	    " mcpbox_request_network_access.") ","
 #define RUN_JSON \
 	GRANTS_JSON \
 	"\"client_capabilities\":{\"type\":\"array\",\"maxItems\":6," \

@@ -160,8 +160,8 @@
 	N_("success", "{\"type\":[\"boolean\",\"null\"]}") "," \
 	SN_("outcome") "," SN_("failure_mode") "," IN_("duration_ms") "," \
 	IN_("version") "," SN_("error") "," N_("input_args", "{}") "," \
-	N_("result", "{}") "," SN_("stdout") "," S_("executed_by") "," \
-	T_("created_at"), Q6("id", "kind", "success", "error", \
+	N_("result", "{}") "," SN_("stdout") "," L_("network", "{}") "," \
+	S_("executed_by") "," T_("created_at"), Q6("id", "kind", "success", "error", \
 	"input_args", "executed_by") "," Q1("created_at"))) "," \
 	I_("total"), Q4("tool_id", "tool_name", "logs", "total"))
 
@@ -174,8 +174,9 @@
 	S_("module_name") "," S_("status"), DONE_Q "," Q3("request_id", \
 	"module_name", "status"))
 #define OUT_REQUEST_NETWORK_ACCESS OUT(DONE_ "," S_("request_id") "," \
-	S_("host") "," IN_("port") "," S_("status"), DONE_Q "," \
-	Q4("request_id", "host", "port", "status"))
+	S_("host") "," IN_("port") "," S_("protocol") "," S_("requires") \
+	"," B_("declared") "," S_("next_step") "," S_("status"), DONE_Q \
+	"," Q4("request_id", "host", "port", "status"))
 #define OUT_GET_TOOL_STATUS OUT(S_("tool_id") "," S_("name") "," \
 	S_("exposed_name") "," S_("server_name") "," S_("server_status") \
 	"," B_("enabled") "," STATE_ "," I_("version") "," \

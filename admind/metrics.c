@@ -71,6 +71,19 @@ metrics_ended(struct admind *a, enum outcome outcome, enum failure failure,
 	m->bucket[i]++;
 }
 
+void
+metrics_network(
+    struct admind *a, uint32_t connections, uint32_t refused, uint64_t bytes)
+{
+	struct metrics *m = a->metrics;
+
+	if (m == NULL)
+		return;
+	m->connections += connections;
+	m->net_refused += refused;
+	m->net_bytes += bytes;
+}
+
 static void
 head(struct buf *b, const char *name, const char *type, const char *help)
 {
@@ -161,6 +174,12 @@ put_all(struct buf *b, struct admind *a, const struct pg_result *rows)
 	    "Processor time of runners.");
 	buf_putf(
 	    b, "mcpbox_call_cpu_seconds_total %.6f\n", (double)m->cpu_us / 1e6);
+	number(b, "counter", "mcpbox_call_connections_total",
+	    "Network connections that calls made or tried.", m->connections);
+	number(b, "counter", "mcpbox_call_connections_refused_total",
+	    "Of them, those refused by policy.", m->net_refused);
+	number(b, "counter", "mcpbox_call_network_bytes_total",
+	    "Bytes of them, both directions.", m->net_bytes);
 	number(b, "counter", "mcpbox_auth_failures_total",
 	    "Credentials that were missing or wrong.", m->auth_failed);
 	number(b, "counter", "mcpbox_activity_dropped_total",

@@ -26,7 +26,8 @@ const struct db_stmt records_close_row = {"records_close",
     "SELECT mcpbox.execution_close($1::uuid, $2::uuid, $3::text, $4::text,"
     " $5::bool, $6::timestamptz, $7::timestamptz, $8::int8, $9::text,"
     " $10::text, $11::text, $12::uuid, $13::bytea, $14::text, $15::text,"
-    " $16::text, $17::bytea, $18::text, $19::timestamptz, $20::timestamptz)",
+    " $16::text, $17::bytea, $18::text, $19::timestamptz, $20::timestamptz,"
+    " $21::text)",
     DB_SURE};
 static const struct db_stmt begin_epoch = {"records_epoch",
     "SELECT mcpbox.epoch_begin($1::uuid, $2::text, 'sandboxd')", DB_SURE};
@@ -176,8 +177,10 @@ send_close(struct close_item *c)
 	if (tasks_intent(ipc_bytes(c->intent.p, c->intent.len))) {
 		tasks_close_params(
 		    &p, e->failure, ipc_bytes(NULL, 0), ipc_bytes(NULL, 0));
+		db_p_null(&p);
 		db_query(c->a->db, &tasks_close_row, &p, closed, c);
 	} else {
+		db_p_null(&p);
 		db_query(c->a->db, &records_close_row, &p, closed, c);
 	}
 	buf_free(&clean);
@@ -254,6 +257,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_INFO, "sandbox_ready", "%zu executions named",
 		    a->live.count);
 		sweep_run(a);
+		regrant_run(a, NULL, NULL);
 		task_run_resume(a);
 		call_started(a);
 	}

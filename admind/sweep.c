@@ -15,6 +15,7 @@
 #include "activity.h"
 #include "admind.h"
 #include "ids.h"
+#include "installs.h"
 #include "limits.h"
 #include "log.h"
 #include "tasks.h"
@@ -160,6 +161,7 @@ sweep_db_up(struct admind *a)
 	records_store_epoch(a);
 	catalogue_announce(a, NULL, NULL);
 	withdraw_calls(a);
+	regrant_run(a, NULL, NULL);
 	records_retry(a);
 	task_run_resume(a);
 }
@@ -190,6 +192,9 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	tasks_tick(a);
 	confirm_tick(a);
 	limits_tick(a);
+	installs_tick(a);
+	if (a->regrant_again)
+		regrant_run(a, NULL, NULL);
 	if (a->ticks % SIGN_TICKS == 1)
 		audit_sign(a);
 }

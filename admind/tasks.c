@@ -53,7 +53,7 @@ const struct db_stmt tasks_close_row = {"task_close",
     " $5::bool, $6::timestamptz, $7::timestamptz, $8::int8, $9::text,"
     " $10::text, $11::text, $12::uuid, $13::bytea, $14::text, $15::text,"
     " $16::text, $17::bytea, $18::text, $19::timestamptz, $20::timestamptz,"
-    " $21::text, $22::text, $23::text)",
+    " $21::text, $22::text, $23::text, $24::text)",
     DB_SURE};
 
 static const char *

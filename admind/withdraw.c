@@ -7,16 +7,16 @@
 #include "admind.h"
 
 /* Open runs of what may no longer run: a call of what is not callable any more,
- * a test run of what was deleted. */
+ * a test run of what was deleted. (A host that is granted no more ends none: it
+ * is out of reach of the next connect, regrant.c.) */
 static const struct db_stmt withdrawn = {"call_withdrawn",
     "SELECT e.id, v.state = 'revoked' OR g.missing"
     " FROM mcpbox.executions e"
     " JOIN mcpbox.tool_versions v ON v.id = e.version_id"
     " JOIN mcpbox.tools t ON t.id = v.tool_id"
     " JOIN mcpbox.servers s ON s.id = t.server_id,"
-    " LATERAL (SELECT (v.modules <> '{}' OR v.requires <> '{}')"
-    " AND mcpbox.grant_missing(s.id, t.id, v.modules, v.requires)"
-    " IS NOT NULL) g (missing)"
+    " LATERAL (SELECT v.modules <> '{}' AND mcpbox.module_missing(t.id,"
+    " v.modules) IS NOT NULL) g (missing)"
     " WHERE e.state = 'open' AND CASE e.kind"
     " WHEN 'tool' THEN v.state = 'revoked' OR s.status = 'stopped'"
     "  OR NOT t.enabled OR g.missing"

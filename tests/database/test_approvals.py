@@ -174,6 +174,7 @@ def test_a_call_needs_its_hosts(app, owner):
     assert "api.example.org:443" in one(app, missing, t.server, t.id)[0]
     decide(app, network(app, t))
     assert not callable_(owner, t) and "www.example.org" in one(app, missing, t.server, t.id)[0]
+    assert "mcpbox_request_network_access" in one(app, missing, t.server, t.id)[0]
     r = network(app, t, "www.example.org", 8080)
     decide(app, r)
     assert callable_(owner, t) and one(app, missing, t.server, t.id)[0] is None
@@ -184,35 +185,12 @@ def test_a_call_needs_its_hosts(app, owner):
     assert not callable_(owner, t)
 
 
-def test_covering(app):
-    def covers(host, port, require):
-        return one(app, "SELECT mcpbox.host_covers(%s, %s, %s)", host, port, require)[0]
-    assert covers("a.example.org", 0, "a.example.org:443") and covers("a.example.org", 443, "A.example.org.")
-    assert covers("*.example.org", 0, "x.example.org") and covers("*.example.org", 0, "*.example.org")
-    assert covers("*.example.org", 443, "x.y.example.org:443") and covers("2001:db8::1", 0, "2001:DB8::1")
-    for no in (("a.example.org", 443, "a.example.org:80"), ("*.example.org", 0, "example.org"),
-               ("*.example.org", 0, "evilexample.org"), ("a.example.org", 0, "*.example.org"),
-               ("a.example.org", 0, "b.example.org"), ("a.example.org", 0, "http://a.example.org"),
-               ("*.a.example.org", 0, "*.example.org"), ("a_example.org", 0, "axexample.org"),
-               ("*.example.org", 443, "x.example.org:80")):
-        assert not covers(*no), no
-
-
-@pytest.mark.parametrize("given,said", [
-    ("Example.ORG.", "example.org"), (" example.org ", "example.org"), ("192.0.2.7", "192.0.2.7"),
-    ("[2001:DB8:0::1]", "2001:db8::1"), ("*.example.org", "*.example.org"), ("nas", "nas"),
-    ("xn--bcher-kva.example", "xn--bcher-kva.example")])
-def test_one_spelling(app, given, said):
-    assert one(app, "SELECT r.host FROM mcpbox.request_network(%s, %s, NULL, %s, %s, 0, 'x', 'local', false) r",
-               uuid.uuid4(), uuid.uuid4(), [Tool(app).id], given)[0] == said
-
-
 @pytest.mark.parametrize("host", [
     "", ".", "localhost", "a.localhost", "127.0.0.1", "127.1", "0x7f.1", "2130706433", "0.0.0.0", "::1", "::",
     "::ffff:127.0.0.1", "169.254.169.254", "fe80::1", "224.0.0.1", "http://example.org", "example.org/x",
-    "exa mple.org", "*.org", "*", "*example.org", "a.*.org", "-a.org", "a-.org", "a..org", "a_b.org",
+    "exa mple.org", "*.org", "*example.org", "a.*.org", "-a.org", "a-.org", "a..org", "a_b.org",
     "b\u00fccher.example", "example.org\u0000"[:-1] + "\u200b", "192.168.001.1", "1.2.3.4/8", "x" * 64 + ".org",
-    "a." * 127 + "org", "user@example.org", "example.org:443"])
+    "a." * 127 + "org", "user@example.org", "example.org:0", "udp:example.org"])
 def test_not_a_host(app, host):
     refused(app, "invalid_arguments",
             "SELECT mcpbox.request_network(%s, %s, NULL, %s, %s, 0, 'x', 'local', false)",

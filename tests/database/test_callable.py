@@ -45,7 +45,7 @@ def limits(c, server_id, timeout=200):
     shown = one(c, "SELECT sha256(convert_to(mcpbox.server_limits_json(%s), 'UTF8'))",
                 str(server_id))[0]
     c.execute("SELECT mcpbox.set_server_limits(%s, %s, 'root', %s, " +
-              ", ".join(["NULL"] * 12) + ")", (server_id, shown, timeout))
+              ", ".join(["NULL"] * 15) + ")", (server_id, shown, timeout))
 
 
 def test_each_thing_that_takes_a_version_away_takes_its_row(app, owner):

@@ -601,7 +601,7 @@ def test_a_call_of_a_remembered_version_is_asked_all_again(app):
     shown = one(app, "SELECT sha256(convert_to(mcpbox.server_limits_json(%s), 'UTF8'))",
                 str(t.server))[0]
     app.execute("SELECT mcpbox.set_server_limits(%s, %s, 'root', 200, " +
-                ", ".join(["NULL"] * 12) + ")", (t.server, shown))
+                ", ".join(["NULL"] * 15) + ")", (t.server, shown))
     at = one(app, "SELECT updated_at FROM mcpbox.server_limits WHERE server_id = %s", t.server)[0]
     assert call_open(app, t, e)[1] == "stale"
     assert call_open(app, t, e, limits=at)[1] == "ok"

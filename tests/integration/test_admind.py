@@ -295,7 +295,7 @@ def test_a_remembered_limit_is_asked_for_again(a, gw):
         seen = hashlib.sha256(a.rows("SELECT mcpbox.server_limits_json(%s)", str(server))[0][0]
                               .encode()).digest()
         a.sql("SELECT mcpbox.set_server_limits(%s, %s, 'root', NULL, %s, " +
-              ", ".join(["NULL"] * 11) + ")", server, seen, memory)
+              ", ".join(["NULL"] * 14) + ")", server, seen, memory)
         m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
         material = dict(untlv(a.held[m["execution"]]["context"][len("sealed:"):]))
         asked.append(material.get(9))
