@@ -90,14 +90,17 @@ def client(instance):
 
 
 def approve(instance, *kinds):
-    """All that waits, as a reviewer would; what it was."""
+    """All that waits, as a reviewer would; what it was. A version that comes to
+    serve changes what a host's grant touches: that request is then another."""
     done = []
-    for item in instance.ctl_json("approvals", "list")["items"]:
-        if item.get("state", "pending") == "pending" and (not kinds or item["kind"] in kinds):
-            shown = instance.ctl_json("approvals", "show", item["id"])
-            instance.ctl("approvals", "approve", item["id"], "--hash", shown["hash"])
-            done.append(shown)
-    return done
+    while True:
+        waits = [i for i in instance.ctl_json("approvals", "list")["items"]
+                 if i.get("state", "pending") == "pending" and (not kinds or i["kind"] in kinds)]
+        if not waits:
+            return done
+        shown = instance.ctl_json("approvals", "show", waits[0]["id"])
+        instance.ctl("approvals", "approve", shown["id"], "--hash", shown["hash"])
+        done.append(shown)
 
 
 def server(client, name):
@@ -210,7 +213,10 @@ def test_2026_07_28(instance, client, played):
     assert listed[at["whereIs.it"]]["annotations"]["readOnlyHint"] is True
     assert listed[at["data"]]["outputSchema"]["required"] == ["n"]
     played.seen()
-    answer = client.call(at["whereIs.it"], {"x": "ü"})
+    # what its schema wants in a header, our clients send us, and we send it on
+    r = client.request("tools/call", {"name": at["whereIs.it"], "arguments": {"x": "north"}},
+                       {"Mcp-Param-Region": "north"})
+    answer = r.result
     assert answer["content"][0]["text"] == "abc" and answer["content"][1]["type"] == "audio"
     asked = played.seen()
     assert [a["mcp"] for a in asked] == ["tools/list", "tools/call"]     # the era was known
@@ -274,7 +280,7 @@ def test_credentials(instance, client, played, auth, header, want):
     assert {a[want[0]] for a in played.seen()} == {want[1]}
     made = client.manage("mcpbox_import_external_tools", source_id=s, tool_names=["leaks"])
     approve(instance)
-    answer = client.call(made["imported_tools"][0]["exposed_name"], {})
+    answer = call(client, made["imported_tools"][0]["exposed_name"], {})
     assert "s3cret" not in json.dumps(answer) and not answer.get("isError")
 
 

@@ -196,15 +196,23 @@ def listing(spec, secrets):
                 "tools": list(tools.values())}
 
 
+def _find(c, name):
+    """Its definition as it is now; None if there is none."""
+    try:
+        for page in c.pages("tools/list", "tools", PAGES_MAX):
+            for tool in page:
+                if isinstance(tool, dict) and tool.get("name") == name:
+                    return tool
+    except wire.Refused as e:
+        if e.code != -32601:
+            raise           # -32601: it has no tools at all any more
+    return None
+
+
 def call(spec, arguments, secrets):
     """The other server's tool, if it still is the one that was imported."""
     with _Answers(), _client(spec, secrets) as c:
-        found = None
-        for page in c.pages("tools/list", "tools", PAGES_MAX):
-            found = next((t for t in page if isinstance(t, dict)
-                          and t.get("name") == spec["tool"]), None)
-            if found is not None:
-                break
+        found = _find(c, spec["tool"])
         if found is None:
             raise mcpbox_drivers.UpstreamChanged(
                 f"the other server has no tool {spec['tool']} any more")
