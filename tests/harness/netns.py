@@ -75,12 +75,17 @@ def add_address(address, index=1):
              struct.pack("=BBBBI", family, len(raw) * 8, 0, 0, index)
              + _attribute(IFA_LOCAL, raw) + _attribute(IFA_ADDRESS, raw)
              + _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD)))
-    # The kernel makes the route of an IPv6 address from a work queue.
+    # The kernel makes the routes of an IPv6 address from a work queue, one after
+    # the other: a datagram to itself needs them all.
     deadline = time.monotonic() + 5
     while family == socket.AF_INET6:
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as s:
-                s.connect((address, 9))
+                s.settimeout(0.05)
+                s.bind((address, 0))
+                s.connect(s.getsockname())
+                s.send(b"x")
+                s.recv(1)
             break
         except OSError:
             if time.monotonic() > deadline:
