@@ -103,14 +103,37 @@ linger(void)
 	(void)poll(NULL, 0, LINGER_MS);
 }
 
+/*
+ * A call from its first frame to its one result. rehearsing: all its frames are
+ * there already, and the way is gone that a call goes whose row is yet to be
+ * committed.
+ */
+int
+child_serve(const struct runner *r, enum runner_kind kind, bool rehearsing)
+{
+	struct ipc_execute execute;
+	struct ipc_arguments arguments;
+	struct ipc_secrets secrets;
+
+	expect(IPC_EXECUTE, &execute);
+	if (limits_call(&execute, kind == RUNNER_COMMAND) == -1)
+		return -1;
+	/* The rest may follow only when the call's intent row is committed. */
+	if (kind == RUNNER_PYTHON)
+		python_prepare(&execute, rehearsing || waiting());
+	expect(IPC_ARGUMENTS, &arguments);
+	expect(IPC_SECRETS, &secrets);
+	output_limit(execute.stdout_max);
+	return kind == RUNNER_COMMAND
+	    ? python_command(r, &execute, arguments.json)
+	    : python_run(&execute, arguments.json, secrets.tlv);
+}
+
 void
 child_main(const struct zygote *z, const struct ipc_fork *fork)
 {
 	struct runner r = {.zygote = z, .fork = fork};
 	struct ipc_ready ready = {0};
-	struct ipc_execute execute;
-	struct ipc_arguments arguments;
-	struct ipc_secrets secrets;
 	int modules, door;
 
 	door = door_of(fork);
@@ -133,22 +156,9 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 
 	/* Here a runner of the pool waits. */
 	prefault_while_idle();
-	expect(IPC_EXECUTE, &execute);
-	if (limits_call(&execute, fork->kind == RUNNER_COMMAND) == -1)
+	if (child_serve(&r, (enum runner_kind)fork->kind, false) == -1)
 		_exit(END_PROTOCOL);
-	/* The rest may follow only when the call's intent row is committed. */
 	if (fork->kind == RUNNER_PYTHON)
-		python_prepare(&execute, waiting());
-	expect(IPC_ARGUMENTS, &arguments);
-	expect(IPC_SECRETS, &secrets);
-	output_limit(execute.stdout_max);
-	if (fork->kind == RUNNER_COMMAND) {
-		if (python_command(&r, &execute, arguments.json) == -1)
-			_exit(END_PROTOCOL);
-		_exit(END_OK);
-	}
-	if (python_run(&execute, arguments.json, secrets.tlv) == -1)
-		_exit(END_PROTOCOL);
-	linger();
+		linger();
 	_exit(END_OK);
 }

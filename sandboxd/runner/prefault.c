@@ -4,10 +4,11 @@
  * A runner shares the zygote's memory until it writes, and Python writes
  * wherever it looks (reference counts): a trivial call takes some 500 page
  * faults, each of which costs more than the copy it makes. Which pages they
- * are hardly changes from call to call. So the zygote rehearses: a child of it
- * runs two calls of code that stands here, one plain and one asynchronous,
- * and then looks up in its page table which pages became its own (pagemap in
- * the kernel's admin-guide/mm). Runners ask for those, range by range, with
+ * are hardly changes from call to call. So the zygote rehearses: children of it
+ * go the way of two calls, from their frames on, of code that stands in the
+ * harness, one plain and one asynchronous, and then look up in their page
+ * tables which pages became their own (pagemap in the kernel's
+ * admin-guide/mm). Runners ask for those, range by range, with
  * MADV_POPULATE_WRITE (madvise(2), Linux 5.14), while they wait and nobody
  * waits for them: it costs no less processor time than the faults do, but not
  * a caller's time.
@@ -29,6 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ipc_io.h"
 #include "runner.h"
 
 #ifndef MADV_POPULATE_READ
@@ -56,6 +58,9 @@ enum {
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
 	/* A rehearsal takes some ms; one that hangs must not hold the pool. */
 	REHEARSAL_S = 10,
+	/* Limits as a call has them; a rehearsal meets none. */
+	REHEARSAL_BYTES = 1 << 30,
+	REHEARSAL_FILES = 256,
 };
 
 /* Pages that became the child's own, and pages of files (the interpreter's
@@ -75,30 +80,24 @@ struct range {
 static struct range ranges[RANGES_MAX];
 static size_t nranges;
 
-static const char *const codes[] = {
-    "def main(n: int = 0) -> int:\n    return n\n",
-    "async def main(n: int = 0) -> int:\n    return n\n",
-};
+/* The rehearsed calls: a plain main and an asynchronous one. */
+enum { CALLS = 2 };
+static struct rehearsed {
+	struct buf code; /* source and compiled form */
+	uint32_t source_len;
+} calls[CALLS];
 
 /* --- In the rehearsing child. ----------------------------------------- */
 
 /* Plays a runner that has been confined: its descriptors, its interpreter, a
  * call. What it sends goes into a socket that nobody reads. */
 static int
-play(const char *code, int channel)
+play(int channel)
 {
-	struct ipc_execute x = {0};
-
 	if (child_descriptors(channel, -1) == -1 || python_child(NULL) == -1 ||
 	    output_start() == -1)
 		return -1;
-	x.kind = CONTEXT_TOOL;
-	x.name = ipc_str("rehearsal");
-	x.result_max = RUNNER_PIECE_MAX;
-	x.code = ipc_str(code);
-	x.source_len = (uint32_t)x.code.n;
-	output_limit(RUNNER_PIECE_MAX);
-	return python_run(&x, ipc_str("{\"n\":1}"), ipc_bytes("", 0));
+	return child_serve(NULL, RUNNER_PYTHON, true);
 }
 
 /* Notes the pages of one mapping that are there (bit 63 of their entry), by
@@ -176,24 +175,62 @@ merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 	}
 }
 
+/* The frames of a call, as sandboxd sends them. */
 static int
-rehearse(const char *code, struct found *f)
+send_call(int fd, const struct rehearsed *c)
+{
+	struct ipc_execute x = {.kind = CONTEXT_TOOL,
+	    .name = ipc_str("rehearsal"),
+	    .source_len = c->source_len,
+	    .code = ipc_bytes(c->code.p, c->code.len),
+	    .memory_bytes = REHEARSAL_BYTES,
+	    .cpu_ms = REHEARSAL_S * 1000,
+	    .processes = REHEARSAL_FILES,
+	    .files = REHEARSAL_FILES,
+	    .file_bytes = REHEARSAL_BYTES,
+	    .stdout_max = RUNNER_PIECE_MAX,
+	    .result_max = RUNNER_PIECE_MAX};
+	struct ipc_arguments arguments = {.json = ipc_str("{\"n\":1}")};
+	struct ipc_secrets secrets = {0};
+
+	return ipc_write(fd, IPC_EXECUTE, 0, &x, NULL) == -1 ||
+		ipc_write(fd, IPC_ARGUMENTS, 0, &arguments, NULL) == -1 ||
+		ipc_write(fd, IPC_SECRETS, 0, &secrets, NULL) == -1
+	    ? -1
+	    : 0;
+}
+
+static int
+rehearse(const struct rehearsed *c, struct found *f)
 {
 	int sv[2], status;
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
 		return -1;
-	pid = fork();
+	if (send_call(sv[1], c) == 0)
+		pid = fork();
 	if (pid == 0) {
 		(void)alarm(REHEARSAL_S);
-		_exit(play(code, sv[0]) == -1 || note(f) == -1);
+		_exit(play(sv[0]) == -1 || note(f) == -1);
 	}
 	if (pid > 0 && waitpid(pid, &status, 0) != pid)
 		pid = -1;
 	(void)close(sv[0]);
 	(void)close(sv[1]);
 	return pid > 0 && status == 0 ? 0 : -1;
+}
+
+int
+prefault_prepare(struct err *err)
+{
+	size_t i;
+
+	for (i = 0; i < CALLS; i++)
+		if (pyfork_rehearsal(i == 1, &calls[i].code,
+			&calls[i].source_len, err) == -1)
+			return -1;
+	return 0;
 }
 
 int
@@ -208,8 +245,8 @@ prefault_learn(void)
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f == MAP_FAILED)
 		return -1;
-	for (i = 0; i < sizeof(codes) / sizeof(codes[0]) && rc == 0; i++)
-		rc = rehearse(codes[i], f);
+	for (i = 0; i < CALLS && rc == 0; i++)
+		rc = rehearse(&calls[i], f);
 	if (rc == 0) {
 		/* Own pages first: read before, they would be mapped twice. */
 		merge(f->page[OWN], f->n[OWN], OWN_GAP, MADV_POPULATE_WRITE);

@@ -169,6 +169,32 @@ find_seed(struct err *err)
 }
 
 int
+pyfork_rehearsal(
+    bool is_async, struct buf *code, uint32_t *source_len, struct err *err)
+{
+	PyObject *args = Py_BuildValue("(O)", is_async ? Py_True : Py_False);
+	PyObject *result = args == NULL ? NULL : python_call("rehearsal", args);
+	const char *source, *compiled;
+	Py_ssize_t n, m;
+	int rc = -1;
+
+	if (result != NULL &&
+	    PyArg_ParseTuple(result, "y#y#", &source, &n, &compiled, &m)) {
+		buf_init(code, IPC_FRAME_MAX);
+		buf_put(code, source, (size_t)n);
+		buf_put(code, compiled, (size_t)m);
+		*source_len = (uint32_t)n;
+		rc = code->failed ? err_set(err, FAILURE_INTERNAL, "no memory")
+				  : 0;
+	} else {
+		rc = python_error(err, "rehearsal");
+	}
+	Py_XDECREF(result);
+	Py_XDECREF(args);
+	return rc;
+}
+
+int
 pyfork_start(struct err *err)
 {
 	if (find_seed(err) == -1 || streams(err) == -1 || loop(err) == -1)

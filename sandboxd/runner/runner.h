@@ -180,6 +180,7 @@ int snapshot_take(struct err *);
 
 /* prefault.c: which pages each call writes, found out by trying, and had ready
  * before the call is there. Learning fails without harm; -1 says so. */
+int prefault_prepare(struct err *); /* before the snapshot: it runs Python */
 int prefault_learn(void);
 /* In a runner that said READY: returns when the call is there or all is done,
  * at once if the call came at once. */
@@ -214,10 +215,18 @@ int python_run(const struct ipc_execute *, struct ipc_bytes arguments,
 int python_command(const struct runner *, const struct ipc_execute *,
     struct ipc_bytes arguments);
 
+/* pyfork.c, before the snapshot: source and compiled form of a main that
+ * returns its argument, as EXECUTE has them. 0 or -1. */
+int pyfork_rehearsal(
+    bool is_async, struct buf *code, uint32_t *source_len, struct err *);
+
 /* child.c: a runner's life, from the fork to its end. */
 /* The channel as descriptor 3, the output pipe, the door (or -1) as
  * RUNNER_DOOR_FD, nothing else. 0 or -1. */
 int child_descriptors(int channel, int door);
+/* A call, from EXECUTE to RUN_RESULT. 0 or -1. rehearsing: all its frames are
+ * there; what is done while they are awaited is done all the same. */
+int child_serve(const struct runner *, enum runner_kind, bool rehearsing);
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
 /* fork.c: clone3(2) with all namespaces but the user namespace, as a sibling

@@ -103,8 +103,8 @@ start(struct zygote *z, const char *modules, const char *commands)
 	if (template_build(z, modules, commands, &err) == -1)
 		goto fail;
 	layer = "zygote";
-	if (reseed_none(&err) == -1 || snapshot_take(&err) == -1 ||
-	    python_settled(&err) == -1)
+	if (reseed_none(&err) == -1 || prefault_prepare(&err) == -1 ||
+	    snapshot_take(&err) == -1 || python_settled(&err) == -1)
 		goto fail;
 	if (prefault_learn() == -1)
 		log_event(LOG_LV_WARN, "prefault",

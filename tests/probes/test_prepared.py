@@ -3,6 +3,7 @@ disk (sandboxd/early.h): until SECRETS no byte of the tool's may run, be
 imported, or be heard of."""
 import marshal
 import select
+import time
 
 import pytest
 
@@ -112,3 +113,43 @@ def test_what_is_no_code_is_compiled_instead(pool, what):
             assert end[0] == "run_result" and b"canary of main" in runner.body
     finally:
         runner.close()
+
+
+# --- Pages that calls write are there before the call (sandboxd/runner/prefault.c).
+
+def seen(runner):
+    """(page faults, times that it began to wait) until now."""
+    with open(f"/proc/self/fdinfo/{runner.pidfd}", encoding="ascii") as f:
+        pid = next(int(line.split()[1]) for line in f if line.startswith("Pid:"))
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        faults = int(f.read().rsplit(")", 1)[1].split()[7])
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return faults, next(int(line.split()[1]) for line in f if line.startswith("voluntary_"))
+
+
+def faults_of_code(pool, form, idle):
+    """Of a runner that waited so long, from EXECUTE until it waits for ARGUMENTS."""
+    code = f"{form} main(n: int = 0) -> int:\n    return n\n"
+    runner = pool.fork()
+    try:
+        assert runner.ready()[0] == "ready"
+        frames = packed(runner, code, compiled=marshal.dumps(compile(code, "probe", "exec", dont_inherit=True)))
+        assert silent(runner, idle)
+        before, waits = seen(runner)
+        say(runner, frames[0])
+        end = time.monotonic() + 20
+        while seen(runner)[1] == waits:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        return seen(runner)[0] - before
+    finally:
+        runner.close()
+
+
+@pytest.mark.parametrize("form", ("def", "async def"))
+def test_who_waited_long_enough_has_its_pages(pool, form):
+    """The control is told at once, and meets them one by one."""
+    cold = [faults_of_code(pool, form, 0) for _ in range(3)]
+    warm = [faults_of_code(pool, form, 0.5) for _ in range(3)]
+    assert min(cold) > 60
+    assert 10 * min(warm) < max(cold), (cold, warm)

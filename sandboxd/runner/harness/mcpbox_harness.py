@@ -312,6 +312,13 @@ def _new_module():
     sys.modules[MODULE] = _module
 
 
+def rehearsal(is_async):
+    """A tool's source that stands here, and its compiled form."""
+    code = (b"async " if is_async else b"") + (
+        b"def main(n: int = 0) -> int:\n    return n\n")
+    return code, marshal.dumps(_compile(code, "rehearsal"))
+
+
 def rehearse():
     """In the zygote: goes the way of a call with code that stands here, often
     enough that the interpreter has specialised its bytecode, which it would
@@ -319,9 +326,8 @@ def rehearse():
     _new_module()
     first_task()
     for i in range(64):
-        code = (b"async " if i % 2 else b"") + (
-            b"def main(n: int = 0) -> int:\n    return n\n")
-        program = marshal.loads(marshal.dumps(_compile(code, "rehearsal")))
+        code, program = rehearsal(i % 2)
+        program = marshal.loads(program)
         main = _load(code, "rehearsal", program)
         mcpbox_results.body(_call(main, _given(main, b'{"n":1}')), 1024)
         mcpbox_results.body("text", 1024)
