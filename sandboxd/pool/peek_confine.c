@@ -162,7 +162,8 @@ static int
 load_filter(struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int rc = ctx == NULL ? -ENOMEM : 0;
+	int rc = ctx == NULL ? -ENOSYS : 0; /* it has looked, and has no memory
+					     * trouble with 40 rules */
 
 	for (size_t i = 0; i < LENGTH(plain) && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain[i], 0);

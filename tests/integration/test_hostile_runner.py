@@ -63,7 +63,7 @@ def roles(sandbox):
                     comm = f.read().strip()
             except OSError:     # it has just ended
                 continue
-            if name == "mcpbox-pool-init" or comm == "mcpbox-zygote":
+            if name in ("mcpbox-pool-init", "mcpbox-peek") or comm == "mcpbox-zygote":
                 found[name] = pid
     return found
 
@@ -324,7 +324,7 @@ def test_the_kernel_kills_runners_first(sandbox, admind, gateway):
     found = roles(sandbox)
     assert score(found["mcpbox-runner"]) == 900
     own = score(os.getpid())
-    for name in ("sandboxd", "sandboxd-spawn", "mcpbox-pool-init"):
+    for name in ("sandboxd", "sandboxd-spawn", "mcpbox-pool-init", "mcpbox-peek"):
         assert score(found[name]) == own, name
     assert gateway.receive(5)[0] == request
 
@@ -377,7 +377,7 @@ def test_no_process_keeps_anything_of_a_call(sandbox, admind, gateway):
     assert got == request and answer(m)[0] == DONE
     admind.record(x)
     found = roles(sandbox)
-    assert {"sandboxd", "sandboxd-spawn", "mcpbox-pool-init", "mcpbox-runner"} == set(found)
+    assert {"sandboxd", "sandboxd-spawn", "mcpbox-pool-init", "mcpbox-peek", "mcpbox-runner"} == set(found)
     for role, pid in found.items():
         for what, canary in canaries.items():
             assert not memory_has(pid, canary), (role, what)

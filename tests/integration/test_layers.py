@@ -78,7 +78,7 @@ def wait_for(what, seconds=20):
 
 @pytest.mark.parametrize("wrap, layer, detail, fix", [
     (denied(SETHOSTNAME), "runner-hostname", "Operation not permitted", "CAP_SETUID"),
-    (denied(SECCOMP), "runner-seccomp", "seccomp", "seccomp filters"),
+    (denied(SECCOMP), "peek_seccomp", "seccomp", "seccomp filters"),
     (denied(CLONE3), "pool_namespaces", "clone3", "user namespaces"),
     (MASKED_PROC, "pool_namespaces", "mount /proc", "user namespaces"),
 ], ids=["a step", "no seccomp", "no namespaces", "a masked proc"])

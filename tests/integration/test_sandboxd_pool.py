@@ -12,7 +12,7 @@ from harness.sandbox import DONE, FAILED, INSPECT, TEST, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"
-OWN = 3     # processes of a pool that are no runners: pool-init, starter, zygote
+OWN = 4     # processes of a pool that are no runners: pool-init, starter, peek, zygote
 
 
 def doctor(sandbox):
@@ -65,7 +65,7 @@ def text(m):
 
 
 def runners(sandbox):
-    """All but pool-init, the starter and the zygotes, by being older."""
+    """All but pool-init, the starter, peek and the zygotes, by being older."""
     return sorted(sandbox.pool())[OWN:]
 
 
@@ -393,7 +393,7 @@ def alive(pids):
     return found
 
 
-@pytest.mark.parametrize("role", ["sandboxd", "sandboxd-spawn", "pool-init", "starter", "zygote"])
+@pytest.mark.parametrize("role", ["sandboxd", "sandboxd-spawn", "pool-init", "starter", "peek", "zygote"])
 def test_50_ms_after_a_death_no_runner_lives(role):
     """Those that wait, those that run a call, and what that has made."""
     took = []

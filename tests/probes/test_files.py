@@ -1,10 +1,13 @@
 """No file of the host can be read, written or even seen."""
 import os
+import re
 import secrets as random_names
 import subprocess
 import tempfile
 
 import pytest
+
+from probes import runner_driver
 
 READ = '''
 def main(path: str):
@@ -48,7 +51,7 @@ def test_planted_file(sandbox, directory):
 
 @pytest.mark.parametrize("path", [
     "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/machine-id",
-    "/etc/resolv.conf", "/etc/ssl/openssl.cnf", "/bin/sh", "/usr/bin/python3",
+    "/etc/ssl/private", "/etc/ssl/openssl.cnf", "/bin/sh", "/usr/bin/python3",
     "/proc/kallsyms", "/proc/sys/kernel/hostname", "/proc/version",
     "/proc/mounts", "/proc/net/dev", "/proc/meminfo", "/sys/kernel/uevent_seqnum",
     "/dev/tty", "/dev/console", "/dev/ptmx", "/dev/mem", "/dev/kmsg",
@@ -102,7 +105,36 @@ def test_root_holds_only_this(sandbox):
     assert sandbox.inside("def main(): return [n for n in os.listdir("
                           "'/modules') if os.listdir('/modules/' + n)]") == []
     assert sorted(sandbox.inside("def main(): return os.listdir('/etc')")) == [
-        "group", "host.conf", "hosts", "nsswitch.conf", "passwd"]
+        "group", "host.conf", "hosts", "nsswitch.conf", "nsswitch.network", "passwd",
+        "resolv.conf", "services", "ssl"]
+    # the resolver's is ours, whatever the host's says
+    assert sandbox.inside("def main(): return open('/etc/resolv.conf').read()") == (
+        "nameserver 127.0.0.1\noptions use-vc timeout:5 attempts:1\n")
+
+
+def test_certificates_are_the_host_s_public_ones():
+    """By their hashes and in one bundle; nothing else of that directory, and no
+    private key that lies among them by mistake."""
+    canary = os.path.join("/etc/ssl/certs", "0badcafe.7")
+    with open(canary, "w", encoding="ascii") as f:
+        f.write("-----BEGIN CERTIFICATE-----\nx\n-----BEGIN PRIVATE KEY-----\n")
+    try:
+        pool = runner_driver.Pool()
+        try:
+            got = pool.call("import os\ndef main():\n    return {n: open('/etc/ssl/certs/' + n).read()\n"
+                            "        for n in os.listdir('/etc/ssl/certs')}\n", {}, result_max=4 << 20).value
+        finally:
+            pool.close()
+    finally:
+        os.unlink(canary)
+    assert got.pop("ca-certificates.crt")
+    assert got and all(re.fullmatch(r"[0-9a-f]{8}\.\d+", n) for n in got)
+    assert not any("PRIVATE" in text for text in got.values())
+    for name, text in got.items():
+        with open("/etc/ssl/certs/" + name, encoding="utf-8") as f:
+            assert f.read() == text
+    hashed = [n for n in os.listdir("/etc/ssl/certs") if re.fullmatch(r"[0-9a-f]{8}\.\d+", n)]
+    assert sorted(hashed) == sorted(got)
 
 
 def test_no_executable_file(sandbox):

@@ -138,7 +138,7 @@ def main():
 def test_environment(sandbox):
     got = sandbox.inside("def main(): return dict(os.environ)")
     assert got == {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
-                   "TZ": "UTC", "TMPDIR": "/tmp"}
+                   "TZ": "UTC", "TMPDIR": "/tmp", "SSL_CERT_DIR": "/etc/ssl/certs"}
 
 
 def test_environment_of_the_zygote_is_wiped(sandbox):

@@ -565,10 +565,10 @@ def test_why_the_sandbox_said_no(pool):
              "kind command"),
             ("import urllib.request as u\n"
              "def main(): u.urlopen('http://example.com')\n",
-             "no network access"),
+             "mcpbox_request_network_access"),
             ("import socket\n"
              "def main(): socket.create_connection(('192.0.2.1', 80))\n",
-             "no network access")):
+             "mcpbox_request_network_access")):
         call = pool.call(code)
         assert call.failure_name == "exception" and says in call.text, code
 
