@@ -41,7 +41,7 @@ def main():
     processes = set(re.findall(r'^K\("([^"]+)"', read("common/conf_keys.def"), re.M)) - {"*"}
     for p in sorted(processes):
         # A program for people, in section 1; the others are daemons.
-        name = "mcpboxctl.1" if p == "mcpboxctl" else f"mcpbox-{p}.8"
+        name = {"mcpboxctl": "mcpboxctl.1", "egress": "mcpbox-sandboxd-egress.8"}.get(p, f"mcpbox-{p}.8")
         page = ROOT / "docs/man" / name
         if not page.is_file():
             bad.append(f"docs/man/{name} is missing")
