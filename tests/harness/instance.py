@@ -183,8 +183,8 @@ class Instance:
                 if self.base <= uid < self.base + BLOCK and state != "Z"]
 
     def pool(self):
-        """Live processes named pool-init or runner: role -> pids."""
-        roles = {"mcpbox-pool-init": [], "mcpbox-runner": []}
+        """Live processes named pool-init, peek or runner: role -> pids."""
+        roles = {"mcpbox-pool-init": [], "mcpbox-peek": [], "mcpbox-runner": []}
         ours = set(self.pids())
         for pid, (_, _, _, argv) in processes().items():
             name = os.path.basename(argv[0])

@@ -24,6 +24,7 @@ def victims(instance):
     found = {n: [p] for n in DAEMONS if (p := instance.service_pid(n))}
     pool = instance.pool()
     found["pool-init"] = pool["mcpbox-pool-init"]
+    found["peek"] = pool["mcpbox-peek"]
     # The zygote is the oldest of the pool's interpreters; the rest are calls.
     interpreters = sorted(pool["mcpbox-runner"])
     found["zygote"], found["runner"] = interpreters[:1], interpreters[1:]
@@ -41,7 +42,7 @@ def test_fifty_kills(instance):
         for _ in range(KILLS):
             there = victims(instance)
             if not todo:	# each role in turn, in random order
-                todo = sorted(set(DAEMONS) | {"pool-init", "zygote", "runner"})
+                todo = sorted(set(DAEMONS) | {"pool-init", "peek", "zygote", "runner"})
                 rng.shuffle(todo)
             role = todo.pop()
             if role not in there:
