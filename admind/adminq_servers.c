@@ -109,6 +109,25 @@ static const struct question_form sources[] = {
 	    DB_FAST}},
     {0}};
 
+static const struct question_form source[] = {
+    {0, {0},
+	{"adminq_source",
+	    "SELECT mcpbox.source_json(x)::text FROM mcpbox.external_sources x"
+	    " WHERE x.id::text = lower($1::text)",
+	    DB_FAST}},
+    {0}};
+
+/* What the other server had when it was last asked: its word. */
+static const struct question_form source_tools[] = {
+    {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
+	{"adminq_source_tools",
+	    "SELECT mcpbox.source_tool_json(k)::text, k.name"
+	    " FROM mcpbox.source_tools k"
+	    " WHERE k.source_id::text = lower($1::text) AND k.name > $2::text"
+	    " COLLATE \"C\" ORDER BY k.name LIMIT $3::int8",
+	    DB_FAST}},
+    {0}};
+
 static const struct question_form modules[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_modules",
@@ -155,6 +174,8 @@ const struct question adminq_servers_questions[] = {
     {"version_diff", QUESTION_NAMED, ADMIN_VIEWER, diff, NULL,
 	manage_diff_make},
     {"sources", QUESTION_LIST, ADMIN_VIEWER, sources, NULL},
+    {"source", QUESTION_NAMED, ADMIN_VIEWER, source, NULL},
+    {"source_tools", QUESTION_LIST, ADMIN_VIEWER, source_tools, NULL},
     {"modules", QUESTION_LIST, ADMIN_VIEWER, modules, NULL},
     {"limits", QUESTION_NAMED, ADMIN_VIEWER, limits, NULL},
     {0},

@@ -46,7 +46,9 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 	struct ipc_frame f;
 	struct err err;
 
-	if (ipc_client_call(fd, type, msg, CTL_TIMEOUT_MS, &f, &err) == -1) {
+	if (ipc_client_call(fd, type, msg,
+		type == IPC_SOURCE_RUN ? CTL_SLOW_MS : CTL_TIMEOUT_MS, &f,
+		&err) == -1) {
 		complain(process, err.text, strlen(err.text));
 		return CTL_UNREACHABLE;
 	}

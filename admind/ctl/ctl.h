@@ -25,7 +25,12 @@ enum ctl_status { /* exit status */
 	CTL_UNREACHABLE = 3
 };
 
-enum { CTL_TIMEOUT_MS = 15000, CTL_LIMIT_MAX = 200 };
+enum {
+	CTL_TIMEOUT_MS = 15000,
+	/* a run in the sandbox that talks to another machine */
+	CTL_SLOW_MS = 100000,
+	CTL_LIMIT_MAX = 200
+};
 
 struct ctl {
 	const char *run_dir;

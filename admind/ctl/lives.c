@@ -12,7 +12,7 @@
 #include "approvals.h"
 #include "json.h"
 
-enum { WORDS_MAX = 8, WORD_MAX = 4096 };
+enum { WORDS_MAX = 12, WORD_MAX = 4096 };
 
 static const struct {
 	const char *command, *verb, *action;
@@ -185,6 +185,70 @@ sources(const struct ctl *c, const char *server)
 	return status;
 }
 
+/*
+ * sources discover ID | import ID NAME ... | authorise ID REDIRECT_URI. These
+ * run in the sandbox and wait for another machine.
+ */
+static enum ctl_status
+source_run(const struct ctl *c, enum source_op op)
+{
+	struct ipc_source_run m = {.op = (uint8_t)op};
+	enum ctl_status status;
+	struct ipc_admin_json a;
+	struct ipc_frame f;
+	struct buf text;
+	struct err err;
+
+	if (uuid_parse(c->words[2], strlen(c->words[2]), &m.source) == -1) {
+		fputs("mcpboxctl: a source is named by its id\n", stderr);
+		return CTL_USAGE;
+	}
+	buf_init(&text, IPC_FRAME_MAX);
+	for (int i = 3; i < c->nwords; i++)
+		buf_putf(&text, "%s%s", i > 3 ? "\n" : "", c->words[i]);
+	if (text.failed) {
+		buf_free(&text);
+		return CTL_USAGE;
+	}
+	m.text = ipc_bytes(text.p, text.len);
+	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_SOURCE_RUN, &m,
+	    IPC_ADMIN_JSON, &f);
+	buf_free(&text);
+	if (status != CTL_DONE)
+		return status;
+	if (ipc_decode(&f, &a, &err) == -1) {
+		fputs("mcpboxctl: admind's answer was unreadable\n", stderr);
+		status = CTL_REFUSED;
+	} else {
+		status = tables_json(a.json.p, a.json.n);
+	}
+	ipc_frame_free(&f);
+	return status;
+}
+
+static enum ctl_status
+sources_command(const struct ctl *c, const char *verb)
+{
+	if (strcmp(verb, "discover") == 0 && c->nwords == 3)
+		return source_run(c, SOURCE_DISCOVER);
+	if (strcmp(verb, "import") == 0 && c->nwords >= 4)
+		return source_run(c, SOURCE_IMPORT);
+	if (strcmp(verb, "authorise") == 0 && c->nwords == 4)
+		return source_run(c, SOURCE_AUTHORISE);
+	if (strcmp(verb, "show") == 0 && c->nwords == 3) {
+		enum ctl_status status;
+		struct buf text;
+
+		status = calls_query(c, "source", c->words[2], &text);
+		if (status == CTL_DONE)
+			status = tables_json(text.p, text.len);
+		buf_free(&text);
+		return status;
+	}
+	return c->nwords <= 2 ? sources(c, c->nwords == 2 ? verb : NULL)
+			      : CTL_USAGE;
+}
+
 enum ctl_status
 lives_command(const struct ctl *c)
 {
@@ -203,8 +267,8 @@ lives_command(const struct ctl *c)
 		return version(c, false);
 	if (tools && strcmp(verb, "diff") == 0 && c->nwords == 5)
 		return version(c, true);
-	if (strcmp(command, "sources") == 0 && c->nwords <= 2)
-		return sources(c, c->nwords == 2 ? verb : NULL);
+	if (strcmp(command, "sources") == 0)
+		return sources_command(c, verb);
 	if (strcmp(command, "servers") == 0)
 		return limits_command(c);
 	return c->nwords <= 2 ? tables_command(c) : CTL_USAGE;

@@ -56,10 +56,12 @@ static const struct {
 	"versions "
 	"TOOL | version TOOL N | diff TOOL N N | rollback TOOL N | prune TOOL "
 	"[KEEP]]"},
-    {"sources", 1, 9, lives_command,
+    {"sources", 1, 203, lives_command,
 	"sources [SERVER | add SERVER NAME URL [auth_type=... "
-	"auth_secret_name=... auth_header_name=... transport_type=...] | "
-	"delete ID]"},
+	"auth_secret_name=... auth_header_name=... transport_type=... "
+	"oauth_issuer=... oauth_scope=... oauth_client_id=... "
+	"oauth_hosts=...] | show ID | discover ID | import ID NAME ... | "
+	"authorise ID REDIRECT_URI | delete ID]"},
     {"export", 1, 1001, export_command,
 	"export [SERVER ...] [--transfer-key FILE] (to standard output)"},
     {"import", 2, 2, import_command, "import FILE [--transfer-key FILE]"},

@@ -316,6 +316,29 @@ guard_query(
 	return 0;
 }
 
+int
+guard_query_value(const char *query, const char *name, char *out, size_t len)
+{
+	size_t n, want = strlen(name);
+	int found = 0;
+
+	out[0] = '\0';
+	while (query != NULL && *query != '\0') {
+		n = strcspn(query, "&");
+		if (n > want && query[want] == '=' &&
+		    strncmp(query, name, want) == 0) {
+			if (found++ > 0)
+				return -1;
+			if (n > want + 1 &&
+			    decode(query + want + 1, n - want - 1, out, len) ==
+				-1)
+				return -1;
+		}
+		query += n + (query[n] == '&');
+	}
+	return found;
+}
+
 /*
  * A browser on this machine shows pages of anyone. They may send requests here
  * without reading answers; those carry the page's Origin, or at least
@@ -324,7 +347,7 @@ guard_query(
  * so SameSite=Strict alone doesn't keep its pages out.
  */
 int
-guard_request(const struct http1_request *r, struct err *e)
+guard_request(const struct http1_request *r, bool callback, struct err *e)
 {
 	const char *host, *origin, *site;
 	unsigned count;
@@ -338,7 +361,7 @@ guard_request(const struct http1_request *r, struct err *e)
 		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
 		    "Origin is not this server's own");
 	site = http1_field(r, "sec-fetch-site", &count);
-	if (site != NULL &&
+	if (site != NULL && !callback &&
 	    (count != 1 ||
 		(strcmp(site, "same-origin") != 0 &&
 		    strcmp(site, "none") != 0)))

@@ -32,6 +32,12 @@ bool guard_json_type(const char *content_type);
 int guard_query(
     const char *query, const char *allowed, struct params *, struct err *);
 /* Host, Origin and Sec-Fetch-Site together: 0, or -1 with one sentence. */
-int guard_request(const struct http1_request *, struct err *);
+/* The value of one parameter of a query in which others may stand: 1 found, 0
+ * absent (out is empty), -1 malformed, too long or there twice. */
+int guard_query_value(
+    const char *query, const char *name, char *out, size_t len);
+/* callback: another site's redirect may lead here (ACCESS_CALLBACK). */
+int guard_request(
+    const struct http1_request *, bool callback, struct err *);
 
 #endif

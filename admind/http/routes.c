@@ -165,11 +165,13 @@ routes_request(struct httpd_req *req, void *arg)
 	c->req = req;
 	httpd_set_data(req, c);
 
-	if (guard_request(r, &e) < 0) {
+	route = routes_find(r->method, r->path, allow, sizeof(allow), c->id);
+	if (guard_request(r,
+		route != NULL && route->access == ACCESS_CALLBACK,
+		&e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);
 		return;
 	}
-	route = routes_find(r->method, r->path, allow, sizeof(allow), c->id);
 	if (route == NULL && allow[0] != '\0') {
 		httpd_header(req, "Allow", allow);
 		problem_status_send(c, 405, FAILURE_METHOD_NOT_FOUND,
@@ -183,6 +185,10 @@ routes_request(struct httpd_req *req, void *arg)
 		return;
 	}
 	c->route = route;
+	if (route->access == ACCESS_CALLBACK) {
+		route->handler(c);
+		return;
+	}
 	if (route->access != ACCESS_PUBLIC && routes_token(c) < 0)
 		return;
 	if (guard_query(r->query, route->query, &c->params, &e) < 0) {

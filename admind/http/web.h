@@ -29,7 +29,10 @@ enum {
 	WEB_BODY_MAX = 32 * 1024,
 	/* A page of a list or a shown version; then the vault's slowest
 	 * answer, a queue of Argon2 hashes. */
-	WEB_TIMEOUT_MS = 15000
+	WEB_TIMEOUT_MS = 15000,
+	/* A run in the sandbox that talks to another machine, with its
+	 * queue. */
+	WEB_SLOW_MS = 100000
 };
 
 struct web {
@@ -42,6 +45,8 @@ struct web {
 /* Who may use a route. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
+	/* anyone, by another site's redirect, too; reads its own query */
+	ACCESS_CALLBACK,
 	ACCESS_READ,   /* a login; admind asks the vault about it */
 	ACCESS_WRITE   /* a login and its CSRF token, checked here */
 };
@@ -82,6 +87,7 @@ struct call {
 	void *work;
 	void (*work_free)(void *);
 	bool takes_refusals; /* `then` hears REFUSED, too */
+	bool slow;           /* an answer may take WEB_SLOW_MS */
 };
 
 /* routes.c */
@@ -129,6 +135,12 @@ void security_headers(struct httpd_req *);
 
 /* secrets.c */
 void secret_put(struct call *);
+
+/* sources.c */
+void source_discover_post(struct call *);
+void source_import_post(struct call *);
+void source_authorise_post(struct call *);
+void oauth_callback_get(struct call *);
 
 /* login.c */
 void login_post(struct call *);

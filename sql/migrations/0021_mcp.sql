@@ -574,6 +574,21 @@ BEGIN
 	    || ' then reviewed by an administrator.')::text;
 END $$;
 
+-- As administrators see one.
+CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABLE AS $$
+	SELECT json_build_object('name', k.name, 'sha256', k.sha256,
+	    'title', k.definition::json ->> 'title',
+	    'description', k.definition::json ->> 'description',
+	    'input_schema', k.definition::json -> 'input_schema',
+	    'output_schema', k.definition::json -> 'output_schema',
+	    'annotations', k.definition::json -> 'annotations',
+	    'imported', (SELECT json_build_object('tool_id', t.id, 'name', t.name,
+		'changed', NOT mcpbox.source_same(t.id, k.sha256))
+		FROM mcpbox.imported_tools i JOIN mcpbox.tools t ON t.id = i.tool_id
+		AND t.deleted_at IS NULL WHERE i.source_id = k.source_id AND i.upstream = k.name
+		LIMIT 1))
+$$;
+
 -- Does the newest version of an imported tool have this definition?
 CREATE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
@@ -744,8 +759,8 @@ REVOKE ALL ON source_tools, imported_tools FROM PUBLIC;
 GRANT SELECT ON source_tools, imported_tools TO mcpbox_app;
 REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source_spec,
     source_host_request, source_open, add_source, source_object, source_discovered,
-    source_same, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION source_same, source_object, source_candidates TO mcpbox_app;
+    source_same, source_tool_json, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION source_same, source_tool_json, source_object, source_candidates TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;
 
 ---------------------------------------------------------------------------

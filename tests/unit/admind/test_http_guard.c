@@ -64,29 +64,29 @@ requests(void **state)
 
 	(void)state;
 	r = request("localhost:8000", NULL, NULL);
-	assert_int_equal(guard_request(&r, &e), 0);
+	assert_int_equal(guard_request(&r, false, &e), 0);
 	r = request("localhost:8000", "origin", "http://localhost:8000");
-	assert_int_equal(guard_request(&r, &e), 0);
+	assert_int_equal(guard_request(&r, false, &e), 0);
 	r = request("localhost:8000", "sec-fetch-site", "same-origin");
-	assert_int_equal(guard_request(&r, &e), 0);
+	assert_int_equal(guard_request(&r, false, &e), 0);
 	r = request("localhost:8000", "sec-fetch-site", "none");
-	assert_int_equal(guard_request(&r, &e), 0);
+	assert_int_equal(guard_request(&r, false, &e), 0);
 	r = request("rebound.example", NULL, NULL);
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	assert_int_equal(e.failure, FAILURE_FORBIDDEN_ORIGIN);
 	r = request("rebound.example", "origin", "http://rebound.example");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	r = request("localhost:8000", "origin", "http://evil.example");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	r = request("localhost:8000", "origin", "null");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	/* another port of localhost is the same site to SameSite cookies */
 	r = request("localhost:8000", "sec-fetch-site", "same-site");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	r = request("localhost:8000", "sec-fetch-site", "cross-site");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 	r = request("localhost:8000", "host", "localhost:8000");
-	assert_int_equal(guard_request(&r, &e), -1);
+	assert_int_equal(guard_request(&r, false, &e), -1);
 }
 
 #define T43 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-_"
