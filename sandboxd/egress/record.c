@@ -100,7 +100,8 @@ records_add(struct records *t, struct record *r, enum record_verdict verdict,
 			return;
 		t->other++;
 	}
-	TAILQ_INSERT_TAIL(&t->list, record_hold(r), link);
+	record_hold(r);
+	TAILQ_INSERT_TAIL(&t->list, r, link);
 }
 
 void

@@ -39,7 +39,7 @@ def egress(ns, dns, request):
     """With the module's EGRESS_SETS besides."""
     with Egress(ns, getattr(request.module, "EGRESS_SETS", ())) as e:
         yield e
-        print(e.log()[-4000:])
+        print(e.log()[-9000:])
         assert e.process.poll() is None, "egress ended"
 
 
