@@ -574,6 +574,13 @@ BEGIN
 	    || ' then reviewed by an administrator.')::text;
 END $$;
 
+-- Does the newest version of an imported tool have this definition?
+CREATE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+	SELECT mcpbox.version_text(v.preimage, 16)::json ->> 'sha256' = p_sha256
+	FROM mcpbox.tool_versions v WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1
+$$;
+
 -- As administrators see one.
 CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABLE AS $$
 	SELECT json_build_object('name', k.name, 'sha256', k.sha256,
@@ -587,13 +594,6 @@ CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABL
 		FROM mcpbox.imported_tools i JOIN mcpbox.tools t ON t.id = i.tool_id
 		AND t.deleted_at IS NULL WHERE i.source_id = k.source_id AND i.upstream = k.name
 		LIMIT 1))
-$$;
-
--- Does the newest version of an imported tool have this definition?
-CREATE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
-LANGUAGE sql STABLE AS $$
-	SELECT mcpbox.version_text(v.preimage, 16)::json ->> 'sha256' = p_sha256
-	FROM mcpbox.tool_versions v WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1
 $$;
 
 -- How it failed, in words: the result's, if it has any. That is kept as the
