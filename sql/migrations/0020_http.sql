@@ -1,6 +1,13 @@
 -- 0020: tools of kind http (decision 0048).
 SET LOCAL search_path = mcpbox, pg_temp;
 
+-- web_fetch comes with mcpbox, and is what the prefix was kept free for. Bare
+-- names are those of servers that an administrator made bare, so no author can
+-- take it (decision 0049).
+ALTER TABLE tool_names DROP CONSTRAINT tool_names_exposed_name_check,
+    ADD CONSTRAINT tool_names_exposed_name_check
+    CHECK (exposed_name = 'web_fetch' OR exposed_name !~ '^(mcpbox|sandbox|web)_');
+
 -- Operations of an OpenAPI document, as drafts that admind made: each becomes a
 -- tool and a request for its review, all in one transaction. One whose name is
 -- taken, or that cannot stand for another reason, is left out and said to be.

@@ -30,7 +30,7 @@ def test_an_example_from_draft_to_result(instance, mcp, n):
 
 
 def test_the_command_from_draft_to_result(instance, mcp):
-    given, = [json.loads(code) for kind, code in BLOCKS if kind == "json"]
+    given, _ = [json.loads(code) for kind, code in BLOCKS if kind == "json"]
     server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "guide")
     tool = mcp.manage("mcpbox_create_tool", server_id=server, name="command", kind="command", **given)
     mcp.manage("mcpbox_request_publish", tool_id=tool["id"])
@@ -38,6 +38,16 @@ def test_the_command_from_draft_to_result(instance, mcp):
     instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
     r = mcp.call("guide__command", {"pattern": "-B", "text": "a\n-b\n"}).result
     assert r["structuredContent"]["stdout"] == "2:-b\n" and r["structuredContent"]["exit_code"] == 0
+
+
+def test_the_declared_call_to_a_draft(mcp):
+    """Its request is tests/egress's; here is no network."""
+    _, given = [json.loads(code) for kind, code in BLOCKS if kind == "json"]
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "guide")
+    tool = mcp.manage("mcpbox_create_tool", server_id=server, name="rest", kind="http", **given)
+    assert tool["input_schema"]["required"] == ["id"] and "tag" in tool["input_schema"]["properties"]
+    shown = mcp.manage("mcpbox_get_tool", tool_id=tool["id"])
+    assert shown["requires"] == ["api.example.com:443"] and shown["secrets"] == ["API_KEY"]
 
 
 def test_what_it_names_is_there(mcp):

@@ -37,7 +37,7 @@ def test_signature_of_the_first_example(pool):
 
 
 def test_command_example():
-    text, = [text for kind, text in BLOCKS if kind == "json"]
+    text, _ = [text for kind, text in BLOCKS if kind == "json"]
     tool = json.loads(text)
     pool = runner_driver.Pool(commands=tool["executable"])
     try:
@@ -84,6 +84,7 @@ def test_defaults_are_those_of_the_configuration():
 
 
 def test_a_model_reads_it_at_once():
-    # 3,000 tokens: tools, questions, tasks, prompts, resources and commands.
-    assert len(GUIDE.encode("utf-8")) <= 12 * 1024
-    assert len(GUIDE.splitlines()) <= 256
+    # 3,500 tokens: tools, questions, tasks, prompts, resources, commands, and
+    # since tools have a network, that and declared calls.
+    assert len(GUIDE.encode("utf-8")) <= 14 * 1024 + 512
+    assert len(GUIDE.splitlines()) <= 310
