@@ -133,24 +133,32 @@ static const struct question_form modules[] = {
 	{"adminq_modules",
 	    "SELECT json_build_object('name', m.name, 'version', m.version,"
 	    " 'digest', encode(m.digest, 'hex'), 'files', m.files,"
-	    " 'bytes', m.bytes, 'state', m.state, 'added_at', " ADMINQ_TIME(
-		"m.added_at") ","
-			      " 'added_by', m.added_by, 'tools', "
-			      "coalesce((SELECT"
-			      " json_agg(n.exposed_name ORDER BY "
-			      "n.exposed_name)"
-			      " FROM mcpbox.tool_modules g JOIN "
-			      "mcpbox.tool_names n USING (tool_id)"
-			      " WHERE (g.name, g.version) = (m.name, m.version)"
-			      " AND g.revoked_at IS NULL), '[]'))::text,"
-			      " m.name || ' ' || m.version FROM mcpbox.modules "
-			      "m"
-			      " WHERE ($1::text = '' OR m.state = $1::text)"
-			      " AND ($2::text = '' OR m.name || ' ' || "
-			      "m.version > $2::text"
-			      "  COLLATE \"C\")"
-			      " ORDER BY m.name || ' ' || m.version COLLATE "
-			      "\"C\" LIMIT $3::int8",
+	    " 'bytes', m.bytes, 'state', m.state,"
+	    " 'added_at', " ADMINQ_TIME("m.added_at") ","
+	    " 'added_by', m.added_by, 'tools', coalesce((SELECT"
+	    "  json_agg(n.exposed_name ORDER BY n.exposed_name)"
+	    "  FROM mcpbox.tool_modules g JOIN mcpbox.tool_names n USING (tool_id)"
+	    "  WHERE (g.name, g.version) = (m.name, m.version)"
+	    "  AND g.revoked_at IS NULL), '[]'),"
+	    " 'wheel', mcpbox.module_wheel_json(m.name, m.version))::text,"
+	    " m.name || ' ' || m.version FROM mcpbox.modules m"
+	    " WHERE ($1::text = '' OR m.state = $1::text)"
+	    " AND ($2::text = '' OR m.name || ' ' || m.version > $2::text"
+	    "  COLLATE \"C\")"
+	    " ORDER BY m.name || ' ' || m.version COLLATE \"C\" LIMIT $3::int8",
+	    DB_FAST}},
+    {0}};
+
+/* What was to be fetched, and what became of it. */
+static const struct question_form installs[] = {
+    {0, {Q_TAKE(STATE)},
+	{"adminq_installs",
+	    "SELECT mcpbox.module_install_json(i)::text,"
+	    " i.name || ' ' || i.version FROM mcpbox.module_installs i"
+	    " WHERE ($1::text = '' OR i.state = $1::text)"
+	    " AND ($2::text = '' OR i.name || ' ' || i.version > $2::text"
+	    "  COLLATE \"C\")"
+	    " ORDER BY i.name || ' ' || i.version COLLATE \"C\" LIMIT $3::int8",
 	    DB_FAST}},
     {0}};
 
@@ -177,6 +185,7 @@ const struct question adminq_servers_questions[] = {
     {"source", QUESTION_NAMED, ADMIN_VIEWER, source, NULL},
     {"source_tools", QUESTION_LIST, ADMIN_VIEWER, source_tools, NULL},
     {"modules", QUESTION_LIST, ADMIN_VIEWER, modules, NULL},
+    {"installs", QUESTION_LIST, ADMIN_VIEWER, installs, NULL},
     {"limits", QUESTION_NAMED, ADMIN_VIEWER, limits, NULL},
     {0},
 };

@@ -89,6 +89,8 @@ static const struct {
     {"execution", true},
     {"review", true},
     {"affected_tools", false},
+    {"wheel", false},
+    {"install", false},
 };
 
 /* The REST object of one request. */
@@ -314,8 +316,12 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	if (g.kind == GRANT_NETWORK) {
 		put_text(b, "proto", g.proto);
 		put_text(b, "host", g.host);
+		if (grantreq_host(g.host) == GRANT_HOST_ANY)
+			buf_puts(b,
+			    "                   every host whose address is "
+			    "public\n");
 		if (g.port == 0)
-			buf_puts(b, "port               every one\n");
+			buf_puts(b, "port               80 and 443\n");
 		else
 			buf_putf(
 			    b, "port               %u\n", (unsigned)g.port);
@@ -404,6 +410,7 @@ print_text(const struct ctl *ctl, const struct content *c, const char *id)
 		show_text(&b, s, strlen(s), SHOW_LINE);
 		buf_putc(&b, '\n');
 	}
+	wheels_text(c->circumstances, &b);
 	seal_text(ctl, c, &b);
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)

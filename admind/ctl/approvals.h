@@ -21,6 +21,9 @@ enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
 
+/* wheels.c: what is told beside a request for a module, as lines. */
+void wheels_text(struct json_object *circumstances, struct buf *);
+
 /* review.c */
 /* Does the vault say that this content (with its seal) was approved once?
  * CTL_DONE: SEAL_SAYS, free it; CTL_REFUSED: it was not. */

@@ -33,7 +33,8 @@ static const struct {
 	"SERVER | stop SERVER | delete SERVER] | servers limits NAME "
 	"[LIMIT=VALUE ...] | servers expose NAME prefixed|bare"},
     {"modules", 1, 7, modules_command,
-	"modules [add NAME VERSION DIGEST [FILES BYTES] | withdraw NAME "
+	"modules [installs | add NAME VERSION DIGEST [FILES BYTES] | withdraw "
+	"NAME "
 	"VERSION "
 	"| grant TOOL NAME[==VERSION] | revoke TOOL NAME[==VERSION]]"},
     {"tokens", 1, 8, tokens_command,

@@ -7,7 +7,8 @@
 
 /*
  * Modules: entries of the module store that tools may be granted. What is
- * recorded is a digest; the files are put into the store apart from this.
+ * recorded is a digest; the files are put into the store apart from this, by
+ * contrib/module-add, or by the installer (decision 0052).
  */
 
 /* "name" or "name==version"; the version may be empty. 0 or -1. */
@@ -71,6 +72,20 @@ take(const struct ctl *c, char name[256], struct ipc_module_set *m)
 	return -1;
 }
 
+/* What is being fetched, was, or could not be. */
+static enum ctl_status
+installs_list(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct buf text;
+
+	status = calls_query(c, "installs", NULL, &text);
+	if (status == CTL_DONE)
+		status = tables_show(c, "installs", &text);
+	buf_free(&text);
+	return status;
+}
+
 enum ctl_status
 modules_command(const struct ctl *c)
 {
@@ -81,6 +96,8 @@ modules_command(const struct ctl *c)
 
 	if (c->nwords == 1)
 		return tables_command(c);
+	if (c->nwords == 2 && strcmp(c->words[1], "installs") == 0)
+		return installs_list(c);
 	memset(&m, 0, sizeof(m));
 	if (take(c, name, &m) == -1)
 		return CTL_USAGE;
