@@ -80,7 +80,10 @@ def test_defaults_are_those_of_the_configuration():
         "stdout_bytes": default("stdout_size"),
         "argument_bytes": default("argument_bytes"),
         "log_rate": default("log_rate"),
-        "progress_rate": default("progress_rate")}
+        "progress_rate": default("progress_rate"),
+        "connections": default("connections"),
+        "network_bytes": default("network_bytes"),
+        "network_rate": default("network_rate")}
 
 
 def test_a_model_reads_it_at_once():
