@@ -311,7 +311,7 @@ BEGIN
 	    'them to be approved by itself.', p_actor);
 	PERFORM source_host_request(s, t, x.name, h.host, h.port, p_actor);
 	FOREACH url IN ARRAY hosts[2:] LOOP
-		h := (SELECT r FROM require_parts(url) r);
+		SELECT * INTO h FROM need_parts(url);
 		PERFORM source_host_request(s, t, x.name, h.host, h.port, p_actor);
 	END LOOP;
 END $$;
@@ -367,8 +367,7 @@ BEGIN
 		wrong := 'oauth_scope is words with single blanks between them';
 	END IF;
 	FOREACH one IN ARRAY hosts LOOP
-		IF (SELECT r.host IS NULL OR (SELECT h.wrong FROM host_spelled(r.host) h) IS NOT NULL
-		    FROM require_parts(one) r) THEN
+		IF (SELECT n.wrong IS NOT NULL OR n.proto <> 'tcp' FROM need_parts(one) n) THEN
 			wrong := 'oauth_hosts: ' || left(one, 100) || ' is no host or host:port';
 		END IF;
 	END LOOP;
