@@ -14,6 +14,7 @@ import mcpbox
 
 TIMEOUT = 10.0              # seconds for all of it, redirects too
 MAX_BYTES = 1_000_000       # as it travels, and unpacked
+TEXT_MAX = 450_000          # bytes: a result holds it twice, within 1 MiB
 HEADERS = 20
 TEXT_TYPES = re.compile(r"text/|application/([a-z0-9.+-]+\+)?(json|xml)\b|"
                         r"application/(javascript|x-ndjson|yaml|x-yaml)\b")
@@ -148,9 +149,9 @@ def main(url: Annotated[str, "http or https, port 80 or 443"],
             if title:
                 answer["title"] = title[:500]
         text = _CONTROLS.sub("", text)
-        limit = max(0, min(max_chars, 1_000_000))
-        answer["text"] = text[:limit]
-        answer["truncated"] = cut or len(text) > limit
+        shown = text[:max(0, max_chars)].encode("utf-8")[:TEXT_MAX]
+        answer["text"] = shown.decode("utf-8", "ignore")
+        answer["truncated"] = cut or len(answer["text"]) < len(text)
     elif method == "GET":
         answer["bytes"], answer["truncated"] = len(body), cut
     if not ok:
