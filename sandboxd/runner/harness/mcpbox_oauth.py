@@ -9,6 +9,7 @@ it is sealed for the vault under a key that this run alone was given
 secret, a JSON document of this module's:
 
     {"access_token", "refresh_token", "scope", "client": {...},
+     "registration": {the client as it was registered last},
      "pending": {what an authorisation under way needs}}
 
 Nothing of an authorization server is believed that does not agree with the
@@ -76,6 +77,7 @@ def hide(made):
     answer, must not carry one out."""
     parts = [made.get("access_token"), made.get("refresh_token"),
              (made.get("client") or {}).get("client_secret"),
+             (made.get("registration") or {}).get("client_secret"),
              (made.get("pending") or {}).get("verifier")]
     parts = [p for p in parts if isinstance(p, str)
              and len(p) >= mcpbox_hide.SECRET_MIN]
@@ -305,7 +307,7 @@ def authorise(spec, arguments, doc, key):
               f"{issuer}")
     server = _server(issuer)
     scope = _scope(spec, challenge, resource, server)
-    client = doc.get("client") or {}
+    client = doc.get("registration") or {}
     if spec["auth"].get("client_id"):
         client = {"client_id": spec["auth"]["client_id"],
                   "client_secret": None, "method": "none",
@@ -313,6 +315,7 @@ def authorise(spec, arguments, doc, key):
     elif (client.get("redirect_uri") != redirect
           or client.get("issuer") != issuer):
         client = _register(server, redirect, scope)
+        doc["registration"] = client    # good for the next time, too
     client["issuer"] = issuer
     verifier = random.token_urlsafe(VERIFIER_BYTES)
     state = random.token_urlsafe(STATE_BYTES)
