@@ -424,6 +424,18 @@ grantreq_affected(const struct grantreq *g, size_t i)
 
 /* ---- showing ---- */
 
+void
+grantreq_host_text(const struct grantreq *g, struct buf *out)
+{
+	bool bracket = g->port != 0 && memchr(g->host.p, ':', g->host.n);
+
+	buf_putf(out, "%s%s%.*s%s", ipc_streq(g->proto, "udp") ? "udp:" : "",
+	    bracket ? "[" : "", (int)g->host.n, (const char *)g->host.p,
+	    bracket ? "]" : "");
+	if (g->port != 0)
+		buf_putf(out, ":%u", (unsigned)g->port);
+}
+
 static void
 kv_id(struct jsonw *w, uint8_t tag, const struct ipc_id *id)
 {

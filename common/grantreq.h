@@ -74,6 +74,10 @@ bool grantreq_is(const void *preimage, size_t n);
 int grantreq_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 
+/* What a network grant opens, as people read and write it: host, host:port,
+ * udp:host:port, [IPv6]:port. */
+void grantreq_host_text(const struct grantreq *, struct buf *out);
+
 /* What a host is. */
 enum grant_host {
 	GRANT_HOST_BAD = 0,

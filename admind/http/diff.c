@@ -44,6 +44,7 @@ grant_diff(const struct work *k, struct buf *out, struct err *e)
 	char text[GRANTREQ_HOST_MAX + 16], hex[HEX32_LEN + 1];
 	struct grantreq g;
 	struct jsonw w;
+	struct buf host;
 
 	if (grantreq_read(k->request.p, k->request.len, &g, e) == -1)
 		return -1;
@@ -62,10 +63,10 @@ grant_diff(const struct work *k, struct buf *out, struct err *e)
 	jsonw_name(&w, g.kind == GRANT_MODULE ? "modules" : "hosts");
 	jsonw_arr(&w);
 	if (g.kind == GRANT_NETWORK) {
-		(void)snprintf(text, sizeof(text),
-		    g.port == 0 ? "%.*s" : "%.*s:%u", (int)g.host.n,
-		    (const char *)g.host.p, (unsigned)g.port);
-		jsonw_str(&w, text);
+		buf_init(&host, sizeof(text));
+		grantreq_host_text(&g, &host);
+		jsonw_strn(&w, host.p, host.len);
+		buf_free(&host);
 	} else {
 		(void)snprintf(text, sizeof(text), "%.*s%s%.*s", (int)g.name.n,
 		    (const char *)g.name.p, g.recorded ? "==" : "",

@@ -61,6 +61,7 @@ def preimage(server, tool, server_name="demo", name="greet", exposed=None, code=
               (6, exposed or f"{server_name}__{name}"), (8, more.get("description", "greets")),
               (11, schema), (14, "python"), (15, code)]
     fields += [(20, s) for s in sorted(secrets)]
+    fields += [(21, r) for r in sorted(more.get("requires", ()))]
     if "task" in more:
         fields.append((22, more["task"]))
     if "timeout" in more:

@@ -211,6 +211,8 @@ def test_approvals(instance, api):
     host = api.value("GET", "/api/approvals", query="?kind=network&state=pending")["items"][0]
     approve(api, host["id"])
     assert api.value("GET", "/api/network")["items"]
+    for policy in ("allow_all_public", "require_approval"):
+        api.go("POST", "/api/servers/{id}/network-policy", server, body={"policy": policy})
     code, headers, _ = api.go("GET", "/api/approvals/policies")
     policy = {"tool": "require", "module": "require", "network": "require"}
     api.go("PUT", "/api/approvals/policies", body=policy, status=428)

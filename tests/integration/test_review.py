@@ -100,8 +100,10 @@ def test_a_host_from_wish_to_revocation(instance, mcp, rest):
     assert mcp.manage("mcpbox_get_tool_status", tool_id=tool)["network_access_requests"][0]["status"] == "revoked"
 
 
-def test_what_runs_ends_with_its_grant(instance, rest, mcp):
-    tool, name = draft(mcp, code="import time\ndef main() -> int:\n    time.sleep(20)\n    return 1\n",
+def test_what_runs_goes_on_without_its_grant(instance, rest, mcp):
+    """A host is out of reach of the next connect (tests/egress); what needs none
+    to come to its end comes to it. No new call begins."""
+    tool, name = draft(mcp, code="import time\ndef main() -> int:\n    time.sleep(3)\n    return 1\n",
                        requires=["slow.example.org"])
     assert approve(rest, publish(mcp, tool))[0] == 200
     request = mcp.manage("mcpbox_request_network_access", tool_id=tool, host="slow.example.org",
@@ -112,10 +114,10 @@ def test_what_runs_ends_with_its_grant(instance, rest, mcp):
         thread = threading.Thread(target=lambda: out.append(other.call(f"{SERVER}__{name}")))
         thread.start()
         time.sleep(1)
-        begun = time.monotonic()
         assert rest.request("POST", f"/api/approvals/{request}/revoke", {"reason": "now"})[0] == 200
+        failed(mcp.call(f"{SERVER}__{name}"), "missing_grant")
         thread.join(15)
-    assert out and time.monotonic() - begun < 10 and "revoked" in json.dumps(out[0].value)
+    assert out and text(out[0]) == "1", out
 
 
 def test_several_tools_of_one_server(mcp):
@@ -361,7 +363,8 @@ def test_automatic(instance, mcp, rest):
     asked = mcp.manage("mcpbox_request_network_access", tool_id=tool, host=host + ".example.org",
                        justification="x")
     assert asked["status"] == "approved"
-    for local in (host, host + ".home.arpa", "192.168.7.7", "*." + host + ".example.org"):
+    for local in (host, host + ".home.arpa", "192.168.7.7:80", "*." + host + ".example.org", "*",
+                  "udp:" + host + ".example.org:53"):
         asked = mcp.manage("mcpbox_request_network_access", tool_id=tool, host=local, justification="x")
         assert asked["status"] == "pending", local
     module = unique("mod")

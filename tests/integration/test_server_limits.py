@@ -42,7 +42,7 @@ def set_limits(instance, *words):
 
 def test_ctl_shows_and_sets(instance, made):
     shown = instance.ctl("servers", "limits", "lim").stdout.splitlines()
-    assert len(shown) == 13 and all(line.endswith(" default") for line in shown)
+    assert len(shown) == 16 and all(line.endswith(" default") for line in shown)
     try:
         out = set_limits(instance, "timeout_ms=2000", "memory_bytes=128M", "files=64").stdout
         assert "timeout_ms       2000 ms" in out and f"{128 << 20} bytes" in out

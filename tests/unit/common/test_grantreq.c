@@ -174,6 +174,45 @@ needs(void **state)
 	assert_true(n >= 80);
 }
 
+/* What is shown of a grant is what an author may write of it. */
+static void
+as_text(void **state)
+{
+	static const struct {
+		const char *proto, *host;
+		uint64_t port;
+		const char *text;
+	} rows[] = {{"tcp", "example.org", 0, "example.org"},
+	    {"tcp", "example.org", 8443, "example.org:8443"},
+	    {"udp", "example.org", 53, "udp:example.org:53"},
+	    {"tcp", "2001:db8::1", 0, "2001:db8::1"},
+	    {"tcp", "2001:db8::1", 443, "[2001:db8::1]:443"},
+	    {"udp", "2001:db8::1", 53, "udp:[2001:db8::1]:53"},
+	    {"tcp", "*", 0, "*"}, {"tcp", "*", 8080, "*:8080"}};
+	struct buf b, line;
+	char want[300];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct grantreq g = {.proto = ipc_str(rows[i].proto),
+		    .host = ipc_str(rows[i].host),
+		    .port = rows[i].port};
+
+		buf_init(&b, 300);
+		buf_init(&line, 300);
+		grantreq_host_text(&g, &b);
+		assert_int_equal(b.len, strlen(rows[i].text));
+		assert_memory_equal(b.p, rows[i].text, b.len);
+		assert_int_equal(
+		    grantreq_need(ipc_bytes(b.p, b.len), &line, NULL), 0);
+		snprintf(want, sizeof(want), "%s %s %u", rows[i].proto,
+		    rows[i].host, (unsigned)rows[i].port);
+		assert_int_equal(line.len, strlen(want));
+		assert_memory_equal(line.p, want, line.len);
+		buf_free(&b);
+		buf_free(&line);
+	}
+}
+
 static void
 affected(void **state)
 {
@@ -214,6 +253,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(vectors),
 	    cmocka_unit_test(hosts),
 	    cmocka_unit_test(needs),
+	    cmocka_unit_test(as_text),
 	    cmocka_unit_test(affected),
 	};
 
