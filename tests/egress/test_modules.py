@@ -283,8 +283,8 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     index.links["steady"] = []
     changed = wheels.wheel("steady", "1.0", {"steady.py": b"NAME = 'changed'\n"})
     index.add(changed)
-    lose(instance, digest)
     mark = len(index.seen)
+    lose(instance, digest)
     until = time.monotonic() + 20
     while "/simple/steady/" not in index.seen[mark:]:
         assert time.monotonic() < until, index_log(instance)
@@ -292,7 +292,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     time.sleep(1)
     assert digest not in entries(instance)
     said = mcp.call(exposed, {"module": "steady"})
-    assert "changed" not in text(said)
+    assert "be mounted from the module store" in str(said) and "changed'" not in str(said)
     # the honest one again
     index.links["steady"] = []
     index.add(made)
@@ -302,10 +302,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     while digest not in entries(instance):
         assert time.monotonic() < until, index_log(instance)
         time.sleep(0.1)
-    until = time.monotonic() + 20
-    while text(mcp.call(exposed, {"module": "steady"})) != "as approved":
-        assert time.monotonic() < until
-        time.sleep(0.2)
+    assert text(mcp.call(exposed, {"module": "steady"})) == "as approved"
 
 
 def test_a_slow_index_keeps_nobody_waiting(instance, mcp, index):
@@ -320,7 +317,7 @@ def test_a_slow_index_keeps_nobody_waiting(instance, mcp, index):
         assert time.monotonic() < until, index_log(instance)
         time.sleep(0.05)
     begun = time.monotonic()
-    assert "No module" in text(mcp.call(exposed, {"module": "no_such_module_at_all"})) or True
+    assert "no_such_module_at_all" in text(mcp.call(exposed, {"module": "no_such_module_at_all"}))
     assert time.monotonic() - begun < 2
     assert show(instance, tool_id, "snail")["install"]["state"] == "running"
     index.slow = 0

@@ -76,7 +76,7 @@ class Index:
     def __init__(self, address="127.0.0.1", port=0, form="json"):
         self.form, self.files, self.links = form, {}, {}
         self.pages, self.bodies, self.slow, self.slow_pages = {}, {}, 0, 0
-        self.vulns, self.feed_status, self.seen = {}, 200, []
+        self.vulns, self.feed_status, self.status, self.seen = {}, 200, 200, []
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -102,7 +102,9 @@ class Index:
                 parts = self.path.strip("/").split("/")
                 if parts[0] == "simple" and len(parts) == 2:
                     page = outer.page(parts[1])
-                    if page is None:
+                    if outer.status != 200:
+                        self.reply(outer.status, "text/plain", b"not now")
+                    elif page is None:
                         self.reply(404, "text/plain", b"no such project")
                     else:
                         self.reply(200, *page, slow=outer.slow_pages)

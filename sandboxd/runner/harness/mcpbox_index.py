@@ -23,8 +23,21 @@ ACCEPT = ("application/vnd.pypi.simple.v1+json, "
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
+class Refused(mcpbox_drivers.Failure):
+    """It will not do, and trying again will not help: no such package, no
+    wheel that fits, a wheel that is none."""
+
+
 def upstream(text):
+    """The index does not answer as it should, now: later it may."""
     return mcpbox_drivers.Upstream(text)
+
+
+def answered(status, url):
+    """What an answer that is none of use means."""
+    text = f"the index answered {status} to {url}"
+    return upstream(text) if status >= 500 or status in (408, 429) \
+        else Refused(text)
 
 
 class File:
@@ -88,7 +101,7 @@ class Index:
         self._pages = {}
 
     def files(self, name):
-        """All wheels of a project; Upstream if it has no page."""
+        """All wheels of a project; Refused if it has no page."""
         if name not in self._pages:
             self._pages[name] = self._read(name)
         return self._pages[name]
@@ -98,24 +111,24 @@ class Index:
         r = fetch("GET", url, {"Accept": ACCEPT}, timeout=PAGE_S,
                   max_bytes=PAGE_MAX, redirects=3)
         if r.status == 404:
-            raise upstream(f"the index knows no package {name}")
+            raise Refused(f"the index knows no package {name}")
         if r.status != 200:
-            raise upstream(f"the index answered {r.status} to {url}")
+            raise answered(r.status, url)
         read = _json if r.media_type.endswith("json") else _html
         try:
             files = [f for f in read(r.url, r.text())
                      if f is not None and f.wheel.name == name]
         except (ValueError, KeyError, TypeError, AttributeError,
                 RecursionError) as e:
-            raise upstream(f"the index's page of {name} can't be read: "
-                           f"{type(e).__name__}") from None
+            raise Refused(f"the index's page of {name} can't be read: "
+                          f"{type(e).__name__}") from None
         seen = {}
         for f in files:
             other = seen.setdefault(f.wheel.filename, f)
             # Two truths about one file: none of them is one.
             if other.sha256 != f.sha256:
-                raise upstream(f"the index tells two SHA-256 of "
-                               f"{f.wheel.filename}")
+                raise Refused(f"the index tells two SHA-256 of "
+                              f"{f.wheel.filename}")
         return list(seen.values())
 
     def choose(self, name, specifiers, version="", sha256=""):
@@ -162,7 +175,7 @@ class Index:
                 "the index has no such version as a wheel with a SHA-256")
             if sha256:
                 raise mcpbox_drivers.UpstreamChanged(f"{what}: {why}")
-            raise upstream(f"{what} can't be installed: {why}")
+            raise Refused(f"{what} can't be installed: {why}")
         return best[1]
 
 

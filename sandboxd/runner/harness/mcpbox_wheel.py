@@ -42,10 +42,8 @@ ADVISORY_S = 30
 TREE_MAGIC = b"mcpbox tree 1\0"
 
 
-class Refused(mcpbox_drivers.Failure):
-    """A wheel that is none, or not what it says."""
-
-    failure = _mcpbox.UPSTREAM
+#: A wheel that is none, or not what it says.
+Refused = mcpbox_index.Refused
 
 
 def download(url, sha256, most):
@@ -55,8 +53,7 @@ def download(url, sha256, most):
         with mcpbox_http.stream("GET", url, timeout=DOWNLOAD_S, max_bytes=most,
                                 redirects=3, decompress=False) as r:
             if r.status != 200:
-                raise mcpbox_index.upstream(
-                    f"{url}: the index answered {r.status}")
+                raise mcpbox_index.answered(r.status, url)
             with open(WHEEL, "wb") as f:
                 for data in r.bytes():
                     digest.update(data)
@@ -440,7 +437,7 @@ def main(spec, arguments, secrets):
     # A request for 1.0 is not one for 1.0.0: what was asked for by a person is
     # what is recorded, or nothing.
     if version and version != str(f.wheel.version):
-        raise mcpbox_index.upstream(
+        raise Refused(
             f"the index has {name} {version} as version {f.wheel.version}: "
             "ask for it by that")
     size = download(f.url, f.sha256, spec["wheel_bytes"])

@@ -188,7 +188,7 @@ def test_a_named_version_and_pinned_bytes(index, store):
     assert install(index, version="1.0", sha256=pin)["sha256"] == pin
     with pytest.raises(drivers.UpstreamChanged):
         install(index, version="2.0", sha256=pin)
-    with pytest.raises(drivers.Upstream, match="as version 1.0: ask for it by that"):
+    with pytest.raises(mcpbox_index.Refused, match="as version 1.0: ask for it by that"):
         install(index, version="1.0.0")
 
 
@@ -219,13 +219,13 @@ def test_build_numbers_and_only_prereleases(plain, store):
 def test_no_compatible_wheel_says_why(index, store, why, kw):
     index.add(wheels.wheel(tag=kw.get("tag", "py3-none-any")),
               **{k: v for k, v in kw.items() if k != "tag"})
-    with pytest.raises(drivers.Upstream, match=why):
+    with pytest.raises(mcpbox_index.Refused, match=why):
         install(index)
     assert store.data == b""
 
 
 def test_unknown_names(index, store):
-    with pytest.raises(drivers.Upstream, match="knows no package"):
+    with pytest.raises(mcpbox_index.Refused, match="knows no package"):
         install(index)
     for bad in ("../x", "a b", "", "-", "a/b", "é", "a" * 200):
         with pytest.raises(drivers.InvalidArguments):
@@ -244,9 +244,25 @@ def test_unknown_names(index, store):
 ])
 def test_a_page_that_is_none(plain, store, page):
     plain.pages["demo"] = page
-    with pytest.raises(drivers.Upstream):
+    with pytest.raises(mcpbox_index.Refused):
         install(plain)
     assert store.data == b""
+
+
+def test_an_index_that_is_ill_may_be_well_later(plain, store):
+    """What is worth another try, and what is not."""
+    name = plain.add(wheels.wheel())
+    for status, error in ((503, drivers.Upstream), (429, drivers.Upstream), (403, mcpbox_index.Refused)):
+        plain.status = status
+        with pytest.raises(error, match=f"answered {status}"):
+            install(plain)
+    plain.status = 200
+    del plain.files[name]
+    with pytest.raises(mcpbox_index.Refused, match="answered 404"):
+        install(plain)
+    plain.server.server_close()
+    with pytest.raises(drivers.Upstream):
+        install(plain)
 
 
 def test_a_lying_index(index, store):
@@ -254,7 +270,7 @@ def test_a_lying_index(index, store):
     files elsewhere; what counts is what is in the wheel."""
     other = wheels.wheel("other", "9.0")
     index.add(other, name="demo")
-    with pytest.raises(drivers.Upstream, match="can't be installed"):
+    with pytest.raises(mcpbox_index.Refused, match="can't be installed"):
         install(index)
     index.add(("demo-9.0-py3-none-any.whl", other[1]))      # another package's under our name
     with pytest.raises(drivers.Failure, match="is called demo-9.0"):
@@ -262,13 +278,13 @@ def test_a_lying_index(index, store):
     index.links.clear()
     index.add(wheels.wheel())
     index.add(wheels.wheel(), sha256="0" * 64)
-    with pytest.raises(drivers.Upstream, match="two SHA-256"):
+    with pytest.raises(mcpbox_index.Refused, match="two SHA-256"):
         install(index)
     index.links.clear()
     for url in ("file:///etc/passwd", "ftp://x/demo-1.0-py3-none-any.whl", "http://u:p@x/a.whl"):
         index.add(wheels.wheel(), url=url)
     if index.form == "json":
-        with pytest.raises(drivers.Upstream, match="can't be installed"):
+        with pytest.raises(mcpbox_index.Refused, match="can't be installed"):
             install(index)
     assert store.data == b""
 
