@@ -81,8 +81,9 @@ enum net_event {
 	NET_EVENT_FAILED = 2,  /* no such name, no answer: likewise */
 	NET_EVENT_BYTES = 3,   /* a limit is used up: the call ends */
 	NET_EVENT_RATE = 4,    /* likewise */
-	NET_EVENT_NEVER = 5    /* an address that no grant can open: the call
+	NET_EVENT_NEVER = 5,   /* an address that no grant can open: the call
 				* goes on */
+	NET_EVENT_LINK = 6     /* net 0: peek has no connection any more */
 };
 
 /* What a runner is made for; a part of its profile (FORK). */

@@ -351,6 +351,11 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 
 	if (f->type != IPC_NET_EVENT || ipc_decode(f, &m, &e) != 0)
 		return -1;
+	if (m.net == 0 && m.kind == NET_EVENT_LINK) {
+		log_event(LOG_LV_WARN, "peek_link", "peek lost it");
+		link_peek(ns);
+		return 0;
+	}
 	/* One that was closed meanwhile is none of anybody's. */
 	TAILQ_FOREACH(n, &ns->list, link)
 	if (n->id == m.net)

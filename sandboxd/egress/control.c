@@ -1,5 +1,7 @@
 #include "control.h"
 
+#include <event2/event.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +15,14 @@
 #include "relay.h"
 #include "resolver.h"
 
+/* peek says HELLO within ms of its connection; one that takes another's place
+ * is there by then. */
+enum { CONTROL_LINK_MS = 100 };
+
 struct control {
 	struct egress *egress;
 	struct ipc_server *sandboxd, *peek;
+	struct event *lost; /* peek's connection ended */
 };
 
 /* Nothing of the net connects any more; who waits is told. */
@@ -171,10 +178,40 @@ peek_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 }
 
 static void
-peek_down(struct ipc_peer *p, void *arg)
+tell_lost(struct ipc_peer *p, void *arg)
+{
+	const struct ipc_net_event m = {.kind = NET_EVENT_LINK,
+	    .text = ipc_str("peek has no connection to egress")};
+
+	(void)ipc_send(p, IPC_NET_EVENT, &m);
+}
+
+static void
+count(struct ipc_peer *p, void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+/* sandboxd makes the links, and would not notice that this one is gone. */
+static void
+on_lost(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *c = arg;
+	unsigned links = 0;
+
+	ipc_server_each(c->peek, count, &links);
+	if (links == 0)
+		ipc_server_each(c->sandboxd, tell_lost, NULL);
+}
+
+static void
+peek_down(struct ipc_peer *p, void *arg)
+{
+	static const struct timeval tv = {.tv_usec = CONTROL_LINK_MS * 1000};
+	struct control *c = arg;
 	struct net *n;
+
+	(void)evtimer_add(c->lost, &tv);
 
 	for (size_t i = 0; i < EGRESS_CHAINS; i++)
 		TAILQ_FOREACH(n, &c->egress->chains[i], link)
@@ -196,6 +233,10 @@ control_open(struct egress *g, uid_t user, struct err *e)
 		return NULL;
 	}
 	c->egress = g;
+	if ((c->lost = evtimer_new(g->proc.base, on_lost, c)) == NULL) {
+		err_set(e, FAILURE_BUSY, "no memory for listeners");
+		goto fail;
+	}
 	if (proc_socket_path(
 		&g->proc, "egress", "sandboxd", path, sizeof(path), e) < 0 ||
 	    (c->sandboxd = ipc_server_new(g->proc.base, path, "sandboxd",
@@ -225,5 +266,7 @@ control_close(struct control *c)
 		sandboxd_down(NULL, c);
 	ipc_server_free(c->sandboxd);
 	ipc_server_free(c->peek);
+	if (c->lost != NULL)
+		event_free(c->lost);
 	free(c);
 }

@@ -389,15 +389,38 @@ def test_no_egress(alone):
     assert row["state"] == "missing" and row["fix"]
 
 
-def test_a_hung_egress_delays_only_who_connects(alone):
-    """It takes connections and says HELLO, and nothing after that."""
-    path = alone.path("run", "egress", "sandboxd.sock")
+def listening(sandbox, name):
+    """The played egress' listener."""
+    path = sandbox.path("run", "egress", name + ".sock")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(path)
     os.chmod(path, 0o666)
     listener.listen(4)
-    admind = alone.admind()
     listener.settimeout(10)
+    return listener
+
+
+def test_peek_gets_a_link_again(alone):
+    """sandboxd makes it, says nothing on it, and peek speaks. One that ends is
+    told by egress, and another is made."""
+    with listening(alone, "peek") as links, listening(alone, "sandboxd") as control:
+        sock, _ = control.accept()
+        with Peer(alone.table, sock) as egress:
+            for _ in range(3):
+                link, _ = links.accept()
+                with Peer(alone.table, link) as peek:
+                    assert peek.hello["process"] == "peek"
+                links.settimeout(0.3)
+                with pytest.raises(TimeoutError):
+                    links.accept()
+                links.settimeout(10)
+                egress.send("NET_EVENT", net=0, kind=6, host="", port=0, text="lost")
+
+
+def test_a_hung_egress_delays_only_who_connects(alone):
+    """It takes connections and says HELLO, and nothing after that."""
+    listener = listening(alone, "sandboxd")
+    admind = alone.admind()
     sock, _ = listener.accept()
     with Peer(alone.table, sock) as egress, alone.gateway() as g, alone.gateway() as h:
         slow = Call(admind, g, HELLO, **API)

@@ -337,6 +337,114 @@ def test_the_deadline(ns, dns, web):
         assert [r["verdict"] for r in rows] == ["failed", "connected"]
 
 
+@pytest.fixture
+def silent(ns):
+    """An address whose queue of connections is full: a SYN gets no answer."""
+    s = ns.new_socket(socket.AF_INET)
+    s.bind(("93.184.216.35", 8090))
+    s.listen(0)
+    fill = []
+    for _ in range(4):
+        c = ns.new_socket(socket.AF_INET)
+        c.setblocking(False)
+        c.connect_ex(("93.184.216.35", 8090))
+        fill.append(c)
+    time.sleep(0.1)
+    yield "93.184.216.35"
+    for c in [*fill, s]:
+        c.close()
+
+
+def test_a_silent_address(egress, dns, ns, silent):
+    """A blocking connect goes to the next address beside it, and waits for one
+    alone; a non-blocking one is under way with the first."""
+    there = Canary(ns, WEB, 8090)
+    dns.zone["happy.example"] = d.Answer(a=[silent, WEB])
+    net = egress.open(["tcp happy.example 8090", f"tcp {silent} 8090"])
+    began = time.monotonic()
+    error, s = egress.by_name(net, "happy.example", 8090)
+    assert error == 0 and s.getpeername()[0] == WEB and 0.2 < time.monotonic() - began < 2
+    s.close()
+    assert there.reached() == 1
+    error, s = egress.connect(net, silent, 8090, nonblocking=True)
+    assert error == errno.EINPROGRESS
+    assert not select.select([], [s], [], 0.3)[1]
+    report = egress.finish(net)
+    assert [r["verdict"] for r in report["rows"]] == ["connected", "connecting"]
+    s.close()
+    there.close()
+
+
+def test_the_deadline_of_a_silent_address(ns, dns, web, silent):
+    with Egress(ns, ["connect_timeout=700ms"]) as e:
+        net = e.open([f"tcp {silent} 8090", WEB], connections=1000)
+        began = time.monotonic()
+        # More than may run at once, of one call: each has its own deadline.
+        requests = [e.start_connect(net, silent, 8090) for _ in range(150)]
+        other = e.open([WEB])
+        assert e.peek.answer(e.start_connect(other, WEB, 80), 5)["_"] == "NET_CONNECTED"
+        assert time.monotonic() - began < 0.6
+        for _ in requests:
+            _, fields = e.peek.receive()
+            assert (fields["_"], fields["error"]) == ("NET_FAILED", errno.ETIMEDOUT)
+        assert time.monotonic() - began < 2.5
+        assert e.finish(net)["connections"] == 150
+
+
+def test_killed_and_started_again(ns, dns, web):
+    """What was connected stays with the runner; what is opened again goes on."""
+    with Egress(ns) as e:
+        net = e.open([WEB])
+        error, s = e.connect(net, WEB, 80)
+        assert error == 0
+        peer = accepted(web)
+        e.process.kill()
+        e.process.wait()
+        s.sendall(b"on")
+        assert peer.recv(2) == b"on"
+        e.start()
+        assert e.connect(net, WEB, 80)[0] == errno.ENETUNREACH
+        net = e.open([WEB])
+        assert e.connect(net, WEB, 80)[0] == 0
+        e.finish(net)
+
+
+def test_a_slow_peek_loses_nothing(egress, ns):
+    """Hundreds of sockets that it does not fetch: they wait."""
+    many = Canary(ns, WEB, 8081)
+    net = egress.open([f"tcp {WEB} 8081"], connections=2000)
+    for _ in range(600):
+        egress.start_connect(net, WEB, 8081, nonblocking=True)
+    time.sleep(0.5)
+    for _ in range(600):
+        _, fields = egress.peek.receive()
+        assert fields["_"] == "NET_CONNECTED"
+        fields["fd"].close()
+        many.reached()
+    assert egress.finish(net)["connections"] == 600
+    many.close()
+
+
+def test_name_servers_by_port_and_ipv6(ns, web):
+    with d.Server("2606:2800:220:1::2", 5300, ns=ns) as s, \
+            Egress(ns, ["dns_servers=[2606:2800:220:1::2]:5300"]) as e:
+        s.zone["six.example"] = d.Answer(a=[WEB])
+        net = e.open(["six.example"])
+        assert e.by_name(net, "six.example")[0] == 0 and s.asked("six.example") == 1
+        e.finish(net)
+
+
+def test_a_second_name_server_when_the_first_is_silent(ns, dns, web):
+    dns.zone["second.example"] = d.Answer(a=[WEB])
+    with d.Server("93.184.216.35", 5301, ns=ns) as s, \
+            Egress(ns, ["dns_servers=93.184.216.35:5301,93.184.216.35"]) as e:
+        s.zone["second.example"] = d.Answer(drop=True)
+        net = e.open(["second.example"])
+        assert e.by_name(net, "second.example")[0] == 0
+        assert s.asked("second.example") >= 1
+        e.finish(net)
+
+
 def test_udp_is_relayed(egress, ns):
     echo = Canary(ns, WEB, 5353, DGRAM)
     echo.prove()
@@ -534,3 +642,17 @@ def test_it_ends_in_order(ns, dns, web):
         peer = accepted(web)
         s.sendall(b"on")
         assert peer.recv(2) == b"on"
+
+
+def test_sandboxd_hears_that_peek_is_gone(ns, dns):
+    """It makes peek's connections, and would not know. One that takes the
+    place of another is no news."""
+    with Egress(ns) as e:
+        old, e.peek = e.peek, e.connect_as("peek")
+        old.sock.close()
+        with pytest.raises(TimeoutError):
+            e.sandboxd.receive(0.5)
+        e.peek.sock.close()
+        _, m = e.sandboxd.receive(5)
+        assert (m["_"], m["net"], m["kind"]) == ("NET_EVENT", 0, 6)
+        e.peek = e.connect_as("peek")
