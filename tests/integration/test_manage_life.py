@@ -349,6 +349,18 @@ def test_sources_elsewhere(manager, server):
         manager.refused("add_external_source", "invalid_arguments", server_id=i, name="b", url=url)
 
 
+def test_an_openapi_document(manager, server):
+    """tests/egress/test_http_kind.py has the rest."""
+    document = {"openapi": "3.1.0", "servers": [{"url": "https://api.example"}],
+                "paths": {"/things/{id}": {"get": {"operationId": "getThing", "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}}}}
+    got = manager("import_openapi", server_id=server[0], document=document)
+    assert [t["name"] for t in got["tools"]] == ["get_thing"] and got["skipped"] == []
+    assert manager("get_tool", tool_id=got["tools"][0]["id"])["kind"] == "http"
+    manager.refused("import_openapi", "invalid_arguments", server_id=server[0], document={})
+    manager.refused("import_openapi", "not_found", server_id=str(uuid.uuid4()), document=document)
+
+
 def test_modules_and_the_guide(manager):
     m = manager("get_server_modules")
     assert m["default_modules"] and m["total_allowed"] == len(m["allowed_modules"])

@@ -324,7 +324,7 @@ def test_a_commands_own_schema_covers_its_placeholders(mcp, made):
     ({"python_code": CODE}, "invalid_arguments", "python_code"), ({"modules": ["six"]}, None, ""),
     ({"secrets": ["KEY"]}, "invalid_arguments", "secrets"),
     ({"spec": None}, "invalid_arguments", "/spec"), ({"executable": None}, "invalid_arguments", "/executable"),
-    ({"kind": "http"}, "invalid_arguments", "/kind")])
+    ({"kind": "shell"}, "invalid_arguments", "/kind")])
 def test_what_is_no_command(mcp, made, change, mode, what):
     server, _ = made
     arguments = {k: v for k, v in command(server, "nope", **change).items() if v is not None}
