@@ -7,6 +7,7 @@
 #include "callnet.h"
 #include "grantreq.h"
 #include "ids.h"
+#include "json.h"
 #include "jsonw.h"
 #include "log.h"
 
@@ -60,6 +61,18 @@ compose(const struct ipc_net_event *m, struct buf *out)
 			out->p[i] = ' ';
 }
 
+/* The secrets of the call; NULL without memory. */
+static struct redact *
+secrets(const struct call *c)
+{
+	const struct buf *tlv = &c->held->secrets;
+	struct callnet *cn = c->callnet;
+
+	if (cn->redact == NULL)
+		cn->redact = redact_new(tlv->p, tlv->len);
+	return cn->redact;
+}
+
 /*
  * The same without secrets: the host is what the tool asked for, so it may be
  * one. 0, or -1: it can't be shown.
@@ -67,21 +80,17 @@ compose(const struct ipc_net_event *m, struct buf *out)
 static int
 say(struct call *c, const struct ipc_net_event *m, struct buf *out)
 {
-	const struct buf *secrets = &c->held->secrets;
-	struct callnet *cn = c->callnet;
+	struct redact *r = secrets(c);
 	struct buf text;
 
-	if (cn->redact == NULL)
-		cn->redact = redact_new(secrets->p, secrets->len);
-	if (cn->redact == NULL)
+	if (r == NULL)
 		return -1;
 	buf_init(&text, CALLNET_NOTE_MAX);
 	compose(m, &text);
 	if (text.failed)
 		out->failed = true;
 	else
-		(void)redact_bytes(
-		    cn->redact, ipc_bytes(text.p, text.len), out);
+		(void)redact_bytes(r, ipc_bytes(text.p, text.len), out);
 	buf_free(&text);
 	return out->failed ? -1 : 0;
 }
@@ -206,8 +215,10 @@ callnet_begin(struct call *c)
 	struct callnet *cn = c->callnet;
 	struct err e;
 
-	if (!held_connects(c->held) || (cn != NULL && cn->opened))
+	if (!held_connects(c->held))
 		return false;
+	if (cn != NULL)
+		return !cn->opened;
 	if ((cn = calloc(1, sizeof(*cn))) == NULL) {
 		call_finish(
 		    c, OUTCOME_REFUSED, FAILURE_BUSY, "no memory", NULL);
@@ -233,39 +244,55 @@ callnet_regrant(struct call *c)
 
 /* --- After it ran. -------------------------------------------------------- */
 
-/* Connections that nobody can tell of any more are said to be so. */
+/*
+ * The report's array without secrets, which a tool can put into a name that it
+ * looks up. 0; -1: there is nothing to keep of it.
+ */
+static int
+clean_report(const struct call *c, const struct net_report *n, struct buf *out)
+{
+	struct redact *r;
+
+	if (n == NULL || n->json.n <= 2 || (r = secrets(c)) == NULL) /* [] */
+		return -1;
+	(void)redact_json(r, n->json, out);
+	return out->failed || json_scan(out->p, out->len, NULL) != 0 ? -1 : 0;
+}
+
+/* Connections that nobody can tell of any more are said to be so, in front of
+ * the others, as they were before them. */
 static void
 record_report(const struct call *c, const struct net_report *n)
 {
-	struct record *r = c->held->record;
 	static const char torn[] =
-	    "{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended or "
-	    "did "
-	    "not report: what was connected to before is not known\"}";
-	bool empty = n == NULL || n->json.n <= 2; /* [] */
+	    "[{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended or "
+	    "did not report: what was connected to before is not known\"}";
+	struct record *r = c->held->record;
+	struct buf clean;
+	bool rows;
 
 	/* A record that went already, or a call that never ran. */
 	if (r == NULL || !c->callnet->opened)
 		return;
+	buf_init(&clean, NET_REPORT_MAX);
+	rows = clean_report(c, n, &clean) == 0;
 	if (n != NULL) {
 		r->connections = n->connections;
 		r->net_refused = n->refused;
 		r->net_bytes = n->bytes;
-		if (!n->torn && !empty)
-			buf_put(&r->network, n->json.p, n->json.n);
-		if (!n->torn)
-			return;
 	}
-	/* In front of the others, as it was before them. */
-	buf_putf(&r->network, "[%s", torn);
-	if (empty)
-		buf_putc(&r->network, ']');
-	else {
-		buf_putc(&r->network, ',');
-		buf_put(&r->network, n->json.p + 1, n->json.n - 1);
-	}
+	if (n == NULL || n->torn) {
+		buf_puts(&r->network, torn);
+		if (rows && r->network.len + clean.len <= NET_REPORT_MAX) {
+			buf_putc(&r->network, ',');
+			buf_put(&r->network, clean.p + 1, clean.len - 1);
+		} else
+			buf_putc(&r->network, ']');
+	} else if (rows)
+		buf_put(&r->network, clean.p, clean.len);
 	if (r->network.failed)
 		buf_clear(&r->network);
+	buf_free(&clean);
 }
 
 static void

@@ -171,6 +171,7 @@ net_open(struct nets *ns, uint64_t id, const struct held *h,
 	struct net *n;
 
 	if (ns->peer == NULL && now_boot_ms() - ns->away_ms >= NET_AWAY_MS) {
+		ns->told.refused++;
 		(void)err_set(e, FAILURE_SANDBOX_UNAVAILABLE,
 		    "sandboxd-egress, by which calls reach the network, is "
 		    "not there");

@@ -251,6 +251,29 @@ def test_a_refusal_that_the_tool_minds(admind, gateway):
     assert "nowhere.example" in c.events[0]["data"]
 
 
+@pytest.mark.parametrize("host", ["{}.other.example", "{}.api.example"],
+                         ids=["refused", "granted"])
+def test_a_secret_that_becomes_a_name(admind, gateway, names, web, host):
+    """What was looked up is a foreign text: the client, the error and the
+    record get it without the call's secrets."""
+    canary = "canary7secret7value"
+    names.zone["*.api.example"] = d.Answer(a=[WEB])
+    code = ("import socket, mcpbox\ndef main():\n"
+            f"  host = {host!r}.format(mcpbox.secrets['k'])\n"
+            "  socket.create_connection((host, 80), 5).close()\n  raise ValueError('after')\n")
+    context = {"require": ["tcp *.api.example 0"], "grant": ["tcp *.api.example 0"],
+               "server": SERVER}
+    c = call(admind, gateway, code, secrets=[("k", canary)], **context)
+    assert c.outcome == FAILED and canary not in c.text
+    assert canary not in json.dumps(c.events)
+    r, rows = c.record()
+    assert canary.encode() not in r["network"] + r["stdout_result"]
+    if "api" in host:
+        assert rows[0]["host"] == "[secret].api.example", rows
+    else:
+        assert "[secret].other.example" in c.text, c.text
+
+
 # --- Limits. ---
 
 def test_bytes_end_the_call(admind, gateway, web):

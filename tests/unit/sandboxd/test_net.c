@@ -181,6 +181,41 @@ test_refusals_are_bounded_and_redacted(void **state)
 	net_rig_end_runner();
 }
 
+/* A name that is a secret is in no record; one that is like the report's own
+ * words leaves nothing that could be misread. */
+static void
+test_the_record_has_no_secret(void **state)
+{
+	static const uint8_t host[] = {1, 0, 0, 0, 1, 'k', 2, 0, 0, 0, 12, 'h',
+	    'u', 'n', 't', 'e', 'r', '2', 'h', 'u', 'n', 't', 'r'};
+	static const uint8_t word[] = {1, 0, 0, 0, 1, 'k', 2, 0, 0, 0, 9, 'b',
+	    'y', 't', 'e', 's', '_', 'o', 'u', 't', 1, 0, 0, 0, 1, 'l', 2, 0, 0,
+	    0, 8, 'b', 'y', 't', 'e', 's', '_', 'i', 'n'};
+
+	for (int i = 0; i < 2; i++) {
+		struct held *h = net_rig_connecting(1000);
+		struct ipc_id id = h->node.id;
+
+		buf_init(&h->secrets, 100);
+		if (i == 0)
+			buf_put(&h->secrets, host, sizeof(host));
+		else
+			buf_put(&h->secrets, word, sizeof(word));
+		rig_run_held(h);
+		net_rig_to_running();
+		rig_send_result();
+		net_rig_take_result(OUTCOME_DONE, FAILURE_NONE, NULL);
+		net_rig_end_runner();
+		net_rig_report("[{\"host\":\"hunter2huntr.example\","
+			       "\"bytes_in\":1,\"bytes_out\":2}]");
+		net_rig_take_record(id, OUTCOME_DONE, FAILURE_NONE,
+		    i == 0 ? "[{\"host\":\"[secret].example\",\"bytes_in\":1,"
+			     "\"bytes_out\":2}]"
+			   : "",
+		    3);
+	}
+}
+
 static void
 test_limits_end_the_call(void **state)
 {
@@ -271,8 +306,8 @@ main(void)
 	    T(test_what_no_grant_opens_is_no_missing_grant),
 	    T(test_a_refusal_that_was_minded),
 	    T(test_refusals_are_bounded_and_redacted),
-	    T(test_limits_end_the_call), T(test_refused_by_egress),
-	    T(test_regrant)};
+	    T(test_the_record_has_no_secret), T(test_limits_end_the_call),
+	    T(test_refused_by_egress), T(test_regrant)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
