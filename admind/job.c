@@ -120,10 +120,10 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	a->job_bytes += j->arguments.len;
 	sha256(arguments.p, arguments.n, &j->args_sha256);
 	/* Cut, since a client may call itself what it likes. */
-	j->client = ipc_strdup(ipc_bytes(
-	    client.p, client.n < PRINCIPAL_MAX ? client.n : 0));
-	j->protocol = ipc_strdup(ipc_bytes(
-	    protocol.p, protocol.n < PRINCIPAL_MAX ? protocol.n : 0));
+	j->client = ipc_strdup(
+	    ipc_bytes(client.p, client.n < PRINCIPAL_MAX ? client.n : 0));
+	j->protocol = ipc_strdup(
+	    ipc_bytes(protocol.p, protocol.n < PRINCIPAL_MAX ? protocol.n : 0));
 	if (j->client == NULL || j->protocol == NULL || j->arguments.failed) {
 		job_free(j);
 		return NULL;

@@ -512,6 +512,19 @@ update_modules(struct job *j)
 	buf_free(&names);
 }
 
+static bool
+imported(const struct draft *d)
+{
+	const uint8_t *list;
+	struct tlv kind;
+	size_t n;
+
+	return version_check(d->before.p, d->before.len, &list, &n, NULL) ==
+	    0 &&
+	    tlv_find(list, n, VERSION_KIND, &kind) == 1 &&
+	    ipc_streq(ipc_bytes(kind.p, kind.n), "mcp");
+}
+
 static void
 update_found(struct job *j, const struct pg_result *rows)
 {
@@ -567,7 +580,11 @@ update_found(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_BUSY, "out of memory");
 		return;
 	}
-	if (draft_asked(fields_of(j)))
+	if (draft_asked(fields_of(j)) && imported(d))
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "the tool is another MCP server's: what it is comes with "
+		    "mcpbox_import_external_tools; only `enabled` can be set");
+	else if (draft_asked(fields_of(j)))
 		update_modules(j);
 	else
 		update_enabled(j);

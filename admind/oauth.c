@@ -217,8 +217,7 @@ brought(void *arg, const struct pg_result *rows, const struct err *err)
 	if (o->answer.failed)
 		fail(o, FAILURE_BUSY, "out of memory");
 	else if (ask(o->a->vault, IPC_CREDENTIAL_STORE, &m, kept, o, &e) == -1)
-		note(o, FAILURE_VAULT_UNAVAILABLE, e.text,
-		    ipc_bytes(NULL, 0));
+		note(o, FAILURE_VAULT_UNAVAILABLE, e.text, ipc_bytes(NULL, 0));
 }
 
 static void
@@ -249,7 +248,8 @@ ran(void *arg, const struct inner_end *e)
 		db_p_text(&p, ipc_bytes(redirect.p, redirect.len));
 		db_p_str(&p, o->actor);
 	}
-	db_query(o->a->db, o->step == AUTHORISE ? &begun : &got, &p, brought, o);
+	db_query(
+	    o->a->db, o->step == AUTHORISE ? &begun : &got, &p, brought, o);
 	buf_free(&redirect);
 }
 
@@ -330,8 +330,8 @@ matched(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	o->source = db_id(rows, 0, 0);
-	inner_call(o->a, name, o->actor, INNER_TOKENS, db_bytes(rows, 0, 2),
-	    ran, o);
+	inner_call(
+	    o->a, name, o->actor, INNER_TOKENS, db_bytes(rows, 0, 2), ran, o);
 }
 
 void

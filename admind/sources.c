@@ -153,8 +153,8 @@ named(void *arg, const struct pg_result *rows, const struct err *err)
 	else if (!db_text(rows, 0, 0, name, sizeof(name)))
 		fail(w, FAILURE_NOT_FOUND, "there is no such source");
 	else
-		inner_call(w->a, name, w->actor, INNER_LIST, ipc_str("{}"),
-		    listed, w);
+		inner_call(
+		    w->a, name, w->actor, INNER_LIST, ipc_str("{}"), listed, w);
 }
 
 void
@@ -230,7 +230,8 @@ judged(void *arg, struct ipc_frame *f, enum failure gone)
 	    ipc_decode(f, &m, &err) == 0) {
 		snprintf(why, sizeof(why), "%.*s: %.*s",
 		    m.summary.n < 200 ? (int)m.summary.n : 200,
-		    (const char *)m.summary.p, m.json.n < 300 ? (int)m.json.n : 300,
+		    (const char *)m.summary.p,
+		    m.json.n < 300 ? (int)m.json.n : 300,
 		    (const char *)m.json.p);
 		skip(w, ipc_str(i->upstream), "skipped_definition", why);
 		free(i->arguments);

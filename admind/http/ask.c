@@ -85,8 +85,8 @@ ask(struct call *c, struct ipc_client *client, enum ipc_type type,
 
 	c->then = then;
 	if (peer == NULL ||
-	    ipc_request(peer, type, msg,
-		c->slow ? WEB_SLOW_MS : WEB_TIMEOUT_MS, answered, c, &id) < 0)
+	    ipc_request(peer, type, msg, c->slow ? WEB_SLOW_MS : WEB_TIMEOUT_MS,
+		answered, c, &id) < 0)
 		problem_retry(c, down,
 		    down == FAILURE_VAULT_UNAVAILABLE
 			? "admind-vault is not reachable"

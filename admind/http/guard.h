@@ -37,7 +37,6 @@ int guard_query(
 int guard_query_value(
     const char *query, const char *name, char *out, size_t len);
 /* callback: another site's redirect may lead here (ACCESS_CALLBACK). */
-int guard_request(
-    const struct http1_request *, bool callback, struct err *);
+int guard_request(const struct http1_request *, bool callback, struct err *);
 
 #endif

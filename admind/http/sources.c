@@ -66,7 +66,8 @@ source_import_post(struct call *c)
 	rc = json_get_arr(o, "names", &list, &e);
 	for (size_t i = 0; rc == 1 && i < json_object_array_length(list); i++) {
 		v = json_object_array_get_idx(list, i);
-		if (i == NAMES_MAX || !json_object_is_type(v, json_type_string) ||
+		if (i == NAMES_MAX ||
+		    !json_object_is_type(v, json_type_string) ||
 		    json_object_get_string_len(v) == 0 ||
 		    strpbrk(json_object_get_string(v), "\n") != NULL ||
 		    strlen(json_object_get_string(v)) !=
@@ -140,8 +141,8 @@ page(struct call *c, int status, const char *text)
 
 	call_free(c);
 	security_headers(req);
-	httpd_reply(req, status, "text/plain; charset=utf-8", text,
-	    strlen(text));
+	httpd_reply(
+	    req, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static void

@@ -165,13 +165,13 @@ credentials_message(
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
 		credentials_key(k, &m.execution, &m.version, m.server, key);
 		buf_clear(&value);
-		rc = credentials_open(
-		    key, m.sealed.p, m.sealed.n, &value, &err);
+		rc =
+		    credentials_open(key, m.sealed.p, m.sealed.n, &value, &err);
 	}
 	explicit_bzero(key, sizeof(key));
 	if (rc == 0 && value.len == 0)
-		rc = err_set(&err, FAILURE_INVALID_PARAMS,
-		    "the credential is empty");
+		rc = err_set(
+		    &err, FAILURE_INVALID_PARAMS, "the credential is empty");
 	if (rc == 0)
 		rc = store(port, peer, &m, &value, &err);
 	if (rc == -1)

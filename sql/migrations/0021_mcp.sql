@@ -427,6 +427,30 @@ BEGIN
 	    json_build_object('source_id', p_id, 'server_id', s.id)::text);
 END $$;
 
+-- However its object goes, the source goes with it.
+CREATE FUNCTION sources_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM mcpbox.external_sources WHERE tool_id = NEW.id;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER sources AFTER UPDATE OF deleted_at ON tools FOR EACH ROW
+    WHEN (NEW.object = 'source' AND NEW.deleted_at IS NOT NULL)
+    EXECUTE FUNCTION sources_follow();
+
+-- 0017's, but of a source: it is this instance's decision, as grants are. What
+-- was imported from one travels as any tool.
+CREATE OR REPLACE FUNCTION export_object(t tools, p_server text) RETURNS text
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT json_build_object('object', json_build_object('server', p_server,
+	    'kind', t.object, 'name', v.name, 'enabled', t.enabled,
+	    'version', v.version_no, 'state', v.state, 'hash', encode(v.hash, 'hex'),
+	    'preimage', replace(encode(v.preimage, 'base64'), E'\n', '')))::text
+	FROM tool_versions v WHERE t.object <> 'source' AND v.tool_id = t.id
+	    AND v.id = coalesce(t.serving_version,
+	    (SELECT w.id FROM tool_versions w WHERE w.tool_id = t.id
+	    ORDER BY w.version_no DESC LIMIT 1))
+$$;
+
 -- 0010's, and: how its review stands, its health, OAuth.
 CREATE OR REPLACE FUNCTION source_json(x external_sources) RETURNS json
 LANGUAGE sql STABLE AS $$
@@ -757,7 +781,7 @@ END $$;
 REVOKE ALL ON source_tools, imported_tools FROM PUBLIC;
 GRANT SELECT ON source_tools, imported_tools TO mcpbox_app;
 REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source_spec,
-    source_host_request, source_open, add_source, source_object, source_discovered,
+    source_host_request, source_open, sources_follow, add_source, source_object, source_discovered,
     source_same, source_tool_json, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION source_same, source_tool_json, source_object, source_candidates TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 
+import jsonschema
 import pytest
 
 from harness.mcp import Client
@@ -292,6 +293,31 @@ def test_health_and_forgetting(instance, client, played):
     shown = next(x for x in listed if x["id"] == s)
     assert shown["status"] == "error" and shown["health"]["failure"] == "upstream_error"
     assert shown["approval_status"] == "approved" and shown["host_granted"] is True
+
+
+def test_results_are_as_their_schemas_say(instance, client, played):
+    """What tests/integration/test_manage_life.py does for the others."""
+    played.has({"name": "one", "description": "d", "inputSchema": {"type": "object"}},
+               {"name": "odd", "inputSchema": {"type": "object", "properties": {"p": {"pattern": "(?=x)"}}}})
+    s = source(instance, client, "judged", "pl", played.url + "/mcp")
+    tools = client.tools()
+    for name, arguments in (("mcpbox_discover_external_tools", {"source_id": s}),
+                            ("mcpbox_import_external_tools", {"source_id": s, "tool_names": ["one", "odd", "none"]}),
+                            ("mcpbox_discover_external_tools", {"source_id": s}),
+                            ("mcpbox_import_external_tools", {"source_id": s, "tool_names": ["one"]})):
+        made = call(client, name, arguments)["structuredContent"]
+        jsonschema.Draft202012Validator(tools[name]["outputSchema"]).validate(made)
+        if made.get("count"):
+            # a definition that admind-check refuses is skipped, with what is wrong
+            why = {x["name"]: x for x in made["skipped_tools"]}
+            assert why["odd"]["code"] == "skipped_definition" and "pattern" in why["odd"]["reason"]
+            assert why["none"]["code"] == "skipped_not_found"
+    # an imported tool is what it is: only `enabled` can be set
+    tool = next(t["imported"] for t in client.manage("mcpbox_discover_external_tools", source_id=s)["tools"]
+                if t["imported"])
+    mode, text = failure(client, "mcpbox_update_tool", {"tool_id": tool["tool_id"], "description": "Other."})
+    assert mode == "invalid_arguments" and "mcpbox_import_external_tools" in text
+    client.manage("mcpbox_update_tool", tool_id=tool["tool_id"], enabled=False)
 
 
 def test_a_source_is_no_tool(instance, client, played):

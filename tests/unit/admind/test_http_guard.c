@@ -123,6 +123,64 @@ cookies(void **state)
 			fail_msg("found one in: %s", none[i]);
 }
 
+/* What an authorization server's redirect brings: of the rest nothing is
+ * believed, and nothing refused. */
+static void
+one_value_of_a_query(void **state)
+{
+	static const struct {
+		const char *query;
+		int rc;
+		const char *value;
+	} all[] = {
+	    {NULL, 0, ""},
+	    {"", 0, ""},
+	    {"a=1", 0, ""},
+	    {"state=x", 1, "x"},
+	    {"a=1&state=x%20y+z&b=2", 1, "x y z"},
+	    {"state=", 1, ""},
+	    {"xstate=1&statex=2", 0, ""},
+	    {"state", 0, ""},
+	    {"state=x&&b", 1, "x"},
+	    {"state=x&state=x", -1, NULL},
+	    {"state=%0a", -1, NULL},
+	    {"state=%00", -1, NULL},
+	    {"state=%zz", -1, NULL},
+	    {"state=%4", -1, NULL},
+	    {"state=12345678901234567", -1, NULL},
+	};
+	char value[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int rc = guard_query_value(
+		    all[i].query, "state", value, sizeof(value));
+
+		if (rc != all[i].rc)
+			fail_msg("%s: %d", all[i].query, rc);
+		if (all[i].value != NULL)
+			assert_string_equal(value, all[i].value);
+	}
+}
+
+/* Other sites' redirects may lead to a callback, their pages nowhere; and no
+ * name but a loopback one ever. */
+static void
+callbacks(void **state)
+{
+	struct http1_request r;
+	struct err e;
+
+	(void)state;
+	r = request("127.0.0.1:8000", "sec-fetch-site", "cross-site");
+	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, true, &e), 0);
+	r = request("evil.example", "sec-fetch-site", "cross-site");
+	assert_int_equal(guard_request(&r, true, &e), -1);
+	r = request("127.0.0.1:8000", "origin", "http://evil.example");
+	assert_int_equal(guard_request(&r, true, &e), -1);
+}
+
 static void
 devices(void **state)
 {
@@ -400,6 +458,8 @@ main(void)
 	    cmocka_unit_test(origins),
 	    cmocka_unit_test(requests),
 	    cmocka_unit_test(cookies),
+	    cmocka_unit_test(one_value_of_a_query),
+	    cmocka_unit_test(callbacks),
 	    cmocka_unit_test(devices),
 	    cmocka_unit_test(etags),
 	    cmocka_unit_test(types),
