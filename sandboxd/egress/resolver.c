@@ -61,9 +61,16 @@ exists(struct net *n, const struct dns_question *q)
 {
 	static const char arpa[] = ".arpa";
 	const size_t len = strlen(q->name);
+	const char *last = strrchr(q->name, '.');
 	enum net_right right;
 	char text[512];
 
+	/* A last label that begins with a digit is no domain's (grantreq.c),
+	 * and some resolvers take such a name for an address: c-ares 1.34 does
+	 * with 0177.0.0.1. */
+	last = last != NULL ? last + 1 : q->name;
+	if (*last >= '0' && *last <= '9')
+		return false;
 	if (len == 0 || (len > 5 && strcmp(q->name + len - 5, arpa) == 0) ||
 	    strcmp(q->name, "localhost") == 0)
 		return false;
