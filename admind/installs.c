@@ -32,6 +32,7 @@ enum {
 	LEASE_MS = WAIT_MS + 60 * 1000,
 	NEXT_TICKS = 3,   /* between two looks at an empty queue */
 	LOOK_TICKS = 300, /* between two at what the store lacks */
+	AGAIN_TICKS = 5,  /* when nobody could say */
 	NAME_MAX_ = 128,  /* module_installs' bounds */
 	VERSION_MAX_ = 64,
 	KEY_MAX = NAME_MAX_ + 1 + VERSION_MAX_
@@ -431,14 +432,14 @@ take_next(void)
 
 /* ---- what this node's store lacks ---- */
 
+/* ticks: until the next look. */
 static void
-look_over(void)
+look_over(unsigned ticks)
 {
 	db_keep_free(in.granted);
 	in.granted = NULL;
 	in.after[0] = '\0';
-	in.looked = in.a->sandbox_epoch;
-	in.look_tick = in.a->ticks + LOOK_TICKS;
+	in.look_tick = in.a->ticks + ticks;
 }
 
 static void
@@ -453,7 +454,7 @@ says(void *arg, struct ipc_frame *f, enum failure gone)
 	    m.there.n != (size_t)db_nrows(in.granted)) {
 		answer_err(f, gone, &err);
 		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
-		look_over();
+		look_over(AGAIN_TICKS);
 		return;
 	}
 	memcpy(in.there, m.there.p, m.there.n);
@@ -471,7 +472,7 @@ granted(void *arg, const struct pg_result *rows, const struct err *err)
 	in.busy = false;
 	if (n == 0 || n > STORE_ASK_MAX ||
 	    (in.granted = db_keep(rows)) == NULL) {
-		look_over();
+		look_over(LOOK_TICKS);
 		return;
 	}
 	buf_init(&digests, STORE_ASK_MAX * sizeof(struct ipc_hash));
@@ -484,7 +485,7 @@ granted(void *arg, const struct pg_result *rows, const struct err *err)
 	in.row = n;
 	if (digests.failed ||
 	    ask(in.a->sandboxd, IPC_STORE_ASK, &m, says, NULL, &e) == -1)
-		look_over();
+		look_over(AGAIN_TICKS);
 	else
 		in.busy = true;
 	buf_free(&digests);
@@ -525,7 +526,7 @@ repair_next(void)
 		    db_text(in.granted, n - 1, 0, in.after, sizeof(in.after));
 
 		if (!more) {
-			look_over();
+			look_over(LOOK_TICKS);
 			return;
 		}
 		db_keep_free(in.granted);
@@ -559,11 +560,17 @@ installs_tick(struct admind *a)
 	in.a = a;
 	if (in.busy || !a->sandbox_ready)
 		return;
-	if (a->ticks >= in.next_tick)
+	if (a->ticks >= in.next_tick) {
 		take_next();
-	else if (in.granted != NULL)
+		return;
+	}
+	/* Another sandbox has perhaps another store. */
+	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
+		look_over(0);
+		in.looked = a->sandbox_epoch;
+	}
+	if (in.granted != NULL)
 		repair_next();
-	else if (a->ticks >= in.look_tick ||
-	    memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0)
+	else if (a->ticks >= in.look_tick)
 		look();
 }
