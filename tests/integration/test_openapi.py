@@ -25,7 +25,9 @@ with warnings.catch_warnings():  # superseded in newer releases, which have it s
 DOC = yaml.safe_load((pathlib.Path(__file__).resolve().parents[2] / "docs/openapi.yaml").read_text())
 OPERATIONS = {(m.upper(), p): op for p, ops in DOC["paths"].items() for m, op in ops.items()}
 #: /health answers 503 only while a process is away (test_early.py).
-NOT_HERE = {("GET", "/health", "503")}
+#: What connects to another machine is answered in tests/egress.
+NOT_HERE = {("GET", "/health", "503"), ("GET", "/api/oauth/callback", "200"),
+            *(("POST", f"/api/sources/{{id}}/{what}", "200") for what in ("discover", "import", "authorise"))}
 CODE = "def main(n: int) -> int:\n    return n + %d\n"
 
 
@@ -136,6 +138,13 @@ def test_servers_and_tools(instance, api):
         "name": "elsewhere", "url": "https://mcp.example.org/mcp"})
     listed = api.value("GET", "/api/sources")["items"]
     source_id = source.get("id") or listed[0]["id"]
+    api.go("GET", "/api/sources/{id}", source_id)
+    api.go("GET", "/api/sources/{id}/tools", source_id)
+    for what, body in (("discover", None), ("authorise", {})):
+        api.go("POST", f"/api/sources/{{id}}/{what}", source_id, body=body, status=409)
+    api.go("POST", "/api/sources/{id}/import", source_id, body={"names": ["x"]}, status=409)
+    api.go("POST", "/api/sources/{id}/import", source_id, body={"names": []}, status=400)
+    api.go("GET", "/api/oauth/callback", query="?state=" + "x" * 43 + "&code=y&more=z", status=400)
     api.go("DELETE", "/api/sources/{id}", source_id)
     code, headers, limits = api.go("GET", "/api/servers/{id}/limits", s["id"])
     put = {"limits": {"timeout_ms": 5000}}

@@ -18,7 +18,7 @@ def routes(path):
             r'R\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)",\s*"[^"]*"\)', text):
         method, where, access, _, query = m.groups()
         found[(where, method.lower())] = {
-            "login": access != "PUBLIC", "csrf": access == "WRITE",
+            "login": access not in ("PUBLIC", "CALLBACK"), "csrf": access == "WRITE",
             "query": {w.split("=")[0]: sorted(w.split("=")[1].split("|")) if "=" in w else None
                       for w in query.split()}}
     calls = len(re.findall(r"^R\(", text, flags=re.M))
