@@ -131,8 +131,7 @@ held(void *arg, const struct err *err)
 	 * and only the cancel decides how. */
 	j->has_intent = false;
 	limits_under_way(j);
-	/* Grants changed while a confirmed call's row was made: its context,
-	 * which is sealed behind the row, may have come behind the REGRANT. */
+	/* Sealed behind its row: perhaps behind a REGRANT that it needs. */
 	if (j->connects && j->confirm && j->regrants != j->a->regrants)
 		regrant_run(j->a, go, j);
 	else

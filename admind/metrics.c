@@ -175,11 +175,11 @@ put_all(struct buf *b, struct admind *a, const struct pg_result *rows)
 	buf_putf(
 	    b, "mcpbox_call_cpu_seconds_total %.6f\n", (double)m->cpu_us / 1e6);
 	number(b, "counter", "mcpbox_call_connections_total",
-	    "Network connections that calls made or tried.", m->connections);
+	    "Network connections that calls made.", m->connections);
 	number(b, "counter", "mcpbox_call_connections_refused_total",
-	    "Of them, those refused by policy.", m->net_refused);
+	    "Network connections that were refused to calls by policy.", m->net_refused);
 	number(b, "counter", "mcpbox_call_network_bytes_total",
-	    "Bytes of them, both directions.", m->net_bytes);
+	    "Bytes of connections of calls, both directions.", m->net_bytes);
 	number(b, "counter", "mcpbox_auth_failures_total",
 	    "Credentials that were missing or wrong.", m->auth_failed);
 	number(b, "counter", "mcpbox_activity_dropped_total",

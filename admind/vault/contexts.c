@@ -86,7 +86,6 @@ contexts_key(
 struct material {
 	/* by tag; p NULL: absent */
 	struct tlv one[CTX_NETWORK_RATE + 1];
-	size_t ngrants; /* hosts.c reads them from the frame again */
 	size_t nmodules;
 	struct ipc_bytes module[MODULES_PER_CALL_MAX];
 	size_t nsecrets;
@@ -178,6 +177,7 @@ take_apart(
 {
 	bool named = false, sealed = false;
 	struct tlv_reader r;
+	size_t ngrants = 0;
 	struct tlv f;
 	int rc, taken;
 
@@ -193,8 +193,7 @@ take_apart(
 			return err_set(err, FAILURE_INVALID_REQUEST,
 			    "context material: a secret's name and value must "
 			    "follow each other");
-		taken = hosts_take(&f, &sealed, &out->ngrants, err);
-		if (taken == -1)
+		if ((taken = hosts_take(&f, &sealed, &ngrants, err)) == -1)
 			return -1;
 		if (taken == 1)
 			continue;
