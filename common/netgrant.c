@@ -54,7 +54,7 @@ number(struct ipc_bytes w, uint16_t *out)
 int
 netgrant_read(struct ipc_bytes line, struct netgrant *out, struct err *e)
 {
-	struct netgrant g = {0};
+	struct netgrant g = {.proto = NETGRANT_TCP};
 	struct ipc_bytes proto, port;
 
 	if (line.n == 0 || line.n > NETGRANT_LINE_MAX)
@@ -143,7 +143,7 @@ netgrant_covers(const struct netgrant *g, bool declared,
 bool
 netgrant_names(struct ipc_bytes list, struct ipc_bytes name)
 {
-	struct netgrant g;
+	struct netgrant g = {.proto = NETGRANT_TCP};
 
 	while (netgrant_next(&list, &g, NULL) == 1)
 		if (names(&g, name))

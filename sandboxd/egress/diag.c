@@ -78,7 +78,7 @@ from_sockaddr(
 int
 diag_socket(int sock, struct diag_socket *out)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = {0};
 	socklen_t n = sizeof(out->cookie);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_COOKIE, &out->cookie, &n) != 0)

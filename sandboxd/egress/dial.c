@@ -192,7 +192,7 @@ connect_next(struct attempt *a)
 static void
 v4_first(struct attempt *a)
 {
-	struct address sorted[LOOKUP_ADDRESSES_MAX];
+	struct address sorted[LOOKUP_ADDRESSES_MAX] = {0};
 	size_t k = 0;
 
 	for (size_t i = 0; i < a->n; i++)

@@ -100,7 +100,7 @@ net_open(struct egress *g, struct ipc_peer *owner, const struct ipc_net_open *m,
 int
 net_grants(struct net *n, struct ipc_bytes list, struct err *e)
 {
-	uint8_t *p;
+	uint8_t *p = NULL;
 
 	if (copy(list, NET_GRANTS_MAX, &p, e) < 0)
 		return -1;

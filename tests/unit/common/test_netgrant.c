@@ -27,9 +27,7 @@ lines(void **state)
 	    "tcp A.example 80", "tcp a.example. 80", "tcp *.example 80",
 	    "tcp ** 80", "tcp a_b.example 80", "tcp 0x7f.1 80",
 	    "tcp 192.168.001.5 80", "tcp 2001:DB8::1 80", "tcp [::1] 80",
-	    "tcp b\xc3\xbc"
-	    "cher.example 80",
-	    "tcp a.example 80\n"};
+	    "tcp \xc3\xbc.example 80", "tcp a.example 80\n"};
 	struct netgrant g;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)

@@ -209,7 +209,8 @@ foreign(void **state)
 	    address_foreign((const uint8_t *)&ss, n, AF_INET6, &got, &port), 0);
 	assert_int_equal(got.family, AF_INET);
 	a = addr("2001:db8::1");
-	n = address_sockaddr(&a, 1, &ss);
+	assert_int_equal(
+	    address_sockaddr(&a, 1, &ss), sizeof(struct sockaddr_in6));
 	assert_int_equal(
 	    address_foreign((const uint8_t *)&ss, 24, AF_INET6, &got, &port),
 	    0);
