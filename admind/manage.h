@@ -110,6 +110,15 @@ void manage_list_pending_requests(struct job *);
 void manage_request_module(struct job *);
 void manage_request_network(struct job *);
 void manage_import_openapi(struct job *);
+
+/* Of kind http (manage_http.c). What is wrong with the fields of such a version,
+ * or NULL and its specification, given now or before. */
+struct draft;
+const char *manage_http_wrong(
+    struct job *, const struct draft *, struct ipc_bytes *spec);
+/* As job_check_http, with the `confirm` that was asked for. */
+void manage_http_check(struct job *, struct ipc_bytes spec,
+    void (*next)(struct job *, struct ipc_bytes));
 void manage_discover(struct job *);
 void manage_import_tools(struct job *);
 void manage_guide(struct job *);

@@ -73,33 +73,6 @@ show_draft(struct job *j, const struct draft *d, int64_t version)
 		jsonw_kv_raw(&j->json, "input_schema", schema.p, schema.n);
 }
 
-/* A declared REST call: what follows from its specification can't be said
- * otherwise. NULL, or what is wrong. */
-static const char *
-http_wrong(struct job *j, struct draft *d, struct ipc_bytes *spec)
-{
-	static const uint8_t follow[] = {
-	    MF_CODE, MF_EXECUTABLE, MF_INPUT_SCHEMA};
-	static const uint8_t sets[] = {MF_MODULE, MF_SECRET, MF_REQUIRE};
-	struct ipc_bytes f;
-	bool extra = false;
-
-	for (size_t i = 0; i < sizeof(follow); i++)
-		extra = extra || job_field(j, follow[i], &f) == 1;
-	for (size_t i = 0; i < sizeof(sets); i++)
-		extra = extra || (job_field(j, sets[i], &f) == 1 && f.n > 0);
-	if (extra)
-		return "a tool of kind http has spec, from which input_schema, "
-		       "secrets and requires follow, but no python_code, "
-		       "executable and modules";
-	if (draft_kind_before(d) != DRAFT_HTTP &&
-	    job_field(j, MF_SPEC, &f) != 1)
-		return "a tool of kind http needs spec";
-	if (draft_field(d, fields_of(j), MF_SPEC, VERSION_SPEC, spec) == 0)
-		return "a tool of kind http needs spec";
-	return NULL;
-}
-
 /*
  * What the version will be made of, from the fields and the version before;
  * each kind has its own parts and no others'. code_bytes: the server's limit, 0
@@ -121,7 +94,7 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 			wrong = "modules, secrets and requires are for "
 				"python_code";
 	} else if (draft_kind(d, fields) == DRAFT_HTTP) {
-		wrong = http_wrong(j, d, &what->code);
+		wrong = manage_http_wrong(j, d, &what->code);
 	} else if (what->command) {
 		if (job_field(j, MF_CODE, &f) == 1 ||
 		    (job_field(j, MF_MODULE, &f) == 1 && f.n > 0) ||
@@ -160,15 +133,6 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 		return -1;
 	}
 	return 0;
-}
-
-/* CHECK_HTTP's: 0 not said, 1 false, 2 true. */
-static uint8_t
-confirm_asked(struct job *j)
-{
-	uint64_t v = job_number(j, MF_CONFIRM, UINT64_MAX);
-
-	return v == UINT64_MAX ? 0 : v == 0 ? 1 : 2;
 }
 
 /* Makes the pre-image, looks once more at a command or a static prompt as a
@@ -304,8 +268,7 @@ create_server(struct job *j, const struct pg_result *rows)
 	if (draft_kind(d, fields_of(j)) == DRAFT_STATIC)
 		create_inspected(j, ipc_bytes(NULL, 0));
 	else if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
-		job_check_http(
-		    j, what.code, confirm_asked(j), create_inspected);
+		manage_http_check(j, what.code, create_inspected);
 	else
 		job_inspect(j, &what, d->exposed, create_inspected);
 }
@@ -450,8 +413,7 @@ update_inspect(struct job *j)
 		return;
 	/* Here the new version is made of it whole, whatever was changed. */
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
-		job_check_http(
-		    j, what.code, confirm_asked(j), update_inspected);
+		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
 		job_inspect(j, &what, d->exposed, update_inspected);
 	else
