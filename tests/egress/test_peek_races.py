@@ -207,7 +207,7 @@ def main(good: int, bad: int) -> int:
             n += 1
     return n
 '''
-    assert inside(pool, code, **allowed) > 20
+    assert inside(pool, code, **allowed) >= 6
     judged_only(egress, echo)
     assert inside(pool, SOCKADDR + '''
 def main(good: int, bad: int) -> list:
@@ -275,7 +275,7 @@ def main(good: int, bad: int) -> int:
 
     def run():
         try:
-            totals.append(inside(pool, code, **allowed))
+            totals.append(inside(pool, code, timeout=60, **allowed))
         except AssertionError as e:
             errors.append(e)
     threads = [threading.Thread(target=run) for _ in range(4)]
@@ -290,6 +290,16 @@ def main(good: int, bad: int) -> int:
 
 def test_one_call_floods(pool, egress, echo, allowed):
     """Its loop of connects leaves the others their answers."""
+    one = SOCKADDR + '''
+def main(good: int, bad: int) -> float:
+    took = []
+    for _ in range(50):
+        t = time.perf_counter()
+        socket.create_connection(("127.0.0.1", good)).close()
+        took.append(time.perf_counter() - t)
+    return sorted(took)[25]
+'''
+    quiet = inside(pool, one, **allowed)
     flood = "import ctypes, errno, os, socket, sys\n" + SOCKADDR.replace("def code", "def unused") + '''
 def main() -> None:
     libc = ctypes.CDLL(None)
@@ -304,16 +314,8 @@ def main() -> None:
             r.ready()
             r.execute(flood, {})
         time.sleep(0.5)
-        got = inside(pool, SOCKADDR + '''
-def main(good: int, bad: int) -> float:
-    took = []
-    for _ in range(50):
-        t = time.perf_counter()
-        socket.create_connection(("127.0.0.1", good)).close()
-        took.append(time.perf_counter() - t)
-    return sorted(took)[25]
-''', **allowed)
-        assert got < 0.1
+        # The processors are shared with two that spin; peek's turn is not waited for.
+        assert inside(pool, one, **allowed) < 10 * quiet + 0.01
     finally:
         for r in runner:
             r.close()
