@@ -179,6 +179,8 @@ def test_servers_and_tools(instance, api):
     instance.ctl("modules", "add", "six", "1.16.0", "ab" * 32)
     instance.ctl("modules", "grant", name + "__adds", "six")
     assert api.value("GET", "/api/modules")["items"]
+    api.go("POST", "/api/modules/{name}/install", "six", body={"version": "1.17.0"})
+    assert api.value("GET", "/api/modules/installs")["items"]
     api.go("POST", "/api/tools/{id}/modules/{name}/revoke", tool_id, "six", body={})
     api.go("POST", "/api/tools/{id}/revoke", tool_id, body={"reason": "seen enough"})
     api.go("DELETE", "/api/tools/{id}", tool_id)
