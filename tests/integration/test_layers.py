@@ -103,6 +103,28 @@ def test_a_missing_layer_keeps_the_pool_from_starting(wrap, layer, detail, fix):
             assert rows["pool", "runner-seccomp"]["detail"] == "not reached"
 
 
+# Likewise, but only seccomp(2) with SECCOMP_FILTER_FLAG_NEW_LISTENER, and with
+# EBUSY: as in a container whose manager uses notifications itself.
+LISTENER_TAKEN = DENIED.replace("""(op(0x20, 0, 0, 0) + op(0x15, 0, 1, int(sys.argv[1]))
+           + op(0x06, 0, 0, 0x00050001)""", """(op(0x20, 0, 0, 0) + op(0x15, 0, 3, int(sys.argv[1]))
+           + op(0x20, 0, 0, 24) + op(0x45, 0, 1, 8) + op(0x06, 0, 0, 0x00050010)""").replace("Fprog(4,", "Fprog(6,")
+
+
+def test_without_notifications_only_granted_hosts_are_missing():
+    """A layer that one kind of call needs: named with its fix, others run."""
+    assert LISTENER_TAKEN != DENIED
+    wrap = [sys.executable, "-I", "-c", LISTENER_TAKEN, str(SECCOMP)]
+    with Crippled(wrap, queue_wait="2s") as sandbox:
+        assert wait_for(lambda: ("pool", "runner-network") in sandbox.rows()), sandbox.log("sandboxd-spawn")
+        row = sandbox.rows()["pool", "runner-network"]
+        assert row["state"] == "missing" and "seccomp: Device or resource busy" in row["detail"], row
+        assert "notifications" in row["fix"]
+        admind, gateway = sandbox.admind(), sandbox.gateway()
+        answer = gateway.call("RUN", execution=admind.held("def main(): return 1"), arguments=b"{}")
+        assert answer["_"] == "CALL_RESULT" and answer["outcome"] == 1, answer
+        assert "peek_reads=missing" not in sandbox.log("sandboxd")
+
+
 def test_every_step_is_a_row():
     """Of a pool that did start: none is missing but what an older kernel's
     Landlock leaves to others."""
@@ -113,4 +135,7 @@ def test_every_step_is_a_row():
                      "close_range", "rlimits", "bounding_set", "securebits", "ids",
                      "capabilities", "dumpable", "no_new_privs", "seccomp"):
             assert rows["pool", "runner-" + name] == "enforced", rows
+        for name in ("peek_root", "peek_limits", "peek_capabilities", "peek_seccomp", "peek_reads",
+                     "runner-names", "runner-network"):
+            assert rows["pool", name] == "enforced", rows
         assert ("pool", "runner-landlock") in rows and ("pool", "runner-landlock-scope") in rows
