@@ -64,13 +64,15 @@ EVERY_SOCKET = [("admind", "gateway-local"), ("admind", "gateway-tunnel"), ("adm
                 ("admind", "ctl"), ("admind-check", "admind"), ("admind-vault", "admind"),
                 ("admind-vault", "http"), ("admind-vault", "ctl"), ("admind-vault", "sandboxd"),
                 ("sandboxd", "gateway-local"), ("sandboxd", "gateway-tunnel"),
-                ("sandboxd", "admind"), ("sandboxd", "ctl"), ("sandboxd-spawn", "sandboxd")]
+                ("sandboxd", "admind"), ("sandboxd", "ctl"), ("sandboxd-spawn", "sandboxd"),
+                ("egress", "sandboxd"), ("egress", "peek")]
 MAY = {("gwlocal", "admind", "gateway-local"), ("gwlocal", "sandboxd", "gateway-local"),
        ("gwtunnel", "admind", "gateway-tunnel"), ("gwtunnel", "sandboxd", "gateway-tunnel"),
        ("adminweb", "admind", "http"), ("adminweb", "admind-vault", "http"),
        ("admind", "admind-check", "admind"), ("admind", "admind-vault", "admind"),
        ("admind", "sandboxd", "admind"), ("sandbox", "admind-vault", "sandboxd"),
-       ("sandbox", "sandboxd-spawn", "sandboxd")}
+       ("sandbox", "sandboxd-spawn", "sandboxd"),
+       ("sandbox", "egress", "sandboxd"), ("sandbox", "egress", "peek")}
 
 
 @pytest.mark.parametrize("who", ["gwlocal", "gwtunnel", "adminweb", "check", "vault", "sandbox",
@@ -307,7 +309,7 @@ def test_its_process_can_not_read_what_others_keep(instance):
     targets = [os.path.join(instance.state, *p) for p in (
         ("key", "master.key"), ("key",), ("pg",), ("pg", "PG_VERSION"),
         ("log", "admind", "current"), ("run", "postgresql"), ("run", "admind-vault"),
-        ("run", "sandboxd-spawn"))]
+        ("run", "sandboxd-spawn"), ("run", "egress"))]
     for name in ("admind", "admind-vault", "sandboxd"):
         targets += [f"/proc/{instance.service_pid(name)}/{f}" for f in ("mem", "environ", "fd")]
     r, w = os.pipe()

@@ -256,7 +256,7 @@ def test_files_of_the_instance(instance, used):
 def test_memory_of_the_processes(instance, used):
     """The vault forgets a value once it is sealed; admind never had one. (A
     zygote and the pool have none either; a call's runner is gone.)"""
-    for name in ("admind-vault", "admind", "admind-check", "admind-http", "gatewayd-local", "sandboxd-spawn"):
+    for name in ("admind-vault", "admind", "admind-check", "admind-http", "gatewayd-local", "sandboxd-spawn", "egress"):
         data = memory(instance.service_pid(name))
         assert len(data) > 100_000, name
         assert not found_in(data, ALL), name
