@@ -218,7 +218,7 @@ def test_environment_and_place(box):
                   spec={"env": {"EXTRA": "{literal}", "TZ": "CET"}})
     assert sorted(got["stdout"].rstrip("\0").split("\0")) == [
         "EXTRA={literal}", "HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/bin:/bin",
-        "TERM=dumb", "TMPDIR=/tmp", "TZ=CET"]
+        "SSL_CERT_DIR=/etc/ssl/certs", "TERM=dumb", "TMPDIR=/tmp", "TZ=CET"]
     got = box.sh("pwd; echo x > file; cat file; id -un; umask")
     lines = got["stdout"].split()
     assert lines[:2] == ["/tmp", "x"] and lines[2].startswith("tool")

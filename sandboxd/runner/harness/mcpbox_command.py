@@ -25,7 +25,8 @@ ROOM = 1024                 # of a result, for what is not output
 
 #: All that a command finds in its environment, beside the spec's own names.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp",
-               "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb"}
+               "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb",
+               "SSL_CERT_DIR": "/etc/ssl/certs"}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
