@@ -39,6 +39,16 @@ one_end(struct dial *t)
 	t->attempt->trying--;
 }
 
+/* Of several addresses the one that somebody answered for says most: where
+ * there is no IPv6, its addresses are always unreachable. */
+static void
+failed(struct attempt *a, int error)
+{
+	if (a->error == ENETUNREACH ||
+	    (error != ENETUNREACH && error != EAFNOSUPPORT))
+		a->error = error;
+}
+
 /*
  * The socket goes to the runner, and our copy is closed at once: the peer would
  * not see the runner's close otherwise. If peek is slow, later.
@@ -96,7 +106,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		error = errno;
 	if (error != 0) {
 		one_end(t);
-		a->error = error;
+		failed(a, error);
 		connect_next(a);
 		return;
 	}
@@ -160,7 +170,7 @@ connect_next(struct attempt *a)
 			return;
 		}
 		if (error != EINPROGRESS) {
-			a->error = error;
+			failed(a, error);
 			continue;
 		}
 		t->attempt = a;
@@ -173,7 +183,7 @@ connect_next(struct attempt *a)
 				event_free(t->writable);
 			t->writable = NULL;
 			close(fd);
-			a->error = ENOMEM;
+			failed(a, ENOMEM);
 			continue;
 		}
 		a->trying++;

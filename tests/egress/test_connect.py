@@ -182,13 +182,16 @@ def test_a_nonblocking_connect_is_under_way_at_once(egress, web):
 def test_failures_have_their_errno(egress, dns):
     dns.zone["empty.example"] = d.Answer()
     dns.zone["broken.example"] = d.Answer(rcode=d.SERVFAIL)
-    net = egress.open([WEB, "empty.example", "missing.example", "broken.example"])
+    dns.zone["two.example"] = d.Answer(a=[WEB], aaaa=["2606:2800:220:1::99"])
+    net = egress.open([WEB, "empty.example", "missing.example", "broken.example", "two.example"])
     assert egress.connect(net, WEB, 443)[0] == errno.ECONNREFUSED
+    # Of two addresses the one that answered, not the one without a route.
+    assert egress.by_name(net, "two.example", 443)[0] == errno.ECONNREFUSED
     assert egress.by_name(net, "empty.example")[0] == errno.EHOSTUNREACH
     assert egress.by_name(net, "missing.example")[0] == errno.EHOSTUNREACH
     assert egress.by_name(net, "broken.example")[0] == errno.EHOSTUNREACH
     report = egress.finish(net)
-    assert [r["verdict"] for r in report["rows"]] == ["failed"] * 4
+    assert [r["verdict"] for r in report["rows"]] == ["failed"] * 5
     assert {e["kind"] for e in report["events"]} == {2} and report["refused"] == 0
 
 
