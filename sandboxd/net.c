@@ -196,13 +196,15 @@ net_open(struct nets *ns, uint64_t id, const struct held *h,
 void
 net_grants(struct net *n)
 {
-	struct ipc_net_grants m = {.net = n->id,
-	    .grants = ipc_bytes(n->held->grants.p, n->held->grants.len)};
+	struct ipc_net_grants m = {.net = n->id};
 
-	/* One that was not sent yet goes with the new list. If this can't be
-	 * sent the connection is closed, and it goes with the next one. */
-	if (n->sent && n->state != NET_CLOSING)
-		(void)ipc_send(n->all->peer, IPC_NET_GRANTS, &m);
+	/* One that was not sent yet goes with the new list, and nothing of one
+	 * that is closing connects any more. If this can't be sent the
+	 * connection is closed, and it goes with the next one. */
+	if (n->state == NET_CLOSING || !n->sent)
+		return;
+	m.grants = ipc_bytes(n->held->grants.p, n->held->grants.len);
+	(void)ipc_send(n->all->peer, IPC_NET_GRANTS, &m);
 }
 
 /* --- Closing. ------------------------------------------------------------ */

@@ -116,6 +116,55 @@ test_a_report_that_does_not_come(void **state)
 	net_rig_take_result(OUTCOME_FAILED, FAILURE_EXCEPTION, NULL);
 }
 
+/* Grants that change while a call waits for its report change nothing of it,
+ * and harm nobody. */
+static void
+test_regrant_behind_the_end(void **state)
+{
+	struct regrant r = {.server = net_rig_server, .number = 8};
+	struct ipc_id id;
+	struct ipc_frame f;
+
+	buf_init(&r.grants, 100);
+	for (int failed = 0; failed < 2; failed++, r.number++) {
+		id = net_rig_run(1000);
+		net_rig_to_running();
+		if (failed) {
+			net_rig_say_error(FAILURE_EXCEPTION);
+			rig_turn(5);
+			calls_regrant(rig.calls, &r);
+			net_rig_report("[]");
+			net_rig_take_result(
+			    OUTCOME_FAILED, FAILURE_EXCEPTION, NULL);
+			net_rig_end_runner();
+		} else {
+			rig_send_result();
+			net_rig_take_result(OUTCOME_DONE, FAILURE_NONE, NULL);
+			net_rig_end_runner();
+			rig_turn(5);
+			calls_regrant(rig.calls, &r);
+			net_rig_report("[]");
+		}
+		net_rig_take_record(id, failed ? OUTCOME_FAILED : OUTCOME_DONE,
+		    failed ? FAILURE_EXCEPTION : FAILURE_NONE, "", 3);
+	}
+	/* egress is away meanwhile. */
+	(void)net_rig_run(1000);
+	net_rig_to_running();
+	net_rig_egress_down();
+	r.number++;
+	calls_regrant(rig.calls, &r);
+	/* It was sent NET_OPEN and has not answered. */
+	net_rig_egress_up();
+	f = rig_expect(net_rig_egress, IPC_NET_OPEN);
+	ipc_frame_free(&f);
+	r.number++;
+	calls_regrant(rig.calls, &r);
+	f = rig_expect(net_rig_egress, IPC_NET_GRANTS);
+	ipc_frame_free(&f);
+	regrant_free(&r);
+}
+
 static void
 test_a_report_that_is_none(void **state)
 {
@@ -199,7 +248,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, net_rig_setup, net_rig_teardown)
 	    T(test_egress_is_restarted), T(test_no_egress),
-	    T(test_a_report_that_does_not_come), T(test_a_report_that_is_none),
+	    T(test_a_report_that_does_not_come), T(test_regrant_behind_the_end),
+	    T(test_a_report_that_is_none),
 	    T(test_another_runner_is_another_net), T(test_a_pool_that_dies),
 	    T(test_what_egress_may_say)};
 
