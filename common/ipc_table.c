@@ -57,8 +57,7 @@ const struct ipc_info *
 ipc_info(unsigned type)
 {
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
-	_Static_assert(                                       \
-	    number <= IPC_TYPE_MAX, "room for " #UPPER " below");
+	_Static_assert(number <= IPC_TYPE_MAX, "room for " #UPPER " below");
 	IPC_MESSAGES(M)
 #undef M
 	static const struct ipc_info *by_number[IPC_TYPE_MAX + 1];
