@@ -226,6 +226,8 @@ void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
 /* The intent TLV (context.h) of a job: of its call of a tool, or of its
  * management call. */
 void intent_tlv(const struct job *, struct buf *);
+/* Without what is kept of the arguments: hold_may() brings that. */
+void intent_tlv_bare(const struct job *, struct buf *);
 /*
  * Commits the intent row of a tool's call. why: "ok"; "stale", the server's
  * limits are not those of j->limits_at; else the name of the failure that
@@ -241,7 +243,13 @@ void intent_arguments(const struct job *, struct buf *text);
 void intent_marks(const struct job *, struct db_params *);
 void intent_open(struct job *, intent_cb *);
 
+/* ---- lookup.c ---- */
+/* Fills what the job needs to know of the version that serves; then
+ * call_check(), or the job ends. May come again for the same job. */
+void lookup_run(struct job *);
+
 /* ---- call.c, hold.c ---- */
+void call_check(struct job *); /* its arguments, then its intent */
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* The database and the sandbox are there for the first time, or have not come
  * for a second: what was asked until now, and waited, begins. */
@@ -265,6 +273,12 @@ struct hold;
 struct hold *hold_seal(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);
+/*
+ * Right behind hold_seal(): what is sealed waits for hold_may(), which gives
+ * what records keep of the arguments, of an intent that was sealed without it.
+ */
+void hold_wait(struct hold *);
+void hold_may(struct hold *, struct ipc_bytes arguments);
 void hold_go(struct hold *);
 void hold_drop(struct hold *);
 void hold_start(struct admind *, const struct ipc_id *execution,

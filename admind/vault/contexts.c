@@ -5,6 +5,7 @@
 #include "hosts.h"
 #include "ids.h"
 #include "limit.h"
+#include "recipe.h"
 #include "seal.h"
 #include "stored.h"
 #include "tlv.h"
@@ -275,101 +276,6 @@ put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
 	return 0;
 }
 
-/*
- * The digests that the approved version's lock lines ("name version digest")
- * end in, ascending. They come from nowhere else: what is mounted for a call
- * is what the reviewer was shown, whatever the database says by then.
- */
-static int
-put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
-{
-	uint8_t digest[MODULES_PER_CALL_MAX][32];
-	size_t count, i;
-
-	if (version_modules(fields, n, digest, &count, err) == -1)
-		return -1;
-	for (i = 0; i < count; i++)
-		tlv_put(out, CTX_MODULE, digest[i], 32);
-	return 0;
-}
-
-/* What runs: code, or a command with the executable that was inspected. */
-static int
-put_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
-{
-	struct tlv kind, code, spec, path, hex;
-	uint8_t digest[32];
-
-	if (tlv_find(fields, n, VERSION_KIND, &kind) != 1)
-		return err_set(
-		    err, FAILURE_INVALID_REQUEST, "the version has no kind");
-	if (ipc_streq(ipc_bytes(kind.p, kind.n), "python")) {
-		if (tlv_find(fields, n, VERSION_CODE, &code) != 1)
-			return err_set(err, FAILURE_INVALID_REQUEST,
-			    "the version has no code");
-		tlv_put(out, CTX_CODE, code.p, code.n);
-		return put_modules(out, fields, n, err);
-	}
-	/* A declared REST call, another MCP server's tool: a specification that
-	 * code of ours reads in the runner. What it reaches is in `requires`,
-	 * as any version's. */
-	if (ipc_streq(ipc_bytes(kind.p, kind.n), "http") ||
-	    ipc_streq(ipc_bytes(kind.p, kind.n), "mcp")) {
-		if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1)
-			return err_set(err, FAILURE_INVALID_REQUEST,
-			    "the version has no specification");
-		tlv_put(out, CTX_KIND, kind.p, kind.n);
-		tlv_put(out, CTX_SPEC, spec.p, spec.n);
-		return 0;
-	}
-	if (!ipc_streq(ipc_bytes(kind.p, kind.n), "command"))
-		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "the version is of a kind that cannot run yet");
-	if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1 ||
-	    tlv_find(fields, n, VERSION_EXECUTABLE, &path) != 1 ||
-	    tlv_find(fields, n, VERSION_EXECUTABLE_DIGEST, &hex) != 1 ||
-	    hex.n != HEX32_LEN ||
-	    hex_decode((const char *)hex.p, hex.n, digest) == -1)
-		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "the version has no command, executable or digest of it");
-	tlv_put(out, CTX_KIND, kind.p, kind.n);
-	tlv_put(out, CTX_SPEC, spec.p, spec.n);
-	tlv_put(out, CTX_EXECUTABLE, path.p, path.n);
-	tlv_put(out, CTX_EXECUTABLE_DIGEST, digest, sizeof(digest));
-	return 0;
-}
-
-/*
- * What the result must be: a tool's, a prompt's, a resource's, and the schema
- * of its structured content. As approved, so that admind can't have a result
- * pass that its reviewer would have seen refused.
- */
-static int
-put_result(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
-{
-	static const struct {
-		const char *object;
-		enum call_method method;
-	} methods[] = {{"tool", CALL_TOOL}, {"prompt", CALL_PROMPT},
-	    {"resource", CALL_RESOURCE}, {"template", CALL_RESOURCE},
-	    {"source", CALL_TOOL}};
-	struct tlv f;
-	size_t i;
-
-	if (tlv_find(fields, n, VERSION_OUTPUT_SCHEMA, &f) == 1)
-		tlv_put(out, CTX_OUTPUT_SCHEMA, f.p, f.n);
-	if (tlv_find(fields, n, VERSION_OBJECT, &f) != 1)
-		return 0;
-	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (ipc_streq(ipc_bytes(f.p, f.n), methods[i].object))
-			break;
-	if (i == sizeof(methods) / sizeof(methods[0]))
-		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "the version is of no known object");
-	tlv_put_u64(out, CTX_METHOD, methods[i].method);
-	return 0;
-}
-
 static bool
 version_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
 {
@@ -505,7 +411,8 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
  */
 static int
 build_tool(struct contexts *c, struct buf *out, const struct material *m,
-    struct ipc_bytes material, const struct ipc_id *execution, const struct keys *k, struct err *err)
+    struct ipc_bytes material, const struct ipc_id *execution,
+    const struct keys *k, struct err *err)
 {
 	const struct tlv *pre = &m->one[CTX_PREIMAGE];
 	const struct tlv *app = &m->one[CTX_APPROVAL];
@@ -526,8 +433,8 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 		    err, FAILURE_INVALID_REQUEST, "the version has no name");
 	tlv_put(out, CTX_NAME, name.p, name.n);
 	copy(out, m, CTX_ARGS_SHA256);
-	if (put_kind(out, fields, n, err) == -1 ||
-	    put_result(out, fields, n, err) == -1 ||
+	if (recipe_kind(out, fields, n, err) == -1 ||
+	    recipe_result(out, fields, n, err) == -1 ||
 	    put_limits(out, m, fields, n, err) == -1)
 		return -1;
 	copy(out, m, CTX_HOLD_UNTIL_MS);

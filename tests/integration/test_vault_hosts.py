@@ -156,6 +156,17 @@ def test_a_requirement_that_is_none_runs_nothing(admind, ctl, sandbox, context_k
     refused(seal(admind, sandbox.epoch, bare(pre, s)), "INVALID_PARAMS")
 
 
+@pytest.mark.parametrize("kind", [b"http", b"mcp"])
+def test_a_specification_is_passed_on(admind, ctl, sandbox, context_key, grants, kind):
+    """Of these kinds the specification is what runs; it reaches what the version declares."""
+    pre = version(kind, ((16, b'{"url":"https://api.example.org/"}'), (21, b"api.example.org:443")))
+    s, _ = approve(ctl, admind, "tool", pre)
+    plain = unseal(context_key, sandbox.epoch,
+                   seal(admind, sandbox.epoch, bare(pre, s, *pairs(grants["api"])))["context"])
+    assert of(plain, 23) == [kind] and of(plain, 24) == [b'{"url":"https://api.example.org/"}']
+    assert of(plain, REQUIRE) == of(plain, GRANT) == [b"tcp api.example.org 443"] and of(plain, 5) == []
+
+
 def test_a_thousand_grants_and_no_more(admind, sandbox, context_key, tool, grants):
     m = seal(admind, sandbox.epoch, bare(*tool, *pairs(*[grants["api"]] * 1024)))
     assert len(of(unseal(context_key, sandbox.epoch, m["context"]), GRANT)) == 1024
