@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import threading
 import time
@@ -387,6 +388,60 @@ def test_egress_is_restarted(sandbox, admind, gateway, web):
         c.text, sandbox.log("sandboxd")[-2000:], sandbox.log("sandboxd-spawn")[-2000:])
     r, rows = c.record()
     assert rows[0]["verdict"] == "unknown" and rows[-1]["verdict"] == "connected"
+
+
+BUSY = """
+import socket, time
+def main(n=0):
+    time.sleep(n % 5 * 0.05)
+    for _ in range(3):
+        try:
+            with socket.create_connection(("api.example", 80), 3) as s:
+                s.sendall(b"ping")
+                s.recv(4)
+        except OSError:
+            pass
+    if n % 3 == 0:
+        socket.create_connection(("other.example", 80), 3)
+    return "ok"
+"""
+
+
+def test_everything_at_once(sandbox, admind, gateway, web):
+    """Calls end, fail and are cancelled, grants come and go, egress and then
+    the pool end, all at any moment: each call has one answer and one record."""
+    waiting, begun, n = {}, [], 0
+    end = time.monotonic() + 5
+    due = [(time.monotonic() + s, what) for s, what in
+           ((1, "egress"), (2, "mcpbox-peek"), (3, "egress"), (4, "mcpbox-pool-init"))]
+    while waiting or time.monotonic() < end:
+        while len(waiting) < 12 and time.monotonic() < end:
+            n += 1
+            arguments = json.dumps({"n": n}).encode()
+            x = admind.held(BUSY, arguments=arguments, timeout=15000, **API)
+            waiting[gateway.start("RUN", execution=x, arguments=arguments)] = x
+            begun.append(x)
+            if n % 7 == 0:
+                hosts = ["tcp api.example 80"] if n % 2 else []
+                assert admind.regrant(SERVER, hosts)["_"] == "OK"
+            if n % 11 == 0:
+                gateway.send("CANCEL", execution=x, failure=0)
+        if due and time.monotonic() > due[0][0]:
+            _, what = due.pop(0)
+            if what == "egress":
+                sandbox.kill("egress")
+                sandbox.start("egress")
+            else:
+                os.kill(next(p for p, argv in sandbox.pool().items() if argv[0].endswith(what)),
+                        signal.SIGKILL)
+        request, m = gateway.receive(20)
+        if m["_"] in ("CALL_RESULT", "REFUSED"):
+            del waiting[request]
+    for x in begun:
+        admind.record(x, 20)
+    assert sandbox.children["sandboxd"].poll() is None
+    c = call(admind, gateway, HELLO, **API)
+    assert (c.outcome, c.text) == (DONE, "pong"), c.text
 
 
 @pytest.fixture
