@@ -7,7 +7,6 @@ import types
 
 import pytest
 
-import test_inspect
 from test_inspect import fake
 
 import mcpbox
