@@ -13,6 +13,7 @@
 #include "activity.h"
 #include "admind.h"
 #include "log.h"
+#include "openapi.h"
 #include "sources.h"
 #include "tasks.h"
 #include "tokens.h"
@@ -310,6 +311,7 @@ static const struct route routes[] = {
     {IPC_ADMIN_ACTION, adminact_message},
     {IPC_SOURCE_RUN, adminsources_message},
     {IPC_OAUTH_CALLBACK, adminsources_message},
+    {IPC_OPENAPI_IMPORT, openapi_message},
     {IPC_EXPORT, transfer_message},
     {IPC_IMPORT, transfer_message},
     {IPC_LIMITS_SET, adminset_message},

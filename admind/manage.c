@@ -253,29 +253,6 @@ job_check_http(struct job *j, struct ipc_bytes spec, uint8_t confirm,
 }
 
 void
-job_check_openapi(struct job *j, struct ipc_bytes document,
-    struct ipc_bytes base_url, struct ipc_bytes operations,
-    void (*next)(struct job *, struct ipc_bytes))
-{
-	struct ipc_check_openapi m = {
-	    .base_url = base_url, .document_len = (uint32_t)document.n};
-	struct buf both;
-	struct err err;
-
-	j->next.fields = next;
-	buf_init(&both, IPC_BLOB_MAX);
-	buf_put(&both, document.p, document.n);
-	buf_put(&both, operations.p, operations.n);
-	m.document_operations = ipc_bytes(both.p, both.len);
-	if (both.failed)
-		job_fail(j, FAILURE_LIMIT, "the document is too large");
-	else if (ask(j->a->check, IPC_CHECK_OPENAPI, &m, http_checked, j,
-		     &err) == -1)
-		fail_err(j, &err);
-	buf_free(&both);
-}
-
-void
 job_check_arguments(struct job *j, struct ipc_bytes schema,
     struct ipc_bytes arguments, void (*next)(struct job *))
 {

@@ -38,11 +38,6 @@ void job_check_command(struct job *, struct ipc_bytes spec,
  * what follows from it (enum inspection_field). confirm: CHECK_HTTP's. */
 void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
     void (*next)(struct job *, struct ipc_bytes fields));
-/* Has admind-check take an OpenAPI document apart: next gets enum
- * openapi_field. operations: lines, none for all. */
-void job_check_openapi(struct job *, struct ipc_bytes document,
-    struct ipc_bytes base_url, struct ipc_bytes operations,
-    void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
  * arguments (a JSON array of PromptArgument). */
 void job_check_render(struct job *, struct ipc_bytes text,

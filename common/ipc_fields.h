@@ -429,6 +429,12 @@ F(S, str, token, "the login; empty from uid 0's socket")                        
 F(S, id, source, "uuid")                                                          \
 F(S, u8, op, "enum source_op")                                                    \
 F(S, blob, text, "of IMPORT names of tools, one a line; of AUTHORISE the redirect URI")
+#define IPC_FIELDS_openapi_import(F, S)                                           \
+F(S, str, token, "the login; empty from uid 0's socket")                          \
+F(S, id, server, "uuid")                                                          \
+F(S, str, base_url, "as for CHECK_OPENAPI")                                       \
+F(S, u32, document_len, "likewise")                                               \
+F(S, blob, document_operations, "likewise")
 #define IPC_FIELDS_oauth_callback(F, S)                                           \
 F(S, str, state, "from the query: foreign")                                       \
 F(S, str, code, "likewise, or empty")                                             \

@@ -213,7 +213,8 @@ M(250, LISTENER, listener, EVT, RUNNER, PEEK, OPEN, 0, "a runner's seccomp liste
 M(251, REGRANT, regrant, REQ, ADMIND, SANDBOXD, OPEN, IPC_BLOB_MAX, "what a server is granted now, sealed by the vault: holds for the next connect of its running calls; answered by OK or REFUSED") \
 M(260, SOURCE_RUN, source_run, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "list, import from or authorise another MCP server; answered by ADMIN_JSON or REFUSED") \
 M(261, OAUTH_CALLBACK, oauth_callback, REQ, WEB, ADMIND, OPEN, 0, "what a browser brought back from an authorization server; answered by ADMIN_JSON or REFUSED") \
-M(262, CREDENTIAL_STORE, credential_store, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "keep the credential that this run of a version sealed for us; answered by OK once SECRET_STORE was")
+M(262, CREDENTIAL_STORE, credential_store, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "keep the credential that this run of a version sealed for us; answered by OK once SECRET_STORE was") \
+M(263, OPENAPI_IMPORT, openapi_import, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "operations of an OpenAPI document as tools, each in the queue; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_hello(F, S)                                                    \
 F(S, hash, table, "SHA-256 of the IPC table; another one is logged by both and the connection closed") \
@@ -339,6 +340,7 @@ F(S, blob, json, "{key: {\"result\": ...} or {\"error\": ...}}")
 #define IPC_FIELDS_held(F, S)                                                     \
 F(S, id, execution, "the call")                                                   \
 F(S, u8, listener, "enum listener: who may RUN it")                               \
+F(S, bytes, arguments, "what records keep of them, at most ARGUMENTS_KEPT, where the intent has none") \
 F(S, blob, context, "sealed by the vault for this sandbox's epoch")
 #define IPC_FIELDS_record(F, S)                                                   \
 F(S, id, execution, "the call")                                                   \

@@ -139,6 +139,7 @@ void secret_put(struct call *);
 /* sources.c */
 void source_discover_post(struct call *);
 void source_import_post(struct call *);
+void openapi_post(struct call *);
 void source_authorise_post(struct call *);
 void oauth_callback_get(struct call *);
 

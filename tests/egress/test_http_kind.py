@@ -14,6 +14,7 @@ from harness import dns as d
 from harness import flow
 from harness.mcp import LEGACY, Client, request, text
 from harness.postgrest import Rest
+from harness.rest import Rest as Web
 from harness.upstream import Raw, Service, runner_modules
 
 runner_modules()
@@ -576,6 +577,27 @@ def test_an_openapi_document_goes_through_the_queue(instance, client, api):
     assert sorted(t["name"] for t in some["tools"]) == ["get_posts_post_id", "list_posts"]
     shown = client.manage("mcpbox_get_tool", tool_id=some["tools"][0]["id"])
     assert shown["requires"] == ["other.example:443"] and shown["spec"]["url"].startswith("https://other.example/v2/posts")
+
+
+def test_administrators_import_documents_too(instance, client, tmp_path):
+    server = server_id(client, "posts3")
+    (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
+    got = instance.ctl_json("openapi", server, str(tmp_path / "api.json"), "base_url=https://x.example", "listPosts")
+    assert [t["name"] for t in got["tools"]] == ["list_posts"] and got["skipped"] == []
+    item = instance.ctl_json("approvals", "show", got["tools"][0]["request_id"])
+    assert item["content"]["requires"] == ["x.example:443"] and item["requested_by"] == "root"
+    r = instance.ctl("openapi", server, str(tmp_path / "none"), check=False)
+    assert r.returncode == 2 and "none" in r.stderr
+    (tmp_path / "bad.json").write_text('{"swagger":"2.0"}')
+    r = instance.ctl("openapi", server, str(tmp_path / "bad.json"), check=False)
+    assert r.returncode == 1 and "OpenAPI 3" in r.stderr
+    rest = Web(lambda: instance.address("admind-http"))
+    assert rest.login("admin", instance.password)[0] == 200
+    status, _, got = rest.request("POST", f"/api/servers/{server}/openapi", {"document": DOCUMENT, "operations": ["addPost"]})
+    assert status == 200 and [t["name"] for t in got["tools"]] == ["add_post"], got
+    for body, expected in (({"document": []}, 400), ({"document": {}}, 422), ({}, 400), ({"document": {}, "x": 1}, 400)):
+        status = rest.request("POST", f"/api/servers/{server}/openapi", body)[0]
+        assert 400 <= status < 500 and (expected == 422 or status == expected), (body, status)
 
 
 @pytest.mark.parametrize("document, says", [

@@ -1,0 +1,25 @@
+/*
+ * Operations of an OpenAPI document as tools of kind http, each a request in
+ * the queue of approvals: for mcpbox_import_openapi and for administrators.
+ */
+#ifndef OPENAPI_H
+#define OPENAPI_H
+
+#include "admind.h"
+
+struct openapi_end {
+	enum failure failure;  /* NONE: json is what became of it */
+	const char *text;      /* else a sentence */
+	struct ipc_bytes json; /* the answer, or an array of errors, or empty */
+};
+typedef void openapi_cb(void *arg, const struct openapi_end *);
+
+/* document: JSON; base_url: instead of its servers, or empty; operations:
+ * lines, or none for all. cb hears the end once, perhaps at once. */
+void openapi_import(struct admind *, const struct ipc_id *server,
+    const char *actor, struct ipc_bytes document, struct ipc_bytes base_url,
+    struct ipc_bytes operations, openapi_cb *, void *arg);
+/* OPENAPI_IMPORT */
+int openapi_message(struct link *, struct ipc_frame *);
+
+#endif
