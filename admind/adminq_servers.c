@@ -113,7 +113,7 @@ static const struct question_form source[] = {
     {0, {0},
 	{"adminq_source",
 	    "SELECT mcpbox.source_json(x)::text FROM mcpbox.external_sources x"
-	    " WHERE x.id::text = lower($1::text)",
+	    " WHERE x.id = $1::uuid",
 	    DB_FAST}},
     {0}};
 
@@ -123,7 +123,7 @@ static const struct question_form source_tools[] = {
 	{"adminq_source_tools",
 	    "SELECT mcpbox.source_tool_json(k)::text, k.name"
 	    " FROM mcpbox.source_tools k"
-	    " WHERE k.source_id::text = lower($1::text) AND k.name > $2::text"
+	    " WHERE k.source_id = $1::text::uuid AND k.name > $2::text"
 	    " COLLATE \"C\" ORDER BY k.name LIMIT $3::int8",
 	    DB_FAST}},
     {0}};
@@ -182,7 +182,7 @@ const struct question adminq_servers_questions[] = {
     {"version_diff", QUESTION_NAMED, ADMIN_VIEWER, diff, NULL,
 	manage_diff_make},
     {"sources", QUESTION_LIST, ADMIN_VIEWER, sources, NULL},
-    {"source", QUESTION_NAMED, ADMIN_VIEWER, source, NULL},
+    {"source", QUESTION_OBJECT, ADMIN_VIEWER, source, NULL},
     {"source_tools", QUESTION_LIST, ADMIN_VIEWER, source_tools, NULL},
     {"modules", QUESTION_LIST, ADMIN_VIEWER, modules, NULL},
     {"installs", QUESTION_LIST, ADMIN_VIEWER, installs, NULL},

@@ -34,7 +34,8 @@ def test_a_deleted_server_lets_go_of_all(app, owner):
                 (uuid.uuid4(), t.server))
     before = one(app, "SELECT revision FROM mcpbox.catalogue")[0]
     said = json.loads(one(app, "SELECT mcpbox.manage_delete_server(%s, 'local')", t.server)[0])
-    assert said["deleted_tools"] == 2 and said["name"] == t.server_name
+    # two tools and the source, which is an object, too (0021)
+    assert said["deleted_tools"] == 3 and said["name"] == t.server_name
     assert one(app, "SELECT status, name, deleted_by FROM mcpbox.servers WHERE id = %s", t.server) == (
         "stopped", f"{t.server_name}@{t.server}", "local")
     assert t.state() == "revoked" and other.state() == "rejected" and t.serving() is None
