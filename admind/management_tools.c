@@ -365,8 +365,8 @@ static const struct management_tool tools[] = {
 /* clang-format on */
 
 /* Stands in no list (management_tools.h). */
-static const struct management_tool imported = {.name = MANAGEMENT_IMPORTED,
-    .input_schema = IMPORTED_SCHEMA};
+static const struct management_tool imported = {
+    .name = MANAGEMENT_IMPORTED, .input_schema = IMPORTED_SCHEMA};
 
 const struct management_tool *
 management_tools(size_t *n)

@@ -98,7 +98,7 @@ enum ctl_status doctor_command(const struct ctl *);
 enum ctl_status tables_command(const struct ctl *);
 enum ctl_status limits_command(const struct ctl *); /* and servers */
 enum ctl_status openapi_command(const struct ctl *);
-enum ctl_status lives_command(const struct ctl *);  /* servers tools sources */
+enum ctl_status lives_command(const struct ctl *); /* servers tools sources */
 enum ctl_status modules_command(const struct ctl *);
 enum ctl_status settings_command(const struct ctl *);
 enum ctl_status rates_command(const struct ctl *);

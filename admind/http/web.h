@@ -47,8 +47,8 @@ enum access {
 	ACCESS_PUBLIC, /* anyone */
 	/* anyone, by another site's redirect, too; reads its own query */
 	ACCESS_CALLBACK,
-	ACCESS_READ,   /* a login; admind asks the vault about it */
-	ACCESS_WRITE   /* a login and its CSRF token, checked here */
+	ACCESS_READ, /* a login; admind asks the vault about it */
+	ACCESS_WRITE /* a login and its CSRF token, checked here */
 };
 
 /* Parameters behind '?', checked and decoded; empty if not given. */
