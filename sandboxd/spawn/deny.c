@@ -35,6 +35,11 @@ static const int denied[] = {SCMP_SYS(acct), SCMP_SYS(add_key),
  * (runner/filter_net.c); of other families nobody needs any. */
 static const int families[] = {AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP};
 
+/* spawn's one listener is there before this list is: from here on nobody below
+ * it needs another, nor raw packets of the two families that are left. */
+static const int listening[] = {SCMP_SYS(bind), SCMP_SYS(listen)};
+static const int internet[] = {AF_INET, AF_INET6};
+
 int
 deny_load(struct err *e)
 {
@@ -52,6 +57,15 @@ deny_load(struct err *e)
 			SCMP_SYS(socket), 1,
 			SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff,
 			    (scmp_datum_t)families[i])) != 0)
+			goto bad;
+	for (size_t i = 0; i < 2; i++)
+		if (seccomp_rule_add(
+			ctx, SCMP_ACT_ERRNO(EPERM), listening[i], 0) != 0 ||
+		    seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+			SCMP_SYS(socket), 2,
+			SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff,
+			    (scmp_datum_t)internet[i]),
+			SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)) != 0)
 			goto bad;
 	if (seccomp_load(ctx) == 0)
 		rc = 0;
