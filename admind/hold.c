@@ -11,6 +11,11 @@
  * is called behind the commit. No row, no id, no run. What was held and gets
  * no row is dropped again (hold_drop): sandboxd then forgets it without a
  * record, since there is nothing that a record could close.
+ *
+ * Sealing may even begin before it is known that the call's arguments are valid
+ * (hold_wait): what the vault then sealed waits here, and sandboxd hears of it
+ * when it may (hold_may). For a call that is refused the vault has worked in
+ * vain, within the caller's rate, and nobody else.
  */
 #include <stdlib.h>
 
@@ -21,6 +26,7 @@ struct hold {
 	struct admind *a;
 	struct ipc_id execution;
 	enum listener listener;
+	bool waits;   /* HELD may not go out yet */
 	bool asked;   /* the vault's or the sandbox's answer is to come */
 	bool sent;    /* HELD was: the sandbox may have it */
 	bool held;    /* the sandbox has it */
@@ -30,7 +36,17 @@ struct hold {
 	struct err err;
 	hold_cb *cb;
 	void *arg;
+	struct buf context;   /* sealed, while it waits */
+	struct buf arguments; /* as HELD has them */
 };
+
+static void
+hold_free(struct hold *h)
+{
+	buf_free(&h->context);
+	buf_free(&h->arguments);
+	free(h);
+}
 
 /* Tells how it ended, once hold_go was said. */
 static void
@@ -45,7 +61,7 @@ finish(struct hold *h)
 	 * it does not have does nothing. */
 	if (failed)
 		hold_cancel(h->a, &h->execution, FAILURE_KILLED);
-	free(h);
+	hold_free(h);
 	cb(arg, failed ? &err : NULL);
 }
 
@@ -66,7 +82,7 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 
 	h->asked = false;
 	if (h->dropped) {
-		free(h);
+		hold_free(h);
 		return;
 	}
 	if (f != NULL && f->type == IPC_OK) {
@@ -94,6 +110,7 @@ send_held(struct hold *h, struct ipc_bytes context)
 {
 	struct ipc_held m = {.execution = h->execution,
 	    .listener = (uint8_t)h->listener,
+	    .arguments = ipc_bytes(h->arguments.p, h->arguments.len),
 	    .context = context};
 	struct err err;
 
@@ -114,7 +131,7 @@ sealed(void *arg, struct ipc_frame *f, enum failure gone)
 
 	h->asked = false;
 	if (h->dropped) {
-		free(h);
+		hold_free(h);
 		return;
 	}
 	if (f == NULL)
@@ -123,8 +140,14 @@ sealed(void *arg, struct ipc_frame *f, enum failure gone)
 	else if (f->type != IPC_SEALED)
 		answer_err(f, gone, &err);
 	else if (ipc_decode(f, &s, &err) == 0) {
-		send_held(h, s.context);
-		return;
+		if (!h->waits) {
+			send_held(h, s.context);
+			return;
+		}
+		buf_put(&h->context, s.context.p, s.context.n);
+		if (!h->context.failed)
+			return;
+		err_set(&err, FAILURE_BUSY, "out of memory");
 	}
 	fail(h, &err);
 }
@@ -148,11 +171,35 @@ hold_seal(struct admind *a, const struct ipc_id *execution,
 	h->listener = listener;
 	h->cb = cb;
 	h->arg = arg;
+	buf_init(&h->context, IPC_BLOB_MAX);
+	buf_init(&h->arguments, ARGUMENTS_KEPT);
 	if (ask(a->vault, IPC_SEAL_CONTEXT, &m, sealed, h, &h->err) == -1)
 		h->failed = true;
 	else
 		h->asked = true;
 	return h;
+}
+
+void
+hold_wait(struct hold *h)
+{
+	h->waits = true;
+}
+
+void
+hold_may(struct hold *h, struct ipc_bytes arguments)
+{
+	struct err err;
+
+	h->waits = false;
+	buf_put(&h->arguments, arguments.p, arguments.n);
+	if (h->arguments.failed) {
+		err_set(&err, FAILURE_BUSY, "out of memory");
+		if (!h->failed)
+			fail(h, &err);
+	} else if (h->context.len > 0 && !h->failed) {
+		send_held(h, ipc_bytes(h->context.p, h->context.len));
+	}
 }
 
 void
@@ -176,7 +223,7 @@ hold_drop(struct hold *h)
 	}
 	h->dropped = true;
 	if (!h->asked)
-		free(h);
+		hold_free(h);
 }
 
 void

@@ -79,11 +79,8 @@ intent_marks(const struct job *j, struct db_params *p)
 }
 
 void
-intent_tlv(const struct job *j, struct buf *out)
+intent_tlv_bare(const struct job *j, struct buf *out)
 {
-	struct buf text;
-
-	buf_init(&text, ARGUMENTS_KEPT);
 	if (j->manage == NULL) {
 		tlv_put(out, INTENT_VERSION_ID, j->version_id.b, 16);
 		tlv_put(out, INTENT_VERSION_HASH, j->version_hash.b, 32);
@@ -97,10 +94,19 @@ intent_tlv(const struct job *j, struct buf *out)
 	tlv_put_u64(out, INTENT_KIND,
 	    j->manage == NULL && !j->is_static ? CONTEXT_TOOL
 					       : INTENT_KIND_MANAGEMENT);
-	intent_arguments(j, &text);
-	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
 	if (j->task)
 		tlv_put_u64(out, INTENT_TASK, 1);
+}
+
+void
+intent_tlv(const struct job *j, struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	intent_tlv_bare(j, out);
+	intent_arguments(j, &text);
+	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
 	if (text.failed)
 		out->failed = true;
 	buf_free(&text);
@@ -146,9 +152,10 @@ intent_params(const struct job *j, struct db_params *p, struct buf *text)
 	db_p_id(p, &j->epoch);
 	db_p_time_us(p, j->limits_at);
 	db_p_str(p, j->principal);
-	db_p_str(p, j->inner != NULL
-		? "admind"
-		: j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(p,
+	    j->inner != NULL                    ? "admind"
+		: j->listener == LISTENER_LOCAL ? "local"
+						: "tunnel");
 	db_p_str(p, j->tool);
 	db_p_hash(p, &j->args_sha256);
 	db_p_bytes(p, text->p, text->len);

@@ -302,6 +302,26 @@ held_remove(struct held_set *s, const struct ipc_id *id, uint8_t listener)
 	return (struct held *)n;
 }
 
+/* As much admind's word as the intent, which the vault sealed unread. */
+int
+held_arguments(struct held_set *s, const struct ipc_id *execution,
+    struct ipc_bytes text, struct err *e)
+{
+	struct held *h = held_find(s, execution);
+
+	if (h == NULL || text.n == 0)
+		return 0;
+	if (text.n > ARGUMENTS_KEPT)
+		(void)err_set(e, FAILURE_INTERNAL,
+		    "more is to be kept of a call's arguments than may be");
+	else if (record_arguments(h->record, text) == -1)
+		(void)err_set(e, FAILURE_BUSY, "no memory");
+	else
+		return 0;
+	held_free(held_remove(s, execution, 0));
+	return -1;
+}
+
 /*
  * An id is random and told to one gateway; whoever presents it at another
  * listener, or with other arguments than those that were authorised, is not

@@ -121,6 +121,10 @@ void held_grant_all(struct held_set *, const struct regrant *);
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,
     uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
+/* What its record keeps of its arguments, if HELD brought that (n = 0: no). 0,
+ * or -1: then it is not held any more. */
+int held_arguments(struct held_set *, const struct ipc_id *execution,
+    struct ipc_bytes text, struct err *);
 /* One that is held, or NULL. */
 struct held *held_find(const struct held_set *, const struct ipc_id *);
 /*

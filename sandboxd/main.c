@@ -199,7 +199,8 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		return 0;
 	}
 	if (held_add(&s->held, &m.execution, m.listener, m.context,
-		now_boot_ms(), &e) != 0) {
+		now_boot_ms(), &e) != 0 ||
+	    held_arguments(&s->held, &m.execution, m.arguments, &e) != 0) {
 		log_event(LOG_LV_WARN, "held_refused", "%s", e.text);
 		(void)ipc_refuse(p, m.request, e.failure, e.text,
 		    e.failure == FAILURE_BUSY ? calls_retry_ms(s->calls)

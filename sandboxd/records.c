@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "kept.h"
 #include "log.h"
 #include "records.h"
+#include "tlv.h"
 
 struct records {
 	struct table by_id;
@@ -35,6 +37,24 @@ record_new(const struct ipc_id *id, struct ipc_bytes intent)
 		return NULL;
 	}
 	return r;
+}
+
+int
+record_arguments(struct record *r, struct ipc_bytes text)
+{
+	enum { HEAD = 5 }; /* of a field: tag and length */
+	struct buf b;
+
+	buf_init(&b, r->intent.len + HEAD + text.n);
+	buf_put(&b, r->intent.p, r->intent.len);
+	tlv_put(&b, INTENT_ARGUMENTS, text.p, text.n);
+	if (b.failed) {
+		buf_free(&b);
+		return -1;
+	}
+	buf_free(&r->intent);
+	r->intent = b;
+	return 0;
 }
 
 void

@@ -48,6 +48,9 @@ struct record {
 
 /* A record of an accepted execution. NULL without memory. */
 struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
+/* Puts the arguments that HELD brought behind the intent, which has none. 0, or
+ * -1 without memory: then nothing has changed. */
+int record_arguments(struct record *, struct ipc_bytes text);
 void record_free(struct record *);
 /* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
  * which is no longer than a record's may be. Without memory: neither. */

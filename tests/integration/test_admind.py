@@ -331,6 +331,76 @@ def test_a_refused_intent_leaves_its_seal_unused(a, gw):
     a.record(m["execution"])
 
 
+def test_what_is_sealed_early_waits_for_the_check(a, gw):
+    """The vault seals while the arguments are judged. The sandbox hears nothing
+    until they were found valid, and nothing at all if they were not; what records
+    keep of them, which the check says, is in HELD and not under the seal."""
+    name, _, _ = tool(a)
+    sealed, held, early = [], [], []
+
+    def check(verdict):
+        def judge(m):
+            a.until(lambda: sealed)             # before this answer
+            time.sleep(0.2)
+            early.extend(held)
+            return verdict
+        return judge
+
+    def vault(m):
+        if m["_"] == "SEAL_CONTEXT":
+            sealed.append(m["execution"])
+        return a.honest_vault(m)
+
+    def sandbox(m):
+        if m["_"] in ("HELD", "CANCEL"):
+            held.append((m["_"], m["execution"]))
+        return a.honest_sandbox(m)
+
+    a.on_vault, a.on_sandbox = vault, sandbox
+    a.on_check = check(("CHECK_ERRORS", {"failure": FAILURES["INVALID_ARGUMENTS"], "summary": "1 error",
+                                         "json": b'[{"pointer":"/a","message":"one"}]'}))
+    m = gw.call("AUTHORISE", tool=name, arguments=b'{"password":"p"}')
+    assert failure(m) == "INVALID_ARGUMENTS"
+    time.sleep(0.2)
+    assert len(sealed) == 1 and held == []
+    sealed.clear()
+    a.on_check = check(("CHECK_OK", {"kept": b'{"password":"[redacted]"}'}))
+    m = gw.call("AUTHORISE", tool=name, arguments=b'{"password":"p"}')
+    assert m["_"] == "RUN_ID" and early == [] and held == [("HELD", m["execution"])]
+    assert sealed == [m["execution"]]
+    got = a.held[m["execution"]]
+    intent = dict(untlv(dict(untlv(got["context"][len("sealed:"):]))[14]))
+    assert got["arguments"] == b'{"password":"[redacted]"}' and got["arguments"] not in intent.values()
+    assert a.record(m["execution"])["_"] == "OK"
+
+
+def test_another_sandbox_gets_a_context_of_its_own(a, gw):
+    """It came while the arguments were judged: what was sealed is another's."""
+    name, _, _ = tool(a)
+    sealed, before = [], a.sandbox_epoch
+
+    def vault(m):
+        if m["_"] == "SEAL_CONTEXT":
+            sealed.append(m["epoch"])
+        return a.honest_vault(m)
+
+    def check(m):
+        a.until(lambda: sealed)
+        a.sandbox_epoch = os.urandom(16)
+        ready = a.logs().count("sandbox_ready")
+        a.fakes["sandbox"].drop()
+        a.until(lambda: a.logs().count("sandbox_ready") > ready)
+        return "CHECK_OK", {}
+
+    a.on_vault, a.on_check = vault, check
+    m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
+    a.on_check = lambda m: ("CHECK_OK", {})
+    assert m["_"] == "RUN_ID"
+    assert sealed == [before, a.sandbox_epoch]
+    assert a.held[m["execution"]]["context"]
+    assert a.record(m["execution"])["_"] == "OK"
+
+
 def test_what_was_held_without_a_row_is_taken_back(a, gw):
     """The sandbox holds while the row is being committed. No row: it is told to
     forget, without a record (failure 0), and the gateway never learns the id."""
@@ -399,6 +469,8 @@ def test_failures_behind_the_intent_close_the_row(a, gw, where, how):
     def bad(m):
         if m["_"] != step:
             return getattr(a, "honest_" + where)(m)
+        # Sealing begins before the intent: what fails there fails behind it.
+        a.until(lambda: a.rows("SELECT 1 FROM mcpbox.executions WHERE version_id = %s", version))
         if how == "refuses":
             return "REFUSED", {"failure": FAILURES["BUSY"], "message": "full"}
         if how == "lies":
