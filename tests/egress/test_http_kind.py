@@ -478,6 +478,18 @@ def test_G_52_to_61_each_server_has_its_own_hosts(client, instance, tools, other
     assert client.call("second__landed").result["structuredContent"]["landed"] == "/x"
 
 
+@pytest.mark.parametrize("host, port, url", [
+    ("2606:2800:220:1::1", 80, "http://[2606:2800:220:1::1]"), ("192.168.1.5", 8123, "http://192.168.1.5:8123")])
+def test_addresses_and_the_local_network(client, instance, ns, host, port, url):
+    name = "at_" + str(port)
+    with Service(lambda r: (200, {}, {"here": r.path}), sock=ns.listen(host, port)) as there:
+        made = publish(instance, client, name, {"method": "GET", "url": url + "/x"}, server="third")
+        r = client.call("third__" + name)
+        assert failure(r) == "missing_grant" and there.requests == []
+        grant(instance, client, made["id"], host, port=port)
+        assert client.call("third__" + name).result["structuredContent"] == {"here": "/x"}
+
+
 def test_G_02_to_08_and_62_to_67_and_111_to_113_envelopes(instance, tools):
     with Client(instance.address, version=LEGACY) as c:     # G-63, G-120: initialize, initialized
         assert c.info["protocolVersion"] == LEGACY

@@ -352,6 +352,54 @@ names_keep_their_limits(void **state)
 	draft_free(d);
 }
 
+/* Of kind http: what follows from the specification comes from there alone,
+ * whatever the fields and the version before say. */
+static void
+follows_from_a_specification(void **state)
+{
+	struct draft *d = fresh("rest", false), *next = fresh("rest", false);
+	struct buf fields, inspected;
+	struct err e;
+
+	(void)state;
+	/* It was Python once, with a right or two. */
+	first_version(&fields, &inspected);
+	tlv_puts(&fields, MF_REQUIRE, "old.example");
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), 0);
+	buf_put(&next->before, d->preimage.p, d->preimage.len);
+	buf_free(&fields);
+	buf_free(&inspected);
+
+	buf_init(&fields, 1 << 20);
+	buf_init(&inspected, 1 << 20);
+	tlv_puts(&fields, MF_KIND, "http");
+	tlv_puts(&fields, MF_SPEC, "{}");
+	tlv_puts(&fields, MF_INPUT_SCHEMA, "{\"title\":\"mine\"}");
+	tlv_puts(&fields, MF_SECRET, "STOLEN");
+	tlv_puts(&fields, MF_REQUIRE, "evil.example");
+	tlv_put_u64(&fields, MF_CONFIRM, 0);
+	tlv_puts(&inspected, INSPECT_INPUT_SCHEMA, "{\"type\":\"object\"}");
+	tlv_puts(&inspected, INSPECT_SECRET, "KEY");
+	tlv_puts(&inspected, INSPECT_REQUIRE, "api.example:443");
+	tlv_put_u64(&inspected, INSPECT_CONFIRM, 1);
+	assert_int_equal(draft_make(next, of(&fields), of(&inspected), &e), 0);
+	assert_string_equal(field(next, VERSION_KIND, 0), "http");
+	assert_string_equal(field(next, VERSION_SPEC, 0), "{}");
+	assert_string_equal(
+	    field(next, VERSION_INPUT_SCHEMA, 0), "{\"type\":\"object\"}");
+	assert_string_equal(field(next, VERSION_SECRET, 0), "KEY");
+	assert_null(field(next, VERSION_SECRET, 1));
+	assert_string_equal(field(next, VERSION_REQUIRE, 0), "api.example:443");
+	assert_null(field(next, VERSION_REQUIRE, 1));
+	assert_int_equal(field(next, VERSION_CONFIRM, 0)[7], 1);
+	assert_null(field(next, VERSION_CODE, 0));
+	assert_null(field(next, VERSION_MODULE, 0));
+	buf_free(&fields);
+	buf_free(&inspected);
+	draft_free(d);
+	draft_free(next);
+}
+
 int
 main(void)
 {
@@ -360,6 +408,7 @@ main(void)
 	    cmocka_unit_test(given_wins),
 	    cmocka_unit_test(updates),
 	    cmocka_unit_test(kinds),
+	    cmocka_unit_test(follows_from_a_specification),
 	    cmocka_unit_test(objects),
 	    cmocka_unit_test(names_keep_their_limits),
 	};
