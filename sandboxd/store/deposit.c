@@ -39,6 +39,7 @@ enum {
 
 struct deposit {
 	bool used;
+	bool narrow; /* it was given less than most_bytes: the store fills up */
 	struct ipc_id id;
 	char name[NAME_LEN]; /* below .incoming */
 	int top;             /* .incoming/NAME */
@@ -254,6 +255,7 @@ begin(struct deposits *s, const struct ipc_id *id, struct err *e)
 		return NULL;
 	}
 	d->used = true;
+	d->narrow = left < s->conf.most_bytes;
 	d->id = *id;
 	d->tree = tree_new(s->conf.most_files,
 	    left < s->conf.most_bytes ? left : s->conf.most_bytes, &sink, d);
@@ -330,6 +332,8 @@ deposit_put(struct deposits *s, const struct ipc_id *id, struct ipc_bytes data,
 	rc = tree_feed(d->tree, data.p, data.n, e);
 	if (rc == 0 && last)
 		rc = finish(s, d, out, e);
+	if (rc == -1 && d->narrow && e != NULL && e->failure == FAILURE_LIMIT)
+		(void)err_wrap(e, "the module store is nearly full");
 	if (rc != 0)
 		drop(s, d);
 	return rc;

@@ -14,14 +14,11 @@
  * and entries' directories cannot be made writable again (deposit.c). No entry
  * is mounted that no approved version names by its digest.
  */
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <linux/landlock.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +29,8 @@
 #include "confine.h"
 #include "crypto.h"
 #include "deposit.h"
+#include "fence.h"
 #include "ipc_peer.h"
-#include "landlock.h"
 #include "log.h"
 #include "proc.h"
 
@@ -180,53 +177,6 @@ prepare(const char *path, struct deposits_conf *conf)
 	return open(incoming, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int
-allow(int ruleset, int dir, uint64_t rights)
-{
-	struct landlock_path_beneath_attr rule = {
-	    .allowed_access = rights, .parent_fd = dir};
-
-	return (int)syscall(SYS_landlock_add_rule, ruleset,
-	    LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-}
-
-/*
- * A domain with two rules: in the store, look and make directories (a rename
- * into it is that); below .incoming, files too, and their removal. ABI 2 (Linux
- * 5.19) is the first that knows renames between directories; before it there is
- * no domain, and doctor says so. The domain of confine_self, without any rule,
- * would end all that, so it is not asked for; what it does beside files stands
- * in the filter, which lets no socket be made.
- */
-static void
-landlock(int store, int incoming, struct buf *layers)
-{
-	const uint64_t look = LANDLOCK_ACCESS_FS_READ_DIR;
-	const uint64_t make =
-	    LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REFER;
-	const uint64_t write = LANDLOCK_ACCESS_FS_WRITE_FILE |
-	    LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-	    LANDLOCK_ACCESS_FS_REMOVE_DIR;
-	/* All of ABI 2. */
-	struct {
-		uint64_t fs;
-	} attr = {(LANDLOCK_ACCESS_FS_REFER << 1) - 1};
-	bool done = false;
-	int fd = -1;
-
-	if (landlock_abi() >= 2)
-		fd = (int)syscall(
-		    SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-	if (fd != -1) {
-		done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-		    allow(fd, store, look | make) == 0 &&
-		    allow(fd, incoming, look | make | write) == 0 &&
-		    syscall(SYS_landlock_restrict_self, fd, 0) == 0;
-		close(fd);
-	}
-	buf_putf(layers, "landlock_files=%s\n", done ? "enforced" : "missing");
-}
-
 static void
 confine(const struct deposits_conf *conf, int incoming)
 {
@@ -255,9 +205,8 @@ confine(const struct deposits_conf *conf, int incoming)
 
 	buf_init(&layers, 4096);
 #ifndef __SANITIZE_ADDRESS__
-	landlock(conf->store, incoming, &layers);
-#else
-	(void)landlock;
+	buf_putf(&layers, "landlock_files=%s\n",
+	    fence_enter(conf->store, incoming) ? "enforced" : "missing");
 #endif
 	close(incoming);
 	if (confine_self(&spec, &layers, &e) != 0)
@@ -274,7 +223,7 @@ main(int argc, char **argv)
 {
 	static const struct ipc_handlers handlers = {
 	    .message = on_message, .down = on_down};
-	struct store s = {.deposits = NULL};
+	static struct store s;
 	struct deposits_conf conf = {.store = -1};
 	struct ipc_server *server;
 	struct ipc_hash warm;
