@@ -1,15 +1,16 @@
 /*
  * tools/call of an approved tool, up to the id that lets it run:
  *
- *	lookup -> rates -> (secrets) -> arguments -> intent row      -> RUN_ID
- *	                                             sealing -> held
+ *	lookup -> rates -> (secrets) -> arguments -> intent row -> RUN_ID
+ *	                                sealing   -> held
  *
  * A call that a person must have said yes to is asked about behind arguments
  * (confirm.c), and sealed behind its row: the yes is used up by both.
  *
- * The lookup (lookup.c) is mostly remembered (serving.c). While the intent row
- *is being committed the vault seals, the sandbox holds and may get a runner
- *ready (hold.c says why that is as safe as doing it afterwards).
+ * The lookup (lookup.c) is mostly remembered (serving.c). While the arguments
+ * are checked the vault seals; while the intent row is being committed the
+ * sandbox holds and may get a runner ready (hold.c says why that is as safe as
+ * doing it afterwards).
  *
  * Nothing runs without the intent row: it is committed by one statement that
  * checks again that this very version serves, so a revocation that committed

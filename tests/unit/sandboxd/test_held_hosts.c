@@ -296,6 +296,46 @@ test_grants_change(void **state)
 	regrant_free(&r);
 	buf_free(&more);
 }
+
+/* Arguments that HELD brings stand behind the intent, which the vault sealed.
+ */
+static void
+test_arguments_of_the_record(void **state)
+{
+	static char large[ARGUMENTS_KEPT + 1];
+	struct held_set *s = *state;
+	struct ipc_id id = held_rig_id(1);
+	struct buf more, intent;
+	struct held *h;
+	struct err e;
+	struct tlv t;
+
+	buf_init(&more, 1024);
+	buf_init(&intent, 1024);
+	tlv_puts(&intent, INTENT_TOOL, "a__b");
+	tlv_put(&more, CTX_INTENT, intent.p, intent.len);
+	assert_int_equal(held_rig_add(s, 1, 1, CONTEXT_TOOL, &more, &e), 0);
+	assert_int_equal(held_arguments(s, &id, ipc_bytes(NULL, 0), &e), 0);
+	h = held_find(s, &id);
+	assert_int_equal(h->record->intent.len, intent.len);
+	assert_int_equal(
+	    held_arguments(s, &id, ipc_bytes(large, ARGUMENTS_KEPT), &e), 0);
+	assert_memory_equal(h->record->intent.p, intent.p, intent.len);
+	assert_int_equal(tlv_find(h->record->intent.p, h->record->intent.len,
+			     INTENT_ARGUMENTS, &t),
+	    1);
+	assert_int_equal(t.n, ARGUMENTS_KEPT);
+	/* More than is kept: the call is not held. */
+	assert_int_equal(
+	    held_arguments(s, &id, ipc_bytes(large, sizeof(large)), &e), -1);
+	assert_int_equal(e.failure, FAILURE_INTERNAL);
+	assert_null(held_find(s, &id));
+	assert_int_equal(
+	    held_arguments(s, &id, ipc_bytes(large, sizeof(large)), &e), 0);
+	buf_free(&intent);
+	buf_free(&more);
+}
+
 int
 main(void)
 {
@@ -303,7 +343,8 @@ main(void)
 #define T(f) \
 	cmocka_unit_test_setup_teardown(f, held_rig_setup, held_rig_teardown)
 	    T(test_drivers), T(test_installer), T(test_installer_settings),
-	    T(test_hosts), T(test_grants_change)};
+	    T(test_hosts), T(test_grants_change),
+	    T(test_arguments_of_the_record)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
