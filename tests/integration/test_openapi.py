@@ -146,6 +146,12 @@ def test_servers_and_tools(instance, api):
     api.go("POST", "/api/sources/{id}/import", source_id, body={"names": []}, status=400)
     api.go("GET", "/api/oauth/callback", query="?state=" + "x" * 43 + "&code=y&more=z", status=400)
     api.go("DELETE", "/api/sources/{id}", source_id)
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://api.example"}],
+                "paths": {"/a": {"get": {"operationId": "getA"}}, "/b": {"post": {"requestBody": {
+                    "required": True, "content": {"image/png": {}}}}}}}
+    made = api.value("POST", "/api/servers/{id}/openapi", s["id"], body={"document": document})
+    assert made["count"] == 1 and len(made["skipped"]) == 1
+    api.go("POST", "/api/servers/{id}/openapi", s["id"], body={"document": {}}, status=400)
     code, headers, limits = api.go("GET", "/api/servers/{id}/limits", s["id"])
     put = {"limits": {"timeout_ms": 5000}}
     api.go("PUT", "/api/servers/{id}/limits", s["id"], body=put, headers={"If-Match": headers["etag"]})
