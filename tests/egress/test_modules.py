@@ -324,6 +324,31 @@ def test_a_slow_index_keeps_nobody_waiting(instance, mcp, index):
     settled(instance, tool_id, "snail")
 
 
+def test_an_automatic_policy(instance, mcp, index):
+    """Approved when it is there; not what something is known against."""
+    index.add(wheels.wheel("welcome", "1.0"))
+    index.add(wheels.wheel("dubious", "1.0"))
+    index.vulns["dubious", "1.0"] = [{"id": "OSV-2026-8", "summary": "tells everybody"}]
+    instance.ctl("policies", "set", "tool=require", "module=automatic", "network=require", "days=1")
+    try:
+        tool_id, _ = tool(instance, mcp, "by_policy")
+        assert ask(mcp, tool_id, "welcome")["status"] == "pending"
+        ask(mcp, tool_id, "dubious")
+        settled(instance, tool_id, "dubious")
+        until = time.monotonic() + 15
+        while not items(instance, tool_id, "approved"):
+            assert time.monotonic() < until, index_log(instance)
+            time.sleep(0.1)
+        assert [i["module"] for i in items(instance, tool_id, "approved")] == ["welcome"]
+        assert items(instance, tool_id, "approved")[0]["decided_by"].startswith("policy:")
+        assert [i["module"] for i in items(instance, tool_id)] == ["dubious"]
+        # the next tool gets it at once
+        other, _ = tool(instance, mcp, "by_policy_too")
+        assert ask(mcp, other, "welcome")["status"] == "approved"
+    finally:
+        instance.ctl("policies", "set", "strict")
+
+
 def test_the_action_and_the_lists(instance, mcp, index):
     index.add(wheels.wheel("early", "0.1"))
     said = json.loads(instance.ctl("call", "module_install", "early", "--json").stdout)
