@@ -176,7 +176,9 @@ not_opened(struct job *j, const char *why)
 		    "or has expired. Call again to ask for a new one.",
 		    ipc_bytes(NULL, 0));
 	else if (f == FAILURE_MISSING_GRANT)
-		job_error(j, f, "a module was withdrawn just now",
+		job_error(j, f,
+		    "Error: a module or a host that the tool needs was "
+		    "withdrawn just now; mcpbox_get_tool_status says which.",
 		    ipc_bytes(NULL, 0));
 	else if (f == FAILURE_LIMIT)
 		job_error(j, f,

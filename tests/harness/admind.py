@@ -64,6 +64,8 @@ def preimage(server, tool, server_name="demo", name="greet", exposed=None, code=
     fields += [(21, r) for r in sorted(more.get("requires", ()))]
     if "task" in more:
         fields.append((22, more["task"]))
+    if "confirm" in more:
+        fields.append((23, more["confirm"]))
     if "timeout" in more:
         fields.append((24, more["timeout"]))
     return b"mcpbox version 1\0" + tlv(*fields)

@@ -50,9 +50,9 @@ def _grant(pre):
 class Net:
     """A fresh approved tool that needs hosts, and its server's grants."""
 
-    def __init__(self, a, *requires):
+    def __init__(self, a, *requires, **more):
         self.a, self.server_name = a, "s" + secrets.token_hex(5)
-        self.version, self.hash = a.approved_tool(self.server_name, requires=requires)
+        self.version, self.hash = a.approved_tool(self.server_name, requires=requires, **more)
         self.tool = self.server_name + "__greet"
         self.server, self.tool_id = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s",
                                            self.version)[0]
@@ -293,3 +293,33 @@ def test_a_lost_row_comes_back_with_them(a):
     assert a.record(i, DONE, intent=intent(n.version, n.hash), network=json.dumps(REPORT).encode())["_"] == "OK"
     assert a.rows("SELECT network, restored FROM mcpbox.executions WHERE id = %s", uuid.UUID(bytes=i)) == [
         (REPORT, True)]
+
+
+# --- a confirmed call ---------------------------------------------------------
+
+
+def test_a_confirmed_call_waits_for_what_changed_meanwhile(a, gw):
+    """Its context is sealed behind its row, so it may come behind a REGRANT
+    that it needs: it is told once more before the call may run."""
+    n = Net(a, "*.example.org", confirm=1)
+    n.grant("*.example.org")
+    r = n.grant("x.example.org", 8443)
+    m = gw.call("AUTHORISE", tool=n.tool, arguments=b"{}")
+    assert m["_"] == "PENDING", m
+    request = uuid.UUID(bytes=m["approval"])
+    a.sql("SELECT mcpbox.decide_approval(id, true, hash, 'root', now(), '', 's') FROM mcpbox.approval_requests "
+          "WHERE id = %s", request, user="mcpbox_app")
+
+    def on_vault(m):
+        if m["_"] == "SEAL_CONTEXT" and m["kind"] == TOOL:
+            n.revoke(r)
+            time.sleep(0.5)                     # admind has heard of it
+        return a.honest_vault(m)
+    a.on_vault = on_vault
+    m = gw.call("AUTHORISE", tool=n.tool, arguments=b"{}", approval=request.bytes)
+    assert m["_"] == "RUN_ID", m
+    order = [s["_"] for s in a.fakes["sandbox"].seen if s.get("execution") == m["execution"]
+             or s.get("server") == n.server.bytes]
+    assert order[-2:] == ["HELD", "REGRANT"] or "REGRANT" in order[order.index("HELD"):], order
+    assert a.told[-1] == (n.server.bytes, ["*.example.org"])
+    a.record(m["execution"])
