@@ -405,6 +405,9 @@ def test_retries_of_what_may_be_repeated():
         assert mcpbox.http.get(up.url(), retries=0).status == 503
     with Raw(OK) as up, pytest.raises(mcpbox.http.BadRequest):
         mcpbox.http.post(up.url(), retries=2)
+    for odd in (b"nan", b"-5", b"Wed, 21 Oct 2015 07:28:00 GMT", b"1e400"):
+        with Raw(BUSY[:-4] + b"\r\nRetry-After: %b\r\n\r\n" % odd, OK) as up:
+            assert mcpbox.http.get(up.url(), timeout=3).status == (503 if odd == b"1e400" else 200)
     # Longer than there is time: the answer as it is, at once.
     with Raw(BUSY[:-4] + b"\r\nRetry-After: 60\r\n\r\n", OK) as up:
         t = time.monotonic()

@@ -162,7 +162,9 @@ def _pause(response, turn):
     wait = 0.2 * 2 ** turn
     if response is not None:
         try:
-            wait = max(wait, float(response.headers.get("retry-after", 0)))
+            asked = float(response.headers.get("retry-after", 0))
+            if asked > wait:        # nan is not
+                wait = asked
         except ValueError:
             pass            # a date: the usual pause
     return wait
