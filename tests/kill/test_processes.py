@@ -70,7 +70,7 @@ def test_fifty_kills(instance):
     assert len(pool["mcpbox-pool-init"]) == 1, pool
 
 
-@pytest.mark.parametrize("role", sorted(set(DAEMONS) | {"pool-init", "zygote", "runner"}))
+@pytest.mark.parametrize("role", sorted(set(DAEMONS) | {"pool-init", "peek", "zygote", "runner"}))
 def test_a_call_under_way_when_it_dies(instance, role):
     """One long call, one death in its middle: one record, a typed answer."""
     with Load(instance, at_once=1, ms=700) as load:
@@ -89,8 +89,8 @@ def test_a_call_under_way_when_it_dies(instance, role):
 
 
 def test_a_dead_broker_leaves_no_runner(instance):
-    """The pool ends with sandboxd, with sandboxd-spawn and with pool-init."""
-    for role in ("sandboxd", "sandboxd-spawn", "pool-init"):
+    """The pool ends with sandboxd, with sandboxd-spawn, with pool-init and peek."""
+    for role in ("sandboxd", "sandboxd-spawn", "pool-init", "peek"):
         with Load(instance, at_once=4, ms=3000) as load:
             load.resumed()
             time.sleep(0.5)
