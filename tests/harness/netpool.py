@@ -42,7 +42,11 @@ class NetPool(Pool):
         for program in PROGRAMS:
             shutil.copy(os.path.join(BUILD, program), self.libexec)
         self.lock = threading.Lock()
-        super().__init__(store=store, commands=commands)
+        try:
+            super().__init__(store=store, commands=commands)
+        except BaseException:
+            shutil.rmtree(self.libexec)
+            raise
 
     def _first(self, executable, sock):
         os.setresgid(0, 0, 0)
