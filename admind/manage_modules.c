@@ -10,7 +10,9 @@
 static const struct db_stmt request_module = {"manage_request_module",
     "SELECT $1::uuid, mcpbox.request_module($1::uuid, $2::uuid, $3::uuid,"
     " split_part($4::text, '==', 1), split_part($4::text, '==', 2),"
-    " $5::text, $6::text), mcpbox.review_mode('module') = 'automatic'",
+    " $5::text, $6::text), mcpbox.review_mode('module') = 'automatic'"
+    " AND NOT mcpbox.module_doubted(split_part($4::text, '==', 1),"
+    " split_part($4::text, '==', 2))",
     DB_SURE};
 
 static void

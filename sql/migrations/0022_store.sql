@@ -175,17 +175,27 @@ BEGIN
 	    ON CONFLICT DO NOTHING;
 END $$;
 
--- Requests that wait for a module: where an automatic policy may approve, those
--- of this module. Not where something is known against it, or where nobody could
--- be asked though a feed is configured: that is a person's to weigh.
+-- Is something known against the module that a request of this name and version
+-- would get, or could nobody be asked though a feed is configured? That is a
+-- person's to weigh, and no policy's.
+CREATE FUNCTION module_doubted(p_name text, p_version text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+	SELECT coalesce((SELECT w.advisories IS NOT NULL AND NOT (w.advisories ? 'known'
+	    AND jsonb_array_length(w.advisories -> 'known') = 0)
+	    FROM modules m LEFT JOIN module_wheels w USING (name, version)
+	    WHERE m.name = module_name(p_name) AND m.state = 'available'
+	    AND (p_version = '' OR m.version = p_version)
+	    ORDER BY m.added_at DESC, m.version DESC LIMIT 1), false)
+$$;
+
+-- Requests that wait for a module, where an automatic policy may approve.
 CREATE FUNCTION module_waiting(p_name text, p_version text) RETURNS SETOF uuid
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT a.id FROM approval_requests a JOIN module_requests r ON r.id = a.subject
 	    JOIN module_wheels w ON w.name = r.name AND w.version = p_version
 	WHERE a.kind = 'module' AND a.state = 'pending' AND r.name = p_name
 	    AND r.version IN ('', p_version) AND review_mode('module') = 'automatic'
-	    AND (w.advisories IS NULL OR (w.advisories ? 'known'
-	    AND jsonb_array_length(w.advisories -> 'known') = 0))
+	    AND NOT module_doubted(r.name, r.version)
 	ORDER BY a.id LIMIT 256
 $$;
 
@@ -343,9 +353,9 @@ INSERT INTO module_installs (name, version)
 REVOKE ALL ON module_installs, module_wheels FROM PUBLIC;
 GRANT SELECT ON module_installs, module_wheels TO mcpbox_app;
 REVOKE ALL ON FUNCTION module_want, module_requests_want, module_install_next,
-    module_install_failed, module_error, module_said_wrong, module_installed, module_waiting,
-    module_need_ask, modules_granted, module_wheel_json, module_install_json,
+    module_install_failed, module_error, module_said_wrong, module_installed,
+    module_doubted, module_waiting, module_need_ask, modules_granted, module_wheel_json, module_install_json,
     module_circumstances, act_module_install FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION module_install_next, module_install_failed, module_error, module_installed,
-    module_waiting, module_need_ask, modules_granted, module_wheel_json,
+    module_doubted, module_waiting, module_need_ask, modules_granted, module_wheel_json,
     module_install_json, module_circumstances TO mcpbox_app;

@@ -345,6 +345,9 @@ def test_an_automatic_policy(instance, mcp, index):
         # the next tool gets it at once
         other, _ = tool(instance, mcp, "by_policy_too")
         assert ask(mcp, other, "welcome")["status"] == "approved"
+        assert ask(mcp, other, "dubious")["status"] == "pending"
+        time.sleep(1)
+        assert [i["module"] for i in items(instance, other)] == ["dubious"]
     finally:
         instance.ctl("policies", "set", "strict")
 

@@ -775,6 +775,25 @@ def test_inspections_and_tests_carry_no_secret(admind, sandbox, approved, stored
         refused(seal(admind, sandbox.epoch, material(extra=own), kind, listener), "FORBIDDEN")
 
 
+def test_an_installer_s_context_says_a_name_and_limits(admind, sandbox, approved, stored, context_key):
+    """Nothing that runs, nowhere to connect to, no secret: sandboxd knows these itself."""
+    pre, s = approved
+    module, own = 6, [(6, b"module:six")]
+    for extra in ([(5, b"print(1)")], [(3, b"TOKEN"), (4, stored["demo", "TOKEN"])], [(1, pre), (2, s)],
+                  [(22, bytes(32))], [(23, b"http")], [(24, b"{}")], [(25, b"/usr/bin/true")],
+                  [(31, s), (32, pre)], [(33, b"tcp evil.example 443")], [(34, b"tcp * 0")], [(35, bytes(16))],
+                  [(30, struct.pack(">Q", 1))]):
+        refused(seal(admind, sandbox.epoch, material(extra=own + extra), module, ADMIND),
+                "INVALID_REQUEST")
+    refused(seal(admind, sandbox.epoch, material(), module, ADMIND), "INVALID_REQUEST")
+    for listener in (LOCAL, TUNNEL):
+        refused(seal(admind, sandbox.epoch, material(extra=own), module, listener), "FORBIDDEN")
+    m = seal(admind, sandbox.epoch, material(extra=own), module, ADMIND)
+    plain = unseal(context_key, sandbox.epoch, m["context"], module, ADMIND)
+    assert (6, b"module:six") in plain
+    assert not {tag for tag, _ in plain} & {1, 2, 3, 4, 5, 15, 22, 23, 24, 25, 31, 32, 33, 34, 35}
+
+
 def test_a_tool_takes_no_code_from_admind(admind, sandbox, approved, context_key):
     pre, s = approved
     for extra in ([(5, b"evil()")], [(6, b"other__name")], [(15, bytes(32))], [(7, bytes(32))],
