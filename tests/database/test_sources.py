@@ -248,3 +248,20 @@ def test_no_lifetime_is_none(app):
     app.execute("SELECT mcpbox.oauth_stored(%s, %s, 'oauth')", (x, done))
     assert one(app, "SELECT oauth_expires_at, oauth_status FROM mcpbox.external_sources WHERE id = %s", x) == (
         None, "authorised")
+
+
+def test_each_step_is_in_the_audit_log(app):
+    s = server(app)
+    x = source(app, s.id)
+    found(app, x, tool("a"))
+    imported(app, x, "a")
+    g = oauth(app, s.id)["id"]
+    said = {"state": "s" * 43, "authorization_url": "https://as.example.org/a", "issuer": "i", "sealed": "AAAA"}
+    one(app, "SELECT * FROM mcpbox.oauth_begun(%s, %s, 'http://127.0.0.1/', 'admin')", g,
+        json.dumps({"structuredContent": said}).encode())
+    app.execute("SELECT mcpbox.oauth_stored(%s, %s, 'oauth')",
+                (g, json.dumps({"structuredContent": {"sealed": "AAAA"}}).encode()))
+    rows = app.execute("SELECT action, actor FROM mcpbox.audit_log WHERE subject IN (%s, %s) ORDER BY seq",
+                       (f"source {s.name}/src", f"source {s.name}/guarded")).fetchall()
+    assert rows == [("source_added", "local"), ("source_imported", "local"), ("source_added", "admin"),
+                    ("source_authorising", "admin"), ("source_authorised", "oauth")]
