@@ -110,10 +110,12 @@ class Browser:
 @pytest.fixture(scope="module")
 def source(instance, client, guarded):
     at = server(client, "guarded")
-    instance.ctl("sources", "add", "guarded", "who", URL + "/mcp", "auth_type=oauth", f"oauth_issuer={ISSUER}")
+    instance.ctl("sources", "add", "guarded", "who", URL + "/mcp", "auth_type=oauth", f"oauth_issuer={ISSUER}",
+                 f"oauth_hosts={AS}:9002", "oauth_hosts=tokens.example:443")
     done = approve(instance)
     shown = json.dumps(done)
     assert "OAUTH_WHO" in shown and ISSUER in shown      # what a reviewer sees
+    assert f"{AS}:9002" in shown and "tokens.example:443" in shown
     return client.manage("mcpbox_list_external_sources", server_id=at)["sources"][0]["id"]
 
 
