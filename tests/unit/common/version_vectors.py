@@ -15,11 +15,14 @@ NAMES = """format server_id tool_id server name exposed_name title description
 icons meta input_schema output_schema annotations kind code spec modules
 executable executable_digest secrets requires task confirm timeout_ms
 memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes
-stdout_bytes argument_bytes log_rate progress_rate""".split()
+stdout_bytes argument_bytes log_rate progress_rate object uri mime_type
+arguments text blob ttl_ms client_capabilities connections network_bytes
+network_rate""".split()
 SETS = {"modules", "secrets", "requires"}
 NUMBERS = {"format", "confirm", "timeout_ms", "memory_bytes", "processes",
            "tmp_bytes", "result_bytes", "cpu_ms", "files", "file_bytes",
-           "stdout_bytes", "argument_bytes", "log_rate", "progress_rate"}
+           "stdout_bytes", "argument_bytes", "log_rate", "progress_rate",
+           "connections", "network_bytes", "network_rate"}
 JSON = {"icons", "meta", "input_schema", "output_schema", "annotations", "spec"}
 
 
