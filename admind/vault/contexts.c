@@ -337,8 +337,9 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 	return 0;
 }
 
-/* A source that names a secret may make its value (credentials.h): the key to
- * seal it for us under stands before the secrets. */
+/* A source that names a secret may make its value (credentials.h), and of the
+ * first one alone if it names several: the key to seal it for us under stands
+ * before the secrets. */
 static void
 put_return_key(struct buf *out, const struct keys *k,
     const struct ipc_id *execution, const struct ipc_hash *version,
@@ -346,15 +347,15 @@ put_return_key(struct buf *out, const struct keys *k,
 {
 	char hex[HEX32_LEN + 1];
 	uint8_t key[KEY_LEN];
-	struct tlv server, f;
+	struct tlv server, secret, f;
 
 	if (tlv_find(fields, n, VERSION_OBJECT, &f) != 1 ||
 	    !ipc_streq(ipc_bytes(f.p, f.n), "source") ||
-	    tlv_find(fields, n, VERSION_SECRET, &f) != 1 ||
+	    tlv_find(fields, n, VERSION_SECRET, &secret) != 1 ||
 	    tlv_find(fields, n, VERSION_SERVER_NAME, &server) != 1)
 		return;
-	credentials_key(
-	    k, execution, version, ipc_bytes(server.p, server.n), key);
+	credentials_key(k, execution, version, ipc_bytes(server.p, server.n),
+	    ipc_bytes(secret.p, secret.n), key);
 	hex_encode(key, sizeof(key), hex);
 	tlv_puts(out, CTX_SECRET_NAME, CREDENTIAL_KEY_NAME);
 	tlv_put(out, CTX_SECRET_VALUE, hex, HEX32_LEN);

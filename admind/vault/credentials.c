@@ -4,12 +4,11 @@
  *
  * admind may be hostile. It names execution, version, server and secret, and a
  * wrong name is another key, under which nothing opens. So all it can store is
- * what an approved version's run sealed in a context of ours, as a secret of
- * that version's server. Which secret it chooses freely among that server's:
- * the text is a document of the driver's that nothing else takes for its own
- * (it is no token by itself), and it could leave the secret without a value
- * anyway. It can bring an older document again, as it can put back any older
- * row (stored.h).
+ * what an approved version's run sealed in a context of ours, as the secret
+ * which that version names. Of another secret's name it must not have its
+ * choice: a tool that was approved with that one would send the tokens to hosts
+ * of its own. It can bring an older document again, as it can put back any
+ * older row (stored.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +28,21 @@ struct credential_op {
 void
 credentials_key(const struct keys *k, const struct ipc_id *execution,
     const struct ipc_hash *version, struct ipc_bytes server,
-    uint8_t out[KEY_LEN])
+    struct ipc_bytes secret, uint8_t out[KEY_LEN])
 {
 	uint8_t sub[KEY_LEN];
 	struct ipc_hash key;
 	struct buf b;
 
 	hkdf_sha256(k->secrets, "credentials", sub);
-	buf_init(&b, 64 + NAME_SERVER_MAX);
+	buf_init(&b, 64 + NAME_SERVER_MAX + 1 + KEY_NAME_MAX);
 	buf_put(&b, execution->b, sizeof(execution->b));
 	buf_put(&b, version->b, sizeof(version->b));
 	buf_put(&b, server.p,
 	    server.n <= NAME_SERVER_MAX ? server.n : NAME_SERVER_MAX);
+	buf_putc(&b, '\0'); /* no name has one: the two can't run together */
+	buf_put(
+	    &b, secret.p, secret.n <= KEY_NAME_MAX ? secret.n : KEY_NAME_MAX);
 	/* A key of less than all of it must never be used. */
 	if (b.failed)
 		abort();
@@ -163,7 +165,8 @@ credentials_message(
 	/* A run that began before the master key changed sealed under the one
 	 * before. */
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
-		credentials_key(k, &m.execution, &m.version, m.server, key);
+		credentials_key(
+		    k, &m.execution, &m.version, m.server, m.key, key);
 		buf_clear(&value);
 		rc =
 		    credentials_open(key, m.sealed.p, m.sealed.n, &value, &err);

@@ -3,8 +3,9 @@
  * runner seals them for the vault, and nobody between the two can read or
  * change them.
  *
- * The key is one run's own: from our secrets' key, the execution's id, the
- * version's hash and its server's name. It leaves the vault in the sealed
+ * The key is one run's own, for one secret: from our secrets' key, the
+ * execution's id, the version's hash, its server's name and the name of the
+ * secret that it names. It leaves the vault in the sealed
  * context of that run alone, beside the secrets; the runner encrypts under it
  * what its result carries; admind hands that back, and the vault computes the
  * key again. Under one key one text is sealed: a run has one result.
@@ -28,7 +29,7 @@ enum { CREDENTIAL_OVERHEAD = 16 + 32 };
 
 void credentials_key(const struct keys *, const struct ipc_id *execution,
     const struct ipc_hash *version, struct ipc_bytes server,
-    uint8_t out[KEY_LEN]);
+    struct ipc_bytes secret, uint8_t out[KEY_LEN]);
 /* Opens what was sealed under the key; out (initialised) receives the text.
  * 0; -1 with FAILURE_FORBIDDEN if it was not. */
 int credentials_open(const uint8_t key[KEY_LEN], const uint8_t *sealed,

@@ -20,8 +20,6 @@
 #include "stored.h"
 #include "vault.h"
 
-enum { KEY_NAME_MAX = 255 }; /* as in the database */
-
 struct secret_op {
 	struct vault *v;
 	struct vault_ref ref;

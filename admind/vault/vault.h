@@ -100,6 +100,7 @@ int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+enum { KEY_NAME_MAX = 255 }; /* of a secret, as in the database */
 /* A secret's name. */
 bool secrets_key_ok(struct ipc_bytes);
 /* credentials.c: CREDENTIAL_STORE. */

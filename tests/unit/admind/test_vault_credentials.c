@@ -98,27 +98,30 @@ too_long_is_refused_before_it_is_opened(void **state)
 
 /* Whatever admind names wrongly is another key. */
 static void
-a_key_is_one_run_of_one_version_of_one_server(void **state)
+a_key_is_one_run_of_one_version_for_one_secret(void **state)
 {
 	struct ipc_id execution = {{1}}, other_execution = {{2}};
 	struct ipc_hash version = {{1}}, other_version = {{2}};
+	const struct ipc_bytes a = ipc_str("a"), s = ipc_str("S");
 	struct keys k = {0}, other_master = {0};
-	uint8_t key[7][KEY_LEN];
+	uint8_t key[9][KEY_LEN];
 
 	(void)state;
 	other_master.secrets[0] = 1;
-	credentials_key(&k, &execution, &version, ipc_str("a"), key[0]);
-	credentials_key(&k, &other_execution, &version, ipc_str("a"), key[1]);
-	credentials_key(&k, &execution, &other_version, ipc_str("a"), key[2]);
-	credentials_key(&k, &execution, &version, ipc_str("b"), key[3]);
-	credentials_key(
-	    &other_master, &execution, &version, ipc_str("a"), key[4]);
-	credentials_key(&k, &execution, &version, ipc_str("aa"), key[5]);
-	credentials_key(&k, &execution, &version, ipc_str("a"), key[6]);
-	for (int i = 0; i < 6; i++)
+	credentials_key(&k, &execution, &version, a, s, key[0]);
+	credentials_key(&k, &other_execution, &version, a, s, key[1]);
+	credentials_key(&k, &execution, &other_version, a, s, key[2]);
+	credentials_key(&k, &execution, &version, ipc_str("b"), s, key[3]);
+	credentials_key(&other_master, &execution, &version, a, s, key[4]);
+	credentials_key(&k, &execution, &version, ipc_str("aS"), s, key[5]);
+	/* another secret of the same server: its tools send it elsewhere */
+	credentials_key(&k, &execution, &version, a, ipc_str("T"), key[6]);
+	credentials_key(&k, &execution, &version, a, ipc_str("SS"), key[7]);
+	credentials_key(&k, &execution, &version, a, s, key[8]);
+	for (int i = 0; i < 8; i++)
 		for (int j = 0; j < i; j++)
 			assert_memory_not_equal(key[i], key[j], KEY_LEN);
-	assert_memory_equal(key[0], key[6], KEY_LEN);
+	assert_memory_equal(key[0], key[8], KEY_LEN);
 	/* and none of them is the key that stored secrets are under */
 	assert_memory_not_equal(key[0], k.secrets, KEY_LEN);
 }
@@ -130,7 +133,7 @@ main(void)
 	    cmocka_unit_test(opens_what_python_sealed),
 	    cmocka_unit_test(any_change_is_refused),
 	    cmocka_unit_test(too_long_is_refused_before_it_is_opened),
-	    cmocka_unit_test(a_key_is_one_run_of_one_version_of_one_server),
+	    cmocka_unit_test(a_key_is_one_run_of_one_version_for_one_secret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
