@@ -32,7 +32,7 @@ def source(name="who", secrets=(b"OAUTH_WHO",), kind=b"mcp", object_=b"source"):
 
 def run(admind, ctl, sandbox, context_key, pre, *material, execution=RUN):
     """(the version's hash, {name: value} of what the runner is given)"""
-    m = seal(admind, sandbox.epoch, bare(pre, approve(ctl, admind, pre)), execution=execution)
+    m = seal(admind, sandbox.epoch, bare(pre, approve(ctl, admind, pre), *material), execution=execution)
     assert m["_"] == "SEALED", m
     plain = unseal(context_key, sandbox.epoch, m["context"], execution=execution)
     names = [v.decode() for t, v in plain if t == SECRET_NAME]
