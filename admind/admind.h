@@ -332,7 +332,8 @@ void withdraw_calls(struct admind *);
  * Servers' network grants may have changed: tells the sandbox what servers of
  * its open calls are granted now, for their next connect. done(arg) once it
  * knows, or the calls it could not be told for are cancelled; may be NULL.
- * Without calls at the sandbox nothing is asked, and done is called from inside.
+ * Without calls at the sandbox nothing is asked, and done is called from
+ * inside.
  */
 void regrant_run(struct admind *, void (*done)(void *), void *arg);
 

@@ -106,8 +106,8 @@ void manage_request_module(struct job *);
 void manage_request_network(struct job *);
 void manage_import_openapi(struct job *);
 
-/* Of kind http (manage_http.c). What is wrong with the fields of such a version,
- * or NULL and its specification, given now or before. */
+/* Of kind http (manage_http.c). What is wrong with the fields of such a
+ * version, or NULL and its specification, given now or before. */
 struct draft;
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);

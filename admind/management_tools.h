@@ -140,8 +140,8 @@ void management_tool_json(const struct management_tool *, struct buf *out);
 /* Name and kind of a field; NULL for a number the table does not have. */
 const char *management_field(unsigned number, enum management_kind *);
 
-/* What CHECK_OPENAPI answers: a group for each operation, which NAME begins, and
- * a line for each that was left out. */
+/* What CHECK_OPENAPI answers: a group for each operation, which NAME begins,
+ * and a line for each that was left out. */
 enum openapi_field {
 	OPENAPI_NAME = 1,  /* of the tool */
 	OPENAPI_TITLE = 2, /* this and the next may be absent */

@@ -177,7 +177,8 @@ put_all(struct buf *b, struct admind *a, const struct pg_result *rows)
 	number(b, "counter", "mcpbox_call_connections_total",
 	    "Network connections that calls made.", m->connections);
 	number(b, "counter", "mcpbox_call_connections_refused_total",
-	    "Network connections that were refused to calls by policy.", m->net_refused);
+	    "Network connections that were refused to calls by policy.",
+	    m->net_refused);
 	number(b, "counter", "mcpbox_call_network_bytes_total",
 	    "Bytes of connections of calls, both directions.", m->net_bytes);
 	number(b, "counter", "mcpbox_auth_failures_total",

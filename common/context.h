@@ -71,10 +71,10 @@ enum context_tag {
 			   * it; any number */
 	CTX_GRANT = 34,   /* plaintext only: a host its server is granted, from
 			   * sealed grants of that server; likewise */
-	CTX_SERVER_ID = 35, /* plaintext only, from the pre-image: uuid; of
-			     * GRANTS in the material, too */
-	CTX_CONNECTIONS = 36, /* u64: connections of the call; absent: the
-			       * sandbox's default, as for the next two */
+	CTX_SERVER_ID = 35,     /* plaintext only, from the pre-image: uuid; of
+				 * GRANTS in the material, too */
+	CTX_CONNECTIONS = 36,   /* u64: connections of the call; absent: the
+				 * sandbox's default, as for the next two */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
 	CTX_NETWORK_RATE = 38   /* u64 bytes a minute */
 };

@@ -67,11 +67,12 @@ enum listener {
 enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
-	CONTEXT_TEST = 3,   /* call main() of a draft: no secrets, no network */
+	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
 	CONTEXT_COMPILE = 4, /* sandboxd's own: compile, run nothing */
-	CONTEXT_GRANTS = 5,  /* no call: what a server is granted now (REGRANT) */
-	CONTEXT_MODULE = 6   /* fetch a wheel for the module store: our code, the
-			      * configured index alone, no secrets */
+	CONTEXT_GRANTS =
+	    5,             /* no call: what a server is granted now (REGRANT) */
+	CONTEXT_MODULE = 6 /* fetch a wheel for the module store: our code, the
+			    * configured index alone, no secrets */
 };
 
 /* Kinds of NET_EVENT. */
@@ -92,10 +93,10 @@ enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 /* What makes the result in a runner of kind PYTHON (EXECUTE): the tool's own
  * code, or a module of ours that reads a specification. */
 enum runner_driver {
-	DRIVER_CODE = 0,   /* the source is Python, its main is called */
-	DRIVER_HTTP = 1,   /* a declared REST call: version kind http */
-	DRIVER_MCP = 2,    /* another MCP server's tool, or its list: kind mcp */
-	DRIVER_MODULE = 3  /* fetches and unpacks a wheel */
+	DRIVER_CODE = 0,  /* the source is Python, its main is called */
+	DRIVER_HTTP = 1,  /* a declared REST call: version kind http */
+	DRIVER_MCP = 2,   /* another MCP server's tool, or its list: kind mcp */
+	DRIVER_MODULE = 3 /* fetches and unpacks a wheel */
 };
 
 /* What SOURCE_RUN wants. */

@@ -71,7 +71,8 @@ struct held_set {
 	struct replay used;
 	uint64_t keys; /* how many there were */
 	struct ipc_id epoch;
-	const struct depot_conf *installer; /* NULL: this one installs nothing */
+	const struct depot_conf
+	    *installer; /* NULL: this one installs nothing */
 };
 
 enum held_verdict {
