@@ -140,10 +140,15 @@ def site(ns, dns):
 @pytest.fixture(scope="module")
 def installed(instance, site):
     """What the administrator's command said."""
-    host, port = instance.address()
-    r = subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", "--yes",
-                        "--url", f"http://{host}:{port}/mcp", "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
-                       capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+    def install(*more, said=""):
+        return subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", *more, "--url",
+                               "http://{}:{}/mcp".format(*instance.address()),
+                               "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
+                              capture_output=True, text=True, check=False, timeout=120, input=said)
+    # Who says no may run it again: what waits is shown and approved then.
+    r = install(said="n\n")
+    assert r.returncode == 1 and "nothing was approved" in r.stderr, r.stdout + r.stderr
+    r = install("--yes")
     assert r.returncode == 0, r.stdout + r.stderr
     return r.stdout
 
