@@ -45,8 +45,9 @@ def definition(tool):
                           + text.encode("ascii")).hexdigest()
 
 
-def _credential(auth, secrets):
+def _credential(spec, secrets):
     """Headers that carry the credential."""
+    auth = spec.get("auth") or {}
     kind = auth.get("type", "none")
     if kind == "none":
         return {}
@@ -56,7 +57,7 @@ def _credential(auth, secrets):
             f"the secret {auth.get('secret')} has no value yet")
     if kind == "oauth":
         import mcpbox_oauth
-        return mcpbox_oauth.header(secret)
+        return mcpbox_oauth.header(spec, secret)
     value = secret.strip()
     try:
         value.encode("ascii")
@@ -136,10 +137,9 @@ class _Answers:
 
 
 def _client(spec, secrets):
-    auth = spec.get("auth") or {}
     return wire.Client(spec["url"],
                        transport=spec.get("transport", "streamable_http"),
-                       headers=_credential(auth, secrets),
+                       headers=_credential(spec, secrets),
                        era=spec.get("era"), heard=_heard)
 
 

@@ -323,8 +323,12 @@ class LastingStream(_Way):
         else:
             raise Broken("its stream ended before the endpoint")
         import urllib.parse
-        to = urllib.parse.urljoin(url, data.decode("utf-8", "replace"))
-        if mcpbox_http.url(to).origin != mcpbox_http.url(url).origin:
+        try:
+            to = urllib.parse.urljoin(url, data.decode("utf-8", "replace"))
+            origin = mcpbox_http.url(to).origin
+        except ValueError:
+            raise Broken("it wants messages at no usable address") from None
+        if origin != mcpbox_http.url(url).origin:
             raise Broken("it wants messages at another server")
         self._to = to
 

@@ -85,14 +85,34 @@ def hide(made):
     clean.withhold(parts)
 
 
-def header(secret):
+def header(spec, secret):
     """What a request of the source's, or of a tool of it, carries."""
-    token = document(secret).get("access_token")
+    made = document(secret)
+    token = made.get("access_token")
     if not isinstance(token, str):
         raise mcpbox_drivers.MissingGrant(
             "the source is not authorised yet: an administrator does that "
             "(mcpboxctl source authorise)")
+    _fits(spec, made, made.get("client"))
     return {"Authorization": f"Bearer {token}"}
+
+
+def _fits(spec, made, client):
+    """Tokens go to the server that they were given for, and to whom a person
+    trusted with them: a source that was deleted and added anew finds what the
+    one before it with its name had, and may be another server."""
+    resource, issuer = made.get("resource"), spec["auth"].get("issuer")
+    if not (isinstance(resource, str) and _within(resource, spec["url"])):
+        raise mcpbox_drivers.MissingGrant(
+            "the tokens there are were given for another server: an "
+            "administrator authorises the source anew (mcpboxctl source "
+            "authorise)")
+    if not isinstance(client, dict) or issuer is None \
+            or client.get("issuer") != issuer:
+        raise mcpbox_drivers.MissingGrant(
+            "the tokens there are were given by another authorization server "
+            "than the reviewed one: an administrator authorises the source "
+            "anew (mcpboxctl source authorise)")
 
 
 # ---- finding who gives tokens ----
@@ -113,8 +133,20 @@ def _get(address):
 
 
 def _split(address):
-    parts = urllib.parse.urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    """Origin and path, in one spelling; BadRequest for what is no address."""
+    u = mcpbox_http.url(address)
+    return (f"{u.scheme}://{u.authority}",
+            u.target.partition("?")[0].rstrip("/"))
+
+
+def _within(resource, url):
+    """Is the server at this URL the resource, or a part of it?"""
+    try:
+        there, under = _split(resource)
+    except mcpbox_http.BadRequest:
+        return False
+    origin, path = _split(url)
+    return there == origin and (path == under or path.startswith(under + "/"))
 
 
 def _challenge(url):
@@ -177,9 +209,7 @@ def _resource(url, challenge):
         said = found.get("resource")
         if not isinstance(said, str):
             _fail("its resource metadata names no resource")
-        there, under = _split(said)
-        if there.lower() != origin.lower() or not (
-                path == under or path.startswith(under + "/")):
+        if not _within(said, url):
             _fail(f"its resource metadata is of {clean.line(said, 200)}, "
                   "which it is not")
         return found
@@ -201,7 +231,7 @@ def _server(issuer):
             _fail("the authorization server's metadata is of the issuer "
                   f"{clean.line(found.get('issuer'), 200)}, not of {issuer}")
         for name in ("authorization_endpoint", "token_endpoint"):
-            _endpoint(found, name)
+            found[name] = _endpoint(found, name)
         if "S256" not in (found.get("code_challenge_methods_supported") or []):
             _fail("the authorization server does not say that it knows PKCE "
                   "with S256, without which nobody is to be authorised")
@@ -210,6 +240,7 @@ def _server(issuer):
 
 
 def _endpoint(metadata, name):
+    """Its address, in ASCII: a person may be shown it, and opens it."""
     address = metadata.get(name)
     try:
         u = mcpbox_http.url(address)
@@ -218,7 +249,7 @@ def _endpoint(metadata, name):
     if u.scheme != "https" and mcpbox_http.url(
             metadata["issuer"]).scheme == "https":
         _fail(f"the authorization server's {name} is not https")
-    return address
+    return u.text
 
 
 def _scope(spec, challenge, resource, server):
@@ -392,6 +423,7 @@ def token(spec, arguments, doc, key):
     if not isinstance(pending, dict):
         _fail("no authorisation is under way")
     client = pending["client"]
+    _fits(spec, pending, client)
     iss = arguments.get("iss") or None
     if iss is None and pending["iss"]:
         _fail("the answer does not say which authorization server it is from")
@@ -409,6 +441,7 @@ def token(spec, arguments, doc, key):
 def refresh(spec, arguments, doc, key):
     if not isinstance(doc.get("refresh_token"), str):
         _fail("there is no refresh token: authorise the source again")
+    _fits(spec, doc, doc.get("client"))
     made = _tokens(doc["client"], doc["token_endpoint"], {
         "grant_type": "refresh_token", "refresh_token": doc["refresh_token"],
         "resource": doc["resource"]})

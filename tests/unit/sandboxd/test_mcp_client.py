@@ -363,4 +363,89 @@ def test_tokens_are_withheld():
 @pytest.mark.parametrize("secret", ["", "{", "[]", "7", '"x"', '{"access_token":7}'])
 def test_a_secret_that_is_no_document(secret):
     with pytest.raises(drivers.MissingGrant):
-        oauth.header(secret)
+        oauth.header({"url": "https://a.example/", "auth": of()}, secret)
+
+
+# ---- OAuth: tokens and for whom they were given ----
+
+def given(url, issuer="https://as.example", **more):
+    """The document of an authorisation that came to its end."""
+    return json.dumps({"access_token": "canary-token-1", "refresh_token": "canary-token-2", "resource": url,
+                       "token_endpoint": "https://as.example/token", "scope": "",
+                       "client": {"client_id": "c", "client_secret": None, "method": "none", "issuer": issuer},
+                       **more})
+
+
+def of(issuer="https://as.example"):
+    return {"type": "oauth", "secret": "K", "issuer": issuer}
+
+
+@pytest.fixture
+def nothing_withheld():
+    yield
+    clean.withhold([])
+    oauth.mcpbox_hide.hide_secrets([])
+
+
+def test_tokens_go_to_the_server_they_were_given_for(nothing_withheld):
+    """A source that was deleted and added anew at another address, under its
+    name, has the same secret; so has one whose authorization server is another."""
+    with Server(Legacy()) as s:
+        # the canary: it does go where it belongs
+        called(s, secrets={"K": given(s.url)}, auth=of())
+        assert s.asked and all(a[2]["authorization"] == "Bearer canary-token-1" for a in s.asked)
+        s.asked.clear()
+        for doc, auth in ((given("https://victim.example/mcp"), of()),
+                          (given(s.url + "/more"), of()),
+                          (given(s.url.replace("127.0.0.1", "localhost")), of()),
+                          (given(s.url, issuer="https://other.example"), of()),
+                          (given(s.url), of("https://other.example")),
+                          (given(s.url, issuer=None), of(None)),
+                          (given(s.url, client=None), of()),
+                          (given(None), of()), (given("https://["), of()), (given(7), of())):
+            with pytest.raises(drivers.MissingGrant, match="authorises the source anew"):
+                called(s, secrets={"K": doc}, auth=auth)
+            with pytest.raises(drivers.MissingGrant, match="authorises the source anew"):
+                mcp.main(spec(s, auth=auth), {}, {"K": doc})
+        assert not s.asked
+
+
+@pytest.mark.parametrize("op", ["refresh", "token"])
+def test_nor_are_they_renewed_or_fetched_for_another(op, nothing_withheld):
+    with Server(lambda m, b, h: (200, JSON, b"{}")) as s:
+        for url, issuer in (("https://victim.example/mcp", "https://as.example"), (s.url, "https://other.example")):
+            inner = json.loads(given(url, issuer))
+            doc = {**inner, "token_endpoint": s.url, "pending": {
+                **inner, "token_endpoint": s.url, "redirect_uri": "http://localhost/", "verifier": "canary-token-3",
+                "iss": False}}
+            with pytest.raises(drivers.MissingGrant, match="authorises the source anew"):
+                mcp.main(spec(s, auth=of()), {"op": op, "code": "c", "redirect_uri": "http://localhost/"},
+                         {"K": json.dumps(doc), oauth.KEY_NAME: "00" * 32})
+        assert not s.asked
+
+
+@pytest.mark.parametrize("resource, url, within", [
+    ("https://a.example/mcp", "https://a.example/mcp", True), ("https://a.example", "https://a.example/mcp", True),
+    ("https://A.example:443/", "https://a.example/mcp?x=/", True), ("https://a.example/m", "https://a.example/mcp", False),
+    ("https://a.example/mcp", "https://a.example/mc", False), ("http://a.example/mcp", "https://a.example/mcp", False),
+    ("https://a.example:444/mcp", "https://a.example/mcp", False), ("https://a.example@b.example/", "https://b.example/", False),
+    ("https://b.example/?https://a.example/", "https://a.example/", False), ("https://[", "https://a.example/", False),
+    ("", "https://a.example/", False)])
+def test_a_part_of_a_resource(resource, url, within):
+    assert oauth._within(resource, url) is within
+
+
+def test_endpoints_are_shown_in_ascii():
+    made = oauth._endpoint({"issuer": "https://as.example", "e": "https://as.example/a\u202egpj.x?y=\u200b"}, "e")
+    assert made == "https://as.example/a%E2%80%AEgpj.x?y=%E2%80%8B"
+    for bad in ("https://as.example/\x1b[2J", "javascript:x", "https://[", None, "http://as.example/"):
+        with pytest.raises(drivers.Upstream):
+            oauth._endpoint({"issuer": "https://as.example", "e": bad}, "e")
+
+
+@pytest.mark.parametrize("endpoint", [b"http://[", b"//[x", b"ftp://x/", b"https://a@b/"])
+def test_the_old_transport_with_an_endpoint_that_is_none(endpoint):
+    with Server(lambda m, b, h: (200, SSE, b"event: endpoint\ndata: " + endpoint + b"\n\n")) as s:
+        with pytest.raises(drivers.Upstream, match="no usable address|another server"):
+            mcp.listing({**spec(s), "transport": "sse"}, {})
+        assert len(s.asked) == 1
