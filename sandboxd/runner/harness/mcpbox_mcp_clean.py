@@ -14,9 +14,14 @@ import re
 #: Containers in containers that are kept; the scanner behind stops at 64.
 DEPTH_MAX = 48
 INT_MAX = 2 ** 1023
-#: Controls but tab and line ends; what reverses or isolates direction; tags.
+#: Controls but tab and line ends; what reverses or isolates direction; what
+#: is never seen and can say anything: tags, the variation selectors of plane 14
+#: (240 of them: a byte each), invisible operators, marks of byte order. What
+#: scripts and emoji are written with (joiners, soft hyphens, VS1 to VS16)
+#: stays.
 _HIDING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e"
-                     "\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]")
+                     "\u2060-\u206f\ufeff\ufff0-\ufffb"
+                     "\U000e0000-\U000e0fff]")
 _ESCAPE = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]{0,2000}"
                      "(?:\x07|\x1b\\\\)|\x1b[@-Z\\\\^_]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
