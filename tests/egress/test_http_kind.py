@@ -72,6 +72,12 @@ def test_two_dots_of_two_arguments():       # G-110
     with pytest.raises(drivers.InvalidArguments):
         built({"a": ".", "b": "."}, **dots)
     assert built({"a": ".", "b": "x"}, **dots)[1] == "/p/.x"
+    # one that the template spells is one, too, in each spelling
+    for dot in (".", "%2E", "%2e"):
+        half = {"path": f"/p/{dot}{{a}}/q", "parameters": {"a": parameter("path")}}
+        with pytest.raises(drivers.InvalidArguments):
+            built({"a": "."}, **half)
+        assert built({"a": "x"}, **half)[1] == f"/p/{dot}x/q"
 
 
 @pytest.mark.parametrize("value", [["a"], {"a": 1}, [], None], ids=lambda v: f"G-118 {v!r}")
@@ -599,10 +605,13 @@ def test_administrators_import_documents_too(instance, client, tmp_path):
     item = instance.ctl_json("approvals", "show", got["tools"][0]["request_id"])
     assert item["content"]["requires"] == ["x.example:443"] and item["requested_by"] == "root"
     r = instance.ctl("openapi", server, str(tmp_path / "none"), check=False)
-    assert r.returncode == 2 and "none" in r.stderr
+    assert r.returncode == 1 and "none" in r.stderr        # a file, not wrong usage
     (tmp_path / "bad.json").write_text('{"swagger":"2.0"}')
     r = instance.ctl("openapi", server, str(tmp_path / "bad.json"), check=False)
     assert r.returncode == 1 and "OpenAPI 3" in r.stderr
+    (tmp_path / "api.yaml").write_text("openapi: 3.0.3\n")
+    r = instance.ctl("openapi", "posts3", str(tmp_path / "api.yaml"), check=False)     # a server by its name
+    assert r.returncode == 1 and "not JSON (YAML" in r.stderr
     rest = Web(lambda: instance.address("admind-http"))
     assert rest.login("admin", instance.password)[0] == 200
     status, _, got = rest.request("POST", f"/api/servers/{server}/openapi", {"document": DOCUMENT, "operations": ["addPost"]})

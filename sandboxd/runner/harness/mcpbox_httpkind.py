@@ -69,7 +69,7 @@ def _path(template, given, parameters):
     segments = []
     for segment in template[slash:].split("/"):
         filled = _PLACE.sub(fill, segment)
-        if filled != segment and filled.replace("%2E", ".") in (".", ".."):
+        if filled != segment and re.sub("%2[eE]", ".", filled) in (".", ".."):
             raise mcpbox_drivers.InvalidArguments(
                 f"{_PLACE.search(segment).group(1)} must not be . or ..: it "
                 "is a segment of the path")
