@@ -106,8 +106,11 @@ def _charset(content_type, body):
     name = found.group(1) if found else "utf-8"
     name = name.decode("ascii") if isinstance(name, bytes) else name
     try:
-        b"".decode(name)
-        return name
+        b"".decode(name, "replace")
+        # codecs of Python's that no page is written in
+        return ("utf-8" if name.lower().replace("-", "_") in (
+            "idna", "punycode", "unicode_escape", "raw_unicode_escape")
+            else name)
     except (LookupError, UnicodeError, ValueError):
         return "utf-8"
 

@@ -284,6 +284,18 @@ def test_no_proxy_is_asked(monkeypatch):     # W-32
 
 # ---- streams ----
 
+@pytest.mark.parametrize("name", ["idna", "IDNA", "punycode", "Unicode-Escape", "raw_unicode_escape", "undefined",
+                                  "hex", "rot13", "zip", "nonsense", "utf-8\u00fc", "x" * 3000])
+def test_charsets_that_are_none(name):
+    """Names of codecs that no text has: each answer is a text all the same."""
+    body = b"caf\xc3\xa9 \\u202e -\xff." + b"a" * 30000
+    r, _ = get(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=%b\r\n\r\n" % name.encode() + body,
+               max_bytes=1 << 20)
+    at = time.monotonic()
+    assert r.charset == "utf-8" and r.text() == body.decode("utf-8", "replace")
+    assert time.monotonic() - at < 1
+
+
 def test_lines_as_they_come():
     def events(c):
         c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\r\n\r\ndata: 2\n")

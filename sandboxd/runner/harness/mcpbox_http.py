@@ -49,6 +49,12 @@ _HARMLESS = frozenset({"accept", "accept-encoding", "accept-language",
                        "range", "user-agent"})
 
 
+#: Codecs of Python's that no text travels in: they take no errors="replace",
+#: or the square of the time, or make other characters of plain ones.
+_NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape",
+                          "raw_unicode_escape", "undefined"})
+
+
 class Error(Exception):
     """A request without a usable answer. failure: "upstream_error",
     "timeout" or "limit", as a call that ends by it is told; url: of the hop at
@@ -352,7 +358,9 @@ class Response:
         name = self.headers.get_content_charset() or "utf-8"
         try:
             "".encode(name)
-            b"".decode(name)
+            b"".decode(name, "replace")
+            if name.lower().replace("-", "_") in _NO_CHARSETS:
+                return "utf-8"
         except (LookupError, UnicodeError, ValueError):
             return "utf-8"
         return name
