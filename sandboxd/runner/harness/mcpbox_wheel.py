@@ -237,7 +237,8 @@ def metadata(archive, found, info, wheel):
     return {"summary": clean("Summary"),
             "license": clean("License-Expression") or clean("License"),
             "requires_python": clean("Requires-Python"),
-            "requires": [re.sub(r"\s+", " ", r)[:versions.REQUIREMENT_MAX]
+            "requires": [re.sub(r"[^\x21-\x7e]+", " ", r)
+                         [:versions.REQUIREMENT_MAX]
                          for r in said.get_all("Requires-Dist") or []]}
 
 

@@ -501,6 +501,14 @@ def test_dependencies_are_resolved_one_deep(plain, store):
     assert [p for p in plain.seen if p.startswith("/files/")] == ["/files/demo-1.0-py3-none-any.whl"]
 
 
+def test_what_is_read_by_people_has_no_controls(plain, store):
+    """A reviewer's terminal shows the requirements as they stand in METADATA."""
+    plain.add(wheels.wheel(requires=["dep-a\x1b[2J\x9b1m>=1", "d\u202eep-b", "\u200bdep-c"]))
+    said = install(plain)
+    assert said["requires"] == ["dep-a [2J 1m>=1", "d ep-b", " dep-c"]
+    assert all(c == "\n" or " " <= c <= "~" for n in said["needs"] for v in n.values() for c in v), said["needs"]
+
+
 def test_advisories(plain, store):
     plain.add(wheels.wheel())
     plain.vulns["demo", "1.0"] = [
