@@ -505,6 +505,12 @@ check_openapi(struct check *c, const struct ipc_check_openapi *m)
 			rc = walk(
 			    c, &o, m, ipc_bytes(all.p + n, all.n - n), &r, &e);
 	}
+	if (rc == -1 && e.failure == FAILURE_PARSE) {
+		e.failure = FAILURE_INVALID_ARGUMENTS;
+		(void)err_wrap(&e,
+		    "the document is not JSON (YAML has to be "
+		    "converted first)");
+	}
 	r.prefix = NULL;
 	check_end(c, &r, rc, FAILURE_INVALID_ARGUMENTS,
 	    "the document cannot be used", &e);

@@ -128,26 +128,17 @@ calls_filters(char **words, int n, struct buf *out)
 }
 
 enum ctl_status
-calls_list(const struct ctl *c, const char *what, const char *id,
-    struct ipc_bytes filters, const char *cursor, struct buf *text)
+calls_json(
+    const struct ctl *c, enum ipc_type type, const void *msg, struct buf *text)
 {
-	struct ipc_admin_query q;
 	enum ctl_status status;
 	struct ipc_admin_json a;
 	struct ipc_frame f;
 	struct err err;
 
 	buf_init(text, IPC_BLOB_MAX);
-	memset(&q, 0, sizeof(q));
-	q.what = ipc_str(what);
-	q.id = ipc_str(id);
-	q.filter_kind = ipc_str(c->kind);
-	q.filter_state = ipc_str(c->state);
-	q.filters = filters;
-	q.cursor = ipc_str(cursor);
-	q.limit = c->limit;
-	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_ADMIN_QUERY, &q,
-	    IPC_ADMIN_JSON, &f);
+	status = calls_ask(
+	    c, "admind", IPC_ROLE_ADMIND, type, msg, IPC_ADMIN_JSON, &f);
 	if (status != CTL_DONE)
 		return status;
 	if (ipc_decode(&f, &a, &err) == -1) {
@@ -158,4 +149,21 @@ calls_list(const struct ctl *c, const char *what, const char *id,
 	}
 	ipc_frame_free(&f);
 	return status;
+}
+
+enum ctl_status
+calls_list(const struct ctl *c, const char *what, const char *id,
+    struct ipc_bytes filters, const char *cursor, struct buf *text)
+{
+	struct ipc_admin_query q;
+
+	memset(&q, 0, sizeof(q));
+	q.what = ipc_str(what);
+	q.id = ipc_str(id);
+	q.filter_kind = ipc_str(c->kind);
+	q.filter_state = ipc_str(c->state);
+	q.filters = filters;
+	q.cursor = ipc_str(cursor);
+	q.limit = c->limit;
+	return calls_json(c, IPC_ADMIN_QUERY, &q, text);
 }

@@ -67,6 +67,10 @@ enum ctl_status calls_ask(const struct ctl *, const char *process,
 enum ctl_status calls_on(int fd, const char *process, enum ipc_role,
     enum ipc_type, const void *msg, enum ipc_type want,
     struct ipc_frame *answer);
+/* A request to admind that is answered by ADMIN_JSON: the JSON as text in *text
+ * (initialised by this; free it, whatever came of it). */
+enum ctl_status calls_json(
+    const struct ctl *, enum ipc_type, const void *msg, struct buf *text);
 /* ADMIN_QUERY: the JSON as text in *text (initialised by this; free it). */
 enum ctl_status calls_query(
     const struct ctl *, const char *what, const char *id, struct buf *text);
@@ -133,6 +137,10 @@ enum ctl_status query_command(const struct ctl *);
 /* setup.c: a secret's value, from a terminal (asked for as `what`, not shown)
  * or standard input, without its last newline. 0, or -1 and said why. */
 int setup_read(const char *what, struct buf *out);
+
+/* transfer.c: a whole file (`-`: standard input) behind what *out holds.
+ * CTL_DONE, else it said why: not readable, or longer than *out takes. */
+enum ctl_status transfer_read(const char *path, struct buf *out);
 
 /* tables.c */
 /* A list's or an object's JSON: as it is with --json, else in columns. */

@@ -193,14 +193,13 @@ static enum ctl_status
 source_run(const struct ctl *c, enum source_op op)
 {
 	struct ipc_source_run m = {.op = (uint8_t)op};
+	struct buf text, answer;
 	enum ctl_status status;
-	struct ipc_admin_json a;
-	struct ipc_frame f;
-	struct buf text;
-	struct err err;
 
 	if (uuid_parse(c->words[2], strlen(c->words[2]), &m.source) == -1) {
-		fputs("mcpboxctl: a source is named by its id\n", stderr);
+		fputs("mcpboxctl: a source is named by its id; `sources` lists "
+		      "them\n",
+		    stderr);
 		return CTL_USAGE;
 	}
 	buf_init(&text, IPC_FRAME_MAX);
@@ -211,18 +210,11 @@ source_run(const struct ctl *c, enum source_op op)
 		return CTL_USAGE;
 	}
 	m.text = ipc_bytes(text.p, text.len);
-	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_SOURCE_RUN, &m,
-	    IPC_ADMIN_JSON, &f);
+	status = calls_json(c, IPC_SOURCE_RUN, &m, &answer);
 	buf_free(&text);
-	if (status != CTL_DONE)
-		return status;
-	if (ipc_decode(&f, &a, &err) == -1) {
-		fputs("mcpboxctl: admind's answer was unreadable\n", stderr);
-		status = CTL_REFUSED;
-	} else {
-		status = tables_json(a.json.p, a.json.n);
-	}
-	ipc_frame_free(&f);
+	if (status == CTL_DONE)
+		status = tables_show(c, "source", &answer);
+	buf_free(&answer);
 	return status;
 }
 
@@ -241,7 +233,7 @@ sources_command(const struct ctl *c, const char *verb)
 
 		status = calls_query(c, "source", c->words[2], &text);
 		if (status == CTL_DONE)
-			status = tables_json(text.p, text.len);
+			status = tables_show(c, "source", &text);
 		buf_free(&text);
 		return status;
 	}

@@ -64,7 +64,7 @@ static const struct {
 	"oauth_hosts=...] | show ID | discover ID | import ID NAME ... | "
 	"authorise ID REDIRECT_URI | delete ID]"},
     {"openapi", 3, 54, openapi_command,
-	"openapi SERVER_ID FILE [base_url=URL] [OPERATION ...]"},
+	"openapi SERVER FILE [base_url=URL] [OPERATION ...]"},
     {"export", 1, 1001, export_command,
 	"export [SERVER ...] [--transfer-key FILE] (to standard output)"},
     {"import", 2, 2, import_command, "import FILE [--transfer-key FILE]"},

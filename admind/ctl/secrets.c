@@ -94,9 +94,7 @@ act(const struct ctl *c, const char *action, bool both, struct buf *body)
 {
 	struct ipc_admin_action m;
 	enum ctl_status status;
-	struct ipc_admin_json a;
-	struct ipc_frame f;
-	struct err err;
+	struct buf text;
 	char id[600];
 
 	if (body->failed || path(c, both, id, sizeof(id)) == -1)
@@ -105,17 +103,10 @@ act(const struct ctl *c, const char *action, bool both, struct buf *body)
 	m.action = ipc_str(action);
 	m.id = ipc_str(id);
 	m.body = ipc_bytes(body->p, body->len);
-	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_ADMIN_ACTION, &m,
-	    IPC_ADMIN_JSON, &f);
-	if (status != CTL_DONE)
-		return status;
-	if (ipc_decode(&f, &a, &err) == -1) {
-		fputs("mcpboxctl: admind's answer was unreadable\n", stderr);
-		status = CTL_REFUSED;
-	} else {
-		status = tables_json(a.json.p, a.json.n);
-	}
-	ipc_frame_free(&f);
+	status = calls_json(c, IPC_ADMIN_ACTION, &m, &text);
+	if (status == CTL_DONE)
+		status = tables_json(text.p, text.len);
+	buf_free(&text);
 	return status;
 }
 

@@ -191,7 +191,19 @@ tables_print(const char *what, struct json_object *list)
 		row(json_object_array_get_idx(list, r), column, w, false);
 }
 
-/* name: value, nested objects indented. */
+/* A list of objects, one line of JSON each: descriptions and schemas have no
+ * width that a table could hold. */
+static void
+print_list(struct json_object *list, int depth, struct buf *b)
+{
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		buf_putf(b, "%*s", 2 * depth, "");
+		cell(b, json_object_array_get_idx(list, i));
+		buf_putc(b, '\n');
+	}
+}
+
+/* name: value, nested objects and their lists indented. */
 static void
 print_object(struct json_object *o, int depth, struct buf *b)
 {
@@ -208,6 +220,11 @@ print_object(struct json_object *o, int depth, struct buf *b)
 		if (json_object_is_type(v, json_type_object) && depth < 8) {
 			buf_putc(b, '\n');
 			print_object(v, depth + 1, b);
+		} else if (json_object_is_type(v, json_type_array) &&
+		    json_object_is_type(
+			json_object_array_get_idx(v, 0), json_type_object)) {
+			buf_putc(b, '\n');
+			print_list(v, depth + 1, b);
 		} else {
 			buf_putc(b, ' ');
 			cell(b, v);

@@ -293,8 +293,8 @@ out:
 
 /* ---- import ---- */
 
-static enum ctl_status
-read_file(const char *path, struct buf *out)
+enum ctl_status
+transfer_read(const char *path, struct buf *out)
 {
 	bool own = strcmp(path, "-") != 0;
 	enum ctl_status status = CTL_DONE;
@@ -309,7 +309,7 @@ read_file(const char *path, struct buf *out)
 	if (n == -1)
 		status = complain(path, strerror(errno));
 	else if (out->failed)
-		status = complain(path, "longer than 128 MiB");
+		status = complain(path, "too long");
 	if (own)
 		close(fd);
 	return status;
@@ -457,7 +457,7 @@ import_command(const struct ctl *c)
 	buf_init(&head, HEAD_MAX);
 	buf_init(&text, TEXT_MAX);
 	buf_init(&answer, HEAD_MAX);
-	if ((status = read_file(c->words[1], &file)) != CTL_DONE)
+	if ((status = transfer_read(c->words[1], &file)) != CTL_DONE)
 		goto out;
 	nl = file.len > 0 ? memchr(file.p, '\n', file.len) : NULL;
 	n = nl != NULL ? (size_t)(nl - file.p) + 1 : file.len;
