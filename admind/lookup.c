@@ -124,7 +124,9 @@ got_secrets(void *arg, const struct pg_result *rows, const struct err *err)
 		if (value.n == 0) {
 			snprintf(text, sizeof(text),
 			    "The secret %.*s that this tool needs has no value "
-			    "yet; an administrator sets it.",
+			    "yet; an administrator sets it, or authorises the "
+			    "source whose tokens it is for (mcpboxctl sources "
+			    "authorise).",
 			    (int)name.n, (const char *)name.p);
 			job_error(
 			    j, FAILURE_MISSING_GRANT, text, ipc_bytes(NULL, 0));

@@ -55,7 +55,9 @@ compose(const struct ipc_net_event *m, struct buf *out)
 	buf_put(out, m->text.p, m->text.n);
 	if (m->kind == NET_EVENT_REFUSED &&
 	    memmem(m->text.p, m->text.n, ask, sizeof(ask) - 1) == NULL)
-		buf_putf(out, " Ask for access with %s.", ask);
+		buf_putf(out, "%s Ask for access with %s.",
+		    m->text.n > 0 && m->text.p[m->text.n - 1] != '.' ? "." : "",
+		    ask);
 	for (size_t i = 0; i < out->len; i++)
 		if (out->p[i] < ' ' || out->p[i] == 0x7f)
 			out->p[i] = ' ';

@@ -44,8 +44,8 @@ grants_seal(const struct keys *k, const struct ipc_id *request,
 		    "the content is of another request");
 	if (g.kind == GRANT_MODULE && !g.recorded)
 		return err_set(err, FAILURE_MISSING_GRANT,
-		    "the module is not recorded in the module store: record "
-		    "it first (mcpboxctl modules add)");
+		    "the module is in no store: `mcpboxctl modules installs` "
+		    "tells why, `mcpboxctl modules add` records one by hand");
 	sha256(preimage.p, preimage.n, &h);
 	buf_init(&w, MACS_MAX);
 	macs_open(k, &w);

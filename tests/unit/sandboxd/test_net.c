@@ -83,7 +83,7 @@ test_a_refusal_is_in_the_error(void **state)
 	rig_turn(5);
 	rig_expect_silence(rig.gw_fd);
 	net_rig_tell(NET_EVENT_REFUSED, "other.example", 8080,
-	    "no grant covers it\x1b[2J.");
+	    "no grant covers it\x1b[2J");
 	net_rig_report("[]");
 	net_rig_take_warning("other.example port 8080");
 	net_rig_take_result(OUTCOME_FAILED, FAILURE_MISSING_GRANT,
