@@ -372,3 +372,30 @@ def test_it_is_nobody_elses_right(instance, installed):
         assert refused(r, "mcpbox_request_network_access") == "missing_grant"
 
 
+
+
+def test_the_command_approves_what_it_came_for_alone(instance, installed):
+    """Whoever may use the management tools can put requests on its server, and
+    versions of its tool: none of them is waved through with it."""
+    def again():
+        return subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", "--yes", "--url",
+                               "http://{}:{}/mcp".format(*instance.address()),
+                               "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
+                              capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+    with Client(instance.address) as c:
+        server = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"] if s["name"] == "public_web")
+        t = c.manage("mcpbox_create_tool", server_id=server, name="helper", requires=["192.168.1.5:22"],
+                     python_code="def main(): pass\n")["id"]
+        c.manage("mcpbox_request_network_access", tool_id=t, host="192.168.1.5", port=22, justification="for web_fetch")
+        r = again()
+        assert r.returncode == 0, r.stderr
+        waits = instance.ctl_json("approvals", "list", "--kind", "network", "--state", "pending")["items"]
+        assert [(w["host"], w["port"]) for w in waits] == [("192.168.1.5", 22)]
+        assert "192.168.1.5" not in r.stdout
+        # its own tool, with somebody else's additions that an update leaves alone
+        t = next(x["id"] for x in c.manage("mcpbox_list_tools", server_id=server)["tools"] if x["name"] == "web_fetch")
+        c.manage("mcpbox_update_tool", tool_id=t, meta={"x": "y"}, python_code="def main(): pass\n")
+        before = instance.ctl_json("approvals", "list", "--kind", "tool", "--state", "approved")["items"]
+        r = again()
+        assert r.returncode != 0 and "not what comes with mcpbox" in r.stderr, r
+        assert instance.ctl_json("approvals", "list", "--kind", "tool", "--state", "approved")["items"] == before
