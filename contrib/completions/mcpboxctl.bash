@@ -47,6 +47,8 @@ _mcpboxctl() {
 	elif [ -z "$command" ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage |
 		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p')" -- "$cur")
+	elif [ "$command" = openapi ] && [ -n "$second" ]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	elif [ -n "$second" ]; then
 		return
 	elif [ "$command" = call ]; then

@@ -135,11 +135,15 @@ def test_stop_and_start_again(started):
     with pytest.raises(OSError):
         urllib.request.urlopen(env()["MCPBOX_MCP_URL"].replace("/mcp", "/health"), timeout=5)
     assert run("--stop", "--state", STATE).returncode == 0
+    with open(os.path.join(STATE, "conf", "egress.local"), "w", encoding="ascii") as f:
+        f.write("never 192.0.2.1\n")
     begin = time.monotonic()
     r = run("--state", STATE)
     assert r.returncode == 0, r.stdout + r.stderr
     assert time.monotonic() - begin < 20
     assert "Hello, Ada!" in r.stdout
+    with open(os.path.join(STATE, "conf", "egress.conf"), encoding="ascii") as f:
+        assert f.read().endswith("\nnever 192.0.2.1\n")      # lines of the owner's
 
 
 @pytest.mark.parametrize("how", ["writable", "foreign", "relative", "file", "long", "other"])

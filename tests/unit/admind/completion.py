@@ -34,5 +34,6 @@ with tempfile.TemporaryDirectory() as d:
     assert complete("mcpboxctl", "approvals", "show", "") <= {""}
     open(os.path.join(d, "some.export"), "w").close()
     assert "some.export" in complete("mcpboxctl", "import", "some")
+    assert "some.export" in complete("mcpboxctl", "openapi", "demo", "some")
     if shutil.which("zsh"):
         subprocess.run(["zsh", "-n", zsh], check=True)
