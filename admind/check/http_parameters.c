@@ -62,10 +62,23 @@ http_field_name(
 	    "trailer", "expect", "proxy-authorization", "proxy-connection",
 	    "accept-encoding"};
 
+	/* What a call does follows from its method: who replaces or deletes is
+	 * confirmed, and a POST that says DELETE beside it would not be. */
+	static const char *const overrides[] = {
+	    "x-http-method", "x-http-method-override", "x-method-override"};
+
 	if (!http_token(s, n) || n > HTTP_WIRE_MAX) {
 		report_add(r, at, "is no name of a header");
 		return false;
 	}
+	for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++)
+		if (n == strlen(overrides[i]) &&
+		    strncasecmp((const char *)s, overrides[i], n) == 0) {
+			report_add(r, at,
+			    "says another method: `method` is the place for "
+			    "it");
+			return false;
+		}
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (n == strlen(ours[i]) &&
 		    strncasecmp((const char *)s, ours[i], n) == 0) {

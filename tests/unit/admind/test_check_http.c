@@ -230,6 +230,14 @@ refused(void **state)
 		"/spec/parameters/a/schema"},
 	    {PARAM("\"a\":{\"in\":\"query\",\"schema\":[]}"),
 		"/spec/parameters/a/schema"},
+	    {GET(",\"headers\":{\"X-HTTP-Method-Override\":\"DELETE\"}"),
+		"/spec/headers/X-HTTP-Method-Override"},
+	    {PARAM("\"a\":{\"in\":\"header\",\"name\":"
+		   "\"x-http-METHOD\"}"),
+		"/spec/parameters/a/name"},
+	    {PARAM("\"a\":{\"in\":\"header\",\"name\":"
+		   "\"X-Method-Override\"}"),
+		"/spec/parameters/a/name"},
 	    {PARAM("\"a\":{\"in\":\"header\",\"name\":\"Host\"}"),
 		"/spec/parameters/a/name"},
 	    {PARAM("\"a\":{\"in\":\"header\",\"name\":\"x y\"}"),
@@ -274,6 +282,15 @@ refused(void **state)
 			fail_msg("%s: %s", bad[i].spec, text);
 	}
 	assert_int_not_equal(http(0, "{\"method\":"), FAILURE_NONE);
+	/* One name, two truths: what was judged and what runs. */
+	assert_int_not_equal(
+	    http(0, GET(",\"method\":\"DELETE\"")), FAILURE_NONE);
+	assert_int_not_equal(
+	    http(0, GET(",\"\\u0075rl\":\"https://b.example/\"")),
+	    FAILURE_NONE);
+	assert_int_not_equal(
+	    http(0, PARAM("\"a\":{\"in\":\"query\",\"in\":\"header\"}")),
+	    FAILURE_NONE);
 }
 
 /* All of them together. */
