@@ -101,7 +101,7 @@ path_char(
 		return n;
 	}
 	if (s[0] <= ' ' || s[0] >= 0x7f ||
-	    memchr("?#\\\"<>}|^`", s[0], 10) != NULL) {
+	    strchr("?#\\\"<>}|^`", s[0]) != NULL) {
 		report_add(h->r, at,
 		    s[0] == '?' ? "must have no query: use `query` and "
 				  "parameters"

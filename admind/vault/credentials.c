@@ -147,9 +147,9 @@ credentials_message(
 {
 	struct ipc_credential_store m;
 	const struct keys *k;
-	uint8_t key[KEY_LEN];
+	uint8_t key[KEY_LEN] = {0};
 	struct buf value;
-	struct err err;
+	struct err err = {.failure = FAILURE_INTERNAL};
 	int rc = -1;
 
 	if (ipc_decode(f, &m, NULL) == -1)

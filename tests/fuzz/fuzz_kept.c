@@ -18,8 +18,10 @@ escaped(const uint8_t *start, const uint8_t *p)
 {
 	bool odd = false;
 
-	while (p > start && *--p == '\\')
+	while (p > start && p[-1] == '\\') {
+		p--;
 		odd = !odd;
+	}
 	return odd;
 }
 
@@ -57,7 +59,8 @@ none_left(const uint8_t *start, size_t n, bool cut)
 		if (cut && (size_t)(end - p) < mark)
 			mark = (size_t)(end - p);
 		if (told && mark > 0 && *p != 'n' && *p != 't' && *p != 'f' &&
-		    ((size_t)(end - p) < mark || memcmp(p, KEPT_MARK, mark)))
+		    ((size_t)(end - p) < mark ||
+			memcmp(p, KEPT_MARK, mark) != 0))
 			abort();
 	}
 }
