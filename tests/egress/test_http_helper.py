@@ -284,6 +284,17 @@ def test_no_proxy_is_asked(monkeypatch):     # W-32
 
 # ---- streams ----
 
+def test_what_stands_in_sentences_is_printable():
+    """The status line is shown where a call failed, in logs and lists of sources."""
+    r, _ = get(b"HTTP/1.1 404 No\x1b[2J\x9b1m\r\nContent-Length: 0\r\n\r\n")
+    assert r.reason == "No [2J 1m"
+    for reply in (b"HT\x1b[2JTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 2\x1b[2J OK\r\n\r\n", b"\x1b]0;x\x07\r\n\r\n",
+                  coded(b"\x1b[2J", b""), MOVED % b"http://\x1b[2J/", MOVED % b"http://a/\x9b"):
+        with pytest.raises(low.Error) as e:
+            get(reply, redirects=1)
+        assert str(e.value).isprintable(), str(e.value)
+
+
 @pytest.mark.parametrize("name", ["idna", "IDNA", "punycode", "Unicode-Escape", "raw_unicode_escape", "undefined",
                                   "hex", "rot13", "zip", "nonsense", "utf-8\u00fc", "x" * 3000])
 def test_charsets_that_are_none(name):

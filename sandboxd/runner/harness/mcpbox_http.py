@@ -383,7 +383,8 @@ class Stream(Response):
     """An answer whose body comes as it is read."""
 
     def __init__(self, answer, sock, u, max_bytes, decompress):
-        super().__init__(answer.status, answer.reason, answer.headers, u.text)
+        super().__init__(answer.status, _plain(answer.reason), answer.headers,
+                         u.text)
         self._answer, self._sock, self._max = answer, sock, max_bytes
         self._left = None if answer.chunked else answer.length
         self._unpack = None
@@ -514,8 +515,13 @@ class _errors:
         raise ours from e
 
 
+def _plain(text):
+    """A stranger's line in a sentence of ours: nothing in it moves a cursor."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def _short(e):
-    return f"{type(e).__name__}: {str(e)[:200]}"
+    return f"{type(e).__name__}: {_plain(str(e)[:200])}"
 
 
 def _tls_text(e):
