@@ -670,6 +670,7 @@ DECLARE
 	k source_tools;
 	d json;
 	n text;
+	taken text[] := '{}'; -- by names before it: two may come to one of ours
 BEGIN
 	SELECT * INTO x FROM external_sources WHERE id = p_source;
 	IF NOT FOUND THEN
@@ -698,7 +699,10 @@ BEGIN
 		    AND version_text(v.preimage, 16)::json ->> 'url' = x.url
 		    AND v.state NOT IN ('rejected', 'revoked')) THEN
 			skip := 'skipped_unchanged';
+		ELSIF import_tool_name(x.name, n, 62 - length(s.name)) = ANY (taken) THEN
+			skip := 'skipped_conflict';
 		ELSE
+			taken := taken || import_tool_name(x.name, n, 62 - length(s.name));
 			d := k.definition::json;
 			arguments := '{"name":' || to_json(import_tool_name(x.name, n, 62 - length(s.name)))
 			    || ',"description":' || coalesce((d -> 'description')::text, '""')

@@ -123,6 +123,21 @@ def test_listing_and_importing(app):
     assert candidates(app, x, "list-dir")[0][2] == "skipped_not_found"
 
 
+def test_two_that_come_to_one_name(app):
+    """Another server names its tools as it likes: the one before in the order
+    of names is imported, the other is said to be in conflict, and nothing of the
+    rest is kept from being imported."""
+    s = server(app)
+    x = source(app, s.id)
+    found(app, x, *(tool(n) for n in ("get-sum", "get_sum", "getSum", "other")))
+    rows = {u: skip for u, _, skip in candidates(app, x, "get_sum", "getSum", "other", "get-sum")}
+    assert sorted(u for u, skip in rows.items() if skip is None)[1:] == ["other"]
+    assert list(rows.values()).count("skipped_conflict") == 2
+    assert len(imported(app, x, "get_sum", "getSum", "other", "get-sum")) == 2
+    assert {skip for _, _, skip in candidates(app, x, "get_sum", "getSum", "other", "get-sum")} == {
+        "skipped_unchanged", "skipped_conflict"}
+
+
 def test_what_was_judged_is_what_is_imported(app):
     s = server(app)
     x = source(app, s.id)
