@@ -67,6 +67,15 @@ def test_path_segments(value, segment):
     assert not set(parts[2]) & set("/?#\\ ")
 
 
+def test_the_tokens_of_a_source_are_no_header():
+    """An OAuth document is for its source's server alone, whoever names its secret."""
+    doc = json.dumps({"access_token": "canary", "token_endpoint": "https://as.example/", "client": {}})
+    for more in ({"headers": {"Authorization": "Bearer {secret:KEY}"}}, {"query": {"k": "{secret:KEY}"}}):
+        assert "own" in str(built({}, secrets={"KEY": '{"own":1}'}, **more))
+        with pytest.raises(drivers.Failure, match="that source alone"):
+            built({}, secrets={"KEY": doc}, **more)
+
+
 def test_two_dots_of_two_arguments():       # G-110
     dots = {"path": "/p/{a}{b}", "parameters": {"a": parameter("path"), "b": parameter("path")}}
     with pytest.raises(drivers.InvalidArguments):

@@ -74,6 +74,22 @@ class Limit(Failure):
     failure = _mcpbox.LIMIT
 
 
+def credential(name, value):
+    """A secret as it may stand in a request that a specification describes:
+    not what OAuth of a source keeps (mcpbox_oauth.py), whose tokens go to
+    that source's server alone."""
+    if value.lstrip().startswith("{"):
+        try:
+            made = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        if not made.keys().isdisjoint(("token_endpoint", "pending",
+                                       "registration")):
+            raise Failure(f"the secret {name} has the tokens of a source, "
+                          "which are for that source alone")
+    return value
+
+
 def find(driver):
     """The driver's module, which the zygote has loaded."""
     name = MODULES.get(driver)

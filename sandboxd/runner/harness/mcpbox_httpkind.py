@@ -85,7 +85,7 @@ def _fixed(text, secrets):
             raise mcpbox_drivers.MissingGrant(
                 f"the secret {found.group(1)} has no value yet: an "
                 "administrator sets it")
-        return value
+        return mcpbox_drivers.credential(found.group(1), value)
     return _SECRET.sub(fill, text)
 
 

@@ -58,7 +58,7 @@ def _credential(spec, secrets):
     if kind == "oauth":
         import mcpbox_oauth
         return mcpbox_oauth.header(spec, secret)
-    value = secret.strip()
+    value = mcpbox_drivers.credential(auth["secret"], secret).strip()
     try:
         value.encode("ascii")
     except UnicodeEncodeError:

@@ -410,6 +410,19 @@ def test_tokens_go_to_the_server_they_were_given_for(nothing_withheld):
         assert not s.asked
 
 
+@pytest.mark.parametrize("auth", [{"type": "bearer", "secret": "K"}, {"type": "header", "secret": "K", "header": "X"}])
+def test_nor_as_a_secret_like_another(auth):
+    """A second source of the server that names the first one's tokens as its own."""
+    with Server(Legacy()) as s:
+        for doc in (given(s.url), " " + given(s.url), '{"pending":{"verifier":"canary"}}'):
+            with pytest.raises(drivers.Failure, match="that source alone"):
+                called(s, secrets={"K": doc}, auth=auth)
+        assert not s.asked
+        for plain in ('{"type":"service_account","token_uri":"x"}', "{", '{"a":1'):     # somebody's own JSON
+            called(s, secrets={"K": plain}, auth=auth)
+        assert any(plain in str(a[2]) for a in s.asked)
+
+
 @pytest.mark.parametrize("op", ["refresh", "token"])
 def test_nor_are_they_renewed_or_fetched_for_another(op, nothing_withheld):
     with Server(lambda m, b, h: (200, JSON, b"{}")) as s:
