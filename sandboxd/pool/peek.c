@@ -152,6 +152,7 @@ put(struct peek_listener *l, struct peek_wait *w)
 static void
 on_answer(struct ipc_frame *f)
 {
+	static const struct linger at_once;
 	struct ipc_net_connected yes = {.socket = -1};
 	struct ipc_net_failed no;
 	struct peek_listener *l;
@@ -171,6 +172,9 @@ on_answer(struct ipc_frame *f)
 		peek_link_close(&egress, e.text);
 		return;
 	}
+	/* Closing must not wait for anybody, whatever egress set. */
+	(void)setsockopt(
+	    yes.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	if (w == NULL) {
 		close(yes.socket);
 		return;
@@ -221,6 +225,7 @@ on_listener(struct peek_listener *l)
 	if ((w = peek_table_wait(l, now + LINK_MS)) == NULL)
 		return;
 	rc = peek_look(l->fd, &w->connect, &answered);
+	peek_table_took(l, now, now_ms());
 	if (rc == 1 || answered)
 		peek_table_spend(l);
 	if (rc != 1)

@@ -157,8 +157,15 @@ open_process(uint32_t tid)
 	return (int)syscall(SYS_pidfd_open, (int)tgid, 0);
 }
 
-/* Non-blocking and close-on-exec. The latter is of the number, not of the
- * socket, so only proc has it; a number that is gone was closed meanwhile. */
+/*
+ * Non-blocking and close-on-exec. The latter is of the number, not of the
+ * socket, so only proc has it; a number that is gone was closed meanwhile.
+ *
+ * Of sockets alone: the kernel writes down all that an epoll set watches before
+ * it gives us the first line, and a call can make one with a million entries,
+ * which is a second of our time each. Who exchanges the one for the other at
+ * the right moment is made to wait by peek.c.
+ */
 static int
 read_flags(struct peek_connect *c)
 {
@@ -308,11 +315,13 @@ look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
 	c->naddress = (size_t)length;
 	if ((process = open_process(c->tid)) < 0)
 		return valid(listener, c->id) ? EBADF : -1;
-	error = read_flags(c);
-	if (error == 0) {
-		sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
-		error = sock < 0 ? EBADF : read_address(n->data.args[1], c);
-	}
+	sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+	if (sock < 0)
+		error = EBADF;
+	else if (int_option(sock, SO_DOMAIN) < 0)
+		error = ENOTSOCK;
+	else if ((error = read_flags(c)) == 0)
+		error = read_address(n->data.args[1], c);
 	if (!valid(listener, c->id))
 		error = -1;
 	else if (error == 0)

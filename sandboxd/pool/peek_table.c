@@ -4,6 +4,8 @@
 
 #include "peek_table.h"
 
+enum { PAUSE_MAX_MS = 60 * 1000 }; /* of one poll(2); then it is counted anew */
+
 void
 peek_table_init(struct peek_table *t)
 {
@@ -122,6 +124,14 @@ peek_table_may_read(struct peek_listener *l, uint64_t now_ms, int *wait_ms)
 	}
 	if (l->waiting == PEEK_WAITS_MAX)
 		return false;
+	if (l->paused_ms > now_ms) {
+		const uint64_t pause = l->paused_ms - now_ms;
+
+		if (*wait_ms < 0 || pause < (uint64_t)*wait_ms)
+			*wait_ms =
+			    (int)(pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
+		return false;
+	}
 	if (l->tokens > 0)
 		return true;
 	if (*wait_ms < 0 || *wait_ms > 1)
@@ -133,4 +143,13 @@ void
 peek_table_spend(struct peek_listener *l)
 {
 	l->tokens--;
+}
+
+void
+peek_table_took(struct peek_listener *l, uint64_t from_ms, uint64_t now_ms)
+{
+	const uint64_t took = now_ms - from_ms;
+
+	if (took >= PEEK_SLOW_MS)
+		l->paused_ms = now_ms + took * PEEK_SLOW_PAUSE;
 }

@@ -31,7 +31,13 @@ enum {
 	 * costs no CPU time of its own while peek answers; this bounds what it
 	 * takes from the others. */
 	PEEK_BURST = 256,
-	PEEK_PER_SECOND = 1000
+	PEEK_PER_SECOND = 1000,
+	/* A look takes some 20 us, but a tool can make one long: its memory's
+	 * lock may be held, or the last reference to something large be ours.
+	 * What took longer than this is followed by a pause of so many times as
+	 * long, in which only who did it waits. */
+	PEEK_SLOW_MS = 10,
+	PEEK_SLOW_PAUSE = 20
 };
 
 enum peek_state {
@@ -77,6 +83,7 @@ struct peek_listener {
 	unsigned waiting;    /* waits that are not FREE */
 	unsigned tokens;     /* answers left in this burst */
 	uint64_t tokens_ms;  /* when they were counted */
+	uint64_t paused_ms;  /* not read from before: its looks were slow */
 	uint64_t stalled_ms; /* put nothing in place before */
 	unsigned stall_ms;   /* how long the last time */
 	struct peek_wait wait[PEEK_WAITS_MAX];
@@ -113,5 +120,8 @@ struct peek_wait *peek_table_asked(
 bool peek_table_may_read(struct peek_listener *, uint64_t now_ms, int *wait_ms);
 /* Takes the token of one answer. */
 void peek_table_spend(struct peek_listener *);
+/* A look at this listener's caller lasted from the first time to the second:
+ * after a slow one it is not read from for a while. */
+void peek_table_took(struct peek_listener *, uint64_t from_ms, uint64_t now_ms);
 
 #endif

@@ -170,6 +170,35 @@ test_rate(void **state)
 	assert_int_equal(n, PEEK_BURST);
 }
 
+/* A look that took long is paid for by who made it so, and by nobody else. */
+static void
+test_slow_looks(void **state)
+{
+	struct peek_listener *slow, *other;
+	int wait = -1;
+
+	(void)state;
+	slow = peek_table_add(&table, 1, any_fd(), 0);
+	other = peek_table_add(&table, 2, any_fd(), 0);
+	peek_table_took(slow, 1000, 1000 + PEEK_SLOW_MS - 1);
+	assert_true(peek_table_may_read(slow, 1000 + PEEK_SLOW_MS, &wait));
+	peek_table_took(slow, 2000, 2500);
+	assert_false(peek_table_may_read(slow, 2500, &wait));
+	assert_int_equal(wait, 500 * PEEK_SLOW_PAUSE);
+	assert_true(peek_table_may_read(other, 2500, &wait));
+	wait = -1;
+	assert_false(
+	    peek_table_may_read(slow, 2500 + 500 * PEEK_SLOW_PAUSE - 1, &wait));
+	assert_int_equal(wait, 1);
+	assert_true(
+	    peek_table_may_read(slow, 2500 + 500 * PEEK_SLOW_PAUSE, &wait));
+	/* poll(2) takes an int. */
+	wait = -1;
+	peek_table_took(slow, 3000, (uint64_t)1 << 40);
+	assert_false(peek_table_may_read(slow, (uint64_t)1 << 40, &wait));
+	assert_in_range(wait, 1, 3600 * 1000);
+}
+
 int
 main(void)
 {
@@ -185,6 +214,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_sockets_are_closed, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_slow_looks, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
