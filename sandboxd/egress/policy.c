@@ -34,12 +34,19 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 {
 	const struct egress *g = net->egress;
 	const struct judge_verdict v = judge_address(a);
+	struct address inner[JUDGE_INSIDE];
+	const size_t inside = judge_inside(a, inner);
 	char text[ADDRESS_TEXT];
+	bool own;
 
 	if (closed(g, a, port, why, n))
 		return POLICY_NEVER;
 	address_text(a, text);
-	if (own_serves(g->own, proto, a, port)) {
+	/* By a NAT64 gateway this machine's public address leads back here. */
+	own = own_serves(g->own, proto, a, port);
+	for (size_t i = 0; i < inside && !own; i++)
+		own = own_serves(g->own, proto, &inner[i], port);
+	if (own) {
 		snprintf(why, n, "%s port %u is a listener of mcpbox itself",
 		    text, port);
 		return POLICY_NEVER;
