@@ -23,7 +23,12 @@ enum {
 	/* Attempts under way at once: each may hold some descriptors. More
 	 * wait, a net's in its own order, nets in turn. */
 	EGRESS_RUNNING_MAX = 512,
-	EGRESS_RUNNING_NET = 64
+	EGRESS_RUNNING_NET = 64,
+	/* Events of what runners send without end, datagrams and questions,
+	 * have the last of three priorities, and give way after each: one call
+	 * has a hundred such sockets, and who connects meets them otherwise. */
+	EGRESS_PRIORITIES = 3,
+	EGRESS_LAST = 2
 };
 
 TAILQ_HEAD(net_list, net);

@@ -59,6 +59,8 @@ main(int argc, char **argv)
 	int rc;
 
 	proc_start(&g.proc, "egress", argc, argv);
+	if (event_base_priority_init(g.proc.base, EGRESS_PRIORITIES) != 0)
+		log_fatal("loop", "libevent: no priorities");
 	for (size_t i = 0; i < EGRESS_CHAINS; i++)
 		TAILQ_INIT(&g.chains[i]);
 	TAILQ_INIT(&g.ready);

@@ -58,6 +58,7 @@ struct net {
 	struct relays relays;
 	struct resolvers resolvers;
 	unsigned nrelays, nresolvers;
+	uint64_t questions_us; /* of resolver.c: up to here they are answered */
 	uint64_t close_request; /* of NET_CLOSE, while last counts come in */
 	bool closing;
 	struct finish *finish; /* of meter.c, while closing */

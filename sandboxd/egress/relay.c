@@ -57,6 +57,7 @@ on_runner(evutil_socket_t fd, short what, void *arg)
 	struct relay *r = arg;
 	ssize_t n;
 
+	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
 		n = recv(r->pair, datagram, sizeof(datagram), MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
@@ -83,6 +84,7 @@ on_net(evutil_socket_t fd, short what, void *arg)
 	struct relay *r = arg;
 	ssize_t n;
 
+	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
 		n = recv(r->udp, datagram, sizeof(datagram), MSG_DONTWAIT);
 		/* An error is what a datagram before met (ICMP); it is told by
@@ -110,9 +112,16 @@ int
 relay_open(struct net *n, int udp, struct record *record)
 {
 	const int size = RELAY_QUEUE;
-	struct relay *r = calloc(1, sizeof(*r));
+	struct relay *r;
 	int pair[2];
 
+	/* Asked before the look-up, too; several were under way together. */
+	if (n->nrelays >= NET_RELAYS_MAX) {
+		close(udp);
+		errno = EMFILE;
+		return -1;
+	}
+	r = calloc(1, sizeof(*r));
 	if (r == NULL ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		0, pair) != 0) {
@@ -132,6 +141,8 @@ relay_open(struct net *n, int udp, struct record *record)
 	r->from_net = event_new(
 	    n->egress->proc.base, r->udp, EV_READ | EV_PERSIST, on_net, r);
 	if (r->from_runner == NULL || r->from_net == NULL ||
+	    event_priority_set(r->from_runner, EGRESS_LAST) != 0 ||
+	    event_priority_set(r->from_net, EGRESS_LAST) != 0 ||
 	    event_add(r->from_runner, NULL) != 0 ||
 	    event_add(r->from_net, NULL) != 0) {
 		close(pair[1]);

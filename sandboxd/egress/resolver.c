@@ -15,7 +15,13 @@ enum {
 	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
 	/* Answers that the runner does not read: it then gets no more. */
 	RESOLVER_OUT = 16 * (2 + DNS_ANSWER_MAX),
-	RESOLVER_BURST = 16 /* packets before the loop's other work */
+	RESOLVER_BURST = 16, /* packets before the loop's other work */
+	/* Questions of a call that are answered at once, and time for each
+	 * beyond: 500 a second. Both lists are read for each, which may have a
+	 * thousand lines, and all calls share this process. */
+	RESOLVER_AT_ONCE = 256,
+	RESOLVER_EACH_US = 2000,
+	RESOLVER_PAUSE_MS = 50
 };
 
 struct resolver {
@@ -24,6 +30,7 @@ struct resolver {
 	int fd;
 	bool datagrams;
 	struct event *readable, *writable;
+	struct event *again; /* pending: it asked too much, and waits */
 	uint8_t in[RESOLVER_IN];
 	size_t nin;
 	uint8_t out[RESOLVER_OUT];
@@ -39,6 +46,8 @@ resolver_free(struct resolver *r)
 		event_free(r->readable);
 	if (r->writable != NULL)
 		event_free(r->writable);
+	if (r->again != NULL)
+		event_free(r->again);
 	close(r->fd);
 	free(r);
 }
@@ -108,6 +117,30 @@ answer(struct net *n, const uint8_t *m, size_t len, uint8_t *out)
 	return dns_answer(m, &q, DNS_NOERROR, &a, out);
 }
 
+/* May one more be answered now? */
+static bool
+may_answer(struct net *n)
+{
+	const uint64_t now = record_now_us();
+	const uint64_t burst = RESOLVER_AT_ONCE * RESOLVER_EACH_US;
+
+	if (n->questions_us + burst < now)
+		n->questions_us = now - burst;
+	if (n->questions_us + RESOLVER_EACH_US > now)
+		return false;
+	n->questions_us += RESOLVER_EACH_US;
+	return true;
+}
+
+static void
+pause_reading(struct resolver *r)
+{
+	static const struct timeval tv = {.tv_usec = RESOLVER_PAUSE_MS * 1000};
+
+	event_del(r->readable);
+	evtimer_add(r->again, &tv);
+}
+
 /* Sends what waits; false: the runner is gone. */
 static bool
 flush(struct resolver *r)
@@ -142,6 +175,10 @@ serve_stream(struct resolver *r)
 		if (r->nin < 2 + len ||
 		    RESOLVER_OUT - r->nout < 2 + DNS_ANSWER_MAX)
 			break;
+		if (!may_answer(r->net)) {
+			pause_reading(r);
+			break;
+		}
 		n = answer(r->net, r->in + 2, len, r->out + r->nout + 2);
 		if (n == 0)
 			return false;
@@ -164,6 +201,7 @@ on_stream(evutil_socket_t fd, short what, void *arg)
 	struct resolver *r = arg;
 	ssize_t n;
 
+	event_base_loopcontinue(r->net->egress->proc.base);
 	if (r->nin < sizeof(r->in)) {
 		n = read(fd, r->in + r->nin, sizeof(r->in) - r->nin);
 		if (n == 0 || (n < 0 && errno != EAGAIN)) {
@@ -178,8 +216,10 @@ on_stream(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	/* Full, and nothing can be answered until the runner reads. */
-	if (r->nin == sizeof(r->in))
+	if (r->nin == sizeof(r->in) && !evtimer_pending(r->again, NULL)) {
 		event_del(r->readable);
+		event_add(r->writable, NULL);
+	}
 }
 
 static void
@@ -187,11 +227,23 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct resolver *r = arg;
 
+	event_base_loopcontinue(r->net->egress->proc.base);
 	if (!flush(r) || !serve_stream(r)) {
 		resolver_free(r);
 		return;
 	}
+	if (!evtimer_pending(r->again, NULL))
+		event_add(r->readable, NULL);
+}
+
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolver *r = arg;
+
 	event_add(r->readable, NULL);
+	if (!r->datagrams && !serve_stream(r))
+		resolver_free(r);
 }
 
 static void
@@ -200,6 +252,7 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 	struct resolver *r = arg;
 	ssize_t n;
 
+	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RESOLVER_BURST; i++) {
 		n = recv(fd, r->in, sizeof(r->in), MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0 && errno == EAGAIN)
@@ -210,6 +263,10 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 		}
 		if ((size_t)n > sizeof(r->in))
 			continue;
+		if (!may_answer(r->net)) { /* it is lost, and asked again */
+			pause_reading(r);
+			return;
+		}
 		n = (ssize_t)answer(r->net, r->in, (size_t)n, r->out);
 		if (n > 0)
 			(void)send(
@@ -250,7 +307,11 @@ resolver_open(struct net *n, bool datagrams)
 	    EV_READ | EV_PERSIST, datagrams ? on_datagram : on_stream, r);
 	r->writable =
 	    event_new(n->egress->proc.base, r->fd, EV_WRITE, on_writable, r);
-	if (r->readable == NULL || r->writable == NULL ||
+	r->again = evtimer_new(n->egress->proc.base, on_again, r);
+	if (r->readable == NULL || r->writable == NULL || r->again == NULL ||
+	    event_priority_set(r->readable, EGRESS_LAST) != 0 ||
+	    event_priority_set(r->writable, EGRESS_LAST) != 0 ||
+	    event_priority_set(r->again, EGRESS_LAST) != 0 ||
 	    event_add(r->readable, NULL) != 0) {
 		close(pair[1]);
 		resolver_free(r);
