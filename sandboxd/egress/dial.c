@@ -15,6 +15,11 @@ enum {
 	/* The next address is tried beside one that is silent for so long (RFC
 	 * 8305, 5: 250 ms). */
 	DIAL_STAGGER_MS = 250,
+	/* So many addresses at a time; the one that has been silent longest, 2
+	 * s by then, is given up for one more. A name of its own with 32
+	 * addresses that nobody answers at would give a call thousands of our
+	 * descriptors at once. */
+	DIAL_TRYING_MAX = 8,
 	/* Of a socket that was handed over while it was connecting: 1 + 2 + 4 +
 	 * 8 s, as nobody but the kernel can end it then. */
 	DIAL_SYN_RETRIES = 3,
@@ -147,6 +152,17 @@ open_socket(const struct attempt *a, const struct address *addr, int *out)
 	return error;
 }
 
+static void
+give_up_oldest(struct attempt *a)
+{
+	for (size_t i = 0; i < a->next; i++)
+		if (a->dials[i].writable != NULL) {
+			one_end(&a->dials[i]);
+			failed(a, ETIMEDOUT);
+			return;
+		}
+}
+
 /*
  * The next address, now. A blocking connect(2) waits for whichever answers
  * first; a non-blocking one gets the first that a packet could be sent to.
@@ -163,6 +179,8 @@ connect_next(struct attempt *a)
 		const size_t i = a->next++;
 		struct dial *t = &a->dials[i];
 
+		if (a->trying == DIAL_TRYING_MAX)
+			give_up_oldest(a);
 		address_text(&a->address[i], a->record->address);
 		error = open_socket(a, &a->address[i], &fd);
 		if (error == 0 || (error == EINPROGRESS && a->nonblocking)) {
