@@ -142,6 +142,18 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
+static void
+count(struct ipc_peer *p, void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+static void
+hang_up(struct ipc_peer *p, void *arg)
+{
+	ipc_peer_close(p);
+}
+
 /* Its nets end with it: who would end them? It opens them again when it comes
  * back. p NULL: everybody's. */
 static void
@@ -149,6 +161,7 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 {
 	struct control *c = arg;
 	struct net *n, *next;
+	unsigned links = 0;
 
 	for (size_t i = 0; i < EGRESS_CHAINS; i++)
 		for (n = TAILQ_FIRST(&c->egress->chains[i]); n != NULL;
@@ -157,6 +170,16 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 			if (p == NULL || n->owner == p)
 				close_now(n);
 		}
+	/*
+	 * peek's link goes with the last one (p is still counted). sandboxd
+	 * numbers its nets from 1 in each of its lives, and a runner of an
+	 * earlier one, whose pool has not ended yet, must not be judged by the
+	 * grants of a new one's. Who only lost a connection makes a new link
+	 * with the next.
+	 */
+	ipc_server_each(c->sandboxd, count, &links);
+	if (p != NULL && links <= 1)
+		ipc_server_each(c->peek, hang_up, NULL);
 }
 
 /*
@@ -184,12 +207,6 @@ tell_lost(struct ipc_peer *p, void *arg)
 	    .text = ipc_str("peek has no connection to egress")};
 
 	(void)ipc_send(p, IPC_NET_EVENT, &m);
-}
-
-static void
-count(struct ipc_peer *p, void *arg)
-{
-	++*(unsigned *)arg;
 }
 
 /* sandboxd makes the links, and would not notice that this one is gone. */
