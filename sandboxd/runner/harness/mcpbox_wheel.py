@@ -245,7 +245,9 @@ def metadata(archive, found, info, wheel):
 def places(found, info):
     """{path in the store: path in the wheel}. What stands in X.data/purelib and
     platlib belongs to the top (PEP 427); scripts, headers and data have no use
-    in a call and stay out."""
+    in a call and stay out. So does __pycache__: what is compiled in there runs
+    in the place of the source that a reviewer reads, and need not be of it
+    (PEP 552, unchecked)."""
     data = info[:-len(".dist-info")] + ".data/"
     out = {}
     for path in found:
@@ -258,6 +260,8 @@ def places(found, info):
             if not to:
                 raise Refused("the wheel has a file in the place of a "
                               "directory")
+        if "__pycache__" in to.split("/"):
+            continue
         if to in out:
             raise Refused(f"the wheel has {to[:100]!r} twice")
         out[to] = path

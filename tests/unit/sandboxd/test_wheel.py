@@ -3,9 +3,12 @@ loopback: which wheel it chooses, what it refuses, and what of it would reach
 the store."""
 
 import hashlib
+import importlib.util
 import io
 import os
+import py_compile
 import struct
+import subprocess
 import sys
 import zipfile
 
@@ -482,6 +485,33 @@ def test_what_of_data_enters(plain, store):
     assert files["demo/more.py"] == b"2" and files["fast.so"] == b"3"
     assert sorted(f for f in files if "dist-info" not in f) == [
         "demo/__init__.py", "demo/more.py", "fast.so"]
+
+
+def test_compiled_code_in_the_place_of_its_source(plain, store, tmp_path):
+    """A wheel whose __pycache__ says something else than its source."""
+    evil = tmp_path / "evil.py"
+    evil.write_text("said = 'what nobody reads'")
+    cached = importlib.util.cache_from_source("demo/shown.py")
+    compiled = py_compile.compile(str(evil), str(tmp_path / "x.pyc"),
+                                  invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    with open(compiled, "rb") as f:
+        files = {"demo/__init__.py": b"", "demo/shown.py": b"said = 'what is read'", cached: f.read(),
+                 "demo-1.0.data/purelib/__pycache__/x": CANARY}
+
+    def runs(files):
+        top = tmp_path / str(len(files))
+        for name, data in files.items():
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / name).write_bytes(data)
+        return subprocess.run([sys.executable, "-c", "import demo.shown; print(demo.shown.said)"], cwd=top,
+                              capture_output=True, text=True, check=True, env={}).stdout.strip()
+
+    assert runs(files) == "what nobody reads"       # Python does run it
+    plain.add(wheels.wheel(files=files))
+    install(plain)
+    kept = {f: d for f, d in store.files().items() if "dist-info" not in f}
+    assert sorted(kept) == ["demo/__init__.py", "demo/shown.py"]
+    assert runs(kept) == "what is read"
 
 
 # ---- beside it ----
