@@ -171,14 +171,14 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 				close_now(n);
 		}
 	/*
-	 * peek's link goes with the last one (p is still counted). sandboxd
-	 * numbers its nets from 1 in each of its lives, and a runner of an
-	 * earlier one, whose pool has not ended yet, must not be judged by the
-	 * grants of a new one's. Who only lost a connection makes a new link
-	 * with the next.
+	 * peek's link goes with the last one (p closes, and is not counted).
+	 * sandboxd numbers its nets from 1 in each of its lives, and a runner
+	 * of an earlier one, whose pool has not ended yet, must not be judged
+	 * by the grants of a new one's. Who only lost a connection makes a new
+	 * link with the next.
 	 */
 	ipc_server_each(c->sandboxd, count, &links);
-	if (p != NULL && links <= 1)
+	if (p != NULL && links == 0)
 		ipc_server_each(c->peek, hang_up, NULL);
 }
 
