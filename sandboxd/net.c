@@ -33,6 +33,12 @@ struct net {
 	bool anew;        /* sent when egress came: peek's link waits for it */
 };
 
+/* For doctor. */
+struct counts {
+	unsigned open;
+	uint64_t opened, refused, restarts;
+};
+
 struct nets {
 	struct event_base *base;
 	struct ipc_client *client;
@@ -43,7 +49,7 @@ struct nets {
 	struct event *link; /* the next try to give peek one */
 	bool link_due;      /* when egress knows the calls that run */
 	TAILQ_HEAD(, net) list;
-	struct nets_counts told;
+	struct counts told;
 };
 
 static void
@@ -441,16 +447,10 @@ nets_free(struct nets *ns)
 	free(ns);
 }
 
-struct nets_counts
-nets_counts(const struct nets *ns)
-{
-	return ns->told;
-}
-
 void
 nets_layer(const struct nets *ns, struct buf *out)
 {
-	const struct nets_counts *t = &ns->told;
+	const struct counts *t = &ns->told;
 
 	buf_putf(out,
 	    "egress=%s %u calls may connect; %llu did, %llu were refused for "

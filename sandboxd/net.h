@@ -56,11 +56,6 @@ struct net_owner {
 	void (*closed)(void *arg, const struct net_report *);
 };
 
-struct nets_counts {
-	unsigned open;
-	uint64_t opened, refused, restarts;
-};
-
 struct nets *nets_new(struct event_base *);
 /* Paths of egress' sockets. 0, or -1: no memory. */
 int nets_connect(
@@ -73,7 +68,6 @@ extern const struct ipc_handlers nets_handlers;
 void nets_pool(struct nets *, struct pool *);
 /* After the calls. */
 void nets_free(struct nets *);
-struct nets_counts nets_counts(const struct nets *);
 /* "egress=state detail" for doctor, with a line feed. */
 void nets_layer(const struct nets *, struct buf *);
 /* egress' own layers, "" if it is not there. */

@@ -53,9 +53,10 @@ http_token(const uint8_t *s, size_t n)
 	return n > 0;
 }
 
-bool
-http_field_name(
-    struct report *r, const struct path *at, const uint8_t *s, size_t n)
+/* May a header of this name be declared? Those that follow from URL and body
+ * may not. Else reported. */
+static bool
+field_name(struct report *r, const struct path *at, const uint8_t *s, size_t n)
 {
 	static const char *const ours[] = {"host", "content-length",
 	    "transfer-encoding", "connection", "keep-alive", "upgrade", "te",
@@ -217,7 +218,7 @@ check_wire(
 		p->wirelen = v->len;
 	}
 	if (p->in == HTTP_HEADER)
-		(void)http_field_name(h->r, &in, p->wire, p->wirelen);
+		(void)field_name(h->r, &in, p->wire, p->wirelen);
 	else if (p->in == HTTP_COOKIE && !http_token(p->wire, p->wirelen))
 		report_add(h->r, &in, "is no name of a cookie");
 	for (const struct http_parameter *o = h->parameter; o < p; o++)
@@ -365,7 +366,7 @@ check_fixed(struct http *h, const char *what, const struct doc_node *o)
 		struct path at = {&top, v->name, v->namelen, 0};
 		bool control = false;
 
-		if (header && !http_field_name(h->r, &at, v->name, v->namelen))
+		if (header && !field_name(h->r, &at, v->name, v->namelen))
 			continue;
 		if (v->kind != DOC_STRING || v->len > HTTP_TEXT_MAX) {
 			report_add(h->r, &at,

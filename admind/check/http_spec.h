@@ -57,10 +57,6 @@ bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
 void http_url(struct http *, const struct doc_node *);
 /* RFC 9110 token. */
 bool http_token(const uint8_t *, size_t n);
-/* May a header of this name be declared? Those that follow from URL and body
- * may not. Else reported. */
-bool http_field_name(
-    struct report *, const struct path *, const uint8_t *, size_t n);
 /* parameters, query, headers, body. -1 without memory. */
 int http_parameters(
     struct http *, const struct doc_node *top, bool bodiless, struct err *);

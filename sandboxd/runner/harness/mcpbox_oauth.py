@@ -92,7 +92,7 @@ def header(spec, secret):
     if not isinstance(token, str):
         raise mcpbox_drivers.MissingGrant(
             "the source is not authorised yet: an administrator does that "
-            "(mcpboxctl source authorise)")
+            "(mcpboxctl sources authorise)")
     _fits(spec, made, made.get("client"))
     return {"Authorization": f"Bearer {token}"}
 
@@ -112,7 +112,7 @@ def _fits(spec, made, client):
         raise mcpbox_drivers.MissingGrant(
             "the tokens there are were given by another authorization server "
             "than the reviewed one: an administrator authorises the source "
-            "anew (mcpboxctl source authorise)")
+            "anew (mcpboxctl sources authorise)")
 
 
 # ---- finding who gives tokens ----
