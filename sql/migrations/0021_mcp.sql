@@ -619,8 +619,9 @@ CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABL
 		LIMIT 1))
 $$;
 
--- How it failed, in words: the result's, if it has any. That is kept as the
--- source's health, and returned.
+-- How it failed, in words: the result's, if it has any, with what sandboxd says
+-- behind them of a connection that was refused. That is kept as the source's
+-- health, and returned.
 CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -629,8 +630,10 @@ DECLARE
 BEGIN
 	IF length(p_body) > 0 THEN
 		BEGIN
-			said := coalesce(convert_from(p_body, 'UTF8')::json -> 'content' -> 0 ->> 'text',
-			    said);
+			said := coalesce((SELECT string_agg(left(c.item ->> 'text', 1000), ' ' ORDER BY c.n)
+			    FROM json_array_elements(convert_from(p_body, 'UTF8')::json -> 'content')
+			    WITH ORDINALITY AS c (item, n)
+			    WHERE c.n <= 2), said);
 		EXCEPTION WHEN data_exception THEN
 			NULL;
 		END;

@@ -289,6 +289,10 @@ def test_health_and_forgetting(instance, client, played):
     s = source(instance, client, "health", "pl", f"http://{PLAYED}:8099/mcp")
     mode, text = failure(client, "mcpbox_discover_external_tools", {"source_id": s})
     assert mode == "upstream_error", text
+    # what egress says of it is in the sentence
+    unknown = source(instance, client, "health", "un", "http://unknown.example/mcp")
+    mode, text = failure(client, "mcpbox_discover_external_tools", {"source_id": unknown})
+    assert "unknown.example has no address" in text, text
     listed = client.manage("mcpbox_list_external_sources", server_id=server(client, "health"))["sources"]
     shown = next(x for x in listed if x["id"] == s)
     assert shown["status"] == "error" and shown["health"]["failure"] == "upstream_error"
