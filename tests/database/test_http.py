@@ -33,6 +33,9 @@ def test_each_is_a_request(app):
                    t["request_id"]) == ("tool", "pending", True)
         assert one(app, "SELECT state, change_source FROM mcpbox.tool_versions WHERE tool_id = %s", t["id"]) == (
             "pending_review", "import")
+    action, detail = one(app, "SELECT action, detail FROM mcpbox.audit_log WHERE subject = %s ORDER BY seq DESC LIMIT 1",
+                         "server " + s[1])
+    assert action == "openapi_imported" and json.loads(detail) == {"tools": 2, "skipped": 1}
     assert imported(app, s)["count"] == 0
 
 

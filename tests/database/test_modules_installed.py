@@ -254,6 +254,8 @@ def test_the_action(app):
     drain(app)
     n = name()
     assert act(app, "module_install", n.upper(), {"version": "1.0"})["name"] == n
+    assert one(app, "SELECT action, subject FROM mcpbox.audit_log WHERE action = 'module_install'"
+               " ORDER BY seq DESC LIMIT 1") == ("module_install", f"module {n}==1.0")
     act_refused(app, "invalid_params", "module_install", "a b", {})
     act_refused(app, "invalid_params", "module_install", n, {"version": "1 0"})
     came(app, take(app))

@@ -85,7 +85,8 @@ def settled(instance, tool_id, module, state="done", timeout=25):
     until = time.monotonic() + timeout
     while True:
         item = show(instance, tool_id, module)
-        if item is not None and (item.get("install") or {}).get("state") == state:
+        # not the one that was listed before its installation put another in its place
+        if item is not None and item["state"] == "pending" and (item.get("install") or {}).get("state") == state:
             return item
         assert time.monotonic() < until, (json.dumps(item)[:3000], index_log(instance))
         time.sleep(0.1)

@@ -128,14 +128,14 @@ def test_a_connect(server, inside, outside):
 
 
 def test_a_transfer(server, inside, outside):
-    """In turns, each as often; the best of each, since a busy machine only takes
-    away. More rounds while it does."""
-    found, best = {"outside": [], "inside": []}, {}
+    """In turns, A B A B; the median of the rounds' ratios, since what else the
+    machine does comes and goes. More rounds while that is not enough."""
+    ratios, ratio = [], 0
     for i in range(ROUNDS_MAX):
-        found["outside"].append(outside("transfer", WEB, PORT, SIZE))
-        found["inside"].append(inside("transfer", WEB, PORT, SIZE))
-        best = {k: max(v) for k, v in found.items()}
-        if i >= ROUNDS and best["inside"] >= THROUGHPUT * best["outside"]:
+        of = outside("transfer", WEB, PORT, SIZE)
+        ratios.append(inside("transfer", WEB, PORT, SIZE) / of)
+        ratio = statistics.median(ratios)
+        if i >= ROUNDS and ratio >= THROUGHPUT:
             break
-    print({k: f"{v / 1e6:.0f} MB/s" for k, v in best.items()}, os.cpu_count())
-    assert best["inside"] >= THROUGHPUT * best["outside"], found
+    print(f"{ratio:.2f} of outside, {len(ratios)} rounds, {os.cpu_count()} processors")
+    assert ratio >= THROUGHPUT, sorted(ratios)

@@ -163,17 +163,25 @@ def test_what_was_shown(ctl, admind, policies):
 
 
 @pytest.mark.parametrize("host", [
-    b"API.example.org", b"example.org.", b"localhost", b"127.0.0.1", b"127.1", b"::1", b"169.254.169.254",
-    b"*.org", b"*", b"", b"a b", b"192.168.001.1", b"2001:DB8::1", b"x\0.org", "b\u00fccher.org".encode(),
+    b"API.example.org", b"example.org.", b"localhost", b"127.1", b"169.254.169.254",
+    b"*.org", b"**", b"", b"a b", b"192.168.001.1", b"2001:DB8::1", b"x\0.org", "b\u00fccher.org".encode(),
     b"a." * 127 + b"org", b"::ffff:10.0.0.1", b"fe80::1", b"0x7f.1"])
 def test_a_host_in_no_form_of_ours(ctl, admind, policies, host):
     request, content = put(admind, "network", lambda r: network(r, host=host))
     refused(approve(ctl, admind, request, content), "INVALID_PARAMS")
 
 
+@pytest.mark.parametrize("host", [b"127.0.0.1", b"::1", b"192.168.1.5", b"fd00::1"])
+def test_what_is_not_public_needs_a_port(ctl, admind, policies, host):
+    request, content = put(admind, "network", lambda r: network(r, host=host, port=0))
+    refused(approve(ctl, admind, request, content), "INVALID_PARAMS")
+    request, content = put(admind, "network", lambda r: network(r, host=host))
+    assert approve(ctl, admind, request, content)["_"] == "OK"
+
+
 @pytest.mark.parametrize("bad", [
     lambda c: c[:-1], lambda c: c + b"\0", lambda c: c.replace(tlv((14, 443)), tlv((14, 65536))),
-    lambda c: c.replace(tlv((12, b"tcp")), tlv((12, b"udp"))), lambda c: c + tlv((15, b"x" * 31)),
+    lambda c: c.replace(tlv((12, b"tcp")), tlv((12, b"icmp"))), lambda c: c + tlv((15, b"x" * 31)),
     lambda c: c + tlv((15, b"b" * 32), (15, b"a" * 32)), lambda c: c + tlv((15, b"a" * 32)) * 2,
     lambda c: c.replace(tlv((1, 2)), tlv((1, 3))), lambda c: c.replace(tlv((4, b"demo")), b""),
     lambda c: c.replace(tlv((4, b"demo")), tlv((4, b"de\nmo")))])
