@@ -91,8 +91,8 @@ def test_each_process_is_in_a_leaf_of_its_own(sandbox, calls):
     assert read(f"/proc/{pid}/cgroup").strip() == own + "pool/slot-000"
     assert read(f"/proc/{sandbox.children['sandboxd-spawn'].pid}/cgroup").strip() \
         == own + "supervisor"
-    # pool-init and the process that starts zygotes for it.
-    assert pool_init() and len(read(UNIT, "pool/init/cgroup.procs").split()) == 2
+    # pool-init, the process that starts zygotes for it, and peek.
+    assert pool_init() and len(read(UNIT, "pool/init/cgroup.procs").split()) == 3
     assert len(read(UNIT, "pool/zygote/cgroup.procs").split()) == 1
     # "No internal processes", and the unit's files belong to its user.
     assert read(UNIT, "cgroup.procs") == read(UNIT, "pool/cgroup.procs") == ""
