@@ -9,9 +9,10 @@ enum { PAUSE_MAX_MS = 60 * 1000 }; /* of one poll(2); then it is counted anew */
 void
 peek_table_init(struct peek_table *t)
 {
-	memset(t, 0, sizeof(*t));
-	for (unsigned i = 0; i < PEEK_LISTENERS_MAX; i++)
-		t->listener[i].fd = -1;
+	/* Places from end on are not looked at before they are taken, so that
+	 * what no call needs is no memory. */
+	t->end = 0;
+	t->serial = 0;
 }
 
 struct peek_listener *
@@ -19,14 +20,16 @@ peek_table_add(struct peek_table *t, uint64_t net, int fd, uint64_t now_ms)
 {
 	struct peek_listener *l = NULL;
 
-	for (unsigned i = PEEK_LISTENERS_MAX; i-- > 0;) {
+	for (unsigned i = t->end; i-- > 0;) {
 		if (t->listener[i].fd < 0)
 			l = &t->listener[i];
 		else if (t->listener[i].net == net)
 			return NULL;
 	}
-	if (l == NULL)
+	if (l == NULL && t->end == PEEK_LISTENERS_MAX)
 		return NULL;
+	if (l == NULL)
+		l = &t->listener[t->end++];
 	memset(l, 0, sizeof(*l));
 	l->fd = fd;
 	l->net = net;
@@ -34,8 +37,6 @@ peek_table_add(struct peek_table *t, uint64_t net, int fd, uint64_t now_ms)
 	l->tokens_ms = now_ms;
 	for (unsigned i = 0; i < PEEK_WAITS_MAX; i++)
 		l->wait[i].socket = -1;
-	if ((unsigned)(l - t->listener) >= t->end)
-		t->end = (unsigned)(l - t->listener) + 1;
 	return l;
 }
 
@@ -101,7 +102,7 @@ peek_table_asked(
 	struct peek_listener *l;
 	struct peek_wait *w;
 
-	if (index >= (size_t)PEEK_LISTENERS_MAX * PEEK_WAITS_MAX)
+	if (index >= (size_t)t->end * PEEK_WAITS_MAX)
 		return NULL;
 	l = &t->listener[index / PEEK_WAITS_MAX];
 	w = &l->wait[index % PEEK_WAITS_MAX];

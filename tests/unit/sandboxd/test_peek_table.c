@@ -33,7 +33,7 @@ static int
 teardown(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < PEEK_LISTENERS_MAX; i++)
+	for (unsigned i = 0; i < table.end; i++)
 		if (table.listener[i].fd >= 0)
 			peek_table_remove(&table, &table.listener[i]);
 	assert_int_equal(table.end, 0);
