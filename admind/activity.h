@@ -71,6 +71,7 @@ struct metrics {
 	uint64_t bucket[METRICS_BUCKETS + 1];
 	uint64_t duration_us, cpu_us;
 	uint64_t connections, net_refused, net_bytes; /* of their network */
+	uint64_t judged, remembered; /* arguments found valid, verdicts.h */
 	uint64_t auth_failed, activity_dropped, lines_dropped;
 };
 /* An execution ended. Cheap: counters of this process. started_us 0: it never

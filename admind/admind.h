@@ -24,6 +24,7 @@
 #include "proc.h"
 #include "tlv.h"
 #include "trace.h"
+#include "verdicts.h"
 
 struct event;
 
@@ -107,7 +108,8 @@ struct admind {
 	struct ipc_hash local_token; /* its SHA-256 */
 
 	struct serving_list serving;
-	uint64_t revision; /* catalogue, newest announced to gateways */
+	struct verdicts verdicts; /* of admind-check's present connection */
+	uint64_t revision;        /* catalogue, newest announced to gateways */
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
@@ -142,6 +144,11 @@ struct link {
 	enum listener listener; /* of a gateway, else 0 */
 	unsigned refs;
 };
+
+/* drain.c: SIGTERM and SIGHUP wait for what is in work. */
+void drain_start(struct admind *);
+/* It ends, and this is new work of a client: refused. */
+bool drain_refuses(struct link *, const struct ipc_frame *);
 
 /* The four listeners (before confinement), the three clients (after it). */
 int links_listen(struct admind *, struct err *);
@@ -444,6 +451,8 @@ struct job {
 	struct buf inner_kept;
 	bool result_elsewhere; /* another record has it: not in this one */
 	struct ipc_hash args_sha256;
+	struct ipc_hash verdict; /* their key, if to be remembered */
+	bool judge_once;         /* verdict is set */
 	struct ipc_id session;   /* of a legacy client; 0: none */
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */

@@ -2,6 +2,7 @@
  * The database as the rest of admind sees it: lanes, parameters, results.
  * db_conn.c holds the protocol.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@ struct db {
 	struct db_events events;
 	void *arg;
 	struct event *later;
-	char *conninfo;
 	bool up; /* both lanes, as told last */
+	char why[DB_WHY_MAX];
 	STAILQ_HEAD(, deferred) deferred;
 };
 
@@ -135,6 +136,24 @@ db_conn_down(struct db *db, unsigned index)
 		db->events.down(db->arg);
 }
 
+/* libpq's messages end with a newline, and some have several lines. */
+void
+db_failed(struct db *db, const char *why)
+{
+	size_t n;
+
+	snprintf(db->why, sizeof(db->why), "%s", why);
+	for (n = strlen(db->why); n > 0; n--)
+		if (db->why[n - 1] == '\n')
+			db->why[n - 1] = db->why[n] == '\0' ? '\0' : ' ';
+}
+
+const char *
+db_why(const struct db *db)
+{
+	return db->why;
+}
+
 void
 db_notified(struct db *db, const char *channel, const char *payload)
 {
@@ -150,7 +169,7 @@ db_wrong_schema(struct db *db, const char *why)
 }
 
 struct db *
-db_new(struct event_base *base, const char *conninfo, int schema,
+db_new(struct event_base *base, const struct database *where, int schema,
     const char *const *channels, const struct db_events *events, void *arg,
     struct err *err)
 {
@@ -161,13 +180,12 @@ db_new(struct event_base *base, const char *conninfo, int schema,
 	STAILQ_INIT(&db->deferred);
 	db->events = *events;
 	db->arg = arg;
-	db->conninfo = strdup(conninfo);
 	db->later = event_new(base, -1, 0, on_later, db);
-	if (db->conninfo == NULL || db->later == NULL)
+	if (db->later == NULL)
 		goto fail;
 	for (unsigned i = 0; i < DB_CONNS; i++) {
-		db->conns[i] = db_conn_new(db, base, i, db->conninfo, i != 0,
-		    schema, i == 0 ? channels : NULL);
+		db->conns[i] = db_conn_new(db, base, i, where, i != 0, schema,
+		    i == 0 ? channels : NULL);
 		if (db->conns[i] == NULL)
 			goto fail;
 	}
@@ -193,7 +211,6 @@ db_free(struct db *db)
 	}
 	if (db->later != NULL)
 		event_free(db->later);
-	free(db->conninfo);
 	free(db);
 }
 
@@ -402,20 +419,28 @@ void
 db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 {
 	const uint8_t *s = bytes;
-	size_t used = 0, len, k;
+	size_t i = 0, from = 0, len;
+	bool good;
 
-	for (size_t i = 0; i < n; i += len) {
+	/* What is good goes as one piece: a result is mostly nothing else. */
+	while (i < n) {
 		/* Length by the lead byte, then ask the strict checker. */
-		k = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
-		len = k <= n - i && s[i] != 0 && utf8_valid(s + i, k) ? k : 1;
-		if (used + len > max)
-			return;
-		if (len == k && s[i] != 0 && utf8_valid(s + i, k))
-			buf_put(out, s + i, len);
-		else
+		len = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
+		good = s[i] != 0 &&
+		    (len == 1 || (len <= n - i && utf8_valid(s + i, len)));
+		if (!good)
+			len = 1;
+		if (len > max - i)
+			break;
+		if (!good) {
+			buf_put(out, s + from, i - from);
 			buf_putc(out, '?');
-		used += len;
+			from = i + 1;
+		}
+		i += len;
 	}
+	if (i > from) /* an empty text has no address to add to */
+		buf_put(out, s + from, i - from);
 }
 
 /* ---- results ---- */

@@ -31,6 +31,7 @@
 #include "ipc.h"
 
 struct event_base;
+struct database;  /* database.h; the caller's, outlives the db */
 struct pg_result; /* libpq's PGresult, binary format in every column */
 struct db;
 
@@ -160,10 +161,13 @@ struct db_events {
  * to LISTEN on, NULL-terminated, borrowed for ever. schema: the migration
  * this program was built for. NULL with err without memory.
  */
-struct db *db_new(struct event_base *, const char *conninfo, int schema,
+struct db *db_new(struct event_base *, const struct database *, int schema,
     const char *const *channels, const struct db_events *, void *arg,
     struct err *);
 void db_free(struct db *);        /* pending callbacks are not called */
 bool db_is_up(const struct db *); /* both lanes have a connection */
+/* Why the last connection failed, as libpq and the server say it, in one line;
+ * "" if none did. */
+const char *db_why(const struct db *);
 
 #endif

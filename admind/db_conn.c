@@ -17,7 +17,9 @@
 #include <event2/event.h>
 #include <libpq-fe.h>
 
+#include "database.h"
 #include "db_internal.h"
+#include "db_prepared.h"
 #include "ids.h"
 #include "log.h"
 
@@ -40,7 +42,8 @@ struct db_conn {
 	struct db *db;
 	struct event_base *base;
 	unsigned index;
-	const char *conninfo;
+	const struct database *where;
+	unsigned turn; /* which host is tried first */
 	bool synchronous;
 	int schema;
 	const char *const *listen;
@@ -55,50 +58,11 @@ struct db_conn {
 	bool sent_broken;  /* half a unit was buffered: drop it all */
 	struct unit_list units;
 	unsigned pending;
-	const struct db_stmt **prepared;
-	size_t nprepared, maxprepared;
+	struct db_prepared prepared;
 };
 
 static void conn_connect(struct db_conn *);
 static void on_poll(evutil_socket_t, short, void *);
-
-/* ---- prepared statements ---- */
-
-static bool
-is_prepared(const struct db_conn *c, const struct db_stmt *s)
-{
-	for (size_t i = 0; i < c->nprepared; i++)
-		if (c->prepared[i] == s)
-			return true;
-	return false;
-}
-
-static int
-add_prepared(struct db_conn *c, const struct db_stmt *s)
-{
-	const struct db_stmt **p;
-	size_t max = c->maxprepared != 0 ? c->maxprepared * 2 : 64;
-
-	if (c->nprepared == c->maxprepared) {
-		p = realloc(c->prepared, max * sizeof(*p));
-		if (p == NULL)
-			return -1;
-		c->prepared = p;
-		c->maxprepared = max;
-	}
-	c->prepared[c->nprepared++] = s;
-	return 0;
-}
-
-static void
-drop_prepared(struct db_conn *c, const struct db_stmt *s)
-{
-	for (size_t i = 0; i < c->nprepared; i++)
-		if (c->prepared[i] == s) {
-			c->prepared[i] = c->prepared[--c->nprepared];
-			return;
-		}
-}
 
 /* ---- going down ---- */
 
@@ -128,11 +92,16 @@ conn_fail(struct db_conn *c, const char *why)
 	struct unit *u;
 	struct err err;
 
-	/* A reason may come from the server's startup packet: escaped by log.
+	/*
+	 * A reason may come from the server's startup packet: escaped by log.
+	 * The loss is followed by why it can't be had again, which is what
+	 * must be mended; then once a minute.
 	 */
-	if (c->failures++ % 240 == 0)
+	db_failed(c->db, why);
+	if (c->failures % 240 == 0 || c->failures == 1)
 		log_event(
 		    LOG_LV_WARN, "db_down", "connection %u: %s", c->index, why);
+	c->failures++;
 	if (c->io != NULL)
 		event_free(c->io);
 	if (c->out != NULL)
@@ -140,8 +109,13 @@ conn_fail(struct db_conn *c, const char *why)
 	c->io = c->out = NULL;
 	PQfinish(c->pg);
 	c->pg = NULL;
+	/* libpq goes through the hosts that refuse by itself, but waits for
+	 * ever for one that says nothing: the next attempt begins with another.
+	 */
+	if (c->state == CONN_CONNECTING || c->state == CONN_SETUP)
+		c->turn++;
 	c->state = CONN_DOWN;
-	c->nprepared = 0;
+	c->prepared.n = 0;
 	STAILQ_CONCAT(&units, &c->units);
 	c->pending = 0;
 	set_timer(c, c->backoff_ms);
@@ -199,8 +173,8 @@ db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
 
 		for (int k = 0; k < DB_PARAMS_MAX; k++)
 			formats[k] = 1;
-		if (!is_prepared(c, s)) {
-			if (add_prepared(c, s) == -1 ||
+		if (!db_prepared_has(&c->prepared, s)) {
+			if (db_prepared_add(&c->prepared, s) == -1 ||
 			    PQsendPrepare(c->pg, s->name, s->sql, 0, NULL) != 1)
 				goto broken;
 			u->parse[u->ncmds++] = s;
@@ -327,7 +301,7 @@ take_result(struct db_conn *c, PGresult *r)
 		}
 	} else {
 		if (parse != NULL)
-			drop_prepared(c, parse);
+			db_prepared_drop(&c->prepared, parse);
 		if (u->failed == NULL && st != PGRES_PIPELINE_ABORTED) {
 			u->failed = r;
 			return 0;
@@ -494,12 +468,21 @@ on_poll(evutil_socket_t fd, short what, void *arg)
 		conn_fail(c, PQerrorMessage(c->pg));
 }
 
+/* libpq would print it as it comes, on the stream that is our log. */
+static void
+on_notice(void *arg, const char *message)
+{
+	log_event(LOG_LV_DEBUG, "db_notice", "%s", message);
+}
+
 static void
 conn_connect(struct db_conn *c)
 {
 	c->state = CONN_CONNECTING;
 	c->sent_broken = false;
-	c->pg = PQconnectStart(c->conninfo);
+	c->pg = PQconnectStart(c->where->conninfo[c->turn % c->where->n]);
+	if (c->pg != NULL)
+		(void)PQsetNoticeProcessor(c->pg, on_notice, NULL);
 	/* The silence watch also bounds connecting. */
 	c->since_ms = now_boot_ms();
 	if (c->pg == NULL || PQstatus(c->pg) == CONNECTION_BAD ||
@@ -534,7 +517,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 struct db_conn *
 db_conn_new(struct db *db, struct event_base *base, unsigned index,
-    const char *conninfo, bool synchronous, int schema,
+    const struct database *where, bool synchronous, int schema,
     const char *const *listen)
 {
 	struct db_conn *c = calloc(1, sizeof(*c));
@@ -544,7 +527,7 @@ db_conn_new(struct db *db, struct event_base *base, unsigned index,
 	c->db = db;
 	c->base = base;
 	c->index = index;
-	c->conninfo = conninfo;
+	c->where = where;
 	c->synchronous = synchronous;
 	c->schema = schema;
 	c->listen = listen;
@@ -576,7 +559,7 @@ db_conn_free(struct db_conn *c)
 		event_free(c->out);
 	event_free(c->timer);
 	PQfinish(c->pg);
-	free(c->prepared);
+	db_prepared_free(&c->prepared);
 	free(c);
 }
 

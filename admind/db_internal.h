@@ -19,6 +19,8 @@ enum {
 	DB_BACKOFF_MIN_MS = 20,
 	/* After a restart of the server nobody should wait for us. */
 	DB_BACKOFF_MAX_MS = 250,
+	/* Of libpq's reason, for the line of `systemctl status`. */
+	DB_WHY_MAX = 200,
 };
 
 struct db_conn;
@@ -28,13 +30,14 @@ void db_conn_up(struct db *, unsigned lane_index);
 void db_conn_down(struct db *, unsigned lane_index);
 void db_notified(struct db *, const char *channel, const char *payload);
 void db_wrong_schema(struct db *, const char *why);
+void db_failed(struct db *, const char *why);
 
 /* A result with an error, as a failure mode (db.h lists them). */
 void db_error(const struct pg_result *, struct err *);
 
 /* listen: channels or NULL. */
 struct db_conn *db_conn_new(struct db *, struct event_base *, unsigned index,
-    const char *conninfo, bool synchronous, int schema,
+    const struct database *, bool synchronous, int schema,
     const char *const *listen);
 void db_conn_free(struct db_conn *);
 bool db_conn_ready(const struct db_conn *);

@@ -104,7 +104,8 @@ report(struct admind *a, struct jsonw *w)
 	rows_of(w, "admind", a->layers);
 	simple(w, "admind", "database", db_is_up(a->db),
 	    "PostgreSQL is not reachable",
-	    "Start PostgreSQL; check the setting `database` of admind.conf.");
+	    "Start PostgreSQL; check admind's setting `database`, "
+	    "mcpbox.conf(5).");
 	simple(w, "admind", "sandbox_epoch", a->sandbox_ready,
 	    "no sandbox has named its executions yet",
 	    "Start sandboxd; its log says why it does not connect.");

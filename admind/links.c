@@ -329,6 +329,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
 	struct link *l = ipc_peer_data(peer);
 
+	if (l != NULL && drain_refuses(l, f))
+		return 0;
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
 		if (routes[i].type == f->type)
 			return l != NULL ? routes[i].handle(l, f) : -1;
@@ -360,6 +362,16 @@ static void
 down_sandboxd(struct ipc_peer *p, void *a)
 {
 	records_sandbox_down(a);
+	link_down(p, a);
+}
+
+/* Another process may answer next: what this one said goes with it. */
+static void
+down_check(struct ipc_peer *p, void *arg)
+{
+	struct admind *a = arg;
+
+	verdicts_clear(&a->verdicts);
 	link_down(p, a);
 }
 
@@ -419,7 +431,7 @@ int
 links_connect(struct admind *a, struct err *err)
 {
 	a->check = connect_to(
-	    a, "admind-check", IPC_ROLE_CHECK, up_check, link_down, err);
+	    a, "admind-check", IPC_ROLE_CHECK, up_check, down_check, err);
 	if (a->check == NULL)
 		return -1;
 	a->vault = connect_to(

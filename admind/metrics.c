@@ -181,6 +181,12 @@ put_all(struct buf *b, struct admind *a, const struct pg_result *rows)
 	    m->net_refused);
 	number(b, "counter", "mcpbox_call_network_bytes_total",
 	    "Bytes of connections of calls, both directions.", m->net_bytes);
+	head(b, "mcpbox_arguments_valid_total", "counter",
+	    "Arguments of calls that were found valid, or known to be.");
+	buf_putf(b,
+	    "mcpbox_arguments_valid_total{by=\"check\"} %llu\n"
+	    "mcpbox_arguments_valid_total{by=\"memory\"} %llu\n",
+	    (unsigned long long)m->judged, (unsigned long long)m->remembered);
 	number(b, "counter", "mcpbox_auth_failures_total",
 	    "Credentials that were missing or wrong.", m->auth_failed);
 	number(b, "counter", "mcpbox_activity_dropped_total",

@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <libpq-fe.h>
 
 #include "log.h"
-#include "migrate.h"
+#include "migrate_backup.h"
 
 /* "mcpbox" as a number; any constant nobody else uses in this database. */
 #define LOCK_KEY "7809349842744"
@@ -61,10 +62,57 @@ check_encoding(PGconn *pg, struct err *err)
 	return 0;
 }
 
+/*
+ * A server of a machine that is just starting takes some seconds; one that is
+ * absent after this is for the service manager to try again. Only with a
+ * backup directory: by hand one would rather be told at once.
+ */
+enum { WAIT_SECONDS = 30 };
+
+bool
+migrate_away(const struct migrate *m)
+{
+	PGPing p = PQping(m->conninfo);
+
+	return p == PQPING_REJECT || p == PQPING_NO_RESPONSE;
+}
+
+static void
+wait_for_server(const struct migrate *m)
+{
+	for (int i = 0; m->backup_dir != NULL && i < WAIT_SECONDS; i++) {
+		if (!migrate_away(m))
+			return;
+		if (i == 0)
+			log_event(LOG_LV_INFO, "waiting", "for PostgreSQL");
+		(void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+	}
+}
+
+/* The way back, for whoever installed an older package over a newer one. */
+static int
+too_new(const struct migrate *m, int version, struct err *err)
+{
+	char name[MIGRATE_BACKUP_NAME];
+
+	err_set(err, FAILURE_CONFLICT,
+	    "the database has migration %d, this program knows %d: use the "
+	    "newer program",
+	    version, migrations_count);
+	if (migrate_backup_find(m, migrations_count, name) == 0)
+		err_set(err, FAILURE_CONFLICT,
+		    "the database has migration %d, this program knows %d: use "
+		    "the newer program, or go back to what there was before "
+		    "with `mcpboxctl restore %s/%s` (the present data are kept "
+		    "under another name)",
+		    version, migrations_count, m->backup_dir, name);
+	return -1;
+}
+
 /* What was applied: *have becomes the newest version. Each row must be the
  * migration this program has under that number, byte for byte. */
 static int
-check_applied(PGconn *pg, int *have, struct err *err)
+check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 {
 	PGresult *r;
 	int rv = -1, n, version;
@@ -91,10 +139,7 @@ check_applied(PGconn *pg, int *have, struct err *err)
 
 		version = (int)strtol(PQgetvalue(r, i, 0), NULL, 10);
 		if (version > migrations_count) {
-			err_set(err, FAILURE_CONFLICT,
-			    "the database has migration %d, this program knows "
-			    "%d: use the newer program",
-			    version, migrations_count);
+			(void)too_new(m, version, err);
 			goto out;
 		}
 		if (version != i + 1) {
@@ -152,12 +197,38 @@ fail:
 	return -1;
 }
 
-int
-migrate_run(const char *conninfo, struct err *err)
+/* From `have` on. What was applied stays if a later one fails: then the backup
+ * is of worth, else the database is as it was and needs none. With a connection
+ * that is lost nobody knows whether COMMIT came through. */
+static int
+apply_all(const struct migrate *m, PGconn *pg, int have, struct err *err)
 {
-	PGconn *pg = PQconnectdb(conninfo);
+	char name[MIGRATE_BACKUP_NAME] = "";
+	int first = have;
+
+	if (m->backup_dir != NULL && have > 0 && have < migrations_count &&
+	    migrate_backup(m, have + 1, name, err) == -1)
+		return err_wrap(err, "no migration without a backup");
+	for (; have < migrations_count; have++)
+		if (apply(pg, &migrations[have], err) == -1) {
+			if (have == first && name[0] != '\0' &&
+			    PQstatus(pg) == CONNECTION_OK)
+				migrate_backup_drop(m, name);
+			return -1;
+		}
+	if (name[0] != '\0')
+		migrate_backup_prune(m, MIGRATE_BACKUPS);
+	return 0;
+}
+
+int
+migrate_run(const struct migrate *m, struct err *err)
+{
+	PGconn *pg;
 	int have, rv = -1;
 
+	wait_for_server(m);
+	pg = PQconnectdb(m->conninfo);
 	if (PQstatus(pg) != CONNECTION_OK) {
 		err_set(
 		    err, FAILURE_STORAGE_UNAVAILABLE, "%s", PQerrorMessage(pg));
@@ -168,11 +239,9 @@ migrate_run(const char *conninfo, struct err *err)
 		"SET synchronous_commit = on;"
 		"SELECT pg_advisory_lock(" LOCK_KEY ")",
 		err) == -1 ||
-	    check_applied(pg, &have, err) == -1)
+	    check_applied(m, pg, &have, err) == -1 ||
+	    apply_all(m, pg, have, err) == -1)
 		goto out;
-	for (; have < migrations_count; have++)
-		if (apply(pg, &migrations[have], err) == -1)
-			goto out;
 	log_event(LOG_LV_INFO, "schema", "at version %d", migrations_count);
 	rv = 0;
 out:

@@ -5,6 +5,8 @@
 #ifndef MIGRATE_H
 #define MIGRATE_H
 
+#include <stdbool.h>
+
 #include "conf.h"
 #include "err.h"
 #include "ipc.h"
@@ -20,11 +22,27 @@ extern const struct migration migrations[];
 extern const int migrations_count; /* also the schema this program needs */
 
 /*
- * `mcpbox-admind -m`: brings the database of `owner_database` to this
- * program's schema, as the owner role. Blocking; opens one connection. A
- * database that is newer, or where an applied migration has another checksum,
- * is refused and left alone. Returns 0 or -1 with err.
+ * `mcpbox-admind -m`: brings the database of `conninfo` to this program's
+ * schema, as the owner role. Blocking; opens one connection. A database that
+ * is newer, or where an applied migration has another checksum, is refused and
+ * left alone. Returns 0 or -1 with err.
+ *
+ * With a backup directory (`-b DIR`, as the service manager runs it): a server
+ * that is still starting is waited for, and before the first of the pending
+ * migrations the database is written to DIR (migrate_backup.h).
  */
-int migrate_run(const char *conninfo, struct err *);
+struct migrate {
+	const char *conninfo;
+	const char *backup_dir;   /* NULL: no backup */
+	const char *postgres_bin; /* where pg_dump is */
+};
+
+int migrate_run(const struct migrate *, struct err *);
+
+/*
+ * Of a run that failed: is there no server, or one that admits nobody yet? Then
+ * nothing is wrong with the schema, and a later run may succeed.
+ */
+bool migrate_away(const struct migrate *);
 
 #endif

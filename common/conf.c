@@ -1,23 +1,19 @@
-#include <sys/stat.h>
-
 #include <arpa/inet.h>
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conf.h"
+#include "conf_amount.h"
 #include "ipc.h"
 
 enum {
-	CONF_FILE_MAX = 256 * 1024, /* far above any file a person writes */
 	CONF_LINE_MAX = 4096,
-	CONF_HOST_MAX = 64 /* an IPv6 address in text, INET6_ADDRSTRLEN 46 */
+	CONF_HOST_MAX = 64,   /* an IPv6 address in text, INET6_ADDRSTRLEN 46 */
+	CONF_RANGE_MAX = 128, /* two amounts and a word */
+	CONF_MAN_LINE = 60    /* of a manual page, indented */
 };
 
 /* One row of conf_keys.def. */
@@ -44,10 +40,13 @@ struct value {
 	char *text;     /* as written */
 	int64_t number; /* INT, SIZE, DURATION, BOOL, resolved USER */
 	bool resolved;  /* USER: number holds a uid */
+	bool local;     /* set in FILE.local */
 };
 
 struct conf {
 	const char *process;
+	bool local;                 /* FILE.local is being parsed */
+	bool has_local;             /* and was read */
 	struct value values[NKEYS]; /* only rows of this process are filled */
 };
 
@@ -56,50 +55,6 @@ belongs(const struct key *k, const char *process)
 {
 	return strcmp(k->process, "*") == 0 || strcmp(k->process, process) == 0;
 }
-
-/* Digits only, no sign, no overflow past int64_t. *end is behind them. */
-static int
-parse_digits(const char *s, const char **end, int64_t *out)
-{
-	int64_t v = 0;
-
-	if (*s < '0' || *s > '9')
-		return -1;
-	for (; *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, *s - '0', &v))
-			return -1;
-	*end = s;
-	*out = v;
-	return 0;
-}
-
-struct unit {
-	const char *name;
-	int64_t factor;
-};
-
-/* A number with one of these units behind it, at once. */
-static int
-parse_unit(const char *s, const struct unit *units, int64_t *out)
-{
-	const char *end;
-
-	if (parse_digits(s, &end, out) < 0)
-		return -1;
-	for (; units->name != NULL; units++)
-		if (strcmp(end, units->name) == 0)
-			return __builtin_mul_overflow(*out, units->factor, out)
-			    ? -1
-			    : 0;
-	return -1;
-}
-
-static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
-static const struct unit size_units[] = {
-    {"", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}, {NULL, 0}};
-static const struct unit time_units[] = {
-    {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {NULL, 0}};
 
 /* HOST:PORT with a numeric host, an IPv6 one in brackets. */
 static int
@@ -127,7 +82,7 @@ parse_address(const char *s, char *host, size_t hostlen, uint16_t *port)
 	host[n] = '\0';
 	if (inet_pton(family, host, &addr) != 1)
 		return -1;
-	if (parse_digits(colon + 1, &end, &number) < 0 || *end != '\0' ||
+	if (conf_amount_digits(colon + 1, &end, &number) < 0 || *end != '\0' ||
 	    number > UINT16_MAX)
 		return -1;
 	*port = (uint16_t)number;
@@ -162,7 +117,7 @@ resolve_user(const char *s, int64_t *uid)
 	const char *end;
 	struct passwd *pw;
 
-	if (parse_digits(s, &end, uid) == 0 && *end == '\0')
+	if (conf_amount_digits(s, &end, uid) == 0 && *end == '\0')
 		return *uid < UINT32_MAX ? 0 : -1;
 	if ((pw = getpwnam(s)) == NULL)
 		return -1;
@@ -175,7 +130,7 @@ static int
 convert(const struct key *k, const char *s, struct value *v, char *why,
     size_t whylen)
 {
-	char host[CONF_HOST_MAX];
+	char host[CONF_HOST_MAX], range[CONF_RANGE_MAX];
 	uint16_t port;
 	int rc = 0;
 
@@ -185,6 +140,8 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 			snprintf(why, whylen, "must be one of %s", k->unit);
 			return -1;
 		}
+		break;
+	case CONF_DENY: /* its process judges the entries */
 		break;
 	case CONF_PATH:
 		if (s[0] != '/') {
@@ -200,17 +157,17 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 		v->number = s[0] == 'y';
 		break;
 	case CONF_INT:
-		if ((rc = parse_unit(s, no_units, &v->number)) < 0)
+		if ((rc = conf_amount_parse(k->type, s, &v->number)) < 0)
 			snprintf(why, whylen, "must be a whole number");
 		break;
 	case CONF_SIZE:
-		if ((rc = parse_unit(s, size_units, &v->number)) < 0)
+		if ((rc = conf_amount_parse(k->type, s, &v->number)) < 0)
 			snprintf(why, whylen,
 			    "must be a size: a number, then nothing, K, M or "
 			    "G");
 		break;
 	case CONF_DURATION:
-		if ((rc = parse_unit(s, time_units, &v->number)) < 0)
+		if ((rc = conf_amount_parse(k->type, s, &v->number)) < 0)
 			snprintf(why, whylen,
 			    "must be a duration: a number, then ms, s, m or h");
 		break;
@@ -235,9 +192,9 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 	if ((k->type == CONF_INT || k->type == CONF_SIZE ||
 		k->type == CONF_DURATION) &&
 	    (v->number < k->min || v->number > k->max)) {
-		snprintf(why, whylen,
-		    "must be from %" PRId64 " to %" PRId64 "%s%s", k->min,
-		    k->max, k->unit[0] != '\0' ? " " : "", k->unit);
+		conf_amount_range(
+		    k->type, k->min, k->max, k->unit, range, sizeof(range));
+		snprintf(why, whylen, "must be %s", range);
 		return -1;
 	}
 	return 0;
@@ -291,6 +248,27 @@ blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* A list's text with what FILE.local adds; as long as a line may be, so that
+ * -T's can be read back. */
+static char *
+added(const char *keyword, const char *list, const char *more, char *why,
+    size_t whylen)
+{
+	size_t n = strlen(list) + 1 + strlen(more) + 1;
+	char *s;
+
+	snprintf(why, whylen, "out of memory");
+	if (strlen(keyword) + n > CONF_LINE_MAX) {
+		snprintf(why, whylen,
+		    "longer than a line of %d bytes with what it adds to",
+		    CONF_LINE_MAX);
+		return NULL;
+	}
+	if ((s = malloc(n)) != NULL)
+		snprintf(s, n, "%s,%s", list, more);
+	return s;
+}
+
 /* One line without its newline: keyword, white space, value. */
 static int
 parse_line(
@@ -321,14 +299,15 @@ parse_line(
 	if (i == NKEYS)
 		return err_set(e, FAILURE_INVALID_PARAMS,
 		    "%s:%u: unknown keyword: %s", name, line, word);
-	if (c->values[i].line != 0)
+	if (c->values[i].line != 0 && c->values[i].local == c->local)
 		return err_set(e, FAILURE_INVALID_PARAMS,
 		    "%s:%u: duplicate keyword: %s (first in line %u)", name,
 		    line, word, c->values[i].line);
 	if (*value == '\0')
 		return err_set(e, FAILURE_INVALID_PARAMS,
 		    "%s:%u: %s: missing value", name, line, word);
-	if (keys[i].type != CONF_STRING && strpbrk(value, " \t") != NULL)
+	if (keys[i].type != CONF_STRING && keys[i].type != CONF_DENY &&
+	    strpbrk(value, " \t") != NULL)
 		return err_set(e, FAILURE_INVALID_PARAMS,
 		    "%s:%u: %s: surplus value; a comment needs a line of its "
 		    "own",
@@ -337,9 +316,18 @@ parse_line(
 	if (convert(&keys[i], value, &v, why, sizeof(why)) < 0)
 		return err_set(e, FAILURE_INVALID_PARAMS, "%s:%u: %s: %s", name,
 		    line, word, why);
-	if ((v.text = strdup(value)) == NULL)
-		return err_set(e, FAILURE_INTERNAL, "%s: out of memory", name);
+	snprintf(why, sizeof(why), "out of memory");
+	if (c->local && keys[i].type == CONF_DENY &&
+	    c->values[i].text[0] != '\0')
+		v.text =
+		    added(word, c->values[i].text, value, why, sizeof(why));
+	else
+		v.text = strdup(value);
+	if (v.text == NULL)
+		return err_set(e, FAILURE_INVALID_PARAMS, "%s:%u: %s: %s", name,
+		    line, word, why);
 	v.line = line;
+	v.local = c->local;
 	free(c->values[i].text);
 	c->values[i] = v;
 	return 0;
@@ -383,75 +371,34 @@ conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
 	return 0;
 }
 
-/*
- * Who can write this file decides what the process does, so it must belong to
- * root or to the process's own user, and nobody else may write it. The checks
- * are made on the open descriptor: the path can't be swapped in between.
- */
 int
-conf_load(struct conf *c, const char *path, struct err *e)
+conf_parse_local(struct conf *c, const char *name, const uint8_t *text,
+    size_t n, struct err *e)
 {
-	struct stat st;
-	uint8_t *text = NULL;
-	size_t n = 0;
-	ssize_t got;
-	int fd, rc = -1;
+	int rc;
 
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) < 0)
-		return err_sys(e, FAILURE_INTERNAL, "%s", path);
-	if (fstat(fd, &st) < 0) {
-		err_sys(e, FAILURE_INTERNAL, "%s", path);
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		err_set(e, FAILURE_INTERNAL, "%s: not a regular file", path);
-		goto out;
-	}
-	if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-		err_set(e, FAILURE_INTERNAL,
-		    "%s: others may write it; it must belong to root or to the "
-		    "process's user, mode 0644 or less",
-		    path);
-		goto out;
-	}
-	if (st.st_size > CONF_FILE_MAX) {
-		err_set(e, FAILURE_INTERNAL, "%s: larger than %d bytes", path,
-		    CONF_FILE_MAX);
-		goto out;
-	}
-	if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
-		err_set(e, FAILURE_INTERNAL, "%s: out of memory", path);
-		goto out;
-	}
-	while (n < (size_t)st.st_size) {
-		got = read(fd, text + n, (size_t)st.st_size - n);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			err_sys(e, FAILURE_INTERNAL, "%s", path);
-			goto out;
-		}
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	if (conf_parse(c, path, text, n, e) < 0)
-		goto out;
+	c->local = c->has_local = true;
+	rc = conf_parse(c, name, text, n, e);
+	c->local = false;
+	return rc;
+}
+
+bool
+conf_has_local(const struct conf *c)
+{
+	return c->has_local;
+}
+
+const char *
+conf_no_user(const struct conf *c, const char **user)
+{
 	for (size_t i = 0; i < NKEYS; i++)
 		if (belongs(&keys[i], c->process) &&
 		    keys[i].type == CONF_USER && !c->values[i].resolved) {
-			err_set(e, FAILURE_INTERNAL,
-			    "%s: %s: no such user: %s (the default); name "
-			    "another or make it",
-			    path, keys[i].name, c->values[i].text);
-			goto out;
+			*user = c->values[i].text;
+			return keys[i].name;
 		}
-	rc = 0;
-out:
-	free(text);
-	close(fd);
-	return rc;
+	return NULL;
 }
 
 /* The row of a getter's keyword. Not there, or of another type: abort. */
@@ -473,7 +420,9 @@ get(const struct conf *c, const char *keyword, unsigned types)
 const char *
 conf_str(const struct conf *c, const char *keyword)
 {
-	return get(c, keyword, 1u << CONF_STRING | 1u << CONF_PATH)->text;
+	return get(
+	    c, keyword, 1u << CONF_STRING | 1u << CONF_PATH | 1u << CONF_DENY)
+	    ->text;
 }
 
 int64_t
@@ -533,6 +482,14 @@ man_text(struct buf *b, const char *s)
 			buf_puts(b, "\\e");
 		else
 			buf_putc(b, *s);
+		/* Long lists may be broken; a sentence begins a line. */
+		if (*s == ',' && s[1] != ' ' && s[1] != '\0')
+			buf_puts(b, "\\:");
+		else if (*s == '.' && s[1] == ' ' && s[2] >= 'A' &&
+		    s[2] <= 'Z') {
+			buf_putc(b, '\n');
+			s++;
+		}
 	}
 	buf_putc(b, '\n');
 }
@@ -541,7 +498,8 @@ void
 conf_man(const char *process, struct buf *b)
 {
 	static const char *const type_names[] = {"text", "path", "yes | no",
-	    "number", "size", "duration", "user", "address : port"};
+	    "number", "size", "duration", "user", "address : port", "text"};
+	char range[CONF_RANGE_MAX];
 	const struct key *k;
 
 	buf_puts(b, ".Bl -tag -width Ds\n");
@@ -552,15 +510,22 @@ conf_man(const char *process, struct buf *b)
 		buf_putf(b, ".It Ic %s Ar %s\n", k->name, type_names[k->type]);
 		man_text(b, k->text);
 		if (k->type == CONF_INT || k->type == CONF_SIZE ||
-		    k->type == CONF_DURATION)
-			buf_putf(b, "From %" PRId64 " to %" PRId64 "%s%s.\n",
-			    k->min, k->max, k->unit[0] != '\0' ? " " : "",
-			    k->unit);
-		else if (k->unit[0] != '\0')
+		    k->type == CONF_DURATION) {
+			conf_amount_range(k->type, k->min, k->max, k->unit,
+			    range, sizeof(range));
+			buf_putf(b, "F%s.\n", range + 1);
+		} else if (k->unit[0] != '\0')
 			buf_putf(b, "One of %s.\n", k->unit);
+		else if (k->type == CONF_DENY)
+			buf_puts(b, "A file of one's own adds to it.\n");
 		if (k->fallback[0] == '\0')
 			buf_puts(b, "Not set by default.\n");
-		else {
+		else if (strlen(k->fallback) > CONF_MAN_LINE) {
+			/* A list without blanks can't be justified. */
+			buf_puts(b, "Default:\n.Bd -ragged -compact\n");
+			man_text(b, k->fallback);
+			buf_puts(b, ".Ed\n");
+		} else {
 			buf_puts(b, "Default: ");
 			man_text(b, k->fallback);
 		}

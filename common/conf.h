@@ -6,6 +6,11 @@
  * Refused with file:line: unknown keyword, duplicate, missing or surplus
  * value, out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes,
  * a file that others may write.
+ *
+ * FILE is the package's; FILE.local beside it, if there is one, the machine's
+ * own (decision 0062), read after it and judged alike. A line of it takes the
+ * place of FILE's; in a list that denies (CONF_DENY) it adds to it, since a
+ * later release's entries must not be hidden by a copy of the former ones.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -27,7 +32,8 @@ enum conf_type {
 	CONF_SIZE,     /* bytes: 10, 10K, 10M, 10G (powers of 1024) */
 	CONF_DURATION, /* milliseconds: 500ms, 30s, 5m, 1h */
 	CONF_USER,     /* user name or number; read as uid */
-	CONF_ADDRESS   /* 127.0.0.1:8002, [::1]:0 */
+	CONF_ADDRESS,  /* 127.0.0.1:8002, [::1]:0 */
+	CONF_DENY      /* a comma-separated list; FILE.local adds to it */
 };
 
 /* Defaults only. NULL without memory. */
@@ -35,14 +41,22 @@ struct conf *conf_new(const char *process);
 /* Parses text (no I/O) over c; name is for messages. */
 int conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
     struct err *);
-/* Reads a file and parses it; checks owner and mode. */
+/* The same of FILE.local's text, behind FILE's. */
+int conf_parse_local(struct conf *c, const char *name, const uint8_t *text,
+    size_t n, struct err *);
+/* Reads FILE and FILE.local and parses them; checks owner and mode. */
 int conf_load(struct conf *c, const char *path, struct err *);
+/* Was there a FILE.local? */
+bool conf_has_local(const struct conf *);
+/* A USER setting whose user this machine does not have: the default, which no
+ * file replaced. NULL: there is none. */
+const char *conf_no_user(const struct conf *, const char **user);
 void conf_free(struct conf *);
 
 /* Getters: the keyword must exist in the table with that type, else abort()
  * (a programming error found by the first start). */
 const char *conf_str(
-    const struct conf *, const char *keyword); /* STRING, PATH */
+    const struct conf *, const char *keyword); /* STRING, PATH, DENY */
 int64_t conf_int(
     const struct conf *, const char *keyword); /* INT, SIZE, DURATION */
 bool conf_bool(const struct conf *, const char *keyword);

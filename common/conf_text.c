@@ -11,7 +11,7 @@ main(void)
 {
 	static const char *const processes[] = {"gatewayd", "admind",
 	    "admind-http", "admind-check", "admind-vault", "sandboxd",
-	    "sandboxd-spawn"};
+	    "sandboxd-spawn", "sandboxd-store", "egress", "mcpboxctl"};
 	struct buf b;
 
 	buf_init(&b, 1 << 20);

@@ -6,6 +6,7 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <seccomp.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,6 +108,15 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 	    errno != EINVAL)
 		return err_sys(e, FAILURE_INTERNAL, "ambient capabilities");
 	limit_gains(s->keep_caps, layers);
+	want = s->keep_caps != NULL && *s->keep_caps >= 0 ? CAPNG_PARTIAL
+							  : CAPNG_NONE;
+	/* None held, none to keep: capset is not called, which a service
+	 * manager's filter may refuse (SystemCallFilter=~@privileged). */
+	if (want == CAPNG_NONE && capng_get_caps_process() == 0 &&
+	    capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE) {
+		layer(layers, "capabilities", "enforced");
+		return 0;
+	}
 	capng_clear(CAPNG_SELECT_CAPS);
 	for (const int *c = s->keep_caps; c != NULL && *c >= 0; c++)
 		if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, (unsigned)*c) !=
@@ -118,8 +128,6 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 		return err_sys(e, FAILURE_INTERNAL,
 		    "capset: does the service manager grant what %s needs?",
 		    s->process);
-	want = s->keep_caps != NULL && *s->keep_caps >= 0 ? CAPNG_PARTIAL
-							  : CAPNG_NONE;
 	if (capng_get_caps_process() != 0 ||
 	    capng_have_capabilities(CAPNG_SELECT_CAPS) != want)
 		return err_set(
@@ -136,12 +144,24 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 static int
 limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 {
+	const struct landlock_rules rules = {
+	    .scope_signals = s->landlock_signal_scope,
+	    .connect_tcp = s->connect_tcp,
+	    .read_file = s->read_file,
+	    .ports = s->connect_ports,
+	    .nports = s->nports,
+	};
 	struct landlock_state st = {0};
 
-	if (!SANITIZED &&
-	    landlock_enter(s->landlock_signal_scope, s->connect_tcp, &st, e) <
-		0)
+	if (!SANITIZED && landlock_enter(&rules, &st, e) < 0)
 		return -1;
+	/* Without it the filter alone would let every file be read. */
+	if (!SANITIZED && s->read_file != NULL && !st.fs)
+		return err_set(e, FAILURE_INTERNAL,
+		    "%s may read %s alone, which needs Landlock: start the "
+		    "kernel with landlock in lsm= (5.13 or newer), or use a "
+		    "database behind a unix socket",
+		    s->process, s->read_file);
 	layer(layers, "landlock_files", st.fs ? "enforced" : "missing");
 	layer(layers, "landlock_tcp", st.net ? "enforced" : "missing");
 	layer(layers, "landlock_scope", st.scope ? "enforced" : "missing");
@@ -149,33 +169,87 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * One rule a system call, with at most one comparison, EQ or MASKED_EQ: that
- * much libseccomp compiles the same way in every version (tests evaluate the
- * result). A call that this architecture doesn't have is passed over.
+ * One rule a system call, with comparisons EQ or MASKED_EQ, at most one an
+ * argument: that much libseccomp compiles the same way in every version (tests
+ * evaluate the result). A call that this architecture doesn't have is passed
+ * over.
  */
 static int
-add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
-    uint64_t equals, struct err *e)
+add_rules(scmp_filter_ctx f, uint32_t action, int nr,
+    const struct scmp_arg_cmp *cmp, unsigned n, struct err *e)
 {
-	struct scmp_arg_cmp cmp;
 	int rc;
 
 	if (nr < 0)
 		return 0;
-	if (arg < 0)
-		rc = seccomp_rule_add_array(f, action, nr, 0, NULL);
-	else {
-		cmp = mask == UINT64_MAX
-		    ? SCMP_CMP64((unsigned)arg, SCMP_CMP_EQ, equals)
-		    : SCMP_CMP64(
-			  (unsigned)arg, SCMP_CMP_MASKED_EQ, mask, equals);
-		rc = seccomp_rule_add_array(f, action, nr, 1, &cmp);
-	}
+	rc = seccomp_rule_add_array(f, action, nr, n, cmp);
 	if (rc < 0) {
 		errno = -rc;
 		return err_sys(
 		    e, FAILURE_INTERNAL, "seccomp rule for system call %d", nr);
 	}
+	return 0;
+}
+
+/* With at most one comparison. */
+static int
+add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
+    uint64_t equals, struct err *e)
+{
+	struct scmp_arg_cmp cmp;
+
+	if (arg < 0)
+		return add_rules(f, action, nr, NULL, 0, e);
+	cmp = mask == UINT64_MAX
+	    ? SCMP_CMP64((unsigned)arg, SCMP_CMP_EQ, equals)
+	    : SCMP_CMP64((unsigned)arg, SCMP_CMP_MASKED_EQ, mask, equals);
+	return add_rules(f, action, nr, &cmp, 1, e);
+}
+
+/*
+ * TCP alone: another protocol of stream sockets (SCTP, MPTCP) would pass by
+ * Landlock's rules for ports. connect comes with connect_unix.
+ */
+static int
+allow_inet(scmp_filter_ctx f, struct err *e)
+{
+	static const uint64_t families[] = {AF_INET, AF_INET6};
+	const uint64_t type = ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		const struct scmp_arg_cmp cmp[] = {
+		    SCMP_A0_64(SCMP_CMP_EQ, families[i]),
+		    SCMP_A1_64(SCMP_CMP_MASKED_EQ, type, SOCK_STREAM),
+		    SCMP_A2_64(SCMP_CMP_EQ, 0)};
+
+		if (add_rules(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), cmp,
+			sizeof(cmp) / sizeof(cmp[0]), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * openat for reading reaches Landlock, which knows the one file. O_PATH would
+ * pass it by. Everything else fails as in the base list, so that a library's
+ * habit is no end: each flag that is more than reading has its own rule, since
+ * a rule without comparison would take the place of the first.
+ */
+static int
+allow_reading(scmp_filter_ctx f, struct err *e)
+{
+	static const uint64_t more[][2] = {{O_ACCMODE, O_WRONLY},
+	    {O_ACCMODE, O_RDWR}, {O_ACCMODE, O_ACCMODE}, {O_CREAT, O_CREAT},
+	    {O_TRUNC, O_TRUNC}, {O_PATH, O_PATH}};
+	const uint64_t all = O_ACCMODE | O_CREAT | O_TRUNC | O_PATH;
+
+	if (add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, all, O_RDONLY, e) <
+	    0)
+		return -1;
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (add_rule(f, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 2,
+			more[i][0], more[i][1], e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -186,7 +260,7 @@ overridden(const struct confine_spec *s, int nr)
 	for (size_t i = 0; i < s->nrules; i++)
 		if (s->rules[i].syscall == nr)
 			return true;
-	return false;
+	return s->read_file != NULL && nr == SCMP_SYS(openat);
 }
 
 /*
@@ -242,6 +316,9 @@ make_filter(const struct confine_spec *s, scmp_filter_ctx *out, struct err *e)
 			f, SCMP_ACT_ALLOW, SCMP_SYS(connect), -1, 0, 0, e) < 0)
 			goto out;
 	}
+	if ((s->connect_ports != NULL && allow_inet(f, e) < 0) ||
+	    (s->read_file != NULL && allow_reading(f, e) < 0))
+		goto out;
 	*out = f;
 	return 0;
 out:

@@ -36,7 +36,17 @@ struct confine_spec {
 			    */
 	bool connect_tcp;  /* TCP connections pass Landlock; the rules above say
 			      which sockets there are */
-	bool landlock;     /* false only where the design says it cannot be */
+	/*
+	 * For a client of one server elsewhere, over TLS: stream sockets of
+	 * AF_INET and AF_INET6 to these ports (NULL: none), and read_file, its
+	 * authority's certificate, which its library opens at each connection:
+	 * openat for reading passes the filter, and only a Landlock rule for
+	 * that one file says which. Landlock is then mandatory.
+	 */
+	const char *read_file;
+	const uint16_t *connect_ports;
+	size_t nports;
+	bool landlock; /* false only where the design says it cannot be */
 	bool landlock_signal_scope; /* ABI 6: no signals outside the domain */
 	bool seccomp;         /* false for processes that build a sandbox */
 	const int *keep_caps; /* CAP_*, -1 terminated, or NULL for none */

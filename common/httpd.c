@@ -56,8 +56,8 @@ httpd_set_data(struct httpd_req *r, void *data)
 
 /* ---- one connection ---- */
 
-static uint64_t
-now_ms(void)
+uint64_t
+httpd_now_ms(void)
 {
 	struct timespec ts;
 
@@ -83,7 +83,7 @@ httpd_set_timer(struct httpd_req *r, uint64_t ms)
 		r->deadline = 0;
 		return;
 	}
-	r->deadline = now_ms() + ms;
+	r->deadline = httpd_now_ms() + ms;
 	if (r->timer_at == 0 || r->timer_at > r->deadline)
 		arm(r, ms);
 }
@@ -116,6 +116,8 @@ conn_free(struct httpd_req *r)
 
 	TAILQ_REMOVE(&h->all, r, all);
 	httpd_admit_leave(r);
+	if (r->lean)
+		h->lean--;
 	if (r->refused_extra)
 		h->extra--;
 	else
@@ -135,6 +137,7 @@ conn_free(struct httpd_req *r)
 	httpd_count_body(r);
 	buf_free(&r->fields);
 	free(r);
+	httpd_drain_left(h);
 }
 
 /* The owner hears of it once, and only if it still has the request. */
@@ -191,7 +194,9 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		http1_reset(r->parser);
 		httpd_count_body(r);
 		/* A new connection owes its request at once. */
-		httpd_set_timer(r, r->first ? l->header_ms : l->idle_ms);
+		httpd_set_timer(r,
+		    httpd_drain_idle_ms(
+			r->h, r->first ? l->header_ms : l->idle_ms));
 		break;
 	case HTTPD_HEAD:
 	case HTTPD_BODY: /* process() sets their timers, if they last */
@@ -288,7 +293,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct httpd_req *r = arg;
 
-	uint64_t now = now_ms();
+	uint64_t now = httpd_now_ms();
 
 	(void)fd;
 	(void)what;
@@ -304,25 +309,23 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		httpd_answer_refusal(r, 408, "the body took too long");
 	else if (r->state == HTTPD_STREAM)
 		httpd_stream_quiet(r);
+	else if (r->state == HTTPD_IDLE && httpd_drain_has_input(r))
+		httpd_set_timer(r, r->h->limits.header_ms); /* read next */
 	else
 		httpd_kill_now(r); /* idle or lingering */
 }
 
 /* ---- accepting ---- */
 
-static void
-accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
-    int salen, void *arg)
+void
+httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 {
-	struct httpd *h = arg;
 	struct httpd_req *r;
 	struct timeval stall;
 	uint8_t key[16];
 	bool ok;
 	int one = 1;
 
-	(void)l;
-	(void)salen;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
 		close(fd);
@@ -376,13 +379,35 @@ accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 }
 
 static void
+accept_cb(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
+    int salen, void *arg)
+{
+	(void)l;
+	(void)salen;
+	httpd_accept(arg, fd, sa);
+}
+
+void
+httpd_accepting(struct httpd *h, bool yes)
+{
+	h->paused = !yes;
+	if (h->listener == NULL)
+		return; /* it drains */
+	if (yes)
+		evconnlistener_enable(h->listener);
+	else
+		evconnlistener_disable(h->listener);
+}
+
+static void
 resume_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct httpd *h = arg;
 
 	(void)fd;
 	(void)what;
-	evconnlistener_enable(h->listener);
+	if (!h->paused)
+		evconnlistener_enable(h->listener);
 }
 
 /* Out of descriptors or memory: let the kernel's queue wait a moment instead
@@ -399,53 +424,88 @@ accept_error_cb(struct evconnlistener *l, void *arg)
 
 /* ---- the listener ---- */
 
-struct httpd *
-httpd_new(struct event_base *base, const char *host, uint16_t port,
-    const char *unix_path, const struct httpd_limits *limits,
-    const struct httpd_handlers *handlers, void *arg, char *address_out,
-    size_t len, struct err *err)
+/* Takes over fd, which is bound, or listens already. */
+static struct httpd *
+serve(struct event_base *base, int fd, bool listening, bool unix_socket,
+    const struct httpd_limits *limits, const struct httpd_handlers *handlers,
+    void *arg, struct err *err)
 {
 	struct httpd *h;
-	int fd = -1, i;
+	int i;
 
 	assert(handlers->request != NULL);
 	h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		err_set(err, FAILURE_BUSY, "out of memory");
+		close(fd);
 		return NULL;
 	}
 	h->base = base;
 	h->limits = *limits;
 	h->handlers = *handlers;
 	h->arg = arg;
+	h->unix_socket = unix_socket;
+	h->inherited = listening;
 	TAILQ_INIT(&h->all);
 	for (i = 0; i < HTTPD_BUCKETS; i++)
 		LIST_INIT(&h->sources[i]);
 	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);
+	h->resume = evtimer_new(base, resume_cb, h);
+	/* A backlog of 0: no listen(2), which would change the one that the
+	 * service manager chose. */
+	h->listener = evconnlistener_new(base, accept_cb, h,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+	    listening ? 0 : SOMAXCONN, fd);
+	if (h->listener == NULL || h->resume == NULL) {
+		err_sys(err, FAILURE_INTERNAL, "listen");
+		if (h->listener == NULL)
+			close(fd);
+		httpd_free(h);
+		return NULL;
+	}
+	evconnlistener_set_error_cb(h->listener, accept_error_cb);
+	return h;
+}
+
+struct httpd *
+httpd_new(struct event_base *base, const char *host, uint16_t port,
+    const char *unix_path, const struct httpd_limits *limits,
+    const struct httpd_handlers *handlers, void *arg, char *address_out,
+    size_t len, struct err *err)
+{
+	int fd;
+
 	if (unix_path != NULL) {
-		h->unix_socket = true;
-		h->unix_path = strdup(unix_path);
 		fd = httpd_listen_unix(unix_path, err);
 		snprintf(address_out, len, "%s", unix_path);
 	} else {
 		fd = httpd_listen_tcp(host, port, address_out, len, err);
 	}
 	if (fd < 0)
-		goto fail;
-	h->resume = evtimer_new(base, resume_cb, h);
-	h->listener = evconnlistener_new(base, accept_cb, h,
-	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, SOMAXCONN, fd);
-	if (h->listener == NULL || h->resume == NULL) {
-		err_sys(err, FAILURE_INTERNAL, "listen");
-		if (h->listener == NULL)
-			close(fd);
-		goto fail;
+		return NULL;
+	return serve(
+	    base, fd, false, unix_path != NULL, limits, handlers, arg, err);
+}
+
+struct httpd *
+httpd_new_inherited(struct event_base *base, int fd,
+    const struct httpd_limits *limits, const struct httpd_handlers *handlers,
+    void *arg, char *address_out, size_t len, struct err *err)
+{
+	bool unix_socket;
+
+	if (httpd_listen_inherited(fd, &unix_socket, address_out, len, err) <
+	    0) {
+		close(fd);
+		return NULL;
 	}
-	evconnlistener_set_error_cb(h->listener, accept_error_cb);
-	return h;
-fail:
-	httpd_free(h);
-	return NULL;
+	return serve(base, fd, true, unix_socket, limits, handlers, arg, err);
+}
+
+unsigned
+httpd_connections(const struct httpd *h)
+{
+	return h->count;
 }
 
 void
@@ -463,7 +523,8 @@ httpd_free(struct httpd *h)
 		conn_gone(r,
 		    r->state == HTTPD_ANSWER || r->state == HTTPD_STREAM ||
 			(r->state == HTTPD_DEAD && r->first));
+	if (h->drain_timer != NULL)
+		event_free(h->drain_timer);
 	buf_free(&h->head);
-	free(h->unix_path);
 	free(h);
 }

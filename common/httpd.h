@@ -50,7 +50,41 @@ struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,
     const char *unix_path, const struct httpd_limits *,
     const struct httpd_handlers *, void *arg, char *address_out, size_t len,
     struct err *);
+/* Serves on a listening socket of the service manager's, TCP or unix stream;
+ * fd is the server's, also when NULL is returned. address_out receives
+ * the address it is bound to: "127.0.0.1:8002", a path, "@" and an abstract
+ * name. */
+struct httpd *httpd_new_inherited(struct event_base *, int fd,
+    const struct httpd_limits *, const struct httpd_handlers *, void *arg,
+    char *address_out, size_t len, struct err *);
 void httpd_free(struct httpd *);
+/* Whether connections are accepted now; they are at first. Who is not accepted
+ * waits in the kernel's queue. */
+void httpd_accepting(struct httpd *, bool);
+
+/*
+ * The end in order: no new connection is accepted (those that wait at an
+ * inherited listener stay there for the next process), every answer from now on
+ * ends its connection, and those that were kept alive may make one more
+ * request.
+ */
+struct httpd_draining {
+	uint64_t ms; /* for all of it */
+	/* Nothing but long streams (httpd_stream_lean) is left, or time is
+	 * over: they should be ended now. Once, before late. May be NULL. */
+	void (*streams)(void *arg);
+	/* Time is over and requests are unanswered, or will be read in this
+	 * moment: they should be answered now. A second later they are cut.
+	 * May be NULL. */
+	void (*late)(void *arg);
+	/* Nothing is left, or that second is over, too. Once, from the loop
+	 * (without memory: at once). */
+	void (*done)(void *arg);
+	void *arg;
+};
+void httpd_drain(struct httpd *, const struct httpd_draining *);
+/* Connections open now, without those that are only told 503. */
+unsigned httpd_connections(const struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
 const char *httpd_source(const struct httpd_req *); /* peer address text */
@@ -60,6 +94,8 @@ void httpd_set_data(struct httpd_req *, void *);
 /* Adds a response field to the answer to come; copied. Value must be clean
  * (asserted: no CR, LF, NUL). */
 void httpd_header(struct httpd_req *, const char *name, const char *value);
+/* The connection ends with the answer to come, and the client is told so. */
+void httpd_last(struct httpd_req *);
 /* Sends status, fields, Content-Length and body, and ends the request. An
  * empty content_type sends none. HEAD sends no body. */
 void httpd_reply(struct httpd_req *, int status, const char *content_type,

@@ -67,6 +67,12 @@ httpd_header(struct httpd_req *r, const char *name, const char *value)
 	buf_puts(&r->fields, "\r\n");
 }
 
+void
+httpd_last(struct httpd_req *r)
+{
+	r->keep_alive = false;
+}
+
 /* n in decimal. */
 static void
 put_number(struct buf *out, unsigned long long n)
@@ -88,6 +94,8 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 	struct buf *out = &r->h->head;
 
 	buf_clear(out);
+	if (r->h->draining)
+		r->keep_alive = false;
 	if (r->h->handlers.answering != NULL)
 		r->h->handlers.answering(r, r->h->arg);
 	if (r->fields.failed)
@@ -279,12 +287,14 @@ httpd_stream_lean(struct httpd_req *r, void (*gone)(struct httpd_req *, void *))
 		return;
 	assert(r->state == HTTPD_STREAM);
 	r->lean = true;
+	r->h->lean++;
 	r->keep_alive = false;
 	httpd_forget_request(r);
 	buf_free(&r->fields);
 	bufferevent_setwatermark(r->bev, EV_WRITE, 0, 0);
 	if (evbuffer_get_length(bufferevent_get_output(r->bev)) > 0)
 		r->slow = true;
+	httpd_drain_left(r->h);
 }
 
 bool

@@ -25,6 +25,10 @@ enum {
 	/* A writer that does not stop loses the connection: bounded memory. */
 	HTTPD_OUT_MAX = 16 * 1024 * 1024,
 	HTTPD_LINGER_MS = 1000, /* for a client to read a last answer */
+	/* While the server drains: since its last answer, for a client that
+	 * goes on with its connection. Who talks all the time comes back
+	 * sooner; who doesn't reads the end before it sends again. */
+	HTTPD_DRAIN_IDLE_MS = 2000,
 	/* Bytes thrown away meanwhile: twice the largest body we take, so that
 	 * who sends one just too large reads why. */
 	HTTPD_LINGER_MAX = 8 * 1024 * 1024,
@@ -102,12 +106,16 @@ struct httpd {
 	void *arg;
 	struct httpd_list all;
 	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
-	unsigned count, extra;
+	unsigned count, extra, lean;  /* lean: of those counted */
 	size_t held;                  /* bytes of bodies, all connections */
 	struct buf head;              /* of the answer that is being written */
 	uint8_t in[HTTPD_READ_CHUNK]; /* what was just read */
-	bool unix_socket;
-	char *unix_path;
+	bool unix_socket, inherited;
+	bool paused;         /* httpd_accepting */
+	bool draining, late; /* httpd_drain was called; its time is over */
+	struct httpd_draining drain;
+	uint64_t drain_until; /* ms of CLOCK_MONOTONIC */
+	struct event *drain_timer;
 };
 
 /* httpd_answer.c */
@@ -118,6 +126,10 @@ void httpd_answer_refusal(struct httpd_req *, int status, const char *why);
 int httpd_listen_unix(const char *path, struct err *);
 int httpd_listen_tcp(const char *host, uint16_t port, char *address_out,
     size_t len, struct err *);
+/* A socket that somebody else bound and listens on: is it one that HTTP can be
+ * served on? It becomes non-blocking. 0, or -1 with err. */
+int httpd_listen_inherited(
+    int fd, bool *unix_socket, char *address_out, size_t len, struct err *);
 void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
 
@@ -133,7 +145,16 @@ void httpd_read_waiting(struct httpd_req *); /* what was kept: feeds it */
 /* Throws it away; true: more was thrown away than anybody needs to send. */
 bool httpd_read_discard(struct httpd_req *);
 
+/* httpd_drain.c */
+/* How long a connection may now be idle that else might for ms. */
+uint64_t httpd_drain_idle_ms(const struct httpd *, uint64_t ms);
+/* Is there something to read? */
+bool httpd_drain_has_input(const struct httpd_req *);
+void httpd_drain_left(struct httpd *); /* a connection is gone */
+
 /* httpd.c */
+uint64_t httpd_now_ms(void); /* CLOCK_MONOTONIC */
+void httpd_accept(struct httpd *, int fd, const struct sockaddr *);
 /* After ms, counted anew; 0: never. */
 void httpd_set_timer(struct httpd_req *, uint64_t ms);
 /* Counts the body as it grows and goes. false: all together are too much. */

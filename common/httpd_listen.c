@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,4 +117,68 @@ httpd_listen_tcp(const char *host, uint16_t port, char *address_out, size_t len,
 	httpd_listen_source((struct sockaddr *)&ss, a, key);
 	snprintf(address_out, len, "%s", a);
 	return fd;
+}
+
+/* A socket option that is an int; -1 if there is none. */
+static int
+option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = -1;
+
+	return getsockopt(fd, SOL_SOCKET, name, &v, &len) == 0 ? v : -1;
+}
+
+/*
+ * What the manager passes is what a unit's author wrote: a datagram socket, a
+ * connection (Accept=yes), a FIFO are mistakes of his, and would look like a
+ * server that never gets a request.
+ */
+int
+httpd_listen_inherited(
+    int fd, bool *unix_socket, char *address_out, size_t len, struct err *err)
+{
+	union {
+		struct sockaddr sa;
+		struct sockaddr_un un;
+		struct sockaddr_storage all;
+	} a;
+	socklen_t salen = sizeof(a) - 1;
+	char text[HTTPD_SOURCE_MAX];
+	uint8_t key[16];
+	int family = option(fd, SO_DOMAIN), flags;
+
+	if (option(fd, SO_TYPE) == -1)
+		return err_set(err, FAILURE_INTERNAL,
+		    "inherited descriptor %d is no socket", fd);
+	if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+		return err_set(err, FAILURE_INTERNAL,
+		    "inherited descriptor %d is a socket of family %d, neither "
+		    "TCP nor unix",
+		    fd, family);
+	if (option(fd, SO_TYPE) != SOCK_STREAM ||
+	    option(fd, SO_ACCEPTCONN) != 1)
+		return err_set(err, FAILURE_INTERNAL,
+		    "inherited descriptor %d is no listening stream socket "
+		    "(ListenStream=, Accept=no)",
+		    fd);
+	memset(&a, 0, sizeof(a));
+	if (getsockname(fd, &a.sa, &salen) < 0 ||
+	    (flags = fcntl(fd, F_GETFL)) < 0 ||
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_sys(
+		    err, FAILURE_INTERNAL, "inherited descriptor %d", fd);
+	*unix_socket = family == AF_UNIX;
+	if (!*unix_socket) {
+		httpd_listen_source(&a.sa, text, key);
+		snprintf(address_out, len, "%s", text);
+	} else if (a.un.sun_path[0] == '\0') {
+		/* An abstract name ends with its length, not with a NUL. */
+		snprintf(address_out, len, "@%.*s",
+		    (int)(salen - sizeof(a.un.sun_family)) - 1,
+		    a.un.sun_path + 1);
+	} else {
+		snprintf(address_out, len, "%s", a.un.sun_path);
+	}
+	return 0;
 }

@@ -92,7 +92,9 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
  * (any ANS type, REFUSED included), or with frame NULL and the failure that
  * fits: the peer went down (`gone`) or timeout_ms passed (FAILURE_BUSY).
  * Always called from the loop, never from inside ipc_request; if ipc_request
- * returns -1, cb is never called. After ipc_forget(peer, id) it never runs.
+ * returns -1, cb is never called. After ipc_forget(peer, id) it never runs: a
+ * peer that is closing is there until all its waiters were told, so who waits
+ * keeps the peer beside the id (ipc_client_peer is NULL by then).
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);

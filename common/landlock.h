@@ -1,7 +1,8 @@
 /*
- * A Landlock domain without rules (landlock(7)): nothing may be opened,
- * executed, made or removed, no TCP port bound or connected to, no abstract
- * unix socket reached. Connecting to a named unix socket stays possible.
+ * A Landlock domain (landlock(7)) without rules, or with those for one server
+ * elsewhere: nothing may be opened, executed, made or removed, no TCP port
+ * bound or connected to, no abstract unix socket reached. Connecting to a named
+ * unix socket stays possible.
  *
  * System calls and constants are written out, so that the binary uses what
  * the running kernel has, whichever headers it was built with.
@@ -10,6 +11,8 @@
 #define LANDLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "err.h"
 
@@ -19,12 +22,23 @@ struct landlock_state {
 	bool fs, net, scope;
 };
 
+/* What the domain leaves possible beyond nothing. */
+struct landlock_rules {
+	bool scope_signals; /* ABI 6: no signals outside the domain */
+	bool connect_tcp;   /* TCP connections to any port, but no binding */
+	/* The one file that may be opened, for reading; or NULL. It is this
+	 * file, not its name: another that takes the name is not it. */
+	const char *read_file;
+	/* The ports that may be connected to (ABI 4; before it, all). */
+	const uint16_t *ports;
+	size_t nports;
+};
+
 /* ABI of this kernel, 0 if it has none or it is switched off. */
 int landlock_abi(void);
-/* Puts this process into such a domain; needs no_new_privs. connect_tcp: TCP
- * connections stay possible, binding does not. A kernel without Landlock is no
- * error: st->abi is 0. */
-int landlock_enter(bool scope_signals, bool connect_tcp,
-    struct landlock_state *st, struct err *);
+/* Puts this process into such a domain; needs no_new_privs. A kernel without
+ * Landlock is no error: st->abi is 0. */
+int landlock_enter(
+    const struct landlock_rules *, struct landlock_state *st, struct err *);
 
 #endif

@@ -86,8 +86,8 @@ static const struct {
     {"landlock_tcp", "A kernel with Landlock ABI 4 (Linux 6.7).", true},
     {"landlock_scope", "A kernel with Landlock ABI 6 (Linux 6.12).", true},
     {"own_listeners",
-	"/proc/net of the host must be readable by user mcpbox-egress: no "
-	"ProcSubset= in sandboxd-egress's unit.",
+	"/proc/self/net must be readable by user mcpbox-egress, and AF_NETLINK "
+	"allowed by RestrictAddressFamilies= in sandboxd-egress's unit.",
 	false},
     {"byte_counts",
 	"A kernel with CONFIG_INET_DIAG; limits of bytes hold for UDP only "

@@ -1,3 +1,5 @@
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,6 +10,7 @@
 
 #include "ids.h"
 #include "ipc.h"
+#include "journal.h"
 #include "log.h"
 
 enum {
@@ -16,13 +19,16 @@ enum {
 	MSG_MAX = 2048,
 	/* Each byte becomes at most four when escaped, doubled backslashes in
 	 * JSON make it at most five; and the frame around it. */
-	LINE_MAX_BYTES = 5 * MSG_MAX + 1024
+	LINE_MAX_BYTES = 5 * MSG_MAX + 1024,
+	FIELD_MAX = 1024 /* of a journal field beside the message, escaped */
 };
 
 static const char *log_proc = "mcpbox";
 static enum log_format log_form = LOG_TEXT;
 static enum log_level log_max = LOG_LV_INFO;
 static bool log_prefix; /* JSON lines go to the journal, which reads <N> */
+static bool log_stream; /* stderr is a socket of the journal's */
+static unsigned long log_lost;
 
 /* A line being built on the stack; what does not fit is dropped. */
 struct line {
@@ -78,7 +84,7 @@ shown(const uint8_t *p, size_t n)
 
 /* Appends text escaped; in JSON a backslash and a quote are escaped again. */
 static void
-line_escape(struct line *l, const char *s, size_t n)
+line_escape(struct line *l, enum log_format form, const char *s, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)s;
 	char hex[8];
@@ -87,11 +93,11 @@ line_escape(struct line *l, const char *s, size_t n)
 	while (n > 0) {
 		len = shown(p, n);
 		if (len == 0) {
-			if (log_form == LOG_JSON)
+			if (form == LOG_JSON)
 				line_putc(l, '\\');
 			if (*p == '\\')
-				line_puts(l,
-				    log_form == LOG_JSON ? "\\\\\\" : "\\\\");
+				line_puts(
+				    l, form == LOG_JSON ? "\\\\\\" : "\\\\");
 			else {
 				snprintf(hex, sizeof(hex), "\\x%02x", *p);
 				line_puts(l, hex);
@@ -100,11 +106,27 @@ line_escape(struct line *l, const char *s, size_t n)
 			n--;
 			continue;
 		}
-		if (log_form == LOG_JSON && *p == '"')
+		if (form == LOG_JSON && *p == '"')
 			line_putc(l, '\\');
 		for (; len > 0; len--, n--)
 			line_putc(l, (char)*p++);
 	}
+}
+
+void
+log_escape(char *out, size_t len, const char *s, size_t n)
+{
+	struct line l = {.n = 0};
+
+	line_escape(&l, LOG_TEXT, s, n);
+	if (l.n > len - 1) {
+		/* A character of several bytes is not cut in two. */
+		for (l.n = len - 1;
+		    l.n > 0 && ((uint8_t)l.s[l.n] & 0xc0) == 0x80;)
+			l.n--;
+	}
+	memcpy(out, l.s, l.n);
+	out[l.n] = '\0';
 }
 
 static const char *
@@ -132,6 +154,15 @@ log_init(const char *proc, enum log_format format, enum log_level max)
 	log_prefix = getenv("JOURNAL_STREAM") != NULL;
 }
 
+void
+log_journal(const char *path)
+{
+	log_stream = journal_reads(STDERR_FILENO);
+	if (log_stream && journal_open(path) != 0)
+		log_event(LOG_LV_WARN, "journal",
+		    "%s: %s; log lines have no fields", path, strerror(errno));
+}
+
 /* RFC 3339 in UTC with microseconds: time_text gives ms, the rest follows. */
 static void
 time_us(char *out, size_t len)
@@ -152,20 +183,74 @@ field(struct line *l, const char *key, const char *value, size_t n)
 		line_puts(l, ",\"");
 		line_puts(l, key);
 		line_puts(l, "\":\"");
-		line_escape(l, value, n);
+		line_escape(l, log_form, value, n);
 		line_putc(l, '"');
 	} else {
 		line_putc(l, ' ');
 		line_puts(l, key);
 		line_putc(l, '=');
-		line_escape(l, value, n);
+		line_escape(l, log_form, value, n);
 	}
 }
 
 /*
- * Builds the line and writes it at once, so that lines of several processes
- * never mix. A failed write is ignored: there is nowhere else to say it, and
- * serving goes on.
+ * The same line as an entry with fields. The names are these, always; a value
+ * is escaped as in the line, so that journalctl shows it as text and not as a
+ * blob, and by its length (journal.c) it is no other field's, whatever it
+ * holds.
+ */
+static int
+to_journal(enum log_level lv, const char *event, const char *execution,
+    const char *principal, const struct line *l, size_t start)
+{
+	char priority[4], ident[64], x[FIELD_MAX], p[FIELD_MAX];
+	struct journal_field f[JOURNAL_FIELDS_MAX];
+	size_t n = 0;
+
+	snprintf(priority, sizeof(priority), "%d", (int)lv);
+	snprintf(ident, sizeof(ident), "mcpbox-%s", log_proc);
+	f[n++] =
+	    (struct journal_field){"MESSAGE", l->s + start, l->n - 1 - start};
+	f[n++] = (struct journal_field){"PRIORITY", priority, strlen(priority)};
+	f[n++] =
+	    (struct journal_field){"SYSLOG_IDENTIFIER", ident, strlen(ident)};
+	f[n++] = (struct journal_field){"MCPBOX_EVENT", event, strlen(event)};
+	if (execution != NULL) {
+		log_escape(x, sizeof(x), execution, strlen(execution));
+		f[n++] =
+		    (struct journal_field){"MCPBOX_EXECUTION_ID", x, strlen(x)};
+	}
+	if (principal != NULL) {
+		log_escape(p, sizeof(p), principal, strlen(principal));
+		f[n++] =
+		    (struct journal_field){"MCPBOX_PRINCIPAL", p, strlen(p)};
+	}
+	return journal_send(f, n);
+}
+
+/*
+ * Writes it at once, so that lines of several processes never mix. A pipe's
+ * reader may make us wait, as ever (svlogd, a terminal). The journal may not:
+ * one that is stuck, or that somebody floods, would else stop every daemon. A
+ * line that it does not take is counted, and the next one that it takes says
+ * how many are missing.
+ */
+static bool
+to_stderr(const struct line *l)
+{
+	ssize_t rc;
+
+	do
+		rc = log_stream ? send(STDERR_FILENO, l->s, l->n,
+				      MSG_DONTWAIT | MSG_NOSIGNAL)
+				: write(STDERR_FILENO, l->s, l->n);
+	while (rc < 0 && errno == EINTR);
+	return rc >= 0;
+}
+
+/*
+ * Builds the line and sends it off. A failure is ignored: there is nowhere else
+ * to say it, and serving goes on.
  */
 static void emit(enum log_level, const char *event, const char *execution,
     const char *principal, const char *fmt, va_list)
@@ -177,9 +262,9 @@ emit(enum log_level lv, const char *event, const char *execution,
 {
 	char msg[MSG_MAX], num[48];
 	struct line l;
-	size_t n;
-	ssize_t rc;
-	int saved = errno;
+	size_t n, start;
+	unsigned long lost;
+	int rc, saved = errno;
 
 	if (lv > log_max)
 		return;
@@ -193,6 +278,7 @@ emit(enum log_level lv, const char *event, const char *execution,
 		snprintf(num, sizeof(num), "<%d>", (int)lv);
 		line_puts(&l, num);
 	}
+	start = l.n; /* the journal has the priority in a field */
 	if (log_form == LOG_JSON) {
 		time_us(num, sizeof(num));
 		line_puts(&l, "{\"ts\":\"");
@@ -207,9 +293,9 @@ emit(enum log_level lv, const char *event, const char *execution,
 	} else {
 		line_puts(&l, log_proc);
 		line_puts(&l, ": ");
-		line_escape(&l, event, strlen(event));
+		line_escape(&l, LOG_TEXT, event, strlen(event));
 		line_puts(&l, ": ");
-		line_escape(&l, msg, n);
+		line_escape(&l, LOG_TEXT, msg, n);
 	}
 	if (execution != NULL)
 		field(&l, "execution_id", execution, strlen(execution));
@@ -219,9 +305,15 @@ emit(enum log_level lv, const char *event, const char *execution,
 		line_putc(&l, '}');
 	/* The one place kept free by line_putc. */
 	l.s[l.n++] = '\n';
-	do
-		rc = write(STDERR_FILENO, l.s, l.n);
-	while (rc < 0 && errno == EINTR);
+	if (to_journal(lv, event, execution, principal, &l, start) != 0 &&
+	    !to_stderr(&l))
+		log_lost++;
+	else if (log_lost > 0) {
+		lost = log_lost;
+		log_lost = 0;
+		log_event(LOG_LV_WARN, "log_lost",
+		    "the log did not take %lu lines before this one", lost);
+	}
 	errno = saved;
 }
 

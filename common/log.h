@@ -1,6 +1,7 @@
 /*
  * One log line an event, to standard error: text with a `<N>` priority prefix
- * (sd-daemon(3)) or JSONL. Only daemon code logs; libraries return errors.
+ * (sd-daemon(3)) or JSONL. Where standard error is the journal's, to journald
+ * itself, with fields. Only daemon code logs; libraries return errors.
  *
  * Untrusted text is escaped here: control characters, DEL, and invalid UTF-8
  * become \xNN, so that a line is always one line and no terminal is driven.
@@ -9,6 +10,7 @@
 #define LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum log_level {
 	LOG_LV_ERR = 3,
@@ -21,6 +23,17 @@ enum log_format { LOG_TEXT, LOG_JSON };
 
 /* proc: shown in every line; borrowed for ever. */
 void log_init(const char *proc, enum log_format, enum log_level max);
+
+/* From now on lines go to journald's socket at `path` (JOURNAL_SOCKET) as
+ * entries: MESSAGE (the line without <N>), PRIORITY, SYSLOG_IDENTIFIER
+ * mcpbox-PROC, MCPBOX_EVENT, MCPBOX_EXECUTION_ID, MCPBOX_PRINCIPAL; to standard
+ * error when it does not take one. Nothing changes if JOURNAL_STREAM does not
+ * name our standard error. Before confinement. */
+void log_journal(const char *path);
+
+/* Text of others for one line of a terminal or a log, escaped as log lines
+ * are, cut to len with its NUL. */
+void log_escape(char *out, size_t len, const char *s, size_t n);
 
 /* event: a stable snake_case name. The message is escaped as a whole. */
 void log_event(enum log_level, const char *event, const char *fmt, ...)

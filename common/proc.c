@@ -10,13 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "journal.h"
 #include "log.h"
 #include "proc.h"
+#include "service.h"
 
 enum { SOCKET_PATH_MAX = 80, FILES_MAX = 16384 };
 
-/* The two signals that end a process in order. They live as long as it. */
-static struct event *ev_term, *ev_int;
+/* The signals that end a process in order. Their events live as long as it. */
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { STOP_SIGNALS = sizeof(stop_signals) / sizeof(stop_signals[0]) };
+static struct event *ev_stop[STOP_SIGNALS];
+
+static int (*check_more)(const struct conf *, struct err *);
 
 static void
 usage(const char *argv0)
@@ -41,9 +47,34 @@ static void
 on_signal(evutil_socket_t sig, short what, void *arg)
 {
 	struct proc *p = arg;
+	bool again = p->stopping;
 
 	(void)what;
-	log_event(LOG_LV_INFO, "stopping", "signal %d", (int)sig);
+	p->stopping = true;
+	log_event(LOG_LV_INFO, "stopping", "%s%s",
+	    sig == SIGTERM      ? "SIGTERM"
+		: sig == SIGINT ? "SIGINT"
+				: "SIGHUP",
+	    p->stop == NULL ? ""
+		: again     ? ", the second signal: at once"
+			    : ": what is under way may end");
+	service_stopping();
+	if (p->stop == NULL || again)
+		proc_end(p);
+	else
+		p->stop(p->stop_arg);
+}
+
+void
+proc_on_stop(struct proc *p, void (*fn)(void *arg), void *arg)
+{
+	p->stop = fn;
+	p->stop_arg = arg;
+}
+
+void
+proc_end(struct proc *p)
+{
 	event_base_loopbreak(p->base);
 }
 
@@ -98,18 +129,27 @@ raise_files(void)
 }
 
 void
+proc_check_with(int (*fn)(const struct conf *, struct err *))
+{
+	check_more = fn;
+}
+
+void
 proc_start(struct proc *p, const char *name, int argc, char **argv)
 {
 	const char *file = NULL;
 	bool check = false, dump = false, debug = false;
 	struct event_config *cfg;
 	struct err e;
+	size_t i;
 	int c;
 
 	memset(p, 0, sizeof(*p));
 	p->name = name;
 	raise_files();
 	log_init(name, LOG_TEXT, LOG_LV_INFO);
+	service_start();
+	log_journal(JOURNAL_SOCKET);
 	while ((c = getopt(argc, argv, "f:tTdV")) != -1)
 		switch (c) {
 		case 'f':
@@ -145,6 +185,12 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 	if (dump)
 		dump_and_exit(p->conf);
 	if (check) {
+		if (check_more != NULL && check_more(p->conf, &e) < 0) {
+			fprintf(stderr, "%s%s: %s\n", file,
+			    conf_has_local(p->conf) ? " and its .local" : "",
+			    e.text);
+			exit(1);
+		}
 		puts("OK");
 		exit(fflush(stdout) == 0 ? 0 : 1);
 	}
@@ -171,11 +217,12 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 	    (p->base = event_base_new_with_config(cfg)) == NULL)
 		log_fatal("loop", "libevent: no event loop");
 	event_config_free(cfg);
-	ev_term = evsignal_new(p->base, SIGTERM, on_signal, p);
-	ev_int = evsignal_new(p->base, SIGINT, on_signal, p);
-	if (ev_term == NULL || ev_int == NULL || event_add(ev_term, NULL) < 0 ||
-	    event_add(ev_int, NULL) < 0)
-		log_fatal("loop", "libevent: no signal events");
+	for (i = 0; i < STOP_SIGNALS; i++) {
+		ev_stop[i] =
+		    evsignal_new(p->base, stop_signals[i], on_signal, p);
+		if (ev_stop[i] == NULL || event_add(ev_stop[i], NULL) < 0)
+			log_fatal("loop", "libevent: no signal events");
+	}
 }
 
 int
@@ -205,10 +252,10 @@ int
 proc_run(struct proc *p)
 {
 	int rc = event_base_dispatch(p->base);
+	size_t i;
 
-	event_free(ev_term);
-	event_free(ev_int);
-	ev_term = ev_int = NULL;
+	for (i = 0; i < STOP_SIGNALS; i++)
+		event_free(ev_stop[i]);
 	if (rc != 0) {
 		log_event(
 		    LOG_LV_ERR, "loop", "libevent: the event loop failed");

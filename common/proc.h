@@ -19,17 +19,39 @@ struct proc {
 	const char *name; /* process name as in conf_keys.def */
 	struct conf *conf;
 	struct event_base *base;
+	void (*stop)(void *arg); /* proc_on_stop */
+	void *stop_arg;
+	bool stopping; /* the first signal came */
 };
 
-/* Parses argv, loads the configuration, opens the log, makes the loop, sets
- * SIGTERM and SIGINT to leave the loop, ignores SIGPIPE, sets umask 077,
- * refuses to run as uid 0. Exits with a message on any error. */
+/*
+ * Before proc_start: what -t judges beyond the table of settings, such as a
+ * list in a string; not what other files hold, which -t need not be able to
+ * read. A reload runs -t first, so that a wrong file changes nothing
+ * (docs/decisions/0055). -1 with err from fn: the file is refused.
+ */
+void proc_check_with(int (*fn)(const struct conf *, struct err *));
+/* Takes what the service manager passed (service.h), parses argv, loads the
+ * configuration, opens the log, makes the loop, sets
+ * SIGTERM, SIGINT and SIGHUP to leave the loop (proc_on_stop), ignores SIGPIPE,
+ * sets umask 077, refuses to run as uid 0. Exits with a message on any error.
+ */
 void proc_start(struct proc *, const char *name, int argc, char **argv);
 /* RUN_DIR/process/name.sock into buf (at most 80 bytes: sun_path is 108 and
  * state directories may be long). -1 with err when it does not fit. */
 int proc_socket_path(const struct proc *, const char *process, const char *name,
     char *buf, size_t len, struct err *);
-/* Runs the loop until SIGTERM or SIGINT; returns the exit status. */
+/*
+ * The first SIGTERM, SIGINT or SIGHUP calls fn, from the loop, instead of
+ * leaving the loop: it lets what is under way end, within a time of its own,
+ * and then calls proc_end. A second signal leaves the loop at once. SIGHUP is
+ * no other than the rest: who starts the process anew has it read its
+ * configuration (docs/decisions/0055).
+ */
+void proc_on_stop(struct proc *, void (*fn)(void *arg), void *arg);
+/* Leaves the loop, after the callback that runs now. */
+void proc_end(struct proc *);
+/* Runs the loop until one of those signals; returns the exit status. */
 int proc_run(struct proc *);
 
 #endif

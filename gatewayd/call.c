@@ -142,8 +142,11 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 			send_cancel(c);
 		(void)gone;
 		call_end_failure(c, FAILURE_LOST, 0,
-		    "The sandbox went away during the call; the tool may have "
-		    "run.");
+		    c->gw->sandboxd == NULL /* drain.c */
+			? "The server was stopped during the call, which goes "
+			  "on; its record says how it ended."
+			: "The sandbox went away during the call; the tool may "
+			  "have run.");
 		return;
 	}
 	switch (f->type) {
@@ -187,12 +190,11 @@ static void
 late_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct call *c = arg;
-	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
 
 	(void)fd;
 	(void)what;
-	if (sandboxd != NULL && c->request != 0)
-		ipc_forget(sandboxd, c->request);
+	if (c->request != 0)
+		ipc_forget(c->asked, c->request);
 	run_answered(c, NULL, FAILURE_BUSY);
 }
 
@@ -200,10 +202,8 @@ late_cb(evutil_socket_t fd, short what, void *arg)
 void
 call_drop(struct call *c)
 {
-	struct ipc_peer *sandboxd = ipc_client_peer(c->gw->sandboxd);
-
-	if (c->request != 0 && sandboxd != NULL) {
-		ipc_forget(sandboxd, c->request);
+	if (c->request != 0) {
+		ipc_forget(c->asked, c->request);
 		send_cancel(c);
 	}
 	call_set_state(c, CALL_ENDED);
@@ -242,6 +242,7 @@ run(struct call *c, const struct ipc_run_id *m)
 		ms = 3600 * 1000;
 	c->limit_ms = ms + RUN_MARGIN_MS;
 	c->late = evtimer_new(c->gw->proc.base, late_cb, c);
+	c->asked = sandboxd;
 	call_set_state(c, CALL_RUNNING);
 	call_watch(c);
 	/* The time-out of the request itself counts from here, questions and
@@ -287,6 +288,14 @@ management_result(struct call *c, const struct ipc_result *m)
 	buf_free(&b);
 }
 
+/* May admind make a task of it? */
+static bool
+may_be_task(const struct exchange *ex)
+{
+	return ex->m.modern && ex->m.method == MCP_TOOLS_CALL &&
+	    (ex->m.declared & CLIENT_TASKS) != 0;
+}
+
 static void
 authorised(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -299,18 +308,26 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	struct refusal r;
 
 	if (f == NULL) {
-		/* A management tool may have done its work; any other can't
-		 * have run, since nobody got its id. */
-		if (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0)
+		/* A management tool may have done its work, and admind begins
+		 * tasks by itself; any other can't have run, since nobody got
+		 * its id. */
+		if (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0 ||
+		    may_be_task(c->ex))
 			call_end_failure(c, FAILURE_LOST, 0,
 			    "The control daemon (admind) went away during the "
 			    "call; it may have been done.");
 		else
 			call_end_failure(c,
-			    gone == FAILURE_UPGRADING ? gone : FAILURE_BUSY,
+			    gone == FAILURE_UPGRADING || c->gw->admind == NULL
+				? FAILURE_UPGRADING
+				: FAILURE_BUSY,
 			    RETRY_MS,
-			    "The control daemon (admind) went away before the "
-			    "tool was run; it is restarting.");
+			    c->gw->admind == NULL
+				? "The server was stopped before the tool was "
+				  "run."
+				: "The control daemon (admind) went away "
+				  "before the tool was run; it is "
+				  "restarting.");
 		return;
 	}
 	if (f->type == IPC_PENDING && ipc_decode(f, &pending, NULL) == 0) {
@@ -364,8 +381,7 @@ call_authorise(struct call *c)
 	m.declared = ex->m.declared;
 	if (ex->has_session)
 		m.session = ex->session.id;
-	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL &&
-	    (ex->m.declared & CLIENT_TASKS) != 0)
+	if (may_be_task(ex))
 		m.task = TASK_MAY;
 	m.capabilities =
 	    ex->m.capabilities.n > 0 ? ex->m.capabilities : ipc_bytes("{}", 2);

@@ -176,6 +176,9 @@ ask(struct call *c)
 		questions_take(c->questions, ex->m.input_responses);
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	}
+	/* Its answer would come to another process. */
+	if (c->gw->draining)
+		questions_fail(c->questions, "The server is being restarted.");
 	if (questions_open(c->questions) == 0)
 		answer(c);
 	else if (ex->m.modern)

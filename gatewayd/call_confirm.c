@@ -168,6 +168,8 @@ call_confirm(struct call *c, const struct ipc_pending *m)
 	} else if (decided) {
 		/* While this was on its way. */
 		again(c);
+	} else if (c->gw->draining) {
+		tell_later(c); /* a state of ours would mean nothing soon */
 	} else if (c->ex->m.modern) {
 		if (c->held)
 			wait_for(c, HOLD_MS);
@@ -199,6 +201,18 @@ call_decided(struct gateway *gw, struct ipc_frame *f)
 			again(c); /* may end it */
 	}
 	return 0;
+}
+
+void
+call_confirm_all_later(struct gateway *gw)
+{
+	struct call *c, *next;
+
+	for (c = TAILQ_FIRST(&gw->calls); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, all);
+		if (c->state == CALL_CONFIRMING && c->ex != NULL)
+			tell_later(c);
+	}
 }
 
 /* Nobody waits any more. The request stays in the queue until its time is

@@ -39,7 +39,8 @@ struct call {
 	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
 	char tool[MCP_NAME_MAX + 1]; /* for the log */
 	struct ipc_id execution;     /* from RUNNING on */
-	uint64_t request;            /* RUN's id at sandboxd; 0: answered */
+	uint64_t request;            /* RUN's id at `asked`; 0: answered */
+	struct ipc_peer *asked;      /* until then: is there, closing or not */
 	uint64_t limit_ms;           /* of the run, with a margin */
 	struct event *late;          /* RUNNING: nothing came within it */
 	struct event *quiet;         /* nothing was heard for a while */
@@ -89,6 +90,8 @@ void call_event(struct call *, const struct ipc_call_event *);
 void call_confirm(struct call *, const struct ipc_pending *);
 /* CONFIRMING: ends it. */
 void call_confirm_end(struct call *);
+/* All whose clients wait here: these are told to call again later. */
+void call_confirm_all_later(struct gateway *);
 
 /* call_ask.c: CALL_EVENT of kind 3. */
 void call_ask_questions(struct call *, const struct ipc_call_event *);

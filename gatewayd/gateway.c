@@ -16,6 +16,48 @@
 
 static void attach(struct gateway *);
 
+/* ---- the first connections ---- */
+
+static void
+open_doors(struct gateway *gw)
+{
+	if (gw->patience == NULL)
+		return;
+	event_free(gw->patience);
+	gw->patience = NULL;
+	httpd_accepting(gw->httpd, true);
+}
+
+static void
+patience_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	open_doors(arg);
+}
+
+void
+gateway_wait_for_links(struct gateway *gw)
+{
+	static const struct timeval tv = {PATIENCE_MS / 1000, 0};
+
+	gw->patience = evtimer_new(gw->proc.base, patience_cb, gw);
+	if (gw->patience == NULL)
+		return;
+	httpd_accepting(gw->httpd, false);
+	if (event_add(gw->patience, &tv) < 0)
+		open_doors(gw);
+}
+
+static void
+link_came(struct gateway *gw)
+{
+	if (gw->attached && ipc_client_peer(gw->sandboxd) != NULL)
+		open_doors(gw);
+}
+
+/* ---- the links ---- */
+
 static void
 attach_retry_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -45,6 +87,7 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		gw->seen = true;
 		gw->revision = m.revision;
 		stream_admind_up(gw);
+		link_came(gw);
 		log_event(LOG_LV_INFO, "attached", "to admind as listener %.*s",
 		    (int)m.listener.n, (const char *)m.listener.p);
 		return;
@@ -137,6 +180,13 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
+static void
+sandboxd_up(struct ipc_peer *p, void *arg)
+{
+	(void)p;
+	link_came(arg);
+}
+
 /* sandboxd sends nothing but answers. */
 static int
 sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
@@ -166,7 +216,7 @@ client(struct gateway *gw, const char *process, enum ipc_role role,
 static const struct ipc_handlers admind_handlers = {
     .up = admind_up, .message = admind_message, .down = admind_down};
 static const struct ipc_handlers sandboxd_handlers = {
-    .message = sandboxd_message};
+    .up = sandboxd_up, .message = sandboxd_message};
 
 int
 gateway_init(struct gateway *gw)
@@ -229,6 +279,9 @@ gateway_free(struct gateway *gw)
 	parked_set_free(gw->parked);
 	if (gw->attach_retry != NULL)
 		event_free(gw->attach_retry);
+	if (gw->patience != NULL)
+		event_free(gw->patience);
+	gw->patience = NULL;
 	catalogue_drop(gw);
 	identity_cache_free(gw->identities);
 	share_free(gw->shares);

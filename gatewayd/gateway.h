@@ -32,6 +32,10 @@ enum {
 	/* Added to a call's own limit before a missing answer counts as lost:
 	 * killing, reaping and recording take part of it. */
 	RUN_MARGIN_MS = 15 * 1000,
+	/* For the links of a process that was just started, while its clients
+	 * wait at the service manager's socket: they take some ms when all else
+	 * runs. Later a typed answer serves them better. */
+	PATIENCE_MS = 2000,
 	RETRY_MS = 500, /* hint while something restarts */
 	/* A call that was silent for so long gets an event stream and a comment
 	 * on it: nginx gives up after 60 s without a byte, Node's fetch after
@@ -73,6 +77,10 @@ struct gateway {
 		unsigned more;   /* since then */
 	} quirk[MCP_QUIRKS];
 
+	bool draining; /* the process ends (drain.c) */
+	/* Inherited listener: clients wait there until both links are up, or
+	 * this fires. */
+	struct event *patience;
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
 	uint8_t session_key[KEY_LEN];
@@ -144,7 +152,13 @@ struct exchange {
 /* gateway.c: gw->proc is filled in before. 0 or -1. */
 int gateway_init(struct gateway *);
 int gateway_connect(struct gateway *, struct err *);
+/* Before that: accepts nobody until there is somebody to ask, for a while. */
+void gateway_wait_for_links(struct gateway *);
 void gateway_free(struct gateway *);
+
+/* drain.c: ends what can be ended, answers the rest, leaves the loop.
+ * proc_on_stop's. */
+void gateway_drain(void *gateway);
 
 /* front.c */
 extern const struct httpd_handlers front_handlers;

@@ -16,6 +16,7 @@
 #include "confine.h"
 #include "gateway.h"
 #include "log.h"
+#include "service.h"
 
 /* The address others read (port 0 becomes a real one). Written beside and
  * moved over, so that nobody reads half of it. */
@@ -38,7 +39,7 @@ write_address(const char *path, const char *address)
 }
 
 static void
-listen_http(struct gateway *gw)
+listen_http(struct gateway *gw, char *address, size_t len)
 {
 	const struct conf *c = gw->proc.conf;
 	struct httpd_limits l = {
@@ -53,11 +54,12 @@ listen_http(struct gateway *gw)
 	    .bodies_max = EXCHANGE_BYTES_MAX,
 	    .quiet_ms = gw->quiet_ms,
 	};
-	char host[64] = "", path[108], address[128];
+	char host[64] = "", path[108];
 	struct rlimit files;
 	struct err err;
 	uint16_t port = 0;
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
+	int inherited = service_listener("http");
 
 	/* What clients can open must not be what the links need. The soft limit
 	 * of most systems, 1024, is there for programs that call select(). */
@@ -77,18 +79,48 @@ listen_http(struct gateway *gw)
 		    "only %u: the limit of open files is %llu", l.connections,
 		    (unsigned long long)files.rlim_cur);
 	}
-	/* The tunnel's proxy is on this machine: a unix socket, so that only
-	 * it can reach the listener. */
-	if (tunnel ? proc_socket_path(&gw->proc, "gatewayd-tunnel", "mcp", path,
-			 sizeof(path), &err) < 0
-		   : conf_address(c, "listen", host, sizeof(host), &port) < 0)
+	/* The service manager's: then this process has no network at all, and
+	 * connections wait while it is started anew. Else our own. The tunnel's
+	 * proxy is on this machine: a unix socket, so that only it can reach
+	 * the listener. */
+	if (inherited >= 0)
+		gw->httpd = httpd_new_inherited(gw->proc.base, inherited, &l,
+		    &front_handlers, gw, address, len, &err);
+	else if (tunnel
+		? proc_socket_path(&gw->proc, "gatewayd-tunnel", "mcp", path,
+		      sizeof(path), &err) < 0
+		: conf_address(c, "listen", host, sizeof(host), &port) < 0)
 		log_fatal("listen", "%s", tunnel ? err.text : "bad address");
-	gw->httpd = httpd_new(gw->proc.base, host, port, tunnel ? path : NULL,
-	    &l, &front_handlers, gw, address, sizeof(address), &err);
+	else
+		gw->httpd =
+		    httpd_new(gw->proc.base, host, port, tunnel ? path : NULL,
+			&l, &front_handlers, gw, address, len, &err);
 	if (gw->httpd == NULL)
 		log_fatal("listen", "%s", err.text);
 	write_address(conf_str(c, "addr_file"), address);
+	if (inherited >= 0)
+		gateway_wait_for_links(gw);
 	log_event(LOG_LV_INFO, "listening", "on %s", address);
+}
+
+/* The line of `systemctl status`. */
+struct status {
+	const struct gateway *gw;
+	char address[128];
+};
+
+static void
+say_status(char *buf, size_t len, void *arg)
+{
+	const struct status *s = arg;
+
+	snprintf(buf, len, "%s listener on %s, %u connections, %s",
+	    conf_str(s->gw->proc.conf, "listener"), s->address,
+	    httpd_connections(s->gw->httpd),
+	    !s->gw->attached ? "waiting for admind"
+		: ipc_client_peer(s->gw->sandboxd) == NULL
+		? "waiting for sandboxd"
+		: "serving");
 }
 
 int
@@ -102,6 +134,8 @@ main(int argc, char **argv)
 	    .landlock_signal_scope = true,
 	    .seccomp = true};
 	static struct gateway gw;
+	static struct status status = {.gw = &gw};
+	char line[256];
 	struct buf layers;
 	struct ipc_hash warm;
 	struct err err;
@@ -111,7 +145,7 @@ main(int argc, char **argv)
 	proc_start(&gw.proc, "gatewayd", argc, argv);
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");
-	listen_http(&gw);
+	listen_http(&gw, status.address, sizeof(status.address));
 	/* libcrypto loads its providers at first use: before files are shut. */
 	sha256("", 0, &warm);
 	hmac_sha256(gw.session_key, "", 0, &warm);
@@ -133,6 +167,10 @@ main(int argc, char **argv)
 		log_fatal("socket", "%s", err.text);
 	log_event(LOG_LV_INFO, "ready", "serving the %s listener",
 	    conf_str(gw.proc.conf, "listener"));
+	service_status_from(say_status, &status);
+	say_status(line, sizeof(line), &status);
+	service_ready(gw.proc.base, line);
+	proc_on_stop(&gw.proc, gateway_drain, &gw);
 	rc = proc_run(&gw.proc);
 
 	gateway_free(&gw);

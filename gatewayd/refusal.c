@@ -50,7 +50,10 @@ take_data(struct refusal *r, struct ipc_bytes data)
 void
 refusal_away(struct refusal *r, const struct gateway *gw, bool sandboxd)
 {
-	if (ipc_client_other_build(sandboxd ? gw->sandboxd : gw->admind))
+	if (gw->draining)
+		refusal_set(r, FAILURE_UPGRADING, RETRY_MS,
+		    "The server is being restarted.");
+	else if (ipc_client_other_build(sandboxd ? gw->sandboxd : gw->admind))
 		refusal_set(r, FAILURE_UPGRADING, RETRY_MS,
 		    "The suite is being upgraded.");
 	else if (sandboxd)

@@ -112,6 +112,11 @@ stream_room(struct gateway *gw, const char *principal, struct refusal *no)
 	struct streams *t = gw->streams;
 	const struct stream_owner *o = owner_of(t, principal, false);
 
+	if (gw->draining) {
+		refusal_set(no, FAILURE_UPGRADING, STREAM_RETRY_MS,
+		    "The server is being restarted.");
+		return false;
+	}
 	if (t->count < t->max && (o == NULL || o->streams < t->principal_max))
 		return true;
 	refusal_set(no, FAILURE_BUSY, STREAM_RETRY_MS * 10,
@@ -270,6 +275,7 @@ stream_begin(struct stream *s, struct httpd_req *req)
 {
 	s->req = req;
 	httpd_set_data(req, s);
+	httpd_last(req); /* httpd_stream_lean, below in each caller */
 	exchange_stream_head(req);
 	httpd_on_drained(req, drained, NULL);
 }

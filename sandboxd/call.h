@@ -107,6 +107,13 @@ void calls_free(struct calls *);
  * -1: no memory; the context is still the caller's. */
 int calls_run(struct calls *, struct ipc_peer *, uint64_t request,
     struct held *, struct ipc_bytes arguments);
+/* A context that was held (not any more) and will not run: its record says so.
+ */
+void calls_refuse_held(
+    struct calls *, struct held *, enum outcome, enum failure);
+/* This process ends: what runs is killed, what did not begin is refused, what
+ * is only waited for is not. */
+void calls_stop(struct calls *);
 /* Ends a call that `by` started; by NULL (admind): any call. Others are left
  * alone. true if one ended. */
 bool calls_cancel(
@@ -131,6 +138,8 @@ bool calls_has(const struct calls *, const struct ipc_id *);
 /* When a client that met `busy` may try again: what waits, at the pace at
  * which calls have been ending. */
 uint64_t calls_retry_ms(const struct calls *);
+/* The same in one line for `systemctl status`, and more. */
+void calls_status(const struct calls *, char *out, size_t, const char *more);
 /* "name=state detail" lines of the pool's work, for doctor. */
 void calls_layers(const struct calls *, struct buf *);
 /* "call_memory=state detail": what bounds the memory of a call now. */

@@ -317,6 +317,77 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	return 0;
 }
 
+void
+calls_refuse_held(struct calls *cs, struct held *h, enum outcome outcome,
+    enum failure failure)
+{
+	struct record *r = h->record;
+
+	early_drop(cs, h);
+	h->record = NULL;
+	held_free(h);
+	r->outcome = outcome;
+	r->failure = failure;
+	r->ended_us = now_us();
+	records_add(cs->records, r);
+}
+
+static void
+find_unended(struct table_node *n, void *arg)
+{
+	struct search *s = arg;
+
+	if (((struct call *)n)->state != CALL_ENDING)
+		s->found = (struct call *)n;
+}
+
+/*
+ * `upgrading` is said only where nothing ran: whoever reads it calls again.
+ * What is killed may have had effects, so it is `killed`, with the reason in
+ * words, which its record keeps.
+ */
+static void
+stop(struct call *c)
+{
+	switch (c->state) {
+	case CALL_RUNNING:
+	case CALL_PARKED:
+		if (c->reaped)
+			call_crashed(c);
+		else
+			call_finish(c, OUTCOME_KILLED, FAILURE_KILLED,
+			    "The sandbox was stopped for a restart and did not "
+			    "wait longer for the tool, which may have had "
+			    "effects.",
+			    NULL);
+		break;
+	case CALL_CHECKING:
+		verify_expired(c);
+		break;
+	case CALL_REPORTING:
+		callnet_expired(c);
+		break;
+	default:
+		call_finish(c, OUTCOME_REFUSED, FAILURE_UPGRADING,
+		    "the sandbox is being restarted", NULL);
+		break;
+	}
+}
+
+void
+calls_stop(struct calls *cs)
+{
+	struct search s = {0};
+
+	/* One that ends may start or free others: each search begins anew. */
+	do {
+		s.found = NULL;
+		table_each(&cs->by_id, find_unended, &s);
+		if (s.found != NULL)
+			stop(s.found);
+	} while (s.found != NULL);
+}
+
 bool
 calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
     enum failure failure)
@@ -447,6 +518,20 @@ calls_layers(const struct calls *cs, struct buf *out)
 	    k.entries, (unsigned long long)k.bytes >> 10,
 	    (unsigned long long)k.hits, (unsigned long long)k.misses,
 	    (unsigned long long)k.made, (unsigned long long)k.differed);
+}
+
+void
+calls_status(const struct calls *cs, char *out, size_t len, const char *more)
+{
+	struct runners_counts n = runners_counts(cs->runners);
+	struct pool_counts p = pool_counts(cs->pool);
+
+	if (!pool_ready(cs->pool))
+		(void)snprintf(out, len, "waiting for a pool");
+	else
+		(void)snprintf(out, len,
+		    "%u runners wait, %u run a call, %u of %u slots in use%s",
+		    n.waiting, n.taken, p.busy, p.slots, more);
 }
 
 size_t

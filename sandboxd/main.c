@@ -12,17 +12,18 @@
 #include <event2/event.h>
 
 #include <seccomp.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call.h"
 #include "confine.h"
 #include "doctor.h"
+#include "drain.h"
 #include "early.h"
 #include "ids.h"
 #include "log.h"
 #include "proc.h"
+#include "service.h"
 #include "settings.h"
 #include "withdrawn.h"
 
@@ -40,7 +41,8 @@ struct sandboxd {
 	struct pool *pool;
 	struct ipc_client *vault;
 	struct ipc_peer *admind; /* the newest connection, or NULL */
-	struct event *sweep, *key_retry, *hup;
+	struct drain drain;
+	struct event *sweep, *key_retry;
 	size_t records_max;
 	struct withdrawn withdrawn;
 	struct buf layers;
@@ -51,22 +53,6 @@ struct door {
 	struct sandboxd *s;
 	uint8_t listener;
 };
-
-/* A context that was held and will not run: its record says so. */
-static void
-close_held(struct sandboxd *s, struct held *h, enum outcome outcome,
-    enum failure failure)
-{
-	struct record *r = h->record;
-
-	early_drop(s->calls, h);
-	h->record = NULL;
-	held_free(h);
-	r->outcome = outcome;
-	r->failure = failure;
-	r->ended_us = now_us();
-	records_add(s->records, r);
-}
 
 /* --- The vault: this epoch's context key. ------------------------------ */
 
@@ -182,6 +168,11 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
+	if (s->proc.stopping) {
+		(void)ipc_refuse(p, m.request, FAILURE_UPGRADING,
+		    "the sandbox is being restarted", CALL_RETRY_MS);
+		return 0;
+	}
 	/* Each accepted context ends in a record; there must be room for all
 	 * of them, or admind would never learn how some ended. */
 	if (s->held.by_id.count + calls_count(s->calls) +
@@ -258,7 +249,7 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 			return 0;
 		(void)ipc_refuse(
 		    p, m.request, FAILURE_BUSY, "no memory", CALL_RETRY_MS);
-		close_held(s, h, OUTCOME_REFUSED, FAILURE_BUSY);
+		calls_refuse_held(s->calls, h, OUTCOME_REFUSED, FAILURE_BUSY);
 		return 0;
 	case HELD_UNKNOWN:
 		/* Also what an honest gateway meets after this process was
@@ -271,6 +262,9 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 				: "the tool's server was stopped, or the tool "
 				  "disabled",
 			    0);
+		else if (s->proc.stopping && !calls_has(s->calls, &m.execution))
+			(void)ipc_refuse(p, m.request, FAILURE_UPGRADING,
+			    "the sandbox is being restarted", CALL_RETRY_MS);
 		else if (calls_has(s->calls, &m.execution) ||
 		    records_has(s->records, &m.execution))
 			(void)ipc_refuse(p, m.request, FAILURE_CONFLICT,
@@ -286,7 +280,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    ipc_peer_name(p));
 		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
 		    "this call belongs to another listener", 0);
-		close_held(s, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		calls_refuse_held(
+		    s->calls, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
 		return 0;
 	case HELD_WRONG_DIGEST:
 		log_event(LOG_LV_WARN, "run_refused",
@@ -294,7 +289,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    ipc_peer_name(p));
 		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
 		    "the arguments are not those that were authorised", 0);
-		close_held(s, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		calls_refuse_held(
+		    s->calls, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
 		return 0;
 	}
 	return -1;
@@ -334,7 +330,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	}
 	if (failure != FAILURE_KILLED)
 		withdrawn_add(&d->s->withdrawn, &m.execution, failure);
-	close_held(d->s, h, OUTCOME_KILLED, failure);
+	calls_refuse_held(d->s->calls, h, OUTCOME_KILLED, failure);
 	return 0;
 }
 
@@ -451,7 +447,8 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	struct held *h;
 
 	while ((h = held_expired(&s->held, now)) != NULL)
-		close_held(s, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
+		calls_refuse_held(
+		    s->calls, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
 	calls_sweep(s->calls, now);
 	runners_sweep(calls_runners(s->calls), now);
 }
@@ -555,14 +552,14 @@ connect_out(struct sandboxd *s)
 	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));
 }
 
-/* The operator changed what the zygote has read: Python, or its modules. */
+/* The line of `systemctl status`. */
 static void
-on_hup(evutil_socket_t sig, short what, void *arg)
+say_status(char *buf, size_t len, void *arg)
 {
-	struct sandboxd *s = arg;
+	const struct sandboxd *s = arg;
 
-	if (s->pool != NULL)
-		pool_recycle(s->pool, "SIGHUP");
+	calls_status(s->calls, buf, len,
+	    s->admind == NULL ? ", waiting for admind" : "");
 }
 
 int
@@ -573,20 +570,20 @@ main(int argc, char **argv)
 	struct calls_conf cc;
 	const struct conf *c;
 
+	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
 	c = s.proc.conf;
 	settings_calls(c, &cc);
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
 	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);
-	s.hup = evsignal_new(s.proc.base, SIGHUP, on_hup, &s);
 	s.key_retry = evtimer_new(s.proc.base, on_key_retry, &s);
 	if (s.records == NULL || s.sweep == NULL || s.key_retry == NULL ||
-	    s.hup == NULL || event_add(s.sweep, &tv) != 0 ||
-	    evsignal_add(s.hup, NULL) != 0 ||
+	    event_add(s.sweep, &tv) != 0 ||
 	    held_init(&s.held, (size_t)conf_int(c, "held_max"),
 		ipc_hello_epoch()) != 0 ||
-	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL)
+	    (s.calls = calls_new(s.proc.base, &cc, s.records)) == NULL ||
+	    drain_init(&s.drain, &s.proc, &s.held, s.calls, s.records) != 0)
 		log_fatal("start", "no memory");
 	held_defaults(&s.held, cc.limit);
 	s.held.installer = settings_installer(c);
@@ -594,5 +591,7 @@ main(int argc, char **argv)
 	confine(&s);
 	connect_out(&s);
 	log_event(LOG_LV_INFO, "ready", "%d slots", (int)conf_int(c, "slots"));
+	service_status_from(say_status, &s);
+	service_ready(s.proc.base, "waiting for a pool");
 	return proc_run(&s.proc);
 }

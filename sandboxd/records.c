@@ -289,6 +289,12 @@ records_each(
 	table_each(&rs->by_id, f, arg);
 }
 
+bool
+records_connected(const struct records *rs)
+{
+	return rs->peer != NULL;
+}
+
 void
 records_peer(struct records *rs, struct ipc_peer *peer)
 {

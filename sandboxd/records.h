@@ -69,6 +69,8 @@ size_t records_count(const struct records *);
 bool records_has(const struct records *, const struct ipc_id *);
 void records_each(
     struct records *, void (*f)(struct table_node *, void *), void *);
+/* Is it? */
+bool records_connected(const struct records *);
 /* admind is there (after EPOCH_END), or not (NULL). */
 void records_peer(struct records *, struct ipc_peer *);
 

@@ -43,17 +43,33 @@ memory_budget(const struct conf *c)
 	return (uint64_t)pages * (uint64_t)size / 2;
 }
 
+static int
+installer(const struct conf *c, struct depot_conf *d, struct err *e)
+{
+	d->timeout_ms = (uint64_t)conf_int(c, "module_time");
+	return depot_configure(d, conf_str(c, "module_index"),
+	    conf_str(c, "module_files_hosts"), conf_str(c, "module_advisories"),
+	    (uint64_t)conf_int(c, "module_wheel_size"), e);
+}
+
+int
+settings_check(const struct conf *c, struct err *e)
+{
+	struct depot_conf d = {0};
+	int rc = installer(c, &d, e);
+
+	buf_free(&d.spec);
+	buf_free(&d.hosts);
+	return rc;
+}
+
 const struct depot_conf *
 settings_installer(const struct conf *c)
 {
 	static struct depot_conf d;
 	struct err e;
 
-	d.timeout_ms = (uint64_t)conf_int(c, "module_time");
-	if (depot_configure(&d, conf_str(c, "module_index"),
-		conf_str(c, "module_files_hosts"),
-		conf_str(c, "module_advisories"),
-		(uint64_t)conf_int(c, "module_wheel_size"), &e) != 0)
+	if (installer(c, &d, &e) != 0)
 		log_fatal("config", "modules: %s", e.text);
 	return &d;
 }

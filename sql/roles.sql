@@ -6,12 +6,25 @@
 -- by `mcpbox-admind -m`, as a unix user of its own; mcpbox_app is what admind
 -- works with and can change nothing but through the functions that the
 -- migrations grant it. Neither has a password: pg_hba.conf and pg_ident.conf
--- decide by peer which unix user may be which role.
+-- decide by peer which unix user may be which role. Of a server elsewhere
+-- `mcpboxctl setup --database` gives them some.
+
+-- One at a time: what a killed run left under way ends first. Held as long as
+-- the session.
+SELECT pg_advisory_lock(1835232098) \g /dev/null
 
 SELECT 'CREATE ROLE mcpbox_owner LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE'
 WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mcpbox_owner') \gexec
 SELECT 'CREATE ROLE mcpbox_app LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE'
 WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mcpbox_app') \gexec
+
+-- A role that may make roles and databases but is no superuser (a rented
+-- server's) must be a member of the owner to make something its; it is one
+-- until the end of this file.
+SELECT NOT rolsuper AS borrowed FROM pg_roles WHERE rolname = current_user \gset
+\if :borrowed
+GRANT mcpbox_owner TO CURRENT_USER;
+\endif
 
 -- C.UTF-8: names sort by code point on every machine, and an upgrade of the
 -- C library can't change an index's order. Another encoding is refused.
@@ -21,3 +34,6 @@ WHERE NOT EXISTS (SELECT 1 FROM pg_database WHERE datname = 'mcpbox') \gexec
 
 REVOKE ALL ON DATABASE mcpbox FROM PUBLIC;
 GRANT CONNECT ON DATABASE mcpbox TO mcpbox_app;
+\if :borrowed
+REVOKE mcpbox_owner FROM CURRENT_USER;
+\endif

@@ -11,6 +11,7 @@
 #include "ipc_peer.h"
 #include "log.h"
 #include "proc.h"
+#include "service.h"
 
 /* Processor time one input may take; beyond it the process dies. */
 enum { INPUT_MS = 50 };
@@ -186,6 +187,7 @@ main(int argc, char **argv)
 		 IPC_ROLE_ADMIND, &admind, 1, &handlers, NULL, &e)) == NULL)
 		log_fatal("listen", "%s", e.text);
 	confine();
+	service_ready(p.base, "serving");
 	status = proc_run(&p);
 	ipc_server_free(server);
 	return status;

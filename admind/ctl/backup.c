@@ -1,19 +1,19 @@
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "crypto.h"
 #include "ctl.h"
+#include "database.h"
+#include "dbconn.h"
 #include "ids.h"
 #include "restore.h"
 
@@ -25,47 +25,48 @@
  * disk, read back by pg_restore and only then named.
  */
 
-enum { PATH_BYTES_MAX = 4096, ARGS_MAX = 16, LOCK_TRIES = 10 };
+enum {
+	PATH_BYTES_MAX = 4096,
+	PASSWORD_ENV_MAX = 16 + DATABASE_PASSWORD_MAX,
+	LOCK_TRIES = 10
+};
 
 int
 backup_run(const struct ctl *c, const char *program, const char *const *args,
     int in, int out)
 {
-	char path[PATH_BYTES_MAX];
-	const char *argv[ARGS_MAX + 2];
-	const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
-	    "PGCONNECT_TIMEOUT=10", "PGAPPNAME=mcpboxctl", NULL};
+	char path[PATH_BYTES_MAX], password[PASSWORD_ENV_MAX];
+	const char *const env[] = {"PGCONNECT_TIMEOUT=10",
+	    "PGAPPNAME=mcpboxctl", c->owner_password != NULL ? password : NULL,
+	    NULL};
+	struct child child = {
+	    .program = path, .args = args, .env = env, .in = in, .out = out};
+	struct buf said, shown;
+	struct err err;
 	int n, status;
-	pid_t child;
 
 	n = snprintf(path, sizeof(path), "%s/%s", c->postgres_bin, program);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -1;
-	argv[0] = path;
-	for (n = 0; n < ARGS_MAX && args[n] != NULL; n++)
-		argv[n + 1] = args[n];
-	argv[n + 1] = NULL;
-	if ((child = fork()) == -1) {
-		perror("mcpboxctl: fork");
+	/* Arguments are for every local user to read; an environment is not. */
+	n = c->owner_password == NULL ? 0
+				      : snprintf(password, sizeof(password),
+					    "PGPASSWORD=%s", c->owner_password);
+	if (n < 0 || (size_t)n >= sizeof(password)) {
+		fputs("mcpboxctl: the owner's password is too long\n", stderr);
 		return -1;
 	}
-	if (child == 0) {
-		/* It must not go on alone if we are killed. */
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() == 1)
-			_exit(127);
-		(void)signal(SIGPIPE, SIG_DFL);
-		if ((in != -1 && dup2(in, STDIN_FILENO) == -1) ||
-		    (out != -1 && dup2(out, STDOUT_FILENO) == -1))
-			_exit(127);
-		execve(path, (char *const *)(uintptr_t)argv,
-		    (char *const *)(uintptr_t)env);
-		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
-		_exit(127);
-	}
-	while (waitpid(child, &status, 0) == -1)
-		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+	buf_init(&said, CHILD_SAID_MAX);
+	if ((status = child_run(&child, &said, &err)) == -1)
+		fprintf(stderr, "mcpboxctl: %s\n", err.text);
+	/* The server's words are among them. */
+	buf_init(&shown, 16 * CHILD_SAID_MAX);
+	show_text(&shown, said.p, said.len, SHOW_TEXT);
+	fwrite(shown.p, 1, shown.len, stderr);
+	buf_free(&shown);
+	buf_free(&said);
+	explicit_bzero(password, sizeof(password));
+	return status == 0 ? 0 : -1;
 }
 
 /* Is this a whole dump? pg_restore reads its table of contents; what is behind
@@ -171,11 +172,36 @@ report(const struct ctl *c, const char *path, int fd)
 	return CTL_DONE;
 }
 
+/* When the last one was made `doctor` looks up here; the backup itself is of
+ * the moment before. It was made even if this fails. */
+static void
+note(const struct ctl *c)
+{
+	struct err err;
+	struct buf why;
+	PGconn *db = dbconn_open(c->owner_database, NULL, NULL, &err);
+
+	if (db == NULL ||
+	    dbconn_get(db,
+		"SELECT mcpbox.audit_append('root', 'backed_up', 'database',"
+		" '{}')",
+		NULL, 0, &err) == -1) {
+		buf_init(&why, 16 * sizeof(err.text));
+		show_text(&why, err.text, strlen(err.text), SHOW_LINE);
+		fprintf(stderr,
+		    "mcpboxctl: the audit log does not say that a backup was "
+		    "made: %.*s\n",
+		    (int)why.len, why.p != NULL ? (const char *)why.p : "");
+		buf_free(&why);
+	}
+	PQfinish(db);
+}
+
 enum ctl_status
 backup_command(const struct ctl *c)
 {
 	const char *const args[] = {"--format=custom", "--schema=mcpbox",
-	    "--no-password", "--dbname", c->owner_database, NULL};
+	    "--no-password", "--dbname", c->owner_open, NULL};
 	const char *path = c->words[1];
 	char part[PATH_BYTES_MAX];
 	enum ctl_status status = CTL_REFUSED;
@@ -204,6 +230,7 @@ backup_command(const struct ctl *c)
 		fprintf(stderr, "mcpboxctl: %s: %s\n", path, strerror(errno));
 	} else {
 		status = report(c, path, fd);
+		note(c);
 	}
 	if (status != CTL_DONE)
 		(void)unlink(part);

@@ -18,6 +18,10 @@
 
 struct json_object;
 
+/* Of an installed package: setup and doctor look at the machine only there. */
+#define CTL_RUN_DIR   "/run/mcpbox"
+#define CTL_CONF_FILE "/etc/mcpbox/mcpboxctl.conf"
+
 enum ctl_status { /* exit status */
 	CTL_DONE = 0,
 	CTL_REFUSED = 1,
@@ -46,12 +50,26 @@ struct ctl {
 	const char *transfer_key; /* export, import: a file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;
+	const char *owner_password_file, *superuser_password_file;
+	/* databases.c: the owner's for arguments of other programs, and what is
+	 * secret of it, for their environment, or NULL */
+	const char *owner_open, *owner_password;
+	/* setup, doctor: where an installation has what, as configured */
+	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
+	const char *database; /* setup: a server elsewhere */
 	/* --NAME of common/admin_filter.def, but state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
 	char **words; /* command and its arguments */
 	int nwords;
 };
+
+/*
+ * databases.c: makes owner_database and superuser_database complete, with what
+ * a server elsewhere needs (database.h). Called once, by commands that connect;
+ * what it reads lives as long as we do. 0 or -1 with err.
+ */
+int databases_read(struct ctl *, struct err *);
 
 /* calls.c: the daemons. */
 /* Connects to RUN_DIR/process/ctl.sock. fd or -1 (tells why on stderr). */

@@ -1,9 +1,12 @@
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <json-c/json.h>
 
 #include "ctl.h"
+#include "doctor.h"
 #include "json.h"
 
 /* Does the list have this process's layer already? */
@@ -87,6 +90,32 @@ ask(const struct ctl *c, const char *process, enum ipc_role role,
 	return status;
 }
 
+void
+doctor_row(struct doctor *d, const char *name, enum doctor_state state,
+    const char *fix, const char *fmt, ...)
+{
+	static const char *const words[] = {
+	    "enforced", "degraded", "missing", "off"};
+	struct json_object *row = json_object_new_object();
+	char detail[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	json_object_object_add(
+	    row, "process", json_object_new_string("installation"));
+	json_object_object_add(row, "layer", json_object_new_string(name));
+	json_object_object_add(
+	    row, "state", json_object_new_string(words[state]));
+	json_object_object_add(row, "detail", json_object_new_string(detail));
+	json_object_object_add(row, "fix",
+	    json_object_new_string(state == DOCTOR_HOLDS ? "" : fix));
+	json_object_array_add(d->rows, row);
+	if (state == DOCTOR_MISSING)
+		d->missing = true;
+}
+
 enum ctl_status
 doctor_command(const struct ctl *c)
 {
@@ -96,6 +125,7 @@ doctor_command(const struct ctl *c)
 	} ask_of[] = {{"admind-vault", IPC_ROLE_VAULT},
 	    {"sandboxd", IPC_ROLE_SANDBOXD}, {"admind", IPC_ROLE_ADMIND}};
 	struct json_object *all = json_object_new_array();
+	struct doctor d = {.c = c, .rows = all};
 	enum ctl_status worst = CTL_DONE, status;
 	const char *s;
 
@@ -105,6 +135,15 @@ doctor_command(const struct ctl *c)
 		status = ask(c, ask_of[i].process, ask_of[i].role, all);
 		if (status > worst)
 			worst = status;
+	}
+	/* Another instance's run directory says nothing of this machine's
+	 * installation; and only root may read what it needs. */
+	if (strcmp(c->run_dir, CTL_RUN_DIR) == 0 && geteuid() == 0) {
+		doctor_units(&d);
+		doctor_data(&d);
+		doctor_machine(&d);
+		if (d.missing && worst == CTL_DONE)
+			worst = CTL_REFUSED;
 	}
 	if (c->json) {
 		s = json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN);

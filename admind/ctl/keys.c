@@ -1,10 +1,10 @@
 /*
- * mcpboxctl key status | rotate | verify (decision 0039).
+ * mcpboxctl key status | rotate | verify | export | import (decisions 0039,
+ * 0058).
  *
  * The files are this program's business, since the vault opens none: where they
  * are comes from our own configuration, never from the vault, which must not
- * choose what root renames. All names are taken in the one directory that was
- * opened first, and none is followed if it is a link.
+ * choose what root renames. keyfile.c has the files.
  *
  * What stands where, and what each step leaves if everything is killed there:
  *
@@ -12,15 +12,10 @@
  *	KEY_NEXT                            new values are under the new key
  *	KEY_STEP ...                        so is what rested, more and more
  *	KEY_END                             the database takes no other any more
- *	key_file kept as key_file.ID, key_file.next renamed to key_file
+ *	key_file kept as key_file.ID, key_file.next's key in key_file's place
  *
  * A second run begins at the top and finds what is done.
  */
-#include <sys/stat.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,128 +25,14 @@
 #include "crypto.h"
 #include "ctl.h"
 #include "ids.h"
+#include "keyfile.h"
 #include "renew.h"
 
-/* The directory of the key, and the names in it. */
-struct place {
-	int dir;
-	char name[NAME_MAX + 1], next[NAME_MAX + 1], fresh[NAME_MAX + 1];
-};
-
 static enum ctl_status
-complain(const char *name)
+complain(const struct err *err)
 {
-	fprintf(stderr, "mcpboxctl: %s: %s\n", name, strerror(errno));
+	fprintf(stderr, "mcpboxctl: %s\n", err->text);
 	return CTL_REFUSED;
-}
-
-static int
-name_in(char *out, const char *base, const char *suffix)
-{
-	int n = snprintf(out, NAME_MAX + 1, "%s%s", base, suffix);
-
-	return n > 0 && n <= NAME_MAX ? 0 : -1;
-}
-
-static enum ctl_status
-place_open(const char *path, struct place *p)
-{
-	char copy[PATH_MAX], again[PATH_MAX];
-
-	p->dir = -1;
-	if (strlen(path) >= sizeof(copy)) {
-		errno = ENAMETOOLONG;
-		return complain(path);
-	}
-	memcpy(copy, path, strlen(path) + 1);
-	memcpy(again, path, strlen(path) + 1);
-	if (name_in(p->name, basename(copy), "") == -1 ||
-	    name_in(p->next, p->name, ".next") == -1 ||
-	    name_in(p->fresh, p->name, ".fresh") == -1) {
-		errno = ENAMETOOLONG;
-		return complain(path);
-	}
-	p->dir = open(dirname(again), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return p->dir == -1 ? complain(path) : CTL_DONE;
-}
-
-/* A key file open for reading; -1 with errno. */
-static int
-key_open(const struct place *p, const char *name)
-{
-	return openat(
-	    p->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* The id of the key in a file. 0; -1 with errno (ENOENT: there is none). */
-static int
-key_id(const struct place *p, const char *name, uint8_t id[KEY_ID_LEN])
-{
-	uint8_t key[KEY_LEN + 1];
-	int fd = key_open(p, name), saved;
-	ssize_t n;
-
-	if (fd == -1)
-		return -1;
-	n = pread(fd, key, sizeof(key), 0);
-	saved = n == -1 ? errno : EINVAL;
-	close(fd);
-	if (n == KEY_LEN)
-		master_key_id(key, id);
-	explicit_bzero(key, sizeof(key));
-	errno = saved;
-	return n == KEY_LEN ? 0 : -1;
-}
-
-/* As the first key is: owner, group, 0400. Written whole and on the disk before
- * it has its name, which is on the disk before anybody uses the key. */
-static int
-write_key(const struct place *p)
-{
-	uint8_t key[KEY_LEN];
-	struct stat st;
-	int fd = -1, rc = -1;
-
-	if (fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == -1)
-		return -1;
-	(void)unlinkat(p->dir, p->fresh, 0); /* of a run that was killed */
-	fd = openat(p->dir, p->fresh,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
-	if (fd == -1)
-		return -1;
-	random_bytes(key, sizeof(key));
-	if (write(fd, key, sizeof(key)) == (ssize_t)sizeof(key) &&
-	    fchown(fd, st.st_uid, st.st_gid) == 0 && fchmod(fd, 0400) == 0 &&
-	    fsync(fd) == 0 &&
-	    renameat(p->dir, p->fresh, p->dir, p->next) == 0 &&
-	    fsync(p->dir) == 0)
-		rc = 0;
-	explicit_bzero(key, sizeof(key));
-	close(fd);
-	return rc;
-}
-
-/* The older key stays as key_file.ID: a backup from before opens with it. */
-static int
-change_files(const struct place *p, char kept[NAME_MAX + 1])
-{
-	char hex[2 * KEY_ID_LEN + 2] = ".";
-	uint8_t id[KEY_ID_LEN];
-
-	if (key_id(p, p->name, id) == -1)
-		return -1;
-	hex_encode(id, sizeof(id), hex + 1);
-	if (name_in(kept, p->name, hex) == -1) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	if (linkat(p->dir, p->name, p->dir, kept, 0) == -1 && errno != EEXIST)
-		return -1;
-	(void)unlinkat(p->dir, p->fresh, 0); /* of a run that was killed */
-	return renameat(p->dir, p->next, p->dir, p->name) == -1 ||
-		fsync(p->dir) == -1
-	    ? -1
-	    : 0;
 }
 
 /* ---- the vault ---- */
@@ -286,20 +167,24 @@ verify(const struct ctl *c)
 	return t.unreadable == 0 ? CTL_DONE : CTL_REFUSED;
 }
 
-/* Is the vault's newest key the one in this file (*same); is a rotation to it
- * under way (*two)? */
+/* Is the vault's newest key the one that rests as the key (*same); is a
+ * rotation to it under way (*two)? */
 static enum ctl_status
-is_vaults(const struct ctl *c, const struct place *p, const char *name,
-    bool *same, bool *two)
+is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 {
 	struct ipc_key_status ask = {0};
 	uint8_t id[KEY_ID_LEN];
 	enum ctl_status status;
 	struct ipc_key_state m;
 	struct ipc_frame f;
+	struct err err;
+	int rc = keyfile_which_id(k, KEYFILE_KEY, id, &err);
 
-	if (key_id(p, name, id) == -1)
-		return complain(name);
+	if (rc == 0)
+		(void)err_set(&err, FAILURE_NOT_FOUND,
+		    "%s: there is no key; name its file (--key-file)", k->name);
+	if (rc != 1)
+		return complain(&err);
 	if ((status = tell(c, IPC_KEY_STATUS, &ask, &f, &m)) != CTL_DONE)
 		return status;
 	*same = m.key.n == sizeof(id) && memcmp(m.key.p, id, m.key.n) == 0;
@@ -310,38 +195,38 @@ is_vaults(const struct ctl *c, const struct place *p, const char *name,
 
 /* A new key for the vault, or the one of a run that was stopped. */
 static enum ctl_status
-begin(const struct ctl *c, const struct place *p, bool *in_place)
+begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 {
 	struct ipc_key_next next = {0};
 	enum ctl_status status;
 	struct ipc_key_state m;
 	bool same, two;
 	struct ipc_frame f;
-	int fd;
+	struct err err;
+	int fd, found;
 
 	*in_place = false;
-	fd = key_open(p, p->next);
-	if (fd == -1 && errno != ENOENT)
-		return complain(p->next);
-	if (fd == -1) {
-		status = is_vaults(c, p, p->name, &same, &two);
+	if ((found = keyfile_find(k, KEYFILE_NEXT, NULL, &err)) == -1)
+		return complain(&err);
+	if (found == 0) {
+		status = is_vaults(c, k, &same, &two);
 		if (status != CTL_DONE)
 			return status;
 		if (!same) {
 			fprintf(stderr,
 			    "mcpboxctl: the vault's key is not the one in %s: "
 			    "name its file (--key-file)\n",
-			    p->name);
+			    k->name);
 			return CTL_REFUSED;
 		}
 		/* Its file has its place already: only the end is missing. */
 		if ((*in_place = two))
 			return CTL_DONE;
-		if (write_key(p) == -1)
-			return complain(p->next);
-		if ((fd = key_open(p, p->next)) == -1)
-			return complain(p->next);
+		if (keyfile_next(k, &err) == -1)
+			return complain(&err);
 	}
+	if ((fd = keyfile_next_fd(k, &err)) == -1)
+		return complain(&err);
 	next.file = fd;
 	status = tell(c, IPC_KEY_NEXT, &next, &f, &m);
 	close(fd);
@@ -359,11 +244,13 @@ rotate(const struct ctl *c)
 	struct ipc_key_state m;
 	struct totals t;
 	struct ipc_frame f;
-	struct place p;
+	struct keyfile k = {.dir = -1};
+	struct err err;
 	bool in_place;
 
-	if ((status = place_open(c->key_file, &p)) != CTL_DONE ||
-	    (status = begin(c, &p, &in_place)) != CTL_DONE)
+	if (keyfile_open(c->key_file, &k, &err) == -1)
+		return complain(&err);
+	if ((status = begin(c, &k, &in_place)) != CTL_DONE)
 		goto out;
 	if ((status = pass(c, true, &t)) != CTL_DONE)
 		goto out;
@@ -381,24 +268,82 @@ rotate(const struct ctl *c)
 		goto out;
 	ipc_frame_free(&f);
 	kept[0] = '\0';
-	if (!in_place && change_files(&p, kept) == -1) {
-		status = complain(p.name);
+	if (!in_place && keyfile_change(&k, kept, &err) == -1) {
+		status = complain(&err);
 		goto out;
 	}
 	report(c, "renewed", &t);
-	if (!c->json && !in_place)
+	if (!c->json && kept[0] != '\0')
 		printf("the older key is kept as %s: backups from before need "
 		       "it\n",
 		    kept);
 out:
-	if (p.dir != -1)
-		close(p.dir);
+	keyfile_close(&k);
 	return status;
+}
+
+/* ---- copies ---- */
+
+/* Both keys during a rotation: either may be the one that a backup needs. */
+static enum ctl_status
+export_key(const struct ctl *c, const char *path)
+{
+	char next[PATH_MAX];
+	struct keyfile k = {.dir = -1};
+	struct err err;
+	int rc = -1, n;
+
+	n = snprintf(next, sizeof(next), "%s%s", path,
+	    strcmp(path, "-") == 0 ? "" : ".next");
+	if (n < 0 || (size_t)n >= sizeof(next))
+		(void)err_set(&err, FAILURE_INVALID_PARAMS, "name too long");
+	else if (keyfile_open(c->key_file, &k, &err) == 0 &&
+	    (rc = keyfile_export(&k, KEYFILE_KEY, path, &err)) == 0)
+		rc = err_set(
+		    &err, FAILURE_NOT_FOUND, "%s: there is no key", k.name);
+	if (rc == 1)
+		rc = keyfile_export(&k, KEYFILE_NEXT, next, &err);
+	keyfile_close(&k);
+	if (rc == -1)
+		return complain(&err);
+	if (rc == 1)
+		fputs("mcpboxctl: a rotation is under way: both keys were "
+		      "written, the next one last\n",
+		    stderr);
+	return CTL_DONE;
+}
+
+static enum ctl_status
+import_key(const struct ctl *c, const char *path)
+{
+	struct keyfile k = {.dir = -1};
+	struct err err;
+	int rc = -1;
+
+	if (keyfile_open(c->key_file, &k, &err) == 0)
+		rc = keyfile_import(&k, path, &err);
+	keyfile_close(&k);
+	if (rc == -1)
+		return complain(&err);
+	if (!c->json)
+		puts(rc == 0
+			? "it is the master key already"
+			: "imported. Restart mcpbox-admind-vault; then "
+			  "`mcpboxctl key status` names its id and, if it "
+			  "names two, `mcpboxctl key rotate` ends with one");
+	return CTL_DONE;
 }
 
 enum ctl_status
 keys_command(const struct ctl *c)
 {
+	if (c->nwords == 3) {
+		if (strcmp(c->words[1], "export") == 0)
+			return export_key(c, c->words[2]);
+		if (strcmp(c->words[1], "import") == 0)
+			return import_key(c, c->words[2]);
+		return CTL_USAGE;
+	}
 	if (strcmp(c->words[1], "status") == 0)
 		return show_status(c);
 	if (strcmp(c->words[1], "verify") == 0)

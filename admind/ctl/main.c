@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf.h"
 #include "ctl.h"
@@ -18,7 +19,8 @@ static const struct {
 	const char *usage;
 } commands[] = {
     {"setup", 1, 1, setup_command,
-	"setup --username NAME [--password-file FILE]"},
+	"setup [--username NAME] [--password-file FILE] [--database "
+	"URL|local]"},
     {"approvals", 2, 4, approvals_command,
 	"approvals list [--all | --state STATE] [--kind KIND] [--search TEXT] "
 	"[--server ID] [--tool NAME] | show ID | diff ID | approve ID --hash "
@@ -94,51 +96,59 @@ static const struct {
 	"secret list SERVER | secret show SERVER KEY | secret create SERVER "
 	"KEY [DESCRIPTION] | secret describe SERVER KEY TEXT | secret set "
 	"SERVER KEY (the value on standard input) | secret delete SERVER KEY"},
-    {"key", 2, 2, keys_command,
+    {"key", 2, 3, keys_command,
 	"key status | key rotate [--leave-unreadable] [--key-file FILE] "
-	"[--batch N] | key verify [--batch N]"},
+	"[--batch N] | key verify [--batch N] | key export FILE | key import "
+	"FILE"},
 };
 
 enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 static _Noreturn void
-usage(void)
+usage(FILE *to, int status)
 {
 	fputs("usage: mcpboxctl [--run-dir DIR | -f FILE] [--json] COMMAND\n",
-	    stderr);
+	    to);
 	for (size_t i = 0; i < NCOMMANDS; i++)
-		fprintf(stderr, "       mcpboxctl %s\n", commands[i].usage);
+		fprintf(to, "       mcpboxctl %s\n", commands[i].usage);
 	fputs("       lists take --limit N and --cursor CURSOR, and filters:",
-	    stderr);
+	    to);
 	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
-		fprintf(
-		    stderr, " --%s", admin_filter_name((enum admin_filter)i));
-	fputc('\n', stderr);
-	exit(CTL_USAGE);
+		fprintf(to, " --%s", admin_filter_name((enum admin_filter)i));
+	fputc('\n', to);
+	exit(status);
 }
 
-/* -f FILE: run_dir as in a daemon's configuration. The last file given counts;
- * its object lives as long as we do, since run_dir points into it. */
+/* A file's settings. Its object lives as long as we do, since *c points into
+ * it. What an option gave stays as it is. */
 static void
 read_conf(struct ctl *c, const char *path)
 {
 	static struct conf *conf;
 	struct err err;
 
-	conf_free(conf);
 	if ((conf = conf_new("mcpboxctl")) == NULL) {
 		fputs("mcpboxctl: out of memory\n", stderr);
 		exit(CTL_USAGE);
 	}
-	if (conf_load(conf, path, &err) == -1) {
+	if (path != NULL && conf_load(conf, path, &err) == -1) {
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 		exit(CTL_USAGE);
 	}
-	c->run_dir = conf_str(conf, "run_dir");
-	c->key_file = conf_str(conf, "key_file");
+	if (c->run_dir == NULL)
+		c->run_dir = conf_str(conf, "run_dir");
+	if (c->key_file == NULL)
+		c->key_file = conf_str(conf, "key_file");
 	c->owner_database = conf_str(conf, "owner_database");
 	c->superuser_database = conf_str(conf, "superuser_database");
+	c->owner_password_file = conf_str(conf, "owner_database_password_file");
+	c->superuser_password_file =
+	    conf_str(conf, "superuser_database_password_file");
 	c->postgres_bin = conf_str(conf, "postgres_bin");
+	c->roles_file = conf_str(conf, "roles_file");
+	c->libexec_dir = conf_str(conf, "libexec_dir");
+	c->conf_dir = conf_str(conf, "conf_dir");
+	c->state_dir = conf_str(conf, "state_dir");
 }
 
 static uint32_t
@@ -179,6 +189,7 @@ parse(struct ctl *c, int argc, char **argv)
 		BATCH,
 		KEY,
 		TRANSFER_KEY,
+		DATABASE,
 		FILTER /* the first of ADMIN_FILTER_COUNT */
 	};
 	static const struct option fixed[] = {
@@ -200,11 +211,14 @@ parse(struct ctl *c, int argc, char **argv)
 	    {"batch", required_argument, NULL, BATCH},
 	    {"key", required_argument, NULL, KEY},
 	    {"transfer-key", required_argument, NULL, TRANSFER_KEY},
+	    {"database", required_argument, NULL, DATABASE},
+	    {"help", no_argument, NULL, 'h'},
 	    {"version", no_argument, NULL, 'V'},
 	};
 	struct option options[sizeof(fixed) / sizeof(fixed[0]) +
 	    ADMIN_FILTER_COUNT + 1] = {0};
 	struct option *next = options;
+	const char *file = NULL;
 	int o;
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -215,11 +229,13 @@ parse(struct ctl *c, int argc, char **argv)
 			    admin_filter_name((enum admin_filter)i),
 			    required_argument, NULL, FILTER + i};
 
-	while ((o = getopt_long(argc, argv, "f:V", options, NULL)) != -1)
+	while ((o = getopt_long(argc, argv, "f:hV", options, NULL)) != -1)
 		switch (o) {
 		case 'f':
-			read_conf(c, optarg);
+			file = optarg;
 			break;
+		case 'h':
+			usage(stdout, CTL_DONE);
 		case 'V':
 			printf("mcpboxctl %s\n", MCPBOX_VERSION);
 			exit(CTL_DONE);
@@ -277,38 +293,57 @@ parse(struct ctl *c, int argc, char **argv)
 		case KEY:
 			c->key = optarg;
 			break;
+		case DATABASE:
+			c->database = optarg;
+			break;
 		default:
 			if (o < FILTER || o >= FILTER + ADMIN_FILTER_COUNT)
-				usage();
+				usage(stderr, CTL_USAGE);
 			c->filter[o - FILTER] = optarg;
 		}
+	/* An installed package has a file, which is root's; without one the
+	 * defaults are those of an installed package. */
+	if (file == NULL && access(CTL_CONF_FILE, F_OK) == 0)
+		file = CTL_CONF_FILE;
+	read_conf(c, file);
 	c->words = argv + optind;
 	c->nwords = argc - optind;
+}
+
+/* What a server elsewhere needs, for the commands that connect to it. doctor
+ * goes on without, and finds that it can't. */
+static enum ctl_status
+connects(struct ctl *c)
+{
+	bool doctor = strcmp(c->words[0], "doctor") == 0;
+	struct err err;
+
+	if ((!doctor && strcmp(c->words[0], "backup") != 0 &&
+		strcmp(c->words[0], "restore") != 0) ||
+	    databases_read(c, &err) == 0 || doctor)
+		return CTL_DONE;
+	fprintf(stderr, "mcpboxctl: %s\n", err.text);
+	return CTL_REFUSED;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct ctl c = {.run_dir = "/run/mcpbox",
-	    .key_file = "/etc/mcpbox/master.key",
-	    .owner_database =
-		"host=/run/postgresql dbname=mcpbox user=mcpbox_owner",
-	    .superuser_database =
-		"host=/run/postgresql dbname=postgres user=postgres",
-	    .postgres_bin = "/usr/bin",
-	    .limit = 50};
+	struct ctl c = {.limit = 50};
 	enum ctl_status status;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	parse(&c, argc, argv);
 	if (c.nwords == 0)
-		usage();
+		usage(stderr, CTL_USAGE);
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		if (strcmp(c.words[0], commands[i].word) != 0)
 			continue;
 		if (c.nwords < commands[i].min || c.nwords > commands[i].max)
-			usage();
-		status = commands[i].run(&c);
+			usage(stderr, CTL_USAGE);
+		status = connects(&c);
+		if (status == CTL_DONE)
+			status = commands[i].run(&c);
 		if (status == CTL_USAGE)
 			fprintf(
 			    stderr, "usage: mcpboxctl %s\n", commands[i].usage);
@@ -318,5 +353,5 @@ main(int argc, char **argv)
 		}
 		return status;
 	}
-	usage();
+	usage(stderr, CTL_USAGE);
 }

@@ -9,7 +9,9 @@
 #include <libpq-fe.h>
 
 #include "ctl.h"
+#include "dbconn.h"
 #include "restore.h"
+#include "setup.h"
 
 /*
  * restore FILE (docs/decisions/0034): into a new database, judged there, and
@@ -46,30 +48,19 @@ complain(const char *what, const char *why)
 	return -1;
 }
 
-/* What is no error (a database that is not there to be dropped, a table of all
- * databases that only a superuser may ANALYZE) tells nobody anything here. */
-static void
-unnoticed(void *arg, const char *message)
-{
-}
-
-/* The string's database, or another one. NULL: said why. */
+/* The string's database, or another one, as the system user that peer
+ * authentication wants for it. NULL: said why. */
 static PGconn *
 open_db(const char *conninfo, const char *dbname)
 {
-	const char *const keys[] = {
-	    "dbname", dbname != NULL ? "dbname" : NULL, NULL};
-	const char *const values[] = {conninfo, dbname, NULL};
-	PGconn *db = PQconnectdbParams(keys, values, 1);
+	char user[64];
+	struct err err;
+	PGconn *db;
 
-	if (db != NULL && PQstatus(db) == CONNECTION_OK) {
-		(void)PQsetNoticeProcessor(db, unnoticed, NULL);
-		return db;
-	}
-	(void)complain(
-	    "PostgreSQL", db != NULL ? PQerrorMessage(db) : "out of memory");
-	PQfinish(db);
-	return NULL;
+	dbconn_peer(conninfo, user, sizeof(user));
+	if ((db = dbconn_open(conninfo, dbname, user, &err)) == NULL)
+		(void)complain("PostgreSQL", err.text);
+	return db;
 }
 
 /* One statement; its first value into out (may be NULL). 0 or -1. */
@@ -132,6 +123,8 @@ count(PGconn *db, const char *sql, const char *name, long *out)
 static int
 names(struct restore *r)
 {
+	static const char there[] =
+	    "SELECT count(*) FROM pg_database WHERE datname = $1";
 	PQconninfoOption *o = PQconninfoParse(r->c->owner_database, NULL);
 	const char *name = "";
 	struct tm tm;
@@ -150,12 +143,17 @@ names(struct restore *r)
 		(void)complain("owner_database", "it names no database");
 		goto out;
 	}
-	strftime(when, sizeof(when), "_%Y%m%d_%H%M%S", &tm);
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->fresh, sizeof(r->fresh), "%.50s_restoring", name);
-	snprintf(r->kept, sizeof(r->kept), "%.46s%s", name, when);
-	rc = count(r->super,
-	    "SELECT count(*) FROM pg_database WHERE datname = $1", r->name, &n);
+	/* The next second that no earlier restore has taken. */
+	do {
+		strftime(when, sizeof(when), "_%Y%m%d_%H%M%S", &tm);
+		snprintf(r->kept, sizeof(r->kept), "%.46s%s", name, when);
+		now++;
+		rc = count(r->super, there, r->kept, &n);
+	} while (rc == 0 && n > 0 && gmtime_r(&now, &tm) != NULL);
+	if (rc == 0)
+		rc = count(r->super, there, r->name, &n);
 	r->present = n > 0;
 out:
 	PQconninfoFree(o);
@@ -186,7 +184,7 @@ fill(struct restore *r)
 	int fd, n, rc;
 
 	n = snprintf(conninfo, sizeof(conninfo), "%s dbname=%s",
-	    r->c->owner_database, r->fresh);
+	    r->c->owner_open, r->fresh);
 	if (n < 0 || (size_t)n >= sizeof(conninfo))
 		return complain("owner_database", "too long");
 	fd = open(r->c->words[1], O_RDONLY | O_CLOEXEC);
@@ -270,12 +268,11 @@ static int
 finish(struct restore *r, PGconn *db)
 {
 	char sql[512];
-	long revision;
+	long schema = 0, revision = 0;
 
-	if ((r->present && present(r, schema_of, &revision) == 0 &&
-		revision > 0)
-		? present(r, revision_of, &revision) == -1
-		: (revision = 0) != 0)
+	if (r->present &&
+	    (present(r, schema_of, &schema) == -1 ||
+		(schema > 0 && present(r, revision_of, &revision) == -1)))
 		return -1;
 	snprintf(sql, sizeof(sql),
 	    "UPDATE mcpbox.catalogue SET revision = greatest(revision, %ld) + "
@@ -413,8 +410,13 @@ restore_command(const struct ctl *c)
 		printf("What there was before is the database %s: drop it when "
 		       "it is of no use any more. ",
 		    r.kept);
-	puts("Now restart admind-vault and admind, then run `mcpboxctl key "
-	     "verify` and `mcpboxctl audit verify`.");
+	/* The target, for mcpbox-migrate is of it: a backup may be of an older
+	 * schema, and a oneshot that is active does not run again by itself. */
+	printf("Now %s, then run `mcpboxctl key verify` and `mcpboxctl audit "
+	       "verify`.\n",
+	    strcmp(c->run_dir, CTL_RUN_DIR) == 0 && setup_machine_systemd()
+		? "run `systemctl restart mcpbox.target`"
+		: "restart admind-vault and admind");
 out:
 	PQfinish(r.super);
 	return status;

@@ -61,36 +61,23 @@ path(const struct ctl *c, bool both, char *out, size_t n)
 static enum ctl_status
 question(const struct ctl *c, const char *what)
 {
-	bool one = strcmp(what, "secret") == 0;
-	struct json_object *o = NULL, *items;
 	enum ctl_status status;
 	struct buf text;
-	struct err err;
 	char id[600];
 
-	if (path(c, one, id, sizeof(id)) == -1)
+	if (path(c, strcmp(what, "secret") == 0, id, sizeof(id)) == -1)
 		return CTL_USAGE;
 	status = calls_query(c, what, id, &text);
-	if (status == CTL_DONE && (c->json || one)) {
-		status = tables_json(text.p, text.len);
-	} else if (status == CTL_DONE) {
-		if (json_parse(text.p, text.len, &o, &err) == -1 ||
-		    json_get_arr(o, "items", &items, &err) != 1) {
-			fputs("mcpboxctl: admind's answer was unreadable\n",
-			    stderr);
-			status = CTL_REFUSED;
-		} else {
-			tables_print("secrets", items);
-		}
-		json_object_put(o);
-	}
+	if (status == CTL_DONE)
+		status = tables_show(c, what, &text);
 	buf_free(&text);
 	return status;
 }
 
-/* An action of admin_action.def with this body. */
+/* An action of admin_action.def with this body; done: what it came to. */
 static enum ctl_status
-act(const struct ctl *c, const char *action, bool both, struct buf *body)
+act(const struct ctl *c, const char *action, bool both, struct buf *body,
+    const char *done)
 {
 	struct ipc_admin_action m;
 	enum ctl_status status;
@@ -104,8 +91,11 @@ act(const struct ctl *c, const char *action, bool both, struct buf *body)
 	m.id = ipc_str(id);
 	m.body = ipc_bytes(body->p, body->len);
 	status = calls_json(c, IPC_ADMIN_ACTION, &m, &text);
-	if (status == CTL_DONE)
+	if (status == CTL_DONE && c->json)
 		status = tables_json(text.p, text.len);
+	else if (status == CTL_DONE)
+		printf("secret %s of server %s %s\n", c->words[3], c->words[2],
+		    done);
 	buf_free(&text);
 	return status;
 }
@@ -132,14 +122,15 @@ secret_command(const struct ctl *c)
 		jsonw_kv_str(
 		    &w, "description", c->nwords == 5 ? c->words[4] : "");
 		jsonw_obj_end(&w);
-		status = act(c, "secret_create", false, &body);
+		status = act(c, "secret_create", false, &body, "was made");
 	} else if (strcmp(verb, "describe") == 0 && c->nwords == 5) {
 		jsonw_kv_str(&w, "description", c->words[4]);
 		jsonw_obj_end(&w);
-		status = act(c, "secret_describe", true, &body);
+		status =
+		    act(c, "secret_describe", true, &body, "was described");
 	} else if (strcmp(verb, "delete") == 0 && c->nwords == 4) {
 		jsonw_obj_end(&w);
-		status = act(c, "secret_delete", true, &body);
+		status = act(c, "secret_delete", true, &body, "is gone");
 	}
 	buf_free(&body);
 	return status;

@@ -23,8 +23,8 @@ struct export
 	struct call *call;
 	char cursor[ADMIN_CURSOR_MAX + 1];
 	uint64_t request;
+	struct ipc_peer *asked; /* admind, for the next page; else NULL */
 	bool begun;
-	bool asked; /* admind: for the next page */
 };
 
 static void ask_page(struct export *);
@@ -40,10 +40,9 @@ static void
 gone(struct call *c)
 {
 	struct export *x = c->data;
-	struct ipc_peer *peer = ipc_client_peer(c->web->admind);
 
-	if (x->asked && peer != NULL)
-		ipc_forget(peer, x->request);
+	if (x->asked != NULL)
+		ipc_forget(x->asked, x->request);
 	export_free(x);
 }
 
@@ -155,7 +154,7 @@ got_page(void *arg, struct ipc_frame *f, enum failure why)
 	char *message;
 	size_t n;
 
-	x->asked = false;
+	x->asked = NULL;
 	if (f != NULL && f->type == IPC_REFUSED &&
 	    ipc_decode(f, &r, NULL) == 0 &&
 	    (message = ipc_strdup(r.message)) != NULL) {
@@ -209,7 +208,7 @@ ask_page(struct export *x)
 		&x->request) < 0) {
 		fail(x, FAILURE_STORAGE_UNAVAILABLE, "admind is not reachable");
 	} else {
-		x->asked = true;
+		x->asked = peer;
 	}
 	buf_free(&filters);
 }

@@ -8,18 +8,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <event2/event.h>
+
 #include "confine.h"
 #include "log.h"
 #include "proc.h"
+#include "service.h"
 #include "web.h"
 
 enum {
 	HOST_MAX = 64,
+	ADDRESS_MAX = 128, /* host and port, or an inherited socket's path */
 	PATH_BYTES_MAX = 4096,
+	/* For links to processes that run; later a typed answer is better. */
+	PATIENCE_MS = 2000,
 	QUIET_MS = 15 * 1000 /* then the live tail says that it lives */
 };
 
 static struct web web;
+/* With an inherited listener clients wait there for the two links, as long as
+ * this has not fired. */
+static struct event *patience;
+static struct proc proc;
 
 /*
  * The address for programs that let the system choose the port: written
@@ -28,7 +38,7 @@ static struct web web;
 static int
 write_address(const char *path, const char *address, struct err *e)
 {
-	char tmp[PATH_BYTES_MAX], line[HOST_MAX + 16];
+	char tmp[PATH_BYTES_MAX], line[ADDRESS_MAX + 2];
 	int fd, n, rc = -1;
 
 	n = snprintf(tmp, sizeof(tmp), "%s.new", path);
@@ -85,10 +95,53 @@ answering(struct httpd_req *req, void *arg)
 	security_headers(req);
 }
 
+static void
+open_doors(void)
+{
+	if (patience == NULL)
+		return;
+	event_free(patience);
+	patience = NULL;
+	httpd_accepting(web.httpd, true);
+}
+
+static void
+patience_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	open_doors();
+}
+
+static void
+wait_for_links(struct event_base *base)
+{
+	static const struct timeval tv = {PATIENCE_MS / 1000, 0};
+
+	patience = evtimer_new(base, patience_cb, NULL);
+	if (patience == NULL)
+		return;
+	httpd_accepting(web.httpd, false);
+	if (event_add(patience, &tv) < 0)
+		open_doors();
+}
+
+static void
+link_up(struct ipc_peer *peer, void *arg)
+{
+	(void)peer;
+	(void)arg;
+	if (ipc_client_peer(web.admind) != NULL &&
+	    ipc_client_peer(web.vault) != NULL)
+		open_doors();
+}
+
 static struct ipc_client *
 connect_to(struct proc *p, const char *process, enum ipc_role role)
 {
-	static const struct ipc_handlers handlers = {.message = no_messages};
+	static const struct ipc_handlers handlers = {
+	    .up = link_up, .message = no_messages};
 	struct ipc_client *client;
 	char path[128];
 	struct err e;
@@ -98,6 +151,54 @@ connect_to(struct proc *p, const char *process, enum ipc_role role)
 		 &handlers, NULL, &e)) == NULL)
 		log_fatal("client", "%s", e.text);
 	return client;
+}
+
+/* The line of `systemctl status`. */
+static void
+say_status(char *buf, size_t len, void *arg)
+{
+	snprintf(buf, len, "on %s, %u connections, %s", (const char *)arg,
+	    httpd_connections(web.httpd),
+	    ipc_client_peer(web.admind) == NULL      ? "waiting for admind"
+		: ipc_client_peer(web.vault) == NULL ? "waiting for the vault"
+						     : "serving");
+}
+
+/* Time is over: requests that wait for another process are told that it may or
+ * may not have done what they asked, as when that one is gone. */
+static void
+drain_late(void *arg)
+{
+	(void)arg;
+	log_event(LOG_LV_WARN, "drain_timeout",
+	    "requests under way are not waited for any longer");
+	ipc_client_free(web.admind);
+	ipc_client_free(web.vault);
+	web.admind = web.vault = NULL;
+}
+
+static void
+drain_done(void *arg)
+{
+	(void)arg;
+	proc_end(&proc);
+}
+
+/* The process ends: no new connection, live tails end, requests are answered.
+ */
+static void
+drain(void *arg)
+{
+	struct httpd_draining d = {
+	    .ms = (uint64_t)conf_int(proc.conf, "drain_timeout"),
+	    .late = drain_late,
+	    .done = drain_done,
+	};
+
+	(void)arg;
+	web.draining = true;
+	tail_end_all();
+	httpd_drain(web.httpd, &d);
 }
 
 int
@@ -117,30 +218,38 @@ main(int argc, char **argv)
 	    .seccomp = true,
 	};
 	struct httpd_limits limits = {0};
-	char host[HOST_MAX], address[HOST_MAX + 16];
+	char host[HOST_MAX], line[256], address[ADDRESS_MAX];
 	struct buf layers;
-	struct proc p;
 	struct err e;
 	uint16_t port;
-	int rc;
+	int rc, inherited;
 
-	proc_start(&p, "admind-http", argc, argv);
-	limits.connections = (unsigned)conf_int(p.conf, "max_connections");
+	proc_start(&proc, "admind-http", argc, argv);
+	limits.connections = (unsigned)conf_int(proc.conf, "max_connections");
 	limits.connections_per_source = limits.connections;
-	limits.header_ms = (uint64_t)conf_int(p.conf, "header_timeout");
-	limits.body_ms = (uint64_t)conf_int(p.conf, "body_timeout");
-	limits.idle_ms = (uint64_t)conf_int(p.conf, "idle_timeout");
+	limits.header_ms = (uint64_t)conf_int(proc.conf, "header_timeout");
+	limits.body_ms = (uint64_t)conf_int(proc.conf, "body_timeout");
+	limits.idle_ms = (uint64_t)conf_int(proc.conf, "idle_timeout");
 	limits.head_max = HTTP_HEAD_MAX;
 	limits.body_max = WEB_BODY_MAX;
 	limits.quiet_ms = QUIET_MS;
-	if (metrics_load(&web, conf_str(p.conf, "metrics_token_file"), &e) < 0)
+	if (metrics_load(&web, conf_str(proc.conf, "metrics_token_file"), &e) <
+	    0)
 		log_fatal("metrics_token_file", "%s", e.text);
-	if (conf_address(p.conf, "listen", host, sizeof(host), &port) < 0)
+	if (conf_address(proc.conf, "listen", host, sizeof(host), &port) < 0)
 		log_fatal("listen", "the address is not numeric");
-	if ((web.httpd = httpd_new(p.base, host, port, NULL, &limits, &handlers,
-		 &web, address, sizeof(address), &e)) == NULL)
+	/* The service manager's listener, else our own. */
+	inherited = service_listener("http");
+	web.httpd = inherited >= 0
+	    ? httpd_new_inherited(proc.base, inherited, &limits, &handlers,
+		  &web, address, sizeof(address), &e)
+	    : httpd_new(proc.base, host, port, NULL, &limits, &handlers, &web,
+		  address, sizeof(address), &e);
+	if (web.httpd == NULL)
 		log_fatal("listen", "%s", e.text);
-	if (write_address(conf_str(p.conf, "addr_file"), address, &e) < 0)
+	if (inherited >= 0)
+		wait_for_links(proc.base);
+	if (write_address(conf_str(proc.conf, "addr_file"), address, &e) < 0)
 		log_fatal("addr_file", "%s", e.text);
 
 	buf_init(&layers, 4096);
@@ -156,13 +265,19 @@ main(int argc, char **argv)
 	log_event(LOG_LV_INFO, "confined", "%s", (const char *)layers.p);
 	buf_free(&layers);
 
-	web.admind = connect_to(&p, "admind", IPC_ROLE_ADMIND);
-	web.vault = connect_to(&p, "admind-vault", IPC_ROLE_VAULT);
+	web.admind = connect_to(&proc, "admind", IPC_ROLE_ADMIND);
+	web.vault = connect_to(&proc, "admind-vault", IPC_ROLE_VAULT);
 	log_event(LOG_LV_INFO, "ready", "listening on %s", address);
-	rc = proc_run(&p);
+	service_status_from(say_status, address);
+	say_status(line, sizeof(line), address);
+	service_ready(proc.base, line);
+	proc_on_stop(&proc, drain, NULL);
+	rc = proc_run(&proc);
+	if (patience != NULL)
+		event_free(patience);
 	httpd_free(web.httpd);
 	ipc_client_free(web.admind);
 	ipc_client_free(web.vault);
-	conf_free(p.conf);
+	conf_free(proc.conf);
 	return rc;
 }

@@ -6,6 +6,8 @@
  * with the same login: so who is logged out is out within that minute. Who
  * reads too slowly is dropped: it can read what it missed from the lists.
  */
+#include <sys/queue.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,20 +22,32 @@ enum {
 };
 
 struct tail {
+	LIST_ENTRY(tail) all;
 	struct call *call;
 	uint64_t stream, request;
+	struct ipc_peer
+	    *asked; /* while it waits for admind's word, else NULL */
 	bool calls;
-	bool waits; /* for admind's word */
 	bool begun;
 };
 
+static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
+
 static void ask_again(struct tail *);
+
+/* Its call was answered, which freed that. */
+static void
+forget(struct tail *t)
+{
+	LIST_REMOVE(t, all);
+	free(t);
+}
 
 static void
 tail_free(struct tail *t)
 {
 	call_free(t->call);
-	free(t);
+	forget(t);
 }
 
 /* Nobody reads any more: admind need not say more. */
@@ -43,11 +57,12 @@ leave(struct tail *t)
 	struct ipc_peer *peer = ipc_client_peer(t->call->web->admind);
 	struct ipc_activity_leave m = {.stream = t->stream};
 
-	if (!t->waits || peer == NULL)
+	if (t->asked == NULL)
 		return;
-	ipc_forget(peer, t->request);
-	(void)ipc_send(peer, IPC_ACTIVITY_LEAVE, &m);
-	t->waits = false;
+	ipc_forget(t->asked, t->request);
+	t->asked = NULL;
+	if (peer != NULL)
+		(void)ipc_send(peer, IPC_ACTIVITY_LEAVE, &m);
 }
 
 static void
@@ -122,7 +137,7 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 			end(t);
 		return;
 	}
-	t->waits = false;
+	t->asked = NULL;
 	if (f != NULL && f->type == IPC_OK) {
 		ask_again(t);
 		return;
@@ -140,7 +155,7 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 		problem_retry(c, FAILURE_STORAGE_UNAVAILABLE,
 		    "admind is not reachable", 1000);
 	}
-	free(t); /* the answer freed the call */
+	forget(t); /* the answer freed the call */
 }
 
 static void
@@ -155,7 +170,7 @@ ask_again(struct tail *t)
 	if (peer != NULL &&
 	    ipc_request(peer, IPC_ACTIVITY_FOLLOW, &m, TAIL_WAIT_MS, told, t,
 		&t->request) == 0) {
-		t->waits = true;
+		t->asked = peer;
 		return;
 	}
 	if (t->begun) {
@@ -164,14 +179,20 @@ ask_again(struct tail *t)
 	}
 	problem_retry(t->call, FAILURE_STORAGE_UNAVAILABLE,
 	    "admind is not reachable", 1000);
-	free(t);
+	forget(t);
 }
 
 void
 tail_get(struct call *c)
 {
-	struct tail *t = calloc(1, sizeof(*t));
+	struct tail *t;
 
+	if (c->web->draining) {
+		problem_retry(c, FAILURE_UPGRADING,
+		    "the server is being restarted", 1000);
+		return;
+	}
+	t = calloc(1, sizeof(*t));
 	if (t == NULL) {
 		problem_retry(c, FAILURE_BUSY, "out of memory", 1000);
 		return;
@@ -180,5 +201,23 @@ tail_get(struct call *c)
 	t->calls = c->params.filter[ADMIN_FILTER_KIND][0] == '\0';
 	c->data = t;
 	c->gone = gone;
+	LIST_INSERT_HEAD(&tails, t, all);
 	ask_again(t);
+}
+
+void
+tail_end_all(void)
+{
+	struct tail *t;
+
+	while ((t = LIST_FIRST(&tails)) != NULL) {
+		if (t->begun) {
+			end(t);
+			continue;
+		}
+		leave(t);
+		problem_retry(t->call, FAILURE_UPGRADING,
+		    "the server is being restarted", 1000);
+		forget(t);
+	}
 }

@@ -38,6 +38,7 @@ enum {
 struct web {
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
+	bool draining;                 /* the process ends: no new live tail */
 	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
 	bool have_metrics_token;
 };
@@ -173,6 +174,7 @@ void export_get(struct call *);
 
 /* tail.c */
 void tail_get(struct call *);
+void tail_end_all(void); /* all that are open, in order */
 
 /* metrics.c */
 int metrics_load(struct web *, const char *path, struct err *);

@@ -168,25 +168,83 @@ take(int fd, const char *path, bool credential, bool *locked, struct err *err)
 	return k;
 }
 
-enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK };
+enum {
+	FLAGS = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+	PATH_LEN = 4096
+};
 
-/* The key that is valid beside the one in `path`, if there is one: a rotation
- * was under way when this process last ended. */
+/*
+ * A unit must name every credential that there may ever be, and systemd fails
+ * the start for a source that is missing unless the unit brings a stand-in
+ * (decision 0058). This is it: four bytes, which no key has.
+ */
+static bool
+stand_in(int fd)
+{
+	static const char none[] = "none";
+	char bytes[sizeof(none)];
+
+	return pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)strlen(none) &&
+	    memcmp(bytes, none, strlen(none)) == 0;
+}
+
+/*
+ * The key of that name among the credentials: as it was sealed, else as it was
+ * plain. 1 with *fd open and its path in name; 0: there is none; -1 with err:
+ * whatever else is wrong with a credential is never a silent other key.
+ */
 static int
-load_next(const char *path, struct keys **head, struct err *err)
+open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
+{
+	static const char *const forms[] = {".cred", ""};
+	const char *dir = getenv("CREDENTIALS_DIRECTORY");
+	int n;
+
+	if (dir == NULL || dir[0] != '/')
+		return 0;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		n = snprintf(name, PATH_LEN, "%s/%s%s", dir, key, forms[i]);
+		if (n < 0 || n >= PATH_LEN)
+			return err_set(err, FAILURE_INTERNAL,
+			    "CREDENTIALS_DIRECTORY is too long");
+		if ((*fd = open(name, FLAGS)) == -1) {
+			if (errno == ENOENT)
+				continue;
+			return err_sys(err, FAILURE_INTERNAL, "%s", name);
+		}
+		if (!stand_in(*fd))
+			return 1;
+		close(*fd);
+		*fd = -1;
+	}
+	return 0;
+}
+
+/* The key that is valid beside the first one, from where that came, if there
+ * is one: a rotation was under way when this process last ended. */
+static int
+load_next(
+    const char *path, bool credential, struct keys **head, struct err *err)
 {
 	struct keys *k;
-	char name[4096];
-	int fd, n;
+	char name[PATH_LEN];
+	int fd = -1, n;
 
-	n = snprintf(name, sizeof(name), "%s.next", path);
-	if (n < 0 || (size_t)n >= sizeof(name))
-		return err_set(err, FAILURE_INTERNAL, "key_file is too long");
-	if ((fd = open(name, FLAGS)) == -1)
-		return errno == ENOENT
-		    ? 0
-		    : err_sys(err, FAILURE_INTERNAL, "%s", name);
-	k = take(fd, name, false, NULL, err);
+	if (credential) {
+		n = open_credential("master.key.next", name, &fd, err);
+		if (n <= 0)
+			return n;
+	} else {
+		n = snprintf(name, sizeof(name), "%s.next", path);
+		if (n < 0 || (size_t)n >= sizeof(name))
+			return err_set(
+			    err, FAILURE_INTERNAL, "key_file is too long");
+		if ((fd = open(name, FLAGS)) == -1)
+			return errno == ENOENT
+			    ? 0
+			    : err_sys(err, FAILURE_INTERNAL, "%s", name);
+	}
+	k = take(fd, name, credential, NULL, err);
 	close(fd);
 	return k != NULL ? keys_push(head, k, err) : -1;
 }
@@ -194,51 +252,47 @@ load_next(const char *path, struct keys **head, struct err *err)
 struct keys *
 keys_load(const char *path, bool *locked, bool *is_credential, struct err *err)
 {
-	const char *dir = getenv("CREDENTIALS_DIRECTORY");
 	struct keys *k = NULL;
-	char credential[4096];
-	int fd = -1, n;
+	char name[PATH_LEN];
+	int fd = -1, found = open_credential("master.key", name, &fd, err);
 
-	*is_credential = false;
-	if (dir != NULL && dir[0] == '/') {
-		n = snprintf(
-		    credential, sizeof(credential), "%s/master.key", dir);
-		if (n < 0 || (size_t)n >= sizeof(credential)) {
-			err_set(err, FAILURE_INTERNAL,
-			    "CREDENTIALS_DIRECTORY is too long");
-			return NULL;
-		}
-		/* Absent: the setting decides. Anything else wrong with a
-		 * credential is an error, never a silent other key. */
-		fd = open(credential, FLAGS);
-		if (fd == -1 && errno != ENOENT) {
-			err_sys(err, FAILURE_INTERNAL, "%s", credential);
-			return NULL;
-		}
-		*is_credential = fd != -1;
-	}
-	if (fd == -1 && (fd = open(path, FLAGS)) == -1) {
+	*is_credential = found == 1;
+	if (found == -1)
+		return NULL;
+	if (found == 0 && (fd = open(path, FLAGS)) == -1) {
 		err_sys(err, FAILURE_INTERNAL, "%s", path);
 		return NULL;
 	}
-	k = take(fd, *is_credential ? credential : path, *is_credential, locked,
-	    err);
+	k = take(fd, found == 1 ? name : path, found == 1, locked, err);
 	close(fd);
-	if (k != NULL && load_next(path, &k, err) == -1) {
+	if (k != NULL && load_next(path, found == 1, &k, err) == -1) {
 		keys_drop(k);
 		return NULL;
 	}
 	return k;
 }
 
+/* Memory that nobody can change: what systemd-creds keeps sealed has no plain
+ * file (decision 0058). */
+static bool
+is_sealed_memory(int fd)
+{
+	const int all =
+	    F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals != -1 && (seals & all) == all;
+}
+
 /*
  * The descriptor comes from uid 0's socket, whose peer could read every key
  * anyway. The rules of the file hold all the same: a key that others can read,
  * or that is on no disk, would be found wrong at the next start only, when
- * values lie under it.
+ * values lie under it. Where the service manager reads the files for us they
+ * are root's, or sealed and only in memory here; else they are ours.
  */
 struct keys *
-keys_read(int fd, struct err *err)
+keys_read(int fd, bool credential, struct err *err)
 {
 	static const char name[] = "the next master key";
 	struct keys *k = NULL;
@@ -246,9 +300,9 @@ keys_read(int fd, struct err *err)
 
 	if (fstat(fd, &st) == -1 || lseek(fd, 0, SEEK_SET) == -1)
 		err_sys(err, FAILURE_INVALID_PARAMS, "%s", name);
-	else if (st.st_nlink == 0)
+	else if (st.st_nlink == 0 && !(credential && is_sealed_memory(fd)))
 		err_set(err, FAILURE_INVALID_PARAMS, "%s was removed", name);
-	else if ((k = take(fd, name, false, NULL, err)) == NULL &&
+	else if ((k = take(fd, name, credential, NULL, err)) == NULL &&
 	    err->failure == FAILURE_INTERNAL)
 		err->failure = FAILURE_INVALID_PARAMS;
 	return k;

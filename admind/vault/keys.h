@@ -33,23 +33,26 @@ struct keys {
 void *keys_memory(size_t n, bool *locked);
 
 /*
- * Reads the master key: $CREDENTIALS_DIRECTORY/master.key if that file exists,
- * else `path`. Refused unless it is a regular file of exactly 32 bytes,
- * reached without a symbolic link in its last step, owned by this user and
- * mode 0400 (a credential may be root's and show its ACL mask as group read,
- * as systemd makes it). Then, if it is there, `path`.next by the same rules:
- * it becomes the head, the first one its `also`. *locked as above;
- * *credential: it was one. NULL with err.
+ * Reads the master key: $CREDENTIALS_DIRECTORY/master.key.cred, else
+ * .../master.key, else `path` (systemd.exec(5); a credential of the four bytes
+ * `none` is not there, decision 0058). Refused unless it is a regular file of
+ * exactly 32 bytes, reached without a symbolic link in its last step, owned by
+ * this user and mode 0400 (a credential may be root's and show its ACL mask as
+ * group read, as systemd makes it). Then, if it is there, the same name with
+ * .next (master.key.next.cred of a credential) by the same rules: it becomes
+ * the head, the first one its `also`. *locked as above; *credential: it was
+ * one. NULL with err.
  */
 struct keys *keys_load(
     const char *path, bool *locked, bool *credential, struct err *);
 
 /*
  * The key in the open file fd (same rules, and it must have a name in some
- * directory), in no chain yet. fd stays the caller's. NULL with err: mostly
+ * directory), in no chain yet. credential: keys_load's; then it may be root's,
+ * or a memfd with every seal. fd stays the caller's. NULL with err: mostly
  * INVALID_PARAMS.
  */
-struct keys *keys_read(int fd, struct err *);
+struct keys *keys_read(int fd, bool credential, struct err *);
 /* A rotation begins: k becomes the head, the present one its `also`; if it is
  * the head already nothing happens. k is taken either way. 0; -1 with CONFLICT
  * if two others are valid. */

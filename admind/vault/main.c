@@ -13,6 +13,7 @@
 #include "admins.h"
 #include "confine.h"
 #include "log.h"
+#include "service.h"
 #include "vault.h"
 
 /* Who may send what was checked by the table; here only to whom it goes. */
@@ -220,6 +221,7 @@ main(int argc, char **argv)
 	if (slots_start(v.slots, &err) == -1)
 		log_fatal("threads", "%s", err.text);
 	log_ready(v.layers);
+	service_ready(p->base, "key read, serving");
 
 	status = proc_run(p);
 	slots_free(v.slots);

@@ -213,7 +213,7 @@ key_next(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		close(m.file);
 		return 0;
 	}
-	s->fresh = keys_read(m.file, &err);
+	s->fresh = keys_read(m.file, s->v->key_credential, &err);
 	close(m.file);
 	if (s->fresh == NULL) {
 		step_refuse(s, err.failure, err.text);

@@ -10,10 +10,10 @@ _mcpboxctl_usage() {
 }
 
 # Words that may stand behind COMMAND: lower case, at the beginning of an
-# alternative of its usage.
+# alternative of its usage. (Those within one, a|b, have no blanks.)
 _mcpboxctl_words() {
-	_mcpboxctl_usage | sed -n "s/^       mcpboxctl $1 *//p" | sed "s/ | $1 /|/g" | tr -d '[]' |
-	    sed 's/([^)]*)//g' | tr '|' '\n' | sed -n 's/^ *\([a-z][a-z_-]*\).*/\1/p' | sort -u
+	_mcpboxctl_usage | sed -n "s/^       mcpboxctl $1 *//p" | tr -d '[]' |
+	    sed "s/([^)]*)//g; s/ | /\n/g" | sed -n "s/^$1 //; s/^ *\([a-z][a-z_-]*\).*/\1/p" | sort -u
 }
 
 _mcpboxctl() {
@@ -26,7 +26,8 @@ _mcpboxctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--hash | --reason | --username | --limit | --cursor | --key) return ;;
+	--json | --all | --leave-unreadable) ;;
+	-*) return ;; # its value, which no usage lists
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
@@ -42,12 +43,12 @@ _mcpboxctl() {
 		esac
 	done
 	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage | grep -oE -e '--[a-z][a-z-]*' |
-		    sort -u)" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "--help --version $(_mcpboxctl_usage |
+		    grep -oE -e '--[a-z][a-z-]*' | sort -u)" -- "$cur")
 	elif [ -z "$command" ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage |
 		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p')" -- "$cur")
-	elif [ "$command" = openapi ] && [ -n "$second" ]; then
+	elif [[ -n $second && ($command == openapi || $command == key) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	elif [ -n "$second" ]; then
 		return

@@ -23,12 +23,12 @@
 enum { TOKEN_MAX = 4096 }; /* as gatewayd's CREDENTIAL_MAX */
 
 static _Noreturn void
-usage(void)
+usage(FILE *to, int status)
 {
 	fputs("usage: mcpbox-stdio [--url URL] [--unix-socket PATH] "
 	      "[--token-file FILE]\n",
-	    stderr);
-	exit(2);
+	    to);
+	exit(status);
 }
 
 /* The first line of a file that others can't read. 0 or -1. */
@@ -75,6 +75,7 @@ main(int argc, char **argv)
 	    {"url", required_argument, NULL, 'u'},
 	    {"unix-socket", required_argument, NULL, 's'},
 	    {"token-file", required_argument, NULL, 't'},
+	    {"help", no_argument, NULL, 'h'},
 	    {"version", no_argument, NULL, 'V'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -83,7 +84,7 @@ main(int argc, char **argv)
 	struct transfer *t;
 	int c, rc = 1;
 
-	while ((c = getopt_long(argc, argv, "V", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'u':
 			b.url = optarg;
@@ -96,17 +97,19 @@ main(int argc, char **argv)
 				return 2;
 			b.token = token;
 			break;
+		case 'h':
+			usage(stdout, 0);
 		case 'V':
 			puts("mcpbox-stdio " MCPBOX_VERSION);
 			return 0;
 		default:
-			usage();
+			usage(stderr, 2);
 		}
 	}
 	if (optind != argc ||
 	    (strncmp(b.url, "http://", 7) != 0 &&
 		strncmp(b.url, "https://", 8) != 0))
-		usage();
+		usage(stderr, 2);
 	if (open_standard() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
 		perror("mcpbox-stdio");

@@ -19,17 +19,18 @@ enum {
 
 /*
  * The tables of this network namespace, opened before confinement; a read from
- * the start makes the table anew. In this order.
+ * the start makes the table anew. In this order. By way of self, which is there
+ * too where the unit hides all of proc but processes (ProcSubset=pid).
  */
 static const struct {
 	const char *path;
 	enum netgrant_proto proto;
 	sa_family_t family;
 } tables[LISTENERS_TABLES] = {
-    {"/proc/net/tcp", NETGRANT_TCP, AF_INET},
-    {"/proc/net/tcp6", NETGRANT_TCP, AF_INET6},
-    {"/proc/net/udp", NETGRANT_UDP, AF_INET},
-    {"/proc/net/udp6", NETGRANT_UDP, AF_INET6},
+    {"/proc/self/net/tcp", NETGRANT_TCP, AF_INET},
+    {"/proc/self/net/tcp6", NETGRANT_TCP, AF_INET6},
+    {"/proc/self/net/udp", NETGRANT_UDP, AF_INET},
+    {"/proc/self/net/udp6", NETGRANT_UDP, AF_INET6},
 };
 void
 listeners_open(struct listeners *l)

@@ -14,6 +14,7 @@
 #include "lookup.h"
 #include "meter.h"
 #include "own.h"
+#include "service.h"
 
 /*
  * Beyond the base list: sockets of the internet, their connect, and the pairs
@@ -40,6 +41,28 @@ say_layers(const struct egress *g, struct buf *layers)
 	    lookup_servers(g->lookup) > 0 ? "enforced" : "missing");
 }
 
+/* -t: the lists, without a file of the machine's (lookup_open reads resolv.conf
+ * only where no server is named). */
+static int
+check_lists(const struct conf *c, struct err *e)
+{
+	const char *servers = conf_str(c, "dns_servers");
+	struct never never = {0};
+	struct event_base *base;
+	struct lookup *l;
+
+	if (never_read(conf_str(c, "never"), &never, e) < 0)
+		return -1;
+	if (*servers == '\0')
+		return 0;
+	if ((base = event_base_new()) == NULL)
+		return err_set(e, FAILURE_BUSY, "no memory");
+	if ((l = lookup_open(base, servers, e)) != NULL)
+		lookup_close(l);
+	event_base_free(base);
+	return l != NULL ? 0 : -1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -58,6 +81,7 @@ main(int argc, char **argv)
 	struct err e;
 	int rc;
 
+	proc_check_with(check_lists);
 	proc_start(&g.proc, "egress", argc, argv);
 	if (event_base_priority_init(g.proc.base, EGRESS_PRIORITIES) != 0)
 		log_fatal("loop", "libevent: no priorities");
@@ -90,6 +114,7 @@ main(int argc, char **argv)
 	ipc_hello_set("mcpbox-sandboxd-egress", (const char *)layers.p);
 	log_event(
 	    LOG_LV_INFO, "ready", "%u name servers", lookup_servers(g.lookup));
+	service_ready(g.proc.base, "serving");
 	rc = proc_run(&g.proc);
 	control_close(control);
 	meter_close(g.meter);

@@ -26,6 +26,7 @@
 #include "log.h"
 #include "nspool.h"
 #include "proc.h"
+#include "service.h"
 
 struct spawn {
 	struct proc proc;
@@ -52,6 +53,7 @@ on_pool_ended(evutil_socket_t fd, short what, void *arg)
 	s->ended = NULL;
 	nspool_reap(&s->pool);
 	log_event(LOG_LV_INFO, "pool_ended", "the pool ended");
+	service_status("no pool, waiting for sandboxd");
 	s->owner = s->asker = NULL;
 	if (asker != NULL)
 		start_pool(s, asker, s->asker_request, s->asker_generation);
@@ -108,6 +110,7 @@ start_pool(
 	m.uids = s->map.count;
 	log_event(LOG_LV_INFO, "pool_started", "pool-init is pid %d",
 	    (int)s->pool.pid);
+	service_status("pool-init is pid %d", (int)s->pool.pid);
 	(void)ipc_answer(p, request, IPC_POOL_STARTED, &m);
 	close(m.channel);
 }
@@ -203,6 +206,7 @@ main(int argc, char **argv)
 	    (int)strcspn(carried, "\n"), carried);
 	log_event(LOG_LV_INFO, "ready", "runners are uids %u to %u", s.map.base,
 	    s.map.base + s.map.count - 1);
+	service_ready(s.proc.base, "no pool, waiting for sandboxd");
 	rc = proc_run(&s.proc);
 	nspool_kill(&s.pool);
 	nspool_reap(&s.pool);

@@ -33,6 +33,7 @@
 #include "ipc_peer.h"
 #include "log.h"
 #include "proc.h"
+#include "service.h"
 
 enum { WALK_FDS = 32, PATH_BYTES = 4096 };
 
@@ -254,6 +255,7 @@ main(int argc, char **argv)
 	confine(&conf, incoming);
 	log_event(LOG_LV_INFO, "ready", "%s: %llu bytes", dir,
 	    (unsigned long long)conf.used);
+	service_ready(s.proc.base, dir);
 	status = proc_run(&s.proc);
 	ipc_server_free(server);
 	deposit_free(s.deposits);

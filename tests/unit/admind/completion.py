@@ -25,15 +25,44 @@ with tempfile.TemporaryDirectory() as d:
     for words, some in [
             (("a",), {"approvals", "audit", "administrators", "activity"}), (("approvals", ""), {"approve", "list", "show"}),
             (("--json", "approvals", "re"), {"reject", "revoke"}), (("tokens", "c"), {"create"}),
-            (("settings", ""), {"set", "reset"}), (("key", ""), {"status", "rotate", "verify"}),
+            (("settings", ""), {"set", "reset"}), (("key", ""), {"status", "rotate", "verify", "export", "import"}),
+            (("setup", "--d"), {"--database"}), (("--v",), {"--version"}),
             (("call", "settings_"), {"settings_set", "settings_reset"}), (("--tr",), {"--transfer-key"}),
             (("executions", "--out"), {"--outcome"}), (("secret", "s"), {"set", "show"})]:
         got = complete("mcpboxctl", *words)
         assert some <= got, (words, got)
         assert all(w.startswith(words[-1]) for w in got), (words, got)
     assert complete("mcpboxctl", "approvals", "show", "") <= {""}
+    # Alternatives within a command's own words are values, not words.
+    assert complete("mcpboxctl", "tokens", "") == {"list", "show", "create", "revoke"}
+    assert complete("mcpboxctl", "rates", "") == {"set", "remove"}
+    assert complete("mcpboxctl", "setup", "") <= {""}
+    # What an option wants is no command.
+    assert complete("mcpboxctl", "--username", "") <= {""}
+    for command in sorted(commands):
+        words = complete("mcpboxctl", command, "") - {""}
+        if command not in ("call", "import", "restore", "backup", "transfer-key"):
+            line = next(x for x in usage.splitlines() if x.startswith(f"       mcpboxctl {command}"))
+            assert all(f" {w}" in line or f"[{w}" in line for w in words), (command, words)
     open(os.path.join(d, "some.export"), "w").close()
     assert "some.export" in complete("mcpboxctl", "import", "some")
     assert "some.export" in complete("mcpboxctl", "openapi", "demo", "some")
-    if shutil.which("zsh"):
-        subprocess.run(["zsh", "-n", zsh], check=True)
+    assert "some.export" in complete("mcpboxctl", "key", "export", "some")
+    if shell := shutil.which("zsh"):
+        subprocess.run([shell, "-n", zsh], check=True)
+
+        def zcomplete(*words):
+            """What the function hands to zsh's own compadd and _files."""
+            script = ('compadd() { shift; print -rl -- "$@" }; _files() { print -r -- FILES }; '
+                      f'words=({" ".join(words[:-1])} "{words[-1]}"); CURRENT={len(words)}; . {zsh}')
+            r = subprocess.run([shell, "-f", "-c", script], env=env, capture_output=True, text=True,
+                               check=False, cwd=d)
+            assert r.stderr == "", r.stderr
+            return set(r.stdout.split())
+
+        assert zcomplete("mcpboxctl", "") == commands
+        assert zcomplete("mcpboxctl", "key", "export", "") == {"FILES"} == zcomplete("mcpboxctl", "restore", "")
+        assert zcomplete("mcpboxctl", "tokens", "") == {"list", "show", "create", "revoke"}
+        assert zcomplete("mcpboxctl", "setup", "--d") >= {"--database", "--version"}
+        assert "settings_set" in zcomplete("mcpboxctl", "call", "")
+        assert zcomplete("mcpboxctl", "--username", "") == set()

@@ -111,7 +111,7 @@ def serving(d, conf):
         check(fds < 20, f"{fds} descriptors are open")
         p.send_signal(signal.SIGTERM)
         check(p.wait(20) == 0, "SIGTERM ends it with 0")
-        check("stopping: signal 15" in pathlib.Path(d / "log").read_text(), "it says so")
+        check("stopping: SIGTERM" in pathlib.Path(d / "log").read_text(), "it says so")
     finally:
         if p.poll() is None:
             p.kill()

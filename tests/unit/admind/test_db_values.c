@@ -48,6 +48,24 @@ test_text_is_made_storable(void **unused)
 	CLEAN("\xed\xa0\x80", 10, "???");
 	CLEAN("\xf4\x90\x80\x80", 10, "????");
 	CLEAN("\xe2\x82", 10, "??");
+	/* pieces between what is broken, and the cut behind it */
+	CLEAN("ab\xff"
+	      "cd\0"
+	      "ef",
+	    20, "ab?cd?ef");
+	CLEAN("\xff"
+	      "ab\xff",
+	    20, "?ab?");
+	CLEAN("ab\xff"
+	      "cd",
+	    3, "ab?");
+	CLEAN("ab\xff"
+	      "cd",
+	    2, "ab");
+	CLEAN("ab\xff"
+	      "c\xc3\xa9",
+	    5, "ab?c");
+	CLEAN("ab", 0, "");
 	CLEAN("\xe2\x82"
 	      "a",
 	    10, "??a");

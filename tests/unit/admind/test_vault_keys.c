@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,6 +160,132 @@ credential(void **state)
 	keys_drop(b);
 }
 
+/* The credential of that name in dir, from its bytes; NULL: none. */
+static void
+give(const char *name, const char *bytes, size_t n)
+{
+	char p[96];
+	int fd;
+
+	snprintf(p, sizeof(p), "%s/%s", dir, name);
+	(void)unlink(p);
+	if (bytes == NULL)
+		return;
+	fd = open(p, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(write(fd, bytes, n), n);
+	assert_int_equal(fchmod(fd, 0440), 0); /* as systemd makes it */
+	close(fd);
+}
+
+/* All that a unit names: sealed before plain, a stand-in is nothing, and the
+ * next key only from where the key came (decision 0058). */
+static void
+credential_forms(void **state)
+{
+	static const char one[] = "11111111111111111111111111111111";
+	static const char two[] = "22222222222222222222222222222222";
+	static const char *const names[] = {"master.key", "master.key.cred",
+	    "master.key.next", "master.key.next.cred"};
+	uint8_t id1[KEY_ID_LEN], id2[KEY_ID_LEN], other_id[KEY_ID_LEN];
+	char beside[80];
+	bool is_credential;
+	struct keys *k;
+	struct err err;
+
+	master_key_id((const uint8_t *)one, id1);
+	master_key_id((const uint8_t *)two, id2);
+	put(path, 32, 0400);
+	k = load(path, &err);
+	memcpy(other_id, k->id, sizeof(other_id));
+	keys_drop(k);
+	snprintf(beside, sizeof(beside), "%s.next", path);
+	put_bytes(beside, 0x77, 32, 0000); /* root's: we couldn't read it */
+	setenv("CREDENTIALS_DIRECTORY", dir, 1);
+	for (int i = 0; i < 4; i++)
+		give(names[i], "none", 4);
+	/* Stand-ins alone: the file, by its own rules. */
+	unlink(beside);
+	k = keys_load(path, NULL, &is_credential, &err);
+	assert_non_null(k);
+	assert_false(is_credential);
+	assert_memory_equal(k->id, other_id, KEY_ID_LEN);
+	assert_null(k->also);
+	keys_drop(k);
+	put_bytes(beside, 0x77, 32, 0444); /* wrong, and not looked at */
+	give("master.key", one, 32);
+	k = keys_load(path, NULL, &is_credential, &err);
+	assert_non_null(k);
+	assert_true(is_credential);
+	assert_memory_equal(k->id, id1, KEY_ID_LEN);
+	assert_null(k->also);
+	keys_drop(k);
+	/* A rotation in either form. */
+	for (int i = 2; i < 4; i++) {
+		give(names[i], two, 32);
+		k = load(path, &err);
+		assert_non_null(k);
+		assert_memory_equal(k->id, id2, KEY_ID_LEN);
+		assert_non_null(k->also);
+		assert_memory_equal(k->also->id, id1, KEY_ID_LEN);
+		keys_forget(k);
+		keys_drop(k);
+		give(names[i], "none", 4);
+	}
+	/* Sealed wins; what is neither a key nor the stand-in is an error. */
+	give("master.key.cred", two, 32);
+	k = load(path, &err);
+	assert_non_null(k);
+	assert_memory_equal(k->id, id2, KEY_ID_LEN);
+	keys_drop(k);
+	give("master.key.cred", "", 0);
+	assert_null(load(path, &err));
+	give("master.key.cred", "nonE", 4);
+	assert_null(load(path, &err));
+	give("master.key.cred", "none\n", 5);
+	assert_null(load(path, &err));
+	give("master.key.cred", two, 32);
+	give("master.key.next.cred", "22", 2);
+	assert_null(load(path, &err));
+	for (int i = 0; i < 4; i++)
+		give(names[i], NULL, 0);
+	unlink(beside);
+	unsetenv("CREDENTIALS_DIRECTORY");
+}
+
+/* A next key that has no plain file: only where the key is a credential, and
+ * only if nobody can change it any more. */
+static void
+memory(void **state)
+{
+	const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+	struct keys *k;
+	struct err err;
+	int fd;
+
+	fd = memfd_create("key", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(fd != -1);
+	assert_int_equal(write(fd, "33333333333333333333333333333333", 32), 32);
+	assert_int_equal(fchmod(fd, 0400), 0);
+	assert_null(keys_read(fd, true, &err));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, all), 0);
+	assert_null(keys_read(fd, true, &err));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
+	assert_null(keys_read(fd, false, &err));
+	assert_int_equal(err.failure, FAILURE_INVALID_PARAMS);
+	k = keys_read(fd, true, &err);
+	assert_non_null(k);
+	keys_drop(k);
+	assert_int_equal(fchmod(fd, 0444), 0);
+	assert_null(keys_read(fd, true, &err));
+	close(fd);
+	/* A file that was removed is no memory. */
+	put(path, 32, 0400);
+	fd = open(path, O_RDONLY);
+	unlink(path);
+	assert_null(keys_read(fd, true, &err));
+	close(fd);
+}
+
 /* Two keys: the file beside is the head, and is held to the same rules. */
 static void
 next(void **state)
@@ -190,18 +317,20 @@ next(void **state)
 	/* A third is refused; the head again is nothing new. */
 	put_bytes(beside, 0x33, 32, 0400);
 	fd = open(beside, O_RDONLY);
-	assert_int_equal(keys_push(&k, keys_read(fd, &err), &err), -1);
+	assert_int_equal(keys_push(&k, keys_read(fd, false, &err), &err), -1);
 	assert_int_equal(err.failure, FAILURE_CONFLICT);
-	assert_int_equal(keys_push(&first, keys_read(fd, &err), &err), 0);
+	assert_int_equal(
+	    keys_push(&first, keys_read(fd, false, &err), &err), 0);
 	assert_non_null(first->also);
-	assert_int_equal(keys_push(&first, keys_read(fd, &err), &err), 0);
+	assert_int_equal(
+	    keys_push(&first, keys_read(fd, false, &err), &err), 0);
 	assert_memory_equal(first->also->id, id, sizeof(id));
 	keys_forget(first);
 	assert_null(first->also);
 	assert_null(keys_find(first, id));
 	/* On no disk any more; readable to others; too short. */
 	unlink(beside);
-	assert_null(keys_read(fd, &err));
+	assert_null(keys_read(fd, false, &err));
 	assert_int_equal(err.failure, FAILURE_INVALID_PARAMS);
 	close(fd);
 	put(beside, 32, 0440);
@@ -389,6 +518,8 @@ main(void)
 	    cmocka_unit_test(taken),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(credential),
+	    cmocka_unit_test(credential_forms),
+	    cmocka_unit_test(memory),
 	    cmocka_unit_test(next),
 	    cmocka_unit_test(stored),
 	    cmocka_unit_test(stored_first_form),

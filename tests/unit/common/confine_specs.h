@@ -28,4 +28,17 @@ static const struct confine_spec with_rules = {
     .seccomp = true,
 };
 
+/* A client of one server elsewhere. The tests put in file and port. */
+static uint16_t elsewhere_ports[] = {5432};
+static const struct confine_spec elsewhere = {
+    .process = "test",
+    .connect_unix = true,
+    .read_file = "/nonexistent/root.pem",
+    .connect_ports = elsewhere_ports,
+    .nports = 1,
+    .landlock = true,
+    .landlock_signal_scope = true,
+    .seccomp = true,
+};
+
 #endif

@@ -72,7 +72,7 @@ on_gone(struct httpd_req *r, void *arg)
 		waiting = NULL;
 }
 
-static void
+static inline void
 start(unsigned connections, unsigned per_source)
 {
 	static const struct httpd_handlers h = {on_request, on_gone, NULL};

@@ -324,6 +324,170 @@ refusals(void **state)
 	}
 }
 
+/* ---- one server elsewhere ---- */
+
+static struct sockaddr_in server_at, other_at;
+static const char *certificate;
+static int abi; /* of Landlock; confined it can't be asked for */
+
+/* Its certificate and its port; then everything beside them. */
+static int
+reach(void)
+{
+	char text[8];
+	int fd, s;
+
+	if ((fd = open(certificate, O_RDONLY | O_CLOEXEC)) < 0)
+		return 10;
+	if (read(fd, text, sizeof(text)) != 6)
+		return 11;
+	close(fd);
+	if ((s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0 ||
+	    connect(s, (struct sockaddr *)&server_at, sizeof(server_at)) != 0)
+		return 12;
+	close(s);
+	return 0;
+}
+
+static int
+reach_nothing_else(void)
+{
+	static const int flags[] = {
+	    O_WRONLY, O_RDWR, O_PATH, O_RDONLY | O_TRUNC, O_RDONLY | O_CREAT};
+	int s;
+
+	for (int i = 0; i < 2; i++)
+		if (open(i == 0 ? canary : "/etc/passwd", O_RDONLY) >= 0 ||
+		    errno != EACCES)
+			return 20;
+	if (open("/etc", O_RDONLY | O_DIRECTORY) >= 0 || errno != EACCES)
+		return 21;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (open(certificate, flags[i], 0600) >= 0 || errno != EACCES)
+			return 22;
+	if ((s = socket(AF_INET, SOCK_STREAM, 0)) < 0)
+		return 23;
+	if (abi >= 4 &&
+	    (connect(s, (struct sockaddr *)&other_at, sizeof(other_at)) == 0 ||
+		errno != EACCES))
+		return 24;
+	close(s);
+	return 0;
+}
+
+static int
+do_udp(void)
+{
+	return socket(AF_INET, SOCK_DGRAM, 0) >= 0 ? 1 : 2;
+}
+
+static int
+do_sctp(void)
+{
+	return socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP) >= 0 ? 1 : 2;
+}
+
+static int
+do_netlink(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW, 0) >= 0 ? 1 : 2;
+}
+
+static int
+listener(struct sockaddr_in *at)
+{
+	socklen_t len = sizeof(*at);
+	int s = socket(AF_INET, SOCK_STREAM, 0);
+
+	*at = (struct sockaddr_in){
+	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_int_equal(bind(s, (struct sockaddr *)at, len), 0);
+	assert_int_equal(listen(s, 5), 0);
+	assert_int_equal(getsockname(s, (struct sockaddr *)at, &len), 0);
+	return s;
+}
+
+/* As a kernel without it answers. */
+static int
+without_landlock(const struct confine_spec *s)
+{
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
+	struct buf layers;
+	struct err e;
+
+	if (f == NULL ||
+	    seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), 444, 0) != 0 ||
+	    seccomp_load(f) != 0)
+		return 30;
+	buf_init(&layers, 4096);
+	if (confine_self(s, &layers, &e) == 0)
+		return 31;
+	return strstr(e.text, "needs Landlock") != NULL ? 0 : 32;
+}
+
+static void
+one_server(void **state)
+{
+	static int (*const deadly[])(void) = {
+	    do_udp, do_sctp, do_netlink, do_exec, do_exec_memory};
+	static char path[] = "/tmp/mcpbox-root-XXXXXX",
+		    beside[] = "/tmp/mcpbox-canary-XXXXXX";
+	struct confine_spec s = elsewhere;
+	int fd, a, b, status;
+	pid_t pid;
+
+	assert_true((fd = mkstemp(path)) >= 0);
+	assert_int_equal(write(fd, "secret", 6), 6);
+	close(fd);
+	assert_true((fd = mkstemp(beside)) >= 0);
+	close(fd);
+	canary = beside;
+	certificate = path;
+	abi = landlock();
+	s.read_file = path;
+	a = listener(&server_at);
+	b = listener(&other_at);
+	elsewhere_ports[0] = ntohs(server_at.sin_port);
+	status = in_child(&s, reach);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	if (landlock() > 0) {
+		/* The canary is there for who is not confined. */
+		assert_true((fd = open(canary, O_RDONLY)) >= 0);
+		close(fd);
+		status = in_child(&s, reach_nothing_else);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	for (size_t i = 0; !SANITIZED && i < sizeof(deadly) / sizeof(deadly[0]);
+	    i++) {
+		status = in_child(&s, deadly[i]);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+			fail_msg("attempt %zu ended with status %x", i, status);
+	}
+	if (!SANITIZED) {
+		fflush(NULL);
+		assert_true((pid = fork()) >= 0);
+		if (pid == 0)
+			_exit(without_landlock(&s));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+		/* The others may be without. */
+		fflush(NULL);
+		assert_true((pid = fork()) >= 0);
+		if (pid == 0)
+			_exit(without_landlock(&plain));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 31);
+	}
+	close(a);
+	close(b);
+	unlink(path);
+	unlink(beside);
+}
+
 static int layers_pipe[2];
 
 /* The report names each layer once, as name=state lines. */
@@ -380,6 +544,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(works),
 	    cmocka_unit_test(refusals),
+	    cmocka_unit_test(one_server),
 	    cmocka_unit_test(kept_capability),
 	    cmocka_unit_test(report),
 	};

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -217,12 +218,98 @@ nothing_else(void **state)
 	buf_free(&p);
 }
 
+/* One server elsewhere: TCP sockets, opening for reading, and nothing else
+ * that the program without these two has not. */
+static void
+one_server_elsewhere(void **state)
+{
+	static const struct {
+		int nr;
+		uint64_t a[4];
+		uint32_t want;
+	} rows[] = {
+	    {SCMP_SYS(socket), {AF_UNIX, SOCK_SEQPACKET}, ALLOW},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_STREAM}, ALLOW},
+	    {SCMP_SYS(socket), {AF_INET6, SOCK_STREAM}, ALLOW},
+	    {SCMP_SYS(socket),
+		{AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, ALLOW},
+	    {SCMP_SYS(socket), {AF_INET6, SOCK_STREAM | SOCK_CLOEXEC}, ALLOW},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_DGRAM}, KILL},
+	    {SCMP_SYS(socket), {AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC}, KILL},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_RAW}, KILL},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_SEQPACKET}, KILL},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_STREAM, 6}, KILL},
+	    {SCMP_SYS(socket), {AF_INET, SOCK_STREAM, 132}, KILL},
+	    {SCMP_SYS(socket), {AF_INET6, SOCK_STREAM, 262}, KILL},
+	    {SCMP_SYS(socket), {0x100000002, SOCK_STREAM}, KILL},
+	    {SCMP_SYS(socket), {AF_NETLINK, SOCK_STREAM}, KILL},
+	    {SCMP_SYS(socket), {AF_VSOCK, SOCK_STREAM}, KILL},
+	    {SCMP_SYS(socket), {AF_PACKET, SOCK_RAW}, KILL},
+	    {SCMP_SYS(connect), {3}, ALLOW},
+	    {SCMP_SYS(bind), {3}, KILL},
+	    {SCMP_SYS(listen), {3}, KILL},
+	    {SCMP_SYS(sendto), {3, 0, 1, FASTOPEN}, KILL},
+	    {SCMP_SYS(openat), {0, 0, O_RDONLY}, ALLOW},
+	    {SCMP_SYS(openat), {0, 0, O_RDONLY | O_CLOEXEC}, ALLOW},
+	    {SCMP_SYS(openat), {0, 0, O_DIRECTORY | O_NONBLOCK}, ALLOW},
+	    {SCMP_SYS(openat), {0, 0, O_WRONLY}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_RDWR | O_CLOEXEC}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_ACCMODE}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_CREAT}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_TRUNC}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_CREAT | O_WRONLY | O_TRUNC},
+		FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_TMPFILE | O_RDWR}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_PATH}, FAIL(EACCES)},
+	    {SCMP_SYS(openat), {0, 0, O_PATH | O_DIRECTORY | O_CLOEXEC},
+		FAIL(EACCES)},
+	    {SCMP_SYS(open), {0}, FAIL(EACCES)},
+	    {SCMP_SYS(openat2), {0}, FAIL(ENOSYS)},
+	    {SCMP_SYS(open_by_handle_at), {0}, KILL},
+	};
+	const uint64_t zero[4] = {0};
+	struct confine_spec near = elsewhere;
+	struct buf far_off, b;
+	struct err e;
+
+	near.read_file = NULL;
+	near.connect_ports = NULL;
+	near.nports = 0;
+	buf_init(&far_off, 1 << 16);
+	buf_init(&b, 1 << 16);
+	assert_int_equal(confine_export(&elsewhere, &far_off, &e), 0);
+	assert_int_equal(confine_export(&near, &b, &e), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t got =
+		    judge(&far_off, AUDIT_ARCH_X86_64, rows[i].nr, rows[i].a);
+
+		if (got != rows[i].want)
+			fail_msg("row %zu, call %d: %08x, not %08x", i,
+			    rows[i].nr, got, rows[i].want);
+		/* Without a server elsewhere none of it. */
+		got = judge(&b, AUDIT_ARCH_X86_64, rows[i].nr, rows[i].a);
+		if (rows[i].nr == SCMP_SYS(openat))
+			assert_int_equal(got, FAIL(EACCES));
+		else if (rows[i].nr == SCMP_SYS(socket))
+			assert_true(
+			    got == (rows[i].a[0] == AF_UNIX ? ALLOW : KILL));
+	}
+	for (int nr = 0; nr < 1024; nr++)
+		if (nr != SCMP_SYS(openat) && nr != SCMP_SYS(socket))
+			assert_int_equal(
+			    judge(&far_off, AUDIT_ARCH_X86_64, nr, zero),
+			    judge(&b, AUDIT_ARCH_X86_64, nr, zero));
+	buf_free(&far_off);
+	buf_free(&b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(verdicts),
 	    cmocka_unit_test(nothing_else),
+	    cmocka_unit_test(one_server_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

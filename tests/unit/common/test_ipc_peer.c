@@ -209,6 +209,31 @@ a_lost_peer_tells_its_waiters_and_comes_back(void **state)
 	ipc_client_free(c);
 }
 
+/* Its waiters are told later, from the loop: who frees what it waits with
+ * meanwhile says so to the peer, closing or not. */
+static void
+forgotten_at_a_closing_peer(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c = connect_client(w);
+	struct ipc_peer *asked = ipc_client_peer(c);
+	struct ipc_run m = {0};
+	uint64_t id[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+		    ipc_request(asked, IPC_RUN, &m, 5000, answered, w, &id[i]),
+		    0);
+	until(w, &w->messages, 2);
+	ipc_peer_close(asked);
+	assert_null(ipc_client_peer(c));
+	ipc_forget(asked, id[0]);
+	until(w, &w->gone, 1);
+	until(w, &w->up, 4); /* connected again: all were told */
+	assert_int_equal(w->gone, 1);
+	ipc_client_free(c);
+}
+
 static void
 a_late_answer_is_dropped_but_not_a_violation(void **state)
 {
@@ -520,6 +545,8 @@ main(void)
 		requests_are_answered_with_parts_and_memfds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_lost_peer_tells_its_waiters_and_comes_back, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		forgotten_at_a_closing_peer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_late_answer_is_dropped_but_not_a_violation, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

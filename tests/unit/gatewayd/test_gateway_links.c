@@ -18,6 +18,13 @@
 	"protocolVersion\":\"2026-07-28\","     \
 	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
+/* Of a client that takes a task for an answer. */
+#define ENV_TASKS                                                          \
+	"\"_meta\":{\"io.modelcontextprotocol/"                            \
+	"protocolVersion\":\"2026-07-28\","                                \
+	"\"io.modelcontextprotocol/clientCapabilities\":{\"extensions\":{" \
+	"\"io.modelcontextprotocol/tasks\":{}}}}"
+
 #define CALL(tool, more)                                                       \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{" \
 	"\"name\":\"" tool "\"" more "}}"
@@ -226,6 +233,20 @@ test_neighbours_die(void **state)
 	admind = NULL;
 	assert_int_equal(lc_answer(&c, base), 200);
 	assert_non_null(strstr(c.p, "\"lost\""));
+	lc_close(&c);
+	start_admind();
+	wait_ready();
+
+	/* So may a task, which admind begins by itself: nothing here may have
+	 * its client call again. */
+	c = lc_open(address);
+	send_post(&c, MODERN_CALL("x_hang"), CALL("x_hang", "," ENV_TASKS));
+	until(&authorises, 7);
+	ipc_server_free(admind);
+	admind = NULL;
+	assert_int_equal(lc_answer(&c, base), 200);
+	assert_non_null(strstr(c.p, "\"lost\""));
+	assert_null(strstr(c.p, "retry_after_ms"));
 	lc_close(&c);
 	start_admind();
 	wait_ready();

@@ -1,0 +1,575 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf.h"
+#include "database.h"
+#include "setup.h"
+#include "setup_conf.h"
+
+/*
+ * Configuration for a database elsewhere (decision 0059).
+ *
+ * In the order in which it is written, so that setup run again ends what a
+ * killed run began, and a first one leaves what was there working (a later one
+ * has given the roles new passwords by then): passwords and
+ * certificate, which nobody reads yet; what egress never connects to; the
+ * units' way out; and last the lines that make admind look elsewhere. Undoing
+ * goes the other way.
+ *
+ * Tools must never reach the suite's own database, whatever an administrator
+ * grants: its addresses are in egress's list before admind uses them.
+ *
+ * Lines go into the .local files alone (decision 0062): what the package
+ * installs is read and never written.
+ */
+
+struct file {
+	const char *process, *package, *local;
+};
+
+static const struct file admind = {
+    "admind", "/etc/mcpbox/admind.conf", "/etc/mcpbox/admind.conf.local"};
+static const struct file ctl = {"mcpboxctl", "/etc/mcpbox/mcpboxctl.conf",
+    "/etc/mcpbox/mcpboxctl.conf.local"};
+static const struct file egress = {
+    "egress", "/etc/mcpbox/egress.conf", "/etc/mcpbox/egress.conf.local"};
+
+/* The first line tells the package's postrm whose the file is. */
+static const char header[] =
+    "# Written by `mcpboxctl setup --database`; lines of your own may stand "
+    "here too.\n"
+    "# Read after the file of this name without .local, which is the "
+    "package's.\n";
+
+static const char certificate[] = "/etc/mcpbox/database-ca.pem";
+static const char app_file[] = "/etc/mcpbox/database.password";
+static const char owner_file[] = "/etc/mcpbox/owner_database.password";
+static const char admind_dropin[] =
+    "/etc/systemd/system/mcpbox-admind.service.d/database.conf";
+static const char migrate_dropin[] =
+    "/etc/systemd/system/mcpbox-migrate.service.d/database.conf";
+
+enum {
+	FILE_MAX = 256 * 1024,
+	LINE_MAX_CONF = 4096, /* a line of conf.c */
+	ADDRESS_MAX = 64      /* [IPv6]:port */
+};
+
+/* ---- texts ---- */
+
+/* One line of a configuration: every address has the same name and port. */
+static int
+conninfo(const struct setup_url *u, const char *user, char *out, size_t len,
+    struct err *err)
+{
+	struct buf b;
+	int rc = -1;
+
+	buf_init(&b, len - 1);
+	for (int i = 0; i < u->naddresses; i++)
+		buf_putf(&b, "%s%s", i == 0 ? "host=" : ",", u->host);
+	for (int i = 0; i < u->naddresses; i++)
+		buf_putf(
+		    &b, "%s%s", i == 0 ? " hostaddr=" : ",", u->addresses[i]);
+	buf_putf(&b,
+	    " port=%u dbname=mcpbox user=%s sslmode=verify-full sslrootcert=%s",
+	    u->port, user, certificate);
+	if (b.failed || u->naddresses == 0)
+		err_set(err, FAILURE_INVALID_PARAMS,
+		    "%s: no address, or too many for one line", u->host);
+	else {
+		memcpy(out, b.p, b.len);
+		out[b.len] = '\0';
+		rc = 0;
+	}
+	buf_free(&b);
+	return rc;
+}
+
+static void
+dropin(const struct setup_url *u, bool migrate, struct buf *b)
+{
+	buf_puts(b,
+	    "# Written by `mcpboxctl setup --database`, removed by `mcpboxctl "
+	    "setup\n# --database local`. The database is on another machine: "
+	    "its addresses, and\n# nothing else, open up.\n");
+	if (migrate)
+		buf_puts(b,
+		    "[Unit]\nWants=network-online.target\n"
+		    "After=network-online.target\n\n");
+	buf_puts(b,
+	    "[Service]\nPrivateNetwork=no\n"
+	    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n");
+	for (int i = 0; i < u->naddresses; i++)
+		buf_putf(b, "IPAddressAllow=%s\n", u->addresses[i]);
+	buf_putf(b, "LoadCredential=%s:%s\n",
+	    migrate ? "owner_database_password" : "database_password",
+	    migrate ? owner_file : app_file);
+}
+
+static void
+endpoint(const struct setup_url *u, int i, char out[ADDRESS_MAX])
+{
+	bool six = strchr(u->addresses[i], ':') != NULL;
+
+	snprintf(out, ADDRESS_MAX, "%s%s%s:%u", six ? "[" : "", u->addresses[i],
+	    six ? "]" : "", u->port);
+}
+
+/* Is one of the comma-separated list? */
+static bool
+listed(const char *list, const char *one)
+{
+	size_t n = strlen(one), m;
+
+	for (const char *p = list; *p != '\0'; p += m + (p[m] == ',')) {
+		while (*p == ' ')
+			p++;
+		m = strcspn(p, ",");
+		if (m == n && memcmp(p, one, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- lines ---- */
+
+/* Did setup write this value? */
+static bool
+is_ours(const char *value)
+{
+	return strstr(value, certificate) != NULL ||
+	    strcmp(value, owner_file) == 0;
+}
+
+/* One keyword of the machine's file; value NULL: as it was before us, and a
+ * file of which nothing else is left goes. 1 if it changed. */
+static int
+set_line(const struct file *f, const char *keyword, const char *value,
+    bool keep, struct err *err)
+{
+	const char *path = f->local;
+	struct buf text, out;
+	char now[LINE_MAX_CONF];
+	int rc;
+
+	buf_init(&text, FILE_MAX);
+	buf_init(&out, FILE_MAX);
+	rc = setup_conf_read(path, &text, err);
+	if (rc == -1)
+		goto out;
+	if (rc == 0)
+		buf_puts(&text, header);
+	rc = 0;
+	if (setup_conf_get(&text, keyword, now, sizeof(now)) == 0 &&
+	    strcmp(now, value != NULL ? value : "") == 0)
+		goto out;
+	setup_conf_set(&text, keyword, value, keep && !is_ours(now), &out);
+	if (text.failed || out.failed)
+		rc = err_set(err, FAILURE_TOO_LARGE, "%s: too long", path);
+	else if (value == NULL && out.len == strlen(header) &&
+	    memcmp(out.p, header, out.len) == 0)
+		rc = setup_conf_remove(path, err);
+	else
+		rc = setup_conf_write(path, out.p, out.len, 0644, err);
+out:
+	buf_free(&text);
+	buf_free(&out);
+	return rc;
+}
+
+/* What one file alone says. */
+static int
+get_line(const char *path, const char *keyword, char *out, size_t len,
+    struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, FILE_MAX);
+	rc = setup_conf_read(path, &text, err);
+	out[0] = '\0';
+	if (rc != -1 && setup_conf_get(&text, keyword, out, len) == -1)
+		rc = err_set(err, FAILURE_TOO_LARGE, "%s: %s is too long", path,
+		    keyword);
+	buf_free(&text);
+	return rc == -1 ? -1 : 0;
+}
+
+/* What the process finds in both. */
+static int
+get_setting(const struct file *f, const char *keyword, char *out, size_t len,
+    struct err *err)
+{
+	struct conf *conf = conf_new(f->process);
+	const char *value;
+	int rc = -1;
+
+	out[0] = '\0';
+	if (conf == NULL)
+		err_set(err, FAILURE_INTERNAL, "out of memory");
+	else if (conf_load(conf, f->package, err) == 0) {
+		value = conf_str(conf, keyword);
+		if (strlen(value) >= len)
+			err_set(err, FAILURE_TOO_LARGE, "%s: %s is too long",
+			    f->local, keyword);
+		else {
+			memcpy(out, value, strlen(value) + 1);
+			rc = 0;
+		}
+	}
+	conf_free(conf);
+	return rc;
+}
+
+/* The machine's list of egress with ours in it, at the end; what others wrote
+ * stays. Both files' together must fit into a line (conf.c). */
+static int
+add_never(const struct setup_url *u, struct err *err)
+{
+	char never[LINE_MAX_CONF], all[LINE_MAX_CONF], one[ADDRESS_MAX];
+	size_t total, len;
+	bool more = false;
+
+	if (get_setting(&egress, "never", all, sizeof(all), err) == -1 ||
+	    get_line(egress.local, "never", never, sizeof(never), err) == -1)
+		return -1;
+	total = strlen(all);
+	for (int i = 0; i < u->naddresses; i++) {
+		endpoint(u, i, one);
+		if (listed(all, one))
+			continue;
+		len = strlen(never);
+		total += strlen(one) + 1;
+		if (strlen("never ") + total > LINE_MAX_CONF ||
+		    len + strlen(one) + 2 > sizeof(never))
+			return err_set(err, FAILURE_TOO_LARGE,
+			    "%s: never is too long", egress.local);
+		snprintf(never + len, sizeof(never) - len, "%s%s",
+		    len > 0 ? "," : "", one);
+		more = true;
+	}
+	return more ? set_line(&egress, "never", never, false, err) : 0;
+}
+
+/* ---- is it so ---- */
+
+/* 1, 0, or -1 with err. */
+static int
+file_is(const char *path, const struct buf *want, struct err *err)
+{
+	struct buf have;
+	int rc;
+
+	buf_init(&have, FILE_MAX);
+	rc = setup_conf_read(path, &have, err);
+	if (rc == 1 && want != NULL)
+		rc = have.len == want->len &&
+		    (have.len == 0 || memcmp(have.p, want->p, have.len) == 0);
+	buf_free(&have);
+	return rc;
+}
+
+static int
+lines_are(const struct setup_url *u, struct err *err)
+{
+	const struct {
+		const struct file *file;
+		const char *keyword, *user;
+	} lines[] = {{&admind, "database", "mcpbox_app"},
+	    {&admind, "owner_database", "mcpbox_owner"},
+	    {&ctl, "owner_database", "mcpbox_owner"}};
+	char want[LINE_MAX_CONF], have[LINE_MAX_CONF], one[ADDRESS_MAX];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (conninfo(u, lines[i].user, want, sizeof(want), err) == -1 ||
+		    get_setting(lines[i].file, lines[i].keyword, have,
+			sizeof(have), err) == -1)
+			return -1;
+		if (strcmp(want, have) != 0)
+			return 0;
+	}
+	if (get_setting(&ctl, "owner_database_password_file", have,
+		sizeof(have), err) == -1)
+		return -1;
+	if (strcmp(have, owner_file) != 0)
+		return 0;
+	if (get_setting(&egress, "never", have, sizeof(have), err) == -1)
+		return -1;
+	for (int i = 0; i < u->naddresses; i++) {
+		endpoint(u, i, one);
+		if (!listed(have, one))
+			return 0;
+	}
+	return 1;
+}
+
+int
+setup_remote_configured(const struct setup_url *u, struct err *err)
+{
+	struct buf want;
+	int rc;
+
+	if ((rc = lines_are(u, err)) != 1 ||
+	    (rc = file_is(app_file, NULL, err)) != 1 ||
+	    (rc = file_is(owner_file, NULL, err)) != 1)
+		return rc;
+	buf_init(&want, FILE_MAX);
+	rc = setup_conf_read(u->sslrootcert, &want, err);
+	if (rc == 1)
+		rc = file_is(certificate, &want, err);
+	for (int migrate = 0; rc == 1 && migrate < 2; migrate++) {
+		buf_clear(&want);
+		dropin(u, migrate, &want);
+		rc = file_is(
+		    migrate ? migrate_dropin : admind_dropin, &want, err);
+	}
+	buf_free(&want);
+	return rc;
+}
+
+/* ---- making it so ---- */
+
+static int
+write_secret(const char *path, const char *text, struct err *err)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, DATABASE_PASSWORD_MAX + 1);
+	buf_puts(&b, text);
+	buf_putc(&b, '\n');
+	rc = b.failed
+	    ? err_set(err, FAILURE_TOO_LARGE, "the password is too long")
+	    : setup_conf_write(path, b.p, b.len, 0400, err);
+	buf_free(&b);
+	return rc;
+}
+
+static int
+write_certificate(const struct setup_url *u, struct err *err)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, FILE_MAX);
+	rc = setup_conf_read(u->sslrootcert, &b, err);
+	if (rc == 0)
+		rc = err_set(
+		    err, FAILURE_NOT_FOUND, "%s: not there", u->sslrootcert);
+	if (rc == 1)
+		rc = setup_conf_write(certificate, b.p, b.len, 0644, err);
+	buf_free(&b);
+	return rc;
+}
+
+static int
+write_dropins(const struct setup_url *u, struct err *err)
+{
+	struct buf b;
+	int rc = 0;
+
+	buf_init(&b, FILE_MAX);
+	for (int migrate = 0; rc != -1 && migrate < 2; migrate++) {
+		buf_clear(&b);
+		dropin(u, migrate, &b);
+		rc = setup_conf_write(migrate ? migrate_dropin : admind_dropin,
+		    b.p, b.len, 0644, err);
+	}
+	buf_free(&b);
+	return rc;
+}
+
+/* For `restore`, which makes databases: the URL's role, whose password is asked
+ * for each time. */
+static int
+superuser_line(const struct setup_url *u, struct err *err)
+{
+	char text[LINE_MAX_CONF], *at, *end;
+	struct buf b;
+	int rc = -1;
+
+	if (conninfo(u, u->user, text, sizeof(text), err) == -1)
+		return -1;
+	buf_init(&b, sizeof(text));
+	if ((at = strstr(text, "dbname=mcpbox")) != NULL) {
+		end = at + strlen("dbname=mcpbox");
+		buf_put(&b, text, (size_t)(at - text));
+		buf_putf(&b, "dbname=%s%s", u->dbname, end);
+		buf_putc(&b, '\0');
+		rc = b.failed ? err_set(err, FAILURE_TOO_LARGE, "URL too long")
+			      : set_line(&ctl, "superuser_database",
+				    (const char *)b.p, true, err);
+	}
+	buf_free(&b);
+	return rc;
+}
+
+int
+setup_database_remote(const struct setup_url *u, const char *app,
+    const char *owner, struct err *err)
+{
+	char as_app[LINE_MAX_CONF], as_owner[LINE_MAX_CONF];
+
+	if (conninfo(u, "mcpbox_app", as_app, sizeof(as_app), err) == -1 ||
+	    conninfo(u, "mcpbox_owner", as_owner, sizeof(as_owner), err) ==
+		-1 ||
+	    write_secret(app_file, app, err) == -1 ||
+	    write_secret(owner_file, owner, err) == -1 ||
+	    write_certificate(u, err) == -1 || add_never(u, err) == -1 ||
+	    write_dropins(u, err) == -1 || superuser_line(u, err) == -1 ||
+	    set_line(&ctl, "owner_database_password_file", owner_file, true,
+		err) == -1 ||
+	    set_line(&ctl, "owner_database", as_owner, true, err) == -1 ||
+	    set_line(&admind, "owner_database", as_owner, true, err) == -1 ||
+	    set_line(&admind, "database", as_app, true, err) == -1)
+		return -1;
+	return 0;
+}
+
+/* ---- the way back ---- */
+
+static int
+drop_line(
+    const struct file *f, const char *keyword, bool *changed, struct err *err)
+{
+	char have[LINE_MAX_CONF];
+	int rc;
+
+	if (get_line(f->local, keyword, have, sizeof(have), err) == -1)
+		return -1;
+	if (!is_ours(have))
+		return 0;
+	rc = set_line(f, keyword, NULL, false, err);
+	*changed = *changed || rc == 1;
+	return rc;
+}
+
+static int
+drop_file(const char *path, bool *changed, struct err *err)
+{
+	int rc = setup_conf_remove(path, err);
+
+	*changed = *changed || rc == 1;
+	return rc;
+}
+
+/* What egress never connects to keeps the addresses: the server is still there,
+ * with the data of before. The lines go first: what they name is there as long
+ * as they are. Lines of ours in the package's files, which somebody moved
+ * there, are his to take away. 1: something changed. */
+static int
+undo(struct err *err)
+{
+	static const struct {
+		const struct file *file;
+		const char *keyword;
+	} lines[] = {{&admind, "database"}, {&admind, "owner_database"},
+	    {&ctl, "owner_database"}, {&ctl, "superuser_database"},
+	    {&ctl, "owner_database_password_file"}};
+	static const char *const files[] = {
+	    admind_dropin, migrate_dropin, app_file, owner_file, certificate};
+	enum { NLINES = sizeof(lines) / sizeof(lines[0]) };
+	char have[LINE_MAX_CONF];
+	bool changed = false;
+
+	for (size_t i = 0; i < NLINES; i++) {
+		if (get_line(lines[i].file->package, lines[i].keyword, have,
+			sizeof(have), err) == -1)
+			return -1;
+		if (is_ours(have))
+			return err_set(err, FAILURE_CONFLICT,
+			    "%s names the database elsewhere, and setup writes "
+			    "no file of the package's: take its line `%s` "
+			    "away, then run this again",
+			    lines[i].file->package, lines[i].keyword);
+	}
+	for (size_t i = 0; i < NLINES; i++)
+		if (drop_line(lines[i].file, lines[i].keyword, &changed, err) ==
+		    -1)
+			return -1;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (drop_file(files[i], &changed, err) == -1)
+			return -1;
+	return changed ? 1 : 0;
+}
+
+/* The steps that follow connect where the configuration says now. Lives as long
+ * as we do. */
+static int
+read_again(struct setup *s, struct err *err)
+{
+	struct conf *conf = conf_new("mcpboxctl");
+
+	if (conf == NULL)
+		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	if (conf_load(conf, ctl.package, err) == -1) {
+		conf_free(conf);
+		return -1;
+	}
+	s->again = *s->c;
+	s->again.owner_database = conf_str(conf, "owner_database");
+	s->again.superuser_database = conf_str(conf, "superuser_database");
+	s->c = &s->again;
+	return 0;
+}
+
+enum setup_outcome
+setup_remote_back(struct setup *s, struct err *err)
+{
+	char have[LINE_MAX_CONF];
+	bool elsewhere;
+	int rc;
+
+	snprintf(s->detail, sizeof(s->detail), "on this machine");
+	if (get_setting(&admind, "database", have, sizeof(have), err) == -1)
+		return SETUP_FAILED;
+	elsewhere = strstr(have, "hostaddr=") != NULL;
+	if (s->c->database != NULL) {
+		if ((elsewhere && setup_machine_changes(s->c, err) == -1) ||
+		    (rc = undo(err)) == -1 ||
+		    (rc == 1 && read_again(s, err) == -1))
+			return SETUP_FAILED;
+		return rc == 1 ? SETUP_DONE : SETUP_ALREADY;
+	}
+	if (!elsewhere)
+		return SETUP_ALREADY;
+	(void)err_set(err, FAILURE_CONFLICT,
+	    "it is on another machine (%s or %s): give --database URL again, "
+	    "or --database local to use the one here",
+	    admind.local, admind.package);
+	return SETUP_FAILED;
+}
+
+static char *
+conninfo_of(const char *keyword, const char *password_file, struct err *err)
+{
+	char have[LINE_MAX_CONF], *text = NULL;
+	struct database d;
+
+	if (get_setting(&admind, keyword, have, sizeof(have), err) == -1)
+		return NULL;
+	if (strstr(have, "hostaddr=") == NULL) {
+		(void)err_set(
+		    err, FAILURE_NOT_FOUND, "the database is not elsewhere");
+		return NULL;
+	}
+	if (database_read(&d, keyword, have, password_file, err) == 0 &&
+	    (text = strdup(d.conninfo[0])) == NULL)
+		(void)err_set(err, FAILURE_INTERNAL, "out of memory");
+	database_free(&d);
+	return text;
+}
+
+char *
+setup_remote_owner(struct err *err)
+{
+	return conninfo_of("owner_database", owner_file, err);
+}
+
+char *
+setup_remote_app(struct err *err)
+{
+	return conninfo_of("database", app_file, err);
+}

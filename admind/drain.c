@@ -1,0 +1,81 @@
+/*
+ * The end of admind in order (docs/decisions/0055): what clients asked and is
+ * in work is answered, for DRAIN_MS at most; what they ask from now on is
+ * refused `upgrading`, so nothing of it has begun.
+ *
+ * What other processes of the suite ask goes on: sandboxd's records and the
+ * vault's questions are parts of what is in work. Tails have no end of their
+ * own and are not waited for, nor are tasks: they run in sandboxd and are
+ * listened to again by the next life, as their rows, and those of calls, are
+ * what it finds.
+ */
+#include <event2/event.h>
+
+#include "activity.h"
+#include "admind.h"
+#include "ids.h"
+#include "log.h"
+
+enum {
+	/* A statement takes milliseconds, a commit that waits for the disk
+	 * some hundred; what takes longer (a run of a draft, another server's
+	 * answer) is told that it may have been done. */
+	DRAIN_MS = 2000,
+	DRAIN_TURN_MS = 10
+};
+
+static struct event *turn;
+static uint64_t until_ms;
+static bool flushed; /* nothing was in work one turn ago: answers have left */
+
+static void
+on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct admind *a = arg;
+	unsigned ops = a->nops - follow_count(a);
+	bool late = now_boot_ms() >= until_ms;
+
+	if (a->njobs > 0 || ops > 0 || a->ncloses > 0)
+		flushed = false;
+	else if (!flushed) {
+		flushed = true;
+		return;
+	}
+	if (!flushed && !late)
+		return;
+	if (!flushed)
+		log_event(LOG_LV_WARN, "drain_timeout",
+		    "%u calls, %u requests and %u endings are left", a->njobs,
+		    ops, a->ncloses);
+	proc_end(&a->proc);
+}
+
+static void
+begin(void *arg)
+{
+	static const struct timeval tv = {.tv_usec = DRAIN_TURN_MS * 1000};
+	struct admind *a = arg;
+
+	until_ms = now_boot_ms() + DRAIN_MS;
+	turn = event_new(a->proc.base, -1, EV_PERSIST, on_turn, a);
+	if (turn == NULL || event_add(turn, &tv) != 0)
+		proc_end(&a->proc);
+}
+
+void
+drain_start(struct admind *a)
+{
+	proc_on_stop(&a->proc, begin, a);
+}
+
+bool
+drain_refuses(struct link *l, const struct ipc_frame *f)
+{
+	if (!l->a->proc.stopping || f->type == IPC_ACTIVITY_LEAVE ||
+	    (l->role != IPC_ROLE_GATEWAY && l->role != IPC_ROLE_WEB &&
+		l->role != IPC_ROLE_CTL))
+		return false;
+	link_refuse(
+	    l, f->request, FAILURE_UPGRADING, "admind is being restarted");
+	return true;
+}

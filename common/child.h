@@ -1,0 +1,43 @@
+/*
+ * Another program, run to its end: pg_dump, pg_restore, psql, systemctl.
+ *
+ * Only commands that a person or the service manager runs use this
+ * (mcpboxctl, `mcpbox-admind -m`); no daemon executes anything while it serves,
+ * and its system-call list forbids it. There is no shell, and nothing of our
+ * environment is passed on.
+ */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <sys/types.h>
+
+#include "buf.h"
+#include "err.h"
+
+enum {
+	CHILD_ARGS_MAX = 24,
+	/* what a program says of its failure; the rest is dropped */
+	CHILD_SAID_MAX = 64 * 1024
+};
+
+struct child {
+	const char *program;     /* absolute path */
+	const char *const *args; /* without the program's name; NULL behind */
+	/* NAME=VALUE beside PATH and LC_ALL; NULL behind. May be NULL. */
+	const char *const *env;
+	int in, out; /* -1: ours; /dev/null for another user */
+	/* Run as this user and group, without others, in a session without a
+	 * terminal; 0: as we are. */
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * Runs it and waits; it is killed if we are. What it writes to standard error
+ * goes to ours (another user's: nowhere), or behind *said (born with its
+ * maximum) if that is not NULL. Returns its exit status (128 + N for signal N),
+ * or -1 with err if it could not be run.
+ */
+int child_run(const struct child *, struct buf *said, struct err *);
+
+#endif

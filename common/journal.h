@@ -1,0 +1,34 @@
+/*
+ * journald's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): a log line
+ * with fields, as one datagram. log.c is its only user.
+ */
+#ifndef JOURNAL_H
+#define JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
+
+enum { JOURNAL_FIELDS_MAX = 8 };
+
+/* name: a constant of the program, [A-Z0-9_]; value: any bytes. */
+struct journal_field {
+	const char *name;
+	const void *value;
+	size_t n;
+};
+
+/* Is descriptor fd what JOURNAL_STREAM says the journal reads? A variable that
+ * was inherited past a redirection names another file. */
+bool journal_reads(int fd);
+
+/* Opens a socket to journald: before confinement. 0 or -1 with errno. */
+int journal_open(const char *path);
+bool journal_is_open(void);
+
+/* One entry. 0, or -1: journald did not take it (it is not there, or its queue
+ * is full); never waits. At most JOURNAL_FIELDS_MAX fields. */
+int journal_send(const struct journal_field *, size_t n);
+
+#endif

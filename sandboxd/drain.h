@@ -1,0 +1,48 @@
+/*
+ * The end of sandboxd in order (docs/decisions/0055).
+ *
+ *	at once		new work is refused (`upgrading`, main.c), and so is
+ *			what is held and was not RUN: nothing of it ran
+ *	until the time	calls that run, or wait for a runner, go on; their
+ *			records go to admind
+ *	time is over	what runs is killed, with a record that says why
+ *	then		a moment for runners to be reaped and records to be
+ *			acknowledged
+ *
+ * A record that admind does not acknowledge in all that time is lost with this
+ * process; admind's sweep closes its row when the next one names its epoch.
+ */
+#ifndef DRAIN_H
+#define DRAIN_H
+
+#include "call.h"
+#include "proc.h"
+
+enum {
+	DRAIN_TURN_MS = 10, /* how often it is looked what is left */
+	/* To reap what was killed (a tree of processes at most) and have its
+	 * records committed, all of them together. */
+	DRAIN_LAST_MS = 3000,
+	/* When nothing runs any more and only admind is missing, it may be in
+	 * the middle of a restart: that takes about a second. */
+	DRAIN_ADMIND_MS = 3000
+};
+
+struct event;
+
+struct drain {
+	struct proc *proc;
+	struct held_set *held;
+	struct calls *calls;
+	struct records *records;
+	struct event *turn;
+	uint64_t until_ms, alone_ms; /* CLOCK_BOOTTIME; alone_ms: no admind
+				      * since, or 0 */
+	bool late;
+};
+
+/* Becomes proc's hook. 0, or -1 without memory. */
+int drain_init(struct drain *, struct proc *, struct held_set *, struct calls *,
+    struct records *);
+
+#endif
