@@ -173,8 +173,8 @@ class Admind:
                 os.chmod(self.path("run", name), 0o750)
             with open(self.path("conf"), "w", encoding="ascii") as f:
                 f.write(f"run_dir {self.path('run')}\n"
-                        f"database {self.pg.conninfo('mcpbox_app')}\n"
-                        f"owner_database {self.pg.conninfo('mcpbox_owner')}\n"
+                        f"database {self.pg.suite('mcpbox_app')}\n"
+                        f"owner_database {self.pg.suite('mcpbox_owner')}\n"
                         f"gateway_local_user {self.uid('gwlocal')}\n"
                         f"gateway_tunnel_user {self.uid('gwtunnel')}\n"
                         f"web_user {self.uid('adminweb')}\n"

@@ -94,32 +94,38 @@ class Load:
         raise AssertionError(f"no service {seconds} s later: {last}\n{self.instance.logs()}")
 
     def account(self, seconds=60, lost=0):
-        """Every authorised call has exactly one closed record; what was
-        answered as done is recorded as done; nothing is there twice. Up to
-        `lost` calls may be recorded as lost though their answer came: sandboxd
-        died between handing over the result and committing the record."""
-        deadline = time.monotonic() + seconds
-        while True:
-            open_rows = self.instance.psql(
-                "SELECT id, tool, owner_epoch, deadline FROM mcpbox.executions WHERE state = 'open'")
-            if not open_rows:
-                break
-            assert time.monotonic() < deadline, ("still open", open_rows[:5])
-            time.sleep(0.2)
-        rows = self.instance.psql(
-            "SELECT replace(id::text, '-', ''), outcome, arguments FROM mcpbox.executions "
-            f"WHERE tool = '{self.tool}' AND kind = 'tool'")
-        by_nonce = {}
-        for execution, outcome, arguments in rows:
-            by_nonce.setdefault(json.loads(arguments)["nonce"], []).append((execution, outcome))
-        twice = {n: r for n, r in by_nonce.items() if len(r) != 1}
-        assert not twice, twice
-        missing = {n for n in self.ok if n not in by_nonce}
-        assert not missing, (len(missing), sorted(missing)[:5])
-        wrong = {n: by_nonce[n] for n, e in self.ok.items()
-                 if by_nonce[n] != [(e.replace("-", ""), "done")]}
-        wrong = {n: r for n, r in wrong.items() if [o for _, o in r] != ["lost"] or not lost}
-        assert not wrong, wrong
-        assert sum(by_nonce[n][0][1] == "lost" for n in self.ok) <= lost
+        by_nonce = account(self.instance, self.tool, self.ok, seconds, lost)
         assert not self.odd, list(self.odd.items())[:3]
         return by_nonce
+
+
+def account(instance, tool, ok, seconds=60, lost=0):
+    """Every authorised call of `tool` has exactly one closed record; what was
+    answered as done (`ok`: nonce -> execution) is recorded as done; nothing is
+    there twice. Up to `lost` calls may be recorded as lost though their answer
+    came: sandboxd died between handing over the result and committing the
+    record. Returns nonce -> [(execution, outcome)]."""
+    deadline = time.monotonic() + seconds
+    while True:
+        open_rows = instance.psql(
+            "SELECT id, tool, owner_epoch, deadline FROM mcpbox.executions WHERE state = 'open'")
+        if not open_rows:
+            break
+        assert time.monotonic() < deadline, ("still open", open_rows[:5])
+        time.sleep(0.2)
+    rows = instance.psql(
+        "SELECT replace(id::text, '-', ''), outcome, arguments FROM mcpbox.executions "
+        f"WHERE tool = '{tool}' AND kind = 'tool'")
+    by_nonce = {}
+    for execution, outcome, arguments in rows:
+        by_nonce.setdefault(json.loads(arguments)["nonce"], []).append((execution, outcome))
+    twice = {n: r for n, r in by_nonce.items() if len(r) != 1}
+    assert not twice, twice
+    missing = {n for n in ok if n not in by_nonce}
+    assert not missing, (len(missing), sorted(missing)[:5])
+    wrong = {n: by_nonce[n] for n, e in ok.items()
+             if by_nonce[n] != [(e.replace("-", ""), "done")]}
+    wrong = {n: r for n, r in wrong.items() if [o for _, o in r] != ["lost"] or not lost}
+    assert not wrong, wrong
+    assert sum(by_nonce[n][0][1] == "lost" for n in ok) <= lost
+    return by_nonce

@@ -23,6 +23,15 @@ def _bindir():
     return found[-1].parent
 
 
+def lives(pid):
+    """Neither gone nor a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Postgres:
     """start() makes the cluster on its first use; stop(), kill() and start()
     again are what the outage tests do."""
@@ -34,6 +43,8 @@ class Postgres:
         os.chmod(self.dir, 0o711)
         os.chown(self.dir, self.user.pw_uid, self.user.pw_gid)
         self.data = self.dir / "data"
+        self.options = ["listen_addresses="]
+        self.port = 5432
         self.proc = None
 
     def _demote(self):
@@ -55,7 +66,7 @@ class Postgres:
         log = open(self.dir / "log", "ab")
         self.proc = subprocess.Popen(
             [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.dir),
-             "-c", "listen_addresses=", "-c", "unix_socket_permissions=0777",
+             *(x for o in self.options for x in ("-c", o)), "-c", "unix_socket_permissions=0777",
              "-c", "fsync=off", "-c", "max_connections=50",
              "-c", "shared_buffers=16MB"],
             preexec_fn=self._demote, cwd=self.dir, stdout=log, stderr=log,
@@ -75,7 +86,11 @@ class Postgres:
                 time.sleep(0.05)
 
     def conninfo(self, user, dbname="mcpbox"):
-        return f"host={self.dir} dbname={dbname} user={user}"
+        return f"host={self.dir} port={self.port} dbname={dbname} user={user}"
+
+    def suite(self, user):
+        """What the suite's own configuration says."""
+        return self.conninfo(user)
 
     def connect(self, user, dbname="mcpbox", **kw):
         return psycopg.connect(self.conninfo(user, dbname), autocommit=True, **kw)
@@ -83,7 +98,7 @@ class Postgres:
     def roles(self):
         """sql/roles.sql, as an administrator would run it."""
         subprocess.run([str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1",
-                        "-h", str(self.dir), "-U", "postgres", "-d", "postgres",
+                        "-h", str(self.dir), "-p", str(self.port), "-U", "postgres", "-d", "postgres",
                         "-f", str(ROOT / "sql/roles.sql")], check=True,
                        stdout=subprocess.DEVNULL)
 
@@ -95,10 +110,18 @@ class Postgres:
         self.proc = None
 
     def kill(self):
-        """SIGKILL of the postmaster alone; its children notice by themselves."""
+        """SIGKILL of the postmaster alone; its children notice by themselves, and
+        no other can start before they have."""
+        pid = self.proc.pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+            children = f.read().split()
         self.proc.kill()
         self.proc.wait(30)
         self.proc = None
+        end = time.monotonic() + 30
+        while any(map(lives, children)):
+            assert time.monotonic() < end, children
+            time.sleep(0.01)
 
     def backends(self, user="mcpbox_app"):
         with self.connect("postgres", "postgres") as c:

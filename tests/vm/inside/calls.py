@@ -10,18 +10,6 @@ from harness.sandbox import TOOL, Admind
 SLOW = 120
 MIB = 1 << 20
 
-# Four processes that spin.
-SPIN = """
-import os, time
-def main():
-    for _ in range(3):
-        if os.fork() == 0:
-            while True: pass
-    end = time.monotonic() + {seconds}
-    while time.monotonic() < end: pass
-    return 1
-"""
-
 
 class Patient(Admind):
     """A test that looks at the running call reads no records meanwhile, so

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from vm.inside.calls import SPIN, Calls
+from vm.inside.calls import Calls
 from vm.inside.units import ROOT, UNIT, Delegated, eventually, read
+from vm.programs import SPIN
 
 
 def median(values):
@@ -43,6 +44,22 @@ def freezer(path):
     return (lambda: freeze(0)), (lambda: freeze(1))
 
 
+def not_starved(once, leaf):
+    alone, beside = compare(once, *freezer(leaf))
+    print(f"alone {alone:.3f} s, beside a spinner {beside:.3f} s")
+    if beside < 2 * alone:
+        return True
+    freezer(leaf)[1]()
+    subprocess.run(["systemd-run", "--quiet", "--unit=plain", "-p", "CPUQuota=100%",
+                    "python3", "-c", PLAIN], check=True)
+    alone, plain = compare(once, *freezer(ROOT + "/system.slice/plain.service"))
+    print(f"alone {alone:.3f} s, beside one that is not ours {plain:.3f} s")
+    subprocess.run(["systemctl", "kill", "-s", "KILL", "plain"], check=True)
+    subprocess.run(["systemctl", "reset-failed", "plain"], check=False)
+    freezer(leaf)[0]()
+    return beside < 1.25 * plain
+
+
 def test_a_neighbour_is_not_starved():
     """A call's neighbour spins with four processes on two processors: it takes
     less than twice as long. An emulated machine has fewer processors to give
@@ -57,21 +74,13 @@ def test_a_neighbour_is_not_starved():
             return time.monotonic() - t
         for _ in range(3):
             once()
-        started = calls.start(SPIN.format(seconds=80), timeout=100000)
+        started = calls.start(SPIN.format(seconds=240), timeout=250000)
         leaf = eventually(lambda: [
             d for n in range(3) if os.path.exists(d := sandbox.leaf(n))
             and len(read(d, "cgroup.procs").split()) >= 4])[0]
-        alone, beside = compare(once, *freezer(leaf))
-        print(f"alone {alone:.3f} s, beside a spinner {beside:.3f} s")
-        if beside >= 2 * alone:
-            freezer(leaf)[1]()
-            subprocess.run(["systemd-run", "--quiet", "--unit=plain", "-p", "CPUQuota=100%",
-                            "python3", "-c", PLAIN], check=True)
-            alone, plain = compare(once, *freezer(ROOT + "/system.slice/plain.service"))
-            print(f"alone {alone:.3f} s, beside one that is not ours {plain:.3f} s")
-            subprocess.run(["systemctl", "kill", "-s", "KILL", "plain"], check=True)
-            freezer(leaf)[0]()
-            assert beside < 1.25 * plain, (alone, beside, plain)
+        # Another guest on the same processors can spoil a comparison: the middle
+        # one of three counts.
+        assert sum(not_starved(once, leaf) for _ in range(3)) >= 2
         calls.admind.peer.send("CANCEL", execution=started[0])
         assert calls.end(started).failure == "killed"
         calls.close()

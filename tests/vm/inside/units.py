@@ -10,7 +10,10 @@ from harness.sandbox import Sandbox
 NAME = "mcpbox-sandboxd-spawn.service"
 TEMPLATE = os.path.join(os.path.dirname(__file__), "..", NAME)
 ROOT = "/sys/fs/cgroup"
-UNIT = os.path.join(ROOT, "system.slice", NAME)
+# Alone in a slice: what it is not given no neighbour has brought there either
+# (a unit of system.slice has the controllers that any other there asked for).
+SLICE = "alone.slice"
+UNIT = os.path.join(ROOT, SLICE, NAME)
 
 
 def systemctl(*words):
@@ -74,7 +77,7 @@ class Delegated(Sandbox):
         self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
         self._user()
         words = {"BUILD": BUILD, "CONF": self.path(process + ".conf"),
-                 "LOG": self.path(process + ".log"), "DELEGATE": self.delegate,
+                 "LOG": self.path(process + ".log"), "DELEGATE": self.delegate, "SLICE": SLICE,
                  "READ_ONLY": "yes" if self.read_only else "no"}
         text = read(TEMPLATE)
         for word, value in words.items():
