@@ -24,9 +24,6 @@ def calls(v):
            ("tools/call, `async def main`", "aio")]
     rows = [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
              mid(v[f"{key} {n} rate"], 1, 0)) for text, key in one for n in CLIENTS]
-    rows += [(f"{text}, {SPACE_MS} ms apart", 1, mid(v[f"{key} spaced p50"], 1e-3),
-              mid(v[f"{key} spaced p99"], 1e-3), mid(v[f"{key} spaced rate"], 1, 0))
-             for text, key in one[1:]]
     rows += [(text, n, mid(v[f"{key} {n} p50"], 1e-3), mid(v[f"{key} {n} p99"], 1e-3),
               mid(v[f"{key} {n} rate"], 1, 0))
              for text, key in (("start of python3", "python3"), ("start of bwrap + python3", "bwrap"))
@@ -34,6 +31,15 @@ def calls(v):
     rows.append(("the kernel's floor", 1, mid(v["floor p50"], 1e-3), mid(v["floor p99"], 1e-3),
                  mid(v["floor rate"], 1, 0)))
     return table(("what", "at once", "p50 ms", "p99 ms", "a second"), rows)
+
+
+def lone(v):
+    rows = [(f"tools/call, `{form}`, {what}", *(mid(v[f"{key} {kind} {p}"], 1e-3) for p in ("p50", "p99")))
+            for kind, what in (("spaced", "other arguments each time"),
+                               ("spaced again", "the same arguments"))
+            for form, key in (("def main", "plain"), ("async def main", "aio"))]
+    rows.append(("start of bwrap + python3", *(mid(v[f"bwrap {p}"], 1e-3) for p in ("p50", "p99"))))
+    return table(("what", "p50 ms", "p99 ms"), rows)
 
 
 def cpu(v):
@@ -93,6 +99,8 @@ def text(parts, facts, goals):
         "the pool's are used up: at best the kernel's floor and what a call costs besides, divided "
         "by the processors. `ping` is the cost of client, transport and gatewayd alone. Starts are "
         f"`{' '.join(PYTHON)}` and `{' '.join(BWRAP)}`.", calls(parts["calls"]),
+        f"**Lone calls**: one client, {SPACE_MS} ms between an answer and the next call, in short "
+        "turns with process starts.", lone(parts["lone"]),
         "**Processor time.** Daemons, zygote and pool-init by the scheduler's count, runners by "
         "the records. The whole machine's account also has the kernel's own threads, which "
         "take namespaces apart.", cpu(parts["cpu"]),

@@ -47,15 +47,19 @@ class Suite(Instance):
             self.close()
             raise
 
-    def load(self, tool=None, clients=1, ms=None, calls=None, must=True, pause=None):
+    def load(self, tool=None, clients=1, ms=None, calls=None, must=True, pause=None, first=1,
+             same=False):
         """Calls (without a tool: pings) as fast as they are answered, or one
-        client's with `pause` ms between an answer and the next call."""
+        client's with `pause` ms between an answer and the next call. Arguments
+        are other ones in each call, numbered from `first`; or always the same."""
         args = ["-c", clients]
         args += ["-t", ms] if ms else ["-n", calls]
         if pause:
             args += ["-p", pause]
         if tool:
-            args += ["-T", "bench__" + tool, "-a", '{"n":@}', "-e", '"text":"@"']
+            n = "7" if same else "@"
+            args += ["-T", "bench__" + tool, "-a", f'{{"n":{n}}}', "-e", f'"text":"{n}"',
+                     "-f", first]
         r = program("load", *args, *self.address())
         if must and set(r["endings"]) != {"done"}:
             raise RuntimeError(f"calls of {tool} went wrong: {r['endings']}")

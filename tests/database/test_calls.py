@@ -183,11 +183,11 @@ def test_rejected_stays_rejected(app):
 
 def test_expired(app):
     k = Calls(app)
-    late = k.asked(seconds=0.3)
+    late = k.asked(seconds=2)
     yes = Calls(app)
-    used = yes.asked(seconds=0.3)
+    used = yes.asked(seconds=2)
     yes.decide(used)
-    app.execute("SELECT pg_sleep(0.4)")
+    app.execute("SELECT pg_sleep(2.2)")
     refused(app, "already_decided", "SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), "
             "'', 's')", late, k.hash)
     assert yes.open(used) == "not_confirmed"

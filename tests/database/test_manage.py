@@ -102,6 +102,7 @@ def test_a_tool_made_while_its_server_goes(schema, app):
                    "('approved', 'pending_review')", i) == (0,)
 
 
+@pytest.mark.alone
 def test_a_thousand_tools_go_with_their_server(app):
     i, name = server(app)
     for n in range(1000):
@@ -263,6 +264,22 @@ def test_search_ranks_names_first(app):
     app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (t.id,))
     found = [r[0] for r in app.execute("SELECT exposed_name FROM mcpbox.search_tools('paint', 50)").fetchall()]
     assert f"{t.server_name}__paint_house" not in found
+
+
+def test_search_finds_what_serves_among_many_versions(app):
+    """More approved versions have the word than are ranked; of each tool one serves."""
+    here = server(app)
+    tools = [Tool(app, f"bird_{n}", server=here, description="Watches a heron.").approve() for n in range(9)]
+    for t in tools:
+        for n in range(30):
+            t.update(description=f"Watches heron {n}.")
+            t.approve()
+    find = "SELECT exposed_name, description FROM mcpbox.search_tools('heron', %s)"
+    assert sorted(app.execute(find, (9,)).fetchall()) == sorted(
+        (f"{here[1]}__{t.name}", "Watches heron 29.") for t in tools)
+    assert len(app.execute(find, (3,)).fetchall()) == 3
+    app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (tools[8].id,))
+    assert sorted(r[0] for r in app.execute(find, (9,))) == sorted(f"{here[1]}__{t.name}" for t in tools[:8])
 
 
 # --- what administrators write of a version -----------------------------------

@@ -172,6 +172,41 @@ def test_filters_filter_and_the_newest_comes_first(app, many, sqls, form, given,
                                                      reverse=True)
 
 
+def test_a_tools_newest_calls_are_listed_while_all_wait(owner, many):
+    """The queue may be long (60,000 here, of 40 tools): a tool's list reads a page."""
+    logs = ("SELECT mcpbox.manage_get_logs(%s, 10)", many["tool"].id)
+    newest = json.loads(one(owner, *logs)[0])["logs"]
+    assert len(newest) == 10
+    with owner.transaction(force_rollback=True):
+        owner.execute("SELECT mcpbox.records_rebuild()")
+        assert one(owner, "SELECT count(*) FROM mcpbox.execution_queue")[0] >= ROWS
+        assert json.loads(one(owner, *logs)[0])["logs"] == newest
+        # the one that ended last, behind all others
+        t, last = many["tool"], uuid.uuid4()
+        assert one(owner, "SELECT mcpbox.execution_close(%s, %s, 'done', NULL, true, NULL, now(), 1, '', "
+                   "'{}', 'tool', %s, %s, 'local', 'local', %s, %s, '{}', now(), now())", last,
+                   many["epoch"], t.version, t.hash, f"{t.server_name}__t0", bytes(32))[0] == "restored"
+        now = json.loads(one(owner, *logs)[0])["logs"]
+        assert now[0]["id"] == str(last) and now[1:] == newest[:9]
+        newest = now
+        for generic in ("on", "off"):
+            # as admind has it planned, once a connection
+            owner.execute("SET LOCAL enable_seqscan = off")
+            owner.execute("SET LOCAL plan_cache_mode = " + (
+                "force_generic_plan" if generic == "on" else "force_custom_plan"))
+            owner.execute("PREPARE of_tool (text, bigint) AS SELECT * FROM "
+                          "mcpbox.executions_of_tool($1, '{tool,test,management}', $2)")
+            text = "\n".join(r[0] for r in owner.execute(
+                f"EXPLAIN (ANALYZE, TIMING off) EXECUTE of_tool ('{t.server_name}__t0', 10)"))
+            owner.execute("DEALLOCATE of_tool")
+            rows = [int(n) * int(loops) for n, loops in
+                    re.findall(r"actual rows=(\d+) loops=(\d+)", text)]
+            assert rows and max(rows) <= 30, text
+        # some are searchable already, others wait
+        assert one(owner, "SELECT mcpbox.records_work(2000)")[0] == 2000
+        assert json.loads(one(owner, *logs)[0])["logs"] == newest
+
+
 def test_a_server_is_known_by_its_versions(app, many, sqls):
     rows = [x for x, _ in find(app, sqls, "_SERVER", server=str(many["tool"].server))]
     assert len(rows) == 50
@@ -289,6 +324,7 @@ def test_no_record_stops_the_counting(app):
     assert got["calls"] == 80 and got["cpu_ms"] == got["duration_ms_max"] == 9e12
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", ["1a@", "a_", "e-e.", "/~", "./", "<@", "-1.a", "a@b.c/d_", "1a@1a@/"])
 def test_no_text_is_slow_to_index(app, owner, text):
     """PostgreSQL's parser takes seconds for some; a caller writes them in each of his calls."""

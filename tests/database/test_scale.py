@@ -249,6 +249,15 @@ def test_management_tools_use_indexes(big):
         big.judge("search inside names", SCANS["search inside names"])
 
 
+def test_of_a_common_word_only_the_best_are_looked_up(big):
+    """250 are ranked; what serves, and on which server, is asked of the first."""
+    with Client(big.instance.address) as c:
+        for words in ("weather 77", "number"):
+            big.log.plans()
+            assert len(c.manage("mcpbox_search_tools", query=words)["tools"]) == 10
+            assert big.judge(words) <= 400
+
+
 def test_objects_use_indexes(big, ctl):
     names = re.findall(r'\{"(\w+)",\s*QUESTION_(OBJECT|NAMED|SINGLE)', sources())
     assert len(names) >= 8

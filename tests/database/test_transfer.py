@@ -34,6 +34,7 @@ def finish(c, i, text):
                           hashlib.sha256(text.encode()).digest())[0])
 
 
+@pytest.mark.alone
 def test_a_thousand_tools(app):
     s = server(app)
     with app.transaction():

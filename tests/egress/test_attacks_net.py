@@ -72,6 +72,7 @@ def main(good: int) -> float:
 '''
 
 
+@pytest.mark.alone
 def test_a_descriptor_that_is_long_to_describe(pool, played):
     """connect(2) on an epoll set with very many entries: reading /proc/TID/fdinfo
     of it held peek up for a second each, and no other call connected any more."""
@@ -177,6 +178,7 @@ class Flood:
         os.waitpid(self.pid, 0)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", [STREAM, DGRAM], ids=["streams", "datagrams"])
 def test_questions_without_end(egress, web, kind):
     """64 resolver sockets of one call, and lists as long as they may be: others
@@ -207,6 +209,7 @@ def test_questions_without_end(egress, web, kind):
     egress.finish(good)
 
 
+@pytest.mark.alone
 def test_datagrams_without_end(egress, ns, web):
     """64 UDP sockets of one call, one byte each time."""
     there = Canary(ns, WEB, 9020, DGRAM)

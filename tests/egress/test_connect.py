@@ -378,6 +378,7 @@ def test_a_silent_address(egress, dns, ns, silent):
     there.close()
 
 
+@pytest.mark.alone
 def test_the_deadline_of_a_silent_address(ns, dns, web, silent):
     with Egress(ns, ["connect_timeout=700ms"]) as e:
         net = e.open([f"tcp {silent} 8090", WEB], connections=1000)
@@ -435,6 +436,15 @@ def test_name_servers_by_port_and_ipv6(ns, web):
         net = e.open(["six.example"])
         assert e.by_name(net, "six.example")[0] == 0 and s.asked("six.example") == 1
         e.finish(net)
+
+
+def test_without_a_name_server_names_fail_and_addresses_do_not(ns, web):
+    """As before /etc/resolv.conf is there: c-ares then asks this machine."""
+    with Egress(ns, ["dns_servers=127.0.0.1:5399"]) as e:
+        net = e.open(["site.example", WEB])
+        assert e.by_name(net, "site.example")[0] == errno.EHOSTUNREACH
+        assert e.connect(net, WEB, 80)[0] == 0
+        assert "no name server answered for site.example" in str(e.events) + str(e.finish(net))
 
 
 def test_a_second_name_server_when_the_first_is_silent(ns, dns, web):

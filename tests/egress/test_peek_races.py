@@ -288,6 +288,7 @@ def main(good: int, bad: int) -> int:
     assert judged_only(egress, echo) == 800
 
 
+@pytest.mark.alone
 def test_one_call_floods(pool, egress, echo, allowed):
     """Its loop of connects leaves the others their answers."""
     one = SOCKADDR + '''

@@ -116,6 +116,7 @@ def outside(ns):
     return run
 
 
+@pytest.mark.alone
 def test_a_connect(server, inside, outside):
     found = {"outside": [], "address": [], "name": []}
     for _ in range(3):
@@ -127,6 +128,7 @@ def test_a_connect(server, inside, outside):
     assert ms["address"] <= ms["outside"] + MORE_MS, ms
 
 
+@pytest.mark.alone
 def test_a_transfer(server, inside, outside):
     """In turns, A B A B; the median of the rounds' ratios, since what else the
     machine does comes and goes. More rounds while that is not enough."""

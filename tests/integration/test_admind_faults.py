@@ -269,10 +269,12 @@ def test_backends_end_one_by_one_under_load(a):
         t.start()
     end = time.monotonic() + 12
     with a.pg.connect("postgres") as c:
-        while time.monotonic() < end:
+        # On a slow machine few calls come through between two: then more seldom.
+        while (now := time.monotonic()) < end or (
+                now < end + 60 and [k for k, _, _ in answers].count("RUN_ID") <= 20):
             c.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mcpbox_app'"
                       " ORDER BY random() LIMIT 1")
-            time.sleep(0.03)
+            time.sleep(0.03 if now < end else 0.5)
     stop.set()
     for t in threads:
         t.join(60)
@@ -332,6 +334,9 @@ def test_nothing_is_left_behind(a):
                 if m["_"] == "REFUSED":
                     busy.append((failure(m), m["retry_after_ms"] > 0))
             assert busy == [("BUSY", True)] * 88
+            # Asked, all of them: one that asks later would get the next answer.
+            a.until(lambda: len(held) == 512)
+            held.clear()
         a.fakes["check"].drop()
         a.until(lambda: a.fakes["check"].up.is_set())
         a.on_check = lambda m: ("CHECK_OK", {"fields": b""})

@@ -88,6 +88,21 @@ def test_a_backup_never_overwrites_and_leaves_nothing_half(instance, saved, tmp_
     assert os.path.exists(new) and not os.path.exists(new + ".part")
 
 
+def test_nothing_secret_in_arguments_and_no_escape_sequences(instance, tmp_path):
+    """pg_dump's arguments are for every user to read; and what it says, the server's words among it, goes to root's terminal."""
+    with open(os.path.join(instance.state, "conf", "mcpboxctl.conf"), encoding="utf-8") as f:
+        lines = [s for s in f.read().splitlines() if not s.startswith(("owner_database ", "postgres_bin "))]
+    (tmp_path / "pg_dump").write_text('#!/bin/sh\ntr "\\0" " " </proc/$$/cmdline >&2\nprintf "[$PGPASSWORD]\\033[2J\\n" >&2\nexit 1\n')
+    (tmp_path / "pg_dump").chmod(0o755)
+    conf = tmp_path / "ctl.conf"
+    conf.write_text("\n".join(lines + [f"postgres_bin {tmp_path}", "owner_database host=" + instance.run("postgresql")
+                                       + " dbname=mcpbox user=mcpbox_owner password='a \\'canary'", ""]))
+    r = subprocess.run([os.path.join(instance.state, "libexec", "mcpboxctl"), "-f", conf, "backup", tmp_path / "x"],
+                       capture_output=True, text=True, check=False, timeout=60)
+    assert r.returncode == 1 and "user='mcpbox_owner'" in r.stderr and "[a 'canary]" in r.stderr, r.stderr
+    assert r.stderr.count("canary") == 1 and "\x1b" not in r.stderr and "\\u{1b}[2J" in r.stderr, r.stderr
+
+
 def test_a_file_that_was_put_in_its_way_is_not_written_to(instance, tmp_path):
     """It would be its owner's to read, and to change before a restore."""
     new, aside = str(tmp_path / "new"), str(tmp_path / "aside")

@@ -100,7 +100,7 @@ def rows(s):
 def test_the_canary_is_seen_from_outside(suite):
     settled(suite)
     seen = set()
-    r = calling(suite, {"seconds": 0.5},
+    r = calling(suite, {"seconds": 3},
                 lambda: seen.update(p for p in runners(suite) if canary(p)))
     assert r.result["content"][0]["text"] == "ran"
     assert len(seen) == 1
@@ -108,19 +108,13 @@ def test_the_canary_is_seen_from_outside(suite):
 
 def test_nothing_runs_before_the_row_is_there(suite):
     """The row comes late: the runner has the code and waits."""
-    before = settled(suite)
-    begun, seen = time.monotonic(), []
+    before, seen = settled(suite), []
     with guard(suite, ""):
-        n = told(suite)
-        taken = []
-
         def look():
-            if not taken and told(suite) > n:
-                taken.append(time.monotonic())
             if any(map(canary, runners(suite))):
                 seen.append(time.monotonic())
         begun = time.monotonic()
-        r = calling(suite, {"seconds": 0.3}, look)
+        r = calling(suite, {"seconds": 3}, look)
     assert r.result["content"][0]["text"] == "ran"
     assert seen and seen[0] - begun >= SLOW * 0.9
     assert before
@@ -129,13 +123,17 @@ def test_nothing_runs_before_the_row_is_there(suite):
 @pytest.mark.parametrize("how", ["RETURN NULL;", "RAISE EXCEPTION 'no';"])
 def test_what_gets_no_row_runs_nothing(suite, how):
     """Its runner got the code, is killed, and is nobody else's."""
-    before, n, count = settled(suite), told(suite), rows(suite)
+    count = rows(suite)
     with guard(suite, how):
-        seen = []
-        r = calling(suite, {}, lambda: seen.extend(filter(canary, runners(suite))))
-        assert r.error or r.result.get("isError")
+        # On a slow machine the row is refused before the vault has sealed: again.
+        for _ in range(10):
+            before, n, seen = settled(suite), told(suite), []
+            r = calling(suite, {}, lambda found=seen: found.extend(filter(canary, runners(suite))))
+            assert r.error or r.result.get("isError")
+            assert not seen
+            if told(suite) > n:
+                break
         assert told(suite) > n, "no runner was got ready: the test shows nothing"
-    assert not seen
     # No row was made, and no record brought one back.
     time.sleep(0.5)
     assert rows(suite) == count

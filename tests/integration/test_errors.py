@@ -61,6 +61,7 @@ def test_exception_shows_type_line_code_and_output(mcp, tools):
     assert "before the fall" in t
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("tool", ["sleeper", "spinner"])
 def test_timeout_is_hard(instance, mcp, tools, tool):
     begin = time.monotonic()

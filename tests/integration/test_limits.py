@@ -320,6 +320,7 @@ def of_uid(instance, inner):
     return [pid for pid, (_, state, uid, _) in processes().items() if uid == outer and state != "Z"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", ["stay", "closed", "return", "exit"])
 def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
     name = "tool__family"
@@ -360,6 +361,7 @@ def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
         time.sleep(0.005)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("limit", [137, 503, 1201])
 def test_the_wall_clock_is_exact(instance, mcp, tools, limit):
     """To the millisecond where the machine is idle; here others run, so the

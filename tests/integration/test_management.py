@@ -1,5 +1,6 @@
 """The ten management tools over MCP: what each answers, in which form, and what it says when it refuses."""
 import json
+import time
 import uuid
 
 import pytest
@@ -239,7 +240,11 @@ def test_each_call_has_one_record(instance, mcp):
     before = int(instance.psql(count)[0][0])
     mcp.manage("mcpbox_list_pending_requests")
     refused(mcp.call("mcpbox_list_tools", {"server_id": str(uuid.uuid4())}), "not_found")
-    rows = instance.psql("SELECT tool, state, outcome, coalesce(failure, '') FROM mcpbox.executions WHERE kind = "
-                         f"'management' ORDER BY created_at, id OFFSET {before}")
+    end = time.monotonic() + 10     # a row is closed behind its answer
+    while True:
+        rows = instance.psql("SELECT tool, state, outcome, coalesce(failure, '') FROM mcpbox.executions WHERE kind = "
+                             f"'management' ORDER BY created_at, id OFFSET {before}")
+        if {r[1] for r in rows} == {"closed"} or time.monotonic() > end:
+            break
     assert rows == [["mcpbox_list_pending_requests", "closed", "done", ""],
                     ["mcpbox_list_tools", "closed", "failed", "not_found"]]

@@ -2,6 +2,7 @@
 levels, capabilities, what browsers and clients with deviations get."""
 import json
 import os
+import time
 
 import pytest
 
@@ -291,7 +292,12 @@ def test_deviations_pass_by_setting_and_are_logged(instance):
     # Off here.
     r = request(instance.address(), body=init, headers={"Accept": "application/json"})
     assert r.status == 406 and r.error["code"] == -32600
+    end = time.monotonic() + 10     # another process writes the log
     lines = log_of(instance)
+    while not any("quirk_initialize_after_discover" in x for x in lines):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        lines = log_of(instance)
     assert len([x for x in lines if "quirk_header_version" in x and "odd connector" in x]) == 1
     assert len([x for x in lines if "quirk_initialize_after_discover" in x]) == 1
     assert not [x for x in lines if "quirk_missing_accept" in x]

@@ -78,6 +78,7 @@ class Call:
 
 # ---- clocks ----
 
+@pytest.mark.alone
 def test_the_wall_clock_stands_still(admind, gateway):
     code = ASKS + "    # \n"
     c = Call(admind, gateway, code, timeout=600)

@@ -15,7 +15,16 @@ pytestmark = pytest.mark.usefixtures("honest")
 def act(a, action, body, id_=""):
     a.sql("SELECT mcpbox.admin_act(%s, 'root', 'root', %s, NULL, '', %s)", action, id_,
           json.dumps(body), user="mcpbox_app")
-    time.sleep(0.2)	# NOTIFY, and the read that follows
+    heard(a)
+
+
+def heard(*nodes):
+    """They have read what was set: NOTIFY, which comes before COMMIT returns, and
+    the read that follows, are on the connection that these questions take."""
+    for x in nodes:
+        with x.ctl() as c:
+            for _ in range(3):
+                assert c.call("ADMIN_QUERY", what="rate_limits", cursor="", limit=1)["_"] == "ADMIN_JSON"
 
 
 def limit(a, scope, subject, per_minute, **kw):
@@ -28,7 +37,7 @@ def none(a):
     a.sql("DELETE FROM mcpbox.rate_limits")
     a.sql("DELETE FROM mcpbox.rate_buckets")
     a.sql("DELETE FROM mcpbox.settings")
-    time.sleep(0.2)
+    heard(a)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +116,7 @@ def test_one_limit_for_two_nodes(a, b):
     """Both call as fast as they can: together they get what one would."""
     name, per_minute, burst, seconds = tool(a), 600, 50, 4
     limit(a, "tool", name, per_minute, burst=burst)
-    time.sleep(0.3)
+    heard(b)
     got, start = {}, time.monotonic()
 
     def run(x, key):
@@ -133,10 +142,11 @@ def test_a_restart_forgets_nothing(a):
     with a.gateway() as gw:
         first, _ = flood(gw, name, calls=12)
         assert first == 12
+    before = a.logs().count("sandbox_ready")
     a.kill()
+    a.until(lambda: not any(f.up.is_set() for f in a.fakes.values()))
     a.start()
-    a.until(lambda: a.fakes["check"].up.wait(0) and a.fakes["vault"].up.wait(0))
-    time.sleep(0.5)
+    a.until(lambda: a.logs().count("sandbox_ready") > before and all(f.up.is_set() for f in a.fakes.values()))
     with a.gateway() as gw:
         second, bad = flood(gw, name, calls=20)
     # what the dead one had leased is lost: an eighth of the burst at most

@@ -1,12 +1,15 @@
 """Records of executions: what they keep and what not, trace ids, filters, search, statistics,
 export; the activity log and its live tail; /metrics."""
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import queue
 import secrets
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 
@@ -285,7 +288,7 @@ def test_export_of_more_than_a_page(instance, rest, tool):
         SELECT gen_random_uuid(), 'management', 'closed', 'done', true, gen_random_uuid(), 'bulk',
             'local', 'mcpbox_bulk', sha256('{}'), '{}', now() - i * interval '1 s', now(), now(), '',
             repeat('r', 20000) FROM generate_series(1, 450) i""")
-    instance.psql("INSERT INTO mcpbox.execution_queue SELECT id FROM mcpbox.executions "
+    instance.psql("INSERT INTO mcpbox.execution_queue SELECT id, tool, created_at FROM mcpbox.executions "
                   "WHERE principal = 'bulk'")
     lines = export(rest, "?principal=bulk")
     assert len(lines) == 450 == len({x["id"] for x in lines})
@@ -411,11 +414,14 @@ def test_ctl_tails(instance, mcp, tool):
     p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "activity", "tail",
                           "--json"], stdout=subprocess.PIPE, text=True)
     try:
-        time.sleep(0.5)
-        mcp.call(tool, {})
-        e = json.loads(p.stdout.readline())
-        while e.get("tool") != tool:
-            e = json.loads(p.stdout.readline())
+        lines = queue.Queue()
+        threading.Thread(target=lambda: [lines.put(x) for x in p.stdout], daemon=True).start()
+        e, end = {}, time.monotonic() + 30
+        while e.get("tool") != tool:    # it follows from some moment on
+            assert time.monotonic() < end
+            mcp.call(tool, {})
+            with contextlib.suppress(queue.Empty):
+                e = json.loads(lines.get(timeout=0.5))
         assert e["outcome"] == "done"
     finally:
         p.kill()
@@ -439,8 +445,13 @@ def metrics(value):
 
 
 def test_metrics(instance, mcp, rest, tool):
+    mcp.call(tool, {"fail": True})      # its arguments are known now
+    whole(rest, tool)
     before = metrics(rest.get("/metrics")[2])
-    mcp.call(tool, {"password": "in no metric"})
+    for _ in range(3):
+        mcp.call(tool, {"password": "in no metric"})
+    # judged once, and recorded each time as if it had been
+    assert json.loads(whole(rest, tool)["arguments"])["password"] == "[redacted]"
     mcp.call(tool, {"fail": True})
     mcp.call("none__metric", {})
     whole(rest, tool)
@@ -452,6 +463,8 @@ def test_metrics(instance, mcp, rest, tool):
         return m.get(name, 0) - before.get(name, 0)
     assert grown('mcpbox_calls_total{outcome="done"}') >= 1
     assert grown('mcpbox_calls_total{outcome="failed"}') == 1
+    assert grown('mcpbox_arguments_valid_total{by="check"}') == 1
+    assert grown('mcpbox_arguments_valid_total{by="memory"}') == 3
     assert grown('mcpbox_call_failures_total{failure_mode="exception"}') == 1
     assert sum(grown(k) for k in m if k.startswith("mcpbox_calls_refused_total")) == 1
     assert grown("mcpbox_call_duration_seconds_count") >= 2

@@ -188,6 +188,7 @@ def test_bad_ends(sandbox, admind, gateway, code, outcome, failure):
     assert (r["outcome"], r["failure"]) == (m["outcome"], m["failure"])
 
 
+@pytest.mark.alone
 def test_timeout_kills_the_tree_to_the_ms(sandbox, admind, gateway):
     before = set(sandbox.pool())
     x = admind.held("sleep", timeout=400)
@@ -223,6 +224,7 @@ def test_output_is_capped(sandbox, admind, gateway):
     assert admind.record(x)["stdout_len"] == 65536
 
 
+@pytest.mark.alone
 def test_flood_is_held_back_and_ends_in_time(sandbox, admind, gateway):
     x = admind.held("flood", timeout=1000)
     request = gateway.start("RUN", execution=x, arguments=b"{}")

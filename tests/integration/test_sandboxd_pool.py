@@ -224,19 +224,22 @@ def uid_inside(pid):
     return None
 
 
-def hup(sandbox):
-    sandbox.children["sandboxd"].send_signal(signal.SIGHUP)
+def use_up(a, g, forks, code=ONE):
+    """Calls, each of which forks a runner, until the zygote has made them
+    all: the last of them has another one started."""
+    for _ in range(forks):
+        assert run(g, a.held(code))["outcome"] == DONE
 
 
 def test_a_zygote_is_replaced_under_a_running_call():
-    with Sandbox(runner=RUNNER, slots=6, pool_min=2, pool_max=2) as s:
+    with Sandbox(runner=RUNNER, slots=6, pool_min=2, pool_max=2, zygote_forks=20) as s:
         a, g, g2 = s.admind(), s.gateway(), s.gateway()
         settled(s, 2)
         old, waited = zygote(s), set(runners(s))
-        x = a.held("import time\ndef main():\n    time.sleep(2)\n    return 'lived on'\n")
+        x = a.held("import time\ndef main():\n    time.sleep(4)\n    return 'lived on'\n")
         request = g.start("RUN", execution=x, arguments=b"{}")
         time.sleep(0.3)
-        hup(s)
+        use_up(a, g2, 20)
         until(lambda: doctor(s)["recycles"] == 1)
         until(lambda: old not in s.pool())
         assert zygote(s) != old
@@ -260,11 +263,11 @@ def test_a_zygote_is_replaced_after_its_forks():
 
 @pytest.mark.parametrize("mode", ["stillborn", "mute"])
 def test_a_new_zygote_that_fails_changes_nothing(mode):
-    with Sandbox(slots=6, pool_min=1, pool_max=1) as s:
+    with Sandbox(slots=6, pool_min=1, pool_max=1, zygote_forks=10) as s:
         a, g = s.admind(), s.gateway()
         settled(s, 1)
         s.zygote(mode)
-        hup(s)
+        use_up(a, g, 10, "echo")
         if mode == "stillborn":
             until(lambda: "zygote_failed" in s.log("sandboxd-spawn"))
         for _ in range(5):
@@ -273,20 +276,18 @@ def test_a_new_zygote_that_fails_changes_nothing(mode):
         if mode == "mute":
             return      # sandboxd waits 20 s for the report
         s.zygote("")
-        s.children["sandboxd"].send_signal(signal.SIGHUP)
-        for _ in range(5):
-            assert run(g, a.held("echo"))["outcome"] == DONE
+        use_up(a, g, 5, "echo")
 
 
 def test_another_interpreter_drops_compiled_code():
     """The fake runner 'compiles' nothing; what counts is that it is asked."""
-    with Sandbox(slots=6, pool_min=1, pool_max=1) as s:
+    with Sandbox(slots=6, pool_min=1, pool_max=1, zygote_forks=12) as s:
         a, g = s.admind(), s.gateway()
         settled(s, 1)
         assert run(g, a.held("echo", version=b"v" * 32))["outcome"] == DONE
         until(lambda: doctor(s)["versions"] == 1)
         s.zygote("another")
-        hup(s)
+        use_up(a, g, 12, "echo")
         until(lambda: doctor(s)["recycles"] == 1)
         assert run(g, a.held("echo"))["outcome"] == DONE
         assert run(g, a.held("echo", version=b"w" * 32))["outcome"] == DONE
@@ -317,7 +318,7 @@ SOURCES = [
 
 
 def test_compiled_code_is_made_and_used():
-    with Sandbox(runner=RUNNER, slots=6, pool_min=2, pool_max=2) as s:
+    with Sandbox(runner=RUNNER, slots=6, pool_min=2, pool_max=2, zygote_forks=100) as s:
         a, g = s.admind(), s.gateway()
         settled(s, 2)
         first = {}
@@ -332,7 +333,7 @@ def test_compiled_code_is_made_and_used():
             assert text(m) == text(first[i])
         assert doctor(s)["cached"] == before["cached"] + len(SOURCES)
         # The same interpreter again: what it made is still good.
-        hup(s)
+        use_up(a, g, 100 - before["forks"])
         until(lambda: doctor(s)["recycles"] == 1)
         assert text(run(g, a.held(ONE, version=b"\1" * 32))) == "1"
         assert doctor(s)["cached"] == before["cached"] + len(SOURCES) + 1
@@ -393,6 +394,7 @@ def alive(pids):
     return found
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("role", ["sandboxd", "sandboxd-spawn", "pool-init", "starter", "peek", "zygote"])
 def test_50_ms_after_a_death_no_runner_lives(role):
     """Those that wait, those that run a call, and what that has made."""

@@ -75,6 +75,7 @@ def test_typed_ends(sandbox, admind, gateway, code, mode):
     assert admind.record(x)["outcome"] == FAILED
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("code", [
     # The channel is in the tool's process: it may write to it what it likes.
     "os.write(3, b'junk' * 10)", "os.close(3)",

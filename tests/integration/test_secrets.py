@@ -124,7 +124,12 @@ def test_every_character_arrives(instance, rest, server, value):
 
 
 def test_by_ctl(instance, server):
-    instance.ctl("secret", "create", "vault_s", "TOKEN", "for the tests")
+    assert instance.ctl("secret", "create", "vault_s", "TOKEN", "for the tests").stdout == \
+        "secret TOKEN of server vault_s was made\n"
+    shown = instance.ctl("secret", "show", "vault_s", "TOKEN").stdout
+    assert shown.startswith("server_id: ") and "\ndescription: for the tests\n" in shown
+    assert json.loads(instance.ctl("--json", "secret", "create", "vault_s", "GONE").stdout)
+    assert instance.ctl("secret", "delete", "vault_s", "GONE").stdout == "secret GONE of server vault_s is gone\n"
     assert instance.ctl_json("secret", "show", "vault_s", "TOKEN")["has_value"] is False
     instance.ctl("secret", "set", "vault_s", "TOKEN", stdin=MARK["ctl"])
     r = instance.ctl("secret", "set", "vault_s", "TOKEN", "on-the-command-line", check=False, stdin="")
@@ -132,7 +137,8 @@ def test_by_ctl(instance, server):
     r = instance.ctl("secret", "set", "vault_s", "LONG", stdin=MARK["long"] + "x" * 10000, check=False)
     assert r.returncode != 0 and MARK["long"] not in r.stdout + r.stderr
     assert "TOKEN" in instance.ctl("secret", "list", "vault_s").stdout
-    instance.ctl("secret", "describe", "vault_s", "TOKEN", "changed")
+    assert instance.ctl("secret", "describe", "vault_s", "TOKEN", "changed").stdout == \
+        "secret TOKEN of server vault_s was described\n"
     shown = instance.ctl_json("secret", "show", "vault_s", "TOKEN")
     assert shown["description"] == "changed" and shown["version"] == 1 and shown["set_by"] == "root"
 

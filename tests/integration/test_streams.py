@@ -97,6 +97,7 @@ def test_listen_says_what_it_honours_first(instance, mcp):
         assert subscription(e) == "a b" and e.id is None
 
 
+@pytest.mark.alone
 def test_changes_reach_the_right_streams_within_100_ms(instance, mcp):
     one, first = new_tool(instance, mcp)
     two, second = new_tool(instance, mcp)
@@ -126,6 +127,7 @@ def test_changes_reach_the_right_streams_within_100_ms(instance, mcp):
         prompts.quiet(0.3)
 
 
+@pytest.mark.alone
 def test_who_watches_a_resource_is_told_of_its_next_version(instance, mcp, steps):
     server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"]
                   if s["name"] == "stream")

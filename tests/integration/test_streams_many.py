@@ -17,6 +17,7 @@ from harness import flow
 from harness.instance import Instance
 from harness.mcp import LEGACY, MODERN, Client, meta
 
+pytestmark = pytest.mark.alone
 STREAMS = 10_000
 EACH_MAX = 10 * 1024
 ALL_WITHIN = 2.0

@@ -262,6 +262,7 @@ def test_cancelled_while_admind_was_away(a, gw, name):
         assert until(g, task, CANCELLED)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("known", [False, True])
 def test_a_task_that_nobody_heard_of_ends(a, gw, known):
     """after_questions: admind dies before the first question, or behind it."""
@@ -292,7 +293,7 @@ def test_cancelled_too_late_is_completed(a, gw, name):
     task, _ = run(a, gw, name)
     m = gw.call("TASK_CANCEL", task=task, credential="")
     assert m["_"] == "TASK_STATE" and m["status"] == WORKING
-    assert (task, FAILURES["KILLED"]) in a.cancelled
+    a.until(lambda: (task, FAILURES["KILLED"]) in a.cancelled)
     a.record(task, intent=kept(a, task))
     assert get(gw, task)["status"] == COMPLETED
 

@@ -478,6 +478,7 @@ def test_password_change_ends_other_logins(web, admind, administrator):
     assert admind.stores[-1] == ("own_password", "admin", "administrator", "admin")
 
 
+@pytest.mark.alone
 def test_many_logins_do_not_delay_contexts(vault, admind, web, approved, stored, context_key, sandbox):
     """A full queue of Argon2 work, and a context in between."""
     pending = [web.start("LOGIN", username="(x)", password=PASSWORD) for _ in range(60)]

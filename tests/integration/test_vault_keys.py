@@ -360,5 +360,7 @@ def test_nothing_of_a_value_stays_in_memory(judged):
     assert put(w, a, t, key="M", value=seen[0])["_"] == "OK"
     assert put(c, a, "", key="M", value=seen[1])["_"] == "OK"
     refused(put(w, a, "x" * 43, key="M", value=seen[2]), "UNAUTHENTICATED")
+    # A request is wiped when its answer is out: one more answer, and the others' are.
+    refused(put(w, a, "x" * 43, key="M", value=b"of no matter"), "UNAUTHENTICATED")
     memory = v.memory()
     assert len(memory) > 1_000_000 and not [s for s in seen if s in memory]

@@ -86,6 +86,8 @@ class Runner:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+            # As sandboxd does it: its uid is nobody's before it is gone.
+            self.exited(30)
             os.close(self.pidfd)
             self.pidfd = None
 

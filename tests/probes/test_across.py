@@ -1,11 +1,12 @@
 """Two runners of one pool, and what one leaves for the next."""
 import os
+import signal
 import time
 
 import pytest
 
 from harness.instance import processes
-from probes import outside, runner_driver
+from probes import ipcframes, outside, runner_driver
 from probes.conftest import PRELUDE
 from probes.pairs import ask
 
@@ -30,12 +31,12 @@ import mcpbox, time
 def main(a: str, parts: list):
     # made here, so that the code does not hold them
     printed, result, file, heap = ["".join(p) for p in parts]
-    print(printed)
     open("/tmp/" + file, "w").write(file)
     global kept
     kept = [heap * 50, mcpbox.secrets["T"]]
     b = "%s"
-    time.sleep(0.7)
+    print(printed)
+    time.sleep(3)
     return result
 '''
 
@@ -57,9 +58,13 @@ def test_memory_of_a_call_is_nobody_else_s(pool):
     try:
         assert early.ready()[0] == "ready" and runner.ready()[0] == "ready"
         _run_with(pool, c, runner)
-        time.sleep(0.4)
         busy = outside.host_pid(runner)
+        kind, fields = ipcframes.receive(runner.channel)    # what it does last: all is there
+        assert kind == "stdout"
+        runner.stdout += fields["data"]
+        os.kill(busy, signal.SIGSTOP)
         found = outside.memory_has(busy, c.values())
+        os.kill(busy, signal.SIGCONT)
         assert found == set(c.values())
         assert runner.result()[0] == "run_result"
         late = pool.fork()

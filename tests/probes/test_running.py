@@ -103,7 +103,7 @@ def test_output_arrives_while_it_runs(pool):
     try:
         assert runner.ready()[0] == "ready"
         runner.execute("import time\ndef main():\n    print('early')\n"
-                       "    time.sleep(0.6)\n", {})
+                       "    time.sleep(20)\n", {})
         from probes import ipcframes
         started = time.monotonic()
         kind, fields = ipcframes.receive(runner.channel)

@@ -6,7 +6,6 @@ MCPBOX_WRITE=1 writes what came out into docs/BENCHMARKS.md.
 import collections
 import json
 import os
-import signal
 import subprocess
 import time
 
@@ -27,6 +26,7 @@ TIMEOUT = 5     # seconds; calls in 1000 that run into it: 1
 # needed; a leak of 64 bytes a call would be 5 MiB.
 SLACK = {"private KiB": 3 * 1024, "kernel's": 128}
 POOL_MIN = 4
+RECYCLE = 60    # seconds between two zygotes at least (POOL_RECYCLE_RETRY_MS)
 REST = 90   # seconds until all is over: a pool that grew takes some to shrink
 
 CODE = '''\
@@ -80,15 +80,13 @@ def instance():
 
 
 def chunk(instance, tool, first, count, out):
-    """One tenth of the calls; the zygote is replaced while they run."""
+    """One tenth of the calls; the zygote is due to be replaced while they run (zygote_forks)."""
     with subprocess.Popen(
             [os.path.join(BUILD, "tests", "bench", "bench-load"), "-c", str(CLIENTS),
              "-n", str(count), "-T", tool, "-a", '{"n":@}', "-e", '"text":"ran @"',
              "-f", str(first), "-o", out, *map(str, instance.address())],
             stdout=subprocess.DEVNULL) as load:
         try:
-            time.sleep(0.5)
-            os.kill(instance.service_pid("sandboxd"), signal.SIGHUP)
             assert load.wait(3600) == 0, "the load ended early"
         finally:
             load.kill()
@@ -147,10 +145,11 @@ def test_nothing_grows(instance, tmp_path):
         tool = flow.publish(instance, c, "soak", "mixed", CODE)
     seen, states, first, seconds = {}, [], 0, 0.0
     size = CALLS // CHUNKS
-    pids, zygotes = None, set()
+    pids, zygotes, replaced = None, set(), 0.0
     for number in range(CHUNKS):
         count = size if number < CHUNKS - 1 else CALLS - first
         out = str(tmp_path / f"{number}")
+        time.sleep(max(0, replaced + RECYCLE - time.monotonic()))
         begin = time.monotonic()
         chunk(instance, tool, first, count, out)
         seconds += time.monotonic() - begin
@@ -161,6 +160,7 @@ def test_nothing_grows(instance, tmp_path):
         rest(instance)
         states.append(state(instance))
         zygotes |= set(zygote(instance))
+        replaced = time.monotonic()
         pids = pids or names(instance)
         print(f"{first} calls, {first / seconds:.0f} a second:",
               collections.Counter(e for e, _ in seen.values()), flush=True)

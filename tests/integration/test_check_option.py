@@ -1,0 +1,48 @@
+"""-t finds what the process would not start with: a reload runs it first, and would else end a process that runs."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["MCPBOX_BUILD"])
+ADMIND = BUILD / "admind/mcpbox-admind"
+SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
+EGRESS = BUILD / "sandboxd/egress/mcpbox-sandboxd-egress"
+# The machine that tests need not have our users.
+USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRESS: ("sandboxd_user",),
+         SANDBOXD: ("gateway_local_user", "gateway_tunnel_user", "admind_user")}
+GOOD = [
+    (ADMIND, "database host=/run/postgresql dbname=mcpbox user=mcpbox_app"),
+    (SANDBOXD, "module_index https://index.example.org/simple/"),
+    (EGRESS, "never 10.0.0.5,192.0.2.1:5432"),
+    (EGRESS, "dns_servers 192.0.2.1,[2001:db8::1]:53"),
+]
+BAD = [
+    (ADMIND, "database host=db.example.org dbname=mcpbox user=mcpbox_app", "database"),
+    (ADMIND, "owner_database host=db.example.org hostaddr=192.0.2.1 user=mcpbox_owner sslmode=require", "owner_database"),
+    (ADMIND, "database not a connection string", "database"),
+    (SANDBOXD, "module_index ftp://index.example.org/", "ftp://index.example.org/"),
+    (SANDBOXD, "module_index https://index.example.org/simple/\nmodule_files_hosts a/b", "a/b"),
+    (EGRESS, "never 10.0.0.5,nonsense", "nonsense"),
+    (EGRESS, "dns_servers 192.0.2.1,nonsense", "dns_servers"),
+]
+
+
+def check(tmp_path, program, text):
+    f = tmp_path / "x.conf"
+    f.write_text("".join(f"{u} 65534\n" for u in USERS[program]) + text + "\n", encoding="utf-8")
+    f.chmod(0o644)
+    return subprocess.run([program, "-t", "-f", f], capture_output=True, text=True, timeout=20, check=False)
+
+
+@pytest.mark.parametrize("program, text", GOOD)
+def test_what_is_right_passes(tmp_path, program, text):
+    r = check(tmp_path, program, text)
+    assert (r.returncode, r.stdout, r.stderr) == (0, "OK\n", "")
+
+
+@pytest.mark.parametrize("program, text, named", BAD)
+def test_what_would_not_start_is_refused(tmp_path, program, text, named):
+    r = check(tmp_path, program, text)
+    assert r.returncode == 1 and r.stdout == "" and named in r.stderr and r.stderr.startswith(str(tmp_path)), r

@@ -1,0 +1,152 @@
+"""The end of sandboxd in order: what it still takes, what it waits for, what it
+leaves; admind, vault and gatewayd are played by the tests."""
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from harness.instance import SRC
+from harness.ipc import Closed
+from harness.sandbox import DONE, FAILED, KILLED, REFUSED, Sandbox
+
+pytestmark = pytest.mark.alone
+RUNNER = "sandboxd/runner/mcpbox-runner"
+SLEEP = "import time\ndef main():\n    time.sleep({})\n    return 'slept'\n"
+ONE = "def main():\n    return 1\n"
+
+
+@pytest.fixture
+def parts():
+    with Sandbox(runner=RUNNER, slots=1, queue=8, queue_wait="60s", pool_min=0, pool_max=0,
+                 drain_timeout="1500ms") as s:
+        a, g = s.admind(), s.gateway()
+        x = a.held(ONE)
+        assert g.call("RUN", execution=x, arguments=b"{}")["outcome"] == DONE
+        a.record(x)
+        yield s, a, g
+
+
+def mode(_, m):
+    with open(os.path.join(SRC, "common", "failure.def"), encoding="ascii") as f:
+        return re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)[m["failure"]]
+
+
+def start(a, g, code, **kw):
+    x = a.held(code, **kw)
+    return x, g.start("RUN", execution=x, arguments=b"{}")
+
+
+def answers(g, *requests):
+    """The answer to each, whichever comes first."""
+    got = {}
+    while len(got) < len(requests):
+        request, m = g.receive()
+        if request in requests and g.table.by_name[m["_"]]["kind"] == "answer":
+            got[request] = m
+    return got
+
+
+def said(m):
+    return json.loads(m["body_meta"][:m["body_len"]])["content"][0]["text"]
+
+
+def ended(s, since, low, high):
+    """It exited with 0, so long after that."""
+    assert s.children["sandboxd"].wait(20) == 0
+    assert low <= time.monotonic() - since <= high, time.monotonic() - since
+
+
+def stop(s, sig=signal.SIGTERM):
+    s.children["sandboxd"].send_signal(sig)
+    return time.monotonic()
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_what_runs_and_waits_may_end(parts, sig):
+    s, a, g = parts
+    first = start(a, g, SLEEP.format("0.5"))
+    second = start(a, g, SLEEP.format("0.3"))   # waits for the slot
+    held = a.held(ONE)
+    time.sleep(0.2)
+    begin = stop(s, sig)
+    # Nothing of it ran, and nothing new does.
+    r = a.record(held)
+    assert (r["outcome"], mode(s, r), r["started_us"]) == (REFUSED, "upgrading", 0)
+    m = g.call("RUN", execution=held, arguments=b"{}")
+    assert m["_"] == "REFUSED" and mode(s, m) == "upgrading" and m["retry_after_ms"] > 0
+    m = a.hold(ONE)[1]
+    assert m["_"] == "REFUSED" and mode(s, m) == "upgrading"
+    for x, request in (first, second):
+        assert g.answer(request)["outcome"] == DONE
+        r = a.record(x)
+        assert (r["outcome"], r["delivered"]) == (DONE, 1)
+    ended(s, begin, 0.4, 1.4)
+
+
+def test_at_the_end_of_the_time(parts):
+    """One runs, one waits for its slot."""
+    s, a, g = parts
+    runs = start(a, g, SLEEP.format("30"), timeout=60000)
+    waits = start(a, g, ONE)
+    time.sleep(0.3)
+    begin = stop(s)
+    got = answers(g, runs[1], waits[1])     # in the order of their ids
+    assert 1.4 < time.monotonic() - begin < 2.2
+    m = got[runs[1]]
+    assert m["outcome"] == KILLED and mode(s, m) == "killed" and "restart" in said(m)
+    m = got[waits[1]]
+    assert m["_"] == "REFUSED" and mode(s, m) == "upgrading"
+    r = a.record(runs[0])
+    assert (r["outcome"], mode(s, r), r["delivered"]) == (KILLED, "killed", 1)
+    assert b"restart" in r["stdout_result"] and r["started_us"] > 0
+    r = a.record(waits[0])
+    assert (r["outcome"], mode(s, r), r["started_us"]) == (REFUSED, "upgrading", 0)
+    ended(s, begin, 1.4, 3)
+
+
+def test_a_record_that_nobody_acknowledges(parts):
+    """... is waited for, and not for ever."""
+    s, a, g = parts
+    a.acknowledge = False
+    x, request = start(a, g, ONE)
+    assert g.answer(request)["outcome"] == DONE
+    a.record(x)
+    begin = stop(s)
+    ended(s, begin, 4.4, 6)     # drain_timeout and DRAIN_LAST_MS
+    assert "records_left" in s.log("sandboxd")
+
+
+def test_admind_is_away(parts):
+    """Nothing runs, and nobody takes the record: 3 s, time for a restart."""
+    s, a, g = parts
+    s.children["sandboxd"].poll()
+    x = a.held(ONE)
+    a.peer.sock.close()
+    request = g.start("RUN", execution=x, arguments=b"{}")
+    assert g.answer(request)["outcome"] == DONE
+    begin = stop(s)
+    back = s.admind()       # it was: the record is not lost
+    assert back.record(x)["outcome"] == DONE
+    ended(s, begin, 0, 1)
+
+
+def test_idle(parts):
+    s, _, g = parts
+    ended(s, stop(s), 0, 0.3)
+    with pytest.raises((Closed, OSError)):
+        g.receive(1)
+
+
+def test_a_failing_tool_is_no_killed_one(parts):
+    """It ends by itself while the process waits: as always."""
+    s, a, g = parts
+    x, request = start(a, g, SLEEP.format("10"), timeout=600)
+    time.sleep(0.2)
+    begin = stop(s)
+    m = g.answer(request)
+    assert (m["outcome"], mode(s, m)) == (FAILED, "timeout")
+    assert a.record(x)["outcome"] == FAILED
+    ended(s, begin, 0.2, 1.4)
