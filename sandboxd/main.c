@@ -11,6 +11,7 @@
  */
 #include <event2/event.h>
 
+#include <malloc.h>
 #include <seccomp.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,12 +26,12 @@
 #include "proc.h"
 #include "service.h"
 #include "settings.h"
+#include "vault_key.h"
 #include "withdrawn.h"
 
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
-	KEY_ANSWER_MS = 5000,
-	KEY_RETRY_MS = 500,
+	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
 };
 
 struct sandboxd {
@@ -39,10 +40,10 @@ struct sandboxd {
 	struct calls *calls;
 	struct records *records;
 	struct pool *pool;
-	struct ipc_client *vault;
+	struct vault_key key;
 	struct ipc_peer *admind; /* the newest connection, or NULL */
 	struct drain drain;
-	struct event *sweep, *key_retry;
+	struct event *sweep;
 	size_t records_max;
 	struct withdrawn withdrawn;
 	struct buf layers;
@@ -53,68 +54,6 @@ struct door {
 	struct sandboxd *s;
 	uint8_t listener;
 };
-
-/* --- The vault: this epoch's context key. ------------------------------ */
-
-static void ask_key(struct sandboxd *);
-
-static void
-on_key_retry(evutil_socket_t fd, short what, void *arg)
-{
-	ask_key(arg);
-}
-
-static void
-key_later(struct sandboxd *s)
-{
-	static const struct timeval tv = {.tv_usec = KEY_RETRY_MS * 1000};
-
-	(void)evtimer_add(s->key_retry, &tv);
-}
-
-static void
-on_key(void *arg, struct ipc_frame *f, enum failure gone)
-{
-	struct sandboxd *s = arg;
-	struct ipc_context_key m;
-	struct err e;
-
-	if (f == NULL || f->type != IPC_CONTEXT_KEY ||
-	    ipc_decode(f, &m, &e) != 0 || m.key.n != KEY_LEN) {
-		log_event(LOG_LV_WARN, "context_key", "no key from the vault");
-		if (ipc_client_peer(s->vault) != NULL)
-			key_later(s);
-		return;
-	}
-	held_key(&s->held, m.key.p);
-	/* The frame is freed, not wiped, by the transport. */
-	explicit_bzero((void *)(uintptr_t)m.key.p, m.key.n);
-	log_event(LOG_LV_INFO, "context_key", "a fresh key from the vault");
-}
-
-static void
-ask_key(struct sandboxd *s)
-{
-	struct ipc_context_key_get m = {.epoch = *ipc_hello_epoch()};
-	struct ipc_peer *p = ipc_client_peer(s->vault);
-
-	if (p != NULL &&
-	    ipc_request(p, IPC_CONTEXT_KEY_GET, &m, KEY_ANSWER_MS, on_key, s,
-		NULL) != 0)
-		key_later(s);
-}
-
-static void
-on_vault_up(struct ipc_peer *p, void *arg)
-{
-	ask_key(arg);
-}
-
-static int
-on_vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
-{
-	return -1; /* the vault only answers */
-}
 
 /* --- admind: contexts in, records out. --------------------------------- */
 
@@ -521,15 +460,10 @@ confine(struct sandboxd *s)
 static void
 connect_out(struct sandboxd *s)
 {
-	static const struct ipc_handlers vault = {
-	    .up = on_vault_up, .message = on_vault_message};
 	char path[128], peek[128];
 	struct err e;
 
-	if (proc_socket_path(&s->proc, "admind-vault", "sandboxd", path,
-		sizeof(path), &e) != 0 ||
-	    (s->vault = ipc_client_new(s->proc.base, path, "admind-vault",
-		 IPC_ROLE_SANDBOXD, IPC_ROLE_VAULT, &vault, s, &e)) == NULL)
+	if (vault_key_connect(&s->key, &s->proc, &s->held, &e) != 0)
 		log_fatal("vault", "%s", e.text);
 	if (proc_socket_path(&s->proc, "sandboxd-spawn", "sandboxd", path,
 		sizeof(path), &e) != 0 ||
@@ -562,6 +496,19 @@ say_status(char *buf, size_t len, void *arg)
 	    s->admind == NULL ? ", waiting for admind" : "");
 }
 
+/*
+ * What a flooding tool made large goes back to the system with its call: unless
+ * it is told its threshold, glibc raises it to the largest block that it has
+ * seen (up to 32 MiB) and keeps twice that much of what is freed, so what
+ * sandboxd holds at rest would be a tool's to choose (mallopt(3)).
+ */
+static void
+give_back(void)
+{
+	if (mallopt(M_MMAP_THRESHOLD, OWN_MAPPING) != 1)
+		log_fatal("start", "malloc's threshold");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -572,13 +519,13 @@ main(int argc, char **argv)
 
 	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
+	give_back();
 	c = s.proc.conf;
 	settings_calls(c, &cc);
 	s.records_max = (size_t)conf_int(c, "records_max");
 	s.records = records_new(s.proc.base, s.records_max, ipc_hello_epoch());
 	s.sweep = event_new(s.proc.base, -1, EV_PERSIST, on_sweep, &s);
-	s.key_retry = evtimer_new(s.proc.base, on_key_retry, &s);
-	if (s.records == NULL || s.sweep == NULL || s.key_retry == NULL ||
+	if (s.records == NULL || s.sweep == NULL ||
 	    event_add(s.sweep, &tv) != 0 ||
 	    held_init(&s.held, (size_t)conf_int(c, "held_max"),
 		ipc_hello_epoch()) != 0 ||

@@ -1,0 +1,31 @@
+/*
+ * sandboxd's connection to the vault: it asks for this epoch's context key,
+ * with which held contexts are opened (held.h), each time the vault is there
+ * anew. The vault only answers; whatever it says unasked closes the connection.
+ */
+#ifndef VAULT_KEY_H
+#define VAULT_KEY_H
+
+#include "held.h"
+#include "proc.h"
+
+enum {
+	VAULT_KEY_ANSWER_MS = 5000, /* a vault that was just started derives */
+	VAULT_KEY_RETRY_MS = 500 /* between two questions of one connection */
+};
+
+struct event;
+struct ipc_client;
+
+struct vault_key {
+	struct held_set *held; /* borrowed; learns the key */
+	struct ipc_client *vault;
+	struct event *retry;
+};
+
+/* Connects, and goes on trying, in the process's loop. 0, or -1 with the error:
+ * a path that is too long, or no memory. */
+int vault_key_connect(
+    struct vault_key *, const struct proc *, struct held_set *, struct err *);
+
+#endif
