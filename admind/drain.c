@@ -1,7 +1,9 @@
 /*
  * The end of admind in order (docs/decisions/0055): what clients asked and is
  * in work is answered, for DRAIN_MS at most; what they ask from now on is
- * refused `upgrading`, so nothing of it has begun.
+ * refused `upgrading`, so nothing of it has begun. Last, clients are listened
+ * to no more: what they sent until that moment is read and refused, what they
+ * send later fails at once on their side. So whoever has no answer knows why.
  *
  * What other processes of the suite ask goes on: sandboxd's records and the
  * vault's questions are parts of what is in work. Tails have no end of their
@@ -28,6 +30,17 @@ static struct event *turn;
 static uint64_t until_ms;
 static bool flushed; /* nothing was in work one turn ago: answers have left */
 
+/* All of them, whether or not the first is through. */
+static bool
+clients_gone(struct admind *a)
+{
+	bool local = ipc_server_finish(a->gw_local);
+	bool tunnel = ipc_server_finish(a->gw_tunnel);
+	bool http = ipc_server_finish(a->http);
+
+	return ipc_server_finish(a->ctl) && local && tunnel && http;
+}
+
 static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
@@ -41,7 +54,7 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 		flushed = true;
 		return;
 	}
-	if (!flushed && !late)
+	if (!late && (!flushed || !clients_gone(a)))
 		return;
 	if (!flushed)
 		log_event(LOG_LV_WARN, "drain_timeout",

@@ -105,7 +105,7 @@ ipc_client_free(struct ipc_client *c)
 struct ipc_peer *
 ipc_client_peer(struct ipc_client *c)
 {
-	if (c == NULL || c->conn == NULL || c->conn->closing ||
+	if (c == NULL || c->conn == NULL || c->conn->closing || c->conn->deaf ||
 	    c->conn->state != IPC_STATE_OPEN)
 		return NULL;
 	return c->conn;

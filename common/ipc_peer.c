@@ -5,6 +5,8 @@
  * connection; the service manager or the back-off brings an honest peer back,
  * and a taken-over one has gained nothing but its own end.
  */
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +102,6 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct ipc_peer *p = arg;
 	struct ipc_waiter *w;
-	struct ipc_out *o;
 
 	while ((w = TAILQ_FIRST(&p->waiters)) != NULL) {
 		ipc_answer_cb *cb = w->cb;
@@ -116,11 +117,7 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 		ipc_server_forget(p->server, p);
 	if (p->client != NULL)
 		ipc_client_forget(p->client, p);
-	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
-		TAILQ_REMOVE(&p->out, o, link);
-		ipc_packet_free(&o->packet);
-		free(o);
-	}
+	ipc_peer_drop_out(p);
 	event_free(p->readable);
 	event_free(p->writable);
 	event_free(p->again);
@@ -235,6 +232,19 @@ take_frame(struct ipc_peer *p, struct ipc_frame *f)
 		ipc_peer_close(p);
 }
 
+/* Nothing more will come. What is to be said to a peer that we ourselves do not
+ * listen to any more is said first. */
+static void
+end_of_input(struct ipc_peer *p)
+{
+	if (!p->finishing || TAILQ_EMPTY(&p->out)) {
+		ipc_peer_close(p);
+		return;
+	}
+	p->ended = true;
+	event_del(p->readable);
+}
+
 static void
 readable_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -253,83 +263,12 @@ readable_cb(evutil_socket_t fd, short what, void *arg)
 			return;
 		}
 		if (rc == 0) {
-			ipc_peer_close(p);
+			end_of_input(p);
 			return;
 		}
 		take_frame(p, &f);
 		ipc_frame_free(&f);
 	}
-}
-
-/* Sends what the socket takes. */
-static void
-writable_cb(evutil_socket_t fd, short what, void *arg)
-{
-	static const struct timeval again = {.tv_usec = 10 * 1000};
-	struct ipc_peer *p = arg;
-	struct ipc_out *o;
-
-	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
-		if (ipc_packet_send(p->fd, &o->packet) == -1) {
-			if (errno == EAGAIN || errno == EWOULDBLOCK) {
-				event_add(p->writable, NULL);
-				return;
-			}
-			/* The socket stays writable: only time helps. */
-			if (errno == ETOOMANYREFS || errno == ENOBUFS) {
-				event_add(p->again, &again);
-				return;
-			}
-			ipc_peer_close(p);
-			return;
-		}
-		TAILQ_REMOVE(&p->out, o, link);
-		p->queued -= o->packet.bytes.len;
-		p->queued_fds -= o->packet.nfds;
-		ipc_packet_free(&o->packet);
-		free(o);
-	}
-}
-
-/* Queues one frame, and sends at once when nothing is ahead of it. */
-static int
-enqueue(
-    struct ipc_peer *p, enum ipc_type type, uint64_t request, const void *msg)
-{
-	struct ipc_out *o;
-	struct err e;
-
-	if (p->closing)
-		return -1;
-	if (ipc_permit(type, p->local, p->peer, p->state, &e) == -1) {
-		log_event(LOG_LV_ERR, "ipc_bug", "to %s: %s", p->name, e.text);
-		return -1;
-	}
-	if ((o = calloc(1, sizeof(*o))) == NULL)
-		return -1;
-	if (ipc_packet_make(&o->packet, type, request, msg, &e) == -1) {
-		log_event(
-		    LOG_LV_WARN, "ipc_send", "to %s: %s", p->name, e.text);
-		free(o);
-		return -1;
-	}
-	if (p->queued + o->packet.bytes.len > IPC_QUEUE_MAX ||
-	    p->queued_fds + o->packet.nfds > IPC_QUEUE_FDS_MAX) {
-		log_event(LOG_LV_WARN, "ipc_slow",
-		    "%s does not read; closing it", p->name);
-		ipc_packet_free(&o->packet);
-		free(o);
-		ipc_peer_close(p);
-		return -1;
-	}
-	log_event(LOG_LV_DEBUG, "ipc_send", "%s: %s #%llu %zu bytes", p->name,
-	    ipc_name(type), (unsigned long long)request, o->packet.bytes.len);
-	p->queued += o->packet.bytes.len;
-	p->queued_fds += o->packet.nfds;
-	TAILQ_INSERT_TAIL(&p->out, o, link);
-	if (TAILQ_FIRST(&p->out) == o)
-		writable_cb(p->fd, EV_WRITE, p);
-	return p->closing ? -1 : 0;
 }
 
 static void
@@ -380,8 +319,8 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	evutil_make_socket_nonblocking(sock);
 	p->readable =
 	    event_new(base, sock, EV_READ | EV_PERSIST, readable_cb, p);
-	p->writable = event_new(base, sock, EV_WRITE, writable_cb, p);
-	p->again = evtimer_new(base, writable_cb, p);
+	p->writable = event_new(base, sock, EV_WRITE, ipc_peer_writable, p);
+	p->again = evtimer_new(base, ipc_peer_writable, p);
 	p->reap = event_new(base, -1, 0, reap_cb, p);
 	if (p->readable == NULL || p->writable == NULL || p->again == NULL ||
 	    p->reap == NULL || (hello && hello_timer_start(p) == -1) ||
@@ -395,7 +334,7 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		    .layers = ipc_str(hello_layers)};
 
 		/* On failure the peer is closing; its end comes by the loop. */
-		(void)enqueue(p, IPC_HELLO, 0, &h);
+		(void)ipc_peer_enqueue(p, IPC_HELLO, 0, &h);
 	}
 	return p;
 
@@ -428,46 +367,6 @@ void
 ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 {
 	p->state = state;
-}
-
-int
-ipc_send(struct ipc_peer *p, enum ipc_type type, const void *msg)
-{
-	return enqueue(p, type, 0, msg);
-}
-
-int
-ipc_answer(
-    struct ipc_peer *p, uint64_t request, enum ipc_type type, const void *msg)
-{
-	if (enqueue(p, type, request, msg) == 0)
-		return 0;
-	/* Out of descriptors or memory for a large answer: a small one, so that
-	 * nobody waits for it in vain. What was asked for has been done. */
-	if (!p->closing && type != IPC_REFUSED &&
-	    ipc_info(type)->kind == IPC_KIND_ANS)
-		(void)ipc_refuse(p, request, FAILURE_LOST,
-		    "the answer could not be sent", 0);
-	return -1;
-}
-
-int
-ipc_refuse(struct ipc_peer *p, uint64_t request, enum failure f,
-    const char *message, uint64_t retry_after_ms)
-{
-	struct ipc_refused m = {.failure = (uint16_t)f,
-	    .message = ipc_str(message),
-	    .retry_after_ms = retry_after_ms};
-
-	return enqueue(p, IPC_REFUSED, request, &m);
-}
-
-int
-ipc_answer_ok(struct ipc_peer *p, uint64_t request)
-{
-	struct ipc_ok m = {0};
-
-	return enqueue(p, IPC_OK, request, &m);
 }
 
 /* The answer is late: tell the waiter now, keep a tombstone so that the late
@@ -521,7 +420,7 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 	TAILQ_INSERT_TAIL(&p->waiters, w, link);
 	LIST_INSERT_HEAD(&p->chains[w->id % IPC_CHAINS], w, chain);
 	p->nwaiters++;
-	if (enqueue(p, type, w->id, msg) == -1) {
+	if (ipc_peer_enqueue(p, type, w->id, msg) == -1) {
 		waiter_free(p, w);
 		return -1;
 	}
@@ -537,6 +436,19 @@ ipc_forget(struct ipc_peer *p, uint64_t id)
 
 	if (w != NULL)
 		w->cb = NULL;
+}
+
+void
+ipc_peer_finish(struct ipc_peer *p)
+{
+	if (p->closing || p->finishing)
+		return;
+	p->finishing = true;
+	/* What the peer sends from now on fails with EPIPE; what it has sent
+	 * is read, and behind that is the end (unix(7) sockets keep their queue
+	 * at shutdown(2)). */
+	(void)shutdown(p->fd, SHUT_RD);
+	ipc_peer_resume(p);
 }
 
 void

@@ -45,6 +45,13 @@ struct ipc_server *ipc_server_new(struct event_base *, const char *path,
     const uid_t *allowed, size_t nallowed, const struct ipc_handlers *,
     void *arg, struct err *);
 void ipc_server_free(struct ipc_server *); /* closes its peers too */
+/*
+ * For the end of a process: nobody is accepted any more, and the peers can't
+ * send (theirs fails at once, so they know that it was never read). What they
+ * sent before is still read and may be answered; a peer closes when that is
+ * done. Call it again until it says true: no peers are left.
+ */
+bool ipc_server_finish(struct ipc_server *);
 /* Calls f for each open peer of the server. */
 void ipc_server_each(
     struct ipc_server *, void (*f)(struct ipc_peer *, void *), void *);
@@ -58,7 +65,7 @@ struct ipc_client *ipc_client_new(struct event_base *, const char *path,
     const char *name, enum ipc_role local, enum ipc_role peer,
     const struct ipc_handlers *, void *arg, struct err *);
 void ipc_client_free(struct ipc_client *);
-/* The open peer, or NULL while the connection is down. */
+/* The open peer, or NULL while the connection is down or listens no more. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
 /* Down because the other side speaks another IPC table: an upgrade is under
  * way (failure UPGRADING). */
@@ -102,7 +109,8 @@ int ipc_request(struct ipc_peer *, enum ipc_type, const void *msg,
     int timeout_ms, ipc_answer_cb *cb, void *arg, uint64_t *id);
 void ipc_forget(struct ipc_peer *, uint64_t id);
 
-void ipc_peer_close(struct ipc_peer *); /* safe inside callbacks */
+void ipc_peer_close(struct ipc_peer *);  /* safe inside callbacks */
+void ipc_peer_finish(struct ipc_peer *); /* see ipc_server_finish */
 /* Stop and resume reading: backpressure. */
 void ipc_peer_pause(struct ipc_peer *);
 void ipc_peer_resume(struct ipc_peer *);

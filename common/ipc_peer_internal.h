@@ -18,6 +18,10 @@ enum { IPC_CHAINS = 256 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
+/* How long one who listens no more may take to answer what it has read and to
+ * close: a daemon's own end takes less (admind/drain.c). */
+enum { IPC_DEAF_MS = 3000 };
+
 struct event;
 
 struct ipc_out {
@@ -56,6 +60,9 @@ struct ipc_peer {
 	size_t nwaiters, nlate;
 	uint64_t next_id;
 	bool hello, was_up, closing, paused;
+	bool finishing; /* we listen no more (ipc_peer_finish) */
+	bool ended;     /* and have read everything */
+	bool deaf;      /* the other side listens no more (ipc_send.c) */
 	struct ipc_id epoch;
 	char *layers;
 	struct ipc_server *server; /* NULL unless accepted */
@@ -90,6 +97,14 @@ struct ipc_client {
 
 /* IPC_HELLO_MS; tests shorten it. */
 extern int ipc_peer_hello_ms;
+
+/* ipc_send.c: queues one frame, and sends at once when nothing is ahead of it.
+ * 0, or -1: it was not sent and never will be. */
+int ipc_peer_enqueue(
+    struct ipc_peer *, enum ipc_type, uint64_t request, const void *msg);
+/* Event callback: sends what the socket takes. */
+void ipc_peer_writable(int fd, short what, void *peer);
+void ipc_peer_drop_out(struct ipc_peer *); /* what was not sent */
 
 /* A peer on its way out was reaped: its owner forgets it. */
 void ipc_server_forget(struct ipc_server *, struct ipc_peer *);

@@ -159,6 +159,18 @@ ipc_server_free(struct ipc_server *s)
 	free(s);
 }
 
+bool
+ipc_server_finish(struct ipc_server *s)
+{
+	struct ipc_peer *p;
+
+	event_del(s->acceptable);
+	event_del(s->resume);
+	LIST_FOREACH(p, &s->peers, link)
+	ipc_peer_finish(p);
+	return s->npeers == 0;
+}
+
 void
 ipc_server_each(
     struct ipc_server *s, void (*f)(struct ipc_peer *, void *), void *arg)

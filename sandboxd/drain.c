@@ -3,6 +3,7 @@
 
 #include "drain.h"
 #include "ids.h"
+#include "ipc_peer.h"
 #include "log.h"
 
 /* Who is missing all the time will not come. */
@@ -18,6 +19,18 @@ admind_is_away(struct drain *d, uint64_t now)
 	return now - d->alone_ms >= DRAIN_ADMIND_MS;
 }
 
+static bool
+gateways_gone(struct drain *d)
+{
+	bool gone = true;
+
+	for (int i = 0; i < DRAIN_GATEWAYS; i++)
+		if (d->gateways[i] != NULL &&
+		    !ipc_server_finish(d->gateways[i]))
+			gone = false;
+	return gone;
+}
+
 static void
 look(struct drain *d)
 {
@@ -25,12 +38,12 @@ look(struct drain *d)
 	size_t records = records_count(d->records);
 	uint64_t now = now_boot_ms();
 
-	if (calls == 0 && records == 0) {
+	if (calls == 0 && records == 0 && gateways_gone(d)) {
 		proc_end(d->proc);
 		return;
 	}
 	if (now < d->until_ms) {
-		if (calls > 0 || !admind_is_away(d, now))
+		if (calls > 0 || records == 0 || !admind_is_away(d, now))
 			return;
 	} else if (!d->late) {
 		log_event(LOG_LV_WARN, "drain_timeout",

@@ -8,6 +8,9 @@
  *	time is over	what runs is killed, with a record that says why
  *	then		a moment for runners to be reaped and records to be
  *			acknowledged
+ *	last		gateways are listened to no more: what they sent until
+ *			then is refused, what they send later fails at once on
+ *			their side (ipc_server_finish)
  *
  * A record that admind does not acknowledge in all that time is lost with this
  * process; admind's sweep closes its row when the next one names its epoch.
@@ -19,6 +22,7 @@
 #include "proc.h"
 
 enum {
+	DRAIN_GATEWAYS = 2, /* local, tunnel */
 	DRAIN_TURN_MS = 10, /* how often it is looked what is left */
 	/* To reap what was killed (a tree of processes at most) and have its
 	 * records committed, all of them together. */
@@ -29,19 +33,22 @@ enum {
 };
 
 struct event;
+struct ipc_server;
 
 struct drain {
 	struct proc *proc;
 	struct held_set *held;
 	struct calls *calls;
 	struct records *records;
+	struct ipc_server *gateways[DRAIN_GATEWAYS];
 	struct event *turn;
 	uint64_t until_ms, alone_ms; /* CLOCK_BOOTTIME; alone_ms: no admind
 				      * since, or 0 */
 	bool late;
 };
 
-/* Becomes proc's hook. 0, or -1 without memory. */
+/* Becomes proc's hook; the gateways' listeners are set by whoever opens them.
+ * 0, or -1 without memory. */
 int drain_init(struct drain *, struct proc *, struct held_set *, struct calls *,
     struct records *);
 

@@ -392,18 +392,20 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	runners_sweep(calls_runners(s->calls), now);
 }
 
-static void
+static struct ipc_server *
 listen_at(struct sandboxd *s, const char *name, enum ipc_role peer, uid_t user,
     const struct ipc_handlers *handlers, void *arg)
 {
+	struct ipc_server *server = NULL;
 	char path[128];
 	struct err e;
 
 	if (proc_socket_path(
 		&s->proc, "sandboxd", name, path, sizeof(path), &e) != 0 ||
-	    ipc_server_new(s->proc.base, path, name, IPC_ROLE_SANDBOXD, peer,
-		&user, 1, handlers, arg, &e) == NULL)
+	    (server = ipc_server_new(s->proc.base, path, name,
+		 IPC_ROLE_SANDBOXD, peer, &user, 1, handlers, arg, &e)) == NULL)
 		log_fatal("listen", "%s", e.text);
+	return server;
 }
 
 static void
@@ -420,9 +422,9 @@ open_doors(struct sandboxd *s)
 	local = (struct door){s, LISTENER_LOCAL};
 	tunnel = (struct door){s, LISTENER_TUNNEL};
 	inner = (struct door){s, LISTENER_ADMIND};
-	listen_at(s, "gateway-local", IPC_ROLE_GATEWAY,
+	s->drain.gateways[0] = listen_at(s, "gateway-local", IPC_ROLE_GATEWAY,
 	    conf_user(c, "gateway_local_user"), &gateway, &local);
-	listen_at(s, "gateway-tunnel", IPC_ROLE_GATEWAY,
+	s->drain.gateways[1] = listen_at(s, "gateway-tunnel", IPC_ROLE_GATEWAY,
 	    conf_user(c, "gateway_tunnel_user"), &gateway, &tunnel);
 	listen_at(s, "admind", IPC_ROLE_ADMIND, conf_user(c, "admind_user"),
 	    &admind, &inner);

@@ -379,7 +379,7 @@ def test_admind_http_answers_all(instance):
 def test_admind_answers_what_is_in_work(instance, tool):
     """Its clients are told `upgrading` or have an answer; what was done is said
     to be done. Nothing in work: milliseconds."""
-    made, typed, lost, stop, odd = [], [], [], threading.Event(), []
+    made, typed, stop, odd = [], [], threading.Event(), []
 
     def work(k):
         with Client(instance.address) as c:
@@ -393,9 +393,7 @@ def test_admind_answers_what_is_in_work(instance, tool):
                 elif mode(r) in ("upgrading", "busy", "storage_unavailable"):
                     typed.append(mode(r))
                     time.sleep(0.02)
-                elif mode(r) == "lost":     # sent in the moment it ended: nobody read it
-                    lost.append(f"drain_{k}_{i}")
-                else:
+                else:       # `lost` too: what was sent was read, or could not be sent
                     odd.append((f"drain_{k}_{i}", r))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
@@ -416,8 +414,7 @@ def test_admind_answers_what_is_in_work(instance, tool):
         t.join()
     assert not odd, odd[:3]
     there = {r[0] for r in instance.psql("SELECT name FROM mcpbox.servers WHERE name LIKE 'drain\\_%'")}
-    assert there == set(made), (there ^ set(made), typed, lost)
-    assert len(lost) <= 3, lost     # of six clients and three ends
+    assert there == set(made), (there ^ set(made), typed)
     pid = instance.service_pid("admind")
     os.kill(pid, signal.SIGTERM)
     gone(pid, 0.5)
