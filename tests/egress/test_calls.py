@@ -289,9 +289,9 @@ def test_bytes_end_the_call(admind, gateway, web):
 
 
 def test_rate_ends_the_call(admind, gateway, web):
-    c = call(admind, gateway, "import socket\ndef main():\n"
+    c = call(admind, gateway, "import socket, time\ndef main():\n"
              "  s = socket.create_connection(('api.example', 80), 5)\n"
-             "  while True: s.sendall(b'x' * 65536)\n",
+             "  while True:\n    s.sendall(b'x' * 65536)\n    time.sleep(0.001)\n",
              network_rate=1 << 20, timeout=15000, **API)
     assert (c.outcome, c.failure) == (FAILED, "limit"), c.text
     assert "network_rate is 1048576 bytes a minute" in c.text

@@ -24,6 +24,8 @@ TOOLS = {
     "liar": "class Odd:\n    pass\ndef main():\n    return Odd()\n",
     "shapes": "def main() -> dict:\n    return {'ok': True, 'none': None, 'list': [1, 2.5, 'x']}\n",
 }
+# So little that it is full well before the time is over.
+MORE = {"eater": {"limits": {"memory_bytes": 96 << 20}}}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,8 @@ def instance():
 @pytest.fixture(scope="module")
 def tools(instance):
     with Client(instance.address) as c:
-        return {n: flow.publish(instance, c, "faulty", n, code) for n, code in TOOLS.items()}
+        return {n: flow.publish(instance, c, "faulty", n, code, **MORE.get(n, {}))
+                for n, code in TOOLS.items()}
 
 
 def failed(reply, mode):

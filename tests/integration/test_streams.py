@@ -288,6 +288,7 @@ def test_shutdown_ends_streams_by_their_last_message(instance, mcp):
         assert end[0].json["result"]["resultType"] == "complete"
         assert end[0].json["result"]["_meta"][META + "subscriptionId"] == 4
         assert own.rest() == []
+    instance.tool("wait")
     # The session outlives the process; what may have changed is said.
     with get(instance, c, "00000000-0-1") as s:
         seen = {s.next().json.get("method") for _ in range(4)}
