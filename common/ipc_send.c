@@ -35,8 +35,8 @@ ipc_peer_drop_out(struct ipc_peer *p)
 		drop_first(p);
 }
 
-/* The other side listens no more, but may still answer, for IPC_DEAF_MS. One that
- * only says so has kept itself from being asked for that long. */
+/* The other side listens no more, but may still answer, for IPC_DEAF_MS. One
+ * that only says so has kept itself from being asked for that long. */
 static void
 gone_deaf(struct ipc_peer *p)
 {
