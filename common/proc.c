@@ -246,14 +246,21 @@ proc_socket_path(const struct proc *p, const char *process, const char *name,
 
 /*
  * event_base_dispatch returns 1 when no event is left, which can't be while
- * the signal events exist, and -1 when epoll fails.
+ * the signal events exist, and -1 when epoll fails. Behind it the process only
+ * ends: one more signal to stop waits for that, since without libevent's
+ * handler it would kill an orderly end.
  */
 int
 proc_run(struct proc *p)
 {
 	int rc = event_base_dispatch(p->base);
+	sigset_t stop;
 	size_t i;
 
+	sigemptyset(&stop);
+	for (i = 0; i < STOP_SIGNALS; i++)
+		sigaddset(&stop, stop_signals[i]);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
 	for (i = 0; i < STOP_SIGNALS; i++)
 		event_free(ev_stop[i]);
 	if (rc != 0) {

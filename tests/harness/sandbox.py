@@ -288,10 +288,7 @@ class Sandbox:
                 except subprocess.TimeoutExpired:
                     child.kill()
                     child.wait()
-                # The second signal may come when sandboxd has nothing left to do and
-                # none of its handlers: it ends it then.
-                fine = (0, -signal.SIGINT) if name == "sandboxd" else (0,)
-                bad += [f"{name}: {child.returncode}"] if child.returncode not in fine else []
+                bad += [f"{name}: {child.returncode}"] if child.returncode != 0 else []
         self.vault.listener.close()
         deadline = time.monotonic() + 5
         while self.pool() and time.monotonic() < deadline:

@@ -424,6 +424,18 @@ def test_sandboxd_dies_and_takes_the_pool_along(sandbox, gateway):
     b.peer.sock.close()
 
 
+def test_signals_while_it_ends_change_nothing():
+    """However many come, and when: each process's end is an orderly one."""
+    for _ in range(3):
+        with Sandbox(slots=2) as s:
+            with s.gateway() as g:      # they have started when a call has been
+                assert run(g, s.admind().held("echo"))["outcome"] == DONE
+            for name, child in s.children.items():
+                while child.poll() is None:
+                    child.send_signal(signal.SIGINT)
+                assert child.returncode == 0, (name, child.returncode, s.log(name))
+
+
 def test_doctor(sandbox, admind):
     with sandbox.peer_root("ctl") as ctl:
         rows = json.loads(ctl.call("DOCTOR")["json"])
