@@ -35,23 +35,27 @@ def finish(c, i, text):
 
 
 @pytest.mark.alone
-def test_a_thousand_tools(app):
+def test_as_many_tools_as_an_import_has(app):
+    """2000 lines are the most, and admind's statements end after 8 s: how long that is
+    differs from machine to machine, so it is compared with the tools' being made one
+    by one in the same minute. An import that slows down as it grows is far above it."""
     s = server(app)
+    start = time.monotonic()
     with app.transaction():
-        for n in range(1000):
+        for n in range(1999):
             Tool(app, name=f"t{n}", server=s)
+    by_one = time.monotonic() - start
     text, digest = export(app, s[1])
-    assert digest == hashlib.sha256(text.encode()).digest() and text.count("\n") == 1001
+    assert digest == hashlib.sha256(text.encode()).digest() and text.count("\n") == 2000
     i = put(app, text)
     assert one(app, "SELECT mcpbox.import_digest(%s)", i)[0] == digest
     start = time.monotonic()
     said = finish(app, i, text)
     took = time.monotonic() - start
-    assert said["objects"] == 1000 and said["skipped_count"] == 0
-    # 2000 lines are the most, and admind's statements end after 8 s
-    assert took < 4, took
+    assert said["objects"] == 1999 and said["skipped_count"] == 0
+    assert took < 1.4 * by_one, (took, by_one)
     assert one(app, "SELECT count(*) FROM mcpbox.tool_versions v JOIN mcpbox.servers s ON s.id = v.server_id "
-               "WHERE s.name = %s AND v.state = 'draft' AND v.change_source = 'import'", s[1] + "_imported")[0] == 1000
+               "WHERE s.name = %s AND v.state = 'draft' AND v.change_source = 'import'", s[1] + "_imported")[0] == 1999
     for t in (str(s[0]), said["servers"][0]["id"]):
         act(app, "server_delete", t)
 
@@ -110,6 +114,40 @@ def test_what_is_in_the_way_is_left_out(app, owner):
     twice = "\n".join(lines + [lines[-1]]) + "\n"
     said = finish(app, put(app, twice), twice)
     assert said["objects"] == 2 and said["skipped_count"] == 1 and "named" in said["skipped"][0]["why"]
+
+
+def test_what_is_in_the_way_of_many(app):
+    """They are tried fifty at once: what is in the way of one leaves out no other, and
+    nothing is made or recorded twice."""
+    s = server(app)
+    with app.transaction():
+        for n in range(120):
+            Tool(app, name=f"t{n}", server=s)
+    text, _ = export(app, s[1])
+    head, *lines = text.splitlines()
+    again = [lines[n] for n in (0, 49, 50, 51, 119)]
+    given = "\n".join([head, *lines[:60], *again[:2], *lines[60:], *again[2:]]) + "\n"
+    i = put(app, given)
+    before = one(app, "SELECT max(seq) FROM mcpbox.audit_log")[0]
+    said = finish(app, i, given)
+    assert said["objects"] == 120 and said["skipped_count"] == 5
+    assert len({x["name"] for x in said["skipped"]}) == 5 and all("named" in x["why"] for x in said["skipped"])
+    made = app.execute("SELECT t.name FROM mcpbox.tools t WHERE t.server_id = %s",
+                       (said["servers"][0]["id"],)).fetchall()
+    assert sorted(r[0] for r in made) == sorted(f"t{n}" for n in range(120))
+    assert one(app, "SELECT count(*) FROM mcpbox.audit_log WHERE seq > %s AND action = 'tool_created'",
+               before)[0] == 120
+    # a line that is none of an export, behind objects that are: none of them stays
+    servers = one(app, "SELECT count(*) FROM mcpbox.servers")[0]
+    app.commit()
+    broken = text + '{"object":{"server":"%s","preimage":"AAAA"}}\n' % s[1]
+    i = put(app, broken)
+    app.commit()
+    with pytest.raises(psycopg.Error, match="not a version"):
+        finish(app, i, broken)
+    app.rollback()
+    act(app, "import_drop", i)
+    assert one(app, "SELECT count(*) FROM mcpbox.servers")[0] == servers
 
 
 def test_limits_of_what_lies_around(app):

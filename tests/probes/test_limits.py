@@ -22,7 +22,8 @@ def test_memory(pool):
 
 def test_memory_bit_by_bit(pool):
     call = run(pool, "def main():\n    a = []\n    while True:\n"
-                     "        a.append(b'x' * 65536 + bytes(len(a)))\n")
+                     "        a.append(b'x' * 65536 + bytes(len(a)))\n",
+               cpu_ms=20000)	# memory alone shall end it, whatever a page costs here
     assert call.kind == "run_error" and call.failure_name == "limit"
 
 
