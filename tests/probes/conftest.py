@@ -5,9 +5,6 @@ as root, where it must succeed (a probe that could not succeed anywhere proves
 nothing), and inside, where it must fail.
 """
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +12,7 @@ from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client
 from probes import runner_driver
+from probes.controls import Controls
 
 #: Helpers every probe may use: raw system calls with their errno.
 PRELUDE = '''
@@ -36,15 +34,6 @@ def attempt(f, *args):
     return None
 '''
 
-OUTSIDE = '''
-import asyncio, inspect, json, sys
-exec(compile(sys.argv[1], "probe", "exec"), globals())
-result = main(**json.loads(sys.argv[2]))
-if inspect.isawaitable(result):
-    result = asyncio.run(result)
-print("\\n@@" + json.dumps(result))
-'''
-
 
 #: So that text is told from JSON whatever main returns.
 WRAP = '''
@@ -52,6 +41,9 @@ _probe = main
 def main(**arguments):
     return {"value": _probe(**arguments)}
 '''
+
+
+CONTROLS = Controls()
 
 
 def not_run(why):
@@ -66,6 +58,7 @@ def pool():
     p = runner_driver.Pool()
     yield p
     p.close()
+    CONTROLS.close()
 
 
 @pytest.fixture
@@ -116,13 +109,7 @@ class Sandbox:
     @staticmethod
     def outside(code, **arguments):
         """The same code as root, in a process of its own."""
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", OUTSIDE, PRELUDE + code,
-             json.dumps(arguments)], stdin=subprocess.DEVNULL, timeout=60,
-            capture_output=True, text=True, check=False,
-            env={"PATH": os.environ["PATH"]})
-        assert "\n@@" in done.stdout, done.stderr
-        return json.loads(done.stdout.rsplit("\n@@", 1)[1])
+        return CONTROLS.run(PRELUDE + code, arguments)
 
     def attack(self, code, **arguments):
         """(outside, inside)"""

@@ -11,7 +11,8 @@ import tempfile
 
 import pytest
 
-from probes.conftest import OUTSIDE, PRELUDE, not_run
+from probes.conftest import PRELUDE, not_run
+from probes.controls import OUTSIDE
 
 #: Forks, tries to become a program that ends with 42, says what came of it.
 TRY = '''
