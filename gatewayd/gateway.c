@@ -158,11 +158,15 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		if (gw->seen && changed.revision != gw->revision)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
-		return ipc_answer_ok(p, f->request);
+		/* An admind that stops takes no answer any more; its own are
+		 * behind this frame. */
+		(void)ipc_answer_ok(p, f->request);
+		return 0;
 	case IPC_CREDENTIAL_ENDED:
-		return credential_ended(gw, f) < 0
-		    ? -1
-		    : ipc_answer_ok(p, f->request);
+		if (credential_ended(gw, f) < 0)
+			return -1;
+		(void)ipc_answer_ok(p, f->request);
+		return 0;
 	case IPC_DECIDED:
 		return call_decided(gw, f);
 	case IPC_TASK_CHANGED:

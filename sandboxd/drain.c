@@ -38,8 +38,11 @@ look(struct drain *d)
 	size_t records = records_count(d->records);
 	uint64_t now = now_boot_ms();
 
-	if (calls == 0 && records == 0 && gateways_gone(d)) {
-		proc_end(d->proc);
+	if (calls == 0 && records == 0) {
+		if (d->done_ms == 0)
+			d->done_ms = now;
+		if (gateways_gone(d) || now - d->done_ms >= DRAIN_GATEWAYS_MS)
+			proc_end(d->proc);
 		return;
 	}
 	if (now < d->until_ms) {

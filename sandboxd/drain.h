@@ -10,7 +10,8 @@
  *			acknowledged
  *	last		gateways are listened to no more: what they sent until
  *			then is refused, what they send later fails at once on
- *			their side (ipc_server_finish)
+ *			their side (ipc_server_finish); who does not read its
+ *			answers is waited for DRAIN_GATEWAYS_MS, no longer
  *
  * A record that admind does not acknowledge in all that time is lost with this
  * process; admind's sweep closes its row when the next one names its epoch.
@@ -27,6 +28,9 @@ enum {
 	/* To reap what was killed (a tree of processes at most) and have its
 	 * records committed, all of them together. */
 	DRAIN_LAST_MS = 3000,
+	/* For gateways to take their last answers, which wait in sockets: one
+	 * that does not read keeps the others without a sandbox so long. */
+	DRAIN_GATEWAYS_MS = 500,
 	/* When nothing runs any more and only admind is missing, it may be in
 	 * the middle of a restart: that takes about a second. */
 	DRAIN_ADMIND_MS = 3000
@@ -42,8 +46,9 @@ struct drain {
 	struct records *records;
 	struct ipc_server *gateways[DRAIN_GATEWAYS];
 	struct event *turn;
-	uint64_t until_ms, alone_ms; /* CLOCK_BOOTTIME; alone_ms: no admind
-				      * since, or 0 */
+	/* CLOCK_BOOTTIME; since when there is no admind, or nothing left to
+	 * do; or 0 */
+	uint64_t until_ms, alone_ms, done_ms;
 	bool late;
 };
 

@@ -508,7 +508,8 @@ static void
 give_back(void)
 {
 	if (mallopt(M_MMAP_THRESHOLD, OWN_MAPPING) != 1)
-		log_fatal("start", "malloc's threshold");
+		log_event(LOG_LV_WARN, "start",
+		    "malloc takes no threshold: memory of a flood is kept");
 }
 
 int

@@ -5,8 +5,8 @@
 -- subtransaction. Each left the head of the audit log a version that several
 -- transactions had locked, and whoever reads the head passes all of them: twice the
 -- time for a thousand objects, and more for each that follows. Fifty objects are
--- tried in one block now; where it fails they are tried one by one, as before, to
--- find which of them it was.
+-- tried in one block now; where one fails, those before it are one block again, and
+-- those behind it another.
 SET LOCAL search_path = mcpbox, pg_temp;
 
 DROP FUNCTION import_object(json, servers, text);
@@ -38,6 +38,10 @@ LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	j json;
 	done json[] := '{}';
+	kept int := 0;	-- of done, what stands
+	at int := 1;	-- the first that is neither made nor left out
+	last int := cardinality(p_objects);
+	i int;
 	said text;
 BEGIN
 	FOREACH j IN ARRAY p_objects LOOP
@@ -45,25 +49,32 @@ BEGIN
 			PERFORM fail('invalid_params', 'an object''s line is not one of an export');
 		END IF;
 	END LOOP;
-	BEGIN
-		FOREACH j IN ARRAY p_objects LOOP
-			done := done || import_object(j, s, p_actor);
-		END LOOP;
-		RETURN QUERY SELECT unnest(done);
-		RETURN;
-	EXCEPTION WHEN unique_violation OR check_violation OR SQLSTATE 'MB001' THEN
-		NULL;	-- none of them was made; below it is found which cannot be
-	END;
-	FOREACH j IN ARRAY p_objects LOOP
+	WHILE at <= cardinality(p_objects) LOOP
 		BEGIN
-			RETURN NEXT import_object(j, s, p_actor);
+			FOR i IN at..last LOOP
+				done := done || import_object(p_objects[i], s, p_actor);
+			END LOOP;
+			at := last + 1;
+			last := cardinality(p_objects);
 		EXCEPTION WHEN unique_violation OR check_violation OR SQLSTATE 'MB001' THEN
+			-- what the block made is gone, its variables are not
 			GET STACKED DIAGNOSTICS said = MESSAGE_TEXT;
-			RETURN NEXT json_build_object('skipped', json_build_object('server', s.name,
-			    'name', version_text(decode(j ->> 'preimage', 'base64'), 5),
-			    'why', left(said, 500)));
+			i := at + cardinality(done) - kept;
+			done := done[1:kept];
+			IF i > at THEN
+				last := i - 1;	-- those before it stand by themselves
+			ELSE
+				done := done || json_build_object('skipped', json_build_object(
+				    'server', s.name, 'name',
+				    version_text(decode(p_objects[i] ->> 'preimage', 'base64'), 5),
+				    'why', left(said, 500)));
+				at := i + 1;
+				last := cardinality(p_objects);
+			END IF;
 		END;
+		kept := cardinality(done);
 	END LOOP;
+	RETURN QUERY SELECT unnest(done);
 END $$;
 
 -- 0017's. The lines are taken in turns: a server's own, or up to fifty objects of it.

@@ -4,8 +4,8 @@ entry points of the other mode) are left out and named.
 
 What was found clean is not looked at again: KEPT holds a file for each, named by
 the SHA-256 of all that the answer depends on, which is clang-tidy's version, its
-checks, the arguments, and the preprocessed text with its comments (NOLINT is one)
-and file names (the header filter reads them). Findings are never kept."""
+checks, this file, the arguments, the preprocessed text with file names (the header
+filter reads them), and each of these files. Findings are never kept."""
 import collections
 import concurrent.futures
 import hashlib
@@ -26,6 +26,11 @@ def said(*argv, **kw):
     return subprocess.run(argv, capture_output=True, check=False, **kw)
 
 
+def digest(name):
+    with open(name, "rb") as f:
+        return hashlib.sha256(f.read()).digest()
+
+
 class Tidy:
     def __init__(self, build, kept):
         self.build, self.kept = build, pathlib.Path(kept)
@@ -34,8 +39,9 @@ class Tidy:
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
             for c in json.load(f):
                 self.commands[os.path.realpath(os.path.join(c["directory"], c["file"]))].append(c)
-        with open(os.path.join(SRC, ".clang-tidy"), "rb") as f:
-            self.common = said("clang-tidy-19", "--version").stdout + f.read()
+        self.common = said("clang-tidy-19", "--version").stdout
+        for name in (__file__, os.path.join(SRC, ".clang-tidy"), os.path.join(SRC, "tests/.clang-tidy")):
+            self.common += digest(name)
         for old in self.kept.iterdir():
             if old.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
                 old.unlink()
@@ -57,6 +63,11 @@ class Tidy:
             marks = re.sub(rb'(?m)^# \d+ ".*$', lambda m: places.sub("@", m[0].decode()).encode(), r.stdout)
             for part in (places.sub("@", "\0".join(argv)).encode(), marks):
                 key.update(hashlib.sha256(part).digest())
+            # Two macros of one value are one text, and comments beside directives none.
+            for name in sorted(set(re.findall(rb'(?m)^# \d+ "([^"<]+)"', r.stdout))):
+                name = os.path.join(c["directory"], name.decode())
+                if os.path.isfile(name):
+                    key.update(digest(name))
         return key.hexdigest()
 
     def one(self, source):
