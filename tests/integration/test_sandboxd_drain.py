@@ -150,3 +150,13 @@ def test_a_failing_tool_is_no_killed_one(parts):
     assert (m["outcome"], mode(s, m)) == (FAILED, "timeout")
     assert a.record(x)["outcome"] == FAILED
     ended(s, begin, 0.2, 1.4)
+
+
+def test_who_does_not_read_its_answers_is_not_waited_for(parts):
+    """More answers than its socket holds, and nothing else left to do: half a second
+    for them, not the time that calls have."""
+    s, a, g = parts
+    for _ in range(2000):
+        g.start("RUN", execution=os.urandom(16), arguments=b"{}")
+    time.sleep(0.5)
+    ended(s, stop(s), 0.45, 1.4)
