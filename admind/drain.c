@@ -9,7 +9,7 @@
  * vault's questions are parts of what is in work. Tails have no end of their
  * own and are not waited for, nor are tasks: they run in sandboxd and are
  * listened to again by the next life, as their rows, and those of calls, are
- * what it finds.
+ * what it finds. A call that may become one (after_questions) is one now.
  */
 #include <event2/event.h>
 
@@ -17,6 +17,7 @@
 #include "admind.h"
 #include "ids.h"
 #include "log.h"
+#include "tasks.h"
 
 enum {
 	/* A statement takes milliseconds, a commit that waits for the disk
@@ -48,7 +49,8 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 	unsigned ops = a->nops - follow_count(a);
 	bool late = now_boot_ms() >= until_ms;
 
-	if (a->njobs > 0 || ops > 0 || a->ncloses > 0)
+	if (a->njobs > 0 || ops > 0 || a->ncloses > 0 ||
+	    task_run_tell_all(a) > 0)
 		flushed = false;
 	else if (!flushed) {
 		flushed = true;

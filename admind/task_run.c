@@ -392,6 +392,23 @@ tell_late(struct task *t)
 	db_query(t->a->db, &told_row, &p, told, q);
 }
 
+unsigned
+task_run_tell_all(struct admind *a)
+{
+	struct task *t;
+	unsigned waiting = 0;
+
+	TAILQ_FOREACH(t, &a->tasks, entry)
+	{
+		if (t->link == NULL)
+			continue;
+		waiting++;
+		if (!t->asking)
+			tell_late(t);
+	}
+	return waiting;
+}
+
 void
 task_run_tick(struct admind *a)
 {

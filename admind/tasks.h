@@ -51,5 +51,9 @@ void task_run_resume(struct admind *);
 /* All questions of a task were answered, perhaps by way of another node. */
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
+/* At an orderly end: whoever waits to hear whether its call became a task
+ * (after_questions) is told that it did, or the next life would end what nobody
+ * has heard of. How many still wait; asked again until it is none. */
+unsigned task_run_tell_all(struct admind *);
 
 #endif

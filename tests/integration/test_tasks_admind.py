@@ -289,6 +289,30 @@ def test_a_task_that_nobody_heard_of_ends(a, gw, known):
     a.record(task, KILLED, "KILLED", intent=kept(a, task))
 
 
+@pytest.mark.alone
+def test_an_orderly_end_tells_what_a_call_became(a, gw):
+    """after_questions, before the first question: a task now, that the next life finds."""
+    server = "s" + secrets.token_hex(5)
+    a.approved_tool(server, task="after_questions")
+    gw.start("AUTHORISE", tool=server + "__greet", arguments=b"{}", task=MAY, declared=33)
+    a.until(lambda: any(m["_"] == "RUN" and m["execution"] in a.held and a.rows(
+        "SELECT 1 FROM mcpbox.tasks WHERE id = %s AND tool = %s AND state = 'working'",
+        uuid.UUID(bytes=m["execution"]), server + "__greet") for m in sandbox(a).seen))
+    task = [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]["execution"]
+    a.named.append(task)
+    a.stop()
+    while (m := gw.receive(10)[1])["_"] == "CATALOGUE_CHANGED":
+        pass
+    assert m["_"] == "TASK_STATE" and m["task"] == task and m["status"] == WORKING, m
+    a.start()
+    a.until(lambda: said(a, "ATTACH", task))
+    time.sleep(0.3)
+    assert (task, FAILURES["KILLED"]) not in a.cancelled
+    a.record(task, intent=kept(a, task))
+    with a.gateway() as g:
+        assert until(g, task, COMPLETED)
+
+
 def test_cancelled_too_late_is_completed(a, gw, name):
     task, _ = run(a, gw, name)
     m = gw.call("TASK_CANCEL", task=task, credential="")
