@@ -26,6 +26,7 @@ CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "ti
 LISTENER = {"local": 1, "tunnel": 2, "admind": 3}
 TOOL, INSPECT, TEST, GRANTS, MODULE = 1, 2, 3, 5, 6
 DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
+OWN = 4     # processes of a pool that are no runners: pool-init, its starter, peek, a zygote
 
 
 def intent_of(execution, principal=b"local"):
@@ -243,6 +244,14 @@ class Sandbox:
         return {pid: argv for pid, (_, state, uid, argv) in processes().items()
                 if state != "Z" and pid not in own
                 and (uid == self.uid("pool") or low <= uid < high)}
+
+    def await_pool(self):
+        """Until the pool's own processes run; only then does what pool() says
+        serve as a `before`."""
+        end = time.monotonic() + 10
+        while len(self.pool()) < OWN:
+            assert time.monotonic() < end, (self.pool(), self.log("sandboxd-spawn"))
+            time.sleep(0.02)
 
     def log(self, process):
         with open(self.path(process + ".log"), encoding="utf-8", errors="replace") as f:

@@ -19,6 +19,7 @@ def sandbox():
     # Without waiting runners, so that every process of the pool is a call's:
     # test_sandboxd_pool.py has those.
     with Sandbox(slots=4, queue=4, pool_min=0, pool_max=0) as s:
+        s.await_pool()
         yield s
 
 
@@ -372,10 +373,14 @@ def test_records_are_resent_until_acknowledged(sandbox, gateway):
     assert run(gateway, held)["outcome"] == DONE
     b.record(held)
     b.peer.sock.close()
-    time.sleep(0.2)
-    c = sandbox.admind()
-    assert not c.named
-    c.peer.sock.close()
+    # The acknowledgement is on its way: soon nothing is named any more.
+    deadline = time.monotonic() + 5
+    named = True
+    while named:
+        assert time.monotonic() < deadline, named
+        c = sandbox.admind()
+        named = c.named
+        c.peer.sock.close()
 
 
 def pool_pids(sandbox, name):
@@ -406,9 +411,12 @@ def test_sandboxd_dies_and_takes_the_pool_along(sandbox, gateway):
     a = sandbox.admind()
     epoch = a.epoch
     x = a.held("sleep")
+    pool = len(sandbox.pool())
     gateway.start("RUN", execution=x, arguments=b"{}")
-    time.sleep(0.2)
-    old = set(sandbox.pool())
+    deadline = time.monotonic() + 5
+    while len(old := set(sandbox.pool())) <= pool:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     sandbox.vault.have_key.clear()
     sandbox.kill("sandboxd")
     deadline = time.monotonic() + 5

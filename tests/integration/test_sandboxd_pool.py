@@ -8,11 +8,10 @@ import time
 
 import pytest
 
-from harness.sandbox import DONE, FAILED, INSPECT, TEST, Sandbox
+from harness.sandbox import DONE, FAILED, INSPECT, OWN, TEST, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"
-OWN = 4     # processes of a pool that are no runners: pool-init, starter, peek, zygote
 
 
 def doctor(sandbox):
@@ -183,6 +182,7 @@ def test_busy_says_when_to_try_again():
 def test_nothing_leaks_with_runners_that_wait():
     with Sandbox(runner=RUNNER, slots=8, pool_min=3, pool_max=3) as s:
         a, g = s.admind(), s.gateway()
+        s.await_pool()
         own = [p.pid for p in s.children.values()] + sorted(s.pool())[:OWN]
 
         def fds():
