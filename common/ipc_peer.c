@@ -103,13 +103,16 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 	struct ipc_peer *p = arg;
 	struct ipc_waiter *w;
 
+	ipc_peer_drop_out(p);
 	while ((w = TAILQ_FIRST(&p->waiters)) != NULL) {
 		ipc_answer_cb *cb = w->cb;
 		void *cbarg = w->arg;
+		enum failure gone =
+		    w->unsent ? FAILURE_UPGRADING : gone_failure(p);
 
 		waiter_free(p, w);
 		if (cb != NULL)
-			cb(cbarg, NULL, gone_failure(p));
+			cb(cbarg, NULL, gone);
 	}
 	if (p->was_up && p->handlers.down != NULL)
 		p->handlers.down(p, p->arg);
@@ -117,7 +120,6 @@ reap_cb(evutil_socket_t fd, short what, void *arg)
 		ipc_server_forget(p->server, p);
 	if (p->client != NULL)
 		ipc_client_forget(p->client, p);
-	ipc_peer_drop_out(p);
 	event_free(p->readable);
 	event_free(p->writable);
 	event_free(p->again);
@@ -370,7 +372,7 @@ ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 }
 
 /* The answer is late: tell the waiter now, keep a tombstone so that the late
- * answer is not taken for an answer to nothing. */
+ * answer is not taken for an answer to nothing. Or there will be none. */
 static void
 waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -381,7 +383,18 @@ waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 	w->late = true;
 	w->peer->nlate++;
 	if (cb != NULL)
-		cb(w->arg, NULL, FAILURE_BUSY);
+		cb(w->arg, NULL, w->unsent ? FAILURE_UPGRADING : FAILURE_BUSY);
+}
+
+void
+ipc_peer_unsent(struct ipc_peer *p, uint64_t waiter)
+{
+	struct ipc_waiter *w = waiter_find(p, waiter);
+
+	if (w == NULL || w->late)
+		return;
+	w->unsent = true;
+	event_active(w->timer, EV_TIMEOUT, 0);
 }
 
 int

@@ -97,7 +97,9 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
 /*
  * Sends a request. cb runs once for each PART and once for the final answer
  * (any ANS type, REFUSED included), or with frame NULL and the failure that
- * fits: the peer went down (`gone`) or timeout_ms passed (FAILURE_BUSY).
+ * fits: the peer went down (`gone`), timeout_ms passed (FAILURE_BUSY), or it
+ * still waited in our queue when the other side listened no more, so that
+ * nobody has read it (FAILURE_UPGRADING: asking again is safe).
  * Always called from the loop, never from inside ipc_request; if ipc_request
  * returns -1, cb is never called. After ipc_forget(peer, id) it never runs: a
  * peer that is closing is there until all its waiters were told, so who waits

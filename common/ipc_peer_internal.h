@@ -27,12 +27,14 @@ struct event;
 struct ipc_out {
 	TAILQ_ENTRY(ipc_out) link;
 	struct ipc_packet packet;
+	uint64_t waiter; /* who waits for its answer; 0: nobody */
 };
 
 struct ipc_waiter {
 	TAILQ_ENTRY(ipc_waiter) link;
 	LIST_ENTRY(ipc_waiter) chain;
-	bool late; /* its time passed */
+	bool late;   /* its time passed */
+	bool unsent; /* the request never left */
 	uint64_t id;
 	ipc_answer_cb *cb; /* NULL: forgotten, its answer is dropped */
 	void *arg;
@@ -104,7 +106,11 @@ int ipc_peer_enqueue(
     struct ipc_peer *, enum ipc_type, uint64_t request, const void *msg);
 /* Event callback: sends what the socket takes. */
 void ipc_peer_writable(int fd, short what, void *peer);
-void ipc_peer_drop_out(struct ipc_peer *); /* what was not sent */
+/* Drops what was not sent; who waits for an answer to it hears from the loop.
+ */
+void ipc_peer_drop_out(struct ipc_peer *);
+/* ipc_peer.c: that waiter, if there is one, is told UPGRADING from the loop. */
+void ipc_peer_unsent(struct ipc_peer *, uint64_t waiter);
 
 /* A peer on its way out was reaped: its owner forgets it. */
 void ipc_server_forget(struct ipc_server *, struct ipc_peer *);

@@ -4,8 +4,9 @@
  *
  * A daemon that ends stops listening before it goes (ipc_server_finish): what
  * was sent until then it has read and answers, what comes later fails here with
- * EPIPE and has certainly not been read. So nobody has to guess what became of
- * a request, and the connection stays for the answers that are on their way.
+ * EPIPE and has certainly not been read, no more than what the socket had no
+ * room for (ipc_peer_drop_out). So nobody has to guess what became of a
+ * request, and the connection stays for the answers that are on their way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,8 +32,13 @@ drop_first(struct ipc_peer *p)
 void
 ipc_peer_drop_out(struct ipc_peer *p)
 {
-	while (!TAILQ_EMPTY(&p->out))
+	struct ipc_out *o;
+
+	while ((o = TAILQ_FIRST(&p->out)) != NULL) {
+		if (o->waiter != 0)
+			ipc_peer_unsent(p, o->waiter);
 		drop_first(p);
+	}
 }
 
 /* The other side listens no more, but may still answer, for IPC_DEAF_MS. One
@@ -105,6 +111,7 @@ ipc_peer_enqueue(
 		free(o);
 		return -1;
 	}
+	o->waiter = ipc_info(type)->kind == IPC_KIND_REQ ? request : 0;
 	if (p->queued + o->packet.bytes.len > IPC_QUEUE_MAX ||
 	    p->queued_fds + o->packet.nfds > IPC_QUEUE_FDS_MAX) {
 		log_event(LOG_LV_WARN, "ipc_slow",

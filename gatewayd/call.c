@@ -135,12 +135,15 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 
 	if (f == NULL || f->type != IPC_CALL_EVENT)
 		c->request = 0;
+	if (f == NULL && gone == FAILURE_UPGRADING) {
+		call_end_away(c, true); /* never sent: see run() */
+		return;
+	}
 	if (f == NULL) {
 		/* Too late: kill it, if it still runs. Gone: it may have run.
 		 */
 		if (ipc_client_peer(c->gw->sandboxd) != NULL)
 			send_cancel(c);
-		(void)gone;
 		call_end_failure(c, FAILURE_LOST, 0,
 		    c->gw->sandboxd == NULL /* drain.c */
 			? "The server was stopped during the call, which goes "
@@ -310,9 +313,10 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL) {
 		/* A management tool may have done its work, and admind begins
 		 * tasks by itself; any other can't have run, since nobody got
-		 * its id. */
-		if (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0 ||
-		    may_be_task(c->ex))
+		 * its id, and what was never sent has done nothing. */
+		if (gone != FAILURE_UPGRADING &&
+		    (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0 ||
+			may_be_task(c->ex)))
 			call_end_failure(c, FAILURE_LOST, 0,
 			    "The control daemon (admind) went away during the "
 			    "call; it may have been done.");

@@ -55,7 +55,12 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL) {
 		log_event(LOG_LV_WARN, "no_answer", "%s: %s", c->unreachable,
 		    failure_info(gone)->name);
-		if (gone == FAILURE_BUSY)
+		if (gone == FAILURE_UPGRADING)
+			problem_retry(c, FAILURE_UPGRADING,
+			    "it was stopped before it read this; nothing was "
+			    "done",
+			    1000);
+		else if (gone == FAILURE_BUSY)
 			problem_retry(c, FAILURE_BUSY,
 			    "no answer in time; what was asked for may still "
 			    "happen",

@@ -262,18 +262,22 @@ def test_cancelled_while_admind_was_away(a, gw, name):
         assert until(g, task, CANCELLED)
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("known", [False, True])
-def test_a_task_that_nobody_heard_of_ends(a, gw, known):
-    """after_questions: admind dies before the first question, or behind it."""
+def begun_after_questions(a, gw):
+    """A call of a tool with after_questions that runs and has asked nothing yet."""
     server = "s" + secrets.token_hex(5)
     a.approved_tool(server, task="after_questions")
     gw.start("AUTHORISE", tool=server + "__greet", arguments=b"{}", task=MAY, declared=33)
     a.until(lambda: any(m["_"] == "RUN" and m["execution"] in a.held and a.rows(
         "SELECT 1 FROM mcpbox.tasks WHERE id = %s AND tool = %s AND state = 'working'",
         uuid.UUID(bytes=m["execution"]), server + "__greet") for m in sandbox(a).seen))
-    r = [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]
-    task = r["execution"]
+    return [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]["execution"]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("known", [False, True])
+def test_a_task_that_nobody_heard_of_ends(a, gw, known):
+    """after_questions: admind dies before the first question, or behind it."""
+    task = begun_after_questions(a, gw)
     if known:	# nothing is asked for two seconds: told of
         while gw.receive(10)[1]["_"] != "TASK_STATE":
             pass
@@ -292,13 +296,7 @@ def test_a_task_that_nobody_heard_of_ends(a, gw, known):
 @pytest.mark.alone
 def test_an_orderly_end_tells_what_a_call_became(a, gw):
     """after_questions, before the first question: a task now, that the next life finds."""
-    server = "s" + secrets.token_hex(5)
-    a.approved_tool(server, task="after_questions")
-    gw.start("AUTHORISE", tool=server + "__greet", arguments=b"{}", task=MAY, declared=33)
-    a.until(lambda: any(m["_"] == "RUN" and m["execution"] in a.held and a.rows(
-        "SELECT 1 FROM mcpbox.tasks WHERE id = %s AND tool = %s AND state = 'working'",
-        uuid.UUID(bytes=m["execution"]), server + "__greet") for m in sandbox(a).seen))
-    task = [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]["execution"]
+    task = begun_after_questions(a, gw)
     a.named.append(task)
     a.stop()
     while (m := gw.receive(10)[1])["_"] == "CATALOGUE_CHANGED":

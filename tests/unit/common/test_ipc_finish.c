@@ -18,14 +18,16 @@
 
 #include "ipc_peer_internal.h"
 
-enum { MANY = 100 /* requests; one turn of the reader takes IPC_BURST */ };
+/* Requests: one turn of the reader takes IPC_BURST, a socket some 280 small
+ * ones (its send buffer, which counts the kernel's own structures too). */
+enum { MANY = 100, TOO_MANY = 1000 };
 
 struct world {
 	struct event_base *base;
 	char dir[64], path[96];
 	struct ipc_server *server;
 	struct ipc_client *client;
-	int up, down, messages, refused, gone;
+	int up, down, messages, refused, gone, unsent;
 	size_t answer; /* bytes; 0: upgrading */
 };
 
@@ -66,7 +68,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct world *w = arg;
 
-	if (f == NULL)
+	if (f == NULL && gone == FAILURE_UPGRADING)
+		w->unsent++;
+	else if (f == NULL)
 		w->gone++;
 	else if (f->type == IPC_REFUSED)
 		w->refused++;
@@ -159,6 +163,59 @@ what_was_sent_is_answered_what_comes_later_fails(void **state)
 	assert_null(ipc_client_peer(w->client));
 }
 
+/* More than the socket takes: what waits in the sender's queue was never read,
+ * and its senders are told so, at once and once each. */
+static void
+what_never_left_was_never_read(void **state)
+{
+	struct world *w = *state;
+	struct ipc_peer *p = ipc_client_peer(w->client);
+	uint64_t forgotten;
+	struct ipc_run m = {0};
+	int left;
+
+	for (int i = 0; i < TOO_MANY; i++)
+		assert_int_equal(ask(w, p), 0);
+	assert_int_equal(
+	    ipc_request(p, IPC_RUN, &m, 60000, answered, w, &forgotten), 0);
+	ipc_forget(p, forgotten);
+	assert_false(TAILQ_EMPTY(&p->out));
+	assert_false(ipc_server_finish(w->server));
+	until(w, &w->down, 2);
+	left = TOO_MANY - w->messages;
+	assert_in_range(left, 1, TOO_MANY - 1);
+	assert_int_equal(w->refused, w->messages);
+	assert_int_equal(w->unsent, left);
+	assert_int_equal(w->gone, 0);
+}
+
+/* One that just ends had read none of what was still here; what the socket had
+ * taken it may have. */
+static void
+what_never_left_is_told_apart(void **state)
+{
+	struct world *w = *state;
+	struct ipc_peer *p = ipc_client_peer(w->client);
+	struct ipc_peer *stuck = LIST_FIRST(&w->server->peers);
+	struct ipc_out *o;
+	int left = 0;
+
+	ipc_peer_pause(stuck);
+	for (int i = 0; i < TOO_MANY; i++)
+		assert_int_equal(ask(w, p), 0);
+	turn(w, 20);
+	TAILQ_FOREACH(o, &p->out, link)
+	left++;
+	assert_in_range(left, 1, TOO_MANY - 1);
+	ipc_peer_close(stuck);
+	until(w, &w->gone, TOO_MANY - left);
+	assert_int_equal(w->unsent, left);
+	assert_int_equal(w->messages + w->refused, 0);
+	until(w, &w->up, 4);
+	assert_int_equal(ask(w, ipc_client_peer(w->client)), 0);
+	until(w, &w->refused, 1);
+}
+
 /* Answers that the socket can't take at once, to one who reads late. */
 static void
 answers_leave_before_the_end(void **state)
@@ -211,6 +268,10 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		what_was_sent_is_answered_what_comes_later_fails, setup,
 		teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_never_left_was_never_read, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_never_left_is_told_apart, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		answers_leave_before_the_end, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
