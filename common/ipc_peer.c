@@ -372,7 +372,8 @@ ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 }
 
 /* The answer is late: tell the waiter now, keep a tombstone so that the late
- * answer is not taken for an answer to nothing. Or there will be none. */
+ * answer is not taken for an answer to nothing. Also run for a request that
+ * never left (ipc_peer_unsent), which nobody will answer. */
 static void
 waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 {

@@ -164,7 +164,7 @@ what_was_sent_is_answered_what_comes_later_fails(void **state)
 }
 
 /* More than the socket takes: what waits in the sender's queue was never read,
- * and its senders are told so, at once and once each. */
+ * and whoever waits for an answer to it is told so once. */
 static void
 what_never_left_was_never_read(void **state)
 {
