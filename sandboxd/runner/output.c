@@ -172,6 +172,18 @@ output_limit(size_t max)
 }
 
 void
+output_flush(void)
+{
+	/* Stopped while we wait for the lock: the call's end is on its way,
+	 * and ends whoever waits here too. */
+	if (!out.running || out.stopped)
+		return;
+	(void)pthread_mutex_lock(&out.lock);
+	(void)drain(PIPE_BYTES);
+	(void)pthread_mutex_unlock(&out.lock);
+}
+
+void
 output_stop(const char **text, size_t *n, bool *truncated)
 {
 	struct ipc_stdout m = {0};

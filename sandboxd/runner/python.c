@@ -136,6 +136,19 @@ py_captured(PyObject *self, PyObject *args)
 	    "(y#N)", text, (Py_ssize_t)n, PyBool_FromLong(truncated));
 }
 
+/* printed(): what was printed so far is on its way. */
+static PyObject *
+py_printed(PyObject *self, PyObject *args)
+{
+	(void)args;
+	if (getpid() == runner_pid) {
+		Py_BEGIN_ALLOW_THREADS;
+		output_flush();
+		Py_END_ALLOW_THREADS;
+	}
+	Py_RETURN_NONE;
+}
+
 static int
 send_pieces(const char *p, size_t n)
 {
@@ -202,6 +215,7 @@ static PyMethodDef methods[] = {
     {"module_part", pymodule_part, METH_VARARGS,
 	"module_part(data, last) -> (state, digest, files, size, text)"},
     {"captured", py_captured, METH_NOARGS, "captured() -> (bytes, truncated)"},
+    {"printed", py_printed, METH_NOARGS, "printed()"},
     {"finish", py_finish, METH_VARARGS, "finish(failure, body)"},
     {NULL, NULL, 0, NULL},
 };

@@ -191,6 +191,9 @@ int output_pipe(void);  /* fds 1, 2 and RUNNER_PIPE_FD */
 int output_start(void); /* the thread that reads the pipe */
 /* Bytes to send at most; before the first one is printed. */
 void output_limit(size_t max);
+/* All bytes written so far are sent when it returns. Of the runner's process
+ * alone, not of one that the tool forked. */
+void output_flush(void);
 /* All bytes written so far are sent when it returns, and none after. The
  * captured text stays valid until the process ends. */
 void output_stop(const char **text, size_t *n, bool *truncated);

@@ -75,6 +75,34 @@ def test_typed_ends(sandbox, admind, gateway, code, mode):
     assert admind.record(x)["outcome"] == FAILED
 
 
+LEAVE = """
+import os, threading
+def say(n):
+    os.write(1, (b"%04d\\n" % n) * 10000)   # under a pipe's capacity: it does not wait
+def main():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)                         # tells nothing of ours, and not twice
+    os.waitpid(child, 0)
+    try:
+        os._exit("a status")
+    except TypeError:
+        say(1)
+    {}
+"""
+
+
+@pytest.mark.parametrize("code", ["os._exit(4)", "t = threading.Thread(target=os._exit, args=(4,)); t.start(); t.join()",
+                                  "from os import _exit; _exit(4)"])
+def test_what_was_printed_before_the_process_left(sandbox, admind, gateway, code):
+    """... is with its error, to the last byte: it says why."""
+    for n in range(5):
+        x = admind.held(LEAVE.format(code))
+        outcome, body, meta = run(gateway, x)
+        assert outcome == FAILED and "exit status 4" in body["content"][0]["text"]
+        assert meta["mcpbox/execution"]["stdout"] == "0001\n" * 10000, n
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("code", [
     # The channel is in the tool's process: it may write to it what it likes.

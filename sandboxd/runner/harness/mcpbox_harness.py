@@ -9,12 +9,14 @@ import _mcpbox
 import ast
 import asyncio
 import contextvars
+import functools
 import gc
 import importlib
 import inspect
 import json
 import linecache
 import marshal
+import os
 import sys
 import threading
 import types
@@ -71,6 +73,7 @@ def warm():
     ast.parse("def main(): pass")
     re_cache()
     mcpbox_imports.install()
+    leaving()
     rehearse()
     sys.path[:] = [p for p in sys.path if not p.endswith(".zip")]
     sys.path_importer_cache.clear()
@@ -79,6 +82,18 @@ def warm():
     sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
+
+
+def leaving():
+    """os._exit tells first what was printed: the thread that reads it ends with
+    the process, and may not have seen the last of it."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(status):
+        _mcpbox.printed()
+        leave(status)
+    os._exit = _exit
 
 
 def re_cache():
