@@ -32,6 +32,9 @@
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
+	/* Freed bytes kept when no call is there: what some calls at once need,
+	 * so that steady load asks the system for none. */
+	FREE_KEPT = 512 * 1024,
 };
 
 struct sandboxd {
@@ -45,6 +48,7 @@ struct sandboxd {
 	struct drain drain;
 	struct event *sweep;
 	size_t records_max;
+	size_t gone_back; /* bytes free in malloc's heap that have no pages */
 	struct withdrawn withdrawn;
 	struct buf layers;
 };
@@ -378,6 +382,42 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 
 /* --- Start. ------------------------------------------------------------- */
 
+/*
+ * What a flooding tool made large goes back to the system with its call: unless
+ * it is told its threshold, glibc raises it to the largest block that it has
+ * seen (up to 32 MiB) and keeps twice that much of what is freed, so what
+ * sandboxd holds at rest would be a tool's to choose (mallopt(3)).
+ */
+static void
+large_goes_back(void)
+{
+	if (mallopt(M_MMAP_THRESHOLD, OWN_MAPPING) != 1)
+		log_event(LOG_LV_WARN, "start",
+		    "malloc takes no threshold: memory of a flood is kept");
+}
+
+/*
+ * And what it made many of: small blocks, such as events that waited for a
+ * gateway which reads slowly, leave their pages behind wherever one that lives
+ * on lies above them. While nothing runs, these go back as well. malloc counts
+ * them as free afterwards too, so what was free then is no reason to try again.
+ */
+static void
+small_goes_back(struct sandboxd *s)
+{
+	size_t unused;
+
+	if (calls_count(s->calls) > 0)
+		return;
+	unused = mallinfo2().fordblks;
+	if (unused > s->gone_back + FREE_KEPT) {
+		(void)malloc_trim(0);
+		s->gone_back = mallinfo2().fordblks;
+	} else if (unused < s->gone_back) {
+		s->gone_back = unused;
+	}
+}
+
 static void
 on_sweep(evutil_socket_t fd, short what, void *arg)
 {
@@ -390,6 +430,7 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 		    s->calls, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
 	calls_sweep(s->calls, now);
 	runners_sweep(calls_runners(s->calls), now);
+	small_goes_back(s);
 }
 
 static struct ipc_server *
@@ -498,20 +539,6 @@ say_status(char *buf, size_t len, void *arg)
 	    s->admind == NULL ? ", waiting for admind" : "");
 }
 
-/*
- * What a flooding tool made large goes back to the system with its call: unless
- * it is told its threshold, glibc raises it to the largest block that it has
- * seen (up to 32 MiB) and keeps twice that much of what is freed, so what
- * sandboxd holds at rest would be a tool's to choose (mallopt(3)).
- */
-static void
-give_back(void)
-{
-	if (mallopt(M_MMAP_THRESHOLD, OWN_MAPPING) != 1)
-		log_event(LOG_LV_WARN, "start",
-		    "malloc takes no threshold: memory of a flood is kept");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -522,7 +549,7 @@ main(int argc, char **argv)
 
 	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
-	give_back();
+	large_goes_back();
 	c = s.proc.conf;
 	settings_calls(c, &cc);
 	s.records_max = (size_t)conf_int(c, "records_max");

@@ -8,6 +8,7 @@ import pathlib
 import queue
 import secrets
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -409,16 +410,16 @@ def test_the_tail_needs_a_login_and_has_an_end(instance, rest):
 
 
 def test_ctl_tails(instance, mcp, tool):
-    import os
-    import subprocess
-    p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "activity", "tail",
-                          "--json"], stdout=subprocess.PIPE, text=True)
+    lines, p = queue.Queue(), None
     try:
-        lines = queue.Queue()
-        threading.Thread(target=lambda: [lines.put(x) for x in p.stdout], daemon=True).start()
         e, end = {}, time.monotonic() + 30
         while e.get("tool") != tool:    # it follows from some moment on
             assert time.monotonic() < end
+            # It is refused while those of the test before keep their places.
+            if p is None or p.poll() is not None:
+                p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "activity", "tail",
+                                      "--json"], stdout=subprocess.PIPE, text=True)
+                threading.Thread(target=lambda f: [lines.put(x) for x in f], args=(p.stdout,), daemon=True).start()
             mcp.call(tool, {})
             with contextlib.suppress(queue.Empty):
                 e = json.loads(lines.get(timeout=0.5))
