@@ -9,7 +9,7 @@ def test_all_is_up_without_hands(suite, notes):
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
         assert f.read() != notes["boot"], "this is the same boot"
     assert eventually(suite.up), systemctl("list-units", "--all", "mcpbox*") + suite.logs()
-    assert suite.failed() == []
+    assert suite.failed() == [], suite.logs()
 
 
 def test_each_call_has_one_record(suite, tool, notes):
