@@ -101,10 +101,13 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	n bigint;
 BEGIN
-	WITH c AS (UPDATE executions x SET state = 'closed', outcome = 'lost',
+	-- What somebody closes just now, in another order, is his or the next sweep's.
+	WITH o AS MATERIALIZED (SELECT y.id FROM executions y JOIN epochs e
+	    ON e.epoch = y.owner_epoch WHERE y.state = 'open' AND e.ended_at IS NOT NULL
+	    FOR UPDATE OF y SKIP LOCKED),
+	c AS (UPDATE executions x SET state = 'closed', outcome = 'lost',
 	    failure = 'lost', ended_at = clock_timestamp()
-	FROM epochs e WHERE x.state = 'open' AND x.owner_epoch = e.epoch
-	    AND e.ended_at IS NOT NULL RETURNING x.id, x.tool, x.created_at)
+	FROM o WHERE x.id = o.id RETURNING x.id, x.tool, x.created_at)
 	INSERT INTO execution_queue SELECT id, tool, created_at FROM c;
 	GET DIAGNOSTICS n = ROW_COUNT;
 	RETURN n;

@@ -93,6 +93,10 @@ DECLARE
 	skipped json[] := '{}';
 BEGIN
 	PERFORM pg_advisory_xact_lock(hashtext('mcpbox transfer'));
+	-- The first server that is made has the audit head; what comes behind it may
+	-- need these, which everybody else has before the head.
+	PERFORM 1 FROM master_key FOR SHARE;
+	PERFORM 1 FROM callable_turn FOR UPDATE;
 	PERFORM 1 FROM imports WHERE id = p_id FOR UPDATE;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no such import');

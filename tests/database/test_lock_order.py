@@ -2,16 +2,21 @@
 one that waits for it (PostgreSQL would end one of them with 40P01), and what
 the later one leaves behind is true of both. Another transaction holds the rows
 back until each of them waits where it is to wait."""
+import hashlib
 import threading
 import time
 import uuid
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 
+from database import test_sources as sources
 from database.test_approvals import network, pending, serve, state
-from database.test_database import APP, OWNER, Tool, one, server
+from database.test_database import APP, OWNER, Tool, epoch, one, open_call, server
+from database.test_http import IMPORT, declared
 from database.test_limits_modules import add, grant, lock, module, request
+from database.test_transfer import export, put
 
 WAITS = 30
 NEEDS = (21, "api.example.org")         # requires: what network() asks for
@@ -42,11 +47,12 @@ class Asked:
             assert time.monotonic() < end, "it does not wait"
             time.sleep(0.01)
 
-    def ends(self):
+    def ends(self, refused=False):
+        """... well, or refused by a function of ours where that is an answer too."""
         self.thread.join(WAITS)
         assert not self.thread.is_alive(), "it waits still"
         self.c.close()
-        assert self.failed is None, self.failed
+        assert self.failed is None or (refused and self.failed.sqlstate == "MB001"), self.failed
 
 
 @contextmanager
@@ -126,3 +132,109 @@ def test_a_module_withdrawn_while_a_version_with_it_comes_to_serve(schema, app, 
     served.ends()
     assert tool.serving() is not None
     assert as_if_asked_now(owner, wish)
+
+
+# --- pairs that took them in another order ------------------------------------
+
+ENABLE = "SELECT mcpbox.set_tool_enabled(%s, %s, 'root')"
+ACT = "SELECT mcpbox.admin_act(%s, 'root', 'administrator', %s, NULL, '', %s)"
+TURN, HEAD = "SELECT 1 FROM mcpbox.callable_turn", "SELECT 1 FROM mcpbox.audit_head"
+SERVER, TOOL = ("SELECT 1 FROM mcpbox." + t + " WHERE id = %s" for t in ("servers", "tools"))
+
+
+def a_server_deleted_while_its_tool_is_disabled(c):
+    t = Tool(c).approve()
+    return (TURN,), (ACT, "server_delete", str(t.server), "{}"), (ENABLE, t.id, False)
+
+
+def a_server_deleted_while_its_tool_gets_a_module(c):
+    t, name = Tool(c).approve(), module(c)
+    return (TURN,), (ACT, "server_delete", str(t.server), "{}"), (
+        "SELECT mcpbox.grant_module(%s, %s, '', 'root')", str(t.id), name)
+
+
+def a_secret_set_while_it_is_described(c):
+    i, name = server(c)
+    c.execute("SELECT mcpbox.secret_create(%s, 'TOKEN', '', 'local')", (i,))
+    return (SERVER, i), ("SELECT mcpbox.secret_store(%s, 'TOKEN', 'ann', %s)", name, b"\2" + bytes(52)), (
+        ACT, "secret_describe", name + "/TOKEN", '{"description":"other"}')
+
+
+def a_tool_enabled_while_a_server_is_imported(c):
+    t, s = Tool(c).approve(), server(c)
+    c.execute(ENABLE, (Tool(c, server=s).id, False))
+    text = export(c, s[1])[0]
+    return (TURN,), (ENABLE, t.id, False), (
+        "SELECT mcpbox.import_finish(%s, %s, 'ann')", put(c, text), hashlib.sha256(text.encode()).digest())
+
+
+def imported_again(c):
+    """An OpenAPI document whose second operation is there already."""
+    s = server(c)
+    old = Tool(c, "foo", server=s)
+    pre = [declared(s, "bar"), declared(s, "foo")]
+    return old, (IMPORT, s[0], *([uuid.uuid4() for _ in pre] for _ in range(2)), pre, None)
+
+
+def a_tool_disabled_while_its_document_is_imported(c):
+    old, again = imported_again(c)
+    return (HEAD,), again, (ENABLE, old.id, False)
+
+
+def a_tool_approved_while_its_document_is_imported(c):
+    old, again = imported_again(c)
+    old.publish()
+    return (HEAD,), again, ("SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), 'why', 'seal')",
+                            old.request, old.hash)
+
+
+def a_request_commented_while_its_source_is_imported(c):
+    s = sources.server(c)
+    x = sources.source(c, s.id)
+    sources.found(c, x, sources.tool("b"))
+    made, = sources.imported(c, x, "b")
+    r, = one(c, "SELECT id FROM mcpbox.approval_requests WHERE tool_id = %s AND state = 'pending'", made["id"])
+    sources.found(c, x, sources.tool("a"), sources.tool("b", "changed"))
+    rows = [(u, a) for u, a, _ in sources.candidates(c, x, "a", "b") if a]
+    assert len(rows) == 2
+    return (HEAD,), ("SELECT mcpbox.source_import(%s, %s, %s, '[]', 'local')", x, [u for u, _ in rows],
+                     [a for _, a in rows]), (ACT, "approval_comment", str(r), '{"text":"why?"}')
+
+
+def a_source_deleted_by_both_its_names(c):
+    x = sources.source(c, sources.server(c).id)
+    t, = one(c, "SELECT tool_id FROM mcpbox.external_sources WHERE id = %s", x)
+    return (TOOL, t), (ACT, "tool_delete", str(t), "{}"), (ACT, "source_delete", str(x), "{}")
+
+
+@pytest.mark.parametrize("pair", [
+    a_server_deleted_while_its_tool_is_disabled, a_server_deleted_while_its_tool_gets_a_module,
+    a_secret_set_while_it_is_described, a_tool_enabled_while_a_server_is_imported,
+    a_tool_disabled_while_its_document_is_imported, a_tool_approved_while_its_document_is_imported,
+    a_request_commented_while_its_source_is_imported, a_source_deleted_by_both_its_names],
+    ids=lambda pair: pair.__name__)
+def test_both_end(schema, app, owner, pair):
+    """The second finds what the first left, and may be refused for that."""
+    rows, first, second = pair(app)
+    with held(schema, *rows):
+        before = Asked(schema, *first)
+        before.waits(owner)
+        behind = Asked(schema, *second)
+        behind.waits(owner)
+    before.ends()
+    behind.ends(refused=True)
+
+
+def test_a_sweep_leaves_what_somebody_closes(schema, app, owner):
+    """... to him, or to the next one; he takes the records in another order."""
+    t, node = Tool(app).approve(), "n" + uuid.uuid4().hex
+    e = epoch(app, node=node)
+    mine, his = (open_call(app, t, e)[0] for _ in range(2))
+    epoch(app, node=node)
+    outcome = "SELECT outcome FROM mcpbox.executions WHERE id = %s"
+    app.execute("SET lock_timeout = '5s'")      # it does not wait
+    with held(schema, "SELECT 1 FROM mcpbox.executions WHERE id = %s", his):
+        app.execute("SELECT mcpbox.sweep_epochs()")
+        assert one(app, outcome, mine) == ("lost",) and one(app, outcome, his) == (None,)
+    app.execute("SELECT mcpbox.sweep_epochs()")
+    assert one(app, outcome, his) == ("lost",)
