@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ enum {
 static struct {
 	/* Held while what was read is sent on; taken for good at the end. */
 	pthread_mutex_t lock;
-	bool running, stopped;
+	bool running;
+	atomic_bool stopped; /* asked by any thread, without the lock */
 	size_t
 	    max; /* bytes to send, note included; 0 until the call is known */
 	size_t dropped;

@@ -1,5 +1,5 @@
--- 0025: versions that come to serve and versions that end, at once
--- (tests/database/test_lock_order.py).
+-- 0025: one order of locks, first of all for versions that come to serve and
+-- versions that end at once (tests/database/test_lock_order.py).
 --
 -- Locks are taken in one order: server, tool, version, request, callable_turn,
 -- audit head. An approved version took its turn in `callable` as soon as its state
@@ -57,8 +57,8 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- The same order for those who took another (each with a test that makes them
--- meet). What they lock, and why it is first, is all that is new in them.
+-- The same order for those who took another (a test makes them meet, all but the
+-- pruning). What they lock, and why it is first, is all that is new in them.
 
 -- The server, as of everybody who changes one of its tools: whoever deletes it has
 -- its turn before its tools.

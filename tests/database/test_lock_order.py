@@ -160,7 +160,7 @@ def a_secret_set_while_it_is_described(c):
         ACT, "secret_describe", name + "/TOKEN", '{"description":"other"}')
 
 
-def a_tool_enabled_while_a_server_is_imported(c):
+def a_tool_disabled_while_a_server_is_imported(c):
     t, s = Tool(c).approve(), server(c)
     c.execute(ENABLE, (Tool(c, server=s).id, False))
     text = export(c, s[1])[0]
@@ -209,7 +209,7 @@ def a_source_deleted_by_both_its_names(c):
 
 @pytest.mark.parametrize("pair", [
     a_server_deleted_while_its_tool_is_disabled, a_server_deleted_while_its_tool_gets_a_module,
-    a_secret_set_while_it_is_described, a_tool_enabled_while_a_server_is_imported,
+    a_secret_set_while_it_is_described, a_tool_disabled_while_a_server_is_imported,
     a_tool_disabled_while_its_document_is_imported, a_tool_approved_while_its_document_is_imported,
     a_request_commented_while_its_source_is_imported, a_source_deleted_by_both_its_names],
     ids=lambda pair: pair.__name__)

@@ -82,7 +82,7 @@ def say(n):
 def main():
     child = os.fork()
     if child == 0:
-        os._exit(0)                         # tells nothing of ours, and not twice
+        os._exit(0)                         # as ever: it is not the runner
     os.waitpid(child, 0)
     try:
         os._exit("a status")
