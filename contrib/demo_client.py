@@ -119,7 +119,8 @@ def main():
         sys.exit(__doc__)
 
 
-try:
-    main()
-except (Failed, OSError, http.client.HTTPException) as e:
-    sys.exit(f"demo_client.py: {e}")
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failed, OSError, http.client.HTTPException) as e:
+        sys.exit(f"demo_client.py: {e}")
