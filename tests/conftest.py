@@ -5,6 +5,7 @@ import pytest
 
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 
@@ -27,7 +28,7 @@ def rest(instance):
     """Logged in as the administrator."""
     r = Rest(lambda: instance.address("admind-http"))
     assert r.login("admin", instance.password)[0] == 200
-    end = time.monotonic() + 10     # the login was the vault's; admind may come later
+    end = time.monotonic() + patience(10)     # the login was the vault's; admind may come later
     while r.get("/api/servers?limit=1")[0] == 503:
         assert time.monotonic() < end, "admind-http does not reach admind"
         time.sleep(0.05)

@@ -23,8 +23,8 @@ DENIED = psycopg.errors.InsufficientPrivilege
 
 
 class Schema:
-    def __init__(self):
-        self.pg = Postgres()
+    def __init__(self, empty=False):
+        self.pg = Postgres(empty)
         self.base, self.lock = take_block()
         self.pg.start()
         self.pg.roles()

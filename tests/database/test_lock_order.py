@@ -18,6 +18,8 @@ from database.test_http import IMPORT, declared
 from database.test_limits_modules import add, grant, lock, module, request
 from database.test_transfer import export, put
 
+from harness.patience import patience
+
 WAITS = 30
 NEEDS = (21, "api.example.org")         # requires: what network() asks for
 REQUEST = "SELECT 1 FROM mcpbox.approval_requests WHERE id = %s"
@@ -41,7 +43,7 @@ class Asked:
 
     def waits(self, owner):
         """... for somebody's lock now, and so will not go on by itself."""
-        end = time.monotonic() + WAITS
+        end = time.monotonic() + patience(WAITS)
         while not one(owner, "SELECT cardinality(pg_blocking_pids(%s)) > 0", self.pid)[0]:
             assert self.thread.is_alive(), f"it ended without waiting: {self.failed}"
             assert time.monotonic() < end, "it does not wait"

@@ -19,6 +19,7 @@ from harness.admind import preimage
 from harness.instance import SRC, Instance
 from harness.ipc import Peer, Table, socket_as
 from harness.mcp import Client
+from harness.patience import patience
 
 # A scan of so few rows is not worth an index.
 SMALL = 1000
@@ -62,6 +63,11 @@ OTHER = {("export_lines", "OBJECT"): SERVER, ("source_tools", "OBJECT"): SERVER,
          ("tokens", "STATE"): "active", ("activity", "KIND"): "refused"}
 
 
+#: admind removes old records by its own clock, so also while a test looks; these
+#: statements are judged in test_records.py.
+UPKEEP = re.compile(r"(WITH old AS \( )?DELETE FROM (executions|activity|execution_stats)\b")
+
+
 class Log:
     """The plans that PostgreSQL logged since the last look."""
 
@@ -95,9 +101,7 @@ class Scale:
         self.instance = instance
         self.db = psycopg.connect(f"host={instance.run('postgresql')} user=postgres dbname=mcpbox",
                                   autocommit=True)
-        began = time.monotonic()
         scale.fill(self.db)
-        self.filled = time.monotonic() - began
         self.explain(True)
         self.log = Log(instance)
         self.size = {r: n for r, n in self.db.execute(
@@ -109,7 +113,7 @@ class Scale:
                             f"ALTER ROLE mcpbox_app RESET {key}")
         self.db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                         "WHERE usename = 'mcpbox_app'")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while "counts: -" in (r := self.instance.ctl("status", check=False)).stdout or r.returncode:
             assert time.monotonic() < deadline, r
             time.sleep(0.1)
@@ -120,6 +124,8 @@ class Scale:
         most = 0
         for p in self.log.plans():
             text = " ".join(p["Query Text"].split())
+            if UPKEEP.match(text):
+                continue
             looked = 0
             for n in nodes(p["Plan"]):
                 table = n.get("Relation Name", "")
@@ -163,7 +169,6 @@ def test_that_much_is_there(big):
               for t in ("tools", "executions", "callable")}
     assert counts["tools"] == scale.TOOLS and counts["executions"] >= scale.EXECUTIONS
     assert counts["callable"] >= scale.TOOLS // 2
-    assert big.filled < 100
 
 
 def test_a_scan_would_be_seen(big, ctl):

@@ -13,6 +13,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, Client, request, text
+from harness.patience import patience
 from harness.rest import Rest
 
 SERVER = "defects"
@@ -46,7 +47,7 @@ def server_id(mcp, name):
 
 def records(instance, name, n):
     """A tool's calls, closed: a record follows the answer."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while True:
         items = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
         if len(items) >= n and all(e["state"] == "closed" for e in items):

@@ -13,6 +13,7 @@ from harness import flow, tasks
 from harness.gate import CODE, NO, Gate, failure, unique
 from harness.instance import SRC
 from harness.mcp import Client, text
+from harness.patience import patience
 
 SERVER = "around"
 
@@ -171,7 +172,7 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
 
         t = threading.Thread(target=call)
         t.start()
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + patience(15)
         while not instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE tool = '{exposed}' AND state = 'open'"):
             assert time.monotonic() < deadline
             time.sleep(0.05)

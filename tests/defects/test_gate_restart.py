@@ -4,7 +4,6 @@ or not at all, and nothing runs that was not approved. See harness/gate.py for
 how a run is seen."""
 import contextlib
 import os
-import random
 import signal
 import subprocess
 import threading
@@ -12,8 +11,10 @@ import time
 
 import pytest
 
+from harness import seed
 from harness.gate import Gate, failure
 from harness.mcp import Client
+from harness.patience import patience
 
 SERVER = "restarts"
 VICTIMS = ("admind", "admind-vault", "postgresql")
@@ -50,7 +51,7 @@ class Step:
 
     def back(self, victim, pid):
         """Until the killed one is another and the whole way is open."""
-        deadline = time.monotonic() + BACK_S
+        deadline = time.monotonic() + patience(BACK_S)
         while True:
             with contextlib.suppress(AssertionError, OSError, RuntimeError, subprocess.TimeoutExpired, ValueError):
                 with Client(self.gate.instance.address, timeout=10) as c:
@@ -90,9 +91,7 @@ def request_of(gate, tool):
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_killed_at_every_step(gate, victim):
-    seed = int(os.environ.get("MCPBOX_KILL_SEED", time.time_ns() % 1_000_000))
-    print("MCPBOX_KILL_SEED", seed)
-    rng = random.Random(seed)
+    rng = seed.rng(f"test_killed_at_every_step {victim}")
     instance = gate.instance
 
     def soon():

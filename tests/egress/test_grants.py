@@ -11,6 +11,7 @@ from harness import dns as d
 from harness import flow
 from harness.egress import Canary
 from harness.mcp import Client
+from harness.patience import patience
 from integration.test_records import export, metrics
 
 WEB, OTHER = "93.184.216.34", "142.250.185.14"
@@ -104,7 +105,7 @@ def test_from_wish_to_record(instance, mcp, rest, world):
 
 def records(rest, exposed, n):
     """Those of this tool that say where they connected, once there are n."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + patience(10)
     while True:
         found = [rest.get("/api/executions/" + e["id"])[2]
                  for e in rest.get(f"/api/executions?tool={exposed}&outcome=done")[2]["items"]]

@@ -16,6 +16,7 @@ from harness import dns as d
 from harness import flow, wheels
 from harness.egress import Canary
 from harness.mcp import Client, text
+from harness.patience import patience
 
 INDEX, OTHER = "93.184.216.34", "142.250.185.14"
 INSTANCE_SETS = ("sandboxd:module_index=http://index.example/simple/",
@@ -82,7 +83,7 @@ def show(instance, tool_id, module):
 
 def settled(instance, tool_id, module, state="done", timeout=25):
     """The request once its installation came to this."""
-    until = time.monotonic() + timeout
+    until = time.monotonic() + patience(timeout)
     while True:
         item = show(instance, tool_id, module)
         # not the one that was listed before its installation put another in its place
@@ -232,7 +233,7 @@ def test_reaches_the_index_alone(instance, mcp, index, ns):
         ask(mcp, a, "astray")
         b, _ = tool(instance, mcp, "away")
         ask(mcp, b, "away")
-        until = time.monotonic() + 20
+        until = time.monotonic() + patience(20)
         for t, module in ((a, "astray"), (b, "away")):
             while "other.example" not in ((show(instance, t, module)["install"] or {}).get("error") or ""):
                 assert time.monotonic() < until, show(instance, t, module)["install"]
@@ -286,7 +287,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     index.add(changed)
     mark = len(index.seen)
     lose(instance, digest)
-    until = time.monotonic() + 20
+    until = time.monotonic() + patience(20)
     while "/simple/steady/" not in index.seen[mark:]:
         assert time.monotonic() < until, index_log(instance)
         time.sleep(0.1)
@@ -299,7 +300,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     index.add(made)
     instance.tool("restart", "sandboxd")
     instance.tool("wait")
-    until = time.monotonic() + 20
+    until = time.monotonic() + patience(20)
     while digest not in entries(instance):
         assert time.monotonic() < until, index_log(instance)
         time.sleep(0.1)
@@ -313,7 +314,7 @@ def test_a_slow_index_keeps_nobody_waiting(instance, mcp, index):
     publish(instance, mcp, tool_id, "snail")
     mark = len(index.seen)
     ask(mcp, tool_id, "snail")
-    until = time.monotonic() + 15
+    until = time.monotonic() + patience(15)
     while not any(s.startswith("/files/snail") for s in index.seen[mark:]):
         assert time.monotonic() < until, index_log(instance)
         time.sleep(0.05)
@@ -336,7 +337,7 @@ def test_an_automatic_policy(instance, mcp, index):
         assert ask(mcp, tool_id, "welcome")["status"] == "pending"
         ask(mcp, tool_id, "dubious")
         settled(instance, tool_id, "dubious")
-        until = time.monotonic() + 15
+        until = time.monotonic() + patience(15)
         while not items(instance, tool_id, "approved"):
             assert time.monotonic() < until, index_log(instance)
             time.sleep(0.1)
@@ -357,7 +358,7 @@ def test_the_action_and_the_lists(instance, mcp, index):
     index.add(wheels.wheel("early", "0.1"))
     said = json.loads(instance.ctl("call", "module_install", "early", "--json").stdout)
     assert said["state"] in ("waiting", "running")
-    until = time.monotonic() + 15
+    until = time.monotonic() + patience(15)
     while not any(m["name"] == "early" and m["wheel"] is not None
                   for m in instance.ctl_json("modules")["items"]):
         assert time.monotonic() < until, index_log(instance)

@@ -16,6 +16,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, SRC, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
+from harness.patience import patience
 from harness.pg import Postgres
 
 
@@ -123,7 +124,7 @@ class Fake(threading.Thread):
                 peer.send(name, request=request if self.table.by_name[name]["kind"] != "event"
                           else 0, **fields)
 
-    def call(self, name, timeout=10, **fields):
+    def call(self, name, timeout=patience(10), **fields):
         """A request of this process to admind; its answer."""
         with self.lock:
             assert self.up.wait(timeout)
@@ -217,7 +218,7 @@ class Admind:
 
     def migrate(self):
         return subprocess.run(self.command("-m", user="dbowner"), capture_output=True, text=True,
-                              check=False, timeout=60)
+                              check=False, timeout=patience(60))
 
     def start(self, ready="ready", lives=True):
         before = len(self.logs())
@@ -227,7 +228,7 @@ class Admind:
         assert not lives or self.proc.poll() is None, self.logs()
 
     def until(self, what, seconds=15):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while not what():
             assert time.monotonic() < end, self.logs()[-3000:]
             time.sleep(0.02)
@@ -235,7 +236,7 @@ class Admind:
     def stop(self):
         if self.proc is not None and self.proc.poll() is None:
             self.proc.send_signal(signal.SIGTERM)
-            assert self.proc.wait(15) == 0, self.logs()[-2000:]
+            assert self.proc.wait(patience(15)) == 0, self.logs()[-2000:]
 
     def kill(self):
         self.proc.kill()

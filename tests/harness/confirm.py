@@ -4,6 +4,7 @@ import json
 import time
 
 from harness import flow
+from harness.patience import patience
 
 CODE = '''\
 def main(n: int) -> str:
@@ -25,7 +26,7 @@ def publish(instance, client, server, tool, code=CODE, **more):
 
 def waiting(instance, n, timeout=10):
     """The request that waits with these arguments, as mcpboxctl shows it."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while True:
         for item in instance.ctl_json("approvals", "list", "--kind", "call")["items"]:
             if json.loads(item["arguments"]) == {"n": n}:

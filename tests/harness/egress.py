@@ -12,6 +12,7 @@ import time
 
 from harness import ipc, netns
 from harness.instance import BUILD, take_block
+from harness.patience import patience
 
 PROGRAM = os.path.join(BUILD, "sandboxd", "egress", "mcpbox-sandboxd-egress")
 DNS = "93.184.216.35"
@@ -21,7 +22,7 @@ STREAM, DGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
 class FdPeer(ipc.Peer):
     """Keeps what is passed to it: the descriptor of an answer is in fields."""
 
-    def receive(self, timeout=20):
+    def receive(self, timeout=patience(20)):
         if not select.select([self.sock], [], [], timeout)[0]:
             raise TimeoutError("no frame")
         try:
@@ -93,7 +94,7 @@ class Egress:
         with open(os.path.join(self.dir, "log"), "ab") as log:
             run = self.ns.popen if self.ns else subprocess.Popen
             self.process = run(argv, stderr=log, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while True:
             try:
                 self.sandboxd = self.connect_as("sandboxd")
@@ -117,7 +118,7 @@ class Egress:
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(patience(10))
             finally:
                 self.process.kill()
                 self.process.wait()
@@ -170,7 +171,7 @@ class Egress:
         fields["events"] = [e for e in self.events if e["net"] == net]
         return fields
 
-    def event(self, net, timeout=10):
+    def event(self, net, timeout=patience(10)):
         """The next NET_EVENT of that net."""
         deadline = time.monotonic() + timeout
         while True:
@@ -189,7 +190,7 @@ class Egress:
             "NET_CONNECT", net=net, family=own, type=kind, nonblocking=int(nonblocking),
             address=sockaddr(address, port, family, scope) if raw is None else raw)
 
-    def connect(self, net, address, port, *args, timeout=30, **kw):
+    def connect(self, net, address, port, *args, timeout=patience(30), **kw):
         """(errno, socket): connect(2) of the net's runner. The socket blocks."""
         request = self.start_connect(net, address, port, *args, **kw)
         fields = self.peek.answer(request, timeout)

@@ -7,6 +7,7 @@ import uuid
 
 from harness import flow
 from harness.mcp import text
+from harness.patience import patience
 
 CODE = "def main(x: int = 0) -> str:\n    print('{0}')\n    return '{0}'\n"
 #: What says no to a call of what isn't approved as it is, or isn't there.
@@ -84,7 +85,7 @@ class Gate:
         assert text(mcp.call(exposed, arguments)) == mark
         assert text(mcp.call("mcpbox_call_tool", {"name": exposed, "arguments": arguments})) == mark
         self.meant[mark] += 2
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while self.records(mark) < self.meant[mark]:
             assert time.monotonic() < deadline, "a run without a record"
             time.sleep(0.05)

@@ -3,6 +3,9 @@ that no passwd entry knows, free ports and a state directory of its own, so
 that test runs stand beside each other and beside a quickstart."""
 import contextlib
 import fcntl
+import functools
+import importlib.machinery
+import importlib.util
 import json
 import os
 import secrets
@@ -12,9 +15,14 @@ import subprocess
 import tempfile
 import time
 
-SRC = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.environ.get("MCPBOX_BUILD", os.path.join(SRC, "build", "release"))
+from harness import template
+from harness.patience import patience, until
+from harness.place import BUILD, SRC
+from harness.started import started
+
 TOOL = os.path.join(SRC, "contrib", "instance")
+#: Seconds until an instance must be up, on an ordinary machine; ends a hang.
+UP_S = 120
 
 # Blocks of uids: docs of contrib/instance give the offsets.
 BASE, BLOCK, BLOCKS = 1_900_000_000, 65536, 64
@@ -75,8 +83,18 @@ def waits(pid):
         return False
 
 
+@functools.cache
+def control():
+    """contrib/instance as a module: what its commands do, without a process for each."""
+    loader = importlib.machinery.SourceFileLoader("contrib_instance", TOOL)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
 class Instance:
-    """Started by the constructor; close() ends and removes all of it."""
+    """Started by the constructor; close() ends and removes all of it. Its database is a
+    copy (harness/template.py)."""
 
     def __init__(self, sets=(), pg_sets=(), admin=True):
         self.base, self._lock = take_block()
@@ -85,11 +103,15 @@ class Instance:
         self.state = os.path.join(self.parent, "s")
         self.password = secrets.token_urlsafe(18)
         try:
-            options = [w for s in sets for w in ("--set", s)]
-            options += [w for s in pg_sets for w in ("--pg-set", s)]
-            self.tool("create", "--build", BUILD, "--users", str(self.base), *options)
-            self.tool("start")
-            self.tool("wait")
+            started("instance")
+            os.mkdir(self.state)
+            self.control = control().Instance(self.state)
+            try:
+                self.control.create(BUILD, str(self.base), sets=sets, pg_sets=pg_sets, cluster=template.cluster())
+                self.control.start()
+                self.control.wait(patience(UP_S))
+            except control().Failed as e:
+                raise RuntimeError(f"{e}\n{self.logs()}") from None
             if admin:
                 self.setup()
         except BaseException:
@@ -99,27 +121,54 @@ class Instance:
     def tool(self, command, *args):
         """contrib/instance COMMAND STATE ARGS; raises with its output."""
         r = subprocess.run([TOOL, command, self.state, *args], capture_output=True, text=True,
-                           stdin=subprocess.DEVNULL, check=False, timeout=120)
+                           stdin=subprocess.DEVNULL, check=False, timeout=patience(UP_S))
         if r.returncode != 0:
             raise RuntimeError(f"instance {command}: {r.stdout}{r.stderr}\n{self.logs()}")
         return r.stdout
 
     def close(self):
         try:
-            if os.path.exists(os.path.join(self.state, ".mcpbox-instance")):
-                keep = os.environ.get("MCPBOX_KEEP_LOGS")
-                if keep:
-                    os.makedirs(keep, exist_ok=True)
-                    shutil.copytree(os.path.join(self.state, "log"),
-                                    os.path.join(keep, os.path.basename(self.parent)))
-                self.tool("purge")
+            keep = os.environ.get("MCPBOX_KEEP_LOGS")
+            if keep and os.path.isdir(os.path.join(self.state, "log")):
+                os.makedirs(keep, exist_ok=True)
+                shutil.copytree(os.path.join(self.state, "log"),
+                                os.path.join(keep, os.path.basename(self.parent)))
+            self.kill()
         finally:
-            # What was left behind would disturb whoever takes the block.
-            for pid in self.pids():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.parent, ignore_errors=True)
             self._lock.close()
+
+    def purge(self):
+        """As `contrib/instance purge`, in order; close() kills instead."""
+        self.tool("purge")
+
+    def kill(self):
+        """SIGKILL of every process: nothing here outlives the test. First those that would
+        start others again. PostgreSQL gets SIGQUIT: it gives its shared memory back."""
+        def living(mine):
+            return [pid for pid, (_, state, uid, argv) in processes().items() if state != "Z" and mine(pid, uid, argv)]
+
+        def end(mine, number=signal.SIGKILL):
+            def left():
+                there = living(mine)
+                for pid in there:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                return not there
+            until(left, say=lambda: living(mine))
+
+        def inside(pid):
+            try:
+                return os.readlink(f"/proc/{pid}/cwd").startswith(self.state + "/")
+            except OSError:
+                return False
+        end(lambda pid, uid, argv: argv[:3] == ["runsvdir", "-P", os.path.join(self.state, "service")])
+        end(lambda pid, uid, argv: argv[0] in ("runsv", "sv") and inside(pid))
+        end(lambda pid, uid, argv: os.path.basename(argv[0]) == "postgres" and inside(pid), signal.SIGQUIT)
+        # What is left would disturb whoever takes the block.
+        end(lambda pid, uid, argv: self.base <= uid < self.base + BLOCK or argv[0] == "svlogd" and inside(pid))
+        with contextlib.suppress(ChildProcessError, AttributeError):
+            os.waitpid(self.control.runsvdir, os.WNOHANG)
 
     def uid(self, name):
         return self.base + OFFSETS[name]
@@ -132,7 +181,7 @@ class Instance:
 
     def address(self, name="gatewayd-local"):
         """(host, port) where gatewayd-local or admind-http listens now."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while True:
             try:
                 with open(self.run(name + ".addr"), encoding="ascii") as f:
@@ -145,7 +194,7 @@ class Instance:
 
     def ctl(self, *args, check=True, stdin=None):
         r = subprocess.run([os.path.join(self.state, "bin", "mcpboxctl"), *args], text=True,
-                           capture_output=True, input=stdin, check=False, timeout=60)
+                           capture_output=True, input=stdin, check=False, timeout=patience(60))
         if check and r.returncode != 0:
             raise RuntimeError(f"mcpboxctl {args}: {r.returncode} {r.stdout}{r.stderr}")
         return r
@@ -163,7 +212,7 @@ class Instance:
         """Rows as lists of text, tab-separated by psql."""
         r = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1",
                             "-h", self.run("postgresql"), "-U", role, "mcpbox", "-c", query],
-                           capture_output=True, text=True, check=False, timeout=60)
+                           capture_output=True, text=True, check=False, timeout=patience(60))
         if r.returncode != 0:
             raise RuntimeError(r.stderr)
         return [line.split("\t") for line in r.stdout.splitlines()]

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from harness.instance import BUILD
+from harness.patience import patience
 
 HEADER = struct.Struct(">HHIQ")
 FLAG_MEMFD = 1
@@ -157,7 +158,7 @@ class Peer:
         finally:
             os.close(fd)
 
-    def receive(self, timeout=20):
+    def receive(self, timeout=patience(20)):
         """(request id, fields with the name as "_"). Closed at the end."""
         if not select.select([self.sock], [], [], timeout)[0]:
             raise TimeoutError("no frame")
@@ -182,12 +183,12 @@ class Peer:
         self.send(name, request=request, **fields)
         return request
 
-    def call(self, name, /, timeout=20, **fields):
+    def call(self, name, /, timeout=patience(20), **fields):
         """The final answer to one request; parts and events are passed over."""
         request = self.start(name, **fields)
         return self.answer(request, timeout)
 
-    def answer(self, request, timeout=20):
+    def answer(self, request, timeout=patience(20)):
         deadline = time.monotonic() + timeout
         while True:
             got, fields = self.receive(max(0, deadline - time.monotonic()))
@@ -198,7 +199,7 @@ class Peer:
                 # A server's own request (a stale catalogue): agree.
                 self.send("OK", request=got)
 
-    def closed(self, timeout=5):
+    def closed(self, timeout=patience(5)):
         """Does the peer close within that time? Frames before are dropped."""
         deadline = time.monotonic() + timeout
         try:

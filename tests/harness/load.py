@@ -7,6 +7,7 @@ import time
 
 from harness import flow
 from harness.mcp import Client, text
+from harness.patience import patience
 
 CODE = '''\
 import time
@@ -52,7 +53,7 @@ class Load:
             begin = time.monotonic()
             try:
                 if client is None:
-                    client = Client(self.instance.address, timeout=40)
+                    client = Client(self.instance.address, timeout=patience(40))
                 self._note(nonce, client.call(self.tool, {"nonce": nonce, "ms": self.ms}), begin)
             except (OSError, http.client.HTTPException, AssertionError) as e:
                 with self.lock:
@@ -84,7 +85,7 @@ class Load:
         while time.monotonic() - begin < seconds:
             nonce = f"probe-{next(self.counter):08}"
             try:
-                with Client(self.instance.address, timeout=15) as c:
+                with Client(self.instance.address, timeout=patience(15)) as c:
                     last = c.call(self.tool, {"nonce": nonce})
                     if last.result and not last.result.get("isError"):
                         return time.monotonic() - begin
@@ -105,7 +106,7 @@ def account(instance, tool, ok, seconds=60, lost=0):
     there twice. Up to `lost` calls may be recorded as lost though their answer
     came: sandboxd died between handing over the result and committing the
     record. Returns nonce -> [(execution, outcome)]."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         open_rows = instance.psql(
             "SELECT id, tool, owner_epoch, deadline FROM mcpbox.executions WHERE state = 'open'")

@@ -4,6 +4,8 @@ import itertools
 import json
 import socket
 
+from harness.patience import patience
+
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 META = "io.modelcontextprotocol/"
@@ -65,7 +67,7 @@ class Reply:
         return f"<{self.status} {self.headers} {self.raw[:2000]!r}>"
 
 
-def request(address, method="POST", path="/mcp", body=None, headers=None, timeout=60):
+def request(address, method="POST", path="/mcp", body=None, headers=None, timeout=patience(60)):
     """One request on a connection of its own. body: bytes or a JSON value."""
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
@@ -92,7 +94,7 @@ class Client:
     where: a callable giving (host, port), asked again for each connection, so
     that a listener that came back on another port is found."""
 
-    def __init__(self, where, version=MODERN, token=None, timeout=60):
+    def __init__(self, where, version=MODERN, token=None, timeout=patience(60)):
         self.where, self.version, self.timeout = where, version, timeout
         self.modern = version >= "2026"
         self.ids = itertools.count(1)

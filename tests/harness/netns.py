@@ -19,6 +19,8 @@ import subprocess
 import threading
 import time
 
+from harness.patience import patience
+
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 RTM_NEWADDR, NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 20, 1, 4, 0x400
@@ -77,7 +79,7 @@ def add_address(address, index=1):
              + _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD)))
     # The kernel makes the routes of an IPv6 address from a work queue, one after
     # the other: a datagram to itself needs them all.
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + patience(5)
     while family == socket.AF_INET6:
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as s:

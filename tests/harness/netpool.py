@@ -14,6 +14,7 @@ import threading
 
 from harness.instance import BUILD
 from harness.ipc import Table
+from harness.patience import patience
 from probes import ipcframes
 from probes.runner_driver import Call, Pool, Runner
 
@@ -88,7 +89,7 @@ class NetPool(Pool):
         with self.lock:
             ipcframes.send(self.sock, "peek_link", link=sock.fileno())
 
-    def call(self, code, arguments=None, timeout=30, uid=None, profile=None, **execute):
+    def call(self, code, arguments=None, timeout=patience(30), uid=None, profile=None, **execute):
         runner = self.fork(uid, **(profile or {}))
         try:
             kind, fields = runner.ready()
@@ -203,7 +204,7 @@ class Egress:
             q.fail(rc)
 
 
-def inside(pool, code, timeout=30, profile=None, **arguments):
+def inside(pool, code, timeout=patience(30), profile=None, **arguments):
     """What main returned, with the probes' helpers."""
     from probes.conftest import PRELUDE
     call = pool.call(PRELUDE + code, arguments, timeout=timeout, profile=profile)

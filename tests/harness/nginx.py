@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from harness.instance import SRC
+from harness.patience import patience
 
 
 def free_port():
@@ -59,7 +60,7 @@ class Nginx:
              "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
              shutil.which("nginx", path="/usr/sbin:/usr/bin"), "-e", f"{self.dir}/error.log", "-c", self.conf],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while True:
             with contextlib.suppress(OSError):
                 socket.create_connection(self.where(), timeout=1).close()

@@ -7,20 +7,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import psycopg
 
+from harness import template
+from harness.patience import patience, until
+from harness.started import started
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def _bindir():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"),
-                   key=lambda p: int(p.parts[-3]))
-    if not found:
-        raise RuntimeError("PostgreSQL's server programs are not installed")
-    return found[-1].parent
 
 
 def lives(pid):
@@ -34,10 +29,12 @@ def lives(pid):
 
 class Postgres:
     """start() makes the cluster on its first use; stop(), kill() and start()
-    again are what the outage tests do."""
+    again are what the outage tests do. The cluster is a copy that has roles and schema
+    (harness/template.py); with empty=True it is initdb's."""
 
-    def __init__(self):
-        self.bin = _bindir()
+    def __init__(self, empty=False):
+        self.empty = empty
+        self.bin = template.bindir()
         self.dir = Path(tempfile.mkdtemp(prefix="mcpg."))
         self.user = pwd.getpwnam("postgres")
         os.chmod(self.dir, 0o711)
@@ -59,7 +56,11 @@ class Postgres:
                                                        "LC_ALL": "C.UTF-8"})
 
     def start(self):
-        if not self.data.exists():
+        if not self.data.exists() and not self.empty:
+            started("PostgreSQL")
+            template.copy(self.data)
+        elif not self.data.exists():
+            started("PostgreSQL from nothing")
             self._run(str(self.bin / "initdb"), "-D", str(self.data), "-A", "trust",
                       "--encoding=UTF8", "--locale=C.UTF-8", "-U", "postgres",
                       "--no-sync")
@@ -74,16 +75,16 @@ class Postgres:
         log.close()
         self.wait()
 
-    def wait(self, seconds=30):
-        end = time.monotonic() + seconds
-        while True:
+    def wait(self):
+        def up():
             try:
                 psycopg.connect(self.conninfo("postgres", "postgres")).close()
-                return
+                return True
             except psycopg.OperationalError:
-                if time.monotonic() > end or self.proc.poll() is not None:
+                if self.proc.poll() is not None:
                     raise RuntimeError((self.dir / "log").read_text()[-2000:]) from None
-                time.sleep(0.05)
+                return False
+        until(up, say=lambda: (self.dir / "log").read_text()[-2000:])
 
     def conninfo(self, user, dbname="mcpbox"):
         return f"host={self.dir} port={self.port} dbname={dbname} user={user}"
@@ -96,7 +97,9 @@ class Postgres:
         return psycopg.connect(self.conninfo(user, dbname), autocommit=True, **kw)
 
     def roles(self):
-        """sql/roles.sql, as an administrator would run it."""
+        """sql/roles.sql, as an administrator would run it, where the cluster is empty."""
+        if not self.empty:
+            return
         subprocess.run([str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1",
                         "-h", str(self.dir), "-p", str(self.port), "-U", "postgres", "-d", "postgres",
                         "-f", str(ROOT / "sql/roles.sql")], check=True,
@@ -106,7 +109,7 @@ class Postgres:
         """Fast shutdown; start() brings the same data back."""
         if self.proc and self.proc.poll() is None:
             self.proc.send_signal(signal.SIGINT)
-            self.proc.wait(30)
+            self.proc.wait(patience(30))
         self.proc = None
 
     def kill(self):
@@ -116,12 +119,9 @@ class Postgres:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
             children = f.read().split()
         self.proc.kill()
-        self.proc.wait(30)
+        self.proc.wait(patience(30))
         self.proc = None
-        end = time.monotonic() + 30
-        while any(map(lives, children)):
-            assert time.monotonic() < end, children
-            time.sleep(0.01)
+        until(lambda: not any(map(lives, children)), say=lambda: children)
 
     def backends(self, user="mcpbox_app"):
         with self.connect("postgres", "postgres") as c:
@@ -131,7 +131,7 @@ class Postgres:
     def close(self):
         if self.proc and self.proc.poll() is None:
             self.proc.send_signal(signal.SIGQUIT)
-            self.proc.wait(30)
+            self.proc.wait(patience(30))
         shutil.rmtree(self.dir, ignore_errors=True)
 
 

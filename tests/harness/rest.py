@@ -2,6 +2,8 @@
 import http.client
 import json
 
+from harness.patience import patience
+
 
 class Rest:
     def __init__(self, where):
@@ -19,7 +21,7 @@ class Rest:
             h["X-CSRF-Token"] = self.csrf
         h.update(headers or {})
         h = {k: v for k, v in h.items() if v is not None}
-        c = http.client.HTTPConnection(*self.where(), timeout=30)
+        c = http.client.HTTPConnection(*self.where(), timeout=patience(30))
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             c.request(method, path, data, h)

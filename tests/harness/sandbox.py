@@ -17,6 +17,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
+from harness.patience import patience
 
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
@@ -90,7 +91,7 @@ def ask_for_user_namespace(pool_init):
     """(user.max_user_namespaces, errno) as the root of that pool; outside for
     pid 0."""
     done = subprocess.run([sys.executable, "-I", "-c", _AS_POOL_ROOT, str(pool_init)],
-                          capture_output=True, text=True, check=False, timeout=20)
+                          capture_output=True, text=True, check=False, timeout=patience(20))
     assert done.returncode == 0, done.stderr
     return tuple(map(int, done.stdout.split()))
 
@@ -184,7 +185,7 @@ class Sandbox:
         """Until sandboxd has its context key. The vault's own word comes after
         it sent the key, and may be late where threads and forks meet; what
         sandboxd says of the present key is as good."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience(10)
         while not self.vault.have_key.wait(0.05):
             if self.vault.key is not None and "context_key:" in self.log("sandboxd"):
                 return
@@ -248,7 +249,7 @@ class Sandbox:
     def await_pool(self):
         """Until the pool's own processes run; only then does what pool() says
         serve as a `before`."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience(10)
         while len(self.pool()) < OWN:
             assert time.monotonic() < end, (self.pool(), self.log("sandboxd-spawn"))
             time.sleep(0.02)
@@ -259,7 +260,7 @@ class Sandbox:
 
     def peer(self, who, name, wait=True):
         """A connection to sandboxd as one of its clients."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while True:
             try:
                 p = Peer(self.table, socket_as(
@@ -364,7 +365,7 @@ class Admind:
     def held(self, code, **kw):
         """A context that must be accepted. The key may be a moment old at
         first, as for admind itself."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while True:
             execution, answer = self.hold(code, **kw)
             if answer["_"] == "OK":
@@ -381,13 +382,13 @@ class Admind:
                 self.peer.send("OK", request=request)
         return request, m
 
-    def wait(self, request, timeout=20):
+    def wait(self, request, timeout=patience(20)):
         while True:
             got, m = self.take(timeout)
             if got == request and m["_"] != "RECORD":
                 return m
 
-    def record(self, execution, timeout=10):
+    def record(self, execution, timeout=patience(10)):
         deadline = time.monotonic() + timeout
         while execution not in self.records:
             self.take(max(0, deadline - time.monotonic()))

@@ -4,6 +4,8 @@ import json
 import socket
 import time
 
+from harness.patience import patience
+
 ACCEPT = "Accept: application/json, text/event-stream\r\n"
 
 
@@ -35,7 +37,7 @@ class Event:
 class Stream:
     """One request whose answer is expected to be a stream."""
 
-    def __init__(self, address, method="POST", body=None, headers=None, timeout=10):
+    def __init__(self, address, method="POST", body=None, headers=None, timeout=patience(10)):
         if isinstance(address, str):	# the path of a unix socket
             self.s = socket.socket(socket.AF_UNIX)
             self.s.settimeout(timeout)
@@ -75,7 +77,7 @@ class Stream:
             self.text, self.raw = self.text + rest[:n], rest[n + 2:]
             self.ended = n == 0
 
-    def next(self, timeout=10):
+    def next(self, timeout=patience(10)):
         """The next event, comments left out; None at the end of the stream."""
         deadline = time.monotonic() + timeout
         while True:
@@ -93,7 +95,7 @@ class Stream:
             self._more()
             self._chunks()
 
-    def message(self, method, timeout=10):
+    def message(self, method, timeout=patience(10)):
         """The next event that is this notification; none before it may be a
         message of another kind."""
         while True:
@@ -103,7 +105,7 @@ class Stream:
                 assert e.json.get("method") == method, e
                 return e
 
-    def rest(self, timeout=10):
+    def rest(self, timeout=patience(10)):
         """All events up to the end."""
         found = []
         while (e := self.next(timeout)) is not None:

@@ -2,6 +2,7 @@
 import time
 
 from harness.mcp import META, Client
+from harness.patience import patience
 
 TASKS = "io.modelcontextprotocol/tasks"
 ENDED = ("completed", "failed", "cancelled")
@@ -100,7 +101,7 @@ class Tasks(Client):
 
     def until(self, task, *states, timeout=20):
         """The task once it is in one of these states, or has ended."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while True:
             t = self.get(task)
             if t["status"] in (states or ENDED) or t["status"] in ENDED:
@@ -130,7 +131,7 @@ def publish(instance, client, server, tool, code, mode):
 
 def record(instance, task):
     """(outcome, failure) of the one execution of a task, once it is closed."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while True:
         rows = instance.psql("SELECT state, outcome, coalesce(failure, ''), listener "
                              f"FROM mcpbox.executions WHERE id = '{task}'")

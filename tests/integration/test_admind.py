@@ -13,6 +13,7 @@ import pytest
 
 from harness.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage, tlv, untlv
 from harness.ipc import Closed
+from harness.pg import Postgres
 
 CANARY = "CANARY-" + secrets.token_hex(16)
 
@@ -134,7 +135,10 @@ def test_local_token():
 
 
 def test_starts_only_on_its_own_schema():
-    x = Admind()
+    pg = Postgres(empty=True)
+    pg.start()
+    pg.roles()
+    x = Admind(pg=pg)
     try:
         x.start(lives=False)
         x.until(lambda: x.proc.poll() is not None)
@@ -149,6 +153,7 @@ def test_starts_only_on_its_own_schema():
         assert f"schema is {have + 1}, this program's is {have}" in x.logs()[before:]
     finally:
         x.close()
+        pg.close()
 
 
 # --- the golden path and its refusals -----------------------------------------

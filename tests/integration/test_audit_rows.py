@@ -12,6 +12,7 @@ import pytest
 from harness import confirm, flow
 from harness.instance import SRC, Instance
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return {}\n"
@@ -258,7 +259,7 @@ def test_the_chain_holds_over_a_new_key(instance):
     journal's older lines are told apart, and their heads still compared."""
     before = instance.service_pid("admind-vault")
     os.kill(before, 15)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + patience(15)
     while instance.service_pid("admind-vault") in (None, before) or \
             instance.ctl("doctor", check=False).returncode == 3:
         assert time.monotonic() < deadline

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from harness.instance import Instance
+from harness.patience import patience
 from harness.rest import Rest
 
 TABLES = ("audit_log", "audit_anchors", "audit_head")
@@ -311,7 +312,7 @@ def test_an_old_backup_put_back(instance, owner):
     found(instance, "truncated", "--journal", journal(instance))
     # and what is written behind it gets no signature: the vault knows better
     Rest(lambda: instance.address("admind-http")).login("admin", "wrong wrong wrong")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while "with another history" not in open(journal(instance), encoding="utf-8").read():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -364,7 +365,7 @@ def test_a_rewrite_behind_a_restart_of_the_vault(instance, owner):
     before = instance.service_pid("admind-vault")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before, 15)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + patience(15)
     while instance.service_pid("admind-vault") in (None, before) or \
             instance.ctl("doctor", check=False).returncode == 3:
         assert time.monotonic() < deadline

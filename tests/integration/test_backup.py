@@ -12,6 +12,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client, text
+from harness.patience import patience
 from harness.rest import Rest
 
 CODE = "def main() -> str:\n    return %r\n"
@@ -30,7 +31,7 @@ def restart(instance, *services):
     for s in services:
         pid = instance.service_pid(s)
         os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience(20)
         while instance.service_pid(s) in (None, pid):
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -39,7 +40,7 @@ def restart(instance, *services):
 
 def settled(instance):
     """admind answers from the database again."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while instance.ctl("servers", check=False).returncode != 0:
         assert time.monotonic() < end, instance.logs()
         time.sleep(0.05)
@@ -131,7 +132,7 @@ def test_restored_it_is_what_it_was(instance, mcp, rest, saved):
     assert instance.ctl_json("status")["counts"]["catalogue_revision"] > revision, "gateways ask anew"
     restart(instance, "admind-vault", "admind")
     settled(instance)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while (r := mcp.call(tool)).result is None:
         assert time.monotonic() < end, r
         time.sleep(0.1)
@@ -213,7 +214,7 @@ def test_an_altered_audit_log_is_seen(instance, saved, tmp_path):
 
 
 def activity(c, query):
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while not c.execute(query).fetchone():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -275,7 +276,7 @@ def test_into_a_server_without_the_database(instance, saved):
     settled(instance)
     assert server in names(instance)
     with Client(instance.address) as mcp:
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience(20)
         while (r := mcp.call(tool)).result is None:
             assert time.monotonic() < end, r
             time.sleep(0.1)

@@ -9,6 +9,7 @@ from harness import confirm
 from harness.confirm import approve, failure, numbers, one, reject, runs, waiting
 from harness.instance import Instance
 from harness.mcp import LEGACY, META, Client, text
+from harness.patience import patience
 from harness.rest import Rest
 from harness.sse import Stream
 from harness.tasks import Tasks
@@ -113,7 +114,7 @@ def test_expired_ends_typed(instance, client, tool):
     item = waiting(instance, n)
     r = go_on(client, tool, n, state)      # kept waiting until then
     assert failure(r) == "not_confirmed", r
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while item["id"] not in instance.ctl("approvals", "list", "--kind", "call",
                                          "--state", "expired").stdout:
         assert time.monotonic() < deadline
@@ -427,7 +428,7 @@ def test_restarts(instance, client, tool):
     approve(instance, item)
     client.close()
     instance.tool("restart", "gatewayd-local")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while True:
         try:
             with Client(instance.address) as c:
@@ -447,7 +448,7 @@ def test_a_yes_ends_with_the_vault(instance, client, tool):
     item = waiting(instance, n)
     approve(instance, item)
     instance.tool("restart", "admind-vault")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while (r := client.call(tool, {"n": n})).error is not None:
         # It is not back: nothing was used.
         assert r.error["data"]["failure_mode"] == "vault_unavailable", r

@@ -17,6 +17,7 @@ from harness import flow
 from harness.listener import Held
 from harness.load import CODE
 from harness.mcp import Client, meta, text
+from harness.patience import patience
 from harness.rest import Rest
 from harness.sse import Stream
 
@@ -46,7 +47,7 @@ def nonce():
 
 
 def serving(h, tool):
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while True:
         with Client(lambda: h.address) as c:
             r = c.call(tool, {"nonce": nonce()})
@@ -74,7 +75,7 @@ def set_conf(instance, process, keyword, value):
 def records(instance, n, seconds=30):
     """(outcome, failure, delivered, result) of the call with this nonce, once
     it is closed. There is exactly one."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while True:
         rows = instance.psql(
             "SELECT outcome, failure, delivered, result FROM mcpbox.executions WHERE "
@@ -323,7 +324,7 @@ def test_sandboxd_ends_at_once_when_idle_or_asked_twice(instance, tool):
 
 
 def gone(pid, seconds):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while os.path.exists(f"/proc/{pid}"):
         assert time.monotonic() < end
         time.sleep(0.002)
@@ -331,7 +332,7 @@ def gone(pid, seconds):
 
 def again(instance, tool, pid):
     """Another process serves."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while True:
         with Client(instance.address) as c:
             r = c.call(tool, {"nonce": nonce()})
@@ -345,7 +346,7 @@ def again(instance, tool, pid):
 def test_admind_http_answers_all(instance):
     with Held(instance, "admind-http", "adminweb", "mcpbox-admind-http") as h:
         r = Rest(lambda: h.address)
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience(10)
         while r.login("admin", instance.password)[0] != 200:
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -404,7 +405,7 @@ def test_admind_answers_what_is_in_work(instance, tool):
         pid = instance.service_pid("admind")
         os.kill(pid, signal.SIGTERM)
         gone(pid, 1.5)
-        end = time.monotonic() + 15
+        end = time.monotonic() + patience(15)
         before = len(made)
         while len(made) < before + 10:
             assert time.monotonic() < end, instance.logs()

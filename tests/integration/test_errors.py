@@ -7,6 +7,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client, text
+from harness.patience import patience
 
 TOOLS = {
     "adder": "def main(a: int, b: int, *, label: str = '') -> int:\n    return a + b\n",
@@ -76,7 +77,7 @@ def test_timeout_is_hard(instance, mcp, tools, tool):
 
 def assert_nothing_runs(instance):
     """Only the zygote is left, and runners that wait for a call."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + patience(5)
     while instance.runners():
         assert time.monotonic() < deadline, instance.pool()
         time.sleep(0.05)
@@ -137,7 +138,7 @@ def test_syntax_error_names_the_line(mcp):
 
 
 def test_every_authorised_call_is_closed(instance, tools):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state = 'open'") != [["0"]]:
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -11,6 +11,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client, text
+from harness.patience import patience
 from harness.pgtls import Authority, free_port
 
 NAME, PASSWORD = "db.test.example", "over' the \\ wire"
@@ -37,7 +38,7 @@ def secret(path, uid):
 def again(instance, service, how=signal.SIGTERM):
     pid = instance.service_pid(service)
     os.kill(pid, how)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while instance.service_pid(service) in (None, pid):
         assert time.monotonic() < end, instance.logs()
         time.sleep(0.05)
@@ -125,7 +126,7 @@ def test_a_change_is_heard_of(far):
     """LISTEN over TLS: what is published by one connection is listed by another."""
     with Client(far.instance.address) as c:
         tool = flow.publish(far.instance, c, "remote", "second", CODE % "2")
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience(10)
         while tool not in c.tools():
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -135,7 +136,7 @@ def test_a_change_is_heard_of(far):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_the_server_is_restarted(far, how):
     again(far.instance, "postgresql", how)
-    end = time.monotonic() + 30
+    end = time.monotonic() + patience(30)
     with Client(far.instance.address) as c:
         while True:
             r = c.call("remote__first")
@@ -144,7 +145,7 @@ def test_the_server_is_restarted(far, how):
             assert r.error is None or r.error["data"]["failure_mode"] == "storage_unavailable", r
             assert time.monotonic() < end, far.instance.logs()
             time.sleep(0.1)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while len(far.tls()) != 4:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -158,7 +159,7 @@ def test_a_backup_and_its_restore(far, tmp_path):
     with Client(i.address) as c:
         flow.publish(i, c, "remote", "later", CODE % "later")
     i.ctl("restore", path)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while i.ctl("servers", check=False).returncode != 0:
         assert time.monotonic() < end, i.logs()
         time.sleep(0.1)

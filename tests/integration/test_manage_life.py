@@ -12,6 +12,7 @@ import pytest
 
 from harness import tasks
 from harness.mcp import Client, text
+from harness.patience import patience
 
 CODE = 'def main(name: str, times: int = 1) -> str:\n    """Greets somebody."""\n    return name * times\n'
 SLEEPS = "import time\ndef main() -> str:\n    time.sleep(30)\n    return 'slept'\n"
@@ -132,7 +133,7 @@ def test_what_runs_ends_at_once(instance, manager, server, how):
             said.append(c.call(f"{server[1]}__greet", {}))
     t = threading.Thread(target=run)
     t.start()
-    end = time.monotonic() + 10
+    end = time.monotonic() + patience(10)
     while instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state = 'open' AND "
                         f"tool = '{server[1]}__greet'")[0][0] == "0":
         assert time.monotonic() < end

@@ -8,6 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client, text
+from harness.patience import patience
 
 CODE = "def main() -> int:\n    return 1\n"
 VALUES = [
@@ -100,7 +101,7 @@ def test_code_that_can_not_be_read_says_why(mcp, known, code, said):
 def test_nothing_of_it_is_served(instance, mcp, known):
     """Drafts are in no list; every call that was taken has one closed record."""
     assert all(n.startswith("mcpbox_") for n in mcp.tools())
-    end = time.monotonic() + 10     # a row closes behind the answer
+    end = time.monotonic() + patience(10)     # a row closes behind the answer
     while (left := instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state = 'open'")) != [["0"]]:
         assert time.monotonic() < end, left
         time.sleep(0.05)

@@ -9,6 +9,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import LEGACY, META, MODERN, Client, request
+from harness.patience import patience
 
 LEGACY_REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 ORIGIN = "https://app.example"
@@ -292,7 +293,7 @@ def test_deviations_pass_by_setting_and_are_logged(instance):
     # Off here.
     r = request(instance.address(), body=init, headers={"Accept": "application/json"})
     assert r.status == 406 and r.error["code"] == -32600
-    end = time.monotonic() + 10     # another process writes the log
+    end = time.monotonic() + patience(10)     # another process writes the log
     lines = log_of(instance)
     while not any("quirk_initialize_after_discover" in x for x in lines):
         assert time.monotonic() < end

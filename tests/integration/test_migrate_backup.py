@@ -11,6 +11,7 @@ import uuid
 import pytest
 
 from harness.instance import BUILD, take_block
+from harness.patience import patience
 from harness.pg import ROOT, Postgres
 
 OWNER = "mcpbox_owner"
@@ -216,7 +217,7 @@ def test_a_killed_pg_dump_leaves_nothing_behind(m):
     (slow / "pg_dump").write_text("#!/bin/sh\necho begun\nexec sleep 60\n")
     (slow / "pg_dump").chmod(0o755)
     p = subprocess.Popen(m.argv("killed", postgres_bin=str(slow)), stderr=subprocess.PIPE)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while not (m.dumps() and os.path.getsize(m.backups / m.dumps()[0]) > 0):
         assert time.monotonic() < end and p.poll() is None
         time.sleep(0.02)
@@ -226,7 +227,7 @@ def test_a_killed_pg_dump_leaves_nothing_behind(m):
     p.kill()
     p.wait(10)
     p.stderr.close()
-    end = time.monotonic() + 10     # the child does not go on alone
+    end = time.monotonic() + patience(10)     # the child does not go on alone
     while any(os.path.exists(f"/proc/{c}/exe") for c in children):
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -13,6 +13,7 @@ import pytest
 from harness import tree
 from harness.instance import BUILD, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
+from harness.patience import patience
 
 FILES = {"pkg/__init__.py": b"TEXT = 'hello'\n", "pkg/data/a.bin": bytes(range(256)) * 900,
          "pkg-1.0.dist-info/METADATA": b"Name: pkg\n", "pkg/empty": b"", "pkg.py": b"x = 1\n"}
@@ -53,7 +54,7 @@ class Store:
                  "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", self.program,
                  "-f", os.path.join(self.parent, "conf")], stdout=log, stderr=log)
         path = os.path.join(self.parent, "run", "sandboxd-store", "sandboxd.sock")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while True:
             try:
                 self.peer = Peer(self.table, socket_as(self.base + OFFSETS["sandbox"],

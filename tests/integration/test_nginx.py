@@ -12,6 +12,7 @@ import pytest
 from harness import flow
 from harness.mcp import LEGACY, MODERN, Client, meta, request, text
 from harness.nginx import Nginx
+from harness.patience import patience
 from harness.sse import Stream
 from harness.api_token import Token
 
@@ -134,7 +135,7 @@ def test_a_client_that_leaves_cancels(instance, nginx, token):
     s = stream(nginx.where(), token, body, **{"Mcp-Name": "via__tells"})
     assert s.next(timeout=5)
     s.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while (rows := instance.psql("SELECT outcome FROM mcpbox.executions WHERE tool = 'via__tells'"
                                  " ORDER BY created_at DESC LIMIT 1")) != [["killed"]]:
         assert time.monotonic() < deadline, rows
@@ -164,7 +165,7 @@ def test_the_proxy_restarts(instance, nginx, token):
         assert c.tools()
         instance.tool("restart", "gatewayd-tunnel")
         instance.tool("wait")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while (r := c.request("tools/list")).status in (502, 503) or not r.result:
             assert time.monotonic() < deadline, r
             time.sleep(0.1)

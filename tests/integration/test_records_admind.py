@@ -83,8 +83,6 @@ def test_a_slow_list_keeps_no_call_waiting(a, what, filters, table):
         ctl.start("ADMIN_QUERY", what=what, cursor="", limit=3, filters=tlv(*filters))
         a.until(lambda: a.rows("SELECT 1 FROM pg_locks WHERE NOT granted AND mode = 'AccessShareLock'"
                                " AND relation = %s::regclass", "mcpbox." + table))
-        began = time.monotonic()
         m = gw.call("AUTHORISE", tool=f"{server}__greet", arguments=json.dumps({"n": "x"}).encode())
-        took = time.monotonic() - began
+        assert m["_"] == "RUN_ID", m    # while the list still waits for its lock
         c.rollback()
-    assert m["_"] == "RUN_ID" and took < 2, (m, took)

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from harness.ipc import HEADER, Closed
+from harness.patience import patience
 from harness.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox, intent_of)
 
 SECRET = "CANARY-secret-7f3a/9+e"
@@ -374,7 +375,7 @@ def test_records_are_resent_until_acknowledged(sandbox, gateway):
     b.record(held)
     b.peer.sock.close()
     # The acknowledgement is on its way: soon nothing is named any more.
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + patience(5)
     named = True
     while named:
         assert time.monotonic() < deadline, named

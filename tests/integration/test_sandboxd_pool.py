@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from harness.patience import patience
 from harness.sandbox import DONE, FAILED, INSPECT, OWN, TEST, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
@@ -40,7 +41,7 @@ def doctor(sandbox):
 
 
 def until(true, seconds=10):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while not (got := true()):
         assert time.monotonic() < deadline
         time.sleep(0.02)

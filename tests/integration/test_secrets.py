@@ -16,6 +16,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 # Each on a way of its own; long enough that none is there by chance, and of
@@ -313,7 +314,7 @@ def test_no_core_file_can_be_made(instance, used, tmp_path):
         pid = instance.service_pid(name)
         assert os.stat(f"/proc/{pid}/environ").st_uid == 0, name
         assert not crash(pid, str(tmp_path)), name
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while instance.service_pid(name) in (None, pid):
             assert time.monotonic() < deadline, name
             time.sleep(0.05)

@@ -10,6 +10,7 @@ from harness import flow
 from harness.instance import Instance
 from harness.mcp import MODERN, Client, meta, text
 from harness.api_token import Token, where
+from harness.patience import patience
 
 SLOTS, PARKED = 8, 8
 SLOW = "import time\ndef main(seconds: float = 20) -> str:\n    time.sleep(seconds)\n    return 'slept'\n"
@@ -50,7 +51,7 @@ class Flood:
 
 
 def running(instance, principal, at_least, timeout=10):
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patience(timeout)
     while True:
         n = len(instance.runners())
         if n >= at_least:

@@ -15,6 +15,7 @@ import pytest
 from harness import flow
 from harness.instance import BUILD
 from harness.mcp import Client, meta
+from harness.patience import patience
 
 BRIDGE = os.path.join(BUILD, "gatewayd", "stdio", "mcpbox-stdio")
 SLOW = """import time, mcpbox
@@ -151,7 +152,7 @@ def test_cancelling_on_the_modern_wire_kills_the_call(instance, tools):
     with host("--url", url(instance)) as h:
         h.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
             "name": tools[1], "arguments": {"n": 500}, "_meta": meta()}})
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while not any(e["tool"] == tools[1] and e["state"] == "open"
                       for e in instance.ctl_json("executions")["items"]):
             assert time.monotonic() < deadline, "the call never began"

@@ -8,6 +8,7 @@ import pytest
 from harness import tasks
 from harness.instance import Instance
 from harness.mcp import LEGACY, Client, text
+from harness.patience import patience
 from harness.tasks import Tasks, record
 
 ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -146,7 +147,7 @@ def test_the_name_header_must_agree(client, names):
 
 def test_cancel_kills(instance, client, names):
     task = client.start(names["may"], seconds=20)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not instance.runners():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -175,7 +176,7 @@ def test_questions_and_answers(instance, client, names):
     assert client.get(task)["inputRequests"] == first
     ack = client.update(task, **{key: {"action": "accept", "content": {"name": "Ada"}}})
     assert set(ack) <= {"resultType", "_meta"}
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while (second := client.questions(task)) == first:
         assert time.monotonic() < deadline
     # A key is never used twice in a task's life.
@@ -344,7 +345,7 @@ def test_a_task_is_forgotten_after_its_time(instance, client, names):
     instance.psql("UPDATE mcpbox.tasks SET expires_at = now() WHERE id = "
                   f"'{task}'")
     assert client.ask("tasks/get", {"taskId": task}).error["code"] == -32602
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while instance.psql(f"SELECT 1 FROM mcpbox.tasks WHERE id = '{task}'"):
         assert time.monotonic() < deadline
         time.sleep(0.1)

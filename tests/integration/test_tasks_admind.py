@@ -10,6 +10,7 @@ import pytest
 
 from harness.admind import DONE, FAILURES, KILLED, Admind, failure, untlv
 from harness.ipc import Closed
+from harness.patience import patience
 
 MAY = 1
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = 1, 2, 3, 4, 5
@@ -76,7 +77,7 @@ def get(gw, task):
 
 
 def until(gw, task, status, seconds=10):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while (m := get(gw, task)).get("status") != status:
         # PostgreSQL may be away for a moment.
         assert m["_"] == "TASK_STATE" or failure(m) == "STORAGE_UNAVAILABLE", m

@@ -8,6 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, MODERN, Client, meta, request, text
+from harness.patience import patience
 from harness.rest import Rest
 from harness.sse import Stream
 from harness.tasks import DECLARED, WORK, Tasks
@@ -161,7 +162,7 @@ def test_what_is_kept_of_a_token(instance, rest):
         assert status == 200 and t.text not in json.dumps(value)
     with t.client() as c:
         c.request("tools/list")
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + patience(15)
     while not instance.ctl_json("tokens", "show", t.name)["last_used_at"]:
         assert time.monotonic() < deadline
         time.sleep(0.2)
@@ -413,7 +414,7 @@ def listen(instance, token, **wanted):
 
 def closed(instance, principal, timeout=10):
     """(outcome, failure) of all executions of a principal, once none is open."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patience(timeout)
     while True:
         rows = instance.psql("SELECT state, outcome, coalesce(failure, '') FROM mcpbox.executions"
                              f" WHERE principal = '{principal}' AND kind = 'tool' ORDER BY created_at")
@@ -447,7 +448,7 @@ def test_revoked_while_a_call_runs(instance, world):
             got["r"] = c.call("crm__slow", {"seconds": 30})
     thread = threading.Thread(target=run)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE principal = '{t.principal}' AND state = 'open'"):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -503,7 +504,7 @@ def test_the_database_away(instance, world):
         assert c.tools() and d.tools()
         gone.revoke()
         instance.tool("restart", "postgresql")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while True:
             r = c.request("tools/list")
             if r.status == 200 and r.result:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from harness.admind import Admind, failure
+from harness.patience import patience
 
 pytestmark = pytest.mark.usefixtures("honest")
 _names = itertools.count(1)
@@ -76,7 +77,7 @@ def test_another_node_hears_of_it(a, b):
     server = "s" + secrets.token_hex(4)
     a.approved_tool(server)
     with b.gateway("tunnel") as gw:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + patience(5)
         while who(gw, secret)["_"] != "IDENTITY":	# by NOTIFY
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -170,7 +171,7 @@ def test_revoked_while_arguments_are_checked(a):
         go.set()
         m = gw.answer(request)
         assert m["_"] == "REFUSED", m
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + patience(5)
         while True:
             rows = a.rows("SELECT state, outcome FROM mcpbox.executions WHERE principal = %s", f"token:{name}")
             if all(x[0] == "closed" for x in rows):
@@ -186,7 +187,7 @@ def test_a_restart_forgets_no_end(a):
         assert c.call("TOKEN_REVOKE", token="", which=gone[0], reason="")["_"] == "ADMIN_JSON"
     a.stop()
     a.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while True:	# until it has read them nobody is let in, and nobody turned away for good
         with a.gateway("tunnel") as gw:
             bad = who(gw, gone[1])	# asked first: they may be read between the two

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from harness.instance import BUILD, GROUPS, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
+from harness.patience import patience
 
 CANARY = b"CANARY-" + secrets.token_hex(16).encode()
 PASSWORD = "correct horse battery staple"
@@ -90,7 +91,7 @@ login_burst 1000
             ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
              "--no-new-privs", self.path("vault"), "-f", self.path("conf")],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while b"ready" not in self.logs()[before:]:
             assert self.process.poll() is None and time.monotonic() < deadline, self.logs()
             time.sleep(0.02)

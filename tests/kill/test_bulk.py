@@ -11,6 +11,7 @@ import pytest
 
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 MANY = 24
@@ -67,7 +68,7 @@ def test_killed_half_way(instance, victim):
         half = len(items) // 3
         p.stdin.write("".join(f"{r} {h}\n" for r, h in items[:half]))
         p.stdin.flush()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while sum(s == "approved" for s in state(instance, items).values()) < half:
             assert time.monotonic() < deadline and p.poll() is None
             time.sleep(0.02)
@@ -79,7 +80,7 @@ def test_killed_half_way(instance, victim):
         p.wait(60)
         p.stdout.read()
         p.stderr.read()
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + patience(40)
     while True:         # until what was killed is back
         try:
             whole(instance, items)
@@ -118,14 +119,14 @@ def test_killed_half_way_over_rest(instance, victim, done):
     got = []
     t = threading.Thread(target=quiet)
     t.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while sum(s == "approved" for s in state(instance, items).values()) < done:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(instance.service_pid(victim), signal.SIGKILL)
     t.join(60)
     assert not t.is_alive()
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + patience(40)
     while True:
         try:
             whole(instance, items)
@@ -138,7 +139,7 @@ def test_killed_half_way_over_rest(instance, victim, done):
         time.sleep(0.3)
     whole(instance, items)
     # who asks once more is told of each that it is done
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while True:
         try:
             post()

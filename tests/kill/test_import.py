@@ -12,6 +12,7 @@ import pytest
 
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 
 MANY = 12       # objects of each of two servers
 PIECES = "x" * 90000    # what makes the text long enough to be met under way
@@ -49,7 +50,7 @@ def there(instance):
 
 
 def until(what, seconds=40):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         try:
             if (got := what()):

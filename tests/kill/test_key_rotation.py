@@ -13,6 +13,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 SECRETS, TOOLS = 40, 4
@@ -70,7 +71,7 @@ def answers(instance, name="rotated__t0", expected=value(0)):
 
 def resumed(instance, seconds=30):
     """After something was killed: everything that rests opens, and serves."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         r = instance.ctl("key", "verify", "--json", check=False)
         if r.returncode == 0:
@@ -101,7 +102,7 @@ class Half:
         self.ctl = subprocess.Popen(
             [os.path.join(instance.state, "bin", "mcpboxctl"), "key", "rotate", "--batch", "1"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while True:
             assert self.ctl.poll() is None, self.ctl.communicate()
             assert time.monotonic() < deadline
@@ -132,7 +133,7 @@ def finish(instance):
     assert set(counts(instance)) == {now}
     assert {n for n in keys(instance) if n in ("master.key.next", "master.key.fresh")} == set()
     resumed(instance)
-    deadline = time.monotonic() + 10    # the newest anchor may be on its way yet
+    deadline = time.monotonic() + patience(10)    # the newest anchor may be on its way yet
     while (r := instance.ctl("audit", "verify", check=False)).returncode != 0:
         assert time.monotonic() < deadline, r.stderr
         time.sleep(0.1)
@@ -322,7 +323,7 @@ def test_a_lost_key(instance):
     os.chown(path, st.st_uid, st.st_gid)
     os.chmod(path, 0o400)
     os.kill(instance.service_pid("admind-vault"), signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while '"seen"' not in (r := instance.ctl("key", "verify", "--json", check=False)).stdout:
         assert time.monotonic() < deadline, r.stderr
         time.sleep(0.1)

@@ -17,6 +17,7 @@ from harness.instance import Instance
 from kill.test_key_rotation import answers, counts, resumed, status, value, SHOW
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 
 pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="needs systemd-creds(1)")
 SECRETS = 30
@@ -36,7 +37,7 @@ def machine():
 def restart(instance):
     pid = instance.service_pid("admind-vault")
     os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while instance.service_pid("admind-vault") in (None, pid):
         assert time.monotonic() < end, instance.logs()
         time.sleep(0.05)
@@ -52,7 +53,7 @@ def instance(machine):
         with Client(i.address) as c:
             c.manage("mcpbox_create_server", name="rotated", description="Of the tests.")
             # The vault is there again; admind finds that a moment later.
-            end = time.monotonic() + 20
+            end = time.monotonic() + patience(20)
             for n in range(SECRETS):
                 while i.ctl("secret", "set", "rotated", f"S{n}", stdin=value(n), check=False).returncode != 0:
                     assert time.monotonic() < end, i.logs()
@@ -64,7 +65,7 @@ def instance(machine):
 
 
 def resumed_status(i):
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while i.ctl("key", "status", check=False).returncode != 0:
         assert time.monotonic() < end, i.logs()
         time.sleep(0.1)
@@ -167,7 +168,7 @@ class Half:
         before = status(instance)["key"]
         self.proc = subprocess.Popen([*machine.prefix, *command(instance, "rotate", "--batch", "1")],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience(20)
         while True:
             assert self.proc.poll() is None, self.proc.communicate()
             assert time.monotonic() < end

@@ -1,13 +1,14 @@
 """SIGKILL of each process at random, under load, 50 times."""
 import os
-import random
 import signal
 import time
 
 import pytest
 
+from harness import seed
 from harness.instance import DAEMONS, Instance
 from harness.load import Load
+from harness.patience import patience
 
 KILLS = 50
 
@@ -32,9 +33,7 @@ def victims(instance):
 
 
 def test_fifty_kills(instance):
-    seed = int(os.environ.get("MCPBOX_KILL_SEED", time.time_ns() % 1_000_000))
-    print("MCPBOX_KILL_SEED", seed)
-    rng = random.Random(seed)
+    rng = seed.rng("test_fifty_kills")
     killed, slowest = [], 0
     todo = []
     with Load(instance) as load:
@@ -75,7 +74,7 @@ def test_a_call_under_way_when_it_dies(instance, role):
     """One long call, one death in its middle: one record, a typed answer."""
     with Load(instance, at_once=1, ms=700) as load:
         load.resumed()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while not instance.runners():	# a call runs
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -98,7 +97,7 @@ def test_a_dead_broker_leaves_no_runner(instance):
             assert len(old) > 2
             os.kill(victims(instance)[role][0], signal.SIGKILL)
             load.stopping.set()
-            deadline = time.monotonic() + 3
+            deadline = time.monotonic() + patience(3)
             while old & {p for pids in instance.pool().values() for p in pids}:
                 assert time.monotonic() < deadline, (role, instance.pool())
                 time.sleep(0.05)

@@ -22,6 +22,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance, processes
 from harness.mcp import Client, text
+from harness.patience import patience
 
 #: How one sees from outside that a restore has come so far.
 STAGES = {
@@ -98,7 +99,7 @@ def databases(instance):
 
 
 def until(what, seconds=40):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         with contextlib.suppress(AssertionError, RuntimeError, psycopg.Error, OSError):
             if (got := what()):

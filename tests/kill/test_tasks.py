@@ -12,6 +12,7 @@ import pytest
 from harness import tasks
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 from harness.tasks import Tasks, record
 
 # Whoever dies, a task goes on; but with the sandbox its runner is gone.
@@ -39,7 +40,7 @@ class Patient(Tasks):
     """Asks again while something restarts; a call it sends once."""
 
     def get(self, task):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 r = self.ask("tasks/get", {"taskId": task})
@@ -50,7 +51,7 @@ class Patient(Tasks):
             time.sleep(0.05)
 
     def again(self, what, *args, **kw):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while True:
             try:
                 return what(*args, **kw)
@@ -65,7 +66,7 @@ def client(instance, names):
     with Patient(instance.address) as c:
         task = c.again(c.start, names["work"])
         assert c.until(task, timeout=30)["status"] in tasks.ENDED
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while instance.runners():
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -88,7 +89,7 @@ def kill(instance, role):
 
 
 def running(instance):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not instance.runners():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -96,7 +97,7 @@ def running(instance):
 
 def psql(instance, query):
     """PostgreSQL may have just been killed."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience(30)
     while True:
         try:
             return instance.psql(query)
@@ -147,7 +148,7 @@ def test_while_it_asks(instance, client, names, role):
     assert again == first
     (key,) = first
     client.again(client.update, task, **{key: {"action": "accept", "content": {"name": "one"}}})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience(30)
     while (second := client.questions(task, timeout=30)) == first:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -194,7 +195,7 @@ def test_the_sandbox_dies(instance, client, names, role, stage):
     # Nobody runs it once more: the pool comes back, and is idle (its zygote
     # looks busy while it begins).
     assert client.until(client.again(client.start, names["work"]))["status"] == "completed"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + patience(5)
     while instance.runners():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -228,13 +229,13 @@ def test_questions_before_the_task_and_a_dead_gateway(instance, client, names):
     assert r.result["resultType"] == "input_required", r
     kill(instance, "gatewayd-local")
     params = {"name": names["first"], "arguments": {}, "requestState": r.result["requestState"]}
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while (r := client.again(client.ask, "tools/call", params)).error["code"] == -32603:
         assert time.monotonic() < deadline, r	# it is starting
         time.sleep(0.1)
     assert r.error["code"] == -32602, r
     instance.psql("UPDATE mcpbox.tasks SET expires_at = now() WHERE state = 'input_required'")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while instance.runners():
         assert time.monotonic() < deadline
         time.sleep(0.05)

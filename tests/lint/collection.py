@@ -7,13 +7,14 @@ folders is collected twice here, with other hashes and in another second.
 """
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from runner import jobs     # noqa: E402 # tests/run's table of jobs
 PLANTED = """
 import pytest, time
 @pytest.mark.parametrize("when", [str(int(time.time()))])
@@ -47,22 +48,13 @@ def differing(folder, *options):
     return [x for x, y in zip(a, b) if x != y] + a[len(b):] + b[len(a):]
 
 
-def folders():
-    """(folder, options) of each `several` in tests/run."""
-    text = (ROOT / "tests/run").read_text()
-    return [(folder, more.split()) for folder, more in re.findall(
-        r"\bseveral \d+ \d+ (tests/\w+)((?: --ignore=[\w/]+)*)", text)]
-
-
 def main():
     with tempfile.TemporaryDirectory() as d:
         (pathlib.Path(d) / "test_planted.py").write_text(PLANTED)
         found = " ".join(differing(d))
     if "by_the_clock" not in found or "of_a_set" not in found or "test_same" in found:
         sys.exit(f"the check can't fail: {found!r}")
-    of = folders()
-    if len(of) < 5:
-        sys.exit(f"tests/run gives only {of} to several workers?")
+    of = jobs.several()
     bad = 0
     for folder, options in of:
         for name in differing(folder, *options):

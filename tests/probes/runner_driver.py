@@ -13,6 +13,7 @@ import struct
 import termios
 
 from harness.instance import BUILD, take_block
+from harness.patience import patience
 from probes import ipcframes
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x20000, 0x2000000, 0x4000000
@@ -124,7 +125,7 @@ class Runner:
         ipcframes.send(self.channel, "arguments", json=arguments)
         ipcframes.send(self.channel, "secrets", tlv=tlv)
 
-    def result(self, timeout=30):
+    def result(self, timeout=patience(30)):
         """(kind, fields) of the final frame; None if it ended without."""
         self.channel.settimeout(timeout)
         while True:
@@ -218,7 +219,7 @@ class Pool:
         os.close(up_r)
         os.close(go_w)
         self.sock = ours
-        self.sock.settimeout(30)
+        self.sock.settimeout(patience(30))
         self.generation = 0
         kind, fields = ipcframes.receive(self.sock) or ("nothing", {})
         if kind != "pool_report":
@@ -278,7 +279,7 @@ class Pool:
             uid = 1 + self.generation % (RUNNER_COUNT - 1)
         ours, theirs = socket.socketpair(socket.AF_UNIX,
                                          socket.SOCK_SEQPACKET)
-        ours.settimeout(30)
+        ours.settimeout(patience(30))
         ipcframes.send(self.sock, "fork", slot=self.generation % 64,
                        generation=self.generation, uid=uid,
                        channel=theirs.fileno(), **values)
@@ -288,7 +289,7 @@ class Pool:
         assert fields["generation"] == self.generation
         return Runner(ours, fields["pidfd"])
 
-    def call(self, code, arguments=None, timeout=30, uid=None, profile=None,
+    def call(self, code, arguments=None, timeout=patience(30), uid=None, profile=None,
              **execute):
         """Forks, confines and runs one tool to its end."""
         runner = self.fork(uid, **(profile or {}))

@@ -251,10 +251,8 @@ def test_escapes_count(box):
 
 
 def test_who_holds_the_pipe_holds_nothing(box):
-    started = time.monotonic()
-    got = box.sh("sleep 60 & sleep 60 & echo done")
+    got = box.sh("sleep 1000000 & sleep 1000000 & echo done")
     assert got["stdout"] == "done\n"
-    assert time.monotonic() - started < 20
 
 
 def host_memory(runner):

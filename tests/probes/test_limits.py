@@ -124,10 +124,8 @@ def main():
 
 
 def test_cpu_time(pool):
-    started = time.monotonic()
     call = run(pool, "def main():\n    while True: pass\n", cpu_ms=1000)
     assert call.kind == "gone"
-    assert time.monotonic() - started < 5
 
 
 def test_buffers_of_sockets(sandbox):
@@ -178,7 +176,6 @@ def main():
 
 
 def test_printing_thread_does_not_hold_the_end(pool):
-    started = time.monotonic()
     call = run(pool, '''
 import os, threading
 def spam():
@@ -189,7 +186,6 @@ def main():
     return "done"
 ''')
     assert call.text == "done"
-    assert time.monotonic() - started < 3
 
 
 @pytest.mark.parametrize("size,kind", [(1000, "run_result"),

@@ -9,6 +9,8 @@ import pytest
 
 from probes import ipcframes
 
+from harness.patience import patience
+
 #: At import: a log line by way of the harness, one printed, and a frame that
 #: is written to the channel by hand. Each is a canary that is heard outside.
 CODE = '''
@@ -137,7 +139,7 @@ def faults_of_code(pool, form, idle):
         assert silent(runner, idle)
         before, waits = seen(runner)
         say(runner, frames[0])
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience(20)
         while seen(runner)[1] == waits:
             assert time.monotonic() < end
             time.sleep(0.005)

@@ -11,6 +11,7 @@ import tty
 
 import pytest
 
+from harness.patience import patience
 from probes import runner_driver
 
 
@@ -294,10 +295,8 @@ def main():
         os._exit(0)
     return "done"
 ''', {})
-        started = time.monotonic()
         assert runner.result()[0] == "run_result"
-        assert runner.exited(2)
-        assert time.monotonic() - started < 2
+        assert runner.exited(patience(20))
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/status", encoding="ascii",

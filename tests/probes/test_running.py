@@ -1,6 +1,5 @@
 """What a tool may do, and how each way to end a call ends."""
 import json
-import time
 
 import pytest
 
@@ -103,12 +102,10 @@ def test_output_arrives_while_it_runs(pool):
     try:
         assert runner.ready()[0] == "ready"
         runner.execute("import time\ndef main():\n    print('early')\n"
-                       "    time.sleep(20)\n", {})
+                       "    time.sleep(10 ** 6)\n", {})
         from probes import ipcframes
-        started = time.monotonic()
         kind, fields = ipcframes.receive(runner.channel)
         assert (kind, fields["data"]) == ("stdout", b"early\n")
-        assert time.monotonic() - started < 0.4
     finally:
         runner.close()
 
@@ -197,16 +194,15 @@ def test_process_ends_without_a_word(pool, code):
 
 
 def test_threads_left_behind(pool):
-    started = time.monotonic()
     call = pool.call('''
 import threading, time, atexit
-atexit.register(time.sleep, 30)
+atexit.register(time.sleep, 10 ** 6)
 def main():
-    threading.Thread(target=time.sleep, args=(60,)).start()
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    threading.Thread(target=time.sleep, args=(10 ** 6,)).start()
+    threading.Thread(target=time.sleep, args=(10 ** 6,), daemon=True).start()
     return "done"
 ''')
-    assert call.text == "done" and time.monotonic() - started < 2
+    assert call.text == "done"
 
 
 def test_forked_child_that_returns(pool):

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness.instance import processes
+from harness.patience import patience
 from harness.sandbox import Sandbox
 from probes import ipcframes, outside, runner_driver
 
@@ -103,7 +104,7 @@ def test_sockets(pool, waiting):
         waiting)).values() if v.startswith("socket")}
     # The zygote holds the channel while it forks, which a runner that is
     # READY need not have waited for: once it has reported, it is gone.
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + patience(2)
     while inodes & set(outside.descriptors(_zygote(pool)).values()):
         assert time.monotonic() < deadline, "the zygote keeps a channel"
         time.sleep(0.01)

@@ -1,7 +1,7 @@
 """A hundred thousand calls (MCPBOX_SOAK_CALLS), good and bad ones, zygotes
 replaced in between: nothing grows, and each call has its one record.
 
-MCPBOX_WRITE=1 writes what came out into docs/BENCHMARKS.md.
+MCPBOX_WRITE=1 (`tests/run soak --record`) writes what came out into docs/BENCHMARKS.md.
 """
 import collections
 import json

@@ -2,8 +2,7 @@
 revision, mutated. No crash, no leak, no bare HTTP 500, and no answer that the
 published JSON schema of its revision refuses.
 
-MCPBOX_WIRE_SECONDS says how long (60), MCPBOX_WIRE_SEED which mutations (by the
-clock; a failure prints it)."""
+MCPBOX_WIRE_SECONDS says how long (60), the seed of the run which mutations."""
 import collections
 import http.client
 import json
@@ -18,10 +17,10 @@ import pytest
 from harness import flow
 from harness.instance import DAEMONS
 from harness.mcp import Client, Reply
+from harness.seed import SEED
 from wire import mutate, published
 
 SECONDS = int(os.environ.get("MCPBOX_WIRE_SECONDS", "60"))
-SEED = int(os.environ.get("MCPBOX_WIRE_SEED", str(time.time_ns() // 1000)))
 THREADS = 4
 #: What a process may grow by, after a tenth of the time: allocators and caches
 #: settle; a leak of 100 bytes a request would be more in ten minutes.
@@ -259,7 +258,7 @@ def run(instance, revisions, names, seconds, offset=0):
     for t in threads:
         t.join()
     faults = [f for t in threads for f in t.faults]
-    assert not faults, f"MCPBOX_WIRE_SEED={SEED}\n" + "\n\n".join(faults[:5])
+    assert not faults, f"seed {SEED}\n" + "\n\n".join(faults[:5])
     return threads
 
 

@@ -17,6 +17,7 @@ import pytest
 from harness import flow
 from harness.instance import BUILD
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 BIN = os.path.join(NODE_DIR, "node_modules", ".bin")
@@ -126,7 +127,7 @@ def test_mcp_hub(url, env, tmp_path):
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while True:
             with contextlib.suppress(OSError, urllib.error.URLError):
                 box = next(s for s in hub("servers")["servers"] if s["name"] == "box")

@@ -31,6 +31,43 @@ def digest(name):
         return hashlib.sha256(f.read()).digest()
 
 
+def dependencies(build):
+    """Source -> all files that its object was compiled from, as ninja noted them, by
+    their paths in the work tree; GENERATED stands for what the build itself made."""
+    out, current = collections.defaultdict(set), None
+    for line in said("ninja", "-C", build, "-t", "deps", text=True).stdout.splitlines():
+        if line.startswith("    "):
+            name = os.path.realpath(os.path.join(build, line.strip()))
+            if name.startswith(os.path.realpath(build) + os.sep):
+                name = GENERATED
+            elif name.startswith(SRC + os.sep):
+                name = os.path.relpath(name, SRC)
+            else:
+                continue	# the system's
+            if current is None:	# the first one is the source itself
+                current = name
+            out[current].add(name)
+        else:
+            current = None
+    return out
+
+
+GENERATED = "(generated)"
+
+
+def affected(build, changed):
+    """Sources whose findings may be others because these files changed. A program that
+    writes headers may have written other ones; a meson.build may have changed the
+    arguments of what is in its folder."""
+    depends = dependencies(build)
+    changed = set(changed)
+    if any(f.endswith(".py") and not f.startswith("tests/") for f in changed):
+        changed.add(GENERATED)
+    folders = [os.path.dirname(f) for f in changed if os.path.basename(f) == "meson.build"]
+    return sorted(s for s, of in depends.items() if s.endswith(".c") and (
+        of & changed or any(f == "" or s.startswith(f + "/") for f in folders)))
+
+
 class Tidy:
     def __init__(self, build, kept):
         self.build, self.kept = build, pathlib.Path(kept)
@@ -40,7 +77,7 @@ class Tidy:
             for c in json.load(f):
                 self.commands[os.path.realpath(os.path.join(c["directory"], c["file"]))].append(c)
         self.common = said("clang-tidy-19", "--version").stdout
-        for name in (__file__, os.path.join(SRC, ".clang-tidy"), os.path.join(SRC, "tests/.clang-tidy")):
+        for name in (os.path.realpath(__file__), os.path.join(SRC, ".clang-tidy"), os.path.join(SRC, "tests/.clang-tidy")):
             self.common += digest(name)
         for old in self.kept.iterdir():
             if old.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
@@ -102,4 +139,5 @@ def main():
     return 1 if bad or not todo else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

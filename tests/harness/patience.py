@@ -1,0 +1,25 @@
+"""How much longer than on an ordinary machine a wait may take before it is a hang.
+tests/run measures it at its start (tests/runner/calibrate.py). A wait looks for an
+event; this only bounds how long it looks."""
+import os
+import time
+
+#: Beside the measured factor: tests give the seconds that a quiet machine needs at most,
+#: and several of them run at once, beside whatever else the machine does.
+SLACK = 4
+FACTOR = SLACK * max(1.0, float(os.environ.get("MCPBOX_PATIENCE", "1")))
+
+
+def patience(seconds):
+    """Seconds after which a wait is a hang, where a quiet machine takes this many."""
+    return seconds * FACTOR
+
+
+def until(what, seconds=60, step=0.02, say=lambda: ""):
+    """Waits until what() is true, and returns what it returned. say: called for the
+    message if it never is."""
+    end = time.monotonic() + patience(seconds)
+    while not (got := what()):
+        assert time.monotonic() < end, f"still not after {patience(seconds):.0f} s: {say()}"
+        time.sleep(step)
+    return got

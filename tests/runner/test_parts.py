@@ -1,0 +1,104 @@
+"""The tables: every part has jobs, every path a part, every pattern a file."""
+import fnmatch
+import subprocess
+
+import pytest
+
+from runner import install, jobs, main
+from runner.context import SRC
+from runner.graph import Graph
+from runner.parts import ALWAYS, BY_NAME, FULL, NAMED, PARTS, of_tier
+
+ALL = jobs.jobs()
+FILES = jobs.tracked()
+
+
+def test_every_part_has_jobs_and_every_job_a_part():
+    assert {j.part for j in ALL} - {"builds", "installs"} == set(BY_NAME)
+    assert len(BY_NAME) == len(PARTS)
+    Graph(ALL, 4)
+
+
+def test_guesses_are_of_jobs_that_there_are():
+    assert set(jobs.GUESSED) <= {j.name for j in ALL}
+
+
+def test_every_folder_of_tests_is_run_by_a_part():
+    folders = {f.split("/")[1] for f in FILES if f.startswith("tests/") and "/test_" in f and f.endswith(".py")}
+    # unit is meson's, vm the guests'.
+    assert {f for f in folders - {"unit", "vm"} if jobs.part_of_path(f"tests/{f}") is None} == set()
+
+
+@pytest.mark.parametrize("part", of_tier(FULL))
+def test_every_pattern_of_a_long_part_matches_a_file(part):
+    for pattern in BY_NAME[part].paths:
+        assert any(fnmatch.fnmatchcase(f, pattern) for f in FILES), pattern
+
+
+def test_only_long_parts_have_patterns():
+    assert [p.name for p in PARTS if (p.tier == FULL) != bool(p.paths)] == []
+
+
+@pytest.mark.parametrize("path, parts", [
+    ("gatewayd/call.c", {"wire-long", "debian13"}),
+    ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd"}),
+    ("sql/migrations/0001_base.sql", {"debian13", "vm"}),
+    ("contrib/systemd/mcpbox.target", {"vm", "systemd"}),
+    ("contrib/debian/rules", {"vm", "reproducible"}),
+    ("contrib/packages", {"vm", "systemd", "debian13", "tidy"}),
+    ("tests/vm/guest", {"vm"}),
+    (".clang-tidy", {"tidy"}),
+    ("docs/TOOLS.md", set()),
+    ("tests/integration/test_rates.py", set()),
+])
+def test_paths_to_parts(path, parts):
+    assert {p.name for p in PARTS if p.touched_by([path])} == parts
+
+
+def test_no_file_of_the_product_is_without_a_long_part():
+    product = [f for f in FILES if f.split("/")[0] in ("gatewayd", "admind", "sandboxd", "common", "sql")
+               and not f.endswith(".md")]
+    loose = [f for f in product if not any(p.touched_by([f]) for p in PARTS)]
+    # Read by programs of the release build alone, which tests/run always tests.
+    assert [f for f in loose if not f.endswith((".py", ".json", ".in", ".txt"))] == []
+
+
+def test_no_package_kind_is_unknown_and_none_is_left_over():
+    with open(SRC / "contrib/packages", encoding="utf-8") as f:
+        kinds = {line.split()[0] for line in f if line.strip() and not line.startswith("#")}
+    used = {k for p in PARTS for k in p.packages} | {"build"}
+    assert used <= kinds
+    assert {k for k in kinds - used if not k.startswith(("guest", "package-"))} == set()
+
+
+def test_a_part_installs_its_own_packages_only():
+    assert not [n for n in install.wanted(["database"]) if n.startswith(("clang", "qemu", "npm"))]
+    assert "qemu-system-x86" in install.wanted(["vm"]) and "cppcheck" in install.wanted(["lint"])
+
+
+def test_select():
+    assert main.select([])[0] == of_tier(ALWAYS)
+    assert main.select(["full"])[0] == of_tier(ALWAYS, FULL)
+    assert not set(main.select(["full"])[0]) & set(of_tier(NAMED))
+    one = "tests/runner/test_parts.py::test_select"
+    assert main.select(["unit", one]) == (["unit", "runner"], [one])
+    for wrong in ("nothing", "tests/database/test_not_there.py", "docs/TOOLS.md"):
+        with pytest.raises(ValueError):
+            main.select([wrong])
+
+
+def test_parts_bring_what_they_need():
+    names = {j.name for j in jobs.chosen(ALL, ["vm"])}
+    assert {"vm bookworm", "vm trixie", "build package", "guest bookworm", "guest trixie"} <= names
+    assert "build sanitised" not in names and "integration" not in names
+
+
+def test_list_says_every_part():
+    out = subprocess.run([SRC / "tests/run", "--list"], capture_output=True, text=True, check=True).stdout
+    for p in PARTS:
+        assert f"  {p.name:13}{p.says}\n" in out
+
+
+def test_unknown_words_are_refused_with_those_that_there_are():
+    r = subprocess.run([SRC / "tests/run", "everything"], capture_output=True, text=True, check=False)
+    assert r.returncode == 2 and "no part everything; there are: full lint" in r.stderr
