@@ -165,7 +165,7 @@ class Instance:
         end(lambda pid, uid, argv: argv[:3] == ["runsvdir", "-P", os.path.join(self.state, "service")])
         end(lambda pid, uid, argv: argv[0] in ("runsv", "sv") and inside(pid))
         end(lambda pid, uid, argv: os.path.basename(argv[0]) == "postgres" and inside(pid), signal.SIGQUIT)
-        # What is left would disturb whoever takes the block.
+        # A process that stays would disturb the next owner of these uids.
         end(lambda pid, uid, argv: self.base <= uid < self.base + BLOCK or argv[0] == "svlogd" and inside(pid))
         with contextlib.suppress(ChildProcessError, AttributeError):
             os.waitpid(self.control.runsvdir, os.WNOHANG)

@@ -23,8 +23,8 @@ class Stop(Exception):
 
 @dataclasses.dataclass
 class Paths:
-    """build: of all builds. cache: what is made or fetched once a machine. out: of this
-    run, made anew by each."""
+    """build: the parent of all builds. cache: roots and packages, fetched once a machine.
+    out: results of this run; the next run removes them."""
     build: pathlib.Path
     cache: pathlib.Path
 

@@ -95,7 +95,7 @@ def _supervise(function, log):
             if pid == worker:
                 status = os.waitstatus_to_exitcode(s)
         signal.alarm(0)
-        # What a killed process leaves becomes ours in turn, until there is no more.
+        # The children of a killed process become ours: repeat until there are none.
         left = 0
         while children := _children(os.getpid()):
             for pid in children:
