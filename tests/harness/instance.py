@@ -34,6 +34,11 @@ GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "admind": ("check", "vault", "sandbox", "dbowner"),
           "sandbox": ("vault", "pool", "egress", "store")}
 LOCKS = "/run/mcpbox-test-uids"
+#: A password's hash shall cost; each login of each test need not. test_vault_cost.py has
+#: the default.
+CHEAP_HASHES = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
+#: No test takes the machine's power away, and the page cache outlives every SIGKILL.
+NO_FSYNC = ("fsync=off",)
 
 # Process, executable: every service of an instance but PostgreSQL.
 DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatewayd",
@@ -107,7 +112,8 @@ class Instance:
             os.mkdir(self.state)
             self.control = control().Instance(self.state)
             try:
-                self.control.create(BUILD, str(self.base), sets=sets, pg_sets=pg_sets, cluster=template.cluster())
+                self.control.create(BUILD, str(self.base), sets=(*CHEAP_HASHES, *sets), pg_sets=(*NO_FSYNC, *pg_sets),
+                                    cluster=template.cluster())
                 self.control.start()
                 self.control.wait(patience(UP_S))
             except control().Failed as e:

@@ -7,8 +7,6 @@ import pytest
 
 from harness.rest import Rest
 
-# What a guess costs must not keep fourteen of them from being too many.
-INSTANCE_SETS = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
 
 PASSWORD, NEW = "a long password of theirs", "quite another password"
 

@@ -12,8 +12,6 @@ from harness.mcp import Client
 from harness.patience import patience
 from harness.rest import Rest
 
-# Sixteen guesses must be too many whatever one costs.
-INSTANCE_SETS = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
 CODE = "def main() -> int:\n    return 1\n"
 NASTY = "\"}],\\ \u202e\u0007\n\u2028</script>' -- é😀"
 

@@ -38,7 +38,7 @@ RELEASE = ("release", "gcc", (), ["--buildtype=release"])
 #: UndefinedBehaviorSanitizer, and the libFuzzer targets. gcc's warnings are errors in
 #: the release build.
 SANITISED = ("sanitised", "clang-19", (), [
-    "--buildtype=debug", "-Doptimization=1", "-Dfuzz=true", "-Dwerror=false", "-Db_sanitize=address,undefined",
+    "--buildtype=debug", "-Doptimization=0", "-Dfuzz=true", "-Dwerror=false", "-Db_sanitize=address,undefined",
     "-Db_lundef=false", "-Dc_args=-fsanitize=fuzzer-no-link"])
 
 
