@@ -15,6 +15,7 @@ from harness.instance import Instance
 from harness.mcp import Client
 from harness.patience import patience
 from harness.rest import Rest
+from kill.halfway import stopped_after
 
 SECRETS, TOOLS = 40, 4
 SHOW = """import hashlib
@@ -99,26 +100,17 @@ class Half:
 
     def __init__(self, instance, renewed):
         self.instance, before = instance, status(instance)["key"]
-        self.ctl = subprocess.Popen(
+        self.ctl = stopped_after(instance, renewed, lambda: subprocess.Popen(
             [os.path.join(instance.state, "bin", "mcpboxctl"), "key", "rotate", "--batch", "1"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + patience(20)
-        while True:
-            assert self.ctl.poll() is None, self.ctl.communicate()
-            assert time.monotonic() < deadline
-            os.kill(self.ctl.pid, signal.SIGSTOP)
-            now = counts(instance)
-            done = sum(n for k, n in now.items() if k not in (before, "0" * 16))
-            if done >= renewed:
-                break
-            os.kill(self.ctl.pid, signal.SIGCONT)
-            time.sleep(0.002)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        now = counts(instance)
+        assert sum(n for k, n in now.items() if k not in (before, "0" * 16)) >= renewed, now
         assert now.get(before, 0) > 0, ("it was over already", now)
         assert "master.key.next" in keys(instance)
 
     def go(self):
         os.kill(self.ctl.pid, signal.SIGCONT)
-        out, err = self.ctl.communicate(timeout=60)
+        out, err = self.ctl.communicate(timeout=patience(60))
         return self.ctl.returncode, out, err
 
     def kill(self):

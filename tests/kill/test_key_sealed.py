@@ -14,6 +14,7 @@ import pytest
 
 from harness.creds import PROGRAM, Sealed
 from harness.instance import Instance
+from kill.halfway import stopped_after
 from kill.test_key_rotation import answers, counts, resumed, status, value, SHOW
 from harness import flow
 from harness.mcp import Client
@@ -77,7 +78,7 @@ def command(instance, *words):
 
 def key(machine, instance, *words, check=True, **kw):
     r = subprocess.run([*machine.prefix, *command(instance, *words)], capture_output=True,
-                       text=True, check=False, timeout=60, **kw)
+                       text=True, check=False, timeout=patience(60), **kw)
     assert not check or r.returncode == 0, (r.stdout, r.stderr)
     return r
 
@@ -166,18 +167,12 @@ class Half:
 
     def __init__(self, machine, instance, renewed):
         before = status(instance)["key"]
-        self.proc = subprocess.Popen([*machine.prefix, *command(instance, "rotate", "--batch", "1")],
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        end = time.monotonic() + patience(20)
-        while True:
-            assert self.proc.poll() is None, self.proc.communicate()
-            assert time.monotonic() < end
-            now = counts(instance)
-            if sum(n for k, n in now.items() if k not in (before, "0" * 16)) >= renewed:
-                break
-            time.sleep(0.002)
-        self.proc.send_signal(signal.SIGSTOP)
-        assert counts(instance).get(before, 0) > 0, "it was over already"
+        self.proc = stopped_after(instance, renewed, lambda: subprocess.Popen(
+            [*machine.prefix, *command(instance, "rotate", "--batch", "1")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        now = counts(instance)
+        assert sum(n for k, n in now.items() if k not in (before, "0" * 16)) >= renewed, now
+        assert now.get(before, 0) > 0, "it was over already"
         assert {"master.key.cred", "master.key.next.cred"} <= names(instance)
 
     def kill(self):
