@@ -115,10 +115,20 @@ def times(done, found, wall, started):
     return out
 
 
+def lacking(not_run):
+    """A line for each test function that did not run here, with the reasons; junit.xml has
+    each by its name."""
+    by_function = collections.defaultdict(list)
+    for r in not_run:
+        by_function[r.name.split("[")[0]].append(r.message)
+    return [f"NOT RUN (of this kernel): {len(why)} of {name}: {'; '.join(dict.fromkeys(why))}"
+            for name, why in by_function.items()]
+
+
 def end(found, left_out, last_full):
     """The last lines."""
     passed, failed = results.count(found)
-    out = [f"NOT RUN (of this kernel): {r.name}: {r.message}" for r in found if r.outcome == results.NOT_RUN]
+    out = lacking([r for r in found if r.outcome == results.NOT_RUN])
     for name, why in left_out.items():
         out.append(f"NOT RUN: {name}: {BY_NAME[name].says} ({why})")
     if any(BY_NAME[n].tier == FULL for n in left_out):

@@ -97,9 +97,14 @@ def test_the_end_counts_and_names_everything():
     lines = screen.end(some(), {"vm": "tests/run full"}, "Last recorded: never.")
     assert lines[-1] == "1 passed, 2 failed"
     text = "\n".join(lines)
-    for part in ("NOT RUN (of this kernel): none: no kernel", "NOT RUN: vm: ", "1 of the failed tests pass",
+    for part in ("NOT RUN (of this kernel): 1 of none: no kernel", "NOT RUN: vm: ", "1 of the failed tests pass",
                  "`sudo tests/run full` runs everything. Last recorded: never."):
         assert part in text, part
+
+
+def test_what_the_kernel_lacks_is_a_line_a_function():
+    found = [Result("j", "p", f"t.py::f[{n}]", NOT_RUN, message=f"no {n % 2}") for n in range(3)]
+    assert screen.lacking(found) == ["NOT RUN (of this kernel): 3 of t.py::f: no 0; no 1"]
 
 
 def test_a_failure_is_shown_with_its_command_seed_and_log():
