@@ -9,12 +9,12 @@ import select
 import socket
 import struct
 import threading
-import time
 
 import pytest
 
 from harness.netpool import Echo, Egress, NetPool, inside
 from harness.netpool import resolver_answer as answer
+from harness.patience import patience, until
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,22 @@ def egress(pool):
 def echo():
     with Echo() as e:
         yield e
+
+
+def peek_links(pool):
+    """What the pool's peek has open."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.path.realpath(f"/proc/{pid}/exe") == os.path.join(pool.libexec, "mcpbox-peek"):
+                return [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+        except OSError:         # it was just closed
+            continue
+    return []
+
+
+def listeners(pool):
+    """How many runners' listeners peek holds."""
+    return sum("seccomp" in x for x in peek_links(pool))
 
 
 def test_layers(pool):
@@ -87,11 +103,11 @@ def main(port: int) -> list:
     rc = s.connect_ex(("127.0.0.1", port))
     p = select.poll()
     p.register(s, select.POLLOUT)
-    ready = bool(p.poll(5000))
+    ready = bool(p.poll(60000))
     error = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     again = s.connect_ex(("127.0.0.1", port))
     s.send(b"ping")
-    select.select([s], [], [], 5)
+    select.select([s], [], [], 60)
     return [errno.errorcode.get(rc, rc), ready, error, s.getblocking(), errno.errorcode.get(again, again),
             s.recv(9).decode()]
 '''
@@ -127,7 +143,7 @@ def main(full: int, nobody: int) -> list:
     t = socket.socket()
     t.setblocking(False)
     out.append(t.connect_ex(("127.0.0.1", nobody)))
-    select.select([], [t], [], 5)
+    select.select([], [t], [], 60)
     out.append(t.connect_ex(("127.0.0.1", nobody)))
     return [errno.errorcode.get(n, n) for n in out]
 '''
@@ -183,23 +199,21 @@ def main(port: int) -> list:
 
 
 def test_the_peer_sees_the_end(pool, egress, echo):
-    """No copy of the socket stays with egress or peek."""
+    """No copy of the socket stays with egress or peek, while the call goes on."""
     code = '''
 import time
 def main(port: int) -> None:
     s = socket.create_connection(("127.0.0.1", port))
     s.close()
-    time.sleep(2)
+    time.sleep(10 ** 6)
 '''
     egress.allowed.add(echo.address)
     runner = pool.fork()
     try:
         runner.ready()
         runner.execute("import errno, os, socket\n" + code, {"port": echo.address[1]})
-        until = time.monotonic() + 1.5
-        while echo.ended == 0 and time.monotonic() < until:
-            time.sleep(0.01)
-        assert echo.ended == 1
+        until(lambda: echo.ended == 1)
+        assert not select.select([runner.channel], [], [], 0)[0]
     finally:
         runner.close()
 
@@ -410,53 +424,71 @@ syswrite($s, "ping"); sysread($s, my $got, 9); print $got;"""
 
 
 def test_egress_restarts(pool, echo):
-    """What waits is asked again of the new one; without one it fails soon."""
-    egress = Egress(pool, judge=lambda q: None)
-    egress.allowed.add(echo.address)
+    """What waits is asked again of the new one; without one it fails soon. Where
+    the new one took longer to come than peek waits for it, as it may on a slow
+    machine, that is tried again."""
     code = "import socket\n" + BLOCKING.replace("os.get_inheritable(s.fileno())", "0")
-    runner = pool.fork()
-    try:
-        runner.ready()
-        runner.execute(code, {"host": "127.0.0.1", "port": echo.address[1]})
-        until = time.monotonic() + 10
-        while not egress.seen and time.monotonic() < until:
-            time.sleep(0.01)
-        egress.stop()
-        time.sleep(0.3)
-        egress.judge = egress.connect
-        egress.start()
-        assert runner.result()[0] == "run_result", runner.body
-        assert len(egress.seen) == 2 and egress.seen[0].raw == egress.seen[1].raw
-    finally:
-        runner.close()
-    egress.stop()
+
+    def restarted():
+        egress = Egress(pool, judge=lambda q: None)
+        egress.allowed.add(echo.address)
+        runner = pool.fork()
+        try:
+            runner.ready()
+            runner.execute(code, {"host": "127.0.0.1", "port": echo.address[1]})
+            until(lambda: egress.seen)
+            egress.sock.shutdown(socket.SHUT_WR)
+            egress.thread.join(patience(10))        # peek has closed its end
+            assert not egress.thread.is_alive()
+            egress.sock.close()
+            egress.judge = egress.connect
+            egress.start()
+            kind, _ = runner.result()
+            if kind != "run_result":
+                assert b"Network is unreachable" in runner.body, runner.body
+                return False
+            assert len(egress.seen) == 2 and egress.seen[0].raw == egress.seen[1].raw
+            return True
+        finally:
+            runner.close()
+            egress.stop()
+    until(restarted)
     alone = '''
 import time
 def main() -> list:
     t = time.monotonic()
     return [attempt(socket.create_connection, ("127.0.0.1", 1)), time.monotonic() - t]
 '''
+    # This error is that limit's: an answer that does not come is ETIMEDOUT.
     error, took = inside(pool, alone)
-    assert error == "ENETUNREACH" and 1.5 < took < 4
+    assert error == "ENETUNREACH" and took > 1.5
 
 
 def test_a_hung_egress_keeps_nobody_else(pool, egress):
     """Calls that do not connect go on; calls whose connects are answered, too."""
-    hang = threading.Event()
     egress.judge = lambda q: None if q.address[1] == 1 else q.fail(errno.EACCES)
-    code = "import socket\ndef main() -> None:\n    socket.create_connection(('127.0.0.1', 1))\n"
+    code = '''
+import socket
+def main() -> None:
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", 1))
+            return
+        except TimeoutError:
+            pass
+'''
     stuck = []
     try:
         for _ in range(5):
             stuck.append(pool.fork())
             stuck[-1].ready()
             stuck[-1].execute(code, {})
+        until(lambda: {q.net for q in egress.seen} == {r.generation for r in stuck})
         assert inside(pool, "def main() -> int:\n    return 7\n") == 7
         assert inside(pool, "def main() -> list:\n    return [attempt(socket.create_connection, ('127.0.0.1', 2))]\n"
                       ) == ["EACCES"]
         assert all(not select.select([r.channel], [], [], 0)[0] for r in stuck)
     finally:
-        hang.set()
         for r in stuck:
             r.close()
 
@@ -466,7 +498,7 @@ def test_frames_that_egress_may_not_send(pool, echo):
     for name, fields in (("KILL", {"slot": 1, "generation": 1}), ("NET_OPEN", {}), ("HELLO", {"table": bytes(32)})):
         egress = Egress(pool)
         egress.send(name, 7, **fields)
-        egress.thread.join(10)
+        egress.thread.join(patience(10))
         assert not egress.thread.is_alive()
         egress.sock.close()
     egress = Egress(pool)
@@ -505,29 +537,23 @@ def test_answers_nobody_asked_for(pool, egress, echo):
         egress.send("NET_FAILED", request, error=1)
     egress.allowed.add(echo.address)
     assert inside(pool, BLOCKING, host="127.0.0.1", port=echo.address[1])[0] == "ping"
-    until = time.monotonic() + 5
-    while echo.ended < 4 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert echo.ended >= 4          # they were closed, not kept
+    until(lambda: echo.ended >= 4)          # they were closed, not kept
 
 
 def test_an_answer_that_comes_too_late(pool, egress, echo):
     """The runner is gone: its connection ends with it."""
     held = []
     egress.judge = held.append
+    until(lambda: listeners(pool) == 0)
     runner = pool.fork()
     runner.ready()
     runner.execute("import socket\n" + BLOCKING, {"host": "127.0.0.1", "port": echo.address[1]})
-    until = time.monotonic() + 10
-    while not held and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: held)
+    assert listeners(pool) == 1
     runner.close()
-    time.sleep(0.2)
+    until(lambda: listeners(pool) == 0)
     held[0].give(socket.create_connection(echo.address))
-    until = time.monotonic() + 5
-    while echo.ended == 0 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert echo.ended == 1
+    until(lambda: echo.ended == 1)
     egress.judge = egress.connect
     egress.allowed.add(echo.address)
     assert inside(pool, BLOCKING, host="127.0.0.1", port=echo.address[1])[0] == "ping"

@@ -7,12 +7,14 @@ import ctypes
 import errno
 import os
 import socket
+import select
 import threading
-import time
 
 import pytest
 
+from egress.test_peek import peek_links
 from harness.netpool import Echo, Egress, NetPool, inside
+from harness.patience import until
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +43,16 @@ class Canary(Echo):
 
     def __enter__(self):
         socket.create_connection(self.address).close()
-        until = time.monotonic() + 5
-        while self.accepted == 0 and time.monotonic() < until:
-            time.sleep(0.005)
-        assert self.accepted == 1
+        until(lambda: self.accepted == 1)
         return self
 
     def untouched(self):
-        time.sleep(0.1)
-        return self.accepted == 1
+        """Connections are accepted in their order: one that was made before this
+        one is counted when this one is answered."""
+        with socket.create_connection(self.address) as s:
+            s.sendall(b"?")
+            assert s.recv(1) == b"?"
+        return self.accepted == 2
 
 
 @pytest.fixture
@@ -73,8 +76,45 @@ def judged_only(egress, echo):
     return good
 
 
+class Order:
+    """A judge that holds each question of a call until the call has done what the
+    test wants done meanwhile. The call says so by connecting to two further ports:
+    `seen` is answered once egress holds `many` questions; at `done`, egress gives
+    the answers that it held."""
+
+    def __init__(self, egress, many=1):
+        self.egress, self.many = egress, many
+        self.held, self.waits, self.total = [], [], 0
+        self.ports = {"seen": Echo(), "done": Echo()}
+        self.seen, self.done = (e.address for e in self.ports.values())
+        egress.allowed.update((self.seen, self.done))
+        egress.judge = self.judge
+
+    def judge(self, q):
+        if q.address == self.seen:
+            self.waits.append(q)
+        elif q.address == self.done:
+            held, self.held = self.held, []
+            for h in held:
+                self.egress.connect(h)
+            self.egress.connect(q)
+        else:
+            self.held.append(q)
+            self.total += 1
+        if len(self.held) >= self.many:
+            while self.waits:
+                self.egress.connect(self.waits.pop())
+
+    def __enter__(self):
+        return {name: e.address[1] for name, e in self.ports.items()}
+
+    def __exit__(self, *exc):
+        for e in self.ports.values():
+            e.__exit__()
+
+
 SOCKADDR = '''
-import struct, threading, time
+import random, struct, threading
 def sa(port, host=b"\\x7f\\0\\0\\1"):
     return struct.pack("=H", 2) + struct.pack(">H4s8x", port, host)
 def code(rc):
@@ -85,20 +125,22 @@ def code(rc):
 def test_the_address_is_rewritten(pool, egress, echo, allowed):
     """By another thread, all the time, while connect is in flight: what egress
     saw is where the connection goes, and only those connect."""
+    # CPython switches threads only where a loop jumps back: whatever is left there
+    # is what a connect finds, so that is either one.
     code = SOCKADDR + '''
 def main(good: int, bad: int) -> list:
     a = (ctypes.c_char * 16).from_buffer(bytearray(sa(good)))
     stop, wins, fails, odd = [], 0, 0, 0
-    good_sa, bad_sa = sa(good), sa(bad)
+    good_sa, bad_sa = both = sa(good), sa(bad)
     def flip():
         while not stop:
             a[:] = bad_sa
             a[:] = good_sa
+            a[:] = both[random.getrandbits(1)]
     t = [threading.Thread(target=flip) for _ in range(2)]
     sys.setswitchinterval(1e-6)
     for x in t: x.start()
-    until = time.monotonic() + 3
-    while time.monotonic() < until:
+    for _ in range(5000):
         s = socket.socket()
         rc = syscall(42, s.fileno(), ctypes.addressof(a), 16)
         if rc == 0:
@@ -107,12 +149,14 @@ def main(good: int, bad: int) -> list:
         else:
             fails += 1
         s.close()
+        if wins >= 50 and fails >= 50:
+            break
     stop.append(1)
     for x in t: x.join()
     return [wins, fails, odd]
 '''
     wins, fails, odd = inside(pool, code, **allowed)
-    assert wins > 0 and fails > 0 and odd == 0
+    assert wins >= 20 and fails >= 20 and odd == 0, (wins, fails, odd)
     assert judged_only(egress, echo) >= wins
     assert all(q.address[0] == "127.0.0.1" for q in egress.seen)
 
@@ -121,7 +165,7 @@ def test_dup2_over_the_socket(pool, egress, echo, allowed):
     """While it is in flight: the new one takes whatever number it was, and the
     tool keeps nothing that it would not have had."""
     code = SOCKADDR + '''
-def main(good: int, bad: int) -> list:
+def main(good: int, bad: int) -> dict:
     s = socket.socket()
     fd = s.fileno()
     stop = []
@@ -135,79 +179,100 @@ def main(good: int, bad: int) -> list:
                 os.close(fd)
             except OSError:
                 pass
-            os.dup2(other.fileno(), fd)
+            os.dup2((r, other.fileno(), other.fileno())[random.randrange(3)], fd)
     t = threading.Thread(target=shuffle)
     sys.setswitchinterval(1e-6)
     t.start()
     seen = {}
-    until = time.monotonic() + 2
-    while time.monotonic() < until:
+    for _ in range(5000):
         for port in (good, bad):
-            rc = code(syscall(42, fd, sa(port), 16))
-            seen[str(rc) + ("+" if port == good else "-")] = seen.get(str(rc), 0) + 1
+            key = str(code(syscall(42, fd, sa(port), 16))) + ("+" if port == good else "-")
+            seen[key] = seen.get(key, 0) + 1
+        if min(seen.get(k, 0) for k in ("0+", "EACCES-")) >= 20 and seen.get("ENOTSOCK-", 0) > 0:
+            break
     stop.append(1)
     t.join()
-    return sorted(seen)
+    return seen
 '''
     got = inside(pool, code, **allowed)
     assert "0-" not in got
     assert set(got) <= {f"{n}{p}" for n in ("0", "EACCES", "EBADF", "ENOTSOCK", "EISCONN", "EALREADY")
                         for p in "+-"}
+    # It went through, was refused, and met another file.
+    assert got["0+"] >= 20 and got["EACCES-"] >= 20 and got["ENOTSOCK-"] > 0, got
     judged_only(egress, echo)
 
 
 def test_close_while_it_waits(pool, egress, echo, allowed):
-    """The number is free, or another's, when the answer comes."""
-    egress.judge = lambda q: (time.sleep(0.02), egress.connect(q))
+    """The number is free, or another's, when the answer comes: it is the answer to
+    what was asked, and takes that number."""
     code = SOCKADDR + '''
-def main(good: int, bad: int) -> list:
-    out = []
+def main(good: int, bad: int, seen: int, done: int) -> list:
+    out, null = [], os.open("/dev/null", os.O_RDONLY)
     for n in range(20):
-        s = socket.socket()
-        fd = s.detach()
+        fd = socket.socket().detach()
+        # Made now: one that is made later would have the free number.
+        ask, tell = socket.socket(), socket.socket()
         def close():
-            time.sleep(0.01)
+            ask.connect(("127.0.0.1", seen))
             os.close(fd)
             if n % 2:
-                os.dup2(os.open("/dev/null", os.O_RDONLY), fd)
+                os.dup2(null, fd)
+            tell.connect(("127.0.0.1", done))
         t = threading.Thread(target=close)
         t.start()
-        out.append(code(syscall(42, fd, sa(good if n % 4 < 2 else bad), 16)))
+        rc = code(syscall(42, fd, sa(good if n % 4 < 2 else bad), 16))
         t.join()
+        peer = None
+        if rc == 0:
+            with socket.socket(fileno=fd) as s:
+                peer = s.getpeername()[1] - good
+        out.append([rc, peer])
+        ask.close()
+        tell.close()
     return out
 '''
-    got = inside(pool, code, **allowed)
-    # EBADF, ENOTSOCK: that happened before peek looked, on a slow machine.
-    assert set(got) <= {0, "EACCES", "EBADF", "ENOTSOCK"} and "EACCES" in got, got
-    assert 0 not in [x for i, x in enumerate(got) if i % 4 >= 2]
+    with Order(egress) as ports:
+        got = inside(pool, code, **allowed, **ports)
+    assert got == [[0, 0], [0, 0], ["EACCES", None], ["EACCES", None]] * 5, got
     judged_only(egress, echo)
 
 
 def test_the_caller_ends_while_it_waits(pool, egress, echo, allowed):
-    """Killed threads' processes, whose pids come again at once."""
-    egress.judge = lambda q: (time.sleep(0.005), egress.connect(q))
+    """Killed threads' processes, whose pids come again at once: once egress has
+    their questions, and its answers come when they are gone; and whenever it
+    happens to be."""
     code = SOCKADDR + '''
 import signal
-def main(good: int, bad: int) -> int:
+def fork(port):
+    pid = os.fork()
+    if pid == 0:
+        s = socket.socket()
+        syscall(42, s.fileno(), sa(port), 16)
+        os._exit(0)
+    return pid
+def end(pids):
     n = 0
-    until = time.monotonic() + 2
-    while time.monotonic() < until:
-        pids = []
-        for i in range(6):
-            pid = os.fork()
-            if pid == 0:
-                s = socket.socket()
-                syscall(42, s.fileno(), sa(good if i % 2 else bad), 16)
-                os._exit(0)
-            pids.append(pid)
-        time.sleep(0.002)
-        for p in pids:
-            os.kill(p, signal.SIGKILL)
-            os.waitpid(p, 0)
-            n += 1
+    for p in pids:
+        os.kill(p, signal.SIGKILL)
+        n += os.waitpid(p, 0)[1] == signal.SIGKILL
+    return n
+def main(good: int, bad: int, seen: int, done: int) -> int:
+    n = 0
+    for _ in range(10 if seen else 25):
+        pids = [fork(good if i % 2 else bad) for i in range(6)]
+        if seen:
+            socket.create_connection(("127.0.0.1", seen)).close()
+        n += end(pids)
+        if seen:
+            socket.create_connection(("127.0.0.1", done)).close()
     return n
 '''
-    assert inside(pool, code, **allowed) >= 6
+    order = Order(egress, many=6)
+    with order as ports:
+        assert inside(pool, code, **allowed, **ports) == order.total == 10 * 6
+    egress.judge = egress.connect
+    assert inside(pool, code, seen=0, done=0, **allowed) <= 25 * 6
     judged_only(egress, echo)
     assert inside(pool, SOCKADDR + '''
 def main(good: int, bad: int) -> list:
@@ -288,80 +353,125 @@ def main(good: int, bad: int) -> int:
     assert judged_only(egress, echo) == 800
 
 
-@pytest.mark.alone
+#: As sandboxd/pool/peek_table.h has them.
+PEEK_BURST, PEEK_PER_SECOND = 256, 1000
+
+
 def test_one_call_floods(pool, egress, echo, allowed):
-    """Its loop of connects leaves the others their answers."""
-    one = SOCKADDR + '''
-def main(good: int, bad: int) -> float:
-    took = []
-    for _ in range(50):
-        t = time.perf_counter()
-        socket.create_connection(("127.0.0.1", good)).close()
-        took.append(time.perf_counter() - t)
-    return sorted(took)[25]
-'''
-    quiet = inside(pool, one, **allowed)
-    flood = "import ctypes, errno, os, socket, sys\n" + SOCKADDR.replace("def code", "def unused") + '''
-def main() -> None:
+    """Its loop of connects leaves the others their answers: while two calls flood
+    without end, another one's connects are answered; and what a flood gets is
+    bounded by the second."""
+    flood = "import ctypes, errno, os, socket, sys, time\n" + SOCKADDR.replace("def code", "def unused") + '''
+def main(bad: int, many: int) -> float:
     libc = ctypes.CDLL(None)
-    while True:
+    start, n = time.monotonic(), 0
+    while many == 0 or n < many:
         s = socket.socket()
         libc.connect(s.fileno(), bytes(16), 16)
+        if many == 0 and n % 100 == 0:
+            libc.connect(s.fileno(), sa(bad), 16)       # for egress to see that it floods
         s.close()
+        n += 1
+    return time.monotonic() - start
 '''
-    runner = [pool.fork(), pool.fork()]
+
+    def flooded(r):
+        return sum(q.net == r.generation for q in egress.seen)
+    # Answers to spare are counted by the millisecond.
+    assert inside(pool, flood, bad=allowed["bad"], many=PEEK_BURST + PEEK_PER_SECOND) > 0.9
+    runners = [pool.fork(), pool.fork()]
     try:
-        for r in runner:
+        for r in runners:
             r.ready()
-            r.execute(flood, {})
-        time.sleep(0.5)
-        # The processors are shared with two that spin; peek's turn is not waited for.
-        assert inside(pool, one, **allowed) < 10 * quiet + 0.01
+            r.execute(flood, {"bad": allowed["bad"], "many": 0})
+        for r in runners:
+            until(lambda: flooded(r) >= 10)
+        before = [flooded(r) for r in runners]
+        assert inside(pool, SOCKADDR + '''
+def main(good: int, bad: int) -> int:
+    return sum(attempt(socket.create_connection, ("127.0.0.1", good)) is None for _ in range(50))
+''', **allowed) == 50
+        for r, n in zip(runners, before):
+            until(lambda: flooded(r) > n + 1)
     finally:
-        for r in runner:
+        for r in runners:
             r.close()
 
 
 def test_a_call_that_takes_no_answer(pool, egress, echo, allowed):
-    """Threads that wait in connect and get no processor, or are stopped: others
-    are answered meanwhile."""
-    mean = "import errno, os, signal, socket, threading, time\n" + '''
-def main(good: int) -> None:
-    def spin():
-        while True: pass
-    pids = []
+    """Threads that wait in connect are stopped before their answers come, and get no
+    processor besides: others are answered meanwhile. They have theirs in the end."""
+    mean = "import errno, os, signal, socket\n" + '''
+def main(good: int, seen: int, done: int, go_on: int) -> list:
+    spin, stopped = [], []
     for _ in range(20):
         pid = os.fork()
         if pid == 0:
             while True:
                 pass
-        pids.append(pid)
+        spin.append(pid)
     for _ in range(10):
         pid = os.fork()
         if pid == 0:
-            while True:
-                socket.create_connection(("127.0.0.1", good)).close()
-        pids.append(pid)
+            rc = errno.ETIMEDOUT        # which peek says after 30 s: it asks again
+            while rc == errno.ETIMEDOUT:
+                s = socket.socket()
+                rc = s.connect_ex(("127.0.0.1", good))
+            os._exit(0 if rc == 0 and s.getpeername()[1] == good else 1)
+        stopped.append(pid)
+    socket.create_connection(("127.0.0.1", seen)).close()
+    for p in stopped:
+        os.kill(p, signal.SIGSTOP)
+    socket.create_connection(("127.0.0.1", done)).close()
     while True:
-        for p in pids[20:]:
-            os.kill(p, signal.SIGSTOP)
-        time.sleep(0.02)
-        for p in pids[20:]:
-            os.kill(p, signal.SIGCONT)
+        try:
+            socket.create_connection(("127.0.0.1", go_on)).close()
+            break
+        except OSError:         # not answered in time
+            pass
+    for p in spin:
+        os.kill(p, signal.SIGKILL)
+    for p in stopped:
+        os.kill(p, signal.SIGCONT)
+    return [os.waitpid(p, 0)[1] for p in stopped]
 '''
+    order = Order(egress, many=10)
+    ended, waits = threading.Event(), []
     runner = pool.fork()
-    try:
-        runner.ready()
-        runner.execute(mean, {"good": allowed["good"]})
-        time.sleep(0.5)
-        start = time.monotonic()
-        assert inside(pool, SOCKADDR + '''
+    with order as ports, Echo() as last:
+        def judge(q):
+            """The last port is answered when the others were; theirs at once."""
+            if q.address == last.address:
+                waits.append(q)
+            elif q.net != runner.generation or ended.is_set():
+                egress.connect(q)
+            else:
+                order.judge(q)
+            if ended.is_set():
+                while waits:
+                    egress.connect(waits.pop())
+        egress.allowed.add(last.address)
+        egress.judge = judge
+        try:
+            runner.ready()
+            runner.execute(mean, {"good": allowed["good"], "go_on": last.address[1], **ports})
+            until(lambda: waits)
+            assert order.total >= 10 and not order.held
+            assert inside(pool, SOCKADDR + '''
 def main(good: int, bad: int) -> int:
     return sum(attempt(socket.create_connection, ("127.0.0.1", good)) is None for _ in range(20))
 ''', **allowed) == 20
-        assert time.monotonic() - start < 15
-    finally:
-        runner.close()
+            assert not select.select([runner.channel], [], [], 0)[0]
+            ended.set()
+            # One of the others makes egress look at who waits.
+            inside(pool, SOCKADDR + '''
+def main(good: int, bad: int) -> None:
+    socket.create_connection(("127.0.0.1", good)).close()
+''', **allowed)
+            assert runner.result()[0] == "run_result", runner.body
+            assert b"[0,0,0,0,0,0,0,0,0,0]" in runner.body.replace(b" ", b""), runner.body
+        finally:
+            runner.close()
 
 
 #: Each must fail, on a socket in every state it may be in.
@@ -549,7 +659,7 @@ def main(good: int, bad: int) -> list:
         e.modify(s, select.EPOLLOUT)
     except FileNotFoundError:
         e.register(s, select.EPOLLOUT)
-    after = e.poll(5)
+    after = e.poll(60)
     return [len(before), [x == s.fileno() for x, _ in after]]
 '''
     before, after = inside(pool, code, **allowed)
@@ -578,17 +688,44 @@ def main(good: int, bad: int) -> int:
 
 
 def test_signals_while_it_waits(pool, egress, echo, allowed):
-    """A call that is interrupted all the time is answered once. Before peek has
-    seen it a signal may end it with EINTR, which Python takes for a connection
-    that is being made; the socket is then none that is connected."""
-    egress.judge = lambda q: (time.sleep(0.05), egress.connect(q))
+    """A call that gets a signal while egress has its question is answered once."""
+    code = SOCKADDR + '''
+import signal
+def main(good: int, bad: int, seen: int, done: int) -> list:
+    got, out = [], []
+    signal.signal(signal.SIGUSR1, lambda *a: got.append(1))
+    me = threading.get_ident()
+    def interrupt():
+        socket.create_connection(("127.0.0.1", seen)).close()
+        signal.pthread_kill(me, signal.SIGUSR1)
+        socket.create_connection(("127.0.0.1", done)).close()
+    for port in (good, bad) * 10:
+        s = socket.socket()
+        t = threading.Thread(target=interrupt)
+        t.start()
+        rc = attempt(s.connect, ("127.0.0.1", port))
+        t.join()
+        out.append(rc or s.getpeername()[1] - port)
+    return [len(got), out]
+'''
+    order = Order(egress)
+    with order as ports:
+        assert inside(pool, code, **allowed, **ports) == [20, [0, "EACCES"] * 10]
+    assert order.total == 20
+    judged_only(egress, echo)
+
+
+def test_signals_all_the_time(pool, egress, echo, allowed):
+    """Before peek has seen it a signal may end it with EINTR, which Python takes for
+    a connection that is being made; the socket is then none that is connected. A
+    slow machine has only such, so how many there are says nothing."""
     code = SOCKADDR + '''
 import signal
 def main(good: int, bad: int) -> list:
     signal.signal(signal.SIGALRM, lambda *a: None)
     signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
     out = []
-    for port in (good, bad) * 10:
+    for port in (good, bad) * 50:
         s = socket.socket()
         got = attempt(s.connect, ("127.0.0.1", port))
         if got is None:
@@ -597,8 +734,9 @@ def main(good: int, bad: int) -> list:
     return out
 '''
     got = inside(pool, code, **allowed)
-    assert set(got[::2]) <= {0, "ENOTCONN"} and 0 in got
-    assert set(got[1::2]) <= {"EACCES", "ENOTCONN"} and "EACCES" in got
+    assert set(got[::2]) <= {0, "ENOTCONN"}
+    assert set(got[1::2]) <= {"EACCES", "ENOTCONN"}
+    judged_only(egress, echo)
 
 
 def test_it_can_not_listen_itself(pool, egress):
@@ -649,12 +787,8 @@ def test_peek_is_confined(pool):
 
 def test_nothing_is_left(pool, egress, echo, allowed):
     """After all that: peek has no descriptor of calls that ended."""
-    time.sleep(0.3)
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.path.realpath(f"/proc/{pid}/exe") == os.path.join(pool.libexec, "mcpbox-peek"):
-                links = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
-        except OSError:
-            continue
-    assert not [x for x in links if "seccomp" in x], links
-    assert len(links) <= 7, links       # 0 to 2, pool-init, the door, egress
+    def left():
+        links = peek_links(pool)
+        # 0 to 2, pool-init, the door, egress
+        return [x for x in links if "seccomp" in x] or len(links) > 7
+    until(lambda: not left(), say=lambda: peek_links(pool))

@@ -3,11 +3,12 @@ import json
 import os
 import re
 
+from harness.patience import patience
 from harness.sandbox import TOOL, Admind
 
 # A processor that is emulated: what takes a second elsewhere takes half a
 # minute here. It only bounds how long a test waits for what must happen.
-SLOW = 120
+SLOW = patience(120)
 MIB = 1 << 20
 
 

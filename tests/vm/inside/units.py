@@ -5,6 +5,7 @@ import subprocess
 import time
 
 from harness.instance import BUILD
+from harness.patience import patience
 from harness.sandbox import Sandbox
 
 NAME = "mcpbox-sandboxd-spawn.service"
@@ -32,7 +33,7 @@ def numbers(*path):
 
 def eventually(what, seconds=60):
     """Waits until what() is true; its value, or the last one."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while not (value := what()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return value

@@ -14,6 +14,7 @@ import pytest
 from harness import flow
 from harness.installed import SCORES, UNITS, command, eventually, show, systemctl
 from harness.mcp import Client, text
+from harness.patience import patience, until
 from vm.programs import FORKS, SPIN, TREE, go, waiting
 
 MIB = 1 << 20
@@ -132,13 +133,13 @@ class Calls:
 
     def start(self, name):
         code = ("import sys\nsys.path.insert(0, '.')\nfrom harness.mcp import Client\n"
-                f"r = Client(lambda: ('127.0.0.1', 8002), timeout=170).call({name!r}, {{}})\n"
+                f"r = Client(lambda: ('127.0.0.1', 8002), timeout={patience(170)}).call({name!r}, {{}})\n"
                 "import json\nprint(json.dumps(r.value))")
         return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
                                 cwd=os.path.join(os.path.dirname(__file__), "..", ".."))
 
     def end(self, process):
-        out, _ = process.communicate(timeout=180)
+        out, _ = process.communicate(timeout=patience(180))
         return json.loads(out)["result"]
 
 
@@ -206,12 +207,25 @@ while True: pass
 """
 
 
-def share(group, seconds=8):
-    """Processors' worth that a cgroup used meanwhile."""
-    used, t = numbers(group, "cpu.stat")["usage_usec"], time.monotonic()
-    time.sleep(seconds)
-    used = numbers(group, "cpu.stat")["usage_usec"] - used
-    return used / 1e6 / (time.monotonic() - t)
+def used(group):
+    return numbers(group, "cpu.stat")["usage_usec"]
+
+
+def share(group, fits, seconds=8):
+    """Processors' worth that a cgroup used for some seconds: the first of several
+    that fits, since another guest may have the machine's processors meanwhile."""
+    found = []
+
+    def look():
+        # The clock is read around all that is measured: a halt makes it less.
+        t = time.monotonic()
+        before = used(group)
+        time.sleep(seconds)
+        now = used(group)
+        found.append((now - before) / 1e6 / (time.monotonic() - t))
+        return fits(found[-1])
+    until(look, say=lambda: f"{group}: {found}")
+    return found[-1]
 
 
 @pytest.fixture
@@ -228,23 +242,27 @@ def second_processor():
 def test_cpu_max_bites(suite, calls, pool, second_processor):
     """Four processes that spin get one processor, not the two there are: as
     many get more than one in a unit without a quota."""
-    started = calls.start(calls.publish("spin", SPIN.format(seconds=16)))
-    leaf = eventually(lambda: [p for p, pids in leaves(pool).items() if len(pids) >= 4], 60)[0]
+    spin = calls.publish("spin", SPIN.format(n=4))
+    suite.ctl("servers", "limits", "limits", "timeout_ms=600000", "cpu_ms=3600000")
+    started = calls.start(spin)
+    leaf = eventually(lambda: [p for p, pids in leaves(pool).items() if len(pids) >= 4])[0]
     assert read(leaf, "cpu.max").split() == ["100000", "100000"]
-    throttled = numbers(leaf, "cpu.stat")["nr_throttled"]
-    inside = share(leaf)
+    began, throttled = used(leaf), numbers(leaf, "cpu.stat")["nr_throttled"]
+    inside = share(leaf, lambda n: 0.5 < n < 1.1)
     assert numbers(leaf, "cpu.stat")["nr_throttled"] > throttled
+    usec = used(leaf) - began
+    go(leaves(pool)[leaf][0])
     assert words(calls.end(started)) == "1"
     # The record has the whole tree's time, not just that of who was waited for.
-    used = eventually(lambda: suite.psql("SELECT cpu_us FROM mcpbox.executions "
-                                         "WHERE tool = 'limits__spin' AND kind = 'tool' "
-                                         "AND state <> 'open'"), 30)
-    assert int(used[0][0]) > 8e6, used
+    record = eventually(lambda: suite.psql("SELECT cpu_us FROM mcpbox.executions "
+                                           "WHERE tool = 'limits__spin' AND kind = 'tool' "
+                                           "AND state <> 'open'"))
+    assert int(record[0][0]) >= usec, (record, usec)
+    # The same load where there is no quota, measured the same way.
     command("systemd-run", "--quiet", "--unit=plain", sys.executable, "-c", PLAIN)
-    outside = share(ROOT + "/system.slice/plain.service", 4)
+    outside = share(ROOT + "/system.slice/plain.service", lambda n: n > 1.3, 4)
     systemctl("kill", "-s", "KILL", "plain.service")
     print(f"inside {inside:.2f}, outside {outside:.2f} processors")
-    assert 0.5 < inside < 1.1 and outside > 1.3
     command("systemctl", "reset-failed", "plain.service", check=False)
 
 

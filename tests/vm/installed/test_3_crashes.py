@@ -12,18 +12,18 @@ CALLS = 4	# clients at once
 
 
 def test_a_killed_process_is_back_and_no_call_is_lost(suite, tool, token):
-    answered_before = {}
-    killed = {}
+    killed, back = {}, {}
     with Traffic("kills", tool, ms=500, pause=0.4, token=token) as traffic:
         for process in UNITS:
             old = suite.pid(process)
-            os.kill(old, signal.SIGKILL)
             killed[process] = time.time()
+            os.kill(old, signal.SIGKILL)
             assert eventually(lambda: suite.pid(process) not in (None, old)), process
             assert eventually(suite.up), (process, systemctl("list-units", "--all", "mcpbox*"),
                                           suite.logs())
-            answered_before[process] = len(traffic.seen("ok"))
-            assert traffic.progress(1), (process, traffic.report(), suite.logs())
+            # The first of two may be an answer that was sent before the death.
+            assert traffic.progress(2), (process, traffic.report(), suite.logs())
+            back[process] = time.time()
         traffic.stop()
     print(traffic.report())
     # sandboxd may die between a call's answer and its record.
@@ -31,10 +31,9 @@ def test_a_killed_process_is_back_and_no_call_is_lost(suite, tool, token):
     assert traffic.unanswered() == set() and traffic.seen("odd") == {}
     # A gateway's own death cuts its connections; its socket refuses nobody, and
     # the death of anybody else is a typed answer.
-    gateways = {"local": killed["gatewayd-local"], "tunnel": killed["gatewayd-tunnel"]}
     for m in traffic.seen("cut").values():
-        t = gateways[m["who"].split()[0]]
-        assert m["phase"] != "connect" and t - 1 < m["at"] < t + 30, m
+        process = "gatewayd-" + m["who"].split()[0]
+        assert m["phase"] != "connect" and killed[process] <= m["at"] <= back[process], m
     assert traffic.seen("cut"), "a gateway was killed while calls ran and nobody noticed"
     assert {int(show(u, "NRestarts")["NRestarts"]) >= 1 for u in UNITS.values()} == {True}
     assert suite.failed() == []
