@@ -13,6 +13,7 @@ from harness.egress import DNS
 from harness.sandbox import Sandbox
 from egress.test_calls import DONE, SERVER, WEB, call
 
+pytestmark = pytest.mark.bench
 PORT = 8070
 MORE_MS = 1.0    # of a connect, at most
 THROUGHPUT = 0.95
@@ -116,7 +117,6 @@ def outside(ns):
     return run
 
 
-@pytest.mark.alone
 def test_a_connect(server, inside, outside):
     found = {"outside": [], "address": [], "name": []}
     for _ in range(3):
@@ -128,7 +128,6 @@ def test_a_connect(server, inside, outside):
     assert ms["address"] <= ms["outside"] + MORE_MS, ms
 
 
-@pytest.mark.alone
 def test_a_transfer(server, inside, outside):
     """In turns, A B A B; the median of the rounds' ratios, since what else the
     machine does comes and goes. More rounds while that is not enough."""

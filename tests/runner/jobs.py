@@ -316,10 +316,14 @@ def jobs():
     add("schema", "schema", folder("schema", 1200, 1, "clients"), limit=1300, needs=(*released, "npm clients"))
     for name, workers, limit, node in SEVERAL:
         needs = released + ((f"npm {node}",) if node else ())
-        lone = has_alone(name)
-        add(name, name, folder(name, limit, workers, node, *(("-m", "not alone") if lone else ())),
+        others = [m for m in ("alone", "bench") if has_mark(name, m)]
+        add(name, name, folder(name, limit, workers, node, *(("-m", " and ".join(f"not {m}" for m in others))
+                                                             if others else ())),
             places=workers, limit=limit + 60, needs=needs)
-        if lone:
+        if "bench" in others:
+            add(f"{name} bench", "bench", folder(name, limit, 1, node, "-m", "bench"), alone=True, stage=ALONE,
+                limit=limit + 60, needs=needs)
+        if "alone" in others:
             add(f"{name} alone", name, folder(name, limit, 1, node, "-m", "alone"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)
     add("clients", "clients", folder("clients", 600, 1, "clients", "--ignore=tests/clients/hosts"),
@@ -366,8 +370,8 @@ def root_of(suite):
     return "root here" if suite == this_suite() else f"root {suite}"
 
 
-def has_alone(name):
-    return any("pytest.mark.alone" in p.read_text(encoding="utf-8") for p in (SRC / "tests" / name).rglob("*.py"))
+def has_mark(name, mark):
+    return any(f"pytest.mark.{mark}" in p.read_text(encoding="utf-8") for p in (SRC / "tests" / name).rglob("*.py"))
 
 
 def chosen(all_jobs, parts):

@@ -78,7 +78,8 @@ PARTS = (
 
     Part("hosts", NAMED, "the programs people use: Inspector, Claude Code, mcp-remote (700 MB)",
          ("pytest", "npm")),
-    Part("bench", NAMED, "compares with other ways to start a process; judges speed", ("bench", "npm")),
+    Part("bench", NAMED, "compares with other ways to start a process, and connects with and without egress;"
+         " judges speed", ("bench", "npm", "pytest", "egress")),
     Part("soak", NAMED, "what is left after MCPBOX_SOAK_CALLS calls (100000)", ("pytest",)),
     Part("fuzz-long", NAMED, "each libFuzzer target, ten minutes", ("sanitizer",)),
 )
