@@ -287,10 +287,9 @@ def test_flood_costs_constant_memory(box):
         early, began, before = host_memory(runner), time.monotonic(), read_bytes(runner)
         until(lambda: read_bytes(runner) > before + (64 << 20))
         assert host_memory(runner) < early + 4096
-        # Its loop costs a command's time, and no more of the runner's than so many
-        # bytes a second do, however fast the machine is (command.c: some 64 MB).
-        rate = (read_bytes(runner) - before) / (time.monotonic() - began)
-        assert rate < 128e6, "what is thrown away is thrown away slowly"
+        # It is thrown away slowly, however fast the machine is, so that it costs
+        # little (command.c: some 64 MB a second).
+        assert time.monotonic() - began > (64 << 20) / 128e6
         assert not runner.exited(0)
     finally:
         runner.close()
