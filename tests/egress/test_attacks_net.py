@@ -14,7 +14,7 @@ import pytest
 from harness import dns as d
 from harness import netns, netpool
 from harness.egress import DGRAM, STREAM, Canary, Egress
-from harness.patience import patience
+from harness.patience import patience, until
 
 WEB = "93.184.216.34"
 
@@ -55,45 +55,68 @@ def large():
     return ep
 libc = ctypes.CDLL(None)
 '''
-STRAIGHT = LARGE + '''
-def main() -> None:
-    ep = large()
+ONE = '''
+import socket
+def main(good: int) -> int:
+    for _ in range(30):
+        socket.create_connection(("127.0.0.1", good)).close()
+    return 30
+'''
+#: The same number of looks at a descriptor of one line and at that one, in turns;
+#: the connects between say where they begin and end. Then only at that one.
+TURNS = LARGE + '''
+import socket
+def main(good: int) -> None:
+    small, ep = os.eventfd(0), large()
+    for fd in (small, ep.fileno()) * 3:
+        socket.create_connection(("127.0.0.1", good)).close()
+        for _ in range(20):
+            libc.connect(fd, bytes(16), 16)
+    socket.create_connection(("127.0.0.1", good)).close()
     while True:
         libc.connect(ep.fileno(), bytes(16), 16)
 '''
-ONE = '''
-import socket, time
-def main(good: int) -> float:
-    took = []
-    for _ in range(30):
-        t = time.perf_counter()
-        socket.create_connection(("127.0.0.1", good)).close()
-        took.append(time.perf_counter() - t)
-    return sorted(took)[15]
-'''
 
 
-@pytest.mark.alone
+def peek_time(pool):
+    """Nanoseconds of a processor that peek has had."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.path.realpath(f"/proc/{pid}/exe") == os.path.join(pool.libexec, "mcpbox-peek"):
+                with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+                    return int(f.read().split()[0])
+    raise AssertionError("no peek")
+
+
 def test_a_descriptor_that_is_long_to_describe(pool, played):
     """connect(2) on an epoll set with very many entries: reading /proc/TID/fdinfo
-    of it held peek up for a second each, and no other call connected any more."""
+    of it held peek up for a second each, and no other call connected any more. So a
+    look at it costs peek no more than one at a small one."""
     with netpool.Echo() as echo:
         played.allowed.add(echo.address)
-        port = echo.address[1]
-        quiet = netpool.inside(pool, ONE, good=port)
+        port, at = echo.address[1], []
+
+        def judge(q):
+            at.append(peek_time(pool))
+            played.connect(q)
+        played.judge = judge
         runner = pool.fork()
         try:
             runner.ready()
-            runner.execute(STRAIGHT, {})
-            time.sleep(6)
-            assert netpool.inside(pool, ONE, good=port) < 10 * quiet + 0.01
+            runner.execute(TURNS, {"good": port})
+            until(lambda: len(at) == 7)
+            played.judge = played.connect
+            costs = [b - a for a, b in zip(at, at[1:])]
+            assert min(costs[1::2]) < 10 * min(costs[::2]), costs
+            assert netpool.inside(pool, ONE, good=port) == 30
+            assert not select.select([runner.channel], [], [], 0)[0]
         finally:
             runner.close()
 
 
 def test_a_socket_that_lingers(pool, played):
-    """A taken-over egress gives a socket whose close waits a minute for a peer
-    that reads nothing. peek's copy is the last one."""
+    """A taken-over egress gives a socket whose close waits for hours for a peer that
+    reads nothing. peek's copy is the last one."""
     def deaf():
         s = socket.socket()
         s.connect(silent.getsockname())
@@ -101,20 +124,20 @@ def test_a_socket_that_lingers(pool, played):
         with contextlib.suppress(BlockingIOError):
             while True:
                 s.send(bytes(65536))
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 36000))
         return s
 
     silent = socket.create_server(("127.0.0.1", 0))
     with netpool.Echo() as echo:
         played.allowed.add(echo.address)
         port = echo.address[1]
-        assert netpool.inside(pool, ONE, good=port) < 1
+        assert netpool.inside(pool, ONE, good=port) == 30
         for request in (1, 2):                      # nobody asked for these
             s = deaf()
             played.send("NET_CONNECTED", request, fd=s.fileno(), error=0)
             # Ours goes first: it is in a frame then, and peek has the last one.
             os.close(s.detach())
-        assert netpool.inside(pool, ONE, good=port, timeout=20) < 1
+        assert netpool.inside(pool, ONE, good=port) == 30
     silent.close()
 
 
@@ -128,17 +151,18 @@ def web(ns):
     c.close()
 
 
-def latency(egress, web, net):
-    """Of the tenth of twenty connects, which end whatever another call does."""
+def latency(egress, web, net, many=20):
+    """Of the quickest of so many connects. They end whatever another call does; and
+    one of them meets nobody else on the machine."""
     took = []
-    for _ in range(20):
+    for _ in range(many):
         start = time.perf_counter()
         error, s = egress.connect(net, WEB, 80)
         took.append(time.perf_counter() - start)
         assert error == 0
         s.close()
         web.reached()
-    return sorted(took)[10]
+    return min(took)
 
 
 class Flood:
@@ -191,17 +215,18 @@ def test_questions_without_end(egress, web, kind):
     q = d.question("h63.declared.example", 1)
     socks = [egress.resolver(bad, kind) for _ in range(64)]
     with Flood(socks, (struct.pack(">H", len(q)) + q) * 40 if kind == STREAM else q):
-        assert latency(egress, web, good) < 20 * quiet + 0.02
+        # It was 200 ms for each of them.
+        assert any(latency(egress, web, good, 5) < 20 * quiet + 0.05 for _ in range(40))
     for s in socks:
         s.close()
     # Who asks much waits, and is not forgotten. (Those that were closed are
     # noticed when it is their turn.)
-    until = time.monotonic() + patience(20)
-    while (answer := egress.connect(bad, "127.0.0.1", 53))[0] == errno.EAGAIN:
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    with answer[1] as s:
-        s.settimeout(10)
+    def answer():
+        error, s = egress.connect(bad, "127.0.0.1", 53)
+        assert error in (0, errno.EAGAIN)
+        return s
+    with until(answer, step=0.1) as s:
+        s.settimeout(patience(10))
         s.sendall((struct.pack(">H", len(q)) + q) * 20)
         for _ in range(20):
             size, = struct.unpack(">H", s.recv(2, socket.MSG_WAITALL))
@@ -220,7 +245,8 @@ def test_datagrams_without_end(egress, ns, web):
     bad = egress.open([f"udp {WEB} 9020"])
     socks = [egress.connect(bad, WEB, 9020, DGRAM)[1] for _ in range(64)]
     with Flood(socks, b"x"):
-        assert latency(egress, web, good) < 20 * quiet + 0.02
+        # It was 200 ms for each of them.
+        assert any(latency(egress, web, good, 5) < 20 * quiet + 0.05 for _ in range(40))
     assert there.reached() > 0
     for s in socks:
         s.close()
@@ -275,11 +301,15 @@ def test_descriptors_of_names_with_many_silent_addresses(egress, dns, silent):
     _, found = egress.resolve(net, "silent.example")
     before = len(os.listdir(f"/proc/{egress.process.pid}/fd"))
     asked = [egress.start_connect(net, found[0], silent) for _ in range(32)]
-    most, until = 0, time.monotonic() + 4
-    while time.monotonic() < until:
-        most = max(most, len(os.listdir(f"/proc/{egress.process.pid}/fd")))
+    # As many as there will be; then what would come beyond them has time to.
+    def more():
+        return len(os.listdir(f"/proc/{egress.process.pid}/fd")) - before
+    until(lambda: more() > 32 * 6, say=more)
+    most = 0
+    for _ in range(20):
+        most = max(most, more())
         time.sleep(0.2)
-    assert 32 * 6 < most - before <= 32 * 8 + 16
+    assert most <= 32 * 8 + 16
     egress.finish(net)
     for _ in asked:
         assert egress.peek.receive()[1]["error"] == errno.ENETUNREACH

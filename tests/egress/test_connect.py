@@ -13,7 +13,7 @@ import pytest
 
 from harness import dns as d
 from harness.egress import DGRAM, STREAM, Canary, Egress, sockaddr
-from harness.patience import patience
+from harness.patience import patience, until
 
 WEB, WEB6 = "93.184.216.34", "2606:2800:220:1::1"
 
@@ -33,13 +33,14 @@ def nobody_left(web):
 
 
 def accepted(canary):
-    assert select.select([canary.socket], [], [], 5)[0], "nobody came"
+    assert select.select([canary.socket], [], [], patience(5))[0], "nobody came"
     s = canary.socket.accept()[0]
-    s.settimeout(5)
+    s.settimeout(patience(5))
     return s
 
 
 def test_a_granted_address_is_connected_and_told(egress, web):
+    began = time.time()
     net = egress.open([WEB])
     error, s = egress.connect(net, WEB, 80)
     assert error == 0
@@ -60,7 +61,9 @@ def test_a_granted_address_is_connected_and_told(egress, web):
     # A FIN may count as a byte in the kernel's figures.
     assert 5000 <= row["bytes_in"] <= 5001 and 1000 <= row["bytes_out"] <= 1001
     assert report["bytes"] == row["bytes_in"] + row["bytes_out"]
-    assert abs(row["started_ms"] / 1000 - time.time()) < 60 and row["duration_ms"] < 30000
+    # It began and ended while this test ran; a second for the two clocks' steps.
+    ended = 1000 * (time.time() + 1)
+    assert 1000 * (began - 1) <= row["started_ms"] <= row["started_ms"] + row["duration_ms"] <= ended
 
 
 def test_ipv6_and_a_mapped_address(egress, ns, web):
@@ -308,37 +311,47 @@ def test_many_connections_at_once_and_the_report_is_bounded(egress, ns):
     many.close()
 
 
-def test_a_call_that_waits_does_not_hold_up_others(egress, dns, web):
-    """Hundreds of look-ups that nobody answers, then a connect of another call
-    and of the same one's other half."""
+def answered_first(e, request):
+    """The answer to this question, before which no other came."""
+    got, fields = e.peek.receive()
+    assert (got, fields["_"]) == (request, "NET_CONNECTED"), (got, request, fields)
+    fields["fd"].close()
+
+
+def test_a_call_that_waits_does_not_hold_up_others(ns, dns, web):
+    """Hundreds of look-ups that nobody answers, then a connect of another call,
+    which is answered while all of them wait."""
     dns.zone["*.slow.example"] = d.Answer(drop=True)
-    slow, quick = egress.open(["*.slow.example"], connections=1000), egress.open([WEB])
-    addresses = [egress.resolve(slow, f"h{i}.slow.example")[1][0] for i in range(150)]
-    for a in addresses:
-        egress.start_connect(slow, a, 80)
-    began = time.monotonic()
-    request = egress.start_connect(quick, WEB, 80)
-    assert egress.peek.answer(request, 5)["_"] == "NET_CONNECTED"
-    assert time.monotonic() - began < 2
-    # The end of the call answers all that wait.
-    egress.finish(slow)
-    for _ in addresses:
-        _, fields = egress.peek.receive()
-        assert (fields["_"], fields["error"]) == ("NET_FAILED", errno.ENETUNREACH)
-    egress.finish(quick)
+    with Egress(ns, ["connect_timeout=120s"]) as e:
+        slow, quick = e.open(["*.slow.example"], connections=1000), e.open([WEB])
+        addresses = [e.resolve(slow, f"h{i}.slow.example")[1][0] for i in range(150)]
+        for a in addresses:
+            e.start_connect(slow, a, 80)
+        answered_first(e, e.start_connect(quick, WEB, 80))
+        # The end of the call answers all that wait.
+        e.finish(slow)
+        for _ in addresses:
+            _, fields = e.peek.receive()
+            assert (fields["_"], fields["error"]) == ("NET_FAILED", errno.ENETUNREACH)
+        e.finish(quick)
 
 
 def test_the_deadline(ns, dns, web):
+    """Of a name that nobody answers; one that is answered late, but within it, is
+    connected to."""
     dns.zone["silent.example"] = d.Answer(drop=True)
     dns.zone["late.example"] = d.Answer(a=[WEB], delay=0.5)
     with Egress(ns, ["connect_timeout=1500ms"]) as e:
-        net = e.open(["silent.example", "late.example"])
+        net = e.open(["silent.example"])
         began = time.monotonic()
         assert e.by_name(net, "silent.example")[0] == errno.ETIMEDOUT
-        assert 1.4 < time.monotonic() - began < 4
+        assert time.monotonic() - began > 1.4
+        row, = e.finish(net)["rows"]
+        assert row["verdict"] == "failed" and row["duration_ms"] >= 1400
+    with Egress(ns, ["connect_timeout=120s"]) as e:
+        net = e.open(["late.example"])
         assert e.by_name(net, "late.example")[0] == 0
-        rows = e.finish(net)["rows"]
-        assert [r["verdict"] for r in rows] == ["failed", "connected"]
+        assert [r["verdict"] for r in e.finish(net)["rows"]] == ["connected"]
 
 
 @pytest.fixture
@@ -359,15 +372,21 @@ def silent(ns):
         c.close()
 
 
-def test_a_silent_address(egress, dns, ns, silent):
+def test_a_silent_address(ns, dns, inside, silent):
     """A blocking connect goes to the next address beside it, and waits for one
-    alone; a non-blocking one is under way with the first."""
+    alone; a non-blocking one is under way with the first. Both addresses share the
+    deadline: who waited for the first to end would have no time left."""
+    with Egress(ns, ["connect_timeout=120s"]) as e:
+        silent_address(e, dns, ns, silent)
+
+
+def silent_address(egress, dns, ns, silent):
     there = Canary(ns, WEB, 8090)
     dns.zone["happy.example"] = d.Answer(a=[silent, WEB])
     net = egress.open(["tcp happy.example 8090", f"tcp {silent} 8090"])
     began = time.monotonic()
     error, s = egress.by_name(net, "happy.example", 8090)
-    assert error == 0 and s.getpeername()[0] == WEB and 0.2 < time.monotonic() - began < 2
+    assert error == 0 and s.getpeername()[0] == WEB and time.monotonic() - began > 0.2
     s.close()
     assert there.reached() == 1
     error, s = egress.connect(net, silent, 8090, nonblocking=True)
@@ -379,20 +398,39 @@ def test_a_silent_address(egress, dns, ns, silent):
     there.close()
 
 
-@pytest.mark.alone
 def test_the_deadline_of_a_silent_address(ns, dns, web, silent):
-    with Egress(ns, ["connect_timeout=700ms"]) as e:
-        net = e.open([f"tcp {silent} 8090", WEB], connections=1000)
-        began = time.monotonic()
-        # More than may run at once, of one call: each has its own deadline.
+    with Egress(ns, ["connect_timeout=120s"]) as e:
+        net, other = e.open([f"tcp {silent} 8090"], connections=1000), e.open([WEB])
         requests = [e.start_connect(net, silent, 8090) for _ in range(150)]
-        other = e.open([WEB])
-        assert e.peek.answer(e.start_connect(other, WEB, 80), 5)["_"] == "NET_CONNECTED"
-        assert time.monotonic() - began < 0.6
+        answered_first(e, e.start_connect(other, WEB, 80))
+        e.finish(net)
         for _ in requests:
-            _, fields = e.peek.receive()
-            assert (fields["_"], fields["error"]) == ("NET_FAILED", errno.ETIMEDOUT)
-        assert time.monotonic() - began < 2.5
+            assert e.peek.receive()[1]["error"] == errno.ENETUNREACH
+    with Egress(ns, ["connect_timeout=700ms"]) as e:
+        net = e.open([f"tcp {silent} 8090"], connections=1000)
+        other = e.open([f"tcp {silent} 8090"])
+        began = time.monotonic()
+        # More than may run at once, of one call: each has its own deadline from when
+        # it was asked, or those that had to wait would end after another call's one
+        # that is asked last and runs at once.
+        requests = {e.start_connect(net, silent, 8090) for _ in range(150)}
+
+        def next_one():
+            got, fields = e.peek.receive()
+            if got in requests:
+                requests.remove(got)
+                assert (fields["_"], fields["error"]) == ("NET_FAILED", errno.ETIMEDOUT)
+            return got, fields
+        mark = e.start_connect(net, "127.0.0.1", 53)    # answered once it has read those
+        while (got := next_one())[0] != mark:
+            pass
+        got[1]["fd"].close()
+        time.sleep(0.05)
+        last = e.start_connect(other, silent, 8090)
+        while (got := next_one())[0] != last:
+            pass
+        assert got[1]["error"] == errno.ETIMEDOUT and not requests, len(requests)
+        assert time.monotonic() - began > 0.6
         assert e.finish(net)["connections"] == 150
 
 
@@ -462,7 +500,7 @@ def test_a_second_name_server_when_the_first_is_silent(ns, dns, web):
 def test_udp_is_relayed(egress, ns):
     echo = Canary(ns, WEB, 5353, DGRAM)
     echo.prove()
-    echo.socket.settimeout(5)
+    echo.socket.settimeout(patience(5))
     net = egress.open([f"udp {WEB} 5353"])
     error, s = egress.connect(net, WEB, 5353, DGRAM)
     assert error == 0 and s.family == socket.AF_UNIX, "never a socket of the host's network"
@@ -481,7 +519,7 @@ def test_udp_is_relayed(egress, ns):
         s.recv(100)
     # An address given to it is not gone to.
     other = Canary(ns, WEB, 5354, DGRAM)
-    s.settimeout(5)
+    s.settimeout(patience(5))
     raw = sockaddr(WEB, 5354)
     assert ctypes.CDLL(None).sendto(s.fileno(), b"x", 1, 0, raw, len(raw)) in (1, -1)
     time.sleep(0.1)
@@ -616,7 +654,7 @@ def test_only_sandboxd_s_user_may_connect_and_roles_hold(egress):
     for name in ("sandboxd", "peek"):
         path = os.path.join(egress.listeners, name + ".sock")
         s = socket_as(egress.base + 12, [], path)
-        s.settimeout(5)
+        s.settimeout(patience(5))
         assert s.recv(100) == b""
         s.close()
 
@@ -630,9 +668,7 @@ def test_when_sandboxd_goes_its_nets_go(egress, web):
     assert error == 0
     other.sock.close()
     assert s.recv(1) == b""
-    deadline = time.monotonic() + patience(5)
-    while egress.connect(1 << 33, "127.0.0.1", 53)[0] != errno.ENETUNREACH:
-        assert time.monotonic() < deadline
+    until(lambda: egress.connect(1 << 33, "127.0.0.1", 53)[0] == errno.ENETUNREACH)
 
 
 def test_layers_and_confinement(egress):
@@ -667,6 +703,6 @@ def test_sandboxd_hears_that_peek_is_gone(ns, dns):
         with pytest.raises(TimeoutError):
             e.sandboxd.receive(0.5)
         e.peek.sock.close()
-        _, m = e.sandboxd.receive(5)
+        _, m = e.sandboxd.receive()
         assert (m["_"], m["net"], m["kind"]) == ("NET_EVENT", 0, 6)
         e.peek = e.connect_as("peek")

@@ -5,7 +5,6 @@ What a request is made of is tested on the driver itself, outside a sandbox;
 everything else through a whole instance in a network namespace."""
 import json
 import threading
-import time
 
 import psycopg
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from harness import dns as d
 from harness import flow
 from harness.mcp import LEGACY, Client, request, text
+from harness.patience import until
 from harness.postgrest import Rest
 from harness.rest import Rest as Web
 from harness.upstream import Raw, Service, runner_modules
@@ -148,7 +148,7 @@ def test_a_secret_without_value_is_named():
 
 def answered(reply, **more):
     with Raw(reply) as up:
-        return kind.main({"method": "GET", "url": up.url("/x"), "timeout_ms": 2000, **more}, {}, {})
+        return kind.main({"method": "GET", "url": up.url("/x"), "timeout_ms": 60000, **more}, {}, {})
 
 
 def http(body, media=b"application/json", status=b"200 OK"):
@@ -186,10 +186,14 @@ def test_answers():
     (http(b"[" * 100000), {}, drivers.Upstream, ["not JSON"]), (b"garbage", {}, drivers.Upstream, ["no usable answer"]),
     # G-114: caps
     (http(b"x" * 2000, b"text/plain"), {"max_bytes": 1000}, drivers.Limit, ["1000 bytes"]),
-    (lambda c: time.sleep(1), {"timeout_ms": 200}, drivers.Timeout, ["time"])], ids=range(12))
+    ("never", {"timeout_ms": 200}, drivers.Timeout, ["time"])], ids=range(12))
 def test_failures_are_typed(reply, more, failure, says):
+    over = threading.Event()
     with pytest.raises(failure) as e:
-        answered(reply, **more)
+        try:
+            answered((lambda c: over.wait()) if reply == "never" else reply, **more)
+        finally:
+            over.set()
     assert type(e.value) is failure and all(s in str(e.value) for s in says), e.value
 
 
@@ -219,6 +223,7 @@ def api(instance, ns, dns, shop):
     dns.zone["api.example"] = d.Answer(a=[API])
     dns.zone["other.example"] = d.Answer(a=[OTHER])
     rest = Rest(**shop)
+    over = threading.Event()
 
     def handle(r):
         if r.path == "/auth":
@@ -228,12 +233,13 @@ def api(instance, ns, dns, shop):
         if r.path == "/loop":
             return 302, {"Location": "/loop"}, b""
         if r.path == "/slow":
-            time.sleep(3)
+            over.wait()
         if r.path == "/huge":
             return 200, {}, {"a": "x" * 3_000_000}
         return rest.handle(r)
     with Service(handle, sock=ns.listen(API, 80)) as s:
         yield s
+        over.set()
 
 
 @pytest.fixture(scope="module")
@@ -368,9 +374,9 @@ def test_errors_of_the_other_server(client, tools):         # G-28 ff, G-42
 
 
 def test_G_29_to_33_time_is_a_failure_of_its_own(client, tools):
-    t = time.monotonic()
+    """The other server never answers; the limit of this call alone is so short."""
     r = client.call("rest__slow")
-    assert failure(r) == "timeout" and time.monotonic() - t < 2.5 and "/slow" in text(r)
+    assert failure(r) == "timeout" and "/slow" in text(r)
 
 
 def test_G_114_answers_have_a_size(client, tools):
@@ -387,13 +393,12 @@ def test_writing(client, tools, shop):
 
 
 def waiting(instance, arguments):
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
+    def look():
         for item in instance.ctl_json("approvals", "list", "--kind", "call")["items"]:
             if json.loads(item["arguments"]) == arguments:
                 return instance.ctl_json("approvals", "show", item["id"])
-        time.sleep(0.05)
-    raise AssertionError("nobody asked")
+        return None
+    return until(look, say=lambda: "nobody asked")
 
 
 def called(instance, name, arguments):
@@ -526,10 +531,8 @@ def test_G_02_to_08_and_62_to_67_and_111_to_113_envelopes(instance, tools):
 
 def test_G_11_and_G_68_to_90_records_are_written_once(instance, client, tools):
     client.call("rest__get_post", {"id": 1})
-    end = time.monotonic() + 10
-    while time.monotonic() < end and not instance.psql(
-            "SELECT 1 FROM mcpbox.executions WHERE tool = 'rest__get_post' AND outcome = 'done'"):
-        time.sleep(0.05)
+    until(lambda: instance.psql(
+        "SELECT 1 FROM mcpbox.executions WHERE tool = 'rest__get_post' AND outcome = 'done'"))
     with pytest.raises(RuntimeError):
         instance.psql("SET ROLE mcpbox_app; UPDATE mcpbox.executions SET arguments = '{}' WHERE tool = 'rest__get_post'")
 

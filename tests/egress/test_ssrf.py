@@ -7,12 +7,12 @@ outside first, on the very addresses wherever a host can have them.
 import errno
 import socket
 import threading
-import time
 
 import pytest
 
 from harness import dns as d
 from harness.egress import DGRAM, Canary
+from harness.patience import patience
 
 PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1::1"
 # Where there are canaries: addresses that a machine can have.
@@ -262,15 +262,13 @@ def test_truncated_delayed_and_broken_answers(egress, net, dns, canaries, good):
     for i, raw in enumerate((b"", b"\x81", b"\xff" * 200, b"\x81\x80\0\1\xff\xff\0\0\0\0" + b"\xc0\x0c" * 50,
                              b"\x81\x80\0\0\0\0\0\0\0\0")):
         dns.zone[f"junk{i}.example"] = d.Answer(raw=raw)
-    began = time.monotonic()
     requests = []
     for i in range(5):
         address = egress.resolve(net, f"junk{i}.example")[1][0]
         requests.append(egress.start_connect(net, address, PORT))
     for _ in requests:
-        _, fields = egress.peek.receive(15)
+        _, fields = egress.peek.receive(patience(15))
         assert fields["_"] == "NET_FAILED" and fields["error"] in (errno.EHOSTUNREACH, errno.ETIMEDOUT)
-    assert time.monotonic() - began < 12
     assert good[0].reached() == 2
 
 

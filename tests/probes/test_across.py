@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness.instance import processes
+from harness.patience import until
 from probes import ipcframes, outside, runner_driver
 from probes.conftest import PRELUDE
 from probes.pairs import ask
@@ -210,9 +211,7 @@ def main():
         runner = pool.fork(66)
         assert runner.ready()[0] == "ready"
         runner.execute(PRELUDE + bomb, {}, processes=30)
-        end = time.monotonic() + 5
-        while len(pids(pool, 66)) < 10 and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: len(pids(pool, 66)) >= 10)
         runner.close()
         assert runner_exited(pool, 66)
         assert ask(pool, FINDS, uid=66, processes=8)["processes"] == 6
@@ -220,10 +219,8 @@ def main():
 
 def runner_exited(pool, uid):
     """SIGKILL takes the whole namespace before the runner counts as ended."""
-    end = time.monotonic() + 2
-    while pids(pool, uid) and time.monotonic() < end:
-        time.sleep(0.005)
-    return not pids(pool, uid)
+    until(lambda: not pids(pool, uid))
+    return True
 
 
 # --- At the same time. ---

@@ -1,14 +1,14 @@
 """What a call uses up ends the call, not the machine."""
-import time
-
 import pytest
+
+from harness.patience import patience
 
 LIMITS = dict(memory_bytes=256 << 20, processes=16, files=64, cpu_ms=2000,
               file_bytes=1 << 20)
 TMP = dict(tmp_bytes=2 << 20, tmp_inodes=64)
 
 
-def run(pool, code, timeout=20, **more):
+def run(pool, code, timeout=patience(20), **more):
     return pool.call(code, profile=TMP, timeout=timeout, **{**LIMITS, **more})
 
 
@@ -35,7 +35,7 @@ def main():
     try:
         while True:
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(600)
                 os._exit(0)
             n += 1
     except OSError as e:
@@ -53,7 +53,7 @@ def main():
     n = 0
     try:
         while True:
-            threading.Thread(target=time.sleep, args=(60,),
+            threading.Thread(target=time.sleep, args=(600,),
                              daemon=True).start()
             n += 1
     except RuntimeError:
@@ -159,14 +159,9 @@ def test_printing_for_ever(pool):
     try:
         assert runner.ready()[0] == "ready"
         runner.execute('''
-import time
 def main():
-    end = time.monotonic() + 0.5
-    n = 0
-    while time.monotonic() < end:
+    for _ in range(5000):
         print("x" * 4000)
-        n += 4001
-    return n
 ''', {}, stdout_max=10000, **LIMITS)
         assert runner.result()[0] == "run_result"
         assert len(runner.stdout) <= 10000
@@ -199,10 +194,9 @@ def test_result_size(pool, size, kind):
 
 
 def test_result_stops_before_it_is_made(pool):
-    """A structure that is small in memory and endless as JSON."""
-    started = time.monotonic()
+    """A structure that is small in memory and a million million bytes as JSON: who
+    made it would not come to an end before this test gives up."""
     call = pool.call("def main():\n    a = ['x' * 1000]\n"
                      "    for _ in range(30):\n        a = [a, a]\n"
                      "    return a\n")
     assert call.failure_name == "limit"
-    assert time.monotonic() - started < 5

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.instance import processes
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.sandbox import Sandbox
 from probes import ipcframes, outside, runner_driver
 
@@ -409,15 +409,11 @@ def test_in_a_real_pool():
     """All runners that a real sandboxd keeps waiting."""
     with Sandbox(runner=RUNNER) as s, s.gateway():
         low, high = s.base + 1024, s.base + 65536
-        seen = {}
-        end = time.monotonic() + 10
-        while time.monotonic() < end and len(seen) < 2:
-            seen = {pid: uid for pid, (_, state, uid, _) in
-                    processes().items()
+        def waiting():
+            return {pid: uid for pid, (_, state, uid, _) in processes().items()
                     if low <= uid < high and state != "Z"}
-            time.sleep(0.05)
-        if not seen:
-            pytest.fail("no runner waits")
+        until(lambda: len(waiting()) >= 2)
+        seen = waiting()
         time.sleep(0.3)     # those just forked end their confinement
         roots = set()
         for pid in list(seen):

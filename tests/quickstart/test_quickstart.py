@@ -9,17 +9,18 @@ import shutil
 import socket
 import stat
 import subprocess
-import time
 import urllib.request
 
 import pytest
+
+from harness.patience import patience
 
 SRC = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 QUICKSTART = os.path.join(SRC, "contrib", "quickstart")
 STATE = f"/var/lib/mcpbqs-{os.getpid()}"
 
 
-def run(*args, timeout=400):
+def run(*args, timeout=patience(400)):
     return subprocess.run([QUICKSTART, *args], capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=timeout, cwd="/")
 
@@ -34,9 +35,8 @@ def free_port():
 def started():
     """The first run: from nothing."""
     ports = free_port(), free_port()
-    begin = time.monotonic()
     r = run("--state", STATE, "--mcp-port", str(ports[0]), "--admin-port", str(ports[1]))
-    yield r, ports, time.monotonic() - begin
+    yield r, ports
     run("--purge", "--state", STATE)
     shutil.rmtree(STATE, ignore_errors=True)
 
@@ -47,9 +47,8 @@ def env():
 
 
 def test_first_run(started):
-    r, ports, seconds = started
+    r, ports = started
     assert r.returncode == 0, r.stdout + r.stderr
-    assert seconds < 300
     assert "Hello, Ada!" in r.stdout
     assert re.search(r"^\d+\.\d ms$", r.stdout, re.M)
     assert f"claude mcp add --transport http mcpbox http://127.0.0.1:{ports[0]}/mcp" in r.stdout
@@ -59,19 +58,19 @@ def test_first_run(started):
 
 def test_the_bridge_it_names_answers(started):
     """As Claude Desktop would, as somebody who is not root."""
-    r, _, _ = started
+    r, _ = started
     given, = re.findall(r'(\{"mcpServers": \{.*?\}\}\})', r.stdout, re.S)
     server = json.loads(given)["mcpServers"]["mcpbox"]
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}})
     p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                         server["command"], *server["args"]],
-                       input=line + "\n", capture_output=True, text=True, timeout=30, check=True)
+                       input=line + "\n", capture_output=True, text=True, timeout=patience(30), check=True)
     assert json.loads(p.stdout)["result"]["serverInfo"]["name"] == "mcpbox", p.stdout
 
 
 def test_env_is_true(started):
-    _, ports, _ = started
+    _, ports = started
     e = env()
     assert e["MCPBOX_MCP_URL"] == f"http://127.0.0.1:{ports[0]}/mcp"
     assert e["MCPBOX_ADMIN_URL"] == f"http://127.0.0.1:{ports[1]}"
@@ -82,7 +81,7 @@ def test_env_is_true(started):
         body = json.dumps({"username": e["MCPBOX_ADMIN_USER"], "password": p.read().strip()})
     request = urllib.request.Request(e["MCPBOX_ADMIN_URL"] + "/api/login", body.encode(),
                                      {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=patience(20)) as answer:
         assert json.load(answer)["role"] == "administrator"
     assert subprocess.run([e["MCPBOX_CTL"], "approvals", "list", "--json"], capture_output=True,
                           check=True).stdout.startswith(b"{")
@@ -119,15 +118,26 @@ def test_no_process_is_root(started):
             continue
 
 
+def made():
+    """What takes the first run its time, by path: programs, databases. Another
+    inode or time says that one was made again."""
+    found = {}
+    for top, _, names in os.walk(STATE):
+        for name in names:
+            if name == "PG_VERSION" or name.endswith(".o") or name.startswith("mcpbox-") and "/build" in top:
+                s = os.stat(os.path.join(top, name))
+                found[os.path.join(top, name)] = s.st_ino, s.st_mtime_ns
+    assert {"PG_VERSION", "mcpbox-gatewayd"} <= {os.path.basename(p) for p in found}
+    return found
+
+
 def test_second_run_is_quick_and_keeps_everything(started):
-    before = env()
-    begin = time.monotonic()
+    """Quick, since it makes nothing again and installs nothing."""
+    before, there = env(), made()
     r = run("--state", STATE)
-    seconds = time.monotonic() - begin
     assert r.returncode == 0, r.stdout + r.stderr
-    assert seconds < 20
-    assert "Hello, Ada!" in r.stdout
-    assert env() == before
+    assert "Hello, Ada!" in r.stdout and "approves" not in r.stdout and "Installing" not in r.stdout
+    assert env() == before and made() == there
 
 
 def test_stop_and_start_again(started):
@@ -137,10 +147,10 @@ def test_stop_and_start_again(started):
     assert run("--stop", "--state", STATE).returncode == 0
     with open(os.path.join(STATE, "conf", "egress.local"), "w", encoding="ascii") as f:
         f.write("never 192.0.2.1\n")
-    begin = time.monotonic()
+    there = made()
     r = run("--state", STATE)
     assert r.returncode == 0, r.stdout + r.stderr
-    assert time.monotonic() - begin < 20
+    assert made() == there
     assert "Hello, Ada!" in r.stdout
     with open(os.path.join(STATE, "conf", "egress.conf"), encoding="ascii") as f:
         assert f.read().endswith("\nnever 192.0.2.1\n")      # lines of the owner's
