@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from database.test_database import APP, DENIED, OWNER, one, refused
+from harness.patience import patience
 
 
 def act(c, action, identifier="", body="{}", key="", seen=None, actor="ann", role="administrator"):
@@ -158,7 +159,7 @@ def test_the_same_request_twice_at_once(schema):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(30)
+        t.join(patience(30))
     assert len(answers) == 8 and all(a == answers[0] for a in answers)
     with schema.pg.connect(OWNER) as c:
         assert one(c, "SELECT count(*) FROM mcpbox.audit_log")[0] == before + 1

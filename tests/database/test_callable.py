@@ -8,9 +8,10 @@ import uuid
 import psycopg
 import pytest
 
-from database.test_database import (APP, DENIED, OWNER, Tool, call_open, epoch, guarded,
+from database.test_database import (APP, DENIED, OWNER, Tool, blocked, call_open, epoch, guarded,
                                     one, server)
 from database.test_limits_modules import add, grant, lock, module
+from harness.patience import patience
 
 # Written down again, not the view's: from the tables, by hand.
 TRUE = """
@@ -284,10 +285,10 @@ def test_two_halves_do_not_make_a_row(schema, app):
         other = threading.Thread(target=lambda: b.execute(
             "SELECT mcpbox.set_tool_enabled(%s, true, 'x')", (t.id,)))
         other.start()
-        other.join(0.3)
+        blocked(a, b)
         assert other.is_alive()
         a.execute("COMMIT")
-        other.join(30)
+        other.join(patience(30))
     assert callable_(app, t.version) == 0
 
 

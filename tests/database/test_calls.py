@@ -6,9 +6,10 @@ import uuid
 import psycopg
 import pytest
 
-from database.test_database import (APP, DENIED, Tool, epoch, guarded, one,
+from database.test_database import (APP, DENIED, Tool, blocked, epoch, guarded, one,
                                     refused)
 from database.test_limits_modules import version_with
+from harness.patience import patience
 
 ARGS = hashlib.sha256(b'{"n":1}').digest()
 
@@ -94,14 +95,14 @@ def test_one_yes_runs_once_however_many_ask(schema):
 
             def use(k=k, request=request, got=got, start=start):
                 with schema.pg.connect(APP) as own:
-                    start.wait(10)
+                    start.wait(patience(10))
                     got.append(k.open(request, c=own))
 
             threads = [threading.Thread(target=use) for _ in range(8)]
             for t in threads:
                 t.start()
             for t in threads:
-                t.join(30)
+                t.join(patience(30))
             assert sorted(got) == ["not_confirmed"] * 7 + ["ok"]
             assert one(c, "SELECT count(*) FROM mcpbox.executions WHERE version_id = %s",
                        k.tool.version)[0] == 1
@@ -124,10 +125,10 @@ def test_the_second_waits_for_the_first(schema):
             assert k.open(request, c=a) == "ok"
             t = threading.Thread(target=lambda k=k, r=request: got.append(k.open(r, c=b)))
             t.start()
-            t.join(0.5)
-            assert t.is_alive(), "did not wait"
+            blocked(a, b)
+            assert t.is_alive() and not got, "did not wait"
             a.execute(end)
-            t.join(10)
+            t.join(patience(10))
             assert got == [expected]
 
 
@@ -138,14 +139,14 @@ def test_equal_calls_at_once_make_one_request(schema):
 
         def ask():
             with schema.pg.connect(APP) as own:
-                start.wait(10)
+                start.wait(patience(10))
                 got.append(k.ask(c=own)[1])
 
         threads = [threading.Thread(target=ask) for _ in range(6)]
         for t in threads:
             t.start()
         for t in threads:
-            t.join(30)
+            t.join(patience(30))
         assert len(set(got)) == 1
 
 
@@ -156,14 +157,14 @@ def test_bounds_hold_against_many_at_once(schema):
 
         def ask(n):
             with schema.pg.connect(APP) as own:
-                start.wait(10)
+                start.wait(patience(10))
                 got.append(k.ask(c=own, args=hashlib.sha256(bytes([n])).digest(), own=3)[0])
 
         threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
         for t in threads:
             t.start()
         for t in threads:
-            t.join(30)
+            t.join(patience(30))
         assert sorted(got) == ["limit"] * 5 + ["pending"] * 3
         assert Calls(c).ask(every=1)[0] == "full"
         assert Calls(c).ask()[0] == "pending", "others are not in its way"
@@ -181,15 +182,25 @@ def test_rejected_stays_rejected(app):
             "'', 's')", request, k.hash)
 
 
-def test_expired(app):
+def expire(schema, *requests):
+    """As if their time were over. No role of the suite's may move it."""
+    with schema.pg.connect("postgres") as c:
+        c.execute("SET session_replication_role = replica")
+        c.execute("UPDATE mcpbox.call_requests SET expires_at = now() - interval '1 second' WHERE id = ANY (%s)",
+                  (list(requests),))
+
+
+def test_expired(schema, app):
     k = Calls(app)
-    late = k.asked(seconds=2)
+    late = k.asked()
     yes = Calls(app)
-    used = yes.asked(seconds=2)
+    used = yes.asked()
     yes.decide(used)
-    app.execute("SELECT pg_sleep(2.2)")
+    mine = k.hash
+    assert (k.ask(late)[0], yes.ask(used)[0]) == ("pending", "approved")
+    expire(schema, late, used)
     refused(app, "already_decided", "SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), "
-            "'', 's')", late, k.hash)
+            "'', 's')", late, mine)
     assert yes.open(used) == "not_confirmed"
     assert yes.ask(used)[0] == "expired"
     assert one(app, "SELECT mcpbox.calls_sweep()")[0] >= 1

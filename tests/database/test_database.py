@@ -16,6 +16,7 @@ import pytest
 
 from harness.admind import preimage, tlv
 from harness.instance import BUILD, take_block
+from harness.patience import patience, until
 from harness.pg import ROOT, Postgres
 
 APP, OWNER = "mcpbox_app", "mcpbox_owner"
@@ -43,7 +44,7 @@ class Schema:
         uid = str(self.base + 10)
         return subprocess.run(["/usr/bin/setpriv", "--reuid", uid, "--regid", uid,
                                "--clear-groups", self.admind, "-m", "-f", self.conf],
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, text=True, check=False, timeout=patience(60))
 
     def close(self):
         self.pg.close()
@@ -52,6 +53,11 @@ class Schema:
 
 def one(c, query, *args):
     return c.execute(query, args).fetchone()
+
+
+def blocked(c, other):
+    """Waits until that connection waits for somebody's lock: it does not go on by itself."""
+    until(lambda: one(c, "SELECT cardinality(pg_blocking_pids(%s)) > 0", other.info.backend_pid)[0])
 
 
 def server(c, name=None):

@@ -3,14 +3,13 @@ role, and as the owner where a person could break it."""
 import json
 import secrets
 import threading
-import time
 import uuid
 
 import psycopg
 import pytest
 
 from database.test_actions import act, refuse
-from database.test_database import APP, DENIED, OWNER, Tool, guarded, one, refused, server
+from database.test_database import APP, DENIED, OWNER, Tool, blocked, guarded, one, refused, server
 
 OLD, NEW, NEWER = (bytes([n]) * 8 for n in (1, 2, 3))
 
@@ -223,8 +222,10 @@ def test_a_late_write_under_the_older_key_waits_and_is_refused_or_counted(schema
     late.execute("SELECT mcpbox.secret_store(%s, 'LATE', 'ann', %s)", (t.server_name, sealed(OLD)))
     said = []
 
+    c = schema.pg.connect(APP)
+
     def ends():
-        with schema.pg.connect(APP) as c:
+        with c:
             try:
                 end(c)
                 said.append("ended")
@@ -233,7 +234,7 @@ def test_a_late_write_under_the_older_key_waits_and_is_refused_or_counted(schema
 
     thread = threading.Thread(target=ends)
     thread.start()
-    time.sleep(0.3)
+    blocked(app, c)
     assert not said, "it waits for the writer"
     late.commit()
     late.close()

@@ -51,7 +51,7 @@ class Asked:
 
     def ends(self, refused=False):
         """... well, or refused by a function of ours where that is an answer too."""
-        self.thread.join(WAITS)
+        self.thread.join(patience(WAITS))
         assert not self.thread.is_alive(), "it waits still"
         self.c.close()
         assert self.failed is None or (refused and self.failed.sqlstate == "MB001"), self.failed
@@ -234,7 +234,7 @@ def test_a_sweep_leaves_what_somebody_closes(schema, app, owner):
     mine, his = (open_call(app, t, e)[0] for _ in range(2))
     epoch(app, node=node)
     outcome = "SELECT outcome FROM mcpbox.executions WHERE id = %s"
-    app.execute("SET lock_timeout = '5s'")      # it does not wait
+    app.execute(f"SET lock_timeout = '{patience(5):.0f}s'")      # it does not wait
     with held(schema, "SELECT 1 FROM mcpbox.executions WHERE id = %s", his):
         app.execute("SELECT mcpbox.sweep_epochs()")
         assert one(app, outcome, mine) == ("lost",) and one(app, outcome, his) == (None,)

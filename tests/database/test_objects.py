@@ -1,13 +1,13 @@
 """Migration 0004: prompts, resources, templates, deletion, revisions per list; attacked as in test_database.py."""
 import hashlib
 import threading
-import time
 import uuid
 
 import psycopg
 import pytest
 
 from harness.admind import preimage, tlv
+from harness.patience import until
 from harness.pg import ROOT
 from database.test_database import (APP, DENIED, OWNER, Tool, call_open, epoch, guarded, one, open_call, refused,
                                     server)
@@ -285,11 +285,10 @@ def test_each_list_has_its_revision(schema, app):
         c.add_notify_handler(lambda n: told.append(n.payload))
 
         def hear(wanted):
-            deadline = time.monotonic() + 5
-            while wanted not in told and time.monotonic() < deadline:
+            def heard():
                 c.execute("SELECT 1")   # what was sent arrives with an answer
-                time.sleep(0.01)
-            assert wanted in told, (wanted, told)
+                return wanted in told
+            until(heard, 5, say=lambda: (wanted, told))
 
         def changed(step, mask):
             before = revisions(app)

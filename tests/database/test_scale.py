@@ -8,7 +8,6 @@ import json
 import os
 import re
 import struct
-import time
 import uuid
 
 import psycopg
@@ -19,7 +18,7 @@ from harness.admind import preimage
 from harness.instance import SRC, Instance
 from harness.ipc import Peer, Table, socket_as
 from harness.mcp import Client
-from harness.patience import patience
+from harness.patience import until
 
 # A scan of so few rows is not worth an index.
 SMALL = 1000
@@ -71,23 +70,31 @@ UPKEEP = re.compile(r"(WITH old AS \( )?DELETE FROM (executions|activity|executi
 class Log:
     """The plans that PostgreSQL logged since the last look."""
 
-    def __init__(self, instance):
+    def __init__(self, instance, db):
         self.folder = os.path.join(instance.state, "pg", "log")
-        self.at = {}
+        self.at, self.db = {}, db
         self.plans()
 
     def plans(self):
-        time.sleep(0.3)	# the collector writes them
-        found = []
+        """All up to now: the collector has them when it has the line that follows them."""
+        last, found = "mark " + uuid.uuid4().hex, []
+        self.db.execute(f"DO $$ BEGIN RAISE LOG '{last}'; END $$")
+        until(lambda: self.more(found, last))
+        return found
+
+    def more(self, found, last):
+        """Adds the plans of the lines since the last look; is the last line among them?"""
+        came = False
         for path in sorted(glob.glob(os.path.join(self.folder, "*.json"))):
             with open(path, encoding="utf-8") as f:
                 f.seek(self.at.get(path, 0))
-                for line in f:
+                while (line := f.readline()).endswith("\n"):
+                    self.at[path] = f.tell()
                     m = json.loads(line)
+                    came = came or m["message"] == last
                     if m.get("user") == "mcpbox_app" and " plan:\n" in m["message"]:
                         found.append(json.loads(m["message"].split(" plan:\n", 1)[1]))
-                self.at[path] = f.tell()
-        return found
+        return came
 
 
 def nodes(plan):
@@ -103,7 +110,7 @@ class Scale:
                                   autocommit=True)
         scale.fill(self.db)
         self.explain(True)
-        self.log = Log(instance)
+        self.log = Log(instance, self.db)
         self.size = {r: n for r, n in self.db.execute(
             "SELECT relname, reltuples FROM pg_class WHERE relnamespace = 'mcpbox'::regnamespace")}
 
@@ -113,10 +120,8 @@ class Scale:
                             f"ALTER ROLE mcpbox_app RESET {key}")
         self.db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                         "WHERE usename = 'mcpbox_app'")
-        deadline = time.monotonic() + patience(20)
-        while "counts: -" in (r := self.instance.ctl("status", check=False)).stdout or r.returncode:
-            assert time.monotonic() < deadline, r
-            time.sleep(0.1)
+        until(lambda: (r := self.instance.ctl("status", check=False)).returncode == 0 and "counts: -" not in r.stdout,
+              20, 0.1)
 
     def judge(self, what, allowed=()):
         """Every statement that ran since the last look: large tables by their
@@ -307,7 +312,8 @@ def test_a_call_of_a_tool_among_many_uses_indexes(big):
         assert c.call(name, {"n": 1}).result
         big.log.plans()
         assert c.call(name, {"n": 2}).result
-        time.sleep(0.1)
+        until(lambda: big.db.execute("SELECT count(*) FROM mcpbox.executions WHERE tool = %s AND state = 'closed'",
+                                     (name,)).fetchone() == (2,))
         big.judge("a call")
 
 

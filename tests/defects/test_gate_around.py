@@ -154,7 +154,7 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
     server, mark = unique("s"), gate.code()[0]
     name = unique("long")
     tool = flow.draft(mcp, server, name, "import time\ndef main(s: float = 0):\n    time.sleep(s)\n"
-                      f"    print('{mark}')\n    return '{mark}'\n")
+                      f"    print('{mark}')\n    return '{mark}'\n", limits={"timeout_ms": 600000})
     gate.approve(mcp, tool)
     exposed, sid = f"{server}__{name}", server_of(mcp, server)
     gate.runs(mcp, exposed, mark)
@@ -168,7 +168,7 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
 
         def call():
             with Client(instance.address) as c:
-                got["reply"] = c.call(exposed, {"s": 20})
+                got["reply"] = c.call(exposed, {"s": 599})
 
         t = threading.Thread(target=call)
         t.start()
@@ -177,7 +177,7 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         end()
-        t.join(15)
+        t.join(patience(15))
         assert not t.is_alive() and mark.encode() not in got["reply"].raw
         assert failure(got["reply"]) in ("stopped", "revoked"), got["reply"]
         again()
@@ -355,11 +355,11 @@ def test_a_wider_limit(gate, mcp):
     name = unique("slow")
     mark, _ = gate.code()
     tool = flow.draft(mcp, SERVER, name, f"import time\ndef main(s: float = 0):\n    time.sleep(s)\n    print('{mark}')\n"
-                      f"    return '{mark}'\n", limits={"timeout_ms": 700})
+                      f"    return '{mark}'\n", limits={"timeout_ms": 2000})
     gate.approve(mcp, tool)
     exposed = f"{SERVER}__{name}"
     gate.runs(mcp, exposed, mark)
-    mcp.manage("mcpbox_update_tool", tool_id=tool, limits={"timeout_ms": 20000})
+    mcp.manage("mcpbox_update_tool", tool_id=tool, limits={"timeout_ms": 60000})
     item = gate.ask(mcp, tool)
     assert failure(mcp.call(exposed, {"s": 3})) == "timeout"
     assert gate.records(mark) == gate.meant[mark]

@@ -39,7 +39,7 @@ class Step:
         thread.start()
         time.sleep(delay)
         os.kill(pid, signal.SIGKILL)
-        thread.join(60)
+        thread.join(patience(60))
         assert not thread.is_alive()
         self.back(victim, pid)
 
@@ -54,7 +54,7 @@ class Step:
         deadline = time.monotonic() + patience(BACK_S)
         while True:
             with contextlib.suppress(AssertionError, OSError, RuntimeError, subprocess.TimeoutExpired, ValueError):
-                with Client(self.gate.instance.address, timeout=10) as c:
+                with Client(self.gate.instance.address, timeout=patience(10)) as c:
                     if self.gate.instance.service_pid(victim) not in (None, pid) and \
                             self.gate.instance.ctl("policies", check=False).returncode == 0 and \
                             failure(c.call(self.gate.control[0])) is None:
@@ -77,7 +77,7 @@ def control(gate):
 
 def client_job(gate, name, **arguments):
     def job():
-        with Client(gate.instance.address, timeout=40) as c:
+        with Client(gate.instance.address, timeout=patience(40)) as c:
             return c.manage(name, **arguments)
     return job
 
@@ -139,7 +139,7 @@ def test_killed_at_every_step(gate, victim):
 
     # serve: what was approved, or an error; never what waits
     def call():
-        with Client(instance.address, timeout=40) as c:
+        with Client(instance.address, timeout=patience(40)) as c:
             return c.call(exposed)
 
     step = Step(gate, victim, call, soon())

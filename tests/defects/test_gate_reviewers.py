@@ -13,6 +13,7 @@ import pytest
 from harness.gate import Gate, body, failure, unique, whole
 from harness.ipc import Peer, Table
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 SERVER = "deciders"
@@ -49,7 +50,7 @@ def at_once(*jobs):
     start = threading.Barrier(len(jobs))
 
     def run(job):
-        start.wait(30)
+        start.wait(patience(30))
         return job()
 
     with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:

@@ -14,6 +14,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, Client, request, text
+from harness.patience import patience
 from harness.rest import Rest
 
 SERVER = "sec"
@@ -125,7 +126,7 @@ def test_sec_008_without_a_grant_nothing_is_reached(instance, mcp):
     """Old: no list of hosts meant every host."""
     with socket.create_server(("127.0.0.1", 0)) as canary:
         port = canary.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
+        with socket.create_connection(("127.0.0.1", port), timeout=patience(5)):
             canary.accept()[0].close()      # it can be reached from outside
         canary.settimeout(0.3)
         name = flow.publish(instance, mcp, SERVER, unique(), "import socket\ndef main(port: int):\n    try:\n"
@@ -181,7 +182,7 @@ def test_sec_011_logins_come_from_no_key(instance):
 def test_sec_013_no_credential_among_the_headers_of_cors(instance):
     """Old: the service token's header was offered to every browser origin."""
     for path, where in (("/mcp", instance.address()), ("/api/servers", instance.address("admind-http"))):
-        c = http.client.HTTPConnection(*where, timeout=10)
+        c = http.client.HTTPConnection(*where, timeout=patience(10))
         c.request("OPTIONS", path, headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "POST",
                                             "Access-Control-Request-Headers": "x-mcpbox-service-token, authorization"})
         r = c.getresponse()
@@ -345,7 +346,7 @@ def test_sec_f05_0_0_0_0_is_no_host(mcp):
 
 def test_sec_f06_a_body_is_bounded_without_a_length(instance):
     """Old (F-06): the 1 MiB limit read Content-Length, which a chunked body has not."""
-    with socket.create_connection(instance.address(), timeout=20) as s:
+    with socket.create_connection(instance.address(), timeout=patience(20)) as s:
         s.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                   b"Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         try:
@@ -363,7 +364,7 @@ def test_sec_f06_a_body_is_bounded_without_a_length(instance):
 def test_sec_f07_an_unsigned_import_is_refused(instance, tmp_path):
     """Old (F-07): exports without a signature were imported."""
     exported = subprocess.run([os.path.join(instance.state, "bin", "mcpboxctl"), "export"], capture_output=True,
-                              check=True, timeout=60).stdout
+                              check=True, timeout=patience(60)).stdout
     assert len(exported) > 100
     lines = exported.decode().splitlines()
     for forged in ("\n".join(lines[:-1]) + "\n", exported.decode().replace("sec", "soc"), "{}\n", ""):

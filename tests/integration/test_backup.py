@@ -82,7 +82,7 @@ def test_a_backup_never_overwrites_and_leaves_nothing_half(instance, saved, tmp_
         assert r.returncode == 1 and "another backup" in r.stderr
         assert os.path.exists(new + ".part"), "one does not take the other's away"
         p.kill()
-        p.wait(10)
+        p.wait(patience(10))
         c.execute("ROLLBACK")
     assert os.path.exists(new + ".part") and not os.path.exists(new)
     instance.ctl("backup", new)
@@ -99,7 +99,7 @@ def test_nothing_secret_in_arguments_and_no_escape_sequences(instance, tmp_path)
     conf.write_text("\n".join(lines + [f"postgres_bin {tmp_path}", "owner_database host=" + instance.run("postgresql")
                                        + " dbname=mcpbox user=mcpbox_owner password='a \\'canary'", ""]))
     r = subprocess.run([os.path.join(instance.state, "libexec", "mcpboxctl"), "-f", conf, "backup", tmp_path / "x"],
-                       capture_output=True, text=True, check=False, timeout=60)
+                       capture_output=True, text=True, check=False, timeout=patience(60))
     assert r.returncode == 1 and "user='mcpbox_owner'" in r.stderr and "[a 'canary]" in r.stderr, r.stderr
     assert r.stderr.count("canary") == 1 and "\x1b" not in r.stderr and "\\u{1b}[2J" in r.stderr, r.stderr
 
@@ -228,7 +228,7 @@ def test_killed_while_it_fills(instance, saved):
                                  stdout=subprocess.DEVNULL)
             activity(c, "SELECT 1 FROM pg_stat_activity WHERE datname = 'mcpbox_restoring'")
             p.kill()
-            p.wait(10)
+            p.wait(patience(10))
             assert server in names(instance)
             assert databases(instance) <= {"mcpbox", "mcpbox_restoring"}
             activity(c, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory')")
@@ -252,7 +252,7 @@ def test_killed_while_it_swaps(instance, saved):
             activity(c, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;ALTER DATABASE%' "
                      "AND wait_event_type = 'Lock'")
             p.kill()
-            p.wait(10)
+            p.wait(patience(10))
             holder.execute("ROLLBACK")
         activity(c, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity "
                  "WHERE query LIKE 'BEGIN;ALTER DATABASE%' AND pid <> pg_backend_pid())")

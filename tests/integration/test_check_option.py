@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 BUILD = pathlib.Path(os.environ["MCPBOX_BUILD"])
 ADMIND = BUILD / "admind/mcpbox-admind"
 SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
@@ -33,7 +35,7 @@ def check(tmp_path, program, text):
     f = tmp_path / "x.conf"
     f.write_text("".join(f"{u} 65534\n" for u in USERS[program]) + text + "\n", encoding="utf-8")
     f.chmod(0o644)
-    return subprocess.run([program, "-t", "-f", f], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run([program, "-t", "-f", f], capture_output=True, text=True, timeout=patience(20), check=False)
 
 
 @pytest.mark.parametrize("program, text", GOOD)

@@ -15,6 +15,7 @@ import pytest
 
 from harness.instance import BUILD
 from harness.ipc import Closed, Peer, Table
+from harness.patience import patience
 from integration import test_vault as tv
 
 CTL = os.path.join(BUILD, "admind/ctl/mcpboxctl")
@@ -57,7 +58,7 @@ class Suite:
             s.close()
         self.admind.sock.shutdown(socket.SHUT_RDWR)
         for t in self.threads:
-            t.join(5)
+            t.join(patience(5))
         self.admind.sock.close()
 
     def accept(self, listener):
@@ -96,7 +97,7 @@ class Suite:
     def serve_vault(self):
         while True:
             try:
-                request, m = self.admind.receive(60)
+                request, m = self.admind.receive(patience(60))
             except (Closed, TimeoutError, OSError):
                 return
             self.admind.requests[ID.bytes] = ("tool", self.state, self.given or self.pre)
@@ -104,7 +105,7 @@ class Suite:
 
     def ctl(self, *args, stdin=""):
         return subprocess.run([CTL, "--run-dir", self.run_dir, *args], input=stdin.encode(),
-                              capture_output=True, timeout=20, check=False)
+                              capture_output=True, timeout=patience(20), check=False)
 
     def text(self, *args, stdin="", status=0):
         r = self.ctl(*args, stdin=stdin)
@@ -150,7 +151,7 @@ def test_usage(suite, args):
 def test_unreachable(tmp_path):
     for args in (["status"], ["approvals", "show", str(ID)], ["doctor"], ["servers", "--json"]):
         r = subprocess.run([CTL, "--run-dir", str(tmp_path), *args], stdin=subprocess.DEVNULL,
-                           capture_output=True, timeout=20, check=False)
+                           capture_output=True, timeout=patience(20), check=False)
         assert r.returncode == 3 and b"admind" in r.stderr
 
 
@@ -163,7 +164,7 @@ def test_a_stranger_is_refused(vault, suite):
     os.chmod(vault.run("admind-vault"), 0o755)
     r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
                         tool, "--run-dir", suite.run_dir, "secret", "set", "demo", "TOKEN"],
-                       input=b"x", capture_output=True, timeout=20, check=False)
+                       input=b"x", capture_output=True, timeout=patience(20), check=False)
     os.chmod(vault.run("admind-vault"), 0o750)
     assert r.returncode == 3, r.stderr
 
@@ -211,7 +212,7 @@ def test_setup_asks_a_person_twice(suite):
             seen += read_terminal(master, prompt)
             os.write(master, line.encode() + b"\n")
         seen += read_terminal(master)
-        assert p.wait(10) == status, seen
+        assert p.wait(patience(10)) == status, seen
         os.close(master)
         assert PASSWORD.encode() not in seen
         assert (b"differ" in seen) == (status == 2)
@@ -354,6 +355,6 @@ def test_conf_file(suite, tmp_path):
     conf = tmp_path / "ctl.conf"
     conf.write_text(f"run_dir {suite.run_dir}\n")
     conf.chmod(0o644)
-    r = subprocess.run([CTL, "servers", "-f", str(conf)], capture_output=True, timeout=20,
+    r = subprocess.run([CTL, "servers", "-f", str(conf)], capture_output=True, timeout=patience(20),
                        stdin=subprocess.DEVNULL, check=False)
     assert r.returncode == 0 and r.stdout == b"none\n", r.stderr

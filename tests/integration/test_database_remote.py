@@ -12,6 +12,7 @@ import time
 import pytest
 
 from harness.admind import Admind
+from harness.patience import patience
 from harness.pgtls import Authority, PostgresTls
 
 
@@ -83,7 +84,7 @@ def refused(a, *says):
     before = len(a.logs())
     yield
     a.proc = subprocess.Popen(a.command(), stdin=subprocess.DEVNULL, stdout=a.log, stderr=a.log)
-    assert a.proc.wait(15) != 0
+    assert a.proc.wait(patience(15)) != 0
     text = a.logs()[before:]
     assert "admind: ready" not in text
     line = next(s for s in text.splitlines() if "admind: database:" in s or "admind: start:" in s)
@@ -359,7 +360,7 @@ def test_it_opens_nothing_but_the_certificate(a):
     finally:
         with open(f"/proc/{a.proc.pid}/task/{a.proc.pid}/children", encoding="ascii") as f:
             os.kill(int(f.read().split()[0]), signal.SIGTERM)
-        a.proc.wait(15)
+        a.proc.wait(patience(15))
         a.proc = None
     with open(trace, encoding="utf-8") as f:
         lines = f.read().splitlines()
@@ -408,7 +409,7 @@ def test_without_landlock_the_start_is_refused(a):
               "-e", "inject=landlock_create_ruleset:error=ENOSYS"]
     before = len(a.logs())
     p = subprocess.run([*inject, *a.command()], stdin=subprocess.DEVNULL, stdout=a.log,
-                       stderr=a.log, timeout=20, check=False)
+                       stderr=a.log, timeout=patience(20), check=False)
     assert p.returncode != 0
     assert "needs Landlock" in a.logs()[before:] and "unix socket" in a.logs()[before:]
     configure(a, a.pg.conninfo("mcpbox_app"))
@@ -418,7 +419,7 @@ def test_without_landlock_the_start_is_refused(a):
     a.until(lambda: "admind: ready" in a.logs()[before:])
     with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
         os.kill(int(f.read().split()[0]), signal.SIGTERM)
-    p.wait(15)
+    p.wait(patience(15))
 
 
 @straced
@@ -435,7 +436,7 @@ def test_a_socket_gives_no_right_to_the_network(a):
         a.until(lambda: "admind: ready" in a.logs()[before:])
         with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
             os.kill(int(f.read().split()[0]), signal.SIGTERM)
-        p.wait(15)
+        p.wait(patience(15))
         with open(trace, encoding="utf-8") as f:
             text = f.read()
         program = next(s for s in text.splitlines() if "SECCOMP_SET_MODE_FILTER, 0, {len" in s)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness.patience import patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
@@ -97,7 +98,7 @@ def held(sandbox):
 def at_rest(sandbox, most, seconds=3):
     """What it holds once that is no more than most, or when it does not become so:
     sandboxd gives back what calls left behind a moment after the last one."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while (now := held(sandbox)) > most and time.monotonic() < end:
         time.sleep(0.05)
     return now
@@ -116,22 +117,29 @@ def peak(sandbox, reset=False):
 def run(gateway, x):
     m = gateway.call("RUN", execution=x, arguments=b"{}")
     assert m["_"] == "CALL_RESULT", m
-    return m["outcome"], json.loads(m["body_meta"][:m["body_len"]])
+    body, meta = (json.loads(x) for x in (m["body_meta"][:m["body_len"]], m["body_meta"][m["body_len"]:]))
+    return m["outcome"], body, meta.get("mcpbox/failure", {}).get("failure_mode")
 
 
 def flood(sandbox, admind, code, seconds):
     """FLOODS calls at once for so long: (held before, highest RSS above the one
     before, held after)."""
     with sandbox.gateway("tunnel") as g:
-        before, low = held(sandbox), peak(sandbox, reset=True)
+        before, low, refused = held(sandbox), peak(sandbox, reset=True), 0
         ids = [admind.held(code, listener="tunnel", timeout=int(seconds * 1000)) for _ in range(FLOODS)]
         waiting = {g.start("RUN", execution=x, arguments=b"{}") for x in ids}
         while waiting:
-            request, m = g.receive(seconds + 20)
+            request, m = g.receive(seconds + patience(20))
             if m["_"] == "CALL_EVENT":
                 continue
-            assert m["_"] == "CALL_RESULT" and m["outcome"] in (FAILED, KILLED), m
             waiting.remove(request)
+            if m["_"] == "REFUSED":     # its time was over before it had begun: again
+                refused += 1
+                assert refused < 40, m
+                ids.append(admind.held(code, listener="tunnel", timeout=int(seconds * 1000)))
+                waiting.add(g.start("RUN", execution=ids[-1], arguments=b"{}"))
+                continue
+            assert m["_"] == "CALL_RESULT" and m["outcome"] in (FAILED, KILLED), m
         high = peak(sandbox)
         for x in ids:
             admind.record(x)
@@ -142,6 +150,8 @@ def flood(sandbox, admind, code, seconds):
 def warm(sandbox):
     """The first flood pays for buffers that are kept: not measured."""
     a = sandbox.admind()
+    with sandbox.gateway() as g:        # the pool is there
+        assert run(g, a.held(ONE))[0] == DONE
     for code in (CHANNELS["CONTENT_PART"], CHANNELS["LOG"], CHANNELS["print"]):
         flood(sandbox, a, code, 0.5)
     a.peer.sock.close()
@@ -169,11 +179,10 @@ def test_an_oversized_frame_ends_the_call(sandbox, admind, gateway, warm, name, 
     code = "import os, time\ndef main():\n    data = DATA\n    size = len(data)\n" \
            "    try:\n        os.write(3, bytes([0, TYPE, 0, 0]) + size.to_bytes(4, 'big') + bytes(8) + data)\n" \
            "    except OSError:\n        os._exit(9)\n    time.sleep(30)\n"
-    begin = time.monotonic()
-    outcome, body = run(gateway, admind.held(
-        code.replace("DATA", OVERSIZED[name]).replace("TYPE", str(kind)), timeout=8000))
-    assert outcome in (FAILED, KILLED) and body["isError"] is True
-    assert time.monotonic() - begin < 4
+    outcome, body, mode = run(gateway, admind.held(
+        code.replace("DATA", OVERSIZED[name]).replace("TYPE", str(kind)), timeout=20000))
+    # Not its time: that would be another failure, and the tool sleeps for longer.
+    assert outcome in (FAILED, KILLED) and body["isError"] is True and mode != "timeout", mode
     assert at_rest(sandbox, before + MIB) < before + MIB
     assert run(gateway, admind.held(ONE))[0] == DONE
 

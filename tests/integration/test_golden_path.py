@@ -8,6 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, Client, text
+from harness.patience import patience
 
 GREET = '''\
 def main(name: str = "world", times: int = 1) -> str:
@@ -87,8 +88,8 @@ def test_result_names_its_execution_and_the_record_agrees(instance, mcp, greet):
         "SELECT state, outcome, principal, listener, tool, encode(args_sha256, 'hex'), arguments, "
         f"delivered, result FROM mcpbox.executions WHERE replace(id::text, '-', '') = '{execution}'")
     # The record follows the answer; ask until it is committed.
-    deadline = 50
-    while rows and rows[0][0] == "open" and deadline:
+    deadline = patience(50)
+    while rows and rows[0][0] == "open" and deadline > 0:
         rows = instance.psql(
             "SELECT pg_sleep(0.1), state, outcome, principal, listener, tool, "
             "encode(args_sha256, 'hex'), arguments, delivered, result FROM mcpbox.executions "

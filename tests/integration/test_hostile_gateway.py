@@ -12,6 +12,7 @@ from harness import flow
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
 from harness.mcp import Client
 from harness.api_token import Token
+from harness.patience import patience
 
 CANARY = "CANARY_code_5b1d9f0c"
 
@@ -48,7 +49,7 @@ def authorise(admind, tool, arguments=b'{"n":7}'):
 
 def record(instance, execution, seconds=10):
     """(state, outcome) of an execution once closed."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         rows = instance.psql("SELECT state, outcome FROM mcpbox.executions WHERE "
                              f"replace(id::text, '-', '') = '{execution.hex()}'")

@@ -1,16 +1,18 @@
 """A runner that was taken over, towards sandboxd, and a tool that wants more
 than its share; real sandboxd, spawn, pool-init and runner."""
+import contextlib
 import errno
 import json
 import os
 import select
-import statistics
 import time
 
 import pytest
 
 from harness.instance import processes
+from harness.patience import patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
+from harness.work import cpu
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"
@@ -44,7 +46,7 @@ def answer(m):
     return (m["outcome"], json.loads(blob[:m["body_len"]]), json.loads(blob[m["body_len"]:]))
 
 
-def run(gateway, execution, arguments=b"{}", timeout=30):
+def run(gateway, execution, arguments=b"{}", timeout=patience(30)):
     return answer(gateway.call("RUN", timeout=timeout, execution=execution, arguments=arguments))
 
 
@@ -75,7 +77,7 @@ def runners(sandbox):
 
 
 def wait_for(f, timeout=5):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while not (got := f()) and time.monotonic() < end:
         time.sleep(0.02)
     return got
@@ -108,26 +110,26 @@ def test_descriptors_over_the_channel(sandbox, admind, gateway, count, flag):
     pid = sandbox.children["sandboxd"].pid
     before = wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")))
     code = FLOOD_FDS.replace("COUNT", str(count)).replace("FLAG", str(flag))
-    start = time.monotonic()
+    # Not its time ends it, nor does it end by itself.
     outcome, _, meta = run(gateway, admind.held(code, timeout=20000))
     assert outcome == KILLED and meta["mcpbox/failure"]["failure_mode"] == "killed"
-    assert time.monotonic() - start < 1.5
     assert wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before)
     assert run(gateway, admind.held(ONE))[0] == DONE
 
 
 # --- Time. ---
 
-@pytest.mark.alone
 def test_closing_the_channel_buys_no_time(sandbox, admind, gateway):
-    """Closed just before the deadline: no grace beyond the deadline."""
+    """Closed just before the deadline: no grace beyond the deadline. With the grace
+    of 250 ms no call would end before 1220 ms, so one that does is enough."""
     code = "import os, time\ndef main():\n    time.sleep(.97)\n    os.close(3)\n    time.sleep(9)\n"
     run(gateway, admind.held("def main():\n    return 1\n"))     # the pool is there
-    start = time.monotonic()
-    outcome, _, _ = run(gateway, admind.held(code, timeout=1000))
-    took = time.monotonic() - start
-    assert outcome in (FAILED, KILLED)
-    assert took < 1.15, took
+    took = []
+    while not took or min(took) >= 1200:
+        assert len(took) < 20, took
+        outcome, _, meta = run(gateway, admind.held(code, timeout=1000))
+        assert outcome in (FAILED, KILLED)
+        took.append(meta["mcpbox/execution"]["duration_ms"])
 
 
 FLOOD = '''
@@ -140,38 +142,50 @@ def main():
 '''
 
 
-@pytest.mark.alone
+def ended(gateway, waiting, timeout):
+    """Which of these calls were answered, without waiting longer for another."""
+    done = []
+    with contextlib.suppress(TimeoutError):
+        while len(done) < len(waiting):
+            request, m = gateway.receive(timeout)
+            if m["_"] != "CALL_EVENT":
+                assert request in waiting and m["outcome"] in (FAILED, KILLED), m
+                done.append(request)
+    return done
+
+
+def flooded(sandbox, admind, gateway, code, count, calls):
+    """So many calls flood without end, and others are served; the floods are ended
+    after that, so whoever waits for one of them is never answered."""
+    pid = sandbox.children["sandboxd"].pid
+    with sandbox.gateway("tunnel") as other:
+        ids = [admind.held(code, listener="tunnel", timeout=600000) for _ in range(count)]
+        waiting = {other.start("RUN", execution=x, arguments=b"{}") for x in ids}
+        assert wait_for(lambda: len(runners(sandbox)) >= count, 20)
+        before, used = slept(pid), cpu(pid)
+        for _ in range(calls):
+            assert run(gateway, admind.held(ONE))[0] == DONE
+        paused = slept(pid) - before
+        print("sandboxd slept", paused, "times; its cpu", cpu(pid) - used)
+        assert not ended(other, waiting, 0), "a flood has ended"
+        for x in ids:
+            other.send("CANCEL", execution=x, failure=0)
+        assert len(ended(other, waiting, patience(20))) == count
+    return paused
+
+
+def slept(pid):
+    """How often it has waited for something: never, where one flood follows another."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches:"))
+
+
 def test_floods_leave_others_their_time(sandbox, admind, gateway):
     """Six runners that send the largest frames without pause; a seventh slot
-    serves ordinary calls meanwhile."""
-    def typical():
-        times = []
-        for _ in range(15):
-            x = admind.held(ONE)
-            start = time.monotonic()
-            assert run(gateway, x)[0] == DONE
-            times.append(time.monotonic() - start)
-        return statistics.median(times)
-    quiet = typical()
-    with sandbox.gateway("tunnel") as other:
-        ids = [admind.held(FLOOD, listener="tunnel", timeout=6000) for _ in range(6)]
-        waiting = {other.start("RUN", execution=x, arguments=b"{}") for x in ids}
-        time.sleep(0.5)
-        pid = sandbox.children["sandboxd"].pid
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            used = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
-        start = time.monotonic()
-        loud = typical()
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            used = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) - used
-        share = used / os.sysconf("SC_CLK_TCK") / (time.monotonic() - start)
-        print("quiet", quiet, "loud", loud, "sandboxd's cpu", share)
-        while waiting:
-            request, m = other.receive(10)
-            if m["_"] != "CALL_EVENT":
-                assert answer(m)[0] == FAILED
-                waiting.remove(request)
-    assert loud < 1 and share < 0.6, (quiet, loud, share)
+    serves ordinary calls meanwhile. A flood is read with pauses, and its time ends it."""
+    assert flooded(sandbox, admind, gateway, FLOOD, 6, 15) > 15
+    outcome, _, meta = run(gateway, admind.held(FLOOD, timeout=1000))
+    assert outcome == FAILED and meta["mcpbox/failure"]["failure_mode"] == "timeout"
 
 
 SMALL = '''
@@ -184,7 +198,6 @@ def main():
 '''
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("kind, data", [
     (170, "bytes([0, 0, 0, 0])"), (170, "bytes([0, 0, 0, 1]) + b'x'"),
     (171, "bytes([1, 0, 0, 0, 4]) + b'null'"),
@@ -194,22 +207,7 @@ def main():
 def test_small_frames_without_end(sandbox, admind, gateway, kind, data):
     """As above, by number of frames and by the dearest ones to look at."""
     code = SMALL.replace("TYPE", str(kind)).replace("DATA", data)
-    with sandbox.gateway("tunnel") as other:
-        ids = [admind.held(code, listener="tunnel", timeout=2500) for _ in range(4)]
-        waiting = {other.start("RUN", execution=x, arguments=b"{}") for x in ids}
-        time.sleep(0.3)
-        times = []
-        for _ in range(10):
-            x = admind.held(ONE)
-            start = time.monotonic()
-            assert run(gateway, x)[0] == DONE
-            times.append(time.monotonic() - start)
-        while waiting:
-            request, m = other.receive(10)
-            if m["_"] != "CALL_EVENT":
-                assert m["outcome"] in (FAILED, KILLED)
-                waiting.remove(request)
-    assert statistics.median(times) < 0.5, times
+    flooded(sandbox, admind, gateway, code, 4, 10)
 
 
 def test_a_gateway_that_reads_nothing(sandbox, admind, gateway):
@@ -224,7 +222,7 @@ def test_a_gateway_that_reads_nothing(sandbox, admind, gateway):
         ended.register(deaf.sock, 0)
         for n in range(600):
             while sum(i not in admind.records for i in ids) >= 16:
-                admind.take(20)
+                admind.take(patience(20))
             ids.append(admind.held(code, listener="tunnel"))
             try:
                 deaf.start("RUN", execution=ids[-1], arguments=b"{}")
@@ -334,7 +332,7 @@ def test_the_kernel_kills_runners_first(sandbox, admind, gateway):
     own = score(os.getpid())
     for name in ("sandboxd", "sandboxd-spawn", "mcpbox-pool-init", "mcpbox-peek"):
         assert score(found[name]) == own, name
-    assert gateway.receive(5)[0] == request
+    assert gateway.receive()[0] == request
 
 
 def test_the_pool_makes_no_user_namespace(sandbox, admind, gateway):
@@ -381,7 +379,7 @@ def test_no_process_keeps_anything_of_a_call(sandbox, admind, gateway):
     pid, = found
     for what, canary in canaries.items():
         assert memory_has(pid, canary), what
-    got, m = gateway.receive(8)
+    got, m = gateway.receive()
     assert got == request and answer(m)[0] == DONE
     admind.record(x)
     found = roles(sandbox)
@@ -471,7 +469,7 @@ def test_nothing_grows_over_300_calls(sandbox, admind, gateway):
             code, timeout = ENDS[len(ids) % len(ENDS)]
             ids.append(admind.held(code, timeout=timeout))
             waiting.add(gateway.start("RUN", execution=ids[-1], arguments=b"{}"))
-        request, m = gateway.receive(20)
+        request, m = gateway.receive()
         assert m["_"] == "CALL_RESULT", m
         waiting.remove(request)
     for x in ids:

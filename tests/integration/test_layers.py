@@ -8,6 +8,7 @@ import time
 import pytest
 
 from harness.ipc import Closed
+from harness.patience import patience
 from harness.sandbox import Sandbox
 
 # Becomes the rest of its arguments under a filter by which one system call
@@ -70,7 +71,7 @@ MASKED_PROC = ["unshare", "--mount", "sh", "-c",
 
 
 def wait_for(what, seconds=20):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while not what() and time.monotonic() < deadline:
         time.sleep(0.05)
     return what()

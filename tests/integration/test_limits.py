@@ -12,6 +12,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance, processes
 from harness.mcp import META, Client, text
+from harness.patience import patience, until
 
 MIB = 1 << 20
 
@@ -55,8 +56,8 @@ TALKER = "def main(n: int):\n    print('x' * n)\n    return 'said'\n"
 LOGGER = "import mcpbox\ndef main(n: int):\n    for i in range(n):\n        mcpbox.log(f'line {i}')\n    return 'logged'\n"
 REPORTER = "import mcpbox\ndef main(n: int):\n    for i in range(n):\n        mcpbox.progress(i + 1, n)\n    return 'told'\n"
 TAKER = "def main(s: str):\n    return len(s)\n"
-NEIGHBOUR = "import time\ndef main(s: float):\n    end = time.monotonic() + s\n    n = 0\n" \
-            "    while time.monotonic() < end:\n        with open('/tmp/n', 'wb') as f:\n" \
+NEIGHBOUR = "import time\ndef main(rounds: int):\n    n = 0\n" \
+            "    while n < rounds:\n        with open('/tmp/n', 'wb') as f:\n" \
             "            f.write(b'n' * 5000)\n        held = bytearray(1 << 20)\n        n += 1\n" \
             "        time.sleep(.01)\n    return {'rounds': n}\n"
 CODES = {**EXCEED, "threads": THREADS, "talker": TALKER, "logger": LOGGER, "reporter": REPORTER, "taker": TAKER}
@@ -106,7 +107,7 @@ class Tools(dict):
         own, server = {}, level
         with Client(self.instance.address) as c:
             if name == "neighbour":
-                own = {"timeout_ms": 20000}
+                own = {"timeout_ms": 600000}
             elif level == "tool":
                 own = {**BESIDE.get(limit, {}), limit: TOOL[limit]}
             elif level == "server":
@@ -125,23 +126,20 @@ def tools(instance):
 
 @pytest.fixture
 def neighbour(instance, tools):
-    """Runs beside a test; its result and time must be as if it were alone."""
+    """Runs beside a test; its result must be as if it were alone."""
     got, name = {}, tools["default", "neighbour"]
 
     def run():
         with Client(instance.address) as c:
-            begin = time.monotonic()
-            got["reply"] = c.call(name, {"s": 1.0})
-            got["took"] = time.monotonic() - begin
+            got["reply"] = c.call(name, {"rounds": 90})
     t = threading.Thread(target=run)
     t.start()
     time.sleep(0.1)
     yield
-    t.join(30)
+    t.join(patience(30))
     reply = got["reply"]
     assert reply.result and not reply.result.get("isError"), reply
-    assert reply.result["structuredContent"]["rounds"] >= 5
-    assert got["took"] < 3, got["took"]
+    assert reply.result["structuredContent"]["rounds"] == 90
 
 
 def says(name, value):
@@ -320,12 +318,13 @@ def of_uid(instance, inner):
     return [pid for pid, (_, state, uid, _) in processes().items() if uid == outer and state != "Z"]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("how", ["stay", "closed", "return", "exit"])
 def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
-    name = "tool__family"
+    """None of its processes ends by itself; where the call does, its time is far."""
+    ends = how in ("return", "exit")
+    name = "tool__kin" if ends else "tool__family"
     if name not in mcp.tools():
-        publish(instance, mcp, "tool", "family", FAMILY, {"timeout_ms": 800})
+        publish(instance, mcp, "tool", name.removeprefix("tool__"), FAMILY, {"timeout_ms": 600000 if ends else 3000})
     got = {}
 
     def run():
@@ -344,36 +343,35 @@ def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
                 count[uid] = count.get(uid, 0) + 1
         most = max([most, *count.values()])
         time.sleep(0.01)
-    answered = time.monotonic()
     t.join()
     reply = got["reply"]
     if how == "return":
-        assert text(reply) == "done" and got["took"] < 0.75
+        assert text(reply) == "done"
     elif how == "exit":
         failed(reply, "exception")
     else:
-        assert says("timeout_ms", 800) in failed(reply, "timeout")
-        assert 0.8 <= got["took"] < 1.6, got["took"]
+        assert says("timeout_ms", 3000) in failed(reply, "timeout")
+        assert got["took"] >= 3, got["took"]
         assert most >= 5, most          # they were there
     inner = int(re.search(r"uid (\d+)", reply.result["_meta"]["mcpbox/execution"]["stdout"]).group(1))
-    while of_uid(instance, inner):
-        assert time.monotonic() - answered < 0.5, of_uid(instance, inner)
-        time.sleep(0.005)
+    until(lambda: not of_uid(instance, inner), say=lambda: of_uid(instance, inner))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("limit", [137, 503, 1201])
 def test_the_wall_clock_is_exact(instance, mcp, tools, limit):
-    """To the millisecond where the machine is idle; here others run, so the
-    best of some counts. Never early."""
+    """To the millisecond where the machine is idle; here others run, so one of
+    many is enough, and what a call costs that ends at once is added. Never early."""
     name = publish(instance, mcp, "tool", f"exact{limit}", EXCEED["timeout_ms"], {"timeout_ms": limit})
+    # duration_ms counts from RUN, the limit from the start of the tool's code.
+    start = min(mcp.call(tools["default", "taker"], {"s": ""}).result["_meta"]["mcpbox/execution"]["duration_ms"]
+                for _ in range(10))
     over = []
-    for _ in range(6):
+    while len(over) < 3 or min(over) >= 20 + 2 * start:
+        assert len(over) < 40, (over, start)
         r = mcp.call(name, {})
         assert says("timeout_ms", limit) in failed(r, "timeout")
         over.append(r.result["_meta"]["mcpbox/execution"]["duration_ms"] - limit)
-    # duration_ms counts from RUN, the limit from the start of the tool's code.
-    assert min(over) >= 0 and min(over) < 30, over
+        assert over[-1] >= 0
 
 
 def test_a_limit_out_of_bounds_is_refused(mcp):

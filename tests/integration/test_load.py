@@ -7,6 +7,7 @@ import time
 from harness import flow
 from harness.instance import DAEMONS
 from harness.mcp import Client, text
+from harness.patience import patience
 
 CALLS, AT_ONCE = 1000, 32
 
@@ -44,7 +45,7 @@ def snapshot(instance):
 
 def settled(instance, before, seconds=15):
     """The snapshot once it equals `before`, or the last one."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         after = snapshot(instance)
         if after == before or time.monotonic() > deadline:
