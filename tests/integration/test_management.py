@@ -1,12 +1,12 @@
 """The ten management tools over MCP: what each answers, in which form, and what it says when it refuses."""
 import json
-import time
 import uuid
 
 import pytest
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import until
 
 CODE = 'def main(name: str, times: int = 1) -> str:\n    """Greets somebody."""\n    return name * times\n'
 NAMES = {"mcpbox_list_servers", "mcpbox_create_server", "mcpbox_start_server", "mcpbox_stop_server",
@@ -240,11 +240,10 @@ def test_each_call_has_one_record(instance, mcp):
     before = int(instance.psql(count)[0][0])
     mcp.manage("mcpbox_list_pending_requests")
     refused(mcp.call("mcpbox_list_tools", {"server_id": str(uuid.uuid4())}), "not_found")
-    end = time.monotonic() + 10     # a row is closed behind its answer
-    while True:
-        rows = instance.psql("SELECT tool, state, outcome, coalesce(failure, '') FROM mcpbox.executions WHERE kind = "
+
+    def rows():
+        return instance.psql("SELECT tool, state, outcome, coalesce(failure, '') FROM mcpbox.executions WHERE kind = "
                              f"'management' ORDER BY created_at, id OFFSET {before}")
-        if {r[1] for r in rows} == {"closed"} or time.monotonic() > end:
-            break
-    assert rows == [["mcpbox_list_pending_requests", "closed", "done", ""],
+    until(lambda: {r[1] for r in rows()} == {"closed"}, say=rows)     # a row is closed after its answer
+    assert rows() == [["mcpbox_list_pending_requests", "closed", "done", ""],
                     ["mcpbox_list_tools", "closed", "failed", "not_found"]]

@@ -8,7 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import until
 
 CODE = "def main() -> int:\n    return 1\n"
 VALUES = [
@@ -31,19 +31,50 @@ def known(instance):
         return {"server_id": server, "tool_id": tool, "name": "made", "python_code": CODE}, schemas
 
 
+def seconds(mcp, name, arguments):
+    """A call's answer, and how long it took."""
+    begin = time.monotonic()
+    r = mcp.call("mcpbox_" + name, arguments)
+    return r, time.monotonic() - begin
+
+
+@pytest.fixture(scope="module")
+def ordinary(instance, known):
+    """Takes the time of the costliest ordinary call, which has code inspected."""
+    def once():
+        with Client(instance.address) as c:
+            arguments = known[0] | {"name": "o" + uuid.uuid4().hex[:10]}
+            del arguments["tool_id"]
+            r, took = seconds(c, "create_tool", arguments)
+            assert not r.result.get("isError"), r
+            return took
+    return once
+
+
+#: No value makes a call so many times as costly as an ordinary one.
+TIMES = 25
+
+
 @pytest.mark.parametrize("name", [
     "list_servers", "create_server", "start_server", "stop_server", "list_tools", "create_tool", "update_tool",
     "request_publish", "get_tool_status", "list_pending_requests"])
-def test_any_value_of_any_argument(mcp, known, name):
+def test_any_value_of_any_argument(mcp, known, ordinary, name):
     good, schemas = known
+    control = min(ordinary() for _ in range(3))
     schema = schemas["mcpbox_" + name]
     for argument in [*schema["properties"], "unknown", ""]:
         for value in VALUES:
             arguments = {k: good[k] for k in schema["required"]} | {argument: value}
-            begin = time.monotonic()
-            r = mcp.call("mcpbox_" + name, arguments)
+            r, took = seconds(mcp, name, arguments)
             what = (argument, repr(value)[:60], r)
-            assert r.status == 200 and r.error is None and time.monotonic() - begin < 5, what
+            assert r.status == 200 and r.error is None, what
+            # A machine that stopped for a while is none of its cost: the two are tried alternately.
+            tries = 0
+            while took >= TIMES * control:
+                tries += 1
+                assert tries < 5, (what, took, control)
+                took = min(took, seconds(mcp, name, arguments)[1])
+                control = max(control, ordinary())
             if r.result.get("isError"):
                 failure = r.result["_meta"]["mcpbox/failure"]
                 assert failure["failure_mode"] in ("invalid_arguments", "not_found", "conflict", "bad_code"), what
@@ -101,9 +132,8 @@ def test_code_that_can_not_be_read_says_why(mcp, known, code, said):
 def test_nothing_of_it_is_served(instance, mcp, known):
     """Drafts are in no list; every call that was taken has one closed record."""
     assert all(n.startswith("mcpbox_") for n in mcp.tools())
-    end = time.monotonic() + patience(10)     # a row closes behind the answer
-    while (left := instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state = 'open'")) != [["0"]]:
-        assert time.monotonic() < end, left
-        time.sleep(0.05)
+    def left():
+        return instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state = 'open'")
+    until(lambda: left() == [["0"]], say=left)     # a row closes after the answer
     name = flow.publish(instance, mcp, "any", "still_works", CODE)
     assert text(mcp.call(name)) == "1"

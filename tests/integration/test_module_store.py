@@ -6,14 +6,13 @@ import stat
 import struct
 import subprocess
 import tempfile
-import time
 
 import pytest
 
 from harness import tree
 from harness.instance import BUILD, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience
+from harness.patience import patience, until
 
 FILES = {"pkg/__init__.py": b"TEXT = 'hello'\n", "pkg/data/a.bin": bytes(range(256)) * 900,
          "pkg-1.0.dist-info/METADATA": b"Name: pkg\n", "pkg/empty": b"", "pkg.py": b"x = 1\n"}
@@ -54,20 +53,20 @@ class Store:
                  "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", self.program,
                  "-f", os.path.join(self.parent, "conf")], stdout=log, stderr=log)
         path = os.path.join(self.parent, "run", "sandboxd-store", "sandboxd.sock")
-        deadline = time.monotonic() + patience(10)
-        while True:
+
+        def connected():
             try:
                 self.peer = Peer(self.table, socket_as(self.base + OFFSETS["sandbox"],
                                                        [self.uid], path))
-                return
+                return True
             except OSError:
-                assert time.monotonic() < deadline, self.said()
-                time.sleep(0.02)
+                return False
+        until(connected, say=self.said)
 
     def stop(self):
         self.peer.sock.close()
         self.process.terminate()
-        assert self.process.wait(10) == 0, self.said()
+        assert self.process.wait(patience(10)) == 0, self.said()
 
     def close(self):
         self.process.kill()
@@ -241,7 +240,7 @@ def test_only_sandboxd(s):
     for who in ("admind", "stranger"):
         with pytest.raises((Closed, OSError, AssertionError, TimeoutError)):
             Peer(s.table, socket_as(s.base + OFFSETS[who], [s.uid], path)).call(
-                "STORE_ASK", digests=b"", timeout=3)
+                "STORE_ASK", digests=b"")
     assert s.peer.call("STORE_ASK", digests=b"")["_"] == "STORE_SAYS"
 
 

@@ -16,6 +16,7 @@ import yaml
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 with warnings.catch_warnings():  # superseded in newer releases, which have it still
@@ -278,10 +279,10 @@ def test_records(instance, api):
 
 def stream(instance, api):
     """The head and first event of what never ends."""
-    c = http.client.HTTPConnection(*instance.address("admind-http"), timeout=20)
+    c = http.client.HTTPConnection(*instance.address("admind-http"), timeout=patience(20))
     c.request("GET", "/api/activity/stream", headers={"Cookie": api.rest.cookie})
     r = c.getresponse()
-    line, end = b"", time.monotonic() + 20
+    line, end = b"", time.monotonic() + patience(20)
     while not line.startswith(b"data:"):
         with Client(instance.address) as mcp:
             mcp.manage("mcpbox_list_servers")  # an execution of its own, so an event

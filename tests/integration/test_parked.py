@@ -24,8 +24,18 @@ ONE = "def main():\n    return 1\n"
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with Sandbox(runner=RUNNER, slots=8, ask_timeout=f"{ASK_TIMEOUT}ms", parked_max=PARKED_MAX) as s:
+    # A client may take longer here than any wait of these tests.
+    with Sandbox(runner=RUNNER, slots=8, ask_timeout="600s", parked_max=PARKED_MAX) as s:
         yield s
+
+
+@pytest.fixture(scope="module")
+def impatient():
+    """admind and a gateway of a sandbox whose clients have little time."""
+    with Sandbox(runner=RUNNER, slots=4, ask_timeout=f"{ASK_TIMEOUT}ms") as s:
+        a = s.admind()
+        yield a, s.gateway()
+        a.peer.sock.close()
 
 
 @pytest.fixture
@@ -48,9 +58,9 @@ class Call:
         self.gateway, self.execution = gateway, admind.held(code, **kw)
         self.request = gateway.start("RUN", execution=self.execution, arguments=b"{}")
 
-    def next(self, timeout=20):
+    def next(self):
         while True:
-            got, m = self.gateway.receive(timeout)
+            got, m = self.gateway.receive()
             if got == self.request:
                 return m
 
@@ -67,8 +77,8 @@ class Call:
     def accept(self, number, n, **kw):
         self.answer(number, {f"q{number}": {"result": {"action": "accept", "content": {"n": n}}}}, **kw)
 
-    def end(self, timeout=20, given=None):
-        m = given or self.next(timeout)
+    def end(self, given=None):
+        m = given or self.next()
         assert m["_"] == "CALL_RESULT", m
         blob = m["body_meta"]
         body, meta = json.loads(blob[:m["body_len"]]), json.loads(blob[m["body_len"]:])
@@ -78,77 +88,83 @@ class Call:
 
 # ---- clocks ----
 
-@pytest.mark.alone
 def test_the_wall_clock_stands_still(admind, gateway):
-    code = ASKS + "    # \n"
-    c = Call(admind, gateway, code, timeout=600)
-    assert c.question() == {"q1": {"method": "elicitation/create",
-                                   "params": {"message": "How many?", "requestedSchema": FORM}}}
-    time.sleep(0.8)
-    c.accept(1, 7)
-    assert c.end() == (DONE, "7", None)
+    """It is asked for longer than it may run. A machine that needs more than that for
+    the running alone gets more; a clock that went on would end each of these."""
+    for limit in (600, 2400, 9600, 38400):
+        c = Call(admind, gateway, ASKS, timeout=limit)
+        m = c.next()
+        if m["_"] == "CALL_EVENT":
+            assert json.loads(m["json"]) == {"q1": {"method": "elicitation/create", "params": {
+                "message": "How many?", "requestedSchema": FORM}}}
+            time.sleep(limit / 1000 + 0.2)
+            c.accept(1, 7)
+            m = None
+        if (end := c.end(given=m)) != (FAILED, end[1], "timeout"):
+            break
+    assert end == (DONE, "7", None)
     assert admind.record(c.execution)["outcome"] == DONE
 
 
 def test_and_goes_on_where_it_stood(admind, gateway):
-    c = Call(admind, gateway, "import mcpbox, time\ndef main():\n    time.sleep(0.3)\n"
-             "    mcpbox.elicit('n', {'n': int})\n    time.sleep(60)\n", timeout=700)
-    c.question()
-    time.sleep(0.6)
-    began = time.monotonic()
-    c.accept(1, 1)
-    outcome, _, failure = c.end()
-    assert (outcome, failure) == (FAILED, "timeout") and time.monotonic() - began < 0.6
+    """It runs for a tenth of its time between two questions. Did each answer give it all
+    its time again, it would end by the 64 questions that it may ask."""
+    c = Call(admind, gateway, "import mcpbox, time\ndef main():\n    while True:\n        time.sleep(0.1)\n"
+             "        mcpbox.elicit('n', {'n': int})\n", timeout=1000)
+    while (m := c.next())["_"] == "CALL_EVENT":
+        c.accept(m["number"], 1)
+    outcome, text, failure = c.end(given=m)
+    assert (outcome, failure) == (FAILED, "timeout") and "timeout_ms is 1000 ms" in text, text
 
 
-def test_a_silent_client(admind, gateway):
-    c = Call(admind, gateway, ASKS)
+def test_a_silent_client(impatient):
+    c = Call(*impatient, ASKS)
     began = time.monotonic()
     c.question()
     outcome, text, failure = c.end()
     took = (time.monotonic() - began) * 1000
     assert (outcome, failure) == (FAILED, "no_answer") and "ask_timeout is 1000 ms" in text
-    assert ASK_TIMEOUT - 20 <= took < ASK_TIMEOUT + 500, took
+    assert ASK_TIMEOUT - 20 <= took, took
 
 
-def test_the_tool_may_go_on_without(admind, gateway):
-    c = Call(admind, gateway, "import mcpbox\ndef main():\n    try:\n        mcpbox.elicit('n', {'n': int})\n"
-             "    except mcpbox.ClientError as e:\n        return mcpbox.elicit('again', {'n': int}).content['n']\n")
+def test_the_tool_may_go_on_without(impatient):
+    c = Call(*impatient, "import mcpbox\ndef main():\n    try:\n        mcpbox.elicit('n', {'n': int})\n"
+             "    except mcpbox.ClientError as e:\n        return 'without'\n")
     c.question()
-    c.question(2)
+    m = c.next()
     c.accept(1, 3)      # late: nothing
-    c.accept(2, 4)
-    assert c.end() == (DONE, "4", None)
+    assert c.end(given=m) == (DONE, "without", None)
 
 
 def test_cpu_time_is_counted(admind, gateway):
     c = Call(admind, gateway, "import mcpbox, threading\ndef burn():\n    while True:\n        pass\ndef main():\n"
-             "    threading.Thread(target=burn, daemon=True).start()\n    for _ in range(9):\n        try:\n"
-             "            mcpbox.elicit('n', {'n': int})\n        except mcpbox.ClientError:\n            pass\n",
-             cpu=1000)
-    while (m := c.next())["_"] == "CALL_EVENT":
-        pass
-    outcome, text, failure = c.end(given=m)
+             "    threading.Thread(target=burn, daemon=True).start()\n    mcpbox.elicit('n', {'n': int})\n", cpu=1000)
+    c.question()    # and nobody answers
+    outcome, text, failure = c.end()
     assert (outcome, failure) == (FAILED, "limit") and "cpu_ms" in text
 
 
 def test_a_tool_that_stops_waiting(admind, gateway):
     c = Call(admind, gateway, "import asyncio, mcpbox\nasync def main():\n    try:\n"
              "        await asyncio.wait_for(mcpbox.elicit('n', {'n': int}), 0.1)\n"
-             "    except asyncio.TimeoutError:\n        pass\n"
+             "    except asyncio.TimeoutError:\n        mcpbox.log('left')\n"
              "    return (await mcpbox.elicit('n', {'n': int})).content['n']\n")
     c.question()
-    time.sleep(0.3)
+    m = c.next()
+    assert m["_"] == "CALL_EVENT" and b"left" in m["json"], m
     c.accept(1, 1)
     c.question(2)
     c.accept(2, 2)
     assert c.end() == (DONE, "2", None)
-    # One that does not ask again just ends, question or not.
-    c = Call(admind, gateway, "import threading, time, mcpbox\ndef main():\n"
-             "    t = threading.Thread(target=lambda: mcpbox.elicit('n', {'n': int}), daemon=True)\n"
-             "    t.start()\n    time.sleep(0.2)\n    return 'left'\n")
-    c.question()
-    assert c.end(5) == (DONE, "left", None)
+    # One that does not ask again just ends, question or not: it leaves its thread time to ask.
+    for pause in (0.2, 1, 5, 25):
+        c = Call(admind, gateway, "import threading, time, mcpbox\ndef main():\n"
+                 "    t = threading.Thread(target=lambda: mcpbox.elicit('n', {'n': int}), daemon=True)\n"
+                 f"    t.start()\n    time.sleep({pause})\n    return 'left'\n", timeout=60000)
+        m = c.next()
+        if m["_"] == "CALL_EVENT":
+            break
+    assert m["_"] == "CALL_EVENT" and c.end() == (DONE, "left", None)
 
 
 # ---- bounds ----
@@ -206,7 +222,11 @@ def test_only_who_runs_it_may_answer(sandbox, admind, gateway):
         c.accept(0, 666)
         c.accept(2 ** 32 - 1, 666)
         c.accept(1, 666, execution=os.urandom(16))
-        time.sleep(0.2)
+        # Each connection answers in order: these came after what it said before.
+        for by in (other, tunnel):
+            assert by.call("RUN", execution=os.urandom(16), arguments=b"{}")["_"] == "REFUSED"
+        m = admind.wait(admind.peer.start("RUN", execution=os.urandom(16), arguments=b"{}"))
+        assert m["_"] == "REFUSED"
         c.accept(1, 8)
         assert c.end() == (DONE, "8", None)
         c.accept(1, 9)      # it has ended
@@ -249,7 +269,7 @@ def test_malformed_frame_closes_the_gateway(sandbox, admind):
         number = sandbox.table.by_name["CALL_ANSWER"]["number"]
         g.raw(struct.pack(">HHIQ", number, 0, 3, 0) + b"abc")
         with pytest.raises(Closed):
-            g.receive(5)
+            g.receive()
 
 
 def test_nobody_to_ask(sandbox, admind, gateway):
@@ -261,9 +281,8 @@ def test_nobody_to_ask(sandbox, admind, gateway):
     with sandbox.gateway() as g:
         c = Call(admind, g, ASKS)
         c.question()
-    began = time.monotonic()
-    r = admind.record(c.execution)
-    assert r["outcome"] == FAILED and not r["delivered"] and time.monotonic() - began < ASK_TIMEOUT / 1000
+    r = admind.record(c.execution)      # long before a client's time is over
+    assert r["outcome"] == FAILED and not r["delivered"]
     assert b"gone" in r["stdout_result"]
 
 

@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from harness.mcp import LEGACY, MODERN, Client, meta, request
+from harness.patience import patience
 
 
 def rpc(method, params=None, rid=1):
@@ -220,7 +221,7 @@ def test_content_type_must_be_json(post):
 
 def test_too_large_a_body_is_413(instance):
     # Announced, never sent: the answer must not wait for it.
-    with socket.create_connection(instance.address(), timeout=10) as s:
+    with socket.create_connection(instance.address(), timeout=patience(10)) as s:
         s.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
                   b"Content-Length: 104857600\r\n\r\n")
         assert s.recv(4096).startswith(b"HTTP/1.1 413 ")

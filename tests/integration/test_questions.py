@@ -1,4 +1,5 @@
 """A tool asks its client: both eras, the whole suite, real sandbox."""
+import contextlib
 import http.client
 import json
 import os
@@ -10,6 +11,8 @@ import pytest
 
 from harness.flow import pending, publish
 from harness.mcp import LEGACY, MODERN, Client, Reply, meta, text
+from harness.patience import patience, until
+from harness.sse import Stream
 
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 CODE = {
@@ -44,7 +47,8 @@ CODE = {
              "    mcpbox.log('second')\n",
     "sleeps": "import mcpbox, time\ndef main():\n"
               "    mcpbox.elicit('Name?', {'name': str})\n"
-              "    time.sleep(300)\n",
+              "    mcpbox.progress(1, 2, 'answered')\n"
+              "    time.sleep(600)\n",
 }
 ANSWER = {"action": "accept", "content": {"name": "Ann"}}
 
@@ -160,10 +164,13 @@ def test_answer_that_does_not_fit_the_form(mcp, tools):
 
 
 def test_awaited(mcp, tools):
-    q, state = asked(call(mcp, tools["awaits"]))
-    time.sleep(0.2)
-    _, state = asked(call(mcp, tools["awaits"], inputResponses={"q1": ANSWER}, requestState=state))
-    r = call(mcp, tools["awaits"], inputResponses={"q2": {"roots": []}}, requestState=state)
+    for pause in (0.2, 1, 5, 25):   # until it was long enough for some ticks
+        _, state = asked(call(mcp, tools["awaits"]))
+        time.sleep(pause)
+        _, state = asked(call(mcp, tools["awaits"], inputResponses={"q1": ANSWER}, requestState=state))
+        r = call(mcp, tools["awaits"], inputResponses={"q2": {"roots": []}}, requestState=state)
+        if text(r) != "Ann 0 False":
+            break
     assert text(r) == "Ann 0 True"
 
 
@@ -199,26 +206,16 @@ def test_closing_the_retry_cancels(instance, mcp, tools):
     _, state = asked(call(mcp, tools["sleeps"]))
     body = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {
         "name": tools["sleeps"], "arguments": {}, "requestState": state, "inputResponses": {"q1": ANSWER},
-        "_meta": meta(MODERN, ALL)}}
-    c = http.client.HTTPConnection(*instance.address(), timeout=10)
-    c.request("POST", "/mcp", json.dumps(body).encode(), {
-        "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tools["sleeps"]})
-    time.sleep(0.5)
-    c.close()
+        "_meta": {**meta(MODERN, ALL), "progressToken": "p"}}}
+    with Stream(instance.address(), body=body, headers={
+            "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tools["sleeps"]}) as s:
+        assert s.message("notifications/progress").json["params"]["message"] == "answered"
     assert ended(instance, tools["sleeps"]) == "killed"
 
 
-def ended(instance, tool, seconds=20):
+def ended(instance, tool):
     """Outcome of the tool's last execution, once it has one."""
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        rows = instance.psql("SELECT outcome FROM mcpbox.executions WHERE tool = '%s' ORDER BY created_at DESC"
-                             " LIMIT 1" % tool)
-        if rows and rows[0][0]:
-            return rows[0][0]
-        time.sleep(0.1)
-    raise AssertionError("the execution did not end")
+    return until(lambda: rows(instance, tool)[0][1])
 
 
 def test_progress_and_logs_go_to_the_request_that_is_there(mcp, tools):
@@ -256,7 +253,7 @@ class Session(Client):
 
     def stream(self, name, arguments=None):
         """The events of a call, as they come."""
-        c = http.client.HTTPConnection(*self.where(), timeout=30)
+        c = http.client.HTTPConnection(*self.where(), timeout=patience(30))
         c.request("POST", "/mcp", json.dumps({
             "jsonrpc": "2.0", "id": next(self.ids), "method": "tools/call",
             "params": {"name": name, "arguments": arguments or {}}}).encode(), {
@@ -442,17 +439,12 @@ def test_one_record_whoever_is_killed(instance, tools, victim):
         _, state = asked(call(c, tool))
     assert len(rows(instance, tool)) == before + 1
     os.kill(instance.service_pid(victim), signal.SIGKILL)
-    end = time.monotonic() + 30
-    while True:         # the suite is back
-        try:
-            with Client(instance.address) as c:
-                r = call(c, tools["name"], {})
-                if r.result and "capability elicitation" in text(r):
-                    break
-        except OSError:
-            pass
-        assert time.monotonic() < end, "not back"
-        time.sleep(0.1)
+
+    def back():
+        with contextlib.suppress(OSError), Client(instance.address) as c:
+            r = call(c, tools["name"], {})
+            return r.result and "capability elicitation" in text(r)
+    until(back)
     with Client(instance.address) as c:
         r = call(c, tool, inputResponses={"q1": {"action": "accept", "content": {"name": 1}}}, requestState=state)
     # admind's death is nothing to a call that runs; the others' end it.
@@ -462,9 +454,7 @@ def test_one_record_whoever_is_killed(instance, tools, victim):
         assert r.result["isError"] and "does not fit" in text(r), r
     else:
         assert r.error and r.error["data"]["failure_mode"] in ("lost", "sandbox_unavailable"), r
-    end = time.monotonic() + 40
-    while rows(instance, tool)[0][0] == "open" and time.monotonic() < end:
-        time.sleep(0.2)
+    until(lambda: rows(instance, tool)[0][0] != "open")
     got = rows(instance, tool)
     assert len(got) == before + 1
     assert got[0] == ["closed", "lost" if victim.startswith("sandboxd") else "failed"], got[0]

@@ -19,6 +19,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import LEGACY, MODERN, Client, meta, text
+from harness.patience import patience, until
 from harness.rest import Rest
 
 CODE = '''\
@@ -55,17 +56,6 @@ def tool(instance):
         return flow.publish(instance, c, "records", "echo", CODE)
 
 
-def eventually(f, seconds=8):
-    """f()'s first value that is true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        v = f()
-        if v or time.monotonic() > deadline:
-            assert v
-            return v
-        time.sleep(0.1)
-
-
 def newest(rest, query):
     code, _, page = rest.get("/api/executions?limit=1&" + query)
     assert code == 200, page
@@ -77,7 +67,7 @@ def whole(rest, tool, n=1):
     def closed():
         x = newest(rest, f"tool={tool}")
         return x if x and x["state"] == "closed" else None
-    x = eventually(closed)
+    x = until(closed)
     code, _, record = rest.get("/api/executions/" + x["id"])
     assert code == 200
     return record
@@ -151,7 +141,7 @@ def test_a_trace_of_meta_is_in_the_record(instance, rest, tool, version):
     trace, span = secrets.token_hex(16), secrets.token_hex(8)
     r = traced(instance.address, version, tool, {"note": "t"}, f"00-{trace}-{span}-01")
     assert r.status == 200 and r.result, r
-    x = eventually(lambda: newest(rest, "search=" + trace))
+    x = until(lambda: newest(rest, "search=" + trace))
     assert (x["trace_id"], x["span_id"]) == (trace, span)
     assert (x["session_id"] is not None) == (version == LEGACY)
 
@@ -175,7 +165,7 @@ def test_a_traceparent_of_another_type_breaks_nothing(instance, tool, kind):
 def test_management_calls_are_traced(instance, rest):
     trace = secrets.token_hex(16)
     traced(instance.address, MODERN, "mcpbox_list_servers", {}, f"00-{trace}-{'2' * 16}-00")
-    x = eventually(lambda: newest(rest, "search=" + trace))
+    x = until(lambda: newest(rest, "search=" + trace))
     assert x["tool"] == "mcpbox_list_servers" and x["kind"] == "management"
 
 
@@ -203,7 +193,7 @@ def test_filters_over_rest_and_ctl(instance, mcp, rest, tool):
 def test_full_text_search(instance, mcp, rest, tool):
     word = "zebra" + secrets.token_hex(4)
     mcp.call(tool, {"note": f"a striped {word} of the plain"})
-    x = eventually(lambda: newest(rest, "search=" + word), 15)
+    x = until(lambda: newest(rest, "search=" + word))
     assert x["tool"] == tool
     assert newest(rest, f"search=striped+{word}&outcome=failed") is None
     assert newest(rest, f"search=%22{word}+striped%22") is None, "a phrase has an order"
@@ -234,7 +224,7 @@ def test_statistics(instance, mcp, rest, tool):
     before = rest.get(f"/api/executions/stats?tool={tool}")[2]["total"]["calls"]
     for _ in range(3):
         mcp.call(tool, {})
-    s = eventually(lambda: (lambda s: s if s["total"]["calls"] >= before + 3 else None)(
+    s = until(lambda: (lambda s: s if s["total"]["calls"] >= before + 3 else None)(
         rest.get(f"/api/executions/stats?tool={tool}")[2]), 15)
     assert s["tools"][0]["tool"] == tool and s["principals"][0]["principal"] == "local"
     assert s["outcomes"]["done"] >= 3 and s["period"] == "hour"
@@ -252,7 +242,7 @@ ADR010 = {"timestamp", "event", "container_id", "chat_id", "argv", "command", "d
 
 def export(rest, query=""):
     h = {"Cookie": rest.cookie, "Host": "127.0.0.1"}
-    c = http.client.HTTPConnection(*rest.where(), timeout=30)
+    c = http.client.HTTPConnection(*rest.where(), timeout=patience(30))
     c.request("GET", "/api/executions/export" + query, headers=h)
     r = c.getresponse()
     body = r.read().decode()
@@ -295,7 +285,7 @@ def test_export_of_more_than_a_page(instance, rest, tool):
     assert len(lines) == 450 == len({x["id"] for x in lines})
     # a client that goes away half-way does no harm
     h = {"Cookie": rest.cookie, "Host": "127.0.0.1"}
-    c = http.client.HTTPConnection(*rest.where(), timeout=30)
+    c = http.client.HTTPConnection(*rest.where(), timeout=patience(30))
     c.request("GET", "/api/executions/export?principal=bulk", headers=h)
     c.getresponse().read(1000)
     c.close()
@@ -309,11 +299,11 @@ def test_refusals_are_in_the_activity_log_and_counted(instance, mcp, rest):
     name = "none__" + secrets.token_hex(4)
     for _ in range(5):
         mcp.call(name, {"password": "never in a log"})
-    x = eventually(lambda: (rest.get(f"/api/activity?tool={name}")[2]["items"] or [None])[0])
+    x = until(lambda: (rest.get(f"/api/activity?tool={name}")[2]["items"] or [None])[0])
     assert (x["kind"], x["level"], x["principal"], x["listener"]) == (
         "call_refused", "warning", "local", "local")
     assert x["failure_mode"]
-    assert eventually(lambda: sum(i["count"] for i in rest.get(
+    assert until(lambda: sum(i["count"] for i in rest.get(
         f"/api/activity?tool={name}")[2]["items"]) == 5)
     assert instance.psql("SELECT count(*) FROM mcpbox.activity t "
                          "WHERE t::text LIKE '%never in a log%'") == [["0"]]
@@ -330,7 +320,7 @@ def test_processes_that_come_and_go_are_noted(instance, rest):
 def test_names_that_are_no_names_are_made_harmless(instance, rest):
     with Client(instance.address, LEGACY) as c:	# names no tool in a header
         c.call("evil\x1b[2J<script>", {})
-    x = eventually(lambda: (rest.get("/api/activity?search=script")[2]["items"] or [None])[0])
+    x = until(lambda: (rest.get("/api/activity?search=script")[2]["items"] or [None])[0])
     assert "\x1b" not in x["subject"] and "<" not in x["subject"]
 
 
@@ -338,15 +328,15 @@ class Tail:
     """GET /api/activity/stream."""
 
     def __init__(self, rest, query=""):
-        self.c = http.client.HTTPConnection(*rest.where(), timeout=10)
+        self.c = http.client.HTTPConnection(*rest.where(), timeout=patience(10))
         self.c.request("GET", "/api/activity/stream" + query,
                        headers={"Cookie": rest.cookie or "", "Host": "127.0.0.1"})
         self.r = self.c.getresponse()
         self.status = self.r.status
 
-    def event(self, want, seconds=8):
+    def event(self, want):
         """The first event that want() takes."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patience(8)
         while time.monotonic() < deadline:
             line = self.r.fp.readline()
             if line.startswith(b"data: "):
@@ -385,11 +375,20 @@ def test_the_tail_of_the_log_alone(mcp, rest, tool):
 
 def test_the_tail_tells_what_other_nodes_logged(instance, rest):
     t = Tail(rest, "?kind=activity")
-    time.sleep(1.5)	# from now on
-    instance.psql("INSERT INTO mcpbox.activity (at, node, kind, level, principal, listener, "
-                  "subject, failure, count) VALUES (now() - interval '3 s', 'elsewhere', "
-                  "'process_down', 'error', '', '', 'sandboxd', '', 1)")
-    e = t.event(lambda e: e["node"] == "elsewhere")
+    told = threading.Event()
+
+    def log():      # it follows from some moment on
+        while not told.wait(0.5):
+            instance.psql("INSERT INTO mcpbox.activity (at, node, kind, level, principal, listener, "
+                          "subject, failure, count) VALUES (now() - interval '3 s', 'elsewhere', "
+                          "'process_down', 'error', '', '', 'sandboxd', '', 1)")
+    other = threading.Thread(target=log)
+    other.start()
+    try:
+        e = t.event(lambda e: e["node"] == "elsewhere")
+    finally:
+        told.set()
+        other.join()
     assert (e["type"], e["kind"], e["subject"]) == ("activity", "process_down", "sandboxd")
     t.close()
 
@@ -404,7 +403,7 @@ def test_the_tail_needs_a_login_and_has_an_end(instance, rest):
     assert Tail(rest).status == 503
     tails.pop().close()
     # whoever goes makes room at once
-    again = eventually(lambda: (lambda t: t if t.status == 200 else None)(Tail(rest)))
+    again = until(lambda: (lambda t: t if t.status == 200 else None)(Tail(rest)))
     for t in tails + [again]:
         t.close()
 
@@ -412,7 +411,7 @@ def test_the_tail_needs_a_login_and_has_an_end(instance, rest):
 def test_ctl_tails(instance, mcp, tool):
     lines, p = queue.Queue(), None
     try:
-        e, end = {}, time.monotonic() + 30
+        e, end = {}, time.monotonic() + patience(30)
         while e.get("tool") != tool:    # it follows from some moment on
             assert time.monotonic() < end
             # It is refused while those of the test before keep their places.

@@ -1,14 +1,13 @@
 """Tasks: what their client sees, who may, and what is kept."""
 import json
 import re
-import time
 
 import pytest
 
 from harness import tasks
 from harness.instance import Instance
 from harness.mcp import LEGACY, Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.tasks import Tasks, record
 
 ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -17,8 +16,7 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
 @pytest.fixture(scope="module")
 def instance():
-    i = Instance(sets=["admind:tasks_active=4", "admind:tasks_kept=400",
-                       "sandboxd:ask_timeout=4s"])
+    i = Instance(sets=["admind:tasks_active=4", "admind:tasks_kept=400"])
     yield i
     i.close()
 
@@ -30,7 +28,10 @@ def names(instance):
                 "must": ("must", tasks.WORK, "required"), "asks": ("asks", tasks.ASKS, "optional"),
                 "two": ("two", tasks.ASKS_TWO, "optional"),
                 "first": ("first", tasks.ASKS, "after_questions")}
-        return {k: tasks.publish(instance, c, "tasks", *v) for k, v in made.items()}
+        said = {k: tasks.publish(instance, c, "tasks", *v) for k, v in made.items()}
+    # What runs until a test ends it may run for that long.
+    instance.ctl("servers", "limits", "tasks", "timeout_ms=600000")
+    return said
 
 
 @pytest.fixture
@@ -146,21 +147,14 @@ def test_the_name_header_must_agree(client, names):
 
 
 def test_cancel_kills(instance, client, names):
-    task = client.start(names["may"], seconds=20)
-    deadline = time.monotonic() + patience(10)
-    while not instance.runners():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    began = time.monotonic()
+    task = client.start(names["may"], seconds=600)
+    until(instance.runners)
     ack = client.cancel(task)
     assert set(ack) <= {"resultType", "_meta"} and ack["resultType"] == "complete"
     t = client.until(task)
     assert t["status"] == "cancelled" and not {"result", "error"} & set(t)
-    assert time.monotonic() - began < 3
     assert record(instance, task) == ("killed", "killed")
-    while instance.runners():
-        assert time.monotonic() < began + 5
-        time.sleep(0.01)
+    until(lambda: not instance.runners(), say=instance.runners)
 
 
 def test_questions_and_answers(instance, client, names):
@@ -176,9 +170,7 @@ def test_questions_and_answers(instance, client, names):
     assert client.get(task)["inputRequests"] == first
     ack = client.update(task, **{key: {"action": "accept", "content": {"name": "Ada"}}})
     assert set(ack) <= {"resultType", "_meta"}
-    deadline = time.monotonic() + patience(10)
-    while (second := client.questions(task)) == first:
-        assert time.monotonic() < deadline
+    second = until(lambda: (q := client.questions(task)) != first and q)
     # A key is never used twice in a task's life.
     assert set(second) != set(first)
     assert second[list(second)[0]]["params"]["message"] == "Name 1?"
@@ -207,12 +199,18 @@ def test_one_answer_after_the_other(client, names):
     assert t["status"] == "completed" and text_of(t).startswith("1, 2, no sample: "), t
 
 
-def test_nobody_answers(client, names):
-    task = client.start(names["asks"])
-    client.questions(task)
-    t = client.until(task, "completed")
-    assert t["status"] == "completed" and t["result"]["isError"] is True
-    assert "answer" in text_of(t)
+def test_nobody_answers():
+    """In an instance of its own: the others have all the time that they need."""
+    i = Instance(sets=["sandboxd:ask_timeout=1s"])
+    try:
+        with Client(i.address) as c:
+            name = tasks.publish(i, c, "tasks", "asks", tasks.ASKS, "optional")
+        with Tasks(i.address) as c:
+            t = c.until(c.start(name), "completed")
+        assert t["status"] == "completed" and t["result"]["isError"] is True
+        assert "ask_timeout is 1000 ms" in text_of(t)
+    finally:
+        i.close()
 
 
 def test_cancelled_while_it_asks(instance, client, names):
@@ -261,7 +259,7 @@ def test_bad_arguments_make_no_task(instance, client, names):
 
 
 def test_quota(instance, client, names):
-    running = [client.start(names["may"], seconds=15) for _ in range(4)]
+    running = [client.start(names["may"], seconds=600) for _ in range(4)]
     try:
         r = client.ask("tools/call", {"name": names["may"], "arguments": {}})
         assert r.result["isError"] is True and "tasks_active" in text(r), r
@@ -290,7 +288,7 @@ def test_another_principal_sees_nothing(instance, client, names):
 def test_revoked_while_it_runs(instance, client, names):
     with Client(instance.address) as c:
         name = tasks.publish(instance, c, "gone", "gone", tasks.WORK, "required")
-        task = client.start(name, seconds=20)
+        task = client.start(name, seconds=600)
         sid = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"]
                    if s["name"] == "gone")
         c.manage("mcpbox_stop_server", server_id=sid)
@@ -304,7 +302,7 @@ def test_notifications(instance, client, names):
     import http.client
     task = client.start(names["asks"])
     key, = client.questions(task)
-    conn = http.client.HTTPConnection(*instance.address(), timeout=20)
+    conn = http.client.HTTPConnection(*instance.address(), timeout=patience(20))
     body = {"jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen", "params": {
         "notifications": {"taskIds": [task]}, "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -345,15 +343,12 @@ def test_a_task_is_forgotten_after_its_time(instance, client, names):
     instance.psql("UPDATE mcpbox.tasks SET expires_at = now() WHERE id = "
                   f"'{task}'")
     assert client.ask("tasks/get", {"taskId": task}).error["code"] == -32602
-    deadline = time.monotonic() + patience(10)
-    while instance.psql(f"SELECT 1 FROM mcpbox.tasks WHERE id = '{task}'"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: not instance.psql(f"SELECT 1 FROM mcpbox.tasks WHERE id = '{task}'"))
     # Its record stays.
     assert record(instance, task) == ("done", "")
 
 
 def test_time_is_over_while_it_runs(instance, client, names):
-    task = client.start(names["may"], seconds=20)
+    task = client.start(names["may"], seconds=600)
     instance.psql(f"UPDATE mcpbox.tasks SET expires_at = now() WHERE id = '{task}'")
     assert record(instance, task) == ("killed", "killed")

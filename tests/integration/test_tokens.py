@@ -2,13 +2,12 @@
 that nothing of theirs outlives them. What is refused is first shown to be there, by a client that may."""
 import json
 import threading
-import time
 
 import pytest
 
 from harness import flow
 from harness.mcp import LEGACY, MODERN, Client, meta, request, text
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.rest import Rest
 from harness.sse import Stream
 from harness.tasks import DECLARED, WORK, Tasks
@@ -39,6 +38,7 @@ def world(instance):
         flow.publish(instance, c, "crm", "asks", ASKS)
         flow.publish(instance, c, "crm", "slow", SLOW)
         publish_task(instance, c, "crm", "work", WORK, "required")
+        instance.ctl("servers", "limits", "crm", "timeout_ms=600000")
         c.manage("mcpbox_create_server", name="plain", description="Bare names.")
         instance.ctl("servers", "expose", "plain", "bare")
         flow.publish(instance, c, "plain", "lonely", CANARY)
@@ -122,11 +122,10 @@ def test_expired(instance, world):
         assert "crm__canary" in c.tools()
         # The clock of the row, which is what a real expiry is: the trigger forbids it to everybody else.
         instance.psql("ALTER TABLE mcpbox.api_tokens DISABLE TRIGGER guard; UPDATE mcpbox.api_tokens SET created_at ="
-                      f" now() - interval '2 days', expires_at = now() + interval '1 s' WHERE id = '{t.id}';"
+                      f" now() - interval '2 days', expires_at = now() - interval '1 s' WHERE id = '{t.id}';"
                       " ALTER TABLE mcpbox.api_tokens ENABLE TRIGGER guard;")
         instance.tool("restart", "admind")
         instance.tool("wait")
-        time.sleep(1.2)
         refused(c.request("tools/list"))
     assert instance.ctl_json("tokens", "show", t.name)["state"] == "expired"
     assert t.name in {x["name"] for x in instance.ctl_json("tokens", "list", "--state", "expired")["items"]}
@@ -134,16 +133,21 @@ def test_expired(instance, world):
 
 def test_expires_while_it_is_used(instance, world):
     t = Token(instance)
+
+    def over():
+        return instance.psql(f"SELECT expires_at <= clock_timestamp() FROM mcpbox.api_tokens WHERE id = '{t.id}'") == [["t"]]
     s = listen(instance, t)
-    begun = time.monotonic()
     instance.psql("ALTER TABLE mcpbox.api_tokens DISABLE TRIGGER guard; UPDATE mcpbox.api_tokens SET expires_at ="
                   f" now() + interval '15 s' WHERE id = '{t.id}'; ALTER TABLE mcpbox.api_tokens ENABLE TRIGGER guard;")
     instance.tool("restart", "admind")	# which reads it anew, and ends it by its own clock
     instance.tool("wait")
     with t.client() as c:
-        assert "crm__canary" in c.tools()
-    # Seven seconds behind its time, as bound before.
-    assert s.rest(timeout=begun + 22 - time.monotonic()) is not None and s.ended
+        r = c.request("tools/list")
+        # A machine that was so slow that its time is over by now has shown nothing here.
+        if not over():
+            assert "crm__canary" in {x["name"] for x in r.result["tools"]}
+    s.rest(timeout=patience(22))
+    assert s.ended and over()
     refused(post(instance, "tunnel", t.text))
 
 
@@ -162,10 +166,7 @@ def test_what_is_kept_of_a_token(instance, rest):
         assert status == 200 and t.text not in json.dumps(value)
     with t.client() as c:
         c.request("tools/list")
-    deadline = time.monotonic() + patience(15)
-    while not instance.ctl_json("tokens", "show", t.name)["last_used_at"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: instance.ctl_json("tokens", "show", t.name)["last_used_at"])
     assert instance.ctl_json("tokens", "show", t.name)["last_used_listener"] == "tunnel"
 
 
@@ -412,16 +413,13 @@ def listen(instance, token, **wanted):
     return s
 
 
-def closed(instance, principal, timeout=10):
+def closed(instance, principal):
     """(outcome, failure) of all executions of a principal, once none is open."""
-    deadline = time.monotonic() + patience(timeout)
-    while True:
-        rows = instance.psql("SELECT state, outcome, coalesce(failure, '') FROM mcpbox.executions"
+    def rows():
+        return instance.psql("SELECT state, outcome, coalesce(failure, '') FROM mcpbox.executions"
                              f" WHERE principal = '{principal}' AND kind = 'tool' ORDER BY created_at")
-        if rows and all(r[0] == "closed" for r in rows):
-            return [tuple(r[1:]) for r in rows]
-        assert time.monotonic() < deadline, rows
-        time.sleep(0.05)
+    ended = until(lambda: (x := rows()) and all(r[0] == "closed" for r in x) and x, say=rows)
+    return [tuple(r[1:]) for r in ended]
 
 
 def test_revoked_while_a_stream_is_open(instance, world):
@@ -432,8 +430,8 @@ def test_revoked_while_a_stream_is_open(instance, world):
         assert own.status == 200
         t.revoke()
         # Both end by themselves: nothing had to happen that would be told.
-        s.rest(timeout=2)
-        own.rest(timeout=2)
+        s.rest()
+        own.rest()
         assert s.ended and own.ended
         o.quiet(0.3)
         refused(c.request("tools/list"))
@@ -445,17 +443,13 @@ def test_revoked_while_a_call_runs(instance, world):
 
     def run():
         with t.client() as c:
-            got["r"] = c.call("crm__slow", {"seconds": 30})
+            got["r"] = c.call("crm__slow", {"seconds": 600})
     thread = threading.Thread(target=run)
     thread.start()
-    deadline = time.monotonic() + patience(10)
-    while not instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE principal = '{t.principal}' AND state = 'open'"):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    began = time.monotonic()
+    until(lambda: instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE principal = '{t.principal}' AND state = 'open'"))
     t.revoke()
-    thread.join(10)
-    assert time.monotonic() - began < 5
+    thread.join(patience(10))
+    assert not thread.is_alive()
     assert "slept" not in json.dumps(got["r"].value), got
     assert closed(instance, t.principal) == [("killed", "killed")]
 
@@ -475,10 +469,10 @@ def test_revoked_while_a_call_is_parked(instance, world):
 def test_revoked_while_a_task_works(instance, world):
     t = Token(instance)
     with t.client(cls=Tasks) as c:
-        task = c.start("crm__work", seconds=30)
+        task = c.start("crm__work", seconds=600)
         with listen(instance, t, taskIds=[task]) as s:
             t.revoke()
-            s.rest(timeout=2)
+            s.rest()
         refused(c.ask("tasks/get", {"taskId": task}))
         assert closed(instance, t.principal) == [("killed", "killed")]
 
@@ -504,13 +498,11 @@ def test_the_database_away(instance, world):
         assert c.tools() and d.tools()
         gone.revoke()
         instance.tool("restart", "postgresql")
-        deadline = time.monotonic() + patience(20)
-        while True:
+
+        def again():
             r = c.request("tools/list")
-            if r.status == 200 and r.result:
-                break
-            assert r.status in (200, 503) and r.error["data"]["failure_mode"] in (
+            assert r.result or r.status in (200, 503) and r.error["data"]["failure_mode"] in (
                 "storage_unavailable", "busy", "upgrading"), r
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+            return r.status == 200 and r.result
+        until(again)
         refused(d.request("tools/list"))

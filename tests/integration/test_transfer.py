@@ -12,6 +12,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client, text as said_text
+from harness.patience import patience, until
 from harness.rest import Rest
 
 CODE = "def main(n: int) -> int:\n    '''äöü 日本'''\n    return n + %d\n"
@@ -196,7 +197,7 @@ def test_killed_half_way_nothing_has_happened(instance, made, tmp_path):
     path.write_text(text, encoding="utf-8")
     with psycopg.connect(where, autocommit=True) as c:
         c.execute("CREATE FUNCTION mcpbox.slow() RETURNS trigger LANGUAGE plpgsql AS "
-                  "$$ BEGIN PERFORM pg_sleep(3); RETURN NEW; END $$")
+                  "$$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$")
         c.execute("CREATE TRIGGER a_slow BEFORE INSERT ON mcpbox.tool_versions FOR EACH ROW "
                   "EXECUTE FUNCTION mcpbox.slow()")
         before = set(servers(instance))
@@ -205,15 +206,11 @@ def test_killed_half_way_nothing_has_happened(instance, made, tmp_path):
                                        stderr=subprocess.PIPE)
             find = ("SELECT pid FROM pg_stat_activity WHERE query LIKE '%%import_finish%%' AND state = 'active' "
                     "AND usename = 'mcpbox_app'")
-            for _ in range(400):
-                if pid := c.execute(find).fetchone():
-                    break
-                c.execute("SELECT pg_sleep(0.01)")
+            pid = until(lambda: c.execute(find).fetchone())
             running.kill()
-            running.wait(10)
+            running.wait(patience(10))
             c.execute("SELECT pg_terminate_backend(%s)", pid)
-            while c.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", pid).fetchone():
-                c.execute("SELECT pg_sleep(0.01)")
+            until(lambda: not c.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", pid).fetchone())
             assert c.execute("SELECT count(*) FROM mcpbox.servers WHERE name LIKE %s", (name + "%",)).fetchone()[
                 0] == sum(s.startswith(name) for s in before)
         finally:
