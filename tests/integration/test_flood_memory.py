@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
@@ -71,6 +71,7 @@ OVERSIZED = {
 @pytest.fixture(scope="module")
 def sandbox():
     with Sandbox(runner=RUNNER, slots=8) as s:
+        until(lambda: "pool_ready" in s.log("sandboxd"), say=lambda: s.log("sandboxd") + s.log("sandboxd-spawn"))
         yield s
 
 
@@ -150,8 +151,6 @@ def flood(sandbox, admind, code, seconds):
 def warm(sandbox):
     """The first flood pays for buffers that are kept: not measured."""
     a = sandbox.admind()
-    with sandbox.gateway() as g:        # the pool is there
-        assert run(g, a.held(ONE))[0] == DONE
     for code in (CHANNELS["CONTENT_PART"], CHANNELS["LOG"], CHANNELS["print"]):
         flood(sandbox, a, code, 0.5)
     a.peer.sock.close()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness.instance import processes
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
 from harness.work import cpu
 
@@ -24,6 +24,7 @@ def sandbox():
     # Without waiting runners, so that every process of the pool is a call's.
     with Sandbox(runner=RUNNER, slots=8, memory=64 * MIB, memory_budget=512 * MIB,
                  pool_min=0, pool_max=0) as s:
+        until(lambda: "pool_ready" in s.log("sandboxd"), say=lambda: s.log("sandboxd") + s.log("sandboxd-spawn"))
         yield s
 
 
