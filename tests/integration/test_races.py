@@ -8,6 +8,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client
+from harness.patience import patience
 from harness.rest import Rest
 
 #: Its callers repeat themselves, and are refused, for as long as the races take.
@@ -21,7 +22,7 @@ def at_once(*jobs):
     start, got = threading.Barrier(len(jobs)), [None] * len(jobs)
 
     def run(n, job):
-        start.wait(30)
+        start.wait(patience(30))
         got[n] = job()
 
     threads = [threading.Thread(target=run, args=(n, j)) for n, j in enumerate(jobs)]

@@ -10,6 +10,7 @@ import uuid
 import pytest
 
 from harness.admind import DONE, FAILURES, untlv
+from harness.patience import patience
 
 SEALED = b"sealed:"
 TOOL, GRANTS = 1, 5
@@ -184,7 +185,7 @@ def test_who_revokes_is_answered_when_the_sandbox_knows(a, gw, ctl):
         answered.append((time.monotonic(), m["_"]))
     t = threading.Thread(target=act)
     t.start()
-    t.join(10)
+    t.join(patience(10))
     assert answered[0][1] == "ADMIN_JSON" and slow and answered[0][0] >= slow[0]
     assert (n.server.bytes, []) in a.told
     a.record(i)

@@ -9,6 +9,7 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client, text
+from harness.patience import patience
 from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return 1\n"
@@ -116,7 +117,7 @@ def test_what_runs_goes_on_without_its_grant(instance, rest, mcp):
         time.sleep(1)
         assert rest.request("POST", f"/api/approvals/{request}/revoke", {"reason": "now"})[0] == 200
         failed(mcp.call(f"{SERVER}__{name}"), "missing_grant")
-        thread.join(15)
+        thread.join(patience(15))
     assert out and text(out[0]) == "1", out
 
 

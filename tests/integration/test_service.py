@@ -13,6 +13,7 @@ import pytest
 from harness.instance import DAEMONS
 from harness.manager import WATCHDOG, Manager
 from harness.mcp import Client
+from harness.patience import patience
 
 # Nobody waits for it longer than the time after which a manager kills.
 LATE = WATCHDOG
@@ -27,7 +28,7 @@ def field(pid, name):
         return next(x.split()[1] for x in f if x.startswith(name + ":"))
 
 
-def answer(where, timeout=10):
+def answer(where, timeout=patience(10)):
     """Status of GET / there; where: (host, port) or a path."""
     with socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET) as s:
         s.settimeout(timeout)
@@ -160,7 +161,7 @@ def test_inherited(instance, service):
                 early.recv(1)
             m.start([s], network=False)
             m.ready()
-            early.settimeout(10)
+            early.settimeout(patience(10))
             assert early.recv(100).startswith(b"HTTP/1.1 ")
         assert m.stop() == 0
     if isinstance(where, str):
@@ -208,7 +209,7 @@ def test_no_listener(instance, service):
             before = len(m.text()) if os.path.exists(m.log) else 0
             with make() as s:
                 m.start([s], names=names)
-            assert m.process.wait(20) == 1
+            assert m.process.wait(patience(20)) == 1
             assert m.next(0.1)[0] is None
             assert why in m.text()[before:]
 
@@ -217,7 +218,7 @@ def test_listener_that_nobody_takes(instance):
     s = socket.create_server(("127.0.0.1", 0))
     with s, Manager(instance, "admind-check") as m:
         m.start([s])
-        assert m.process.wait(20) == 1
+        assert m.process.wait(patience(20)) == 1
         assert "was passed, but this program takes none" in m.text()
 
 
@@ -231,7 +232,7 @@ def journald(directory):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     s.bind(path)
     os.chmod(path, 0o666)
-    s.settimeout(10)
+    s.settimeout(patience(10))
     return s
 
 
@@ -277,7 +278,7 @@ def test_journal(instance, service, name):
         if service == "gatewayd-local":     # it connects again and says so
             subprocess.run(["sv", "restart", os.path.join(instance.state, "service", "admind")],
                            check=True, stdout=subprocess.DEVNULL)
-            m.stream.settimeout(20)
+            m.stream.settimeout(patience(20))
             assert m.stream.recv(4096).startswith(b"<")
         with journald(directory) as s:
             assert m.stop() == 0

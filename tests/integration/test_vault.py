@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from harness.instance import BUILD, GROUPS, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience
+from harness.patience import patience, until
 
 CANARY = b"CANARY-" + secrets.token_hex(16).encode()
 PASSWORD = "correct horse battery staple"
@@ -98,7 +98,7 @@ login_burst 1000
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(10) == 0, self.logs()
+        assert self.process.wait(patience(10)) == 0, self.logs()
 
     def close(self):
         if self.process.poll() is None:
@@ -245,7 +245,7 @@ def sandbox(vault):
         yield s
 
 
-def ask(peer, admind, name, timeout=10, **fields):
+def ask(peer, admind, name, timeout=patience(10), **fields):
     """One request of a client, with admind answering meanwhile."""
     request = peer.start(name, **fields)
     deadline = time.monotonic() + timeout
@@ -479,27 +479,30 @@ def test_password_change_ends_other_logins(web, admind, administrator):
     assert admind.stores[-1] == ("own_password", "admin", "administrator", "admin")
 
 
-@pytest.mark.alone
 def test_many_logins_do_not_delay_contexts(vault, admind, web, approved, stored, context_key, sandbox):
-    """A full queue of Argon2 work, and a context in between."""
-    pending = [web.start("LOGIN", username="(x)", password=PASSWORD) for _ in range(60)]
-    t = time.monotonic()
-    pre, s = approved
-    m = seal(admind, sandbox.epoch, material(pre, s))
-    took = time.monotonic() - t
-    assert m["_"] == "SEALED" and took < 0.5, took
-    answers = []
-    while len(answers) < len(pending):
-        try:
-            admind.serve(*admind.receive(0.01))
-        except TimeoutError:
-            pass
-        try:
-            answers.append(web.receive(0.05)[1]["failure"])
-        except TimeoutError:
-            pass
-    assert set(answers) <= {FAILURES["BAD_LOGIN"], FAILURES["BUSY"]}
-    assert answers.count(FAILURES["BUSY"]) >= 1 and answers.count(FAILURES["BAD_LOGIN"]) >= 10
+    """A full queue of Argon2 work, and a context in between: it is sealed before half of that work is done. Where
+    this process stood still meanwhile nothing is seen; so it may try again."""
+    for _ in range(5):
+        pending = [web.start("LOGIN", username="(x)", password=PASSWORD) for _ in range(60)]
+        pre, s = approved
+        assert seal(admind, sandbox.epoch, material(pre, s))["_"] == "SEALED"
+        answers, before = [], None
+        while len(answers) < len(pending):
+            try:
+                answers.append(web.receive(0)[1]["failure"])
+                continue
+            except TimeoutError:
+                if before is None:
+                    before = answers.count(FAILURES["BAD_LOGIN"])
+            try:
+                admind.serve(*admind.receive(0.01))
+            except TimeoutError:
+                pass
+        assert set(answers) <= {FAILURES["BAD_LOGIN"], FAILURES["BUSY"]}
+        assert answers.count(FAILURES["BUSY"]) >= 1 and answers.count(FAILURES["BAD_LOGIN"]) >= 10
+        if before <= answers.count(FAILURES["BAD_LOGIN"]) / 2:
+            break
+    assert before <= answers.count(FAILURES["BAD_LOGIN"]) / 2, before
 
 
 def test_a_flood_of_logins_does_not_lock_root_out(vault, admind, ctl, administrator, monkeypatch):
@@ -518,9 +521,7 @@ def test_a_flood_of_logins_does_not_lock_root_out(vault, admind, ctl, administra
         for _ in range(300):
             w.start("LOGIN", username="admin", password=PASSWORD, device=device)
         monkeypatch.setattr(Admind, "serve", hold)
-        deadline = time.monotonic() + 3
-        while len(held) < 256 and time.monotonic() < deadline:
-            drain(admind, 0.05)
+        until(lambda: drain(admind, 0.05) or len(held) >= 256, say=lambda: len(held))
         drain(admind)
         monkeypatch.undo()
         answer = ask(ctl, admind, "SECRET_SET", server="demo", key="SPARE", value=b"x")
@@ -566,7 +567,8 @@ def test_a_viewer_may_not_decide(vault, web, admind, administrator):
     assert sealed[0] == 2       # then the key's id; below, the form from before there were ids
     plain = key.decrypt(sealed[9:21], sealed[21:], b"administrators\0admin\0administrator")
     sealed_at, phc = plain.split(b" ", 1)
-    assert 0 <= time.time() - int(sealed_at.removeprefix(b"t")) / 1e6 < 600
+    # Sealed since this vault was set up.
+    assert os.stat(vault.path("conf")).st_mtime - 1 <= int(sealed_at.removeprefix(b"t")) / 1e6 <= time.time()
     assert phc.startswith(b"$argon2id$v=19$m=8192,t=1,p=1$")
     for role, may in (("viewer", False), ("reviewer", True)):
         nonce = os.urandom(12)
@@ -1123,5 +1125,5 @@ def test_bad_key_files_are_refused(vault, spoil):
     vault.write("conf2", conf.encode(), 0o644, 0)
     r = subprocess.run(["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
                         vault.path("vault"), "-f", vault.path("conf2")], stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=10, check=False)
+                       capture_output=True, timeout=patience(10), check=False)
     assert r.returncode == 1 and path.encode() in r.stderr, r.stderr

@@ -352,9 +352,8 @@ def test_a_flood_of_strangers_keeps_no_room(strict):
     with Peer.open(test_vault.table, v, "adminweb", "admind-vault", "http") as w:
         for n in range(300):
             w.start("LOGIN", username=f"name{n}", password="wrong wrong")
-        asked = []
-        deadline = time.monotonic() + 2
-        while time.monotonic() < deadline:
+        asked = [admind.receive()]
+        while True:
             try:
                 asked.append(admind.receive(0.2))
             except TimeoutError:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from harness.ipc import Peer, Table, socket_as
+from harness.patience import patience
 from integration import test_vault as tv
 from integration.test_vault import (  # noqa: F401 fixtures
     CANARY, FAILURES, PASSWORD, Vault, admind, administrator, approved, ask, context_key, ctl,
@@ -92,7 +93,7 @@ def with_fd(peer, admind, fd):
     request, peer.next_id = peer.next_id, peer.next_id + 1
     number = tv.table.by_name["KEY_NEXT"]["number"]
     peer.raw(struct.pack(">HHIQ", number, 0, 0, request), [fd])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while time.monotonic() < deadline:
         for p in (admind, peer):
             try:

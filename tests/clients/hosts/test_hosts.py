@@ -40,7 +40,7 @@ def env(tmp_path):
 
 
 def run(env, *command):
-    r = subprocess.run(command, capture_output=True, text=True, timeout=90, env=env, cwd=env["HOME"],
+    r = subprocess.run(command, capture_output=True, text=True, timeout=patience(90), env=env, cwd=env["HOME"],
                        stdin=subprocess.DEVNULL, check=False)
     assert r.returncode == 0, f"{command}: {r.returncode}\n{r.stdout[-3000:]}\n{r.stderr[-3000:]}"
     return r.stdout
@@ -84,7 +84,7 @@ def lines(env, *command):
         ident = next(ids)
         send({"id": ident, "method": method, "params": params})
         while True:
-            m = json.loads(got.get(timeout=60))
+            m = json.loads(got.get(timeout=patience(60)))
             if m.get("id") == ident and "method" not in m:
                 return m["result"]
     try:
@@ -124,7 +124,7 @@ def test_mcp_hub(url, env, tmp_path):
         request = urllib.request.Request(f"http://localhost:{port}/api/{path}",
                                          None if body is None else json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=patience(30)) as answer:
             return json.load(answer)
     try:
         deadline = time.monotonic() + patience(60)
