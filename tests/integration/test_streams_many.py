@@ -1,8 +1,6 @@
-"""Ten thousand idle streams on one gatewayd: what each costs, and how long a
-change takes to reach them all while others are served.
-
-The goals: at most 10 KiB of gatewayd's memory each, and list_changed to all of
-them within 2 s."""
+"""Ten thousand idle streams on one gatewayd: at most 10 KiB of its memory each, and a
+change reaches them all while others are served. test_streams_speed.py judges how
+fast, in tests/run bench."""
 import json
 import multiprocessing
 import resource
@@ -16,14 +14,11 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import LEGACY, MODERN, Client, meta
+from harness.patience import patience
 
 pytestmark = pytest.mark.alone
 STREAMS = 10_000
 EACH_MAX = 10 * 1024
-ALL_WITHIN = 2.0
-# What a request beside them may wait, of 99 in 100: a slice of the fan-out
-# takes a third of a millisecond; the rest is this machine's other work.
-BESIDE_P99 = 0.05
 ROOM = STREAMS + 512
 
 
@@ -81,7 +76,7 @@ class Crowd:
         self.poll = select.epoll()
         self.socks = {}
         for n in range(count):
-            s = socket.create_connection(address, timeout=30)
+            s = socket.create_connection(address, timeout=patience(30))
             s.sendall(request(n))
             self.socks[s.fileno()] = s
             self.poll.register(s, select.EPOLLIN)
@@ -89,7 +84,7 @@ class Crowd:
                 self.until(first, n + 1)
         self.until(first, count)
 
-    def until(self, word, count, deadline=60):
+    def until(self, word, count, deadline=patience(60)):
         """Until so many have had an event with this word since the last time
         they were asked for. Returns when each had."""
         if not hasattr(self, "had"):
@@ -137,7 +132,7 @@ class Beside(multiprocessing.Process):
     def finish(self):
         """What each request took, the shortest first."""
         self.stop.set()
-        assert self.out.poll(20)
+        assert self.out.poll(patience(20))
         took = self.out.recv()
         self.join()
         return sorted(took)
@@ -152,7 +147,9 @@ def approve_one(instance, name):
 
 
 def check(instance, name, request, first):
-    # Anew, so that nothing freed before is there to be used again.
+    """Returns the seconds from the first stream's being told to the last one's, and what
+    99 of 100 requests beside them took at most."""
+    # A new process: nothing that was freed before is used again.
     instance.tool("restart", "gatewayd-local")
     instance.tool("wait")
     pid = instance.service_pid("gatewayd-local")
@@ -181,21 +178,27 @@ def check(instance, name, request, first):
         print(f"{name}: all told {took:.3f} s after the first; beside them {len(waits)} requests, "
               f"p99 {p99 * 1000:.1f} ms")
         assert instance.service_pid("gatewayd-local") == pid
-        assert each <= EACH_MAX
-        assert took <= ALL_WITHIN
-        assert p99 <= BESIDE_P99
+        assert each <= EACH_MAX and waits
+        return took, p99
     finally:
         crowd.close()
 
 
+def listen(instance):
+    return check(instance, "listen", lambda n: LISTEN, b"subscriptions/acknowledged")
+
+
+def sessions(instance):
+    return check(instance, "sessions", lambda n: get_request(initialize(instance.address())), b"data: \n\n")
+
+
 def test_ten_thousand_listen(instance):
-    check(instance, "listen", lambda n: LISTEN, b"subscriptions/acknowledged")
+    listen(instance)
 
 
 def test_ten_thousand_sessions(instance):
     """Legacy GET streams: a session each, with its record."""
-    check(instance, "sessions", lambda n: get_request(initialize(instance.address())),
-          b"data: \n\n")
+    sessions(instance)
 
 
 LISTEN = listen_request()

@@ -1,17 +1,17 @@
 """No test judges by the speed of the machine.
 
 An assertion that compares a measured time with a bound from above fails on a slow
-machine. This refuses each in tests/ that clocks.txt does not list, and each line of
-clocks.txt that is not needed any more: the list only gets shorter. A deadline that
-ends a hang is no such assertion: `until()` and `patience()` of harness/patience.py.
-Benchmarks (tests/bench, tests/soak) are about speed.
+machine. This refuses each in tests/. A deadline that ends a hang is no such
+assertion: `until()` and `patience()` of harness/patience.py. What judges speed is a
+benchmark: tests/bench, tests/soak, and modules marked `bench`.
 """
 import ast
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIST = ROOT / "tests/lint/clocks.txt"
+#: What a time is called that another function measured.
+NAMES = {"took", "elapsed", "slowest"}
 CLOCKS = {"monotonic", "perf_counter", "time", "monotonic_ns", "perf_counter_ns", "time_ns"}
 PLANTED = """
 def test_bad():
@@ -30,8 +30,12 @@ def test_hang():
     end = time.monotonic() + patience(5)
     while not f():
         assert time.monotonic() < end
+def test_told(took):
+    assert took < 2
+def test_control(took, control):
+    assert 10 * control > min(took)
 def test_other():
-    assert count < 3
+    assert count < 3 and len(took) < 3
 """
 
 
@@ -44,6 +48,16 @@ def measured(node, names):
     """Is a time that passed in this expression?"""
     return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and reads_clock(n.left)
                or isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+def counts(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len"
+
+
+def constant(node):
+    """Is it written down, not measured beside it?"""
+    return all(isinstance(n, ast.Constant) or isinstance(n, ast.Name) and n.id.isupper()
+               for n in ast.walk(node) if isinstance(n, (ast.Constant, ast.Name, ast.Attribute, ast.Call)))
 
 
 def functions(tree):
@@ -66,33 +80,28 @@ def found(text):
                     continue
                 sides = [c.left, *c.comparators]
                 for left, op, right in zip(sides, c.ops, sides[1:]):
-                    if isinstance(op, (ast.Lt, ast.LtE)) and measured(left, names) or \
-                            isinstance(op, (ast.Gt, ast.GtE)) and measured(right, names):
+                    if isinstance(op, (ast.Gt, ast.GtE)):
+                        left, right = right, left
+                    elif not isinstance(op, (ast.Lt, ast.LtE)):
+                        continue
+                    told = measured(left, NAMES) and constant(right) and not counts(left)
+                    if measured(left, names) or told:
                         out.append(f.name)
     return out
 
 
 def main():
     got = found(PLANTED)
-    if got != ["test_bad", "test_named"]:
+    if got != ["test_bad", "test_named", "test_told"]:
         sys.exit(f"the check can't fail: {got}")
-    there = []
-    for p in sorted((ROOT / "tests").rglob("*.py")):
-        name = p.relative_to(ROOT).as_posix()
-        if not name.startswith(("tests/bench/", "tests/soak/")):
-            there += [f"{name}::{f}" for f in found(p.read_text(encoding="utf-8"))]
-    if sys.argv[1:] == ["--list"]:
-        print("\n".join(there))
-        return 0
-    known = LIST.read_text(encoding="utf-8").split()
     bad = 0
-    for name in sorted(set(there) | set(known)):
-        n = there.count(name) - known.count(name)
-        if n > 0:
-            print(f"{name}: judges by the speed of the machine: wait for an event, or compare with a control")
-        elif n < 0:
-            print(f"{name}: does so no more: take it out of tests/lint/clocks.txt")
-        bad += n != 0
+    for p in sorted((ROOT / "tests").rglob("*.py")):
+        name, text = p.relative_to(ROOT).as_posix(), p.read_text(encoding="utf-8")
+        if name.startswith(("tests/bench/", "tests/soak/")) or "pytestmark = pytest.mark.bench" in text:
+            continue
+        for f in found(text):
+            print(f"{name}::{f}: judges by the speed of the machine: wait for an event, or compare with a control")
+            bad += 1
     return 1 if bad else 0
 
 

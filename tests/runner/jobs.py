@@ -324,7 +324,7 @@ def jobs():
             add(f"{name} bench", "bench", folder(name, limit, 1, node, "-m", "bench"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)
         if "alone" in others:
-            add(f"{name} alone", name, folder(name, limit, 1, node, "-m", "alone"), alone=True, stage=ALONE,
+            add(f"{name} alone", name, folder(name, limit, 1, node, "-m", "alone and not bench"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)
     add("clients", "clients", folder("clients", 600, 1, "clients", "--ignore=tests/clients/hosts"),
         limit=700, needs=(*released, "npm clients"))
