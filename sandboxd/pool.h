@@ -14,9 +14,11 @@
 #include "ipc_peer.h"
 
 enum {
-	/* A zygote imports its modules in well under a second; one that has
-	 * not reported by now won't. */
-	POOL_REPORT_MS = 20 * 1000,
+	/* A zygote imports its modules in well under a second. Beside much
+	 * other work (a load of 25 on two processors) it took more than the
+	 * 20 s that this once was, and each new one began from nothing; one
+	 * that has not reported by now hangs. */
+	POOL_REPORT_MS = 120 * 1000,
 	/* Between two tries to replace a zygote. */
 	POOL_RECYCLE_RETRY_MS = 60 * 1000,
 	/* A pool that lived this long was sound: the next starts at once. */

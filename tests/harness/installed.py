@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from harness.mcp import text
+from harness.patience import patience
 
 # Process, unit: the main processes of an installation.
 UNITS = {"gatewayd-local": "mcpbox-gatewayd@local.service",
@@ -29,7 +30,7 @@ USERS = ("mcpbox-gw-local", "mcpbox-gw-tunnel", "mcpbox-admin", "mcpbox-adminweb
 SCORES = {"gatewayd-local": 1.0, "gatewayd-tunnel": 1.0, "admind": 1.5, "admind-http": 1.5,
           "admind-check": 1.5, "admind-vault": 1.5, "sandboxd": 1.5, "sandboxd-spawn": 3.5,
           "egress": 1.5, "sandboxd-store": 1.5}
-SLOW = 120	# a machine may be emulated: a wait this long is a failure
+SLOW = patience(120)	# a machine may be emulated: a wait this long is a failure
 
 
 def command(*words, check=True, stdin=None, timeout=SLOW, **more):

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from harness.instance import BUILD, SRC, take_block
+from harness.patience import patience
 
 USERS = {"mcpbox-gw-local": 1, "mcpbox-gw-tunnel": 2, "mcpbox-admin": 3, "mcpbox-adminweb": 4,
          "mcpbox-check": 5, "mcpbox-vault": 6, "mcpbox-sandbox": 7, "mcpbox-pool": 8,
@@ -129,14 +130,14 @@ class Machine:
         self.proc = subprocess.Popen(
             ["unshare", "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc",
              "bash", "-c", BOOT, "boot", self.dir], stdout=subprocess.DEVNULL, start_new_session=True)
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience(20)
         while not os.path.exists(os.path.join(self.dir, "booted")):
             assert time.monotonic() < end and self.proc.poll() is None, "the machine does not start"
             time.sleep(0.02)
         with open(f"/proc/{self.proc.pid}/task/{self.proc.pid}/children", encoding="ascii") as f:
             self.init = f.read().split()[0]
 
-    def run(self, *argv, check=True, env=None, stdin=subprocess.DEVNULL, timeout=120, **kw):
+    def run(self, *argv, check=True, env=None, stdin=subprocess.DEVNULL, timeout=patience(120), **kw):
         r = subprocess.run(["nsenter", "-t", self.init, "-m", "-n", "-p", "--wd=/", "--", *argv],
                            capture_output=True, text=True, check=False, stdin=stdin, timeout=timeout,
                            env=env or {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}, **kw)
@@ -209,7 +210,7 @@ class Machine:
         self.sh(f"for p in /proc/[0-9]*; do case $(readlink $p/exe) in {self.libexec}/*) kill -9 ${{p#/proc/}} ;; "
                 "esac; done; sleep 0.1")
 
-    def terminal(self, *args, answers=(), timeout=60):
+    def terminal(self, *args, answers=(), timeout=patience(60)):
         """mcpboxctl at a terminal of its own, with a line for each prompt. (exit status, what it showed)"""
         master, slave = pty.openpty()
         p = subprocess.Popen(["nsenter", "-t", self.init, "-m", "-n", "-p", "--wd=/", "--",

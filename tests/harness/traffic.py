@@ -16,6 +16,7 @@ import time
 from harness.installed import command, eventually, systemctl
 from harness.load import TYPED
 from harness.mcp import Client, connection, text
+from harness.patience import patience
 
 CODE = '''\
 import time
@@ -37,7 +38,7 @@ class Worker(threading.Thread):
         super().__init__()
         self.out, self.stop, self.who, self.address, self.kept = out, stop, who, address, kept
         self.tool, self.name_, self.ms, self.pause = arguments
-        self.client = Client(lambda: address, token=token, timeout=150)
+        self.client = Client(lambda: address, token=token, timeout=patience(150))
         self.number = 0
 
     def say(self, nonce, **what):

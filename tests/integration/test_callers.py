@@ -78,7 +78,6 @@ def flood(c, tool, most):
     return most, None
 
 
-@pytest.mark.alone
 def test_a_token_has_half_of_the_tunnel_s_300_a_minute(instance, tool):
     a, b, c = (Token(instance, scopes="tools:read,tools:call", listeners="tunnel")
                for _ in range(3))

@@ -21,7 +21,6 @@ from harness.patience import patience, until
 from harness.rest import Rest
 from harness.sse import Stream
 
-pytestmark = pytest.mark.alone
 INSTANCE_SETS = ("admind:call_timeout=60s", "admind:breakers=no", "gatewayd-local:drain_timeout=60s",
                  "sandboxd:drain_timeout=60s")
 NUMBER = itertools.count()

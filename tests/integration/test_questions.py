@@ -430,7 +430,6 @@ def rows(instance, tool):
                          " ORDER BY created_at DESC")
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("victim", ["gatewayd-local", "sandboxd", "admind", "sandboxd-spawn"])
 def test_one_record_whoever_is_killed(instance, tools, victim):
     tool = tools["sleeps"]

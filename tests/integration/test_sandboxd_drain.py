@@ -18,7 +18,6 @@ from harness.ipc import Closed
 from harness.patience import patience, until
 from harness.sandbox import DONE, FAILED, KILLED, REFUSED, Sandbox
 
-pytestmark = pytest.mark.alone
 RUNNER = "sandboxd/runner/mcpbox-runner"
 SLEEP = "import mcpbox, time\ndef main():\n    mcpbox.log('runs')\n    time.sleep({})\n    return 'slept'\n"
 ONE = "def main():\n    return 1\n"

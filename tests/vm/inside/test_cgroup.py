@@ -51,7 +51,7 @@ def runner(sandbox):
 def test_every_layer_says_so(sandbox, calls):
     assert calls.run("def main(): return 1").value == 1
     rows = {(r["process"], r["layer"]): r for r in json.loads(
-        sandbox.peer_root("ctl").call("DOCTOR", timeout=60)["json"])}
+        sandbox.peer_root("ctl").call("DOCTOR", timeout=patience(60))["json"])}
     for layer in (("sandboxd-spawn", "cgroup"), ("pool", "call_cgroup"),
                   ("sandboxd", "call_memory")):
         assert rows[layer]["state"] == "enforced" and not rows[layer]["fix"], rows

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from harness.patience import patience
 from vm.inside.calls import Calls
 from vm.inside.units import ROOT, Delegated, eventually, numbers, read
 from vm.programs import SPIN
@@ -75,7 +76,7 @@ def test_degraded_says_why_and_still_runs(settings, why):
         calls = Calls(sandbox)
         assert calls.run("def main(): return 1").value == 1
         rows = {(r["process"], r["layer"]): r for r in json.loads(
-            sandbox.peer_root("ctl").call("DOCTOR", timeout=60)["json"])}
+            sandbox.peer_root("ctl").call("DOCTOR", timeout=patience(60))["json"])}
         row = rows["sandboxd-spawn", "cgroup"]
         assert row["state"] == "degraded" and why in row["detail"] and row["fix"], row
         assert rows["sandboxd", "call_memory"]["state"] == "degraded"

@@ -18,7 +18,7 @@ UNIT = os.path.join(ROOT, SLICE, NAME)
 
 
 def systemctl(*words):
-    subprocess.run(["systemctl", *words], check=True, timeout=120)
+    subprocess.run(["systemctl", *words], check=True, timeout=patience(120))
 
 
 def read(*path):

@@ -12,6 +12,7 @@ import pytest
 from harness import flow
 from harness.installed import Installed, eventually
 from harness.mcp import Client
+from harness.patience import patience
 from harness.traffic import CODE
 
 NOTES = "/var/tmp/installed"
@@ -64,7 +65,7 @@ def suite(notes):
 @pytest.fixture(scope="session")
 def client(suite):
     """Of the local listener."""
-    with Client(suite.address, timeout=120) as c:
+    with Client(suite.address, timeout=patience(120)) as c:
         yield c
 
 
@@ -73,7 +74,7 @@ def tool(suite, notes):
     """The approved tool that traffic calls, made once: its exposed name."""
     if not notes.get("tool"):
         assert eventually(suite.up) and eventually(suite.runs_tools, pause=1), suite.logs()
-        with Client(suite.address, timeout=120) as c:
+        with Client(suite.address, timeout=patience(120)) as c:
             notes["tool"] = flow.publish(suite, c, "load", "nonce", CODE)
     return notes["tool"]
 

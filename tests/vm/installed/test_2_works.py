@@ -30,9 +30,9 @@ def test_the_tool_that_a_client_made_is_approved_and_called(suite, client, tool,
         "unknown_tool", "not_approved")
     assert text(client.call(tool, {"nonce": "1"})) == "ran 1"
     tunnel = lambda: suite.run("gatewayd-tunnel", "mcp.sock")	# noqa: E731
-    with Client(tunnel, token=token, timeout=120) as c:
+    with Client(tunnel, token=token, timeout=patience(120)) as c:
         assert text(c.call(tool, {"nonce": "2"})) == "ran 2"
-    with Client(tunnel, timeout=120) as c:
+    with Client(tunnel, timeout=patience(120)) as c:
         assert c.call(tool, {"nonce": "3"}).status == 401
     # A record follows its answer.
     assert eventually(lambda: suite.psql("SELECT outcome FROM mcpbox.executions "
@@ -157,7 +157,7 @@ def test_memory_max_bites(calls, client, pool):
     memory.max. The same program outside, and a smaller tree inside, succeed."""
     outside = subprocess.run([sys.executable, "-c", TREE.format(n=10, mib=40, stay=False)
                               + "\nprint(main())"], capture_output=True, text=True, check=True,
-                             timeout=120)
+                             timeout=patience(120))
     assert outside.stdout.strip() == "10"
     small = calls.publish("small_tree", TREE.format(n=2, mib=40, stay=False))
     large = calls.publish("large_tree", TREE.format(n=10, mib=40, stay=True))
@@ -195,7 +195,7 @@ def test_pids_max_bites(calls, pool):
     outside = subprocess.run([sys.executable, "-c", "import os, time\ndef main():"
                               + FORKS.replace("500", "100").replace("600", "5")
                               + "\nprint(main()[1])"], capture_output=True, text=True,
-                             check=True, timeout=120)
+                             check=True, timeout=patience(120))
     assert outside.stdout.strip() == "0"
 
 

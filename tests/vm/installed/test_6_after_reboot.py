@@ -2,6 +2,7 @@
 from harness.installed import eventually, systemctl
 from harness.load import account
 from harness.mcp import Client
+from harness.patience import patience
 from harness.traffic import Traffic
 
 
@@ -25,5 +26,5 @@ def test_each_call_has_one_record(suite, tool, notes):
 
 def test_the_tool_works(suite, tool):
     assert eventually(suite.runs_tools, pause=1), suite.logs()
-    with Client(suite.address, timeout=120) as c:
+    with Client(suite.address, timeout=patience(120)) as c:
         assert suite.ran(c, tool, "after the reboot") == "ran after the reboot"
