@@ -17,7 +17,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience
+from harness.patience import patience, until
 
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
@@ -253,6 +253,10 @@ class Sandbox:
         while len(self.pool()) < OWN:
             assert time.monotonic() < end, (self.pool(), self.log("sandboxd-spawn"))
             time.sleep(0.02)
+
+    def await_ready(self):
+        """Until a call need not wait for the pool: it does so for queue_wait, a minute at most."""
+        until(lambda: "pool_ready" in self.log("sandboxd"), say=lambda: self.log("sandboxd"))
 
     def log(self, process):
         with open(self.path(process + ".log"), encoding="utf-8", errors="replace") as f:
