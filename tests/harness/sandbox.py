@@ -146,6 +146,7 @@ class Vault(threading.Thread):
 class Sandbox:
     """The two daemons; close() ends everything. egress: settings of a third,
     mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py)."""
+    tool_ms = 5000      # for a tool that is given no other time; more where none may run out of it
 
     def __init__(self, runner=None, zygote="", egress=None, ns=None, **settings):
         self.ns = ns
@@ -335,10 +336,10 @@ class Admind:
             self.named.append((m["execution"], m["state"]))
         assert m["_"] == "EPOCH_END" and m["count"] == len(self.named)
 
-    def plain(self, code, arguments=b"{}", timeout=5000, secrets=(), **more):
+    def plain(self, code, arguments=b"{}", timeout=None, secrets=(), **more):
         out = tlv(CTX["code"], code) + tlv(CTX["name"], "demo__fake")
         out += tlv(CTX["args"], hashlib.sha256(arguments).digest())
-        out += tlv(CTX["timeout"], timeout)
+        out += tlv(CTX["timeout"], timeout or self.sandbox.tool_ms)
         for name, value in secrets:
             out += tlv(CTX["secret_name"], name) + tlv(CTX["secret_value"], value)
         for name, value in more.items():

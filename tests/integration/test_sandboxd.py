@@ -22,6 +22,7 @@ def sandbox():
     with Sandbox(slots=4, queue=4, pool_min=0, pool_max=0, queue_wait="60s") as s:
         s.await_pool()
         s.await_ready()
+        s.tool_ms = 60000
         yield s
 
 

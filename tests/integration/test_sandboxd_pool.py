@@ -18,6 +18,7 @@ ONE = "def main():\n    return 1\n"
 def box(**settings):
     """A sandbox whose pool is up, and in which a call has time until another one is."""
     s = Sandbox(queue_wait="60s", **settings)
+    s.tool_ms = 60000
     try:
         s.await_ready()
     except AssertionError:

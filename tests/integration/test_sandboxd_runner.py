@@ -18,6 +18,7 @@ def sandbox():
     # Without waiting runners, so that every process of the pool is a call's.
     with Sandbox(runner=RUNNER, slots=8, pool_min=0, pool_max=0, queue_wait="60s") as s:
         s.await_ready()
+        s.tool_ms = 60000
         yield s
 
 
