@@ -17,7 +17,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience
+from harness.patience import patience, until
 
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
@@ -146,6 +146,7 @@ class Vault(threading.Thread):
 class Sandbox:
     """The two daemons; close() ends everything. egress: settings of a third,
     mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py)."""
+    tool_ms = 5000      # for a tool that is given no other time; more where none may run out of it
 
     def __init__(self, runner=None, zygote="", egress=None, ns=None, **settings):
         self.ns = ns
@@ -254,6 +255,10 @@ class Sandbox:
             assert time.monotonic() < end, (self.pool(), self.log("sandboxd-spawn"))
             time.sleep(0.02)
 
+    def await_ready(self):
+        """Until a call need not wait for the pool: it does so for queue_wait, a minute at most."""
+        until(lambda: "pool_ready" in self.log("sandboxd"), say=lambda: self.log("sandboxd"))
+
     def log(self, process):
         with open(self.path(process + ".log"), encoding="utf-8", errors="replace") as f:
             return f.read()
@@ -331,10 +336,10 @@ class Admind:
             self.named.append((m["execution"], m["state"]))
         assert m["_"] == "EPOCH_END" and m["count"] == len(self.named)
 
-    def plain(self, code, arguments=b"{}", timeout=5000, secrets=(), **more):
+    def plain(self, code, arguments=b"{}", timeout=None, secrets=(), **more):
         out = tlv(CTX["code"], code) + tlv(CTX["name"], "demo__fake")
         out += tlv(CTX["args"], hashlib.sha256(arguments).digest())
-        out += tlv(CTX["timeout"], timeout)
+        out += tlv(CTX["timeout"], timeout or self.sandbox.tool_ms)
         for name, value in secrets:
             out += tlv(CTX["secret_name"], name) + tlv(CTX["secret_value"], value)
         for name, value in more.items():

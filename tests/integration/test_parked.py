@@ -26,6 +26,8 @@ ONE = "def main():\n    return 1\n"
 def sandbox():
     # A client may take longer here than any wait of these tests.
     with Sandbox(runner=RUNNER, slots=8, ask_timeout="600s", queue_wait="60s", parked_max=PARKED_MAX) as s:
+        s.await_ready()
+        s.tool_ms = 60000
         yield s
 
 
@@ -33,6 +35,8 @@ def sandbox():
 def impatient():
     """admind and a gateway of a sandbox whose clients have little time."""
     with Sandbox(runner=RUNNER, slots=4, ask_timeout=f"{ASK_TIMEOUT}ms", queue_wait="60s") as s:
+        s.await_ready()
+        s.tool_ms = 60000
         a = s.admind()
         yield a, s.gateway()
         a.peer.sock.close()
@@ -192,6 +196,8 @@ def test_so_many_may_wait_and_the_rest_runs(admind, gateway):
 
 def test_never_more_than_half_of_the_slots():
     with Sandbox(runner=RUNNER, slots=3, parked_max=200, queue_wait="60s") as s:
+        s.await_ready()
+        s.tool_ms = 60000
         a, g = s.admind(), s.gateway()
         # The time of the first call is that of the pool's start, too.
         both = [Call(a, g, ASKS, timeout=60000) for _ in range(2)]

@@ -21,6 +21,8 @@ def sandbox():
     # test_sandboxd_pool.py has those.
     with Sandbox(slots=4, queue=4, pool_min=0, pool_max=0, queue_wait="60s") as s:
         s.await_pool()
+        s.await_ready()
+        s.tool_ms = 60000
         yield s
 
 

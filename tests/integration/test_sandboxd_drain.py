@@ -31,6 +31,8 @@ LONG, SHORT = "600s", "1500ms"
 def parts(request):
     with Sandbox(runner=RUNNER, slots=1, queue=8, queue_wait="60s", pool_min=0, pool_max=0,
                  drain_timeout=getattr(request, "param", LONG)) as s:
+        s.await_ready()
+        s.tool_ms = 60000
         a, g = s.admind(), s.gateway()
         x = a.held(ONE)
         assert g.call("RUN", execution=x, arguments=b"{}")["outcome"] == DONE

@@ -16,8 +16,15 @@ ONE = "def main():\n    return 1\n"
 
 
 def box(**settings):
-    """A sandbox in which a call is given time until a pool is up."""
-    return Sandbox(queue_wait="60s", **settings)
+    """A sandbox whose pool is up, and in which a call has time until another one is."""
+    s = Sandbox(queue_wait="60s", **settings)
+    s.tool_ms = 60000
+    try:
+        s.await_ready()
+    except AssertionError:
+        s.close()
+        raise
+    return s
 
 
 def doctor(sandbox):

@@ -82,7 +82,7 @@ def test_the_schemas_refuse_what_is_wrong(revisions):
 class Fuzzer(threading.Thread):
     def __init__(self, number, address, revisions, names, until, least):
         super().__init__()
-        self.rnd = random.Random(SEED + number)
+        self.number, self.rnd = number, random.Random(SEED + number)
         self.address, self.revisions, self.names, self.until, self.least = address, revisions, names, until, least
         self.count, self.statuses, self.faults = 0, collections.Counter(), []
         self.judged = collections.Counter()
@@ -90,7 +90,8 @@ class Fuzzer(threading.Thread):
 
     def run(self):
         try:
-            while (time.monotonic() < self.until or self.count < self.least) and len(self.faults) < 5:
+            while (time.monotonic() < self.until or not self.enough()) and len(self.faults) < 5:
+                assert time.monotonic() < self.until + patience(SECONDS), (self.count, self.judged)
                 self.one()
         except Exception as e:      # the thread's end would go unseen
             self.faults.append(f"the fuzzer itself: {type(e).__name__}: {e}")
@@ -98,6 +99,9 @@ class Fuzzer(threading.Thread):
         finally:
             if self.c is not None:
                 self.c.close()
+
+    def enough(self):
+        return self.count >= self.least and (self.number < 1000 or self.judged["streams"] > 10 / THREADS)
 
     def send(self, method, body, headers):
         """A Reply; None: the connection broke without one."""
