@@ -629,47 +629,60 @@ def test_many_tools_are_streamed_in_pages(a, gw):
     assert sum(n.startswith("many__" + prefix) for n in names) == 70
 
 
-# admind waits for 200 ms.
-@pytest.mark.alone
+#: Seconds that admind waits for gateways before an approval holds.
+WAITS_S = 0.2
+
+
+def approved_beside(a, g):
+    """Approves a new version and acknowledges the change as gateway g a little later.
+    (what came in which order, was it approved before, seconds until the acknowledgement)"""
+    name, version, _ = tool(a)
+    server, t = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s", version)[0]
+    pre = preimage(server.bytes, t.bytes, name.split("__")[0], code="def main(): return 2")
+    request = uuid.uuid4()
+    a.sql("SELECT mcpbox.add_version(%s, %s, '', 'x')", uuid.uuid4(), pre)
+    a.sql("SELECT mcpbox.request_publish(%s, %s, %s, '', 'x')", request, uuid.uuid4(), t)
+    order, done = [], threading.Event()
+
+    def decide():
+        m = a.fakes["vault"].call("DECISION_STORE", approval=request.bytes, approved=1,
+                                  content=hashlib.sha256(pre).digest(), actor="root",
+                                  time_us=time.time_ns() // 1000, seal=b"s")
+        order.append(m["_"])
+        done.set()
+
+    # drain what came for the set-up above
+    while True:
+        try:
+            got, m = g.receive(0.1)
+        except TimeoutError:
+            break
+        g.send("OK", request=got)
+    thread = threading.Thread(target=decide)
+    began = time.monotonic()
+    thread.start()
+    got, m = g.receive()
+    assert m["_"] == "CATALOGUE_CHANGED"
+    time.sleep(0.02)
+    before = done.is_set()
+    order.append("acknowledged")
+    g.send("OK", request=got)
+    took = time.monotonic() - began
+    thread.join(patience(20))
+    return order, before, took
+
+
 def test_an_approval_waits_for_the_gateways(a):
+    """For 200 ms: where this machine took longer to acknowledge, it tries again."""
     with a.gateway() as g:
         g.call("GW_ATTACH")
-        name, version, _ = tool(a)
-        r = a.rows("SELECT a.id, a.hash FROM mcpbox.approval_requests a LIMIT 1")
-        assert r
-        # a new version of it, pending
-        server, t = a.rows("SELECT server_id, tool_id FROM mcpbox.tool_versions WHERE id = %s",
-                           version)[0]
-        pre = preimage(server.bytes, t.bytes, name.split("__")[0], code="def main(): return 2")
-        request = uuid.uuid4()
-        a.sql("SELECT mcpbox.add_version(%s, %s, '', 'x')", uuid.uuid4(), pre)
-        a.sql("SELECT mcpbox.request_publish(%s, %s, %s, '', 'x')", request, uuid.uuid4(), t)
-        order, done = [], threading.Event()
-
-        def decide():
-            m = a.fakes["vault"].call("DECISION_STORE", approval=request.bytes, approved=1,
-                                      content=hashlib.sha256(pre).digest(), actor="root",
-                                      time_us=time.time_ns() // 1000, seal=b"s")
-            order.append(m["_"])
-            done.set()
-
-        # drain what came for the set-up above
-        while True:
-            try:
-                got, m = g.receive(0.1)
-            except TimeoutError:
+        for _ in range(50):
+            order, before, took = approved_beside(a, g)
+            if took < WAITS_S:
                 break
-            g.send("OK", request=got)
-        thread = threading.Thread(target=decide)
-        thread.start()
-        got, m = g.receive()
-        assert m["_"] == "CATALOGUE_CHANGED" and not done.is_set()
-        time.sleep(0.05)
-        assert not done.is_set()
-        order.append("acknowledged")
-        g.send("OK", request=got)
-        thread.join(5)
-        assert order == ["acknowledged", "OK"]
+        else:
+            pytest.fail(f"no acknowledgement in {WAITS_S} s: {took}")
+        assert not before and order == ["acknowledged", "OK"]
         # a gateway that never answers holds nobody up
         a.fakes["vault"].call("AUDIT_EVENT", actor="x", action="login", subject="", detail="{}")
 

@@ -1,5 +1,6 @@
 """admind and its tasks between a played gateway and a played sandbox: what is
 said when, and what neither of them gains."""
+import contextlib
 import json
 import os
 import secrets
@@ -274,18 +275,33 @@ def begun_after_questions(a, gw):
     return [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]["execution"]
 
 
-@pytest.mark.alone
+def heard(gw):
+    """Was a task told of on this connection, whose other end has died?"""
+    with contextlib.suppress(Closed):
+        while True:
+            if gw.receive()[1]["_"] == "TASK_STATE":
+                return True
+    return False
+
+
 @pytest.mark.parametrize("known", [False, True])
-def test_a_task_that_nobody_heard_of_ends(a, gw, known):
-    """after_questions: admind dies before the first question, or behind it."""
-    task = begun_after_questions(a, gw)
-    if known:	# nothing is asked for two seconds: told of
-        while gw.receive(10)[1]["_"] != "TASK_STATE":
-            pass
-    a.named.append(task)
-    a.kill()
-    a.start()
-    a.until(lambda: said(a, "ATTACH", task))
+def test_a_task_that_nobody_heard_of_ends(a, known):
+    """after_questions: admind dies before the first question, or after it. That nothing is
+    asked for two seconds is told too: where these passed before the death, it dies again."""
+    for _ in range(20):
+        with a.gateway() as gw:
+            task = begun_after_questions(a, gw)
+            while known and gw.receive()[1]["_"] != "TASK_STATE":
+                pass
+            a.named.append(task)
+            a.kill()
+            told = known or heard(gw)
+        a.start()
+        a.until(lambda: said(a, "ATTACH", task))
+        if told is known:
+            break
+        a.record(task, KILLED, "KILLED", intent=kept(a, task))
+    assert told is known
     if known:
         time.sleep(0.3)
     else:
@@ -294,13 +310,12 @@ def test_a_task_that_nobody_heard_of_ends(a, gw, known):
     a.record(task, KILLED, "KILLED", intent=kept(a, task))
 
 
-@pytest.mark.alone
 def test_an_orderly_end_tells_what_a_call_became(a, gw):
     """after_questions, before the first question: a task now, that the next life finds."""
     task = begun_after_questions(a, gw)
     a.named.append(task)
     a.stop()
-    while (m := gw.receive(10)[1])["_"] == "CATALOGUE_CHANGED":
+    while (m := gw.receive()[1])["_"] == "CATALOGUE_CHANGED":
         pass
     assert m["_"] == "TASK_STATE" and m["task"] == task and m["status"] == WORKING, m
     a.start()
