@@ -319,7 +319,7 @@ def jobs():
         others = [m for m in ("alone", "bench") if has_mark(name, m)]
         add(name, name, folder(name, limit, workers, node, *(("-m", " and ".join(f"not {m}" for m in others))
                                                              if others else ())),
-            places=workers, limit=limit + 60, needs=needs)
+            places=2, limit=limit + 60, needs=needs)   # as each other: no one of them waits for more
         if "bench" in others:
             add(f"{name} bench", "bench", folder(name, limit, 1, node, "-m", "bench"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)
