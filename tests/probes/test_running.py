@@ -357,7 +357,7 @@ def main():
      "async def g():\n    try:\n        yield 1\n    finally:\n"
      "        await asyncio.sleep(0)\n        seen.append('closed')\n"
      "async def main():\n    async for x in g():\n        break\n"
-     "    await asyncio.sleep(0.01)\n    return seen\n", ["closed"]),
+     "    while not seen:\n        await asyncio.sleep(0.01)\n    return seen\n", ["closed"]),
     # What main starts and does not wait for goes on while it runs.
     ("import asyncio\nasync def f(a): a.append(1)\n"
      "async def main():\n    a = []\n    asyncio.create_task(f(a))\n"
@@ -417,7 +417,8 @@ async def main():
             agens.append(asyncio.current_task() is not None)
     async for _ in gen():
         break
-    await asyncio.sleep(0.01)
+    while not agens:
+        await asyncio.sleep(0.01)
     return [alone, t.result(), late, cancelled, agens,
             asyncio.get_running_loop().is_running()]
 ''')

@@ -43,7 +43,7 @@ RELEASE = ("release", "gcc", (), ["--buildtype=release"])
 SANITISED = ("sanitised", "clang-19", (), [
     "--buildtype=debug", "-Doptimization=0", "-Dfuzz=true", "-Dwerror=false", "-Db_sanitize=address,undefined",
     "-Db_lundef=false", "-Dc_args=-fsanitize=fuzzer-no-link",
-    f"-Dc_link_args=-shared-libsan -Wl,-rpath,{CLANG_LIBRARIES} -lm"])
+    f"-Dc_link_args=-shared-libsan -Wl,-rpath,{CLANG_LIBRARIES}"])
 
 
 def build(name, compiler, targets, options):
