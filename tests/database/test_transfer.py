@@ -50,6 +50,7 @@ def test_as_many_tools_as_an_import_has(app):
             assert finish(app, i, text)["objects"] == 249
 
     of_few = least(pid, few)[0] / 250
+    act(app, "import_drop", i)
     s = server(app)
     with app.transaction():
         for n in range(1999):

@@ -86,6 +86,7 @@ def names(dns):
 def sandbox(ns, names):
     with Sandbox(runner=RUNNER, slots=8, pool_min=1, pool_max=1, egress={"dns_servers": DNS},
                  ns=ns) as s:
+        s.await_ready()
         yield s
 
 
@@ -446,6 +447,7 @@ def test_everything_at_once(sandbox, admind, gateway, web):
 def alone(ns):
     """A sandbox that nobody gives an egress."""
     with Sandbox(runner=RUNNER, slots=4, pool_min=1, pool_max=1) as s:
+        s.await_ready()
         yield s
 
 

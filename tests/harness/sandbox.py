@@ -257,7 +257,7 @@ class Sandbox:
 
     def await_ready(self):
         """Until a call need not wait for the pool: it does so for queue_wait, a minute at most."""
-        until(lambda: "pool_ready" in self.log("sandboxd"), say=lambda: self.log("sandboxd"))
+        until(lambda: "pool_ready" in self.log("sandboxd"), say=lambda: self.log("sandboxd") + self.log("sandboxd-spawn"))
 
     def log(self, process):
         with open(self.path(process + ".log"), encoding="utf-8", errors="replace") as f:

@@ -71,7 +71,7 @@ OVERSIZED = {
 @pytest.fixture(scope="module")
 def sandbox():
     with Sandbox(runner=RUNNER, slots=8) as s:
-        until(lambda: "pool_ready" in s.log("sandboxd"), say=lambda: s.log("sandboxd") + s.log("sandboxd-spawn"))
+        s.await_ready()
         yield s
 
 

@@ -24,7 +24,7 @@ def sandbox():
     # Without waiting runners, so that every process of the pool is a call's.
     with Sandbox(runner=RUNNER, slots=8, memory=64 * MIB, memory_budget=512 * MIB,
                  pool_min=0, pool_max=0) as s:
-        until(lambda: "pool_ready" in s.log("sandboxd"), say=lambda: s.log("sandboxd") + s.log("sandboxd-spawn"))
+        s.await_ready()
         yield s
 
 

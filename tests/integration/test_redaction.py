@@ -63,6 +63,7 @@ def main():
 @pytest.fixture(scope="module")
 def sandbox():
     with Sandbox(runner=RUNNER, slots=4) as s:
+        s.await_ready()
         yield s
 
 

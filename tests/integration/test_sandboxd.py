@@ -435,6 +435,7 @@ def test_signals_while_it_ends_change_nothing():
     """However many come, and when: each process's end is an orderly one."""
     for _ in range(3):
         with Sandbox(slots=2) as s:
+            s.await_ready()
             with s.gateway() as g:      # they have started when a call has been
                 assert run(g, s.admind().held("echo"))["outcome"] == DONE
             for name, child in s.children.items():
