@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.patience import patience, until
+from harness.patience import patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"

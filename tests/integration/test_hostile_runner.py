@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness.instance import processes
-from harness.patience import patience, until
+from harness.patience import patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
 from harness.work import cpu
 
