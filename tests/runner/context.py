@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+from harness.patience import SLACK
 from runner import results
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
@@ -182,8 +183,9 @@ class Context:
     def meson(self, build, limit):
         log = build / "meson-logs/testlog.json"
         log.unlink(missing_ok=True)
+        # Its 30 seconds end a hang, as the harness' limits do: harness/patience.py.
         status = self.run(limit, ["meson", "test", "-C", build, "--no-rebuild", "--num-processes", "2",
-                                  "--print-errorlogs"])
+                                  "--timeout-multiplier", f"{SLACK * self.scale:.1f}", "--print-errorlogs"])
         self.meson_log(log, build, status)
 
     def meson_log(self, log, build, status):
