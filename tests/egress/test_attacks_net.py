@@ -152,8 +152,8 @@ def web(ns):
 
 
 def latency(egress, web, net, many=20):
-    """Of the quickest of so many connects. They end whatever another call does; and
-    one of them meets nobody else on the machine."""
+    """Seconds of the quickest of so many connects. They end whatever another call does;
+    and one of them meets nobody else on the machine."""
     took = []
     for _ in range(many):
         start = time.perf_counter()

@@ -337,8 +337,8 @@ def test_a_call_that_waits_does_not_hold_up_others(ns, dns, web):
 
 
 def test_the_deadline(ns, dns, web):
-    """Of a name that nobody answers; one that is answered late, but within it, is
-    connected to."""
+    """A name that nobody answers ends by it; one that is answered late, but within it,
+    is connected to."""
     dns.zone["silent.example"] = d.Answer(drop=True)
     dns.zone["late.example"] = d.Answer(a=[WEB], delay=0.5)
     with Egress(ns, ["connect_timeout=1500ms"]) as e:

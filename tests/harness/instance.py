@@ -34,8 +34,8 @@ GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "admind": ("check", "vault", "sandbox", "dbowner"),
           "sandbox": ("vault", "pool", "egress", "store")}
 LOCKS = "/run/mcpbox-test-uids"
-#: A password's hash shall cost; each login of each test need not. test_vault_cost.py has
-#: the default.
+#: A guess at a password shall cost; the logins of tests need not. test_vault_hash.py looks
+#: at the default.
 CHEAP_HASHES = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
 #: No test takes the machine's power away, and the page cache outlives every SIGKILL.
 NO_FSYNC = ("fsync=off",)

@@ -222,7 +222,7 @@ def test_no_lane_is_waited_for_longer_than_promised(a, gw):
         a.on_check = lambda m: ("CHECK_OK", {"fields": tlv((3, "n" + secrets.token_hex(5)))
                                              if m["_"] == "CHECK_MANAGEMENT" else b""})
         first = None
-        # Who waited for the writer's lane would never be first; a slow machine may be late once.
+        # A caller that waits for the writer's lane is never first; a slow machine may be late once.
         for _ in range(5):
             r = gw.start("AUTHORISE", tool="mcpbox_create_server", arguments=b"{}")
             with a.gateway() as other:

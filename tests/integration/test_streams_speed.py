@@ -12,8 +12,8 @@ from integration import test_streams_many as many
 pytestmark = pytest.mark.bench
 descriptors, instance = many.descriptors, many.instance
 ONE_WITHIN, ALL_WITHIN = 0.1, 2.0
-# What a request beside them may wait, of 99 in 100: a slice of the fan-out takes a third
-# of a millisecond; the rest is this machine's other work.
+# 99 of 100 requests beside them wait no longer: a slice of the fan-out takes a third of a
+# millisecond; the rest is this machine's other work.
 BESIDE_P99 = 0.05
 
 

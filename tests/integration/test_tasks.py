@@ -29,7 +29,7 @@ def names(instance):
                 "two": ("two", tasks.ASKS_TWO, "optional"),
                 "first": ("first", tasks.ASKS, "after_questions")}
         said = {k: tasks.publish(instance, c, "tasks", *v) for k, v in made.items()}
-    # What runs until a test ends it may run for that long.
+    # A tool that a test ends may run for that long.
     instance.ctl("servers", "limits", "tasks", "timeout_ms=600000")
     return said
 

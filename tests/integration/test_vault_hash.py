@@ -1,4 +1,4 @@
-"""What a password's hash costs where nobody set it: most tests have it cheaper
+"""The default cost of a password's hash. Most tests have a cheaper one
 (harness/instance.py)."""
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

@@ -2,15 +2,15 @@
 
 An assertion that compares a measured time with a bound from above fails on a slow
 machine. This refuses each in tests/. A deadline that ends a hang is no such
-assertion: `until()` and `patience()` of harness/patience.py. What judges speed is a
-benchmark: tests/bench, tests/soak, and modules marked `bench`.
+assertion: `until()` and `patience()` of harness/patience.py. A test that judges speed
+is a benchmark: tests/bench, tests/soak, and modules marked `bench`.
 """
 import ast
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-#: What a time is called that another function measured.
+#: Names of times that another function measured.
 NAMES = {"took", "elapsed", "slowest"}
 CLOCKS = {"monotonic", "perf_counter", "time", "monotonic_ns", "perf_counter_ns", "time_ns"}
 PLANTED = """

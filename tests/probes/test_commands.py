@@ -266,7 +266,7 @@ def host_memory(runner):
 
 
 def read_bytes(runner):
-    """What the runner's pid 1 has read of anything."""
+    """Bytes that the runner's pid 1 has read of anything."""
     with open(f"/proc/self/fdinfo/{runner.pidfd}", encoding="ascii") as f:
         pid = next(line.split()[1] for line in f if line.startswith("Pid:"))
     with open(f"/proc/{pid}/io", encoding="ascii") as f:

@@ -119,7 +119,7 @@ def test_no_process_is_root(started):
 
 
 def made():
-    """What takes the first run its time, by path: programs, databases. Another
+    """The files that the first run spends its time on, by path: programs, databases. Another
     inode or time says that one was made again."""
     found = {}
     for top, _, names in os.walk(STATE):

@@ -272,7 +272,7 @@ def test_wire_fuzz(instance, revisions, names, capsys):
     run(instance, revisions, names, max(SECONDS // 10, 3))
     before = sizes(instance)
     threads = run(instance, revisions, names, SECONDS, offset=1000)
-    # What was closed is noticed.
+    # gatewayd notices closed connections.
     until(lambda: all(x[2] - before[n][2] < FDS for n, x in sizes(instance).items()), say=lambda: (before, sizes(instance)))
     after = sizes(instance)
     total = sum(t.count for t in threads)
