@@ -15,8 +15,8 @@ from runner.graph import UNKNOWN_SECONDS, Job
 
 SHARED, LONG, ALONE = 0, 1, 2	# stages
 #: Seconds that a fuzz target looks for new inputs after its corpus; named: fuzz-long.
-FUZZ_SECONDS, FUZZ_LONG_SECONDS = 5, 600
-WIRE_SECONDS, WIRE_LONG_SECONDS = 30, 600
+FUZZ_SECONDS, FUZZ_LONG_SECONDS = 10, 600
+WIRE_SECONDS, WIRE_LONG_SECONDS = 60, 600
 SUITES = {"bookworm": "deb12", "trixie": "deb13"}
 
 
