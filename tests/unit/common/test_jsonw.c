@@ -55,8 +55,8 @@ values(void **state)
 
 enum {
 	CONTROLS = 1024 * 1024,
-	/* How many times as much printf takes at least. Without an optimizer our
-	 * code is slow and printf's, which is libc's, is not. */
+/* How many times as much printf takes at least. Without an optimizer our
+ * code is slow and printf's, which is libc's, is not. */
 #ifdef __OPTIMIZE__
 	PRINTF_TIMES = 4
 #else
