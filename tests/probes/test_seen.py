@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from harness.place import readable_directory
 from probes import runner_driver
 from probes.ipcframes import ROOT
 
@@ -25,9 +26,6 @@ class Store:
     def __init__(self, directory):
         self.path = str(directory / "store")
         os.mkdir(self.path, 0o755)
-        for part in (directory, *directory.parents):
-            if str(part).startswith("/tmp/"):
-                os.chmod(part, 0o755)
         self.directory = directory
         self.pool = runner_driver.Pool(store=self.path)
         self.digests = {}
@@ -50,8 +48,13 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    s = Store(tmp_path_factory.mktemp("modules"))
+def store():
+    with readable_directory() as directory:
+        yield from _store(directory)
+
+
+def _store(directory):
+    s = Store(directory)
     s.add("first", {
         "pkg/__init__.py": "X = 1\n",
         "pkg/deep/__init__.py": "",

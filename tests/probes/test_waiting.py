@@ -8,6 +8,7 @@ import pytest
 
 from harness.instance import processes
 from harness.patience import patience, until
+from harness.place import readable_directory
 from harness.sandbox import Sandbox
 from probes import ipcframes, outside, runner_driver
 
@@ -323,19 +324,16 @@ def test_kind_of_call_nobody_knows(pool, code):
 
 
 @pytest.fixture(scope="module")
-def profiles(tmp_path_factory):
+def profiles():
     """A pool with a store of modules and a list of commands."""
-    store = tmp_path_factory.mktemp("store")
-    for part in (store, *store.parents):
-        if str(part).startswith("/tmp/"):
-            os.chmod(part, 0o755)
     digests = [bytes([n]) * 32 for n in range(1, 4)]
-    for d in digests:
-        (store / d.hex()).mkdir()
-        (store / d.hex() / f"m{d[0]}.py").write_text("X = 1\n")
-    pool = runner_driver.Pool(store=str(store), commands="/usr/bin/true")
-    yield pool, digests
-    pool.close()
+    with readable_directory() as store:
+        for d in digests:
+            (store / d.hex()).mkdir()
+            (store / d.hex() / f"m{d[0]}.py").write_text("X = 1\n")
+        pool = runner_driver.Pool(store=str(store), commands="/usr/bin/true")
+        yield pool, digests
+        pool.close()
 
 
 @pytest.mark.parametrize("profile", ["modules", "command"])

@@ -8,7 +8,9 @@ import subprocess
 
 import pytest
 
-from harness.installed import SCORES, UNITS, eventually
+from harness.installed import SCORES, UNITS
+from harness.patience import patience, until
+from harness.place import readable_directory
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SRC = os.path.realpath(os.path.join(HERE, "../.."))
@@ -32,7 +34,7 @@ SUITES = ("bookworm", "trixie")
 
 def prepare(suite, work):
     """A root of that suite; its path. What work/files adds to it is our units."""
-    subprocess.run([MACHINE, "build", suite, CACHE], check=True, timeout=400)
+    subprocess.run([MACHINE, "build", suite, CACHE], check=True, timeout=patience(100))
     os.makedirs(work / "files" / INSTALLED)
     for path in unit_files():
         shutil.copy(path, work / "files" / INSTALLED)
@@ -53,7 +55,7 @@ def look(request, tmp_path_factory):
 
     def run(*words):
         return subprocess.run([MACHINE, "look", root, work, *words], capture_output=True,
-                              text=True, timeout=60, check=False,
+                              text=True, timeout=patience(60), check=False,
                               env={**os.environ, "SYSTEMD_COLORS": "0", "SYSTEMD_URLIFY": "0"})
     return run
 
@@ -64,32 +66,34 @@ def put(root, path, text=""):
 
 
 @pytest.fixture(params=SUITES)
-def booted(request, tmp_path):
+def booted(request):
     """Runs a command under that suite's systemd, where our programs end at once."""
-    root, files = prepare(request.param, tmp_path), tmp_path / "files"
+    with readable_directory() as work:
+        yield from boot(request.param, work)
+
+
+def boot(suite, work):
+    root, files = prepare(suite, work), work / "files"
     for kind in ("sysusers.d", "tmpfiles.d"):
         put(files, f"usr/lib/{kind}/mcpbox.conf", read(os.path.join(FOLDER, kind, "mcpbox.conf")))
     put(files, "var/lib/mcpbox/setup")
     # Of all units whose names begin so.
     put(files, "etc/systemd/system/mcpbox-.service.d/test.conf", "[Service]\nType=exec\nRestart=no\n")
-    for path in (tmp_path, *tmp_path.parents[:2], files):
-        path.chmod(0o755)
-    with open(tmp_path / "console", "wb") as console:
-        machine = subprocess.Popen([MACHINE, "run", root, tmp_path], stdin=subprocess.DEVNULL,
+    with open(work / "console", "wb") as console:
+        machine = subprocess.Popen([MACHINE, "run", root, work], stdin=subprocess.DEVNULL,
                                    stdout=console, stderr=console)
 
     def run(*words):
-        pid = (tmp_path / "pid").read_text(encoding="ascii").strip()
+        pid = (work / "pid").read_text(encoding="ascii").strip()
         return subprocess.run(["nsenter", "-t", pid, "-m", "-u", "-i", "-n", "-p", "-C", *words],
-                              capture_output=True, text=True, timeout=60, check=False,
+                              capture_output=True, text=True, timeout=patience(60), check=False,
                               stdin=subprocess.DEVNULL)
     try:
-        assert eventually(lambda: (tmp_path / "pid").exists() and
-                          run("test", "-S", "/run/systemd/private").returncode == 0, 20)
+        until(lambda: (work / "pid").exists() and run("test", "-S", "/run/systemd/private").returncode == 0, 20)
         yield run
     finally:
         machine.terminate()
-        machine.wait(20)
+        machine.wait(patience(20))
 
 
 def test_the_manager_gets_as_far_as_the_program(booted):
@@ -103,13 +107,15 @@ def test_the_manager_gets_as_far_as_the_program(booted):
     # The watches before what can't be without them; a pause is one, whatever it waits for.
     booted("systemctl", "start", *(u for u in names() if u.endswith(".path")))
     booted("systemctl", "start", *services)
-    booted("sleep", "1.2")
-    shown = booted("systemctl", "show", "-p", "Id,ExecMainCode,ExecMainStatus", *services).stdout
-    ended = {b["Id"]: (b["ExecMainCode"], b["ExecMainStatus"]) for b in
-             (dict(line.split("=", 1) for line in block.splitlines())
-              for block in shown.strip().split("\n\n"))}
+
+    def ended():
+        shown = booted("systemctl", "show", "-p", "Id,ExecMainCode,ExecMainStatus", *services).stdout
+        blocks = (dict(line.split("=", 1) for line in block.splitlines()) for block in shown.strip().split("\n\n"))
+        return {b["Id"]: (b["ExecMainCode"], b["ExecMainStatus"]) for b in blocks}
+    # 0: it runs, or has not been started (systemd's own code beside those of wait(2)).
+    until(lambda: all(code != "0" for code, _ in ended().values()), say=ended)
     # 1: it exited (CLD_EXITED).
-    assert ended == {u: ("1", "0") for u in services}, \
+    assert ended() == {u: ("1", "0") for u in services}, \
         booted("journalctl", "-b", "--no-pager", "-p", "warning", "-n", "30").stdout
 
 
