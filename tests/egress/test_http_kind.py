@@ -12,7 +12,7 @@ import pytest
 from harness import dns as d
 from harness import flow
 from harness.mcp import LEGACY, Client, request, text
-from harness.patience import until
+from harness.patience import patience, until
 from harness.postgrest import Rest
 from harness.rest import Rest as Web
 from harness.upstream import Raw, Service, runner_modules
@@ -412,7 +412,7 @@ def called(instance, name, arguments):
     t.start()
     item = waiting(instance, arguments)
     instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
-    t.join(20)
+    t.join(patience(20))
     r = got[0]
     if r.result.get("isError") and failure(r) == "confirmation_pending":
         with Client(instance.address, version=LEGACY) as c:

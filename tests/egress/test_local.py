@@ -9,6 +9,7 @@ import pytest
 
 from harness import dns as d
 from harness.egress import DGRAM, Canary, Egress
+from harness.patience import patience
 
 PUBLIC = "93.184.216.34"
 LAN = ["192.168.1.5", "10.0.0.1", "172.16.0.1", "100.64.0.1", "fd12:3456::1", "127.0.0.1", "127.0.0.7", "::1"]
@@ -51,7 +52,7 @@ def came(s):
 def reach(address, port):
     """From outside the boundary."""
     s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-    s.settimeout(2)
+    s.settimeout(patience(2))
     s.connect((address, port))
     s.close()
 
@@ -160,7 +161,7 @@ def test_own_udp_sockets_never(inside, egress):
     error, pair = egress.connect(net, PUBLIC, 9012, DGRAM)
     assert error == 0
     pair.send(b"x")
-    there.socket.settimeout(5)
+    there.socket.settimeout(patience(5))
     relay = there.socket.recvfrom(10)[1]
     thief = egress.open([f"udp {relay[0]} {relay[1]}"])
     error, s = egress.connect(thief, relay[0], relay[1], DGRAM)
@@ -207,6 +208,6 @@ def test_settings_that_are_wrong_stop_the_start(ns, line):
     try:
         with pytest.raises((AssertionError, OSError)):
             e.start()
-        assert e.process.wait(10) != 0
+        assert e.process.wait(patience(10)) != 0
     finally:
         e.close()

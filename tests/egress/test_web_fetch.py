@@ -18,7 +18,7 @@ import pytest
 from harness import dns as d
 from harness.instance import SRC
 from harness.mcp import Client, text
-from harness.patience import until
+from harness.patience import patience, until
 from harness.upstream import Service
 
 PUBLIC, SECOND = "93.184.216.34", "142.250.185.14"
@@ -81,7 +81,7 @@ class Canary:
         for address, _ in self.sockets:
             with ns.entered():
                 host = f"[{address}]" if ":" in address else address
-                assert urllib.request.urlopen(f"http://{host}/", timeout=5).read() == b"canary", address
+                assert urllib.request.urlopen(f"http://{host}/", timeout=patience(5)).read() == b"canary", address
         assert self.hits == len(self.sockets) > 15
         self.hits = 0
 
@@ -165,7 +165,7 @@ def installed(instance, site):
         return subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", *more, "--url",
                                "http://{}:{}/mcp".format(*instance.address()),
                                "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
-                              capture_output=True, text=True, check=False, timeout=120, input=said)
+                              capture_output=True, text=True, check=False, timeout=patience(120), input=said)
     # Who says no may run it again: what waits is shown and approved then.
     r = install(said="n\n")
     assert r.returncode == 1 and "nothing was approved" in r.stderr, r.stdout + r.stderr
@@ -203,7 +203,7 @@ def test_the_command_shows_what_it_approves(installed, instance):
     again = subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", "--yes", "--url",
                             "http://{}:{}/mcp".format(*instance.address()),
                             "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
-                           capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+                           capture_output=True, text=True, check=False, timeout=patience(120), stdin=subprocess.DEVNULL)
     assert again.returncode == 0, again.stderr       # nothing is left to approve
     tools = instance.ctl_json("tools")["items"]
     assert [t["name"] for t in tools if "web_fetch" in t["name"]].count("web_fetch") == 1
@@ -404,7 +404,7 @@ def test_the_command_approves_what_it_came_for_alone(instance, installed):
         return subprocess.run([os.path.join(SRC, "contrib", "tools", "install"), "web_fetch", "--yes", "--url",
                                "http://{}:{}/mcp".format(*instance.address()),
                                "--ctl", os.path.join(instance.state, "bin", "mcpboxctl")],
-                              capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, check=False, timeout=patience(120), stdin=subprocess.DEVNULL)
     with Client(instance.address) as c:
         server = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"] if s["name"] == "public_web")
         t = c.manage("mcpbox_create_tool", server_id=server, name="helper", requires=["192.168.1.5:22"],

@@ -15,6 +15,8 @@ import struct
 import threading
 import time
 
+from harness.patience import patience
+
 TYPES = {1: "A", 28: "AAAA", 5: "CNAME", 6: "SOA", 65: "HTTPS"}
 NOERROR, FORMERR, SERVFAIL, NXDOMAIN, REFUSED = 0, 1, 2, 3, 5
 
@@ -106,7 +108,7 @@ class Server:
     def close(self):
         self.stopped.set()
         for t in self.threads:
-            t.join(5)
+            t.join(patience(5))
         self.udp.close()
         self.tcp.close()
 
@@ -187,7 +189,7 @@ class Server:
 
     def _one_tcp(self, c):
         with c:
-            c.settimeout(5)
+            c.settimeout(patience(5))
             try:
                 while True:
                     head = c.recv(2, socket.MSG_WAITALL)

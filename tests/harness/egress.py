@@ -197,7 +197,7 @@ class Egress:
         if fields["_"] == "NET_FAILED":
             return fields["error"], None
         assert fields["_"] == "NET_CONNECTED", fields
-        fields["fd"].settimeout(10)
+        fields["fd"].settimeout(patience(10))
         return fields["error"], fields["fd"]
 
     def resolver(self, net, kind=STREAM):
@@ -249,7 +249,7 @@ class Canary:
         """From outside the boundary it can be reached."""
         family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
         with self.ns.new_socket(family, self.kind) as s:
-            s.settimeout(2)
+            s.settimeout(patience(2))
             s.connect((self.address, self.port))
             if self.kind == DGRAM:
                 s.send(b"canary")

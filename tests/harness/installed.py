@@ -53,9 +53,9 @@ def show(unit, *properties):
     return dict(line.split("=", 1) for line in out.splitlines())
 
 
-def eventually(what, seconds=SLOW, pause=0.1):
-    """Waits until what() is true; its value, or the last one."""
-    deadline = time.monotonic() + seconds
+def eventually(what, seconds=120, pause=0.1):
+    """Waits until what() is true; its value, or the last one. seconds: of a quiet machine."""
+    deadline = time.monotonic() + patience(seconds)
     while not (value := what()) and time.monotonic() < deadline:
         time.sleep(pause)
     return value

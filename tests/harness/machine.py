@@ -228,7 +228,7 @@ class Machine:
             if answers and shown.endswith(answers[0][0].encode() + b": "):
                 os.write(master, answers.pop(0)[1].encode() + b"\n")
         os.close(master)
-        return p.wait(10), shown.decode()
+        return p.wait(patience(10)), shown.decode()
 
     def logs(self):
         return self.sh("cat /var/log/mcpbox 2>/dev/null || true; cat /var/log/postgresql/* 2>/dev/null | tail -n 20")
@@ -237,6 +237,6 @@ class Machine:
         if self.proc is not None:
             # its first process's end ends all others of its namespace
             os.killpg(self.proc.pid, signal.SIGKILL)
-            self.proc.wait(20)
+            self.proc.wait(patience(20))
         shutil.rmtree(self.dir, ignore_errors=True)
         self.lock.close()

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import time
 
+from harness.patience import patience
+
 WATCHDOG = 1.0   # seconds; its half is what processes keep
 
 
@@ -106,7 +108,7 @@ class Manager:
         self.process.send_signal(sig)
         m = self.until(lambda m: "STOPPING" in m or None)
         assert m["STOPPING"] == "1"
-        return self.process.wait(30)
+        return self.process.wait(patience(30))
 
     def kill(self):
         with contextlib.suppress(ProcessLookupError):

@@ -74,7 +74,7 @@ class NetPool(Pool):
                       "memory_bytes": 256 << 20, "processes": 64, "cpu_percent": 100,
                       "modules": b""} | profile
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            ours.settimeout(30)
+            ours.settimeout(patience(30))
             ipcframes.send(self.sock, "fork", slot=slot, generation=generation,
                            uid=uid or 1 + generation % 4000, channel=theirs.fileno(), **values)
             theirs.close()
@@ -156,7 +156,7 @@ class Egress:
     def stop(self):
         """Ends as a process that is killed."""
         self.sock.shutdown(socket.SHUT_RDWR)
-        self.thread.join(10)
+        self.thread.join(patience(10))
         self.sock.close()
 
     close = stop

@@ -63,7 +63,7 @@ class Nginx:
         deadline = time.monotonic() + patience(10)
         while True:
             with contextlib.suppress(OSError):
-                socket.create_connection(self.where(), timeout=1).close()
+                socket.create_connection(self.where(), timeout=patience(1)).close()
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(self.log() + (self.process.stderr.read().decode()
@@ -82,7 +82,7 @@ class Nginx:
     def close(self):
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(patience(10))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -16,6 +16,9 @@ from harness.ipc import Closed
 from harness.patience import patience
 from harness.pg import Postgres
 
+#: Seconds that admind waits for the vault (ASK_MS) and for a statement
+#: (DB_STATEMENT_TIMEOUT_MS): a test is done before.
+VAULT_WAITS_S, STATEMENT_S = 5, 8
 CANARY = "CANARY-" + secrets.token_hex(16)
 
 
@@ -324,7 +327,7 @@ def test_a_refused_intent_leaves_its_seal_unused(a, gw):
     def vault(m):
         if m["_"] == "SEAL_CONTEXT":
             sealing.append(m["execution"])
-            refused.wait(4)     # before admind gives the vault up
+            refused.wait(VAULT_WAITS_S - 1)
         return a.honest_vault(m)
 
     a.on_check, a.on_vault = check, vault
@@ -423,7 +426,7 @@ def test_what_was_held_without_a_row_is_taken_back(a, gw):
         return a.honest_sandbox(m)
 
     def let():
-        there.wait(6)   # before statement_timeout
+        there.wait(STATEMENT_S - 2)
         c.execute("SELECT pg_advisory_unlock(4712)")
 
     a.on_vault, a.on_sandbox = a.honest_vault, sandbox
@@ -442,7 +445,7 @@ def test_what_was_held_without_a_row_is_taken_back(a, gw):
             assert m["_"] == "REFUSED", m
             a.until(lambda: held and [x for x, why in a.cancelled if why == 0 and x in held] == held)
         finally:
-            opener.join(10)
+            opener.join(patience(10))
             c.execute("DROP TRIGGER a_none ON mcpbox.executions")
     assert a.rows("SELECT 1 FROM mcpbox.executions WHERE tool = %s", name) == []
     m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
@@ -1022,7 +1025,7 @@ def test_killed_admind_leaves_one_record_a_call(a):
         run = g.call("AUTHORISE", tool=name, arguments=b"{}")["execution"]
         a.on_check = lambda m: ("CHECK_OK", {}) if m["_"] == "CHECK_MANAGEMENT" else None
         block = threading.Event()
-        a.on_vault = lambda m: (block.wait(3), None)[1]
+        a.on_vault = lambda m: (block.wait(VAULT_WAITS_S - 2), None)[1]
     a.named = [run]
     a.kill()
     a.on_vault, a.on_check = a.honest_vault, lambda m: ("CHECK_OK", {})

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.machine import Machine
+from harness.patience import patience
 
 # Of a user who may make objects in `public`, as everybody may on a cluster that pg_upgrade brought from before
 # PostgreSQL 15. Each is a better match for its arguments than what pg_catalog has (CVE-2018-1058).
@@ -57,7 +58,7 @@ def test_functions_of_others_are_not_called(ready):
 
 
 def listeners(m):
-    r = m.ctl("--json", "doctor", check=False, timeout=20)
+    r = m.ctl("--json", "doctor", check=False, timeout=patience(20))
     return {row["layer"]: (row["state"], row["detail"]) for row in json.loads(r.stdout)
             if row["layer"].startswith("listener_")}, r.stdout
 

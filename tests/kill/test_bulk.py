@@ -77,7 +77,7 @@ def test_killed_half_way(instance, victim):
         pid = p.pid if victim == "mcpboxctl" else instance.service_pid(victim)
         os.kill(pid, signal.SIGKILL)
         p.stdin.close()
-        p.wait(60)
+        p.wait(patience(60))
         p.stdout.read()
         p.stderr.read()
     deadline = time.monotonic() + patience(40)
@@ -124,7 +124,7 @@ def test_killed_half_way_over_rest(instance, victim, done):
         assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(instance.service_pid(victim), signal.SIGKILL)
-    t.join(60)
+    t.join(patience(60))
     assert not t.is_alive()
     deadline = time.monotonic() + patience(40)
     while True:

@@ -77,7 +77,7 @@ def test_killed_half_way(instance, export, stage, victim):
         until(lambda: c.execute(STAGES[stage]).fetchone(), 20)
         pid = p.pid if victim == "mcpboxctl" else instance.service_pid(victim)
         os.kill(pid, signal.SIGKILL)
-        p.communicate(timeout=60)
+        p.communicate(timeout=patience(60))
     # what of it still runs comes to its end; then all is there, or nothing
     until(lambda: instance.psql("SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE state = 'active' "
                                 "AND query LIKE '%import_finish%' AND pid <> pg_backend_pid())"))

@@ -79,7 +79,7 @@ class Held(threading.Thread):
         self.let_go()
         # A reader, should there never have been one.
         os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))
-        self.join(20)
+        self.join(patience(20))
         os.unlink(self.path)
         assert not self.is_alive()
 
@@ -119,7 +119,7 @@ def served(instance, tool):
         until(lambda s=s, pid=pid: instance.service_pid(s) not in (None, pid))
 
     def runs():
-        with Client(instance.address, timeout=10) as c:
+        with Client(instance.address, timeout=patience(10)) as c:
             return text(c.call(tool)) == "kept"
 
     until(runs)
@@ -134,7 +134,7 @@ def test_killed_half_way(instance, saved, stage, victim):
     later = "l" + secrets.token_hex(4)      # is there before the restore, and not behind it
 
     def make():
-        with Client(instance.address, timeout=10) as c:
+        with Client(instance.address, timeout=patience(10)) as c:
             return c.manage("mcpbox_create_server", name=later)
 
     until(make)
@@ -161,7 +161,7 @@ def test_killed_half_way(instance, saved, stage, victim):
             with contextlib.suppress(psycopg.Error):
                 holder.execute("ROLLBACK")
         pipe.let_go()
-        p.wait(60)
+        p.wait(patience(60))
     there = until(lambda: databases(instance))
     assert "mcpbox" in there
     now = served(instance, tool)

@@ -4,9 +4,13 @@ An assertion that compares a measured time with a bound from above fails on a sl
 machine. This refuses each in tests/. A deadline that ends a hang is no such
 assertion: `until()` and `patience()` of harness/patience.py. A test that judges speed
 is a benchmark: tests/bench, tests/soak, and modules marked `bench`.
+
+A literal as a hang's limit is refused too: patience() makes the limit grow where the
+machine is slow.
 """
 import ast
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,6 +40,23 @@ def test_control(took, control):
     assert 10 * control > min(took)
 def test_other():
     assert count < 3 and len(took) < 3
+"""
+PLANTED_C = """
+	assert_true(lc_ms() - begun < 200);
+	assert_in_range(now_boot_ms() -
+	    start, 1500, 3000);
+	assert_true(lc_ms() - begun >= 200);
+	assert_true(lc_ms() < end);
+"""
+IN_C = re.compile(r"assert_(?:true\([^;]*_ms\(\)\s+-\s[^;]*<|in_range\([^;]*_ms\(\)\s+-\s)")
+#: Functions that take the limit of a hang: as `timeout`, and as their only argument.
+LIMITED = {"run", "check_output", "check_call", "communicate", "wait", "join", "command", "systemctl",
+           "create_connection", "urlopen", "HTTPConnection", "Client"}
+LIMITED_ALONE = {"communicate", "wait", "join"}
+PLANTED_LIMITS = """
+p.wait(10); p.wait(patience(10)); p.communicate(timeout=3); stop.wait(0.05); ", ".join(x)
+subprocess.run(["a"], timeout=60, check=True)
+socket.create_connection(a, timeout=patience(4))
 """
 
 
@@ -90,17 +111,40 @@ def found(text):
     return out
 
 
+def seconds(node):
+    """Is it a number of seconds that a test writes down? Less than one is a step."""
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value >= 1
+
+
+def limits(text):
+    """Lines of calls with a literal as the limit of a hang."""
+    for c in ast.walk(ast.parse(text)):
+        if isinstance(c, ast.Call):
+            name = getattr(c.func, "attr", getattr(c.func, "id", ""))
+            told = [k.value for k in c.keywords if k.arg == "timeout"] if name in LIMITED else []
+            alone = c.args if name in LIMITED_ALONE and len(c.args) == 1 else []
+            if any(map(seconds, (*told, *alone))):
+                yield c.lineno
+
+
 def main():
-    got = found(PLANTED)
-    if got != ["test_bad", "test_named", "test_told"]:
+    got = found(PLANTED), len(IN_C.findall(PLANTED_C)), sorted(limits(PLANTED_LIMITS))
+    if got != (["test_bad", "test_named", "test_told"], 2, [2, 2, 3]):
         sys.exit(f"the check can't fail: {got}")
     bad = 0
+    for p in sorted((ROOT / "tests").rglob("*.[ch]")):
+        for m in IN_C.finditer(text := p.read_text(encoding="utf-8")):
+            print(f"{p.relative_to(ROOT)}:{text.count(chr(10), 0, m.start()) + 1}: judges by the speed of the machine")
+            bad += 1
     for p in sorted((ROOT / "tests").rglob("*.py")):
         name, text = p.relative_to(ROOT).as_posix(), p.read_text(encoding="utf-8")
         if name.startswith(("tests/bench/", "tests/soak/")) or "pytestmark = pytest.mark.bench" in text:
             continue
         for f in found(text):
             print(f"{name}::{f}: judges by the speed of the machine: wait for an event, or compare with a control")
+            bad += 1
+        for line in sorted(limits(text)):
+            print(f"{name}:{line}: a hang's limit that does not grow on a slow machine: write patience(seconds)")
             bad += 1
     return 1 if bad else 0
 

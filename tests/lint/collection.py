@@ -25,13 +25,17 @@ def test_same(): pass
 """
 
 
+#: A collection takes a few seconds; a machine may be a hundred times slower.
+HANG_S = 600
+
+
 def collect(seed, folder, *options):
     # What tests/run tells of caches and builds is looked at by no name.
     env = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1",
            "MCPBOX_NODE_DIR": "/nonexistent", "MCPBOX_BUILD": "/nonexistent"}
     p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                         "--collect-only", folder, *options], cwd=ROOT, env=env, text=True,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, check=False)
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S, check=False)
     names = [line for line in p.stdout.splitlines() if "::" in line]
     if p.returncode != 0 or not names:
         sys.exit(f"{folder} could not be collected:\n{p.stdout[-3000:]}")

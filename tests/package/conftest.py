@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 SRC = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -45,6 +47,6 @@ def package(tmp_path_factory):
         where = tmp_path_factory.mktemp("package")
         with open(where / "build.log", "wb") as log:
             subprocess.run([SRC / "contrib/debian/build", "--worktree", "--out", where],
-                           check=True, timeout=900, stdin=subprocess.DEVNULL,
+                           check=True, timeout=patience(900), stdin=subprocess.DEVNULL,
                            stdout=log, stderr=subprocess.STDOUT)
     return Package(pathlib.Path(where), tmp_path_factory.mktemp("unpacked"))

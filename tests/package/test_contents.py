@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 SRC = pathlib.Path(__file__).resolve().parents[2]
 DAEMONS = """mcpbox-admind mcpbox-admind-check mcpbox-admind-http mcpbox-admind-vault
     mcpbox-gatewayd mcpbox-peek mcpbox-pool-init mcpbox-runner mcpbox-sandboxd
@@ -96,7 +98,7 @@ def test_purge_knows_every_user(package):
 def test_lintian(package):
     """No errors and no warnings but those overridden with a reason."""
     got = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", package.changes],
-                         check=False, capture_output=True, text=True, timeout=200)
+                         check=False, capture_output=True, text=True, timeout=patience(200))
     assert got.returncode == 0 and not re.search("^[EW]:", got.stdout, re.M), got.stdout + got.stderr
 
 
@@ -109,7 +111,7 @@ def test_lintian_of_the_source(tmp_path):
     # The Policy that is named is Debian 13's, which Debian 12's judge can't know.
     got = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning",
                           "--suppress-tags", "newer-standards-version", dsc],
-                         check=False, capture_output=True, text=True, timeout=100)
+                         check=False, capture_output=True, text=True, timeout=patience(100))
     assert got.returncode == 0 and not re.search("^[EW]:", got.stdout, re.M), got.stdout + got.stderr
 
 

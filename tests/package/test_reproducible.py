@@ -9,6 +9,8 @@ import tempfile
 
 import pytest
 
+from harness.patience import patience
+
 SRC = pathlib.Path(__file__).resolve().parents[2]
 OTHER = 65533  # no account has it
 
@@ -37,7 +39,7 @@ def again(package):
             "umask 077; git init -q . && git add -A && git -c user.name=o -c user.email=o@o"
             f" commit -q -m o && exec contrib/debian/build --out {os.path.relpath(out, tree)}",
             shell=True, cwd=tree, env=env, check=False, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, user=OTHER, group=OTHER, extra_groups=[], timeout=900)
+            stdin=subprocess.DEVNULL, user=OTHER, group=OTHER, extra_groups=[], timeout=patience(900))
         assert got.returncode == 0, got.stderr[-4000:]
         yield out
     finally:

@@ -16,7 +16,7 @@ from probes.controls import Controls
 
 #: Helpers every probe may use: raw system calls with their errno.
 PRELUDE = '''
-import ctypes, errno, os, socket, sys
+import ctypes, errno, os, socket, sys, time
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 def syscall(nr, *args):
@@ -32,6 +32,14 @@ def attempt(f, *args):
     except OSError as e:
         return errno.errorcode.get(e.errno, str(e.errno)) if e.errno else str(e)
     return None
+#: Below it a probe and the test that watches it meet (probes/pairs.py).
+MEET = "/tmp"
+def hold():
+    """Waits until the test lets go. A directory needs no descriptor."""
+    held = os.path.join(MEET, "held")
+    os.mkdir(held)
+    while os.path.exists(held):
+        time.sleep(0.01)
 '''
 
 

@@ -1,7 +1,8 @@
 """Two runners of one pool, and what one leaves for the next."""
+import glob
 import os
+import re
 import signal
-import time
 
 import pytest
 
@@ -230,8 +231,8 @@ def test_signals_do_not_cross(request, two):
     """Every pid and group there could be, each signal that kills or stops;
     with one uid for both it is the pid namespace alone that holds."""
     two = request.getfixturevalue(two)
-    two.start(1, "import time\ndef main():\n    time.sleep(2)\n"
-                 "    return 'alive'\n")
+    two.start(1, "def main():\n    hold()\n    return 'alive'\n")
+    two.await_hold(1)
     two.start(0, '''
 import signal
 def main():
@@ -248,13 +249,14 @@ def main():
     return hit
 ''')
     assert two.value(0) == []
-    assert two.value(1) == "alive"
+    assert two.let_go(1) == "alive"
 
 
 @pytest.mark.parametrize("two", ["pair", "twins"])
 def test_proc_does_not_show_the_other(request, two):
     two = request.getfixturevalue(two)
-    two.start(1, "import time\ndef main():\n    time.sleep(1)\n")
+    two.start(1, "def main():\n    hold()\n")
+    two.await_hold(1)
     two.start(0, '''
 def main():
     found = [p for p in os.listdir("/proc") if p.isdigit()]
@@ -268,11 +270,12 @@ def main():
     return [found, opened]
 ''')
     assert two.value(0) == [["1"], []]
+    two.let_go(1)
 
 
 def test_twins_are_not_traced_or_read(twins):
-    twins.start(1, "import time\ndef main():\n    time.sleep(1)\n")
-    time.sleep(0.1)
+    twins.start(1, "def main():\n    hold()\n")
+    twins.await_hold(1)
     other = outside.host_pid(twins.runners[1])
     twins.start(0, '''
 def main(pid: int):
@@ -284,23 +287,23 @@ def main(pid: int):
 ''', {"pid": other})
     got = twins.value(0)
     assert set(got[:-1]) == {-1} and got[-1] in ("ESRCH", "EINVAL")
+    twins.let_go(1)
 
 
 def test_tmp_of_the_other_by_size(pair):
     """Neither names nor room: one fills its /tmp, the other's free space and
     number of files stay."""
     measure = '''
-import time
+def free():
+    s = os.statvfs("/tmp")
+    return [s.f_bfree, s.f_ffree]
 def main():
-    out = []
-    for _ in range(2):
-        s = os.statvfs("/tmp")
-        out.append([s.f_bfree, s.f_ffree])
-        time.sleep(0.7)
-    return out
+    before = free()
+    hold()
+    return [before, free()]
 '''
     pair.start(1, measure)
-    time.sleep(0.2)
+    pair.await_hold(1)
     pair.start(0, '''
 def main():
     for i in range(500):
@@ -308,9 +311,9 @@ def main():
     s = os.statvfs("/tmp")
     return [s.f_bfree, s.f_ffree]
 ''')
-    before, after = pair.value(1)
-    assert before == after
-    assert pair.value(0) != before
+    full = pair.value(0)
+    before, after = pair.let_go(1)
+    assert before == after != full
 
 
 def test_inherited_memory_is_a_copy(pool, pair):
@@ -318,48 +321,65 @@ def test_inherited_memory_is_a_copy(pool, pair):
     both. What one writes there the other does not see, nor does the zygote,
     nor one forked later."""
     write = '''
-import time
 def main():
     place = ctypes.c_int.in_dll(ctypes.pythonapi, "Py_UTF8Mode")
     old, place.value = place.value, 0x5ca1ab1e
-    time.sleep(0.6)
+    hold()
     return [ctypes.addressof(place), old]
 '''
     read = '''
-import time
 def main():
-    time.sleep(0.3)
     place = ctypes.c_int.in_dll(ctypes.pythonapi, "Py_UTF8Mode")
     return [ctypes.addressof(place), place.value]
 '''
     pair.start(0, write)
+    pair.await_hold(0)
     pair.start(1, read)
-    (address, old), (address2, seen) = pair.value(0), pair.value(1)
+    address2, seen = pair.value(1)
+    address, old = pair.let_go(0)
     assert address == address2      # the control: the same place
     assert seen == old != 0x5ca1ab1e
     assert ask(pool, read) == [address, old]
 
 
+def calls(runner):
+    """The system call that each thread of a runner is in, with its arguments (proc(5))."""
+    return [read_text(p) for p in glob.glob(f"/proc/{outside.host_pid(runner)}/task/*/syscall")]
+
+
+def read_text(path):
+    with open(path, encoding="ascii") as f:
+        return f.read()
+
+
 def test_futex_in_inherited_memory(pair):
-    """One sleeps on a word that both inherited and that it has written, the
-    other wakes all sleepers at that address: nobody. By files that both have
+    """A thread of one sleeps on a word that both inherited and that it has written,
+    the other wakes all sleepers at that address: nobody. Its own process wakes it
+    after, the control. By files that both have
     mapped two willing runners can wake each other, see sandboxd/DESIGN.md."""
     word = '''
     place = ctypes.c_int.in_dll(ctypes.pythonapi, "Py_UTF8Mode")
     place.value = 7
     at = ctypes.addressof(place)
 '''
-    pair.start(0, "def main():" + word + '''
-    ts = (ctypes.c_long * 2)(1, 0)
-    return syscall(202, at, 0, 7, ts, 0, 0)
+    pair.start(0, "import threading\ndef main():" + word + '''
+    woke = []
+    t = threading.Thread(target=lambda: woke.append(syscall(202, at, 0, 7, 0, 0, 0)))
+    t.start()
+    hold()
+    woken = syscall(202, at, 1, 1000, 0, 0, 0)
+    t.join()
+    return [woken, woke]
 ''')
-    time.sleep(0.3)
+    pair.await_hold(0)
+    # 202: futex; 0: FUTEX_WAIT; 7: the value that it waits at.
+    until(lambda: any(re.match(r"202 0x[0-9a-f]+ 0x0 0x7 ", c) for c in calls(pair.runners[0])))
     pair.start(1, "def main():" + word + '''
     return [syscall(202, at, 1, 1000, 0, 0, 0),
             syscall(202, at, 129, 1000, 0, 0, 0)]
 ''')
     assert pair.value(1) == [0, 0]
-    assert pair.value(0) == -110    # its own time ran out
+    assert pair.let_go(0) == [1, [0]]
 
 
 # --- The same numbers twice. ---

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness.patience import until
+from harness.patience import patience, until
 from probes import runner_driver
 from probes.test_files import plant
 
@@ -67,7 +67,7 @@ class Box:
 
 def outside(*argv):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=30, check=False)
+                          timeout=patience(30), check=False)
     return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 

@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from harness.patience import until
+
 CONNECT = '''
 def main(family: int, address, kind: int):
     try:
@@ -49,11 +51,8 @@ class Listener:
     def close(self):
         self.sock.close()
 
-    def wait(self, n):
-        for _ in range(100):
-            if len(self.got) >= n:
-                return
-            threading.Event().wait(0.02)
+    def receives(self, n):
+        until(lambda: len(self.got) >= n)
 
 
 @pytest.mark.parametrize("family,host", [
@@ -66,7 +65,7 @@ def test_host_listener(sandbox, family, host, kind):
         arguments = dict(family=int(family), address=[host, port],
                          kind=int(kind))
         assert sandbox.outside(CONNECT, **arguments) == "sent"
-        listener.wait(1)
+        listener.receives(1)
         assert listener.got == [b"canary"]
         assert sandbox.inside(CONNECT, **arguments) == "socket: EPERM"
         assert listener.got == [b"canary"]
@@ -82,7 +81,7 @@ def test_abstract_unix_socket_of_the_host(sandbox):
                          kind=int(socket.SOCK_STREAM))
         assert sandbox.outside(CONNECT, **arguments) == "sent"
         assert sandbox.inside(CONNECT, **arguments) != "sent"
-        listener.wait(1)
+        listener.receives(1)
         assert listener.got == [b"canary"]
     finally:
         listener.close()
@@ -102,7 +101,7 @@ def main(name: str):
         outside, inside = sandbox.attack(code, name=name)
         assert outside is None
         assert inside is not None
-        listener.wait(1)
+        listener.receives(1)
         assert listener.got == [b"canary"]
     finally:
         listener.close()

@@ -4,23 +4,41 @@ import ctypes
 import fcntl
 import os
 import struct
-import time
 
 import pytest
 
+from harness.patience import until
 from probes import outside, runner_driver
 from probes.conftest import PRELUDE, WRAP
-from probes.pairs import ask, value
+from probes.pairs import ask, await_hold, let_go, value
 
 #: A file of the host that every runner sees.
 SHARED = ctypes.__file__
 HOLD = '''
-import time
-def main(seconds: float = 1.0):
+def main():
     out = attack()
-    time.sleep(seconds)
+    hold()
     return out
 '''
+
+
+class Control:
+    """The same code in a process of this machine, as root; let_go() ends it."""
+
+    def __init__(self, code, directory):
+        self._held = directory / "held"
+        self.pid = os.fork()
+        if self.pid == 0:
+            scope = {}
+            exec(PRELUDE + code, scope)
+            scope["MEET"] = str(directory)
+            scope["main"]()
+            os._exit(0)
+        until(self._held.exists)
+
+    def let_go(self):
+        self._held.rmdir()
+        os.waitpid(self.pid, 0)
 
 
 # --- Locks on files that the host has too. ---
@@ -44,26 +62,21 @@ def attack():
 '''
 
 
-def test_flock_of_a_file_of_the_host(pool):
+def test_flock_of_a_file_of_the_host(pool, tmp_path):
     """A lock needs no right to write. The control takes it in another
     process; the same code inside does not."""
     code = FLOCK.replace("PATH", repr(SHARED)) + HOLD
-    pid = os.fork()
-    if pid == 0:
-        scope = {}
-        exec(PRELUDE + code, scope)
-        scope["main"](0.6)
-        os._exit(0)
-    time.sleep(0.3)
+    control = Control(code, tmp_path)
     assert _locked_outside()
-    os.waitpid(pid, 0)
+    control.let_go()
     assert not _locked_outside()
     runner = pool.fork()
     try:
         assert runner.ready()[0] == "ready"
-        runner.execute(PRELUDE + code + WRAP, {"seconds": 0.6})
-        time.sleep(0.3)
+        runner.execute(PRELUDE + code + WRAP, {})
+        await_hold(runner)
         assert not _locked_outside()
+        let_go(runner)
         assert value(runner_driver.Call(runner, runner.result())) == "ENOSYS"
     finally:
         runner.close()
@@ -121,26 +134,21 @@ def attack():
 '''
 
 
-def test_ranges_of_files_cost_the_kernel_nothing(pool):
+def test_ranges_of_files_cost_the_kernel_nothing(pool, tmp_path):
     """A record of a lock is kernel memory that nothing counts, and on files of
     the host it would be seen by others. Granted, and none is there."""
     code = LOCKS.replace("PATH", repr(SHARED)) + HOLD
-    pid = os.fork()
-    if pid == 0:
-        scope = {}
-        exec(PRELUDE + code, scope)
-        scope["main"](0.8)
-        os._exit(0)
-    time.sleep(0.5)
-    seen = _locks_of(pid)
-    os.waitpid(pid, 0)
+    control = Control(code, tmp_path)
+    seen = _locks_of(control.pid)
+    control.let_go()
     assert len(seen) > 300      # the control: that is where they would show
     runner = pool.fork()
     try:
         assert runner.ready()[0] == "ready"
-        runner.execute(PRELUDE + code + WRAP, {"seconds": 0.6})
-        time.sleep(0.4)
+        runner.execute(PRELUDE + code + WRAP, {})
+        await_hold(runner)
         assert _locks_of(outside.host_pid(runner)) == []
+        let_go(runner)
         assert value(runner_driver.Call(runner, runner.result())) == 800
     finally:
         runner.close()
@@ -187,10 +195,10 @@ def main():
 # --- What is counted by user, over all namespaces. ---
 
 EATS = '''
-import time
+import fcntl
 def main():
-    """As many of each as there are descriptors, in several processes."""
-    import signal
+    """As many pipes as there are descriptors, in several processes, until the
+    kernel gives this user small ones."""
     for _ in range(6):
         if os.fork() == 0:
             break
@@ -208,8 +216,14 @@ def main():
     except OSError:
         pass
     if os.getpid() != 1:
-        time.sleep(30)
-    time.sleep(1.5)
+        time.sleep(10 ** 6)
+    size = 65536
+    while size == 65536:
+        for fd in held.pop():
+            os.close(fd)
+        held.append(os.pipe())
+        size = fcntl.fcntl(held[-1][0], fcntl.F_GETPIPE_SZ)
+    hold()
     return len(held)
 '''
 
@@ -218,14 +232,14 @@ def test_one_s_pipes_do_not_shrink_the_other_s(pair):
     """Beyond fs.pipe-user-pages-soft a user's new pipes are small: each call
     is a user of its own."""
     pair.start(0, EATS, files=2000)
-    time.sleep(0.8)
+    pair.await_hold(0)
     pair.start(1, '''
 import fcntl
 def main():
     return [fcntl.fcntl(os.pipe()[0], fcntl.F_GETPIPE_SZ) for _ in range(50)]
 ''')
     assert set(pair.value(1)) == {65536}
-    assert pair.value(0) > 100
+    assert pair.let_go(0) > 100
 
 
 @pytest.mark.parametrize("code", [
@@ -234,19 +248,19 @@ def main():
     "[os.eventfd(0) for _ in range(200)]",
     "[os.memfd_create('x') for _ in range(0)] + [os.pipe() for _ in "
     "range(100)]",
-    "[threading.Thread(target=time.sleep, args=(1.5,)).start() for _ in "
-    "range(20)]",
+    "[threading.Thread(target=time.sleep, args=(10 ** 6,), daemon=True)"
+    ".start() for _ in range(20)]",
     "[os.open('/tmp', os.O_RDONLY) for _ in range(200)]",
 ])
 def test_one_uses_up_the_other_has_its_own(pair, code):
-    body = ("import select, threading, time\ndef main():\n    global held\n"
+    body = ("import select, threading\ndef main():\n    global held\n"
             "    held = []\n    try:\n        while True:\n"
             f"            held.append({code})\n    except (OSError, "
-            "RuntimeError):\n        pass\n    time.sleep(1.2)\n"
+            "RuntimeError):\n        pass\n    hold()\n"
             "    return len(held)\n")
     pair.start(0, body, files=4000)
-    time.sleep(0.6)
-    pair.start(1, "import select, threading, time\ndef main():\n"
+    pair.await_hold(0)
+    pair.start(1, "import select, threading\ndef main():\n"
                   f"    return len({code})\n")
     assert pair.value(1) > 0
-    pair.value(0)
+    pair.let_go(0)

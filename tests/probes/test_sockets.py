@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
-from probes.conftest import not_run
+from probes import runner_driver
+from probes.conftest import PRELUDE, not_run
+from probes.pairs import await_hold, let_go
 
 #: The rest, which few kernels have, is in test_unix_sockets_are_all_there_is.
 FAMILIES = {
@@ -120,10 +122,8 @@ def test_names_of_the_host(sandbox, tmp_path):
 def test_abstract_names_of_another_runner(pool):
     """Even if bind() passed, each has a namespace of its own: names that the
     kernel itself gives (autobind) in one are not found from another."""
-    from probes.conftest import PRELUDE
     first, second = pool.fork(), pool.fork()
     code = '''
-import time
 def main():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -132,7 +132,7 @@ def main():
     attempt(s.sendto, b"x", "\\0nobody")
     name = s.getsockname()
     own = None if not name else attempt(t.sendto, b"canary", name)
-    time.sleep(WAIT)
+    hold()
     hits = [n for n in range(0x200) if attempt(
         t.sendto, b"other", b"\\0%05x" % n) is None]
     s.setblocking(False)
@@ -145,11 +145,14 @@ def main():
     return {"value": [bool(name), own, got]}
 '''
     try:
-        for r, wait in ((first, "0.6"), (second, "0.1")):
-            assert r.ready()[0] == "ready"
-            r.execute(PRELUDE + code.replace("WAIT", wait), {})
-        from probes import runner_driver
         for r in (first, second):
+            assert r.ready()[0] == "ready"
+            r.execute(PRELUDE + code, {})
+        for r in (first, second):
+            await_hold(r)
+        # The second searches while the first has its name.
+        for r in (second, first):
+            let_go(r)
             named, own, got = runner_driver.Call(
                 r, r.result()).value["value"]
             if named:

@@ -238,7 +238,7 @@ def test_wrong_first_frame_ends_it(waiting, what):
 
 def _silent(runner):
     """Not a word came."""
-    runner.channel.settimeout(2)
+    runner.channel.settimeout(patience(2))
     try:
         return ipcframes.receive(runner.channel) is None
     except ConnectionResetError:

@@ -143,7 +143,7 @@ def test_second_run_is_quick_and_keeps_everything(started):
 def test_stop_and_start_again(started):
     assert run("--stop", "--state", STATE).returncode == 0
     with pytest.raises(OSError):
-        urllib.request.urlopen(env()["MCPBOX_MCP_URL"].replace("/mcp", "/health"), timeout=5)
+        urllib.request.urlopen(env()["MCPBOX_MCP_URL"].replace("/mcp", "/health"), timeout=patience(5))
     assert run("--stop", "--state", STATE).returncode == 0
     with open(os.path.join(STATE, "conf", "egress.local"), "w", encoding="ascii") as f:
         f.write("never 192.0.2.1\n")

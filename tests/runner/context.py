@@ -97,7 +97,7 @@ class Context:
         except subprocess.TimeoutExpired:
             p.send_signal(signal.SIGTERM)
             try:
-                p.wait(20)
+                p.wait(20 * self.scale)
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()

@@ -199,7 +199,7 @@ class Run:
         left = expected(self.graph, elapsed)
         total = sum(j.tests for j in self.graph.jobs.values())
         self.screen.progress(
-            f"{self.tests_so_far()} of about {total} tests, about {screen.duration(left)} left; running: "
+            f"{self.tests_so_far()}{f' of about {total}' if total else ''} tests, about {screen.duration(left)} left; running: "
             + ", ".join(sorted(self.running)))
 
     def everything(self):

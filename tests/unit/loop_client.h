@@ -20,7 +20,7 @@
 
 #include <event2/event.h>
 
-enum { LC_DEADLINE_MS = 5000, LC_MAX = 4 * 1024 * 1024 };
+enum { LC_DEADLINE_MS = 20000, LC_MAX = 4 * 1024 * 1024 };
 
 struct lc {
 	int fd;

@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 (DEB,) = pathlib.Path("/tmp/package").glob("mcpbox_*.deb")
 FAKE = pathlib.Path("/tmp/systemctl")
 SYSTEMCTL = """#!/bin/sh
@@ -42,7 +44,7 @@ class Machine:
                "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"}
         got = subprocess.run(["dpkg", *words], check=False, text=True, env=env,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, timeout=120)
+                             stderr=subprocess.STDOUT, timeout=patience(120))
         assert got.returncode == rc, got.stdout
         return got.stdout
 

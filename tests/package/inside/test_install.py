@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 USERS = """mcpbox-gw-local mcpbox-gw-tunnel mcpbox-admin mcpbox-adminweb mcpbox-check
     mcpbox-vault mcpbox-sandbox mcpbox-pool mcpbox-egress mcpbox-store mcpbox-owner""".split()
 PROGRAM = {"gatewayd-local": "gatewayd", "gatewayd-tunnel": "gatewayd", "egress": "sandboxd-egress"}
@@ -50,7 +52,7 @@ def defaults(process):
 
 
 def run(*command):
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=20)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=patience(20))
 
 
 def test_users_and_directories(installed):

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
+
 ETC = pathlib.Path("/etc/mcpbox")
 CA = "sslrootcert=/etc/mcpbox/database-ca.pem"
 REMOTE = f"host=db.example hostaddr=192.0.2.1 port=5432 dbname=mcpbox user=U sslmode=verify-full {CA}"
@@ -32,7 +34,7 @@ def set_up():
 
 def shown(program, name):
     return subprocess.run([f"/usr/libexec/mcpbox/mcpbox-{program}", "-T", "-f", str(ETC / f"{name}.conf")], check=True,
-                          capture_output=True, text=True, timeout=20).stdout
+                          capture_output=True, text=True, timeout=patience(20)).stdout
 
 
 def test_upgrade_replaces_the_package_s_files_and_asks_nothing(machine, newer):

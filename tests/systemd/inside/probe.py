@@ -24,7 +24,7 @@ def syscall(*args):
 
 def connect(family, address):
     with socket.socket(family, socket.SOCK_STREAM) as s:
-        s.settimeout(5)
+        s.settimeout(60)
         s.connect(address)
 
 

@@ -127,7 +127,7 @@ def probed(suite, canaries):
     for process, unit in PROBED.items():
         stand_in(process, directives(unit), line)
     systemctl("daemon-reload")
-    systemctl("start", *(f"probe-{n}.service" for n in names), timeout=60)
+    systemctl("start", *(f"probe-{n}.service" for n in names))
     found = {}
     for n in names:
         with open(os.path.join(OUT, n), encoding="ascii") as f:
@@ -151,7 +151,7 @@ def test_the_backup_before_a_migration_can_be_written(suite, canaries):
     stand_in("migrate", directives("mcpbox-migrate.service"), "/usr/bin/pg_dump -Fc "
              f"-f {path} 'host=/run/postgresql dbname=mcpbox user=mcpbox_owner'")
     systemctl("daemon-reload")
-    r = command("systemctl", "start", "probe-migrate.service", check=False, timeout=30)
+    r = command("systemctl", "start", "probe-migrate.service", check=False)
     with open(os.path.join(OUT, "migrate"), encoding="utf-8") as f:
         assert r.returncode == 0, f.read()
     assert os.stat(path).st_size > 10000

@@ -18,13 +18,11 @@ test_slowloris(void **state)
 {
 	static const char head[] = "GET /slow HTTP/1.1\r\nHost: localhost\r\n";
 	struct lc c;
-	long begin;
 	size_t i;
 
 	(void)state;
 	start(10, 10);
 	c = lc_open(address);
-	begin = lc_ms();
 	for (i = 0; i < sizeof(head) - 1 && lc_whole(&c) == 0 && !c.eof; i++) {
 		send(c.fd, head + i, 1, MSG_NOSIGNAL);
 		lc_run(base, 20);
@@ -32,7 +30,7 @@ test_slowloris(void **state)
 	}
 	lc_until_eof(&c, base);
 	assert_int_equal(strncmp(c.p, "HTTP/1.1 408 ", 13), 0);
-	assert_true(lc_ms() - begin < 2500);
+	assert_true(i < sizeof(head) - 1); /* 20 ms each, of 200 */
 	lc_close(&c);
 
 	c = lc_open(address);
