@@ -2,6 +2,7 @@
 import http.client
 import itertools
 import json
+import select
 import socket
 
 from harness.patience import patience
@@ -132,6 +133,10 @@ class Client:
             h["Mcp-Session-Id"] = self.session
         return h
 
+    def _closed(self):
+        """Has the server closed the kept connection, which was idle for too long?"""
+        return self.conn.sock is not None and bool(select.select([self.conn.sock], [], [], 0)[0])
+
     def send(self, message, headers):
         """POST on the kept connection; a dead one is replaced for the next
         request, never is the request itself sent twice."""
@@ -140,6 +145,8 @@ class Client:
         if self.token:
             h["Authorization"] = "Bearer " + self.token
         h.update(headers)
+        if self.conn is not None and self._closed():
+            self.close()
         if self.conn is None:
             self.conn = connection(self.where(), self.timeout)
         try:
