@@ -373,14 +373,17 @@ def test_no_process_keeps_anything_of_a_call(sandbox, admind, gateway):
                 "arguments": b"CANARYargs" + os.urandom(6).hex().encode(),
                 "secret": b"CANARYkeep" + os.urandom(6).hex().encode()}
     arguments = b'{"a":"%s"}' % canaries["arguments"]
-    code = f"import time\ndef main(a):\n    b = '{canaries['code'].decode()}'\n    time.sleep(3)\n"
+    code = ("import os, time\ndef main(a):\n"
+            f"    b = '{canaries['code'].decode()}'\n    os.mkdir('/tmp/held')\n"
+            "    while os.path.exists('/tmp/held'):\n        time.sleep(0.01)\n")
     x = admind.held(code, arguments=arguments, secrets=[("T", canaries["secret"].decode())])
     request = gateway.start("RUN", execution=x, arguments=arguments)
     # The one that has the code now; on a busy machine that takes a while.
-    assert (found := wait_for(lambda: [p for p in runners(sandbox) if memory_has(p, canaries["secret"])]))
+    assert (found := wait_for(lambda: [p for p in runners(sandbox) if os.path.exists(f"/proc/{p}/root/tmp/held")]))
     pid, = found
     for what, canary in canaries.items():
         assert memory_has(pid, canary), what
+    os.rmdir(f"/proc/{pid}/root/tmp/held")
     got, m = gateway.receive()
     assert got == request and answer(m)[0] == DONE
     admind.record(x)
