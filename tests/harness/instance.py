@@ -49,19 +49,30 @@ DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatew
            "egress": "mcpbox-sandboxd-egress", "sandboxd-store": "mcpbox-sandboxd-store"}
 
 
+#: PostgreSQL's place in the order in which an instance is killed.
+SIGQUIT_TURN = 2
+
+
 def processes():
     """pid -> (ppid, state, uid, argv) of all live processes."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
-                state, ppid = f.read().rsplit(")", 1)[1].split()[:2]
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                argv = f.read().decode(errors="replace").split("\0")
-            found[int(pid)] = (int(ppid), state, os.stat(f"/proc/{pid}").st_uid, argv)
+            state, ppid = read(f"/proc/{pid}/stat").rsplit(b")", 1)[1].split(None, 2)[:2]
+            argv = read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0")
+            found[int(pid)] = (int(ppid), state.decode(), os.stat(f"/proc/{pid}").st_uid, argv)
         except (OSError, IndexError):
             continue
     return found
+
+
+def read(path):
+    """A file of proc(5), without the layers of open(): tests look at all processes often."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 1 << 16)
+    finally:
+        os.close(fd)
 
 
 def take_block():
@@ -151,28 +162,32 @@ class Instance:
     def kill(self):
         """SIGKILL of every process: nothing here outlives the test. First those that would
         start others again. PostgreSQL gets SIGQUIT: it gives its shared memory back."""
-        def living(mine):
-            return [pid for pid, (_, state, uid, argv) in processes().items() if state != "Z" and mine(pid, uid, argv)]
-
-        def end(mine, number=signal.SIGKILL):
-            def left():
-                there = living(mine)
-                for pid in there:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, number)
-                return not there
-            until(left, say=lambda: living(mine))
-
         def inside(pid):
             try:
                 return os.readlink(f"/proc/{pid}/cwd").startswith(self.state + "/")
             except OSError:
                 return False
-        end(lambda pid, uid, argv: argv[:3] == ["runsvdir", "-P", os.path.join(self.state, "service")])
-        end(lambda pid, uid, argv: argv[0] in ("runsv", "sv") and inside(pid))
-        end(lambda pid, uid, argv: os.path.basename(argv[0]) == "postgres" and inside(pid), signal.SIGQUIT)
-        # A process that stays would disturb the next owner of these uids.
-        end(lambda pid, uid, argv: self.base <= uid < self.base + BLOCK or argv[0] == "svlogd" and inside(pid))
+
+        def turn(pid, uid, argv):
+            """Of a process of ours: its place in the order. None: it is not ours."""
+            if argv[:3] == ["runsvdir", "-P", os.path.join(self.state, "service")]:
+                return 0
+            if argv[0] in ("runsv", "sv") and inside(pid):
+                return 1
+            if os.path.basename(argv[0]) == "postgres" and inside(pid):
+                return SIGQUIT_TURN
+            # A process that stays would disturb the next owner of these uids.
+            return 3 if self.base <= uid < self.base + BLOCK or argv[0] == "svlogd" and inside(pid) else None
+
+        def left():
+            there = sorted((turn(pid, uid, argv), pid) for pid, (_, state, uid, argv) in processes().items()
+                           if state != "Z" and turn(pid, uid, argv) is not None)
+            for place, pid in there:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGQUIT if place == SIGQUIT_TURN else signal.SIGKILL)
+            return not there
+        # One that was just starting another is dead by the next look, which finds the other.
+        until(left, step=0.05, say=lambda: [p for p in processes().items() if turn(p[0], *p[1][2:]) is not None])
         with contextlib.suppress(ChildProcessError, AttributeError):
             os.waitpid(self.control.runsvdir, os.WNOHANG)
 
