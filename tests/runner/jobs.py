@@ -335,8 +335,8 @@ def jobs():
     package = {"MCPBOX_PACKAGE": lambda ctx: str(ctx.paths.build / "package")}
     add("package", "package", folder("package", 1200, 1, None, "--ignore=tests/package/inside",
                                      "--ignore=tests/package/test_reproducible.py", **package),
-        limit=1300, needs=("build package",))
-    add("package inside", "package", package_inside, limit=1300, needs=("build package",))
+        stage=LONG, limit=1300, needs=("build package",))
+    add("package inside", "package", package_inside, stage=LONG, limit=1300, needs=("build package",))
     add("runner", "runner", folder("runner", 600), limit=700)
 
     add("tidy", "tidy", lambda ctx: clang_tidy(ctx, tracked("*.c"), "tidy: clang-tidy of every file"),

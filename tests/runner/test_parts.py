@@ -41,11 +41,11 @@ def test_only_long_parts_have_patterns():
 
 @pytest.mark.parametrize("path, parts", [
     ("gatewayd/call.c", {"wire-long", "debian13"}),
-    ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd"}),
+    ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd", "package"}),
     ("sql/migrations/0001_base.sql", {"debian13", "vm"}),
-    ("contrib/systemd/mcpbox.target", {"vm", "systemd"}),
-    ("contrib/debian/rules", {"vm", "reproducible"}),
-    ("contrib/packages", {"vm", "systemd", "debian13", "tidy"}),
+    ("contrib/systemd/mcpbox.target", {"vm", "systemd", "package"}),
+    ("contrib/debian/rules", {"vm", "reproducible", "package"}),
+    ("contrib/packages", {"vm", "systemd", "debian13", "tidy", "package"}),
     ("tests/vm/guest", {"vm"}),
     (".clang-tidy", {"tidy"}),
     ("docs/TOOLS.md", set()),

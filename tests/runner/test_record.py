@@ -48,7 +48,7 @@ def test_a_run_that_says_nothing_about_this_commit_is_owed_again(bad, why):
 
 def test_what_a_change_touches_is_owed():
     owed = record.owed(rows(), lambda c: look(c, files=["README.md", "contrib/systemd/mcpbox.target", "tests/vm/run"]))
-    assert owed == {"systemd": "contrib/systemd/mcpbox.target changed",
+    assert owed == {"systemd": "contrib/systemd/mcpbox.target changed", "package": "contrib/systemd/mcpbox.target changed",
                     "vm": "contrib/systemd/mcpbox.target changed and 1 more"}
 
 
