@@ -4,7 +4,7 @@ import json
 import time
 
 from harness import flow
-from harness.patience import patience
+from harness.patience import patience, until
 
 CODE = '''\
 def main(n: int) -> str:
@@ -41,6 +41,14 @@ def approve(instance, item):
 
 def reject(instance, item, reason):
     instance.ctl("approvals", "reject", item["id"], "--reason", reason)
+
+
+def expire(instance):
+    """The time of all that wait is over. Without triggers: a request is immutable."""
+    instance.psql("SET session_replication_role = replica; UPDATE mcpbox.call_requests SET expires_at = now() - interval '1 second' WHERE id IN"
+                  " (SELECT id FROM mcpbox.approval_requests WHERE kind = 'call' AND state = 'pending')")
+    until(lambda: one(instance, "SELECT count(*) FROM mcpbox.approval_requests WHERE kind = 'call'"
+                      " AND state = 'pending'") == "0")
 
 
 def runs(instance, n):

@@ -96,7 +96,7 @@ def actions():
 
 @pytest.fixture(scope="module")
 def instance():
-    i = Instance(sets=["admind:confirm_wait=2s"])
+    i = Instance()
     yield i
     i.close()
 
@@ -202,6 +202,8 @@ def calls(i, mcp):
     for n, way in ((1, "yes"), (2, "no"), (3, None)):
         r = mcp.request("tools/call", {"name": name, "arguments": {"n": n}})
         if way is None:
+            confirm.waiting(i, n)
+            confirm.expire(i)
             break
         item = confirm.waiting(i, n)
         decide(i, item["id"], way == "yes")
