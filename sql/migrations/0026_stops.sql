@@ -652,8 +652,23 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
+-- A reserved name in words, before the constraint (0020) refuses it by its own.
+-- Before an ON CONFLICT is looked at, too: such a row is never there.
+CREATE FUNCTION tool_names_reserved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.exposed_name <> 'web_fetch' AND NEW.exposed_name ~ '^(mcpbox|sandbox|web)_' THEN
+		PERFORM mcpbox.fail('conflict', 'the name ' || NEW.exposed_name || ' is reserved: where'
+		    ' a server shows its tools without a prefix, no name begins with mcpbox_, sandbox_'
+		    ' or web_ (but web_fetch); choose another');
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER reserved BEFORE INSERT OR UPDATE ON tool_names
+    FOR EACH ROW EXECUTE FUNCTION tool_names_reserved();
+
+---------------------------------------------------------------------------
 REVOKE ALL ON FUNCTION stop_reason_ok, authority_rank, authority_now, stop_told, stop_next,
     server_stop_words, tool_stop_words, call_stopped, server_held, tool_held, stop_reason,
-    set_server_status, set_tool_enabled, tool_automatic FROM PUBLIC;
+    set_server_status, set_tool_enabled, tool_automatic, tool_names_reserved FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION set_server_status, set_tool_enabled, authority_rank, stop_told,
     stop_next, server_stop_words, tool_stop_words, call_stopped TO mcpbox_app;

@@ -233,6 +233,18 @@ def test_the_role_ends_with_its_transaction(app):
     refused(app, "forbidden", START, i, "local")
 
 
+@pytest.mark.parametrize("name", ["web_search", "mcpbox_x", "sandbox_run"])
+def test_a_reserved_bare_name_is_refused_in_words(app, name):
+    i, server_name = server(app)
+    app.execute("SELECT mcpbox.set_server_expose(%s, 'bare', 'root')", (server_name,))
+    pre = preimage(i.bytes, uuid.uuid4().bytes, server_name, name, exposed=name)
+    with pytest.raises(psycopg.Error) as e:
+        app.execute("SELECT mcpbox.create_tool(%s, %s, 'local')", (uuid.uuid4(), pre))
+    said = e.value.diag.message_primary
+    assert e.value.diag.sqlstate == "MB001" and said.startswith(f"conflict: the name {name} is reserved"), said
+    assert "choose another" in said and "_check" not in said
+
+
 BEFORE_0026 = [f for f in sorted((ROOT / "sql/migrations").glob("*.sql")) if f.name < "0026"]
 
 
