@@ -482,6 +482,39 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	FROM tools t JOIN servers s ON s.id = t.server_id WHERE t.id = p_tool
 $$;
 
+-- How many versions of one principal may wait for review. A person reads them, and
+-- who asks without end hides what others asked for behind thousands of rows. 256 is
+-- more than one import asks for at once (200 of a source, 50 of a document). Requests
+-- for modules have such a bound a tool, those for hosts one a server: no settings either.
+CREATE FUNCTION publish_pending_max() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 256';
+CREATE INDEX approval_requests_publish_idx ON approval_requests (requested_by, requested_at)
+    WHERE kind = 'tool' AND state = 'pending';
+
+-- Fails if p_actor has as many waiting as it may have, besides that of p_tool, which a
+-- new one replaces. Two requests at once may both be the last: a lock would be taken
+-- behind the audit head by whoever imports, and before it by others. So the bound may
+-- be passed by what one principal has in work at once, which admind bounds.
+CREATE FUNCTION publish_room(p_tool uuid, p_actor text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	most int := publish_pending_max();
+	oldest text;
+BEGIN
+	IF (SELECT count(*) FROM (SELECT FROM approval_requests a WHERE a.requested_by = p_actor
+	    AND a.kind = 'tool' AND a.state = 'pending' AND a.tool_id <> p_tool
+	    LIMIT most) x) < most THEN
+		RETURN;
+	END IF;
+	SELECT string_agg(x.exposed_name, ', ' ORDER BY x.requested_at) INTO oldest
+	    FROM (SELECT v.exposed_name, a.requested_at FROM approval_requests a
+	    JOIN tool_versions v ON v.id = a.subject WHERE a.requested_by = p_actor
+	    AND a.kind = 'tool' AND a.state = 'pending' ORDER BY a.requested_at LIMIT 5) x;
+	PERFORM fail('limit', most || ' of your versions wait for review, which is the limit;'
+	    || ' the oldest are ' || oldest || ' (mcpbox_list_pending_requests has more):'
+	    || ' wait until an administrator decided some, or delete with mcpbox_delete_tool'
+	    || ' what is not needed any more');
+END $$;
+
 -- 0012's, with that.
 CREATE OR REPLACE FUNCTION request_publish(p_request uuid, p_version uuid, p_tool uuid,
     p_notes text, p_actor text,
@@ -514,6 +547,7 @@ BEGIN
 		    decided_at = clock_timestamp(),
 		    reason = 'superseded by version ' || v.version_no WHERE id = o.id;
 	END LOOP;
+	PERFORM publish_room(p_tool, p_actor);
 	UPDATE tool_versions SET state = 'pending_review' WHERE id = v.id;
 	INSERT INTO approval_requests (id, kind, subject, hash, server_id, tool_id,
 	    requested_by, notes) VALUES (p_request, 'tool', v.id, v.hash, v.server_id,
@@ -669,6 +703,7 @@ CREATE TRIGGER reserved BEFORE INSERT OR UPDATE ON tool_names
 ---------------------------------------------------------------------------
 REVOKE ALL ON FUNCTION stop_reason_ok, authority_rank, authority_now, stop_told, stop_next,
     server_stop_words, tool_stop_words, call_stopped, server_held, tool_held, stop_reason,
-    set_server_status, set_tool_enabled, tool_automatic, tool_names_reserved FROM PUBLIC;
+    set_server_status, set_tool_enabled, tool_automatic, tool_names_reserved,
+    publish_pending_max, publish_room FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION set_server_status, set_tool_enabled, authority_rank, stop_told,
     stop_next, server_stop_words, tool_stop_words, call_stopped TO mcpbox_app;

@@ -245,6 +245,29 @@ def test_a_reserved_bare_name_is_refused_in_words(app, name):
     assert "choose another" in said and "_check" not in said
 
 
+def test_what_waits_for_review_is_bounded_a_principal(app, owner):
+    who = "token:" + uuid.uuid4().hex[:8]
+    ask = "SELECT mcpbox.request_publish(gen_random_uuid(), gen_random_uuid(), %s, '', %s)"
+    s = server(app)
+    most = 256
+    tools = [Tool(app, f"t{n}", server=s) for n in range(most + 1)]
+    for t in tools[:most]:
+        app.execute(ask, (t.id, who))
+    with pytest.raises(psycopg.Error) as e:
+        app.execute(ask, (tools[most].id, who))
+    said = e.value.diag.message_primary
+    assert said.startswith(f"limit: {most} of your versions wait for review")
+    assert f"{s[1]}__t0, {s[1]}__t1" in said and "mcpbox_delete_tool" in said
+    assert tools[most].state(one(app, "SELECT id FROM mcpbox.tool_versions WHERE tool_id = %s",
+                                 tools[most].id)[0]) == "draft"
+    tools[0].update(code="def main():\n    return 2\n")
+    app.execute(ask, (tools[0].id, who))                    # in the place of its own
+    app.execute(ask, (tools[most].id, who + "2"))           # another one has its own bound
+    app.execute("SELECT mcpbox.delete_object(%s, 'tool', %s)", (tools[1].id, who))
+    more = Tool(app, "more", server=s)
+    app.execute(ask, (more.id, who))
+
+
 BEFORE_0026 = [f for f in sorted((ROOT / "sql/migrations").glob("*.sql")) if f.name < "0026"]
 
 
