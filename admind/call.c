@@ -166,7 +166,9 @@ not_opened(struct job *j, const char *why)
 	j->hold = NULL;
 	serving_drop(&j->a->serving, j->tool);
 	f = stale ? FAILURE_BUSY : failure_by_name(why);
-	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED) &&
+	/* The lookup says who stopped it, too. */
+	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
+		f == FAILURE_STOPPED) &&
 	    j->lookups < LOOKUPS_MAX) {
 		lookup_run(j);
 		return;

@@ -27,7 +27,7 @@ enum {
 	C_PREIMAGE,
 	C_SCHEMA,
 	C_SEAL,
-	C_CALLABLE,
+	C_STOPPED, /* who stopped it, as a sentence; null: it is not stopped */
 	C_SECRETS,
 	C_REVOKED,
 	C_MISSING, /* a grant, as a sentence */
@@ -45,7 +45,8 @@ enum {
 
 static const struct db_stmt lookup = {"call_lookup",
     "SELECT v.id, v.hash, v.preimage, v.input_schema, a.seal,"
-    " s.status = 'running' AND t.enabled,"
+    " CASE WHEN s.status <> 'running' OR NOT t.enabled THEN"
+    " mcpbox.call_stopped(s.id, t.id) END,"
     " cardinality(v.secrets), (SELECT x.state = 'revoked'"
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
@@ -166,7 +167,8 @@ static void
 found(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct job *j = arg;
-	struct ipc_bytes hash;
+	struct ipc_bytes hash, stopped;
+	char text[ERR_TEXT_MAX];
 
 	if (err != NULL) {
 		job_refuse(j, err->failure, err->text);
@@ -183,9 +185,13 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		obstacle_unknown(j);
 		return;
 	}
-	if (!db_bool(rows, 0, C_CALLABLE)) {
-		job_refuse(j, FAILURE_STOPPED,
-		    "the tool's server is stopped, or the tool disabled");
+	/* Who stopped it and who may start it again: an administrator's act is
+	 * never answered with the tool that would undo a client's. */
+	if (!db_null(rows, 0, C_STOPPED)) {
+		stopped = db_bytes(rows, 0, C_STOPPED);
+		snprintf(text, sizeof(text), "%.*s", (int)stopped.n,
+		    (const char *)stopped.p);
+		job_refuse(j, FAILURE_STOPPED, text);
 		return;
 	}
 	hash = db_bytes(rows, 0, C_HASH);

@@ -117,13 +117,21 @@ manage_create_server(struct job *j)
  * The switch is one function in the database: from its commit on no call by
  * name begins (the intent row checks the server again). The answer waits
  * until gateways dropped their lists.
+ *
+ * Any principal with the scope manage may ask. Who starts what an administrator
+ * or root stopped would undo the emergency stop: that function refuses it
+ * (migration 0026), by the role of the transaction, which only ADMIN_ACTION
+ * sets (adminact.c). No argument of a management tool reaches it.
  */
 static const struct db_stmt set_status = {"manage_set_status",
     "WITH done AS MATERIALIZED (SELECT mcpbox.set_server_status($1::uuid,"
     "  $2::text, $3::text) AS changed)"
     " SELECT done.changed, s.id, s.name, $2::text, (SELECT count(*)"
     "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.enabled"
-    "  AND t.serving_version IS NOT NULL AND t.object = 'tool')"
+    "  AND t.serving_version IS NOT NULL AND t.object = 'tool'),"
+    /* as it was before this statement: of use where nothing changed */
+    "  CASE s.status WHEN 'stopped' THEN"
+    "  mcpbox.server_stop_words(s, 'start') END"
     " FROM done, mcpbox.servers s WHERE s.id = $1::uuid",
     DB_SURE};
 
@@ -134,6 +142,7 @@ set_status_rows(struct job *j, const struct pg_result *rows)
 	bool changed = db_bool(rows, 0, 0);
 	bool running = ipc_streq(db_bytes(rows, 0, 3), "running");
 	int64_t tools = db_int(rows, 0, 4);
+	struct ipc_bytes words;
 
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "server_id", &id);
@@ -141,13 +150,20 @@ set_status_rows(struct job *j, const struct pg_result *rows)
 	json_kv_bytes(&j->json, "status", db_bytes(rows, 0, 3));
 	jsonw_kv_bool(&j->json, "changed", changed);
 	jsonw_kv_int(&j->json, "callable_tools", running ? tools : 0);
-	jsonw_kv_str(&j->json, "message",
-	    !running ? "The server is stopped: none of its tools can be "
-		       "called until mcpbox_start_server."
-		: tools == 0 ? "The server runs, but has no approved and "
-			       "enabled tool yet."
-			     : "The server runs: its approved and enabled "
-			       "tools can be called.");
+	if (!running && !changed && !db_null(rows, 0, 5)) {
+		words = db_bytes(rows, 0, 5);
+		json_kv_message(j, "Nothing changed: %.*s.", (int)words.n,
+		    (const char *)words.p);
+	} else {
+		json_kv_message(j, "%s",
+		    !running ? "The server is stopped: none of its tools can "
+			       "be called until mcpbox_start_server."
+			: tools == 0
+			? "The server runs, but has no approved and enabled "
+			  "tool yet."
+			: "The server runs: its approved and enabled tools "
+			  "can be called.");
+	}
 	if (changed)
 		job_done_changed(j);
 	else

@@ -293,7 +293,9 @@ manage_create(struct job *j)
 
 static const struct db_stmt tool_for_update = {"manage_tool_for_update",
     "SELECT t.server_id, s.name, s.expose = 'bare', t.name, t.enabled,"
-    "  v.preimage, v.version_no, t.object, coalesce(l.code_bytes, 0)"
+    "  v.preimage, v.version_no, t.object, coalesce(l.code_bytes, 0),"
+    "  CASE WHEN mcpbox.authority_rank(t.disabled_authority) > 0 THEN"
+    "  mcpbox.tool_stop_words(t, 'enable') END"
     " FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"
     " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
     " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
@@ -501,6 +503,13 @@ update_found(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_NOT_FOUND,
 		    "no %s has this id: see mcpbox_list_%ss", word_of(j),
 		    word_of(j));
+		return;
+	}
+	/* Told before a draft is made; set_tool_enabled() decides. */
+	if (job_number(j, MF_ENABLED, 0) == 1 && !db_null(rows, 0, 9)) {
+		f = db_bytes(rows, 0, 9);
+		job_fail(
+		    j, FAILURE_FORBIDDEN, "%.*s", (int)f.n, (const char *)f.p);
 		return;
 	}
 	if (job_field(j, template ? MF_URI : MF_URI_TEMPLATE, &f) == 1 ||

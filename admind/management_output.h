@@ -44,7 +44,8 @@
 	T_("created_at"), Q5("id", "name", "description", "status", \
 	"tool_count"))) "," PAGED_, Q1("servers") "," PAGED_Q)
 #define OUT_GET_SERVER OUT(S_("id") "," S_("name") "," S_("description") "," \
-	S_("status") "," LS_("allowed_hosts") "," I_("default_timeout_ms") \
+	S_("status") "," SN_("stopped") "," \
+	LS_("allowed_hosts") "," I_("default_timeout_ms") \
 	"," T_("created_at") "," T_("updated_at") "," \
 	L_("tools", OUT(S_("id") "," S_("name") "," SN_("description") "," \
 	    B_("enabled") "," STATE_, Q4("id", "name", "enabled", \
@@ -184,7 +185,8 @@
 	"," S_("created_by") "," SN_("request_id") "," \
 	SN_("approval_requested_at") "," SN_("approved_at") "," \
 	SN_("approved_by") "," SN_("rejection_reason") "," \
-	SN_("publish_notes") "," L_("module_requests", OUT(S_("id") "," \
+	SN_("publish_notes") "," SN_("stopped") "," \
+	L_("module_requests", OUT(S_("id") "," \
 	S_("module_name") "," S_("status") "," SN_("rejection_reason") "," \
 	S_("created_at"), Q3("id", "module_name", "status"))) "," \
 	LS_("modules_granted") "," L_("network_access_requests", \

@@ -7,7 +7,9 @@
  *	HTTP/1.1 only, CRLF only, one space each
  *	field names tchar, no space before the colon; values visible ASCII,
  *	space, tab; no obs-fold, no obs-text
- *	exactly one Host; the fields of http1_single at most once
+ *	exactly one Host, its port at most 65535; the fields of http1_single
+ *	at most once
+ *	no tab around Content-Length and Transfer-Encoding
  *	Content-Length of at most 7 digits, or Transfer-Encoding: chunked,
  *	never both; chunk sizes of at most 6 hex digits, no extensions, no
  *	trailers

@@ -23,6 +23,8 @@ static const char *const method_names[] = {
 
 enum { NMETHODS = sizeof(method_names) / sizeof(method_names[0]) };
 
+enum { PORT_MAX = 65535 }; /* RFC 9293 section 3.1: 16 bits */
+
 /* tchar of RFC 9110 section 5.6.2. */
 static const bool tchar[256] = {['a' ... 'z'] = true,
     ['A' ... 'Z'] = true,
@@ -136,6 +138,23 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 	return 0;
 }
 
+/*
+ * Do two programs read this white space around a field's value alike? OWS is SP
+ * and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but llhttp refuses
+ * HTAB around Content-Length and Transfer-Encoding, and other peers strip SP
+ * alone. Whoever sends it wants a proxy and us to disagree where the body ends;
+ * no client needs it. Every other field may have it: none of them frames.
+ */
+static bool
+framing_white_space(const char *name, const char *value, const char *from,
+    const char *end, const char *to)
+{
+	return (!equal(name, "content-length") &&
+		   !equal(name, "transfer-encoding")) ||
+	    (memchr(value, '\t', (size_t)(from - value)) == NULL &&
+		memchr(end, '\t', (size_t)(to - end)) == NULL);
+}
+
 /* field-name ":" OWS field-value OWS, in place. */
 static int
 parse_field(char *line, size_t n, struct http1_request *r, const char **why)
@@ -155,13 +174,15 @@ parse_field(char *line, size_t n, struct http1_request *r, const char **why)
 	}
 	value = colon + 1;
 	end = line + n;
+	*colon = '\0';
 	while (value < end && (*value == ' ' || *value == '\t'))
 		value++;
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
+	if (!framing_white_space(line, colon + 1, value, end, line + n))
+		return refuse(400, "tab around a framing field's value", why);
 	if (r->nfields == HTTP1_FIELDS_MAX)
 		return refuse(431, "too many fields", why);
-	*colon = '\0';
 	*end = '\0'; /* overwrites white space or the CR */
 	r->fields[r->nfields].name = line;
 	r->fields[r->nfields].value = value;
@@ -194,11 +215,13 @@ check_single(const struct http1_request *r, const char **why)
 /*
  * Host = uri-host [":" port] (RFC 9110 section 7.2), without userinfo,
  * percent-encoding or a list: who asks for another form wants two programs to
- * see two hosts.
+ * see two hosts. A port is one of TCP's (RFC 9293 section 3.1: 16 bits): one
+ * program reads 99999 as no port, another as 34463.
  */
 static bool
 host_valid(const char *s)
 {
+	unsigned port = 0;
 	size_t n = 0;
 
 	if (*s == '[') {
@@ -220,9 +243,9 @@ host_valid(const char *s)
 		return true;
 	if (*s++ != ':')
 		return false;
-	for (n = 0; is_digit(*s); s++)
-		n++;
-	return n >= 1 && n <= 5 && *s == '\0';
+	for (n = 0; is_digit(*s) && n <= 5; s++, n++)
+		port = port * 10 + (unsigned)(*s - '0');
+	return n >= 1 && n <= 5 && port <= PORT_MAX && *s == '\0';
 }
 
 /* Content-Length: one to seven digits, nothing else. */

@@ -45,7 +45,7 @@ answer_reason(enum failure f)
 	case FAILURE_REVOKED:
 		return "the tool's approval was withdrawn while it ran";
 	case FAILURE_STOPPED:
-		return "the tool's server was stopped while it ran";
+		return "the tool or its server was stopped while it ran";
 	default:
 		return "The call was cancelled.";
 	}

@@ -26,11 +26,11 @@ static const struct {
     {"servers", "describe", "server_update", true, 1, {"description"},
 	"described"},
     {"servers", "start", "server_start", true, 0, {NULL}, "running"},
-    {"servers", "stop", "server_stop", true, 0, {NULL}, "stopped"},
+    {"servers", "stop", "server_stop", true, 0, {"reason"}, "stopped"},
     {"servers", "delete", "server_delete", true, 0, {NULL}, "deleted"},
     {"tools", "describe", "tool_update", true, 1, {NULL}, "a new draft"},
     {"tools", "enable", "tool_enable", true, 0, {NULL}, "enabled"},
-    {"tools", "disable", "tool_disable", true, 0, {NULL}, "disabled"},
+    {"tools", "disable", "tool_disable", true, 0, {"reason"}, "disabled"},
     {"tools", "delete", "tool_delete", true, 0, {NULL}, "deleted"},
     {"tools", "rollback", "version_rollback", true, 1, {"version"},
 	"a draft with that version's content"},
@@ -70,13 +70,23 @@ static enum ctl_status
 act(const struct ctl *c, int v)
 {
 	static char word[WORDS_MAX][WORD_MAX];
-	int first = 2 + verbs[v].id, n = c->nwords - first, known;
+	int first = 2 + verbs[v].id, n = c->nwords - first, known, given = 0;
 	char *words[WORDS_MAX];
 	struct ipc_hash seen;
 	enum ctl_status status;
 	struct buf answer;
 	int hashed;
 
+	/* --reason TEXT as the word that stands for the reason, once. */
+	if (c->reason != NULL) {
+		if (n != 0 || verbs[v].members[0] == NULL ||
+		    strcmp(verbs[v].members[0], "reason") != 0)
+			return CTL_USAGE;
+		if (name_word("reason", c->reason, word[n]) == -1)
+			return CTL_USAGE;
+		words[n] = word[n];
+		given = 1;
+	}
 	if (n < verbs[v].least || n > WORDS_MAX ||
 	    (hashed = hash_of(c, &seen)) == -1)
 		return CTL_USAGE;
@@ -88,7 +98,7 @@ act(const struct ctl *c, int v)
 		words[i] = word[i];
 	}
 	status = call_words(c, verbs[v].action, verbs[v].id ? c->words[2] : "",
-	    hashed ? &seen : NULL, words, n, &answer);
+	    hashed ? &seen : NULL, words, n + given, &answer);
 	if (status == CTL_DONE && c->json)
 		status = tables_json(answer.p, answer.len);
 	else if (status == CTL_DONE && verbs[v].said == NULL)

@@ -32,7 +32,7 @@ static const struct {
 	"module=MODE network=MODE [days=N]]"},
     {"servers", 1, 3 + LIMIT_COUNT, lives_command,
 	"servers [SERVER | create NAME [TEXT] | describe SERVER TEXT | start "
-	"SERVER | stop SERVER | delete SERVER] | servers limits NAME "
+	"SERVER | stop SERVER [REASON] | delete SERVER] | servers limits NAME "
 	"[LIMIT=VALUE ...] | servers expose NAME prefixed|bare"},
     {"modules", 1, 7, modules_command,
 	"modules [installs | add NAME VERSION DIGEST [FILES BYTES] | withdraw "
@@ -55,7 +55,8 @@ static const struct {
     {"query", 2, 3, query_command, "query WHAT [ID]"},
     {"tools", 1, 5, lives_command,
 	"tools [TOOL | describe TOOL [name=...] [title=...] "
-	"[description=...] | enable TOOL | disable TOOL | delete TOOL | "
+	"[description=...] | enable TOOL | disable TOOL [REASON] | delete TOOL "
+	"| "
 	"versions "
 	"TOOL | version TOOL N | diff TOOL N N | rollback TOOL N | prune TOOL "
 	"[KEEP]]"},

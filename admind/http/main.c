@@ -240,6 +240,7 @@ main(int argc, char **argv)
 		log_fatal("listen", "the address is not numeric");
 	/* The service manager's listener, else our own. */
 	inherited = service_listener("http");
+	web.base = proc.base;
 	web.httpd = inherited >= 0
 	    ? httpd_new_inherited(proc.base, inherited, &limits, &handlers,
 		  &web, address, sizeof(address), &e)

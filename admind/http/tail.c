@@ -3,8 +3,15 @@
  *
  * admind tells what happens in PARTs of lines, each an object of JSON; each
  * becomes one event. After a minute it ends the asking, and it is asked again
- * with the same login: so who is logged out is out within that minute. Who
- * reads too slowly is dropped: it can read what it missed from the lists.
+ * with the same login. Who reads too slowly is dropped: it can read what it
+ * missed from the lists.
+ *
+ * A stream ends with its login. Whoever took a session's cookie gains what
+ * happens here for as long as a stream outlives the session: a logout, an
+ * expiry, a new password or role, a deletion. The vault alone knows of all of
+ * these, so it is asked about the login every TAIL_LOGIN_MS, as often as that
+ * and for every stream. No answer counts as a login that ended, since the
+ * vault's logins end with it. The last event says why.
  */
 #include <sys/queue.h>
 
@@ -12,13 +19,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <event2/event.h>
+
 #include "json_grammar.h"
+#include "jsonw.h"
 #include "log.h"
 #include "web.h"
 
 enum {
 	/* admind ends it after 60 s; later than this it has hung. */
-	TAIL_WAIT_MS = 90 * 1000
+	TAIL_WAIT_MS = 90 * 1000,
+	/* How long a stream may outlive its login: as long as a page takes to
+	 * load. With 16 streams (ACTIVITY_FOLLOWERS_MAX) it costs the vault
+	 * eight look-ups in a table a second. */
+	TAIL_LOGIN_MS = 2000,
+	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* later than this the vault hung */
 };
 
 struct tail {
@@ -26,7 +41,10 @@ struct tail {
 	struct call *call;
 	uint64_t stream, request;
 	struct ipc_peer
-	    *asked; /* while it waits for admind's word, else NULL */
+	    *asked;          /* while it waits for admind's word, else NULL */
+	struct event *timer; /* to the next look at its login */
+	struct ipc_peer *looking; /* while the vault is asked, else NULL */
+	uint64_t look;
 	bool calls;
 	bool begun;
 };
@@ -34,12 +52,17 @@ struct tail {
 static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
 
 static void ask_again(struct tail *);
+static void look_later(struct tail *);
 
 /* Its call was answered, which freed that. */
 static void
 forget(struct tail *t)
 {
 	LIST_REMOVE(t, all);
+	if (t->looking != NULL)
+		ipc_forget(t->looking, t->look);
+	if (t->timer != NULL)
+		event_free(t->timer);
 	free(t);
 }
 
@@ -82,6 +105,75 @@ end(struct tail *t)
 	httpd_stream_end(t->call->req);
 	tail_free(t);
 }
+
+/* Says why, then ends the answer; the client is not to come again as it is. */
+static void
+end_told(struct tail *t, enum failure why, const char *message)
+{
+	struct jsonw w;
+	struct buf b;
+
+	buf_init(&b, ERR_TEXT_MAX * 2);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "type", "end");
+	jsonw_kv_str(&w, "failure_mode", failure_info(why)->name);
+	jsonw_kv_str(&w, "message", message);
+	jsonw_obj_end(&w);
+	if (!b.failed)
+		(void)httpd_sse_event(t->call->req, NULL, b.p, b.len);
+	buf_free(&b);
+	end(t);
+}
+
+/* ---- its login ---- */
+
+static void
+looked(void *arg, struct ipc_frame *f, enum failure gone_why)
+{
+	struct tail *t = arg;
+
+	t->looking = NULL;
+	if (f == NULL)
+		end_told(t, gone_why,
+		    "the vault did not answer, so the login has ended: log in "
+		    "and open the stream again");
+	else if (f->type != IPC_SESSION_INFO)
+		end_told(t, FAILURE_UNAUTHENTICATED,
+		    "the login of this stream has ended: log in and open the "
+		    "stream again");
+	else
+		look_later(t);
+}
+
+static void
+look(evutil_socket_t fd, short what, void *arg)
+{
+	struct tail *t = arg;
+	struct ipc_peer *peer = ipc_client_peer(t->call->web->vault);
+	struct ipc_whoami m = {.token = ipc_str(t->call->token)};
+
+	if (!t->begun)
+		look_later(t); /* admind is asking */
+	else if (peer == NULL ||
+	    ipc_request(peer, IPC_WHOAMI, &m, TAIL_LOGIN_WAIT_MS, looked, t,
+		&t->look) == -1)
+		looked(t, NULL, FAILURE_VAULT_UNAVAILABLE);
+	else
+		t->looking = peer;
+}
+
+static void
+look_later(struct tail *t)
+{
+	static const struct timeval tv = {.tv_sec = TAIL_LOGIN_MS / 1000,
+	    .tv_usec = TAIL_LOGIN_MS % 1000 * 1000};
+
+	if (evtimer_add(t->timer, &tv) == -1)
+		looked(t, NULL, FAILURE_BUSY);
+}
+
+/* ---- what it tells ---- */
 
 /* One event a line; false: the client is slow, or admind's text no JSON. */
 static bool
@@ -142,15 +234,19 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 		ask_again(t);
 		return;
 	}
-	if (t->begun) {
-		end(t);
-		return;
-	}
 	if (f != NULL && f->type == IPC_REFUSED &&
 	    ipc_decode(f, &r, NULL) == 0 &&
 	    (message = ipc_strdup(r.message)) != NULL) {
+		if (t->begun) {
+			end_told(t, (enum failure)r.failure, message);
+			free(message);
+			return;
+		}
 		problem_send(c, (enum failure)r.failure, message, NULL);
 		free(message);
+	} else if (t->begun) {
+		end(t);
+		return;
 	} else {
 		problem_retry(c, FAILURE_STORAGE_UNAVAILABLE,
 		    "admind is not reachable", 1000);
@@ -193,7 +289,9 @@ tail_get(struct call *c)
 		return;
 	}
 	t = calloc(1, sizeof(*t));
-	if (t == NULL) {
+	if (t == NULL ||
+	    (t->timer = evtimer_new(c->web->base, look, t)) == NULL) {
+		free(t);
 		problem_retry(c, FAILURE_BUSY, "out of memory", 1000);
 		return;
 	}
@@ -202,6 +300,7 @@ tail_get(struct call *c)
 	c->data = t;
 	c->gone = gone;
 	LIST_INSERT_HEAD(&tails, t, all);
+	look_later(t);
 	ask_again(t);
 }
 

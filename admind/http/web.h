@@ -36,6 +36,7 @@ enum {
 };
 
 struct web {
+	struct event_base *base;
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
 	bool draining;                 /* the process ends: no new live tail */

@@ -299,9 +299,8 @@ def test_bare_names_never_shadow_reserved_ones(app, owner):
     plain = "plain" + uuid.uuid4().hex[:6]
     app.execute("SELECT mcpbox.create_tool(%s, %s, 'x')", (uuid.uuid4(), preimage(
         s[0].bytes, uuid.uuid4().bytes, s[1], plain, exposed=plain)))
-    with pytest.raises(psycopg.errors.CheckViolation):
-        app.execute("SELECT mcpbox.create_tool(%s, %s, 'x')", (uuid.uuid4(), preimage(
-            s[0].bytes, uuid.uuid4().bytes, s[1], "mcpbox_list", exposed="mcpbox_list")))
+    refused(app, "conflict", "SELECT mcpbox.create_tool(%s, %s, 'x')", uuid.uuid4(), preimage(
+        s[0].bytes, uuid.uuid4().bytes, s[1], "mcpbox_list", exposed="mcpbox_list"))
 
 
 # --- versions -------------------------------------------------------------

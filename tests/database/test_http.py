@@ -65,7 +65,7 @@ def test_web_fetch_is_the_one_of_its_prefix(app, owner):
             s[0].bytes, uuid.uuid4().bytes, s[1], name, exposed=name)))
     make("web_fetch")
     for name in ("web_search", "web_fetch_2", "mcpbox_web_fetch", "sandbox_x"):
-        with pytest.raises(psycopg.errors.CheckViolation):
+        with pytest.raises(psycopg.Error, match=f"conflict: the name {name} is reserved"):
             make(name)
     with pytest.raises(DENIED):
         app.execute("UPDATE mcpbox.servers SET expose = 'bare'")

@@ -2,6 +2,7 @@
 content: every value gets its typed answer, none a 500."""
 import http.client
 import json
+import socket
 import uuid
 
 import pytest
@@ -115,7 +116,7 @@ def test_bodies(instance, rest, item):
 
 
 def test_other_names_and_origins(rest):
-    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.", "localhost:99999", "127.1", "0x7f000001"):
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.", "127.1", "0x7f000001"):
         assert problem(rest.request("GET", "/api/me", headers={"Host": host}), 403) == "forbidden_origin"
     for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:1"},
                     {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}):
@@ -123,6 +124,30 @@ def test_other_names_and_origins(rest):
             body = {"username": "admin", "password": "x"} if method == "POST" else None
             assert problem(rest.request(method, path, body, headers), 403) == "forbidden_origin"
     assert rest.get("/api/me")[0] == 200
+
+
+def raw_status(address, head):
+    """What a listener answers to these bytes; address: (host, port), or a socket's path."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as s:
+        s.settimeout(patience(10))
+        s.connect(address)
+        s.sendall(head)
+        return int(s.makefile("rb").readline().split()[1])
+
+
+def test_every_face_refuses_what_two_programs_read_differently(instance):
+    """A port that is none in Host, and tabs around what frames a body."""
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    for face in (instance.address(), instance.run("gatewayd-tunnel", "mcp.sock"), instance.address("admind-http")):
+        for host in (b"localhost:99999", b"127.0.0.1:65536", b"[::1]:99999"):
+            assert raw_status(face, b"GET /health HTTP/1.1\r\nHost: " + host + b"\r\n\r\n") == 400, (face, host)
+        assert raw_status(face, b"GET /health HTTP/1.1\r\nHost: localhost:65535\r\n\r\n") != 400
+        for field in (b"Content-Length:\t%d", b"Content-Length: %d\t"):
+            assert raw_status(face, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + field % len(body)
+                              + b"\r\n\r\n" + body) == 400, (face, field)
+        assert raw_status(face, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding:\tchunked\r\n\r\n"
+                          b"2\r\n{}\r\n0\r\n\r\n") == 400
 
 
 def test_cookies(rest):
