@@ -107,7 +107,8 @@ problem_send(
     struct call *c, enum failure f, const char *detail, const char *fix)
 {
 	if (f == FAILURE_UNAUTHENTICATED && fix == NULL)
-		fix = "Log in with POST /api/login and send its cookie.";
+		fix = "Sign in again with POST /api/login; send its cookie, "
+		      "and its csrf_token as X-CSRF-Token.";
 	send_problem(c, problem_status(f), f, detail, fix, 0);
 }
 

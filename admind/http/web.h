@@ -11,6 +11,7 @@
 
 #include "admin_action.h"
 #include "admin_filter.h"
+#include "bounds.h"
 #include "buf.h"
 #include "failure.h"
 #include "httpd.h"
@@ -19,9 +20,8 @@
 #include "ipc_peer.h"
 
 enum {
-	SESSION_TOKEN_LEN = 43, /* 32 bytes in base64url */
-	DEVICE_TEXT_MAX = 160,  /* the vault's text of a known browser */
-	PAGE_DEFAULT = 50,      /* items of a list unless ?limit= says more */
+	DEVICE_TEXT_MAX = 160, /* the vault's text of a known browser */
+	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says more */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
 	/* A login form has at most two passwords of 128 characters, a refusal
@@ -48,8 +48,8 @@ enum access {
 	ACCESS_PUBLIC, /* anyone */
 	/* anyone, by another site's redirect, too; reads its own query */
 	ACCESS_CALLBACK,
-	ACCESS_READ, /* a login; admind asks the vault about it */
-	ACCESS_WRITE /* a login and its CSRF token, checked here */
+	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
+	ACCESS_WRITE /* the same, asked here before the body is looked at */
 };
 
 /* Parameters behind '?', checked and decoded; empty if not given. */
@@ -78,7 +78,10 @@ struct call {
 	/* the path's {id} or {name}, two with / between */
 	char id[ADMIN_ID_MAX + 1];
 	struct params params;
-	char token[SESSION_TOKEN_LEN + 1];
+	/* The login's token, both halves joined: for the vault alone. */
+	char token[LOGIN_TEXT + 1];
+	/* Its SHA-256 in base64url: what admind asks the vault by. */
+	char token_hash[LOGIN_HASH_TEXT + 1];
 	const char *unreachable; /* who is asked, should he not answer */
 	void (*then)(struct call *, struct ipc_frame *);
 	/* Of answers that go on (tail.c): the client went away; frees c. */
@@ -102,8 +105,8 @@ void routes_gone(struct httpd_req *, void *web);
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
 
-/* The cookie's token, into c; -1: there is none, and the request is answered.
- */
+/* Both halves of a login's token, into c; -1: one is missing or malformed, and
+ * the request is answered. */
 int routes_token(struct call *);
 
 /* ask.c: requests to the other two processes */

@@ -280,7 +280,8 @@ def test_records(instance, api):
 def stream(instance, api):
     """The head and first event of what never ends."""
     c = http.client.HTTPConnection(*instance.address("admind-http"), timeout=patience(20))
-    c.request("GET", "/api/activity/stream", headers={"Cookie": api.rest.cookie})
+    c.request("GET", "/api/activity/stream", headers={"Cookie": api.rest.cookie,
+                                                             "X-CSRF-Token": api.rest.csrf})
     r = c.getresponse()
     line, end = b"", time.monotonic() + patience(20)
     while not line.startswith(b"data:"):
