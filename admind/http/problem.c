@@ -11,7 +11,8 @@ enum { PROBLEM_MAX = 8 * 1024 };
 /*
  * On every answer: it is data, for this origin's scripts only, never cached
  * (a shared profile's back button would show it after logout), never framed,
- * sniffed, or given away in a Referer.
+ * sniffed, or given away in a Referer. Nothing that is shown runs, loads or
+ * sends anything.
  */
 void
 security_headers(struct httpd_req *req)
@@ -21,7 +22,8 @@ security_headers(struct httpd_req *req)
 	httpd_header(req, "X-Frame-Options", "DENY");
 	httpd_header(req, "Referrer-Policy", "no-referrer");
 	httpd_header(req, "Content-Security-Policy",
-	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
+	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+	    "form-action 'none'");
 	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
 }

@@ -39,6 +39,7 @@ struct web {
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
 	bool draining;                 /* the process ends: no new live tail */
+	bool ipv6;                     /* we listen on [::1], not 127.0.0.1 */
 	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
 	bool have_metrics_token;
 };
@@ -46,7 +47,8 @@ struct web {
 /* Who may use a route. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
-	/* anyone, by another site's redirect, too; reads its own query */
+	/* anyone, by another site's redirect or link, too; reads its own query
+	 */
 	ACCESS_CALLBACK,
 	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
 	ACCESS_WRITE /* the same, asked here before the body is looked at */
@@ -178,6 +180,9 @@ void export_get(struct call *);
 /* tail.c */
 void tail_get(struct call *);
 void tail_end_all(void); /* all that are open, in order */
+
+/* page.c */
+void page_get(struct call *);
 
 /* metrics.c */
 int metrics_load(struct web *, const char *path, struct err *);

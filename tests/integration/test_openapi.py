@@ -300,6 +300,8 @@ def test_the_whole(api):
     for where in ("/health", "/api/status", "/api/health", "/api/dashboard", "/api/settings", "/api/breakers",
                   "/api/rate-limits"):
         api.go("GET", where)
+    api.go("GET", "/")
+    api.go("GET", "/", headers={"Host": "localhost"}, status=307)
     code, headers, _ = api.go("GET", "/api/settings/{name}", "confirm_destructive")
     api.go("PUT", "/api/settings/{name}", "confirm_destructive", body={"value": "on"},
            headers={"If-Match": headers["etag"]})

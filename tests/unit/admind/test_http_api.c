@@ -353,6 +353,11 @@ reads(void **state)
 	(void)state;
 	expect(http("GET", "/health", "Accept: */*", NULL), 200,
 	    "{\"status\":\"ok\",\"admind\":true,\"vault\":true}");
+	expect(http("GET", "/", "Host: 127.0.0.1:8000", NULL), 200,
+	    "Content-Type: text/html; charset=utf-8\r\n");
+	expect(http("GET", "/", "Host: localhost:8000", NULL), 307,
+	    "Location: http://127.0.0.1:8000/\r\n");
+	expect(http("GET", "/", "Host: [::1]:8000", NULL), 200, "<h1>");
 	expect(http("GET", "/api/servers", "Accept: */*", NULL), 401,
 	    "unauthenticated");
 	expect(http("GET", "/api/servers",
