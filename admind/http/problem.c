@@ -6,7 +6,10 @@
 #include "jsonw.h"
 #include "web.h"
 
-enum { PROBLEM_MAX = 8 * 1024 };
+enum {
+	PROBLEM_MAX = 8 * 1024,
+	AWAY_MS = 1000 /* a restart takes about as long */
+};
 
 /*
  * On every answer: it is data, for this origin's scripts only, never cached
@@ -119,6 +122,19 @@ problem_retry(
     struct call *c, enum failure f, const char *detail, uint64_t retry_after_ms)
 {
 	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
+}
+
+/* admind has no failure of its own: to clients of /mcp its absence is that of
+ * what is stored. The table's fix is about PostgreSQL, which may be well. */
+void
+problem_away(struct call *c, bool vault, const char *detail)
+{
+	enum failure f =
+	    vault ? FAILURE_VAULT_UNAVAILABLE : FAILURE_STORAGE_UNAVAILABLE;
+
+	send_problem(c, problem_status(f), f, detail,
+	    vault ? NULL : "Call again in a moment; admind is restarting.",
+	    AWAY_MS);
 }
 
 void

@@ -131,6 +131,9 @@ void problem_send(
     struct call *, enum failure, const char *detail, const char *fix);
 void problem_retry(
     struct call *, enum failure, const char *detail, uint64_t retry_after_ms);
+/* 503 for a process that is away: with what is to be waited for, which is not
+ * PostgreSQL where admind is meant. */
+void problem_away(struct call *, bool vault, const char *detail);
 void problem_status_send(struct call *, int status, enum failure,
     const char *detail, const char *fix);
 /* admind's JSON as it is, if it is JSON; tagged: with its SHA-256 as ETag. */

@@ -753,6 +753,21 @@ def test_the_head_is_signed_at_approvals(a):
     a.until(lambda: f"seq={seq} head={head.hex()} signature={sig.hex()}" in a.logs())
 
 
+def test_the_process_that_is_away_is_named(a):
+    """An export is sealed by the vault: nothing else is away, and nothing else is to be waited for."""
+    a.fakes["vault"].close()
+    try:
+        with a.ctl() as c:
+            def told():
+                m = c.call("EXPORT")
+                assert failure(m) == "VAULT_UNAVAILABLE", m
+                return m["message"] == "the vault is not reachable"
+            a.until(told)
+    finally:
+        a.fake("vault")
+    assert a.fakes["vault"].up.wait(patience(15))
+
+
 # --- reading ----------------------------------------------------------------
 
 
