@@ -232,15 +232,11 @@ ask(struct ipc_client *c, enum ipc_type type, const void *msg,
 	if (peer != NULL &&
 	    ipc_request(peer, type, msg, ASK_MS, cb, arg, &id) == 0)
 		return 0;
-	switch (type) {
-	case IPC_SEAL_CONTEXT:
-	case IPC_SESSION_LOOKUP:
-	case IPC_AUDIT_SIGN:
-	case IPC_SESSION_KEY_GET:
+	switch (ipc_client_role(c)) {
+	case IPC_ROLE_VAULT:
 		return err_set(err, FAILURE_VAULT_UNAVAILABLE,
 		    "the vault is not reachable");
-	case IPC_HELD:
-	case IPC_RUN:
+	case IPC_ROLE_SANDBOXD:
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox is not reachable");
 	default:

@@ -75,7 +75,14 @@ enum {
 	HTTP_HEAD_MAX = 32 * 1024, /* request line and header fields together */
 	HTTP_BODY_MAX = 4 * 1024 * 1024, /* = IPC_BLOB_MAX: it must travel on */
 
-	TOKEN_BYTES = 32, /* random bytes of a login or API token */
+	TOKEN_BYTES = 32, /* random bytes of an API token */
+	/* A login's token is cut in two halves, each of which leaves as much
+	 * unknown as an API token has (docs/decisions/0067). */
+	LOGIN_BYTES = 2 * TOKEN_BYTES,
+	LOGIN_TEXT = 86, /* characters of base64url: 4/3 of 64, rounded up */
+	LOGIN_HALF = LOGIN_TEXT / 2,
+	/* Base64url of a SHA-256, by which admind asks about a login. */
+	LOGIN_HASH_TEXT = 43,
 };
 
 #endif

@@ -111,6 +111,12 @@ ipc_client_peer(struct ipc_client *c)
 	return c->conn;
 }
 
+enum ipc_role
+ipc_client_role(const struct ipc_client *c)
+{
+	return c != NULL ? c->peer : (enum ipc_role)0;
+}
+
 bool
 ipc_client_other_build(const struct ipc_client *c)
 {

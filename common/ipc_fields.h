@@ -14,8 +14,7 @@ F(S, str, source, "peer address, for the audit log")                            
 F(S, str, device, "as an earlier LOGIN_OK or a DEVICE_CODE gave it, or empty")    \
 F(S, str, agent, "what the browser calls itself, untrusted: for the list of logins")
 #define IPC_FIELDS_login_ok(F, S)                                                 \
-F(S, str, token, "43 characters of base64url; the vault keeps its SHA-256")       \
-F(S, str, csrf, "43 characters")                                                  \
+F(S, str, token, "LOGIN_TEXT characters of base64url; the vault keeps its SHA-256") \
 F(S, str, username, "as stored")                                                  \
 F(S, str, role, "its role")                                                       \
 F(S, u64, expires_ms, "Unix time in ms after which it is over in any case")       \
@@ -81,7 +80,7 @@ F(S, u64, seq, "the newest row this process signed; 0: none since it started")  
 F(S, hash, head, "its hash")
 
 #define IPC_FIELDS_admin_query(F, S)                                              \
-F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, str, what, "servers, tools, approvals, audit, executions, modules, settings, status; or server, tool, execution, limits with an id") \
 F(S, str, id, "uuid text (limits: or the server's name), or empty for a list")    \
 F(S, str, filter_kind, "approvals: tool, module, network, call; tools: server uuid")    \
@@ -90,7 +89,7 @@ F(S, bytes, filters, "TLV: enum admin_filter, text; each at most once (common/ad
 F(S, str, cursor, "next_cursor of the page before, or empty")                     \
 F(S, u32, limit, "1 to 200")
 #define IPC_FIELDS_token_create(F, S)                                             \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, str, name, "its principal will be token:NAME; no two tokens ever have one")  \
 F(S, str, scopes, "tools:read, tools:call, manage, manage:edit; one a line")      \
 F(S, str, listeners, "local, tunnel; one a line")                                 \
@@ -101,21 +100,21 @@ F(S, u64, expires_ms, "Unix time in ms; 0: never")
 F(S, str, secret, "the token itself, of which only the SHA-256 is kept")          \
 F(S, blob, json, "the token as REST shows it")
 #define IPC_FIELDS_token_revoke(F, S)                                             \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, str, which, "uuid text or name")                                             \
 F(S, str, reason, "for the record, or empty")
 #define IPC_FIELDS_credential_ended(F, S)                                         \
 F(S, hash, credential, "SHA-256 of it")                                           \
 F(S, str, principal, "whose it was")
 #define IPC_FIELDS_admin_action(F, S)                                             \
-F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, str, action, "name of a row of common/admin_action.def")                     \
 F(S, str, id, "what the path names: one id, or two with / between; or empty")     \
 F(S, str, key, "Idempotency-Key, or empty: the same key, action and body answer as the first time") \
 F(S, hash, seen, "If-Match: hash of what the change was made from; zero: none given") \
 F(S, blob, body, "JSON object, closed members, as the sender checked them")
 #define IPC_FIELDS_activity_follow(F, S)                                          \
-F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, u64, stream, "the asker's number for it, not used by another of its streams") \
 F(S, u8, calls, "1: also each call's end; 0: the activity log alone")
 #define IPC_FIELDS_activity_lines(F, S)                                           \
@@ -130,15 +129,15 @@ F(S, bytes, lines, "JSON objects, a line feed behind each")
 F(S, hash, sha256, "of the text")                                                 \
 F(S, bytes, seal, "as EXPORT_SEAL gave it")
 #define IPC_FIELDS_export(F, S)                                                   \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, str, servers, "lines of names, or empty: all")
 #define IPC_FIELDS_import(F, S)                                                   \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, id, import, "uuid of what import_begin made and import_put filled")          \
 F(S, bytes, seal, "as the export's head has it")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
 #define IPC_FIELDS_approval_get(F, S)                                             \
-F(S, str, token, "login token; empty from CTL")                                   \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, u8, base, "1: not the request's content, but the version that serves instead of it") \
 F(S, id, approval, "uuid")
 #define IPC_FIELDS_approval_content(F, S)                                         \
@@ -149,12 +148,12 @@ F(S, bytes, seal, "the vault's, of what was approved; else empty")              
 F(S, blob, preimage, "version hash pre-image, kind call: common/callreq.h, module and network: common/grantreq.h; the reader hashes it itself; empty: there is no base")
 
 #define IPC_FIELDS_limits_set(F, S)                                               \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, id, server, "uuid")                                                          \
 F(S, hash, seen, "SHA-256 of the JSON that the change was made from: another one now is hash_mismatch") \
 F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
 #define IPC_FIELDS_expose_set(F, S)                                               \
-F(S, str, token, "login token of an administrator; empty from CTL")               \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
 F(S, str, server, "uuid text or name")                                            \
 F(S, str, expose, "prefixed: server__name; bare: the name alone")
 #define IPC_FIELDS_module_set(F, S)                                               \
@@ -425,12 +424,12 @@ F(S, fd, listener, "seccomp_unotify(2)")
 F(S, id, server, "uuid; the execution of the binding")                            \
 F(S, blob, context, "sealed, kind CONTEXT_GRANTS: CTX_GRANT lines")
 #define IPC_FIELDS_source_run(F, S)                                               \
-F(S, str, token, "the login; empty from uid 0's socket")                          \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, id, source, "uuid")                                                          \
 F(S, u8, op, "enum source_op")                                                    \
 F(S, blob, text, "of IMPORT names of tools, one a line; of AUTHORISE the redirect URI")
 #define IPC_FIELDS_openapi_import(F, S)                                           \
-F(S, str, token, "the login; empty from uid 0's socket")                          \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL")         \
 F(S, id, server, "uuid")                                                          \
 F(S, str, base_url, "as for CHECK_OPENAPI")                                       \
 F(S, u32, document_len, "likewise")                                               \

@@ -67,6 +67,8 @@ struct ipc_client *ipc_client_new(struct event_base *, const char *path,
 void ipc_client_free(struct ipc_client *);
 /* The open peer, or NULL while the connection is down or listens no more. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
+/* Whom it connects to; 0, which is nobody, for NULL. */
+enum ipc_role ipc_client_role(const struct ipc_client *);
 /* Down because the other side speaks another IPC table: an upgrade is under
  * way (failure UPGRADING). */
 bool ipc_client_other_build(const struct ipc_client *);

@@ -399,7 +399,6 @@ F(S, blob, seal, "the vault's seal; empty for a rejection")
 #define IPC_FIELDS_session_info(F, S)                                             \
 F(S, str, username, "administrator")                                              \
 F(S, str, role, "administrator, reviewer or viewer")                              \
-F(S, str, csrf, "CSRF token (to admind-http only, else empty)")                   \
 F(S, u64, expires_ms, "Unix time in ms after which it is over in any case")       \
 F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before")
 #define IPC_FIELDS_admin_lookup(F, S) F(S, str, username, "as typed")

@@ -79,7 +79,7 @@ action_write(struct call *c)
 	const struct admin_action *a =
 	    admin_action_find(ipc_str(c->route->subject));
 	const struct http1_request *r = httpd_request(c->req);
-	struct ipc_admin_action m = {.token = ipc_str(c->token),
+	struct ipc_admin_action m = {.token = ipc_str(c->token_hash),
 	    .action = ipc_str(a->name),
 	    .id = ipc_str(c->id),
 	    .body = ipc_str("{}")};

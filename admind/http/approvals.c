@@ -117,7 +117,7 @@ take_id(struct call *c, struct ipc_id *id)
 void
 approval_get(struct call *c)
 {
-	struct ipc_approval_get msg = {.token = ipc_str(c->token)};
+	struct ipc_approval_get msg = {.token = ipc_str(c->token_hash)};
 
 	if (take_id(c, &msg.approval) == 0)
 		ask_admind(c, IPC_APPROVAL_GET, &msg, show);

@@ -66,12 +66,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 			    "happen",
 			    1000);
 		else
-			problem_retry(c,
-			    vault ? FAILURE_VAULT_UNAVAILABLE
-				  : FAILURE_STORAGE_UNAVAILABLE,
+			problem_away(c, vault,
 			    "the connection ended before the answer; what was "
-			    "asked for may have happened",
-			    1000);
+			    "asked for may have happened");
 		return;
 	}
 	if (f->type == IPC_REFUSED && !c->takes_refusals)
@@ -82,21 +79,19 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 
 static void
 ask(struct call *c, struct ipc_client *client, enum ipc_type type,
-    const void *msg, void (*then)(struct call *, struct ipc_frame *),
-    enum failure down)
+    const void *msg, void (*then)(struct call *, struct ipc_frame *))
 {
 	struct ipc_peer *peer = ipc_client_peer(client);
+	bool vault = strcmp(c->unreachable, "admind-vault") == 0;
 	uint64_t id;
 
 	c->then = then;
 	if (peer == NULL ||
 	    ipc_request(peer, type, msg, c->slow ? WEB_SLOW_MS : WEB_TIMEOUT_MS,
 		answered, c, &id) < 0)
-		problem_retry(c, down,
-		    down == FAILURE_VAULT_UNAVAILABLE
-			? "admind-vault is not reachable"
-			: "admind is not reachable",
-		    1000);
+		problem_away(c, vault,
+		    vault ? "admind-vault is not reachable"
+			  : "admind is not reachable");
 }
 
 void
@@ -104,7 +99,7 @@ ask_vault(struct call *c, enum ipc_type type, const void *msg,
     void (*then)(struct call *, struct ipc_frame *))
 {
 	c->unreachable = "admind-vault";
-	ask(c, c->web->vault, type, msg, then, FAILURE_VAULT_UNAVAILABLE);
+	ask(c, c->web->vault, type, msg, then);
 }
 
 void
@@ -112,5 +107,5 @@ ask_admind(struct call *c, enum ipc_type type, const void *msg,
     void (*then)(struct call *, struct ipc_frame *))
 {
 	c->unreachable = "admind";
-	ask(c, c->web->admind, type, msg, then, FAILURE_STORAGE_UNAVAILABLE);
+	ask(c, c->web->admind, type, msg, then);
 }

@@ -171,7 +171,8 @@ got_base(struct call *c, struct ipc_frame *f)
 static void
 got_request(struct call *c, struct ipc_frame *f)
 {
-	struct ipc_approval_get m = {.token = ipc_str(c->token), .base = 1};
+	struct ipc_approval_get m = {
+	    .token = ipc_str(c->token_hash), .base = 1};
 	struct ipc_approval_content a;
 	struct work *k = c->work;
 	struct err e;
@@ -197,7 +198,7 @@ got_request(struct call *c, struct ipc_frame *f)
 void
 approval_diff_get(struct call *c)
 {
-	struct ipc_approval_get m = {.token = ipc_str(c->token)};
+	struct ipc_approval_get m = {.token = ipc_str(c->token_hash)};
 	struct work *k;
 
 	if (uuid_parse(c->id, strlen(c->id), &m.approval) < 0) {

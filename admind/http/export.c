@@ -192,7 +192,7 @@ ask_page(struct export *x)
 	struct call *c = x->call;
 	struct ipc_peer *peer = ipc_client_peer(c->web->admind);
 	struct ipc_admin_query q = {
-	    .token = ipc_str(c->token),
+	    .token = ipc_str(c->token_hash),
 	    .what = ipc_str(c->route->subject),
 	    .cursor = ipc_str(x->cursor),
 	    .limit = EXPORT_PAGE,

@@ -88,10 +88,24 @@ find_cookie(
 }
 
 int
-guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1])
+guard_cookie(const char *cookie, char half[LOGIN_HALF + 1])
 {
-	return find_cookie(cookie, "mcpbox_session=", SESSION_TOKEN_LEN,
-	    SESSION_TOKEN_LEN, token);
+	return find_cookie(
+	    cookie, "mcpbox_session=", LOGIN_HALF, LOGIN_HALF, half);
+}
+
+bool
+guard_half(const char *text, char half[LOGIN_HALF + 1])
+{
+	size_t n = strlen(text);
+
+	if (n != LOGIN_HALF)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!token_char(text[i]))
+			return false;
+	memcpy(half, text, n + 1);
+	return true;
 }
 
 int

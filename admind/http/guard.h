@@ -15,9 +15,12 @@
 bool guard_host(const char *host);
 /* Is this Origin the one that a page served under this Host has? */
 bool guard_origin(const char *origin, const char *host);
-/* The session token of a Cookie value. 1 found, 0 absent, -1 twice or not a
- * token. */
-int guard_cookie(const char *cookie, char token[SESSION_TOKEN_LEN + 1]);
+/* The first half of a login's token, from a Cookie value. 1 found, 0 absent, -1
+ * twice or of another form. */
+int guard_cookie(const char *cookie, char half[LOGIN_HALF + 1]);
+/* The second half, from X-CSRF-Token. false: it has another form, and half is
+ * untouched. */
+bool guard_half(const char *text, char half[LOGIN_HALF + 1]);
 /* The same of the device's cookie. */
 int guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1]);
 /* May this stand in a cookie as it is? */

@@ -24,7 +24,7 @@ void
 limits_get(struct call *c)
 {
 	struct ipc_admin_query q = {
-	    .token = ipc_str(c->token),
+	    .token = ipc_str(c->token_hash),
 	    .what = ipc_str("limits"),
 	    .id = ipc_str(c->id),
 	    .limit = 1,
@@ -65,7 +65,7 @@ void
 limits_put(struct call *c)
 {
 	static const char *const names[] = {"limits", NULL};
-	struct ipc_limits_set msg = {.token = ipc_str(c->token)};
+	struct ipc_limits_set msg = {.token = ipc_str(c->token_hash)};
 	struct json_object *o, *limits;
 	const char *match;
 	unsigned count;
@@ -117,7 +117,7 @@ expose_put(struct call *c)
 {
 	static const char *const names[] = {"expose", NULL};
 	struct ipc_expose_set msg = {
-	    .token = ipc_str(c->token), .server = ipc_str(c->id)};
+	    .token = ipc_str(c->token_hash), .server = ipc_str(c->id)};
 	struct json_object *o;
 	struct err e;
 

@@ -51,7 +51,7 @@ void
 list_get(struct call *c)
 {
 	struct ipc_admin_query q = {
-	    .token = ipc_str(c->token),
+	    .token = ipc_str(c->token_hash),
 	    .what = ipc_str(c->route->subject),
 	    .cursor = ipc_str(c->params.cursor),
 	    .limit = c->params.limit,
@@ -78,7 +78,7 @@ void
 object_get(struct call *c)
 {
 	struct ipc_admin_query q = {
-	    .token = ipc_str(c->token),
+	    .token = ipc_str(c->token_hash),
 	    .what = ipc_str(c->route->subject),
 	    .limit = 1,
 	};

@@ -35,10 +35,12 @@ source_of(struct call *c, char out[SOURCE_LEN])
 	out[n] = '\0';
 }
 
-/* What login and /api/me answer. The cookie's token is never in a body. */
+/* Writes what login and /api/me answer. half: the token's second one, of login
+ * alone, else NULL: /api/me tells nobody more than was needed to ask. The first
+ * is in a cookie and never in a body. */
 static void
 put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
-    struct ipc_bytes csrf, uint64_t expires_ms, uint64_t idle_ms)
+    const char *half, uint64_t expires_ms, uint64_t idle_ms)
 {
 	char when[TIME_TEXT_LEN + 1], idle[TIME_TEXT_LEN + 1];
 	struct jsonw w;
@@ -49,7 +51,8 @@ put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
 	jsonw_obj(&w);
 	jsonw_kv_strn(&w, "username", username.p, username.n);
 	jsonw_kv_strn(&w, "role", role.p, role.n);
-	jsonw_kv_strn(&w, "csrf_token", csrf.p, csrf.n);
+	if (half != NULL)
+		jsonw_kv_str(&w, "csrf_token", half);
 	jsonw_kv_str(&w, "expires_at", when);
 	jsonw_kv_str(&w, "idle_expires_at", idle);
 	jsonw_obj_end(&w);
@@ -57,17 +60,19 @@ put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
 
 /*
  * HttpOnly: no script reads it. SameSite=Strict: no other site's page makes a
- * browser send it. Not Secure: this listener is plain HTTP on loopback.
+ * browser send it; one of another port of this host does, since that is the
+ * same site, so it is half a login only. Not Secure: this listener is plain
+ * HTTP on loopback.
  */
 static void
-set_cookie(struct httpd_req *req, const char *token, uint64_t seconds)
+set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
 {
 	char text[160];
 
 	snprintf(text, sizeof(text),
 	    "mcpbox_session=%s; Path=/; HttpOnly; SameSite=Strict; "
 	    "Max-Age=%llu",
-	    token, (unsigned long long)seconds);
+	    half, (unsigned long long)seconds);
 	httpd_header(req, "Set-Cookie", text);
 	explicit_bzero(text, sizeof(text));
 }
@@ -92,26 +97,28 @@ logged_in(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_login_ok ok;
 	uint64_t now_ms = now_us() / 1000;
-	char token[SESSION_TOKEN_LEN + 1];
+	char half[2][LOGIN_HALF + 1];
 	struct buf b;
 	struct err e;
 
 	if (f->type != IPC_LOGIN_OK || ipc_decode(f, &ok, &e) < 0 ||
-	    ok.token.n != SESSION_TOKEN_LEN || ok.expires_ms <= now_ms ||
+	    ok.token.n != LOGIN_TEXT || ok.expires_ms <= now_ms ||
 	    !guard_device_text(ok.device)) {
 		problem_send(c, FAILURE_INTERNAL,
 		    "the vault's answer was unreadable", NULL);
 		return;
 	}
-	memcpy(token, ok.token.p, SESSION_TOKEN_LEN);
-	token[SESSION_TOKEN_LEN] = '\0';
-	set_cookie(c->req, token, (ok.expires_ms - now_ms) / 1000);
-	explicit_bzero(token, sizeof(token));
+	for (int i = 0; i < 2; i++) {
+		memcpy(half[i], ok.token.p + i * LOGIN_HALF, LOGIN_HALF);
+		half[i][LOGIN_HALF] = '\0';
+	}
+	set_cookie(c->req, half[0], (ok.expires_ms - now_ms) / 1000);
 	if (ok.device.n > 0)
 		set_device(c->req, ok.device);
 	buf_init(&b, SMALL_MAX);
 	put_session(
-	    &b, ok.username, ok.role, ok.csrf, ok.expires_ms, ok.idle_ms);
+	    &b, ok.username, ok.role, half[1], ok.expires_ms, ok.idle_ms);
+	explicit_bzero(half, sizeof(half));
 	reply_json(c, 200, &b);
 	buf_free(&b);
 }
@@ -223,8 +230,8 @@ me_known(struct call *c, struct ipc_frame *f)
 		return;
 	}
 	buf_init(&b, SMALL_MAX);
-	put_session(&b, info.username, info.role, info.csrf, info.expires_ms,
-	    info.idle_ms);
+	put_session(
+	    &b, info.username, info.role, NULL, info.expires_ms, info.idle_ms);
 	reply_json(c, 200, &b);
 	buf_free(&b);
 }

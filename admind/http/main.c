@@ -248,6 +248,7 @@ main(int argc, char **argv)
 		  address, sizeof(address), &e);
 	if (web.httpd == NULL)
 		log_fatal("listen", "%s", e.text);
+	web.ipv6 = address[0] == '[';
 	if (inherited >= 0)
 		wait_for_links(proc.base);
 	if (write_address(conf_str(proc.conf, "addr_file"), address, &e) < 0)

@@ -51,7 +51,7 @@ openapi_post(struct call *c)
 {
 	static const char *const members[] = {
 	    "document", "base_url", "operations", NULL};
-	struct ipc_openapi_import m = {.token = ipc_str(c->token)};
+	struct ipc_openapi_import m = {.token = ipc_str(c->token_hash)};
 	struct json_object *o, *document;
 	const char *text, *base = "";
 	size_t n = 0;

@@ -6,12 +6,16 @@
 #include "jsonw.h"
 #include "web.h"
 
-enum { PROBLEM_MAX = 8 * 1024 };
+enum {
+	PROBLEM_MAX = 8 * 1024,
+	AWAY_MS = 1000 /* a restart takes about as long */
+};
 
 /*
  * On every answer: it is data, for this origin's scripts only, never cached
  * (a shared profile's back button would show it after logout), never framed,
- * sniffed, or given away in a Referer.
+ * sniffed, or given away in a Referer. Nothing that is shown runs, loads or
+ * sends anything.
  */
 void
 security_headers(struct httpd_req *req)
@@ -21,7 +25,8 @@ security_headers(struct httpd_req *req)
 	httpd_header(req, "X-Frame-Options", "DENY");
 	httpd_header(req, "Referrer-Policy", "no-referrer");
 	httpd_header(req, "Content-Security-Policy",
-	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
+	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+	    "form-action 'none'");
 	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
 }
@@ -107,7 +112,8 @@ problem_send(
     struct call *c, enum failure f, const char *detail, const char *fix)
 {
 	if (f == FAILURE_UNAUTHENTICATED && fix == NULL)
-		fix = "Log in with POST /api/login and send its cookie.";
+		fix = "Sign in again with POST /api/login; send its cookie, "
+		      "and its csrf_token as X-CSRF-Token.";
 	send_problem(c, problem_status(f), f, detail, fix, 0);
 }
 
@@ -116,6 +122,19 @@ problem_retry(
     struct call *c, enum failure f, const char *detail, uint64_t retry_after_ms)
 {
 	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
+}
+
+/* admind has no failure of its own: to clients of /mcp its absence is that of
+ * what is stored. The table's fix is about PostgreSQL, which may be well. */
+void
+problem_away(struct call *c, bool vault, const char *detail)
+{
+	enum failure f =
+	    vault ? FAILURE_VAULT_UNAVAILABLE : FAILURE_STORAGE_UNAVAILABLE;
+
+	send_problem(c, problem_status(f), f, detail,
+	    vault ? NULL : "Call again in a moment; admind is restarting.",
+	    AWAY_MS);
 }
 
 void

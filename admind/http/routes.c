@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crypto.h"
 #include "guard.h"
 #include "log.h"
 #include "web.h"
@@ -104,16 +105,14 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 }
 
 /*
- * A write needs, beside the cookie that a browser sends by itself, the token
- * that only a script of this origin could have read. The vault holds it with
- * the login; it is compared without a secret-dependent branch.
+ * A write's body is parsed for who is logged in, and for nobody else: every
+ * program of this machine may connect. The handlers ask again with the same
+ * token, so a login that ends in between changes nothing.
  */
 static void
-write_allowed(struct call *c, struct ipc_frame *f)
+login_known(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_session_info info;
-	const char *csrf;
-	unsigned count;
 	struct err e;
 
 	if (f->type != IPC_SESSION_INFO || ipc_decode(f, &info, &e) < 0) {
@@ -121,29 +120,47 @@ write_allowed(struct call *c, struct ipc_frame *f)
 		    "the vault's answer was unreadable", NULL);
 		return;
 	}
-	csrf = http1_field(httpd_request(c->req), "x-csrf-token", &count);
-	if (csrf == NULL || count != 1 || info.csrf.n == 0 ||
-	    strlen(csrf) != info.csrf.n ||
-	    !ct_equal(csrf, info.csrf.p, info.csrf.n)) {
-		problem_send(c, FAILURE_CSRF,
-		    "X-CSRF-Token is missing or not this login's", NULL);
-		return;
-	}
 	c->route->handler(c);
 }
 
+/*
+ * Half of a login's token comes in a cookie, which a browser sends to every
+ * port of this host: any program that listens on one may have it, and a page
+ * that such a program serves is of our own site. The other half is said once,
+ * in the answer to login, and comes in a field that no page of another origin
+ * can set (it would need a preflight, which is answered 405). The halves are
+ * joined here and judged by the vault as one, so that neither opens any route,
+ * a route that is added later needs no check of its own, and no answer tells
+ * which half was wrong (docs/decisions/0067).
+ */
 int
 routes_token(struct call *c)
 {
-	const char *cookie;
+	const struct http1_request *r = httpd_request(c->req);
+	const char *cookie, *half;
+	struct ipc_hash hash;
 	unsigned count;
 
-	cookie = http1_field(httpd_request(c->req), "cookie", &count);
+	cookie = http1_field(r, "cookie", &count);
 	if (cookie == NULL || count != 1 ||
 	    guard_cookie(cookie, c->token) != 1) {
-		problem_send(c, FAILURE_UNAUTHENTICATED, "no login", NULL);
+		problem_send(c, FAILURE_UNAUTHENTICATED,
+		    "the cookie mcpbox_session is missing, malformed or there "
+		    "twice",
+		    NULL);
 		return -1;
 	}
+	half = http1_field(r, "x-csrf-token", &count);
+	if (half == NULL || count != 1 ||
+	    !guard_half(half, c->token + LOGIN_HALF)) {
+		problem_send(c, FAILURE_UNAUTHENTICATED,
+		    "X-CSRF-Token is missing or malformed; the cookie alone is "
+		    "no login",
+		    NULL);
+		return -1;
+	}
+	sha256(c->token, LOGIN_TEXT, &hash);
+	b64url_encode(&hash, sizeof(hash), c->token_hash);
 	return 0;
 }
 
@@ -196,7 +213,7 @@ routes_request(struct httpd_req *req, void *arg)
 	}
 	if (route->access == ACCESS_WRITE) {
 		who.token = ipc_str(c->token);
-		ask_vault(c, IPC_WHOAMI, &who, write_allowed);
+		ask_vault(c, IPC_WHOAMI, &who, login_known);
 		return;
 	}
 	route->handler(c);

@@ -31,7 +31,7 @@ static void
 run(struct call *c, enum source_op op, const struct buf *text)
 {
 	struct ipc_source_run m = {
-	    .token = ipc_str(c->token), .op = (uint8_t)op};
+	    .token = ipc_str(c->token_hash), .op = (uint8_t)op};
 
 	if (uuid_parse(c->id, strlen(c->id), &m.source) < 0) {
 		problem_send(c, FAILURE_NOT_FOUND, "no such source", NULL);

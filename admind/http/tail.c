@@ -260,7 +260,7 @@ ask_again(struct tail *t)
 	static uint64_t streams;
 	struct ipc_peer *peer = ipc_client_peer(t->call->web->admind);
 	struct ipc_activity_follow m = {
-	    .token = ipc_str(t->call->token), .calls = t->calls};
+	    .token = ipc_str(t->call->token_hash), .calls = t->calls};
 
 	m.stream = t->stream = ++streams;
 	if (peer != NULL &&

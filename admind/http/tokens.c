@@ -101,7 +101,7 @@ tokens_post(struct call *c)
 {
 	static const char *const names[] = {"name", "scopes", "listeners",
 	    "allow", "deny", "expires_in_days", NULL};
-	struct ipc_token_create m = {.token = ipc_str(c->token)};
+	struct ipc_token_create m = {.token = ipc_str(c->token_hash)};
 	struct json_object *o;
 	struct buf list[4];
 	struct err e;
@@ -154,7 +154,7 @@ token_revoke_post(struct call *c)
 {
 	static const char *const names[] = {"reason", NULL};
 	struct ipc_token_revoke m = {
-	    .token = ipc_str(c->token), .which = ipc_str(c->id)};
+	    .token = ipc_str(c->token_hash), .which = ipc_str(c->id)};
 	struct json_object *o, *v;
 	struct err e;
 

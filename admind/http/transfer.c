@@ -24,7 +24,7 @@ void
 export_post(struct call *c)
 {
 	static const char *const names[] = {"servers", NULL};
-	struct ipc_export m = {.token = ipc_str(c->token)};
+	struct ipc_export m = {.token = ipc_str(c->token_hash)};
 	struct json_object *o, *list, *v;
 	struct buf lines;
 	struct err e;
@@ -63,7 +63,7 @@ void
 import_post(struct call *c)
 {
 	static const char *const names[] = {"signature", NULL};
-	struct ipc_import m = {.token = ipc_str(c->token)};
+	struct ipc_import m = {.token = ipc_str(c->token_hash)};
 	uint8_t seal[SEAL_HEX_MAX / 2];
 	struct ipc_bytes hex = {0};
 	struct json_object *o;

@@ -11,6 +11,7 @@
 
 #include "admin_action.h"
 #include "admin_filter.h"
+#include "bounds.h"
 #include "buf.h"
 #include "failure.h"
 #include "httpd.h"
@@ -19,9 +20,8 @@
 #include "ipc_peer.h"
 
 enum {
-	SESSION_TOKEN_LEN = 43, /* 32 bytes in base64url */
-	DEVICE_TEXT_MAX = 160,  /* the vault's text of a known browser */
-	PAGE_DEFAULT = 50,      /* items of a list unless ?limit= says more */
+	DEVICE_TEXT_MAX = 160, /* the vault's text of a known browser */
+	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says more */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
 	/* A login form has at most two passwords of 128 characters, a refusal
@@ -40,6 +40,7 @@ struct web {
 	struct ipc_client *admind, *vault;
 	struct httpd *httpd;
 	bool draining;                 /* the process ends: no new live tail */
+	bool ipv6;                     /* we listen on [::1], not 127.0.0.1 */
 	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
 	bool have_metrics_token;
 };
@@ -47,10 +48,11 @@ struct web {
 /* Who may use a route. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
-	/* anyone, by another site's redirect, too; reads its own query */
+	/* anyone, by another site's redirect or link, too; reads its own query
+	 */
 	ACCESS_CALLBACK,
-	ACCESS_READ, /* a login; admind asks the vault about it */
-	ACCESS_WRITE /* a login and its CSRF token, checked here */
+	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
+	ACCESS_WRITE /* the same, asked here before the body is looked at */
 };
 
 /* Parameters behind '?', checked and decoded; empty if not given. */
@@ -79,7 +81,10 @@ struct call {
 	/* the path's {id} or {name}, two with / between */
 	char id[ADMIN_ID_MAX + 1];
 	struct params params;
-	char token[SESSION_TOKEN_LEN + 1];
+	/* The login's token, both halves joined: for the vault alone. */
+	char token[LOGIN_TEXT + 1];
+	/* Its SHA-256 in base64url: what admind asks the vault by. */
+	char token_hash[LOGIN_HASH_TEXT + 1];
 	const char *unreachable; /* who is asked, should he not answer */
 	void (*then)(struct call *, struct ipc_frame *);
 	/* Of answers that go on (tail.c): the client went away; frees c. */
@@ -103,8 +108,8 @@ void routes_gone(struct httpd_req *, void *web);
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
 
-/* The cookie's token, into c; -1: there is none, and the request is answered.
- */
+/* Both halves of a login's token, into c; -1: one is missing or malformed, and
+ * the request is answered. */
 int routes_token(struct call *);
 
 /* ask.c: requests to the other two processes */
@@ -127,6 +132,9 @@ void problem_send(
     struct call *, enum failure, const char *detail, const char *fix);
 void problem_retry(
     struct call *, enum failure, const char *detail, uint64_t retry_after_ms);
+/* 503 for a process that is away: with what is to be waited for, which is not
+ * PostgreSQL where admind is meant. */
+void problem_away(struct call *, bool vault, const char *detail);
 void problem_status_send(struct call *, int status, enum failure,
     const char *detail, const char *fix);
 /* admind's JSON as it is, if it is JSON; tagged: with its SHA-256 as ETag. */
@@ -176,6 +184,9 @@ void export_get(struct call *);
 /* tail.c */
 void tail_get(struct call *);
 void tail_end_all(void); /* all that are open, in order */
+
+/* page.c */
+void page_get(struct call *);
 
 /* metrics.c */
 int metrics_load(struct web *, const char *path, struct err *);

@@ -62,7 +62,6 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	memset(&ok, 0, sizeof(ok));
 	ok.token = ipc_str(token);
-	ok.csrf = ipc_str(s->csrf);
 	ok.username = ipc_str(s->username);
 	ok.role = ipc_str(s->role);
 	ok.expires_ms = s->expires_ms;

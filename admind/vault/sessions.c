@@ -77,7 +77,7 @@ sessions_add(struct sessions *s, const char *username, const char *role,
     const struct session_origin *from, uint64_t boot_ms, uint64_t unix_ms,
     char token[SESSIONS_TEXT + 1])
 {
-	uint8_t raw[TOKEN_BYTES];
+	uint8_t raw[LOGIN_BYTES];
 	struct session *r;
 	size_t un = strlen(username), rn = strlen(role);
 
@@ -88,8 +88,6 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	random_bytes(raw, sizeof(raw));
 	b64url_encode(raw, sizeof(raw), token);
 	sha256(token, SESSIONS_TEXT, &r->token);
-	random_bytes(raw, sizeof(raw));
-	b64url_encode(raw, sizeof(raw), r->csrf);
 	explicit_bzero(raw, sizeof(raw));
 	memcpy(r->username, username, un + 1);
 	memcpy(r->role, role, rn + 1);

@@ -1,8 +1,10 @@
 /*
- * Administrators' logins. A token is 32 random bytes, shown once as 43
+ * Administrators' logins. A token is 64 random bytes, shown once as 86
  * characters of base64url; only the SHA-256 of those characters is kept, so a
- * read of this memory yields no usable token. Logins live here alone: the
- * vault's restart ends them all.
+ * read of this memory yields no usable token. admind-http cuts it in two for a
+ * browser, a cookie and a header (docs/decisions/0067): here it is one, so half
+ * of it is worth nothing and no question of the vault's can be asked with it.
+ * Logins live here alone: the vault's restart ends them all.
  *
  * A login ends a fixed time after it began, and sooner when it is not used.
  * Times come from the caller (CLOCK_BOOTTIME decides, so a set-back clock
@@ -21,8 +23,8 @@
 enum {
 	SESSIONS_MAX = 256,     /* logins at once: some dozens of browsers */
 	SESSIONS_PER_USER = 16, /* a further login ends the user's oldest */
-	SESSIONS_TEXT = 43, /* characters of a token: 4/3 of 32, rounded up */
-	SESSIONS_USER_MAX = 50, /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_TEXT = LOGIN_TEXT, /* characters of a token */
+	SESSIONS_USER_MAX = 50,     /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; longer is cut */
 	SESSIONS_AGENT_MAX = 128  /* what a browser calls itself; cut as well */
@@ -37,7 +39,6 @@ struct session_origin {
 struct session {
 	bool live;
 	struct ipc_hash token; /* SHA-256 of the token's text */
-	char csrf[SESSIONS_TEXT + 1];
 	char username[SESSIONS_USER_MAX + 1];
 	char role[SESSIONS_ROLE_MAX + 1];
 	struct ipc_id id; /* random; names it where it is listed and ended */

@@ -2,7 +2,10 @@
  * LOGOUT, WHOAMI, SESSION_LOOKUP: what a login's token says and ends.
  *
  * A token is the whole proof of a login; whoever shows it may ask who it is and
- * end it. The web process brings the token's text, admind only its hash.
+ * end it. The web process brings the token's text, which it joins from a cookie
+ * and a header: who has one of them asks nothing here. admind has only the
+ * hash, which is not taken for a token: it can't show a login to admind-http
+ * either.
  */
 #include <string.h>
 
@@ -36,7 +39,7 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
  * admind-http asks for each write, admind for each read. */
 static void
 answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
-    const struct session *s, bool csrf)
+    const struct session *s)
 {
 	struct ipc_session_info info;
 
@@ -49,7 +52,6 @@ answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
 	memset(&info, 0, sizeof(info));
 	info.username = ipc_str(s->username);
 	info.role = ipc_str(s->role);
-	info.csrf = ipc_str(csrf ? s->csrf : "");
 	info.expires_ms = s->expires_ms;
 	info.idle_ms = s->idle_ms;
 	(void)ipc_answer(peer, request, IPC_SESSION_INFO, &info);
@@ -63,13 +65,13 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	answer_info(port, peer, m.request,
-	    sessions_find_text(port->v->sessions, m.token, now_boot_ms(), NULL),
-	    true);
+	    sessions_find_text(
+		port->v->sessions, m.token, now_boot_ms(), NULL));
 	return 0;
 }
 
-/* admind learns who a token's hash belongs to, and no CSRF token: with both it
- * could still not act, since its socket may not send what a login may. */
+/* admind learns who a token's hash belongs to, and acts no further with it: its
+ * socket may not send what a login may, and elsewhere a hash is no token. */
 static int
 session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -78,7 +80,7 @@ session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	answer_info(port, peer, m.request,
-	    sessions_find(port->v->sessions, &m.token, now_boot_ms()), false);
+	    sessions_find(port->v->sessions, &m.token, now_boot_ms()));
 	return 0;
 }
 

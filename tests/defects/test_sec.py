@@ -153,13 +153,14 @@ def test_sec_009_023_a_logout_ends_everything(instance):
         assert r.request("POST", "/api/servers", {"name": unique("s")})[0] == 401
 
 
-def test_sec_010_a_write_needs_the_logins_own_token(instance, rest):
+def test_sec_010_a_request_needs_the_logins_own_token(instance, rest):
     """Old: the comparison of the CSRF token told by its time; ours is constant, and nothing goes without."""
     other = Rest(rest.where)
     assert other.login("admin", instance.password)[0] == 200
     for csrf in (None, "", other.csrf, rest.csrf[:-1], rest.csrf + "a", rest.csrf.swapcase()):
-        status, _, value = rest.request("POST", "/api/servers", {"name": unique("s")}, {"X-CSRF-Token": csrf})
-        assert status == 403 and value["failure_mode"] == "csrf", (csrf, status, value)
+        for method, body in (("POST", {"name": unique("s")}), ("GET", None)):
+            status, _, value = rest.request(method, "/api/servers", body, {"X-CSRF-Token": csrf})
+            assert status == 401 and value["failure_mode"] == "unauthenticated", (csrf, status, value)
     assert rest.request("POST", "/api/servers", {"name": unique("s")})[0] in (200, 201)
 
 
@@ -172,7 +173,7 @@ def test_sec_011_logins_come_from_no_key(instance):
         assert r.login("admin", instance.password)[0] == 200
         cookies.add(r.cookie.split("=", 1)[1])
         value = r.cookie.split("=", 1)[1]
-        assert len(value) == 43 and "." not in value        # 32 random bytes, nothing signed
+        assert len(value) == len(r.csrf) == 43 and "." not in value + r.csrf    # random bytes, nothing signed
         half = r.cookie[:-1] + ("A" if r.cookie[-1] != "A" else "B")
         r.cookie = half
         assert r.get("/api/me")[0] == 401
@@ -304,12 +305,12 @@ def test_sec_f02_many_at_once_use_an_ended_login(instance):
     """Old (F-02): what ended a login was known to one worker of several."""
     r = Rest(lambda: instance.address("admind-http"))
     assert r.login("admin", instance.password)[0] == 200
-    cookie = r.cookie
+    cookie, csrf = r.cookie, r.csrf
     seen, stop = [], threading.Event()
 
     def use():
         mine = Rest(r.where)
-        mine.cookie = cookie
+        mine.cookie, mine.csrf = cookie, csrf
         while not stop.is_set():
             begun = ended.is_set()
             seen.append((begun, mine.get("/api/me")[0]))

@@ -1,4 +1,4 @@
-"""The admin REST API, as a browser would use it."""
+"""The admin REST API, as a browser would use it: a login is a cookie and a header."""
 import http.client
 import json
 
@@ -17,7 +17,7 @@ class Rest:
             h["Content-Type"] = "application/json"
         if self.cookie:
             h["Cookie"] = self.cookie
-        if self.csrf and method != "GET":
+        if self.csrf:
             h["X-CSRF-Token"] = self.csrf
         h.update(headers or {})
         h = {k: v for k, v in h.items() if v is not None}

@@ -1,5 +1,6 @@
 """admind alone: its peers are played by the test, honest or not, PostgreSQL is
 real and dies when the test says so."""
+import base64
 import contextlib
 import hashlib
 import json
@@ -752,24 +753,41 @@ def test_the_head_is_signed_at_approvals(a):
     a.until(lambda: f"seq={seq} head={head.hex()} signature={sig.hex()}" in a.logs())
 
 
+def test_the_process_that_is_away_is_named(a):
+    """An export is sealed by the vault: nothing else is away, and nothing else is to be waited for."""
+    a.fakes["vault"].close()
+    try:
+        with a.ctl() as c:
+            def told():
+                m = c.call("EXPORT")
+                assert failure(m) == "VAULT_UNAVAILABLE", m
+                return m["message"] == "the vault is not reachable"
+            a.until(told)
+    finally:
+        a.fake("vault")
+    assert a.fakes["vault"].up.wait(patience(15))
+
+
 # --- reading ----------------------------------------------------------------
 
 
 def test_web_needs_a_login(a):
     with a.web() as w:
         for what in ("servers", "tools", "approvals", "audit", "executions", "status"):
-            for token in ("", "wrong"):
+            for token in ("", "wrong", "A" * 43, "+" * 43, "A" * 42, "A" * 86):
                 m = w.call("ADMIN_QUERY", what=what, token=token)
                 assert m["_"] == "REFUSED" and failure(m) == "UNAUTHENTICATED", what
         m = w.call("APPROVAL_GET", approval=bytes(16), token="wrong")
         assert failure(m) == "UNAUTHENTICATED"
-        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "viewer")
-        assert query(w, "servers", token="tok")["items"]
-        assert failure(w.call("ADMIN_QUERY", what="audit", token="tok")) == "FORBIDDEN"
-        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "reviewer")
-        assert query(w, "audit", token="tok")["items"]
-        a.logins[hashlib.sha256(b"tok").digest()] = ("v", "nonsense")
-        assert failure(w.call("ADMIN_QUERY", what="servers", token="tok")) == "FORBIDDEN"
+        digest = hashlib.sha256(b"tok").digest()
+        tok = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        a.logins[digest] = ("v", "viewer")
+        assert query(w, "servers", token=tok)["items"]
+        assert failure(w.call("ADMIN_QUERY", what="audit", token=tok)) == "FORBIDDEN"
+        a.logins[digest] = ("v", "reviewer")
+        assert query(w, "audit", token=tok)["items"]
+        a.logins[digest] = ("v", "nonsense")
+        assert failure(w.call("ADMIN_QUERY", what="servers", token=tok)) == "FORBIDDEN"
 
 
 @pytest.mark.parametrize("what", ["servers", "tools", "approvals", "audit", "executions"])

@@ -280,7 +280,8 @@ def test_records(instance, api):
 def stream(instance, api):
     """The head and first event of what never ends."""
     c = http.client.HTTPConnection(*instance.address("admind-http"), timeout=patience(20))
-    c.request("GET", "/api/activity/stream", headers={"Cookie": api.rest.cookie})
+    c.request("GET", "/api/activity/stream", headers={"Cookie": api.rest.cookie,
+                                                             "X-CSRF-Token": api.rest.csrf})
     r = c.getresponse()
     line, end = b"", time.monotonic() + patience(20)
     while not line.startswith(b"data:"):
@@ -299,6 +300,8 @@ def test_the_whole(api):
     for where in ("/health", "/api/status", "/api/health", "/api/dashboard", "/api/settings", "/api/breakers",
                   "/api/rate-limits"):
         api.go("GET", where)
+    api.go("GET", "/")
+    api.go("GET", "/", headers={"Host": "localhost"}, status=307)
     code, headers, _ = api.go("GET", "/api/settings/{name}", "confirm_destructive")
     api.go("PUT", "/api/settings/{name}", "confirm_destructive", body={"value": "on"},
            headers={"If-Match": headers["etag"]})

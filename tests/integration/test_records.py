@@ -241,7 +241,7 @@ ADR010 = {"timestamp", "event", "container_id", "chat_id", "argv", "command", "d
 
 
 def export(rest, query=""):
-    h = {"Cookie": rest.cookie, "Host": "127.0.0.1"}
+    h = {"Cookie": rest.cookie, "X-CSRF-Token": rest.csrf, "Host": "127.0.0.1"}
     c = http.client.HTTPConnection(*rest.where(), timeout=patience(30))
     c.request("GET", "/api/executions/export" + query, headers=h)
     r = c.getresponse()
@@ -284,7 +284,7 @@ def test_export_of_more_than_a_page(instance, rest, tool):
     lines = export(rest, "?principal=bulk")
     assert len(lines) == 450 == len({x["id"] for x in lines})
     # a client that goes away half-way does no harm
-    h = {"Cookie": rest.cookie, "Host": "127.0.0.1"}
+    h = {"Cookie": rest.cookie, "X-CSRF-Token": rest.csrf, "Host": "127.0.0.1"}
     c = http.client.HTTPConnection(*rest.where(), timeout=patience(30))
     c.request("GET", "/api/executions/export?principal=bulk", headers=h)
     c.getresponse().read(1000)
@@ -330,7 +330,8 @@ class Tail:
     def __init__(self, rest, query=""):
         self.c = http.client.HTTPConnection(*rest.where(), timeout=patience(10))
         self.c.request("GET", "/api/activity/stream" + query,
-                       headers={"Cookie": rest.cookie or "", "Host": "127.0.0.1"})
+                       headers={"Cookie": rest.cookie or "", "X-CSRF-Token": rest.csrf or "",
+                                "Host": "127.0.0.1"})
         self.r = self.c.getresponse()
         self.status = self.r.status
 
@@ -396,7 +397,7 @@ def test_the_tail_tells_what_other_nodes_logged(instance, rest):
 def test_the_tail_needs_a_login_and_has_an_end(instance, rest):
     r = Rest(lambda: instance.address("admind-http"))
     assert Tail(r).status == 401
-    r.cookie = "mcpbox_session=" + "A" * 43
+    r.cookie, r.csrf = "mcpbox_session=" + "A" * 43, "A" * 43
     assert Tail(r).status == 401
     tails = [Tail(rest) for _ in range(16)]
     assert {t.status for t in tails} == {200}

@@ -1,6 +1,7 @@
 """The real vault, with every peer of it played by hand: above all a hostile
 admind. It holds all rows and answers every question of the vault, and still
 gets no approval, no secret outside an approved version, and no login."""
+import base64
 import hashlib
 import hmac
 import os
@@ -393,13 +394,13 @@ def test_second_setup_is_refused(ctl, admind, administrator):
 
 def test_login_whoami_logout(web, admind, administrator):
     m = ask(web, admind, "LOGIN", username="admin", password=PASSWORD, source="10.0.0.9")
-    assert m["_"] == "LOGIN_OK" and len(m["token"]) == 43 and len(m["csrf"]) == 43
+    assert m["_"] == "LOGIN_OK" and len(m["token"]) == 86 and "csrf" not in m
     assert m["role"] == "administrator"
     assert 11 * 3600 < m["expires_ms"] / 1000 - time.time() < 12 * 3600 + 5
     who = ask(web, admind, "WHOAMI", token=m["token"])
-    assert (who["username"], who["csrf"]) == ("admin", m["csrf"])
+    assert who["username"] == "admin" and "csrf" not in who
     known = ask(admind, admind, "SESSION_LOOKUP", token=hashlib.sha256(m["token"].encode()).digest())
-    assert known["username"] == "admin" and known["csrf"] == ""
+    assert known["username"] == "admin"
     assert ask(web, admind, "LOGOUT", token=m["token"])["_"] == "OK"
     refused(ask(web, admind, "WHOAMI", token=m["token"]), "UNAUTHENTICATED")
     refused(ask(web, admind, "LOGOUT", token=m["token"]), "UNAUTHENTICATED")
@@ -408,6 +409,29 @@ def test_login_whoami_logout(web, admind, administrator):
     assert "login" in actions and "logout" in actions
     assert any('"10.0.0.9"' in e[3] for e in admind.events)
     assert m["token"].encode() not in admind.seen and PASSWORD.encode() not in admind.seen
+
+
+#: All that admind-http asks with a login's token.
+OF_A_LOGIN = {
+    "WHOAMI": {}, "LOGOUT": {}, "LOGINS_GET": {}, "LOGIN_END": {"username": "admin"},
+    "PASSWORD": {"old": PASSWORD, "new": PASSWORD + "x"},
+    "ADMIN_CHANGE": {"password": PASSWORD, "change": "delete", "username": "nobody"},
+    "APPROVE": {"approval": b"a" * 16, "reviewed": b"h" * 32}, "REJECT": {"approval": b"a" * 16, "reason": "no"},
+    "SECRET_SET": {"server": "demo", "key": "A_KEY", "value": b"v"}, "POLICY_GET": {},
+    "POLICY_SET": {"days": 1}, "SEAL_VERIFY": {"seal_len": 1, "seal_preimage": b"xy"}}
+
+
+def test_half_a_token_is_none(web, admind, administrator):
+    """A browser's cookie and its header are a half each; admind has the hash. None of these is a login."""
+    token = ask(web, admind, "LOGIN", username="admin", password=PASSWORD)["token"]
+    digest = hashlib.sha256(token.encode()).digest()
+    shown = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    halves = (token[:43], token[43:], token[43:] + token[:43], token[:43] * 2, token[43:] * 2, token[:-1], shown,
+              shown * 2, digest.hex())
+    for half in halves:
+        for name, fields in OF_A_LOGIN.items():
+            refused(ask(web, admind, name, token=half, **fields), "UNAUTHENTICATED")
+    assert ask(web, admind, "WHOAMI", token=token)["_"] == "SESSION_INFO"
 
 
 @pytest.mark.parametrize("user,password", [

@@ -6,6 +6,7 @@ Its two peers are absent on purpose: it must start and serve without them.
 """
 import concurrent.futures
 import http.client
+import json
 import os
 import pathlib
 import shutil
@@ -19,6 +20,8 @@ exe = sys.argv[1]
 NOBODY = 65534
 #: Meson's own limit is lower, and grows on a slow machine.
 HANG_S = 600
+#: Of a login that nobody made.
+HALVES = {"Cookie": "mcpbox_session=" + "a" * 43, "X-CSRF-Token": "b" * 43}
 
 
 def run(*args, **kw):
@@ -66,6 +69,26 @@ def get(port, path, field=None):
     return r.status
 
 
+def problem(port, path):
+    """What an administrator reads."""
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_S)
+    c.request("GET", path, headers=HALVES)
+    r = c.getresponse()
+    value = json.loads(r.read())
+    c.close()
+    check(r.status == 503 and r.getheader("Retry-After") == "1", f"{path}: {r.status}")
+    return value
+
+
+def away(port):
+    """Each process that is away is named, and no other: PostgreSQL may be well."""
+    for path, failure, name, other in (("/api/servers", "storage_unavailable", "admind", "PostgreSQL"),
+                                       ("/api/logins", "vault_unavailable", "vault", "PostgreSQL")):
+        p = problem(port, path)
+        check(p["failure_mode"] == failure and name in p["detail"], f"{path}: {p}")
+        check(name in p["fix"] and other not in p["fix"], f"{path}: the fix is of another process: {p}")
+
+
 def status_of(pid):
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -87,6 +110,7 @@ def serving(d, conf):
         check(p.poll() is None and addr.exists(), "start: " + pathlib.Path(d / "log").read_text())
         port = int(addr.read_text().rsplit(":", 1)[1])
         check(get(port, "/health") == 503, "health without peers")
+        away(port)
         s = status_of(p.pid)
         sanitized = "seccomp=missing" in pathlib.Path(d / "log").read_text()
         check(s["NoNewPrivs"] == "1", "no_new_privs")
@@ -99,7 +123,7 @@ def serving(d, conf):
 
         def work(i):
             return get(port, ("/health", "/api/me", "/x" * 500, "/api/servers")[i % 4],
-                       {"Cookie": "mcpbox_session=" + "a" * 43} if i % 3 else None)
+                       HALVES if i % 3 else None)
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             seen = set(pool.map(work, range(800)))
         check(seen == {401, 404, 503}, f"statuses {seen}")

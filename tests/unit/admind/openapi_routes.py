@@ -3,7 +3,7 @@
 the same?
 
 Compared: paths with methods, query parameters and their closed values, which
-routes need a login, which the CSRF token, the placeholders; and of actions
+routes need a login (both halves of it), the placeholders; and of actions
 their bodies' members with types, If-Match and Idempotency-Key. No YAML module: the two-space layout of our own file
 is read, and a line that doesn't fit it fails.
 """
@@ -18,7 +18,7 @@ def routes(path):
             r'R\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)",\s*"[^"]*"\)', text):
         method, where, access, _, query = m.groups()
         found[(where, method.lower())] = {
-            "login": access not in ("PUBLIC", "CALLBACK"), "csrf": access == "WRITE",
+            "login": access not in ("PUBLIC", "CALLBACK"),
             "query": {w.split("=")[0]: sorted(w.split("=")[1].split("|")) if "=" in w else None
                       for w in query.split()}}
     calls = len(re.findall(r"^R\(", text, flags=re.M))
@@ -41,7 +41,7 @@ def actions(path):
             assert k, f"{name}: {w} is no member"
             body[k.group(1)] = (TYPES[k.group(2)], k.group(3) == "!")
         assert (where, method.lower()) not in found, f"{name}: its route is another action's"
-        found[(where, method.lower())] = {"login": True, "csrf": True, "query": {}, "members": body,
+        found[(where, method.lower())] = {"login": True, "query": {}, "members": body,
                                           "seen": seen, "key": True}
     calls = len(re.findall(r"^A\(", text, flags=re.M))
     assert calls == len(found), "a row of admin_action.def was not understood"
@@ -63,23 +63,23 @@ def described(path):
             where, method = m.group(1), None
         elif m := re.match(r"^    (\w+):$", line):
             method = m.group(1)
-            here = found[(where, method)] = {"query": {}, "login": True, "csrf": False, "members": {},
+            here = found[(where, method)] = {"query": {}, "login": True, "members": {},
                                              "seen": "NONE", "key": False, "path": []}
             required = []
         elif method is None:
             raise SystemExit(f"not understood: {line!r}")
-        elif re.match(r"^      security: \[(\]$|\{session: \[\]\}, )", line):
+        elif re.match(r"^      security: \[(\]$|\{session: \[\], half: \[\]\}, )", line):
             here["login"] = False	# or the route asks for one of several itself
         elif m := re.match(r"^        - \{name: (\w+), in: query, schema: \{(.*)\}\}$", line):
             e = re.search(r"enum: \[([^\]]*)\]", m.group(2))
             here["query"][m.group(1)] = sorted(e.group(1).split(", ")) if e else None
+        elif re.match(r"^      security:", line):
+            raise SystemExit(f"not understood: {line!r}")
         elif re.match(r"^        - .*in: query", line):
             raise SystemExit(f"not understood: {line!r}")
         elif m := re.match(r'^        - \$ref: "#/components/parameters/(\w+)"$', line):
             p = m.group(1)
-            if p == "Csrf":
-                here["csrf"] = True
-            elif p == "IdempotencyKey":
+            if p == "IdempotencyKey":
                 here["key"] = True
             elif p.startswith("IfMatch"):
                 here["seen"] = "OPTIONAL" if p == "IfMatchOptional" else "REQUIRED"
@@ -96,6 +96,9 @@ def main():
     table, acts, api = routes(sys.argv[1]), actions(sys.argv[2]), described(sys.argv[3])
     assert not set(table) & set(acts), "a route stands in both tables"
     wrong = 0
+    if "\nsecurity:\n  - {session: [], half: []}\npaths:\n" not in open(sys.argv[3]).read():
+        print("openapi.yaml: a login is the cookie and the header, each for every route")
+        wrong += 1
     for key in sorted(set(table) | set(acts) | set(api)):
         name = f"{key[1].upper()} {key[0]}"
         if key not in api:

@@ -19,8 +19,10 @@
 #include "version.h"
 #include "web.h"
 
-#define TOKEN   "ttttttttttttttttttttttttttttttttttttttttttt"
+/* A login's token: the cookie's half, the header's. */
+#define HALF    "ttttttttttttttttttttttttttttttttttttttttttt"
 #define CSRF    "ccccccccccccccccccccccccccccccccccccccccccc"
+#define TOKEN   HALF CSRF
 #define PENDING "018f0000-0000-7000-8000-000000000001"
 #define DECIDED "018f0000-0000-7000-8000-000000000002"
 #define FORGED  "018f0000-0000-7000-8000-000000000003"
@@ -39,6 +41,18 @@ logged_in(struct ipc_bytes token)
 	return ipc_streq(token, TOKEN);
 }
 
+/* Of admind's messages: no token, but what to ask the vault by. */
+static bool
+known(struct ipc_bytes token)
+{
+	char text[LOGIN_HASH_TEXT + 1];
+	struct ipc_hash h;
+
+	sha256(TOKEN, strlen(TOKEN), &h);
+	b64url_encode(&h, sizeof(h), text);
+	return ipc_streq(token, text);
+}
+
 static int
 vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 {
@@ -51,7 +65,6 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct ipc_id decided;
 	struct err e;
 	struct ipc_login_ok ok = {.token = ipc_str(TOKEN),
-	    .csrf = ipc_str(CSRF),
 	    .username = ipc_str("admin"),
 	    .role = ipc_str("administrator"),
 	    .expires_ms = now_us() / 1000 + 3600000,
@@ -59,7 +72,6 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	    .device = ipc_str("DEV-ice_1")};
 	struct ipc_session_info info = {.username = ipc_str("admin"),
 	    .role = ipc_str("administrator"),
-	    .csrf = ipc_str(CSRF),
 	    .expires_ms = ok.expires_ms,
 	    .idle_ms = ok.idle_ms};
 
@@ -134,7 +146,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	if (f->type == IPC_APPROVAL_GET) {
 		if (ipc_decode(f, &get, &e) < 0)
 			return -1;
-		if (!logged_in(get.token))
+		if (!known(get.token))
 			return ipc_refuse(p, get.request,
 			    FAILURE_UNAUTHENTICATED, "no such login", 0);
 		content.preimage = ipc_bytes(preimage.p, preimage.len);
@@ -147,7 +159,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 	if (f->type != IPC_ADMIN_QUERY || ipc_decode(f, &q, &e) < 0)
 		return -1;
-	if (!logged_in(q.token))
+	if (!known(q.token))
 		return ipc_refuse(
 		    p, q.request, FAILURE_UNAUTHENTICATED, "no such login", 0);
 	if (ipc_streq(q.what, "tool"))
@@ -265,8 +277,9 @@ http(const char *method, const char *path, const char *fields, const char *body)
 	return (int)strtol(answer + 9, NULL, 10);
 }
 
-#define COOKIE "Cookie: mcpbox_session=" TOKEN
-#define WRITE  COOKIE "\r\nX-CSRF-Token: " CSRF
+#define COOKIE "Cookie: mcpbox_session=" HALF
+#define HEADER "X-CSRF-Token: " CSRF
+#define LOGIN  COOKIE "\r\n" HEADER
 #define JSON   "\r\nContent-Type: application/json"
 
 static void
@@ -294,14 +307,16 @@ login(void **state)
 	    http("POST", "/api/login", "Content-Type: application/json", good),
 	    200, "\"csrf_token\":\"" CSRF "\"");
 	assert_non_null(strstr(answer,
-	    "\r\nSet-Cookie: mcpbox_session=" TOKEN
+	    "\r\nSet-Cookie: mcpbox_session=" HALF
 	    "; Path=/; HttpOnly; SameSite=Strict; Max-Age=3"));
 	assert_non_null(strstr(answer,
 	    "\r\nSet-Cookie: mcpbox_device=DEV-ice_1; Path=/api/login; "
 	    "HttpOnly; SameSite=Strict; Max-Age=34560000"));
 	assert_non_null(strstr(answer, "\"idle_expires_at\":\"2"));
-	/* the token is in the cookie alone */
-	assert_null(strstr(strstr(answer, "\r\n\r\n"), TOKEN));
+	/* each half is in its place alone */
+	assert_null(strstr(strstr(answer, "\r\n\r\n"), HALF));
+	*strstr(answer, "\r\n\r\n") = '\0';
+	assert_null(strstr(answer, CSRF));
 	expect(http("POST", "/api/login", "Content-Type: application/json",
 		   "{\"username\":\"admin\",\"password\":\"x\"}"),
 	    401, "\"failure_mode\":\"bad_login\"");
@@ -338,29 +353,33 @@ reads(void **state)
 	(void)state;
 	expect(http("GET", "/health", "Accept: */*", NULL), 200,
 	    "{\"status\":\"ok\",\"admind\":true,\"vault\":true}");
+	expect(http("GET", "/", "Host: 127.0.0.1:8000", NULL), 200,
+	    "Content-Type: text/html; charset=utf-8\r\n");
+	expect(http("GET", "/", "Host: localhost:8000", NULL), 307,
+	    "Location: http://127.0.0.1:8000/\r\n");
+	expect(http("GET", "/", "Host: [::1]:8000", NULL), 200, "<h1>");
 	expect(http("GET", "/api/servers", "Accept: */*", NULL), 401,
 	    "unauthenticated");
 	expect(http("GET", "/api/servers",
 		   "Cookie: mcpbox_session="
-		   "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		   "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n" HEADER,
 		   NULL),
 	    401, "no such login");
-	expect(http("GET", "/api/me", COOKIE, NULL), 200,
-	    "\"username\":\"admin\"");
-	expect(http("GET", "/api/servers", COOKIE, NULL), 200,
-	    "\"what\":\"servers\",\"state\":\"\",\"limit\":50}");
 	expect(
-	    http("GET", "/api/approvals?state=pending&limit=7", COOKIE, NULL),
+	    http("GET", "/api/me", LOGIN, NULL), 200, "\"username\":\"admin\"");
+	expect(http("GET", "/api/servers", LOGIN, NULL), 200,
+	    "\"what\":\"servers\",\"state\":\"\",\"limit\":50}");
+	expect(http("GET", "/api/approvals?state=pending&limit=7", LOGIN, NULL),
 	    200, "\"what\":\"approvals\",\"state\":\"pending\",\"limit\":7}");
-	expect(http("GET", "/api/approvals?stat=pending", COOKIE, NULL), 400,
+	expect(http("GET", "/api/approvals?stat=pending", LOGIN, NULL), 400,
 	    "unknown parameter");
-	expect(http("GET", "/api/tools/" PENDING, COOKIE, NULL), 404,
+	expect(http("GET", "/api/tools/" PENDING, LOGIN, NULL), 404,
 	    "\"failure_mode\":\"not_found\"");
-	expect(http("GET", "/api/audit", COOKIE, NULL), 500, "internal");
+	expect(http("GET", "/api/audit", LOGIN, NULL), 500, "internal");
 	assert_null(strstr(answer, "[}"));
-	expect(http("GET", "/nothing", COOKIE, NULL), 404, "not_found");
-	expect(http("POST", "/api/setup", WRITE JSON, "{}"), 404, "not_found");
-	expect(http("DELETE", "/api/modules", WRITE, NULL), 405,
+	expect(http("GET", "/nothing", LOGIN, NULL), 404, "not_found");
+	expect(http("POST", "/api/setup", LOGIN JSON, "{}"), 404, "not_found");
+	expect(http("DELETE", "/api/modules", LOGIN, NULL), 405,
 	    "\r\nAllow: GET, HEAD\r\n");
 }
 
@@ -370,54 +389,57 @@ approvals(void **state)
 	char fields[512], text[256];
 
 	(void)state;
-	expect(http("GET", "/api/approvals/" PENDING, COOKIE, NULL), 200,
+	expect(http("GET", "/api/approvals/" PENDING, LOGIN, NULL), 200,
 	    "\"content\":{\"format\":1,");
 	snprintf(text, sizeof(text), "\r\nETag: \"%s\"\r\n", hash);
 	assert_non_null(strstr(answer, text));
 	snprintf(text, sizeof(text), "\"hash\":\"%s\"", hash);
 	assert_non_null(strstr(answer, text));
 	/* admind's second content is no content */
-	expect(http("GET", "/api/approvals/" FORGED, COOKIE, NULL), 500,
+	expect(http("GET", "/api/approvals/" FORGED, LOGIN, NULL), 500,
 	    "internal");
 	assert_null(strstr(answer, "canary"));
 	assert_null(strstr(answer, "ETag"));
 	expect(
-	    http("GET", "/api/approvals/123", COOKIE, NULL), 404, "not_found");
+	    http("GET", "/api/approvals/123", LOGIN, NULL), 404, "not_found");
 
-	/* no login, no CSRF token, another's CSRF token */
+	/* no login, either half of one, another's half */
 	snprintf(fields, sizeof(fields), "If-Match: \"%s\"", hash);
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
 	    401, "unauthenticated");
 	snprintf(fields, sizeof(fields), COOKIE "\r\nIf-Match: \"%s\"", hash);
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
-	    403, "\"failure_mode\":\"csrf\"");
+	    401, "the cookie alone is no login");
+	snprintf(fields, sizeof(fields), HEADER "\r\nIf-Match: \"%s\"", hash);
+	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
+	    401, "the cookie mcpbox_session is missing");
 	snprintf(fields, sizeof(fields),
 	    COOKIE "\r\nX-CSRF-Token: %.42sx\r\nIf-Match: \"%s\"", CSRF, hash);
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
-	    403, "\"failure_mode\":\"csrf\"");
+	    401, "no such login");
 	/* the hash */
-	expect(http("POST", "/api/approvals/" PENDING "/approve", WRITE, NULL),
+	expect(http("POST", "/api/approvals/" PENDING "/approve", LOGIN, NULL),
 	    428, "hash_required");
 	expect(http("POST", "/api/approvals/" PENDING "/approve",
-		   WRITE "\r\nIf-Match: *", NULL),
+		   LOGIN "\r\nIf-Match: *", NULL),
 	    428, "hash_required");
-	snprintf(fields, sizeof(fields), WRITE "\r\nIf-Match: %s", hash);
+	snprintf(fields, sizeof(fields), LOGIN "\r\nIf-Match: %s", hash);
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
 	    412, "hash_mismatch");
-	snprintf(fields, sizeof(fields), WRITE "\r\nIf-Match: \"%.63s%c\"",
+	snprintf(fields, sizeof(fields), LOGIN "\r\nIf-Match: \"%.63s%c\"",
 	    hash, hash[63] == '0' ? '1' : '0');
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
 	    412, "hash_mismatch");
-	snprintf(fields, sizeof(fields), WRITE "\r\nIf-Match: \"%s\"", hash);
+	snprintf(fields, sizeof(fields), LOGIN "\r\nIf-Match: \"%s\"", hash);
 	expect(http("POST", "/api/approvals/" DECIDED "/approve", fields, NULL),
 	    409, "already_decided");
 	expect(http("POST", "/api/approvals/" PENDING "/approve", fields, NULL),
 	    200, "{\"id\":\"" PENDING "\",\"state\":\"approved\"}");
-	expect(http("POST", "/api/approvals/" PENDING "/reject", WRITE JSON,
+	expect(http("POST", "/api/approvals/" PENDING "/reject", LOGIN JSON,
 		   "{\"reason\":\"no \\\"thanks\\\"\"}"),
 	    200, "\"state\":\"rejected\"");
 	expect(
-	    http("POST", "/api/approvals/" PENDING "/reject", WRITE JSON, "{}"),
+	    http("POST", "/api/approvals/" PENDING "/reject", LOGIN JSON, "{}"),
 	    400, "reason is missing");
 }
 
@@ -425,11 +447,11 @@ static void
 account(void **state)
 {
 	(void)state;
-	expect(http("POST", "/api/password", WRITE JSON,
+	expect(http("POST", "/api/password", LOGIN JSON,
 		   "{\"old_password\":\"a\",\"new_password\":\"b\"}"),
 	    204, "HTTP/1.1 204");
-	expect(http("POST", "/api/logout", COOKIE, NULL), 403, "csrf");
-	expect(http("POST", "/api/logout", WRITE, NULL), 204,
+	expect(http("POST", "/api/logout", COOKIE, NULL), 401, "Sign in again");
+	expect(http("POST", "/api/logout", LOGIN, NULL), 204,
 	    "Set-Cookie: mcpbox_session=; Path=/; HttpOnly; SameSite=Strict; "
 	    "Max-Age=0\r\n");
 }

@@ -106,7 +106,7 @@ cookies(void **state)
 	static const char *const none[] = {"", "a=b", "mcpbox_sessionx=" T43,
 	    "xmcpbox_session=" T43, "MCPBOX_SESSION=" T43, ";;; ",
 	    "a=mcpbox_session=" T43};
-	char token[SESSION_TOKEN_LEN + 1];
+	char token[LOGIN_HALF + 1];
 
 	(void)state;
 	assert_int_equal(guard_cookie("mcpbox_session=" T43, token), 1);
@@ -121,6 +121,24 @@ cookies(void **state)
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		if (guard_cookie(none[i], token) != 0)
 			fail_msg("found one in: %s", none[i]);
+}
+
+static void
+second_halves(void **state)
+{
+	static const char *const bad[] = {"", "x", T43 "x", T43 T43,
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-+",
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-=",
+	    " bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-_"};
+	char half[LOGIN_HALF + 1] = "untouched";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (guard_half(bad[i], half))
+			fail_msg("accepted: %s", bad[i]);
+	assert_string_equal(half, "untouched");
+	assert_true(guard_half(T43, half));
+	assert_string_equal(half, T43);
 }
 
 /* What an authorization server's redirect brings: of the rest nothing is
@@ -390,7 +408,6 @@ statuses(void **state)
 	assert_int_equal(problem_status(FAILURE_ALREADY_DECIDED), 409);
 	assert_int_equal(problem_status(FAILURE_HASH_MISMATCH), 412);
 	assert_int_equal(problem_status(FAILURE_HASH_REQUIRED), 428);
-	assert_int_equal(problem_status(FAILURE_CSRF), 403);
 	assert_int_equal(problem_status(FAILURE_BAD_LOGIN), 401);
 	assert_int_equal(problem_status(FAILURE_RATE_LIMITED), 429);
 	/* no failure may ever look like a success */
@@ -458,6 +475,7 @@ main(void)
 	    cmocka_unit_test(origins),
 	    cmocka_unit_test(requests),
 	    cmocka_unit_test(cookies),
+	    cmocka_unit_test(second_halves),
 	    cmocka_unit_test(one_value_of_a_query),
 	    cmocka_unit_test(callbacks),
 	    cmocka_unit_test(devices),

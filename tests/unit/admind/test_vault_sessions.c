@@ -27,19 +27,20 @@ found_by_token(void **state)
 {
 	struct sessions *s = sessions_new(TTL, TTL);
 	char token[SESSIONS_TEXT + 1], twin[SESSIONS_TEXT + 1];
+	char parts[LOGIN_TEXT], swapped[LOGIN_TEXT];
 	const struct session *r;
 	struct ipc_hash h, got;
 
 	r = sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, token);
 	assert_non_null(r);
-	assert_int_equal(strlen(token), 43);
-	assert_int_equal(strlen(r->csrf), 43);
-	assert_string_not_equal(token, r->csrf);
+	assert_int_equal(strlen(token), 86);
+	assert_memory_not_equal(token, token + LOGIN_HALF, LOGIN_HALF);
 	assert_string_equal(r->username, "admin");
 	assert_string_equal(r->role, "reviewer");
 	assert_int_equal(r->expires_ms, UNIX + TTL);
 	/* The token's text is kept nowhere. */
-	assert_null(memmem(r, sizeof(*r), token, 43));
+	assert_null(memmem(r, sizeof(*r), token, LOGIN_HALF));
+	assert_null(memmem(r, sizeof(*r), token + LOGIN_HALF, LOGIN_HALF));
 	h = hash_of(token);
 	assert_ptr_equal(sessions_find(s, &h, NOW), r);
 	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
@@ -49,7 +50,22 @@ found_by_token(void **state)
 	assert_string_not_equal(token, twin);
 	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
 	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
-	assert_null(sessions_find_text(s, ipc_bytes(token, 42), NOW, NULL));
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(token, LOGIN_TEXT - 1), NOW, NULL));
+	/* Nor either half, nor a half twice, nor both in another order. */
+	for (int i = 0; i < 2; i++) {
+		assert_null(sessions_find_text(s,
+		    ipc_bytes(token + i * LOGIN_HALF, LOGIN_HALF), NOW, NULL));
+		for (int k = 0; k < 2; k++)
+			memcpy(parts + k * LOGIN_HALF, token + i * LOGIN_HALF,
+			    LOGIN_HALF);
+		memcpy(swapped + i * LOGIN_HALF, token + (1 - i) * LOGIN_HALF,
+		    LOGIN_HALF);
+		assert_null(sessions_find_text(
+		    s, ipc_bytes(parts, LOGIN_TEXT), NOW, NULL));
+	}
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(swapped, LOGIN_TEXT), NOW, NULL));
 	assert_null(sessions_find_text(s, ipc_str(""), NOW, NULL));
 	h.b[31] ^= 1;
 	assert_null(sessions_find(s, &h, NOW));
