@@ -49,9 +49,9 @@ void show_text(struct buf *, const void *, size_t, enum show_mode);
  * Appends text in rows of at most `width` columns, all ASCII, each ended by a
  * newline. Every line of the text (they end at \n) is behind its number; a
  * line that is too long goes on behind a + where the number was; more than
- * SHOW_EMPTY_MAX empty lines are counted. What we say ourselves (a text that
- * does not end in a newline) is in parentheses where a number or + would be, a
- * place that no text can reach.
+ * SHOW_EMPTY_MAX empty lines are counted. Words of ours (a text that does not
+ * end in a newline) are in parentheses where a number or + would be, a place
+ * that no text can reach.
  *
  *	     1 | def main():
  *	     2 |     return "a long

@@ -1,6 +1,6 @@
 /*
- * The layout of foreign text: rows that no text can leave or forge. What is
- * shown of a character is show.c's.
+ * The layout of foreign text: rows that no text can leave or forge.
+ * show.c makes the characters.
  *
  * Why a row of ours can't be forged. No row holds a newline of the text, and
  * none is longer than the width, so a terminal of that width begins no row of

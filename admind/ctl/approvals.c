@@ -14,6 +14,7 @@
 #include "jsonw.h"
 #include "tlv.h"
 #include "version.h"
+#include "version_marks.h"
 
 /*
  * The approval queue. What is shown is taken from the pre-image, the very
@@ -88,6 +89,7 @@ static const struct {
     {"used_at", true},
     {"execution", true},
     {"review", true},
+    {"rejected_before", false},
     {"affected_tools", false},
     {"wheel", false},
     {"install", false},
@@ -125,6 +127,8 @@ print_json(const struct content *c, const char *id)
 		s = json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
 		jsonw_kv_raw(&w, members[i].name, s, strlen(s));
 	}
+	jsonw_name(&w, "marks");
+	version_marks_json(&w, c->m.preimage.p, c->m.preimage.n);
 	jsonw_kv_str(&w, "hash", c->hex);
 	jsonw_kv_raw(&w, "content", content.p, content.len);
 	jsonw_obj_end(&w);
@@ -345,6 +349,61 @@ seal_text(const struct ctl *ctl, const struct content *c, struct buf *b)
 	ipc_frame_free(&f);
 }
 
+static void
+mark_text(void *arg, const struct version_mark *m)
+{
+	struct buf *b = arg;
+	struct buf line;
+
+	buf_init(&line, 4096);
+	if (m->refused)
+		buf_putf(&line, "%s", m->why);
+	else
+		buf_putf(&line, "%s says \"%s\", which %s", m->field, m->words,
+		    m->why);
+	b->failed |= line.failed;
+	show_value(b, m->refused ? "cannot be approved" : "look twice", line.p,
+	    line.len, show_width());
+	buf_free(&line);
+}
+
+static const char *
+member(struct json_object *o, const char *name)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, name, &v) && v != NULL
+	    ? json_object_get_string(v)
+	    : "";
+}
+
+/* Appends how requests about the same tool ended before, by admind's word: a
+ * model that was told no once may ask again until somebody is tired. */
+static void
+rejected_text(struct json_object *circumstances, struct buf *b)
+{
+	struct json_object *list, *o;
+	struct buf line;
+
+	if (!json_object_object_get_ex(
+		circumstances, "rejected_before", &list) ||
+	    !json_object_is_type(list, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		o = json_object_array_get_idx(list, i);
+		if (!json_object_is_type(o, json_type_object))
+			continue;
+		buf_init(&line, IPC_FRAME_MAX);
+		buf_putf(&line, "version %s by %s, %s: %s",
+		    member(o, "version"), member(o, "decided_by"),
+		    member(o, "decided_at"), member(o, "reason"));
+		b->failed |= line.failed;
+		show_value(
+		    b, "rejected before", line.p, line.len, show_width());
+		buf_free(&line);
+	}
+}
+
 static enum ctl_status
 print_text(const struct ctl *ctl, const struct content *c, const char *id)
 {
@@ -370,7 +429,9 @@ print_text(const struct ctl *ctl, const struct content *c, const char *id)
 			continue;
 		show_value(&b, members[i].name, s, strlen(s), show_width());
 	}
+	rejected_text(c->circumstances, &b);
 	wheels_text(c->circumstances, &b);
+	version_marks(c->m.preimage.p, c->m.preimage.n, mark_text, &b);
 	seal_text(ctl, c, &b);
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)

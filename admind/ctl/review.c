@@ -105,7 +105,7 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 
 /*
  * Appends a difference for people: what it gains first, then fields, then code.
- * Of versions that are not in review admind made the object, so nothing of it
+ * admind makes the object of versions that are not in review, so nothing of it
  * is printed as it is.
  */
 static void

@@ -28,7 +28,7 @@ line(struct buf *b, const char *name, const char *s)
 	show_value(b, name, s, strlen(s), show_width());
 }
 
-/* Several texts in one row, after a colon each. */
+/* Appends several texts as one value, a colon between them. */
 static void
 several(struct buf *b, const char *name, const char *const *texts, int n)
 {
@@ -46,7 +46,7 @@ several(struct buf *b, const char *name, const char *const *texts, int n)
 	buf_free(&all);
 }
 
-/* What a wheel needs, with the version that would be fetched. */
+/* Appends what a wheel needs, with the version that would be fetched. */
 static void
 needs(struct buf *b, struct json_object *wheel)
 {
