@@ -112,12 +112,17 @@ static void
 put_diff(struct buf *b, struct json_object *o)
 {
 	struct json_object *list, *v, *gains;
+	uint8_t hash[32];
 	const char *s;
 
 	s = text_of(o, "base");
 	if (s[0] == '\0')
 		s = "nothing: no version was approved before";
-	show_value(b, "compared with", s, strlen(s), show_width());
+	if (strlen(s) == HEX32_LEN && hex_decode(s, HEX32_LEN, hash) == 0)
+		/* in one piece, as `show` and `approve --hash` have it */
+		buf_putf(b, "%-18s %s\n", "compared with", s);
+	else
+		show_value(b, "compared with", s, strlen(s), show_width());
 	buf_puts(b, "gains\n");
 	if (json_object_object_get_ex(o, "gains", &gains)) {
 		json_object_object_foreach(gains, name, what)
