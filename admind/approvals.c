@@ -31,7 +31,9 @@ static const struct db_stmt content = {"approvals_content",
     " WHERE a.id = $1::uuid AND (c.preimage IS NOT NULL"
     " OR g.preimage IS NOT NULL OR v.preimage IS NOT NULL)",
     DB_FAST};
-/* circumstances: JSON members without braces */
+/* circumstances: JSON members without braces. rejected_before: the last few
+ * noes to versions of the same tool, whoever asks again; as much of a reason as
+ * a reviewer needs to find the request. */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
@@ -52,7 +54,18 @@ static const struct db_stmt whole = {"approvals_whole",
     " || ',\"execution\":' || coalesce(to_json(c.execution)::text, 'null') END"
     " || CASE WHEN a.kind = 'call' THEN ''"
     " ELSE ',' || mcpbox.approval_circumstances(a)"
-    " || mcpbox.module_circumstances(a) END, x.seal"
+    " || mcpbox.module_circumstances(a) END"
+    " || CASE WHEN a.kind <> 'tool' THEN '' ELSE ',\"rejected_before\":'"
+    " || coalesce((SELECT json_agg(json_build_object('id', r.id,"
+    " 'version', r.version_no, 'hash', encode(r.hash, 'hex'),"
+    " 'decided_by', r.decided_by,"
+    " 'decided_at', mcpbox.approval_time(r.decided_at),"
+    " 'reason', left(r.reason, 500)) ORDER BY r.decided_at DESC)"
+    " FROM (SELECT o.*, w.version_no FROM mcpbox.approval_requests o"
+    "  LEFT JOIN mcpbox.tool_versions w ON w.id = o.subject"
+    "  WHERE o.tool_id = a.tool_id AND o.kind = 'tool'"
+    "  AND o.state = 'rejected' AND o.id <> a.id"
+    "  ORDER BY o.decided_at DESC LIMIT 5) r)::text, '[]') END, x.seal"
     " FROM mcpbox.approval_requests a"
     " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
     " LEFT JOIN mcpbox.grant_requests g ON g.id = a.id"

@@ -6,6 +6,7 @@
 #include "management_tools.h"
 #include "tlv.h"
 #include "version.h"
+#include "version_gate.h"
 
 /* A pre-image is at most what CONTENT may carry to the vault. */
 enum { PREIMAGE_MAX = IPC_BLOB_MAX };
@@ -361,7 +362,9 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 	if (out->failed)
 		return err_set(e, FAILURE_LIMIT,
 		    "the version would be larger than %d bytes", PREIMAGE_MAX);
-	return version_check(out->p, out->len, &list, &n, e);
+	if (version_check(out->p, out->len, &list, &n, e) == -1)
+		return -1;
+	return version_gate(list, n, e);
 }
 
 static bool

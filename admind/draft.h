@@ -56,8 +56,8 @@ struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
  * a prompt or resource follows from its arguments or URI (MF_OBJECT_SCHEMA),
  * never from its code. `inspected` (TLV of enum inspection_field, or empty)
  * gives input schema, a command's executable digest and, if there is none yet,
- * description. An empty title is no title. Checked with version_check before it
- * is handed out. 0 or -1.
+ * description. An empty title is no title. Checked with version_check and
+ * version_gate before it is handed out. 0 or -1.
  */
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);

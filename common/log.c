@@ -12,6 +12,7 @@
 #include "ipc.h"
 #include "journal.h"
 #include "log.h"
+#include "show.h"
 
 enum {
 	/* A message longer than this is cut: a line must fit one atomic write
@@ -51,9 +52,10 @@ line_puts(struct line *l, const char *s)
 }
 
 /*
- * How many bytes at p form one character that may be shown as it is: printable
- * ASCII or a valid UTF-8 sequence that is neither a C1 control, nor a line or
- * paragraph separator, nor a bidirectional control. 0: escape one byte.
+ * How many bytes at p form one character that may be shown as it is: one that
+ * is no control, shows something and does not change how others are shown
+ * (show.h), and is no backslash. 0: escape one byte; the text then stands for
+ * one message alone, as a backslash is doubled.
  *
  * Untrusted text comes here (tool names, SQL errors, peers' messages). Were a
  * newline kept, its author could write a line of his own into the log; were an
@@ -62,24 +64,10 @@ line_puts(struct line *l, const char *s)
 static size_t
 shown(const uint8_t *p, size_t n)
 {
-	size_t len;
-	uint32_t c;
+	uint32_t c = 0;
+	size_t len = show_char(p, n, &c);
 
-	if (p[0] < 0x80)
-		return p[0] >= 0x20 && p[0] < 0x7f && p[0] != '\\' ? 1 : 0;
-	len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-	if (len > n || !utf8_valid(p, len))
-		return 0;
-	if (len == 4)
-		return 4;
-	c = len == 2 ? (uint32_t)(p[0] & 31) << 6 | (p[1] & 63)
-		     : (uint32_t)(p[0] & 15) << 12 |
-		(uint32_t)(p[1] & 63) << 6 | (p[2] & 63);
-	if (c < 0xa0 || c == 0x061c || (c >= 0x200b && c <= 0x200f) ||
-	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
-	    c == 0xfeff)
-		return 0;
-	return len;
+	return len == 0 || c < 0x20 || c == '\\' || show_hidden(c) ? 0 : len;
 }
 
 /* Appends text escaped; in JSON a backslash and a quote are escaped again. */

@@ -15,6 +15,7 @@
 #include "object.h"
 #include "schema.h"
 #include "tlv.h"
+#include "version_gate.h"
 
 /* _meta, icons and annotations go into every tools/list: keep them small. */
 enum { JSON_FIELD_MAX = 16 * 1024 };
@@ -23,6 +24,18 @@ static bool
 has_nul(const struct doc_node *v)
 {
 	return memchr(v->str, 0, v->len) != NULL;
+}
+
+/* Says of code what the vault would refuse to approve (version_gate.h). */
+static bool
+unlike_its_lines(struct report *r, const struct doc_node *v)
+{
+	struct err e;
+
+	if (version_gate_code(v->str, v->len, &e) == 0)
+		return false;
+	report_add(r, NULL, "%s", e.text);
+	return true;
 }
 
 static void
@@ -35,6 +48,9 @@ text(struct check *c, struct report *r, unsigned tag, const struct doc_node *v)
 		    "must have at most %d bytes of UTF-8, "
 		    "has %zu",
 		    CODE_MAX, v->len);
+	else if ((tag == MF_CODE || tag == MF_CANDIDATE) &&
+	    unlike_its_lines(r, v))
+		return;
 	else if ((tag == MF_TEXT || tag == MF_BLOB) && v->len > STATIC_MAX)
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
 		    STATIC_MAX, v->len);

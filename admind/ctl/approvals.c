@@ -14,6 +14,7 @@
 #include "jsonw.h"
 #include "tlv.h"
 #include "version.h"
+#include "version_marks.h"
 
 /*
  * The approval queue. What is shown is taken from the pre-image, the very
@@ -88,6 +89,7 @@ static const struct {
     {"used_at", true},
     {"execution", true},
     {"review", true},
+    {"rejected_before", false},
     {"affected_tools", false},
     {"wheel", false},
     {"install", false},
@@ -125,6 +127,8 @@ print_json(const struct content *c, const char *id)
 		s = json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
 		jsonw_kv_raw(&w, members[i].name, s, strlen(s));
 	}
+	jsonw_name(&w, "marks");
+	version_marks_json(&w, c->m.preimage.p, c->m.preimage.n);
 	jsonw_kv_str(&w, "hash", c->hex);
 	jsonw_kv_raw(&w, "content", content.p, content.len);
 	jsonw_obj_end(&w);
@@ -137,24 +141,6 @@ out:
 	buf_free(&content);
 	buf_free(&out);
 	return status;
-}
-
-/* Code with line numbers, so that no blank lines or long lines hide a part:
- * every line of the content stands behind a number of ours. */
-static void
-print_block(struct buf *b, const struct tlv *f)
-{
-	const uint8_t *p = f->p, *end = f->p + f->n, *nl;
-	unsigned line = 1;
-
-	while (p < end) {
-		if ((nl = memchr(p, '\n', (size_t)(end - p))) == NULL)
-			nl = end;
-		buf_putf(b, "%6u | ", line++);
-		show_text(b, p, (size_t)(nl - p), SHOW_CODE);
-		buf_putc(b, '\n');
-		p = nl == end ? end : nl + 1;
-	}
 }
 
 enum { BLOB_SHOWN = 48 }; /* characters: enough for a file's magic */
@@ -192,7 +178,7 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	}
 	if (n == -1) {
 		buf_putf(b, "%s (%zu bytes, not base64):\n", name, f->n);
-		print_block(b, f);
+		show_block(b, f->p, f->n, show_width());
 	} else {
 		sha256(raw, (size_t)n, &h);
 		hex_encode(h.b, sizeof(h.b), hex);
@@ -204,8 +190,8 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	free(raw);
 }
 
-/* What has several lines stands behind numbers of ours too, whichever field it
- * is: else its second line could pass for another field. */
+/* Code and JSON are behind numbers of ours; so is what has several lines,
+ * whichever field it is: else its second line could pass for another field. */
 static void
 print_field(struct buf *b, const struct tlv *f)
 {
@@ -216,30 +202,19 @@ print_field(struct buf *b, const struct tlv *f)
 
 	if (f->tag == VERSION_BLOB) {
 		print_blob(b, name, f);
-		return;
-	}
-	if (kind == VERSION_B || f->tag == VERSION_TEXT ||
-	    ((kind == VERSION_S || kind == VERSION_M) && f->n > 0 &&
-		f->tag != VERSION_TITLE && f->tag != VERSION_DESCRIPTION &&
-		memchr(f->p, '\n', f->n) != NULL)) {
+	} else if (kind == VERSION_B || f->tag == VERSION_TEXT) {
 		buf_putf(b, "%s (%zu bytes):\n", name, f->n);
-		print_block(b, f);
-		return;
-	}
-	buf_putf(b, "%-18s ", name);
-	if (kind == VERSION_N) {
-		buf_putf(b, "%llu", (unsigned long long)get_be64(f->p));
+		show_block(b, f->p, f->n, show_width());
+	} else if (kind == VERSION_N) {
+		buf_putf(b, "%-18s %llu\n", name,
+		    (unsigned long long)get_be64(f->p));
 	} else if (kind == VERSION_I) {
 		memcpy(id.b, f->p, sizeof(id.b));
 		uuid_text(&id, uuid);
-		buf_puts(b, uuid);
+		buf_putf(b, "%-18s %s\n", name, uuid);
 	} else {
-		show_text(b, f->p, f->n,
-		    f->tag == VERSION_TITLE || f->tag == VERSION_DESCRIPTION
-			? SHOW_LINE
-			: SHOW_CODE);
+		show_value(b, name, f->p, f->n, show_width());
 	}
-	buf_putc(b, '\n');
 }
 
 static int
@@ -259,6 +234,12 @@ version_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
+static void
+put_text(struct buf *b, const char *name, struct ipc_bytes text)
+{
+	show_value(b, name, text.p, text.n, show_width());
+}
+
 /* One call: what would run, for whom, and with what. */
 static int
 call_text(const struct content *c, struct buf *b, struct err *err)
@@ -266,35 +247,22 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 	char hex[HEX32_LEN + 1], uuid[UUID_TEXT_LEN + 1];
 	char when[TIME_TEXT_LEN + 1];
 	struct callreq r;
-	struct tlv f = {0};
 
 	if (callreq_read(c->m.preimage.p, c->m.preimage.n, &r, err) == -1)
 		return -1;
 	hex_encode(r.version.b, sizeof(r.version.b), hex);
 	uuid_text(&r.request, uuid);
 	time_text(r.expires_ms * 1000, when);
-	buf_puts(b, "tool               ");
-	show_text(b, r.tool.p, r.tool.n, SHOW_CODE);
-	buf_puts(b, "\nprincipal          ");
-	show_text(b, r.principal.p, r.principal.n, SHOW_CODE);
-	buf_putf(b, "\nlistener           %s\n",
+	put_text(b, "tool", r.tool);
+	put_text(b, "principal", r.principal);
+	buf_putf(b, "listener           %s\n",
 	    r.listener == LISTENER_LOCAL ? "local" : "tunnel");
 	buf_putf(b, "version_hash       %s\n", hex);
 	buf_putf(b, "request            %s\n", uuid);
 	buf_putf(b, "expires_at         %s\n", when);
 	buf_putf(b, "arguments (%zu bytes):\n", r.arguments.n);
-	f.p = r.arguments.p;
-	f.n = r.arguments.n;
-	print_block(b, &f);
+	show_block(b, r.arguments.p, r.arguments.n, show_width());
 	return 0;
-}
-
-static void
-put_text(struct buf *b, const char *name, struct ipc_bytes text)
-{
-	buf_putf(b, "%-18s ", name);
-	show_text(b, text.p, text.n, SHOW_CODE);
-	buf_putc(b, '\n');
 }
 
 /* One grant: which module for which tool, or which host for which server, and
@@ -371,14 +339,69 @@ seal_text(const struct ctl *ctl, const struct content *c, struct buf *b)
 	if (ipc_decode(&f, &s, NULL) == 0) {
 		time_text(s.time_us, when);
 		buf_puts(b, "the vault's: approved by ");
-		show_text(b, s.approver.p, s.approver.n, SHOW_LINE);
+		show_text(b, s.approver.p, s.approver.n, SHOW_CODE);
 		if (s.first.n > 0) {
 			buf_puts(b, ", before by ");
-			show_text(b, s.first.p, s.first.n, SHOW_LINE);
+			show_text(b, s.first.p, s.first.n, SHOW_CODE);
 		}
 		buf_putf(b, ", %s\n", when);
 	}
 	ipc_frame_free(&f);
+}
+
+static void
+mark_text(void *arg, const struct version_mark *m)
+{
+	struct buf *b = arg;
+	struct buf line;
+
+	buf_init(&line, 4096);
+	if (m->refused)
+		buf_putf(&line, "%s", m->why);
+	else
+		buf_putf(&line, "%s says \"%s\", which %s", m->field, m->words,
+		    m->why);
+	b->failed |= line.failed;
+	show_value(b, m->refused ? "cannot be approved" : "look twice", line.p,
+	    line.len, show_width());
+	buf_free(&line);
+}
+
+static const char *
+member(struct json_object *o, const char *name)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, name, &v) && v != NULL
+	    ? json_object_get_string(v)
+	    : "";
+}
+
+/* Appends how requests about the same tool ended before, by admind's word: a
+ * model that was told no once may ask again until somebody is tired. */
+static void
+rejected_text(struct json_object *circumstances, struct buf *b)
+{
+	struct json_object *list, *o;
+	struct buf line;
+
+	if (!json_object_object_get_ex(
+		circumstances, "rejected_before", &list) ||
+	    !json_object_is_type(list, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		o = json_object_array_get_idx(list, i);
+		if (!json_object_is_type(o, json_type_object))
+			continue;
+		buf_init(&line, IPC_FRAME_MAX);
+		buf_putf(&line, "version %s by %s, %s: %s",
+		    member(o, "version"), member(o, "decided_by"),
+		    member(o, "decided_at"), member(o, "reason"));
+		b->failed |= line.failed;
+		show_value(
+		    b, "rejected before", line.p, line.len, show_width());
+		buf_free(&line);
+	}
 }
 
 static enum ctl_status
@@ -389,11 +412,9 @@ print_text(const struct ctl *ctl, const struct content *c, const char *id)
 	int rc;
 
 	buf_init(&b, 8 * IPC_BLOB_MAX);
-	buf_putf(&b, "request            %s\nkind               ", id);
-	show_text(&b, c->m.kind.p, c->m.kind.n, SHOW_LINE);
-	buf_puts(&b, "\nstate              ");
-	show_text(&b, c->m.state.p, c->m.state.n, SHOW_LINE);
-	buf_putc(&b, '\n');
+	buf_putf(&b, "request            %s\n", id);
+	put_text(&b, "kind", c->m.kind);
+	put_text(&b, "state", c->m.state);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		struct json_object *v;
 		const char *s;
@@ -406,11 +427,11 @@ print_text(const struct ctl *ctl, const struct content *c, const char *id)
 		s = json_object_get_string(v);
 		if (s[0] == '\0')
 			continue;
-		buf_putf(&b, "%-18s ", members[i].name);
-		show_text(&b, s, strlen(s), SHOW_LINE);
-		buf_putc(&b, '\n');
+		show_value(&b, members[i].name, s, strlen(s), show_width());
 	}
+	rejected_text(c->circumstances, &b);
 	wheels_text(c->circumstances, &b);
+	version_marks(c->m.preimage.p, c->m.preimage.n, mark_text, &b);
 	seal_text(ctl, c, &b);
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)

@@ -29,7 +29,8 @@ print_lines(const struct buf *text, struct buf *cursor)
 		struct buf line;
 
 		buf_init(&line, 8 * IPC_BLOB_MAX);
-		show_json(&line, s, strlen(s));
+		if (show_json(&line, s, strlen(s)) == -1)
+			line.failed = true;
 		buf_putc(&line, '\n');
 		show_out(&line);
 		buf_free(&line);

@@ -61,7 +61,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 	/* The server's words are among them. */
 	buf_init(&shown, 16 * CHILD_SAID_MAX);
-	show_text(&shown, said.p, said.len, SHOW_TEXT);
+	show_block(&shown, said.p, said.len, show_width());
 	fwrite(shown.p, 1, shown.len, stderr);
 	buf_free(&shown);
 	buf_free(&said);

@@ -3,7 +3,7 @@
  *
  * What the daemons answer is printed to an administrator's terminal, and much
  * of it was written by strangers (LLM clients) or could come from a taken-over
- * admind: all of it goes through show.c.
+ * admind: all of it goes through common/show.h.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "err.h"
 #include "ipc.h"
+#include "show.h"
 
 struct json_object;
 
@@ -169,18 +170,10 @@ void tables_print(const char *what, struct json_object *list);
 /* JSON text to standard output: checked, escaped to ASCII, one line. */
 enum ctl_status tables_json(const uint8_t *, size_t);
 
-/* show.c: untrusted text for terminals. */
-enum show_mode {
-	SHOW_LINE, /* one line: control characters escaped, \n too */
-	SHOW_TEXT, /* newlines and tabs as they are */
-	SHOW_CODE  /* like TEXT, and everything outside ASCII escaped:
-		    * look-alike letters too */
-};
-/* Appends text with escapes \u{...}; invalid UTF-8 as \x{..}. */
-void show_text(struct buf *, const void *, size_t, enum show_mode);
-/* JSON text with all but printable ASCII as \uXXXX: still the same JSON. */
-void show_json(struct buf *, const void *, size_t);
+/* terminal.c */
 /* Prints a buffer to standard output. */
 void show_out(const struct buf *);
+/* Columns of the terminal that standard output is, else SHOW_WIDTH. */
+unsigned show_width(void);
 
 #endif

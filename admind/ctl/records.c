@@ -121,7 +121,8 @@ show_lines(const struct ctl *c, const struct ipc_activity_lines *m)
 		}
 		if (c->json) {
 			buf_init(&line, IPC_BLOB_MAX);
-			show_json(&line, p, (size_t)(e - p));
+			if (show_json(&line, p, (size_t)(e - p)) == -1)
+				line.failed = true;
 			buf_putc(&line, '\n');
 			show_out(&line);
 			buf_free(&line);

@@ -60,68 +60,96 @@ verified(const struct ctl *c, const struct content *base)
 }
 
 static const char *
-text_of(struct json_object *o, const char *name)
+json_text(struct json_object *v)
 {
-	struct json_object *v;
-
-	if (!json_object_object_get_ex(o, name, &v) || v == NULL)
-		return "(none)";
 	return json_object_is_type(v, json_type_string)
 	    ? json_object_get_string(v)
 	    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
 }
 
-static void
-put_lines(struct buf *b, const char *text)
+/* A member's text; "" if there is none. */
+static const char *
+text_of(struct json_object *o, const char *name)
 {
-	const char *nl;
+	struct json_object *v;
 
-	for (; *text != '\0'; text = nl + (*nl != '\0')) {
-		nl = strchrnul(text, '\n');
-		buf_puts(b, "    ");
-		show_text(b, text, (size_t)(nl - text), SHOW_CODE);
-		buf_putc(b, '\n');
-	}
+	return json_object_object_get_ex(o, name, &v) && v != NULL
+	    ? json_text(v)
+	    : "";
 }
 
-/* The same object for people: what it gains first, then fields, then code. */
+static void
+put_name(struct buf *b, struct json_object *o)
+{
+	const char *s = text_of(o, "field");
+
+	show_text(b, s, strlen(s), SHOW_CODE);
+}
+
+/* Appends one side of a field. Absence is ours to say, in the row of the name:
+ * a text that says the same is behind a number. */
+static void
+put_side(struct buf *b, struct json_object *o, const char *side)
+{
+	struct json_object *v;
+
+	put_name(b, o);
+	buf_putf(b, ", %s", side);
+	if (!json_object_object_get_ex(o, side, &v) || v == NULL) {
+		buf_puts(b, ": absent\n");
+		return;
+	}
+	buf_putf(b, " (%zu bytes):\n", strlen(json_text(v)));
+	show_block(b, json_text(v), strlen(json_text(v)), show_width());
+}
+
+/*
+ * Appends a difference for people: what it gains first, then fields, then code.
+ * admind makes the object of versions that are not in review, so nothing of it
+ * is printed as it is.
+ */
 static void
 put_diff(struct buf *b, struct json_object *o)
 {
 	struct json_object *list, *v, *gains;
+	uint8_t hash[32];
+	const char *s;
 
-	buf_puts(b, "compared with      ");
-	put_lines(b, text_of(o, "base"));
+	s = text_of(o, "base");
+	if (s[0] == '\0')
+		s = "nothing: no version was approved before";
+	if (strlen(s) == HEX32_LEN && hex_decode(s, HEX32_LEN, hash) == 0)
+		/* in one piece, as `show` and `approve --hash` have it */
+		buf_putf(b, "%-18s %s\n", "compared with", s);
+	else
+		show_value(b, "compared with", s, strlen(s), show_width());
 	buf_puts(b, "gains\n");
 	if (json_object_object_get_ex(o, "gains", &gains)) {
 		json_object_object_foreach(gains, name, what)
 		{
-			if (json_object_array_length(what) == 0)
+			if (!json_object_is_type(what, json_type_array) ||
+			    json_object_array_length(what) == 0)
 				continue;
-			buf_putf(b, "  %-16s ", name);
-			v = what;
-			show_text(b,
-			    json_object_to_json_string_ext(
-				v, JSON_C_TO_STRING_PLAIN),
-			    strlen(json_object_to_json_string_ext(
-				v, JSON_C_TO_STRING_PLAIN)),
-			    SHOW_CODE);
-			buf_putc(b, '\n');
+			s = json_text(what);
+			buf_puts(b, "  ");
+			show_text(b, name, strlen(name), SHOW_CODE);
+			buf_puts(b, ":\n");
+			show_block(b, s, strlen(s), show_width());
 		}
 	}
 	if (json_object_object_get_ex(o, "fields", &list))
 		for (size_t i = 0; i < json_object_array_length(list); i++) {
 			v = json_object_array_get_idx(list, i);
-			buf_putf(b, "%s, before:\n", text_of(v, "field"));
-			put_lines(b, text_of(v, "before"));
-			buf_putf(b, "%s, after:\n", text_of(v, "field"));
-			put_lines(b, text_of(v, "after"));
+			put_side(b, v, "before");
+			put_side(b, v, "after");
 		}
 	if (json_object_object_get_ex(o, "diff", &list))
 		for (size_t i = 0; i < json_object_array_length(list); i++) {
 			v = json_object_array_get_idx(list, i);
-			buf_putf(b, "%s:\n", text_of(v, "field"));
-			put_lines(b, text_of(v, "unified"));
+			s = text_of(v, "unified");
+			put_name(b, v);
+			buf_puts(b, ":\n");
+			show_diff(b, s, strlen(s), show_width());
 		}
 }
 

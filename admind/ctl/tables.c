@@ -248,10 +248,14 @@ tables_json(const uint8_t *p, size_t n)
 		return CTL_REFUSED;
 	}
 	buf_init(&b, 16 * IPC_BLOB_MAX);
-	show_json(&b, p, n);
-	buf_putc(&b, '\n');
-	show_out(&b);
-	ok = !b.failed;
+	ok = show_json(&b, p, n) == 0;
+	if (ok) {
+		buf_putc(&b, '\n');
+		show_out(&b);
+		ok = !b.failed;
+	} else {
+		fputs("mcpboxctl: the answer is not JSON in UTF-8\n", stderr);
+	}
 	buf_free(&b);
 	return ok ? CTL_DONE : CTL_REFUSED;
 }

@@ -25,12 +25,28 @@ line(struct buf *b, const char *name, const char *s)
 {
 	if (s[0] == '\0')
 		return;
-	buf_putf(b, "%-18s ", name);
-	show_text(b, s, strlen(s), SHOW_LINE);
-	buf_putc(b, '\n');
+	show_value(b, name, s, strlen(s), show_width());
 }
 
-/* What a wheel needs, with the version that would be fetched. */
+/* Appends several texts as one value, a colon between them. */
+static void
+several(struct buf *b, const char *name, const char *const *texts, int n)
+{
+	struct buf all;
+
+	buf_init(&all, IPC_BLOB_MAX);
+	for (int i = 0; i < n; i++) {
+		if (texts[i][0] == '\0')
+			continue;
+		buf_puts(&all, all.len > 0 ? ": " : "");
+		buf_puts(&all, texts[i]);
+	}
+	b->failed |= all.failed;
+	show_value(b, name, all.p, all.len, show_width());
+	buf_free(&all);
+}
+
+/* Appends what a wheel needs, with the version that would be fetched. */
 static void
 needs(struct buf *b, struct json_object *wheel)
 {
@@ -41,20 +57,10 @@ needs(struct buf *b, struct json_object *wheel)
 		return;
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		one = json_object_array_get_idx(list, i);
-		buf_putf(b, "%-18s ", i == 0 ? "needs" : "");
-		show_text(b, text_of(one, "requirement"),
-		    strlen(text_of(one, "requirement")), SHOW_LINE);
-		if (text_of(one, "version")[0] != '\0') {
-			buf_puts(b, ": ");
-			show_text(b, text_of(one, "version"),
-			    strlen(text_of(one, "version")), SHOW_LINE);
-		}
-		if (text_of(one, "error")[0] != '\0') {
-			buf_puts(b, ": ");
-			show_text(b, text_of(one, "error"),
-			    strlen(text_of(one, "error")), SHOW_LINE);
-		}
-		buf_putc(b, '\n');
+		several(b, i == 0 ? "needs" : "",
+		    (const char *const[]){text_of(one, "requirement"),
+			text_of(one, "version"), text_of(one, "error")},
+		    3);
 	}
 }
 
@@ -69,10 +75,9 @@ advisories(struct buf *b, struct json_object *wheel)
 		return;
 	}
 	if (text_of(a, "error")[0] != '\0') {
-		buf_putf(b, "%-18s nobody knows: ", "known against it");
-		show_text(b, text_of(a, "error"), strlen(text_of(a, "error")),
-		    SHOW_LINE);
-		buf_putc(b, '\n');
+		several(b, "known against it",
+		    (const char *const[]){"nobody knows", text_of(a, "error")},
+		    2);
 		return;
 	}
 	if (!json_object_object_get_ex(a, "known", &list) ||
@@ -83,13 +88,10 @@ advisories(struct buf *b, struct json_object *wheel)
 		line(b, "known against it", "nothing, by the feed");
 	for (size_t i = 0; i < n; i++) {
 		one = json_object_array_get_idx(list, i);
-		buf_putf(b, "%-18s ", i == 0 ? "known against it" : "");
-		show_text(b, text_of(one, "id"), strlen(text_of(one, "id")),
-		    SHOW_LINE);
-		buf_puts(b, ": ");
-		show_text(b, text_of(one, "summary"),
-		    strlen(text_of(one, "summary")), SHOW_LINE);
-		buf_putc(b, '\n');
+		several(b, i == 0 ? "known against it" : "",
+		    (const char *const[]){
+			text_of(one, "id"), text_of(one, "summary")},
+		    2);
 	}
 }
 

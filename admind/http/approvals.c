@@ -11,6 +11,7 @@
 #include "json.h"
 #include "json_grammar.h"
 #include "jsonw.h"
+#include "version_marks.h"
 #include "web.h"
 
 enum {
@@ -22,7 +23,8 @@ enum {
  * admind isn't trusted to say what a reviewer sees. The hash is computed here,
  * over the very bytes that are shown; the vault computes it again over what it
  * then seals. The circumstances are admind's own members: they must be JSON
- * members by themselves, and may not bring a second id, hash or content: the
+ * members by themselves, and may not bring a second id, hash, content or marks
+ * (what version_marks.h finds in these bytes): the
  * scan of the whole refuses duplicate names at every depth.
  */
 int
@@ -57,6 +59,8 @@ approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,
 	jsonw_kv_strn(&w, "state", a->state.p, a->state.n);
 	if (members.len > 2)
 		jsonw_raw(&w, members.p + 1, members.len - 2);
+	jsonw_name(&w, "marks");
+	version_marks_json(&w, a->preimage.p, a->preimage.n);
 	jsonw_kv_str(&w, "hash", hex);
 	jsonw_kv_raw(&w, "content", content.p, content.len);
 	jsonw_obj_end(&w);

@@ -21,8 +21,11 @@ def safe_str(e):
 
 
 def context(source, line):
-    """Numbered lines around one, which is marked."""
-    lines = source.splitlines()
+    """Numbered lines around one, which is marked. Lines as Python counts them:
+    str.splitlines() ends some at more characters."""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
     if not line or line > len(lines):
         return []
     first = max(1, line - CONTEXT_LINES)

@@ -114,6 +114,30 @@ creates(void **state)
 }
 
 /* What an author gives wins over what was inspected. */
+/* Code that reads otherwise than it runs is no draft, also where the version
+ * before has it. */
+static void
+lines_of_code(void **state)
+{
+	struct draft *d = fresh("greet", false);
+	struct buf fields, inspected;
+	struct err e;
+
+	first_version(&fields, &inspected);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_CODE, "def main():\n    # a\r    pass\n");
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), -1);
+	assert_non_null(strstr(e.text, "character 8 of line 2 is U+000D"));
+	buf_put(&d->before, d->preimage.p, d->preimage.len);
+	buf_clear(&fields);
+	tlv_puts(&fields, MF_TITLE, "Another");
+	assert_int_equal(draft_make(d, of(&fields), of(&inspected), &e), -1);
+	assert_non_null(strstr(e.text, "character 8 of line 2 is U+000D"));
+	buf_free(&fields);
+	buf_free(&inspected);
+	draft_free(d);
+}
+
 static void
 given_wins(void **state)
 {
@@ -405,6 +429,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(creates),
+	    cmocka_unit_test(lines_of_code),
 	    cmocka_unit_test(given_wins),
 	    cmocka_unit_test(updates),
 	    cmocka_unit_test(kinds),

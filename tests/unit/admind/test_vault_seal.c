@@ -175,6 +175,35 @@ build(const struct buf *m, uint8_t kind, uint8_t listener, struct buf *plain)
 	return FAILURE_NONE;
 }
 
+/* Whatever admind has stored: code is not sealed whose lines Python divides
+ * otherwise than who reads it. */
+static void
+lines(void **state)
+{
+	static const char *const codes[] = {"# a comment\r    evil()\n",
+	    "pass\r\n", "if x:\n    pass\n    \fevil()\n",
+	    "x = '\xe2\x80\xa8'\n", "x = '\xc2\x85'\n"};
+	struct buf pre, seal;
+	struct ipc_hash h;
+	struct err e;
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		make_preimage(&pre, codes[i], NULL);
+		buf_init(&seal, SEAL_MAX);
+		assert_int_equal(seal_make(&keys, &request, pre.p, pre.len, &by,
+				     &seal, &h, &e),
+		    -1);
+		assert_memory_equal(e.text, "code: character ", 16);
+		assert_int_equal(seal.len, 0);
+		buf_free(&seal);
+		buf_free(&pre);
+	}
+	make_preimage(&pre, "def main():\n\tpass  # \xc3\xa9\n", NULL);
+	make_seal(&pre, &seal);
+	buf_free(&seal);
+	buf_free(&pre);
+}
+
 static void
 tool_context(void **state)
 {
@@ -304,6 +333,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(seal_says),
 	    cmocka_unit_test(seal_refuses),
+	    cmocka_unit_test(lines),
 	    cmocka_unit_test(tool_context),
 	    cmocka_unit_test(plain_context),
 	    cmocka_unit_test(epochs),

@@ -379,12 +379,63 @@ remove_dir(void **state)
 	return rmdir(dir);
 }
 
+static unsigned
+hex_digit(char c)
+{
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* Every code point and every byte comes back from what was written, and what
+ * shows nothing is escaped. */
+static void
+inverts(void **state)
+{
+	char in[4], out[64], back[64];
+	size_t n, len;
+
+	for (uint32_t c = 0; c < 0x110000 + 256; c++) {
+		if (c >= 0x110000) {
+			in[0] = (char)(c & 0xff);
+			n = 1;
+		} else if (c < 0x80) {
+			in[0] = (char)c;
+			n = 1;
+		} else {
+			n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+			for (size_t i = n - 1; i > 0; i--)
+				in[i] = (char)(0x80 |
+				    ((c >> (6 * (n - 1 - i))) & 0x3f));
+			in[0] = (char)(0xf00u >> n | c >> (6 * (n - 1)));
+		}
+		log_escape(out, sizeof(out), in, n);
+		len = 0;
+		for (const char *p = out; *p != '\0'; len++) {
+			if (*p != '\\') {
+				back[len] = *p++;
+			} else if (p[1] == '\\') {
+				back[len] = '\\';
+				p += 2;
+			} else {
+				assert_int_equal(p[1], 'x');
+				back[len] = (char)(hex_digit(p[2]) << 4 |
+				    hex_digit(p[3]));
+				p += 4;
+			}
+		}
+		assert_int_equal(len, n);
+		assert_memory_equal(back, in, n);
+		if (c == 0xad || c == 0x3164 || c == 0xfe0f || c == 0xe0041)
+			assert_int_equal(out[0], '\\');
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(text),
 	    cmocka_unit_test(json),
+	    cmocka_unit_test(inverts),
 	    cmocka_unit_test(levels),
 	    cmocka_unit_test(length),
 	    cmocka_unit_test(escape),

@@ -525,3 +525,12 @@ def test_exception_whose_text_raises():
     _, out = run("class E(Exception):\n    def __str__(self): 1 / 0\n"
                  "def main(): raise E()\n")
     assert "whose text cannot be made" in out["content"][0]["text"]
+
+
+@pytest.mark.parametrize("end", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_lines_of_an_error_are_pythons(end):
+    """str.splitlines() ends lines where Python doesn't; Python ends them at CR, too."""
+    source = f"a = '{end}'\r\nb = 2\rc = 3\nd = 4\n"
+    assert mcpbox_errors.context(source, 3) == [
+        f"     1 | a = '{end}'", "     2 | b = 2", ">    3 | c = 3",
+        "     4 | d = 4"]

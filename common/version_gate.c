@@ -1,0 +1,92 @@
+/*
+ * Why approved content reads as it runs. A reviewer reads lines that end at a
+ * newline, each behind its number. Python ends a line at a carriage return,
+ * too (a comment then ends where none is seen to end), and takes a form feed
+ * for the beginning of a line: blanks before one don't indent. Editors and
+ * str.splitlines(), by which tracebacks quote the code, end lines at more
+ * characters still. None of these is needed: a string can name each by an
+ * escape. So they are refused, and what is left has one reading: lines end at
+ * U+000A, and are indented by blanks and tabs. (Python itself refuses tabs and
+ * blanks that only look alike, and code is compiled from a str: a coding
+ * cookie changes nothing, a byte order mark is a syntax error.)
+ *
+ * Where. At each way in, for a sentence that its author can act on:
+ * admind-check for management tools, draft_make() for all that admind makes,
+ * and the database for what it makes itself (imports, rollbacks; migration
+ * 0027). None of these binds a taken-over admind: it can write a version by
+ * other means and ask for review. So seal_make() in the vault asks again, over
+ * the very bytes that it hashes and seals: without its seal nothing runs, and
+ * admind-check, which also could refuse, is only asked by admind.
+ *
+ * JSON needs no such rule: its white space is the same for every reader, and
+ * inside strings control characters are escapes by grammar. Prose (titles,
+ * descriptions, static text) runs nowhere; its characters are shown (show.h).
+ */
+#include "version_gate.h"
+
+#include "show.h"
+#include "tlv.h"
+#include "version.h"
+
+static const struct {
+	uint32_t from, to;
+	const char *why, *instead;
+} refused[] = {
+    {'\r', '\r', "at which Python ends a line and others do not",
+	"end lines with U+000A alone, and write \\r in a string"},
+    {'\f', '\f', "behind which Python begins to count the indentation again",
+	"leave it out, or write \\f in a string"},
+    {0x85, 0x85, "at which some programs end a line",
+	"write \\x85 in a string"},
+    {0x2028, 0x2029, "at which some programs end a line",
+	"write \\u2028 or \\u2029 in a string"},
+    {0xfeff, 0xfeff, "a byte order mark, which shows nothing",
+	"leave it out, or write \\ufeff in a string"},
+    {0x00, 0x08, "a control character", "write an escape in a string"},
+    {0x0b, 0x0b, "a control character, at which some programs end a line",
+	"write \\v in a string"},
+    {0x0e, 0x1f, "a control character", "write an escape in a string"},
+    {0x7f, 0x9f, "a control character", "write an escape in a string"},
+};
+
+int
+version_gate_code(const void *code, size_t n, struct err *e)
+{
+	unsigned long line = 1, place = 1;
+	const uint8_t *p = code;
+	size_t len;
+	uint32_t c = 0;
+
+	for (size_t i = 0; i < n; i += len, place++) {
+		len = 1;
+		if (p[i] >= 0x20 && p[i] < 0x7f) /* nearly all of code */
+			continue;
+		if ((len = show_char(p + i, n - i, &c)) == 0)
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    "code: line %lu is not UTF-8 at character %lu",
+			    line, place);
+		for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]);
+		    k++)
+			if (c >= refused[k].from && c <= refused[k].to)
+				return err_set(e, FAILURE_INVALID_PARAMS,
+				    "code: character %lu of line %lu is "
+				    "U+%04X, %s: %s",
+				    place, line, (unsigned)c, refused[k].why,
+				    refused[k].instead);
+		if (c == '\n') {
+			line++;
+			place = 0;
+		}
+	}
+	return 0;
+}
+
+int
+version_gate(const uint8_t *fields, size_t n, struct err *e)
+{
+	struct tlv f;
+
+	return tlv_find(fields, n, VERSION_CODE, &f) == 1
+	    ? version_gate_code(f.p, f.n, e)
+	    : 0;
+}

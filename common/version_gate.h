@@ -1,0 +1,24 @@
+/*
+ * Code that no version may hold, whoever wrote it: its lines are not the lines
+ * that its reviewer reads. docs/decisions/0065.
+ */
+#ifndef VERSION_GATE_H
+#define VERSION_GATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+/*
+ * Python code, by itself: is every control character in it a newline or a tab,
+ * and none of those there that others take for an end of line? 0; -1 with
+ * FAILURE_INVALID_PARAMS and a sentence that names the first such
+ * character, its line and place in it, and what to write instead.
+ */
+int version_gate_code(const void *code, size_t n, struct err *);
+
+/* The same of a version's fields (what version_check gave). */
+int version_gate(const uint8_t *fields, size_t n, struct err *);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Places of a version that a reviewer should look at twice: words that speak to
+ * a model rather than say what a tool does, and code that can't be approved. A
+ * help for reading, not a filter: what bears no mark may still mislead.
+ * docs/decisions/0065.
+ */
+#ifndef VERSION_MARKS_H
+#define VERSION_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jsonw.h"
+
+/*
+ * One mark. field: the version's field; words: as our table has them, "" if it
+ * is not for words; why: a sentence. None of it is the version's text, but of
+ * a refused one's why, which is ASCII. refused: the vault will not approve it.
+ */
+struct version_mark {
+	const char *field, *words, *why;
+	bool refused;
+};
+
+/* Calls `mark` for each, in the order of fields and table; of one reason once a
+ * field. Nothing for what is no version. */
+void version_marks(const uint8_t *preimage, size_t n,
+    void (*mark)(void *arg, const struct version_mark *), void *arg);
+
+/* Writes them as an array of {field, words, why, refused}. */
+void version_marks_json(struct jsonw *, const uint8_t *preimage, size_t n);
+
+#endif

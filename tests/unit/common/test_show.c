@@ -1,0 +1,445 @@
+/*
+ * Untrusted text for people. The forms invert: decoders here turn what was
+ * printed back into bytes, so no two contents print alike.
+ */
+#include "unit.h"
+
+#include "ids.h"
+#include "show.h"
+
+enum { OUT_MAX = 64 * 1024 * 1024, CODES = 0x110000 };
+
+static void
+shows(const char *in, size_t n, enum show_mode mode, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	show_text(&b, in, n, mode);
+	buf_put_u8(&b, 0);
+	assert_false(b.failed);
+	assert_string_equal((char *)b.p, want);
+	buf_free(&b);
+}
+
+#define SHOWS(in, mode, want) shows(in, sizeof(in) - 1, mode, want)
+
+static void
+control(void **state)
+{
+	SHOWS("plain text", SHOW_LINE, "plain text");
+	SHOWS("\033[2J\033]0;x\007", SHOW_LINE, "\\u{1b}[2J\\u{1b}]0;x\\u{7}");
+	SHOWS("a\nb\tc\rd", SHOW_LINE, "a\\u{a}b\\u{9}c\\u{d}d");
+	SHOWS("a\nb\tc\rd", SHOW_CODE, "a\\u{a}b\\u{9}c\\u{d}d");
+	SHOWS("a\0b\177", SHOW_CODE, "a\\u{0}b\\u{7f}");
+	SHOWS("\xc2\x9b"
+	      "2J",
+	    SHOW_LINE, "\\u{9b}2J");
+	SHOWS("", SHOW_LINE, "");
+}
+
+static void
+hidden(void **state)
+{
+	SHOWS("a\xe2\x80\xae"
+	      "b",
+	    SHOW_LINE, "a\\u{202e}b");
+	SHOWS("a\xe2\x81\xa6"
+	      "b",
+	    SHOW_LINE, "a\\u{2066}b");
+	SHOWS("a\xe2\x80\x8b"
+	      "b",
+	    SHOW_LINE, "a\\u{200b}b");
+	SHOWS("\xef\xbb\xbf", SHOW_LINE, "\\u{feff}");
+	SHOWS("\xc2\xa0\xc2\xad", SHOW_LINE, "\\u{a0}\\u{ad}");
+	SHOWS("\xe2\x80\xa8", SHOW_LINE, "\\u{2028}");
+	SHOWS("\xf3\xa0\x81\x81", SHOW_LINE, "\\u{e0041}");
+	SHOWS("\xef\xb8\x8f", SHOW_LINE, "\\u{fe0f}");
+}
+
+/* Words of other languages are readable in tables and escaped in code, where a
+ * Cyrillic a could pass for a Latin one. */
+static void
+letters(void **state)
+{
+	SHOWS("gr\xc3\xbc\xc3\x9f"
+	      "e",
+	    SHOW_LINE,
+	    "gr\xc3\xbc\xc3\x9f"
+	    "e");
+	SHOWS("p\xd0\xb0ss", SHOW_LINE, "p\xd0\xb0ss");
+	SHOWS("p\xd0\xb0ss", SHOW_CODE, "p\\u{430}ss");
+	SHOWS("\xf0\x9f\x98\x80", SHOW_LINE, "\xf0\x9f\x98\x80");
+	SHOWS("\xf0\x9f\x98\x80", SHOW_CODE, "\\u{1f600}");
+}
+
+static void
+not_utf8(void **state)
+{
+	SHOWS("\xff", SHOW_LINE, "\\x{ff}");
+	SHOWS("a\xc3", SHOW_LINE, "a\\x{c3}");
+	SHOWS("\xc0\xaf", SHOW_LINE, "\\x{c0}\\x{af}");
+	SHOWS("\xed\xa0\x80", SHOW_LINE, "\\x{ed}\\x{a0}\\x{80}");
+	SHOWS("\x80z", SHOW_LINE, "\\x{80}z");
+}
+
+/* A model writes the six characters of an escape: they are not one. */
+static void
+escapes_of_the_text(void **state)
+{
+	SHOWS("\\u{d}", SHOW_CODE, "\\u{5c}u{d}");
+	SHOWS("\r", SHOW_CODE, "\\u{d}");
+	SHOWS("\\x{ff}", SHOW_LINE, "\\u{5c}x{ff}");
+	SHOWS("\\\\u{d}", SHOW_CODE, "\\\\u{5c}u{d}");
+	SHOWS("\\u{5c}u{d}", SHOW_CODE, "\\u{5c}u{5c}u{d}");
+	/* all others are as they are */
+	SHOWS("'\\n\\u0041\\x41\\U{d}\\'\\", SHOW_CODE,
+	    "'\\n\\u0041\\x41\\U{d}\\'\\");
+}
+
+static void
+runs(void **state)
+{
+	char blanks[60000];
+
+	memset(blanks, ' ', sizeof(blanks));
+	shows(blanks, sizeof(blanks), SHOW_CODE, "\\u{20*60000}");
+	SHOWS("a ", SHOW_CODE, "a\\u{20}");
+	SHOWS("  a  ", SHOW_LINE, "  a\\u{20*2}");
+	SHOWS("\t\t\tx", SHOW_CODE, "\\u{9}\\u{9}\\u{9}x");
+	SHOWS("\t\t\t\t7", SHOW_CODE, "\\u{9*4}7");
+	SHOWS("                        a", SHOW_CODE,
+	    "                        a");
+	SHOWS("                         a", SHOW_CODE, "\\u{20*25}a");
+	SHOWS("\xff\xff\xff\xff\xff", SHOW_CODE, "\\x{ff*5}");
+}
+
+/* ---- decoders ---- */
+
+static void
+put_char(struct buf *b, unsigned long c)
+{
+	if (c < 0x80) {
+		buf_putc(b, (int)c);
+	} else if (c < 0x800) {
+		buf_putc(b, (int)(0xc0 | c >> 6));
+		buf_putc(b, (int)(0x80 | (c & 0x3f)));
+	} else if (c < 0x10000) {
+		buf_putc(b, (int)(0xe0 | c >> 12));
+		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
+		buf_putc(b, (int)(0x80 | (c & 0x3f)));
+	} else {
+		buf_putc(b, (int)(0xf0 | c >> 18));
+		buf_putc(b, (int)(0x80 | (c >> 12 & 0x3f)));
+		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
+		buf_putc(b, (int)(0x80 | (c & 0x3f)));
+	}
+}
+
+/* Appends what one row of text stands for. */
+static void
+decode(struct buf *b, const char *p, size_t n)
+{
+	const char *end = p + n;
+	unsigned long c, run;
+	char *q;
+
+	while (p < end) {
+		if (end - p < 3 || p[0] != '\\' || p[2] != '{' ||
+		    (p[1] != 'u' && p[1] != 'x')) {
+			buf_putc(b, *p++);
+			continue;
+		}
+		c = strtoul(p + 3, &q, 16);
+		run = *q == '*' ? strtoul(q + 1, &q, 10) : 1;
+		assert_int_equal(*q, '}');
+		while (run-- > 0)
+			if (p[1] == 'x')
+				buf_putc(b, (int)c);
+			else
+				put_char(b, c);
+		p = q + 1;
+	}
+}
+
+/* Appends what the rows of a block stand for. */
+static void
+decode_block(struct buf *b, const char *p, size_t n, unsigned width)
+{
+	const char *end = p + n, *nl, *text;
+	unsigned long want = 1, from, to;
+	bool open = false;
+	char *q;
+
+	for (; p < end; p = nl + 1) {
+		nl = memchr(p, '\n', (size_t)(end - p));
+		assert_non_null(nl);
+		assert_true((size_t)(nl - p) <= width || want > 999999);
+		for (const char *c = p; c < nl; c++)
+			assert_true(*c >= ' ' && *c <= '~');
+		if (strncmp(p, "       + ", 9) == 0) {
+			assert_true(open);
+			assert_int_not_equal(nl[-1], ' ');
+			decode(b, p + 9, (size_t)(nl - p - 9));
+			continue;
+		}
+		if (strncmp(p, "       (no newline at the end)\n", 31) == 0) {
+			assert_true(open && nl + 1 == end);
+			open = false;
+			continue;
+		}
+		if (open)
+			buf_putc(b, '\n');
+		open = false;
+		if (strncmp(p, "       (lines ", 14) == 0) {
+			from = strtoul(p + 14, &q, 10);
+			assert_int_equal(strncmp(q, " to ", 4), 0);
+			to = strtoul(q + 4, &q, 10);
+			assert_int_equal(strncmp(q, " are empty)\n", 12), 0);
+			assert_int_equal(from, want);
+			assert_true(to > from);
+			for (; want <= to; want++)
+				buf_putc(b, '\n');
+			continue;
+		}
+		assert_int_equal(strtoul(p, &q, 10), want++);
+		assert_int_equal(strncmp(q, " | ", 3), 0);
+		text = q + 3;
+		assert_true(nl == text || nl[-1] != ' ');
+		decode(b, text, (size_t)(nl - text));
+		open = true;
+	}
+	if (open)
+		buf_putc(b, '\n');
+}
+
+static void
+inverts(const void *in, size_t n, unsigned width)
+{
+	struct buf out, back;
+
+	buf_init(&out, OUT_MAX);
+	buf_init(&back, OUT_MAX);
+	for (int mode = SHOW_LINE; mode <= SHOW_CODE; mode++) {
+		show_text(&out, in, n, (enum show_mode)mode);
+		decode(&back, (const char *)out.p, out.len);
+		assert_false(out.failed || back.failed);
+		assert_int_equal(back.len, n);
+		assert_true(n == 0 || memcmp(back.p, in, n) == 0);
+		buf_clear(&out);
+		buf_clear(&back);
+	}
+	show_block(&out, in, n, width);
+	decode_block(&back, (const char *)out.p, out.len, width);
+	assert_false(out.failed || back.failed);
+	assert_int_equal(back.len, n);
+	assert_true(n == 0 || memcmp(back.p, in, n) == 0);
+	buf_free(&out);
+	buf_free(&back);
+}
+
+/* Each code point by itself, between letters, before an end of line and behind
+ * a backslash; and each byte that is none. */
+static void
+every_code_point(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, OUT_MAX);
+	for (unsigned long c = 0; c < CODES; c++) {
+		if (c >= 0xd800 && c < 0xe000)
+			continue;
+		buf_puts(&b, "a");
+		put_char(&b, c);
+		buf_puts(&b, "b\\");
+		put_char(&b, c);
+		put_char(&b, c);
+		buf_puts(&b, "\n");
+		if (c % 4096 == 4095) {
+			inverts(b.p, b.len, SHOW_WIDTH);
+			buf_clear(&b);
+		}
+	}
+	buf_free(&b);
+	for (unsigned c = 0; c < 256; c++) {
+		const uint8_t raw[] = {(uint8_t)c, 'u', '{', (uint8_t)c};
+
+		inverts(raw, 1, SHOW_WIDTH);
+		inverts(raw, sizeof(raw), SHOW_WIDTH);
+	}
+}
+
+/* Every text of a few characters that mean something to the printer: here no
+ * two of them print alike by exhaustion. */
+static void
+every_short_text(void **state)
+{
+	static const char what[] = "\\u{5cx}*2 \n\r\t\xc3\xa9";
+	enum { N = sizeof(what) - 1, LONG = 4 };
+	char text[LONG];
+
+	for (size_t n = 0; n <= LONG; n++) {
+		size_t all = 1;
+
+		for (size_t i = 0; i < n; i++)
+			all *= N;
+		for (size_t k = 0; k < all; k++) {
+			size_t rest = k;
+
+			for (size_t i = 0; i < n; i++, rest /= N)
+				text[i] = what[rest % N];
+			inverts(text, n, SHOW_WIDTH);
+		}
+	}
+}
+
+/* Random texts that are mostly layout, at several widths. */
+static void
+random_layout(void **state)
+{
+	static const char *const piece[] = {" ", "    ", "\n", "\n\n\n\n\n",
+	    "\\u{", "\\x{", "\\", "}", "*", "word", "\t", "\r", "\x80",
+	    "\xe2\x80\xae", "       + ", "     1 | ", "(no newline at the end)",
+	    "a_name_that_is_rather_long_for_one", "                          "};
+	uint64_t seed = 20261124;
+	struct buf b;
+
+	buf_init(&b, 65536);
+	for (int i = 0; i < 4000; i++) {
+		buf_clear(&b);
+		for (int k = i % 90; k >= 0; k--) {
+			seed =
+			    seed * 6364136223846793005u + 1442695040888963407u;
+			buf_puts(&b,
+			    piece[(seed >> 33) %
+				(sizeof(piece) / sizeof(piece[0]))]);
+		}
+		inverts(b.p, b.len,
+		    (unsigned[]){SHOW_WIDTH_MIN, SHOW_WIDTH, 100}[i % 3]);
+	}
+	buf_free(&b);
+}
+
+static void
+block(const char *in, size_t n, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 65536);
+	show_block(&b, in, n, SHOW_WIDTH);
+	buf_put_u8(&b, 0);
+	assert_string_equal((char *)b.p, want);
+	buf_free(&b);
+}
+
+#define BLOCK(in, want) block(in, sizeof(in) - 1, want)
+
+#define A23 "aaaaaaaaaaaaaaaaaaaaaaa"
+
+/* A carriage return that a model wrote, and one that it wrote of. */
+static void
+blocks(void **state)
+{
+	BLOCK("", "");
+	BLOCK("a\nb\n", "     1 | a\n     2 | b\n");
+	BLOCK("a", "     1 | a\n       (no newline at the end)\n");
+	BLOCK("# ends with\r    return 666\n",
+	    "     1 | # ends with\\u{d}    return 666\n");
+	BLOCK("# ends with\\u{d}    return 666\n",
+	    "     1 | # ends with\\u{5c}u{d}    return 666\n");
+	BLOCK("\tx \n\n\n\n\ny\n",
+	    "     1 | \\u{9}x\\u{20}\n"
+	    "       (lines 2 to 5 are empty)\n"
+	    "     6 | y\n");
+	BLOCK(A23 A23 A23 " bbb\nhash               00\n",
+	    "     1 | " A23 A23 A23 " b\n"
+	    "       + bb\n"
+	    "     2 | hash               00\n");
+}
+
+static void
+values(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	show_value(&b, "notes", "one", 3, SHOW_WIDTH);
+	show_value(&b, "notes", "one\nhash  00", 12, SHOW_WIDTH);
+	show_value(&b, "client_capabilities", "x", 1, SHOW_WIDTH);
+	show_value(&b, "reason", A23 A23 "aaaaaaaaaaaaaaabcd", 64, SHOW_WIDTH);
+	buf_put_u8(&b, 0);
+	assert_string_equal((char *)b.p,
+	    "notes              one\n"
+	    "notes (12 bytes):\n     1 | one\n     2 | hash  00\n"
+	    "       (no newline at the end)\n"
+	    "client_capabilities x\n"
+	    "reason             " A23 A23 "aaaaaaaaaaaaaaa\n"
+	    "                 + bcd\n");
+	buf_free(&b);
+}
+
+static void
+diffs(void **state)
+{
+	static const char in[] = "@@ -1,3 +1,2 @@\n one\n-two \n-\\u{d}\n"
+				 "+@@ -1 +1 @@\n"
+				 "\\ No newline at end of file\n";
+	struct buf b;
+
+	buf_init(&b, 4096);
+	show_diff(&b, in, sizeof(in) - 1, SHOW_WIDTH);
+	buf_put_u8(&b, 0);
+	assert_string_equal((char *)b.p,
+	    "       (@@ -1,3 +1,2 @@)\n"
+	    "     1      1 | one\n"
+	    "     2        |-two\\u{20}\n"
+	    "     3        |-\\u{5c}u{d}\n"
+	    "            2 |+@@ -1 +1 @@\n"
+	    "       (no newline at the end)\n");
+	buf_free(&b);
+}
+
+/* ---- JSON ---- */
+
+static void
+json(void **state)
+{
+	static const char in[] =
+	    "{\"a\":\"\xe2\x80\xae\xc3\xbc\xf0\x9f\x98\x80\x7f\",\r\n\"b\":1}";
+	static const char *const not[] = {"", "\"a\nb\"", "\"\x01\"",
+	    "\"\xff\"", "{} {}", "{\"a\":1}\x80", "nul"};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(show_json(&b, in, sizeof(in) - 1), 0);
+	buf_put_u8(&b, 0);
+	assert_string_equal((char *)b.p,
+	    "{\"a\":\"\\u202e\\u00fc\\ud83d\\ude00\\u007f\",  \"b\":1}");
+	buf_clear(&b);
+	for (size_t i = 0; i < sizeof(not) / sizeof(not[0]); i++)
+		assert_int_equal(show_json(&b, not[i], strlen(not[i])), -1);
+	assert_int_equal(b.len, 0);
+	buf_free(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(control),
+	    cmocka_unit_test(hidden),
+	    cmocka_unit_test(letters),
+	    cmocka_unit_test(not_utf8),
+	    cmocka_unit_test(escapes_of_the_text),
+	    cmocka_unit_test(runs),
+	    cmocka_unit_test(every_code_point),
+	    cmocka_unit_test(every_short_text),
+	    cmocka_unit_test(random_layout),
+	    cmocka_unit_test(blocks),
+	    cmocka_unit_test(values),
+	    cmocka_unit_test(diffs),
+	    cmocka_unit_test(json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
