@@ -296,8 +296,9 @@ def made(big, c, count, server="among"):
             uuid.UUID(server_id).bytes, tool.bytes, server, f"tool_{n}",
             code="def main(n: int = 0) -> int:\n    return n\n",
             schema=b'{"type":"object","properties":{"n":{"type":"integer"}}}')))
-        big.db.execute("SELECT mcpbox.request_publish(%s, %s, %s, '', 'local')",
-                       (uuid.uuid4(), uuid.uuid4(), tool))
+        # no principal has more than 256 waiting
+        big.db.execute("SELECT mcpbox.request_publish(%s, %s, %s, '', %s)",
+                       (uuid.uuid4(), uuid.uuid4(), tool, f"token:author{n // 100}"))
     with Peer(Table(), socket_as(0, [], big.instance.run("admind-vault", "ctl.sock"))) as vault:
         for request, digest in big.db.execute(
                 "SELECT a.id, a.hash FROM mcpbox.approval_requests a JOIN mcpbox.servers s"

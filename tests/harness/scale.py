@@ -31,8 +31,11 @@ CREATE TEMP TABLE made AS SELECT n, pg_temp.id(2, n) AS tool, pg_temp.id(3, n) A
     (ARRAY['draft', 'pending_review', 'revoked', 'approved', 'approved', 'approved',
     'approved', 'approved', 'approved', 'approved'])[1 + n % 10] AS state
     FROM generate_series(1, {tools}) n;
-INSERT INTO tools (id, server_id, name, enabled, created_by, created_at)
-    SELECT tool, server, name, n % 10 <> 9, 'local', now() - n * interval '1 minute' FROM made;
+INSERT INTO tools (id, server_id, name, enabled, created_by, created_at, disabled_by,
+    disabled_authority, disabled_at)
+    SELECT tool, server, name, n % 10 <> 9, 'local', now() - n * interval '1 minute',
+    CASE WHEN n % 10 = 9 THEN 'local' END, CASE WHEN n % 10 = 9 THEN 'principal' END,
+    CASE WHEN n % 10 = 9 THEN now() END FROM made;
 INSERT INTO tool_versions (id, version_no, state, preimage, hash, created_by)
     SELECT version, 1, state, p, sha256(p), 'local' FROM made m, LATERAL (SELECT
     convert_to('mcpbox version 1', 'UTF8') || '\x00'::bytea
@@ -51,7 +54,7 @@ INSERT INTO tool_names (exposed_name, tool_id) SELECT server_name || '__' || nam
 INSERT INTO approval_requests (id, kind, subject, hash, state, server_id, tool_id, requested_at,
     requested_by, decided_at, decided_by)
     SELECT request, 'tool', version, v.hash, CASE m.state WHEN 'pending_review' THEN 'pending'
-    ELSE 'approved' END, server, tool, now() - n * interval '1 minute', 'local',
+    ELSE 'approved' END, server, tool, now() - n * interval '1 minute', 'token:author' || n / 100,
     CASE WHEN m.state <> 'pending_review' THEN now() END,
     CASE WHEN m.state <> 'pending_review' THEN 'root' END
     FROM made m JOIN tool_versions v ON v.id = m.version WHERE m.state <> 'draft';
