@@ -45,7 +45,8 @@ def reject(instance, item, reason):
 
 def expire(instance):
     """The time of all that wait is over. Without triggers: a request is immutable."""
-    instance.psql("SET session_replication_role = replica; UPDATE mcpbox.call_requests SET expires_at = now() - interval '1 second' WHERE id IN"
+    instance.psql("SET session_replication_role = replica;"
+                  " UPDATE mcpbox.call_requests SET expires_at = now() - interval '1 second' WHERE id IN"
                   " (SELECT id FROM mcpbox.approval_requests WHERE kind = 'call' AND state = 'pending')")
     until(lambda: one(instance, "SELECT count(*) FROM mcpbox.approval_requests WHERE kind = 'call'"
                       " AND state = 'pending'") == "0")

@@ -135,7 +135,11 @@ class Client:
 
     def _closed(self):
         """Has the server closed the kept connection, which was idle for too long?"""
-        return self.conn.sock is not None and bool(select.select([self.conn.sock], [], [], 0)[0])
+        if self.conn.sock is None:
+            return False
+        look = select.poll()	# select(2) has no place for a descriptor above 1023
+        look.register(self.conn.sock, select.POLLIN)
+        return bool(look.poll(0))
 
     def send(self, message, headers):
         """POST on the kept connection; a dead one is replaced for the next
