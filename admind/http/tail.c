@@ -248,8 +248,7 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 		end(t);
 		return;
 	} else {
-		problem_retry(c, FAILURE_STORAGE_UNAVAILABLE,
-		    "admind is not reachable", 1000);
+		problem_away(c, false, "admind is not reachable");
 	}
 	forget(t); /* the answer freed the call */
 }
@@ -273,8 +272,7 @@ ask_again(struct tail *t)
 		end(t);
 		return;
 	}
-	problem_retry(t->call, FAILURE_STORAGE_UNAVAILABLE,
-	    "admind is not reachable", 1000);
+	problem_away(t->call, false, "admind is not reachable");
 	forget(t);
 }
 
