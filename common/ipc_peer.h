@@ -97,13 +97,13 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
 /*
  * Sends a request. cb runs once for each PART and once for the final answer
  * (any ANS type, REFUSED included), or with frame NULL and the failure that
- * fits: the peer went down (`gone`), timeout_ms passed (FAILURE_BUSY), or it
- * still waited in our queue when the other side listened no more, so that
- * nobody has read it (FAILURE_UPGRADING: asking again is safe).
- * Always called from the loop, never from inside ipc_request; if ipc_request
- * returns -1, cb is never called. After ipc_forget(peer, id) it never runs: a
- * peer that is closing is there until all its waiters were told, so who waits
- * keeps the peer beside the id (ipc_client_peer is NULL by then).
+ * fits: the peer went down (`gone`), wait_ms(timeout_ms) passed (waits.h;
+ * FAILURE_BUSY), or it still waited in our queue when the other side listened
+ * no more, so that nobody has read it (FAILURE_UPGRADING: asking again is
+ * safe). Always called from the loop, never from inside ipc_request; if
+ * ipc_request returns -1, cb is never called. After ipc_forget(peer, id) it
+ * never runs: a peer that is closing is there until all its waiters were told,
+ * so who waits keeps the peer beside the id (ipc_client_peer is NULL by then).
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from harness import work
 from harness.instance import BUILD, GROUPS, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience, until
+from harness.patience import WAIT_FACTOR, patience, until
 
 CANARY = b"CANARY-" + secrets.token_hex(16).encode()
 PASSWORD = "correct horse battery staple"
@@ -73,6 +73,7 @@ class Vault:
         self.key = os.urandom(32)
         self.write("master.key", self.key, 0o400, uid)
         self.write("conf", f"""run_dir {self.path("run")}
+wait_factor {WAIT_FACTOR}
 key_file {self.path("master.key")}
 admind_user {self.uid("admind")}
 web_user {self.uid("adminweb")}
