@@ -22,6 +22,7 @@
 #include "db_prepared.h"
 #include "ids.h"
 #include "log.h"
+#include "waits.h"
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_SETUP, CONN_READY };
 
@@ -384,7 +385,8 @@ send_setup(struct db_conn *c)
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return -1;
-	snprintf(timeout, sizeof(timeout), "%d", DB_STATEMENT_TIMEOUT_MS);
+	snprintf(
+	    timeout, sizeof(timeout), "%d", wait_ms(DB_STATEMENT_TIMEOUT_MS));
 	values[0] = c->synchronous ? "on" : "off";
 	values[1] = timeout;
 	if (PQsendQueryParams(c->pg,
@@ -500,15 +502,15 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct db_conn *c = arg;
 	struct unit *u = STAILQ_FIRST(&c->units);
-	uint64_t now = now_boot_ms();
+	uint64_t now = now_boot_ms(),
+		 silence = (uint64_t)wait_ms(DB_SILENCE_MS);
 
 	if (c->state == CONN_DOWN) {
 		conn_connect(c);
 		return;
 	}
-	if ((c->state == CONN_CONNECTING &&
-		now - c->since_ms > DB_SILENCE_MS) ||
-	    (u != NULL && now - u->sent_ms > DB_SILENCE_MS)) {
+	if ((c->state == CONN_CONNECTING && now - c->since_ms > silence) ||
+	    (u != NULL && now - u->sent_ms > silence)) {
 		conn_fail(c, "no answer");
 		return;
 	}

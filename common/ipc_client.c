@@ -111,10 +111,10 @@ ipc_client_peer(struct ipc_client *c)
 	return c->conn;
 }
 
-enum ipc_role
+unsigned
 ipc_client_role(const struct ipc_client *c)
 {
-	return c != NULL ? c->peer : (enum ipc_role)0;
+	return c != NULL ? (unsigned)c->peer : 0;
 }
 
 bool

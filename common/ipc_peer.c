@@ -18,6 +18,7 @@
 #include "ids.h"
 #include "ipc_peer_internal.h"
 #include "log.h"
+#include "waits.h"
 
 int ipc_peer_hello_ms = IPC_HELLO_MS;
 static char *hello_process, *hello_layers;
@@ -402,7 +403,8 @@ int
 ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
     int timeout_ms, ipc_answer_cb *cb, void *arg, uint64_t *id)
 {
-	struct timeval tv = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	int ms = wait_ms(timeout_ms);
+	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
 	struct ipc_waiter *w;
 
 	if (p->closing)

@@ -67,8 +67,8 @@ struct ipc_client *ipc_client_new(struct event_base *, const char *path,
 void ipc_client_free(struct ipc_client *);
 /* The open peer, or NULL while the connection is down or listens no more. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
-/* Whom it connects to; 0, which is nobody, for NULL. */
-enum ipc_role ipc_client_role(const struct ipc_client *);
+/* Returns the enum ipc_role it connects to; 0, which is nobody's, for NULL. */
+unsigned ipc_client_role(const struct ipc_client *);
 /* Down because the other side speaks another IPC table: an upgrade is under
  * way (failure UPGRADING). */
 bool ipc_client_other_build(const struct ipc_client *);
@@ -99,13 +99,13 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
 /*
  * Sends a request. cb runs once for each PART and once for the final answer
  * (any ANS type, REFUSED included), or with frame NULL and the failure that
- * fits: the peer went down (`gone`), timeout_ms passed (FAILURE_BUSY), or it
- * still waited in our queue when the other side listened no more, so that
- * nobody has read it (FAILURE_UPGRADING: asking again is safe).
- * Always called from the loop, never from inside ipc_request; if ipc_request
- * returns -1, cb is never called. After ipc_forget(peer, id) it never runs: a
- * peer that is closing is there until all its waiters were told, so who waits
- * keeps the peer beside the id (ipc_client_peer is NULL by then).
+ * fits: the peer went down (`gone`), wait_ms(timeout_ms) passed (waits.h;
+ * FAILURE_BUSY), or it still waited in our queue when the other side listened
+ * no more, so that nobody has read it (FAILURE_UPGRADING: asking again is
+ * safe). Always called from the loop, never from inside ipc_request; if
+ * ipc_request returns -1, cb is never called. After ipc_forget(peer, id) it
+ * never runs: a peer that is closing is there until all its waiters were told,
+ * so who waits keeps the peer beside the id (ipc_client_peer is NULL by then).
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);

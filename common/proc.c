@@ -14,6 +14,7 @@
 #include "log.h"
 #include "proc.h"
 #include "service.h"
+#include "waits.h"
 
 enum { SOCKET_PATH_MAX = 80, FILES_MAX = 16384 };
 
@@ -194,6 +195,7 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 		puts("OK");
 		exit(fflush(stdout) == 0 ? 0 : 1);
 	}
+	wait_factor_set((int)conf_int(p->conf, "wait_factor"));
 	log_init(name,
 	    strcmp(conf_str(p->conf, "log_format"), "json") == 0 ? LOG_JSON
 								 : LOG_TEXT,

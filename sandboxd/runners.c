@@ -8,6 +8,7 @@
 
 #include "ids.h"
 #include "runners_internal.h"
+#include "waits.h"
 
 /* In this time; 0: as soon as what is going on now is done. */
 void
@@ -329,7 +330,7 @@ overdue(struct runner *r, uint64_t now_ms)
 
 	switch (r->state) {
 	case RUNNER_FORKING:
-		if (age < RUNNERS_START_MS)
+		if (age < (uint64_t)wait_ms(RUNNERS_START_MS))
 			return false;
 		life_fail(r, "the runner did not get ready in time");
 		return true;

@@ -31,7 +31,9 @@ enum ctl_status { /* exit status */
 };
 
 enum {
-	CTL_TIMEOUT_MS = 15000,
+	/* A daemon waits for others up to 15 s itself, on a slow machine longer
+	 * (wait_factor); whoever sits here can end the command. */
+	CTL_TIMEOUT_MS = 60000,
 	/* a run in the sandbox that talks to another machine */
 	CTL_SLOW_MS = 100000,
 	CTL_LIMIT_MAX = 200

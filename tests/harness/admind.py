@@ -16,7 +16,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, SRC, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience
+from harness.patience import WAIT_FACTOR, patience
 from harness.pg import Postgres
 
 
@@ -173,7 +173,7 @@ class Admind:
                 os.chown(self.path("run", name), self.uid(user), self.uid(user))
                 os.chmod(self.path("run", name), 0o750)
             with open(self.path("conf"), "w", encoding="ascii") as f:
-                f.write(f"run_dir {self.path('run')}\n"
+                f.write(f"run_dir {self.path('run')}\nwait_factor {WAIT_FACTOR}\n"
                         f"database {self.pg.suite('mcpbox_app')}\n"
                         f"owner_database {self.pg.suite('mcpbox_owner')}\n"
                         f"gateway_local_user {self.uid('gwlocal')}\n"

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from harness import template
-from harness.patience import patience, until
+from harness.patience import QUEUE_WAIT, WAIT_FACTOR, patience, until
 from harness.place import BUILD, SRC
 from harness.started import started
 
@@ -39,6 +39,8 @@ LOCKS = "/run/mcpbox-test-uids"
 CHEAP_HASHES = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
 #: No test takes the machine's power away, and the page cache outlives every SIGKILL.
 NO_FSYNC = ("fsync=off",)
+#: Daemons of a slow machine wait longer.
+WAITS = (f"*:wait_factor={WAIT_FACTOR}", f"sandboxd:queue_wait={QUEUE_WAIT}")
 
 # Process, executable: every service of an instance but PostgreSQL.
 DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatewayd",
@@ -123,7 +125,7 @@ class Instance:
             os.mkdir(self.state)
             self.control = control().Instance(self.state)
             try:
-                self.control.create(BUILD, str(self.base), sets=(*CHEAP_HASHES, *sets), pg_sets=(*NO_FSYNC, *pg_sets),
+                self.control.create(BUILD, str(self.base), sets=(*CHEAP_HASHES, *WAITS, *sets), pg_sets=(*NO_FSYNC, *pg_sets),
                                     cluster=template.cluster())
                 self.control.start()
                 self.control.wait(patience(UP_S))

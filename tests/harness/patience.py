@@ -1,6 +1,7 @@
 """How much longer than on an ordinary machine a wait may take before it is a hang.
 tests/run measures it at its start (tests/runner/calibrate.py). A wait looks for an
 event; this only bounds how long it looks."""
+import math
 import os
 import time
 
@@ -8,6 +9,13 @@ import time
 #: and several of them run at once, beside whatever else the machine does.
 SLACK = 4
 FACTOR = SLACK * max(1.0, float(os.environ.get("MCPBOX_PATIENCE", "1")))
+
+
+#: The setting wait_factor of daemons (mcpbox.conf(5)): they wait for one another as much
+#: longer as the machine is slower.
+WAIT_FACTOR = min(20, math.ceil(FACTOR / SLACK))
+#: sandboxd's queue_wait: its default, as much longer, or the longest there is.
+QUEUE_WAIT = f"{min(60, 5 * WAIT_FACTOR)}s"
 
 
 def patience(seconds):

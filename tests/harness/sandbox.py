@@ -17,7 +17,7 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import patience, until
+from harness.patience import WAIT_FACTOR, patience, until
 
 # common/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
@@ -212,7 +212,7 @@ class Sandbox:
             f.write(mode)
 
     def conf(self, process, **settings):
-        settings.setdefault("run_dir", self.path("run"))
+        settings = {"run_dir": self.path("run"), "wait_factor": WAIT_FACTOR, **settings}
         with open(self.path(process + ".conf"), "w", encoding="ascii") as f:
             f.writelines(f"{k} {v}\n" for k, v in settings.items())
 

@@ -140,7 +140,7 @@ def test_a_flood_of_large_results_delays_nobody(instance, tools):
                            "    return mcpbox.Result([{'a': i, 'b': 'x' * 30} for i in range(15000)], 'many')\n",
                            output_schema={"type": "array", "items": {
                                "type": "object", "properties": {"a": {"type": "integer"}}}})
-        done, waits = [], []
+        done, waits, answered = [], [], 0
 
         def flood():
             with Client(instance.address) as mine:
@@ -153,7 +153,9 @@ def test_a_flood_of_large_results_delays_nobody(instance, tools):
             before = len(done)
             r = c.call("mcpbox_list_servers", {"page": 0})
             waits.append(len(done) - before)
-            assert r.error is None
+            # A slow machine may take longer than admind waits: it says so, and no more.
+            assert r.error is None or r.error["data"]["failure_mode"] == "busy", r
+            answered += r.error is None
         for t in threads:
             t.join()
         assert len(done) == 32
@@ -161,6 +163,7 @@ def test_a_flood_of_large_results_delays_nobody(instance, tools):
             assert r.error is None or r.error["data"]["failure_mode"] == "busy", r
         assert sum(r.error is None for r in done) >= 8
         assert all(len(r.result["structuredContent"]) == 15000 for r in done if r.error is None)
+        assert answered
         assert sorted(waits)[len(waits) // 2] <= 1, waits
 
 

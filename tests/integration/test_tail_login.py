@@ -18,7 +18,7 @@ class Tail:
     def __init__(self, rest):
         self.c = http.client.HTTPConnection(*rest.where(), timeout=patience(30))
         self.c.request("GET", "/api/activity/stream?kind=activity",
-                       headers={"Cookie": rest.cookie or "", "Host": "127.0.0.1"})
+                       headers={"Cookie": rest.cookie, "X-CSRF-Token": rest.csrf, "Host": "127.0.0.1"})
         self.r = self.c.getresponse()
         assert self.r.status == 200
 

@@ -63,6 +63,7 @@ class Patient(Tasks):
 @pytest.fixture
 def client(instance, names):
     """Each test begins with a whole service, on which nothing runs."""
+    instance.control.wait(patience(60))
     with Patient(instance.address) as c:
         task = c.again(c.start, names["work"])
         assert c.until(task, timeout=30)["status"] in tasks.ENDED
@@ -194,6 +195,7 @@ def test_the_sandbox_dies(instance, client, names, role, stage):
         assert outcome[0] == "lost", outcome
     # Nobody runs it once more: the pool comes back, and is idle (its zygote
     # looks busy while it begins).
+    instance.control.wait(patience(60))
     assert client.until(client.again(client.start, names["work"]))["status"] == "completed"
     deadline = time.monotonic() + patience(5)
     while instance.runners():

@@ -12,6 +12,10 @@ EVERY_S = 60
 #: Failed tests whose whole text is shown; the others' is in the logs.
 SHOWN = 20
 SLOWEST = 40
+#: Failed tests that the last lines name again, and characters of each: a page that
+#: shows only the end of the output shows these.
+NAMED_LAST = 40
+NAMED_CHARACTERS = 220
 
 
 def duration(seconds):
@@ -121,7 +125,7 @@ def lacking(not_run):
     by_function = collections.defaultdict(list)
     for r in not_run:
         by_function[r.name.split("[")[0]].append(r.message)
-    return [f"NOT RUN (of this kernel): {len(why)} of {name}: {'; '.join(dict.fromkeys(why))}"
+    return [f"NOT RUN (of this kernel): {len(why)} of {name}: {'; '.join(dict.fromkeys(why))}"[:NAMED_CHARACTERS]
             for name, why in by_function.items()]
 
 
@@ -133,6 +137,10 @@ def end(found, left_out, last_full):
         out.append(f"NOT RUN: {name}: {BY_NAME[name].says} ({why})")
     if any(BY_NAME[n].tier == FULL for n in left_out):
         out.append(f"`sudo tests/run full` runs everything. {last_full}")
+    bad = [r for r in found if r.bad]
+    out += [f"failed: {r.name}{' (flaky)' if r.flaky else ''}: {r.message}"[:NAMED_CHARACTERS] for r in bad[:NAMED_LAST]]
+    if len(bad) > NAMED_LAST:
+        out.append(f"failed: {len(bad) - NAMED_LAST} more, see summary.txt")
     flaky = sum(r.flaky for r in found)
     if flaky:
         out.append(f"{flaky} of the failed tests pass when they run alone (flaky)")

@@ -98,8 +98,16 @@ def test_the_end_counts_and_names_everything():
     assert lines[-1] == "1 passed, 2 failed"
     text = "\n".join(lines)
     for part in ("NOT RUN (of this kernel): 1 of none: no kernel", "NOT RUN: vm: ", "1 of the failed tests pass",
-                 "`sudo tests/run full` runs everything. Last recorded: never."):
+                 "`sudo tests/run full` runs everything. Last recorded: never.",
+                 "failed: bad: wrong", "failed: worse (flaky): now and then"):
         assert part in text, part
+
+
+def test_the_last_lines_name_what_failed_and_stay_few():
+    many = [Result("j", "p", f"t{n}", FAILED, message="x" * 999) for n in range(screen.NAMED_LAST + 2)]
+    lines = [line for line in screen.end(many, {}, "") if line.startswith("failed: ")]
+    assert len(lines) == screen.NAMED_LAST + 1 and lines[-1] == "failed: 2 more, see summary.txt"
+    assert max(map(len, lines)) == screen.NAMED_CHARACTERS
 
 
 def test_what_the_kernel_lacks_is_a_line_a_function():

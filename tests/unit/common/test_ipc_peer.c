@@ -22,6 +22,7 @@
 #include "ids.h"
 #include "ipc_io.h"
 #include "ipc_peer_internal.h"
+#include "waits.h"
 
 struct world {
 	struct event_base *base;
@@ -247,6 +248,26 @@ a_late_answer_is_dropped_but_not_a_violation(void **state)
 	until(w, &w->gone, 1);
 	assert_int_equal(w->failure, FAILURE_BUSY);
 	assert_int_equal(w->down, 0);
+	ipc_client_free(c);
+}
+
+static void
+a_slow_machine_waits_longer(void **state)
+{
+	struct world *w = *state;
+	struct ipc_client *c = connect_client(w);
+	uint64_t began = now_boot_ms();
+	struct ipc_run m = {0};
+
+	wait_factor_set(4);
+	assert_int_equal(
+	    ipc_request(ipc_client_peer(c), IPC_RUN, &m, 50, answered, w, NULL),
+	    0);
+	wait_factor_set(1);
+	until(w, &w->gone, 1);
+	assert_int_equal(w->failure, FAILURE_BUSY);
+	/* libevent's clock may be some ms early */
+	assert_true(now_boot_ms() - began >= 4 * 50 - 10);
 	ipc_client_free(c);
 }
 
@@ -549,6 +570,8 @@ main(void)
 		forgotten_at_a_closing_peer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_late_answer_is_dropped_but_not_a_violation, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_slow_machine_waits_longer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		rule_breakers_are_closed_without_effect, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

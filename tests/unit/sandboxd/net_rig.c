@@ -54,7 +54,7 @@ int
 net_rig_setup(void **state)
 {
 	static const struct calls_conf conf = {
-	    .queue = 2, .queue_wait_ms = 500};
+	    .queue = 2, .queue_wait_ms = RIG_LONG_MS};
 
 	rig_start(&conf, 2);
 	net_rig_egress_up();

@@ -9,6 +9,11 @@
 
 #include "call.h"
 
+enum {
+	/* Of calls that a test does not end by time: no machine is so slow. */
+	RIG_LONG_MS = 60 * 1000
+};
+
 struct rig {
 	struct event_base *base;
 	struct records *records;

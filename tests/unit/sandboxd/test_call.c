@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "call_internal.h"
 #include "ids.h"
 #include "ipc_io.h"
 #include "rig.h"
@@ -21,7 +22,7 @@ setup(void **state)
 {
 	static const struct calls_conf conf = {
 	    .queue = 2,
-	    .queue_wait_ms = 150,
+	    .queue_wait_ms = RIG_LONG_MS,
 	};
 
 	rig_start(&conf, 1);
@@ -38,7 +39,7 @@ teardown(void **state)
 static void
 test_ordinary(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	rig_send_result();
@@ -46,7 +47,7 @@ test_ordinary(void **state)
 	rig_take_kill();
 	/* The record waits for the reaping, and so does the slot. */
 	rig_expect_silence(rig.adm_fd);
-	(void)rig_run(1000);
+	(void)rig_run(RIG_LONG_MS);
 	rig_expect_silence(rig.pool_fd);
 	rig_send_exited(CLD_KILLED, SIGKILL);
 	rig_take_record(id, OUTCOME_DONE, FAILURE_NONE, true, true);
@@ -57,7 +58,7 @@ test_ordinary(void **state)
 static void
 test_reaped_before_result_is_read(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	rig_send_exited(CLD_EXITED, 0);
@@ -71,7 +72,7 @@ static void
 test_crash_either_order(void **state)
 {
 	for (int first = 0; first < 2; first++) {
-		struct ipc_id id = rig_run(1000);
+		struct ipc_id id = rig_run(RIG_LONG_MS);
 
 		rig_to_running();
 		if (first == 0)
@@ -93,7 +94,7 @@ test_crash_either_order(void **state)
 static void
 test_closed_channel_of_a_living_runner(void **state)
 {
-	struct ipc_id id = rig_run(5000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	close(rig.fork.channel);
@@ -125,7 +126,7 @@ test_timeout_answers_before_the_reaping(void **state)
 static void
 test_pool_lost_while_starting(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_take_fork();
 	close(rig.pool_fd);
@@ -143,7 +144,7 @@ test_pool_lost_while_starting(void **state)
 static void
 test_pool_lost_while_running(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	close(rig.pool_fd);
@@ -152,7 +153,8 @@ test_pool_lost_while_running(void **state)
 	rig_take_record(
 	    id, OUTCOME_LOST, FAILURE_SANDBOX_UNAVAILABLE, true, true);
 	/* Without a pool a new call waits its time, then is refused. */
-	id = rig_run(1000);
+	rig.calls->conf.queue_wait_ms = 150;
+	id = rig_run(RIG_LONG_MS);
 	rig_take_refused(FAILURE_SANDBOX_UNAVAILABLE);
 	rig_take_record(
 	    id, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE, true, true);
@@ -161,7 +163,7 @@ test_pool_lost_while_running(void **state)
 static void
 test_pool_names_no_current_use(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	rig.fork.generation++;
@@ -175,12 +177,13 @@ test_pool_names_no_current_use(void **state)
 static void
 test_queue(void **state)
 {
-	struct ipc_id a = rig_run(1000), b, c, d;
+	struct ipc_id a = rig_run(RIG_LONG_MS), b, c, d;
 
 	rig_to_running();
-	b = rig_run(1000);
-	c = rig_run(1000);
-	d = rig_run(1000); /* one more than may wait */
+	rig.calls->conf.queue_wait_ms = 150;
+	b = rig_run(RIG_LONG_MS);
+	c = rig_run(RIG_LONG_MS);
+	d = rig_run(RIG_LONG_MS); /* one more than may wait */
 	rig_take_refused(FAILURE_BUSY);
 	rig_take_record(d, OUTCOME_REFUSED, FAILURE_BUSY, true, true);
 	/* The others wait no longer than they may. */
@@ -198,7 +201,7 @@ test_queue(void **state)
 static void
 test_cancel(void **state)
 {
-	struct ipc_id id = rig_run(1000), unknown = {{99}};
+	struct ipc_id id = rig_run(RIG_LONG_MS), unknown = {{99}};
 	struct ipc_peer *other;
 	int fd;
 
@@ -221,7 +224,7 @@ test_cancel(void **state)
 static void
 test_gateway_gone(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_to_running();
 	close(rig.gw_fd);
@@ -237,7 +240,7 @@ test_gateway_gone(void **state)
 static void
 test_fork_failed(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 	struct ipc_fork_failed m;
 
 	rig_take_fork();
@@ -255,7 +258,7 @@ test_fork_failed(void **state)
 static void
 test_frames_before_execute(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 	struct ipc_stdout m = {.data = ipc_str("early")};
 
 	rig_take_fork();
@@ -270,7 +273,7 @@ test_frames_before_execute(void **state)
 static void
 test_confine_failed(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 	struct ipc_confine_failed m = {
 	    .step = ipc_str("seccomp"), .path = ipc_str(""), .error = EINVAL};
 

@@ -33,7 +33,7 @@ setup(void **state)
 {
 	struct calls_conf c = {
 	    .queue = 4,
-	    .queue_wait_ms = 2000,
+	    .queue_wait_ms = RIG_LONG_MS,
 	    .waiting_min = 1,
 	    .waiting_max = 1,
 	    .waiting_memory = (uint64_t)1 << 30,

@@ -32,7 +32,7 @@ static int
 setup(void **state)
 {
 	static const struct calls_conf conf = {
-	    .queue = 2, .queue_wait_ms = 500};
+	    .queue = 2, .queue_wait_ms = RIG_LONG_MS};
 
 	rig_start(&conf, 1);
 	admind = rig_adopt(&admind_fd, IPC_ROLE_ADMIND);

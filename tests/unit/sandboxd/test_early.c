@@ -24,7 +24,7 @@ setup(void **state)
 {
 	struct calls_conf c = {
 	    .queue = 4,
-	    .queue_wait_ms = 2000,
+	    .queue_wait_ms = RIG_LONG_MS,
 	    .waiting_min = 1,
 	    .waiting_max = 1,
 	    .waiting_memory = (uint64_t)1 << 30,
@@ -108,7 +108,7 @@ test_dropped(void **state)
 	first = rig.fork;
 	rig_expect_silence(rig.adm_fd);
 	/* The next call gets another one, in another slot. */
-	id = rig_run(1000);
+	id = rig_run(RIG_LONG_MS);
 	rig.fork.channel = -1;
 	rig_take_fork();
 	assert_int_not_equal(rig.fork.slot, first.slot);

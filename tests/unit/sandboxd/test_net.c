@@ -31,7 +31,7 @@
 static void
 test_nothing_declared_says_nothing(void **state)
 {
-	struct ipc_id id = rig_run(1000);
+	struct ipc_id id = rig_run(RIG_LONG_MS);
 
 	rig_take_fork();
 	assert_int_equal(rig.fork.network, 0);
@@ -49,7 +49,7 @@ static void
 test_opened_before_it_runs(void **state)
 {
 	static const char json[] = "[{\"host\":\"api.example\"}]";
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 	struct ipc_frame f;
 	uint64_t request;
 
@@ -76,7 +76,7 @@ test_opened_before_it_runs(void **state)
 static void
 test_a_refusal_is_in_the_error(void **state)
 {
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_to_running();
 	net_rig_say_error(FAILURE_EXCEPTION);
@@ -96,7 +96,7 @@ test_a_refusal_is_in_the_error(void **state)
 static void
 test_what_no_grant_opens_is_no_missing_grant(void **state)
 {
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_to_running();
 	net_rig_tell(NET_EVENT_NEVER, "169.254.169.254", 80, "cloud metadata.");
@@ -115,7 +115,7 @@ test_what_no_grant_opens_is_no_missing_grant(void **state)
 static void
 test_a_refusal_that_was_minded(void **state)
 {
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_to_running();
 	net_rig_tell(NET_EVENT_REFUSED, "other.example", 80, "no grant.");
@@ -226,7 +226,7 @@ test_limits_end_the_call(void **state)
 	    {NET_EVENT_RATE, "the limit network_rate is 6000 bytes a minute"}};
 
 	for (int i = 0; i < 2; i++) {
-		struct ipc_id id = net_rig_run(1000);
+		struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 		net_rig_to_running();
 		net_rig_tell(rows[i].kind, "", 0, "used up");
@@ -243,7 +243,7 @@ test_refused_by_egress(void **state)
 {
 	struct ipc_refused no = {.failure = FAILURE_BUSY,
 	    .message = ipc_str("too many calls are open")};
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_forked();
 	assert_int_equal(
@@ -265,7 +265,7 @@ test_regrant(void **state)
 	struct ipc_net_grants m;
 	struct ipc_frame f;
 
-	(void)net_rig_run(3000);
+	(void)net_rig_run(RIG_LONG_MS);
 	net_rig_to_running();
 	buf_init(&r.grants, 100);
 	buf_puts(&r.grants, "tcp c.example 0\n");

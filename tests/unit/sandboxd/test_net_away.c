@@ -29,7 +29,7 @@ static void
 test_egress_is_restarted(void **state)
 {
 	struct regrant r = {.server = net_rig_server, .number = 8};
-	struct ipc_id id = net_rig_run(3000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_to_running();
 	net_rig_egress_down();
@@ -52,7 +52,7 @@ test_egress_is_restarted(void **state)
 	    3);
 	/* One that begins meanwhile waits for it. */
 	net_rig_egress_down();
-	id = net_rig_run(3000);
+	id = net_rig_run(RIG_LONG_MS);
 	net_rig_forked();
 	rig_turn(5);
 	net_rig_egress_up();
@@ -76,13 +76,13 @@ test_no_egress(void **state)
 
 	net_rig_egress_down();
 	usleep((NET_AWAY_MS + 50) * 1000);
-	id = net_rig_run(1000);
+	id = net_rig_run(RIG_LONG_MS);
 	net_rig_forked();
 	(void)rig_take_refused(FAILURE_SANDBOX_UNAVAILABLE);
 	net_rig_end_runner();
 	net_rig_take_record(
 	    id, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE, "", 0);
-	id = rig_run(1000);
+	id = rig_run(RIG_LONG_MS);
 	rig_to_running();
 	rig_send_result();
 	rig_take_result(OUTCOME_DONE, FAILURE_NONE);
@@ -94,7 +94,7 @@ test_no_egress(void **state)
 static void
 test_a_report_that_does_not_come(void **state)
 {
-	struct ipc_id id = net_rig_run(1000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 	struct ipc_frame f;
 
 	net_rig_to_running();
@@ -108,7 +108,7 @@ test_a_report_that_does_not_come(void **state)
 	    "or did not report: what was connected to before is not known\"}]",
 	    0);
 	/* One that failed gets its error without it. */
-	(void)net_rig_run(1000);
+	(void)net_rig_run(RIG_LONG_MS);
 	net_rig_to_running();
 	net_rig_say_error(FAILURE_EXCEPTION);
 	f = rig_expect(net_rig_egress, IPC_NET_CLOSE);
@@ -127,7 +127,7 @@ test_regrant_behind_the_end(void **state)
 
 	buf_init(&r.grants, 100);
 	for (int failed = 0; failed < 2; failed++, r.number++) {
-		id = net_rig_run(1000);
+		id = net_rig_run(RIG_LONG_MS);
 		net_rig_to_running();
 		if (failed) {
 			net_rig_say_error(FAILURE_EXCEPTION);
@@ -149,7 +149,7 @@ test_regrant_behind_the_end(void **state)
 		    failed ? FAILURE_EXCEPTION : FAILURE_NONE, "", 3);
 	}
 	/* egress is away meanwhile. */
-	(void)net_rig_run(1000);
+	(void)net_rig_run(RIG_LONG_MS);
 	net_rig_to_running();
 	net_rig_egress_down();
 	r.number++;
@@ -171,7 +171,7 @@ test_a_report_that_is_none(void **state)
 	static const char *const bad[] = {"{}", "[", "[1] x", "null"};
 
 	for (int i = 0; i < 4; i++) {
-		struct ipc_id id = net_rig_run(1000);
+		struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 		net_rig_to_running();
 		rig_send_result();
@@ -190,7 +190,7 @@ test_another_runner_is_another_net(void **state)
 	struct ipc_net_close q;
 	uint64_t first;
 
-	(void)net_rig_run(3000);
+	(void)net_rig_run(RIG_LONG_MS);
 	net_rig_forked();
 	(void)net_rig_take_open("tcp api.example 443\n");
 	first = rig.fork.generation;
@@ -209,7 +209,7 @@ test_another_runner_is_another_net(void **state)
 static void
 test_a_pool_that_dies(void **state)
 {
-	struct ipc_id id = net_rig_run(3000);
+	struct ipc_id id = net_rig_run(RIG_LONG_MS);
 
 	net_rig_to_running();
 	close(rig.pool_fd);
@@ -229,7 +229,7 @@ test_what_egress_may_say(void **state)
 	struct ipc_ok ok = {0};
 	uint8_t byte;
 
-	(void)net_rig_run(3000);
+	(void)net_rig_run(RIG_LONG_MS);
 	net_rig_to_running();
 	rig.fork.generation += 1000;
 	net_rig_tell(NET_EVENT_BYTES, "", 0, "of nobody");

@@ -23,7 +23,7 @@ conf_of(unsigned min)
 {
 	struct calls_conf c = {
 	    .queue = 4,
-	    .queue_wait_ms = 2000,
+	    .queue_wait_ms = RIG_LONG_MS,
 	    .waiting_min = min,
 	    .waiting_max = min,
 	    .waiting_memory = (uint64_t)1 << 30,
@@ -94,7 +94,7 @@ test_a_call_takes_one_that_waits(void **state)
 
 	assert_int_equal(runners_counts(calls_runners(rig.calls)).waiting, 2);
 	rig_expect_silence(rig.pool_fd);
-	id = rig_run(1000);
+	id = rig_run(RIG_LONG_MS);
 	/* The oldest, in this very turn of the loop: nothing was forked. */
 	with(waiting[0]);
 	(void)rig_executed(CONTEXT_TOOL);
@@ -154,7 +154,7 @@ test_one_that_was_reaped_is_not_taken(void **state)
 	with(waiting[1]); /* the one that would be taken */
 	rig_send_exited(CLD_KILLED, SIGKILL);
 	rig_turn(5);
-	(void)rig_run(1000);
+	(void)rig_run(RIG_LONG_MS);
 	with(waiting[0]);
 	(void)rig_executed(CONTEXT_TOOL);
 	done_with();
@@ -352,7 +352,7 @@ test_forks_under_way_are_bounded(void **state)
 	rig_expect_silence(rig.pool_fd);
 	/* Calls may use all of it. */
 	for (int i = 0; i < 4; i++)
-		(void)rig_run(1000);
+		(void)rig_run(RIG_LONG_MS);
 	f[2] = rig_fork();
 	f[3] = rig_fork();
 	rig_expect_silence(rig.pool_fd);
@@ -372,7 +372,7 @@ test_retry_follows_the_load(void **state)
 	rig_turn(5); /* the pool reports */
 	(void)rig_run(60000);
 	rig_to_running();
-	(void)rig_run(1000);
+	(void)rig_run(RIG_LONG_MS);
 	hint = rig_take_refused(FAILURE_BUSY);
 	assert_int_equal(hint, CALL_RETRY_MIN_MS);
 	rig_turn(1200);
@@ -380,7 +380,7 @@ test_retry_follows_the_load(void **state)
 	rig_take_result(OUTCOME_DONE, FAILURE_NONE);
 	rig_take_kill();
 	/* Calls take seconds here, on the one slot there is. */
-	(void)rig_run(1000);
+	(void)rig_run(RIG_LONG_MS);
 	assert_true(rig_take_refused(FAILURE_BUSY) > CALL_RETRY_MIN_MS);
 }
 

@@ -35,7 +35,7 @@ static int
 setup(void **state)
 {
 	static const struct calls_conf conf = {.queue = 2,
-	    .queue_wait_ms = 500,
+	    .queue_wait_ms = RIG_LONG_MS,
 	    .parked_max = 1,
 	    .ask_timeout_ms = 400};
 
@@ -47,7 +47,7 @@ static int
 setup_patient(void **state)
 {
 	static const struct calls_conf conf = {.queue = 2,
-	    .queue_wait_ms = 500,
+	    .queue_wait_ms = RIG_LONG_MS,
 	    .parked_max = 1,
 	    .ask_timeout_ms = 3600 * 1000};
 
