@@ -48,6 +48,7 @@ STRICTER = {
     "body is too large": "a limit of ours; Node has none",
     "exactly one Host is required": "Node takes none in HTTP/1.0 and the first of several",
     "malformed Host": "no userinfo, no path: it decides who we are",
+    "tab around a framing field's value": "white space for some parsers, part of the value for others: the body ends elsewhere",
     "Content-Length and Transfer-Encoding together": "request smuggling's oldest form (RFC 9112 section 6.1)",
     "only chunked is understood": "another coding would leave the end of the body open",
     "chunk size is too long": "a bound far above any body we take",

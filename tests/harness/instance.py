@@ -42,6 +42,14 @@ NO_FSYNC = ("fsync=off",)
 #: Daemons of a slow machine wait longer.
 WAITS = (f"*:wait_factor={WAIT_FACTOR}", f"sandboxd:queue_wait={QUEUE_WAIT}")
 
+
+
+def defaults(sets):
+    """The settings of every test's instance but those that sets has itself."""
+    given = {s.split("=")[0] for s in sets}
+    return [s for s in (*CHEAP_HASHES, *WAITS) if s.split("=")[0] not in given]
+
+
 # Process, executable: every service of an instance but PostgreSQL.
 DAEMONS = {"gatewayd-local": "mcpbox-gatewayd", "gatewayd-tunnel": "mcpbox-gatewayd",
            "admind": "mcpbox-admind",
@@ -125,7 +133,7 @@ class Instance:
             os.mkdir(self.state)
             self.control = control().Instance(self.state)
             try:
-                self.control.create(BUILD, str(self.base), sets=(*CHEAP_HASHES, *WAITS, *sets), pg_sets=(*NO_FSYNC, *pg_sets),
+                self.control.create(BUILD, str(self.base), sets=(*defaults(sets), *sets), pg_sets=(*NO_FSYNC, *pg_sets),
                                     cluster=template.cluster())
                 self.control.start()
                 self.control.wait(patience(UP_S))

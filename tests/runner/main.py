@@ -15,8 +15,8 @@ from runner.execute import Running
 from runner.graph import PLACES_A_PROCESSOR, WAITING, Graph, expected
 from runner.parts import ALWAYS, BY_NAME, FULL, of_tier
 
-#: Failed tests that are run again alone, to tell flaky ones: more failures than that
-#: are a fault of what they share.
+#: Failed tests that are run again alone, to tell flaky ones. More failures than that are
+#: a fault of what they share, and each may take the longest wait there is.
 ALONE_MAX = 10
 ALONE_SECONDS = 300
 TICK = 0.2
@@ -235,11 +235,17 @@ class Run:
         for r in self.running.values():
             r.stop()
 
+    def too_late(self):
+        return self.args.within is not None and time.monotonic() - self.began > self.args.within * 60
+
     def alone(self):
         """Runs failed tests of pytest again, each alone: who passes then is flaky."""
         again = [r for r in self.found if r.bad and "::" in r.name and r.again.startswith("sudo")]
-        for r in again[:ALONE_MAX]:
-            if self.interrupted:
+        if len(again) > ALONE_MAX:
+            self.screen.line(f"{len(again)} tests failed: more than {ALONE_MAX} are not flaky, so none is run again alone")
+            return
+        for r in again:
+            if self.interrupted or self.too_late():
                 break
             self.screen.stamp(f"alone  {r.name}")
             job = next(j for j in self.graph.jobs.values() if j.name == r.job)

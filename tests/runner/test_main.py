@@ -96,3 +96,12 @@ def test_a_test_that_fails_alone_too_is_not_called_flaky(monkeypatch, tmp_path):
                                again="sudo tests/run 'tests/x.py::y'"))
     _, said, _ = run(monkeypatch, tmp_path, [Job("a", "lint", bad)])
     assert said.endswith("\n0 passed, 1 failed\n") and "flaky" not in said
+
+
+def test_more_failures_than_flaky_tests_are_not_run_again(monkeypatch, tmp_path):
+    def bad(ctx):
+        for n in range(main.ALONE_MAX + 1):
+            ctx.say(results.Result(ctx.job.name, ctx.job.part, f"tests/x.py::y{n}", results.FAILED,
+                                   again=f"sudo tests/run 'tests/x.py::y{n}'"))
+    _, said, _ = run(monkeypatch, tmp_path, [Job("a", "lint", bad)])
+    assert "none is run again alone" in said and "alone  tests/x.py" not in said
