@@ -5,13 +5,14 @@
 					asks for review; prints the tool's state:
 					approved or pending_review
 	demo_client.py URL call NAME	calls demo__greet, prints answer and time
-	demo_client.py URL ready	does a management tool answer?
 
-Only Python's standard library. Exit status 0 if it worked.
+MCPBOX_TOKEN_FILE names a file with the bearer token that the listener asks for,
+if it does. Only Python's standard library. Exit status 0 if it worked.
 """
 import http.client
 import itertools
 import json
+import os
 import sys
 import time
 import urllib.parse
@@ -36,7 +37,8 @@ class Failed(Exception):
 class Client:
     """One kept-alive connection; every request carries its own envelope."""
 
-    def __init__(self, url):
+    def __init__(self, url, token=None):
+        self.bearer = {"Authorization": f"Bearer {token}"} if token else {}
         parts = urllib.parse.urlsplit(url)
         self.path = parts.path or "/"
         self.conn = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=60)
@@ -47,7 +49,7 @@ class Client:
             META + "protocolVersion": VERSION,
             META + "clientCapabilities": {},
             META + "clientInfo": {"name": "mcpbox-demo", "version": "1.0.0"}})
-        headers = {"Content-Type": "application/json",
+        headers = {**self.bearer, "Content-Type": "application/json",
                    "Accept": "application/json, text/event-stream",
                    "MCP-Protocol-Version": VERSION, "Mcp-Method": method}
         if method == "tools/call":
@@ -108,13 +110,19 @@ def call(client, name):
     print(f"{answer}\n{ms:.1f} ms")
 
 
+def own_token():
+    path = os.environ.get("MCPBOX_TOKEN_FILE")
+    if not path:
+        return None
+    with open(path, encoding="ascii") as f:
+        return f.readline().strip()
+
+
 def main():
     if len(sys.argv) == 3 and sys.argv[2] == "draft":
-        draft(Client(sys.argv[1]))
-    elif len(sys.argv) == 3 and sys.argv[2] == "ready":
-        Client(sys.argv[1]).manage("list_servers")
+        draft(Client(sys.argv[1], own_token()))
     elif len(sys.argv) == 4 and sys.argv[2] == "call":
-        call(Client(sys.argv[1]), sys.argv[3])
+        call(Client(sys.argv[1], own_token()), sys.argv[3])
     else:
         sys.exit(__doc__)
 

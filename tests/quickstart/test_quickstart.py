@@ -9,6 +9,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import urllib.error
 import urllib.request
 
 import pytest
@@ -154,6 +155,61 @@ def test_stop_and_start_again(started):
     assert "Hello, Ada!" in r.stdout
     with open(os.path.join(STATE, "conf", "egress.conf"), encoding="ascii") as f:
         assert f.read().endswith("\nnever 192.0.2.1\n")      # lines of the owner's
+
+
+def listed(token=None):
+    """The status of tools/list as a client of this machine gets it."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+    request = urllib.request.Request(env()["MCPBOX_MCP_URL"], body.encode(), {
+        "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18", **({"Authorization": f"Bearer {token}"} if token else {})})
+    try:
+        with urllib.request.urlopen(request, timeout=patience(20)) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
+def test_a_token_asked_for_as_it_says_stays_asked_for(started):
+    said = run("--state", STATE).stdout
+    commands = re.search(r"To ask for a token, as root:\n((?: {4}.*\n)+)and run quickstart again", said)[1]
+    assert listed() == 200
+    subprocess.run(["/bin/sh", "-e", "-c", commands], check=True)
+    for _ in range(2):              # the second time nothing is new
+        r = run("--state", STATE)
+        assert r.returncode == 0, r.stdout + r.stderr
+        assert "Hello, Ada!" in r.stdout and "Any local user" not in r.stdout
+        assert f"Bearer $(sudo cat {STATE}/local.token)" in r.stdout
+        with open(env()["MCPBOX_TOKEN_FILE"], encoding="ascii") as f:
+            token = f.read().strip()
+        assert (listed(), listed("x" * 32), listed(token)) == (401, 401, 200)
+
+
+def test_a_token_that_admind_may_not_read_is_named(started):
+    """Before anything is changed: the listener asks on."""
+    os.chown(f"{STATE}/local.token", 0, 0)
+    try:
+        r = run("--state", STATE)
+        assert r.returncode != 0 and f"chown mcpbox-admin {STATE}/local.token" in r.stderr, r
+        assert listed() == 401
+    finally:
+        os.chown(f"{STATE}/local.token", pwd.getpwnam("mcpbox-admin").pw_uid, 0)
+
+
+def test_lines_in_a_file_that_it_writes_are_not_lost(started):
+    path = f"{STATE}/conf/admind.conf"
+    with open(path, encoding="utf-8") as f:
+        before = f.read()
+    with open(path, "a", encoding="utf-8") as f:
+        f.write("local_destructive no\n")
+    r = run("--state", STATE)
+    assert r.returncode != 0 and f"{path} was edited" in r.stderr and f"{STATE}/conf/admind.local" in r.stderr, r
+    with open(path, encoding="utf-8") as f:
+        assert f.read() == before + "local_destructive no\n"
+    os.remove(path)
+    assert run("--state", STATE).returncode == 0
+    with open(path, encoding="utf-8") as f:
+        assert f.read() == before
 
 
 @pytest.mark.parametrize("how", ["writable", "foreign", "relative", "file", "long", "other"])
