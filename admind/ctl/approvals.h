@@ -21,6 +21,12 @@ enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
 
+/*
+ * Appends how requests for the same tool or name ended before, by admind's
+ * word: a model that was told no once may ask again until somebody is tired.
+ */
+void rejected_text(struct json_object *circumstances, struct buf *);
+
 /* wheels.c: what is told beside a request for a module, as lines. */
 void wheels_text(struct json_object *circumstances, struct buf *);
 
