@@ -404,8 +404,8 @@ rejected_text(struct json_object *circumstances, struct buf *b)
 	}
 }
 
-static enum ctl_status
-print_text(const struct ctl *ctl, const struct content *c, const char *id)
+enum ctl_status
+approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 {
 	struct err err;
 	struct buf b;
@@ -560,14 +560,14 @@ approvals_command(const struct ctl *c)
 
 	if (strcmp(verb, "list") == 0)
 		return list(c);
+	if (strcmp(verb, "review") == 0)
+		return queue_command(c);
 	if (review_has(verb))
 		return review_command(c);
 	if (c->nwords != 3)
 		return CTL_USAGE;
-	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
-		fputs("mcpboxctl: that is not a request's id\n", stderr);
-		return CTL_USAGE;
-	}
+	if ((status = prefix_request(c, c->words[2], &id)) != CTL_DONE)
+		return status;
 	if (strcmp(verb, "approve") == 0)
 		return approve(c, &id);
 	if (strcmp(verb, "reject") == 0)
@@ -578,7 +578,7 @@ approvals_command(const struct ctl *c)
 		return status;
 	uuid_text(&id, id_text);
 	status = c->json ? print_json(&content, id_text)
-			 : print_text(c, &content, id_text);
+			 : approvals_print(c, &content, id_text);
 	approvals_free(&content);
 	return status;
 }
