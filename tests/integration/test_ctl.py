@@ -501,9 +501,28 @@ def test_tables(suite):
         suite.text(what)
         assert suite.queries[-1]["what"] == what
     suite.json = b'{"name":"demo","nested":{"a":1},"list":[1,2]}'
-    assert suite.text("servers", str(ID)) == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+    assert suite.text("servers", str(ID)) == "name: demo\nnested:\n  a: 1\nlist: 1, 2\n"
     assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("server", str(ID))
-    assert suite.text("status") == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+    assert suite.text("status") == "name: demo\nnested:\n  a: 1\nlist: 1, 2\n"
+
+
+def test_no_json_for_people(suite):
+    """Lists and objects within a row are words; what is none keeps its quotes, so that no two look
+    alike. --json is as it was."""
+    suite.json = json.dumps({"items": [
+        {"name": "a", "scopes": ["tools:read", "tools:call"], "listeners": ["a, b", "none", "1", "\u202e"], "deny": [],
+         "expires_at": None},
+        {"name": "b", "scopes": [], "listeners": ["a", "b"], "deny": [1, True, None, {"x": []}]}],
+        "next_cursor": None}).encode()
+    lines = suite.text("tokens").splitlines()
+    assert "tools:read, tools:call" in lines[1] and '"a, b", "none", "1", "\\u{202e}"' in lines[1], lines
+    assert " none " in lines[1] and 'a, b' in lines[2] and '1, true, null, {"x":[]}' in lines[2], lines
+    assert json.loads(suite.text("tokens", "--json")) == json.loads(suite.json)
+    suite.json = json.dumps({"id": "x", "detail": {"host": "a", "ports": [1, 2]}, "connections": [
+        {"host": "a.example", "port": 443, "why": "b, c"}, {"host": "", "ok": True}]}).encode()
+    assert suite.text("query", "execution", "x") == (
+        "id: x\ndetail:\n  host: a\n  ports: 1, 2\nconnections:\n  1:\n    host: a.example\n    port: 443\n"
+        "    why: b, c\n  2:\n    host: \n    ok: true\n")
 
 
 @pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1,"a":2}', b'{"a":"\x1b"}', b"{} {}", b"\xff"])
