@@ -4,8 +4,8 @@
  *
  * Who may send this: admind-http with a login's token, which the vault must
  * know, and the socket that admits uid 0. The role is compared here, with the
- * table's row, before PostgreSQL hears of it; admind-http has checked the CSRF
- * token. A taken-over admind-http gains what the logins that pass through it
+ * table's row, before PostgreSQL hears of it; the vault has judged both halves
+ * of the login. A taken-over admind-http gains what the logins that pass through it
  * may do, for as long as they live, and nothing without one. No language
  * model's request leads here.
  *

@@ -32,8 +32,8 @@ static const struct db_stmt content = {"approvals_content",
     " OR g.preimage IS NOT NULL OR v.preimage IS NOT NULL)",
     DB_FAST};
 /* circumstances: JSON members without braces. rejected_before: the last few
- * noes to versions of the same tool, whoever asks again; as much of a reason as
- * a reviewer needs to find the request. */
+ * noes to versions of the same tool or name, whoever asks again; as much of a
+ * reason as a reviewer needs to find the request. */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
@@ -55,17 +55,26 @@ static const struct db_stmt whole = {"approvals_whole",
     " || CASE WHEN a.kind = 'call' THEN ''"
     " ELSE ',' || mcpbox.approval_circumstances(a)"
     " || mcpbox.module_circumstances(a) END"
-    " || CASE WHEN a.kind <> 'tool' THEN '' ELSE ',\"rejected_before\":'"
-    " || coalesce((SELECT json_agg(json_build_object('id', r.id,"
+    /* of the same name, too: a tool is easily deleted and made again */
+    " || CASE WHEN a.kind <> 'tool' THEN '' ELSE coalesce((SELECT"
+    " ',\"rejections\":' || max(r.n) || ',\"rejected_before\":'"
+    " || json_agg(json_build_object('id', r.id,"
     " 'version', r.version_no, 'hash', encode(r.hash, 'hex'),"
     " 'decided_by', r.decided_by,"
     " 'decided_at', mcpbox.approval_time(r.decided_at),"
-    " 'reason', left(r.reason, 500)) ORDER BY r.decided_at DESC)"
-    " FROM (SELECT o.*, w.version_no FROM mcpbox.approval_requests o"
+    " 'reason', left(r.reason, 500),"
+    " 'reason_length', length(r.reason)) ORDER BY r.decided_at DESC)::text"
+    " FROM (SELECT o.*, w.version_no, count(*) OVER () AS n"
+    "  FROM mcpbox.approval_requests o"
     "  LEFT JOIN mcpbox.tool_versions w ON w.id = o.subject"
-    "  WHERE o.tool_id = a.tool_id AND o.kind = 'tool'"
-    "  AND o.state = 'rejected' AND o.id <> a.id"
-    "  ORDER BY o.decided_at DESC LIMIT 5) r)::text, '[]') END, x.seal"
+    "  WHERE o.id IN (SELECT x.id FROM mcpbox.approval_requests x"
+    "   WHERE x.tool_id = a.tool_id UNION ALL SELECT x.id"
+    "   FROM mcpbox.tool_versions y JOIN mcpbox.approval_requests x"
+    "   ON x.tool_id = y.tool_id AND x.subject = y.id"
+    "   WHERE y.exposed_name = v.exposed_name)"
+    "  AND o.kind = 'tool' AND o.state = 'rejected' AND o.id <> a.id"
+    "  ORDER BY o.decided_at DESC LIMIT 5) r),"
+    " ',\"rejections\":0,\"rejected_before\":[]') END, x.seal"
     " FROM mcpbox.approval_requests a"
     " LEFT JOIN mcpbox.call_requests c ON c.id = a.id"
     " LEFT JOIN mcpbox.grant_requests g ON g.id = a.id"

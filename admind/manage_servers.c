@@ -154,6 +154,11 @@ set_status_rows(struct job *j, const struct pg_result *rows)
 		words = db_bytes(rows, 0, 5);
 		json_kv_message(j, "Nothing changed: %.*s.", (int)words.n,
 		    (const char *)words.p);
+	} else if (!running && !changed) {
+		/* Somebody did while this waited: the row is of before. */
+		json_kv_message(j,
+		    "Nothing changed: somebody stopped it meanwhile; "
+		    "mcpbox_get_server says who, and who may start it.");
 	} else {
 		json_kv_message(j, "%s",
 		    !running ? "The server is stopped: none of its tools can "

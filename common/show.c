@@ -30,6 +30,7 @@ static const struct {
     {0x3000, 0x3000},                   /* ideographic space */
     {0x3164, 0x3164},                   /* Hangul filler */
     {0xd800, 0xf8ff},                   /* surrogates, private use */
+    {0xfdd0, 0xfdef},                   /* noncharacters */
     {0xfe00, 0xfe0f},                   /* variation selectors */
     {0xfeff, 0xfeff},                   /* byte order mark */
     {0xffa0, 0xffa0}, {0xfff0, 0xffff}, /* annotations, replacement, nonchars */
@@ -48,7 +49,7 @@ show_hidden(uint32_t c)
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		if (c >= hidden[i].from && c <= hidden[i].to)
 			return true;
-	return false;
+	return (c & 0xfffe) == 0xfffe; /* noncharacters of every plane */
 }
 
 /* utf8_valid decides, on the bytes that the first one asks for. */

@@ -24,8 +24,8 @@ enum {
 	SHOW_RUN_MAX = 3,
 	/* Blanks are themselves up to here: six steps of indentation. */
 	SHOW_BLANKS_MAX = 24,
-	/* Empty lines have a row each up to here. */
-	SHOW_EMPTY_MAX = 3,
+	/* Equal lines, empty ones too, have a row each up to here. */
+	SHOW_EQUAL_MAX = 3,
 	/* Columns of a row. Below the least, a gutter and the longest word
 	 * that is not broken (SHOW_BLANKS_MAX blanks before an escape) would
 	 * not fit; above the most, eyes lose the line. */
@@ -49,9 +49,9 @@ void show_text(struct buf *, const void *, size_t, enum show_mode);
  * Appends text in rows of at most `width` columns, all ASCII, each ended by a
  * newline. Every line of the text (they end at \n) is behind its number; a
  * line that is too long goes on behind a + where the number was; more than
- * SHOW_EMPTY_MAX empty lines are counted. Words of ours (a text that does not
- * end in a newline) are in parentheses where a number or + would be, a place
- * that no text can reach.
+ * SHOW_EQUAL_MAX equal lines are counted after the first. Words of ours (a text
+ *that does not end in a newline) are in parentheses where a number or + would
+ *be, a place that no text can reach.
  *
  *	     1 | def main():
  *	     2 |     return "a long
@@ -69,7 +69,7 @@ void show_value(
 
 /*
  * Appends a difference as linediff() writes it, each line behind its numbers
- * before and after, and its mark.
+ * before and after, and its mark; equal ones are counted as above.
  */
 void show_diff(struct buf *, const void *, size_t, unsigned width);
 

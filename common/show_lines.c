@@ -61,33 +61,48 @@ put_line(struct buf *out, const uint8_t *p, size_t n, size_t used,
 	buf_free(&word);
 }
 
+/*
+ * Returns how many lines from p on are equal to the first, whose newline is at
+ * nl; 1 if so few that each has a row. Thousands of them, empty or of a blank
+ * each, would push what comes after them out of sight.
+ */
+static size_t
+equal_lines(const uint8_t *p, const uint8_t *nl, const uint8_t *end)
+{
+	size_t len = (size_t)(nl - p) + 1, n = 1;
+
+	if (nl == end)
+		return 1;
+	for (const uint8_t *q = p + len;
+	    (size_t)(end - q) >= len && memcmp(p, q, len) == 0; q += len)
+		n++;
+	return n > SHOW_EQUAL_MAX ? n : 1;
+}
+
 void
 show_block(struct buf *out, const void *text, size_t n, unsigned width)
 {
-	const uint8_t *p = text, *end = p + n, *nl, *q;
-	unsigned long line = 1, empty;
+	const uint8_t *p = text, *end = p + n, *nl;
+	unsigned long line = 1;
 	char gutter[32];
+	size_t equal;
 
 	width = columns(width);
 	while (p < end) {
-		for (q = p; q < end && *q == '\n'; q++)
-			;
-		empty = (unsigned long)(q - p);
-		if (empty > SHOW_EMPTY_MAX) {
-			buf_putf(out, OURS "(lines %lu to %lu are empty)\n",
-			    line, line + empty - 1);
-			line += empty;
-			p = q;
-			continue;
-		}
 		if ((nl = memchr(p, '\n', (size_t)(end - p))) == NULL)
 			nl = end;
-		(void)snprintf(gutter, sizeof(gutter), "%6lu | ", line++);
+		equal = equal_lines(p, nl, end);
+		(void)snprintf(gutter, sizeof(gutter), "%6lu | ", line);
 		buf_puts(out, gutter);
 		put_line(out, p, (size_t)(nl - p), strlen(gutter), MORE, width);
+		if (equal > 1)
+			buf_putf(out,
+			    OURS "(lines %lu to %lu are equal to line %lu)\n",
+			    line + 1, line + equal - 1, line);
 		if (nl == end)
 			buf_puts(out, OURS "(no newline at the end)\n");
-		p = nl == end ? end : nl + 1;
+		line += equal;
+		p = nl == end ? end : p + equal * ((size_t)(nl - p) + 1);
 	}
 }
 
@@ -140,6 +155,7 @@ show_diff(struct buf *out, const void *text, size_t n, unsigned width)
 	const uint8_t *p = text, *end = p + n, *nl;
 	unsigned long a = 0, b = 0;
 	char gutter[64], na[24], nb[24];
+	size_t equal;
 
 	width = columns(width);
 	for (; p < end; p = nl == end ? end : nl + 1) {
@@ -152,14 +168,24 @@ show_diff(struct buf *out, const void *text, size_t n, unsigned width)
 			continue;
 		}
 		na[0] = nb[0] = '\0';
-		if (*p != '+')
-			(void)snprintf(na, sizeof(na), "%lu", a++);
-		if (*p != '-')
-			(void)snprintf(nb, sizeof(nb), "%lu", b++);
+		equal = equal_lines(p, nl, end);
+		if (*p != '+') {
+			(void)snprintf(na, sizeof(na), "%lu", a);
+			a += equal;
+		}
+		if (*p != '-') {
+			(void)snprintf(nb, sizeof(nb), "%lu", b);
+			b += equal;
+		}
 		(void)snprintf(gutter, sizeof(gutter), "%6s %6s |%c", na, nb,
 		    p < nl ? *p : ' ');
 		buf_puts(out, gutter);
 		put_line(out, p + 1, (size_t)(nl - p) - (p < nl),
 		    strlen(gutter), "              > ", width);
+		if (equal > 1) {
+			buf_putf(
+			    out, OURS "(and %zu more such lines)\n", equal - 1);
+			nl = p + equal * ((size_t)(nl - p) + 1) - 1;
+		}
 	}
 }

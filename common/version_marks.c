@@ -53,7 +53,7 @@ static const struct {
 static const uint8_t read_by_models[] = {VERSION_NAME, VERSION_TITLE,
     VERSION_DESCRIPTION, VERSION_META, VERSION_INPUT_SCHEMA,
     VERSION_OUTPUT_SCHEMA, VERSION_ANNOTATIONS, VERSION_PROMPT_ARGUMENTS,
-    VERSION_TEXT};
+    VERSION_URI, VERSION_TEXT};
 
 /* The letter that a character looks like, in lower case; 0: it shows nothing;
  * ' ': what separates words; another: itself, or '?' of another script. */
@@ -65,16 +65,28 @@ looks_like(uint32_t c)
 		char latin;
 	} same[] = {{0x430, 'a'}, {0x435, 'e'}, {0x43e, 'o'}, {0x440, 'p'},
 	    {0x441, 'c'}, {0x443, 'y'}, {0x445, 'x'}, {0x456, 'i'},
-	    {0x458, 'j'}, {0x455, 's'}, {0x3bf, 'o'}, {0x3b1, 'a'}};
+	    {0x458, 'j'}, {0x455, 's'}, {0x3bf, 'o'}, {0x3b1, 'a'},
+	    /* capitals that look like Latin ones */
+	    {0x410, 'a'}, {0x412, 'b'}, {0x415, 'e'}, {0x405, 's'},
+	    {0x406, 'i'}, {0x408, 'j'}, {0x41a, 'k'}, {0x41c, 'm'},
+	    {0x41d, 'h'}, {0x41e, 'o'}, {0x420, 'p'}, {0x421, 'c'},
+	    {0x422, 't'}, {0x423, 'y'}, {0x425, 'x'}, {0x391, 'a'},
+	    {0x392, 'b'}, {0x395, 'e'}, {0x396, 'z'}, {0x397, 'h'},
+	    {0x399, 'i'}, {0x39a, 'k'}, {0x39c, 'm'}, {0x39d, 'n'},
+	    {0x39f, 'o'}, {0x3a1, 'p'}, {0x3a4, 't'}, {0x3a5, 'y'},
+	    {0x3a7, 'x'}, {0x3b9, 'i'}, {0x3bd, 'v'}, {0x3c1, 'p'}};
 
 	if (c >= 0xff01 && c <= 0xff5e) /* full width */
 		c -= 0xff01 - '!';
+	if (c >= 0x1d400 && c <= 0x1d6a3) /* mathematical alphabets */
+		c = 'a' + (c - 0x1d400) % 26;
 	if (c >= 'A' && c <= 'Z')
 		c += 'a' - 'A';
 	if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
 		return (char)c;
 	if (c < 0x80 || (c >= 0x2000 && c <= 0x200a) || c == 0xa0 ||
-	    (c >= 0x2010 && c <= 0x2029))
+	    (c >= 0x2010 && c <= 0x2029) || c == 0x1680 || c == 0x202f ||
+	    c == 0x205f || c == 0x2800 || c == 0x3000)
 		return ' ';
 	if (show_hidden(c) || (c >= 0x300 && c <= 0x36f)) /* combining */
 		return '\0';
@@ -89,26 +101,44 @@ fold_char(struct buf *out, uint32_t c)
 {
 	char l = looks_like(c);
 
-	if (l != '\0' && (l != ' ' || out->p[out->len - 1] != ' '))
+	if (l != '\0' &&
+	    (l != ' ' || out->len == 0 || out->p[out->len - 1] != ' '))
 		buf_putc(out, l);
 }
 
-/* The character of JSON's \uXXXX at p, or of its other escapes a blank: they
- * are quotes, slashes and white space. Returns its bytes. */
-static size_t
-json_escape(const uint8_t *p, size_t n, uint32_t *c)
+/* Is \uXXXX at p? Then *c is what it stands for, or half of it. */
+static bool
+json_unit(const uint8_t *p, size_t n, uint32_t *c)
 {
 	uint8_t two[2];
 
-	*c = ' ';
-	if (n >= 6 && p[1] == 'u' &&
+	if (n < 6 || p[0] != '\\' || p[1] != 'u' ||
 	    hex_decode((char[]){(char)(p[2] | 0x20), (char)(p[3] | 0x20),
 			   (char)(p[4] | 0x20), (char)(p[5] | 0x20), '\0'},
-		4, two) == 0) {
-		*c = (uint32_t)two[0] << 8 | two[1];
-		return 6;
+		4, two) != 0)
+		return false;
+	*c = (uint32_t)two[0] << 8 | two[1];
+	return true;
+}
+
+/* The character of JSON's \uXXXX at p, or of two that are a surrogate pair, or
+ * of its other escapes a blank: they are quotes, slashes and white space.
+ * Returns its bytes. */
+static size_t
+json_escape(const uint8_t *p, size_t n, uint32_t *c)
+{
+	uint32_t low;
+
+	if (!json_unit(p, n, c)) {
+		*c = ' ';
+		return n >= 2 ? 2 : 1;
 	}
-	return n >= 2 ? 2 : 1;
+	if (*c >= 0xd800 && *c < 0xdc00 && json_unit(p + 6, n - 6, &low) &&
+	    low >= 0xdc00 && low < 0xe000) {
+		*c = 0x10000 + ((*c - 0xd800) << 10) + (low - 0xdc00);
+		return 12;
+	}
+	return 6;
 }
 
 /* A text as words: between and around them one blank. */
@@ -184,8 +214,14 @@ version_marks(const uint8_t *preimage, size_t n,
 		if (tlv_find(fields, len, read_by_models[i], &f) != 1)
 			continue;
 		fold(&text, f.p, f.n, kind == VERSION_B);
-		if (!text.failed)
+		if (!text.failed) {
 			mark_text(name, (const char *)text.p, mark, arg);
+			continue;
+		}
+		m = (struct version_mark){.field = name,
+		    .words = "",
+		    .why = "was not searched: no memory"};
+		mark(arg, &m);
 	}
 	buf_free(&text);
 }

@@ -15,16 +15,16 @@
 
 /*
  * One mark. field: the version's field; words: as our table has them, "" if it
- * is not for words; why: a sentence. None of it is the version's text, but of
- * a refused one's why, which is ASCII. refused: the vault will not approve it.
+ * is not for words; why: a sentence. All three are our words, never the
+ * version's text. refused: the vault will not approve it.
  */
 struct version_mark {
 	const char *field, *words, *why;
 	bool refused;
 };
 
-/* Calls `mark` for each, in the order of fields and table; of one reason once a
- * field. Nothing for what is no version. */
+/* Calls `mark` for each, in the order of fields and table; once for a reason in
+ * a field. Calls nothing for what is no version. */
 void version_marks(const uint8_t *preimage, size_t n,
     void (*mark)(void *arg, const struct version_mark *), void *arg);
 

@@ -89,6 +89,7 @@ static const struct {
     {"used_at", true},
     {"execution", true},
     {"review", true},
+    {"rejections", false},
     {"rejected_before", false},
     {"affected_tools", false},
     {"wheel", false},
@@ -182,10 +183,10 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	} else {
 		sha256(raw, (size_t)n, &h);
 		hex_encode(h.b, sizeof(h.b), hex);
-		buf_putf(b, "%-18s %ld bytes, SHA-256 %s: ", name, n, hex);
-		show_text(
-		    b, f->p, f->n < BLOB_SHOWN ? f->n : BLOB_SHOWN, SHOW_CODE);
-		buf_puts(b, f->n > BLOB_SHOWN ? "...\n" : "\n");
+		buf_putf(b, "%-18s %ld bytes, SHA-256\n", name, n);
+		buf_putf(b, "%-18s %s\n", "", hex);
+		show_value(b, f->n > BLOB_SHOWN ? "  begins" : "  base64", f->p,
+		    f->n < BLOB_SHOWN ? f->n : BLOB_SHOWN, show_width());
 	}
 	free(raw);
 }
@@ -358,6 +359,8 @@ mark_text(void *arg, const struct version_mark *m)
 	buf_init(&line, 4096);
 	if (m->refused)
 		buf_putf(&line, "%s", m->why);
+	else if (m->words[0] == '\0')
+		buf_putf(&line, "%s %s", m->field, m->why);
 	else
 		buf_putf(&line, "%s says \"%s\", which %s", m->field, m->words,
 		    m->why);
@@ -377,19 +380,35 @@ member(struct json_object *o, const char *name)
 	    : "";
 }
 
-/* Appends how requests about the same tool ended before, by admind's word: a
+static int64_t
+characters(const char *utf8)
+{
+	int64_t n = 0;
+
+	for (; *utf8 != '\0'; utf8++)
+		n += ((unsigned char)*utf8 & 0xc0) != 0x80;
+	return n;
+}
+
+/* Appends how requests for the same name ended before, by admind's word: a
  * model that was told no once may ask again until somebody is tired. */
 static void
 rejected_text(struct json_object *circumstances, struct buf *b)
 {
-	struct json_object *list, *o;
+	struct json_object *list, *o, *v;
 	struct buf line;
+	size_t n;
 
 	if (!json_object_object_get_ex(
 		circumstances, "rejected_before", &list) ||
 	    !json_object_is_type(list, json_type_array))
 		return;
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
+	n = json_object_array_length(list);
+	if (json_object_object_get_ex(circumstances, "rejections", &v) &&
+	    json_object_get_int64(v) > (int64_t)n)
+		buf_putf(b, "rejected           %lld times; the last %zu:\n",
+		    (long long)json_object_get_int64(v), n);
+	for (size_t i = 0; i < n; i++) {
 		o = json_object_array_get_idx(list, i);
 		if (!json_object_is_type(o, json_type_object))
 			continue;
@@ -397,11 +416,23 @@ rejected_text(struct json_object *circumstances, struct buf *b)
 		buf_putf(&line, "version %s by %s, %s: %s",
 		    member(o, "version"), member(o, "decided_by"),
 		    member(o, "decided_at"), member(o, "reason"));
+		if (json_object_object_get_ex(o, "reason_length", &v) &&
+		    json_object_get_int64(v) > characters(member(o, "reason")))
+			buf_putf(&line,
+			    " ... (the beginning of %lld characters)",
+			    (long long)json_object_get_int64(v));
 		b->failed |= line.failed;
 		show_value(
 		    b, "rejected before", line.p, line.len, show_width());
 		buf_free(&line);
 	}
+}
+
+static int
+refuse_large(void)
+{
+	fputs("mcpboxctl: too large to show\n", stderr);
+	return -1;
 }
 
 enum ctl_status
@@ -444,7 +475,7 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 		fprintf(stderr, "mcpboxctl: the content cannot be shown: %s\n",
 		    err.text);
 	else if (b.failed)
-		rc = -1;
+		rc = refuse_large();
 	else
 		show_out(&b);
 	buf_free(&b);
@@ -522,33 +553,6 @@ reject(const struct ctl *c, const struct ipc_id *id)
 	return status;
 }
 
-/* A misspelt filter would show an empty queue. */
-static bool
-one_of(const char *word, const char *const *words)
-{
-	while (word != NULL && *words != NULL && strcmp(*words, word) != 0)
-		words++;
-	return word == NULL || *words != NULL;
-}
-
-/* The queue: what waits for a decision, unless more is asked for. */
-static enum ctl_status
-list(const struct ctl *c)
-{
-	static const char *const states[] = {
-	    "pending", "approved", "rejected", "superseded", "expired", NULL};
-	static const char *const kinds[] = {
-	    "tool", "module", "network", "call", NULL};
-	struct ctl pending = *c;
-
-	if (c->nwords != 2 || (c->all && c->state != NULL) ||
-	    !one_of(c->state, states) || !one_of(c->kind, kinds))
-		return CTL_USAGE;
-	if (!c->all && c->state == NULL)
-		pending.state = "pending";
-	return tables_command(&pending);
-}
-
 enum ctl_status
 approvals_command(const struct ctl *c)
 {
@@ -559,7 +563,7 @@ approvals_command(const struct ctl *c)
 	struct ipc_id id;
 
 	if (strcmp(verb, "list") == 0)
-		return list(c);
+		return queue_list(c);
 	if (strcmp(verb, "review") == 0)
 		return queue_command(c);
 	if (review_has(verb))

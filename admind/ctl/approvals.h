@@ -47,7 +47,8 @@ enum ctl_status review_command(const struct ctl *);
 /* version_diff.h's object, for people or with --json as it is. */
 enum ctl_status review_print(const struct ctl *, const struct buf *json);
 
-/* queue.c: approvals review */
+/* queue.c: approvals list, approvals review */
+enum ctl_status queue_list(const struct ctl *);
 enum ctl_status queue_command(const struct ctl *);
 
 #endif

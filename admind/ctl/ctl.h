@@ -190,7 +190,8 @@ enum ctl_status tables_json(const uint8_t *, size_t);
 /* terminal.c */
 /* Prints a buffer to standard output. */
 void show_out(const struct buf *);
-/* Columns of the terminal that standard output is, else SHOW_WIDTH. */
+/* Returns the columns of the terminal at standard output, error or input, else
+ * SHOW_WIDTH. */
 unsigned show_width(void);
 
 #endif

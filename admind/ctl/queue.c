@@ -11,10 +11,10 @@
 #include "json.h"
 
 /*
- * approvals review: one waiting request after the other. Each is shown as
- * `approvals show` shows it; the hash that was computed over what was shown
- * goes into the approval, and the vault approves that content or none. So
- * nobody approves what he did not see, whoever changes it meanwhile.
+ * approvals list, and approvals review: one waiting request after the other.
+ * Each is shown as `approvals show` shows it; the hash that was computed over
+ * what was shown goes into the approval, and the vault approves that content or
+ * none. So nobody approves what he did not see, whoever changes it meanwhile.
  *
  * A yes is the line "y", typed after the question: what was typed before it is
  * thrown away, and every other line asks again. The end of the input ends the
@@ -246,4 +246,31 @@ queue_command(const struct ctl *c)
 		printf("\n%u approved, %u rejected, %u left\n", q.approved,
 		    q.rejected, q.left + q.failed);
 	return status == CTL_DONE && q.failed > 0 ? CTL_REFUSED : status;
+}
+
+/* A misspelt filter would show an empty queue. */
+static bool
+one_of(const char *word, const char *const *words)
+{
+	while (word != NULL && *words != NULL && strcmp(*words, word) != 0)
+		words++;
+	return word == NULL || *words != NULL;
+}
+
+/* The queue: what waits for a decision, unless more is asked for. */
+enum ctl_status
+queue_list(const struct ctl *c)
+{
+	static const char *const states[] = {
+	    "pending", "approved", "rejected", "superseded", "expired", NULL};
+	static const char *const kinds[] = {
+	    "tool", "module", "network", "call", NULL};
+	struct ctl pending = *c;
+
+	if (c->nwords != 2 || (c->all && c->state != NULL) ||
+	    !one_of(c->state, states) || !one_of(c->kind, kinds))
+		return CTL_USAGE;
+	if (!c->all && c->state == NULL)
+		pending.state = "pending";
+	return tables_command(&pending);
 }

@@ -17,10 +17,13 @@ show_out(const struct buf *b)
 unsigned
 show_width(void)
 {
+	/* Output into a pager is read on the terminal of the others. */
+	static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
 	struct winsize w;
 
-	if (isatty(STDOUT_FILENO) &&
-	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-		return w.ws_col;
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (isatty(fds[i]) && ioctl(fds[i], TIOCGWINSZ, &w) == 0 &&
+		    w.ws_col > 0)
+			return w.ws_col;
 	return SHOW_WIDTH;
 }

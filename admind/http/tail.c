@@ -6,8 +6,8 @@
  * with the same login. Who reads too slowly is dropped: it can read what it
  * missed from the lists.
  *
- * A stream ends with its login. Whoever took a session's cookie gains what
- * happens here for as long as a stream outlives the session: a logout, an
+ * A stream ends with its login. Whoever took both halves of a login gains what
+ * happens here for as long as a stream outlives the login: a logout, an
  * expiry, a new password or role, a deletion. The vault alone knows of all of
  * these, so it is asked about the login every TAIL_LOGIN_MS, as often as that
  * and for every stream. No answer counts as a login that ended, since the
@@ -52,7 +52,7 @@ struct tail {
 static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
 
 static void ask_again(struct tail *);
-static void look_later(struct tail *);
+static bool look_later(struct tail *);
 
 /* Its call was answered, which freed that. */
 static void
@@ -143,7 +143,7 @@ looked(void *arg, struct ipc_frame *f, enum failure gone_why)
 		    "the login of this stream has ended: log in and open the "
 		    "stream again");
 	else
-		look_later(t);
+		(void)look_later(t);
 }
 
 static void
@@ -153,9 +153,7 @@ look(evutil_socket_t fd, short what, void *arg)
 	struct ipc_peer *peer = ipc_client_peer(t->call->web->vault);
 	struct ipc_whoami m = {.token = ipc_str(t->call->token)};
 
-	if (!t->begun)
-		look_later(t); /* admind is asking */
-	else if (peer == NULL ||
+	if (peer == NULL ||
 	    ipc_request(peer, IPC_WHOAMI, &m, TAIL_LOGIN_WAIT_MS, looked, t,
 		&t->look) == -1)
 		looked(t, NULL, FAILURE_VAULT_UNAVAILABLE);
@@ -163,14 +161,18 @@ look(evutil_socket_t fd, short what, void *arg)
 		t->looking = peer;
 }
 
-static void
+/* false: there was no memory for the timer, and the stream has ended, since
+ * nobody would see its login end. */
+static bool
 look_later(struct tail *t)
 {
 	static const struct timeval tv = {.tv_sec = TAIL_LOGIN_MS / 1000,
 	    .tv_usec = TAIL_LOGIN_MS % 1000 * 1000};
 
-	if (evtimer_add(t->timer, &tv) == -1)
-		looked(t, NULL, FAILURE_BUSY);
+	if (evtimer_add(t->timer, &tv) == 0)
+		return true;
+	looked(t, NULL, FAILURE_BUSY);
+	return false;
 }
 
 /* ---- what it tells ---- */
@@ -224,6 +226,9 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 				return;
 			}
 			(void)httpd_sse_comment(c->req);
+			/* until now admind has judged the login */
+			if (!look_later(t))
+				return;
 		}
 		if (!put_lines(t, &m))
 			end(t);
@@ -298,7 +303,6 @@ tail_get(struct call *c)
 	c->data = t;
 	c->gone = gone;
 	LIST_INSERT_HEAD(&tails, t, all);
-	look_later(t);
 	ask_again(t);
 }
 

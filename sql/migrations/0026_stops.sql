@@ -11,12 +11,12 @@
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
--- The columns. A reason has at most 200 characters: with two names and a time it
--- fits into the 1024 bytes of an error (ERR_TEXT_MAX) at four bytes a character.
+-- The columns. A reason has at most 200 characters and 600 bytes: with two names, a
+-- time and the next step it fits into the 1024 bytes of an error (ERR_TEXT_MAX).
 
 CREATE FUNCTION stop_reason_ok(reason text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
-	SELECT length(reason) BETWEEN 1 AND 200 AND reason !~ '[\u0001-\u001f\u007f]'
+	SELECT length(reason) BETWEEN 1 AND 200 AND octet_length(reason) <= 600 AND reason !~ '[\u0001-\u001f\u007f]'
 $$;
 
 ALTER TABLE servers
@@ -228,6 +228,17 @@ BEGIN
 	END IF;
 END $$;
 
+-- The same of what would free a name or URI of one of its objects.
+CREATE FUNCTION server_keeps(s servers) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	IF s.status = 'stopped'
+	    AND authority_rank(s.stopped_authority) > authority_rank(authority_now()) THEN
+		PERFORM fail('forbidden', 'nothing of a stopped server is deleted or renamed: '
+		    || server_stop_words(s, 'start'));
+	END IF;
+END $$;
+
 CREATE FUNCTION tool_held(t tools, p_verb text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -243,7 +254,7 @@ DECLARE
 	said text := nullif(btrim(p_reason, E' \t\r\n'), '');
 BEGIN
 	IF NOT stop_reason_ok(said) THEN
-		PERFORM fail('invalid_params', 'a reason has at most 200 characters, none of them'
+		PERFORM fail('invalid_params', 'a reason has at most 200 characters and 600 bytes, none of them'
 		    ' a control character: clients are shown it');
 	END IF;
 	RETURN said;
@@ -390,20 +401,23 @@ BEGIN
 	RETURN n;
 END $$;
 
--- 0004's, and the same.
+-- 0004's, and the same; nor any object of a server that a higher authority stopped: its
+-- URI, or its name without a prefix, would be free for a server that runs.
 CREATE OR REPLACE FUNCTION delete_object(p_tool uuid, p_object text, p_actor text,
     OUT object text, OUT exposed_name text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	t tools;
+	host servers;
 BEGIN
-	PERFORM 1 FROM servers s JOIN tools x ON x.server_id = s.id
+	SELECT s.* INTO host FROM servers s JOIN tools x ON x.server_id = s.id
 	    WHERE x.id = p_tool FOR SHARE OF s;
 	SELECT * INTO t FROM tools x WHERE x.id = p_tool FOR UPDATE;
 	IF NOT FOUND OR t.deleted_at IS NOT NULL
 	    OR p_object <> (CASE t.object WHEN 'template' THEN 'resource' ELSE t.object END) THEN
 		PERFORM fail('not_found', 'there is no such ' || p_object);
 	END IF;
+	PERFORM server_keeps(host);
 	PERFORM tool_held(t, 'delete');
 	SELECT v.exposed_name INTO STRICT exposed_name FROM tool_versions v
 	    WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1;
@@ -423,19 +437,20 @@ BEGIN
 	    json_build_object('tool_id', p_tool)::text);
 END $$;
 
--- 0010's, and: what a higher authority disabled keeps its name and its URI, so that
--- nothing else can take them; its content may be mended, which enables nothing.
+-- 0010's, and: what a higher authority disabled, or whose server it stopped, keeps its
+-- name and its URI, so that nothing else can take them; its content may be mended, which enables nothing.
 CREATE OR REPLACE FUNCTION add_version(p_version uuid, p_preimage bytea, p_note text,
     p_actor text, p_base int DEFAULT NULL, p_source text DEFAULT 'llm') RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	t uuid := version_uuid(p_preimage, 3);
+	host servers;
 	held tools;
 	made tool_versions;
 	before tool_versions;
 	n int;
 BEGIN
-	PERFORM 1 FROM servers WHERE id = version_uuid(p_preimage, 2) FOR SHARE;
+	SELECT * INTO host FROM servers WHERE id = version_uuid(p_preimage, 2) FOR SHARE;
 	SELECT * INTO held FROM tools WHERE id = t FOR UPDATE;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no such tool');
@@ -449,7 +464,9 @@ BEGIN
 	INSERT INTO tool_versions (id, version_no, preimage, hash, created_by, change_note,
 	    change_source) VALUES (p_version, n, p_preimage, sha256(p_preimage), p_actor,
 	    p_note, p_source) RETURNING * INTO made;
-	IF made.name <> before.name OR made.uri IS DISTINCT FROM before.uri THEN
+	IF made.name <> before.name OR made.exposed_name <> before.exposed_name
+	    OR made.uri IS DISTINCT FROM before.uri THEN
+		PERFORM server_keeps(host);
 		PERFORM tool_held(held, 'rename');
 	END IF;
 	BEGIN
@@ -467,20 +484,44 @@ BEGIN
 	RETURN n;
 END $$;
 
--- May a policy approve what is asked for of this tool? Not while an administrator
--- has it or its server stopped, and not after a person's last word on it was no (a
--- rejection, or the revocation of the version that was approved last): a person says
--- the next word then.
-CREATE FUNCTION tool_automatic(p_tool uuid) RETURNS boolean
+-- May a policy approve this version of this tool? Not while an administrator has the
+-- tool or its server stopped. Not after a person's last word on what clients call by
+-- this name was no (a rejection, or the revocation of the version that was approved
+-- last): a tool deleted and made again is asked about again, too. And never the very
+-- bytes that a person rejected or revoked, which a rollback makes again.
+CREATE FUNCTION tool_automatic(p_tool uuid, p_version uuid) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT authority_rank(s.stopped_authority) = 0
 	    AND authority_rank(t.disabled_authority) = 0
-	    AND coalesce((SELECT a.state = 'approved' AND v.state <> 'revoked'
-		FROM approval_requests a JOIN tool_versions v ON v.id = a.subject
-		WHERE a.tool_id = t.id AND a.kind = 'tool' AND a.state IN ('approved', 'rejected')
+	    AND coalesce((SELECT a.state = 'approved' AND w.state <> 'revoked'
+		FROM tool_versions w JOIN approval_requests a
+		ON a.tool_id = w.tool_id AND a.subject = w.id
+		WHERE (w.exposed_name = v.exposed_name OR w.tool_id = t.id) AND w.id <> v.id
+		AND a.kind = 'tool' AND a.state IN ('approved', 'rejected')
 		ORDER BY a.decided_at DESC, a.id DESC LIMIT 1), true)
-	FROM tools t JOIN servers s ON s.id = t.server_id WHERE t.id = p_tool
+	    AND NOT EXISTS (SELECT FROM tool_versions w LEFT JOIN approval_requests a
+		ON a.tool_id = w.tool_id AND a.subject = w.id AND a.kind = 'tool'
+		WHERE w.tool_id = t.id AND w.hash = v.hash
+		AND (w.state = 'revoked' OR a.state = 'rejected'))
+	FROM tools t JOIN servers s ON s.id = t.server_id JOIN tool_versions v ON v.tool_id = t.id
+	WHERE t.id = p_tool AND v.id = p_version
 $$;
+CREATE INDEX tool_versions_exposed_idx ON tool_versions (exposed_name);
+
+-- Between a policy's yes and its seal an administrator may have stopped or revoked.
+-- approval_locked() has locked server and tool, so the answer here is the last one.
+CREATE FUNCTION approval_still_automatic() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT mcpbox.tool_automatic(NEW.tool_id, NEW.subject) THEN
+		PERFORM mcpbox.fail('forbidden', 'a person decides about this version: somebody'
+		    ' stopped, rejected or revoked what it belongs to');
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER still_automatic BEFORE UPDATE OF state ON approval_requests FOR EACH ROW
+    WHEN (NEW.kind = 'tool' AND NEW.state = 'approved' AND OLD.state = 'pending'
+	AND starts_with(NEW.decided_by, 'policy:'))
+    EXECUTE FUNCTION approval_still_automatic();
 
 -- How many versions of one principal may wait for review. A person reads them, and
 -- who asks without end hides what others asked for behind thousands of rows. 256 is
@@ -511,7 +552,7 @@ BEGIN
 	    AND a.kind = 'tool' AND a.state = 'pending' ORDER BY a.requested_at LIMIT 5) x;
 	PERFORM fail('limit', most || ' of your versions wait for review, which is the limit;'
 	    || ' the oldest are ' || oldest || ' (mcpbox_list_pending_requests has more):'
-	    || ' wait until an administrator decided some, or delete with mcpbox_delete_tool'
+	    || ' wait until an administrator has decided some, or delete with mcpbox_delete_tool'
 	    || ' what is not needed any more');
 END $$;
 
@@ -560,7 +601,7 @@ BEGIN
 	version_no := v.version_no;
 	exposed_name := v.exposed_name;
 	automatic := v.secrets = '{}' AND review_mode('tool') = 'automatic'
-	    AND tool_automatic(p_tool);
+	    AND tool_automatic(p_tool, v.id);
 END $$;
 
 ---------------------------------------------------------------------------
@@ -702,8 +743,8 @@ CREATE TRIGGER reserved BEFORE INSERT OR UPDATE ON tool_names
 
 ---------------------------------------------------------------------------
 REVOKE ALL ON FUNCTION stop_reason_ok, authority_rank, authority_now, stop_told, stop_next,
-    server_stop_words, tool_stop_words, call_stopped, server_held, tool_held, stop_reason,
-    set_server_status, set_tool_enabled, tool_automatic, tool_names_reserved,
+    server_stop_words, tool_stop_words, call_stopped, server_held, server_keeps, tool_held, stop_reason,
+    set_server_status, set_tool_enabled, tool_automatic, approval_still_automatic, tool_names_reserved,
     publish_pending_max, publish_room FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION set_server_status, set_tool_enabled, authority_rank, stop_told,
     stop_next, server_stop_words, tool_stop_words, call_stopped TO mcpbox_app;

@@ -136,6 +136,20 @@ def test_a_held_object_keeps_its_name(app):
     assert act(app, "tool_update", t.id, name="other")["tool"]["name"] == "other"
 
 
+def test_nothing_of_a_stopped_server_frees_its_name(app):
+    """A URI, and a name without a prefix, would be another server's then."""
+    t = Tool(app).approve()
+    act(app, "server_stop", t.server)
+    for query, args in (("SELECT mcpbox.delete_object(%s, 'tool', 'local')", (t.id,)),
+                        ("SELECT mcpbox.add_version(%s, %s, '', 'local')", (uuid.uuid4(), renamed(t)))):
+        why = said(app, query, *args)
+        assert "nothing of a stopped server is deleted or renamed" in why and "the administrator ann" in why
+    t.update(code="def main():\n    return 2\n")
+    act(app, "server_start", t.server)
+    app.execute(STOP, (t.server, "local"))      # a client's own stop holds nothing back from clients
+    app.execute("SELECT mcpbox.delete_object(%s, 'tool', 'local')", (t.id,))
+
+
 def renamed(t):
     return preimage(t.server.bytes, t.id.bytes, t.server_name, "other", **t.kw)
 
@@ -187,6 +201,69 @@ def test_no_policy_approves_what_a_person_stopped(app, owner):
         assert one(app, asked, v.id) == (False,)
 
 
+ASKED = "SELECT automatic FROM mcpbox.request_publish(gen_random_uuid(), gen_random_uuid(), %s, '', 'local')"
+
+
+def test_a_persons_no_outlives_the_tool(app):
+    """Deleted and made again under the name that was rejected or revoked."""
+    with automatic(app):
+        for how in ("rejected", "revoked"):
+            t = Tool(app)
+            if how == "rejected":
+                t.publish()
+                t.decide(False)
+            else:
+                t.approve()
+                app.execute("SELECT mcpbox.revoke_version(%s, 'bad', 'ann')", (t.version,))
+            app.execute("SELECT mcpbox.delete_object(%s, 'tool', 'local')", (t.id,))
+            again = Tool(app, t.name, server=(t.server, t.server_name))
+            assert one(app, ASKED, again.id) == (False,), how
+            other = Tool(app, "other", server=(t.server, t.server_name))
+            assert one(app, ASKED, other.id) == (True,), how
+
+
+@pytest.mark.parametrize("how", ["rejected", "revoked"])
+def test_refused_bytes_are_asked_about_again(app, how):
+    """Rolled back to after another version was approved."""
+    bad, good = "def main():\n    return 'bad'\n", "def main():\n    return 'good'\n"
+    with automatic(app):
+        t = Tool(app, code=bad)
+        if how == "rejected":
+            t.publish()
+            t.decide(False)
+        else:
+            t.approve()
+        first = t.version
+        t.update(code=good)
+        t.approve()
+        if how == "revoked":
+            app.execute("SELECT mcpbox.revoke_version(%s, 'bad', 'ann')", (first,))
+        t.update(code=bad)
+        assert one(app, ASKED, t.id) == (False,)
+        t.update(code=good + "\n")
+        assert one(app, ASKED, t.id) == (True,)
+
+
+@pytest.mark.parametrize("act_meanwhile", ["server_stop", "tool_disable", "revoke"])
+def test_a_policys_yes_is_judged_again_when_it_is_stored(app, act_meanwhile):
+    """Between the policy's answer and the vault's seal an administrator acts."""
+    with automatic(app):
+        t = Tool(app).approve()
+        served = t.version
+        t.update(code="def main():\n    return 2\n")
+        assert one(app, ASKED, t.id) == (True,)
+        if act_meanwhile == "revoke":
+            app.execute("SELECT mcpbox.revoke_version(%s, 'bad', 'ann')", (served,))
+        else:
+            act(app, act_meanwhile, t.server if act_meanwhile == "server_stop" else t.id)
+        request, digest = one(app, "SELECT id, hash FROM mcpbox.approval_requests WHERE tool_id = %s "
+                              "AND state = 'pending'", t.id)
+        decide = "SELECT mcpbox.decide_approval(%s, true, %s, %s, now(), '', 'seal')"
+        assert "a person decides" in said(app, decide, request, digest, "policy:automatic")
+        app.execute(decide, (request, digest, "ann"))       # whose yes it needs
+        assert t.serving() is not None
+
+
 def test_a_stopped_server_is_imported_stopped(app):
     t = Tool(app)
     u = Tool(app, "other", server=(t.server, t.server_name))
@@ -215,7 +292,7 @@ def test_a_hand_at_psql_is_root(app, owner):
 
 def test_a_reason_is_one_short_line(app):
     i, _ = server(app)
-    for wrong in ("x" * 201, "a\nb", "a\x1b[31m"):
+    for wrong in ("x" * 201, "\U0001f600" * 151, "a\nb", "a\x1b[31m"):
         with pytest.raises(psycopg.Error, match="200 characters"):
             act(app, "server_stop", i, reason=wrong)
     assert act(app, "server_stop", i, reason="  \U0001f600" * 1 + "x" * 190)["stopped_reason"]

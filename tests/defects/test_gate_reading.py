@@ -163,8 +163,37 @@ def test_earlier_rejections_are_beside_a_request(gate, mcp, rest):
     assert re.search(r"^rejected before    version 1 by root, 2\S+: it reads the disk$",
                      shown.replace("\n                 + ", ""), re.M)
     assert "     2 | hash  00 rrr" in shown
+    assert "r ... (the beginning of 615 characters)" in shown.replace("\n       + ", "")
     other, _, _ = gate.draft(mcp, SERVER)
     assert gate.ask(mcp, other)["rejected_before"] == []
+
+
+def test_rejections_outlive_the_tool(gate, mcp):
+    """Deleted and made again under its name; more than are shown are counted."""
+    name = unique()
+    for n in range(6):
+        tool = flow.draft(mcp, SERVER, name, f"def main() -> int:\n    return {n}\n")
+        item = gate.ask(mcp, tool)
+        assert (item["rejections"], len(item["rejected_before"])) == (n, min(n, 5))
+        gate.instance.ctl("approvals", "reject", item["id"], "--reason", f"no {n}")
+        mcp.manage("mcpbox_delete_tool", tool_id=tool)
+    item = gate.ask(mcp, flow.draft(mcp, SERVER, name, "def main() -> int:\n    return 9\n"))
+    assert [r["reason"] for r in item["rejected_before"]] == [f"no {n}" for n in (5, 4, 3, 2, 1)]
+    assert "rejected           6 times; the last 5:" in gate.instance.ctl("approvals", "show", item["id"]).stdout
+
+
+def test_what_comes_after_many_equal_lines_is_seen(gate, mcp):
+    """Blank lines by the thousand would push it out of a terminal's memory."""
+    code = "def main() -> int:\n    x = 1\n" + " \n" * 40000 + "    x = 666\n    return x\n"
+    tool = flow.draft(mcp, SERVER, unique(), code)
+    item = gate.ask(mcp, tool)
+    shown = gate.instance.ctl("approvals", "show", item["id"]).stdout
+    assert "(lines 4 to 40002 are equal to line 3)\n 40003 |     x = 666\n" in shown
+    assert len(shown.splitlines()) < 200
+    assert gate.yes(item) == 0
+    mcp.manage("mcpbox_update_tool", tool_id=tool, python_code=code.replace("x = 666", "x = 667") + "\n" * 9000)
+    shown = gate.instance.ctl("approvals", "diff", gate.ask(mcp, tool)["id"]).stdout
+    assert "|+    x = 667\n" in shown and "more such lines)\n" in shown and len(shown.splitlines()) < 200
 
 
 def test_words_for_a_model_are_marked(gate, mcp, rest):

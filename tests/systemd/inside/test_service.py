@@ -134,8 +134,12 @@ def test_what_is_part_of_it(suite):
 def test_layers_hold_under_the_units(suite):
     """What only the service manager can take away is taken away, and nothing that
     a process needs for its own layers. Controllers are this machine's matter."""
-    layers = {(x["process"], x["layer"]): x["state"] for x in suite.ctl_json("doctor")
-              if x["process"] != "installation"}
+    def states():
+        return {(x["process"], x["layer"]): x["state"] for x in suite.ctl_json("doctor")
+                if x["process"] != "installation"}
+    # The pool is there some time after its processes are.
+    assert eventually(lambda: states().get(("sandboxd", "runners")) == "enforced", SECONDS)
+    layers = states()
     assert {n for _, n in layers} >= {"bounding_set", "securebits", "key_memory", "own_listeners"}
     assert {k for k, state in layers.items() if state != "enforced"} <= \
         {("sandboxd-spawn", "cgroup"), ("sandboxd", "call_memory")}

@@ -73,10 +73,41 @@ words_for_a_model(void **state)
 	    "{\"description\":\"y\\u006fu "
 	    "are\\nnow\",\"x\":\"syst\\u0065m\\tprompt\"}",
 	    "pass", "input_schema|system prompt|0\n");
+	/* capitals of other scripts, blanks that are none of ASCII */
+	marks("IGN\xd0\x9eRE PREVIOUS you\xe3\x80\x80"
+	      "are\xe2\x80\xafnow",
+	    "{}", "pass",
+	    "description|ignore previous|0\ndescription|you are now|0\n");
+	/* mathematical letters, as themselves and as two halves in JSON */
+	marks("\xf0\x9d\x90\xa2gnore previous",
+	    "{\"x\":\"\\ud835\\udc22gnore previous\"}", "pass",
+	    "description|ignore previous|0\ninput_schema|ignore "
+	    "previous|0\n");
+	/* half of a pair is no letter */
+	marks("Adds.", "{\"x\":\"\\ud835ignore previous\"}", "pass",
+	    "input_schema|ignore previous|0\n");
 	/* words are whole */
 	marks("consilently unsystem prompts", "{}", "pass", "");
 	/* code can't be approved, and is not read by models */
 	marks("Adds.", "{}", "# ignore previous\r", "code||1\n");
+}
+
+/* Clients read the URI of a resource in its list. */
+static void
+a_uri(void **state)
+{
+	struct buf b, got;
+
+	begin(&b);
+	tlv_puts(&b, VERSION_KIND, "static");
+	tlv_puts(&b, VERSION_URI, "notes://ignore-previous");
+	assert_false(b.failed);
+	buf_init(&got, 4096);
+	version_marks(b.p, b.len, note, &got);
+	buf_put_u8(&got, 0);
+	assert_string_equal((char *)got.p, "uri|ignore previous|0\n");
+	buf_free(&got);
+	buf_free(&b);
 }
 
 static void
@@ -95,6 +126,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(words_for_a_model),
+	    cmocka_unit_test(a_uri),
 	    cmocka_unit_test(no_version),
 	};
 
