@@ -158,7 +158,7 @@ def test_ids_by_their_first_digits(instance, mcp, item):
     r = instance.ctl("servers", "ffff", check=False)
     assert r.returncode == 1 and "not found" in r.stderr, r.stderr
     tool = instance.ctl_json("tools", "--limit", "1")["items"][0]
-    assert instance.ctl_json("tools", tool["id"][:-2])["id"] == tool["id"]
+    assert instance.ctl_json("tools", tool["id"][:-2])["tool"]["id"] == tool["id"]
     for kind in ("executions", "sources"):
         words = [kind, "ffff"] if kind == "executions" else [kind, "show", "ffff"]
         assert "not found" in instance.ctl(*words, check=False).stderr
