@@ -170,6 +170,34 @@ static const struct question_form limits[] = {
 	    " mcpbox.server_limits_json($1::text) IS NOT NULL",
 	    DB_FAST}},
     {0}};
+/* "kind/beginning of an id": at most two ids that begin so, and whether the word
+ * is a name, which goes before. Each branch is a range of its primary key, and
+ * runs only for its kind. */
+#define IDS(KIND, TABLE) \
+	" SELECT x.id FROM k, mcpbox." TABLE " x WHERE k.kind = '" KIND "'" \
+	" AND x.id BETWEEN k.low AND k.high"
+static const struct question_form ids[] = {
+    {0, {0},
+	{"adminq_ids",
+	    "WITH k AS (SELECT split_part($1::text, '/', 1) AS kind,"
+	    " split_part($1::text, '/', 2) AS word,"
+	    " rpad(replace(split_part($1::text, '/', 2), '-', ''), 32, '0')::uuid AS low,"
+	    " rpad(replace(split_part($1::text, '/', 2), '-', ''), 32, 'f')::uuid AS high)"
+	    " SELECT json_build_object('items', coalesce((SELECT json_agg(i.id)"
+	    " FROM (SELECT u.id FROM ("
+	    IDS("approval", "approval_requests") " UNION ALL"
+	    IDS("execution", "executions") " UNION ALL"
+	    IDS("source", "external_sources") " UNION ALL"
+	    IDS("server", "servers") " UNION ALL"
+	    IDS("tool", "tools")
+	    ") u LIMIT 2) i), '[]'::json),"
+	    " 'name', CASE (SELECT kind FROM k)"
+	    " WHEN 'server' THEN EXISTS (SELECT 1 FROM k JOIN mcpbox.servers s"
+	    "  ON s.name = k.word)"
+	    " WHEN 'tool' THEN EXISTS (SELECT 1 FROM k JOIN mcpbox.tool_names n"
+	    "  ON n.exposed_name = k.word) ELSE false END)::text",
+	    DB_FAST}},
+    {0}};
 /* clang-format on */
 
 const struct question adminq_servers_questions[] = {
@@ -187,5 +215,6 @@ const struct question adminq_servers_questions[] = {
     {"modules", QUESTION_LIST, ADMIN_VIEWER, modules, NULL},
     {"installs", QUESTION_LIST, ADMIN_VIEWER, installs, NULL},
     {"limits", QUESTION_NAMED, ADMIN_VIEWER, limits, NULL},
+    {"ids", QUESTION_NAMED, ADMIN_VIEWER, ids, NULL},
     {0},
 };

@@ -377,8 +377,8 @@ refuse_large(void)
 	return -1;
 }
 
-static enum ctl_status
-print_text(const struct ctl *ctl, const struct content *c, const char *id)
+enum ctl_status
+approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 {
 	struct err err;
 	struct buf b;
@@ -495,33 +495,6 @@ reject(const struct ctl *c, const struct ipc_id *id)
 	return status;
 }
 
-/* A misspelt filter would show an empty queue. */
-static bool
-one_of(const char *word, const char *const *words)
-{
-	while (word != NULL && *words != NULL && strcmp(*words, word) != 0)
-		words++;
-	return word == NULL || *words != NULL;
-}
-
-/* The queue: what waits for a decision, unless more is asked for. */
-static enum ctl_status
-list(const struct ctl *c)
-{
-	static const char *const states[] = {
-	    "pending", "approved", "rejected", "superseded", "expired", NULL};
-	static const char *const kinds[] = {
-	    "tool", "module", "network", "call", NULL};
-	struct ctl pending = *c;
-
-	if (c->nwords != 2 || (c->all && c->state != NULL) ||
-	    !one_of(c->state, states) || !one_of(c->kind, kinds))
-		return CTL_USAGE;
-	if (!c->all && c->state == NULL)
-		pending.state = "pending";
-	return tables_command(&pending);
-}
-
 enum ctl_status
 approvals_command(const struct ctl *c)
 {
@@ -532,15 +505,15 @@ approvals_command(const struct ctl *c)
 	struct ipc_id id;
 
 	if (strcmp(verb, "list") == 0)
-		return list(c);
+		return queue_list(c);
+	if (strcmp(verb, "review") == 0)
+		return queue_command(c);
 	if (review_has(verb))
 		return review_command(c);
 	if (c->nwords != 3)
 		return CTL_USAGE;
-	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
-		fputs("mcpboxctl: that is not a request's id\n", stderr);
-		return CTL_USAGE;
-	}
+	if ((status = prefix_request(c, c->words[2], &id)) != CTL_DONE)
+		return status;
 	if (strcmp(verb, "approve") == 0)
 		return approve(c, &id);
 	if (strcmp(verb, "reject") == 0)
@@ -551,7 +524,7 @@ approvals_command(const struct ctl *c)
 		return status;
 	uuid_text(&id, id_text);
 	status = c->json ? print_json(&content, id_text)
-			 : print_text(c, &content, id_text);
+			 : approvals_print(c, &content, id_text);
 	approvals_free(&content);
 	return status;
 }

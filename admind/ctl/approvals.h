@@ -20,6 +20,9 @@ struct content {
 enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
+/* Prints a request with its whole content and the hash, for people. */
+enum ctl_status approvals_print(
+    const struct ctl *, const struct content *, const char *id);
 
 /*
  * Appends how requests for the same tool or name ended before, by admind's
@@ -35,10 +38,23 @@ void wheels_text(struct json_object *circumstances, struct buf *);
  * CTL_DONE: SEAL_SAYS, free it; CTL_REFUSED: it was not. */
 enum ctl_status review_verify(
     const struct ctl *, const struct content *, struct ipc_frame *says);
+/* Approves the content with this hash (id, hash), or rejects the request (id,
+ * reason). CTL_DONE: *state is what became of it. */
+enum ctl_status review_decide(const struct ctl *, int fd, bool approve,
+    const struct ipc_id *, const struct ipc_hash *, const char *reason,
+    const char **state);
+/* Prints how the content differs from the version that serves; nothing if it is
+ * no version or (quiet) none serves. */
+enum ctl_status review_diff(const struct ctl *, const struct ipc_id *,
+    const struct content *, bool quiet);
 /* diff, revoke, bulk, comments, comment */
 bool review_has(const char *verb);
 enum ctl_status review_command(const struct ctl *);
 /* version_diff.h's object, for people or with --json as it is. */
 enum ctl_status review_print(const struct ctl *, const struct buf *json);
+
+/* queue.c: approvals list, approvals review */
+enum ctl_status queue_list(const struct ctl *);
+enum ctl_status queue_command(const struct ctl *);
 
 #endif

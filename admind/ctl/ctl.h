@@ -102,6 +102,21 @@ enum ctl_status calls_list(const struct ctl *, const char *what, const char *id,
 /* Words of the form name=value as filters. 0, or -1 with a word on stderr. */
 int calls_filters(char **words, int n, struct buf *out);
 
+/* prefix.c: an id as a person gives it, whole or its first digits. */
+enum {
+	PREFIX_DIGITS_MIN = 4 /* hexadecimal digits */
+};
+/* The whole id. `kind` is the question `ids` knows (approval, execution,
+ * source); CTL_DONE, else it said why and what to do. */
+enum ctl_status prefix_whole(
+    const struct ctl *, const char *kind, const char *word, struct ipc_id *);
+enum ctl_status prefix_request(
+    const struct ctl *, const char *word, struct ipc_id *);
+/* The same of a server or tool, which a name names, too: a word that is one's
+ * name, or could be no id, is left as it is. out holds n bytes. */
+enum ctl_status prefix_named(const struct ctl *, const char *kind,
+    const char *word, char *out, size_t n);
+
 /* call.c: ADMIN_ACTION */
 /* Does an action; id: "" for none, seen: NULL for none, body: JSON text. The
  * JSON answer is in *answer (initialised by this; free it). */

@@ -10,9 +10,10 @@
 #include <json-c/json.h>
 
 #include "approvals.h"
+#include "ids.h"
 #include "json.h"
 
-enum { WORDS_MAX = 12, WORD_MAX = 4096 };
+enum { WORDS_MAX = 12, WORD_MAX = 4096, ID_MAX = 600 };
 
 static const struct {
 	const char *command, *verb, *action;
@@ -206,12 +207,9 @@ source_run(const struct ctl *c, enum source_op op)
 	struct buf text, answer;
 	enum ctl_status status;
 
-	if (uuid_parse(c->words[2], strlen(c->words[2]), &m.source) == -1) {
-		fputs("mcpboxctl: a source is named by its id; `sources` lists "
-		      "them\n",
-		    stderr);
-		return CTL_USAGE;
-	}
+	if ((status = prefix_whole(c, "source", c->words[2], &m.source)) !=
+	    CTL_DONE)
+		return status;
 	buf_init(&text, IPC_FRAME_MAX);
 	for (int i = 3; i < c->nwords; i++)
 		buf_putf(&text, "%s%s", i > 3 ? "\n" : "", c->words[i]);
@@ -238,10 +236,16 @@ sources_command(const struct ctl *c, const char *verb)
 	if (strcmp(verb, "authorise") == 0 && c->nwords == 4)
 		return source_run(c, SOURCE_AUTHORISE);
 	if (strcmp(verb, "show") == 0 && c->nwords == 3) {
+		char text_id[UUID_TEXT_LEN + 1];
 		enum ctl_status status;
+		struct ipc_id id;
 		struct buf text;
 
-		status = calls_query(c, "source", c->words[2], &text);
+		if ((status = prefix_whole(c, "source", c->words[2], &id)) !=
+		    CTL_DONE)
+			return status;
+		uuid_text(&id, text_id);
+		status = calls_query(c, "source", text_id, &text);
 		if (status == CTL_DONE)
 			status = tables_show(c, "source", &text);
 		buf_free(&text);
@@ -251,8 +255,56 @@ sources_command(const struct ctl *c, const char *verb)
 			      : CTL_USAGE;
 }
 
+/* The word that names the object: behind a verb that wants one, else the only
+ * one. 0: none does. */
+static int
+object_word(const struct ctl *c)
+{
+	static const char *const reads[] = {"versions", "version", "diff"};
+	const char *command = c->words[0];
+
+	if (c->nwords == 2 && strcmp(command, "sources") != 0)
+		return 1;
+	if (c->nwords < 3)
+		return 0;
+	for (int v = 0; v < NVERBS; v++)
+		if (strcmp(command, verbs[v].command) == 0 &&
+		    strcmp(c->words[1], verbs[v].verb) == 0)
+			return verbs[v].id ? 2 : 0;
+	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++)
+		if (strcmp(command, "tools") == 0 &&
+		    strcmp(c->words[1], reads[i]) == 0)
+			return 2;
+	return 0;
+}
+
+static enum ctl_status run(const struct ctl *);
+
+/* An id's first digits become the id. */
 enum ctl_status
 lives_command(const struct ctl *c)
+{
+	char kind[16], whole[ID_MAX];
+	struct ctl named = *c;
+	enum ctl_status status;
+	char *words[WORDS_MAX + 3];
+	int at = object_word(c);
+
+	if (at == 0 || c->nwords > WORDS_MAX + 3)
+		return run(c);
+	snprintf(kind, sizeof(kind), "%.*s", (int)strlen(c->words[0]) - 1,
+	    c->words[0]);
+	status = prefix_named(c, kind, c->words[at], whole, sizeof(whole));
+	if (status != CTL_DONE)
+		return status;
+	memcpy(words, c->words, (size_t)c->nwords * sizeof(words[0]));
+	words[at] = whole;
+	named.words = words;
+	return run(&named);
+}
+
+static enum ctl_status
+run(const struct ctl *c)
 {
 	const char *command = c->words[0];
 	const char *verb = c->nwords > 1 ? c->words[1] : "";

@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 
 #include "ctl.h"
+#include "ids.h"
 #include "ipc_io.h"
 #include "json.h"
 
@@ -55,7 +56,9 @@ enum ctl_status
 executions_command(const struct ctl *c)
 {
 	const char *word = c->nwords > 1 ? c->words[1] : "";
+	char id_text[UUID_TEXT_LEN + 1];
 	enum ctl_status status;
+	struct ipc_id id;
 	struct buf text;
 
 	if (strcmp(word, "export") == 0)
@@ -66,7 +69,10 @@ executions_command(const struct ctl *c)
 		return list(c, "executions", 1);
 	if (c->nwords != 2)
 		return CTL_USAGE;
-	if ((status = calls_query(c, "execution", word, &text)) == CTL_DONE)
+	if ((status = prefix_whole(c, "execution", word, &id)) != CTL_DONE)
+		return status;
+	uuid_text(&id, id_text);
+	if ((status = calls_query(c, "execution", id_text, &text)) == CTL_DONE)
 		status = tables_show(c, "execution", &text);
 	buf_free(&text);
 	return status;

@@ -177,42 +177,62 @@ review_print(const struct ctl *c, const struct buf *json)
 	return status;
 }
 
-static enum ctl_status
-diff(const struct ctl *c, const struct ipc_id *id)
+static bool
+is_version(const struct content *c)
 {
-	struct content now, base;
+	return !grantreq_is(c->m.preimage.p, c->m.preimage.n) &&
+	    !callreq_is(c->m.preimage.p, c->m.preimage.n);
+}
+
+enum ctl_status
+review_diff(const struct ctl *c, const struct ipc_id *id,
+    const struct content *now, bool quiet)
+{
 	enum ctl_status status;
+	struct content base;
 	struct buf json;
 	struct err err;
 
-	if ((status = approvals_fetch(c, id, false, &now)) != CTL_DONE)
+	if (!is_version(now))
+		return CTL_DONE;
+	if ((status = approvals_fetch(c, id, true, &base)) != CTL_DONE)
 		return status;
-	if (grantreq_is(now.m.preimage.p, now.m.preimage.n) ||
-	    callreq_is(now.m.preimage.p, now.m.preimage.n)) {
-		fputs("mcpboxctl: only versions are compared: see approvals "
-		      "show\n",
-		    stderr);
-		approvals_free(&now);
-		return CTL_REFUSED;
-	}
-	if ((status = approvals_fetch(c, id, true, &base)) != CTL_DONE) {
-		approvals_free(&now);
-		return status;
-	}
 	buf_init(&json, DIFF_MAX);
 	if (base.m.preimage.n > 0)
 		status = verified(c, &base);
+	else if (quiet)
+		goto out;
 	if (status == CTL_DONE &&
 	    version_diff_json(base.m.preimage.n > 0 ? base.m.preimage.p : NULL,
-		base.m.preimage.n, now.m.preimage.p, now.m.preimage.n, &json,
+		base.m.preimage.n, now->m.preimage.p, now->m.preimage.n, &json,
 		&err) == -1) {
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 		status = CTL_REFUSED;
 	}
 	if (status == CTL_DONE)
 		status = review_print(c, &json);
+out:
 	buf_free(&json);
 	approvals_free(&base);
+	return status;
+}
+
+static enum ctl_status
+diff(const struct ctl *c, const struct ipc_id *id)
+{
+	enum ctl_status status;
+	struct content now;
+
+	if ((status = approvals_fetch(c, id, false, &now)) != CTL_DONE)
+		return status;
+	if (is_version(&now)) {
+		status = review_diff(c, id, &now, false);
+	} else {
+		fputs("mcpboxctl: only versions are compared: see approvals "
+		      "show\n",
+		    stderr);
+		status = CTL_REFUSED;
+	}
 	approvals_free(&now);
 	return status;
 }
@@ -234,12 +254,13 @@ read_line(
 	return strlen(p) == HEX32_LEN ? hex_decode(p, HEX32_LEN, hash->b) : -1;
 }
 
-static enum ctl_status
-decide(const struct ctl *c, int fd, bool approve, const struct ipc_id *id,
-    const struct ipc_hash *hash, const char **state)
+enum ctl_status
+review_decide(const struct ctl *c, int fd, bool approve,
+    const struct ipc_id *id, const struct ipc_hash *hash, const char *reason,
+    const char **state)
 {
 	struct ipc_approve yes = {.approval = *id, .reviewed = *hash};
-	struct ipc_reject no = {.approval = *id, .reason = ipc_str(c->reason)};
+	struct ipc_reject no = {.approval = *id, .reason = ipc_str(reason)};
 	enum ctl_status status;
 	struct ipc_frame f;
 
@@ -288,7 +309,8 @@ bulk(const struct ctl *c)
 			status = CTL_USAGE;
 			break;
 		}
-		one = decide(c, fd, approve, &id, &hash, &state);
+		one = review_decide(
+		    c, fd, approve, &id, &hash, c->reason, &state);
 		if (one == CTL_UNREACHABLE) {
 			status = one;
 			break;
@@ -344,6 +366,7 @@ review_has(const char *verb)
 enum ctl_status
 review_command(const struct ctl *c)
 {
+	char id_text[UUID_TEXT_LEN + 1];
 	const char *verb = c->words[1];
 	enum ctl_status status;
 	struct ipc_id id;
@@ -353,21 +376,18 @@ review_command(const struct ctl *c)
 		return bulk(c);
 	if (c->nwords != (strcmp(verb, "comment") == 0 ? 4 : 3))
 		return CTL_USAGE;
-	if (uuid_parse(c->words[2], strlen(c->words[2]), &id) == -1) {
-		fputs("mcpboxctl: that is not a request's id\n", stderr);
-		return CTL_USAGE;
-	}
+	if ((status = prefix_request(c, c->words[2], &id)) != CTL_DONE)
+		return status;
+	uuid_text(&id, id_text);
 	if (strcmp(verb, "diff") == 0)
 		return diff(c, &id);
 	if (strcmp(verb, "comment") == 0)
-		return act(
-		    c, "approval_comment", c->words[2], "text", c->words[3]);
+		return act(c, "approval_comment", id_text, "text", c->words[3]);
 	if (strcmp(verb, "revoke") == 0)
 		return c->reason == NULL
 		    ? CTL_USAGE
-		    : act(c, "approval_revoke", c->words[2], "reason",
-			  c->reason);
-	status = calls_query(c, "comments", c->words[2], &text);
+		    : act(c, "approval_revoke", id_text, "reason", c->reason);
+	status = calls_query(c, "comments", id_text, &text);
 	if (status == CTL_DONE)
 		status = tables_show(c, "comments", &text);
 	buf_free(&text);

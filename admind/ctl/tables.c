@@ -76,16 +76,96 @@ layout(const char *what)
 	return NULL;
 }
 
+static const char *
+json_text(struct json_object *v)
+{
+	return json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+}
+
+static bool
+is_nested(struct json_object *v)
+{
+	return json_object_is_type(v, json_type_array) ||
+	    json_object_is_type(v, json_type_object);
+}
+
+/* Is it a word that stands for itself among others? Not what could be a number,
+ * a truth value or our own "none", nor what has a comma, a sign or a blank. */
+static bool
+is_word(const char *s)
+{
+	static const char *const ours[] = {"true", "false", "null", "none"};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(s, ours[i]) == 0)
+			return false;
+	return ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+		   *s == '_' || *s == '*') &&
+	    s[strspn(s,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_.:*/@+-")] == '\0';
+}
+
+/* Appends an element: a word as it is, everything else as JSON. */
+static void
+element(struct buf *b, struct json_object *v)
+{
+	if (v != NULL && json_object_is_type(v, json_type_string) &&
+	    strlen(json_object_get_string(v)) ==
+		(size_t)json_object_get_string_len(v) &&
+	    is_word(json_object_get_string(v)))
+		buf_puts(b, json_object_get_string(v));
+	else
+		buf_puts(b, json_text(v));
+}
+
+/* Appends elements, or members as name=value, with commas between. Two values
+ * never look alike, since what has a comma is in quotes. */
+static void
+elements(struct buf *b, struct json_object *v)
+{
+	size_t n = 0;
+
+	if (json_object_is_type(v, json_type_array)) {
+		for (; n < json_object_array_length(v); n++) {
+			buf_puts(b, n > 0 ? ", " : "");
+			element(b, json_object_array_get_idx(v, n));
+		}
+	} else {
+		json_object_object_foreach(v, name, value)
+		{
+			if (!is_word(name)) {
+				buf_clear(b);
+				buf_puts(b, json_text(v));
+				return;
+			}
+			buf_putf(b, "%s%s=", n++ > 0 ? ", " : "", name);
+			element(b, value);
+		}
+	}
+	if (n == 0)
+		buf_puts(b, "none");
+}
+
 /* A value as one line; "-" for null and absent. */
 static void
 cell(struct buf *b, struct json_object *v)
 {
 	const char *s = "-";
+	struct buf text;
 
+	if (is_nested(v)) {
+		buf_init(&text, IPC_BLOB_MAX);
+		elements(&text, v);
+		show_text(b, text.p, text.len, SHOW_LINE);
+		b->failed |= text.failed;
+		buf_free(&text);
+		return;
+	}
 	if (v != NULL)
 		s = json_object_is_type(v, json_type_string)
 		    ? json_object_get_string(v)
-		    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+		    : json_text(v);
 	show_text(b, s, strlen(s), SHOW_LINE);
 }
 
@@ -193,15 +273,25 @@ tables_print(const char *what, struct json_object *list)
 		row(json_object_array_get_idx(list, r), column, w, false);
 }
 
-/* A list of objects, one line of JSON each: descriptions and schemas have no
- * width that a table could hold. */
+static void print_object(struct json_object *, int depth, struct buf *);
+
+/* A list of objects: each behind its number, as an object of its own. */
 static void
 print_list(struct json_object *list, int depth, struct buf *b)
 {
+	struct json_object *v;
+
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		buf_putf(b, "%*s", 2 * depth, "");
-		cell(b, json_object_array_get_idx(list, i));
-		buf_putc(b, '\n');
+		v = json_object_array_get_idx(list, i);
+		buf_putf(b, "%*s%zu:", 2 * depth, "", i + 1);
+		if (json_object_is_type(v, json_type_object)) {
+			buf_putc(b, '\n');
+			print_object(v, depth + 1, b);
+		} else {
+			buf_putc(b, ' ');
+			cell(b, v);
+			buf_putc(b, '\n');
+		}
 	}
 }
 
@@ -223,6 +313,7 @@ print_object(struct json_object *o, int depth, struct buf *b)
 			buf_putc(b, '\n');
 			print_object(v, depth + 1, b);
 		} else if (json_object_is_type(v, json_type_array) &&
+		    depth < 8 &&
 		    json_object_is_type(
 			json_object_array_get_idx(v, 0), json_type_object)) {
 			buf_putc(b, '\n');

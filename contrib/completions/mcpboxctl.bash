@@ -6,13 +6,13 @@
 # never behind. No daemon is asked.
 
 _mcpboxctl_usage() {
-	"${COMP_WORDS[0]}" 2>&1 </dev/null
+	"${COMP_WORDS[0]}" --help </dev/null 2>/dev/null
 }
 
 # Words that may stand behind COMMAND: lower case, at the beginning of an
 # alternative of its usage. (Those within one, a|b, have no blanks.)
 _mcpboxctl_words() {
-	_mcpboxctl_usage | sed -n "s/^       mcpboxctl $1 *//p" | tr -d '[]' |
+	_mcpboxctl_usage | sed -n "s/^       mcpboxctl $1 \(.*\)/\1/p" | tr -d '[]' |
 	    sed "s/([^)]*)//g; s/ | /\n/g" | sed -n "s/^$1 //; s/^ *\([a-z][a-z_-]*\).*/\1/p" | sort -u
 }
 
@@ -45,9 +45,9 @@ _mcpboxctl() {
 	if [[ $cur == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "--help --version $(_mcpboxctl_usage |
 		    grep -oE -e '--[a-z][a-z-]*' | sort -u)" -- "$cur")
-	elif [ -z "$command" ]; then
+	elif [ -z "$command" ] || [[ $command == help && -z $second ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage |
-		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p')" -- "$cur")
+		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p' | sort -u)" -- "$cur")
 	elif [[ -n $second && ($command == openapi || $command == key) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	elif [ -n "$second" ]; then

@@ -1,4 +1,5 @@
 """The approvals queue over REST and mcpboxctl: who may decide, and on what."""
+import os
 import threading
 import uuid
 
@@ -141,6 +142,26 @@ def test_ctl_refuses_another_hash(instance, item, mcp):
 def test_ctl_usage_and_unreachable(instance, tmp_path):
     assert instance.ctl("no-such-command", check=False).returncode == 2
     assert instance.ctl("approvals", "approve", check=False).returncode == 2
+
+
+def test_ids_by_their_first_digits(instance, mcp, item):
+    """As long as no other begins so; a name goes before; in every table that has such ids."""
+    assert item["hash"] in instance.ctl("approvals", "show", item["id"][:-1].upper()).stdout
+    mcp.manage("mcpbox_create_server", name="beef1")
+    servers = {s["name"]: s["id"] for s in instance.ctl_json("servers", "--limit", "200")["items"]}
+    assert instance.ctl_json("servers", "beef1")["id"] == servers["beef1"]
+    assert instance.ctl_json("servers", servers["beef1"][:-1])["name"] == "beef1"
+    shared = os.path.commonprefix(list(servers.values())[:2])
+    assert len(servers) > 1 and len(shared) >= 4
+    r = instance.ctl("servers", shared, check=False)
+    assert r.returncode == 1 and "ambiguous" in r.stderr and "`mcpboxctl servers`" in r.stderr, r.stderr
+    r = instance.ctl("servers", "ffff", check=False)
+    assert r.returncode == 1 and "not found" in r.stderr, r.stderr
+    tool = instance.ctl_json("tools", "--limit", "1")["items"][0]
+    assert instance.ctl_json("tools", tool["id"][:-2])["tool"]["id"] == tool["id"]
+    for kind in ("executions", "sources"):
+        words = [kind, "ffff"] if kind == "executions" else [kind, "show", "ffff"]
+        assert "not found" in instance.ctl(*words, check=False).stderr
 
 
 def test_setup_works_once(instance, tmp_path):

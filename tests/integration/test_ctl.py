@@ -36,6 +36,8 @@ class Suite:
         self.given = None       # what the vault is given, if not self.pre
         self.circumstances = '"server":"demo","tool":"greet","version":1,"requested_by":"local"'
         self.json, self.queries, self.layers = b'{"items":[],"next_cursor":null}', [], b"[]"
+        self.ids = b'{"items":[],"name":false}'
+        self.base = b""         # of the version that serves
         self.admind = tv.Admind.open(self.table, vault, "admind", "admind-vault", "admind")
         self.listeners, self.threads = [], []
         for process in ("admind", "sandboxd"):
@@ -81,16 +83,14 @@ class Suite:
     def answer(self, p, request, m):
         if m["_"] == "ADMIN_QUERY":
             self.queries.append(m)
-            if m["what"] == "status" and m["id"] == "":
-                pass
-            p.send("ADMIN_JSON", request=request, json=self.json)
+            p.send("ADMIN_JSON", request=request, json=self.ids if m["what"] == "ids" else self.json)
         elif m["_"] == "APPROVAL_GET":
             if m["approval"] != ID.bytes:
                 p.send("REFUSED", request=request, failure=tv.FAILURES["NOT_FOUND"],
                        message="no such request " + BIDI)
             else:
                 p.send("APPROVAL_CONTENT", request=request, kind="tool", state=self.state,
-                       circumstances=self.circumstances, preimage=self.pre)
+                       circumstances=self.circumstances, preimage=self.base if m["base"] else self.pre)
         elif m["_"] == "DOCTOR":
             p.send("DOCTOR_REPORT", request=request, json=self.layers)
 
@@ -146,6 +146,185 @@ def digest(pre):
 def test_usage(suite, args):
     r = suite.ctl(*args)
     assert r.returncode == 2 and r.stderr and not r.stdout
+
+
+def test_usage_is_the_commands_own(suite):
+    """One command's usage, of the words that were given; the nearest command named; no option
+    that would do nothing."""
+    for args, said, forms in (
+            (["aprovals", "list"], "there is no command aprovals; did you mean approvals?", 0),
+            (["xyzzy"], "mcpboxctl help lists them", 0),
+            (["sta\x1btus"], "sta\\u{1b}tus", 0),
+            (["approvals", "shwo", str(ID)], "did you mean show?", 10),
+            (["approvals", "approve", str(ID)], "usage: mcpboxctl approvals approve ID --hash HEX", 1),
+            (["status", "more"], "usage: mcpboxctl status", 1),
+            (["status", "--hash", "0" * 64], "status takes no --hash", 1),
+            (["status", "--nonsense"], "there is no option --nonsense", 1),
+            (["status", "--json=yes"], "takes no value", 1),
+            (["approvals", "list", "--state"], "--state needs a value", 1)):
+        r = suite.ctl(*args)
+        lines = r.stderr.decode().splitlines()
+        assert r.returncode == 2 and not r.stdout and said in r.stderr.decode(), (args, r.stderr)
+        assert sum("mcpboxctl " in line and not line.startswith("mcpboxctl") for line in lines) == forms, lines
+
+
+def test_help_has_every_command_once(suite):
+    every = {line.split()[1] for line in suite.text("--help").splitlines() if line.startswith("       mcpboxctl ")}
+    rows = [line.split()[0] for line in suite.text("help").splitlines() if line.startswith("  ")]
+    assert len(every) > 25 and sorted(rows) == sorted(every)
+    for command in every:
+        said = suite.text("help", command)
+        assert said.startswith(f"{command}: ") and f"mcpboxctl {command}" in said
+        assert suite.text(command, "--help") == said
+    assert suite.text("help", "approvals", "show").count("usage: mcpboxctl approvals show ID\n\n") == 1
+    r = suite.ctl("help", "approvls")
+    assert r.returncode == 2 and b"did you mean approvals?" in r.stderr
+
+
+def test_an_ids_first_digits(suite):
+    suite.ids = json.dumps({"items": [str(ID)], "name": False}).encode()
+    for word in ("0198", "0198E3a1", "0198e3a1-7b5c-7"):
+        assert f"request            {ID}\n" in suite.text("approvals", "show", word)
+        assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("ids", "approval/" + word)
+    suite.text("executions", "0198e3a1")
+    assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("execution", str(ID))
+    suite.text("servers", "0198e3a1")
+    assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("server", str(ID))
+    assert suite.text("approvals", "reject", "0198", "--reason", "no") == "rejected\n"
+    # A word that is a name is the name.
+    suite.ids = json.dumps({"items": [str(ID)], "name": True}).encode()
+    suite.text("servers", "0198e3a1")
+    assert suite.queries[-1]["id"] == "0198e3a1"
+    suite.text("servers", "demo")
+    assert [q["what"] for q in suite.queries[-2:]] == ["server", "server"]
+
+
+@pytest.mark.parametrize("found, status, said", [
+    ([], 1, "not found"), ([str(ID), str(uuid.UUID(int=ID.int + 1))], 1, "ambiguous"),
+    ([str(uuid.UUID(int=1))], 3, "unreadable"), (["x"], 3, "unreadable")])
+def test_an_id_that_is_not_one_alone(suite, found, status, said):
+    """One error, that says what to do; what admind found is not believed."""
+    suite.ids = json.dumps({"items": found, "name": False}).encode()
+    for args in (["approvals", "show"], ["approvals", "diff"], ["servers"], ["executions"]):
+        r = suite.ctl(*args, "0198e3")
+        assert r.returncode == status and said in r.stderr.decode() and not r.stdout, r.stderr
+        assert status == 3 or b"`mcpboxctl " in r.stderr and r.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("word", ["019", "0198g", "0198-", "0198e3a17b5c", "", str(ID) + "0"])
+def test_what_is_no_id(suite, word):
+    r = suite.ctl("approvals", "show", word)
+    assert r.returncode == 2 and b"first 4 or more digits" in r.stderr and not suite.queries
+
+
+class Review:
+    """approvals review on a terminal."""
+
+    def __init__(self, suite, *args):
+        self.master, slave = pty.openpty()
+        self.p = subprocess.Popen([CTL, "--run-dir", suite.run_dir, "approvals", "review", *args],
+                                  stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+
+    def until(self, text):
+        return read_terminal(self.master, text)
+
+    def type(self, line):
+        os.write(self.master, line.encode() + b"\n")
+
+    def end(self, status):
+        seen = read_terminal(self.master)
+        assert self.p.wait(patience(20)) == status, seen
+        os.close(self.master)
+        return seen
+
+
+def waiting(suite, *ids):
+    suite.json = json.dumps({"items": [{"id": str(i)} for i in ids], "next_cursor": None}).encode()
+
+
+def test_review_approves_what_was_shown(suite):
+    waiting(suite, ID)
+    shown = suite.text("approvals", "show", str(ID))
+    r = Review(suite, "--kind", "tool")
+    seen = r.until(b"q(uit): ").decode().replace("\r\n", "\n")
+    assert shown in seen and (suite.queries[-1]["filter_state"], suite.queries[-1]["filter_kind"]) == ("pending", "tool")
+    # Only y is a yes.
+    for line in ("", "yes", "Y", " y", "y ", "y\x16\x01", "ja", "y" * 2000, "1"):
+        r.type(line)
+        assert b"Please answer" in r.until(b"q(uit): ")
+        assert ID.bytes not in suite.admind.decisions
+    r.type("y")
+    assert b"1 approved, 0 rejected, 0 left" in r.end(0)
+    d = suite.admind.decisions[ID.bytes]
+    assert d["approved"] == 1 and d["content"].hex() == digest(suite.pre)
+
+
+def test_review_does_not_approve_what_changed_after_it_was_shown(suite):
+    waiting(suite, ID)
+    r = Review(suite)
+    r.until(b"q(uit): ")
+    suite.given = tv.preimage(code=b"evil()\n")
+    r.type("y")
+    assert b"not what was reviewed" in r.until(b"left")
+    r.end(1)
+    assert ID.bytes not in suite.admind.decisions
+
+
+def test_review_rejects_with_a_reason(suite):
+    waiting(suite, ID)
+    r = Review(suite)
+    r.until(b"q(uit): ")
+    r.type("n")
+    r.until(b"reads it): ")
+    r.type("  ")
+    r.until(b"reads it): ")
+    r.type("too broad")
+    assert b"0 approved, 1 rejected" in r.end(0)
+    d = suite.admind.decisions[ID.bytes]
+    assert d["approved"] == 0 and d["reason"] == "too broad"
+
+
+def test_review_skips_and_quits(suite):
+    """A request that is gone, one that was decided, and the end of the input decide nothing."""
+    gone = uuid.UUID(int=1)
+    waiting(suite, ID, ID)
+    r = Review(suite)
+    r.until(b"q(uit): ")
+    r.type("s")
+    r.until(b"q(uit): ")
+    r.type("q")
+    assert b"0 approved, 0 rejected, 2 left" in r.end(0)
+    waiting(suite, gone, ID)
+    r = Review(suite)
+    assert b"no such request \\u{202e}" in r.until(b"q(uit): ")
+    os.write(r.master, b"\x04")
+    assert b"0 approved" in r.end(1)
+    suite.state = "approved"
+    waiting(suite, ID)
+    assert b"0 approved, 0 rejected, 0 left" in Review(suite).end(0)
+    assert not suite.admind.decisions
+
+
+def test_review_of_what_can_not_be_shown(suite):
+    """Nobody approves what he can't read."""
+    suite.pre = b"garbage"
+    waiting(suite, ID)
+    r = Review(suite)
+    assert b"y(es)" not in r.until(b"reject? n(o) s(kip) q(uit): ")
+    r.type("y")
+    r.until(b"q(uit): ")
+    r.type("s")
+    r.end(0)
+    assert not suite.admind.decisions
+
+
+def test_review_wants_a_terminal(suite):
+    waiting(suite, ID)
+    for args in ([], ["--json"], ["--all"], ["--state", "pending"]):
+        r = suite.ctl("approvals", "review", *args, stdin="y\n" * 9)
+        assert r.returncode == 2 and not r.stdout and not suite.queries, args
+    assert b"needs a terminal" in suite.ctl("approvals", "review", stdin="y\n").stderr
 
 
 def test_unreachable(tmp_path):
@@ -322,9 +501,28 @@ def test_tables(suite):
         suite.text(what)
         assert suite.queries[-1]["what"] == what
     suite.json = b'{"name":"demo","nested":{"a":1},"list":[1,2]}'
-    assert suite.text("servers", str(ID)) == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+    assert suite.text("servers", str(ID)) == "name: demo\nnested:\n  a: 1\nlist: 1, 2\n"
     assert (suite.queries[-1]["what"], suite.queries[-1]["id"]) == ("server", str(ID))
-    assert suite.text("status") == "name: demo\nnested:\n  a: 1\nlist: [1,2]\n"
+    assert suite.text("status") == "name: demo\nnested:\n  a: 1\nlist: 1, 2\n"
+
+
+def test_no_json_for_people(suite):
+    """Lists and objects within a row are words; what is none keeps its quotes, so that no two look
+    alike. --json is as it was."""
+    suite.json = json.dumps({"items": [
+        {"name": "a", "scopes": ["tools:read", "tools:call"], "listeners": ["a, b", "none", "1", "\u202e"], "deny": [],
+         "expires_at": None},
+        {"name": "b", "scopes": [], "listeners": ["a", "b"], "deny": [1, True, None, {"x": []}]}],
+        "next_cursor": None}).encode()
+    lines = suite.text("tokens").splitlines()
+    assert "tools:read, tools:call" in lines[1] and '"a, b", "none", "1", "\\u{202e}"' in lines[1], lines
+    assert " none " in lines[1] and 'a, b' in lines[2] and '1, true, null, {"x":[]}' in lines[2], lines
+    assert json.loads(suite.text("tokens", "--json")) == json.loads(suite.json)
+    suite.json = json.dumps({"id": "x", "detail": {"host": "a", "ports": [1, 2]}, "connections": [
+        {"host": "a.example", "port": 443, "why": "b, c"}, {"host": "", "ok": True}]}).encode()
+    assert suite.text("query", "execution", "x") == (
+        "id: x\ndetail:\n  host: a\n  ports: 1, 2\nconnections:\n  1:\n    host: a.example\n    port: 443\n"
+        "    why: b, c\n  2:\n    host: \n    ok: true\n")
 
 
 @pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1,"a":2}', b'{"a":"\x1b"}', b"{} {}", b"\xff"])

@@ -57,6 +57,18 @@ def test_first_run(started):
     assert "degraded" in r.stdout or "enforced" in r.stdout
 
 
+def test_it_says_how_to_approve_and_links_its_cli(started):
+    """Unless another one is there: then it says so."""
+    r, _ = started
+    theirs = "/usr/local/bin/mcpboxctl is there already" in r.stdout
+    ctl = f"{STATE}/bin/mcpboxctl" if theirs else "mcpboxctl"
+    for words in ("approvals list", "approvals show ID", "approvals approve ID --hash HEX", "approvals review"):
+        assert f"sudo {ctl} {words}\n" in r.stdout, r.stdout
+    assert theirs or os.path.realpath("/usr/local/bin/mcpboxctl") == f"{STATE}/bin/mcpboxctl"
+    for page in ("man1/mcpboxctl.1", "man5/mcpbox.conf.5", "man7/mcpbox.7"):
+        assert os.path.getsize(f"{STATE}/share/man/{page}") > 1000
+
+
 def test_the_bridge_it_names_answers(started):
     """As Claude Desktop would, as somebody who is not root."""
     r, _ = started
@@ -259,6 +271,8 @@ def test_purge_removes_all(started):
     r = run("--purge", "--state", STATE)
     assert r.returncode == 0, r.stdout + r.stderr
     assert not os.path.exists(STATE)
+    assert not (os.path.islink("/usr/local/bin/mcpboxctl")
+                and os.readlink("/usr/local/bin/mcpboxctl").startswith(STATE + "/"))
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:

@@ -19,11 +19,11 @@ with tempfile.TemporaryDirectory() as d:
         assert r.stderr == "", r.stderr
         return set(r.stdout.split())
 
-    usage = subprocess.run([ctl], env=env, capture_output=True, text=True, check=False).stderr
+    usage = subprocess.run([ctl, "--help"], env=env, capture_output=True, text=True, check=True).stdout
     commands = {line.split()[1] for line in usage.splitlines() if line.startswith("       mcpboxctl ")}
     assert len(commands) > 15 and complete("mcpboxctl", "") == commands, (commands, complete("mcpboxctl", ""))
     for words, some in [
-            (("a",), {"approvals", "audit", "administrators", "activity"}), (("approvals", ""), {"approve", "list", "show"}),
+            (("a",), {"approvals", "audit", "administrators", "activity"}), (("approvals", ""), {"approve", "list", "review", "show"}),
             (("--json", "approvals", "re"), {"reject", "revoke"}), (("tokens", "c"), {"create"}),
             (("settings", ""), {"set", "reset"}), (("key", ""), {"status", "rotate", "verify", "export", "import"}),
             (("setup", "--d"), {"--database"}), (("--v",), {"--version"}),
@@ -37,12 +37,13 @@ with tempfile.TemporaryDirectory() as d:
     assert complete("mcpboxctl", "tokens", "") == {"list", "show", "create", "revoke"}
     assert complete("mcpboxctl", "rates", "") == {"set", "remove"}
     assert complete("mcpboxctl", "setup", "") <= {""}
+    assert complete("mcpboxctl", "help", "") == commands and complete("mcpboxctl", "help", "setup", "") <= {""}
     # What an option wants is no command.
     assert complete("mcpboxctl", "--username", "") <= {""}
     for command in sorted(commands):
         words = complete("mcpboxctl", command, "") - {""}
-        if command not in ("call", "import", "restore", "backup", "transfer-key"):
-            line = next(x for x in usage.splitlines() if x.startswith(f"       mcpboxctl {command}"))
+        if command not in ("call", "help", "import", "restore", "backup", "transfer-key"):
+            line = "\n".join(x for x in usage.splitlines() if x.startswith(f"       mcpboxctl {command}"))
             assert all(f" {w}" in line or f"[{w}" in line for w in words), (command, words)
     open(os.path.join(d, "some.export"), "w").close()
     assert "some.export" in complete("mcpboxctl", "import", "some")

@@ -1,0 +1,42 @@
+/*
+ * The table of mcpboxctl's commands: dispatch, usage errors, help and the
+ * completions of shells come from it.
+ */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include <stdio.h>
+
+#include "ctl.h"
+
+struct command {
+	const char *word;
+	int min, max; /* words, the command's own included */
+	enum ctl_status (*run)(const struct ctl *);
+	const char *options; /* names, "*": those of lists; a blank between */
+	const char *line;    /* for help */
+	const char *usage;   /* one form a line, without the program's name */
+};
+
+/* NULL if there is none. */
+const struct command *commands_find(const char *word);
+
+/* Prints the usage of a command: the forms whose second word is `verb`, or all
+ * if there is none such (or verb is NULL). */
+void commands_usage(FILE *, const struct command *, const char *verb);
+
+/* Prints the usage of every command. */
+void commands_all(FILE *);
+
+/* Prints help: of one command, or (NULL) a line of each. */
+void commands_help(const struct command *);
+
+/* Says on standard error that there is no such command, and names the nearest
+ * one. */
+void commands_unknown(const char *word);
+
+/* Says on standard error that the command has no such verb, if its second word
+ * is nearly one. */
+void commands_unknown_verb(const struct command *, const char *verb);
+
+#endif
