@@ -122,6 +122,38 @@ def test_null_is_as_good_as_absent(instance):
         assert r.status == 200 and r.result, r
 
 
+@pytest.mark.parametrize("params, faults", [
+    ({"argument": {"s": 0}}, {"/params/argument": "Write arguments."}),
+    ({"Arguments": {"s": 0}}, {"/params/Arguments": "Write arguments."}),
+    ({"arguments": {"s": 0}, "task": {}, "stream": False}, {
+        f"/params/{n}": "Leave it out: tools/call of 2025-06-18 has name, arguments, _meta."
+        for n in ("task", "stream")}),
+])
+def test_a_member_nobody_defined_runs_nothing(instance, tools, params, faults):
+    before = outcomes(instance, "sleep")
+    r = request(instance.address(), body=message("tools/call", {"name": tools["sleep"], **params}),
+                headers={"MCP-Protocol-Version": "2025-06-18"})
+    assert (r.status, r.error["code"]) == (200, -32602)
+    assert {f["pointer"]: f["fix"] for f in r.error["data"]["faults"]} == faults
+    assert r.error["message"].startswith(": ".join(next(iter(faults.items()))))
+    assert outcomes(instance, "sleep") == before
+
+
+def test_a_message_is_one_thing(instance, tools):
+    """A request that is a response, too, and members that JSON-RPC does not have."""
+    call = message("tools/call", {"name": tools["sleep"], "arguments": {"s": 0}})
+    before = outcomes(instance, "sleep")
+    for more, pointers in (({"result": {}}, ["/result"]), ({"error": {}}, ["/error"]),
+                           ({"Params": {}, "meta": {}}, ["/Params", "/meta"])):
+        r = request(instance.address(), body={**call, **more}, headers=L)
+        assert (r.status, r.error["code"], r.value["id"]) == (400, -32600, 1)
+        assert sorted(f["pointer"] for f in r.error["data"]["faults"]) == pointers
+    assert outcomes(instance, "sleep") == before
+    r = request(instance.address(), body=message("notifications/cancelled", {"request_id": 1}, None), headers=L)
+    assert (r.status, r.error["data"]["faults"]) == (400, [
+        {"pointer": "/params/request_id", "fix": "Write requestId."}])
+
+
 @pytest.mark.parametrize("rid, good", [
     ('"a"', True), ('""', True), ("0", True), ("-1", True), ("12345678901234567890123", True),
     ('"' + "x" * 1022 + '"', True), ('"' + "x" * 1023 + '"', False), ("1.0", False),
