@@ -38,8 +38,9 @@ static const struct member table[] = {
     {MCP_TEMPLATES_LIST, "", "cursor", ALL},
     {MCP_TOOLS_CALL, "", "name", ALL},
     {MCP_TOOLS_CALL, "", "arguments", ALL},
-    /* Who declares no tasks of its own ignores it (2025-11-25, tasks). */
-    {MCP_TOOLS_CALL, "", "task", R11},
+    /* Taken and ignored: by who declares no tasks of 2025-11-25, and by all
+     * that know the extension (tasks extension, compatibility). */
+    {MCP_TOOLS_CALL, "", "task", R11 | R26},
     {MCP_TOOLS_CALL, "", "inputResponses", R26},
     {MCP_TOOLS_CALL, "", "requestState", R26},
     {MCP_PROMPTS_GET, "", "name", ALL},

@@ -165,7 +165,8 @@ static const struct row rows[] = {
     BAD("completion/complete",
 	"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"x\"},"
 	"\"argument\":{\"name\":\"a\",\"value\":\"b\",\"values\":[]}"),
-    BAD_MODERN("tools/call", "\"name\":\"a\",\"task\":{}", "a"),
+    MODERN_ROW("tools/call", "\"name\":\"a\",\"task\":{},", "a"),
+    BAD_MODERN("prompts/get", "\"name\":\"a\",\"task\":{}", "a"),
     BAD_MODERN("tools/call", "\"name\":\"a\",\"argument\":{}", "a"),
     BAD_MODERN("server/discover", "\"x\":1", NULL),
     BAD_MODERN("tasks/get", "\"taskId\":\"a\",\"x\":1", "a"),
