@@ -160,6 +160,7 @@ httpd_kill_later(struct httpd_req *r)
 	if (r->state == HTTPD_DEAD)
 		return;
 	r->state = HTTPD_DEAD;
+	httpd_admit_idle(r, false);
 	r->first = had; /* reused: does the owner still have it? */
 	event_del(r->readable);
 	bufferevent_disable(r->bev, EV_WRITE);
@@ -186,6 +187,7 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 	const struct httpd_limits *l = &r->h->limits;
 
 	r->state = s;
+	httpd_admit_idle(r, s == HTTPD_IDLE);
 	switch (s) {
 	case HTTPD_IDLE:
 		r->data = NULL;
@@ -323,6 +325,7 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	struct httpd_req *r;
 	struct timeval stall;
 	uint8_t key[16];
+	char why[128];
 	bool ok;
 	int one = 1;
 
@@ -332,7 +335,7 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 		return;
 	}
 	httpd_listen_source(sa, r->source, key);
-	ok = httpd_admit(h, r, key);
+	ok = httpd_admit(h, r, key, why, sizeof(why));
 	if (!ok && h->extra >= HTTPD_REFUSED_EXTRA) {
 		free(r);
 		close(fd);
@@ -375,7 +378,7 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	if (ok)
 		httpd_set_state(r, HTTPD_IDLE);
 	else
-		httpd_answer_refusal(r, 503, "too many connections");
+		httpd_answer_refusal(r, 503, why);
 }
 
 static void
@@ -447,6 +450,7 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 	h->unix_socket = unix_socket;
 	h->inherited = listening;
 	TAILQ_INIT(&h->all);
+	TAILQ_INIT(&h->idle);
 	for (i = 0; i < HTTPD_BUCKETS; i++)
 		LIST_INIT(&h->sources[i]);
 	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);

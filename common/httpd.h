@@ -44,6 +44,11 @@ struct httpd_handlers {
 	void (*answering)(struct httpd_req *, void *arg);
 };
 
+/* How many connections there can be, at most so many, if the process needs the
+ * reserved descriptors beside them. Raises its soft limit of open files for
+ * that as far as the hard one allows (getrlimit(2)). At least 1. */
+unsigned httpd_files(unsigned connections, unsigned reserved);
+
 /* Binds and listens on TCP host:port (port 0: any free) or a unix path.
  * address_out receives "127.0.0.1:8002". */
 struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,

@@ -1,6 +1,16 @@
 /*
- * How many connections there may be, in all and of one source.
+ * How many connections there may be, in all and of one source, and who makes
+ * room.
+ *
+ * A connection costs its client nothing, so limits alone would let 256 silent
+ * ones shut out everybody else of that address. At a limit the connection that
+ * has been idle for longest is closed for the new one: every client copes with
+ * that, since idle_timeout does the same any day (RFC 9112 section 9.5). One
+ * whose request has begun to arrive, or waits in the socket, or is being
+ * answered, is never closed for it. So an attacker who wants to keep others out
+ * has to keep requests under way, and those have times and limits of their own.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,27 +27,73 @@ bucket_of(const uint8_t key[16])
 	return v % HTTPD_BUCKETS;
 }
 
-bool
-httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16])
+static struct httpd_source *
+find(struct httpd *h, const uint8_t key[16])
 {
 	struct httpd_source *s;
-	unsigned b = bucket_of(key);
 
-	if (h->count >= h->limits.connections)
+	LIST_FOREACH(s, &h->sources[bucket_of(key)], chain)
+	if (memcmp(s->key, key, 16) == 0)
+		return s;
+	return NULL;
+}
+
+/*
+ * Closes the oldest idle one of these. Those whose request waits in the socket
+ * are passed over; the loop is about to read them, so they are few. A server
+ * that drains has its own order.
+ */
+static bool
+make_room(struct httpd *h, struct httpd_req *r, bool here)
+{
+	enum { TRIES = 64 };
+	struct httpd_req *next;
+
+	for (int i = 0; i < TRIES && r != NULL && !h->draining; i++, r = next) {
+		next =
+		    here ? TAILQ_NEXT(r, idle_here) : TAILQ_NEXT(r, idle_all);
+		if (httpd_drain_has_input(r))
+			continue;
+		httpd_kill_now(r);
+		return true;
+	}
+	return false;
+}
+
+bool
+httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
+    char *why, size_t len)
+{
+	struct httpd_source *s = h->unix_socket ? NULL : find(h, key);
+
+	if (s != NULL && s->count >= h->limits.connections_per_source &&
+	    !make_room(h, TAILQ_FIRST(&s->idle), true)) {
+		snprintf(why, len,
+		    "%u connections of your address have requests under way, "
+		    "which is the limit max_connections_per_source",
+		    s->count);
 		return false;
+	}
+	if (h->count >= h->limits.connections &&
+	    !make_room(h, TAILQ_FIRST(&h->idle), false)) {
+		snprintf(why, len,
+		    "%u connections have requests under way, which is the "
+		    "limit max_connections",
+		    h->count);
+		return false;
+	}
 	if (h->unix_socket)
 		return true;
-	LIST_FOREACH(s, &h->sources[b], chain)
-	if (memcmp(s->key, key, 16) == 0)
-		break;
-	if (s != NULL && s->count >= h->limits.connections_per_source)
-		return false;
+	s = find(h, key); /* it may have gone with the one that was closed */
 	if (s == NULL) {
 		s = calloc(1, sizeof(*s));
-		if (s == NULL)
+		if (s == NULL) {
+			snprintf(why, len, "out of memory");
 			return false;
+		}
 		memcpy(s->key, key, 16);
-		LIST_INSERT_HEAD(&h->sources[b], s, chain);
+		TAILQ_INIT(&s->idle);
+		LIST_INSERT_HEAD(&h->sources[bucket_of(key)], s, chain);
 	}
 	s->count++;
 	r->counted = s;
@@ -47,8 +103,27 @@ httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16])
 void
 httpd_admit_leave(struct httpd_req *r)
 {
+	httpd_admit_idle(r, false);
 	if (r->counted == NULL || --r->counted->count > 0)
 		return;
 	LIST_REMOVE(r->counted, chain);
 	free(r->counted);
+}
+
+void
+httpd_admit_idle(struct httpd_req *r, bool idle)
+{
+	struct httpd_source *s = r->counted;
+
+	if (r->idle) {
+		TAILQ_REMOVE(&r->h->idle, r, idle_all);
+		if (s != NULL)
+			TAILQ_REMOVE(&s->idle, r, idle_here);
+	}
+	r->idle = idle;
+	if (idle) {
+		TAILQ_INSERT_TAIL(&r->h->idle, r, idle_all);
+		if (s != NULL)
+			TAILQ_INSERT_TAIL(&s->idle, r, idle_here);
+	}
 }

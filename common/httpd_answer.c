@@ -397,6 +397,8 @@ httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
 	r->keep_alive = false;
 	r->head_only = false;
 	httpd_set_state(r, HTTPD_ANSWER);
+	if (status == 503)
+		httpd_header(r, "Retry-After", "1");
 	if (h->handlers.refused != NULL)
 		h->handlers.refused(status, why, &body, &type, h->arg);
 	else

@@ -54,14 +54,17 @@ enum httpd_state {
 };
 
 /* Connections of one source. */
+TAILQ_HEAD(httpd_list, httpd_req);
+
 struct httpd_source {
 	LIST_ENTRY(httpd_source) chain;
 	uint8_t key[16];
 	unsigned count;
+	struct httpd_list idle; /* of its connections, as httpd.idle */
 };
 
 struct httpd_req { /* = one connection; it has one request at a time */
-	TAILQ_ENTRY(httpd_req) all;
+	TAILQ_ENTRY(httpd_req) all, idle_all, idle_here;
 	struct httpd_source *counted; /* where; NULL: unix, or refused */
 	struct httpd *h;
 	struct bufferevent *bev; /* writes; closes the socket */
@@ -77,6 +80,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	enum httpd_state state;
 	char source[HTTPD_SOURCE_MAX];
 	bool refused_extra; /* over a limit: only told 503 */
+	bool idle;          /* it is in the lists of idle ones */
 	bool keep_alive;    /* after this answer */
 	bool head_only;     /* HEAD: no body */
 	bool in_callback;   /* the owner's code is running */
@@ -95,8 +99,6 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	void (*gone)(struct httpd_req *, void *);
 };
 
-TAILQ_HEAD(httpd_list, httpd_req);
-
 struct httpd {
 	struct event_base *base;
 	struct evconnlistener *listener;
@@ -105,6 +107,7 @@ struct httpd {
 	struct httpd_handlers handlers;
 	void *arg;
 	struct httpd_list all;
+	struct httpd_list idle; /* in state IDLE, the oldest first */
 	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
 	unsigned count, extra, lean;  /* lean: of those counted */
 	size_t held;                  /* bytes of bodies, all connections */
@@ -133,11 +136,15 @@ int httpd_listen_inherited(
 void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
 
-/* httpd_admit.c. Is there room for one more of this source? Then it is counted
- * until it leaves. A unix socket's clients are one proxy, which does its own
- * counting. */
-bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16]);
+/* httpd_admit.c. Is there room for one more of this source, or can there be?
+ * Then it is counted until it leaves; else why says which limit is reached
+ * (at least 128 bytes). A unix socket's clients are one proxy, which does its
+ * own counting. */
+bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16],
+    char *why, size_t len);
 void httpd_admit_leave(struct httpd_req *);
+/* It is idle from now on, or no longer. */
+void httpd_admit_idle(struct httpd_req *, bool);
 
 /* httpd_read.c */
 void httpd_read_cb(evutil_socket_t, short what, void *);

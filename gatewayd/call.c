@@ -410,7 +410,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 	struct call *c = arg;
 	struct exchange *ex = c->ex;
 	struct answer_to to = exchange_to(ex);
-	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
+	struct mcp_error e = {.failure = FAILURE_NONE};
 	const struct catalogue_item *tool;
 	struct buf b;
 

@@ -323,8 +323,9 @@ exchange_gone(struct exchange *ex)
 static struct mcp_headers
 headers(const struct exchange *ex)
 {
-	struct mcp_headers h = {
-	    ex->version, ex->method, ex->name, ex->gw->quirks};
+	struct mcp_headers h = {ex->version, ex->method, ex->name,
+	    ex->gw->quirks,
+	    ex->has_session ? ex->session.rev : MCP_REV_2025_03_26};
 
 	return h;
 }
@@ -352,16 +353,15 @@ next_member(struct exchange *ex)
 	    ex->members.member[ex->at], &h, ex->members.array, &ex->m);
 	if (ex->m.quirks != 0)
 		quirk_note(ex->gw, ex->m.quirks, ex->agent);
-	if (ex->has_session && !ex->m.modern) {
-		if (!ex->m.rev_named)
-			ex->m.rev = ex->session.rev;
+	if (ex->has_session && !ex->m.modern)
 		ex->m.declared = ex->session.declared;
-	}
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.error.failure != FAILURE_NONE) {
 		status = ex->m.error.status;
-		if (ex->m.kind == MCP_NOTIFICATION && status == 200) {
-			/* What is wrong in band has no band here. */
+		if (ex->m.kind == MCP_NOTIFICATION &&
+		    (status == 200 || ex->members.array)) {
+			/* What is wrong in band has no band here, and an array
+			 * has no status for each. */
 			ex->m.error.failure = FAILURE_NONE;
 			exchange_answer(ex, 202, &b);
 			return;
@@ -454,7 +454,7 @@ exchange_identified(
 	struct refusal full;
 	struct mcp_headers h = headers(ex);
 	struct answer_to to;
-	struct mcp_error e = {FAILURE_NONE, 0, "", ""};
+	struct mcp_error e = {.failure = FAILURE_NONE};
 	struct buf b;
 	bool denied;
 

@@ -281,16 +281,23 @@ on_gone(struct httpd_req *req, void *arg)
 		exchange_gone(ex);
 }
 
-/* What http1 refused never became a request; it still gets a JSON-RPC error. */
+/* What http1 or a limit refused never became a request; it still gets a
+ * JSON-RPC error. Only what http1 refused is malformed: 503 and 408 are about
+ * room and time. */
 static void
 on_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)
 {
 	struct answer_to to = {{NULL, 0}, false};
-	char text[128];
+	char text[192];
 
 	(void)arg;
-	snprintf(text, sizeof(text), "Malformed HTTP request: %s.", why);
+	snprintf(text, sizeof(text), "%s: %s.",
+	    status == 503       ? "Not served now"
+		: status == 408 ? "The HTTP request was too slow"
+		: status == 413 ? "The HTTP request is too large"
+				: "Malformed HTTP request",
+	    why);
 	answer_error(out, &to,
 	    status == 413       ? FAILURE_TOO_LARGE
 		: status == 503 ? FAILURE_BUSY

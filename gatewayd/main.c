@@ -2,7 +2,6 @@
  * mcpbox-gatewayd: the only process that reads what MCP clients send. Run
  * once per listener; see DESIGN.md in this folder.
  */
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -55,30 +54,19 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	    .quiet_ms = gw->quiet_ms,
 	};
 	char host[64] = "", path[108];
-	struct rlimit files;
 	struct err err;
+	unsigned wanted;
 	uint16_t port = 0;
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
 	int inherited = service_listener("http");
 
-	/* What clients can open must not be what the links need. The soft limit
-	 * of most systems, 1024, is there for programs that call select(). */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_cur < l.connections + FILES_RESERVED) {
-		files.rlim_cur = l.connections + FILES_RESERVED;
-		if (files.rlim_cur > files.rlim_max)
-			files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_cur < l.connections + FILES_RESERVED) {
-		l.connections = files.rlim_cur > 2 * FILES_RESERVED
-		    ? (unsigned)files.rlim_cur - FILES_RESERVED
-		    : FILES_RESERVED;
+	wanted = l.connections;
+	l.connections = httpd_files(wanted, FILES_RESERVED);
+	if (l.connections < wanted)
 		log_event(LOG_LV_WARN, "max_connections",
-		    "only %u: the limit of open files is %llu", l.connections,
-		    (unsigned long long)files.rlim_cur);
-	}
+		    "only %u of %u: the limit of open files is too low "
+		    "(LimitNOFILE= of the unit)",
+		    l.connections, wanted);
 	/* The service manager's: then this process has no network at all, and
 	 * connections wait while it is started anew. Else our own. The tunnel's
 	 * proxy is on this machine: a unix socket, so that only it can reach

@@ -16,7 +16,16 @@ int mcp_era_check(
 /* Step 12: the parameters of m->method; m->error tells what is wrong. */
 void mcp_params_read(struct mcp_message *m);
 
-/* Shared by the three files: slices and their types. */
+/* A fault at the JSON pointer within/name (name: decoded, NULL: within itself),
+ * with what to write instead; more of them may follow. Always -1. */
+int mcp_fault(struct mcp_message *, enum failure, const char *within,
+    const char *name, const char *fix);
+/* A fault for each member of this object that the message's method and revision
+ * don't have. within: "" for params, or its member that the object is. */
+void mcp_member_check(
+    struct mcp_message *, const char *within, struct ipc_bytes object);
+
+/* Shared by these files: slices and their types. */
 int mcp_era_fail(
     struct mcp_error *, enum failure, int status, const char *message);
 bool mcp_era_get(

@@ -65,64 +65,76 @@ mcp_params_declared(struct ipc_bytes c)
 	return d;
 }
 
+/* A fault of a member: of params (within ""), or of the member of params that
+ * within names. */
 static int
-bad(struct mcp_message *m, const char *text)
+bad(struct mcp_message *m, const char *within, const char *name,
+    const char *fix)
 {
-	return mcp_era_fail(&m->error, FAILURE_INVALID_PARAMS, 200, text);
+	char pointer[32];
+
+	snprintf(pointer, sizeof(pointer), "/params%s%s",
+	    within[0] != '\0' ? "/" : "", within);
+	return mcp_fault(m, FAILURE_INVALID_PARAMS, pointer, name, fix);
 }
 
 /* A member that must be a string: 0 and its raw JSON, or -1. */
 static int
-need_string(struct mcp_message *m, struct ipc_bytes object, const char *name,
-    struct ipc_bytes *out)
+need_string(struct mcp_message *m, const char *within, struct ipc_bytes object,
+    const char *name, struct ipc_bytes *out)
 {
-	char text[96];
-
 	if (mcp_era_get(object, name, out) && out->p[0] == '"')
 		return 0;
 	*out = ipc_bytes(NULL, 0);
-	snprintf(text, sizeof(text), "params.%s must be a string.", name);
-	return bad(m, text);
+	return bad(m, within, name, "Write a string; it may not be left out.");
+}
+
+/* A member of params that must be an object, of known members; or -1. */
+static int
+need_object(struct mcp_message *m, const char *name, struct ipc_bytes *out)
+{
+	if (mcp_era_get(m->params, name, out) && mcp_era_is_object(*out)) {
+		mcp_member_check(m, name, *out);
+		return 0;
+	}
+	*out = ipc_bytes(NULL, 0);
+	return bad(m, "", name, "Write an object; it may not be left out.");
 }
 
 /* A member that may be left out but else must begin with `first`. */
-static int
-may_have(struct mcp_message *m, struct ipc_bytes object, const char *name,
-    char first, struct ipc_bytes *out)
+static void
+may_have(struct mcp_message *m, const char *within, struct ipc_bytes object,
+    const char *name, char first, struct ipc_bytes *out)
 {
-	char text[96];
-
 	if (!mcp_era_given(object, name, out)) {
 		*out = ipc_bytes(NULL, 0);
-		return 0;
+		return;
 	}
 	if ((char)out->p[0] == first)
-		return 0;
+		return;
 	*out = ipc_bytes(NULL, 0);
-	snprintf(text, sizeof(text), "params.%s must be %s.", name,
-	    first == '{'       ? "an object"
-		: first == '[' ? "an array"
-			       : "a string");
-	return bad(m, text);
+	bad(m, within, name,
+	    first == '{'       ? "Write an object, or leave it out."
+		: first == '[' ? "Write an array, or leave it out."
+			       : "Write a string, or leave it out.");
 }
 
 /* mcp_era.c has found them. */
-static int
+static void
 read_meta(struct mcp_message *m)
 {
 	struct ipc_bytes token = m->progress_token;
 
 	m->progress_token = ipc_bytes(NULL, 0);
 	if (mcp_era_is_null(m->meta))
-		return 0;
+		return;
 	if (!mcp_era_is_object(m->meta))
-		return bad(m, "params._meta must be an object.");
-	if (mcp_era_is_null(token))
-		return 0;
-	if (!mcp_era_is_id(token))
-		return bad(m, "progressToken must be a string or an integer.");
-	m->progress_token = token;
-	return 0;
+		bad(m, "", "_meta", "Write an object, or leave it out.");
+	else if (!mcp_era_is_null(token) && !mcp_era_is_id(token))
+		bad(m, "_meta", "progressToken",
+		    "Write a string or an integer, or leave it out.");
+	else if (!mcp_era_is_null(token))
+		m->progress_token = token;
 }
 
 static void
@@ -130,7 +142,7 @@ read_initialize(struct mcp_message *m)
 {
 	struct ipc_bytes v;
 
-	if (need_string(m, m->params, "protocolVersion", &v) < 0)
+	if (need_string(m, "", m->params, "protocolVersion", &v) < 0)
 		return;
 	/* One that does not fit is one we do not have. */
 	if (mcp_request_text(v, m->offered, sizeof(m->offered)) < 0)
@@ -144,17 +156,15 @@ read_initialize(struct mcp_message *m)
 		mcp_era_client(v, m);
 }
 
-/* What a client adds when it calls again after input_required (MRTR). They
- * mean nothing on the legacy wire, where unknown members are ignored. */
-static int
+/* What a client adds when it calls again after input_required (MRTR); the
+ * legacy revisions have neither. */
+static void
 read_retry(struct mcp_message *m)
 {
 	if (!m->modern)
-		return 0;
-	if (may_have(m, m->params, "inputResponses", '{', &m->input_responses) <
-	    0)
-		return -1;
-	return may_have(m, m->params, "requestState", '"', &m->request_state);
+		return;
+	may_have(m, "", m->params, "inputResponses", '{', &m->input_responses);
+	may_have(m, "", m->params, "requestState", '"', &m->request_state);
 }
 
 /*
@@ -199,72 +209,80 @@ read_call(struct mcp_message *m)
 	struct ipc_bytes v;
 	bool tool = m->method == MCP_TOOLS_CALL;
 
-	if (need_string(m, m->params, "name", &v) < 0)
-		return;
-	if (mcp_request_text(v, m->tool, sizeof(m->tool)) < 0) {
+	if (need_string(m, "", m->params, "name", &v) == 0 &&
+	    mcp_request_text(v, m->tool, sizeof(m->tool)) < 0)
 		mcp_era_fail(&m->error,
 		    tool ? FAILURE_UNKNOWN_TOOL : FAILURE_UNKNOWN_PROMPT, 200,
 		    tool ? "No tool has a name this long."
 			 : "No prompt has a name this long.");
-		return;
-	}
 	m->arguments = ipc_bytes("{}", 2);
-	if (may_have(m, m->params, "arguments", '{', &v) < 0)
-		return;
+	may_have(m, "", m->params, "arguments", '{', &v);
 	if (v.n > 0)
 		m->arguments = v;
-	if (tool && strcmp(m->tool, "mcpbox_call_tool") == 0)
-		by_name(m);
 	read_retry(m);
+	if (m->error.failure == FAILURE_NONE && tool &&
+	    strcmp(m->tool, "mcpbox_call_tool") == 0)
+		by_name(m);
 }
 
 static void
 read_uri(struct mcp_message *m)
 {
-	if (need_string(m, m->params, "uri", &m->uri) < 0)
-		return;
+	need_string(m, "", m->params, "uri", &m->uri);
 	m->arguments = ipc_bytes("{}", 2);
 	if (m->method == MCP_RESOURCES_READ)
 		read_retry(m);
 }
 
 static void
-read_complete(struct mcp_message *m)
+read_ref(struct mcp_message *m, struct ipc_bytes ref)
 {
-	struct ipc_bytes ref, arg, type;
+	struct ipc_bytes type, v;
 	char text[16];
 
-	if (!mcp_era_get(m->params, "ref", &ref) || !mcp_era_is_object(ref)) {
-		bad(m, "params.ref must be an object.");
-		return;
-	}
-	if (!mcp_era_get(m->params, "argument", &arg) ||
-	    !mcp_era_is_object(arg)) {
-		bad(m, "params.argument must be an object.");
-		return;
-	}
 	if (!mcp_era_get(ref, "type", &type) ||
 	    mcp_request_text(type, text, sizeof(text)) < 0 ||
 	    (strcmp(text, "ref/prompt") != 0 &&
 		strcmp(text, "ref/resource") != 0)) {
-		bad(m, "params.ref.type must be ref/prompt or ref/resource.");
+		bad(m, "ref", "type", "Write ref/prompt or ref/resource.");
 		return;
 	}
 	m->complete.prompt = strcmp(text, "ref/prompt") == 0;
-	if (need_string(m, ref, m->complete.prompt ? "name" : "uri",
-		&m->complete.ref) < 0 ||
-	    need_string(m, arg, "name", &m->complete.name) < 0)
-		return;
-	need_string(m, arg, "value", &m->complete.value);
+	need_string(m, "ref", ref, m->complete.prompt ? "name" : "uri",
+	    &m->complete.ref);
+	/* Both would be two questions. */
+	if (mcp_era_get(ref, m->complete.prompt ? "uri" : "name", &v))
+		bad(m, "ref", m->complete.prompt ? "uri" : "name",
+		    "Leave it out: a prompt has a name, a resource a uri.");
 }
 
-static bool
-is_true(struct ipc_bytes object, const char *name)
+static void
+read_complete(struct mcp_message *m)
 {
 	struct ipc_bytes v;
 
-	return mcp_era_get(object, name, &v) && v.n == 4 &&
-	    memcmp(v.p, "true", 4) == 0;
+	if (need_object(m, "ref", &v) == 0)
+		read_ref(m, v);
+	if (need_object(m, "argument", &v) == 0) {
+		need_string(m, "argument", v, "name", &m->complete.name);
+		need_string(m, "argument", v, "value", &m->complete.value);
+	}
+	may_have(m, "", m->params, "context", '{', &v);
+	mcp_member_check(m, "context", v);
+}
+
+/* A member that says true or, like one that is not there, false. */
+static bool
+flag(struct mcp_message *m, struct ipc_bytes filter, const char *name)
+{
+	struct ipc_bytes v;
+
+	if (!mcp_era_given(filter, name, &v) ||
+	    (v.n == 5 && memcmp(v.p, "false", 5) == 0))
+		return false;
+	if (v.n != 4 || memcmp(v.p, "true", 4) != 0)
+		bad(m, "notifications", name, "Write true or false.");
+	return true;
 }
 
 static void
@@ -272,26 +290,39 @@ read_listen(struct mcp_message *m)
 {
 	struct ipc_bytes f;
 
-	if (!mcp_era_get(m->params, "notifications", &f) ||
-	    !mcp_era_is_object(f)) {
-		bad(m, "params.notifications must be an object.");
+	if (need_object(m, "notifications", &f) < 0)
 		return;
-	}
-	m->listen.tools = is_true(f, "toolsListChanged");
-	m->listen.prompts = is_true(f, "promptsListChanged");
-	m->listen.resources = is_true(f, "resourcesListChanged");
-	if (may_have(m, f, "resourceSubscriptions", '[', &m->listen.uris) < 0)
-		return;
-	may_have(m, f, "taskIds", '[', &m->listen.tasks);
+	m->listen.tools = flag(m, f, "toolsListChanged");
+	m->listen.prompts = flag(m, f, "promptsListChanged");
+	m->listen.resources = flag(m, f, "resourcesListChanged");
+	may_have(m, "notifications", f, "resourceSubscriptions", '[',
+	    &m->listen.uris);
+	may_have(m, "notifications", f, "taskIds", '[', &m->listen.tasks);
 }
 
+/* One without a requestId cancels nothing here: it is about a task of the
+ * client's (2025-11-25). */
+static void
+read_cancelled(struct mcp_message *m)
+{
+	struct ipc_bytes v;
+
+	if (!mcp_era_given(m->params, "requestId", &v))
+		return;
+	if (mcp_era_is_id(v))
+		m->cancel_id = v;
+	else
+		bad(m, "", "requestId", "Write a string or an integer.");
+}
+
+/* All faults of the parameters are told at once. */
 void
 mcp_params_read(struct mcp_message *m)
 {
 	struct ipc_bytes v;
 
-	if (read_meta(m) < 0)
-		return;
+	read_meta(m);
+	mcp_member_check(m, "", m->params);
 	switch (m->method) {
 	case MCP_INITIALIZE:
 		read_initialize(m);
@@ -300,7 +331,7 @@ mcp_params_read(struct mcp_message *m)
 	case MCP_PROMPTS_LIST:
 	case MCP_RESOURCES_LIST:
 	case MCP_TEMPLATES_LIST:
-		may_have(m, m->params, "cursor", '"', &m->cursor);
+		may_have(m, "", m->params, "cursor", '"', &m->cursor);
 		break;
 	case MCP_TOOLS_CALL:
 	case MCP_PROMPTS_GET:
@@ -319,23 +350,24 @@ mcp_params_read(struct mcp_message *m)
 		    ? mcp_params_log_level(v)
 		    : -1;
 		if (m->level < 0)
-			bad(m, "params.level must be a log level.");
+			bad(m, "", "level",
+			    "Write debug, info, notice, warning, error, "
+			    "critical, alert or emergency.");
 		break;
 	case MCP_LISTEN:
 		read_listen(m);
 		break;
 	case MCP_TASKS_UPDATE:
-		if (may_have(m, m->params, "inputResponses", '{',
-			&m->input_responses) == 0)
-			need_string(m, m->params, "taskId", &m->task_id);
+		may_have(m, "", m->params, "inputResponses", '{',
+		    &m->input_responses);
+		need_string(m, "", m->params, "taskId", &m->task_id);
 		break;
 	case MCP_TASKS_GET:
 	case MCP_TASKS_CANCEL:
-		need_string(m, m->params, "taskId", &m->task_id);
+		need_string(m, "", m->params, "taskId", &m->task_id);
 		break;
 	case MCP_CANCELLED:
-		if (mcp_era_get(m->params, "requestId", &v) && mcp_era_is_id(v))
-			m->cancel_id = v;
+		read_cancelled(m);
 		break;
 	default:
 		break;

@@ -12,6 +12,7 @@
 
 #include "json.h"
 #include "mcp_era.h"
+#include "walk.h"
 
 static const char *const rev_text[MCP_REV_COUNT] = {
     "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
@@ -254,7 +255,68 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 	return 0;
 }
 
-/* Step 4: is it a JSON-RPC 2.0 request, notification or response? */
+/* A fault of the envelope: of the member with this name. */
+static int
+wrong(struct mcp_message *m, const char *name, const char *fix)
+{
+	return mcp_fault(m, FAILURE_INVALID_REQUEST, "", name, fix);
+}
+
+/* Members that no JSON-RPC message has. The names of all that it may have are
+ * in w. */
+static void
+check_unknown(struct mcp_message *m, struct ipc_bytes member,
+    const struct json_wanted *w, size_t n)
+{
+	struct ipc_bytes raw, value;
+	char name[MCP_MEMBER_MAX + 1];
+	struct walk at;
+	size_t i;
+
+	if (walk_open(&at, member, '{') < 0)
+		return;
+	while (walk_next(&at, &raw, &value)) {
+		for (i = 0; i < n && value.p != w[i].p; i++)
+			;
+		if (i < n)
+			continue;
+		/* With its quotes: it may be written with escapes. */
+		if (mcp_request_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
+			sizeof(name)) < 0)
+			wrong(m, NULL,
+			    "Leave out the member with the longest name.");
+		else
+			wrong(m, name,
+			    "Leave it out: a message has jsonrpc, id, method, "
+			    "params, or jsonrpc, id, and result or error.");
+	}
+}
+
+/* A response: without method. */
+static void
+read_response(struct mcp_message *m, const struct json_wanted *id,
+    const struct json_wanted *params, const struct json_wanted *result,
+    const struct json_wanted *error)
+{
+	if (result->p == NULL && error->p == NULL) {
+		wrong(m, "method", "Write the name of a method.");
+		return;
+	}
+	if (result->p != NULL && error->p != NULL)
+		wrong(m, "error", "Write result or error, not both.");
+	if (id->p == NULL)
+		wrong(m, "id", "Write the id of the request it answers.");
+	if (params->p != NULL)
+		wrong(m, "params", "Leave it out of a response.");
+	if (m->error.failure != FAILURE_NONE)
+		return;
+	m->kind = MCP_RESPONSE;
+	m->result = ipc_bytes(result->p, result->n);
+	m->response_error = ipc_bytes(error->p, error->n);
+}
+
+/* Step 4: is it a JSON-RPC 2.0 request, notification or response, and nothing
+ * else beside? All its faults are told at once. */
 static int
 read_shape(
     struct ipc_bytes member, struct mcp_message *m, char *method, size_t size)
@@ -279,37 +341,34 @@ read_shape(
 	    mcp_request_text(ipc_bytes(w[JSONRPC].p, w[JSONRPC].n), text,
 		sizeof(text)) < 0 ||
 	    strcmp(text, "2.0") != 0)
-		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
-		    "jsonrpc must be \"2.0\".");
+		wrong(m, "jsonrpc", "Write \"2.0\".");
+	check_unknown(m, member, w, ALL);
 	v = ipc_bytes(w[METHOD].p, w[METHOD].n);
 	if (v.p == NULL) {
-		if (has_id && (w[RESULT].p != NULL) != (w[ERROR].p != NULL)) {
-			m->kind = MCP_RESPONSE;
-			m->result = ipc_bytes(w[RESULT].p, w[RESULT].n);
-			m->response_error = ipc_bytes(w[ERROR].p, w[ERROR].n);
-			return 0;
-		}
-		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
-		    "method is missing.");
+		read_response(m, &w[ID], &w[PARAMS], &w[RESULT], &w[ERROR]);
+		return m->error.failure == FAILURE_NONE ? 0 : -1;
 	}
-	if (v.p[0] != '"')
-		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
-		    "method must be a string.");
 	/* A method that does not fit is one we do not have. */
-	if (mcp_request_text(v, method, size) < 0)
+	if (v.p[0] != '"')
+		wrong(m, "method", "Write a string.");
+	else if (mcp_request_text(v, method, size) < 0)
 		method[0] = '\0';
+	if (w[RESULT].p != NULL)
+		wrong(m, "result", "Leave it out: only responses have it.");
+	if (w[ERROR].p != NULL)
+		wrong(m, "error", "Leave it out: only responses have it.");
 	if (has_id && m->id.n == 0)
-		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
-		    "id must be a string or an integer.");
-	m->kind = has_id ? MCP_REQUEST : MCP_NOTIFICATION;
+		wrong(m, "id", "Write a string or an integer.");
 	m->params = ipc_bytes(w[PARAMS].p, w[PARAMS].n);
 	if (mcp_era_is_null(m->params)) {
 		m->params = ipc_bytes(NULL, 0);
 	} else if (!mcp_era_is_object(m->params)) {
 		m->params = ipc_bytes(NULL, 0);
-		return mcp_era_fail(&m->error, FAILURE_INVALID_REQUEST, 400,
-		    "params must be an object.");
+		wrong(m, "params", "Write an object.");
 	}
+	if (m->error.failure != FAILURE_NONE)
+		return -1;
+	m->kind = has_id ? MCP_REQUEST : MCP_NOTIFICATION;
 	return 0;
 }
 
@@ -322,7 +381,7 @@ mcp_request_read(struct ipc_bytes member, const struct mcp_headers *h,
 
 	memset(m, 0, sizeof(*m));
 	m->log_level = -1;
-	m->rev = MCP_REV_2025_03_26;
+	m->rev = h->session;
 	if (read_shape(member, m, method, sizeof(method)) < 0 ||
 	    m->kind == MCP_RESPONSE)
 		return;

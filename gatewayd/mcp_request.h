@@ -29,7 +29,10 @@ enum {
 	MCP_CLIENT_MAX = 128, /* bytes of clientInfo kept for the record */
 	MCP_CAPABILITIES_MAX = 8 * 1024, /* as AUTHORISE says */
 	MCP_MESSAGE_MAX = 320,           /* one sentence */
-	MCP_DATA_MAX = 512               /* JSON members of error.data */
+	MCP_MORE_MAX = 48,               /* of it for "7 more" */
+	MCP_DATA_MAX = 1536,             /* JSON members of error.data */
+	MCP_MEMBER_MAX = 64, /* bytes of a member's name in a fault */
+	MCP_FIX_MAX = 192    /* of what a fault says */
 };
 
 /* In order of age. */
@@ -97,6 +100,10 @@ struct mcp_headers {
 	const char *method;  /* Mcp-Method */
 	const char *name;    /* Mcp-Name */
 	unsigned quirks;     /* let pass: mask of 1 << enum mcp_quirk */
+	/* The revision of the request's session, for who names none. Without a
+	 * session it is the oldest, which is 0 (MCP, protocol version header).
+	 */
+	enum mcp_rev session;
 };
 
 struct mcp_error {
@@ -104,6 +111,10 @@ struct mcp_error {
 	int status;           /* HTTP */
 	char message[MCP_MESSAGE_MAX]; /* any bytes of the client are cut out */
 	char data[MCP_DATA_MAX]; /* further members of error.data, or "" */
+	/* Kept by mcp_fault: how many, of them not in data, and how much of
+	 * message and data is used. */
+	unsigned faults, left_out;
+	size_t message_used, data_used;
 };
 
 /* One JSON-RPC message. Slices point into the body. */

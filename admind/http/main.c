@@ -22,6 +22,9 @@ enum {
 	PATH_BYTES_MAX = 4096,
 	/* For links to processes that run; later a typed answer is better. */
 	PATIENCE_MS = 2000,
+	/* Descriptors beside those of clients: listener, log, links, refused
+	 * connections that are still being told so. */
+	FILES_RESERVED = 128,
 	QUIET_MS = 15 * 1000 /* then the live tail says that it lives */
 };
 
@@ -80,11 +83,14 @@ parser_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)
 {
 	(void)arg;
-	problem_body(out, status,
-	    status == 413 || status == 414 || status == 431
-		? FAILURE_TOO_LARGE
-		: FAILURE_INVALID_REQUEST,
-	    why, "Send one well-formed HTTP/1.1 request.", 0);
+	if (status == 503) /* no room: nothing is wrong with the request */
+		problem_body(out, status, FAILURE_BUSY, why, NULL, 1000);
+	else
+		problem_body(out, status,
+		    status == 413 || status == 414 || status == 431
+			? FAILURE_TOO_LARGE
+			: FAILURE_INVALID_REQUEST,
+		    why, "Send one well-formed HTTP/1.1 request.", 0);
 	*content_type = "application/problem+json";
 }
 
@@ -222,10 +228,17 @@ main(int argc, char **argv)
 	struct buf layers;
 	struct err e;
 	uint16_t port;
+	unsigned wanted;
 	int rc, inherited;
 
 	proc_start(&proc, "admind-http", argc, argv);
-	limits.connections = (unsigned)conf_int(proc.conf, "max_connections");
+	wanted = (unsigned)conf_int(proc.conf, "max_connections");
+	limits.connections = httpd_files(wanted, FILES_RESERVED);
+	if (limits.connections < wanted)
+		log_event(LOG_LV_WARN, "max_connections",
+		    "only %u of %u: the limit of open files is too low "
+		    "(LimitNOFILE= of the unit)",
+		    limits.connections, wanted);
 	limits.connections_per_source = limits.connections;
 	limits.header_ms = (uint64_t)conf_int(proc.conf, "header_timeout");
 	limits.body_ms = (uint64_t)conf_int(proc.conf, "body_timeout");

@@ -87,6 +87,20 @@ parameters(const struct mcp_message *m, const uint8_t *p, size_t n)
 	}
 }
 
+/* Members of error.data: whole, whatever the client wrote. */
+static void
+check_data(const struct mcp_error *e)
+{
+	char text[sizeof(e->data) + 2];
+	size_t n = strlen(e->data);
+
+	must(n < sizeof(e->data));
+	text[0] = '{';
+	memcpy(text + 1, e->data, n);
+	text[n + 1] = '}';
+	must(json_scan((const uint8_t *)text, n + 2, NULL) == 0);
+}
+
 static void
 promises(const struct mcp_message *m, const uint8_t *p, size_t n)
 {
@@ -100,6 +114,7 @@ promises(const struct mcp_message *m, const uint8_t *p, size_t n)
 	must(memchr(m->client, '\0', sizeof(m->client)) != NULL);
 	must(memchr(m->error.message, '\0', sizeof(m->error.message)) != NULL);
 	if (m->error.failure != FAILURE_NONE) {
+		check_data(&m->error);
 		must(m->error.status == 200 || m->error.status == 400 ||
 		    m->error.status == 404);
 		return;

@@ -183,9 +183,10 @@ def test_no_such_resource(instance, things, uri):
 
 @pytest.mark.parametrize("revision", [*LEGACY_REVISIONS, MODERN])
 def test_completion(instance, things, revision):
+    context = {} if revision == LEGACY_REVISIONS[0] else {"context": {"arguments": {}}}
+
     def complete(ref, name, value):
-        return c.request("completion/complete", {"ref": ref, "argument": {"name": name, "value": value},
-                                                 "context": {"arguments": {}}})
+        return c.request("completion/complete", {"ref": ref, "argument": {"name": name, "value": value}, **context})
     prompt = {"type": "ref/prompt", "name": "m__p0"}
     with Client(instance.address, version=revision) as c:
         got = complete(prompt, "city", "pa").result["completion"]
@@ -195,6 +196,11 @@ def test_completion(instance, things, revision):
         assert complete({"type": "ref/resource", "uri": "m://item/{id}"}, "id", "").result["completion"]["values"] == []
         assert complete({"type": "ref/prompt", "name": "nobody"}, "city", "").error["code"] == -32602
         assert complete({"type": "ref/tool", "name": "m__echo"}, "city", "").error["code"] == -32602
+        if not context:     # the first revision does not have it
+            context = {"context": {"arguments": {}}}
+            assert complete(prompt, "city", "pa").error["data"]["faults"] == [{
+                "pointer": "/params/context",
+                "fix": "Leave it out: completion/complete of 2025-03-26 has ref, argument, _meta."}]
 
 
 def test_a_log_level_is_of_its_session(instance):

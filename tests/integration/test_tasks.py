@@ -105,8 +105,8 @@ def test_who_did_not_declare_gets_no_task(instance, names):
         r = c.ask("tools/call", {"name": names["must"], "arguments": {}})
         assert r.status == 400 and r.error["code"] == -32021, r
         assert r.error["data"]["requiredCapabilities"] == {"extensions": {tasks.TASKS: {}}}
-        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-            r = c.ask(method, {"taskId": "any", "inputResponses": {}})
+        for method, more in (("tasks/get", {}), ("tasks/update", {"inputResponses": {}}), ("tasks/cancel", {})):
+            r = c.ask(method, {"taskId": "any", **more})
             assert r.status == 400 and r.error["code"] == -32021, r
             assert r.error["data"]["requiredCapabilities"] == {"extensions": {tasks.TASKS: {}}}
     # The older era has no such extension: a tool that must be a task is none for it.

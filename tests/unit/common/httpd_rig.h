@@ -25,6 +25,7 @@ static char address[64];
 static struct httpd_req *waiting; /* the request of /wait */
 static unsigned served, gone, drained;
 static char last_body[64];
+static uint64_t first_ms = 200, idle_ms = 250; /* for start() */
 
 static void
 on_request(struct httpd_req *r, void *arg)
@@ -78,9 +79,9 @@ start(unsigned connections, unsigned per_source)
 	static const struct httpd_handlers h = {on_request, on_gone, NULL};
 	struct httpd_limits l = {.connections = connections,
 	    .connections_per_source = per_source,
-	    .header_ms = 200,
+	    .header_ms = first_ms,
 	    .body_ms = 300,
-	    .idle_ms = 250,
+	    .idle_ms = idle_ms,
 	    .head_max = 8192,
 	    .body_max = 1024 * 1024,
 	    .bodies_max = 2 * 1024 * 1024,

@@ -63,6 +63,7 @@ test_slowloris(void **state)
 	stop();
 }
 
+/* Connections whose requests are under way make no room. */
 static void
 test_limits(void **state)
 {
@@ -73,17 +74,23 @@ test_limits(void **state)
 	start(4, 3);
 	for (i = 0; i < 3; i++) {
 		c[i] = lc_open(address);
-		lc_sends(&c[i], base, GET("/"));
-		assert_int_equal(lc_answer(&c[i], base), 200);
+		lc_sends(&c[i], base, GET("/wait"));
+		while (served <= i)
+			lc_turn(&c[i], base);
 	}
 	/* The fourth of this source. */
 	over = lc_open(address);
 	assert_int_equal(lc_answer(&over, base), 503);
 	lc_until_eof(&over, base);
+	assert_non_null(strstr(over.p, "\r\nRetry-After: 1\r\n"));
+	assert_non_null(strstr(over.p,
+	    "3 connections of your address have requests under way, which is "
+	    "the limit max_connections_per_source\n"));
 	lc_close(&over);
 	/* Room again once one has left. */
 	lc_close(&c[0]);
-	lc_run(base, 20);
+	while (gone == 0)
+		lc_turn(NULL, base);
 	c[0] = lc_open(address);
 	lc_sends(&c[0], base, GET("/"));
 	assert_int_equal(lc_answer(&c[0], base), 200);
@@ -94,17 +101,99 @@ test_limits(void **state)
 	start(2, 100);
 	for (i = 0; i < 2; i++) {
 		c[i] = lc_open(address);
-		lc_sends(&c[i], base, GET("/"));
-		assert_int_equal(lc_answer(&c[i], base), 200);
+		lc_sends(&c[i], base, GET("/wait"));
+		while (served <= i)
+			lc_turn(&c[i], base);
 	}
 	over = lc_open(address);
-	lc_sends(&over, base, GET("/"));
 	assert_int_equal(lc_answer(&over, base), 503);
+	lc_until_eof(&over, base);
+	assert_non_null(strstr(over.p,
+	    "2 connections have requests under way, which is the limit "
+	    "max_connections\n"));
 	lc_close(&over);
 	for (i = 0; i < 2; i++)
 		lc_close(&c[i]);
 	assert_int_equal(served, 2);
 	stop();
+}
+
+/* At a limit the connection that was idle for longest goes, and no other: not
+ * one whose request is under way, has begun, or waits in the socket. */
+static void
+test_idle_makes_room(void **state)
+{
+	static const unsigned limits[][2] = {{10, 4}, {4, 10}};
+	struct lc c[4], more[3];
+	size_t i, k;
+
+	(void)state;
+	first_ms = idle_ms = LC_DEADLINE_MS * 10;
+	for (k = 0; k < 2; k++) {
+		start(limits[k][0], limits[k][1]);
+		/* 0 waits for its answer, 1 has sent half a head, 2 and 3 are
+		 * idle; 3, the older one, becomes the younger. */
+		for (i = 0; i < 4; i++)
+			c[i] = lc_open(address);
+		lc_sends(&c[0], base, GET("/wait"));
+		lc_sends(&c[1], base, "GET / HTTP/1.1\r\n");
+		lc_sends(&c[3], base, GET("/"));
+		assert_int_equal(lc_answer(&c[3], base), 200);
+		lc_next(&c[3]);
+		lc_sends(&c[2], base, GET("/"));
+		assert_int_equal(lc_answer(&c[2], base), 200);
+		lc_next(&c[2]);
+		lc_sends(&c[3], base, GET("/"));
+		assert_int_equal(lc_answer(&c[3], base), 200);
+		lc_next(&c[3]);
+
+		more[0] = lc_open(address);
+		lc_until_eof(&c[2], base);
+		assert_int_equal(c[2].n, 0);
+		lc_sends(&more[0], base, GET("/"));
+		assert_int_equal(lc_answer(&more[0], base), 200);
+		lc_next(&more[0]);
+		/* 3 is the oldest now, but has sent a request. */
+		assert_int_equal(
+		    send(c[3].fd, GET("/"), sizeof(GET("/")) - 1, MSG_NOSIGNAL),
+		    sizeof(GET("/")) - 1);
+		more[1] = lc_open(address);
+		lc_sends(&more[1], base, GET("/"));
+		assert_int_equal(lc_answer(&c[3], base), 200);
+		lc_next(&c[3]);
+		assert_int_equal(lc_answer(&more[1], base), 200);
+		lc_next(&more[1]);
+		/* Half a request is one. */
+		lc_sends(&c[1], base, "Host: localhost\r\n\r\n");
+		assert_int_equal(lc_answer(&c[1], base), 200);
+		assert_non_null(waiting);
+		httpd_reply(waiting, 200, "text/plain", "x", 1);
+		assert_int_equal(lc_answer(&c[0], base), 200);
+		assert_int_equal(gone, 0);
+		for (i = 0; i < 4; i++)
+			if (i != 2)
+				lc_close(&c[i]);
+		lc_close(&c[2]);
+		lc_close(&more[0]);
+		lc_close(&more[1]);
+		stop();
+	}
+
+	/* One that may be the only one of its source, and so its last. */
+	start(10, 1);
+	c[0] = lc_open(address);
+	lc_sends(&c[0], base, GET("/"));
+	assert_int_equal(lc_answer(&c[0], base), 200);
+	lc_next(&c[0]);
+	c[1] = lc_open(address);
+	lc_sends(&c[1], base, GET("/"));
+	assert_int_equal(lc_answer(&c[1], base), 200);
+	lc_until_eof(&c[0], base);
+	lc_close(&c[0]);
+	lc_close(&c[1]);
+	stop();
+	first_ms = 200;
+	idle_ms = 250;
 }
 
 /* A client that does not read: the writer is told to stop, then to go on; one
@@ -297,17 +386,45 @@ test_out_of_files(void **state)
 	stop();
 }
 
+/* Fewer descriptors, fewer connections; the soft limit is raised first. */
+static void
+test_few_files(void **state)
+{
+	struct rlimit old, now;
+	static const struct {
+		rlim_t hard;
+		unsigned connections, reserved, expected;
+	} t[] = {{500, 100, 64, 100}, {164, 100, 64, 100}, {163, 100, 64, 99},
+	    {128, 100, 64, 64}, {127, 100, 64, 63}, {100, 100, 64, 50}};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(old.rlim_max >= 500);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		now.rlim_cur = 64;
+		now.rlim_max = t[i].hard;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+		assert_int_equal(httpd_files(t[i].connections, t[i].reserved),
+		    t[i].expected);
+		assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+		assert_int_equal(
+		    now.rlim_cur, t[i].hard < 164 ? t[i].hard : 164);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_slowloris),
-	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_slowloris), cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_idle_makes_room),
 	    cmocka_unit_test(test_slow_reader),
 	    cmocka_unit_test(test_too_large_is_told),
 	    cmocka_unit_test(test_bodies_together),
 	    cmocka_unit_test(test_quiet_stream),
 	    cmocka_unit_test(test_out_of_files),
+	    cmocka_unit_test(test_few_files), /* last: limits only sink */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

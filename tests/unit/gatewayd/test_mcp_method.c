@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "json.h"
 #include "mcp_rows.h"
 
 static const struct row rows[] = {
@@ -71,7 +72,8 @@ static const struct row rows[] = {
     LEGACY_ONLY("resources/subscribe", "\"uri\":\"t:1\""),
     LEGACY_ONLY("resources/unsubscribe", "\"uri\":\"t:1\""),
     LEGACY_ONLY("logging/setLevel", "\"level\":\"error\""),
-    LEGACY_ONLY("ping", "\"x\":1"),
+    BOTH("ping", ""),
+    BOTH("ping", "\"_meta\":{\"x/y\":1}"),
     MODERN_ONLY("server/discover", ""),
     MODERN_ROW("subscriptions/listen", "\"notifications\":{},", NULL),
     MODERN_ONLY("subscriptions/listen", "\"notifications\":{}"),
@@ -104,6 +106,10 @@ static const struct row rows[] = {
 	{.version = V26, .method = "tasks/get"}, 400, -32020, M, "1"},
 
 /* their parameters */
+#define NOTE(what, params)                                      \
+	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" what \
+	"\",\"params\":"                                        \
+	"{" params "}}"
 #define BAD(what, params) \
 	{"bad " what, REQ(what, params), {.version = V25}, 200, -32602, L, "1"}
 #define BAD_MODERN(what, params, header)                                      \
@@ -137,9 +143,73 @@ static const struct row rows[] = {
 	"\"notifications\":{\"resourceSubscriptions\":{}}", NULL),
     BAD_MODERN("tasks/get", "\"taskId\":1", NULL),
     BAD_MODERN("tasks/update", "\"taskId\":\"a\",\"inputResponses\":1", "a"),
-    {"legacy call, requestState means nothing",
-	REQ("tools/call", "\"name\":\"a\",\"requestState\":{}"),
+    /* members that the revision's method does not have */
+    BAD("ping", "\"x\":1"),
+    BAD("initialize", "\"protocolVersion\":\"" V25 "\",\"title\":\"x\""),
+    BAD("tools/list", "\"limit\":1"),
+    BAD("tools/call", "\"name\":\"a\",\"argument\":{\"x\":1}"),
+    BAD("tools/call", "\"name\":\"a\",\"Arguments\":{\"x\":1}"),
+    BAD("tools/call", "\"name\":\"a\",\"arguments \":{}"),
+    BAD("tools/call", "\"name\":\"a\",\"requestState\":\"s\""),
+    BAD("tools/call", "\"name\":\"a\",\"inputResponses\":{}"),
+    BAD("prompts/get", "\"name\":\"a\",\"task\":{}"),
+    BAD("resources/read", "\"uri\":\"t:1\",\"range\":1"),
+    BAD("logging/setLevel", "\"level\":\"info\",\"logger\":\"x\""),
+    BAD("completion/complete",
+	COMPLETE("ref/prompt", "name") ",\"context\":{\"argument\":{}}"),
+    BAD("completion/complete",
+	COMPLETE("ref/prompt", "name") ",\"context\":[]"),
+    BAD("completion/complete",
+	"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"x\",\"uri\":\"y:\"},"
+	"\"argument\":{\"name\":\"a\",\"value\":\"b\"}"),
+    BAD("completion/complete",
+	"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"x\"},"
+	"\"argument\":{\"name\":\"a\",\"value\":\"b\",\"values\":[]}"),
+    MODERN_ROW("tools/call", "\"name\":\"a\",\"task\":{},", "a"),
+    BAD_MODERN("prompts/get", "\"name\":\"a\",\"task\":{}", "a"),
+    BAD_MODERN("tools/call", "\"name\":\"a\",\"argument\":{}", "a"),
+    BAD_MODERN("server/discover", "\"x\":1", NULL),
+    BAD_MODERN("tasks/get", "\"taskId\":\"a\",\"x\":1", "a"),
+    BAD_MODERN("subscriptions/listen",
+	"\"notifications\":{\"toolListChanged\":true}", NULL),
+    BAD_MODERN("subscriptions/listen",
+	"\"notifications\":{\"toolsListChanged\":1}", NULL),
+    {"task is of 2025-11-25",
+	REQ("tools/call", "\"name\":\"a\",\"task\":{\"ttl\":1}"),
 	{.version = V25}, 0, 0, L, "1"},
+    {"task is not of 2025-06-18",
+	REQ("tools/call", "\"name\":\"a\",\"task\":{\"ttl\":1}"),
+	{.version = "2025-06-18"}, 200, -32602, L, "1"},
+    {"the session names the revision",
+	REQ("tools/call", "\"name\":\"a\",\"task\":{\"ttl\":1}"),
+	{.session = MCP_REV_2025_11_25}, 0, 0, L, "1"},
+    {"nothing names the revision",
+	REQ("tools/call", "\"name\":\"a\",\"task\":{\"ttl\":1}"), {0}, 200,
+	-32602, L, "1"},
+    {"context is of 2025-06-18",
+	REQ("completion/complete",
+	    COMPLETE("ref/prompt", "name") ",\"context\":{\"arguments\":{}}"),
+	{.version = "2025-06-18"}, 0, 0, L, "1"},
+    {"context is not of 2025-03-26",
+	REQ("completion/complete",
+	    COMPLETE("ref/prompt", "name") ",\"context\":{\"arguments\":{}}"),
+	{.version = "2025-03-26"}, 200, -32602, L, "1"},
+    {"a name written with an escape", REQ("tools/call", "\"n\\u0061me\":\"a\""),
+	{.version = V25}, 0, 0, L, "1"},
+    /* a notification can be refused by the status only */
+    {"cancelled with an unknown member",
+	NOTE("cancelled", "\"requestId\":1,\"id\":1"), {.version = V25}, 400,
+	-32602, L, NULL},
+    {"cancelled, requestId an object", NOTE("cancelled", "\"requestId\":{}"),
+	{.version = V25}, 400, -32602, L, NULL},
+    {"cancelled", NOTE("cancelled", "\"requestId\":1,\"reason\":\"x\""),
+	{.version = V25}, 0, 0, L, NULL},
+    {"progress",
+	NOTE("progress",
+	    "\"progressToken\":1,\"progress\":1,\"total\":2,\"message\":\"x\""),
+	{.version = V25}, 0, 0, L, NULL},
+    {"a notification nobody knows", NOTE("other", "\"x\":1"), {.version = V25},
+	0, 0, L, NULL},
 };
 
 static void
@@ -147,6 +217,105 @@ test_methods(void **state)
 {
 	(void)state;
 	check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/* All faults come in one error, with pointers and what to write instead. */
+static void
+test_faults(void **state)
+{
+	static const struct mcp_headers old = {.version = V25};
+	static const struct mcp_headers first = {.version = "2025-03-26"};
+	static const struct {
+		const char *body;
+		const struct mcp_headers *h;
+		const char *message, *data;
+	} t[] = {
+	    {REQ("tools/call", "\"name\":\"a\",\"argument\":{}"), &old,
+		"/params/argument: Write arguments.",
+		"\"faults\":[{\"pointer\":\"/params/argument\","
+		"\"fix\":\"Write arguments.\"}]"},
+	    {REQ("tools/call",
+		 "\"Name\":\"a\",\"Arguments\":[],\"stream\":true"),
+		&first, "/params/Name: Write name. 3 more: see data.faults.",
+		"\"faults\":[{\"pointer\":\"/params/Name\","
+		"\"fix\":\"Write name.\"},{\"pointer\":\"/params/Arguments\","
+		"\"fix\":\"Write arguments.\"},{\"pointer\":\"/params/stream\","
+		"\"fix\":\"Leave it out: tools/call of 2025-03-26 has name, "
+		"arguments, _meta.\"},{\"pointer\":\"/params/name\","
+		"\"fix\":\"Write a string; it may not be left out.\"}]"},
+	    /* what was meant is there: then it is not what was meant */
+	    {REQ("tools/call",
+		 "\"name\":\"a\",\"arguments\":{},\"argument\":{}"),
+		&first,
+		"/params/argument: Leave it out: tools/call of 2025-03-26 has "
+		"name, arguments, _meta.",
+		"\"faults\":[{\"pointer\":\"/params/argument\",\"fix\":\"Leave "
+		"it out: tools/call of 2025-03-26 has name, arguments, "
+		"_meta.\"}]"},
+	    {REQ("completion/complete",
+		 "\"ref\":{\"type\":\"x\"},\"argument\":{\"value\":\"\"}"),
+		&old, NULL,
+		"\"faults\":[{\"pointer\":\"/params/ref/type\",\"fix\":\"Write "
+		"ref/prompt or ref/resource.\"},{\"pointer\":\"/params/"
+		"argument/name\",\"fix\":\"Write a string; it may not be left "
+		"out.\"}]"},
+	    /* a pointer's own characters, and what is not for a terminal */
+	    {REQ("ping", "\"a/b~c\":1"), &old,
+		"/params/a~1b~0c: Leave it out: ping of 2025-11-25 has _meta.",
+		NULL},
+	    {REQ("ping", "\"\\u001b[2J\":1"), &old,
+		"/params: Leave it out: ping of 2025-11-25 has _meta.",
+		"\"faults\":[{\"pointer\":\"/params/"
+		"\\u001b[2J\",\"fix\":\"Leave "
+		"it out: ping of 2025-11-25 has _meta.\"}]"},
+	    {"{\"jsonrpc\":\"1\",\"id\":{},\"method\":1,\"result\":{},"
+	     "\"params\":[],\"meta\":1}",
+		&old, "/jsonrpc: Write \"2.0\". 5 more: see data.faults.",
+		NULL},
+	};
+	struct mcp_message m;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		m = read_one(t[i].body, t[i].h);
+		if (t[i].message != NULL)
+			assert_string_equal(m.error.message, t[i].message);
+		if (t[i].data != NULL)
+			assert_string_equal(m.error.data, t[i].data);
+	}
+}
+
+/* What does not fit is counted, and what is told stays whole. */
+static void
+test_many_faults(void **state)
+{
+	static const struct mcp_headers old = {.version = V25};
+	struct mcp_message m;
+	struct buf b;
+	int i;
+
+	(void)state;
+	buf_init(&b, 64 * 1024);
+	buf_puts(&b,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{");
+	for (i = 0; i < 100; i++)
+		buf_putf(&b, "\"x%d\":1,", i);
+	buf_puts(&b, "\"");
+	for (i = 0; i < 1000; i++)
+		buf_puts(&b, "y");
+	buf_puts(&b, "\":1}}");
+	buf_putc(&b, '\0');
+	m = read_one((const char *)b.p, &old);
+	assert_int_equal(m.error.faults, 101);
+	assert_non_null(strstr(m.error.message, " 100 more"));
+	assert_non_null(strstr(m.error.data, "],\"left_out\":"));
+	buf_clear(&b);
+	buf_putc(&b, '{');
+	buf_puts(&b, m.error.data);
+	buf_putc(&b, '}');
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_free(&b);
 }
 
 /* The table has no method twice, and finds each by name and by number. */
@@ -306,6 +475,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_methods),
+	    cmocka_unit_test(test_faults),
+	    cmocka_unit_test(test_many_faults),
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_parameters),
 	    cmocka_unit_test(test_declared),

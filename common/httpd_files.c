@@ -1,0 +1,28 @@
+/*
+ * How many connections the limit of open files allows. What clients can open
+ * must not be what the rest of a process needs: one that can't connect to its
+ * database serves nobody.
+ */
+#include <sys/resource.h>
+
+#include "httpd.h"
+
+unsigned
+httpd_files(unsigned connections, unsigned reserved)
+{
+	struct rlimit files;
+	rlim_t need = (rlim_t)connections + reserved;
+
+	/* The soft limit of most systems, 1024, is there for programs that call
+	 * select(2). */
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
+		return connections;
+	files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
+		return connections;
+	/* Where there are few, half of them are for the rest. */
+	if (files.rlim_cur / 2 >= reserved)
+		return (unsigned)files.rlim_cur - reserved;
+	return files.rlim_cur >= 2 ? (unsigned)files.rlim_cur / 2 : 1;
+}
