@@ -5,9 +5,9 @@
  * Who may send this: admind-http with a login's token, which the vault must
  * know, and the socket that admits uid 0. The role is compared here, with the
  * table's row, before PostgreSQL hears of it; the vault has judged both halves
- * of the login. A taken-over admind-http gains what the logins that pass through it
- * may do, for as long as they live, and nothing without one. No language
- * model's request leads here.
+ * of the login. A taken-over admind-http gains what the logins that pass
+ * through it may do, for as long as they live, and nothing without one. No
+ * language model's request leads here.
  *
  * The body is JSON that this process does not read: PostgreSQL does, as a
  * parameter. Names of actions come from the table, so nothing of a message
