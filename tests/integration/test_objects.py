@@ -384,8 +384,9 @@ def test_what_a_reviewer_sees(instance, mcp, server, rest):
             assert "     2 | secrets            NONE\\u{1b}[2J\\u{202e}\\u{430}" in lines
             assert "     3 | hash 00" in lines and not any(line.startswith(("secrets", "hash 00")) for line in lines)
         else:
-            line = next(line for line in lines if line.startswith("blob"))
-            assert "3000 bytes" in line and hashlib.sha256(data).hexdigest() in line and len(line) < 200
+            n = lines.index("blob               3000 bytes, SHA-256")
+            assert lines[n + 1].strip() == hashlib.sha256(data).hexdigest()
+            assert lines[n + 2].startswith("  begins           " + blob[:20]) and len(lines[n + 2]) <= 80
         r = rest.get(f"/api/approvals/{item['id']}")[2]
         assert r["content"]["object"] == "resource" and r["content"].get("text", blob) == fields.get("text", blob)
     tools = rest.get("/api/tools?limit=200")[2]["items"]
