@@ -27,7 +27,10 @@ def until(what, seconds=60, step=0.02, say=lambda: ""):
     """Waits until what() is true, and returns what it returned. say: called for the
     message if it never is."""
     end = time.monotonic() + patience(seconds)
-    while not (got := what()):
-        assert time.monotonic() < end, f"still not after {patience(seconds):.0f} s: {say()}"
+    while True:
+        # Before the look: a machine that stands still after it must not decide.
+        late = time.monotonic() > end
+        if got := what():
+            return got
+        assert not late, f"still not after {patience(seconds):.0f} s: {say()}"
         time.sleep(step)
-    return got

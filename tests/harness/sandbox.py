@@ -186,11 +186,9 @@ class Sandbox:
         """Until sandboxd has its context key. The vault's own word comes after
         it sent the key, and may be late where threads and forks meet; what
         sandboxd says of the present key is as good."""
-        end = time.monotonic() + patience(10)
-        while not self.vault.have_key.wait(0.05):
-            if self.vault.key is not None and "context_key:" in self.log("sandboxd"):
-                return
-            assert time.monotonic() < end, (self.vault.is_alive(), self.log("sandboxd"))
+        until(lambda: self.vault.have_key.is_set() or self.vault.key is not None
+              and "context_key:" in self.log("sandboxd"), seconds=10,
+              say=lambda: (self.vault.is_alive(), self.log("sandboxd")))
 
     def __enter__(self):
         return self
