@@ -218,7 +218,11 @@ mcp_member_check(
 		}
 		if (is_known(m, within, name))
 			continue;
-		other = meant(m, within, object, name);
+		/* Each look for what was meant reads the whole object, and a
+		 * client that nobody knows yet chose its size: none for faults
+		 * that are only counted. */
+		other = m->error.left_out == 0 ? meant(m, within, object, name)
+					       : NULL;
 		if (other != NULL)
 			snprintf(fix, sizeof(fix), "Write %s.", other);
 		else

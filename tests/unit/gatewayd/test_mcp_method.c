@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "buf.h"
 #include "json.h"
 #include "mcp_rows.h"
 
@@ -470,10 +472,71 @@ test_by_name(void **state)
 #undef CALL
 }
 
+/* Processor time to refuse a call with `n` members that it does not have, near
+ * to `arguments` or far from all. */
+static double
+seconds_to_refuse(unsigned n, bool near)
+{
+	static const char letter[] = "bcdfhjklopqvwxyz0123456789";
+	enum { LETTERS = sizeof(letter) - 1 };
+	struct mcp_headers h = {.version = V25};
+	struct mcp_message m;
+	struct mcp_error e;
+	struct mcp_body b;
+	struct ipc_bytes id;
+	struct buf body;
+	char name[16];
+	clock_t from;
+
+	buf_init(&body, 1024 * 1024);
+	buf_puts(&body,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+	    "\"params\":{\"name\":\"a\"");
+	for (unsigned k = 0; k < n; k++) {
+		/* two letters of it are others: the pair of places, and they */
+		unsigned pair = k / (LETTERS * LETTERS), p = pair % 4,
+			 q = 5 + pair / 4;
+
+		if (near) {
+			memcpy(name, "arguments", 10);
+			name[p] = letter[k % LETTERS];
+			name[q] = letter[k / LETTERS % LETTERS];
+		} else {
+			snprintf(name, sizeof(name), "zz%07u", k);
+		}
+		buf_putf(&body, ",\"%s\":0", name);
+	}
+	buf_puts(&body, "}}");
+	assert_false(body.failed);
+	from = clock();
+	assert_int_equal(
+	    mcp_request_split(body.p, body.len, &h, -1, &b, &id, &e), 0);
+	mcp_request_read(b.member[0], &h, b.array, &m);
+	from = clock() - from;
+	assert_int_equal(m.error.failure, FAILURE_INVALID_PARAMS);
+	assert_int_equal(m.error.faults, n);
+	assert_true(m.error.left_out > 0);
+	buf_free(&body);
+	return (double)from / CLOCKS_PER_SEC;
+}
+
+/* Each name near to one that is not there was compared with all others: 10,000
+ * of them held gatewayd up for seconds, before it knows who sends them. */
+static void
+a_flood_of_misspelt_members(void **state)
+{
+	double far = seconds_to_refuse(10000, false);
+	double near = seconds_to_refuse(10000, true);
+
+	if (near > 20 * far + 0.01)
+		fail_msg("near %.3f s, far %.3f s", near, far);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_flood_of_misspelt_members),
 	    cmocka_unit_test(test_methods),
 	    cmocka_unit_test(test_faults),
 	    cmocka_unit_test(test_many_faults),
