@@ -182,6 +182,9 @@ enum ctl_status transfer_read(const char *path, struct buf *out);
 /* A list's or an object's JSON: as it is with --json, else in columns. */
 enum ctl_status tables_show(
     const struct ctl *, const char *what, const struct buf *text);
+/* Returns a member's text, or JSON if it is no string; "" if it is absent or
+ * null. It lives as long as the object. */
+const char *tables_text(struct json_object *, const char *name);
 /* Prints a list's items in columns; `what` picks them. */
 void tables_print(const char *what, struct json_object *list);
 /* JSON text to standard output: checked, escaped to ASCII, one line. */

@@ -43,7 +43,7 @@ read_conf(struct ctl *c, const char *path)
 	c->state_dir = conf_str(conf, "state_dir");
 }
 
-/* What a server elsewhere needs, for the commands that connect to it. doctor
+/* Prepares for a server elsewhere, for the commands that connect to it. doctor
  * goes on without, and finds that it can't. */
 static enum ctl_status
 connects(struct ctl *c)

@@ -8,16 +8,6 @@
 #include "approvals.h"
 #include "ctl.h"
 
-static const char *
-member(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, name, &v) && v != NULL
-	    ? json_object_get_string(v)
-	    : "";
-}
-
 static int64_t
 characters(const char *utf8)
 {
@@ -50,10 +40,11 @@ rejected_text(struct json_object *circumstances, struct buf *b)
 			continue;
 		buf_init(&line, IPC_FRAME_MAX);
 		buf_putf(&line, "version %s by %s, %s: %s",
-		    member(o, "version"), member(o, "decided_by"),
-		    member(o, "decided_at"), member(o, "reason"));
+		    tables_text(o, "version"), tables_text(o, "decided_by"),
+		    tables_text(o, "decided_at"), tables_text(o, "reason"));
 		if (json_object_object_get_ex(o, "reason_length", &v) &&
-		    json_object_get_int64(v) > characters(member(o, "reason")))
+		    json_object_get_int64(v) >
+			characters(tables_text(o, "reason")))
 			buf_putf(&line,
 			    " ... (the beginning of %lld characters)",
 			    (long long)json_object_get_int64(v));

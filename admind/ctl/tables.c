@@ -82,6 +82,16 @@ json_text(struct json_object *v)
 	return json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
 }
 
+const char *
+tables_text(struct json_object *o, const char *name)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, name, &v) && v != NULL
+	    ? json_object_get_string(v)
+	    : "";
+}
+
 static bool
 is_nested(struct json_object *v)
 {

@@ -10,16 +10,6 @@
 #include "approvals.h"
 #include "ctl.h"
 
-static const char *
-text_of(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, name, &v) && v != NULL
-	    ? json_object_get_string(v)
-	    : "";
-}
-
 static void
 line(struct buf *b, const char *name, const char *s)
 {
@@ -58,8 +48,8 @@ needs(struct buf *b, struct json_object *wheel)
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		one = json_object_array_get_idx(list, i);
 		several(b, i == 0 ? "needs" : "",
-		    (const char *const[]){text_of(one, "requirement"),
-			text_of(one, "version"), text_of(one, "error")},
+		    (const char *const[]){tables_text(one, "requirement"),
+			tables_text(one, "version"), tables_text(one, "error")},
 		    3);
 	}
 }
@@ -74,9 +64,10 @@ advisories(struct buf *b, struct json_object *wheel)
 		line(b, "known against it", "no feed is configured");
 		return;
 	}
-	if (text_of(a, "error")[0] != '\0') {
+	if (tables_text(a, "error")[0] != '\0') {
 		several(b, "known against it",
-		    (const char *const[]){"nobody knows", text_of(a, "error")},
+		    (const char *const[]){
+			"nobody knows", tables_text(a, "error")},
 		    2);
 		return;
 	}
@@ -90,7 +81,7 @@ advisories(struct buf *b, struct json_object *wheel)
 		one = json_object_array_get_idx(list, i);
 		several(b, i == 0 ? "known against it" : "",
 		    (const char *const[]){
-			text_of(one, "id"), text_of(one, "summary")},
+			tables_text(one, "id"), tables_text(one, "summary")},
 		    2);
 	}
 }
@@ -104,17 +95,17 @@ wheels_text(struct json_object *circumstances, struct buf *b)
 		return;
 	if (json_object_object_get_ex(circumstances, "install", &install) &&
 	    json_object_is_type(install, json_type_object)) {
-		line(b, "installation", text_of(install, "state"));
-		line(b, "last error", text_of(install, "error"));
+		line(b, "installation", tables_text(install, "state"));
+		line(b, "last error", tables_text(install, "error"));
 	}
 	if (!json_object_object_get_ex(circumstances, "wheel", &wheel) ||
 	    !json_object_is_type(wheel, json_type_object))
 		return;
-	line(b, "wheel", text_of(wheel, "filename"));
-	line(b, "its SHA-256", text_of(wheel, "sha256"));
-	line(b, "its address", text_of(wheel, "url"));
-	line(b, "summary", text_of(wheel, "summary"));
-	line(b, "license", text_of(wheel, "license"));
+	line(b, "wheel", tables_text(wheel, "filename"));
+	line(b, "its SHA-256", tables_text(wheel, "sha256"));
+	line(b, "its address", tables_text(wheel, "url"));
+	line(b, "summary", tables_text(wheel, "summary"));
+	line(b, "license", tables_text(wheel, "license"));
 	needs(b, wheel);
 	advisories(b, wheel);
 }
