@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from runner import calibrate, install, jobs as table, record, results, screen
+from runner import calibrate, install, jobs as table, lock, record, results, screen
 from runner.context import SRC, Context, Paths, Stop, read_results
 from runner.execute import Running
 from runner.graph import PLACES_A_PROCESSOR, WAITING, Graph, expected
@@ -340,10 +340,17 @@ def main(argv):
             else:
                 why[p] = owed.get(p, "unchanged since it ran") if args.touched else "tests/run full"
     os.chdir(SRC)
-    run = Run(args, paths_of(), parts, only, why)
+    paths = paths_of()
+    try:
+        held = lock.take(paths.build)
+    except lock.Busy as e:
+        print(f"tests/run: {e}", file=sys.stderr)
+        return 2
+    run = Run(args, paths, parts, only, why)
     signal.signal(signal.SIGINT, run.interrupt)
     signal.signal(signal.SIGTERM, run.interrupt)
-    return run.run()
+    with held:
+        return run.run()
 
 
 if __name__ == "__main__":
