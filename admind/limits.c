@@ -28,7 +28,7 @@ struct limits {
 static const struct db_stmt read_all = {"limits_read",
     "SELECT name, subject, value, burst FROM mcpbox.limits_now()", DB_FAST};
 
-/* Until the database has said: the defaults of migration 0016. */
+/* Until the database has said: the defaults of sql/schema/rates.sql. */
 static const struct breaker_conf defaults = {
     .of = {[BREAKER_SESSION] = {10000, 200, 50},
 	[BREAKER_PRINCIPAL] = {100000, 1000, 250}},

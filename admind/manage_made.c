@@ -4,7 +4,7 @@
  * what the statement answers goes out as it is, since this process reads no
  * JSON.
  *
- * The functions are in sql/migrations/0010_manage.sql. Null means that there is
+ * The functions are in sql/schema/manage.sql. Null means that there is
  * no such object; any other failure is the function's own.
  */
 #include <string.h>

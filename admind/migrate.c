@@ -109,6 +109,9 @@ too_new(const struct migrate *m, int version, struct err *err)
 	return -1;
 }
 
+/* The name of number 1 in databases from before sql/schema. */
+static const char old_form[] = "initial";
+
 /* What was applied: *have becomes the newest version. Each row must be the
  * migration this program has under that number, byte for byte. */
 static int
@@ -134,6 +137,14 @@ check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 	if (r == NULL)
 		return -1;
 	n = PQntuples(r);
+	if (n > 0 && strcmp(PQgetvalue(r, 0, 1), old_form) == 0) {
+		err_set(err, FAILURE_CONFLICT,
+		    "the database is of a build from before the schema was "
+		    "written anew, and is left as it is: `mcpboxctl export` "
+		    "with that build, make a new database, and `mcpboxctl "
+		    "import` there (docs/OPERATIONS.md)");
+		goto out;
+	}
 	for (int i = 0; i < n; i++) {
 		char hex[65];
 

@@ -10,7 +10,7 @@
  * A task is committed with synchronous_commit on, together with its intent,
  * before anybody hears its id; its end is committed together with its
  * execution's. JSON of clients and tools is taken apart by PostgreSQL's
- * functions (sql/migrations), not here.
+ * functions (sql/schema/tasks.sql), not here.
  */
 #include <stdio.h>
 #include <stdlib.h>

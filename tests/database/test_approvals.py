@@ -1,4 +1,4 @@
-"""Migration 0012: grants, first yeses, policies, attacked as in
+"""sql/schema/approvals.sql: grants, first yeses, policies, attacked as in
 test_database.py."""
 import hashlib
 import json

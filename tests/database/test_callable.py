@@ -1,4 +1,4 @@
-"""Migration 0008: the table of what may be called now, which the intent of each
+"""sql/schema/callable.sql: the table of what may be called now, which the intent of each
 call reads instead of the tables it follows. After any change of any of them, by
 functions or by hand, alone or many at once, it must say what they say."""
 import random

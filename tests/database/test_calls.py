@@ -1,4 +1,4 @@
-"""Migration 0007: per-call approval, attacked as in test_database.py."""
+"""sql/schema/confirm.sql: per-call approval, attacked as in test_database.py."""
 import hashlib
 import threading
 import uuid

@@ -25,7 +25,7 @@ def test_every_migration_is_applied_to_an_empty_database(empty):
     r = empty.migrate()
     assert r.returncode == 0 and "migrated" in r.stderr, r.stderr
     with empty.pg.connect(OWNER) as c:
-        assert c.execute("SELECT count(*) > 20 FROM mcpbox.schema_migrations").fetchone()[0]
+        assert c.execute("SELECT count(*) > 0 FROM mcpbox.schema_migrations").fetchone()[0]
 
 
 def test_a_copy_has_the_same_roles_and_the_same_schema(empty, schema):

@@ -17,7 +17,8 @@ import pytest
 from harness.admind import preimage, tlv
 from harness.instance import BUILD, take_block
 from harness.patience import patience, until
-from harness.pg import ROOT, Postgres
+from harness.pg import Postgres
+from harness.schema import migrations
 
 APP, OWNER = "mcpbox_app", "mcpbox_owner"
 DENIED = psycopg.errors.InsufficientPrivilege
@@ -133,10 +134,9 @@ def guarded(c, query, *args):
 def test_migrations_apply_once_and_know_their_content(schema, owner):
     r = schema.migrate()
     assert r.returncode == 0 and "migrated" not in r.stderr, r.stderr
-    files = sorted((ROOT / "sql/migrations").glob("*.sql"))
     rows = owner.execute("SELECT name, sha256 FROM mcpbox.schema_migrations "
                          "ORDER BY version").fetchall()
-    assert [(f.stem[5:], hashlib.sha256(f.read_bytes()).digest()) for f in files] == rows
+    assert [(name, hashlib.sha256(text).digest()) for name, text in migrations()] == rows
 
 
 def test_changed_or_newer_migrations_are_refused(schema, owner):
@@ -150,6 +150,34 @@ def test_changed_or_newer_migrations_are_refused(schema, owner):
     assert r.returncode != 0 and "newer program" in r.stderr
     owner.execute("DELETE FROM mcpbox.schema_migrations WHERE version = 999")
     assert schema.migrate().returncode == 0
+
+
+def test_a_database_from_before_the_schema_is_refused_and_left_alone(schema):
+    """The migrations that made it are no more; the sentence says what to do."""
+    with schema.pg.connect("postgres") as c:
+        c.autocommit = True
+        c.execute("CREATE DATABASE oldform OWNER mcpbox_owner ENCODING 'UTF8' TEMPLATE template0")
+    with schema.pg.connect(OWNER, "oldform") as c:
+        c.execute("CREATE SCHEMA mcpbox")
+        c.execute("CREATE TABLE mcpbox.schema_migrations (version int PRIMARY KEY, name text NOT NULL, "
+                  "sha256 bytea NOT NULL)")
+        c.execute("INSERT INTO mcpbox.schema_migrations SELECT n, CASE n WHEN 1 THEN 'initial' ELSE 'later' END, "
+                  "sha256(n::text::bytea) FROM generate_series(1, 27) n")
+        c.execute("CREATE TABLE mcpbox.servers AS SELECT 'kept' AS name")
+        c.commit()
+
+        def held():
+            return c.execute("SELECT oid::regclass::text, relfilenode FROM pg_class WHERE relnamespace = "
+                             "'mcpbox'::regnamespace ORDER BY 1").fetchall(), \
+                c.execute("SELECT * FROM mcpbox.schema_migrations ORDER BY 1").fetchall(), \
+                c.execute("SELECT name FROM mcpbox.servers").fetchall()
+        before = held()
+        c.commit()
+        r = schema.migrate("oldform")
+        assert r.returncode == 1, r.stderr
+        assert "from before the schema was written anew" in r.stderr and "mcpboxctl export" in r.stderr
+        assert "mcpboxctl import" in r.stderr and "newer program" not in r.stderr
+        assert held() == before
 
 
 def test_two_migrations_at_once(schema):
@@ -641,7 +669,7 @@ def test_the_view_of_intents_makes_open_rows_and_nothing_else(app):
     for column in ("state", "outcome", "ended_at", "restored"):
         with pytest.raises(psycopg.errors.UndefinedColumn):
             app.execute(insert(row | {column: "NULL"}))
-    # Since 0008 nor of what may not be called: the view's own rules.
+    # Nor of what may not be called: the view's own rules.
     for bad in ({"kind": "'other'"}, {"kind": "'management'"}, {"principal": "''"},
                 {"principal": r"E'a\x01b'"}, {"principal": "repeat('a', 255)"},
                 {"listener": "'x'"}, {"args_sha256": "'short'"},

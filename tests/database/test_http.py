@@ -1,4 +1,4 @@
-"""Migration 0020: tools of kind http that were imported, and the one name of
+"""sql/schema/versions.sql: tools of kind http that were imported, and the one name of
 the prefix web_ that may be taken."""
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Migration 0002: limits and modules, attacked as in test_database.py."""
+"""Limits and modules, attacked as in test_database.py."""
 import hashlib
 import re
 import uuid
@@ -8,7 +8,7 @@ import pytest
 
 from harness.admind import preimage, tlv
 from harness.pg import ROOT
-from database.test_database import DENIED, OWNER, Tool, guarded, one, refused, server
+from database.test_database import DENIED, Tool, guarded, one, refused, server
 
 DIGEST = hashlib.sha256(b"module").digest()
 NONE = (None,) * 16
@@ -61,7 +61,7 @@ def lock(name, version="1.0", digest=DIGEST):
 
 
 def test_bounds_are_those_of_the_program(owner):
-    """Each column's CHECK, and the rule for 0001's columns, against limit.h."""
+    """Each column's CHECK, and the rule for columns without one, against limit.h."""
     for table, names in (("server_limits", LIMITS), ("tool_versions", list(LIMITS)[5:15])):
         for name in names:
             text = one(owner, "SELECT pg_get_constraintdef(oid) FROM pg_constraint "
@@ -280,7 +280,7 @@ def test_requests_for_modules(app, owner):
                              subject)
     assert (name, version) == ("some-thing", "2.0")
     assert pre == b"mcpbox module request 1\0" + tlv((1, t.id.bytes), (2, name), (3, version), (4, "to parse"))
-    # what is approved since 0012 are the bytes of the grant, not of the wish
+    # what is approved are the bytes of the grant, not of the wish
     assert one(app, "SELECT sha256(preimage) FROM mcpbox.grant_requests WHERE id = %s", r)[0] == digest
     again = "SELECT mcpbox.request_module(%s, %s, %s, %s, %s, 'x', 'local')"
     refused(app, "conflict", again, uuid.uuid4(), uuid.uuid4(), t.id, "some.thing", "2.0")
@@ -332,27 +332,3 @@ def test_a_version_has_the_parts_of_its_kind(app, fields, good):
     else:
         with pytest.raises(psycopg.Error):
             app.execute(*made)
-
-
-# --- from an older database -----------------------------------------------
-
-
-def test_0002_keeps_what_0001_held(schema):
-    """A database of the first release, with versions of then, migrates."""
-    with schema.pg.connect("postgres") as c:
-        c.autocommit = True
-        c.execute("CREATE DATABASE old OWNER mcpbox_owner ENCODING 'UTF8' TEMPLATE template0")
-    old = next((ROOT / "sql/migrations").glob("0001_*.sql"))
-    s, t, v = uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
-    pre = version_with(preimage(s.bytes, t.bytes, "old"), (17, "requests"), (25, 67108864))
-    with schema.pg.connect(OWNER, "old") as c:
-        with c.transaction():
-            c.execute(old.read_text())
-            c.execute("INSERT INTO mcpbox.schema_migrations (version, name, sha256) VALUES (1, %s, %s)",
-                      (old.stem[5:], hashlib.sha256(old.read_bytes()).digest()))
-        c.execute("SELECT mcpbox.create_server(%s, 'old', '', 'local')", (s,))
-        c.execute("SELECT mcpbox.create_tool(%s, %s, 'local')", (v, pre))
-        r = schema.migrate("old")
-        assert r.returncode == 0, r.stderr
-        assert one(c, "SELECT modules, memory_bytes, cpu_ms FROM mcpbox.tool_versions WHERE id = %s", v) \
-            == (["requests"], 67108864, None)

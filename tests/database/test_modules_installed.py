@@ -1,4 +1,4 @@
-"""Migration 0022: the installer's queue and what it brings, attacked as in
+"""sql/schema/store.sql: the installer's queue and what it brings, attacked as in
 test_database.py."""
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Migration 0019: what a grant means, how it reaches a call, what a call's
+"""sql/schema/network.sql: what a grant means, how it reaches a call, what a call's
 record says of the network; attacked as in test_database.py."""
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Migration 0004: prompts, resources, templates, deletion, revisions per list; attacked as in test_database.py."""
+"""sql/schema/tools.sql: prompts, resources, templates, deletion, revisions per list; attacked as in test_database.py."""
 import hashlib
 import threading
 import uuid
@@ -8,8 +8,7 @@ import pytest
 
 from harness.admind import preimage, tlv
 from harness.patience import until
-from harness.pg import ROOT
-from database.test_database import (APP, DENIED, OWNER, Tool, call_open, epoch, guarded, one, open_call, refused,
+from database.test_database import (APP, DENIED, Tool, call_open, epoch, guarded, one, open_call, refused,
                                     server)
 from database.test_limits_modules import version_with
 
@@ -351,29 +350,3 @@ def test_static_content_is_recorded_if_it_serves(app):
     app.execute("SELECT mcpbox.revoke_version(%s, '', 'x')", (p.version,))
     assert static_open(app, p, admind) == "revoked"
     assert static_open(app, p, uuid.uuid4()) == "storage_unavailable"
-
-
-def test_0004_keeps_what_0003_held(schema):
-    """A database with tools of before migrates: they are tools, and listed."""
-    with schema.pg.connect("postgres") as c:
-        c.autocommit = True
-        c.execute("CREATE DATABASE before4 OWNER mcpbox_owner ENCODING 'UTF8' TEMPLATE template0")
-    with schema.pg.connect(OWNER, "before4") as c:
-        for path in sorted((ROOT / "sql/migrations").glob("000[123]_*.sql")):
-            with c.transaction():
-                c.execute(path.read_text())
-                c.execute("INSERT INTO mcpbox.schema_migrations (version, name, sha256) VALUES (%s, %s, %s)",
-                          (int(path.stem[:4]), path.stem[5:], hashlib.sha256(path.read_bytes()).digest()))
-        t = Tool(c).approve()
-        revision = one(c, "SELECT revision FROM mcpbox.catalogue")[0]
-        c.commit()
-        r = schema.migrate("before4")
-        assert r.returncode == 0, r.stderr
-        assert one(c, "SELECT object, deleted_at, serving_version FROM mcpbox.tools WHERE id = %s", t.id) \
-            == ("tool", None, t.version)
-        assert one(c, "SELECT object, client_capabilities, uri FROM mcpbox.tool_versions WHERE id = %s", t.version) \
-            == ("tool", [], None)
-        assert revisions(c)[:2] == (revision, revision)
-        t.update(code="def main(): return 4")
-        t.approve()
-        prompt(c, server=(t.server, t.server_name)).approve()

@@ -1,4 +1,4 @@
-"""Migration 0015: how records are found, counted, searched and forgotten; what of an
+"""How records are found, counted, searched and forgotten; what of an
 execution may still change; the activity log."""
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""Migration 0021: sources, what they found, what was imported; attacked as in
+"""sql/schema/sources.sql: sources, what they found, what was imported; attacked as in
 test_database.py."""
 import collections
 import hashlib

@@ -1,4 +1,4 @@
-"""Migration 0026: who stopped a server or disabled an object, and who may undo it.
+"""sql/schema/stops.sql: who stopped a server or disabled an object, and who may undo it.
 admin_act() with a role is what an administrator and root do; without it a function
 is called for a principal, as the management tools do."""
 import hashlib
@@ -9,10 +9,9 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from database.test_database import OWNER, Tool, guarded, one, refused, server
+from database.test_database import Tool, guarded, one, refused, server
 from database.test_transfer import export, put
 from harness.admind import preimage
-from harness.pg import ROOT
 
 START = "SELECT mcpbox.set_server_status(%s, 'running', %s)"
 STOP = "SELECT mcpbox.set_server_status(%s, 'stopped', %s)"
@@ -343,43 +342,3 @@ def test_what_waits_for_review_is_bounded_a_principal(app, owner):
     app.execute("SELECT mcpbox.delete_object(%s, 'tool', %s)", (tools[1].id, who))
     more = Tool(app, "more", server=s)
     app.execute(ask, (more.id, who))
-
-
-BEFORE_0026 = [f for f in sorted((ROOT / "sql/migrations").glob("*.sql")) if f.name < "0026"]
-
-
-def test_what_was_stopped_before(schema):
-    """The audit log says who; where it says nothing, an administrator is taken for it."""
-    with schema.pg.connect("postgres", dbname="postgres") as c:
-        c.execute(f"CREATE DATABASE older OWNER {OWNER}")
-    with schema.pg.connect(OWNER, dbname="older") as c:
-        for f in BEFORE_0026:
-            with c.transaction():
-                c.execute(f.read_text())
-        who = {"root": "root", "ann": "administrator", "local": "principal", "token:bot": "principal"}
-        servers = {}
-        for actor in (*who, None):
-            t = Tool(c)
-            servers[actor] = t
-            if actor is not None:
-                for _ in range(2):
-                    c.execute("SELECT mcpbox.set_server_status(%s, 'running', 'ann')", (t.server,))
-                    c.execute("SELECT mcpbox.set_server_status(%s, 'stopped', %s)", (t.server, actor))
-                c.execute("SELECT mcpbox.set_tool_enabled(%s, false, %s)", (t.id, actor))
-            else:
-                c.execute("UPDATE mcpbox.servers SET status = 'stopped' WHERE id = %s", (t.server,))
-                c.execute("UPDATE mcpbox.tools SET enabled = false WHERE id = %s", (t.id,))
-        gone, runs = Tool(c), Tool(c)
-        c.execute("SELECT mcpbox.delete_server(%s, 'local')", (gone.server,))
-        with c.transaction():
-            c.execute(next((ROOT / "sql/migrations").glob("0026_*.sql")).read_text())
-        for actor, t in servers.items():
-            want = (actor or "unknown", who.get(actor, "administrator"))
-            assert one(c, "SELECT stopped_by, stopped_authority FROM mcpbox.servers WHERE id = %s AND "
-                       "stopped_at <= now()", t.server) == want
-            assert one(c, "SELECT disabled_by, disabled_authority FROM mcpbox.tools WHERE id = %s AND "
-                       "disabled_at <= now()", t.id) == want
-        assert one(c, "SELECT stopped_by FROM mcpbox.servers WHERE id = %s", runs.server) == (None,)
-        with pytest.raises(psycopg.Error, match="the administrator unknown"):
-            c.execute(START, (servers[None].server, "local"))
-        c.execute(START, (servers["local"].server, "local"))

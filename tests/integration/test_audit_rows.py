@@ -54,7 +54,8 @@ def arguments(text, start):
 def bodies():
     """The newest body of each SQL function, without comments."""
     found = {}
-    for path in sorted(glob.glob(os.path.join(SRC, "sql/migrations/*.sql"))):
+    for path in [*glob.glob(os.path.join(SRC, "sql/schema/*.sql")),
+                 *sorted(glob.glob(os.path.join(SRC, "sql/migrations/*.sql")))]:
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"--.*", "", f.read())
         for m in re.finditer(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)\(.*?\$\$(.*?)\$\$", text, re.S):

@@ -12,11 +12,12 @@ import pytest
 
 from harness.instance import BUILD, take_block
 from harness.patience import patience, until
-from harness.pg import ROOT, Postgres
+from harness.pg import Postgres
+from harness.schema import migrations
 
 OWNER = "mcpbox_owner"
-FILES = sorted((ROOT / "sql/migrations").glob("*.sql"))
-LATEST = len(FILES)
+MIGRATIONS = migrations()
+LATEST = len(MIGRATIONS)
 OLD = LATEST - 2    # a build of two migrations ago
 
 
@@ -55,11 +56,11 @@ class Migrator:
         with self.pg.connect("postgres", "postgres") as c:
             c.execute(f"CREATE DATABASE {dbname} OWNER mcpbox_owner ENCODING 'UTF8' TEMPLATE template0")
         with self.pg.connect(OWNER, dbname) as c:
-            for n, f in enumerate(FILES[:version], 1):
+            for n, (name, text) in enumerate(MIGRATIONS[:version], 1):
                 with c.transaction():
-                    c.execute(f.read_text())
+                    c.execute(text)
                     c.execute("INSERT INTO mcpbox.schema_migrations (version, name, sha256) VALUES (%s, %s, %s)",
-                              (n, f.stem[5:], hashlib.sha256(f.read_bytes()).digest()))
+                              (n, name, hashlib.sha256(text).digest()))
             c.execute("SELECT mcpbox.create_server(%s, %s, '', 'local')", (uuid.uuid4(), dbname))
 
     def version(self, dbname):
@@ -202,8 +203,8 @@ def test_what_fails_half_way_keeps_the_backup(m):
 def test_the_newest_five_are_kept_and_parts_of_killed_runs_go(m):
     m.old("many")
     foreign = m.backups / "before-my-own.dump"
-    for n in range(1, 8):
-        (m.backups / f"before-{n:04}-2026010{n}T000000Z.dump").write_text(str(n))
+    for n in range(1, 8):   # by their dates, whatever their numbers
+        (m.backups / f"before-{9 - n:04}-2026010{n}T000000Z.dump").write_text(str(n))
     # of a run that was killed before the same migration: one is enough
     for hour in range(3):
         (m.backups / f"before-{OLD + 1:04}-20251231T0{hour}0000Z.dump").write_text("")
@@ -211,9 +212,9 @@ def test_the_newest_five_are_kept_and_parts_of_killed_runs_go(m):
     foreign.write_text("a person's")
     r = m.migrate("many")
     assert r.returncode == 0, r.stderr
-    left = [n for n in m.dumps() if n != foreign.name]
+    left = sorted((n for n in m.dumps() if n != foreign.name), key=lambda n: n[12:])
     assert foreign.exists() and len(left) == 5
-    assert [n[:11] for n in left[:4]] == ["before-0004", "before-0005", "before-0006", "before-0007"]
+    assert [n[12:20] for n in left[:4]] == ["20260104", "20260105", "20260106", "20260107"]
     assert left[4].startswith(f"before-{OLD + 1:04}-") and "-2025" not in left[4]
 
 

@@ -42,7 +42,7 @@ def test_only_long_parts_have_patterns():
 @pytest.mark.parametrize("path, parts", [
     ("gatewayd/call.c", {"wire-long", "debian13"}),
     ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd", "package"}),
-    ("sql/migrations/0001_base.sql", {"debian13", "vm"}),
+    ("sql/schema/base.sql", {"debian13", "vm"}),
     ("contrib/systemd/mcpbox.target", {"vm", "systemd", "package"}),
     ("contrib/debian/rules", {"vm", "reproducible", "package"}),
     ("contrib/packages", {"vm", "systemd", "debian13", "tidy", "package"}),

@@ -1,39 +1,8 @@
--- 0016: rate limits that hold across nodes and restarts (docs/decisions/0043),
--- and the numbers of the circuit breakers (0042).
-SET LOCAL search_path = mcpbox, pg_temp;
-
-INSERT INTO setting_keys (key, type, min, max, "default", doc) VALUES
-    ('rate_local_per_minute', 'integer', 0, 6000000, '0',
-    'Calls a minute of the local listener; 0: as many as there are.'),
-    ('rate_tunnel_per_minute', 'integer', 0, 6000000, '300',
-    'Calls a minute of the tunnel''s listener; 0: as many as there are.'),
-    ('rate_principal_per_minute', 'integer', 0, 6000000, '0',
-    'Calls a minute of each principal that has no limit of its own; 0: as many as there are.'),
-    ('rate_token_per_minute', 'integer', 0, 6000000, '150',
-    'The same of each API token, while rate_principal_per_minute is 0: half of the tunnel''s, so that one leaves room for others.'),
-    ('rate_tool_per_minute', 'integer', 0, 6000000, '0',
-    'Calls a minute of each tool, prompt or resource that has no limit of its own; 0: as many as there are.'),
-    ('breaker_session_calls', 'integer', 0, 100000000, '10000',
-    'Calls of one session within breaker_calls_window_s; more opens its circuit breaker. 0: none.'),
-    ('breaker_session_repeats', 'integer', 0, 100000000, '200',
-    'The same call of one session within breaker_repeats_window_s; more opens its circuit breaker for that call. 0: none.'),
-    ('breaker_session_errors', 'integer', 0, 100000000, '50',
-    'Errors in a row of one session that open its circuit breaker. 0: none.'),
-    ('breaker_principal_calls', 'integer', 0, 100000000, '100000',
-    'Calls of one principal within breaker_calls_window_s; more opens its circuit breaker. 0: none.'),
-    ('breaker_principal_repeats', 'integer', 0, 100000000, '1000',
-    'The same call of one principal within breaker_repeats_window_s; more opens its circuit breaker for that call. 0: none.'),
-    ('breaker_principal_errors', 'integer', 0, 100000000, '250',
-    'Errors in a row of one principal that open its circuit breaker. 0: none.'),
-    ('breaker_calls_window_s', 'integer', 1, 86400, '3600',
-    'Seconds within which calls in all are counted.'),
-    ('breaker_repeats_window_s', 'integer', 1, 86400, '600',
-    'Seconds within which the same calls are counted.'),
-    ('breaker_reset_s', 'integer', 1, 86400, '60',
-    'Seconds for which a circuit breaker stays open.');
+-- Rate limits that hold across nodes and restarts (docs/decisions/0043), and the
+-- numbers of the circuit breakers (docs/decisions/0042).
 
 -- A limit of one listener, principal or tool (its exposed name), in place of
--- what the settings say of all. per_minute 0: none. burst: tokens that are kept
+-- the settings for all. per_minute 0: none. burst: tokens that are kept
 -- at most; an hour's worth fills every bucket again.
 CREATE TABLE rate_limits (
 	scope text NOT NULL CHECK (scope IN ('listener', 'principal', 'tool')),
@@ -46,7 +15,7 @@ CREATE TABLE rate_limits (
 	CHECK (scope <> 'listener' OR subject IN ('local', 'tunnel'))
 );
 
--- What is left, as of `at`. Not there: full.
+-- Tokens that are left, as of `at`. No row: full.
 CREATE TABLE rate_buckets (
 	scope text NOT NULL,
 	subject text COLLATE "C" NOT NULL,
@@ -54,6 +23,7 @@ CREATE TABLE rate_buckets (
 	at timestamptz NOT NULL,
 	PRIMARY KEY (scope, subject)
 ) WITH (fillfactor = 50);
+
 CREATE INDEX ON rate_buckets (at);
 
 -- The limit that holds for a subject: its own, else the setting's. No row: none.
@@ -140,8 +110,6 @@ BEGIN
 	PERFORM pg_notify('mcpbox_setting', '');
 	RETURN NULL;
 END $$;
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON rate_limits
-    FOR EACH STATEMENT EXECUTE FUNCTION rate_limits_changed();
 
 -- As GET shows it; the ETag is the SHA-256 of this text. Null: none of its own.
 CREATE FUNCTION rate_limit_json(p_scope text, p_subject text) RETURNS text
@@ -211,10 +179,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
-REVOKE ALL ON rate_limits, rate_buckets FROM PUBLIC;
-GRANT SELECT ON rate_limits, rate_buckets TO mcpbox_app;
-REVOKE ALL ON FUNCTION rate_limit_of, rate_lease, rate_return, rate_sweep,
-    limits_now, rate_limits_changed, rate_limit_json, act_rate_limit_set,
-    act_rate_limit_remove, act_breakers_reset FROM PUBLIC;
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON rate_limits
+    FOR EACH STATEMENT EXECUTE FUNCTION rate_limits_changed();
+
 GRANT EXECUTE ON FUNCTION rate_lease, rate_return, rate_sweep, limits_now,
     rate_limit_json TO mcpbox_app;

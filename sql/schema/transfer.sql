@@ -1,88 +1,16 @@
--- 0017: figures for the dashboard and for health; export and import.
-SET LOCAL search_path = mcpbox, pg_temp;
-
----------------------------------------------------------------------------
--- Figures. Of calls (of tools; not of management tools, inspections and tests)
--- they come from execution_stats (0015), by hours: an hour that is not over is
--- counted as far as it went.
-
-CREATE FUNCTION dashboard(p_period text) RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	word text := coalesce(nullif(p_period, ''), '24h');
-	span interval := CASE word WHEN '1h' THEN interval '1 hour'
-	    WHEN '6h' THEN interval '6 hours' WHEN '24h' THEN interval '24 hours'
-	    WHEN '7d' THEN interval '7 days' END;
-	f timestamptz := date_trunc('hour', clock_timestamp() - span, 'UTC');
-	calls json;
-BEGIN
-	IF span IS NULL THEN
-		PERFORM fail('invalid_params', 'period is 1h, 6h, 24h or 7d');
-	END IF;
-	calls := execution_statistics(f, NULL, 'hour', '', '', '', 'tool', '')::json;
-	RETURN json_build_object('period', word, 'since', calls -> 'since', 'until', calls -> 'until',
-	    'servers', (SELECT json_build_object('all', count(*),
-	        'running', count(*) FILTER (WHERE status = 'running')) FROM servers
-	        WHERE deleted_at IS NULL),
-	    'tools', (SELECT json_build_object('all', count(*),
-	        'serving', count(*) FILTER (WHERE serving_version IS NOT NULL AND enabled),
-	        'disabled', count(*) FILTER (WHERE NOT enabled)) FROM tools
-	        WHERE object = 'tool' AND deleted_at IS NULL),
-	    'prompts', (SELECT count(*) FROM tools WHERE object = 'prompt' AND deleted_at IS NULL),
-	    'resources', (SELECT count(*) FROM tools WHERE object = 'resource' AND deleted_at IS NULL),
-	    'pending', (SELECT json_build_object('all', coalesce(sum(n), 0),
-	        'tool', coalesce(sum(n) FILTER (WHERE kind = 'tool'), 0),
-	        'module', coalesce(sum(n) FILTER (WHERE kind = 'module'), 0),
-	        'network', coalesce(sum(n) FILTER (WHERE kind = 'network'), 0),
-	        'call', coalesce(sum(n) FILTER (WHERE kind = 'call'), 0))
-	        FROM (SELECT kind, count(*) AS n FROM approval_requests
-	        WHERE state = 'pending' GROUP BY 1) p),
-	    'calls', calls -> 'total', 'calls_over_time', calls -> 'periods',
-	    'outcomes', calls -> 'outcomes', 'failures', calls -> 'failures',
-	    'top_tools', (SELECT coalesce(json_agg(t.value), '[]') FROM (SELECT value
-	        FROM json_array_elements(calls -> 'tools') WITH ORDINALITY o(value, n)
-	        ORDER BY n LIMIT 5) t),
-	    'busiest_servers', (SELECT coalesce(json_agg(json_build_object('id', s.id, 'name', s.name,
-	        'status', s.status, 'calls', c.calls, 'errors', c.errors)
-	        ORDER BY c.calls DESC, s.name), '[]')
-	        FROM (SELECT t.server_id, sum(x.calls) AS calls,
-	        coalesce(sum(x.calls) FILTER (WHERE x.outcome <> 'done'), 0) AS errors
-	        FROM execution_stats x JOIN tool_names n ON n.exposed_name = x.tool
-	        JOIN tools t ON t.id = n.tool_id WHERE x.hour >= f AND x.kind = 'tool'
-	        GROUP BY 1 ORDER BY 2 DESC LIMIT 10) c JOIN servers s ON s.id = c.server_id),
-	    'recent_errors', (SELECT coalesce(json_agg(json_build_object('id', r.id, 'tool', r.tool,
-	        'principal', r.principal, 'outcome', r.outcome, 'failure_mode', r.failure,
-	        'created_at', to_char(r.created_at AT TIME ZONE 'UTC',
-	        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY r.created_at DESC, r.id DESC), '[]')
-	        FROM (SELECT e.* FROM unnest(ARRAY['failed', 'killed', 'refused', 'lost']) o(outcome)
-	        CROSS JOIN LATERAL executions_of_outcome(o.outcome, f, 10) e
-	        ORDER BY e.created_at DESC, e.id DESC LIMIT 10) r))::text;
-END $$;
-
--- What of the database tells whether all is well.
-CREATE FUNCTION health_figures() RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-	SELECT json_build_object('postgresql', current_setting('server_version'),
-	    'database_bytes', pg_database_size(current_database()),
-	    'schema', (SELECT max(version) FROM schema_migrations),
-	    'nodes', (SELECT coalesce(json_agg(json_build_object('node', node, 'kind', kind,
-	        'since', to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-	        ORDER BY node, kind), '[]') FROM epochs WHERE ended_at IS NULL),
-	    'open_executions', (SELECT count(*) FROM executions WHERE state = 'open'),
-	    'overdue_executions', (SELECT count(*) FROM executions WHERE state = 'open'
-	        AND deadline < clock_timestamp() - interval '5 minutes'),
-	    'waiting_statistics', (SELECT count(*) FROM (SELECT 1 FROM execution_queue
-	        LIMIT 100000) q),
-	    'audit_rows', (SELECT seq FROM audit_head),
-	    'audit_not_anchored', (SELECT seq FROM audit_head)
-	        - coalesce((SELECT max(seq) FROM audit_anchors), 0),
-	    'pending_approvals', (SELECT count(*) FROM approval_requests WHERE state = 'pending'))::text
-$$;
-
----------------------------------------------------------------------------
--- Export and import (decision 0033). What leaves is text, a JSON object a line,
--- and one SHA-256 over all of it, which the vault seals; what comes in lies as
+-- Export and import (docs/decisions/0033). What leaves is text, a JSON object a
+-- line, and one SHA-256 over all of it, which the vault seals. What comes in lies as
 -- pieces until all of it is there, and becomes drafts in one transaction.
+--
+-- A refusal inside an import is an exception, and a block that catches one is a
+-- subtransaction. Each left the head of the audit log a version that several
+-- transactions had locked, and whoever reads the head passes all of them. So fifty
+-- objects are tried in one block; where one fails, those before it are one block
+-- again, and those after it another.
+--
+-- A stopped server comes stopped. Whoever imports stops it, and disables what came
+-- disabled, by the authority of his own: an import is root's or an
+-- administrator's.
 
 -- Both are gone when nobody fetched or finished them within a day.
 CREATE TABLE exports (
@@ -93,12 +21,14 @@ CREATE TABLE exports (
 	bytes bigint NOT NULL CHECK (bytes BETWEEN 0 AND 134217728),
 	sha256 bytea NOT NULL CHECK (length(sha256) = 32)
 );
+
 CREATE TABLE export_lines (
 	export uuid NOT NULL REFERENCES exports (id) ON DELETE CASCADE,
 	n bigint NOT NULL,
 	line text NOT NULL,
 	PRIMARY KEY (export, n)
 );
+
 CREATE TABLE imports (
 	id uuid PRIMARY KEY,
 	made_by text NOT NULL CHECK (actor_ok(made_by)),
@@ -107,6 +37,7 @@ CREATE TABLE imports (
 	-- where the next piece begins; 128 MiB are 10,000 tools of 12 kB
 	bytes bigint NOT NULL DEFAULT 0 CHECK (bytes BETWEEN 0 AND 134217728)
 );
+
 CREATE TABLE import_parts (
 	import uuid NOT NULL REFERENCES imports (id) ON DELETE CASCADE,
 	at bigint NOT NULL CHECK (at >= 0),
@@ -127,26 +58,27 @@ BEGIN
 	    AND id IN (SELECT id FROM imports ORDER BY used_at DESC OFFSET 7);
 END $$;
 
--- What travels of a server. Secrets by name alone, grants and modules not at
--- all: they are decisions of this instance.
 CREATE FUNCTION export_server(s servers) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('server', json_build_object('name', s.name,
-	    'description', s.description, 'expose', s.expose,
+	    'description', s.description, 'expose', s.expose, 'status', s.status,
 	    'limits', json_strip_nulls(server_limits_json(s.id::text)::json -> 'limits'),
 	    'secrets', (SELECT coalesce(json_agg(json_build_object('key', x.key,
 	        'description', x.description) ORDER BY x.key), '[]')
 	        FROM server_secrets x WHERE x.server_id = s.id)))::text
 $$;
 
--- Of an object: what serves, else the newest version; as its very bytes.
+-- Returns what travels of an object: what serves, else the newest version, as its
+-- very bytes. A source does not travel: it is this instance's decision, as grants
+-- are. What was imported from one travels as any tool.
 CREATE FUNCTION export_object(t tools, p_server text) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('object', json_build_object('server', p_server,
 	    'kind', t.object, 'name', v.name, 'enabled', t.enabled,
 	    'version', v.version_no, 'state', v.state, 'hash', encode(v.hash, 'hex'),
 	    'preimage', replace(encode(v.preimage, 'base64'), E'\n', '')))::text
-	FROM tool_versions v WHERE v.tool_id = t.id AND v.id = coalesce(t.serving_version,
+	FROM tool_versions v WHERE t.object <> 'source' AND v.tool_id = t.id
+	    AND v.id = coalesce(t.serving_version,
 	    (SELECT w.id FROM tool_versions w WHERE w.tool_id = t.id
 	    ORDER BY w.version_no DESC LIMIT 1))
 $$;
@@ -206,9 +138,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    FROM exports x WHERE x.id = p_id
 $$;
 
----------------------------------------------------------------------------
--- Coming in.
-
 CREATE FUNCTION act_import_begin(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -267,7 +196,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce(string_agg(part, '' ORDER BY at), '') FROM import_parts WHERE import = p_id
 $$;
 
--- Of all that was put: the vault is asked whether it sealed these bytes.
+-- Digests all that was put: the vault is asked whether it sealed these bytes.
 CREATE FUNCTION import_digest(p_id uuid) RETURNS bytea
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -340,7 +269,6 @@ BEGIN
 	RETURN tried;
 END $$;
 
--- One server of an import; its id.
 CREATE FUNCTION import_server(j json, p_actor text) RETURNS servers
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -348,12 +276,19 @@ DECLARE
 	l json := coalesce(j -> 'limits', '{}');
 	x json;
 BEGIN
-	IF NOT coalesce(j ->> 'expose', '') IN ('prefixed', 'bare') THEN
+	IF NOT coalesce(j ->> 'expose', '') IN ('prefixed', 'bare')
+	    OR j ->> 'status' NOT IN ('running', 'stopped') THEN
 		PERFORM fail('invalid_params', 'a server''s line is not one of an export');
 	END IF;
+	-- until the transaction ends: its objects follow in it
+	PERFORM set_config('mcpbox.role', CASE p_actor WHEN 'root' THEN 'root'
+	    ELSE 'administrator' END, true);
 	made.id := gen_random_uuid();
 	made.name := import_name(j ->> 'name');
 	PERFORM create_server(made.id, made.name, coalesce(j ->> 'description', ''), p_actor);
+	IF j ->> 'status' = 'stopped' THEN	-- an export of an older mcpbox does not say
+		PERFORM set_server_status(made.id, 'stopped', p_actor, 'imported so');
+	END IF;
 	UPDATE servers SET expose = j ->> 'expose' WHERE id = made.id RETURNING * INTO made;
 	IF l::text <> '{}' THEN
 		PERFORM set_server_limits(made.id,
@@ -363,7 +298,9 @@ BEGIN
 		    (l ->> 'result_bytes')::bigint, (l ->> 'cpu_ms')::bigint, (l ->> 'files')::bigint,
 		    (l ->> 'file_bytes')::bigint, (l ->> 'stdout_bytes')::bigint,
 		    (l ->> 'argument_bytes')::bigint, (l ->> 'log_rate')::bigint,
-		    (l ->> 'progress_rate')::bigint, (l ->> 'code_bytes')::bigint);
+		    (l ->> 'progress_rate')::bigint, (l ->> 'connections')::bigint,
+		    (l ->> 'network_bytes')::bigint, (l ->> 'network_rate')::bigint,
+		    (l ->> 'code_bytes')::bigint);
 	END IF;
 	FOR x IN SELECT value FROM json_array_elements(coalesce(j -> 'secrets', '[]')) LOOP
 		PERFORM secret_create(made.id, x ->> 'key', coalesce(x ->> 'description', ''), p_actor);
@@ -371,53 +308,28 @@ BEGIN
 	RETURN made;
 END $$;
 
--- One object: a draft of its own. What another object's name or URI stands in
--- the way of is left out and said; anything else ends the whole import.
-CREATE FUNCTION import_object(j json, s servers, p_actor text) RETURNS json
-LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	pre bytea := decode(j ->> 'preimage', 'base64');
-	tool uuid := gen_random_uuid();
-	name text := version_text(pre, 5);
-	exposed text := CASE s.expose WHEN 'bare' THEN name ELSE s.name || '__' || name END;
-	said text;
-BEGIN
-	IF pre IS NULL OR name IS NULL THEN
-		PERFORM fail('invalid_params', 'an object''s line is not one of an export');
-	END IF;
-	BEGIN
-		PERFORM create_tool(gen_random_uuid(),
-		    import_preimage(pre, s.id, tool, s.name, exposed), p_actor, 'import');
-		IF (j ->> 'enabled') = 'false' THEN
-			PERFORM set_tool_enabled(tool, false, p_actor);
-		END IF;
-	EXCEPTION WHEN unique_violation OR check_violation OR SQLSTATE 'MB001' THEN
-		GET STACKED DIAGNOSTICS said = MESSAGE_TEXT;
-		RETURN json_build_object('skipped', json_build_object('server', s.name,
-		    'name', name, 'why', left(said, 500)));
-	END;
-	RETURN json_build_object('made', json_build_object('id', tool, 'server', s.name,
-	    'kind', coalesce(version_text(pre, 36), 'tool'), 'name', name, 'exposed_name', exposed,
-	    'modules', (SELECT coalesce(json_agg(split_part(m, ' ', 1) || ' ' || split_part(m, ' ', 2)), '[]')
-	        FROM unnest(version_texts(pre, 17)) m)));
-END $$;
-
--- All of it or nothing. p_sha256: of what the vault said is sealed; pieces put
--- since then are another text.
+-- Imports all or nothing. p_sha256: of the text that the vault sealed; pieces that
+-- were put since then make another text. The lines are taken in turns: a server's
+-- own, or up to fifty objects of it.
 CREATE FUNCTION import_finish(p_id uuid, p_sha256 bytea, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	whole text;
-	line text;
+	lines json[];
+	objects json[];
+	n int := 1;
 	j json;
 	s servers;
 	from_name text;
-	done json;
 	hosts json[] := '{}';
 	made json[] := '{}';
 	skipped json[] := '{}';
 BEGIN
 	PERFORM pg_advisory_xact_lock(hashtext('mcpbox transfer'));
+	-- The first server that is made has the audit head; what comes after it may
+	-- need these, which everybody else has before the head.
+	PERFORM 1 FROM master_key FOR SHARE;
+	PERFORM 1 FROM callable_turn FOR UPDATE;
 	PERFORM 1 FROM imports WHERE id = p_id FOR UPDATE;
 	IF NOT FOUND THEN
 		PERFORM fail('not_found', 'there is no such import');
@@ -430,23 +342,35 @@ BEGIN
 	IF length(whole) - length(replace(whole, E'\n', '')) > 2000 THEN
 		PERFORM fail('too_large', 'an import has at most 2000 lines: export fewer servers at a time');
 	END IF;
-	FOR line IN SELECT l FROM string_to_table(rtrim(whole, E'\n'), E'\n') l LOOP
-		j := line::json;
+	lines := ARRAY(SELECT l::json FROM string_to_table(rtrim(whole, E'\n'), E'\n')
+	    WITH ORDINALITY t (l, at) ORDER BY at);
+	WHILE n <= cardinality(lines) LOOP
+		j := lines[n];
+		objects := '{}';
 		IF j -> 'server' IS NOT NULL THEN
 			s := import_server(j -> 'server', p_actor);
 			from_name := j -> 'server' ->> 'name';
 			hosts := hosts || json_build_object('id', s.id, 'name', s.name,
 			    'exported_as', from_name);
-		ELSIF j -> 'object' IS NOT NULL AND from_name = j -> 'object' ->> 'server' THEN
-			done := import_object(j -> 'object', s, p_actor);
-			IF done -> 'made' IS NOT NULL THEN
-				made := made || (done -> 'made');
-			ELSE
-				skipped := skipped || (done -> 'skipped');
-			END IF;
-		ELSE
+			n := n + 1;
+			CONTINUE;
+		END IF;
+		WHILE n <= cardinality(lines) AND cardinality(objects) < 50
+		    AND lines[n] -> 'server' IS NULL AND lines[n] -> 'object' IS NOT NULL
+		    AND from_name = lines[n] -> 'object' ->> 'server' LOOP
+			objects := objects || (lines[n] -> 'object');
+			n := n + 1;
+		END LOOP;
+		IF cardinality(objects) = 0 THEN
 			PERFORM fail('invalid_params', 'a line is not one of an export');
 		END IF;
+		FOR j IN SELECT o FROM import_objects(objects, s, p_actor) o LOOP
+			IF j -> 'made' IS NOT NULL THEN
+				made := made || (j -> 'made');
+			ELSE
+				skipped := skipped || (j -> 'skipped');
+			END IF;
+		END LOOP;
 	END LOOP;
 	DELETE FROM imports WHERE id = p_id;
 	PERFORM audit_append(p_actor, 'imported', 'import ' || p_id, json_build_object(
@@ -459,39 +383,71 @@ BEGIN
 	    WHERE json_array_length(m -> 'modules') > 0 LIMIT 1000) x));
 END $$;
 
----------------------------------------------------------------------------
--- Backups (decision 0034). pg_dump knows what a function needs only where its
--- body was parsed when it was made: 0001's and 0004's, on which generated
--- columns stand, in that form; else a restore makes the table before them.
+-- One object: a draft of its own.
+CREATE FUNCTION import_object(j json, s servers, p_actor text) RETURNS json
+LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	pre bytea := decode(j ->> 'preimage', 'base64');
+	tool uuid := gen_random_uuid();
+	name text := version_text(pre, 5);
+	exposed text := CASE s.expose WHEN 'bare' THEN name ELSE s.name || '__' || name END;
+BEGIN
+	PERFORM create_tool(gen_random_uuid(),
+	    import_preimage(pre, s.id, tool, s.name, exposed), p_actor, 'import');
+	IF (j ->> 'enabled') = 'false' THEN
+		PERFORM set_tool_enabled(tool, false, p_actor);
+	END IF;
+	RETURN json_build_object('made', json_build_object('id', tool, 'server', s.name,
+	    'kind', coalesce(version_text(pre, 36), 'tool'), 'name', name, 'exposed_name', exposed,
+	    'modules', (SELECT coalesce(json_agg(split_part(m, ' ', 1) || ' ' || split_part(m, ' ', 2)), '[]')
+	        FROM unnest(version_texts(pre, 17)) m)));
+END $$;
 
-CREATE OR REPLACE FUNCTION version_bytes(preimage bytea, wanted int) RETURNS bytea
-LANGUAGE sql IMMUTABLE STRICT
-RETURN (mcpbox.version_fields(preimage, wanted))[1];
+-- Imports objects of one server, in their order. One whose name or URI another holds
+-- is left out and said; anything else ends the whole import.
+CREATE FUNCTION import_objects(p_objects json[], s servers, p_actor text) RETURNS SETOF json
+LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	j json;
+	done json[] := '{}';
+	kept int := 0;	-- of done, what is kept
+	at int := 1;	-- the first that is neither made nor left out
+	last int := cardinality(p_objects);
+	i int;
+	said text;
+BEGIN
+	FOREACH j IN ARRAY p_objects LOOP
+		IF version_text(decode(j ->> 'preimage', 'base64'), 5) IS NULL THEN
+			PERFORM fail('invalid_params', 'an object''s line is not one of an export');
+		END IF;
+	END LOOP;
+	WHILE at <= cardinality(p_objects) LOOP
+		BEGIN
+			FOR i IN at..last LOOP
+				done := done || import_object(p_objects[i], s, p_actor);
+			END LOOP;
+			at := last + 1;
+			last := cardinality(p_objects);
+		EXCEPTION WHEN unique_violation OR check_violation OR SQLSTATE 'MB001' THEN
+			-- what the block made is gone, its variables are not
+			GET STACKED DIAGNOSTICS said = MESSAGE_TEXT;
+			i := at + cardinality(done) - kept;
+			done := done[1:kept];
+			IF i > at THEN
+				last := i - 1;	-- those before it are kept by themselves
+			ELSE
+				done := done || json_build_object('skipped', json_build_object(
+				    'server', s.name, 'name',
+				    version_text(decode(p_objects[i] ->> 'preimage', 'base64'), 5),
+				    'why', left(said, 500)));
+				at := i + 1;
+				last := cardinality(p_objects);
+			END IF;
+		END;
+		kept := cardinality(done);
+	END LOOP;
+	RETURN QUERY SELECT unnest(done);
+END $$;
 
-CREATE OR REPLACE FUNCTION version_text(preimage bytea, wanted int) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT
-RETURN convert_from((mcpbox.version_fields(preimage, wanted))[1], 'UTF8');
-
-CREATE OR REPLACE FUNCTION version_texts(preimage bytea, wanted int) RETURNS text[]
-LANGUAGE sql IMMUTABLE STRICT
-RETURN (SELECT coalesce(array_agg(convert_from(f, 'UTF8')), '{}')
-	FROM unnest(mcpbox.version_fields(preimage, wanted)) f);
-
-CREATE OR REPLACE FUNCTION version_uuid(preimage bytea, wanted int) RETURNS uuid
-LANGUAGE sql IMMUTABLE STRICT
-RETURN encode((mcpbox.version_fields(preimage, wanted))[1], 'hex')::uuid;
-
-CREATE OR REPLACE FUNCTION version_content_bytes(preimage bytea) RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT
-RETURN (SELECT coalesce(length(mcpbox.version_bytes(preimage, 40)),
-	    length(b) / 4 * 3 - (length(b) - length(rtrim(b, '='))))
-	FROM (SELECT mcpbox.version_text(preimage, 41)) AS x (b));
-
----------------------------------------------------------------------------
-REVOKE ALL ON FUNCTION dashboard, health_figures, transfer_sweep, export_server,
-    export_object, export_begin, export_head, act_import_begin, act_import_put,
-    act_import_drop, import_text, import_digest, import_preimage, import_name,
-    import_server, import_object, import_finish FROM PUBLIC;
-GRANT SELECT ON exports, export_lines TO mcpbox_app;
-GRANT EXECUTE ON FUNCTION dashboard, health_figures, export_begin, export_head,
-    import_digest, import_finish TO mcpbox_app;
+GRANT EXECUTE ON FUNCTION export_begin, export_head, import_digest,
+    import_finish TO mcpbox_app;

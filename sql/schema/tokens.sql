@@ -1,12 +1,16 @@
--- 0011: API tokens and what they may.
+-- API tokens and what they may.
 --
--- A token is a principal of its own, `token:NAME`, which no other one ever
--- gets: names are not given again, since tasks, records and approvals of calls
--- belong to a principal. What a token may stands in its row from the start and
--- never changes; who should get more gets another token.
-SET LOCAL search_path = mcpbox, pg_temp;
+-- A token is a principal of its own, `token:NAME`, which no other one ever gets:
+-- names are not given again, since tasks, records and approvals of calls belong to a
+-- principal. A token's rights are in its row from the start and never change; who
+-- should get more gets another token.
+--
+-- A token's view, for statements of management tools: p_allow and p_deny are
+-- one pattern a line; p_allow null: everything (no token asks). Every object has two
+-- names, the one that clients call it by and server__name. A pattern may mean
+-- either, so that a server whose tools bear bare names is denied like another.
 
--- `*`, `server__*`, `server__name`, or a name that stands alone.
+-- `*`, `server__*`, `server__name`, or a name alone.
 CREATE FUNCTION token_patterns_ok(p text[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT cardinality(p) <= 256 AND coalesce(bool_and(x IS NOT NULL AND length(x) <= 64
@@ -36,11 +40,12 @@ CREATE TABLE api_tokens (
 	last_used_listener text CHECK (last_used_listener IN ('local', 'tunnel')),
 	CHECK ((revoked_at IS NULL) = (revoked_by IS NULL))
 );
+
 -- "Alice" and "alice" would be two principals that a person takes for one.
 CREATE UNIQUE INDEX api_tokens_lower ON api_tokens (lower(name));
 CREATE INDEX api_tokens_live ON api_tokens (name) WHERE revoked_at IS NULL;
 
--- What a token may is what an administrator once said; a revocation stands.
+-- A token's rights are what an administrator once said; a revocation is final.
 CREATE FUNCTION api_tokens_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF (NEW.id, NEW.name, NEW.digest, NEW.scopes, NEW.listeners, NEW.allow, NEW.deny,
@@ -53,11 +58,6 @@ BEGIN
 	END IF;
 	RETURN NEW;
 END $$;
-CREATE TRIGGER guard BEFORE UPDATE ON api_tokens
-    FOR EACH ROW EXECUTE FUNCTION api_tokens_guard();
-CREATE TRIGGER no_delete BEFORE DELETE ON api_tokens
-    FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER no_truncate BEFORE TRUNCATE ON api_tokens EXECUTE FUNCTION refuse();
 
 -- As REST shows it: never the digest.
 CREATE FUNCTION token_json(t api_tokens) RETURNS text
@@ -136,7 +136,7 @@ BEGIN
 	RETURN token_json(t);
 END $$;
 
--- By id or name. Again is harmless: the first revocation stands.
+-- Revokes by id or name. A repetition is harmless: the first revocation holds.
 CREATE FUNCTION token_revoke(p_token text, p_reason text, p_actor text,
     OUT id uuid, OUT digest bytea, OUT shown text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -175,12 +175,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    FROM unnest(p_ids, p_at, p_listeners) u (id, at, listener)
 	    WHERE t.id = u.id AND (t.last_used_at IS NULL OR t.last_used_at < u.at)
 $$;
-
----------------------------------------------------------------------------
--- What a token may see, for statements of management tools. p_allow, p_deny:
--- one pattern a line; p_allow null: everything (no token asks). Every object
--- has two names, what clients call it and server__name: a pattern may mean
--- either, so that a server whose tools bear bare names is denied like another.
 
 CREATE FUNCTION token_matches(p_patterns text, p_exposed text, p_server text, p_name text)
 RETURNS boolean
@@ -223,14 +217,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	        ORDER BY v.version_no DESC LIMIT 1), s.name, t.name))
 $$;
 
----------------------------------------------------------------------------
--- May clients behind the tunnel write tools, if their token says so?
-
-INSERT INTO setting_keys (key, type, min, max, "default", doc, words) VALUES
-    ('remote_tool_editing', 'choice', NULL, NULL, 'disabled', 'may tokens with the scope'
-    ' manage:edit create, change and delete servers and tools behind the tunnel?',
-    '{disabled,enabled}');
-
 -- Said with the value, so that every admind knows it before a gateway asks.
 CREATE FUNCTION token_editing_changed() RETURNS trigger
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
@@ -239,6 +225,12 @@ BEGIN
 	PERFORM catalogue_changed(1);
 	RETURN NULL;
 END $$;
+
+CREATE TRIGGER guard BEFORE UPDATE ON api_tokens
+    FOR EACH ROW EXECUTE FUNCTION api_tokens_guard();
+CREATE TRIGGER no_delete BEFORE DELETE ON api_tokens
+    FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON api_tokens EXECUTE FUNCTION refuse();
 CREATE TRIGGER token_editing AFTER INSERT OR UPDATE ON settings
     FOR EACH ROW WHEN (NEW.key = 'remote_tool_editing')
     EXECUTE FUNCTION token_editing_changed();
@@ -246,11 +238,6 @@ CREATE TRIGGER token_editing_reset AFTER DELETE ON settings
     FOR EACH ROW WHEN (OLD.key = 'remote_tool_editing')
     EXECUTE FUNCTION token_editing_changed();
 
----------------------------------------------------------------------------
-REVOKE ALL ON api_tokens FROM PUBLIC;
-REVOKE ALL ON FUNCTION token_patterns_ok, api_tokens_guard, token_json, token_words,
-    token_create, token_revoke, token_used, token_matches, token_permits,
-    token_permits_server, token_permits_ids, token_editing_changed FROM PUBLIC;
-GRANT SELECT ON api_tokens TO mcpbox_app;
 GRANT EXECUTE ON FUNCTION token_json, token_create, token_revoke, token_used,
-    token_matches, token_permits, token_permits_server, token_permits_ids TO mcpbox_app;
+    token_matches, token_permits, token_permits_server, token_permits_ids TO
+    mcpbox_app;

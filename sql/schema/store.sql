@@ -1,13 +1,12 @@
--- 0022: the module store and its installer (decision 0052).
+-- The module store and its installer (docs/decisions/0052).
 --
--- A request for a module that is not recorded makes a row of module_installs.
--- The admind of any node takes it, has a wheel fetched and stored by an
--- installer in its sandbox, and records what came of it: only then does the
--- request have a digest, and can be approved. Nothing here gives a right: an
--- entry of the store runs only where an approved version names its digest.
-SET LOCAL search_path = mcpbox, pg_temp;
+-- A request for a module that is not recorded makes a row of module_installs. The
+-- admind of any node takes it, has a wheel fetched and stored by an installer in
+-- its sandbox, and records what came of it: only then does the request have a
+-- digest, and can be approved. Nothing here gives a right: an entry of the store
+-- runs only where an approved version names its digest.
 
--- What is to be fetched. version '': the newest that fits.
+-- Modules to fetch. version '': the newest that fits.
 CREATE TABLE module_installs (
 	name text COLLATE "C" NOT NULL
 	    CHECK (name ~ '^[a-z0-9]+(-[a-z0-9]+)*$' AND length(name) <= 128),
@@ -16,7 +15,7 @@ CREATE TABLE module_installs (
 	state text NOT NULL DEFAULT 'waiting'
 	    CHECK (state IN ('waiting', 'running', 'done', 'failed')),
 	attempts int NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-	-- waiting: not before this; running: another may take it behind this
+	-- waiting: not before this; running: another may take it after this
 	due timestamptz NOT NULL DEFAULT clock_timestamp(),
 	node text,
 	execution uuid,	-- the last attempt's
@@ -25,10 +24,11 @@ CREATE TABLE module_installs (
 	updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (name, version)
 );
+
 CREATE INDEX module_installs_due_idx ON module_installs (due)
     WHERE state IN ('waiting', 'running');
 
--- What an installer said of the wheel that an entry came from: a stranger's
+-- An installer's words on the wheel that an entry came from: a stranger's
 -- words, read in a runner, for a person to judge. The digest of the entry is the
 -- store's own, in modules.
 CREATE TABLE module_wheels (
@@ -48,11 +48,8 @@ CREATE TABLE module_wheels (
 	PRIMARY KEY (name, version),
 	FOREIGN KEY (name, version) REFERENCES modules (name, version)
 );
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON module_wheels
-    FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER no_truncate BEFORE TRUNCATE ON module_wheels EXECUTE FUNCTION refuse();
 
--- Is it to be fetched? A failed attempt is made again when somebody asks anew.
+-- Asks for a module to be fetched. A failed attempt is made again at the next request.
 CREATE FUNCTION module_want(p_name text, p_version text) RETURNS void
 LANGUAGE sql SET search_path = mcpbox, pg_temp AS $$
 	INSERT INTO module_installs (name, version) SELECT p_name, p_version
@@ -62,14 +59,13 @@ LANGUAGE sql SET search_path = mcpbox, pg_temp AS $$
 	    due = clock_timestamp(), error = NULL, updated_at = clock_timestamp()
 	    WHERE module_installs.state IN ('failed', 'done')
 $$;
+
 CREATE FUNCTION module_requests_want() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
 	PERFORM module_want(NEW.name, NEW.version);
 	RETURN NULL;
 END $$;
-CREATE TRIGGER want AFTER INSERT ON module_requests
-    FOR EACH ROW EXECUTE FUNCTION module_requests_want();
 
 -- The next one for this node, its own until p_lease is over; no row: there is
 -- none. What an admind that died had begun comes back then.
@@ -148,7 +144,7 @@ BEGIN
 	IF wrong IS NULL THEN
 		SELECT * INTO known FROM modules m WHERE m.name = p_name
 		    AND m.version = module_installed.version;
-		-- A name and a version mean the same bytes for ever (0002).
+		-- A name and a version mean the same bytes for ever.
 		IF known.digest <> p_digest THEN
 			wrong := p_name || '==' || version || ' is recorded with the digest '
 			    || encode(known.digest, 'hex') || ', and the index has another one now';
@@ -199,7 +195,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	ORDER BY a.id LIMIT 256
 $$;
 
--- What a requested module needs, and its tool has not and nobody asked for:
+-- Returns what a requested module needs, its tool lacks and nobody asked for:
 -- becomes a request of its own for that tool, by whoever asked for the module.
 -- One at a time, since each takes the locks of a request; true: look again.
 CREATE FUNCTION module_need_ask() RETURNS boolean
@@ -237,23 +233,7 @@ BEGIN
 	RETURN true;
 END $$;
 
--- Entries that this suite's tools are granted and that came from a wheel: each
--- node has them, and fetches by its SHA-256 what its own store lacks.
-CREATE FUNCTION modules_granted(p_after text) RETURNS TABLE
-    (key text, name text, version text, digest bytea, sha256 bytea)
-LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
-	SELECT m.name || ' ' || m.version, m.name, m.version, m.digest, w.sha256
-	FROM modules m JOIN module_wheels w ON w.name = m.name AND w.version = m.version
-	WHERE m.state = 'available' AND m.name || ' ' || m.version > p_after COLLATE "C"
-	    AND EXISTS (SELECT 1 FROM tool_modules g WHERE g.name = m.name
-	    AND g.version = m.version AND g.revoked_at IS NULL)
-	ORDER BY (m.name || ' ' || m.version) COLLATE "C" LIMIT 256
-$$;
-
----------------------------------------------------------------------------
--- Showing.
-
--- What is told beside a recorded module; null: it came otherwise.
+-- Returns the origin of a recorded module; null: it came otherwise.
 CREATE FUNCTION module_wheel_json(p_name text, p_version text) RETURNS json
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('filename', w.filename, 'sha256', encode(w.sha256, 'hex'),
@@ -264,6 +244,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    'execution', w.execution)
 	FROM module_wheels w WHERE w.name = p_name AND w.version = p_version
 $$;
+
 CREATE FUNCTION module_install_json(i module_installs) RETURNS json
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('name', i.name, 'version', nullif(i.version, ''),
@@ -272,6 +253,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    'next_at', CASE WHEN i.state = 'waiting' THEN approval_time(i.due) END,
 	    'updated_at', approval_time(i.updated_at))
 $$;
+
 -- Beside the content of a request for a module: JSON members, a comma before
 -- them. Of other requests nothing.
 CREATE FUNCTION module_circumstances(a approval_requests) RETURNS text
@@ -285,34 +267,6 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	        ORDER BY x.added_at DESC, x.version DESC LIMIT 1) m ON true
 	    WHERE r.id = a.subject AND a.kind = 'module'), '')
 $$;
-
--- 0010's, and: what becomes of requests.
-CREATE OR REPLACE FUNCTION manage_get_modules(p_page bigint, p_size bigint) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	n bigint := (SELECT count(*) FROM modules WHERE state = 'available');
-BEGIN
-	RETURN json_build_object('is_custom_config', n > 0,
-	    'allowed_modules', (SELECT coalesce(json_agg(m.name || '==' || m.version
-		ORDER BY m.name, m.version), '[]') FROM (SELECT * FROM modules x
-		WHERE x.state = 'available' ORDER BY x.name, x.version
-		LIMIT p_size OFFSET (p_page - 1) * p_size) m),
-	    'default_modules', '["the Python standard library"]'::json,
-	    'total_allowed', n, 'page', p_page, 'page_size', p_size,
-	    'installing', (SELECT coalesce(json_agg(json_build_object('module', x.name
-		|| CASE x.version WHEN '' THEN '' ELSE '==' || x.version END,
-		'state', x.state, 'error', x.error) ORDER BY x.updated_at DESC), '[]')
-		FROM (SELECT * FROM module_installs i WHERE i.state <> 'done'
-		ORDER BY i.updated_at DESC LIMIT 50) x),
-	    'description', 'Each tool has the whole standard library. The packages of'
-	    ' allowed_modules are in the store; a tool may use one once an administrator'
-	    ' granted it to that tool (mcpbox_request_module). What is asked for and not'
-	    ' there is fetched from the package index, if one is configured, and its'
-	    ' dependencies are asked for with it: name them all in modules.');
-END $$;
-
----------------------------------------------------------------------------
--- Actions.
 
 -- Fetch it, whether somebody asked for it or not: again after a failure.
 CREATE FUNCTION act_module_install(p_actor text, p_id text, p_seen bytea, p_body json)
@@ -339,23 +293,13 @@ BEGIN
 	RETURN module_install_json(i);
 END $$;
 
--- What was asked for before there was an installer.
-INSERT INTO module_installs (name, version)
-    SELECT DISTINCT r.name, r.version FROM module_requests r
-    JOIN approval_requests a ON a.subject = r.id AND a.kind = 'module' AND a.state = 'pending'
-    WHERE NOT EXISTS (SELECT 1 FROM modules m WHERE m.name = r.name
-    AND m.state = 'available' AND (r.version = '' OR m.version = r.version))
-    ON CONFLICT DO NOTHING;
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON module_wheels
+    FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON module_wheels EXECUTE FUNCTION refuse();
+CREATE TRIGGER want AFTER INSERT ON module_requests
+    FOR EACH ROW EXECUTE FUNCTION module_requests_want();
 
----------------------------------------------------------------------------
--- Privileges, as in 0001.
-
-REVOKE ALL ON module_installs, module_wheels FROM PUBLIC;
-GRANT SELECT ON module_installs, module_wheels TO mcpbox_app;
-REVOKE ALL ON FUNCTION module_want, module_requests_want, module_install_next,
-    module_install_failed, module_error, module_said_wrong, module_installed,
-    module_doubted, module_waiting, module_need_ask, modules_granted, module_wheel_json, module_install_json,
-    module_circumstances, act_module_install FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION module_install_next, module_install_failed, module_error, module_installed,
-    module_doubted, module_waiting, module_need_ask, modules_granted, module_wheel_json,
-    module_install_json, module_circumstances TO mcpbox_app;
+GRANT EXECUTE ON FUNCTION module_install_next, module_install_failed,
+    module_error, module_installed, module_doubted, module_waiting,
+    module_need_ask, module_wheel_json, module_install_json,
+    module_circumstances TO mcpbox_app;

@@ -1,20 +1,10 @@
--- 0007: per-call approval. A call of a tool that must be confirmed is a request
--- like a version's: with content, hash, a person's decision and the vault's
--- seal. It is about one call: this version, these arguments, this principal,
--- until this time; and it lets that call run once.
-SET LOCAL search_path = mcpbox, pg_temp;
+-- Per-call approval. A call of a tool that must be confirmed is a request like a
+-- version's: with content, hash, a person's decision and the vault's seal. It is
+-- about one call: this version, these arguments, this principal, until this time;
+-- and it lets that call run once. The row is locked before the intent is made and
+-- marked in the same transaction: of two that bring one yes, one runs.
 
-ALTER TABLE approval_requests
-	DROP CONSTRAINT approval_requests_kind_check,
-	ADD CONSTRAINT approval_requests_kind_check
-	CHECK (kind IN ('tool', 'module', 'network', 'call')),
-	DROP CONSTRAINT approval_requests_state_check,
-	ADD CONSTRAINT approval_requests_state_check
-	CHECK (state IN ('pending', 'approved', 'rejected', 'superseded', 'expired')),
-	ADD CHECK (kind <> 'call' OR (tool_id IS NOT NULL AND subject = id));
-CREATE INDEX ON approval_requests (tool_id) WHERE kind = 'call' AND state = 'pending';
-
--- What approval_requests.hash of kind call is of: common/callreq.h.
+-- preimage is hashed into approval_requests.hash of kind call: common/callreq.h.
 CREATE TABLE call_requests (
 	id uuid PRIMARY KEY REFERENCES approval_requests (id),
 	version_id uuid NOT NULL REFERENCES tool_versions (id),
@@ -29,6 +19,7 @@ CREATE TABLE call_requests (
 	execution uuid UNIQUE,	-- that used it
 	CHECK ((used_at IS NULL) = (execution IS NULL))
 );
+
 CREATE INDEX ON call_requests (principal, listener, version_id, args_sha256);
 CREATE INDEX ON call_requests (expires_at) WHERE used_at IS NULL;
 
@@ -44,11 +35,6 @@ BEGIN
 	END IF;
 	RETURN NEW;
 END $$;
-CREATE TRIGGER guard BEFORE UPDATE ON call_requests
-    FOR EACH ROW EXECUTE FUNCTION call_requests_guard();
-CREATE TRIGGER no_delete BEFORE DELETE ON call_requests
-    FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER no_truncate BEFORE TRUNCATE ON call_requests EXECUTE FUNCTION refuse();
 
 -- Every admind tells its gateways.
 CREATE FUNCTION call_decided() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -57,8 +43,6 @@ BEGIN
 	    || CASE NEW.state WHEN 'approved' THEN ' 1' ELSE ' 0' END);
 	RETURN NULL;
 END $$;
-CREATE TRIGGER decided AFTER UPDATE OF state ON approval_requests
-    FOR EACH ROW WHEN (NEW.kind = 'call') EXECUTE FUNCTION call_decided();
 
 -- Nobody needs to decide about calls of what serves no more.
 CREATE FUNCTION call_requests_follow() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -70,12 +54,6 @@ BEGIN
 	    AND c.version_id IS DISTINCT FROM NEW.serving_version;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER calls AFTER UPDATE OF serving_version ON tools
-    FOR EACH ROW WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version)
-    EXECUTE FUNCTION call_requests_follow();
-
----------------------------------------------------------------------------
--- Which calls.
 
 -- MCP's ToolAnnotations: destructiveHint's default is true, and means something
 -- only where readOnlyHint is not true. What can't be read counts as
@@ -101,24 +79,7 @@ RETURNS boolean LANGUAGE sql STABLE AS $$
 	    AND mcpbox.tool_destructive(p_annotations))
 $$;
 
--- Settings that an administrator changes while all runs.
-CREATE FUNCTION change_setting(p_key text, p_value text, p_actor text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	IF p_key <> 'confirm_destructive' THEN
-		PERFORM fail('not_found', 'there is no such setting');
-	END IF;
-	IF p_value NOT IN ('on', 'off') THEN
-		PERFORM fail('invalid_params', p_key || ' is on or off');
-	END IF;
-	PERFORM setting_store(p_key, p_value, p_actor);
-	PERFORM pg_notify('mcpbox_call', 'policy');
-END $$;
-
----------------------------------------------------------------------------
--- Asking.
-
--- How it stands with a call. p_approval: the request its client was told of;
+-- Returns the state of a call's approval. p_approval: the request its client was told of;
 -- null: it was told of none, so one that is still good is looked for (a client
 -- that can't wait calls again), or p_id is made from the pre-image. what:
 -- pending, approved (with the seal); rejected, expired, used, changed (another
@@ -224,68 +185,6 @@ BEGIN
 	RETURN n;
 END $$;
 
----------------------------------------------------------------------------
--- Deciding: 0001's, and calls.
-
-CREATE OR REPLACE FUNCTION decide_approval(p_request uuid, p_approved boolean,
-    p_hash bytea, p_actor text, p_at timestamptz, p_reason text, p_seal bytea)
-RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	a approval_requests;
-	v tool_versions;
-	c call_requests;
-BEGIN
-	SELECT * INTO a FROM approval_requests WHERE id = p_request;
-	IF NOT FOUND THEN
-		PERFORM fail('not_found', 'there is no such request');
-	END IF;
-	PERFORM 1 FROM tools WHERE id = a.tool_id FOR UPDATE;
-	SELECT * INTO a FROM approval_requests WHERE id = p_request FOR UPDATE;
-	IF a.state <> 'pending' THEN
-		PERFORM fail('already_decided', 'the request is ' || a.state || ' already');
-	END IF;
-	IF a.kind NOT IN ('tool', 'call') THEN
-		PERFORM fail('invalid_params', 'only tools and calls can be decided yet');
-	END IF;
-	IF p_approved THEN
-		IF p_hash IS DISTINCT FROM a.hash THEN
-			PERFORM fail('hash_mismatch', 'what was reviewed is not what is asked for');
-		END IF;
-		INSERT INTO approval_seals VALUES (a.id, a.subject, a.hash, p_seal, p_at);
-	END IF;
-	IF a.kind = 'call' THEN
-		SELECT * INTO STRICT c FROM call_requests WHERE id = a.id;
-		IF c.expires_at <= clock_timestamp() THEN
-			PERFORM fail('already_decided', 'the request has expired');
-		END IF;
-		UPDATE approval_requests SET state = CASE WHEN p_approved THEN 'approved'
-		    ELSE 'rejected' END, decided_by = p_actor, decided_at = p_at,
-		    reason = p_reason WHERE id = a.id RETURNING * INTO a;
-		PERFORM audit_append(p_actor, 'call_' || a.state, 'tool ' || c.tool,
-		    json_build_object('request_id', a.id, 'version_id', c.version_id,
-		    'principal', c.principal, 'listener', c.listener,
-		    'args_sha256', encode(c.args_sha256, 'hex'),
-		    'hash', encode(a.hash, 'hex'), 'reason', p_reason)::text);
-		RETURN;
-	END IF;
-	UPDATE tool_versions SET state = CASE WHEN p_approved THEN 'approved'
-	    ELSE 'rejected' END WHERE id = a.subject RETURNING * INTO v;
-	UPDATE approval_requests SET state = v.state, decided_by = p_actor,
-	    decided_at = p_at, reason = p_reason WHERE id = a.id;
-	IF p_approved THEN
-		UPDATE tools SET serving_version = v.id WHERE id = v.tool_id;
-	END IF;
-	PERFORM audit_append(p_actor, 'tool_' || v.state, 'tool ' || v.exposed_name,
-	    json_build_object('request_id', a.id, 'tool_id', v.tool_id,
-	    'version_id', v.id, 'version', v.version_no,
-	    'hash', encode(v.hash, 'hex'), 'reason', p_reason)::text);
-END $$;
-
----------------------------------------------------------------------------
--- Using. The row is locked before the intent is made and marked in the same
--- transaction: of two that bring one yes, one runs.
-
 CREATE FUNCTION call_take(p_request uuid, p_version uuid, p_principal text,
     p_listener text, p_tool text, p_args_sha256 bytea) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -367,10 +266,16 @@ BEGIN
 	RETURN why;
 END $$;
 
-REVOKE ALL ON call_requests FROM PUBLIC;
-GRANT SELECT ON call_requests TO mcpbox_app;
-REVOKE ALL ON FUNCTION call_requests_guard, call_decided, call_requests_follow,
-    tool_destructive, call_confirms, change_setting, call_ask, calls_sweep,
-    call_take, call_used, call_open_confirmed, task_open_confirmed FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION tool_destructive, call_confirms, change_setting,
-    call_ask, calls_sweep, call_open_confirmed, task_open_confirmed TO mcpbox_app;
+CREATE TRIGGER guard BEFORE UPDATE ON call_requests
+    FOR EACH ROW EXECUTE FUNCTION call_requests_guard();
+CREATE TRIGGER no_delete BEFORE DELETE ON call_requests
+    FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON call_requests EXECUTE FUNCTION refuse();
+CREATE TRIGGER decided AFTER UPDATE OF state ON approval_requests
+    FOR EACH ROW WHEN (NEW.kind = 'call') EXECUTE FUNCTION call_decided();
+CREATE TRIGGER calls AFTER UPDATE OF serving_version ON tools
+    FOR EACH ROW WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version)
+    EXECUTE FUNCTION call_requests_follow();
+
+GRANT EXECUTE ON FUNCTION tool_destructive, call_confirms, call_ask,
+    calls_sweep, call_open_confirmed, task_open_confirmed TO mcpbox_app;

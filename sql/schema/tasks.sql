@@ -1,14 +1,7 @@
--- 0005: tasks (MCP extension io.modelcontextprotocol/tasks): calls whose client was
--- promised an answer for later. A task is committed together with its intent,
--- and both with synchronous_commit on, before the client hears of it: the
--- promise must outlive every process, and PostgreSQL's own crash.
-SET LOCAL search_path = mcpbox, pg_temp;
-
--- after_questions: as required, but what it asks first is asked before the
--- client hears of a task.
-ALTER TABLE tool_versions DROP CONSTRAINT tool_versions_task_check,
-	ADD CONSTRAINT tool_versions_task_check
-	CHECK (task IN ('forbidden', 'optional', 'required', 'after_questions'));
+-- Tasks (MCP extension io.modelcontextprotocol/tasks): calls whose client was
+-- promised an answer for later. A task is committed together with its intent, and
+-- both with synchronous_commit on, before the client hears of it: the promise must
+-- outlive every process, and PostgreSQL's own crash.
 
 CREATE TABLE tasks (
 	id uuid PRIMARY KEY,	-- its execution's: 128 random bits
@@ -36,6 +29,7 @@ CREATE TABLE tasks (
 	CHECK ((state = 'failed') = (failure IS NOT NULL)),
 	CHECK ((state = 'completed') = (result IS NOT NULL))
 );
+
 CREATE INDEX ON tasks (principal, listener, state);
 CREATE INDEX ON tasks (expires_at);
 CREATE INDEX ON tasks (owner_epoch) WHERE state IN ('working', 'input_required');
@@ -61,7 +55,7 @@ DECLARE
 	kept bigint;
 	why text;
 BEGIN
-	-- What admind asks for withdrawn calls comes by another connection than
+	-- admind asks for withdrawn calls by another connection than
 	-- this: so until this commits nothing of the version may be withdrawn, and
 	-- what was withdrawn before is seen. Locks in the usual order.
 	PERFORM 1 FROM servers s WHERE s.id = (SELECT server_id FROM tool_versions
@@ -261,33 +255,6 @@ BEGIN
 	PERFORM mcpbox.task_tell(t, '-');
 END $$;
 
--- execution_close() of a task: both in one transaction.
-CREATE FUNCTION task_close(p_id uuid, p_epoch uuid, p_outcome text,
-    p_failure text, p_delivered boolean, p_started timestamptz,
-    p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,
-    p_kind text, p_version uuid, p_hash bytea, p_principal text,
-    p_listener text, p_tool text, p_args_sha256 bytea, p_arguments text,
-    p_created timestamptz, p_deadline timestamptz,
-    p_state text, p_whole text, p_meta text) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	how text := execution_close(p_id, p_epoch, p_outcome, p_failure, p_delivered,
-	    p_started, p_ended, p_cpu_us, p_stdout, p_result, p_kind, p_version, p_hash,
-	    p_principal, p_listener, p_tool, p_args_sha256, p_arguments, p_created,
-	    p_deadline);
-	message text;
-BEGIN
-	IF how IN ('closed', 'restored') THEN
-		BEGIN
-			message := p_whole::json #>> '{content,0,text}';
-		EXCEPTION WHEN data_exception THEN
-			message := NULL;
-		END;
-		PERFORM task_end(p_id, p_state, p_outcome, p_failure, message, p_whole, p_meta);
-	END IF;
-	RETURN how;
-END $$;
-
 -- Tasks whose execution ended without a word to them (its sandbox died, say),
 -- and those whose time is over: these are ended if they still work, and
 -- forgotten once they ended. Returns how many of the first kind.
@@ -316,9 +283,32 @@ BEGIN
 	RETURN n;
 END $$;
 
-REVOKE ALL ON tasks FROM PUBLIC;
-GRANT SELECT ON tasks TO mcpbox_app;
-REVOKE ALL ON FUNCTION task_tell, task_open, task_told, task_ask, task_find, task_answer,
-    task_cancel, task_end, task_close, tasks_sweep FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION task_open, task_told, task_ask, task_answer, task_cancel,
-    task_close, tasks_sweep TO mcpbox_app;
+-- Closes an execution and its task in one transaction.
+CREATE FUNCTION task_close(p_id uuid, p_epoch uuid, p_outcome text,
+    p_failure text, p_delivered boolean, p_started timestamptz,
+    p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,
+    p_kind text, p_version uuid, p_hash bytea, p_principal text,
+    p_listener text, p_tool text, p_args_sha256 bytea, p_arguments text,
+    p_created timestamptz, p_deadline timestamptz,
+    p_state text, p_whole text, p_meta text, p_network text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	how text := execution_close(p_id, p_epoch, p_outcome, p_failure, p_delivered,
+	    p_started, p_ended, p_cpu_us, p_stdout, p_result, p_kind, p_version, p_hash,
+	    p_principal, p_listener, p_tool, p_args_sha256, p_arguments, p_created,
+	    p_deadline, p_network);
+	message text;
+BEGIN
+	IF how IN ('closed', 'restored') THEN
+		BEGIN
+			message := p_whole::json #>> '{content,0,text}';
+		EXCEPTION WHEN data_exception THEN
+			message := NULL;
+		END;
+		PERFORM task_end(p_id, p_state, p_outcome, p_failure, message, p_whole, p_meta);
+	END IF;
+	RETURN how;
+END $$;
+
+GRANT EXECUTE ON FUNCTION task_open, task_told, task_ask, task_answer,
+    task_cancel, tasks_sweep, task_close TO mcpbox_app;

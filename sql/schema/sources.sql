@@ -1,187 +1,56 @@
--- 0021: other MCP servers as sources of tools (decisions 0050, 0051).
+-- Other MCP servers as sources of tools (docs/decisions/0050, 0051).
 --
--- A source is an object (0004) of its own kind, `source`: its version says where
--- the server is and which credential goes there, a person approves these bytes,
--- and to ask what tools it has is to run that version. A tool imported from it
--- is a version of kind mcp, with the SHA-256 of the definition that was read.
-SET LOCAL search_path = mcpbox, pg_temp;
+-- A source is an object of its own kind, `source`: its version says where the server
+-- is and which credential goes there, a person approves these bytes, and to ask what
+-- tools it has is to run that version. A tool imported from it is a version of kind
+-- mcp, with the SHA-256 of the definition that was read. Nothing here is a secret:
+-- the runs' results hold what they made sealed for the vault.
 
----------------------------------------------------------------------------
--- Objects.
-
-ALTER TABLE tools
-	DROP CONSTRAINT tools_object_check,
-	ADD CONSTRAINT tools_object_check CHECK
-	    (object IN ('tool', 'prompt', 'resource', 'template', 'source'));
-ALTER TABLE tool_versions
-	DROP CONSTRAINT tool_versions_object_check,
-	ADD CONSTRAINT tool_versions_object_check CHECK
-	    (object IN ('tool', 'prompt', 'resource', 'template', 'source'));
-
--- 0004's, and: a source stands in no list.
-CREATE OR REPLACE FUNCTION list_bit(object text) RETURNS int
-LANGUAGE sql IMMUTABLE STRICT AS $$
-	SELECT CASE object WHEN 'tool' THEN 1 WHEN 'prompt' THEN 2
-	    WHEN 'resource' THEN 4 WHEN 'template' THEN 8 ELSE 0 END
-$$;
-
--- 0004's, and: of a source, and of kind mcp.
-CREATE OR REPLACE FUNCTION version_object_check(pre bytea) RETURNS void
-LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	o text := coalesce(version_text(pre, 36), 'tool');
-	k text := version_text(pre, 14);
-	texts int := (version_bytes(pre, 40) IS NOT NULL)::int;
-	blobs int := (version_bytes(pre, 41) IS NOT NULL)::int;
-BEGIN
-	IF version_text(pre, 36) = 'tool' THEN
-		PERFORM fail('invalid_params', 'a tool''s version does not say that it is one');
-	END IF;
-	IF (k = 'static') <> (texts + blobs > 0) OR texts + blobs > 1 OR (CASE o
-	    WHEN 'tool' THEN k = 'static' OR version_bytes(pre, 37) IS NOT NULL
-		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 39) IS NOT NULL
-		OR version_bytes(pre, 42) IS NOT NULL
-	    WHEN 'prompt' THEN k NOT IN ('python', 'static') OR blobs > 0
-		OR version_bytes(pre, 37) IS NOT NULL
-		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 42) IS NOT NULL
-	    WHEN 'resource' THEN k NOT IN ('python', 'static') OR version_bytes(pre, 37) IS NULL
-		OR version_bytes(pre, 39) IS NOT NULL
-	    WHEN 'template' THEN k <> 'python' OR version_bytes(pre, 37) IS NULL
-	    WHEN 'source' THEN k <> 'mcp' OR version_bytes(pre, 37) IS NOT NULL
-		OR version_bytes(pre, 38) IS NOT NULL OR version_bytes(pre, 39) IS NOT NULL
-		OR version_bytes(pre, 42) IS NOT NULL
-	    ELSE true END) THEN
-		PERFORM fail('invalid_params', 'a ' || o || ' of kind ' || coalesce(k, '?')
-		    || ' does not have these fields');
-	END IF;
-	-- Results of these are not tools' results, and no task and no person
-	-- stands between them and who reads them.
-	IF o <> 'tool' AND (version_bytes(pre, 12) IS NOT NULL OR version_bytes(pre, 22) IS NOT NULL
-	    OR version_bytes(pre, 23) IS NOT NULL) THEN
-		PERFORM fail('invalid_params', 'only tools have output_schema, task and confirm');
-	END IF;
-END $$;
-
--- 0004's, and: kinds that are a specification for one of our drivers.
-CREATE OR REPLACE FUNCTION tool_versions_insert() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-	pre bytea := NEW.preimage;
-	srv mcpbox.servers;
-	tool mcpbox.tools;
-	wanted text;
-	missing text;
-BEGIN
-	IF NEW.state <> 'draft' THEN
-		RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'a version begins as a draft';
-	END IF;
-	SELECT t.* INTO tool FROM mcpbox.tools t WHERE t.id = mcpbox.version_uuid(pre, 3)
-	    AND t.server_id = mcpbox.version_uuid(pre, 2);
-	IF NOT FOUND THEN
-		PERFORM mcpbox.fail('not_found', 'the version''s tool is not on that server');
-	END IF;
-	IF tool.deleted_at IS NOT NULL THEN
-		PERFORM mcpbox.fail('not_found', 'the ' || tool.object || ' was deleted');
-	END IF;
-	IF coalesce(mcpbox.version_text(pre, 36), 'tool') <> tool.object THEN
-		PERFORM mcpbox.fail('conflict', 'it is a ' || tool.object || ' and stays one');
-	END IF;
-	PERFORM mcpbox.version_object_check(pre);
-	SELECT s.* INTO STRICT srv FROM mcpbox.servers s WHERE s.id = tool.server_id;
-	wanted := mcpbox.version_text(pre, 5);
-	IF srv.expose = 'prefixed' THEN
-		wanted := srv.name || '__' || wanted;
-	END IF;
-	IF mcpbox.version_text(pre, 4) IS DISTINCT FROM srv.name
-	    OR mcpbox.version_text(pre, 6) IS DISTINCT FROM wanted THEN
-		PERFORM mcpbox.fail('invalid_params', 'the version''s names are not its server''s');
-	END IF;
-	CASE mcpbox.version_text(pre, 14)
-	WHEN 'python' THEN
-		IF mcpbox.version_bytes(pre, 15) IS NULL OR mcpbox.version_bytes(pre, 16) IS NOT NULL
-		    OR mcpbox.version_bytes(pre, 18) IS NOT NULL OR mcpbox.version_bytes(pre, 19) IS NOT NULL THEN
-			PERFORM mcpbox.fail('invalid_params', 'a python version has code and no command');
-		END IF;
-	WHEN 'command' THEN
-		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NULL
-		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NULL
-		    OR mcpbox.version_text(pre, 19) IS NULL OR mcpbox.version_bytes(pre, 20) IS NOT NULL
-		    OR mcpbox.version_text(pre, 19) !~ '^[0-9a-f]{64}$' THEN
-			PERFORM mcpbox.fail('invalid_params',
-			    'a command version has spec, executable and its digest, but no code, modules and secrets');
-		END IF;
-	WHEN 'static' THEN
-		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NOT NULL
-		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NOT NULL
-		    OR mcpbox.version_bytes(pre, 19) IS NOT NULL OR mcpbox.version_bytes(pre, 20) IS NOT NULL
-		    OR mcpbox.version_bytes(pre, 21) IS NOT NULL THEN
-			PERFORM mcpbox.fail('invalid_params',
-			    'a static version has its content, but no code, command, modules and secrets');
-		END IF;
-	WHEN 'http', 'mcp' THEN
-		IF mcpbox.version_bytes(pre, 15) IS NOT NULL OR mcpbox.version_bytes(pre, 16) IS NULL
-		    OR mcpbox.version_bytes(pre, 17) IS NOT NULL OR mcpbox.version_bytes(pre, 18) IS NOT NULL
-		    OR mcpbox.version_bytes(pre, 19) IS NOT NULL OR mcpbox.version_bytes(pre, 21) IS NULL THEN
-			PERFORM mcpbox.fail('invalid_params', 'an ' || mcpbox.version_text(pre, 14)
-			    || ' version has spec and requires, but no code, modules and executable');
-		END IF;
-	ELSE
-		PERFORM mcpbox.fail('invalid_params', 'there is no such kind of tool');
-	END CASE;
-	-- 0001's columns have no bounds of their own; as constraints these could make
-	-- an old version impossible to revoke
-	IF coalesce(mcpbox.version_number(pre, 24), 100) NOT BETWEEN 100 AND 600000
-	    OR coalesce(mcpbox.version_number(pre, 25), 33554432) NOT BETWEEN 33554432 AND 17179869184
-	    OR coalesce(mcpbox.version_number(pre, 26), 1) NOT BETWEEN 1 AND 1024
-	    OR coalesce(mcpbox.version_number(pre, 27), 65536) NOT BETWEEN 65536 AND 17179869184
-	    OR coalesce(mcpbox.version_number(pre, 28), 1024) NOT BETWEEN 1024 AND 1048576 THEN
-		PERFORM mcpbox.fail('limit', 'a limit of the version is out of bounds');
-	END IF;
-	IF cardinality(mcpbox.version_texts(pre, 17)) > 32 THEN
-		PERFORM mcpbox.fail('limit', 'a version has at most 32 modules');
-	END IF;
-	missing := mcpbox.module_missing(mcpbox.version_uuid(pre, 3), mcpbox.version_texts(pre, 17));
-	IF missing IS NOT NULL THEN
-		PERFORM mcpbox.fail('missing_grant', 'the module ' || missing
-		    || ' is not granted to this tool: ask for it with mcpbox_request_module');
-	END IF;
-	RETURN NEW;
-END $$;
-
----------------------------------------------------------------------------
--- Sources.
-
-ALTER TABLE external_sources
-	-- null: from before this migration, and its name was taken
-	ADD COLUMN tool_id uuid UNIQUE REFERENCES tools (id),
+CREATE TABLE external_sources (
+	id uuid PRIMARY KEY,
+	server_id uuid NOT NULL REFERENCES servers (id),
+	name text COLLATE "C" NOT NULL CHECK (name_ok(name, 24)),
+	url text NOT NULL CHECK (octet_length(url) BETWEEN 8 AND 2048),
+	auth_type text NOT NULL CHECK (auth_type IN ('none', 'bearer', 'header', 'oauth')),
+	auth_secret_name text COLLATE "C",
+	auth_header_name text CHECK (auth_header_name ~ '^[A-Za-z][A-Za-z0-9-]{0,63}$'),
+	transport_type text NOT NULL CHECK (transport_type IN ('streamable_http', 'sse')),
+	status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'error', 'disabled')),
+	tool_count int NOT NULL DEFAULT 0 CHECK (tool_count >= 0),
+	last_discovered_at timestamptz,
+	created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	created_by text NOT NULL CHECK (actor_ok(created_by)),
+	tool_id uuid UNIQUE REFERENCES tools (id),
 	-- what the last listing found: era modern or legacy, revision of MCP,
 	-- what the server says it is
-	ADD COLUMN era text CHECK (era IN ('modern', 'legacy')),
-	ADD COLUMN protocol text CHECK (length(protocol) <= 40),
-	ADD COLUMN server_info text CHECK (length(server_info) <= 2000),
+	era text CHECK (era IN ('modern', 'legacy')),
+	protocol text CHECK (length(protocol) <= 40),
+	server_info text CHECK (length(server_info) <= 2000),
 	-- health: of the last listing
-	ADD COLUMN checked_at timestamptz,
-	ADD COLUMN last_failure text CHECK (length(last_failure) <= 64),
-	ADD COLUMN last_error text CHECK (length(last_error) <= 2000),
+	checked_at timestamptz,
+	last_failure text CHECK (length(last_failure) <= 64),
+	last_error text CHECK (length(last_error) <= 2000),
 	-- OAuth (decision 0051): nothing here is a secret
-	ADD COLUMN oauth_issuer text CHECK (octet_length(oauth_issuer) BETWEEN 8 AND 2048),
-	ADD COLUMN oauth_scope text CHECK (length(oauth_scope) BETWEEN 1 AND 1000),
-	ADD COLUMN oauth_client_id text CHECK (length(oauth_client_id) BETWEEN 1 AND 2048),
-	ADD COLUMN oauth_hosts text[] NOT NULL DEFAULT '{}' CHECK (cardinality(oauth_hosts) <= 8),
-	ADD COLUMN oauth_status text NOT NULL DEFAULT 'none'
+	oauth_issuer text CHECK (octet_length(oauth_issuer) BETWEEN 8 AND 2048),
+	oauth_scope text CHECK (length(oauth_scope) BETWEEN 1 AND 1000),
+	oauth_client_id text CHECK (length(oauth_client_id) BETWEEN 1 AND 2048),
+	oauth_hosts text[] NOT NULL DEFAULT '{}' CHECK (cardinality(oauth_hosts) <= 8),
+	oauth_status text NOT NULL DEFAULT 'none'
 	    CHECK (oauth_status IN ('none', 'pending', 'authorised', 'failed')),
-	ADD COLUMN oauth_state bytea UNIQUE CHECK (length(oauth_state) = 32),
-	ADD COLUMN oauth_state_until timestamptz,
-	ADD COLUMN oauth_redirect text CHECK (octet_length(oauth_redirect) <= 2048),
-	ADD COLUMN oauth_expires_at timestamptz,
-	ADD COLUMN oauth_refreshable boolean NOT NULL DEFAULT false,
+	oauth_state bytea UNIQUE CHECK (length(oauth_state) = 32),
+	oauth_state_until timestamptz,
+	oauth_redirect text CHECK (octet_length(oauth_redirect) <= 2048),
+	oauth_expires_at timestamptz,
+	oauth_refreshable boolean NOT NULL DEFAULT false,
 	-- who is refreshing, until when nobody else begins
-	ADD COLUMN oauth_busy_until timestamptz,
-	DROP CONSTRAINT external_sources_auth_type_check,
-	ADD CONSTRAINT external_sources_auth_type_check
-	    CHECK (auth_type IN ('none', 'bearer', 'header', 'oauth')),
-	ADD CHECK ((oauth_state IS NULL) = (oauth_state_until IS NULL));
+	oauth_busy_until timestamptz,
+	CHECK ((auth_type = 'none') = (auth_secret_name IS NULL)),
+	CHECK ((auth_type = 'header') = (auth_header_name IS NOT NULL)),
+	UNIQUE (server_id, name),
+	CHECK ((oauth_state IS NULL) = (oauth_state_until IS NULL))
+);
 
--- What a source's server had when it was last asked. `definition` is JSON as
+-- Tools that a source's server had when it was last asked. `definition` is JSON as
 -- the runner wrote it: freed of controls, bounded, and untrusted.
 CREATE TABLE source_tools (
 	source_id uuid NOT NULL REFERENCES external_sources (id) ON DELETE CASCADE,
@@ -191,7 +60,7 @@ CREATE TABLE source_tools (
 	PRIMARY KEY (source_id, name)
 );
 
--- Which tools came from where. A source that was deleted and added anew under
+-- The origin of imported tools. A source that was deleted and added again under
 -- its name finds its tools again.
 CREATE TABLE imported_tools (
 	tool_id uuid PRIMARY KEY REFERENCES tools (id),
@@ -200,21 +69,129 @@ CREATE TABLE imported_tools (
 	source text COLLATE "C" NOT NULL,
 	upstream text COLLATE "C" NOT NULL
 );
+
 CREATE INDEX ON imported_tools (source_id);
 CREATE INDEX ON imported_tools (server_id, source);
 
--- One field of a pre-image (common/version.h); nothing for null.
-CREATE FUNCTION version_tlv(tag int, value bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-	SELECT coalesce(set_byte('\x00'::bytea, 0, tag) || int4send(length(value)) || value,
-	    ''::bytea)
+-- Returns what is wrong with a source's URL; null: nothing. It is only a form, judged
+-- strictly so that no two readers of it ever disagree on its host: ASCII, no
+-- user, no fragment, a plain host name or address. Names and addresses of this
+-- machine and of cloud metadata are refused at once; whether what a name means
+-- may be reached is asked of each connection, not here.
+CREATE FUNCTION source_url_wrong(p_url text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	m text[];
+	host text;
+BEGIN
+	m := regexp_match(p_url,
+	    '^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?([/?][\x21\x22\x24-\x5b\x5d-\x7e]*)?$');
+	IF m IS NULL THEN
+		RETURN 'the URL must be http(s)://host[:port][/path], in ASCII, without'
+		    ' user, password and fragment';
+	END IF;
+	host := rtrim(lower(m[1]), '.');
+	IF m[2] IS NOT NULL AND m[2]::int NOT BETWEEN 1 AND 65535 THEN
+		RETURN 'the URL''s port must be 1 to 65535';
+	END IF;
+	IF host LIKE '[%' THEN
+		BEGIN
+			-- fails if it is no address
+			IF inet(trim(host, '[]')) <<= ANY (ARRAY['::/127', 'fe80::/10', 'ff00::/8',
+			    '::ffff:0:0/96', 'fd00:ec2::254/128']::inet[]) THEN
+				RETURN 'the URL''s address is not one of another machine';
+			END IF;
+		EXCEPTION WHEN data_exception OR invalid_text_representation THEN
+			RETURN 'the URL''s host is not an IPv6 address';
+		END;
+	ELSIF host ~ '^[0-9.]+$|(^|\.)(0x[0-9a-f]*|[0-9]+)$' THEN
+		-- a host whose last label is a number is an address (WHATWG URL), and
+		-- only the usual form of one has one meaning
+		IF host !~ '^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(\.|$)){4}$' THEN
+			RETURN 'the URL''s host is not an IPv4 address';
+		END IF;
+		IF inet(host) <<= ANY (ARRAY['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16',
+		    '224.0.0.0/3']::inet[]) THEN
+			RETURN 'the URL''s address is not one of another machine';
+		END IF;
+	ELSIF length(host) > 253 OR host !~
+	    '^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$' THEN
+		RETURN 'the URL''s host is not a host name';
+	ELSIF host ~ '(^|\.)(localhost|local|internal)$' THEN
+		RETURN 'the URL''s host is not one of another machine';
+	END IF;
+	RETURN NULL;
+END $$;
+
+-- Deletes a source with its object. Tools that were imported stay: their own
+-- versions say what they may reach. The source's tool is locked before the source,
+-- as by whoever deletes the tool.
+CREATE FUNCTION delete_source(p_id uuid, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	x external_sources;
+	s servers;
+BEGIN
+	SELECT * INTO x FROM external_sources WHERE id = p_id;
+	SELECT * INTO s FROM servers WHERE id = x.server_id FOR SHARE;
+	PERFORM 1 FROM tools WHERE id = x.tool_id FOR UPDATE;
+	DELETE FROM external_sources WHERE id = p_id;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such source');
+	END IF;
+	IF EXISTS (SELECT 1 FROM tools WHERE id = x.tool_id AND deleted_at IS NULL) THEN
+		PERFORM delete_object(x.tool_id, 'source', p_actor);
+	END IF;
+	PERFORM audit_append(p_actor, 'source_deleted', 'source ' || s.name || '/' || x.name,
+	    json_build_object('source_id', p_id, 'server_id', s.id)::text);
+END $$;
+
+-- Returns what GET shows of a source: the state of its review, its health, OAuth.
+CREATE FUNCTION source_json(x external_sources) RETURNS json
+LANGUAGE sql STABLE AS $$
+	SELECT json_build_object('id', x.id, 'server_id', x.server_id, 'name', x.name, 'url', x.url,
+	    'auth_type', x.auth_type, 'auth_secret_name', x.auth_secret_name,
+	    'auth_header_name', x.auth_header_name, 'transport_type', x.transport_type,
+	    'status', x.status, 'tool_count', x.tool_count,
+	    'last_discovered_at', mcpbox.json_time(x.last_discovered_at),
+	    'created_at', mcpbox.json_time(x.created_at), 'created_by', x.created_by,
+	    'tool_id', x.tool_id, 'approval_status', (SELECT v.state FROM mcpbox.tool_versions v
+		WHERE v.tool_id = x.tool_id ORDER BY v.version_no DESC LIMIT 1),
+	    'host_granted', (SELECT mcpbox.network_missing(v.server_id, v.requires) IS NULL
+		FROM mcpbox.tool_versions v WHERE v.tool_id = x.tool_id
+		ORDER BY v.version_no DESC LIMIT 1),
+	    'protocol', x.protocol, 'era', x.era,
+	    'server_info', mcpbox.json_or_text(x.server_info),
+	    'health', json_build_object('checked_at', mcpbox.json_time(x.checked_at),
+		'ok', x.checked_at IS NOT NULL AND x.last_failure IS NULL,
+		'failure', x.last_failure, 'error', x.last_error),
+	    'imported', (SELECT count(*) FROM mcpbox.imported_tools i
+		JOIN mcpbox.tools t ON t.id = i.tool_id AND t.deleted_at IS NULL
+		WHERE i.source_id = x.id),
+	    'oauth', CASE x.auth_type WHEN 'oauth' THEN json_build_object('status', x.oauth_status,
+		'issuer', x.oauth_issuer, 'scope', x.oauth_scope, 'client_id', x.oauth_client_id,
+		'hosts', to_json(x.oauth_hosts), 'expires_at', mcpbox.json_time(x.oauth_expires_at),
+		'refreshable', x.oauth_refreshable) END)
 $$;
 
--- A set's fields: sorted bytewise, each once.
-CREATE FUNCTION version_tlvs(tag int, items text[]) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-	SELECT coalesce(string_agg(mcpbox.version_tlv(tag, convert_to(i, 'UTF8')), ''::bytea
-	    ORDER BY i COLLATE "C"), ''::bytea) FROM (SELECT DISTINCT unnest(items)) x (i)
-	    WHERE i <> ''
-$$;
+CREATE FUNCTION act_source_add(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	made uuid := gen_random_uuid();
+BEGIN
+	PERFORM add_source(made, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
+	    coalesce(p_body ->> 'auth_type', 'none'), p_body ->> 'auth_secret_name',
+	    p_body ->> 'auth_header_name',
+	    coalesce(p_body ->> 'transport_type', 'streamable_http'), p_actor, p_body);
+	RETURN (SELECT source_json(x)::text FROM external_sources x WHERE x.id = made);
+END $$;
+
+CREATE FUNCTION act_source_delete(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+BEGIN
+	PERFORM delete_source(act_uuid(p_id, 'source'), p_actor);
+	RETURN NULL;
+END $$;
 
 -- The pre-image of a version of kind mcp.
 CREATE FUNCTION mcp_preimage(s servers, p_tool uuid, p_name text, p_title text,
@@ -316,10 +293,6 @@ BEGIN
 	END LOOP;
 END $$;
 
--- 0010's, and: OAuth, and the source becomes an object. p_more: the members
--- oauth_issuer, oauth_scope, oauth_client_id (text) and oauth_hosts (array) of
--- an administrator's body.
-DROP FUNCTION add_source(uuid, uuid, text, text, text, text, text, text, text);
 CREATE FUNCTION add_source(p_id uuid, p_server uuid, p_name text, p_url text,
     p_auth text, p_secret text, p_header text, p_transport text, p_actor text,
     p_more json DEFAULT '{}') RETURNS void
@@ -406,112 +379,14 @@ BEGIN
 	PERFORM source_open(p_id, p_actor);
 END $$;
 
--- 0010's, and: its object goes with it. Tools that were imported stay: what
--- they may reach stands in their own versions.
-CREATE OR REPLACE FUNCTION delete_source(p_id uuid, p_actor text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	x external_sources;
-	s servers;
-BEGIN
-	SELECT * INTO x FROM external_sources WHERE id = p_id;
-	SELECT * INTO s FROM servers WHERE id = x.server_id FOR SHARE;
-	DELETE FROM external_sources WHERE id = p_id;
-	IF NOT FOUND THEN
-		PERFORM fail('not_found', 'there is no such source');
-	END IF;
-	IF EXISTS (SELECT 1 FROM tools WHERE id = x.tool_id AND deleted_at IS NULL) THEN
-		PERFORM delete_object(x.tool_id, 'source', p_actor);
-	END IF;
-	PERFORM audit_append(p_actor, 'source_deleted', 'source ' || s.name || '/' || x.name,
-	    json_build_object('source_id', p_id, 'server_id', s.id)::text);
-END $$;
-
 -- However its object goes, the source goes with it.
 CREATE FUNCTION sources_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM mcpbox.external_sources WHERE tool_id = NEW.id;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER sources AFTER UPDATE OF deleted_at ON tools FOR EACH ROW
-    WHEN (NEW.object = 'source' AND NEW.deleted_at IS NOT NULL)
-    EXECUTE FUNCTION sources_follow();
 
--- 0017's, but of a source: it is this instance's decision, as grants are. What
--- was imported from one travels as any tool.
-CREATE OR REPLACE FUNCTION export_object(t tools, p_server text) RETURNS text
-LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
-	SELECT json_build_object('object', json_build_object('server', p_server,
-	    'kind', t.object, 'name', v.name, 'enabled', t.enabled,
-	    'version', v.version_no, 'state', v.state, 'hash', encode(v.hash, 'hex'),
-	    'preimage', replace(encode(v.preimage, 'base64'), E'\n', '')))::text
-	FROM tool_versions v WHERE t.object <> 'source' AND v.tool_id = t.id
-	    AND v.id = coalesce(t.serving_version,
-	    (SELECT w.id FROM tool_versions w WHERE w.tool_id = t.id
-	    ORDER BY w.version_no DESC LIMIT 1))
-$$;
-
--- 0010's, and: how its review stands, its health, OAuth.
-CREATE OR REPLACE FUNCTION source_json(x external_sources) RETURNS json
-LANGUAGE sql STABLE AS $$
-	SELECT json_build_object('id', x.id, 'server_id', x.server_id, 'name', x.name, 'url', x.url,
-	    'auth_type', x.auth_type, 'auth_secret_name', x.auth_secret_name,
-	    'auth_header_name', x.auth_header_name, 'transport_type', x.transport_type,
-	    'status', x.status, 'tool_count', x.tool_count,
-	    'last_discovered_at', mcpbox.json_time(x.last_discovered_at),
-	    'created_at', mcpbox.json_time(x.created_at), 'created_by', x.created_by,
-	    'tool_id', x.tool_id, 'approval_status', (SELECT v.state FROM mcpbox.tool_versions v
-		WHERE v.tool_id = x.tool_id ORDER BY v.version_no DESC LIMIT 1),
-	    'host_granted', (SELECT mcpbox.network_missing(v.server_id, v.requires) IS NULL
-		FROM mcpbox.tool_versions v WHERE v.tool_id = x.tool_id
-		ORDER BY v.version_no DESC LIMIT 1),
-	    'protocol', x.protocol, 'era', x.era,
-	    'server_info', mcpbox.json_or_text(x.server_info),
-	    'health', json_build_object('checked_at', mcpbox.json_time(x.checked_at),
-		'ok', x.checked_at IS NOT NULL AND x.last_failure IS NULL,
-		'failure', x.last_failure, 'error', x.last_error),
-	    'imported', (SELECT count(*) FROM mcpbox.imported_tools i
-		JOIN mcpbox.tools t ON t.id = i.tool_id AND t.deleted_at IS NULL
-		WHERE i.source_id = x.id),
-	    'oauth', CASE x.auth_type WHEN 'oauth' THEN json_build_object('status', x.oauth_status,
-		'issuer', x.oauth_issuer, 'scope', x.oauth_scope, 'client_id', x.oauth_client_id,
-		'hosts', to_json(x.oauth_hosts), 'expires_at', mcpbox.json_time(x.oauth_expires_at),
-		'refreshable', x.oauth_refreshable) END)
-$$;
-
--- mcpbox_add_external_source
-CREATE OR REPLACE FUNCTION manage_add_source(p_id uuid, p_server uuid, p_name text, p_url text,
-    p_auth text, p_secret text, p_header text, p_transport text, p_actor text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	PERFORM add_source(p_id, p_server, p_name, p_url, coalesce(p_auth, 'none'), p_secret,
-	    p_header, coalesce(p_transport, 'streamable_http'), p_actor);
-	RETURN (SELECT json_build_object('success', true, 'source_id', x.id, 'name', x.name,
-	    'url', x.url, 'auth_type', x.auth_type, 'transport_type', x.transport_type,
-	    'tool_id', x.tool_id, 'approval_status', 'pending_review',
-	    'message', 'The source waits for an administrator, as does network access to its'
-	    || ' host (mcpbox_list_pending_requests). Once both are approved,'
-	    || ' mcpbox_discover_external_tools lists what it has.')
-	    FROM external_sources x WHERE x.id = p_id);
-END $$;
-
-CREATE OR REPLACE FUNCTION act_source_add(p_actor text, p_id text, p_seen bytea, p_body json)
-RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	made uuid := gen_random_uuid();
-BEGIN
-	PERFORM add_source(made, act_server(p_id), p_body ->> 'name', p_body ->> 'url',
-	    coalesce(p_body ->> 'auth_type', 'none'), p_body ->> 'auth_secret_name',
-	    p_body ->> 'auth_header_name',
-	    coalesce(p_body ->> 'transport_type', 'streamable_http'), p_actor, p_body);
-	RETURN (SELECT source_json(x)::text FROM external_sources x WHERE x.id = made);
-END $$;
-
----------------------------------------------------------------------------
--- Listing: what a run of a source's version found.
-
--- What is run for a source: its name for clients. Null: there is none.
+-- Returns the name for clients of the object that is run for a source. Null: none.
 CREATE FUNCTION source_object(p_source uuid) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -620,7 +495,7 @@ CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABL
 $$;
 
 -- How it failed, in words: the result's, if it has any, with what sandboxd says
--- behind them of a connection that was refused. That is kept as the source's
+-- after them of a connection that was refused. That is kept as the source's
 -- health, and returned.
 CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
 RETURNS text
@@ -642,9 +517,6 @@ BEGIN
 	    last_failure = left(p_failure, 64), last_error = left(said, 2000) WHERE id = p_source;
 	RETURN left(said, 400);
 END $$;
-
----------------------------------------------------------------------------
--- Importing.
 
 -- A name of ours for another server's tool: the source's, _, and its words;
 -- what is too long is cut and told apart by its hash.
@@ -719,7 +591,7 @@ BEGIN
 END $$;
 
 -- Makes tools of what admind-check let pass, and asks for their review.
--- p_digests: of the definitions that were judged: one that was listed anew
+-- p_digests: of the definitions that were judged: one that was listed again
 -- meanwhile is another. p_skipped: a JSON array of what is not imported.
 CREATE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
     p_skipped text, p_actor text) RETURNS text
@@ -781,21 +653,6 @@ BEGIN
 	    || CASE json_array_length(p_skipped::json) WHEN 0 THEN '.' ELSE '; '
 	    || json_array_length(p_skipped::json) || ' were skipped, each with its reason.' END)::text;
 END $$;
-
----------------------------------------------------------------------------
--- Privileges, as in 0001.
-
-REVOKE ALL ON source_tools, imported_tools FROM PUBLIC;
-GRANT SELECT ON source_tools, imported_tools TO mcpbox_app;
-REVOKE ALL ON FUNCTION version_tlv, version_tlvs, mcp_preimage, url_host, source_spec,
-    source_host_request, source_open, sources_follow, add_source, source_object, source_discovered,
-    source_same, source_tool_json, source_failed, import_tool_name, source_candidates, source_import FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION source_same, source_tool_json, source_object, source_candidates TO mcpbox_app;
-GRANT EXECUTE ON FUNCTION source_discovered, source_failed, source_import TO mcpbox_app;
-
----------------------------------------------------------------------------
--- OAuth (decision 0051). Nothing in these is a secret: the runs' results hold
--- what they made sealed for the vault.
 
 CREATE FUNCTION oauth_body(p_body bytea) RETURNS json LANGUAGE sql IMMUTABLE AS $$
 	SELECT convert_from(p_body, 'UTF8')::json -> 'structuredContent'
@@ -881,7 +738,7 @@ BEGIN
 	    'status', 'authorised')::text;
 END $$;
 
--- What the vault has now committed.
+-- Stores that the vault has committed.
 CREATE FUNCTION oauth_stored(p_source uuid, p_body bytea, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -946,7 +803,11 @@ BEGIN
 	RETURN 'run ' || name;
 END $$;
 
-REVOKE ALL ON FUNCTION oauth_body, oauth_begun, oauth_state, oauth_got, oauth_stored,
-    oauth_failed, oauth_turn FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION oauth_body, oauth_begun, oauth_state, oauth_got, oauth_stored,
-    oauth_failed, oauth_turn TO mcpbox_app;
+CREATE TRIGGER sources AFTER UPDATE OF deleted_at ON tools FOR EACH ROW
+    WHEN (NEW.object = 'source' AND NEW.deleted_at IS NOT NULL)
+    EXECUTE FUNCTION sources_follow();
+
+GRANT EXECUTE ON FUNCTION source_json, source_object, source_discovered,
+    source_same, source_tool_json, source_failed, source_candidates,
+    source_import, oauth_body, oauth_begun, oauth_state, oauth_got,
+    oauth_stored, oauth_failed, oauth_turn TO mcpbox_app;

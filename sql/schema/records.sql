@@ -1,128 +1,21 @@
--- 0015: what records keep, how they are found, counted, forgotten; and what
--- happens beside them (decision 0041).
-SET LOCAL search_path = mcpbox, pg_temp;
-
----------------------------------------------------------------------------
--- Whose call it was, in its client's own terms: W3C trace context, and the
--- legacy session. The client's word; for finding, never for deciding.
-
-ALTER TABLE executions ADD COLUMN trace_id uuid, ADD COLUMN span_id bytea,
-    ADD COLUMN session_id uuid;
-
--- 0003's, and: an open row may get these three once, in the transaction that
--- made it (execution_marked below), where a function made it without them.
-CREATE OR REPLACE FUNCTION executions_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	IF TG_OP = 'INSERT' THEN
-		IF (NEW.kind IN ('tool', 'inspect', 'test', 'management')
-		    AND NEW.state IN ('open', 'closed')
-		    AND NEW.listener IN ('local', 'tunnel', 'admind')
-		    -- actor_ok(), spelt out: as a function it is planned in each call
-		    AND length(NEW.principal) BETWEEN 1 AND 254
-		    AND NEW.principal !~ '[\u0001-\u001f\u007f]'
-		    AND length(NEW.version_hash) = 32
-		    AND (NEW.kind <> 'tool' OR NEW.version_hash IS NOT NULL)
-		    AND length(NEW.args_sha256) = 32
-		    AND length(NEW.arguments) <= 4096
-		    AND length(NEW.span_id) = 8) IS FALSE THEN
-			RAISE EXCEPTION USING ERRCODE = 'check_violation',
-			    CONSTRAINT = 'executions_intent', MESSAGE = 'not an intent';
-		END IF;
-		IF NEW.version_id IS NOT NULL AND NOT EXISTS
-		    (SELECT 1 FROM mcpbox.tool_versions v WHERE v.id = NEW.version_id) THEN
-			RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation',
-			    CONSTRAINT = 'executions_version', MESSAGE = 'there is no such version';
-		END IF;
-	ELSE
-		IF OLD.state <> 'open' OR (NEW.state <> 'closed' AND NOT (NEW.state = 'open'
-		    AND OLD.trace_id IS NULL AND OLD.session_id IS NULL
-		    AND length(NEW.span_id) = 8 IS NOT FALSE)) THEN
-			RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'an execution closes once';
-		END IF;
-		IF NEW.id <> OLD.id OR NEW.kind <> OLD.kind OR NEW.owner_epoch <> OLD.owner_epoch
-		    OR NEW.principal <> OLD.principal OR NEW.listener <> OLD.listener
-		    OR NEW.tool <> OLD.tool OR NEW.version_id IS DISTINCT FROM OLD.version_id
-		    OR NEW.version_hash IS DISTINCT FROM OLD.version_hash
-		    OR NEW.args_sha256 <> OLD.args_sha256 OR NEW.arguments <> OLD.arguments
-		    OR NEW.client <> OLD.client OR NEW.protocol <> OLD.protocol
-		    OR NEW.deadline <> OLD.deadline
-		    OR NEW.created_at <> OLD.created_at OR NEW.restored <> OLD.restored
-		    OR (NEW.state = 'closed' AND (NEW.trace_id IS DISTINCT FROM OLD.trace_id
-		    OR NEW.span_id IS DISTINCT FROM OLD.span_id
-		    OR NEW.session_id IS DISTINCT FROM OLD.session_id)) THEN
-			RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'an intent is immutable';
-		END IF;
-	END IF;
-	IF (CASE NEW.state WHEN 'closed' THEN
-	    NEW.outcome IN ('done', 'failed', 'killed', 'refused', 'lost')
-	    AND NEW.outcome IS NOT NULL AND NEW.ended_at IS NOT NULL
-	    AND (NEW.outcome = 'done') = (NEW.failure IS NULL)
-	    AND length(NEW.stdout) <= 65536 AND length(NEW.result) <= 1048576
-	ELSE
-	    NEW.outcome IS NULL AND NEW.ended_at IS NULL AND NEW.failure IS NULL
-	    AND NEW.result IS NULL AND NEW.stdout IS NULL AND NEW.delivered IS NULL
-	END) IS FALSE THEN
-		RAISE EXCEPTION USING ERRCODE = 'check_violation',
-		    CONSTRAINT = 'executions_ending', MESSAGE = 'not an ending';
-	END IF;
-	RETURN NEW;
-END $$;
-
--- 0008's, with the three columns.
-CREATE OR REPLACE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
-    version_id, version_hash, args_sha256, arguments, client, protocol,
-    created_at, deadline, trace_id, span_id, session_id FROM executions x
-WHERE state = 'open' AND kind = 'tool' AND listener IN ('local', 'tunnel', 'admind')
-    -- actor_ok()
-    AND length(principal) BETWEEN 1 AND 254 AND principal !~ '[\u0001-\u001f\u007f]'
-    AND length(args_sha256) = 32 AND length(arguments) <= 4096
-    AND (span_id IS NULL OR length(span_id) = 8)
-    AND EXISTS (SELECT 1 FROM callable c WHERE c.version_id = x.version_id
-    AND c.epoch = x.owner_epoch AND c.hash = x.version_hash AND c.exposed_name = x.tool)
-WITH LOCAL CHECK OPTION;
-
--- The rarer ways to an intent (tasks, confirmed calls, static content) are
--- functions that know nothing of the three. p_why: what one of them answered.
-CREATE FUNCTION execution_marked(p_why text, p_id uuid, p_trace uuid, p_span bytea,
-    p_session uuid) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	IF p_why = 'ok' AND (p_trace IS NOT NULL OR p_session IS NOT NULL) THEN
-		UPDATE executions SET trace_id = p_trace, span_id = p_span,
-		    session_id = p_session
-		WHERE id = p_id AND state = 'open' AND trace_id IS NULL AND session_id IS NULL;
-	END IF;
-	RETURN p_why;
-END $$;
-
--- The intent row of a management call: execution_open() of that kind, in one
--- statement.
-CREATE FUNCTION management_open(p_id uuid, p_epoch uuid, p_principal text,
-    p_listener text, p_tool text, p_args_sha256 bytea, p_arguments text,
-    p_client text, p_protocol text, p_created timestamptz, p_deadline timestamptz,
-    p_trace uuid, p_span bytea, p_session uuid) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	INSERT INTO executions (id, kind, owner_epoch, principal, listener, tool,
-	    args_sha256, arguments, client, protocol, created_at, deadline,
-	    trace_id, span_id, session_id)
-	SELECT p_id, 'management', e.epoch, p_principal, p_listener, p_tool,
-	    p_args_sha256, p_arguments, p_client, p_protocol, p_created, p_deadline,
-	    p_trace, p_span, p_session
-	FROM epochs e WHERE e.epoch = p_epoch AND e.ended_at IS NULL AND e.kind = 'admind';
-	RETURN CASE WHEN FOUND THEN 'ok' ELSE 'sandbox_unavailable' END;
-END $$;
-
----------------------------------------------------------------------------
--- Finding. Each index of a table costs a microsecond in every INSERT and
--- UPDATE of it, be it partial or not; so executions has no more than a call
--- needs, and what is searched by stands beside it, made by records_work() in
--- the pauses. Until then a row is in the queue, which lists read as well.
+-- How records are found, counted and forgotten, and what happens beside them
+-- (docs/decisions/0041).
+--
+-- Each index of a table costs a microsecond in every INSERT and UPDATE of it, be it
+-- partial or not. So executions has no more than a call needs; records_work() makes
+-- what is searched by in the pauses. Until then a row is in the queue, which lists
+-- read as well.
 
 -- Closed, and not yet counted and searchable. No index: rows are put at one
 -- end and taken from the other.
-CREATE TABLE execution_queue (execution uuid NOT NULL)
+CREATE TABLE execution_queue (
+	execution uuid NOT NULL,
+	tool text COLLATE "C" NOT NULL,
+	created_at timestamptz NOT NULL
+)
     WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+CREATE INDEX ON execution_queue (tool, created_at, execution);
 
 -- A closed execution, by what it may be asked for.
 CREATE TABLE execution_index (
@@ -139,11 +32,12 @@ CREATE TABLE execution_index (
 	trace_id uuid,
 	words tsvector NOT NULL	-- of name, arguments, result, output, failure
 );
+
 CREATE INDEX ON execution_index (created_at, id);
 CREATE INDEX ON execution_index (tool, created_at, id);
 CREATE INDEX ON execution_index (principal, created_at, id);
 CREATE INDEX ON execution_index (server_id, created_at, id) WHERE server_id IS NOT NULL;
--- What is the rule (done, tool, local) is in none of these: whoever asks for it
+-- The common values (done, tool, local) are in none of these: whoever asks for them
 -- finds it in the order of time.
 CREATE INDEX ON execution_index (outcome, created_at, id) WHERE outcome <> 'done';
 CREATE INDEX ON execution_index (failure, created_at, id) WHERE failure IS NOT NULL;
@@ -151,116 +45,6 @@ CREATE INDEX ON execution_index (kind, created_at, id) WHERE kind <> 'tool';
 CREATE INDEX ON execution_index (listener, created_at, id) WHERE listener <> 'local';
 CREATE INDEX ON execution_index (trace_id) WHERE trace_id IS NOT NULL;
 CREATE INDEX ON execution_index USING gin (words);
-
--- What is not there yet: open rows, and of the queue as much as a list may
--- read (more waits only under a load that lasts).
-CREATE VIEW executions_fresh AS
-SELECT * FROM executions WHERE state = 'open'
-UNION ALL
-SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 1000) q
-    CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = q.execution
-    AND x.state = 'closed' OFFSET 0) e;
-
--- The newest calls of a name, and the newest that ended so: for other parts.
-CREATE FUNCTION executions_of_tool(p_tool text, p_kinds text[], p_limit bigint)
-RETURNS SETOF executions LANGUAGE sql STABLE AS $$
-	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
-	    WHERE i.tool = p_tool AND i.kind = ANY (p_kinds)
-	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
-	    UNION ALL SELECT f.id FROM mcpbox.executions_fresh f
-	    WHERE f.tool = p_tool AND f.kind = ANY (p_kinds)) k
-	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
-	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
-$$;
-CREATE FUNCTION executions_of_outcome(p_outcome text, p_since timestamptz,
-    p_limit bigint) RETURNS SETOF executions LANGUAGE sql STABLE AS $$
-	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
-	    WHERE i.outcome <> 'done' AND i.outcome = p_outcome AND i.created_at >= p_since
-	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
-	    UNION ALL SELECT f.id FROM mcpbox.executions_fresh f
-	    WHERE f.outcome = p_outcome AND f.created_at >= p_since) k
-	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
-	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
-$$;
-
--- 0001's, and: in line for records_work().
-CREATE OR REPLACE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
-    p_failure text, p_delivered boolean, p_started timestamptz,
-    p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,
-    p_kind text, p_version uuid, p_hash bytea, p_principal text,
-    p_listener text, p_tool text, p_args_sha256 bytea, p_arguments text,
-    p_created timestamptz, p_deadline timestamptz) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	-- twice: the intent's own INSERT may commit while ours waits for it
-	FOR i IN 1..2 LOOP
-		WITH c AS (UPDATE executions SET state = 'closed', outcome = p_outcome,
-		    failure = p_failure, delivered = p_delivered, started_at = p_started,
-		    ended_at = p_ended, cpu_us = p_cpu_us, stdout = p_stdout, result = p_result
-		WHERE id = p_id AND state = 'open' AND owner_epoch = p_epoch RETURNING id)
-		INSERT INTO execution_queue SELECT id FROM c;
-		IF FOUND THEN
-			RETURN 'closed';
-		END IF;
-		IF EXISTS (SELECT 1 FROM executions WHERE id = p_id) THEN
-			RETURN 'already';
-		END IF;
-		IF p_kind IS NULL THEN
-			RETURN 'unknown';
-		END IF;
-		WITH c AS (INSERT INTO executions (id, kind, state, outcome, failure, delivered,
-		    owner_epoch, principal, listener, tool, version_id, version_hash,
-		    args_sha256, arguments, created_at, deadline, started_at, ended_at,
-		    cpu_us, stdout, result, restored)
-		VALUES (p_id, p_kind, 'closed', p_outcome, p_failure, p_delivered, p_epoch,
-		    p_principal, p_listener, p_tool,
-		    (SELECT v.id FROM tool_versions v WHERE v.id = p_version), p_hash,
-		    p_args_sha256, p_arguments, p_created, p_deadline, p_started, p_ended,
-		    p_cpu_us, p_stdout, p_result, true)
-		ON CONFLICT (id) DO NOTHING RETURNING id)
-		INSERT INTO execution_queue SELECT id FROM c;
-		IF FOUND THEN
-			RETURN 'restored';
-		END IF;
-	END LOOP;
-	RETURN 'already';
-END $$;
-
--- 0003's, likewise.
-CREATE OR REPLACE FUNCTION executions_close(p_epoch uuid, p_ids uuid[], p_outcomes text[],
-    p_failures text[], p_delivered boolean[], p_started timestamptz[],
-    p_ended timestamptz[], p_cpu_us bigint[], p_stdout text[], p_results text[])
-RETURNS SETOF uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-BEGIN
-	RETURN QUERY WITH c AS (UPDATE executions x SET state = 'closed', outcome = r.outcome,
-	    failure = r.failure, delivered = r.delivered, started_at = r.started_at,
-	    ended_at = r.ended_at, cpu_us = r.cpu_us, stdout = r.stdout, result = r.result
-	FROM unnest(p_ids, p_outcomes, p_failures, p_delivered, p_started, p_ended,
-	    p_cpu_us, p_stdout, p_results) AS r (id, outcome, failure, delivered,
-	    started_at, ended_at, cpu_us, stdout, result)
-	WHERE x.id = r.id AND x.state = 'open' AND x.owner_epoch = p_epoch
-	RETURNING x.id)
-	INSERT INTO execution_queue SELECT c.id FROM c RETURNING execution;
-END $$;
-
--- 0001's, likewise.
-CREATE OR REPLACE FUNCTION sweep_epochs() RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
-DECLARE
-	n bigint;
-BEGIN
-	WITH c AS (UPDATE executions x SET state = 'closed', outcome = 'lost',
-	    failure = 'lost', ended_at = clock_timestamp()
-	FROM epochs e WHERE x.state = 'open' AND x.owner_epoch = e.epoch
-	    AND e.ended_at IS NOT NULL RETURNING x.id)
-	INSERT INTO execution_queue SELECT id FROM c;
-	GET DIAGNOSTICS n = ROW_COUNT;
-	RETURN n;
-END $$;
-
----------------------------------------------------------------------------
--- Counting and searching.
 
 -- Ended calls of an hour. They outlive the rows they were counted from.
 CREATE TABLE execution_stats (
@@ -277,30 +61,82 @@ CREATE TABLE execution_stats (
 	cpu_us bigint NOT NULL,
 	PRIMARY KEY (hour, tool, principal, listener, kind, outcome, failure)
 );
+
 CREATE INDEX ON execution_stats (tool, hour);
 CREATE INDEX ON execution_stats (principal, hour);
 
--- Text as words and blanks. What may be an address, a path or a compound costs
--- PostgreSQL's parser the square of its length: 3 s for 8 kB of '1a@1a@1a@',
--- which a caller can write in each call.
-CREATE FUNCTION plain_words(p text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT AS $$
-	SELECT translate(p, '.-+_/~@:<>&%?=#;', '                ')
+CREATE TABLE activity (
+	seq bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+	at timestamptz NOT NULL,
+	node text NOT NULL,
+	kind text NOT NULL CHECK (kind ~ '^[a-z_]{1,32}$'),
+	level text NOT NULL CHECK (level IN ('info', 'warning', 'error')),
+	principal text NOT NULL CHECK (length(principal) <= 254),	-- '': nobody known
+	listener text NOT NULL CHECK (listener IN ('', 'local', 'tunnel', 'admind')),
+	subject text COLLATE "C" NOT NULL CHECK (length(subject) <= 128),
+	failure text NOT NULL CHECK (length(failure) <= 64),	-- '': none
+	count bigint NOT NULL CHECK (count > 0)	-- so often within a second
+);
+
+CREATE INDEX ON activity (at);
+CREATE INDEX ON activity (kind, seq);
+CREATE INDEX ON activity (principal, seq);
+CREATE INDEX ON activity (subject, seq);
+CREATE INDEX ON activity (level, seq) WHERE level <> 'info';
+
+-- Rows that are not there yet: open ones, and as much of the queue as a list may
+-- read (more waits only under a load that lasts).
+CREATE VIEW executions_fresh AS
+SELECT * FROM executions WHERE state = 'open'
+UNION ALL
+SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 1000) q
+    CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = q.execution
+    AND x.state = 'closed' OFFSET 0) e;
+
+-- Returns the newest calls of a name. A queue that is long is read by its index, a
+-- page of each part at most.
+CREATE FUNCTION executions_of_tool(p_tool text, p_kinds text[], p_limit bigint)
+RETURNS SETOF executions LANGUAGE sql STABLE AS $$
+	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
+	    WHERE i.tool = p_tool AND i.kind = ANY (p_kinds)
+	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
+	    UNION ALL (SELECT q.execution FROM mcpbox.execution_queue q
+	    CROSS JOIN LATERAL (SELECT x.kind FROM mcpbox.executions x WHERE x.id = q.execution
+	    AND x.state = 'closed' OFFSET 0) k
+	    WHERE q.tool = p_tool AND k.kind = ANY (p_kinds)
+	    ORDER BY q.created_at DESC, q.execution DESC LIMIT p_limit)
+	    UNION ALL SELECT o.id FROM mcpbox.executions o
+	    WHERE o.state = 'open' AND o.tool = p_tool AND o.kind = ANY (p_kinds)) k
+	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
+	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
 $$;
 
--- The beginnings are enough to find a call by, and bound what a row costs.
--- Escaped line ends and tabs would stick to the word behind them.
+CREATE FUNCTION executions_of_outcome(p_outcome text, p_since timestamptz,
+    p_limit bigint) RETURNS SETOF executions LANGUAGE sql STABLE AS $$
+	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
+	    WHERE i.outcome <> 'done' AND i.outcome = p_outcome AND i.created_at >= p_since
+	    ORDER BY i.created_at DESC, i.id DESC LIMIT p_limit)
+	    UNION ALL SELECT f.id FROM mcpbox.executions_fresh f
+	    WHERE f.outcome = p_outcome AND f.created_at >= p_since) k
+	    CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x WHERE x.id = k.id OFFSET 0) e
+	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
+$$;
+
+-- Returns the words that find a call: beginnings are enough, and bound the cost of a
+-- row; where it connected to is among them. Escaped line ends and tabs would stick
+-- to the next word.
 CREATE FUNCTION execution_lexemes(x executions) RETURNS tsvector
 LANGUAGE sql STABLE AS $$
 	SELECT to_tsvector('pg_catalog.simple', mcpbox.plain_words(replace(replace(
 	    concat_ws(' ', x.tool, x.principal, x.failure, x.arguments,
-	    left(x.result, 8192), left(x.stdout, 4096)), '\n', ' '), '\t', ' ')))
+	    left(x.result, 8192), left(x.stdout, 4096), left(x.network::text, 4096)),
+	    '\n', ' '), '\t', ' ')))
 $$;
 
 -- Takes at most p_rows off the queue; returns how many. Several may do it at
 -- once. Sorted, so that two that count the same lock in the same order. Times
 -- are a sandbox's word: sums of them end at 9e15 us (285 years), since one that
--- fits no column would leave its rows, and all behind them, in the queue.
+-- fits no column would leave its rows, and all after them, in the queue.
 CREATE FUNCTION records_work(p_rows bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -342,13 +178,11 @@ BEGIN
 	RETURN n;
 END $$;
 
--- For the owner, at psql, after rows came from elsewhere: all is counted and
--- read again.
 CREATE FUNCTION records_rebuild() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	LOCK TABLE mcpbox.execution_queue IN ACCESS EXCLUSIVE MODE;
 	TRUNCATE mcpbox.execution_queue, mcpbox.execution_stats, mcpbox.execution_index;
-	INSERT INTO mcpbox.execution_queue SELECT id FROM mcpbox.executions
+	INSERT INTO mcpbox.execution_queue SELECT id, tool, created_at FROM mcpbox.executions
 	    WHERE state = 'closed';
 END $$;
 
@@ -382,7 +216,7 @@ BEGIN
 			RETURN;	-- else it is a word like others
 		END IF;
 	END IF;
-	-- Of a common word the newest rows make a page: without this all that have
+	-- The newest rows of a common word make a page: without this all that have
 	-- it would be sorted.
 	newest := ARRAY(SELECT w.id FROM (SELECT i.* FROM execution_index i
 		WHERE (i.created_at, i.id) < (p_before, p_before_id)
@@ -488,28 +322,6 @@ BEGIN
 	RETURN out;
 END $$;
 
----------------------------------------------------------------------------
--- The activity log: what happened and became no execution. At most ACTIVITY
--- rows of it (records_expire).
-
-CREATE TABLE activity (
-	seq bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-	at timestamptz NOT NULL,
-	node text NOT NULL,
-	kind text NOT NULL CHECK (kind ~ '^[a-z_]{1,32}$'),
-	level text NOT NULL CHECK (level IN ('info', 'warning', 'error')),
-	principal text NOT NULL CHECK (length(principal) <= 254),	-- '': nobody known
-	listener text NOT NULL CHECK (listener IN ('', 'local', 'tunnel', 'admind')),
-	subject text COLLATE "C" NOT NULL CHECK (length(subject) <= 128),
-	failure text NOT NULL CHECK (length(failure) <= 64),	-- '': none
-	count bigint NOT NULL CHECK (count > 0)	-- so often within a second
-);
-CREATE INDEX ON activity (at);
-CREATE INDEX ON activity (kind, seq);
-CREATE INDEX ON activity (principal, seq);
-CREATE INDEX ON activity (subject, seq);
-CREATE INDEX ON activity (level, seq) WHERE level <> 'info';
-
 CREATE FUNCTION activity_add(p_node text, p_at timestamptz[], p_kind text[],
     p_level text[], p_principal text[], p_listener text[], p_subject text[],
     p_failure text[], p_count bigint[]) RETURNS void
@@ -521,13 +333,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	FROM unnest(p_at, p_kind, p_level, p_principal, p_listener, p_subject, p_failure,
 	    p_count) AS r (at, kind, level, principal, listener, subject, failure, count)
 $$;
-
----------------------------------------------------------------------------
--- Forgetting.
-
-INSERT INTO setting_keys (key, type, min, max, "default", doc) VALUES
-    ('log_retention_days', 'integer', 1, 3650, '30', 'records of executions and'
-    ' entries of the activity log are deleted after so many days');
 
 -- At most p_rows of each kind, the oldest first; returns how many records. What
 -- someone else works on is left for the next time.
@@ -559,18 +364,6 @@ BEGIN
 	RETURN n;
 END $$;
 
--- What there was before this migration.
-INSERT INTO execution_queue SELECT id FROM executions WHERE state = 'closed';
-
----------------------------------------------------------------------------
--- Privileges, as in 0001.
-
-REVOKE ALL ON execution_queue, execution_stats, execution_index, executions_fresh, activity
-    FROM PUBLIC;
-GRANT SELECT ON execution_queue, execution_stats, execution_index, executions_fresh, activity
-    TO mcpbox_app;
-REVOKE ALL ON FUNCTION execution_marked, management_open, plain_words, execution_lexemes, records_work,
-    records_rebuild, executions_of_tool, executions_of_outcome, executions_search, execution_statistics, activity_add, records_expire
-    FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION execution_marked, management_open, plain_words, records_work,
-    executions_of_tool, executions_of_outcome, executions_search, execution_statistics, activity_add, records_expire TO mcpbox_app;
+GRANT EXECUTE ON FUNCTION executions_of_tool, executions_of_outcome,
+    records_work, executions_search, execution_statistics, activity_add,
+    records_expire TO mcpbox_app;

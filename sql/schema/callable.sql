@@ -1,25 +1,11 @@
--- 0008: what a call's intent asks the database, in one small row. Same rules,
--- same privileges; fewer pages, plans and functions in a backend that has
--- slept since the call before (decision 0032).
-SET LOCAL search_path = mcpbox, pg_temp;
-
--- What may be called, and by whose sandbox: call_open()'s conditions, here for
--- the table below. The two must say the same; a test asks both.
-CREATE VIEW callable_now AS
-SELECT v.id AS version_id, e.epoch, v.hash, v.exposed_name, l.updated_at AS limits_at, t.id AS tool_id
-FROM tools t
-    JOIN tool_versions v ON v.id = t.serving_version AND v.tool_id = t.id AND v.state = 'approved'
-    JOIN servers s ON s.id = t.server_id AND s.status = 'running'
-    LEFT JOIN server_limits l ON l.server_id = s.id
-    JOIN epochs e ON e.ended_at IS NULL AND e.kind = 'sandboxd'
-WHERE t.enabled AND t.deleted_at IS NULL
-    AND (v.modules = '{}' OR module_missing(t.id, v.modules) IS NULL);
+-- The answer to a call's intent, in one small row: fewer pages, plans and
+-- functions in a backend that has slept since the call before (docs/decisions/0032).
 
 -- The same, kept by triggers: a row for each callable version and living
 -- sandbox. What a transaction takes away goes from here within it. So a call
 -- sees either all of a withdrawal or nothing of it, as when it read the tables
 -- themselves: what committed before the INSERT's snapshot wins; what commits
--- later is withdrawn by admind, which reads the open rows behind it.
+-- later is withdrawn by admind, which reads the open rows after it.
 CREATE TABLE callable (
 	version_id uuid NOT NULL,
 	epoch uuid NOT NULL,
@@ -29,6 +15,7 @@ CREATE TABLE callable (
 	tool_id uuid NOT NULL,
 	PRIMARY KEY (version_id, epoch)
 );
+
 CREATE INDEX ON callable (tool_id);
 
 -- Two transactions that each see only their own half (one stops a server, the
@@ -37,12 +24,27 @@ CREATE INDEX ON callable (tool_id);
 -- before the tables are read. Read committed then sees all that was committed
 -- by whoever had it before; stricter isolation, whose snapshot is older, fails
 -- on the row's change. In the order of locks: before catalogue (triggers fire
--- by name) and audit head, behind server, tool, version and request.
+-- by name) and audit head, after server, tool, version and request.
 CREATE TABLE callable_turn (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	turn bigint NOT NULL
 );
-INSERT INTO callable_turn (turn) VALUES (0);
+
+-- Says what may be called now: approved, serving, enabled, its server running, its
+-- modules and hosts granted. limits_at is the time from which on the server's limits
+-- (and grants, for a version that needs hosts) are as they are.
+CREATE VIEW callable_now AS
+SELECT v.id AS version_id, e.epoch, v.hash, v.exposed_name,
+    CASE WHEN v.requires = '{}' THEN l.updated_at
+    ELSE limits_at(l.updated_at, s.id, v.requires) END AS limits_at, t.id AS tool_id
+FROM tools t
+    JOIN tool_versions v ON v.id = t.serving_version AND v.tool_id = t.id AND v.state = 'approved'
+    JOIN servers s ON s.id = t.server_id AND s.status = 'running'
+    LEFT JOIN server_limits l ON l.server_id = s.id
+    JOIN epochs e ON e.ended_at IS NULL AND e.kind = 'sandboxd'
+WHERE t.enabled AND t.deleted_at IS NULL
+    AND (v.modules = '{}' OR module_missing(t.id, v.modules) IS NULL)
+    AND (v.requires = '{}' OR network_missing(t.server_id, v.requires) IS NULL);
 
 -- Brings the rows of these tools in line. None is changed: gone, then made.
 CREATE FUNCTION callable_refresh(p_tools uuid[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -86,15 +88,39 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- What the guards keep as it is (a version's content, an object's server, an
+-- Nor may a wrong function, or a person at psql, make a version callable here:
+-- a row may go at any time, but comes only if it is true.
+CREATE FUNCTION callable_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT 1 FROM mcpbox.callable_now n
+	    WHERE n.tool_id = NEW.tool_id AND n.version_id = NEW.version_id
+	    AND n.epoch = NEW.epoch AND n.hash = NEW.hash AND n.exposed_name = NEW.exposed_name
+	    AND n.limits_at IS NOT DISTINCT FROM NEW.limits_at) THEN
+		RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'callable follows the tables';
+	END IF;
+	RETURN NEW;
+END $$;
+
+-- Shows open rows to admind's INSERT of an intent, with trace, span and session. The
+-- check option refuses a row of what may not be called.
+CREATE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
+    version_id, version_hash, args_sha256, arguments, client, protocol,
+    created_at, deadline, trace_id, span_id, session_id FROM executions x
+WHERE state = 'open' AND kind = 'tool' AND listener IN ('local', 'tunnel', 'admind')
+    -- actor_ok()
+    AND length(principal) BETWEEN 1 AND 254 AND principal !~ '[\u0001-\u001f\u007f]'
+    AND length(args_sha256) = 32 AND length(arguments) <= 4096
+    AND (span_id IS NULL OR length(span_id) = 8)
+    AND EXISTS (SELECT 1 FROM callable c WHERE c.version_id = x.version_id
+    AND c.epoch = x.owner_epoch AND c.hash = x.version_hash AND c.exposed_name = x.tool)
+WITH LOCAL CHECK OPTION;
+
+-- Columns that the guards keep as they are (a version's content, an object's server, an
 -- epoch's kind) needs no trigger, nor does what nothing refers to yet.
 CREATE TRIGGER callable AFTER UPDATE ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version
     OR OLD.enabled IS DISTINCT FROM NEW.enabled
     OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
-    EXECUTE FUNCTION callable_follow();
-CREATE TRIGGER callable AFTER UPDATE ON tool_versions FOR EACH ROW
-    WHEN (OLD.state IS DISTINCT FROM NEW.state AND 'approved' IN (OLD.state, NEW.state))
     EXECUTE FUNCTION callable_follow();
 CREATE TRIGGER callable AFTER UPDATE ON servers FOR EACH ROW
     WHEN (OLD.status IS DISTINCT FROM NEW.status)
@@ -116,50 +142,10 @@ CREATE TRIGGER callable_truncate AFTER TRUNCATE ON tool_modules
     EXECUTE FUNCTION callable_follow();
 CREATE TRIGGER callable_truncate AFTER TRUNCATE ON epochs
     EXECUTE FUNCTION callable_follow();
-
--- Nor may a wrong function, or a person at psql, make a version callable here:
--- a row may go at any time, but comes only if it is true.
-CREATE FUNCTION callable_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT 1 FROM mcpbox.callable_now n
-	    WHERE n.tool_id = NEW.tool_id AND n.version_id = NEW.version_id
-	    AND n.epoch = NEW.epoch AND n.hash = NEW.hash AND n.exposed_name = NEW.exposed_name
-	    AND n.limits_at IS NOT DISTINCT FROM NEW.limits_at) THEN
-		RAISE EXCEPTION USING ERRCODE = 'MB002', MESSAGE = 'callable follows the tables';
-	END IF;
-	RETURN NEW;
-END $$;
 CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON callable
     FOR EACH ROW EXECUTE FUNCTION callable_guard();
+CREATE TRIGGER callable AFTER UPDATE ON tool_versions FOR EACH ROW
+    WHEN (OLD.state = 'approved' AND NEW.state <> 'approved')
+    EXECUTE FUNCTION callable_follow();
 
-SELECT callable_refresh(ARRAY(SELECT id FROM tools));
-
--- The rules of an intent that the run-time role makes by itself stand in the
--- view now, and are planned with its statement, once a connection: a plpgsql
--- trigger cost a sleeping backend as much as the row. They are executions'
--- own, and narrower: such a row is of a version that may be called now, by its
--- name, for a sandbox that lives. So a taken-over admind can't even record
--- calls of what serves no more, which it could before.
-CREATE OR REPLACE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
-    version_id, version_hash, args_sha256, arguments, client, protocol,
-    created_at, deadline FROM executions x
-WHERE state = 'open' AND kind = 'tool' AND listener IN ('local', 'tunnel', 'admind')
-    -- actor_ok()
-    AND length(principal) BETWEEN 1 AND 254 AND principal !~ '[\u0001-\u001f\u007f]'
-    AND length(args_sha256) = 32 AND length(arguments) <= 4096
-    AND EXISTS (SELECT 1 FROM callable c WHERE c.version_id = x.version_id
-    AND c.epoch = x.owner_epoch AND c.hash = x.version_hash AND c.exposed_name = x.tool)
-WITH LOCAL CHECK OPTION;
-
--- That role has no other way to executions than the view (it holds no
--- privilege on the table), and within a SECURITY DEFINER function it is not
--- the current user. So the trigger judges every other row, as before.
-DROP TRIGGER guard ON executions;
-CREATE TRIGGER guard_insert BEFORE INSERT ON executions FOR EACH ROW
-    WHEN (current_user <> 'mcpbox_app') EXECUTE FUNCTION executions_guard();
-CREATE TRIGGER guard BEFORE UPDATE ON executions
-    FOR EACH ROW EXECUTE FUNCTION executions_guard();
-
-REVOKE ALL ON callable, callable_now, callable_turn FROM PUBLIC;
-GRANT SELECT ON callable, callable_turn TO mcpbox_app;
-REVOKE ALL ON FUNCTION callable_refresh, callable_follow, callable_guard FROM PUBLIC;
+INSERT INTO callable_turn (turn) VALUES (0);
