@@ -18,8 +18,9 @@
  * process_vm_* and kcmp and pidfd_getfd (another process's memory), io_uring
  * (calls that pass no filter), bpf, userfaultfd, perf_event_open, keyctl,
  * inotify and fanotify (large kernel surfaces, some count by user over all
- * namespaces), unshare, setns and all of the mount API, xattrs,
- * name_to_handle_at and open_by_handle_at, personality.
+ * namespaces), setsid and all that sets a nice value, a policy or a processor
+ * (steps.c, step_setsid: a share of the processors), unshare, setns and all of
+ * the mount API, xattrs, name_to_handle_at and open_by_handle_at, personality.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -181,7 +182,6 @@ static const int plain[] = {
     SCMP_SYS(getpgrp),
     SCMP_SYS(setpgid),
     SCMP_SYS(getsid),
-    SCMP_SYS(setsid),
     SCMP_SYS(set_tid_address),
     SCMP_SYS(set_robust_list),
     SCMP_SYS(get_robust_list),
