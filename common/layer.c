@@ -101,8 +101,14 @@ static const struct {
 	true},
     {"key_memory", "LimitMEMLOCK= in admind-vault's unit, or no swap.", true},
     {"context_key", "Start admind-vault.", true},
-    {"bounding_set", "CapabilityBoundingSet= in the process's unit.", true},
-    {"securebits", "SecureBits= in the process's unit.", true},
+    {"bounding_set",
+	"CapabilityBoundingSet= in the process's unit; without one setpriv "
+	"--bounding-set, or CAP_SETPCAP at its start, which it drops.",
+	true},
+    {"securebits",
+	"SecureBits= in the process's unit; without one setpriv --securebits, "
+	"or CAP_SETPCAP at its start, which it drops.",
+	true},
 };
 
 static int

@@ -18,8 +18,9 @@
  * process_vm_* and kcmp and pidfd_getfd (another process's memory), io_uring
  * (calls that pass no filter), bpf, userfaultfd, perf_event_open, keyctl,
  * inotify and fanotify (large kernel surfaces, some count by user over all
- * namespaces), unshare, setns and all of the mount API, xattrs,
- * name_to_handle_at and open_by_handle_at, personality.
+ * namespaces), setsid and all that sets a nice value, a policy or a processor
+ * (steps.c, step_setsid: a share of the processors), unshare, setns and all of
+ * the mount API, xattrs, name_to_handle_at and open_by_handle_at, personality.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -34,6 +35,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -111,7 +113,6 @@ static const int plain[] = {
     SCMP_SYS(unlinkat),
     SCMP_SYS(rename),
     SCMP_SYS(renameat),
-    SCMP_SYS(renameat2),
     SCMP_SYS(link),
     SCMP_SYS(linkat),
     SCMP_SYS(symlink),
@@ -181,7 +182,6 @@ static const int plain[] = {
     SCMP_SYS(getpgrp),
     SCMP_SYS(setpgid),
     SCMP_SYS(getsid),
-    SCMP_SYS(setsid),
     SCMP_SYS(set_tid_address),
     SCMP_SYS(set_robust_list),
     SCMP_SYS(get_robust_list),
@@ -262,6 +262,8 @@ static const struct rule judged[] = {
 	NONE_OF(clone, 0, CLONE_REFUSED),
 	/* Huge pages come from a pool of the whole machine. */
 	NONE_OF(mmap, 3, MAP_HUGETLB),
+	/* RENAME_WHITEOUT makes a device node, asking for no right. */
+	NONE_OF(renameat2, 4, ~(RENAME_NOREPLACE | RENAME_EXCHANGE)),
 	/* A socket that connects while it sends would go round connect(). Nor
 	 * urgent data, which nobody uses on unix sockets but who breaks out by
 	 * it (CVE-2025-38236). */
@@ -269,8 +271,7 @@ static const struct rule judged[] = {
 	NONE_OF(sendmsg, 2, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(sendmmsg, 3, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(recvfrom, 3, MSG_OOB),
-	NONE_OF(recvmsg, 2, MSG_OOB),
-	NONE_OF(recvmmsg, 3, MSG_OOB),
+	NONE_OF(recvmsg, 2, MSG_OOB), NONE_OF(recvmmsg, 3, MSG_OOB),
 	/* The page cache is the whole host's: nobody reads round it, throws
 	 * from it or asks what is in it. */
 	NONE_OF(open, 1, O_DIRECT),
@@ -310,8 +311,7 @@ static const struct rule judged[] = {
 	EQ(membarrier, 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
 	EQ(membarrier, 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
 	/* asyncio wakes itself over a socketpair. */
-	EQ(socket, 0, AF_UNIX),
-	EQ(socketpair, 0, AF_UNIX),
+	EQ(socket, 0, AF_UNIX), EQ(socketpair, 0, AF_UNIX),
 	/* Its own limits, which it can only lower. */
 	EQ(prlimit64, 0, 0),
 	/* No F_SETPIPE_SZ (memory no limit counts), F_SETOWN, F_SETSIG,

@@ -41,7 +41,13 @@ steps_failed_path(void)
 	return failed_path;
 }
 
-/* A session of its own: no terminal could ever be taken over. */
+/*
+ * A session of its own, and no second one: the filter refuses setsid(2). No
+ * terminal could ever be taken over. And a kernel with autogroups divides the
+ * processors by session (sched(7)), each having as much as any other whatever
+ * lives in it: all processes and threads of a call share what one would have.
+ * With sessions of their own 62 of them took 62 shares (decision 0072).
+ */
 static int
 step_setsid(struct runner *r)
 {

@@ -192,7 +192,12 @@ def startup(suite, rounds, say):
 
 
 HOSTILE = '''\
-import os, time
+import os, signal, time
+def session():
+    try:
+        os.setsid()
+    except OSError:
+        pass
 def main(what: str, seconds: float = 2.0) -> str:
     end = time.monotonic() + seconds
     if what == "sleeps":
@@ -200,16 +205,31 @@ def main(what: str, seconds: float = 2.0) -> str:
     elif what == "spins":
         while time.monotonic() < end:
             pass
-    elif what == "forks":
+    elif what in ("forks", "splits"):
         while time.monotonic() < end:
             try:
                 pid = os.fork()
             except OSError:
                 continue
             if pid == 0:
+                if what == "splits":
+                    session()
                 while time.monotonic() < end:
                     pass
                 os._exit(0)
+    elif what == "storms":
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        left = 1 << 62
+        while left and time.monotonic() < end:
+            left -= 1
+            try:
+                if os.fork() == 0:
+                    session()
+                    left = 16
+            except OSError:
+                pass
+        if os.getpid() != 1:
+            os._exit(0)
     elif what == "allocates":
         kept = []
         while time.monotonic() < end:
@@ -232,7 +252,9 @@ def main(what: str, seconds: float = 2.0) -> str:
             os.unlink("/tmp/full")
     return "over"
 '''
-HOSTILE_WHAT = ("sleeps", "spins", "forks", "allocates", "floods", "fills")
+# "splits": as "forks", and each process asks for a session; "storms": processes in
+# sessions that fork and end.
+HOSTILE_WHAT = ("sleeps", "spins", "forks", "splits", "storms", "allocates", "floods", "fills")
 
 
 def neighbours(suite, rounds, ms, say):

@@ -429,7 +429,7 @@ ENDS = [
     ("import ctypes\ndef main():\n    ctypes.string_at(0)\n", 5000),
     ("import os\ndef main():\n    os._exit(3)\n", 5000),
     ("import os, time\ndef main():\n    while True:\n        os.fork()\n", 300),
-    ("import os, time\ndef main():\n    os.setsid()\n    if os.fork() == 0:\n"
+    ("import os, time\ndef main():\n    if os.fork() == 0:\n        os.setpgid(0, 0)\n"
      "        time.sleep(60)\n", 5000),
     ("import os\ndef main():\n    open('/tmp/x', 'wb').write(b'x' * 9000000)\n"
      "    os.close(3)\n", 5000),

@@ -140,3 +140,20 @@ def test_every_step_is_a_row():
                      "runner-names", "runner-network"):
             assert rows["pool", name] == "enforced", rows
         assert ("pool", "runner-landlock") in rows and ("pool", "runner-landlock-scope") in rows
+
+
+SETGID, SETUID, SETPCAP = 6, 7, 8     # capabilities(7)
+
+
+def test_under_runit_every_process_locks_its_securebits(instance):
+    """Also spawn, which keeps capabilities: it gets CAP_SETPCAP for that, as its unit
+    gives it, and has lost it when it is ready. doctor names no unit's setting, which
+    nobody could set here."""
+    rows = {(r["process"], r["layer"]): r for r in instance.ctl_json("doctor")}
+    found = {process: (r["state"], r["fix"]) for (process, layer), r in rows.items() if layer == "securebits"}
+    assert set(found) >= {"sandboxd-spawn", "sandboxd", "admind", "gatewayd-local"}, found
+    assert set(found.values()) == {("enforced", "")}, found
+    with open(f"/proc/{instance.service_pid('sandboxd-spawn')}/status", encoding="ascii") as f:
+        caps = {line[:6]: int(line[7:], 16) for line in f if line.startswith("Cap")}
+    kept = 1 << SETUID | 1 << SETGID
+    assert caps == {"CapInh": 0, "CapPrm": kept, "CapEff": kept, "CapBnd": kept, "CapAmb": 0}

@@ -289,10 +289,10 @@ def main(how: str):
     print("uid", os.getuid(), flush=True)
     if os.fork() == 0:                  # ignores signals
         stay()
-    if os.fork() == 0:                  # a daemon: its own session, parent gone
-        os.setsid()
+    if os.fork() == 0:                  # a daemon: its own group, parent gone
+        os.setpgid(0, 0)
         if os.fork() == 0:
-            os.setsid() if os.getsid(0) == os.getpid() else None
+            os.setpgid(0, 0)
             stay()
         os._exit(0)
     if os.fork() == 0:                  # spins

@@ -150,7 +150,7 @@ def main():
     for _ in range(5):
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            os.setsid()
+            os.setpgid(0, 0)
             while True:
                 signal.pause()
     return out

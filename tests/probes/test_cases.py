@@ -222,7 +222,7 @@ def main():
 
 
 def test_deadline_takes_all_that_it_made(pool):
-    """M-16, S-22: SIGTERM ignored, forked twice, own session, pipe held."""
+    """M-16, S-22: SIGTERM ignored, forked twice, own group, pipe held."""
     runner = pool.fork(2468)
     try:
         assert runner.ready()[0] == "ready"
@@ -232,7 +232,7 @@ def main():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(3):
         if os.fork() == 0:
-            os.setsid()
+            os.setpgid(0, 0)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             if os.fork():
                 os._exit(0)

@@ -76,6 +76,37 @@ def test_parent_directories_lead_nowhere(sandbox):
         os.unlink(path)
 
 
+WHITEOUT = '''
+import stat, tempfile
+def main():
+    """Renames with each flag (1: only if there is nothing, 2: exchange, 4: leave a
+    whiteout, 8 and a high one: there are none such): what is answered, and whether
+    the old name is a device then."""
+    out = {}
+    with tempfile.TemporaryDirectory() as top:
+        one, two = os.path.join(top, "one").encode(), os.path.join(top, "two").encode()
+        for flags in (0, 1, 2, 4, 5, 6, 8, 1 << 31):
+            for path in (one, two)[:2 if flags & 2 else 1]:
+                open(path, "w").close()
+            answer = syscall(316, -100, one, -100, two, flags)
+            device = os.path.lexists(one) and stat.S_ISCHR(os.lstat(one).st_mode)
+            out[str(flags)] = [errno.errorcode.get(-answer, "done"), device]
+            for path in (one, two):
+                if os.path.lexists(path):
+                    os.unlink(path)
+    return out
+'''
+
+
+def test_a_rename_leaves_no_device(sandbox):
+    """A whiteout (renameat2(2)) is a device node that needs no right to make."""
+    outside, inside = sandbox.attack(WHITEOUT)
+    done = {flags: ["done", False] for flags in ("0", "1", "2")}
+    assert outside == done | {"4": ["done", True], "5": ["done", True], "6": ["EINVAL", False],
+                              "8": ["EINVAL", False], str(1 << 31): ["EINVAL", False]}
+    assert inside == done | {flags: ["EPERM", False] for flags in ("4", "5", "6", "8", str(1 << 31))}
+
+
 def test_descriptor_of_the_old_root(sandbox):
     """Nothing left open leads out: every descriptor is listed by number."""
     assert sandbox.inside('''

@@ -11,8 +11,9 @@ import tty
 
 import pytest
 
-from harness.patience import patience
+from harness.patience import patience, until
 from probes import runner_driver
+from probes.conftest import PRELUDE, WRAP, not_run
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_own_proc_cannot_be_written(sandbox):
 def main():
     return [attempt(lambda p=p: open(f"/proc/self/{p}", "w").write("0"))
             for p in ("oom_score_adj", "uid_map", "gid_map", "setgroups",
-                      "attr/current", "coredump_filter", "timerslack_ns")]
+                      "attr/current", "coredump_filter", "timerslack_ns", "autogroup")]
 '''
     assert None not in sandbox.inside(code)
 
@@ -172,6 +173,97 @@ def main():
     assert (sid, pgrp, ttys) == (1, 1, [False] * 3)
     assert None not in opened
     assert sti == "EPERM"
+
+
+SESSIONS = '''
+import struct
+def main():
+    """Children and their children that ask for a session, by the C library and by
+    number: each answer, and how many sessions there are but the first one's."""
+    r, w = os.pipe()
+    def ask():
+        answers = [attempt(os.setsid), syscall(112)]
+        os.write(w, struct.pack("???i", answers[0] is None, answers[0] == "EPERM",
+                                answers[1] == -errno.EPERM, os.getsid(0)))
+    for child in range(5):
+        pid = os.fork()
+        if pid == 0:
+            ask()
+            below = os.fork()
+            if below == 0:
+                ask()
+                os._exit(0)
+            os.waitpid(below, 0)
+            os._exit(0)
+        os.waitpid(pid, 0)
+    got = list(struct.iter_unpack("???i", os.read(r, 4096)))
+    return {"asked": len(got), "made": sum(g[0] for g in got),
+            "EPERM": sum(g[1] and g[2] for g in got),
+            "sessions": len({g[3] for g in got} - {os.getsid(0)})}
+'''
+
+
+def test_no_session_of_its_own(sandbox):
+    """Each session has a share of the processors of its own (sched(7), autogroup):
+    outside, each process makes one; a call has the one that it was born with."""
+    outside, inside = sandbox.attack(SESSIONS)
+    assert outside == {"asked": 10, "made": 10, "EPERM": 0, "sessions": 10}
+    assert inside == {"asked": 10, "made": 0, "EPERM": 10, "sessions": 0}
+
+
+SPLITS = '''
+def main():
+    for child in range(6):
+        if os.fork() == 0:
+            attempt(os.setsid)
+            if child % 2 and os.fork():
+                os._exit(0)
+            attempt(os.setsid)
+            time.sleep(600)
+    time.sleep(600)
+'''
+
+
+def _sharing(uid):
+    """Of the living processes of a uid: pid -> its group, policy and nice value."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+                status = f.read()
+            if f"\nUid:\t{uid}\t" not in status or "\nState:\tZ" in status:
+                continue
+            with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
+                found[int(pid)] = (f.read().strip(), os.sched_getscheduler(int(pid)),
+                                   os.getpriority(os.PRIO_PROCESS, int(pid)))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_call_is_one_scheduling_group(pool):
+    """Two calls at once, each with children that try to leave: a group each, which is
+    nobody else's, the ordinary policy, and the pool's nice value."""
+    if not os.path.exists("/proc/self/autogroup"):
+        not_run("this kernel has no scheduling group a session")
+    groups = []
+    runners = {uid: pool.fork(uid) for uid in (3001, 3002)}
+    try:
+        for uid, runner in runners.items():
+            assert runner.ready()[0] == "ready"
+            runner.execute(PRELUDE + SPLITS + WRAP, {})
+            host = pool.base + runner_driver.RUNNER_UID + uid - 1
+            until(lambda h=host: len(_sharing(h)) == 7)
+            groups.append(set(_sharing(host).values()))
+    finally:
+        for runner in runners.values():
+            runner.close()
+    with open(f"/proc/{pool.init()}/autogroup", encoding="ascii") as f:
+        pools = f.read().strip()
+    assert [len(g) for g in groups] == [1, 1], groups
+    (one,), (other,) = groups
+    assert len({one[0], other[0], pools}) == 3
+    assert one[1:] == other[1:] == (os.SCHED_OTHER, os.getpriority(os.PRIO_PROCESS, pool.init()))
 
 
 PUSH = '''
@@ -279,7 +371,7 @@ def main():
 
 
 def test_orphans_die_with_the_call(pool):
-    """A grandchild in its own session that keeps the output pipe open: the
+    """A grandchild in its own group that keeps the output pipe open: the
     call ends at once, and the process with it."""
     runner = pool.fork()
     try:
@@ -288,7 +380,7 @@ def test_orphans_die_with_the_call(pool):
 import os, time
 def main():
     if os.fork() == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         if os.fork() == 0:
             while True:
                 time.sleep(1)

@@ -202,7 +202,7 @@ def main():
     for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(s, signal.SIG_IGN)
     for _ in range(6):
         if os.fork() == 0:
-            os.setsid()
+            os.setpgid(0, 0)
             if os.fork() == 0:
                 while True: time.sleep(1)
             os._exit(0)

@@ -40,8 +40,8 @@ def portion(one, many, usec=4_000_000):
 
 
 def test_a_neighbour_is_not_starved():
-    """Four processes of one call spin, and one of another: each call has as much of
-    the processors, or nearly. Were there no division by calls, one process would
+    """Four processes of one call, each of which asked for a session, spin, and one of
+    another: each call has as much of the processors, or nearly. Were there no division by calls, one process would
     have a quarter of what four have. Beside the four, calls begin and end."""
     with Delegated(slots=3, queue_wait="60s") as sandbox:
         calls = Calls(sandbox)
