@@ -5,32 +5,17 @@
 #include "bounds.h"
 #include "needles.h"
 #include "redact.h"
+#include "redact_internal.h"
 #include "tlv.h"
-#include "views.h"
 
 enum {
 	SECRET_VALUE_TAG = 2, /* of the SECRETS blob */
-	/* Decoders inside each other: a header in a URL, JSON in a repr. */
-	DEPTH = 2,
-	/* The longest form of one byte: a \u0041 whose backslash is escaped. */
-	FORM_GROWTH = 7,
+	/* The longest form of one byte that two encoders make and libraries
+	 * write: &#x0041; in a URL has 14 (%26%23x0041%3B). */
+	FORM_GROWTH = 16,
+	/* Of a value in UTF-16, which is looked for inside both. */
+	WIDE_GROWTH = 2,
 	PLACES_FIRST = 16
-};
-
-struct redact {
-	struct needles *needles;
-	size_t longest; /* value */
-	bool blanks;    /* one has a blank, which may be written + */
-	bool digits;    /* one is of digits only */
-	bool high;      /* one is not ASCII */
-	bool failed;    /* memory, in this search */
-	bool places;    /* where they are is asked, not only whether */
-	bool any;       /* one was seen, when only that is asked */
-	struct view_mem mem[DEPTH];
-	/* What was found in this search, and from where on by this scan. */
-	struct place *found;
-	size_t nfound, cap, base;
-	const struct view *view; /* being scanned */
 };
 
 /* --- The values. ------------------------------------------------------- */
@@ -52,30 +37,107 @@ trim(const uint8_t **p, size_t *n)
 	}
 }
 
-/* One needle, unless it is too short. 0 or -1 without memory. */
+/* Adds one needle, unless it is too short. 0 or -1 without memory. */
 static int
-add(struct redact *r, const uint8_t *p, size_t n, size_t least)
+needle(struct redact *r, const uint8_t *p, size_t n, size_t least)
 {
-	size_t i = 0;
-
 	if (n < least)
 		return 0;
 	if (n > r->longest)
 		r->longest = n;
-	if (memchr(p, ' ', n) != NULL)
-		r->blanks = true;
-	for (size_t k = 0; k < n; k++)
-		r->high |= p[k] >= 0x80;
-	while (i < n && p[i] >= '0' && p[i] <= '9')
-		i++;
-	if (i == n)
-		r->digits = true;
 	return needles_add(r->needles, p, n);
 }
 
 /*
- * The value; without white space around it, as tools strip it; and its lines,
- * as a log prints them.
+ * Adds a value, or a part of one, and says what it takes to find it. One whose
+ * characters all are in Latin-1, which is UTF-16 without its zeros, is added in
+ * that too; any other is found in UTF-16 by decoding.
+ */
+static int
+add(struct redact *r, const uint8_t *p, size_t n, size_t least)
+{
+	size_t digits = 0, high = 0, wide = 0, len = 0;
+	uint8_t *latin;
+	int rc;
+
+	if (n < least)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		digits += p[i] >= '0' && p[i] <= '9';
+		high += p[i] >= 0x80;
+		wide += p[i] > 0xc3; /* leads a character above U+00FF */
+	}
+	r->blanks |= memchr(p, ' ', n) != NULL;
+	r->digits |= digits == n;
+	r->high |= high > 0;
+	r->wide |= wide > 0;
+	r->bare |= high == n && wide > 0;
+	if (needle(r, p, n, least) != 0)
+		return -1;
+	if (high == 0 || wide > 0)
+		return 0;
+	if ((latin = malloc(n)) == NULL)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		latin[len] = p[i];
+		if (p[i] >= 0xc2 && i + 1 < n) {
+			latin[len] =
+			    (uint8_t)((p[i] & 0x03) << 6 | (p[i + 1] & 0x3f));
+			i++;
+		}
+		len++;
+	}
+	rc = needle(r, latin, len, least);
+	explicit_bzero(latin, n);
+	free(latin);
+	return rc;
+}
+
+/*
+ * Adds what libraries make of a value that is written in hexadecimal digits,
+ * as keys and UUIDs are: its letters in the other case, and the bytes it
+ * stands for, which are then found in digits of either case with other marks
+ * between them, or in base64.
+ */
+static int
+add_digits(struct redact *r, const uint8_t *p, size_t n)
+{
+	const struct view whole = {p, NULL, 0, n};
+	struct view run, bytes;
+	struct view_mem *m = &r->mem[0];
+	uint8_t *copy;
+	size_t pos = 0;
+	int rc = 0;
+
+	if (n > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
+		pos = 2;
+	if (view_run(&whole, &pos, VIEW_HEX, &run) && run.p + run.n == p + n &&
+	    (run.p == p || run.p == p + 2)) {
+		if (view_mem_reserve(m, run.n, false) != 0)
+			return -1;
+		view_run_bytes(&run, VIEW_HEX, 0, m, &bytes);
+		rc = needle(r, bytes.p, bytes.n, REDACT_MIN);
+	}
+	for (pos = 0; pos < n; pos++)
+		if (strchr("0123456789abcdefABCDEFxX:-", p[pos]) == NULL ||
+		    p[pos] == '\0')
+			return rc;
+	if (rc != 0 || (copy = malloc(n)) == NULL)
+		return -1;
+	for (unsigned bit = 0; bit <= 0x20 && rc == 0; bit += 0x20) {
+		for (size_t i = 0; i < n; i++)
+			copy[i] = p[i] < 'A' ? p[i]
+					     : (uint8_t)((p[i] & ~0x20U) | bit);
+		rc = needle(r, copy, n, REDACT_MIN);
+	}
+	explicit_bzero(copy, n);
+	free(copy);
+	return rc;
+}
+
+/*
+ * The value; without white space around it, as tools strip it; its other
+ * spellings if it is of digits; and its lines, as a log prints them.
  */
 static int
 add_value(struct redact *r, const uint8_t *p, size_t n)
@@ -88,6 +150,8 @@ add_value(struct redact *r, const uint8_t *p, size_t n)
 	line = p;
 	trim(&line, &len);
 	if (len < n && add(r, line, len, REDACT_MIN) != 0)
+		return -1;
+	if (add_digits(r, line, len) != 0)
 		return -1;
 	if (memchr(p, '\n', n) == NULL)
 		return 0;
@@ -136,7 +200,7 @@ redact_free(struct redact *r)
 	if (r == NULL)
 		return;
 	needles_free(r->needles);
-	for (unsigned i = 0; i < DEPTH; i++)
+	for (unsigned i = 0; i <= REDACT_DEPTH; i++)
 		view_mem_free(&r->mem[i]);
 	free(r->found);
 	free(r);
@@ -170,6 +234,9 @@ hit(void *arg, size_t from, size_t to)
 	}
 	pl.from = view_from(r->view, from);
 	pl.to = view_to(r->view, to - 1);
+	/* Three ideographs are nine bytes, and six in UTF-16: nothing grows. */
+	if (pl.to - pl.from < strlen(REDACT_MARK))
+		return true;
 	while (r->nfound > r->base && r->found[r->nfound - 1].to > pl.from) {
 		if (r->found[r->nfound - 1].from < pl.from)
 			pl.from = r->found[r->nfound - 1].from;
@@ -189,68 +256,96 @@ hit(void *arg, size_t from, size_t to)
 	return true;
 }
 
-static void search(struct redact *, const struct view *, unsigned, bool);
+static void search(struct redact *, const struct view *, unsigned);
 
 static void
 search_escapes(struct redact *r, const struct view *v, unsigned depth,
     enum view_escapes kind)
 {
 	/* What is decoded here may hold a longer form, to be decoded next. */
-	const size_t reach = depth + 1 < DEPTH ? redact_longest(r) : r->longest;
+	const size_t reach = depth + 1 < REDACT_DEPTH
+	    ? redact_longest(r)
+	    : r->longest * WIDE_GROWTH;
 	struct view out;
 	size_t pos = 0;
 
 	while (view_escapes(v, &pos, reach, kind, &r->mem[depth], &out))
-		search(r, &out, depth + 1, true);
+		search(r, &out, depth + 1);
 }
 
-/* What stands in runs of hexadecimal digits and of base64. */
 static void
-search_runs(struct redact *r, const struct view *v, unsigned depth)
+search_runs(struct redact *r, const struct view *v, unsigned depth,
+    enum view_digits kind)
 {
+	const unsigned phases = view_run_phases(kind);
 	struct view run, out;
 	size_t pos = 0;
 
-	while (view_hex_run(v, &pos, &run))
-		for (unsigned skip = 0; skip < 2; skip++) {
-			view_hex(&run, skip, &r->mem[depth], &out);
-			search(r, &out, depth + 1, false);
-		}
-	pos = 0;
-	while (view_base64_run(v, &pos, &run))
-		for (unsigned skip = 0; skip < 4; skip++) {
-			view_base64(&run, skip, &r->mem[depth], &out);
-			search(r, &out, depth + 1, false);
+	while (view_run(v, &pos, kind, &run))
+		for (unsigned skip = 0; skip < phases; skip++) {
+			view_run_bytes(&run, kind, skip, &r->mem[depth], &out);
+			search(r, &out, depth + 1);
 		}
 }
 
 /*
- * A view, and what it says decoded. The depth is bounded by a constant, and so
- * is the number of views: the time is linear in the text, at worst some 30
- * bytes looked at for each of a text made of nothing but escapes and digits.
+ * UTF-16, in either order of bytes and wherever it begins. Without its zeros it
+ * is Latin-1; values with other characters have to be decoded.
  */
 static void
-search(struct redact *r, const struct view *v, unsigned depth, bool text)
+search_wide(struct redact *r, const struct view *v, unsigned depth)
 {
+	const bool zeros = memchr(v->p, 0, v->n) != NULL;
+	struct view out;
+
+	if (zeros) {
+		view_zeros(v, &r->mem[depth], &out);
+		search(r, &out, depth + 1);
+	}
+	if (!r->bare && !(zeros && r->wide))
+		return;
+	for (unsigned i = 0; i < 4; i++) {
+		view_utf16(v, i >> 1, (i & 1) != 0, &r->mem[depth], &out);
+		search(r, &out, depth + 1);
+	}
+}
+
+/*
+ * A view, and its decoded readings. The depth is bounded by a constant, and so
+ * is the number of readings of each view: the time is linear in the text.
+ * UTF-16 is looked for inside the last one too.
+ */
+static void
+search(struct redact *r, const struct view *v, unsigned depth)
+{
+	const size_t room = r->wide ? VIEW_UTF16_ROOM(v->n) : v->n;
+
 	if (v->n < REDACT_MIN || r->any || r->failed)
 		return;
 	r->base = r->nfound;
 	r->view = v;
 	needles_scan(r->needles, v->p, v->n, hit, r);
-	if (depth == DEPTH || r->any)
+	if (depth > REDACT_DEPTH || r->any)
 		return;
-	if (view_mem_reserve(&r->mem[depth], v->n, r->places) != 0) {
+	if (view_mem_reserve(
+		&r->mem[depth], room > v->n ? room : v->n, r->places) != 0) {
 		r->failed = true;
 		return;
 	}
+	search_wide(r, v, depth);
+	if (depth == REDACT_DEPTH)
+		return;
 	search_escapes(r, v, depth, VIEW_PERCENT);
 	if (r->blanks)
 		search_escapes(r, v, depth, VIEW_FORM);
 	search_escapes(r, v, depth, VIEW_BACKSLASH);
 	if (r->high && memmem(v->p, v->n, "\\x", 2) != NULL)
 		search_escapes(r, v, depth, VIEW_POINTS);
-	if (text)
-		search_runs(r, v, depth);
+	search_escapes(r, v, depth, VIEW_REFERENCES);
+	search_escapes(r, v, depth, VIEW_PRINTABLE);
+	search_runs(r, v, depth, VIEW_HEX);
+	search_runs(r, v, depth, VIEW_BASE64);
+	search_runs(r, v, depth, VIEW_BASE32);
 }
 
 static int
@@ -273,10 +368,8 @@ whole(struct ipc_bytes t, struct place *pl)
 		pl->to++;
 }
 
-/* All secrets of a text: sorted places that neither touch nor overlap, but
- * for equal neighbours. Their number. */
-static size_t
-find(struct redact *r, struct ipc_bytes t)
+size_t
+redact_find(struct redact *r, struct ipc_bytes t)
 {
 	const struct view v = {t.p, NULL, 0, t.n};
 	bool sorted = true;
@@ -288,12 +381,12 @@ find(struct redact *r, struct ipc_bytes t)
 		return 0;
 	/* Mostly there is nothing: only then it matters where. */
 	r->places = r->any = false;
-	search(r, &v, 0, true);
+	search(r, &v, 0);
 	if (!r->any)
 		return 0;
 	r->places = true;
 	r->any = false;
-	search(r, &v, 0, true);
+	search(r, &v, 0);
 	if (r->nfound == 0)
 		return 0;
 	for (size_t i = 0; i < r->nfound; i++) {
@@ -318,16 +411,15 @@ redact_cut(struct redact *r, struct ipc_bytes t, size_t at)
 {
 	if (t.n <= at)
 		return t.n;
-	for (size_t i = 0, n = find(r, t); i < n; i++)
+	for (size_t i = 0, n = redact_find(r, t); i < n; i++)
 		if (r->found[i].from < at && r->found[i].to > at)
 			return r->found[i].to;
 	/* Without memory redact_bytes will let nothing through. */
 	return at;
 }
 
-/* Appends t without the n places that find() found in it. */
-static void
-splice(struct redact *r, struct ipc_bytes t, size_t n, struct buf *out)
+void
+redact_splice(struct redact *r, struct ipc_bytes t, size_t n, struct buf *out)
 {
 	size_t at = 0;
 
@@ -343,194 +435,12 @@ splice(struct redact *r, struct ipc_bytes t, size_t n, struct buf *out)
 int
 redact_bytes(struct redact *r, struct ipc_bytes t, struct buf *out)
 {
-	size_t n = find(r, t);
+	size_t n = redact_find(r, t);
 
 	if (r->failed) {
 		out->failed = true;
 		return 1;
 	}
-	splice(r, t, n, out);
+	redact_splice(r, t, n, out);
 	return n > 0;
-}
-
-/* --- JSON. ------------------------------------------------------------- */
-
-static unsigned
-hex4(const uint8_t *p)
-{
-	unsigned v = 0;
-
-	for (int i = 0; i < 4; i++)
-		v = v << 4 |
-		    (unsigned)(p[i] <= '9' ? p[i] - '0'
-					   : (p[i] | 32) - 'a' + 10);
-	return v;
-}
-
-static void
-put_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x80)
-		buf_putc(b, (int)c);
-	else if (c < 0x800) {
-		buf_putc(b, (int)(0xc0 | c >> 6));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_putc(b, (int)(0xe0 | c >> 12));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else {
-		buf_putc(b, (int)(0xf0 | c >> 18));
-		buf_putc(b, (int)(0x80 | (c >> 12 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	}
-}
-
-/* What a reader makes of the string between the quotes p..end; the escapes
- * are well formed, json_scan saw to that. */
-static void
-unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
-{
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	const uint8_t *slash;
-	const char *s;
-	uint32_t c;
-
-	while (p < end) {
-		slash = memchr(p, '\\', (size_t)(end - p));
-		if (slash == NULL)
-			slash = end;
-		buf_put(b, p, (size_t)(slash - p));
-		if ((p = slash) == end)
-			break;
-		p++;
-		if (*p != 'u') {
-			s = strchr(from, *p);
-			buf_putc(b, s != NULL ? to[s - from] : *p);
-			p++;
-			continue;
-		}
-		c = hex4(p + 1);
-		p += 5;
-		if (c >= 0xd800 && c < 0xdc00) {
-			c = 0x10000 + ((c - 0xd800) << 10) + hex4(p + 2) -
-			    0xdc00;
-			p += 6;
-		}
-		put_utf8(b, c);
-	}
-}
-
-/* A string with its quotes in its shortest form: never longer than it came. */
-static void
-put_string(struct buf *out, const uint8_t *p, size_t n)
-{
-	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-	size_t at = 0;
-	const char *s;
-
-	buf_putc(out, '"');
-	for (size_t i = 0; i < n; i++) {
-		if (p[i] >= 0x20 && p[i] != '"' && p[i] != '\\')
-			continue;
-		buf_put(out, p + at, i - at);
-		at = i + 1;
-		if (p[i] != 0 && (s = strchr(from, p[i])) != NULL) {
-			buf_putc(out, '\\');
-			buf_putc(out, to[s - from]);
-		} else
-			buf_putf(out, "\\u%04x", p[i]);
-	}
-	if (n > at)
-		buf_put(out, p + at, n - at);
-	buf_putc(out, '"');
-}
-
-/* One string token with its quotes. */
-static int
-redact_string(struct redact *r, const uint8_t *p, size_t n, struct buf *plain,
-    struct buf *clean, struct buf *out)
-{
-	struct ipc_bytes t = ipc_bytes(p + 1, n - 2);
-	size_t found = 0;
-
-	if (t.n >= REDACT_MIN && memchr(t.p, '\\', t.n) != NULL) {
-		buf_clear(plain);
-		unescape(t.p, t.p + t.n, plain);
-		t = ipc_bytes(plain->p, plain->len);
-	}
-	if (!plain->failed)
-		found = find(r, t);
-	if (plain->failed || r->failed) {
-		out->failed = true;
-		return 1;
-	}
-	if (found == 0) {
-		buf_put(out, p, n);
-		return 0;
-	}
-	buf_clear(clean);
-	splice(r, t, found, clean);
-	put_string(out, clean->p, clean->len);
-	out->failed |= clean->failed;
-	return 1;
-}
-
-/* Does a number show a secret: as it is written, or with the point that a
- * float's form puts into the digits? */
-static bool
-number_tells(struct redact *r, const uint8_t *p, size_t n, struct buf *digits)
-{
-	if (n < REDACT_MIN || !r->digits)
-		return false;
-	if (find(r, ipc_bytes(p, n)) > 0 || r->failed)
-		return true;
-	buf_clear(digits);
-	for (size_t i = 0; i < n && (p[i] | 32) != 'e'; i++)
-		if (p[i] >= '0' && p[i] <= '9')
-			buf_putc(digits, p[i]);
-	return digits->failed ||
-	    find(r, ipc_bytes(digits->p, digits->len)) > 0 || r->failed;
-}
-
-int
-redact_json(struct redact *r, struct ipc_bytes t, struct buf *out)
-{
-	const uint8_t *p = t.p, *end = t.p + t.n, *s;
-	struct buf plain, clean;
-	int any = 0;
-
-	if (r->needles == NULL) {
-		buf_put(out, t.p, t.n);
-		return 0;
-	}
-	buf_init(&plain, t.n);
-	buf_init(&clean, t.n);
-	while (p < end) {
-		s = p;
-		if (*p == '"') {
-			for (p++; p < end && *p != '"'; p++)
-				if (*p == '\\')
-					p++;
-			p++;
-			any |= redact_string(
-			    r, s, (size_t)(p - s), &plain, &clean, out);
-		} else if (*p == '-' || (*p >= '0' && *p <= '9')) {
-			while (p < end && strchr("+-.0123456789eE", *p) != NULL)
-				p++;
-			if (number_tells(r, s, (size_t)(p - s), &clean)) {
-				/* Not the mark: with quotes it would be longer.
-				 */
-				buf_puts(out, "null");
-				any = 1;
-			} else
-				buf_put(out, s, (size_t)(p - s));
-		} else {
-			buf_putc(out, *p++);
-		}
-	}
-	buf_free(&plain);
-	buf_free(&clean);
-	return any;
 }

@@ -5,18 +5,27 @@
  * themselves (an error that quotes a header, a debug print) from the LLM, the
  * client's history and the database.
  *
- * Found: the value; what a reader gets who decodes percent-encoding (any set
- * of escaped characters, either case, `+` for blank), backslash escapes (JSON,
- * Python's repr), hexadecimal digits, or base64 (both alphabets, any
- * alignment, so `user:secret` in a Basic header too, with or without padding,
- * across line breaks); and two of these inside each other, except hexadecimal
- * digits and base64, in which only the first two are looked for (views.h). Of
- * a value with lines, also each line of REDACT_LINE_MIN bytes and more, and the
- * value without white space around it.
+ * Found: the value, and a value that a reader gets who undoes one of these, or
+ * two inside each other, in either order:
+ * - percent-encoding (any bytes escaped, either case, `+` for blank);
+ * - backslash escapes (JSON, Python's repr);
+ * - character references of HTML and XML (numbers; &amp; &lt; &gt; &quot;
+ *   &apos;);
+ * - quoted-printable, with soft line breaks;
+ * - hexadecimal digits, of either case, in pairs with one mark between;
+ * - base64 (both alphabets) and base32 (upper or lower case), at any alignment,
+ *   so `user:secret` in a Basic header too, padded or not, across lines;
+ * - UTF-16 of either order, also inside two others.
+ * Of a value with lines, also each line of REDACT_LINE_MIN bytes and more, and
+ * the value without white space around it. Of a value that is hexadecimal
+ * digits (a key, a UUID), also the digits in the other case, and the bytes that
+ * they stand for. Of one in Latin-1, also that.
  *
  * Not found: values under REDACT_MIN bytes, which would match ordinary text; a
- * value split over two strings, blocks or events; other transformations
- * (compression, base32, a changed case).
+ * value split over two strings, blocks or events; three encodings inside each
+ * other; base32hex, base85 and other alphabets; references by other names
+ * (&eacute;); compression, encryption, a changed case of what is no digit, and
+ * whatever a tool that means to leak invents.
  */
 #ifndef REDACT_H
 #define REDACT_H

@@ -1,6 +1,7 @@
 /*
- * What a text says to somebody who decodes it: percent-encoding, backslash
- * escapes, hexadecimal digits, base64. Instead of guessing how a library
+ * The readings of a text by somebody who decodes it: percent-encoding,
+ * backslash escapes, character references, quoted-printable, hexadecimal
+ * digits, base64, base32, UTF-16. Instead of guessing how a library
  * writes a secret (which bytes it escapes, upper or lower case, line length,
  * alphabet, alignment), the text is decoded as any reader would and the plain
  * value is looked for.
@@ -50,7 +51,10 @@ enum view_escapes {
 	 * \v
 	 * \0 \xHH \UHHHHHHHH. */
 	VIEW_BACKSLASH,
-	VIEW_POINTS /* \xHH is a code point, as in a str, not a byte */
+	VIEW_POINTS, /* \xHH is a code point, as in a str, not a byte */
+	/* HTML and XML: &#39; &#x27; &amp; &lt; &gt; &quot; &apos; */
+	VIEW_REFERENCES,
+	VIEW_PRINTABLE /* quoted-printable (RFC 2045), soft line breaks too */
 };
 
 /*
@@ -62,18 +66,30 @@ enum view_escapes {
 bool view_escapes(const struct view *in, size_t *pos, size_t reach,
     enum view_escapes, struct view_mem *m, struct view *out);
 
-/* The next run, at or behind *pos, of hexadecimal digits (pairs may be
- * separated by one colon, blank, hyphen or line break) or of base64 (either
- * alphabet, line breaks inside) that could hold VIEW_RUN_BYTES bytes. *pos
- * moves behind it. */
+enum view_digits {
+	VIEW_HEX,    /* pairs may be separated by a colon, blank, hyphen, line
+			break */
+	VIEW_BASE64, /* either alphabet of RFC 4648, line breaks inside */
+	VIEW_BASE32  /* RFC 4648 section 6 in one case, line breaks inside */
+};
+
+/* The next run of digits, at or after *pos, that could hold VIEW_RUN_BYTES
+ * bytes. *pos moves to its end; false if there is none. */
 enum { VIEW_RUN_BYTES = 8 };
-bool view_hex_run(const struct view *in, size_t *pos, struct view *run);
-bool view_base64_run(const struct view *in, size_t *pos, struct view *run);
-/* A run decoded when the first `skip` digits (hex 0 to 1, base64 0 to 3)
- * belong to something else. */
-void view_hex(
-    const struct view *run, unsigned skip, struct view_mem *, struct view *out);
-void view_base64(
-    const struct view *run, unsigned skip, struct view_mem *, struct view *out);
+bool view_run(
+    const struct view *in, size_t *pos, enum view_digits, struct view *run);
+/* Decodes a run whose first `skip` digits belong to something else. */
+void view_run_bytes(const struct view *run, enum view_digits, unsigned skip,
+    struct view_mem *, struct view *out);
+/* How many values of `skip` differ: 2, 4 or 8. */
+unsigned view_run_phases(enum view_digits);
+
+/* Drops zero bytes: makes Latin-1 of what of UTF-16 is in it. */
+void view_zeros(const struct view *in, struct view_mem *, struct view *out);
+/* Decodes UTF-16, high byte first or last, from byte `skip` (0 or 1) on. m has
+ * room for VIEW_UTF16_ROOM: two bytes of a code point may become three. */
+#define VIEW_UTF16_ROOM(n) ((n) / 2 * 3)
+void view_utf16(const struct view *in, unsigned skip, bool big,
+    struct view_mem *m, struct view *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "attempt.h"
 #include "lookup.h"
+#include "nat64.h"
 #include "policy.h"
 
 enum {
@@ -33,6 +34,7 @@ struct attempt {
 	uint16_t port;
 	struct record *record;
 	struct lookup_request *lookup;
+	struct nat64_wait nat64;
 	struct address address[LOOKUP_ADDRESSES_MAX];
 	size_t n, next;
 	struct dial dials[LOOKUP_ADDRESSES_MAX];

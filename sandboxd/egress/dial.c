@@ -232,17 +232,39 @@ v4_first(struct attempt *a)
 	memcpy(a->address, sorted, k * sizeof(*sorted));
 }
 
+/* Is there an IPv6 address, in which a NAT64 prefix may stand? */
+static bool
+may_embed(const struct attempt *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->address[i].family == AF_INET6)
+			return true;
+	return false;
+}
+
 /*
  * Each address is judged before any is connected to, and one that may not be
  * connected to spoils the whole answer: a name that mixes public and private
  * addresses is an attack or a mistake.
  */
 static void
-judge_all(struct attempt *a)
+judge_all(void *arg)
 {
+	struct attempt *a = arg;
 	char why[RECORD_REASON];
 	enum policy p;
 
+	switch (may_embed(a)
+		? nat64_wait(a->net->egress->nat64, &a->nat64, judge_all, a)
+		: 0) {
+	case 0:
+		break;
+	case 1:
+		return;
+	default:
+		attempt_fail_errno(a, ENOMEM);
+		return;
+	}
 	for (size_t i = 0; i < a->n; i++)
 		if ((p = policy_address(a->net, dial_proto(a), &a->address[i],
 			 a->port, why, sizeof(why))) != POLICY_OPEN) {
@@ -310,6 +332,7 @@ void
 dial_end(struct attempt *a)
 {
 	lookup_cancel(a->lookup);
+	nat64_leave(&a->nat64);
 	for (size_t i = 0; i < a->n; i++)
 		one_end(&a->dials[i]);
 	if (a->stagger != NULL)

@@ -16,6 +16,7 @@
 struct net;
 struct lookup;
 struct meter;
+struct nat64;
 struct own;
 
 enum {
@@ -38,6 +39,7 @@ struct egress {
 	struct never never;
 	struct own *own;
 	struct lookup *lookup;
+	struct nat64 *nat64;
 	struct meter *meter;
 	struct net_list chains[EGRESS_CHAINS];
 	struct net_list ready; /* nets with attempts that wait for their turn */

@@ -96,6 +96,22 @@ judge_v4(const uint8_t *b)
 	    JUDGE_PUBLIC, "global unicast", "RFC 791"};
 }
 
+const uint8_t judge_prefix_bits[JUDGE_PREFIX_LENGTHS] = {
+    32, 40, 48, 56, 64, 96};
+
+void
+judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
+{
+	size_t at = bits / 8;
+
+	/* Byte 8 is no part of it: RFC 6052, figure 1. */
+	for (unsigned k = 0; k < 4; k++, at++) {
+		if (at == 8)
+			at++;
+		out[k] = b[at];
+	}
+}
+
 /*
  * The IPv4 addresses that an IPv6 address may lead to. A packet to such an
  * address can leave as IPv4 to the inner one, from here or from a relay, so the
@@ -104,7 +120,8 @@ judge_v4(const uint8_t *b)
  * a grant of the one spelling opens no other.
  */
 static size_t
-inside(const uint8_t *b, uint8_t out[JUDGE_INSIDE][4])
+inside(const uint8_t *b, const struct judge_prefixes *nat64,
+    uint8_t out[JUDGE_INSIDE][4])
 {
 	static const struct {
 		uint8_t prefix[8];
@@ -144,14 +161,22 @@ inside(const uint8_t *b, uint8_t out[JUDGE_INSIDE][4])
 		memcpy(out[n], b + 12, 4);
 		n++;
 	}
+	/* A provider's NAT64 prefix is global unicast to everybody else. */
+	for (size_t i = 0; i < nat64->n; i++)
+		if (address_prefix(
+			b, nat64->prefix[i].b, nat64->prefix[i].bits)) {
+			judge_embedded(b, nat64->prefix[i].bits, out[n]);
+			n++;
+		}
 	return n;
 }
 
 size_t
-judge_inside(const struct address *a, struct address out[JUDGE_INSIDE])
+judge_inside(const struct address *a, const struct judge_prefixes *nat64,
+    struct address out[JUDGE_INSIDE])
 {
 	uint8_t inner[JUDGE_INSIDE][4];
-	size_t n = a->family == AF_INET6 ? inside(a->b, inner) : 0;
+	size_t n = a->family == AF_INET6 ? inside(a->b, nat64, inner) : 0;
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = address_v4(inner[i]);
@@ -159,7 +184,7 @@ judge_inside(const struct address *a, struct address out[JUDGE_INSIDE])
 }
 
 struct judge_verdict
-judge_address(const struct address *a)
+judge_address(const struct address *a, const struct judge_prefixes *nat64)
 {
 	struct judge_verdict v, in;
 	uint8_t inner[JUDGE_INSIDE][4];
@@ -167,7 +192,7 @@ judge_address(const struct address *a)
 
 	if (a->family == AF_INET)
 		return judge_v4(a->b);
-	n = inside(a->b, inner);
+	n = inside(a->b, nat64, inner);
 	v = look_up(v6, sizeof(v6) / sizeof(v6[0]), a->b);
 	for (size_t i = 0; i < n; i++)
 		if ((in = judge_v4(inner[i])).class != JUDGE_PUBLIC) {

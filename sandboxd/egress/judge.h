@@ -20,11 +20,31 @@ struct judge_verdict {
 	const char *source; /* "RFC 1918" */
 };
 
+/* The lengths that a NAT64 prefix may have, in bits (RFC 6052, section 2.2). */
+enum { JUDGE_PREFIX_LENGTHS = 6 };
+extern const uint8_t judge_prefix_bits[JUDGE_PREFIX_LENGTHS];
+/* The IPv4 address in an IPv6 one after a prefix of such a length. */
+void judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4]);
+
+/* NAT64 prefixes of this network (nat64.h): a network has one or two, one that
+ * moves a few more. */
+enum { JUDGE_PREFIXES_MAX = 8 };
+struct judge_prefix {
+	uint8_t b[16]; /* zeros after its bits */
+	uint8_t bits;
+};
+struct judge_prefixes {
+	size_t n;
+	struct judge_prefix prefix[JUDGE_PREFIXES_MAX];
+};
+
 /* The verdict on one address, after every IPv4 address inside it was judged. */
-struct judge_verdict judge_address(const struct address *);
+struct judge_verdict judge_address(
+    const struct address *, const struct judge_prefixes *);
 
 /* The IPv4 addresses inside an IPv6 one, at most so many; how many. */
-enum { JUDGE_INSIDE = 5 };
-size_t judge_inside(const struct address *, struct address out[JUDGE_INSIDE]);
+enum { JUDGE_INSIDE = 5 + JUDGE_PREFIXES_MAX };
+size_t judge_inside(const struct address *, const struct judge_prefixes *,
+    struct address out[JUDGE_INSIDE]);
 
 #endif

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "lookup.h"
 #include "meter.h"
+#include "nat64.h"
 #include "own.h"
 #include "service.h"
 
@@ -100,6 +101,8 @@ main(int argc, char **argv)
 		 conf_str(g.proc.conf, "dns_servers"), &e)) == NULL ||
 	    (g.meter = meter_open(&g, &e)) == NULL)
 		log_fatal("start", "%s", e.text);
+	if ((g.nat64 = nat64_open(g.lookup)) == NULL)
+		log_fatal("start", "no memory");
 	if ((control = control_open(
 		 &g, conf_user(g.proc.conf, "sandboxd_user"), &e)) == NULL)
 		log_fatal("listen", "%s", e.text);
@@ -118,6 +121,7 @@ main(int argc, char **argv)
 	rc = proc_run(&g.proc);
 	control_close(control);
 	meter_close(g.meter);
+	nat64_close(g.nat64);
 	lookup_close(g.lookup);
 	own_close(g.own);
 	buf_free(&layers);

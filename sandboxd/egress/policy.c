@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "judge.h"
+#include "nat64.h"
 #include "own.h"
 
 /* Is it closed, whatever is granted? */
@@ -10,9 +11,10 @@ static bool
 closed(const struct egress *g, const struct address *a, uint16_t port,
     char *why, size_t n)
 {
-	const struct judge_verdict v = judge_address(a);
+	const struct judge_prefixes *nat64 = nat64_prefixes(g->nat64);
+	const struct judge_verdict v = judge_address(a, nat64);
 	struct address inner[JUDGE_INSIDE];
-	const size_t inside = judge_inside(a, inner);
+	const size_t inside = judge_inside(a, nat64, inner);
 	bool never = never_has(&g->never, a, port);
 	char text[ADDRESS_TEXT];
 
@@ -33,9 +35,10 @@ policy_address(const struct net *net, enum netgrant_proto proto,
     const struct address *a, uint16_t port, char *why, size_t n)
 {
 	const struct egress *g = net->egress;
-	const struct judge_verdict v = judge_address(a);
+	const struct judge_prefixes *nat64 = nat64_prefixes(g->nat64);
+	const struct judge_verdict v = judge_address(a, nat64);
 	struct address inner[JUDGE_INSIDE];
-	const size_t inside = judge_inside(a, inner);
+	const size_t inside = judge_inside(a, nat64, inner);
 	char text[ADDRESS_TEXT];
 	bool own;
 

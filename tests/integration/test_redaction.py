@@ -1,5 +1,7 @@
 """No form of a call's secrets leaves by any way out: real sandboxd, real
 runner. Each way is first shown to carry what is no secret."""
+import base64
+import html
 import json
 
 import pytest
@@ -10,8 +12,16 @@ RUNNER = "sandboxd/runner/mcpbox-runner"
 SECRET = "Tr0ub4dor&3/é \"q\"\\n"
 DIGITS = "90871236548890"
 KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQC7VJTU\n-----END KEY-----\n"
-SECRETS = [("T", SECRET), ("N", DIGITS), ("K", KEY)]
+HEX = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+SECRETS = [("T", SECRET), ("N", DIGITS), ("K", KEY), ("H", HEX)]
 MARK = "[secret]"
+
+#: Of the middle of the secrets in forms inside each other.
+TRACES = [x[len(x) // 3:len(x) // 3 + 12] for s in (SECRET.encode(),) for x in (
+    base64.b64encode(base64.b64encode(s)).decode(), base64.b64encode(s).hex(), base64.b32encode(s).decode(),
+    base64.b32encode(s).decode().lower(), base64.b64encode(base64.b32encode(s)).decode(),
+    base64.b64encode(s.decode().encode("utf-16-le")).decode())] + [
+        "\\x00r\\x000\\x00u", "r0ub4dor", HEX.upper()[2:-2], "8e:7d:6c:5b", base64.b64encode(bytes.fromhex(HEX)).decode()[4:16]]
 
 # Names of encoders inside the tool; each makes of a str a str.
 FORMS = {
@@ -22,6 +32,15 @@ FORMS = {
     "basic": "base64.b64encode(b'user:' + s.encode()).decode()",
     "mime": "base64.encodebytes(b'Authorization: ' + s.encode() * 5).decode()",
     "jwt": "base64.urlsafe_b64encode(json.dumps({'k': s}).encode()).decode().rstrip('=')",
+    "b64 twice": "base64.b64encode(base64.b64encode(s.encode())).decode()",
+    "hex of b64": "base64.b64encode(s.encode()).hex()",
+    "b32": "base64.b32encode(s.encode()).decode()", "b32 lower": "base64.b32encode(s.encode()).decode().lower()",
+    "b64 of b32": "base64.b64encode(base64.b32encode(s.encode())).decode()",
+    "html": "html.escape(s)", "xml": "''.join('&#x%X;' % ord(c) for c in s)",
+    "printable": "quopri.encodestring(s.encode() * 5).decode()",
+    "utf-16-le": "base64.b64encode(s.encode('utf-16-le')).decode()",
+    "utf-16-be": "repr(s.encode('utf-16-be'))",
+    "digits": "(s.upper() + ' ' + bytes.fromhex(s).hex(':') + ' ' + base64.b64encode(bytes.fromhex(s)).decode())",
     "lines": "'\\n'.join('| ' + x for x in s.splitlines())",
 }
 # Ways out: statements of main, in which f is the text.
@@ -49,7 +68,7 @@ WAYS = {
     "printed, then the end": "print(f, flush=True); time.sleep(.05); os._exit(3)",
 }
 CODE = """
-import base64, json, os, sys, time, urllib.parse
+import base64, html, json, os, quopri, sys, time, urllib.parse
 import mcpbox
 def chunks(b):
     return [b[i:i + 3] for i in range(0, len(b), 3)]
@@ -106,16 +125,16 @@ def code(secret, form, way):
 
 def traces(left):
     """What of the secrets can still be read: parts that are in no code."""
-    shown = left.replace("\\\\", "\\")
+    shown = left.replace("\\\\", "\\") + " " + html.unescape(left)
     return [part for part in ("Tr0ub4dor", "VHIwdWI0ZG9y", "IwdWI0ZG9y", "54723075623464", "MIIEvQIBADAN",
-                              "AASCBKcwggSj", DIGITS) if part in left or part in shown]
+                              "AASCBKcwggSj", DIGITS, *TRACES) if part in left or part in shown]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_out(admind, gateway, way):
     """All forms by each way; the same of a value that is no secret passes."""
     for form in FORMS:
-        secret = "mcpbox.secrets['K']" if form == "lines" else "mcpbox.secrets['T']"
+        secret = f"mcpbox.secrets['{ {'lines': 'K', 'digits': 'H'}.get(form, 'T') }']"
         outcome, _, left = run(admind, gateway, code(secret, form, way))
         assert outcome in (DONE, FAILED)
         assert MARK in left or "data withheld" in left, (form, left)

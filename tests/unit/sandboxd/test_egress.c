@@ -20,6 +20,8 @@
 #include "never.h"
 #include "record.h"
 
+static const struct judge_prefixes none = {.n = 0};
+
 static struct address
 addr(const char *text)
 {
@@ -146,7 +148,7 @@ policy(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct address a = addr(rows[i].text);
-		const struct judge_verdict v = judge_address(&a);
+		const struct judge_verdict v = judge_address(&a, &none);
 
 		if (v.class != rows[i].class)
 			fail_msg("%s: %d (%s)", rows[i].text, v.class, v.what);
@@ -174,7 +176,8 @@ forms(void **state)
 
 			memcpy(a.b, wraps[k].prefix, 8);
 			memcpy(a.b + wraps[k].at, in.b, 4);
-			assert_int_equal(judge_address(&a).class, JUDGE_NEVER);
+			assert_int_equal(
+			    judge_address(&a, &none).class, JUDGE_NEVER);
 		}
 }
 
@@ -268,7 +271,7 @@ synthetic(void **state)
 	assert_int_equal(names_address(&t, "a.example", &b), 0);
 	assert_true(address_equal(&a, &b));
 	assert_true(names_synthetic(&a));
-	assert_int_equal(judge_address(&a).class, JUDGE_NEVER);
+	assert_int_equal(judge_address(&a, &none).class, JUDGE_NEVER);
 	assert_string_equal(names_of(&t, &a), "a.example");
 	b = addr("240.0.0.3");
 	assert_null(names_of(&t, &b));

@@ -1,0 +1,41 @@
+/* What the two halves of views.h share: views.c has escapes and the wide
+ * forms, views_runs.c runs of digits. */
+#ifndef VIEWS_INTERNAL_H
+#define VIEWS_INTERNAL_H
+
+#include "views.h"
+
+/* Appends one byte made of in[first..last]. */
+static inline void
+view_put(struct view_mem *m, struct view *out, int c, const struct view *in,
+    size_t first, size_t last)
+{
+	m->p[out->n] = (uint8_t)c;
+	if (m->places) {
+		m->at[out->n].from = view_from(in, first);
+		m->at[out->n].to = view_to(in, last);
+	}
+	out->n++;
+}
+
+/* Begins an empty view in m. */
+static inline void
+view_start(struct view_mem *m, struct view *out)
+{
+	out->p = m->p;
+	out->at = m->places ? m->at : NULL;
+	out->base = 0;
+	out->n = 0;
+}
+
+/* The value of a hexadecimal digit, or -1. */
+static inline int
+view_digit(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+#endif
