@@ -1,8 +1,12 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <json-c/json.h>
 
 #include "ctl.h"
 #include "ids.h"
+#include "json.h"
 
 /*
  * administrators, logins: who may come in, who is in. uid 0 needs no password
@@ -111,6 +115,47 @@ show(const struct ctl *c, const char *what, const char *id)
 	return status;
 }
 
+/* The login whose id begins so, among those that the vault names. */
+static enum ctl_status
+login_of(const struct ctl *c, const char *word, struct ipc_id *id)
+{
+	struct ipc_logins_get get = {0};
+	struct json_object *o = NULL, *items, *v;
+	const char **ids = NULL;
+	enum ctl_status status;
+	struct ipc_logins m;
+	struct ipc_frame f;
+	size_t n;
+
+	if (uuid_parse(word, strlen(word), id) == 0)
+		return CTL_DONE;
+	status = calls_ask(c, "admind-vault", IPC_ROLE_VAULT, IPC_LOGINS_GET,
+	    &get, IPC_LOGINS, &f);
+	if (status != CTL_DONE)
+		return status;
+	status = CTL_UNREACHABLE;
+	if (ipc_decode(&f, &m, NULL) == -1 ||
+	    json_parse(m.json.p, m.json.n, &o, NULL) == -1 ||
+	    !json_object_object_get_ex(o, "items", &items) ||
+	    !json_object_is_type(items, json_type_array) ||
+	    (n = json_object_array_length(items),
+		ids = calloc(n + 1, sizeof(*ids))) == NULL) {
+		fputs("mcpboxctl: the answer is unreadable\n", stderr);
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++)
+		ids[i] = json_object_object_get_ex(
+			     json_object_array_get_idx(items, i), "id", &v)
+		    ? json_object_get_string(v)
+		    : "";
+	status = prefix_among(word, ids, n, "login", "logins", id);
+out:
+	free(ids);
+	json_object_put(o);
+	ipc_frame_free(&f);
+	return status;
+}
+
 static enum ctl_status
 logins(const struct ctl *c)
 {
@@ -127,9 +172,8 @@ logins(const struct ctl *c)
 		    (c->nwords == 3) == (c->username != NULL))
 			return CTL_USAGE;
 		if (c->nwords == 3 &&
-		    uuid_parse(c->words[2], strlen(c->words[2]), &end.login) ==
-			-1)
-			return CTL_USAGE;
+		    (status = login_of(c, c->words[2], &end.login)) != CTL_DONE)
+			return status;
 		status = vault(c, IPC_LOGIN_END, &end);
 		return status == CTL_DONE ? told(c, "", "done", "") : status;
 	}

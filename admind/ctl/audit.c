@@ -6,12 +6,14 @@
 #include "ctl.h"
 #include "json.h"
 
-/* The items of one page, one JSON object a line; the cursor of the next page in
- * *cursor, empty at the end. */
+/* Prints the items of one page; the cursor of the next page is in *cursor,
+ * empty at the end. */
 static enum ctl_status
-print_lines(const struct buf *text, struct buf *cursor)
+print_page(const struct ctl *c, const char *layout, bool first,
+    const struct buf *text, struct buf *cursor)
 {
 	struct json_object *o = NULL, *items, *next;
+	enum ctl_status status = CTL_REFUSED;
 	struct err err;
 
 	cursor->len = 0;
@@ -19,31 +21,20 @@ print_lines(const struct buf *text, struct buf *cursor)
 	    !json_object_object_get_ex(o, "items", &items) ||
 	    !json_object_is_type(items, json_type_array)) {
 		fputs("mcpboxctl: the answer is not a list\n", stderr);
-		json_object_put(o);
-		return CTL_REFUSED;
+		goto out;
 	}
-	for (size_t i = 0; i < json_object_array_length(items); i++) {
-		const char *s = json_object_to_json_string_ext(
-		    json_object_array_get_idx(items, i),
-		    JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-		struct buf line;
-
-		buf_init(&line, 8 * IPC_BLOB_MAX);
-		if (show_json(&line, s, strlen(s)) == -1)
-			line.failed = true;
-		buf_putc(&line, '\n');
-		show_out(&line);
-		buf_free(&line);
-	}
+	status = tables_items(c, layout, items, first);
 	if (json_object_object_get_ex(o, "next_cursor", &next) &&
 	    json_object_is_type(next, json_type_string))
 		buf_puts(cursor, json_object_get_string(next));
+out:
 	json_object_put(o);
-	return CTL_DONE;
+	return status;
 }
 
 enum ctl_status
-audit_export(const struct ctl *c, const char *what, struct ipc_bytes filters)
+audit_export(const struct ctl *c, const char *what, const char *layout,
+    struct ipc_bytes filters)
 {
 	struct ctl page = *c;
 	enum ctl_status status;
@@ -56,7 +47,8 @@ audit_export(const struct ctl *c, const char *what, struct ipc_bytes filters)
 		status = calls_list(&page, what, NULL, filters,
 		    at[0] != '\0' ? at : NULL, &text);
 		if (status == CTL_DONE)
-			status = print_lines(&text, &cursor);
+			status = print_page(
+			    c, layout, at[0] == '\0', &text, &cursor);
 		buf_free(&text);
 		if (cursor.failed)
 			status = CTL_REFUSED;
@@ -84,8 +76,8 @@ audit_command(const struct ctl *c)
 		return CTL_USAGE;
 	}
 	if (export) {
-		status = audit_export(
-		    c, "audit_export", ipc_bytes(filters.p, filters.len));
+		status = audit_export(c, "audit_export", "audit",
+		    ipc_bytes(filters.p, filters.len));
 	} else {
 		status = calls_list(c, "audit", NULL,
 		    ipc_bytes(filters.p, filters.len), c->cursor, &text);

@@ -83,9 +83,32 @@ list(void)
 	return CTL_DONE;
 }
 
+/* The id that the action's path begins with, of which the first digits do. */
+static enum ctl_status
+whole_id(const struct ctl *c, const struct admin_action *a,
+    char whole[PREFIX_PATH_MAX])
+{
+	static const struct {
+		const char *path, *kind;
+	} kinds[] = {{"/api/servers/{id}", "server"},
+	    {"/api/tools/{id}", "tool"}, {"/api/sources/{id}", "source"},
+	    {"/api/approvals/{id}", "approval"}};
+	const char *word = c->words[2];
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strncmp(a->path, kinds[i].path, strlen(kinds[i].path)) == 0)
+			return prefix_path(
+			    c, kinds[i].kind, word, whole, PREFIX_PATH_MAX);
+	if (snprintf(whole, PREFIX_PATH_MAX, "%s", word) < PREFIX_PATH_MAX)
+		return CTL_DONE;
+	fputs("mcpboxctl: that is too long\n", stderr);
+	return CTL_USAGE;
+}
+
 enum ctl_status
 call_command(const struct ctl *c)
 {
+	char whole[PREFIX_PATH_MAX];
 	const struct admin_action *a;
 	struct ipc_hash seen;
 	enum ctl_status status;
@@ -102,16 +125,18 @@ call_command(const struct ctl *c)
 		return CTL_USAGE;
 	}
 	id = strchr(a->path, '{') != NULL;
+	if (c->nwords < 2 + id ||
+	    (c->key != NULL && !admin_action_key(ipc_str(c->key))))
+		return CTL_USAGE;
 	if (c->hash != NULL &&
 	    (strlen(c->hash) != HEX32_LEN ||
 		hex_decode(c->hash, HEX32_LEN, seen.b) == -1)) {
 		fputs("mcpboxctl: --hash has 64 hex digits\n", stderr);
 		return CTL_USAGE;
 	}
-	if (c->nwords < 2 + id ||
-	    (c->key != NULL && !admin_action_key(ipc_str(c->key))))
-		return CTL_USAGE;
-	status = call_words(c, a->name, id ? c->words[2] : "",
+	if (id && (status = whole_id(c, a, whole)) != CTL_DONE)
+		return status;
+	status = call_words(c, a->name, id ? whole : "",
 	    c->hash != NULL ? &seen : NULL, c->words + 2 + id,
 	    c->nwords - 2 - id, &answer);
 	if (status == CTL_DONE)

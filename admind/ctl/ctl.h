@@ -104,7 +104,9 @@ int calls_filters(char **words, int n, struct buf *out);
 
 /* prefix.c: an id as a person gives it, whole or its first digits. */
 enum {
-	PREFIX_DIGITS_MIN = 4 /* hexadecimal digits */
+	PREFIX_DIGITS_MIN = 4, /* hexadecimal digits */
+	/* a name clients see, a slash, two versions: twice what they take */
+	PREFIX_PATH_MAX = 600
 };
 /* The whole id. `kind` is the question `ids` knows (approval, execution,
  * source); CTL_DONE, else it said why and what to do. */
@@ -116,6 +118,14 @@ enum ctl_status prefix_request(
  * name, or could be no id, is left as it is. out holds n bytes. */
 enum ctl_status prefix_named(const struct ctl *, const char *kind,
     const char *word, char *out, size_t n);
+
+/* The same of the part of a word before its first slash: TOOL, TOOL/3. */
+enum ctl_status prefix_path(const struct ctl *, const char *kind,
+    const char *word, char *out, size_t n);
+/* The one of ids (n of them, as text) that begins so, in *id; `what`, `list`:
+ * the kind's name and the command that lists them, for who is told why not. */
+enum ctl_status prefix_among(const char *word, const char *const *ids, size_t n,
+    const char *what, const char *list, struct ipc_id *id);
 
 /* call.c: ADMIN_ACTION */
 /* Does an action; id: "" for none, seen: NULL for none, body: JSON text. The
@@ -149,10 +159,10 @@ enum ctl_status administrators_command(const struct ctl *); /* and logins */
 enum ctl_status executions_command(const struct ctl *);
 enum ctl_status activity_command(const struct ctl *);
 
-/* audit.c: all that the filters take of the list `what`, one object of JSON a
- * line. */
-enum ctl_status audit_export(
-    const struct ctl *, const char *what, struct ipc_bytes filters);
+/* audit.c: all that the filters take of the list `what`, as rows of the list
+ * `layout`; with --json whole, one object a line. */
+enum ctl_status audit_export(const struct ctl *, const char *what,
+    const char *layout, struct ipc_bytes filters);
 
 /* verify.c: mcpboxctl audit verify */
 enum ctl_status verify_run(const struct ctl *);
@@ -187,6 +197,13 @@ enum ctl_status tables_show(
 const char *tables_text(struct json_object *, const char *name);
 /* Prints a list's items in columns; `what` picks them. */
 void tables_print(const char *what, struct json_object *list);
+/* Appends an object's members, one a line, nested ones indented. No two
+ * different objects look alike. */
+void tables_object(struct buf *, struct json_object *);
+/* Prints some items of a longer list: rows, first with the columns' names if
+ * `head`; with --json one object a line. */
+enum ctl_status tables_items(
+    const struct ctl *, const char *what, struct json_object *items, bool head);
 /* JSON text to standard output: checked, escaped to ASCII, one line. */
 enum ctl_status tables_json(const uint8_t *, size_t);
 

@@ -51,9 +51,8 @@ row_of(const char *kind)
 
 /* Says that none begins so, or several do. */
 static enum ctl_status
-complain(const char *kind, int found, const char *word)
+complain(const char *what, const char *list, size_t found, const char *word)
 {
-	size_t k = row_of(kind);
 	struct buf b;
 
 	buf_init(&b, 4096);
@@ -63,14 +62,27 @@ complain(const char *kind, int found, const char *word)
 		fprintf(stderr,
 		    "mcpboxctl: not found: no %s has an id that begins with "
 		    "%s: see `mcpboxctl %s`\n",
-		    kinds[k].what, (const char *)b.p, kinds[k].list);
+		    what, (const char *)b.p, list);
 	else
 		fprintf(stderr,
 		    "mcpboxctl: ambiguous: more than one %s has an id that "
 		    "begins with %s: give more digits, see `mcpboxctl %s`\n",
-		    kinds[k].what, (const char *)b.p, kinds[k].list);
+		    what, (const char *)b.p, list);
 	buf_free(&b);
 	return CTL_REFUSED;
+}
+
+/* Says that a word is neither an id nor the beginning of one. */
+static enum ctl_status
+no_id(const char *what, const char *list)
+{
+	fprintf(stderr,
+	    "mcpboxctl: not an id: a%s %s is named by "
+	    "its id or the first %d or more digits of it, see "
+	    "`mcpboxctl %s`\n",
+	    strchr("aeiou", what[0]) != NULL ? "n" : "", what,
+	    PREFIX_DIGITS_MIN, list);
+	return CTL_USAGE;
 }
 
 /* How many ids begin so, up to 2, and the first of them; -1 and said why. A
@@ -126,20 +138,13 @@ prefix_whole(
 
 	if (uuid_parse(word, strlen(word), id) == 0)
 		return CTL_DONE;
-	if (!is_prefix(word)) {
-		fprintf(stderr,
-		    "mcpboxctl: not an id: a%s %s is named by "
-		    "its id or the first %d or more digits of it, see "
-		    "`mcpboxctl %s`\n",
-		    strchr("aeiou", kinds[k].what[0]) != NULL ? "n" : "",
-		    kinds[k].what, PREFIX_DIGITS_MIN, kinds[k].list);
-		return CTL_USAGE;
-	}
+	if (!is_prefix(word))
+		return no_id(kinds[k].what, kinds[k].list);
 	if ((n = look_up(c, kind, word, id, &name)) == 1)
 		return CTL_DONE;
 	if (n == -1)
 		return CTL_UNREACHABLE;
-	return complain(kind, n, word);
+	return complain(kinds[k].what, kinds[k].list, (size_t)n, word);
 }
 
 enum ctl_status
@@ -152,6 +157,7 @@ enum ctl_status
 prefix_named(const struct ctl *c, const char *kind, const char *word, char *out,
     size_t n)
 {
+	size_t k = row_of(kind);
 	struct ipc_id id;
 	bool name;
 	int found;
@@ -167,7 +173,57 @@ prefix_named(const struct ctl *c, const char *kind, const char *word, char *out,
 	if (name)
 		return CTL_DONE;
 	if (found != 1)
-		return complain(kind, found, word);
+		return complain(
+		    kinds[k].what, kinds[k].list, (size_t)found, word);
 	uuid_text(&id, out);
 	return CTL_DONE;
+}
+
+enum ctl_status
+prefix_path(const struct ctl *c, const char *kind, const char *word, char *out,
+    size_t n)
+{
+	size_t first = strcspn(word, "/"), used;
+	char part[PREFIX_PATH_MAX];
+	enum ctl_status status;
+
+	if (first >= sizeof(part) || strlen(word) >= n) {
+		fputs("mcpboxctl: that is too long\n", stderr);
+		return CTL_USAGE;
+	}
+	memcpy(part, word, first);
+	part[first] = '\0';
+	status = prefix_named(c, kind, part, out, n);
+	if (status != CTL_DONE)
+		return status;
+	used = strlen(out);
+	if (snprintf(out + used, n - used, "%s", word + first) <
+	    (int)(n - used))
+		return CTL_DONE;
+	fputs("mcpboxctl: that is too long\n", stderr);
+	return CTL_USAGE;
+}
+
+enum ctl_status
+prefix_among(const char *word, const char *const *ids, size_t n,
+    const char *what, const char *list, struct ipc_id *id)
+{
+	const char *found = NULL;
+	size_t count = 0;
+
+	if (uuid_parse(word, strlen(word), id) == 0)
+		return CTL_DONE;
+	if (!is_prefix(word))
+		return no_id(what, list);
+	for (size_t i = 0; i < n; i++)
+		if (strncasecmp(ids[i], word, strlen(word)) == 0) {
+			found = ids[i];
+			count++;
+		}
+	if (count != 1)
+		return complain(what, list, count, word);
+	if (uuid_parse(found, strlen(found), id) == 0)
+		return CTL_DONE;
+	fputs("mcpboxctl: the answer is unreadable\n", stderr);
+	return CTL_UNREACHABLE;
 }

@@ -42,12 +42,16 @@ list(const struct ctl *c, const char *what, int skip)
 	return status;
 }
 
-static enum ctl_status export(const struct ctl *c) {
-	enum ctl_status status = CTL_USAGE; struct buf filters;
+static enum ctl_status
+export_all(const struct ctl *c)
+{
+	enum ctl_status status = CTL_USAGE;
+	struct buf filters;
 
 	buf_init(&filters, 16 * 1024);
-	if (take_filters(c, 2, &filters) == 0) status = audit_export(
-	    c, "executions_export", ipc_bytes(filters.p, filters.len));
+	if (take_filters(c, 2, &filters) == 0)
+		status = audit_export(c, "executions_export", "executions",
+		    ipc_bytes(filters.p, filters.len));
 	buf_free(&filters);
 	return status;
 }
@@ -62,7 +66,7 @@ executions_command(const struct ctl *c)
 	struct buf text;
 
 	if (strcmp(word, "export") == 0)
-		return export(c);
+		return export_all(c);
 	if (strcmp(word, "stats") == 0)
 		return list(c, "execution_stats", 2);
 	if (*word == '\0' || strchr(word, '=') != NULL)

@@ -103,6 +103,36 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 	show_block(b, json_text(v), strlen(json_text(v)), show_width());
 }
 
+/* Appends one thing that is gained, as "  hosts api.example.org" or "  limits
+ * cpu_ms: 1000, then 2000". The kinds are ours: admind makes the difference of
+ * versions that are not in review, and could name one like another row. */
+static void
+put_gain(struct buf *b, const char *kind, struct json_object *v)
+{
+	static const char *const kinds[] = {
+	    "secrets", "modules", "hosts", "client_capabilities", "limits"};
+	const char *name = "  other", *limit = text_of(v, "limit");
+	const char *before = text_of(v, "before"), *after = text_of(v, "after");
+	char own[32];
+	struct buf line;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kind, kinds[i]) == 0) {
+			snprintf(own, sizeof(own), "  %s", kinds[i]);
+			name = own;
+		}
+	buf_init(&line, IPC_BLOB_MAX);
+	if (*limit != '\0' && json_object_object_length(v) == 3)
+		buf_putf(&line, "%s: %s, then %s", limit,
+		    *before != '\0' ? before : "the default",
+		    *after != '\0' ? after : "the default");
+	else
+		buf_puts(&line, json_text(v));
+	b->failed |= line.failed;
+	show_value(b, name, line.p, line.len, show_width());
+	buf_free(&line);
+}
+
 /*
  * Appends a difference for people: what it gains first, then fields, then code.
  * admind makes the object of versions that are not in review, so nothing of it
@@ -130,11 +160,10 @@ put_diff(struct buf *b, struct json_object *o)
 			if (!json_object_is_type(what, json_type_array) ||
 			    json_object_array_length(what) == 0)
 				continue;
-			s = json_text(what);
-			buf_puts(b, "  ");
-			show_text(b, name, strlen(name), SHOW_CODE);
-			buf_puts(b, ":\n");
-			show_block(b, s, strlen(s), show_width());
+			for (size_t i = 0; i < json_object_array_length(what);
+			    i++)
+				put_gain(b, name,
+				    json_object_array_get_idx(what, i));
 		}
 	}
 	if (json_object_object_get_ex(o, "fields", &list))
@@ -239,19 +268,20 @@ diff(const struct ctl *c, const struct ipc_id *id)
 
 /* ---- bulk ---- */
 
-/* "ID HASH": of a rejection the hash may be left out. */
+/* Splits "ID HASH" (in place; the id may be its first digits): of a rejection
+ * the hash may be left out. */
 static int
-read_line(
-    const char *line, bool approve, struct ipc_id *id, struct ipc_hash *hash)
+read_line(char *line, bool approve, struct ipc_hash *hash)
 {
 	size_t n = strcspn(line, " \t");
 	const char *p = line + n + strspn(line + n, " \t");
 
-	if (uuid_parse(line, n, id) == -1)
+	if (*p == '\0' ? approve
+		       : strlen(p) != HEX32_LEN ||
+		    hex_decode(p, HEX32_LEN, hash->b) == -1)
 		return -1;
-	if (*p == '\0' && !approve)
-		return 0;
-	return strlen(p) == HEX32_LEN ? hex_decode(p, HEX32_LEN, hash->b) : -1;
+	line[n] = '\0';
+	return 0;
 }
 
 enum ctl_status
@@ -304,18 +334,21 @@ bulk(const struct ctl *c)
 		if (line[0] == '\0' || line[0] == '#')
 			continue;
 		memset(&hash, 0, sizeof(hash));
-		if (read_line(line, approve, &id, &hash) == -1) {
+		if (read_line(line, approve, &hash) == -1) {
 			fputs("mcpboxctl: a line is ID HASH\n", stderr);
 			status = CTL_USAGE;
 			break;
 		}
-		one = review_decide(
-		    c, fd, approve, &id, &hash, c->reason, &state);
-		if (one == CTL_UNREACHABLE) {
+		one = prefix_request(c, line, &id);
+		if (one == CTL_DONE) {
+			uuid_text(&id, line);
+			one = review_decide(
+			    c, fd, approve, &id, &hash, c->reason, &state);
+		}
+		if (one == CTL_UNREACHABLE || one == CTL_USAGE) {
 			status = one;
 			break;
 		}
-		line[UUID_TEXT_LEN] = '\0';
 		printf("%s %s\n", line, one == CTL_DONE ? state : "refused");
 		if (one != CTL_DONE)
 			status = CTL_REFUSED;

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <json-c/json.h>
@@ -102,18 +103,24 @@ is_nested(struct json_object *v)
 /* Is it a word that stands for itself among others? Not what could be a number,
  * a truth value or our own "none", nor what has a comma, a sign or a blank. */
 static bool
-is_word(const char *s)
+is_word_n(const char *s, size_t n)
 {
 	static const char *const ours[] = {"true", "false", "null", "none"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (strcmp(s, ours[i]) == 0)
+		if (strlen(ours[i]) == n && memcmp(s, ours[i], n) == 0)
 			return false;
 	return ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
 		   *s == '_' || *s == '*') &&
-	    s[strspn(s,
+	    strspn(s,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789_.:*/@+-")] == '\0';
+		"0123456789_.:*/@+-") >= n;
+}
+
+static bool
+is_word(const char *s)
+{
+	return is_word_n(s, strlen(s));
 }
 
 /* Appends an element: a word as it is, everything else as JSON. */
@@ -154,7 +161,8 @@ elements(struct buf *b, struct json_object *v)
 		}
 	}
 	if (n == 0)
-		buf_puts(b, "none");
+		buf_puts(
+		    b, json_object_is_type(v, json_type_array) ? "none" : "{}");
 }
 
 /* A value as one line; "-" for null and absent. */
@@ -241,10 +249,10 @@ first_members(struct json_object *item, const char *column[COLUMNS_MAX])
 	}
 }
 
-/* Lists: one line an item, columns as wide as their widest cell. Objects: one
- * line a member. */
-void
-tables_print(const char *what, struct json_object *list)
+/* Prints one line an item, columns as wide as their widest cell; first their
+ * names, if asked to. */
+static void
+print_rows(const char *what, struct json_object *list, bool head)
 {
 	const char *const *column = layout(what);
 	size_t w[COLUMNS_MAX] = {0}, n = json_object_array_length(list);
@@ -258,7 +266,7 @@ tables_print(const char *what, struct json_object *list)
 	for (size_t r = 0; r < n; r++)
 		for (size_t i = 0; i < COLUMNS_MAX && column[i] != NULL; i++) {
 			struct json_object *v;
-			size_t head = strlen(column[i]);
+			size_t name = strlen(column[i]);
 
 			if (!json_object_object_get_ex(
 				json_object_array_get_idx(list, r), column[i],
@@ -266,26 +274,86 @@ tables_print(const char *what, struct json_object *list)
 				continue;
 			buf_init(&b, IPC_BLOB_MAX);
 			cell(&b, v);
-			if (w[i] < head)
-				w[i] = head;
+			if (w[i] < name)
+				w[i] = name;
 			if (w[i] < width(&b))
 				w[i] = width(&b);
 			if (w[i] > WIDTH_MAX)
 				w[i] = WIDTH_MAX;
 			buf_free(&b);
 		}
-	if (n == 0) {
+	if (head && n == 0)
 		puts("none");
-		return;
-	}
-	row(NULL, column, w, true);
+	else if (head)
+		row(NULL, column, w, true);
 	for (size_t r = 0; r < n; r++)
 		row(json_object_array_get_idx(list, r), column, w, false);
 }
 
+void
+tables_print(const char *what, struct json_object *list)
+{
+	print_rows(what, list, true);
+}
+
+/*
+ * An object's view is a form of its JSON that two different objects never
+ * share: a text is in quotes where it would read as something else, as our
+ * "none" and
+ * "-", a number, a truth value, a list or members; so is a name that is no
+ * word, since a list's objects have numbers for names. Columns of a table need
+ * none of it: all their cells are of one type.
+ */
+static bool
+is_plain(const char *s)
+{
+	static const char *const ours[] = {
+	    "", "-", "none", "true", "false", "null"};
+	size_t word = strcspn(s, " "), equals;
+	char *end;
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(s, ours[i]) == 0)
+			return false;
+	if (strspn(s, "0123456789+-.eE") == strlen(s)) {
+		(void)strtod(s, &end);
+		if (*end == '\0')
+			return false;
+	}
+	/* A list's first element, or an object's first member. */
+	equals = strcspn(s, "=");
+	return strchr("\"[{", *s) == NULL &&
+	    (word == 0 || s[word - 1] != ',') &&
+	    (s[equals] == '\0' || !is_word_n(s, equals));
+}
+
+/* Appends a member's value, in a line of its own. */
+static void
+value_line(struct buf *b, struct json_object *v)
+{
+	struct buf text;
+
+	buf_putc(b, ' ');
+	if (json_object_is_type(v, json_type_string) &&
+	    !is_plain(json_object_get_string(v))) {
+		show_text(b, json_text(v), strlen(json_text(v)), SHOW_LINE);
+	} else {
+		buf_init(&text, IPC_BLOB_MAX);
+		cell(&text, v);
+		buf_put(b, text.p, text.len);
+		b->failed |= text.failed;
+		buf_free(&text);
+		/* one element is a list, too */
+		if (json_object_is_type(v, json_type_array) &&
+		    json_object_array_length(v) == 1)
+			buf_putc(b, ',');
+	}
+	buf_putc(b, '\n');
+}
+
 static void print_object(struct json_object *, int depth, struct buf *);
 
-/* A list of objects: each behind its number, as an object of its own. */
+/* Appends a list that begins with an object: each element after its number. */
 static void
 print_list(struct json_object *list, int depth, struct buf *b)
 {
@@ -298,14 +366,12 @@ print_list(struct json_object *list, int depth, struct buf *b)
 			buf_putc(b, '\n');
 			print_object(v, depth + 1, b);
 		} else {
-			buf_putc(b, ' ');
-			cell(b, v);
-			buf_putc(b, '\n');
+			value_line(b, v);
 		}
 	}
 }
 
-/* name: value, nested objects and their lists indented. */
+/* Appends name: value, nested objects and their lists indented. */
 static void
 print_object(struct json_object *o, int depth, struct buf *b)
 {
@@ -317,9 +383,19 @@ print_object(struct json_object *o, int depth, struct buf *b)
 		struct json_object *v = json_object_iter_peek_value(&it);
 
 		buf_putf(b, "%*s", 2 * depth, "");
-		show_text(b, name, strlen(name), SHOW_LINE);
+		if (is_word(name)) {
+			buf_puts(b, name);
+		} else {
+			struct json_object *quoted =
+			    json_object_new_string(name);
+
+			show_text(b, json_text(quoted),
+			    strlen(json_text(quoted)), SHOW_LINE);
+			json_object_put(quoted);
+		}
 		buf_putc(b, ':');
-		if (json_object_is_type(v, json_type_object) && depth < 8) {
+		if (json_object_is_type(v, json_type_object) &&
+		    json_object_object_length(v) > 0 && depth < 8) {
 			buf_putc(b, '\n');
 			print_object(v, depth + 1, b);
 		} else if (json_object_is_type(v, json_type_array) &&
@@ -329,11 +405,40 @@ print_object(struct json_object *o, int depth, struct buf *b)
 			buf_putc(b, '\n');
 			print_list(v, depth + 1, b);
 		} else {
-			buf_putc(b, ' ');
-			cell(b, v);
-			buf_putc(b, '\n');
+			value_line(b, v);
 		}
 	}
+}
+
+void
+tables_object(struct buf *b, struct json_object *o)
+{
+	print_object(o, 0, b);
+}
+
+enum ctl_status
+tables_items(
+    const struct ctl *c, const char *what, struct json_object *items, bool head)
+{
+	struct buf line;
+	const char *s;
+
+	if (!c->json) {
+		print_rows(what, items, head);
+		return CTL_DONE;
+	}
+	for (size_t i = 0; i < json_object_array_length(items); i++) {
+		s = json_object_to_json_string_ext(
+		    json_object_array_get_idx(items, i),
+		    JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+		buf_init(&line, 8 * IPC_BLOB_MAX);
+		if (show_json(&line, s, strlen(s)) == -1)
+			line.failed = true;
+		buf_putc(&line, '\n');
+		show_out(&line);
+		buf_free(&line);
+	}
+	return CTL_DONE;
 }
 
 enum ctl_status
@@ -389,7 +494,7 @@ tables_show(const struct ctl *c, const char *what, const struct buf *text)
 		}
 	} else if (json_object_is_type(o, json_type_object)) {
 		buf_init(&b, 8 * IPC_BLOB_MAX);
-		print_object(o, 0, &b);
+		tables_object(&b, o);
 		show_out(&b);
 		buf_free(&b);
 	}
@@ -430,11 +535,28 @@ tables_command(const struct ctl *c)
 enum ctl_status
 query_command(const struct ctl *c)
 {
+	/* What the id of a question names, alone or before a slash. */
+	static const struct {
+		const char *what, *kind;
+	} kinds[] = {{"server", "server"}, {"tool", "tool"},
+	    {"version", "tool"}, {"version_diff", "tool"}, {"source", "source"},
+	    {"execution", "execution"}, {"comments", "approval"}};
+	const char *id = c->nwords == 3 ? c->words[2] : NULL;
 	enum ctl_status status;
+	char whole[PREFIX_PATH_MAX];
 	struct buf text;
 
-	status = calls_query(
-	    c, c->words[1], c->nwords == 3 ? c->words[2] : NULL, &text);
+	for (size_t i = 0; id != NULL && i < sizeof(kinds) / sizeof(kinds[0]);
+	    i++) {
+		if (strcmp(c->words[1], kinds[i].what) != 0)
+			continue;
+		status = prefix_path(
+		    c, kinds[i].kind, c->words[2], whole, sizeof(whole));
+		if (status != CTL_DONE)
+			return status;
+		id = whole;
+	}
+	status = calls_query(c, c->words[1], id, &text);
 	if (status == CTL_DONE)
 		status = tables_show(c, c->words[1], &text);
 	buf_free(&text);

@@ -145,8 +145,10 @@ def test_logins_over_rest(instance, people, boss):
     b = enter(instance, "vic")
     listed = instance.ctl_json("logins", "--username", "vic")["items"]
     assert [i["current"] for i in listed] == [False]
-    instance.ctl("logins", "end", listed[0]["id"])
+    instance.ctl("logins", "end", listed[0]["id"][:18])
     assert b.get("/api/me")[0] == 401
+    r = instance.ctl("logins", "end", listed[0]["id"][:18], check=False)
+    assert r.returncode == 1 and "no login has an id that begins with" in r.stderr and "`mcpboxctl logins`" in r.stderr
     assert instance.ctl("logins", "end", "nonsense", check=False).returncode == 2
 
 
@@ -246,14 +248,14 @@ def test_pages(boss, query):
 def test_export(instance, boss):
     """JSON Lines, oldest first, complete; each row's hash can be computed from it."""
     import hashlib
-    rows = [json.loads(line) for line in instance.ctl("audit", "export").stdout.splitlines()]
+    rows = [json.loads(line) for line in instance.ctl("audit", "export", "--json").stdout.splitlines()]
     assert [r["seq"] for r in rows] == list(range(1, len(rows) + 1)) and len(rows) > 5
     prev = bytes(32)
     for r in rows:
         assert r["prev_hash"] == prev.hex()
         prev = hashlib.sha256(prev + bytes.fromhex(r["row"])).digest()
         assert r["hash"] == prev.hex()
-    some = instance.ctl("audit", "export", "action=login", "actor=admin").stdout.splitlines()
+    some = instance.ctl("audit", "export", "action=login", "actor=admin", "--json").stdout.splitlines()
     assert some and all(json.loads(line)["action"] == "login" for line in some)
     assert "login" in instance.ctl("audit", "action=login", "--limit", "1").stdout
 

@@ -241,7 +241,7 @@ def test_one_of_each(instance):
                                  "password_reset", "token_revoked", "server_stopped"} <= wanted
     deadline = time.monotonic() + patience(15)
     while True:     # what expires does so by itself
-        rows = [json.loads(s) for s in instance.ctl("audit", "export").stdout.splitlines()]
+        rows = [json.loads(s) for s in instance.ctl("audit", "export", "--json").stdout.splitlines()]
         missing = wanted - {row["action"] for row in rows}
         if not missing or time.monotonic() > deadline:
             break

@@ -522,7 +522,62 @@ def test_no_json_for_people(suite):
         {"host": "a.example", "port": 443, "why": "b, c"}, {"host": "", "ok": True}]}).encode()
     assert suite.text("query", "execution", "x") == (
         "id: x\ndetail:\n  host: a\n  ports: 1, 2\nconnections:\n  1:\n    host: a.example\n    port: 443\n"
-        "    why: b, c\n  2:\n    host: \n    ok: true\n")
+        "    why: \"b, c\"\n  2:\n    host: \"\"\n    ok: true\n")
+
+
+@pytest.mark.parametrize("kind, before, args", [
+    ("server", "{}", ("query", "server", "{}")), ("tool", "{}", ("query", "tool", "{}")),
+    ("tool", "{}/3", ("query", "version", "{}/3")), ("tool", "{}/2-3", ("query", "version_diff", "{}/2-3")),
+    ("source", "{}", ("query", "source", "{}")), ("execution", "{}", ("query", "execution", "{}")),
+    ("approval", "{}", ("query", "comments", "{}")),
+    ("server", "{}", ("call", "server_start", "{}")), ("tool", "{}", ("call", "tool_disable", "{}", "reason=x")),
+    ("tool", "{}/yaml", ("call", "module_revoke", "{}/yaml")), ("source", "{}", ("call", "source_delete", "{}")),
+    ("approval", "{}", ("call", "approval_comment", "{}", "text=x"))])
+def test_questions_and_actions_take_first_digits(suite, kind, before, args):
+    """The id that was found, with what stands after its slash; a name, and an id, go as they are."""
+    suite.json = b"{}"
+    suite.ids = json.dumps({"items": [str(ID)], "name": False}).encode()
+    short = str(ID)[:8]
+    r = suite.ctl(*(a.format(short) for a in args))
+    asked = [q for q in suite.queries if q["what"] == "ids"]
+    assert [q["id"] for q in asked] == [f"{kind}/{short}"], (r, suite.queries)
+    if args[0] == "query":
+        assert r.returncode == 0 and suite.queries[-1]["id"] == before.format(ID), r
+        suite.text(*(a.format(ID) for a in args))
+        assert suite.queries[-1]["id"] == before.format(ID) and len(asked) == 1
+    suite.ids = json.dumps({"items": [str(ID), str(uuid.UUID(int=ID.int + 1))], "name": False}).encode()
+    r = suite.ctl(*(a.format(short) for a in args))
+    assert r.returncode == 1 and b"ambiguous" in r.stderr, r
+    assert suite.queries[-1]["what"] == "ids"           # nothing was asked or done with it
+
+
+def test_an_export_for_people_is_rows(suite):
+    """The names of the columns once, whatever pages there are; --json is the whole, a line each."""
+    items = [{"seq": 7, "at": "2026-11-25T22:17:40Z", "actor": "admin", "action": "login", "subject": "-", "detail": {},
+              "row": "00"}]
+    suite.json = json.dumps({"items": items, "next_cursor": None}).encode()
+    lines = suite.text("audit", "export").splitlines()
+    assert len(lines) == 2 and lines[0].split() == ["seq", "at", "actor", "action", "subject", "detail"], lines
+    assert lines[1].split()[:4] == ["7", "2026-11-25T22:17:40Z", "admin", "login"] and "{" not in lines[0]
+    assert suite.queries[-1]["what"] == "audit_export"
+    assert json.loads(suite.text("audit", "export", "--json")) == items[0]
+    suite.json = json.dumps({"items": [{"id": str(ID), "tool": "a__b", "result": "x" * 99}], "next_cursor": None}).encode()
+    assert suite.text("executions", "export").split() == ["id", "tool", str(ID), "a__b"]
+    assert json.loads(suite.text("executions", "export", "--json"))["result"] == "x" * 99
+    suite.json = b'{"items":[],"next_cursor":null}'
+    assert suite.text("audit", "export") == "none\n" and suite.text("audit", "export", "--json") == ""
+
+
+def test_gains_are_rows_of_words(suite):
+    """Not JSON; a kind that we do not know can't pass for a row of ours."""
+    suite.json = json.dumps({"changes": {"base": None, "fields": [], "diff": [], "gains": {
+        "hosts": ["api.example.org"], "modules": [], "secrets": ["TOKEN", "a\nhash 00"],
+        "limits": [{"limit": "cpu_ms", "before": 1000, "after": None}], "hash": ["x"]}}}).encode()
+    lines = suite.text("tools", "diff", "greet", "1", "2").split("gains\n")[1].splitlines()
+    assert lines[:2] == ["  hosts            api.example.org", "  secrets          TOKEN"], lines
+    assert lines[2:5] == ["  secrets (9 bytes):", lines[3], lines[4]] and lines[3].split() == ["1", "|", "a"], lines
+    assert "  limits           cpu_ms: 1000, then the default" in lines and "  other            x" in lines
+    assert not [line for line in lines if line.startswith("hash") or line.startswith("  hash")]
 
 
 @pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1,"a":2}', b'{"a":"\x1b"}', b"{} {}", b"\xff"])

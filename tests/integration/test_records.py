@@ -268,7 +268,7 @@ def test_export_has_every_record_once_with_the_fields_of_adr_010(instance, mcp, 
     assert "as asked" in failed["error"]
     done = next(x for x in lines if x["outcome"] == "done")
     assert done["exit_code"] == 0 and done["error"] is None and done["stopped_reason"] == "complete"
-    out = instance.ctl("executions", "export", f"tool={tool}", "kind=tool").stdout
+    out = instance.ctl("executions", "export", f"tool={tool}", "kind=tool", "--json").stdout
     assert {json.loads(line)["id"] for line in out.splitlines()} == {x["id"] for x in lines}
 
 

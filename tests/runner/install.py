@@ -2,17 +2,24 @@
 import os
 import subprocess
 
+from runner import jobs
 from runner.context import SRC
 from runner.parts import BY_NAME
 
 POLICY = "/usr/sbin/policy-rc.d"
 
 
+def kinds_of(parts):
+    """Kinds of contrib/packages: the parts' own, and what their builds need."""
+    kinds = {k for p in parts for k in BY_NAME[p].packages}
+    if any(j.part == "builds" for j in jobs.chosen(jobs.jobs(), parts)):
+        kinds |= {"build", "tests"}
+    return kinds
+
+
 def wanted(parts):
     """Names of the packages that these parts need."""
-    kinds = {"build"}
-    for p in parts:
-        kinds.update(BY_NAME[p].packages)
+    kinds = kinds_of(parts)
     names = []
     with open(SRC / "contrib/packages", encoding="utf-8") as f:
         for line in f:

@@ -22,7 +22,8 @@ class Part:
     name: str
     tier: str
     says: str
-    #: Kinds of contrib/packages that the part needs beside `build`.
+    #: Kinds of contrib/packages that the part needs; what its builds need comes with
+    #: these (install.py).
     packages: tuple = ()
     #: Patterns of files whose change makes a FULL part run. `*` matches `/` too.
     paths: tuple = ()
@@ -37,18 +38,18 @@ PARTS = (
          ("lint", "pytest", "npm")),
     Part("unit", ALWAYS, "meson test: a release build and a sanitised one", ("unit", "sanitizer", "completion", "pytest")),
     Part("fuzz", ALWAYS, "each libFuzzer target: its corpus, then some seconds", ("sanitizer",)),
-    Part("wire", ALWAYS, "broken JSON-RPC through the real socket, for a while", ("pytest", "npm")),
-    Part("schema", ALWAYS, "JSON Schema beside its test suite, Ajv and jsonschema", ("pytest", "schema", "npm")),
-    Part("database", ALWAYS, "constraints, roles and plans on a real PostgreSQL", ("pytest",)),
-    Part("integration", ALWAYS, "real daemons, driven from outside", ("pytest", "integration")),
-    Part("defects", ALWAYS, "what was wrong with the system before, and the gate attacked", ("pytest",)),
+    Part("wire", ALWAYS, "broken JSON-RPC through the real socket, for a while", ("pytest", "npm", "serve")),
+    Part("schema", ALWAYS, "JSON Schema beside its test suite, Ajv and jsonschema", ("pytest", "schema", "npm", "serve")),
+    Part("database", ALWAYS, "constraints, roles and plans on a real PostgreSQL", ("pytest", "serve")),
+    Part("integration", ALWAYS, "real daemons, driven from outside", ("pytest", "integration", "serve")),
+    Part("defects", ALWAYS, "what was wrong with the system before, and the gate attacked", ("pytest", "serve")),
     Part("egress", ALWAYS, "what a tool reaches of the network, and what it does not",
-         ("pytest", "egress", "npm")),
-    Part("probes", ALWAYS, "what a tool can't do from inside the sandbox", ("pytest", "egress")),
-    Part("clients", ALWAYS, "the official MCP client packages", ("pytest", "npm")),
-    Part("conformance", ALWAYS, "the official conformance suite, all revisions", ("pytest", "npm")),
-    Part("kill", ALWAYS, "SIGKILL of every process and of PostgreSQL under load", ("pytest",)),
-    Part("quickstart", ALWAYS, "contrib/quickstart from nothing, again, stop, purge", ("pytest",)),
+         ("pytest", "egress", "npm", "serve")),
+    Part("probes", ALWAYS, "what a tool can't do from inside the sandbox", ("pytest", "egress", "serve")),
+    Part("clients", ALWAYS, "the official MCP client packages", ("pytest", "npm", "serve")),
+    Part("conformance", ALWAYS, "the official conformance suite, all revisions", ("pytest", "npm", "serve")),
+    Part("kill", ALWAYS, "SIGKILL of every process and of PostgreSQL under load", ("pytest", "serve")),
+    Part("quickstart", ALWAYS, "contrib/quickstart from nothing, again, stop, purge", ("pytest", "build", "serve")),
     Part("runner", ALWAYS, "the program that runs these tests", ("pytest",)),
 
     Part("tidy", FULL, "clang-tidy of every file", ("lint",),
@@ -60,7 +61,7 @@ PARTS = (
     Part("reproducible", FULL, "the package built again elsewhere has the same bytes", ("pytest", "package"),
          ("contrib/debian/*", "contrib/meson.build", "meson.build", "meson_options.txt", "*.def",
           "common/*.py", "docs/man/meson.build", "tests/package/*")),
-    Part("wire-long", FULL, "broken JSON-RPC through the real socket, ten minutes", ("pytest", "npm"),
+    Part("wire-long", FULL, "broken JSON-RPC through the real socket, ten minutes", ("pytest", "npm", "serve"),
          ("gatewayd/*", "common/json*", "common/http*", "tests/wire/*")),
     Part("debian13", FULL, "builds and passes the unit tests on Debian 13", ("package",),
          (*COMPILED, "tests/unit/*", "tests/debian13", "contrib/packages", "contrib/debian/root")),
@@ -79,10 +80,10 @@ PARTS = (
           "contrib/packages")),
 
     Part("hosts", NAMED, "the programs people use: Inspector, Claude Code, mcp-remote (700 MB)",
-         ("pytest", "npm")),
+         ("pytest", "npm", "serve")),
     Part("bench", NAMED, "compares with other ways to start a process, and connects with and without egress;"
-         " judges speed", ("bench", "npm", "pytest", "egress")),
-    Part("soak", NAMED, "what is left after MCPBOX_SOAK_CALLS calls (100000)", ("pytest",)),
+         " judges speed", ("bench", "npm", "pytest", "egress", "serve")),
+    Part("soak", NAMED, "what is left after MCPBOX_SOAK_CALLS calls (100000)", ("pytest", "serve")),
     Part("fuzz-long", NAMED, "each libFuzzer target, ten minutes", ("sanitizer",)),
 )
 

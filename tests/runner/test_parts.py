@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from runner import install, jobs, main
+from runner import jobs, main
 from runner.context import SRC
 from runner.graph import Graph
 from runner.parts import ALWAYS, BY_NAME, FULL, NAMED, PARTS, of_tier
@@ -66,14 +66,9 @@ def test_no_file_of_the_product_is_without_a_long_part():
 def test_no_package_kind_is_unknown_and_none_is_left_over():
     with open(SRC / "contrib/packages", encoding="utf-8") as f:
         kinds = {line.split()[0] for line in f if line.strip() and not line.startswith("#")}
-    used = {k for p in PARTS for k in p.packages} | {"build"}
+    used = {k for p in PARTS for k in p.packages} | {"build", "tests"}
     assert used <= kinds
     assert {k for k in kinds - used if not k.startswith(("guest", "package-"))} == set()
-
-
-def test_a_part_installs_its_own_packages_only():
-    assert not [n for n in install.wanted(["database"]) if n.startswith(("clang", "qemu", "npm"))]
-    assert "qemu-system-x86" in install.wanted(["vm"]) and "cppcheck" in install.wanted(["lint"])
 
 
 def test_select():

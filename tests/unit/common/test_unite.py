@@ -1,0 +1,57 @@
+"""common/unite.py: which files of a program are compiled together."""
+import importlib.util
+import pathlib
+
+import pytest
+
+SRC = pathlib.Path(__file__).resolve().parents[3]
+spec = importlib.util.spec_from_file_location("unite", SRC / "common/unite.py")
+unite = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(unite)
+
+FUNCTION = "static int\nfind(const char *s)\n{\n\tint rows = 0;\n\treturn rows;\n}\n"
+
+
+@pytest.mark.parametrize("a, b", [
+    (FUNCTION, "static bool\nfind(struct x *x)\n{\n}\n"),
+    (FUNCTION, "static const char *find;\n"),
+    ("static const struct row table[] = {\n    {1},\n};\n", "static int table[3];\n"),
+    ("enum { ROWS = 3, LINES };\n", "enum {\n\tLINES = 4 /* why */\n};\n"),
+    ("static const struct {\n\tint x;\n} names[] = {\n};\n", "static int names;\n"),
+    ("#define PAGE 3\n", "static int\nput(void)\n{\n\treturn PAGE;\n}\n"),
+    ("int x(int PAGE);\n", "#define PAGE 3\n"),
+    ("struct walk {\n\tint n;\n};\n", "static int\nput(void)\n{\n\tstruct walk w; /* a header's */\n}\n"),
+])
+def test_what_would_meet_is_kept_apart(a, b):
+    assert unite.groups([("a.c", a), ("b.c", b)]) == [["a.c"], ["b.c"]]
+    assert unite.groups([("b.c", b), ("a.c", a)]) == [["b.c"], ["a.c"]]
+
+
+@pytest.mark.parametrize("b", [
+    "static int\nother(void)\n{\n\tint find = 3; /* hides it */\n}\n",
+    "static int\nother(void)\n{\n\tputs(\"find rows\"); /* find() is not ours */\n}\n"])
+def test_what_does_not_meet_goes_together(b):
+    assert unite.groups([("a.c", FUNCTION), ("b.c", b)]) == [["a.c", "b.c"]]
+
+
+def test_a_group_has_its_bound_and_every_file_is_in_one():
+    files = [(f"{i}.c", f"static int f{i};\n") for i in range(3 * unite.FILES_MAX + 1)]
+    found = unite.groups(files)
+    assert [len(g) for g in found] == [unite.FILES_MAX] * 3 + [1]
+    assert sorted(p for g in found for p in g) == sorted(p for p, _ in files)
+
+
+def test_most_of_our_files_share_a_group():
+    """Else it would not be worth its lines: at most one compilation where there were three."""
+    for folder in ("common", "admind", "admind/ctl", "admind/vault", "gatewayd", "sandboxd"):
+        files = [(str(p), p.read_text(encoding="utf-8")) for p in sorted((SRC / folder).glob("*.c"))]
+        assert len(unite.groups(files)) * 3 <= len(files), folder
+
+
+def test_it_writes_what_the_compiler_reads(tmp_path, capsys):
+    for name, text in (("a.c", "static int x;\n"), ("b.c", "static int y;\n"), ("c.c", "static int x;\n")):
+        (tmp_path / name).write_text(text, encoding="ascii")
+    unite.main(str(tmp_path / "out"), "lib", *(str(tmp_path / n) for n in ("a.c", "b.c", "c.c")))
+    first, second = capsys.readouterr().out.splitlines()
+    assert pathlib.Path(first).read_text(encoding="ascii") == f'#include "{tmp_path}/a.c"\n#include "{tmp_path}/b.c"\n'
+    assert pathlib.Path(second).read_text(encoding="ascii") == f'#include "{tmp_path}/c.c"\n'
