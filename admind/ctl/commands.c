@@ -153,8 +153,9 @@ static const struct command commands[] = {
     {"backup", 2, 2, backup_command, "key-file",
 	"the database, as a file",
 	"backup FILE"},
-    {"restore", 2, 2, restore_command, "",
-	"the database, from such a file", "restore FILE"},
+    {"restore", 2, 2, restore_command, "key-file leave-unreadable",
+	"the database, from such a file",
+	"restore FILE [--leave-unreadable] [--key-file FILE]"},
     {"key", 2, 3, keys_command, "leave-unreadable key-file batch",
 	"the master key: rotate, verify, copy",
 	"key status\n"

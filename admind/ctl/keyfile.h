@@ -41,6 +41,12 @@ int keyfile_read(const struct keyfile *, enum keyfile_which,
 int keyfile_which_id(const struct keyfile *, enum keyfile_which,
     uint8_t id[KEY_ID_LEN], struct err *);
 
+/* keys.c: the ids, in hexadecimal, of the keys that a vault which starts now
+ * reads: the key's and the next one's ("": there is none such). 0 or -1 with
+ * err. */
+int keys_on_disk(const char *key_file, char key[2 * KEY_ID_LEN + 1],
+    char next[2 * KEY_ID_LEN + 1], struct err *);
+
 /* A new key beside the one there is, in its form, with its owner. */
 int keyfile_next(const struct keyfile *, struct err *);
 /* The next key for the vault (KEY_NEXT): the open plain file, or a sealed memfd

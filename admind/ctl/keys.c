@@ -35,6 +35,24 @@ complain(const struct err *err)
 	return CTL_REFUSED;
 }
 
+int
+keys_on_disk(const char *path, char key[2 * KEY_ID_LEN + 1],
+    char next[2 * KEY_ID_LEN + 1], struct err *err)
+{
+	struct keyfile k = {.dir = -1};
+	uint8_t id[KEY_ID_LEN];
+	int rc = keyfile_open(path, &k, err);
+
+	key[0] = next[0] = '\0';
+	for (int w = KEYFILE_KEY; rc != -1 && w <= KEYFILE_NEXT; w++)
+		if ((rc = keyfile_which_id(
+			 &k, (enum keyfile_which)w, id, err)) == 1)
+			hex_encode(
+			    id, sizeof(id), w == KEYFILE_KEY ? key : next);
+	keyfile_close(&k);
+	return rc == -1 ? -1 : 0;
+}
+
 /* ---- the vault ---- */
 
 /* How the keys stand; texts borrow from the frame. */
@@ -155,15 +173,62 @@ report(const struct ctl *c, const char *what, const struct totals *t)
 		    (unsigned long long)t->unreadable);
 }
 
+/*
+ * Says what a restart of the vault would change: it reads the keys' files then,
+ * and forgets what is in none of them.
+ */
+static enum ctl_status
+compare_files(const struct ctl *c)
+{
+	char has[2][2 * KEY_ID_LEN + 1], file[2][2 * KEY_ID_LEN + 1];
+	bool over;
+	struct ipc_key_status ask = {0};
+	enum ctl_status status;
+	struct ipc_key_state m;
+	struct ipc_frame f;
+	struct err err;
+
+	if (keys_on_disk(c->key_file, file[0], file[1], &err) == -1)
+		return complain(&err);
+	if ((status = tell(c, IPC_KEY_STATUS, &ask, &f, &m)) != CTL_DONE)
+		return status;
+	hex_bytes(m.key, has[0]);
+	hex_bytes(m.older, has[1]);
+	over = m.over != 0;
+	ipc_frame_free(&f);
+	for (int i = 0; i < (over ? 1 : 2); i++)
+		if (has[i][0] != '\0' && strcmp(has[i], file[0]) != 0 &&
+		    strcmp(has[i], file[1]) != 0) {
+			fprintf(stderr,
+			    "mcpboxctl: the vault's key %s is not in %s: after "
+			    "a restart what is under it does not open. Name "
+			    "its file (--key-file), or import a copy\n",
+			    has[i], c->key_file);
+			status = CTL_REFUSED;
+		}
+	if (file[0][0] != '\0' && strcmp(file[0], has[0]) != 0 &&
+	    strcmp(file[0], has[1]) != 0) {
+		fprintf(stderr,
+		    "mcpboxctl: the vault has not read the key %s in %s yet: "
+		    "restart it, then verify again\n",
+		    file[0], c->key_file);
+		status = CTL_REFUSED;
+	}
+	return status;
+}
+
+/* Does everything open, and will it after a restart? */
 static enum ctl_status
 verify(const struct ctl *c)
 {
-	enum ctl_status status;
+	enum ctl_status status, files;
 	struct totals t;
 
 	if ((status = pass(c, false, &t)) != CTL_DONE)
 		return status;
 	report(c, "opened", &t);
+	if ((files = compare_files(c)) != CTL_DONE)
+		return files;
 	return t.unreadable == 0 ? CTL_DONE : CTL_REFUSED;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ctl.h"
 #include "dbconn.h"
+#include "keyfile.h"
 #include "restore.h"
 #include "setup.h"
 
@@ -33,6 +34,7 @@ struct restore {
 	char fresh[64]; /* the new one's, until it gets that name */
 	char kept[64];  /* what the present one is called afterwards */
 	bool present;
+	bool rotates; /* two keys are here: a rotation ends with one */
 };
 
 static int
@@ -262,6 +264,87 @@ judge(struct restore *r, PGconn *db)
 	return 0;
 }
 
+/* Says what is missing of the key, and the one command that mends it: the file
+ * that a rotation left beside the key's, if it is there. */
+static int
+complain_key(struct restore *r, const char *id, long n)
+{
+	static const char *const forms[] = {"", ".cred"};
+	char file[4096], why[8192];
+
+	for (size_t i = 0; i < 2; i++) {
+		int len = snprintf(file, sizeof(file), "%s.%s%s",
+		    r->c->key_file, id, forms[i]);
+
+		if (len > 0 && (size_t)len < sizeof(file) &&
+		    access(file, F_OK) == 0)
+			break;
+		snprintf(file, sizeof(file), "FILE");
+	}
+	snprintf(why, sizeof(why),
+	    "%ld of its values are under the master key %s, which is not here: "
+	    "first `mcpboxctl key import %s`%s, then restart admind-vault and "
+	    "restore again (--leave-unreadable restores without them)",
+	    n, id, file,
+	    strcmp(file, "FILE") == 0 ? " with a copy of that key" : "");
+	return complain(r->c->words[1], why);
+}
+
+/*
+ * Will a vault that starts now open what came out of the file? It reads the key
+ * and, during a rotation, the next one: the files say, not the vault that runs,
+ * which may know a key that is in no file any more. What is older than rotation
+ * names no key.
+ */
+static int
+judge_keys(struct restore *r, PGconn *db)
+{
+	static const char under[] =
+	    "SELECT encode(key_id, 'hex'), count(*) FROM mcpbox.resting WHERE"
+	    " key_id <> '\\x0000000000000000' GROUP BY 1 ORDER BY 2 DESC";
+	char key[2 * KEY_ID_LEN + 1] = "", next[2 * KEY_ID_LEN + 1] = "";
+	char there[8];
+	struct err err;
+	PGresult *rows;
+	int rc = -1;
+
+	if (r->c->leave_unreadable)
+		return 0;
+	if (run(db, "SELECT to_regclass('mcpbox.resting') IS NOT NULL", there,
+		sizeof(there)) == -1)
+		return -1;
+	if (strcmp(there, "t") != 0)
+		return 0;
+	rows = PQexec(db, under);
+	if (PQresultStatus(rows) != PGRES_TUPLES_OK) {
+		(void)complain("PostgreSQL", PQerrorMessage(db));
+		goto out;
+	}
+	/* What is under no key needs none, and there may be none yet. */
+	if (PQntuples(rows) != 0 &&
+	    keys_on_disk(r->c->key_file, key, next, &err) == -1) {
+		char why[ERR_TEXT_MAX + 64];
+
+		snprintf(why, sizeof(why),
+		    "%s (--key-file names its file where that is elsewhere)",
+		    err.text);
+		(void)complain("the master key", why);
+		goto out;
+	}
+	for (int i = 0; i < PQntuples(rows); i++)
+		if (strcmp(PQgetvalue(rows, i, 0), key) != 0 &&
+		    strcmp(PQgetvalue(rows, i, 0), next) != 0) {
+			(void)complain_key(r, PQgetvalue(rows, i, 0),
+			    strtol(PQgetvalue(rows, i, 1), NULL, 10));
+			goto out;
+		}
+	r->rotates = next[0] != '\0';
+	rc = 0;
+out:
+	PQclear(rows);
+	return rc;
+}
+
 /* Gateways know the lists by a revision that only grows; the planner knows
  * nothing of a new database; and it is in the log. */
 static int
@@ -367,6 +450,8 @@ restore(struct restore *r)
 		return -1;
 	rc = judge(r, db);
 	if (rc == 0)
+		rc = judge_keys(r, db);
+	if (rc == 0)
 		rc = finish(r, db);
 	/* its own connection would be in the way */
 	PQfinish(db);
@@ -412,11 +497,12 @@ restore_command(const struct ctl *c)
 		    r.kept);
 	/* The target, for mcpbox-migrate is of it: a backup may be of an older
 	 * schema, and a oneshot that is active does not run again by itself. */
-	printf("Now %s, then run `mcpboxctl key verify` and `mcpboxctl audit "
+	printf("Now %s, then run %s`mcpboxctl key verify` and `mcpboxctl audit "
 	       "verify`.\n",
 	    strcmp(c->run_dir, CTL_RUN_DIR) == 0 && setup_machine_systemd()
 		? "run `systemctl restart mcpbox.target`"
-		: "restart admind-vault and admind");
+		: "restart admind-vault and admind",
+	    r.rotates ? "`mcpboxctl key rotate`, " : "");
 out:
 	PQfinish(r.super);
 	return status;

@@ -310,6 +310,29 @@ take_row(struct step *s, const struct renewal_row *r)
 	return s->store.failed ? -1 : rc;
 }
 
+/* Opens, or renews, all rows. While a step only looks, the key of a rotation
+ * that has ended counts no more: in a moment it is forgotten, and what it alone
+ * opens is lost. 1 0 -1 as renewal_next; -2: memory is out. */
+static int
+take_rows(struct step *s, struct tlv_reader *in, struct ipc_bytes *last)
+{
+	struct keys *head = s->v->keys, *also = head->also;
+	struct renewal_row r;
+	int rc;
+
+	if (!s->renew && s->v->rotate->over)
+		head->also = NULL;
+	while ((rc = renewal_next(in, &r)) == 1) {
+		if (take_row(s, &r) == -1) {
+			rc = -2;
+			break;
+		}
+		*last = r.id;
+	}
+	head->also = also;
+	return rc;
+}
+
 static void
 on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -318,7 +341,6 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_renew_store store = {0};
 	struct ipc_renew_rows m;
 	struct tlv_reader in;
-	struct renewal_row r;
 	struct err err;
 	int rc;
 
@@ -329,12 +351,9 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	tlv_open(&in, m.rows.p, m.rows.n);
-	while ((rc = renewal_next(&in, &r)) == 1) {
-		if (take_row(s, &r) == -1) {
-			step_refuse(s, FAILURE_BUSY, "out of memory");
-			return;
-		}
-		last = r.id;
+	if ((rc = take_rows(s, &in, &last)) == -2) {
+		step_refuse(s, FAILURE_BUSY, "out of memory");
+		return;
 	}
 	if (rc == -1 || !utf8_valid(last.p, last.n)) {
 		step_refuse(

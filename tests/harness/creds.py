@@ -67,7 +67,9 @@ class Sealed:
 
     def serve(self, instance):
         """The instance's vault starts with credentials from now on, and its files are root's,
-        as an installation's."""
+        as an installation's. mcpboxctl runs here too: what it says of a sealed key is of
+        the machine that opens it."""
+        instance.ctl_prefix = self.prefix
         give = self.path("give")
         with open(give, "w", encoding="ascii") as f:
             f.write(GIVE % self.proc.pid)

@@ -128,6 +128,7 @@ class Instance:
         os.chmod(self.parent, 0o711)
         self.state = os.path.join(self.parent, "s")
         self.password = secrets.token_urlsafe(18)
+        self.ctl_prefix = []    # words before mcpboxctl: where it runs (creds.py)
         try:
             started("instance")
             os.mkdir(self.state)
@@ -224,7 +225,7 @@ class Instance:
                 time.sleep(0.02)
 
     def ctl(self, *args, check=True, stdin=None):
-        r = subprocess.run([os.path.join(self.state, "bin", "mcpboxctl"), *args], text=True,
+        r = subprocess.run([*self.ctl_prefix, os.path.join(self.state, "bin", "mcpboxctl"), *args], text=True,
                            capture_output=True, input=stdin, check=False, timeout=patience(60))
         if check and r.returncode != 0:
             raise RuntimeError(f"mcpboxctl {args}: {r.returncode} {r.stdout}{r.stderr}")

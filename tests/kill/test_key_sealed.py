@@ -305,6 +305,40 @@ def test_an_older_backups_key_comes_back(machine, instance):
     assert finish(machine, instance) == now
 
 
+def test_a_restore_needs_the_sealed_key_of_its_time(machine, instance, tmp_path):
+    """The refusal names the sealed file that the rotation left; with it the backup serves, and
+    `key verify` says beforehand that a file which does not open will end everything."""
+    seal_it(machine, instance)
+    before, path = status(instance)["key"], str(tmp_path / "before.backup")
+    instance.ctl("backup", path)
+    now = finish(machine, instance)
+    kept = at(instance, f"master.key.{before}.cred")
+    r = instance.ctl("restore", path, check=False)
+    assert r.returncode == 1 and f"under the master key {before}, which is not here" in r.stderr, r.stderr
+    assert f"`mcpboxctl key import {kept}`" in r.stderr and "nothing was changed" in r.stderr
+    assert set(counts(instance)) == {now}
+    restart(instance)       # what it still held of the older key is gone
+    resumed(instance)
+    key(machine, instance, "import", kept)
+    r = key(machine, instance, "verify", check=False)
+    assert r.returncode == 1 and f"has not read the key {before}" in r.stderr, r.stderr
+    restart(instance)
+    resumed(instance)
+    assert "`mcpboxctl key rotate`" in instance.ctl("restore", path).stdout
+    restart(instance)
+    resumed(instance)
+    assert finish(machine, instance) == now
+    good = at(instance, "good")
+    os.rename(at(instance, "master.key.cred"), good)
+    try:
+        shutil.copy(kept, at(instance, "master.key.cred"))      # under a name that is not its own
+        r = key(machine, instance, "verify", check=False)
+        assert r.returncode == 1 and "systemd-creds decrypt" in r.stderr, r.stderr
+    finally:
+        os.rename(good, at(instance, "master.key.cred"))
+    assert key(machine, instance, "verify").returncode == 0
+
+
 def test_what_is_no_key_is_not_imported(machine, instance, tmp_path):
     seal_it(machine, instance)
     before = {n: os.stat(at(instance, n)).st_mtime_ns for n in names(instance)}
