@@ -138,12 +138,13 @@ own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
 	log_event(LOG_LV_WARN, "epoch", "%s", err->text);
 }
 
-static void
-store_own_epoch(struct admind *a)
+void
+sweep_own_epoch(struct admind *a)
 {
 	struct db_params p;
 
-	if (a->storing_epoch)
+	/* It ends our predecessor's, whose endings go first. */
+	if (a->storing_epoch || a->inherited > 0 || !db_is_up(a->db))
 		return;
 	a->storing_epoch = true;
 	db_params_init(&p);
@@ -157,7 +158,7 @@ store_own_epoch(struct admind *a)
 void
 sweep_db_up(struct admind *a)
 {
-	store_own_epoch(a);
+	sweep_own_epoch(a);
 	records_store_epoch(a);
 	catalogue_announce(a, NULL, NULL);
 	withdraw_calls(a);
@@ -181,7 +182,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		return;
 	upkeep_tick(a);
 	if (!a->epoch_stored)
-		store_own_epoch(a);
+		sweep_own_epoch(a);
 	if (!a->sandbox_ready)
 		records_store_epoch(a);
 	if (!a->have_session_key)
