@@ -19,6 +19,7 @@
 #include "ipc.h"
 #include "ipc_peer.h"
 #include "jsonw.h"
+#include "ledger.h"
 #include "limit.h"
 #include "bounds.h"
 #include "proc.h"
@@ -113,6 +114,8 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
+	unsigned inherited;        /* of closes: an earlier life's */
+	struct ledger *ledger;     /* what of closes was answered */
 	unsigned nresults;         /* results.c: passed on to admind-check */
 	unsigned regrants;         /* regrant.c: how often it was begun */
 	bool regrant_again;        /* no memory for it: the tick does it */
@@ -378,12 +381,17 @@ struct ending {
  * of admind's own. */
 enum { INTENT_KIND_MANAGEMENT = 4 };
 void records_close(struct admind *, const struct ending *);
+/* Opens the ledger and takes over what an earlier life of this process left
+ * in it. 0, or -1: the error says what to do. Before confinement. */
+int records_ledger(struct admind *, struct err *);
 bool records_full(const struct admind *); /* too many uncommitted endings */
 void records_retry(struct admind *);      /* from the tick */
 void records_sandbox_down(struct admind *);
 void records_store_epoch(struct admind *); /* sandboxd's, if it named all */
 const char *outcome_name(enum outcome);
 int sweep_start(struct admind *, struct err *);
+/* Has our own epoch stored, once no earlier life's ending is uncommitted. */
+void sweep_own_epoch(struct admind *);
 void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
 

@@ -32,6 +32,13 @@ static const struct db_stmt close_many = {"records_close_many",
     " $8::int8[], $9::text[], $10::text[], $11::text[])",
     DB_SURE};
 
+/* Is this an earlier life of this node's own sandbox? Of no other node's, and
+ * no admind's. */
+static const struct db_stmt predecessor = {"records_predecessor",
+    "SELECT 1 FROM mcpbox.epochs WHERE epoch = $1::uuid AND node = $2::text"
+    " AND kind = 'sandboxd'",
+    DB_SURE};
+
 /*
  * A record on its way into the database. They are gathered for a moment and
  * then closed together; what that did not close (closed before, intent lost,
@@ -131,7 +138,10 @@ close_alone(struct record *r)
 	db_p_bool(&p, r->delivered);
 	db_p_time_us(&p, r->started_us);
 	db_p_time_us(&p, r->ended_us);
-	db_p_i64(&p, (int64_t)r->cpu_us);
+	if (r->cpu_us == RECORD_CPU_UNKNOWN)
+		db_p_null(&p);
+	else
+		db_p_i64(&p, (int64_t)r->cpu_us);
 	db_p_bytes(&p, r->out.p, r->out.len);
 	db_p_bytes(&p, r->result.p, r->result.len);
 	records_intent_params(
@@ -193,7 +203,10 @@ put_record(struct db_array col[CLOSE_COLUMNS], const struct record *r)
 	db_a_bool(&col[3], r->delivered);
 	db_a_time_us(&col[4], r->started_us);
 	db_a_time_us(&col[5], r->ended_us);
-	db_a_i64(&col[6], (int64_t)r->cpu_us);
+	if (r->cpu_us == RECORD_CPU_UNKNOWN)
+		db_a_null(&col[6]);
+	else
+		db_a_i64(&col[6], (int64_t)r->cpu_us);
 	db_a_bytes(&col[7], r->out.p, r->out.len);
 	db_a_bytes(&col[8], r->result.p, r->result.len);
 	db_a_bytes(&col[9], r->network.p, r->network.len);
@@ -275,6 +288,39 @@ gather(struct gather *g, struct record *r)
 		flush_gathered(g);
 }
 
+/*
+ * A sandbox answers for its own epoch, and for what an earlier life of it left
+ * in its ledger: both are the same user on the same node, and what a taken-over
+ * one says here its predecessor could have said. It comes before the sandbox
+ * names its own epoch, so its rows are open yet. A record of anybody else's is
+ * acknowledged, or it would come again for ever, and changes nothing.
+ */
+static void
+got_predecessor(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct record *r = arg;
+
+	if (err != NULL)
+		record_failed(r, err);
+	else if (db_nrows(rows) == 0) {
+		log_event(LOG_LV_WARN, "record", "of another epoch: ignored");
+		op_ok(r->op);
+		record_free(r);
+	} else
+		close_alone(r);
+}
+
+static void
+inherit(struct record *r)
+{
+	struct db_params p;
+
+	db_params_init(&p);
+	db_p_id(&p, &r->epoch);
+	db_p_str(&p, r->op->a->node);
+	db_query(r->op->a->db, &predecessor, &p, got_predecessor, r);
+}
+
 int
 gather_start(struct admind *a, struct err *err)
 {
@@ -299,7 +345,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 	struct ipc_bytes body, kept;
 	enum outcome outcome;
 	struct record *r;
-	uint64_t now;
+	uint64_t now, cpu_us;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
@@ -313,14 +359,6 @@ gather_message(struct link *l, struct ipc_frame *f)
 	kept = m.kept_len == 0
 	    ? body
 	    : ipc_bytes(m.stdout_result.p + m.stdout_len, m.kept_len);
-	/* A sandbox answers for its own epoch: not for another's calls, whose
-	 * rows the sweep closed, and not for admind's own. Acknowledged, or it
-	 * would come again for ever. */
-	if (memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) != 0) {
-		log_event(LOG_LV_WARN, "record", "of another epoch: ignored");
-		link_ok(l, m.request);
-		return 0;
-	}
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
 		link_refuse(l, m.request, FAILURE_BUSY, "out of memory");
@@ -348,9 +386,10 @@ gather_message(struct link *l, struct ipc_frame *f)
 	now = now_us();
 	r->started_us = m.started_us < now ? m.started_us : now;
 	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
-	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : INT64_MAX;
-	metrics_ended(l->a, r->outcome, r->failure, r->started_us, r->ended_us,
-	    r->cpu_us);
+	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : RECORD_CPU_UNKNOWN;
+	cpu_us = r->cpu_us == RECORD_CPU_UNKNOWN ? 0 : r->cpu_us;
+	metrics_ended(
+	    l->a, r->outcome, r->failure, r->started_us, r->ended_us, cpu_us);
 	metrics_network(l->a, m.connections, m.net_refused, m.net_bytes);
 	if (follow_calls(l->a))
 		follow_record(l->a, m.intent,
@@ -359,7 +398,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 			.failure = r->failure,
 			.started_us = r->started_us,
 			.ended_us = r->ended_us,
-			.cpu_us = r->cpu_us,
+			.cpu_us = cpu_us,
 			.connections = m.connections,
 			.net_refused = m.net_refused,
 			.net_bytes = m.net_bytes});
@@ -375,13 +414,17 @@ gather_message(struct link *l, struct ipc_frame *f)
 	buf_init(&r->whole, IPC_BLOB_MAX);
 	buf_init(&r->meta, IPC_BLOB_MAX);
 	r->task = tasks_intent(m.intent);
-	if (!r->task) {
-		gather(l->a->gather, r);
-		return 0;
+	if (r->task) {
+		db_text_clean(&r->whole, body.p, body.n, IPC_BLOB_MAX);
+		db_text_clean(
+		    &r->meta, body.p + body.n, m.meta_len, IPC_BLOB_MAX);
 	}
-	/* Its client waits for it, and there are never many: alone, at once. */
-	db_text_clean(&r->whole, body.p, body.n, IPC_BLOB_MAX);
-	db_text_clean(&r->meta, body.p + body.n, m.meta_len, IPC_BLOB_MAX);
-	close_alone(r);
+	if (memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) != 0)
+		inherit(r);
+	else if (r->task)
+		/* Its client waits for it, and there are never many. */
+		close_alone(r);
+	else
+		gather(l->a->gather, r);
 	return 0;
 }

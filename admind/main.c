@@ -179,7 +179,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	 * may load name service libraries: not possible once confined. */
 	if (setenv("HOME", "/nonexistent", 1) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "environment");
-	if (auth_load_token(a, err) == -1 || links_listen(a, err) == -1)
+	if (auth_load_token(a, err) == -1 || records_ledger(a, err) == -1 ||
+	    links_listen(a, err) == -1)
 		return -1;
 	/*
 	 * A server elsewhere: TCP to its ports, and the one file that libpq

@@ -109,7 +109,8 @@ struct close_item {
 	struct admind *a;
 	struct ending e;
 	struct buf result, intent;
-	bool sent;
+	struct ledger_note note;
+	bool sent, inherited;
 };
 
 static void send_close(struct close_item *);
@@ -117,11 +118,18 @@ static void send_close(struct close_item *);
 static void
 drop_close(struct close_item *c)
 {
-	TAILQ_REMOVE(&c->a->closes, c, entry);
-	c->a->ncloses--;
+	struct admind *a = c->a;
+	bool last = c->inherited && --a->inherited == 0;
+
+	TAILQ_REMOVE(&a->closes, c, entry);
+	a->ncloses--;
+	if (a->ledger != NULL)
+		ledger_drop(a->ledger, &c->note);
 	buf_free(&c->result);
 	buf_free(&c->intent);
 	free(c);
+	if (last)
+		sweep_own_epoch(a);
 }
 
 static void
@@ -186,6 +194,37 @@ send_close(struct close_item *c)
 	buf_free(&clean);
 }
 
+/*
+ * Into the ledger, before the job that ended is answered (job_close): whoever
+ * has the answer finds it in the record, whatever dies. What is lost was told
+ * to nobody. Where there is no room the ending is as safe as this process is.
+ */
+static void
+keep(struct close_item *c)
+{
+	const struct ending *e = &c->e;
+	struct ipc_record m = {
+	    .execution = e->id,
+	    .epoch = e->epoch,
+	    .outcome = (uint8_t)e->outcome,
+	    .failure = (uint16_t)e->failure,
+	    .delivered = e->delivered,
+	    .started_us = e->started_us,
+	    .ended_us = e->ended_us,
+	    .intent = ipc_bytes(c->intent.p, c->intent.len),
+	    .stdout_result = ipc_bytes(c->result.p, c->result.len),
+	};
+
+	if (e->outcome == OUTCOME_LOST ||
+	    ledger_put(c->a->ledger, &c->note, &m) == 0)
+		return;
+	m.stdout_result = ipc_bytes(NULL, 0);
+	if (ledger_put(c->a->ledger, &c->note, &m) != 0)
+		log_event(LOG_LV_WARN, "ledger_full",
+		    "an ending is in no ledger until it is committed: the "
+		    "database takes none, or run_dir has no room");
+}
+
 bool
 records_full(const struct admind *a)
 {
@@ -220,7 +259,64 @@ records_close(struct admind *a, const struct ending *e)
 	c->e.result = c->e.intent = ipc_bytes(NULL, 0);
 	TAILQ_INSERT_TAIL(&a->closes, c, entry);
 	a->ncloses++;
+	keep(c);
 	send_close(c);
+}
+
+/*
+ * An ending that an earlier life of this process did not get committed. It is
+ * closed as of that life's epoch, before ours is stored: that ends the other,
+ * whose open rows are lost then.
+ */
+static struct ledger_note *
+inherit(void *arg, const struct ipc_record *m)
+{
+	struct admind *a = arg;
+	struct close_item *c;
+
+	if (m->outcome < OUTCOME_DONE || m->outcome > OUTCOME_LOST ||
+	    m->failure >= FAILURE_COUNT || (c = calloc(1, sizeof(*c))) == NULL)
+		return NULL;
+	c->a = a;
+	c->e = (struct ending){.id = m->execution,
+	    .epoch = m->epoch,
+	    .outcome = (enum outcome)m->outcome,
+	    .failure = (enum failure)m->failure,
+	    .delivered = m->delivered != 0,
+	    .started_us = m->started_us,
+	    .ended_us = m->ended_us};
+	buf_init(&c->result, STORED_RESULT_MAX);
+	buf_init(&c->intent, IPC_FRAME_MAX);
+	buf_put(&c->result, m->stdout_result.p, m->stdout_result.n);
+	buf_put(&c->intent, m->intent.p, m->intent.n);
+	c->inherited = true;
+	a->inherited++;
+	TAILQ_INSERT_TAIL(&a->closes, c, entry);
+	a->ncloses++;
+	return &c->note;
+}
+
+int
+records_ledger(struct admind *a, struct err *err)
+{
+	size_t unreadable;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/admind/ledger",
+	    conf_str(a->proc.conf, "run_dir"));
+	if (ledger_open(&a->ledger, path, LEDGER_AREA, inherit, a, &unreadable,
+		err) != 0)
+		return -1;
+	if (unreadable > 0)
+		log_event(LOG_LV_WARN, "ledger_unreadable",
+		    "%zu bytes that another build left were given up: what the "
+		    "database has not got is recorded as lost",
+		    unreadable);
+	if (a->inherited > 0)
+		log_event(LOG_LV_INFO, "records_inherited",
+		    "%u calls that ended before this process began",
+		    a->inherited);
+	return 0;
 }
 
 void

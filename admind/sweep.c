@@ -6,7 +6,9 @@
  * ends the one before), or when its deadline is long over and its living owner
  * does not name it. The second rule is applied only for owners that told us
  * what they have on the present connection: a sandbox that is merely not
- * reachable may still be running a call, and its record will come.
+ * reachable may still be running a call, and its record will come. What a whole
+ * node that is gone left open past its deadline, any other closes: a node that
+ * was only away corrects it (nodes_sweep(), decision 0077).
  */
 #include <string.h>
 
@@ -26,6 +28,13 @@ enum {
 	GRACE_S = 15,       /* behind the deadline, for a record on its way */
 	OVERDUE_ROWS = 256, /* a tick; more wait for the next */
 	SIGN_TICKS = 60,
+	/* Each node says so often that it is there, and looks for rows of nodes
+	 * that are not: */
+	NODE_TICKS = 10,
+	/* not seen for so long. A restart of a database or of a node takes
+	 * less; who waits for a task of a dead node waits no longer than this.
+	 */
+	GONE_S = 60,
 };
 
 static const struct db_stmt begin_epoch = {"sweep_epoch",
@@ -42,6 +51,11 @@ static const struct db_stmt overdue = {"sweep_overdue",
     " OR created_at < $5::timestamptz)"
     " ORDER BY deadline LIMIT $4::int8",
     DB_FAST};
+
+/* Closes what nodes that are gone left open past its deadline. */
+static const struct db_stmt sweep_nodes = {"sweep_nodes",
+    "SELECT mcpbox.nodes_sweep($1::text, $2::int8, $3::int8, $4::int8)",
+    DB_SURE};
 
 static bool
 in_work(const struct admind *a, const struct ipc_id *id)
@@ -84,6 +98,19 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
+/* Rows that this or another node's sweep closed as lost. */
+static void
+lost(struct admind *a, int64_t n, const char *whose)
+{
+	if (n <= 0)
+		return;
+	log_event(
+	    LOG_LV_WARN, "lost", "%lld executions of %s", (long long)n, whose);
+	activity_note(a, ACTIVITY_CALLS_LOST, "", LISTENER_NONE, "",
+	    FAILURE_LOST, (uint64_t)n);
+	upkeep_closed(a, (unsigned)n);
+}
+
 static void
 swept(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -94,14 +121,7 @@ swept(void *arg, const struct pg_result *rows, const struct err *err)
 		a->sweeping = false;
 		return;
 	}
-	if (db_int(rows, 0, 0) > 0) {
-		log_event(LOG_LV_WARN, "lost",
-		    "%lld executions of ended epochs",
-		    (long long)db_int(rows, 0, 0));
-		activity_note(a, ACTIVITY_CALLS_LOST, "", LISTENER_NONE, "",
-		    FAILURE_LOST, (uint64_t)db_int(rows, 0, 0));
-		upkeep_closed(a, (unsigned)db_int(rows, 0, 0));
-	}
+	lost(a, db_int(rows, 0, 0), "ended epochs");
 	db_params_init(&p);
 	db_p_id(&p, &a->epoch);
 	db_p_id(&p, a->sandbox_ready ? &a->sandbox_epoch : &a->epoch);
@@ -138,12 +158,13 @@ own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
 	log_event(LOG_LV_WARN, "epoch", "%s", err->text);
 }
 
-static void
-store_own_epoch(struct admind *a)
+void
+sweep_own_epoch(struct admind *a)
 {
 	struct db_params p;
 
-	if (a->storing_epoch)
+	/* It ends our predecessor's, whose endings go first. */
+	if (a->storing_epoch || a->inherited > 0 || !db_is_up(a->db))
 		return;
 	a->storing_epoch = true;
 	db_params_init(&p);
@@ -157,13 +178,35 @@ store_own_epoch(struct admind *a)
 void
 sweep_db_up(struct admind *a)
 {
-	store_own_epoch(a);
+	sweep_own_epoch(a);
 	records_store_epoch(a);
 	catalogue_announce(a, NULL, NULL);
 	withdraw_calls(a);
 	regrant_run(a, NULL, NULL);
 	records_retry(a);
 	task_run_resume(a);
+}
+
+static void
+swept_nodes(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	if (err == NULL)
+		lost(arg, db_int(rows, 0, 0), "nodes that are gone");
+	else
+		log_event(LOG_LV_WARN, "nodes", "%s", err->text);
+}
+
+static void
+look_at_nodes(struct admind *a)
+{
+	struct db_params p;
+
+	db_params_init(&p);
+	db_p_str(&p, a->node);
+	db_p_i64(&p, GRACE_S);
+	db_p_i64(&p, GONE_S);
+	db_p_i64(&p, OVERDUE_ROWS);
+	db_query(a->db, &sweep_nodes, &p, swept_nodes, a);
 }
 
 static void
@@ -181,7 +224,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		return;
 	upkeep_tick(a);
 	if (!a->epoch_stored)
-		store_own_epoch(a);
+		sweep_own_epoch(a);
 	if (!a->sandbox_ready)
 		records_store_epoch(a);
 	if (!a->have_session_key)
@@ -195,6 +238,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	installs_tick(a);
 	if (a->regrant_again)
 		regrant_run(a, NULL, NULL);
+	if (a->ticks % NODE_TICKS == 1)
+		look_at_nodes(a);
 	if (a->ticks % SIGN_TICKS == 1)
 		audit_sign(a);
 }

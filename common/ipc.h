@@ -162,6 +162,10 @@ enum outcome {
 	OUTCOME_LOST = 5     /* its sandbox ended; it may have run */
 };
 
+/* cpu_us of a RECORD that was written before its runner was reaped, and whose
+ * sandbox died then. */
+#define RECORD_CPU_UNKNOWN UINT64_MAX
+
 struct ipc_id {
 	uint8_t b[16];
 };

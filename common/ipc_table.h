@@ -344,13 +344,13 @@ F(S, bytes, arguments, "what records keep of them, at most ARGUMENTS_KEPT, where
 F(S, blob, context, "sealed by the vault for this sandbox's epoch")
 #define IPC_FIELDS_record(F, S)                                                   \
 F(S, id, execution, "the call")                                                   \
-F(S, id, epoch, "the sandbox's")                                                  \
+F(S, id, epoch, "the sandbox's, or its predecessor's, whose ledger it read")      \
 F(S, u8, outcome, "enum outcome")                                                 \
 F(S, u16, failure, "enum failure, 0 when done")                                   \
 F(S, u8, delivered, "1: the result was handed to a live gateway")                 \
 F(S, u64, started_us, "Unix time in us of RUN, 0 if it never ran")                \
 F(S, u64, ended_us, "Unix time in us")                                            \
-F(S, u64, cpu_us, "CPU time the runner used")                                     \
+F(S, u64, cpu_us, "CPU time the runner used; 2^64 - 1: not known")                \
 F(S, bytes, intent, "the intent TLV from the sealed context: the whole row, should the database have lost it") \
 F(S, u32, stdout_len, "bytes of stdout at the front of the blob")                 \
 F(S, u32, meta_len, "of a task: bytes of the _meta object at the end of the blob; else 0") \

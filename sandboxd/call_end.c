@@ -35,9 +35,10 @@ call_gone(struct call *c)
 }
 
 /*
- * How the call ended: said once, here. The answer leaves at this moment; the
- * runner's tree, if there still is one, is killed, and only its reaping
- * brings the record and frees the slot. body NULL: one is made of message.
+ * How the call ended: said once, here. The record is written into the ledger,
+ * and the answer leaves at this moment; the runner's tree, if there still is
+ * one, is killed, and only its reaping sends the record and frees the slot.
+ * body NULL: one is made of message.
  */
 void
 call_finish(struct call *c, enum outcome outcome, enum failure failure,
@@ -69,13 +70,6 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		b = callnet_words(c, b, &room);
 	/* The wall clock may have been set meanwhile. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
-	r->delivered = answer_call(c->peer, c->request,
-	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
-		took, dropped,
-		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
-		    : failure == FAILURE_LOST ? 0
-					      : CALL_RETRY_MS});
-	c->peer = NULL;
 	r->outcome = outcome;
 	r->failure = failure;
 	r->started_us = outcome == OUTCOME_REFUSED ? 0 : c->run_us;
@@ -84,6 +78,16 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		record_task(c, r, out, b, took, &dropped, message);
 	else
 		record_payload(r, out, b);
+	/* Whoever has the answer finds it in the record, whatever dies. */
+	r->delivered = c->peer != NULL;
+	records_keep(c->all->records, r, c->runner != NULL, callnet_unknown(c));
+	r->delivered = answer_call(c->peer, c->request,
+	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
+		took, dropped,
+		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
+		    : failure == FAILURE_LOST ? 0
+					      : CALL_RETRY_MS});
+	c->peer = NULL;
 	uuid_text(&c->node.id, id);
 	buf_free(&made);
 	buf_free(&room);

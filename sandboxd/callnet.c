@@ -261,14 +261,24 @@ clean_report(const struct call *c, const struct net_report *n, struct buf *out)
 	return out->failed || json_scan(out->p, out->len, NULL) != 0 ? -1 : 0;
 }
 
+static const char torn[] =
+    "[{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended or did not "
+    "report: what was connected to before is not known\"}]";
+
+struct ipc_bytes
+callnet_unknown(const struct call *c)
+{
+	if (c->callnet == NULL || c->callnet->net == NULL ||
+	    !c->callnet->opened)
+		return ipc_bytes(NULL, 0);
+	return ipc_str(torn);
+}
+
 /* Connections that nobody can tell of any more are said to be so, in front of
  * the others, as they were before them. */
 static void
 record_report(const struct call *c, const struct net_report *n)
 {
-	static const char torn[] =
-	    "[{\"verdict\":\"unknown\",\"reason\":\"sandboxd-egress ended or "
-	    "did not report: what was connected to before is not known\"}";
 	struct record *r = c->held->record;
 	struct buf clean;
 	bool rows;
@@ -284,7 +294,7 @@ record_report(const struct call *c, const struct net_report *n)
 		r->net_bytes = n->bytes;
 	}
 	if (n == NULL || n->torn) {
-		buf_puts(&r->network, torn);
+		buf_put(&r->network, torn, sizeof(torn) - 2); /* not its ] */
 		if (rows && r->network.len + clean.len <= NET_REPORT_MAX) {
 			buf_putc(&r->network, ',');
 			buf_put(&r->network, clean.p + 1, clean.len - 1);

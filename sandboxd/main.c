@@ -79,12 +79,11 @@ name_one(struct table_node *n, void *arg)
 
 /*
  * First of all admind learns which executions this sandbox still answers for;
- * only then may its sweep take the others for lost. The records follow.
+ * only then may its sweep take the others for lost.
  */
 static void
-on_admind_up(struct ipc_peer *p, void *arg)
+name_all(struct sandboxd *s, struct ipc_peer *p)
 {
-	struct sandboxd *s = ((struct door *)arg)->s;
 	struct ipc_epoch_begin b = {.epoch = *ipc_hello_epoch()};
 	struct naming x = {.peer = p};
 	struct ipc_epoch_end e;
@@ -98,9 +97,30 @@ on_admind_up(struct ipc_peer *p, void *arg)
 	records_each(s->records, name_one, &x);
 	e.count = x.count;
 	(void)ipc_send(p, IPC_EPOCH_END, &e);
+}
+
+/* The records follow. Those of a predecessor come before: naming this epoch
+ * ends that one, whose open calls are lost then. */
+static void
+on_admind_up(struct ipc_peer *p, void *arg)
+{
+	struct sandboxd *s = ((struct door *)arg)->s;
+
+	if (records_inherited(s->records) == 0)
+		name_all(s, p);
 	s->admind = p;
 	records_peer(s->records, p);
 	calls_admind(s->calls, p);
+}
+
+/* admind has all that a predecessor left. */
+static void
+on_settled(void *arg)
+{
+	struct sandboxd *s = arg;
+
+	if (s->admind != NULL)
+		name_all(s, s->admind);
 }
 
 static int
@@ -187,12 +207,13 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		return -1;
 	switch (
 	    held_take(&s->held, &m.execution, d->listener, m.arguments, &h)) {
+	/* Of what is refused, the record is kept before that is said. */
 	case HELD_OK:
 		if (calls_run(s->calls, p, m.request, h, m.arguments) == 0)
 			return 0;
+		calls_refuse_held(s->calls, h, OUTCOME_REFUSED, FAILURE_BUSY);
 		(void)ipc_refuse(
 		    p, m.request, FAILURE_BUSY, "no memory", CALL_RETRY_MS);
-		calls_refuse_held(s->calls, h, OUTCOME_REFUSED, FAILURE_BUSY);
 		return 0;
 	case HELD_UNKNOWN:
 		/* Also what an honest gateway meets after this process was
@@ -221,19 +242,19 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		log_event(LOG_LV_WARN, "run_refused",
 		    "%s: the call belongs to another listener",
 		    ipc_peer_name(p));
-		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
-		    "this call belongs to another listener", 0);
 		calls_refuse_held(
 		    s->calls, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
+		    "this call belongs to another listener", 0);
 		return 0;
 	case HELD_WRONG_DIGEST:
 		log_event(LOG_LV_WARN, "run_refused",
 		    "%s: the arguments are not the authorised ones",
 		    ipc_peer_name(p));
-		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
-		    "the arguments are not those that were authorised", 0);
 		calls_refuse_held(
 		    s->calls, h, OUTCOME_REFUSED, FAILURE_FORBIDDEN);
+		(void)ipc_refuse(p, m.request, FAILURE_FORBIDDEN,
+		    "the arguments are not those that were authorised", 0);
 		return 0;
 	}
 	return -1;
@@ -546,6 +567,7 @@ main(int argc, char **argv)
 	static struct sandboxd s;
 	struct calls_conf cc;
 	const struct conf *c;
+	struct err e;
 
 	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
@@ -564,6 +586,10 @@ main(int argc, char **argv)
 		log_fatal("start", "no memory");
 	held_defaults(&s.held, cc.limit);
 	s.held.installer = settings_installer(c);
+	/* Before confinement, after which nothing is opened. */
+	if (records_ledger(
+		s.records, conf_str(c, "run_dir"), on_settled, &s, &e) != 0)
+		log_fatal("ledger", "%s", e.text);
 	open_doors(&s);
 	confine(&s);
 	connect_out(&s);

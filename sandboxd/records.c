@@ -1,11 +1,13 @@
 /* See records.h. */
 #include <event2/event.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 #include "kept.h"
+#include "ledger.h"
 #include "log.h"
 #include "records.h"
 #include "tlv.h"
@@ -18,6 +20,11 @@ struct records {
 	struct ipc_peer *peer; /* admind or NULL */
 	struct event *retry;
 	struct ipc_id epoch;
+	struct ledger *ledger; /* NULL: none (tests) */
+	bool full;             /* it was said that the ledger is */
+	size_t inherited;      /* records of other epochs in the list */
+	void (*settled)(void *arg);
+	void *settled_arg;
 };
 
 struct record *
@@ -143,36 +150,12 @@ retry_later(struct records *rs)
 		(void)evtimer_add(rs->retry, &tv);
 }
 
-/*
- * OK follows admind's commit: only then is the record forgotten. Anything
- * else (refused, late, connection lost) leaves it for the next attempt;
- * admind closes a row once, so a second RECORD of one id is harmless.
- */
-static void
-on_answer(void *arg, struct ipc_frame *f, enum failure gone)
+static struct ipc_record
+message(const struct record *r)
 {
-	struct record *r = arg;
-	struct records *rs = r->owner;
-
-	r->sent = false;
-	rs->under_way--;
-	if (f != NULL && f->type == IPC_OK) {
-		TAILQ_REMOVE(&rs->list, r, link);
-		table_del(&rs->by_id, &r->node);
-		rs->bytes -= r->payload.len + r->network.len;
-		record_free(r);
-		flush(rs);
-		return;
-	}
-	retry_later(rs);
-}
-
-static int
-send_one(struct records *rs, struct record *r)
-{
-	struct ipc_record m = {
+	return (struct ipc_record){
 	    .execution = r->node.id,
-	    .epoch = rs->epoch,
+	    .epoch = r->epoch,
 	    .outcome = (uint8_t)r->outcome,
 	    .failure = (uint16_t)r->failure,
 	    .delivered = r->delivered,
@@ -189,6 +172,208 @@ send_one(struct records *rs, struct record *r)
 	    .net_bytes = r->net_bytes,
 	    .stdout_result = ipc_bytes(r->payload.p, r->payload.len),
 	};
+}
+
+/* --- The ledger. ---------------------------------------------------------- */
+
+static void
+write_down(struct records *rs, struct record *r, struct ipc_record *m)
+{
+	int rc;
+
+	if (rs->ledger == NULL)
+		return;
+	rc = ledger_put(rs->ledger, &r->note, m);
+	/* A task without its result is worth no more than a lost one: its
+	 * client gets it from nowhere else. */
+	if (rc != 0 && m->stdout_result.n > 0 && m->kept_len == 0) {
+		m->stdout_result = ipc_bytes(NULL, 0);
+		m->stdout_len = 0;
+		rc = ledger_put(rs->ledger, &r->note, m);
+	}
+	if ((rc != 0) != rs->full) {
+		rs->full = rc != 0;
+		if (rs->full)
+			log_event(LOG_LV_WARN, "ledger_full",
+			    "a record is in no ledger until admind has it: "
+			    "admind takes none, or run_dir has no room");
+		else
+			log_event(LOG_LV_INFO, "ledger_has_room",
+			    "records are kept in it again");
+	}
+}
+
+void
+records_keep(
+    struct records *rs, struct record *r, bool runs, struct ipc_bytes network)
+{
+	struct ipc_record m;
+
+	r->epoch = rs->epoch;
+	m = message(r);
+	if (runs)
+		m.cpu_us = RECORD_CPU_UNKNOWN;
+	if (network.n > 0)
+		m.network = network;
+	write_down(rs, r, &m);
+}
+
+/* admind has it, or never will. */
+static void
+done(struct records *rs, struct record *r)
+{
+	bool last;
+
+	TAILQ_REMOVE(&rs->list, r, link);
+	table_del(&rs->by_id, &r->node);
+	rs->bytes -= r->payload.len + r->network.len;
+	if (rs->ledger != NULL)
+		ledger_drop(rs->ledger, &r->note);
+	last = memcmp(&r->epoch, &rs->epoch, sizeof(rs->epoch)) != 0 &&
+	    --rs->inherited == 0;
+	record_free(r);
+	if (last && rs->settled != NULL)
+		rs->settled(rs->settled_arg);
+}
+
+/*
+ * What a predecessor left is as foreign as it may be: it may have been taken
+ * over. admind would end the connection for what is refused here, each time it
+ * is sent.
+ */
+static bool
+sound(const struct ipc_record *m)
+{
+	return m->outcome >= OUTCOME_DONE && m->outcome < OUTCOME_LOST &&
+	    m->stdout_len <= m->stdout_result.n &&
+	    m->meta_len <= m->stdout_result.n - m->stdout_len &&
+	    m->kept_len <= m->stdout_result.n - m->stdout_len - m->meta_len &&
+	    m->network.n <= NET_REPORT_MAX;
+}
+
+static struct ledger_note *
+inherit(void *arg, const struct ipc_record *m)
+{
+	struct records *rs = arg;
+	struct record *r;
+
+	if (!sound(m) || memcmp(&m->epoch, &rs->epoch, sizeof(m->epoch)) == 0)
+		return NULL;
+	/* What was written of it before its runner was reaped came first. */
+	r = (struct record *)table_find(&rs->by_id, &m->execution);
+	if (r == NULL) {
+		if ((r = record_new(&m->execution, m->intent)) == NULL)
+			return NULL;
+		r->owner = rs;
+		TAILQ_INSERT_TAIL(&rs->list, r, link);
+		table_add(&rs->by_id, &r->node);
+		rs->inherited++;
+	} else {
+		rs->bytes -= r->payload.len + r->network.len;
+	}
+	r->epoch = m->epoch;
+	r->outcome = (enum outcome)m->outcome;
+	r->failure = (enum failure)m->failure;
+	r->delivered = m->delivered != 0;
+	r->started_us = m->started_us;
+	r->ended_us = m->ended_us;
+	r->cpu_us = m->cpu_us;
+	r->stdout_len = m->stdout_len;
+	r->meta_len = m->meta_len;
+	r->kept_len = m->kept_len;
+	r->connections = m->connections;
+	r->net_refused = m->net_refused;
+	r->net_bytes = m->net_bytes;
+	buf_free(&r->payload);
+	buf_init(&r->payload, IPC_BLOB_MAX);
+	buf_put(&r->payload, m->stdout_result.p, m->stdout_result.n);
+	none_if_failed(r);
+	buf_clear(&r->network);
+	buf_put(&r->network, m->network.p, m->network.n);
+	rs->bytes += r->payload.len + r->network.len;
+	return &r->note;
+}
+
+int
+records_ledger(struct records *rs, const char *run_dir, void (*settled)(void *),
+    void *arg, struct err *e)
+{
+	size_t unreadable;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/sandboxd/ledger", run_dir);
+	rs->settled = settled;
+	rs->settled_arg = arg;
+	if (ledger_open(&rs->ledger, path, LEDGER_AREA, inherit, rs,
+		&unreadable, e) != 0)
+		return -1;
+	if (unreadable > 0)
+		log_event(LOG_LV_WARN, "ledger_unreadable",
+		    "%zu bytes that another build left were given up: what the "
+		    "database has not got is recorded as lost",
+		    unreadable);
+	if (rs->inherited > 0)
+		log_event(LOG_LV_INFO, "records_inherited",
+		    "%zu calls that ended before this process began",
+		    rs->inherited);
+	return 0;
+}
+
+size_t
+records_inherited(const struct records *rs)
+{
+	return rs->inherited;
+}
+
+/* --- To admind. ----------------------------------------------------------- */
+
+/* Is a predecessor's record refused for what is in it, and not for now? One
+ * such may not keep this sandbox from ever serving anybody. */
+static bool
+hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
+{
+	struct ipc_refused m;
+	char *text;
+
+	if (memcmp(&r->epoch, &rs->epoch, sizeof(r->epoch)) == 0 || f == NULL ||
+	    f->type != IPC_REFUSED || ipc_decode(f, &m, NULL) != 0 ||
+	    m.failure == FAILURE_STORAGE_UNAVAILABLE ||
+	    m.failure == FAILURE_BUSY || m.failure == FAILURE_UPGRADING ||
+	    ++r->refusals < RECORD_REFUSALS_MAX)
+		return false;
+	text = ipc_strdup(m.message);
+	log_event(LOG_LV_ERR, "record_given_up",
+	    "a record of an earlier life of this process: %s",
+	    text != NULL ? text : "");
+	free(text);
+	return true;
+}
+
+/*
+ * OK follows admind's commit: only then is the record forgotten. Anything
+ * else (refused, late, connection lost) leaves it for the next attempt;
+ * admind closes a row once, so a second RECORD of one id is harmless.
+ */
+static void
+on_answer(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct record *r = arg;
+	struct records *rs = r->owner;
+
+	r->sent = false;
+	rs->under_way--;
+	if ((f != NULL && f->type == IPC_OK) || hopeless(rs, r, f)) {
+		done(rs, r);
+		flush(rs);
+		return;
+	}
+	retry_later(rs);
+}
+
+static int
+send_one(struct records *rs, struct record *r)
+{
+	struct ipc_record m = message(r);
 
 	if (ipc_request(rs->peer, IPC_RECORD, &m, RECORD_ANSWER_MS, on_answer,
 		r, &r->request) != 0)
@@ -249,13 +434,17 @@ records_free(struct records *rs)
 	if (rs->retry != NULL)
 		event_free(rs->retry);
 	table_free(&rs->by_id);
+	ledger_close(rs->ledger);
 	free(rs);
 }
 
 void
 records_add(struct records *rs, struct record *r)
 {
+	struct ipc_record m;
+
 	r->owner = rs;
+	r->epoch = rs->epoch;
 	if (rs->bytes + r->payload.len + r->network.len > RECORD_BYTES_MAX) {
 		log_event(LOG_LV_WARN, "record_payload_dropped",
 		    "admind does not take records; this one keeps no output");
@@ -264,6 +453,9 @@ records_add(struct records *rs, struct record *r)
 		buf_clear(&r->network);
 		r->stdout_len = r->meta_len = r->kept_len = 0;
 	}
+	/* All is known now. */
+	m = message(r);
+	write_down(rs, r, &m);
 	rs->bytes += r->payload.len + r->network.len;
 	TAILQ_INSERT_TAIL(&rs->list, r, link);
 	table_add(&rs->by_id, &r->node);

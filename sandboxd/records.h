@@ -6,6 +6,11 @@
  * to this store. RECORD is resent, after each reconnect and after a refusal,
  * until OK. What the tool printed and returned is worth less than the fact
  * that it ran: past a budget of bytes that part is dropped and says so.
+ *
+ * Before a call is answered its record is in the ledger (common/ledger.h),
+ * which outlives this process. What a predecessor left there is sent first of
+ * all, as of its epoch; only when admind has that too is this epoch named,
+ * which is what lets admind take the predecessor's other calls for lost.
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -13,6 +18,7 @@
 #include <sys/queue.h>
 
 #include "ipc_peer.h"
+#include "ledger.h"
 #include "table.h"
 
 enum {
@@ -24,7 +30,10 @@ enum {
 	RECORD_WINDOW = 64,
 	/* A commit takes ms; after this the record is sent again. */
 	RECORD_ANSWER_MS = 10 * 1000,
-	RECORD_RETRY_MS = 500
+	RECORD_RETRY_MS = 500,
+	/* How often admind may refuse a predecessor's record for what is in it
+	 * before it is given up: this sandbox serves nobody until then. */
+	RECORD_REFUSALS_MAX = 4
 };
 
 struct event_base;
@@ -34,6 +43,9 @@ struct record {
 	struct table_node node; /* first: execution id */
 	TAILQ_ENTRY(record) link;
 	struct records *owner; /* once stored */
+	struct ipc_id epoch;   /* once kept or stored: whose call it was */
+	struct ledger_note note;
+	unsigned refusals; /* of a predecessor's */
 	enum outcome outcome;
 	enum failure failure;
 	bool delivered, sent;
@@ -63,6 +75,22 @@ void record_whole(struct record *, struct ipc_bytes stdout_text,
 struct records *records_new(
     struct event_base *, size_t max, const struct ipc_id *epoch);
 void records_free(struct records *);
+/* Opens the ledger in this process' folder of run_dir and takes over what a
+ * predecessor left in it. settled is called when admind has all of that: a
+ * process that inherits nothing calls it never. 0, or -1: the error says what
+ * to do. */
+int records_ledger(struct records *, const char *run_dir,
+    void (*settled)(void *arg), void *arg, struct err *);
+/* How many records of predecessors admind does not have yet. */
+size_t records_inherited(const struct records *);
+/*
+ * Writes a call's record into the ledger: before the answer. What is not known
+ * yet stands in it as unknown, in case it comes to be read: the CPU time while
+ * it runs, and its connections if network is not empty. Where there is no room
+ * the record keeps no text there, or is not there at all, which is logged.
+ */
+void records_keep(
+    struct records *, struct record *, bool runs, struct ipc_bytes network);
 /* Takes the record over and sends it as soon as admind is there. */
 void records_add(struct records *, struct record *);
 size_t records_count(const struct records *);

@@ -53,7 +53,7 @@ def test_fifty_kills(instance):
             killed.append((time.monotonic(), role))
             time.sleep(rng.uniform(0, 0.3))
             slowest = max(slowest, load.resumed())
-    by_nonce = load.account(lost=len(load.threads) * sum(r == "sandboxd" for _, r in killed))
+    by_nonce = load.account()
     print(f"{len(by_nonce)} calls, {len(load.ok)} ok, typed "
           f"{ {m: len(c) for m, c in load.typed.items()} }, {len(load.transport)} cut; "
           f"slowest resumption {slowest:.2f} s")
@@ -84,7 +84,7 @@ def test_a_call_under_way_when_it_dies(instance, role):
             os.kill(there[role][-1], signal.SIGKILL)
         load.stopping.set()
         load.resumed()
-    load.account(lost=role == "sandboxd")
+    load.account()
 
 
 def test_a_dead_broker_leaves_no_runner(instance):
@@ -102,4 +102,4 @@ def test_a_dead_broker_leaves_no_runner(instance):
                 assert time.monotonic() < deadline, (role, instance.pool())
                 time.sleep(0.05)
             load.resumed()
-        load.account(lost=4)
+        load.account()
