@@ -172,8 +172,8 @@
 	S_("request_id") "," I_("version") "," S_("status"), DONE_Q "," \
 	Q5("tool_id", "name", "request_id", "version", "status"))
 #define OUT_REQUEST_MODULE OUT(DONE_ "," S_("request_id") "," \
-	S_("module_name") "," S_("status"), DONE_Q "," Q3("request_id", \
-	"module_name", "status"))
+	S_("module_name") "," S_("status"), DONE_Q "," Q2("module_name", \
+	"status"))
 #define OUT_REQUEST_NETWORK_ACCESS OUT(DONE_ "," S_("request_id") "," \
 	S_("host") "," IN_("port") "," S_("protocol") "," S_("requires") \
 	"," B_("declared") "," S_("next_step") "," S_("status"), DONE_Q \
@@ -188,7 +188,7 @@
 	SN_("publish_notes") "," SN_("stopped") "," \
 	L_("module_requests", OUT(S_("id") "," \
 	S_("module_name") "," S_("status") "," SN_("rejection_reason") "," \
-	S_("created_at"), Q3("id", "module_name", "status"))) "," \
+	ON_("fetching") "," S_("created_at"), Q3("id", "module_name", "status"))) "," \
 	LS_("modules_granted") "," L_("network_access_requests", \
 	OUT(S_("id") "," S_("host") "," IN_("port") "," S_("status") "," \
 	SN_("rejection_reason") "," S_("created_at"), Q3("id", "host", \

@@ -91,6 +91,7 @@ static const struct {
     {"review", true},
     {"rejections", false},
     {"rejected_before", false},
+    {"secrets_missing", false},
     {"affected_tools", false},
     {"wheel", false},
     {"install", false},
@@ -403,6 +404,7 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 		show_value(&b, members[i].name, s, strlen(s), show_width());
 	}
 	rejected_text(c->circumstances, &b);
+	lacking_text(c->circumstances, &b);
 	wheels_text(c->circumstances, &b);
 	version_marks(c->m.preimage.p, c->m.preimage.n, mark_text, &b);
 	seal_text(ctl, c, &b);

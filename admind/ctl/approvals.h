@@ -30,6 +30,10 @@ enum ctl_status approvals_print(
  */
 void rejected_text(struct json_object *circumstances, struct buf *);
 
+/* Appends a line for each secret that a version names and that its server
+ * lacks, by admind's word: calls fail until it is there. */
+void lacking_text(struct json_object *circumstances, struct buf *);
+
 /* wheels.c: what is told beside a request for a module, as lines. */
 void wheels_text(struct json_object *circumstances, struct buf *);
 
