@@ -24,6 +24,10 @@ void approvals_free(struct content *);
 enum ctl_status approvals_print(
     const struct ctl *, const struct content *, const char *id);
 
+/* Appends what to look at twice: earlier rejections and secrets that are
+ * missing, by admind's word, and the marks that we find in the content. */
+void approvals_beside(const struct content *, struct buf *);
+
 /*
  * Appends how requests for the same tool or name ended before, by admind's
  * word: a model that was told no once may ask again until somebody is tired.

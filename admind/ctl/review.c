@@ -10,6 +10,7 @@
 #include "grantreq.h"
 #include "json.h"
 #include "jsonw.h"
+#include "version_beside.h"
 #include "version_diff.h"
 
 /*
@@ -184,6 +185,19 @@ is_version(const struct content *c)
 	    !callreq_is(c->m.preimage.p, c->m.preimage.n);
 }
 
+/* What `show` says beside the content. */
+static void
+put_beside(const struct content *now)
+{
+	struct buf b;
+
+	buf_init(&b, IPC_BLOB_MAX);
+	approvals_beside(now, &b);
+	if (!b.failed)
+		show_out(&b);
+	buf_free(&b);
+}
+
 enum ctl_status
 review_diff(const struct ctl *c, const struct ipc_id *id,
     const struct content *now, bool quiet)
@@ -209,6 +223,11 @@ review_diff(const struct ctl *c, const struct ipc_id *id,
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 		status = CTL_REFUSED;
 	}
+	if (status == CTL_DONE && c->json)
+		version_beside(&json, now->m.preimage.p, now->m.preimage.n,
+		    now->m.circumstances);
+	if (status == CTL_DONE && !c->json && !quiet)
+		put_beside(now);
 	if (status == CTL_DONE)
 		status = review_print(c, &json);
 out:
