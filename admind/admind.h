@@ -322,6 +322,8 @@ void object_required(uint32_t mask, struct buf *out);
 
 /* ---- obstacle.c. Each ends the job, the latter two if they say true ---- */
 void obstacle_unknown(struct job *); /* no object has this name */
+/* Its definition at the other server changed (decision 0083): the sentence. */
+void obstacle_quarantine(struct job *, struct ipc_bytes words);
 /* What the caller or the author can mend: a grant that is missing (the sentence
  * that says so, or empty), too long arguments. */
 bool obstacle_mendable(struct job *, struct ipc_bytes missing);

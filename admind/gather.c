@@ -12,9 +12,11 @@
 
 #include "activity.h"
 #include "admind.h"
+#include "context.h"
 #include "ids.h"
 #include "limits.h"
 #include "log.h"
+#include "sources.h"
 #include "tasks.h"
 
 enum {
@@ -338,6 +340,17 @@ gather_start(struct admind *a, struct err *err)
 	return 0;
 }
 
+/* The version that ran is in the intent, which is ours and came back. */
+static void
+upstream_changed(struct admind *a, struct ipc_bytes intent)
+{
+	struct tlv f;
+
+	if (tlv_find(intent.p, intent.n, INTENT_VERSION_ID, &f) == 1 &&
+	    f.n == sizeof(struct ipc_id))
+		quarantine_changed(a, (const struct ipc_id *)f.p);
+}
+
 int
 gather_message(struct link *l, struct ipc_frame *f)
 {
@@ -380,6 +393,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
 	limits_record(l->a, &m.execution, r->failure);
+	if (r->failure == FAILURE_UPSTREAM_CHANGED)
+		upstream_changed(l->a, m.intent);
 	r->delivered = m.delivered != 0;
 	/* No later than now: what ended next year would be the newest of all
 	 * lists until then. */

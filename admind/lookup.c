@@ -30,7 +30,8 @@ enum {
 	C_STOPPED, /* who stopped it, as a sentence; null: it is not stopped */
 	C_SECRETS,
 	C_REVOKED,
-	C_MISSING, /* a grant, as a sentence */
+	C_QUARANTINE, /* why nothing serves, as a sentence */
+	C_MISSING,    /* a grant, as a sentence */
 	C_TASK,
 	C_OBJECT,
 	C_STATIC,
@@ -50,6 +51,7 @@ static const struct db_stmt lookup = {"call_lookup",
     " cardinality(v.secrets), (SELECT x.state = 'revoked'"
     " FROM mcpbox.tool_versions x WHERE x.tool_id = t.id"
     " ORDER BY x.version_no DESC LIMIT 1),"
+    " CASE WHEN v.id IS NULL THEN mcpbox.quarantine_words(t.id) END,"
     " CASE WHEN v.modules <> '{}' OR v.requires <> '{}' THEN"
     " mcpbox.grant_missing(s.id, t.id, v.modules, v.requires) END,"
     " v.task, t.object,"
@@ -196,7 +198,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	hash = db_bytes(rows, 0, C_HASH);
 	if (db_null(rows, 0, C_ID) || hash.n != sizeof(j->version_hash.b)) {
-		if (db_bool(rows, 0, C_REVOKED))
+		if (!db_null(rows, 0, C_QUARANTINE))
+			obstacle_quarantine(j, db_bytes(rows, 0, C_QUARANTINE));
+		else if (db_bool(rows, 0, C_REVOKED))
 			job_refuse(j, FAILURE_REVOKED,
 			    "the tool's approval was withdrawn");
 		else

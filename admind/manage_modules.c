@@ -2,10 +2,14 @@
  * mcpbox_request_module: asks an administrator to let one tool import a
  * package. Deciding is not a management tool's.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "admind.h"
 #include "ids.h"
 #include "installs.h"
 #include "management_tools.h"
+#include "stdlib_names.h"
 
 static const struct db_stmt request_module = {"manage_request_module",
     "SELECT $1::uuid, mcpbox.request_module($1::uuid, $2::uuid, $3::uuid,"
@@ -23,7 +27,8 @@ answer(struct job *j, bool approved)
 	    approved ? "Granted automatically, by the administrator's policy. "
 		       "Name the module in `modules` of mcpbox_update_tool."
 		     : "An administrator decides; mcpbox_get_tool_status tells "
-		       "how it stands. Once granted, name the module in "
+		       "how it stands, and in `fetching` whether there is an "
+		       "index that has it. Once granted, name the module in "
 		       "`modules` of mcpbox_update_tool.");
 	job_done(j);
 }
@@ -46,9 +51,51 @@ requested(struct job *j, const struct pg_result *rows)
 		answer(j, false);
 }
 
+/*
+ * Which module of Python's own a request names: its name up to a dot or ==, as
+ * an import spells it; NULL: none. No package of an index is reached by such a
+ * name, since the interpreter finds its own first.
+ */
+static const char *
+of_python(struct ipc_bytes name, bool *submodule)
+{
+	size_t n = 0;
+
+	while (n < name.n && name.p[n] != '.' && name.p[n] != '=')
+		n++;
+	*submodule = n < name.n && name.p[n] == '.';
+	for (size_t i = 0; i < stdlib_count; i++)
+		if (strlen(stdlib_names[i]) == n &&
+		    strncasecmp((const char *)name.p, stdlib_names[i], n) == 0)
+			return stdlib_names[i];
+	return NULL;
+}
+
+/* Nothing is asked of anybody: there is nothing to decide. */
+static void
+answer_of_python(struct job *j, const char *module, bool submodule)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+	    "%s is part of Python: write `import %s`, nothing has to be "
+	    "granted.%s",
+	    module, module,
+	    submodule ? " Its submodules come with it; a package of the index "
+			"is asked for by its name with dashes."
+		      : "");
+	jsonw_kv_bool(&j->json, "success", true);
+	jsonw_kv_str(&j->json, "module_name", module);
+	jsonw_kv_str(&j->json, "status", "part_of_python");
+	jsonw_kv_str(&j->json, "message", text);
+	job_done(j);
+}
+
 void
 manage_request_module(struct job *j)
 {
+	const char *module;
+	bool submodule;
 	struct ipc_bytes name = ipc_str(""), why = ipc_str("");
 	struct ipc_id request, subject, tool;
 	struct db_params p;
@@ -57,6 +104,10 @@ manage_request_module(struct job *j)
 		return;
 	(void)job_field(j, MF_MODULE_NAME, &name); /* required, as why is */
 	(void)job_field(j, MF_JUSTIFICATION, &why);
+	if ((module = of_python(name, &submodule)) != NULL) {
+		answer_of_python(j, module, submodule);
+		return;
+	}
 	uuid_v7(&request);
 	uuid_v7(&subject);
 	db_params_init(&p);

@@ -87,8 +87,9 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     "  (SELECT coalesce(json_agg(json_build_object('id', a.id,"
     "   'module_name', m.name, 'version', nullif(m.version, ''),"
     "   'status', a.state, 'rejection_reason', CASE a.state"
-    "   WHEN 'rejected' THEN a.reason END, 'created_at',"
-    "   to_char(a.requested_at AT TIME ZONE 'UTC',"
+    "   WHEN 'rejected' THEN a.reason END, 'fetching', CASE a.state"
+    "   WHEN 'pending' THEN mcpbox.module_fetch_json(m.name, m.version) END,"
+    "   'created_at', to_char(a.requested_at AT TIME ZONE 'UTC',"
     "   'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')) ORDER BY a.id DESC), '[]')::text"
     "   FROM (SELECT * FROM mcpbox.approval_requests b"
     "    WHERE b.tool_id = t.id AND b.kind = 'module'"
@@ -115,7 +116,7 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     "  mcpbox.server_hosts(s.id)::text,"
     "  coalesce(mcpbox.grant_missing(s.id, t.id, v.modules, v.requires), ''),"
     "  CASE WHEN s.status <> 'running' OR NOT t.enabled THEN"
-    "  mcpbox.call_stopped(s.id, t.id) END"
+    "  mcpbox.call_stopped(s.id, t.id) END, mcpbox.quarantine_words(t.id)"
     " FROM mcpbox.tools t JOIN mcpbox.servers s ON s.id = t.server_id"
     " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
     "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
@@ -195,6 +196,8 @@ tool_status_rows(struct job *j, const struct pg_result *rows)
 	state = db_bytes(rows, 0, 21);
 	kv_maybe(w, "missing_grant", state.n > 0, state);
 	kv_maybe(w, "stopped", !db_null(rows, 0, 22), db_bytes(rows, 0, 22));
+	kv_maybe(
+	    w, "quarantined", !db_null(rows, 0, 23), db_bytes(rows, 0, 23));
 	job_done(j);
 }
 

@@ -172,8 +172,8 @@
 	S_("request_id") "," I_("version") "," S_("status"), DONE_Q "," \
 	Q5("tool_id", "name", "request_id", "version", "status"))
 #define OUT_REQUEST_MODULE OUT(DONE_ "," S_("request_id") "," \
-	S_("module_name") "," S_("status"), DONE_Q "," Q3("request_id", \
-	"module_name", "status"))
+	S_("module_name") "," S_("status"), DONE_Q "," Q2("module_name", \
+	"status"))
 #define OUT_REQUEST_NETWORK_ACCESS OUT(DONE_ "," S_("request_id") "," \
 	S_("host") "," IN_("port") "," S_("protocol") "," S_("requires") \
 	"," B_("declared") "," S_("next_step") "," S_("status"), DONE_Q \
@@ -185,10 +185,10 @@
 	"," S_("created_by") "," SN_("request_id") "," \
 	SN_("approval_requested_at") "," SN_("approved_at") "," \
 	SN_("approved_by") "," SN_("rejection_reason") "," \
-	SN_("publish_notes") "," SN_("stopped") "," \
+	SN_("publish_notes") "," SN_("stopped") "," SN_("quarantined") "," \
 	L_("module_requests", OUT(S_("id") "," \
 	S_("module_name") "," S_("status") "," SN_("rejection_reason") "," \
-	S_("created_at"), Q3("id", "module_name", "status"))) "," \
+	ON_("fetching") "," S_("created_at"), Q3("id", "module_name", "status"))) "," \
 	LS_("modules_granted") "," L_("network_access_requests", \
 	OUT(S_("id") "," S_("host") "," IN_("port") "," S_("status") "," \
 	SN_("rejection_reason") "," S_("created_at"), Q3("id", "host", \
@@ -241,8 +241,10 @@
 #define OUT_DISCOVER_EXTERNAL_TOOLS OUT(DONE_ "," S_("source_id") "," \
 	S_("source_name") "," SN_("protocol") "," L_("tools", OUT(S_("name") "," \
 	SN_("description") "," S_("sha256") "," ON_("imported"), \
-	Q3("name", "sha256", "imported"))) "," I_("total"), \
-	DONE_Q "," Q4("source_id", "source_name", "tools", "total"))
+	Q3("name", "sha256", "imported"))) "," I_("total") \
+	"," LS_("quarantined"), \
+	DONE_Q "," Q5("source_id", "source_name", "tools", "total", \
+	"quarantined"))
 #define OUT_IMPORT_EXTERNAL_TOOLS OUT(DONE_ "," L_("imported_tools", \
 	OUT(S_("id") "," S_("name") "," S_("exposed_name") "," S_("upstream") "," \
 	S_("description") "," S_("tool_type") "," STATE_, Q6("id", "name", \

@@ -14,6 +14,16 @@ obstacle_unknown(struct job *j)
 	job_refuse(j, f, sentence);
 }
 
+void
+obstacle_quarantine(struct job *j, struct ipc_bytes words)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "Error: %.*s",
+	    words.n < 380 ? (int)words.n : 380, (const char *)words.p);
+	job_error(j, FAILURE_UPSTREAM_CHANGED, text, ipc_bytes(NULL, 0));
+}
+
 bool
 obstacle_mendable(struct job *j, struct ipc_bytes missing)
 {

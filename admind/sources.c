@@ -12,7 +12,9 @@
 static const struct db_stmt object = {
     "source_object", "SELECT mcpbox.source_object($1::uuid)", DB_FAST};
 static const struct db_stmt discovered = {"source_discovered",
-    "SELECT mcpbox.source_discovered($1::uuid, $2::bytea)", DB_SURE};
+    "SELECT mcpbox.source_discovered($1::uuid, $2::bytea, $3::text)", DB_SURE};
+static const struct db_stmt wanted = {
+    "source_wanted", "SELECT mcpbox.quarantine_wanted($1::uuid)", DB_SURE};
 static const struct db_stmt failed = {"source_failed",
     "SELECT mcpbox.source_failed($1::uuid, $2::text, $3::text, $4::bytea)",
     DB_SURE};
@@ -39,6 +41,7 @@ struct work {
 	void *arg;
 	enum failure failure; /* of the listing, until it is stored */
 	struct buf names;     /* IMPORT: as given */
+	struct buf answer;    /* of the listing */
 	struct item *item;
 	size_t n, at;
 	struct buf skipped; /* JSON array, open */
@@ -54,6 +57,7 @@ work_free(struct work *w)
 	}
 	free(w->item);
 	buf_free(&w->names);
+	buf_free(&w->answer);
 	buf_free(&w->skipped);
 	free(w);
 }
@@ -91,6 +95,7 @@ work_new(struct admind *a, const struct ipc_id *source, const char *actor,
 	w->arg = arg;
 	memcpy(w->actor, actor, strlen(actor) + 1);
 	buf_init(&w->names, IPC_BLOB_MAX);
+	buf_init(&w->answer, IPC_BLOB_MAX);
 	buf_init(&w->skipped, IPC_FRAME_MAX);
 	return w;
 }
@@ -122,6 +127,66 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 		fail(w, w->failure, text);
 }
 
+/* What is in quarantine waits for a person, or why it does not is logged: the
+ * next listing tries again. The listing itself is done either way. */
+static void
+queued(void *arg, const struct sources_end *e)
+{
+	struct work *w = arg;
+
+	if (e->failure != FAILURE_NONE)
+		log_event(LOG_LV_WARN, "quarantine",
+		    "changed definitions were not put before a reviewer: %s",
+		    e->text);
+	end(w, FAILURE_NONE, NULL, ipc_bytes(w->answer.p, w->answer.len));
+}
+
+static void
+got_wanted(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct work *w = arg;
+
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		struct ipc_bytes name = db_bytes(rows, i, 0);
+
+		buf_put(&w->names, name.p, name.n);
+		buf_putc(&w->names, '\0');
+	}
+	if (err != NULL || w->names.failed || w->names.len == 0) {
+		if (err != NULL)
+			log_event(LOG_LV_WARN, "quarantine", "%s", err->text);
+		end(w, FAILURE_NONE, NULL,
+		    ipc_bytes(w->answer.p, w->answer.len));
+		return;
+	}
+	sources_import(w->a, &w->source, SOURCES_SELF,
+	    ipc_bytes(w->names.p, w->names.len), queued, w);
+}
+
+/* Stored; tools whose definition changed are in quarantine now, and their new
+ * definitions go the way of an import, into the queue. */
+static void
+stored(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct work *w = arg;
+	struct ipc_bytes json;
+	struct db_params p;
+
+	if (err != NULL) {
+		fail(w, err->failure, err->text);
+		return;
+	}
+	json = db_bytes(rows, 0, 0);
+	buf_put(&w->answer, json.p, json.n);
+	if (w->answer.failed) {
+		fail(w, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	db_params_init(&p);
+	db_p_id(&p, &w->source);
+	db_query(w->a->db, &wanted, &p, got_wanted, w);
+}
+
 static void
 listed(void *arg, const struct inner_end *e)
 {
@@ -132,7 +197,8 @@ listed(void *arg, const struct inner_end *e)
 	db_p_id(&p, &w->source);
 	if (e->failure == FAILURE_NONE) {
 		db_p_bytes(&p, e->body.p, e->body.n);
-		db_query(w->a->db, &discovered, &p, answered, w);
+		db_p_str(&p, w->actor);
+		db_query(w->a->db, &discovered, &p, stored, w);
 		return;
 	}
 	w->failure = e->failure;

@@ -18,6 +18,11 @@
 /* Names of tools in one import. */
 enum { SOURCE_NAMES_MAX = 200 };
 
+/* The actor of what nobody asked for: a listing after a definition changed,
+ * and the requests that come of it. No client and no administrator has this
+ * name: it is reserved, and a token's has a colon. */
+#define SOURCES_SELF "mcpbox"
+
 struct sources_end {
 	enum failure failure; /* NONE: json is the answer, an object */
 	const char *text;
@@ -32,6 +37,12 @@ void sources_discover(struct admind *, const struct ipc_id *source,
 /* names: NUL-terminated texts, one behind the other; copied. */
 void sources_import(struct admind *, const struct ipc_id *source,
     const char *actor, struct ipc_bytes names, sources_cb *cb, void *arg);
+/*
+ * quarantine.c: a call of this version met another definition than the one that
+ * was approved, by sandboxd's word: its tool goes into quarantine (decision
+ * 0083), and its source is listed for the definition that it has now.
+ */
+void quarantine_changed(struct admind *, const struct ipc_id *version);
 /* adminsources.c: SOURCE_RUN and OAUTH_CALLBACK. */
 int adminsources_message(struct link *, struct ipc_frame *);
 

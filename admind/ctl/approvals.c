@@ -91,6 +91,7 @@ static const struct {
     {"review", true},
     {"rejections", false},
     {"rejected_before", false},
+    {"secrets_missing", false},
     {"affected_tools", false},
     {"wheel", false},
     {"install", false},
@@ -370,6 +371,14 @@ mark_text(void *arg, const struct version_mark *m)
 	buf_free(&line);
 }
 
+void
+approvals_beside(const struct content *c, struct buf *b)
+{
+	rejected_text(c->circumstances, b);
+	lacking_text(c->circumstances, b);
+	version_marks(c->m.preimage.p, c->m.preimage.n, mark_text, b);
+}
+
 static int
 refuse_large(void)
 {
@@ -402,9 +411,8 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 			continue;
 		show_value(&b, members[i].name, s, strlen(s), show_width());
 	}
-	rejected_text(c->circumstances, &b);
+	approvals_beside(c, &b);
 	wheels_text(c->circumstances, &b);
-	version_marks(c->m.preimage.p, c->m.preimage.n, mark_text, &b);
 	seal_text(ctl, c, &b);
 	buf_puts(&b, "\nThe content that the hash below names, whole:\n\n");
 	rc = callreq_is(c->m.preimage.p, c->m.preimage.n)

@@ -24,11 +24,19 @@ void approvals_free(struct content *);
 enum ctl_status approvals_print(
     const struct ctl *, const struct content *, const char *id);
 
+/* Appends what to look at twice: earlier rejections and secrets that are
+ * missing, by admind's word, and the marks that we find in the content. */
+void approvals_beside(const struct content *, struct buf *);
+
 /*
  * Appends how requests for the same tool or name ended before, by admind's
  * word: a model that was told no once may ask again until somebody is tired.
  */
 void rejected_text(struct json_object *circumstances, struct buf *);
+
+/* Appends a line for each secret that a version names and that its server
+ * lacks, by admind's word: calls fail until it is there. */
+void lacking_text(struct json_object *circumstances, struct buf *);
 
 /* wheels.c: what is told beside a request for a module, as lines. */
 void wheels_text(struct json_object *circumstances, struct buf *);

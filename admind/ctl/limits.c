@@ -183,7 +183,10 @@ set_expose(const struct ctl *c)
 	if (status != CTL_DONE)
 		return status;
 	ipc_frame_free(&f);
-	puts(c->json ? "{\"ok\":true}" : "done");
+	puts(c->json ? "{\"ok\":true}"
+		     : "done: versions that are made from now on are named so. "
+		       "Those that exist keep the name that was reviewed; a "
+		       "tool gets the new one with its next approved version.");
 	return CTL_DONE;
 }
 

@@ -10,6 +10,7 @@
 #include "grantreq.h"
 #include "json.h"
 #include "jsonw.h"
+#include "version_beside.h"
 #include "version_diff.h"
 
 /*
@@ -213,6 +214,19 @@ is_version(const struct content *c)
 	    !callreq_is(c->m.preimage.p, c->m.preimage.n);
 }
 
+/* What `show` says beside the content. */
+static void
+put_beside(const struct content *now)
+{
+	struct buf b;
+
+	buf_init(&b, IPC_BLOB_MAX);
+	approvals_beside(now, &b);
+	if (!b.failed)
+		show_out(&b);
+	buf_free(&b);
+}
+
 enum ctl_status
 review_diff(const struct ctl *c, const struct ipc_id *id,
     const struct content *now, bool quiet)
@@ -238,6 +252,11 @@ review_diff(const struct ctl *c, const struct ipc_id *id,
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 		status = CTL_REFUSED;
 	}
+	if (status == CTL_DONE && c->json)
+		version_beside(&json, now->m.preimage.p, now->m.preimage.n,
+		    now->m.circumstances);
+	if (status == CTL_DONE && !c->json && !quiet)
+		put_beside(now);
 	if (status == CTL_DONE)
 		status = review_print(c, &json);
 out:
@@ -307,53 +326,131 @@ review_decide(const struct ctl *c, int fd, bool approve,
 	return status;
 }
 
+/* One line of bulk's input. */
+struct line {
+	struct ipc_id id;
+	struct ipc_hash hash;
+	bool grant;                   /* of kind module or network */
+	char unknown[UUID_TEXT_LEN + 1]; /* not "": no request's id */
+};
+
+enum { LINES_MAX = 4096 }; /* more than waits for one reviewer: 256 KiB */
+
+/* Reads the whole input and finds its ids, before anything is decided. */
+static enum ctl_status
+read_lines(const struct ctl *c, bool approve, struct line *lines, size_t *n)
+{
+	char text[LINE_MAX_BYTES];
+	enum ctl_status status;
+
+	for (*n = 0; fgets(text, sizeof(text), stdin) != NULL;) {
+		text[strcspn(text, "\n")] = '\0';
+		if (text[0] == '\0' || text[0] == '#')
+			continue;
+		if (*n == LINES_MAX) {
+			fprintf(stderr, "mcpboxctl: at most %d lines at once\n",
+			    LINES_MAX);
+			return CTL_USAGE;
+		}
+		if (read_line(text, approve, &lines[*n].hash) == -1) {
+			fputs("mcpboxctl: a line is ID HASH\n", stderr);
+			return CTL_USAGE;
+		}
+		status = prefix_request(c, text, &lines[*n].id);
+		if (status == CTL_UNREACHABLE || status == CTL_USAGE)
+			return status;
+		if (status != CTL_DONE)
+			(void)snprintf(lines[*n].unknown,
+			    sizeof(lines[*n].unknown), "%s", text);
+		++*n;
+	}
+	return CTL_DONE;
+}
+
+/* Which are grants, by admind's word. One that is no request any more is none:
+ * the vault says so when it is decided. */
+static enum ctl_status
+find_grants(const struct ctl *c, struct line *lines, size_t n)
+{
+	enum ctl_status status;
+	struct content content;
+
+	for (size_t i = 0; i < n; i++) {
+		if (lines[i].unknown[0] != '\0')
+			continue;
+		status = approvals_fetch(c, &lines[i].id, false, &content);
+		if (status == CTL_UNREACHABLE)
+			return status;
+		if (status != CTL_DONE)
+			continue;
+		lines[i].grant = ipc_streq(content.m.kind, "network") ||
+		    ipc_streq(content.m.kind, "module");
+		approvals_free(&content);
+	}
+	return CTL_DONE;
+}
+
+static enum ctl_status
+decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
+    enum ctl_status before)
+{
+	char id[UUID_TEXT_LEN + 1];
+	const char *state;
+	enum ctl_status status;
+
+	if (line->unknown[0] != '\0') {
+		printf("%s refused\n", line->unknown);
+		return CTL_REFUSED;
+	}
+	status = review_decide(
+	    c, fd, approve, &line->id, &line->hash, c->reason, &state);
+	if (status == CTL_UNREACHABLE)
+		return status;
+	uuid_text(&line->id, id);
+	printf("%s %s\n", id, status == CTL_DONE ? state : "refused");
+	return status == CTL_DONE ? before : CTL_REFUSED;
+}
+
 /*
  * Each line is decided by itself, as if it had come alone; one that fails stops
  * no other. Interrupted, the same lines again do the rest: what was decided
  * says so and counts as failed.
+ *
+ * Grants are approved before versions: a version that comes to serve is one
+ * more that a host's grant touches, and the request for that host, which was
+ * reviewed, would be replaced by another (a source and its host, say).
  */
 static enum ctl_status
 bulk(const struct ctl *c)
 {
 	bool approve = c->nwords == 3 && strcmp(c->words[2], "approve") == 0;
-	enum ctl_status status = CTL_DONE, one;
-	char line[LINE_MAX_BYTES];
-	const char *state;
-	struct ipc_hash hash;
-	struct ipc_id id;
-	int fd;
+	enum ctl_status status;
+	struct line *lines;
+	size_t n;
+	int fd = -1;
 
 	if (c->nwords != 3 ||
 	    (!approve && strcmp(c->words[2], "reject") != 0) ||
 	    approve == (c->reason != NULL))
 		return CTL_USAGE;
-	if ((fd = calls_open(c, "admind-vault", IPC_ROLE_VAULT)) == -1)
-		return CTL_UNREACHABLE;
-	while (fgets(line, sizeof(line), stdin) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		if (line[0] == '\0' || line[0] == '#')
-			continue;
-		memset(&hash, 0, sizeof(hash));
-		if (read_line(line, approve, &hash) == -1) {
-			fputs("mcpboxctl: a line is ID HASH\n", stderr);
-			status = CTL_USAGE;
-			break;
-		}
-		one = prefix_request(c, line, &id);
-		if (one == CTL_DONE) {
-			uuid_text(&id, line);
-			one = review_decide(
-			    c, fd, approve, &id, &hash, c->reason, &state);
-		}
-		if (one == CTL_UNREACHABLE || one == CTL_USAGE) {
-			status = one;
-			break;
-		}
-		printf("%s %s\n", line, one == CTL_DONE ? state : "refused");
-		if (one != CTL_DONE)
-			status = CTL_REFUSED;
+	if ((lines = calloc(LINES_MAX, sizeof(*lines))) == NULL) {
+		fputs("mcpboxctl: out of memory\n", stderr);
+		return CTL_REFUSED;
 	}
-	(void)close(fd);
+	status = read_lines(c, approve, lines, &n);
+	if (status == CTL_DONE && approve)
+		status = find_grants(c, lines, n);
+	if (status == CTL_DONE &&
+	    (fd = calls_open(c, "admind-vault", IPC_ROLE_VAULT)) == -1)
+		status = CTL_UNREACHABLE;
+	for (int grants = 1; fd != -1 && grants >= 0; grants--)
+		for (size_t i = 0; i < n && status != CTL_UNREACHABLE; i++)
+			if (lines[i].grant == (grants == 1))
+				status = decide_line(
+				    c, fd, approve, &lines[i], status);
+	if (fd != -1)
+		(void)close(fd);
+	free(lines);
 	return status;
 }
 

@@ -14,6 +14,12 @@
  * had come alone: with the hash of what was reviewed, judged and sealed by
  * itself. One that fails stops no other. Who is cut off in the middle sends it
  * all again: what was decided says so, the rest is decided then.
+ *
+ * Grants are approved before versions, whatever the order of the items: a
+ * version that comes to serve is one more that a host's grant touches, so the
+ * request for that host would be replaced by another, which nobody reviewed
+ * (a source and the host it is at, say). A grant changes no version's bytes.
+ * Which is which is admind's word: a wrong one costs the order, nothing else.
  */
 
 enum { ITEMS_MAX = 100, REASON_MAX = 2000 };
@@ -24,12 +30,14 @@ struct item {
 	const char *state; /* NULL: not done, then: */
 	const char *failure;
 	char detail[ERR_TEXT_MAX];
+	bool grant; /* of kind module or network */
 };
 
 struct work {
 	bool approve;
 	char reason[REASON_MAX + 1];
 	size_t n, at;
+	size_t order[ITEMS_MAX]; /* in which they are decided */
 	struct item item[ITEMS_MAX];
 };
 
@@ -79,18 +87,20 @@ next(struct call *c)
 	const struct work *k = c->work;
 	struct ipc_approve yes = {.token = ipc_str(c->token)};
 	struct ipc_reject no = {.token = ipc_str(c->token)};
+	const struct item *it;
 
 	if (k->at == k->n) {
 		reply(c);
 		return;
 	}
+	it = &k->item[k->order[k->at]];
 	if (k->approve) {
-		yes.approval = k->item[k->at].id;
-		yes.reviewed = k->item[k->at].hash;
+		yes.approval = it->id;
+		yes.reviewed = it->hash;
 		ask_vault(c, IPC_APPROVE, &yes, decided);
 		return;
 	}
-	no.approval = k->item[k->at].id;
+	no.approval = it->id;
 	no.reason = ipc_str(k->reason);
 	ask_vault(c, IPC_REJECT, &no, decided);
 }
@@ -99,7 +109,7 @@ static void
 decided(struct call *c, struct ipc_frame *f)
 {
 	struct work *k = c->work;
-	struct item *it = &k->item[k->at++];
+	struct item *it = &k->item[k->order[k->at++]];
 	struct ipc_refused r;
 
 	if (f->type == IPC_OK) {
@@ -116,6 +126,51 @@ decided(struct call *c, struct ipc_frame *f)
 		it->failure = failure_info(FAILURE_INTERNAL)->name;
 	}
 	next(c);
+}
+
+/* Grants first; within both, as they came. */
+static void
+begin(struct call *c)
+{
+	struct work *k = c->work;
+	size_t n = 0;
+
+	for (int grants = 1; grants >= 0; grants--)
+		for (size_t i = 0; i < k->n; i++)
+			if (k->item[i].grant == (grants == 1))
+				k->order[n++] = i;
+	k->at = 0;
+	next(c);
+}
+
+static void ask_kind(struct call *);
+
+/* What is no request any more, the vault will say. */
+static void
+got_kind(struct call *c, struct ipc_frame *f)
+{
+	struct ipc_approval_content a;
+	struct work *k = c->work;
+
+	if (f->type == IPC_APPROVAL_CONTENT && ipc_decode(f, &a, NULL) == 0)
+		k->item[k->at].grant =
+		    ipc_streq(a.kind, "network") || ipc_streq(a.kind, "module");
+	k->at++;
+	ask_kind(c);
+}
+
+static void
+ask_kind(struct call *c)
+{
+	struct ipc_approval_get m = {.token = ipc_str(c->token_hash)};
+	const struct work *k = c->work;
+
+	if (!k->approve || k->at == k->n) {
+		begin(c);
+		return;
+	}
+	m.approval = k->item[k->at].id;
+	ask_admind(c, IPC_APPROVAL_GET, &m, got_kind);
 }
 
 /* {id, hash}; hash is the one that GET gave, needed to approve. */
@@ -211,7 +266,7 @@ bulk_post(struct call *c)
 		problem_send(c, e.failure, e.text, NULL);
 	} else {
 		c->takes_refusals = true;
-		next(c);
+		ask_kind(c);
 	}
 	json_object_put(o);
 }

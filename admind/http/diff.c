@@ -7,6 +7,7 @@
 #include "grantreq.h"
 #include "jsonw.h"
 #include "version.h"
+#include "version_beside.h"
 #include "version_diff.h"
 #include "web.h"
 
@@ -24,6 +25,7 @@ enum { DIFF_MAX = 8 * IPC_BLOB_MAX };
 
 struct work {
 	struct buf request, base, question;
+	struct buf circumstances; /* of the request, by admind's word */
 };
 
 static void
@@ -34,6 +36,7 @@ work_free(void *arg)
 	buf_free(&w->request);
 	buf_free(&w->base);
 	buf_free(&w->question);
+	buf_free(&w->circumstances);
 	free(w);
 }
 
@@ -99,11 +102,17 @@ reply(struct call *c, bool with_base)
 	int rc;
 
 	buf_init(&b, DIFF_MAX);
-	rc = grantreq_is(k->request.p, k->request.len)
-	    ? grant_diff(k, &b, &e)
-	    : version_diff_json(with_base ? k->base.p : NULL,
-		  with_base ? k->base.len : 0, k->request.p, k->request.len, &b,
-		  &e);
+	if (grantreq_is(k->request.p, k->request.len)) {
+		rc = grant_diff(k, &b, &e);
+	} else {
+		rc = version_diff_json(with_base ? k->base.p : NULL,
+		    with_base ? k->base.len : 0, k->request.p, k->request.len,
+		    &b, &e);
+		if (rc == 0)
+			version_beside(&b, k->request.p, k->request.len,
+			    ipc_bytes(
+				k->circumstances.p, k->circumstances.len));
+	}
 	if (rc == -1 || b.failed) {
 		problem_send(c, FAILURE_INTERNAL,
 		    rc == -1 ? e.text : "out of memory", NULL);
@@ -184,7 +193,8 @@ got_request(struct call *c, struct ipc_frame *f)
 		return;
 	}
 	buf_put(&k->request, a.preimage.p, a.preimage.n);
-	if (k->request.failed)
+	buf_put(&k->circumstances, a.circumstances.p, a.circumstances.n);
+	if (k->request.failed || k->circumstances.failed)
 		problem_send(c, FAILURE_INTERNAL, "out of memory", NULL);
 	else if (grantreq_is(a.preimage.p, a.preimage.n))
 		reply(c, false);
@@ -213,6 +223,7 @@ approval_diff_get(struct call *c)
 	buf_init(&k->request, IPC_BLOB_MAX);
 	buf_init(&k->base, IPC_BLOB_MAX);
 	buf_init(&k->question, IPC_BLOB_MAX);
+	buf_init(&k->circumstances, IPC_BLOB_MAX);
 	c->work = k;
 	c->work_free = work_free;
 	ask_admind(c, IPC_APPROVAL_GET, &m, got_request);

@@ -37,6 +37,17 @@ guard_host(const char *host)
 	return false;
 }
 
+bool
+guard_localhost(const char *host, const char **port)
+{
+	static const char name[] = "localhost";
+
+	if (strncasecmp(host, name, sizeof(name) - 1) != 0)
+		return false;
+	*port = host + sizeof(name) - 1;
+	return true;
+}
+
 /*
  * Only http: we serve no TLS. "null" (sandboxed frames, data: pages) and
  * another port are other origins; localhost and 127.0.0.1 are two origins to

@@ -13,6 +13,9 @@
 /* Is this Host value a loopback name (localhost, 127.0.0.1, [::1]), with or
  * without a port? */
 bool guard_host(const char *host);
+/* Is this Host value, which guard_host let pass, the name localhost? Then *port
+ * is what follows it: nothing, or ":" and digits. */
+bool guard_localhost(const char *host, const char **port);
 /* Is this Origin the one that a page served under this Host has? */
 bool guard_origin(const char *origin, const char *host);
 /* The first half of a login's token, from a Cookie value. 1 found, 0 absent, -1

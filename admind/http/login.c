@@ -136,6 +136,34 @@ optional(struct json_object *o, const char *name, struct ipc_bytes *out,
 }
 
 /*
+ * A login at the name localhost would leave its cookie there. Whoever listens
+ * at [::1] and our port (any user of this machine can) is asked for that name
+ * first by a browser that prefers IPv6, as the same origin: it gets the cookie
+ * with each request, and its page reads the other half from sessionStorage. So
+ * no login is made there, whoever asks: a page of ours is never at that name
+ * (page.c), and a program is told the address (docs/decisions/0084).
+ */
+static bool
+at_the_address(struct call *c)
+{
+	char fix[160];
+	const char *host, *port = "";
+	unsigned count;
+
+	host = http1_field(httpd_request(c->req), "host", &count);
+	if (host == NULL || !guard_localhost(host, &port))
+		return true;
+	snprintf(fix, sizeof(fix),
+	    "Use http://%s%s for this and all that follows.",
+	    c->web->ipv6 ? "[::1]" : "127.0.0.1", port);
+	problem_send(c, FAILURE_FORBIDDEN_ORIGIN,
+	    "a login is made at this server's address, not at the name "
+	    "localhost: another program may answer to that name",
+	    fix);
+	return false;
+}
+
+/*
  * How often somebody may guess is for the vault to say, which can't be talked
  * past; it knows the browser by its cookie, or a person by the code that root
  * gave. A cookie that is none of ours is as good as no cookie.
@@ -153,6 +181,8 @@ login_post(struct call *c)
 	unsigned count;
 	struct err e;
 
+	if (!at_the_address(c))
+		return;
 	source_of(c, source);
 	if (body_parse(c, names, &o) < 0)
 		return;

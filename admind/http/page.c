@@ -59,19 +59,6 @@ static const char text[] =
     "a login, so a browser shows a refusal.\n"
     "</ul>\n";
 
-/* Is this Host the name localhost? *port: what follows it, ":" and digits or
- * nothing (guard_host has judged both). */
-static bool
-by_name(const char *host, const char **port)
-{
-	static const char name[] = "localhost";
-
-	if (strncasecmp(host, name, sizeof(name) - 1) != 0)
-		return false;
-	*port = host + sizeof(name) - 1;
-	return true;
-}
-
 void
 page_get(struct call *c)
 {
@@ -87,7 +74,7 @@ page_get(struct call *c)
 		return;
 	}
 	host = http1_field(r, "host", &count);
-	if (host != NULL && by_name(host, &port)) {
+	if (host != NULL && guard_localhost(host, &port)) {
 		snprintf(location, sizeof(location), "http://%s%s/",
 		    c->web->ipv6 ? "[::1]" : "127.0.0.1", port);
 		httpd_header(req, "Location", location);

@@ -212,7 +212,8 @@ def test_going_back_across_another_way_of_naming(app, owner):
 
 @pytest.mark.parametrize("url", ["https://mcp.example.org/mcp", "http://mcp.example.org", "https://a.example:8443/x?y=1",
                                  "https://192.0.2.7/", "https://10.1.2.3:8080/mcp", "https://[2001:db8::1]:443/",
-                                 "https://a-b.c_d.example/%20"])
+                                 "https://a-b.c_d.example/%20", "https://127.0.0.1/", "http://127.0.0.1:8080/mcp",
+                                 "http://127.3.2.1:1/", "https://[::1]/", "http://[::1]:3000/mcp"])
 def test_urls_that_are_taken(owner, url):
     assert one(owner, "SELECT mcpbox.source_url_wrong(%s)", url)[0] is None
 
@@ -223,9 +224,9 @@ def test_urls_that_are_taken(owner, url):
     "https://a.example:0/", "https://a.example:65536/", "https://a.example:/", "https://-a.example/",
     "https://a..example/", "https://.a.example/", "https://" + "a" * 64 + ".example/",
     "https://localhost/", "https://LOCALHOST./", "https://a.localhost/", "https://x.local/", "https://m.internal/",
-    "https://127.0.0.1/", "https://127.0.0.1./", "https://0.0.0.0/", "https://127.1/", "https://2130706433/",
+    "https://127.0.0.1./", "https://0.0.0.0/", "https://127.1/", "https://2130706433/",
     "https://0177.0.0.1/", "https://0x7f000001/", "https://a.0x7f/", "https://a.1/", "https://256.1.1.1/",
-    "https://169.254.169.254/", "https://224.0.0.1/", "https://255.255.255.255/", "https://[::1]/", "https://[::]/",
+    "https://169.254.169.254/", "https://224.0.0.1/", "https://255.255.255.255/", "https://[::]/",
     "https://[fe80::1]/", "https://[::ffff:127.0.0.1]/", "https://[ff02::1]/", "https://[fd00:ec2::254]/",
     "https://[1::2::3]/", "https://[zz]/", "https://bücher.example/", "https://a.example/ü"])
 def test_urls_that_are_not(owner, url):

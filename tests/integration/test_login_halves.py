@@ -175,3 +175,21 @@ def test_a_client_of_before_is_told_to_sign_in_again(instance, rest):
     # and of a login that the vault no longer knows
     status, _, text = raw(instance, "GET", "/api/me", {"Cookie": "mcpbox_session=" + "A" * 43, "X-CSRF-Token": "A" * 43})
     assert status == 401 and json.loads(text)["fix"].startswith("Sign in again")
+
+
+def test_no_login_at_the_name_localhost(instance):
+    """A program at [::1] and our port is the same origin to a browser that goes to localhost: it would get both halves."""
+    host, port = instance.address("admind-http")
+    body = json.dumps({"username": "admin", "password": instance.password}).encode()
+    before = logins(instance)
+    for name in ("localhost", "LOCALHOST", f"localhost:{port}"):
+        status, headers, text = raw(instance, "POST", "/api/login",
+                                    {"Content-Type": "application/json", "Host": name}, body)
+        said = json.loads(text)
+        assert status == 403 and said["failure_mode"] == "forbidden_origin" and "Set-Cookie" not in headers, said
+        assert "localhost" in said["detail"] and f"http://{host}" in said["fix"]
+    assert logins(instance) == before
+    for name in (host, f"{host}:{port}"):
+        status, headers, _ = raw(instance, "POST", "/api/login", {"Content-Type": "application/json", "Host": name}, body)
+        assert status == 200 and "Set-Cookie" in headers
+    assert len(logins(instance)) == len(before) + 2

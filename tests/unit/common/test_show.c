@@ -5,11 +5,14 @@
 #include "unit.h"
 
 #include "ids.h"
+#include "linediff.h"
 #include "show.h"
 
 #ifndef __has_feature
 #define __has_feature(x) 0 /* clang's; gcc defines __SANITIZE_ADDRESS__ */
 #endif
+
+#define A30 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 enum { OUT_MAX = 64 * 1024 * 1024, CODES = 0x110000, BLOCK_CODES = 4096 };
 
@@ -251,6 +254,178 @@ decode_block(struct buf *b, const char *p, size_t n, unsigned width)
 		buf_putc(b, '\n');
 }
 
+/* Takes a row of at most `width` columns of printable ASCII: what follows its
+ * `skip` columns, up to *nl. */
+static const char *
+row(const char *p, const char *end, size_t skip, unsigned width,
+    const char **nl)
+{
+	*nl = memchr(p, '\n', (size_t)(end - p));
+	assert_non_null(*nl);
+	assert_in_range(*nl - p, skip, width);
+	for (const char *c = p; c < *nl; c++)
+		assert_in_range(*c, ' ', '~');
+	assert_true(*nl == p + skip || (*nl)[-1] != ' ');
+	return p + skip;
+}
+
+/* Appends what a named value's rows stand for: they are all of p. */
+static void
+decode_value(
+    struct buf *b, const char *name, const char *p, size_t n, unsigned width)
+{
+	static const char more[] = "                 + ";
+	const char *end = p + n, *nl, *text;
+	size_t len = strlen(name), skip = len < 18 ? 19 : len + 1;
+	unsigned long size;
+	char *q;
+
+	assert_int_equal(memcmp(p, name, len), 0);
+	nl = memchr(p, '\n', n);
+	assert_non_null(nl);
+	if (nl + 1 < end && strncmp(nl + 1, "     1 | ", 9) == 0) {
+		assert_int_equal(strncmp(p + len, " (", 2), 0);
+		size = strtoul(p + len + 2, &q, 10);
+		assert_int_equal(strncmp(q, " bytes):\n", 9), 0);
+		decode_block(b, nl + 1, (size_t)(end - nl - 1), width);
+		assert_int_equal(b->len, size);
+		return;
+	}
+	for (size_t i = len; i < skip; i++)
+		assert_int_equal(p[i], ' ');
+	while (p < end) {
+		text = row(p, end, skip, width, &nl);
+		decode(b, text, (size_t)(nl - text));
+		p = nl + 1;
+		skip = sizeof(more) - 1;
+		if (p < end)
+			assert_int_equal(strncmp(p, more, skip), 0);
+	}
+}
+
+/* Appends a hunk's range as linediff() writes it. */
+static void
+range(struct buf *b, char mark, unsigned long at, unsigned long n)
+{
+	buf_putf(b, n == 1 ? "%c%lu" : "%c%lu,%lu", mark, at, n);
+}
+
+/* Appends what the rows of a difference stand for. Each line is behind the
+ * numbers that it has before and after. */
+static void
+decode_diff(struct buf *b, const char *p, size_t n, unsigned width)
+{
+	static const char more[] = "              > ";
+	unsigned long before = 0, after = 0, na, nb, times;
+	const char *end = p + n, *nl, *text;
+	bool open = false;    /* the last line may go on */
+	bool counted = false; /* it is the last of several */
+	char want[40], a[16], z[16], mark = ' ';
+	size_t at = 0;
+
+	for (; p < end; p = nl + 1) {
+		if (strncmp(p, more, sizeof(more) - 1) == 0) {
+			assert_true(open);
+			text = row(p, end, sizeof(more) - 1, width, &nl);
+			decode(b, text, (size_t)(nl - text));
+			continue;
+		}
+		if (open)
+			buf_putc(b, '\n');
+		if (sscanf(p, "       (@@ -%lu,%lu +%lu,%lu @@)\n", &before,
+			&na, &after, &nb) == 4) {
+			text = row(p, end, 7, width, &nl);
+			buf_puts(b, "@@ ");
+			range(b, '-', before, na);
+			buf_putc(b, ' ');
+			range(b, '+', after, nb);
+			buf_puts(b, " @@\n");
+			before += na == 0;
+			after += nb == 0;
+			open = false;
+			continue;
+		}
+		if (strncmp(p, "       (", 8) == 0) {
+			text = row(p, end, 8, width, &nl);
+			assert_true(open || counted);
+			open = counted = false;
+			if (sscanf(text, "and %lu more such lines)\n",
+				&times) == 1) {
+				assert_in_range(times, SHOW_EQUAL_MAX, 1000000);
+				again(b, at, b->len - at, times);
+				before += mark == '+' ? 0 : times;
+				after += mark == '-' ? 0 : times;
+				counted = true;
+				continue;
+			}
+			assert_int_equal(
+			    strncmp(text, "no newline at the end)\n", 23), 0);
+			buf_puts(b, "\\ No newline at end of file\n");
+			continue;
+		}
+		text = memchr(p, '|', (size_t)(end - p));
+		assert_non_null(text);
+		mark = text[1];
+		snprintf(a, sizeof(a), "%lu", before);
+		snprintf(z, sizeof(z), "%lu", after);
+		snprintf(want, sizeof(want), "%6s %6s |%c",
+		    mark == '+' ? "" : a, mark == '-' ? "" : z, mark);
+		assert_int_equal(strncmp(p, want, strlen(want)), 0);
+		before += mark != '+';
+		after += mark != '-';
+		text = row(p, end, strlen(want), width, &nl);
+		at = b->len;
+		counted = false;
+		buf_putc(b, mark);
+		decode(b, text, (size_t)(nl - text));
+		open = true;
+	}
+	if (open)
+		buf_putc(b, '\n');
+}
+
+static void
+value_inverts(const void *in, size_t n, unsigned width)
+{
+	static const char *const names[] = {
+	    "a", "notes", "eighteen_letters__", "client_capabilities"};
+	struct buf out, back;
+
+	buf_init(&out, OUT_MAX);
+	buf_init(&back, OUT_MAX);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		buf_clear(&out);
+		buf_clear(&back);
+		show_value(&out, names[i], in, n, width);
+		decode_value(
+		    &back, names[i], (const char *)out.p, out.len, width);
+		assert_false(out.failed || back.failed);
+		assert_int_equal(back.len, n);
+		assert_true(n == 0 || memcmp(back.p, in, n) == 0);
+	}
+	buf_free(&out);
+	buf_free(&back);
+}
+
+static void
+diff_inverts(const void *a, size_t na, const void *b, size_t nb, unsigned width)
+{
+	struct buf in, out, back;
+
+	buf_init(&in, OUT_MAX);
+	buf_init(&out, OUT_MAX);
+	buf_init(&back, OUT_MAX);
+	linediff(a, na, b, nb, &in);
+	show_diff(&out, in.p, in.len, width);
+	decode_diff(&back, (const char *)out.p, out.len, width);
+	assert_false(in.failed || out.failed || back.failed);
+	assert_int_equal(back.len, in.len);
+	assert_true(in.len == 0 || memcmp(back.p, in.p, in.len) == 0);
+	buf_free(&in);
+	buf_free(&out);
+	buf_free(&back);
+}
+
 static void
 inverts(const void *in, size_t n, unsigned width)
 {
@@ -276,6 +451,16 @@ inverts(const void *in, size_t n, unsigned width)
 	buf_free(&back);
 }
 
+/* In every form, of a difference all of it added, and taken away. */
+static void
+all_invert(const void *in, size_t n, unsigned width)
+{
+	inverts(in, n, width);
+	value_inverts(in, n, width);
+	diff_inverts("", 0, in, n, width);
+	diff_inverts(in, n, "", 0, width);
+}
+
 /* Each code point by itself, between letters, before an end of line and behind
  * a backslash; and each byte that is none. */
 static void
@@ -296,7 +481,7 @@ every_code_point(void **state)
 		if (c % BLOCK_CODES == BLOCK_CODES - 1) {
 			if (every_block || c < 0x10000 ||
 			    c / BLOCK_CODES % 16 == 0)
-				inverts(b.p, b.len, SHOW_WIDTH);
+				all_invert(b.p, b.len, SHOW_WIDTH);
 			buf_clear(&b);
 		}
 	}
@@ -304,8 +489,8 @@ every_code_point(void **state)
 	for (unsigned c = 0; c < 256; c++) {
 		const uint8_t raw[] = {(uint8_t)c, 'u', '{', (uint8_t)c};
 
-		inverts(raw, 1, SHOW_WIDTH);
-		inverts(raw, sizeof(raw), SHOW_WIDTH);
+		all_invert(raw, 1, SHOW_WIDTH);
+		all_invert(raw, sizeof(raw), SHOW_WIDTH);
 	}
 }
 
@@ -328,7 +513,12 @@ every_short_text(void **state)
 
 			for (size_t i = 0; i < n; i++, rest /= N)
 				text[i] = what[rest % N];
-			inverts(text, n, SHOW_WIDTH);
+			/* a block has the forms of the others, and the
+			 * longest are most of all */
+			if (n < LONG)
+				all_invert(text, n, SHOW_WIDTH);
+			else
+				inverts(text, n, SHOW_WIDTH);
 		}
 	}
 }
@@ -355,9 +545,48 @@ random_layout(void **state)
 			    piece[(seed >> 33) %
 				(sizeof(piece) / sizeof(piece[0]))]);
 		}
-		inverts(b.p, b.len,
+		all_invert(b.p, b.len,
 		    (unsigned[]){SHOW_WIDTH_MIN, SHOW_WIDTH, 100}[i % 3]);
 	}
+	buf_free(&b);
+}
+
+/* Random pairs of texts that share lines: their differences have context,
+ * several hunks, runs of equal lines, and ends without a newline. */
+static void
+random_differences(void **state)
+{
+	static const char *const line[] = {"a\n", "b\n", "\n", " \n", "- a\n",
+	    "+ b\n", "@@ -1 +1 @@\n", "\\ No newline at end of file\n",
+	    "              > x\n", "       (and 9 more such lines)\n", "\r\n",
+	    "\\u{d}\n", "c\nc\nc\nc\nc\nc\n", "\n\n\n\n\n\n", A30 A30 A30 "\n",
+	    "x"};
+	uint64_t seed = 20261125;
+	struct buf a, b;
+
+	buf_init(&a, 65536);
+	buf_init(&b, 65536);
+	for (int i = 0; i < 4000; i++) {
+		buf_clear(&a);
+		buf_clear(&b);
+		for (int k = i % 60; k >= 0; k--) {
+			const char *s;
+			unsigned how;
+
+			seed =
+			    seed * 6364136223846793005u + 1442695040888963407u;
+			s = line[(seed >> 33) %
+			    (sizeof(line) / sizeof(line[0]))];
+			how = (unsigned)(seed >> 60);
+			if (how != 0) /* most lines are in both */
+				buf_puts(&a, s);
+			if (how != 1)
+				buf_puts(&b, s);
+		}
+		diff_inverts(a.p, a.len, b.p, b.len,
+		    (unsigned[]){SHOW_WIDTH_MIN, SHOW_WIDTH, 100}[i % 3]);
+	}
+	buf_free(&a);
 	buf_free(&b);
 }
 
@@ -519,6 +748,7 @@ main(void)
 	    cmocka_unit_test(every_code_point),
 	    cmocka_unit_test(every_short_text),
 	    cmocka_unit_test(random_layout),
+	    cmocka_unit_test(random_differences),
 	    cmocka_unit_test(blocks),
 	    cmocka_unit_test(values),
 	    cmocka_unit_test(diffs),

@@ -1,0 +1,50 @@
+/*
+ * Imported tools whose definition at the other server is not the approved one.
+ * PostgreSQL decides which (source_changed, source_discovered); here a record
+ * that says so leads to a listing, and sources.c puts what it finds before a
+ * reviewer.
+ *
+ * Who causes it: the other server, by another definition; sandboxd, by a record
+ * that says so. Both gain that a tool is not called, which both have anyhow. A
+ * server that changes at each call brings one listing for each time a person or
+ * a client took its tool out of quarantine: from there it is not called.
+ */
+#include "log.h"
+#include "sources.h"
+
+static const struct db_stmt changed = {
+    "quarantine_changed", "SELECT mcpbox.source_changed($1::uuid)", DB_SURE};
+
+static void
+listed(void *arg, const struct sources_end *e)
+{
+	if (e->failure != FAILURE_NONE)
+		log_event(LOG_LV_WARN, "quarantine",
+		    "the source could not be listed: %s", e->text);
+}
+
+static void
+quarantined(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id source;
+
+	if (err != NULL) {
+		log_event(LOG_LV_WARN, "quarantine", "%s", err->text);
+		return;
+	}
+	if (db_null(rows, 0, 0))
+		return; /* it does not serve, or its source is gone */
+	source = db_id(rows, 0, 0);
+	sources_discover(a, &source, SOURCES_SELF, listed, NULL);
+}
+
+void
+quarantine_changed(struct admind *a, const struct ipc_id *version)
+{
+	struct db_params p;
+
+	db_params_init(&p);
+	db_p_id(&p, version);
+	db_query(a->db, &changed, &p, quarantined, a);
+}
