@@ -330,7 +330,7 @@ review_decide(const struct ctl *c, int fd, bool approve,
 struct line {
 	struct ipc_id id;
 	struct ipc_hash hash;
-	bool grant;                   /* of kind module or network */
+	bool grant;                      /* of kind module or network */
 	char unknown[UUID_TEXT_LEN + 1]; /* not "": no request's id */
 };
 
@@ -361,7 +361,8 @@ read_lines(const struct ctl *c, bool approve, struct line *lines, size_t *n)
 			return status;
 		if (status != CTL_DONE)
 			(void)snprintf(lines[*n].unknown,
-			    sizeof(lines[*n].unknown), "%s", text);
+			    sizeof(lines[*n].unknown), "%.*s", UUID_TEXT_LEN,
+			    text);
 		++*n;
 	}
 	return CTL_DONE;
