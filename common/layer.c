@@ -35,6 +35,10 @@ static const struct {
     {"cgroup", CGROUP, true},
     {"call_cgroup", CGROUP, true},
     {"call_memory", CGROUP, true},
+    {"call_share",
+	CGROUP " Or kernel.sched_autogroup_enabled=1, and no cgroup with a "
+	       "processor share around the suite, as a container's is.",
+	true},
     {"runner-cgroup_namespace", CGROUP, false},
     {"pool_namespaces", USERNS, false},
     {"pool_no_user_namespaces", PROC, false},

@@ -163,6 +163,86 @@ hand_down(int unit)
 	return NULL;
 }
 
+/*
+ * Has the version 2 cgroup at own, or one above it, a share of the processors?
+ * The hierarchy's root has none, a container's has what was given to it.
+ */
+static bool
+has_weight(const char *own)
+{
+	char point[PATH_BYTES], path[2 * PATH_BYTES + 16];
+	size_t n = strlen(own);
+
+	if (mount_point(point, sizeof(point)) != 0)
+		return false;
+	for (;;) {
+		(void)snprintf(path, sizeof(path), "%s%.*s/cpu.weight", point,
+		    (int)n, own);
+		if (access(path, F_OK) == 0)
+			return true;
+		if (n == 0)
+			return false;
+		while (n > 0 && own[--n] != '/')
+			;
+	}
+}
+
+/*
+ * Is this process in a cgroup with a share of the processors of its own? The
+ * kernel divides by session among those that are in none (sched(7)). A line of
+ * /proc/self/cgroup is "id:controllers:path", version 2 has no controllers.
+ */
+static bool
+own_share(void)
+{
+	char text[PATH_BYTES], *next;
+
+	if (slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) != 0)
+		return true;
+	for (char *line = text; *line != '\0'; line = next) {
+		char *end = strchrnul(line, '\n'), *names, *path;
+
+		next = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		if ((names = strchr(line, ':')) == NULL ||
+		    (path = strchr(names + 1, ':')) == NULL)
+			continue;
+		*path++ = '\0';
+		for (char *c = ++names; *c != '\0'; c++)
+			if (*c == ',')
+				*c = ' ';
+		if (*names == '\0'
+			? has_weight(path)
+			: has_word(names, "cpu") && strcmp(path, "/") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Appends what keeps one call from taking others' share of the processors by
+ * many threads, where no cgroup of a slot does (decision 0072). */
+static void
+put_share(struct buf *layers)
+{
+	char on[16];
+
+	buf_puts(layers, "call_share=");
+	if (slurp(AT_FDCWD, "/proc/sys/kernel/sched_autogroup_enabled", on,
+		sizeof(on)) != 0 ||
+	    strcmp(on, "1\n") != 0)
+		buf_puts(layers,
+		    "degraded kernel.sched_autogroup_enabled is not 1: each "
+		    "thread of a call has a share of the processors\n");
+	else if (own_share())
+		buf_puts(layers,
+		    "degraded this process is in a cgroup with a share of its "
+		    "own, within which each thread of a call has one\n");
+	else
+		buf_puts(layers,
+		    "enforced the kernel divides the processors by session, "
+		    "of which a call is one\n");
+}
+
 int
 cgroup_enter(struct buf *layers)
 {
@@ -176,9 +256,12 @@ cgroup_enter(struct buf *layers)
 	if (unit >= 0)
 		buf_puts(layers,
 		    "cgroup=enforced memory, processes and CPU share of a "
-		    "call are bounded together by a cgroup of its slot\n");
-	else
+		    "call are bounded together by a cgroup of its slot\n"
+		    "call_share=enforced that cgroup has one\n");
+	else {
 		buf_putf(layers, "cgroup=degraded %s: " CARRIED "\n", why);
+		put_share(layers);
+	}
 	return unit;
 }
 

@@ -16,9 +16,10 @@
 
 /*
  * Moves this process to UNIT/supervisor and hands the three controllers down.
- * Appends one line "cgroup=enforced|degraded WHY" to layers: what carries
- * memory, processes and CPU. Returns UNIT's descriptor (O_CLOEXEC, owned), or
- * -1 where it is degraded: nothing was changed then that matters.
+ * Appends the line "cgroup=enforced|degraded WHY" to layers: what carries
+ * memory, processes and CPU; and "call_share=enforced|degraded WHY": what
+ * divides the processors among calls. Returns UNIT's descriptor (O_CLOEXEC,
+ * owned), or -1 where it is degraded: nothing was changed then that matters.
  */
 int cgroup_enter(struct buf *layers);
 

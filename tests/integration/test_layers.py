@@ -1,6 +1,7 @@
 """A layer that a machine does not allow: the pool does not start, doctor and
 log name it with the step, the errno and what mends it."""
 import json
+import os
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from harness.ipc import Closed
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.sandbox import Sandbox
 
 # Becomes the rest of its arguments under a filter by which one system call
@@ -157,3 +158,40 @@ def test_under_runit_every_process_locks_its_securebits(instance):
         caps = {line[:6]: int(line[7:], 16) for line in f if line.startswith("Cap")}
     kept = 1 << SETUID | 1 << SETGID
     assert caps == {"CapInh": 0, "CapPrm": kept, "CapEff": kept, "CapBnd": kept, "CapAmb": 0}
+
+
+def own_share(pid):
+    """Has its cgroup, or one above it that is seen from here, a share of the
+    processors? Then the kernel does not look at sessions."""
+    with open(f"/proc/{pid}/cgroup", encoding="ascii") as f:
+        for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in f):
+            if "cpu" in controllers.split(",") and path != "/":
+                return True
+            if controllers == "":
+                at = next((m for m in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+                           if os.path.exists(m + "/cgroup.controllers")), None)
+                parts = path.strip("/").split("/")
+                if at and any(os.path.exists(os.path.join(at, *parts[:n], "cpu.weight"))
+                              for n in range(len(parts) + 1)):
+                    return True
+    return False
+
+
+WITHOUT_SESSIONS = ["unshare", "--mount", "sh", "-c",
+                    "f=$(mktemp) && echo 0 >$f && mount --bind $f /proc/sys/kernel/sched_autogroup_enabled && "
+                    "rm $f && exec \"$@\"", "sh"]
+
+
+@pytest.mark.parametrize("wrap", [["env"], WITHOUT_SESSIONS], ids=["as it is", "no groups by session"])
+def test_what_divides_the_processors_is_said(wrap):
+    with Crippled(wrap) as sandbox:
+        row = until(lambda: rows_of(sandbox).get(("sandboxd-spawn", "call_share")))
+        with open("/proc/sys/kernel/sched_autogroup_enabled", encoding="ascii") as f:
+            sessions = f.read().strip() == "1" and wrap != WITHOUT_SESSIONS
+        why = "kernel.sched_autogroup_enabled" if not sessions else \
+            "a share of its own" if own_share(sandbox.children["sandboxd-spawn"].pid) else None
+        if why is None:
+            assert (row["state"], row["fix"]) == ("enforced", "") and "session" in row["detail"], row
+        else:
+            assert row["state"] == "degraded" and why in row["detail"], row
+            assert "sched_autogroup_enabled=1" in row["fix"] and "Delegate" in row["fix"], row

@@ -142,7 +142,7 @@ def test_layers_hold_under_the_units(suite):
     layers = states()
     assert {n for _, n in layers} >= {"bounding_set", "securebits", "key_memory", "own_listeners"}
     assert {k for k, state in layers.items() if state != "enforced"} <= \
-        {("sandboxd-spawn", "cgroup"), ("sandboxd", "call_memory")}
+        {("sandboxd-spawn", "cgroup"), ("sandboxd-spawn", "call_share"), ("sandboxd", "call_memory")}
 
 
 @pytest.mark.parametrize("process", UNITS)
