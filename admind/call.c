@@ -184,10 +184,10 @@ not_opened(struct job *j, const char *why)
 		    "withdrawn just now; mcpbox_get_tool_status says which.",
 		    ipc_bytes(NULL, 0));
 	else if (f == FAILURE_LIMIT)
-		job_error(j, f,
-		    "Error: you have as many tasks as tasks_active lets work, "
-		    "or tasks_kept lets be kept: let some end, or cancel them.",
-		    ipc_bytes(NULL, 0));
+		/* A limit of this server, not of the tool. */
+		job_refuse(j, FAILURE_BUSY,
+		    "you have as many tasks as tasks_active lets work, or "
+		    "tasks_kept lets be kept: let some end, or cancel them");
 	else
 		job_refuse(j, f, "the tool can't be called now");
 }

@@ -30,6 +30,8 @@ enum {
 	CALLS_WAIT_ALL = 256,
 	CALLS_SHOWN = 1000, /* bytes of arguments in lists */
 	CALLS_POLL_MS = 2000,
+	/* People decide: who comes again at once meets the same. */
+	CALLS_FULL_RETRY_MS = 30000,
 	SWEEP_TICKS = 5
 };
 
@@ -122,12 +124,17 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 	    {"none", FAILURE_NOT_CONFIRMED,
 		"Error: this call has no such approval. Call again to ask for "
 		"one."},
-	    {"limit", FAILURE_LIMIT,
-		"Error: 8 of your calls wait for an administrator's approval, "
-		"which is the limit: wait until they are decided."},
-	    {"full", FAILURE_LIMIT,
-		"Error: 256 calls wait for an administrator's approval, which "
-		"is the limit: call again later."},
+	};
+	/* No limit of the tool: it is refused before it is one's turn. */
+	static const struct {
+		const char *what, *text;
+	} full[] = {
+	    {"limit",
+		"8 of your calls wait for an administrator's approval, which "
+		"is how many may: wait until they are decided"},
+	    {"full",
+		"256 calls wait for an administrator's approval, which is how "
+		"many may: call again later"},
 	};
 	struct job *j = arg;
 	struct ipc_bytes what;
@@ -161,6 +168,12 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (ipc_streq(what, ends[i].what)) {
 			refuse(j, ends[i].failure, ends[i].text);
+			return;
+		}
+	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++)
+		if (ipc_streq(what, full[i].what)) {
+			j->retry_ms = CALLS_FULL_RETRY_MS;
+			job_refuse(j, FAILURE_BUSY, full[i].text);
 			return;
 		}
 	job_refuse(j, FAILURE_INTERNAL, "internal state");

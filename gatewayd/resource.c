@@ -138,8 +138,9 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 	if (mcp_request_text(ex->m.uri, uri, sizeof(uri)) < 0 ||
 	    session_state_subscribe(
 		ex->gw->states, &ex->session, uri, &item->version) < 0) {
-		refusal_set(&full, FAILURE_LIMIT, 0,
-		    "Too many subscriptions: 64 a session.");
+		refusal_set(&full, FAILURE_BUSY, 0,
+		    "Too many subscriptions: 64 a session. Unsubscribe "
+		    "from another first.");
 		exchange_refuse(ex, &full);
 		return;
 	}

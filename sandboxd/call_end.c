@@ -121,5 +121,7 @@ call_crashed(struct call *c)
 
 	result_crash(c->status, c->held->record->cpu_us, c->peak_kib,
 	    c->oom_kills, c->held->limit, &e);
-	call_finish(c, OUTCOME_FAILED, e.failure, e.text, NULL);
+	call_finish(c,
+	    e.failure == FAILURE_KILLED ? OUTCOME_KILLED : OUTCOME_FAILED,
+	    e.failure, e.text, NULL);
 }

@@ -312,11 +312,14 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 	}
 	switch (value) {
 	case SIGKILL:
-		(void)err_set(e, FAILURE_LIMIT,
-		    "The tool's process was killed by the kernel: it used too "
-		    "much CPU time (the limit cpu_ms is %llu ms), or the "
-		    "machine ran out of memory (its peak was %llu MiB; the "
-		    "limit memory_bytes is %llu bytes).",
+		/* It met no limit of its own: somebody killed it, or the
+		 * machine, which ran out of memory. */
+		(void)err_set(e, FAILURE_KILLED,
+		    "The tool's process was killed from outside, below its "
+		    "limits: it had used %llu ms of CPU time (the limit "
+		    "cpu_ms is %llu ms), and its peak was %llu MiB of memory "
+		    "(the limit memory_bytes is %llu bytes).",
+		    (unsigned long long)cpu_us / 1000,
 		    (unsigned long long)limit[LIMIT_CPU_MS],
 		    (unsigned long long)peak_kib / 1024,
 		    (unsigned long long)memory);

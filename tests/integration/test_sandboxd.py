@@ -397,6 +397,24 @@ def pool_pids(sandbox, name):
     return [pid for pid, argv in sandbox.pool().items() if argv[0].endswith(name)]
 
 
+def test_a_runner_that_is_killed_met_no_limit(sandbox, admind, gateway):
+    """From outside: the tool has met none, and `killed` says so."""
+    old = set(sandbox.pool())
+    x, request = asleep(sandbox, admind, gateway)
+    zygote = min(pool_pids(sandbox, "mcpbox-runner"))
+    victims = [pid for pid in set(sandbox.pool()) - old if pid != zygote]
+    for pid in victims:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass    # its parent's end was its own
+    m = gateway.answer(request)
+    assert m["_"] == "CALL_RESULT" and m["outcome"] == KILLED, m
+    body, meta = body_meta(m)
+    assert meta["mcpbox/failure"]["failure_mode"] == "killed" and "from outside" in body["content"][0]["text"]
+    assert admind.record(x)["outcome"] == KILLED
+
+
 @pytest.mark.parametrize("victim", ["mcpbox-pool-init", "mcpbox-runner", "sandboxd-spawn"])
 def test_pool_comes_back(sandbox, admind, gateway, victim):
     assert run(gateway, admind.held("echo"))["outcome"] == DONE

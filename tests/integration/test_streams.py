@@ -162,6 +162,23 @@ def test_who_watches_a_resource_is_told_of_its_next_version(instance, mcp, steps
         own.quiet(0.2)
 
 
+def test_a_session_s_subscriptions_are_full(instance, mcp, steps):
+    """64 of one session; the next is `busy`, since no tool has met a limit."""
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "stream")
+    made = mcp.manage("mcpbox_create_resource", server_id=server, name="many", uri_template="many://{x}",
+                      python_code="def main(x):\n    return x\n")
+    mcp.manage("mcpbox_request_publish", tool_id=made["id"])
+    approve(instance, flow.pending(instance, made["name"]))
+    with Client(instance.address, LEGACY) as c:
+        for n in range(64):
+            assert c.request("resources/subscribe", {"uri": f"many://{n}"}).result == {}, n
+        error = c.request("resources/subscribe", {"uri": "many://64"}).error
+        assert "64 a session" in error["message"], error
+        assert error["data"]["failure_mode"] == "busy", error
+        assert c.request("resources/unsubscribe", {"uri": "many://0"}).result == {}
+        assert c.request("resources/subscribe", {"uri": "many://64"}).result == {}
+
+
 def test_get_resumes_what_was_missed(instance, mcp):
     with Client(instance.address, LEGACY) as c:
         with get(instance, c) as s:

@@ -262,7 +262,8 @@ def test_quota(instance, client, names):
     running = [client.start(names["may"], seconds=600) for _ in range(4)]
     try:
         r = client.ask("tools/call", {"name": names["may"], "arguments": {}})
-        assert r.result["isError"] is True and "tasks_active" in text(r), r
+        assert r.result is None and "tasks_active" in r.error["message"], r
+        assert r.error["data"]["failure_mode"] == "busy"
         # A call that is no task is not counted.
         assert text(client.call(names["never"], {})) == "done "
     finally:

@@ -455,8 +455,11 @@ test_crash(void **state)
 	/* A child was killed, and the tool gave up. */
 	assert_int_equal(
 	    end(CLD_EXITED, 1, 20 << 10, 1, MEMORY), FAILURE_LIMIT);
+	assert_int_equal(end(CLD_KILLED, SIGKILL, 20 << 10, 0, "was 20 MiB"),
+	    FAILURE_KILLED);
 	assert_int_equal(
-	    end(CLD_KILLED, SIGKILL, 20 << 10, 0, "was 20 MiB"), FAILURE_LIMIT);
+	    end_cpu(CLD_KILLED, SIGKILL, 900000, 20 << 10, 0, "used 900 ms"),
+	    FAILURE_KILLED);
 	assert_int_equal(end_cpu(CLD_KILLED, SIGKILL, 1100000, 0, 0,
 			     "the limit cpu_ms is 2000 ms"),
 	    FAILURE_LIMIT);
