@@ -454,6 +454,7 @@ struct job {
 	struct ipc_hash verdict; /* their key, if to be remembered */
 	bool judge_once;         /* verdict is set */
 	struct ipc_id session;   /* of a legacy client; 0: none */
+	struct ipc_id alike;     /* what its arguments say; 0: not told */
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */
 

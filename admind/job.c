@@ -171,6 +171,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->declared = m->declared;
 	j->approval = m->approval;
 	j->session = m->session;
+	j->alike = m->alike;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
 	if (auth_principal(

@@ -25,6 +25,7 @@
 
 #include "call_internal.h"
 #include "json.h"
+#include "json_alike.h"
 #include "jsonw.h"
 #include "log.h"
 #include "mcp_param.h"
@@ -380,6 +381,7 @@ call_authorise(struct call *c)
 	if (ex->m.client[0] != '\0')
 		memcpy(client, ex->m.client, sizeof(client));
 	else if (ex->agent != NULL)
+	json_alike(m.arguments, &m.alike);
 		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
 	m.declared = ex->m.declared;
