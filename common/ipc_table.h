@@ -305,6 +305,7 @@ F(S, u8, approved, "1: approved, 0: rejected or expired")
 #define IPC_FIELDS_result(F, S)                                                   \
 F(S, u8, is_error, "1: an isError result")                                        \
 F(S, u16, failure, "enum failure when is_error")                                  \
+F(S, str, fix, "what the reader should do about it, when is_error") \
 F(S, blob, body, "the CallToolResult object as JSON, without _meta")
 #define IPC_FIELDS_session_end(F, S)                                              \
 F(S, id, session, "its random id")                                                \
