@@ -177,6 +177,23 @@ def test_a_failure_tells_the_next_step(world, n):
     assert do(world) == (mode, fix)
 
 
+def test_the_own_second_approval_waits_for_another_person(world):
+    tag = world.rest.get("/api/approvals/policies")[1]["etag"]
+    set_to = {"module": "require", "network": "require"}
+    assert world.rest.request("PUT", "/api/approvals/policies", {"tool": "second", **set_to}, {"If-Match": tag})[0] == 200
+    try:
+        world.mcp.manage("mcpbox_request_publish", tool_id=flow.draft(world.mcp, "fixes", "twice", CODE))
+        item = flow.pending(world.instance, "twice")
+        once = [world.rest.request("POST", f"/api/approvals/{item['id']}/approve", {},
+                                   {"If-Match": f'"{item["hash"]}"'}) for _ in range(2)]
+        assert once[0][0] == 200, once
+        assert (once[1][2]["failure_mode"], once[1][2]["fix"]) == (
+            "conflict", "Ask another administrator to approve it; yours is the first of two.")
+    finally:
+        tag = world.rest.get("/api/approvals/policies")[1]["etag"]
+        world.rest.request("PUT", "/api/approvals/policies", {"tool": "require", **set_to}, {"If-Match": tag})
+
+
 def stop(world, by):
     """A server of its own, stopped by a client, an administrator or root."""
     name = "s" + uuid.uuid4().hex[:10]
