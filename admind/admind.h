@@ -464,6 +464,7 @@ struct job {
 	struct ipc_hash verdict; /* their key, if to be remembered */
 	bool judge_once;         /* verdict is set */
 	struct ipc_id session;   /* of a legacy client; 0: none */
+	struct ipc_id alike;     /* what its arguments say; 0: not told */
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* what the client takes the name for */
 
@@ -523,6 +524,7 @@ struct job {
 	} next;
 	struct ipc_id inspection; /* execution id of the inspection in work */
 	bool is_error;            /* how it ended, for the record */
+	const char *fix;          /* is_error: a sentence of fix.def */
 	enum failure failure;
 	struct buf body; /* the CallToolResult */
 };

@@ -45,22 +45,31 @@
 
 /*
  * A line of the export: the fields that MiniClaw's ADR-010 named for its
- * runners, meaning here what they meant there, then ours. exit_code: 0 it
- * returned, 1 it failed, -1 it was stopped; null: it never ran, or nobody knows.
+ * runners, meaning here what they meant there, then ours. argv, command and
+ * exit_code of a command are its program's (-1: a signal ended it). Of all
+ * else: its name and arguments, and 0 it returned, 1 it failed, -1 it was
+ * stopped. null: it never ran, or nobody knows.
  */
+#define EXIT_CODE                                                              \
+	"CASE WHEN e.outcome = 'killed' THEN -1 WHEN e.outcome NOT IN"         \
+	" ('done', 'failed') THEN NULL WHEN p.argv IS NOT NULL THEN"           \
+	" CASE WHEN e.result ~ '\"exit_code\":null,\"signal\"' THEN -1"        \
+	" ELSE mcpbox.command_exit_code(e.result) END"                         \
+	" WHEN e.outcome = 'done' THEN 0 ELSE 1 END"
 #define EXPORT_LINE                                                            \
-	"json_build_object('timestamp', "                                      \
+	"(SELECT json_build_object('timestamp', "                              \
 	ADMINQ_TIME("coalesce(e.ended_at, e.created_at)") ","                  \
 	" 'event', CASE e.kind WHEN 'tool' THEN 'tool_call' ELSE e.kind END,"  \
 	" 'container_id', replace(e.id::text, '-', ''),"                       \
 	" 'chat_id', coalesce(replace(e.session_id::text, '-', ''),"           \
-	" e.principal), 'argv', json_build_array(e.tool, e.arguments),"        \
-	" 'command', e.tool, 'exit_code', CASE e.outcome WHEN 'done' THEN 0"   \
-	" WHEN 'failed' THEN 1 WHEN 'killed' THEN -1 END,"                     \
+	" e.principal), 'argv',"                                               \
+	" coalesce(p.argv, jsonb_build_array(e.tool, e.arguments)),"           \
+	" 'command', coalesce(p.argv ->> 0, e.tool), 'exit_code', " EXIT_CODE ","\
 	" 'stopped_reason', coalesce(e.failure, CASE WHEN e.outcome = 'done'"  \
 	" THEN 'complete' END), 'error', CASE WHEN e.outcome <> 'done'"        \
 	" THEN left(e.result, 2000) END, " EXECUTION_HEAD ", "                 \
-	EXECUTION_CONTENT ")"
+	EXECUTION_CONTENT ") FROM (SELECT mcpbox.command_argv("              \
+	"e.version_id, e.arguments) AS argv OFFSET 0) p)"
 
 /* ---- which rows ---- */
 

@@ -36,7 +36,7 @@ struct window {
 };
 
 struct repeat {
-	uint8_t args[16]; /* of the arguments' SHA-256 */
+	struct ipc_id args; /* what the arguments say */
 	uint64_t name;
 	struct window w;
 	uint64_t used, open; /* ms; open: closed again from then on */
@@ -236,7 +236,7 @@ name_hash(unsigned kind, const char *name)
  * longest, emptied, if it is new. NULL without memory. */
 static struct repeat *
 repeat_of(struct counter *c, int scope, uint64_t name,
-    const struct ipc_hash *args, uint64_t now)
+    const struct ipc_id *args, uint64_t now)
 {
 	struct repeat *r, *oldest = NULL;
 	unsigned size;
@@ -244,7 +244,7 @@ repeat_of(struct counter *c, int scope, uint64_t name,
 	for (unsigned i = 0; i < c->nrepeats; i++) {
 		r = &c->repeat[i];
 		if (r->name == name &&
-		    memcmp(r->args, args->b, sizeof(r->args)) == 0)
+		    memcmp(&r->args, args, sizeof(r->args)) == 0)
 			return r;
 		if (oldest == NULL || r->used < oldest->used)
 			oldest = r;
@@ -260,7 +260,7 @@ repeat_of(struct counter *c, int scope, uint64_t name,
 	}
 	r = c->nrepeats < c->repeats_size ? &c->repeat[c->nrepeats++] : oldest;
 	memset(r, 0, sizeof(*r));
-	memcpy(r->args, args->b, sizeof(r->args));
+	r->args = *args;
 	r->name = name;
 	r->used = now;
 	return r;
@@ -297,7 +297,7 @@ over(struct window *w, uint32_t limit, uint64_t length, uint64_t now,
 
 static int
 call_of(struct counter *c, int scope, const struct breaker_conf *conf,
-    uint64_t name, const struct ipc_hash *args, uint64_t now,
+    uint64_t name, const struct ipc_id *args, uint64_t now,
     struct breaker_trip *t)
 {
 	const struct breaker_limits *l = &conf->of[scope];
@@ -335,7 +335,7 @@ call_of(struct counter *c, int scope, const struct breaker_conf *conf,
 int
 breaker_call(struct breakers *b, const struct breaker_conf *conf,
     const struct breaker_who *who, unsigned kind, const char *name,
-    const struct ipc_hash *args, uint64_t now, struct breaker_trip *t)
+    const struct ipc_id *args, uint64_t now, struct breaker_trip *t)
 {
 	uint64_t hash = name_hash(kind, name);
 	struct counter *c;
@@ -361,7 +361,7 @@ is_outage(enum failure f)
 void
 breaker_untried(struct breakers *b, const struct breaker_conf *conf,
     const struct breaker_who *who, unsigned kind, const char *name,
-    const struct ipc_hash *args, enum failure f, uint64_t now)
+    const struct ipc_id *args, enum failure f, uint64_t now)
 {
 	uint64_t hash = name_hash(kind, name);
 	struct counter *c;
@@ -373,7 +373,7 @@ breaker_untried(struct breakers *b, const struct breaker_conf *conf,
 			struct repeat *r = &c->repeat[i];
 
 			if (r->name != hash ||
-			    memcmp(r->args, args->b, sizeof(r->args)) != 0)
+			    memcmp(&r->args, args, sizeof(r->args)) != 0)
 				continue;
 			window_move(&r->w, now, conf->repeats_ms);
 			n = &r->w.n[r->w.part % PARTS];

@@ -59,13 +59,13 @@ void breaker_principal(
 const char *breaker_name(const struct breaker_trip *);
 
 /*
- * A call of `name` (and the kind of object it is) with arguments of this
- * digest. 0: counted, let it go on; -1: an open breaker, not counted, told in
- * *trip. now_ms never goes back.
+ * A call of `name` (and the kind of object it is) with arguments that say
+ * this (json_alike.h). 0: counted, let it go on; -1: an open breaker, not
+ * counted, told in *trip. now_ms never goes back.
  */
 int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
-    const struct ipc_hash *arguments, uint64_t now_ms, struct breaker_trip *);
+    const struct ipc_id *arguments, uint64_t now_ms, struct breaker_trip *);
 
 /* What breaker_call() let go on could not be tried, since a process or the
  * database is away: it counts as no repetition, or who does as he is told and
@@ -73,7 +73,7 @@ int breaker_call(struct breakers *, const struct breaker_conf *,
  * nothing. */
 void breaker_untried(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
-    const struct ipc_hash *arguments, enum failure, uint64_t now_ms);
+    const struct ipc_id *arguments, enum failure, uint64_t now_ms);
 
 /* How a call that was let go on ended. FAILURE_NONE: a success. True: it
  * opened the breaker that *trip names. */

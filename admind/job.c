@@ -171,6 +171,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->declared = m->declared;
 	j->approval = m->approval;
 	j->session = m->session;
+	j->alike = m->alike;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
 	if (auth_principal(
@@ -319,6 +320,7 @@ job_result(struct job *j)
 {
 	struct ipc_result r = {.is_error = j->is_error,
 	    .failure = (uint16_t)(j->is_error ? j->failure : 0),
+	    .fix = ipc_str(j->is_error ? j->fix : ""),
 	    .body = ipc_bytes(j->body.p, j->body.len)};
 	char id[UUID_TEXT_LEN + 1];
 
@@ -381,6 +383,7 @@ job_error(struct job *j, enum failure failure, const char *summary,
 	}
 	j->is_error = true;
 	j->failure = failure;
+	j->fix = failure_fix(failure, summary, strlen(summary));
 	job_body(j, &w, text.p, text.len);
 	jsonw_kv_bool(&w, "isError", true);
 	jsonw_obj_end(&w);

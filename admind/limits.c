@@ -28,10 +28,10 @@ struct limits {
 static const struct db_stmt read_all = {"limits_read",
     "SELECT name, subject, value, burst FROM mcpbox.limits_now()", DB_FAST};
 
-/* Until the database has said: the defaults of sql/schema/rates.sql. */
+/* Until the database has said: the defaults of setting_keys. */
 static const struct breaker_conf defaults = {
-    .of = {[BREAKER_SESSION] = {10000, 200, 50},
-	[BREAKER_PRINCIPAL] = {100000, 1000, 250}},
+    .of = {[BREAKER_SESSION] = {1000, 20, 10},
+	[BREAKER_PRINCIPAL] = {10000, 100, 50}},
     .calls_ms = 3600 * 1000,
     .repeats_ms = 600 * 1000,
     .reset_ms = 60 * 1000};
@@ -213,7 +213,7 @@ count(struct job *j)
 	breaker_principal(
 	    j->listener, j->principal, &j->who.key[BREAKER_PRINCIPAL]);
 	if (breaker_call(l->breakers, &l->conf, &j->who, j->method, j->tool,
-		&j->args_sha256, now_boot_ms(), &t) == -1) {
+		&j->alike, now_boot_ms(), &t) == -1) {
 		refuse(j, &t);
 		return -1;
 	}
@@ -257,7 +257,7 @@ limits_ended(struct job *j, enum failure f)
 
 	if (j->counted)
 		breaker_untried(l->breakers, &l->conf, &j->who, j->method,
-		    j->tool, &j->args_sha256, f, now_boot_ms());
+		    j->tool, &j->alike, f, now_boot_ms());
 	if (j->counted &&
 	    breaker_ended(l->breakers, &l->conf, &j->who, f, now_boot_ms(), &t))
 		log_trip(&t, j->principal, j->tool);

@@ -78,6 +78,10 @@
 	"\"env\":{\"type\":\"object\",\"maxProperties\":64," \
 	"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":4096}," \
 	"\"description\":\"Environment, literal.\"}," \
+	"\"ok_exit_codes\":{\"type\":\"array\",\"maxItems\":32," \
+	"\"uniqueItems\":true,\"items\":{\"type\":\"integer\"," \
+	"\"minimum\":1,\"maximum\":255},\"description\":\"Exit codes" \
+	" beside 0 that are no errors, as grep's 1.\"}," \
 	"\"method\":{\"enum\":[\"GET\",\"HEAD\",\"OPTIONS\",\"POST\"," \
 	"\"PUT\",\"PATCH\",\"DELETE\"]}," \
 	"\"url\":{\"type\":\"string\",\"description\":\"https://host/path" \
@@ -96,7 +100,7 @@
 	"\"timeout_ms\":{\"type\":\"integer\"}," \
 	"\"max_bytes\":{\"type\":\"integer\"}}," \
 	"\"additionalProperties\":false," \
-	"\"description\":\"Of a command: argv, stdin, env; placeholders become" \
+	"\"description\":\"Of a command: argv, stdin, env, ok_exit_codes; placeholders become" \
 	" string arguments unless input_schema is given. Of http: method, url" \
 	" and what follows them; arguments, requires and secrets follow from" \
 	" it. mcpbox_guide shows both.\"},"

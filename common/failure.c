@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <string.h>
 
 #include "failure.h"
@@ -15,6 +16,62 @@ failure_info(enum failure f)
 	if ((unsigned)f >= FAILURE_COUNT)
 		f = FAILURE_INTERNAL;
 	return &table[f];
+}
+
+static const struct {
+	enum failure failure;
+	const char *message; /* * stands for any characters */
+	const char *fix;
+} cases[] = {
+#define X(failure, message, fix) {FAILURE_##failure, message, fix},
+#include "fix.def"
+#undef X
+};
+
+/*
+ * Does the text have this form? A * takes as little as lets the rest fit: it
+ * goes back to the last one only, so the time is at most the product of both
+ * lengths, whatever somebody else wrote into the text.
+ */
+static bool
+fits(const char *form, const char *text, size_t n)
+{
+	const char *star = NULL;
+	size_t i = 0, again = 0;
+
+	while (i < n) {
+		if (*form == '*') {
+			star = form++;
+			again = i;
+		} else if (*form == text[i] && *form != '\0') {
+			form++;
+			i++;
+		} else if (star != NULL) {
+			form = star + 1;
+			i = ++again;
+		} else
+			return false;
+	}
+	while (*form == '*')
+		form++;
+	return *form == '\0';
+}
+
+const char *
+failure_fix(enum failure f, const char *message, size_t n)
+{
+	static const char error[] = "Error: "; /* of isError results */
+
+	if (message != NULL && n >= sizeof(error) - 1 &&
+	    memcmp(message, error, sizeof(error) - 1) == 0) {
+		message += sizeof(error) - 1;
+		n -= sizeof(error) - 1;
+	}
+	for (size_t i = 0;
+	    message != NULL && i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (cases[i].failure == f && fits(cases[i].message, message, n))
+			return cases[i].fix;
+	return failure_info(f)->fix;
 }
 
 enum failure

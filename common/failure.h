@@ -5,6 +5,8 @@
 #ifndef FAILURE_H
 #define FAILURE_H
 
+#include <stddef.h>
+
 enum failure_side { FAILURE_PROTOCOL, FAILURE_PLATFORM, FAILURE_TOOL };
 
 enum failure {
@@ -19,11 +21,19 @@ struct failure_info {
 	int jsonrpc_code; /* 0: never a JSON-RPC error */
 	int http_status;
 	enum failure_side side;
-	const char *fix; /* one sentence for the reader */
+	const char *fix; /* one sentence, where a case has none of its own */
 };
 
 /* The row of one failure; never NULL. */
 const struct failure_info *failure_info(enum failure);
+
+/*
+ * What the reader should do about this case: the fix of the first row of
+ * fix.def that fits the message (n bytes; NULL: none), else the failure's own;
+ * never NULL. Who can write into a message chooses at most among the sentences
+ * of that table.
+ */
+const char *failure_fix(enum failure, const char *message, size_t n);
 
 /* The failure with this name, or FAILURE_INTERNAL. */
 enum failure failure_by_name(const char *name);

@@ -265,6 +265,7 @@ F(S, u8, task, "enum task_wish")                                                
 F(S, id, approval, "zero, or the per-call approval that an earlier PENDING named") \
 F(S, id, session, "the legacy session's random id, or zero: circuit breakers count by it") \
 F(S, str, trace, "W3C traceparent of params._meta, or empty: for the record")      \
+F(S, id, alike, "digest of what the arguments say, however spelt (json_alike.h): circuit breakers count by it") \
 F(S, blob, arguments, "the byte slice of params.arguments, or {}")
 #define IPC_FIELDS_run_id(F, S)                                                   \
 F(S, id, execution, "128 random bits")                                            \
@@ -304,6 +305,7 @@ F(S, u8, approved, "1: approved, 0: rejected or expired")
 #define IPC_FIELDS_result(F, S)                                                   \
 F(S, u8, is_error, "1: an isError result")                                        \
 F(S, u16, failure, "enum failure when is_error")                                  \
+F(S, str, fix, "what the reader should do about it, when is_error") \
 F(S, blob, body, "the CallToolResult object as JSON, without _meta")
 #define IPC_FIELDS_session_end(F, S)                                              \
 F(S, id, session, "its random id")                                                \

@@ -90,7 +90,7 @@ answer_error(struct buf *b, const struct answer_to *to, enum failure f,
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "failure_mode", fi->name);
-	jsonw_kv_str(&w, "fix", fi->fix);
+	jsonw_kv_str(&w, "fix", failure_fix(f, message, strlen(message)));
 	if (retry_after_ms > 0)
 		jsonw_kv_int(&w, "retry_after_ms", (int64_t)retry_after_ms);
 	if (data != NULL && data[0] != '\0') {
@@ -294,15 +294,18 @@ answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri)
 {
 	static const char *const path[] = {"mcpbox/execution", NULL};
+	static const char *const said[] = {"mcpbox/failure", "fix", NULL};
 	const struct failure_info *fi = failure_info(f);
-	struct ipc_bytes text, run = {NULL, 0};
+	struct ipc_bytes text, run = {NULL, 0}, fix = {NULL, 0};
 	struct jsonw w;
 
 	if (json_scan(body.p, body.n, NULL) < 0 ||
 	    (meta.n > 0 && json_scan(meta.p, meta.n, NULL) < 0))
 		return -1;
-	if (meta.n > 0)
+	if (meta.n > 0) {
 		(void)json_slice(meta.p, meta.n, path, &run.p, &run.n);
+		(void)json_slice(meta.p, meta.n, said, &fix.p, &fix.n);
+	}
 	text = first_text(body);
 	put_id(b, to);
 	buf_puts(b, ",\"error\":");
@@ -316,7 +319,10 @@ answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "failure_mode", fi->name);
-	jsonw_kv_str(&w, "fix", fi->fix);
+	if (fix.n > 0)
+		jsonw_kv_raw(&w, "fix", fix.p, fix.n);
+	else
+		jsonw_kv_str(&w, "fix", fi->fix);
 	if (uri.n > 0)
 		jsonw_kv_raw(&w, "uri", uri.p, uri.n);
 	if (run.n > 0)
@@ -363,7 +369,7 @@ answer_tool_failure(struct buf *b, const struct answer_to *to, enum failure f,
 	jsonw_open(&w, b);
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "failure_mode", fi->name);
-	jsonw_kv_str(&w, "fix", fi->fix);
+	jsonw_kv_str(&w, "fix", failure_fix(f, message, strlen(message)));
 	jsonw_obj_end(&w);
 	buf_puts(b, "}}}");
 }

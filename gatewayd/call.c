@@ -25,6 +25,7 @@
 
 #include "call_internal.h"
 #include "json.h"
+#include "json_alike.h"
 #include "jsonw.h"
 #include "log.h"
 #include "mcp_param.h"
@@ -264,7 +265,6 @@ run(struct call *c, const struct ipc_run_id *m)
 static void
 management_result(struct call *c, const struct ipc_result *m)
 {
-	const struct failure_info *fi;
 	enum failure f = FAILURE_NONE;
 	struct ipc_bytes meta = {NULL, 0};
 	struct jsonw w;
@@ -275,13 +275,12 @@ management_result(struct call *c, const struct ipc_result *m)
 		f = m->failure > FAILURE_NONE && m->failure < FAILURE_COUNT
 		    ? (enum failure)m->failure
 		    : FAILURE_INTERNAL;
-		fi = failure_info(f);
 		jsonw_open(&w, &b);
 		jsonw_obj(&w);
 		jsonw_name(&w, "mcpbox/failure");
 		jsonw_obj(&w);
-		jsonw_kv_str(&w, "failure_mode", fi->name);
-		jsonw_kv_str(&w, "fix", fi->fix);
+		jsonw_kv_str(&w, "failure_mode", failure_info(f)->name);
+		jsonw_kv_strn(&w, "fix", m->fix.p, m->fix.n);
 		jsonw_obj_end(&w);
 		jsonw_obj_end(&w);
 		if (!b.failed)
@@ -382,6 +381,7 @@ call_authorise(struct call *c)
 	else if (ex->agent != NULL)
 		snprintf(client, sizeof(client), "%s", ex->agent);
 	m.client = ipc_str(client);
+	json_alike(m.arguments, &m.alike);
 	m.declared = ex->m.declared;
 	if (ex->has_session)
 		m.session = ex->session.id;

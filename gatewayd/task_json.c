@@ -91,7 +91,10 @@ put_error(struct jsonw *w, const struct ipc_task_state *t)
 	jsonw_name(w, "data");
 	jsonw_obj(w);
 	jsonw_kv_str(w, "failure_mode", fi->name);
-	jsonw_kv_str(w, "fix", fi->fix);
+	jsonw_kv_str(w, "fix",
+	    failure_fix(t->failure < FAILURE_COUNT ? (enum failure)t->failure
+						   : FAILURE_INTERNAL,
+		(const char *)t->message.p, t->message.n));
 	jsonw_obj_end(w);
 	jsonw_obj_end(w);
 }

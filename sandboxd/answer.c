@@ -25,7 +25,7 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 	buf_init(&b, IPC_BLOB_MAX);
 	buf_put(&b, a->body.p, a->body.n);
 	result_meta(&b, a->execution, a->duration_us, a->printed, &a->dropped,
-	    a->failure, a->message);
+	    a->failure, a->message, a->body);
 	if (b.failed) {
 		/* It ran: not an invitation to call again. */
 		(void)ipc_refuse(

@@ -19,7 +19,7 @@ record_task(struct call *c, struct record *r, struct ipc_bytes out,
 
 	buf_init(&meta, IPC_BLOB_MAX / 2);
 	result_meta(
-	    &meta, &c->node.id, took, out, dropped, r->failure, message);
+	    &meta, &c->node.id, took, out, dropped, r->failure, message, body);
 	record_whole(
 	    r, out, body, ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
 	buf_free(&meta);

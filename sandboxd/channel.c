@@ -333,12 +333,12 @@ on_error(struct channel *c, struct ipc_frame *f)
 	case FAILURE_LIMIT:
 	case FAILURE_NO_ANSWER:
 	case FAILURE_TOOL_PROTOCOL:
-		return finish(c, m.length, (enum failure)m.failure);
-	case FAILURE_MISSING_GRANT:
 	case FAILURE_TIMEOUT:
 	case FAILURE_UPSTREAM:
-	case FAILURE_UPSTREAM_CHANGED:
-		/* What our own drivers say of others, not a tool of itself. */
+	case FAILURE_UNKNOWN_RESOURCE: /* it tells of itself */
+		return finish(c, m.length, (enum failure)m.failure);
+	case FAILURE_MISSING_GRANT:
+	case FAILURE_UPSTREAM_CHANGED: /* only our own drivers can know */
 		if (c->held->driver != DRIVER_CODE)
 			return finish(c, m.length, (enum failure)m.failure);
 		break;

@@ -49,10 +49,12 @@ int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
     struct redact *, struct buf *out);
 
 /* _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
- * "mcpbox/failure". */
+ * "mcpbox/failure", whose fix is that of message, or where that is NULL, of the
+ * first text of the body. */
 void result_meta(struct buf *meta, const struct ipc_id *execution,
     uint64_t duration_us, struct ipc_bytes stdout_text,
-    const struct result_dropped *, enum failure, const char *message);
+    const struct result_dropped *, enum failure, const char *message,
+    struct ipc_bytes body);
 
 /* A limit was met: says "what: the limit NAME is VALUE UNIT." Sets failure
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */

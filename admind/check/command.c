@@ -1,18 +1,21 @@
 /*
- * A command: its specification {argv, stdin, env}, and whether an input schema
- * gives every placeholder a property. The runner puts values in their places;
- * here it is seen to that each call's arguments, once they satisfy the schema,
- * can have one for each.
+ * A command: its specification {argv, stdin, env, ok_exit_codes}, and whether
+ * an input schema gives every placeholder a property. The runner puts values in
+ * their places; here it is seen to that each call's arguments, once they
+ * satisfy the schema, can have one for each.
  */
 #include <string.h>
 
 #include "check.h"
+#include "num.h"
 #include "schema.h"
 
 enum {
 	ITEMS_MAX = 256,   /* of argv */
 	NAMES_MAX = 64,    /* of env */
 	STRING_MAX = 4096, /* bytes of one; far under MAX_ARG_STRLEN */
+	CODES_MAX = 32,  /* exit codes that are no errors: programs have few */
+	LAST_CODE = 255, /* wait(2): eight bits */
 };
 
 struct command {
@@ -141,6 +144,40 @@ check_env(
 	}
 }
 
+/* Exit codes beside 0 that are a normal end, as grep's 1: each once. The list
+ * is part of what is reviewed: it decides what a caller is told is an error. */
+static void
+check_codes(
+    const struct command *c, const struct doc *d, const struct doc_node *list)
+{
+	struct path top = {NULL, (const uint8_t *)"ok_exit_codes", 13, 0};
+	bool seen[LAST_CODE + 1] = {false};
+	struct num num;
+	uint64_t n = 0;
+
+	if (list->kind != DOC_ARRAY || list->count > CODES_MAX) {
+		report_add(c->r, &top,
+		    "must be an array of at most %d exit codes", CODES_MAX);
+		return;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct doc_node *v = doc_kid(d, list, i);
+		struct path at = {&top, NULL, 0, i};
+
+		num = num_read(v->raw, v->kind == DOC_NUMBER ? v->rawlen : 0);
+		if (v->kind != DOC_NUMBER || !num_u64(&num, LAST_CODE, &n) ||
+		    n == 0)
+			report_add(c->r, &at,
+			    "must be an integer from 1 to %d; 0 is no error "
+			    "anyway",
+			    LAST_CODE);
+		else if (seen[n])
+			report_add(c->r, &at, "is there twice");
+		else
+			seen[n] = true;
+	}
+}
+
 static void
 check_spec(struct command *c, const struct doc *d)
 {
@@ -154,15 +191,19 @@ check_spec(struct command *c, const struct doc *d)
 		v = doc_kid(d, top, i);
 		if (v != doc_get(d, top, "argv") &&
 		    v != doc_get(d, top, "stdin") &&
-		    v != doc_get(d, top, "env"))
-			report_add(
-			    c->r, NULL, "has members argv, stdin and env only");
+		    v != doc_get(d, top, "env") &&
+		    v != doc_get(d, top, "ok_exit_codes"))
+			report_add(c->r, NULL,
+			    "has members argv, stdin, env and ok_exit_codes "
+			    "only");
 	}
 	check_argv(c, d, doc_get(d, top, "argv"));
 	if ((v = doc_get(d, top, "stdin")) != NULL)
 		check_stdin(c, v);
 	if ((v = doc_get(d, top, "env")) != NULL)
 		check_env(c, d, v);
+	if ((v = doc_get(d, top, "ok_exit_codes")) != NULL)
+		check_codes(c, d, v);
 }
 
 void

@@ -60,12 +60,10 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 		*answer = f; /* APPROVE has two good answers */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
-		const char *fix = failure_info(
-		    r.failure < FAILURE_COUNT ? r.failure : FAILURE_INTERNAL)
-				      ->fix;
-
 		complain("refused", r.message.p, r.message.n);
-		fprintf(stderr, "mcpboxctl: %s\n", fix);
+		fprintf(stderr, "mcpboxctl: %s\n",
+		    failure_fix((enum failure)r.failure,
+			(const char *)r.message.p, r.message.n));
 		status = CTL_REFUSED;
 	} else {
 		complain(process, "unexpected answer", 17);

@@ -71,7 +71,8 @@ problem_body(struct buf *b, int status, enum failure f, const char *detail,
 	jsonw_kv_int(&w, "status", status);
 	jsonw_kv_str(&w, "detail", detail);
 	jsonw_kv_str(&w, "failure_mode", info->name);
-	jsonw_kv_str(&w, "fix", fix != NULL ? fix : info->fix);
+	jsonw_kv_str(&w, "fix",
+	    fix != NULL ? fix : failure_fix(f, detail, strlen(detail)));
 	if (retry_after_ms > 0) {
 		jsonw_name(&w, "retry_after_ms");
 		jsonw_u64(&w, retry_after_ms);

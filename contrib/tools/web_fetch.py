@@ -133,6 +133,15 @@ def main(url: Annotated[str, "http or https, port 80 or 443"],
          max_chars: Annotated[int, "cut the text behind so many"] = 50000):
     """Fetches one page of the public web and returns its text. At most 10
     seconds, 1 MB and 5 redirects; no cookies, no logins, no scripts."""
+    try:
+        return _fetch(url, method, raw, max_chars)
+    except mcpbox.http.Error as e:
+        # The page's failure or the address's, never this code's.
+        raise mcpbox.ToolError(f"{type(e).__name__}: {e}",
+                               failure=e.failure) from None
+
+
+def _fetch(url, method, raw, max_chars):
     with mcpbox.http.stream(method, url, timeout=TIMEOUT, max_bytes=MAX_BYTES,
                             headers={"User-Agent": "mcpbox web_fetch"}) as r:
         body, cut = (b"", False) if method == "HEAD" else _read(r)
@@ -160,5 +169,6 @@ def main(url: Annotated[str, "http or https, port 80 or 443"],
     if not ok:
         raise mcpbox.ToolError(f"HTTP status {answer['status']} from "
                                f"{answer['url']}\n"
-                               + answer.get("text", "")[:2000])
+                               + answer.get("text", "")[:2000],
+                               failure="upstream_error")
     return answer

@@ -59,7 +59,7 @@ bridge_error(
 	jsonw_name(&w, "data");
 	jsonw_obj(&w);
 	jsonw_kv_str(&w, "failure_mode", fi->name);
-	jsonw_kv_str(&w, "fix", fi->fix);
+	jsonw_kv_str(&w, "fix", failure_fix(f, text, strlen(text)));
 	jsonw_obj_end(&w);
 	jsonw_obj_end(&w);
 	jsonw_obj_end(&w);

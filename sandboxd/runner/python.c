@@ -243,6 +243,8 @@ module_init(void)
 	    PyModule_AddIntConstant(m, "NO_ANSWER", FAILURE_NO_ANSWER) == -1 ||
 	    PyModule_AddIntConstant(
 		m, "MISSING_GRANT", FAILURE_MISSING_GRANT) == -1 ||
+	    PyModule_AddIntConstant(
+		m, "UNKNOWN_RESOURCE", FAILURE_UNKNOWN_RESOURCE) == -1 ||
 	    PyModule_AddIntConstant(m, "UPSTREAM", FAILURE_UPSTREAM) == -1 ||
 	    PyModule_AddIntConstant(m, "TIMEOUT", FAILURE_TIMEOUT) == -1 ||
 	    PyModule_AddIntConstant(

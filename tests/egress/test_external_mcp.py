@@ -226,6 +226,8 @@ def test_2026_07_28(instance, client, played):
     assert call(client, at["data"], {})["structuredContent"] == {"n": 1}
     broken = call(client, at["breaks"], {})
     assert broken["isError"] and "it broke" in broken["content"][0]["text"]
+    # an error of theirs is a failed call of ours: breakers count it, records say it
+    assert broken["_meta"]["mcpbox/failure"]["failure_mode"] == "upstream_error"
 
 
 def imported(instance, client, at, url, name):

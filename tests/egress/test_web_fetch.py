@@ -246,6 +246,24 @@ def test_W_13_not_2xx_is_an_error_with_its_status(fetch):
     refused(fetch("http://site.example/404"), "404", "nothing is here")
 
 
+@pytest.mark.parametrize("url,mode,fix", [
+    ("http://site.example/404", "upstream_error", "Read what the other server answered and correct the call."),
+    ("http://site.example/loop", "upstream_error", "Use the address that the redirect leads to."),
+    ("http://127.0.0.1/", "missing_grant", "Ask for the grant with the tool the message names."),
+    ("http://none.example/", "upstream_error",
+     "Check the address, and whether the host is in requires and granted; if so, try again later."),
+    ("http://site.example:81/", "missing_grant", "Ask for the grant with the tool the message names."),
+    ("ftp://site.example/", "invalid_arguments", "Correct the arguments; every error is listed."),
+    ("http://", "invalid_arguments", "Correct the arguments; every error is listed.")])
+def test_a_refusal_has_a_type_and_no_source(fetch, url, mode, fix):
+    """Whose fault it is, this case's next step, and nothing of the code."""
+    r = fetch(url)
+    assert refused(r) == mode, text(r)
+    assert r.result["_meta"]["mcpbox/failure"]["fix"] == fix, text(r)
+    said = text(r)
+    assert "line " not in said and "Traceback" not in said and "mcpbox.http.stream" not in said and ">" not in said, said
+
+
 def test_twenty_headers(fetch):
     assert len(content(fetch("http://site.example/headers"))["headers"]) == 20
 
@@ -273,7 +291,7 @@ def test_ten_seconds(fetch):
     """Its own limit ends it, since nobody answers, and not the call's, which is a
     failure of another kind."""
     t = time.monotonic()
-    assert refused(fetch("http://site.example/slow"), "time") == "exception"
+    assert refused(fetch("http://site.example/slow"), "time") == "timeout"
     assert time.monotonic() - t > 8
 
 

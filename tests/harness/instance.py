@@ -42,12 +42,14 @@ NO_FSYNC = ("fsync=off",)
 #: Daemons of a slow machine wait longer.
 WAITS = (f"*:wait_factor={WAIT_FACTOR}", f"sandboxd:queue_wait={QUEUE_WAIT}")
 
+#: Tests loop and fail on purpose; those of the breakers themselves say yes.
+NO_BREAKERS = ("admind:breakers=no",)
 
 
 def defaults(sets):
     """The settings of every test's instance but those that sets has itself."""
     given = {s.split("=")[0] for s in sets}
-    return [s for s in (*CHEAP_HASHES, *WAITS) if s.split("=")[0] not in given]
+    return [s for s in (*CHEAP_HASHES, *WAITS, *NO_BREAKERS) if s.split("=")[0] not in given]
 
 
 # Process, executable: every service of an instance but PostgreSQL.

@@ -20,7 +20,8 @@ def runner_modules():
     if "_mcpbox" not in sys.modules:
         fake = types.ModuleType("_mcpbox")
         for i, name in enumerate(("EXCEPTION", "BAD_CODE", "INVALID_ARGUMENTS", "LIMIT", "PROTOCOL", "NO_ANSWER",
-                                  "MISSING_GRANT", "UPSTREAM", "UPSTREAM_CHANGED", "TIMEOUT"), 1):
+                                  "MISSING_GRANT", "UPSTREAM", "UPSTREAM_CHANGED", "TIMEOUT",
+                                  "UNKNOWN_RESOURCE"), 1):
             setattr(fake, name, i)
         sys.modules["_mcpbox"] = fake
     if str(HARNESS) not in sys.path:

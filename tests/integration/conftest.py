@@ -6,8 +6,9 @@ from harness.admind import Admind
 
 @pytest.fixture(scope="module")
 def a(request):
-    """With the admind.conf lines of the module's ADMIND_CONF, if it has some."""
-    x = Admind(settings=getattr(request.module, "ADMIND_CONF", ()))
+    """With the admind.conf lines of the module's ADMIND_CONF, else without
+    breakers: tests loop and fail on purpose."""
+    x = Admind(settings=getattr(request.module, "ADMIND_CONF", ("breakers no",)))
     try:
         x.all_up()
         yield x

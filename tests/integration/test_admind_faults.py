@@ -16,7 +16,6 @@ from harness.patience import patience
 
 
 #: Here faults go on and on, and so do callers.
-ADMIND_CONF = ("breakers no",)
 
 pytestmark = pytest.mark.usefixtures("honest")
 

@@ -1,6 +1,7 @@
 """Circuit breakers (decision 0042): callers that loop or fail without end are
 refused for a while, whoever else calls goes on."""
 import datetime
+import hashlib
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ import pytest
 from harness.admind import DONE, FAILED, FAILURES, Admind, failure
 
 pytestmark = pytest.mark.usefixtures("honest")
+ADMIND_CONF = ("breakers yes",)
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +40,10 @@ def settled(a):
 
 
 def call(gw, name, n=0, session=b"", **kw):
+    """As gatewayd sends it: with a digest of what the arguments say."""
+    alike = hashlib.sha256(str(n).encode()).digest()[:16]
     return gw.call("AUTHORISE", tool=name, arguments=json.dumps({"n": n}).encode(),
-                   session=session, **kw)
+                   session=session, alike=alike, **kw)
 
 
 def data(m):
@@ -177,7 +181,7 @@ def test_it_closes_by_itself_and_counts_from_zero(a):
 
 
 def test_zero_is_none_and_a_change_holds_at_once(a):
-    setting(a, breaker_session_repeats=0, breaker_principal_repeats=0)
+    setting(a, breaker_session_repeats=0, breaker_principal_repeats=0, breaker_session_calls=0)
     with a.gateway() as gw:
         name, session = tool(a), os.urandom(16)
         for _ in range(1100):
@@ -189,12 +193,20 @@ def test_zero_is_none_and_a_change_holds_at_once(a):
 
 
 def test_the_defaults_hold(a):
-    """One who loops is caught by what is installed."""
+    """One who loops is caught by what is installed; whoever works on is not."""
     with a.gateway() as gw:
         name, session = tool(a), os.urandom(16)
-        for _ in range(200):
+        for _ in range(20):
             assert call(gw, name, 0, session)["_"] == "RUN_ID"
-        opened(call(gw, name, 0, session), "session_repeats", 200)
+        opened(call(gw, name, 0, session), "session_repeats", 20)
+        for n in range(10):
+            assert call(gw, "demo__nothing", n, session)["_"] != "RUN_ID"
+        opened(call(gw, name, 99, session), "session_errors", 10)
+    keys = dict(a.rows("SELECT key, \"default\" FROM mcpbox.setting_keys WHERE key LIKE 'breaker%'"))
+    assert keys == {
+        "breaker_session_calls": "1000", "breaker_session_repeats": "20", "breaker_session_errors": "10",
+        "breaker_principal_calls": "10000", "breaker_principal_repeats": "100", "breaker_principal_errors": "50",
+        "breaker_calls_window_s": "3600", "breaker_repeats_window_s": "600", "breaker_reset_s": "60"}
 
 
 def test_shown_and_reset(a):

@@ -5,10 +5,11 @@ import time
 import pytest
 
 from harness import flow
-from harness.mcp import LEGACY, MODERN, Client
+from harness.mcp import LEGACY, MODERN, Client, request
 from harness.api_token import Token
 from harness.patience import patience
 
+INSTANCE_SETS = ("admind:breakers=yes",)
 CODE = "def main(n: int = 0) -> int:\n    return n\n"
 
 
@@ -53,6 +54,24 @@ def test_a_session_that_loops_is_held_and_another_goes_on(instance, tool):
         assert "session_repeats" in instance.ctl("breakers").stdout
         instance.ctl("breakers", "reset")
         assert a.call(tool, {"n": 0}).result
+
+
+def test_a_call_that_is_spelt_otherwise_is_the_same(instance, tool):
+    """What arguments say counts, not their bytes; what says another thing is another."""
+    instance.ctl("settings", "set", "breaker_session_repeats", "6")
+    with Client(instance.address) as c:
+        wide = flow.publish(instance, c, "callers", "wide", "def main(a: float, b: str = '') -> str:\n    return b\n")
+    spelt = [b'{"a":1,"b":"x"}', b'{"b":"x","a":1}', b' {\n"a" : 1.0 , "b":"x"}', b'{"\\u0061":1e0,"b":"\\u0078"}',
+             b'{"a":10E-1,"b":"x"}', b'{"a":1.000,"b":"\\u0078"}', b'{"b":"x","a":0.1e1}']
+    with Client(instance.address, version=LEGACY) as a:
+        def say(arguments):
+            body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}' % (
+                wide.encode(), arguments)
+            return request(instance.address(), body=body, headers=a._legacy())
+        for arguments in spelt[:6]:
+            assert say(arguments).result
+        assert refused(say(spelt[6]), "circuit_open")["breaker"] == "session_repeats"
+        assert say(b'{"a":2,"b":"x"}').result and say(b'{"a":1,"b":"X"}').result
 
 
 def test_errors_in_a_row_come_back_from_the_sandbox(instance, tool):

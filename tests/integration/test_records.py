@@ -272,6 +272,31 @@ def test_export_has_every_record_once_with_the_fields_of_adr_010(instance, mcp, 
     assert {json.loads(line)["id"] for line in out.splitlines()} == {x["id"] for x in lines}
 
 
+def test_export_shows_the_program_of_a_command(instance, mcp, rest):
+    """What ran and how it ended, not the tool's name and a 1."""
+    server = mcp.manage("mcpbox_create_server", name="programs", description="Of the tests.")["id"]
+    t = mcp.manage("mcpbox_create_tool", server_id=server, name="find", kind="command", executable="/usr/bin/grep",
+                   description="Finds.", spec={"argv": ["-c", "--max-count={most}", "--", "{what}", "{b}{a}"],
+                                               "stdin": "{text}", "ok_exit_codes": [1]},
+                   input_schema={"type": "object", "properties": {
+                       "most": {"type": "integer"}, "what": {"type": "string"}, "text": {"type": "string"},
+                       "a": {}, "b": {}}, "required": ["what", "text"]})
+    mcp.manage("mcpbox_request_publish", tool_id=t["id"])
+    item = flow.pending(instance, "find")
+    instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+    for given in ({"what": "q", "text": "a"}, {"what": "a{b}", "most": 3, "text": "a{b}"}, {"what": "(\\", "text": ""},
+                  {"what": "q", "text": "q", "a": ["x"], "b": "/no"}):
+        mcp.call("programs__find", given)
+    lines = until(lambda: (lambda x: x if len(x) == 4 and all(r["state"] == "closed" for r in x) else None)(
+        export(rest, "?tool=programs__find&kind=tool")), say=lambda: export(rest, "?tool=programs__find&kind=tool"))
+    assert {x["command"] for x in lines} == {"/usr/bin/grep"}
+    assert [(x["argv"], x["exit_code"], x["outcome"]) for x in reversed(lines)] == [
+        (["/usr/bin/grep", "-c", "--", "q"], 1, "done"),
+        (["/usr/bin/grep", "-c", "--max-count=3", "--", "a{b}"], 0, "done"),
+        (["/usr/bin/grep", "-c", "--", "(\\"], 2, "failed"),
+        (["/usr/bin/grep", "-c", "--", "q", '/no["x"]'], 2, "failed")]
+
+
 def test_export_of_more_than_a_page(instance, rest, tool):
     instance.psql("""
         INSERT INTO mcpbox.executions (id, kind, state, outcome, delivered, owner_epoch, principal,

@@ -34,7 +34,17 @@ LOG_MAX = 16 * 1024
 
 
 class ToolError(Exception):
-    """A failure the caller should read as it stands, without a traceback."""
+    """A failure the caller should read as it stands, without a traceback.
+    failure: as what it is told, one of FAILURES."""
+
+    FAILURES = ("exception", "upstream_error", "timeout", "invalid_arguments")
+    failure = "exception"
+
+    def __init__(self, *args, failure="exception"):
+        if failure not in self.FAILURES:
+            raise ValueError(f"failure must be one of {', '.join(self.FAILURES)}")
+        super().__init__(*args)
+        self.failure = failure
 
 
 class ProtocolError(Exception):

@@ -2,8 +2,9 @@
 result out of what it printed. command.c runs it; the command itself is
 another process and can't change anything here.
 
-A spec is {"argv": [text ...], "stdin"?: "{name}", "env"?: {NAME: text}}: what
-stands behind the program's name, and there is no shell. "{name}" in it is
+A spec is {"argv": [text ...], "stdin"?: "{name}", "env"?: {NAME: text},
+"ok_exit_codes"?: [integer ...]}: what stands after the program's name, and there
+is no shell; an exit code of that list is a normal end, as 0 is. "{name}" in it is
 replaced by the argument of that name: text as it is, everything else as JSON.
 An item whose argument was not given (or is null) is left out. Any other brace
 is itself.
@@ -18,7 +19,7 @@ import signal
 import mcpbox_results
 
 KIND_INSPECT = 2            # enum context_kind
-ARGV_MAX, ENV_MAX, TEXT_MAX = 256, 64, 4096     # of a spec
+ARGV_MAX, ENV_MAX, TEXT_MAX, CODES_MAX = 256, 64, 4096, 32     # of a spec
 ITEM_MAX = 128 * 1024 - 1   # the kernel's MAX_ARG_STRLEN with its NUL
 STDERR_MAX = 64 * 1024      # it explains; stdout is the result
 ROOM = 1024                 # of a result, for what is not output
@@ -49,7 +50,7 @@ def _text(value, what):
 
 
 def parse(raw):
-    """(argv, stdin or None, env) of a spec."""
+    """(argv, stdin or None, env, exit codes that are no errors) of a spec."""
     try:
         spec = json.loads(raw)
     except ValueError as e:
@@ -57,10 +58,10 @@ def parse(raw):
     if not isinstance(spec, dict) or not isinstance(spec.get("argv"), list):
         raise BadSpec('the spec must be an object with "argv", a list of '
                       "texts: what stands behind the program's name")
-    unknown = sorted(set(spec) - {"argv", "stdin", "env"})
+    unknown = sorted(set(spec) - {"argv", "stdin", "env", "ok_exit_codes"})
     if unknown:
         raise BadSpec(f"the spec has the unknown key {unknown[0]!r}; it may "
-                      "have argv, stdin and env")
+                      "have argv, stdin, env and ok_exit_codes")
     if len(spec["argv"]) > ARGV_MAX:
         raise BadSpec(f"argv has more than {ARGV_MAX} items")
     argv = [_text(item, f"argv[{i}]") for i, item in enumerate(spec["argv"])]
@@ -74,7 +75,11 @@ def parse(raw):
         if not _NAME.fullmatch(name):
             raise BadSpec(f"env: {name!r} is no name of a variable")
         _text(value, f"env.{name}")
-    return argv, stdin, env
+    codes = spec.get("ok_exit_codes", [])
+    if not isinstance(codes, list) or len(codes) > CODES_MAX or not all(
+            type(n) is int and 1 <= n <= 255 for n in codes):
+        raise BadSpec(f"ok_exit_codes must be at most {CODES_MAX} integers from 1 to 255")
+    return argv, stdin, env, frozenset(codes)
 
 
 def names(argv, stdin):
@@ -212,13 +217,13 @@ def _limit(name, value, unit):
     return f"The command met a limit: the limit {name} is {value} {unit}."
 
 
-def _ended(status, cpu_ms, cpu_limit_ms):
+def _ended(status, cpu_ms, cpu_limit_ms, fine):
     """(how it ended, failure's name or None, sentence)"""
     signalled = status & 0x7f
     if not signalled:
         code = status >> 8 & 0xff
-        if code == 0:
-            return {"exit_code": 0}, None, ""
+        if code == 0 or code in fine:
+            return {"exit_code": code}, None, ""
         return ({"exit_code": code}, "EXCEPTION",
                 f"The command ended with exit code {code}.")
     name = _signal_name(signalled)
@@ -257,7 +262,7 @@ def _error(e):
 def inspect_spec(spec, name, digest, allowed):
     """The inspection object: schema of the arguments, and what would run."""
     try:
-        argv, stdin, _ = parse(spec)
+        argv, stdin, _, _ = parse(spec)
         if digest is None:
             raise BadSpec(_missing(name, allowed))
     except BadSpec as e:
@@ -274,7 +279,7 @@ def inspect_spec(spec, name, digest, allowed):
 def _run(spec, arguments, path, limit, cpu_limit_ms):
     """(failure, body)"""
     import _mcpbox
-    argv, stdin, env = parse(spec)
+    argv, stdin, env, fine = parse(spec)
     line, data, pairs = command_line(argv, stdin, env, json.loads(arguments))
     try:
         status, out, out_n, err, err_n, duration, cpu = _mcpbox.command(
@@ -288,7 +293,7 @@ def _run(spec, arguments, path, limit, cpu_limit_ms):
                 "processes", resource.getrlimit(resource.RLIMIT_NPROC)[0],
                 "processes and threads, one of them the platform's"), limit)
         raise
-    end, failure, prefix = _ended(status, cpu, cpu_limit_ms)
+    end, failure, prefix = _ended(status, cpu, cpu_limit_ms, fine)
     end["duration_ms"] = duration
     return (0 if failure is None else getattr(_mcpbox, failure),
             body(end, _Stream(out, out_n), _Stream(err, err_n), prefix, limit))

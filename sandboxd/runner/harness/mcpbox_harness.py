@@ -276,6 +276,12 @@ def _fail(failure, text, limit):
     _mcpbox.finish(failure, mcpbox_results.error_body(text, limit))
 
 
+#: What an exception may be told as, by its own word. Whoever raises it tells of
+#: itself: the call has failed either way, and no right goes by how.
+_SAID = {"upstream_error": _mcpbox.UPSTREAM, "timeout": _mcpbox.TIMEOUT,
+         "limit": _mcpbox.LIMIT, "invalid_arguments": _mcpbox.INVALID_ARGUMENTS}
+
+
 def _failure_of(e):
     if (isinstance(e, (MemoryError, mcpbox_results.TooLarge))
             or mcpbox_errors.limit_met(e)):
@@ -284,6 +290,10 @@ def _failure_of(e):
         return _mcpbox.NO_ANSWER
     if isinstance(e, mcpbox.ProtocolError):
         return _mcpbox.PROTOCOL
+    if isinstance(e, mcpbox.http.BadRequest):
+        return _mcpbox.EXCEPTION        # the code made a request that is none
+    if isinstance(e, (mcpbox.ToolError, mcpbox.http.Error)):
+        return _SAID.get(e.failure, _mcpbox.EXCEPTION)
     return _mcpbox.EXCEPTION
 
 
@@ -314,7 +324,7 @@ def _report(e, failure, filename, code, limit):
                              ).with_traceback(e.__traceback__)
         text = mcpbox_errors.text(e, filename, code.decode("utf-8", "replace"),
                                   stdout, truncated)
-        if failure == _mcpbox.LIMIT:
+        if failure == _mcpbox.LIMIT and mcpbox_errors.told:
             text = f"{mcpbox_errors.told}\n\n{text}"
     _fail(failure, text, limit)
 
@@ -387,7 +397,7 @@ def run(form, filename, code, program, arguments, secrets, limit):
         body = BODIES[form](result, limit)
     except BaseException as e:
         if form == RESOURCE and isinstance(e, mcpbox.NotFound):
-            failure = _mcpbox.INVALID_ARGUMENTS     # the URI is the argument
+            failure = _mcpbox.UNKNOWN_RESOURCE
         elif failure == _mcpbox.EXCEPTION:
             failure = _failure_of(e)
         _report(e, failure, filename, code, limit)
@@ -433,6 +443,7 @@ def drive(driver, form, spec, arguments, secrets, limit):
     (mcpbox_drivers.py says what a driver is)."""
     if secrets:
         mcpbox_hide.hide_secrets(secrets.values())
+    failure = 0
     try:
         main = mcpbox_drivers.find(driver).main
         given = _parse(arguments.decode("utf-8")) if arguments else {}
@@ -441,6 +452,9 @@ def drive(driver, form, spec, arguments, secrets, limit):
             result = _run(_await(result))
         if isinstance(result, mcpbox_drivers.Body):
             body = mcpbox_results.encode(result.value, limit)
+            # The other side's own error is one in our records, too.
+            if result.value.get("isError") is True:
+                failure = _mcpbox.UPSTREAM
         else:
             body = BODIES[form](result, limit)
     except mcpbox_drivers.Failure as e:
@@ -451,7 +465,7 @@ def drive(driver, form, spec, arguments, secrets, limit):
         _report(e, _failure_of(e), f"<{driver}>", b"", limit)
         return
     _flush()
-    _mcpbox.finish(0, body)
+    _mcpbox.finish(failure, body)
 
 
 def start(kind, filename, code, program, arguments, secrets, limit, form,

@@ -56,7 +56,7 @@ who(unsigned session, const char *principal)
 static int
 call(const struct breaker_who *w, const char *name, unsigned args)
 {
-	struct ipc_hash h = {{0}};
+	struct ipc_id h = {{0}};
 
 	memcpy(h.b, &args, sizeof(args));
 	return breaker_call(b, &conf, w, 0, name, &h, now, &trip);
@@ -101,7 +101,7 @@ test_repeats(void **unused)
 	assert_int_equal(call(&w, "a", 1), -1);
 	/* another kind of object of that name is another call */
 	assert_int_equal(breaker_call(b, &conf, &w, 1, "a",
-			     &(struct ipc_hash){{1}}, now, &trip),
+			     &(struct ipc_id){{1}}, now, &trip),
 	    0);
 }
 
@@ -313,7 +313,7 @@ static void
 test_an_outage_is_no_repetition(void **unused)
 {
 	struct breaker_who w = who(1, "p");
-	struct ipc_hash h = {{1}};
+	struct ipc_id h = {{1}};
 
 	for (int i = 0; i < 200; i++) {
 		assert_int_equal(call(&w, "a", 1), 0);

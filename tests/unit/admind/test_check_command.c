@@ -73,7 +73,9 @@ commands(void **state)
 	    /* braces that are none */
 	    "{\"argv\":[\"{}\",\"{1}\",\"{a-b}\",\"{ a}\",\"{\",\"}\",\"{x\","
 	    "\"x}\",\"{{a}}\",\"$1\",\"{a}{\"]}",
-	    "{\"argv\":[\"-n\"],\"env\":{\"LANG\":\"C\",\"_\":\"{zz}\"}}"};
+	    "{\"argv\":[\"-n\"],\"env\":{\"LANG\":\"C\",\"_\":\"{zz}\"}}",
+	    "{\"argv\":[],\"ok_exit_codes\":[]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[1,255,2.0]}"};
 	static const char *const bad[] = {"[]", "{}", "{\"argv\":\"a\"}",
 	    "{\"argv\":[1]}", "{\"argv\":[\"a\\u0000\"]}",
 	    "{\"argv\":[],\"x\":1}", "{\"argv\":[],\"stdin\":\"a\"}",
@@ -83,7 +85,14 @@ commands(void **state)
 	    "{\"argv\":[],\"env\":{\"A=B\":\"\"}}",
 	    "{\"argv\":[],\"env\":{\"1A\":\"\"}}",
 	    "{\"argv\":[],\"env\":{\"A\":1}}",
-	    "{\"argv\":[],\"env\":{\"A\":\"\\u0000\"}}"};
+	    "{\"argv\":[],\"env\":{\"A\":\"\\u0000\"}}",
+	    "{\"argv\":[],\"ok_exit_codes\":1}",
+	    "{\"argv\":[],\"ok_exit_codes\":[0]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[-1]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[256]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[1.5]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[\"1\"]}",
+	    "{\"argv\":[],\"ok_exit_codes\":[1,1.0]}"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)

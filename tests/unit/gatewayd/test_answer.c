@@ -120,7 +120,8 @@ test_errors(void **state)
 	answer_error(&b, &modern, FAILURE_BUSY, "m", 250, "\"x\":[1]");
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
 	   "\"message\":\"m\",\"data\":{\"failure_mode\":\"busy\",\"fix\":"
-	   "\"Call again after retry_after_ms.\",\"retry_after_ms\":250,"
+	   "\"Call again in a moment, or after retry_after_ms where it is "
+	   "given.\",\"retry_after_ms\":250,"
 	   "\"x\":[1]}}}");
 	answer_tool_failure(&b, &modern, FAILURE_LIMIT, "too big");
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
@@ -212,8 +213,17 @@ test_failed_calls(void **state)
 	    0);
 	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
 	   "\"message\":\"a\\n\\u00e9]\",\"data\":{\"failure_mode\":"
-	   "\"exception\",\"fix\":\"Mend the tool's code; the error shows "
-	   "the line.\",\"execution\":{\"a\":1}}}}");
+	   "\"exception\",\"fix\":\"Do what the error says; if the code is "
+	   "at fault, its author mends it.\",\"execution\":{\"a\":1}}}}");
+	/* The sandbox knows the case. */
+	assert_int_equal(
+	    answer_failed_call(&b, &modern, FAILURE_EXCEPTION, ipc_str(body),
+		ipc_str("{\"mcpbox/failure\":{\"fix\":\"Mend it.\"}}"),
+		ipc_bytes(NULL, 0)),
+	    0);
+	is("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"
+	   "\"message\":\"a\\n\\u00e9]\",\"data\":{\"failure_mode\":"
+	   "\"exception\",\"fix\":\"Mend it.\"}}}");
 	assert_int_equal(
 	    answer_failed_call(&b, &modern, FAILURE_INVALID_ARGUMENTS,
 		ipc_str("{\"content\":[]}"), ipc_str(""), ipc_str("\"a:b\"")),

@@ -66,10 +66,13 @@ def test_may_wait(driver):
 
 def test_a_whole_body_passes_as_it_is(driver):
     said = {"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}],
-            "structuredContent": {"a": 1}, "isError": True}
+            "structuredContent": {"a": 1}, "isError": False}
     driver(main=lambda *a: drivers.Body(said))
     assert start() == (0, said)
     assert start(form=STRUCTURED) == (0, said)
+    # the other side's own error is a failed call, of the same content
+    said["isError"] = True
+    assert start() == (fake.UPSTREAM, said)
 
 
 def test_a_structured_form_is_made_of_a_plain_value(driver):

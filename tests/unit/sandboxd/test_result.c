@@ -487,7 +487,7 @@ test_meta(void **state)
 
 	buf_init(&b, 1000);
 	result_meta(&b, &id, 1500, ipc_bytes("a\xff\"", 3), &dropped,
-	    FAILURE_TIMEOUT, "late");
+	    FAILURE_TIMEOUT, "late", ipc_str("{}"));
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_string_equal((char *)b.p,
@@ -499,7 +499,8 @@ test_meta(void **state)
 	buf_clear(&b);
 	dropped.progress_reports = 3;
 	dropped.log_lines = 12;
-	result_meta(&b, &id, 0, ipc_str(""), &dropped, FAILURE_NONE, NULL);
+	result_meta(&b, &id, 0, ipc_str(""), &dropped, FAILURE_NONE, NULL,
+	    ipc_str("{}"));
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_non_null(strstr((char *)b.p,
