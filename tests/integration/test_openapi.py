@@ -108,6 +108,16 @@ def refs(o):
             yield from refs(v)
 
 
+@pytest.mark.parametrize("method, path", sorted(k for k, op in OPERATIONS.items() if "requestBody" in op))
+def test_every_request_has_an_example_of_its_schema(method, path):
+    """To copy from: with each member that is needed, and none that the API would refuse."""
+    content = OPERATIONS[method, path]["requestBody"]["content"]["application/json"]
+    schema = resolve(content["schema"])
+    assert schema["additionalProperties"] is False
+    check(schema, content["example"], (method, path))
+    assert content["example"] or not schema["properties"], "an example says something"
+
+
 def test_the_file_itself():
     assert DOC["openapi"] == "3.1.0" and len(OPERATIONS) > 60
     used = set(refs(DOC))

@@ -134,6 +134,20 @@ def operations():
             yield f"docs/ADMINISTRATION.md: activity {kind} is missing"
 
 
+def paths(page, text):
+    """Files of the project that a page names and that are not there."""
+    for name in set(re.findall(r"`((?:\w[\w-]*/)+[\w-]+\.\w+)`", text)):
+        top = name.split("/")[0]
+        if (ROOT / top).is_dir() and not (ROOT / name).exists() and "NNNN" not in name:
+            yield f"{page}: there is no {name}"
+
+
+def both_kinds(page, text):
+    """What holds for the package alone is told apart from quickstart."""
+    if re.search(r"systemctl|journalctl|/etc/mcpbox|/var/lib/mcpbox\b(?!-)", text) and "quickstart" not in text:
+        yield f"{page}: says what holds for the package, and not what does for a quickstart"
+
+
 def main():
     # A comparison that can't fail is worth nothing.
     assert block("x<!-- begin: a -->\nhello\n<!-- end: a -->", "a") == "hello"
@@ -141,7 +155,15 @@ def main():
     assert anchors("# A `b`: c, d\n```\n# no\n```\n## x_y\n") == {"a-b-c-d", "x_y"}
     here = ROOT / "README.md"
     assert len(list(links(here, "[a](nowhere.md) [b](README.md#nothing) [c](#mcpbox) `[d](x)`"))) == 2
+    assert list(paths("x", "`tests/nowhere/test_x.py` `nowhere/x.c` `tests/lint/docs.py`")) == [
+        "x: there is no tests/nowhere/test_x.py"]
+    assert list(both_kinds("x", "systemctl")) and not list(both_kinds("x", "systemctl; quickstart: sv"))
     bad = []
+    for name in ("HACKING.md", "README.md", "STYLE.md"):
+        bad += paths(name, read(name))
+    for path in (ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/*.md"), *(ROOT / "docs/man" / n for n in (
+            "mcpbox.7", "mcpboxctl.1", "mcpbox.conf.5.in"))):
+        bad += both_kinds(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md"),
                  *ROOT.glob("*/DESIGN.md"), *ROOT.glob("*/*/DESIGN.md")):
         bad += links(path, path.read_text(encoding="utf-8"))

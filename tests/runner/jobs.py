@@ -331,7 +331,7 @@ def jobs():
         limit=700, needs=(*released, "npm clients"))
     add("conformance", "conformance", folder("conformance", 1200, 1, "conformance"), limit=1300,
         needs=(*released, "npm conformance"))
-    add("quickstart", "quickstart", folder("quickstart", 1500), places=2, limit=1600)
+    add("quickstart", "quickstart", folder("quickstart", 1500), places=2, limit=1600, needs=released)
     package = {"MCPBOX_PACKAGE": lambda ctx: str(ctx.paths.build / "package")}
     add("package", "package", folder("package", 1200, 1, None, "--ignore=tests/package/inside",
                                      "--ignore=tests/package/test_reproducible.py", **package),

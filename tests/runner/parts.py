@@ -49,7 +49,7 @@ PARTS = (
     Part("clients", ALWAYS, "the official MCP client packages", ("pytest", "npm", "serve")),
     Part("conformance", ALWAYS, "the official conformance suite, all revisions", ("pytest", "npm", "serve")),
     Part("kill", ALWAYS, "SIGKILL of every process and of PostgreSQL under load", ("pytest", "serve")),
-    Part("quickstart", ALWAYS, "contrib/quickstart from nothing, again, stop, purge", ("pytest", "build", "serve")),
+    Part("quickstart", ALWAYS, "contrib/quickstart from nothing, again, stop, purge", ("pytest", "quickstart", "serve")),
     Part("runner", ALWAYS, "the program that runs these tests", ("pytest",)),
 
     Part("tidy", FULL, "clang-tidy of every file", ("lint",),
