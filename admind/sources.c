@@ -51,7 +51,7 @@ struct work {
 static void
 work_free(struct work *w)
 {
-	for (size_t i = 0; i < w->n; i++) {
+	for (size_t i = 0; w->item != NULL && i < w->n; i++) {
 		free(w->item[i].upstream);
 		free(w->item[i].arguments);
 	}
