@@ -90,7 +90,7 @@ BEGIN
 	RETURN true;
 END $$;
 
--- 0019's, and: what is only presumed may be said by its owner.
+-- As in sql/schema/executions.sql; and the owner may say what was only presumed.
 CREATE OR REPLACE FUNCTION executions_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'INSERT' THEN
@@ -155,7 +155,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- 0023's, likewise.
+-- As in sql/schema/executions.sql, likewise.
 CREATE OR REPLACE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
     p_failure text, p_delivered boolean, p_started timestamptz,
     p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,

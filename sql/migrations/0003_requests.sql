@@ -3,8 +3,8 @@
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
--- As versions (0026: publish_room), so requests for modules and for hosts: their
--- bounds are a tool's and a server's, and one principal makes as many tools and
+-- Bounds pending requests for modules and hosts, as publish_room() bounds those for
+-- versions: their bounds are a tool's and a server's, and one principal makes as many tools and
 -- servers as it likes. 256 is eight tools' or servers' worth. Sources ask for their
 -- review and their hosts by the same functions.
 
@@ -39,8 +39,8 @@ END $$;
 CREATE TRIGGER room BEFORE INSERT ON approval_requests FOR EACH ROW
     WHEN (NEW.kind IN ('module', 'network')) EXECUTE FUNCTION approval_requests_room();
 
--- 0022's, and: whoever has no room asks for nothing more, and keeps nobody else's
--- needs from being asked for.
+-- As in sql/schema/store.sql. A principal without room asks for nothing more, and keeps
+-- no other's needs from being asked for.
 CREATE OR REPLACE FUNCTION module_need_ask() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -92,7 +92,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    ON x.server_id = v.server_id AND x.key = k.key WHERE x.value IS NULL
 $$;
 
--- 0019's, and that.
+-- As in sql/schema/approvals.sql, with that bound.
 CREATE OR REPLACE FUNCTION approval_circumstances(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT '"review":' || to_json(review_mode(a.kind)) || ',"affected_tools":'
@@ -118,7 +118,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    AND i.state <> 'done'
 $$;
 
--- 0012's, and: what is asked for already says what keeps it from being fetched.
+-- As in sql/schema/modules.sql. A module that is asked for already says what keeps it
+-- from being fetched.
 CREATE OR REPLACE FUNCTION request_module(p_request uuid, p_subject uuid, p_tool uuid,
     p_name text, p_version text, p_justification text, p_actor text,
     OUT module text)
@@ -175,7 +176,7 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- Privileges, as in 0001.
+-- Privileges.
 
 REVOKE ALL ON FUNCTION grants_pending_max, grants_room, approval_requests_room,
     secrets_missing, module_fetch_json FROM PUBLIC;

@@ -5,8 +5,8 @@ SET LOCAL search_path = mcpbox, pg_temp;
 ---------------------------------------------------------------------------
 -- Sources on this machine.
 
--- 0010's, and: an address of this machine is one as any other. It is reached only if
--- an administrator grants it, with its port (0019: host_private), and never if it is a
+-- As in sql/schema/sources.sql; an address of this machine is one as any other. It is reached only if
+-- an administrator grants it, with its port (host_private), and never if it is a
 -- listener of this suite (egress). By its address alone: what `localhost` means, each
 -- program decides for itself.
 CREATE OR REPLACE FUNCTION source_url_wrong(p_url text) RETURNS text
@@ -152,7 +152,7 @@ BEGIN
 	RETURN i.source_id;
 END $$;
 
--- 0021's, and: tools that serve and that have another definition now go into
+-- As in sql/schema/sources.sql; serving tools that have another definition now go into
 -- quarantine; those whose approved definition is there again come out of it, if a
 -- person or a client had the source listed (a server that changes back and forth
 -- between calls does not get its tool out by that). Its server is locked before the
@@ -251,7 +251,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	ORDER BY i.upstream LIMIT 200	-- SOURCE_NAMES_MAX
 $$;
 
--- 0021's, and: or the version that serves.
+-- As in sql/schema/sources.sql; or the version that serves.
 CREATE OR REPLACE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
 	SELECT bool_or(mcpbox.version_pin(v) = p_sha256)
@@ -262,7 +262,7 @@ LANGUAGE sql STABLE AS $$
 	WHERE t.id = p_tool
 $$;
 
--- 0021's, and: a request for what is in quarantine says so.
+-- As in sql/schema/sources.sql; a request for a tool in quarantine says so.
 CREATE OR REPLACE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
     p_skipped text, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -327,7 +327,7 @@ BEGIN
 	    || json_array_length(p_skipped::json) || ' were skipped, each with its reason.' END)::text;
 END $$;
 
--- 0026's, and that.
+-- As in sql/schema/tools.sql, with that.
 CREATE OR REPLACE FUNCTION tool_item(p_id uuid) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -351,7 +351,7 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- Privileges, as in 0001.
+-- Privileges.
 
 REVOKE ALL ON FUNCTION version_pin, quarantine, quarantine_return, quarantine_over,
     quarantine_words, source_changed, source_discovered, quarantine_wanted FROM PUBLIC;
