@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "closer.h"
 #include "confine.h"
 #include "doctor.h"
 #include "drain.h"
@@ -546,9 +547,12 @@ main(int argc, char **argv)
 	static struct sandboxd s;
 	struct calls_conf cc;
 	const struct conf *c;
+	struct err e;
 
 	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
+	if (closer_start(&e) < 0)
+		log_fatal("closer", "%s", e.text);
 	large_goes_back();
 	c = s.proc.conf;
 	settings_calls(c, &cc);
