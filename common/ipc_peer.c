@@ -18,6 +18,7 @@
 #include "ids.h"
 #include "ipc_peer_internal.h"
 #include "log.h"
+#include "rights.h"
 #include "waits.h"
 
 int ipc_peer_hello_ms = IPC_HELLO_MS;
@@ -140,7 +141,10 @@ ipc_peer_close(struct ipc_peer *p)
 	event_del(p->writable);
 	event_del(p->again);
 	hello_timer_stop(p);
-	close(p->fd);
+	if (p->guarded)
+		rights_close(p->fd);
+	else
+		close(p->fd);
 	p->fd = -1;
 	event_active(p->reap, EV_TIMEOUT, 0);
 }
@@ -258,6 +262,12 @@ readable_cb(evutil_socket_t fd, short what, void *arg)
 		struct err e;
 		int rc;
 
+		if (p->guarded && rights_come(p->fd)) {
+			(void)err_set(&e, FAILURE_INVALID_REQUEST,
+			    "descriptors, of which a runner sends none");
+			violation(p, &e);
+			return;
+		}
 		rc = ipc_read(p->fd, &f, &e);
 		if (rc == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
@@ -320,6 +330,13 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	if (ipc_peer_cred(sock, &uid, &p->pid, NULL) == -1)
 		p->pid = -1;
 	evutil_make_socket_nonblocking(sock);
+	/* Whoever has code in a runner writes its packets. No message of a
+	 * runner carries a descriptor (ipc_table.h). */
+	if (peer == IPC_ROLE_RUNNER) {
+		if (rights_guard(sock) == -1)
+			goto unguarded;
+		p->guarded = true;
+	}
 	p->readable =
 	    event_new(base, sock, EV_READ | EV_PERSIST, readable_cb, p);
 	p->writable = event_new(base, sock, EV_WRITE, ipc_peer_writable, p);
@@ -355,6 +372,10 @@ nomem:
 		free(p);
 	}
 	err_set(e, FAILURE_BUSY, "no memory for a connection");
+	return NULL;
+unguarded:
+	free(p);
+	err_sys(e, FAILURE_INTERNAL, "SO_PASSRIGHTS, without a closer");
 	return NULL;
 }
 

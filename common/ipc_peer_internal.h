@@ -62,6 +62,7 @@ struct ipc_peer {
 	size_t nwaiters, nlate;
 	uint64_t next_id;
 	bool hello, was_up, closing, paused;
+	bool guarded;   /* a runner's: rights.h */
 	bool finishing; /* we listen no more (ipc_peer_finish) */
 	bool ended;     /* and have read everything */
 	bool deaf;      /* the other side listens no more (ipc_send.c) */

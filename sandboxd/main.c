@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "closer.h"
 #include "confine.h"
 #include "doctor.h"
 #include "drain.h"
@@ -571,6 +572,8 @@ main(int argc, char **argv)
 
 	proc_check_with(settings_check);
 	proc_start(&s.proc, "sandboxd", argc, argv);
+	if (closer_start(&e) < 0)
+		log_fatal("closer", "%s", e.text);
 	large_goes_back();
 	c = s.proc.conf;
 	settings_calls(c, &cc);

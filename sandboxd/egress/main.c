@@ -7,6 +7,7 @@
 #include <seccomp.h>
 #include <string.h>
 
+#include "closer.h"
 #include "confine.h"
 #include "control.h"
 #include "ipc_peer.h"
@@ -84,6 +85,8 @@ main(int argc, char **argv)
 
 	proc_check_with(check_lists);
 	proc_start(&g.proc, "egress", argc, argv);
+	if (closer_start(&e) < 0)
+		log_fatal("closer", "%s", e.text);
 	if (event_base_priority_init(g.proc.base, EGRESS_PRIORITIES) != 0)
 		log_fatal("loop", "libevent: no priorities");
 	for (size_t i = 0; i < EGRESS_CHAINS; i++)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "rights.h"
+
 enum {
 	RELAY_BURST = 32,        /* datagrams before the loop's other work */
 	RELAY_QUEUE = 256 * 1024 /* bytes that wait for a runner */
@@ -31,7 +33,7 @@ relay_free(struct relay *r)
 	if (r->record != NULL)
 		record_end(r->record);
 	record_drop(r->record);
-	close(r->pair);
+	rights_close(r->pair);
 	close(r->udp);
 	free(r);
 }
@@ -59,10 +61,11 @@ on_runner(evutil_socket_t fd, short what, void *arg)
 
 	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
-		n = recv(r->pair, datagram, sizeof(datagram), MSG_DONTWAIT);
+		n = rights_recv(r->pair, datagram, sizeof(datagram), 0);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) { /* closed; an empty datagram ends it as well */
+		if (n <= 0) { /* closed, or descriptors; an empty datagram ends
+			       * it as well */
 			relay_free(r);
 			return;
 		}
@@ -127,6 +130,13 @@ relay_open(struct net *n, int udp, struct record *record)
 		0, pair) != 0) {
 		free(r);
 		close(udp);
+		return -1;
+	}
+	if (rights_guard(pair[0]) != 0) {
+		close(pair[0]);
+		close(pair[1]);
+		close(udp);
+		free(r);
 		return -1;
 	}
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));

@@ -10,6 +10,7 @@
 
 #include "dns.h"
 #include "relay.h"
+#include "rights.h"
 
 enum {
 	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
@@ -48,7 +49,7 @@ resolver_free(struct resolver *r)
 		event_free(r->writable);
 	if (r->again != NULL)
 		event_free(r->again);
-	close(r->fd);
+	rights_close(r->fd);
 	free(r);
 }
 
@@ -191,10 +192,6 @@ serve_stream(struct resolver *r)
 	return flush(r);
 }
 
-/*
- * read(2) takes no descriptors: what a runner sends by SCM_RIGHTS the kernel
- * closes again.
- */
 static void
 on_stream(evutil_socket_t fd, short what, void *arg)
 {
@@ -203,7 +200,7 @@ on_stream(evutil_socket_t fd, short what, void *arg)
 
 	event_base_loopcontinue(r->net->egress->proc.base);
 	if (r->nin < sizeof(r->in)) {
-		n = read(fd, r->in + r->nin, sizeof(r->in) - r->nin);
+		n = rights_recv(fd, r->in + r->nin, sizeof(r->in) - r->nin, 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN)) {
 			resolver_free(r);
 			return;
@@ -254,7 +251,7 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 
 	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RESOLVER_BURST; i++) {
-		n = recv(fd, r->in, sizeof(r->in), MSG_DONTWAIT | MSG_TRUNC);
+		n = rights_recv(fd, r->in, sizeof(r->in), MSG_TRUNC);
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
@@ -295,6 +292,12 @@ resolver_open(struct net *n, bool datagrams)
 		return -1;
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) !=
 	    0) {
+		free(r);
+		return -1;
+	}
+	if (rights_guard(pair[0]) != 0) {
+		close(pair[0]);
+		close(pair[1]);
 		free(r);
 		return -1;
 	}

@@ -7,6 +7,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -64,10 +65,11 @@ def lines(hosts):
 
 
 class Egress:
-    """sets: lines of its configuration. Everything ends with close()."""
+    """sets: lines of its configuration; older: on a kernel that can't refuse descriptors.
+    Everything ends with close()."""
 
-    def __init__(self, ns=None, sets=(), start=True):
-        self.ns = ns
+    def __init__(self, ns=None, sets=(), start=True, older=False):
+        self.ns, self.older = ns, older
         self.base, self._lock = take_block()
         self.uid = self.base + 9
         self.dir = tempfile.mkdtemp(prefix="mcpeg")
@@ -91,6 +93,8 @@ class Egress:
     def start(self):
         argv = ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), "--clear-groups",
                 "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", PROGRAM, "-f", self.conf]
+        if self.older:
+            argv = [sys.executable, "-I", os.path.join(os.path.dirname(__file__), "older_kernel.py"), *argv]
         with open(os.path.join(self.dir, "log"), "ab") as log:
             run = self.ns.popen if self.ns else subprocess.Popen
             self.process = run(argv, stderr=log, stdin=subprocess.DEVNULL)

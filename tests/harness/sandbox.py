@@ -145,11 +145,12 @@ class Vault(threading.Thread):
 
 class Sandbox:
     """The two daemons; close() ends everything. egress: settings of a third,
-    mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py)."""
+    mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py). older: sandboxd
+    and egress on a kernel that can't refuse descriptors."""
     tool_ms = 5000      # for a tool that is given no other time; more where none may run out of it
 
-    def __init__(self, runner=None, zygote="", egress=None, ns=None, **settings):
-        self.ns = ns
+    def __init__(self, runner=None, zygote="", egress=None, ns=None, older=False, **settings):
+        self.ns, self.older = ns, older
         self.base, self._lock = take_block()
         self.dir = tempfile.mkdtemp(prefix="mcpbsb")
         os.chmod(self.dir, 0o711)
@@ -223,11 +224,13 @@ class Sandbox:
                  "sandboxd-spawn": "sandboxd/spawn/mcpbox-sandboxd-spawn",
                  "egress": "sandboxd/egress/mcpbox-sandboxd-egress"}[process]
         popen = self.ns.popen if process == "egress" else subprocess.Popen
+        older = [sys.executable, "-I", os.path.join(os.path.dirname(__file__), "older_kernel.py")] if (
+            self.older and process != "sandboxd-spawn") else []
         log = self.logs.setdefault(process, open(self.path(process + ".log"), "ab"))
         # LeakSanitizer can't look at a process that isn't dumpable.
         env = {"ASAN_OPTIONS": "detect_leaks=0", **os.environ}
         self.children[process] = popen(
-            ["setpriv", "--reuid", str(self.uid(user)), "--regid", str(self.uid(user)),
+            [*older, "setpriv", "--reuid", str(self.uid(user)), "--regid", str(self.uid(user)),
              "--groups", groups, *caps, "--",
              os.path.join(BUILD, built), "-f",
              self.path(process + ".conf")], env=env, stdin=subprocess.DEVNULL, stdout=log,

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from harness.hostile import FLOOD_DESCRIPTORS
 from harness.instance import processes
 from harness.patience import patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
@@ -82,40 +83,6 @@ def wait_for(f, timeout=5):
     while not (got := f()) and time.monotonic() < end:
         time.sleep(0.02)
     return got
-
-
-# --- Descriptors over the channel. ---
-
-FLOOD_FDS = '''
-import array, os, socket, time
-def main():
-    s = socket.socket(fileno=os.dup(3))
-    pipes = [os.pipe() for _ in range(60)]
-    fds = array.array("i", [fd for p in pipes for fd in p])
-    frame = bytes([0, 170, 0, FLAG, 0, 0, 0, 5]) + bytes(8) + bytes([0, 0, 0, 1]) + b"x"
-    for _ in range(2000):
-        try:
-            s.sendmsg([frame], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds[:COUNT])])
-        except OSError:
-            break
-    time.sleep(30)
-    return "lived"
-'''
-
-
-@pytest.mark.parametrize("count, flag", [(1, 0), (1, 1), (2, 1), (8, 0), (9, 0), (120, 1)])
-def test_descriptors_over_the_channel(sandbox, admind, gateway, count, flag):
-    """A frame with descriptors nobody asked for ends the call at once; none of
-    them stays open in sandboxd."""
-    run(gateway, admind.held(ONE))
-    pid = sandbox.children["sandboxd"].pid
-    before = wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")))
-    code = FLOOD_FDS.replace("COUNT", str(count)).replace("FLAG", str(flag))
-    # Not its time ends it, nor does it end by itself.
-    outcome, _, meta = run(gateway, admind.held(code, timeout=20000))
-    assert outcome == KILLED and meta["mcpbox/failure"]["failure_mode"] == "killed"
-    assert wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before)
-    assert run(gateway, admind.held(ONE))[0] == DONE
 
 
 # --- Time. ---
@@ -434,7 +401,7 @@ ENDS = [
     ("import os\ndef main():\n    open('/tmp/x', 'wb').write(b'x' * 9000000)\n"
      "    os.close(3)\n", 5000),
     ("def main():\n    return 'x' * 500000\n", 5000),
-    (FLOOD_FDS.replace("COUNT", "100").replace("FLAG", "1"), 1000),
+    (FLOOD_DESCRIPTORS.replace("COUNT", "100").replace("FLAG", "1"), 1000),
     ("import os, socket\ndef main():\n    keep = [socket.socketpair() for _ in range(50)]\n"
      "    os.kill(1, 9)\n    os.abort()\n", 300),
 ]

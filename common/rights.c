@@ -1,0 +1,203 @@
+#include "rights.h"
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* asm-generic/socket.h of Linux 6.16 */
+#endif
+
+static int closer = -1;
+static bool owed; /* the closer holds one, and had no room for our word */
+
+/* Sockets that the closer had no room for: open, and tried again at the next
+ * close. Its queue holds more than a hundred, so it has as many sets to free.
+ * What bounds them is our limit of descriptors: where none is left, runners get
+ * no channel, and calls are refused. */
+static int *kept;
+static size_t nkept, maxkept;
+
+static int
+refuse(int sock)
+{
+	const int off = 0;
+
+	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+bool
+rights_refusable(void)
+{
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return false;
+	rc = refuse(pair[0]);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	return rc == 0;
+}
+
+void
+rights_closer(int sock)
+{
+	closer = sock;
+}
+
+int
+rights_guard(int sock)
+{
+	return closer == -1 ? refuse(sock) : 0;
+}
+
+/*
+ * recvmsg(2) without room for descriptors, which leaves the packet where it is:
+ * the kernel takes a second reference to each that it brings, drops it, and
+ * says MSG_CTRUNC. The packet keeps the first, so no drop is the last.
+ */
+static ssize_t
+peek(int sock, void *p, size_t n, bool *truncated)
+{
+	struct iovec iov = {p, n};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t got = recvmsg(sock, &m, MSG_PEEK | MSG_DONTWAIT);
+
+	*truncated = got >= 0 && (m.msg_flags & MSG_CTRUNC) != 0;
+	return got;
+}
+
+bool
+rights_come(int sock)
+{
+	bool come = false;
+	char byte;
+
+	if (closer != -1)
+		(void)peek(sock, &byte, sizeof(byte), &come);
+	return come;
+}
+
+/*
+ * A look never goes past what brings descriptors, and of a stream no more is
+ * read than was looked at: more may have come meanwhile.
+ */
+ssize_t
+rights_recv(int sock, void *p, size_t n, int flags)
+{
+	ssize_t got;
+	bool come;
+
+	if (closer != -1) {
+		if ((got = peek(sock, p, n, &come)) == -1)
+			return -1;
+		if (come) {
+			errno = EPROTO;
+			return -1;
+		}
+		n = (size_t)got;
+	}
+	return recv(sock, p, n, flags | MSG_DONTWAIT);
+}
+
+/*
+ * Is there something that nobody read? To be asked when nothing more can come.
+ * A packet without bytes reads like the end; but where the kernel is to say who
+ * sent a packet and has no room for it, each is truncated, and the end is not.
+ * (Of a stream the end is, too: then it is given away for nothing.)
+ */
+static bool
+unread(int sock)
+{
+	const int on = 1;
+	bool truncated;
+	char byte;
+
+	if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
+		return true;
+	return peek(sock, &byte, sizeof(byte), &truncated) > 0 || truncated;
+}
+
+/* Tells the closer that we have closed what it holds. */
+static void
+say_closed(void)
+{
+	const char byte = 0;
+
+	owed = send(closer, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1;
+}
+
+/* Gives it away: the closer holds it until it is told that we have closed
+ * ours, which therefore isn't the last. The next one that it gets tells it,
+ * too. */
+static bool
+give(int sock)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {.msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.buf,
+	    .msg_controllen = sizeof(control.buf)};
+	struct cmsghdr *c;
+
+	memset(&control, 0, sizeof(control));
+	c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &sock, sizeof(sock));
+	if (sendmsg(closer, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == -1) {
+		if (errno == EPIPE || errno == ECONNRESET)
+			log_fatal("closer",
+			    "the process that closes runners' sockets is gone");
+		return false;
+	}
+	(void)close(sock);
+	say_closed();
+	return true;
+}
+
+/* Without memory to remember it, it stays open. */
+static void
+keep(int sock)
+{
+	const size_t n = maxkept == 0 ? 64 : 2 * maxkept;
+	int *more;
+
+	if (nkept == maxkept) {
+		if ((more = reallocarray(kept, n, sizeof(*kept))) == NULL)
+			return;
+		kept = more;
+		maxkept = n;
+	}
+	kept[nkept++] = sock;
+}
+
+void
+rights_close(int sock)
+{
+	if (closer == -1) {
+		(void)close(sock);
+		return;
+	}
+	/* From now on a sender gets EPIPE, and keeps its descriptors. */
+	(void)shutdown(sock, SHUT_RDWR);
+	while (nkept > 0 && give(kept[nkept - 1]))
+		nkept--;
+	if (owed)
+		say_closed();
+	if (!unread(sock))
+		(void)close(sock);
+	else if (!give(sock))
+		keep(sock);
+}
