@@ -182,8 +182,9 @@ has_weight(const char *own)
 			return true;
 		if (n == 0)
 			return false;
-		while (n > 0 && own[--n] != '/')
-			;
+		do
+			n--;
+		while (n > 0 && own[n] != '/');
 	}
 }
 
