@@ -147,6 +147,7 @@ test_twice_is_once(void **state)
 static void
 test_unsound(void **state)
 {
+	const unsigned outside = 77;
 	struct records *rs = life(0);
 	struct record *r;
 
@@ -155,7 +156,8 @@ test_unsound(void **state)
 	r = ended(2, OUTCOME_DONE, 100);
 	r->stdout_len = 1000; /* of more than there is */
 	records_add(rs, r);
-	r = ended(3, (enum outcome)77, 100);
+	r = ended(3, OUTCOME_DONE, 100);
+	memcpy(&r->outcome, &outside, sizeof(r->outcome));
 	records_add(rs, r);
 	r = ended(4, OUTCOME_DONE, 100);
 	r->meta_len = UINT32_MAX;
