@@ -57,8 +57,9 @@ look(struct drain *d)
 		return;
 	}
 	log_event(LOG_LV_WARN, "records_left",
-	    "%zu calls and %zu records are left to admind's sweep", calls,
-	    records);
+	    "%zu calls are left to admind's sweep, %zu records to the next "
+	    "start",
+	    calls, records);
 	proc_end(d->proc);
 }
 

@@ -13,8 +13,8 @@
  *			their side (ipc_server_finish); who does not read its
  *			answers is waited for DRAIN_GATEWAYS_MS, no longer
  *
- * A record that admind does not acknowledge in all that time is lost with this
- * process; admind's sweep closes its row when the next one names its epoch.
+ * A record that admind does not acknowledge in all that time is in the ledger
+ * (common/ledger.h), and goes to it from the next process.
  */
 #ifndef DRAIN_H
 #define DRAIN_H

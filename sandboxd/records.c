@@ -244,7 +244,7 @@ done(struct records *rs, struct record *r)
 static bool
 sound(const struct ipc_record *m)
 {
-	return m->outcome >= OUTCOME_DONE && m->outcome < OUTCOME_LOST &&
+	return m->outcome >= OUTCOME_DONE && m->outcome <= OUTCOME_LOST &&
 	    m->stdout_len <= m->stdout_result.n &&
 	    m->meta_len <= m->stdout_result.n - m->stdout_len &&
 	    m->kept_len <= m->stdout_result.n - m->stdout_len - m->meta_len &&

@@ -175,8 +175,8 @@ torn(size_t text, unsigned lives)
 		assert_int_equal(put(l, &k[i], i, 1, 400), 0);
 	for (uint8_t i = 0; i < 20; i++)
 		ledger_drop(l, &k[i].note);
-	for (uint8_t i = 0; i < lives; i++)
-		assert_int_equal(put(l, &k[i], 30 + i, 1, 100), 0);
+	for (unsigned i = 0; i < lives; i++)
+		assert_int_equal(put(l, &k[i], (uint8_t)(30 + i), 1, 100), 0);
 	memset(before, 0, sizeof(before));
 	n = slurp(path, before, sizeof(before));
 	assert_int_equal(put(l, &one, 99, 2, text), 0);
