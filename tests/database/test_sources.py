@@ -386,6 +386,9 @@ def test_the_approved_definition_comes_back(app):
     assert serving(app, a) is None and pending(app, a) == 1
     found(app, x, tool("a"))
     assert serving(app, a) == first and pending(app, a) == 0 and words(app, a) is None
+    rows = app.execute("SELECT action, actor FROM mcpbox.audit_log WHERE action LIKE 'tool_quarantined' OR action ="
+                       " 'tool_returned' ORDER BY seq DESC LIMIT 2").fetchall()
+    assert rows == [("tool_returned", "local"), ("tool_quarantined", "local")]
     # not if its approval was withdrawn meanwhile
     found(app, x, tool("a", "worse"))
     one(app, "SELECT mcpbox.revoke_version(%s, 'x', 'root')", first)

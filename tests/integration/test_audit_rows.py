@@ -27,6 +27,8 @@ ELSEWHERE = {
     "source_imported": "database/test_sources.py::test_each_step_is_in_the_audit_log",
     "source_authorising": "database/test_sources.py::test_each_step_is_in_the_audit_log",
     "source_authorised": "database/test_sources.py::test_each_step_is_in_the_audit_log",
+    "tool_quarantined": "database/test_sources.py::test_the_approved_definition_comes_back",
+    "tool_returned": "database/test_sources.py::test_the_approved_definition_comes_back",
 }
 
 

@@ -260,7 +260,7 @@ http(const char *method, const char *path, const char *fields, const char *body)
 	assert_int_equal(connect(s, (struct sockaddr *)&to, sizeof(to)), 0);
 	len = snprintf(head, sizeof(head),
 	    "%s %s HTTP/1.1\r\n%s%s\r\nConnection: close\r\n", method, path,
-	    strstr(fields, "Host:") == NULL ? "Host: localhost\r\n" : "",
+	    strstr(fields, "Host:") == NULL ? "Host: 127.0.0.1\r\n" : "",
 	    fields);
 	if (body != NULL)
 		len += snprintf(head + len, sizeof(head) - (size_t)len,
@@ -332,6 +332,10 @@ login(void **state)
 	    http("POST", "/api/login",
 		"Content-Type: application/json\r\nHost: evil.example", good),
 	    403, "forbidden_origin");
+	expect(
+	    http("POST", "/api/login",
+		"Content-Type: application/json\r\nHost: localhost:8000", good),
+	    403, "Use http://127.0.0.1:8000");
 	expect(http("POST", "/api/login", "Content-Type: application/json",
 		   "{\"username\":\"admin\"}"),
 	    400, "password is missing");

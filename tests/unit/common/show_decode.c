@@ -206,7 +206,7 @@ decode_diff(struct buf *b, const char *p, size_t n, unsigned width)
 			buf_putc(b, '\n');
 		if (sscanf(p, "       (@@ -%lu,%lu +%lu,%lu @@)\n", &before,
 			&na, &after, &nb) == 4) {
-			text = row(p, end, 7, width, &nl);
+			(void)row(p, end, 7, width, &nl);
 			buf_puts(b, "@@ ");
 			range(b, '-', before, na);
 			buf_putc(b, ' ');
