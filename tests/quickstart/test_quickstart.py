@@ -57,6 +57,15 @@ def test_first_run(started):
     assert "degraded" in r.stdout or "enforced" in r.stdout
 
 
+def test_it_compiled_several_files_as_one(started):
+    """And had not to do it again file by file; no tests with it (decision 0087)."""
+    assert started[0].returncode == 0
+    with open(f"{STATE}/build/.source", encoding="utf-8") as f:
+        assert "-Dunited=true" in f.read()
+    objects = [n for _, _, names in os.walk(f"{STATE}/build") for n in names if n.endswith(".c.o")]
+    assert 20 < len(objects) < 200 and not os.path.exists(f"{STATE}/build/tests"), len(objects)
+
+
 def test_it_says_how_to_approve_and_links_its_cli(started):
     """Unless another one is there: then it says so."""
     r, _ = started

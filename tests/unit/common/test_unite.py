@@ -1,5 +1,6 @@
 """common/unite.py: which files of a program are compiled together."""
 import importlib.util
+import os
 import pathlib
 
 import pytest
@@ -55,3 +56,22 @@ def test_it_writes_what_the_compiler_reads(tmp_path, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert pathlib.Path(first).read_text(encoding="ascii") == f'#include "{tmp_path}/a.c"\n#include "{tmp_path}/b.c"\n'
     assert pathlib.Path(second).read_text(encoding="ascii") == f'#include "{tmp_path}/c.c"\n'
+
+
+def test_an_edit_leaves_the_other_groups_as_they_are(tmp_path):
+    """Else each edit would compile everything again."""
+    files = [str(tmp_path / n) for n in ("a.c", "b.c", "c.c")]
+    for f, text in zip(files, ("static int x;\n", "static int x;\nstatic int y;\n", "static int x;\n")):
+        pathlib.Path(f).write_text(text, encoding="ascii")
+
+    def run():
+        unite.main(str(tmp_path / "out"), "lib", *files)
+        return {p.name: (p.stat().st_mtime_ns, p.read_text(encoding="ascii"))
+                for p in (tmp_path / "out/lib").iterdir()}
+    before = run()
+    os.utime(tmp_path / "out/lib/0.c", ns=(1, 1))
+    before["0.c"] = (1, before["0.c"][1])
+    assert run() == before
+    pathlib.Path(files[1]).write_text("static int y;\n", encoding="ascii")     # now it goes with a.c
+    after = run()
+    assert after["0.c"][1].count("#include") == 2 and after["0.c"][0] != 1
