@@ -23,8 +23,9 @@ answer(struct job *j, bool approved)
 	    approved ? "Granted automatically, by the administrator's policy. "
 		       "Name the module in `modules` of mcpbox_update_tool."
 		     : "An administrator decides; mcpbox_get_tool_status tells "
-		       "how it stands. Once granted, name the module in "
-		       "`modules` of mcpbox_update_tool.");
+		       "how it stands and, as `problem`, why it could not be "
+		       "fetched. Once granted, name the module in `modules` "
+		       "of mcpbox_update_tool.");
 	job_done(j);
 }
 

@@ -87,7 +87,11 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     "  (SELECT coalesce(json_agg(json_build_object('id', a.id,"
     "   'module_name', m.name, 'version', nullif(m.version, ''),"
     "   'status', a.state, 'rejection_reason', CASE a.state"
-    "   WHEN 'rejected' THEN a.reason END, 'created_at',"
+    "   WHEN 'rejected' THEN a.reason END,"
+    /* why it is in no store, where fetching it was tried */
+    "   'problem', CASE a.state WHEN 'pending' THEN (SELECT i.error"
+    "    FROM mcpbox.module_installs i WHERE i.name = m.name"
+    "    AND i.version = m.version AND i.state <> 'done') END, 'created_at',"
     "   to_char(a.requested_at AT TIME ZONE 'UTC',"
     "   'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')) ORDER BY a.id DESC), '[]')::text"
     "   FROM (SELECT * FROM mcpbox.approval_requests b"

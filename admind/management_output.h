@@ -188,7 +188,8 @@
 	SN_("publish_notes") "," SN_("stopped") "," \
 	L_("module_requests", OUT(S_("id") "," \
 	S_("module_name") "," S_("status") "," SN_("rejection_reason") "," \
-	S_("created_at"), Q3("id", "module_name", "status"))) "," \
+	SN_("problem") "," S_("created_at"), \
+	Q3("id", "module_name", "status"))) "," \
 	LS_("modules_granted") "," L_("network_access_requests", \
 	OUT(S_("id") "," S_("host") "," IN_("port") "," S_("status") "," \
 	SN_("rejection_reason") "," S_("created_at"), Q3("id", "host", \
@@ -253,8 +254,9 @@
 #define OUT_IMPORT_OPENAPI OUT(DONE_ "," L_("tools", OUT(S_("id") "," \
 	S_("name") "," S_("exposed_name") "," S_("request_id") "," STATE_, \
 	Q5("id", "name", "exposed_name", "request_id", "approval_status"))) "," \
-	I_("count") "," LS_("skipped"), DONE_Q "," \
-	Q3("tools", "count", "skipped"))
+	I_("count") "," LS_("skipped") "," LS_("missing_hosts") "," \
+	LS_("missing_secrets"), DONE_Q "," \
+	Q5("tools", "count", "skipped", "missing_hosts", "missing_secrets"))
 #define OUT_GUIDE OUT(S_("guide"), Q1("guide"))
 /* clang-format on */
 
