@@ -66,6 +66,7 @@ draft_new(void)
 		buf_init(&d->before, PREIMAGE_MAX);
 		buf_init(&d->preimage, PREIMAGE_MAX);
 		buf_init(&d->lock, IPC_FRAME_MAX);
+		buf_init(&d->inspected, IPC_BLOB_MAX);
 	}
 	return d;
 }
@@ -80,6 +81,7 @@ draft_free(void *p)
 	buf_free(&d->before);
 	buf_free(&d->preimage);
 	buf_free(&d->lock);
+	buf_free(&d->inspected);
 	free(d);
 }
 

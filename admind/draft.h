@@ -12,6 +12,8 @@
 #include "ipc.h"
 #include "bounds.h"
 
+struct job;
+
 struct draft {
 	struct ipc_id server_id, tool_id, version_id;
 	char server[NAME_SERVER_MAX + 1];
@@ -24,6 +26,10 @@ struct draft {
 	struct buf lock;     /* TLV: a VERSION_MODULE for each module asked for,
 			      * sorted; used if the fields name modules */
 	struct buf preimage; /* made by draft_make */
+	/* manage_signature.c: what the inspection said meanwhile, and who goes
+	 * on with it */
+	struct buf inspected;
+	void (*agreed)(struct job *, struct ipc_bytes);
 };
 
 struct draft *draft_new(void); /* NULL without memory */

@@ -194,6 +194,42 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 
 /* ---- 4: it ran ---- */
 
+/* Says what kept it from being inspected, and what its author does. */
+static void
+not_inspected(struct inspect *in, enum failure failure)
+{
+	char text[ERR_TEXT_MAX];
+	const char *what = in->command ? "the command" : "the code";
+
+	switch (failure) {
+	case FAILURE_TIMEOUT:
+		snprintf(text, sizeof(text),
+		    "%s could not be inspected: timeout, it did not end within "
+		    "%d s. What stands outside main runs then: move slow work "
+		    "into main, and try again if the machine was busy",
+		    what, INSPECT_TIMEOUT_MS / 1000);
+		break;
+	case FAILURE_LIMIT:
+		snprintf(text, sizeof(text),
+		    "%s could not be inspected: it met a limit (memory, CPU "
+		    "time, processes or size of its schema). What stands "
+		    "outside main runs then: move it into main",
+		    what);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%s could not be inspected%s",
+		    what,
+		    in->command
+			? ""
+			: ": it must be one Python module with a function "
+			  "main, and its import must not end the process");
+	}
+	if (failure == FAILURE_EXCEPTION || failure == FAILURE_LIMIT ||
+	    failure == FAILURE_TIMEOUT)
+		failure = FAILURE_BAD_CODE;
+	fail(in, true, failure, text);
+}
+
 static void
 ran(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -223,15 +259,7 @@ ran(void *arg, struct ipc_frame *f, enum failure gone)
 		failure = m.failure > 0 && m.failure < FAILURE_COUNT
 		    ? (enum failure)m.failure
 		    : FAILURE_INTERNAL;
-		if (failure == FAILURE_EXCEPTION || failure == FAILURE_LIMIT ||
-		    failure == FAILURE_TIMEOUT)
-			failure = FAILURE_BAD_CODE;
-		fail(in, true, failure,
-		    in->command
-			? "the command could not be inspected"
-			: "the code could not be inspected: it must be one "
-			  "Python module with a function main, and its import "
-			  "must end within the limits");
+		not_inspected(in, failure);
 		return;
 	}
 	c.json = ipc_bytes(m.body_meta.p, m.body_len);

@@ -330,14 +330,18 @@ put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
 	db_p_null(p);
 }
 
-static void
-judge_ids(struct job *j)
+void
+manage_judge(struct job *j)
 {
 	static const uint8_t servers[] = {MF_SERVER_ID};
 	static const uint8_t objects[] = {
 	    MF_TOOL_ID, MF_PROMPT_ID, MF_RESOURCE_ID};
 	struct db_params p;
 
+	if (j->token == NULL || permit_everything(&j->token->permit)) {
+		j->manage->run(j);
+		return;
+	}
 	db_params_init(&p);
 	token_params(j->token, &p);
 	put_id(j, &p, servers, sizeof(servers));
@@ -371,10 +375,7 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	jsonw_open(&j->json, &j->out);
 	jsonw_obj(&j->json);
-	if (j->token == NULL || permit_everything(&j->token->permit))
-		j->manage->run(j);
-	else
-		judge_ids(j);
+	manage_named(j);
 }
 
 static void

@@ -97,6 +97,14 @@ void manage_create(struct job *);
 void manage_update(struct job *);
 void manage_delete(struct job *);
 void manage_search_tools(struct job *);
+/* manage_named.c: names in the arguments become ids, then manage_judge: may
+ * the token name them? Then the tool runs. */
+void manage_named(struct job *);
+void manage_judge(struct job *);
+/* manage_signature.c: next with what the inspection said, unless an
+ * input_schema in the arguments contradicts it. */
+void manage_signature(struct job *, struct ipc_bytes inspected,
+    void (*next)(struct job *, struct ipc_bytes));
 /* tool_id, prompt_id or resource_id: as job_uuid. */
 int manage_object_id(struct job *, struct ipc_id *out);
 void manage_request_publish(struct job *);

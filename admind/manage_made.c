@@ -68,9 +68,10 @@ static const struct made rows[] = {
 	    DB_SURE},
 	{P_NEW_ID, MF_TOOL_ID, MF_VERSION, P_ACTOR}, false, NO_TOOL},
     {"mcpbox_get_tool_logs",
-	{"manage_get_logs", "SELECT mcpbox.manage_get_logs($1::uuid, $2::int8)",
+	{"manage_get_logs",
+	    "SELECT mcpbox.manage_get_logs($1::uuid, $2::int8, $3::uuid)",
 	    DB_FAST},
-	{MF_TOOL_ID, MF_LIMIT}, false, NO_TOOL},
+	{MF_TOOL_ID, MF_LIMIT, MF_EXECUTION_ID}, false, NO_TOOL},
     {"mcpbox_get_server_modules",
 	{"manage_get_modules",
 	    "SELECT mcpbox.manage_get_modules($1::int8, $2::int8)", DB_FAST},
@@ -170,7 +171,10 @@ put(struct job *j, uint8_t field, struct ipc_id *id, struct db_params *p)
 		break;
 	}
 	(void)management_field(field, &kind);
-	if (kind == MANAGEMENT_I) {
+	if (kind == MANAGEMENT_I && field == MF_EXECUTION_ID &&
+	    job_field(j, field, &text) == 0) {
+		db_p_null(p);
+	} else if (kind == MANAGEMENT_I) {
 		if (job_uuid(j, field, id) == -1)
 			return -1;
 		db_p_id(p, id);

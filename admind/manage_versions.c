@@ -215,6 +215,12 @@ create_inspected(struct job *j, struct ipc_bytes inspected)
 }
 
 static void
+create_compare(struct job *j, struct ipc_bytes inspected)
+{
+	manage_signature(j, inspected, create_inspected);
+}
+
+static void
 create_server(struct job *j, const struct pg_result *rows)
 {
 	struct ipc_bytes name = ipc_str(""), modules, word;
@@ -270,7 +276,7 @@ create_server(struct job *j, const struct pg_result *rows)
 	else if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, create_inspected);
 	else
-		job_inspect(j, &what, d->exposed, create_inspected);
+		job_inspect(j, &what, d->exposed, create_compare);
 }
 
 void
@@ -398,7 +404,14 @@ update_inspected(struct job *j, struct ipc_bytes inspected)
 	make(j, inspected, update_made);
 }
 
-/* New code, a new command or another kind is inspected again. */
+static void
+update_compare(struct job *j, struct ipc_bytes inspected)
+{
+	manage_signature(j, inspected, update_inspected);
+}
+
+/* New code, a new command or another kind is inspected again, and code whose
+ * schema is another. */
 static void
 update_inspect(struct job *j)
 {
@@ -407,7 +420,8 @@ update_inspect(struct job *j)
 	struct draft *d = j->data;
 	struct subject what;
 	struct ipc_bytes f;
-	bool inspect = false;
+	bool inspect = draft_kind(d, fields_of(j)) == DRAFT_PYTHON &&
+	    job_field(j, MF_INPUT_SCHEMA, &f) == 1;
 
 	for (size_t i = 0; i < sizeof(content); i++)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
@@ -417,7 +431,7 @@ update_inspect(struct job *j)
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
-		job_inspect(j, &what, d->exposed, update_inspected);
+		job_inspect(j, &what, d->exposed, update_compare);
 	else
 		update_inspected(j, ipc_bytes(NULL, 0));
 }
@@ -559,18 +573,6 @@ update_found(struct job *j, const struct pg_result *rows)
 		update_modules(j);
 	else
 		update_enabled(j);
-}
-
-int
-manage_object_id(struct job *j, struct ipc_id *out)
-{
-	static const uint8_t ids[] = {MF_TOOL_ID, MF_PROMPT_ID, MF_RESOURCE_ID};
-	struct ipc_bytes f;
-
-	for (size_t i = 0; i < sizeof(ids); i++)
-		if (job_field(j, ids[i], &f) == 1)
-			return job_uuid(j, ids[i], out);
-	return job_uuid(j, MF_TOOL_ID, out);
 }
 
 void

@@ -12,20 +12,29 @@
 #define OBJECT(properties, required)                       \
 	"{\"type\":\"object\",\"properties\":{" properties \
 	"},\"required\":[" required "],\"additionalProperties\":false}"
-#define UUID "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
-#define SERVER_ID                                                \
-	"\"server_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
-	"\",\"description\":\"Id of the server, from mcpbox_list_servers.\"}"
-#define TOOL_ID                                                \
-	"\"tool_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
-	"\",\"description\":\"Id of the tool, from mcpbox_list_tools.\"}"
+#define UUID_FORM "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+#define UUID "^" UUID_FORM "$"
+/* An id has hyphens and a name has none, so neither is taken for the other. */
+#define ID_OR_NAME "^(" UUID_FORM "|[a-z][a-z0-9_]{0,63})$"
+#define NAME_PATTERN "^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
+#define SECRET_PATTERN "^[A-Z][A-Z0-9_]*$"
+#define ARGUMENT_PATTERN "^[A-Za-z_][A-Za-z0-9_]*$"
+#define HEADER_PATTERN "^[A-Za-z][A-Za-z0-9-]*$"
+#define URL_PATTERN "^https?://"
+#define SERVER_ID                                                      \
+	"\"server_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
+	"\",\"description\":\"Name or id of the server.\"}"
+#define TOOL_ID                                                      \
+	"\"tool_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
+	"\",\"description\":\"Name, such as server__tool, or id of the tool.\"}"
 /* Review is the same for all. */
-#define ANY_ID                                                 \
-	"\"tool_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
-	"\",\"description\":\"Id of the tool, prompt or resource.\"}"
-#define NAME(max, text)                                                       \
-	"\"name\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9]*(_[a-z0-" \
-	"9]+)*$\",\"maxLength\":" max ",\"description\":\"" text "\"}"
+#define ANY_ID                                                       \
+	"\"tool_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
+	"\",\"description\":\"Name, such as server__tool, or id of the tool," \
+	" prompt or resource.\"}"
+#define NAME(max, text)                                                  \
+	"\"name\":{\"type\":\"string\",\"pattern\":\"" NAME_PATTERN \
+	"\",\"maxLength\":" max ",\"description\":\"" text "\"}"
 #define DESCRIPTION(text)                                          \
 	"\"description\":{\"type\":\"string\",\"maxLength\":2000," \
 	"\"description\":\"" text "\"}"
@@ -118,7 +127,7 @@
 	"\"meta\":{\"type\":\"object\",\"description\":\"_meta in lists;" \
 	" names that begin with mcpbox/ are reserved.\"},"
 #define GRANTS_JSON \
-	NAMES("secrets", "64", "^[A-Z][A-Z0-9_]*$", \
+	NAMES("secrets", "64", SECRET_PATTERN, \
 	    "Names of the server's secrets the code reads; nothing else is" \
 	    " given to it.") "," \
 	NAMES("modules", "32", MODULE_PATTERN, \
@@ -171,9 +180,9 @@
 	"\"enabled\":{\"type\":\"boolean\",\"description\":\"false takes" \
 	" the " word " away, true brings it back if it is approved.\"},"
 #define OBJECT_ID(word) \
-	"\"" word "_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
-	"\",\"description\":\"Id of the " word ", from mcpbox_list_" word \
-	"s.\"}"
+	"\"" word "_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
+	"\",\"description\":\"Name, such as server__" word ", or id of the " word \
+	".\"}"
 #define OBJECT_CODE(what) \
 	"\"python_code\":{\"type\":\"string\",\"minLength\":1," \
 	"\"maxLength\":100000,\"description\":\"" what "\"}"
@@ -181,7 +190,7 @@
 #define ARGUMENTS_JSON(text) \
 	"\"arguments\":{\"type\":\"array\",\"maxItems\":32,\"items\":{" \
 	"\"type\":\"object\",\"properties\":{" \
-	"\"name\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$\"," \
+	"\"name\":{\"type\":\"string\",\"pattern\":\"" ARGUMENT_PATTERN "\"," \
 	"\"maxLength\":38}," \
 	"\"title\":{\"type\":\"string\",\"maxLength\":200}," \
 	"\"description\":{\"type\":\"string\",\"maxLength\":500}," \
@@ -252,12 +261,12 @@
 #define ANY_ARGUMENTS(text) \
 	"\"arguments\":{\"type\":\"object\",\"description\":\"" text "\"}"
 #define SECRET_KEY(name, text) \
-	"\"" name "\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]*$\"," \
+	"\"" name "\":{\"type\":\"string\",\"pattern\":\"" SECRET_PATTERN "\"," \
 	"\"maxLength\":255,\"description\":\"" text "\"}"
 #define SOURCE_ID_JSON \
-	"\"source_id\":{\"type\":\"string\",\"pattern\":\"" UUID \
-	"\",\"description\":\"Id of the source, from" \
-	" mcpbox_list_external_sources.\"}"
+	"\"source_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
+	"\",\"description\":\"Name, such as server__source, or id of the source" \
+	" (mcpbox_list_external_sources).\"}"
 /* Of MANAGEMENT_IMPORTED: the fields of a version that come from elsewhere. */
 #define IMPORTED_SCHEMA \
 	OBJECT(NAME("64", "") "," DESCRIPTION("") "," TITLE_JSON \
@@ -267,7 +276,7 @@
 	    "\"name\",\"input_schema\"")
 #define SOURCE_JSON \
 	"\"url\":{\"type\":\"string\",\"minLength\":8,\"maxLength\":2048," \
-	"\"pattern\":\"^https?://\",\"description\":\"Its MCP endpoint, https" \
+	"\"pattern\":\"" URL_PATTERN "\",\"description\":\"Its MCP endpoint, https" \
 	" or http, without user, password and fragment.\"}," \
 	"\"auth_type\":{\"enum\":[\"none\",\"bearer\",\"header\"]," \
 	"\"default\":\"none\",\"description\":\"How it is told who we are.\"}," \
@@ -275,7 +284,7 @@
 	    " secret that holds the token (mcpbox_create_server_secret); never" \
 	    " the token itself.") "," \
 	"\"auth_header_name\":{\"type\":\"string\",\"maxLength\":64," \
-	"\"pattern\":\"^[A-Za-z][A-Za-z0-9-]*$\",\"description\":\"For header:" \
+	"\"pattern\":\"" HEADER_PATTERN "\",\"description\":\"For header:" \
 	" the HTTP header that carries it.\"}," \
 	"\"transport_type\":{\"enum\":[\"streamable_http\",\"sse\"]," \
 	"\"default\":\"streamable_http\",\"description\":\"MCP transport.\"}"

@@ -255,8 +255,9 @@
 #define OUT_IMPORT_OPENAPI OUT(DONE_ "," L_("tools", OUT(S_("id") "," \
 	S_("name") "," S_("exposed_name") "," S_("request_id") "," STATE_, \
 	Q5("id", "name", "exposed_name", "request_id", "approval_status"))) "," \
-	I_("count") "," LS_("skipped"), DONE_Q "," \
-	Q3("tools", "count", "skipped"))
+	I_("count") "," LS_("skipped") "," LS_("missing_hosts") "," \
+	LS_("missing_secrets"), DONE_Q "," \
+	Q5("tools", "count", "skipped", "missing_hosts", "missing_secrets"))
 #define OUT_GUIDE OUT(S_("guide"), Q1("guide"))
 /* clang-format on */
 

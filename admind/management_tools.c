@@ -69,12 +69,15 @@ static const struct management_tool tools[] = {
 		"\"tool_id\""),
 	    OUT_GET_TOOL, true, false, true},
 	{"mcpbox_create_tool", "Create a tool",
-	    "Creates a tool from Python code (or, with kind command, from a"
-	    " program and its arguments), as a draft. The code is checked"
-	    " and its argument schema read from main's signature, but it is not"
-	    " callable yet: call mcpbox_request_publish next, then a person"
-	    " reviews and approves it. Code runs in a sandbox without network"
-	    " or files; main returns str, dict, list, numbers or None. Errors"
+	    "Creates a tool as a draft: from Python code, with kind http from"
+	    " one declared REST call, with kind command from a program and its"
+	    " arguments. Code is checked and its argument schema read from"
+	    " main's signature; it is not callable yet: call"
+	    " mcpbox_request_publish next, then a person reviews and approves"
+	    " it. Code runs in a sandbox without files; it reaches hosts named"
+	    " in `requires` and granted to its server"
+	    " (mcpbox_request_network_access), and reads secrets named in"
+	    " `secrets`. main returns str, dict, list, numbers or None. Errors"
 	    " show the line to mend. mcpbox_guide tells how to write one.",
 	    OBJECT(SERVER_ID ","
 	        NAME("64", "Lower-case letters, digits and single underscores,"
@@ -116,8 +119,8 @@ static const struct management_tool tools[] = {
 	{"mcpbox_test_code", "Try a draft",
 	    "Runs a tool's newest version once, approved or not, in the sandbox"
 	    " as a call would: with the limits it asks for, at most the default"
-	    " ones, but without secrets, network and anybody to ask. Shows the"
-	    " result or the error with its line.",
+	    " ones, but without secrets, network and anybody to ask, whatever it"
+	    " declares. Shows the result or the error with its line.",
 	    OBJECT(TOOL_ID ","
 		ANY_ARGUMENTS("The arguments of the call; they must satisfy the"
 		    " version's input schema."),
@@ -168,7 +171,9 @@ static const struct management_tool tools[] = {
 	    "Shows the last calls and test runs of a tool, prompt or resource,"
 	    " newest first: arguments, result or error, output, duration and who"
 	    " called.",
-	    OBJECT(ANY_ID "," FOUND_MAX("50", "10"), "\"tool_id\""),
+	    OBJECT(ANY_ID "," FOUND_MAX("50", "10") ",\"execution_id\":{"
+		"\"type\":\"string\",\"pattern\":\"" UUID "\","
+		"\"description\":\"This one alone, with all of its output.\"}", "\"tool_id\""),
 	    OUT_GET_TOOL_LOGS, true, false, true},
 	{"mcpbox_request_publish", "Ask for review",
 	    "Asks an administrator to approve the tool's newest draft. The tool"
@@ -187,8 +192,9 @@ static const struct management_tool tools[] = {
 	    " stands.",
 	    OBJECT(TOOL_ID ","
 	        "\"module_name\":{\"type\":\"string\",\"pattern\":\"" MODULE_PATTERN
-	        "\",\"maxLength\":128,\"description\":\"Package as PyPI names it,"
-	        " or name==version.\"},"
+	        "\",\"maxLength\":128,\"description\":\"Package as the index names"
+	        " it, which need not be the import's name (PyYAML for yaml), or"
+	        " name==version.\"},"
 	        "\"justification\":{\"type\":\"string\",\"minLength\":1,"
 	        "\"maxLength\":2000,\"description\":\"For the administrator: what"
 	        " it is needed for.\"}",
@@ -203,7 +209,7 @@ static const struct management_tool tools[] = {
 	OBJECT(TOOL_ID ","
 	    "\"tool_ids\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":64,"
 	    "\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":\""
-	    UUID "\"},\"description\":\"Instead of tool_id: tools of one"
+	    ID_OR_NAME "\"},\"description\":\"Instead of tool_id: tools of one"
 	    " server.\"},"
 	    "\"host\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
 	    "\"description\":\"Host name, *.domain, address, or * for every"
@@ -284,12 +290,13 @@ static const struct management_tool tools[] = {
 	    " document and asks for their review: an administrator approves each."
 	    " Names of secrets follow from its security schemes. What cannot be"
 	    " declared is left out, with the reason; names that are taken, too."
-	    " Next, ask for the host with mcpbox_request_network_access.",
+	    " The answer names the hosts to ask for with"
+	    " mcpbox_request_network_access, and the secrets.",
 	    OBJECT(SERVER_ID ","
 		"\"document\":{\"type\":\"object\",\"description\":\"OpenAPI"
 		" 3.0 or 3.1, as JSON.\"},"
 		"\"base_url\":{\"type\":\"string\",\"maxLength\":2048,"
-		"\"pattern\":\"^https?://\",\"description\":\"Instead of the"
+		"\"pattern\":\"" URL_PATTERN "\",\"description\":\"Instead of the"
 		" document's servers.\"},"
 		"\"operations\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":"
 		"50,\"uniqueItems\":true,\"items\":{\"type\":\"string\","
@@ -299,8 +306,9 @@ static const struct management_tool tools[] = {
 	    OUT_IMPORT_OPENAPI, false, false, false},
 	{"mcpbox_guide", "How to write a tool",
 	    "Returns one page on how to write a tool here: main's signature,"
-	    " results and errors, the mcpbox module, what can be imported, limits,"
-	    " commands, modules. Read it once before the first"
+	    " results and errors, the mcpbox module, network and HTTP, secrets,"
+	    " what can be imported, limits, commands, REST calls without code,"
+	    " prompts and resources. Read it once before the first"
 	    " mcpbox_create_tool.",
 	    OBJECT("", ""), OUT_GUIDE, true, false, true},
 	{"mcpbox_list_prompts", "List a server's prompts",
@@ -407,6 +415,40 @@ management_tool_json(const struct management_tool *t, struct buf *out)
 	jsonw_kv_bool(&w, "openWorldHint", false);
 	jsonw_obj_end(&w);
 	jsonw_obj_end(&w);
+}
+
+const char *
+management_rule(const uint8_t *pattern, size_t n)
+{
+	static const struct {
+		const char *pattern, *words;
+	} rules[] = {
+	    {NAME_PATTERN,
+		"must be of lower-case letters, digits and single underscores "
+		"in between, a letter first, such as read_file"},
+	    {ID_OR_NAME,
+		"must be an id (a uuid) or a name as lists show it, such as "
+		"server__tool: lower-case letters, digits and underscores"},
+	    {UUID, "must be an id (a uuid) as lists and results show it"},
+	    {SECRET_PATTERN,
+		"must be of upper-case letters, digits and underscores, a "
+		"letter first, such as API_KEY"},
+	    {ARGUMENT_PATTERN,
+		"must be of letters, digits and underscores, no digit first"},
+	    {MODULE_PATTERN,
+		"must be a package's name on the index (letters, digits, "
+		"points, hyphens, underscores), or name==version"},
+	    {HEADER_PATTERN,
+		"must be an HTTP header's name: letters, digits and hyphens, "
+		"a letter first"},
+	    {URL_PATTERN, "must begin with https:// or http://"},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strlen(rules[i].pattern) == n &&
+		    memcmp(rules[i].pattern, pattern, n) == 0)
+			return rules[i].words;
+	return NULL;
 }
 
 const char *

@@ -18,7 +18,8 @@
 /*
  * MF(number, SYMBOL, name, kind): an argument's name is the same in every tool.
  *   S text without U+0000    N number as u64    B 0 or 1 as u64
- *   I uuid, 16 bytes         J an object or array, its JSON bytes as sent
+ *   I uuid, 16 bytes; a name instead is a text under MF_NAMED
+ *                            J an object or array, its JSON bytes as sent
  *   M many texts: one field each, sorted bytewise, no duplicates; an empty
  *     array is one field of length 0
  * A name with a point is a member of an object: limits.timeout_ms.
@@ -93,13 +94,17 @@
 	MF(71, TOOL_NAMES, "tool_names", M)                                   \
 	MF(72, DOCUMENT, "document", J) /* OpenAPI 3 */                       \
 	MF(73, BASE_URL, "base_url", S)                                       \
-	MF(74, OPERATIONS, "operations", M)
+	MF(74, OPERATIONS, "operations", M)                                   \
+	MF(75, EXECUTION_ID, "execution_id", I)
 
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
 	MANAGEMENT_FIELDS(MF)
 #undef MF
-	    MF_MAX = 74,
+	    MF_MAX = 75,
+	/* Added to the number of a field of kind I: the name of what is meant,
+	 * where its id could be given. manage_named.c takes its place. */
+	MF_NAMED = 128,
 	/* No argument, but what follows from a prompt's arguments or from a URI
 	 * (template): the JSON Schema of what a call gives. Behind the others.
 	 */
@@ -137,6 +142,9 @@ const struct management_tool *management_tools(size_t *n);
 const struct management_tool *management_tool(struct ipc_bytes name);
 /* The MCP Tool object (name, title, description, inputSchema, annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
+/* What one of the patterns in those schemas asks for, in words ("must have
+ * ..."); NULL: it is none of them. */
+const char *management_rule(const uint8_t *pattern, size_t n);
 /* Name and kind of a field; NULL for a number the table does not have. */
 const char *management_field(unsigned number, enum management_kind *);
 

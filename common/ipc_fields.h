@@ -307,6 +307,7 @@ F(S, u32, error, "errno")
 F(S, u8, kind, "enum context_kind: run main, inspect, or compile only")           \
 F(S, u8, form, "enum call_method: which result main's value becomes")             \
 F(S, u8, driver, "enum runner_driver: what the code is")                          \
+F(S, u8, network, "1: its version declares hosts. It opens nothing; errors tell") \
 F(S, str, name, "exposed name, shown in tracebacks")                              \
 F(S, u64, memory_bytes, "address space of each process")                          \
 F(S, u64, cpu_ms, "CPU time of each process")                                     \

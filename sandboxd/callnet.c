@@ -43,7 +43,7 @@ static const struct net_owner owner;
 static void
 compose(const struct ipc_net_event *m, struct buf *out)
 {
-	static const char ask[] = "mcpbox_request_network_access";
+	static const char tool[] = "mcpbox_";
 
 	if (m->host.n > 0 && m->port != 0)
 		buf_putf(out,
@@ -53,11 +53,14 @@ compose(const struct ipc_net_event *m, struct buf *out)
 		buf_putf(out, "Network access to %.*s failed: ", (int)m->host.n,
 		    (const char *)m->host.p);
 	buf_put(out, m->text.p, m->text.n);
+	/* egress says by which tool it is mended, where it is no question of an
+	 * address that is not public. */
 	if (m->kind == NET_EVENT_REFUSED &&
-	    memmem(m->text.p, m->text.n, ask, sizeof(ask) - 1) == NULL)
-		buf_putf(out, "%s Ask for access with %s.",
-		    m->text.n > 0 && m->text.p[m->text.n - 1] != '.' ? "." : "",
-		    ask);
+	    memmem(m->text.p, m->text.n, tool, sizeof(tool) - 1) == NULL)
+		buf_putf(out,
+		    "%s Ask for access with mcpbox_request_network_access.",
+		    m->text.n > 0 && m->text.p[m->text.n - 1] != '.' ? "."
+								     : "");
 	for (size_t i = 0; i < out->len; i++)
 		if (out->p[i] < ' ' || out->p[i] == 0x7f)
 			out->p[i] = ' ';

@@ -130,8 +130,9 @@ depot_fill(const struct depot_conf *d, struct held *h, struct err *e)
 {
 	if (d->spec.len == 0)
 		return err_set(e, FAILURE_MISSING_GRANT,
-		    "no module_index is configured (sandboxd.conf): an "
-		    "administrator puts modules into the store by hand");
+		    "no module_index is configured: an administrator names "
+		    "one in sandboxd.conf, or puts the module into the store "
+		    "by hand");
 	h->code = ipc_bytes(d->spec.p, d->spec.len);
 	h->driver = DRIVER_MODULE;
 	if (h->timeout_ms > d->timeout_ms)

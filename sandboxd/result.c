@@ -241,6 +241,22 @@ fix_of(enum failure f, const char *message, struct ipc_bytes body)
 	return failure_fix(f, (const char *)v.p + 1, v.n - 2);
 }
 
+/* Its beginning, where no UTF-8 sequence is torn, and where the rest is. */
+static void
+shorten(struct ipc_bytes text, const char *id, struct buf *out)
+{
+	size_t n = RESULT_PRINTED_MAX;
+
+	while (n > 0 && (text.p[n] & 0xc0) == 0x80)
+		n--;
+	buf_put(out, text.p, n);
+	buf_putf(out,
+	    "\n[%zu of %zu bytes. All are in the record %s: "
+	    "mcpbox_get_tool_logs with this execution_id shows it, and to an "
+	    "administrator `mcpboxctl executions` with it]\n",
+	    n, text.n, id);
+}
+
 void
 result_meta(struct buf *meta, const struct ipc_id *execution,
     uint64_t duration_us, struct ipc_bytes out,
@@ -248,9 +264,16 @@ result_meta(struct buf *meta, const struct ipc_id *execution,
     struct ipc_bytes body)
 {
 	char id[UUID_TEXT_LEN + 1];
+	struct buf cut;
 	struct jsonw w;
 
 	uuid_text(execution, id);
+	buf_init(&cut, RESULT_PRINTED_MAX + 512);
+	if (f == FAILURE_NONE && out.n > RESULT_PRINTED_MAX) {
+		shorten(out, id, &cut);
+		meta->failed |= cut.failed;
+		out = ipc_bytes(cut.p, cut.len);
+	}
 	jsonw_open(&w, meta);
 	jsonw_obj(&w);
 	jsonw_name(&w, "mcpbox/execution");
@@ -278,6 +301,7 @@ result_meta(struct buf *meta, const struct ipc_id *execution,
 		jsonw_obj_end(&w);
 	}
 	jsonw_obj_end(&w);
+	buf_free(&cut);
 }
 
 void

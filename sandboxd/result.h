@@ -48,6 +48,13 @@ int result_progress(
 int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
     struct redact *, struct buf *out);
 
+enum {
+	/* Bytes of output beside a successful result: a model reads all of it,
+	 * though it asked for the result. The record has the whole, and the
+	 * text says how it is read. An error's output explains it: uncut. */
+	RESULT_PRINTED_MAX = 8 * 1024
+};
+
 /* _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
  * "mcpbox/failure", whose fix is that of message, or where that is NULL, of the
  * first text of the body. */

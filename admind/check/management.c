@@ -158,10 +158,12 @@ put_field(struct check *c, struct report *r, unsigned tag,
 		tlv_put_u64(&c->fields, (uint8_t)tag, v->kind == DOC_TRUE);
 		return 0;
 	case MANAGEMENT_I:
-		if (uuid_parse((const char *)v->str, v->len, &id) == -1)
-			report_add(r, NULL, "must be a uuid");
-		else
+		/* What the schema took is one or the other. */
+		if (uuid_parse((const char *)v->str, v->len, &id) == 0)
 			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
+		else
+			tlv_put(&c->fields, (uint8_t)(tag + MF_NAMED), v->str,
+			    v->len);
 		return 0;
 	case MANAGEMENT_J:
 		if (tag == MF_META)
@@ -288,6 +290,7 @@ check_management(
 	int rc;
 
 	check_begin(c, &r);
+	r.rule = management_rule;
 	if (tool == NULL)
 		rc = err_set(&e, FAILURE_UNKNOWN_TOOL,
 		    "there is no such management tool");

@@ -28,6 +28,9 @@ struct report {
 	unsigned n;      /* errors so far; those past REPORT_MAX only count */
 	char first[200]; /* "pointer: sentence", cut */
 	const char *prefix; /* put before every pointer, or NULL */
+	/* What a pattern asks for in words, or NULL; the function may be NULL.
+	 */
+	const char *(*rule)(const uint8_t *pattern, size_t n);
 };
 
 /* json may be NULL; it must live as long as the report. */

@@ -137,7 +137,14 @@ schema_leaf_string(struct run *run, const struct rule *rule,
 		const struct doc_node *p =
 		    doc_get(&run->s->doc, rule->src, "pattern");
 
-		report_add(r, at, "must match the pattern %.*s", QUOTE(p));
+		const char *words =
+		    r->rule != NULL ? r->rule(p->str, p->len) : NULL;
+
+		if (words != NULL)
+			report_add(r, at, "%s", words);
+		else
+			report_add(
+			    r, at, "must match the pattern %.*s", QUOTE(p));
 	}
 }
 

@@ -145,16 +145,21 @@ some(const uint8_t *p, size_t len, bool declared, bool literal,
 }
 
 static enum net_right
+missing(bool declared, bool granted)
+{
+	if (declared)
+		return granted ? NET_RIGHT : NET_UNGRANTED;
+	return granted ? NET_UNDECLARED : NET_NEITHER;
+}
+
+static enum net_right
 right(const struct net *n, bool literal, enum netgrant_proto proto,
     const char *host, bool is_address, uint16_t port)
 {
-	if (!some(n->requires, n->requires_len, true, literal, proto, host,
-		is_address, port))
-		return NET_UNDECLARED;
-	if (!some(n->grants, n->grants_len, false, literal, proto, host,
-		is_address, port))
-		return NET_UNGRANTED;
-	return NET_RIGHT;
+	return missing(some(n->requires, n->requires_len, true, literal, proto,
+			   host, is_address, port),
+	    some(n->grants, n->grants_len, false, literal, proto, host,
+		is_address, port));
 }
 
 enum net_right
@@ -174,12 +179,28 @@ net_literal(const struct net *n, enum netgrant_proto proto, const char *address,
 enum net_right
 net_resolves(const struct net *n, const char *name)
 {
-	if (!netgrant_names(
-		ipc_bytes(n->requires, n->requires_len), ipc_str(name)))
-		return NET_UNDECLARED;
-	if (!netgrant_names(ipc_bytes(n->grants, n->grants_len), ipc_str(name)))
-		return NET_UNGRANTED;
-	return NET_RIGHT;
+	return missing(netgrant_names(ipc_bytes(n->requires, n->requires_len),
+			   ipc_str(name)),
+	    netgrant_names(ipc_bytes(n->grants, n->grants_len), ipc_str(name)));
+}
+
+const char *
+net_missing(enum net_right right)
+{
+	switch (right) {
+	case NET_UNDECLARED:
+		return "not declared by the version: name it in `requires` "
+		       "(mcpbox_update_tool)";
+	case NET_UNGRANTED:
+		return "not granted to its server: ask with "
+		       "mcpbox_request_network_access";
+	case NET_NEITHER:
+		return "neither declared nor granted: name it in `requires` "
+		       "(mcpbox_update_tool), and ask with "
+		       "mcpbox_request_network_access";
+	default:
+		return "nothing is missing";
+	}
 }
 
 void

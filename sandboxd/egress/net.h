@@ -68,7 +68,8 @@ struct net {
 enum net_right {
 	NET_RIGHT = 0,
 	NET_UNDECLARED = 1, /* the version does not declare it */
-	NET_UNGRANTED = 2   /* the server is not granted it */
+	NET_UNGRANTED = 2,  /* the server is not granted it */
+	NET_NEITHER = 3     /* both */
 };
 
 struct net *net_find(struct egress *, uint64_t id);
@@ -88,6 +89,9 @@ enum net_right net_literal(const struct net *, enum netgrant_proto,
     const char *address, uint16_t port);
 /* May the name be resolved at all? */
 enum net_right net_resolves(const struct net *, const char *name);
+/* What of the two is missing and which tool mends it, without the host's name,
+ * which the event and the record have beside it: under RECORD_REASON bytes. */
+const char *net_missing(enum net_right);
 
 /* Tells sandboxd. Refusals and failures are bounded. */
 void net_tell(struct net *, enum net_event, const char *host, uint16_t port,

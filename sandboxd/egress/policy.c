@@ -90,21 +90,12 @@ enum policy
 policy_granted(const struct net *net, enum netgrant_proto proto,
     const char *host, bool is_address, uint16_t port, char *why, size_t n)
 {
-	const char *udp = proto == NETGRANT_UDP ? "udp:" : "";
+	enum net_right right;
 
-	switch (net_covers(net, proto, host, is_address, port)) {
-	case NET_RIGHT:
+	right = net_covers(net, proto, host, is_address, port);
+	if (right == NET_RIGHT)
 		return POLICY_OPEN;
-	case NET_UNDECLARED:
-		snprintf(why, n,
-		    "%s%.90s:%u is not among the hosts this version declares",
-		    udp, host, port);
-		return POLICY_MISSING;
-	default:
-		snprintf(why, n,
-		    "%s%.90s:%u is not granted; mcpbox_request_network_access "
-		    "asks for it",
-		    udp, host, port);
-		return POLICY_MISSING;
-	}
+	snprintf(why, n, "%s%s", proto == NETGRANT_UDP ? "by UDP " : "",
+	    net_missing(right));
+	return POLICY_MISSING;
 }

@@ -73,7 +73,7 @@ exists(struct net *n, const struct dns_question *q)
 	const size_t len = strlen(q->name);
 	const char *last = strrchr(q->name, '.');
 	enum net_right right;
-	char text[512];
+	char text[256];
 
 	/* A last label that begins with a digit is no domain's (grantreq.c),
 	 * and some resolvers take such a name for an address: c-ares 1.34 does
@@ -89,9 +89,8 @@ exists(struct net *n, const struct dns_question *q)
 	/* Once a look-up, not once a type asked for. */
 	if (q->type != DNS_TYPE_A)
 		return false;
-	snprintf(text, sizeof(text), "%s does not resolve: %s", q->name,
-	    right == NET_UNDECLARED ? "the version does not declare it"
-				    : "it is not granted to its server");
+	snprintf(text, sizeof(text), "the name does not resolve: it is %s",
+	    net_missing(right));
 	n->refused++;
 	net_tell(n, NET_EVENT_REFUSED, q->name, 0, text);
 	return false;

@@ -565,12 +565,13 @@ python_run(const struct ipc_execute *e, struct ipc_bytes arguments,
 	dict = secrets_dict(secrets);
 	if (dict == NULL)
 		return -1;
-	args = Py_BuildValue("(is#y#Oy#NIBB)", (int)e->kind,
+	args = Py_BuildValue("(is#y#Oy#NIBBB)", (int)e->kind,
 	    (const char *)e->name.p, (Py_ssize_t)e->name.n,
 	    (const char *)e->code.p, (Py_ssize_t)e->source_len,
 	    program != NULL ? program : Py_None, (const char *)arguments.p,
 	    (Py_ssize_t)arguments.n, dict, (unsigned)e->result_max,
-	    (unsigned char)e->form, (unsigned char)e->driver);
+	    (unsigned char)e->form, (unsigned char)e->driver,
+	    (unsigned char)e->network);
 	if (args == NULL)
 		return last_resort();
 	result = PyObject_CallObject(start, args);

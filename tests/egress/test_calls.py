@@ -196,14 +196,17 @@ def test_a_specification_is_driven(admind, gateway, web):
 
 # --- What is not. ---
 
-@pytest.mark.parametrize("context", [
-    {**API, "require": ["tcp api.example 0", "tcp other.example 0"]},
-    {**API, "grant": ["tcp api.example 80", "tcp other.example 80"]},
-], ids=["not granted", "not declared"])
-def test_both_lists_must_have_it(admind, gateway, web, other, context):
+@pytest.mark.parametrize("context,says", [
+    ({**API, "require": ["tcp api.example 0", "tcp other.example 0"]}, "not granted to its server"),
+    ({**API, "grant": ["tcp api.example 80", "tcp other.example 80"]}, "not declared by the version"),
+    (API, "neither declared nor granted"),
+], ids=["not granted", "not declared", "neither"])
+def test_both_lists_must_have_it(admind, gateway, web, other, context, says):
     c = call(admind, gateway, HELLO, arguments=b'{"host":"other.example"}', **context)
     assert (c.outcome, c.failure) == (FAILED, "missing_grant"), c.text
-    assert "other.example" in c.text and "mcpbox_request_network_access" in c.text
+    assert "other.example" in c.text and says in c.text, c.text
+    assert ("mcpbox_request_network_access" in c.text) == ("granted" in says), c.text
+    assert ("mcpbox_update_tool" in c.text) == ("declared" in says), c.text
     (e,) = [e for e in c.events if e["level"] == "warning"]
     assert "other.example" in e["data"]
     r, rows = c.record()

@@ -34,6 +34,7 @@ SERVER = {"timeout_ms": 900, "memory_bytes": 80 * MIB, "processes": 16, "tmp_byt
           "result_bytes": 30000, "cpu_ms": 2000, "files": 36, "file_bytes": MIB + 4096,
           "stdout_bytes": 6000, "log_rate": 5, "progress_rate": 3, "argument_bytes": 2000}
 VALUES = {"default": DEFAULTS, "tool": TOOL, "server": SERVER}
+SHOWN = 8192    # bytes of output beside a result
 UNITS = {"processes": "processes and threads", "files": "descriptors", "timeout_ms": "ms", "cpu_ms": "ms"}
 
 # Each of them meets its limit, whatever the value, and none of the others.
@@ -177,12 +178,21 @@ def test_files_in_tmp(instance, mcp, neighbour):
 
 @pytest.mark.parametrize("level", VALUES)
 def test_output_is_cut_and_says_so(mcp, tools, level):
-    """Not an error: the result stands, what was printed is cut."""
+    """Not an error: the result stands, what was printed is cut, and more so beside the result."""
     value = VALUES[level]["stdout_bytes"]
     for n in (value - 1, 3_000_000):
-        r = mcp.call(tools[level, "talker"], {"n": n})
+        name = tools[level, "talker"]
+        r = mcp.call(name, {"n": n})
         assert text(r) == "said"
-        out = r.result["_meta"]["mcpbox/execution"]["stdout"]
+        execution = r.result["_meta"]["mcpbox/execution"]
+        assert ("execution_id" in execution["stdout"]) == (min(n, value) > SHOWN)
+
+        def recorded(name=name, execution=execution):
+            (log,) = mcp.manage("mcpbox_get_tool_logs", tool_id=name,
+                                execution_id=execution["execution_id"])["logs"]
+            return log["outcome"] and log
+
+        out = until(recorded)["stdout"]
         assert len(out) <= value
         assert (says("stdout_bytes", value) in out) == (n > value), out[-200:]
 

@@ -80,7 +80,7 @@ def test_server_names(mcp, server):
 
 
 def test_all_argument_errors_at_once(mcp, server):
-    said = refused(mcp.call("mcpbox_create_tool", {"server_id": "x", "name": 7, "code": "def main(): pass",
+    said = refused(mcp.call("mcpbox_create_tool", {"server_id": "x y", "name": 7, "code": "def main(): pass",
                                                    "limits": {"timeout_ms": 1}}), "invalid_arguments")
     for pointer in ("/server_id", "/name", "/code", "/python_code", "/limits/timeout_ms"):
         assert pointer in said, said
@@ -114,7 +114,7 @@ def test_create_tool_refuses(mcp, server):
 
 
 def test_every_optional_field_is_in_the_reviewed_content(instance, mcp, server):
-    given = {"title": "Full", "description": "All of it.", "input_schema": {"type": "object", "x-own": 1},
+    given = {"title": "Full", "description": "All of it.", "input_schema": {"type": "object", "required": ["name"], "x-own": 1},
              "output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
              "annotations": {"readOnlyHint": True}, "icons": [{"src": "data:,"}], "meta": {"k": [1, {}]},
              "secrets": ["KEY_B", "KEY_A"], "modules": [], "requires": ["api.example.org:443"],

@@ -231,7 +231,8 @@ def test_only_known_members_pass(sandbox, admind, gateway):
 def test_output_is_capped(sandbox, admind, gateway):
     x = admind.held("print")
     _, meta = body_meta(run(gateway, x))
-    assert len(meta["mcpbox/execution"]["stdout"]) == 65536
+    shown = meta["mcpbox/execution"]["stdout"]
+    assert 8192 < len(shown) < 8192 + 512 and "8192 of 65536 bytes" in shown
     assert admind.record(x)["stdout_len"] == 65536
 
 

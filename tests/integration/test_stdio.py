@@ -136,7 +136,7 @@ def test_marked_arguments_travel_as_headers_too(instance, tools):
     with Client(instance.address) as c:
         server = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"] if s["name"] == "bridge")
         tool = c.manage("mcpbox_create_tool", server_id=server, name="marked", description="Marked.",
-                        input_schema=schema, python_code="def main(region, n): return f'{region} {n}'")["id"]
+                        input_schema=schema, python_code="def main(region=None, n=None): return f'{region} {n}'")["id"]
         c.manage("mcpbox_request_publish", tool_id=tool)
     item = flow.pending(instance, "marked")
     instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])

@@ -102,7 +102,7 @@ class Runner:
 
     def execute(self, code, arguments, secrets=(), kind=KIND_TOOL,
                 name="probe", stdout_max=65536, result_max=1 << 20,
-                compiled=b"", executable="", executable_digest=b"", form=0, driver=0,
+                compiled=b"", executable="", executable_digest=b"", form=0, driver=0, network=0,
                 **limits):
         values = dict(memory_bytes=256 << 20, cpu_ms=30000, processes=64,
                       files=256, file_bytes=64 << 20)
@@ -115,7 +115,7 @@ class Runner:
                 item = item.encode("utf-8")
                 tlv += struct.pack(">BI", tag, len(item)) + item
         ipcframes.send(self.channel, "execute", kind=kind, name=name,
-                       form=form, driver=driver,
+                       form=form, driver=driver, network=network,
                        stdout_max=stdout_max, result_max=result_max,
                        source_len=len(code), code=code + compiled,
                        executable=executable,

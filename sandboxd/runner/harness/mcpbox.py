@@ -264,10 +264,7 @@ class _Secrets(Mapping):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(
-                f"secret {name!r} was not given to this call; a tool gets "
-                "the secrets that its approved version names and an "
-                "administrator has set") from None
+            raise KeyError(f"secret {name!r} {no_secret}") from None
 
     def __iter__(self):
         return iter(self._values)
@@ -282,6 +279,12 @@ class _Secrets(Mapping):
         return f"<secrets: {', '.join(sorted(self._values)) or 'none'}>"
 
 
+#: Why a secret is not there. A call whose version names one that has no value
+#: does not begin, so here the version does not name it.
+no_secret = ("is not named by this tool's version: name it in `secrets` "
+             "(mcpbox_update_tool). If its server does not have it yet, "
+             "mcpbox_create_server_secret makes its place and an "
+             "administrator sets the value")
 #: Filled by the harness before the tool's module runs.
 secrets = _Secrets({})
 

@@ -105,6 +105,29 @@ def _chain(e):
     return seen
 
 
+#: Why a secret or a host is not there, in an inspection and in a test.
+NO_SECRET = (
+    "is not there while the code is inspected: read secrets within main",
+    "is not there: mcpbox_test_code runs code without secrets, whatever its "
+    "version names; calls of the approved version have them")
+NO_NETWORK = (
+    "There is no network while the code is inspected: connect within main.",
+    "mcpbox_test_code runs code without network, whatever its version "
+    "declares and its server was granted: calls of the approved version "
+    "have it.")
+#: The same in a call whose version declares hosts: sandboxd adds a line for
+#: each that was refused.
+OTHER_HOSTS = (
+    "A tool reaches the hosts that its version names in `requires` and that "
+    "its server was granted; for each refused host this error says which of "
+    "the two is missing.")
+#: And in one whose version declares none.
+no_network = (
+    "This tool's version declares no hosts, so it has no network: name the "
+    "host in `requires` (mcpbox_update_tool); if its server was not granted "
+    "it, ask with mcpbox_request_network_access.")
+
+
 def hint(e):
     """What a tool can't know: why the sandbox said no, and what to do."""
     for x in _chain(e):
@@ -124,9 +147,7 @@ def hint(e):
                 x.errno in (errno.EPERM, errno.EACCES, errno.EAFNOSUPPORT)
                 and last and ("connect" in (last.line or "")
                               or "socket" in (last.line or ""))):
-            return ["A tool reaches the hosts that its version names in "
-                    "`requires` and that its server was granted with "
-                    "mcpbox_request_network_access; nothing else."]
+            return [no_network]
     return []
 
 

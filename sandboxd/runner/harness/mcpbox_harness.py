@@ -48,7 +48,7 @@ WARM = (
 #: Types of most results; none of them is awaitable.
 _PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
 MODULE = "tool"     # not __main__: a guard for scripts must not fire
-KIND_INSPECT, KIND_COMPILE = 2, 4   # enum context_kind
+KIND_INSPECT, KIND_TEST, KIND_COMPILE = 2, 3, 4     # enum context_kind
 TOOL, PROMPT, RESOURCE, STRUCTURED = range(4)       # enum call_method
 #: What makes the answer of main's value; it is called with the size limit.
 BODIES = (mcpbox_results.body, mcpbox_forms.prompt, mcpbox_forms.resource,
@@ -469,11 +469,16 @@ def drive(driver, form, spec, arguments, secrets, limit):
 
 
 def start(kind, filename, code, program, arguments, secrets, limit, form,
-          driver=0):
+          driver=0, network=0):
     """python.c calls this; it always ends in finish()."""
     if kind == KIND_COMPILE:
         compile_only(filename, code)
         return
+    if kind in (KIND_TEST, KIND_INSPECT):
+        mcpbox.no_secret = mcpbox_errors.NO_SECRET[kind == KIND_TEST]
+        mcpbox_errors.no_network = mcpbox_errors.NO_NETWORK[kind == KIND_TEST]
+    elif network:
+        mcpbox_errors.no_network = mcpbox_errors.OTHER_HOSTS
     if kind != KIND_INSPECT:
         if driver:
             drive(driver, form, code, arguments, secrets, limit)

@@ -17,6 +17,40 @@ ABSENT = {
 }
 
 
+#: Modules that come with a package of another name; a package that has the
+#: module's name is somebody else's, or free for anybody to take.
+PACKAGES = {
+    "Crypto": "pycryptodome", "Cryptodome": "pycryptodomex", "Xlib":
+    "python-xlib", "MySQLdb": "mysqlclient", "OpenSSL": "pyOpenSSL",
+    "PIL": "Pillow", "attr": "attrs", "bs4": "beautifulsoup4",
+    "cairo": "pycairo", "cv2": "opencv-python", "dateutil": "python-dateutil",
+    "discord": "discord.py", "dns": "dnspython", "docx": "python-docx",
+    "dotenv": "python-dotenv", "faiss": "faiss-cpu", "fitz": "PyMuPDF",
+    "git": "GitPython", "github": "PyGithub", "gitlab": "python-gitlab",
+    "googleapiclient": "google-api-python-client", "jose": "python-jose",
+    "jwt": "PyJWT", "kafka": "kafka-python", "ldap": "python-ldap",
+    "magic": "python-magic", "multipart": "python-multipart",
+    "nacl": "PyNaCl", "pkg_resources": "setuptools", "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary", "pythoncom": "pywin32", "ruamel":
+    "ruamel.yaml", "serial": "pyserial", "skimage": "scikit-image",
+    "sklearn": "scikit-learn", "slugify": "python-slugify",
+    "socks": "PySocks", "telegram": "python-telegram-bot", "usb": "pyusb",
+    "websocket": "websocket-client", "yaml": "PyYAML", "zmq": "pyzmq",
+}
+
+
+def package(name):
+    """How to ask for the package that brings a module."""
+    known = PACKAGES.get(name)
+    if known:
+        return (f"ask for it with mcpbox_request_module (module_name "
+                f"{known!r}: the package that brings {name!r}; a package "
+                f"named {name!r} would be another's)")
+    return ("ask for it with mcpbox_request_module. That takes the package's "
+            "name on the index, which need not be the module's, and anybody "
+            "can publish a package of that name: look it up")
+
+
 def text(name):
     """The sentence for a top-level name."""
     if name in sys.stdlib_module_names:
@@ -26,8 +60,7 @@ def text(name):
                 + (f" ({why})" if why else ""))
     return (f"No module named {name!r}: only Python's standard library is "
             "there by itself. A third-party module has to be granted to the "
-            "tool: ask for it with mcpbox_request_module "
-            f"(module_name {name!r}), or do without it.")
+            f"tool: {package(name)}; or do without it.")
 
 
 class Finder:

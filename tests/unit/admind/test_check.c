@@ -246,6 +246,27 @@ management_fields(void **state)
 	check_free(&c);
 }
 
+/* A name where an id is taken is a field of its own; an id never is. */
+static void
+management_names(void **state)
+{
+	struct check c;
+
+	check_management(&c, ipc_str("mcpbox_update_prompt"),
+	    ipc_str("{\"prompt_id\":\"abcdefghijklmnop\",\"title\":\"t\"}"));
+	assert_false(errors(&c));
+	assert_int_equal(field(&c, MF_PROMPT_ID).n, 0);
+	assert_true(
+	    ipc_streq(field(&c, MF_PROMPT_ID + MF_NAMED), "abcdefghijklmnop"));
+	check_free(&c);
+	check_management(&c, ipc_str("mcpbox_get_tool"),
+	    ipc_str("{\"tool_id\":\"DEADBEEF-0000-7000-8000-000000000001\"}"));
+	assert_false(errors(&c));
+	assert_int_equal(field(&c, MF_TOOL_ID).n, 16);
+	assert_int_equal(field(&c, MF_TOOL_ID + MF_NAMED).n, 0);
+	check_free(&c);
+}
+
 static void
 management_refusals(void **state)
 {
@@ -255,9 +276,11 @@ management_refusals(void **state)
 		const char *tool, *args, *pointer, *message;
 	} rows[] = {
 	    {"create_server", "{\"name\":\"a__b\"}", "/name",
-		"must match the pattern"},
-	    {"create_server", "{\"name\":\"A\"}", "/name", "must match"},
-	    {"create_server", "{\"name\":\"a\\n\"}", "/name", "must match"},
+		"must be of lower-case letters, digits and single underscores"},
+	    {"create_server", "{\"name\":\"A\"}", "/name",
+		"must be of lower-case letters"},
+	    {"create_server", "{\"name\":\"a\\n\"}", "/name",
+		"must be of lower-case letters"},
 	    {"create_server", "{\"name\":\"abcdefghijklmnopqrstuvwxy\"}",
 		"/name", "must have at most 24"},
 	    {"create_server", "{}", "/name", "is required"},
@@ -270,7 +293,13 @@ management_refusals(void **state)
 	    {"list_servers", "{\"page\":0,\"page_size\":101}", "/page_size",
 		"must be at most 100"},
 	    {"start_server", "{\"server_id\":\"7\"}", "/server_id",
-		"must match the pattern"},
+		"must be an id (a uuid) or a name"},
+	    {"get_tool_logs", "{\"tool_id\":\"a\",\"execution_id\":\"a\"}",
+		"/execution_id", "must be an id (a uuid) as"},
+	    {"request_module",
+		"{\"tool_id\":\"a\",\"module_name\":\"a b\","
+		"\"justification\":\"x\"}",
+		"/module_name", "must be a package's name on the index"},
 	    {"create_tool",
 		"{" TOOL ",\"input_schema\":{\"type\":"
 		"\"object\",\"unevaluatedItems\":{}}}",
@@ -289,7 +318,7 @@ management_refusals(void **state)
 	    {"create_tool", "{" TOOL ",\"input_schema\":{}}", "/input_schema",
 		"the schema must have"},
 	    {"create_tool", "{" TOOL ",\"secrets\":[\"a\"]}", "/secrets/0",
-		"must match"},
+		"must be of upper-case letters"},
 	    {"create_tool", "{" TOOL ",\"secrets\":[\"A\",\"A\"]}", "/secrets",
 		"elements 0 and 1 are equal"},
 	    {"create_tool",
@@ -476,6 +505,7 @@ main(void)
 	    cmocka_unit_test(numbers_are_exact),
 	    cmocka_unit_test(hostile_input_ends_early),
 	    cmocka_unit_test(management_fields),
+	    cmocka_unit_test(management_names),
 	    cmocka_unit_test(management_refusals),
 	    cmocka_unit_test(published_schemas_compile),
 	    cmocka_unit_test(inspections),

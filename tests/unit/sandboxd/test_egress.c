@@ -438,7 +438,18 @@ rights(void **state)
 	    net_literal(n, NETGRANT_TCP, "10.0.0.1", 80), NET_UNGRANTED);
 	assert_int_equal(net_resolves(n, "a.example"), NET_RIGHT);
 	assert_int_equal(net_resolves(n, "c.example"), NET_UNGRANTED);
-	assert_int_equal(net_resolves(n, "d.example"), NET_UNDECLARED);
+	assert_int_equal(net_resolves(n, "b.example"), NET_UNDECLARED);
+	assert_int_equal(net_resolves(n, "d.example"), NET_NEITHER);
+	assert_int_equal(
+	    net_covers(n, NETGRANT_TCP, "d.example", false, 80), NET_NEITHER);
+	assert_non_null(strstr(net_missing(NET_UNDECLARED), "`requires`"));
+	assert_null(strstr(net_missing(NET_UNDECLARED), "granted"));
+	assert_non_null(
+	    strstr(net_missing(NET_UNGRANTED), "mcpbox_request_network"));
+	assert_null(strstr(net_missing(NET_UNGRANTED), "`requires`"));
+	for (enum net_right r = NET_RIGHT; r <= NET_NEITHER; r++)
+		assert_true(
+		    strlen("by UDP ") + strlen(net_missing(r)) < RECORD_REASON);
 	assert_int_equal(net_grants(n, ipc_str("nonsense"), &e), -1);
 	assert_int_equal(net_resolves(n, "a.example"), NET_RIGHT);
 	assert_int_equal(net_grants(n, ipc_str(""), &e), 0);

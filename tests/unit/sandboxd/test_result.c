@@ -508,6 +508,39 @@ test_meta(void **state)
 	buf_free(&b);
 }
 
+/* Beside a result, not beside an error; at a character's end. */
+static void
+test_meta_is_cut(void **state)
+{
+	static char text[RESULT_PRINTED_MAX + 2];
+	static const struct ipc_id id = {{0xab}};
+	struct result_dropped dropped = {0};
+	struct buf b;
+
+	memset(text, 'x', sizeof(text));
+	buf_init(&b, 2 * sizeof(text));
+	result_meta(&b, &id, 0, ipc_bytes(text, RESULT_PRINTED_MAX), &dropped,
+	    FAILURE_NONE, NULL);
+	buf_putc(&b, '\0');
+	assert_null(strstr((char *)b.p, "mcpbox_get_tool_logs"));
+	buf_clear(&b);
+	memcpy(text + RESULT_PRINTED_MAX - 1, "\xe2\x82\xac", 3);
+	result_meta(&b, &id, 0, ipc_bytes(text, sizeof(text)), &dropped,
+	    FAILURE_NONE, NULL);
+	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
+	buf_putc(&b, '\0');
+	assert_non_null(strstr((char *)b.p,
+	    "x\\n[8191 of 8194 bytes. All are in the record "
+	    "ab000000-0000-0000-0000-000000000000: mcpbox_get_tool_logs"));
+	buf_clear(&b);
+	result_meta(&b, &id, 0, ipc_bytes(text, sizeof(text)), &dropped,
+	    FAILURE_EXCEPTION, "no");
+	buf_putc(&b, '\0');
+	assert_null(strstr((char *)b.p, "mcpbox_get_tool_logs"));
+	assert_non_null(strstr((char *)b.p, "x\xe2\x82\xac\""));
+	buf_free(&b);
+}
+
 int
 main(void)
 {
@@ -522,6 +555,7 @@ main(void)
 	    cmocka_unit_test(test_progress),
 	    cmocka_unit_test(test_crash),
 	    cmocka_unit_test(test_meta),
+	    cmocka_unit_test(test_meta_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
