@@ -520,13 +520,13 @@ test_meta_is_cut(void **state)
 	memset(text, 'x', sizeof(text));
 	buf_init(&b, 2 * sizeof(text));
 	result_meta(&b, &id, 0, ipc_bytes(text, RESULT_PRINTED_MAX), &dropped,
-	    FAILURE_NONE, NULL);
+	    FAILURE_NONE, NULL, ipc_str("{}"));
 	buf_putc(&b, '\0');
 	assert_null(strstr((char *)b.p, "mcpbox_get_tool_logs"));
 	buf_clear(&b);
 	memcpy(text + RESULT_PRINTED_MAX - 1, "\xe2\x82\xac", 3);
 	result_meta(&b, &id, 0, ipc_bytes(text, sizeof(text)), &dropped,
-	    FAILURE_NONE, NULL);
+	    FAILURE_NONE, NULL, ipc_str("{}"));
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_non_null(strstr((char *)b.p,
@@ -534,7 +534,7 @@ test_meta_is_cut(void **state)
 	    "ab000000-0000-0000-0000-000000000000: mcpbox_get_tool_logs"));
 	buf_clear(&b);
 	result_meta(&b, &id, 0, ipc_bytes(text, sizeof(text)), &dropped,
-	    FAILURE_EXCEPTION, "no");
+	    FAILURE_EXCEPTION, "no", ipc_str("{}"));
 	buf_putc(&b, '\0');
 	assert_null(strstr((char *)b.p, "mcpbox_get_tool_logs"));
 	assert_non_null(strstr((char *)b.p, "x\xe2\x82\xac\""));
