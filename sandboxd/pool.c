@@ -221,6 +221,7 @@ on_report(struct pool *p, struct ipc_frame *f)
 	p->interpreter = ipc_strdup(m.interpreter);
 	p->zygote++;
 	p->zygote_forks = 0;
+	p->zygote_ms = now_boot_ms();
 	p->recycling = false;
 	(void)evtimer_del(p->timer);
 	if (!p->ready) {

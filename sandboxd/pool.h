@@ -21,6 +21,10 @@ enum {
 	POOL_REPORT_MS = 120 * 1000,
 	/* Between two tries to replace a zygote. */
 	POOL_RECYCLE_RETRY_MS = 60 * 1000,
+	/* A zygote that forks is replaced after an hour: what runners of one
+	 * share (decision 0075) is then of use for an hour. A new one costs as
+	 * much as a hundred calls, too little in that time to be seen. */
+	POOL_ZYGOTE_MS = 60 * 60 * 1000,
 	/* A pool that lived this long was sound: the next starts at once. */
 	POOL_STEADY_MS = 5 * 1000,
 	POOL_SLOTS_MAX = 256, /* = SLOTS_MAX of pool-init */
@@ -89,7 +93,7 @@ int pool_limit(
  * Has the zygote replaced: those that run live on, forks go to the new one as
  * soon as it reports. One that does not report within POOL_REPORT_MS is tried
  * again later, and the old one stays. Happens by itself after `forks` forks
- * (pool_recycle_after; 0: never).
+ * (pool_recycle_after; 0: never), and at the first after POOL_ZYGOTE_MS.
  */
 void pool_recycle(struct pool *, const char *why);
 void pool_recycle_after(struct pool *, uint64_t forks);

@@ -31,9 +31,10 @@ struct pool {
 	char *refused; /* layers of the last pool that could not start */
 	uint64_t zygote, forks, recycles;
 	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
+	uint64_t zygote_ms;                   /* when it reported */
 	bool recycling;     /* RECYCLE was sent, its report is due */
 	bool recycle_again; /* asked for meanwhile */
-	uint64_t recycle_not_before_ms; /* by the number of forks */
+	uint64_t recycle_not_before_ms; /* by itself */
 };
 
 /* The entry that a frame of pool-init names, if that use is current. */

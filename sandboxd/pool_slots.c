@@ -72,6 +72,21 @@ pool_untake(struct pool *p, const struct pool_slot *s)
 	(void)pool_release(p, &p->slot[s->slot]);
 }
 
+/* After a fork: what runners of one zygote share should not stay for long. */
+static void
+replace_zygote(struct pool *p)
+{
+	const uint64_t now = now_boot_ms();
+
+	if (p->recycle_after == 0 || p->recycling ||
+	    now < p->recycle_not_before_ms)
+		return;
+	if (p->zygote_forks >= p->recycle_after)
+		pool_recycle(p, "it has forked as often as it may");
+	else if (now - p->zygote_ms >= POOL_ZYGOTE_MS)
+		pool_recycle(p, "it has forked for as long as it may");
+}
+
 int
 pool_fork(struct pool *p, const struct pool_slot *s,
     const struct pool_profile *profile, const struct pool_limits *limits,
@@ -97,9 +112,8 @@ pool_fork(struct pool *p, const struct pool_slot *s,
 		return -1;
 	}
 	p->forks++;
-	if (++p->zygote_forks >= p->recycle_after && p->recycle_after != 0 &&
-	    !p->recycling && now_boot_ms() >= p->recycle_not_before_ms)
-		pool_recycle(p, "it has forked as often as it may");
+	p->zygote_forks++;
+	replace_zygote(p);
 	return 0;
 }
 

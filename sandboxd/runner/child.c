@@ -134,14 +134,19 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 {
 	struct runner r = {.zygote = z, .fork = fork};
 	struct ipc_ready ready = {0};
-	int modules, door;
+	int guards, modules, door;
 
+	guards = guards_renew() == -1 ? errno : 0;
 	door = door_of(fork);
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
 	/* Before their descriptors are closed. */
 	modules = modules_mount(&r) == -1 ? errno : 0;
 	if (child_descriptors(fork->channel, door) == -1)
 		fail("descriptors");
+	if (guards != 0) {
+		errno = guards;
+		fail("guards");
+	}
 	if (modules != 0) {
 		errno = modules;
 		fail("modules");

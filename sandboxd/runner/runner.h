@@ -174,6 +174,10 @@ int fsrules_apply(struct runner *);
  * draws makes its own. 0 or -1. */
 int reseed_none(struct err *);
 
+/* guards.c: in a runner, by a function that never returns: guards of its own
+ * for stack and pointers. 0, or -1 with errno. */
+int guards_renew(void);
+
 /* snapshot.c: makes the zygote's memory cheap to fork. Last of all: what is
  * written after it is copied at each fork. */
 int snapshot_take(struct err *);

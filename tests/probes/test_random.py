@@ -1,5 +1,9 @@
 """Every runner is a fork of one interpreter and pid 1 of its namespace; no two
 may draw the same random numbers."""
+import platform
+
+import pytest
+
 from probes import runner_driver
 
 DRAW = '''
@@ -90,3 +94,45 @@ def test_hash_seeds_of_two_zygotes(pool):
         assert pool.call(code).value != second.call(code).value
     finally:
         second.close()
+
+
+GUARDS = '''
+import ctypes, os, threading
+def here():
+    libc = ctypes.CDLL(None)
+    libc.pthread_self.restype = ctypes.c_void_p
+    block = libc.pthread_self()
+    stack, pointer = (ctypes.c_uint64.from_address(block + at).value for at in (0x28, 0x30))
+    return {"stack": "%016x" % stack, "pointer": "%016x" % pointer}
+def main():
+    found, threads = here(), []
+    t = threading.Thread(target=lambda: threads.append(here()))
+    t.start()
+    t.join()
+    libc = ctypes.CDLL(None)
+    return {**found, "thread": threads[0] == found, "layout": ctypes.cast(libc.exit, ctypes.c_void_p).value}
+'''
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="their place is known on x86-64 only (runner/guards.c)")
+def test_no_two_runners_have_the_same_guards(pool):
+    """Of the stack and of pointers; the layout, which runners of one zygote share, shows that these are of one."""
+    values = [pool.call(GUARDS).value for _ in range(4)]
+    assert len({v["layout"] for v in values}) == 1, values
+    for guard in ("stack", "pointer"):
+        assert len({v[guard] for v in values}) == 4, values
+        assert all(int(v[guard], 16) > 1 << 32 for v in values), values
+    # A string ends there; and threads have those of their process.
+    assert all(v["stack"].endswith("00") and v["thread"] for v in values), values
+
+
+def test_exit_still_ends_a_process(pool):
+    """exit(3) of a tool's process, behind whatever libraries put down for it before."""
+    code = '''
+import ctypes, os
+def main():
+    if (pid := os.fork()) == 0:
+        ctypes.CDLL(None).exit(7)
+    return os.waitpid(pid, 0)[1]
+'''
+    assert pool.call(code).value == 7 << 8

@@ -14,6 +14,7 @@
 
 #include "ids.h"
 #include "ipc_io.h"
+#include "pool_internal.h"
 #include "rig.h"
 
 static struct ipc_fork waiting[2];
@@ -399,6 +400,42 @@ test_a_dead_pool_is_not_asked_for_ever(void **state)
 	assert_int_equal(runners_counts(calls_runners(rig.calls)).waiting, 0);
 }
 
+/* A call is there, and one runner more is forked, which stays. */
+static int
+one_more(void)
+{
+	(void)rig_run(RIG_LONG_MS);
+	return rig_fork().channel;
+}
+
+/* A fork within the hour changes nothing; the first one after it has another
+ * zygote started, once, unless none is ever to be. */
+static void
+test_a_zygote_of_an_hour_ago_is_replaced(void **state)
+{
+	struct ipc_frame f;
+	int channels[3];
+
+	for (int never = 1; never >= 0; never--) {
+		start(0, 4);
+		pool_recycle_after(rig.pool, never ? 0 : 1000000);
+		channels[0] = one_more();
+		rig_expect_silence(rig.pool_fd);
+		rig.pool->zygote_ms -= POOL_ZYGOTE_MS;
+		channels[1] = one_more();
+		if (!never) {
+			f = rig_expect(rig.pool_fd, IPC_RECYCLE);
+			ipc_frame_free(&f);
+		}
+		channels[2] = one_more();
+		rig_expect_silence(rig.pool_fd);
+		for (int i = 0; i < 3; i++)
+			close(channels[i]);
+		if (never)
+			rig_end();
+	}
+}
+
 int
 main(void)
 {
@@ -416,6 +453,7 @@ main(void)
 	    N(test_memory_bounds_how_many_wait),
 	    N(test_forks_under_way_are_bounded),
 	    N(test_a_dead_pool_is_not_asked_for_ever),
+	    N(test_a_zygote_of_an_hour_ago_is_replaced),
 	    N(test_retry_follows_the_load)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
