@@ -29,6 +29,7 @@
 #include <event2/listener.h>
 
 #include "httpd_internal.h"
+#include "proxyv2.h"
 
 const struct http1_request *
 httpd_request(const struct httpd_req *r)
@@ -324,10 +325,11 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 {
 	struct httpd_req *r;
 	struct timeval stall;
+	const struct proxyv2_from *from = h->limits.proxy_from;
 	uint8_t key[16];
 	char why[128];
+	int one = 1, refusal = 503;
 	bool ok;
-	int one = 1;
 
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
@@ -335,13 +337,24 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 		return;
 	}
 	httpd_listen_source(sa, r->source, key);
-	ok = httpd_admit(h, r, key, why, sizeof(why));
+	r->h = h;
+	if (from != NULL && !proxyv2_from_has(from, sa)) {
+		snprintf(why, sizeof(why),
+		    "connections are taken from the balancers that "
+		    "proxy_protocol_from lists");
+		refusal = 403;
+		ok = false;
+	} else {
+		r->proxied = from != NULL;
+		ok =
+		    httpd_admit(h, r, h->unix_socket || r->proxied ? NULL : key,
+			why, sizeof(why));
+	}
 	if (!ok && h->extra >= HTTPD_REFUSED_EXTRA) {
 		free(r);
 		close(fd);
 		return;
 	}
-	r->h = h;
 	r->first = true;
 	r->refused_extra = !ok;
 	buf_init(&r->fields, HTTPD_FIELDS_MAX);
@@ -378,7 +391,7 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	if (ok)
 		httpd_set_state(r, HTTPD_IDLE);
 	else
-		httpd_answer_refusal(r, 503, why);
+		httpd_answer_refusal(r, refusal, why);
 }
 
 static void
@@ -437,6 +450,13 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 	int i;
 
 	assert(handlers->request != NULL);
+	if (unix_socket && limits->proxy_from != NULL) {
+		close(fd);
+		err_set(err, FAILURE_INVALID_PARAMS,
+		    "proxy_protocol_from is for a TCP listener: who connects "
+		    "to a unix socket has no address");
+		return NULL;
+	}
 	h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		err_set(err, FAILURE_BUSY, "out of memory");

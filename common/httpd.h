@@ -16,6 +16,7 @@
 
 struct event_base;
 struct httpd;
+struct proxyv2_from;
 struct httpd_req; /* one request being answered */
 
 struct httpd_limits {
@@ -26,6 +27,10 @@ struct httpd_limits {
 	size_t bodies_max;
 	/* A comment on an event stream silent for so long; 0: none. */
 	uint64_t quiet_ms;
+	/* TCP balancers, which must begin each connection with a PROXY header
+	 * of version 2; nobody else is served. NULL: there are none. Outlives
+	 * the server. */
+	const struct proxyv2_from *proxy_from;
 };
 
 struct httpd_handlers {
@@ -92,7 +97,9 @@ void httpd_drain(struct httpd *, const struct httpd_draining *);
 unsigned httpd_connections(const struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
-const char *httpd_source(const struct httpd_req *); /* peer address text */
+/* Text of the client's address, which after a PROXY header is a balancer's
+ * word: to count by and to tell, never to trust. */
+const char *httpd_source(const struct httpd_req *);
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);
 

@@ -60,31 +60,29 @@ make_room(struct httpd *h, struct httpd_req *r, bool here)
 	return false;
 }
 
-bool
-httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
-    char *why, size_t len)
+/* Is there room for one more of this source, or can there be? */
+static bool
+room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 {
-	struct httpd_source *s = h->unix_socket ? NULL : find(h, key);
+	struct httpd_source *s = find(h, key);
 
-	if (s != NULL && s->count >= h->limits.connections_per_source &&
-	    !make_room(h, TAILQ_FIRST(&s->idle), true)) {
-		snprintf(why, len,
-		    "%u connections of your address have requests under way, "
-		    "which is the limit max_connections_per_source",
-		    s->count);
-		return false;
-	}
-	if (h->count >= h->limits.connections &&
-	    !make_room(h, TAILQ_FIRST(&h->idle), false)) {
-		snprintf(why, len,
-		    "%u connections have requests under way, which is the "
-		    "limit max_connections",
-		    h->count);
-		return false;
-	}
-	if (h->unix_socket)
+	if (s == NULL || s->count < h->limits.connections_per_source ||
+	    make_room(h, TAILQ_FIRST(&s->idle), true))
 		return true;
-	s = find(h, key); /* it may have gone with the one that was closed */
+	snprintf(why, len,
+	    "%u connections of your address have requests under way, which is "
+	    "the limit max_connections_per_source",
+	    s->count);
+	return false;
+}
+
+/* Counts it there. false: no memory. */
+static bool
+count_here(struct httpd_req *r, const uint8_t key[16], char *why, size_t len)
+{
+	struct httpd *h = r->h;
+	struct httpd_source *s = find(h, key);
+
 	if (s == NULL) {
 		s = calloc(1, sizeof(*s));
 		if (s == NULL) {
@@ -98,6 +96,37 @@ httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
 	s->count++;
 	r->counted = s;
 	return true;
+}
+
+bool
+httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
+    char *why, size_t len)
+{
+	if (key != NULL && !room_here(h, key, why, len))
+		return false;
+	if (h->count >= h->limits.connections &&
+	    !make_room(h, TAILQ_FIRST(&h->idle), false)) {
+		snprintf(why, len,
+		    "%u connections have requests under way, which is the "
+		    "limit max_connections",
+		    h->count);
+		return false;
+	}
+	/* The source may have gone with the one that was closed. */
+	return key == NULL || count_here(r, key, why, len);
+}
+
+bool
+httpd_admit_source(
+    struct httpd_req *r, const uint8_t key[16], char *why, size_t len)
+{
+	const bool idle = r->idle;
+	bool ok;
+
+	httpd_admit_idle(r, false); /* it makes no room for itself */
+	ok = room_here(r->h, key, why, len) && count_here(r, key, why, len);
+	httpd_admit_idle(r, idle);
+	return ok;
 }
 
 void

@@ -79,6 +79,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	struct http1 *parser;
 	enum httpd_state state;
 	char source[HTTPD_SOURCE_MAX];
+	bool proxied;       /* its PROXY header is still to come */
 	bool refused_extra; /* over a limit: only told 503 */
 	bool idle;          /* it is in the lists of idle ones */
 	bool keep_alive;    /* after this answer */
@@ -142,6 +143,10 @@ void httpd_listen_source(
  * own counting. */
 bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16],
     char *why, size_t len);
+/* The same of its source alone, for one that was admitted without (key NULL).
+ */
+bool httpd_admit_source(
+    struct httpd_req *, const uint8_t key[16], char *why, size_t len);
 void httpd_admit_leave(struct httpd_req *);
 /* It is idle from now on, or no longer. */
 void httpd_admit_idle(struct httpd_req *, bool);
@@ -151,6 +156,10 @@ void httpd_read_cb(evutil_socket_t, short what, void *);
 void httpd_read_waiting(struct httpd_req *); /* what was kept: feeds it */
 /* Throws it away; true: more was thrown away than anybody needs to send. */
 bool httpd_read_discard(struct httpd_req *);
+
+/* httpd_proxy.c: takes the header that r->in begins with, if all of it is
+ * there; afterwards it is no more `proxied`, or refused. */
+void httpd_proxy_take(struct httpd_req *);
 
 /* httpd_drain.c */
 /* How long a connection may now be idle that else might for ms. */

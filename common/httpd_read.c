@@ -169,11 +169,16 @@ httpd_read_cb(evutil_socket_t fd, short what, void *arg)
 		ended(r);
 		return;
 	}
-	if (waiting(r) == 0)
+	if (waiting(r) == 0 && !r->proxied)
 		used = feed(r, p, (size_t)n, 0);
 	if (keep(r, p + used, (size_t)n - used) < 0) {
 		httpd_kill_now(r);
 		return;
+	}
+	if (r->proxied) {
+		httpd_proxy_take(r);
+		if (r->proxied || r->state == HTTPD_DEAD)
+			return;
 	}
 	httpd_read_waiting(r);
 	if (r->state == HTTPD_LINGER || r->lean ||

@@ -289,11 +289,12 @@ on_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)
 {
 	struct answer_to to = {{NULL, 0}, false};
-	char text[192];
+	char text[512];
 
 	(void)arg;
 	snprintf(text, sizeof(text), "%s: %s.",
 	    status == 503       ? "Not served now"
+		: status == 403 ? "Not served"
 		: status == 408 ? "The HTTP request was too slow"
 		: status == 413 ? "The HTTP request is too large"
 				: "Malformed HTTP request",
@@ -301,6 +302,7 @@ on_refused(int status, const char *why, struct buf *out,
 	answer_error(out, &to,
 	    status == 413       ? FAILURE_TOO_LARGE
 		: status == 503 ? FAILURE_BUSY
+		: status == 403 ? FAILURE_FORBIDDEN
 				: FAILURE_INVALID_REQUEST,
 	    text, status == 503 ? RETRY_MS : 0, NULL);
 	*content_type = JSON_TYPE;

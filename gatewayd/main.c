@@ -15,6 +15,7 @@
 #include "confine.h"
 #include "gateway.h"
 #include "log.h"
+#include "proxyv2.h"
 #include "service.h"
 
 /* The address others read (port 0 becomes a real one). Written beside and
@@ -35,6 +36,16 @@ write_address(const char *path, const char *address)
 	ok = fchmod(fd, 0644) == 0 && dprintf(fd, "%s\n", address) > 0;
 	if (close(fd) < 0 || !ok || rename(tmp, path) < 0)
 		log_fatal("addr_file", "%s: %m", path);
+}
+
+/* The balancers that `proxy_protocol_from` names. */
+static struct proxyv2_from balancers;
+
+static int
+check_balancers(const struct conf *c, struct err *e)
+{
+	return proxyv2_from_read(
+	    conf_str(c, "proxy_protocol_from"), &balancers, e);
 }
 
 static void
@@ -60,6 +71,10 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
 	int inherited = service_listener("http");
 
+	if (check_balancers(c, &err) != 0)
+		log_fatal("config", "%s", err.text);
+	if (balancers.n > 0)
+		l.proxy_from = &balancers;
 	wanted = l.connections;
 	l.connections = httpd_files(wanted, FILES_RESERVED);
 	if (l.connections < wanted)
@@ -130,6 +145,7 @@ main(int argc, char **argv)
 	size_t i;
 	int rc;
 
+	proc_check_with(check_balancers);
 	proc_start(&gw.proc, "gatewayd", argc, argv);
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");

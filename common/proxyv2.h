@@ -1,0 +1,53 @@
+/*
+ * The header of the PROXY protocol, version 2, by which a TCP balancer says
+ * whose connection it passes on (haproxy.org: "The PROXY protocol", section
+ * 2.2). Bytes in, a struct out. Version 1 is refused: text that an HTTP client
+ * could write by itself.
+ */
+#ifndef PROXYV2_H
+#define PROXYV2_H
+
+#include <sys/socket.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+enum {
+	PROXYV2_HEAD = 16,
+	/* Addresses and TLVs: balancers send some hundred bytes; names of a
+	 * TLS client's certificate some more. Skipped unread. */
+	PROXYV2_REST_MAX = 2048,
+	PROXYV2_MAX = PROXYV2_HEAD + PROXYV2_REST_MAX
+};
+
+struct proxyv2 {
+	bool
+	    local; /* the balancer's own connection: it looks whether we live */
+	bool client; /* from is the client's; false: it has no IP address */
+	struct sockaddr_storage from; /* AF_INET or AF_INET6 */
+};
+
+/* Reads a header at the begin of n bytes. Its length; 0: more bytes are needed
+ * (of PROXYV2_MAX bytes never); -1: it is none, with why. */
+int proxyv2_read(const uint8_t *, size_t n, struct proxyv2 *, struct err *);
+
+/* Who may send it: addresses and blocks. */
+enum { PROXYV2_FROM_MAX = 32 };
+struct proxyv2_from {
+	size_t n;
+	struct {
+		sa_family_t family;
+		uint8_t b[16], bits;
+	} entry[PROXYV2_FROM_MAX];
+};
+
+/* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0; -1 with the
+ * entry that is none. "" is an empty list. */
+int proxyv2_from_read(const char *text, struct proxyv2_from *, struct err *);
+/* May this peer send one? An IPv4-mapped address is the IPv4 one. */
+bool proxyv2_from_has(const struct proxyv2_from *, const struct sockaddr *);
+
+#endif
