@@ -225,11 +225,11 @@ random_layout(void **state)
 static void
 random_differences(void **state)
 {
+	static const char long_line[] = A30 A30 A30 "\n";
 	static const char *const line[] = {"a\n", "b\n", "\n", " \n", "- a\n",
 	    "+ b\n", "@@ -1 +1 @@\n", "\\ No newline at end of file\n",
 	    "              > x\n", "       (and 9 more such lines)\n", "\r\n",
-	    "\\u{d}\n", "c\nc\nc\nc\nc\nc\n", "\n\n\n\n\n\n", A30 A30 A30 "\n",
-	    "x"};
+	    "\\u{d}\n", "c\nc\nc\nc\nc\nc\n", "\n\n\n\n\n\n", long_line, "x"};
 	uint64_t seed = 20261125;
 	struct buf a, b;
 
