@@ -13,9 +13,10 @@
 /*
  * The intent row, if this very version serves under these very limits: the
  * same conditions as call_open(), which says why there is none, in the one row
- * of callable that triggers keep (sql/schema/callable.sql: the same transaction that
- * withdraws takes it away). This statement is most of what a call waits for,
- * mostly in a backend whose caches went cold: so one small table, no function.
+ * of callable that triggers keep (sql/schema/callable.sql: the same transaction
+ * that withdraws takes it away). This statement is most of what a call waits
+ * for, mostly in a backend whose caches went cold: so one small table, no
+ * function.
  */
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"

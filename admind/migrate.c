@@ -142,7 +142,7 @@ check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 		    "the database is of a build from before the schema was "
 		    "written anew, and is left as it is: `mcpboxctl export` "
 		    "with that build, make a new database, and `mcpboxctl "
-		    "import` there (docs/OPERATIONS.md)");
+		    "import` there (docs/OPERATIONS.md, Upgrade)");
 		goto out;
 	}
 	for (int i = 0; i < n; i++) {

@@ -25,7 +25,8 @@ extern const int migrations_count; /* also the schema this program needs */
  * `mcpbox-admind -m`: brings the database of `conninfo` to this program's
  * schema, as the owner role. Blocking; opens one connection. A database that
  * is newer, that a build from before sql/schema made, or where an applied
- * migration has another checksum, is refused and left alone. Returns 0 or -1 with err.
+ * migration has another checksum, is refused and left alone. Returns 0 or -1
+ * with err.
  *
  * With a backup directory (`-b DIR`, as the service manager runs it): a server
  * that is still starting is waited for, and before the first of the pending

@@ -78,10 +78,8 @@ name_one(struct table_node *n, void *arg)
 	x->count++;
 }
 
-/*
- * First of all admind learns which executions this sandbox still answers for;
- * only then may its sweep take the others for lost.
- */
+/* First of all admind learns which executions this sandbox still answers for;
+ * only then may its sweep take the others for lost. */
 static void
 name_all(struct sandboxd *s, struct ipc_peer *p)
 {
@@ -100,8 +98,7 @@ name_all(struct sandboxd *s, struct ipc_peer *p)
 	(void)ipc_send(p, IPC_EPOCH_END, &e);
 }
 
-/* The records follow. Those of a predecessor come before: naming this epoch
- * ends that one, whose open calls are lost then. */
+/* Records follow; a predecessor's precede: naming this epoch ends its calls. */
 static void
 on_admind_up(struct ipc_peer *p, void *arg)
 {
@@ -208,8 +205,7 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		return -1;
 	switch (
 	    held_take(&s->held, &m.execution, d->listener, m.arguments, &h)) {
-	/* Of what is refused, the record is kept before that is said. */
-	case HELD_OK:
+	case HELD_OK: /* a refusal is recorded before it is said */
 		if (calls_run(s->calls, p, m.request, h, m.arguments) == 0)
 			return 0;
 		calls_refuse_held(s->calls, h, OUTCOME_REFUSED, FAILURE_BUSY);

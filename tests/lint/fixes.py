@@ -159,7 +159,7 @@ def main():
          if OWN not in p.parts]
     python = [re.sub(r'"\s*f?"|"\s*\n\s*f?"', "", read(p))
               for p in sorted((ROOT / "sandboxd/runner/harness").glob("*.py"))]
-    sql = [read(p) for p in sorted((ROOT / "sql/migrations").glob("*.sql"))]
+    sql = [read(p) for p in sorted((ROOT / "sql").rglob("*.sql"))]
     found = breaches(read(ROOT / "common/fix.def"), read(ROOT / "common/failure.def"), c, sql, python)
     for line, text in found:
         print(f"common/fix.def:{line}: {text}")
