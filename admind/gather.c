@@ -351,6 +351,34 @@ upstream_changed(struct admind *a, struct ipc_bytes intent)
 		quarantine_changed(a, (const struct ipc_id *)f.p);
 }
 
+/*
+ * Tells breakers, quarantine, figures and followers that a call ended. Only of
+ * this life of the sandbox: a predecessor's record may be nobody's, and one
+ * that is sent again would count again.
+ */
+static void
+ended(struct admind *a, const struct record *r, const struct ipc_record *m,
+    uint64_t cpu_us)
+{
+	limits_record(a, &m->execution, r->failure);
+	if (r->failure == FAILURE_UPSTREAM_CHANGED)
+		upstream_changed(a, m->intent);
+	metrics_ended(
+	    a, r->outcome, r->failure, r->started_us, r->ended_us, cpu_us);
+	metrics_network(a, m->connections, m->net_refused, m->net_bytes);
+	if (follow_calls(a))
+		follow_record(a, m->intent,
+		    &(struct follow_call){.id = m->execution,
+			.outcome = r->outcome,
+			.failure = r->failure,
+			.started_us = r->started_us,
+			.ended_us = r->ended_us,
+			.cpu_us = cpu_us,
+			.connections = m->connections,
+			.net_refused = m->net_refused,
+			.net_bytes = m->net_bytes});
+}
+
 int
 gather_message(struct link *l, struct ipc_frame *f)
 {
@@ -359,9 +387,11 @@ gather_message(struct link *l, struct ipc_frame *f)
 	enum outcome outcome;
 	struct record *r;
 	uint64_t now, cpu_us;
+	bool ours;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
+	ours = memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) == 0;
 	outcome = (enum outcome)m.outcome;
 	if (outcome_name(outcome) == NULL || m.stdout_len > m.stdout_result.n ||
 	    m.meta_len > m.stdout_result.n - m.stdout_len ||
@@ -392,9 +422,6 @@ gather_message(struct link *l, struct ipc_frame *f)
 		r->failure = FAILURE_NONE;
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
-	limits_record(l->a, &m.execution, r->failure);
-	if (r->failure == FAILURE_UPSTREAM_CHANGED)
-		upstream_changed(l->a, m.intent);
 	r->delivered = m.delivered != 0;
 	/* No later than now: what ended next year would be the newest of all
 	 * lists until then. */
@@ -403,20 +430,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
 	r->cpu_us = m.cpu_us <= INT64_MAX ? m.cpu_us : RECORD_CPU_UNKNOWN;
 	cpu_us = r->cpu_us == RECORD_CPU_UNKNOWN ? 0 : r->cpu_us;
-	metrics_ended(
-	    l->a, r->outcome, r->failure, r->started_us, r->ended_us, cpu_us);
-	metrics_network(l->a, m.connections, m.net_refused, m.net_bytes);
-	if (follow_calls(l->a))
-		follow_record(l->a, m.intent,
-		    &(struct follow_call){.id = m.execution,
-			.outcome = r->outcome,
-			.failure = r->failure,
-			.started_us = r->started_us,
-			.ended_us = r->ended_us,
-			.cpu_us = cpu_us,
-			.connections = m.connections,
-			.net_refused = m.net_refused,
-			.net_bytes = m.net_bytes});
+	if (ours)
+		ended(l->a, r, &m, cpu_us);
 	buf_init(&r->out, STDOUT_SHOWN_MAX);
 	buf_init(&r->result, STORED_RESULT_MAX);
 	buf_init(&r->intent, IPC_FRAME_MAX);
@@ -434,7 +449,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 		db_text_clean(
 		    &r->meta, body.p + body.n, m.meta_len, IPC_BLOB_MAX);
 	}
-	if (memcmp(&m.epoch, &l->a->sandbox_epoch, sizeof(m.epoch)) != 0)
+	if (!ours)
 		inherit(r);
 	else if (r->task)
 		/* Its client waits for it, and there are never many. */

@@ -396,6 +396,7 @@ httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
 	buf_init(&body, 8 * 1024);
 	r->keep_alive = false;
 	r->head_only = false;
+	r->proxied = false; /* a header that comes yet changes nothing */
 	httpd_set_state(r, HTTPD_ANSWER);
 	if (status == 503)
 		httpd_header(r, "Retry-After", "1");

@@ -24,7 +24,10 @@ enum {
 	SHORT = 8 * 1024,
 	/* Of a number; the upper bits are its generation. An area holds fewer
 	 * entries, and 2^40 generations are 34 years of a thousand a second. */
-	NUMBER_BITS = 24
+	NUMBER_BITS = 24,
+	/* Generations that a life leaves out: more than the one before can have
+	 * tried in vain, whose entries lie where the next ones come. */
+	TRIED_MAX = 1 << 20
 };
 
 static const char magic[8] = "mcpbxLG1";
@@ -41,6 +44,8 @@ struct ledger {
 	size_t area;
 	unsigned active; /* which area */
 	uint64_t generation, number, mark;
+	uint64_t tried; /* the newest generation, written or not */
+	bool broken;    /* nothing lives, and no generation could be begun */
 	size_t tail;    /* of the active area: where the next entry goes */
 	size_t longest; /* tail's highest since pages were given back */
 	size_t live;    /* bytes of entries that live, with head and tail */
@@ -156,12 +161,12 @@ put_at(
 	return w == (ssize_t)n ? 0 : -1;
 }
 
-/* From here on what the other area says, and what this one said, is over. */
+/* From here on what the other area says, and what this one said, is over. g is
+ * ++l->tried: no generation is tried twice, or what a vain try wrote would be
+ * taken for entries. */
 static int
-new_generation(struct ledger *l, unsigned area)
+new_generation(struct ledger *l, unsigned area, uint64_t g)
 {
-	uint64_t g = l->generation + 1;
-
 	if (put_at(l, area, 0, &g, sizeof(g)) != 0)
 		return -1;
 	l->active = area;
@@ -179,9 +184,9 @@ reset(struct ledger *l)
 		area = 0;
 		l->longest = 0;
 	}
-	/* If not even this is written, what was dropped is told once more,
-	 * after a death, and is recorded already. */
-	if (new_generation(l, area) == 0) {
+	/* If not even this is written, nothing is until it is (ledger_put). */
+	l->broken = new_generation(l, area, ++l->tried) != 0;
+	if (!l->broken) {
 		l->number = l->generation << NUMBER_BITS;
 		l->tail = GENERATION_LEN;
 	}
@@ -220,7 +225,7 @@ entry_begin(struct buf *b)
 static int
 compact(struct ledger *l)
 {
-	uint64_t number = (l->generation + 1) << NUMBER_BITS;
+	uint64_t g = ++l->tried, number = g << NUMBER_BITS;
 	unsigned other = !l->active;
 	size_t at = GENERATION_LEN;
 	struct ledger_note *n;
@@ -245,7 +250,7 @@ compact(struct ledger *l)
 			goto out;
 		at += taken(n->len);
 	}
-	if (new_generation(l, other) != 0)
+	if (new_generation(l, other, g) != 0)
 		goto out;
 	l->number = number;
 	l->tail = GENERATION_LEN;
@@ -296,7 +301,10 @@ ledger_put(struct ledger *l, struct ledger_note *n, const struct ipc_record *m)
 	size_t tail;
 	int fd;
 
-	if (ipc_encode(IPC_RECORD, 0, m, &l->frame, &blob, &fd, NULL) != 0)
+	if (l->broken)
+		reset(l);
+	if (l->broken ||
+	    ipc_encode(IPC_RECORD, 0, m, &l->frame, &blob, &fd, NULL) != 0)
 		return -1;
 	frame = (uint32_t)l->frame.len;
 	entry_begin(&l->entry);
@@ -432,6 +440,7 @@ tell(struct ledger *l, ledger_found *found, void *arg)
 	}
 	l->active = s[1].generation > s[0].generation;
 	l->generation = s[l->active].generation;
+	l->tried = l->generation + TRIED_MAX;
 	while (ledger_next(&s[l->active], &b, &lives) == 1) {
 		if (!lives)
 			continue;

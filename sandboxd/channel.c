@@ -14,15 +14,10 @@
 #include "log.h"
 #include "redact.h"
 #include "result.h"
+#include "turn.h"
 
 /* Kinds of CALL_EVENT, and MCP's level of our own log line. */
 enum { EVENT_PROGRESS = 1, EVENT_LOG = 2, LEVEL_WARNING = 3 };
-
-/* How many of one kind pass in a second, how many did not in all. */
-struct rate {
-	unsigned most, passed;
-	uint64_t second_ms, dropped;
-};
 
 struct channel {
 	struct ipc_peer *peer;
@@ -30,15 +25,12 @@ struct channel {
 	struct redact *redact;
 	const struct channel_events *events;
 	void *arg;
-	struct event *turn; /* resumes reading */
-	bool closed;        /* by us: no more events */
-	bool executing;     /* SECRETS were sent */
-	unsigned frames;    /* in this turn */
-	size_t bytes;       /* likewise */
-	uint64_t turn_ms;
+	bool closed;    /* by us: no more events */
+	bool executing; /* SECRETS were sent */
+	struct turn turn;
 	uint32_t asked; /* number of the last question */
 	bool asking;    /* it is open */
-	struct rate log, progress;
+	struct event_rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
 	struct buf pieces;              /* CONTENT_PART */
@@ -51,8 +43,8 @@ channel_free(struct channel *c)
 	redact_free(c->redact);
 	buf_free(&c->pieces);
 	buf_free(&c->printed);
-	if (c->turn != NULL)
-		event_free(c->turn);
+	if (c->turn.event != NULL)
+		event_free(c->turn.event);
 	free(c);
 }
 
@@ -90,43 +82,29 @@ on_stdout(struct channel *c, struct ipc_frame *f)
 	return 0;
 }
 
-/* May another one pass in this second? Counts those that may not. */
-static bool
-event_due(struct channel *c, struct rate *r)
-{
-	uint64_t now = now_boot_ms();
-
-	if (now - r->second_ms >= 1000) {
-		r->second_ms = now;
-		r->passed = 0;
-	}
-	if (r->passed < r->most) {
-		r->passed++;
-		return true;
-	}
-	r->dropped++;
-	return false;
-}
-
 static int
 on_log(struct channel *c, struct ipc_frame *f)
 {
 	struct ipc_log m;
+	uint64_t began;
 	struct buf b;
 	struct err e;
+	int rc;
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_due(c, &c->log))
+	if (!event_rate_due(&c->log, now_boot_ms()))
 		return 0;
 	if (m.level > 7 || m.json.n > CHANNEL_EVENT_MAX ||
 	    json_scan(m.json.p, m.json.n, &e) != 0)
 		return violation(c, FAILURE_KILLED,
 		    "The tool was ended: it sent a malformed log line.");
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
+	began = turn_now_us();
 	/* A failure of memory drops it, as does what can't be shown. */
-	if (result_log(m.level, c->held->name, m.json, c->redact, &b) == 0 &&
-	    !b.failed)
+	rc = result_log(m.level, c->held->name, m.json, c->redact, &b);
+	turn_charge(&c->turn, c->peer, began);
+	if (rc == 0 && !b.failed)
 		c->events->event(c->arg, EVENT_LOG, ipc_bytes(b.p, b.len));
 	buf_free(&b);
 	return 0;
@@ -136,13 +114,14 @@ static int
 on_progress(struct channel *c, struct ipc_frame *f)
 {
 	struct ipc_progress m;
+	uint64_t began = turn_now_us();
 	struct buf b;
 	struct err e;
 	int rc;
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_due(c, &c->progress))
+	if (!event_rate_due(&c->progress, now_boot_ms()))
 		return 0;
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
 	if (m.json.n > CHANNEL_EVENT_MAX ||
@@ -150,7 +129,7 @@ on_progress(struct channel *c, struct ipc_frame *f)
 	    (rc = result_progress(m.json, c->redact, &b, &e)) < 0)
 		rc = violation(c, FAILURE_KILLED,
 		    "The tool was ended: it sent a malformed progress report.");
-	else if (rc == 0 && !b.failed)
+	else if (turn_charge(&c->turn, c->peer, began), rc == 0 && !b.failed)
 		c->events->event(c->arg, EVENT_PROGRESS, ipc_bytes(b.p, b.len));
 	buf_free(&b);
 	return rc < 0 ? -1 : 0;
@@ -167,7 +146,7 @@ on_pause(struct channel *c, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_due(c, &c->progress))
+	if (!event_rate_due(&c->progress, now_boot_ms()))
 		return 0;
 	snprintf(text, sizeof(text), "{\"retry\":%u}", m.retry_ms);
 	c->events->event(c->arg, CALL_EVENT_PAUSE, ipc_str(text));
@@ -347,28 +326,6 @@ on_error(struct channel *c, struct ipc_frame *f)
 	    "The tool was ended: it claimed a failure it can't have.");
 }
 
-/*
- * Reading stops for the rest of a turn once a runner has had its share of
- * it: one that sends without pause costs itself time, not the others.
- */
-static void
-count_frame(struct channel *c, const struct ipc_frame *f)
-{
-	static const struct timeval tv = {.tv_usec = CHANNEL_TURN_MS * 1000};
-	uint64_t now = now_boot_ms();
-
-	if (now - c->turn_ms >= CHANNEL_TURN_MS) {
-		c->turn_ms = now;
-		c->frames = 0;
-		c->bytes = 0;
-	}
-	c->frames++;
-	c->bytes += IPC_HEADER_LEN + f->payload_len + f->blob_len;
-	if ((c->frames >= CHANNEL_BURST || c->bytes >= CHANNEL_TURN_BYTES) &&
-	    evtimer_add(c->turn, &tv) == 0)
-		ipc_peer_pause(c->peer);
-}
-
 static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
@@ -385,7 +342,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 
 	if (c->closed)
 		return -1;
-	count_frame(c, f);
+	turn_frame(&c->turn, c->peer, f);
 	/* The state RUNNING begins at READY, the tool behind SECRETS. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
@@ -447,9 +404,9 @@ channel_new(struct event_base *base, struct ipc_peer *peer,
 	c->log.most = (unsigned)h->limit[LIMIT_LOG_RATE];
 	c->progress.most = (unsigned)h->limit[LIMIT_PROGRESS_RATE];
 	c->shown_max = (uint32_t)h->limit[LIMIT_STDOUT_BYTES];
-	c->turn = evtimer_new(base, on_turn, c);
+	c->turn.event = evtimer_new(base, on_turn, c);
 	c->redact = redact_new(h->secrets.p, h->secrets.len);
-	if (c->turn == NULL || c->redact == NULL)
+	if (c->turn.event == NULL || c->redact == NULL)
 		goto nomem;
 	/* As much later is cut as the longest secret is long (redact.h); the
 	 * runner keeps the last bytes for its note. */

@@ -312,7 +312,8 @@ search_wide(struct redact *r, const struct view *v, unsigned depth)
 
 /*
  * A view, and its decoded readings. The depth is bounded by a constant, and so
- * is the number of readings of each view: the time is linear in the text.
+ * is the number of readings of each view: the time is linear in the text. A
+ * text that reads in more ways than any library writes it is not let through.
  * UTF-16 is looked for inside the last one too.
  */
 static void
@@ -322,6 +323,11 @@ search(struct redact *r, const struct view *v, unsigned depth)
 
 	if (v->n < REDACT_MIN || r->any || r->failed)
 		return;
+	if (r->work < v->n) {
+		r->failed = true;
+		return;
+	}
+	r->work -= v->n;
 	r->base = r->nfound;
 	r->view = v;
 	needles_scan(r->needles, v->p, v->n, hit, r);
@@ -381,11 +387,13 @@ redact_find(struct redact *r, struct ipc_bytes t)
 		return 0;
 	/* Mostly there is nothing: only then it matters where. */
 	r->places = r->any = false;
+	r->work = REDACT_WORK_MIN + REDACT_WORK * t.n;
 	search(r, &v, 0);
 	if (!r->any)
 		return 0;
 	r->places = true;
 	r->any = false;
+	r->work = REDACT_WORK_MIN + REDACT_WORK * t.n;
 	search(r, &v, 0);
 	if (r->nfound == 0)
 		return 0;

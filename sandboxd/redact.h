@@ -23,7 +23,8 @@
  *
  * Not found: values under REDACT_MIN bytes, which would match ordinary text; a
  * value split over two strings, blocks or events; three encodings inside each
- * other; base32hex, base85 and other alphabets; references by other names
+ * other; three characters beyond Latin-1 in raw UTF-16 (6 bytes); base32hex,
+ * base85 and other alphabets; references by other names
  * (&eacute;); compression, encryption, a changed case of what is no digit, and
  * whatever a tool that means to leak invents.
  */
@@ -40,7 +41,13 @@
 enum {
 	REDACT_MIN = 8,
 	/* A line of a key in PEM has 64; of shorter ones many are ordinary. */
-	REDACT_LINE_MIN = 16
+	REDACT_LINE_MIN = 16,
+	/* Bytes of readings for each byte of a text. Base32 beside a secret
+	 * beyond Latin-1, the dearest that a library writes, needs more than
+	 * 224. A text with more than this, made of digits and escapes of every
+	 * kind, fails. */
+	REDACT_WORK = 320,
+	REDACT_WORK_MIN = 65536 /* of a short text, where it is cheap */
 };
 /* As long as the shortest secret, so that nothing ever grows. */
 #define REDACT_MARK "[secret]"

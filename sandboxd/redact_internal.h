@@ -17,7 +17,8 @@ struct redact {
 	bool high;      /* one is not ASCII */
 	bool wide;      /* one has a character above U+00FF */
 	bool bare;      /* one has only such: no zeros in its UTF-16 */
-	bool failed;    /* memory, in this search */
+	bool failed;    /* memory or work, in this search */
+	size_t work;    /* bytes of views that it may still look through */
 	bool places;    /* where they are is asked, not only whether */
 	bool any;       /* one was seen, when only that is asked */
 	struct view_mem mem[REDACT_DEPTH + 1];

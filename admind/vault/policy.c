@@ -116,7 +116,8 @@ policy_mode(const struct policy *p, enum review_queue queue, uint64_t now)
  * What a hostile admind could have approved by itself under an automatic
  * policy: anything that this lets by. So it lets by nothing that reaches what
  * others keep from it: secrets (a tool that returns one would hand it over) and
- * the local network. A version's hosts need grants of their own.
+ * the local network. Nor another server's tool, whose words nobody here wrote
+ * (decision 0050). A version's hosts need grants of their own.
  */
 int
 policy_covers(
@@ -134,6 +135,11 @@ policy_covers(
 		if (tlv_find(fields, n, VERSION_SECRET, &f) != 0)
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "it names secrets: a person must approve it");
+		if (tlv_find(fields, n, VERSION_KIND, &f) != 1 ||
+		    (f.n == sizeof("mcp") - 1 && memcmp(f.p, "mcp", f.n) == 0))
+			return err_set(err, FAILURE_FORBIDDEN,
+			    "it is another server's tool: a person must "
+			    "approve it");
 		return 0;
 	}
 	if (grantreq_read(preimage.p, preimage.n, &g, err) == -1)

@@ -314,7 +314,8 @@ dial_start(struct attempt *a)
 		judge_all(a);
 		return;
 	}
-	a->lookup = lookup_start(a->net->egress->lookup, a->host, on_lookup, a);
+	a->lookup = lookup_start(
+	    a->net->egress->lookup, a->host, AF_UNSPEC, on_lookup, a);
 	if (a->lookup == NULL)
 		attempt_fail_errno(a, ENOMEM);
 }

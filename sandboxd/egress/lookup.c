@@ -267,11 +267,12 @@ on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 }
 
 struct lookup_request *
-lookup_start(struct lookup *l, const char *name, lookup_cb *cb, void *arg)
+lookup_start(
+    struct lookup *l, const char *name, int family, lookup_cb *cb, void *arg)
 {
-	static const struct ares_addrinfo_hints hints = {
+	const struct ares_addrinfo_hints hints = {
 	    .ai_flags = ARES_AI_NOSORT,
-	    .ai_family = AF_UNSPEC,
+	    .ai_family = family,
 	    .ai_socktype = SOCK_STREAM,
 	};
 	struct lookup_request *r = calloc(1, sizeof(*r));

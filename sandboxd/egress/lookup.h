@@ -32,10 +32,13 @@ unsigned lookup_servers(const struct lookup *);
 
 typedef void lookup_cb(
     void *arg, enum lookup_status, const struct address *, size_t n);
-/* Asks; cb comes once, from the loop, unless it is cancelled. NULL without
- * memory. */
+/*
+ * Asks for addresses of a family: AF_UNSPEC, or AF_INET6, of which a lost
+ * answer is then LOOKUP_NO_ANSWER and not hidden by the other family's. cb
+ * comes once, from the loop, unless it is cancelled. NULL without memory.
+ */
 struct lookup_request *lookup_start(
-    struct lookup *, const char *name, lookup_cb *, void *arg);
+    struct lookup *, const char *name, int family, lookup_cb *, void *arg);
 void lookup_cancel(struct lookup_request *);
 
 #endif

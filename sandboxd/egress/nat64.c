@@ -147,8 +147,8 @@ nat64_wait(struct nat64 *t, struct nat64_wait *w, nat64_cb *cb, void *arg)
 	if (t->told && now_s() - t->at_s < NAT64_FRESH_S)
 		return 0;
 	if (t->request == NULL &&
-	    (t->request = lookup_start(t->lookup, WELL_KNOWN, on_answer, t)) ==
-		NULL)
+	    (t->request = lookup_start(
+		 t->lookup, WELL_KNOWN, AF_INET6, on_answer, t)) == NULL)
 		return -1;
 	w->at = t;
 	w->cb = cb;

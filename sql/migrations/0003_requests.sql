@@ -4,9 +4,9 @@ SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
 -- Bounds pending requests for modules and hosts, as publish_room() bounds those for
--- versions: their bounds are a tool's and a server's, and one principal makes as many tools and
--- servers as it likes. 256 is eight tools' or servers' worth. Sources ask for their
--- review and their hosts by the same functions.
+-- versions: their bounds are a tool's and a server's, and one principal makes as many
+-- tools and servers as it likes. 256 is eight tools' or servers' worth. Sources ask for
+-- their review and their hosts by the same functions.
 
 CREATE FUNCTION grants_pending_max() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 256';
 CREATE INDEX approval_requests_grants_idx ON approval_requests (requested_by, kind)
@@ -20,13 +20,16 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    AND a.kind IN ('module', 'network') LIMIT grants_pending_max()) x
 $$;
 
--- A trigger, so that no way to ask is left out. What grants_refresh() puts in the
--- place of another finds the room of that one. An administrator is not a client that
--- hides requests from administrators.
+-- A trigger, so that no way to ask is left out. A request that grants_refresh() puts in
+-- the place of another of its subject needs no room: whoever is beyond the bound (two at
+-- once) would else make other people's decisions fail. An administrator is not a client
+-- that hides requests from administrators.
 CREATE FUNCTION approval_requests_room() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF mcpbox.authority_now() = 'principal'
-	    AND NOT mcpbox.grants_room(NEW.kind, NEW.requested_by) THEN
+	    AND NOT mcpbox.grants_room(NEW.kind, NEW.requested_by)
+	    AND NOT EXISTS (SELECT FROM mcpbox.approval_requests a
+	    WHERE a.kind = NEW.kind AND a.subject = NEW.subject) THEN
 		PERFORM mcpbox.fail('limit', mcpbox.grants_pending_max() || ' of your requests for '
 		    || CASE NEW.kind WHEN 'module' THEN 'modules' ELSE 'network access' END
 		    || ' wait for review, which is the limit: wait until an administrator has'

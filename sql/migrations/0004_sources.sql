@@ -94,15 +94,19 @@ BEGIN
 	    'definition', p_why)::text);
 END $$;
 
--- The server has the definition that was approved again: what waits for a decision
--- about another one is out of date.
+-- The server has the definition that was approved again: a version with another one,
+-- which waits for a decision, is out of date.
 CREATE FUNCTION quarantine_return(t tools, p_version uuid, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	UPDATE tool_versions SET state = 'rejected' WHERE tool_id = t.id AND state = 'pending_review';
-	UPDATE approval_requests SET state = 'superseded', decided_by = 'mcpbox',
+	UPDATE approval_requests a SET state = 'superseded', decided_by = 'mcpbox',
 	    decided_at = clock_timestamp(), reason = 'the other server has the approved definition again'
-	    WHERE tool_id = t.id AND kind = 'tool' AND state = 'pending';
+	    FROM tool_versions v, tool_versions s WHERE a.tool_id = t.id AND a.kind = 'tool'
+	    AND a.state = 'pending' AND v.id = a.subject AND s.id = p_version
+	    AND version_pin(v) IS DISTINCT FROM version_pin(s);
+	UPDATE tool_versions v SET state = 'rejected' FROM tool_versions s WHERE v.tool_id = t.id
+	    AND v.state = 'pending_review' AND s.id = p_version
+	    AND version_pin(v) IS DISTINCT FROM version_pin(s);
 	UPDATE tools SET serving_version = p_version WHERE id = t.id;
 	PERFORM audit_append(p_actor, 'tool_returned', 'tool ' || (SELECT v.exposed_name
 	    FROM tool_versions v WHERE v.id = p_version),
@@ -116,7 +120,9 @@ BEGIN
 	    quarantined_version = NULL WHERE tool_id = NEW.id AND quarantined_at IS NOT NULL;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER quarantine AFTER UPDATE OF serving_version ON tools FOR EACH ROW
+-- Its name sorts before `callable`: triggers fire by name, and whoever deletes a source
+-- has these rows before its turn there.
+CREATE TRIGGER back_from_quarantine AFTER UPDATE OF serving_version ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS NULL AND NEW.serving_version IS NOT NULL AND NEW.object = 'tool')
     EXECUTE FUNCTION quarantine_over();
 
@@ -130,6 +136,54 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    || '. mcpbox_discover_external_tools looks again'
 	FROM imported_tools i WHERE i.tool_id = p_tool AND i.quarantined_at IS NOT NULL
 $$;
+
+-- As in sql/schema/approvals.sql; and never another server's tool: a person reads each
+-- of its definitions (decision 0050), also one that a rollback or a client brings back.
+CREATE OR REPLACE FUNCTION tool_automatic(p_tool uuid, p_version uuid) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT v.kind <> 'mcp'
+	    AND authority_rank(s.stopped_authority) = 0
+	    AND authority_rank(t.disabled_authority) = 0
+	    AND coalesce((SELECT a.state = 'approved' AND w.state <> 'revoked'
+		FROM tool_versions w JOIN approval_requests a
+		ON a.tool_id = w.tool_id AND a.subject = w.id
+		WHERE (w.exposed_name = v.exposed_name OR w.tool_id = t.id) AND w.id <> v.id
+		AND a.kind = 'tool' AND a.state IN ('approved', 'rejected')
+		ORDER BY a.decided_at DESC, a.id DESC LIMIT 1), true)
+	    AND NOT EXISTS (SELECT FROM tool_versions w LEFT JOIN approval_requests a
+		ON a.tool_id = w.tool_id AND a.subject = w.id AND a.kind = 'tool'
+		WHERE w.tool_id = t.id AND w.hash = v.hash
+		AND (w.state = 'revoked' OR a.state = 'rejected'))
+	FROM tools t JOIN servers s ON s.id = t.server_id JOIN tool_versions v ON v.tool_id = t.id
+	WHERE t.id = p_tool AND v.id = p_version
+$$;
+
+-- As in sql/schema/approvals.sql; of a tool in quarantine the version that would come
+-- back.
+CREATE OR REPLACE FUNCTION act_tool_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
+RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
+DECLARE
+	t tools;
+	v uuid;
+	why text := p_body ->> 'reason';
+BEGIN
+	PERFORM 1 FROM servers s JOIN tools x ON x.server_id = s.id
+	    WHERE x.id = act_uuid(p_id, 'tool') FOR SHARE OF s;
+	SELECT * INTO t FROM tools WHERE id = act_uuid(p_id, 'tool') FOR UPDATE;
+	IF NOT FOUND THEN
+		PERFORM fail('not_found', 'there is no such tool');
+	ELSIF length(btrim(why)) NOT BETWEEN 1 AND 2000 THEN
+		PERFORM fail('invalid_params', 'a reason has 1 to 2000 characters');
+	END IF;
+	v := coalesce(t.serving_version, (SELECT i.quarantined_version FROM imported_tools i
+	    JOIN tool_versions x ON x.id = i.quarantined_version AND x.state = 'approved'
+	    WHERE i.tool_id = t.id));
+	IF v IS NULL THEN
+		PERFORM fail('conflict', 'no version of it serves');
+	END IF;
+	PERFORM revoke_version(v, why, p_actor);
+	RETURN json_build_object('id', t.id, 'revoked_version_id', v)::text;
+END $$;
 
 -- A call met another definition than the one it was pinned to. By sandboxd's word,
 -- which can so put a tool into quarantine, and nothing else. Returns the source to be

@@ -1,4 +1,4 @@
-"""Migration 0028: bounds of what waits, and what a request says of what is in its
+"""sql/migrations/0003: bounds of what waits, and what a request says of what is in its
 way; attacked as in test_database.py."""
 import json
 import uuid
@@ -86,6 +86,21 @@ def test_what_is_replaced_needs_no_room(app):
     Tool(app, "needs", server=(tools[0].server, tools[0].server_name), requires=("h0.example.org:443",)).approve()
     after = set(app.execute(pending, (who,)).fetchall())
     assert len(after) == MOST and len(before & after) == MOST - 1
+
+
+def test_beyond_the_bound_others_decide(app):
+    """Two requests at once may both be the last: then one more than the bound waits."""
+    who = "token:" + uuid.uuid4().hex[:8]
+    tools = filled(app, "network", who)
+    with app.transaction():
+        app.execute("SET LOCAL mcpbox.role = 'root'")
+        ask_host(app, Tool(app), "one-more.example", who)
+    assert waiting(app, "network", who) == MOST + 1
+    Tool(app, "needs", server=(tools[0].server, tools[0].server_name), requires=("h0.example.org:443",)).approve()
+    assert waiting(app, "network", who) == MOST + 1
+    with pytest.raises(psycopg.Error) as e:
+        ask_host(app, Tool(app), "another.example", who)
+    said_limit(e)
 
 
 def test_administrators_are_not_bounded(app):

@@ -8,6 +8,7 @@ import uuid
 import psycopg
 import pytest
 
+from database.test_approvals import act
 from database.test_database import DENIED, Tool, one, refused, server as make_server
 
 Server = collections.namedtuple("Server", "id name")
@@ -394,6 +395,50 @@ def test_the_approved_definition_comes_back(app):
     one(app, "SELECT mcpbox.revoke_version(%s, 'x', 'root')", first)
     found(app, x, tool("a"))
     assert serving(app, a) is None
+
+
+def test_no_policy_approves_another_servers_tool(app, owner):
+    """Also not by a listing that refuses a version, which no person did, nor by a rollback."""
+    x = source(app, server(app).id)
+    found(app, x, tool("a"))
+    a = approved(app, x, "a")
+    found(app, x, tool("a", "worse"))
+    imported(app, x, "a")
+    found(app, x, tool("a"))
+    assert one(app, "SELECT count(*) FROM mcpbox.tool_versions WHERE tool_id = %s AND state = 'rejected'", a) == (1,)
+    found(app, x, tool("a", "worse"))
+    own = Tool(app)     # the control
+    app.commit()
+    automatic = "SELECT mcpbox.tool_automatic(tool_id, id) FROM mcpbox.tool_versions WHERE tool_id = %s"
+    assert owner.execute(automatic, (a,)).fetchall() == [(False,), (False,)]
+    assert owner.execute(automatic, (own.id,)).fetchall() == [(True,)]
+
+
+def test_a_revocation_by_name_ends_a_quarantined_tool(app):
+    x = source(app, server(app).id)
+    found(app, x, tool("a"), tool("b"))
+    a, b = approved(app, x, "a"), approved(app, x, "b")
+    first = serving(app, a)
+    found(app, x, tool("a", "worse"), tool("b", "worse"))
+    said = act(app, "tool_revoke", str(a), {"reason": "enough"})
+    assert said["revoked_version_id"] == str(first)
+    found(app, x, tool("a"), tool("b"))
+    assert serving(app, a) is None and serving(app, b)     # the control comes back
+    with pytest.raises(psycopg.Error, match="no version of it serves"):
+        act(app, "tool_revoke", str(a), {"reason": "enough"})
+
+
+def test_a_return_leaves_what_has_the_approved_definition(app):
+    x = source(app, server(app).id)
+    found(app, x, tool("a"))
+    a = approved(app, x, "a")
+    found(app, x, tool("a", "worse"))
+    imported(app, x, "a")
+    decide(app, a, yes=False)
+    one(app, "SELECT mcpbox.manage_rollback(%s, %s, 1, 'local')", uuid.uuid4(), a)
+    one(app, "SELECT mcpbox.request_publish(gen_random_uuid(), gen_random_uuid(), %s, '', 'local')", a)
+    found(app, x, tool("a"))
+    assert serving(app, a) and pending(app, a) == 1
 
 
 def test_a_call_that_met_another_definition(app, owner):

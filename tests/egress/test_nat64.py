@@ -41,7 +41,7 @@ def test_without_nat64_they_are_public(own, dns):
         assert own.connect(n, PRIVATE, PORT)[0] == 0 and own.connect(n, PUBLIC, PORT)[0] == 0
     own.finish(n)
     assert own.canaries[PRIVATE].reached() == 3
-    assert dns.asked(ARPA) == 1
+    assert dns.asked(ARPA, "AAAA") == 1
 
 
 @pytest.mark.parametrize("how", ["address", "name"])
@@ -76,11 +76,20 @@ def test_a_net_that_ends_meanwhile(own, dns):
     dns.zone[ARPA] = d.Answer(aaaa=[PREFIX + "c000:aa"], delay=0.7)
     n = own.open([f"tcp * {PORT}"])
     own.start_connect(n, PRIVATE, PORT)
-    until(lambda: dns.asked(ARPA) == 1)
+    until(lambda: dns.asked(ARPA, "AAAA") == 1)
     own.finish(n)
     n = own.open([f"tcp * {PORT}"])
     assert own.connect(n, PRIVATE, PORT)[0] == errno.EACCES
     own.finish(n)
+
+
+def test_only_the_family_of_prefixes_is_asked_for(own, dns):
+    """An answer of the other family would hide that this one was lost."""
+    dns.zone[ARPA] = d.Answer(a=["192.0.0.170"], aaaa=[PREFIX + "c000:aa"])
+    n = own.open([f"tcp * {PORT}"])
+    assert own.connect(n, PRIVATE, PORT)[0] == errno.EACCES
+    own.finish(n)
+    assert dns.asked(ARPA, "AAAA") == 1 and dns.asked(ARPA) == 0
 
 
 def test_a_name_server_that_fails_closes_nothing(own, dns):

@@ -118,10 +118,10 @@ class Server:
     def __exit__(self, *exc):
         self.close()
 
-    def asked(self, name):
-        """How often an address of that name was asked for (type A)."""
+    def asked(self, name, wanted="A"):
+        """How often an address of that name and type was asked for."""
         with self.lock:
-            return sum(1 for n, kind, _ in self.queries if n == name and kind == "A")
+            return sum(1 for n, kind, _ in self.queries if n == name and kind == wanted)
 
     def _find(self, name, kind):
         with self.lock:

@@ -54,8 +54,12 @@ def make(where):
         control = (bin_ / "pg_ctl", "-D", where, "-w", "-s")
         run(*control, "-l", f"{d}/log", "-o", f"-k {d} -c listen_addresses= -c fsync=off", "start")
         try:
+            # By a copy: postgres may not be able to read a checkout in a home folder.
+            roles = pathlib.Path(d, "roles.sql")
+            shutil.copyfile(os.path.join(SRC, "sql/roles.sql"), roles)
+            roles.chmod(0o644)
             run(bin_ / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", d, "-U", "postgres", "-d", "postgres",
-                "-f", os.path.join(SRC, "sql/roles.sql"))
+                "-f", roles)
             program, conf = pathlib.Path(d, "admind"), pathlib.Path(d, "conf")
             shutil.copy(os.path.join(BUILD, "admind/mcpbox-admind"), program)
             conf.write_text("gateway_local_user 1\ngateway_tunnel_user 1\nweb_user 1\n"

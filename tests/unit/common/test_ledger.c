@@ -2,7 +2,9 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -323,6 +325,67 @@ test_a_death_while_room_is_made(void **state)
 	ledger_close(l);
 }
 
+/* Room could not be made, since the tmpfs was full half-way; later it could,
+ * for fewer. What the vain try wrote lies after that, and is no entry. */
+static void
+test_a_vain_try_to_make_room(void **state)
+{
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY},
+			    half = {4096 + AREA + 5000, RLIM_INFINITY};
+	struct told t;
+	struct ledger *l;
+	static struct kept k[MANY];
+	unsigned i = 0;
+
+	memset(k, 0, sizeof(k));
+	(void)unlink(path);
+	l = opened(path, &t);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &half), 0);
+	while (i < MANY && put(l, &k[i], (uint8_t)(i + 1), 1, 1000) == 0)
+		if (++i > 6)
+			ledger_drop(l, &k[i - 7].note);
+	assert_in_range(i, 7, MANY - 1);
+	assert_int_equal(ledger_count(l), 6);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (unsigned n = i - 6; n < i - 2; n++)
+		ledger_drop(l, &k[n].note);
+	assert_int_equal(put(l, &k[i], (uint8_t)(i + 1), 1, 1000), 0);
+	ledger_close(l);
+	l = opened(path, &t);
+	assert_int_equal(t.n, 3);
+	for (unsigned n = 0; n < 3; n++)
+		assert_int_equal(t.kept[n].id.b[0], i - 1 + n);
+	ledger_close(l);
+}
+
+/* Nothing lives, and not even that can be written: no record is taken until it
+ * can, since it could not be read again. */
+static void
+test_a_beginning_that_fails(void **state)
+{
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY},
+			    short_ = {4096, RLIM_INFINITY};
+	struct kept a = {0}, b = {0}, c = {0};
+	struct told t;
+	struct ledger *l;
+
+	(void)unlink(path);
+	l = opened(path, &t);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(put(l, &a, 1, 1, 10), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &short_), 0);
+	ledger_drop(l, &a.note);
+	assert_int_equal(put(l, &b, 2, 1, 10), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(put(l, &c, 3, 1, 10), 0);
+	ledger_close(l);
+	l = opened(path, &t);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.kept[0].id.b[0], 3);
+	ledger_close(l);
+}
+
 static void
 refused(const char *word)
 {
@@ -400,6 +463,8 @@ main(void)
 	    T(test_forged_commit_words),
 	    T(test_it_never_grows_beyond_its_areas),
 	    T(test_a_death_while_room_is_made),
+	    T(test_a_vain_try_to_make_room),
+	    T(test_a_beginning_that_fails),
 	    T(test_whose_file_it_is),
 	    T(test_of_another_build),
 #undef T

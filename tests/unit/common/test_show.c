@@ -148,8 +148,7 @@ every_code_point(void **state)
 		show_put_char(&b, c);
 		buf_puts(&b, "\n");
 		if (c % BLOCK_CODES == BLOCK_CODES - 1) {
-			if (every_block || c < 0x10000 ||
-			    c / BLOCK_CODES % 16 == 0)
+			if (every_block || c / BLOCK_CODES % 16 == 0)
 				show_all_invert(b.p, b.len, SHOW_WIDTH);
 			buf_clear(&b);
 		}

@@ -1,0 +1,46 @@
+/*
+ * A runner's share of the thread that all calls share. Reading from one stops
+ * for the rest of a turn once it has had its share of that: one that sends
+ * without pause costs itself time, not the others.
+ */
+#ifndef TURN_H
+#define TURN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc_peer.h"
+
+struct event;
+
+struct turn {
+	struct event *event; /* a timer: resumes reading */
+	uint64_t began_ms;
+	unsigned frames; /* in this turn */
+	size_t bytes;    /* likewise */
+};
+
+/* Counts a frame of this peer; pauses it if that is its share. */
+void turn_frame(struct turn *, struct ipc_peer *, const struct ipc_frame *);
+/* Processor time of this thread, in microseconds: clock_gettime(2). */
+uint64_t turn_now_us(void);
+/*
+ * Pauses the peer for as long as the thread was busy with it since began_us
+ * (turn_now_us), if that was a turn or more. A tool with a secret may write
+ * events that take long to look through (decision 0078); so at least half of
+ * the thread is the others'.
+ */
+void turn_charge(struct turn *, struct ipc_peer *, uint64_t began_us);
+
+/* Events of one kind that a call may send in a second. */
+struct event_rate {
+	unsigned most, passed; /* in this second */
+	uint64_t second_ms;    /* its beginning */
+	uint64_t dropped;      /* in all */
+};
+
+/* May another one pass in the second of now_ms? Counts it either way. */
+bool event_rate_due(struct event_rate *, uint64_t now_ms);
+
+#endif
