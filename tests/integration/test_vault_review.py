@@ -252,6 +252,7 @@ def test_what_a_policy_covers(ctl, admind, policies):
         assert struct.pack(">Q", m["since_us"]) in said.values()    # which policy
     for kind, content in (
             ("tool", preimage()),       # it names a secret
+            ("tool", preimage(secret_names=()).replace(tlv((14, b"python")), tlv((14, b"mcp")))),   # another server's
             ("network", lambda r: network(r, host=b"*.example.org")),
             ("network", lambda r: network(r, host=b"192.168.1.7")),
             ("network", lambda r: network(r, host=b"nas")),
