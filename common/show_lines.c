@@ -152,7 +152,8 @@ hunk(struct buf *out, const uint8_t *p, size_t n, unsigned long *a,
 void
 show_diff(struct buf *out, const void *text, size_t n, unsigned width)
 {
-	const uint8_t *p = text, *end = p + n, *nl;
+	/* an empty text may have no address to add to */
+	const uint8_t *p = text, *end = n > 0 ? p + n : p, *nl;
 	unsigned long a = 0, b = 0;
 	char gutter[64], na[24], nb[24];
 	size_t equal;

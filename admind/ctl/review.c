@@ -409,6 +409,7 @@ decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
 		return status;
 	uuid_text(&line->id, id);
 	printf("%s %s\n", id, status == CTL_DONE ? state : "refused");
+	(void)fflush(stdout); /* told before the next is decided */
 	return status == CTL_DONE ? before : CTL_REFUSED;
 }
 

@@ -41,6 +41,19 @@ def held(instance, tool):
         print(h.text()[-3000:])
 
 
+@pytest.fixture
+def back(instance, tool):
+    """The instance's own gatewayd, after a test that had another in its place."""
+    def serves():
+        try:
+            with Client(instance.address) as c:
+                r = c.call(tool, {"nonce": nonce()})
+        except (OSError, http.client.HTTPException):
+            return False
+        return r.result and not r.result.get("isError")
+    until(serves, say=instance.logs)
+
+
 def nonce():
     return f"drain-{next(NUMBER):06}"
 
@@ -120,9 +133,11 @@ class InFlight(threading.Thread):
 
     def runs(self, instance):
         """Waits until its tool runs; returns itself."""
-        until(lambda: instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' AND "
-                                    f"arguments LIKE '%{self.nonce}%'") and instance.runners(),
-              say=instance.logs)
+        def there():
+            assert self.at is None, (self.error, self.reply)    # it ended, or never began
+            return instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' AND "
+                                 f"arguments LIKE '%{self.nonce}%'") and instance.runners()
+        until(there, say=instance.logs)
         return self
 
     def run(self):
@@ -295,6 +310,7 @@ def test_a_second_signal_ends_it_at_once(instance, held, tool):
     serving(held, tool)
 
 
+@pytest.mark.usefixtures("back")
 def test_sandboxd_lets_calls_end(instance, tool):
     pid = instance.service_pid("sandboxd")
     call = InFlight(instance.address, tool, lasting(8000)).runs(instance)
@@ -312,6 +328,7 @@ def test_sandboxd_lets_calls_end(instance, tool):
     again(instance, tool, pid)
 
 
+@pytest.mark.usefixtures("back")
 def test_sandboxd_kills_what_does_not_end(instance, tool):
     """At its drain_timeout: typed, recorded with the reason, nothing left."""
     set_conf(instance, "sandboxd", "drain_timeout", "4s")
@@ -341,6 +358,7 @@ def test_sandboxd_kills_what_does_not_end(instance, tool):
     again(instance, tool, pid)
 
 
+@pytest.mark.usefixtures("back")
 def test_sandboxd_ends_at_once_when_idle_or_asked_twice(instance, tool):
     again(instance, tool, None)
     pid, before = instance.service_pid("sandboxd"), len(log_of(instance, "sandboxd"))

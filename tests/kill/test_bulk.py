@@ -65,18 +65,13 @@ def test_killed_half_way(instance, victim):
     ctl = os.path.join(instance.state, "bin", "mcpboxctl")
     with subprocess.Popen([ctl, "approvals", "bulk", "approve"], stdin=subprocess.PIPE, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-        half = len(items) // 3
-        p.stdin.write("".join(f"{r} {h}\n" for r, h in items[:half]))
-        p.stdin.flush()
-        deadline = time.monotonic() + patience(20)
-        while sum(s == "approved" for s in state(instance, items).values()) < half:
-            assert time.monotonic() < deadline and p.poll() is None
-            time.sleep(0.02)
-        p.stdin.write("".join(f"{r} {h}\n" for r, h in items[half:]))
-        p.stdin.flush()
         pid = p.pid if victim == "mcpboxctl" else instance.service_pid(victim)
-        os.kill(pid, signal.SIGKILL)
+        # All of it is read before the first is decided; a third is, when it strikes.
+        p.stdin.write(lines)
         p.stdin.close()
+        for _ in range(len(items) // 3):
+            assert p.stdout.readline().endswith(" approved\n")
+        os.kill(pid, signal.SIGKILL)
         p.wait(patience(60))
         p.stdout.read()
         p.stderr.read()

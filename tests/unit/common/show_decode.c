@@ -189,7 +189,7 @@ decode_diff(struct buf *b, const char *p, size_t n, unsigned width)
 {
 	static const char more[] = "              > ";
 	unsigned long before = 0, after = 0, na, nb, times;
-	const char *end = p + n, *nl, *text;
+	const char *end = n > 0 ? p + n : p, *nl, *text;
 	bool open = false;    /* the last line may go on */
 	bool counted = false; /* it is the last of several */
 	char want[40], a[16], z[16], mark = ' ';
