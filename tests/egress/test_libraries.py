@@ -138,7 +138,7 @@ async def main() -> dict:
 
 def test_status_and_body_are_in_the_calls_error(run):
     r = run("import mcpbox\ndef main():\n    mcpbox.http.get('http://api.example/status').raise_for_status()\n")
-    assert failed(r, "StatusError: HTTP 418", "of the server", "line 3") == "exception"
+    assert failed(r, "StatusError: HTTP 418", "of the server", "line 3") == "upstream_error"
 
 
 def test_what_was_not_granted_says_what_to_do(run):
@@ -150,12 +150,13 @@ def test_what_was_not_granted_says_what_to_do(run):
 
 def test_a_tool_that_declares_nothing_has_no_network(run):
     r = run("import mcpbox\ndef main():\n    return mcpbox.http.get('http://api.example/').text\n", requires=[])
-    assert failed(r, "requires") in ("exception", "missing_grant")
+    assert failed(r, "requires") == "upstream_error"
+    assert "whether the host is in requires and granted" in r.result["_meta"]["mcpbox/failure"]["fix"]
 
 
 def test_tls_by_mcpbox_http(run, certificate):
     r = run("import mcpbox\ndef main():\n    return mcpbox.http.get('https://api.example/').text\n")
-    assert "certificate is refused" in text(r) and failed(r) == "exception"     # its CA is nobody's here
+    assert "certificate is refused" in text(r) and failed(r) == "upstream_error"     # its CA is nobody's here
     assert value(run("""
 import mcpbox, mcpbox_http, ssl
 def main(ca: str) -> dict:

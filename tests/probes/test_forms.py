@@ -105,7 +105,7 @@ def test_no_resources(pool, returns, says):
 
 
 @pytest.mark.parametrize("form, failure", [
-    (RESOURCE, "invalid_arguments"), (PROMPT, "exception"), (0, "exception")])
+    (RESOURCE, "unknown_resource"), (PROMPT, "exception"), (0, "exception")])
 def test_what_does_not_exist(pool, form, failure):
     call = get(pool, "absent()", form, before='''
 def absent():
