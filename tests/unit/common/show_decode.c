@@ -290,7 +290,8 @@ show_diff_inverts(
 	buf_init(&back, OUT_MAX);
 	linediff(a, na, b, nb, &in);
 	show_diff(&out, in.p, in.len, width);
-	decode_diff(&back, (const char *)out.p, out.len, width);
+	buf_putc(&out, '\0'); /* for sscanf(3) */
+	decode_diff(&back, (const char *)out.p, out.len - 1, width);
 	assert_false(in.failed || out.failed || back.failed);
 	assert_int_equal(back.len, in.len);
 	assert_true(in.len == 0 || memcmp(back.p, in.p, in.len) == 0);
