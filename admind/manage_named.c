@@ -37,7 +37,8 @@ is_named(const struct tlv *f, uint8_t *tag)
 	return true;
 }
 
-/* What a field names: for PostgreSQL, in words, and the tool that lists it. */
+/* The object that a field names: for PostgreSQL, in words, and the tool that
+ * lists it. */
 struct named {
 	const char *kind, *words, *list;
 };

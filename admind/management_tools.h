@@ -142,7 +142,8 @@ const struct management_tool *management_tools(size_t *n);
 const struct management_tool *management_tool(struct ipc_bytes name);
 /* The MCP Tool object (name, title, description, inputSchema, annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
-/* What one of the patterns in those schemas asks for, in words ("must have
+/* Returns what one of the patterns in those schemas asks for, in words ("must
+ * have
  * ..."); NULL: it is none of them. */
 const char *management_rule(const uint8_t *pattern, size_t n);
 /* Name and kind of a field; NULL for a number the table does not have. */

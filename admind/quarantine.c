@@ -4,7 +4,7 @@
  * that says so leads to a listing, and sources.c puts what it finds before a
  * reviewer.
  *
- * Who causes it: the other server, by another definition; sandboxd, by a record
+ * Causes: the other server, by another definition; sandboxd, by a record
  * that says so. Both gain that a tool is not called, which both have anyhow. A
  * server that changes at each call brings one listing for each time a person or
  * a client took its tool out of quarantine: from there it is not called.

@@ -127,7 +127,7 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 		fail(w, w->failure, text);
 }
 
-/* What is in quarantine waits for a person, or why it does not is logged: the
+/* A tool in quarantine waits for a person, or the log says why not: the
  * next listing tries again. The listing itself is done either way. */
 static void
 queued(void *arg, const struct sources_end *e)

@@ -47,7 +47,7 @@ number(u128 h, u128 v, unsigned n)
 	return h;
 }
 
-/* Of the string whose inside begins at *p, which goes past its end. */
+/* Digests the string whose inside begins at *p, which goes past its end. */
 static u128
 string(const uint8_t **p, const uint8_t *end)
 {

@@ -22,8 +22,9 @@ enum {
 	DROPPED = 2,
 	/* An entry of an intent with its arguments (4 KiB), and no text. */
 	SHORT = 8 * 1024,
-	/* Of a number; the upper bits are its generation. An area holds fewer
-	 * entries, and 2^40 generations are 34 years of a thousand a second. */
+	/* Bits of a number; the upper ones are its generation. An area holds
+	 * fewer entries, and 2^40 generations are 34 years of a thousand a
+	 * second. */
 	NUMBER_BITS = 24,
 	/* Generations that a life leaves out: more than the one before can have
 	 * tried in vain, whose entries lie where the next ones come. */
@@ -221,7 +222,7 @@ entry_begin(struct buf *b)
 	buf_put(b, head, sizeof(head));
 }
 
-/* What lives, one behind the other, into the other area. */
+/* Copies the entries that live into the other area. */
 static int
 compact(struct ledger *l)
 {
@@ -317,7 +318,7 @@ ledger_put(struct ledger *l, struct ledger_note *n, const struct ipc_record *m)
 	tail = l->tail;
 	if (make_room(l, taken(len)) != 0)
 		return -1;
-	/* What lived was copied by way of the same buffer. */
+	/* The copies went through the same buffer. */
 	if (l->tail < tail)
 		return ledger_put(l, n, m);
 	if (append(l, l->active, l->tail, l->number + 1, len) != 0)

@@ -2,16 +2,16 @@
  * Records of calls that ended and whose record the database does not have yet,
  * in a file that outlives the process which wrote them.
  *
- * Who answers a call writes its record here first. After a SIGKILL the next
- * life of the same process reads it and has it committed before it says that
- * its predecessor's calls are lost. So an answer that somebody has is a record
- * that says so (docs/decisions/0076).
+ * A process that answers a call writes its record here first. After a SIGKILL
+ * the next life of the same process reads it and has it committed before it
+ * says that its predecessor's calls are lost. So an answer that somebody has is
+ * a record that says so (docs/decisions/0076).
  *
  * The file lies in the process' own folder of run_dir, which is a tmpfs. It is
  * as lasting as the machine's memory: no write waits for a disk, and a reboot,
  * which ends every call, empties it.
  *
- * Who may write it: the process' own user, and nobody else. The folder belongs
+ * Only the process' own user may write it. The folder belongs
  * to that user, the file is 0600, and one that is not a plain file of this user
  * is refused. A runner has another user, another mount namespace, and no
  * descriptor of it. What a taken-over predecessor left is foreign all the same:

@@ -34,7 +34,7 @@ struct proxyv2 {
  * (of PROXYV2_MAX bytes never); -1: it is none, with why. */
 int proxyv2_read(const uint8_t *, size_t n, struct proxyv2 *, struct err *);
 
-/* Who may send it: addresses and blocks. */
+/* The balancers that may send it: addresses and blocks. */
 enum { PROXYV2_FROM_MAX = 32 };
 struct proxyv2_from {
 	size_t n;

@@ -18,7 +18,7 @@ static bool owed; /* the closer holds one, and had no room for our word */
 
 /* Sockets that the closer had no room for: open, and tried again at the next
  * close. Its queue holds more than a hundred, so it has as many sets to free.
- * What bounds them is our limit of descriptors: where none is left, runners get
+ * Our limit of descriptors bounds them: where none is left, runners get
  * no channel, and calls are refused. */
 static int *kept;
 static size_t nkept, maxkept;

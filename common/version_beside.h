@@ -1,5 +1,5 @@
 /*
- * What a reviewer should know beside the difference of two versions.
+ * Facts for a reviewer beside the difference of two versions.
  */
 #ifndef VERSION_BESIDE_H
 #define VERSION_BESIDE_H

@@ -46,7 +46,7 @@ struct ipc_bytes callnet_words(
 void callnet_expired(struct call *);
 /* Its runner is gone. true: the record waits for the report. */
 bool callnet_close(struct call *);
-/* What its record says of its connections while egress has not reported: that
+/* Its record's words on its connections while egress has not reported: that
  * they are not known, or nothing (n = 0), if there can be none. */
 struct ipc_bytes callnet_unknown(const struct call *);
 /* Its server is granted other hosts now. */

@@ -237,7 +237,7 @@ done(struct records *rs, struct record *r)
 }
 
 /*
- * What a predecessor left is as foreign as it may be: it may have been taken
+ * A predecessor's records are as foreign as they may be: it may have been taken
  * over. admind would end the connection for what is refused here, each time it
  * is sent.
  */
@@ -259,7 +259,7 @@ inherit(void *arg, const struct ipc_record *m)
 
 	if (!sound(m) || memcmp(&m->epoch, &rs->epoch, sizeof(m->epoch)) == 0)
 		return NULL;
-	/* What was written of it before its runner was reaped came first. */
+	/* The entry from before its runner was reaped came first. */
 	r = (struct record *)table_find(&rs->by_id, &m->execution);
 	if (r == NULL) {
 		if ((r = record_new(&m->execution, m->intent)) == NULL)

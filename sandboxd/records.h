@@ -85,7 +85,7 @@ int records_ledger(struct records *, const char *run_dir,
 size_t records_inherited(const struct records *);
 /*
  * Writes a call's record into the ledger: before the answer. What is not known
- * yet stands in it as unknown, in case it comes to be read: the CPU time while
+ * yet is in it as unknown, in case it comes to be read: the CPU time while
  * it runs, and its connections if network is not empty. Where there is no room
  * the record keeps no text there, or is not there at all, which is logged.
  */

@@ -13,7 +13,7 @@ enum {
 	/* The longest form of one byte that two encoders make and libraries
 	 * write: &#x0041; in a URL has 14 (%26%23x0041%3B). */
 	FORM_GROWTH = 16,
-	/* Of a value in UTF-16, which is looked for inside both. */
+	/* A value in UTF-16, which is looked for inside both. */
 	WIDE_GROWTH = 2,
 	PLACES_FIRST = 16
 };

@@ -16,7 +16,7 @@
  * - base64 (both alphabets) and base32 (upper or lower case), at any alignment,
  *   so `user:secret` in a Basic header too, padded or not, across lines;
  * - UTF-16 of either order, also inside two others.
- * Of a value with lines, also each line of REDACT_LINE_MIN bytes and more, and
+ * Also each line, of a value with lines, of REDACT_LINE_MIN bytes and more, and
  * the value without white space around it. Of a value that is hexadecimal
  * digits (a key, a UUID), also the digits in the other case, and the bytes that
  * they stand for. Of one in Latin-1, also that.

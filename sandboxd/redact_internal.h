@@ -1,4 +1,4 @@
-/* What the two halves of redact.h share: redact.c finds, redact_json.c knows
+/* Shared by the two halves of redact.h: redact.c finds, redact_json.c knows
  * what a JSON text is made of. */
 #ifndef REDACT_INTERNAL_H
 #define REDACT_INTERNAL_H
@@ -22,7 +22,7 @@ struct redact {
 	bool places;    /* where they are is asked, not only whether */
 	bool any;       /* one was seen, when only that is asked */
 	struct view_mem mem[REDACT_DEPTH + 1];
-	/* What was found in this search, and from where on by this scan. */
+	/* Places found in this search, and from where on by this scan. */
 	struct place *found;
 	size_t nfound, cap, base;
 	const struct view *view; /* being scanned */

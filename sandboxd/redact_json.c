@@ -35,7 +35,7 @@ put_utf8(struct buf *b, uint32_t c)
 	}
 }
 
-/* What a reader makes of the string between the quotes p..end; the escapes
+/* Decodes, as a reader does, the string between the quotes p..end; the escapes
  * are well formed, json_scan saw to that. */
 static void
 unescape(const uint8_t *p, const uint8_t *end, struct buf *b)

@@ -223,7 +223,7 @@ result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
 	return replaced && !still_json(out) ? 1 : 0;
 }
 
-/* As it stands in JSON: no form of fix.def has a character that is escaped
+/* The text as JSON has it: no form of fix.def has a character that is escaped
  * there but the line feed, which it escapes too. A tool that writes like our
  * harness gets another sentence of that table, and nothing else. */
 static const char *

@@ -199,7 +199,7 @@ printable(const struct view *in, size_t i, uint32_t *c, bool *none)
 	return 0;
 }
 
-/* What an escape stands for. */
+/* Returns the character of an escape. */
 enum sort {
 	POINT, /* a code point */
 	BYTE,

@@ -1,4 +1,4 @@
-/* What the two halves of views.h share: views.c has escapes and the wide
+/* Shared by the two halves of views.h: views.c has escapes and the wide
  * forms, views_runs.c runs of digits. */
 #ifndef VIEWS_INTERNAL_H
 #define VIEWS_INTERNAL_H

@@ -158,7 +158,7 @@ put_field(struct check *c, struct report *r, unsigned tag,
 		tlv_put_u64(&c->fields, (uint8_t)tag, v->kind == DOC_TRUE);
 		return 0;
 	case MANAGEMENT_I:
-		/* What the schema took is one or the other. */
+		/* The schema took one or the other. */
 		if (uuid_parse((const char *)v->str, v->len, &id) == 0)
 			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
 		else

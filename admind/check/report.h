@@ -28,7 +28,7 @@ struct report {
 	unsigned n;      /* errors so far; those past REPORT_MAX only count */
 	char first[200]; /* "pointer: sentence", cut */
 	const char *prefix; /* put before every pointer, or NULL */
-	/* What a pattern asks for in words, or NULL; the function may be NULL.
+	/* A pattern's demand in words, or NULL; the function may be NULL.
 	 */
 	const char *(*rule)(const uint8_t *pattern, size_t n);
 };

@@ -1,5 +1,5 @@
 /*
- * What a version needs and its server lacks, beside its request.
+ * Shows what a version needs and its server lacks, beside its request.
  */
 #include <string.h>
 

@@ -320,7 +320,7 @@ judge_keys(struct restore *r, PGconn *db)
 		(void)complain("PostgreSQL", PQerrorMessage(db));
 		goto out;
 	}
-	/* What is under no key needs none, and there may be none yet. */
+	/* Values under no key need none, and there may be none yet. */
 	if (PQntuples(rows) != 0 &&
 	    keys_on_disk(r->c->key_file, key, next, &err) == -1) {
 		char why[ERR_TEXT_MAX + 64];

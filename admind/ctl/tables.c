@@ -535,7 +535,7 @@ tables_command(const struct ctl *c)
 enum ctl_status
 query_command(const struct ctl *c)
 {
-	/* What the id of a question names, alone or before a slash. */
+	/* The kind that a question's id names, alone or before a slash. */
 	static const struct {
 		const char *what, *kind;
 	} kinds[] = {{"server", "server"}, {"tool", "tool"},

@@ -145,7 +145,7 @@ begin(struct call *c)
 
 static void ask_kind(struct call *);
 
-/* What is no request any more, the vault will say. */
+/* The vault says which are no requests any more. */
 static void
 got_kind(struct call *c, struct ipc_frame *f)
 {

@@ -22,7 +22,7 @@ struct nat64;
 
 typedef void nat64_cb(void *arg);
 
-/* Of who waits; zeroed at first. */
+/* Of a connection that waits; zeroed at first. */
 struct nat64_wait {
 	TAILQ_ENTRY(nat64_wait) link;
 	struct nat64 *at; /* NULL: it does not wait */

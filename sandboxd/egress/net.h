@@ -89,8 +89,9 @@ enum net_right net_literal(const struct net *, enum netgrant_proto,
     const char *address, uint16_t port);
 /* May the name be resolved at all? */
 enum net_right net_resolves(const struct net *, const char *name);
-/* What of the two is missing and which tool mends it, without the host's name,
- * which the event and the record have beside it: under RECORD_REASON bytes. */
+/* Says which of the two is missing and which tool mends it, without the host's
+ * name, which the event and the record have beside it: under RECORD_REASON
+ * bytes. */
 const char *net_missing(enum net_right);
 
 /* Tells sandboxd. Refusals and failures are bounded. */

@@ -27,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (json_parse(data, n, &o, NULL) == -1)
 		abort();
 	json_object_put(o);
-	/* What stands around a value says nothing. */
+	/* White space around a value says nothing. */
 	json_alike(ipc_bytes(data, n), &id);
 	while (n > 0 && (data[n - 1] == ' ' || data[n - 1] == '\n'))
 		n--;

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-/* Of a file's head; the corpus is made with this one. */
+/* The mark of a file's head; the corpus is made with this one. */
 #define MARK UINT64_C(0x0102030405060708)
 
 int

@@ -330,7 +330,7 @@ class Admind:
         self.peer = sandbox.peer("admind", "admind")
         self.records, self.named = {}, []
         self.acknowledge = True
-        # What an earlier life of sandboxd left in its ledger comes first.
+        # Records from the ledger of an earlier life of sandboxd come first.
         while (m := self.take(patience(20))[1])["_"] == "RECORD":
             pass
         assert m["_"] == "EPOCH_BEGIN"

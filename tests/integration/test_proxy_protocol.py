@@ -130,7 +130,7 @@ def test_shares_are_by_the_client_s_address(instance):
             return answer(s)
 
     with half_requests(lambda: opened("198.51.100.7")):
-        # What they sent has come: the next one of that address is refused.
+        # Their bytes have come: the next one of that address is refused.
         until(lambda: last("198.51.100.7")[0] == 503)
         status, body = last("198.51.100.7")
         assert "max_connections_per_source" in body and "busy" in body

@@ -2,7 +2,7 @@
 
 A row's message is one that somebody makes, in C or in the newest body of an SQL
 function; and a message of the modes in WANTED, whose own sentence fits few cases, has
-a row or stands in FINE.
+a row or is in FINE.
 """
 import pathlib
 import re

@@ -125,7 +125,7 @@ no_two_objects_look_alike(void **state)
 	}
 }
 
-/* What is no other's look stays without quotes. */
+/* A text that looks like nothing else stays without quotes. */
 static void
 words_stay_words(void **state)
 {

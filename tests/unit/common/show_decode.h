@@ -1,5 +1,5 @@
 /*
- * What printed text stands for: decoders of each form of show.h. Each of these
+ * Decoders of printed text of each form of show.h. Each of these
  * fails the test if the form does not turn back into the very bytes, in rows
  * that are ours.
  */

@@ -21,7 +21,7 @@ struct kept {
 	bool there;
 };
 
-/* What one opening told. */
+/* The records that one opening told. */
 struct told {
 	struct kept kept[MANY];
 	unsigned n;
@@ -227,7 +227,7 @@ test_torn_writes(void **state)
 	torn(4096, 2);
 }
 
-/* What a tool printed can't make an entry of a torn one: without the mark. */
+/* A tool's output can't make an entry of a torn one: without the mark. */
 static void
 test_forged_commit_words(void **state)
 {

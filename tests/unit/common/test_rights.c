@@ -229,7 +229,7 @@ test_packets(void **state)
 	close(p.runners);
 }
 
-/* Of a stream, what stands before the descriptors is read, and no more. */
+/* The bytes of a stream before the descriptors are read, and no more. */
 static void
 test_stream(void **state)
 {
@@ -270,8 +270,8 @@ test_lengths(void **state)
 	rights_close(p.ours);
 }
 
-/* What is never read, because the call ends: after packets without bytes, too,
- * which read like the end. */
+/* Packets that are never read, because the call ends: after packets without
+ * bytes, too, which read like the end. */
 static void
 test_unread(void **state)
 {

@@ -143,7 +143,7 @@ test_twice_is_once(void **state)
 	records_free(rs);
 }
 
-/* What a taken-over predecessor may have left. */
+/* Records that a taken-over predecessor may have left. */
 static void
 test_unsound(void **state)
 {
