@@ -62,6 +62,11 @@ command(const char *spec, const char *schema)
 	return f;
 }
 
+/* braces that are none */
+static const char braces[] =
+    "{\"argv\":[\"{}\",\"{1}\",\"{a-b}\",\"{ a}\",\"{\",\"}\",\"{x\","
+    "\"x}\",\"{{a}}\",\"$1\",\"{a}{\"]}";
+
 #define AB OBJ("\"a\":{},\"b_1\":{\"type\":\"integer\"}")
 
 /* Placeholders where the runner sees them, and nowhere else. */
@@ -69,10 +74,7 @@ static void
 commands(void **state)
 {
 	static const char *const good[] = {"{\"argv\":[]}",
-	    "{\"argv\":[\"{a}\",\"x{b_1}y{a}\"],\"stdin\":\"{a}\"}",
-	    /* braces that are none */
-	    "{\"argv\":[\"{}\",\"{1}\",\"{a-b}\",\"{ a}\",\"{\",\"}\",\"{x\","
-	    "\"x}\",\"{{a}}\",\"$1\",\"{a}{\"]}",
+	    "{\"argv\":[\"{a}\",\"x{b_1}y{a}\"],\"stdin\":\"{a}\"}", braces,
 	    "{\"argv\":[\"-n\"],\"env\":{\"LANG\":\"C\",\"_\":\"{zz}\"}}",
 	    "{\"argv\":[],\"ok_exit_codes\":[]}",
 	    "{\"argv\":[],\"ok_exit_codes\":[1,255,2.0]}"};

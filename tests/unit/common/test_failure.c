@@ -63,7 +63,7 @@ test_no_case(void **unused)
 	    failure_info(FAILURE_NOT_FOUND)->fix);
 	assert_ptr_equal(failure_fix(FAILURE_NOT_FOUND, "", 0),
 	    failure_info(FAILURE_NOT_FOUND)->fix);
-	assert_ptr_equal(failure_fix((enum failure)9999, "x", 1),
+	assert_ptr_equal(failure_fix(FAILURE_COUNT, "x", 1),
 	    failure_info(FAILURE_INTERNAL)->fix);
 }
 
