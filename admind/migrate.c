@@ -139,9 +139,9 @@ check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 	n = PQntuples(r);
 	if (n > 0 && strcmp(PQgetvalue(r, 0, 1), old_form) == 0) {
 		err_set(err, FAILURE_CONFLICT,
-		    "the database is of a build from before the schema was "
-		    "written anew, and is left as it is: `mcpboxctl export` "
-		    "with that build, make a new database, and `mcpboxctl "
+		    "the database is of a build from before the one schema, "
+		    "and is left as it is: `mcpboxctl export` with that build, "
+		    "make a new database, and `mcpboxctl "
 		    "import` there (docs/OPERATIONS.md, Upgrade)");
 		goto out;
 	}

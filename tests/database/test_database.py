@@ -175,7 +175,7 @@ def test_a_database_from_before_the_schema_is_refused_and_left_alone(schema):
         c.commit()
         r = schema.migrate("oldform")
         assert r.returncode == 1, r.stderr
-        assert "from before the schema was written anew" in r.stderr and "mcpboxctl export" in r.stderr
+        assert "from before the one schema" in r.stderr and "mcpboxctl export" in r.stderr
         assert "mcpboxctl import" in r.stderr and "newer program" not in r.stderr
         assert held() == before
 
