@@ -208,7 +208,7 @@ static void
 test_packets(void **state)
 {
 	struct pair p = pair_of(SOCK_SEQPACKET);
-	int reader, fd = slow(&reader);
+	int reader, fd = slow(&reader), err;
 	char byte;
 
 	assert_int_equal(rights_guard(p.ours), 0);
@@ -224,7 +224,9 @@ test_packets(void **state)
 		assert_int_equal(errno, EPROTO);
 	}
 	rights_close(p.ours);
-	assert_int_equal(say(p.runners, 1, 2), EPIPE);
+	/* The first to write after the closer's close is told of the reset. */
+	err = say(p.runners, 1, 2);
+	assert_true(err == EPIPE || err == ECONNRESET);
 	closed_by_somebody(reader);
 	close(p.runners);
 }
@@ -298,7 +300,11 @@ test_unread(void **state)
 static void
 test_many(void **state)
 {
-	enum { MANY = 400 };
+	enum {
+		MANY = 400,
+		/* Milliseconds: the closer gets little beside who only asks. */
+		STEP = 1
+	};
 	int first, fd = slow(&first), pipes[2];
 	struct pair p = pair_of(SOCK_SEQPACKET);
 	struct pollfd hung = {.events = 0};
@@ -324,7 +330,7 @@ test_many(void **state)
 		assert_int_equal(rights_guard(p.ours), 0);
 		close(p.runners);
 		rights_close(p.ours);
-	} while (poll(&hung, 1, 0) == 0);
+	} while (poll(&hung, 1, STEP) == 0);
 	assert_true((hung.revents & POLLHUP) != 0);
 	close(pipes[0]);
 }
