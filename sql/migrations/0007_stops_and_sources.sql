@@ -1,6 +1,29 @@
--- 0007: a source speaks for its own address, and fills only its own part of the
--- queue (docs/decisions/0093; tests/database/test_sources.py).
+-- 0007: a stopped resource keeps its URI; a source speaks for its own address, and
+-- fills only its own part of the queue (docs/decisions/0092, 0093;
+-- tests/database/test_objects.py and test_sources.py).
 SET LOCAL search_path = mcpbox, pg_temp;
+
+---------------------------------------------------------------------------
+-- Stopped resources.
+
+-- As in sql/schema/tools.sql. Gateways know which URIs belong to a disabled resource.
+-- So also a new version of such a resource, or its end, is a change of that list.
+CREATE OR REPLACE FUNCTION catalogue_bump() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_TABLE_NAME = 'servers' THEN
+		PERFORM mcpbox.catalogue_changed((SELECT coalesce(bit_or(mcpbox.list_bit(t.object)), 0)
+		    FROM mcpbox.tools t WHERE t.server_id = NEW.id AND t.enabled
+		    AND t.serving_version IS NOT NULL));
+	ELSIF TG_TABLE_NAME = 'tool_versions' THEN
+		PERFORM mcpbox.catalogue_changed(0);
+	ELSE
+		PERFORM mcpbox.catalogue_changed(CASE WHEN
+		    (OLD.serving_version IS NOT NULL AND (OLD.enabled OR OLD.object = 'resource'))
+		    OR (NEW.serving_version IS NOT NULL AND (NEW.enabled OR NEW.object = 'resource'))
+		    THEN mcpbox.list_bit(NEW.object) ELSE 0 END);
+	END IF;
+	RETURN NULL;
+END $$;
 
 ---------------------------------------------------------------------------
 -- What a source speaks for.
