@@ -4,7 +4,9 @@
  *
  * The order is the same on every node and at every time: tools of users by
  * exposed name (bytewise), then the management tools in their table's order;
- * then prompts, resources and templates by exposed name.
+ * then prompts, resources and templates by exposed name. Last come the
+ * resources that somebody stopped, which no client is shown: gateways let no
+ * template answer for their URIs (docs/decisions/0092).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,33 +45,44 @@ enum {
 	C_PLAIN_NAME
 };
 
-#define ITEM                                                              \
+#define ITEM(SERVERS)                                                     \
 	" v.exposed_name, v.uri, v.hash, v.title, v.description,"         \
 	" v.mime_type, v.content_bytes, v.ttl_ms, v.meta, v.icons,"       \
 	" CASE v.object WHEN 'tool' THEN v.input_schema END AS schema,"   \
 	" v.output_schema, v.annotations, v.arguments, s.name AS server," \
 	" t.name AS plain_name FROM mcpbox.tools t"                       \
-	" JOIN mcpbox.servers s ON s.id = t.server_id"                    \
-	" AND s.status = 'running' JOIN mcpbox.tool_versions v"           \
-	" ON v.id = t.serving_version"
+	" JOIN mcpbox.servers s ON s.id = t.server_id" SERVERS            \
+	" JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
+#define RUNNING " AND s.status = 'running'"
 /* A page of tools, in the order of the index of names: each costs the same,
  * the last of ten thousand too. The limit keeps PostgreSQL to that order. */
 static const struct db_stmt tools_page = {"catalogue_tools",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
-    " (SELECT i.* FROM mcpbox.tool_names n CROSS JOIN LATERAL (SELECT" ITEM
-    " AND v.exposed_name = n.exposed_name WHERE t.id = n.tool_id"
-    " AND t.enabled AND t.object = $3::text LIMIT 1) i"
-    " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
-    " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
+    " (SELECT i.* FROM mcpbox.tool_names n CROSS JOIN LATERAL (SELECT" ITEM(
+	RUNNING) " AND v.exposed_name = n.exposed_name WHERE t.id = n.tool_id"
+		 " AND t.enabled AND t.object = $3::text LIMIT 1) i"
+		 " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
+		 " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
     DB_FAST};
 /* What is no tool is rarer, and found by its kind. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
-    " (SELECT" ITEM " WHERE t.enabled AND v.exposed_name > $1::text"
-    " AND t.object = $3::text AND t.object <> 'tool'"
-    " AND t.serving_version IS NOT NULL"
-    " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
-    " ORDER BY x.exposed_name",
+    " (SELECT" ITEM(
+	RUNNING) " WHERE t.enabled AND v.exposed_name > $1::text"
+		 " AND t.object = $3::text AND t.object <> 'tool'"
+		 " AND t.serving_version IS NOT NULL"
+		 " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
+		 " ORDER BY x.exposed_name",
+    DB_FAST};
+/* Disabled, or of a stopped server: call_stopped() tells of both. */
+static const struct db_stmt stopped_page = {"catalogue_stopped",
+    "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
+    " (SELECT" ITEM("") " WHERE (NOT t.enabled OR s.status <> 'running')"
+			" AND v.exposed_name > $1::text AND t.object = $3::text"
+			" AND t.object <> 'tool'"
+			" AND t.serving_version IS NOT NULL"
+			" ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
+			" ORDER BY x.exposed_name",
     DB_FAST};
 /* Which lists changed since revision $1. */
 static const struct db_stmt read_revision = {"catalogue_revision",
@@ -78,12 +91,16 @@ static const struct db_stmt read_revision = {"catalogue_revision",
     " $1::int8)::int FROM mcpbox.catalogue",
     DB_FAST};
 
-enum { LISTS = MCP_LIST_TEMPLATES + 1, ALL_LISTS = (1 << LISTS) - 1 };
+enum {
+	LISTS = MCP_LIST_STOPPED + 1,
+	ALL_LISTS = (1 << (MCP_LIST_TEMPLATES + 1)) - 1
+};
 
 static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
     [MCP_LIST_PROMPTS] = "prompt",
     [MCP_LIST_RESOURCES] = "resource",
-    [MCP_LIST_TEMPLATES] = "template"};
+    [MCP_LIST_TEMPLATES] = "template",
+    [MCP_LIST_STOPPED] = "resource"};
 
 /* ---- streaming ---- */
 
@@ -128,7 +145,10 @@ next_page(struct stream *s)
 	db_p_str(&p, s->last);
 	db_p_i64(&p, PAGE_ROWS);
 	db_p_str(&p, objects[s->list]);
-	db_query(s->op->a->db, s->list == MCP_LIST_TOOLS ? &tools_page : &page,
+	db_query(s->op->a->db,
+	    s->list == MCP_LIST_TOOLS         ? &tools_page
+		: s->list == MCP_LIST_STOPPED ? &stopped_page
+					      : &page,
 	    &p, got_page, s);
 }
 
@@ -225,7 +245,10 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 		memcpy(m.version.b, hash.p, hash.n);
 	buf_init(&b, IPC_BLOB_MAX);
 	jsonw_open(&w, &b);
-	put_object(&w, s->list, rows, i);
+	if (s->list == MCP_LIST_STOPPED)
+		buf_puts(&b, "{}");
+	else
+		put_object(&w, s->list, rows, i);
 	if (!b.failed) {
 		m.json = ipc_bytes(b.p, b.len);
 		link_answer(
@@ -319,7 +342,7 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	if (s->list == MCP_LIST_TOOLS)
 		send_management(s);
-	if (s->list != MCP_LIST_TEMPLATES) {
+	if (s->list != MCP_LIST_STOPPED) {
 		s->list++;
 		s->last[0] = '\0';
 		next_page(s);

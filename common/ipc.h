@@ -121,12 +121,15 @@ enum call_event {
 	CALL_EVENT_PAUSE = 4 /* {"retry": ms}: the client may come back later */
 };
 
-/* The lists of MCP that a catalogue is made of. */
+/* The lists of MCP that a catalogue is made of, and one that no client sees:
+ * resources that somebody stopped, so that no template answers for their URIs
+ * (docs/decisions/0092). A change of it is one of MCP_LIST_RESOURCES. */
 enum mcp_list {
 	MCP_LIST_TOOLS = 0,
 	MCP_LIST_PROMPTS = 1,
 	MCP_LIST_RESOURCES = 2,
-	MCP_LIST_TEMPLATES = 3
+	MCP_LIST_TEMPLATES = 3,
+	MCP_LIST_STOPPED = 4
 };
 
 /* Client capabilities (MCP 2026-07-28) that something here depends on. */

@@ -247,7 +247,7 @@ F(S, u8, list, "enum mcp_list")                                             \
 F(S, str, name, "exposed name")                                                   \
 F(S, str, uri, "of a resource, or a template's; else empty")                      \
 F(S, hash, version, "of what serves; zero for management tools")                  \
-F(S, blob, json, "the MCP Tool, Prompt, Resource or ResourceTemplate object, schemas byte for byte as stored")
+F(S, blob, json, "the MCP Tool, Prompt, Resource or ResourceTemplate object, schemas byte for byte as stored; {} of a stopped resource")
 #define IPC_FIELDS_catalogue_end(F, S)                                            \
 F(S, u64, revision, "the revision just sent")                                     \
 F(S, u32, count, "items sent")

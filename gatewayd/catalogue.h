@@ -1,8 +1,9 @@
 /*
- * The four lists of a permission set as admind streamed them: each is one
- * buffer, the list's JSON without its brackets, and where each object lies in
- * it. Whatever a request needs of an object is taken out when the list comes,
- * so that serving a list or finding an object parses nothing.
+ * The four lists of a permission set as admind streamed them, and the stopped
+ * resources, which are in no list (docs/decisions/0092): each is one buffer,
+ * the list's JSON without its brackets, and where each object lies in it.
+ * Whatever a request needs of an object is taken out when the list comes, so
+ * that serving a list or finding an object parses nothing.
  */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H
@@ -14,7 +15,7 @@
 #include "narrow.h"
 #include "uri_template.h"
 
-enum { CATALOGUE_LISTS = 4 }; /* of enum mcp_list */
+enum { CATALOGUE_LISTS = 5 }; /* of enum mcp_list */
 
 struct exchange;
 struct gateway;
@@ -27,6 +28,7 @@ struct catalogue_item {
 	struct ipc_hash version; /* of what serves it */
 	size_t at, n;            /* its JSON in the list's text */
 	bool marked;             /* a tool whose input schema names headers */
+	bool stopped;            /* one of MCP_LIST_STOPPED: in no list */
 	/* what legacy clients don't get of it (n = 0: nothing) */
 	struct narrow hidden;
 	/* {argument: [value, ...]} of a prompt, or NULL */
@@ -84,7 +86,8 @@ const struct catalogue_item *catalogue_item_named(
 const struct catalogue_item *catalogue_item_at(
     const struct catalogue *, enum mcp_list, const char *uri);
 /* What a URI names: the resource with just this URI, else the first template
- * in list order that matches; then *values has its variables. */
+ * in list order that matches; then *values has its variables. No template
+ * answers for a resource that was stopped: that is item->stopped. */
 const struct catalogue_item *catalogue_item_for(const struct catalogue *,
     const char *uri, struct uri_value values[URI_VARIABLES_MAX]);
 

@@ -175,7 +175,10 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	item = &p->items[p->n];
 	memset(item, 0, sizeof(*item));
-	item->version = m->version;
+	/* To who watches it a stopped one is gone: served by no version. */
+	item->stopped = list == MCP_LIST_STOPPED;
+	if (!item->stopped)
+		item->version = m->version;
 	item->name = ipc_strdup(m->name);
 	if (m->uri.n > 0)
 		item->uri = ipc_strdup(m->uri);
@@ -320,6 +323,8 @@ catalogue_item_for(const struct catalogue *c, const char *uri,
 	size_t i, n = strlen(uri);
 
 	item = catalogue_item_at(c, MCP_LIST_RESOURCES, uri);
+	if (item == NULL)
+		item = catalogue_item_at(c, MCP_LIST_STOPPED, uri);
 	for (i = 0; item == NULL && i < p->n; i++)
 		if (p->items[i].template != NULL &&
 		    uri_template_match(p->items[i].template, uri, n, values))

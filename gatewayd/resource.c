@@ -3,7 +3,8 @@
  *
  * The resource with just this URI, else the first template that matches; its
  * variables, decoded, are then the arguments. From there on it is a call like
- * any other: admind decides by name and arguments, and never sees the URI.
+ * any other: admind decides by name and arguments, and never sees the URI. A
+ * stopped resource is asked for, too: admind's answer says who stopped it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -97,11 +98,15 @@ found(void *arg, const struct catalogue *c, const struct refusal *no)
 	if (item->template != NULL)
 		ex->m.arguments = ipc_bytes(ex->made.p, ex->made.len);
 	ex->ttl_ms = item->ttl_ms;
+	buf_clear(&ex->mime);
+	if (item->stopped) {
+		call_start(ex);
+		return;
+	}
 	json = catalogue_item_json(
 	    &c->part[item->template != NULL ? MCP_LIST_TEMPLATES
 					    : MCP_LIST_RESOURCES],
 	    item);
-	buf_clear(&ex->mime);
 	if (json_slice(json.p, json.n, path, &p, &n) == 1)
 		buf_put(&ex->mime, p, n);
 	if (ex->mime.failed) /* a hint: without it nothing is wrong */
@@ -124,7 +129,7 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 	struct answer_to to = exchange_to(ex);
 	const struct catalogue_item *item;
 	char uri[URI_MAX + 1];
-	struct refusal full;
+	struct refusal no_more;
 	struct buf b;
 
 	if (c == NULL) {
@@ -134,14 +139,21 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 	item = resolve(ex, c);
 	if (item == NULL)
 		return;
+	if (item->stopped) {
+		refusal_set(&no_more, FAILURE_STOPPED, 0,
+		    "The resource is stopped. resources/read says who stopped "
+		    "it.");
+		exchange_refuse(ex, &no_more);
+		return;
+	}
 	/* It fits: resolve() read it. */
 	if (mcp_request_text(ex->m.uri, uri, sizeof(uri)) < 0 ||
 	    session_state_subscribe(
 		ex->gw->states, &ex->session, uri, &item->version) < 0) {
-		refusal_set(&full, FAILURE_BUSY, 0,
+		refusal_set(&no_more, FAILURE_BUSY, 0,
 		    "Too many subscriptions: 64 a session. Unsubscribe "
 		    "from another first.");
-		exchange_refuse(ex, &full);
+		exchange_refuse(ex, &no_more);
 		return;
 	}
 	buf_init(&b, ANSWER_MAX);

@@ -66,7 +66,8 @@ read_watches(
 		return 0;
 	while (s->nwatches < STREAM_URIS_MAX && walk_next(&w, &name, &v)) {
 		if (take_text(v, uri, sizeof(uri)) < 0 || watched(s, uri) ||
-		    (item = catalogue_item_for(c, uri, values)) == NULL)
+		    (item = catalogue_item_for(c, uri, values)) == NULL ||
+		    item->stopped)
 			continue;
 		watch = realloc(
 		    s->watches, (s->nwatches + 1) * sizeof(*s->watches));

@@ -220,6 +220,11 @@ static const char schema_of[] =
     "SELECT CASE WHEN to_regclass('mcpbox.schema_migrations') IS NULL THEN 0"
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
+/* Is it of before sql/schema (decision 0088)? As admind/migrate.c knows it, by
+ * the name of its number 1. */
+static const char old_form[] =
+    "SELECT count(*) FROM mcpbox.schema_migrations"
+    " WHERE version = 1 AND name = 'initial' AND $1 = ''";
 static const char revision_of[] =
     "SELECT coalesce(max(revision), 0) FROM mcpbox.catalogue WHERE $1 = ''";
 
@@ -232,13 +237,23 @@ static const char revision_of[] =
 static int
 judge(struct restore *r, PGconn *db)
 {
-	long schema, theirs, broken;
+	long schema, theirs, old, broken;
 
 	if (present(r, schema_of, &schema) == -1 ||
 	    count(db, schema_of, "", &theirs) == -1)
 		return -1;
 	if (theirs == 0)
 		return complain(r->c->words[1], "not a backup of mcpbox");
+	/* Its numbers are of another row of migrations: they compare with
+	 * nothing here. */
+	if (count(db, old_form, "", &old) == -1)
+		return -1;
+	if (old != 0)
+		return complain(r->c->words[1],
+		    "it is of a build from before the one schema: restore it "
+		    "with that build, `mcpboxctl export` there, and "
+		    "`mcpboxctl import` into a database of this one "
+		    "(docs/OPERATIONS.md, Upgrade)");
 	if (schema != 0 && theirs > schema)
 		return complain(r->c->words[1],
 		    "it is of a newer version of mcpbox: upgrade first");

@@ -307,6 +307,13 @@ def test_each_list_has_its_revision(schema, app):
         changed(lambda: app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (objects[1].id,)), 2)
         changed(lambda: app.execute("SELECT mcpbox.set_server_status(%s, 'stopped', 'x')", s[:1]), 13)
         changed(lambda: app.execute("SELECT mcpbox.set_server_status(%s, 'running', 'x')", s[:1]), 13)
+        # A disabled resource keeps its URI from templates: gateways are told which it is.
+        for o, fields, mask in ((objects[1], [(39, "[]")], 0), (objects[2], [(37, uri())], 4)):
+            app.execute("SELECT mcpbox.set_tool_enabled(%s, false, 'x')", (o.id,))
+            app.commit()
+            o.change(STATIC, (36, ("prompt", "resource")[mask // 4]), *fields, (40, "other"))
+            o.publish()
+            changed(o.decide, mask)
         changed(lambda: app.execute("SELECT mcpbox.delete_object(%s, 'resource', 'x')", (objects[2].id,)), 4)
         # What nobody sees changes no list; but that something may no longer run is told.
         first = objects[0].version

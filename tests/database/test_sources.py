@@ -461,3 +461,106 @@ def test_a_call_that_met_another_definition(app, owner):
         with pytest.raises(DENIED):
             app.execute(f"SELECT mcpbox.{what} FROM mcpbox.tools t")
         app.rollback()
+
+
+# --- an address of its own, and a part of the queue (0007) ----------------------
+
+
+def moved(c, s, x, url="https://other.example.org/mcp"):
+    """The source was deleted, and added again under its name with another address."""
+    one(c, "SELECT mcpbox.admin_act('source_delete', 'admin', 'administrator', %s, NULL, '', '{}')", str(x))
+    return source(c, s, url=url)
+
+
+def changed_of(said):
+    return {t["name"]: t["imported"]["changed"] for t in said["tools"]}
+
+
+def test_another_address_says_nothing_about_what_serves(app):
+    """Approvals stay with the address they name: nothing approved goes to the new one, and
+    its server neither takes a tool of the old one away nor stands for it."""
+    s = server(app)
+    x = source(app, s.id)
+    found(app, x, tool("a"), tool("b"), tool("c"))
+    a, b, c = (approved(app, x, n) for n in "abc")
+    first = serving(app, a), serving(app, b), serving(app, c)
+    x = moved(app, s.id, x)
+    said = found(app, x, tool("a"), tool("b", "other"))
+    assert (serving(app, a), serving(app, b), serving(app, c)) == first and said["quarantined"] == []
+    assert changed_of(said) == {"a": True, "b": True}
+    assert json.loads(version(app, a)[6])["url"] == "https://mcp.example.org/mcp"
+    # imported again it is a version for the new address, which somebody has to approve
+    imported(app, x, "a")
+    assert serving(app, a) == first[0] and pending(app, a) == 1
+    assert version(app, a)[5] == ["other.example.org:443"]
+    decide(app, a)
+    assert json.loads(version(app, a)[6])["url"] == "https://other.example.org/mcp"
+    assert found(app, x, tool("a", "worse"))["quarantined"] == ["a"]    # the control: now it is its word
+    assert serving(app, b) == first[1]
+
+
+def test_another_address_ends_no_quarantine(app):
+    """It has the definition that was approved for the old address: that is no return, and
+    what waits for a person waits on."""
+    s = server(app)
+    x = source(app, s.id)
+    found(app, x, tool("a"))
+    a = approved(app, x, "a")
+    first = serving(app, a)
+    found(app, x, tool("a", "worse"))
+    imported(app, x, "a")
+    x = moved(app, s.id, x)
+    found(app, x, tool("a"))
+    assert serving(app, a) is None and words(app, a) and pending(app, a) == 1
+    assert wanted(app, x) == ["a"]      # a person reads it for the new address
+    imported(app, x, "a")
+    assert wanted(app, x) == [] and serving(app, a) is None
+    x = moved(app, s.id, x, "https://mcp.example.org/mcp")
+    found(app, x, tool("a"))
+    assert serving(app, a) == first     # the control: its own server has it again
+
+
+MOST = 32
+
+
+def import_by_ourselves(c, x):
+    """As admind does after a listing that nobody asked for."""
+    ok = [(u, a) for u, a, _ in candidates(c, x, *wanted(c, x)) if a]
+    return json.loads(one(c, "SELECT mcpbox.source_import(%s, %s, %s, '[]', 'mcpbox')", x, [u for u, _ in ok],
+                          [a for _, a in ok])[0])["count"]
+
+
+def waiting(c, x):
+    return one(c, "SELECT count(*) FROM mcpbox.approval_requests a JOIN mcpbox.imported_tools i ON i.tool_id = a.tool_id"
+               " WHERE i.source_id = %s AND a.kind = 'tool' AND a.state = 'pending'", x)[0]
+
+
+def test_a_noisy_source_leaves_room_for_others(app):
+    """What changes by itself waits within a bound of each source: all share one of 256."""
+    s = server(app)
+    names = [f"t{n:02}" for n in range(MOST + 8)]
+    noisy, quiet = source(app, s.id, "noisy"), source(app, s.id, "quiet")
+    tools = {}
+    for x in (noisy, quiet):
+        found(app, x, *(tool(n) for n in names))
+        tools[x] = [m["id"] for m in imported(app, x, *(names if x == noisy else names[:1]))]
+        for t in tools[x]:
+            decide(app, t)
+    found(app, noisy, *(tool(n, "worse") for n in names), who="mcpbox")
+    assert all(serving(app, t) is None for t in tools[noisy])
+    assert import_by_ourselves(app, noisy) == MOST == waiting(app, noisy)
+    rows = "SELECT count(*) FROM mcpbox.audit_log WHERE action = 'source_imported'"
+    before = one(app, rows)
+    assert import_by_ourselves(app, noisy) == 0 and one(app, rows) == before
+    # another definition of what waits takes its place
+    found(app, noisy, *(tool(n, "worse still") for n in names[:3]), who="mcpbox")
+    assert import_by_ourselves(app, noisy) == 3 and waiting(app, noisy) == MOST
+    # another source has its own part
+    found(app, quiet, tool(names[0], "better"), who="mcpbox")
+    assert import_by_ourselves(app, quiet) == 1
+    # a decision makes room; and what a client imports is the client's
+    decide(app, tools[noisy][0], yes=False)
+    found(app, noisy, *(tool(n, "worst") for n in names[MOST:]), who="mcpbox")
+    assert import_by_ourselves(app, noisy) == 1 and waiting(app, noisy) == MOST
+    left = wanted(app, noisy)
+    assert len(imported(app, noisy, *left)) == len(left) == 7

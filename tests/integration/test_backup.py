@@ -192,26 +192,45 @@ def test_what_is_no_backup_changes_nothing(instance, saved, tmp_path, what):
     assert databases(instance) == before == {"mcpbox"} and server in names(instance)
 
 
-def test_an_altered_audit_log_is_seen(instance, saved, tmp_path):
-    """A backup that somebody unpacked, edited and packed again."""
-    path, _, _ = saved
+def repacked(instance, path, to, sql):
+    """The backup, unpacked, edited and packed again."""
     pg = ["-h", instance.run("postgresql"), "-U", "postgres"]
     with superuser(instance) as c:
         c.execute("CREATE DATABASE forged OWNER mcpbox_owner")
     try:
         subprocess.run(["pg_restore", *pg, "-d", "forged", path], check=True)
         with superuser(instance, "forged") as c:
-            # the row's own hash made anew: what follows it does not fit
-            c.execute("SET session_replication_role = replica; UPDATE mcpbox.audit_log SET actor = 'nobody', "
-                      "hash = sha256(prev || mcpbox.audit_row(seq, at, 'nobody', action, subject, detail)) "
-                      "WHERE seq = 3")
-        bad = str(tmp_path / "forged")
-        subprocess.run(["pg_dump", "-Fc", "-n", "mcpbox", *pg, "-f", bad, "forged"], check=True)
+            c.execute(sql)
+        subprocess.run(["pg_dump", "-Fc", "-n", "mcpbox", *pg, "-f", to, "forged"], check=True)
     finally:
         with superuser(instance) as c:
             c.execute("DROP DATABASE forged")
+    return to
+
+
+def test_an_altered_audit_log_is_seen(instance, saved, tmp_path):
+    """A backup that somebody unpacked, edited and packed again."""
+    # the row's own hash made anew: what follows it does not fit
+    bad = repacked(instance, saved[0], str(tmp_path / "forged"),
+                   "SET session_replication_role = replica; UPDATE mcpbox.audit_log SET actor = 'nobody', "
+                   "hash = sha256(prev || mcpbox.audit_row(seq, at, 'nobody', action, subject, detail)) "
+                   "WHERE seq = 3")
     r = instance.ctl("restore", bad, check=False)
     assert r.returncode == 1 and "audit log was changed" in r.stderr and databases(instance) == {"mcpbox"}
+
+
+def test_a_backup_of_before_the_one_schema_is_named(instance, saved, tmp_path):
+    """27 migrations, of which the first is no sql/schema (decision 0088): no newer version, which it
+    looks like by its number, but one whose data travel by an export."""
+    old = repacked(instance, saved[0], str(tmp_path / "old"),
+                   "SET session_replication_role = replica; DELETE FROM mcpbox.schema_migrations;"
+                   " INSERT INTO mcpbox.schema_migrations (version, name, sha256) SELECT n, CASE n WHEN 1 THEN 'initial'"
+                   " ELSE 'other_' || n END, sha256(int4send(n)) FROM generate_series(1, 27) n")
+    r = instance.ctl("restore", old, check=False)
+    said = r.stderr.replace("\n       + ", "")
+    assert r.returncode == 1 and "of a build from before the one schema" in said and "newer" not in said, said
+    assert "mcpboxctl export" in said and "mcpboxctl import" in said and "nothing was changed" in said
+    assert databases(instance) == {"mcpbox"} and saved[1] in names(instance)
 
 
 def activity(c, query):

@@ -128,6 +128,53 @@ def test_prompts_and_resources(mcp, rest):
     stops_a_model(mcp, "mcpbox_update_resource", resource_id=note, uri=f"notes://{name}.other")
 
 
+def approved(instance, mcp, made):
+    mcp.manage("mcpbox_request_publish", tool_id=made["id"])
+    item = flow.pending(instance, made["name"])
+    instance.ctl("approvals", "approve", item["id"], "--hash", item["hash"])
+    return made["id"]
+
+
+def test_no_template_takes_a_stopped_resource_over(instance, mcp, rest):
+    """Another server's template matches the URI: it answers for others of its URIs,
+    never for that of a resource that somebody stopped."""
+    name = "u" + uuid.uuid4().hex[:10]
+    mine, other = (mcp.manage("mcpbox_create_server", name=name + x)["id"] for x in ("a", "b"))
+    note = approved(instance, mcp, mcp.manage("mcpbox_create_resource", server_id=mine, name=f"note_{name}",
+                                              uri=f"notes://{name}/x", text="the note"))
+    approved(instance, mcp, mcp.manage("mcpbox_create_resource", server_id=other, name=f"family_{name}",
+                                       uri_template=f"notes://{name}/{{what}}", description="Any.",
+                                       python_code="def main(what: str) -> str:\n    return 'taken ' + what\n"))
+
+    def read(uri):
+        reply = mcp.request("resources/read", {"uri": uri})
+        if reply.error is None:
+            return reply.result["contents"][0]["text"]
+        return reply.error["data"]["failure_mode"], reply.error["message"] + json.dumps(reply.error["data"])
+
+    x, y, z = (f"notes://{name}/{i}" for i in "xyz")
+    assert read(x) == "the note" and read(y) == "taken y"
+    post(rest, f"/api/tools/{note}/disable", {"reason": "it is wrong"})
+    mode, said = read(x)
+    assert mode == "stopped" and "the administrator admin" in said and "it is wrong" in said
+    assert read(y) == "taken y"
+    assert x not in {r["uri"] for r in mcp.request("resources/list").result["resources"]}
+    # another URI, by a version that is approved while it is disabled, is kept, too
+    post(rest, f"/api/tools/{note}/enable")
+    mcp.manage("mcpbox_update_resource", resource_id=note, uri=z)
+    post(rest, f"/api/tools/{note}/disable")
+    assert read(z) == "taken z"
+    approved(instance, mcp, {"id": note, "name": f"note_{name}"})
+    assert read(z)[0] == "stopped" and read(x) == "taken x"
+    post(rest, f"/api/tools/{note}/enable")
+    assert read(z) == "the note"
+    post(rest, f"/api/servers/{mine}/stop", {"reason": "all of it"})
+    mode, said = read(z)
+    assert mode == "stopped" and "all of it" in said
+    rest.request("DELETE", f"/api/servers/{mine}")
+    assert read(z) == "taken z"         # nobody's any more
+
+
 def test_what_a_client_stopped_says_how_it_starts(mcp, it):
     mcp.manage("mcpbox_stop_server", server_id=it.id)
     mode, said, _ = failure(mcp.call(it.exposed))

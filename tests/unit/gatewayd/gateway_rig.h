@@ -73,6 +73,8 @@ catalogue(struct ipc_peer *p, uint64_t id)
 		"\"r_item\"}"},
 	    {MCP_LIST_TEMPLATES, "r_fail", "fail://{+path}",
 		"{\"uriTemplate\":\"fail://{+path}\",\"name\":\"r_fail\"}"},
+	    /* r_item's template matches this URI, too */
+	    {MCP_LIST_STOPPED, "r_off", "test://item/off/data", "{}"},
 	};
 	struct ipc_catalogue_item m = {0};
 	struct ipc_catalogue_end e = {.revision = 1, .count = 3};
@@ -145,8 +147,9 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	if (m.method != CALL_TOOL) {
 		if (!authorise_object(p, f->request, tool))
 			ipc_refuse(p, f->request,
-			    strcmp(tool, "r_fail") == 0
-				? FAILURE_LIMIT
+			    strcmp(tool, "r_fail") == 0 ? FAILURE_LIMIT
+				: strcmp(tool, "r_off") == 0
+				? FAILURE_STOPPED
 				: FAILURE_UNKNOWN_PROMPT,
 			    "no", 0);
 	} else if (strncmp(tool, "t_", 2) == 0) {

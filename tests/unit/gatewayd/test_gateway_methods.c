@@ -176,6 +176,37 @@ test_resources(void **state)
 	assert_string_equal(last_args, "{\"path\":\"a/b\"}");
 }
 
+/* No template answers for a resource that somebody stopped: admind is asked for
+ * that resource, and says who. No list shows it. */
+static void
+test_stopped(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    post(LEGACY,
+		REQ("resources/read", "\"uri\":\"test://item/off/data\"")),
+	    200);
+	assert_true(has("\"failure_mode\":\"stopped\""));
+	assert_string_equal(last_tool, "r_off");
+	assert_string_equal(last_args, "{}");
+	assert_int_equal(
+	    post(MODERN("resources/read", "Mcp-Name: test://item/off/data\r\n"),
+		REQ("resources/read", "\"uri\":\"test://item/off/data\"," ENV)),
+	    200);
+	assert_true(has("\"failure_mode\":\"stopped\""));
+	assert_int_equal(post(LEGACY, REQ("resources/list", "")), 200);
+	assert_true(has("r_text") && !has("r_off"));
+	assert_int_equal(
+	    post(LEGACY, REQ("resources/templates/list", "")), 200);
+	assert_true(has("r_item") && !has("r_off"));
+	/* The control: another URI of that template. */
+	assert_int_equal(
+	    post(LEGACY,
+		REQ("resources/read", "\"uri\":\"test://item/on/data\"")),
+	    200);
+	assert_string_equal(last_tool, "r_item");
+}
+
 static void
 test_not_found(void **state)
 {
@@ -393,6 +424,7 @@ main(void)
 	    T(test_pages),
 	    T(test_prompts),
 	    T(test_resources),
+	    T(test_stopped),
 	    T(test_not_found),
 	    T(test_completion),
 	    T(test_session_state),
