@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "json.h"
+#include "json_scan.h"
 #include "jsonw.h"
 #include "walk.h"
 

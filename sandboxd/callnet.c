@@ -7,7 +7,7 @@
 #include "callnet.h"
 #include "grantreq.h"
 #include "ids.h"
-#include "json.h"
+#include "json_scan.h"
 #include "jsonw.h"
 #include "log.h"
 

@@ -9,7 +9,7 @@
 #include "ask.h"
 #include "channel.h"
 #include "ids.h"
-#include "json.h"
+#include "json_scan.h"
 #include "jsonw.h"
 #include "log.h"
 #include "redact.h"

@@ -34,7 +34,8 @@ void depot_free(struct depot *);
 const char *depot_layers(const struct depot *);
 
 /* What an installer is: its specification (mcpbox_wheel.py), and the hosts it
- * may connect to as lines of common/netgrant.h. spec.len 0: there is none. */
+ * may connect to as lines of common/request/netgrant.h. spec.len 0: there is
+ * none. */
 struct depot_conf {
 	struct buf spec, hosts;
 	uint64_t timeout_ms;

@@ -14,7 +14,7 @@
  *			answers is waited for DRAIN_GATEWAYS_MS, no longer
  *
  * A record that admind does not acknowledge in all that time is in the ledger
- * (common/ledger.h), and goes to it from the next process.
+ * (common/ipc/ledger.h), and goes to it from the next process.
  */
 #ifndef DRAIN_H
 #define DRAIN_H

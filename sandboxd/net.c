@@ -8,7 +8,7 @@
 
 #include "ids.h"
 #include "ipc_io.h"
-#include "json.h"
+#include "json_scan.h"
 #include "log.h"
 #include "net.h"
 

@@ -18,7 +18,7 @@
 #include "ask.h"
 #include "call_internal.h"
 #include "ids.h"
-#include "json.h"
+#include "json_scan.h"
 #include "log.h"
 
 /* To the tool, instead of an answer. */

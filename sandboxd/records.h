@@ -7,7 +7,7 @@
  * until OK. What the tool printed and returned is worth less than the fact
  * that it ran: past a budget of bytes that part is dropped and says so.
  *
- * Before a call is answered its record is in the ledger (common/ledger.h),
+ * Before a call is answered its record is in the ledger (common/ipc/ledger.h),
  * which outlives this process. What a predecessor left there is sent first of
  * all, as of its epoch; only when admind has that too is this epoch named,
  * which is what lets admind take the predecessor's other calls for lost.

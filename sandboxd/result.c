@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "ids.h"
-#include "json.h"
-#include "jsonw.h"
 #include "content.h"
+#include "ids.h"
+#include "json_scan.h"
+#include "jsonw.h"
 #include "result.h"
 
 /*

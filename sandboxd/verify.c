@@ -5,7 +5,7 @@
 
 #include "call_internal.h"
 #include "ids.h"
-#include "json.h"
+#include "json_scan.h"
 #include "log.h"
 #include "verify.h"
 
