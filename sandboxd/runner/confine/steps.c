@@ -1,7 +1,7 @@
 /*
  * The confinement, one named step after the other.
  *
- * The order is the design (docs/ARCHITECTURE.md, "The runner"); another one
+ * The order is the design (sandboxd/runner/DESIGN.md); another one
  * fails or is weaker. Mounts come first because they need capabilities;
  * limits before the ids change, since a call's uid may not raise them again;
  * bounding set and securebits need the capabilities that the id change takes
