@@ -1,6 +1,6 @@
 /*
  * ADMIN_ACTION: every change an administrator makes without the vault, by one
- * statement (common/admin_action.h).
+ * statement (common/admin/admin_action.h).
  *
  * Who may send this: admind-http with a login's token, which the vault must
  * know, and the socket that admits uid 0. The role is compared here, with the

@@ -31,7 +31,7 @@
 	" 'trace_id', replace(e.trace_id::text, '-', ''),"                     \
 	" 'span_id', encode(e.span_id, 'hex'), 'session_id', e.session_id"
 
-/* A text that was cut ends so (common/kept.h); stdout is cut at 64 KiB. */
+/* A text that was cut ends so (common/scan/kept.h); stdout is cut at 64 KiB. */
 #define TRUNCATED                                                              \
 	"(right(e.arguments, 1) = U&'\\2026' OR coalesce(right(e.result, 1)"   \
 	" = U&'\\2026', false) OR coalesce(octet_length(e.stdout) >= 65533,"   \

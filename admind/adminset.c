@@ -7,8 +7,8 @@
  * tool leads here, only admind-http (with a login that the vault confirms to
  * be an administrator's, behind the CSRF check) and the socket that admits uid
  * 0. What a taken-over admind could write here it could write anyway; what it
- * gains is bounded elsewhere: limits by common/limit.h in the vault and in
- * sandboxd, modules by the digests in a version's approved pre-image.
+ * gains is bounded elsewhere: limits by common/version/limit.h in the vault and
+ * in sandboxd, modules by the digests in a version's approved pre-image.
  */
 #include <string.h>
 

@@ -54,16 +54,16 @@ int draft_field(const struct draft *, struct ipc_bytes fields, uint8_t argument,
 /* A TLV list with the VERSION_MODULE fields that the version will have. */
 struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
 /*
- * Makes the pre-image (common/version.h). Each field comes from `fields` (TLV
- * of enum management_field) if given there, else from the version before; a
- * Python version has no command, a command no code, modules and secrets, and
- * static content neither. What follows from the specification of kind http
- * (schema, secrets, requires) comes from `inspected` alone. The input schema of
- * a prompt or resource follows from its arguments or URI (MF_OBJECT_SCHEMA),
- * never from its code. `inspected` (TLV of enum inspection_field, or empty)
- * gives input schema, a command's executable digest and, if there is none yet,
- * description. An empty title is no title. Checked with version_check and
- * version_gate before it is handed out. 0 or -1.
+ * Makes the pre-image (common/version/version.h). Each field comes from
+ * `fields` (TLV of enum management_field) if given there, else from the version
+ * before; a Python version has no command, a command no code, modules and
+ * secrets, and static content neither. What follows from the specification of
+ * kind http (schema, secrets, requires) comes from `inspected` alone. The input
+ * schema of a prompt or resource follows from its arguments or URI
+ * (MF_OBJECT_SCHEMA), never from its code. `inspected` (TLV of enum
+ * inspection_field, or empty) gives input schema, a command's executable digest
+ * and, if there is none yet, description. An empty title is no title. Checked
+ * with version_check and version_gate before it is handed out. 0 or -1.
  */
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);

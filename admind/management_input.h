@@ -54,7 +54,7 @@
 	"\"" name "\":{\"type\":\"array\",\"maxItems\":" max                \
 	",\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":" \
 	"\"" pattern "\",\"maxLength\":255},\"description\":\"" text "\"}"
-/* One limit of a version; bounds and reason are common/limit.h's. */
+/* One limit of a version; bounds and reason are common/version/limit.h's. */
 #define LIMIT_JSON(SYMBOL, name, unit, min, max, context, version, reason) \
 	"\"" name "\":{\"type\":\"integer\",\"minimum\":" #min             \
 	",\"maximum\":" #max ",\"description\":\"In " unit ". " reason "\"}"

@@ -8,8 +8,8 @@
 #include "ids.h"
 
 /*
- * call ACTION [ID] [name=value ...]: any row of common/admin_action.def. What
- * friendlier commands say goes the same way (call_action).
+ * call ACTION [ID] [name=value ...]: any row of common/admin/admin_action.def.
+ * What friendlier commands say goes the same way (call_action).
  */
 
 enum ctl_status

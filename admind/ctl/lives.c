@@ -1,8 +1,8 @@
 /*
  * The life of servers, tools, versions and sources: `servers`, `tools`,
  * `sources` with a verb. What a verb changes is one action
- * (common/admin_action.def); how its words become the action's members stands
- * in the table.
+ * (common/admin/admin_action.def); how its words become the action's members
+ * stands in the table.
  */
 #include <stdio.h>
 #include <string.h>

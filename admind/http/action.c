@@ -9,9 +9,9 @@
 #include "web.h"
 
 /*
- * Every route of common/admin_action.def. What is checked here is form: the
- * body's members and types, If-Match, Idempotency-Key. Who may do it and what
- * it means decide admind and the database.
+ * Every route of common/admin/admin_action.def. What is checked here is form:
+ * the body's members and types, If-Match, Idempotency-Key. Who may do it and
+ * what it means decide admind and the database.
  */
 
 static void

@@ -1,6 +1,6 @@
 /*
  * Network access in contexts: what the approved version declares and what its
- * server is granted, as lines (common/netgrant.h). No I/O.
+ * server is granted, as lines (common/request/netgrant.h). No I/O.
  */
 #ifndef HOSTS_H
 #define HOSTS_H

@@ -4,6 +4,7 @@
 
 #include "context.h"
 #include "ids.h"
+#include "ipc.h"
 #include "tlv.h"
 #include "version.h"
 

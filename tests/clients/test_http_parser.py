@@ -5,7 +5,7 @@ What matters is one direction: a request that we accept means to Node what it
 means to us, byte for byte, and where one ends the next begins. So a proxy or
 client built on it can't be made to see another request than we do. The other
 direction, what Node accepts and we refuse, is our grammar being closed
-(common/http1.h); the table below explains each such rule, and every rule is
+(common/http/http1.h); the table below explains each such rule, and every rule is
 shown to be met by something generated."""
 import base64
 import collections

@@ -15,8 +15,8 @@ NONE = (None,) * 16
 
 
 def limit_table():
-    """Name: (min, max) of common/limit.h, in its order."""
-    text = re.sub(r"\\\n\s*", "", (ROOT / "common/limit.h").read_text())
+    """Name: (min, max) of common/version/limit.h, in its order."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "common/version/limit.h").read_text())
     rows = re.findall(r'(?:FIRST|L)\(\w+, "(\w+)", "[^"]+", (\d+),\s*(\d+),', text)
     assert len(rows) == 16, rows
     return {n: (int(lo), int(hi)) for n, lo, hi in rows}

@@ -32,7 +32,7 @@ int main(void) {
 	return 0;
 }
 """
-    out = subprocess.run(["cc", "-D_GNU_SOURCE", '-DMCPBOX_VERSION="0"', f"-I{ROOT}/common",
+    out = subprocess.run(["cc", "-D_GNU_SOURCE", '-DMCPBOX_VERSION="0"', *(f"-I{d}" for d in sorted((ROOT / "common").glob("*/"))),
                           f"-I{ROOT}/admind", "-x", "c", "-", "-o", "/tmp/records-sql." + uid],
                          input=source, text=True, capture_output=True, timeout=patience(60))
     assert out.returncode == 0, out.stderr

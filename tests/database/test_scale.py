@@ -45,7 +45,7 @@ def sources():
 
 
 LISTS = sorted(re.findall(r'\{"(\w+)",\s*QUESTION_LIST', sources()))
-FILTERS = re.findall(r"^F\((\w+),", open(os.path.join(SRC, "common", "admin_filter.def"),
+FILTERS = re.findall(r"^F\((\w+),", open(os.path.join(SRC, "common", "admin", "admin_filter.def"),
                                          encoding="ascii").read(), flags=re.M)
 # A value of each filter that some rows have, by list where it means another
 # thing there; the rarer the harder.

@@ -353,7 +353,7 @@ def main(good: int, bad: int) -> int:
     assert judged_only(egress, echo) == 800
 
 
-#: As sandboxd/pool/peek_table.h has them.
+#: As sandboxd/pool/peek/peek_table.h has them.
 PEEK_BURST, PEEK_PER_SECOND = 256, 1000
 
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "json.h"
+#include "json_scan.h"
 #include "json_grammar.h"
 #include "tlv.h"
 #include "walk.h"

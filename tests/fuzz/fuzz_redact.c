@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "json_scan.h"
 #include "json_grammar.h"
 #include "redact.h"
 #include "result.h"

@@ -21,7 +21,7 @@ from harness.pg import Postgres
 
 
 def failures():
-    with open(os.path.join(SRC, "common", "failure.def"), encoding="ascii") as f:
+    with open(os.path.join(SRC, "common", "base", "failure.def"), encoding="ascii") as f:
         names = [line[2:].split(",")[0] for line in f if line.startswith("F(")]
     return {n: i for i, n in enumerate(names)}
 
@@ -57,7 +57,7 @@ def untlv(data):
 
 def preimage(server, tool, server_name="demo", name="greet", exposed=None, code="def main(): pass",
              schema=b'{"type":"object"}', secrets=(), **more):
-    """The hash pre-image of a version (common/version.h)."""
+    """The hash pre-image of a version (common/version/version.h)."""
     fields = [(1, 1), (2, server), (3, tool), (4, server_name), (5, name),
               (6, exposed or f"{server_name}__{name}"), (8, more.get("description", "greets")),
               (11, schema), (14, "python"), (15, code)]

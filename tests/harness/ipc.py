@@ -22,7 +22,7 @@ NUMBERS = {"u8": ">B", "u16": ">H", "u32": ">I", "u64": ">Q"}
 
 class Table:
     def __init__(self, build=BUILD):
-        raw = subprocess.check_output([os.path.join(build, "common", "ipc-text")])
+        raw = subprocess.check_output([os.path.join(build, "common", "ipc", "ipc-text")])
         self.hash = hashlib.sha256(raw).digest()
         self.by_name, self.by_number = {}, {}
         for line in raw.decode().splitlines():

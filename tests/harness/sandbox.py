@@ -19,7 +19,7 @@ from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
 from harness.patience import WAIT_FACTOR, patience, until
 
-# common/context.h
+# common/crypto/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
        "memory": 9, "processes": 10, "tmp": 11, "result": 12, "hold": 13, "intent": 14,
        "version": 15, "kind_text": 23, "spec": 24, "require": 33, "grant": 34, "server": 35,

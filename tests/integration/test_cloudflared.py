@@ -55,7 +55,7 @@ def test_mcp_goes_to_the_tunnels_socket_and_nothing_else_does():
 
 def test_it_closes_idle_connections_before_gatewayd_does():
     """Else a request meets a connection that is just being closed."""
-    rows = (SRC / "common/conf_keys.def").read_text(encoding="utf-8")
+    rows = (SRC / "common/conf/conf_keys.def").read_text(encoding="utf-8")
     idle = re.search(r'K\("gatewayd", idle_timeout, DURATION, "(\w+)"', rows).group(1)
     rule = next(r for r in config()["ingress"] if "originRequest" in r)
     assert seconds(rule["originRequest"]["keepAliveTimeout"]) < seconds(idle)

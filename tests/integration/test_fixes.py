@@ -1,4 +1,4 @@
-"""Each failure tells this case's next step (common/fix.def): real errors of every
+"""Each failure tells this case's next step (common/base/fix.def): real errors of every
 face and their fix. tests/lint/fixes.py compares the table with the sources."""
 import json
 import uuid

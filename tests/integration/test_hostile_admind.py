@@ -18,7 +18,7 @@ SECRET = "CANARY_secret_a81f77"
 
 
 def tlv(*pairs):
-    """u8 tag, u32be length, bytes (common/tlv.h)."""
+    """u8 tag, u32be length, bytes (common/base/tlv.h)."""
     return b"".join(struct.pack(">BI", tag, len(v)) + v for tag, v in pairs)
 
 

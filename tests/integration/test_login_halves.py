@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def routes():
     """Every (method, path) that needs a login, with something in place of ids and names."""
     found = []
-    for name in ("admind/http/routes.def", "common/admin_action.def"):
+    for name in ("admind/http/routes.def", "common/admin/admin_action.def"):
         text = re.sub(r"/\*.*?\*/", "", (ROOT / name).read_text(), flags=re.S)
         for m in re.finditer(r'^R\((\w+),\s*"([^"]+)",\s*(\w+)', text, re.M):
             if m.group(3) in ("READ", "WRITE") or m.group(2) == "/metrics":

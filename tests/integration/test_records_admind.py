@@ -66,7 +66,7 @@ def test_a_gateway_of_the_tunnel_leaves_room_for_others(a):
         c.rollback()
 
 
-SEARCH, TOOL = 11, 4    # common/admin_filter.def, from 1
+SEARCH, TOOL = 11, 4    # common/admin/admin_filter.def, from 1
 
 
 @pytest.mark.parametrize("what,filters,table", [

@@ -41,7 +41,7 @@ def parts(request):
 
 
 def mode(_, m):
-    with open(os.path.join(SRC, "common", "failure.def"), encoding="ascii") as f:
+    with open(os.path.join(SRC, "common", "base", "failure.def"), encoding="ascii") as f:
         return re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)[m["failure"]]
 
 

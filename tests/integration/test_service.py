@@ -41,7 +41,7 @@ def answer(where, timeout=patience(10)):
 
 
 def sanitized():
-    """Such builds leave the filter out (common/confine.c)."""
+    """Such builds leave the filter out (common/confine/confine.c)."""
     return "asan" in os.environ.get("MCPBOX_BUILD", "")
 
 

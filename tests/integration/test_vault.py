@@ -202,7 +202,7 @@ class Admind(Peer):
 
 def failures():
     names = []
-    src = os.path.join(os.path.dirname(__file__), "..", "..", "common", "failure.def")
+    src = os.path.join(os.path.dirname(__file__), "..", "..", "common", "base", "failure.def")
     with open(src, encoding="ascii") as f:
         for line in f:
             if line.startswith("F("):
@@ -849,7 +849,7 @@ def test_large_context(admind, ctl, sandbox, context_key):
 
 # --- limits, modules, commands: what a hostile admind can make of a context ---
 
-#: name: (context tag, version tag, min, max), typed from common/limit.h's words
+#: name: (context tag, version tag, min, max), typed from common/version/limit.h's words
 LIMITS = {"timeout_ms": (8, 24, 100, 600000), "memory_bytes": (9, 25, 33554432, 17179869184),
           "processes": (10, 26, 1, 1024), "tmp_bytes": (11, 27, 65536, 17179869184),
           "result_bytes": (12, 28, 1024, 1048576), "cpu_ms": (16, 29, 100, 3600000),

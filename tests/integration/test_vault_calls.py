@@ -27,7 +27,7 @@ def confirmed(code=b"def main():\n    return 1\n"):
 
 
 def callreq(version, request, args=ARGS, who=WHO, listener=LOCAL, name=NAME, ms=60000):
-    """common/callreq.h"""
+    """common/request/callreq.h"""
     return b"mcpbox call 1\0" + tlv(
         (1, hashlib.sha256(version).digest()), (2, name), (3, who), (4, listener), (5, args),
         (6, request), (7, int(time.time() * 1000) + ms))

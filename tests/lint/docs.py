@@ -29,8 +29,8 @@ def block(text, name):
 
 def ipc_text():
     with tempfile.TemporaryDirectory() as d:
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-I", ROOT / "common", "-o", f"{d}/ipc-text",
-                        ROOT / "common/ipc_text.c", ROOT / "common/ipc_table.c"], check=True)
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-I", ROOT / "common/ipc", "-I", ROOT / "common/base", "-o", f"{d}/ipc-text",
+                        ROOT / "common/ipc/ipc_text.c", ROOT / "common/ipc/ipc_table.c"], check=True)
         return subprocess.check_output([f"{d}/ipc-text", "-m"], text=True).strip()
 
 
@@ -93,7 +93,7 @@ def operations():
         yield f"{name}: a metric of the code alone, or of docs/OPERATIONS.md alone"
     for name in set(re.findall(r"mcpbox_[a-z_]+", rules)) - have:
         yield f"contrib/prometheus/mcpbox.rules.yml: {name} is no metric"
-    modes = set(re.findall(r'^F\(\w+, "(\w+)"', read("common/failure.def"), re.M))
+    modes = set(re.findall(r'^F\(\w+, "(\w+)"', read("common/base/failure.def"), re.M))
     for name in set(itertools.chain(*(m.split("|") for m in re.findall(
             r'failure_mode=~?"([^"]*)"', rules)))) - modes:
         yield f"contrib/prometheus/mcpbox.rules.yml: {name} is no failure mode"
@@ -110,7 +110,7 @@ def operations():
 
     cells = " ".join(first_cells(doctor))
     told = set(re.findall(r"[a-z_]+(?:-[a-z_]+)*", cells))
-    for name in re.findall(r'^    \{"([a-z_-]+)"', read("common/layer.c"), re.M):
+    for name in re.findall(r'^    \{"([a-z_-]+)"', read("common/log/layer.c"), re.M):
         family = re.split("[-_]", name)[0]
         if name not in told and f"{family}-NAME" not in cells and f"{family}_NAME" not in cells:
             yield f"docs/OPERATIONS.md: doctor's layer {name} is missing"
@@ -123,12 +123,12 @@ def operations():
         yield f"docs/OPERATIONS.md: doctor's row {name} is missing"
 
     people = read("docs/ADMINISTRATION.md")
-    names = set(re.findall(r'^K\(\w+, "(\w+)"\)', read("common/kept_names.def"), re.M))
+    names = set(re.findall(r'^K\(\w+, "(\w+)"\)', read("common/scan/kept_names.def"), re.M))
     records = section(people, "Records and activity")
     told = set(re.findall(r"`([a-z]+)`", "".join(re.findall(
         r"^\| (?:holds|ends with|is) \|.*", records, re.M))))
     for name in names ^ told:
-        yield f"{name}: hidden by common/kept_names.def alone, or by docs/ADMINISTRATION.md alone"
+        yield f"{name}: hidden by common/scan/kept_names.def alone, or by docs/ADMINISTRATION.md alone"
     for kind, level in re.findall(r'^A\(\w+, (\w+), (\w+),', read("admind/activity.def"), re.M):
         if f"| `{kind}` | {level.lower()} |" not in records:
             yield f"docs/ADMINISTRATION.md: activity {kind} is missing"
@@ -171,9 +171,9 @@ def main():
     bad += operations()
     if block(read("docs/PROTOCOL.md"), "ipc-text -m") != ipc_text():
         bad.append("docs/PROTOCOL.md is not what ipc-text -m prints: ninja -C build docs-protocol")
-    processes = set(re.findall(r'^K\("([^"]+)"', read("common/conf_keys.def"), re.M)) - {"*"}
-    page = read("common/conf_text.c")
-    bad += [f"mcpbox.conf(5) has no {p}.conf (common/conf_text.c)" for p in sorted(processes)
+    processes = set(re.findall(r'^K\("([^"]+)"', read("common/conf/conf_keys.def"), re.M)) - {"*"}
+    page = read("common/conf/conf_text.c")
+    bad += [f"mcpbox.conf(5) has no {p}.conf (common/conf/conf_text.c)" for p in sorted(processes)
             if f'"{p}"' not in page]
     for p in sorted(processes):
         # A program for people, in section 1; the others are daemons.

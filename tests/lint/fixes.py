@@ -1,4 +1,4 @@
-"""Each failure tells this case's next step: common/fix.def against the sources.
+"""Each failure tells this case's next step: common/base/fix.def against the sources.
 
 A row's message is one that somebody makes, in C or in the newest body of an SQL
 function; and a message of the modes in WANTED, whose own sentence fits few cases, has
@@ -160,9 +160,9 @@ def main():
     python = [re.sub(r'"\s*f?"|"\s*\n\s*f?"', "", read(p))
               for p in sorted((ROOT / "sandboxd/runner/harness").glob("*.py"))]
     sql = [read(p) for p in sorted((ROOT / "sql").rglob("*.sql"))]
-    found = breaches(read(ROOT / "common/fix.def"), read(ROOT / "common/failure.def"), c, sql, python)
+    found = breaches(read(ROOT / "common/base/fix.def"), read(ROOT / "common/base/failure.def"), c, sql, python)
     for line, text in found:
-        print(f"common/fix.def:{line}: {text}")
+        print(f"common/base/fix.def:{line}: {text}")
     return 1 if found else 0
 
 

@@ -26,8 +26,8 @@ RUNNER_COUNT = 4096
 EXECUTABLE = os.path.join(BUILD, "sandboxd", "runner", "mcpbox-runner")
 KIND_TOOL, KIND_INSPECT = 1, 2
 
-#: Names of the failures by number, as common/failure.def has them.
-with open(os.path.join(ipcframes.ROOT, "common", "failure.def"),
+#: Names of the failures by number, as common/base/failure.def has them.
+with open(os.path.join(ipcframes.ROOT, "common", "base", "failure.def"),
           encoding="utf-8") as _f:
     FAILURES = re.findall(r'^F\(\w+, "(\w+)"', _f.read(), re.M)
 

@@ -56,7 +56,7 @@ def test_command_example():
 
 
 def test_defaults_are_those_of_the_configuration():
-    with open(os.path.join(ROOT, "common", "conf_keys.def"),
+    with open(os.path.join(ROOT, "common", "conf", "conf_keys.def"),
               encoding="utf-8") as f:
         keys = dict(re.findall(r'^K\("[a-z-]+", (\w+), \w+, "([^"]*)"',
                                f.read(), re.M))

@@ -1,5 +1,5 @@
 """A runner that was told its code while the call's intent is on its way to the
-disk (sandboxd/early.h): until SECRETS no byte of the tool's may run, be
+disk (sandboxd/calls/early.h): until SECRETS no byte of the tool's may run, be
 imported, or be heard of."""
 import marshal
 import select
@@ -117,7 +117,7 @@ def test_what_is_no_code_is_compiled_instead(pool, what):
         runner.close()
 
 
-# --- Pages that calls write are there before the call (sandboxd/runner/prefault.c).
+# --- Pages that calls write are there before the call (sandboxd/runner/life/prefault.c).
 
 def seen(runner):
     """(page faults, times that it began to wait) until now."""

@@ -5,6 +5,7 @@ machine, and grows with the time that this machine takes to start a process.
 """
 import fnmatch
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -136,7 +137,8 @@ def lint_cppcheck(ctx):
         "cppcheck", "--quiet", "--error-exitcode=1", "-j2", "--std=c11", "--enable=warning,portability",
         "--inline-suppr", "--suppress=missingInclude", "--suppress=unknownMacro",
         "--suppress=normalCheckLevelMaxBranches", "--suppressions-list=tests/lint/cppcheck.txt",
-        f"--include=/usr/include/{multiarch}/sys/queue.h", "-D__linux__", "-D_GNU_SOURCE", "-Icommon",
+        f"--include=/usr/include/{multiarch}/sys/queue.h", "-D__linux__", "-D_GNU_SOURCE",
+        *sorted({f"-I{pathlib.PurePath(n).parent}" for n in tracked("common/*.h")}),
         *(n for n in tracked("*.c") if not n.startswith("tests/"))])
 
 

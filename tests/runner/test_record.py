@@ -66,7 +66,7 @@ def test_rows_of_what_did_not_run_stay():
 
 @pytest.mark.parametrize("there, files, expected", [
     ({}, [], None), (rows(tidy=row("tidy", failed=1)), [], None), (rows(tidy=row("tidy", commit=GONE)), [], None),
-    (rows(), [".clang-tidy"], None), (rows(), ["common/buf.c"], ["common/buf.c"])])
+    (rows(), [".clang-tidy"], None), (rows(), ["common/base/buf.c"], ["common/base/buf.c"])])
 def test_clang_tidy_trusts_only_a_clean_run_by_the_same_rules(monkeypatch, there, files, expected):
     monkeypatch.setattr(record, "read", lambda: there)
     assert record.changed_since_tidy(lambda c: look(c, files=files))[0] == expected

@@ -207,7 +207,7 @@ def _can_fork():
 
 
 def _limit(name, value, unit):
-    """As sandboxd says it, names and units of common/limit.h."""
+    """As sandboxd says it, names and units of common/version/limit.h."""
     return f"the limit {name} is {value} {unit}"
 
 

@@ -46,7 +46,7 @@ DIRECTORIES = {
 
 def defaults(process):
     """keyword -> default, from the table itself."""
-    text = pathlib.Path("/src/common/conf_keys.def").read_text()
+    text = pathlib.Path("/src/common/conf/conf_keys.def").read_text()
     rows = re.findall(r'^K\("([^"]+)", (\w+), \w+, "([^"]*)"', text, re.M)
     return {name: value for p, name, value in rows if p in ("*", process)}
 

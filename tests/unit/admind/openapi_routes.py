@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Do admind/http/routes.def, common/admin_action.def and docs/openapi.yaml say
+"""Do admind/http/routes.def, common/admin/admin_action.def and docs/openapi.yaml say
 the same?
 
 Compared: paths with methods, query parameters and their closed values, which

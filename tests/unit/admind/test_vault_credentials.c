@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "bounds.h"
 #include "credentials.h"
 #include "ids.h"
 

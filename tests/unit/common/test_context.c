@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "ipc.h"
 
 static const char plain[] = "CANARY: the plaintext of a context";
 enum { PLAIN_LEN = sizeof(plain) - 1 };

@@ -1,4 +1,4 @@
-/* Published vectors for common/crypto.c, and what must be refused. */
+/* Published vectors for common/crypto/crypto.c, and what must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

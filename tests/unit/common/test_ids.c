@@ -1,8 +1,10 @@
 /* ids.h: encodings, names, times; and utf8_valid. */
 #include "unit.h"
 
+#include "buf.h"
 #include "ids.h"
 #include "bounds.h"
+#include "utf8.h"
 
 static void
 uuids(void **state)

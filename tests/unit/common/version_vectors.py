@@ -3,7 +3,7 @@
 
 Nothing of our C code is used: the table below is typed from INTERFACES' words
 ("u8 tag, u32be length, bytes, in the order of one table"), so a slip in
-common/version.h that changed hashes would show here.
+common/version/version.h that changed hashes would show here.
 """
 import hashlib
 import json

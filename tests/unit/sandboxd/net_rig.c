@@ -19,7 +19,7 @@
 #include "callnet.h"
 #include "ids.h"
 #include "ipc_io.h"
-#include "json.h"
+#include "json_scan.h"
 #include "net_rig.h"
 
 int net_rig_egress = -1;

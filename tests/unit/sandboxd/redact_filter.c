@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "json.h"
+#include "json_scan.h"
 #include "redact.h"
 
 static size_t

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "ask.h"
-#include "json.h"
+#include "json_scan.h"
 
 /* What ask_take says of one question with these params. */
 static int

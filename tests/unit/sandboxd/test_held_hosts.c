@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "depot.h"
+#include "depot_conf.h"
 #include "held_rig.h"
 #include "tlv.h"
 

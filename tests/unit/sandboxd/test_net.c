@@ -23,7 +23,7 @@
 #include "callnet.h"
 #include "ids.h"
 #include "ipc_io.h"
-#include "json.h"
+#include "json_scan.h"
 #include "net_rig.h"
 
 /* One that declares nothing: no word to net_rig_egress, the ordinary profile.

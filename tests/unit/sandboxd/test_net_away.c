@@ -20,7 +20,7 @@
 #include "callnet.h"
 #include "ids.h"
 #include "ipc_io.h"
-#include "json.h"
+#include "json_scan.h"
 #include "net_rig.h"
 
 /* Away for a moment it is waited for; running calls are opened again, with

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "ids.h"
-#include "json.h"
+#include "json_scan.h"
 #include "redact.h"
 #include "tlv.h"
 

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "runner.h"
+#include "confinement.h"
 
 enum { DRAWN = 32 }; /* 16 bytes public, 16 bytes private */
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "json.h"
+#include "json_scan.h"
 #include "result.h"
 #include "tlv.h"
 

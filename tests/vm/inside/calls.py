@@ -30,7 +30,7 @@ class Calls:
         self.admind = Patient(sandbox)
         self.gateway = sandbox.gateway()
         self.ended = {}
-        source = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "failure.def")
+        source = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "base", "failure.def")
         with open(source, encoding="ascii") as f:
             self.failures = re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)
 

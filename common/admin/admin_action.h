@@ -1,0 +1,65 @@
+/*
+ * What administrators may change (admin_action.def) as a table.
+ *
+ * How an action travels: admind-http checks the body (strict JSON, no member
+ * but those named, their types), If-Match and Idempotency-Key, and sends
+ * ADMIN_ACTION; mcpboxctl makes the same message out of name=value words.
+ * admind looks the login up at the vault, compares its role with the row's, and
+ * runs one statement, mcpbox.admin_act(), which calls
+ *
+ *	mcpbox.act_NAME(p_actor text, p_id text, p_seen bytea, p_body json)
+ *	RETURNS text
+ *
+ * It answers the object afterwards as JSON text (null: {}), fails with fail(),
+ * and writes its own audit row.
+ */
+#ifndef ADMIN_ACTION_H
+#define ADMIN_ACTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bytes.h"
+
+/* In rising order: who may the latter may the former. */
+enum admin_role { ADMIN_VIEWER, ADMIN_REVIEWER, ADMIN_ADMINISTRATOR };
+
+enum admin_seen { ADMIN_SEEN_NONE, ADMIN_SEEN_OPTIONAL, ADMIN_SEEN_REQUIRED };
+
+enum {
+	ADMIN_NAME_MAX = 255, /* a path's {name} */
+	/* a path's {id} or {name}, two of them with / between */
+	ADMIN_ID_MAX = 2 * ADMIN_NAME_MAX + 1,
+	ADMIN_KEY_MAX = 64 /* Idempotency-Key: a uuid or a hash in hex */
+};
+
+struct admin_action {
+	const char *name;
+	enum admin_role role;
+	const char *method, *path;
+	enum admin_seen seen;
+	const char *members, *doc;
+};
+
+/* Ended by a NULL name. */
+extern const struct admin_action admin_actions[];
+
+/* NULL if there is none of this name. */
+const struct admin_action *admin_action_find(struct ipc_bytes name);
+/* The role of this name (as the vault says it): 0, or -1 if there is none. */
+int admin_action_role(struct ipc_bytes name, enum admin_role *);
+/* Is this the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX visible ASCII? */
+bool admin_action_key(struct ipc_bytes);
+
+/* One member of a body. */
+struct admin_member {
+	const char *name; /* not NUL-terminated */
+	size_t len;
+	char type; /* one of s i b a o */
+	bool required;
+};
+/* The next member of a row's `members`; *at begins as that string. False at its
+ * end. */
+bool admin_action_member(const char **at, struct admin_member *);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * What lists may be filtered by (admin_filter.def), and ADMIN_QUERY's
+ * `filters`: TLV, tag 1 + the filter's number, its text.
+ */
+#ifndef ADMIN_FILTER_H
+#define ADMIN_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "bytes.h"
+
+enum admin_filter {
+#define F(NAME, name, TYPE) ADMIN_FILTER_##NAME,
+#include "admin_filter.def"
+#undef F
+	ADMIN_FILTER_COUNT
+};
+
+enum admin_filter_type {
+	ADMIN_FILTER_WORD,
+	ADMIN_FILTER_NAMED, /* NAME */
+	ADMIN_FILTER_UUID,
+	ADMIN_FILTER_TIME,
+	ADMIN_FILTER_TEXT
+};
+
+enum {
+	ADMIN_WORD_MAX = 64,
+	ADMIN_TEXT_CHARS = 255,
+	/* next_cursor: a module's name, a space and its version, at most */
+	ADMIN_CURSOR_MAX = 300,
+	ADMIN_FILTER_MAX = 4 * ADMIN_TEXT_CHARS /* bytes of any of them */
+};
+
+/* As REST's query parameter is called. */
+const char *admin_filter_name(enum admin_filter);
+/* -1 if there is none of this name. */
+int admin_filter_find(const char *, size_t);
+/* Is this a text that the filter's type admits? Never an empty one. */
+bool admin_filter_ok(enum admin_filter, const void *, size_t);
+
+void admin_filter_put(struct buf *, enum admin_filter, const char *text);
+/* Into out; what is absent is empty. Borrowed from list. 0, or -1: malformed,
+ * unknown, twice, or not of its type. */
+int admin_filter_read(
+    struct ipc_bytes list, struct ipc_bytes out[ADMIN_FILTER_COUNT]);
+
+#endif

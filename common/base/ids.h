@@ -1,0 +1,40 @@
+/*
+ * Identifiers and encodings: random ids, UUID version 7, hex, base64url,
+ * times. No dependency but getrandom(2).
+ */
+#ifndef IDS_H
+#define IDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bytes.h"
+
+enum { UUID_TEXT_LEN = 36, HEX32_LEN = 64, TIME_TEXT_LEN = 27 };
+
+/* Fills with kernel randomness; aborts if the kernel has none (it cannot fail
+ * after boot for these sizes, getrandom(2)). */
+void random_bytes(void *, size_t);
+void id_random(struct ipc_id *); /* 128 random bits */
+void uuid_v7(struct ipc_id *);   /* RFC 9562 section 5.7 */
+void uuid_text(const struct ipc_id *, char out[UUID_TEXT_LEN + 1]);
+/* Strict 8-4-4-4-12 lower- or upper-case hex. 0 or -1. */
+int uuid_parse(const char *, size_t, struct ipc_id *);
+void hex_encode(const void *, size_t, char *out /* 2n+1 */);
+int hex_decode(const char *, size_t, void *out /* n/2 */); /* lower case only */
+/* Base64url without padding (RFC 4648 section 5). out: 4*ceil(n/3)+1. */
+size_t b64url_encode(const void *, size_t, char *out);
+/* -1 for a character outside the alphabet, a bad length or non-zero spare
+ * bits; else the number of bytes. out: 3*n/4. */
+long b64url_decode(const char *, size_t, void *out);
+uint64_t now_us(void);      /* CLOCK_REALTIME, Unix time */
+uint64_t now_boot_ms(void); /* CLOCK_BOOTTIME */
+/* RFC 3339 UTC with ms and Z. */
+void time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1]);
+/* memcmp without a secret-dependent branch. */
+bool ct_equal(const void *, const void *, size_t);
+/* Names as INTERFACES fixes them: ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ */
+bool name_valid(const char *, size_t, size_t max);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * Facts for a reviewer beside the difference of two versions.
+ */
+#ifndef VERSION_BESIDE_H
+#define VERSION_BESIDE_H
+
+#include "buf.h"
+#include "bytes.h"
+
+/*
+ * Adds members to *json, which is one JSON object and stays one (on failure
+ * json->failed): `marks` of this version (version_marks.h), and what
+ * circumstances have of rejections, rejected_before and secrets_missing.
+ * circumstances: admind's word, JSON members without braces; nothing else of
+ * them is added, and nothing if they are no JSON.
+ */
+void version_beside(struct buf *json, const uint8_t *preimage, size_t n,
+    struct ipc_bytes circumstances);
+
+#endif

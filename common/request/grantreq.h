@@ -1,0 +1,109 @@
+/*
+ * Grants: the pre-image of what a person approves in the queues of modules and
+ * of network access. The text "mcpbox grant 1" and a NUL, then a TLV list of
+ * the fields below in this order. SHA-256 over all of it names the request; the
+ * vault seals that, admind-http and mcpboxctl show it and compute the hash
+ * themselves, as for versions (version.h). docs/decisions/0037.
+ *
+ * One content has one pre-image. A host has one spelling (grantreq_host), so
+ * what is shown is what will be opened. AFFECTED are the versions that serve
+ * and that this grant touches: when they change it is another request.
+ */
+#ifndef GRANTREQ_H
+#define GRANTREQ_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "bytes.h"
+#include "err.h"
+
+enum {
+	GRANTREQ_HOST_MAX = 253, /* RFC 1035: of a name in text */
+	GRANTREQ_NAME_MAX = 128, /* of a module, a server, a tool */
+	GRANTREQ_VERSION_MAX = 64,
+	/* Versions one grant may touch: more than a server serves well. */
+	GRANTREQ_AFFECTED_MAX = 4096,
+	GRANTREQ_MAX = GRANTREQ_AFFECTED_MAX * 37 + 2048
+};
+
+enum grant_kind { GRANT_MODULE = 1, GRANT_NETWORK = 2 };
+
+enum grantreq_tag {
+	GRANTREQ_KIND = 1,        /* u64 enum grant_kind */
+	GRANTREQ_REQUEST = 2,     /* uuid of the request */
+	GRANTREQ_SERVER_ID = 3,   /* uuid */
+	GRANTREQ_SERVER_NAME = 4, /* text */
+	/* of a module; the last four only once it is recorded */
+	GRANTREQ_TOOL_ID = 5,   /* uuid */
+	GRANTREQ_TOOL_NAME = 6, /* text */
+	GRANTREQ_NAME = 7,      /* text, as PyPI normalises it */
+	GRANTREQ_VERSION = 8,   /* text */
+	GRANTREQ_DIGEST = 9,    /* 32 bytes: of the entry in the store */
+	GRANTREQ_FILES = 10,    /* u64 */
+	GRANTREQ_SIZE = 11,     /* u64 bytes */
+	/* of network access */
+	GRANTREQ_PROTO = 12, /* text: tcp, udp */
+	GRANTREQ_HOST = 13,  /* text: see grantreq_host */
+	GRANTREQ_PORT = 14,  /* u64, 1 to 65535; 0: 80 and 443 (of tcp) */
+	/* of both: version hashes, ascending, any number */
+	GRANTREQ_AFFECTED = 15
+};
+
+struct grantreq {
+	enum grant_kind kind;
+	struct ipc_id request, server, tool;
+	struct ipc_bytes server_name, tool_name, name, version; /* borrowed */
+	struct ipc_bytes proto, host;
+	bool
+	    recorded; /* a module: is it in the store, so can it be approved? */
+	struct ipc_hash digest;
+	uint64_t files, size, port;
+	size_t naffected;
+	const uint8_t *affected; /* its first field; grantreq_affected */
+};
+
+/* The one strict reader. 0, or -1 with FAILURE_INVALID_PARAMS. Fuzzed. */
+int grantreq_read(
+    const void *preimage, size_t n, struct grantreq *, struct err *);
+/* The i-th version hash, 32 bytes. */
+const uint8_t *grantreq_affected(const struct grantreq *, size_t i);
+/* Do these bytes begin as such a pre-image does? */
+bool grantreq_is(const void *preimage, size_t n);
+/* As a JSON object for people and REST; ASCII, as version_json's. */
+int grantreq_json(
+    const void *preimage, size_t n, struct buf *out, struct err *);
+
+/* What a network grant opens, as people read and write it: host, host:port,
+ * udp:host:port, [IPv6]:port. */
+void grantreq_host_text(const struct grantreq *, struct buf *out);
+
+/* What a host is. */
+enum grant_host {
+	GRANT_HOST_BAD = 0,
+	GRANT_HOST_NAME = 1, /* example.org */
+	GRANT_HOST_LOCAL =
+	    2, /* one label, or below a domain of local networks */
+	GRANT_HOST_WILD = 3, /* *.example.org */
+	GRANT_HOST_IP = 4,   /* 192.0.2.1, 2001:db8::1 */
+	GRANT_HOST_ANY = 5   /* *: every host whose address is public */
+};
+/*
+ * BAD unless it is in its one spelling: lower-case letters, digits and dashes
+ * in labels of 1 to 63, no final dot, the last label not a number; *. before
+ * two labels at least; * alone; or an address as inet_ntop(3) writes it.
+ * localhost, link-local, multicast and IPv4 in IPv6 are BAD, too: nobody may
+ * grant them. (A loopback or private address is granted by itself alone, with
+ * its port: netgrant.h.)
+ */
+enum grant_host grantreq_host(struct ipc_bytes);
+
+/*
+ * What an author wrote in `requires`, appended to line as netgrant.h spells it:
+ * host, host:port, *.domain, *, udp:host:port, [IPv6]:port; in any case, with
+ * or without a final dot. SQL's need_parts() says the same. 0; -1 with
+ * FAILURE_INVALID_PARAMS, and line as it was. Fuzzed.
+ */
+int grantreq_need(struct ipc_bytes text, struct buf *line, struct err *);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Network grants as one line of text: what a version declares (`requires`) and
+ * what a server is granted, in one spelling, for vault, sandboxd and egress.
+ *
+ *	PROTO HOST PORT
+ *
+ * PROTO is tcp or udp. HOST is what grantreq_host() accepts, or "*": any host
+ * whose address is public. PORT is decimal without leading zeros; 0 stands for
+ * 80 and 443 in a grant, for any port in a declaration. LAN and loopback
+ * addresses are covered by a grant of that very address and port alone.
+ * Lists are lines, a line feed behind each.
+ */
+#ifndef NETGRANT_H
+#define NETGRANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bytes.h"
+#include "err.h"
+#include "grantreq.h"
+
+enum netgrant_proto { NETGRANT_TCP = 6, NETGRANT_UDP = 17 }; /* IPPROTO_ */
+
+enum { NETGRANT_LINE_MAX = 4 + GRANTREQ_HOST_MAX + 1 + 5 };
+
+struct netgrant {
+	enum netgrant_proto proto;
+	bool any;              /* HOST is "*" */
+	enum grant_host form;  /* else what kind of host it is */
+	struct ipc_bytes host; /* borrowed from the line; with "*." of WILD */
+	uint16_t port;         /* 0: see above */
+};
+
+/* Reads one line without its line feed. 0, or -1 with INVALID_PARAMS. Fuzzed.
+ */
+int netgrant_read(struct ipc_bytes line, struct netgrant *, struct err *);
+/* The next line of a list, which it is taken from. 1; 0: the list is empty; -1:
+ * no line (or one too long). */
+int netgrant_next(struct ipc_bytes *list, struct netgrant *, struct err *);
+/* Does a grant (declared false) or a declaration (true) cover this? host: a
+ * name in lower case without a final dot, or an address as inet_ntop(3) writes
+ * it (is_address). Whether an address is public is not judged here. */
+bool netgrant_covers(const struct netgrant *, bool declared,
+    enum netgrant_proto, struct ipc_bytes host, bool is_address, uint16_t port);
+/* May this name be resolved at all: does some line of the list have it? */
+bool netgrant_names(struct ipc_bytes list, struct ipc_bytes name);
+
+#endif

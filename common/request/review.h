@@ -1,0 +1,37 @@
+/*
+ * How requests are reviewed: the modes of a policy, and the profiles that name
+ * three of them at once. docs/decisions/0038.
+ */
+#ifndef REVIEW_H
+#define REVIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bytes.h"
+
+enum review_mode {
+	REVIEW_REQUIRE = 1,  /* one person */
+	REVIEW_SECOND = 2,   /* two different ones */
+	REVIEW_AUTOMATIC = 3 /* nobody, within what may be automatic at all */
+};
+
+enum review_queue { REVIEW_TOOL, REVIEW_MODULE, REVIEW_NETWORK, REVIEW_QUEUES };
+
+enum {
+	/* Of automatic modes: long enough to forget, so they end. */
+	REVIEW_DAYS_MAX = 90,
+	REVIEW_DAYS_DEFAULT = 30
+};
+
+/* NULL for no mode, no queue. */
+const char *review_mode_name(uint64_t);
+const char *review_queue_name(unsigned);
+/* 0 or -1. */
+int review_mode_find(struct ipc_bytes name, uint8_t *mode);
+/* strict, balanced, permissive: the modes by enum review_queue. 0 or -1. */
+int review_profile(struct ipc_bytes name, uint8_t mode[REVIEW_QUEUES]);
+/* The profile that these modes are; NULL: none. */
+const char *review_profile_name(const uint8_t mode[REVIEW_QUEUES]);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * JSON read as bytes: the pre-scan that every foreign text passes, and the
+ * slices of its members. No json-c: what links this library alone cannot build
+ * an object of a text.
+ */
+#ifndef JSON_SCAN_H
+#define JSON_SCAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "err.h"
+
+/*
+ * One linear pass: strict UTF-8, no BOM, no raw control characters, number
+ * grammar of RFC 8259 with finite double value, depth <= JSON_DEPTH_MAX,
+ * members and elements <= JSON_MEMBERS_MAX, no duplicate names in an object
+ * after unescaping, no U+0000 in a name (json-c would cut it there), no lone
+ * surrogate escapes, one value and nothing after it but white space. 0, or -1
+ * with byte offset and rule in err (FAILURE_PARSE).
+ */
+int json_scan(const uint8_t *, size_t, struct err *);
+
+/* Finds the byte slice of a member of the top-level object along `path`
+ * (NULL-terminated names), in text that json_scan accepted. 1 found (*p, *n
+ * borrow from text), 0 absent. */
+int json_slice(const uint8_t *text, size_t n, const char *const *path,
+    const uint8_t **p, size_t *len);
+
+/* The same for several members of one object at once, in one pass over it. */
+struct json_wanted {
+	const char *name;
+	size_t len;       /* of the name */
+	const uint8_t *p; /* its value; NULL: absent */
+	size_t n;
+};
+#define JSON_WANTED(name) {(name), sizeof(name) - 1, NULL, 0}
+void json_slice_all(
+    const uint8_t *text, size_t n, struct json_wanted *, size_t wanted);
+
+/* Appends what a string says, of a slice that json_slice gave (its quotes
+ * included). 0; -1 if it is another value, or does not fit. */
+int json_unescape(const uint8_t *, size_t, struct buf *out);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * A call that waits for its client (ask.h has the questions).
+ *
+ * What it holds meanwhile is what it held before, bounded by its limits: a
+ * slot, memory, processes. So only so many may wait, at most half of the slots
+ * (a deaf client must not take them all); each for so long, and all questions
+ * of a call together for PARK_TOTAL_MS. The wall clock stands still, CPU time
+ * does not: a tool that computes while it is parked gains PARK_TOTAL_MS at
+ * most, in which each of its processes has the CPU limit (RLIMIT_CPU is one
+ * process's) and all of them the slot's share of the processors.
+ *
+ * Who may answer: the connection that runs the call, and no other; what it
+ * says is passed on to the tool only, as text, which is all a client can do by
+ * being asked.
+ */
+#include <string.h>
+
+#include "ask.h"
+#include "call_internal.h"
+#include "ids.h"
+#include "json_scan.h"
+#include "log.h"
+
+/* To the tool, instead of an answer. */
+static void
+refuse(struct call *c, struct ipc_bytes questions, const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, ARGUMENTS_MAX);
+	ask_refuse(questions, ASK_CODE_NO_ANSWER, text, &b);
+	/* If it can't be sent, the channel is going down, which ends the call;
+	 * without memory the runner waits until its wall clock ends it. */
+	if (!b.failed)
+		(void)channel_answer(c->channel, ipc_bytes(b.p, b.len));
+	buf_free(&b);
+}
+
+static uint64_t
+time_left(const struct call *c)
+{
+	uint64_t used = c->park.total_ms;
+	uint64_t left = used < PARK_TOTAL_MS ? PARK_TOTAL_MS - used : 0;
+
+	return left < c->all->conf.ask_timeout_ms ? left
+						  : c->all->conf.ask_timeout_ms;
+}
+
+/* Half of the slots stay for calls that wait for nobody. */
+static unsigned
+most(const struct calls *cs)
+{
+	unsigned half = (pool_counts(cs->pool).slots + 1) / 2;
+
+	return cs->conf.parked_max < half ? cs->conf.parked_max : half;
+}
+
+void
+park_ask(void *arg, uint32_t number, struct ipc_bytes json)
+{
+	struct call *c = arg;
+	struct ipc_call_event m = {.execution = c->node.id,
+	    .kind = CALL_EVENT_ASK,
+	    .number = number,
+	    .json = json};
+	char text[160];
+	struct err e;
+
+	if (c->held->kind != CONTEXT_TOOL) {
+		refuse(c, json, "Nobody can be asked in a test run.");
+		return;
+	}
+	if (c->all->parked >= most(c->all)) {
+		(void)err_set(&e, FAILURE_BUSY,
+		    "Too many calls wait for their clients: the limit "
+		    "parked_max is %u.",
+		    most(c->all));
+		refuse(c, json, e.text);
+		return;
+	}
+	if (!share_fits(c->share, SHARE_PARKED, 1, most(c->all))) {
+		refuse(c, json,
+		    "Too many calls of this client wait for its answers.");
+		return;
+	}
+	if (time_left(c) == 0) {
+		refuse(c, json,
+		    "The call has waited for its client for 10 minutes in "
+		    "all; it may not ask any more.");
+		return;
+	}
+	buf_init(&c->park.question, json.n);
+	buf_put(&c->park.question, json.p, json.n);
+	if (c->park.question.failed) {
+		refuse(c, json, "There is no memory to wait.");
+		buf_free(&c->park.question);
+		return;
+	}
+	/* A task's question waits for admind; its connection may be new then,
+	 * and calls_attach says it again. */
+	if ((c->peer == NULL ||
+		ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m) != 0) &&
+	    !c->held->task) {
+		refuse(c, json, "Nobody is there who could be asked.");
+		buf_free(&c->park.question);
+		return;
+	}
+	uuid_text(&c->node.id, text);
+	log_call(LOG_LV_DEBUG, "call_parked", text, NULL, "question %u",
+	    (unsigned)number);
+	c->park.number = number;
+	call_change(c, CALL_PARKED);
+}
+
+void
+park_enter(struct call *c)
+{
+	uint64_t now = now_boot_ms();
+
+	c->all->parked++;
+	share_take(c->share, SHARE_PARKED, 1);
+	c->park.since_ms = now;
+	c->park.left_ms = c->deadline_ms > now ? c->deadline_ms - now : 0;
+	call_arm(c, time_left(c));
+}
+
+void
+park_leave(struct call *c)
+{
+	c->all->parked--;
+	share_leave(c->share, SHARE_PARKED, 1);
+	c->park.total_ms += now_boot_ms() - c->park.since_ms;
+	buf_free(&c->park.question);
+}
+
+static void
+resume(struct call *c, const char *why)
+{
+	refuse(c, ipc_bytes(c->park.question.p, c->park.question.len), why);
+	call_change(c, CALL_RUNNING);
+}
+
+void
+park_expired(struct call *c)
+{
+	struct err e;
+
+	(void)err_set(&e, FAILURE_NO_ANSWER,
+	    "The client did not answer in time: the limit ask_timeout is %llu "
+	    "ms, and 10 minutes for all questions of a call.",
+	    (unsigned long long)c->all->conf.ask_timeout_ms);
+	resume(c, e.text);
+}
+
+void
+park_again(struct call *c)
+{
+	struct ipc_call_event m = {.execution = c->node.id,
+	    .kind = CALL_EVENT_ASK,
+	    .number = c->park.number,
+	    .json = ipc_bytes(c->park.question.p, c->park.question.len)};
+
+	(void)ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m);
+}
+
+void
+park_orphaned(struct call *c)
+{
+	if (!c->held->task)
+		resume(c, "Whoever could answer is gone.");
+}
+
+void
+park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
+    uint32_t number, struct ipc_bytes json)
+{
+	struct call *c = (struct call *)table_find(&cs->by_id, id);
+	struct buf b;
+
+	/* Another one's call, an older question, or none: an honest gateway
+	 * meets the last two when its answer and our timer cross. */
+	if (c == NULL || c->peer != by || c->state != CALL_PARKED ||
+	    c->park.number != number)
+		return;
+	buf_init(&b, ARGUMENTS_MAX);
+	if (json_scan(json.p, json.n, NULL) == 0)
+		ask_answers(ipc_bytes(c->park.question.p, c->park.question.len),
+		    json, &b);
+	if (b.failed || b.len == 0) {
+		resume(c, "What the client answered can't be used.");
+	} else {
+		(void)channel_answer(c->channel, ipc_bytes(b.p, b.len));
+		call_change(c, CALL_RUNNING);
+	}
+	buf_free(&b);
+}

@@ -1,0 +1,372 @@
+/* See verify.h. */
+#include <event2/event.h>
+
+#include <stdlib.h>
+
+#include "call_internal.h"
+#include "ids.h"
+#include "json_scan.h"
+#include "log.h"
+#include "verify.h"
+
+/* One result that waits; behind its call's back while admind looks at it. */
+struct verify {
+	TAILQ_ENTRY(verify) link;
+	struct verifies *all;
+	struct call *call;   /* NULL: it ended otherwise */
+	struct share *share; /* of whose call it was */
+	struct buf body, printed;
+	struct ipc_bytes value; /* in body: its structured content */
+	size_t bytes;           /* all that is kept for it */
+	struct result_dropped dropped;
+	enum { VERIFY_IDLE, VERIFY_QUEUED, VERIFY_ASKED } place;
+};
+
+TAILQ_HEAD(verify_list, verify);
+
+struct verifies {
+	struct ipc_peer *admind;
+	struct event *retry;
+	struct verify_list queue; /* oldest first */
+	struct verify_list asked;
+	unsigned open; /* of asked */
+	size_t bytes;  /* of all */
+};
+
+static void ask(struct verifies *);
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	ask(arg);
+}
+
+struct verifies *
+verify_new(struct event_base *base)
+{
+	struct verifies *vs = calloc(1, sizeof(*vs));
+
+	if (vs == NULL)
+		return NULL;
+	TAILQ_INIT(&vs->queue);
+	TAILQ_INIT(&vs->asked);
+	if ((vs->retry = evtimer_new(base, on_retry, vs)) == NULL) {
+		free(vs);
+		return NULL;
+	}
+	return vs;
+}
+
+/* The only function that moves one. */
+static void
+place(struct verify *v, int to)
+{
+	struct verifies *vs = v->all;
+
+	if (v->place == VERIFY_QUEUED)
+		TAILQ_REMOVE(&vs->queue, v, link);
+	if (v->place == VERIFY_ASKED) {
+		TAILQ_REMOVE(&vs->asked, v, link);
+		vs->open--;
+	}
+	/* Whoever could not be judged comes before those after it. */
+	if (to == VERIFY_QUEUED)
+		TAILQ_INSERT_HEAD(&vs->queue, v, link);
+	if (to == VERIFY_ASKED) {
+		TAILQ_INSERT_TAIL(&vs->asked, v, link);
+		vs->open++;
+	}
+	v->place = to;
+}
+
+static void
+release(struct verify *v)
+{
+	place(v, VERIFY_IDLE);
+	v->all->bytes -= v->bytes;
+	share_leave(v->share, SHARE_VERIFY, v->bytes);
+	share_put(v->share);
+	buf_free(&v->body);
+	buf_free(&v->printed);
+	free(v);
+}
+
+void
+verify_forget(struct call *c)
+{
+	struct verify *v = c->verify;
+
+	c->verify = NULL;
+	if (v == NULL)
+		return;
+	v->call = NULL;
+	/* Its answer still comes, and only then is there room for another. */
+	if (v->place != VERIFY_ASKED)
+		release(v);
+}
+
+/* After the calls: what is still asked about has lost them, and the loop that
+ * could bring an answer has ended. */
+void
+verify_free(struct verifies *vs)
+{
+	struct verify *v;
+
+	if (vs == NULL)
+		return;
+	while ((v = TAILQ_FIRST(&vs->asked)) != NULL)
+		release(v);
+	event_free(vs->retry);
+	free(vs);
+}
+
+void
+verify_peer(struct verifies *vs, struct ipc_peer *admind)
+{
+	vs->admind = admind;
+	if (admind != NULL)
+		ask(vs);
+}
+
+/* --- The verdict. ------------------------------------------------------ */
+
+/* Every error, for the author; the client gets nothing of the result. */
+static void
+bad_result(struct call *c, const char *summary, struct ipc_bytes list)
+{
+	struct buf text, body;
+	struct ipc_bytes b;
+
+	buf_init(&text, RESULT_MAX / 2);
+	buf_init(&body, RESULT_MAX);
+	buf_puts(&text, summary);
+	if (list.n > 2) { /* not [] */
+		buf_putc(&text, '\n');
+		buf_put(&text, list.p, list.n);
+	}
+	buf_putc(&text, '\0');
+	result_error(&body, text.failed ? summary : (const char *)text.p);
+	b = ipc_bytes(body.p, body.len);
+	call_finish(c, OUTCOME_FAILED, FAILURE_BAD_RESULT, summary,
+	    body.failed ? NULL : &b);
+	buf_free(&text);
+	buf_free(&body);
+}
+
+static void
+not_judged(struct call *c, const char *why)
+{
+	struct err e;
+
+	(void)err_set(&e, FAILURE_LOST,
+	    "The tool ran to its end, but its result could not be checked "
+	    "against its output schema (%s), so nobody gets it.",
+	    why);
+	call_finish(c, OUTCOME_LOST, FAILURE_LOST, e.text, NULL);
+}
+
+static void
+judged(struct verify *v, struct ipc_frame *f)
+{
+	struct call *c = v->call;
+	struct ipc_result_errors bad;
+	struct ipc_refused no;
+	struct ipc_bytes body = ipc_bytes(v->body.p, v->body.len);
+	static const struct timeval tv = {.tv_usec = VERIFY_RETRY_MS * 1000};
+	char *summary;
+
+	if (f != NULL && f->type == IPC_OK) {
+		call_finish(c, OUTCOME_DONE, FAILURE_NONE, NULL, &body);
+		return;
+	}
+	if (f != NULL && f->type == IPC_RESULT_ERRORS &&
+	    ipc_decode(f, &bad, NULL) == 0) {
+		summary = ipc_strdup(bad.summary);
+		bad_result(c,
+		    summary != NULL ? summary
+				    : "The result is not what the output "
+				      "schema promises.",
+		    bad.json);
+		free(summary);
+		return;
+	}
+	if (f != NULL && f->type == IPC_REFUSED &&
+	    ipc_decode(f, &no, NULL) == 0 && no.failure == FAILURE_INTERNAL) {
+		not_judged(c, "the schema cannot be used");
+		return;
+	}
+	/* Away, busy, or restarting: again, before those that came later. */
+	place(v, VERIFY_QUEUED);
+	(void)evtimer_add(v->all->retry, &tv);
+}
+
+static void
+on_answer(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct verify *v = arg;
+	struct verifies *vs = v->all;
+
+	place(v, VERIFY_IDLE);
+	if (v->call == NULL)
+		release(v);
+	else
+		judged(v, f); /* v may be gone */
+	ask(vs);
+}
+
+/* --- The question. ----------------------------------------------------- */
+
+static int
+send_one(struct verifies *vs, struct verify *v)
+{
+	struct ipc_bytes schema = v->call->held->output_schema;
+	struct ipc_result_check m = {
+	    .execution = v->call->node.id,
+	    .schema_len = (uint32_t)schema.n,
+	};
+	struct buf both;
+	uint64_t id;
+	int rc = -1;
+
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, schema.p, schema.n);
+	buf_put(&both, v->value.p, v->value.n);
+	m.schema_value = ipc_bytes(both.p, both.len);
+	if (!both.failed)
+		rc = ipc_request(vs->admind, IPC_RESULT_CHECK, &m,
+		    VERIFY_ASK_MS, on_answer, v, &id);
+	buf_free(&both);
+	return rc;
+}
+
+/* The oldest of whoever has none asked about; else the oldest. One client's
+ * many results, or slow schemas, so take turns with those of others. */
+static struct verify *
+next(const struct verifies *vs)
+{
+	struct verify *v, *a;
+
+	TAILQ_FOREACH(v, &vs->queue, link)
+	{
+		TAILQ_FOREACH(a, &vs->asked, link)
+		if (a->share == v->share)
+			break;
+		if (a == NULL)
+			return v;
+	}
+	return TAILQ_FIRST(&vs->queue);
+}
+
+static void
+ask(struct verifies *vs)
+{
+	static const struct timeval tv = {.tv_usec = VERIFY_RETRY_MS * 1000};
+	struct verify *v;
+
+	while (vs->admind != NULL && vs->open < VERIFY_OPEN_MAX &&
+	    !evtimer_pending(vs->retry, NULL) && (v = next(vs)) != NULL) {
+		if (send_one(vs, v) != 0) {
+			(void)evtimer_add(vs->retry, &tv);
+			return;
+		}
+		place(v, VERIFY_ASKED);
+	}
+}
+
+/* --- From a call. ------------------------------------------------------ */
+
+static bool
+is_error(struct ipc_bytes body)
+{
+	static const char *const path[] = {"isError", NULL};
+	const uint8_t *p;
+	size_t n;
+
+	return json_slice(body.p, body.n, path, &p, &n) == 1 && *p == 't';
+}
+
+static struct verify *
+make(struct call *c, struct ipc_bytes body)
+{
+	static const char *const path[] = {"structuredContent", NULL};
+	struct verify *v = calloc(1, sizeof(*v));
+	const uint8_t *p;
+	size_t n;
+
+	if (v == NULL)
+		return NULL;
+	v->all = c->all->verifies;
+	v->call = c;
+	buf_init(&v->body, body.n);
+	buf_init(&v->printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
+	buf_put(&v->body, body.p, body.n);
+	if (v->body.failed) {
+		buf_free(&v->body);
+		free(v);
+		return NULL;
+	}
+	/* There: verify_begin has seen it. */
+	(void)json_slice(v->body.p, v->body.len, path, &p, &n);
+	v->value = ipc_bytes(p, n);
+	channel_notice(c->channel, &v->dropped);
+	channel_stdout(c->channel, &v->printed);
+	/* Its context stays too: the schema is in it, behind the code. */
+	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
+	v->share = share_get(c->all->shares, c->held->principal); /* is there */
+	return v;
+}
+
+bool
+verify_begin(struct call *c, struct ipc_bytes body)
+{
+	static const char *const path[] = {"structuredContent", NULL};
+	struct verifies *vs = c->all->verifies;
+	const uint8_t *p;
+	size_t n;
+
+	if (c->held->output_schema.n == 0 || c->held->method != CALL_TOOL ||
+	    c->held->kind == CONTEXT_INSPECT || is_error(body))
+		return false;
+	if (json_slice(body.p, body.n, path, &p, &n) != 1) {
+		bad_result(c,
+		    "The tool has an output schema, so its result needs "
+		    "structured content: return a value, or "
+		    "mcpbox.Result(value, content).",
+		    ipc_bytes(NULL, 0));
+		return true;
+	}
+	if (vs->bytes + body.n > VERIFY_BYTES_MAX ||
+	    !share_fits(c->share, SHARE_VERIFY, body.n, VERIFY_BYTES_MAX) ||
+	    (c->verify = make(c, body)) == NULL) {
+		not_judged(c, "too many results wait for it");
+		return true;
+	}
+	vs->bytes += c->verify->bytes;
+	share_take(c->share, SHARE_VERIFY, c->verify->bytes);
+	c->verify->place = VERIFY_QUEUED;
+	TAILQ_INSERT_TAIL(&vs->queue, c->verify, link);
+	channel_close(c->channel);
+	c->channel = NULL;
+	calls_took(c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
+	if (c->runner != NULL)
+		runners_end(c->runner);
+	call_change(c, CALL_CHECKING);
+	ask(vs);
+	return true;
+}
+
+void
+verify_printed(
+    const struct call *c, struct result_dropped *dropped, struct buf *out)
+{
+	if (c->verify == NULL)
+		return;
+	*dropped = c->verify->dropped;
+	buf_put(out, c->verify->printed.p, c->verify->printed.len);
+}
+
+void
+verify_expired(struct call *c)
+{
+	not_judged(c, "who checks it did not answer in time");
+}

@@ -1,0 +1,143 @@
+/*
+ * Execution contexts that wait for their RUN: opened, bounded in number,
+ * used once, dropped when their time is over.
+ *
+ * No I/O and no clock here: the caller gives the time (CLOCK_BOOTTIME, ms).
+ */
+#ifndef HELD_H
+#define HELD_H
+
+#include "context.h"
+#include "limit.h"
+#include "records.h"
+#include "replay.h"
+#include "table.h"
+
+enum {
+	/* DESIGN: no call runs longer than 600 s, whatever a version says. */
+	HELD_TIMEOUT_MAX_MS = 600 * 1000,
+	/* A context nobody runs is dropped within this, whatever it says. */
+	HELD_HOLD_MAX_MS = 60 * 1000
+};
+
+/* What one call needs; pointers go into plain. */
+struct held {
+	struct table_node node; /* first: execution id */
+	struct record *record;  /* owned until taken over */
+	uint64_t expires_ms;
+	uint8_t listener;   /* enum listener: who may RUN it */
+	uint8_t kind;       /* enum context_kind */
+	struct buf plain;   /* the opened context: holds secrets */
+	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
+	struct buf modules; /* digests, 32 bytes each, ascending */
+	enum runner_kind runner;
+	enum runner_driver driver; /* what code is; CODE for a command */
+	bool task; /* outlives its RUN's connection; recorded whole */
+	enum call_method method;        /* which form its result has */
+	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
+	struct ipc_bytes code;          /* source, or a specification */
+	struct ipc_bytes name;
+	struct ipc_bytes principal; /* of the intent; n = 0: none named */
+	struct ipc_bytes executable, executable_digest; /* of a command */
+	/* Hosts its version declares and its server is granted: lines as
+	 * common/request/netgrant.h spells them. Nothing declared: no network,
+	 * and none of this costs it anything. */
+	struct buf
+		requires,
+	grants;
+	uint64_t granted_by; /* which context its grants came from: a later one
+			      * has a larger number (held_key) */
+	bool has_server;
+	struct ipc_id server; /* whose grants they are */
+	bool
+	    has_version; /* only TOOL: version is its approved version's hash */
+	struct ipc_hash version;
+	struct ipc_hash args;
+	uint64_t timeout_ms;
+	/* What the call may use, by enum limit: never 0 where the sandbox has
+	 * a default. LIMIT_TIMEOUT_MS is timeout_ms; what admind enforces
+	 * (arguments, code) is 0 here. */
+	uint64_t limit[LIMIT_COUNT];
+};
+
+struct depot_conf; /* depot.h */
+
+struct held_set {
+	struct table by_id;
+	size_t max;
+	uint64_t limit[LIMIT_COUNT]; /* the configured defaults */
+	bool have_key;
+	uint8_t key[KEY_LEN]; /* this epoch's context key */
+	struct replay used;
+	uint64_t keys; /* how many there were */
+	struct ipc_id epoch;
+	const struct depot_conf
+	    *installer; /* NULL: this one installs nothing */
+};
+
+enum held_verdict {
+	HELD_OK,
+	HELD_UNKNOWN,        /* never held, used, or expired */
+	HELD_WRONG_LISTENER, /* burnt */
+	HELD_WRONG_DIGEST    /* burnt */
+};
+
+int held_init(struct held_set *, size_t max, const struct ipc_id *epoch);
+/* What a call may use whose context says nothing of it, by enum limit. */
+void held_defaults(struct held_set *, const uint64_t limit[LIMIT_COUNT]);
+void held_clear(struct held_set *); /* frees all, wipes the key */
+void held_free(struct held *);      /* one, with what it still owns */
+/* A fresh key from the vault; what was opened before stays held. */
+void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
+
+/* What its result must be: enum call_method, or CALL_STRUCTURED. */
+unsigned held_form(const struct held *);
+
+/* May it connect to anything? */
+static inline bool
+held_connects(const struct held *h)
+{
+	return h->
+		requires
+	    .len > 0;
+}
+
+/* What a server is granted now. */
+struct regrant {
+	struct ipc_id server;
+	uint64_t number; /* as granted_by */
+	struct buf grants;
+};
+/* Opens one (to be freed by regrant_free, also on failure). 0, or -1 with the
+ * failure to answer. It leaves what is held alone. */
+int held_regrant(struct held_set *, const struct ipc_id *server,
+    struct ipc_bytes sealed, struct regrant *, struct err *);
+void regrant_free(struct regrant *);
+/* Is it this one's, and later than what it has? Then it has that now. Without
+ * memory it has no grants at all, which is safe. */
+bool held_take_grants(struct held *, const struct regrant *);
+/* The same to all that wait for their RUN. */
+void held_grant_all(struct held_set *, const struct regrant *);
+
+/* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
+int held_add(struct held_set *, const struct ipc_id *execution,
+    uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
+/* What its record keeps of its arguments, if HELD brought that (n = 0: no). 0,
+ * or -1: then it is not held any more. */
+int held_arguments(struct held_set *, const struct ipc_id *execution,
+    struct ipc_bytes text, struct err *);
+/* One that is held, or NULL. */
+struct held *held_find(const struct held_set *, const struct ipc_id *);
+/*
+ * Uses a context. It leaves the set in every case but HELD_UNKNOWN and
+ * *out is then the caller's: a wrong listener or digest burns it.
+ */
+enum held_verdict held_take(struct held_set *, const struct ipc_id *,
+    uint8_t listener, struct ipc_bytes arguments, struct held **out);
+/* Removes one by id, if it is of this listener (0: of any), or NULL. */
+struct held *held_remove(
+    struct held_set *, const struct ipc_id *, uint8_t listener);
+/* Removes one whose time is over, or NULL. */
+struct held *held_expired(struct held_set *, uint64_t now_ms);
+
+#endif

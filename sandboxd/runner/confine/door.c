@@ -1,0 +1,61 @@
+/*
+ * The door: the socket by which a runner hands the listener of its filter to
+ * peek, once, before it says READY and so before it knows its call.
+ *
+ * Who holds the listener answers the runner's connect(2); who holds the door
+ * could hand in a listener under another call's number and have its
+ * connections judged by that call's grants. So no code of a tool ever runs
+ * while the door is open: a runner without network closes it first of all, one
+ * with network right behind its one frame. The zygote keeps its end for the
+ * next fork; it runs no tool's code.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "confinement.h"
+#include "filter.h"
+#include "ipc_io.h"
+#include "runner.h"
+
+static int door = -1;
+
+void
+door_set(int fd)
+{
+	if (door != -1)
+		(void)close(door);
+	door = fd;
+}
+
+int
+door_of(const struct ipc_fork *f)
+{
+	if (f->network != 0)
+		return door;
+	door_set(-1);
+	return -1;
+}
+
+int
+door_filter(struct runner *r)
+{
+	const struct zygote *z = r->zygote;
+	const struct filter *f = r->fork->kind == RUNNER_COMMAND
+	    ? z->command_network_filter
+	    : z->network_filter;
+	struct ipc_listener m = {.net = r->fork->generation};
+
+	if (f == NULL || door == -1) {
+		errno = f == NULL ? ENOSYS : ENOTCONN;
+		return -1;
+	}
+	m.listener = filter_listen(f);
+	if (m.listener == -1)
+		return -1;
+	/* A frame of two numbers: sendmsg(2) and nothing else, which the filter
+	 * that is loaded now allows. */
+	if (ipc_write(RUNNER_DOOR_FD, IPC_LISTENER, 0, &m, NULL) == -1)
+		return -1;
+	return close(m.listener) == -1 || close(RUNNER_DOOR_FD) == -1 ? -1 : 0;
+}

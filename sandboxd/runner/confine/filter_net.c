@@ -1,0 +1,102 @@
+/*
+ * The network profile's part of the filter.
+ *
+ * A socket that such a runner makes lives in its own network namespace, which
+ * is empty: nothing can be reached by it. Only connect(2) leads out, and it is
+ * never made by the runner: it raises a notification, and peek puts another
+ * socket in the place of the runner's, which sandboxd-egress has connected
+ * where the grants and the address policy allow (sandboxd/pool/peek/peek.c).
+ *
+ * That other socket belongs to the host's network namespace. So what is listed
+ * here is also all that a tool may do to a socket out there, and nothing of it
+ * may lead a second way out: no bind, listen or accept (a socket whose
+ * connection was shut down can listen), no MSG_FASTOPEN and no
+ * TCP_FASTOPEN_CONNECT (they connect while sending), no TCP_REPAIR (it
+ * connects without a packet), no TCP_ULP, no SO_BINDTODEVICE and SO_MARK (other
+ * routes), no IP_TRANSPARENT, no SIOCG* (they list the host's interfaces). None
+ * of these is named: what isn't listed is refused.
+ *
+ * Families, types and protocols are judged together: raw sockets, MPTCP, SCTP,
+ * UDP-Lite and ICMP sockets are none of those below.
+ */
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+
+#include "filter_net.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Flags that are or-ed to a socket's type; the rest of the 64 bits must be the
+ * type and nothing else. */
+#define TYPE_FLAGS ((scmp_datum_t)(SOCK_NONBLOCK | SOCK_CLOEXEC))
+
+static const struct {
+	int family, type, protocol;
+} sockets[] = {
+    {AF_INET, SOCK_STREAM, 0},
+    {AF_INET, SOCK_STREAM, IPPROTO_TCP},
+    {AF_INET, SOCK_DGRAM, 0},
+    {AF_INET, SOCK_DGRAM, IPPROTO_UDP},
+    {AF_INET6, SOCK_STREAM, 0},
+    {AF_INET6, SOCK_STREAM, IPPROTO_TCP},
+    {AF_INET6, SOCK_DGRAM, 0},
+    {AF_INET6, SOCK_DGRAM, IPPROTO_UDP},
+};
+
+/* How one's own connection is kept and cut into packets; set and read. What
+ * is set before connect(2) is carried over by peek (peek_look.c), all but
+ * IPV6_V6ONLY, which says nothing about a connected socket. */
+static const struct {
+	int level, option;
+} options[] = {
+    {IPPROTO_TCP, TCP_NODELAY},
+    {IPPROTO_TCP, TCP_CORK},
+    {IPPROTO_TCP, TCP_QUICKACK},
+    {IPPROTO_TCP, TCP_KEEPIDLE},
+    {IPPROTO_TCP, TCP_KEEPINTVL},
+    {IPPROTO_TCP, TCP_KEEPCNT},
+    {IPPROTO_TCP, TCP_USER_TIMEOUT},
+    {IPPROTO_IPV6, IPV6_V6ONLY},
+};
+
+int
+filter_net_rules(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int rc;
+
+	rc = seccomp_rule_add(ctx, SCMP_ACT_NOTIFY, SCMP_SYS(connect), 0);
+	for (i = 0; i < LENGTH(sockets) && rc == 0; i++)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3,
+		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)sockets[i].family),
+		    SCMP_A1(SCMP_CMP_MASKED_EQ, ~TYPE_FLAGS,
+			(scmp_datum_t)sockets[i].type),
+		    SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)sockets[i].protocol));
+	for (i = 0; i < LENGTH(options) && rc == 0; i++) {
+		const struct scmp_arg_cmp level =
+		    SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)options[i].level);
+		const struct scmp_arg_cmp option =
+		    SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)options[i].option);
+
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
+		    2, level, option);
+		if (rc == 0)
+			rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+			    SCMP_SYS(getsockopt), 2, level, option);
+	}
+	/*
+	 * Answered as done, and not done. A closing process waits as long as
+	 * SO_LINGER says, and peek closes its copy of a socket at a moment at
+	 * which the tool may have closed its own: a tool could make it, and
+	 * with it all other calls' connections, wait.
+	 */
+	if (rc == 0)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0),
+		    SCMP_SYS(setsockopt), 2, SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
+		    SCMP_A2(SCMP_CMP_EQ, SO_LINGER));
+	return rc;
+}

@@ -1,0 +1,182 @@
+/*
+ * Ids and capabilities: from root inside the pool's user namespace, which is
+ * nobody outside, to this call's own uid without any capability.
+ *
+ * The order is forced: securebits and the bounding set need CAP_SETPCAP,
+ * groups and ids need CAP_SETGID and CAP_SETUID, and the id change itself
+ * clears the effective and permitted sets since KEEP_CAPS and NO_SETUID_FIXUP
+ * are off and locked.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confinement.h"
+#include "runner.h"
+
+/* More than any kernel has; PR_CAPBSET_DROP says EINVAL where they end. */
+enum { CAPS_END = 64 };
+
+static int
+cap_set(uint64_t keep)
+{
+	struct __user_cap_header_struct head = {
+	    .version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	memset(data, 0, sizeof(data));
+	data[0].effective = data[0].permitted = (uint32_t)keep;
+	data[1].effective = data[1].permitted = (uint32_t)(keep >> 32);
+	return (int)syscall(SYS_capset, &head, data);
+}
+
+/* What the zygote keeps of the pool's rights, and so all that a runner's
+ * bounding set still has to lose. */
+static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
+    (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
+
+static int
+bounding_drop(uint64_t keep)
+{
+	int cap;
+
+	for (cap = 0; cap < CAPS_END; cap++) {
+		if (keep & (1ULL << cap))
+			continue;
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1) {
+			if (errno == EINVAL && cap > 0)
+				break;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/*
+ * SYS_ADMIN makes namespaces and mounts; SETUID, SETGID and SETPCAP are spent
+ * on the way down. All of them count in the pool's user namespace only.
+ */
+int
+privileges_zygote(struct err *err)
+{
+	if (bounding_drop(zygote_caps) == -1 || cap_set(zygote_caps) == -1)
+		return err_sys(err, FAILURE_INTERNAL, "capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
+		return err_sys(err, FAILURE_INTERNAL, "prctl");
+	return 0;
+}
+
+/* The other bits went with the zygote's; privileges_drop reads all back. */
+int
+privileges_bounding(struct runner *r)
+{
+	int cap;
+
+	(void)r;
+	for (cap = 0; cap < CAPS_END; cap++)
+		if ((zygote_caps & (1ULL << cap)) != 0 &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
+			return -1;
+	return 0;
+}
+
+int
+privileges_securebits(struct runner *r)
+{
+	(void)r;
+	return prctl(PR_SET_SECUREBITS,
+	    SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+		SECBIT_NO_CAP_AMBIENT_RAISE |
+		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+	    0, 0, 0);
+}
+
+/*
+ * uid 0 would be the pool's root, so a FORK that asks for it is refused
+ * here: the broker picks the uid, but this is where it would hurt.
+ */
+int
+privileges_ids(struct runner *r)
+{
+	uid_t uid = r->fork->uid, ru, eu, su;
+	gid_t gid = r->fork->uid, rg, eg, sg;
+
+	if (uid == 0 || uid == (uid_t)-1) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (setgroups(0, NULL) == -1 || setresgid(gid, gid, gid) == -1 ||
+	    setresuid(uid, uid, uid) == -1)
+		return -1;
+	if (getresuid(&ru, &eu, &su) == -1 || getresgid(&rg, &eg, &sg) == -1)
+		return -1;
+	if (ru != uid || eu != uid || su != uid || rg != gid || eg != gid ||
+	    sg != gid || getgroups(0, NULL) != 0) {
+		errno = EPERM;
+		return -1;
+	}
+	return 0;
+}
+
+/* Drops every set, then reads all five back: a capability that stayed for
+ * any reason ends the runner here. */
+int
+privileges_drop(struct runner *r)
+{
+	struct __user_cap_header_struct head = {
+	    .version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+	int cap, held;
+
+	(void)r;
+	if (cap_set(0) == -1)
+		return -1;
+	memset(data, 0xff, sizeof(data));
+	if (syscall(SYS_capget, &head, data) == -1)
+		return -1;
+	if ((data[0].effective | data[0].permitted | data[0].inheritable |
+		data[1].effective | data[1].permitted | data[1].inheritable) !=
+	    0)
+		goto held;
+	for (cap = 0; cap < CAPS_END; cap++) {
+		held = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+		if (held == -1)
+			break;
+		if (held != 0)
+			goto held;
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) !=
+		    0)
+			goto held;
+	}
+	return 0;
+held:
+	errno = EPERM;
+	return -1;
+}
+
+/* /proc/self belongs to nobody then, and no process of the same uid may
+ * attach; the id change set it already where suid_dumpable is 0. */
+int
+privileges_dumpable(struct runner *r)
+{
+	(void)r;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int
+privileges_no_new(struct runner *r)
+{
+	(void)r;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}

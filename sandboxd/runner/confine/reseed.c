@@ -1,0 +1,40 @@
+/*
+ * OpenSSL's random generators and the fork.
+ *
+ * OpenSSL notices a fork by a changed pid. Every runner is pid 1 of its own
+ * namespace, and a zygote that had that pid, or a tool's child that has the
+ * zygote's, would be the same process again, as far as OpenSSL can see: three
+ * runners once drew the same RAND_bytes. So no generator crosses the fork at
+ * all: the zygote takes all three down when it is warm, and whoever draws
+ * first in a child makes them anew, seeded by the kernel (EVP_RAND(3): a
+ * generator that is not instantiated seeds itself when it is asked).
+ *
+ * A tool that never draws pays nothing, and the zygote's memory holds no
+ * generator's state.
+ *
+ * Python's random module has one of its own, reseeded in python.c; os.urandom,
+ * secrets and uuid4 ask the kernel.
+ */
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include "confinement.h"
+#include "runner.h"
+
+int
+reseed_none(struct err *err)
+{
+	/* These calls make the generators where there are none yet: then
+	 * nothing made later is overlooked. Children first: a generator locks
+	 * and asks its parent. */
+	EVP_RAND_CTX *drbg[] = {RAND_get0_private(NULL), RAND_get0_public(NULL),
+	    RAND_get0_primary(NULL)};
+	unsigned i;
+
+	for (i = 0; i < sizeof(drbg) / sizeof(drbg[0]); i++)
+		if (drbg[i] == NULL || EVP_RAND_uninstantiate(drbg[i]) != 1 ||
+		    EVP_RAND_get_state(drbg[i]) != EVP_RAND_STATE_UNINITIALISED)
+			return err_set(err, FAILURE_INTERNAL,
+			    "OpenSSL's generators cannot be taken down");
+	return 0;
+}

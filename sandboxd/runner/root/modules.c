@@ -1,0 +1,178 @@
+/*
+ * Granted modules: directories of the module store, one a digest, mounted for
+ * one runner alone.
+ *
+ * Who can write the store: its owner, the host's root, by contrib/module-add.
+ * The pool sees it through a mount of its own and has no id that owns anything
+ * in it; a runner gets its entries read-only and nothing else of it. So what
+ * was in an entry when root named it by its digest is in it still, and it is
+ * not hashed again at each call. Which digests a runner gets is in FORK, from
+ * the approved version.
+ *
+ * The zygote opens the store before its own mounts cover anything, and clones
+ * the entries' mounts just before the fork (open_tree(2)): a mount of the
+ * zygote's namespace could not be bound from within the child's, and a path
+ * could be changed between two looks. The clones are attached nowhere, so
+ * that no other runner's fork copies them; the child attaches them. A name is
+ * 64 hexadecimal digits: it cannot lead anywhere else, and a link is not
+ * followed.
+ *
+ * The mounts allow execution, because the loader maps extension modules
+ * executable: execve is denied by other layers (filter.c, fsrules.c). What
+ * those extensions need beside the libraries that the Python root has must be
+ * in the entry itself.
+ */
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bounds.h"
+#include "log.h"
+#include "root.h"
+#include "runner.h"
+#include "steps_path.h"
+
+/* Linux 5.2; older headers lack the names. */
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE 1
+#endif
+#ifndef MOVE_MOUNT_F_EMPTY_PATH
+#define MOVE_MOUNT_F_EMPTY_PATH 4
+#endif
+
+enum { DIGEST = sizeof(struct ipc_hash), NAME = 2 * DIGEST + 1 };
+
+/* Of the fork being made: read by the child, closed by the zygote. */
+static struct {
+	int fd[MODULES_PER_CALL_MAX]; /* or -1 */
+	int error[MODULES_PER_CALL_MAX];
+} trees;
+
+static void
+name_of(const struct ipc_fork *f, size_t i, char name[NAME])
+{
+	size_t j;
+
+	for (j = 0; j < DIGEST; j++)
+		(void)snprintf(
+		    name + 2 * j, 3, "%02x", f->modules.p[i * DIGEST + j]);
+}
+
+size_t
+modules_count(const struct ipc_fork *f)
+{
+	size_t n = f->modules.n / DIGEST;
+
+	return n < MODULES_PER_CALL_MAX ? n : MODULES_PER_CALL_MAX;
+}
+
+void
+modules_store(struct zygote *z, const char *path)
+{
+	z->store = -1;
+	if (path[0] == '\0')
+		return;
+	z->store = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (z->store == -1)
+		log_event(LOG_LV_WARN, "module_store",
+		    "%s: %s; tools with modules will fail", path,
+		    strerror(errno));
+}
+
+int
+modules_places(void)
+{
+	char path[64];
+	unsigned i;
+
+	if (mkdir(RUNNER_BASE RUNNER_MODULES, 0755) == -1)
+		return -1;
+	for (i = 0; i < MODULES_PER_CALL_MAX; i++) {
+		(void)snprintf(path, sizeof(path), "%s%s/%u", RUNNER_BASE,
+		    RUNNER_MODULES, i);
+		if (mkdir(path, 0755) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* One entry's mount, read-only, attached nowhere. */
+static int
+clone_tree(const struct zygote *z, const char *name)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY |
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+	int fd;
+
+	fd = (int)syscall(SYS_open_tree, z->store, name,
+	    OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	if (fd == -1)
+		return -1;
+	if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attr,
+		sizeof(attr)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+void
+modules_open(const struct zygote *z, const struct ipc_fork *f)
+{
+	char name[NAME];
+	size_t i;
+
+	for (i = 0; i < modules_count(f); i++) {
+		name_of(f, i, name);
+		errno = ENOENT;
+		trees.fd[i] = z->store == -1 ? -1 : clone_tree(z, name);
+		trees.error[i] = errno;
+	}
+}
+
+void
+modules_close(const struct ipc_fork *f)
+{
+	size_t i;
+
+	for (i = 0; i < modules_count(f); i++)
+		if (trees.fd[i] != -1)
+			(void)close(trees.fd[i]);
+}
+
+int
+modules_mount(struct runner *r)
+{
+	const size_t n = modules_count(r->fork);
+	static char name[NAME];
+	char path[64];
+	size_t i;
+
+	if (r->fork->modules.n == 0)
+		return 0;
+	if (r->fork->modules.n != n * DIGEST ||
+	    r->fork->kind != RUNNER_PYTHON) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (i = 0; i < n; i++) {
+		name_of(r->fork, i, name);
+		steps_path(name);
+		if (trees.fd[i] == -1) {
+			errno = trees.error[i];
+			return -1;
+		}
+		(void)snprintf(path, sizeof(path), "%s%s/%zu", RUNNER_BASE,
+		    RUNNER_MODULES, i);
+		if (syscall(SYS_move_mount, trees.fd[i], "", AT_FDCWD, path,
+			MOVE_MOUNT_F_EMPTY_PATH) == -1)
+			return -1;
+	}
+	return 0;
+}
