@@ -20,9 +20,6 @@
 #include "session.h"
 #include "stream.h"
 
-#define JSON_TYPE "application/json"
-#define SSE_TYPE  "text/event-stream"
-
 static void next_member(struct exchange *);
 
 void

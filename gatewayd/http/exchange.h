@@ -63,6 +63,9 @@ struct exchange_ops {
 	void (*cancel)(struct call *);
 };
 
+#define JSON_TYPE "application/json"
+#define SSE_TYPE  "text/event-stream"
+
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
 /* RFC 6750 section 3.1: the credential that came is no good; it is, but not for
  * this. */

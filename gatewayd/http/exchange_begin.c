@@ -10,9 +10,6 @@
 #include "exchange.h"
 #include "quirk.h"
 
-#define JSON_TYPE "application/json"
-#define SSE_TYPE  "text/event-stream"
-
 /* Fields that are kept, in the order of enum. */
 static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};

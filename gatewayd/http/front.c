@@ -17,7 +17,6 @@
 #include "exchange.h"
 #include "front.h"
 
-#define JSON_TYPE "application/json"
 /* tchar of RFC 9110 section 5.6.2 */
 #define FIELD_NAME                                         \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV" \
