@@ -6,12 +6,13 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "check.h"
 #include "confine.h"
+#include "forms.h"
 #include "ipc_peer.h"
 #include "log.h"
 #include "proc.h"
 #include "service.h"
+#include "specs.h"
 
 /* Processor time one input may take; beyond it the process dies. */
 enum { INPUT_MS = 50 };

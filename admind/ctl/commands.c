@@ -1,9 +1,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "approvals.h"
+#include "call.h"
 #include "commands.h"
+#include "doctor.h"
 #include "limit.h"
+#include "objects.h"
 #include "options.h"
+#include "restore.h"
+#include "setup.h"
+#include "tables.h"
 
 static enum ctl_status help_command(const struct ctl *);
 

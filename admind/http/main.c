@@ -12,7 +12,10 @@
 
 #include "confine.h"
 #include "log.h"
+#include "problem.h"
 #include "proc.h"
+#include "reads.h"
+#include "routes.h"
 #include "service.h"
 #include "web.h"
 

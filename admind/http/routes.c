@@ -2,9 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
+#include "changes.h"
 #include "crypto.h"
 #include "guard.h"
 #include "log.h"
+#include "problem.h"
+#include "reads.h"
+#include "reviews.h"
+#include "routes.h"
+#include "token.h"
 #include "web.h"
 
 static const struct route routes[] = {
@@ -123,47 +130,6 @@ login_known(struct call *c, struct ipc_frame *f)
 	c->route->handler(c);
 }
 
-/*
- * Half of a login's token comes in a cookie, which a browser sends to every
- * port of this host: any program that listens on one may have it, and a page
- * that such a program serves is of our own site. The other half is said once,
- * in the answer to login, and comes in a field that no page of another origin
- * can set (it would need a preflight, which is answered 405). The halves are
- * joined here and judged by the vault as one, so that neither opens any route,
- * a route that is added later needs no check of its own, and no answer tells
- * which half was wrong (docs/decisions/0067).
- */
-int
-routes_token(struct call *c)
-{
-	const struct http1_request *r = httpd_request(c->req);
-	const char *cookie, *half;
-	struct ipc_hash hash;
-	unsigned count;
-
-	cookie = http1_field(r, "cookie", &count);
-	if (cookie == NULL || count != 1 ||
-	    guard_cookie(cookie, c->token) != 1) {
-		problem_send(c, FAILURE_UNAUTHENTICATED,
-		    "the cookie mcpbox_session is missing, malformed or there "
-		    "twice",
-		    NULL);
-		return -1;
-	}
-	half = http1_field(r, "x-csrf-token", &count);
-	if (half == NULL || count != 1 ||
-	    !guard_half(half, c->token + LOGIN_HALF)) {
-		problem_send(c, FAILURE_UNAUTHENTICATED,
-		    "X-CSRF-Token is missing or malformed; the cookie alone is "
-		    "no login",
-		    NULL);
-		return -1;
-	}
-	sha256(c->token, LOGIN_TEXT, &hash);
-	b64url_encode(&hash, sizeof(hash), c->token_hash);
-	return 0;
-}
-
 void
 routes_request(struct httpd_req *req, void *arg)
 {
@@ -205,7 +171,7 @@ routes_request(struct httpd_req *req, void *arg)
 		route->handler(c);
 		return;
 	}
-	if (route->access != ACCESS_PUBLIC && routes_token(c) < 0)
+	if (route->access != ACCESS_PUBLIC && token_read(c) < 0)
 		return;
 	if (guard_query(r->query, route->query, &c->params, &e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);

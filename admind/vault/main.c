@@ -13,8 +13,9 @@
 #include "admins.h"
 #include "confine.h"
 #include "log.h"
+#include "logins.h"
+#include "requests.h"
 #include "service.h"
-#include "vault.h"
 
 /* Who may send what was checked by the table; here only to whom it goes. */
 static int
@@ -51,7 +52,7 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	case IPC_SECRET_SET:
 		return secrets_message(port, peer, f);
 	case IPC_CREDENTIAL_STORE:
-		return credentials_message(port, peer, f);
+		return credential_store_message(port, peer, f);
 	case IPC_KEY_STATUS:
 	case IPC_KEY_NEXT:
 	case IPC_KEY_STEP:

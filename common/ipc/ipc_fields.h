@@ -124,7 +124,7 @@ F(S, bytes, lines, "JSON objects, a line feed behind each")
 #define IPC_FIELDS_metrics_get(F, S)
 #define IPC_FIELDS_metrics(F, S) F(S, blob, text, "text/plain; version=0.0.4")
 #define IPC_FIELDS_export_sign(F, S) F(S, hash, sha256, "of the text")
-#define IPC_FIELDS_export_seal(F, S) F(S, bytes, seal, "admind/vault/macs.h, purpose EXPORT")
+#define IPC_FIELDS_export_seal(F, S) F(S, bytes, seal, "admind/vault/seals/macs.h, purpose EXPORT")
 #define IPC_FIELDS_export_check(F, S)                                             \
 F(S, hash, sha256, "of the text")                                                 \
 F(S, bytes, seal, "as EXPORT_SEAL gave it")

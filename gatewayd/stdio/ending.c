@@ -17,8 +17,8 @@ is_answer(const struct transfer *t, struct ipc_bytes m)
 {
 	struct ipc_bytes v;
 
-	return t->line.id.n > 0 && mcp_era_is_object(m) &&
-	    !mcp_era_get(m, "method", &v) && mcp_era_get(m, "id", &v) &&
+	return t->line.id.n > 0 && mcp_json_is_object(m) &&
+	    !mcp_json_get(m, "method", &v) && mcp_json_get(m, "id", &v) &&
 	    v.n == t->line.id.n && memcmp(v.p, t->line.id.p, v.n) == 0;
 }
 
@@ -32,9 +32,10 @@ note_initialized(struct transfer *t, struct ipc_bytes m)
 	if (t->kind != TRANSFER_REVIVE &&
 	    strcmp(t->line.method, "initialize") != 0)
 		return;
-	if (!mcp_era_get(m, "result", &result) || !mcp_era_is_object(result) ||
-	    !mcp_era_get(result, "protocolVersion", &v) ||
-	    mcp_request_text(v, b->version, sizeof(b->version)) < 0)
+	if (!mcp_json_get(m, "result", &result) ||
+	    !mcp_json_is_object(result) ||
+	    !mcp_json_get(result, "protocolVersion", &v) ||
+	    mcp_json_text(v, b->version, sizeof(b->version)) < 0)
 		return;
 	memcpy(b->session, t->session, sizeof(b->session));
 	if (t->kind == TRANSFER_REVIVE)
@@ -81,9 +82,9 @@ refused(struct transfer *t, long status)
 	char text[400] = "";
 
 	if (body.n > 0 && json_scan(body.p, body.n, NULL) == 0 &&
-	    mcp_era_is_object(body) && mcp_era_get(body, "error", &error) &&
-	    mcp_era_is_object(error) && mcp_era_get(error, "message", &v))
-		(void)mcp_request_text(v, text, sizeof(text));
+	    mcp_json_is_object(body) && mcp_json_get(body, "error", &error) &&
+	    mcp_json_is_object(error) && mcp_json_get(error, "message", &v))
+		(void)mcp_json_text(v, text, sizeof(text));
 	if (text[0] == '\0')
 		(void)snprintf(text, sizeof(text),
 		    "The server answered with HTTP status %ld.", status);

@@ -75,19 +75,19 @@ read_modern(struct line *l, struct err *err)
 	char text[LINE_HEADER_MAX];
 	const char *name;
 
-	if (!mcp_era_given(l->params, "_meta", &meta) ||
-	    !mcp_era_is_object(meta) || !mcp_era_given(meta, VERSION_KEY, &v))
+	if (!mcp_json_given(l->params, "_meta", &meta) ||
+	    !mcp_json_is_object(meta) || !mcp_json_given(meta, VERSION_KEY, &v))
 		return 0;
-	if (mcp_request_text(v, text, sizeof(text)) < 0 ||
+	if (mcp_json_text(v, text, sizeof(text)) < 0 ||
 	    line_header(text, l->version, sizeof(l->version)) < 0)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "the protocol version in _meta is no version");
 	l->modern = true;
 	name = named_by(l->method);
-	if (name == NULL || !mcp_era_given(l->params, name, &v) ||
+	if (name == NULL || !mcp_json_given(l->params, name, &v) ||
 	    v.p[0] != '"')
 		return 0;
-	if (mcp_request_text(v, text, sizeof(text)) < 0 ||
+	if (mcp_json_text(v, text, sizeof(text)) < 0 ||
 	    line_header(text, l->name, sizeof(l->name)) < 0)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "params.%s is longer than a header can be", name);
@@ -113,20 +113,20 @@ line_read(const uint8_t *p, size_t n, struct line *l, struct err *err)
 	if (all.p[0] != '{')
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "a line is one JSON-RPC message");
-	if (mcp_era_get(all, "id", &v) && mcp_era_is_id(v))
+	if (mcp_json_get(all, "id", &v) && mcp_json_is_id(v))
 		l->id = v;
-	if (!mcp_era_get(all, "method", &v)) {
+	if (!mcp_json_get(all, "method", &v)) {
 		l->kind = LINE_RESPONSE;
 		return 0;
 	}
 	l->kind = l->id.n > 0 ? LINE_REQUEST : LINE_NOTIFICATION;
-	if (mcp_request_text(v, l->method, sizeof(l->method)) < 0)
+	if (mcp_json_text(v, l->method, sizeof(l->method)) < 0)
 		return err_set(
 		    err, FAILURE_INVALID_REQUEST, "method is no method's name");
-	if (mcp_era_given(all, "params", &v) && mcp_era_is_object(v))
+	if (mcp_json_given(all, "params", &v) && mcp_json_is_object(v))
 		l->params = v;
 	if (strcmp(l->method, "notifications/cancelled") == 0 &&
-	    mcp_era_get(l->params, "requestId", &v) && mcp_era_is_id(v))
+	    mcp_json_get(l->params, "requestId", &v) && mcp_json_is_id(v))
 		l->cancel_id = v;
 	return read_modern(l, err);
 }

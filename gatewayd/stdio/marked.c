@@ -76,9 +76,9 @@ marked_fields(const struct marked *m, struct ipc_bytes params,
 	char name[MCP_NAME_MAX + 1];
 	struct ipc_bytes v, args;
 
-	if (m->n == 0 || !mcp_era_given(params, "name", &v) ||
-	    mcp_request_text(v, name, sizeof(name)) < 0 ||
-	    !mcp_era_given(params, "arguments", &args))
+	if (m->n == 0 || !mcp_json_given(params, "name", &v) ||
+	    mcp_json_text(v, name, sizeof(name)) < 0 ||
+	    !mcp_json_given(params, "arguments", &args))
 		return 0;
 	for (unsigned i = 0; i < m->n; i++)
 		if (strcmp(m->tools[i].name, name) == 0)

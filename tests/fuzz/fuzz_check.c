@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "check.h"
+#include "forms.h"
 #include "json.h"
+#include "specs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -10,6 +10,7 @@
 #include "check.h"
 #include "ipc.h"
 #include "management_tools.h"
+#include "specs.h"
 #include "tlv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

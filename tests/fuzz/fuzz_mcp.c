@@ -56,7 +56,7 @@ parameters(const struct mcp_message *m, const uint8_t *p, size_t n)
 	value(m->listen.uris, '[', p, n);
 	if (m->listen.uris.n > 0) {
 		rest = ipc_bytes(m->listen.uris.p + 1, m->listen.uris.n - 2);
-		while (mcp_request_element(&rest, &element)) {
+		while (mcp_json_element(&rest, &element)) {
 			within(element, p, n);
 			must(json_scan(element.p, element.n, NULL) == 0);
 			must(++count <= n);
@@ -162,8 +162,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	h.method = strcmp(field[1], "-") != 0 ? field[1] : NULL;
 	h.name = strcmp(field[2], "-") != 0 ? field[2] : NULL;
 	h.quirks = (unsigned)n & 7; /* all combinations */
-	if (mcp_request_split(
-		p, n, &h, mcp_request_rev(field[3]), &b, &id, &e) < 0) {
+	if (mcp_request_split(p, n, &h, mcp_rev_of(field[3]), &b, &id, &e) <
+	    0) {
 		must(e.failure != FAILURE_NONE && e.status == 400);
 		within(id, p, n);
 		return 0;

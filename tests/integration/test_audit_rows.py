@@ -87,7 +87,7 @@ def actions():
                     names |= set(re.findall(r"(?:^|THEN|ELSE)\s*'(\w+)'", a))
             else:
                 assert what in ("p_action",), what
-    for path in glob.glob(os.path.join(SRC, "admind/vault/*.c")):
+    for path in glob.glob(os.path.join(SRC, "admind/vault/**/*.c"), recursive=True):
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
         for m in re.finditer(r"\b(audit_event|attempt_audit)\(", text):

@@ -114,8 +114,8 @@ def operations():
         family = re.split("[-_]", name)[0]
         if name not in told and f"{family}-NAME" not in cells and f"{family}_NAME" not in cells:
             yield f"docs/OPERATIONS.md: doctor's layer {name} is missing"
-    rows = "".join(read(p) for p in ("admind/ctl/doctor_units.c", "admind/ctl/doctor_machine.c",
-                                     "admind/ctl/doctor_data.c"))
+    rows = "".join(read(p) for p in ("admind/ctl/doctor/doctor_units.c", "admind/ctl/doctor/doctor_machine.c",
+                                     "admind/ctl/doctor/doctor_data.c"))
     found = set(re.findall(r'(?:doctor_row|disk_of|look_at_listener)\(\s*d, "(\w+)"', rows))
     found |= set(re.findall(r'name = "(\w+)"', rows))
     assert len(found) > 15, found

@@ -1,6 +1,6 @@
 """The driver of version kind http: one REST endpoint as a tool.
 
-The specification was judged when the version was saved (admind/check/http.c
+The specification was judged when the version was saved (admind/check/specs/http.c
 has its members), and the arguments by the schema that was made from it. What
 is left to be judged here are values: an argument fills one place of the
 request and can't reach into another.

@@ -5,7 +5,7 @@ the issuer of the answer (RFC 9207), refresh.
 
 What must stay secret (verifier, client secret, tokens) never leaves as text:
 it is sealed for the vault under a key that this run alone was given
-(admind/vault/credentials.h), and comes back as the value of the source's
+(admind/vault/contexts/credentials.h), and comes back as the value of the source's
 secret, a JSON document of this module's:
 
     {"access_token", "refresh_token", "scope", "client": {...},
@@ -44,7 +44,7 @@ def _fail(text):
 
 
 def seal(document, key):
-    """As admind/vault/credentials.h describes it, in base64."""
+    """As admind/vault/contexts/credentials.h describes it, in base64."""
     text = json.dumps(document, separators=(",", ":")).encode()
     if len(text) > DOCUMENT_MAX:
         _fail(f"the tokens are longer than {DOCUMENT_MAX} bytes together")

@@ -22,7 +22,7 @@ SETUP = {
 
 def header():
     """The first lines of what setup writes, from its source."""
-    text = pathlib.Path("/src/admind/ctl/setup_remote.c").read_text()
+    text = pathlib.Path("/src/admind/ctl/setup/setup_remote.c").read_text()
     literals = re.findall(r'"((?:[^"\\]|\\.)*)"', re.search(r"header\[\] =(.*?);\n\n", text, re.S)[1])
     return "".join(literals).replace("\\n", "\n")
 

@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "check_said.h"
+#include "forms.h"
 #include "management_tools.h"
 #include "num.h"
 #include "tlv.h"

@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "forms.h"
 #include "management_tools.h"
 #include "num.h"
+#include "specs.h"
 #include "tlv.h"
 
 static char text[1 << 20]; /* the errors of the last check, as a string */

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "management_tools.h"
+#include "specs.h"
 #include "tlv.h"
 
 static char text[1 << 16]; /* the errors of the last check */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "forms.h"
 #include "management_tools.h"
 #include "tlv.h"
 

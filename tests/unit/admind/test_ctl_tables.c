@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "ctl.h"
+#include "tables.h"
 
 /* Scalars as JSON: each text is what another value looks like, or nearly. */
 static const char *const scalars[] = {"null", "true", "1", "-1.5e3", "\"\"",

@@ -16,6 +16,8 @@
 
 #include "crypto.h"
 #include "log.h"
+#include "problem.h"
+#include "routes.h"
 #include "version.h"
 #include "web.h"
 

@@ -6,6 +6,8 @@
 #include "crypto.h"
 #include "guard.h"
 #include "json.h"
+#include "problem.h"
+#include "routes.h"
 #include "version.h"
 
 static void

@@ -7,7 +7,9 @@
 
 #include <sys/stat.h>
 
-#include "gateway.h"
+#include "daemon.h"
+#include "exchange.h"
+#include "front.h"
 #include "ids.h"
 #include "json.h"
 #include "log.h"

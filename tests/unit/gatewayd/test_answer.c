@@ -372,8 +372,7 @@ test_instructions(void **state)
 	(void)state;
 	answer_discover(&b, &modern);
 	assert_int_equal(json_slice(b.p, b.len, path, &p, &n), 1);
-	assert_int_equal(
-	    mcp_request_text(ipc_bytes(p, n), text, sizeof(text)), 0);
+	assert_int_equal(mcp_json_text(ipc_bytes(p, n), text, sizeof(text)), 0);
 	assert_true(strlen(text) < 2048);
 	for (s = text; s != NULL; s = strchr(s + 1, '\n'))
 		lines++;

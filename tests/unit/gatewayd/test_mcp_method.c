@@ -15,6 +15,7 @@
 
 #include "buf.h"
 #include "json.h"
+#include "mcp_era.h"
 #include "mcp_rows.h"
 
 static const struct row rows[] = {

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "mcp_era.h"
 #include "mcp_rows.h"
 
 static const struct row rows[] = {
@@ -451,18 +452,16 @@ test_header_decode(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		int rc = mcp_request_header_decode(t[i].in, out, sizeof(out));
+		int rc = mcp_header_decode(t[i].in, out, sizeof(out));
 
 		if ((rc == 0) != (t[i].out != NULL))
 			fail_msg("%s", t[i].in);
 		if (rc == 0)
 			assert_string_equal(out, t[i].out);
 	}
+	assert_int_equal(mcp_header_decode("abc", small, sizeof(small)), -1);
 	assert_int_equal(
-	    mcp_request_header_decode("abc", small, sizeof(small)), -1);
-	assert_int_equal(
-	    mcp_request_header_decode("=?base64?YWJj?=", small, sizeof(small)),
-	    -1);
+	    mcp_header_decode("=?base64?YWJj?=", small, sizeof(small)), -1);
 }
 
 int

@@ -1,0 +1,45 @@
+/*
+ * A verdict on bytes, without I/O, and the two questions that are only about a
+ * schema. The others are in forms.h and specs.h.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "doc.h"
+#include "err.h"
+#include "ipc.h"
+#include "report.h"
+
+/* A verdict, as CHECK_OK or CHECK_ERRORS will carry it. */
+struct check {
+	bool ok;
+	struct buf fields;    /* TLV, when ok */
+	struct buf kept;      /* arguments as records keep them, or empty */
+	enum failure failure; /* when not ok */
+	char summary[ERR_TEXT_MAX]; /* one sentence, when not ok */
+	struct buf errors;          /* JSON array of {pointer, message} */
+};
+
+/* Each fills c, which check_free empties. The bytes are hostile. */
+/* An input schema by itself, for tests: management.c and inspection.c judge
+ * schemas with what they come in. */
+void check_schema(struct check *c, struct ipc_bytes schema);
+/* output: an outputSchema and structured content, not arguments. */
+void check_arguments(struct check *c, struct ipc_bytes schema,
+    struct ipc_bytes arguments, bool output);
+void check_free(struct check *c);
+
+/* For forms/ and specs/. Starts a verdict with an open report; ends it:
+ * ok if rc is 0 and the report is empty, else with `what` as the beginning of
+ * the summary and, for rc -1, the error. */
+void check_begin(struct check *c, struct report *r);
+void check_end(struct check *c, struct report *r, int rc, enum failure,
+    const char *what, const struct err *e);
+/* Validates arguments, already parsed, against schema text. 0 or -1. */
+int check_against(struct ipc_bytes schema, const struct doc *arguments,
+    struct report *r, struct err *e);
+
+#endif

@@ -1,0 +1,30 @@
+#include <sys/ioctl.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "terminal.h"
+
+void
+show_out(const struct buf *b)
+{
+	if (b->len != 0)
+		(void)fwrite(b->p, 1, b->len, stdout);
+	if (b->failed)
+		fputs("\nmcpboxctl: too long to show whole\n", stderr);
+}
+
+unsigned
+show_width(void)
+{
+	/* Output into a pager is read on the terminal of the others. */
+	static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
+	struct winsize w;
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (isatty(fds[i]) && ioctl(fds[i], TIOCGWINSZ, &w) == 0 &&
+		    w.ws_col > 0)
+			return w.ws_col;
+	return SHOW_WIDTH;
+}

@@ -1,0 +1,213 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "calls.h"
+#include "crypto.h"
+#include "ids.h"
+#include "json.h"
+#include "limit.h"
+#include "objects.h"
+#include "tables.h"
+#include "tlv.h"
+
+/*
+ * servers limits NAME [LIMIT=VALUE ...]: what a server's tools may use unless
+ * a tool's version says otherwise. The change is made from what was read, and
+ * names it by its hash, so nobody else's change in between is undone.
+ */
+
+/* 4096, 64K, 256M, 2G; binary, as in the configuration. 0 or -1. */
+static int
+number(const char *s, uint64_t *out)
+{
+	uint64_t v = 0;
+	size_t n = 0;
+
+	for (; s[n] >= '0' && s[n] <= '9' && n < 15; n++)
+		v = v * 10 + (uint64_t)(s[n] - '0');
+	if (n == 0 || (s[n] != '\0' && s[n + 1] != '\0'))
+		return -1;
+	switch (s[n]) {
+	case '\0':
+		break;
+	case 'K':
+		v <<= 10;
+		break;
+	case 'M':
+		v <<= 20;
+		break;
+	case 'G':
+		v <<= 30;
+		break;
+	default:
+		return -1;
+	}
+	*out = v;
+	return 0;
+}
+
+/* One LIMIT=VALUE; without a value, or with `default`, it is unset (0). */
+static int
+assign(const char *word, uint64_t limits[LIMIT_COUNT])
+{
+	const char *eq = strchr(word, '=');
+	struct err e;
+	uint64_t v = 0;
+	int l;
+
+	if (eq == NULL || (l = limit_find(word, (size_t)(eq - word))) == -1) {
+		fputs("mcpboxctl: not LIMIT=VALUE; limits are", stderr);
+		for (int i = 0; i < LIMIT_COUNT; i++)
+			fprintf(stderr, " %s", limit_info((enum limit)i)->name);
+		fputc('\n', stderr);
+		return -1;
+	}
+	if (eq[1] != '\0' && strcmp(eq + 1, "default") != 0 &&
+	    (number(eq + 1, &v) == -1 ||
+		limit_check((enum limit)l, v, &e) == -1)) {
+		fprintf(stderr,
+		    "mcpboxctl: %s must be from %llu to %llu (%s), or "
+		    "default\n",
+		    limit_info((enum limit)l)->name,
+		    (unsigned long long)limit_info((enum limit)l)->min,
+		    (unsigned long long)limit_info((enum limit)l)->max,
+		    limit_info((enum limit)l)->unit);
+		return -1;
+	}
+	limits[l] = v;
+	return 0;
+}
+
+/* Id and present limits out of what admind sent. */
+static int
+read_present(
+    const struct buf *text, struct ipc_id *server, uint64_t limits[LIMIT_COUNT])
+{
+	struct json_object *o = NULL, *all;
+	const char *id;
+	int64_t v;
+	size_t n;
+	int rc = -1;
+
+	memset(limits, 0, LIMIT_COUNT * sizeof(limits[0]));
+	if (json_parse(text->p, text->len, &o, NULL) == -1 || o == NULL ||
+	    json_get_str(o, "server_id", &id, &n, NULL) != 1 ||
+	    uuid_parse(id, n, server) == -1 ||
+	    json_get_obj(o, "limits", &all, NULL) != 1)
+		goto out;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (json_get_int(all, limit_info((enum limit)i)->name, 1,
+			INT64_MAX, &v, NULL) == 1)
+			limits[i] = (uint64_t)v;
+	rc = 0;
+out:
+	json_object_put(o);
+	return rc;
+}
+
+static enum ctl_status
+print(const struct ctl *c, const uint8_t *p, size_t n)
+{
+	uint64_t limits[LIMIT_COUNT];
+	struct ipc_id server;
+	struct buf text;
+
+	if (c->json)
+		return tables_json(p, n);
+	buf_init(&text, IPC_BLOB_MAX);
+	buf_put(&text, p, n);
+	if (text.failed || read_present(&text, &server, limits) == -1) {
+		fputs("mcpboxctl: the answer is unreadable\n", stderr);
+		buf_free(&text);
+		return CTL_REFUSED;
+	}
+	buf_free(&text);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *t = limit_info((enum limit)i);
+
+		if (limits[i] == 0)
+			printf("%-16s default\n", t->name);
+		else
+			printf("%-16s %llu %s\n", t->name,
+			    (unsigned long long)limits[i], t->unit);
+	}
+	return CTL_DONE;
+}
+
+static enum ctl_status
+set(const struct ctl *c, const struct buf *present)
+{
+	uint64_t limits[LIMIT_COUNT];
+	struct ipc_limits_set m;
+	struct ipc_admin_json a;
+	enum ctl_status status;
+	struct ipc_frame f;
+	struct buf list;
+
+	memset(&m, 0, sizeof(m));
+	if (read_present(present, &m.server, limits) == -1) {
+		fputs("mcpboxctl: the answer is unreadable\n", stderr);
+		return CTL_REFUSED;
+	}
+	sha256(present->p, present->len, &m.seen);
+	for (int i = 3; i < c->nwords; i++)
+		if (assign(c->words[i], limits) == -1)
+			return CTL_USAGE;
+	buf_init(&list, 4096);
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (limits[i] != 0)
+			tlv_put_u64(&list, (uint8_t)(i + 1), limits[i]);
+	m.limits = ipc_bytes(list.p, list.len);
+	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_LIMITS_SET, &m,
+	    IPC_ADMIN_JSON, &f);
+	buf_free(&list);
+	if (status != CTL_DONE)
+		return status;
+	status = CTL_REFUSED;
+	if (ipc_decode(&f, &a, NULL) == 0)
+		status = print(c, a.json.p, a.json.n);
+	ipc_frame_free(&f);
+	return status;
+}
+
+static enum ctl_status
+set_expose(const struct ctl *c)
+{
+	struct ipc_expose_set m = {
+	    .server = ipc_str(c->words[2]), .expose = ipc_str(c->words[3])};
+	enum ctl_status status;
+	struct ipc_frame f;
+
+	status = calls_ask(
+	    c, "admind", IPC_ROLE_ADMIND, IPC_EXPOSE_SET, &m, IPC_OK, &f);
+	if (status != CTL_DONE)
+		return status;
+	ipc_frame_free(&f);
+	puts(c->json ? "{\"ok\":true}"
+		     : "done: versions that are made from now on are named so. "
+		       "Those that exist keep the name that was reviewed; a "
+		       "tool gets the new one with its next approved version.");
+	return CTL_DONE;
+}
+
+enum ctl_status
+limits_command(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct buf text;
+
+	if (c->nwords == 4 && strcmp(c->words[1], "expose") == 0)
+		return set_expose(c);
+	if (c->nwords < 2 || strcmp(c->words[1], "limits") != 0)
+		return c->nwords <= 2 ? tables_command(c) : CTL_USAGE;
+	if (c->nwords < 3)
+		return CTL_USAGE;
+	status = calls_query(c, "limits", c->words[2], &text);
+	if (status == CTL_DONE)
+		status =
+		    c->nwords == 3 ? print(c, text.p, text.len) : set(c, &text);
+	buf_free(&text);
+	return status;
+}

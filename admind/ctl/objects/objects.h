@@ -1,0 +1,38 @@
+/*
+ * Commands that list, show and change what administrators keep.
+ */
+#ifndef OBJECTS_H
+#define OBJECTS_H
+
+#include "ctl.h"
+
+enum ctl_status secret_command(const struct ctl *);
+enum ctl_status limits_command(const struct ctl *);
+enum ctl_status openapi_command(const struct ctl *);
+enum ctl_status lives_command(const struct ctl *);
+enum ctl_status modules_command(const struct ctl *);
+enum ctl_status settings_command(const struct ctl *);
+enum ctl_status rates_command(const struct ctl *);
+enum ctl_status breakers_command(const struct ctl *);
+enum ctl_status audit_command(const struct ctl *);
+enum ctl_status administrators_command(const struct ctl *);
+enum ctl_status executions_command(const struct ctl *);
+enum ctl_status activity_command(const struct ctl *);
+enum ctl_status tokens_command(const struct ctl *);
+enum ctl_status export_command(const struct ctl *);
+enum ctl_status import_command(const struct ctl *);
+enum ctl_status transfer_key_command(const struct ctl *);
+
+/* All that the filters take of the list `what`, as rows of the list
+ * `layout`; with --json whole, one object a line. */
+enum ctl_status audit_export(const struct ctl *, const char *what,
+    const char *layout, struct ipc_bytes filters);
+
+/* mcpboxctl audit verify */
+enum ctl_status verify_run(const struct ctl *);
+
+/* A whole file (`-`: standard input) behind what *out holds.
+ * CTL_DONE, else it said why: not readable, or longer than *out takes. */
+enum ctl_status transfer_read(const char *path, struct buf *out);
+
+#endif

@@ -1,0 +1,201 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "crypto.h"
+#include "json_grammar.h"
+#include "jsonw.h"
+#include "problem.h"
+#include "web.h"
+
+enum {
+	PROBLEM_MAX = 8 * 1024,
+	AWAY_MS = 1000 /* a restart takes about as long */
+};
+
+/*
+ * On every answer: it is data, for this origin's scripts only, never cached
+ * (a shared profile's back button would show it after logout), never framed,
+ * sniffed, or given away in a Referer. Nothing that is shown runs, loads or
+ * sends anything.
+ */
+void
+security_headers(struct httpd_req *req)
+{
+	httpd_header(req, "Cache-Control", "no-store");
+	httpd_header(req, "X-Content-Type-Options", "nosniff");
+	httpd_header(req, "X-Frame-Options", "DENY");
+	httpd_header(req, "Referrer-Policy", "no-referrer");
+	httpd_header(req, "Content-Security-Policy",
+	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+	    "form-action 'none'");
+	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
+	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
+}
+
+/*
+ * The failure table's statuses are those of /mcp, where most failures travel
+ * in a 200. REST says them by status.
+ */
+int
+problem_status(enum failure f)
+{
+	switch (f) {
+	case FAILURE_NOT_FOUND:
+	case FAILURE_UNKNOWN_TOOL:
+		return 404;
+	case FAILURE_CONFLICT:
+	case FAILURE_MISSING_GRANT: /* a module that nobody recorded yet */
+		return 409;
+	case FAILURE_INVALID_ARGUMENTS:
+	case FAILURE_INVALID_PARAMS:
+	case FAILURE_LIMIT:
+		return 400;
+	default:
+		break;
+	}
+	if (failure_info(f)->http_status == 200)
+		return 500;
+	return failure_info(f)->http_status;
+}
+
+void
+problem_body(struct buf *b, int status, enum failure f, const char *detail,
+    const char *fix, uint64_t retry_after_ms)
+{
+	const struct failure_info *info = failure_info(f);
+	struct jsonw w;
+
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "type", "about:blank");
+	jsonw_kv_str(&w, "title", http1_reason(status));
+	jsonw_kv_int(&w, "status", status);
+	jsonw_kv_str(&w, "detail", detail);
+	jsonw_kv_str(&w, "failure_mode", info->name);
+	jsonw_kv_str(&w, "fix",
+	    fix != NULL ? fix : failure_fix(f, detail, strlen(detail)));
+	if (retry_after_ms > 0) {
+		jsonw_name(&w, "retry_after_ms");
+		jsonw_u64(&w, retry_after_ms);
+	}
+	jsonw_obj_end(&w);
+}
+
+static void
+send_problem(struct call *c, int status, enum failure f, const char *detail,
+    const char *fix, uint64_t retry_after_ms)
+{
+	struct buf b;
+	char text[32];
+
+	buf_init(&b, PROBLEM_MAX);
+	problem_body(&b, status, f, detail, fix, retry_after_ms);
+	if (status == 401)
+		httpd_header(
+		    c->req, "WWW-Authenticate", "Session realm=\"mcpbox\"");
+	if (retry_after_ms > 0) {
+		/* Whole seconds, rounded up (RFC 9110 section 10.2.3). */
+		snprintf(text, sizeof(text), "%llu",
+		    (unsigned long long)(retry_after_ms + 999) / 1000);
+		httpd_header(c->req, "Retry-After", text);
+	}
+	/* Without memory for a body the status alone is the answer. */
+	if (b.failed)
+		httpd_reply(c->req, status, "", NULL, 0);
+	else
+		httpd_reply(
+		    c->req, status, "application/problem+json", b.p, b.len);
+	buf_free(&b);
+	call_free(c);
+}
+
+void
+problem_send(
+    struct call *c, enum failure f, const char *detail, const char *fix)
+{
+	if (f == FAILURE_UNAUTHENTICATED && fix == NULL)
+		fix = "Sign in again with POST /api/login; send its cookie, "
+		      "and its csrf_token as X-CSRF-Token.";
+	send_problem(c, problem_status(f), f, detail, fix, 0);
+}
+
+void
+problem_retry(
+    struct call *c, enum failure f, const char *detail, uint64_t retry_after_ms)
+{
+	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
+}
+
+/* admind has no failure of its own: to clients of /mcp its absence is that of
+ * what is stored. The table's fix is about PostgreSQL, which may be well. */
+void
+problem_away(struct call *c, bool vault, const char *detail)
+{
+	enum failure f =
+	    vault ? FAILURE_VAULT_UNAVAILABLE : FAILURE_STORAGE_UNAVAILABLE;
+
+	send_problem(c, problem_status(f), f, detail,
+	    vault ? NULL : "Call again in a moment; admind is restarting.",
+	    AWAY_MS);
+}
+
+void
+problem_status_send(struct call *c, int status, enum failure f,
+    const char *detail, const char *fix)
+{
+	send_problem(c, status, f, detail, fix, 0);
+}
+
+/*
+ * admind's JSON passes on as it is, but only if it is JSON: this process
+ * promises the type, whatever admind has become. The ETag is the SHA-256 of the
+ * very bytes that are sent, and a change names it: of two administrators at
+ * once the later one is told and reads again.
+ */
+void
+reply_admind(struct call *c, struct ipc_frame *f, bool tagged)
+{
+	struct ipc_admin_json answer;
+	char tag[HEX32_LEN + 3];
+	struct ipc_hash hash;
+	struct buf b;
+	struct err e;
+
+	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
+	    !utf8_valid(answer.json.p, answer.json.n) ||
+	    !json_grammar_valid(answer.json.p, answer.json.n)) {
+		problem_send(c, FAILURE_INTERNAL,
+		    "admind's answer was unreadable", NULL);
+		return;
+	}
+	if (tagged) {
+		sha256(answer.json.p, answer.json.n, &hash);
+		tag[0] = '"';
+		hex_encode(hash.b, sizeof(hash.b), tag + 1);
+		tag[HEX32_LEN + 1] = '"';
+		tag[HEX32_LEN + 2] = '\0';
+		httpd_header(c->req, "ETag", tag);
+	}
+	buf_init(&b, IPC_BLOB_MAX);
+	buf_put(&b, answer.json.p, answer.json.n);
+	reply_json(c, 200, &b);
+	buf_free(&b);
+}
+
+void
+reply_json(struct call *c, int status, const struct buf *b)
+{
+	if (b->failed) {
+		problem_send(c, FAILURE_INTERNAL, "out of memory", NULL);
+		return;
+	}
+	httpd_reply(c->req, status, "application/json", b->p, b->len);
+	call_free(c);
+}
+
+void
+reply_empty(struct call *c, int status)
+{
+	httpd_reply(c->req, status, "", NULL, 0);
+	call_free(c);
+}

@@ -1,0 +1,13 @@
+/*
+ * The token of a login.
+ */
+#ifndef TOKEN_H
+#define TOKEN_H
+
+#include "web.h"
+
+/* Both halves of a login's token, into c; -1: one is missing or malformed, and
+ * the request is answered. */
+int token_read(struct call *);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * admind-http: what its files share. One struct web a process, one struct call
+ * a request that waits for another process.
+ */
+#ifndef WEB_H
+#define WEB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "admin_action.h"
+#include "admin_filter.h"
+#include "bounds.h"
+#include "buf.h"
+#include "failure.h"
+#include "httpd.h"
+#include "ids.h"
+#include "ipc.h"
+#include "ipc_peer.h"
+
+enum {
+	DEVICE_TEXT_MAX = 160, /* the vault's text of a known browser */
+	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says more */
+	PAGE_MAX = 200,
+	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
+	/* A login form has at most two passwords of 128 characters, a refusal
+	 * a reason of 2000; both fit many times, escaped or not. */
+	WEB_BODY_MAX = 32 * 1024,
+	/* A page of a list or a shown version; then the vault's slowest
+	 * answer, a queue of Argon2 hashes. */
+	WEB_TIMEOUT_MS = 15000,
+	/* A run in the sandbox that talks to another machine, with its
+	 * queue. */
+	WEB_SLOW_MS = 100000
+};
+
+struct web {
+	struct event_base *base;
+	struct ipc_client *admind, *vault;
+	struct httpd *httpd;
+	bool draining;                 /* the process ends: no new live tail */
+	bool ipv6;                     /* we listen on [::1], not 127.0.0.1 */
+	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
+	bool have_metrics_token;
+};
+
+/* Who may use a route. */
+enum access {
+	ACCESS_PUBLIC, /* anyone */
+	/* anyone, by another site's redirect or link, too; reads its own query
+	 */
+	ACCESS_CALLBACK,
+	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
+	ACCESS_WRITE /* the same, asked here before the body is looked at */
+};
+
+/* Parameters behind '?', checked and decoded; empty if not given. */
+struct params {
+	char filter[ADMIN_FILTER_COUNT][ADMIN_FILTER_MAX + 1];
+	char cursor[ADMIN_CURSOR_MAX + 1];
+	unsigned limit;
+};
+
+struct call;
+
+struct route {
+	enum http1_method method;
+	const char *path; /* segments may be {id} or {name} */
+	enum access access;
+	void (*handler)(struct call *);
+	/* its parameters, space between; name=a|b: with closed values */
+	const char *query;
+	const char *subject; /* ADMIN_QUERY's `what`, or an action's name */
+};
+
+struct call {
+	struct web *web;
+	struct httpd_req *req; /* NULL once the client went away */
+	const struct route *route;
+	/* the path's {id} or {name}, two with / between */
+	char id[ADMIN_ID_MAX + 1];
+	struct params params;
+	/* The login's token, both halves joined: for the vault alone. */
+	char token[LOGIN_TEXT + 1];
+	/* Its SHA-256 in base64url: what admind asks the vault by. */
+	char token_hash[LOGIN_HASH_TEXT + 1];
+	const char *unreachable; /* who is asked, should he not answer */
+	void (*then)(struct call *, struct ipc_frame *);
+	/* Of answers that go on (tail.c): the client went away; frees c. */
+	void (*gone)(struct call *);
+	void *data;
+	/* What a handler keeps between two questions; call_free frees it. */
+	void *work;
+	void (*work_free)(void *);
+	bool takes_refusals; /* `then` hears REFUSED, too */
+	bool slow;           /* an answer may take WEB_SLOW_MS */
+};
+
+/* call.c. Ends a call: nothing may use it afterwards. The request was answered.
+ */
+void call_free(struct call *);
+
+#endif

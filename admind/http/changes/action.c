@@ -1,0 +1,109 @@
+#include <json-c/json.h>
+
+#include <string.h>
+
+#include "admin_action.h"
+#include "admin_body.h"
+#include "ask.h"
+#include "body.h"
+#include "changes.h"
+#include "guard.h"
+#include "problem.h"
+#include "web.h"
+
+/*
+ * Every route of common/admin/admin_action.def. What is checked here is form:
+ * the body's members and types, If-Match, Idempotency-Key. Who may do it and
+ * what it means decide admind and the database.
+ */
+
+static void
+shown(struct call *c, struct ipc_frame *f)
+{
+	/* the object afterwards, as its GET shows it */
+	reply_admind(c, f, true);
+}
+
+/*
+ * If-Match names what the change was made from. Where nothing is compared, a
+ * condition that would go unheard is refused: its sender relies on it. "*" is
+ * no hash of anything.
+ */
+static int
+take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
+{
+	static const struct ipc_hash none; /* in the message: not given */
+	const char *match;
+	unsigned count;
+
+	match = http1_field(httpd_request(c->req), "if-match", &count);
+	if (match == NULL || strcmp(match, "*") == 0) {
+		if (a->seen != ADMIN_SEEN_REQUIRED)
+			return 0;
+		problem_send(c, FAILURE_HASH_REQUIRED,
+		    "a change needs the hash of what was read",
+		    "Read the object, then send its ETag as If-Match.");
+		return -1;
+	}
+	if (a->seen == ADMIN_SEEN_NONE) {
+		problem_send(c, FAILURE_INVALID_PARAMS,
+		    "this address compares no ETag", "Send no If-Match.");
+		return -1;
+	}
+	if (count != 1 || guard_etag(match, seen) < 0 ||
+	    memcmp(seen, &none, sizeof(none)) == 0) {
+		problem_send(c, FAILURE_HASH_MISMATCH,
+		    "If-Match is not one hash in quotes", NULL);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+take_key(struct call *c, struct ipc_bytes *key)
+{
+	const char *value;
+	unsigned count;
+
+	value = http1_field(httpd_request(c->req), "idempotency-key", &count);
+	if (value == NULL)
+		return 0;
+	*key = ipc_str(value);
+	if (count == 1 && admin_action_key(*key))
+		return 0;
+	problem_send(c, FAILURE_INVALID_PARAMS,
+	    "Idempotency-Key is not 1 to 64 visible ASCII characters", NULL);
+	return -1;
+}
+
+void
+action_write(struct call *c)
+{
+	const struct admin_action *a =
+	    admin_action_find(ipc_str(c->route->subject));
+	const struct http1_request *r = httpd_request(c->req);
+	struct ipc_admin_action m = {.token = ipc_str(c->token_hash),
+	    .action = ipc_str(a->name),
+	    .id = ipc_str(c->id),
+	    .body = ipc_str("{}")};
+	struct json_object *o;
+	unsigned count;
+	struct err e;
+
+	if (take_match(c, a, &m.seen) < 0 || take_key(c, &m.key) < 0)
+		return;
+	if (r->body_len == 0 && strstr(a->members, "!") == NULL &&
+	    http1_field(r, "content-type", &count) == NULL) {
+		ask_admind(c, IPC_ADMIN_ACTION, &m, shown);
+		return;
+	}
+	if (body_object(c, &o) < 0)
+		return;
+	if (admin_body_check(a, o, &e) < 0) {
+		problem_send(c, e.failure, e.text, NULL);
+	} else {
+		m.body = ipc_bytes(r->body, r->body_len);
+		ask_admind(c, IPC_ADMIN_ACTION, &m, shown);
+	}
+	json_object_put(o);
+}

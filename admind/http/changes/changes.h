@@ -1,0 +1,50 @@
+/*
+ * Routes that change something, and what belongs to them.
+ */
+#ifndef CHANGES_H
+#define CHANGES_H
+
+#include "web.h"
+
+/* action.c */
+void action_write(struct call *); /* all of admin_action.def */
+
+/* login.c */
+void login_post(struct call *);
+void logout_post(struct call *);
+void password_post(struct call *);
+void me_get(struct call *);
+
+/* admins.c */
+void admin_post(struct call *);
+void admin_role_put(struct call *);
+void admin_password_post(struct call *);
+void admin_delete_post(struct call *);
+void logins_get(struct call *);
+void login_delete(struct call *);
+void admin_logins_delete(struct call *);
+
+/* sources.c */
+void source_discover_post(struct call *);
+void source_import_post(struct call *);
+void openapi_post(struct call *); /* openapi.c */
+void source_authorise_post(struct call *);
+void oauth_callback_get(struct call *);
+
+/* secrets.c */
+void secret_put(struct call *);
+
+/* limits.c */
+void limits_get(struct call *);
+void limits_put(struct call *);
+void expose_put(struct call *);
+
+/* tokens.c */
+void tokens_post(struct call *);
+void token_revoke_post(struct call *);
+
+/* transfer.c */
+void export_post(struct call *);
+void import_post(struct call *);
+
+#endif

@@ -1,0 +1,278 @@
+#include <json-c/json.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ask.h"
+#include "body.h"
+#include "changes.h"
+#include "guard.h"
+#include "jsonw.h"
+#include "problem.h"
+#include "web.h"
+
+enum {
+	SMALL_MAX = 4096,
+	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
+	/* As long as browsers keep a cookie, and the vault takes it. */
+	DEVICE_AGE_S = 400 * 86400
+};
+
+/*
+ * The connection's address without its port, which is another one each time;
+ * never a header, which anyone may write.
+ */
+static void
+source_of(struct call *c, char out[SOURCE_LEN])
+{
+	const char *s = httpd_source(c->req), *colon = strrchr(s, ':');
+	size_t n = colon != NULL ? (size_t)(colon - s) : strlen(s);
+
+	if (n >= 2 && s[0] == '[' && s[n - 1] == ']') {
+		s++;
+		n -= 2;
+	}
+	if (n >= SOURCE_LEN)
+		n = SOURCE_LEN - 1;
+	memcpy(out, s, n);
+	out[n] = '\0';
+}
+
+/* Writes what login and /api/me answer. half: the token's second one, of login
+ * alone, else NULL: /api/me tells nobody more than was needed to ask. The first
+ * is in a cookie and never in a body. */
+static void
+put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
+    const char *half, uint64_t expires_ms, uint64_t idle_ms)
+{
+	char when[TIME_TEXT_LEN + 1], idle[TIME_TEXT_LEN + 1];
+	struct jsonw w;
+
+	time_text(expires_ms * 1000, when);
+	time_text(idle_ms * 1000, idle);
+	jsonw_open(&w, b);
+	jsonw_obj(&w);
+	jsonw_kv_strn(&w, "username", username.p, username.n);
+	jsonw_kv_strn(&w, "role", role.p, role.n);
+	if (half != NULL)
+		jsonw_kv_str(&w, "csrf_token", half);
+	jsonw_kv_str(&w, "expires_at", when);
+	jsonw_kv_str(&w, "idle_expires_at", idle);
+	jsonw_obj_end(&w);
+}
+
+/*
+ * HttpOnly: no script reads it. SameSite=Strict: no other site's page makes a
+ * browser send it; one of another port of this host does, since that is the
+ * same site, so it is half a login only. Not Secure: this listener is plain
+ * HTTP on loopback.
+ */
+static void
+set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+	    "mcpbox_session=%s; Path=/; HttpOnly; SameSite=Strict; "
+	    "Max-Age=%llu",
+	    half, (unsigned long long)seconds);
+	httpd_header(req, "Set-Cookie", text);
+	explicit_bzero(text, sizeof(text));
+}
+
+/* Only the login page's own requests carry it. It is no login: HttpOnly so that
+ * no script needs to be trusted with it. */
+static void
+set_device(struct httpd_req *req, struct ipc_bytes device)
+{
+	char text[DEVICE_TEXT_MAX + 120];
+
+	snprintf(text, sizeof(text),
+	    "mcpbox_device=%.*s; Path=/api/login; HttpOnly; SameSite=Strict; "
+	    "Max-Age=%d",
+	    (int)device.n, (const char *)device.p, DEVICE_AGE_S);
+	httpd_header(req, "Set-Cookie", text);
+	explicit_bzero(text, sizeof(text));
+}
+
+static void
+logged_in(struct call *c, struct ipc_frame *f)
+{
+	struct ipc_login_ok ok;
+	uint64_t now_ms = now_us() / 1000;
+	char half[2][LOGIN_HALF + 1];
+	struct buf b;
+	struct err e;
+
+	if (f->type != IPC_LOGIN_OK || ipc_decode(f, &ok, &e) < 0 ||
+	    ok.token.n != LOGIN_TEXT || ok.expires_ms <= now_ms ||
+	    !guard_device_text(ok.device)) {
+		problem_send(c, FAILURE_INTERNAL,
+		    "the vault's answer was unreadable", NULL);
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		memcpy(half[i], ok.token.p + i * LOGIN_HALF, LOGIN_HALF);
+		half[i][LOGIN_HALF] = '\0';
+	}
+	set_cookie(c->req, half[0], (ok.expires_ms - now_ms) / 1000);
+	if (ok.device.n > 0)
+		set_device(c->req, ok.device);
+	buf_init(&b, SMALL_MAX);
+	put_session(
+	    &b, ok.username, ok.role, half[1], ok.expires_ms, ok.idle_ms);
+	explicit_bzero(half, sizeof(half));
+	reply_json(c, 200, &b);
+	buf_free(&b);
+}
+
+/* An optional member, or empty. 0 or -1. */
+static int
+optional(struct json_object *o, const char *name, struct ipc_bytes *out,
+    struct err *e)
+{
+	struct json_object *v;
+
+	if (!json_object_object_get_ex(o, name, &v))
+		return 0;
+	return body_str(o, name, out, e);
+}
+
+/*
+ * A login at the name localhost would leave its cookie there. Whoever listens
+ * at [::1] and our port (any user of this machine can) is asked for that name
+ * first by a browser that prefers IPv6, as the same origin: it gets the cookie
+ * with each request, and its page reads the other half from sessionStorage. So
+ * no login is made there, whoever asks: a page of ours is never at that name
+ * (page.c), and a program is told the address (docs/decisions/0084).
+ */
+static bool
+at_the_address(struct call *c)
+{
+	char fix[160];
+	const char *host, *port = "";
+	unsigned count;
+
+	host = http1_field(httpd_request(c->req), "host", &count);
+	if (host == NULL || !guard_localhost(host, &port))
+		return true;
+	snprintf(fix, sizeof(fix),
+	    "Use http://%s%s for this and all that follows.",
+	    c->web->ipv6 ? "[::1]" : "127.0.0.1", port);
+	problem_send(c, FAILURE_FORBIDDEN_ORIGIN,
+	    "a login is made at this server's address, not at the name "
+	    "localhost: another program may answer to that name",
+	    fix);
+	return false;
+}
+
+/*
+ * How often somebody may guess is for the vault to say, which can't be talked
+ * past; it knows the browser by its cookie, or a person by the code that root
+ * gave. A cookie that is none of ours is as good as no cookie.
+ */
+void
+login_post(struct call *c)
+{
+	static const char *const names[] = {
+	    "username", "password", "device", NULL};
+	const struct http1_request *r = httpd_request(c->req);
+	char source[SOURCE_LEN], device[DEVICE_TEXT_MAX + 1] = "";
+	const char *cookie, *agent;
+	struct ipc_login msg = {0};
+	struct json_object *o;
+	unsigned count;
+	struct err e;
+
+	if (!at_the_address(c))
+		return;
+	source_of(c, source);
+	if (body_parse(c, names, &o) < 0)
+		return;
+	msg.source = ipc_str(source);
+	agent = http1_field(r, "user-agent", &count);
+	if (agent != NULL && count == 1 &&
+	    utf8_valid((const uint8_t *)agent, strlen(agent)))
+		msg.agent = ipc_str(agent);
+	cookie = http1_field(r, "cookie", &count);
+	if (cookie != NULL && count == 1 && guard_device(cookie, device) == 1)
+		msg.device = ipc_str(device);
+	if (body_str(o, "username", &msg.username, &e) < 0 ||
+	    body_str(o, "password", &msg.password, &e) < 0 ||
+	    optional(o, "device", &msg.device, &e) < 0)
+		problem_send(c, e.failure, e.text, NULL);
+	else
+		ask_vault(c, IPC_LOGIN, &msg, logged_in);
+	json_object_put(o);
+}
+
+static void
+logged_out(struct call *c, struct ipc_frame *f)
+{
+	(void)f;
+	set_cookie(c->req, "", 0);
+	reply_empty(c, 204);
+}
+
+void
+logout_post(struct call *c)
+{
+	struct ipc_logout msg = {.token = ipc_str(c->token)};
+
+	ask_vault(c, IPC_LOGOUT, &msg, logged_out);
+}
+
+static void
+password_changed(struct call *c, struct ipc_frame *f)
+{
+	(void)f;
+	reply_empty(c, 204);
+}
+
+/* The old password is asked for again: a borrowed browser can't take over an
+ * account. Wrong ones count against this login. */
+void
+password_post(struct call *c)
+{
+	static const char *const names[] = {
+	    "old_password", "new_password", NULL};
+	struct ipc_password msg = {.token = ipc_str(c->token)};
+	struct json_object *o;
+	struct err e;
+
+	if (body_parse(c, names, &o) < 0)
+		return;
+	if (body_str(o, "old_password", &msg.old, &e) < 0 ||
+	    body_str(o, "new_password", &msg.new, &e) < 0)
+		problem_send(c, e.failure, e.text, NULL);
+	else
+		ask_vault(c, IPC_PASSWORD, &msg, password_changed);
+	json_object_put(o);
+}
+
+static void
+me_known(struct call *c, struct ipc_frame *f)
+{
+	struct ipc_session_info info;
+	struct buf b;
+	struct err e;
+
+	if (f->type != IPC_SESSION_INFO || ipc_decode(f, &info, &e) < 0) {
+		problem_send(c, FAILURE_INTERNAL,
+		    "the vault's answer was unreadable", NULL);
+		return;
+	}
+	buf_init(&b, SMALL_MAX);
+	put_session(
+	    &b, info.username, info.role, NULL, info.expires_ms, info.idle_ms);
+	reply_json(c, 200, &b);
+	buf_free(&b);
+}
+
+void
+me_get(struct call *c)
+{
+	struct ipc_whoami msg = {.token = ipc_str(c->token)};
+
+	ask_vault(c, IPC_WHOAMI, &msg, me_known);
+}

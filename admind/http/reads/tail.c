@@ -1,0 +1,326 @@
+/*
+ * GET /api/activity/stream: the live tail as server-sent events.
+ *
+ * admind tells what happens in PARTs of lines, each an object of JSON; each
+ * becomes one event. After a minute it ends the asking, and it is asked again
+ * with the same login. Who reads too slowly is dropped: it can read what it
+ * missed from the lists.
+ *
+ * A stream ends with its login. Whoever took both halves of a login gains what
+ * happens here for as long as a stream outlives the login: a logout, an
+ * expiry, a new password or role, a deletion. The vault alone knows of all of
+ * these, so it is asked about the login every TAIL_LOGIN_MS, as often as that
+ * and for every stream. No answer counts as a login that ended, since the
+ * vault's logins end with it. The last event says why.
+ */
+#include <sys/queue.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "json_grammar.h"
+#include "jsonw.h"
+#include "log.h"
+#include "problem.h"
+#include "reads.h"
+#include "web.h"
+
+enum {
+	/* admind ends it after 60 s; later than this it has hung. */
+	TAIL_WAIT_MS = 90 * 1000,
+	/* How long a stream may outlive its login: as long as a page takes to
+	 * load. With 16 streams (ACTIVITY_FOLLOWERS_MAX) it costs the vault
+	 * eight look-ups in a table a second. */
+	TAIL_LOGIN_MS = 2000,
+	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* later than this the vault hung */
+};
+
+struct tail {
+	LIST_ENTRY(tail) all;
+	struct call *call;
+	uint64_t stream, request;
+	struct ipc_peer
+	    *asked;          /* while it waits for admind's word, else NULL */
+	struct event *timer; /* to the next look at its login */
+	struct ipc_peer *looking; /* while the vault is asked, else NULL */
+	uint64_t look;
+	bool calls;
+	bool begun;
+};
+
+static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
+
+static void ask_again(struct tail *);
+static bool look_later(struct tail *);
+
+/* Its call was answered, which freed that. */
+static void
+forget(struct tail *t)
+{
+	LIST_REMOVE(t, all);
+	if (t->looking != NULL)
+		ipc_forget(t->looking, t->look);
+	if (t->timer != NULL)
+		event_free(t->timer);
+	free(t);
+}
+
+static void
+tail_free(struct tail *t)
+{
+	call_free(t->call);
+	forget(t);
+}
+
+/* Nobody reads any more: admind need not say more. */
+static void
+leave(struct tail *t)
+{
+	struct ipc_peer *peer = ipc_client_peer(t->call->web->admind);
+	struct ipc_activity_leave m = {.stream = t->stream};
+
+	if (t->asked == NULL)
+		return;
+	ipc_forget(t->asked, t->request);
+	t->asked = NULL;
+	if (peer != NULL)
+		(void)ipc_send(peer, IPC_ACTIVITY_LEAVE, &m);
+}
+
+static void
+gone(struct call *c)
+{
+	struct tail *t = c->data;
+
+	leave(t);
+	tail_free(t);
+}
+
+/* Ends the answer; the client reads the rest and comes again if it likes. */
+static void
+end(struct tail *t)
+{
+	leave(t);
+	httpd_stream_end(t->call->req);
+	tail_free(t);
+}
+
+/* Says why, then ends the answer; the client is not to come again as it is. */
+static void
+end_told(struct tail *t, enum failure why, const char *message)
+{
+	struct jsonw w;
+	struct buf b;
+
+	buf_init(&b, ERR_TEXT_MAX * 2);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "type", "end");
+	jsonw_kv_str(&w, "failure_mode", failure_info(why)->name);
+	jsonw_kv_str(&w, "message", message);
+	jsonw_obj_end(&w);
+	if (!b.failed)
+		(void)httpd_sse_event(t->call->req, NULL, b.p, b.len);
+	buf_free(&b);
+	end(t);
+}
+
+/* ---- its login ---- */
+
+static void
+looked(void *arg, struct ipc_frame *f, enum failure gone_why)
+{
+	struct tail *t = arg;
+
+	t->looking = NULL;
+	if (f == NULL)
+		end_told(t, gone_why,
+		    "the vault did not answer, so the login has ended: log in "
+		    "and open the stream again");
+	else if (f->type != IPC_SESSION_INFO)
+		end_told(t, FAILURE_UNAUTHENTICATED,
+		    "the login of this stream has ended: log in and open the "
+		    "stream again");
+	else
+		(void)look_later(t);
+}
+
+static void
+look(evutil_socket_t fd, short what, void *arg)
+{
+	struct tail *t = arg;
+	struct ipc_peer *peer = ipc_client_peer(t->call->web->vault);
+	struct ipc_whoami m = {.token = ipc_str(t->call->token)};
+
+	if (peer == NULL ||
+	    ipc_request(peer, IPC_WHOAMI, &m, TAIL_LOGIN_WAIT_MS, looked, t,
+		&t->look) == -1)
+		looked(t, NULL, FAILURE_VAULT_UNAVAILABLE);
+	else
+		t->looking = peer;
+}
+
+/* false: there was no memory for the timer, and the stream has ended, since
+ * nobody would see its login end. */
+static bool
+look_later(struct tail *t)
+{
+	static const struct timeval tv = {.tv_sec = TAIL_LOGIN_MS / 1000,
+	    .tv_usec = TAIL_LOGIN_MS % 1000 * 1000};
+
+	if (evtimer_add(t->timer, &tv) == 0)
+		return true;
+	looked(t, NULL, FAILURE_BUSY);
+	return false;
+}
+
+/* ---- what it tells ---- */
+
+/* One event a line; false: the client is slow, or admind's text no JSON. */
+static bool
+put_lines(struct tail *t, const struct ipc_activity_lines *m)
+{
+	const uint8_t *p = m->lines.p, *stop = p + m->lines.n, *e;
+	char text[64];
+	int n;
+
+	if (m->dropped > 0) {
+		n = snprintf(text, sizeof(text),
+		    "{\"type\":\"dropped\",\"count\":%llu}",
+		    (unsigned long long)m->dropped);
+		if (!httpd_sse_event(t->call->req, NULL, text, (size_t)n))
+			return false;
+	}
+	for (; p < stop; p = e + 1) {
+		e = memchr(p, '\n', (size_t)(stop - p));
+		if (e == NULL || !utf8_valid(p, (size_t)(e - p)) ||
+		    !json_grammar_valid(p, (size_t)(e - p))) {
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "admind's activity is no JSON");
+			return false;
+		}
+		if (!httpd_sse_event(t->call->req, NULL, p, (size_t)(e - p)))
+			return false;
+	}
+	return true;
+}
+
+static void
+told(void *arg, struct ipc_frame *f, enum failure why)
+{
+	struct tail *t = arg;
+	struct ipc_activity_lines m;
+	struct call *c = t->call;
+	struct ipc_refused r;
+	char *message;
+
+	if (f != NULL && f->type == IPC_ACTIVITY_LINES &&
+	    ipc_decode(f, &m, NULL) == 0) {
+		if (!t->begun) {
+			t->begun = true;
+			httpd_header(c->req, "X-Accel-Buffering", "no");
+			httpd_stream_begin(c->req, 200, "text/event-stream");
+			if (httpd_request(c->req)->method == HTTP1_HEAD) {
+				end(t);
+				return;
+			}
+			(void)httpd_sse_comment(c->req);
+			/* until now admind has judged the login */
+			if (!look_later(t))
+				return;
+		}
+		if (!put_lines(t, &m))
+			end(t);
+		return;
+	}
+	t->asked = NULL;
+	if (f != NULL && f->type == IPC_OK) {
+		ask_again(t);
+		return;
+	}
+	if (f != NULL && f->type == IPC_REFUSED &&
+	    ipc_decode(f, &r, NULL) == 0 &&
+	    (message = ipc_strdup(r.message)) != NULL) {
+		if (t->begun) {
+			end_told(t, (enum failure)r.failure, message);
+			free(message);
+			return;
+		}
+		problem_send(c, (enum failure)r.failure, message, NULL);
+		free(message);
+	} else if (t->begun) {
+		end(t);
+		return;
+	} else {
+		problem_away(c, false, "admind is not reachable");
+	}
+	forget(t); /* the answer freed the call */
+}
+
+static void
+ask_again(struct tail *t)
+{
+	static uint64_t streams;
+	struct ipc_peer *peer = ipc_client_peer(t->call->web->admind);
+	struct ipc_activity_follow m = {
+	    .token = ipc_str(t->call->token_hash), .calls = t->calls};
+
+	m.stream = t->stream = ++streams;
+	if (peer != NULL &&
+	    ipc_request(peer, IPC_ACTIVITY_FOLLOW, &m, TAIL_WAIT_MS, told, t,
+		&t->request) == 0) {
+		t->asked = peer;
+		return;
+	}
+	if (t->begun) {
+		end(t);
+		return;
+	}
+	problem_away(t->call, false, "admind is not reachable");
+	forget(t);
+}
+
+void
+tail_get(struct call *c)
+{
+	struct tail *t;
+
+	if (c->web->draining) {
+		problem_retry(c, FAILURE_UPGRADING,
+		    "the server is being restarted", 1000);
+		return;
+	}
+	t = calloc(1, sizeof(*t));
+	if (t == NULL ||
+	    (t->timer = evtimer_new(c->web->base, look, t)) == NULL) {
+		free(t);
+		problem_retry(c, FAILURE_BUSY, "out of memory", 1000);
+		return;
+	}
+	t->call = c;
+	t->calls = c->params.filter[ADMIN_FILTER_KIND][0] == '\0';
+	c->data = t;
+	c->gone = gone;
+	LIST_INSERT_HEAD(&tails, t, all);
+	ask_again(t);
+}
+
+void
+tail_end_all(void)
+{
+	struct tail *t;
+
+	while ((t = LIST_FIRST(&tails)) != NULL) {
+		if (t->begun) {
+			end(t);
+			continue;
+		}
+		leave(t);
+		problem_retry(t->call, FAILURE_UPGRADING,
+		    "the server is being restarted", 1000);
+		forget(t);
+	}
+}

@@ -1,0 +1,158 @@
+/*
+ * LOGIN: a password for a token.
+ *
+ * Why it is safe with a hostile admind, which holds the table of verifiers: a
+ * verifier is opened only if it was sealed here for this very name and role
+ * (verifiers.c), so admind can't make one, give one person's to another, or
+ * raise a role. It can withhold one (refusal of service) or, behind a restart
+ * of ours, bring back an older one of the same person: an old password then
+ * works again, for somebody who knew it; docs/THREATS.md says so. Passwords and
+ * tokens never go to admind, and LOGIN's socket isn't reachable for it
+ * (SO_PEERCRED).
+ *
+ * And with a hostile web process: it sees the passwords typed into it and can
+ * act as who is logged in, no more; guessing costs a full Argon2id each, on one
+ * thread, and is counted here, where it can't be left out; unknown names take
+ * the same path at the same cost and the same counts. What it says of device
+ * and source is worth what it knows: a device's MAC it can't make.
+ */
+#include <string.h>
+
+#include "attempt.h"
+#include "ids.h"
+#include "log.h"
+#include "logins.h"
+
+/* Of a name that cannot exist: one bucket, one path. */
+static const char invalid[] = "(invalid)";
+
+/* The login is made once its audit row is committed, so that there is none
+ * without a row; and only if the verifier is still the person's newest: a new
+ * password, role or deletion that came meanwhile has ended all logins, also
+ * this one. */
+static void
+on_audited(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct attempt *a = arg;
+	char token[SESSIONS_TEXT + 1];
+	struct devices_text device;
+	const struct session *s;
+	struct ipc_login_ok ok;
+
+	if (f == NULL || f->type != IPC_OK) {
+		callers_refuse_as(a->v, a->ref, f, gone);
+		attempt_free(a);
+		return;
+	}
+	if (!verifiers_current(a->v->verifiers, a->username, a->sealed_us)) {
+		attempt_refuse(a, FAILURE_CONFLICT,
+		    "the password or role was changed meanwhile");
+		return;
+	}
+	if (devices_make(a->v->keys, DEVICES_BROWSER, a->username,
+		now_us() / 1000000, &device) == -1) {
+		attempt_refuse(a, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	s = sessions_add(a->v->sessions, a->username, a->role, &a->from,
+	    now_boot_ms(), now_us() / 1000, token);
+	if (s == NULL) {
+		attempt_refuse(
+		    a, FAILURE_BUSY, "too many people are logged in");
+		return;
+	}
+	memset(&ok, 0, sizeof(ok));
+	ok.token = ipc_str(token);
+	ok.username = ipc_str(s->username);
+	ok.role = ipc_str(s->role);
+	ok.expires_ms = s->expires_ms;
+	ok.idle_ms = s->idle_ms;
+	ok.device = ipc_str(device.s);
+	callers_answer(a->v, a->ref, IPC_LOGIN_OK, &ok);
+	explicit_bzero(token, sizeof(token));
+	attempt_free(a);
+}
+
+static void
+wrong(struct attempt *a)
+{
+	(void)attempt_audit(a, a->known ? a->username : "unknown",
+	    "login_failed", a->username, NULL);
+	attempt_refuse(a, FAILURE_BAD_LOGIN, "user name or password is wrong");
+}
+
+static void
+judged(struct attempt *a)
+{
+	if (!a->job.match || !a->known) {
+		wrong(a);
+		return;
+	}
+	if (attempt_audit(a, a->username, "login", a->username, on_audited) ==
+	    -1) {
+		attempt_refuse(a, FAILURE_BUSY, "admind is not connected");
+		return;
+	}
+	attempt_right(a);
+}
+
+static void
+found(struct attempt *a)
+{
+	attempt_verify(a, judged);
+}
+
+/* UTF-8, also where it was cut inside a character. */
+static void
+copy_shown(char *to, size_t size, struct ipc_bytes from)
+{
+	attempt_copy(to, size, from);
+	if (!utf8_valid((const uint8_t *)to, strlen(to)))
+		to[0] = '\0';
+}
+
+static void
+login(struct attempt *a, const struct ipc_login *m)
+{
+	bool valid = attempt_username_ok(m->username);
+	struct ipc_id number;
+
+	attempt_copy(a->username, sizeof(a->username),
+	    valid ? m->username : ipc_str(invalid));
+	copy_shown(a->from.source, sizeof(a->from.source), m->source);
+	copy_shown(a->from.agent, sizeof(a->from.agent), m->agent);
+	if (m->device.n > 0 &&
+	    devices_check(a->v->keys, a->username, m->device,
+		now_us() / 1000000, &number)) {
+		if (attempt_count(a, THROTTLE_DEVICE, &number) == -1)
+			return;
+	} else if (attempt_count(a, THROTTLE_NAME, NULL) == -1) {
+		return;
+	}
+	if (m->password.n > SLOTS_PASSWORD_MAX) {
+		wrong(a);
+		return;
+	}
+	attempt_put(a, m->password);
+	if (valid) {
+		attempt_find(a, found);
+		return;
+	}
+	/* No such name can exist: no need to ask, but the same price. */
+	attempt_copy(a->job.encoded, sizeof(a->job.encoded),
+	    ipc_str(slots_decoy(a->v->slots)));
+	attempt_verify(a, judged);
+}
+
+int
+logins_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_login m;
+	struct attempt *a;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((a = attempt_new(port, peer, m.request)) != NULL)
+		login(a, &m);
+	return 0;
+}

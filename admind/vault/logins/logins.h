@@ -1,0 +1,17 @@
+/*
+ * Logins and their ends. Each handles one message; -1 closes the peer
+ * (malformed).
+ */
+#ifndef LOGINS_H
+#define LOGINS_H
+
+#include "vault.h"
+
+/* LOGIN. */
+int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* LOGOUT, WHOAMI, SESSION_LOOKUP. */
+int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* LOGINS_GET, LOGIN_END. */
+int endings_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * LOGOUT, WHOAMI, SESSION_LOOKUP: what a login's token says and ends.
+ *
+ * A token is the whole proof of a login; whoever shows it may ask who it is and
+ * end it. The web process brings the token's text, which it joins from a cookie
+ * and a header: who has one of them asks nothing here. admind has only the
+ * hash, which is not taken for a token: it can't show a login to admind-http
+ * either.
+ */
+#include <string.h>
+
+#include "ids.h"
+#include "logins.h"
+
+static int
+logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	char name[SESSIONS_USER_MAX + 1];
+	const struct session *s;
+	struct ipc_logout m;
+	struct ipc_hash h;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(), &h);
+	if (s == NULL) {
+		(void)ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
+		    "not logged in", 0);
+		return 0;
+	}
+	memcpy(name, s->username, sizeof(name));
+	sessions_end(port->v->sessions, &h);
+	(void)audit_event(port->v, name, "logout", name, "{}", NULL, NULL);
+	(void)ipc_answer_ok(peer, m.request);
+	return 0;
+}
+
+/* What a login's token is good for, and until when. Being asked is being used:
+ * admind-http asks for each write, admind for each read. */
+static void
+answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
+    const struct session *s)
+{
+	struct ipc_session_info info;
+
+	if (s == NULL) {
+		(void)ipc_refuse(
+		    peer, request, FAILURE_UNAUTHENTICATED, "not logged in", 0);
+		return;
+	}
+	sessions_touch(port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	memset(&info, 0, sizeof(info));
+	info.username = ipc_str(s->username);
+	info.role = ipc_str(s->role);
+	info.expires_ms = s->expires_ms;
+	info.idle_ms = s->idle_ms;
+	(void)ipc_answer(peer, request, IPC_SESSION_INFO, &info);
+}
+
+static int
+whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_whoami m;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	answer_info(port, peer, m.request,
+	    sessions_find_text(
+		port->v->sessions, m.token, now_boot_ms(), NULL));
+	return 0;
+}
+
+/* admind learns who a token's hash belongs to, and acts no further with it: its
+ * socket may not send what a login may, and elsewhere a hash is no token. */
+static int
+session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_session_lookup m;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	answer_info(port, peer, m.request,
+	    sessions_find(port->v->sessions, &m.token, now_boot_ms()));
+	return 0;
+}
+
+int
+tokens_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	switch (f->type) {
+	case IPC_LOGOUT:
+		return logout(port, peer, f);
+	case IPC_WHOAMI:
+		return whoami(port, peer, f);
+	case IPC_SESSION_LOOKUP:
+		return session_lookup(port, peer, f);
+	default:
+		return -1;
+	}
+}

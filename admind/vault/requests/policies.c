@@ -1,0 +1,291 @@
+/*
+ * POLICY_SET and POLICY_GET, and SEAL_VERIFY.
+ *
+ * A policy is set by an administrator's login that we know, or by uid 0: admind
+ * has no message for it. What is shown of it is what we would apply, not what
+ * admind says; so an administrator sees an older one that admind brought back
+ * after our restart.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "callreq.h"
+#include "grants.h"
+#include "ids.h"
+#include "log.h"
+#include "seal.h"
+#include "tlv.h"
+#include "requests.h"
+
+struct policy_op {
+	struct vault *v;
+	struct vault_ref ref;
+	bool set; /* POLICY_SET, else GET */
+	struct ipc_policy_set m;
+	char actor[POLICY_ACTOR_MAX + 1];
+	struct policy made;
+};
+
+static void
+op_free(struct policy_op *op)
+{
+	op->v->ops--;
+	free(op);
+}
+
+static void
+refuse(struct policy_op *op, enum failure failure, const char *message)
+{
+	callers_refuse(op->v, op->ref, failure, message);
+	op_free(op);
+}
+
+static void
+answer(struct policy_op *op)
+{
+	const struct policy *p = &op->v->policy;
+	struct ipc_policy_state s;
+
+	memset(&s, 0, sizeof(s));
+	s.tool = p->mode[REVIEW_TOOL];
+	s.module = p->mode[REVIEW_MODULE];
+	s.network = p->mode[REVIEW_NETWORK];
+	s.actor = ipc_str(p->actor);
+	s.since_us = p->serial;
+	s.until_us = p->until_us;
+	s.seal = p->seal;
+	callers_answer(op->v, op->ref, IPC_POLICY_STATE, &s);
+	op_free(op);
+}
+
+/*
+ * Does it let by no more than what holds? Then it holds from now on even if
+ * admind would not store it: else a hostile one could keep an automatic policy
+ * alive by refusing every other. It lasts as long as this process.
+ */
+static bool
+only_takes(const struct policy *made, const struct policy *now)
+{
+	static const uint8_t strict[] = {
+	    [REVIEW_AUTOMATIC] = 0, [REVIEW_REQUIRE] = 1, [REVIEW_SECOND] = 2};
+
+	for (int q = 0; q < REVIEW_QUEUES; q++)
+		if (strict[made->mode[q]] < strict[now->mode[q]] ||
+		    (made->mode[q] == REVIEW_AUTOMATIC &&
+			made->until_us > now->until_us))
+			return false;
+	return made->serial > now->serial;
+}
+
+/* Committed: it holds, unless one was set meanwhile. */
+static void
+on_stored(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct policy_op *op = arg;
+	const struct policy *p = &op->made;
+
+	if (f == NULL || f->type != IPC_OK) {
+		if (only_takes(p, &op->v->policy)) {
+			op->v->policy = *p;
+			log_event(LOG_LV_WARN, "policy",
+			    "%s: not stored; what it takes away holds until a "
+			    "restart",
+			    p->actor);
+		}
+		callers_refuse_as(op->v, op->ref, f, gone);
+		op_free(op);
+		return;
+	}
+	if (p->serial > op->v->policy.serial)
+		op->v->policy = *p;
+	log_event(LOG_LV_INFO, "policy", "%s: tool %s, module %s, network %s",
+	    p->actor, review_mode_name(p->mode[REVIEW_TOOL]),
+	    review_mode_name(p->mode[REVIEW_MODULE]),
+	    review_mode_name(p->mode[REVIEW_NETWORK]));
+	answer(op);
+}
+
+static void
+set(struct policy_op *op)
+{
+	const uint8_t mode[REVIEW_QUEUES] = {[REVIEW_TOOL] = op->m.tool,
+	    [REVIEW_MODULE] = op->m.module,
+	    [REVIEW_NETWORK] = op->m.network};
+	struct ipc_policy_store s;
+	struct buf seal;
+	struct err err;
+
+	if (!ct_equal(
+		op->m.seen.b, op->v->policy.seal.b, sizeof(op->m.seen.b))) {
+		refuse(op, FAILURE_HASH_MISMATCH,
+		    "the policy was changed meanwhile: read it again");
+		return;
+	}
+	buf_init(&seal, POLICY_SEAL_MAX);
+	if (policy_make(op->v->keys, &op->v->policy, mode, op->m.days,
+		ipc_str(op->actor), now_us(), &seal, &op->made, &err) == -1) {
+		buf_free(&seal);
+		refuse(op, err.failure, err.text);
+		return;
+	}
+	memset(&s, 0, sizeof(s));
+	s.tool = op->m.tool;
+	s.module = op->m.module;
+	s.network = op->m.network;
+	s.actor = ipc_str(op->actor);
+	s.serial = op->made.serial;
+	s.until_us = op->made.until_us;
+	s.seal = ipc_bytes(seal.p, seal.len);
+	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1)
+		refuse(op, FAILURE_BUSY, "admind is not connected");
+	buf_free(&seal);
+}
+
+static void
+on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct policy_op *op = arg;
+	struct ipc_policy_sealed s;
+
+	if (f != NULL && f->type == IPC_POLICY_SEALED &&
+	    ipc_decode(f, &s, NULL) == 0) {
+		policy_take(op->v->keys, s.seal, &op->v->policy);
+	} else if (op->v->policy.serial == 0) {
+		callers_refuse_as(op->v, op->ref, f, gone);
+		op_free(op);
+		return;
+	} /* else what we know is what holds */
+	if (op->set)
+		set(op);
+	else
+		answer(op);
+}
+
+/* Who asks: uid 0, or a login (to set, an administrator's). actor is also who
+ * was refused, if that is known. */
+static int
+who(struct port *port, struct ipc_bytes token, bool sets,
+    char actor[POLICY_ACTOR_MAX + 1], struct err *err)
+{
+	const struct session *s;
+
+	if (port->role == IPC_ROLE_CTL) {
+		memcpy(actor, "root", sizeof("root"));
+		return token.n == 0 ? 0
+				    : err_set(err, FAILURE_INVALID_REQUEST,
+					  "root decides without a token");
+	}
+	s = sessions_find_text(port->v->sessions, token, now_boot_ms(), NULL);
+	if (s == NULL)
+		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
+	memcpy(actor, s->username, sizeof(s->username));
+	if (sets && strcmp(s->role, "administrator") != 0)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "only an administrator may change the policy");
+	return 0;
+}
+
+static int
+policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	bool sets = f->type == IPC_POLICY_SET;
+	struct ipc_policy_load load = {0};
+	struct ipc_policy_get get = {0};
+	struct ipc_policy_set m = {0};
+	struct policy_op *op;
+	struct err err;
+
+	if (ipc_decode(f, sets ? (void *)&m : (void *)&get, NULL) == -1)
+		return -1;
+	if (!sets) {
+		m.request = get.request;
+		m.token = get.token;
+	}
+	if (!callers_room(port) || (op = calloc(1, sizeof(*op))) == NULL) {
+		callers_refuse(port->v, callers_ref(port, peer, m.request),
+		    FAILURE_BUSY, "too many requests at once");
+		return 0;
+	}
+	port->v->ops++;
+	op->v = port->v;
+	op->ref = callers_ref(port, peer, m.request);
+	op->set = sets;
+	if (who(port, m.token, sets, op->actor, &err) == -1) {
+		if (sets)
+			(void)audit_event(port->v,
+			    op->actor[0] != '\0' ? op->actor : "unknown",
+			    "policy_refused", "policy", "{}", NULL, NULL);
+		refuse(op, err.failure, err.text);
+		return 0;
+	}
+	op->m = m;
+	op->m.token = ipc_bytes(NULL, 0); /* it was the frame's */
+	if (callers_ask(op->v, IPC_POLICY_LOAD, &load, on_loaded, op) == -1)
+		refuse(op, FAILURE_BUSY, "admind is not connected");
+	return 0;
+}
+
+/* ---- SEAL_VERIFY ---- */
+
+/* Both kinds of seals say these things, by tags of their own. */
+static void
+says(const uint8_t *fields, size_t n, bool grant, struct ipc_seal_says *out)
+{
+	struct tlv f;
+
+	if (tlv_find(fields, n, grant ? GRANTS_REQUEST : SEAL_REQUEST, &f) ==
+		1 &&
+	    f.n == sizeof(out->about.b))
+		memcpy(out->about.b, f.p, f.n);
+	if (tlv_find(fields, n, grant ? GRANTS_APPROVER : SEAL_APPROVER, &f) ==
+	    1)
+		out->approver = ipc_bytes(f.p, f.n);
+	if (tlv_find(fields, n, grant ? GRANTS_FIRST : SEAL_FIRST, &f) == 1)
+		out->first = ipc_bytes(f.p, f.n);
+	if (tlv_find(fields, n, grant ? GRANTS_TIME_US : SEAL_TIME_US, &f) == 1)
+		(void)tlv_u64(&f, &out->time_us);
+}
+
+/*
+ * For who shows a difference or an approved thing: admind brought both, and
+ * could have made the content up. We say only whether a person approved just
+ * these bytes once; a seal of something revoked since passes, too.
+ */
+static int
+verify(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	char actor[POLICY_ACTOR_MAX + 1];
+	struct ipc_seal_says answer;
+	struct ipc_bytes seal, pre;
+	const uint8_t *fields;
+	struct ipc_seal_verify m;
+	struct ipc_hash hash;
+	struct err err;
+	bool grant;
+	size_t n;
+
+	if (ipc_decode(f, &m, NULL) == -1 || m.seal_len > m.seal_preimage.n)
+		return -1;
+	seal = ipc_bytes(m.seal_preimage.p, m.seal_len);
+	pre = ipc_bytes(
+	    m.seal_preimage.p + m.seal_len, m.seal_preimage.n - m.seal_len);
+	grant = grantreq_is(pre.p, pre.n);
+	memset(&answer, 0, sizeof(answer));
+	if (who(port, m.token, false, actor, &err) == -1 ||
+	    (grant ? grants_check(port->v->keys, seal, pre, &fields, &n, &err)
+		   : seal_check(port->v->keys, seal.p, seal.n, pre.p, pre.n,
+			 &fields, &n, &hash, &err)) == -1) {
+		(void)ipc_refuse(peer, m.request, err.failure, err.text, 0);
+		return 0;
+	}
+	says(fields, n, grant, &answer);
+	(void)ipc_answer(peer, m.request, IPC_SEAL_SAYS, &answer);
+	return 0;
+}
+
+int
+policies_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	return f->type == IPC_SEAL_VERIFY ? verify(port, peer, f)
+					  : policy(port, peer, f);
+}

@@ -1,0 +1,485 @@
+/*
+ * KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END: the master key is changed while all
+ * runs (decision 0039). mcpboxctl drives it a step at a time; a step is one
+ * question to admind for rows and one to store them, so whatever is killed
+ * between two, the next run goes on where the rows say.
+ *
+ * Who may: uid 0's socket alone. What a hostile admind gains: it brings rows of
+ * its choice, and gets back what opened here at its place, or verified here for
+ * its purpose, with the same content and the same place or purpose, under the
+ * newest key. Nothing that was worth nothing becomes worth something. It could
+ * keep values that were withdrawn in this way, as it could without a rotation;
+ * but a policy is renewed only while it is the one in force (0038: a rotation
+ * ends all older ones).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "ids.h"
+#include "log.h"
+#include "renew.h"
+#include "renewal.h"
+#include "tlv.h"
+#include "requests.h"
+
+enum {
+	/* After the end the older key opens for this long: calls that had read
+	 * their seal or secret before are sealed meanwhile. */
+	FORGET_S = 30,
+	NAMES_MAX = 4096, /* bytes of unreadable values' names in one answer */
+	AFTER_MAX = 600   /* a kind's number and an id */
+};
+
+struct rotate {
+	struct event *forget; /* the timer of FORGET_S */
+	bool over;            /* the older key is only waited for */
+};
+
+struct step {
+	struct vault *v;
+	struct vault_ref ref;
+	bool renew;
+	struct keys *fresh; /* KEY_NEXT's, in no chain yet; or NULL */
+	enum renewal_kind kind;
+	struct buf after, names;
+	uint32_t seen, renewed, unreadable;
+	struct buf store;       /* RENEW_STORE's rows */
+	struct ipc_hash policy; /* SHA-256 of the renewed one */
+};
+
+/* ---- life ---- */
+
+static void
+forget(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault *v = arg;
+
+	v->rotate->over = false;
+	keys_forget(v->keys);
+	log_event(LOG_LV_INFO, "key_forgotten", "one master key is valid");
+}
+
+int
+rotate_init(struct vault *v)
+{
+	if ((v->rotate = calloc(1, sizeof(*v->rotate))) == NULL)
+		return -1;
+	v->rotate->forget = evtimer_new(v->proc.base, forget, v);
+	return v->rotate->forget != NULL ? 0 : -1;
+}
+
+void
+rotate_free(struct vault *v)
+{
+	if (v->rotate != NULL && v->rotate->forget != NULL)
+		event_free(v->rotate->forget);
+	free(v->rotate);
+	v->rotate = NULL;
+}
+
+static struct step *
+step_new(struct port *port, struct ipc_peer *peer, uint64_t request)
+{
+	struct step *s = NULL;
+
+	if (!callers_room(port) || (s = calloc(1, sizeof(*s))) == NULL) {
+		(void)ipc_refuse(peer, request, FAILURE_BUSY,
+		    "too many requests at once", 1000);
+		return NULL;
+	}
+	s->v = port->v;
+	s->v->ops++;
+	s->ref = callers_ref(port, peer, request);
+	buf_init(&s->after, AFTER_MAX);
+	buf_init(&s->names, NAMES_MAX);
+	buf_init(&s->store, IPC_BLOB_MAX);
+	return s;
+}
+
+static void
+step_free(struct step *s)
+{
+	s->v->ops--;
+	keys_drop(s->fresh);
+	buf_free(&s->after);
+	buf_free(&s->names);
+	buf_free(&s->store);
+	free(s);
+}
+
+static void
+step_refuse(struct step *s, enum failure failure, const char *message)
+{
+	callers_refuse(s->v, s->ref, failure, message);
+	step_free(s);
+}
+
+/* How the keys stand, and what a step did. Ends the step. */
+static void
+step_answer(struct step *s)
+{
+	const struct keys *k = s->v->keys;
+	struct ipc_key_state m;
+
+	memset(&m, 0, sizeof(m));
+	m.key = ipc_bytes(k->id, sizeof(k->id));
+	if (k->also != NULL)
+		m.older = ipc_bytes(k->also->id, sizeof(k->also->id));
+	m.over = s->v->rotate->over;
+	m.credential = s->v->key_credential;
+	m.after = ipc_bytes(s->after.p, s->after.len);
+	m.seen = s->seen;
+	m.renewed = s->renewed;
+	m.unreadable = s->unreadable;
+	m.names = ipc_bytes(s->names.p, s->names.len);
+	callers_answer(s->v, s->ref, IPC_KEY_STATE, &m);
+	step_free(s);
+}
+
+/* Passes on what admind answered instead of `want`; true: it did. */
+static bool
+failed(struct step *s, struct ipc_frame *f, enum ipc_type want)
+{
+	if (f != NULL && f->type == want)
+		return false;
+	callers_refuse_as(s->v, s->ref, f, FAILURE_BUSY);
+	step_free(s);
+	return true;
+}
+
+static void
+step_ask(struct step *s, enum ipc_type type, const void *msg, ipc_answer_cb *cb)
+{
+	if (callers_ask(s->v, type, msg, cb, s) == -1)
+		step_refuse(s, FAILURE_BUSY, "admind is not connected");
+}
+
+static void
+hex_id(const struct keys *k, char out[2 * KEY_ID_LEN + 1])
+{
+	hex_encode(k->id, sizeof(k->id), out);
+}
+
+/* ---- the beginning ---- */
+
+static void
+on_begun(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	char id[2 * KEY_ID_LEN + 1], older[2 * KEY_ID_LEN + 1] = "";
+	struct step *s = arg;
+	struct vault *v = s->v;
+	struct err err;
+	int rc;
+
+	if (failed(s, f, IPC_OK))
+		return;
+	if (v->rotate->over && keys_find(v->keys, s->fresh->id) == NULL) {
+		(void)event_del(v->rotate->forget);
+		forget(-1, 0, v);
+	}
+	rc = keys_push(&v->keys, s->fresh, &err);
+	s->fresh = NULL;
+	if (rc == -1) {
+		step_refuse(s, err.failure, err.text);
+		return;
+	}
+	hex_id(v->keys, id);
+	if (v->keys->also != NULL)
+		hex_id(v->keys->also, older);
+	log_event(LOG_LV_INFO, "key_rotation", "%s seals now, %s opens", id,
+	    older[0] != '\0' ? older : "no other");
+	step_answer(s);
+}
+
+/*
+ * The database hears of the key before the vault uses it: it takes no value of
+ * a key that it doesn't know of (key_stays()).
+ */
+static int
+key_next(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_renew_phase phase = {0};
+	const struct keys *k = port->v->keys;
+	struct ipc_key_next m;
+	struct step *s;
+	struct err err;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((s = step_new(port, peer, m.request)) == NULL) {
+		close(m.file);
+		return 0;
+	}
+	s->fresh = keys_read(m.file, s->v->key_credential, &err);
+	close(m.file);
+	if (s->fresh == NULL) {
+		step_refuse(s, err.failure, err.text);
+	} else if (k->also != NULL && !port->v->rotate->over &&
+	    keys_find(k, s->fresh->id) != k) {
+		step_refuse(s, FAILURE_CONFLICT,
+		    "a rotation to another key is under way");
+	} else {
+		phase.key = ipc_bytes(s->fresh->id, KEY_ID_LEN);
+		step_ask(s, IPC_RENEW_PHASE, &phase, on_begun);
+	}
+	return 0;
+}
+
+static void
+noted(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	if (f == NULL || f->type != IPC_OK)
+		log_event(LOG_LV_WARN, "key_rotation",
+		    "admind did not note that a rotation is under way");
+}
+
+/* Both files were there at the start: what is sealed from now on is the newer
+ * one's, which the database must know of. */
+void
+rotate_admind_up(struct vault *v)
+{
+	struct ipc_renew_phase m = {0};
+
+	if (v->keys->also == NULL || v->rotate->over)
+		return;
+	m.key = ipc_bytes(v->keys->id, sizeof(v->keys->id));
+	(void)callers_ask(v, IPC_RENEW_PHASE, &m, noted, v);
+}
+
+/* ---- one step ---- */
+
+/* As many names as fit in one answer; all in our own log. */
+static void
+name_unreadable(
+    struct step *s, const struct renewal_row *r, const struct err *err)
+{
+	char line[512];
+	size_t n;
+
+	renewal_tell(s->kind, r, err, line, sizeof(line));
+	n = strlen(line);
+	log_event(LOG_LV_WARN, "key_unreadable", "%.*s",
+	    (int)strcspn(line, "\n"), line);
+	if (s->names.len + n <= NAMES_MAX && utf8_valid((uint8_t *)line, n))
+		buf_put(&s->names, line, n);
+}
+
+static void
+on_renewed(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct step *s = arg;
+
+	if (failed(s, f, IPC_OK))
+		return;
+	/* What a change of it is compared with (POLICY_SET's seen). */
+	if (s->kind == RENEWAL_POLICY)
+		s->v->policy.seal = s->policy;
+	step_answer(s);
+}
+
+/* 0; -1 when memory is out. */
+static int
+take_row(struct step *s, const struct renewal_row *r)
+{
+	struct buf fresh;
+	struct err err;
+	int rc = 0;
+
+	buf_init(&fresh, MACS_MAX);
+	s->seen++;
+	if (renewal_make(s->v, s->kind, r, &fresh, &err) == -1) {
+		if (err.failure == FAILURE_BUSY ||
+		    err.failure == FAILURE_TOO_LARGE) {
+			rc = -1; /* says nothing of the value */
+		} else {
+			s->unreadable++;
+			name_unreadable(s, r, &err);
+		}
+	} else if (s->renew) {
+		tlv_put(&s->store, RENEW_ID, r->id.p, r->id.n);
+		tlv_put(&s->store, RENEW_VALUE, r->value.p, r->value.n);
+		tlv_put(&s->store, RENEW_RENEWED, fresh.p, fresh.len);
+		s->renewed++;
+		if (s->kind == RENEWAL_POLICY)
+			sha256(fresh.p, fresh.len, &s->policy);
+	}
+	buf_free(&fresh);
+	return s->store.failed ? -1 : rc;
+}
+
+/* Opens, or renews, all rows. While a step only looks, the key of a rotation
+ * that has ended counts no more: in a moment it is forgotten, and what it alone
+ * opens is lost. 1 0 -1 as renewal_next; -2: memory is out. */
+static int
+take_rows(struct step *s, struct tlv_reader *in, struct ipc_bytes *last)
+{
+	struct keys *head = s->v->keys, *also = head->also;
+	struct renewal_row r;
+	int rc;
+
+	if (!s->renew && s->v->rotate->over)
+		head->also = NULL;
+	while ((rc = renewal_next(in, &r)) == 1) {
+		if (take_row(s, &r) == -1) {
+			rc = -2;
+			break;
+		}
+		*last = r.id;
+	}
+	head->also = also;
+	return rc;
+}
+
+static void
+on_rows(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct ipc_bytes last = {NULL, 0};
+	struct step *s = arg;
+	struct ipc_renew_store store = {0};
+	struct ipc_renew_rows m;
+	struct tlv_reader in;
+	struct err err;
+	int rc;
+
+	if (failed(s, f, IPC_RENEW_ROWS))
+		return;
+	if (ipc_decode(f, &m, &err) == -1) {
+		step_refuse(s, FAILURE_INTERNAL, err.text);
+		return;
+	}
+	tlv_open(&in, m.rows.p, m.rows.n);
+	if ((rc = take_rows(s, &in, &last)) == -2) {
+		step_refuse(s, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	if (rc == -1 || !utf8_valid(last.p, last.n)) {
+		step_refuse(
+		    s, FAILURE_INTERNAL, "admind gave rows that make no sense");
+		return;
+	}
+	buf_clear(&s->after);
+	if (last.n != 0)
+		buf_putf(&s->after, "%u:%.*s", s->kind, (int)last.n,
+		    (const char *)last.p);
+	else if (s->kind + 1 < RENEWAL_COUNT)
+		buf_putf(&s->after, "%u:", s->kind + 1);
+	if (s->after.failed) {
+		step_refuse(s, FAILURE_INTERNAL, "an id is too long");
+		return;
+	}
+	if (s->renewed == 0) {
+		step_answer(s);
+		return;
+	}
+	store.kind = ipc_str(renewal_name(s->kind));
+	store.rows = ipc_bytes(s->store.p, s->store.len);
+	step_ask(s, IPC_RENEW_STORE, &store, on_renewed);
+}
+
+/* "2:id" of an earlier answer. Root's: a wrong one begins elsewhere. */
+static int
+take_after(struct ipc_bytes t, enum renewal_kind *kind, struct ipc_bytes *id)
+{
+	*kind = RENEWAL_SECRET;
+	*id = ipc_bytes(NULL, 0);
+	if (t.n == 0)
+		return 0;
+	if (t.n < 2 || t.p[0] < '0' || t.p[0] >= '0' + RENEWAL_COUNT ||
+	    t.p[1] != ':')
+		return -1;
+	*kind = (enum renewal_kind)(t.p[0] - '0');
+	*id = ipc_bytes(t.p + 2, t.n - 2);
+	return 0;
+}
+_Static_assert(RENEWAL_COUNT <= 10, "a kind's number is one digit");
+
+static int
+key_step(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_renew_get get = {0};
+	struct ipc_key_step m;
+	struct step *s;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((s = step_new(port, peer, m.request)) == NULL)
+		return 0;
+	s->renew = m.renew == 1;
+	if (m.limit < 1 || m.limit > RENEW_MAX ||
+	    take_after(m.after, &s->kind, &get.after) == -1) {
+		step_refuse(s, FAILURE_INVALID_PARAMS, "no such step");
+		return 0;
+	}
+	get.kind = ipc_str(renewal_name(s->kind));
+	get.limit = m.limit;
+	if (s->renew)
+		get.key = ipc_bytes(s->v->keys->id, sizeof(s->v->keys->id));
+	step_ask(s, IPC_RENEW_GET, &get, on_rows);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void
+on_ended(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	static const struct timeval delay = {FORGET_S, 0};
+	char id[2 * KEY_ID_LEN + 1];
+	struct step *s = arg;
+	struct vault *v = s->v;
+
+	if (failed(s, f, IPC_OK))
+		return;
+	hex_id(v->keys, id);
+	log_event(LOG_LV_INFO, "key_rotated", "all is under %s", id);
+	if (v->keys->also != NULL && !v->rotate->over) {
+		v->rotate->over = true;
+		(void)evtimer_add(v->rotate->forget, &delay);
+	}
+	step_answer(s);
+}
+
+/* The database counts; a hostile one may say that none is left under the older
+ * key: what it hid is then lost to it. */
+static int
+key_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_renew_phase phase = {.end = 1};
+	struct ipc_key_end m;
+	struct step *s;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((s = step_new(port, peer, m.request)) == NULL)
+		return 0;
+	phase.key = ipc_bytes(s->v->keys->id, sizeof(s->v->keys->id));
+	phase.leave = m.leave;
+	step_ask(s, IPC_RENEW_PHASE, &phase, on_ended);
+	return 0;
+}
+
+int
+rotate_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_key_status m;
+	struct step *s;
+
+	switch (f->type) {
+	case IPC_KEY_NEXT:
+		return key_next(port, peer, f);
+	case IPC_KEY_STEP:
+		return key_step(port, peer, f);
+	case IPC_KEY_END:
+		return key_end(port, peer, f);
+	default:
+		break;
+	}
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if ((s = step_new(port, peer, m.request)) != NULL)
+		step_answer(s);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/*
+ * Requests of the modern wire that were answered "input_required" and go on
+ * here: the client calls again with the same parameters and the requestState
+ * it was given, and that new request takes the place of the old one (MCP
+ * 2026-07-28, multi round-trip requests).
+ *
+ * What waits is the caller's: a call whose runner asked its client (call.c), or
+ * one that waits for a person's approval. This file keeps the state of the
+ * conversation: who may go on with it, until when, and that each round is used
+ * once.
+ *
+ * requestState is base64url of
+ *	u8 format 1, 16 bytes random id, u64be expiry (Unix ms), u32be round,
+ *	32 bytes HMAC-SHA256
+ * under HKDF(session key, "mcp-request-state"), over these bytes and what the
+ * request is bound to: listener, principal, method, name (or URI), SHA-256 of
+ * the arguments as sent. It conveys no authority: the request that brings it
+ * has a credential of its own. Whoever steals one can't use it under another
+ * name; who changes a byte, a parameter, or sends it twice gets bad_state.
+ */
+#ifndef PARKED_H
+#define PARKED_H
+
+#include "exchange.h"
+
+enum {
+	PARKED_PLAIN_LEN = 1 + 16 + 8 + 4,
+	PARKED_LEN = PARKED_PLAIN_LEN + 32,
+	PARKED_TEXT_LEN = (PARKED_LEN * 4 + 2) / 3,
+	/* Of all clients, and of one principal: parked runners are bounded by
+	 * sandboxd (at most 128), calls that wait for approval by this. */
+	PARKED_MAX = 1024,
+	PARKED_PRINCIPAL_MAX = 256
+};
+
+struct parked; /* one */
+struct parked_set;
+
+/* Who waits. Called from the loop. */
+struct parked_owner {
+	/* A request of the same client came with a valid state, which is used
+	 * up. It is the owner's now, who answers it or parks it anew. */
+	void (*resume)(void *arg, struct exchange *);
+	/* Nobody came back in time; the entry is gone. Never between resume
+	 * and the next state. */
+	void (*expired)(void *arg);
+	/* The process ends, and the entry is gone: nothing is asked of anybody
+	 * any more. NULL: somebody else frees what waits. */
+	void (*dropped)(void *arg);
+};
+
+/* What a request is bound to, digested: equal for a retry of the same. */
+struct parked_binding {
+	struct ipc_hash of;
+};
+
+void parked_bind(const struct exchange *, struct parked_binding *);
+
+struct parked_set *parked_set_new(struct event_base *);
+void parked_set_free(struct parked_set *); /* owners hear `dropped` */
+
+/*
+ * Begins a conversation for ex's request; parked_answer gives it its first
+ * state. NULL with why in the refusal: too many wait, no memory, or the key is
+ * not there (gateways get it from admind).
+ */
+struct parked *parked_new(struct gateway *, const struct exchange *,
+    const struct parked_owner *, void *arg, struct refusal *);
+/* The next round's text, good until expires_ms; the one before is no good any
+ * more. 0, or -1: no timer. */
+int parked_state(
+    struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);
+/* The principal's credential is good no more: nobody will come back for what
+ * waits; each owner hears `expired`. */
+void parked_end(struct gateway *, struct ipc_bytes principal);
+void parked_free(struct parked *); /* expired is not called; NULL: nothing */
+
+/*
+ * ex's request brings a requestState: it goes to the owner. 0; -1: it is
+ * forged, of another client or request, expired, or was used: the refusal
+ * says so, and nothing happened.
+ */
+int parked_resume(struct exchange *, struct refusal *);
+
+/*
+ * Answers ex with {resultType: "input_required", inputRequests, requestState}
+ * and a new round's state. requests: an object {key: {method, params}}, or
+ * n = 0: requestState only. ex is gone after this.
+ */
+void parked_answer(struct parked *, struct exchange *, uint64_t expires_ms,
+    struct ipc_bytes requests);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * CREDENTIAL_ENDED: a token was revoked, or its time is over.
+ *
+ * Whatever is held for it goes before that is answered: who it was is
+ * forgotten, its streams end, its calls are cancelled, and what waits for its
+ * client to come back is dropped. admind sends this; a client can't. What runs
+ * by way of another gateway is ended by admind and the sandbox.
+ */
+#include <string.h>
+
+#include "call.h"
+#include "daemon.h"
+#include "ids.h"
+#include "parked.h"
+#include "stream.h"
+
+/* Each call_cancel() may end others, or none: the list is begun anew as long as
+ * there is one that was not told. */
+static struct call *
+next_call(struct gateway *gw, const struct ipc_hash *credential)
+{
+	struct exchange *ex;
+	struct ipc_hash h;
+
+	TAILQ_FOREACH(ex, &gw->exchanges, all)
+	{
+		if (ex->call == NULL || ex->ended)
+			continue;
+		sha256(ex->credential, strlen(ex->credential), &h);
+		if (!ct_equal(&h, credential, sizeof(h)))
+			continue;
+		ex->ended = true;
+		return ex->call;
+	}
+	return NULL;
+}
+
+int
+credential_ended(struct gateway *gw, struct ipc_frame *f)
+{
+	struct ipc_credential_ended m;
+	struct call *c;
+
+	if (ipc_decode(f, &m, NULL) < 0)
+		return -1;
+	identity_cache_drop(gw->identities);
+	stream_credential_ended(gw, &m.credential);
+	while ((c = next_call(gw, &m.credential)) != NULL)
+		call_cancel(c);
+	if (m.principal.n > 0)
+		parked_end(gw, m.principal);
+	return 0;
+}

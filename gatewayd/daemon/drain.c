@@ -1,0 +1,81 @@
+/*
+ * The end of a gateway in order (docs/decisions/0055).
+ *
+ *	at once		calls that wait for a person's yes are told to come
+ *			again (the request waits in admind); nobody is asked
+ *			anything more, and no event stream is opened
+ *	until the time	calls are answered as always, by connections that end
+ *			with it (httpd_drain)
+ *	nothing else	event streams end, each by its last message: last,
+ *	is left		since their clients come back at once
+ *	time is over	the links to admind and sandboxd close: what is still
+ *			under way is told so by its own code for that case,
+ *			`lost` where the tool may have run, else `upgrading`
+ *
+ * A call that runs on in sandboxd then is one whose gateway is gone, as after a
+ * crash: it goes on to its own limit, and its record says undelivered. That is
+ * why the link closes before the client is told: a result that came behind that
+ * would be recorded as delivered.
+ *
+ * What waits here for clients that are away (an answer of theirs, an answer to
+ * be resumed) holds nothing up and ends with the process. The tool hears that
+ * nobody can be asked any more.
+ */
+#include <event2/event.h>
+
+#include "call_internal.h"
+#include "daemon.h"
+#include "log.h"
+#include "stream.h"
+
+static void
+late(void *arg)
+{
+	struct gateway *gw = arg;
+	unsigned n = 0;
+	struct call *c;
+
+	TAILQ_FOREACH(c, &gw->calls, all)
+	if (c->ex != NULL)
+		n++;
+	log_event(LOG_LV_WARN, "drain_timeout",
+	    "%u calls are not waited for any longer", n);
+	ipc_client_free(gw->sandboxd);
+	gw->sandboxd = NULL;
+	ipc_client_free(gw->admind);
+	gw->admind = NULL;
+	/* Asked anew by streams and lists, it would not be there. */
+	if (gw->attach_retry != NULL)
+		event_del(gw->attach_retry);
+}
+
+static void
+streams(void *arg)
+{
+	stream_shutdown(arg);
+}
+
+static void
+done(void *arg)
+{
+	struct gateway *gw = arg;
+
+	proc_end(&gw->proc);
+}
+
+void
+gateway_drain(void *arg)
+{
+	struct gateway *gw = arg;
+	struct httpd_draining d = {
+	    .ms = (uint64_t)conf_int(gw->proc.conf, "drain_timeout"),
+	    .streams = streams,
+	    .late = late,
+	    .done = done,
+	    .arg = gw,
+	};
+
+	gw->draining = true;
+	call_confirm_all_later(gw);
+	httpd_drain(gw->httpd, &d);
+}

@@ -1,0 +1,309 @@
+/*
+ * The process's state, and its two links: admind decides, sandboxd runs.
+ * Neither is ever told who may do what: the socket a message arrives on says
+ * which listener this is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "call.h"
+#include "catalogue.h"
+#include "daemon.h"
+#include "ids.h"
+#include "log.h"
+#include "methods.h"
+#include "parked.h"
+#include "quirk.h"
+#include "stream.h"
+#include "tasks.h"
+
+static void attach(struct gateway *);
+
+/* ---- the first connections ---- */
+
+static void
+open_doors(struct gateway *gw)
+{
+	if (gw->patience == NULL)
+		return;
+	event_free(gw->patience);
+	gw->patience = NULL;
+	httpd_accepting(gw->httpd, true);
+}
+
+static void
+patience_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	open_doors(arg);
+}
+
+void
+gateway_wait_for_links(struct gateway *gw)
+{
+	static const struct timeval tv = {PATIENCE_MS / 1000, 0};
+
+	gw->patience = evtimer_new(gw->proc.base, patience_cb, gw);
+	if (gw->patience == NULL)
+		return;
+	httpd_accepting(gw->httpd, false);
+	if (event_add(gw->patience, &tv) < 0)
+		open_doors(gw);
+}
+
+static void
+link_came(struct gateway *gw)
+{
+	if (gw->attached && ipc_client_peer(gw->sandboxd) != NULL)
+		open_doors(gw);
+}
+
+/* ---- the links ---- */
+
+static void
+attach_retry_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	attach(arg);
+}
+
+/* GW_CONFIG: the listener as admind sees it by the socket, and the key. */
+static void
+attached(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	static const struct timeval again = {0, RETRY_MS * 1000};
+	struct gateway *gw = arg;
+	struct ipc_gw_config m;
+	struct refusal r;
+
+	if (f != NULL && f->type == IPC_GW_CONFIG &&
+	    ipc_decode(f, &m, NULL) == 0 && m.session_key.n == KEY_LEN) {
+		memcpy(gw->session_key, m.session_key.p, KEY_LEN);
+		gw->has_key = true;
+		gw->attached = true;
+		/* What changed while nobody could tell us; what was due before
+		 * that. */
+		if (!gw->seen || gw->revision != m.revision)
+			stream_notify_lists(gw, STREAM_ALL_LISTS);
+		gw->seen = true;
+		gw->revision = m.revision;
+		stream_admind_up(gw);
+		link_came(gw);
+		log_event(LOG_LV_INFO, "attached", "to admind as listener %.*s",
+		    (int)m.listener.n, (const char *)m.listener.p);
+		return;
+	}
+	refusal_from(&r, f, gone, "admind");
+	log_event(LOG_LV_WARN, "attach_failed", "%s", r.message);
+	evtimer_add(gw->attach_retry, &again);
+}
+
+static void
+attach(struct gateway *gw)
+{
+	struct ipc_gw_attach m = {0};
+	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	uint64_t id;
+
+	/* Down: up() tries again. */
+	if (admind != NULL && !gw->attached)
+		ipc_request(admind, IPC_GW_ATTACH, &m, ADMIND_ASK_MS, attached,
+		    gw, &id);
+}
+
+static void
+forget(struct gateway *gw)
+{
+	catalogue_drop(gw);
+	identity_cache_drop(gw->identities);
+}
+
+/* What was cached may have been revoked while nobody could tell us. */
+static void
+admind_up(struct ipc_peer *p, void *arg)
+{
+	struct gateway *gw = arg;
+
+	(void)p;
+	forget(gw);
+	attach(gw);
+}
+
+static void
+admind_down(struct ipc_peer *p, void *arg)
+{
+	struct gateway *gw = arg;
+
+	(void)p;
+	gw->attached = false;
+	event_del(gw->attach_retry);
+	forget(gw);
+}
+
+static int
+admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	struct gateway *gw = arg;
+	struct ipc_catalogue_changed changed;
+	struct ipc_session_ended ended;
+
+	switch (f->type) {
+	case IPC_CATALOGUE_CHANGED:
+		if (ipc_decode(f, &changed, NULL) < 0)
+			return -1;
+		/* Dropped before it is answered: the approval, stop or
+		 * revocation that waits for this answer then holds here. */
+		forget(gw);
+		/* An admind that has just started announces what it found,
+		 * which streams were told of already. */
+		if (gw->seen && changed.revision != gw->revision)
+			stream_notify_lists(gw, changed.lists);
+		gw->revision = changed.revision;
+		/* An admind that stops takes no answer any more; its own are
+		 * behind this frame. */
+		(void)ipc_answer_ok(p, f->request);
+		return 0;
+	case IPC_CREDENTIAL_ENDED:
+		if (credential_ended(gw, f) < 0)
+			return -1;
+		(void)ipc_answer_ok(p, f->request);
+		return 0;
+	case IPC_DECIDED:
+		return call_decided(gw, f);
+	case IPC_TASK_CHANGED:
+		return tasks_changed(gw, f);
+	case IPC_SESSION_ENDED:
+		if (ipc_decode(f, &ended, NULL) < 0)
+			return -1;
+		session_ended_add(gw->ended, &ended.session, ended.expires_ms,
+		    now_us() / 1000);
+		session_state_forget(gw->states, &ended.session);
+		stream_session_ended(gw, &ended.session);
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static void
+sandboxd_up(struct ipc_peer *p, void *arg)
+{
+	(void)p;
+	link_came(arg);
+}
+
+/* sandboxd sends nothing but answers. */
+static int
+sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
+	(void)p;
+	(void)f;
+	(void)arg;
+	return -1;
+}
+
+/* Each is reached by a socket of this listener's own name. */
+static struct ipc_client *
+client(struct gateway *gw, const char *process, enum ipc_role role,
+    const struct ipc_handlers *h, struct err *err)
+{
+	char path[108];
+
+	if (proc_socket_path(&gw->proc, process,
+		gw->listener == LISTENER_TUNNEL ? "gateway-tunnel"
+						: "gateway-local",
+		path, sizeof(path), err) < 0)
+		return NULL;
+	return ipc_client_new(
+	    gw->proc.base, path, process, IPC_ROLE_GATEWAY, role, h, gw, err);
+}
+
+static const struct ipc_handlers admind_handlers = {
+    .up = admind_up, .message = admind_message, .down = admind_down};
+static const struct ipc_handlers sandboxd_handlers = {
+    .up = sandboxd_up, .message = sandboxd_message};
+
+static const struct exchange_ops ops = {
+    .serve_legacy = legacy_serve,
+    .serve_modern = modern_serve,
+    .delete_session = legacy_delete,
+    .cancel = call_cancel,
+};
+
+int
+gateway_init(struct gateway *gw)
+{
+	const char *listener = conf_str(gw->proc.conf, "listener");
+
+	gw->listener =
+	    strcmp(listener, "tunnel") == 0 ? LISTENER_TUNNEL : LISTENER_LOCAL;
+	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
+	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
+	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");
+	gw->quirks = quirk_settings(gw->proc.conf);
+	gw->quiet_ms = QUIET_MS;
+	gw->ops = &ops;
+	TAILQ_INIT(&gw->catalogues);
+	TAILQ_INIT(&gw->calls);
+	TAILQ_INIT(&gw->exchanges);
+	gw->ended = session_ended_new();
+	gw->states = session_state_new();
+	gw->parked = parked_set_new(gw->proc.base);
+	gw->identities = identity_cache_new();
+	gw->shares = share_new();
+	gw->requests_max = (unsigned)conf_int(gw->proc.conf, "max_connections");
+	if (stream_init(gw) < 0)
+		return -1;
+	gw->attach_retry = evtimer_new(gw->proc.base, attach_retry_cb, gw);
+	return gw->ended == NULL || gw->states == NULL || gw->parked == NULL ||
+		gw->identities == NULL || gw->shares == NULL ||
+		gw->attach_retry == NULL
+	    ? -1
+	    : 0;
+}
+
+int
+gateway_connect(struct gateway *gw, struct err *err)
+{
+	gw->admind =
+	    client(gw, "admind", IPC_ROLE_ADMIND, &admind_handlers, err);
+	if (gw->admind == NULL)
+		return -1;
+	gw->sandboxd =
+	    client(gw, "sandboxd", IPC_ROLE_SANDBOXD, &sandboxd_handlers, err);
+	return gw->sandboxd == NULL ? -1 : 0;
+}
+
+void
+gateway_free(struct gateway *gw)
+{
+	/* Clients first: what they cancel can still be sent. */
+	stream_shutdown(gw);
+	httpd_free(gw->httpd);
+	gw->httpd = NULL;
+	ipc_client_free(gw->sandboxd);
+	gw->sandboxd = NULL;
+	ipc_client_free(gw->admind);
+	gw->admind = NULL;
+	/* One turn of the loop: what waits for an answer is told that none
+	 * will come, and ends. */
+	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);
+	call_drop_all(gw);
+	parked_set_free(gw->parked);
+	if (gw->attach_retry != NULL)
+		event_free(gw->attach_retry);
+	if (gw->patience != NULL)
+		event_free(gw->patience);
+	gw->patience = NULL;
+	catalogue_drop(gw);
+	identity_cache_free(gw->identities);
+	share_free(gw->shares);
+	session_ended_free(gw->ended);
+	stream_free(gw);
+	session_state_free(gw->states);
+	explicit_bzero(gw->session_key, sizeof(gw->session_key));
+}

@@ -1,0 +1,123 @@
+/*
+ * One HTTP request to /mcp, and the ways to answer it.
+ *
+ *	exchange_begin.c  HTTP request -> exchange: what is copied of it
+ *	exchange.c        who is it, its session, its messages in turn
+ */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include "answer.h"
+#include "gateway.h"
+#include "httpd.h"
+#include "identity.h"
+#include "refusal.h"
+#include "session_state.h"
+#include "share.h"
+
+struct stream_post;
+
+/* One HTTP request to /mcp. Lives until answered, or, when a legacy client
+ * left, until what it started has ended (leaving is not cancelling there). */
+struct exchange {
+	TAILQ_ENTRY(exchange) all;
+	struct gateway *gw;
+	struct httpd_req *req; /* NULL: the client is gone */
+	uint8_t *body;         /* owned; messages point into it */
+	size_t body_len;
+	/* These stand behind the body in the same memory. */
+	char *credential; /* bearer token, "" if none */
+	char *version, *method, *name, *session_text, *agent,
+	    *last_event;             /* or NULL */
+	bool is_delete;              /* DELETE of a session, not a message */
+	bool is_get;                 /* GET of an event stream, likewise */
+	bool accepts_sse, names_sse; /* by Accept; it stands there by name */
+	struct identity who;
+	struct share *share; /* of who, once it counts there */
+	bool ended;          /* its credential is good no more */
+	bool has_session;
+	struct session session;
+
+	struct mcp_body members;
+	size_t at;            /* the member being served */
+	struct mcp_message m; /* it, classified */
+	struct buf answers;   /* of an array, so far */
+	struct buf made;      /* arguments made of a URI's variables */
+	uint64_t ttl_ms;      /* resources/read: caching hint */
+	struct buf mime;      /* and declared type, a JSON string */
+
+	bool streaming, slow;     /* SSE was begun; its client reads slowly */
+	struct stream_post *post; /* its events can be had again, or NULL */
+	struct call *call;        /* the running one, or NULL */
+};
+
+/* Who serves a message, and what a client's leaving ends: folders above this
+ * one. The daemon sets gw->ops before the first request. */
+struct exchange_ops {
+	/* Each serves ex->m, which is of its era and without error. */
+	void (*serve_legacy)(struct exchange *);
+	void (*serve_modern)(struct exchange *);
+	/* DELETE of ex's session. */
+	void (*delete_session)(struct exchange *);
+	/* The client of a modern call closed the response. */
+	void (*cancel)(struct call *);
+};
+
+#define JSON_TYPE "application/json"
+#define SSE_TYPE  "text/event-stream"
+
+#define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
+/* RFC 6750 section 3.1: the credential that came is no good; it is, but not for
+ * this. */
+#define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
+#define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
+void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
+void exchange_free(struct exchange *);
+/* The answer to identity_ask: the exchange goes on, or is refused. */
+void exchange_identified(
+    void *exchange, const struct identity *, const struct refusal *);
+void exchange_gone(struct exchange *);
+/* The answer to the message being served: status and JSON; an empty buffer
+ * means none (a notification). Takes what is in b and frees it. ex may be
+ * freed by it. */
+void exchange_answer(struct exchange *, int status, struct buf *b);
+/* Shorter forms. */
+void exchange_refuse(struct exchange *, const struct refusal *);
+/* An error with the HTTP status given; data: further members of its data, as
+ * JSON, or NULL. */
+void exchange_error(struct exchange *, int status, enum failure,
+    const char *message, const char *data);
+/* A method of the table that nothing here serves. */
+void exchange_no_method(struct exchange *);
+struct answer_to exchange_to(const struct exchange *);
+/* Sends a notification on the answer's stream, beginning it if need be; lossy
+ * for a slow client. false: this exchange has no stream. */
+bool exchange_notify(
+    struct exchange *, const char *method, struct ipc_bytes params);
+
+/* Sends a JSON-RPC request of ours on the answer's stream, beginning it if need
+ * be; never dropped for slowness. false: this exchange has no stream. */
+bool exchange_request(struct exchange *, const struct buf *json);
+
+/* Begins the answer's stream, for a client that takes one. */
+void exchange_stream(struct exchange *);
+/* Head of an event stream, as every one here has it. */
+void exchange_stream_head(struct httpd_req *);
+/* Gives the request to another owner; ex is freed. */
+struct httpd_req *exchange_release(struct exchange *);
+/* Goes on on this request, whose stream was begun; slow: of a client that has
+ * to read first. */
+void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
+
+/* Nothing was heard of the call for quiet_ms: begins the stream with a comment,
+ * for a client that named event streams. */
+void exchange_quiet(struct exchange *);
+
+/* The answer to a list: what stands before its items, they, what stands behind
+ * them; frees both buffers. */
+void exchange_answer_parts(struct exchange *, struct buf *head,
+    struct ipc_bytes items, struct buf *tail);
+/* What the message being served calls; also the form of its result. */
+enum call_method exchange_call_method(const struct exchange *);
+
+#endif

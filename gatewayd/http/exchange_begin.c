@@ -1,0 +1,164 @@
+/*
+ * What is taken of an HTTP request before anybody knows who sent it: a copy of
+ * its body and of the few fields that matter, within the bounds of all requests
+ * together.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "exchange.h"
+#include "quirk.h"
+
+/* Fields that are kept, in the order of enum. */
+static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
+    "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
+enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
+
+/* RFC 6750 section 2.1; "" when there is none, and for another scheme, which
+ * is as good as none. */
+static const char *
+bearer(const struct http1_request *r)
+{
+	const char *v = http1_field(r, "authorization", NULL);
+
+	if (v == NULL || strncasecmp(v, "Bearer ", 7) != 0)
+		return "";
+	v += 7;
+	v += strspn(v, " ");
+	return strlen(v) > CREDENTIAL_MAX ? "?" : v;
+}
+
+static char *
+put(char **at, const char *text, size_t n)
+{
+	char *to = *at;
+
+	memcpy(to, text, n);
+	*at += n;
+	return to;
+}
+
+/*
+ * Copies of the body, the credential and the fields, in one piece that begins
+ * with the body: the client may leave while a legacy call goes on. -1: out of
+ * memory.
+ */
+static int
+copy_request(struct exchange *ex, const struct http1_request *r)
+{
+	char **const to[KEPT] = {&ex->version, &ex->method, &ex->name,
+	    &ex->session_text, &ex->agent, &ex->last_event};
+	const char *credential = bearer(r), *v[KEPT];
+	size_t i, n[KEPT], cred = strlen(credential) + 1;
+	size_t all = r->body_len + 1 + cred;
+	char *at;
+
+	for (i = 0; i < KEPT; i++) {
+		v[i] = http1_field(r, kept_names[i], NULL);
+		n[i] = v[i] == NULL ? 0 : strlen(v[i]) + 1;
+		all += n[i];
+	}
+	at = malloc(all);
+	if (at == NULL)
+		return -1;
+	ex->body = (uint8_t *)put(&at, (const char *)r->body, r->body_len);
+	*at++ = '\0';
+	ex->body_len = r->body_len;
+	ex->credential = put(&at, credential, cred);
+	for (i = 0; i < KEPT; i++)
+		if (v[i] != NULL)
+			*to[i] = put(&at, v[i], n[i]);
+	return 0;
+}
+
+/* Can the client take an event stream? Without an Accept field: yes, the
+ * revisions oblige it to. *named: it says so itself. */
+static bool
+takes_sse(const struct http1_request *r, bool *named)
+{
+	bool any = false, all = false;
+	size_t i;
+
+	for (i = 0; i < r->nfields; i++) {
+		if (r->fields[i].name[0] != 'a' ||
+		    strcmp(r->fields[i].name, "accept") != 0)
+			continue;
+		any = true;
+		/* strcasestr() is slow, and nearly nobody needs it. */
+		if (strstr(r->fields[i].value, SSE_TYPE) != NULL ||
+		    strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
+			*named = true;
+		else if (strstr(r->fields[i].value, "*/*") != NULL)
+			all = true;
+	}
+	return !any || all || *named;
+}
+
+static void
+refuse_busy(struct httpd_req *req)
+{
+	static const char text[] =
+	    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
+	    "\"message\":\"Too much is being served at once.\",\"data\":{"
+	    "\"failure_mode\":\"busy\",\"fix\":\"Call again after "
+	    "retry_after_ms.\",\"retry_after_ms\":500}}}";
+
+	httpd_header(req, "Retry-After", "1");
+	httpd_reply(req, 503, JSON_TYPE, text, sizeof(text) - 1);
+}
+
+/* 406 speaks of the connection, as 401 and 403 do; it comes before them since
+ * it tells nothing. */
+static void
+refuse_accept(struct exchange *ex)
+{
+	struct buf b;
+	struct answer_to to = {{NULL, 0}, false};
+
+	buf_init(&b, ANSWER_MAX);
+	answer_error(&b, &to, FAILURE_INVALID_REQUEST,
+	    "Accept must list application/json and text/event-stream.", 0,
+	    NULL);
+	exchange_answer(ex, 406, &b);
+}
+
+void
+exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
+{
+	const struct http1_request *r = httpd_request(req);
+	struct exchange *ex;
+
+	if (gw->exchange_count >= EXCHANGES_MAX ||
+	    gw->exchange_bytes + r->body_len > EXCHANGE_BYTES_MAX ||
+	    (ex = calloc(1, sizeof(*ex))) == NULL) {
+		refuse_busy(req);
+		return;
+	}
+	ex->gw = gw;
+	ex->req = req;
+	ex->is_delete = is_delete;
+	ex->is_get = r->method == HTTP1_GET;
+	buf_init(&ex->answers, ANSWER_MAX);
+	buf_init(&ex->made, ARGUMENTS_MAX);
+	buf_init(&ex->mime, MCP_URI_MAX);
+	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
+	gw->exchange_count++;
+	if (copy_request(ex, r) < 0) {
+		ex->req = NULL;
+		exchange_free(ex);
+		refuse_busy(req);
+		return;
+	}
+	gw->exchange_bytes += ex->body_len;
+	ex->accepts_sse = takes_sse(r, &ex->names_sse);
+	if (!ex->accepts_sse && r->method == HTTP1_POST) {
+		if (!(gw->quirks & 1 << MCP_QUIRK_ACCEPT)) {
+			refuse_accept(ex);
+			return;
+		}
+		quirk_note(gw, 1 << MCP_QUIRK_ACCEPT, ex->agent);
+	}
+	httpd_set_data(req, ex);
+	identity_ask(gw, ex->credential, exchange_identified, ex);
+}

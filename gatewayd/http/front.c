@@ -1,0 +1,315 @@
+/*
+ * The HTTP side: which requests exist at all. Steps 1 and 3 of the ladder.
+ *
+ * Host and Origin are what protects a listener on 127.0.0.1 from web pages:
+ * a page can make a browser connect here under a name of its own (DNS
+ * rebinding), but then Host carries that name, and Origin the page's. So on
+ * the local listener Host must be a loopback name, and an Origin must be the
+ * very origin that Host names, or one the administrator listed. Behind the
+ * tunnel Host is the public name and the proxy's business; Origin is judged
+ * against the list alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "exchange.h"
+#include "front.h"
+
+/* tchar of RFC 9110 section 5.6.2 */
+#define FIELD_NAME                                         \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV" \
+	"WXYZ0123456789!#$%&'*+-.^_`|~"
+
+/* "localhost", an address of 127/8, "[::1]"; with any port. */
+static bool
+host_is_loopback(const char *host)
+{
+	size_t n;
+
+	if (host[0] == '[')
+		return strncmp(host, "[::1]", 5) == 0 &&
+		    (host[5] == '\0' || host[5] == ':');
+	n = strcspn(host, ":");
+	if (n == 9 && strncasecmp(host, "localhost", 9) == 0)
+		return true;
+	/* Digits and dots only, four parts, the first 127: nothing that a
+	 * resolver would look up. */
+	if (strncmp(host, "127.", 4) != 0 || n > 15 ||
+	    strspn(host, "0123456789.") != n)
+		return false;
+	{
+		unsigned dots = 0;
+		size_t i;
+
+		for (i = 0; i < n; i++)
+			if (host[i] == '.') {
+				dots++;
+				if (i + 1 == n || host[i + 1] == '.')
+					return false;
+			}
+		return dots == 3;
+	}
+}
+
+static bool
+in_list(const char *list, const char *word)
+{
+	size_t n, len = strlen(word);
+
+	for (;;) {
+		list += strspn(list, ", \t");
+		if (*list == '\0')
+			return false;
+		n = strcspn(list, ", \t");
+		if (n == len && memcmp(list, word, n) == 0)
+			return true;
+		list += n;
+	}
+}
+
+static bool
+origin_allowed(const struct gateway *gw, const char *origin, const char *host)
+{
+	if (in_list(gw->allowed_origins, origin))
+		return true;
+	return gw->listener == LISTENER_LOCAL &&
+	    strncmp(origin, "http://", 7) == 0 &&
+	    strcasecmp(origin + 7, host) == 0;
+}
+
+/* An answer before there is a message: a JSON-RPC error without an id. */
+static void
+refuse(struct httpd_req *req, int status, enum failure f, const char *message)
+{
+	struct answer_to to = {{NULL, 0}, false};
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX);
+	answer_error(&b, &to, f, message, 0, NULL);
+	httpd_reply(req, status, JSON_TYPE, b.p, b.failed ? 0 : b.len);
+	buf_free(&b);
+}
+
+static void
+health(struct gateway *gw, struct httpd_req *req)
+{
+	bool admind = ipc_client_peer(gw->admind) != NULL;
+	bool sandboxd = ipc_client_peer(gw->sandboxd) != NULL;
+	bool ok = admind && sandboxd && gw->attached;
+	char text[128];
+
+	snprintf(text, sizeof(text),
+	    "{\"status\":\"%s\",\"admind\":%s,\"sandboxd\":%s}\n",
+	    ok ? "ok" : "unavailable", admind ? "true" : "false",
+	    sandboxd ? "true" : "false");
+	httpd_header(req, "Cache-Control", "no-store");
+	httpd_reply(req, ok ? 200 : 503, JSON_TYPE, text, strlen(text));
+}
+
+/* What a browser at an allowed origin needs to see (Fetch, CORS protocol). */
+static void
+cors(struct httpd_req *req, const char *origin)
+{
+	httpd_header(req, "Access-Control-Allow-Origin", origin);
+	httpd_header(req, "Vary", "Origin");
+	httpd_header(req, "Access-Control-Expose-Headers",
+	    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, "
+	    "Retry-After");
+}
+
+/*
+ * The fields a page may send. Mcp-Param-* are named by tools, so those are
+ * allowed by what the browser asks for; nothing of it is repeated but field
+ * names.
+ */
+static void
+preflight(struct httpd_req *req)
+{
+	char allow[1024] =
+	    "Content-Type, Authorization, Mcp-Session-Id, "
+	    "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID";
+	const char *s = http1_field(
+	    httpd_request(req), "access-control-request-headers", NULL);
+	size_t n, len = strlen(allow);
+
+	while (s != NULL && *s != '\0') {
+		s += strspn(s, ", \t");
+		n = strcspn(s, ", \t");
+		if (n > 10 && strncasecmp(s, "mcp-param-", 10) == 0 &&
+		    strspn(s, FIELD_NAME) >= n && len + n + 3 < sizeof(allow))
+			len += (size_t)snprintf(allow + len,
+			    sizeof(allow) - len, ", %.*s", (int)n, s);
+		s += n;
+	}
+	httpd_header(
+	    req, "Access-Control-Allow-Methods", "POST, GET, DELETE, OPTIONS");
+	httpd_header(req, "Access-Control-Allow-Headers", allow);
+	httpd_header(req, "Access-Control-Max-Age", "600");
+	httpd_reply(req, 204, "", NULL, 0);
+}
+
+/* "application/json", with parameters or without. None is let pass: some
+ * clients send none, and Origin, not the type, keeps web pages out. */
+static bool
+type_is_json(const char *type)
+{
+	size_t n;
+
+	if (type == NULL)
+		return true;
+	n = strcspn(type, "; \t");
+	return n == 16 && strncasecmp(type, JSON_TYPE, 16) == 0;
+}
+
+static void
+mcp(struct gateway *gw, struct httpd_req *req)
+{
+	const struct http1_request *r = httpd_request(req);
+	const char *version;
+	bool get;
+	int rev;
+
+	/* The tunnel lets nobody in without a credential, so who brings none
+	 * learns nothing and costs admind nothing. A preflight never brings
+	 * one (Fetch, CORS-preflight fetch). */
+	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
+	    http1_field(r, "authorization", NULL) == NULL) {
+		httpd_header(req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
+		refuse(req, 401, FAILURE_UNAUTHENTICATED,
+		    "A credential is required.");
+		return;
+	}
+	switch (r->method) {
+	case HTTP1_OPTIONS:
+		preflight(req);
+		return;
+	case HTTP1_POST:
+		if (!type_is_json(http1_field(r, "content-type", NULL)))
+			refuse(req, 415, FAILURE_INVALID_REQUEST,
+			    "Content-Type must be application/json.");
+		else
+			exchange_begin(gw, req, false);
+		return;
+	case HTTP1_DELETE:
+		/* Sessions ended with revision 2025-11-25. */
+		version = http1_field(r, "mcp-protocol-version", NULL);
+		rev = version != NULL ? mcp_rev_of(version) : 0;
+		if (rev <= MCP_REV_LEGACY_NEWEST) {
+			exchange_begin(gw, req, true);
+			return;
+		}
+		break;
+	case HTTP1_GET:
+		/* A stream of a session. Without one 405, never 404: that would
+		 * hang clients that probe for a stream. */
+		version = http1_field(r, "mcp-protocol-version", NULL);
+		rev = version != NULL ? mcp_rev_of(version) : 0;
+		if (rev <= MCP_REV_LEGACY_NEWEST &&
+		    http1_field(r, "mcp-session-id", NULL) != NULL) {
+			exchange_begin(gw, req, false);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	/* Not the method that was just refused, whatever else it is good for.
+	 */
+	get = r->method == HTTP1_GET || r->method == HTTP1_HEAD;
+	httpd_header(req, "Allow",
+	    get                             ? "POST, DELETE, OPTIONS"
+		: r->method == HTTP1_DELETE ? "POST, GET, OPTIONS"
+					    : "POST, GET, DELETE, OPTIONS");
+	refuse(req, 405, FAILURE_INVALID_REQUEST,
+	    "This method is not served at /mcp.");
+}
+
+static void
+on_request(struct httpd_req *req, void *arg)
+{
+	struct gateway *gw = arg;
+	const struct http1_request *r = httpd_request(req);
+	const char *host, *origin;
+
+	host = http1_field(r, "host", NULL); /* http1 saw to there being one */
+	if (gw->listener == LISTENER_LOCAL && !host_is_loopback(host)) {
+		refuse(req, 403, FAILURE_FORBIDDEN_ORIGIN,
+		    "Host must be a loopback name.");
+		return;
+	}
+	origin = http1_field(r, "origin", NULL);
+	if (origin != NULL) {
+		if (!origin_allowed(gw, origin, host)) {
+			refuse(req, 403, FAILURE_FORBIDDEN_ORIGIN,
+			    "This origin is not allowed.");
+			return;
+		}
+		cors(req, origin);
+	}
+	if (strcmp(r->path, "/mcp") == 0) {
+		mcp(gw, req);
+	} else if (strcmp(r->path, "/health") == 0 &&
+	    gw->listener == LISTENER_LOCAL) { /* nobody else's business */
+		if (r->method == HTTP1_GET || r->method == HTTP1_HEAD) {
+			health(gw, req);
+			return;
+		}
+		httpd_header(req, "Allow", "GET, HEAD");
+		refuse(
+		    req, 405, FAILURE_INVALID_REQUEST, "/health is only read.");
+	} else {
+		/* Clients probe /.well-known/ for OAuth even where there is
+		 * none; they want plain JSON and a 404. */
+		static const char text[] =
+		    "{\"error\":\"not_found\","
+		    "\"error_description\":\"Only /mcp and /health are "
+		    "here.\"}\n";
+
+		httpd_reply(req, 404, JSON_TYPE, text, sizeof(text) - 1);
+	}
+}
+
+static void
+on_gone(struct httpd_req *req, void *arg)
+{
+	struct exchange *ex = httpd_data(req);
+
+	(void)arg;
+	if (ex != NULL)
+		exchange_gone(ex);
+}
+
+/* What http1 or a limit refused never became a request; it still gets a
+ * JSON-RPC error. Only what http1 refused is malformed: 503 and 408 are about
+ * room and time. */
+static void
+on_refused(int status, const char *why, struct buf *out,
+    const char **content_type, void *arg)
+{
+	struct answer_to to = {{NULL, 0}, false};
+	char text[512];
+
+	(void)arg;
+	snprintf(text, sizeof(text), "%s: %s.",
+	    status == 503       ? "Not served now"
+		: status == 403 ? "Not served"
+		: status == 408 ? "The HTTP request was too slow"
+		: status == 413 ? "The HTTP request is too large"
+				: "Malformed HTTP request",
+	    why);
+	answer_error(out, &to,
+	    status == 413       ? FAILURE_TOO_LARGE
+		: status == 503 ? FAILURE_BUSY
+		: status == 403 ? FAILURE_FORBIDDEN
+				: FAILURE_INVALID_REQUEST,
+	    text, status == 503 ? RETRY_MS : 0, NULL);
+	*content_type = JSON_TYPE;
+}
+
+const struct httpd_handlers front_handlers = {
+    .request = on_request,
+    .gone = on_gone,
+    .refused = on_refused,
+};

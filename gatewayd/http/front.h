@@ -1,0 +1,12 @@
+/*
+ * The HTTP side: which requests exist at all.
+ */
+#ifndef FRONT_H
+#define FRONT_H
+
+#include "httpd.h"
+
+/* arg: the struct gateway. */
+extern const struct httpd_handlers front_handlers;
+
+#endif

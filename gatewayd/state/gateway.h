@@ -1,0 +1,99 @@
+/*
+ * The process, as every folder of gatewayd sees it.
+ */
+#ifndef GATEWAY_H
+#define GATEWAY_H
+
+#include <sys/queue.h>
+
+#include "crypto.h"
+#include "ipc_peer.h"
+#include "mcp_request.h"
+#include "proc.h"
+
+enum {
+	/* Time for admind to answer what it can answer at once. */
+	ADMIND_ASK_MS = 10 * 1000,
+	/* Time to authorise: management tools inspect code in a runner first,
+	 * which may wait for a slot and take its own limit of 30 s. */
+	AUTHORISE_MS = 90 * 1000,
+	/* Added to a call's own limit before a missing answer counts as lost:
+	 * killing, reaping and recording take part of it. */
+	RUN_MARGIN_MS = 15 * 1000,
+	/* For the links of a process that was just started, while its clients
+	 * wait at the service manager's socket: they take some ms when all else
+	 * runs. Later a typed answer serves them better. */
+	PATIENCE_MS = 2000,
+	RETRY_MS = 500, /* hint while something restarts */
+	/* A call that was silent for so long gets an event stream and a comment
+	 * on it: nginx gives up after 60 s without a byte, Node's fetch after
+	 * 300 s without a head. */
+	QUIET_MS = 15 * 1000,
+	/* Descriptors beside those of clients: listener, log, links, blobs on
+	 * their way, refused connections that are still being told so. */
+	FILES_RESERVED = 192,
+	/* Bodies held by requests being served, all together. */
+	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
+	/* Results kept for clients that were asked and are not back yet; more
+	 * are told that theirs was lost. */
+	KEPT_BYTES_MAX = 16 * 1024 * 1024,
+	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
+};
+
+struct call;
+struct catalogue;
+struct exchange;
+struct exchange_ops;
+struct httpd;
+struct identity_cache;
+struct parked_set;
+struct session_ended;
+struct session_states;
+struct shares;
+struct streams;
+
+TAILQ_HEAD(call_list, call);
+TAILQ_HEAD(exchange_list, exchange);
+TAILQ_HEAD(catalogue_list, catalogue);
+
+struct gateway {
+	struct proc proc;
+	struct httpd *httpd;
+	struct ipc_client *admind, *sandboxd;
+	enum listener listener;
+	const char *allowed_origins; /* comma-separated */
+	uint64_t session_ttl_ms, quiet_ms;
+	size_t page_size; /* items of a list in one answer */
+	unsigned quirks;  /* let pass: mask of 1 << enum mcp_quirk */
+	struct {
+		uint64_t logged; /* boot ms, 0: never */
+		unsigned more;   /* since then */
+	} quirk[MCP_QUIRKS];
+
+	bool draining; /* the process ends (drain.c) */
+	/* Inherited listener: clients wait there until both links are up, or
+	 * this fires. */
+	struct event *patience;
+	bool attached; /* GW_CONFIG came on this connection */
+	bool has_key;  /* kept while admind is away */
+	uint8_t session_key[KEY_LEN];
+	struct event *attach_retry;
+	struct session_ended *ended;
+	struct session_states *states;
+	struct streams *streams;
+	bool seen;         /* admind told a revision ... */
+	uint64_t revision; /* ... of the catalogue: this one */
+	struct identity_cache *identities;
+	struct shares *shares;
+	unsigned requests_max; /* served at once: as many as connections */
+	struct catalogue_list catalogues;
+	struct call_list calls;
+	struct parked_set *parked;
+	size_t kept_bytes; /* results of calls whose clients are away */
+	const struct exchange_ops *ops; /* what serves them (exchange.h) */
+	struct exchange_list exchanges;
+	size_t exchange_bytes;
+	unsigned exchange_count;
+};
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Who sent a request: AUTHENTICATE, remembered for as long as admind allows,
+ * at most 30 s. Kept by the SHA-256 of the credential, so that a dump of this
+ * process shows no tokens of clients that are not just being served.
+ *
+ * A remembered identity opens only lists and sessions: a call is authorised
+ * by admind each time, with the credential itself. Everything is forgotten
+ * when admind says the catalogue changed and when its connection ends, so a
+ * revocation holds from then on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway.h"
+#include "identity.h"
+#include "ids.h"
+#include "refusal.h"
+
+enum { SLOTS = 256, CACHE_MS_MAX = 30 * 1000 };
+
+struct identity_cache {
+	struct {
+		struct ipc_hash credential;
+		uint64_t until; /* boot ms; 0: empty */
+		struct identity who;
+	} slot[SLOTS];        /* direct mapped: a collision is a miss */
+	uint64_t generation;  /* answers to older questions aren't kept */
+	struct ipc_hash none; /* of no credential, as most clients here have */
+};
+
+struct question {
+	struct gateway *gw;
+	struct ipc_hash credential;
+	uint64_t generation;
+	identity_cb *cb;
+	void *arg;
+};
+
+struct identity_cache *
+identity_cache_new(void)
+{
+	struct identity_cache *c = calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		sha256("", 0, &c->none);
+	return c;
+}
+
+void
+identity_cache_free(struct identity_cache *c)
+{
+	free(c);
+}
+
+void
+identity_cache_drop(struct identity_cache *c)
+{
+	int i;
+
+	for (i = 0; i < SLOTS; i++)
+		c->slot[i].until = 0;
+	c->generation++;
+}
+
+static int
+copy(struct ipc_bytes s, char *out)
+{
+	if (s.n > PRINCIPAL_MAX)
+		return -1;
+	if (s.n > 0)
+		memcpy(out, s.p, s.n);
+	out[s.n] = '\0';
+	return 0;
+}
+
+static void
+answered(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct question *q = arg;
+	struct identity_cache *c = q->gw->identities;
+	struct ipc_identity m;
+	struct identity who = {0};
+	struct refusal no;
+	unsigned i;
+
+	if (f == NULL || f->type != IPC_IDENTITY ||
+	    ipc_decode(f, &m, NULL) < 0) {
+		refusal_from(&no, f, gone, "admind");
+		q->cb(q->arg, NULL, &no);
+	} else if (copy(m.principal, who.principal) < 0 ||
+	    copy(m.permission_set, who.permission_set) < 0) {
+		refusal_set(&no, FAILURE_INTERNAL, 0,
+		    "The principal's name is too long.");
+		q->cb(q->arg, NULL, &no);
+	} else {
+		i = q->credential.b[0];
+		if (q->generation == c->generation && m.cache_ms > 0) {
+			c->slot[i].credential = q->credential;
+			c->slot[i].who = who;
+			c->slot[i].until = now_boot_ms() +
+			    (m.cache_ms < CACHE_MS_MAX ? m.cache_ms
+						       : CACHE_MS_MAX);
+		}
+		q->cb(q->arg, &who, NULL);
+	}
+	free(q);
+}
+
+/* Nothing is remembered of this one. */
+static void
+ask_admind(struct gateway *gw, const char *credential,
+    const struct ipc_hash *hash, identity_cb *cb, void *arg)
+{
+	struct ipc_authenticate m = {.credential = ipc_str(credential)};
+	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	struct question *q;
+	struct refusal no;
+	uint64_t id;
+
+	q = admind != NULL ? calloc(1, sizeof(*q)) : NULL;
+	if (q != NULL) {
+		q->gw = gw;
+		q->credential = *hash;
+		q->generation = gw->identities->generation;
+		q->cb = cb;
+		q->arg = arg;
+		if (ipc_request(admind, IPC_AUTHENTICATE, &m, ADMIND_ASK_MS,
+			answered, q, &id) == 0)
+			return;
+		free(q);
+	}
+	refusal_away(&no, gw, false);
+	cb(arg, NULL, &no);
+}
+
+/* cb gets the slot itself: only an answer from admind writes to it, and that
+ * comes from the loop. */
+void
+identity_ask(
+    struct gateway *gw, const char *credential, identity_cb *cb, void *arg)
+{
+	struct identity_cache *c = gw->identities;
+	struct ipc_hash h;
+	unsigned i;
+
+	if (credential[0] == '\0')
+		h = c->none;
+	else
+		sha256(credential, strlen(credential), &h);
+	i = h.b[0];
+	if (c->slot[i].until > now_boot_ms() &&
+	    ct_equal(c->slot[i].credential.b, h.b, sizeof(h.b)))
+		cb(arg, &c->slot[i].who, NULL);
+	else
+		ask_admind(gw, credential, &h, cb, arg);
+}

@@ -1,0 +1,30 @@
+/*
+ * Whose a credential is, as admind said, remembered for a short time.
+ */
+#ifndef IDENTITY_H
+#define IDENTITY_H
+
+struct gateway;
+struct refusal;
+
+enum {
+	PRINCIPAL_MAX = 320,  /* an e-mail address has at most 254 bytes */
+	CREDENTIAL_MAX = 4096 /* a JWT of an identity provider fits */
+};
+
+struct identity {
+	char principal[PRINCIPAL_MAX + 1];
+	char permission_set[PRINCIPAL_MAX + 1];
+};
+
+/* cb gets NULL and why, or the identity;
+ * called from the loop or at once. */
+typedef void identity_cb(
+    void *arg, const struct identity *, const struct refusal *);
+struct identity_cache *identity_cache_new(void);
+void identity_cache_free(struct identity_cache *);
+void identity_cache_drop(struct identity_cache *);
+void identity_ask(
+    struct gateway *, const char *credential, identity_cb *, void *arg);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * How "no" travels: from another process, or from its absence, to an answer.
+ */
+#ifndef REFUSAL_H
+#define REFUSAL_H
+
+#include "mcp_request.h"
+
+struct gateway;
+
+/* A failure of the platform or of authority, on its way to an answer. */
+struct refusal {
+	enum failure failure;
+	uint64_t retry_after_ms;
+	char message[MCP_MESSAGE_MAX];
+	char data[MCP_DATA_MAX]; /* JSON members of error.data, or "" */
+};
+
+void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
+    const char *message);
+/* admind or sandboxd is not connected: being upgraded, or restarting. */
+void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);
+/* From an answer: REFUSED, or NULL and why the peer is gone, or nonsense. */
+void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
+    const char *process);
+
+#endif
