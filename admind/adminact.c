@@ -148,6 +148,6 @@ adminact_message(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, run);
+		login_check(op, m.token, run);
 	return 0;
 }

@@ -96,6 +96,9 @@ struct admind {
 	bool started;                /* calls begin at once: call_started() */
 	struct idset live;           /* ids that sandbox answers for */
 
+	/* Takes over a job whose tool is a management tool: manage_start(), set
+	 * by main, since calls know nothing of what is above them. */
+	void (*manage)(struct job *);
 	struct job_list jobs;
 	unsigned njobs; /* AUTHORISE in work */
 	size_t job_bytes;
@@ -114,7 +117,8 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	unsigned inherited;        /* of closes: an earlier life's */
+	unsigned inherited; /* of closes: an earlier life's */
+	void (*inherited_closed)(struct admind *); /* when they are */
 	struct ledger *ledger;     /* what of closes was answered */
 	unsigned nresults;         /* results.c: passed on to admind-check */
 	unsigned regrants;         /* regrant.c: how often it was begun */
@@ -181,9 +185,9 @@ struct op {
 	char text[EXPOSED_NAME_MAX + 1];
 	struct buf buf; /* kept between steps */
 	uint64_t number;
-	enum admin_role least;         /* for adminq_login: who may this */
-	enum admin_role role;          /* by adminq_login: of who asks */
-	char actor[PRINCIPAL_MAX + 1]; /* by adminq_login: who asks */
+	enum admin_role least;         /* for login_check: who may this */
+	enum admin_role role;          /* by login_check: of who asks */
+	char actor[PRINCIPAL_MAX + 1]; /* by login_check: who asks */
 };
 /* NULL when OPS_MAX are in work: already refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
@@ -360,10 +364,10 @@ void serving_clear(struct serving_list *);
 /* ---- gather.c, records.c, sweep.c ---- */
 int gather_start(struct admind *, struct err *);
 int gather_message(struct link *, struct ipc_frame *); /* RECORD */
-enum { STORED_RESULT_MAX = 64 * 1024 };        /* of a result, in its row */
-extern const struct db_stmt records_close_row; /* execution_close() */
+enum { STORED_RESULT_MAX = 64 * 1024 }; /* of a result, in its row */
+extern const struct db_stmt ending_row; /* execution_close() */
 /* Its last ten parameters, from an intent TLV; clean keeps their bytes. */
-void records_intent_params(struct db_params *, struct ipc_bytes intent,
+void ending_intent_params(struct db_params *, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean);
 int records_message(struct link *, struct ipc_frame *); /* RECORD, EPOCH_* */
 int results_message(struct link *, struct ipc_frame *); /* RESULT_CHECK */
@@ -382,20 +386,26 @@ struct ending {
 /* INTENT_KIND of management calls. It stands in no context: only in endings
  * of admind's own. */
 enum { INTENT_KIND_MANAGEMENT = 4 };
-void records_close(struct admind *, const struct ending *);
+void ending_close(struct admind *, const struct ending *);
 /* Opens the ledger and takes over what an earlier life of this process left
- * in it. 0, or -1: the error says what to do. Before confinement. */
-int records_ledger(struct admind *, struct err *);
-bool records_full(const struct admind *); /* too many uncommitted endings */
-void records_retry(struct admind *);      /* from the tick */
+ * in it; done runs once all of that is committed. 0, or -1: the error says
+ * what to do. Before confinement. */
+int ending_ledger(
+    struct admind *, void (*done)(struct admind *), struct err *);
+bool ending_full(const struct admind *); /* too many uncommitted endings */
+void ending_retry(struct admind *);      /* from the tick */
 void records_sandbox_down(struct admind *);
 void records_store_epoch(struct admind *); /* sandboxd's, if it named all */
 const char *outcome_name(enum outcome);
-int sweep_start(struct admind *, struct err *);
 /* Has our own epoch stored, once no earlier life's ending is uncommitted. */
 void sweep_own_epoch(struct admind *);
-void sweep_db_up(struct admind *);
 void sweep_run(struct admind *);
+/* Says that this node is there; closes what nodes that are gone left open. */
+void sweep_nodes(struct admind *);
+
+/* ---- tick.c ---- */
+int tick_start(struct admind *, struct err *);
+void tick_db_up(struct admind *);
 
 /* ---- approvals.c, audit.c, adminq.c, adminact.c, adminset.c, doctor.c ---- */
 int approvals_message(struct link *, struct ipc_frame *);
@@ -421,7 +431,7 @@ int adminset_message(
 /* Checks a login token at the vault (CTL: none needed) and its role against
  * op->least, then runs then(op) with actor and role filled; else refuses and
  * frees op. */
-void adminq_login(
+void login_check(
     struct op *, struct ipc_bytes token, void (*then)(struct op *));
 int doctor_message(struct link *, struct ipc_frame *);
 void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */

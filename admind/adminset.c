@@ -125,7 +125,7 @@ limits_set(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, store_limits);
+		login_check(op, m.token, store_limits);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ expose_set(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, store_expose);
+		login_check(op, m.token, store_expose);
 	return 0;
 }
 

@@ -202,7 +202,7 @@ approval_get(struct link *l, struct ipc_frame *f)
 	if (op != NULL) {
 		op->id = m.approval;
 		op->number = m.base;
-		adminq_login(op, m.token, read_content);
+		login_check(op, m.token, read_content);
 	}
 	return 0;
 }

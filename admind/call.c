@@ -421,7 +421,7 @@ admitted(struct job *j)
 		else
 			lookup_run(j);
 	} else if (j->method == CALL_TOOL) {
-		manage_start(j);
+		j->a->manage(j);
 	} else {
 		obstacle_unknown(j);
 	}

@@ -146,15 +146,15 @@ close_alone(struct record *r)
 		db_p_i64(&p, (int64_t)r->cpu_us);
 	db_p_bytes(&p, r->out.p, r->out.len);
 	db_p_bytes(&p, r->result.p, r->result.len);
-	records_intent_params(
+	ending_intent_params(
 	    &p, ipc_bytes(r->intent.p, r->intent.len), CONTEXT_TEST, &clean);
 	if (r->task)
 		tasks_close_params(&p, r->failure,
 		    ipc_bytes(r->whole.p, r->whole.len),
 		    ipc_bytes(r->meta.p, r->meta.len));
 	db_p_bytes(&p, r->network.p, r->network.len);
-	db_query(r->op->a->db, r->task ? &tasks_close_row : &records_close_row,
-	    &p, closed_alone, r);
+	db_query(r->op->a->db, r->task ? &tasks_close_row : &ending_row, &p,
+	    closed_alone, r);
 	buf_free(&clean);
 }
 

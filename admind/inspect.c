@@ -82,7 +82,7 @@ fail(struct inspect *in, bool closed, enum failure failure, const char *text)
 	if (!intent.failed)
 		e.intent = ipc_bytes(intent.p, intent.len);
 	if (!closed)
-		records_close(j->a, &e);
+		ending_close(j->a, &e);
 	buf_free(&intent);
 	if (failure == FAILURE_BAD_CODE && in->broken != NULL) {
 		void (*broken)(struct job *, const char *) = in->broken;

@@ -160,7 +160,7 @@ refused(const struct err *err)
 	put_intent(&intent);
 	if (!intent.failed)
 		e.intent = ipc_bytes(intent.p, intent.len);
-	records_close(in.a, &e);
+	ending_close(in.a, &e);
 	buf_free(&intent);
 	failed(ipc_bytes(NULL, 0), err->text,
 	    err->failure != FAILURE_MISSING_GRANT);

@@ -144,7 +144,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	struct token *t;
 	enum failure f;
 
-	if (a->njobs >= JOBS_MAX || records_full(a) ||
+	if (a->njobs >= JOBS_MAX || ending_full(a) ||
 	    a->job_bytes > JOBS_BYTES_MAX) {
 		err_set(err, FAILURE_BUSY, "too many calls are in work");
 		return NULL;
@@ -194,7 +194,7 @@ job_inner(struct admind *a, const char *tool, const char *principal,
 	struct link *l = NULL;
 	struct job *j = NULL;
 
-	if (a->njobs >= JOBS_MAX || records_full(a) ||
+	if (a->njobs >= JOBS_MAX || ending_full(a) ||
 	    a->job_bytes > JOBS_BYTES_MAX) {
 		err_set(err, FAILURE_BUSY, "too many calls are in work");
 		return NULL;
@@ -263,7 +263,7 @@ close_row(struct job *j, struct ending *e)
 	intent_tlv(j, &intent);
 	if (!intent.failed)
 		e->intent = ipc_bytes(intent.p, intent.len);
-	records_close(j->a, e);
+	ending_close(j->a, e);
 	buf_free(&intent);
 	j->has_intent = false;
 }

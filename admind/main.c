@@ -43,7 +43,7 @@ db_up(void *arg)
 	service_status("serving, database reached");
 	tokens_db_up(arg);
 	limits_reload(arg);
-	sweep_db_up(arg);
+	tick_db_up(arg);
 }
 
 static void
@@ -179,7 +179,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	 * may load name service libraries: not possible once confined. */
 	if (setenv("HOME", "/nonexistent", 1) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "environment");
-	if (auth_load_token(a, err) == -1 || records_ledger(a, err) == -1 ||
+	if (auth_load_token(a, err) == -1 ||
+	    ending_ledger(a, sweep_own_epoch, err) == -1 ||
 	    links_listen(a, err) == -1)
 		return -1;
 	/*
@@ -207,7 +208,7 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
 	    limits_start(a, err) == -1 || links_connect(a, err) == -1)
 		return -1;
-	return sweep_start(a, err);
+	return tick_start(a, err);
 }
 
 int
@@ -243,6 +244,7 @@ main(int argc, char **argv)
 	TAILQ_INIT(&a.tasks);
 	TAILQ_INIT(&a.serving.list);
 	verdicts_init(&a.verdicts);
+	a.manage = manage_start;
 	a.node = conf_str(a.proc.conf, "node");
 	if (start(&a, &where, &err) == -1)
 		log_fatal("start", "%s", err.text);

@@ -30,6 +30,9 @@ int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 /* Runs a statement. */
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));
+/* Ends the job with what CHECK_ERRORS says; anything else unexpected as its
+ * failure. */
+void job_check_failed(struct job *, struct ipc_frame *, enum failure gone);
 /* Asks admind-check whether this is a command whose placeholders the schema
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
@@ -86,7 +89,7 @@ void manage_start(struct job *);
 
 /* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
  * manage_modules.c, manage_objects.c, manage_guide.c, manage_made.c,
- * manage_diff.c, manage_code.c, test_run.c. What serves several tools sees by
+ * manage_diff.c, manage_code.c, trial_run.c. What serves several tools sees by
  * the job's name which one it is. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
@@ -106,7 +109,7 @@ void manage_judge(struct job *);
 void manage_signature(struct job *, struct ipc_bytes inspected,
     void (*next)(struct job *, struct ipc_bytes));
 /* tool_id, prompt_id or resource_id: as job_uuid. */
-int manage_object_id(struct job *, struct ipc_id *out);
+int job_object_id(struct job *, struct ipc_id *out);
 void manage_request_publish(struct job *);
 void manage_get_tool_status(struct job *);
 void manage_list_pending_requests(struct job *);

@@ -160,15 +160,3 @@ manage_named(struct job *j)
 	}
 	buf_free(&lines);
 }
-
-int
-manage_object_id(struct job *j, struct ipc_id *out)
-{
-	static const uint8_t ids[] = {MF_TOOL_ID, MF_PROMPT_ID, MF_RESOURCE_ID};
-	struct ipc_bytes f;
-
-	for (size_t i = 0; i < sizeof(ids); i++)
-		if (job_field(j, ids[i], &f) == 1)
-			return job_uuid(j, ids[i], out);
-	return job_uuid(j, MF_TOOL_ID, out);
-}

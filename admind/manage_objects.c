@@ -43,7 +43,7 @@ manage_delete(struct job *j)
 	struct db_params p;
 	struct ipc_id id;
 
-	if (manage_object_id(j, &id) == -1)
+	if (job_object_id(j, &id) == -1)
 		return;
 	db_params_init(&p);
 	db_p_id(&p, &id);

@@ -543,7 +543,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		    "a template's resources are read by python_code");
 		return;
 	}
-	if ((d = draft_of(j)) == NULL || manage_object_id(j, &d->tool_id) == -1)
+	if ((d = draft_of(j)) == NULL || job_object_id(j, &d->tool_id) == -1)
 		return;
 	if (!ipc_streq(object, "tool"))
 		snprintf(d->object, sizeof(d->object), "%.*s", (int)object.n,
@@ -581,7 +581,7 @@ manage_update(struct job *j)
 	struct db_params p;
 	struct ipc_id id;
 
-	if (manage_object_id(j, &id) == -1)
+	if (job_object_id(j, &id) == -1)
 		return;
 	if (!draft_asked(fields_of(j)) &&
 	    job_number(j, MF_ENABLED, UINT64_MAX) == UINT64_MAX) {

@@ -365,6 +365,6 @@ openapi_message(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_TOO_LARGE, "the document is too large");
 	else
-		adminq_login(op, m.token, op_run);
+		login_check(op, m.token, op_run);
 	return 0;
 }

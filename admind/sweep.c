@@ -1,6 +1,5 @@
 /*
- * Once a second: endings that wait, epochs not yet stored, rows nobody will
- * close any more, the audit head.
+ * Rows that nobody will close any more.
  *
  * A row is lost when its owner's epoch ended (the database knows: a new epoch
  * ends the one before), or when its deadline is long over and its living owner
@@ -12,27 +11,17 @@
  */
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "activity.h"
 #include "admind.h"
 #include "ids.h"
-#include "installs.h"
-#include "limits.h"
 #include "log.h"
-#include "tasks.h"
-#include "tokens.h"
 
 enum {
-	TICK_MS = 1000,
 	GRACE_S = 15,       /* behind the deadline, for a record on its way */
 	OVERDUE_ROWS = 256, /* a tick; more wait for the next */
-	SIGN_TICKS = 60,
-	/* Each node says so often that it is there, and looks for rows of nodes
-	 * that are not: */
-	NODE_TICKS = 10,
-	/* not seen for so long. A restart of a database or of a node takes
-	 * less; who waits for a task of a dead node waits no longer than this.
+	/* A node that was not seen for so long is gone. A restart of a database
+	 * or of a node takes less; who waits for a task of a dead node waits no
+	 * longer than this.
 	 */
 	GONE_S = 60,
 };
@@ -53,7 +42,7 @@ static const struct db_stmt overdue = {"sweep_overdue",
     DB_FAST};
 
 /* Closes what nodes that are gone left open past its deadline. */
-static const struct db_stmt sweep_nodes = {"sweep_nodes",
+static const struct db_stmt gone_nodes = {"sweep_nodes",
     "SELECT mcpbox.nodes_sweep($1::text, $2::int8, $3::int8, $4::int8)",
     DB_SURE};
 
@@ -85,7 +74,7 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 		    .ended_us = now_us()};
 
 		if (idset_has(&a->live, &e.id) || in_work(a, &e.id) ||
-		    records_full(a))
+		    ending_full(a))
 			continue;
 		/* The sandbox may have gone while we asked. */
 		if (!a->sandbox_ready &&
@@ -94,7 +83,7 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 		uuid_text(&e.id, text);
 		log_call(LOG_LV_WARN, "lost", text, NULL,
 		    "nobody answers for it any more");
-		records_close(a, &e);
+		ending_close(a, &e);
 	}
 }
 
@@ -173,20 +162,6 @@ sweep_own_epoch(struct admind *a)
 	db_query(a->db, &begin_epoch, &p, own_epoch, a);
 }
 
-/* The database is back: it may have lost our epoch's row (synchronous, so
- * only after a restore), and changes that were notified meanwhile. */
-void
-sweep_db_up(struct admind *a)
-{
-	sweep_own_epoch(a);
-	records_store_epoch(a);
-	catalogue_announce(a, NULL, NULL);
-	withdraw_calls(a);
-	regrant_run(a, NULL, NULL);
-	records_retry(a);
-	task_run_resume(a);
-}
-
 static void
 swept_nodes(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -196,8 +171,8 @@ swept_nodes(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_WARN, "nodes", "%s", err->text);
 }
 
-static void
-look_at_nodes(struct admind *a)
+void
+sweep_nodes(struct admind *a)
 {
 	struct db_params p;
 
@@ -206,52 +181,5 @@ look_at_nodes(struct admind *a)
 	db_p_i64(&p, GRACE_S);
 	db_p_i64(&p, GONE_S);
 	db_p_i64(&p, OVERDUE_ROWS);
-	db_query(a->db, &sweep_nodes, &p, swept_nodes, a);
-}
-
-static void
-on_tick(evutil_socket_t fd, short what, void *arg)
-{
-	struct timeval tv = {TICK_MS / 1000, 0};
-	struct admind *a = arg;
-
-	evtimer_add(a->tick, &tv);
-	a->ticks++;
-	call_started(a);
-	activity_tick(a);
-	follow_tick(a);
-	if (!db_is_up(a->db))
-		return;
-	upkeep_tick(a);
-	if (!a->epoch_stored)
-		sweep_own_epoch(a);
-	if (!a->sandbox_ready)
-		records_store_epoch(a);
-	if (!a->have_session_key)
-		auth_vault_up(a);
-	records_retry(a);
-	sweep_run(a);
-	tokens_tick(a);
-	tasks_tick(a);
-	confirm_tick(a);
-	limits_tick(a);
-	installs_tick(a);
-	if (a->regrant_again)
-		regrant_run(a, NULL, NULL);
-	if (a->ticks % NODE_TICKS == 1)
-		look_at_nodes(a);
-	if (a->ticks % SIGN_TICKS == 1)
-		audit_sign(a);
-}
-
-int
-sweep_start(struct admind *a, struct err *err)
-{
-	struct timeval tv = {TICK_MS / 1000, 0};
-
-	a->started_us = now_us();
-	a->tick = evtimer_new(a->proc.base, on_tick, a);
-	if (a->tick == NULL || evtimer_add(a->tick, &tv) == -1)
-		return err_set(err, FAILURE_INTERNAL, "out of memory");
-	return 0;
+	db_query(a->db, &gone_nodes, &p, swept_nodes, a);
 }

@@ -329,8 +329,8 @@ lost(struct admind *a, const struct ipc_id *id)
 	    .failure = FAILURE_LOST,
 	    .ended_us = now_us()};
 
-	if (!records_full(a))
-		records_close(a, &e);
+	if (!ending_full(a))
+		ending_close(a, &e);
 }
 
 static void

@@ -34,7 +34,7 @@ void tasks_notified(struct admind *, const char *payload);
 /* Once a second: tasks whose execution ended, or whose time is over. */
 void tasks_tick(struct admind *);
 /* An ending of a task's execution: the statement, and its last parameters
- * behind those of records_close_row. whole, meta: result text, or empty. */
+ * behind those of ending_row. whole, meta: result text, or empty. */
 extern const struct db_stmt tasks_close_row;
 void tasks_close_params(struct db_params *, enum failure,
     struct ipc_bytes whole, struct ipc_bytes meta);

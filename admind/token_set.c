@@ -134,7 +134,7 @@ create(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, store);
+		login_check(op, m.token, store);
 	return 0;
 }
 
@@ -218,7 +218,7 @@ revoke(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, end);
+		login_check(op, m.token, end);
 	return 0;
 }
 

@@ -71,24 +71,6 @@ all(struct admind *a)
 	return a->tokens;
 }
 
-struct token *
-token_ref(struct token *t)
-{
-	if (t != NULL)
-		t->refs++;
-	return t;
-}
-
-void
-token_unref(struct token *t)
-{
-	if (t == NULL || --t->refs > 0)
-		return;
-	free((char *)(uintptr_t)t->permit.allow);
-	free((char *)(uintptr_t)t->permit.deny);
-	free(t);
-}
-
 /* ---- what one may ---- */
 
 unsigned
@@ -103,13 +85,6 @@ token_scopes(
 	return scopes;
 }
 
-bool
-token_permits(const struct token *t, const char *exposed,
-    struct ipc_bytes server, struct ipc_bytes name)
-{
-	return t == NULL || permit_name(&t->permit, exposed, server, name);
-}
-
 int
 token_may_call(const struct admind *a, const struct token *t,
     enum listener listener, struct err *err)
@@ -118,13 +93,6 @@ token_may_call(const struct admind *a, const struct token *t,
 		return 0;
 	return err_set(err, FAILURE_FORBIDDEN,
 	    "this token may not call tools (scope tools:call)");
-}
-
-void
-token_params(const struct token *t, struct db_params *p)
-{
-	db_p_str(p, t != NULL ? t->permit.allow : NULL);
-	db_p_str(p, t != NULL ? t->permit.deny : NULL);
 }
 
 /*

@@ -166,7 +166,7 @@ export_message(struct link *l, struct ipc_frame *f)
 	else if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, export_run);
+		login_check(op, m.token, export_run);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ import_message(struct link *l, struct ipc_frame *f)
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");
 	else
-		adminq_login(op, m.token, import_run);
+		login_check(op, m.token, import_run);
 	return 0;
 }
 

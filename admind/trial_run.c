@@ -153,7 +153,7 @@ fail(struct test *t, bool closed, enum failure failure, const char *text)
 	if (!intent.failed)
 		e.intent = ipc_bytes(intent.p, intent.len);
 	if (!closed)
-		records_close(t->j->a, &e);
+		ending_close(t->j->a, &e);
 	buf_free(&intent);
 	snprintf(why, sizeof(why), "%s", text);
 	job_fail(t->j, failure, "%s", why);
