@@ -19,7 +19,7 @@ enum { IPC_CHAINS = 256 };
 enum { IPC_BURST = 32 };
 
 /* How long one who listens no more may take to answer what it has read and to
- * close: a daemon's own end takes less (admind/drain.c). */
+ * close: a daemon's own end takes less (admind/daemon/drain.c). */
 enum { IPC_DEAF_MS = 3000 };
 
 struct event;

@@ -21,7 +21,7 @@ ROWS = 60000
 def statements():
     """admind's own texts, by name: what is explained here is what runs there."""
     import subprocess
-    source = f'#include "{ROOT}/admind/adminq_records.c"\n' + r"""
+    source = f'#include "{ROOT}/admind/admin/adminq_records.c"\n' + r"""
 #include <stdio.h>
 static void show(const struct question_form *f) {
 	for (; f->stmt.name != NULL; f++)
@@ -33,7 +33,8 @@ int main(void) {
 }
 """
     out = subprocess.run(["cc", "-D_GNU_SOURCE", '-DMCPBOX_VERSION="0"', *(f"-I{d}" for d in sorted((ROOT / "common").glob("*/"))),
-                          f"-I{ROOT}/admind", "-x", "c", "-", "-o", "/tmp/records-sql." + uid],
+                          *(f"-I{ROOT}/admind/{room}" for room in ("admin", "core", "db", "tooldef")),
+                          "-x", "c", "-", "-o", "/tmp/records-sql." + uid],
                          input=source, text=True, capture_output=True, timeout=patience(60))
     assert out.returncode == 0, out.stderr
     try:

@@ -41,7 +41,7 @@ SERVER, TOOL = "00000001-0000-7000-8000-000000000001", "00000002-0000-7000-8000-
 
 def sources():
     return "".join(open(f, encoding="ascii").read()
-                   for f in sorted(glob.glob(os.path.join(SRC, "admind", "adminq_*.c"))))
+                   for f in sorted(glob.glob(os.path.join(SRC, "admind", "admin", "adminq_*.c"))))
 
 
 LISTS = sorted(re.findall(r'\{"(\w+)",\s*QUESTION_LIST', sources()))

@@ -86,7 +86,7 @@ def operations():
     code = "\n".join(p.read_text(encoding="utf-8") for d in ("admind", "common", "gatewayd", "sandboxd")
                      for p in (ROOT / d).rglob("*.c"))
 
-    have = set(re.findall(r'"(mcpbox_[a-z_]+)"', read("admind/metrics.c")))
+    have = set(re.findall(r'"(mcpbox_[a-z_]+)"', read("admind/watch/metrics.c")))
     have -= {"mcpbox_setting"}
     told = set(re.findall(r"^\| `(mcpbox_[a-z_]+)", metrics, re.M))
     for name in have ^ told:
@@ -129,7 +129,7 @@ def operations():
         r"^\| (?:holds|ends with|is) \|.*", records, re.M))))
     for name in names ^ told:
         yield f"{name}: hidden by common/scan/kept_names.def alone, or by docs/ADMINISTRATION.md alone"
-    for kind, level in re.findall(r'^A\(\w+, (\w+), (\w+),', read("admind/activity.def"), re.M):
+    for kind, level in re.findall(r'^A\(\w+, (\w+), (\w+),', read("admind/watch/activity.def"), re.M):
         if f"| `{kind}` | {level.lower()} |" not in records:
             yield f"docs/ADMINISTRATION.md: activity {kind} is missing"
 

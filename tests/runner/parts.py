@@ -74,7 +74,7 @@ PARTS = (
          ("pytest", "package", "vm"),
          ("contrib/debian/*", "contrib/systemd/*", "contrib/conf/*", "contrib/nginx/*", "contrib/meson.build",
           "common/confine/*", "common/loop/service*", "common/loop/proc*", "common/ipc/ipc_table.h", "common/database/*",
-          "sandboxd/*", "sql/*", "admind/ctl/*", "admind/main.c", "tests/vm/*", "tests/egress/test_peek*",
+          "sandboxd/*", "sql/*", "admind/ctl/*", "admind/daemon/main.c", "tests/vm/*", "tests/egress/test_peek*",
           "tests/probes/test_files.py", "tests/probes/test_network.py", "tests/probes/test_kernel.py",
           "tests/harness/machine.py", "tests/harness/installed.py", "tests/harness/traffic.py",
           "contrib/packages")),

@@ -3,7 +3,7 @@
  *
  * What the daemons answer is printed to an administrator's terminal, and much
  * of it was written by strangers (LLM clients) or could come from a taken-over
- * admind: all of it goes through common/show.h.
+ * admind: all of it goes through common/text/show.h.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -58,7 +58,7 @@ struct ctl {
 	/* setup, doctor: where an installation has what, as configured */
 	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
 	const char *database; /* setup: a server elsewhere */
-	/* --NAME of common/admin_filter.def, but state and kind */
+	/* --NAME of common/admin/admin_filter.def, but state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
 	char **words; /* command and its arguments */

@@ -219,7 +219,7 @@ static const char schema_of[] =
     "SELECT CASE WHEN to_regclass('mcpbox.schema_migrations') IS NULL THEN 0"
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
-/* Is it of before sql/schema (decision 0088)? As admind/migrate.c knows it, by
+/* Is it of before sql/schema (decision 0088)? As admind/schema/migrate.c knows it, by
  * the name of its number 1. */
 static const char old_form[] =
     "SELECT count(*) FROM mcpbox.schema_migrations"

@@ -1,0 +1,298 @@
+/*
+ * Who a gateway's client is, and a gateway's set-up.
+ *
+ * The local listener trusts whoever can reach 127.0.0.1 unless a token is
+ * configured; the tunnel lets nobody in without an API token that is good
+ * there. A gateway only forwards the credential: it can claim no principal.
+ *
+ * Whoever brings an API token is what that says, on the local listener too: one
+ * that was revoked or is for another listener is refused there, and does not
+ * become `local`, which may everything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "auth.h"
+#include "crypto.h"
+#include "ids.h"
+#include "log.h"
+#include "tokens.h"
+
+enum {
+	TOKEN_LEN_MIN = 16, /* shorter ones can be guessed */
+	TOKEN_LEN_MAX = 1024,
+	IDENTITY_CACHE_MS = 30 * 1000, /* INTERFACES: at most 30 s */
+};
+
+static const struct db_stmt attach = {"auth_attach",
+    "SELECT c.revision, e.id, e.expires_at FROM mcpbox.catalogue c"
+    " LEFT JOIN mcpbox.ended_sessions e ON e.expires_at > now()",
+    DB_FAST};
+static const struct db_stmt session_end = {"auth_session_end",
+    "SELECT mcpbox.session_end($1::uuid, $2::timestamptz)", DB_SURE};
+
+int
+auth_load_token(struct admind *a, struct err *err)
+{
+	const char *path = conf_str(a->proc.conf, "local_token_file");
+	char token[TOKEN_LEN_MAX + 2];
+	ssize_t n;
+	int fd;
+
+	if (path[0] == '\0')
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return err_sys(err, FAILURE_INTERNAL, "%s", path);
+	n = read(fd, token, sizeof(token));
+	close(fd);
+	if (n == -1)
+		return err_sys(err, FAILURE_INTERNAL, "%s", path);
+	while (n > 0 && (token[n - 1] == '\n' || token[n - 1] == '\r'))
+		n--;
+	if (n < TOKEN_LEN_MIN || n > TOKEN_LEN_MAX)
+		return err_set(err, FAILURE_INTERNAL,
+		    "%s: a token has %d to %d characters", path, TOKEN_LEN_MIN,
+		    TOKEN_LEN_MAX);
+	/* Only its digest stays in memory. */
+	sha256(token, (size_t)n, &a->local_token);
+	explicit_bzero(token, sizeof(token));
+	a->have_local_token = true;
+	return 0;
+}
+
+/*
+ * Digests are compared, not tokens: equal length always, and the time of a
+ * wrong guess says nothing about the right one.
+ */
+int
+auth_principal(struct admind *a, enum listener listener,
+    struct ipc_bytes credential, char *principal, struct token **token,
+    struct err *err)
+{
+	struct ipc_hash h;
+
+	*token = NULL;
+	if (tokens_like(credential)) {
+		*token = tokens_find(a, listener, credential, err);
+		if (*token == NULL)
+			return -1;
+		memcpy(principal, (*token)->principal, PRINCIPAL_MAX + 1);
+		return 0;
+	}
+	if (listener != LISTENER_LOCAL)
+		return err_set(err, FAILURE_UNAUTHENTICATED,
+		    "this listener needs a credential that is valid here");
+	if (a->have_local_token) {
+		sha256(credential.p, credential.n, &h);
+		if (!ct_equal(&h, &a->local_token, sizeof(h)))
+			return err_set(err, FAILURE_UNAUTHENTICATED,
+			    "the bearer token is missing or wrong");
+	}
+	memcpy(principal, "local", sizeof("local"));
+	return 0;
+}
+
+/* No longer than the token itself is good. */
+static uint64_t
+cache_ms(const struct token *t)
+{
+	uint64_t now = now_us(), ms = IDENTITY_CACHE_MS;
+
+	if (t != NULL && t->expires_us != 0 &&
+	    t->expires_us < now + ms * UINT64_C(1000))
+		ms = t->expires_us > now ? (t->expires_us - now) / 1000 : 0;
+	return ms;
+}
+
+void
+auth_refused(struct link *l, struct ipc_bytes name, enum failure f)
+{
+	struct admind *a = l->a;
+	char text[EXPOSED_NAME_MAX + 1];
+
+	if (f == FAILURE_UNAUTHENTICATED) {
+		a->metrics->auth_failed++;
+		activity_note(
+		    a, ACTIVITY_AUTH_FAILED, "", l->listener, "", f, 1);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s",
+	    name.n < sizeof(text) ? (int)name.n : 0, (const char *)name.p);
+	a->metrics->refused[f]++;
+	activity_note(a, ACTIVITY_CALL_REFUSED, "", l->listener, text, f, 1);
+}
+
+static int
+authenticate(struct link *l, struct ipc_frame *f)
+{
+	char principal[PRINCIPAL_MAX + 1];
+	struct ipc_authenticate m;
+	struct ipc_identity answer = {0};
+	struct token *t;
+	struct err err;
+
+	if (ipc_decode(f, &m, &err) == -1)
+		return -1;
+	if (auth_principal(
+		l->a, l->listener, m.credential, principal, &t, &err) == -1) {
+		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
+		link_refuse(l, m.request, err.failure, err.text);
+		return 0;
+	}
+	answer.principal = ipc_str(principal);
+	answer.permission_set =
+	    ipc_str(t != NULL ? t->set[l->listener] : "local");
+	answer.cache_ms = cache_ms(t);
+	link_answer(l, m.request, IPC_IDENTITY, &answer);
+	return 0;
+}
+
+/* Set-up of a gateway, then every session that is over but whose token has
+ * not expired: the gateway refuses those from memory. */
+static void
+attached(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct admind *a = op->a;
+	struct ipc_gw_config m = {0};
+	struct ipc_session_ended e = {0};
+
+	if (err != NULL) {
+		op_refuse_err(op, err);
+		return;
+	}
+	m.listener =
+	    ipc_str(op->link->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	m.session_key = ipc_bytes(a->session_key, sizeof(a->session_key));
+	m.revision = (uint64_t)db_int(rows, 0, 0);
+	link_answer(op->link, op->request, IPC_GW_CONFIG, &m);
+	for (int i = 0; i < db_nrows(rows) && op->link->peer != NULL; i++) {
+		if (db_null(rows, i, 1))
+			continue;
+		e.session = db_id(rows, i, 1);
+		e.expires_ms = db_time_us(rows, i, 2) / 1000;
+		(void)ipc_send(op->link->peer, IPC_SESSION_ENDED, &e);
+	}
+	op_free(op);
+}
+
+static int
+gw_attach(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_gw_attach m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!l->a->have_session_key) {
+		link_refuse(l, m.request, FAILURE_VAULT_UNAVAILABLE,
+		    "the vault has not given the session key yet");
+		return 0;
+	}
+	op = op_new(l, m.request);
+	if (op != NULL)
+		db_query(op->a->db, &attach, NULL, attached, op);
+	return 0;
+}
+
+static int
+end_session(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_session_end m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_id(&p, &m.session);
+	/* 0 would be null; such a token is over anyway */
+	db_p_time_us(&p,
+	    m.expires_ms == 0
+		? now_us()
+		: (m.expires_ms < UINT64_MAX / 1000 ? m.expires_ms * 1000
+						    : UINT64_MAX));
+	activity_note(op->a, ACTIVITY_SESSION_ENDED, "", l->listener, "",
+	    FAILURE_NONE, 1);
+	db_query(op->a->db, &session_end, &p, op_db_ok, op);
+	return 0;
+}
+
+int
+auth_message(struct link *l, struct ipc_frame *f)
+{
+	switch (f->type) {
+	case IPC_AUTHENTICATE:
+		return authenticate(l, f);
+	case IPC_GW_ATTACH:
+		return gw_attach(l, f);
+	default:
+		return end_session(l, f);
+	}
+}
+
+/* ---- the session key ---- */
+
+static void
+session_key(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct admind *a = arg;
+	struct ipc_session_key m;
+	struct err err;
+
+	if (f == NULL || f->type != IPC_SESSION_KEY) {
+		answer_err(f, gone, &err);
+		log_event(LOG_LV_WARN, "session_key", "%s", err.text);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1 ||
+	    m.key.n != sizeof(a->session_key)) {
+		log_event(LOG_LV_ERR, "session_key", "malformed");
+		return;
+	}
+	memcpy(a->session_key, m.key.p, sizeof(a->session_key));
+	a->have_session_key = true;
+}
+
+/* Derived from the master key, so it is the same after the vault's restart. */
+void
+auth_vault_up(struct admind *a)
+{
+	struct ipc_session_key_get m = {0};
+
+	(void)ask(a->vault, IPC_SESSION_KEY_GET, &m, session_key, a, NULL);
+}
+
+/* ---- sessions ended anywhere: NOTIFY mcpbox_session 'uuid ms' ---- */
+
+static void
+tell_ended(struct ipc_peer *peer, void *arg)
+{
+	(void)ipc_send(peer, IPC_SESSION_ENDED, arg);
+}
+
+void
+auth_session_ended(struct admind *a, const char *payload)
+{
+	struct ipc_session_ended m = {0};
+	char *end;
+
+	if (strlen(payload) < UUID_TEXT_LEN + 2 ||
+	    uuid_parse(payload, UUID_TEXT_LEN, &m.session) == -1)
+		return;
+	errno = 0;
+	m.expires_ms = strtoull(payload + UUID_TEXT_LEN + 1, &end, 10);
+	if (errno != 0 || *end != '\0')
+		return;
+	ipc_server_each(a->gw_local, tell_ended, &m);
+	ipc_server_each(a->gw_tunnel, tell_ended, &m);
+}

@@ -1,0 +1,21 @@
+/* Who is this? */
+#ifndef AUTH_H
+#define AUTH_H
+
+#include "op.h"
+
+struct token;
+
+/* Who is this? 0 with principal filled (PRINCIPAL_MAX + 1), or -1. *token:
+ * what it may (tokens.h), not referenced; NULL: everything. */
+int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
+    char *principal, struct token **token, struct err *);
+int auth_load_token(struct admind *, struct err *); /* at start */
+/* For the activity log: a credential, or a call (its name), was refused. */
+void auth_refused(struct link *, struct ipc_bytes name, enum failure);
+int auth_message(struct link *,
+    struct ipc_frame *); /* AUTHENTICATE, GW_ATTACH, SESSION_END */
+void auth_vault_up(struct admind *);
+void auth_session_ended(struct admind *, const char *payload);
+
+#endif

@@ -1,0 +1,13 @@
+/* What there is to call, as gateways keep it. */
+#ifndef CATALOGUE_H
+#define CATALOGUE_H
+
+#include "op.h"
+
+int catalogue_message(struct link *, struct ipc_frame *); /* CATALOGUE_GET */
+void catalogue_notified(struct admind *, const char *payload);
+/* Reads the revision, tells all gateways, calls cb once they dropped their
+ * caches or CATALOGUE_ACK_MS passed. cb may be NULL. */
+void catalogue_announce(struct admind *, void (*cb)(void *), void *arg);
+
+#endif

@@ -1,0 +1,547 @@
+/*
+ * The live tokens.
+ *
+ * A credential is looked up by its SHA-256: 256 random bits that nobody can
+ * guess, so neither the time that a wrong guess takes nor a dump of the table
+ * helps anybody. Whatever is wrong with one (unknown, revoked, expired, not for
+ * this listener) is answered alike.
+ *
+ * What is in memory is what the database said and was told since: while it is
+ * not reachable a revocation elsewhere could not be heard, so no token is good
+ * then, and when it is back none is until all were read again.
+ *
+ * The end of a token is the end of all that runs for it: jobs under way are
+ * refused at their next step, what the sandbox holds or runs is killed, tasks
+ * with it, and gateways drop its streams and what they keep for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crypto.h"
+#include "hold.h"
+#include "ids.h"
+#include "job.h"
+#include "log.h"
+#include "tokens.h"
+
+enum {
+	CHAINS = 1024,
+	TELL_MS = 1000,     /* a gateway that does not answer by then hangs */
+	TELL_EARLY_MS = 20, /* libevent's clock is coarse */
+	USED_TICKS = 5
+};
+
+struct tokens {
+	LIST_HEAD(token_chain, token) chains[CHAINS];
+	bool ready;           /* read since the database came */
+	unsigned loads;       /* under way */
+	bool editing;         /* setting remote_tool_editing */
+	uint8_t key[KEY_LEN]; /* of the names of permission sets */
+};
+
+static const struct db_stmt read_all = {"tokens_read",
+    "SELECT t.id, t.digest, t.name, array_to_string(t.scopes, E'\\n'),"
+    " 'local' = ANY (t.listeners), 'tunnel' = ANY (t.listeners),"
+    " array_to_string(t.allow, E'\\n'), array_to_string(t.deny, E'\\n'),"
+    " t.expires_at, mcpbox.setting('remote_tool_editing') = 'enabled'"
+    " FROM (SELECT 1) one LEFT JOIN mcpbox.api_tokens t"
+    " ON t.revoked_at IS NULL AND (t.expires_at IS NULL"
+    " OR t.expires_at > clock_timestamp())",
+    DB_FAST};
+static const struct db_stmt used = {"tokens_used",
+    "SELECT mcpbox.token_used($1::uuid[], $2::timestamptz[], $3::text[])",
+    DB_FAST};
+/* What runs for a principal, in whichever sandbox. */
+static const struct db_stmt running = {"tokens_running",
+    "SELECT id FROM mcpbox.executions WHERE state = 'open'"
+    " AND kind IN ('tool', 'test', 'inspect') AND principal = $1::text",
+    DB_FAST};
+
+static struct token_chain *
+chain_of(struct tokens *t, const struct ipc_hash *digest)
+{
+	return &t->chains[(digest->b[0] << 8 | digest->b[1]) % CHAINS];
+}
+
+static struct tokens *
+all(struct admind *a)
+{
+	if (a->tokens == NULL &&
+	    (a->tokens = calloc(1, sizeof(*a->tokens))) != NULL)
+		random_bytes(a->tokens->key, sizeof(a->tokens->key));
+	return a->tokens;
+}
+
+/* ---- what one may ---- */
+
+unsigned
+token_scopes(
+    const struct admind *a, const struct token *t, enum listener listener)
+{
+	unsigned scopes = t->permit.scopes;
+
+	if (listener != LISTENER_LOCAL &&
+	    (a->tokens == NULL || !a->tokens->editing))
+		scopes &= ~(unsigned)PERMIT_EDIT;
+	return scopes;
+}
+
+int
+token_may_call(const struct admind *a, const struct token *t,
+    enum listener listener, struct err *err)
+{
+	if (t == NULL || (token_scopes(a, t, listener) & PERMIT_CALL) != 0)
+		return 0;
+	return err_set(err, FAILURE_FORBIDDEN,
+	    "this token may not call tools (scope tools:call)");
+}
+
+/*
+ * Catalogues are cached by gateways under this name, so two tokens share one if
+ * they may the same. It is keyed: a gateway can ask for the sets of tokens it
+ * saw, and can't work out those of others.
+ */
+static void
+name_set(const struct admind *a, struct token *t)
+{
+	struct ipc_hash h;
+	struct buf b;
+
+	for (int l = LISTENER_LOCAL; l <= LISTENER_TUNNEL; l++) {
+		t->set[l][0] = '\0';
+		buf_init(&b, IPC_FRAME_MAX * 2);
+		buf_putc(&b, l);
+		buf_putc(&b, (uint8_t)token_scopes(a, t, (enum listener)l));
+		buf_put(&b, t->permit.allow, strlen(t->permit.allow) + 1);
+		buf_put(&b, t->permit.deny, strlen(t->permit.deny) + 1);
+		if (!b.failed) {
+			hmac_sha256(a->tokens->key, b.p, b.len, &h);
+			hex_encode(h.b, sizeof(h.b), t->set[l]);
+		}
+		buf_free(&b);
+	}
+}
+
+/* ---- finding ---- */
+
+bool
+tokens_like(struct ipc_bytes c)
+{
+	return c.n >= strlen(TOKEN_PREFIX) &&
+	    memcmp(c.p, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) == 0;
+}
+
+static struct token *
+by_digest(struct tokens *ts, const struct ipc_hash *digest)
+{
+	struct token *t;
+
+	LIST_FOREACH(t, chain_of(ts, digest), chain)
+	if (ct_equal(&t->digest, digest, sizeof(*digest)))
+		return t;
+	return NULL;
+}
+
+struct token *
+tokens_find(struct admind *a, enum listener listener,
+    struct ipc_bytes credential, struct err *err)
+{
+	struct ipc_hash digest;
+	struct token *t;
+
+	if (a->tokens == NULL || !a->tokens->ready || !db_is_up(a->db)) {
+		err_set(err, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+		return NULL;
+	}
+	sha256(credential.p, credential.n, &digest);
+	t = by_digest(a->tokens, &digest);
+	if (t == NULL || (t->listeners & 1u << listener) == 0 ||
+	    (t->expires_us != 0 && t->expires_us <= now_us())) {
+		err_set(err, FAILURE_UNAUTHENTICATED,
+		    "this listener needs a credential that is valid here");
+		return NULL;
+	}
+	t->used_us = now_us();
+	t->used_by = listener;
+	return t;
+}
+
+struct token *
+tokens_of_set(struct admind *a, enum listener listener, struct ipc_bytes set)
+{
+	struct token *t;
+
+	if (a->tokens == NULL || set.n != TOKEN_SET_LEN ||
+	    (listener != LISTENER_LOCAL && listener != LISTENER_TUNNEL))
+		return NULL;
+	for (int i = 0; i < CHAINS; i++)
+		LIST_FOREACH(t, &a->tokens->chains[i], chain)
+	if ((t->listeners & 1u << listener) != 0 &&
+	    ipc_streq(set, t->set[listener]))
+		return t;
+	return NULL;
+}
+
+struct token *
+tokens_by_id(struct admind *a, const struct ipc_id *id)
+{
+	struct token *t;
+
+	if (a->tokens == NULL)
+		return NULL;
+	for (int i = 0; i < CHAINS; i++)
+		LIST_FOREACH(t, &a->tokens->chains[i], chain)
+	if (memcmp(&t->id, id, sizeof(*id)) == 0)
+		return t;
+	return NULL;
+}
+
+/* ---- the end of one ---- */
+
+struct telling {
+	struct token_told told;
+	unsigned waiting; /* gateways, and one while they are asked */
+	uint64_t since_ms;
+	struct ipc_credential_ended m;
+	token_told_cb *cb;
+	void *arg;
+};
+
+static void
+settle(struct telling *x)
+{
+	if (--x->waiting > 0)
+		return;
+	if (x->told.late > 0)
+		log_event(LOG_LV_ERR, "gateway_late",
+		    "%u of %u gateways did not say that they dropped %.*s",
+		    x->told.late, x->told.gateways, (int)x->m.principal.n,
+		    (const char *)x->m.principal.p);
+	if (x->cb != NULL)
+		x->cb(x->arg, &x->told);
+	free(x);
+}
+
+/* Silence until the time is over; a link that ended before that is another
+ * matter, and the same failure: its gateway forgets when it ends. */
+static void
+acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct telling *x = arg;
+
+	if (f == NULL && now_boot_ms() - x->since_ms >= TELL_MS - TELL_EARLY_MS)
+		x->told.late++;
+	settle(x);
+}
+
+static void
+tell_one(struct ipc_peer *peer, void *arg)
+{
+	struct telling *x = arg;
+	uint64_t id;
+
+	x->told.gateways++;
+	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
+		acknowledged, x, &id) == 0)
+		x->waiting++;
+	else /* gone, or it can't be told: it forgets when its link ends */
+		ipc_peer_close(peer);
+}
+
+void
+tokens_tell_ended(struct admind *a, const struct ipc_hash *credential,
+    const char *principal, token_told_cb *cb, void *arg)
+{
+	size_t n = strlen(principal);
+	struct telling *x = calloc(1, sizeof(*x) + n + 1);
+	struct token_told none = {0, 1};
+
+	if (x == NULL) {
+		/* They forget within IDENTITY_CACHE_MS by themselves. */
+		log_event(LOG_LV_ERR, "memory", "the end of %s", principal);
+		if (cb != NULL)
+			cb(arg, &none);
+		return;
+	}
+	memcpy(x + 1, principal, n + 1);
+	x->m.credential = *credential;
+	x->m.principal = ipc_str((const char *)(x + 1));
+	x->cb = cb;
+	x->arg = arg;
+	x->waiting = 1;
+	x->since_ms = now_boot_ms();
+	ipc_server_each(a->gw_local, tell_one, x);
+	ipc_server_each(a->gw_tunnel, tell_one, x);
+	settle(x);
+}
+
+static void
+got_running(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id id;
+
+	/* Without the database its sessions end, and each admind drops what it
+	 * no longer reads; what runs ends by its own limit. */
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		hold_cancel(a, &id, FAILURE_KILLED);
+	}
+}
+
+static void
+used_stored(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	/* Lost with the database: the next use says it again. */
+}
+
+static void
+store_used(struct admind *a)
+{
+	struct db_array ids, at, by;
+	struct db_params p;
+	struct token *t;
+	unsigned n = 0;
+
+	db_array_init(&ids, DB_UUID, IPC_BLOB_MAX);
+	db_array_init(&at, DB_TIME, IPC_BLOB_MAX);
+	db_array_init(&by, DB_TEXT, IPC_BLOB_MAX);
+	for (int i = 0; i < CHAINS; i++)
+		LIST_FOREACH(t, &a->tokens->chains[i], chain)
+		{
+			if (t->used_us == 0)
+				continue;
+			db_a_bytes(&ids, t->id.b, sizeof(t->id.b));
+			db_a_time_us(&at, t->used_us);
+			db_a_str(&by,
+			    t->used_by == LISTENER_LOCAL ? "local" : "tunnel");
+			t->used_us = 0;
+			n++;
+		}
+	if (n > 0) {
+		db_params_init(&p);
+		db_p_array(&p, &ids);
+		db_p_array(&p, &at);
+		db_p_array(&p, &by);
+		db_query(a->db, &used, &p, used_stored, a);
+	}
+	db_array_free(&ids);
+	db_array_free(&at);
+	db_array_free(&by);
+}
+
+void
+tokens_end(struct admind *a, struct token *t, const char *why)
+{
+	struct db_params p;
+	struct job *j;
+
+	if (t->gone)
+		return;
+	if (t->used_us != 0)
+		store_used(a);
+	t->gone = true;
+	LIST_REMOVE(t, chain);
+	log_call(LOG_LV_INFO, "token_ended", NULL, t->principal, "%s", why);
+	TAILQ_FOREACH(j, &a->jobs, entry)
+	if (j->token == t) {
+		j->revoked = true;
+		j->revoked_why = FAILURE_KILLED;
+	}
+	/* On the lane of intents: whatever this does not see comes behind it,
+	 * and of a job that was marked. */
+	db_params_init(&p);
+	db_p_str(&p, t->principal);
+	db_query(a->db, &running, &p, got_running, a);
+	tokens_tell_ended(a, &t->digest, t->principal, NULL, NULL);
+	token_unref(t);
+}
+
+/* ---- reading ---- */
+
+struct load {
+	struct admind *a;
+	void (*then)(void *);
+	void *arg;
+};
+
+static char *
+take(const struct pg_result *rows, int i, int column)
+{
+	return ipc_strdup(db_bytes(rows, i, column));
+}
+
+/* One that is not known yet. -1: no memory. */
+static int
+add(struct admind *a, const struct pg_result *rows, int i,
+    const struct ipc_hash *digest)
+{
+	struct token *t = calloc(1, sizeof(*t));
+	struct ipc_bytes name = db_bytes(rows, i, 2);
+	char *scopes = take(rows, i, 3);
+
+	if (t == NULL || scopes == NULL)
+		goto fail;
+	t->refs = 1;
+	t->permit.allow = take(rows, i, 6);
+	t->permit.deny = take(rows, i, 7);
+	if (t->permit.allow == NULL || t->permit.deny == NULL || name.n == 0 ||
+	    name.n > TOKEN_NAME_MAX)
+		goto fail;
+	t->id = db_id(rows, i, 0);
+	t->digest = *digest;
+	snprintf(t->principal, sizeof(t->principal), "token:%.*s", (int)name.n,
+	    (const char *)name.p);
+	t->permit.scopes = permit_scopes(scopes);
+	t->listeners = (db_bool(rows, i, 4) ? 1u << LISTENER_LOCAL : 0) |
+	    (db_bool(rows, i, 5) ? 1u << LISTENER_TUNNEL : 0);
+	t->expires_us = db_null(rows, i, 8) ? 0 : db_time_us(rows, i, 8);
+	t->seen = true;
+	name_set(a, t);
+	LIST_INSERT_HEAD(chain_of(a->tokens, digest), t, chain);
+	free(scopes);
+	return 0;
+fail:
+	if (t != NULL)
+		token_unref(t);
+	free(scopes);
+	return -1;
+}
+
+static void
+end_unseen(struct admind *a)
+{
+	struct token *t, *next;
+
+	for (int i = 0; i < CHAINS; i++)
+		for (t = LIST_FIRST(&a->tokens->chains[i]); t != NULL;
+		    t = next) {
+			next = LIST_NEXT(t, chain);
+			if (!t->seen)
+				tokens_end(a, t, "it was revoked");
+		}
+}
+
+static void
+set_editing(struct admind *a, bool editing)
+{
+	struct token *t;
+
+	if (a->tokens->editing == editing)
+		return;
+	a->tokens->editing = editing;
+	for (int i = 0; i < CHAINS; i++)
+		LIST_FOREACH(t, &a->tokens->chains[i], chain)
+	name_set(a, t);
+}
+
+static void
+got_all(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct load *l = arg;
+	struct admind *a = l->a;
+	struct tokens *ts = a->tokens;
+	struct ipc_bytes b;
+	struct ipc_hash digest;
+	struct token *t;
+	bool whole = err == NULL;
+
+	ts->loads--;
+	if (err == NULL) {
+		for (int i = 0; i < CHAINS; i++)
+			LIST_FOREACH(t, &ts->chains[i], chain)
+		t->seen = false;
+		set_editing(a, db_bool(rows, 0, 9));
+		for (int i = 0; i < db_nrows(rows); i++) {
+			b = db_bytes(rows, i, 1);
+			if (b.n != sizeof(digest))
+				continue; /* none at all: one empty row */
+			memcpy(&digest, b.p, sizeof(digest));
+			t = by_digest(ts, &digest);
+			if (t != NULL)
+				t->seen = true;
+			else if (add(a, rows, i, &digest) == -1)
+				whole = false;
+		}
+		end_unseen(a);
+	}
+	/* A token that found no memory is refused until a later reading. */
+	if (!whole)
+		log_event(LOG_LV_ERR, "tokens", "not all were read: %s",
+		    err != NULL ? err->text : "out of memory");
+	ts->ready |= err == NULL;
+	if (l->then != NULL)
+		l->then(l->arg);
+	free(l);
+}
+
+void
+tokens_load(struct admind *a, void (*then)(void *), void *arg)
+{
+	struct load *l = calloc(1, sizeof(*l));
+
+	if (l == NULL || all(a) == NULL) {
+		log_event(LOG_LV_ERR, "memory", "tokens");
+		free(l);
+		if (then != NULL)
+			then(arg);
+		return;
+	}
+	l->a = a;
+	l->then = then;
+	l->arg = arg;
+	a->tokens->loads++;
+	db_query(a->db, &read_all, NULL, got_all, l);
+}
+
+void
+tokens_db_up(struct admind *a)
+{
+	if (all(a) != NULL)
+		a->tokens->ready = false;
+	tokens_load(a, NULL, NULL);
+}
+
+/* "created"; "revoked UUID"; "editing WORD". */
+void
+tokens_notified(struct admind *a, const char *payload)
+{
+	struct token *t;
+	struct ipc_id id;
+
+	if (a->tokens == NULL)
+		return;
+	if (strncmp(payload, "revoked ", 8) == 0 &&
+	    uuid_parse(payload + 8, strlen(payload + 8), &id) == 0) {
+		t = tokens_by_id(a, &id);
+		if (t != NULL)
+			tokens_end(a, t, "it was revoked");
+	} else if (strncmp(payload, "editing ", 8) == 0) {
+		set_editing(a, strcmp(payload + 8, "enabled") == 0);
+	} else {
+		tokens_load(a, NULL, NULL);
+	}
+}
+
+/* ---- time ---- */
+
+void
+tokens_tick(struct admind *a)
+{
+	uint64_t now = now_us();
+	struct token *t, *next;
+
+	if (a->tokens == NULL || !a->tokens->ready)
+		return;
+	for (int i = 0; i < CHAINS; i++)
+		for (t = LIST_FIRST(&a->tokens->chains[i]); t != NULL;
+		    t = next) {
+			next = LIST_NEXT(t, chain);
+			if (t->expires_us != 0 && t->expires_us <= now)
+				tokens_end(a, t, "its time is over");
+		}
+	if (a->ticks % USED_TICKS == 0 && db_is_up(a->db))
+		store_used(a);
+}

@@ -1,0 +1,21 @@
+/* What administrators read and change. */
+#ifndef ADMIN_H
+#define ADMIN_H
+
+#include "jsonw.h"
+#include "op.h"
+
+int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
+int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
+int transfer_message(struct link *, struct ipc_frame *); /* EXPORT, IMPORT */
+int adminset_message(
+    struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
+int doctor_message(struct link *, struct ipc_frame *);
+void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
+void status_json(struct admind *, struct jsonw *);
+/* token_set.c: TOKEN_CREATE, TOKEN_REVOKE */
+int token_set_message(struct link *, struct ipc_frame *);
+/* SOURCE_RUN and OAUTH_CALLBACK */
+int adminsources_message(struct link *, struct ipc_frame *);
+
+#endif

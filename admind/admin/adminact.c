@@ -1,0 +1,158 @@
+/*
+ * ADMIN_ACTION: every change an administrator makes without the vault, by one
+ * statement (common/admin/admin_action.h).
+ *
+ * Who may send this: admind-http with a login's token, which the vault must
+ * know, and the socket that admits uid 0. The role is compared here, with the
+ * table's row, before PostgreSQL hears of it; the vault has judged both halves
+ * of the login. A taken-over admind-http gains what the logins that pass
+ * through it may do, for as long as they live, and nothing without one. No
+ * language model's request leads here.
+ *
+ * The body is JSON that this process does not read: PostgreSQL does, as a
+ * parameter. Names of actions come from the table, so nothing of a message
+ * becomes part of a statement.
+ */
+#include <string.h>
+
+#include "admin.h"
+#include "audit.h"
+#include "catalogue.h"
+#include "limits.h"
+#include "login.h"
+#include "regrant.h"
+
+static const struct db_stmt act = {"adminact",
+    "SELECT mcpbox.admin_act($1::text, $2::text, $3::text, $4::text,"
+    " $5::bytea, $6::text, $7::text)",
+    DB_SURE};
+
+/* In op->buf: these, then what follows of id, key and body, in this order. */
+struct head {
+	const struct admin_action *action;
+	size_t id, key, body;
+	bool seen;
+};
+
+static struct head
+head_of(const struct op *op)
+{
+	struct head h;
+
+	memcpy(&h, op->buf.p, sizeof(h));
+	return h;
+}
+
+/* The answer was kept where the message's parts were. */
+static void
+told(void *arg)
+{
+	struct op *op = arg;
+	struct ipc_admin_json m = {.json = ipc_bytes(op->buf.p, op->buf.len)};
+
+	op_answer(op, IPC_ADMIN_JSON, &m);
+}
+
+static void
+regranted(void *arg)
+{
+	struct op *op = arg;
+
+	catalogue_announce(op->a, told, op);
+}
+
+/*
+ * What was changed may be a setting, a limit or what is callable: nothing
+ * remembered may outlive it, here before it is answered (other nodes by their
+ * NOTIFY), the sandbox has heard what its calls may connect to, and gateways
+ * have dropped their lists, if lists changed, so that who is told "done" can
+ * rely on it.
+ */
+static void
+done(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+	struct ipc_bytes json;
+
+	if (err != NULL) {
+		op_refuse_err(op, err);
+		return;
+	}
+	json = db_bytes(rows, 0, 0);
+	buf_clear(&op->buf);
+	buf_put(&op->buf, json.p, json.n);
+	audit_sign(op->a);
+	serving_clear(&op->a->serving);
+	limits_reload(op->a);
+	if (op->buf.failed)
+		op_refuse(op, FAILURE_BUSY,
+		    "it was done; there is no memory for the answer");
+	else
+		regrant_run(op->a, regranted, op);
+}
+
+static void
+run(struct op *op)
+{
+	static const char *const roles[] = {
+	    "viewer", "reviewer", "administrator"};
+	struct head h = head_of(op);
+	const uint8_t *p = op->buf.p + sizeof(h);
+	struct db_params q;
+
+	db_params_init(&q);
+	db_p_str(&q, h.action->name);
+	db_p_str(&q, op->actor);
+	db_p_str(&q, op->link->role == IPC_ROLE_CTL ? "root" : roles[op->role]);
+	db_p_text(&q, ipc_bytes(p, h.id));
+	if (h.seen)
+		db_p_hash(&q, &op->hash);
+	else
+		db_p_null(&q);
+	db_p_text(&q, ipc_bytes(p + h.id, h.key));
+	db_p_text(&q, ipc_bytes(p + h.id + h.key, h.body));
+	db_query(op->a->db, &act, &q, done, op);
+}
+
+int
+adminact_message(struct link *l, struct ipc_frame *f)
+{
+	static const struct ipc_hash none;
+	struct ipc_admin_action m;
+	struct head h = {0};
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	h.action = admin_action_find(m.action);
+	h.seen = memcmp(&m.seen, &none, sizeof(none)) != 0;
+	if (h.action == NULL || m.id.n > ADMIN_ID_MAX ||
+	    (m.key.n > 0 && !admin_action_key(m.key)) || m.body.n == 0 ||
+	    memchr(m.body.p, 0, m.body.n) != NULL ||
+	    !utf8_valid(m.body.p, m.body.n)) {
+		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
+		    "unknown action, or a malformed id, key or body");
+		return 0;
+	}
+	if (h.action->seen == ADMIN_SEEN_REQUIRED && !h.seen) {
+		link_refuse(l, m.request, FAILURE_HASH_REQUIRED,
+		    "this change needs the hash of what was read");
+		return 0;
+	}
+	if ((op = op_new(l, m.request)) == NULL)
+		return 0;
+	h.id = m.id.n;
+	h.key = m.key.n;
+	h.body = m.body.n;
+	op->hash = m.seen;
+	op->least = h.action->role;
+	buf_put(&op->buf, &h, sizeof(h));
+	buf_put(&op->buf, m.id.p, m.id.n);
+	buf_put(&op->buf, m.key.p, m.key.n);
+	buf_put(&op->buf, m.body.p, m.body.n);
+	if (op->buf.failed)
+		op_refuse(op, FAILURE_BUSY, "out of memory");
+	else
+		login_check(op, m.token, run);
+	return 0;
+}

@@ -1,0 +1,77 @@
+/*
+ * ADMIN_QUERY: the tables of questions, one file an area (adminq_*.c). This
+ * header is what a question is written with.
+ *
+ * A question's statement gives JSON made by PostgreSQL; nothing here changes
+ * anything. Its parameters are, in this order:
+ *   LIST     the form's filters as text ('' if not given), the cursor as text
+ *            ('' for the first page), the limit as int8 (one more than the
+ * page: a last row that is not shown says that a page follows). Rows of (json
+ * text, cursor of this row). OBJECT   its id as uuid, then the form's filters.
+ * At most one row (json). NAMED    its id as text (two path parts have /
+ * between), then the filters. SINGLE   the filters alone. No row means
+ * not_found.
+ *
+ * A list may have several forms: the first whose `must` filters are all given
+ * is used, so that each leading filter has a statement, and with it an index,
+ * of its own. What was given and the form does not take is invalid_params.
+ */
+#ifndef ADMINQ_H
+#define ADMINQ_H
+
+#include "admin_filter.h"
+#include "op.h"
+
+enum { QUESTION_FILTERS_MAX = 12 };
+
+enum question_shape {
+	QUESTION_LIST,
+	QUESTION_OBJECT,
+	QUESTION_NAMED,
+	QUESTION_SINGLE
+};
+
+/* In `must` and in `takes`: */
+#define Q_MUST(FILTER) (1U << ADMIN_FILTER_##FILTER)
+#define Q_TAKE(FILTER) (ADMIN_FILTER_##FILTER + 1)
+
+struct question_form {
+	unsigned must;
+	/* parameters in order, ended by 0 */
+	uint8_t takes[QUESTION_FILTERS_MAX + 1];
+	struct db_stmt stmt;
+	enum admin_role least; /* if it asks for more than its question */
+};
+
+struct question {
+	const char *what; /* NULL ends a table */
+	enum question_shape shape;
+	enum admin_role least;
+	const struct question_form *forms; /* ended by one without statement */
+	/* SINGLE: members of our own, into an open object, before the row,
+	 * which is then its member "counts" (null without a database). */
+	void (*around)(struct admind *, struct jsonw *);
+	/* OBJECT, NAMED: instead of the row's JSON, members made of the row
+	 * into an open object. 0 or -1. */
+	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
+	/* LIST: a bool behind the limit: may the asker read what calls were
+	 * given (ADMIN_REVIEWER)? */
+	bool reads;
+};
+
+/* For statements. */
+#define ADMINQ_TIME(column)                      \
+	"to_char(" column " AT TIME ZONE 'UTC'," \
+	" 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+
+/* One table a file; a new one is also named in adminq.c. */
+extern const struct question adminq_servers_questions[];
+extern const struct question adminq_approvals_questions[];
+extern const struct question adminq_records_questions[];
+extern const struct question adminq_audit_questions[];
+extern const struct question adminq_admin_questions[];
+extern const struct question adminq_tokens_questions[];
+extern const struct question adminq_secrets_questions[];
+extern const struct question adminq_limits_questions[];
+
+#endif

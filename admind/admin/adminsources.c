@@ -1,0 +1,111 @@
+/*
+ * SOURCE_RUN: an administrator has a source listed, imported from, or
+ * authorised. OAUTH_CALLBACK: a browser came back from an authorization server.
+ *
+ * Who may send them: the first, a login of an administrator that the vault
+ * knows, or uid 0, as with ADMIN_ACTION (adminact.c). The second comes without
+ * a login, since a browser sends no SameSite=Strict cookie along with another
+ * site's redirect: what it may do hangs on its state alone, 256 random bits
+ * that were told to one administrator, are kept as a hash, serve once and for
+ * ten minutes, and name the source (decision 0051).
+ */
+#include <string.h>
+
+#include "admin.h"
+#include "login.h"
+#include "oauth.h"
+#include "sources.h"
+
+enum { REDIRECT_MAX = 2048, CALLBACK_MAX = 8192 };
+
+static void
+ended(void *arg, const struct sources_end *e)
+{
+	struct op *op = arg;
+	struct ipc_admin_json m = {.json = e->json};
+
+	if (e->failure != FAILURE_NONE)
+		op_refuse(op, e->failure, e->text);
+	else
+		op_answer(op, IPC_ADMIN_JSON, &m);
+}
+
+/* Lines to texts that end in NUL. */
+static void
+run(struct op *op)
+{
+	switch ((enum source_op)op->number) {
+	case SOURCE_DISCOVER:
+		sources_discover(op->a, &op->id, op->actor, ended, op);
+		return;
+	case SOURCE_IMPORT:
+		sources_import(op->a, &op->id, op->actor,
+		    ipc_bytes(op->buf.p, op->buf.len), ended, op);
+		return;
+	case SOURCE_AUTHORISE:
+		oauth_authorise(op->a, &op->id, op->actor,
+		    ipc_bytes(op->buf.p, op->buf.len), ended, op);
+		return;
+	}
+	op_refuse(op, FAILURE_INTERNAL, "no such operation");
+}
+
+static int
+source_run(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_source_run m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (m.op < SOURCE_DISCOVER || m.op > SOURCE_AUTHORISE ||
+	    memchr(m.text.p, 0, m.text.n) != NULL ||
+	    !utf8_valid(m.text.p, m.text.n) ||
+	    (m.op == SOURCE_AUTHORISE && m.text.n > REDIRECT_MAX)) {
+		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
+		    "unknown operation, or malformed text");
+		return 0;
+	}
+	if ((op = op_new(l, m.request)) == NULL)
+		return 0;
+	op->least = ADMIN_ADMINISTRATOR;
+	op->id = m.source;
+	op->number = m.op;
+	buf_put(&op->buf, m.text.p, m.text.n);
+	if (m.op == SOURCE_IMPORT && m.text.n > 0) {
+		buf_putc(&op->buf, '\0');
+		for (size_t i = 0; i < op->buf.len; i++)
+			if (op->buf.p[i] == '\n')
+				op->buf.p[i] = '\0';
+	}
+	if (op->buf.failed)
+		op_refuse(op, FAILURE_BUSY, "out of memory");
+	else
+		login_check(op, m.token, run);
+	return 0;
+}
+
+static int
+callback(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_oauth_callback m;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (m.state.n > 128 || m.code.n > CALLBACK_MAX ||
+	    m.iss.n > REDIRECT_MAX || m.error.n > 256) {
+		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
+		    "these are not an authorization server's parameters");
+		return 0;
+	}
+	if ((op = op_new(l, m.request)) != NULL)
+		oauth_callback(l->a, &m, ended, op);
+	return 0;
+}
+
+int
+adminsources_message(struct link *l, struct ipc_frame *f)
+{
+	return f->type == IPC_SOURCE_RUN ? source_run(l, f) : callback(l, f);
+}

@@ -1,0 +1,428 @@
+/*
+ * A task's call while it runs. admind is who runs it: the context is held for
+ * it and RUN comes from here, so no gateway's end, and no client's, ends it.
+ *
+ * How it ended is not taken from the answer to RUN but from its RECORD, which
+ * sandboxd repeats until it is committed: one way for all ends, whichever
+ * process was restarted in between. What is heard here are the questions that
+ * the tool asks of its client.
+ *
+ * Run twice? RUN goes out once, by the job that holds the context. A later
+ * life of this process, or a new connection, only ever sends ATTACH, which
+ * starts nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ending.h"
+#include "hold.h"
+#include "ids.h"
+#include "jobs.h"
+#include "log.h"
+#include "tasks.h"
+
+enum {
+	/* Longer than any call can take: its queue, its limit (600 s, which
+	 * sandboxd enforces), its client's time to answer, and its end. */
+	WAIT_MS = QUEUE_MS + 600 * 1000 + PARK_TOTAL_MS + 30 * 1000,
+	/* after_questions: a tool that asked nothing so long is a task. */
+	FIRST_US = 2 * 1000 * 1000,
+};
+
+/* A call that is listened to. */
+struct task {
+	TAILQ_ENTRY(task) entry;
+	struct admind *a;
+	struct ipc_id id, epoch;
+	uint32_t number; /* of its last questions */
+	struct buf questions;
+	bool asking, unasked; /* they are on their way to the row; not there */
+	/* after_questions: the gateway that still waits for an answer */
+	struct link *link;
+	uint64_t request, since_us;
+	char principal[PRINCIPAL_MAX + 1];
+};
+
+static const struct db_stmt ask_row = {"task_ask",
+    "SELECT mcpbox.task_ask($1::uuid, $2::uuid, $3::int8, $4::text)", DB_SURE};
+static const struct db_stmt told_row = {
+    "task_told", "SELECT mcpbox.task_told($1::uuid)", DB_SURE};
+static const struct db_stmt open_rows = {"task_open_rows",
+    "SELECT t.id, t.cancelled,"
+    " v.task = 'after_questions' AND t.question = 0 AND NOT t.told"
+    " FROM mcpbox.tasks t"
+    " JOIN mcpbox.executions x ON x.id = t.id"
+    " JOIN mcpbox.tool_versions v ON v.id = x.version_id"
+    " WHERE t.owner_epoch = $1::uuid AND t.state IN"
+    " ('working', 'input_required') AND x.state = 'open'",
+    DB_FAST};
+
+static struct task *
+find(struct admind *a, const struct ipc_id *id)
+{
+	struct task *t;
+
+	TAILQ_FOREACH(t, &a->tasks, entry)
+	if (memcmp(&t->id, id, sizeof(*id)) == 0)
+		return t;
+	return NULL;
+}
+
+static struct task *
+task_new(struct admind *a, const struct ipc_id *id)
+{
+	struct task *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->a = a;
+	t->id = *id;
+	t->epoch = a->sandbox_epoch;
+	buf_init(&t->questions, IPC_FRAME_MAX);
+	TAILQ_INSERT_TAIL(&a->tasks, t, entry);
+	return t;
+}
+
+/* The gateway that waited to hear what the call became hears it. */
+static void
+tell(struct task *t)
+{
+	if (t->link == NULL)
+		return;
+	tasks_tell(t->link, t->request, &t->id, t->principal);
+	link_unref(t->link);
+	t->link = NULL;
+}
+
+static void
+task_free(struct task *t)
+{
+	tell(t);
+	TAILQ_REMOVE(&t->a->tasks, t, entry);
+	buf_free(&t->questions);
+	free(t);
+}
+
+/* ---- questions ---- */
+
+/* A statement's callback must find its task again: it may be gone. */
+struct asked {
+	struct admind *a;
+	struct ipc_id id;
+	uint32_t number;
+};
+
+static void
+send_answers(struct task *t, uint32_t number, struct ipc_bytes json)
+{
+	struct ipc_peer *peer = ipc_client_peer(t->a->sandboxd);
+	struct ipc_call_answer m = {
+	    .execution = t->id, .number = number, .json = json};
+
+	if (peer != NULL)
+		(void)ipc_send(peer, IPC_CALL_ANSWER, &m);
+}
+
+static void
+got_answers(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct asked *q = arg;
+	struct admind *a = q->a;
+	struct task *t = find(a, &q->id);
+	uint32_t number = q->number;
+	char id[UUID_TEXT_LEN + 1];
+
+	free(q);
+	if (t == NULL)
+		return;
+	t->asking = false;
+	if (err != NULL &&
+	    (err->failure == FAILURE_STORAGE_UNAVAILABLE ||
+		err->failure == FAILURE_BUSY)) {
+		t->unasked = true; /* the tick asks again */
+		return;
+	}
+	if (err != NULL) {
+		uuid_text(&t->id, id);
+		log_call(
+		    LOG_LV_WARN, "task_question", id, NULL, "%s", err->text);
+		hold_cancel(a, &t->id, FAILURE_KILLED);
+		return;
+	}
+	if (!db_null(rows, 0, 0))
+		send_answers(t, number, db_bytes(rows, 0, 0));
+	tell(t);
+}
+
+static void
+told(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct asked *q = arg;
+	struct task *t = find(q->a, &q->id);
+
+	free(q);
+	if (t == NULL)
+		return;
+	t->asking = false;
+	tell(t); /* it reads the row: without the database the task is ended */
+}
+
+/* Puts the last questions into the row, or asks again for their answers: the
+ * function knows which, by their number. */
+static void
+put_questions(struct task *t)
+{
+	struct asked *q = malloc(sizeof(*q));
+	struct db_params p;
+
+	t->unasked = q == NULL;
+	if (q == NULL)
+		return;
+	q->a = t->a;
+	q->id = t->id;
+	q->number = t->number;
+	t->asking = true;
+	db_params_init(&p);
+	db_p_id(&p, &t->id);
+	db_p_id(&p, &t->epoch);
+	db_p_i64(&p, t->number);
+	db_p_bytes(&p, t->questions.p, t->questions.len);
+	db_query(t->a->db, &ask_row, &p, got_answers, q);
+}
+
+static void
+asks(struct task *t, const struct ipc_call_event *m)
+{
+	t->number = m->number;
+	buf_clear(&t->questions);
+	db_text_clean(&t->questions, m->json.p, m->json.n, IPC_FRAME_MAX);
+	if (t->questions.failed) {
+		hold_cancel(t->a, &t->id, FAILURE_KILLED);
+		return;
+	}
+	put_questions(t);
+}
+
+void
+task_run_answered(struct admind *a, const struct ipc_id *id)
+{
+	struct task *t = find(a, id);
+
+	if (t != NULL && t->number > 0)
+		put_questions(t);
+}
+
+/* ---- running ---- */
+
+static void
+heard(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct task *t = arg;
+	struct ipc_call_event ev;
+
+	if (f != NULL && f->type == IPC_CALL_EVENT) {
+		if (ipc_decode(f, &ev, NULL) == 0 && ev.kind == 3 &&
+		    memcmp(&ev.execution, &t->id, sizeof(t->id)) == 0)
+			asks(t, &ev);
+		return;
+	}
+	/* Silence for so long: sandboxd's own limits did not hold. When it is
+	 * the connection that ended, the next one brings the task back. */
+	if (f == NULL && ipc_client_peer(t->a->sandboxd) != NULL)
+		hold_cancel(t->a, &t->id, FAILURE_KILLED);
+	task_free(t);
+}
+
+/* From here, not from the row: nothing may fail any more between a task that
+ * runs and who asked for it. */
+static void
+answer(struct job *j)
+{
+	const struct conf *c = j->a->proc.conf;
+	struct ipc_task_state m = {.task = j->execution,
+	    .status = TASK_WORKING,
+	    .created_us = j->created_us,
+	    .updated_us = j->created_us,
+	    .ttl_ms = (uint64_t)conf_int(c, "task_ttl"),
+	    .poll_ms = (uint64_t)conf_int(c, "task_poll")};
+
+	link_answer(j->link, j->request, IPC_TASK_STATE, &m);
+}
+
+/*
+ * The answer goes out before RUN: should this process end between the two, the
+ * client knows of a task that never ran, and that it did not; the other way
+ * round one would run that nobody knows of.
+ */
+void
+task_run_start(struct job *j)
+{
+	struct admind *a = j->a;
+	struct ipc_peer *peer = ipc_client_peer(a->sandboxd);
+	struct ipc_run m = {.execution = j->execution,
+	    .arguments = ipc_bytes(j->arguments.p, j->arguments.len)};
+	char id[UUID_TEXT_LEN + 1];
+	struct task *t = peer != NULL ? task_new(a, &j->execution) : NULL;
+	uint64_t request;
+
+	if (t == NULL) {
+		hold_cancel(a, &j->execution, FAILURE_KILLED);
+		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable, or there is no memory");
+		return;
+	}
+	uuid_text(&j->execution, id);
+	log_call(LOG_LV_DEBUG, "task", id, j->principal, "%s", j->tool);
+	if (j->after_questions) {
+		t->link = link_ref(j->link);
+		t->request = j->request;
+		t->since_us = now_us();
+		memcpy(t->principal, j->principal, sizeof(t->principal));
+	} else {
+		answer(j);
+	}
+	if (ipc_request(peer, IPC_RUN, &m, WAIT_MS, heard, t, &request) == -1) {
+		hold_cancel(a, &j->execution, FAILURE_KILLED);
+		task_free(t);
+	}
+	(void)job_enter(j, JOB_DONE);
+	job_free(j);
+}
+
+/* ---- after a restart, or a connection that was lost ---- */
+
+static bool
+in_work(const struct admind *a, const struct ipc_id *id)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &a->jobs, entry)
+	if (memcmp(&j->execution, id, sizeof(*id)) == 0)
+		return true;
+	return false;
+}
+
+static void
+attach(struct admind *a, const struct ipc_id *id)
+{
+	struct ipc_peer *peer = ipc_client_peer(a->sandboxd);
+	struct ipc_attach m = {.execution = *id};
+	struct task *t = task_new(a, id);
+	uint64_t request;
+
+	if (t == NULL)
+		return; /* its questions time out; its record comes */
+	if (peer == NULL ||
+	    ipc_request(peer, IPC_ATTACH, &m, WAIT_MS, heard, t, &request) ==
+		-1)
+		task_free(t);
+}
+
+/*
+ * RUN, or HELD before it, was lost with a connection: the sandbox named all
+ * that it answers for, and this is not among it. A record that was committed
+ * had closed the row, so it never began.
+ */
+static void
+lost(struct admind *a, const struct ipc_id *id)
+{
+	struct ending e = {.id = *id,
+	    .epoch = a->sandbox_epoch,
+	    .outcome = OUTCOME_LOST,
+	    .failure = FAILURE_LOST,
+	    .ended_us = now_us()};
+
+	if (!ending_full(a))
+		ending_close(a, &e);
+}
+
+static void
+got_open(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id id;
+	struct task *t;
+
+	a->resuming_tasks = false;
+	if (err != NULL || !a->sandbox_ready)
+		return; /* whichever is down: its return asks again */
+	for (int i = 0; i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		if (in_work(a, &id))
+			continue;
+		if (!idset_has(&a->live, &id)) {
+			lost(a, &id);
+			continue;
+		}
+		t = find(a, &id);
+		/* An earlier life of ours ended before anybody heard of it. */
+		if (db_bool(rows, i, 1) || (t == NULL && db_bool(rows, i, 2)))
+			hold_cancel(a, &id, FAILURE_KILLED);
+		if (t == NULL)
+			attach(a, &id);
+		else
+			task_run_answered(a, &id);
+	}
+}
+
+void
+task_run_resume(struct admind *a)
+{
+	struct db_params p;
+
+	if (!a->sandbox_ready || a->resuming_tasks || !db_is_up(a->db))
+		return;
+	a->resuming_tasks = true;
+	db_params_init(&p);
+	db_p_id(&p, &a->sandbox_epoch);
+	db_query(a->db, &open_rows, &p, got_open, a);
+}
+
+/* It asked nothing for a while: a task like any other. */
+static void
+tell_late(struct task *t)
+{
+	struct asked *q = malloc(sizeof(*q));
+	struct db_params p;
+
+	if (q == NULL)
+		return; /* the next tick */
+	q->a = t->a;
+	q->id = t->id;
+	t->asking = true;
+	db_params_init(&p);
+	db_p_id(&p, &t->id);
+	db_query(t->a->db, &told_row, &p, told, q);
+}
+
+unsigned
+task_run_tell_all(struct admind *a)
+{
+	struct task *t;
+	unsigned waiting = 0;
+
+	TAILQ_FOREACH(t, &a->tasks, entry)
+	{
+		if (t->link == NULL)
+			continue;
+		waiting++;
+		if (!t->asking)
+			tell_late(t);
+	}
+	return waiting;
+}
+
+void
+task_run_tick(struct admind *a)
+{
+	struct task *t;
+
+	TAILQ_FOREACH(t, &a->tasks, entry)
+	{
+		if (t->unasked && !t->asking && db_is_up(a->db))
+			put_questions(t);
+		if (t->link != NULL && !t->asking &&
+		    now_us() - t->since_us > FIRST_US)
+			tell_late(t);
+	}
+}

@@ -1,0 +1,103 @@
+/*
+ * What a call needs to know of the version that serves, as the database said
+ * it last, by exposed name.
+ *
+ * Nothing here decides. The intent row's own INSERT (call_open) asks again
+ * whether this very version serves, under these very limits; what is
+ * remembered and no longer true is refused there, forgotten, and read anew. So
+ * the worst a stale entry can do is to cost a call one more question. All of
+ * it is forgotten when the catalogue changes, to make even that rare.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admind.h"
+#include "serving.h"
+
+enum {
+	SERVING_MAX = 256,
+	/* Pre-images, mostly; larger ones are read each time. */
+	SERVING_ROW_MAX = 256 * 1024,
+	SERVING_BYTES_MAX = 16 * 1024 * 1024,
+};
+
+struct serving {
+	TAILQ_ENTRY(serving) entry;
+	char tool[EXPOSED_NAME_MAX + 1];
+	struct pg_result *row;
+	size_t bytes;
+};
+
+static void
+forget(struct serving_list *l, struct serving *s)
+{
+	TAILQ_REMOVE(&l->list, s, entry);
+	l->n--;
+	l->bytes -= s->bytes;
+	db_keep_free(s->row);
+	free(s);
+}
+
+static struct serving *
+find(struct serving_list *l, const char *tool)
+{
+	struct serving *s;
+
+	TAILQ_FOREACH(s, &l->list, entry)
+	if (strcmp(s->tool, tool) == 0)
+		return s;
+	return NULL;
+}
+
+/* Newest use first, so that the busy ones are found at once. */
+const struct pg_result *
+serving_find(struct serving_list *l, const char *tool)
+{
+	struct serving *s = find(l, tool);
+
+	if (s == NULL)
+		return NULL;
+	TAILQ_REMOVE(&l->list, s, entry);
+	TAILQ_INSERT_HEAD(&l->list, s, entry);
+	return s->row;
+}
+
+void
+serving_add(struct serving_list *l, const char *tool,
+    const struct pg_result *row, size_t bytes)
+{
+	struct serving *s;
+
+	serving_drop(l, tool);
+	if (bytes > SERVING_ROW_MAX || (s = calloc(1, sizeof(*s))) == NULL)
+		return;
+	if ((s->row = db_keep(row)) == NULL) {
+		free(s);
+		return;
+	}
+	memcpy(s->tool, tool, strlen(tool) + 1);
+	s->bytes = bytes;
+	TAILQ_INSERT_HEAD(&l->list, s, entry);
+	l->n++;
+	l->bytes += bytes;
+	while (l->n > SERVING_MAX || l->bytes > SERVING_BYTES_MAX)
+		forget(l, TAILQ_LAST(&l->list, serving_head));
+}
+
+void
+serving_drop(struct serving_list *l, const char *tool)
+{
+	struct serving *s = find(l, tool);
+
+	if (s != NULL)
+		forget(l, s);
+}
+
+void
+serving_clear(struct serving_list *l)
+{
+	struct serving *s;
+
+	while ((s = TAILQ_FIRST(&l->list)) != NULL)
+		forget(l, s);
+}

@@ -1,0 +1,96 @@
+/*
+ * The end of admind in order (docs/decisions/0055): what clients asked and is
+ * in work is answered, for DRAIN_MS at most; what they ask from now on is
+ * refused `upgrading`, so nothing of it has begun. Last, clients are listened
+ * to no more: what they sent until that moment is read and refused, what they
+ * send later fails at once on their side. So whoever has no answer knows why.
+ *
+ * What other processes of the suite ask goes on: sandboxd's records and the
+ * vault's questions are parts of what is in work. Tails have no end of their
+ * own and are not waited for, nor are tasks: they run in sandboxd and are
+ * listened to again by the next life, as their rows, and those of calls, are
+ * what it finds. A call that may become one (after_questions) is one now.
+ */
+#include <event2/event.h>
+
+#include "activity.h"
+#include "daemon.h"
+#include "ids.h"
+#include "log.h"
+#include "tasks.h"
+
+enum {
+	/* A statement takes milliseconds, a commit that waits for the disk
+	 * some hundred; what takes longer (a run of a draft, another server's
+	 * answer) is told that it may have been done. */
+	DRAIN_MS = 2000,
+	DRAIN_TURN_MS = 10
+};
+
+static struct event *turn;
+static uint64_t until_ms;
+static bool flushed; /* nothing was in work one turn ago: answers have left */
+
+/* All of them, whether or not the first is through. */
+static bool
+clients_gone(struct admind *a)
+{
+	bool local = ipc_server_finish(a->gw_local);
+	bool tunnel = ipc_server_finish(a->gw_tunnel);
+	bool http = ipc_server_finish(a->http);
+
+	return ipc_server_finish(a->ctl) && local && tunnel && http;
+}
+
+static void
+on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct admind *a = arg;
+	unsigned ops = a->nops - follow_count(a);
+	bool late = now_boot_ms() >= until_ms;
+
+	if (a->njobs > 0 || ops > 0 || a->ncloses > 0 ||
+	    task_run_tell_all(a) > 0)
+		flushed = false;
+	else if (!flushed) {
+		flushed = true;
+		return;
+	}
+	if (!late && (!flushed || !clients_gone(a)))
+		return;
+	if (!flushed)
+		log_event(LOG_LV_WARN, "drain_timeout",
+		    "%u calls, %u requests and %u endings are left", a->njobs,
+		    ops, a->ncloses);
+	proc_end(&a->proc);
+}
+
+static void
+begin(void *arg)
+{
+	static const struct timeval tv = {.tv_usec = DRAIN_TURN_MS * 1000};
+	struct admind *a = arg;
+
+	until_ms = now_boot_ms() + DRAIN_MS;
+	turn = event_new(a->proc.base, -1, EV_PERSIST, on_turn, a);
+	if (turn == NULL || event_add(turn, &tv) != 0)
+		proc_end(&a->proc);
+}
+
+void
+drain_start(struct admind *a)
+{
+	proc_on_stop(&a->proc, begin, a);
+}
+
+bool
+drain_refuses(struct link *l, const struct ipc_frame *f)
+{
+	if (!l->a->proc.stopping || f->type == IPC_ACTIVITY_LEAVE ||
+	    (l->role != IPC_ROLE_GATEWAY && l->role != IPC_ROLE_WEB &&
+		l->role != IPC_ROLE_CTL))
+		return false;
+	link_refuse(
+	    l, f->request, FAILURE_UPGRADING, "admind is being restarted");
+	return true;
+}

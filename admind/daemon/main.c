@@ -1,0 +1,265 @@
+/*
+ * admind: policy, catalogue, records, audit; the only user of the database.
+ * See DESIGN.md beside this file.
+ *
+ *	mcpbox-admind [-tTdV] -f FILE	the daemon
+ *	mcpbox-admind -m [-b DIR] -f FILE	bring the database to this
+ *schema, with a backup in DIR before that, exit
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <event2/event.h>
+#include <seccomp.h>
+
+#include "activity.h"
+#include "auth.h"
+#include "call.h"
+#include "catalogue.h"
+#include "confine.h"
+#include "daemon.h"
+#include "database.h"
+#include "ending.h"
+#include "limits.h"
+#include "log.h"
+#include "manage.h"
+#include "migrate.h"
+#include "records.h"
+#include "regrant.h"
+#include "service.h"
+#include "tasks.h"
+#include "tokens.h"
+
+static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
+    "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting", NULL};
+
+/* What libpq does beyond the base list: it holds back a SIGPIPE where the
+ * kernel can't be told to (TLS). Its habit of opening files
+ * (services, passwords, passwd) fails by the base list, which it takes as
+ * "there is none". */
+static const struct confine_rule rules[] = {
+    {SCMP_SYS(rt_sigpending), -1, 0, 0},
+    {SCMP_SYS(rt_sigtimedwait), -1, 0, 0},
+};
+
+static void
+db_up(void *arg)
+{
+	service_status("serving, database reached");
+	tokens_db_up(arg);
+	limits_reload(arg);
+	tick_db_up(arg);
+}
+
+static void
+db_notify(const char *channel, const char *payload, void *arg)
+{
+	struct admind *a = arg;
+
+	if (strcmp(channel, "mcpbox_session") == 0) {
+		auth_session_ended(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_task") == 0) {
+		tasks_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_call") == 0) {
+		confirm_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_setting") == 0) {
+		limits_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_token") == 0) {
+		tokens_notified(a, payload);
+		return;
+	}
+	catalogue_notified(a, payload);
+	withdraw_calls(a);
+	regrant_run(a, NULL, NULL);
+}
+
+static void
+db_wrong(const char *why, void *arg)
+{
+	log_fatal("schema", "%s", why);
+}
+
+/* `-m` and `-b DIR` are not among the options every daemon has: taken out
+ * before those are parsed. True if -m was there. */
+static bool
+take_migrate(int *argc, char **argv, struct migrate *m)
+{
+	bool found = false;
+	int n, i = 1;
+
+	while (i < *argc) {
+		n = strcmp(argv[i], "-m") == 0                    ? 1
+		    : strcmp(argv[i], "-b") == 0 && i + 1 < *argc ? 2
+								  : 0;
+		if (n == 1)
+			found = true;
+		if (n == 2)
+			m->backup_dir = argv[i + 1];
+		/* the NULL behind the last one moves as well */
+		if (n != 0)
+			memmove(&argv[i], &argv[i + n],
+			    (size_t)(*argc - i - n + 1) * sizeof(*argv));
+		else
+			i++;
+		*argc -= n;
+	}
+	return found;
+}
+
+/*
+ * The line of `systemctl status`. Ready is who answers: without a database that
+ * is a typed failure, and an admind that were not ready would keep all others
+ * from starting over a server that comes back by itself.
+ */
+static void
+say_status(char *buf, size_t len, void *arg)
+{
+	const struct admind *a = arg;
+
+	if (db_is_up(a->db))
+		(void)snprintf(buf, len, "serving, database reached");
+	else if (db_why(a->db)[0] == '\0')
+		(void)snprintf(buf, len, "connecting to the database");
+	else
+		(void)snprintf(
+		    buf, len, "no database, trying again: %s", db_why(a->db));
+}
+
+/* Before anything is confined: the password is read here, once, and lives in
+ * the strings that each new connection needs. */
+static void
+read_database(const struct admind *a, const char *keyword,
+    const char *password_file, struct database *where)
+{
+	struct err err;
+
+	if (database_read(where, keyword, conf_str(a->proc.conf, keyword),
+		conf_str(a->proc.conf, password_file), &err) == -1)
+		log_fatal("database", "%s", err.text);
+	/* Elsewhere: no certificate, key or list of somebody's home. */
+	if (where->remote && setenv("HOME", "/nonexistent", 1) == -1)
+		log_fatal("memory", "out of memory");
+}
+
+/* -t: what both strings say, without the passwords. */
+static int
+check_databases(const struct conf *c, struct err *err)
+{
+	static const char *const keywords[] = {"database", "owner_database"};
+	struct database d;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < 2; i++) {
+		rc = database_read(
+		    &d, keywords[i], conf_str(c, keywords[i]), NULL, err);
+		database_free(&d);
+	}
+	return rc;
+}
+
+/* A fresh view of the database for the daemon's life. */
+static int
+start(struct admind *a, const struct database *where, struct err *err)
+{
+	static const struct db_events events = {
+	    .up = db_up, .notify = db_notify, .wrong_schema = db_wrong};
+	struct confine_spec spec = {.process = "admind",
+	    .rules = rules,
+	    .nrules = sizeof(rules) / sizeof(rules[0]),
+	    .connect_unix = true,
+	    .landlock = true,
+	    .landlock_signal_scope = true,
+	    .seccomp = true};
+	struct buf layers;
+
+	/* Else libpq looks the home directory up for its password file, which
+	 * may load name service libraries: not possible once confined. */
+	if (setenv("HOME", "/nonexistent", 1) == -1)
+		return err_sys(err, FAILURE_INTERNAL, "environment");
+	if (auth_load_token(a, err) == -1 ||
+	    ending_ledger(a, sweep_own_epoch, err) == -1 ||
+	    links_listen(a, err) == -1)
+		return -1;
+	/*
+	 * A server elsewhere: TCP to its ports, and the one file that libpq
+	 * opens for each connection. Which addresses is the unit's to say
+	 * (IPAddressAllow), since no filter reads them.
+	 */
+	if (where->remote) {
+		spec.read_file = where->sslrootcert;
+		spec.connect_ports = where->ports;
+		spec.nports = where->n;
+	}
+	buf_init(&layers, IPC_FRAME_MAX / 2);
+	if (confine_self(&spec, &layers, err) == -1)
+		return -1;
+	buf_putc(&layers, '\0');
+	if (layers.failed)
+		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	a->layers = (char *)layers.p;
+	ipc_hello_set("admind", a->layers);
+	a->epoch = *ipc_hello_epoch();
+	a->db = db_new(
+	    a->proc.base, where, migrations_count, channels, &events, a, err);
+	if (a->db == NULL || gather_start(a, err) == -1 ||
+	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
+	    limits_start(a, err) == -1 || links_connect(a, err) == -1)
+		return -1;
+	return tick_start(a, err);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct admind a;
+	struct migrate m = {0};
+	static struct database where; /* as long as the process */
+	bool migrate = take_migrate(&argc, argv, &m);
+	struct err err;
+
+	proc_check_with(check_databases);
+	proc_start(&a.proc, "admind", argc, argv);
+	if (migrate) {
+		read_database(&a, "owner_database",
+		    "owner_database_password_file", &where);
+		m.conninfo = where.conninfo[0];
+		m.postgres_bin = conf_str(a.proc.conf, "postgres_bin");
+		if (migrate_run(&m, &err) == -1) {
+			if (!migrate_away(&m))
+				log_fatal("migrate", "%s", err.text);
+			/* The unit tries it again. */
+			log_event(LOG_LV_ERR, "migrate", "%s", err.text);
+			return EX_TEMPFAIL;
+		}
+		database_free(&where);
+		return 0;
+	}
+	read_database(&a, "database", "database_password_file", &where);
+	TAILQ_INIT(&a.jobs);
+	TAILQ_INIT(&a.announces);
+	TAILQ_INIT(&a.closes);
+	TAILQ_INIT(&a.tasks);
+	TAILQ_INIT(&a.serving.list);
+	verdicts_init(&a.verdicts);
+	a.manage = manage_start;
+	a.node = conf_str(a.proc.conf, "node");
+	if (start(&a, &where, &err) == -1)
+		log_fatal("start", "%s", err.text);
+	log_event(LOG_LV_INFO, "ready", "node %s", a.node);
+	service_status_from(say_status, &a);
+	service_ready(a.proc.base, "connecting to the database");
+	drain_start(&a);
+	/* The kernel takes what is left. What is open stays open in the
+	 * database and is closed by the next life of this node. */
+	return proc_run(&a.proc);
+}

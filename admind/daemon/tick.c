@@ -1,0 +1,89 @@
+/*
+ * Once a second: endings that wait, epochs not yet stored, rows nobody will
+ * close any more, the audit head.
+ */
+#include <event2/event.h>
+
+#include "activity.h"
+#include "audit.h"
+#include "auth.h"
+#include "call.h"
+#include "catalogue.h"
+#include "daemon.h"
+#include "ending.h"
+#include "ids.h"
+#include "installs.h"
+#include "limits.h"
+#include "records.h"
+#include "regrant.h"
+#include "tasks.h"
+#include "tokens.h"
+
+enum {
+	TICK_MS = 1000,
+	SIGN_TICKS = 60,
+	/* Each node says so often that it is there, and looks for rows of nodes
+	 * that are not. */
+	NODE_TICKS = 10,
+};
+
+/* The database is back: it may have lost our epoch's row (synchronous, so
+ * only after a restore), and changes that were notified meanwhile. */
+void
+tick_db_up(struct admind *a)
+{
+	sweep_own_epoch(a);
+	records_store_epoch(a);
+	catalogue_announce(a, NULL, NULL);
+	withdraw_calls(a);
+	regrant_run(a, NULL, NULL);
+	ending_retry(a);
+	task_run_resume(a);
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval tv = {TICK_MS / 1000, 0};
+	struct admind *a = arg;
+
+	evtimer_add(a->tick, &tv);
+	a->ticks++;
+	call_started(a);
+	activity_tick(a);
+	follow_tick(a);
+	if (!db_is_up(a->db))
+		return;
+	upkeep_tick(a);
+	if (!a->epoch_stored)
+		sweep_own_epoch(a);
+	if (!a->sandbox_ready)
+		records_store_epoch(a);
+	if (!a->have_session_key)
+		auth_vault_up(a);
+	ending_retry(a);
+	sweep_run(a);
+	tokens_tick(a);
+	tasks_tick(a);
+	confirm_tick(a);
+	limits_tick(a);
+	installs_tick(a);
+	if (a->regrant_again)
+		regrant_run(a, NULL, NULL);
+	if (a->ticks % NODE_TICKS == 1)
+		sweep_nodes(a);
+	if (a->ticks % SIGN_TICKS == 1)
+		audit_sign(a);
+}
+
+int
+tick_start(struct admind *a, struct err *err)
+{
+	struct timeval tv = {TICK_MS / 1000, 0};
+
+	a->started_us = now_us();
+	a->tick = evtimer_new(a->proc.base, on_tick, a);
+	if (a->tick == NULL || evtimer_add(a->tick, &tv) == -1)
+		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	return 0;
+}

@@ -1,0 +1,199 @@
+/*
+ * What a server is granted of the network, told to the sandbox while calls of
+ * it run: REGRANT, sealed by the vault as contexts are. It holds for the next
+ * connect of those calls, and is their whole list, not a change of it: whatever
+ * is lost or doubled on the way, the last one told is right.
+ *
+ * Order. The statement below goes by the lane of the intents, behind those that
+ * were sent before the notification came, and sees their rows; what it does not
+ * see is made from grants as they are now, or its INSERT refuses it (limits_at,
+ * migration 0019). Contexts of these rows were asked of the vault when their
+ * INSERT was sent, and vault and sandboxd take what they get in order: so a
+ * REGRANT comes behind the HELD of every call that was made from older grants.
+ * (But for confirmed calls, which are sealed behind their row: call.c.)
+ *
+ * It fails closed. Calls of a server for which the vault or the sandbox can't
+ * be asked are cancelled: they might go on to connect to what is granted no
+ * more. If the database is gone, its return asks again (sweep.c).
+ */
+#include <stdlib.h>
+
+#include "context.h"
+#include "hold.h"
+#include "ids.h"
+#include "log.h"
+#include "op.h"
+#include "regrant.h"
+
+static const struct db_stmt servers = {"regrant_servers",
+    "SELECT server_id, material FROM mcpbox.network_regrants($1::uuid)",
+    DB_FAST};
+static const struct db_stmt calls = {"regrant_calls",
+    "SELECT mcpbox.network_calls($1::uuid, $2::uuid)", DB_FAST};
+
+struct regrant {
+	struct admind *a;
+	unsigned left; /* servers under way, and one while they are begun */
+	void (*done)(void *);
+	void *arg;
+};
+
+/* One server's. */
+struct regrant_one {
+	struct regrant *all;
+	struct ipc_id server;
+};
+
+static void
+settle(struct regrant *r)
+{
+	if (--r->left > 0)
+		return;
+	if (r->done != NULL)
+		r->done(r->arg);
+	free(r);
+}
+
+static void
+one_done(struct regrant_one *o)
+{
+	struct regrant *r = o->all;
+
+	free(o);
+	settle(r);
+}
+
+static void
+got_calls(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct regrant_one *o = arg;
+	struct ipc_id id;
+
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		hold_cancel(o->all->a, &id, FAILURE_REVOKED);
+	}
+	one_done(o);
+}
+
+static void
+cancel(struct regrant_one *o, const struct err *err)
+{
+	struct admind *a = o->all->a;
+	char id[UUID_TEXT_LEN + 1];
+	struct db_params p;
+
+	uuid_text(&o->server, id);
+	log_event(LOG_LV_WARN, "regrant",
+	    "server %s: %s; its calls that may connect are cancelled", id,
+	    err->text);
+	db_params_init(&p);
+	db_p_id(&p, &a->sandbox_epoch);
+	db_p_id(&p, &o->server);
+	db_query(a->db, &calls, &p, got_calls, o);
+}
+
+static void
+told(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct regrant_one *o = arg;
+	struct err err;
+
+	if (f != NULL && f->type == IPC_OK) {
+		one_done(o);
+	} else {
+		answer_err(f, gone, &err);
+		cancel(o, &err);
+	}
+}
+
+static void
+sealed(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct regrant_one *o = arg;
+	struct ipc_regrant m = {.server = o->server};
+	struct ipc_sealed s = {0};
+	struct err err;
+
+	if (f == NULL || f->type != IPC_SEALED) {
+		answer_err(f, gone, &err);
+	} else if (ipc_decode(f, &s, &err) == 0) {
+		m.context = s.context;
+		if (ask(o->all->a->sandboxd, IPC_REGRANT, &m, told, o, &err) ==
+		    0)
+			return;
+	}
+	cancel(o, &err);
+}
+
+static void
+begin(struct regrant *r, const struct ipc_id *server, struct ipc_bytes grants)
+{
+	struct regrant_one *o = malloc(sizeof(*o));
+	struct ipc_seal_context m = {.execution = *server,
+	    .epoch = r->a->sandbox_epoch,
+	    .listener = LISTENER_ADMIND,
+	    .kind = CONTEXT_GRANTS};
+	struct buf material;
+	struct err err;
+
+	if (o == NULL) {
+		/* The tick's next look at the database finds it again. */
+		log_event(LOG_LV_ERR, "memory", "regrant");
+		r->a->regrant_again = true;
+		return;
+	}
+	o->all = r;
+	o->server = *server;
+	r->left++;
+	buf_init(&material, IPC_BLOB_MAX);
+	tlv_put(&material, CTX_SERVER_ID, server->b, sizeof(server->b));
+	buf_put(&material, grants.p, grants.n);
+	m.material = ipc_bytes(material.p, material.len);
+	if (material.failed) {
+		err_set(&err, FAILURE_TOO_LARGE, "too many grants");
+		cancel(o, &err);
+	} else if (ask(r->a->vault, IPC_SEAL_CONTEXT, &m, sealed, o, &err) ==
+	    -1) {
+		cancel(o, &err);
+	}
+	buf_free(&material);
+}
+
+static void
+got_servers(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct regrant *r = arg;
+	struct ipc_id server;
+
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		server = db_id(rows, i, 0);
+		begin(r, &server, db_bytes(rows, i, 1));
+	}
+	settle(r);
+}
+
+void
+regrant_run(struct admind *a, void (*done)(void *), void *arg)
+{
+	struct regrant *r = NULL;
+	struct db_params p;
+
+	a->regrants++;
+	a->regrant_again = false;
+	if (a->live.count > 0 || a->njobs > 0)
+		r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		a->regrant_again = a->live.count > 0 || a->njobs > 0;
+		if (done != NULL)
+			done(arg);
+		return;
+	}
+	r->a = a;
+	r->left = 1;
+	r->done = done;
+	r->arg = arg;
+	db_params_init(&p);
+	db_p_id(&p, &a->sandbox_epoch);
+	db_query(a->db, &servers, &p, got_servers, r);
+}

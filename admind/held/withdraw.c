@@ -1,0 +1,57 @@
+/*
+ * What may no longer be called ends, wherever it is: jobs under way are marked
+ * and refused at their next step, what runs or is held is cancelled.
+ */
+#include <string.h>
+
+#include "hold.h"
+#include "job.h"
+#include "regrant.h"
+
+/* Open runs of what may no longer run: a call of what is not callable any more,
+ * a test run of what was deleted. (A host that is granted no more ends none: it
+ * is out of reach of the next connect, regrant.c.) */
+static const struct db_stmt withdrawn = {"call_withdrawn",
+    "SELECT e.id, v.state = 'revoked' OR g.missing"
+    " FROM mcpbox.executions e"
+    " JOIN mcpbox.tool_versions v ON v.id = e.version_id"
+    " JOIN mcpbox.tools t ON t.id = v.tool_id"
+    " JOIN mcpbox.servers s ON s.id = t.server_id,"
+    " LATERAL (SELECT v.modules <> '{}' AND mcpbox.module_missing(t.id,"
+    " v.modules) IS NOT NULL) g (missing)"
+    " WHERE e.state = 'open' AND CASE e.kind"
+    " WHEN 'tool' THEN v.state = 'revoked' OR s.status = 'stopped'"
+    "  OR NOT t.enabled OR g.missing"
+    " WHEN 'test' THEN t.deleted_at IS NOT NULL ELSE false END",
+    DB_FAST};
+
+static void
+got_open(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id id;
+	enum failure why;
+	struct job *j;
+
+	if (err != NULL)
+		return; /* the database is down; its return asks again */
+	for (int i = 0; i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		why = db_bool(rows, i, 1) ? FAILURE_REVOKED : FAILURE_STOPPED;
+		TAILQ_FOREACH(j, &a->jobs, entry)
+		if (memcmp(&j->execution, &id, sizeof(id)) == 0) {
+			j->revoked = true;
+			j->revoked_why = why;
+		}
+		hold_cancel(a, &id, why);
+	}
+}
+
+void
+withdraw_calls(struct admind *a)
+{
+	serving_clear(&a->serving);
+	/* On the same lane as intents: whatever this does not see comes after
+	 * the withdrawal and is refused by the INSERT itself. */
+	db_query(a->db, &withdrawn, NULL, got_open, a);
+}

@@ -1,0 +1,579 @@
+/*
+ * The installer's runs, one at a time:
+ *
+ *	module_install_next -> intent row -> sealed, held -> RUN -> stored
+ *	-> module_installed -> dependencies, automatic approvals
+ *
+ * What admind gains by being able to start one: a wheel of the index that
+ * sandboxd's own configuration names comes into the store, where nothing runs
+ * that no approved version names by its digest. The digest that is recorded is
+ * the store's, told by sandboxd (MODULE_STORED); what the runner says of the
+ * wheel PostgreSQL takes apart, and a person reads.
+ *
+ * A second round looks after what is granted and in this node's store not: an
+ * entry that another node fetched, or that was lost. It is fetched by the
+ * wheel's SHA-256, and is good only if it comes to the recorded digest.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "crypto.h"
+#include "ending.h"
+#include "hold.h"
+#include "ids.h"
+#include "installs.h"
+#include "log.h"
+#include "op.h"
+
+enum {
+	/* sandboxd's module_time ends it sooner, or just here. */
+	TIMEOUT_MS = 600 * 1000,
+	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 30 * 1000,
+	/* Another node may take over what this one does not answer for. */
+	LEASE_MS = WAIT_MS + 60 * 1000,
+	NEXT_TICKS = 3,   /* between two looks at an empty queue */
+	LOOK_TICKS = 300, /* between two at what the store lacks */
+	AGAIN_TICKS = 5,  /* when nobody could say */
+	NAME_MAX_ = 128,  /* module_installs' bounds */
+	VERSION_MAX_ = 64,
+	KEY_MAX = NAME_MAX_ + 1 + VERSION_MAX_
+};
+
+#define PRINCIPAL "installer"
+
+static const struct db_stmt next_due = {"installs_next",
+    "SELECT name, version FROM mcpbox.module_install_next($1::text, $2::uuid,"
+    " $3::int8)",
+    DB_SURE};
+static const struct db_stmt open_row = {"installs_open",
+    "SELECT mcpbox.execution_open($1::uuid, 'inspect', NULL, NULL,"
+    " $2::uuid, $3::text, 'admind', $4::text, $5::bytea, $6::text, 'mcpbox',"
+    " '', $7::timestamptz, $8::timestamptz)",
+    DB_FAST};
+static const struct db_stmt installed = {"installs_done",
+    "SELECT version, wrong FROM mcpbox.module_installed($1::text, $2::text,"
+    " $3::uuid, $4::bytea, $5::bytea, $6::int8, $7::int8)",
+    DB_SURE};
+static const struct db_stmt not_installed = {"installs_failed",
+    "SELECT mcpbox.module_install_failed($1::text, $2::text, $3::uuid,"
+    " mcpbox.module_error($4::bytea, $5::text), $6::bool)",
+    DB_SURE};
+static const struct db_stmt lacking = {"installs_granted",
+    "SELECT key, name, version, digest, sha256"
+    " FROM mcpbox.modules_granted($1::text)",
+    DB_SURE};
+
+static struct {
+	struct admind *a;
+	bool busy; /* a run, or a look, is under way */
+	unsigned next_tick, look_tick;
+	struct ipc_id looked; /* at the store of this sandbox */
+
+	/* the run */
+	bool repair; /* for this node alone: nothing waits for it */
+	char name[NAME_MAX_ + 1], version[VERSION_MAX_ + 1];
+	struct ipc_hash sha256, digest; /* repair: the wheel's, the entry's */
+	struct ipc_id execution, epoch;
+	char tool[EXPOSED_NAME_MAX + 1];
+	struct buf args;
+	struct ipc_hash args_sha256;
+	uint64_t created_us;
+	bool stored;
+	struct ipc_module_stored what;
+
+	/* the look: what is granted, behind `after`, and is it there? */
+	struct pg_result *granted;
+	int row;
+	uint8_t there[STORE_ASK_MAX];
+	char after[KEY_MAX + 1];
+} in;
+
+static void end(void);
+
+/* ---- the row's words ---- */
+
+static uint64_t
+deadline_us(void)
+{
+	return in.created_us + WAIT_MS * UINT64_C(1000);
+}
+
+static void
+put_intent(struct buf *out)
+{
+	tlv_puts(out, INTENT_TOOL, in.tool);
+	tlv_puts(out, INTENT_PRINCIPAL, PRINCIPAL);
+	tlv_put_u64(out, INTENT_LISTENER, LISTENER_ADMIND);
+	tlv_put(out, INTENT_ARGS_SHA256, in.args_sha256.b, 32);
+	tlv_put_u64(out, INTENT_CREATED_US, in.created_us);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us());
+	tlv_put_u64(out, INTENT_KIND, CONTEXT_INSPECT);
+	tlv_put(out, INTENT_ARGUMENTS, in.args.p, in.args.len);
+}
+
+/* ---- 6: how it ended ---- */
+
+static void
+noted(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	/* The lease ends, and another attempt begins. */
+	if (err != NULL)
+		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
+	end();
+}
+
+/* body: the runner's error, or empty: text says why. again: the index or this
+ * node may do better later. */
+static void
+failed(struct ipc_bytes body, const char *text, bool again)
+{
+	struct db_params p;
+
+	log_event(LOG_LV_WARN, "module_install", "%s%s%s: %s", in.name,
+	    in.version[0] != '\0' ? "==" : "", in.version,
+	    body.n > 0 ? "see its record" : text);
+	if (in.repair) {
+		end();
+		return;
+	}
+	db_params_init(&p);
+	db_p_str(&p, in.name);
+	db_p_str(&p, in.version);
+	db_p_id(&p, &in.execution);
+	db_p_bytes(&p, body.p, body.n);
+	db_p_str(&p, text);
+	db_p_bool(&p, again);
+	db_query(in.a->db, &not_installed, &p, noted, NULL);
+}
+
+/* Before sandboxd had it: its row is ours to close. */
+static void
+refused(const struct err *err)
+{
+	struct ending e = {.id = in.execution,
+	    .epoch = in.epoch,
+	    .outcome = OUTCOME_REFUSED,
+	    .failure = err->failure,
+	    .ended_us = now_us()};
+	struct buf intent;
+
+	buf_init(&intent, IPC_FRAME_MAX);
+	put_intent(&intent);
+	if (!intent.failed)
+		e.intent = ipc_bytes(intent.p, intent.len);
+	ending_close(in.a, &e);
+	buf_free(&intent);
+	failed(ipc_bytes(NULL, 0), err->text,
+	    err->failure != FAILURE_MISSING_GRANT);
+}
+
+static void
+recorded(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	char version[VERSION_MAX_ + 1], wrong[ERR_TEXT_MAX];
+
+	if (err != NULL) {
+		failed(ipc_bytes(NULL, 0), err->text,
+		    err->failure == FAILURE_STORAGE_UNAVAILABLE ||
+			err->failure == FAILURE_BUSY);
+		return;
+	}
+	if (!db_text(rows, 0, 0, version, sizeof(version)))
+		version[0] = '\0';
+	if (!db_null(rows, 0, 1)) {
+		if (!db_text(rows, 0, 1, wrong, sizeof(wrong)))
+			wrong[0] = '\0';
+		log_event(
+		    LOG_LV_WARN, "module_install", "%s: %s", in.name, wrong);
+	} else {
+		log_event(LOG_LV_INFO, "module_installed", "%s==%s", in.name,
+		    version);
+		installs_recorded(in.a, ipc_str(in.name), ipc_str(version));
+	}
+	end();
+}
+
+static void
+repaired(void)
+{
+	char want[HEX32_LEN + 1], got[HEX32_LEN + 1];
+
+	if (memcmp(&in.what.digest, &in.digest, sizeof(in.digest)) == 0) {
+		log_event(LOG_LV_INFO, "module_installed",
+		    "%s==%s, which this node lacked", in.name, in.version);
+	} else {
+		hex_encode(in.digest.b, sizeof(in.digest.b), want);
+		hex_encode(in.what.digest.b, sizeof(in.what.digest.b), got);
+		log_event(LOG_LV_ERR, "module_install",
+		    "%s==%s unpacks to %s here, %s was recorded: calls with it "
+		    "fail",
+		    in.name, in.version, got, want);
+	}
+	end();
+}
+
+/* ---- 5: it ran ---- */
+
+static bool
+worth_another(enum failure f)
+{
+	switch (f) {
+	case FAILURE_UPSTREAM:
+	case FAILURE_TIMEOUT:
+	case FAILURE_BUSY:
+	case FAILURE_KILLED:
+	case FAILURE_LOST:
+	case FAILURE_SANDBOX_UNAVAILABLE:
+	case FAILURE_STORAGE_UNAVAILABLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+done(const struct ipc_call_result *m)
+{
+	struct ipc_bytes body = ipc_bytes(m->body_meta.p, m->body_len);
+	struct db_params p;
+
+	if (m->outcome != OUTCOME_DONE) {
+		failed(body, "the installer failed",
+		    worth_another((enum failure)m->failure));
+		return;
+	}
+	if (!in.stored) {
+		failed(ipc_bytes(NULL, 0),
+		    "the installer ended, and the store has nothing of it",
+		    false);
+		return;
+	}
+	if (in.repair) {
+		repaired();
+		return;
+	}
+	db_params_init(&p);
+	db_p_str(&p, in.name);
+	db_p_str(&p, in.version);
+	db_p_id(&p, &in.execution);
+	db_p_bytes(&p, body.p, body.n);
+	db_p_hash(&p, &in.what.digest);
+	db_p_i64(&p, (int64_t)in.what.files);
+	db_p_i64(&p, (int64_t)in.what.size);
+	db_query(in.a->db, &installed, &p, recorded, NULL);
+}
+
+static void
+ran(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct ipc_call_result m;
+	struct err err;
+
+	if (f != NULL && f->type == IPC_CALL_EVENT)
+		return;
+	if (f != NULL && f->type == IPC_MODULE_STORED) {
+		if (ipc_decode(f, &in.what, &err) == 0)
+			in.stored = memcmp(&in.what.execution, &in.execution,
+					sizeof(in.execution)) == 0;
+		return;
+	}
+	if (f == NULL || f->type != IPC_CALL_RESULT) {
+		answer_err(f, gone, &err);
+		if (f == NULL) {
+			hold_cancel(in.a, &in.execution, FAILURE_KILLED);
+			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
+			    "the sandbox ended during the installation");
+		}
+		failed(ipc_bytes(NULL, 0), err.text, true);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1 || m.body_len > m.body_meta.n)
+		failed(ipc_bytes(NULL, 0), "malformed result", false);
+	else
+		done(&m);
+}
+
+/* ---- 4: held ---- */
+
+static void
+held(void *arg, const struct err *err)
+{
+	struct ipc_peer *peer = ipc_client_peer(in.a->sandboxd);
+	struct ipc_run m = {.execution = in.execution,
+	    .arguments = ipc_bytes(in.args.p, in.args.len)};
+	struct err e;
+	uint64_t id;
+
+	if (err != NULL) {
+		refused(err);
+		return;
+	}
+	if (peer == NULL ||
+	    ipc_request(peer, IPC_RUN, &m, WAIT_MS, ran, NULL, &id) == -1) {
+		(void)err_set(&e, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+		failed(ipc_bytes(NULL, 0), e.text, true);
+	}
+}
+
+/* ---- 3: sealed ---- */
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct buf material, intent;
+	char why[32];
+	struct err e;
+
+	if (err != NULL) {
+		failed(ipc_bytes(NULL, 0), err->text, true);
+		return;
+	}
+	if (!db_text(rows, 0, 0, why, sizeof(why)) || strcmp(why, "ok") != 0) {
+		failed(ipc_bytes(NULL, 0), "the sandbox is restarting", true);
+		return;
+	}
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&intent, IPC_FRAME_MAX);
+	put_intent(&intent);
+	tlv_puts(&material, CTX_NAME, in.tool);
+	tlv_put(&material, CTX_ARGS_SHA256, in.args_sha256.b, 32);
+	tlv_put_u64(&material, CTX_TIMEOUT_MS, TIMEOUT_MS);
+	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
+	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (material.failed || intent.failed) {
+		(void)err_set(&e, FAILURE_BUSY, "out of memory");
+		refused(&e);
+	} else {
+		hold_start(in.a, &in.execution, &in.epoch, LISTENER_ADMIND,
+		    CONTEXT_MODULE, ipc_bytes(material.p, material.len), held,
+		    NULL);
+	}
+	buf_free(&material);
+	buf_free(&intent);
+}
+
+/* ---- 2: the row ---- */
+
+static void
+begin(void)
+{
+	char pin[HEX32_LEN + 1] = "";
+	struct db_params p;
+	struct jsonw w;
+
+	in.stored = false;
+	in.created_us = now_us();
+	(void)snprintf(in.tool, sizeof(in.tool), "module:%.*s",
+	    (int)sizeof(in.tool) - 8, in.name);
+	if (in.repair)
+		hex_encode(in.sha256.b, sizeof(in.sha256.b), pin);
+	buf_init(&in.args, ARGUMENTS_KEPT);
+	jsonw_open(&w, &in.args);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "name", in.name);
+	jsonw_kv_str(&w, "version", in.version);
+	jsonw_kv_str(&w, "sha256", pin);
+	jsonw_obj_end(&w);
+	if (in.args.failed) {
+		failed(ipc_bytes(NULL, 0), "out of memory", true);
+		return;
+	}
+	sha256(in.args.p, in.args.len, &in.args_sha256);
+	db_params_init(&p);
+	db_p_id(&p, &in.execution);
+	db_p_id(&p, &in.epoch);
+	db_p_str(&p, PRINCIPAL);
+	db_p_str(&p, in.tool);
+	db_p_hash(&p, &in.args_sha256);
+	db_p_bytes(&p, in.args.p, in.args.len);
+	db_p_time_us(&p, in.created_us);
+	db_p_time_us(&p, deadline_us());
+	db_query(in.a->db, &open_row, &p, opened, NULL);
+}
+
+/* ---- 1: what is due ---- */
+
+static void
+end(void)
+{
+	buf_free(&in.args);
+	in.busy = false;
+	in.next_tick = 0;
+}
+
+static void
+due(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	if (err != NULL || db_nrows(rows) == 0 ||
+	    !db_text(rows, 0, 0, in.name, sizeof(in.name)) ||
+	    !db_text(rows, 0, 1, in.version, sizeof(in.version))) {
+		in.busy = false;
+		return;
+	}
+	begin();
+}
+
+static void
+take_next(void)
+{
+	struct db_params p;
+
+	in.busy = true;
+	in.repair = false;
+	in.next_tick = in.a->ticks + NEXT_TICKS;
+	in.epoch = in.a->sandbox_epoch;
+	id_random(&in.execution);
+	db_params_init(&p);
+	db_p_str(&p, in.a->node);
+	db_p_id(&p, &in.execution);
+	db_p_i64(&p, LEASE_MS);
+	db_query(in.a->db, &next_due, &p, due, NULL);
+}
+
+/* ---- what this node's store lacks ---- */
+
+/* ticks: until the next look. */
+static void
+look_over(unsigned ticks)
+{
+	db_keep_free(in.granted);
+	in.granted = NULL;
+	in.after[0] = '\0';
+	in.look_tick = in.a->ticks + ticks;
+}
+
+static void
+says(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct ipc_store_says m;
+	struct err err;
+
+	in.busy = false;
+	if (f == NULL || f->type != IPC_STORE_SAYS ||
+	    ipc_decode(f, &m, &err) == -1 ||
+	    m.there.n != (size_t)db_nrows(in.granted)) {
+		answer_err(f, gone, &err);
+		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
+		look_over(AGAIN_TICKS);
+		return;
+	}
+	memcpy(in.there, m.there.p, m.there.n);
+	in.row = 0;
+}
+
+static void
+granted(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct ipc_store_ask m;
+	struct buf digests;
+	struct err e;
+	int n = err == NULL ? db_nrows(rows) : 0;
+
+	in.busy = false;
+	if (n == 0 || n > STORE_ASK_MAX ||
+	    (in.granted = db_keep(rows)) == NULL) {
+		look_over(LOOK_TICKS);
+		return;
+	}
+	buf_init(&digests, STORE_ASK_MAX * sizeof(struct ipc_hash));
+	for (int i = 0; i < n; i++) {
+		struct ipc_bytes d = db_bytes(rows, i, 3);
+
+		buf_put(&digests, d.p, d.n);
+	}
+	m.digests = ipc_bytes(digests.p, digests.len);
+	in.row = n;
+	if (digests.failed ||
+	    ask(in.a->sandboxd, IPC_STORE_ASK, &m, says, NULL, &e) == -1)
+		look_over(AGAIN_TICKS);
+	else
+		in.busy = true;
+	buf_free(&digests);
+}
+
+static void
+look(void)
+{
+	struct db_params p;
+
+	in.busy = true;
+	db_params_init(&p);
+	db_p_str(&p, in.after);
+	db_query(in.a->db, &lacking, &p, granted, NULL);
+}
+
+static bool
+take_hash(int row, int col, struct ipc_hash *out)
+{
+	struct ipc_bytes b = db_bytes(in.granted, row, col);
+
+	if (b.n != sizeof(out->b))
+		return false;
+	memcpy(out->b, b.p, b.n);
+	return true;
+}
+
+/* The next entry of the look that is not there. */
+static void
+repair_next(void)
+{
+	int n = db_nrows(in.granted);
+
+	while (in.row < n && in.there[in.row])
+		in.row++;
+	if (in.row == n) {
+		bool more = n == STORE_ASK_MAX &&
+		    db_text(in.granted, n - 1, 0, in.after, sizeof(in.after));
+
+		if (!more) {
+			look_over(LOOK_TICKS);
+			return;
+		}
+		db_keep_free(in.granted);
+		in.granted = NULL;
+		look();
+		return;
+	}
+	in.repair = true;
+	in.epoch = in.a->sandbox_epoch;
+	id_random(&in.execution);
+	if (db_text(in.granted, in.row, 1, in.name, sizeof(in.name)) &&
+	    db_text(in.granted, in.row, 2, in.version, sizeof(in.version)) &&
+	    take_hash(in.row, 3, &in.digest) &&
+	    take_hash(in.row, 4, &in.sha256)) {
+		in.busy = true;
+		begin();
+	}
+	in.row++;
+}
+
+void
+installs_soon(void)
+{
+	in.next_tick = 0;
+}
+
+/* Requests first: a person waits for those. */
+void
+installs_tick(struct admind *a)
+{
+	in.a = a;
+	if (in.busy || !a->sandbox_ready)
+		return;
+	if (a->ticks >= in.next_tick) {
+		take_next();
+		return;
+	}
+	/* Another sandbox has perhaps another store. */
+	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
+		look_over(0);
+		in.looked = a->sandbox_epoch;
+	}
+	if (in.granted != NULL)
+		repair_next();
+	else if (a->ticks >= in.look_tick)
+		look();
+}

@@ -1,0 +1,478 @@
+/*
+ * mcpbox_test_code: the newest version of a tool runs once, approved or not.
+ *
+ *	version -> arguments -> intent row -> sealed, held -> RUN -> result
+ *
+ * What lets anybody's code run here: it is an execution of kind test, which the
+ * vault seals without secrets and for admind's own listener only, to which
+ * sandboxd gives no network, nobody to ask and no more than the default limits,
+ * and which no gateway can start (contexts.c, held.c, park.c). So an author
+ * gains nothing over what an inspection, which imports his code, gives him; a
+ * hostile admind gains nothing over that either. The result is anybody's bytes
+ * and goes nowhere but to the author.
+ *
+ * It is no call of the tool: being stopped, disabled or revoked does not hinder
+ * it, being deleted does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "crypto.h"
+#include "ending.h"
+#include "hold.h"
+#include "ids.h"
+#include "limit.h"
+#include "log.h"
+#include "management_tools.h"
+#include "step.h"
+#include "version.h"
+#include "versions.h"
+
+enum {
+	/* With the queue and the way back it must end before the management
+	 * call does (MANAGEMENT_DEADLINE_MS); a longer one is for calls. */
+	TEST_TIMEOUT_MAX_MS = 40 * 1000,
+	TEST_WAIT_MS = QUEUE_MS + TEST_TIMEOUT_MAX_MS + 10 * 1000,
+};
+
+#define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
+	", coalesce(v." name ", l." name ", 0)"
+
+/* Columns; limits from C_LIMITS on, in the table's order. */
+enum {
+	C_OBJECT,
+	C_ID,
+	C_HASH,
+	C_PREIMAGE,
+	C_SCHEMA,
+	C_NUMBER,
+	C_NAME,
+	C_KIND,
+	C_MISSING,
+	C_LIMITS
+};
+
+/* clang-format off */
+static const struct db_stmt newest = {"test_version",
+    "SELECT t.object, v.id, v.hash, v.preimage, v.input_schema, v.version_no,"
+    " v.exposed_name, v.kind, CASE WHEN v.modules <> '{}' THEN"
+    " mcpbox.module_missing(t.id, v.modules) END"
+    LIMITS(LIMIT_SQL, LIMIT_SQL)
+    " FROM mcpbox.tools t"
+    " JOIN LATERAL (SELECT * FROM mcpbox.tool_versions y"
+    "  WHERE y.tool_id = t.id ORDER BY y.version_no DESC LIMIT 1) v ON true"
+    " LEFT JOIN mcpbox.server_limits l ON l.server_id = t.server_id"
+    " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
+    DB_FAST};
+/* clang-format on */
+
+static const struct db_stmt open_row = {"test_open",
+    "SELECT mcpbox.execution_open($1::uuid, 'test', $2::uuid, $3::bytea,"
+    " $4::uuid, $5::text, 'admind', $6::text, $7::bytea, $8::text, $9::text,"
+    " $10::text, $11::timestamptz, $12::timestamptz)",
+    DB_FAST};
+
+/* PostgreSQL takes the result's JSON apart. */
+static const struct db_stmt shown = {"test_shown",
+    "SELECT mcpbox.manage_tested($1::bytea, $2::bytea, $3::text, $4::int8,"
+    " $5::int8, $6::uuid)",
+    DB_FAST};
+
+struct test {
+	struct job *j;
+	struct ipc_id execution, epoch, version;
+	struct ipc_hash version_hash, args_sha256;
+	int64_t number;
+	uint64_t created_us;
+	char name[EXPOSED_NAME_MAX + 1];
+	struct buf args;     /* as the client sent them, or {} */
+	struct buf material; /* what runs, with its limits */
+};
+
+static void
+test_free(void *p)
+{
+	struct test *t = p;
+
+	if (t == NULL)
+		return;
+	buf_free(&t->args);
+	buf_free(&t->material);
+	free(t);
+}
+
+static uint64_t
+deadline_us(const struct test *t)
+{
+	return t->created_us + TEST_WAIT_MS * UINT64_C(1000);
+}
+
+/* The arguments as its record keeps them. */
+static void
+put_kept(const struct test *t, struct buf *out)
+{
+	const struct buf *b =
+	    t->j->inner_kept.len > 0 ? &t->j->inner_kept : &t->args;
+
+	db_text_clean(out, b->p, b->len, ARGUMENTS_KEPT);
+}
+
+static void
+intent_of(const struct test *t, struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	put_kept(t, &text);
+	tlv_put(out, INTENT_VERSION_ID, t->version.b, sizeof(t->version.b));
+	tlv_put(out, INTENT_VERSION_HASH, t->version_hash.b, 32);
+	tlv_puts(out, INTENT_TOOL, t->name);
+	tlv_puts(out, INTENT_PRINCIPAL, t->j->principal);
+	tlv_put_u64(out, INTENT_LISTENER, LISTENER_ADMIND);
+	tlv_put(out, INTENT_ARGS_SHA256, t->args_sha256.b, 32);
+	tlv_put_u64(out, INTENT_CREATED_US, t->created_us);
+	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us(t));
+	tlv_put_u64(out, INTENT_KIND, CONTEXT_TEST);
+	tlv_put(out, INTENT_ARGUMENTS, text.p, text.len);
+	buf_free(&text);
+}
+
+/* Ends the job, too. closed: sandboxd's record will close the row. */
+static void
+fail(struct test *t, bool closed, enum failure failure, const char *text)
+{
+	struct ending e = {.id = t->execution,
+	    .epoch = t->epoch,
+	    .outcome = OUTCOME_REFUSED,
+	    .failure = failure,
+	    .ended_us = now_us()};
+	char why[ERR_TEXT_MAX];
+	struct buf intent;
+
+	buf_init(&intent, IPC_FRAME_MAX);
+	intent_of(t, &intent);
+	if (!intent.failed)
+		e.intent = ipc_bytes(intent.p, intent.len);
+	if (!closed)
+		ending_close(t->j->a, &e);
+	buf_free(&intent);
+	snprintf(why, sizeof(why), "%s", text);
+	job_fail(t->j, failure, "%s", why);
+}
+
+/* ---- 5: it ran ---- */
+
+static void
+answered(struct job *j, const struct pg_result *rows)
+{
+	job_out(j, db_bytes(rows, 0, 0));
+	job_done(j);
+}
+
+static void
+show(struct test *t, const struct ipc_call_result *m, enum failure f)
+{
+	struct db_params p;
+
+	/* The test's own record has it, without what names tell (kept.h). */
+	t->j->result_elsewhere = true;
+	db_params_init(&p);
+	db_p_bytes(&p, m->body_meta.p, m->body_len);
+	db_p_bytes(
+	    &p, m->body_meta.p + m->body_len, m->body_meta.n - m->body_len);
+	if (f == FAILURE_NONE)
+		db_p_null(&p);
+	else
+		db_p_str(&p, failure_info(f)->name);
+	db_p_i64(&p, (int64_t)((m->duration_us + 500) / 1000));
+	db_p_i64(&p, t->number);
+	db_p_id(&p, &t->execution);
+	job_query(t->j, &shown, &p, answered);
+}
+
+static void
+ran(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct test *t = arg;
+	struct ipc_call_result m;
+	enum failure failure;
+	struct err err;
+
+	if (f != NULL && f->type == IPC_CALL_EVENT)
+		return; /* nobody listens to a test's log */
+	if (f == NULL || f->type != IPC_CALL_RESULT) {
+		answer_err(f, gone, &err);
+		if (f == NULL) {
+			hold_cancel(t->j->a, &t->execution, FAILURE_KILLED);
+			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
+			    "the sandbox ended during the test");
+		}
+		fail(t, true, err.failure, err.text);
+		return;
+	}
+	if (ipc_decode(f, &m, &err) == -1 || m.body_len > m.body_meta.n ||
+	    m.failure >= FAILURE_COUNT) {
+		fail(t, true, FAILURE_INTERNAL, "malformed result");
+		return;
+	}
+	failure = (enum failure)m.failure;
+	if (m.outcome != OUTCOME_DONE && failure == FAILURE_NONE)
+		failure = FAILURE_INTERNAL;
+	/* The code's own failures are what is asked for; the platform's are
+	 * not. */
+	if (m.body_len == 0)
+		fail(t, true,
+		    failure == FAILURE_NONE ? FAILURE_INTERNAL : failure,
+		    failure_info(failure)->fix);
+	else
+		show(t, &m, failure);
+}
+
+static void
+held(void *arg, const struct err *err)
+{
+	struct test *t = arg;
+	struct ipc_peer *peer = ipc_client_peer(t->j->a->sandboxd);
+	struct ipc_run m = {.execution = t->execution,
+	    .arguments = ipc_bytes(t->args.p, t->args.len)};
+	uint64_t id;
+
+	if (err != NULL)
+		fail(t, false, err->failure, err->text);
+	else if (peer == NULL ||
+	    ipc_request(peer, IPC_RUN, &m, TEST_WAIT_MS, ran, t, &id) == -1)
+		fail(t, true, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+}
+
+/* ---- 4: sealed ---- */
+
+static void
+opened(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct test *t = arg;
+	struct job *j = t->j;
+	struct buf material, intent;
+	char why[32];
+
+	if (err != NULL) {
+		/* The commit may have happened. */
+		fail(t, err->failure != FAILURE_STORAGE_UNAVAILABLE,
+		    err->failure, err->text);
+		return;
+	}
+	if (!db_text(rows, 0, 0, why, sizeof(why)) || strcmp(why, "ok") != 0) {
+		fail(t, true, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is restarting");
+		return;
+	}
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&intent, IPC_FRAME_MAX);
+	intent_of(t, &intent);
+	buf_put(&material, t->material.p, t->material.len);
+	tlv_puts(&material, CTX_NAME, t->name);
+	tlv_put(&material, CTX_ARGS_SHA256, t->args_sha256.b, 32);
+	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
+	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (t->material.failed || material.failed || intent.failed)
+		fail(t, false, FAILURE_BUSY, "out of memory");
+	else
+		hold_start(j->a, &t->execution, &t->epoch, LISTENER_ADMIND,
+		    CONTEXT_TEST, ipc_bytes(material.p, material.len), held, t);
+	buf_free(&material);
+	buf_free(&intent);
+}
+
+/* ---- 3: the row ---- */
+
+static void
+checked(struct job *j)
+{
+	struct test *t = j->data;
+	struct db_params p;
+	struct buf text;
+
+	if (!j->a->sandbox_ready) {
+		job_fail(j, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+		return;
+	}
+	t->epoch = j->a->sandbox_epoch;
+	t->created_us = now_us();
+	id_random(&t->execution);
+	j->inspection = t->execution;
+	buf_init(&text, ARGUMENTS_KEPT);
+	put_kept(t, &text);
+	db_params_init(&p);
+	db_p_id(&p, &t->execution);
+	db_p_id(&p, &t->version);
+	db_p_hash(&p, &t->version_hash);
+	db_p_id(&p, &t->epoch);
+	db_p_str(&p, j->principal);
+	db_p_str(&p, t->name);
+	db_p_hash(&p, &t->args_sha256);
+	db_p_bytes(&p, text.p, text.len);
+	db_p_str(&p, j->client);
+	db_p_str(&p, j->protocol);
+	db_p_time_us(&p, t->created_us);
+	db_p_time_us(&p, deadline_us(t));
+	db_query(j->a->db, &open_row, &p, opened, t);
+	buf_free(&text);
+}
+
+/* ---- 1, 2: the version, and what it takes ---- */
+
+static void
+put_limits(struct buf *out, const struct job *j, const struct pg_result *rows)
+{
+	uint64_t standard = (uint64_t)conf_int(j->a->proc.conf, "call_timeout");
+	uint64_t timeout = 0;
+	int column = C_LIMITS;
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *l = limit_info((enum limit)i);
+		uint64_t v;
+
+		if (l->version == 0)
+			continue;
+		v = (uint64_t)db_int(rows, 0, column++);
+		if (i == LIMIT_TIMEOUT_MS)
+			timeout = v;
+		else if (l->context != 0 && v != 0)
+			tlv_put_u64(out, (uint8_t)l->context, v);
+	}
+	if (timeout == 0)
+		timeout = standard;
+	if (timeout > TEST_TIMEOUT_MAX_MS)
+		timeout = TEST_TIMEOUT_MAX_MS;
+	tlv_put_u64(out, CTX_TIMEOUT_MS, timeout);
+}
+
+static void
+put_field(struct buf *out, uint8_t tag, const uint8_t *list, size_t n,
+    uint8_t version)
+{
+	struct tlv f;
+
+	if (tlv_find(list, n, version, &f) == 1)
+		tlv_put(out, tag, f.p, f.n);
+}
+
+/* Code with its modules, or a command with the executable it was drafted for;
+ * as the vault takes it from an approved version. */
+static int
+put_kind(
+    struct test *t, bool command, struct ipc_bytes preimage, struct err *err)
+{
+	uint8_t module[MODULES_PER_CALL_MAX][32], digest[32];
+	const uint8_t *list;
+	struct tlv hex;
+	size_t n, count;
+
+	if (version_check(preimage.p, preimage.n, &list, &n, err) == -1)
+		return -1;
+	if (command) {
+		if (tlv_find(list, n, VERSION_EXECUTABLE_DIGEST, &hex) != 1 ||
+		    hex.n != HEX32_LEN ||
+		    hex_decode((const char *)hex.p, hex.n, digest) == -1)
+			return err_set(err, FAILURE_INTERNAL,
+			    "the version has no digest of its executable");
+		tlv_puts(&t->material, CTX_KIND, "command");
+		put_field(&t->material, CTX_SPEC, list, n, VERSION_SPEC);
+		put_field(
+		    &t->material, CTX_EXECUTABLE, list, n, VERSION_EXECUTABLE);
+		tlv_put(&t->material, CTX_EXECUTABLE_DIGEST, digest, 32);
+	} else {
+		if (version_modules(list, n, module, &count, err) == -1)
+			return -1;
+		put_field(&t->material, CTX_CODE, list, n, VERSION_CODE);
+		for (size_t i = 0; i < count; i++)
+			tlv_put(&t->material, CTX_MODULE, module[i], 32);
+	}
+	put_field(
+	    &t->material, CTX_OUTPUT_SCHEMA, list, n, VERSION_OUTPUT_SCHEMA);
+	return 0;
+}
+
+static void
+found(struct job *j, const struct pg_result *rows)
+{
+	struct ipc_bytes missing, hash, args = ipc_str("{}");
+	struct test *t = j->data;
+	struct err err;
+
+	if (db_nrows(rows) == 0) {
+		job_fail(j, FAILURE_NOT_FOUND,
+		    "no tool has this id: see mcpbox_list_tools");
+		return;
+	}
+	if (!ipc_streq(db_bytes(rows, 0, C_OBJECT), "tool")) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "only tools can be tried: this is no tool");
+		return;
+	}
+	/* Code of ours does it, and its network is what is to be reviewed. */
+	if (ipc_streq(db_bytes(rows, 0, C_KIND), "http") ||
+	    ipc_streq(db_bytes(rows, 0, C_KIND), "mcp")) {
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "a tool of this kind is a request to another server: it "
+		    "cannot be tried before it is approved and its host is "
+		    "granted");
+		return;
+	}
+	if (!db_null(rows, 0, C_MISSING)) {
+		missing = db_bytes(rows, 0, C_MISSING);
+		job_fail(j, FAILURE_MISSING_GRANT,
+		    "the module %.*s is not granted to this tool (any more): "
+		    "ask for it with mcpbox_request_module",
+		    missing.n > 65 ? (int)missing.n - 65 : (int)missing.n,
+		    (const char *)missing.p);
+		return;
+	}
+	t->version = db_id(rows, 0, C_ID);
+	t->number = db_int(rows, 0, C_NUMBER);
+	hash = db_bytes(rows, 0, C_HASH);
+	if (hash.n != sizeof(t->version_hash.b) ||
+	    !db_text(rows, 0, C_NAME, t->name, sizeof(t->name))) {
+		job_fail(j, FAILURE_INTERNAL, "malformed version");
+		return;
+	}
+	memcpy(t->version_hash.b, hash.p, hash.n);
+	(void)job_field(j, MF_ARGUMENTS, &args);
+	buf_put(&t->args, args.p, args.n);
+	sha256(args.p, args.n, &t->args_sha256);
+	put_limits(&t->material, j, rows);
+	if (put_kind(t, ipc_streq(db_bytes(rows, 0, C_KIND), "command"),
+		db_bytes(rows, 0, C_PREIMAGE), &err) == -1)
+		job_fail(j, err.failure, "%s", err.text);
+	else if (t->args.failed || t->material.failed)
+		job_fail(j, FAILURE_BUSY, "out of memory");
+	else
+		job_check_arguments(j, db_bytes(rows, 0, C_SCHEMA),
+		    ipc_bytes(t->args.p, t->args.len), checked);
+}
+
+void
+manage_test_code(struct job *j)
+{
+	struct test *t;
+	struct db_params p;
+	struct ipc_id id;
+
+	if (job_uuid(j, MF_TOOL_ID, &id) == -1)
+		return;
+	if ((t = calloc(1, sizeof(*t))) == NULL) {
+		job_fail(j, FAILURE_BUSY, "out of memory");
+		return;
+	}
+	t->j = j;
+	buf_init(&t->args, ARGUMENTS_MAX);
+	buf_init(&t->material, IPC_BLOB_MAX);
+	j->data = t;
+	j->free_data = test_free;
+	db_params_init(&p);
+	db_p_id(&p, &id);
+	job_query(j, &newest, &p, found);
+}

@@ -1,0 +1,137 @@
+"""Rooms (docs/decisions/0089-rooms.md): no folder of the product shows more than
+25 files, no header is over 150 lines, no circle of calls has more than 13 files.
+
+What is over a bound today stands in a table here with its figure, which may only
+shrink: a larger one is a breach, and so is a smaller one until its row says so.
+The circle is read from the text: a file calls another of its process if it names
+a function that the other exports. Pointers in tables count, so the figure is at
+least what the linker sees; a call by a struct's member does not.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PRODUCT = ("admind", "common", "gatewayd", "sandboxd")
+#: Folders of admind and sandboxd that are processes of their own.
+APART = {"admind": ("check", "ctl", "http", "vault"),
+         "sandboxd": ("egress", "pool", "runner", "spawn", "store")}
+FILES_MAX, LINES_MAX, CIRCLE_MAX = 25, 150, 13
+
+FOLDERS_OVER = {
+    "admind/check": 31, "admind/ctl": 62, "admind/http": 29, "admind/vault": 54, "common": 140,
+    "gatewayd": 65, "sandboxd": 78, "sandboxd/egress": 41, "sandboxd/runner": 38,
+}
+HEADERS_OVER = {
+    "admind/ctl/ctl.h": 217, "admind/ctl/setup/setup.h": 163, "admind/db/db.h": 173,
+    "admind/http/answer/web.h": 217, "admind/tooldef/management_input.h": 293,
+    "admind/tooldef/management_output.h": 264, "admind/tooldef/management_tools.h": 183,
+    "common/http/httpd.h": 158, "common/http/httpd_internal.h": 184, "common/ipc/ipc.h": 310,
+    "common/ipc/ipc_fields.h": 455, "common/ipc/ipc_table.h": 440, "gatewayd/gateway.h": 274,
+    "gatewayd/mcp/mcp_request.h": 225, "sandboxd/runner/runner.h": 248, "sandboxd/runners/runners.h": 154,
+}
+CIRCLES_OVER = {
+    "gatewayd": 17,
+}
+
+
+def strip_c(text):
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+
+
+def process(path):
+    """The process (or common/) that a file belongs to."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if len(parts) > 2 and parts[1] in APART.get(parts[0], ()) else parts[0]
+
+
+def exported(code):
+    """Functions that a C file defines and exports, by KNF: the name begins a line,
+    and its type, without `static`, is the line before."""
+    return set(re.findall(r"^(?!static\b)[a-z][\w \t*]*\n(\w+)\(", code, re.M))
+
+
+def calls(files):
+    """{path: {path}} of {path: text}: who names what another exports."""
+    codes = {p: strip_c(t) for p, t in files.items() if p.endswith(".c")}
+    home = {name: p for p, code in codes.items() for name in exported(code)}
+    return {p: {home[w] for w in set(re.findall(r"\w+", code)) if w in home} - {p}
+            for p, code in codes.items()}
+
+
+def circle(graph):
+    """The largest set of files of which each calls each other, over others."""
+    def reach(start, edges):
+        seen, todo = set(), [start]
+        while todo:
+            for n in edges.get(todo.pop(), ()):
+                if n not in seen:
+                    seen.add(n)
+                    todo.append(n)
+        return seen
+    back = {}
+    for a, bs in graph.items():
+        for b in bs:
+            back.setdefault(b, set()).add(a)
+    largest, left = set(), set(graph)
+    while left:
+        n = left.pop()
+        own = reach(n, graph) & reach(n, back)
+        left -= own
+        if len(own) > len(largest):
+            largest = own
+    return sorted(largest)
+
+
+def judge(what, figures, most, known):
+    """Breaches of {name: figure}: over the bound and the table, or a row too many."""
+    out = []
+    for name, n in sorted(figures.items()):
+        if n > known.get(name, most):
+            out.append(f"{name}:1: {n} {what}, at most {known.get(name, most)}")
+        elif name in known and n < known[name]:
+            out.append(f"{name}:1: {n} {what}: the row of tests/lint/rooms.py says {known[name]}, shrink it")
+    out += [f"{name}:1: is gone: so may be its row in tests/lint/rooms.py" for name in sorted(set(known) - set(figures))]
+    return out
+
+
+def self_test():
+    a, b = "int\na_run(void)\n{\n\tb_run();\n}\n", "void\nb_run(void)\n{\n\ta_run();\n}\n"
+    if circle(calls({"x/a.c": a, "x/b.c": b, "x/c.c": "static int\nc_run(void)\n{\n\ta_run();\n}\n"})) != ["x/a.c", "x/b.c"]:
+        sys.exit("a circle is not found")
+    if circle(calls({"x/a.c": "/* b_run() */" + a.replace("b_run()", "0"), "x/b.c": b})):
+        sys.exit("a circle is found where there is none")
+    if [bool(judge("x", {"a": n}, 2, {"a": 4} if known else {})) for n, known in
+            ((3, False), (2, False), (4, True), (5, True), (3, True))] != [True, False, False, True, True]:
+        sys.exit("a bound does not bind")
+
+
+def main():
+    self_test()
+    names = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", *PRODUCT], text=True).split("\0")
+    names = [f for f in names if f and (ROOT / f).is_file()]
+    folders, headers, processes = {}, {}, {}
+    for f in names:
+        if f.endswith((".c", ".h", "meson.build")):
+            folders[f.rpartition("/")[0]] = folders.get(f.rpartition("/")[0], 0) + 1
+        if f.endswith((".c", ".h")):
+            text = (ROOT / f).read_text(encoding="utf-8")
+            processes.setdefault(process(f), {})[f] = text
+            if f.endswith(".h"):
+                headers[f] = text.count("\n")
+    circles = {p: circle(calls(files)) for p, files in processes.items()}
+    if "-v" in sys.argv:
+        for p, c in sorted(circles.items()):
+            print(p, len(c), *c)
+    bad = judge("files in a folder", {d: n for d, n in folders.items() if n > FILES_MAX or d in FOLDERS_OVER},
+                FILES_MAX, FOLDERS_OVER)
+    bad += judge("lines of a header", {h: n for h, n in headers.items() if n > LINES_MAX or h in HEADERS_OVER},
+                 LINES_MAX, HEADERS_OVER)
+    bad += judge("files in one circle of calls", {p: len(c) for p, c in circles.items()
+                 if len(c) > CIRCLE_MAX or p in CIRCLES_OVER}, CIRCLE_MAX, CIRCLES_OVER)
+    print(*bad, sep="\n", end="\n" if bad else "")
+    return 1 if bad else 0
+
+
+sys.exit(main())
