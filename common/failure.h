@@ -28,10 +28,10 @@ struct failure_info {
 const struct failure_info *failure_info(enum failure);
 
 /*
- * What the reader should do about this case: the fix of the first row of
+ * Returns advice for the reader of this case: the fix of the first row of
  * fix.def that fits the message (n bytes; NULL: none), else the failure's own;
- * never NULL. Who can write into a message chooses at most among the sentences
- * of that table.
+ * never NULL. Whoever can write into a message chooses at most among the
+ * sentences of that table.
  */
 const char *failure_fix(enum failure, const char *message, size_t n);
 

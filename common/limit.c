@@ -24,7 +24,7 @@ _Static_assert(
 _Static_assert(
     VERSION_TAG_MAX == VERSION_NETWORK_RATE, "and those that came later");
 
-/* Where bounds.h says what a frame or a row can hold, no limit exceeds it. */
+/* Where bounds.h limits a frame or a row, no limit exceeds it. */
 enum {
 #define L(SYMBOL, name, unit, min, max, context, version, reason) \
 	MAX_##SYMBOL = (max) < INT32_MAX ? (int)(max) : INT32_MAX,
