@@ -29,7 +29,7 @@ enum admin_filter_type {
 enum {
 	ADMIN_WORD_MAX = 64,
 	ADMIN_TEXT_CHARS = 255,
-	/* next_cursor: a module's name, a space and its version, at most */
+	/* next_cursor: at most a module's name, a space and its version */
 	ADMIN_CURSOR_MAX = 300,
 	ADMIN_FILTER_MAX = 4 * ADMIN_TEXT_CHARS /* bytes of any of them */
 };

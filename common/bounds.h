@@ -54,7 +54,7 @@ enum {
 	ARGUMENTS_KEPT = 4096,
 	SECRET_VALUE_MAX = 10000, /* as the original's */
 	SECRETS_PER_CALL_MAX = 64,
-	/* Module trees mounted for one call; each is a mount to make. */
+	/* Module trees mounted for one call; each costs a mount. */
 	MODULES_PER_CALL_MAX = 32,
 	/* Time a call may wait for its client's answers in all, in ms: a person
 	 * has that long, and a gateway may wait that much longer for a

@@ -34,8 +34,8 @@ struct confine_spec {
 	size_t nrules;
 	bool connect_unix; /* socket(AF_UNIX) and connect: reconnecting clients
 			    */
-	bool connect_tcp;  /* TCP connections pass Landlock; the rules above say
-			      which sockets there are */
+	bool connect_tcp;  /* TCP connections pass Landlock; the rules above
+			    * bound the sockets */
 	/*
 	 * For a client of one server elsewhere, over TLS: stream sockets of
 	 * AF_INET and AF_INET6 to these ports (NULL: none), and read_file, the

@@ -66,7 +66,7 @@ context_seal(const uint8_t key[KEY_LEN], uint64_t counter,
 	for (int i = 0; i < 8; i++)
 		nonce[4 + i] = (uint8_t)(counter >> (56 - 8 * i));
 	make_aad(b, aad);
-	/* Room first, then encryption straight into it: the plaintext goes
+	/* Makes room first, then encrypts straight into it: the plaintext goes
 	 * into no second buffer. */
 	buf_init(&w, out->max);
 	buf_put_u8(&w, FORMAT);

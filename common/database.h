@@ -29,7 +29,7 @@ struct database {
 	char *conninfo[DATABASE_HOSTS_MAX];
 	size_t n;
 	/* conninfo[0] without the password, for arguments of other programs;
-	 * the password, for their environment, or NULL. */
+	 * and the password, for their environment, or NULL. */
 	char *open;
 	char *password;
 	/* Where remote: the file and addresses that confinement must leave

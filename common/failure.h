@@ -21,7 +21,8 @@ struct failure_info {
 	int jsonrpc_code; /* 0: never a JSON-RPC error */
 	int http_status;
 	enum failure_side side;
-	const char *fix; /* one sentence, where a case has none of its own */
+	const char *fix; /* one sentence, for cases without a fix of their
+			  * own */
 };
 
 /* The row of one failure; never NULL. */

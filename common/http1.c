@@ -141,7 +141,7 @@ take(struct http1 *h, const uint8_t *p, size_t n)
 	return h->body.failed ? -1 : 0;
 }
 
-/* The head is whole: parse it, decide how the body comes. */
+/* Parses the head, which is whole, and decides how the body comes. */
 static enum http1_event
 head_done(struct http1 *h)
 {
@@ -165,7 +165,7 @@ head_done(struct http1 *h)
 }
 
 /*
- * One byte of the head. CR may only be followed by LF, LF only follow CR;
+ * Takes one byte of the head. CR may only be followed by LF, LF only follow CR;
  * other controls, DEL and bytes above ASCII are refused here, before anything
  * is parsed.
  */

@@ -44,7 +44,8 @@ is_tchar(char c)
 	return tchar[(uint8_t)c];
 }
 
-/* strcmp() == 0, for names that mostly differ in their first byte. */
+/* Compares as strcmp() == 0 does; fast for names that mostly differ in their
+ * first byte. */
 static bool
 equal(const char *a, const char *b)
 {
@@ -191,7 +192,7 @@ parse_field(char *line, size_t n, struct http1_request *r, const char **why)
 	return 0;
 }
 
-/* Fields that may occur once occur at most once. */
+/* Checks that fields which may occur once occur at most once. */
 static int
 check_single(const struct http1_request *r, const char **why)
 {

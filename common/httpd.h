@@ -138,7 +138,7 @@ void httpd_on_drained(
  * HTML, 9.2.6) but know its id from then on. If retry_ms > 0, also sets the
  * time that they wait before they connect again. */
 bool httpd_sse_prime(struct httpd_req *, const char *id, unsigned retry_ms);
-/* A "retry:" field by itself: how long the client waits, in ms, before it
+/* Sends a "retry:" field by itself: how long the client waits, in ms, before it
  * connects again. */
 bool httpd_sse_retry(struct httpd_req *, unsigned ms);
 

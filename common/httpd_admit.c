@@ -61,7 +61,7 @@ make_room(struct httpd *h, struct httpd_req *r, bool here)
 	return false;
 }
 
-/* Is there room for one more of this source, or can there be? */
+/* Is there room for one more of this source, or can room be made? */
 static bool
 room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 {

@@ -22,7 +22,8 @@ enum {
 	/* A stream writer is told to stop above HIGH and to go on below LOW. */
 	HTTPD_OUT_HIGH = 256 * 1024,
 	HTTPD_OUT_LOW = 64 * 1024,
-	/* A writer that does not stop loses the connection: bounded memory. */
+	/* A writer that does not stop loses the connection, so memory is
+	 * bounded. */
 	HTTPD_OUT_MAX = 16 * 1024 * 1024,
 	HTTPD_LINGER_MS = 1000, /* for a client to read a last answer */
 	/* While the server drains: time since its last answer in which a client

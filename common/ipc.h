@@ -153,7 +153,7 @@ enum task_status {
 	TASK_CANCELLED = 5
 };
 
-/* How an authorised call ended: exactly one of these per execution. */
+/* The end of an authorised call: exactly one of these per execution. */
 enum outcome {
 	OUTCOME_DONE = 1,
 	OUTCOME_FAILED = 2,  /* the tool raised, or broke a limit */
@@ -240,7 +240,7 @@ struct ipc_info {
 enum { IPC_HEADER_LEN = 16 };
 enum {
 	IPC_FLAG_MEMFD = 1
-}; /* the blob is in the sealed memfd that came along */
+}; /* the blob is in the sealed memfd of the same packet */
 
 /* A frame as it arrived. The transport fills it, ipc_decode reads it. */
 struct ipc_frame {

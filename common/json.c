@@ -24,8 +24,8 @@ json_parse(
 		return -1;
 	if (n > INT_MAX)
 		return err_set(err, FAILURE_TOO_LARGE, "text too long");
-	/* One level for a scalar in the innermost container, one because the
-	 * tokener counts from the text itself. */
+	/* One more level for a scalar in the innermost container, and one
+	 * because the tokener counts from the text itself. */
 	if ((tok = json_tokener_new_ex(JSON_DEPTH_MAX + 2)) == NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	/* The pre-scan is stricter than JSON_TOKENER_STRICT; that flag would
@@ -34,7 +34,7 @@ json_parse(
 	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
 	top = json_tokener_parse_ex(tok, (const char *)text, (int)n);
 	e = json_tokener_get_error(tok);
-	/* A number at the top ends only where something else follows it. */
+	/* A number at the top ends only where another character follows it. */
 	if (e == json_tokener_continue) {
 		top = json_tokener_parse_ex(tok, " ", 1);
 		e = json_tokener_get_error(tok);

@@ -22,7 +22,7 @@ enum {
 	/* In a text that is too long, so much of each string stays, in bytes:
 	 * enough to recognise it. */
 	KEPT_STRING_MAX = 500,
-	/* A name is looked at up to here, in letters and digits. */
+	/* Letters and digits of a name that are compared. */
 	KEPT_NAME_MAX = 128
 };
 #define KEPT_MARK "\"[redacted]\""

@@ -22,8 +22,8 @@ enum {
 	DROPPED = 2,
 	/* An entry of an intent with its arguments (4 KiB), and no text. */
 	SHORT = 8 * 1024,
-	/* Bits of a number; the upper ones are its generation. An area holds
-	 * fewer entries, and 2^40 generations are 34 years of a thousand a
+	/* Bits of a number; the upper bits are its generation. An area holds
+	 * fewer entries, and 2^40 generations last 34 years at a thousand a
 	 * second. */
 	NUMBER_BITS = 24,
 	/* Generations that a life leaves out: more than the life before can

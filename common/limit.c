@@ -11,8 +11,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
 #undef L
 };
 
-/* The tags are typed as numbers above, since this table is also used where
- * neither list is known. Here both are. */
+/* The tags are plain numbers above, since this table is also used where neither
+ * list is known. Here both are known. */
 #define L(SYMBOL, name, unit, min, max, context, version, reason)        \
 	_Static_assert(                                                  \
 	    (version) == VERSION_##SYMBOL && (min) > 0 && (min) < (max), \

@@ -18,8 +18,8 @@ enum {
 	/* A message longer than this is cut: a line must fit one atomic write
 	 * to a pipe reader and one journal field in practice. */
 	MSG_MAX = 2048,
-	/* Each byte becomes at most four when escaped, doubled backslashes in
-	 * JSON make it at most five; and the frame around it. */
+	/* Each byte becomes at most four when escaped, and at most five with
+	 * JSON's doubled backslashes; the frame around them is added. */
 	LINE_MAX_BYTES = 5 * MSG_MAX + 1024,
 	FIELD_MAX = 1024 /* of a journal field beside the message, escaped */
 };

@@ -1,7 +1,8 @@
 /*
- * One log line an event, to standard error: text with a `<N>` priority prefix
- * (sd-daemon(3)) or JSONL. Where standard error is the journal's, to journald
- * itself, with fields. Only daemon code logs; libraries return errors.
+ * One log line for each event, to standard error: text with a `<N>` priority
+ * prefix (sd-daemon(3)) or JSONL. Where standard error is the journal's, the
+ * line goes to journald itself, with fields. Only daemon code logs; libraries
+ * return errors.
  *
  * Untrusted text is escaped here: control characters, DEL, and invalid UTF-8
  * become \xNN, so that a line is always one line and no terminal is driven.

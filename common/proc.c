@@ -208,11 +208,11 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 		log_fatal("signal", "SIGPIPE: %s", strerror(errno));
 
 	/*
-	 * The limits of a call are promised to the ms, and sandboxd keeps
-	 * them: with this flag libevent reads the exact clock, not the one
-	 * that is 4 ms wide, and waits by a timerfd. The others only have
-	 * time-outs of seconds; setting that timer in each round of their
-	 * loops would be a fifth of their system calls.
+	 * The limits of a call are promised to the ms, and sandboxd keeps them:
+	 * with this flag libevent reads the exact clock, not the one that is 4
+	 * ms wide, and waits by a timerfd. The other daemons only have
+	 * time-outs of seconds. Setting that timer in each round of their loops
+	 * would be a fifth of their system calls.
 	 */
 	if ((cfg = event_config_new()) == NULL ||
 	    (strcmp(name, "sandboxd") == 0 &&

@@ -34,7 +34,7 @@ struct proxyv2 {
  * reason. */
 int proxyv2_read(const uint8_t *, size_t n, struct proxyv2 *, struct err *);
 
-/* The balancers that may send it: addresses and blocks. */
+/* The balancers that may send a header: addresses and blocks. */
 enum { PROXYV2_FROM_MAX = 32 };
 struct proxyv2_from {
 	size_t n;
@@ -47,7 +47,8 @@ struct proxyv2_from {
 /* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0; -1 with the
  * entry that is not an address or block. "" is an empty list. */
 int proxyv2_from_read(const char *text, struct proxyv2_from *, struct err *);
-/* May this peer send one? An IPv4-mapped address is the IPv4 one. */
+/* May this peer send a header? An IPv4-mapped address counts as the IPv4
+ * one. */
 bool proxyv2_from_has(const struct proxyv2_from *, const struct sockaddr *);
 
 #endif

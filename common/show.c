@@ -146,7 +146,7 @@ show_text(struct buf *out, const void *text, size_t n, enum show_mode mode)
 	const uint8_t *p = text;
 	struct buf word;
 
-	/* the longest: SHOW_BLANKS_MAX and an escape with its count */
+	/* the longest word: SHOW_BLANKS_MAX and an escape with its count */
 	buf_init(&word, 2 * SHOW_WIDTH_MIN);
 	for (size_t i = 0; i < n;) {
 		i += show_word(&word, p + i, n - i, mode);

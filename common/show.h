@@ -19,12 +19,12 @@
 #include "buf.h"
 
 enum {
-	/* Equal escapes are written out up to here: more are counted, else
+	/* Up to so many equal escapes are written out. More are counted, else
 	 * 60000 of them push the rest of a line out of sight. */
 	SHOW_RUN_MAX = 3,
-	/* Blanks are themselves up to here: six steps of indentation. */
+	/* Up to so many blanks are themselves: six steps of indentation. */
 	SHOW_BLANKS_MAX = 24,
-	/* Equal lines, empty ones too, have a row each up to here. */
+	/* Up to so many equal lines, empty ones too, have a row each. */
 	SHOW_EQUAL_MAX = 3,
 	/* Columns of a row. Below the least, a gutter and the longest word
 	 * that is not broken (SHOW_BLANKS_MAX blanks before an escape) would
@@ -82,7 +82,7 @@ int show_json(struct buf *, const void *, size_t);
 
 /*
  * Is this a character that must be seen though it shows nothing, or that
- * changes how others are shown? All C0 controls but newline and tab are, too.
+ * changes how others are shown? All C0 controls but newline and tab count, too.
  */
 bool show_hidden(uint32_t c);
 

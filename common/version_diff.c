@@ -10,7 +10,8 @@
 #include "version.h"
 
 enum {
-	/* Before ASCII makes it larger: two versions and their difference. */
+	/* The size before ASCII makes it larger: two versions and their
+	 * difference. */
 	RAW_MAX = 4 * IPC_BLOB_MAX
 };
 

@@ -8,9 +8,9 @@
 #include "version_gate.h"
 
 /*
- * Words by the reason to look at them. Clients give these texts to a model,
- * which can't tell a description from an order. Each is in lower case, words
- * separated by one blank, as fold() makes the text.
+ * Words, sorted by the reason to look at them. Clients give these texts to a
+ * model, which can't tell a description from an order. Each is in lower case,
+ * words separated by one blank, as fold() makes the text.
  */
 static const struct {
 	const char *why;

@@ -19,7 +19,7 @@ enum {
  * on. Called once, before the process serves. */
 void wait_factor_set(int factor);
 
-/* Returns ms milliseconds times the factor; it is 1 until it was set. */
+/* Returns ms milliseconds times the factor, which is 1 until it was set. */
 int wait_ms(int ms);
 
 #endif
