@@ -300,7 +300,7 @@ void ipc_frame_free(struct ipc_frame *);
 /* Convenience for str/bytes/blob fields. */
 struct ipc_bytes ipc_str(const char *); /* NULL gives empty */
 struct ipc_bytes ipc_bytes(const void *, size_t);
-/* Returns a NUL-terminated copy; NULL without memory. The caller frees it. */
+/* A NUL-terminated copy; NULL without memory. The caller frees it. */
 char *ipc_strdup(struct ipc_bytes);
 bool ipc_streq(struct ipc_bytes, const char *);
 

@@ -46,11 +46,11 @@ struct json_wanted {
 void json_slice_all(
     const uint8_t *text, size_t n, struct json_wanted *, size_t wanted);
 
-/* Appends the content of a string, given the slice that json_slice gave (its
- * quotes included). 0; -1 if it is another value, or does not fit. */
+/* Appends what a string says, of a slice that json_slice gave (its quotes
+ * included). 0; -1 if it is another value, or does not fit. */
 int json_unescape(const uint8_t *, size_t, struct buf *out);
 
-/* Runs json_scan, then json-c with VALIDATE_UTF8. The caller releases with
+/* json_scan, then json-c with VALIDATE_UTF8. The caller releases with
  * json_object_put. A text `null` gives *o = NULL. */
 int json_parse(const uint8_t *, size_t, struct json_object **, struct err *);
 
