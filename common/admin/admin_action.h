@@ -1,8 +1,8 @@
 /*
- * What administrators may change (admin_action.def) as a table.
+ * The changes that administrators may make (admin_action.def) as a table.
  *
- * How an action travels: admind-http checks the body (strict JSON, no member
- * but those named, their types), If-Match and Idempotency-Key, and sends
+ * An action travels in this way. admind-http checks the body (strict JSON, only
+ * the named members, their types), If-Match and Idempotency-Key, and sends
  * ADMIN_ACTION; mcpboxctl makes the same message out of name=value words.
  * admind looks the login up at the vault, compares its role with the row's, and
  * runs one statement, mcpbox.admin_act(), which calls
@@ -10,8 +10,8 @@
  *	mcpbox.act_NAME(p_actor text, p_id text, p_seen bytea, p_body json)
  *	RETURNS text
  *
- * It answers the object afterwards as JSON text (null: {}), fails with fail(),
- * and writes its own audit row.
+ * The function answers the changed object as JSON text (null: {}), fails with
+ * fail(), and writes its own audit row.
  */
 #ifndef ADMIN_ACTION_H
 #define ADMIN_ACTION_H
@@ -21,7 +21,7 @@
 
 #include "bytes.h"
 
-/* In rising order: who may the latter may the former. */
+/* Roles in rising order: each may do all that the roles before it may. */
 enum admin_role { ADMIN_VIEWER, ADMIN_REVIEWER, ADMIN_ADMINISTRATOR };
 
 enum admin_seen { ADMIN_SEEN_NONE, ADMIN_SEEN_OPTIONAL, ADMIN_SEEN_REQUIRED };
@@ -44,9 +44,10 @@ struct admin_action {
 /* Ended by a NULL name. */
 extern const struct admin_action admin_actions[];
 
-/* NULL if there is none of this name. */
+/* Returns NULL if no action has this name. */
 const struct admin_action *admin_action_find(struct ipc_bytes name);
-/* The role of this name (as the vault says it): 0, or -1 if there is none. */
+/* Finds the role of this name (as the vault writes it). 0, or -1 if there is
+ * none. */
 int admin_action_role(struct ipc_bytes name, enum admin_role *);
 /* Is this the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX visible ASCII? */
 bool admin_action_key(struct ipc_bytes);
@@ -58,8 +59,8 @@ struct admin_member {
 	char type; /* one of s i b a o */
 	bool required;
 };
-/* The next member of a row's `members`; *at begins as that string. False at its
- * end. */
+/* Reads the next member of a row's `members`. *at starts as that string. False
+ * at its end. */
 bool admin_action_member(const char **at, struct admin_member *);
 
 #endif

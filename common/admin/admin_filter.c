@@ -51,9 +51,9 @@ digits(const char *s, size_t n)
 }
 
 /*
- * 2026-01-02T03:04:05Z, perhaps with a fraction of 1 to 6 digits. Whether the
- * day exists PostgreSQL says; what is checked here is that its parser is given
- * nothing but this form ("infinity", "tomorrow" are times to it too).
+ * Accepts 2026-01-02T03:04:05Z, perhaps with a fraction of 1 to 6 digits.
+ * PostgreSQL decides whether the day exists. This check gives its parser no
+ * other form ("infinity" and "tomorrow" are times to it too).
  */
 static bool
 time_ok(const char *s, size_t n)

@@ -1,6 +1,6 @@
 /*
- * What lists may be filtered by (admin_filter.def), and ADMIN_QUERY's
- * `filters`: TLV, tag 1 + the filter's number, its text.
+ * Filters of lists (admin_filter.def), and ADMIN_QUERY's `filters`: TLV, tag 1
+ * + the filter's number, its text.
  */
 #ifndef ADMIN_FILTER_H
 #define ADMIN_FILTER_H
@@ -29,21 +29,21 @@ enum admin_filter_type {
 enum {
 	ADMIN_WORD_MAX = 64,
 	ADMIN_TEXT_CHARS = 255,
-	/* next_cursor: a module's name, a space and its version, at most */
+	/* next_cursor: at most a module's name, a space and its version */
 	ADMIN_CURSOR_MAX = 300,
 	ADMIN_FILTER_MAX = 4 * ADMIN_TEXT_CHARS /* bytes of any of them */
 };
 
-/* As REST's query parameter is called. */
+/* Returns the name of REST's query parameter. */
 const char *admin_filter_name(enum admin_filter);
-/* -1 if there is none of this name. */
+/* Returns the filter of this name, or -1. */
 int admin_filter_find(const char *, size_t);
-/* Is this a text that the filter's type admits? Never an empty one. */
+/* Does the filter's type admit this text? It never admits an empty one. */
 bool admin_filter_ok(enum admin_filter, const void *, size_t);
 
 void admin_filter_put(struct buf *, enum admin_filter, const char *text);
-/* Into out; what is absent is empty. Borrowed from list. 0, or -1: malformed,
- * unknown, twice, or not of its type. */
+/* Reads list into out; an absent filter is empty. out borrows from list. 0, or
+ * -1: malformed, unknown, twice, or not of its type. */
 int admin_filter_read(
     struct ipc_bytes list, struct ipc_bytes out[ADMIN_FILTER_COUNT]);
 

@@ -22,7 +22,7 @@ struct buf {
 void buf_init(struct buf *, size_t max);
 void buf_free(struct buf *);  /* also wipes; safe on a zeroed object */
 void buf_clear(struct buf *); /* length 0, memory kept, failed cleared */
-/* Room for n more bytes at p + len, to be filled in place; failed is set if
+/* Makes room for n more bytes at p + len, to be filled in place; sets failed if
  * they do not fit. */
 void buf_reserve(struct buf *, size_t n);
 void buf_put(struct buf *, const void *, size_t);

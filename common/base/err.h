@@ -1,5 +1,5 @@
 /*
- * The error object: what failed, why, and what the reader can do.
+ * The error object: the failure, its reason, and advice to the reader.
  *
  * A function that can fail in a way worth telling takes a struct err * last,
  * returns 0 or -1, leaves the object untouched on success and its outputs

@@ -29,9 +29,9 @@ static const struct {
 };
 
 /*
- * Does the text have this form? A * takes as little as lets the rest fit: it
- * goes back to the last one only, so the time is at most the product of both
- * lengths, whatever somebody else wrote into the text.
+ * Does the text have this form? A * takes as little as lets the rest fit.
+ * Matching goes back to the last * only, so the time is at most the product of
+ * both lengths, whatever others wrote into the text.
  */
 static bool
 fits(const char *form, const char *text, size_t n)

@@ -21,17 +21,18 @@ struct failure_info {
 	int jsonrpc_code; /* 0: never a JSON-RPC error */
 	int http_status;
 	enum failure_side side;
-	const char *fix; /* one sentence, where a case has none of its own */
+	const char *fix; /* one sentence, for cases without a fix of their
+			  * own */
 };
 
 /* The row of one failure; never NULL. */
 const struct failure_info *failure_info(enum failure);
 
 /*
- * What the reader should do about this case: the fix of the first row of
+ * Returns advice for the reader of this case: the fix of the first row of
  * fix.def that fits the message (n bytes; NULL: none), else the failure's own;
- * never NULL. Who can write into a message chooses at most among the sentences
- * of that table.
+ * never NULL. Whoever can write into a message chooses at most among the
+ * sentences of that table.
  */
 const char *failure_fix(enum failure, const char *message, size_t n);
 

@@ -41,7 +41,7 @@ id_random(struct ipc_id *id)
 }
 
 /*
- * 48 bits of Unix time in ms, version, 12 bits of the fraction below the
+ * Writes 48 bits of Unix time in ms, version, 12 bits of the fraction below the
  * millisecond (so that ids of one process sort by time, RFC 9562 section 6.2
  * method 3), variant, 62 random bits.
  */
@@ -187,9 +187,9 @@ b64_value(char c)
 }
 
 /*
- * Four digits give three bytes. One left-over digit is impossible, and spare
- * bits must be zero: a token has one spelling only, so that nothing compared
- * or cached by its text can be doubled.
+ * Decodes four digits to three bytes. One left-over digit is impossible, and
+ * spare bits must be zero: a token has one spelling only, so that nothing
+ * compared or cached by its text can be doubled.
  */
 long
 b64url_decode(const char *s, size_t n, void *out)
@@ -250,7 +250,7 @@ time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1])
 	uint64_t days, era, doe, yoe, doy, mp, secs;
 	unsigned year, month, day;
 
-	/* 9999-12-31T23:59:59.999Z is the last that RFC 3339 can write. */
+	/* RFC 3339 can write no time after 9999-12-31T23:59:59.999Z. */
 	if (unix_us > UINT64_C(253402300799999999))
 		unix_us = UINT64_C(253402300799999999);
 	secs = unix_us / 1000000;

@@ -25,8 +25,8 @@ void hex_encode(const void *, size_t, char *out /* 2n+1 */);
 int hex_decode(const char *, size_t, void *out /* n/2 */); /* lower case only */
 /* Base64url without padding (RFC 4648 section 5). out: 4*ceil(n/3)+1. */
 size_t b64url_encode(const void *, size_t, char *out);
-/* -1 for a character outside the alphabet, a bad length or non-zero spare
- * bits; else the number of bytes. out: 3*n/4. */
+/* Returns the number of bytes, or -1 for a character outside the alphabet, a
+ * bad length or non-zero spare bits. out: 3*n/4. */
 long b64url_decode(const char *, size_t, void *out);
 uint64_t now_us(void);      /* CLOCK_REALTIME, Unix time */
 uint64_t now_boot_ms(void); /* CLOCK_BOOTTIME */

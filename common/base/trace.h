@@ -11,9 +11,8 @@
 #include "bytes.h"
 
 enum {
-	TRACE_PARENT_LEN = 55, /* "00-" 32 "-" 16 "-" 2: what version 00 has */
-	TRACE_PARENT_MAX =
-	    128, /* a later version may have more behind a dash */
+	TRACE_PARENT_LEN = 55,  /* "00-" 32 "-" 16 "-" 2: all of version 00 */
+	TRACE_PARENT_MAX = 128, /* a later version may have more after a dash */
 	TRACE_SPAN_LEN = 8
 };
 
@@ -22,8 +21,8 @@ struct trace {
 	uint8_t span[TRACE_SPAN_LEN];
 };
 
-/* 0, or -1: it is no traceparent (then, as the Recommendation says, there is
- * none) and out is all zero. */
+/* Parses a traceparent. 0, or -1: not a traceparent (then, as the
+ * Recommendation says, there is none) and out is all zero. */
 int trace_parse(const void *text, size_t n, struct trace *out);
 
 #endif

@@ -12,17 +12,18 @@
 
 #include "child.h"
 
-/* Beside the caller's: a path for programs that run others (Debian's pg_dump
- * is a wrapper in Perl), and a language whose messages are bytes. */
+/* Added to the caller's variables: a path for programs that run others
+ * (Debian's pg_dump is a wrapper in Perl), and a language whose messages are
+ * bytes. */
 static const char *const base_env[] = {
     "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8"};
 
 enum { BASE_ENV = 2, ENV_MAX = 16, NOT_RUN = 127 };
 
 /*
- * In the child. The rights go in this order since each step needs the one
- * before: groups, group, user. setres*id change the saved ids too, so there is
- * no way back.
+ * Runs in the child. The rights go in this order, since each step needs the
+ * rights that the later ones give up: groups, group, user. setres*id change the
+ * saved ids too, so there is no way back.
  */
 static bool
 become(const struct child *c)
@@ -58,9 +59,9 @@ run(const struct child *c, int err, pid_t parent)
 		env[e++] = c->env[n];
 	env[e] = NULL;
 	/*
-	 * Of another user nothing is left that is root's terminal: whoever is
-	 * that user can take the program over (ptrace(2)), and what is typed
-	 * into a terminal (TIOCSTI) root's shell executes.
+	 * Leaves another user no descriptor of root's terminal: whoever is that
+	 * user can take the program over (ptrace(2)), and root's shell executes
+	 * text that is put into its terminal (TIOCSTI).
 	 */
 	if (c->uid != 0 &&
 	    (setsid() == -1 ||
@@ -68,7 +69,8 @@ run(const struct child *c, int err, pid_t parent)
 		(c->out == -1 && !nothing(STDOUT_FILENO, O_WRONLY)) ||
 		(err == -1 && !nothing(STDERR_FILENO, O_WRONLY))))
 		_exit(NOT_RUN);
-	/* A change of user clears the signal: it is asked for behind it. */
+	/* A change of user clears the signal, so the signal is asked for after
+	 * it. */
 	if (!become(c) || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    getppid() != parent)
 		_exit(NOT_RUN);
@@ -83,7 +85,8 @@ run(const struct child *c, int err, pid_t parent)
 	_exit(NOT_RUN);
 }
 
-/* To the end, whatever of it is kept: a full pipe would stop the program. */
+/* Reads to the end, however much is kept: a full pipe would stop the
+ * program. */
 static void
 listen_to(int fd, struct buf *said)
 {

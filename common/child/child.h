@@ -16,27 +16,28 @@
 
 enum {
 	CHILD_ARGS_MAX = 24,
-	/* what a program says of its failure; the rest is dropped */
+	/* of a program's words about its failure; the rest is dropped */
 	CHILD_SAID_MAX = 64 * 1024
 };
 
 struct child {
 	const char *program;     /* absolute path */
-	const char *const *args; /* without the program's name; NULL behind */
-	/* NAME=VALUE beside PATH and LC_ALL; NULL behind. May be NULL. */
+	const char *const *args; /* without argv[0]; NULL at the end */
+	/* NAME=VALUE in addition to PATH and LC_ALL; NULL at the end. May be
+	 * NULL. */
 	const char *const *env;
 	int in, out; /* -1: ours; /dev/null for another user */
-	/* Run as this user and group, without others, in a session without a
+	/* Runs as this user and group, without others, in a session without a
 	 * terminal; 0: as we are. */
 	uid_t uid;
 	gid_t gid;
 };
 
 /*
- * Runs it and waits; it is killed if we are. What it writes to standard error
- * goes to ours (another user's: nowhere), or behind *said (born with its
- * maximum) if that is not NULL. Returns its exit status (128 + N for signal N),
- * or -1 with err if it could not be run.
+ * Runs the program and waits; the program is killed if we are. Its standard
+ * error goes to ours (another user's: nowhere), or is appended to *said (born
+ * with its maximum) if that is not NULL. Returns its exit status (128 + N for
+ * signal N), or -1 with err if it could not be run.
  */
 int child_run(const struct child *, struct buf *said, struct err *);
 

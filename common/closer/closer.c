@@ -15,12 +15,12 @@
 
 enum {
 	SOCKET = 3, /* its only descriptor but standard error */
-	/* Least of all: what a hostile tool had it do takes time from nobody
-	 * but its like. */
+	/* Least of all: work that a hostile tool causes takes time only from
+	 * work like it. */
 	NICE = 19
 };
 
-/* The descriptor that came with a packet; -1: none. */
+/* Returns the descriptor that came with a packet; -1: none. */
 static int
 received(struct msghdr *m)
 {
@@ -35,8 +35,8 @@ received(struct msghdr *m)
 }
 
 /*
- * Holds what it got until the next packet, which comes after its sender closed
- * its own: so the last close, and with it all the work, is this one.
+ * Holds each descriptor until the next packet, which comes after its sender
+ * closed its own: so the last close, and all its work, happens here.
  */
 static void
 serve(void)
@@ -68,9 +68,10 @@ serve(void)
 }
 
 /*
- * Its memory is a copy of its parent's from before that knew a secret. Every
- * signal stays blocked: those that end its parent are for its parent, after
- * whom it ends, and the handlers would write into its parent's loop.
+ * Runs the closer. Its memory is a copy of its parent's, made before the parent
+ * knew a secret. Every signal stays blocked: signals that end the parent are
+ * for the parent, after which the closer ends too, and the handlers would write
+ * into the parent's loop.
  */
 static _Noreturn void
 closer(int sock)

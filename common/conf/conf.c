@@ -56,7 +56,7 @@ belongs(const struct key *k, const char *process)
 	return strcmp(k->process, "*") == 0 || strcmp(k->process, process) == 0;
 }
 
-/* HOST:PORT with a numeric host, an IPv6 one in brackets. */
+/* Parses HOST:PORT with a numeric host, an IPv6 one in brackets. */
 static int
 parse_address(const char *s, char *host, size_t hostlen, uint16_t *port)
 {
@@ -108,8 +108,8 @@ is_choice(const char *choices, const char *s)
 }
 
 /*
- * A user name becomes a uid. Test instances run by number and have no passwd
- * entries. (uid_t)-1 is no user: it means "unchanged" to setresuid(2).
+ * Turns a user name into a uid. Test instances run by number and have no passwd
+ * entries. (uid_t)-1 is not a user: it means "unchanged" to setresuid(2).
  */
 static int
 resolve_user(const char *s, int64_t *uid)
@@ -125,7 +125,7 @@ resolve_user(const char *s, int64_t *uid)
 	return 0;
 }
 
-/* Checks one value's form. 0, or -1 with what is wrong in why. */
+/* Checks one value's form. 0, or -1 with the reason in why. */
 static int
 convert(const struct key *k, const char *s, struct value *v, char *why,
     size_t whylen)
@@ -201,10 +201,10 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 }
 
 /*
- * Defaults are converted by the same code, so a wrong default in the table is
- * found by the first start (and by a unit test over all processes). A default
- * user that this machine doesn't have is no error yet: conf_load refuses it
- * unless the file names another.
+ * Defaults are converted by the same code, so the first start (and a unit test
+ * over all processes) finds a wrong default in the table. A default user that
+ * this machine doesn't have is not an error yet: conf_load refuses it unless
+ * the file names another.
  */
 struct conf *
 conf_new(const char *process)
@@ -248,8 +248,8 @@ blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* A list's text with what FILE.local adds; as long as a line may be, so that
- * -T's can be read back. */
+/* Returns a list's text with FILE.local's additions; at most as long as a line
+ * may be, so that -T's output can be read back. */
 static char *
 added(const char *keyword, const char *list, const char *more, char *why,
     size_t whylen)
@@ -269,7 +269,7 @@ added(const char *keyword, const char *list, const char *more, char *why,
 	return s;
 }
 
-/* One line without its newline: keyword, white space, value. */
+/* Parses one line without its newline: keyword, white space, value. */
 static int
 parse_line(
     struct conf *c, const char *name, unsigned line, char *s, struct err *e)
@@ -401,7 +401,8 @@ conf_no_user(const struct conf *c, const char **user)
 	return NULL;
 }
 
-/* The row of a getter's keyword. Not there, or of another type: abort. */
+/* Returns the row of a getter's keyword. Aborts if the keyword is missing or of
+ * another type. */
 static const struct value *
 get(const struct conf *c, const char *keyword, unsigned types)
 {
@@ -471,7 +472,8 @@ conf_dump(const struct conf *c, struct buf *b)
 	}
 }
 
-/* mdoc(7) gives a leading dot, quote and backslash a meaning. */
+/* Writes text for mdoc(7), which gives a leading dot, quote and backslash a
+ * meaning. */
 static void
 man_text(struct buf *b, const char *s)
 {

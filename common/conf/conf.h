@@ -1,16 +1,17 @@
 /*
  * Configuration files: `keyword value` lines, `#` comments, no include.
- * conf_keys.def has one row a setting: process, keyword, type, default, range,
- * unit, text; parser, defaults, `-T` dump and man pages come from it.
+ * conf_keys.def has one row for each setting: process, keyword, type, default,
+ * range, unit, text. Parser, defaults, `-T` dump and man pages come from it.
  *
- * Refused with file:line: unknown keyword, duplicate, missing or surplus
- * value, out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes,
- * a file that others may write.
+ * Refused with file:line: unknown keyword, duplicate, missing or surplus value,
+ * out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes, a file
+ * that others may write.
  *
- * FILE is the package's; FILE.local beside it, if there is one, the machine's
- * own (decision 0062), read after it and judged alike. A line of it takes the
- * place of FILE's; in a list that denies (CONF_DENY) it adds to it, since a
- * later release's entries must not be hidden by a copy of the former ones.
+ * FILE is the package's. FILE.local beside it, if there is one, is the
+ * machine's own (decision 0062); it is read after FILE and judged alike. A line
+ * of FILE.local replaces FILE's. In a list that denies (CONF_DENY) it adds to
+ * FILE's, since a copy of the former entries must not hide those of a later
+ * release.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -41,15 +42,15 @@ struct conf *conf_new(const char *process);
 /* Parses text (no I/O) over c; name is for messages. */
 int conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
     struct err *);
-/* The same of FILE.local's text, behind FILE's. */
+/* Parses FILE.local's text in the same way, after FILE's. */
 int conf_parse_local(struct conf *c, const char *name, const uint8_t *text,
     size_t n, struct err *);
 /* Reads FILE and FILE.local and parses them; checks owner and mode. */
 int conf_load(struct conf *c, const char *path, struct err *);
 /* Was there a FILE.local? */
 bool conf_has_local(const struct conf *);
-/* A USER setting whose user this machine does not have: the default, which no
- * file replaced. NULL: there is none. */
+/* Returns a USER setting whose user this machine does not have: a default that
+ * no file replaced. NULL: there is none. */
 const char *conf_no_user(const struct conf *, const char **user);
 void conf_free(struct conf *);
 
@@ -66,7 +67,7 @@ int conf_address(const struct conf *, const char *keyword, char *host,
     size_t hostlen, uint16_t *port);
 
 void conf_dump(const struct conf *, struct buf *); /* effective values */
-/* mdoc(7) list of a process's settings, for its man page. */
+/* Writes the mdoc(7) list of a process's settings, for its man page. */
 void conf_man(const char *process, struct buf *);
 
 #endif

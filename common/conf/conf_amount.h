@@ -12,17 +12,17 @@
 
 enum { CONF_AMOUNT_MAX = 24 }; /* -9223372036854775808, a unit and NUL */
 
-/* Digits only, no sign, no overflow past int64_t. *end is behind them. */
+/* Reads digits only: no sign, no overflow past int64_t. *end is after them. */
 int conf_amount_digits(const char *, const char **end, int64_t *out);
-/* What a file says for CONF_INT, CONF_SIZE (bytes) or CONF_DURATION (ms): a
- * number with one of the type's units behind it, at once. 0 or -1. */
+/* Parses a value of CONF_INT, CONF_SIZE (bytes) or CONF_DURATION (ms): a number
+ * directly followed by one of the type's units. 0 or -1. */
 int conf_amount_parse(enum conf_type, const char *, int64_t *out);
-/* The shortest that conf_amount_parse takes for n, which is not negative: 64M,
- * 10s, 100000. Returns out. */
+/* Writes the shortest text that conf_amount_parse reads as n, which is not
+ * negative: 64M, 10s, 100000. Returns out. */
 const char *conf_amount_text(
     enum conf_type, int64_t n, char out[CONF_AMOUNT_MAX]);
-/* "from MIN to MAX"; unit is said of a CONF_INT alone, the others' are in the
- * amounts. */
+/* Writes "from MIN to MAX". unit is added for a CONF_INT alone; the other types
+ * have their units in the amounts. */
 void conf_amount_range(enum conf_type, int64_t min, int64_t max,
     const char *unit, char *out, size_t len);
 

@@ -30,7 +30,7 @@ static const struct key keys[] = {
 enum {
 	NKEYS = sizeof(keys) / sizeof(keys[0]),
 	WIDTH = 78,           /* of a comment */
-	LINES_MAX = 64 * 1024 /* far above what a package sets */
+	LINES_MAX = 64 * 1024 /* far above a package's settings */
 };
 
 static char lines[LINES_MAX + 1]; /* FILE */
@@ -57,7 +57,7 @@ read_lines(const char *path)
 	return n;
 }
 
-/* The value that FILE gives this setting, of length *n, or NULL. */
+/* Returns the value that FILE gives this setting, of length *n, or NULL. */
 static const char *
 value_of(const char *name, size_t *n)
 {
@@ -75,7 +75,8 @@ value_of(const char *name, size_t *n)
 	return NULL;
 }
 
-/* Words as a comment, in lines of at most WIDTH where they can be broken. */
+/* Prints words as a comment, in lines of at most WIDTH where they can be
+ * broken. */
 static void
 comment(const char *s)
 {
@@ -96,7 +97,7 @@ comment(const char *s)
 	putchar('\n');
 }
 
-/* What may stand there, beside what the text says. */
+/* Prints the allowed values, in addition to the setting's text. */
 static void
 range(const struct key *k)
 {

@@ -12,9 +12,10 @@
 enum { CONF_FILE_MAX = 256 * 1024 }; /* far above any file a person writes */
 
 /*
- * Who can write this file decides what the process does, so it must belong to
- * root or to the process's own user, and nobody else may write it. The checks
- * are made on the open descriptor: the path can't be swapped in between.
+ * Loads one file. Whoever can write this file decides what the process does, so
+ * it must belong to root or to the process's own user, and no one else may
+ * write it. The checks are made on the open descriptor: the path can't be
+ * swapped in between.
  */
 static int
 load_file(struct conf *c, const char *path, bool local, struct err *e)
@@ -73,10 +74,10 @@ out:
 }
 
 /*
- * FILE.local lies in FILE's directory: who may make it there may put a file of
- * his in FILE's place too, so it gives nobody a right that he had not. Where
- * that is not so, in a directory with the sticky bit, the owner tells. A link
- * that leads nowhere is not an absent file: what it should have said is lost.
+ * FILE.local is in FILE's directory. Whoever may make FILE.local there may also
+ * replace FILE, so FILE.local gives no one a new right. In a directory with the
+ * sticky bit that is not so; there the check of the owner decides. A link that
+ * leads nowhere is not an absent file: its settings would be lost.
  */
 int
 conf_load(struct conf *c, const char *path, struct err *e)

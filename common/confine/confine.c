@@ -61,7 +61,7 @@ kept(const int *caps, int cap)
 /*
  * Bounding set and securebits can be changed only with CAP_SETPCAP, which most
  * daemons never had. With no_new_privs no exec can gain anything from either,
- * so what the service manager left is no hole, but is reported.
+ * so a set left by the service manager is not a hole, but is reported.
  */
 static void
 limit_gains(const int *keep, struct buf *layers)
@@ -69,8 +69,9 @@ limit_gains(const int *keep, struct buf *layers)
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
 	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-	/* An ambient capability must be permitted first: who keeps none can
-	 * raise none, whatever this bit says. setpriv(1) can't set it. */
+	/* An ambient capability must be permitted first: a process that keeps
+	 * none can raise none, whatever this bit says. setpriv(1) can't set
+	 * it. */
 	const unsigned long needed = keep != NULL && keep[0] >= 0 ? bits
 								  : bits &
 		~(unsigned long)(SECBIT_NO_CAP_AMBIENT_RAISE |
@@ -94,9 +95,10 @@ limit_gains(const int *keep, struct buf *layers)
 }
 
 /*
- * Ambient, inheritable, effective and permitted sets down to the kept ones,
- * read back from the kernel. Kept capabilities are not ambient: they stay with
- * this process and don't pass to what it executes.
+ * Reduces the ambient, inheritable, effective and permitted sets to the kept
+ * capabilities, and reads them back from the kernel. Kept capabilities are not
+ * ambient: they stay with this process and don't pass to programs that it
+ * executes.
  */
 static int
 limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
@@ -110,8 +112,8 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 	limit_gains(s->keep_caps, layers);
 	want = s->keep_caps != NULL && *s->keep_caps >= 0 ? CAPNG_PARTIAL
 							  : CAPNG_NONE;
-	/* None held, none to keep: capset is not called, which a service
-	 * manager's filter may refuse (SystemCallFilter=~@privileged). */
+	/* None held, none to keep: capset is not called, since a service
+	 * manager's filter may refuse it (SystemCallFilter=~@privileged). */
 	if (want == CAPNG_NONE && capng_get_caps_process() == 0 &&
 	    capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE) {
 		layer(layers, "capabilities", "enforced");
@@ -155,7 +157,7 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 
 	if (!SANITIZED && landlock_enter(&rules, &st, e) < 0)
 		return -1;
-	/* Without it the filter alone would let every file be read. */
+	/* Without Landlock the filter alone would let every file be read. */
 	if (!SANITIZED && s->read_file != NULL && !st.fs)
 		return err_set(e, FAILURE_INTERNAL,
 		    "%s may read %s alone, which needs Landlock: start the "
@@ -169,10 +171,10 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * One rule a system call, with comparisons EQ or MASKED_EQ, at most one an
- * argument: that much libseccomp compiles the same way in every version (tests
- * evaluate the result). A call that this architecture doesn't have is passed
- * over.
+ * Adds one rule for a system call, with comparisons EQ or MASKED_EQ, at most
+ * one for each argument: libseccomp compiles that much the same way in every
+ * version (tests evaluate the result). Skips a call that this architecture
+ * doesn't have.
  */
 static int
 add_rules(scmp_filter_ctx f, uint32_t action, int nr,
@@ -207,8 +209,8 @@ add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
 }
 
 /*
- * TCP alone: another protocol of stream sockets (SCTP, MPTCP) would pass by
- * Landlock's rules for ports. connect comes with connect_unix.
+ * Allows TCP alone: another protocol of stream sockets (SCTP, MPTCP) would
+ * bypass Landlock's rules for ports. connect comes with connect_unix.
  */
 static int
 allow_inet(scmp_filter_ctx f, struct err *e)
@@ -230,10 +232,11 @@ allow_inet(scmp_filter_ctx f, struct err *e)
 }
 
 /*
- * openat for reading reaches Landlock, which knows the one file. O_PATH would
- * pass it by. Everything else fails as in the base list, so that a library's
- * habit is no end: each flag that is more than reading has its own rule, since
- * a rule without comparison would take the place of the first.
+ * Allows openat for reading, which then reaches Landlock, where only the one
+ * file is allowed. O_PATH would bypass Landlock. Everything else fails as in
+ * the base list, so that a library's habit does not end the process. Each flag
+ * that is more than reading has its own rule, since a rule without comparison
+ * would replace the first.
  */
 static int
 allow_reading(scmp_filter_ctx f, struct err *e)
@@ -253,7 +256,7 @@ allow_reading(scmp_filter_ctx f, struct err *e)
 	return 0;
 }
 
-/* Does the process bring a rule of its own for this call? */
+/* Does the process have a rule of its own for this call? */
 static bool
 overridden(const struct confine_spec *s, int nr)
 {
@@ -264,10 +267,10 @@ overridden(const struct confine_spec *s, int nr)
 }
 
 /*
- * The filter: base list, the process's rules (which replace a base rule for
- * the same call), and unix sockets for those that reconnect. The default and a
- * foreign architecture (int 0x80, and x32, whose numbers have bit 30 set) end
- * the process. The caller releases *out with seccomp_release.
+ * Makes the filter: base list, the process's rules (which replace a base rule
+ * for the same call), and unix sockets for processes that reconnect. The
+ * default and a foreign architecture (int 0x80, and x32, whose numbers have bit
+ * 30 set) end the process. The caller releases *out with seccomp_release.
  */
 static int
 make_filter(const struct confine_spec *s, scmp_filter_ctx *out, struct err *e)
@@ -350,11 +353,12 @@ limit_syscalls(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * In this order, since each step needs what a later one takes away: Landlock
- * and seccomp need no_new_privs, capset and prctl come before seccomp.
- * Dumpable 0 keeps other processes of the same user from tracing this one and
- * from reading its memory through /proc, and leaves no core with keys in it;
- * it follows the capability change, which may set it anew.
+ * Applies the layers in this order, since each step needs something that a
+ * later one takes away: Landlock and seccomp need no_new_privs, capset and
+ * prctl come before seccomp. Dumpable 0 keeps other processes of the same user
+ * from tracing this one and from reading its memory through /proc, and leaves
+ * no core with keys in it. It follows the capability change, which may reset
+ * it.
  */
 int
 confine_self(const struct confine_spec *s, struct buf *layers, struct err *e)
@@ -375,7 +379,8 @@ confine_self(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * libseccomp writes only to descriptors: a memfd, read back.
+ * libseccomp writes only to descriptors, so this takes a memfd and reads it
+ * back.
  */
 int
 confine_export(const struct confine_spec *s, struct buf *out, struct err *e)

@@ -1,11 +1,11 @@
 /*
- * Self-confinement at start: no_new_privs, dumpable 0, no capabilities (or
- * the listed ones), a Landlock domain without file rules, a seccomp
- * allow-list. Called once, after sockets are listening and files are read.
+ * Self-confinement at start: no_new_privs, dumpable 0, no capabilities (or the
+ * listed ones), a Landlock domain without file rules, a seccomp allow-list.
+ * Called once, after sockets are listening and files are read.
  *
- * Features are probed, never derived from a kernel version. What holds is
- * reported, for the log and for `mcpboxctl doctor`; a missing mandatory layer
- * is an error.
+ * Features are probed, never derived from a kernel version. The layers that
+ * hold are reported, for the log and for `mcpboxctl doctor`; a missing
+ * mandatory layer is an error.
  */
 #ifndef CONFINE_H
 #define CONFINE_H
@@ -34,14 +34,14 @@ struct confine_spec {
 	size_t nrules;
 	bool connect_unix; /* socket(AF_UNIX) and connect: reconnecting clients
 			    */
-	bool connect_tcp;  /* TCP connections pass Landlock; the rules above say
-			      which sockets there are */
+	bool connect_tcp;  /* TCP connections pass Landlock; the rules above
+			    * bound the sockets */
 	/*
 	 * For a client of one server elsewhere, over TLS: stream sockets of
-	 * AF_INET and AF_INET6 to these ports (NULL: none), and read_file, its
-	 * authority's certificate, which its library opens at each connection:
-	 * openat for reading passes the filter, and only a Landlock rule for
-	 * that one file says which. Landlock is then mandatory.
+	 * AF_INET and AF_INET6 to these ports (NULL: none), and read_file, the
+	 * certificate of its authority. The library opens read_file at each
+	 * connection. openat for reading passes the filter, and only a Landlock
+	 * rule limits it to that one file, so Landlock is then mandatory.
 	 */
 	const char *read_file;
 	const uint16_t *connect_ports;
@@ -55,9 +55,9 @@ struct confine_spec {
 /* Applies the layers in order. `layers` receives "name=state" lines. */
 int confine_self(const struct confine_spec *, struct buf *layers, struct err *);
 
-/* The compiled filter, without loading it: for the unit test that evaluates
- * it over a table of (arch, number, arguments). struct sock_filter array as
- * bytes into out. */
+/* Writes the compiled filter, without loading it, as an array of struct
+ * sock_filter into out. For the unit test that evaluates it over a table of
+ * (arch, number, arguments). */
 int confine_export(const struct confine_spec *, struct buf *out, struct err *);
 
 /* Landlock ABI of this kernel, 0 if absent (landlock_create_ruleset(2)). */

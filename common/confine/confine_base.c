@@ -16,21 +16,22 @@
 #define MASKED(name, arg, mask, equals) {SCMP_SYS(name), 0, arg, mask, equals}
 
 /*
- * What an event-driven daemon over libevent (epoll), OpenSSL and glibc 2.36 to
- * 2.41 needs after start. Everything else ends the process: no exec, fork or
- * thread, no socket of its own (connect_unix adds AF_UNIX ones), no bind or
- * listen, no mount, ptrace, bpf, io_uring, key or namespace call.
+ * The system calls that an event-driven daemon over libevent (epoll), OpenSSL
+ * and glibc 2.36 to 2.41 needs after start. Every other call ends the process:
+ * no exec, fork or thread, no socket of its own (connect_unix adds AF_UNIX
+ * ones), no bind or listen, no mount, ptrace, bpf, io_uring, key or namespace
+ * call.
  *
  * A call that a library makes by habit, and lives without, fails with an errno
- * instead of killing: opening files (locale, time zone, NSS, /proc and /sys
- * look-ups in malloc and get_nprocs), asking whether an fd is a terminal,
- * naming mappings by prctl. So a library's new habit of these kinds can't kill
- * a daemon, and still reaches nothing: the refusal is the filter's own and
- * doesn't depend on Landlock.
+ * instead of killing the daemon: opening files (locale, time zone, NSS, /proc
+ * and /sys look-ups in malloc and get_nprocs), asking whether an fd is a
+ * terminal, naming mappings by prctl. So a library's new habit of these kinds
+ * can't kill a daemon, and still reaches nothing: the refusal is the filter's
+ * own and doesn't depend on Landlock.
  *
  * newfstatat is allowed with any path, since glibc before 2.39 makes fstat of
- * it and filters can't read the path. It reveals what the user may see of
- * directories anyway, which is why state directories are 0700.
+ * it and filters can't read the path. The call reveals nothing of a directory
+ * that the user may not see anyway, which is why state directories are 0700.
  */
 static const struct confine_base_rule rules[] = {
     /* Bytes on descriptors held. FASTOPEN would connect (tcp(7)). */
@@ -91,7 +92,7 @@ static const struct confine_base_rule rules[] = {
     ANY(gettimeofday),
     ANY(time),
 
-    /* What the process may know and do about itself. */
+    /* Information about the process itself, and acts on itself. */
     ANY(futex),
     ANY(rseq),
     ANY(getpid),

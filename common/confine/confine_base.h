@@ -1,6 +1,6 @@
 /*
- * The system calls every confined daemon may make: confine.c's own list, apart
- * from it to be read at once.
+ * The system calls that every confined daemon may make: confine.c's own list,
+ * in a file of its own so that it can be read at once.
  */
 #ifndef CONFINE_BASE_H
 #define CONFINE_BASE_H
@@ -18,7 +18,7 @@ struct confine_base_rule {
 /* arg of a rule whose argument 0 must be this process's own pid. */
 enum { CONFINE_ARG0_SELF = -2 };
 
-/* The list; *n is its length. */
+/* Returns the list; *n is its length. */
 const struct confine_base_rule *confine_base_rules(size_t *n);
 
 #endif

@@ -80,10 +80,11 @@ allow_port(int ruleset, uint16_t port, struct err *e)
 }
 
 /*
- * Every right of the kernel's ABI is handled and none is granted but what the
- * rules name. Rights of an ABI later than 6 are not handled: they could forbid
- * what a daemon must do (ABI 7 adds only logging). A right that is unknown to
- * the kernel would make it refuse the ruleset, hence the steps.
+ * Every right of the kernel's ABI is handled, and only the rights that the
+ * rules name are granted. Rights of an ABI later than 6 are not handled: they
+ * could forbid something that a daemon must do (ABI 7 adds only logging). A
+ * right that is unknown to the kernel would make it refuse the ruleset, hence
+ * the steps.
  */
 int
 landlock_enter(

@@ -54,7 +54,8 @@ take_text(struct ipc_bytes *b, struct ipc_bytes *out)
 	return 0;
 }
 
-/* What was hashed. Every byte is accounted for: no two rows have one form. */
+/* Takes the hashed fields. Every byte is accounted for, so no two rows have one
+ * form. */
 static int
 take_fields(struct ipc_bytes b, struct audit_row *r)
 {

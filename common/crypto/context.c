@@ -6,14 +6,14 @@
 /*
  * The sealed form and its AAD, as context.h describes them.
  *
- * Why this holds: the key is known to the vault and to one life of one
- * sandboxd only; admind and gatewayd carry sealed contexts but can neither
- * read nor make one. The AAD ties a context to that life (epoch), to one
- * execution, to the listener whose gateway may RUN it and to its kind, so a
+ * This holds for the following reasons. Only the vault and one life of one
+ * sandboxd know the key; admind and gatewayd carry sealed contexts but can
+ * neither read nor make one. The AAD ties a context to that life (epoch), to
+ * one execution, to the listener whose gateway may RUN it and to its kind. So a
  * context carried to another epoch, another id or another listener does not
- * open; sandboxd supplies the binding from what it knows itself (its own
- * epoch, the id and listener that HELD names), never from the sealed bytes.
- * Nonces are a counter that the vault never repeats under one key.
+ * open. sandboxd supplies the binding from its own knowledge (its own epoch,
+ * the id and listener that HELD names), never from the sealed bytes. Nonces are
+ * a counter that the vault never repeats under one key.
  */
 enum {
 	FORMAT = 1,
@@ -67,7 +67,7 @@ context_seal(const uint8_t key[KEY_LEN], uint64_t counter,
 	for (int i = 0; i < 8; i++)
 		nonce[4 + i] = (uint8_t)(counter >> (56 - 8 * i));
 	make_aad(b, aad);
-	/* Room first, then encryption straight into it: the plaintext goes
+	/* Makes room first, then encrypts straight into it: the plaintext goes
 	 * into no second buffer. */
 	buf_init(&w, out->max);
 	buf_put_u8(&w, FORMAT);

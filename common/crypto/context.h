@@ -1,6 +1,6 @@
 /*
- * Execution contexts: what one call needs, sealed by the vault for one
- * sandbox's epoch and used once.
+ * Execution contexts: the things that one call needs, sealed by the vault for
+ * one sandbox's epoch and used once.
  *
  * Sealed form: {u8 format 1, 12-byte nonce, ciphertext, 16-byte tag},
  * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter. AAD:
@@ -91,7 +91,7 @@ enum intent_tag {
 	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
 	INTENT_KIND = 9,        /* u64 enum context_kind */
 	INTENT_ARGUMENTS = 10,  /* the first 4 KiB of the arguments, as text */
-	INTENT_TASK = 11        /* u64 1: a task hangs on it; absent: none */
+	INTENT_TASK = 11        /* u64 1: a task depends on it; absent: none */
 };
 
 struct context_binding {
@@ -102,14 +102,15 @@ struct context_binding {
 /* Parses the sealed form: no key needed, no I/O. 0 or -1. Fuzzed. */
 int context_split(const uint8_t *, size_t, const uint8_t **nonce,
     const uint8_t **ct, size_t *ctlen, struct err *);
-/* Replaces what out (initialised, its max kept) holds; on failure out is
+/* Replaces the content of out (initialised, its max kept); on failure out is
  * untouched. counter must never repeat under one key. 0 or -1. */
 int context_seal(const uint8_t key[KEY_LEN], uint64_t counter,
     const struct context_binding *, const void *plain, size_t n,
     struct buf *out, struct err *);
-/* out (initialised) receives the plaintext TLV (secrets: buf_free wipes). The
- * binding is what the opener knows itself, never what the sender says of the
- * context. 0; -1 with FAILURE_FORBIDDEN if it does not verify. */
+/* Opens a context; out (initialised) receives the plaintext TLV (secrets:
+ * buf_free wipes). The binding comes from the opener's own knowledge, never
+ * from the sender's words about the context. 0; -1 with FAILURE_FORBIDDEN if it
+ * does not verify. */
 int context_open(const uint8_t key[KEY_LEN], const struct context_binding *,
     const uint8_t *sealed, size_t n, struct buf *out, struct err *);
 

@@ -11,13 +11,13 @@
 enum { HASH_LEN = 32 };
 
 /*
- * Digests and MACs. OpenSSL reports failure only when memory is out; a caller
- * could do nothing but stop, so we stop here and no caller can forget to look.
+ * Digests and MACs. OpenSSL reports failure only when memory is out. A caller
+ * could only stop then, so we stop here and no caller can forget to check.
  *
- * Algorithms are looked up once (crypto_init): naming one in each call makes
+ * Algorithms are looked up once (crypto_init). Naming one in each call makes
  * OpenSSL search its providers each time, behind locks, which costs more than
- * hashing what a frame holds. Threads may use all of this at once after that;
- * the objects are only read, and each call has a context of its own.
+ * hashing a frame. Threads may use all of this at once after that; the objects
+ * are only read, and each call has a context of its own.
  */
 static EVP_MD *md_sha256;
 static EVP_CIPHER *cipher_gcm;
@@ -109,7 +109,7 @@ sha256_2(
 
 /*
  * RFC 2104 over one digest context: OpenSSL's HMAC objects would cost two
- * copies of three contexts for each, which is more than what is hashed here.
+ * copies of three contexts for each, which is more than hashing the data here.
  */
 static void
 hmac(const void *key, size_t keylen, const void *p, size_t n,

@@ -15,22 +15,22 @@ enum {
 	KEY_LEN = 32,
 	GCM_NONCE_LEN = 12,
 	GCM_TAG_LEN = 16,
-	/* Of a master key's name in what it sealed. Two keys of one
-	 * installation never have the same by chance. */
+	/* Length of a master key's id in sealed values. Two keys of one
+	 * installation never have the same id by chance. */
 	KEY_ID_LEN = 8
 };
 
-/* These cannot fail but by lack of memory; then they abort: a digest that was
- * not computed must never be mistaken for one. Keys and outputs are the
- * caller's to wipe. */
+/* These fail only by lack of memory, and then abort: a digest that was not
+ * computed must never be mistaken for one. The caller wipes keys and
+ * outputs. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
-/* SHA-256 of what comes in pieces. NULL: no memory; the others abort
- * as above. */
+/* SHA-256 of data that comes in pieces. NULL: no memory; the others abort as
+ * above. */
 struct sha256_pieces;
 struct sha256_pieces *sha256_begin(void);
 void sha256_add(struct sha256_pieces *, const void *, size_t);
-/* The digest so far; it begins anew behind it. */
+/* Writes the digest so far, then starts again. */
 void sha256_end(struct sha256_pieces *, struct ipc_hash *out);
 void sha256_free(struct sha256_pieces *);
 void hmac_sha256(
@@ -40,10 +40,10 @@ void hmac_sha256(
 void hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
     size_t salt_len, const void *info, size_t info_len, uint8_t *out,
     size_t out_len);
-/* Sub-key for one label: empty salt, info is the label's text. */
+/* Derives a sub-key for one label: empty salt, info is the label's text. */
 void hkdf_sha256(
     const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN]);
-/* A master key's name: derived from it, conveys nothing. */
+/* Writes a master key's id: derived from the key, reveals nothing about it. */
 void master_key_id(const uint8_t key[KEY_LEN], uint8_t id[KEY_ID_LEN]);
 /* out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
 int gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],

@@ -10,7 +10,8 @@
 #include "version.h"
 
 enum {
-	/* Before ASCII makes it larger: two versions and their difference. */
+	/* The size before ASCII makes it larger: two versions and their
+	 * difference. */
 	RAW_MAX = 4 * IPC_BLOB_MAX
 };
 
@@ -42,7 +43,7 @@ holds(const struct side *s, const struct tlv *value)
 	return false;
 }
 
-/* Is each value of this field in one also in the other? */
+/* Has the other side each value that this field has in one? */
 static bool
 within(const struct side *one, const struct side *other, uint8_t tag)
 {
@@ -168,8 +169,8 @@ put_new(struct jsonw *w, const char *name, const struct side *a,
 	jsonw_arr_end(w);
 }
 
-/* Every limit that the version sets and that is not the same or lower, and
- * those that it no longer sets. */
+/* Writes every limit that the version sets and that is not the same or lower,
+ * and those that it no longer sets. */
 static void
 put_limits(struct jsonw *w, const struct side *a, const struct side *b)
 {

@@ -1,7 +1,7 @@
 /*
- * What a version changes against one that was approved before, and what it
- * would gain by being approved. For who shows: admind-http and mcpboxctl make
- * it themselves, from two pre-images (docs/decisions/0037).
+ * The changes of a version against one that was approved before, and the gains
+ * of approving it. The programs that show them, admind-http and mcpboxctl, make
+ * them themselves, from two pre-images (docs/decisions/0037).
  */
 #ifndef VERSION_DIFF_H
 #define VERSION_DIFF_H
@@ -15,14 +15,15 @@
 /*
  * Appends one JSON object, ASCII:
  *   base      hash of the base, or null: everything is new
- *   fields    [{field, before, after}]: all that differ but code; numbers as
- *             numbers, sets as arrays, JSON fields as their text, null: absent
+ *   fields    [{field, before, after}]: all that differ, except code; numbers
+ *             as numbers, sets as arrays, JSON fields as their text, null:
+ *             absent
  *   diff      [{field, unified}]: code, spec and text that differ, as diff -u
  *   gains     {secrets, modules, hosts, client_capabilities: names that the
  *             base does not have; limits: [{limit, before, after}] that are set
- *             higher or let go to the server's; other: [sentences]}
- * base NULL: there is none. 0; -1 if one of both is no version, or they are not
- * of one tool.
+ *             higher or left to the server; other: [sentences]}
+ * base NULL: there is none. 0; -1 if one of the two is not a version, or they
+ * are not of one tool.
  */
 int version_diff_json(const uint8_t *base, size_t nbase,
     const uint8_t *preimage, size_t n, struct buf *out, struct err *);

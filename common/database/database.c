@@ -22,9 +22,9 @@ enum {
 };
 
 /*
- * What a remote string may say. Everything else is refused by name, since it
- * could make libpq open files that confinement forbids (passfile, service,
- * sslkey, sslcrl, krb5), or take less than a proven server.
+ * Keywords that a remote string may have. All others are refused by name, since
+ * they could make libpq open files that confinement forbids (passfile, service,
+ * sslkey, sslcrl, krb5), or accept a server that is not proven.
  */
 static const char *const allowed[] = {"host", "hostaddr", "port", "dbname",
     "user", "sslmode", "sslrootcert", "target_session_attrs",
@@ -34,14 +34,15 @@ static const char *const allowed[] = {"host", "hostaddr", "port", "dbname",
     "ssl_max_protocol_version", "sslsni", "options"};
 
 /*
- * Ours, unless the string says otherwise. A peer that vanished must be found
- * though we only listen to it (LISTEN), and one that does not answer must not
- * keep us from the next host.
+ * Our settings, unless the string says otherwise. A peer that vanished must be
+ * found though we only listen to it (LISTEN), and one that does not answer must
+ * not keep us from the next host.
  */
 static const char defaults[] =
     "connect_timeout=10 keepalives_idle=10 keepalives_interval=5 "
     "keepalives_count=3 tcp_user_timeout=15000 ";
-/* Whatever it says: Kerberos would read its configuration and its tickets. */
+/* Added whatever the string says: Kerberos would read its configuration and its
+ * tickets. */
 static const char always[] = "gssencmode=disable ";
 
 static const char *
@@ -53,8 +54,8 @@ value(const PQconninfoOption *all, const char *keyword)
 	return "";
 }
 
-/* The i-th of a comma-separated list; false behind its end. An empty list has
- * one empty element, as libpq has it. */
+/* Copies the i-th element of a comma-separated list into out; false past its
+ * end. An empty list has one empty element, as in libpq. */
 static bool
 element(const char *list, size_t i, char *out, size_t len)
 {
@@ -83,7 +84,8 @@ count(const char *list)
 	return n;
 }
 
-/* libpq's rule: no address, and a host that is no name. */
+/* Applies libpq's rule for a socket: no address, and a host that is not a
+ * name. */
 static bool
 is_socket(const PQconninfoOption *all, size_t i)
 {
@@ -97,7 +99,7 @@ is_socket(const PQconninfoOption *all, size_t i)
 	    (host[0] == '\0' || host[0] == '/' || host[0] == '@');
 }
 
-/* ---- what a remote one must have ---- */
+/* ---- requirements of a remote string ---- */
 
 static int
 refuse(struct err *e, const char *keyword, const char *why)
@@ -169,7 +171,8 @@ take_host(struct database *d, const PQconninfoOption *all, size_t i,
 	    : err_set(e, FAILURE_INTERNAL, "out of memory");
 }
 
-/* libpq opens it for every connection; that it can is found out now. */
+/* Checks the file that libpq opens for every connection, so that a bad one is
+ * found now. */
 static int
 check_certificate(const char *keyword, const char *path, struct err *e)
 {
@@ -209,8 +212,8 @@ out:
 /* ---- the password ---- */
 
 /*
- * Its first line. Refused where others may read it: a credential shows its ACL
- * mask as group read.
+ * Reads the secret, which is the first line. Refuses a file that others may
+ * read; a credential shows its ACL mask as group read.
  */
 static int
 read_secret(
@@ -300,8 +303,8 @@ put_pair(struct buf *b, const char *keyword, const char *v)
 	buf_puts(b, "' ");
 }
 
-/* A list from its i-th element on, then those before. One of a single element
- * stands for all hosts. */
+/* Writes a list from its i-th element on, then those before. A list with a
+ * single element applies to all hosts. */
 static void
 put_list(struct buf *b, const char *keyword, const char *list, size_t first)
 {
@@ -329,7 +332,8 @@ make(const PQconninfoOption *all, size_t first, size_t hosts,
 
 	buf_init(&b, CONNINFO_MAX);
 	buf_puts(&b, defaults);
-	/* Of several all but one are standbys, where nothing can be written. */
+	/* With several hosts all but one are standbys, where nothing can be
+	 * written. */
 	if (hosts > 1)
 		buf_puts(&b, "target_session_attrs=read-write ");
 	for (const PQconninfoOption *o = all; o->keyword != NULL; o++) {

@@ -1,8 +1,9 @@
 /*
- * Which PostgreSQL a configuration means, and what a process needs to reach it
- * (decision 0059): behind a unix socket, where the operating system says who we
- * are, or elsewhere, over TLS with a server that proves its name, at addresses
- * that the configuration has. Nothing here resolves a name.
+ * The PostgreSQL server that a configuration names, and the things that a
+ * process needs to reach it (decision 0059). It is either behind a unix socket,
+ * where the operating system says who we are. Or it is elsewhere: reached over
+ * TLS, at addresses that the configuration has, and proving its name. Nothing
+ * here resolves a name.
  */
 #ifndef DATABASE_H
 #define DATABASE_H
@@ -21,40 +22,43 @@ enum {
 
 struct database {
 	bool remote;
-	/* Complete strings for libpq, secret where remote: one a host, each
-	 * with another of them first, in the order of the configuration. One
-	 * for a unix socket, which is the configuration's own text. */
+	/* Complete strings for libpq, secret where remote: one for each host of
+	 * the configuration, in its order, with that host first and the others
+	 * after it. One for a unix socket, which is the configuration's own
+	 * text. */
 	char *conninfo[DATABASE_HOSTS_MAX];
 	size_t n;
 	/* conninfo[0] without the password, for arguments of other programs;
-	 * the password, for their environment, or NULL. */
+	 * and the password, for their environment, or NULL. */
 	char *open;
 	char *password;
-	/* Where remote: what confinement must leave possible. */
+	/* Where remote: the file and addresses that confinement must leave
+	 * reachable. */
 	char *sslrootcert;
 	char *addresses[DATABASE_HOSTS_MAX]; /* numeric, one a host */
 	uint16_t ports[DATABASE_HOSTS_MAX];  /* the same */
 };
 
 /*
- * text: a libpq connection string, of the setting `keyword`. A remote one must
- * have host, hostaddr, sslmode=verify-full and sslrootcert=FILE, no password
- * and nothing that makes libpq read further files; else FAILURE_INVALID_PARAMS
- * with what to write. The password is the first line of the credential
- * `keyword`_password (systemd.exec(5)), else of password_file, unless that is
- * "". A unix socket is taken as it is. password_file NULL: the text is judged
- * alone, no password looked for. 0, or -1 with err; free in both cases.
+ * Reads text, a libpq connection string of the setting `keyword`. A remote one
+ * must have host, hostaddr, sslmode=verify-full and sslrootcert=FILE, no
+ * password and nothing that makes libpq read further files; else
+ * FAILURE_INVALID_PARAMS says what to write. The password is the first line of
+ * the credential `keyword`_password (systemd.exec(5)), else of password_file,
+ * unless that is "". The string of a unix socket is taken as it is. With
+ * password_file NULL the text alone is judged and no password looked for. 0, or
+ * -1 with err; free in both cases.
  */
 int database_read(struct database *, const char *keyword, const char *text,
     const char *password_file, struct err *);
 /*
- * A connection string without its password, which would be an argument for all
- * to read (proc(5)), and the password (NULL: none), for the environment, which
- * only our own user and root can read. Both are the caller's to free. 0 or -1;
- * free both then too.
+ * Splits a connection string into the string without its password and the
+ * password (NULL: none). An argument is readable by all (proc(5)); the
+ * environment only by our own user and root. Both results are the caller's to
+ * free, also on failure. 0 or -1.
  */
 int database_split(const char *text, char **open, char **password);
-/* Wipes what is secret; safe on a zeroed object. */
+/* Frees it and wipes the secrets; safe on a zeroed object. */
 void database_free(struct database *);
 
 #endif

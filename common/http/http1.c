@@ -141,7 +141,7 @@ take(struct http1 *h, const uint8_t *p, size_t n)
 	return h->body.failed ? -1 : 0;
 }
 
-/* The head is whole: parse it, decide how the body comes. */
+/* Parses the head, which is whole, and decides how the body comes. */
 static enum http1_event
 head_done(struct http1 *h)
 {
@@ -165,7 +165,7 @@ head_done(struct http1 *h)
 }
 
 /*
- * One byte of the head. CR may only be followed by LF, LF only follow CR;
+ * Takes one byte of the head. CR may only be followed by LF, LF only follow CR;
  * other controls, DEL and bytes above ASCII are refused here, before anything
  * is parsed.
  */
@@ -203,13 +203,14 @@ head_byte(struct http1 *h, uint8_t c)
 	return HTTP1_MORE;
 }
 
-/* What head_byte lets by wherever it stands: printable ASCII and tab. */
+/* Bytes that head_byte accepts in any place: printable ASCII and tab. */
 static const bool ordinary[256] = {['\t'] = true, [0x20 ... 0x7e] = true};
 
 /*
- * As many bytes of the head as head_byte would take one by one without a word:
- * ordinary ones, not behind a CR, within the line's and the head's limits. 0:
- * the next byte is for head_byte to judge. -1: out of memory.
+ * Takes the bytes of the head that head_byte would take one by one without an
+ * event: ordinary ones, not after a CR, within the line's and the head's
+ * limits. Returns their number. 0: head_byte judges the next byte. -1: out of
+ * memory.
  */
 static long
 head_run(struct http1 *h, const uint8_t *p, size_t n)
@@ -303,7 +304,7 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 
 	*used = 0;
 	for (;;) {
-		/* What needs no further byte. */
+		/* States that need no further byte. */
 		if (h->state == S_ERROR)
 			return HTTP1_ERROR;
 		if (h->state == S_DONE)
@@ -316,8 +317,8 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 			*used = i;
 			return HTTP1_MORE;
 		}
-		/* Runs of body bytes and of a line's at once, all else byte by
-		 * byte. */
+		/* Bytes of the body and of a line are taken in runs, all others
+		 * one by one. */
 		if (h->state == S_BODY || h->state == S_DATA) {
 			k = n - i < h->left ? n - i : h->left;
 			if (take(h, p + i, k) < 0) {
@@ -351,7 +352,8 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 	}
 }
 
-/* Reason phrases of RFC 9110 section 15, for what this suite answers. */
+/* Returns the reason phrase of RFC 9110 section 15, for the statuses that this
+ * suite answers. */
 const char *
 http1_reason(int status)
 {

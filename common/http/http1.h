@@ -1,6 +1,6 @@
 /*
  * HTTP/1.1 request parser (RFC 9112), no I/O: bytes in, events out. A closed
- * grammar: what is not listed is refused, with the status to answer.
+ * grammar: a request outside this list is refused, with the status to answer.
  *
  *	methods GET POST DELETE OPTIONS HEAD PUT PATCH are tokens; others 501
  *	target origin-form of visible ASCII, at most 2 KiB, no fragment
@@ -68,14 +68,14 @@ struct http1; /* parser state of one connection */
 
 struct http1 *http1_new(size_t head_max, size_t body_max);
 void http1_free(struct http1 *);
-/* Consumes up to n bytes, *used of them, until an event. */
+/* Consumes bytes until an event, at most n; *used is their number. */
 enum http1_event http1_feed(
     struct http1 *, const uint8_t *, size_t n, size_t *used);
 const struct http1_request *http1_request(const struct http1 *);
-/* Status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505) and the
- * rule that was broken. */
+/* Returns the status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505);
+ * *why is the rule that was broken. */
 int http1_error(const struct http1 *, const char **why);
-/* Bytes of body held: they stay until http1_reset. */
+/* Returns the bytes of body held, until http1_reset. */
 size_t http1_held(const struct http1 *);
 /* Ready for the next request on the same connection. */
 void http1_reset(struct http1 *);

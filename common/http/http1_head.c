@@ -1,11 +1,10 @@
 /*
  * Request line and fields of HTTP/1.1, a closed grammar (http1.h).
  *
- * What an attacker gains from a lenient parser is disagreement: a proxy in
- * front sees one request, we see another (request smuggling, RFC 9112 section
- * 11.2). So nothing here repairs, guesses or skips; every form that two
- * parsers could read differently is refused, also where the RFC would allow
- * us to accept it.
+ * A lenient parser gives an attacker disagreement: a proxy in front sees one
+ * request, we see another (request smuggling, RFC 9112 section 11.2). So
+ * nothing here repairs, guesses or skips. Every form that two parsers could
+ * read differently is refused, also where the RFC would allow us to accept it.
  */
 #include <string.h>
 
@@ -45,7 +44,8 @@ is_tchar(char c)
 	return tchar[(uint8_t)c];
 }
 
-/* strcmp() == 0, for names that mostly differ in their first byte. */
+/* Compares as strcmp() == 0 does; fast for names that mostly differ in their
+ * first byte. */
 static bool
 equal(const char *a, const char *b)
 {
@@ -104,7 +104,8 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 		return refuse(400, "malformed request line", why);
 	version = sp2 + 1;
 
-	/* The version before the rest: another version has another grammar. */
+	/* The version is checked before the rest: another version has another
+	 * grammar. */
 	i = n - (size_t)(version - line);
 	if (i != 8 || memcmp(version, "HTTP/", 5) != 0 ||
 	    !is_digit(version[5]) || version[6] != '.' || !is_digit(version[7]))
@@ -142,8 +143,9 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
  * Do two programs read this white space around a field's value alike? OWS is SP
  * and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but llhttp refuses
  * HTAB around Content-Length and Transfer-Encoding, and other peers strip SP
- * alone. Whoever sends it wants a proxy and us to disagree where the body ends;
- * no client needs it. Every other field may have it: none of them frames.
+ * alone. A sender of HTAB there wants a proxy and us to disagree where the body
+ * ends; no client needs it. Every other field may have HTAB, since none of them
+ * frames.
  */
 static bool
 framing_white_space(const char *name, const char *value, const char *from,
@@ -190,7 +192,7 @@ parse_field(char *line, size_t n, struct http1_request *r, const char **why)
 	return 0;
 }
 
-/* Fields that may occur once occur at most once. */
+/* Checks that fields which may occur once occur at most once. */
 static int
 check_single(const struct http1_request *r, const char **why)
 {
@@ -213,8 +215,8 @@ check_single(const struct http1_request *r, const char **why)
 }
 
 /*
- * Host = uri-host [":" port] (RFC 9110 section 7.2), without userinfo,
- * percent-encoding or a list: who asks for another form wants two programs to
+ * Accepts Host = uri-host [":" port] (RFC 9110 section 7.2), without userinfo,
+ * percent-encoding or a list: a sender of another form wants two programs to
  * see two hosts. A port is one of TCP's (RFC 9293 section 3.1: 16 bits): one
  * program reads 99999 as no port, another as 34463.
  */
@@ -265,7 +267,7 @@ parse_length(const char *s, size_t body_max, size_t *out, const char **why)
 	return 0;
 }
 
-/* Connection is a list: close may stand anywhere in it. */
+/* Does this list have the word? In Connection, close may be anywhere. */
 static bool
 list_has(const char *s, const char *word)
 {
@@ -282,7 +284,7 @@ list_has(const char *s, const char *word)
 	}
 }
 
-/* What the fields say about the body and the connection. */
+/* Reads the fields that describe the body and the connection. */
 static int
 parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
     const char **why)
@@ -320,7 +322,7 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 			return status;
 	}
 	/* Neither: no body (RFC 9112 section 6.3), also of a POST. curl sends
-	 * an empty one like that. */
+	 * an empty body in this way. */
 
 	expect = http1_field(r, "expect", NULL);
 	if (expect != NULL) {
@@ -337,7 +339,7 @@ http1_head_clear(struct http1_request *r)
 {
 	r->method = HTTP1_GET;
 	r->path = r->query = NULL;
-	r->nfields = 0; /* and nobody looks at those behind */
+	r->nfields = 0; /* so the entries beyond are never read */
 	r->body = NULL;
 	r->body_len = 0;
 	r->keep_alive = r->expect_continue = false;
@@ -353,8 +355,8 @@ http1_head_parse(char *head, size_t n, size_t body_max, struct http1_request *r,
 	http1_head_clear(r);
 	memset(f, 0, sizeof(*f));
 
-	/* Every line ends with CRLF: the caller has let no other CR or LF by.
-	 */
+	/* Every line ends with CRLF: the caller has refused every other CR or
+	 * LF. */
 	eol = memchr(p, '\r', (size_t)(end - p));
 	if (eol == NULL || eol == p)
 		return refuse(400, "empty request line", why);

@@ -13,7 +13,7 @@ enum {
 	HTTP1_LINE_MAX = HTTP1_TARGET_MAX + 32
 };
 
-/* How the body is framed (RFC 9112 section 6). */
+/* Framing of the body (RFC 9112 section 6). */
 struct http1_framing {
 	bool chunked;
 	bool has_length;

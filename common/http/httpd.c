@@ -2,18 +2,19 @@
  * Connections of the HTTP server: accepting, limits, timeouts, reading. The
  * writing half is httpd_answer.c, the grammar http1.c.
  *
- * What a hostile client can hold: one descriptor, HTTPD_READ_MAX unparsed
- * bytes, one head and one body within their limits (and all bodies together
- * within bodies_max, since they are taken before anybody is asked who sent
- * them), for at most header_ms +
- * body_ms until its request is whole (the timers run over the whole head and
- * the whole body, not from byte to byte, so dripping does not extend them).
- * While an answer is made or written, what arrives is only kept, up to
- * HTTPD_READ_MAX: a second request waits, and a client that sends more than
- * that ahead of its answer loses the connection. Reading on is what tells that
- * a client has left (EV_CLOSED alone would miss a reset in libevent 2.1's
- * epoll). One that only shuts its sending side counts as gone, unless its
- * answer is already on the way.
+ * A hostile client can hold one descriptor, HTTPD_READ_MAX unparsed bytes, one
+ * head and one body within their limits, for at most header_ms + body_ms until
+ * its request is whole. All bodies together are within bodies_max, since they
+ * are taken before anyone is asked who sent them. The timers run over the whole
+ * head and the whole body, not from byte to byte, so dripping does not extend
+ * them.
+ *
+ * While an answer is made or written, input is only kept, up to HTTPD_READ_MAX:
+ * a second request waits, and a client that sends more than that ahead of its
+ * answer loses the connection. Reading on shows that a client has left
+ * (EV_CLOSED alone would miss a reset in libevent 2.1's epoll). A client that
+ * only shuts its sending side counts as gone, unless its answer is already on
+ * the way.
  */
 #include <sys/socket.h>
 
@@ -89,7 +90,8 @@ httpd_set_timer(struct httpd_req *r, uint64_t ms)
 		arm(r, ms);
 }
 
-/* Counts the body as it grows and goes. false: all together are too much. */
+/* Counts the body as it grows and goes. false: all bodies together are too
+ * much. */
 bool
 httpd_count_body(struct httpd_req *r)
 {
@@ -141,7 +143,7 @@ conn_free(struct httpd_req *r)
 	httpd_drain_left(h);
 }
 
-/* The owner hears of it once, and only if it still has the request. */
+/* Tells the owner once, and only if it still has the request. */
 static void
 conn_gone(struct httpd_req *r, bool had)
 {
@@ -152,7 +154,8 @@ conn_gone(struct httpd_req *r, bool had)
 	conn_free(r);
 }
 
-/* From the loop, so that a writer never finds its request freed under it. */
+/* Ends the connection from the loop, so that a writer never finds its request
+ * freed under it. */
 void
 httpd_kill_later(struct httpd_req *r)
 {
@@ -229,7 +232,7 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 	}
 }
 
-/* The answer has left us: next request, or the end. */
+/* Goes on after the answer has left us: with the next request, or the end. */
 static void
 flushed(struct httpd_req *r)
 {
@@ -243,7 +246,7 @@ flushed(struct httpd_req *r)
 	httpd_read_waiting(r); /* a pipelined request may have waited */
 }
 
-/* The output fell to the low-water mark: writers may go on. */
+/* Lets writers go on when the output fell to the low-water mark. */
 static void
 write_cb(struct bufferevent *bev, void *arg)
 {
@@ -262,7 +265,8 @@ write_cb(struct bufferevent *bev, void *arg)
 	}
 }
 
-/* An error, or a client that reads nothing for too long. */
+/* Ends a connection after an error, or if its client reads nothing for too
+ * long. */
 static void
 event_cb(struct bufferevent *bev, short what, void *arg)
 {
@@ -426,8 +430,8 @@ resume_cb(evutil_socket_t fd, short what, void *arg)
 		evconnlistener_enable(h->listener);
 }
 
-/* Out of descriptors or memory: let the kernel's queue wait a moment instead
- * of spinning on a readable listener. */
+/* Handles a lack of descriptors or memory: lets the kernel's queue wait a
+ * moment instead of spinning on a readable listener. */
 static void
 accept_error_cb(struct evconnlistener *l, void *arg)
 {
@@ -475,8 +479,8 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 		LIST_INIT(&h->sources[i]);
 	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);
 	h->resume = evtimer_new(base, resume_cb, h);
-	/* A backlog of 0: no listen(2), which would change the one that the
-	 * service manager chose. */
+	/* A backlog of 0 means no listen(2), which would change the backlog
+	 * that the service manager chose. */
 	h->listener = evconnlistener_new(base, accept_cb, h,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
 	    listening ? 0 : SOMAXCONN, fd);

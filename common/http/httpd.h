@@ -25,11 +25,11 @@ struct httpd_limits {
 	size_t head_max, body_max;
 	/* Bytes of all bodies held at once; 0: no limit. */
 	size_t bodies_max;
-	/* A comment on an event stream silent for so long; 0: none. */
+	/* Time after which a silent event stream gets a comment; 0: never. */
 	uint64_t quiet_ms;
 	/* TCP balancers, which must begin each connection with a PROXY header
-	 * of version 2; nobody else is served. NULL: there are none. Outlives
-	 * the server. */
+	 * of version 2; no one else is served then. NULL: there are none.
+	 * Outlives the server. */
 	const struct proxyv2_from *proxy_from;
 };
 
@@ -49,9 +49,9 @@ struct httpd_handlers {
 	void (*answering)(struct httpd_req *, void *arg);
 };
 
-/* How many connections there can be, at most so many, if the process needs the
- * reserved descriptors beside them. Raises its soft limit of open files for
- * that as far as the hard one allows (getrlimit(2)). At least 1. */
+/* Returns how many connections there can be, at most `connections`, if the
+ * process needs the reserved descriptors too. Raises its soft limit of open
+ * files for that as far as the hard one allows (getrlimit(2)). At least 1. */
 unsigned httpd_files(unsigned connections, unsigned reserved);
 
 /* Binds and listens on TCP host:port (port 0: any free) or a unix path.
@@ -60,45 +60,45 @@ struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,
     const char *unix_path, const struct httpd_limits *,
     const struct httpd_handlers *, void *arg, char *address_out, size_t len,
     struct err *);
-/* Serves on a listening socket of the service manager's, TCP or unix stream;
- * fd is the server's, also when NULL is returned. address_out receives
- * the address it is bound to: "127.0.0.1:8002", a path, "@" and an abstract
+/* Serves on a listening socket of the service manager's, TCP or unix stream.
+ * The server owns fd, also when NULL is returned. address_out receives the
+ * address that fd is bound to: "127.0.0.1:8002", a path, "@" and an abstract
  * name. */
 struct httpd *httpd_new_inherited(struct event_base *, int fd,
     const struct httpd_limits *, const struct httpd_handlers *, void *arg,
     char *address_out, size_t len, struct err *);
 void httpd_free(struct httpd *);
-/* Whether connections are accepted now; they are at first. Who is not accepted
- * waits in the kernel's queue. */
+/* Sets whether connections are accepted now; they are at first. Connections
+ * that are not accepted wait in the kernel's queue. */
 void httpd_accepting(struct httpd *, bool);
 
 /*
- * The end in order: no new connection is accepted (those that wait at an
- * inherited listener stay there for the next process), every answer from now on
- * ends its connection, and those that were kept alive may make one more
+ * Ends a server in order. No new connection is accepted; those that wait at an
+ * inherited listener stay there for the next process. Every answer from now on
+ * ends its connection, and connections that were kept alive may make one more
  * request.
  */
 struct httpd_draining {
 	uint64_t ms; /* for all of it */
-	/* Nothing but long streams (httpd_stream_lean) is left, or time is
-	 * over: they should be ended now. Once, before late. May be NULL. */
+	/* Only long streams (httpd_stream_lean) are left, or time is over: end
+	 * them now. Called once, before late. May be NULL. */
 	void (*streams)(void *arg);
 	/* Time is over and requests are unanswered, or will be read in this
-	 * moment: they should be answered now. A second later they are cut.
-	 * May be NULL. */
+	 * moment: answer them now. A second later they are cut. May be NULL. */
 	void (*late)(void *arg);
-	/* Nothing is left, or that second is over, too. Once, from the loop
-	 * (without memory: at once). */
+	/* Nothing is left, or that second is over, too. Called once, from the
+	 * loop (without memory: at once). */
 	void (*done)(void *arg);
 	void *arg;
 };
 void httpd_drain(struct httpd *, const struct httpd_draining *);
-/* Connections open now, without those that are only told 503. */
+/* Returns the number of open connections, without those that are only told
+ * 503. */
 unsigned httpd_connections(const struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
-/* Text of the client's address, which after a PROXY header is a balancer's
- * word: to count by and to tell, never to trust. */
+/* Returns the client's address as text. After a PROXY header the address is a
+ * balancer's word: to count by and to tell, never to trust. */
 const char *httpd_source(const struct httpd_req *);
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);
@@ -106,7 +106,7 @@ void httpd_set_data(struct httpd_req *, void *);
 /* Adds a response field to the answer to come; copied. Value must be clean
  * (asserted: no CR, LF, NUL). */
 void httpd_header(struct httpd_req *, const char *name, const char *value);
-/* The connection ends with the answer to come, and the client is told so. */
+/* Ends the connection with the answer to come, and tells the client so. */
 void httpd_last(struct httpd_req *);
 /* Sends status, fields, Content-Length and body, and ends the request. An
  * empty content_type sends none. HEAD sends no body. */
@@ -134,20 +134,20 @@ bool httpd_sse_event(
 bool httpd_sse_comment(struct httpd_req *); /* ": keep-alive" */
 void httpd_on_drained(
     struct httpd_req *, void (*)(struct httpd_req *, void *), void *arg);
-/* An event with an id and without data, which clients don't dispatch (WHATWG
- * HTML, 9.2.6) but whose id they know from then on; and, if retry_ms > 0, the
- * time they wait before they connect again. */
+/* Sends an event with an id and without data. Clients don't dispatch it (WHATWG
+ * HTML, 9.2.6) but know its id from then on. If retry_ms > 0, also sets the
+ * time that they wait before they connect again. */
 bool httpd_sse_prime(struct httpd_req *, const char *id, unsigned retry_ms);
-/* A "retry:" field by itself: how long the client waits, in ms, before it
+/* Sends a "retry:" field by itself: how long the client waits, in ms, before it
  * connects again. */
 bool httpd_sse_retry(struct httpd_req *, unsigned ms);
 
 /*
- * A begun event stream that will be silent most of its life: gives back what
- * reading the request took, so httpd_request and httpd_data's owner must be
- * done with it. What the client sends from now on is thrown away, the
- * connection ends with the answer, and a write that the socket does not take
- * at once makes the stream slow until all of it has left. gone: called instead
+ * Prepares a begun event stream for a life that is mostly silent: gives back
+ * the memory that reading the request took, so httpd_request and httpd_data's
+ * owner must be done with it. Input from now on is thrown away, and the
+ * connection ends with the answer. A write that the socket does not take at
+ * once makes the stream slow until all of it has left. gone is called instead
  * of the handler of that name.
  */
 void httpd_stream_lean(

@@ -1,14 +1,15 @@
 /*
- * How many connections there may be, in all and of one source, and who makes
- * room.
+ * Limits on connections, in all and of one source, and the choice of the one
+ * that makes room.
  *
  * A connection costs its client nothing, so limits alone would let 256 silent
- * ones shut out everybody else of that address. At a limit the connection that
- * has been idle for longest is closed for the new one: every client copes with
- * that, since idle_timeout does the same any day (RFC 9112 section 9.5). One
- * whose request has begun to arrive, or waits in the socket, or is being
- * answered, is never closed for it. So an attacker who wants to keep others out
- * has to keep requests under way, and those have times and limits of their own.
+ * ones shut out all others of that address. At a limit the connection that has
+ * been idle for longest is closed for the new one. Every client copes with
+ * that, since idle_timeout does the same any day (RFC 9112 section 9.5). A
+ * connection whose request has begun to arrive, or waits in the socket, or is
+ * being answered, is never closed for another. So an attacker who wants to keep
+ * others out has to keep requests under way, and those have times and limits of
+ * their own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +40,9 @@ find(struct httpd *h, const uint8_t key[16])
 }
 
 /*
- * Closes the oldest idle one of these. Those whose request waits in the socket
- * are passed over; the loop is about to read them, so they are few. A server
- * that drains has its own order.
+ * Closes the oldest idle connection of this list. Skips those whose request
+ * waits in the socket; the loop is about to read them, so they are few. A
+ * server that drains has its own order.
  */
 static bool
 make_room(struct httpd *h, struct httpd_req *r, bool here)
@@ -60,7 +61,7 @@ make_room(struct httpd *h, struct httpd_req *r, bool here)
 	return false;
 }
 
-/* Is there room for one more of this source, or can there be? */
+/* Is there room for one more of this source, or can room be made? */
 static bool
 room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 {
@@ -76,7 +77,7 @@ room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 	return false;
 }
 
-/* Counts it there. false: no memory. */
+/* Counts the connection at its source. false: no memory. */
 static bool
 count_here(struct httpd_req *r, const uint8_t key[16], char *why, size_t len)
 {
@@ -112,7 +113,7 @@ httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
 		    h->count);
 		return false;
 	}
-	/* The source may have gone with the one that was closed. */
+	/* The source may have gone with the connection that was closed. */
 	return key == NULL || count_here(r, key, why, len);
 }
 

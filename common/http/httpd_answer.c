@@ -86,8 +86,8 @@ put_number(struct buf *out, unsigned long long n)
 	buf_put(out, text + at, sizeof(text) - at);
 }
 
-/* Status line and fields, into the server's buffer. length < 0: chunked. A head
- * that could not be built (memory) closes the connection: -1. */
+/* Makes status line and fields in the server's buffer. length < 0: chunked. A
+ * head that could not be built (memory) closes the connection: -1. */
 static int
 put_head(struct httpd_req *r, int status, const char *type, long long length)
 {
@@ -130,10 +130,9 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 }
 
 /*
- * The pieces at once, as far as the socket takes them; nearly always it takes
- * all, and the loop need not watch for room. Only what is left goes through
- * the bufferevent, which also finds out about a dead client. -1 without
- * memory.
+ * Sends the pieces at once, as far as the socket takes them. Nearly always it
+ * takes all, and the loop need not watch for room. Only the rest goes through
+ * the bufferevent, which also finds out about a dead client. -1 without memory.
  */
 static int
 send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
@@ -163,8 +162,8 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 	return 0;
 }
 
-/* The head that put_head made, and the body. A small one is put behind the
- * head: that costs less than a second piece costs the kernel. */
+/* Sends the head that put_head made, and the body. A small body is copied after
+ * the head: that costs less than a second piece costs the kernel. */
 static int
 send_answer(
     struct httpd_req *r, const struct httpd_part *part, size_t parts, size_t n)
@@ -213,7 +212,7 @@ httpd_reply_parts(struct httpd_req *r, int status, const char *type,
 		parts = 0;
 	if (put_head(r, status, type, (long long)n) < 0 ||
 	    send_answer(r, part, parts, n) < 0)
-		/* Half an answer must not be followed by anything. */
+		/* Nothing may follow half an answer. */
 		httpd_kill_later(r);
 	else
 		httpd_set_state(r, HTTPD_FLUSH);
@@ -303,8 +302,8 @@ httpd_stream_slow(const struct httpd_req *r)
 	return r->slow;
 }
 
-/* The three line ends of the event-stream grammar each begin a new data
- * line, so no payload can forge a field or an event. */
+/* Sends one event. The three line ends of the event-stream grammar each begin a
+ * new data line, so no payload can forge a field or an event. */
 bool
 httpd_sse_event(struct httpd_req *r, const char *id, const void *data, size_t n)
 {
@@ -366,8 +365,8 @@ httpd_sse_comment(struct httpd_req *r)
 	return httpd_stream_write(r, ": keep-alive\n\n", 14);
 }
 
-/* For proxies and clients that take silence for death. One that does not even
- * read what is there gets nothing more. */
+/* Sends a comment for proxies and clients that take silence for death. A client
+ * that does not even read what it has gets nothing more. */
 void
 httpd_stream_quiet(struct httpd_req *r)
 {
@@ -385,7 +384,7 @@ httpd_on_drained(
 	r->drained_arg = arg;
 }
 
-/* An answer of our own to what the owner never saw; then the end. */
+/* Answers a request that the owner never saw, then ends the connection. */
 void
 httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
 {
@@ -396,7 +395,7 @@ httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
 	buf_init(&body, 8 * 1024);
 	r->keep_alive = false;
 	r->head_only = false;
-	r->proxied = false; /* a header that comes yet changes nothing */
+	r->proxied = false; /* a header that still comes changes nothing */
 	httpd_set_state(r, HTTPD_ANSWER);
 	if (status == 503)
 		httpd_header(r, "Retry-After", "1");

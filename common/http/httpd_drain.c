@@ -1,24 +1,26 @@
 /*
- * The end of a server in order: nobody new, and who is there is served out.
+ * Ends a server in order: accepts no new client, and serves those that are
+ * there.
  *
  * No request that was read stays without an answer, and every answer from here
- * on says "Connection: close", behind which a client sends nothing more (RFC
- * 9112 section 9.6); what it had pipelined there it sends again elsewhere. A
- * connection that is kept alive may have promised more than it said: its client
- * was told it could go on, and its next request may be on its way. So one that
- * was used a moment ago has a while for that request; one that has been idle
- * for longer is closed at once, which is what idle_timeout does to it any day
- * and every client copes with. What arrived until that very moment counts:
- * before an idle connection is closed its socket is looked into, so only a
- * request that was sent while we closed can meet a closed connection.
+ * on says "Connection: close". After that a client sends nothing more (RFC 9112
+ * section 9.6), and sends its pipelined requests again elsewhere. The client of
+ * a connection that is kept alive was told it could go on, and its next request
+ * may be on its way. So a connection that was used a moment ago has a while for
+ * that request. One that has been idle for longer is closed at once, as
+ * idle_timeout does any day, and every client copes with that. Input that
+ * arrived until that very moment counts: before an idle connection is closed
+ * its socket is checked, so only a request that was sent while we closed can
+ * meet a closed connection.
  *
  * Long streams end last. Their clients connect again within a moment, and some
- * packages give up after a few attempts: the next process should be near then,
+ * packages give up after a few attempts. The next process should be near then,
  * not waiting for somebody's call to end here.
  *
- * A socket of the service manager's is left alone: what nobody accepted waits
- * there for the next process. Our own has no next process behind it, so what
- * waits there is accepted first; who comes later is refused by the kernel.
+ * A socket of the service manager's is left alone: connections that were not
+ * accepted wait there for the next process. Our own has no next process, so the
+ * connections that wait there are accepted first; the kernel refuses later
+ * ones.
  */
 #include <sys/socket.h>
 
@@ -28,7 +30,7 @@
 
 #include "httpd_internal.h"
 
-/* How long ago did it become idle? */
+/* Returns how long ago the connection became idle, in ms. */
 static uint64_t
 idle_for(const struct httpd_req *r, uint64_t now)
 {
@@ -53,7 +55,7 @@ httpd_drain_idle_ms(const struct httpd *h, uint64_t ms)
 	return ms;
 }
 
-/* Its request may be in the socket already. */
+/* Is there input in its socket? Its request may be there already. */
 bool
 httpd_drain_has_input(const struct httpd_req *r)
 {
@@ -63,7 +65,7 @@ httpd_drain_has_input(const struct httpd_req *r)
 	    0;
 }
 
-/* What nobody will accept after us. */
+/* Accepts the connections that no process will accept after us. */
 static void
 accept_rest(struct httpd *h)
 {
@@ -71,7 +73,8 @@ accept_rest(struct httpd *h)
 	socklen_t len = sizeof(ss);
 	int fd, from = evconnlistener_get_fd(h->listener);
 
-	/* A queue's worth: who connects again and again must not keep us. */
+	/* At most a queue's worth: a client that connects again and again must
+	 * not keep us. */
 	for (int left = SOMAXCONN; left > 0 &&
 	    (fd = accept4(from, (struct sockaddr *)&ss, &len,
 		 SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;
@@ -81,7 +84,7 @@ accept_rest(struct httpd *h)
 	}
 }
 
-/* Those that wait for a request which is not there yet. */
+/* Shortens the wait of connections whose request is not there yet. */
 static void
 hurry_idle(struct httpd *h)
 {
@@ -98,7 +101,8 @@ hurry_idle(struct httpd *h)
 	}
 }
 
-/* Time is over: who has sent half a request is told to send it elsewhere. */
+/* Ends the rest when time is over: whoever has sent half a request is told to
+ * send it elsewhere. */
 static void
 refuse_rest(struct httpd *h)
 {
@@ -175,7 +179,7 @@ httpd_drain(struct httpd *h, const struct httpd_draining *d)
 	event_del(h->resume);
 	if (!h->inherited)
 		accept_rest(h);
-	evconnlistener_free(h->listener); /* closes our descriptor of it */
+	evconnlistener_free(h->listener); /* closes our descriptor */
 	h->listener = NULL;
 	hurry_idle(h);
 	h->drain_timer = evtimer_new(h->base, on_drain, h);

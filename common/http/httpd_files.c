@@ -1,7 +1,7 @@
 /*
- * How many connections the limit of open files allows. What clients can open
- * must not be what the rest of a process needs: one that can't connect to its
- * database serves nobody.
+ * Bounds connections by the limit of open files. Clients must not be able to
+ * take the descriptors that the rest of a process needs: a process that can't
+ * connect to its database serves no one.
  */
 #include <sys/resource.h>
 
@@ -21,7 +21,7 @@ httpd_files(unsigned connections, unsigned reserved)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
 		return connections;
-	/* Where there are few, half of them are for the rest. */
+	/* Where descriptors are few, half of them are for the rest. */
 	if (files.rlim_cur / 2 >= reserved)
 		return (unsigned)files.rlim_cur - reserved;
 	return files.rlim_cur >= 2 ? (unsigned)files.rlim_cur / 2 : 1;

@@ -1,6 +1,6 @@
 /*
- * One HTTP connection, shared by httpd.c (reading, limits, timeouts) and
- * httpd_answer.c (writing). Nobody else includes this.
+ * One HTTP connection, shared by the files httpd*.c. No other file includes
+ * this.
  */
 #ifndef HTTPD_INTERNAL_H
 #define HTTPD_INTERNAL_H
@@ -22,15 +22,16 @@ enum {
 	/* A stream writer is told to stop above HIGH and to go on below LOW. */
 	HTTPD_OUT_HIGH = 256 * 1024,
 	HTTPD_OUT_LOW = 64 * 1024,
-	/* A writer that does not stop loses the connection: bounded memory. */
+	/* A writer that does not stop loses the connection, so memory is
+	 * bounded. */
 	HTTPD_OUT_MAX = 16 * 1024 * 1024,
 	HTTPD_LINGER_MS = 1000, /* for a client to read a last answer */
-	/* While the server drains: since its last answer, for a client that
-	 * goes on with its connection. Who talks all the time comes back
-	 * sooner; who doesn't reads the end before it sends again. */
+	/* While the server drains: time since its last answer in which a client
+	 * may go on with its connection. A client that talks all the time comes
+	 * back sooner; any other reads the end before it sends again. */
 	HTTPD_DRAIN_IDLE_MS = 2000,
-	/* Bytes thrown away meanwhile: twice the largest body we take, so that
-	 * who sends one just too large reads why. */
+	/* Bytes thrown away while lingering: twice the largest body we take, so
+	 * that the sender of one just too large reads why. */
 	HTTPD_LINGER_MAX = 8 * 1024 * 1024,
 	HTTPD_REFUSED_EXTRA = 64, /* connections kept only to be told 503 */
 	HTTPD_FIELDS_MAX = 4096,  /* bytes of response fields one answer adds */
@@ -70,9 +71,9 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	struct bufferevent *bev; /* writes; closes the socket */
 	struct event *readable;
 	struct evbuffer *in; /* read and waiting; NULL: nothing ever was */
-	/* Head, body, idle, linger, quiet: what comes at `deadline`. The timer
-	 * is moved only to an earlier time; one that comes too early is set
-	 * again. So a connection that is busy moves no timers. */
+	/* Head, body, idle, linger, quiet: the one that ends at `deadline`. The
+	 * timer is moved only to an earlier time; a timer that comes too early
+	 * is set again. So a connection that is busy moves no timers. */
 	struct event *timer;
 	uint64_t deadline, timer_at; /* ms of CLOCK_MONOTONIC; 0: none */
 	struct event *later;         /* continue from the loop */
@@ -96,7 +97,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	void *data;
 	void (*drained)(struct httpd_req *, void *);
 	void *drained_arg;
-	/* Instead of the handlers' one; NULL: theirs. */
+	/* Called instead of the handlers' gone; NULL: theirs. */
 	void (*gone)(struct httpd_req *, void *);
 };
 
@@ -130,39 +131,39 @@ void httpd_answer_refusal(struct httpd_req *, int status, const char *why);
 int httpd_listen_unix(const char *path, struct err *);
 int httpd_listen_tcp(const char *host, uint16_t port, char *address_out,
     size_t len, struct err *);
-/* A socket that somebody else bound and listens on: is it one that HTTP can be
- * served on? It becomes non-blocking. 0, or -1 with err. */
+/* Checks a socket that another process bound and listens on: can HTTP be served
+ * on it? Makes it non-blocking. 0, or -1 with err. */
 int httpd_listen_inherited(
     int fd, bool *unix_socket, char *address_out, size_t len, struct err *);
 void httpd_listen_source(
     const struct sockaddr *, char text[HTTPD_SOURCE_MAX], uint8_t key[16]);
 
-/* httpd_admit.c. Is there room for one more of this source, or can there be?
- * Then it is counted until it leaves; else why says which limit is reached
- * (at least 128 bytes). A unix socket's clients are one proxy, which does its
- * own counting. */
+/* httpd_admit.c. Is there room for one more of this source, or can room be
+ * made? If so, the connection is counted until it leaves; else why names the
+ * limit that is reached (at least 128 bytes). A unix socket's clients are one
+ * proxy, which does its own counting. */
 bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16],
     char *why, size_t len);
-/* The same of its source alone, for one that was admitted without (key NULL).
- */
+/* The same for its source alone, of a connection that was admitted without one
+ * (key NULL). */
 bool httpd_admit_source(
     struct httpd_req *, const uint8_t key[16], char *why, size_t len);
 void httpd_admit_leave(struct httpd_req *);
-/* It is idle from now on, or no longer. */
+/* Notes that it is idle from now on, or no longer. */
 void httpd_admit_idle(struct httpd_req *, bool);
 
 /* httpd_read.c */
 void httpd_read_cb(evutil_socket_t, short what, void *);
-void httpd_read_waiting(struct httpd_req *); /* what was kept: feeds it */
-/* Throws it away; true: more was thrown away than anybody needs to send. */
+void httpd_read_waiting(struct httpd_req *); /* feeds the kept bytes */
+/* Throws its input away; true: more than any client needs to send. */
 bool httpd_read_discard(struct httpd_req *);
 
 /* httpd_proxy.c: takes the header that r->in begins with, if all of it is
- * there; afterwards it is no more `proxied`, or refused. */
+ * there. Afterwards the connection is no longer `proxied`, or it is refused. */
 void httpd_proxy_take(struct httpd_req *);
 
 /* httpd_drain.c */
-/* How long a connection may now be idle that else might for ms. */
+/* Shortens ms, an idle time, to the time that draining leaves. */
 uint64_t httpd_drain_idle_ms(const struct httpd *, uint64_t ms);
 /* Is there something to read? */
 bool httpd_drain_has_input(const struct httpd_req *);
@@ -171,12 +172,13 @@ void httpd_drain_left(struct httpd *); /* a connection is gone */
 /* httpd.c */
 uint64_t httpd_now_ms(void); /* CLOCK_MONOTONIC */
 void httpd_accept(struct httpd *, int fd, const struct sockaddr *);
-/* After ms, counted anew; 0: never. */
+/* Sets the timer to ms from now; 0: never. */
 void httpd_set_timer(struct httpd_req *, uint64_t ms);
-/* Counts the body as it grows and goes. false: all together are too much. */
+/* Counts the body as it grows and goes. false: all bodies together are too
+ * much. */
 bool httpd_count_body(struct httpd_req *);
 void httpd_kill_now(struct httpd_req *);
-void httpd_stream_timer(struct httpd_req *);   /* begins quiet_ms anew */
+void httpd_stream_timer(struct httpd_req *);   /* restarts quiet_ms */
 void httpd_forget_request(struct httpd_req *); /* frees parser and its bytes */
 void httpd_set_state(struct httpd_req *, enum httpd_state);
 void httpd_kill_later(struct httpd_req *); /* gone, from the loop */

@@ -14,8 +14,8 @@
 
 #include "httpd_internal.h"
 
-/* Text and counting key of a peer. An IPv6 source counts by its /64, which is
- * what one subscriber has. */
+/* Writes a peer's text and counting key. An IPv6 source counts by its /64,
+ * which is one subscriber's. */
 void
 httpd_listen_source(
     const struct sockaddr *sa, char text[HTTPD_SOURCE_MAX], uint8_t key[16])
@@ -61,8 +61,7 @@ httpd_listen_unix(const char *path, struct err *err)
 		return err_sys(err, FAILURE_INTERNAL, "socket");
 	unlink(path);
 	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
-	    chmod(path, 0666) <
-		0) { /* its directory decides who may reach it */
+	    chmod(path, 0666) < 0) { /* its directory guards access */
 		err_sys(err, FAILURE_INTERNAL, "%s", path);
 		close(fd);
 		return -1;
@@ -119,7 +118,7 @@ httpd_listen_tcp(const char *host, uint16_t port, char *address_out, size_t len,
 	return fd;
 }
 
-/* A socket option that is an int; -1 if there is none. */
+/* Returns a socket option that is an int; -1 if there is none. */
 static int
 option(int fd, int name)
 {
@@ -130,9 +129,8 @@ option(int fd, int name)
 }
 
 /*
- * What the manager passes is what a unit's author wrote: a datagram socket, a
- * connection (Accept=yes), a FIFO are mistakes of his, and would look like a
- * server that never gets a request.
+ * Refuses mistakes of a unit's author: a datagram socket, a connection
+ * (Accept=yes) or a FIFO would look like a server that never gets a request.
  */
 int
 httpd_listen_inherited(

@@ -1,11 +1,11 @@
 /*
  * The PROXY header that begins a balancer's connection.
  *
- * Only the addresses that the setting lists may send it, by which the kernel
- * says they connect; who else connects is refused before a byte is read. So a
- * client that reaches the listener past the balancer can't name itself as it
- * likes. What the header says counts for max_connections_per_source, and
- * nothing here gives an address a right.
+ * Only the addresses that the setting lists may send it, and the kernel says
+ * which address a connection has. Any other client is refused before a byte is
+ * read. So a client that reaches the listener past the balancer can't name
+ * itself as it likes. The address in the header counts for
+ * max_connections_per_source, and nothing here gives an address a right.
  */
 #include <stdio.h>
 
@@ -41,8 +41,8 @@ httpd_proxy_take(struct httpd_req *r)
 		return;
 	}
 	evbuffer_drain(r->in, (size_t)took);
-	/* The balancer's own: it looks whether we live. Like one whose client
-	 * has no IP address, it counts among all only. */
+	/* The balancer's own connection checks that we live. It counts among
+	 * all only, like one whose client has no IP address. */
 	if (p.local || !p.client)
 		return;
 	httpd_listen_source(

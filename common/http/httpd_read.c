@@ -2,10 +2,10 @@
  * The reading half of a connection: bytes from the socket to the parser, one
  * request at a time to its owner.
  *
- * One recv(2) into a buffer of the whole server, fed to the parser from there:
- * nearly always that is one whole request, and nothing is kept of it but what
- * the parser took. Only what comes while a request is being answered stays
- * with the connection, up to HTTPD_READ_MAX and one such buffer.
+ * One recv(2) reads into a buffer of the whole server, from which the parser is
+ * fed. Nearly always that is one whole request, and only the bytes that the
+ * parser took are kept. Input that comes while a request is being answered
+ * stays with the connection, up to HTTPD_READ_MAX and one such buffer.
  */
 #include <errno.h>
 
@@ -18,9 +18,9 @@ waiting(const struct httpd_req *r)
 }
 
 /*
- * What comes behind a last answer is read and thrown away: closing with bytes
- * unread would make the kernel send a reset, and the client lose the answer
- * that tells what was wrong (RFC 9112 section 9.6). true: enough of it.
+ * Throws input after a last answer away. Closing with bytes unread would make
+ * the kernel send a reset, and the client would lose the answer that tells what
+ * was wrong (RFC 9112 section 9.6). true: enough was thrown away.
  */
 bool
 httpd_read_discard(struct httpd_req *r)
@@ -31,7 +31,7 @@ httpd_read_discard(struct httpd_req *r)
 	return r->lingered > HTTPD_LINGER_MAX;
 }
 
-/* A request is whole: the owner's turn. more: something waits behind it. */
+/* Hands a whole request to the owner. more: something waits after it. */
 static void
 dispatch(struct httpd_req *r, bool more)
 {
@@ -46,8 +46,8 @@ dispatch(struct httpd_req *r, bool more)
 	r->in_callback = r->in_dispatch = false;
 	if (r->state != HTTPD_FLUSH)
 		return;
-	/* Answered at once, as most are, and nothing waits behind it: ready for
-	 * the next request. What else there may be to do, the loop does. */
+	/* Usual case: answered at once and nothing pipelined, so ready for the
+	 * next request. Other work is left to the loop. */
 	if (r->keep_alive && !more &&
 	    evbuffer_get_length(bufferevent_get_output(r->bev)) == 0)
 		httpd_set_state(r, HTTPD_IDLE);
@@ -55,8 +55,8 @@ dispatch(struct httpd_req *r, bool more)
 		event_active(r->later, EV_TIMEOUT, 1);
 }
 
-/* Feeds the parser, up to one whole request: how many bytes it took. behind:
- * how many more are there already. */
+/* Feeds the parser, up to one whole request. behind: bytes that are already
+ * there after these n. Returns how many bytes it took. */
 static size_t
 feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 {
@@ -77,8 +77,8 @@ feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 				    r, 503, "too much is arriving at once");
 				return at;
 			}
-			/* Over the whole head and the whole body, from when
-			 * each begins. */
+			/* The timers run over the whole head and the whole
+			 * body, from the beginning of each. */
 			if (r->state != before)
 				httpd_set_timer(r,
 				    r->state == HTTPD_HEAD
@@ -88,8 +88,8 @@ feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 		case HTTP1_HEAD_DONE:
 			at += used;
 			httpd_set_state(r, HTTPD_BODY);
-			/* Once, and only if it waits for it (RFC 9110 10.1.1).
-			 */
+			/* Once, and only if the client waits for it (RFC 9110
+			 * 10.1.1). */
 			if (http1_request(r->parser)->expect_continue &&
 			    at == n && behind == 0)
 				bufferevent_write(r->bev,
@@ -126,7 +126,7 @@ httpd_read_waiting(struct httpd_req *r)
 		    r->in, feed(r, v.iov_base, v.iov_len, n - v.iov_len));
 }
 
-/* Keeps what no one takes now. -1: out of memory. */
+/* Keeps bytes that cannot be taken now. -1: out of memory. */
 static int
 keep(struct httpd_req *r, const uint8_t *p, size_t n)
 {
@@ -137,8 +137,8 @@ keep(struct httpd_req *r, const uint8_t *p, size_t n)
 	return evbuffer_add(r->in, p, n);
 }
 
-/* A client that shuts its sending side is gone, unless its answer is already
- * on the way. */
+/* Handles the end of input: a client that shuts its sending side is gone,
+ * unless its answer is already on the way. */
 static void
 ended(struct httpd_req *r)
 {
@@ -187,7 +187,7 @@ httpd_read_cb(evutil_socket_t fd, short what, void *arg)
 			httpd_kill_now(r);
 		return;
 	}
-	/* More than may wait behind the request being answered. */
+	/* More than may wait after the request being answered. */
 	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
 	    waiting(r) >= HTTPD_READ_MAX)
 		httpd_kill_now(r);

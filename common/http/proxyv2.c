@@ -85,7 +85,7 @@ proxyv2_read(const uint8_t *p, size_t n, struct proxyv2 *out, struct err *e)
 	if (n - PROXYV2_HEAD < len)
 		return 0;
 	v.local = (p[12] & 0x0f) == LOCAL;
-	/* A LOCAL one's family is not looked at (section 2.2). */
+	/* The family of a LOCAL header is not looked at (section 2.2). */
 	if (!v.local && take_from(p + PROXYV2_HEAD, len, p[13], &v, e) != 0)
 		return -1;
 	*out = v;

@@ -1,8 +1,8 @@
 /*
- * The header of the PROXY protocol, version 2, by which a TCP balancer says
- * whose connection it passes on (haproxy.org: "The PROXY protocol", section
- * 2.2). Bytes in, a struct out. Version 1 is refused: text that an HTTP client
- * could write by itself.
+ * The header of the PROXY protocol, version 2, by which a TCP balancer names
+ * the client whose connection it passes on (haproxy.org: "The PROXY protocol",
+ * section 2.2). Bytes in, a struct out. Version 1 is refused: it is text that
+ * an HTTP client could write by itself.
  */
 #ifndef PROXYV2_H
 #define PROXYV2_H
@@ -24,17 +24,17 @@ enum {
 };
 
 struct proxyv2 {
-	bool
-	    local; /* the balancer's own connection: it looks whether we live */
+	bool local;  /* the balancer's own connection: checks that we live */
 	bool client; /* from is the client's; false: it has no IP address */
 	struct sockaddr_storage from; /* AF_INET or AF_INET6 */
 };
 
-/* Reads a header at the begin of n bytes. Its length; 0: more bytes are needed
- * (of PROXYV2_MAX bytes never); -1: it is none, with why. */
+/* Reads a header at the beginning of n bytes. Returns its length; 0: more bytes
+ * are needed (never with PROXYV2_MAX bytes); -1: not a header, with the
+ * reason. */
 int proxyv2_read(const uint8_t *, size_t n, struct proxyv2 *, struct err *);
 
-/* The balancers that may send it: addresses and blocks. */
+/* The balancers that may send a header: addresses and blocks. */
 enum { PROXYV2_FROM_MAX = 32 };
 struct proxyv2_from {
 	size_t n;
@@ -45,9 +45,10 @@ struct proxyv2_from {
 };
 
 /* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0; -1 with the
- * entry that is none. "" is an empty list. */
+ * entry that is not an address or block. "" is an empty list. */
 int proxyv2_from_read(const char *text, struct proxyv2_from *, struct err *);
-/* May this peer send one? An IPv4-mapped address is the IPv4 one. */
+/* May this peer send a header? An IPv4-mapped address counts as the IPv4
+ * one. */
 bool proxyv2_from_has(const struct proxyv2_from *, const struct sockaddr *);
 
 #endif

@@ -57,7 +57,8 @@ enum ipc_state {
 	IPC_STATE_RUNNING = 8  /* runner channel, after READY */
 };
 
-/* Who may RUN a held context. Also which socket a gateway attached to. */
+/* The side that may RUN a held context. Also the socket that a gateway attached
+ * to. */
 enum listener {
 	LISTENER_NONE = 0, /* not a gateway's socket */
 	LISTENER_LOCAL = 1,
@@ -65,14 +66,13 @@ enum listener {
 	LISTENER_ADMIND = 3 /* inspections and test runs */
 };
 
-/* What a context is for. Only TOOL may carry secrets, and needs a seal. */
+/* Purpose of a context. Only TOOL may carry secrets, and TOOL needs a seal. */
 enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
 	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
 	CONTEXT_COMPILE = 4, /* sandboxd's own: compile, run nothing */
-	CONTEXT_GRANTS =
-	    5,             /* no call: what a server is granted now (REGRANT) */
+	CONTEXT_GRANTS = 5,  /* no call: a server's grants of now (REGRANT) */
 	CONTEXT_MODULE = 6 /* fetch a wheel for the module store: our code, the
 			    * configured index alone, no secrets */
 };
@@ -89,10 +89,10 @@ enum net_event {
 	NET_EVENT_LINK = 6     /* net 0: peek has no connection any more */
 };
 
-/* What a runner is made for; a part of its profile (FORK). */
+/* Purpose of a runner; a part of its profile (FORK). */
 enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 
-/* What makes the result in a runner of kind PYTHON (EXECUTE): the tool's own
+/* The maker of the result in a runner of kind PYTHON (EXECUTE): the tool's own
  * code, or a module of ours that reads a specification. */
 enum runner_driver {
 	DRIVER_CODE = 0,  /* the source is Python, its main is called */
@@ -101,18 +101,18 @@ enum runner_driver {
 	DRIVER_MODULE = 3 /* fetches and unpacks a wheel */
 };
 
-/* What SOURCE_RUN wants. */
+/* Operations of SOURCE_RUN. */
 enum source_op { SOURCE_DISCOVER = 1, SOURCE_IMPORT = 2, SOURCE_AUTHORISE = 3 };
 
-/* What of the catalogue is called; also the form of a runner's result. */
+/* The kind of object that is called; also the form of a runner's result. */
 enum call_method {
 	CALL_TOOL = 0,    /* tools/call: CallToolResult */
 	CALL_PROMPT = 1,  /* prompts/get: GetPromptResult */
 	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
 };
 
-/* A form that no method has: a tool with an output schema, so what its main
- * returns is structured content, of whatever type. */
+/* A form that no method has: a tool with an output schema, whose main returns
+ * structured content of any type. */
 enum { CALL_STRUCTURED = CALL_RESOURCE + 1 };
 
 /* Kinds of CALL_EVENT. */
@@ -123,7 +123,7 @@ enum call_event {
 	CALL_EVENT_PAUSE = 4 /* {"retry": ms}: the client may come back later */
 };
 
-/* The lists of MCP that a catalogue is made of, and one that no client sees:
+/* The lists of MCP that make up a catalogue, and one that no client sees:
  * resources that somebody stopped, so that no template answers for their URIs
  * (docs/decisions/0092). A change of it is one of MCP_LIST_RESOURCES. */
 enum mcp_list {
@@ -158,7 +158,7 @@ enum task_status {
 	TASK_CANCELLED = 5
 };
 
-/* How an authorised call ended: exactly one of these per execution. */
+/* The end of an authorised call: exactly one of these per execution. */
 enum outcome {
 	OUTCOME_DONE = 1,
 	OUTCOME_FAILED = 2,  /* the tool raised, or broke a limit */
@@ -234,7 +234,7 @@ struct ipc_info {
 enum { IPC_HEADER_LEN = 16 };
 enum {
 	IPC_FLAG_MEMFD = 1
-}; /* the blob is in the sealed memfd that came along */
+}; /* the blob is in the sealed memfd of the same packet */
 
 /* A frame as it arrived. The transport fills it, ipc_decode reads it. */
 struct ipc_frame {
@@ -248,11 +248,11 @@ struct ipc_frame {
 	int fd; /* passed descriptor or -1; see ipc_take_fd */
 };
 
-/* The row of a type, or NULL for a number the table does not have. */
+/* Returns the row of a type, or NULL for a number the table does not have. */
 const struct ipc_info *ipc_info(unsigned type);
-/* All rows, in order of number; *n is set. For docs and tests. */
+/* Returns all rows, in order of number, and sets *n. For docs and tests. */
 const struct ipc_info *ipc_table(size_t *n);
-/* "RUN_ID", or "message 99". Valid until the next call. */
+/* Returns "RUN_ID", or "message 99". Valid until the next call. */
 const char *ipc_name(unsigned type);
 /* SHA-256 of the canonical text of the table. */
 extern const struct ipc_hash ipc_table_hash;
@@ -288,7 +288,7 @@ int ipc_decode_header(
  */
 int ipc_decode(struct ipc_frame *f, void *msg, struct err *);
 
-/* Frees what the frame owns and closes an untaken descriptor. */
+/* Frees the frame's memory and closes an untaken descriptor. */
 void ipc_frame_free(struct ipc_frame *);
 
 #endif

@@ -2,10 +2,10 @@
  * The codec of the IPC table: walks a message's field list over its struct.
  * Pure: no socket, no allocation but the output buffer's.
  *
- * Bytes come from another process of the suite, which may have been taken
- * over. What an attacker gains from a bad frame: nothing; every length is
- * checked against what is left, every string is UTF-8 without NUL, a blob is
- * within the message's own limit, and a trailing byte is an error.
+ * Bytes come from another process of the suite, which may have been taken over.
+ * An attacker gains nothing from a bad frame: every length is checked against
+ * the rest of the payload, every string is UTF-8 without NUL, a blob is within
+ * the message's own limit, and a trailing byte is an error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ ipc_permit(unsigned type, enum ipc_role sender, enum ipc_role receiver,
 	return 0;
 }
 
-/* Appends one field; a blob that is to travel apart contributes its length. */
+/* Appends one field; a blob that travels apart contributes its length. */
 static void
 put_field(
     struct buf *out, const struct ipc_field *f, const void *p, bool blob_apart)
@@ -73,7 +73,7 @@ put_field(
 	}
 }
 
-/* Bytes a message takes on the wire with its blob inline. */
+/* Returns the bytes that a message takes on the wire with its blob inline. */
 static size_t
 encoded_size(const struct ipc_info *info, const uint8_t *base)
 {
@@ -307,7 +307,8 @@ ipc_decode(struct ipc_frame *f, void *msg, struct err *e)
 void
 ipc_frame_free(struct ipc_frame *f)
 {
-	/* Frames carry secrets and contexts: wipe what is freed. */
+	/* Frames carry secrets and contexts: wipe their memory before it is
+	 * freed. */
 	if (f->payload != NULL) {
 		explicit_bzero(f->payload, f->payload_len);
 		free(f->payload);

@@ -1,6 +1,6 @@
 /*
- * The rest of ipc_table.h, which includes this: the fields of what is said at
- * the administrators' sockets, to admind-check, and below sandboxd. Nobody else
+ * The rest of ipc_table.h, which includes this: the fields of messages at the
+ * administrators' sockets, to admind-check, and below sandboxd. No other file
  * includes it.
  */
 #ifndef IPC_FIELDS_H

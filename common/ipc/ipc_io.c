@@ -21,7 +21,7 @@
 /* A sealed memfd can't change under the reader: TOCTOU is impossible. */
 enum { SEALS = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL };
 
-/* A blob as a sealed memfd; -1 with errno. */
+/* Makes a sealed memfd of a blob; -1 with errno. */
 static int
 memfd_make(const uint8_t *p, size_t n)
 {
@@ -181,8 +181,8 @@ memfd_read(int fd, size_t max, uint8_t **out, size_t *len, struct err *e)
 }
 
 /*
- * Turns a received packet and its descriptors into a frame. Descriptors not
- * taken over by the frame are closed by the caller.
+ * Turns a received packet and its descriptors into a frame. The caller closes
+ * the descriptors that the frame did not take over.
  */
 static int
 frame_make(const uint8_t *packet, size_t n, int *fds, unsigned nfds,
@@ -237,7 +237,8 @@ ipc_read(int sock, struct ipc_frame *f, struct err *e)
 	if (n == -1) {
 		if (errno == ECONNRESET)
 			return 0;
-		/* This ends every burst: too common for a system's text. */
+		/* This ends every burst: too common to make an error text
+		 * for. */
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return -1;
 		return err_sys(e, FAILURE_INTERNAL, "recvmsg");
@@ -280,7 +281,8 @@ out:
 	return rc;
 }
 
-/* sun_path is 108 bytes; state directories may be long, so say which. */
+/* sun_path is 108 bytes and state directories may be long, so the error names
+ * the path. */
 static int
 set_path(struct sockaddr_un *sa, const char *path, struct err *e)
 {
@@ -329,8 +331,8 @@ ipc_listen_path(const char *path, struct err *e)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return err_sys(e, FAILURE_INTERNAL, "socket");
-	/* The directory belongs to this process alone, so what bears the name
-	 * is a socket that an earlier instance left. */
+	/* The directory belongs to this process alone, so an existing file of
+	 * that name is a socket that an earlier instance left. */
 	if (unlink(path) == -1 && errno != ENOENT) {
 		err_sys(e, FAILURE_INTERNAL, "unlink %s", path);
 		goto fail;
@@ -339,7 +341,7 @@ ipc_listen_path(const char *path, struct err *e)
 		err_sys(e, FAILURE_INTERNAL, "bind %s", path);
 		goto fail;
 	}
-	/* The directory (0750) decides who reaches it, SO_PEERCRED who may
+	/* The directory (0750) guards access, SO_PEERCRED the right to
 	 * speak. */
 	if (chmod(path, 0666) == -1 || listen(fd, 128) == -1) {
 		err_sys(e, FAILURE_INTERNAL, "listen on %s", path);

@@ -17,12 +17,11 @@ int ipc_write(
     int sock, enum ipc_type, uint64_t request, const void *msg, struct err *);
 
 /*
- * Receives one frame. 1: f is filled, free it; 0: the peer closed;
- * -1: error, with errno EAGAIN if nothing is there, else malformed: close.
- * Checks: header, packet size, number of descriptors exactly what the table
- * says, memfd sealed against writing, growing and shrinking, its size within
- * the message's limit. All received descriptors are CLOEXEC; surplus ones are
- * closed.
+ * Receives one frame. 1: f is filled, free it; 0: the peer closed; -1: error,
+ * with errno EAGAIN if nothing is there, else malformed: close. Checks: header,
+ * packet size, exactly the number of descriptors in the table, memfd sealed
+ * against writing, growing and shrinking, its size within the message's limit.
+ * All received descriptors are CLOEXEC; surplus ones are closed.
  */
 int ipc_read(int sock, struct ipc_frame *f, struct err *);
 
@@ -38,13 +37,14 @@ int ipc_packet_make(struct ipc_packet *, enum ipc_type, uint64_t request,
 int ipc_packet_send(int sock, const struct ipc_packet *);
 void ipc_packet_free(struct ipc_packet *);
 
-/* Connects to a named SEQPACKET socket; fd (CLOEXEC, non-blocking if asked)
- * or -1 with err. */
+/* Connects to a named SEQPACKET socket. Returns fd (CLOEXEC, non-blocking if
+ * asked) or -1 with err. */
 int ipc_connect_path(const char *path, bool nonblock, struct err *);
-/* Binds and listens (mode 0666: the directory decides who may reach it); an
- * old socket of that name is replaced. fd or -1. */
+/* Binds and listens (mode 0666: the directory guards access) and replaces an
+ * old socket of that name. fd or -1. */
 int ipc_listen_path(const char *path, struct err *);
-/* SO_PEERCRED uid and pid of a connection made to a listener. 0 or -1. */
+/* Gets SO_PEERCRED's uid and pid of a connection made to a listener. 0 or
+ * -1. */
 int ipc_peer_cred(int sock, uid_t *uid, pid_t *pid, struct err *);
 
 /* Blocking client: connects, exchanges HELLO. For mcpboxctl and tests. */

@@ -3,7 +3,7 @@
  *
  * M(number, UPPER, lower, kind, senders, receivers, state, max_blob, doc)
  *   kind      REQ: wants an answer with the same request id; ANS: the final
- *             answer; PART: an answer that more will follow; EVT: unasked for
+ *             answer; PART: an answer, with more to follow; EVT: unasked for
  *   senders   roles that may send it, receivers: roles that may get it; the
  *             role of a peer follows from the socket it came by, never from a
  *             field

@@ -1,5 +1,5 @@
 /*
- * Prints the IPC table as canonical text (what HELLO's hash covers), or with
+ * Prints the IPC table as canonical text (which HELLO's hash covers), or with
  * -m as the Markdown tables of docs/PROTOCOL.md.
  */
 #include <stdio.h>

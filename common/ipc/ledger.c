@@ -22,12 +22,13 @@ enum {
 	DROPPED = 2,
 	/* An entry of an intent with its arguments (4 KiB), and no text. */
 	SHORT = 8 * 1024,
-	/* Bits of a number; the upper ones are its generation. An area holds
-	 * fewer entries, and 2^40 generations are 34 years of a thousand a
+	/* Bits of a number; the upper bits are its generation. An area holds
+	 * fewer entries, and 2^40 generations last 34 years at a thousand a
 	 * second. */
 	NUMBER_BITS = 24,
-	/* Generations that a life leaves out: more than the one before can have
-	 * tried in vain, whose entries lie where the next ones come. */
+	/* Generations that a life leaves out: more than the life before can
+	 * have tried in vain. The entries of a vain try are where the next ones
+	 * come. */
 	TRIED_MAX = 1 << 20
 };
 
@@ -62,7 +63,7 @@ taken(size_t len)
 	return (ENTRY_HEAD + len + ENTRY_TAIL + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* --- What an area says. --------------------------------------------------- */
+/* --- Content of an area. -------------------------------------------------- */
 
 uint64_t
 ledger_begin(
@@ -127,7 +128,7 @@ ledger_decode(struct ipc_bytes b, struct ipc_frame *f, struct ipc_record *m)
 		return -1;
 	f->payload_len = n - IPC_HEADER_LEN;
 	f->blob_len = b.n - n;
-	/* A blob inside the frame has nothing beside it. */
+	/* A blob inside the frame has no bytes of its own. */
 	if ((f->flags & IPC_FLAG_MEMFD) == 0 && f->blob_len != 0)
 		return -1;
 	if ((f->payload = malloc(f->payload_len + 1)) == NULL)
@@ -162,9 +163,9 @@ put_at(
 	return w == (ssize_t)n ? 0 : -1;
 }
 
-/* From here on what the other area says, and what this one said, is over. g is
- * ++l->tried: no generation is tried twice, or what a vain try wrote would be
- * taken for entries. */
+/* Ends everything that the other area, and this one, say. g is ++l->tried: no
+ * generation is tried twice, or the bytes of a vain try would be taken for
+ * entries. */
 static int
 new_generation(struct ledger *l, unsigned area, uint64_t g)
 {
@@ -175,7 +176,7 @@ new_generation(struct ledger *l, unsigned area, uint64_t g)
 	return 0;
 }
 
-/* Nothing lives: the area is as new, and a long file short. */
+/* Nothing lives: makes the area as new, and a long file short. */
 static void
 reset(struct ledger *l)
 {
@@ -185,7 +186,8 @@ reset(struct ledger *l)
 		area = 0;
 		l->longest = 0;
 	}
-	/* If not even this is written, nothing is until it is (ledger_put). */
+	/* If even this write fails, nothing is written until it succeeds
+	 * (ledger_put). */
 	l->broken = new_generation(l, area, ++l->tried) != 0;
 	if (!l->broken) {
 		l->number = l->generation << NUMBER_BITS;
@@ -193,7 +195,7 @@ reset(struct ledger *l)
 	}
 }
 
-/* Writes an entry of len bytes, which stand in l->entry behind its head. */
+/* Writes an entry of len bytes, which are in l->entry after its head. */
 static int
 append(
     struct ledger *l, unsigned area, size_t at, uint64_t number, uint32_t len)
@@ -234,7 +236,7 @@ compact(struct ledger *l)
 	int rc = -1;
 
 	buf_init(&b, l->area);
-	/* Where it goes: places change only when all are there. */
+	/* The notes get their new places only when all entries are there. */
 	TAILQ_FOREACH(n, &l->notes, link)
 	{
 		buf_clear(&b);
@@ -267,9 +269,9 @@ out:
 }
 
 /*
- * Room for so many bytes. The last quarter is for what is short: how a call
- * ended, without its text. Where an eighth would not come free by it, nothing
- * is copied, or a full ledger would be for each record.
+ * Makes room for so many bytes. The last quarter is for short entries: how a
+ * call ended, without its text. Nothing is copied where that would free less
+ * than an eighth, or a full ledger would be copied for each record.
  */
 static int
 make_room(struct ledger *l, size_t need)
@@ -325,7 +327,8 @@ ledger_put(struct ledger *l, struct ledger_note *n, const struct ipc_record *m)
 		return -1;
 	l->number++;
 	if (old.len > 0) {
-		/* Killed before this, both are told: the later one counts. */
+		/* If we are killed before this, both are told: the later one
+		 * counts. */
 		(void)put_at(
 		    l, l->active, old.at + STATE_AT, &dropped, sizeof(dropped));
 		forget(l, n);
@@ -365,7 +368,7 @@ ledger_count(const struct ledger *l)
 
 /* --- The beginning. ------------------------------------------------------- */
 
-/* The file, if nobody but this user could have put it there, locked. */
+/* Opens the file and locks it, unless another user could have put it there. */
 static int
 open_file(const char *path, struct err *e)
 {
@@ -393,7 +396,7 @@ open_file(const char *path, struct err *e)
 	return -1;
 }
 
-/* As new. The head comes last: without it a file is new again. */
+/* Makes the file new. The head comes last: without it a file is new again. */
 static int
 begin_anew(struct ledger *l, const struct head *h)
 {
@@ -420,7 +423,7 @@ read_area(const struct ledger *l, unsigned area, size_t *n)
 	return p;
 }
 
-/* Tells what the younger area holds; what is kept gets its note. */
+/* Tells the records of the younger area; each that is kept gets its note. */
 static int
 tell(struct ledger *l, ledger_found *found, void *arg)
 {
@@ -449,7 +452,7 @@ tell(struct ledger *l, ledger_found *found, void *arg)
 		ipc_frame_free(&f);
 		if (note == NULL)
 			continue;
-		/* A later entry of one record comes in place of the earlier. */
+		/* A later entry of one record replaces the earlier. */
 		if (note->len > 0)
 			forget(l, note);
 		note->len = (uint32_t)b.n;

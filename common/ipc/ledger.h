@@ -3,33 +3,33 @@
  * in a file that outlives the process which wrote them.
  *
  * A process that answers a call writes its record here first. After a SIGKILL
- * the next life of the same process reads it and has it committed before it
- * says that its predecessor's calls are lost. So an answer that somebody has is
- * a record that says so (docs/decisions/0076).
+ * the next life of the same process reads the record and has it committed
+ * before it says that its predecessor's calls are lost. So for each answer that
+ * a client has there is a record that says so (docs/decisions/0076).
  *
- * The file lies in the process' own folder of run_dir, which is a tmpfs. It is
- * as lasting as the machine's memory: no write waits for a disk, and a reboot,
+ * The file is in the process' own folder of run_dir, which is a tmpfs. It is as
+ * lasting as the machine's memory: no write waits for a disk, and a reboot,
  * which ends every call, empties it.
  *
- * Only the process' own user may write it. The folder belongs
- * to that user, the file is 0600, and one that is not a plain file of this user
- * is refused. A runner has another user, another mount namespace, and no
- * descriptor of it. What a taken-over predecessor left is foreign all the same:
+ * Only the process' own user may write it. The folder belongs to that user, the
+ * file is 0600, and a file that is not a plain file of this user is refused. A
+ * runner has another user, another mount namespace, and no descriptor of the
+ * file. The content that a taken-over predecessor left is foreign all the same:
  * each length is bounded before it is used, each record is decoded by the codec
  * of every message, and admind takes records of its own node's sandbox alone.
  *
- * The form. A head names the build, since another one's messages mean something
+ * A head names the build, since the messages of another build mean something
  * else. Two areas follow; the one of the higher generation is read. An area is
- * its generation and then entries, each {length, state, number, bytes, number
- * ^ mark}. The commit word at the end is written last, in the same write(2),
+ * its generation and then entries, each {length, state, number, bytes, number ^
+ * mark}. The commit word at the end is written last, in the same write(2),
  * which copies pages in ascending order (SIGKILL ends it only between two): an
  * entry is there as a whole or not at all. Numbers begin with the generation
- * and ascend, so nothing that an earlier generation left is taken for an entry.
- * The mark is random: tools write some of the bytes, and none of them can write
- * the word that would make a torn entry a whole one.
- * A dropped entry's state changes in place; with the last one a new generation
- * begins. When an area is full, what lives is copied to the other one, whose
- * generation is written last.
+ * and ascend, so no bytes of an earlier generation are taken for an entry. The
+ * mark is random: tools write some of the bytes, and none of them can write the
+ * word that would make a torn entry a whole one. A dropped entry's state
+ * changes in place; with the last one a new generation begins. When an area is
+ * full, the entries that live are copied to the other one, whose generation is
+ * written last.
  */
 #ifndef LEDGER_H
 #define LEDGER_H
@@ -39,8 +39,8 @@
 #include "ipc.h"
 
 enum {
-	/* Bytes of an area. What waits while admind or the database is away is
-	 * bounded by records_max (4096): 4 KiB for each. More keep their
+	/* Bytes of an area. records_max (4096) bounds the records that wait
+	 * while admind or the database is away: 4 KiB for each. More keep their
 	 * outcome without their text. */
 	LEDGER_AREA = 16 * 1024 * 1024,
 	/* An empty ledger longer than this gives its pages back. */
@@ -49,7 +49,7 @@ enum {
 
 struct ledger;
 
-/* Where the record of its owner lies. Zeroed: nowhere. */
+/* The place of its owner's record. Zeroed: nowhere. */
 struct ledger_note {
 	TAILQ_ENTRY(ledger_note) link;
 	uint64_t at;  /* offset in its area */
@@ -57,28 +57,28 @@ struct ledger_note {
 };
 
 /* Takes a record that a predecessor left, which is valid during the call.
- * Returns where its place is to be noted, or NULL: it is not kept. */
+ * Returns the note that is to have its place, or NULL: it is not kept. */
 typedef struct ledger_note *ledger_found(void *arg, const struct ipc_record *);
 
 /*
  * Opens or makes the ledger at path, with areas of so many bytes, locks it
- * against a second process, and tells what it holds, oldest first. *unreadable
- * is how many bytes of another build were given up. 0, or -1: the error says
- * what to do.
+ * against a second process, and tells its records, oldest first. *unreadable is
+ * how many bytes of another build were given up. 0, or -1: the error says what
+ * to do.
  */
 int ledger_open(struct ledger **, const char *path, size_t area, ledger_found *,
     void *arg, size_t *unreadable, struct err *);
-/* Frees it; what it holds stays in the file. */
+/* Frees it; its records stay in the file. */
 void ledger_close(struct ledger *);
 
 /*
- * Writes a record, in place of what the note had; network and cpu_us as they
- * are in the message. 0, or -1: there is no room (the note is as before), or
- * the message is too long.
+ * Writes a record in place of the one that the note had; network and cpu_us as
+ * they are in the message. 0, or -1: there is no room (the note is as before),
+ * or the message is too long.
  */
 int ledger_put(
     struct ledger *, struct ledger_note *, const struct ipc_record *);
-/* Forgets it: the database has it. Harmless where there is nothing. */
+/* Forgets the record: the database has it. Harmless without a record. */
 void ledger_drop(struct ledger *, struct ledger_note *);
 size_t ledger_count(const struct ledger *);
 
@@ -88,14 +88,14 @@ struct ledger_scan {
 	size_t n, at;
 	uint64_t generation, number, mark;
 };
-/* The next entry's bytes and, if it lives, true in *lives. 1, or 0 at the end,
- * which is also where an entry is torn. No I/O. */
+/* Reads the next entry's bytes; *lives says whether it lives. 1, or 0 at the
+ * end, which is also where an entry is torn. No I/O. */
 int ledger_next(struct ledger_scan *, struct ipc_bytes *, bool *lives);
-/* Begins: the generation of an area, 0 if it has none. */
+/* Begins to read an area. Returns its generation, 0 if it has none. */
 uint64_t ledger_begin(
     struct ledger_scan *, const uint8_t *area, size_t n, uint64_t mark);
-/* A record out of an entry's bytes; the frame owns what m points to. 0 or -1.
- */
+/* Decodes a record from an entry's bytes; the frame owns the memory that m
+ * points to. 0 or -1. */
 int ledger_decode(struct ipc_bytes, struct ipc_frame *, struct ipc_record *m);
 
 #endif

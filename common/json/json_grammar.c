@@ -28,7 +28,7 @@ is_hex(int c)
 	    (c >= 'A' && c <= 'F');
 }
 
-/* A string, its first quote included. */
+/* Reads a string, its first quote included. */
 static bool
 string(struct cursor *c)
 {
@@ -102,7 +102,7 @@ word(struct cursor *c, const char *w)
 	return true;
 }
 
-/* A name and its colon, where an object expects a member. */
+/* Reads a name and its colon, where an object expects a member. */
 static bool
 member(struct cursor *c)
 {
@@ -119,7 +119,7 @@ member(struct cursor *c)
 /*
  * Iterative, with the kinds of the open containers on a fixed stack, so that
  * nesting costs no C stack. Each turn reads one value, then closes as many
- * containers as end behind it, then takes the comma before the next one.
+ * containers as end after it, then takes the comma before the next one.
  */
 bool
 json_grammar_valid(const uint8_t *p, size_t n)

@@ -13,8 +13,8 @@ jsonw_open(struct jsonw *w, struct buf *out)
 }
 
 /*
- * What stands before a value: nothing behind a name or at the start of a
- * container, a comma otherwise. One flag is enough for all levels, since a
+ * Writes the separator before a value: nothing after a name or at the start of
+ * a container, a comma otherwise. One flag is enough for all levels, since a
  * container that just ended was itself a value of the level above.
  */
 static void
@@ -70,9 +70,9 @@ jsonw_arr_end(struct jsonw *w)
 }
 
 /*
- * A quoted string: the two characters JSON reserves, all controls and DEL are
- * escaped. Each byte that is not part of valid UTF-8
- * becomes U+FFFD, so that the output is valid UTF-8 whatever came in.
+ * Writes a quoted string: the two characters JSON reserves, all controls and
+ * DEL are escaped. Each byte that is not part of valid UTF-8 becomes U+FFFD, so
+ * that the output is valid UTF-8 for every input.
  */
 static void
 quote(struct buf *b, const uint8_t *p, size_t n)
@@ -83,7 +83,7 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 	uint8_t c;
 
 	buf_putc(b, '"');
-	/* What no longer fits is not looked at: that could be long. */
+	/* Input that no longer fits is not looked at: it could be long. */
 	while (i < n && !b->failed) {
 		c = p[i];
 		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {

@@ -3,7 +3,8 @@
 
 #include "walk.h"
 
-/* White space and what separates values; strings begin with their quote. */
+/* Skips white space and separators of values; strings begin with their
+ * quote. */
 static void
 skip(struct walk *w)
 {
@@ -33,7 +34,7 @@ string(struct walk *w)
 	w->p++;
 }
 
-/* One value, containers by counting brackets. */
+/* Takes one value, containers by counting brackets. */
 static struct ipc_bytes
 value(struct walk *w)
 {
@@ -54,7 +55,7 @@ value(struct walk *w)
 			depth--;
 			break;
 		default:
-			/* A number or literal, or what stands between. */
+			/* A number, a literal or the text between values. */
 			while (w->p + 1 < w->end &&
 			    strchr("\"{}[], \t\r\n", w->p[1]) == NULL)
 				w->p++;

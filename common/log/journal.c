@@ -68,12 +68,13 @@ journal_is_open(void)
 }
 
 /*
- * Each field is NAME, newline, the value's length in 64 bits little-endian,
- * the value, newline. The other form, NAME=value up to a newline, is never
- * used: whatever a value holds is that value's, so who wrote it adds no field.
+ * Sends one entry. Each field is NAME, newline, the value's length in 64 bits
+ * little-endian, the value, newline. The other form, NAME=value up to a
+ * newline, is never used. With its length all of a value belongs to that value,
+ * so its author can't add a field.
  *
- * A journald that was started anew without keeping its socket is found again
- * by name.
+ * A journald that was started again without keeping its socket is found by
+ * name.
  */
 int
 journal_send(const struct journal_field *fields, size_t n)

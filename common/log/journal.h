@@ -19,16 +19,17 @@ struct journal_field {
 	size_t n;
 };
 
-/* Is descriptor fd what JOURNAL_STREAM says the journal reads? A variable that
- * was inherited past a redirection names another file. */
+/* Is descriptor fd the one that JOURNAL_STREAM names, which the journal reads?
+ * A variable that was inherited past a redirection names another file. */
 bool journal_reads(int fd);
 
-/* Opens a socket to journald: before confinement. 0 or -1 with errno. */
+/* Opens a socket to journald; call it before confinement. 0 or -1 with
+ * errno. */
 int journal_open(const char *path);
 bool journal_is_open(void);
 
-/* One entry. 0, or -1: journald did not take it (it is not there, or its queue
- * is full); never waits. At most JOURNAL_FIELDS_MAX fields. */
+/* Sends one entry of at most JOURNAL_FIELDS_MAX fields; never waits. 0, or -1:
+ * journald did not take it (it is not there, or its queue is full). */
 int journal_send(const struct journal_field *, size_t n);
 
 #endif

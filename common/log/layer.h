@@ -1,8 +1,8 @@
 /*
- * Layers of confinement: what to do about one that does not hold in full.
- * Processes report them as lines "name=enforced|degraded|missing detail"; the
- * fixes stand here once, for `mcpboxctl doctor` and for the log of a process
- * that refuses to start.
+ * Layers of confinement, and advice about a layer that does not hold in full.
+ * Processes report them as lines "name=enforced|degraded|missing detail". The
+ * fixes are here once, for `mcpboxctl doctor` and for the log of a process that
+ * refuses to start.
  */
 #ifndef LAYER_H
 #define LAYER_H
@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One sentence, "" never; static. n bytes of name. */
+/* Returns one sentence, never ""; static. name has n bytes. */
 const char *layer_fix(const char *name, size_t n);
 /*
- * May a pool run without this layer? Those that another layer carries where
- * the kernel lacks them: an older Landlock, a cgroup.
+ * May a pool run without this layer? True for those that another layer carries
+ * where the kernel lacks them: an older Landlock, a cgroup.
  */
 bool layer_optional(const char *name, size_t n);
 /*
- * The first line of these that says "missing" of a layer that is not
+ * Returns the first of these lines that says "missing" of a layer that is not
  * optional; NULL if there is none. *n is the line's length.
  */
 const char *layer_missing(const char *lines, size_t *n);

@@ -17,8 +17,8 @@ enum {
 	/* A message longer than this is cut: a line must fit one atomic write
 	 * to a pipe reader and one journal field in practice. */
 	MSG_MAX = 2048,
-	/* Each byte becomes at most four when escaped, doubled backslashes in
-	 * JSON make it at most five; and the frame around it. */
+	/* Each byte becomes at most four when escaped, and at most five with
+	 * JSON's doubled backslashes; the frame around them is added. */
 	LINE_MAX_BYTES = 5 * MSG_MAX + 1024,
 	FIELD_MAX = 1024 /* of a journal field beside the message, escaped */
 };
@@ -30,7 +30,7 @@ static bool log_prefix; /* JSON lines go to the journal, which reads <N> */
 static bool log_stream; /* stderr is a socket of the journal's */
 static unsigned long log_lost;
 
-/* A line being built on the stack; what does not fit is dropped. */
+/* A line being built on the stack; bytes that do not fit are dropped. */
 struct line {
 	char s[LINE_MAX_BYTES];
 	size_t n;
@@ -51,14 +51,14 @@ line_puts(struct line *l, const char *s)
 }
 
 /*
- * How many bytes at p form one character that may be shown as it is: one that
- * is no control, shows something and does not change how others are shown
- * (show.h), and is no backslash. 0: escape one byte; the text then stands for
- * one message alone, as a backslash is doubled.
+ * Returns how many bytes at p form one character that may be shown as it is.
+ * Such a character is no control and no backslash, shows something and does not
+ * change how others are shown (show.h). 0: escape one byte. As a backslash is
+ * doubled, the text then stands for one message alone.
  *
- * Untrusted text comes here (tool names, SQL errors, peers' messages). Were a
- * newline kept, its author could write a line of his own into the log; were an
- * escape sequence kept, he could drive the terminal of who reads it.
+ * Untrusted text comes here (tool names, SQL errors, peers' messages). If a
+ * newline were kept, its author could write a line of his own into the log; if
+ * an escape sequence were kept, he could drive the reader's terminal.
  */
 static size_t
 shown(const uint8_t *p, size_t n)
@@ -181,9 +181,9 @@ field(struct line *l, const char *key, const char *value, size_t n)
 }
 
 /*
- * The same line as an entry with fields. The names are these, always; a value
- * is escaped as in the line, so that journalctl shows it as text and not as a
- * blob, and by its length (journal.c) it is no other field's, whatever it
+ * Sends the same line as an entry with fields. The names are always these. A
+ * value is escaped as in the line, so that journalctl shows it as text and not
+ * as a blob. By its length (journal.c) a value is no other field's, whatever it
  * holds.
  */
 static int
@@ -216,11 +216,11 @@ to_journal(enum log_level lv, const char *event, const char *execution,
 }
 
 /*
- * Writes it at once, so that lines of several processes never mix. A pipe's
- * reader may make us wait, as ever (svlogd, a terminal). The journal may not:
- * one that is stuck, or that somebody floods, would else stop every daemon. A
- * line that it does not take is counted, and the next one that it takes says
- * how many are missing.
+ * Writes a line at once, so that lines of several processes never mix. A pipe's
+ * reader may make us wait, as ever (svlogd, a terminal). The journal may not: a
+ * journal that is stuck, or that somebody floods, would else stop every daemon.
+ * A line that the journal does not take is counted, and the next one that it
+ * takes says how many are missing.
  */
 static bool
 to_stderr(const struct line *l)
@@ -236,8 +236,8 @@ to_stderr(const struct line *l)
 }
 
 /*
- * Builds the line and sends it off. A failure is ignored: there is nowhere else
- * to say it, and serving goes on.
+ * Builds the line and sends it off. A failure is ignored: there is no other
+ * place to report it, and serving goes on.
  */
 static void emit(enum log_level, const char *event, const char *execution,
     const char *principal, const char *fmt, va_list)

@@ -1,7 +1,8 @@
 /*
- * One log line an event, to standard error: text with a `<N>` priority prefix
- * (sd-daemon(3)) or JSONL. Where standard error is the journal's, to journald
- * itself, with fields. Only daemon code logs; libraries return errors.
+ * One log line for each event, to standard error: text with a `<N>` priority
+ * prefix (sd-daemon(3)) or JSONL. Where standard error is the journal's, the
+ * line goes to journald itself, with fields. Only daemon code logs; libraries
+ * return errors.
  *
  * Untrusted text is escaped here: control characters, DEL, and invalid UTF-8
  * become \xNN, so that a line is always one line and no terminal is driven.
@@ -24,15 +25,16 @@ enum log_format { LOG_TEXT, LOG_JSON };
 /* proc: shown in every line; borrowed for ever. */
 void log_init(const char *proc, enum log_format, enum log_level max);
 
-/* From now on lines go to journald's socket at `path` (JOURNAL_SOCKET) as
+/* Sends lines from now on to journald's socket at `path` (JOURNAL_SOCKET) as
  * entries: MESSAGE (the line without <N>), PRIORITY, SYSLOG_IDENTIFIER
- * mcpbox-PROC, MCPBOX_EVENT, MCPBOX_EXECUTION_ID, MCPBOX_PRINCIPAL; to standard
- * error when it does not take one. Nothing changes if JOURNAL_STREAM does not
- * name our standard error. Before confinement. */
+ * mcpbox-PROC, MCPBOX_EVENT, MCPBOX_EXECUTION_ID, MCPBOX_PRINCIPAL. A line goes
+ * to standard error when the socket does not take it. Does nothing if
+ * JOURNAL_STREAM does not name our standard error. Call it before
+ * confinement. */
 void log_journal(const char *path);
 
-/* Text of others for one line of a terminal or a log, escaped as log lines
- * are, cut to len with its NUL. */
+/* Escapes others' text for one line of a terminal or a log, as log lines are;
+ * out is cut to len with its NUL. */
 void log_escape(char *out, size_t len, const char *s, size_t n);
 
 /* event: a stable snake_case name. The message is escaped as a whole. */

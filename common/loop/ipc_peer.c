@@ -1,8 +1,8 @@
 /*
- * One connection on the loop. Order of checks for each frame, before any of
- * its content is looked at: may this role send this type to us in this state
+ * One connection on the loop. Each frame is checked in this order, before any
+ * of its content is looked at: may this role send this type to us in this state
  * (the table), then its shape (ipc_read, ipc_decode). A violation closes the
- * connection; the service manager or the back-off brings an honest peer back,
+ * connection. The service manager or the back-off brings an honest peer back,
  * and a taken-over one has gained nothing but its own end.
  */
 #include <sys/socket.h>
@@ -45,7 +45,7 @@ ipc_hello_epoch(void)
 	return &hello_epoch;
 }
 
-/* What it means for a request of ours that this peer is gone. */
+/* Returns the failure of our requests when this peer is gone. */
 static enum failure
 gone_failure(const struct ipc_peer *p)
 {
@@ -96,8 +96,8 @@ hello_timer_stop(struct ipc_peer *p)
 }
 
 /*
- * The deferred end of a peer, run from the loop so that whoever closed it is
- * off the stack: waiters are told, the owner is told, memory goes.
+ * Ends a peer, deferred to the loop so that the function that closed it is off
+ * the stack: tells the waiters, tells the owner, frees memory.
  */
 static void
 reap_cb(evutil_socket_t fd, short what, void *arg)
@@ -158,7 +158,7 @@ violation(struct ipc_peer *p, const struct err *e)
 	ipc_peer_close(p);
 }
 
-/* The first frame of the other side. */
+/* Takes the first frame of the other side. */
 static void
 take_hello(struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -193,8 +193,8 @@ take_hello(struct ipc_peer *p, struct ipc_frame *f)
 		p->handlers.up(p, p->arg);
 }
 
-/* An answer or part: to its waiter. One to nothing is a violation, one to a
- * forgotten waiter is dropped. */
+/* Gives an answer or part to its waiter. An answer to nothing is a violation;
+ * one to a forgotten waiter is dropped. */
 static void
 take_answer(struct ipc_peer *p, struct ipc_frame *f, bool final)
 {
@@ -239,8 +239,8 @@ take_frame(struct ipc_peer *p, struct ipc_frame *f)
 		ipc_peer_close(p);
 }
 
-/* Nothing more will come. What is to be said to a peer that we ourselves do not
- * listen to any more is said first. */
+/* Handles the end of input. A peer that we stopped listening to first gets the
+ * frames that are queued for it. */
 static void
 end_of_input(struct ipc_peer *p)
 {
@@ -330,7 +330,7 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	if (ipc_peer_cred(sock, &uid, &p->pid, NULL) == -1)
 		p->pid = -1;
 	evutil_make_socket_nonblocking(sock);
-	/* Whoever has code in a runner writes its packets. No message of a
+	/* Code of a tool in a runner may write these packets. No message of a
 	 * runner carries a descriptor (ipc_table.h). */
 	if (peer == IPC_ROLE_RUNNER) {
 		if (rights_guard(sock) == -1)
@@ -353,7 +353,8 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		    .epoch = *ipc_hello_epoch(),
 		    .layers = ipc_str(hello_layers)};
 
-		/* On failure the peer is closing; its end comes by the loop. */
+		/* On failure the peer is closing; its end comes from the
+		 * loop. */
 		(void)ipc_peer_enqueue(p, IPC_HELLO, 0, &h);
 	}
 	return p;
@@ -393,9 +394,9 @@ ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 	p->state = state;
 }
 
-/* The answer is late: tell the waiter now, keep a tombstone so that the late
- * answer is not taken for an answer to nothing. Also run for a request that
- * never left (ipc_peer_unsent), which nobody will answer. */
+/* The answer is late: tells the waiter now, and keeps a tombstone so that the
+ * late answer is not taken for an answer to nothing. Also runs for a request
+ * that never left (ipc_peer_unsent), which no process will answer. */
 static void
 waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -431,7 +432,7 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 	if (p->closing)
 		return -1;
 	if (p->nwaiters >= IPC_WAITERS_MAX) {
-		/* One that left so much unanswered past its time never will
+		/* A peer that left so much unanswered past its time never will
 		 * answer it; a fresh connection is the way out. */
 		if (p->nlate > IPC_WAITERS_MAX / 2) {
 			log_event(LOG_LV_WARN, "ipc_silent",
@@ -481,9 +482,9 @@ ipc_peer_finish(struct ipc_peer *p)
 	if (p->closing || p->finishing)
 		return;
 	p->finishing = true;
-	/* What the peer sends from now on fails with EPIPE; what it has sent
-	 * is read, and behind that is the end (unix(7) sockets keep their queue
-	 * at shutdown(2)). */
+	/* Packets that the peer sends from now on fail with EPIPE. Those that
+	 * it has sent are read, and after them comes the end (unix(7) sockets
+	 * keep their queue at shutdown(2)). */
 	(void)shutdown(p->fd, SHUT_RD);
 	ipc_peer_resume(p);
 }

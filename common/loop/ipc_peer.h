@@ -1,12 +1,12 @@
 /*
- * Connections to other processes on a libevent loop: listening, connecting
- * with back-off, HELLO, the permission check of the IPC table, requests and
- * their answers.
+ * Connections to other processes on a libevent loop: listening, connecting with
+ * back-off, HELLO, the permission check of the IPC table, requests and their
+ * answers.
  *
  * A peer that breaks a rule (wrong role, state, size, descriptor count, a
- * trailing byte, an answer to nothing) is logged once and closed; what it
- * sent has no effect. Callbacks run on the loop; a callback may close any
- * peer, itself included.
+ * trailing byte, an answer to nothing) is logged once and closed; its message
+ * has no effect. Callbacks run on the loop; a callback may close any peer, its
+ * own included.
  */
 #ifndef IPC_PEER_H
 #define IPC_PEER_H
@@ -46,10 +46,10 @@ struct ipc_server *ipc_server_new(struct event_base *, const char *path,
     void *arg, struct err *);
 void ipc_server_free(struct ipc_server *); /* closes its peers too */
 /*
- * For the end of a process: nobody is accepted any more, and the peers can't
- * send (theirs fails at once, so they know that it was never read). What they
- * sent before is still read and may be answered; a peer closes when that is
- * done. Call it again until it says true: no peers are left.
+ * For the end of a process: accepts no one any more, and the peers can't send
+ * (a message of theirs fails at once, so they know that it was never read).
+ * Messages sent before are still read and may be answered; a peer closes when
+ * that is done. Call it again until it returns true: no peers are left.
  */
 bool ipc_server_finish(struct ipc_server *);
 /* Calls f for each open peer of the server. */
@@ -59,18 +59,19 @@ void ipc_server_each(
 /*
  * Keeps one connection to `path` up, with back-off from IPC_BACKOFF_MIN_MS to
  * IPC_BACKOFF_MAX_MS. The listener's directory is owned by its process, so
- * reaching the path proves who answers (docs/decisions).
+ * reaching the path proves which process answers (docs/decisions).
  */
 struct ipc_client *ipc_client_new(struct event_base *, const char *path,
     const char *name, enum ipc_role local, enum ipc_role peer,
     const struct ipc_handlers *, void *arg, struct err *);
 void ipc_client_free(struct ipc_client *);
-/* The open peer, or NULL while the connection is down or listens no more. */
+/* Returns the open peer, or NULL while the connection is down or the other side
+ * listens no more. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
-/* Returns the enum ipc_role it connects to; 0, which is nobody's, for NULL. */
+/* Returns the enum ipc_role it connects to; for NULL 0, which is no role. */
 unsigned ipc_client_role(const struct ipc_client *);
-/* Down because the other side speaks another IPC table: an upgrade is under
- * way (failure UPGRADING). */
+/* Is it down because the other side speaks another IPC table? Then an upgrade
+ * is under way (failure UPGRADING). */
 bool ipc_client_other_build(const struct ipc_client *);
 
 /* Adopts a connected socket (a socketpair end: possession is the right).
@@ -78,17 +79,18 @@ bool ipc_client_other_build(const struct ipc_client *);
 struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
     const struct ipc_handlers *, void *arg, struct err *);
-/* Another owner takes the connection over: what comes from now on is its. */
+/* Gives the connection to another owner, which gets all that comes from now
+ * on. */
 void ipc_peer_handlers(
     struct ipc_peer *, const struct ipc_handlers *, void *arg);
-/* For runner channels: WAITING to RUNNING. */
+/* Changes the state of a runner channel: WAITING to RUNNING. */
 void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
 
 /* Queues an event. 0; -1 if the queue is full or the peer is down (the peer
  * is then closed, its down callback runs from the loop). */
 int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
 /* Queues an answer or part to request id `request`. 0; -1: it could not be
- * sent; unless the peer is down, who asked was then told REFUSED (lost). */
+ * sent. Unless the peer is down, it was then told REFUSED (lost) instead. */
 int ipc_answer(
     struct ipc_peer *, uint64_t request, enum ipc_type, const void *msg);
 /* Answers REFUSED. */
@@ -100,12 +102,13 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
  * Sends a request. cb runs once for each PART and once for the final answer
  * (any ANS type, REFUSED included), or with frame NULL and the failure that
  * fits: the peer went down (`gone`), wait_ms(timeout_ms) passed (waits.h;
- * FAILURE_BUSY), or it still waited in our queue when the other side listened
- * no more, so that nobody has read it (FAILURE_UPGRADING: asking again is
- * safe). Always called from the loop, never from inside ipc_request; if
- * ipc_request returns -1, cb is never called. After ipc_forget(peer, id) it
- * never runs: a peer that is closing is there until all its waiters were told,
- * so who waits keeps the peer beside the id (ipc_client_peer is NULL by then).
+ * FAILURE_BUSY), or the request still waited in our queue when the other side
+ * stopped listening, so that no process has read it (FAILURE_UPGRADING: asking
+ * again is safe). cb is always called from the loop, never from inside
+ * ipc_request; if ipc_request returns -1, cb is never called. After
+ * ipc_forget(peer, id) cb never runs. A closing peer exists until all its
+ * waiters were told, so a waiter keeps the peer beside the id (ipc_client_peer
+ * is NULL by then).
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);
@@ -125,8 +128,8 @@ const char *ipc_peer_name(const struct ipc_peer *);
 struct ipc_id ipc_peer_epoch(const struct ipc_peer *); /* from its HELLO */
 const char *ipc_peer_layers(const struct ipc_peer *);  /* from its HELLO */
 
-/* What this process says in every HELLO. Set once at start. `layers` may be
- * replaced later for new connections. Strings are copied. */
+/* Sets the content of this process's HELLOs. Called once at start. `layers` may
+ * be replaced later for new connections. Strings are copied. */
 void ipc_hello_set(const char *process, const char *layers);
 const struct ipc_id *ipc_hello_epoch(void); /* random, made at first use */
 

@@ -13,13 +13,13 @@ enum { IPC_PEERS_MAX = 64 };
  * three hundred descriptors on their way (a socket's buffer), which count
  * against our RLIMIT_NOFILE (proc.c raises it). */
 enum { IPC_DAEMON_PEERS_MAX = 24 };
-/* Chains of waiters by id: with every place taken, 16 to look at. */
+/* Chains of waiters by id: with every place taken, each has 16. */
 enum { IPC_CHAINS = 256 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
-/* How long one who listens no more may take to answer what it has read and to
- * close: a daemon's own end takes less (admind/daemon/drain.c). */
+/* Time, in ms, in which a peer that listens no more answers the requests it has
+ * read and closes: a daemon's own end takes less (admind/daemon/drain.c). */
 enum { IPC_DEAF_MS = 3000 };
 
 struct event;
@@ -27,7 +27,7 @@ struct event;
 struct ipc_out {
 	TAILQ_ENTRY(ipc_out) link;
 	struct ipc_packet packet;
-	uint64_t waiter; /* who waits for its answer; 0: nobody */
+	uint64_t waiter; /* waits for its answer; 0: none */
 };
 
 struct ipc_waiter {
@@ -105,15 +105,14 @@ extern int ipc_peer_hello_ms;
  * 0, or -1: it was not sent and never will be. */
 int ipc_peer_enqueue(
     struct ipc_peer *, enum ipc_type, uint64_t request, const void *msg);
-/* Event callback: sends what the socket takes. */
+/* Event callback: sends as much as the socket takes. */
 void ipc_peer_writable(int fd, short what, void *peer);
-/* Drops what was not sent; who waits for an answer to it hears from the loop.
- */
+/* Drops unsent frames; the loop tells those who wait for their answers. */
 void ipc_peer_drop_out(struct ipc_peer *);
-/* ipc_peer.c: that waiter, if there is one, is told UPGRADING from the loop. */
+/* ipc_peer.c: has the loop tell that waiter, if there is one, UPGRADING. */
 void ipc_peer_unsent(struct ipc_peer *, uint64_t waiter);
 
-/* A peer on its way out was reaped: its owner forgets it. */
+/* A closed peer was reaped: its owner forgets it. */
 void ipc_server_forget(struct ipc_server *, struct ipc_peer *);
 void ipc_client_forget(struct ipc_client *, struct ipc_peer *);
 

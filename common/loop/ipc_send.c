@@ -1,11 +1,11 @@
 /*
  * The sending half of a connection: frames leave in their order, as far as the
- * socket takes them, and who does not read is closed at a bound.
+ * socket takes them, and a peer that does not read is closed at a bound.
  *
- * A daemon that ends stops listening before it goes (ipc_server_finish): what
- * was sent until then it has read and answers, what comes later fails here with
- * EPIPE and has certainly not been read, no more than what the socket had no
- * room for (ipc_peer_drop_out). So nobody has to guess what became of a
+ * A daemon that ends stops listening before it goes (ipc_server_finish). It has
+ * read all that was sent until then, and answers it. A later message fails here
+ * with EPIPE and has certainly not been read; nor have those that the socket
+ * had no room for (ipc_peer_drop_out). So no process has to guess the fate of a
  * request, and the connection stays for the answers that are on their way.
  */
 #include <errno.h>
@@ -41,8 +41,9 @@ ipc_peer_drop_out(struct ipc_peer *p)
 	}
 }
 
-/* The other side listens no more, but may still answer, for IPC_DEAF_MS. One
- * that only says so has kept itself from being asked for that long. */
+/* Notes that the other side listens no more, but may still answer, for
+ * IPC_DEAF_MS. A peer that only pretends this keeps itself from being asked for
+ * that long. */
 static void
 gone_deaf(struct ipc_peer *p)
 {
@@ -54,7 +55,7 @@ gone_deaf(struct ipc_peer *p)
 	event_add(p->again, &tv);
 }
 
-/* Sends what the socket takes. */
+/* Sends as much as the socket takes. */
 void
 ipc_peer_writable(evutil_socket_t fd, short what, void *arg)
 {
@@ -143,8 +144,9 @@ ipc_answer(
 {
 	if (ipc_peer_enqueue(p, type, request, msg) == 0)
 		return 0;
-	/* Out of descriptors or memory for a large answer: a small one, so that
-	 * nobody waits for it in vain. What was asked for has been done. */
+	/* Out of descriptors or memory for a large answer: sends a small one,
+	 * so that no process waits for it in vain. The work that was asked for
+	 * has been done. */
 	if (!p->closing && type != IPC_REFUSED &&
 	    ipc_info(type)->kind == IPC_KIND_ANS)
 		(void)ipc_refuse(p, request, FAILURE_LOST,

@@ -1,7 +1,7 @@
 /*
- * A listening socket. Who may connect: the uids it was given, as the kernel
- * reports them (SO_PEERCRED of the connecting process; unix(7)). Others are
- * closed before a byte of theirs is read.
+ * A listening socket. The uids it was given may connect, as the kernel reports
+ * them (SO_PEERCRED of the connecting process; unix(7)). Others are closed
+ * before a byte of theirs is read.
  */
 #include <sys/socket.h>
 
@@ -25,8 +25,8 @@ uid_allowed(const struct ipc_server *s, uid_t uid)
 	return false;
 }
 
-/* The listener stays readable as long as nobody is accepted: look again after
- * a moment instead of at once. */
+/* Pauses accepting. The listener stays readable as long as no connection is
+ * accepted: look again after a moment instead of at once. */
 static void
 pause_accepting(struct ipc_server *s)
 {

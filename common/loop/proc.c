@@ -18,7 +18,8 @@
 
 enum { SOCKET_PATH_MAX = 80, FILES_MAX = 16384 };
 
-/* The signals that end a process in order. Their events live as long as it. */
+/* The signals that end a process in order. Their events live as long as the
+ * process. */
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
 enum { STOP_SIGNALS = sizeof(stop_signals) / sizeof(stop_signals[0]) };
 static struct event *ev_stop[STOP_SIGNALS];
@@ -80,7 +81,8 @@ proc_end(struct proc *p)
 }
 
 /*
- * -T: what the process would run with, in a form that -f reads back.
+ * -T: prints the settings that the process would run with, in a form that -f
+ * reads back.
  */
 static void
 dump_and_exit(const struct conf *c)
@@ -206,11 +208,11 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 		log_fatal("signal", "SIGPIPE: %s", strerror(errno));
 
 	/*
-	 * The limits of a call are promised to the ms, and sandboxd keeps
-	 * them: with this flag libevent reads the exact clock, not the one
-	 * that is 4 ms wide, and waits by a timerfd. The others only have
-	 * time-outs of seconds; setting that timer in each round of their
-	 * loops would be a fifth of their system calls.
+	 * The limits of a call are promised to the ms, and sandboxd keeps them:
+	 * with this flag libevent reads the exact clock, not the one that is 4
+	 * ms wide, and waits by a timerfd. The other daemons only have
+	 * time-outs of seconds. Setting that timer in each round of their loops
+	 * would be a fifth of their system calls.
 	 */
 	if ((cfg = event_config_new()) == NULL ||
 	    (strcmp(name, "sandboxd") == 0 &&
@@ -247,10 +249,10 @@ proc_socket_path(const struct proc *p, const char *process, const char *name,
 }
 
 /*
- * event_base_dispatch returns 1 when no event is left, which can't be while
- * the signal events exist, and -1 when epoll fails. Behind it the process only
- * ends: one more signal to stop waits for that, since without libevent's
- * handler it would kill an orderly end.
+ * event_base_dispatch returns 1 when no event is left, which can't be while the
+ * signal events exist, and -1 when epoll fails. After it the process only ends.
+ * One more signal to stop waits for that end, since without libevent's handler
+ * it would kill an orderly end.
  */
 int
 proc_run(struct proc *p)

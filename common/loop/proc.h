@@ -1,5 +1,5 @@
 /*
- * How every daemon starts: options, configuration, log, signals, loop.
+ * The start of every daemon: options, configuration, log, signals, loop.
  *
  *	mcpbox-NAME [-t] [-T] [-d] [-V] -f FILE
  *
@@ -25,28 +25,27 @@ struct proc {
 };
 
 /*
- * Before proc_start: what -t judges beyond the table of settings, such as a
- * list in a string; not what other files hold, which -t need not be able to
- * read. A reload runs -t first, so that a wrong file changes nothing
+ * Sets fn, before proc_start: checks of -t beyond the table of settings, such
+ * as a list in a string. fn does not check other files, which -t need not be
+ * able to read. A reload runs -t first, so that a wrong file changes nothing
  * (docs/decisions/0055). -1 with err from fn: the file is refused.
  */
 void proc_check_with(int (*fn)(const struct conf *, struct err *));
-/* Takes what the service manager passed (service.h), parses argv, loads the
- * configuration, opens the log, makes the loop, sets
- * SIGTERM, SIGINT and SIGHUP to leave the loop (proc_on_stop), ignores SIGPIPE,
- * sets umask 077, refuses to run as uid 0. Exits with a message on any error.
- */
+/* Takes over from the service manager (service.h), parses argv, loads the
+ * configuration, opens the log, makes the loop, sets SIGTERM, SIGINT and SIGHUP
+ * to leave the loop (proc_on_stop), ignores SIGPIPE, sets umask 077, refuses to
+ * run as uid 0. Exits with a message on any error. */
 void proc_start(struct proc *, const char *name, int argc, char **argv);
-/* RUN_DIR/process/name.sock into buf (at most 80 bytes: sun_path is 108 and
- * state directories may be long). -1 with err when it does not fit. */
+/* Writes RUN_DIR/process/name.sock into buf (at most 80 bytes: sun_path is 108
+ * and state directories may be long). -1 with err when it does not fit. */
 int proc_socket_path(const struct proc *, const char *process, const char *name,
     char *buf, size_t len, struct err *);
 /*
  * The first SIGTERM, SIGINT or SIGHUP calls fn, from the loop, instead of
- * leaving the loop: it lets what is under way end, within a time of its own,
- * and then calls proc_end. A second signal leaves the loop at once. SIGHUP is
- * no other than the rest: who starts the process anew has it read its
- * configuration (docs/decisions/0055).
+ * leaving the loop. fn lets work under way end, within a time of its own, and
+ * then calls proc_end. A second signal leaves the loop at once. SIGHUP is like
+ * the others: a process that is started again reads its configuration again
+ * (docs/decisions/0055).
  */
 void proc_on_stop(struct proc *, void (*fn)(void *arg), void *arg);
 /* Leaves the loop, after the callback that runs now. */

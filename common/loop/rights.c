@@ -17,9 +17,9 @@ static int closer = -1;
 static bool owed; /* the closer holds one, and had no room for our word */
 
 /* Sockets that the closer had no room for: open, and tried again at the next
- * close. Its queue holds more than a hundred, so it has as many sets to free.
- * Our limit of descriptors bounds them: where none is left, runners get
- * no channel, and calls are refused. */
+ * close. The closer's queue holds more than a hundred, so it has as many sets
+ * to free. Our limit of descriptors bounds these sockets: where none is left,
+ * runners get no channel, and calls are refused. */
 static int *kept;
 static size_t nkept, maxkept;
 
@@ -57,9 +57,10 @@ rights_guard(int sock)
 }
 
 /*
- * recvmsg(2) without room for descriptors, which leaves the packet where it is:
- * the kernel takes a second reference to each that it brings, drops it, and
- * says MSG_CTRUNC. The packet keeps the first, so no drop is the last.
+ * Calls recvmsg(2) without room for descriptors, which leaves the packet in
+ * place: the kernel takes a second reference to each descriptor in it, drops
+ * that reference, and says MSG_CTRUNC. The packet keeps the first, so no drop
+ * is the last.
  */
 static ssize_t
 peek(int sock, void *p, size_t n, bool *truncated)
@@ -84,8 +85,9 @@ rights_come(int sock)
 }
 
 /*
- * A look never goes past what brings descriptors, and of a stream no more is
- * read than was looked at: more may have come meanwhile.
+ * Receives without descriptors. A look never goes past bytes that bring
+ * descriptors, and no more of a stream is read than was looked at: more may
+ * have come since.
  */
 ssize_t
 rights_recv(int sock, void *p, size_t n, int flags)
@@ -106,10 +108,11 @@ rights_recv(int sock, void *p, size_t n, int flags)
 }
 
 /*
- * Is there something that nobody read? To be asked when nothing more can come.
- * A packet without bytes reads like the end; but where the kernel is to say who
- * sent a packet and has no room for it, each is truncated, and the end is not.
- * (Of a stream the end is, too: then it is given away for nothing.)
+ * Is there something unread? To be asked when nothing more can come. A packet
+ * without bytes reads like the end. But where the kernel is to name a packet's
+ * sender and has no room for the name, each packet is truncated, and the end is
+ * not. (The end of a stream is truncated, too: then the socket is given away
+ * for nothing.)
  */
 static bool
 unread(int sock)
@@ -123,7 +126,7 @@ unread(int sock)
 	return peek(sock, &byte, sizeof(byte), &truncated) > 0 || truncated;
 }
 
-/* Tells the closer that we have closed what it holds. */
+/* Tells the closer that we have closed the socket that it holds. */
 static void
 say_closed(void)
 {
@@ -132,9 +135,9 @@ say_closed(void)
 	owed = send(closer, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1;
 }
 
-/* Gives it away: the closer holds it until it is told that we have closed
- * ours, which therefore isn't the last. The next one that it gets tells it,
- * too. */
+/* Gives a socket away. The closer holds it until it is told that we have closed
+ * ours, so our close isn't the last. The next socket that the closer gets tells
+ * it, too. */
 static bool
 give(int sock)
 {
@@ -167,7 +170,8 @@ give(int sock)
 	return true;
 }
 
-/* Without memory to remember it, it stays open. */
+/* Keeps a socket for the next close. Without memory to remember it, it stays
+ * open. */
 static void
 keep(int sock)
 {

@@ -21,13 +21,13 @@ enum {
 	FDS_MAX = 8,   /* more than any program here has names for */
 	NAME_MAX_BYTES = 64,
 	STATUS_MAX = 256,
-	/* A human looks at it: seconds late is soon enough, and nobody is
-	 * woken for a connection that came and went. */
+	/* A person looks at it: seconds late is soon enough, and no process
+	 * wakes for a connection that came and went. */
 	STATUS_EVERY_S = 5
 };
 
 static struct {
-	int notify; /* connected datagram socket; -1: nobody listens */
+	int notify; /* connected datagram socket; -1: no manager */
 	struct sockaddr_un manager;
 	socklen_t manager_len;
 
@@ -43,8 +43,8 @@ static struct {
 	bool stopping;
 } sv = {.notify = -1};
 
-/* A copy of an environment variable, which is then removed. "" if unset, and
- * if longer than any that is right. */
+/* Copies an environment variable and removes it. The copy is "" if the variable
+ * is unset, or longer than any that is right. */
 static bool
 take(const char *name, char *buf, size_t len)
 {
@@ -75,12 +75,12 @@ take_number(const char *name)
 }
 
 /*
- * A path, or with a leading '@' an abstract name. Connected now: confinement
- * takes the right to make sockets from most processes, and Landlock lets a
- * datagram socket go on sending to an abstract peer it was connected to.
+ * Connects to a path, or with a leading '@' to an abstract name. Connected now:
+ * confinement takes the right to make sockets from most processes, and Landlock
+ * lets a datagram socket go on sending to an abstract peer it was connected to.
  *
- * A manager that can't be reached is only worth a warning: the variable may
- * be left over from a parent that was no manager of ours, and one that waits
+ * A manager that can't be reached is only worth a warning. The variable may be
+ * left over from a parent that was no manager of ours, and a manager that waits
  * for READY=1 says by itself that none came.
  */
 static void
@@ -102,7 +102,7 @@ connect_manager(void)
 	memcpy(sv.manager.sun_path, path, n);
 	if (path[0] == '@')
 		sv.manager.sun_path[0] = '\0';
-	/* An abstract name has no NUL behind it (unix(7)). */
+	/* An abstract name has no NUL after it (unix(7)). */
 	sv.manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 	    n + (path[0] == '@' ? 0 : 1));
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -132,8 +132,9 @@ name_descriptors(const char *names)
 }
 
 /*
- * LISTEN_PID says whose they are: variables that a parent left behind for
- * itself must not make us take its descriptors for listeners.
+ * Counts the passed descriptors. LISTEN_PID names their owner: variables that a
+ * parent left behind for itself must not make us take its descriptors for
+ * listeners.
  */
 static void
 count_descriptors(void)
@@ -165,7 +166,7 @@ service_start(void)
 {
 	uint64_t pid, us;
 
-	count_descriptors(); /* first: what we open must not look passed */
+	count_descriptors(); /* first: else our own descriptors look passed */
 	connect_manager();
 	us = take_number("WATCHDOG_USEC");
 	pid = take_number("WATCHDOG_PID");
@@ -198,9 +199,10 @@ service_listener(const char *name)
 }
 
 /*
- * Never waits for the manager but with READY=1, which comes once and must come.
- * One that was started anew has another socket of the same name, and the
- * connection says so (unix(7): ECONNREFUSED, then ENOTCONN): then by name.
+ * Sends text to the manager. Waits only with READY=1, which comes once and must
+ * come. A manager that was started again has another socket of the same name,
+ * and the connection says so (unix(7): ECONNREFUSED, then ENOTCONN): then the
+ * text is sent by name.
  */
 static bool
 tell(const char *text, int flags)
@@ -216,8 +218,9 @@ tell(const char *text, int flags)
 }
 
 /*
- * The line may quote what others wrote (PostgreSQL's message): a newline of
- * theirs would be an assignment of its own, "MAINPID=1" say.
+ * Sends the status, escaped. The line may quote others' text (PostgreSQL's
+ * message): a newline of theirs would be an assignment of its own, "MAINPID=1"
+ * say.
  */
 static void
 send_status(const char *first, const char *status, int flags)
@@ -277,8 +280,8 @@ on_watchdog(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Of the first priority, where a loop has several: what is served before all
- * else is work, and must not look like a loop that is stuck.
+ * Makes a timer of the first priority, where a loop has several. Work that is
+ * served before all else must not look like a loop that is stuck.
  */
 static struct event *
 every(struct event_base *base, uint64_t us, event_callback_fn f)

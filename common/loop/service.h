@@ -1,11 +1,11 @@
 /*
- * What a service manager and its daemon tell each other: sd_notify(3),
+ * The messages between a service manager and its daemon: sd_notify(3),
  * sd_listen_fds(3), sd_watchdog_enabled(3), without libsystemd
  * (docs/decisions/0054).
  *
- * Without a manager that speaks it (runit, a shell) nothing is passed and every
- * call here does nothing. What was passed is read once, in service_start, and
- * taken out of the environment, so that no child believes it is meant.
+ * Without a manager that speaks this (runit, a shell) nothing is passed and
+ * every call here does nothing. The variables are read once, in service_start,
+ * and taken out of the environment, so that no child believes it is meant.
  */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -19,30 +19,32 @@ struct event_base;
  * message where the manager promises descriptors that are not there. */
 void service_start(void);
 
-/* The inherited descriptor that the manager named so (FileDescriptorName=), or
- * -1: none was passed, listen yourself. Close-on-exec; the caller's from now
- * on, once. Nothing else is known of it: httpd_new_inherited checks what it is.
- * Descriptors passed under other names only, or two of this name, are a unit
- * that serves nobody: exits with a message. */
+/* Returns the inherited descriptor that the manager gave this name
+ * (FileDescriptorName=), or -1: none was passed, listen yourself. It is
+ * close-on-exec, and the caller's from now on, once. Nothing else is known of
+ * it: httpd_new_inherited checks its kind. Descriptors passed under other names
+ * only, or two of this name, are a unit that serves no one: exits with a
+ * message. */
 int service_listener(const char *name);
 
-/* READY=1 with STATUS=, and from then on WATCHDOG=1 from the loop, twice in the
- * time after which the manager kills us. Call it when the process can serve.
- * Exits with a message if a descriptor was passed that nobody took. */
+/* Sends READY=1 with STATUS=, and from then on WATCHDOG=1 from the loop, twice
+ * in the time after which the manager kills us. Call it when the process can
+ * serve. Exits with a message if a descriptor was passed that the process did
+ * not take. */
 void service_ready(struct event_base *, const char *status);
 
-/* STATUS=, if it is not what was said last. One line for a human; control
- * characters are escaped, so it may quote others. */
+/* Sends STATUS=, if it differs from the last one. One line for a person;
+ * control characters are escaped, so it may quote others. */
 void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Asked for the line every few seconds from service_ready on, by processes
- * whose state changes often: what they count costs nothing in between. say
- * writes at most len bytes with NUL. Not asked without a manager. */
+/* Asks say for the line every few seconds from service_ready on, for processes
+ * whose state changes often: their counting costs nothing in between. say
+ * writes at most len bytes with NUL. Does not ask without a manager. */
 void service_status_from(
     void (*say)(char *buf, size_t len, void *arg), void *arg);
 
-/* STOPPING=1 and its STATUS=; service_status_from's function is asked no more.
- * Harmless when repeated. */
+/* Sends STOPPING=1 and its STATUS=; no longer asks the function of
+ * service_status_from. Harmless when repeated. */
 void service_stopping(void);
 
 #endif

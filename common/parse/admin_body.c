@@ -22,8 +22,9 @@ find(const struct admin_action *a, const char *name, size_t n,
 }
 
 /*
- * PostgreSQL's text holds no U+0000, which JSON can write: refused here with
- * a sentence, at every depth, names included. json_scan has bounded the depth.
+ * Is v free of U+0000 at every depth, names included? JSON can write U+0000 and
+ * PostgreSQL's text can't hold it, so it is refused with a sentence. json_scan
+ * has bounded the depth.
  */
 static bool
 without_nul(struct json_object *v)
@@ -127,7 +128,7 @@ admin_body_check(
 	return 0;
 }
 
-/* The value that text is, of this type; NULL if it is none. */
+/* Makes a value of this type from text; NULL if text is not one. */
 static struct json_object *
 typed(char type, const char *text)
 {

@@ -9,13 +9,13 @@
 
 struct json_object;
 
-/* Has it only the action's members, each of its type, and all those required?
- * A member that is not required may be null. 0, or -1 with one sentence
- * (INVALID_PARAMS). */
+/* Checks that the body has only the action's members, each of its type, and all
+ * required ones. A member that is not required may be null. 0, or -1 with one
+ * sentence (INVALID_PARAMS). */
 int admin_body_check(
     const struct admin_action *, struct json_object *, struct err *);
-/* Adds "name=value" as the action's row types it: an array's values one word
- * each, an object's as JSON text. 0, or -1 with one sentence. */
+/* Adds "name=value" with the type that the action's row gives: for an array one
+ * element, for an object its JSON text. 0, or -1 with one sentence. */
 int admin_body_word(const struct admin_action *, struct json_object *,
     const char *word, struct err *);
 

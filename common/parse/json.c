@@ -1,5 +1,5 @@
 /*
- * json-c behind the pre-scan, and getters that never convert.
+ * json-c after the pre-scan, and getters that never convert.
  *
  * json_object_get_int on "7" gives 7, on 1.9 gives 1, on 10^30 the largest
  * integer: each would let a request mean two things. The getters here ask for
@@ -24,8 +24,8 @@ json_parse(
 		return -1;
 	if (n > INT_MAX)
 		return err_set(err, FAILURE_TOO_LARGE, "text too long");
-	/* One level for a scalar in the innermost container, one because the
-	 * tokener counts from the text itself. */
+	/* One more level for a scalar in the innermost container, and one
+	 * because the tokener counts from the text itself. */
 	if ((tok = json_tokener_new_ex(JSON_DEPTH_MAX + 2)) == NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	/* The pre-scan is stricter than JSON_TOKENER_STRICT; that flag would
@@ -34,7 +34,7 @@ json_parse(
 	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
 	top = json_tokener_parse_ex(tok, (const char *)text, (int)n);
 	e = json_tokener_get_error(tok);
-	/* A number at the top ends only where something else follows it. */
+	/* A number at the top ends only where another character follows it. */
 	if (e == json_tokener_continue) {
 		top = json_tokener_parse_ex(tok, " ", 1);
 		e = json_tokener_get_error(tok);
@@ -49,7 +49,7 @@ json_parse(
 	return 0;
 }
 
-/* The member `name` with the wanted type: 1, 0 or -1 as in json.h. */
+/* Gets the member `name` with the wanted type: 1, 0 or -1 as in json.h. */
 static int
 get(struct json_object *o, const char *name, enum json_type type,
     const char *what, struct json_object **v, struct err *err)
@@ -92,8 +92,8 @@ json_get_int(struct json_object *o, const char *name, int64_t min, int64_t max,
 	if ((rc = get(o, name, json_type_int, "an integer", &v, err)) != 1)
 		return rc;
 	i = json_object_get_int64(v);
-	/* Where json-c saturates a text beyond 64 bits looks like the limit
-	 * itself, so INT64_MIN counts as out of range. */
+	/* json-c saturates, so a text beyond 64 bits looks like the limit
+	 * itself: INT64_MIN counts as out of range. */
 	if (i < min || i > max || i == INT64_MIN ||
 	    (i == INT64_MAX && json_object_get_uint64(v) != INT64_MAX))
 		return err_set(err, FAILURE_INVALID_PARAMS,

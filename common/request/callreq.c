@@ -26,8 +26,8 @@ callreq_is(const void *preimage, size_t n)
 	    memcmp(preimage, magic, sizeof(magic)) == 0;
 }
 
-/* Text of a person's screen: UTF-8 without NUL, or two contents could look the
- * same there. */
+/* Takes text that a person reads: UTF-8 without NUL, or two contents could look
+ * the same on the screen. */
 static int
 take_text(const struct tlv *f, size_t max, struct ipc_bytes *out, struct err *e)
 {
@@ -118,8 +118,8 @@ callreq_write(const struct callreq *c, struct buf *b, struct err *e)
 	return callreq_read(b->p, b->len, &read, e);
 }
 
-/* The arguments are embedded only if they are one JSON value by grammar: else
- * `{},"tool":"harmless"` would forge a field of what is shown. */
+/* Embeds the arguments only if they are one JSON value by grammar: else
+ * `{},"tool":"harmless"` would forge a field of the object shown. */
 int
 callreq_json(const void *preimage, size_t n, struct buf *out, struct err *e)
 {
@@ -148,7 +148,7 @@ callreq_json(const void *preimage, size_t n, struct buf *out, struct err *e)
 	jsonw_kv_str(&w, "version_hash", hex);
 	jsonw_kv_str(&w, "request", uuid);
 	jsonw_name(&w, "expires_at");
-	/* A number where it is no time a calendar has. */
+	/* A time that no calendar has is shown as a number. */
 	if (c.expires_ms > UINT64_C(253402300799000)) {
 		jsonw_u64(&w, c.expires_ms);
 	} else {

@@ -1,6 +1,6 @@
 /*
- * What an approval request is about, as a JSON object for people and REST: of
- * whatever kind its own first bytes say, whatever admind calls it.
+ * Shows the content of an approval request as a JSON object for people and
+ * REST. Its own first bytes decide its kind, whatever admind calls it.
  */
 #ifndef CONTENT_SHOW_H
 #define CONTENT_SHOW_H
@@ -10,7 +10,8 @@
 #include "buf.h"
 #include "err.h"
 
-/* 0; -1: it is none of version.h, callreq.h, grantreq.h, or too large. */
+/* 0; -1: a content of none of version.h, callreq.h, grantreq.h, or too
+ * large. */
 int content_show_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 

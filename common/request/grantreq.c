@@ -34,8 +34,8 @@ static const char *const names[] = {[GRANTREQ_KIND] = "kind",
 
 /* ---- hosts ---- */
 
-/* Characters of all hosts and addresses; a NUL or a letter of another script
- * ends here. */
+/* Has the text only characters of hosts and addresses? A NUL or a letter of
+ * another script ends here. */
 static bool
 plain(struct ipc_bytes host)
 {
@@ -49,9 +49,9 @@ plain(struct ipc_bytes host)
 	return true;
 }
 
-/* Labels of letters, digits and inner dashes; how many, or 0. A last label
- * that begins with a digit is refused: 127.1 and 0x7f.1 are addresses to
- * inet_aton(3), and no top-level domain does. */
+/* Counts labels of letters, digits and inner dashes; 0: malformed. Refuses a
+ * last label that begins with a digit: 127.1 and 0x7f.1 are addresses to
+ * inet_aton(3), and no top-level domain begins so. */
 static unsigned
 labels(const char *s)
 {
@@ -144,9 +144,9 @@ grantreq_host(struct ipc_bytes host)
 	return GRANT_HOST_NAME;
 }
 
-/* ---- what a version declares ---- */
+/* ---- requirements of a version ---- */
 
-/* 1 to 65535 without leading zeros; 0: it is none. */
+/* Parses 1 to 65535 without leading zeros; 0: not a port. */
 static uint16_t
 port_of(struct ipc_bytes text)
 {
@@ -162,7 +162,7 @@ port_of(struct ipc_bytes text)
 	return v <= PORT_MAX ? (uint16_t)v : 0;
 }
 
-/* Takes the port off the end. 0; -1: what stands behind the host is none. */
+/* Takes the port off the end. 0; -1: the text after the host is not a port. */
 static int
 split_port(struct ipc_bytes *text, uint16_t *port)
 {
@@ -181,7 +181,7 @@ split_port(struct ipc_bytes *text, uint16_t *port)
 			     text->p + at + 1, text->n - at - 1))) == 0))
 			return -1;
 		*text = ipc_bytes(text->p + 1, at - 2);
-		/* only an IPv6 address stands in brackets */
+		/* only an IPv6 address may be in brackets */
 		return memchr(text->p, ':', text->n) != NULL ? 0 : -1;
 	}
 	if (colon == NULL)
@@ -194,7 +194,8 @@ split_port(struct ipc_bytes *text, uint16_t *port)
 	return *port == 0 ? -1 : 0;
 }
 
-/* Lower case, no final dots, an IPv6 address as inet_ntop(3) writes it. */
+/* Spells a host: lower case, no final dots, an IPv6 address as inet_ntop(3)
+ * writes it. */
 static struct ipc_bytes
 spelled(struct ipc_bytes host, char text[GRANTREQ_HOST_MAX + 1])
 {
@@ -238,7 +239,7 @@ grantreq_need(struct ipc_bytes text, struct buf *line, struct err *e)
 {
 	bool udp = text.n > 4 && memcmp(text.p, "udp:", 4) == 0;
 
-	/* udp:53 is port 53 of the host udp, which may be there as any other */
+	/* udp:53 is port 53 of the host udp, which is allowed like any other */
 	if ((udp && need(ipc_bytes(text.p + 4, text.n - 4), true, line) == 0) ||
 	    need(text, false, line) == 0)
 		return 0;
@@ -263,7 +264,8 @@ bad(const struct tlv *f, struct err *e)
 	    "grant: %s is not in its form", names[f->tag]);
 }
 
-/* Visible ASCII: all these names are, so no two look the same. */
+/* Takes visible ASCII: all these names are visible ASCII, so no two look the
+ * same. */
 static int
 take_text(const struct tlv *f, size_t max, struct ipc_bytes *out, struct err *e)
 {
@@ -331,7 +333,7 @@ take(const struct tlv *f, struct grantreq *out, struct err *e)
 	case GRANTREQ_PORT:
 		if (take_number(f, PORT_MAX, &out->port, e) == -1)
 			return -1;
-		/* no port is usual for datagrams, as 80 and 443 are for TCP */
+		/* datagrams have no usual port, as TCP has 80 and 443 */
 		return out->port == 0 && ipc_streq(out->proto, "udp")
 		    ? bad(f, e)
 		    : 0;
@@ -340,7 +342,8 @@ take(const struct tlv *f, struct grantreq *out, struct err *e)
 	}
 }
 
-/* Which field comes next, for this kind: 0 when only AFFECTED may follow. */
+/* Returns the field that comes next for this kind; 0 when only AFFECTED may
+ * follow. */
 static uint8_t
 next_tag(uint8_t tag, enum grant_kind kind)
 {
@@ -351,7 +354,8 @@ next_tag(uint8_t tag, enum grant_kind kind)
 	return tag + 1;
 }
 
-/* Version hashes at the end: ascending, so that one set has one form. */
+/* Takes the version hashes at the end: ascending, so that one set has one
+ * form. */
 static int
 take_affected(struct tlv_reader *r, struct tlv *f, int rc, struct grantreq *out,
     struct err *e)
@@ -397,7 +401,7 @@ grantreq_read(
 	out->kind = (enum grant_kind)kind;
 	while (want != 0) {
 		rc = tlv_next(&r, &f);
-		/* A module that is not recorded ends behind its name. */
+		/* A module that is not recorded ends after its name. */
 		if (want == GRANTREQ_VERSION &&
 		    (rc == 0 || (rc == 1 && f.tag == GRANTREQ_AFFECTED)))
 			return take_affected(&r, &f, rc, out, e);

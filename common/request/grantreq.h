@@ -1,13 +1,14 @@
 /*
- * Grants: the pre-image of what a person approves in the queues of modules and
- * of network access. The text "mcpbox grant 1" and a NUL, then a TLV list of
- * the fields below in this order. SHA-256 over all of it names the request; the
- * vault seals that, admind-http and mcpboxctl show it and compute the hash
- * themselves, as for versions (version.h). docs/decisions/0037.
+ * Grants: the pre-image that a person approves in the queues of modules and of
+ * network access. It is the text "mcpbox grant 1" and a NUL, then a TLV list of
+ * the fields below in this order. SHA-256 over all of it names the request. The
+ * vault seals that hash; admind-http and mcpboxctl show the pre-image and
+ * compute the hash themselves, as for versions (version.h).
+ * docs/decisions/0037.
  *
  * One content has one pre-image. A host has one spelling (grantreq_host), so
- * what is shown is what will be opened. AFFECTED are the versions that serve
- * and that this grant touches: when they change it is another request.
+ * the host shown is the host opened. AFFECTED are the versions that serve and
+ * that this grant touches: when they change, it is another request.
  */
 #ifndef GRANTREQ_H
 #define GRANTREQ_H
@@ -63,7 +64,8 @@ struct grantreq {
 	const uint8_t *affected; /* its first field; grantreq_affected */
 };
 
-/* The one strict reader. 0, or -1 with FAILURE_INVALID_PARAMS. Fuzzed. */
+/* Reads a pre-image; the one strict reader, fuzzed. 0, or -1 with
+ * FAILURE_INVALID_PARAMS. */
 int grantreq_read(
     const void *preimage, size_t n, struct grantreq *, struct err *);
 /* The i-th version hash, 32 bytes. */
@@ -74,11 +76,11 @@ bool grantreq_is(const void *preimage, size_t n);
 int grantreq_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 
-/* What a network grant opens, as people read and write it: host, host:port,
- * udp:host:port, [IPv6]:port. */
+/* Writes the target of a network grant as people read and write it: host,
+ * host:port, udp:host:port, [IPv6]:port. */
 void grantreq_host_text(const struct grantreq *, struct buf *out);
 
-/* What a host is. */
+/* Kinds of a host. */
 enum grant_host {
 	GRANT_HOST_BAD = 0,
 	GRANT_HOST_NAME = 1, /* example.org */
@@ -89,20 +91,20 @@ enum grant_host {
 	GRANT_HOST_ANY = 5   /* *: every host whose address is public */
 };
 /*
- * BAD unless it is in its one spelling: lower-case letters, digits and dashes
- * in labels of 1 to 63, no final dot, the last label not a number; *. before
- * two labels at least; * alone; or an address as inet_ntop(3) writes it.
- * localhost, link-local, multicast and IPv4 in IPv6 are BAD, too: nobody may
- * grant them. (A loopback or private address is granted by itself alone, with
- * its port: netgrant.h.)
+ * Returns the kind of a host. It is BAD unless it is in its one spelling:
+ * lower-case letters, digits and dashes in labels of 1 to 63, no final dot, the
+ * last label not a number; *. before two labels at least; * alone; or an
+ * address as inet_ntop(3) writes it. localhost, link-local, multicast and IPv4
+ * in IPv6 are BAD, too: no one may grant them. (Only a grant of that very
+ * address and port covers a loopback or private address: netgrant.h.)
  */
 enum grant_host grantreq_host(struct ipc_bytes);
 
 /*
- * What an author wrote in `requires`, appended to line as netgrant.h spells it:
- * host, host:port, *.domain, *, udp:host:port, [IPv6]:port; in any case, with
- * or without a final dot. SQL's need_parts() says the same. 0; -1 with
- * FAILURE_INVALID_PARAMS, and line as it was. Fuzzed.
+ * Appends an entry that an author wrote in `requires` to line, as netgrant.h
+ * spells it: host, host:port, *.domain, *, udp:host:port, [IPv6]:port; in any
+ * case, with or without a final dot. SQL's need_parts() does the same. 0; -1
+ * with FAILURE_INVALID_PARAMS, and line as it was. Fuzzed.
  */
 int grantreq_need(struct ipc_bytes text, struct buf *line, struct err *);
 

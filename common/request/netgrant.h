@@ -1,14 +1,14 @@
 /*
- * Network grants as one line of text: what a version declares (`requires`) and
- * what a server is granted, in one spelling, for vault, sandboxd and egress.
+ * Network grants as one line of text: a version's declarations (`requires`) and
+ * a server's grants, in one spelling, for vault, sandboxd and egress.
  *
  *	PROTO HOST PORT
  *
- * PROTO is tcp or udp. HOST is what grantreq_host() accepts, or "*": any host
- * whose address is public. PORT is decimal without leading zeros; 0 stands for
- * 80 and 443 in a grant, for any port in a declaration. LAN and loopback
- * addresses are covered by a grant of that very address and port alone.
- * Lists are lines, a line feed behind each.
+ * PROTO is tcp or udp. HOST is one that grantreq_host() accepts, or "*": any
+ * host whose address is public. PORT is decimal without leading zeros; 0 stands
+ * for 80 and 443 in a grant, for any port in a declaration. Only a grant of
+ * that very address and port covers a LAN or loopback address.
+ * Lists are lines, a line feed after each.
  */
 #ifndef NETGRANT_H
 #define NETGRANT_H
@@ -27,7 +27,7 @@ enum { NETGRANT_LINE_MAX = 4 + GRANTREQ_HOST_MAX + 1 + 5 };
 struct netgrant {
 	enum netgrant_proto proto;
 	bool any;              /* HOST is "*" */
-	enum grant_host form;  /* else what kind of host it is */
+	enum grant_host form;  /* else the kind of its host */
 	struct ipc_bytes host; /* borrowed from the line; with "*." of WILD */
 	uint16_t port;         /* 0: see above */
 };
@@ -35,15 +35,15 @@ struct netgrant {
 /* Reads one line without its line feed. 0, or -1 with INVALID_PARAMS. Fuzzed.
  */
 int netgrant_read(struct ipc_bytes line, struct netgrant *, struct err *);
-/* The next line of a list, which it is taken from. 1; 0: the list is empty; -1:
- * no line (or one too long). */
+/* Takes the next line off a list. 1; 0: the list is empty; -1: not a line (or
+ * one too long). */
 int netgrant_next(struct ipc_bytes *list, struct netgrant *, struct err *);
 /* Does a grant (declared false) or a declaration (true) cover this? host: a
  * name in lower case without a final dot, or an address as inet_ntop(3) writes
- * it (is_address). Whether an address is public is not judged here. */
+ * it (is_address). This does not judge whether an address is public. */
 bool netgrant_covers(const struct netgrant *, bool declared,
     enum netgrant_proto, struct ipc_bytes host, bool is_address, uint16_t port);
-/* May this name be resolved at all: does some line of the list have it? */
+/* May this name be resolved at all, because some line of the list has it? */
 bool netgrant_names(struct ipc_bytes list, struct ipc_bytes name);
 
 #endif

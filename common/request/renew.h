@@ -16,8 +16,8 @@ enum {
 
 /* Fields of one row, in this order; each row begins with its ID. */
 enum renew_tag {
-	RENEW_ID = 1,    /* of the row, and the order of passes */
-	RENEW_PLACE = 2, /* ROWS: what the vault sealed it for (stored.h) ... */
+	RENEW_ID = 1,     /* of the row, and the order of passes */
+	RENEW_PLACE = 2,  /* ROWS: its place for the vault (stored.h) ... */
 	RENEW_COLUMN = 3, /* ROWS: ... an anchor's row number and head in hex */
 	RENEW_VALUE = 4,  /* as it rests */
 	RENEW_RENEWED = 5 /* STORE: the same under the newest key */

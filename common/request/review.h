@@ -1,6 +1,6 @@
 /*
- * How requests are reviewed: the modes of a policy, and the profiles that name
- * three of them at once. docs/decisions/0038.
+ * The modes in which requests are reviewed, and the profiles that name three of
+ * them at once. docs/decisions/0038.
  */
 #ifndef REVIEW_H
 #define REVIEW_H
@@ -13,25 +13,26 @@
 enum review_mode {
 	REVIEW_REQUIRE = 1,  /* one person */
 	REVIEW_SECOND = 2,   /* two different ones */
-	REVIEW_AUTOMATIC = 3 /* nobody, within what may be automatic at all */
+	REVIEW_AUTOMATIC = 3 /* no person, where that is allowed at all */
 };
 
 enum review_queue { REVIEW_TOOL, REVIEW_MODULE, REVIEW_NETWORK, REVIEW_QUEUES };
 
 enum {
-	/* Of automatic modes: long enough to forget, so they end. */
+	/* Days of automatic modes: long enough to forget, so they end. */
 	REVIEW_DAYS_MAX = 90,
 	REVIEW_DAYS_DEFAULT = 30
 };
 
-/* NULL for no mode, no queue. */
+/* These return NULL for no mode, no queue. */
 const char *review_mode_name(uint64_t);
 const char *review_queue_name(unsigned);
 /* 0 or -1. */
 int review_mode_find(struct ipc_bytes name, uint8_t *mode);
-/* strict, balanced, permissive: the modes by enum review_queue. 0 or -1. */
+/* Finds the modes of strict, balanced or permissive, by enum review_queue. 0 or
+ * -1. */
 int review_profile(struct ipc_bytes name, uint8_t mode[REVIEW_QUEUES]);
-/* The profile that these modes are; NULL: none. */
+/* Returns the profile that has these modes; NULL: none. */
 const char *review_profile_name(const uint8_t mode[REVIEW_QUEUES]);
 
 #endif

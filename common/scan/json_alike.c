@@ -1,8 +1,8 @@
 /*
- * See json_alike.h. One pass, nothing is built: what a container holds is put
- * into one number a level, by a sum where the order says nothing. A caller who
- * makes another text of the same digest has two of his own calls taken for one,
- * and nobody else's.
+ * See json_alike.h. One pass, nothing is built: the content of a container goes
+ * into one number for each level, by a sum where the order has no meaning. A
+ * caller who makes another text of the same digest has two of his own calls
+ * taken for one, and no one else's.
  */
 #include <string.h>
 
@@ -60,7 +60,7 @@ string(const uint8_t **p, const uint8_t *end)
 	return h;
 }
 
-/* The value of digits, not the digits: 1.0 and 1e0 are 1, -0 is 0. */
+/* Digests the value of digits, not the digits: 1.0 and 1e0 are 1, -0 is 0. */
 static u128
 digits(const uint8_t *p, size_t n)
 {
@@ -76,7 +76,7 @@ digits(const uint8_t *p, size_t n)
 	return h;
 }
 
-/* A whole value, to where it stands. */
+/* Adds the digest of a whole value to its container. */
 static void
 put(struct state *s, u128 h)
 {
@@ -110,7 +110,7 @@ finish(struct state *s)
 	put(s, number(byte(basis, l->object ? 'o' : 'a'), l->sum, 16));
 }
 
-/* Past a number or one of true, false, null. */
+/* Takes a number or one of true, false, null; returns its end. */
 static const uint8_t *
 plain(struct state *s, const uint8_t *p, const uint8_t *end)
 {

@@ -1,8 +1,8 @@
 /*
- * A digest of what a JSON text says, however it is spelt: equal for texts that
- * differ in white space, the order of members, escapes and the spelling of
- * numbers (1, 1.0, 1e0, -0). For finding calls that are the same; it is no
- * proof, since who wants two texts of one digest can make them.
+ * A digest of the meaning of a JSON text, however it is spelt: equal for texts
+ * that differ in white space, the order of members, escapes and the spelling of
+ * numbers (1, 1.0, 1e0, -0). It finds calls that are the same. It is no proof,
+ * since anyone who wants two texts of one digest can make them.
  */
 #ifndef JSON_ALIKE_H
 #define JSON_ALIKE_H

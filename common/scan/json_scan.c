@@ -3,11 +3,11 @@
  * parser may see it.
  *
  * Every text from outside passes here first: requests, tools' results, schemas.
- * What json-c would silently change (the last of two equal names wins, a lone
- * surrogate becomes U+FFFD, 1e400 becomes infinity, a name is cut at \u0000)
- * would let two processes read one text in two ways: what was checked would
- * not be what runs. So all of it is refused here. Nothing recurses and memory
- * is bounded by JSON_MEMBERS_MAX names.
+ * json-c would silently change some of them (the last of two equal names wins,
+ * a lone surrogate becomes U+FFFD, 1e400 becomes infinity, a name is cut at
+ * \u0000). Two processes could then read one text in two ways: the text that
+ * was checked would not be the text that runs. So all of these are refused
+ * here. Nothing recurses and memory is bounded by JSON_MEMBERS_MAX names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +19,12 @@
 enum {
 	NAMES_ROOM =
 	    32, /* names that need no memory: most requests have fewer */
-	/* Up to so many names each is held against each; more are sorted, since
+	/* Up to so many names are compared pair by pair; more are sorted, since
 	 * a text's author chooses how many there are. */
 	PAIRS_MAX = 12
 };
 
-/* One name of an object that is still open, as it stands in the text. */
+/* One name of an object that is still open, as the text writes it. */
 struct name {
 	const uint8_t *p;
 	size_t n;
@@ -66,8 +66,8 @@ skip_space(struct scan *s)
 		s->p++;
 }
 
-/* Length of the UTF-8 sequence at p that starts with a byte >= 0x80, by the
- * well-formed table of RFC 3629 section 4; 0 if it is none. */
+/* Returns the length of the UTF-8 sequence at p, which starts with a byte >=
+ * 0x80, by the well-formed table of RFC 3629 section 4; 0 if malformed. */
 static size_t
 utf8_len(const uint8_t *p, const uint8_t *end)
 {
@@ -99,7 +99,7 @@ utf8_len(const uint8_t *p, const uint8_t *end)
 	return n;
 }
 
-/* The four hex digits at p, or -1. */
+/* Reads the four hex digits at p; -1 if there are none. */
 static int
 hex4(const uint8_t *p, const uint8_t *end)
 {
@@ -123,8 +123,8 @@ hex4(const uint8_t *p, const uint8_t *end)
 	return v;
 }
 
-/* The escape at the backslash s->p. A high surrogate must be followed by the
- * escape of a low one (RFC 8259 section 7). */
+/* Scans the escape at the backslash s->p. A high surrogate must be followed by
+ * the escape of a low one (RFC 8259 section 7). */
 static int
 scan_escape(struct scan *s)
 {
@@ -155,8 +155,8 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
-/* The string at s->p; *in and *n are its bytes between the quotes. *ascii:
- * nothing but plain bytes. */
+/* Scans the string at s->p; *in and *n are its bytes between the quotes.
+ * *ascii: only plain bytes. */
 static int
 scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 {
@@ -196,8 +196,8 @@ scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 	return refuse(s, start, "unfinished string");
 }
 
-/* Order by hash, then by code points, so that equal names end side by side
- * and names made to collide cost no more than a comparison of their text. */
+/* Orders by hash, then by code points, so that equal names end side by side and
+ * names made to collide cost no more than a comparison of their text. */
 static int
 name_cmp(const void *va, const void *vb)
 {
@@ -241,8 +241,8 @@ more_names(struct scan *s)
 	return 0;
 }
 
-/* A member's name and its colon. U+0000 in a name is refused: C strings would
- * cut it, and two names would become one. */
+/* Scans a member's name and its colon. U+0000 in a name is refused: C strings
+ * would cut it, and two names would become one. */
 static int
 scan_name(struct scan *s)
 {
@@ -253,7 +253,7 @@ scan_name(struct scan *s)
 	at = s->p;
 	if (count(s) == -1 || scan_string(s, &nm.p, &nm.n, &nm.plain) == -1)
 		return -1;
-	/* Only an escape can mean it. */
+	/* Only an escape can mean U+0000. */
 	for (p = nm.p; !nm.plain && p < nm.p + nm.n;)
 		if (json_slice_point(&p) == 0)
 			return refuse(s, at, "U+0000 in a name");
@@ -267,7 +267,8 @@ scan_name(struct scan *s)
 	return 0;
 }
 
-/* FNV-1a over code points, so that a name has one hash however written. */
+/* Hashes by FNV-1a over code points, so that a name has one hash in every
+ * spelling. */
 static uint32_t
 hash(const struct name *nm)
 {
@@ -294,7 +295,7 @@ twice(struct scan *s, const struct name *a, const struct name *b)
 	    s, a->p > b->p ? a->p : b->p, "duplicate name in an object");
 }
 
-/* The end of an object: no two of its names are equal. */
+/* Ends an object, in which no two names may be equal. */
 static int
 close_object(struct scan *s)
 {
@@ -327,8 +328,8 @@ digit(const struct scan *s)
 
 /*
  * Would this number be infinite as an IEEE 754 double? It is when its value is
- * at least 2^1024 - 2^970, the midpoint above the largest finite one. With
- * the point behind the first significant digit, an exponent under 308 is always
+ * at least 2^1024 - 2^970, the midpoint above the largest finite one. With the
+ * point after the first significant digit, an exponent under 308 is always
  * smaller, one over 308 always larger; at 308 the digits decide. ndot is the
  * number of digits before the point.
  */
@@ -413,7 +414,7 @@ scan_number(struct scan *s)
 	return 0;
 }
 
-/* A value that is no container. */
+/* Scans a value that is not a container. */
 static int
 scan_scalar(struct scan *s)
 {
@@ -437,8 +438,9 @@ scan_scalar(struct scan *s)
 	return refuse(s, s->p, "expected a value");
 }
 
-/* Everything up to and including the first byte of the next value, given that
- * one has just ended. 1: a value is due; 0: the text ended well; -1. */
+/* Scans everything up to and including the first byte of the next value, given
+ * that a value has just ended. 1: a value is due; 0: the text ended well;
+ * -1. */
 static int
 after_value(struct scan *s)
 {
@@ -510,8 +512,8 @@ scan_text(struct scan *s)
 int
 json_scan(const uint8_t *text, size_t n, struct err *err)
 {
-	/* Set member by member: most of it is room, which nobody reads before
-	 * it is written. */
+	/* Set member by member: most of s is room, which is written before it
+	 * is read. */
 	struct scan s __attribute__((uninitialized));
 	int rc;
 

@@ -1,8 +1,8 @@
 /*
  * Finds values in text that json_scan accepted: where a member's bytes begin
- * and end. Nothing is judged and nothing built; brackets balance and strings
- * end, since the scan saw to it, so a value is passed by counting brackets
- * outside of strings. Whatever the text is, no byte at or behind its end is
+ * and end. Nothing is judged and nothing built. The scan made sure that
+ * brackets balance and strings end, so a value is passed by counting brackets
+ * outside of strings. Whatever the text is, no byte at or after its end is
  * read.
  */
 #include <string.h>
@@ -69,7 +69,7 @@ skip_space(struct cursor *c)
 		c->p++;
 }
 
-/* Past the string at c->p; true: some of it is written with escapes. */
+/* Moves past the string at c->p; true: some of it is written with escapes. */
 static bool
 skip_string(struct cursor *c)
 {
@@ -107,7 +107,7 @@ skip_value(struct cursor *c)
 		case '}':
 		case ']':
 			if (depth == 0)
-				return; /* of what a number stands in */
+				return; /* the container of a number ends */
 			if (--depth == 0) {
 				c->p++;
 				return;
@@ -127,8 +127,8 @@ skip_value(struct cursor *c)
 	}
 }
 
-/* The name as written (between its quotes) against one that is meant. In
- * `want` a backslash is itself. */
+/* Compares a name as written (between its quotes) with `want`, in which a
+ * backslash is itself. */
 static bool
 name_is(const uint8_t *p, size_t n, bool escaped, const char *want, size_t len)
 {
@@ -143,8 +143,8 @@ name_is(const uint8_t *p, size_t n, bool escaped, const char *want, size_t len)
 	return p == end && i == len;
 }
 
-/* To the next member of the object whose inside c is in: its name as written.
- * c is left at its value. false: there is none. */
+/* Moves to the next member of the object that c is inside: gives its name as
+ * written and leaves c at its value. false: there is none. */
 static bool
 next_member(struct cursor *c, const uint8_t **name, size_t *n, bool *escaped)
 {

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* The next code point of the inside of a string that the scan accepted. */
+/* Returns the next code point of the inside of a string that the scan
+ * accepted. */
 uint32_t json_slice_point(const uint8_t **);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * See kept.h. One pass over the bytes between structure: nothing is built, and
- * names are recognised by the colon behind them.
+ * names are recognised by the colon after them.
  */
 #include <string.h>
 
@@ -26,19 +26,20 @@ enum {
 	NROWS = sizeof(rows) / sizeof(rows[0]),
 	SHORTEST = 3, /* of the table's names: "pin" */
 	/* A longer string that may be JSON is not looked into, and so not kept:
-	 * of most of it nothing would be left. */
+	 * little of it would be left. */
 	NESTED_MAX = 128 * 1024,
-	/* Nor one that is so many times what may be kept in all: in arguments
-	 * it is a caller who says how much there is to look at. */
+	/* Nor is a string that is so many times longer than all that may be
+	 * kept: in arguments the caller decides how much there is to look
+	 * at. */
 	NESTED_TIMES = 4,
-	/* A value of one byte may become the mark: how much longer the kept
-	 * form can be than its text, times. */
+	/* A value of one byte may become the mark: how many times longer than
+	 * its text the kept form can be. */
 	GROWS = 4
 };
 
 /* ---- names ---- */
 
-/* The letters and digits of a name, in lower case. */
+/* Writes the letters and digits of a name, in lower case. */
 static size_t
 plain_name(const uint8_t *p, size_t n, char *out)
 {
@@ -116,7 +117,7 @@ space(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Behind the string that begins at p. */
+/* Returns the end of the string that begins at p. */
 static const uint8_t *
 string_end(const uint8_t *p, const uint8_t *end)
 {
@@ -126,7 +127,7 @@ string_end(const uint8_t *p, const uint8_t *end)
 	return p < end ? p + 1 : end;
 }
 
-/* Behind the value that begins at p. */
+/* Returns the end of the value that begins at p. */
 static const uint8_t *
 value_end(const uint8_t *p, const uint8_t *end)
 {
@@ -162,7 +163,7 @@ fits(const struct form *f, size_t n)
 	return f->out->len - f->base + n <= f->max;
 }
 
-/* A code point as part of a JSON string. */
+/* Writes a code point as part of a JSON string. */
 static void
 put_escaped(struct buf *out, uint8_t c)
 {
@@ -176,7 +177,7 @@ put_escaped(struct buf *out, uint8_t c)
 	}
 }
 
-/* The inside of a string, decoded. */
+/* Decodes the inside of a string. */
 static void
 decode(struct buf *out, const uint8_t *p, const uint8_t *end)
 {
@@ -208,8 +209,8 @@ decode(struct buf *out, const uint8_t *p, const uint8_t *end)
 	}
 }
 
-/* Where to cut the inside of a string so that about KEPT_STRING_MAX bytes
- * stay: never inside an escape or a character. */
+/* Returns where to cut the inside of a string so that about KEPT_STRING_MAX
+ * bytes stay: never inside an escape or a character. */
 static const uint8_t *
 string_cut(const uint8_t *p, const uint8_t *end)
 {
@@ -253,8 +254,9 @@ looks_nested(const uint8_t *p, const uint8_t *end)
 
 static int pass(struct form *);
 
-/* A string that is JSON text: true if it was, and its kept form was put.
- * What can't be looked at for want of memory is not let through. */
+/* If the string is JSON text that loses something, puts its kept form and
+ * returns true. A string that can't be looked at for want of memory is not let
+ * through. */
 static bool
 put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 {
@@ -301,7 +303,7 @@ out:
 	return done;
 }
 
-/* The string at f->p, a name or a value. */
+/* Handles the string at f->p, a name or a value. */
 static void
 string(struct form *f)
 {
@@ -328,7 +330,7 @@ string(struct form *f)
 	f->changed = true;
 }
 
-/* The whole text; -1 once out holds more than it may. */
+/* Passes over the whole text; -1 once out holds more than it may. */
 static int
 pass(struct form *f)
 {
@@ -347,7 +349,7 @@ pass(struct form *f)
 	return 0;
 }
 
-/* Shortens what stands behind f->base to max, at a character. */
+/* Shortens the text after f->base to max, at a character. */
 static void
 end_cut(struct form *f)
 {
@@ -368,8 +370,8 @@ kept_form(const uint8_t *text, size_t n, size_t max, struct buf *out)
 	struct buf room;
 	int rc = 0;
 
-	/* A string may be put whole before it is too much; one within it
-	 * escaped again. */
+	/* A string may be put whole before it is too much; a string within it
+	 * is escaped again. */
 	buf_init(&room, max + 2 * GROWS * n + 64);
 	f.out = &room;
 	f.base = 0;

@@ -1,10 +1,10 @@
 /*
- * The form in which records keep arguments and results: JSON whose members
- * with telling names (kept_names.def) have lost their values, and that is not
- * longer than a record may be.
+ * The form in which records keep arguments and results: JSON whose members with
+ * telling names (kept_names.def) have lost their values, and that is not longer
+ * than a record may be.
  *
- * This is about what people put into fields that say so. The secrets of a
- * tool's server are found by their value, wherever they stand, by sandboxd
+ * This is about values that people put into fields with such names. The secrets
+ * of a tool's server are found by their value, in any place, by sandboxd
  * (redact.h); both hold.
  *
  * Only for programs that scan JSON anyway: admind-check and sandboxd.
@@ -20,18 +20,18 @@
 
 enum {
 	/* In a text that is too long, so much of each string stays, in bytes:
-	 * enough to tell what it was. */
+	 * enough to recognise it. */
 	KEPT_STRING_MAX = 500,
-	/* A name is looked at up to here, in letters and digits. */
+	/* Letters and digits of a name that are compared. */
 	KEPT_NAME_MAX = 128
 };
 #define KEPT_MARK "\"[redacted]\""
-/* What a cut string, and a text cut in the middle, end with (U+2026). No JSON
- * text ends so: it says of a text that it is not whole. */
+/* The end of a cut string, and of a text cut in the middle (U+2026). No JSON
+ * text ends so: it marks a text that is not whole. */
 #define KEPT_CUT "\xe2\x80\xa6"
 
-/* Does a member of this name (as it stands in the text, escapes and all, which
- * json_scan accepted) lose its value? */
+/* Does a member of this name lose its value? The name is as written in the
+ * text, escapes and all, which json_scan accepted. */
 bool kept_hides(const uint8_t *name, size_t n);
 
 /*

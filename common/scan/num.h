@@ -20,11 +20,11 @@ struct num {
 	int sign; /* -1, 0, 1 */
 };
 
-/* From text that json_scan accepted as a number. */
+/* Reads text that json_scan accepted as a number. */
 struct num num_read(const uint8_t *, size_t);
 int num_cmp(const struct num *, const struct num *); /* <0, 0, >0 */
 bool num_integer(const struct num *);
-/* As uint64, if it is an integer from 0 to max. */
+/* Gives the value as uint64, if it is an integer from 0 to max. */
 bool num_u64(const struct num *, uint64_t max, uint64_t *);
 /* Is `a` a multiple of `by`, which is positive and has at most
  * NUM_DIVISOR_DIGITS significant digits? */

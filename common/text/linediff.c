@@ -114,7 +114,7 @@ found:
 								      : k - 1;
 		px = d == 0 ? 0 : row[prev];
 		py = d == 0 ? 0 : px - prev;
-		/* the diagonal behind the edit (or from the beginning) */
+		/* the diagonal after the edit (or from the beginning) */
 		if (d > 0) {
 			if (prev == k + 1)
 				py++;
@@ -149,7 +149,7 @@ out:
 	return rc;
 }
 
-/* A last line without its newline says so, as diff does. */
+/* Writes a line. A last line without its newline says so, as diff does. */
 static void
 put_line(struct buf *out, char mark, const struct line *l)
 {
@@ -169,14 +169,14 @@ put_range(struct buf *out, char mark, size_t from, size_t n)
 }
 
 /*
- * Runs to hunks. Changes with at most twice the context between them share one.
- * The last run is empty and stands at both ends.
+ * Writes runs as hunks. Changes with at most twice the context between them
+ * share one. The last run is empty and is at both ends.
  */
 static void
 put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
     struct buf *out)
 {
-	size_t i = 0, j, ax = 0, bx = 0; /* behind the last equal line */
+	size_t i = 0, j, ax = 0, bx = 0; /* after the last equal line */
 
 	while (i < runs->n) {
 		const struct run *r = &runs->run[i];
@@ -247,7 +247,7 @@ linediff(const void *a, size_t na, const void *b, size_t nb, struct buf *out)
 		tail++;
 	n = ta.n - head - tail;
 	m = tb.n - head - tail;
-	/* the beginning, what the algorithm finds, the end, the mark */
+	/* the beginning, the algorithm's runs, the end, the mark */
 	runs.run = calloc((n < m ? n : m) + 3, sizeof(*runs.run));
 	if (runs.run == NULL)
 		goto failed;

@@ -11,17 +11,17 @@
 
 enum {
 	/* Lines put in and taken out together, up to which the shortest
-	 * difference is looked for (time and memory grow with its square:
-	 * 4 MB here). Beyond it, all that lies between the equal beginning and
-	 * the equal end is shown as replaced: right, but not short. */
+	 * difference is searched for (time and memory grow with its square: 4
+	 * MB here). Beyond it, all lines between the equal beginning and the
+	 * equal end are shown as replaced: right, but not short. */
 	LINEDIFF_EDITS_MAX = 1024,
 	LINEDIFF_CONTEXT = 3 /* equal lines shown around a change */
 };
 
 /*
- * Appends the hunks ("@@ -1,3 +1,4 @@" and lines behind ' ', '-' or '+';
- * without file names) that make b of a. Nothing if they are equal. out->failed
- * when it did not fit or memory was out.
+ * Appends the hunks that make b of a ("@@ -1,3 +1,4 @@" and lines after ' ',
+ * '-' or '+'; without file names). Appends nothing if they are equal. Sets
+ * out->failed when it did not fit or memory was out.
  */
 void linediff(
     const void *a, size_t na, const void *b, size_t nb, struct buf *out);

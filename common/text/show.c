@@ -7,8 +7,8 @@
 
 /*
  * Characters that a reviewer must see though they show nothing, or that change
- * how what follows is shown: Unicode's Default_Ignorable_Code_Point (Unicode
- * 15, DerivedCoreProperties), bidirectional controls, other format and space
+ * how later ones are shown: Unicode's Default_Ignorable_Code_Point (Unicode 15,
+ * DerivedCoreProperties), bidirectional controls, other format and space
  * characters, line separators, private use and noncharacters. Ranges rise.
  */
 static const struct {
@@ -52,7 +52,7 @@ show_hidden(uint32_t c)
 	return (c & 0xfffe) == 0xfffe; /* noncharacters of every plane */
 }
 
-/* utf8_valid decides, on the bytes that the first one asks for. */
+/* utf8_valid decides, on as many bytes as the first one asks for. */
 size_t
 show_char(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -66,7 +66,7 @@ show_char(const uint8_t *p, size_t n, uint32_t *c)
 	return len;
 }
 
-/* Counts how often the first `len` bytes at p stand there one after another. */
+/* Counts how often the first `len` bytes at p occur there one after another. */
 static size_t
 run_of(const uint8_t *p, size_t n, size_t len)
 {
@@ -79,7 +79,7 @@ run_of(const uint8_t *p, size_t n, size_t len)
 
 /*
  * Appends the escape of the character or byte of `len` bytes at p, and of as
- * many equal ones behind it as one escape takes. Returns their bytes.
+ * many equal ones after it as one escape takes. Returns their bytes.
  */
 static size_t
 put_escape(struct buf *out, const uint8_t *p, size_t n, size_t len, uint32_t c)
@@ -99,12 +99,13 @@ put_escape(struct buf *out, const uint8_t *p, size_t n, size_t len, uint32_t c)
 }
 
 /*
- * Why what is printed inverts. Left to right, each step below appends either
- * characters of the text as they are or one escape. An escape begins with a
- * backslash and u{ or x{; a backslash of the text that is followed by either
- * is not appended as it is. So a reader who sees \u{ or \x{ knows that it is
- * ours and what it is for, and everything else is itself. A run is counted
- * inside the braces: behind them a digit of the text could follow.
+ * The printed form inverts, for this reason. Left to right, each step below
+ * appends either characters of the text as they are or one escape. An escape
+ * begins with a backslash and u{ or x{; a backslash of the text that is
+ * followed by either is not appended as it is. So a reader who sees \u{ or \x{
+ * knows that it is ours and which character it means, and everything else is
+ * itself. A run is counted inside the braces: after them a digit of the text
+ * could follow.
  */
 size_t
 show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode mode)
@@ -122,7 +123,7 @@ show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode mode)
 			buf_putc(word, '}');
 			return run;
 		}
-		/* They are kept together with what is behind them: blanks at
+		/* Blanks are kept together with the text after them: blanks at
 		 * the end of a row would not be seen. */
 		buf_put(word, p, run);
 		p += run;
@@ -145,7 +146,7 @@ show_text(struct buf *out, const void *text, size_t n, enum show_mode mode)
 	const uint8_t *p = text;
 	struct buf word;
 
-	/* the longest: SHOW_BLANKS_MAX and an escape with its count */
+	/* the longest word: SHOW_BLANKS_MAX and an escape with its count */
 	buf_init(&word, 2 * SHOW_WIDTH_MIN);
 	for (size_t i = 0; i < n;) {
 		i += show_word(&word, p + i, n - i, mode);
@@ -156,10 +157,10 @@ show_text(struct buf *out, const void *text, size_t n, enum show_mode mode)
 }
 
 /*
- * In valid JSON, characters outside ASCII and DEL stand only inside strings,
- * where \u escapes mean the same, and control characters only between tokens,
+ * In valid JSON, characters outside ASCII and DEL occur only inside strings,
+ * where \u escapes mean the same. Control characters occur only between tokens,
  * where a blank means the same. So the value is unchanged, and a terminal gets
- * nothing but printable ASCII. Bytes that are no JSON have no such place:
+ * nothing but printable ASCII. Bytes that are not JSON have no such place:
  * changed to something printable, two texts could become one.
  */
 int

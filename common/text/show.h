@@ -1,13 +1,13 @@
 /*
  * Untrusted text for people: bytes to printable lines, without I/O.
  *
- * A reviewer approves what he read, so each form here inverts: no two contents
- * print alike (tests/unit/common/test_show.c decodes what was printed). An
- * escape is \u{hex} for a character and \x{hh} for a byte that is no UTF-8, in
- * lower-case hexadecimal without leading zeros (\x: two digits). A run of more
- * than SHOW_RUN_MAX equal ones is \u{hex*count}. A backslash that the text
- * itself has before u{ or x{ is \u{5c}, so that nobody can write what only we
- * write; any other backslash is itself. docs/decisions/0065.
+ * A reviewer approves the text that he read, so each form here inverts: no two
+ * contents print alike (tests/unit/common/test_show.c decodes the printed
+ * form). An escape is \u{hex} for a character and \x{hh} for a byte that is not
+ * UTF-8, in lower-case hexadecimal without leading zeros (\x: two digits). A
+ * run of more than SHOW_RUN_MAX equal ones is \u{hex*count}. A backslash that
+ * the text itself has before u{ or x{ is \u{5c}, so that no text can write our
+ * escapes; any other backslash is itself. docs/decisions/0065.
  */
 #ifndef SHOW_H
 #define SHOW_H
@@ -19,12 +19,12 @@
 #include "buf.h"
 
 enum {
-	/* Equal escapes are written out up to here: more are counted, else
+	/* Up to so many equal escapes are written out. More are counted, else
 	 * 60000 of them push the rest of a line out of sight. */
 	SHOW_RUN_MAX = 3,
-	/* Blanks are themselves up to here: six steps of indentation. */
+	/* Up to so many blanks are themselves: six steps of indentation. */
 	SHOW_BLANKS_MAX = 24,
-	/* Equal lines, empty ones too, have a row each up to here. */
+	/* Up to so many equal lines, empty ones too, have a row each. */
 	SHOW_EQUAL_MAX = 3,
 	/* Columns of a row. Below the least, a gutter and the longest word
 	 * that is not broken (SHOW_BLANKS_MAX blanks before an escape) would
@@ -47,11 +47,11 @@ void show_text(struct buf *, const void *, size_t, enum show_mode);
 
 /*
  * Appends text in rows of at most `width` columns, all ASCII, each ended by a
- * newline. Every line of the text (they end at \n) is behind its number; a
- * line that is too long goes on behind a + where the number was; more than
- * SHOW_EQUAL_MAX equal lines are counted after the first. Words of ours (a text
- *that does not end in a newline) are in parentheses where a number or + would
- *be, a place that no text can reach.
+ * newline. Every line of the text (they end at \n) is after its number; a line
+ * that is too long goes on after a + where the number was. More than
+ * SHOW_EQUAL_MAX equal lines are counted after the first. Our own words (about
+ * a text that does not end in a newline) are in parentheses where a number or +
+ * would be, a place that no text can reach.
  *
  *	     1 | def main():
  *	     2 |     return "a long
@@ -61,41 +61,41 @@ void show_text(struct buf *, const void *, size_t, enum show_mode);
 void show_block(struct buf *, const void *, size_t, unsigned width);
 
 /*
- * Appends a named value: behind its name in one row, going on behind a + as
- * above; one with newlines as a block with its size in the name's row.
+ * Appends a named value after its name in one row, going on after a + as above.
+ * A value with newlines is a block, with its size in the name's row.
  */
 void show_value(
     struct buf *, const char *name, const void *, size_t, unsigned width);
 
 /*
- * Appends a difference as linediff() writes it, each line behind its numbers
- * before and after, and its mark; equal ones are counted as above.
+ * Appends a difference as linediff() writes it, each line after its numbers
+ * (before and after) and its mark; equal ones are counted as above.
  */
 void show_diff(struct buf *, const void *, size_t, unsigned width);
 
 /*
  * Appends JSON text in printable ASCII: characters outside are \uXXXX, other
  * white space is a blank. The value is the same for a parser, so no two values
- * print alike. 0; -1 and nothing appended: it is no JSON value in UTF-8.
+ * print alike. 0; -1 and nothing appended: not a JSON value in UTF-8.
  */
 int show_json(struct buf *, const void *, size_t);
 
 /*
  * Is this a character that must be seen though it shows nothing, or that
- * changes how others are shown? All C0 controls but newline and tab are, too.
+ * changes how others are shown? All C0 controls but newline and tab count, too.
  */
 bool show_hidden(uint32_t c);
 
 /*
- * The UTF-8 character at p, of at most n > 0 bytes: its length, and it in *c;
- * 0 if there is none.
+ * Decodes the UTF-8 character at p, of at most n > 0 bytes, into *c. Returns
+ * its length; 0 if there is none.
  */
 size_t show_char(const uint8_t *p, size_t n, uint32_t *c);
 
 /*
- * The next word of a line that is not broken: appends it to `word` (cleared
- * first) and returns how many bytes of the n > 0 at p it shows. Its columns
- * are the word's length in SHOW_CODE. For show_lines.c.
+ * Appends the next word of a line, which is not broken, to `word` (cleared
+ * first). Returns how many bytes of the n > 0 at p it shows. Its columns are
+ * the word's length in SHOW_CODE. For show_lines.c.
  */
 size_t show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode);
 

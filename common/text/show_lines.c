@@ -1,12 +1,12 @@
 /*
- * The layout of foreign text: rows that no text can leave or forge.
- * show.c makes the characters.
+ * The layout of foreign text: rows that no text can leave or forge. show.c
+ * makes the characters.
  *
- * Why a row of ours can't be forged. No row holds a newline of the text, and
- * none is longer than the width, so a terminal of that width begins no row of
- * its own inside the text. Each row of a text begins with a gutter: its number
- * and a bar, or a + where the number would be. A text is behind its gutter
- * whatever it holds, and what we say ourselves begins with a name of ours or a
+ * A row of ours can't be forged, for this reason. No row holds a newline of the
+ * text, and none is longer than the width, so a terminal of that width begins
+ * no row of its own inside the text. Each row of a text begins with a gutter:
+ * its number and a bar, or a + where the number would be. A text is after its
+ * gutter whatever it holds, and our own words begin with a name of ours or a
  * parenthesis in the place of the gutter.
  */
 #include <assert.h>
@@ -64,7 +64,7 @@ put_line(struct buf *out, const uint8_t *p, size_t n, size_t used,
 /*
  * Returns how many lines from p on are equal to the first, whose newline is at
  * nl; 1 if so few that each has a row. Thousands of them, empty or of a blank
- * each, would push what comes after them out of sight.
+ * each, would push later lines out of sight.
  */
 static size_t
 equal_lines(const uint8_t *p, const uint8_t *nl, const uint8_t *end)
@@ -125,7 +125,7 @@ show_value(struct buf *out, const char *name, const void *text, size_t n,
 }
 
 /* Takes the numbers of a hunk's first lines and appends them as a row; false:
- * this is no hunk. */
+ * not a hunk. */
 static bool
 hunk(struct buf *out, const uint8_t *p, size_t n, unsigned long *a,
     unsigned long *b)

@@ -36,7 +36,7 @@ allowed(char c)
 	    (c != '\0' && strchr("-._~:/?#[]@!$&'()*+,;=", c) != NULL);
 }
 
-/* Bytes of the URI character at p: 1, 3 for %XX, 0 for none. */
+/* Returns the bytes of the URI character at p: 1, 3 for %XX, 0 for none. */
 static size_t
 length(const char *p, size_t n)
 {
@@ -47,7 +47,8 @@ length(const char *p, size_t n)
 	return 0;
 }
 
-/* Bytes of scheme and colon, 0 if there is none (RFC 3986 section 3.1). */
+/* Returns the bytes of scheme and colon, 0 if there is none (RFC 3986 section
+ * 3.1). */
 static size_t
 scheme(const char *p, size_t n)
 {
@@ -97,7 +98,8 @@ uri_check(const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* One `{...}` at p: its name and kind into v; its bytes, or 0. */
+/* Parses one `{...}` at p: its name and kind into v. Returns its bytes, or
+ * 0. */
 static size_t
 expression(const char *p, size_t n, struct uri_part *v)
 {
@@ -187,8 +189,9 @@ uri_template_parse(
 }
 
 /*
- * Bytes of the character at p if a variable may hold it. An encoded `/` is one
- * to `{name}`: who reviewed `files:///{name}` relies on its value having none.
+ * Returns the bytes of the character at p if a variable may hold it, else 0.
+ * `{name}` takes an encoded `/` for a `/`: a reviewer of `files:///{name}`
+ * relies on its value having none.
  */
 static size_t
 takes(const struct uri_part *v, const char *p, size_t n)
@@ -223,8 +226,8 @@ starts(const struct uri_part *l, const char *p, size_t n)
 	return l->n <= n && memcmp(p, l->p, l->n) == 0;
 }
 
-/* Part by part from the end, and in each from the URI's end: every cell is
- * judged once, so no template and no URI makes this slow. */
+/* Fills the table part by part from the end, and each part from the URI's end:
+ * every cell is judged once, so no template and no URI makes this slow. */
 static void
 fill(const struct uri_template *t, const char *uri, size_t n,
     uint8_t fits[][ROW])
@@ -257,7 +260,7 @@ uri_template_match(const struct uri_template *t, const char *uri, size_t n,
 	const struct uri_part *last = &t->part[t->parts - 1];
 	size_t i, k, end, part, values = 0;
 
-	/* Most templates are not the one: their first or last text shows it. */
+	/* Most templates don't match: their first or last text shows it. */
 	if (!starts(&t->part[0], uri, n) ||
 	    (!last->variable &&
 		(last->n > n || !starts(last, uri + n - last->n, last->n))) ||

@@ -25,13 +25,13 @@ struct uri_part {
 };
 
 struct uri_template {
-	/* Variables never stand side by side. */
+	/* Two variables are never side by side. */
 	struct uri_part part[2 * URI_VARIABLES_MAX + 1];
 	size_t parts, variables;
 };
 
-/* What stands for one variable in a URI, still percent-encoded; points into
- * the URI. */
+/* The text of one variable in a URI, still percent-encoded; points into the
+ * URI. */
 struct uri_value {
 	const char *name;
 	size_t name_n;
@@ -41,35 +41,35 @@ struct uri_value {
 
 /*
  * Is this an absolute URI (RFC 3986 section 3: a scheme, a colon, then only
- * characters that a URI may have), of at most URI_MAX bytes? 0, or -1 with
- * the offset of what is wrong.
+ * characters that a URI may have), of at most URI_MAX bytes? 0, or -1 with the
+ * offset of the error.
  */
 int uri_check(const char *, size_t, struct err *);
 
 /*
- * A template: a literal scheme and colon, then text and at least one
- * variable, at most URI_VARIABLES_MAX. A name is a letter or `_`, then
- * letters, digits and `_`, at most NAME_VARIABLE_MAX bytes, each once. Two
- * variables with nothing between them are refused: which of them a character
- * belongs to could not be told. 0, or -1 with the offset.
+ * Parses a template: a literal scheme and colon, then text and at least one
+ * variable, at most URI_VARIABLES_MAX. A name is a letter or `_`, then letters,
+ * digits and `_`, at most NAME_VARIABLE_MAX bytes, each once. Two variables
+ * with nothing between them are refused, since a character could belong to
+ * either. 0, or -1 with the offset.
  */
 int uri_template_parse(
     const char *, size_t, struct uri_template *, struct err *);
 
 /*
- * Is the URI one of the template's? `{name}` stands for one or more
- * characters other than `/`, encoded or not, `{+name}` for one or more of any
- * kind; of several ways to read it, the one with the longest first variable
- * (then the second ...). On a match value[i] is the i-th variable's. A URI
- * that uri_check refuses matches nothing. Time: at most the product of both
- * lengths, and little if the literal ends differ.
+ * Is the URI one of the template's? `{name}` stands for one or more characters
+ * other than `/`, encoded or not, `{+name}` for one or more of any kind. Of
+ * several readings, the one with the longest first variable (then the second
+ * ...) counts. On a match value[i] is the i-th variable's. A URI that uri_check
+ * refuses matches nothing. Time: at most the product of both lengths, and
+ * little if the literal ends differ.
  */
 bool uri_template_match(const struct uri_template *, const char *uri, size_t,
     struct uri_value value[URI_VARIABLES_MAX]);
 
 /*
- * Appends the value with its %XX decoded. 0, or -1 if what comes out is not
- * UTF-8 or has a NUL in it (out may then have grown).
+ * Appends the value with its %XX decoded. 0, or -1 if the result is not UTF-8
+ * or has a NUL in it (out may then have grown).
  */
 int uri_decode(const char *, size_t, struct buf *out);
 

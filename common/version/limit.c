@@ -11,8 +11,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
 #undef L
 };
 
-/* The tags are typed as numbers above, since this table is also used where
- * neither list is known. Here both are. */
+/* The tags are plain numbers above, since this table is also used where neither
+ * list is known. Here both are known. */
 #define L(SYMBOL, name, unit, min, max, context, version, reason)        \
 	_Static_assert(                                                  \
 	    (version) == VERSION_##SYMBOL && (min) > 0 && (min) < (max), \
@@ -24,7 +24,7 @@ _Static_assert(
 _Static_assert(
     VERSION_TAG_MAX == VERSION_NETWORK_RATE, "and those that came later");
 
-/* Where bounds.h says what a frame or a row can hold, no limit exceeds it. */
+/* Where bounds.h limits a frame or a row, no limit exceeds it. */
 enum {
 #define L(SYMBOL, name, unit, min, max, context, version, reason) \
 	MAX_##SYMBOL = (max) < INT32_MAX ? (int)(max) : INT32_MAX,

@@ -20,7 +20,7 @@
  * with separators can be made; give the same twice where it doesn't matter).
  * Row(SYMBOL, name, unit, min, max, context tag, version tag, reason)
  *   min, max     literals in base units; min is never 0: 0 means "not set"
- *   context tag  enum context_tag, 0: admind enforces it and nobody else
+ *   context tag  enum context_tag, 0: admind alone enforces it
  *   version tag  enum version_tag
  *   reason       of the bounds
  */
@@ -61,7 +61,7 @@
 	    38, 46,                                                            \
 	    "The same in any minute, so that no call takes the line of all.")
 
-/* Of a server only: code is refused before there is a version of it. */
+/* Limits of a server only: code is refused before there is a version of it. */
 #define LIMITS_SERVER(L)                                         \
 	L(CODE_BYTES, "code_bytes", "bytes", 1000, 100000, 0, 0, \
 	    "Source or spec of a tool. What a person can still review.")
@@ -82,9 +82,9 @@ struct limit_info {
 };
 
 const struct limit_info *limit_info(enum limit);
-/* By name (n bytes); -1 if there is none. */
+/* Finds a limit by name (n bytes); -1 if there is none. */
 int limit_find(const void *name, size_t n);
-/* By enum context_tag; -1 if the tag is not a limit's. */
+/* Finds a limit by enum context_tag; -1 if the tag is not a limit's. */
 int limit_of_context(unsigned tag);
 /* Is the value within bounds? 0, or -1 with FAILURE_LIMIT and a sentence that
  * names the limit, the value and the bounds. */

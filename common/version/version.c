@@ -32,7 +32,7 @@ version_begin(struct buf *b)
 	buf_put(b, magic, sizeof(magic));
 }
 
-/* Do two fields of a sorted set stand in strict byte order? */
+/* Are two fields of a sorted set in strict byte order? */
 static bool
 ascends(const struct tlv *a, const struct tlv *b)
 {
@@ -43,9 +43,9 @@ ascends(const struct tlv *a, const struct tlv *b)
 }
 
 /*
- * One value against its kind. Text and raw bytes alike must be UTF-8 without
- * NUL: a reviewer is shown these bytes as text, and two contents that look the
- * same on his screen must not have two hashes.
+ * Checks one value against its kind. Text and raw bytes alike must be UTF-8
+ * without NUL: a reviewer is shown these bytes as text, and two contents that
+ * look the same on his screen must not have two hashes.
  */
 static int
 check_value(const struct tlv *f, struct err *e)

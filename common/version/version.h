@@ -1,13 +1,13 @@
 /*
- * Tool versions: the pre-image of the version hash, as a TLV list behind the
+ * Tool versions: the pre-image of the version hash, as a TLV list after the
  * text "mcpbox version 1" and a NUL. SHA-256 over these bytes names the
  * version; approval binds to it. The same bytes travel to the vault, to
  * admind-http and to mcpboxctl, which hash and show them themselves.
  *
- * Fields stand in the order of this enum, each at most once (but SECRET,
- * REQUIRE, HOST, MODULE: any number, sorted bytewise, no duplicates).
- * Absent = no field; empty = length 0. Numbers are u64be. Strings are the
- * UTF-8 bytes as received; NUL is refused.
+ * Fields are in the order of this enum, each at most once (but SECRET, REQUIRE,
+ * HOST, MODULE: any number, sorted bytewise, no duplicates). Absent = no field;
+ * empty = length 0. Numbers are u64be. Strings are the UTF-8 bytes as received;
+ * NUL is refused.
  */
 #ifndef VERSION_H
 #define VERSION_H
@@ -81,21 +81,22 @@ enum version_tag {
 
 enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };
 
-/* Name and kind of a tag; NULL if the table does not have it. */
+/* Returns name and kind of a tag; NULL if the table does not have it. */
 const char *version_field(unsigned tag, enum version_kind *);
 
 /* Starts a pre-image in b (its magic); then tlv_put fields in order. */
 void version_begin(struct buf *b);
 /* Checks magic, order, repetition, kinds, sorted sets, no NUL in text, UTF-8.
- * On success *fields, *n is the TLV list behind the magic. */
+ * On success *fields, *n is the TLV list after the magic. */
 int version_check(const uint8_t *preimage, size_t len, const uint8_t **fields,
     size_t *n, struct err *);
-/* The digests that the list's modules ("name version digest") end in,
- * ascending, each once. 0, or -1 if a line is no lock or there are too many. */
+/* Lists the digests at the ends of the list's modules ("name version digest"),
+ * ascending, each once. 0, or -1 if a line is not a lock or there are too
+ * many. */
 int version_modules(const uint8_t *fields, size_t n,
     uint8_t digest[MODULES_PER_CALL_MAX][32], size_t *count, struct err *);
-/* The pre-image as a JSON object for people and REST: names as in the table,
- * JSON fields as raw JSON, code as text, hash not included. Needs only
+/* Writes the pre-image as a JSON object for people and REST: names as in the
+ * table, JSON fields as raw JSON, code as text, hash not included. Needs only
  * jsonw. */
 int version_json(
     const uint8_t *preimage, size_t len, struct buf *out, struct err *);

@@ -1,22 +1,22 @@
 /*
- * Why approved content reads as it runs. A reviewer reads lines that end at a
- * newline, each behind its number. Python ends a line at a carriage return,
- * too (a comment then ends where none is seen to end), and takes a form feed
- * for the beginning of a line: blanks before one don't indent. Editors and
- * str.splitlines(), by which tracebacks quote the code, end lines at more
- * characters still. None of these is needed: a string can name each by an
- * escape. So they are refused, and what is left has one reading: lines end at
+ * This is why approved content reads as it runs. A reviewer reads lines that
+ * end at a newline, each after its number. Python ends a line at a carriage
+ * return, too (a comment then ends where none is seen to end). It also takes a
+ * form feed for the beginning of a line: blanks before one don't indent.
+ * Editors and str.splitlines(), by which tracebacks quote the code, end lines
+ * at more characters still. None of these is needed: a string can name each by
+ * an escape. So they are refused, and the rest has one reading: lines end at
  * U+000A, and are indented by blanks and tabs. (Python itself refuses tabs and
- * blanks that only look alike, and code is compiled from a str: a coding
- * cookie changes nothing, a byte order mark is a syntax error.)
+ * blanks that only look alike. Code is compiled from a str: a coding cookie
+ * changes nothing, a byte order mark is a syntax error.)
  *
- * Where. At each way in, for a sentence that its author can act on:
+ * The gate is at each way in, for a sentence that its author can act on:
  * admind-check for management tools, draft_make() for all that admind makes,
- * and the database for what it makes itself (imports, rollbacks; migration
- * 0027). None of these binds a taken-over admind: it can write a version by
- * other means and ask for review. So seal_make() in the vault asks again, over
- * the very bytes that it hashes and seals: without its seal nothing runs, and
- * admind-check, which also could refuse, is only asked by admind.
+ * and the database for the versions that it makes itself (imports, rollbacks;
+ * migration 0027). None of these binds a taken-over admind: it can write a
+ * version by other means and ask for review. So seal_make() in the vault asks
+ * again, over the very bytes that it hashes and seals. Without its seal nothing
+ * runs, and admind-check, which also could refuse, is only asked by admind.
  *
  * JSON needs no such rule: its white space is the same for every reader, and
  * inside strings control characters are escapes by grammar. Prose (titles,

@@ -11,14 +11,15 @@
 #include "err.h"
 
 /*
- * Python code, by itself: is every control character in it a newline or a tab,
- * and none of those there that others take for an end of line? 0; -1 with
- * FAILURE_INVALID_PARAMS and a sentence that names the first such
- * character, its line and place in it, and what to write instead.
+ * Judges Python code by itself: is every control character in it a newline or a
+ * tab, and has it none of the characters that other programs take for an end of
+ * line? 0; -1 with FAILURE_INVALID_PARAMS and a sentence that names the first
+ * such character, its line and place in it, and the replacement.
  */
 int version_gate_code(const void *code, size_t n, struct err *);
 
-/* The same of a version's fields (what version_check gave). */
+/* Judges the code of a version's fields (from version_check) in the same
+ * way. */
 int version_gate(const uint8_t *fields, size_t n, struct err *);
 
 #endif

@@ -8,9 +8,9 @@
 #include "version_gate.h"
 
 /*
- * Words by the reason to look at them. Clients give these texts to a model,
- * which can't tell a description from an order. Each is in lower case, words
- * separated by one blank, as fold() makes the text.
+ * Words, sorted by the reason to look at them. Clients give these texts to a
+ * model, which can't tell a description from an order. Each is in lower case,
+ * words separated by one blank, as fold() makes the text.
  */
 static const struct {
 	const char *why;
@@ -55,8 +55,9 @@ static const uint8_t read_by_models[] = {VERSION_NAME, VERSION_TITLE,
     VERSION_OUTPUT_SCHEMA, VERSION_ANNOTATIONS, VERSION_PROMPT_ARGUMENTS,
     VERSION_URI, VERSION_TEXT};
 
-/* The letter that a character looks like, in lower case; 0: it shows nothing;
- * ' ': what separates words; another: itself, or '?' of another script. */
+/* Returns the letter that a character looks like, in lower case; 0: it shows
+ * nothing; ' ': it separates words; '?': any other, such as one of another
+ * script. */
 static char
 looks_like(uint32_t c)
 {
@@ -106,7 +107,7 @@ fold_char(struct buf *out, uint32_t c)
 		buf_putc(out, l);
 }
 
-/* Is \uXXXX at p? Then *c is what it stands for, or half of it. */
+/* Is \uXXXX at p? Then *c is its character, or half of a surrogate pair. */
 static bool
 json_unit(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -121,9 +122,9 @@ json_unit(const uint8_t *p, size_t n, uint32_t *c)
 	return true;
 }
 
-/* The character of JSON's \uXXXX at p, or of two that are a surrogate pair, or
- * of its other escapes a blank: they are quotes, slashes and white space.
- * Returns its bytes. */
+/* Decodes JSON's \uXXXX at p, or two that are a surrogate pair. Its other
+ * escapes are a blank: they are quotes, slashes and white space. Returns the
+ * bytes of the escape. */
 static size_t
 json_escape(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -141,7 +142,7 @@ json_escape(const uint8_t *p, size_t n, uint32_t *c)
 	return 6;
 }
 
-/* A text as words: between and around them one blank. */
+/* Writes a text as words, with one blank between and around them. */
 static void
 fold(struct buf *out, const uint8_t *p, size_t n, bool json)
 {
@@ -207,7 +208,7 @@ version_marks(const uint8_t *preimage, size_t n,
 		m.why = e.text;
 		mark(arg, &m);
 	}
-	/* no text grows by this but by its blanks and its end */
+	/* no text grows by this except by its blanks and its end */
 	buf_init(&text, IPC_BLOB_MAX + 3);
 	for (size_t i = 0; i < sizeof(read_by_models); i++) {
 		name = version_field(read_by_models[i], &kind);

@@ -1,8 +1,8 @@
 /*
  * Places of a version that a reviewer should look at twice: words that speak to
- * a model rather than say what a tool does, and code that can't be approved. A
- * help for reading, not a filter: what bears no mark may still mislead.
- * docs/decisions/0065.
+ * a model rather than say what a tool does, and code that can't be approved.
+ * The marks help reading and do not filter: a text without a mark may still
+ * mislead. docs/decisions/0065.
  */
 #ifndef VERSION_MARKS_H
 #define VERSION_MARKS_H
@@ -14,8 +14,8 @@
 #include "jsonw.h"
 
 /*
- * One mark. field: the version's field; words: as our table has them, "" if it
- * is not for words; why: a sentence. All three are our words, never the
+ * One mark. field: the version's field; words: as our table has them, "" if the
+ * mark is not for words; why: a sentence. All three are our words, never the
  * version's text. refused: the vault will not approve it.
  */
 struct version_mark {
@@ -23,8 +23,8 @@ struct version_mark {
 	bool refused;
 };
 
-/* Calls `mark` for each, in the order of fields and table; once for a reason in
- * a field. Calls nothing for what is no version. */
+/* Calls `mark` for each mark, in the order of fields and table; once for a
+ * reason in a field. Makes no call for bytes that are not a version. */
 void version_marks(const uint8_t *preimage, size_t n,
     void (*mark)(void *arg, const struct version_mark *), void *arg);
 
