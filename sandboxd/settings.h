@@ -1,13 +1,15 @@
-/* sandboxd.conf as what the calls need of it. */
+/* Reads from sandboxd.conf what the calls need. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
 #include "call.h"
 #include "conf.h"
 
-/* For -t (proc_check_with): 0, or -1 with why the process would not start. */
+/* Checks the settings, for -t (proc_check_with). 0, or -1 with why the process
+ * would not start. */
 int settings_check(const struct conf *, struct err *);
-/* Ends the process if the settings of modules are none. Static. */
+/* Returns the settings of the module installer (static). Ends the process if
+ * they are invalid. */
 const struct depot_conf *settings_installer(const struct conf *);
 void settings_calls(const struct conf *, struct calls_conf *out);
 
