@@ -49,8 +49,8 @@ enum {
 	CALL_HANGUP_MS = 250,
 	/* Bytes waiting for a slow gateway before events are dropped. */
 	CALL_EVENT_QUEUE_MAX = 1024 * 1024,
-	/* How long a client is told to wait: by the load (calls_retry_ms)
-	 * between MIN and MAX, or CALL_RETRY_MS if load is not the reason. */
+	/* The wait that a client is told: by the load (calls_retry_ms) between
+	 * MIN and MAX, or CALL_RETRY_MS if load is not the reason. */
 	CALL_RETRY_MIN_MS = 100,
 	CALL_RETRY_MAX_MS = 30 * 1000,
 	CALL_RETRY_MS = 500,
@@ -112,7 +112,7 @@ int calls_run(struct calls *, struct ipc_peer *, uint64_t request,
 void calls_refuse_held(
     struct calls *, struct held *, enum outcome, enum failure);
 /* Stops for the end of this process: kills running calls, refuses those that
- * did not begin, and leaves those only waited for. */
+ * did not begin, and leaves those that are ENDING. */
 void calls_stop(struct calls *);
 /* Cancels a call that `by` started; by NULL (admind): any call. Other calls are
  * left alone. true if one ended. */
@@ -143,7 +143,7 @@ uint64_t calls_retry_ms(const struct calls *);
 void calls_status(const struct calls *, char *out, size_t, const char *more);
 /* Writes "name=state detail" lines of the pool's work, for doctor. */
 void calls_layers(const struct calls *, struct buf *);
-/* Writes "call_memory=state detail": what bounds a call's memory now. */
+/* Writes "call_memory=state detail": the present bound of a call's memory. */
 void calls_memory_layer(const struct calls *, char *out, size_t len);
 void calls_each(struct calls *, void (*f)(struct table_node *, void *), void *);
 

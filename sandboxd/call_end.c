@@ -1,4 +1,4 @@
-/* How calls end. See call.h. */
+/* The end of calls. See call.h. */
 #include "answer.h"
 #include "call_internal.h"
 #include "callnet.h"

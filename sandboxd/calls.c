@@ -1,4 +1,4 @@
-/* All calls: what gateways, admind and the clock ask of them. See call.h. */
+/* All calls: the requests of gateways, admind and the clock. See call.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

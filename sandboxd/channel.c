@@ -533,8 +533,8 @@ channel_notice(struct channel *c, struct result_dropped *d)
 /*
  * Cuts first where no secret lies across the cut, then redacts. The other way
  * round, redaction shortens the text before the end of the capture, where a
- * secret may be torn, and so moves that end into the part that is shown. At
- * last cuts where no UTF-8 sequence is torn.
+ * secret may be torn, and so moves that end into the part that is shown. The
+ * text is cut once more where no UTF-8 sequence is torn.
  */
 void
 channel_stdout(struct channel *c, struct buf *out)

@@ -20,9 +20,9 @@ enum {
 	 * a runner that floods waits in its own send. */
 	CHANNEL_BURST = 256,
 	CHANNEL_TURN_MS = 10,
-	/* Bytes likewise, or a few large frames would cost what thousands of
-	 * small ones may not. The largest result, the output beside it and
-	 * their headers pass in one turn. */
+	/* Bytes likewise: otherwise a few large frames would cost more than all
+	 * the small ones that may pass. The largest result, the output beside
+	 * it and their headers pass in one turn. */
 	CHANNEL_TURN_BYTES = RESULT_MAX + 2 * STDOUT_SHOWN_MAX,
 	/* Bytes of its stdout_max that a runner keeps for a note (output.c). */
 	CHANNEL_NOTE_MAX = 64,

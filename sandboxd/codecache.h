@@ -58,7 +58,7 @@ struct codecache_counts {
 	uint64_t hits, misses, made, differed;
 };
 
-/* limit: the defaults of a call. NULL without memory. */
+/* Makes the cache. limit: the defaults of a call. NULL without memory. */
 struct codecache *codecache_new(
     struct event_base *, struct runners *, const uint64_t limit[LIMIT_COUNT]);
 void codecache_pool(struct codecache *, struct pool *);

@@ -10,7 +10,7 @@
  *  - Not a line of the tool's code runs before SECRETS (runner/child.c), and
  *    SECRETS are sent in one place (call.c), for a RUN that named this very
  *    execution at the right door with the right arguments. admind tells the id
- *    after the commit; before that no process but admind knows it.
+ *    after the commit; before that no gateway can know it.
  *  - The code is out of the sealed context, which the vault made for this
  *    execution: of a version that it found approved. A runner that was given
  *    the code has read nothing of the caller.

@@ -261,8 +261,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 /*
  * Cancels a call. A gateway ends only calls that run for its own connection,
  * and contexts held for its own listener: a client that left between
- * authorisation and RUN must not keep a place in the set. The gateway does not
- * know the ids of others. admind ends anything.
+ * authorisation and RUN must not keep a place in the set. Other ids are as good
+ * as unknown to it. admind ends anything.
  */
 static int
 on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)

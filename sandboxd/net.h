@@ -68,8 +68,8 @@ int nets_connect(
  * nets_handlers and nets. */
 void nets_adopt(struct nets *, struct ipc_peer *);
 extern const struct ipc_handlers nets_handlers;
-/* Sets the pool whose peek gets a link, now and after each restart of a
- * pool. */
+/* Sets the pool whose peek gets a link, now and each time the pool is another
+ * one. */
 void nets_pool(struct nets *, struct pool *);
 /* Frees the nets, after the calls. */
 void nets_free(struct nets *);

@@ -1,5 +1,5 @@
 /*
- * How calls ended, kept until admind has committed it.
+ * The ends of calls, kept until admind has committed them.
  *
  * A record is allocated when a context is accepted, so that the end of a call
  * can't fail for want of memory. It moves from the held context to the call to
@@ -32,9 +32,8 @@ enum {
 	/* A commit takes ms; after this the record is sent again. */
 	RECORD_ANSWER_MS = 10 * 1000,
 	RECORD_RETRY_MS = 500,
-	/* How often admind may refuse a predecessor's record for its contents
-	 * before the record is given up: this sandbox serves no client until
-	 * then. */
+	/* Refusals of a predecessor's record for its contents, before the
+	 * record is given up: this sandbox serves no client until then. */
 	RECORD_REFUSALS_MAX = 4
 };
 

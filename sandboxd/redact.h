@@ -52,7 +52,7 @@ enum {
 	REDACT_WORK = 320,
 	REDACT_WORK_MIN = 65536 /* of a short text, where it is cheap */
 };
-/* As long as the shortest secret, so that nothing ever grows. */
+/* As long as the shortest secret, so that no text ever grows. */
 #define REDACT_MARK "[secret]"
 
 struct redact;

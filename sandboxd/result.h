@@ -16,7 +16,7 @@ struct result_dropped {
 	uint64_t log_lines, progress_reports;
 };
 
-/* A CallToolResult with one text and isError true. */
+/* Writes a CallToolResult with one text and isError true. */
 void result_error(struct buf *body, const char *text);
 
 /* Adds one more text at the end of the body's content. -1: the body has no
@@ -72,12 +72,12 @@ void result_meta(struct buf *meta, const struct ipc_id *execution,
     const struct result_dropped *, enum failure, const char *message,
     struct ipc_bytes body);
 
-/* A limit was met: says "what: the limit NAME is VALUE UNIT." Sets failure
+/* Says that a limit was met: "what: the limit NAME is VALUE UNIT." Sets failure
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */
 void result_limit(const char *what, enum limit, uint64_t value, struct err *);
 /*
- * Says what a runner's end without a result means. status, cpu_us, peak_kib,
- * oom_kills as in EXITED; limit: of this call. Sets failure and text.
+ * Says the meaning of a runner's end without a result. status, cpu_us,
+ * peak_kib, oom_kills as in EXITED; limit: of this call. Sets failure and text.
  */
 void result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
     uint32_t oom_kills, const uint64_t limit[LIMIT_COUNT], struct err *);

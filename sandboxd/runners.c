@@ -1,4 +1,4 @@
-/* All runners: what is forked, for whom, and when. See runners.h. */
+/* All runners: when and for which profile they are forked. See runners.h. */
 #include <sys/socket.h>
 
 #include <event2/event.h>

@@ -72,7 +72,7 @@ struct runners_conf {
 	uint64_t memory;   /* of all waiting ones; lowers both */
 	unsigned forks;    /* under way at once */
 	struct pool_profile standard;
-	struct pool_limits limits; /* what runners are forked with */
+	struct pool_limits limits; /* that runners are forked with */
 };
 
 /* Events; always from the loop, never from inside a function of runners.h. */
@@ -82,7 +82,7 @@ struct runners_events {
 	/* A runner failed before a call had it. One call that waits for this
 	 * profile is told. The text is for the reader of the log too. */
 	void (*failed)(void *arg, struct profile *, const char *text);
-	/* Nothing is to be forked and no call waits. */
+	/* No runner is to be forked and no call waits. */
 	void (*idle)(void *arg);
 };
 
@@ -108,7 +108,8 @@ struct runners *runners_new(struct event_base *, const struct runners_conf *,
 void runners_pool(struct runners *, struct pool *);
 void runners_free(struct runners *);
 
-/* A call's profile, referenced until runners_profile_done. NULL: no memory. */
+/* Returns a call's profile, referenced until runners_profile_done. NULL: no
+ * memory. */
 struct profile *runners_profile(
     struct runners *, const struct pool_profile *, uint64_t now_ms);
 void runners_profile_done(struct runners *, struct profile *);

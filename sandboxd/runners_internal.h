@@ -39,7 +39,7 @@ struct runners {
 	uint64_t fork_us; /* a moving average */
 };
 
-/* life.c: moves a runner; GONE frees it. */
+/* Changes a runner's state (life.c); GONE frees the runner. */
 void life_change(struct runner *, enum runner_state to);
 /* Drops a runner that is not needed any more: kills it, or frees it if it was
  * reaped already. */

@@ -1,4 +1,4 @@
-/* Reads from sandboxd.conf what the calls need. */
+/* The calls' settings, read from sandboxd.conf. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 

@@ -1,10 +1,9 @@
 /*
- * The readings of a text by somebody who decodes it: percent-encoding,
- * backslash escapes, character references, quoted-printable, hexadecimal
- * digits, base64, base32, UTF-16. Instead of guessing how a library
- * writes a secret (which bytes it escapes, upper or lower case, line length,
- * alphabet, alignment), the text is decoded as any reader would and the plain
- * value is looked for.
+ * The readings of a text by a decoder: percent-encoding, backslash escapes,
+ * character references, quoted-printable, hexadecimal digits, base64, base32,
+ * UTF-16. Instead of guessing how a library writes a secret (which bytes it
+ * escapes, upper or lower case, line length, alphabet, alignment), the text is
+ * decoded as any reader would and searched for the plain value.
  *
  * No I/O, one pass each; a view remembers where each of its bytes came from.
  */

@@ -78,7 +78,7 @@ static const uint8_t sixbits[256] = {['A'] = 1,
     ['/'] = 64,
     ['_'] = 64};
 
-/* The value of a digit, or -1. */
+/* Returns the value of a digit, or -1. */
 static inline int
 value(int c, enum view_digits kind)
 {

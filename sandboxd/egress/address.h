@@ -22,11 +22,11 @@ struct address {
 };
 
 /*
- * Reads what a runner gave connect(2) for a socket of `family`. An IPv4-mapped
- * address becomes the IPv4 address. A scope id (zone) is dropped: egress never
- * connects to addresses that have a meaning only with one. 0, or connect(2)'s
- * own errno: EAFNOSUPPORT (above all for AF_UNSPEC, which would undo a
- * connection), EINVAL (too short). Fuzzed.
+ * Reads the address that a runner gave connect(2) for a socket of `family`. An
+ * IPv4-mapped address becomes the IPv4 address. A scope id (zone) is dropped:
+ * egress never connects to addresses that have a meaning only with one. 0, or
+ * connect(2)'s own errno: EAFNOSUPPORT (above all for AF_UNSPEC, which would
+ * undo a connection), EINVAL (too short). Fuzzed.
  */
 int address_foreign(const uint8_t *p, size_t n, sa_family_t family,
     struct address *, uint16_t *port);

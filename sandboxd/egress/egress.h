@@ -1,7 +1,7 @@
 /*
- * mcpbox-sandboxd-egress: what its files share. One process, one loop; a net is
- * one call that may connect (net.h), an attempt one connect(2) of its runner
- * (attempt.h).
+ * mcpbox-sandboxd-egress: the declarations that its files share. One process,
+ * one loop; a net is one call that may connect (net.h), an attempt one
+ * connect(2) of its runner (attempt.h).
  */
 #ifndef EGRESS_H
 #define EGRESS_H

@@ -16,7 +16,7 @@ enum judge_class {
 
 struct judge_verdict {
 	enum judge_class class;
-	const char *what;   /* "private use": what the block is for */
+	const char *what;   /* the block's use: "private use" */
 	const char *source; /* "RFC 1918" */
 };
 

@@ -20,7 +20,8 @@ struct listeners {
 	struct buf text;
 };
 
-/* Is it this one? bound may be the any address of its family. */
+/* Is this listener the wanted one? bound may be the any address of its
+ * family. */
 typedef bool listeners_cb(void *arg, const struct address *bound, uid_t user);
 
 /* Opens the sources that are read later. */

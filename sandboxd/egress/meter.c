@@ -11,7 +11,7 @@ enum {
 	/* A fast network moves some 10 MB in this time: limits are that
 	 * exact. */
 	METER_TICK_MS = 100,
-	/* How long NET_CLOSE waits for the last counts of sockets that have
+	/* Time that NET_CLOSE waits for the last counts of sockets that have
 	 * just gone; the kernel tells them from a work queue. */
 	METER_FINISH_MS = 50,
 	METER_CHAINS = 1024,

@@ -75,7 +75,7 @@ enum net_right {
 };
 
 struct net *net_find(struct egress *, uint64_t id);
-/* Opens a net for a message. NULL with what is wrong. */
+/* Opens a net for a message. NULL with the error. */
 struct net *net_open(struct egress *, struct ipc_peer *owner,
     const struct ipc_net_open *, struct err *);
 /* Sets other grants from now on. 0, or -1: not in their form, nothing

@@ -22,7 +22,7 @@ struct never {
 	size_t n;
 };
 
-/* Reads the setting. 0, or -1 with what is wrong. */
+/* Reads the setting. 0, or -1 with the error. */
 int never_read(const char *text, struct never *, struct err *);
 bool never_has(const struct never *, const struct address *, uint16_t port);
 

@@ -48,7 +48,8 @@ struct records {
 
 void records_init(struct records *);
 void records_free(struct records *);
-/* A record that is not in the list yet, with one user. NULL without memory. */
+/* Makes a record that is not in the list yet, with one user. NULL without
+ * memory. */
 struct record *record_new(const char *host, uint16_t port, bool udp);
 /*
  * Adds the record to the list if there is room. A refusal that is there already

@@ -56,8 +56,8 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells what is in the
- * page cache, DONTCACHE empties it. */
+/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells the contents of
+ * the page cache, DONTCACHE empties it. */
 #define RWF_KNOWN 0x17
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

@@ -46,7 +46,8 @@
 
 enum { DIGEST = sizeof(struct ipc_hash), NAME = 2 * DIGEST + 1 };
 
-/* Of the fork being made: read by the child, closed by the zygote. */
+/* The mounts for the fork being made: read by the child, closed by the
+ * zygote. */
 static struct {
 	int fd[MODULES_PER_CALL_MAX]; /* or -1 */
 	int error[MODULES_PER_CALL_MAX];

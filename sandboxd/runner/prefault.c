@@ -46,7 +46,7 @@ enum {
 	RANGES_MAX = 768,
 	OWN_GAP = 1,
 	FILES_GAP = 16,
-	/* 64 MiB of pages: four times what the zygote has. */
+	/* 64 MiB of pages: four times the zygote's. */
 	PAGES_MAX = 16384,
 	/*
 	 * A runner had no call for this long, so no process waits for the
@@ -63,7 +63,8 @@ enum {
 };
 
 /* Pages that became the child's own, and pages of files (the interpreter's
- * text) that it looked at: the kernel maps the latter in small groups only. */
+ * text) that it looked at: the kernel maps files' pages in small groups
+ * only. */
 enum { OWN, FILES, KINDS };
 
 struct found {

@@ -1,6 +1,6 @@
 /*
- * Ids and capabilities: from root inside the pool's user namespace, which has
- * no rights outside, to this call's own uid without any capability.
+ * Ids and capabilities: from root inside the pool's user namespace, which is an
+ * unprivileged user outside, to this call's own uid without any capability.
  *
  * The order is forced: securebits and the bounding set need CAP_SETPCAP, groups
  * and ids need CAP_SETGID and CAP_SETUID, and the id change itself clears the
@@ -166,8 +166,9 @@ held:
 	return -1;
 }
 
-/* Makes us not dumpable. Then no user owns /proc/self, and no process of the
- * same uid may attach. The id change did that already if suid_dumpable is 0. */
+/* Makes us not dumpable. Then /proc/self does not belong to the call's uid, and
+ * no process of the same uid may attach. The id change did that already if
+ * suid_dumpable is 0. */
 int
 privileges_dumpable(struct runner *r)
 {

@@ -135,7 +135,7 @@ open_own(const char **why)
 }
 
 /* Hands down all three controllers, if the cgroup was delegated with them. NULL
- * or what is wrong. */
+ * or the error. */
 static const char *
 hand_down(int unit)
 {

@@ -18,7 +18,7 @@ struct tree {
 	uint64_t entries, files, bytes;
 	struct sha256_pieces *whole, *content;
 	enum state state;
-	size_t want, have; /* of what is gathered in part */
+	size_t want, have; /* of the part being gathered */
 	uint8_t part[TREE_PATH_MAX];
 	uint8_t kind, head[HEAD_LEN];   /* of this entry, as it came */
 	uint64_t left;                  /* of the file's content */
