@@ -218,7 +218,7 @@ read_grants(struct buf *plain, struct regrant *r, struct err *e)
  * checked the seal of each grant. They open once, as every context, and admind
  * can't hand in an older list after a newer one: a process that holds back a
  * list with a host, to bring it when the host was withdrawn, gains nothing
- * (held_take_grants). A taken-over admind can only not send one.
+ * (held_take_grants). A taken-over admind can only fail to send them.
  */
 int
 held_regrant(struct held_set *s, const struct ipc_id *server,
