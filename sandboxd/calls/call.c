@@ -28,8 +28,9 @@ rearm(struct call *c)
 	struct timeval tv = {
 	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
 
-	/* libevent counts from when this round of the loop began: without this
-	 * a limit would be short by what the round has done so far. */
+	/* libevent counts from the start of this round of the loop: without
+	 * this the limit would be short by the time the round has taken so
+	 * far. */
 	(void)event_base_update_cache_time(c->all->base);
 	(void)evtimer_add(c->timer, &tv);
 }
@@ -42,16 +43,17 @@ call_arm(struct call *c, uint64_t ms)
 }
 
 /*
- * The runner's tree is killed; if its answer has just left and no call waits,
- * after that has arrived. Nothing is bought by it: nobody listens to the
- * runner any more, and what it used up to its end is in its record.
+ * Kills the runner's tree. If its answer has just left and no call waits, this
+ * happens after the answer has arrived. A tool gains nothing by the delay: its
+ * runner's messages are not read any more, and its CPU time up to its end is in
+ * its record.
  */
 static void
 linger(struct call *c)
 {
 	static const struct timeval tv = {.tv_usec = CALL_LINGER_US};
 
-	/* It is gone; only a report is waited for. */
+	/* The runner is gone; the call waits only for a report. */
 	if (c->runner == NULL)
 		return;
 	if (!c->answered || c->all->queued > 0 ||
@@ -78,7 +80,7 @@ call_free(struct call *c)
 	free(c);
 }
 
-/* The record leaves for the store; the call is gone after this. */
+/* Sends the record to the store and frees the call. */
 static void
 end_call(struct call *c)
 {
@@ -91,7 +93,7 @@ end_call(struct call *c)
 	records_add(cs->records, r);
 }
 
-/* Time a call may still wait in the queue. */
+/* Returns the time a call may still wait in the queue. */
 static uint64_t
 queue_left(const struct call *c)
 {
@@ -103,8 +105,8 @@ queue_left(const struct call *c)
 }
 
 /*
- * The only function that changes a call's state: what leaving one and
- * entering the next means, timer included. ENDED frees the call.
+ * Changes a call's state; no other function does. Does all that leaving one
+ * state and entering the next means, timer included. ENDED frees the call.
  */
 void
 call_change(struct call *c, enum call_state to)
@@ -122,7 +124,7 @@ call_change(struct call *c, enum call_state to)
 	case CALL_NEW:
 		break;
 	case CALL_WAITING:
-		/* Who had a runner once and lost it is first again. */
+		/* A call that had a runner and lost it is first again. */
 		if (from == CALL_STARTING)
 			TAILQ_INSERT_HEAD(&c->all->queue, c, link);
 		else
@@ -138,7 +140,7 @@ call_change(struct call *c, enum call_state to)
 			call_arm(c, c->park.left_ms);
 			break;
 		}
-		/* The runner has them, and there is no way back. */
+		/* The runner has the arguments, and there is no way back. */
 		buf_free(&c->arguments);
 		c->started_ms = now_boot_ms();
 		call_arm(c, c->held->timeout_ms);
@@ -164,12 +166,13 @@ call_change(struct call *c, enum call_state to)
 	}
 }
 
-/* --- What a call may use. ---------------------------------------------- */
+/* --- The limits of a call. ---------------------------------------------- */
 
 /*
- * RLIMIT_AS binds each process of a call, not their sum. Where no memory
- * controller binds that, the sum is what processes x memory allows, so fewer
- * processes are; below CALL_PROCESSES_MIN a runner could do nothing.
+ * Returns the number of processes a call gets. RLIMIT_AS binds each process of
+ * a call, not their sum. Without a memory controller the sum is processes x
+ * memory, so fewer processes are allowed; below CALL_PROCESSES_MIN a runner
+ * could do nothing.
  */
 uint32_t
 call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
@@ -188,7 +191,8 @@ call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
 
 /* --- Into a runner. --------------------------------------------------- */
 
-/* The runner is no good and nothing ran: another one, before all others. */
+/* Gives the call another runner, before all other calls: its runner is no good
+ * and no code of the tool ran. */
 static void
 again(struct call *c)
 {
@@ -234,7 +238,7 @@ call_tell(struct calls *cs, const struct held *h, const struct runner *r,
 	return 0;
 }
 
-/* Behind this the tool's code runs: the one place where it is let. */
+/* Starts the tool's code; no other place does. */
 void
 call_go(struct call *c)
 {
@@ -245,7 +249,7 @@ call_go(struct call *c)
 		call_change(c, CALL_RUNNING);
 }
 
-/* Its runner has the code: it runs, or does so when egress knows it. */
+/* Starts the call, whose runner has the code, now or when egress knows it. */
 static void
 told(struct call *c)
 {
@@ -310,7 +314,7 @@ call_event(struct call *c, uint8_t kind, struct ipc_bytes json)
 	    .json = json,
 	};
 
-	/* A client that does not read gets its result, not its progress. */
+	/* A client that does not read loses progress, but gets its result. */
 	if (c->peer != NULL && ipc_peer_queued(c->peer) < CALL_EVENT_QUEUE_MAX)
 		(void)ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m);
 }
@@ -348,9 +352,9 @@ on_violation(void *arg, enum failure failure, const char *text)
 }
 
 /*
- * The channel closed. Usually the process died, and pool-init's report of how
- * is on its way; if none comes soon, the process lives and closed its channel
- * or broke a rule of the table, and is killed.
+ * Handles the channel's end. Usually the process died, and pool-init's report
+ * of how is on its way. If no report comes soon, the process lives and closed
+ * its channel or broke a rule of the table, and is killed.
  */
 static void
 on_hangup(void *arg)
@@ -366,9 +370,10 @@ on_hangup(void *arg)
 		return;
 	}
 	if (c->state == CALL_PARKED)
-		call_change(c, CALL_RUNNING); /* nobody waits any more */
+		call_change(c, CALL_RUNNING); /* the wait has ended */
 	c->hungup = true;
-	/* Never later than the deadline: closing must not buy time. */
+	/* Never later than the deadline: a tool must not gain time by
+	 * closing. */
 	if (c->deadline_ms > now_boot_ms() + CALL_HANGUP_MS)
 		call_arm(c, CALL_HANGUP_MS);
 }
@@ -391,7 +396,7 @@ static const struct channel_events channel_events = {
 /* --- What its runner tells. -------------------------------------------- */
 
 /*
- * The runner was reaped. Its last frames may still be unread, its result
+ * Handles the reaped runner. Its last frames may still be unread, its result
  * among them: they end with the channel, which on_hangup then sees.
  */
 static void
@@ -438,7 +443,8 @@ call_lost(void *owner)
 	slot_leave(c);
 	switch (c->state) {
 	case CALL_STARTING:
-		/* It had no byte of the tool: it may start again. */
+		/* The runner had no byte of the tool: the call may start
+		 * again. */
 		again(c);
 		break;
 	case CALL_RUNNING:
@@ -450,7 +456,7 @@ call_lost(void *owner)
 		break;
 	case CALL_CHECKING:
 	case CALL_REPORTING:
-		break; /* what it returned is here */
+		break; /* the tool's result is already here */
 	default:
 		call_gone(c);
 	}
@@ -487,8 +493,8 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 			runners_end(c->runner);
 		return;
 	}
-	/* libevent's clock is coarse and may be some ms early; a limit isn't.
-	 */
+	/* libevent's clock is coarse and may be some ms early; a limit must not
+	 * be. */
 	if (now_boot_ms() < c->deadline_ms) {
 		rearm(c);
 		return;

@@ -1,4 +1,4 @@
-/* How calls end. See call.h. */
+/* The end of calls. See call.h. */
 #include "answer.h"
 #include "call_internal.h"
 #include "callnet.h"
@@ -8,8 +8,8 @@
 #include "result.h"
 #include "verify.h"
 
-/* A task's client gets its result from the record: all of it, and the _meta
- * that would have come with an answer. */
+/* Records a task's result. Its client gets it from the record: all of it, and
+ * the _meta that would have come with an answer. */
 static void
 record_task(struct call *c, struct record *r, struct ipc_bytes out,
     struct ipc_bytes body, uint64_t took, const struct result_dropped *dropped,
@@ -25,8 +25,8 @@ record_task(struct call *c, struct record *r, struct ipc_bytes out,
 	buf_free(&meta);
 }
 
-/* Its runner is gone: the record leaves, unless egress has yet to say what it
- * connected to. */
+/* Ends a call whose runner is gone: the record leaves, unless egress has yet to
+ * report the connections. */
 void
 call_gone(struct call *c)
 {
@@ -35,10 +35,10 @@ call_gone(struct call *c)
 }
 
 /*
- * How the call ended: said once, here. The record is written into the ledger,
- * and the answer leaves at this moment; the runner's tree, if there still is
- * one, is killed, and only its reaping sends the record and frees the slot.
- * body NULL: one is made of message.
+ * Says how the call ended, once. The record is written into the ledger and the
+ * answer leaves at this moment. The runner's tree, if there still is one, is
+ * killed, and only its reaping sends the record and frees the slot. body NULL:
+ * one is made of message.
  */
 void
 call_finish(struct call *c, enum outcome outcome, enum failure failure,
@@ -68,7 +68,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		b = *body;
 	if (outcome == OUTCOME_FAILED)
 		b = callnet_words(c, b, &room);
-	/* The wall clock may have been set meanwhile. */
+	/* By the boot clock: the wall clock may have been set during the
+	 * call. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
 	r->outcome = outcome;
 	r->failure = failure;
@@ -78,7 +79,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		record_task(c, r, out, b, took, &dropped, message);
 	else
 		record_payload(r, out, b);
-	/* Whoever has the answer finds it in the record, whatever dies. */
+	/* A client that has the answer finds it in the record, whatever
+	 * dies. */
 	r->delivered = c->peer != NULL;
 	records_keep(c->all->records, r, c->runner != NULL, callnet_unknown(c));
 	r->delivered = answer_call(c->peer, c->request,
@@ -104,8 +106,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		calls_took(
 		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
 	c->answered = outcome == OUTCOME_DONE;
-	/* A verdict that is yet to come would end it once more while its runner
-	 * is reaped. body may have been in it. */
+	/* A verdict still to come would end the call once more while its runner
+	 * is reaped. body may be part of what is freed here. */
 	verify_forget(c);
 	if (c->runner != NULL || callnet_close(c))
 		call_change(c, CALL_ENDING);
@@ -113,7 +115,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		call_change(c, CALL_ENDED);
 }
 
-/* The runner ended without a result, and all it ever sent was read. */
+/* Ends a call whose runner ended without a result, when all its frames were
+ * read. */
 void
 call_crashed(struct call *c)
 {

@@ -9,9 +9,9 @@
 #include "codecache.h"
 #include "share.h"
 
-/* What a call asked its client (park.c). */
+/* A call's question to its client (park.c). */
 struct park {
-	struct buf question; /* PARKED: what is open, as it was sent */
+	struct buf question; /* PARKED: the open one, as sent */
 	uint32_t number;     /* of it */
 	uint64_t since_ms;   /* PARKED: CLOCK_BOOTTIME */
 	uint64_t total_ms;   /* in PARKED, all earlier questions */
@@ -24,10 +24,10 @@ struct call {
 	struct calls *all;
 	enum call_state state;
 	struct held *held;
-	struct share *share; /* of whose call it is */
-	bool slotted;        /* a slot counts there */
+	struct share *share; /* of the call's principal */
+	bool slotted;        /* is a slot counted there? */
 	struct buf arguments;
-	struct ipc_peer *peer; /* who waits, or NULL */
+	struct ipc_peer *peer; /* the client that waits, or NULL */
 	uint64_t request;
 	struct event *timer;
 	uint64_t run_us; /* CLOCK_REALTIME at RUN, for the record */
@@ -40,7 +40,7 @@ struct call {
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
-	bool answered; /* with a result: the runner has nothing to say */
+	bool answered; /* with a result: the runner has no more to say */
 	bool hungup;   /* the channel ended without a result */
 	bool reaped;   /* the runner ended, its last frames may come */
 	uint32_t status, oom_kills;
@@ -62,71 +62,73 @@ struct calls {
 	TAILQ_HEAD(call_queue, call) queue;
 	unsigned queued;
 	unsigned parked;
-	uint64_t took_us; /* a call's usual time in RUNNING */
+	uint64_t took_us;                    /* the usual time in RUNNING */
 	TAILQ_HEAD(early_list, early) early; /* early.c: oldest first */
 	unsigned nearly;                     /* how many */
 };
 
-/* call.c: moves a call; ENDED frees it. */
+/* Changes a call's state (call.c); ENDED frees it. */
 void call_change(struct call *, enum call_state to);
-/* Gives a waiting call a runner, if one of its profile waits. false: none
- * does. The call may be gone after this. */
+/* Gives a waiting call a runner, if one of its profile waits. The call may be
+ * gone after this. false: no runner waits. */
 bool call_start(struct call *);
-/* How the call ended, said once. body NULL: made of message. c may be gone
+/* Says how the call ended, once. body NULL: made of message. c may be gone
  * after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
-/* Its runner ended without a result, and all it ever sent was read. */
+/* Ends a call whose runner ended without a result, when all its frames were
+ * read. */
 void call_crashed(struct call *);
-/* Its runner is gone and it was answered: the record leaves, unless egress has
- * yet to say what it connected to. */
+/* Ends an answered call whose runner is gone: the record leaves, unless egress
+ * has yet to report the connections. */
 void call_gone(struct call *);
-/* Behind this the tool's code runs. The call may begin anew. */
+/* Starts the tool's code. The call may get another runner instead. */
 void call_go(struct call *);
-/* kind as in CALL_EVENT: to whoever waits, if it reads. */
+/* Sends an event to the client that waits, if it reads. kind as in
+ * CALL_EVENT. */
 void call_event(struct call *, uint8_t kind, struct ipc_bytes json);
-/* How many calls wait that could have a slot. */
+/* Counts the waiting calls that could have a slot. */
 unsigned calls_hungry(const struct calls *);
-/* A call ran for so long. */
+/* Notes how long a call ran. */
 void calls_took(struct calls *, uint64_t ms);
-/* Sends a runner what to run and within which limits; nothing runs before
+/* Sends a runner the code and the limits; no code of the tool runs before
  * channel_start. -1: it could not be sent. */
 int call_tell(struct calls *, const struct held *, const struct runner *,
     struct channel *);
-/* The profile of what is held, referenced. NULL: no memory. */
+/* Returns the profile of a held context, referenced. NULL: no memory. */
 struct profile *calls_profile(
     struct calls *, const struct held *, uint64_t now_ms);
-/* What a runner's cgroup is held to by a call's limits. */
+/* Returns the cgroup limits of a runner for a call's limits. */
 struct pool_limits calls_limits(
     const struct calls *, const uint64_t limit[LIMIT_COUNT]);
-/* How many processes and threads a call gets that may have `processes`, each
- * of them `memory` bytes. */
+/* Returns how many processes and threads a call gets that may have `processes`,
+ * each with `memory` bytes. */
 uint32_t call_processes(
     const struct calls *, uint64_t processes, uint64_t memory);
-/* Time from now to the call's next deadline. */
+/* Sets the call's next deadline, from now. */
 void call_arm(struct call *, uint64_t ms);
-/* slot.c. A slot counts against its principal's share from the runner it is
- * given to the runner's end. Could it have one if there were one? No: its
- * principal has its part. */
+/* slot.c. A slot counts against its principal's share from the moment a call
+ * gets a runner until the runner's end. slot_is_due: may the call have a slot
+ * if one is free? No, if its principal has its part. */
 void slot_take(struct call *);
-/* It is in the queue, or was taken out of it. */
+/* Counts a call that enters the queue, or leaves it. */
 void slot_wait(struct call *, bool begins);
 void slot_leave(struct call *);
 bool slot_is_due(const struct call *);
-/* park.c. The channel's `ask`: parks the call, or answers at once. */
+/* Parks the call, or answers at once: the channel's `ask` (park.c). */
 void park_ask(void *call, uint32_t number, struct ipc_bytes json);
-/* Of call_change: entering and leaving PARKED. */
+/* Enters and leaves PARKED, for call_change only. */
 void park_enter(struct call *);
 void park_leave(struct call *);
-/* Nobody answered in time, or nobody is there who could: the tool hears it and
- * goes on. */
+/* Tells the tool that no answer came in time, or that no client is left to give
+ * one; the tool goes on. */
 void park_expired(struct call *);
 void park_orphaned(struct call *);
-/* A task's call has a new peer: it is asked what is open. */
+/* Asks the new peer of a task's call the open question. */
 void park_again(struct call *);
 /* The call's deadline passed (an event callback). */
 void call_timer(evutil_socket_t, short, void *call);
-/* Without a record and without touching the table. */
+/* Frees a call without its record and without touching the table. */
 void call_free(struct call *);
 
 #endif

@@ -22,13 +22,13 @@ struct note {
 struct callnet {
 	struct net *net; /* NULL: closed */
 	bool opened;
-	/* What was refused: each place once. */
+	/* The refused places, each once. */
 	struct note note[CALLNET_NOTES];
 	unsigned notes;
 	bool missing; /* a grant would have helped */
 	unsigned lines;
-	struct buf words;      /* for the error; redacted */
-	struct redact *redact; /* made when something was refused */
+	struct buf words;      /* of refusals, for the error; redacted */
+	struct redact *redact; /* made at the first refusal */
 	/* REPORTING */
 	enum failure failure;
 	struct buf body, printed;
@@ -39,7 +39,7 @@ static const struct net_owner owner;
 
 /* --- What was refused. ---------------------------------------------------- */
 
-/* The text of an event: one line of what can be shown. */
+/* Composes the text of an event: one line of printable characters. */
 static void
 compose(const struct ipc_net_event *m, struct buf *out)
 {
@@ -53,8 +53,8 @@ compose(const struct ipc_net_event *m, struct buf *out)
 		buf_putf(out, "Network access to %.*s failed: ", (int)m->host.n,
 		    (const char *)m->host.p);
 	buf_put(out, m->text.p, m->text.n);
-	/* egress says by which tool it is mended, where it is no question of an
-	 * address that is not public. */
+	/* egress names the tool that mends the refusal if it is an address that
+	 * is not public; otherwise the tool is named here. */
 	if (m->kind == NET_EVENT_REFUSED &&
 	    memmem(m->text.p, m->text.n, tool, sizeof(tool) - 1) == NULL)
 		buf_putf(out,
@@ -66,7 +66,7 @@ compose(const struct ipc_net_event *m, struct buf *out)
 			out->p[i] = ' ';
 }
 
-/* The secrets of the call; NULL without memory. */
+/* Returns the call's secrets; NULL without memory. */
 static struct redact *
 secrets(const struct call *c)
 {
@@ -79,8 +79,8 @@ secrets(const struct call *c)
 }
 
 /*
- * The same without secrets: the host is what the tool asked for, so it may be
- * one. 0, or -1: it can't be shown.
+ * Composes the text without secrets: the tool chose the host, so it may be a
+ * secret. 0, or -1: it can't be shown.
  */
 static int
 say(struct call *c, const struct ipc_net_event *m, struct buf *out)
@@ -100,7 +100,7 @@ say(struct call *c, const struct ipc_net_event *m, struct buf *out)
 	return out->failed ? -1 : 0;
 }
 
-/* As a warning to whoever waits for the call. */
+/* Sends the text as a warning to the client that waits for the call. */
 static void
 warn(struct call *c, struct ipc_bytes text)
 {
@@ -119,7 +119,7 @@ warn(struct call *c, struct ipc_bytes text)
 	buf_free(&b);
 }
 
-/* Is this place a new one, and is there room for it? */
+/* Is this place new, and is there room for it? */
 static bool
 worth_a_note(struct callnet *cn, const struct ipc_net_event *m)
 {
@@ -250,8 +250,8 @@ callnet_regrant(struct call *c)
 /* --- After it ran. -------------------------------------------------------- */
 
 /*
- * The report's array without secrets, which a tool can put into a name that it
- * looks up. 0; -1: there is nothing to keep of it.
+ * Writes the report's array without secrets, which a tool can put into a name
+ * that it looks up. 0; -1: there is nothing to keep.
  */
 static int
 clean_report(const struct call *c, const struct net_report *n, struct buf *out)
@@ -277,8 +277,8 @@ callnet_unknown(const struct call *c)
 	return ipc_str(torn);
 }
 
-/* Connections that nobody can tell of any more are said to be so, in front of
- * the others, as they were before them. */
+/* Writes the report into the record. Connections that are not known any more
+ * are said to be so before the others, as they were made before them. */
 static void
 record_report(const struct call *c, const struct net_report *n)
 {
@@ -286,7 +286,7 @@ record_report(const struct call *c, const struct net_report *n)
 	struct buf clean;
 	bool rows;
 
-	/* A record that went already, or a call that never ran. */
+	/* The record has gone already, or the call never ran. */
 	if (r == NULL || !c->callnet->opened)
 		return;
 	buf_init(&clean, NET_REPORT_MAX);
@@ -356,7 +356,7 @@ callnet_failed(struct call *c, enum failure f, struct ipc_bytes body)
 {
 	struct callnet *cn = c->callnet;
 
-	/* What a refused connection can come out as. */
+	/* Only these failures can come from a refused connection. */
 	if (cn == NULL || cn->net == NULL ||
 	    (f != FAILURE_EXCEPTION && f != FAILURE_MISSING_GRANT &&
 		f != FAILURE_UPSTREAM))

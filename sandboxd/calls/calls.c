@@ -1,4 +1,4 @@
-/* All calls: what gateways, admind and the clock ask of them. See call.h. */
+/* All calls: the requests of gateways, admind and the clock. See call.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 {
 	struct search s = {.now_ms = now_ms};
 
-	/* Firing one may free others, so each search starts anew. */
+	/* Firing one may free others, so each search starts again. */
 	do {
 		s.found = NULL;
 		table_each(&cs->by_id, find_overdue, &s);
@@ -43,12 +43,12 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 	early_sweep(cs, now_ms);
 }
 
-/* --- Who waits gets what is there. ---------------------------------------- */
+/* --- Giving runners to waiting calls. ------------------------------------ */
 
 /*
- * In the order they came: a runner of its profile if one waits, else one is
- * forked for it, unless one that is under way is enough for it too. What can
- * not be forked now comes with a later look.
+ * Gives runners to waiting calls, in the order they came: a waiting runner of
+ * the call's profile, or one forked for it, unless one under way is enough for
+ * it too. A fork that can't happen now comes with a later look.
  */
 static void
 dispatch(struct calls *cs)
@@ -90,7 +90,7 @@ on_look(void *arg)
 	dispatch(arg);
 }
 
-/* One of those who wait for this profile hears of it. */
+/* Tells one of the calls that wait for this profile. */
 static void
 on_failed(void *arg, struct profile *p, const char *text)
 {
@@ -230,8 +230,8 @@ calls_free(struct calls *cs)
 	free(cs);
 }
 
-/* Slots that calls could have, whether a runner is in one already or not:
- * places that do not count as waiting. */
+/* Counts the slots that calls could have, whether a runner is in one already or
+ * not: calls for these places do not count as waiting. */
 static unsigned
 free_slots(const struct calls *cs)
 {
@@ -243,8 +243,8 @@ free_slots(const struct calls *cs)
 	return slots - n.taken - n.ending;
 }
 
-/* The same of its principal's part: who waits for a runner in a slot that is
- * free does not count as waiting. It stands in the queue already. */
+/* Likewise for its principal's part: calls that wait for a runner in a free
+ * slot do not count as waiting. The call is in the queue already. */
 static bool
 may_wait(const struct calls *cs, const struct call *c)
 {
@@ -303,7 +303,8 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	table_add(&cs->by_id, &c->node);
 	call_change(c, CALL_WAITING);
 	dispatch(cs);
-	/* c itself may be gone by now; what waits is at the queue's tail. */
+	/* c itself may be gone by now; a call that waits is at the queue's
+	 * tail. */
 	if ((c = TAILQ_LAST(&cs->queue, call_queue)) == NULL ||
 	    memcmp(&c->node.id, &id, sizeof(id)) != 0)
 		return 0;
@@ -342,9 +343,9 @@ find_unended(struct table_node *n, void *arg)
 }
 
 /*
- * `upgrading` is said only where nothing ran: whoever reads it calls again.
- * What is killed may have had effects, so it is `killed`, with the reason in
- * words, which its record keeps.
+ * Ends a call for a restart. `upgrading` is said only if no code of the tool
+ * ran, because its reader calls again. A killed call may have had effects, so
+ * it is `killed`, with the reason in words, which its record keeps.
  */
 static void
 stop(struct call *c)
@@ -379,7 +380,8 @@ calls_stop(struct calls *cs)
 {
 	struct search s = {0};
 
-	/* One that ends may start or free others: each search begins anew. */
+	/* A call that ends may start or free others: each search starts
+	 * again. */
 	do {
 		s.found = NULL;
 		table_each(&cs->by_id, find_unended, &s);
@@ -460,8 +462,9 @@ calls_took(struct calls *cs, uint64_t ms)
 }
 
 /*
- * What waits before a new call, times the pace: as many end at once as there
- * are slots, each after the usual time; but none sooner than it is forked.
+ * Returns the number of waiting calls and the new one, times the pace: as many
+ * calls end at once as there are slots, each after the usual time, but none
+ * sooner than its runner is forked.
  */
 uint64_t
 calls_retry_ms(const struct calls *cs)
@@ -482,8 +485,9 @@ calls_retry_ms(const struct calls *cs)
 }
 
 /*
- * The cgroup binds everything a call holds, its /tmp included, which is
- * memory: both were granted, so it is their sum.
+ * Returns the limits of a call's cgroup. The cgroup binds everything a call
+ * holds, its /tmp included, which is memory. Both were granted, so the limit is
+ * their sum.
  */
 struct pool_limits
 calls_limits(const struct calls *cs, const uint64_t limit[LIMIT_COUNT])

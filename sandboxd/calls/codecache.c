@@ -16,14 +16,15 @@
 enum code_state { CODE_WANTED, CODE_MADE, CODE_NONE };
 
 struct code {
-	struct table_node node; /* first: the hash's first half */
+	/* first: the first half of the version's hash */
+	struct table_node node;
 	TAILQ_ENTRY(code) link; /* the last used first */
 	enum code_state state;
 	struct ipc_hash version;
 	struct buf name;
 	struct buf code; /* the source, then its compiled form */
 	size_t source_len;
-	struct buf first; /* what the first runner said */
+	struct buf first; /* the first runner's answer */
 	unsigned said, tries;
 };
 
@@ -37,12 +38,12 @@ struct codecache {
 	unsigned wanted;
 	size_t bytes;
 	struct codecache_counts told;
-	/* Whose code this is: the interpreter, and the first of the zygotes
-	 * in a row that had it. */
+	/* The interpreter that made this code, and the first of the zygotes in
+	 * a row that had it. */
 	char *interpreter;
 	uint64_t zygote, since_zygote;
 	/* The one compilation under way. */
-	struct code *job;      /* NULL: dropped meanwhile */
+	struct code *job;      /* NULL: dropped since it began */
 	struct runner *runner; /* NULL: reaped; its frames may still come */
 	uint64_t job_zygote;   /* that forked it */
 	struct ipc_peer *peer;
@@ -83,7 +84,7 @@ drop_all(struct codecache *cc)
 		drop(cc, k);
 }
 
-/* The least recently used go until the bounds hold. */
+/* Drops the least recently used until the bounds hold. */
 static void
 shrink(struct codecache *cc)
 {
@@ -92,7 +93,7 @@ shrink(struct codecache *cc)
 		drop(cc, TAILQ_LAST(&cc->list, code_list));
 }
 
-/* WANTED becomes something for good. compiled: NULL for NONE. */
+/* Decides WANTED for good. compiled: NULL for NONE. */
 static void
 decide(struct codecache *cc, struct code *k, const struct buf *compiled)
 {
@@ -111,7 +112,7 @@ decide(struct codecache *cc, struct code *k, const struct buf *compiled)
 	shrink(cc);
 }
 
-/* The table's key. The whole hash is compared too. */
+/* Returns the table's key. The whole hash is compared too. */
 static struct ipc_id
 key_of(const struct ipc_hash *version)
 {
@@ -141,7 +142,8 @@ find(struct codecache *cc, const struct held *h)
 	return k;
 }
 
-/* Another interpreter: nothing of the former one's may be loaded. */
+/* Drops all code if the interpreter is another one: nothing of the former one's
+ * may be loaded. */
 static void
 follow_zygote(struct codecache *cc)
 {
@@ -166,7 +168,7 @@ may_load(const struct codecache *cc, uint64_t zygote)
 	return zygote >= cc->since_zygote;
 }
 
-/* Is there a compiled form of what this context runs at all? */
+/* Can the context's code have a compiled form at all? */
 static bool
 compiles(const struct held *h)
 {
@@ -233,7 +235,7 @@ codecache_want(struct codecache *cc, const struct held *h)
 /* --- A compilation. ---------------------------------------------------------
  */
 
-/* The runner is done with, whatever it said. */
+/* Ends the job and its runner, whatever the runner said. */
 static void
 end_job(struct codecache *cc)
 {
@@ -263,20 +265,20 @@ fail_job(struct codecache *cc)
 	end_job(cc);
 }
 
-/* One of the two spoke. */
+/* Takes the answer of one of the two runners. */
 static void
 take_result(struct codecache *cc)
 {
 	struct code *k;
 
 	follow_zygote(cc);
-	/* Dropped meanwhile, or made by an interpreter that is gone. */
+	/* Dropped since it began, or made by an interpreter that is gone. */
 	if ((k = cc->job) == NULL || !may_load(cc, cc->job_zygote)) {
 		end_job(cc);
 		return;
 	}
 	if (cc->pieces.len == 0) {
-		/* It does not compile: each call says why. */
+		/* The source does not compile: each call says why. */
 		decide(cc, k, NULL);
 	} else if (k->said == 0) {
 		cc->bytes -= size_of(k);
@@ -300,8 +302,8 @@ take_result(struct codecache *cc)
 	end_job(cc);
 }
 
-/* What a compiling runner may say: output (warnings; nobody reads them),
- * pieces, and that they were all. */
+/* Takes the frames a compiling runner may send: output (warnings, which are not
+ * read), pieces, and the end of the pieces. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -352,7 +354,7 @@ on_exited(void *owner, const struct ipc_exited *m)
 {
 	struct codecache *cc = owner;
 
-	/* What it said last, if anything, comes before its channel's end. */
+	/* The runner's last frames, if any, come before its channel's end. */
 	cc->runner = NULL;
 }
 
@@ -370,7 +372,7 @@ on_limited(void *owner, int error)
 {
 }
 
-/* The version that has waited longest. */
+/* Returns the version that has waited longest. */
 static struct code *
 next_job(struct codecache *cc)
 {

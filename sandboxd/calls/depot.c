@@ -13,7 +13,7 @@ struct depot {
 	struct ipc_client *client;
 	struct ipc_peer *adopted; /* tests' */
 	bool asking;              /* STORE_ASK is under way */
-	struct ipc_peer *asker;   /* for whom; NULL: it went */
+	struct ipc_peer *asker;   /* NULL: its connection ended */
 	uint64_t request;
 };
 
@@ -85,7 +85,7 @@ static void
 next(struct install *i, struct ipc_module_next *m)
 {
 	i->over = m->state != 0;
-	/* The call ended meanwhile, and waits for its runner's end. */
+	/* The call has ended by now, and waits for its runner's end. */
 	if (i->call->channel == NULL)
 		return;
 	channel_next(i->call->channel, m);
@@ -99,8 +99,9 @@ refused(struct install *i, const char *text)
 	next(i, &m);
 }
 
-/* admind hears of it from us, not from the runner: the digest that will be
- * approved never passes through a process that has read a wheel. */
+/* Tells admind and the runner. admind hears of the module from us, not from the
+ * runner: the digest that will be approved never passes through a process that
+ * has read a wheel. */
 static void
 stored(struct install *i, const struct ipc_stored *s)
 {
@@ -154,9 +155,9 @@ on_answer(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * Who sends this is the process of a wheel's installer, as good as its wheel:
- * so nothing is expected of it but bytes, one piece after the other. What is
- * out of turn ends it.
+ * Takes a piece. It comes from the process of a wheel's installer, which is no
+ * better than its wheel. So only bytes are expected of it, one piece after the
+ * other. A piece out of turn ends the installer.
  */
 void
 depot_part(struct call *c, bool last, struct ipc_bytes data)

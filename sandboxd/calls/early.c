@@ -28,7 +28,7 @@ forget(struct early *e)
 	free(e);
 }
 
-/* Runner and channel are of no use any more, nor is what is left. */
+/* Drops e with its runner and channel, which are of no use any more. */
 static void
 drop(struct early *e)
 {
@@ -38,14 +38,15 @@ drop(struct early *e)
 	forget(e);
 }
 
-/* --- What its runner tells, which should tell nothing. -------------------- */
+/* --- The runner's messages, of which there should be none. --------------- */
 
 static void
 on_event(void *arg, uint8_t kind, struct ipc_bytes json)
 {
 }
 
-/* Neither this nor an event passes a channel that has not begun. */
+/* Never called: neither a result nor an event passes a channel that has not
+ * begun. */
 static void
 on_result(void *arg, enum failure failure, struct ipc_bytes body)
 {
@@ -121,7 +122,7 @@ find(struct calls *cs, const struct held *h)
 	return e;
 }
 
-/* Is its principal's part of the slots (share.h) used up? */
+/* Has the call's principal room left in its part of the slots (share.h)? */
 static bool
 may_have_slot(struct calls *cs, const struct held *h)
 {
@@ -144,7 +145,7 @@ early_begin(struct calls *cs, struct held *h)
 	struct early *e;
 	struct err err;
 
-	/* Of an approved version only, and never before a call that waits. A
+	/* Only for an approved version, and never before a call that waits. A
 	 * command's runner has nothing to get ready. */
 	if (h->kind != CONTEXT_TOOL || h->runner != RUNNER_PYTHON ||
 	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 ||

@@ -1,17 +1,16 @@
 /*
  * A call that waits for its client (ask.h has the questions).
  *
- * What it holds meanwhile is what it held before, bounded by its limits: a
- * slot, memory, processes. So only so many may wait, at most half of the slots
- * (a deaf client must not take them all); each for so long, and all questions
- * of a call together for PARK_TOTAL_MS. The wall clock stands still, CPU time
- * does not: a tool that computes while it is parked gains PARK_TOTAL_MS at
+ * While it waits it holds the same as before, bounded by its limits: a slot,
+ * memory, processes. So only so many calls may wait, at most half of the slots
+ * (a deaf client must not take them all). Each waits a bounded time, and all
+ * questions of a call together PARK_TOTAL_MS. The wall clock is stopped, CPU
+ * time is not: a tool that computes while it is parked gains PARK_TOTAL_MS at
  * most, in which each of its processes has the CPU limit (RLIMIT_CPU is one
  * process's) and all of them the slot's share of the processors.
  *
- * Who may answer: the connection that runs the call, and no other; what it
- * says is passed on to the tool only, as text, which is all a client can do by
- * being asked.
+ * Only the connection that runs the call may answer. Its answer is passed on to
+ * the tool only, as text, which is all a client can do by being asked.
  */
 #include <string.h>
 
@@ -21,7 +20,7 @@
 #include "json_scan.h"
 #include "log.h"
 
-/* To the tool, instead of an answer. */
+/* Sends the tool a refusal instead of an answer. */
 static void
 refuse(struct call *c, struct ipc_bytes questions, const char *text)
 {
@@ -29,8 +28,9 @@ refuse(struct call *c, struct ipc_bytes questions, const char *text)
 
 	buf_init(&b, ARGUMENTS_MAX);
 	ask_refuse(questions, ASK_CODE_NO_ANSWER, text, &b);
-	/* If it can't be sent, the channel is going down, which ends the call;
-	 * without memory the runner waits until its wall clock ends it. */
+	/* If the refusal can't be sent, the channel is going down, which ends
+	 * the call. Without memory the runner waits until its wall clock ends
+	 * it. */
 	if (!b.failed)
 		(void)channel_answer(c->channel, ipc_bytes(b.p, b.len));
 	buf_free(&b);
@@ -46,7 +46,8 @@ time_left(const struct call *c)
 						  : c->all->conf.ask_timeout_ms;
 }
 
-/* Half of the slots stay for calls that wait for nobody. */
+/* Returns how many calls may be parked. Half of the slots stay for calls that
+ * do not wait for a client. */
 static unsigned
 most(const struct calls *cs)
 {
@@ -96,8 +97,8 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		buf_free(&c->park.question);
 		return;
 	}
-	/* A task's question waits for admind; its connection may be new then,
-	 * and calls_attach says it again. */
+	/* A task's question waits for admind, which may come by a new
+	 * connection; calls_attach sends the question again. */
 	if ((c->peer == NULL ||
 		ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m) != 0) &&
 	    !c->held->task) {
@@ -177,8 +178,8 @@ park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	struct call *c = (struct call *)table_find(&cs->by_id, id);
 	struct buf b;
 
-	/* Another one's call, an older question, or none: an honest gateway
-	 * meets the last two when its answer and our timer cross. */
+	/* A foreign call, an older question, or none: an honest gateway meets
+	 * the last two when its answer and our timer cross. */
 	if (c == NULL || c->peer != by || c->state != CALL_PARKED ||
 	    c->park.number != number)
 		return;

@@ -23,7 +23,7 @@ struct shares {
 	size_t has[SHARES]; /* of all that are not whole */
 };
 
-/* In parts of eight: of one principal, of all. */
+/* Eighths of each thing: for one principal, for all together. */
 static const struct {
 	unsigned one, together;
 } parts[SHARES] = {[SHARE_SLOTS] = {4, 6},

@@ -1,10 +1,11 @@
 /*
- * What one principal may hold of the sandbox, so that whoever is behind one
+ * Limits what one principal may hold of the sandbox, so that the client of one
  * token starves neither other tokens nor local clients. No I/O.
  *
- * `local` has no share: what bounds it is what bounds the sandbox. Every other
+ * `local` has no share: only the sandbox's own bounds apply to it. Every other
  * principal has a part of each thing, and all of them together have a larger
- * part, which still leaves the rest to `local`:
+ * part, which still leaves the rest to `local`. The parts of one principal and
+ * of all together are:
  *
  *	slots			a half		three quarters
  *	calls that wait		a quarter	a half
@@ -12,10 +13,10 @@
  *	results to be judged	a quarter	a half
  *
  * A part of few is at least one. A call over its part of slots waits in the
- * queue, behind nobody's back: others pass it.
+ * queue, and others pass it.
  *
  * The principal is the one in the intent, which the vault sealed into the
- * context: a gateway can't choose it. It is used for this counting only.
+ * context, so a gateway can't choose it. It is used for this counting only.
  */
 #ifndef SHARE_H
 #define SHARE_H
@@ -32,16 +33,16 @@ struct share;
 
 struct shares *share_new(void);
 void share_free(struct shares *);
-/* The principal's, referenced; NULL without memory. */
+/* Returns the principal's share, referenced; NULL without memory. */
 struct share *share_get(struct shares *, struct ipc_bytes principal);
 void share_put(struct share *); /* NULL is harmless */
 
-/* May it have n more of what there is `all` of? */
+/* May the share have n more of `all`? */
 bool share_fits(const struct share *, enum share_of, size_t n, size_t all);
 void share_take(struct share *, enum share_of, size_t n);
 void share_leave(struct share *, enum share_of, size_t n);
 size_t share_has(const struct share *, enum share_of);
-/* How much it may have of `all`. */
+/* Returns the principal's part of `all`. */
 size_t share_part(const struct share *, enum share_of, size_t all);
 
 #endif

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "verify.h"
 
-/* One result that waits; behind its call's back while admind looks at it. */
+/* One result that waits. It may outlive its call while admind looks at it. */
 struct verify {
 	TAILQ_ENTRY(verify) link;
 	struct verifies *all;
@@ -57,7 +57,7 @@ verify_new(struct event_base *base)
 	return vs;
 }
 
-/* The only function that moves one. */
+/* Changes a result's place; no other function does. */
 static void
 place(struct verify *v, int to)
 {
@@ -69,7 +69,7 @@ place(struct verify *v, int to)
 		TAILQ_REMOVE(&vs->asked, v, link);
 		vs->open--;
 	}
-	/* Whoever could not be judged comes before those after it. */
+	/* A result that could not be judged comes before later ones. */
 	if (to == VERIFY_QUEUED)
 		TAILQ_INSERT_HEAD(&vs->queue, v, link);
 	if (to == VERIFY_ASKED) {
@@ -100,13 +100,14 @@ verify_forget(struct call *c)
 	if (v == NULL)
 		return;
 	v->call = NULL;
-	/* Its answer still comes, and only then is there room for another. */
+	/* The answer to it still comes, and only then is there room for
+	 * another. */
 	if (v->place != VERIFY_ASKED)
 		release(v);
 }
 
-/* After the calls: what is still asked about has lost them, and the loop that
- * could bring an answer has ended. */
+/* Frees everything, after the calls: the results still asked about have no call
+ * any more, and the loop that could bring an answer has ended. */
 void
 verify_free(struct verifies *vs)
 {
@@ -130,7 +131,8 @@ verify_peer(struct verifies *vs, struct ipc_peer *admind)
 
 /* --- The verdict. ------------------------------------------------------ */
 
-/* Every error, for the author; the client gets nothing of the result. */
+/* Ends the call with every error, for the author; the client gets nothing of
+ * the result. */
 static void
 bad_result(struct call *c, const char *summary, struct ipc_bytes list)
 {
@@ -195,7 +197,8 @@ judged(struct verify *v, struct ipc_frame *f)
 		not_judged(c, "the schema cannot be used");
 		return;
 	}
-	/* Away, busy, or restarting: again, before those that came later. */
+	/* admind is away, busy, or restarting: ask again, before later
+	 * results. */
 	place(v, VERIFY_QUEUED);
 	(void)evtimer_add(v->all->retry, &tv);
 }
@@ -239,8 +242,9 @@ send_one(struct verifies *vs, struct verify *v)
 	return rc;
 }
 
-/* The oldest of whoever has none asked about; else the oldest. One client's
- * many results, or slow schemas, so take turns with those of others. */
+/* Returns the oldest result of a principal with no result asked about, or else
+ * the oldest. So one client's many results, or slow schemas, take turns with
+ * those of others. */
 static struct verify *
 next(const struct verifies *vs)
 {
@@ -305,12 +309,12 @@ make(struct call *c, struct ipc_bytes body)
 		free(v);
 		return NULL;
 	}
-	/* There: verify_begin has seen it. */
+	/* Present: verify_begin has found it. */
 	(void)json_slice(v->body.p, v->body.len, path, &p, &n);
 	v->value = ipc_bytes(p, n);
 	channel_notice(c->channel, &v->dropped);
 	channel_stdout(c->channel, &v->printed);
-	/* Its context stays too: the schema is in it, behind the code. */
+	/* Its context stays too: it holds the schema, after the code. */
 	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
 	v->share = share_get(c->all->shares, c->held->principal); /* is there */
 	return v;

@@ -1,16 +1,15 @@
 /*
- * Results that an output schema promises something about: what a tool returned
- * as structured content is judged before anybody gets it. sandboxd parses no
- * foreign JSON, so admind-check does it: RESULT_CHECK goes to admind, which
- * passes it on.
+ * Checks results against an output schema: a tool's structured content is
+ * judged before any client gets it. sandboxd parses no foreign JSON, so
+ * admind-check does it: RESULT_CHECK goes to admind, which passes it on.
  *
- * The runner is dead by then, and its slot free: nothing of the machine is held
- * but the result itself, what was printed and the call's context, and of those
- * at most VERIFY_BYTES_MAX and one more. VERIFY_OPEN_MAX
- * are asked about at once, so that a flood of large results takes its turns
- * with the arguments of other calls, which the same process checks. Where
- * admind is away or busy it is asked again until VERIFY_MS have passed; then
- * the call ends as lost: it ran, but what it said can't be told.
+ * The runner is dead by then, and its slot free. Only the result, the printed
+ * output and the call's context are kept, of those at most VERIFY_BYTES_MAX and
+ * one more. At most VERIFY_OPEN_MAX results are asked about at once, so that a
+ * flood of large results takes its turns with the arguments of other calls,
+ * which the same process checks. If admind is away or busy, the question is
+ * repeated until VERIFY_MS have passed. Then the call ends as lost: it ran, but
+ * its result can't be told.
  */
 #ifndef VERIFY_H
 #define VERIFY_H
@@ -18,15 +17,15 @@
 #include "result.h"
 
 enum {
-	/* All of it: asking, waiting for others, asking again. */
+	/* The whole check: asking, waiting for others, asking again. */
 	VERIFY_MS = 15 * 1000,
 	/* One question; a check takes at most 50 ms of processor time. */
 	VERIFY_ASK_MS = 5 * 1000,
 	VERIFY_RETRY_MS = 100,
 	/* Asked about at once: one is checked, one is on its way. */
 	VERIFY_OPEN_MAX = 2,
-	/* Of all that wait: 32 of the largest results. Slots do not bound them.
-	 */
+	/* Bytes of all results that wait: 32 of the largest. Slots do not bound
+	 * them. */
 	VERIFY_BYTES_MAX = 32 * 1024 * 1024
 };
 
@@ -37,21 +36,22 @@ struct verifies;
 
 struct verifies *verify_new(struct event_base *);
 void verify_free(struct verifies *);
-/* admind is there, or not (NULL). */
+/* Sets the connection to admind, or NULL if there is none. */
 void verify_peer(struct verifies *, struct ipc_peer *);
 
 /*
- * A tool of RUNNING returned this body, scanned and redacted. If its version
- * has an output schema the call is CHECKING or has ended: true. Else, or if the
- * result is an error of the tool's own, nothing happens: false.
+ * Begins the check of the body, scanned and redacted, that a tool in RUNNING
+ * returned. true if its version has an output schema: the call is CHECKING or
+ * has ended. Otherwise, or if the result is the tool's own error, does nothing:
+ * false.
  */
 bool verify_begin(struct call *, struct ipc_bytes body);
-/* What the tool printed, kept since its runner is gone. */
+/* Appends the tool's output, kept since its runner is gone. */
 void verify_printed(
     const struct call *, struct result_dropped *, struct buf *out);
-/* VERIFY_MS passed. */
+/* Ends the call when VERIFY_MS have passed. */
 void verify_expired(struct call *);
-/* The call is freed. */
+/* Forgets the call when it is freed. */
 void verify_forget(struct call *);
 
 #endif

@@ -17,7 +17,8 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 
 	if (peer == NULL)
 		return false;
-	/* What the tool itself says comes with its text, as a result does. */
+	/* A failure that the tool itself reports comes with the tool's text, as
+	 * a result does. */
 	if (failure_info(a->failure)->side == FAILURE_PLATFORM &&
 	    a->failure != FAILURE_TOOL_PROTOCOL)
 		return ipc_refuse(peer, request, a->failure, a->message,
@@ -27,7 +28,8 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 	result_meta(&b, a->execution, a->duration_us, a->printed, &a->dropped,
 	    a->failure, a->message, a->body);
 	if (b.failed) {
-		/* It ran: not an invitation to call again. */
+		/* The tool ran, so the answer must not invite the client to
+		 * call again. */
 		(void)ipc_refuse(
 		    peer, request, FAILURE_LOST, "no memory for the result", 0);
 	} else {

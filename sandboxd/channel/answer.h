@@ -1,6 +1,6 @@
 /*
- * The one answer to a RUN: CALL_RESULT, or REFUSED where the platform failed
- * and not the tool.
+ * The one answer to a RUN: CALL_RESULT, or REFUSED if the platform failed and
+ * not the tool.
  */
 #ifndef ANSWER_H
 #define ANSWER_H
@@ -17,13 +17,13 @@ struct answer {
 	struct ipc_bytes printed; /* captured output, already redacted */
 	uint64_t duration_us;
 	struct result_dropped dropped;
-	uint64_t retry_ms; /* where the platform failed: when to try again */
+	uint64_t retry_ms; /* if the platform failed: when to retry */
 };
 
-/* peer may be NULL: nobody waits. true if it was handed to a live
- * connection. */
+/* Sends the answer. peer may be NULL: no client waits. true if a live
+ * connection took it. */
 bool answer_call(struct ipc_peer *, uint64_t request, const struct answer *);
-/* The text of a call that was ended from outside. */
+/* Returns the text of a call that was ended from outside. */
 const char *answer_reason(enum failure);
 
 #endif

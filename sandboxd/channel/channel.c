@@ -16,7 +16,7 @@
 #include "result.h"
 #include "turn.h"
 
-/* Kinds of CALL_EVENT, and MCP's level of our own log line. */
+/* Kinds of CALL_EVENT, and the MCP level of our own log line. */
 enum { EVENT_PROGRESS = 1, EVENT_LOG = 2, LEVEL_WARNING = 3 };
 
 struct channel {
@@ -29,7 +29,7 @@ struct channel {
 	bool executing; /* SECRETS were sent */
 	struct turn turn;
 	uint32_t asked; /* number of the last question */
-	bool asking;    /* it is open */
+	bool asking;    /* is that question open? */
 	struct event_rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
@@ -48,7 +48,8 @@ channel_free(struct channel *c)
 	free(c);
 }
 
-/* Ends in -1, which closes the peer; the owner hears of it first. */
+/* Reports a violation to the owner. Returns -1, which closes the peer after
+ * that. */
 static int
 violation(struct channel *c, enum failure f, const char *text)
 {
@@ -101,7 +102,8 @@ on_log(struct channel *c, struct ipc_frame *f)
 		    "The tool was ended: it sent a malformed log line.");
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
 	began = turn_now_us();
-	/* A failure of memory drops it, as does what can't be shown. */
+	/* A line without memory for it is dropped, as is one that can't be
+	 * shown. */
 	rc = result_log(m.level, c->held->name, m.json, c->redact, &b);
 	turn_charge(&c->turn, c->peer, began);
 	if (rc == 0 && !b.failed)
@@ -135,8 +137,8 @@ on_progress(struct channel *c, struct ipc_frame *f)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Counts among the progress reports: a loop of it costs no more than one of
- * those. */
+/* Passes on a pause. Pauses count as progress reports, so a loop of pauses
+ * costs no more than one of reports. */
 static int
 on_pause(struct channel *c, struct ipc_frame *f)
 {
@@ -154,8 +156,9 @@ on_pause(struct channel *c, struct ipc_frame *f)
 }
 
 /*
- * One question at a time, counted without a gap, and not without end: a tool
- * that asks in a loop costs its client's patience and a round trip each.
+ * Passes on a question: one at a time, numbered without a gap, and at most
+ * ASK_CALL_MAX. A tool that asks in a loop costs its client's patience and a
+ * round trip each.
  */
 static int
 on_ask(struct channel *c, struct ipc_frame *f)
@@ -221,7 +224,8 @@ on_piece(struct channel *c, struct ipc_frame *f)
 	return c->pieces.failed ? too_large(c) : 0;
 }
 
-/* The tool's result has a form no client takes: its author hears what. */
+/* Tells the author what is wrong: no client takes the form of the tool's
+ * result. */
 static void
 refused(struct channel *c, const struct err *e, struct buf *body)
 {
@@ -233,9 +237,9 @@ refused(struct channel *c, const struct err *e, struct buf *body)
 }
 
 /*
- * The pieces are whole. An inspection's body passes as it is (admind-check
- * takes it apart; it had no secrets); a call's is put together anew from its
- * known members, with secrets replaced.
+ * Ends the call when the pieces are whole. An inspection's body passes as it is
+ * (admind-check takes it apart; it had no secrets). A call's body is put
+ * together again from its known members, with secrets replaced.
  */
 static int
 finish(struct channel *c, uint32_t length, enum failure failure)
@@ -267,7 +271,7 @@ finish(struct channel *c, uint32_t length, enum failure failure)
 		rc = too_large(c);
 		goto out;
 	}
-	/* What may still come is late: nobody listens to it. */
+	/* Later frames are too late: they are not read any more. */
 	c->closed = true;
 	c->events->result(c->arg, failure, ipc_bytes(body.p, body.len));
 out:
@@ -314,10 +318,10 @@ on_error(struct channel *c, struct ipc_frame *f)
 	case FAILURE_TOOL_PROTOCOL:
 	case FAILURE_TIMEOUT:
 	case FAILURE_UPSTREAM:
-	case FAILURE_UNKNOWN_RESOURCE: /* it tells of itself */
+	case FAILURE_UNKNOWN_RESOURCE: /* known to the tool alone */
 		return finish(c, m.length, (enum failure)m.failure);
 	case FAILURE_MISSING_GRANT:
-	case FAILURE_UPSTREAM_CHANGED: /* only our own drivers can know */
+	case FAILURE_UPSTREAM_CHANGED: /* only our own drivers can know it */
 		if (c->held->driver != DRIVER_CODE)
 			return finish(c, m.length, (enum failure)m.failure);
 		break;
@@ -343,7 +347,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	if (c->closed)
 		return -1;
 	turn_frame(&c->turn, c->peer, f);
-	/* The state RUNNING begins at READY, the tool behind SECRETS. */
+	/* The state RUNNING begins at READY, the tool after SECRETS. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
 		    "The runner spoke before it was given a call.");
@@ -380,7 +384,8 @@ on_down(struct ipc_peer *peer, void *arg)
 		channel_free(c);
 		return;
 	}
-	/* The owner calls channel_close, now or later; then it is freed. */
+	/* The owner calls channel_close, now or later, which frees the
+	 * channel. */
 	c->peer = NULL;
 	c->events->down(c->arg);
 }
@@ -408,8 +413,8 @@ channel_new(struct event_base *base, struct ipc_peer *peer,
 	c->redact = redact_new(h->secrets.p, h->secrets.len);
 	if (c->turn.event == NULL || c->redact == NULL)
 		goto nomem;
-	/* As much later is cut as the longest secret is long (redact.h); the
-	 * runner keeps the last bytes for its note. */
+	/* The cut that comes later takes as many bytes as the longest secret
+	 * (redact.h); the runner keeps the last bytes for its note. */
 	c->stdout_max = c->shown_max + CHANNEL_NOTE_MAX +
 	    (uint32_t)redact_longest(c->redact);
 	buf_init(&c->pieces, c->result_max);
@@ -487,8 +492,8 @@ channel_next(struct channel *c, const struct ipc_module_next *m)
 }
 
 /*
- * Who calls learns that it has not seen everything: once, before the answer,
- * with how many are missing and the limit they met.
+ * Tells the caller that it has not seen everything: once, before the answer,
+ * with the number of missing lines and the limit they met.
  */
 void
 channel_notice(struct channel *c, struct result_dropped *d)
@@ -526,10 +531,10 @@ channel_notice(struct channel *c, struct result_dropped *d)
 }
 
 /*
- * Cut first where no secret stands across, then redacted: the other way round
- * the end of what was captured, where a secret may be torn, moves into what is
- * shown when redaction shortens the text before it. Then cut where no UTF-8
- * sequence is torn.
+ * Cuts first where no secret lies across the cut, then redacts. The other way
+ * round, redaction shortens the text before the end of the capture, where a
+ * secret may be torn, and so moves that end into the part that is shown. The
+ * text is cut once more where no UTF-8 sequence is torn.
  */
 void
 channel_stdout(struct channel *c, struct buf *out)

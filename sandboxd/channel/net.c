@@ -25,12 +25,13 @@ struct net {
 	enum net_state state;
 	uint64_t id;
 	const struct held *held;
-	const struct net_owner *owner; /* NULL: nobody listens */
+	const struct net_owner *owner; /* NULL: gone */
 	void *arg;
 	uint64_t request; /* under way, or 0 */
 	bool sent;        /* NET_OPEN, in this life of egress */
 	bool torn;        /* it was open in an earlier one */
-	bool anew;        /* sent when egress came: peek's link waits for it */
+	/* sent when egress came up: peek's link waits for it */
+	bool anew;
 };
 
 /* For doctor. */
@@ -43,11 +44,11 @@ struct nets {
 	struct event_base *base;
 	struct ipc_client *client;
 	struct ipc_peer *peer; /* egress, or NULL */
-	uint64_t away_ms;      /* since then it is NULL */
+	uint64_t away_ms;      /* when it became NULL */
 	char *peek_path;
 	struct pool *pool;
-	struct event *link; /* the next try to give peek one */
-	bool link_due;      /* when egress knows the calls that run */
+	struct event *link; /* the next attempt to link peek */
+	bool link_due;      /* as soon as egress knows the running calls */
 	TAILQ_HEAD(, net) list;
 	struct counts told;
 };
@@ -59,8 +60,9 @@ link_peek(struct nets *ns)
 	event_active(ns->link, EV_TIMEOUT, 0);
 }
 
-/* What peek kept while egress was away is asked as soon as there is a link: by
- * then egress must know the calls again, or it would refuse it. */
+/* Links peek when egress knows the calls again. peek sends the questions it
+ * kept as soon as there is a link, and egress would refuse those of unknown
+ * calls. */
 static void
 link_when_known(struct nets *ns)
 {
@@ -88,7 +90,7 @@ release(struct net *n)
 
 /* --- Opening. ------------------------------------------------------------ */
 
-/* Tells the owner, for whom the net is gone. */
+/* Tells the owner, whose net is gone. */
 static void
 not_opened(struct net *n, enum failure f, const char *text)
 {
@@ -112,7 +114,7 @@ open_refused(struct net *n, struct ipc_frame *f)
 		text = ipc_strdup(m.message);
 	log_event(LOG_LV_WARN, "net_refused", "egress: %s",
 	    text != NULL ? text : "no answer in time");
-	/* A call that runs goes on: what it connects to now is refused. */
+	/* A running call goes on, and its connections are refused. */
 	if (n->state == NET_WAITING)
 		not_opened(n, FAILURE_SANDBOX_UNAVAILABLE,
 		    text != NULL ? text
@@ -128,7 +130,8 @@ on_opened(void *arg, struct ipc_frame *f, enum failure gone)
 	n->request = 0;
 	n->anew = false;
 	link_when_known(n->all);
-	/* egress ended: sent anew when it is back, as long as it is wanted. */
+	/* egress ended: the request is sent again when it is back, if it is
+	 * still wanted. */
 	if (f == NULL && gone != FAILURE_BUSY)
 		return;
 	if (f == NULL || f->type != IPC_OK) {
@@ -143,7 +146,8 @@ on_opened(void *arg, struct ipc_frame *f, enum failure gone)
 		n->owner->opened(n->arg, FAILURE_NONE, NULL);
 }
 
-/* If it can't be sent the connection is closed, and `up` comes later. */
+/* Sends NET_OPEN. If that fails the connection is closed, and `up` comes
+ * later. */
 static void
 send_open(struct net *n)
 {
@@ -204,9 +208,9 @@ net_grants(struct net *n)
 {
 	struct ipc_net_grants m = {.net = n->id};
 
-	/* One that was not sent yet goes with the new list, and nothing of one
-	 * that is closing connects any more. If this can't be sent the
-	 * connection is closed, and it goes with the next one. */
+	/* A net that was not sent yet goes with the new list, and a closing net
+	 * connects no more. If this can't be sent the connection is closed, and
+	 * the list goes with the next one. */
 	if (n->state == NET_CLOSING || !n->sent)
 		return;
 	m.grants = ipc_bytes(n->held->grants.p, n->held->grants.len);
@@ -215,7 +219,8 @@ net_grants(struct net *n)
 
 /* --- Closing. ------------------------------------------------------------ */
 
-/* egress reads what strangers send: its report is JSON, or there is none. */
+/* Takes the report. egress reads messages of strangers, so its report is JSON,
+ * or there is none. */
 static bool
 take_report(struct net *n, struct ipc_frame *f, struct net_report *r)
 {
@@ -340,7 +345,7 @@ nets_adopt(struct nets *ns, struct ipc_peer *p)
 	ns->peer = p;
 	log_event(
 	    LOG_LV_INFO, "egress_up", "%u calls may connect", ns->told.open);
-	/* CLOSING ones heard that it was gone, so there are none. */
+	/* The CLOSING ones heard of its end, so there are none. */
 	ns->link_due = true;
 	TAILQ_FOREACH(n, &ns->list, link)
 	{
@@ -365,7 +370,7 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		link_peek(ns);
 		return 0;
 	}
-	/* One that was closed meanwhile is none of anybody's. */
+	/* An event of a net that has closed is dropped. */
 	TAILQ_FOREACH(n, &ns->list, link)
 	if (n->id == m.net)
 		break;

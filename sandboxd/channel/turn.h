@@ -1,7 +1,7 @@
 /*
- * A runner's share of the thread that all calls share. Reading from one stops
- * for the rest of a turn once it has had its share of that: one that sends
- * without pause costs itself time, not the others.
+ * A runner's share of the thread that all calls share. After that share the
+ * runner is not read for the rest of the turn: a runner that sends without
+ * pause costs itself time, not the others.
  */
 #ifndef TURN_H
 #define TURN_H
@@ -21,15 +21,15 @@ struct turn {
 	size_t bytes;    /* likewise */
 };
 
-/* Counts a frame of this peer; pauses it if that is its share. */
+/* Counts a frame of this peer; pauses the peer when its share is used up. */
 void turn_frame(struct turn *, struct ipc_peer *, const struct ipc_frame *);
-/* Processor time of this thread, in microseconds: clock_gettime(2). */
+/* Returns this thread's processor time in microseconds: clock_gettime(2). */
 uint64_t turn_now_us(void);
 /*
  * Pauses the peer for as long as the thread was busy with it since began_us
  * (turn_now_us), if that was a turn or more. A tool with a secret may write
- * events that take long to look through (decision 0078); so at least half of
- * the thread is the others'.
+ * events that take long to search (decision 0078); with the pause at least half
+ * of the thread is left to the others.
  */
 void turn_charge(struct turn *, struct ipc_peer *, uint64_t began_us);
 
@@ -40,7 +40,7 @@ struct event_rate {
 	uint64_t dropped;      /* in all */
 };
 
-/* May another one pass in the second of now_ms? Counts it either way. */
+/* May another event pass in the second of now_ms? Counts it either way. */
 bool event_rate_due(struct event_rate *, uint64_t now_ms);
 
 #endif

@@ -19,7 +19,7 @@ row(struct jsonw *w, const char *process, const char *layer, size_t nlayer,
 	jsonw_obj_end(w);
 }
 
-/* What the reader can do about a layer that does not hold in full. */
+/* Returns the reader's remedy for a layer that does not hold in full. */
 static const char *
 fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 {
@@ -28,7 +28,7 @@ fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 	return layer_fix(layer, n);
 }
 
-/* The lines of one process. */
+/* Writes the lines of one process. */
 static void
 rows(struct jsonw *w, const char *process, const char *lines)
 {

@@ -1,6 +1,6 @@
 /*
- * What `mcpboxctl doctor` is told by sandboxd: the layers of itself, of spawn,
- * of the pool, of egress and of the module store, as a JSON array of {process,
+ * sandboxd's report to `mcpboxctl doctor`: the layers of itself, of spawn, of
+ * the pool, of egress and of the module store, as a JSON array of {process,
  * layer, state, detail, fix}.
  */
 #ifndef DOCTOR_H
@@ -10,9 +10,9 @@
 
 #include "buf.h"
 
-/* own, memory and work (sandboxd's too), spawn, pool, egress, store:
- * "name=state" lines, a detail may follow behind a space; "" where that process
- * is not there, which is reported as missing. */
+/* Writes the report. own, memory and work (sandboxd's too), spawn, pool,
+ * egress, store: "name=state" lines, where a detail may follow after a space.
+ * "" if that process is not there, which is reported as missing. */
 void doctor_report(struct buf *out, const char *own, const char *memory,
     const char *work, const char *spawn, const char *pool, const char *egress,
     const char *store, bool have_key);

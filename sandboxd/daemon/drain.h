@@ -1,20 +1,20 @@
 /*
  * The end of sandboxd in order (docs/decisions/0055).
  *
- *	at once		new work is refused (`upgrading`, main.c), and so is
- *			what is held and was not RUN: nothing of it ran
+ *	at once		new work is refused (`upgrading`, main.c), and so are
+ *			held contexts without a RUN: none of them ran
  *	until the time	calls that run, or wait for a runner, go on; their
  *			records go to admind
- *	time is over	what runs is killed, with a record that says why
+ *	time is over	running calls are killed, with a record that says why
  *	then		a moment for runners to be reaped and records to be
  *			acknowledged
- *	last		gateways are listened to no more: what they sent until
- *			then is refused, what they send later fails at once on
- *			their side (ipc_server_finish); who does not read its
- *			answers is waited for DRAIN_GATEWAYS_MS, no longer
+ *	last		gateways are listened to no more: their earlier
+ *			messages are refused, later ones fail at once on their
+ *			side (ipc_server_finish); a gateway that does not read
+ *			its answers is waited for DRAIN_GATEWAYS_MS, no longer
  *
  * A record that admind does not acknowledge in all that time is in the ledger
- * (common/ipc/ledger.h), and goes to it from the next process.
+ * (common/ipc/ledger.h), and the next process sends it.
  */
 #ifndef DRAIN_H
 #define DRAIN_H
@@ -24,15 +24,15 @@
 
 enum {
 	DRAIN_GATEWAYS = 2, /* local, tunnel */
-	DRAIN_TURN_MS = 10, /* how often it is looked what is left */
-	/* To reap what was killed (a tree of processes at most) and have its
-	 * records committed, all of them together. */
+	DRAIN_TURN_MS = 10, /* how often the rest is looked at */
+	/* Time to reap killed calls (a tree of processes at most) and have
+	 * their records committed, all of them together. */
 	DRAIN_LAST_MS = 3000,
-	/* For gateways to take their last answers, which wait in sockets: one
-	 * that does not read keeps the others without a sandbox so long. */
+	/* Time for gateways to take their last answers, which wait in sockets.
+	 * One that does not read keeps the others without a sandbox so long. */
 	DRAIN_GATEWAYS_MS = 500,
 	/* When nothing runs any more and only admind is missing, it may be in
-	 * the middle of a restart: that takes about a second. */
+	 * the middle of a restart, which takes about a second. */
 	DRAIN_ADMIND_MS = 3000
 };
 
@@ -46,13 +46,13 @@ struct drain {
 	struct records *records;
 	struct ipc_server *gateways[DRAIN_GATEWAYS];
 	struct event *turn;
-	/* CLOCK_BOOTTIME; since when there is no admind, or nothing left to
-	 * do; or 0 */
+	/* CLOCK_BOOTTIME or 0: the time's end; since when admind is away; since
+	 * when there is nothing left to do. */
 	uint64_t until_ms, alone_ms, done_ms;
 	bool late;
 };
 
-/* Becomes proc's hook; the gateways' listeners are set by whoever opens them.
+/* Becomes proc's hook. The code that opens the gateways' listeners sets them.
  * 0, or -1 without memory. */
 int drain_init(struct drain *, struct proc *, struct held_set *, struct calls *,
     struct records *);

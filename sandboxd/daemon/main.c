@@ -1,13 +1,13 @@
 /*
- * mcpbox-sandboxd: the broker between those who authorise a call (admind),
- * those who want it run (gatewayd) and the pool that runs it.
+ * mcpbox-sandboxd: the broker between admind, which authorises a call,
+ * gatewayd, which wants it run, and the pool that runs it.
  *
- * Who may say what follows from the socket alone: HELD only from admind's,
- * RUN from each listener's gateway for that listener's contexts, CANCEL from
- * the connection that ran a call or from admind. A taken-over gatewayd can
- * therefore run what was authorised for it, once, with the arguments that
- * were authorised, and end what it ran; it sees results, never code, secrets
- * or another listener's calls.
+ * The socket alone decides which messages a peer may send: HELD only from
+ * admind's, RUN from each listener's gateway for that listener's contexts,
+ * CANCEL from the connection that ran a call or from admind. So a taken-over
+ * gatewayd can run what was authorised for it, once, with the authorised
+ * arguments, and end what it ran. It sees results, never code, secrets or
+ * another listener's calls.
  */
 #include <event2/event.h>
 
@@ -33,8 +33,8 @@
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
-	/* Freed bytes kept when no call is there: what some calls at once need,
-	 * so that steady load asks the system for none. */
+	/* Freed bytes kept when there is no call: the need of some calls at
+	 * once, so that steady load asks the system for none. */
 	FREE_KEPT = 512 * 1024,
 };
 
@@ -49,7 +49,7 @@ struct sandboxd {
 	struct drain drain;
 	struct event *sweep;
 	size_t records_max;
-	size_t gone_back; /* bytes free in malloc's heap that have no pages */
+	size_t gone_back; /* free in malloc's heap, without pages */
 	struct withdrawn withdrawn;
 	struct buf layers;
 };
@@ -78,8 +78,8 @@ name_one(struct table_node *n, void *arg)
 	x->count++;
 }
 
-/* First of all admind learns which executions this sandbox still answers for;
- * only then may its sweep take the others for lost. */
+/* Tells admind first which executions this sandbox still answers for; only then
+ * may admind's sweep take the others for lost. */
 static void
 name_all(struct sandboxd *s, struct ipc_peer *p)
 {
@@ -98,7 +98,8 @@ name_all(struct sandboxd *s, struct ipc_peer *p)
 	(void)ipc_send(p, IPC_EPOCH_END, &e);
 }
 
-/* Records follow; a predecessor's precede: naming this epoch ends its calls. */
+/* Takes admind's new connection. Records follow; a predecessor's come before
+ * the names, since naming this epoch ends its calls. */
 static void
 on_admind_up(struct ipc_peer *p, void *arg)
 {
@@ -111,7 +112,7 @@ on_admind_up(struct ipc_peer *p, void *arg)
 	calls_admind(s->calls, p);
 }
 
-/* admind has all that a predecessor left. */
+/* Names our executions when admind has all of a predecessor's records. */
 static void
 on_settled(void *arg)
 {
@@ -134,8 +135,8 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		    "the sandbox is being restarted", CALL_RETRY_MS);
 		return 0;
 	}
-	/* Each accepted context ends in a record; there must be room for all
-	 * of them, or admind would never learn how some ended. */
+	/* Each accepted context ends in a record. Without room for all, admind
+	 * would never learn how some ended. */
 	if (s->held.by_id.count + calls_count(s->calls) +
 		records_count(s->records) >=
 	    s->records_max) {
@@ -165,8 +166,8 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 }
 
 /*
- * A server was granted a host, or no longer. What it says was sealed by the
- * vault (held_regrant): admind can only carry it.
+ * Takes a server's new grants: a host was added or withdrawn. The vault sealed
+ * them (held_regrant), so admind can only carry them.
  */
 static int
 on_regrant(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
@@ -205,7 +206,7 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		return -1;
 	switch (
 	    held_take(&s->held, &m.execution, d->listener, m.arguments, &h)) {
-	case HELD_OK: /* a refusal is recorded before it is said */
+	case HELD_OK: /* a refusal is recorded before the answer */
 		if (calls_run(s->calls, p, m.request, h, m.arguments) == 0)
 			return 0;
 		calls_refuse_held(s->calls, h, OUTCOME_REFUSED, FAILURE_BUSY);
@@ -213,8 +214,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    p, m.request, FAILURE_BUSY, "no memory", CALL_RETRY_MS);
 		return 0;
 	case HELD_UNKNOWN:
-		/* Also what an honest gateway meets after this process was
-		 * restarted or the context's time was over: nothing ran. */
+		/* Honest gateways meet this too, after our restart or the end
+		 * of the context's time: nothing ran. */
 		if ((why = withdrawn_why(&s->withdrawn, &m.execution)) !=
 		    FAILURE_NONE)
 			(void)ipc_refuse(p, m.request, why,
@@ -258,10 +259,10 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 }
 
 /*
- * A gateway ends only what runs for its own connection, and what is held for
- * its own listener: a client that left between authorisation and RUN must not
- * keep a place in the set. The ids of others are as good as unknown to it.
- * admind ends anything.
+ * Cancels a call. A gateway ends only calls that run for its own connection,
+ * and contexts held for its own listener: a client that left between
+ * authorisation and RUN must not keep a place in the set. Other ids are as good
+ * as unknown to it. admind ends anything.
  */
 static int
 on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
@@ -283,7 +284,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    d->s->calls, &m.execution, admind ? NULL : p, failure);
 		return 0;
 	}
-	/* admind has no row for it: nothing that a record could close. */
+	/* admind has no row that a record could close. */
 	if (admind && m.failure == FAILURE_NONE) {
 		early_drop(d->s->calls, h);
 		held_free(h);
@@ -295,7 +296,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Starts nothing, so it may come as often as admind likes. */
+/* Attaches admind to a task; starts nothing, so it may come often. */
 static int
 on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -312,7 +313,7 @@ on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Whoever runs a call also carries its client's answers (park_answer). */
+/* Takes a client's answer; the call's own peer brings it (park_answer). */
 static int
 on_call_answer(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -401,10 +402,10 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 /* --- Start. ------------------------------------------------------------- */
 
 /*
- * What a flooding tool made large goes back to the system with its call: unless
- * it is told its threshold, glibc raises it to the largest block that it has
- * seen (up to 32 MiB) and keeps twice that much of what is freed, so what
- * sandboxd holds at rest would be a tool's to choose (mallopt(3)).
+ * Returns the large blocks of a flooding tool to the system with its call.
+ * Unless glibc is told its threshold, it raises it to the largest block that it
+ * has seen (up to 32 MiB) and keeps twice that much of freed memory. Then a
+ * tool would choose how much sandboxd holds at rest (mallopt(3)).
  */
 static void
 large_goes_back(void)
@@ -415,10 +416,10 @@ large_goes_back(void)
 }
 
 /*
- * And what it made many of: small blocks, such as events that waited for a
- * gateway which reads slowly, leave their pages behind wherever one that lives
- * on lies above them. While nothing runs, these go back as well. malloc counts
- * them as free afterwards too, so what was free then is no reason to try again.
+ * Returns the memory of many small blocks too, such as events that waited for a
+ * slow gateway: they keep their pages wherever a block that lives on lies above
+ * them. While nothing runs, these pages go back as well. malloc counts them as
+ * free afterwards too, so memory free then is no reason to try again.
  */
 static void
 small_goes_back(struct sandboxd *s)
@@ -493,7 +494,7 @@ open_doors(struct sandboxd *s)
 static void
 confine(struct sandboxd *s)
 {
-	/* One socketpair a call: the runner's channel. */
+	/* One socketpair for each call: the runner's channel. */
 	static const struct confine_rule rules[] = {
 	    {.syscall = SCMP_SYS(socketpair), .arg = -1},
 	};
@@ -517,7 +518,7 @@ confine(struct sandboxd *s)
 	ipc_hello_set("mcpbox-sandboxd", (const char *)s->layers.p);
 }
 
-/* Outgoing connections, after HELLO's content is known. */
+/* Opens outgoing connections, after HELLO's content is known. */
 static void
 connect_out(struct sandboxd *s)
 {
@@ -547,7 +548,7 @@ connect_out(struct sandboxd *s)
 	    s->pool, (uint64_t)conf_int(s->proc.conf, "zygote_forks"));
 }
 
-/* The line of `systemctl status`. */
+/* Writes the line of `systemctl status`. */
 static void
 say_status(char *buf, size_t len, void *arg)
 {
@@ -585,7 +586,7 @@ main(int argc, char **argv)
 		log_fatal("start", "no memory");
 	held_defaults(&s.held, cc.limit);
 	s.held.installer = settings_installer(c);
-	/* Before confinement, after which nothing is opened. */
+	/* Before confinement, after which no file is opened. */
 	if (records_ledger(
 		s.records, conf_str(c, "run_dir"), on_settled, &s, &e) != 0)
 		log_fatal("ledger", "%s", e.text);

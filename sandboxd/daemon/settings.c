@@ -4,7 +4,7 @@
 #include "log.h"
 #include "settings.h"
 
-/* What a call may use unless its version or server says otherwise. */
+/* Fills in the limits of a call whose version or server sets none. */
 static void
 default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
 {
@@ -31,7 +31,8 @@ default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
 		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
 }
 
-/* Of a call where nothing binds its processes' sum. */
+/* Returns the memory for a call where no cgroup bounds the sum of its
+ * processes. */
 static uint64_t
 memory_budget(const struct conf *c)
 {

@@ -38,7 +38,7 @@ on_key(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	held_key(v->held, m.key.p);
-	/* The frame is freed, not wiped, by the transport. */
+	/* Wiped here, because the transport only frees the frame. */
 	explicit_bzero((void *)(uintptr_t)m.key.p, m.key.n);
 	log_event(LOG_LV_INFO, "context_key", "a fresh key from the vault");
 }

@@ -15,8 +15,8 @@
 #include "relay.h"
 #include "resolver.h"
 
-/* peek says HELLO within ms of its connection; one that takes another's place
- * is there by then. */
+/* peek says HELLO within ms of its connection; a connection that replaces
+ * another is there by then. */
 enum { CONTROL_LINK_MS = 100 };
 
 struct control {
@@ -25,7 +25,7 @@ struct control {
 	struct event *lost; /* peek's connection ended */
 };
 
-/* Nothing of the net connects any more; who waits is told. */
+/* Stops all connections of the net, and answers those that wait. */
 static void
 quiet(struct net *n)
 {
@@ -43,7 +43,7 @@ close_now(struct net *n)
 	net_free(n);
 }
 
-/* The last counts are in, or don't come: the report is the answer. */
+/* Answers with the report, when the last counts are in, or don't come. */
 static void
 report(struct net *n)
 {
@@ -53,7 +53,7 @@ report(struct net *n)
 	    .refused = n->refused};
 	struct buf json;
 
-	/* An answer of IPC_FRAME_MAX has room for it. */
+	/* An answer of IPC_FRAME_MAX has room for the report. */
 	buf_init(&json, NET_REPORT_MAX);
 	if (records_json(&n->records, &json) == 0)
 		m.json = ipc_bytes(json.p, json.len);
@@ -77,7 +77,8 @@ take_open(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
 	return ipc_answer_ok(p, m.request);
 }
 
-/* Only the connection that opened a net changes or closes it. */
+/* Returns the net if this connection opened it: no other changes or closes
+ * it. */
 static struct net *
 own_net(struct egress *g, struct ipc_peer *p, uint64_t id)
 {
@@ -95,10 +96,10 @@ take_grants(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
-	/* The call may have ended meanwhile. */
+	/* The call may have ended. */
 	if ((n = own_net(g, p, m.net)) == NULL)
 		return 0;
-	/* What could not be taken might have been a withdrawal. */
+	/* The list that could not be taken might have been a withdrawal. */
 	if (net_grants(n, m.grants, &e) < 0) {
 		log_event(LOG_LV_ERR, "net_grants", "%s", e.text);
 		n->over = true;
@@ -154,8 +155,8 @@ hang_up(struct ipc_peer *p, void *arg)
 	ipc_peer_close(p);
 }
 
-/* Its nets end with it: who would end them? It opens them again when it comes
- * back. p NULL: everybody's. */
+/* Ends the nets of a connection that ended, because no other peer would end
+ * them. sandboxd opens them again when it comes back. p NULL: all nets. */
 static void
 sandboxd_down(struct ipc_peer *p, void *arg)
 {
@@ -171,11 +172,11 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 				close_now(n);
 		}
 	/*
-	 * peek's link goes with the last one (p closes, and is not counted).
-	 * sandboxd numbers its nets from 1 in each of its lives, and a runner
-	 * of an earlier one, whose pool has not ended yet, must not be judged
-	 * by the grants of a new one's. Who only lost a connection makes a new
-	 * link with the next.
+	 * peek's link goes with the last connection (p closes, and is not
+	 * counted). sandboxd numbers its nets from 1 in each of its lives. A
+	 * runner of an earlier one, whose pool has not ended yet, must not be
+	 * judged by the grants of a new one's. If sandboxd only lost a
+	 * connection, it makes a new link with the next.
 	 */
 	ipc_server_each(c->sandboxd, count, &links);
 	if (p != NULL && links == 0)
@@ -183,9 +184,9 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 }
 
 /*
- * peek may name any net: it alone knows which listener a notification came by,
- * and it holds all of them. A taken-over peek can connect to what some running
- * call may connect to, no more.
+ * Takes a request of peek. peek may name any net: it alone knows which listener
+ * a notification came by, and it holds all of them. A taken-over peek can
+ * connect to the hosts of some running call, no more.
  */
 static int
 peek_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
@@ -209,7 +210,8 @@ tell_lost(struct ipc_peer *p, void *arg)
 	(void)ipc_send(p, IPC_NET_EVENT, &m);
 }
 
-/* sandboxd makes the links, and would not notice that this one is gone. */
+/* Tells sandboxd, which makes the links and would not notice that peek's is
+ * gone. */
 static void
 on_lost(evutil_socket_t fd, short what, void *arg)
 {
@@ -261,7 +263,7 @@ control_open(struct egress *g, uid_t user, struct err *e)
 		 e)) == NULL)
 		goto fail;
 	/* sandboxd connects here too, and hands the connection on to the pool:
-	 * whoever speaks on it is peek. */
+	 * only peek speaks on it. */
 	if (proc_socket_path(
 		&g->proc, "egress", "peek", path, sizeof(path), e) < 0 ||
 	    (c->peek = ipc_server_new(g->proc.base, path, "peek",

@@ -19,10 +19,10 @@
 #include "service.h"
 
 /*
- * Beyond the base list: sockets of the internet, their connect, and the pairs
- * that stand for UDP and for the name server in a runner. No bind (an address
- * of ours that somebody listens on), no AF_UNIX socket (the suite's own), no
- * raw or netlink socket beyond those opened before.
+ * Adds to the base list: sockets of the internet, their connect, and the pairs
+ * that stand in for UDP and for the name server in a runner. No bind (an
+ * address of ours with a listener), no AF_UNIX socket (the suite's own), no raw
+ * or netlink socket beyond those opened before.
  */
 static const struct confine_rule rules[] = {
     {SCMP_SYS(socket), 0, UINT64_MAX, AF_INET},
@@ -31,7 +31,7 @@ static const struct confine_rule rules[] = {
     {SCMP_SYS(connect), -1, 0, 0},
 };
 
-/* What holds, for `doctor` and the log. */
+/* Writes the layers that hold, for `doctor` and the log. */
 static void
 say_layers(const struct egress *g, struct buf *layers)
 {
@@ -43,8 +43,8 @@ say_layers(const struct egress *g, struct buf *layers)
 	    lookup_servers(g->lookup) > 0 ? "enforced" : "missing");
 }
 
-/* -t: the lists, without a file of the machine's (lookup_open reads resolv.conf
- * only where no server is named). */
+/* Checks the lists for -t, without reading a file of the machine's (lookup_open
+ * reads resolv.conf only if no server is named). */
 static int
 check_lists(const struct conf *c, struct err *e)
 {
@@ -95,7 +95,7 @@ main(int argc, char **argv)
 	g.connect_us =
 	    (uint64_t)conf_int(g.proc.conf, "connect_timeout") * 1000;
 
-	/* What reads files and opens netlink sockets, while it may. */
+	/* Opens all that reads files or needs netlink sockets, while it may. */
 	if (never_read(conf_str(g.proc.conf, "never"), &g.never, &e) < 0)
 		log_fatal("config", "%s", e.text);
 	if ((g.own = own_open(conf_str(g.proc.conf, "own_users"), &e)) ==

@@ -1,8 +1,9 @@
 /*
- * Where installers may connect: the hosts of this machine's own configuration,
- * and no others. Neither admind nor the vault says any of it, so whoever has
- * taken over admind, or can write to its database, can have a wheel fetched
- * from the configured index, as any request for a module can, and nothing else.
+ * The hosts that installers may connect to: those of this machine's own
+ * configuration, and no others. Neither admind nor the vault has a say in them.
+ * So an attacker who has taken over admind, or can write to its database, can
+ * have a wheel fetched from the configured index, as any request for a module
+ * can, and nothing else.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ enum {
 	PORT_HTTPS = 443
 };
 
-/* host, host:port or [v6]:port, n bytes, as a line. */
+/* Writes host, host:port or [v6]:port, n bytes, as a line. */
 static int
 put_host(
     struct buf *hosts, const char *text, size_t n, unsigned port, struct err *e)

@@ -65,8 +65,8 @@ held_key(struct held_set *s, const uint8_t key[KEY_LEN])
 }
 
 /*
- * A number for each context, larger than that of every one sealed before it:
- * the vault counts them under each of its keys.
+ * Returns a number for each context, larger than that of every one sealed
+ * before it: the vault counts them under each of its keys.
  */
 static uint64_t
 order_of(const struct held_set *s, uint64_t number)
@@ -75,9 +75,10 @@ order_of(const struct held_set *s, uint64_t number)
 }
 
 /*
- * Opens the sealed form. The kind isn't said in clear: it is part of what the
- * vault authenticated, so it is found by trying these, and can't be claimed by
- * whoever carried the context here. The number is its order.
+ * Opens the sealed form. The kind is not said in clear: it is part of the data
+ * the vault authenticated. So it is found by trying these kinds, and the
+ * process that carried the context here can't claim it. *order is set from the
+ * context's number.
  */
 static int
 open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
@@ -104,13 +105,13 @@ open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
 			return 0;
 		}
 	}
-	/* After a restart of the vault contexts of the old key still arrive
+	/* After a restart of the vault, contexts of the old key still arrive
 	 * for a moment: the caller asks again. */
 	return err_set(e, FAILURE_VAULT_UNAVAILABLE,
 	    "the context was not sealed under this sandbox's present key");
 }
 
-/* One of a call. */
+/* Opens the context of a call. */
 static int
 open_call(
     struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
@@ -213,11 +214,11 @@ read_grants(struct buf *plain, struct regrant *r, struct err *e)
 }
 
 /*
- * It comes from admind and was sealed by the vault, which checked the seal of
- * each grant. It opens once, as every context, and admind can't hand in an
- * older one behind a newer: whoever holds back a list that has a host and then
- * brings it when the host was withdrawn gains nothing (held_take_grants). What
- * a taken-over admind can do is not to send one.
+ * Opens new grants. They come from admind and were sealed by the vault, which
+ * checked the seal of each grant. They open once, as every context, and admind
+ * can't hand in an older list after a newer one: a process that holds back a
+ * list with a host, to bring it when the host was withdrawn, gains nothing
+ * (held_take_grants). A taken-over admind can only fail to send them.
  */
 int
 held_regrant(struct held_set *s, const struct ipc_id *server,
@@ -302,7 +303,8 @@ held_remove(struct held_set *s, const struct ipc_id *id, uint8_t listener)
 	return (struct held *)n;
 }
 
-/* As much admind's word as the intent, which the vault sealed unread. */
+/* Keeps the arguments. They are admind's word as much as the intent, which the
+ * vault sealed unread. */
 int
 held_arguments(struct held_set *s, const struct ipc_id *execution,
     struct ipc_bytes text, struct err *e)
@@ -323,10 +325,10 @@ held_arguments(struct held_set *s, const struct ipc_id *execution,
 }
 
 /*
- * An id is random and told to one gateway; whoever presents it at another
- * listener, or with other arguments than those that were authorised, is not
- * that gateway or not honest. The context is used up either way: guessing
- * and bargaining get one attempt.
+ * Takes a context for its RUN. An id is random and told to one gateway. A peer
+ * that presents it at another listener, or with other arguments than the
+ * authorised ones, is not that gateway or not honest. The context is used up
+ * either way: guessing and bargaining get one attempt.
  */
 enum held_verdict
 held_take(struct held_set *s, const struct ipc_id *id, uint8_t listener,

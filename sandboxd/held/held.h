@@ -16,11 +16,12 @@
 enum {
 	/* DESIGN: no call runs longer than 600 s, whatever a version says. */
 	HELD_TIMEOUT_MAX_MS = 600 * 1000,
-	/* A context nobody runs is dropped within this, whatever it says. */
+	/* A context that is not RUN is dropped within this, whatever it
+	 * says. */
 	HELD_HOLD_MAX_MS = 60 * 1000
 };
 
-/* What one call needs; pointers go into plain. */
+/* The contents of one call's context; pointers go into plain. */
 struct held {
 	struct table_node node; /* first: execution id */
 	struct record *record;  /* owned until taken over */
@@ -31,32 +32,33 @@ struct held {
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
-	enum runner_driver driver; /* what code is; CODE for a command */
+	enum runner_driver driver; /* the form of code; CODE for a command */
 	bool task; /* outlives its RUN's connection; recorded whole */
-	enum call_method method;        /* which form its result has */
+	enum call_method method;        /* the form of its result */
 	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
 	struct ipc_bytes code;          /* source, or a specification */
 	struct ipc_bytes name;
 	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */
 	/* Hosts its version declares and its server is granted: lines as
-	 * common/request/netgrant.h spells them. Nothing declared: no network,
-	 * and none of this costs it anything. */
+	 * common/request/netgrant.h spells them. A call that declares no host has no
+	 * network, and none of this costs it anything. */
 	struct buf
 		requires,
 	grants;
-	uint64_t granted_by; /* which context its grants came from: a later one
-			      * has a larger number (held_key) */
+	/* number of the context its grants came from: a later context has a
+	 * larger number (held_key) */
+	uint64_t granted_by;
 	bool has_server;
-	struct ipc_id server; /* whose grants they are */
+	struct ipc_id server; /* the server that the grants are for */
 	bool
 	    has_version; /* only TOOL: version is its approved version's hash */
 	struct ipc_hash version;
 	struct ipc_hash args;
 	uint64_t timeout_ms;
-	/* What the call may use, by enum limit: never 0 where the sandbox has
-	 * a default. LIMIT_TIMEOUT_MS is timeout_ms; what admind enforces
-	 * (arguments, code) is 0 here. */
+	/* The call's limits, by enum limit: never 0 if the sandbox has a
+	 * default. LIMIT_TIMEOUT_MS is timeout_ms; the limits that admind
+	 * enforces (arguments, code) are 0 here. */
 	uint64_t limit[LIMIT_COUNT];
 };
 
@@ -69,7 +71,7 @@ struct held_set {
 	bool have_key;
 	uint8_t key[KEY_LEN]; /* this epoch's context key */
 	struct replay used;
-	uint64_t keys; /* how many there were */
+	uint64_t keys; /* how many keys there were */
 	struct ipc_id epoch;
 	const struct depot_conf
 	    *installer; /* NULL: this one installs nothing */
@@ -83,14 +85,15 @@ enum held_verdict {
 };
 
 int held_init(struct held_set *, size_t max, const struct ipc_id *epoch);
-/* What a call may use whose context says nothing of it, by enum limit. */
+/* Sets the limits, by enum limit, of a call whose context does not say them. */
 void held_defaults(struct held_set *, const uint64_t limit[LIMIT_COUNT]);
 void held_clear(struct held_set *); /* frees all, wipes the key */
 void held_free(struct held *);      /* one, with what it still owns */
-/* A fresh key from the vault; what was opened before stays held. */
+/* Takes a fresh key from the vault; contexts opened before stay held. */
 void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
 
-/* What its result must be: enum call_method, or CALL_STRUCTURED. */
+/* Returns the form its result must have: enum call_method, or
+ * CALL_STRUCTURED. */
 unsigned held_form(const struct held *);
 
 /* May it connect to anything? */
@@ -102,42 +105,43 @@ held_connects(const struct held *h)
 	    .len > 0;
 }
 
-/* What a server is granted now. */
+/* A server's grants as they are now. */
 struct regrant {
 	struct ipc_id server;
 	uint64_t number; /* as granted_by */
 	struct buf grants;
 };
-/* Opens one (to be freed by regrant_free, also on failure). 0, or -1 with the
- * failure to answer. It leaves what is held alone. */
+/* Opens a context of grants (to be freed by regrant_free, also on failure).
+ * Leaves held contexts alone. 0, or -1 with the failure to answer. */
 int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
 void regrant_free(struct regrant *);
-/* Is it this one's, and later than what it has? Then it has that now. Without
- * memory it has no grants at all, which is safe. */
+/* Takes the grants if they are for h's server and later than its own. true if
+ * it took them. Without memory h has no grants at all, which is safe. */
 bool held_take_grants(struct held *, const struct regrant *);
-/* The same to all that wait for their RUN. */
+/* Gives the grants to all contexts that wait for their RUN. */
 void held_grant_all(struct held_set *, const struct regrant *);
 
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,
     uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
-/* What its record keeps of its arguments, if HELD brought that (n = 0: no). 0,
- * or -1: then it is not held any more. */
+/* Keeps the arguments of HELD for the record, if HELD brought them (n = 0: no).
+ * 0, or -1: then the context is not held any more. */
 int held_arguments(struct held_set *, const struct ipc_id *execution,
     struct ipc_bytes text, struct err *);
-/* One that is held, or NULL. */
+/* Returns a held context, or NULL. */
 struct held *held_find(const struct held_set *, const struct ipc_id *);
 /*
- * Uses a context. It leaves the set in every case but HELD_UNKNOWN and
- * *out is then the caller's: a wrong listener or digest burns it.
+ * Uses a context. It leaves the set in every case but HELD_UNKNOWN, and *out is
+ * then the caller's: a wrong listener or digest burns it.
  */
 enum held_verdict held_take(struct held_set *, const struct ipc_id *,
     uint8_t listener, struct ipc_bytes arguments, struct held **out);
-/* Removes one by id, if it is of this listener (0: of any), or NULL. */
+/* Removes a context by id, if it is of this listener (0: of any). Returns it,
+ * or NULL. */
 struct held *held_remove(
     struct held_set *, const struct ipc_id *, uint8_t listener);
-/* Removes one whose time is over, or NULL. */
+/* Removes a context whose time is over. Returns it, or NULL. */
 struct held *held_expired(struct held_set *, uint64_t now_ms);
 
 #endif

@@ -6,14 +6,14 @@
 #include "tlv.h"
 
 /*
- * Reads h->plain into h, with limits filled up from the defaults. It comes from
- * the vault, which is trusted, but from material that admind chose: numbers are
- * bounded, and what no approval is behind gets neither secrets nor network. 0,
- * or -1 with the failure.
+ * Reads h->plain into h, and fills limits up from the defaults. The plaintext
+ * comes from the vault, which is trusted, but from material that admind chose:
+ * numbers are bounded, and code without an approval gets neither secrets nor
+ * network. 0, or -1 with the failure.
  */
 int held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
     struct err *);
-/* A field with a host, as a line more. */
+/* Appends the host of a field as a line. */
 int held_read_host(struct buf *list, const struct tlv *, struct err *);
 int held_read_server(struct ipc_id *server, const struct tlv *, struct err *);
 

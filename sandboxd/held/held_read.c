@@ -1,4 +1,4 @@
-/* What the plaintext of a context says. See held.h. */
+/* Reads the plaintext of a context. See held.h. */
 #include <string.h>
 
 #include "held_internal.h"
@@ -8,7 +8,7 @@
 /* Tags of the TLV in SECRETS (ipc_table.h). */
 enum { SECRET_NAME = 1, SECRET_VALUE = 2 };
 
-/* One number of the context, at most max. */
+/* Reads one number of the context, at most max. */
 static int
 number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
 {
@@ -18,7 +18,7 @@ number(const struct tlv *t, uint64_t max, uint64_t *v, struct err *e)
 	return 0;
 }
 
-/* A limit, cut to what is allowed at all. */
+/* Takes a limit, cut to its highest allowed value. */
 static int
 take_limit(struct held *h, const struct tlv *t, struct err *e)
 {
@@ -35,7 +35,7 @@ take_limit(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* A hash of fixed length. */
+/* Takes a hash of fixed length. */
 static int
 take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
 {
@@ -46,7 +46,8 @@ take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
 	return 0;
 }
 
-/* Ascending, so that the same modules are the same profile, and none twice. */
+/* Takes a module's digest. They are ascending, so that the same modules are the
+ * same profile, and none comes twice. */
 static int
 take_module(struct held *h, const struct tlv *t, struct err *e)
 {
@@ -63,8 +64,8 @@ take_module(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* A host, as a line more. egress, which judges by it, reads what it says; here
- * it only must not be more than one line. */
+/* Appends a host as a line. egress, which judges by it, parses it; here it only
+ * must not be more than one line. */
 int
 held_read_host(struct buf *list, const struct tlv *t, struct err *e)
 {
@@ -110,7 +111,7 @@ take_kind(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* What was asked for decides the result's form, no right hangs on it. */
+/* Takes the method, which decides the result's form; no right depends on it. */
 static int
 take_method(struct held *h, const struct tlv *t, struct err *e)
 {
@@ -122,7 +123,7 @@ take_method(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* What read_plain needs beside the held context. */
+/* The other fields that held_read needs, beside the held context. */
 struct reading {
 	uint64_t hold;
 	struct ipc_bytes intent, spec;
@@ -162,7 +163,8 @@ take_field(
 	case CTX_METHOD:
 		return take_method(h, t, e);
 	case CTX_TASK:
-		/* Of admind alone: who else would come back for it? */
+		/* From admind alone: no other peer would come back for the
+		 * result. */
 		h->task = h->listener == LISTENER_ADMIND;
 		return 0;
 	case CTX_OUTPUT_SCHEMA:
@@ -180,7 +182,7 @@ take_field(
 	case CTX_ARGS_SHA256:
 		return take_hash(t, &h->args, e);
 	case CTX_VERSION_HASH:
-		/* Code that has no approval has no version. */
+		/* Only approved code has a version. */
 		h->has_version = h->kind == CONTEXT_TOOL;
 		return take_hash(t, &h->version, e);
 	case CTX_TIMEOUT_MS:
@@ -195,10 +197,10 @@ take_field(
 }
 
 /*
- * A command has a spec and an executable, what a driver of ours does has a
- * spec, Python source neither. A driver's spec is data: nothing that comes in
- * the place of code is ever given to one as such, or the other way round. Which
- * it is was sealed with it.
+ * Checks that the fields are those of the kind. A command has a spec and an
+ * executable, a driver of ours has a spec, Python source has neither. A
+ * driver's spec is data: it is never run as code, and code is never given to a
+ * driver as a spec. The kind was sealed with them.
  */
 static int
 check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
@@ -206,8 +208,8 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	size_t digest = h->executable_digest.n;
 
 	if (h->kind == CONTEXT_MODULE) {
-		/* Our code alone, of which no tool's text is a part; what it is
-		 * to do and where it may connect is this machine's to say
+		/* This runs our code alone, with no tool's text in it. This
+		 * machine's configuration says its task and its hosts
 		 * (depot.h). */
 		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE ||
 		    spec.n != 0 || h->code.n != 0 || h->executable.n != 0 ||
@@ -224,7 +226,7 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 			    "the context is not that of a specification");
 		h->code = spec;
 	} else if (h->runner == RUNNER_COMMAND) {
-		/* Only an inspection may find out what the digest is. */
+		/* Only an inspection may find out the digest. */
 		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
 		    h->modules.len != 0 ||
 		    (digest != sizeof(struct ipc_hash) &&
@@ -238,7 +240,7 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	return 0;
 }
 
-/* Is it approved code, or ours that fetches what a person asked for? */
+/* Is it approved code, or our code that fetches what a person asked for? */
 static bool
 approved(const struct held *h)
 {
@@ -246,12 +248,12 @@ approved(const struct held *h)
 }
 
 /*
- * What was not said is the configured default. An approval or an
- * administrator is what lets a call have more than that, so what has no
- * approval behind it has not.
+ * Fills in the configured default of each limit that was not set. Only an
+ * approval or an administrator lets a call have more than that, so code without
+ * an approval has no more.
  *
- * A file may be as long as a /tmp that was granted is large, unless its
- * length was limited too: nobody grants space that can't be used.
+ * A file may be as long as a granted /tmp is large, unless its length was
+ * limited too: a grant of space is meant to be used.
  */
 static void
 fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
@@ -272,7 +274,7 @@ fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
 /*
  * Reads the plaintext. It comes from the vault, which is trusted, but from
  * material that admind chose: numbers are bounded here, and secrets in a
- * context whose kind has no approval behind it are refused.
+ * context of a kind without approval are refused.
  */
 int
 held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
@@ -303,7 +305,7 @@ held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
 		    "the context has no time limit or too much code");
 	if (x.hold > HELD_HOLD_MAX_MS)
 		x.hold = HELD_HOLD_MAX_MS;
-	/* Only to count what each holds (share.h). */
+	/* Only to count what each principal holds (share.h). */
 	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
 		h->principal = ipc_bytes(t.p, t.n);
 	h->expires_ms = now_ms + x.hold;

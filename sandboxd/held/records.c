@@ -21,7 +21,7 @@ struct records {
 	struct event *retry;
 	struct ipc_id epoch;
 	struct ledger *ledger; /* NULL: none (tests) */
-	bool full;             /* it was said that the ledger is */
+	bool full;             /* it was logged that the ledger is full */
 	size_t inherited;      /* records of other epochs in the list */
 	void (*settled)(void *arg);
 	void *settled_arg;
@@ -49,7 +49,7 @@ record_new(const struct ipc_id *id, struct ipc_bytes intent)
 int
 record_arguments(struct record *r, struct ipc_bytes text)
 {
-	enum { HEAD = 5 }; /* of a field: tag and length */
+	enum { HEAD = 5 }; /* a field's tag and length */
 	struct buf b;
 
 	buf_init(&b, r->intent.len + HEAD + text.n);
@@ -75,8 +75,8 @@ record_free(struct record *r)
 	free(r);
 }
 
-/* The longest prefix of at most max bytes that does not end inside a UTF-8
- * sequence. */
+/* Returns the longest prefix of at most max bytes that does not end inside a
+ * UTF-8 sequence. */
 static size_t
 cut(struct ipc_bytes b, size_t max)
 {
@@ -90,7 +90,7 @@ cut(struct ipc_bytes b, size_t max)
 	return n;
 }
 
-/* stdout and the body as records keep it. */
+/* Writes stdout and the body in the form records keep. */
 static void
 put_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
 {
@@ -185,7 +185,7 @@ write_down(struct records *rs, struct record *r, struct ipc_record *m)
 		return;
 	rc = ledger_put(rs->ledger, &r->note, m);
 	/* A task without its result is worth no more than a lost one: its
-	 * client gets it from nowhere else. */
+	 * client has no other source of the result. */
 	if (rc != 0 && m->stdout_result.n > 0 && m->kept_len == 0) {
 		m->stdout_result = ipc_bytes(NULL, 0);
 		m->stdout_len = 0;
@@ -218,7 +218,7 @@ records_keep(
 	write_down(rs, r, &m);
 }
 
-/* admind has it, or never will. */
+/* Drops a record that admind has, or will never take. */
 static void
 done(struct records *rs, struct record *r)
 {
@@ -237,9 +237,9 @@ done(struct records *rs, struct record *r)
 }
 
 /*
- * A predecessor's records are as foreign as they may be: it may have been taken
- * over. admind would end the connection for what is refused here, each time it
- * is sent.
+ * Is a predecessor's record well formed? The predecessor may have been taken
+ * over, so its records are foreign. For a record refused here admind would end
+ * the connection, each time it is sent.
  */
 static bool
 sound(const struct ipc_record *m)
@@ -327,8 +327,8 @@ records_inherited(const struct records *rs)
 
 /* --- To admind. ----------------------------------------------------------- */
 
-/* Is a predecessor's record refused for what is in it, and not for now? One
- * such may not keep this sandbox from ever serving anybody. */
+/* Is a predecessor's record refused for its contents, and not for now? One such
+ * record must not keep this sandbox from ever serving clients. */
 static bool
 hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
 {
@@ -350,9 +350,10 @@ hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
 }
 
 /*
- * OK follows admind's commit: only then is the record forgotten. Anything
- * else (refused, late, connection lost) leaves it for the next attempt;
- * admind closes a row once, so a second RECORD of one id is harmless.
+ * Takes admind's answer. OK follows admind's commit: only then is the record
+ * forgotten. Anything else (refused, late, connection lost) leaves it for the
+ * next attempt. admind closes a row once, so a second RECORD of one id is
+ * harmless.
  */
 static void
 on_answer(void *arg, struct ipc_frame *f, enum failure gone)
@@ -453,7 +454,7 @@ records_add(struct records *rs, struct record *r)
 		buf_clear(&r->network);
 		r->stdout_len = r->meta_len = r->kept_len = 0;
 	}
-	/* All is known now. */
+	/* All values are known now. */
 	m = message(r);
 	write_down(rs, r, &m);
 	rs->bytes += r->payload.len + r->network.len;

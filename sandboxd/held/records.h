@@ -1,16 +1,16 @@
 /*
- * How calls ended, kept until admind has committed it.
+ * The ends of calls, kept until admind has committed them.
  *
  * A record is allocated when a context is accepted, so that the end of a call
- * can't fail for want of memory; it moves from the held context to the call
- * to this store. RECORD is resent, after each reconnect and after a refusal,
- * until OK. What the tool printed and returned is worth less than the fact
- * that it ran: past a budget of bytes that part is dropped and says so.
+ * can't fail for want of memory. It moves from the held context to the call to
+ * this store. RECORD is sent again, after each reconnect and after a refusal,
+ * until OK. The output and the result of a tool are worth less than the fact
+ * that it ran: past a budget of bytes they are dropped and the record says so.
  *
  * Before a call is answered its record is in the ledger (common/ipc/ledger.h),
- * which outlives this process. What a predecessor left there is sent first of
- * all, as of its epoch; only when admind has that too is this epoch named,
- * which is what lets admind take the predecessor's other calls for lost.
+ * which outlives this process. A predecessor's records there are sent first of
+ * all, as of its epoch. Only when admind has those too is this epoch named,
+ * which lets admind take the predecessor's other calls for lost.
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -26,13 +26,14 @@ enum {
 	RECORD_BODY_MAX = 64 * 1024,
 	/* Bytes of payloads in all: 512 full ones. */
 	RECORD_BYTES_MAX = 64 * 1024 * 1024,
-	/* RECORDs under way at once: 64 x 128 KiB stays under the queue's. */
+	/* RECORDs under way at once: 64 x 128 KiB is less than the queue's
+	 * bound. */
 	RECORD_WINDOW = 64,
 	/* A commit takes ms; after this the record is sent again. */
 	RECORD_ANSWER_MS = 10 * 1000,
 	RECORD_RETRY_MS = 500,
-	/* How often admind may refuse a predecessor's record for what is in it
-	 * before it is given up: this sandbox serves nobody until then. */
+	/* Refusals of a predecessor's record for its contents, before the
+	 * record is given up: this sandbox serves no client until then. */
 	RECORD_REFUSALS_MAX = 4
 };
 
@@ -43,9 +44,9 @@ struct record {
 	struct table_node node; /* first: execution id */
 	TAILQ_ENTRY(record) link;
 	struct records *owner; /* once stored */
-	struct ipc_id epoch;   /* once kept or stored: whose call it was */
+	struct ipc_id epoch;   /* the call's; set once kept or stored */
 	struct ledger_note note;
-	unsigned refusals; /* of a predecessor's */
+	unsigned refusals; /* of a predecessor's record */
 	enum outcome outcome;
 	enum failure failure;
 	bool delivered, sent;
@@ -53,40 +54,40 @@ struct record {
 	struct buf intent;  /* admind's TLV, given back unread */
 	struct buf payload; /* stdout, then body; a task's: and whole, _meta */
 	uint32_t stdout_len, meta_len, kept_len;
-	struct buf network; /* what it connected to: JSON, or empty */
+	struct buf network; /* its connections: JSON, or empty */
 	uint32_t connections, net_refused;
 	uint64_t net_bytes;
 };
 
-/* A record of an accepted execution. NULL without memory. */
+/* Makes the record of an accepted execution. NULL without memory. */
 struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
-/* Puts the arguments that HELD brought behind the intent, which has none. 0, or
- * -1 without memory: then nothing has changed. */
+/* Appends the arguments of HELD to the intent, which has none. 0, or -1 without
+ * memory: then nothing has changed. */
 int record_arguments(struct record *, struct ipc_bytes text);
 void record_free(struct record *);
 /* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
- * which is no longer than a record's may be. Without memory: neither. */
+ * which is no longer than a record's may be. Without memory keeps neither. */
 void record_payload(
     struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
-/* Of a task: that, and for its client body and _meta uncut. */
+/* Does the same for a task, and keeps body and _meta uncut for its client. */
 void record_whole(struct record *, struct ipc_bytes stdout_text,
     struct ipc_bytes body, struct ipc_bytes meta);
 
 struct records *records_new(
     struct event_base *, size_t max, const struct ipc_id *epoch);
 void records_free(struct records *);
-/* Opens the ledger in this process' folder of run_dir and takes over what a
- * predecessor left in it. settled is called when admind has all of that: a
- * process that inherits nothing calls it never. 0, or -1: the error says what
- * to do. */
+/* Opens the ledger in this process' folder of run_dir and takes over a
+ * predecessor's records in it. settled is called when admind has all of those;
+ * never by a process that inherits none. 0, or -1: the error says what to
+ * do. */
 int records_ledger(struct records *, const char *run_dir,
     void (*settled)(void *arg), void *arg, struct err *);
-/* How many records of predecessors admind does not have yet. */
+/* Returns how many records of predecessors admind does not have yet. */
 size_t records_inherited(const struct records *);
 /*
- * Writes a call's record into the ledger: before the answer. What is not known
- * yet is in it as unknown, in case it comes to be read: the CPU time while
- * it runs, and its connections if network is not empty. Where there is no room
+ * Writes a call's record into the ledger, before the answer. Values not known
+ * yet are in it as unknown, in case it comes to be read: the CPU time while the
+ * call runs, and its connections if network is not empty. Without room for all,
  * the record keeps no text there, or is not there at all, which is logged.
  */
 void records_keep(
@@ -97,9 +98,9 @@ size_t records_count(const struct records *);
 bool records_has(const struct records *, const struct ipc_id *);
 void records_each(
     struct records *, void (*f)(struct table_node *, void *), void *);
-/* Is it? */
+/* Is admind connected? */
 bool records_connected(const struct records *);
-/* admind is there (after EPOCH_END), or not (NULL). */
+/* Sets the connection to admind (after EPOCH_END), or NULL if there is none. */
 void records_peer(struct records *, struct ipc_peer *);
 
 #endif

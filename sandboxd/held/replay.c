@@ -29,7 +29,8 @@ void
 replay_mark(struct replay *r, uint64_t number)
 {
 	if (r->any && number > r->highest) {
-		/* What the window moves over belonged to older numbers. */
+		/* Clears the bits of the older numbers that the window moves
+		 * over. */
 		if (number - r->highest >= REPLAY_WINDOW)
 			memset(r->seen, 0, sizeof(r->seen));
 		else

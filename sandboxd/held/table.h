@@ -21,13 +21,13 @@ struct table {
 	size_t count;
 };
 
-/* expect: objects at most. 0, or -1 without memory. */
+/* Makes an empty table. expect: objects at most. 0, or -1 without memory. */
 int table_init(struct table *, size_t expect);
 void table_free(struct table *); /* the buckets; objects are the owner's */
 struct table_node *table_find(const struct table *, const struct ipc_id *);
 void table_add(struct table *, struct table_node *); /* id set, not in it yet */
 void table_del(struct table *, struct table_node *); /* must be in it */
-/* f may remove the node it is given, and no other. */
+/* Calls f for each node. f may remove the node it is given, and no other. */
 void table_each(struct table *, void (*f)(struct table_node *, void *), void *);
 
 #endif

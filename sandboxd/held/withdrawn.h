@@ -1,6 +1,6 @@
 /*
  * Calls that admind withdrew before their RUN came: the tool was stopped or
- * revoked while the gateway's RUN was on its way. Its client is told that, not
+ * revoked while the gateway's RUN was on its way. The client is told that, not
  * that some id is unknown; the record may have been acknowledged and forgotten
  * by then.
  */
@@ -25,7 +25,7 @@ struct withdrawn {
 };
 
 void withdrawn_add(struct withdrawn *, const struct ipc_id *, enum failure);
-/* Why, or FAILURE_NONE. */
+/* Returns why the call was withdrawn, or FAILURE_NONE. */
 enum failure withdrawn_why(const struct withdrawn *, const struct ipc_id *);
 
 #endif

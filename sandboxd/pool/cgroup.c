@@ -1,11 +1,11 @@
 /*
  * See cgroup.h.
  *
- * Why a runner can't reach any of this: its root holds no cgroup filesystem
- * and it can't mount one, it gets no descriptor of it, its cgroup namespace
- * begins at its own leaf, and the files belong to the pool's root, which it
- * is not. The zygote gets descriptors of leaves to be born in and could write
- * to them: it runs no tool's code.
+ * A runner can't reach any of this for these reasons: its root holds no cgroup
+ * filesystem and it can't mount one, it gets no descriptor of it, its cgroup
+ * namespace begins at its own leaf, and the files belong to the pool's root,
+ * which it is not. The zygote gets descriptors of leaves to be born in and
+ * could write to them: it runs no tool's code.
  */
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -21,20 +21,21 @@
 #include "cgroup.h"
 
 enum {
-	/* cpu.max: how often the share is dealt out anew. The kernel's own
-	 * default; a call that used its share up waits this long at most. */
+	/* cpu.max: how often the share is dealt out again, the kernel's own
+	 * default. A call that used up its share waits this long at most. */
 	CPU_PERIOD_US = 100 * 1000,
-	/* Of the default weight of 100, which every leaf of a slot has:
-	 * however many runners spin, forking and reaping go on. */
+	/* The leaf of each slot has the default weight of 100: however many
+	 * runners spin, forking and reaping go on. */
 	OWN_CPU_WEIGHT = 1000,
-	/* Two zygotes while one replaces the other, and what they start to
-	 * look at modules. */
+	/* Two zygotes while one replaces the other, and the processes they
+	 * start to look at modules. */
 	ZYGOTE_PROCESSES = 32
 };
 
 /*
  * Two warm interpreters of some tens of MiB, and the page tables that the
- * kernel charges to who forks: half a MiB a runner, 256 runners at most.
+ * kernel charges to the forking process: half a MiB a runner, 256 runners at
+ * most.
  */
 #define ZYGOTE_MEMORY "536870912"
 
@@ -62,8 +63,8 @@ put_number(int dir, const char *path, uint64_t value)
 	return put(dir, path, text);
 }
 
-/* Swap doesn't count as memory: without this a call could use as much again.
- * The file is absent on kernels and machines without swap. */
+/* Forbids swap, which doesn't count as memory: without this a call could use as
+ * much again. The file is absent on kernels and machines without swap. */
 static int
 no_swap(int dir)
 {
@@ -71,7 +72,8 @@ no_swap(int dir)
 									: -1;
 }
 
-/* The number behind "key " in a file of such lines; 0 if it isn't there. */
+/* Returns the number after "key " in a file of such lines; 0 if it isn't
+ * there. */
 static uint64_t
 number_of(int dir, const char *path, const char *key)
 {
@@ -116,8 +118,8 @@ open_dir(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The zygotes' leaf. It has oom_score 900 to a runner's 1000, but it can only
- * be killed for its own memory: a call's is in another leaf. */
+/* Makes the zygotes' leaf. A zygote has oom_score 900 to a runner's 1000, but
+ * it can only be killed for its own memory: a call's is in another leaf. */
 static int
 make_zygote(struct cgroup *c)
 {
@@ -130,7 +132,7 @@ make_zygote(struct cgroup *c)
 	return put_number(c->zygote, "cpu.weight", OWN_CPU_WEIGHT);
 }
 
-/* NULL, or the step that failed, with errno. */
+/* Divides the pool's cgroup. NULL, or the step that failed, with errno. */
 static const char *
 divide(struct cgroup *c)
 {
@@ -195,7 +197,8 @@ cgroup_enter_zygote(const struct cgroup *c)
 	return cgroup_on(c) ? put(c->zygote, "cgroup.procs", "0") : 0;
 }
 
-/* Does anything live in it? If so it is killed, and the leaf is spent. */
+/* Is the leaf empty? Otherwise its processes are killed, and the leaf is
+ * spent. */
 static bool
 cleared(struct cgroup_leaf *l)
 {
@@ -206,7 +209,7 @@ cleared(struct cgroup_leaf *l)
 	return false;
 }
 
-/* A spent leaf goes, once what was killed in it is gone. 0 or -1. */
+/* Removes a spent leaf, once its killed processes are gone. 0 or -1. */
 static int
 drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
 {
@@ -221,8 +224,8 @@ drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
 }
 
 /*
- * The leaf of a slot, as it stays: no swap, and one process killed for want
- * of memory takes all with it, since half a call is none.
+ * Makes the leaf of a slot, which stays: no swap, and one process killed for
+ * want of memory takes all with it, since half a call is of no use.
  */
 static int
 make_leaf(struct cgroup *c, uint32_t slot)
@@ -243,8 +246,8 @@ make_leaf(struct cgroup *c, uint32_t slot)
 		errno = saved;
 		return -1;
 	}
-	/* Since 6.12 what is written to a descriptor of memory.peak makes it
-	 * start anew for that descriptor; before, the file is read-only. */
+	/* Since 6.12 writing to a descriptor of memory.peak makes the value
+	 * start again for that descriptor; before, the file is read-only. */
 	l->peak = openat(l->dir, "memory.peak", O_RDWR | O_CLOEXEC);
 	l->resets = l->peak >= 0;
 	if (!l->resets)
@@ -261,8 +264,8 @@ cgroup_limit(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 	if (!cgroup_on(c))
 		return 0;
 	l = &c->leaf[slot];
-	/* The kernel reads no 0 as "none", but a call of none can't run: a
-	 * broken broker, not a limit. */
+	/* The kernel does not read 0 as "none", and a call with a limit of 0
+	 * can't run: that is a broken broker, not a limit. */
 	if (l->dir < 0 || w->memory_bytes == 0 || w->processes == 0 ||
 	    w->cpu_percent == 0) {
 		errno = EINVAL;
@@ -299,9 +302,9 @@ cgroup_take(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 	if (made && make_leaf(c, slot) != 0)
 		return -1;
 	/*
-	 * The runner before was pid 1 of its namespace and is reaped, so
-	 * nothing of it can live. Should this ever be wrong, the next call
-	 * must not share limits and fate with what is left.
+	 * The previous runner was pid 1 of its namespace and is reaped, so none
+	 * of its processes can live. If this is ever wrong, the next call must
+	 * not share limits and fate with the rest of its tree.
 	 */
 	if (!cleared(l)) {
 		errno = EBUSY;
@@ -338,7 +341,7 @@ cgroup_end(struct cgroup *c, uint32_t slot, struct cgroup_usage *u)
 	    l->before.oom_kills;
 	u->cpu_us =
 	    number_of(l->dir, "cpu.stat", "usage_usec") - l->before.cpu_us;
-	/* Without a reset only a new maximum says what this use had. */
+	/* Without a reset only a new maximum shows the peak of this use. */
 	peak = peak_of(l);
 	if (peak > l->before.memory_peak)
 		u->memory_peak = peak;

@@ -1,5 +1,5 @@
 /*
- * One cgroup v2 leaf a slot: what binds all the processes of a call together.
+ * One cgroup v2 leaf a slot, which binds all the processes of a call together.
  *
  *	POOL		given by spawn, root of our cgroup namespace
  *	POOL/init	pool-init
@@ -8,16 +8,16 @@
  *
  * A leaf is made when its slot is first used and kept: making one costs the
  * kernel more than a call does. Its limits are written when they differ from
- * what it has, and it is used again only when nothing lives in it.
+ * its present ones, and it is used again only when nothing lives in it.
  *
- * cgroup.kill is the backstop, not the rule: SIGKILL to a runner, which is
- * pid 1 of its namespace, takes its tree. What lives in the leaf after that
- * is killed by it, and then the leaf is made anew: on kernel 6.1 whatever
- * clone3(2) puts into a cgroup that was ever killed that way dies at birth
+ * cgroup.kill is the backstop, not the rule: SIGKILL to a runner, which is pid
+ * 1 of its namespace, takes its tree. cgroup.kill ends any process that lives
+ * in the leaf after that, and then the leaf is made again: on kernel 6.1 every
+ * process that clone3(2) puts into a cgroup once killed that way dies at birth
  * (decision 0012).
  *
- * Where there is no cgroup (cgroup_on is false) every function here does
- * nothing and succeeds.
+ * Without a cgroup (cgroup_on is false) every function here does nothing and
+ * succeeds.
  */
 #ifndef CGROUP_H
 #define CGROUP_H
@@ -34,7 +34,7 @@ struct cgroup_limits {
 	uint32_t cpu_percent;  /* of one processor; 200 is two */
 };
 
-/* What one use of a leaf cost. */
+/* The cost of one use of a leaf. */
 struct cgroup_usage {
 	uint64_t memory_peak; /* bytes; 0: the kernel doesn't tell */
 	uint64_t cpu_us;      /* user and system time */
@@ -44,7 +44,7 @@ struct cgroup_usage {
 struct cgroup_leaf {
 	int dir;                    /* -1: not made yet; owned */
 	int peak;                   /* memory.peak, or -1 */
-	bool resets;                /* its value starts anew for each use */
+	bool resets;                /* does it start again for each use? */
 	struct cgroup_limits has;   /* as last written; zero: not yet */
 	struct cgroup_usage before; /* counters when this use began */
 	bool spent;                 /* killed: not to be used again */
@@ -56,29 +56,30 @@ struct cgroup {
 };
 
 /*
- * Takes the pool's directory over from descriptor fd, if spawn gave one:
- * moves this process to POOL/init, hands the controllers down, makes
- * POOL/zygote. Appends "call_cgroup=enforced", or degraded with the reason,
- * or nothing where there is no cgroup. Never fails otherwise.
+ * Takes over the pool's directory from descriptor fd, if spawn gave one: moves
+ * this process to POOL/init, hands the controllers down, makes POOL/zygote.
+ * Appends "call_cgroup=enforced", or degraded with the reason, or nothing if
+ * there is no cgroup. Never fails otherwise.
  */
 void cgroup_start(struct cgroup *, int fd, struct buf *layers);
 bool cgroup_on(const struct cgroup *);
-/* In the zygote's process, before it is executed. 0 or -1 with errno. */
+/* Enters the zygotes' cgroup, in the zygote's process before it is executed. 0
+ * or -1 with errno. */
 int cgroup_enter_zygote(const struct cgroup *);
 /*
  * Readies a free slot's leaf for its next use with these limits. 0; 1 if its
- * directory is a new one; -1 with errno: EBUSY if something lives in it still,
+ * directory is a new one; -1 with errno: EBUSY if a process still lives in it,
  * which is killed.
  */
 int cgroup_take(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
-/* Its directory for clone3(2), borrowed; -1 without cgroups. */
+/* Returns the leaf's directory for clone3(2), borrowed; -1 without cgroups. */
 int cgroup_dir(const struct cgroup *, uint32_t slot);
-/* Other limits for the use under way. 0 or -1 with errno. */
+/* Sets other limits for the use under way. 0 or -1 with errno. */
 int cgroup_limit(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
 /*
- * The use under way is over, its runner reaped: what it cost (zeroes where
- * nothing is known). SIGKILLs what lives in the leaf all the same; true if
- * there was anything.
+ * Ends the use under way, whose runner was reaped, and tells its cost (zeroes
+ * if unknown). SIGKILLs the processes that live in the leaf all the same; true
+ * if there were any.
  */
 bool cgroup_end(struct cgroup *, uint32_t slot, struct cgroup_usage *);
 

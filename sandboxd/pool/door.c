@@ -13,13 +13,14 @@
 #include "starter.h"
 
 enum {
-	/* It mounts two things and loads a filter: some ms. */
+	/* peek mounts two things and loads a filter, which takes some ms. */
 	REPORT_MS = 10 * 1000,
-	/* It does not read for this long: it is stuck. */
+	/* A peek that does not read for this long is stuck. */
 	SEND_S = 10
 };
 
-/* A mandatory layer that these lines call missing, in err. 0 or -1. */
+/* Looks for a mandatory layer that these lines call missing, and puts it into
+ * err. 0 or -1. */
 static int
 judge(struct ipc_bytes lines, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * peek, seen from pool-init: it is started with the pool and its end is the
+ * peek, seen from pool-init: it is started with the pool, and its end is the
  * pool's end. The door is the socketpair by which runners hand it their
- * listeners; pool-init holds one end, for each zygote that comes.
+ * listeners; pool-init holds one end, for each new zygote.
  */
 #ifndef DOOR_H
 #define DOOR_H
@@ -18,13 +18,13 @@ struct door {
 	int way;   /* the end that zygotes get */
 };
 
-/* Has the starter start it, and waits for its report, whose lines are appended
- * to layers. 0; -1 with err: it does not run, or a mandatory layer is
+/* Has the starter start peek, waits for its report, and appends the report's
+ * lines to layers. 0; -1 with err: peek does not run, or a mandatory layer is
  * missing. */
 int door_start(struct door *, struct buf *layers, struct err *);
 /* Gives the door to a zygote, before it is asked for any runner. 0 or -1. */
 int door_give(const struct door *, int zygote, struct err *);
-/* Passes PEEK_LINK on to peek; nothing is read or said on its descriptor. 0 or
+/* Passes PEEK_LINK on to peek; its descriptor is neither read nor written. 0 or
  * -1. */
 int door_link(const struct door *, struct ipc_frame *, struct err *);
 

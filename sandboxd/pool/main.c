@@ -52,9 +52,9 @@ static bool leaf_told[SLOTS_MAX]; /* the zygote that forks has this leaf */
 static struct zygotes zygotes;
 static pid_t starter_pid;
 static struct door door;  /* peek, and the way of listeners to it */
-static struct buf layers; /* what holds, for POOL_REPORT */
+static struct buf layers; /* the layers, for POOL_REPORT */
 
-/* The only way out: everything in the pool dies with us. */
+/* Ends the process and with it the whole pool; the only way out. */
 static _Noreturn void
 die(const char *event, const char *text)
 {
@@ -62,7 +62,7 @@ die(const char *event, const char *text)
 	_exit(1);
 }
 
-/* Blocking sends that give up: 10 s is far beyond any healthy pause. */
+/* Makes blocking sends give up: 10 s is far beyond any healthy pause. */
 static void
 send_timeout(int sock)
 {
@@ -75,9 +75,9 @@ send_timeout(int sock)
 }
 
 /*
- * Before there is a zygote: the layer that could not be made goes to the
- * broker, which shows it (an empty interpreter: nothing will be forked), and
- * to the log with what mends it.
+ * Ends before there is a zygote. The layer that could not be made goes to the
+ * broker, which shows it (an empty interpreter: nothing will be forked), and to
+ * the log with its remedy.
  */
 static _Noreturn void
 die_without(const char *layer, const struct err *e)
@@ -94,7 +94,7 @@ die_without(const char *layer, const struct err *e)
 }
 
 /*
- * Sockets are blocking for sending. A broker that does not read is as good as
+ * Sends to the broker, blocking. A broker that does not read is as good as
  * gone: SO_SNDTIMEO on both sockets turns that into an error here.
  */
 static void
@@ -115,7 +115,7 @@ to_zygote(enum ipc_type type, const void *msg)
 		die("zygote_gone", e.text);
 }
 
-/* SIGKILL to the pid namespace's init of a runner takes its whole tree. */
+/* Kills a runner: SIGKILL to its pid namespace's init takes its whole tree. */
 static void
 kill_slot(struct slot *s)
 {
@@ -181,11 +181,11 @@ reap_slots(void)
 
 /*
  * Reaps every other child: the zygote and the starter (which ends the pool),
- * zygotes that were replaced, and whatever was orphaned to us. A zombie that is
- * not of a live slot may be a runner whose FORKED is still on its way; its exit
- * status must be kept for it, so nothing is done while a fork is pending. For
+ * zygotes that were replaced, and orphans that became ours. A zombie that is
+ * not of a live slot may be a runner whose FORKED is still on its way. Its exit
+ * status must be kept for that, so nothing is done while a fork is pending. For
  * the same reason a zombie is first only looked at, then the slots are reaped
- * again: if none of them ended, the zombie was none of theirs.
+ * again: if none of them ended, the zombie was no slot's.
  */
 static void
 reap_strays(void)
@@ -272,8 +272,8 @@ on_fork(struct ipc_frame *f)
 }
 
 /*
- * A zygote that can't be replaced now is no harm: it goes on, and sandboxd
- * asks again when it misses the new one's report.
+ * Starts another zygote. A zygote that can't be replaced now does no harm: it
+ * goes on, and sandboxd asks again when it misses the new one's report.
  */
 static void
 on_recycle(void)
@@ -286,10 +286,10 @@ on_recycle(void)
 }
 
 /*
- * Other limits for the call that a waiting runner is about to get. Slot and
- * generation must be those of a use under way: one that has ended meanwhile
- * is no error, its EXITED is on its way. The broker may set what it likes
- * here: it holds every call anyway, and the unit's own limits stay above.
+ * Sets other limits for the call that a waiting runner is about to get. Slot
+ * and generation must be those of a use under way. A use that has ended is no
+ * error: its EXITED is on its way. The broker may set any limits here: it holds
+ * every call anyway, and the unit's own limits stay above.
  */
 static void
 on_limit(struct ipc_frame *f)
@@ -316,9 +316,9 @@ on_limit(struct ipc_frame *f)
 }
 
 /*
- * KILL names slot and generation: one for an earlier use is ignored, it must
- * not hit the runner that has the slot now. A runner still being forked is
- * marked, and killed when its pidfd arrives.
+ * Kills the runner that KILL names by slot and generation. A KILL for an
+ * earlier use is ignored: it must not hit the runner that has the slot now. A
+ * runner still being forked is marked, and killed when its pidfd arrives.
  */
 static void
 on_kill(struct ipc_frame *f)
@@ -371,8 +371,8 @@ on_fork_failed(struct zygote *z, struct ipc_frame *f)
 		reap_strays();
 }
 
-/* A zygote is ready: the FORKs are its from here on. Its layers follow ours;
- * sandboxd asks for no runner before it has the first of these. */
+/* Takes a zygote's report: FORKs go to it from here on. Its layers follow ours;
+ * sandboxd asks for no runner before it has the first report. */
 static void
 on_report(struct zygote *z, struct ipc_frame *f)
 {
@@ -382,8 +382,8 @@ on_report(struct zygote *z, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
-	/* One that forks nothing, since a layer is missing, says which and
-	 * ends. */
+	/* A zygote that forks nothing, since a layer is missing, names the
+	 * layer and ends. */
 	if (m.interpreter.n > 0) {
 		if (zygotes_reported(&zygotes, z) != 0)
 			die("zygote_confused", "it reports a second time");
@@ -400,8 +400,8 @@ on_report(struct zygote *z, struct ipc_frame *f)
 	buf_free(&all);
 }
 
-/* Reads a frame that this role may send us. 1; 0: nothing there; -1: the
- * sender is gone or breaks the protocol, and e says how. */
+/* Reads a frame that this role may send us. 1; 0: nothing there; -1: the sender
+ * is gone or breaks the protocol, and e says how. */
 static int
 read_frame(int sock, enum ipc_role from, struct ipc_frame *f, struct err *e)
 {
@@ -452,8 +452,8 @@ on_broker(void)
 	ipc_frame_free(&f);
 }
 
-/* One that does not fork yet may fail; without the one that does, or did and
- * still owes an answer, nothing is certain any more. */
+/* Takes a zygote's frame. A zygote that does not fork yet may fail; without the
+ * one that forks, or one that owes an answer, nothing is certain. */
 static void
 on_zygote(struct zygote *z)
 {
@@ -533,7 +533,7 @@ serve(int child)
 				continue;
 			die("poll", strerror(errno));
 		}
-		/* spawn never writes: whatever happens there is its end. */
+		/* spawn never writes: any event there is its end. */
 		if (p[AT_LIVENESS].revents != 0)
 			die("spawn_gone", "spawn closed the liveness socket");
 		/* After its report peek says nothing. */
@@ -542,7 +542,7 @@ serve(int child)
 		for (nfds_t i = AT_SLOTS; i < n; i++)
 			if (p[i].revents != 0)
 				(void)reap_slot(number[i]);
-		/* Last the one whose report makes it the current one. */
+		/* Last the zygote whose report makes it the current one. */
 		if (p[AT_LEAVING].revents != 0)
 			on_zygote(&zygotes.leaving);
 		if (p[AT_CURRENT].revents != 0)
@@ -572,7 +572,7 @@ main(int argc, char **argv)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("signal", strerror(errno));
 	buf_init(&layers, 4096);
-	/* First: any descriptor opened before could be taken for the cgroup. */
+	/* First: an earlier descriptor could be taken for the cgroup. */
 	cgroup_start(&cgroup, SETUP_CGROUP_FD, &layers);
 	send_timeout(SETUP_BROKER_FD);
 	send_timeout(SETUP_LIVENESS_FD);

@@ -39,18 +39,18 @@ setup_namespaces(struct buf *layers, struct err *e)
 		return err_sys(
 		    e, FAILURE_SANDBOX_UNAVAILABLE, "make all mounts private");
 	/*
-	 * A proc of our own pid namespace over the host's: the zygote and the
-	 * runners' set-up see the pool's processes only, and the runners'
+	 * Mount a proc of our own pid namespace over the host's: the zygote and
+	 * the runners' set-up see the pool's processes only, and the runners'
 	 * subset=pid proc mounts only while a full one is visible.
 	 */
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		NULL) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "mount /proc");
 	/*
-	 * Nobody in the pool, whatever it takes over, makes another user
-	 * namespace: that is where most kernel holes of the last years needed
-	 * to start. The limit belongs to our user namespace and can be raised
-	 * only with CAP_SYS_RESOURCE in it, which no runner has.
+	 * No process in the pool, whatever it takes over, makes another user
+	 * namespace: most kernel holes of the last years needed to start there.
+	 * The limit belongs to our user namespace and can be raised only with
+	 * CAP_SYS_RESOURCE in it, which no runner has.
 	 */
 	if (put_file("/proc/sys/user/max_user_namespaces", "0", e) != 0)
 		return -1;

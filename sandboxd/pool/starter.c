@@ -14,23 +14,25 @@
 #include "setup.h"
 #include "starter.h"
 
-/* A fork takes less than a ms; who does not answer in this time is broken. */
+/* A fork takes less than a ms; a starter that does not answer in this time is
+ * broken. */
 enum { ANSWER_S = 10 };
 
-/* What it can be asked to start; the byte that asks. */
+/* The programs it can start; the byte that asks. */
 enum { ZYGOTE, PEEK, PROGRAMS };
 
 static const char *const name[PROGRAMS] = {"mcpbox-runner", "mcpbox-peek"};
 static char path[PROGRAMS][256];
 static int to_starter = -1;
 
-/* In the child: descriptors 0-2 stay, 3 is the socket, the rest closes. */
+/* Executes a program, in the child: descriptors 0-2 stay, 3 is the socket, the
+ * rest closes. */
 static _Noreturn void
 exec_program(
     int which, const struct cgroup *cg, char *const settings[3], int sock)
 {
 	char *argv[] = {path[which], settings[1], settings[2], NULL};
-	/* The loader resolves all symbols at once: what it left for the first
+	/* The loader resolves all symbols at once: symbols left for the first
 	 * call would be resolved in each runner again, by reading the tables of
 	 * all libraries. */
 	static char bind_now[] = "LD_BIND_NOW=1";
@@ -38,7 +40,7 @@ exec_program(
 	sigset_t none;
 
 	if (which == PEEK)
-		argv[1] = NULL; /* it stays in our cgroup */
+		argv[1] = NULL; /* peek stays in our cgroup */
 	else if (cgroup_enter_zygote(cg) != 0)
 		_exit(126);
 	sigemptyset(&none);
@@ -59,7 +61,7 @@ union control {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* One byte and a descriptor. -1 with errno. */
+/* Sends one byte and a descriptor. -1 with errno. */
 static int
 send_fd(int sock, char byte, int fd)
 {
@@ -78,7 +80,8 @@ send_fd(int sock, char byte, int fd)
 	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
 }
 
-/* The descriptor, or -1: the other side closed or sent something else. */
+/* Receives the descriptor, or -1: the other side closed or sent something
+ * else. */
 static int
 receive_fd(int sock, char *byte)
 {
@@ -99,8 +102,8 @@ receive_fd(int sock, char *byte)
 	return fd;
 }
 
-/* Keeps standard error and these two, closes all others: it must hold neither
- * the broker's socket nor spawn's. */
+/* Keeps standard error and these two, closes all others: the starter must hold
+ * neither the broker's socket nor spawn's. */
 static int
 close_others(int a, int b)
 {
@@ -117,7 +120,7 @@ close_others(int a, int b)
 	return (int)syscall(SYS_close_range, high + 1, ~0U, 0);
 }
 
-/* "/usr/libexec/mcpbox/mcpbox-pool-init" becomes ".../mcpbox-starter". */
+/* Turns "/usr/libexec/mcpbox/mcpbox-pool-init" into ".../mcpbox-starter". */
 static void
 rename_process(char *argv0)
 {
@@ -140,7 +143,7 @@ serve(const struct cgroup *cg, char *const argv[4], int sock)
 	int fd;
 
 	rename_process(argv[0]);
-	/* Executing the runner gains it nothing that we do not have. */
+	/* Executing the runner gives it no right that we do not have. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    close_others(sock, cg->zygote) != 0)

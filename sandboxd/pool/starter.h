@@ -1,16 +1,16 @@
 /*
  * The process that starts zygotes, and peek.
  *
- * A zygote needs the capabilities of the pool's root; pool-init, which talks
- * to the broker, keeps CAP_KILL alone. So, before it gives the others up, it
- * forks this process, which has them and hears of nobody but pool-init: on a
- * socketpair, one byte (which of the two) and one descriptor for each, answered
- * by its pid. What is executed, and with which arguments, was fixed before.
- * They are pool-init's children (CLONE_PARENT).
+ * A zygote needs the capabilities of the pool's root; pool-init, which talks to
+ * the broker, keeps CAP_KILL alone. So, before it gives up the others, it forks
+ * this process, which has them and hears from pool-init alone: on a socketpair,
+ * one byte (which of the two) and one descriptor for each, answered by its pid.
+ * The programs and their arguments were fixed before. They are pool-init's
+ * children (CLONE_PARENT).
  *
- * Who takes over pool-init gains nothing by it that the zygote he commands
- * already does not give: another process of the same program with the same
- * rights. It ends with pool-init, whose pid namespace it lives in.
+ * An attacker who takes over pool-init gains nothing by it beyond the zygote he
+ * commands already: another process of the same program with the same rights.
+ * It ends with pool-init, whose pid namespace it lives in.
  */
 #ifndef STARTER_H
 #define STARTER_H
@@ -20,9 +20,10 @@
 #include "cgroup.h"
 #include "err.h"
 
-/* argv: pool-init's: program, libexec directory, module store, commands. The
- * first is overwritten in the new process, so that ps(1) tells the two apart.
- * Once, while all capabilities are there. Its pid, or -1. */
+/* Starts the starter. argv: pool-init's: program, libexec directory, module
+ * store, commands. The first is overwritten in the new process, so that ps(1)
+ * tells the two apart. Called once, while all capabilities are there. Returns
+ * its pid, or -1. */
 pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
 /*
  * Starts mcpbox-runner of the libexec directory with the other two arguments,

@@ -1,7 +1,7 @@
 /*
  * The zygote that forks, and at most one other: the one that will replace it
- * once it reports, or the one it has replaced, until that has answered what
- * it was asked. Runners are pool-init's children and outlive their zygote.
+ * once it reports, or the one it has replaced, until that one has answered its
+ * FORKs. Runners are pool-init's children and outlive their zygote.
  *
  *	start	-> coming
  *	report	coming -> current, current -> leaving
@@ -24,25 +24,27 @@ struct zygote {
 
 struct zygotes {
 	struct zygote current, coming, leaving;
-	unsigned serials; /* given */
+	unsigned serials; /* serials given so far */
 	unsigned
-	    asked[SLOTS_MAX]; /* the serial of who forks for a slot, or 0 */
+	    /* the serial of the zygote that forks for a slot, or 0 */
+	    asked[SLOTS_MAX];
 };
 
 void zygotes_init(struct zygotes *);
 /*
- * Has another one started. One that was to come and has not is given up for
- * it; while the former one still owes an answer none is started, so there are
- * never more than two. 0, or -1 with err: nothing was changed but that.
+ * Has another zygote started. A coming one that has not reported is given up
+ * for it. While the former zygote still owes an answer none is started, so
+ * there are never more than two. 0, or -1 with err: nothing else was changed.
  */
 int zygotes_start(struct zygotes *, struct err *);
-/* The current one was sent FORK for a slot. */
+/* Notes that the current zygote was sent FORK for a slot. */
 void zygotes_asked(struct zygotes *, uint32_t slot);
-/* This one answered for a slot. -1: it was not asked. */
+/* Notes that this zygote answered for a slot. -1: it was not asked. */
 int zygotes_answered(struct zygotes *, struct zygote *, uint32_t slot);
-/* This one reported. -1: it has before. */
+/* Notes that this zygote reported. -1: it has before. */
 int zygotes_reported(struct zygotes *, struct zygote *);
-/* This one's socket broke. 0 if the others can go on: it was only to come. */
+/* Drops a zygote whose socket broke. 0 if the others can go on: it was only
+ * coming. */
 int zygotes_gone(struct zygotes *, struct zygote *, const char *why);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * How many runners wait ahead of their calls: between two bounds, by what was
- * asked for.
+ * The number of runners that wait ahead of their calls: between two bounds, by
+ * demand.
  *
- * It grows by one with each call that found none waiting, and shrinks where a
- * whole period left some unused: by half of those. So a burst is met half-way
- * at its second wave, idle time gives the memory back within half a minute,
- * and no clock or rate has to be guessed. No I/O and no clock here.
+ * It grows by one with each call that found none waiting. After a whole period
+ * that left some unused, it shrinks by half of those. So half of a burst is met
+ * at its second wave, idle time gives the memory back within half a minute, and
+ * no clock or rate has to be guessed. No I/O and no clock here.
  */
 #ifndef DEMAND_H
 #define DEMAND_H
@@ -24,11 +24,11 @@ struct demand {
 
 /* max below min counts as min. */
 void demand_init(struct demand *, unsigned min, unsigned max, uint64_t now_ms);
-/* A call took one; so many still wait. */
+/* Counts a call that took a runner; `left` still wait. */
 void demand_taken(struct demand *, unsigned left);
-/* A call found none. */
+/* Counts a call that found no runner. */
 void demand_missed(struct demand *);
-/* Time goes on; `waiting` runners wait now. */
+/* Lets time go on; `waiting` runners wait now. */
 void demand_tick(struct demand *, unsigned waiting, uint64_t now_ms);
 
 #endif

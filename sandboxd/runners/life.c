@@ -1,4 +1,4 @@
-/* One runner: its states, and what its channel and the pool tell. See
+/* One runner: its states, and the events of its channel and the pool. See
  * runners.h. */
 #include <event2/event.h>
 
@@ -11,7 +11,7 @@
 
 /* --- A runner's states. ------------------------------------------------- */
 
-/* Closes the channel: nothing of it is heard any more. */
+/* Closes the channel: no more events of the runner come. */
 void
 life_hang_up(struct runner *r)
 {
@@ -25,8 +25,8 @@ life_hang_up(struct runner *r)
 }
 
 /*
- * The only function that changes a runner's state: counts, lists, channel and
- * process. GONE frees it.
+ * Changes a runner's state; no other function does: counts, lists, channel and
+ * process. GONE frees the runner.
  */
 void
 life_change(struct runner *r, enum runner_state to)
@@ -73,8 +73,8 @@ life_change(struct runner *r, enum runner_state to)
 	rs->count[to]++;
 }
 
-/* Not needed any more. One that was reaped, but whose channel's end was not
- * read yet, has nothing to wait for. */
+/* Drops a runner that is not needed any more. A reaped runner whose channel's
+ * end was not read yet has nothing to wait for. */
 void
 life_dismiss(struct runner *r)
 {
@@ -93,9 +93,10 @@ back_off(struct runners *rs)
 }
 
 /*
- * One failed that no call had. Those that a call waits for are paid for by
- * that call's failure; those forked for later must not become a storm of
- * forks, so each failure without a success between doubles the pause.
+ * Ends a runner that failed before a call had it. If a call waits for the
+ * runner, that call's failure pays for it. Runners forked for later must not
+ * become a storm of forks, so each failure without a success between doubles
+ * the pause.
  */
 void
 life_fail(struct runner *r, const char *text)
@@ -105,7 +106,7 @@ life_fail(struct runner *r, const char *text)
 
 	back_off(rs);
 	log_event(LOG_LV_ERR, "runner_failed", "%s", text);
-	/* The profile outlives its runner in what follows. */
+	/* Keeps the profile beyond its runner for the calls below. */
 	p->refs++;
 	life_dismiss(r);
 	rs->events.failed(rs->arg, p, text);
@@ -113,7 +114,7 @@ life_fail(struct runner *r, const char *text)
 	runners_refill_in(rs, rs->backoff_ms);
 }
 
-/* --- What the channel of one without a call tells. ---------------------- */
+/* --- Messages of a runner without a call. ------------------------------- */
 
 bool
 life_fresh(const struct runner *r)
@@ -133,7 +134,7 @@ on_ready(struct runner *r)
 	rs->fork_us += took_us / 8 - rs->fork_us / 8;
 	ipc_peer_set_state(r->peer, IPC_STATE_RUNNING);
 	life_change(r, RUNNER_READY);
-	/* One that is to be renewed has its successor now. */
+	/* A runner to be renewed has its successor now. */
 	old = TAILQ_FIRST(&p->waiting);
 	if (old != r && !life_fresh(old))
 		life_dismiss(old);
@@ -158,7 +159,7 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 	    step != NULL ? step : "?", path != NULL ? path : "",
 	    strerror((int)m.error));
 	(void)err_set(&v, FAILURE_NONE, "the runner could not be confined");
-	/* The one step that fails for what the call's version asks for. */
+	/* The only step that can fail because of the version's own wish. */
 	if (ipc_streq(m.step, "modules"))
 		(void)err_set(&v, FAILURE_NONE,
 		    "the module with the digest %s, which this version uses, "
@@ -170,8 +171,9 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 }
 
 /*
- * A runner that has no call says READY, once, or why it can't. It holds
- * nothing of anybody yet, and whatever else it says ends it.
+ * Takes the message of a runner without a call: READY, once, or why the runner
+ * can't be ready. The runner holds no data of a call yet, and any other message
+ * ends it.
  */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
@@ -192,7 +194,7 @@ on_down(struct ipc_peer *peer, void *arg)
 {
 	struct runner *r = arg;
 
-	r->peer = NULL; /* it is freed after this */
+	r->peer = NULL; /* the peer is freed after this */
 	life_fail(r,
 	    r->state == RUNNER_FORKING ? "the runner ended before it was ready"
 				       : "a waiting runner ended");
@@ -201,7 +203,7 @@ on_down(struct ipc_peer *peer, void *arg)
 const struct ipc_handlers life_handlers = {
     .message = on_message, .down = on_down};
 
-/* --- What the pool tells. ------------------------------------------------ */
+/* --- Events of the pool. ------------------------------------------------- */
 
 static void
 on_reported(void *arg)
@@ -227,8 +229,9 @@ on_fork_failed(void *owner, const char *step, int error)
 }
 
 /*
- * Reaped. Its channel may still hold what it said last (why it could not be
- * confined): the channel's end, which is certain now, decides then.
+ * Takes a runner's reaping. Its channel may still hold its last message (why it
+ * could not be confined): the channel's end, which is certain now, decides
+ * then.
  */
 static void
 on_exited(void *owner, const struct ipc_exited *m)
@@ -256,7 +259,7 @@ on_lost(void *owner)
 {
 	struct runner *r = owner;
 
-	/* It may be what the pool died of. */
+	/* This fork may have killed the pool. */
 	if (r->state == RUNNER_FORKING)
 		back_off(r->all);
 	r->has_slot = false;

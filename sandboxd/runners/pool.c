@@ -19,7 +19,8 @@ timer_in(struct pool *p, int ms)
 	(void)evtimer_add(p->timer, &tv);
 }
 
-/* After a pool that died young the next try waits longer. */
+/* Starts a pool later. After a pool that died young the next attempt waits
+ * longer. */
 static void
 start_later(struct pool *p)
 {
@@ -32,8 +33,8 @@ start_later(struct pool *p)
 	timer_in(p, p->backoff_ms);
 }
 
-/* What kept the last pool from starting, for doctor: it stays until one has.
- * Said once here, with what mends it. */
+/* Keeps for doctor the layer that kept the last pool from starting, until a
+ * pool has started. Logged once here, with its remedy. */
 static void
 refused(struct pool *p, struct ipc_bytes layers)
 {
@@ -49,7 +50,7 @@ refused(struct pool *p, struct ipc_bytes layers)
 		    line, layer_fix(line, strcspn(line, "=")));
 }
 
-/* spawn's own words of why, as a layer's line. */
+/* Keeps spawn's own reason as a layer's line. */
 static void
 spawn_refused(struct pool *p, struct ipc_frame *f)
 {
@@ -105,7 +106,7 @@ start(struct pool *p)
 	    (spawn = ipc_client_peer(p->spawn)) == NULL)
 		return;
 	p->pool_generation++;
-	/* The old pool's end may take a while: it is waited for there. */
+	/* The old pool's end may take a while; spawn waits for it. */
 	if (ipc_request(
 		spawn, IPC_POOL_START, &m, 30 * 1000, on_started, p, NULL) != 0)
 		start_later(p);
@@ -196,8 +197,8 @@ on_limited(struct pool *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* The first report makes the pool ready; a later one is that of a zygote
- * that replaced another. */
+/* Takes a zygote's report. The first makes the pool ready; a later one is that
+ * of a zygote that replaced another. */
 static int
 on_report(struct pool *p, struct ipc_frame *f)
 {
@@ -208,7 +209,7 @@ on_report(struct pool *p, struct ipc_frame *f)
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
 	/* A zygote that forks nothing: the pool ends now, or keeps its old
-	 * zygote. The next try may find that it was mended. */
+	 * zygote. The next attempt may find the cause mended. */
 	if (m.interpreter.n == 0) {
 		refused(p, m.layers);
 		return 0;
@@ -241,7 +242,8 @@ on_report(struct pool *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* pool-init: trusted, but checked: what names no current use ends the pool. */
+/* Takes a message of pool-init, which is trusted, but checked: a message that
+ * names no current use ends the pool. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -280,7 +282,7 @@ forget(struct pool *p)
 	start_later(p);
 }
 
-/* Closes the socket; its end is no news any more. */
+/* Closes the socket; its end is not reported any more. */
 static void
 give_up(struct pool *p)
 {
@@ -386,8 +388,7 @@ pool_recycle(struct pool *p, const char *why)
 {
 	struct ipc_recycle m = {0};
 
-	/* What was asked for may have changed since the one under way
-	 * started. */
+	/* The reason may have arisen after the zygote under way started. */
 	p->recycle_again = p->recycling;
 	if (!p->ready || p->recycling)
 		return;
@@ -468,7 +469,7 @@ pool_spawn_layers(const struct pool *p)
 	return peer != NULL ? ipc_peer_layers(peer) : "";
 }
 
-/* Is there a line that begins like this? */
+/* Is there a line with this beginning? */
 static bool
 says(const char *lines, const char *begin)
 {

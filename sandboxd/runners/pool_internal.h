@@ -33,14 +33,14 @@ struct pool {
 	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
 	uint64_t zygote_ms;                   /* when it reported */
 	bool recycling;     /* RECYCLE was sent, its report is due */
-	bool recycle_again; /* asked for meanwhile */
-	uint64_t recycle_not_before_ms; /* by itself */
+	bool recycle_again; /* asked for while it was under way */
+	uint64_t recycle_not_before_ms; /* for replacements by itself */
 };
 
-/* The entry that a frame of pool-init names, if that use is current. */
+/* Returns the entry that a frame of pool-init names, if that use is current. */
 struct pool_entry *pool_entry(
     struct pool *, uint32_t slot, uint64_t generation);
-/* The slot is free; who had it. */
+/* Frees the slot. Returns its owner. */
 void *pool_release(struct pool *, struct pool_entry *);
 
 #endif

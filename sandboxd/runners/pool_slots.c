@@ -1,8 +1,7 @@
-/* The slots of the pool: who has which, with which uid. See pool.h. */
+/* The slots of the pool: their owners and uids. See pool.h. */
 #include "ids.h"
 #include "pool_internal.h"
 
-/* The entry that a frame of pool-init names, if that use is current. */
 struct pool_entry *
 pool_entry(struct pool *p, uint32_t slot, uint64_t generation)
 {
@@ -22,8 +21,8 @@ pool_release(struct pool *p, struct pool_entry *s)
 	return owner;
 }
 
-/* The next uid of the rotation that no busy slot has: there is one, since
- * there are at least as many uids as slots and this slot is free. */
+/* Returns the next uid of the rotation that no busy slot has: there is one,
+ * since there are at least as many uids as slots and this slot is free. */
 static uint32_t
 pick_uid(struct pool *p)
 {
@@ -72,7 +71,8 @@ pool_untake(struct pool *p, const struct pool_slot *s)
 	(void)pool_release(p, &p->slot[s->slot]);
 }
 
-/* After a fork: what runners of one zygote share should not stay for long. */
+/* Replaces the zygote after its bounds, at a fork: data shared by one zygote's
+ * runners should not live long. */
 static void
 replace_zygote(struct pool *p)
 {

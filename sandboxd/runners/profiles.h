@@ -1,10 +1,11 @@
 /*
- * The profiles that runners are forked with and calls need: one object for
- * each that is in use, so that two are the same if their pointers are.
+ * The profiles that runners are forked with and calls need: one object for each
+ * profile in use, so that equal pointers mean equal profiles.
  *
  * A client chooses which of its tools it calls, and so which profiles there
- * are. One without runners or calls is forgotten unless it was among the last
- * PROFILES_KEPT used; those may have a runner waiting for them (runners.c).
+ * are. A profile without runners or calls is forgotten unless it was among the
+ * last PROFILES_KEPT used; those may have a runner waiting for them
+ * (runners.c).
  */
 #ifndef PROFILES_H
 #define PROFILES_H
@@ -37,9 +38,9 @@ struct profiles {
 
 void profiles_init(struct profiles *);
 void profiles_clear(struct profiles *); /* all of them, referenced or not */
-/* The one that is like this, with one more reference. NULL: no memory. */
+/* Returns the equal profile, with one more reference. NULL: no memory. */
 struct profile *profiles_get(struct profiles *, const struct pool_profile *);
-/* One reference less. */
+/* Drops one reference. */
 void profiles_put(struct profiles *, struct profile *);
 
 #endif

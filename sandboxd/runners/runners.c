@@ -1,4 +1,4 @@
-/* All runners: what is forked, for whom, and when. See runners.h. */
+/* All runners: when and for which profile they are forked. See runners.h. */
 #include <sys/socket.h>
 
 #include <event2/event.h>
@@ -10,7 +10,7 @@
 #include "runners_internal.h"
 #include "waits.h"
 
-/* In this time; 0: as soon as what is going on now is done. */
+/* Refills after ms; 0: as soon as the loop's current work is done. */
 void
 runners_refill_in(struct runners *rs, int ms)
 {
@@ -27,9 +27,9 @@ runners_refill_in(struct runners *rs, int ms)
 /* --- Forking. ------------------------------------------------------------ */
 
 /*
- * No slot is free. If some are held by runners that only wait, the one that
- * has waited longest gives its place up; one at a time, and `look` comes when
- * it was reaped.
+ * Makes room when no slot is free. If some slots are held by runners that only
+ * wait, the one that has waited longest gives its slot up; one at a time, and
+ * `look` comes when it was reaped.
  */
 static void
 make_room(struct runners *rs, const struct profile *wanted)
@@ -88,8 +88,8 @@ fork_one(struct runners *rs, struct profile *p)
 	    pool_fork(rs->pool, &r->slot, &p->is, &r->limits, sv[1]) == 0;
 	close(sv[1]);
 	if (!r->has_slot) {
-		/* The pool is dying, which is not known yet; trying again at
-		 * once would not let it become known. */
+		/* The pool is dying, which is not known yet; another attempt
+		 * now would keep the loop from learning it. */
 		life_change(r, RUNNER_GONE);
 		return RUNNERS_LATER;
 	}
@@ -108,7 +108,7 @@ runners_fork(struct runners *rs, struct profile *p)
 	return rc;
 }
 
-/* Waiting runners of a profile that need no successor yet. */
+/* Counts a profile's waiting runners that need no successor yet. */
 static unsigned
 fresh_ones(const struct profile *p)
 {
@@ -121,7 +121,7 @@ fresh_ones(const struct profile *p)
 	return n;
 }
 
-/* The profile that should have one more runner waiting, or NULL. */
+/* Returns the profile that should have one more runner waiting, or NULL. */
 static struct profile *
 wanting(struct runners *rs)
 {
@@ -141,13 +141,15 @@ wanting(struct runners *rs)
 		    p->used_ms != 0 && now - p->used_ms < RUNNERS_OTHERS_MS)
 			found = p;
 	}
-	/* Where nothing is to wait at all, nothing of any profile does. */
+	/* If no runner of the standard profile may wait, none of any profile
+	 * does. */
 	return others < RUNNERS_OTHERS && rs->conf.max > 0 ? found : NULL;
 }
 
 /*
- * Forks what should wait, at most half of what may be under way at once: the
- * rest of the machine is for calls. While calls wait, runners are theirs.
+ * Forks runners for later, with at most half of the forks that may be under way
+ * at once: the rest of the machine is for calls. While calls wait, new runners
+ * are theirs.
  */
 static void
 on_refill(evutil_socket_t fd, short what, void *arg)
@@ -178,8 +180,8 @@ runners_take(struct runners *rs, struct profile *p,
 {
 	struct runner *r;
 
-	/* One that was reaped, but whose channel's end was not read yet, is
-	 * none. */
+	/* Skips a runner that was reaped although the end of its channel was
+	 * not read yet. */
 	TAILQ_FOREACH(r, &p->waiting, link)
 	if (r->has_slot)
 		break;
@@ -321,7 +323,7 @@ runners_counts(const struct runners *rs)
 
 /* --- Time. ---------------------------------------------------------------- */
 
-/* What a runner's own deadline asks for. true: it was moved. */
+/* Does what a runner's own deadline asks for. true: its state changed. */
 static bool
 overdue(struct runner *r, uint64_t now_ms)
 {
@@ -335,7 +337,8 @@ overdue(struct runner *r, uint64_t now_ms)
 		life_fail(r, "the runner did not get ready in time");
 		return true;
 	case RUNNER_READY:
-		/* Of the standard profile: on_ready ends the old ones. */
+		/* Not for the standard profile: on_ready ends its old
+		 * runners. */
 		if (r->profile == rs->standard ||
 		    (life_fresh(r) &&
 			now_ms - r->profile->used_ms < RUNNERS_OTHERS_MS))
@@ -358,14 +361,14 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 {
 	struct runner *r;
 
-	/* Moving one may free others, so each search starts anew. */
+	/* Moving one runner may free others, so each search starts again. */
 	do {
 		TAILQ_FOREACH(r, &rs->all, sibling)
 		if (overdue(r, now_ms))
 			break;
 	} while (r != NULL);
 	demand_tick(&rs->demand, rs->standard->ready, now_ms);
-	/* More than should wait: one goes at a time. */
+	/* More wait than should: one goes at a time. */
 	if (rs->hungry == 0 && rs->standard->ready > rs->demand.target &&
 	    (r = TAILQ_FIRST(&rs->standard->waiting)) != NULL)
 		life_dismiss(r);

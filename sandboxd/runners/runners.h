@@ -1,6 +1,6 @@
 /*
- * Runners, from FORK until they were reaped: those that wait for a call, those
- * that have one.
+ * Runners, from FORK until they are reaped: those that wait for a call and
+ * those that have one.
  *
  *	FORKING	asked of the pool; confines itself	deadline: START_MS
  *	READY	confined; waits for a call		renewed after RENEW_MS
@@ -9,17 +9,16 @@
  *	GONE	reaped; freed
  *
  * A runner is used once. life_change in life.c is the only function that
- * moves one. Deadlines are looked at by runners_sweep: none is short.
+ * changes a runner's state. runners_sweep checks the deadlines: none is short.
  *
- * Those of the standard profile are forked ahead of their calls; how many wait
- * follows what is asked for (demand.h), between the configured bounds. What a
- * call needs that none waits for is forked when it is asked for. Other
- * profiles get one waiting runner each while they are in use, RUNNERS_OTHERS
- * in all: which profiles there are is a client's choice, so how many runners
- * they make is not.
+ * Runners of the standard profile are forked ahead of their calls. The number
+ * that wait follows the demand (demand.h), between the configured bounds. A
+ * call for which no runner waits has one forked. Other profiles get one waiting
+ * runner each while they are in use, RUNNERS_OTHERS in all: a client chooses
+ * the profiles, so the number of runners must not follow from its choice.
  *
  * Forks are the most expensive thing this program causes, so only so many are
- * under way at once, and waiting ones are replaced after an answer has left
+ * under way at once, and waiting runners are replaced after an answer has left
  * rather than before.
  */
 #ifndef RUNNERS_H
@@ -33,23 +32,25 @@ enum {
 	/* Fork and confinement take 2 to 20 ms; a machine under heavy load
 	 * may need a hundred times that. */
 	RUNNERS_START_MS = 5000,
-	/* SIGKILL of a tree takes ms. After this the pool is given up. */
+	/* Killing a tree with SIGKILL takes ms. After this time the pool is
+	 * given up. */
 	RUNNERS_REAP_MS = 5000,
-	/* One that waited this long is replaced: it holds files of a Python
-	 * that may have been upgraded, and a clock of timers long past. */
+	/* A runner that waited this long is replaced: it holds files of a
+	 * Python that may have been upgraded, and a clock of timers long
+	 * past. */
 	RUNNERS_RENEW_MS = 2 * 3600 * 1000,
 	/* A call usually ends sooner; then its answer leaves first. */
 	RUNNERS_REFILL_MS = 3,
-	/* Waiting runners of other profiles than the standard one, in all,
-	 * and how long after its last call a profile still has one. */
+	/* Waiting runners of all profiles other than the standard one, and how
+	 * long after its last call a profile keeps one. */
 	RUNNERS_OTHERS = 4,
 	RUNNERS_OTHERS_MS = 60 * 1000,
 	/* Pauses after runners that failed without a call. */
 	RUNNERS_BACKOFF_MIN_MS = 100,
 	RUNNERS_BACKOFF_MAX_MS = 10 * 1000,
-	/* What one more waiting runner costs the machine. Measured over a
-	 * hundred of them with Python 3.11: 3.8 MiB, most of it pages it wrote
-	 * to since the fork, 0.4 kernel objects, 0.15 page tables. */
+	/* Memory that one more waiting runner costs the machine. Measured over
+	 * a hundred of them with Python 3.11: 3.8 MiB, most of it pages written
+	 * since the fork, 0.4 kernel objects, 0.15 page tables. */
 	RUNNERS_WAITING_BYTES = 4 * 1024 * 1024
 };
 
@@ -68,25 +69,25 @@ enum runner_state {
 
 struct runners_conf {
 	unsigned min, max; /* waiting runners of the standard profile */
-	uint64_t memory;   /* that all waiting ones may hold: lowers both */
+	uint64_t memory;   /* of all waiting ones; lowers both */
 	unsigned forks;    /* under way at once */
 	struct pool_profile standard;
-	struct pool_limits limits; /* what runners are forked with */
+	struct pool_limits limits; /* that runners are forked with */
 };
 
-/* Always from the loop, never from inside a function of runners.h. */
+/* Events; always from the loop, never from inside a function of runners.h. */
 struct runners_events {
-	/* A runner is ready, or a slot free: time to look who waits. */
+	/* A runner is ready, or a slot free: look for a call that waits. */
 	void (*look)(void *arg);
-	/* A runner failed before a call had it; whoever waits for this profile
-	 * is told, one of them. The text is for the reader of the log too. */
+	/* A runner failed before a call had it. One call that waits for this
+	 * profile is told. The text is for the reader of the log too. */
 	void (*failed)(void *arg, struct profile *, const char *text);
-	/* Nothing is to be forked and no call waits. */
+	/* No runner is to be forked and no call waits. */
 	void (*idle)(void *arg);
 };
 
-/* Who has a runner. `exited` and `lost` end it: the pointer is no good after
- * that. */
+/* A runner's owner. `exited` and `lost` end the runner: the pointer is invalid
+ * after them. */
 struct runner_owner {
 	void (*exited)(void *owner, const struct ipc_exited *);
 	void (*lost)(void *owner); /* with its whole pool */
@@ -107,15 +108,17 @@ struct runners *runners_new(struct event_base *, const struct runners_conf *,
 void runners_pool(struct runners *, struct pool *);
 void runners_free(struct runners *);
 
-/* A call's profile, referenced until runners_profile_done. NULL: no memory. */
+/* Returns a call's profile, referenced until runners_profile_done. NULL: no
+ * memory. */
 struct profile *runners_profile(
     struct runners *, const struct pool_profile *, uint64_t now_ms);
 void runners_profile_done(struct runners *, struct profile *);
 struct profile *runners_standard(struct runners *);
 
 /*
- * A waiting runner of this profile, or NULL. It is the owner's; *channel is
- * its open channel, to be given handlers at once, and closed.
+ * Takes a waiting runner of this profile, or returns NULL. The caller owns the
+ * runner; *channel is its open channel, which the caller must give handlers at
+ * once, and close.
  */
 struct runner *runners_take(struct runners *, struct profile *,
     const struct runner_owner *, void *arg, struct ipc_peer **channel);
@@ -124,30 +127,34 @@ enum runners_fork {
 	RUNNERS_LATER, /* no pool, no slot or too many forks: look will come */
 	RUNNERS_FAILED /* no descriptors */
 };
-/* For a call that waits: where no slot is free, a runner that waits for other
- * calls gives its place up. */
+/* Forks a runner for a call that waits. If no slot is free, a runner that waits
+ * for other calls gives its slot up. */
 enum runners_fork runners_fork(struct runners *, struct profile *);
 /* A call found no runner waiting. */
 void runners_missed(struct runners *, struct profile *);
-/* So many calls wait: while there are some, nothing is forked for later. */
+/* Tells how many calls wait: while there are some, no runner is forked for
+ * later. */
 void runners_hungry(struct runners *, unsigned calls);
-/* It has another owner from now on. */
+/* Gives the runner another owner. */
 void runners_owner(struct runner *, const struct runner_owner *, void *arg);
-/* Its owner is done with it: its tree is killed. `exited` or `lost` follows. */
+/* Kills the runner's tree when its owner is done. `exited` or `lost`
+ * follows. */
 void runners_end(struct runner *);
-/* The same, and its owner wants to hear nothing more of it. */
+/* Does the same, and the owner hears nothing more of the runner. */
 void runners_discard(struct runner *);
-/* Its cgroup's limits: 0 if they are what it was forked with, 1 if `limited`
- * will come, -1 if they can't be set: then it must not run. */
+/* Sets the limits of the runner's cgroup. 0 if they are those it was forked
+ * with, 1 if `limited` will come, -1 if they can't be set: then it must not
+ * run. */
 int runners_limit(struct runner *, const struct pool_limits *);
-/* Something may be due in the background: idle will come. */
+/* Says that background work may be due: idle will come. */
 void runners_nudge(struct runners *);
-/* Which zygote forked it. */
+/* Returns the zygote that forked the runner. */
 uint64_t runners_zygote(const struct runner *);
-/* The generation of its slot, by which peek and egress know it. */
+/* Returns the generation of the runner's slot, by which peek and egress know
+ * it. */
 uint64_t runners_net(const struct runner *);
 void runners_sweep(struct runners *, uint64_t now_ms);
-/* Is there one to spare, that nobody will miss? */
+/* Is there a runner to spare, which no call will miss? */
 bool runners_spare(const struct runners *);
 struct runners_counts runners_counts(const struct runners *);
 

@@ -39,20 +39,21 @@ struct runners {
 	uint64_t fork_us; /* a moving average */
 };
 
-/* life.c: moves a runner; GONE frees it. */
+/* Changes a runner's state (life.c); GONE frees the runner. */
 void life_change(struct runner *, enum runner_state to);
-/* Not needed any more: killed, or freed if it was reaped already. */
+/* Drops a runner that is not needed any more: kills it, or frees it if it was
+ * reaped already. */
 void life_dismiss(struct runner *);
-/* It failed before anybody had it. It may be gone after this. */
+/* Ends a runner that failed before a call had it. The runner may be freed. */
 void life_fail(struct runner *, const char *text);
-/* Neither too old nor of a former zygote. */
+/* Is the runner neither too old nor of a former zygote? */
 bool life_fresh(const struct runner *);
-/* Closes the channel: nothing of it is heard any more. */
+/* Closes the channel: no more events of the runner come. */
 void life_hang_up(struct runner *);
-extern const struct ipc_handlers life_handlers; /* of one without a call */
+extern const struct ipc_handlers life_handlers; /* of a runner without a call */
 
-/* runners.c: what should wait is forked in this time; 0: as soon as what is
- * going on now is done. */
+/* runners.c: forks runners for later after ms; 0: as soon as the loop's current
+ * work is done. */
 void runners_refill_in(struct runners *, int ms);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "cgroup.h"
 
-/* What holds instead. */
+/* The mechanisms that hold instead. */
 #define CARRIED                                                        \
 	"rlimits and the pid namespace carry processes and CPU time, " \
 	"sandboxd's memory_budget the memory of a call's processes together"
@@ -21,7 +21,7 @@
 enum {
 	PATH_BYTES = 4096,
 	/* A cgroup may be busy for an instant after its last process was
-	 * reaped: the kernel takes it apart behind our back. */
+	 * reaped: the kernel takes it apart asynchronously. */
 	REMOVE_TRIES = 100,
 	REMOVE_PAUSE_MS = 2
 };
@@ -43,7 +43,7 @@ slurp(int dir, const char *path, char *buf, size_t len)
 	return 0;
 }
 
-/* One write, as files of the kernel want it. 0 or -1 with errno. */
+/* Writes text at once, as files of the kernel want it. 0 or -1 with errno. */
 static int
 put(int dir, const char *path, const char *text)
 {
@@ -73,9 +73,9 @@ has_word(const char *text, const char *word)
 }
 
 /*
- * Where the version 2 hierarchy is mounted whole: /sys/fs/cgroup, or another
- * place beside version 1 (proc(5), mountinfo: id parent device root point
- * options [tags] - type source options). 0 or -1.
+ * Finds the mount point of the whole version 2 hierarchy: /sys/fs/cgroup, or
+ * another place beside version 1 (proc(5), mountinfo: id parent device root
+ * point options [tags] - type source options). 0 or -1.
  */
 static int
 mount_point(char *out, size_t len)
@@ -134,7 +134,8 @@ open_own(const char **why)
 	return -1;
 }
 
-/* The controllers it was delegated with, all three. NULL or what is wrong. */
+/* Hands down all three controllers, if the cgroup was delegated with them. NULL
+ * or the error. */
 static const char *
 hand_down(int unit)
 {
@@ -165,7 +166,7 @@ hand_down(int unit)
 
 /*
  * Has the version 2 cgroup at own, or one above it, a share of the processors?
- * The hierarchy's root has none, a container's has what was given to it.
+ * The hierarchy's root has none, a container's has the share it was given.
  */
 static bool
 has_weight(const char *own)
@@ -190,8 +191,8 @@ has_weight(const char *own)
 
 /*
  * Is this process in a cgroup with a share of the processors of its own? The
- * kernel divides by session among those that are in none (sched(7)). A line of
- * /proc/self/cgroup is "id:controllers:path", version 2 has no controllers.
+ * kernel divides by session among processes that are in none (sched(7)). A line
+ * of /proc/self/cgroup is "id:controllers:path", version 2 has no controllers.
  */
 static bool
 own_share(void)
@@ -220,8 +221,8 @@ own_share(void)
 	return false;
 }
 
-/* Appends what keeps one call from taking others' share of the processors by
- * many threads, where no cgroup of a slot does (decision 0072). */
+/* Appends the mechanism that keeps one call from taking others' share of the
+ * processors by many threads, if no cgroup of a slot does (decision 0072). */
 static void
 put_share(struct buf *layers)
 {
@@ -266,7 +267,8 @@ cgroup_enter(struct buf *layers)
 	return unit;
 }
 
-/* rmdir, waiting out the kernel. 0, also if it isn't there; else -1. */
+/* Removes a directory, waiting out the kernel. 0, also if it isn't there;
+ * otherwise -1. */
 static int
 remove_dir(int dir, const char *name)
 {
@@ -282,7 +284,7 @@ remove_dir(int dir, const char *name)
 	return -1;
 }
 
-/* A pool's subtree is one level deep: leaves below UNIT/pool. */
+/* Removes a pool's subtree, which is one level deep: leaves below UNIT/pool. */
 static int
 remove_pool(int unit)
 {

@@ -1,5 +1,5 @@
 /*
- * spawn's seccomp list. Unlike the other daemons' it names what is denied: a
+ * spawn's seccomp list. Unlike the other daemons' it names the denied calls: a
  * filter is inherited by every child, and here the children build a sandbox
  * (mount, pivot_root, clone with namespaces) and then run Python, whose own,
  * closed list the runner loads itself (DESIGN.md).

@@ -1,11 +1,11 @@
 /*
- * mcpbox-sandboxd-spawn: the only process of the suite that keeps a
- * capability of the host: CAP_SETUID and CAP_SETGID, to write one id map.
+ * mcpbox-sandboxd-spawn: the only process of the suite that keeps a capability
+ * of the host: CAP_SETUID and CAP_SETGID, to write one id map.
  *
  * It listens for sandboxd alone (SO_PEERCRED) and serves one request,
- * POOL_START, whose content is one number that it gives back; everything else
- * it does is fixed by its configuration. So a taken-over sandboxd can start a
- * pool again, and nothing more: it chooses no path, no id and no map.
+ * POOL_START, whose content is one number that it gives back; its configuration
+ * fixes everything else it does. So a taken-over sandboxd can start a pool
+ * again, and nothing more: it chooses no path, no id and no map.
  *
  * There is at most one pool. It ends when sandboxd's connection closes, when
  * another POOL_START comes, and when spawn ends, in whatever way: pool-init
@@ -33,7 +33,7 @@ struct spawn {
 	struct nspool_map map;
 	struct nspool pool;
 	struct event *ended;    /* the pool's pidfd is readable */
-	struct ipc_peer *owner; /* whose connection the pool belongs to */
+	struct ipc_peer *owner; /* the connection the pool belongs to */
 	/* A POOL_START that waits for the old pool's end. */
 	struct ipc_peer *asker;
 	uint64_t asker_request, asker_generation;
@@ -42,7 +42,7 @@ struct spawn {
 
 static void start_pool(struct spawn *, struct ipc_peer *, uint64_t, uint64_t);
 
-/* pool-init ended: reap it; a waiting request gets its turn. */
+/* Reaps pool-init, which ended; a waiting request gets its turn. */
 static void
 on_pool_ended(evutil_socket_t fd, short what, void *arg)
 {
@@ -74,8 +74,8 @@ start_pool(
 	int group = -1, rc = 0;
 
 	/*
-	 * A pool that lost its cgroup would run without the limits that were
-	 * promised at start, so it is refused: sandboxd tries again.
+	 * A pool that lost its cgroup would run without the limits promised at
+	 * start, so it is refused: sandboxd tries again.
 	 */
 	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
 		rc = -1;
@@ -200,7 +200,7 @@ main(int argc, char **argv)
 	if (layers.failed)
 		log_fatal("confine", "no memory");
 	ipc_hello_set("mcpbox-sandboxd-spawn", (const char *)layers.p);
-	/* Its last line says what carries a call's limits. */
+	/* Its last line names the mechanism behind a call's limits. */
 	carried = strstr((const char *)layers.p, "cgroup=");
 	log_event(s.cgroup >= 0 ? LOG_LV_INFO : LOG_LV_WARN, "limits", "%.*s",
 	    (int)strcspn(carried, "\n"), carried);

@@ -21,18 +21,19 @@
 #define P_PIDFD 3
 #endif
 
-/* pool-init's fixed descriptors, and where they wait while others are closed:
- * above every number that dup2 below writes to. */
+/* pool-init's fixed descriptors, and their parking place while others are
+ * closed: above every number that dup2 below writes to. */
 enum { BROKER_FD = 3, LIVENESS_FD = 4, CGROUP_FD = 5, PARK_FD = 64 };
 
-/* What the child needs, prepared before the clone: it allocates nothing. */
+/* The child's data, prepared before the clone: the child allocates nothing. */
 struct child {
 	const char *path;
 	const struct nspool_paths *paths;
 	int broker, liveness, sync, cgroup;
 };
 
-/* The child says on standard error (the journal) where it stopped. */
+/* Ends the child, which says on standard error (the journal) where it
+ * stopped. */
 static _Noreturn void
 child_die(const char *step)
 {
@@ -47,12 +48,12 @@ child_die(const char *step)
 }
 
 /*
- * The child, already in its namespaces with every capability in them, holding
- * nothing outside. It waits until the parent has written the id maps, becomes
- * uid and gid 0 inside, drops every supplementary group (they are host groups
- * and would reach host files), and keeps four descriptors: standard error
- * for the log, the broker's socket, the liveness socket, and the directory of
- * the pool's cgroup where there is one.
+ * Runs the child, already in its namespaces with every capability in them,
+ * holding nothing outside. It waits until the parent has written the id maps,
+ * becomes uid and gid 0 inside, and drops every supplementary group (they are
+ * host groups and would reach host files). It keeps four descriptors: standard
+ * error for the log, the broker's socket, the liveness socket, and the
+ * directory of the pool's cgroup if there is one.
  */
 static _Noreturn void
 child_main(const struct child *c)
@@ -70,8 +71,8 @@ child_main(const struct child *c)
 	/*
 	 * spawn isn't dumpable, and the files in /proc/PID of such a process
 	 * belong to root, whom we can't ask to write the maps. This process
-	 * holds no secret; only its own uid could look at it, and that is
-	 * spawn alone.
+	 * holds no secret; only its own uid could look at it, and spawn alone
+	 * has that uid.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
 		child_die("dumpable");
@@ -79,8 +80,8 @@ child_main(const struct child *c)
 	if (write(c->sync, &go, 1) != 1 || read(c->sync, &go, 1) != 1)
 		child_die("id maps");
 	/*
-	 * Not by the clone: the namespace's root would be spawn's cgroup then,
-	 * and the root is the boundary. Under nsdelegate nothing in the pool
+	 * Not by the clone: then spawn's cgroup would be the namespace's root,
+	 * and the root is the boundary. Under nsdelegate no process in the pool
 	 * can move a process out of it, or change a limit of the root itself.
 	 */
 	if (unshare(CLONE_NEWCGROUP) != 0)
@@ -117,7 +118,7 @@ child_main(const struct child *c)
 	child_die(c->path);
 }
 
-/* One write a map: the kernel takes a map once and whole. */
+/* Writes a map in one write: the kernel takes a map once and whole. */
 static int
 put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
     struct err *e)
@@ -139,8 +140,9 @@ put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
 	return 0;
 }
 
-/* Waits for the child's byte, writes the maps, lets it go on. gid_map first:
- * with CAP_SETGID setgroups stays allowed inside, and the child needs it. */
+/* Waits for the child's byte, writes the maps, lets the child go on. gid_map
+ * first: with CAP_SETGID setgroups stays allowed inside, and the child needs
+ * it. */
 static int
 admit(pid_t pid, int sync, const struct nspool_map *m, struct err *e)
 {
@@ -212,8 +214,8 @@ nspool_start(struct nspool *p, const struct nspool_map *m,
 		goto out;
 	}
 	if (pid == 0) {
-		/* Else the child's own copy of our end would keep it waiting
-		 * for ever after spawn was killed. */
+		/* Otherwise the child's own copy of our end would keep it
+		 * waiting for ever after spawn was killed. */
 		close(s[0]);
 		child_main(&c);
 	}

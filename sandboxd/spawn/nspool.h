@@ -2,9 +2,10 @@
  * Making and ending a pool: one child in new user, pid, mount, network, IPC,
  * UTS and cgroup namespaces, which becomes mcpbox-pool-init.
  *
- * Inside the user namespace id 0 is spawn's own uid (mcpbox-pool, nobody
- * else's) and 1..count are the reserved range; no other id of the host exists
- * there, so nothing in the pool can own, become or signal anything else.
+ * Inside the user namespace id 0 is spawn's own uid (mcpbox-pool, which no
+ * other process has) and 1..count are the reserved range; no other id of the
+ * host exists there, so no process in the pool can own, become or signal
+ * anything else.
  */
 #ifndef NSPOOL_H
 #define NSPOOL_H
@@ -15,7 +16,7 @@
 #include "err.h"
 
 struct nspool_map {
-	uid_t uid; /* host uid and gid behind id 0 inside */
+	uid_t uid; /* host uid and gid of id 0 inside */
 	gid_t gid;
 	uint32_t base;  /* first host uid and gid of the runners */
 	uint32_t count; /* how many: ids 1..count inside */
@@ -34,14 +35,14 @@ struct nspool {
 
 /*
  * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the
- * socket it holds as fd 3 (owned by the caller). cgroup: the directory of the
- * cgroup it is born into and gets as fd 5, or -1; stays the caller's. 0, or -1
- * and no child is left.
+ * socket that pool-init holds as fd 3 (owned by the caller). cgroup: the
+ * directory of the cgroup it is born into and gets as fd 5, or -1; stays the
+ * caller's. 0, or -1 and no child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *,
     const struct nspool_paths *, int cgroup, int *broker, struct err *);
 /* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
- * once it may be reaped. Harmless when there is none. */
+ * once pool-init may be reaped. Harmless if there is no pool. */
 void nspool_kill(struct nspool *);
 /* Reaps pool-init, waiting if it must, and forgets the pool. */
 void nspool_reap(struct nspool *);

@@ -4,13 +4,13 @@
  * Paths come from a stream that a wheel's author may have written, by way of a
  * runner he may have taken over. tree.c has judged their form; the kernel
  * judges once more: every path is opened below the tree's own directory with
- * RESOLVE_BENEATH and without links (openat2(2)), and nothing is ever opened
- * that is there already (O_EXCL). Links are not made here at all.
+ * RESOLVE_BENEATH and without links (openat2(2)), and no existing file is ever
+ * opened (O_EXCL). Links are not made here at all.
  *
  * Modes and owners are not the stream's: files 0444, directories 0755 while
- * something is put into them and 0555 then. As the filter lets fchmod set 0555
- * alone, and Landlock lets files be written below .incoming alone, what once is
- * an entry is not changed even by one who has taken over this process.
+ * files are put into them and 0555 then. The filter lets fchmod set 0555 alone,
+ * and Landlock lets files be written below .incoming alone. So an entry, once
+ * made, is not changed even by an attacker who has taken over this process.
  */
 #include "deposit.h"
 
@@ -31,8 +31,8 @@
 #include "tree.h"
 
 enum {
-	/* Trees at the same time: a node's admind installs one after the
-	 * other; what an earlier one left is dropped when its run ends. */
+	/* Trees at the same time: a node's admind installs one after the other;
+	 * an earlier one's unfinished tree is dropped when its run ends. */
 	DEPOSITS_MAX = 4,
 	NAME_LEN = 2 * 16 + 1
 };
@@ -54,7 +54,7 @@ struct deposits {
 	struct deposit list[DEPOSITS_MAX];
 };
 
-/* ---- what the stream makes ---- */
+/* ---- making the stream's files ---- */
 
 static int
 beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
@@ -70,8 +70,8 @@ beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
 static int
 failed(struct err *e, const char *what)
 {
-	/* The disk, or a directory above that was not made: no path of the
-	 * stream is repeated in a log. */
+	/* The cause is the disk, or a directory above that was not made: no
+	 * path of the stream is repeated in a log. */
 	return err_sys(e, FAILURE_INTERNAL, "module store: %s", what);
 }
 
@@ -144,9 +144,9 @@ static const struct tree_sink sink = {
 enum act { REMOVE, SEAL };
 
 /*
- * Walks what a deposit made (no deeper than the stream may go) and removes all
- * in it, or takes the directories' write bits; then the same with itself. Best
- * effort: what is left behind is removed at the next start.
+ * Walks a deposit's tree (no deeper than the stream may go) and removes all in
+ * it, or takes the directories' write bits; then does the same with the top.
+ * Best effort: the next start removes the rest.
  */
 static int
 walk(int parent, const char *name, enum act act)
@@ -287,9 +287,9 @@ deposit_has(const struct deposits *s, const uint8_t digest[32])
 }
 
 /*
- * From the moment its name is there the entry is whole, also behind a power
- * cut: its bytes are on the disk before it gets its name. An entry that is
- * there already has the same content, whoever put it there.
+ * Makes the tree an entry. From the moment its name is there the entry is
+ * whole, also after a power cut: its bytes are on the disk before it gets its
+ * name. An existing entry has the same content, whatever process put it there.
  */
 static int
 finish(struct deposits *s, struct deposit *d, struct ipc_stored *out,

@@ -1,6 +1,7 @@
 /*
- * Trees on their way into the module store: what comes of a stream (tree.h) is
- * written below STORE/.incoming, and renamed into the store when it is whole.
+ * Trees on their way into the module store: the files of a stream (tree.h) are
+ * written below STORE/.incoming, and the tree is renamed into the store when it
+ * is whole.
  */
 #ifndef DEPOSIT_H
 #define DEPOSIT_H
@@ -8,7 +9,7 @@
 #include "err.h"
 #include "ipc.h"
 
-/* Directory of the store for what is not whole. */
+/* Directory of the store for unfinished trees. */
 #define DEPOSIT_INCOMING ".incoming"
 
 struct deposits_conf {
@@ -21,21 +22,21 @@ struct deposits_conf {
 
 struct deposits;
 
-/* store stays the caller's; STORE/.incoming must be there and empty. NULL with
- * err. */
+/* Makes the deposits. store stays the caller's; STORE/.incoming must be there
+ * and empty. NULL with err. */
 struct deposits *deposit_new(const struct deposits_conf *, struct err *);
-/* What is half there is removed. */
+/* Frees the deposits and removes unfinished trees. */
 void deposit_free(struct deposits *);
 /*
- * More bytes of the tree that `id` sends. 0; 1: `last` was said and the tree is
- * an entry of the store, *out says which (request stays 0); -1 with err:
- * nothing of it is kept.
+ * Takes more bytes of the tree that `id` sends. 0; 1: `last` was set and the
+ * tree is an entry of the store, *out says which (request stays 0); -1 with
+ * err: nothing of the tree is kept.
  */
 int deposit_put(struct deposits *, const struct ipc_id *id, struct ipc_bytes,
     bool last, struct ipc_stored *out, struct err *);
 void deposit_drop(struct deposits *, const struct ipc_id *);
 void deposit_drop_all(struct deposits *);
-/* Is there an entry of this name? */
+/* Does the store have an entry of this name? */
 bool deposit_has(const struct deposits *, const uint8_t digest[32]);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * See fence.h. A domain with two rules: in the store, look and make directories
- * (a rename into it is that); below .incoming, files too, and their removal. So
- * what once is an entry stays as it is, whoever speaks for this process. A
- * directory could still be made or moved into an entry's, if that could be
- * written: deposit.c takes their write bits, and the filter gives none back.
+ * (which includes a rename into it); below .incoming, files too, and their
+ * removal. So an entry stays as it is, whatever code runs in this process. A
+ * directory could still be made in an entry's, or moved into it, if that could
+ * be written: deposit.c takes their write bits, and the filter gives none back.
  *
  * ABI 2 (Linux 5.19) is the first that knows renames between directories. The
  * domain of confine_self, which has no rule, would end all writing, so it is
- * not asked for; what it does beside files stands in the filter, which lets no
+ * not asked for; its protection beside files is the filter's, which lets no
  * socket be made.
  */
 #include <sys/prctl.h>
@@ -39,7 +39,7 @@ fence_enter(int store, int incoming)
 	const uint64_t write = LANDLOCK_ACCESS_FS_WRITE_FILE |
 	    LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |
 	    LANDLOCK_ACCESS_FS_REMOVE_DIR;
-	/* All of ABI 2. */
+	/* All rights of ABI 2. */
 	struct {
 		uint64_t fs;
 	} attr = {(LANDLOCK_ACCESS_FS_REFER << 1) - 1};

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * From now on this process makes directories in the store, and below incoming
- * (a directory of it) files too, and removes them there; it changes and removes
- * nothing else, anywhere. Sets no_new_privs. false: this kernel has no Landlock
- * that can do it (before Linux 5.19).
+ * Lets this process, from now on, make directories in the store, and below
+ * incoming (a directory of it) files too, and remove them there; it changes and
+ * removes nothing else, anywhere. Sets no_new_privs. false: this kernel has no
+ * Landlock that can do it (before Linux 5.19).
  */
 bool fence_enter(int store, int incoming);
 

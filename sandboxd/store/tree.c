@@ -18,7 +18,7 @@ struct tree {
 	uint64_t entries, files, bytes;
 	struct sha256_pieces *whole, *content;
 	enum state state;
-	size_t want, have; /* of what is gathered in part */
+	size_t want, have; /* of the part being gathered */
 	uint8_t part[TREE_PATH_MAX];
 	uint8_t kind, head[HEAD_LEN];   /* of this entry, as it came */
 	uint64_t left;                  /* of the file's content */
@@ -73,8 +73,8 @@ gather(struct tree *t, enum state state, size_t want)
 	t->have = 0;
 }
 
-/* How many parts a path has; 0: it has none that may be. A control character in
- * a name has no use but to deceive who reads a list. */
+/* Returns how many parts a path has; 0: a part is not allowed. A control
+ * character in a name has no use but to deceive the reader of a list. */
 static size_t
 parts(const char *path, size_t n)
 {
@@ -100,7 +100,8 @@ parts(const char *path, size_t n)
 	return count;
 }
 
-/* A path is whole: it comes behind the one before it, in its only spelling. */
+/* Takes a whole path: it comes after the one before it, in its only
+ * spelling. */
 static int
 on_path(struct tree *t, struct err *e)
 {

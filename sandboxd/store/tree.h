@@ -1,6 +1,6 @@
 /*
- * A tree of files as a stream of bytes, and its digest. No I/O: bytes in, what
- * is to be made out. Fuzzed.
+ * A tree of files as a stream of bytes, and its digest. No I/O: bytes in, files
+ * to be made out. Fuzzed.
  *
  * The stream: "mcpbox tree 1" and a NUL, then for each entry, in the bytewise
  * order of paths:
@@ -10,9 +10,10 @@
  *	u64be	(files) length of the content, then the content
  *
  * A path is relative, its parts joined by "/"; none is empty, "." or "..", and
- * the directories above it stand before it. So no path can be said twice, and
- * none leads out of the tree. The digest is contrib/module-add's: the same with
- * each content's SHA-256 in its place, behind "mcpbox module 1" and a NUL.
+ * the directories above it come before it. So no path can be said twice, and
+ * none leads out of the tree. The digest is contrib/module-add's: it covers the
+ * stream with each content's SHA-256 in place of the content, after "mcpbox
+ * module 1" and a NUL.
  */
 #ifndef TREE_H
 #define TREE_H
@@ -29,8 +30,8 @@ enum {
 	TREE_FILE = 2
 };
 
-/* What is to be made, in the stream's order: 0 or -1 with err, which ends it.
- * path is a string. data's pieces follow their file. */
+/* Makes the tree, in the stream's order: 0, or -1 with err, which ends it. path
+ * is a string. data's pieces follow their file. */
 struct tree_sink {
 	int (*directory)(void *, const char *path, struct err *);
 	int (*file)(void *, const char *path, struct err *);
@@ -40,15 +41,15 @@ struct tree_sink {
 
 struct tree;
 
-/* most_files: files and directories together; most_bytes: of contents. NULL: no
- * memory. */
+/* Makes a reader. most_files: files and directories together; most_bytes: of
+ * contents. NULL: no memory. */
 struct tree *tree_new(uint64_t most_files, uint64_t most_bytes,
     const struct tree_sink *, void *arg);
 void tree_free(struct tree *);
-/* The next bytes, cut anywhere. -1 with INVALID_PARAMS, LIMIT, or what the sink
- * said; nothing may be fed after that. */
+/* Takes the next bytes, cut anywhere. -1 with INVALID_PARAMS, LIMIT, or the
+ * sink's error; nothing may be fed after that. */
 int tree_feed(struct tree *, const void *, size_t, struct err *);
-/* No more bytes come. 0, or -1: it is not whole. */
+/* Ends the stream. 0, or -1: the tree is not whole. */
 int tree_end(struct tree *, struct ipc_hash *digest, uint64_t *files,
     uint64_t *bytes, struct err *);
 

@@ -45,10 +45,10 @@ is_text(struct ipc_bytes v, const char *s)
 	    memcmp(v.p + 1, s, v.n - 2) == 0;
 }
 
-/* A URL in a form would get the mode of a page past a client that declared
- * forms only: the mode decides which members there are. So it is one of two
- * words, written plainly: whoever reads it with its escapes undone, and whoever
- * compares bytes, see the same. */
+/* Is the question's mode one of the two words, written plainly? The mode
+ * decides which members there are, and a URL in a form would get the mode of a
+ * page past a client that declared forms only. A plain word reads the same with
+ * its escapes undone and byte by byte. */
 static bool
 mode_known(struct ipc_bytes method, struct ipc_bytes params)
 {
@@ -86,7 +86,7 @@ is_key(struct ipc_bytes key)
 	return true;
 }
 
-/* The params with known members only, secrets replaced. 0 or 1. */
+/* Writes the params with known members only, secrets replaced. 0 or 1. */
 static int
 put_params(struct jsonw *w, const struct member *m, struct ipc_bytes params,
     struct redact *r, bool *replaced, struct err *e)
@@ -117,7 +117,7 @@ put_params(struct jsonw *w, const struct member *m, struct ipc_bytes params,
 	return 0;
 }
 
-/* A key is a name in the client's JSON: one that holds a secret can't be
+/* Does the key hold a secret? A key is a name in the client's JSON and can't be
  * replaced, since the answer comes back under it. */
 static bool
 key_tells(struct redact *r, struct ipc_bytes key)
@@ -201,7 +201,7 @@ put_error(struct jsonw *w, int code, const char *message)
 	jsonw_obj_end(w);
 }
 
-/* Goes through the keys; each gets the answer found, or an error. */
+/* Writes one answer for each key: the one found, or an error. */
 static void
 put_all(struct ipc_bytes questions, struct ipc_bytes answers, int code,
     const char *message, struct buf *out)
@@ -216,7 +216,7 @@ put_all(struct ipc_bytes questions, struct ipc_bytes answers, int code,
 	if (walk_open(&q, questions, '{') != 0)
 		goto end;
 	while (walk_next(&q, &key, &v)) {
-		/* What is no key in our sense was refused or kills. */
+		/* ask_take refused such a key or killed the call for it. */
 		if (!is_key(key))
 			continue;
 		memcpy(name, key.p, key.n);

@@ -1,10 +1,10 @@
 /*
  * Questions of a tool to its client (MCP: elicitation, sampling, roots), and
- * the answers. Both sides are strangers: the questions come from a process
- * with the tool's code in it, the answers from whoever is at the other end of
- * a gateway. So both are taken apart and written anew: what reaches a client
- * are questions of MCP's three kinds with known members and no secrets, what
- * reaches the tool is one answer for each key that it asked, and no other.
+ * the answers. Both sides are strangers: the questions come from a process with
+ * the tool's code in it, the answers from the other end of a gateway. So both
+ * are taken apart and written again. A client gets only questions of MCP's
+ * three kinds, with known members and no secrets. The tool gets one answer for
+ * each key that it asked, and no other.
  *
  * No I/O. Texts were accepted by json_scan before.
  */
@@ -15,32 +15,33 @@
 #include "redact.h"
 
 enum {
-	/* Questions in one ASK, and bytes of a key: a form has one reader. */
+	/* Questions in one ASK, and bytes of a key: one person reads a form. */
 	ASK_QUESTIONS_MAX = 16,
 	ASK_KEY_MAX = 64,
 	/* ASKs of one call: a conversation, not a loop. */
 	ASK_CALL_MAX = 64,
-	/* JSON-RPC codes of answers made here: no capability, or no time, no
-	 * room, nobody there. */
+	/* JSON-RPC codes of answers made here: no capability; or no time, no
+	 * room, no client. */
 	ASK_CODE_PARAMS = -32602,
 	ASK_CODE_NO_ANSWER = -32603
 };
 
 /*
- * {key: {method, params}} as it goes to the client. 0; 1: the tool asked what
- * can't be asked, err says why (for its author); -1: it is no ASK, which our
- * harness never sends. out is initialised with its maximum by the caller.
+ * Writes {key: {method, params}} as it goes to the client. The caller
+ * initialises out with its maximum. 0; 1: the tool asked what can't be asked,
+ * and err says why (for its author); -1: the text is no ASK, which our harness
+ * never sends.
  */
 int ask_take(
     struct ipc_bytes text, struct redact *, struct buf *out, struct err *);
 
-/* {key: {"result": ...} or {"error": ...}} for each key of the questions (an
- * object with the same keys), as it goes to the tool: the object's answers, or
- * an error where it has none. */
+/* Writes {key: {"result": ...} or {"error": ...}} for each key of the questions
+ * (an object with the same keys), as it goes to the tool: the answers of the
+ * object, or an error for a key without one. */
 void ask_answers(
     struct ipc_bytes questions, struct ipc_bytes answers, struct buf *out);
 
-/* The same with one error for all keys. */
+/* Does the same with one error for all keys. */
 void ask_refuse(
     struct ipc_bytes questions, int code, const char *message, struct buf *out);
 

@@ -36,8 +36,8 @@ static const struct member link_members[] = {{"uri", URI, true},
     {"size", SIZE, false}, {"annotations", ANNOTATIONS, false}, {0}};
 static const struct member resource_members[] = {
     {"resource", RESOURCE, true}, {"annotations", ANNOTATIONS, false}, {0}};
-/* Of an embedded resource, and of resources/read, where no URI means the one
- * that was asked for. */
+/* The members of an embedded resource, and of resources/read, where no URI
+ * means the one that was asked for. */
 enum { INNER_URI, INNER_MIME, INNER_TEXT, INNER_BLOB };
 static const struct member inner_members[] = {{"uri", URI, true},
     {"mimeType", STRING, false}, {"text", STRING, false},
@@ -64,7 +64,7 @@ struct taker {
 	struct redact *redact;
 	struct buf tmp;
 	bool *replaced;
-	const char *list; /* where the block stands: "content", "messages" */
+	const char *list; /* the block's list: "content", "messages" */
 	unsigned index;   /* of the block in it */
 	const char *type;
 	struct err *err;
@@ -88,7 +88,8 @@ is_string(struct ipc_bytes v)
 	return v.p[0] == '"';
 }
 
-/* RFC 3986, 3.1: a scheme and a colon; no blanks or controls anywhere. */
+/* Is it a URI by RFC 3986, 3.1? A scheme and a colon; no blanks or controls
+ * anywhere. */
 static bool
 is_uri(struct ipc_bytes v)
 {
@@ -109,7 +110,7 @@ is_uri(struct ipc_bytes v)
 	return true;
 }
 
-/* RFC 4648, section 4, with its padding and nothing else. */
+/* Is it base64 by RFC 4648, section 4, with its padding and nothing else? */
 static bool
 is_base64(struct ipc_bytes v)
 {
@@ -138,7 +139,7 @@ is_size(struct ipc_bytes v)
 	return v.n <= 16; /* 2^53 has 16 digits */
 }
 
-/* A number from 0 to 1. */
+/* Is it a number from 0 to 1? */
 static bool
 is_priority(struct ipc_bytes v)
 {
@@ -170,7 +171,8 @@ is_audience(struct ipc_bytes v)
 
 /* --- Writing. ---------------------------------------------------------- */
 
-/* A member with its secrets replaced; a number that was one is left out. */
+/* Writes a member with its secrets replaced; leaves out a number that was
+ * one. */
 static void
 put(struct taker *t, const char *name, struct ipc_bytes v)
 {
@@ -201,7 +203,7 @@ sixbits(uint8_t c)
 	return c == '+' ? 62 : 63;
 }
 
-/* What a client gets out of data that is_base64 accepted. */
+/* Decodes data that is_base64 accepted, as a client does. */
 static void
 decode(struct ipc_bytes v, struct buf *out)
 {
@@ -325,7 +327,8 @@ one_of_two(struct taker *t, const struct ipc_bytes *v)
 	return 0;
 }
 
-/* Checked before anything of the block is written: it may become a text. */
+/* Does the block's data hold a secret? Checked before any of the block is
+ * written, because the block may become a text. */
 static bool
 data_tells(struct taker *t, const struct member *m, const struct ipc_bytes *v)
 {
@@ -413,7 +416,7 @@ block(struct taker *t, struct ipc_bytes v)
 	return 0;
 }
 
-/* A prompt's message: who speaks, and one block. */
+/* Writes a prompt's message: the speaker's role, and one block. */
 static int
 message(struct taker *t, struct ipc_bytes v)
 {
@@ -432,7 +435,7 @@ message(struct taker *t, struct ipc_bytes v)
 	return 0;
 }
 
-/* What resources/read gives of one resource. */
+/* Writes one resource of resources/read. */
 static int
 contents(struct taker *t, struct ipc_bytes v)
 {
@@ -454,7 +457,7 @@ contents(struct taker *t, struct ipc_bytes v)
 	return 0;
 }
 
-/* The elements of an array, one by one. */
+/* Takes the elements of an array, one by one. */
 static int
 take(struct ipc_bytes array, struct taker *t,
     int (*element)(struct taker *, struct ipc_bytes))

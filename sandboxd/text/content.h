@@ -1,10 +1,10 @@
 /*
  * Content blocks of a tool's result, as MCP defines them (schema of revision
  * 2025-11-25, ContentBlock). They come from a stranger: the tool's code shares
- * a process with whoever wrote the frame. So each is written anew from the
- * members its type has; others are dropped, and what has another form is
- * refused by name. Clients get nothing they would have to be careful with but
- * the texts themselves.
+ * a process with the code that wrote the frame. So each block is written again
+ * from the members its type has. Other members are dropped, and a block of
+ * another form is refused by name. Clients need to be careful with the texts
+ * only.
  */
 #ifndef CONTENT_H
 #define CONTENT_H
@@ -14,10 +14,11 @@
 #include "redact.h"
 
 /*
- * array: the value of `content`, in text that json_scan accepted. Writes the
- * array with secrets replaced; base64 data that holds one becomes a text that
- * says so, since no client could decode the rest. *replaced is set if any was
- * found. 0, or -1 with FAILURE_EXCEPTION and the place in err.
+ * Takes array, the value of `content`, from text that json_scan accepted.
+ * Writes the array with secrets replaced. Base64 data that holds a secret
+ * becomes a text that says so, since no client could decode the rest. *replaced
+ * is set if a secret was found. 0, or -1 with FAILURE_EXCEPTION and the place
+ * in err.
  */
 int content_take(struct ipc_bytes array, struct redact *, struct jsonw *,
     bool *replaced, struct err *);
@@ -25,7 +26,7 @@ int content_take(struct ipc_bytes array, struct redact *, struct jsonw *,
 int content_messages(struct ipc_bytes array, struct redact *, struct jsonw *,
     bool *replaced, struct err *);
 /* Likewise the `contents` of resources/read: {uri?, mimeType?, text or blob}
- * each; the gateway adds a URI that is missing, the one it was asked for. */
+ * each. The gateway fills in a missing URI: the one it was asked for. */
 int content_resources(struct ipc_bytes array, struct redact *, struct jsonw *,
     bool *replaced, struct err *);
 

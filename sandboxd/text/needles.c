@@ -49,7 +49,7 @@ needles_free(struct needles *nd)
 	free(nd);
 }
 
-/* Not realloc, which may leave a copy behind. */
+/* Doubles the room. Not by realloc, which may leave a copy in freed memory. */
 static int
 grow(struct needles *nd)
 {
@@ -66,7 +66,7 @@ grow(struct needles *nd)
 	return 0;
 }
 
-/* The child of a node by the byte c, or 0. */
+/* Returns the child of a node by the byte c, or 0. */
 static uint32_t
 child(const struct needles *nd, uint32_t at, uint8_t c)
 {
@@ -103,7 +103,7 @@ needles_add(struct needles *nd, const void *bytes, size_t n)
 	return 0;
 }
 
-/* Where a scan in state `at` goes on the byte c. */
+/* Returns the state after `at` on the byte c. */
 static uint32_t
 step(const struct needles *nd, uint32_t at, uint8_t c)
 {
@@ -117,7 +117,8 @@ step(const struct needles *nd, uint32_t at, uint8_t c)
 	return nd->first[c];
 }
 
-/* Breadth first: a node's fail is shorter, so it is known before. */
+/* Computes fail, breadth first: a node's fail is shorter, so it is known
+ * before. */
 int
 needles_ready(struct needles *nd)
 {

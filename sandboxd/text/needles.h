@@ -1,8 +1,8 @@
 /*
- * Many byte strings searched for at once, in one pass whose time does not
- * depend on how many or how alike they are (Aho, Corasick: Efficient string
- * matching, CACM 18, 1975). A tool knows the secrets it was given and may
- * print what costs a naive search most; it has nothing to gain here.
+ * Searches for many byte strings at once, in one pass whose time does not
+ * depend on their number or likeness (Aho, Corasick: Efficient string matching,
+ * CACM 18, 1975). A tool knows the secrets it was given and may print the text
+ * that costs a naive search most; it has nothing to gain here.
  */
 #ifndef NEEDLES_H
 #define NEEDLES_H
@@ -13,17 +13,17 @@
 
 struct needles;
 
-/* A needle ends before `to`; [from, to) is the longest that does. In rising
- * order of `to`. false ends the scan. */
+/* Reports a needle that ends before `to`; [from, to) is the longest that does.
+ * In rising order of `to`. false ends the scan. */
 typedef bool needles_hit(void *arg, size_t from, size_t to);
 
 /* NULL without memory. */
 struct needles *needles_new(void);
 void needles_free(struct needles *); /* wipes; NULL is harmless */
-/* n: 1 to UINT16_MAX bytes, copied. 0, or -1 without memory. */
-int needles_add(struct needles *, const void *, size_t n);
-/* After the last needles_add and before needles_scan. 0, or -1 without
+/* Adds a needle of n bytes, copied: 1 to UINT16_MAX. 0, or -1 without
  * memory. */
+int needles_add(struct needles *, const void *, size_t n);
+/* Prepares the scan, after the last needles_add. 0, or -1 without memory. */
 int needles_ready(struct needles *);
 void needles_scan(const struct needles *, const uint8_t *text, size_t n,
     needles_hit *, void *arg);

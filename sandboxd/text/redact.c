@@ -13,7 +13,7 @@ enum {
 	/* The longest form of one byte that two encoders make and libraries
 	 * write: &#x0041; in a URL has 14 (%26%23x0041%3B). */
 	FORM_GROWTH = 16,
-	/* A value in UTF-16, which is looked for inside both. */
+	/* Growth of a value in UTF-16, which is looked for inside both. */
 	WIDE_GROWTH = 2,
 	PLACES_FIRST = 16
 };
@@ -49,9 +49,9 @@ needle(struct redact *r, const uint8_t *p, size_t n, size_t least)
 }
 
 /*
- * Adds a value, or a part of one, and says what it takes to find it. One whose
- * characters all are in Latin-1, which is UTF-16 without its zeros, is added in
- * that too; any other is found in UTF-16 by decoding.
+ * Adds a value, or a part of one, and notes what finding it takes. If all its
+ * characters are in Latin-1, which is UTF-16 without its zeros, the value is
+ * added in that too; any other is found in UTF-16 by decoding.
  */
 static int
 add(struct redact *r, const uint8_t *p, size_t n, size_t least)
@@ -94,10 +94,10 @@ add(struct redact *r, const uint8_t *p, size_t n, size_t least)
 }
 
 /*
- * Adds what libraries make of a value that is written in hexadecimal digits,
- * as keys and UUIDs are: its letters in the other case, and the bytes it
- * stands for, which are then found in digits of either case with other marks
- * between them, or in base64.
+ * Adds the forms that libraries write of a value in hexadecimal digits, such as
+ * keys and UUIDs: its letters in the other case, and the bytes it means. Those
+ * are then found in digits of either case with other marks between them, or in
+ * base64.
  */
 static int
 add_digits(struct redact *r, const uint8_t *p, size_t n)
@@ -136,8 +136,8 @@ add_digits(struct redact *r, const uint8_t *p, size_t n)
 }
 
 /*
- * The value; without white space around it, as tools strip it; its other
- * spellings if it is of digits; and its lines, as a log prints them.
+ * Adds the value; the value without white space around it, as tools strip it;
+ * its other spellings if it is of digits; and its lines, as a log prints them.
  */
 static int
 add_value(struct redact *r, const uint8_t *p, size_t n)
@@ -220,7 +220,8 @@ redact_longest(const struct redact *r)
 
 /* --- Finding them. ----------------------------------------------------- */
 
-/* Ends rise within one scan: whatever the new place overlaps is last. */
+/* Notes a place. Ends rise within one scan: the places that the new one
+ * overlaps are last. */
 static bool
 hit(void *arg, size_t from, size_t to)
 {
@@ -262,7 +263,7 @@ static void
 search_escapes(struct redact *r, const struct view *v, unsigned depth,
     enum view_escapes kind)
 {
-	/* What is decoded here may hold a longer form, to be decoded next. */
+	/* The decoded text may hold a longer form, to be decoded next. */
 	const size_t reach = depth + 1 < REDACT_DEPTH
 	    ? redact_longest(r)
 	    : r->longest * WIDE_GROWTH;
@@ -289,8 +290,8 @@ search_runs(struct redact *r, const struct view *v, unsigned depth,
 }
 
 /*
- * UTF-16, in either order of bytes and wherever it begins. Without its zeros it
- * is Latin-1; values with other characters have to be decoded.
+ * Searches UTF-16, in either order of bytes and from any beginning. Without its
+ * zeros it is Latin-1; values with other characters have to be decoded.
  */
 static void
 search_wide(struct redact *r, const struct view *v, unsigned depth)
@@ -311,10 +312,10 @@ search_wide(struct redact *r, const struct view *v, unsigned depth)
 }
 
 /*
- * A view, and its decoded readings. The depth is bounded by a constant, and so
- * is the number of readings of each view: the time is linear in the text. A
- * text that reads in more ways than any library writes it is not let through.
- * UTF-16 is looked for inside the last one too.
+ * Searches a view and its decoded readings. A constant bounds the depth and the
+ * number of readings of each view: the time is linear in the text. A text that
+ * reads in more ways than any library writes it is not let through. UTF-16 is
+ * looked for inside the last one too.
  */
 static void
 search(struct redact *r, const struct view *v, unsigned depth)
@@ -362,7 +363,7 @@ by_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Whole UTF-8 sequences: what is left must be text still. */
+/* Widens a place to whole UTF-8 sequences: the rest must still be text. */
 static void
 whole(struct ipc_bytes t, struct place *pl)
 {
@@ -385,7 +386,7 @@ redact_find(struct redact *r, struct ipc_bytes t)
 	r->failed = false;
 	if (r->needles == NULL || t.n < REDACT_MIN)
 		return 0;
-	/* Mostly there is nothing: only then it matters where. */
+	/* Mostly there is nothing; only otherwise the places matter. */
 	r->places = r->any = false;
 	r->work = REDACT_WORK_MIN + REDACT_WORK * t.n;
 	search(r, &v, 0);
@@ -422,7 +423,7 @@ redact_cut(struct redact *r, struct ipc_bytes t, size_t at)
 	for (size_t i = 0, n = redact_find(r, t); i < n; i++)
 		if (r->found[i].from < at && r->found[i].to > at)
 			return r->found[i].to;
-	/* Without memory redact_bytes will let nothing through. */
+	/* Without memory redact_bytes will let no text through. */
 	return at;
 }
 

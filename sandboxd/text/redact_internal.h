@@ -1,5 +1,5 @@
-/* Shared by the two halves of redact.h: redact.c finds, redact_json.c knows
- * what a JSON text is made of. */
+/* Shared by the two halves of redact.h: redact.c finds, redact_json.c knows the
+ * parts of a JSON text. */
 #ifndef REDACT_INTERNAL_H
 #define REDACT_INTERNAL_H
 
@@ -11,18 +11,19 @@ enum { REDACT_DEPTH = 2 };
 
 struct redact {
 	struct needles *needles;
-	size_t longest; /* value */
+	size_t longest; /* of the values */
 	bool blanks;    /* one has a blank, which may be written + */
-	bool digits;    /* one is of digits only */
+	bool digits;    /* one has digits only */
 	bool high;      /* one is not ASCII */
 	bool wide;      /* one has a character above U+00FF */
-	bool bare;      /* one has only such: no zeros in its UTF-16 */
-	bool failed;    /* memory or work, in this search */
-	size_t work;    /* bytes of views that it may still look through */
-	bool places;    /* where they are is asked, not only whether */
-	bool any;       /* one was seen, when only that is asked */
+	/* one has only such characters: no zeros in its UTF-16 */
+	bool bare;
+	bool failed; /* memory or work, in this search */
+	size_t work; /* bytes of views still to be searched */
+	bool places; /* are the places asked for, or only presence? */
+	bool any;    /* one was seen, when only presence is asked for */
 	struct view_mem mem[REDACT_DEPTH + 1];
-	/* Places found in this search, and from where on by this scan. */
+	/* Places found in this search; base: the first of this scan's. */
 	struct place *found;
 	size_t nfound, cap, base;
 	const struct view *view; /* being scanned */
@@ -31,7 +32,8 @@ struct redact {
 /* Finds all secrets of a text: sorted places that neither touch nor overlap,
  * but for equal neighbours. Returns their number; r->failed without memory. */
 size_t redact_find(struct redact *, struct ipc_bytes text);
-/* Appends text without the n places that redact_find found in it. */
+/* Appends text with a mark in place of each of the n places that redact_find
+ * found. */
 void redact_splice(
     struct redact *, struct ipc_bytes text, size_t n, struct buf *out);
 

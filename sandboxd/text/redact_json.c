@@ -35,8 +35,8 @@ put_utf8(struct buf *b, uint32_t c)
 	}
 }
 
-/* Decodes, as a reader does, the string between the quotes p..end; the escapes
- * are well formed, json_scan saw to that. */
+/* Decodes the string between the quotes p..end, as a reader does; json_scan has
+ * checked that the escapes are well formed. */
 static void
 unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
 {
@@ -70,7 +70,8 @@ unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
 	}
 }
 
-/* A string with its quotes in its shortest form: never longer than it came. */
+/* Writes a string with its quotes in its shortest form, never longer than the
+ * original. */
 static void
 put_string(struct buf *out, const uint8_t *p, size_t n)
 {
@@ -95,7 +96,7 @@ put_string(struct buf *out, const uint8_t *p, size_t n)
 	buf_putc(out, '"');
 }
 
-/* One string token with its quotes. */
+/* Redacts one string token with its quotes. */
 static int
 redact_string(struct redact *r, const uint8_t *p, size_t n, struct buf *plain,
     struct buf *clean, struct buf *out)

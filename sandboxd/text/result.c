@@ -11,9 +11,9 @@
 #include "result.h"
 
 /*
- * RLIMIT_CPU counts ticks, getrusage what really ran: on a busy machine they
- * were seen to differ by a quarter and more. From this share of the limit
- * (percent) on, a SIGKILL that memory does not explain is the limit's.
+ * The share of the CPU limit (percent) from which a SIGKILL that memory does
+ * not explain is the limit's. RLIMIT_CPU counts ticks, getrusage real CPU time:
+ * on a busy machine they were seen to differ by a quarter and more.
  */
 enum { CPU_SEEN_PERCENT = 50 };
 
@@ -59,8 +59,8 @@ result_add_text(struct ipc_bytes body, struct ipc_bytes text, struct buf *out)
 	return out->failed ? -1 : 0;
 }
 
-/* A member of the top-level object whose value starts with `first`: 1 found,
- * 0 absent, -1 of another type. */
+/* Finds a member of the top-level object whose value starts with one of
+ * `first`: 1 found, 0 absent, -1 of another type. */
 static int
 member(struct ipc_bytes text, const char *name, const char *first,
     struct ipc_bytes *v)
@@ -73,7 +73,7 @@ member(struct ipc_bytes text, const char *name, const char *first,
 									  : -1;
 }
 
-/* A value with its secrets replaced. true if there were any. */
+/* Writes a value with its secrets replaced. true if there were any. */
 static bool
 put(struct jsonw *w, const char *name, struct ipc_bytes v, struct redact *r)
 {
@@ -81,15 +81,16 @@ put(struct jsonw *w, const char *name, struct ipc_bytes v, struct redact *r)
 	return redact_json(r, v, w->out) != 0;
 }
 
-/* Names that held secrets are equal now: then nobody can tell what it says. */
+/* Is b still JSON? Names that held secrets may have become equal; then the
+ * meaning is lost. */
 static bool
 still_json(const struct buf *b)
 {
 	return b->failed || json_scan(b->p, b->len, NULL) == 0;
 }
 
-/* CallToolResult behind its content. any: of a version with an output schema.
- */
+/* Writes CallToolResult after its content. any: the version has an output
+ * schema. */
 static int
 take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
     struct jsonw *w, bool *replaced, struct err *e)
@@ -97,8 +98,8 @@ take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
 	struct ipc_bytes structured, flag;
 	int rc;
 
-	/* MCP before 2026-07-28 knows objects only. With a schema its author
-	 * has said what it is, and gatewayd minds the revision. */
+	/* MCP before 2026-07-28 knows objects only. With a schema the author
+	 * has declared the type, and gatewayd minds the revision. */
 	rc = member(text, "structuredContent", any ? "{[\"tfn-0123456789" : "{",
 	    &structured);
 	if (rc < 0)
@@ -114,7 +115,7 @@ take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
 	return 0;
 }
 
-/* GetPromptResult behind its messages. */
+/* Writes GetPromptResult after its messages. */
 static int
 take_prompt(struct ipc_bytes text, struct redact *r, struct jsonw *w,
     bool *replaced, struct err *e)
@@ -131,7 +132,7 @@ take_prompt(struct ipc_bytes text, struct redact *r, struct jsonw *w,
 	return 0;
 }
 
-/* Which member a form begins with, and who takes it. */
+/* Maps a form to its first member and to the function that takes it. */
 static const struct form {
 	const char *list;
 	int (*take)(struct ipc_bytes, struct redact *, struct jsonw *,
@@ -147,7 +148,7 @@ int
 result_take(struct ipc_bytes text, unsigned what, bool is_error,
     struct redact *r, struct buf *body, struct err *e)
 {
-	/* An error is one text and isError, whatever was asked for. */
+	/* An error is one text and isError, for every form. */
 	const struct form *form = &forms[is_error ? CALL_TOOL : what];
 	bool any = what == CALL_STRUCTURED;
 	struct ipc_bytes list;
@@ -201,7 +202,7 @@ result_progress(
 	if (has_message == 1 && message.p[0] != 'n')
 		(void)put(&w, "message", message, r);
 	jsonw_obj_end(&w);
-	/* A number that is a secret has no form it could be shown in. */
+	/* A number that is a secret can't be shown in any form. */
 	return tells ? 1 : 0;
 }
 
@@ -223,9 +224,10 @@ result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
 	return replaced && !still_json(out) ? 1 : 0;
 }
 
-/* The text as JSON has it: no form of fix.def has a character that is escaped
- * there but the line feed, which it escapes too. A tool that writes like our
- * harness gets another sentence of that table, and nothing else. */
+/* Returns the fix for a failure. The text of the body is compared as JSON has
+ * it: the only character of fix.def's forms that JSON escapes is the line feed,
+ * which fix.def escapes too. A tool that writes like our harness gets another
+ * sentence of that table, and nothing else. */
 static const char *
 fix_of(enum failure f, const char *message, struct ipc_bytes body)
 {
@@ -241,7 +243,8 @@ fix_of(enum failure f, const char *message, struct ipc_bytes body)
 	return failure_fix(f, (const char *)v.p + 1, v.n - 2);
 }
 
-/* Its beginning, where no UTF-8 sequence is torn, and where the rest is. */
+/* Writes the beginning of text, without tearing a UTF-8 sequence, and where to
+ * read the rest. */
 static void
 shorten(struct ipc_bytes text, const char *id, struct buf *out)
 {
@@ -319,11 +322,11 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 {
 	unsigned code = status >> 16, value = status & 0xffff;
 	uint64_t memory = limit[LIMIT_MEMORY_BYTES];
-	/* What the process held when it died, against what it may hold. */
+	/* Compares the memory of the process when it died with its limit. */
 	bool full = peak_kib * 1024 > memory / 8 * 7;
 	char what[128];
 
-	/* Whose peak it was doesn't matter then: the sum was too much. */
+	/* The sum was too much, so it doesn't matter whose peak this was. */
 	if (oom_kills > 0) {
 		result_limit("The tool was killed: its processes and its /tmp "
 			     "used too much memory together",
@@ -355,8 +358,8 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 	}
 	switch (value) {
 	case SIGKILL:
-		/* It met no limit of its own: somebody killed it, or the
-		 * machine, which ran out of memory. */
+		/* It met no limit of its own: a person killed it, or the
+		 * machine did for want of memory. */
 		(void)err_set(e, FAILURE_KILLED,
 		    "The tool's process was killed from outside, below its "
 		    "limits: it had used %llu ms of CPU time (the limit "

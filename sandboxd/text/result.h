@@ -11,64 +11,73 @@
 #include "limit.h"
 #include "redact.h"
 
-/* What a call sent above its rates and nobody got. */
+/* Counts of what a call sent above its rates, which no client got. */
 struct result_dropped {
 	uint64_t log_lines, progress_reports;
 };
 
-/* A CallToolResult with one text and isError true. */
+/* Writes a CallToolResult with one text and isError true. */
 void result_error(struct buf *body, const char *text);
 
-/* The body with one more text at the end of its content. -1: it has none. */
+/* Adds one more text at the end of the body's content. -1: the body has no
+ * content. */
 int result_add_text(
     struct ipc_bytes body, struct ipc_bytes text, struct buf *out);
 
 /*
- * The runner's result is foreign: the tool's code shares a process with
- * whoever wrote it. Of a tool's only content (content.h), structuredContent (an
- * object; CALL_STRUCTURED: anything) and isError pass on, of a prompt's
- * messages and description, of a resource's contents, each at most once; the
- * gateway adds the other members and none can come from here. An error
- * (is_error) is of a tool's form whatever was asked for: a text. Secrets are
- * replaced in the values, and only there: what a result is made of can't be
- * spoilt by a secret that looks like it. text was accepted by json_scan, which
- * is the one rule for numbers (finite), names (each once), strings (no lone
- * surrogates) and depth. -1 with FAILURE_EXCEPTION and what is wrong where, or
- * FAILURE_KILLED if it is no result at all.
+ * Takes a runner's result, which is foreign: the tool's code shares a process
+ * with the code that wrote it.
+ *
+ * A tool's only content (content.h), structuredContent (an object;
+ * CALL_STRUCTURED: anything) and isError pass on, or a prompt's messages and
+ * description, or a resource's contents, each at most once. The gateway adds
+ * the other members, and none can come from here. An error (is_error) always
+ * has a tool's form: a text.
+ *
+ * Secrets are replaced in the values only, so a secret that looks like the
+ * result's own JSON can't spoil it. text was accepted by json_scan, which is
+ * the one rule for numbers (finite), names (each once), strings (no lone
+ * surrogates) and depth.
+ *
+ * -1 with FAILURE_EXCEPTION and what is wrong where, or FAILURE_KILLED if the
+ * text is no result at all.
  */
 int result_take(struct ipc_bytes text, unsigned form, bool is_error,
     struct redact *, struct buf *body, struct err *);
 
-/* Progress of a tool as MCP's progress params: progress, total, message;
- * secrets replaced. 1: not to be passed on, its numbers tell a secret. */
+/* Writes a tool's progress as MCP's progress params: progress, total, message;
+ * secrets replaced. 1: not to be passed on, because its numbers tell a
+ * secret. */
 int result_progress(
     struct ipc_bytes text, struct redact *, struct buf *out, struct err *);
-/* A log line as MCP's logging params: level, logger, data; secrets replaced.
- * 1: not to be passed on, it is no JSON any more (names became equal). */
+/* Writes a log line as MCP's logging params: level, logger, data; secrets
+ * replaced. 1: not to be passed on, because it is no JSON any more (names
+ * became equal). */
 int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
     struct redact *, struct buf *out);
 
 enum {
-	/* Bytes of output beside a successful result: a model reads all of it,
-	 * though it asked for the result. The record has the whole, and the
-	 * text says how it is read. An error's output explains it: uncut. */
+	/* Bytes of output beside a successful result: a model reads all of
+	 * them, though it asked for the result. The record has the whole
+	 * output, and the text says how to read it. An error's output explains
+	 * the error, so it is not cut. */
 	RESULT_PRINTED_MAX = 8 * 1024
 };
 
-/* _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
- * "mcpbox/failure", whose fix is that of message, or where that is NULL, of the
- * first text of the body. */
+/* Writes _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
+ * "mcpbox/failure". The fix in it is message's, or if message is NULL, that of
+ * the first text of the body. */
 void result_meta(struct buf *meta, const struct ipc_id *execution,
     uint64_t duration_us, struct ipc_bytes stdout_text,
     const struct result_dropped *, enum failure, const char *message,
     struct ipc_bytes body);
 
-/* A limit was met: says "what: the limit NAME is VALUE UNIT." Sets failure
+/* Says that a limit was met: "what: the limit NAME is VALUE UNIT." Sets failure
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */
 void result_limit(const char *what, enum limit, uint64_t value, struct err *);
 /*
- * What a runner's end without a result means. status, cpu_us, peak_kib,
- * oom_kills as in EXITED; limit: of this call. Sets failure and text.
+ * Says the meaning of a runner's end without a result. status, cpu_us,
+ * peak_kib, oom_kills as in EXITED; limit: of this call. Sets failure and text.
  */
 void result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
     uint32_t oom_kills, const uint64_t limit[LIMIT_COUNT], struct err *);

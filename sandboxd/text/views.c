@@ -5,7 +5,8 @@
 #include "views.h"
 #include "views_internal.h"
 
-/* As many as \U has: code points have six, or seven in decimal. */
+/* Digits of a reference at most, as \U has: code points have six, or seven in
+ * decimal. */
 enum { REFERENCE_DIGITS_MAX = 8 };
 
 void
@@ -51,7 +52,7 @@ view_to(const struct view *v, size_t i)
 	return v->at != NULL ? v->at[i].to : v->base + (uint32_t)i + 1;
 }
 
-/* The n hex digits at in[i], or -1. */
+/* Returns the n hex digits at in[i], or -1. */
 static long
 digits(const struct view *in, size_t i, unsigned n)
 {
@@ -68,8 +69,7 @@ digits(const struct view *in, size_t i, unsigned n)
 	return v;
 }
 
-/* One code point written in in[first..last]; a surrogate that stands alone
- * too. */
+/* Appends one code point written in in[first..last]; a lone surrogate too. */
 static void
 put_point(struct view_mem *m, struct view *out, uint32_t c,
     const struct view *in, size_t first, size_t last)
@@ -96,8 +96,8 @@ put_point(struct view_mem *m, struct view *out, uint32_t c,
 	view_put(m, out, (int)(0x80 | (c & 0x3f)), in, first, last);
 }
 
-/* The escape whose backslash is in[i]: its code point or byte, and how long it
- * is; 0 if it is none. */
+/* Reads the escape whose backslash is in[i]: its code point or byte. Returns
+ * its length, 0 if it is no escape. */
 static size_t
 backslash(const struct view *in, size_t i, uint32_t *c, bool *byte)
 {
@@ -140,8 +140,8 @@ backslash(const struct view *in, size_t i, uint32_t *c, bool *byte)
 	return 2;
 }
 
-/* Likewise, of the character reference whose & is in[i] (HTML 13.5, XML 4.1): a
- * number, or one of the names that XML has. The longest is &#x0010ffff; */
+/* Likewise reads the character reference whose & is in[i] (HTML 13.5, XML 4.1):
+ * a number, or one of the names that XML has. The longest is &#x0010ffff; */
 static size_t
 reference(const struct view *in, size_t i, uint32_t *c)
 {
@@ -179,8 +179,8 @@ reference(const struct view *in, size_t i, uint32_t *c)
 	return i + 1 - first;
 }
 
-/* Likewise, of quoted-printable (RFC 2045, 6.7); a soft line break is no byte:
- * *none. */
+/* Likewise reads quoted-printable (RFC 2045, 6.7); a soft line break is no
+ * byte: *none. */
 static size_t
 printable(const struct view *in, size_t i, uint32_t *c, bool *none)
 {
@@ -206,7 +206,7 @@ enum sort {
 	NONE /* nothing: a soft line break */
 };
 
-/* Likewise, of any kind. */
+/* Likewise reads an escape of any kind. */
 static size_t
 escape(const struct view *in, size_t i, enum view_escapes kind, uint32_t *c,
     enum sort *sort)
@@ -245,7 +245,7 @@ escape(const struct view *in, size_t i, enum view_escapes kind, uint32_t *c,
 	return kind == VIEW_FORM && in->p[i] == '+' ? 1 : 0;
 }
 
-/* The first escape at or behind i, or in->n. */
+/* Returns the first escape at or after i, or in->n. */
 static size_t
 next_escape(const struct view *in, size_t i, enum view_escapes kind)
 {
@@ -283,8 +283,8 @@ view_escapes(const struct view *in, size_t *pos, size_t reach,
 	if ((last = next_escape(in, *pos, kind)) == in->n)
 		return false;
 	view_start(m, out);
-	/* What stood between here and the part before holds no escape, so no
-	 * more than reach bytes of it matter. */
+	/* The bytes since the last part hold no escape, so no more than reach
+	 * of them matter. */
 	for (i = last > reach ? last - reach : 0;
 	    i < in->n && (i <= last || i - last <= reach);) {
 		if ((n = escape(in, i, kind, &c, &sort)) == 0) {

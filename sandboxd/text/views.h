@@ -1,10 +1,9 @@
 /*
- * The readings of a text by somebody who decodes it: percent-encoding,
- * backslash escapes, character references, quoted-printable, hexadecimal
- * digits, base64, base32, UTF-16. Instead of guessing how a library
- * writes a secret (which bytes it escapes, upper or lower case, line length,
- * alphabet, alignment), the text is decoded as any reader would and the plain
- * value is looked for.
+ * The readings of a text by a decoder: percent-encoding, backslash escapes,
+ * character references, quoted-printable, hexadecimal digits, base64, base32,
+ * UTF-16. Instead of guessing how a library writes a secret (which bytes it
+ * escapes, upper or lower case, line length, alphabet, alignment), the text is
+ * decoded as any reader would and searched for the plain value.
  *
  * No I/O, one pass each; a view remembers where each of its bytes came from.
  */
@@ -36,20 +35,19 @@ struct view_mem {
 };
 
 void view_mem_free(struct view_mem *); /* wipes */
-/* Room for a view of n bytes: no decoded view is longer than what it was made
- * of. 0, or -1 without memory. */
+/* Makes room for a view of n bytes: no decoded view is longer than its source.
+ * 0, or -1 without memory. */
 int view_mem_reserve(struct view_mem *, size_t n, bool places);
 
-/* Where byte i begins and ends in the first text. */
+/* Returns where byte i begins, or ends, in the first text. */
 uint32_t view_from(const struct view *, size_t i);
 uint32_t view_to(const struct view *, size_t i);
 
 enum view_escapes {
 	VIEW_PERCENT,
 	VIEW_FORM, /* and `+` is a blank (WHATWG URL, 5.1) */
-	/* JSON (RFC 8259 section 7), and what Python's repr adds to it: \' \a
-	 * \v
-	 * \0 \xHH \UHHHHHHHH. */
+	/* JSON (RFC 8259 section 7), and what Python's repr adds: \' \a \v \0
+	 * \xHH \UHHHHHHHH. */
 	VIEW_BACKSLASH,
 	VIEW_POINTS, /* \xHH is a code point, as in a str, not a byte */
 	/* HTML and XML: &#39; &#x27; &amp; &lt; &gt; &quot; &apos; */
@@ -58,10 +56,10 @@ enum view_escapes {
 };
 
 /*
- * The next part of `in`, from *pos on, that holds escapes, decoded into m, with
- * `reach` bytes before and behind: a value of so many bytes that is written
- * with an escape stands in one of the parts. An unknown escape stays as it is.
- * *pos moves behind; false if there is none.
+ * Decodes the next part of `in`, from *pos on, that holds escapes, into m, with
+ * `reach` bytes before and after it: a value of so many bytes that is written
+ * with an escape lies in one of the parts. An unknown escape stays as it is.
+ * *pos moves past the part; false if there is none.
  */
 bool view_escapes(const struct view *in, size_t *pos, size_t reach,
     enum view_escapes, struct view_mem *m, struct view *out);
@@ -73,18 +71,18 @@ enum view_digits {
 	VIEW_BASE32  /* RFC 4648 section 6 in one case, line breaks inside */
 };
 
-/* The next run of digits, at or after *pos, that could hold VIEW_RUN_BYTES
- * bytes. *pos moves to its end; false if there is none. */
+/* Finds the next run of digits, at or after *pos, that could hold
+ * VIEW_RUN_BYTES bytes. *pos moves to its end; false if there is none. */
 enum { VIEW_RUN_BYTES = 8 };
 bool view_run(
     const struct view *in, size_t *pos, enum view_digits, struct view *run);
 /* Decodes a run whose first `skip` digits belong to something else. */
 void view_run_bytes(const struct view *run, enum view_digits, unsigned skip,
     struct view_mem *, struct view *out);
-/* How many values of `skip` differ: 2, 4 or 8. */
+/* Returns how many values of `skip` differ: 2, 4 or 8. */
 unsigned view_run_phases(enum view_digits);
 
-/* Drops zero bytes: makes Latin-1 of what of UTF-16 is in it. */
+/* Drops zero bytes, which turns UTF-16 of Latin-1 text into Latin-1. */
 void view_zeros(const struct view *in, struct view_mem *, struct view *out);
 /* Decodes UTF-16, high byte first or last, from byte `skip` (0 or 1) on. m has
  * room for VIEW_UTF16_ROOM: two bytes of a code point may become three. */

@@ -28,7 +28,7 @@ view_start(struct view_mem *m, struct view *out)
 	out->n = 0;
 }
 
-/* The value of a hexadecimal digit, or -1. */
+/* Returns the value of a hexadecimal digit, or -1. */
 static inline int
 view_digit(int c)
 {

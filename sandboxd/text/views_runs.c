@@ -9,7 +9,7 @@ static const struct {
 } kinds[] = {
     [VIEW_HEX] = {4, 2}, [VIEW_BASE64] = {6, 4}, [VIEW_BASE32] = {5, 8}};
 
-/* The six bits of a base64 digit plus one, 0 for what is none (RFC 4648,
+/* The six bits of a base64 digit plus one, 0 for other bytes (RFC 4648,
  * sections 4 and 5). */
 static const uint8_t sixbits[256] = {['A'] = 1,
     ['B'] = 2,
@@ -78,7 +78,7 @@ static const uint8_t sixbits[256] = {['A'] = 1,
     ['/'] = 64,
     ['_'] = 64};
 
-/* The value of a digit, or -1. */
+/* Returns the value of a digit, or -1. */
 static inline int
 value(int c, enum view_digits kind)
 {
@@ -93,8 +93,8 @@ value(int c, enum view_digits kind)
 	return c >= 'a' && c <= 'z' ? c - 'a' : -1;
 }
 
-/* May in[i] stand between two digits? One mark between pairs of hexadecimal
- * digits; else line breaks, and what indents lines, as in YAML. */
+/* May in[i] be between two digits? One mark between pairs of hexadecimal
+ * digits; otherwise line breaks, and the indentation of lines, as in YAML. */
 static inline bool
 separates(const struct view *in, size_t i, enum view_digits kind)
 {
@@ -109,8 +109,8 @@ separates(const struct view *in, size_t i, enum view_digits kind)
 	    (before == '\n' || before == ' ' || before == '\t');
 }
 
-/* Does a letter of base32 have another case than those before it? Libraries
- * write one; words of mixed case are no run. */
+/* Does a base32 letter have another case than the letters before it? Libraries
+ * write one case; words of mixed case are no run. */
 static inline bool
 turns(int c, enum view_digits kind, int *letters)
 {
@@ -125,8 +125,8 @@ static inline bool
 run_of(
     const struct view *in, size_t *pos, enum view_digits kind, struct view *run)
 {
-	/* The digits of so many bytes, of which the outer ones may be in
-	 * others' hands. */
+	/* The digits of so many bytes; the outer digits may hold bits of
+	 * neighbours. */
 	const unsigned width = kinds[kind].bits;
 	const size_t least =
 	    ((size_t)BYTE_BITS * VIEW_RUN_BYTES + width - 1) / width;
@@ -164,7 +164,7 @@ decode(const struct view *run, enum view_digits kind, unsigned skip,
     struct view_mem *m, struct view *out)
 {
 	const unsigned width = kinds[kind].bits;
-	size_t last[3] = {0}; /* where the latest digits stand */
+	size_t last[3] = {0}; /* places of the latest digits */
 	uint32_t bits = 0;
 	unsigned have = 0;
 	int v;
@@ -184,7 +184,7 @@ decode(const struct view *run, enum view_digits kind, unsigned skip,
 		have += width;
 		if (have < BYTE_BITS)
 			continue;
-		/* Its first bit is the `have`th from the end. */
+		/* The byte's first bit is the `have`th from the end. */
 		view_put(m, out, (int)(bits >> (have - BYTE_BITS) & 0xff), run,
 		    last[(have - 1) / width], i);
 		have -= BYTE_BITS;

@@ -22,24 +22,24 @@ struct address {
 };
 
 /*
- * What connect(2) was given for a socket of `family`. 0; or the errno that
- * connect(2) has for it: EAFNOSUPPORT (AF_UNSPEC above all, which would undo a
- * connection), EINVAL (too short). An IPv4-mapped address becomes the IPv4
- * address it is; a scope id (zone) is dropped: addresses that have a meaning
- * with one only are never connected to. Fuzzed.
+ * Reads the address that a runner gave connect(2) for a socket of `family`. An
+ * IPv4-mapped address becomes the IPv4 address. A scope id (zone) is dropped:
+ * egress never connects to addresses that have a meaning only with one. 0, or
+ * connect(2)'s own errno: EAFNOSUPPORT (above all for AF_UNSPEC, which would
+ * undo a connection), EINVAL (too short). Fuzzed.
  */
 int address_foreign(const uint8_t *p, size_t n, sa_family_t family,
     struct address *, uint16_t *port);
 
-/* Text, of one spelling (inet_pton(3)). 0 or -1. */
+/* Reads text of one spelling (inet_pton(3)). 0 or -1. */
 int address_read(struct ipc_bytes text, struct address *);
-/* As inet_ntop(3) has it. */
+/* Writes the address as inet_ntop(3) does. */
 void address_text(const struct address *, char text[ADDRESS_TEXT]);
-/* For connect(2); returns its length. */
+/* Fills in ss for connect(2); returns its length. */
 socklen_t address_sockaddr(
     const struct address *, uint16_t port, struct sockaddr_storage *);
 bool address_equal(const struct address *, const struct address *);
-/* An IPv4 address from four bytes. */
+/* Makes an IPv4 address from four bytes. */
 struct address address_v4(const uint8_t *);
 /* Are the first `bits` of both equal? */
 bool address_prefix(const uint8_t *a, const uint8_t *b, unsigned bits);

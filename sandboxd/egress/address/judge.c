@@ -12,10 +12,10 @@ struct block {
 
 /*
  * IPv4, from the IANA registry of special-purpose addresses; the first block
- * that matches decides. What is in none is global unicast.
+ * that matches decides. An address in no block is global unicast.
  *
- * The metadata services of clouds hand out credentials of the machine to
- * whoever can connect, so they are refused by their addresses; most are
+ * The metadata services of clouds hand out credentials of the machine to every
+ * process that can connect, so they are refused by their addresses; most are
  * link-local anyway.
  */
 static const struct block v4[] = {
@@ -46,7 +46,7 @@ static const struct block v4[] = {
 };
 
 /* IPv6: only 2000::/3 is given out as global unicast (RFC 4291), and parts of
- * it are not. What is in no block below is refused. */
+ * it are not. An address in no block below is refused. */
 static const struct block v6[] = {
     {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, JUDGE_NEVER,
 	"a cloud's metadata service", "AWS"},
@@ -104,7 +104,7 @@ judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
 {
 	size_t at = bits / 8;
 
-	/* Byte 8 is no part of it: RFC 6052, figure 1. */
+	/* Byte 8 is not part of the address: RFC 6052, figure 1. */
 	for (unsigned k = 0; k < 4; k++, at++) {
 		if (at == 8)
 			at++;
@@ -113,11 +113,11 @@ judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
 }
 
 /*
- * The IPv4 addresses that an IPv6 address may lead to. A packet to such an
- * address can leave as IPv4 to the inner one, from here or from a relay, so the
- * inner one is judged as well, and unless it is public the whole is refused:
- * nobody reaches 10.0.0.1 through 64:ff9b::a00:1 who can't reach 10.0.0.1, and
- * a grant of the one spelling opens no other.
+ * Finds the IPv4 addresses that an IPv6 address may lead to. A packet to such
+ * an address can leave as IPv4 to the inner one, from here or from a relay. So
+ * the inner one is judged as well, and unless it is public the whole is
+ * refused: a tool that can't reach 10.0.0.1 does not reach it through
+ * 64:ff9b::a00:1, and a grant of the one spelling opens no other.
  */
 static size_t
 inside(const uint8_t *b, const struct judge_prefixes *nat64,
@@ -126,7 +126,7 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 	static const struct {
 		uint8_t prefix[8];
 		uint8_t bits;
-		uint8_t at[4]; /* where its bytes stand */
+		uint8_t at[4]; /* places of its bytes */
 	} forms[] = {
 	    /* mapped and compatible; the last is loopback or unspecified */
 	    {{0}, 64, {12, 13, 14, 15}},
@@ -137,7 +137,7 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 	    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, {9, 10, 11, 12}},
 	    /* 6to4, RFC 3056 */
 	    {{0x20, 0x02}, 16, {2, 3, 4, 5}},
-	    /* Teredo, RFC 4380: the server; the client stands inverted */
+	    /* Teredo, RFC 4380: the server; the client's bits are inverted */
 	    {{0x20, 0x01, 0, 0}, 32, {4, 5, 6, 7}},
 	};
 	size_t n = 0;
@@ -161,7 +161,7 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 		memcpy(out[n], b + 12, 4);
 		n++;
 	}
-	/* A provider's NAT64 prefix is global unicast to everybody else. */
+	/* To everybody else a provider's NAT64 prefix is global unicast. */
 	for (size_t i = 0; i < nat64->n; i++)
 		if (address_prefix(
 			b, nat64->prefix[i].b, nat64->prefix[i].bits)) {
@@ -196,7 +196,7 @@ judge_address(const struct address *a, const struct judge_prefixes *nat64)
 	v = look_up(v6, sizeof(v6) / sizeof(v6[0]), a->b);
 	for (size_t i = 0; i < n; i++)
 		if ((in = judge_v4(inner[i])).class != JUDGE_PUBLIC) {
-			/* What it leads to says more than its own block. */
+			/* The inner address says more than the outer block. */
 			in.class = JUDGE_NEVER;
 			return in;
 		}

@@ -1,6 +1,6 @@
 /*
- * The address policy: what an address is, whatever anybody is granted.
- * Data, no I/O: the blocks stand in judge.c with the document that has each.
+ * The address policy: the class of an address, whatever the grants. Data, no
+ * I/O: judge.c has the blocks with the document that defines each.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -16,14 +16,15 @@ enum judge_class {
 
 struct judge_verdict {
 	enum judge_class class;
-	const char *what;   /* "private use": what the block is for */
+	const char *what;   /* the block's use: "private use" */
 	const char *source; /* "RFC 1918" */
 };
 
 /* The lengths that a NAT64 prefix may have, in bits (RFC 6052, section 2.2). */
 enum { JUDGE_PREFIX_LENGTHS = 6 };
 extern const uint8_t judge_prefix_bits[JUDGE_PREFIX_LENGTHS];
-/* The IPv4 address in an IPv6 one after a prefix of such a length. */
+/* Extracts the IPv4 address from an IPv6 one, after a prefix of such a
+ * length. */
 void judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4]);
 
 /* NAT64 prefixes of this network (nat64.h): a network has one or two, one that
@@ -38,11 +39,12 @@ struct judge_prefixes {
 	struct judge_prefix prefix[JUDGE_PREFIXES_MAX];
 };
 
-/* The verdict on one address, after every IPv4 address inside it was judged. */
+/* Judges one address, after every IPv4 address inside it was judged. */
 struct judge_verdict judge_address(
     const struct address *, const struct judge_prefixes *);
 
-/* The IPv4 addresses inside an IPv6 one, at most so many; how many. */
+/* Finds the IPv4 addresses inside an IPv6 one, at most so many. Returns their
+ * number. */
 enum { JUDGE_INSIDE = 5 + JUDGE_PREFIXES_MAX };
 size_t judge_inside(const struct address *, const struct judge_prefixes *,
     struct address out[JUDGE_INSIDE]);

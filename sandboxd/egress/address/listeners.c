@@ -18,9 +18,10 @@ enum {
 };
 
 /*
- * The tables of this network namespace, opened before confinement; a read from
- * the start makes the table anew. In this order. By way of self, which is there
- * too where the unit hides all of proc but processes (ProcSubset=pid).
+ * The tables of this network namespace, in this order, opened before
+ * confinement; a read from the start makes the table again. The path goes by
+ * way of self, which exists too where the unit hides all of proc but processes
+ * (ProcSubset=pid).
  */
 static const struct {
 	const char *path;
@@ -53,7 +54,8 @@ listeners_close(struct listeners *l)
 	buf_free(&l->text);
 }
 
-/* Connected UDP sockets take datagrams from their peer alone: no way in. */
+/* Returns the state of a socket that anybody can reach. Connected UDP sockets
+ * take datagrams from their peer alone: no way in. */
 static unsigned
 state_of(enum netgrant_proto proto)
 {
@@ -61,9 +63,9 @@ state_of(enum netgrant_proto proto)
 }
 
 /*
- * One family by sock_diag: the kernel goes through listeners, not through all
- * connections, and filters by port. Its answers are there when send and each
- * recv return, in packets of several messages. As listeners_find.
+ * Lists one family by sock_diag: the kernel goes through listeners, not through
+ * all connections, and filters by port. Its answers are there when send and
+ * each recv return, in packets of several messages. Returns as listeners_find.
  */
 static int
 find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
@@ -89,7 +91,7 @@ find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
 	if (l->diag < 0)
 		return -1;
 	while (recv(l->diag, in, sizeof(in), MSG_DONTWAIT) > 0)
-		continue; /* what an earlier question left */
+		continue; /* drop the rest of an earlier answer */
 	if (send(l->diag, &q, sizeof(q), 0) < 0)
 		return -1;
 	while ((n = recv(l->diag, in, sizeof(in), MSG_DONTWAIT)) > 0)
@@ -110,7 +112,7 @@ find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
 	return -1; /* the end did not come */
 }
 
-/* A whole table as text, NUL at its end. 0 or -1. */
+/* Reads a whole table as text, with NUL at its end. 0 or -1. */
 static int
 read_table(struct listeners *l, int fd)
 {
@@ -133,7 +135,7 @@ read_table(struct listeners *l, int fd)
 	return l->text.failed ? -1 : 0;
 }
 
-/* Addresses stand there as words of 32 bits in the machine's order. */
+/* Reads an address: words of 32 bits in the machine's order. */
 static void
 table_address(const char *hex, sa_family_t family, struct address *a)
 {
@@ -150,7 +152,7 @@ table_address(const char *hex, sa_family_t family, struct address *a)
 }
 
 /*
- * One line: "sl local:port remote:port st queues timer retrnsmt uid ...".
+ * Reads one line: "sl local:port remote:port st queues timer retrnsmt uid ...".
  */
 static bool
 read_line(const char *line, size_t i, struct address *bound, uint16_t *port,
@@ -184,7 +186,7 @@ listeners_find_proc(struct listeners *l, enum netgrant_proto proto,
 		if (tables[i].proto != proto)
 			continue;
 		if (l->table[i] < 0) {
-			/* Without IPv6 there is no table, and nobody. */
+			/* Without IPv6 there is no table, and no socket. */
 			if (tables[i].family == AF_INET)
 				return -1;
 			continue;

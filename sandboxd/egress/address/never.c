@@ -16,7 +16,7 @@ number(const char *s, unsigned long max, unsigned long *out)
 	return *end == '\0' && *out <= max ? 0 : -1;
 }
 
-/* One entry; text is changed. */
+/* Reads one entry; changes text. */
 static int
 entry(char *text, struct never_entry *out)
 {

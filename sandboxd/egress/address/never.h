@@ -9,7 +9,7 @@
 #include "address.h"
 #include "err.h"
 
-enum { NEVER_MAX = 64 }; /* a list that a person writes */
+enum { NEVER_MAX = 64 }; /* a person writes the list */
 
 struct never_entry {
 	struct address address;
@@ -22,7 +22,7 @@ struct never {
 	size_t n;
 };
 
-/* 0, or -1 with what is wrong. */
+/* Reads the setting. 0, or -1 with the error. */
 int never_read(const char *text, struct never *, struct err *);
 bool never_has(const struct never *, const struct address *, uint16_t port);
 

@@ -52,7 +52,7 @@ own_open(const char *users, struct err *e)
 		err_set(e, FAILURE_BUSY, "no memory");
 		return NULL;
 	}
-	/* Whatever the setting says, this process's own are ours. */
+	/* This process's own listeners are ours, whatever the setting says. */
 	o->users[o->nusers++] = geteuid();
 	for (; *users != '\0'; users += len + (users[len] == ',')) {
 		users += strspn(users, " ");
@@ -86,9 +86,9 @@ own_works(const struct own *o)
 }
 
 /*
- * Asks the kernel how it would route to an address (rtnetlink(7),
- * RTM_GETROUTE; no capability needed). 1: to this machine itself, 0: elsewhere
- * or nowhere, -1: it did not say. The answer is there when sendto returns.
+ * Asks the kernel how it would route to an address (rtnetlink(7), RTM_GETROUTE;
+ * no capability needed). The answer is there when send returns. 1: to this
+ * machine itself, 0: elsewhere or nowhere, -1: it did not say.
  */
 static int
 is_local(struct own *o, const struct address *a)
@@ -108,7 +108,7 @@ is_local(struct own *o, const struct address *a)
 	ssize_t got;
 
 	while (recv(o->route, in, sizeof(in), MSG_DONTWAIT) > 0)
-		continue; /* what an earlier question left */
+		continue; /* drop the rest of an earlier answer */
 	memcpy(q.attr, &rta, sizeof(rta));
 	memcpy(q.attr + RTA_LENGTH(0), a->b, n);
 	q.h.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(q.r)) + RTA_LENGTH(n));
@@ -131,7 +131,7 @@ is_local(struct own *o, const struct address *a)
 	}
 }
 
-/* Does a socket bound to `bound` take what is sent to `a`? The any address of
+/* Does a socket bound to `bound` take packets for `a`? The any address of
  * either family takes both. */
 static bool
 takes(const struct address *bound, const struct address *a)
@@ -150,8 +150,8 @@ takes(const struct address *bound, const struct address *a)
 	return address_equal(bound, a);
 }
 
-/* A listener on the port in question: is it one of ours that takes what is
- * sent to that address? */
+/* A question about the listeners on a port: is one of ours among them that
+ * takes packets for that address? */
 struct question {
 	const struct own *own;
 	const struct address *address;

@@ -12,14 +12,15 @@
 
 struct own;
 
-/* users: comma-separated names or numbers; names that this machine does not
- * know are passed over. Opens what is read later. NULL with why. */
+/* Opens the sources that are read later. users: comma-separated names or
+ * numbers; names that this machine does not know are passed over. NULL with
+ * why. */
 struct own *own_open(const char *users, struct err *);
 void own_close(struct own *);
 /* Could listeners be read at all? */
 bool own_works(const struct own *);
-/* True if it is one of ours; also if the address is this machine's and
- * nobody can tell. */
+/* Is it one of ours? True also if the address is this machine's and the
+ * listeners can't be read. */
 bool own_serves(
     struct own *, enum netgrant_proto, const struct address *, uint16_t port);
 

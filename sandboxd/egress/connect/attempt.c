@@ -25,7 +25,7 @@ answer_error(struct ipc_peer *p, uint64_t request, int error)
 
 /* ---- the end of an attempt ---- */
 
-/* A net takes its turn while it has something to start and may. */
+/* Puts a net in line while it has an attempt to start and may. */
 static void
 want_turn(struct net *n)
 {
@@ -64,7 +64,7 @@ attempt_finish(struct attempt *a)
 	pump(g);
 }
 
-/* By policy: told, recorded, and EACCES. */
+/* Refuses by policy: told, recorded, and EACCES. */
 void
 attempt_refuse(struct attempt *a, enum policy p, const char *reason)
 {
@@ -106,7 +106,7 @@ run(struct attempt *a)
 {
 	char why[RECORD_REASON];
 
-	/* Grants may have changed while it waited. */
+	/* Grants may have changed during the wait. */
 	if (policy_granted(a->net, dial_proto(a), a->host, !a->by_name, a->port,
 		why, sizeof(why)) != POLICY_OPEN) {
 		attempt_refuse(a, POLICY_MISSING, why);
@@ -115,8 +115,8 @@ run(struct attempt *a)
 	dial_start(a);
 }
 
-/* Starts what waits, a net after the other. Not from inside itself: what ends
- * at once leaves its turn to the loop here. */
+/* Starts waiting attempts, one net after the other. Does not nest: an attempt
+ * that ends at once leaves its turn to the loop here. */
 static void
 pump(struct egress *g)
 {
@@ -176,7 +176,7 @@ attempts_cancel(struct net *n, struct ipc_peer *of)
 
 /* ---- the request ---- */
 
-/* The runner's own resolver: see resolver.h. */
+/* Connects to the runner's own resolver: see resolver.h. */
 static void
 to_resolver(struct net *n, struct ipc_peer *p, const struct ipc_net_connect *m)
 {
@@ -230,7 +230,7 @@ attempt_new(struct net *n, struct ipc_peer *p, const struct ipc_net_connect *m,
 	return a;
 }
 
-/* No grant gives more of these. */
+/* Has the call used up a bound that no grant extends? */
 static bool
 used_up(const struct attempt *a, char *why, size_t size)
 {

@@ -1,6 +1,5 @@
 /*
- * An attempt as its two files see it: attempt.c has its life, dial.c what is
- * done in it.
+ * An attempt as its two files see it: attempt.c has its life, dial.c its work.
  */
 #ifndef ATTEMPT_INTERNAL_H
 #define ATTEMPT_INTERNAL_H
@@ -39,12 +38,12 @@ struct attempt {
 	size_t n, next;
 	struct dial dials[LOOKUP_ADDRESSES_MAX];
 	unsigned trying;
-	int error; /* of the one that failed last */
+	int error; /* of the last one that failed */
 	struct event *deadline, *stagger;
-	int ready, ready_error; /* a socket that could not be handed over yet */
+	int ready, ready_error; /* a socket still to be handed over */
 };
 
-/* attempt.c: its end, by policy (EACCES, told, recorded), by misfortune, or
+/* attempt.c: ends an attempt by policy (EACCES, told, recorded), by failure, or
  * because it is answered. */
 void attempt_refuse(struct attempt *, enum policy, const char *reason);
 void attempt_fail(struct attempt *, int error, const char *reason);
@@ -53,10 +52,10 @@ void attempt_finish(struct attempt *);
 
 /* dial.c: looks up, judges, connects, hands over. */
 void dial_start(struct attempt *);
-/* The time is up that the deadline stood for: hands over what is ready. False:
- * nothing is. */
+/* Ends the wait of the deadline: hands over the socket that is ready. False:
+ * none is. */
 bool dial_late(struct attempt *);
-/* Frees what dial_start made. */
+/* Frees the things that dial_start made. */
 void dial_end(struct attempt *);
 enum netgrant_proto dial_proto(const struct attempt *);
 

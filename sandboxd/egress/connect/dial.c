@@ -12,18 +12,18 @@
 #include "relay.h"
 
 enum {
-	/* The next address is tried beside one that is silent for so long (RFC
-	 * 8305, 5: 250 ms). */
+	/* After so long a silence of one address the next is tried beside it
+	 * (RFC 8305, 5: 250 ms). */
 	DIAL_STAGGER_MS = 250,
-	/* So many addresses at a time; the one that has been silent longest, 2
-	 * s by then, is given up for one more. A name of its own with 32
-	 * addresses that nobody answers at would give a call thousands of our
-	 * descriptors at once. */
+	/* Addresses tried at a time. The one that has been silent longest, 2 s
+	 * by then, is given up for one more. A tool's own name with 32 silent
+	 * addresses would otherwise give a call thousands of our descriptors at
+	 * once. */
 	DIAL_TRYING_MAX = 8,
-	/* Of a socket that was handed over while it was connecting: 1 + 2 + 4 +
-	 * 8 s, as nobody but the kernel can end it then. */
+	/* SYN retries of a socket that is handed over while it connects: 1 + 2
+	 * + 4 + 8 s, as only the kernel can end it then. */
 	DIAL_SYN_RETRIES = 3,
-	DIAL_LATER_MS = 5 /* until peek is asked again whether it reads */
+	DIAL_LATER_MS = 5 /* until peek's queue is looked at again */
 };
 
 enum netgrant_proto
@@ -44,8 +44,8 @@ one_end(struct dial *t)
 	t->attempt->trying--;
 }
 
-/* Of several addresses the one that somebody answered for says most: where
- * there is no IPv6, its addresses are always unreachable. */
+/* Keeps the most telling error of several addresses: one that came as an
+ * answer. Without IPv6, its addresses are always unreachable. */
 static void
 failed(struct attempt *a, int error)
 {
@@ -55,8 +55,8 @@ failed(struct attempt *a, int error)
 }
 
 /*
- * The socket goes to the runner, and our copy is closed at once: the peer would
- * not see the runner's close otherwise. If peek is slow, later.
+ * Hands the socket to the runner, and closes our copy at once: the peer would
+ * not see the runner's close otherwise. If peek is slow, does so later.
  */
 static void
 hand_over(struct attempt *a)
@@ -126,8 +126,8 @@ on_stagger(evutil_socket_t fd, short what, void *arg)
 	connect_next(arg);
 }
 
-/* 0: connected, EINPROGRESS, or why not; *out is the socket of the first two.
- */
+/* Opens a socket and connects. 0: connected, EINPROGRESS, or the error; *out is
+ * the socket of the first two. */
 static int
 open_socket(const struct attempt *a, const struct address *addr, int *out)
 {
@@ -164,8 +164,9 @@ give_up_oldest(struct attempt *a)
 }
 
 /*
- * The next address, now. A blocking connect(2) waits for whichever answers
- * first; a non-blocking one gets the first that a packet could be sent to.
+ * Tries the next address now. A blocking connect(2) waits for the first address
+ * that answers; a non-blocking one gets the first that a packet could be sent
+ * to.
  */
 static void
 connect_next(struct attempt *a)
@@ -215,7 +216,7 @@ connect_next(struct attempt *a)
 		attempt_fail_errno(a, a->error);
 }
 
-/* IPv4 first: a host whose IPv6 leads nowhere is more frequent than the
+/* Sorts IPv4 first: a host whose IPv6 leads nowhere is more frequent than the
  * reverse, and a non-blocking connect has one address only. */
 static void
 v4_first(struct attempt *a)
@@ -232,7 +233,7 @@ v4_first(struct attempt *a)
 	memcpy(a->address, sorted, k * sizeof(*sorted));
 }
 
-/* Is there an IPv6 address, in which a NAT64 prefix may stand? */
+/* Is there an IPv6 address, which may have a NAT64 prefix? */
 static bool
 may_embed(const struct attempt *a)
 {
@@ -243,9 +244,9 @@ may_embed(const struct attempt *a)
 }
 
 /*
- * Each address is judged before any is connected to, and one that may not be
- * connected to spoils the whole answer: a name that mixes public and private
- * addresses is an attack or a mistake.
+ * Judges each address before any is connected to. One forbidden address spoils
+ * the whole answer: a name that mixes public and private addresses is an attack
+ * or a mistake.
  */
 static void
 judge_all(void *arg)

@@ -14,12 +14,13 @@
 
 enum {
 	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
-	/* Answers that the runner does not read: it then gets no more. */
+	/* Bytes of answers that the runner has not read: beyond that it gets no
+	 * more. */
 	RESOLVER_OUT = 16 * (2 + DNS_ANSWER_MAX),
 	RESOLVER_BURST = 16, /* packets before the loop's other work */
-	/* Questions of a call that are answered at once, and time for each
-	 * beyond: 500 a second. Both lists are read for each, which may have a
-	 * thousand lines, and all calls share this process. */
+	/* Questions of a call that are answered at once, and the time for each
+	 * further one: 500 a second. Both lists, which may have a thousand
+	 * lines, are read for each, and all calls share this process. */
 	RESOLVER_AT_ONCE = 256,
 	RESOLVER_EACH_US = 2000,
 	RESOLVER_PAUSE_MS = 50
@@ -63,8 +64,9 @@ resolvers_end(struct net *n)
 }
 
 /*
- * Names that the call has no right to do not exist, and sandboxd hears of it.
- * localhost and reverse look-ups are asked by habit: no word on those.
+ * Does the name exist for the call? Names that it has no right to do not, and
+ * sandboxd hears of them. localhost and reverse look-ups are asked by habit, so
+ * they are not reported.
  */
 static bool
 exists(struct net *n, const struct dns_question *q)
@@ -86,7 +88,7 @@ exists(struct net *n, const struct dns_question *q)
 		return false;
 	if ((right = net_resolves(n, q->name)) == NET_RIGHT)
 		return true;
-	/* Once a look-up, not once a type asked for. */
+	/* Told once a look-up, not once for each type. */
 	if (q->type != DNS_TYPE_A)
 		return false;
 	snprintf(text, sizeof(text), "the name does not resolve: it is %s",
@@ -96,7 +98,7 @@ exists(struct net *n, const struct dns_question *q)
 	return false;
 }
 
-/* The answer to one message; 0: none. */
+/* Writes the answer to one message and returns its length; 0: no answer. */
 static size_t
 answer(struct net *n, const uint8_t *m, size_t len, uint8_t *out)
 {
@@ -117,7 +119,7 @@ answer(struct net *n, const uint8_t *m, size_t len, uint8_t *out)
 	return dns_answer(m, &q, DNS_NOERROR, &a, out);
 }
 
-/* May one more be answered now? */
+/* May one more question be answered now? */
 static bool
 may_answer(struct net *n)
 {
@@ -141,7 +143,7 @@ pause_reading(struct resolver *r)
 	evtimer_add(r->again, &tv);
 }
 
-/* Sends what waits; false: the runner is gone. */
+/* Sends the waiting bytes; false: the runner is gone. */
 static bool
 flush(struct resolver *r)
 {
@@ -211,7 +213,8 @@ on_stream(evutil_socket_t fd, short what, void *arg)
 		resolver_free(r);
 		return;
 	}
-	/* Full, and nothing can be answered until the runner reads. */
+	/* The buffer is full, and no question can be answered until the runner
+	 * reads. */
 	if (r->nin == sizeof(r->in) && !evtimer_pending(r->again, NULL)) {
 		event_del(r->readable);
 		event_add(r->writable, NULL);
@@ -271,10 +274,10 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Two ends of an AF_UNIX pair. SOCK_SEQPACKET for datagrams, not SOCK_DGRAM: an
- * address given to sendto(2) is ignored on the former, while the latter would
- * send to any abstract socket of the host, whose network namespace the pair is
- * of.
+ * Opens a resolver: two ends of an AF_UNIX pair. SOCK_SEQPACKET for datagrams,
+ * not SOCK_DGRAM: SOCK_SEQPACKET ignores an address given to sendto(2), while
+ * SOCK_DGRAM would send to any abstract socket of the host, whose network
+ * namespace the pair belongs to.
  */
 int
 resolver_open(struct net *n, bool datagrams)

@@ -32,12 +32,13 @@ struct dns_question {
 	size_t end; /* of the question in the message */
 };
 
-/* 0: q is filled. Else what to answer: DNS_FORMERR, DNS_NOTIMP, or -1: nothing,
- * since it is no question at all (shorter than a header, an answer). */
+/* Reads a question. 0: q is filled. Otherwise the code to answer: DNS_FORMERR,
+ * DNS_NOTIMP, or -1: no answer, since m is no question at all (shorter than a
+ * header, an answer). */
 int dns_question(const uint8_t *m, size_t n, struct dns_question *q);
 /*
- * The answer to m: the question again (q NULL: without), the code and, unless
- * a is NULL, one A record. Its length, at most DNS_ANSWER_MAX.
+ * Writes the answer to m: the question again (q NULL: without), the code and,
+ * unless a is NULL, one A record. Returns its length, at most DNS_ANSWER_MAX.
  */
 size_t dns_answer(const uint8_t *m, const struct dns_question *q,
     enum dns_rcode, const struct address *a, uint8_t *out);

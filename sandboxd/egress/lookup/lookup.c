@@ -5,7 +5,7 @@
 
 #include <netdb.h>
 
-/* c-ares 1.28 marks what 1.18 has no other name for. */
+/* c-ares 1.28 deprecates functions that have no other name in 1.18. */
 #define CARES_NO_DEPRECATED
 #include <ares.h>
 #include <event2/event.h>
@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum {
-	/* Of one server, doubled each time round. c-ares 1.34 begins with 250
-	 * ms at a server that is usually quick, so it needs more tries to wait
-	 * for one that is slow today. */
+	/* Time for one server, doubled each time round. c-ares 1.34 begins with
+	 * 250 ms at a server that is usually quick, so it needs more tries to
+	 * wait for one that is slow today. */
 	LOOKUP_TRY_MS = 1000,
 	LOOKUP_TRIES = 4,
 	LOOKUP_SOCKETS_MAX = 256
@@ -46,7 +46,7 @@ struct lookup_request {
 	size_t n;
 };
 
-/* c-ares says when it wants to be called at the latest. */
+/* Sets the timer to the latest time at which c-ares wants to be called. */
 static void
 set_timer(struct lookup *l)
 {
@@ -78,8 +78,8 @@ on_socket(evutil_socket_t fd, short what, void *arg)
 	set_timer(l);
 }
 
-/* A socket of c-ares is to be watched, differently, or no more. One that finds
- * no place is served by the timer. */
+/* Watches a socket of c-ares, changes the watch, or ends it. A socket without a
+ * place is served by the timer. */
 static void
 on_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
@@ -124,9 +124,9 @@ count_servers(ares_channel c)
 }
 
 /*
- * Everything c-ares reads from files it reads here. "b": name servers only, no
- * hosts file. No search list: names are whole. No cache of answers where c-ares
- * has one: an answer is judged when it is used, and used once.
+ * Opens the resolver. c-ares reads all its files here. "b": name servers only,
+ * no hosts file. No search list: names are whole. No cache of answers where
+ * c-ares has one: an answer is judged when it is used, and used once.
  */
 struct lookup *
 lookup_open(struct event_base *base, const char *servers, struct err *e)
@@ -199,8 +199,8 @@ lookup_servers(const struct lookup *l)
 	return l->servers;
 }
 
-/* From the loop, so that an answer never comes before its question's caller
- * has returned. */
+/* Calls back from the loop, so that an answer never comes before its question's
+ * caller has returned. */
 static void
 tell(evutil_socket_t fd, short what, void *arg)
 {
@@ -289,7 +289,8 @@ lookup_start(
 	return r;
 }
 
-/* c-ares can't be told to forget one question: its answer finds nobody. */
+/* Cancels by dropping the callback: c-ares can't be told to forget one
+ * question. */
 void
 lookup_cancel(struct lookup_request *r)
 {

@@ -1,7 +1,7 @@
 /*
- * The real look-up of a name: A and AAAA by c-ares, without search domains,
- * the hosts file or a cache: each connect asks anew, and what is answered is
- * judged and connected to by the asker.
+ * The real look-up of a name: A and AAAA by c-ares, without search domains, the
+ * hosts file or a cache. Each connect asks again, and the asker judges the
+ * answer and connects to it.
  */
 #ifndef LOOKUP_H
 #define LOOKUP_H
@@ -23,8 +23,8 @@ enum lookup_status {
 	LOOKUP_MANY = 3       /* more than LOOKUP_ADDRESSES_MAX */
 };
 
-/* servers: comma-separated addresses with optional ports, or "": those of
- * /etc/resolv.conf, read now. NULL with why. */
+/* Opens the resolver. servers: comma-separated addresses with optional ports,
+ * or "": those of /etc/resolv.conf, read now. NULL with why. */
 struct lookup *lookup_open(
     struct event_base *, const char *servers, struct err *);
 void lookup_close(struct lookup *);
@@ -33,9 +33,9 @@ unsigned lookup_servers(const struct lookup *);
 typedef void lookup_cb(
     void *arg, enum lookup_status, const struct address *, size_t n);
 /*
- * Asks for addresses of a family: AF_UNSPEC, or AF_INET6, of which a lost
- * answer is then LOOKUP_NO_ANSWER and not hidden by the other family's. cb
- * comes once, from the loop, unless it is cancelled. NULL without memory.
+ * Asks for addresses of a family: AF_UNSPEC, or AF_INET6, whose lost answer is
+ * then LOOKUP_NO_ANSWER and not hidden by the other family's. cb comes once,
+ * from the loop, unless it is cancelled. NULL without memory.
  */
 struct lookup_request *lookup_start(
     struct lookup *, const char *name, int family, lookup_cb *, void *arg);

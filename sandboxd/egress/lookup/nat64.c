@@ -7,9 +7,10 @@
 #include "log.h"
 
 enum {
-	/* Seconds that an answer is good for, whatever its TTL: who answers
-	 * shall not decide how long it holds. A machine moves between networks
-	 * seldom; a question a minute is nothing to a name server. */
+	/* Seconds that an answer is good for, whatever its TTL: the server that
+	 * answers must not decide how long its answer holds. A machine moves
+	 * between networks seldom; a question a minute is nothing to a name
+	 * server. */
 	NAT64_FRESH_S = 60
 };
 
@@ -84,9 +85,9 @@ say(const struct judge_prefixes *p)
 		    "this network leads to IPv4 by no prefix any more");
 }
 
-/* An answer without addresses is one: there is no prefix. After none at all
- * those that were told hold, and for a minute nobody waits again: IPv6 goes on
- * where name servers are away. */
+/* Takes the answer. One without addresses counts: there is no prefix. Without
+ * any answer the earlier prefixes hold, and for a minute no connection waits
+ * again: IPv6 goes on where name servers are away. */
 static void
 on_answer(
     void *arg, enum lookup_status status, const struct address *list, size_t n)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-	/* Sockets that go while we are busy wait here; what does not fit is
-	 * counted as it was last seen. */
+	/* Sockets that go while we are busy wait here; for those that do not
+	 * fit the last counts seen hold. */
 	GONE_BUFFER = 1024 * 1024
 };
 
@@ -90,8 +90,9 @@ diag_socket(int sock, struct diag_socket *out)
 	return 0;
 }
 
-/* tcp_info: bytes_acked counts the SYN, so it tells whether there was ever a
- * connection; what was sent again was counted again. Kernels append fields. */
+/* Reads tcp_info: bytes_acked counts the SYN, so it tells whether there was
+ * ever a connection; retransmitted bytes were counted again, so they are
+ * subtracted. Kernels append fields. */
 static void
 counts(const struct inet_diag_msg *m, size_t n, struct diag_counts *out)
 {
@@ -111,8 +112,8 @@ counts(const struct inet_diag_msg *m, size_t n, struct diag_counts *out)
 	out->established = info.tcpi_bytes_acked > 0;
 }
 
-/* The message in a packet, if it is one of a socket; its length without the
- * header. */
+/* Returns the message in a packet, if it is one of a socket; *len is its length
+ * without the header. */
 static const struct inet_diag_msg *
 message(const uint8_t *in, size_t got, size_t *len)
 {

@@ -1,5 +1,5 @@
 /*
- * sock_diag(7): what the kernel counted for a TCP socket that another process
+ * sock_diag(7): the kernel's counts for a TCP socket that another process
  * holds, found by its addresses and cookie. Reading needs no capability.
  */
 #ifndef DIAG_H
@@ -9,7 +9,7 @@
 
 struct diag {
 	int ask;  /* questions; -1: this kernel has none */
-	int gone; /* sockets that went, as the kernel tells them; -1 likewise */
+	int gone; /* sockets that went, as told by the kernel; -1 likewise */
 };
 
 /* A socket's identity in this network namespace. */
@@ -21,16 +21,17 @@ struct diag_socket {
 
 struct diag_counts {
 	uint64_t in, out; /* bytes of payload */
-	bool established; /* it is, or was, connected */
+	bool established; /* is, or was, connected */
 };
 
 void diag_open(struct diag *);
 void diag_close(struct diag *);
-/* What names this socket. 0 or -1. */
+/* Reads the identity of this socket. 0 or -1. */
 int diag_socket(int sock, struct diag_socket *);
-/* 1: counted, 0: there is no such socket any more, -1: no answer. */
+/* Asks for the counts. 1: counted, 0: there is no such socket any more, -1: no
+ * answer. */
 int diag_ask(struct diag *, const struct diag_socket *, struct diag_counts *);
-/* The next socket that went: its cookie and counts. 1; 0: none now. */
+/* Takes the next socket that went: its cookie and counts. 1; 0: none now. */
 int diag_next_gone(struct diag *, uint64_t *cookie, struct diag_counts *);
 
 #endif

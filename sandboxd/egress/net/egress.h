@@ -1,7 +1,7 @@
 /*
- * mcpbox-sandboxd-egress: what its files share. One process, one loop; a net is
- * one call that may connect (net.h), an attempt one connect(2) of its runner
- * (attempt.h).
+ * mcpbox-sandboxd-egress: the declarations that its files share. One process,
+ * one loop; a net is one call that may connect (net.h), an attempt one
+ * connect(2) of its runner (attempt.h).
  */
 #ifndef EGRESS_H
 #define EGRESS_H
@@ -21,13 +21,14 @@ struct own;
 
 enum {
 	EGRESS_CHAINS = 256, /* of the table of nets: some tens are open */
-	/* Attempts under way at once: each may hold some descriptors. More
-	 * wait, a net's in its own order, nets in turn. */
+	/* Attempts under way at once: each may hold some descriptors. Others
+	 * wait: a net's in its own order, nets in turn. */
 	EGRESS_RUNNING_MAX = 512,
 	EGRESS_RUNNING_NET = 64,
-	/* Events of what runners send without end, datagrams and questions,
+	/* Events of the endless senders among runners, datagrams and questions,
 	 * have the last of three priorities, and give way after each: one call
-	 * has a hundred such sockets, and who connects meets them otherwise. */
+	 * has a hundred such sockets, and other calls' connects would meet
+	 * them. */
 	EGRESS_PRIORITIES = 3,
 	EGRESS_LAST = 2
 };

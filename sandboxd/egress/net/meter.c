@@ -8,10 +8,11 @@
 #include "log.h"
 
 enum {
-	/* A fast network moves some 10 MB in it: limits are that exact. */
+	/* A fast network moves some 10 MB in this time: limits are that
+	 * exact. */
 	METER_TICK_MS = 100,
-	/* How long NET_CLOSE waits for the counts of sockets that have just
-	 * gone; the kernel tells them from a work queue. */
+	/* Time that NET_CLOSE waits for the last counts of sockets that have
+	 * just gone; the kernel tells them from a work queue. */
 	METER_FINISH_MS = 50,
 	METER_CHAINS = 1024,
 	METER_BURST = 256 /* sockets that went, before the loop's other work */
@@ -25,10 +26,10 @@ struct flow {
 	struct record *record;
 	struct diag_socket socket;
 	struct diag_counts counts;
-	bool missing; /* not found: its last counts are on their way, or lost */
+	bool missing; /* not found: its last counts are to come, or lost */
 };
 
-/* Waiting for the last counts of one net. */
+/* A wait for the last counts of one net. */
 struct finish {
 	struct net *net;
 	void (*done)(struct net *);
@@ -55,7 +56,7 @@ flow_free(struct flow *f)
 	struct meter *m = f->net->egress->meter;
 
 	TAILQ_REMOVE(&f->net->flows, f, link);
-	/* The last one that was waited for. */
+	/* The last flow that was waited for. */
 	if (f->net->finish != NULL && TAILQ_EMPTY(&f->net->flows))
 		event_active(f->net->finish->timer, EV_TIMEOUT, 0);
 	TAILQ_REMOVE(chain(m, f->socket.cookie), f, chain);
@@ -64,7 +65,8 @@ flow_free(struct flow *f)
 	free(f);
 }
 
-/* Counts only grow: a late report of an earlier moment takes nothing back. */
+/* Adds the new counts. Counts only grow: a late report of an earlier moment
+ * takes nothing back. */
 static void
 update(struct flow *f, const struct diag_counts *c)
 {
@@ -86,8 +88,8 @@ update(struct flow *f, const struct diag_counts *c)
 	net_count(f->net, more);
 }
 
-/* The socket is gone. One that was handed over while it was connecting, and
- * never was connected, has failed. */
+/* Ends the flow of a socket that is gone. A socket that was handed over while
+ * it was connecting, and never was connected, has failed. */
 static void
 end(struct flow *f)
 {
@@ -115,8 +117,8 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Looks at one. Twice not found, with a tick between: it ends as it was last
- * seen. */
+/* Looks at one flow. If it is not found twice, with a tick between, it ends
+ * with its last counts. */
 static void
 look(struct meter *m, struct flow *f)
 {

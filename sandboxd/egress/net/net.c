@@ -26,8 +26,8 @@ net_find(struct egress *g, uint64_t id)
 	return NULL;
 }
 
-/* A list is read whole before it holds: a line that is none would otherwise
- * end it early, and silently. */
+/* Copies a list after reading all of it: a malformed line would otherwise end
+ * it early, and silently. */
 static int
 copy(struct ipc_bytes list, unsigned max, uint8_t **out, struct err *e)
 {
@@ -131,8 +131,8 @@ some(const uint8_t *p, size_t len, bool declared, bool literal,
 	struct netgrant g;
 
 	while (netgrant_next(&list, &g, NULL) == 1) {
-		/* Of a declaration "any port" will do: it is the grant that
-		 * opens, and that names the port. */
+		/* In a declaration "any port" is enough: the grant opens the
+		 * host, and names the port. */
 		if (literal &&
 		    (g.any || g.form != GRANT_HOST_IP ||
 			(!declared && g.port == 0)))
@@ -228,8 +228,8 @@ net_tell(struct net *n, enum net_event kind, const char *host, uint16_t port,
 }
 
 /*
- * The last 60 seconds, second by second: what leaves the window is taken off
- * as time passes.
+ * Counts bytes in the last 60 seconds, second by second: seconds that leave the
+ * window are subtracted as time passes.
  */
 static void
 minute(struct net *n, uint64_t bytes)

@@ -1,6 +1,6 @@
 /*
- * A net: what one call may connect to, what it did, and what it has left.
- * NET_OPEN makes it, NET_CLOSE ends it with a report.
+ * A net: the hosts one call may connect to, its record, and the rest of its
+ * limits. NET_OPEN makes it, NET_CLOSE ends it with a report.
  */
 #ifndef NET_H
 #define NET_H
@@ -19,7 +19,8 @@ struct relay;
 struct resolver;
 
 enum {
-	NET_EVENTS_MAX = 64, /* refusals told of one call; more say no more */
+	/* refusals told of one call; later ones tell no more */
+	NET_EVENTS_MAX = 64,
 	NET_RATE_SECONDS = 60,
 	/* DNS connections of one call at the same time: a resolver keeps one a
 	 * look-up. */
@@ -48,7 +49,7 @@ struct net {
 	uint64_t minute_max, second[NET_RATE_SECONDS], minute;
 	uint64_t at_s; /* the second that second[] is filled for */
 	bool told_bytes, told_rate;
-	bool over; /* a limit is used up: nothing connects any more */
+	bool over; /* a limit is used up: it connects no more */
 	struct names names;
 	struct records records;
 	struct attempts waiting, running;
@@ -58,13 +59,14 @@ struct net {
 	struct relays relays;
 	struct resolvers resolvers;
 	unsigned nrelays, nresolvers;
-	uint64_t questions_us; /* of resolver.c: up to here they are answered */
+	/* of resolver.c: time up to which questions are answered */
+	uint64_t questions_us;
 	uint64_t close_request; /* of NET_CLOSE, while last counts come in */
 	bool closing;
 	struct finish *finish; /* of meter.c, while closing */
 };
 
-/* What is missing for a connection. */
+/* The part that is missing for a connection. */
 enum net_right {
 	NET_RIGHT = 0,
 	NET_UNDECLARED = 1, /* the version does not declare it */
@@ -73,31 +75,32 @@ enum net_right {
 };
 
 struct net *net_find(struct egress *, uint64_t id);
-/* Opens one for a message. NULL with what is wrong. */
+/* Opens a net for a message. NULL with the error. */
 struct net *net_open(struct egress *, struct ipc_peer *owner,
     const struct ipc_net_open *, struct err *);
-/* Other grants from now on. 0, or -1: not in their form, nothing changed. */
+/* Sets other grants from now on. 0, or -1: not in their form, nothing
+ * changed. */
 int net_grants(struct net *, struct ipc_bytes, struct err *);
 void net_free(struct net *); /* after attempts, flows, ... are gone */
 
-/* Do both lists cover it? host: a name or an address's text. */
+/* Do both lists cover the host? host: a name or an address's text. */
 enum net_right net_covers(const struct net *, enum netgrant_proto,
     const char *host, bool is_address, uint16_t port);
-/* Is this very address named with this very port, in both lists? What LAN and
- * loopback addresses need. */
+/* Do both lists name this very address with this very port, as LAN and loopback
+ * addresses need? */
 enum net_right net_literal(const struct net *, enum netgrant_proto,
     const char *address, uint16_t port);
 /* May the name be resolved at all? */
 enum net_right net_resolves(const struct net *, const char *name);
-/* Says which of the two is missing and which tool mends it, without the host's
- * name, which the event and the record have beside it: under RECORD_REASON
- * bytes. */
+/* Says which of the two is missing and which tool mends it: under RECORD_REASON
+ * bytes. Leaves out the host's name, which the event and the record have beside
+ * it. */
 const char *net_missing(enum net_right);
 
 /* Tells sandboxd. Refusals and failures are bounded. */
 void net_tell(struct net *, enum net_event, const char *host, uint16_t port,
     const char *text);
-/* More bytes went over its connections: may use up a limit. */
+/* Counts more bytes of the net's connections: may use up a limit. */
 void net_count(struct net *, uint64_t bytes);
 
 #endif

@@ -6,7 +6,7 @@
 #include "nat64.h"
 #include "own.h"
 
-/* Is it closed, whatever is granted? */
+/* Is the address closed, whatever is granted? */
 static bool
 closed(const struct egress *g, const struct address *a, uint16_t port,
     char *why, size_t n)
@@ -45,7 +45,8 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 	if (closed(g, a, port, why, n))
 		return POLICY_NEVER;
 	address_text(a, text);
-	/* By a NAT64 gateway this machine's public address leads back here. */
+	/* Through a NAT64 gateway this machine's public address leads back
+	 * here. */
 	own = own_serves(g->own, proto, a, port);
 	for (size_t i = 0; i < inside && !own; i++)
 		own = own_serves(g->own, proto, &inner[i], port);
@@ -66,9 +67,10 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 }
 
 /*
- * What is never open comes first, since it says more than that a grant is
- * missing; whether somebody of ours listens there is asked only for who has a
- * grant: the answer would tell others that something does.
+ * Judges an address that a tool named. An address that is never open comes
+ * first, since that says more than that a grant is missing. Whether one of our
+ * processes listens there is asked only for a tool with a grant: the answer
+ * would tell others that something does.
  */
 enum policy
 policy_literal(const struct net *net, enum netgrant_proto proto,

@@ -1,6 +1,6 @@
 /*
- * What a call's record says of its connections: one record each, bounded; the
- * rest is counted by the net.
+ * A call's records of its connections: one each, bounded; the net counts the
+ * rest.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -12,8 +12,8 @@
 #include "names.h"
 
 enum {
-	/* As many as NET_REPORT_MAX has room for, about; those that were made
-	 * and those that were not share it, so that refusals without end do not
+	/* About as many as NET_REPORT_MAX has room for. Connections made and
+	 * not made have separate shares, so that refusals without end do not
 	 * hide the connections, nor these the refusals. */
 	RECORD_MADE_MAX = 48,
 	RECORD_OTHER_MAX = 32,
@@ -29,8 +29,8 @@ enum record_verdict {
 
 struct record {
 	TAILQ_ENTRY(record) link;
-	unsigned users;                /* the list and whoever still counts */
-	char host[NAMES_NAME_MAX + 1]; /* name or address that was wanted */
+	unsigned users;                /* the list and those that still count */
+	char host[NAMES_NAME_MAX + 1]; /* name or address asked for */
 	char address[ADDRESS_TEXT];    /* connected to, or judged last; or "" */
 	uint16_t port;
 	bool udp;
@@ -48,21 +48,23 @@ struct records {
 
 void records_init(struct records *);
 void records_free(struct records *);
-/* A record that is not in the list yet, with one user. NULL without memory. */
+/* Makes a record that is not in the list yet, with one user. NULL without
+ * memory. */
 struct record *record_new(const char *host, uint16_t port, bool udp);
 /*
- * It goes into the list if there is room, and a refusal that stands there
- * already does not go in again. Once a record.
+ * Adds the record to the list if there is room. A refusal that is there already
+ * is not added again. Called once for each record.
  */
 void records_add(
     struct records *, struct record *, enum record_verdict, const char *reason);
 struct record *record_hold(struct record *);
 void record_drop(struct record *);
-/* It is over: its duration is known. Harmless the second time. */
+/* Ends the record: its duration is known. Harmless the second time. */
 void record_end(struct record *);
-/* What was thought to become a connection did not. */
+/* Notes that an attempt, recorded as connecting, has failed. */
 void record_fail(struct record *, const char *reason);
-/* NET_REPORT's array, as many as fit. 0 or -1 without memory. */
+/* Writes NET_REPORT's array, with as many records as fit. 0 or -1 without
+ * memory. */
 int records_json(const struct records *, struct buf *out);
 
 /* Clocks. */

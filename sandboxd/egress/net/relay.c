@@ -48,9 +48,10 @@ relays_end(struct net *n)
 }
 
 /*
- * One datagram at a time, and no queue of our own: what the other side does not
- * take at once is lost, as datagrams may be. What is sent counts once it was
- * taken; what came counts even if the runner does not fetch it.
+ * Carries one datagram at a time, without a queue of our own: a datagram that
+ * the other side does not take at once is lost, as datagrams may be. Sent bytes
+ * count once they were taken; received bytes count even if the runner does not
+ * fetch them.
  */
 static void
 on_runner(evutil_socket_t fd, short what, void *arg)
@@ -90,7 +91,7 @@ on_net(evutil_socket_t fd, short what, void *arg)
 	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
 		n = recv(r->udp, datagram, sizeof(datagram), MSG_DONTWAIT);
-		/* An error is what a datagram before met (ICMP); it is told by
+		/* An error is that of an earlier datagram (ICMP); it is told by
 		 * silence. */
 		if (n < 0 && errno == EAGAIN)
 			return;
@@ -108,8 +109,8 @@ on_net(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * SOCK_SEQPACKET: see resolver.c. The peer of the UDP socket is the judged
- * address, so datagrams of others never arrive.
+ * Opens a relay. SOCK_SEQPACKET: see resolver.c. The peer of the UDP socket is
+ * the judged address, so datagrams of others never arrive.
  */
 int
 relay_open(struct net *n, int udp, struct record *record)
@@ -118,7 +119,7 @@ relay_open(struct net *n, int udp, struct record *record)
 	struct relay *r;
 	int pair[2];
 
-	/* Asked before the look-up, too; several were under way together. */
+	/* Asked before the look-up, too; several may have been under way. */
 	if (n->nrelays >= NET_RELAYS_MAX) {
 		close(udp);
 		errno = EMFILE;

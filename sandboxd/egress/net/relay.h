@@ -11,8 +11,8 @@
 
 enum { RELAY_DATAGRAM_MAX = 65535 };
 
-/* Takes the connected socket over, also when it fails. The runner's end, to be
- * passed on and closed; -1 with errno. */
+/* Takes over the connected socket, also when it fails. Returns the runner's
+ * end, to be passed on and closed; -1 with errno. */
 int relay_open(struct net *, int udp, struct record *);
 void relays_end(struct net *);
 

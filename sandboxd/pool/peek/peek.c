@@ -4,16 +4,16 @@
  * A process of the pool, started by the starter with one socket, fd 3, to
  * pool-init. It holds the listeners of all runners that are granted hosts, and
  * is the only process that may look into a runner. It knows no grant, no name
- * and no policy: it copies what was asked (peek_look.c), asks sandboxd-egress,
- * and puts in place what egress gives (peek_put.c).
+ * and no policy: it copies the request (peek_look.c), asks sandboxd-egress, and
+ * puts egress' socket in place (peek_put.c).
  *
- * One thread, one poll(2). Nothing it does waits for a runner or for egress:
- * what is slow is slow for who asked.
+ * One thread, one poll(2). Nothing it does waits for a runner or for egress: a
+ * slow answer is slow only for the runner that asked.
  *
- * Who talks to it: pool-init (the door, links), the zygote's children before
- * they know a call (listeners), egress, and runners, by notifications alone.
- * Of the first three a frame that may not be ends it, and the pool; egress is
- * another matter (peek_link.c), the pool goes on without it.
+ * Its peers are pool-init (the door, links), the zygote's children before they
+ * know a call (listeners), egress, and runners, by notifications alone. A
+ * forbidden frame of the first two ends it, and the pool. For egress it only
+ * closes the connection (peek_link.c), and the pool goes on without it.
  */
 #include <sys/poll.h>
 #include <sys/prctl.h>
@@ -37,16 +37,16 @@
 
 enum {
 	POOL_FD = 3, /* the socket to pool-init */
-	/* A connect waits so long for egress to come (back). */
+	/* Time that a connect waits for egress to come (back). */
 	LINK_MS = 2000,
-	/* For its answer: its own deadline for a connect is 10 s, a name may
-	 * take as long before. */
+	/* Time for egress' answer: its own deadline for a connect is 10 s, and
+	 * a name may take as long before. */
 	ANSWER_MS = 30 * 1000,
-	/* A runner that doesn't take its socket: between two attempts, first
-	 * and last, and how often. */
+	/* Retry interval while a runner doesn't take its socket: first and
+	 * longest. */
 	STALL_MS = 40,
 	STALL_MAX_MS = 1280,
-	/* Descriptors beside the listeners and what waits. */
+	/* Descriptors beside the listeners and the sockets that wait. */
 	SPARE_FILES = 32,
 	/* Frames of egress between two looks at the listeners. */
 	FRAMES_MAX = 64
@@ -55,8 +55,9 @@ enum {
 static struct peek_table table;
 static struct peek_link egress = {.fd = -1};
 static int door = -1;
-/* Waits in PEEK_PUTTING, each with a descriptor, and how many may be: a frame
- * whose descriptor can't be received would cost the connection to egress. */
+/* The number of waits in PEEK_PUTTING, each with a descriptor, and its maximum:
+ * a frame whose descriptor can't be received would cost the connection to
+ * egress. */
 static unsigned putting, putting_max;
 
 static uint64_t
@@ -92,8 +93,8 @@ gone(struct peek_listener *l)
 	peek_table_remove(&table, l);
 }
 
-/* Without egress: what it was asked is asked again when it is back. It had
- * given nothing yet, so nothing is done twice that shows. */
+/* Prepares for egress' absence: its open questions are asked again when it is
+ * back. It had given nothing yet, so nothing visible is done twice. */
 static void
 link_lost(void)
 {
@@ -147,8 +148,8 @@ put(struct peek_listener *l, struct peek_wait *w)
 	done(l, w);
 }
 
-/* Egress' answer to one question. The wait may be over: then its socket is
- * closed and the connection ends. */
+/* Takes egress' answer to one question. The wait may be over: then its socket
+ * is closed and the connection ends. */
 static void
 on_answer(struct ipc_frame *f)
 {
@@ -172,7 +173,7 @@ on_answer(struct ipc_frame *f)
 		peek_link_close(&egress, e.text);
 		return;
 	}
-	/* Closing must not wait for anybody, whatever egress set. */
+	/* Closing must not block, whatever egress set. */
 	(void)setsockopt(
 	    yes.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	if (w == NULL) {
@@ -213,7 +214,7 @@ on_egress(void)
 		link_lost();
 }
 
-/* One notification. */
+/* Takes one notification. */
 static void
 on_listener(struct peek_listener *l)
 {
@@ -236,7 +237,7 @@ on_listener(struct peek_listener *l)
 		ask(l, w);
 }
 
-/* A frame of somebody's who is of this suite and of this pool. */
+/* Receives a frame of a peer of this suite and of this pool. */
 static void
 receive(int sock, enum ipc_role from, struct ipc_frame *f)
 {
@@ -266,8 +267,8 @@ on_pool(void)
 	ipc_frame_free(&f);
 }
 
-/* A runner's listener. It can't be told of any trouble: without its listener
- * its connect(2) fails. */
+/* Takes a runner's listener. Trouble can't be reported to the runner: without
+ * its listener its connect(2) fails. */
 static void
 on_door(void)
 {
@@ -287,7 +288,8 @@ on_door(void)
 	ipc_frame_free(&f);
 }
 
-/* What is due of one listener; lowers *wait_ms to when more will be. */
+/* Does the due work of one listener; lowers *wait_ms to the time of the
+ * next. */
 static void
 due(struct peek_listener *l, uint64_t now, int *wait_ms)
 {
@@ -371,7 +373,7 @@ serve(void)
 	}
 }
 
-/* pool-init waits for this. */
+/* Sends the report that pool-init waits for. */
 static void
 report(struct buf *layers)
 {
@@ -410,7 +412,7 @@ main(void)
 	if (!reads)
 		buf_putf(&layers, "peek_reads=missing %s\n", e.text);
 	if (peek_confine(&layers, &files, &e) != 0) {
-		report(&layers); /* pool-init says what is to be done */
+		report(&layers); /* pool-init names the remedy */
 		return 1;
 	}
 	if (reads && peek_look_try(&e) != 0)

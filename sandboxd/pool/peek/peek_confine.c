@@ -1,11 +1,11 @@
 /*
- * peek may read every runner's memory. What it may not: anything else.
+ * peek may read every runner's memory, and do nothing else.
  *
- * It has no way out of the pool: no network (the pool's namespace is empty),
- * no socket(2), no file but proc's, no exec, no new process, and the one
- * capability counts in the pool's user namespace alone. Who takes peek over,
- * by a frame of egress' or a runner's notification, has the calls that run
- * now, and their connections; not the broker, the vault or the host.
+ * It has no way out of the pool: no network (the pool's namespace is empty), no
+ * socket(2), no file but proc's, no exec, no new process, and the one
+ * capability counts in the pool's user namespace alone. An attacker who takes
+ * over peek, by a frame of egress' or a runner's notification, has the calls
+ * that run now, and their connections; not the broker, the vault or the host.
  *
  * No Landlock: a process in a Landlock domain may look at its descendants
  * alone, and runners are none.
@@ -34,19 +34,20 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Where the new root is put together; any directory that every host has. */
+/* The new root is put together here; any directory that every host has will
+ * do. */
 #define ROOT "/tmp"
 
 enum {
-	/* More than any kernel has; PR_CAPBSET_DROP says EINVAL where they
-	 * end. */
+	/* More than any kernel has; PR_CAPBSET_DROP says EINVAL after the
+	 * last. */
 	CAPS_END = 64,
 	/* Listeners, sockets on their way (two a wait at most, in few calls at
-	 * a time), and a handful. Never above what the service manager set. */
+	 * a time), and a handful. Never above the service manager's limit. */
 	FILES = PEEK_LISTENERS_MAX + 2048
 };
 
-/* A mount namespace whose root has proc and nothing else, read-only. */
+/* Enters a mount namespace whose root has proc and nothing else, read-only. */
 static int
 enter_root(struct err *e)
 {
@@ -82,15 +83,15 @@ limit_resources(struct err *e)
 		files.rlim_max = FILES;
 	files.rlim_cur = files.rlim_max;
 	files_max = (unsigned)files.rlim_cur;
-	/* Not RLIMIT_FSIZE: where the log is a file, a line of it would be
-	 * the end. There is nothing else here that could be written to. */
+	/* Not RLIMIT_FSIZE: if the log is a file, a line of it would end the
+	 * process. There is no other file here that could be written to. */
 	if (setrlimit(RLIMIT_NOFILE, &files) != 0 ||
 	    setrlimit(RLIMIT_CORE, &none) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "setrlimit");
 	return 0;
 }
 
-/* CAP_SYS_PTRACE: runners have other uids and are not dumpable. */
+/* Keeps CAP_SYS_PTRACE alone: runners have other uids and are not dumpable. */
 static int
 drop_capabilities(struct err *e)
 {
@@ -123,7 +124,7 @@ drop_capabilities(struct err *e)
 
 /* clang-format off */
 static const int plain[] = {
-	/* frames, and what they carry */
+	/* frames, and the things they carry */
 	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
 	SCMP_SYS(close), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
 	/* runners: their memory, their descriptors, their numbers in proc */
@@ -157,7 +158,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Anything else ends the process, and the pool with it. */
+/* Loads the filter. Any other call ends the process, and the pool with it. */
 static int
 load_filter(struct err *e)
 {

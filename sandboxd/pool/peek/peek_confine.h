@@ -1,15 +1,13 @@
-/*
- * What mcpbox-peek gives up before it serves. See peek_confine.c.
- */
+/* The rights that mcpbox-peek gives up before it serves. See peek_confine.c. */
 #ifndef PEEK_CONFINE_H
 #define PEEK_CONFINE_H
 
 #include "buf.h"
 #include "err.h"
 
-/* A root with nothing but proc, CAP_SYS_PTRACE alone, the filter. Appends a
- * line for each layer; *files: descriptors we may have. 0, or -1 with err: a
- * layer is missing, as its line says. */
+/* Confines peek: a root with nothing but proc, CAP_SYS_PTRACE alone, the
+ * filter. Appends a line for each layer; *files: descriptors we may have. 0, or
+ * -1 with err: a layer is missing, as its line says. */
 int peek_confine(struct buf *layers, unsigned *files, struct err *);
 
 #endif

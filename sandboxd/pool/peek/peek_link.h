@@ -14,14 +14,14 @@ struct peek_link {
 	bool full; /* the socket took no more: poll for POLLOUT */
 };
 
-/* Takes the descriptor in the place of any other, and says HELLO. */
+/* Takes the descriptor in place of any other, and says HELLO. */
 void peek_link_set(struct peek_link *, int fd);
 void peek_link_close(struct peek_link *, const char *why);
 /* Asks egress. 0; 1: not now; -1: the link was closed. */
 int peek_link_ask(struct peek_link *, uint64_t request, uint64_t net,
     const struct peek_connect *);
-/* The next frame: 1; 0: none, or a HELLO; -1: the link was closed. The frame
- * is NET_CONNECTED or NET_FAILED, and the caller's to free. */
+/* Reads the next frame, NET_CONNECTED or NET_FAILED, which the caller frees. 1;
+ * 0: none, or a HELLO; -1: the link was closed. */
 int peek_link_read(struct peek_link *, struct ipc_frame *);
 
 #endif

@@ -1,27 +1,27 @@
 /*
  * A connect(2), from its notification to a copy that nothing can change.
  *
- * Whoever made the call is hostile and runs on: other threads and processes of
- * its call may rewrite the address, put another socket under the same number
- * with dup2, close it, or end the caller, while we look. So:
+ * The caller is hostile and runs on: other threads and processes of its call
+ * may rewrite the address, put another socket under the same number with dup2,
+ * close it, or end the caller, while we look. So:
  *
- *  - The address is copied once, 128 bytes at most, and the copy is what
- *    egress judges and connects to. The kernel never reads the runner's own:
- *    the call is answered, never continued (seccomp_unotify(2) says why).
- *  - A thread id may be given anew while we use it. After the process was
- *    opened, and again after the copy, NOTIF_ID_VALID says that who called is
- *    still in its call: then id, process and memory are his. A copy of
- *    another's memory would be thrown away.
+ *  - The address is copied once, 128 bytes at most, and egress judges the copy
+ *    and connects to it. The kernel never reads the runner's own: the call is
+ *    answered, never continued (seccomp_unotify(2) says why).
+ *  - A thread id may be given again while we use it. After the process was
+ *    opened, and again after the copy, NOTIF_ID_VALID says that the caller is
+ *    still in its call: then id, process and memory are the caller's. A copy of
+ *    another process's memory would be thrown away.
  *  - The socket under the number may be another one at each look. That decides
  *    nothing: its family and options shape the answer that this same runner
- *    gets, and what is put in place goes into its own table of descriptors.
+ *    gets, and egress' socket goes into the runner's own table of descriptors.
  *
- * What a runner gains by any of it is a connection that it could have asked
- * for straightforwardly, or none.
+ * A runner gains by any of it only a connection that it could have asked for
+ * straightforwardly, or none.
  *
- * The descriptor of a thread that has a table of its own (clone without
- * CLONE_FILES) is found by its thread id where the kernel can (Linux 6.9), and
- * looked for in its process' table elsewhere: see above.
+ * A thread may have a descriptor table of its own (clone without CLONE_FILES).
+ * Its descriptor is found by its thread id where the kernel can (Linux 6.9),
+ * and looked for in its process' table elsewhere: see above.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -46,14 +46,15 @@
 #endif
 
 enum {
-	/* Of the kernel's own structures; it says its sizes, they may grow. */
+	/* Bytes of the kernel's own structures; it tells their sizes, which may
+	 * grow. */
 	NOTIF_MAX = 512,
-	/* connect(2) of an IPv6 address takes as little (RFC 2133). */
+	/* connect(2) accepts so short an IPv6 address (RFC 2133). */
 	IN6_LEN_MIN = 24
 };
 
-/* What is carried over. Not SO_LINGER, which a runner can't set
- * (filter_net.c), nor what says nothing about a connected socket. */
+/* The options that are carried over. Not SO_LINGER, which a runner can't set
+ * (filter_net.c), nor options that mean nothing for a connected socket. */
 static const struct {
 	int level, option;
 } carried[] = {
@@ -115,7 +116,7 @@ valid(int listener, uint64_t id)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* A number of a file of proc, behind this key; -1 if there is none. */
+/* Reads the number after this key in a file of proc; -1 if there is none. */
 static long
 number(const char *path, const char *key, int base)
 {
@@ -135,7 +136,7 @@ number(const char *path, const char *key, int base)
 	return at == NULL ? -1 : strtol(at + strlen(key), NULL, base);
 }
 
-/* A pidfd of the thread, or of its process. -1 with errno. */
+/* Returns a pidfd of the thread, or of its process. -1 with errno. */
 static int
 open_process(uint32_t tid)
 {
@@ -158,13 +159,14 @@ open_process(uint32_t tid)
 }
 
 /*
- * Non-blocking and close-on-exec. The latter is of the number, not of the
- * socket, so only proc has it; a number that is gone was closed meanwhile.
+ * Reads whether it is non-blocking and close-on-exec. Close-on-exec belongs to
+ * the number, not to the socket, so only proc has it; a number that is gone was
+ * closed since the call.
  *
- * Of sockets alone: the kernel writes down all that an epoll set watches before
- * it gives us the first line, and a call can make one with a million entries,
- * which is a second of our time each. Who exchanges the one for the other at
- * the right moment is made to wait by peek.c.
+ * For sockets alone: before the first line the kernel writes down all that an
+ * epoll set watches, and a call can make a set with a million entries, which is
+ * a second of our time each. peek.c makes a runner wait that exchanges the one
+ * for the other at the right moment.
  */
 static int
 read_flags(struct peek_connect *c)
@@ -181,8 +183,8 @@ read_flags(struct peek_connect *c)
 	return 0;
 }
 
-/* What is not as a new socket has it differs from egress' as well: all of them
- * are set there (peek_put.c). */
+/* Reads the options. An option that differs from a new socket's differs from
+ * egress' as well: peek_put.c sets all of them there. */
 static void
 read_options(int sock, struct peek_connect *c)
 {
@@ -213,8 +215,8 @@ int_option(int sock, int option)
 								     : -1;
 }
 
-/* As the kernel answers for a TCP socket that is connected already, connects,
- * or failed to and was not asked for the reason. */
+/* Returns the kernel's answer for a TCP socket that is connected already,
+ * connects, or failed to and was not asked for the reason. */
 static int
 tcp_state(int sock)
 {
@@ -234,13 +236,13 @@ tcp_state(int sock)
 }
 
 /*
- * What kind of socket it is, and of which address. 0 or an errno.
+ * Judges the kind of socket, and of address. 0 or an errno.
  *
  * A unix socket of type SEQPACKET that asks for an internet address is a UDP
- * relay that was put in place before: UDP sockets may connect again. (A runner
- * can make one itself; it gets what its grants allow for UDP, as with a UDP
- * socket.) Others of this family are the tool's own, which have nobody to
- * connect to, or the stream to the resolver.
+ * relay put in place earlier: UDP sockets may connect again. (A runner can make
+ * one itself; it gets what its grants allow for UDP, as with a UDP socket.)
+ * Others of this family are the tool's own, which have no peer to connect to,
+ * or the stream to the resolver.
  */
 static int
 judge(int sock, struct peek_connect *c)
@@ -257,8 +259,8 @@ judge(int sock, struct peek_connect *c)
 	memcpy(&wanted, c->address, sizeof(wanted));
 	if (wanted == AF_UNIX)
 		return EPERM;
-	/* AF_UNSPEC takes a connection apart and leaves a socket of the host's
-	 * namespace that is none any more. */
+	/* AF_UNSPEC takes a connection apart and would leave an unconnected
+	 * socket of the host's namespace. */
 	if (wanted != AF_INET && wanted != AF_INET6)
 		return EAFNOSUPPORT;
 	if (c->naddress < (wanted == AF_INET ? sizeof(struct sockaddr_in)
@@ -283,7 +285,7 @@ judge(int sock, struct peek_connect *c)
 	return type == SOCK_STREAM ? tcp_state(sock) : 0;
 }
 
-/* The one copy. 0 or an errno. */
+/* Makes the one copy. 0 or an errno. */
 static int
 read_address(uint64_t at, struct peek_connect *c)
 {
@@ -298,7 +300,8 @@ read_address(uint64_t at, struct peek_connect *c)
 	    : EFAULT;
 }
 
-/* Fills *c. 0; an errno to answer with; -1: nobody waits any more. */
+/* Fills *c. 0; an errno to answer with; -1: the caller does not wait any
+ * more. */
 static int
 look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
 {
@@ -342,7 +345,7 @@ peek_look(int listener, struct peek_connect *c, bool *answered)
 	*answered = false;
 	memset(notif.room, 0, notif_size);
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notif.n) != 0)
-		/* ENOENT: who called was killed before we looked. */
+		/* ENOENT: the caller was killed before we looked. */
 		return errno == ENOENT || errno == EINTR ? 0 : -1;
 	error = look(listener, &notif.n, c);
 	if (error == 0)
@@ -354,9 +357,9 @@ peek_look(int listener, struct peek_connect *c, bool *answered)
 }
 
 /*
- * pid 1 is not dumpable and of another user: what is allowed there is allowed
- * with a runner. Nothing is at these addresses and numbers, and the kernel says
- * so only to who may look.
+ * Tries the reads on pid 1, which is not dumpable and of another user: a read
+ * allowed there is allowed with a runner. There is nothing at these addresses
+ * and numbers, and the kernel says so only to a process that may look.
  */
 int
 peek_look_try(struct err *e)

@@ -1,17 +1,17 @@
 /*
- * The last step: the socket that egress connected takes the number of the
- * runner's own, with what that one had: blocking or not, close-on-exec, time
- * limits, keep-alive and the rest of peek_look.c's list.
+ * The last step: egress' connected socket takes the number of the runner's own,
+ * with that socket's properties: blocking or not, close-on-exec, time limits,
+ * keep-alive and the rest of peek_look.c's list.
  *
  * The kernel gives the descriptor to the thread that waits in connect(2), and
  * that thread takes it itself: until it gets a processor, ADDFD waits. A tool
  * can keep its own threads from one (its share of processor time is limited,
- * and it may use it up). So the wait is cut off by a timer after PUT_MS, and
- * the tool's turn comes again later; peek.c makes it wait longer each time.
+ * and it may use it up). So a timer cuts the wait off after PUT_MS, and the
+ * tool's turn comes again later; peek.c makes it wait longer each time.
  *
- * The socket's second reference is ours, and is closed behind this by the
- * caller. That closing must not wait for anything that a tool decides:
- * filter_net.c says what SO_LINGER would do.
+ * The socket's second reference is ours, and the caller closes it after this.
+ * That closing must not wait for anything that a tool decides: filter_net.c
+ * says what SO_LINGER would do.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ enum {
 static void
 on_alarm(int sig)
 {
-	(void)sig; /* it interrupts, that is all */
+	(void)sig; /* it only interrupts */
 }
 
 int
@@ -48,7 +48,8 @@ peek_put_start(void)
 	return sigaction(SIGALRM, &a, NULL);
 }
 
-/* Repeated: one that came before the wait began would end none. */
+/* Starts the timer, which repeats: an alarm before the wait began would not end
+ * the wait. */
 static void
 timer(int ms)
 {
@@ -69,10 +70,11 @@ int_option(int sock, int option)
 }
 
 /*
- * Egress may give what it is there to give: a TCP socket, or an end of a
- * socketpair, stream (the resolver) or packets (a UDP relay). Never datagrams:
- * such a socket names its receiver with each one, and would reach the host's
- * other UDP ports, or the host's abstract unix sockets, past all judgement.
+ * May egress' socket be put into a runner? Allowed are a TCP socket, or an end
+ * of a socketpair, stream (the resolver) or packets (a UDP relay). Never
+ * datagrams: such a socket names its receiver with each one, and would reach
+ * the host's other UDP ports, or the host's abstract unix sockets, past all
+ * judgement.
  */
 static bool
 fit(int sock)
@@ -87,7 +89,8 @@ fit(int sock)
 	    (type == SOCK_STREAM || type == SOCK_SEQPACKET);
 }
 
-/* An option that this kind of socket doesn't have is left out. */
+/* Copies the options; leaves out those that this kind of socket doesn't
+ * have. */
 static void
 carry_over(int sock, const struct peek_connect *c)
 {
@@ -140,7 +143,8 @@ peek_put(int listener, const struct peek_wait *w)
 	timer(0);
 	if (rc < 0 && error == EINTR)
 		return PEEK_PUT_LATER;
-	/* ENOENT: the caller is gone. Others are about its own descriptors. */
+	/* ENOENT: the caller is gone. Other errors are about its own
+	 * descriptors. */
 	if (rc >= 0 || error != ENOENT)
 		peek_look_answer(listener, c->id, rc >= 0 ? w->error : error);
 	return PEEK_PUT_DONE;

@@ -7,12 +7,13 @@
 #include "peek_table.h"
 
 enum peek_put_result {
-	PEEK_PUT_DONE,  /* or nobody waits for it any more */
+	PEEK_PUT_DONE,  /* or the caller does not wait any more */
 	PEEK_PUT_LATER, /* the runner got no processor to take it with */
 	PEEK_PUT_BAD    /* no socket that may be put anywhere */
 };
 
-/* Once: the timer that ends a wait for a runner. 0 or -1 with errno. */
+/* Sets up, once, the timer that ends a wait for a runner. 0 or -1 with
+ * errno. */
 int peek_put_start(void);
 /* Puts w's socket in place and answers. Closes nothing. */
 enum peek_put_result peek_put(int listener, const struct peek_wait *);

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* conf_keys.def allows sandboxd no more. */
+/* The maximum that conf_keys.def allows sandboxd. */
 enum { SLOTS_MAX = 256 };
 
 enum slot_state { SLOT_FREE, SLOT_FORKING, SLOT_LIVE };
@@ -34,13 +34,13 @@ struct slots {
 };
 
 void slots_init(struct slots *);
-/* The slot with this number and generation in this state, or NULL. */
+/* Returns the slot with this number and generation in this state, or NULL. */
 struct slot *slots_get(
     struct slots *, uint32_t number, uint64_t generation, enum slot_state);
 /*
- * Moves a slot. To FORKING: generation is its new use's. To LIVE: pidfd is
- * taken over. To FREE: the pidfd is closed. 0, or -1 for a step that does not
- * exist (nothing changed, pidfd still the caller's).
+ * Changes a slot's state. To FORKING: generation is its new use's. To LIVE:
+ * pidfd is taken over. To FREE: the pidfd is closed. 0, or -1 for a step that
+ * does not exist (nothing changed, pidfd still the caller's).
  */
 int slots_set(struct slots *, uint32_t number, enum slot_state,
     uint64_t generation, int pidfd);

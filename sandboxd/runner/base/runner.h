@@ -31,19 +31,20 @@ enum {
 				* 12 and 13 need about 30 */
 };
 
-/* Where every tool starts, and the template's place before pivot_root. */
+/* The start directory of every tool, and the template's place before
+ * pivot_root. */
 #define RUNNER_BASE "/tmp"
-/* The root of commands, likewise; where granted modules are in a root. */
+/* The root of commands, likewise; the place of granted modules in a root. */
 #define TOOLBOX_BASE   "/mnt"
 #define RUNNER_MODULES "/modules"
 
 struct toolbox;
 
-/* What the zygote prepared for its runners. Read-only after the first fork. */
+/* The zygote's preparations for its runners. Read-only after the first fork. */
 struct zygote {
 	struct filter *filter; /* compiled seccomp programs: of kind PYTHON */
 	struct filter *command_filter; /* and of kind COMMAND */
-	/* Where hosts are granted; both NULL where the kernel has no
+	/* For runners that are granted hosts; both NULL if the kernel has no
 	 * notifications. */
 	struct filter *network_filter, *command_network_filter;
 	struct toolbox *toolbox; /* toolbox.c */
@@ -55,7 +56,7 @@ struct zygote {
 	struct buf layers;    /* name=state lines for POOL_REPORT */
 };
 
-/* What a runner knows while it gets ready: its profile, nothing of a call. */
+/* A runner's knowledge while it gets ready: its profile, nothing of a call. */
 struct runner {
 	const struct zygote *zygote;
 	const struct ipc_fork *fork;

@@ -2,7 +2,8 @@
 #ifndef STEPS_PATH_H
 #define STEPS_PATH_H
 
-/* A step reports the path it worked on when it fails; errno says why. */
+/* Notes the path a step works on, which is reported if it fails; errno says
+ * why. */
 void steps_path(const char *path);
 const char *steps_failed_path(void);
 

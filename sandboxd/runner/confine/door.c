@@ -2,12 +2,12 @@
  * The door: the socket by which a runner hands the listener of its filter to
  * peek, once, before it says READY and so before it knows its call.
  *
- * Who holds the listener answers the runner's connect(2); who holds the door
- * could hand in a listener under another call's number and have its
+ * The holder of the listener answers the runner's connect(2). The holder of the
+ * door could hand in a listener under another call's number and have its
  * connections judged by that call's grants. So no code of a tool ever runs
  * while the door is open: a runner without network closes it first of all, one
- * with network right behind its one frame. The zygote keeps its end for the
- * next fork; it runs no tool's code.
+ * with network right after its one frame. The zygote keeps its end for the next
+ * fork; it runs no tool's code.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ door_filter(struct runner *r)
 	if (m.listener == -1)
 		return -1;
 	/* A frame of two numbers: sendmsg(2) and nothing else, which the filter
-	 * that is loaded now allows. */
+	 * loaded now allows. */
 	if (ipc_write(RUNNER_DOOR_FD, IPC_LISTENER, 0, &m, NULL) == -1)
 		return -1;
 	return close(m.listener) == -1 || close(RUNNER_DOOR_FD) == -1 ? -1 : 0;

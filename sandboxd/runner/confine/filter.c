@@ -1,17 +1,17 @@
 /*
  * The runner's seccomp program: an allow-list, 64-bit only.
  *
- * What is not listed answers EPERM. Not a kill: these calls change nothing
- * when refused, so a kill would buy no safety, while libraries probe for
- * features and the author of an honest tool learns more from PermissionError
- * than from a vanished process. clone3 answers ENOSYS, because its flags are
- * in memory that a filter cannot read, and glibc then uses clone. A call by
- * another architecture's numbers (int 0x80, x32) is no probe and kills: no
- * program built for this machine makes one by accident.
+ * A call that is not listed answers EPERM. It does not kill: these calls change
+ * nothing when refused, so a kill would buy no safety, while libraries probe
+ * for features and the author of an honest tool learns more from
+ * PermissionError than from a vanished process. clone3 answers ENOSYS, because
+ * its flags are in memory that a filter cannot read, and glibc then uses clone.
+ * A call by another architecture's numbers (int 0x80, x32) is no probe and
+ * kills: no program built for this machine makes one by accident.
  *
  * Left out on purpose, though Python has functions for some of them: execve
  * (nothing in the root is executable; a tool is Python), bind, listen and
- * accept (nobody may be reached here), connect (nobody is there to be
+ * accept (a tool must not be reached here), connect (there is no peer to be
  * reached; where hosts are granted filter_net.c has it), sendfile, splice, tee
  * and vmsplice (pages of host files, passed on by reference), memfd_create and
  * System V shared memory (memory that no limit counts), mlock, ptrace and
@@ -56,14 +56,14 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells what is in the
- * page cache, DONTCACHE empties it. */
+/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells the contents of
+ * the page cache, DONTCACHE empties it. */
 #define RWF_KNOWN 0x17
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* seccomp(2): a descriptor for the notifications; and, Linux 5.19, a call that
- * was taken notice of is interrupted by nothing but the caller's end. */
+/* seccomp(2): a descriptor for the notifications; and, Linux 5.19, only the
+ * caller's end interrupts a call whose notification was received. */
 enum { FILTER_LISTEN = 1 << 3, FILTER_WAIT_KILLABLE = 1 << 5 };
 
 struct filter {
@@ -71,7 +71,7 @@ struct filter {
 	struct sock_filter *program;
 };
 
-/* Any arguments. */
+/* Allowed with any arguments. */
 static const int plain[] = {
     /* memory of its own */
     SCMP_SYS(brk),
@@ -202,7 +202,7 @@ static const int plain[] = {
     SCMP_SYS(rt_sigtimedwait),
     SCMP_SYS(sigaltstack),
     SCMP_SYS(restart_syscall),
-    /* who and what it is */
+    /* its identity and limits */
     SCMP_SYS(getuid),
     SCMP_SYS(geteuid),
     SCMP_SYS(getgid),
@@ -224,14 +224,14 @@ static const int plain[] = {
 };
 
 /*
- * Answered with success without being done. The only files that a runner writes
- * are on its /tmp, which no power cut survives: there fsync does nothing. On a
- * descriptor of the interpreter's files it would flush the host's disk, at
- * every call, and hold up who waits for that disk.
+ * Answered with success without being done. A runner writes files only on its
+ * /tmp, which no power cut survives: there fsync does nothing. On a descriptor
+ * of the interpreter's files it would flush the host's disk, at every call, and
+ * hold up other processes that wait for that disk.
  */
 static const int done_already[] = {SCMP_SYS(fsync), SCMP_SYS(fdatasync)};
 
-/* Answered as by a file system that has no such thing. Programs and libraries
+/* Answered as by a file system without them. Programs and libraries
  * (shutil.copy2) take that for an answer, but not EPERM. */
 static const int unsupported[] = {SCMP_SYS(getxattr), SCMP_SYS(lgetxattr),
     SCMP_SYS(fgetxattr), SCMP_SYS(listxattr), SCMP_SYS(llistxattr),
@@ -262,18 +262,18 @@ static const struct rule judged[] = {
 	NONE_OF(clone, 0, CLONE_REFUSED),
 	/* Huge pages come from a pool of the whole machine. */
 	NONE_OF(mmap, 3, MAP_HUGETLB),
-	/* RENAME_WHITEOUT makes a device node, asking for no right. */
+	/* RENAME_WHITEOUT makes a device node without asking for a right. */
 	NONE_OF(renameat2, 4, ~(RENAME_NOREPLACE | RENAME_EXCHANGE)),
 	/* A socket that connects while it sends would go round connect(). Nor
-	 * urgent data, which nobody uses on unix sockets but who breaks out by
-	 * it (CVE-2025-38236). */
+	 * urgent data, which on unix sockets only attackers use, to break out
+	 * (CVE-2025-38236). */
 	NONE_OF(sendto, 3, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(sendmsg, 2, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(sendmmsg, 3, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(recvfrom, 3, MSG_OOB),
 	NONE_OF(recvmsg, 2, MSG_OOB), NONE_OF(recvmmsg, 3, MSG_OOB),
-	/* The page cache is the whole host's: nobody reads round it, throws
-	 * from it or asks what is in it. */
+	/* The page cache is the whole host's: a runner must not read round it,
+	 * throw pages from it or ask for its contents. */
 	NONE_OF(open, 1, O_DIRECT),
 	NONE_OF(openat, 2, O_DIRECT),
 	NONE_OF(preadv2, 5, ~RWF_KNOWN),
@@ -333,30 +333,29 @@ static const struct rule judged[] = {
 /*
  * Locks on ranges of a file are granted without being made: the kernel's record
  * of one is memory that no limit counts (RLIMIT_LOCKS is dead, cgroups leave it
- * out) and a call could make millions, on the interpreter's own files too, where
- * others would see them. Nobody outside the call has files of its /tmp open, so
- * one process, SQLite in it, has what it asked for; several processes of one
- * call have to agree by other means.
+ * out) and a call could make millions, on the interpreter's own files too,
+ * where others would see them. No process outside the call has files of its
+ * /tmp open, so one process, SQLite in it, has what it asked for; several
+ * processes of one call have to agree by other means.
  *
- * flock() is refused, as by a file system that has none: it works on files that
- * are only open for reading, so a runner could hold up whoever locks a file of
- * the interpreter, and two runners could talk by it.
+ * flock() is refused, as by a file system without it: it works on files that
+ * are only open for reading, so a runner could hold up a process that locks a
+ * file of the interpreter, and two runners could talk by it.
  */
 static const int lock_commands[] = {
 	F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW,
 };
 
-/* getsockopt: what a socket is. Not SO_PEERPIDFD, a handle of sandboxd. */
+/* getsockopt: a socket's properties. Not SO_PEERPIDFD, a handle of sandboxd. */
 static const int socket_facts[] = {
 	SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ERROR, SO_ACCEPTCONN, SO_SNDBUF,
 	SO_RCVBUF, SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE, SO_REUSEADDR,
 	SO_REUSEPORT, SO_LINGER, SO_BROADCAST, SO_PASSCRED, SO_PEERCRED,
 };
 
-/* setsockopt: level and option both; the dangerous ones attach programs.
- * Not SO_SNDBUF and SO_RCVBUF: what lies in a socket's buffers is kernel memory
- * that no limit of ours counts, and with those a few hundred pairs hold
- * gigabytes. */
+/* setsockopt: level and option both; the dangerous ones attach programs. Not
+ * SO_SNDBUF and SO_RCVBUF: data in a socket's buffers is kernel memory that no
+ * limit of ours counts, and with those a few hundred pairs hold gigabytes. */
 static const int socket_options[] = {
 	SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE,
 	SO_REUSEADDR, SO_PASSCRED, SO_BROADCAST,
@@ -364,12 +363,12 @@ static const int socket_options[] = {
 };
 /* clang-format on */
 
-/* The loader sets the thread pointer; its other functions are none of ours. */
+/* The loader sets the thread pointer; no other function is allowed. */
 #ifdef SYS_arch_prctl
 enum { ARCH_SET_FS_CODE = 0x1002 }; /* asm/prctl.h */
 #endif
 
-/* The same verdict for each of n calls, whatever their arguments. */
+/* Adds the same verdict for each of n calls, whatever their arguments. */
 static int
 add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 {
@@ -382,9 +381,9 @@ add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 }
 
 /*
- * What a program needs to start and run, beyond all of the above. execve alone:
- * which files it takes is Landlock's and the mounts' matter (fsrules.c). No
- * execveat, whose use is to run what has no name.
+ * Adds the calls a program needs to start and run. execve alone: Landlock and
+ * the mounts judge its files (fsrules.c). No execveat, whose use is to run a
+ * file without a name.
  */
 static int
 add_command_rules(scmp_filter_ctx ctx)
@@ -400,7 +399,7 @@ add_command_rules(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* The judged calls of which one rule says all. */
+/* Adds the judged calls that need one rule only. */
 static int
 add_judged(scmp_filter_ctx ctx)
 {
@@ -437,11 +436,11 @@ add_sockets(scmp_filter_ctx ctx, bool network)
 	return rc;
 }
 
-/* fchmodat2(2), Linux 6.6: the C library has an older way, which it takes for
- * ENOSYS alone. */
+/* fchmodat2(2), Linux 6.6: the C library uses an older way after ENOSYS
+ * alone. */
 enum { FCHMODAT2 = 452 };
 
-/* What is answered without being done: each says why where it is listed. */
+/* Adds the calls answered without being done: each list says why. */
 static int
 add_answers(scmp_filter_ctx ctx)
 {

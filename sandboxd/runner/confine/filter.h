@@ -16,22 +16,23 @@ struct filter;
 
 /* Forms of the program, or-ed. 0 is that of tools in Python without grants. */
 enum {
-	FILTER_COMMAND = 1, /* adds execve and what starting a program needs */
-	FILTER_NETWORK = 2  /* adds internet sockets and connect(2), which
-			     * raises a notification (filter_net.c) */
+	/* adds execve and the other calls a program's start needs */
+	FILTER_COMMAND = 1,
+	FILTER_NETWORK = 2 /* adds internet sockets and connect(2), which
+			    * raises a notification (filter_net.c) */
 };
 
-/* Compiles it. NULL with err on failure: with FILTER_NETWORK also where there
- * are no notifications. */
+/* Compiles the program. NULL with err on failure: with FILTER_NETWORK also if
+ * there are no notifications. */
 struct filter *filter_new(unsigned forms, struct err *);
 void filter_free(struct filter *);
-/* The program: an array of struct sock_filter, *n bytes; borrowed. */
+/* Returns the program: an array of struct sock_filter, *n bytes; borrowed. */
 const void *filter_program(const struct filter *, size_t *n);
-/* Loads it into the calling thread; there must be no other. 0 or -1 with
- * errno. */
+/* Loads the program into the calling thread; there must be no other. 0 or -1
+ * with errno. */
 int filter_load(const struct filter *);
-/* Likewise one with FILTER_NETWORK: the listener (CLOEXEC), or -1 with errno:
- * EBUSY if a filter around us has one, as some containers'. */
+/* Loads a program with FILTER_NETWORK. Returns the listener (CLOEXEC), or -1
+ * with errno: EBUSY if a filter around us has one, as some containers'. */
 int filter_listen(const struct filter *);
 
 #endif

@@ -2,19 +2,19 @@
  * The network profile's part of the filter.
  *
  * A socket that such a runner makes lives in its own network namespace, which
- * is empty: nothing can be reached by it. Only connect(2) leads out, and it is
- * never made by the runner: it raises a notification, and peek puts another
- * socket in the place of the runner's, which sandboxd-egress has connected
- * where the grants and the address policy allow (sandboxd/pool/peek/peek.c).
+ * is empty: nothing can be reached by it. Only connect(2) leads out, and the
+ * runner never makes it: it raises a notification, and peek puts another socket
+ * in place of the runner's, which sandboxd-egress has connected where the
+ * grants and the address policy allow (sandboxd/pool/peek/peek.c).
  *
- * That other socket belongs to the host's network namespace. So what is listed
- * here is also all that a tool may do to a socket out there, and nothing of it
- * may lead a second way out: no bind, listen or accept (a socket whose
- * connection was shut down can listen), no MSG_FASTOPEN and no
- * TCP_FASTOPEN_CONNECT (they connect while sending), no TCP_REPAIR (it
- * connects without a packet), no TCP_ULP, no SO_BINDTODEVICE and SO_MARK (other
- * routes), no IP_TRANSPARENT, no SIOCG* (they list the host's interfaces). None
- * of these is named: what isn't listed is refused.
+ * That other socket belongs to the host's network namespace. So the list here
+ * is also all that a tool may do to a socket out there, and nothing of it may
+ * lead a second way out: no bind, listen or accept (a socket whose connection
+ * was shut down can listen), no MSG_FASTOPEN and no TCP_FASTOPEN_CONNECT (they
+ * connect while sending), no TCP_REPAIR (it connects without a packet), no
+ * TCP_ULP, no SO_BINDTODEVICE and SO_MARK (other routes), no IP_TRANSPARENT, no
+ * SIOCG* (they list the host's interfaces). None of these is named: a call that
+ * isn't listed is refused.
  *
  * Families, types and protocols are judged together: raw sockets, MPTCP, SCTP,
  * UDP-Lite and ICMP sockets are none of those below.
@@ -47,9 +47,9 @@ static const struct {
     {AF_INET6, SOCK_DGRAM, IPPROTO_UDP},
 };
 
-/* How one's own connection is kept and cut into packets; set and read. What
- * is set before connect(2) is carried over by peek (peek_look.c), all but
- * IPV6_V6ONLY, which says nothing about a connected socket. */
+/* Options that keep one's own connection and cut it into packets; set and read.
+ * peek carries over those that are set before connect(2) (peek_look.c), all but
+ * IPV6_V6ONLY, which means nothing for a connected socket. */
 static const struct {
 	int level, option;
 } options[] = {
@@ -91,7 +91,7 @@ filter_net_rules(scmp_filter_ctx ctx)
 	/*
 	 * Answered as done, and not done. A closing process waits as long as
 	 * SO_LINGER says, and peek closes its copy of a socket at a moment at
-	 * which the tool may have closed its own: a tool could make it, and
+	 * which the tool may have closed its own: a tool could make peek, and
 	 * with it all other calls' connections, wait.
 	 */
 	if (rc == 0)

@@ -1,14 +1,14 @@
 /*
- * What a runner whose server is granted hosts may do beyond the others: make
- * internet sockets, and ask for a connection. See filter_net.c.
+ * The calls allowed in addition to a runner whose server is granted hosts:
+ * making internet sockets, and asking for a connection. See filter_net.c.
  */
 #ifndef FILTER_NET_H
 #define FILTER_NET_H
 
 #include <seccomp.h>
 
-/* Adds the rules. 0, or libseccomp's negative errno: -EINVAL where the kernel
- * or the library has no notifications. */
+/* Adds the rules. 0, or libseccomp's negative errno: -EINVAL if the kernel or
+ * the library has no notifications. */
 int filter_net_rules(scmp_filter_ctx);
 
 #endif

@@ -8,14 +8,14 @@
  *    owners. The zygote is thread 2 of the pool; a runner is thread 1 of its
  *    own pid namespace and its first thread would be 2: with the stale id two
  *    threads would look like one. CLONE_CHILD_SETTID lets the kernel write the
- *    new id to the very place that the control block has it.
+ *    new id to its place in the control block.
  *  - CLONE_CHILD_CLEARTID at the same address, as glibc's own fork.
  *  - The robust futex list, which the kernel forgets at fork.
  *
- * Where pool-init gave a cgroup for the slot, the runner is born in it
+ * If pool-init gave a cgroup for the slot, the runner is born in it
  * (CLONE_INTO_CGROUP): there is no moment at which its limits don't hold, and
- * nothing of it is ever charged to the zygote's. Its cgroup namespace is then
- * made by itself, since clone3 would root it at the zygote's cgroup.
+ * none of its memory is ever charged to the zygote's. The runner then makes its
+ * cgroup namespace itself, since clone3 would root it at the zygote's cgroup.
  *
  * Locks of malloc and stdio need no care: the zygote has one thread.
  * pthread_atfork handlers do not run; the only one that matters is OpenSSL's
@@ -39,10 +39,10 @@
 #endif
 
 /*
- * Finds where glibc keeps the main thread's id: the kernel knows, since
- * glibc gave it that address for CLEARTID at start (prctl(2),
- * PR_GET_TID_ADDRESS; it needs CONFIG_CHECKPOINT_RESTORE, which Debian's
- * kernels have). That it really holds our id is checked before it is used.
+ * Finds where glibc keeps the main thread's id. The kernel knows, since glibc
+ * gave it that address for CLEARTID at start (prctl(2), PR_GET_TID_ADDRESS; it
+ * needs CONFIG_CHECKPOINT_RESTORE, which Debian's kernels have). That it really
+ * holds our id is checked before it is used.
  */
 int
 fork_setup(struct zygote *z, struct err *err)
@@ -58,8 +58,8 @@ fork_setup(struct zygote *z, struct err *err)
 	return 0;
 }
 
-/* As many as pool-init has slots. A descriptor is kept: 0 stands for none,
- * which no cgroup's directory can be (standard_fds in zygote.c). */
+/* As many as pool-init has slots. A descriptor is kept: 0 means none, which no
+ * cgroup's directory can be (standard_fds in zygote.c). */
 enum { LEAVES_MAX = 256 };
 static int leaves[LEAVES_MAX];
 static bool have_leaves;
@@ -105,7 +105,7 @@ fork_runner(const struct zygote *z, uint32_t slot, int *pidfd)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)leaves[slot];
 	} else {
-		/* Never without limits where there are any. */
+		/* Never without limits if there are any. */
 		errno = ENOENT;
 		return -1;
 	}

@@ -1,15 +1,15 @@
 /*
- * Landlock: read everything there is, write only /tmp and the few device
- * nodes, execute nothing (landlock(7)). For a command: execute the programs of
- * the toolbox and their loaders, each named by its path, and nothing else.
+ * Landlock: read everything there is, write only /tmp and the few device nodes,
+ * execute nothing (landlock(7)). For a command: execute the programs of the
+ * toolbox and their loaders, each named by its path, and nothing else.
  *
- * It stands behind the mounts, which say the same: a mistake in one of the
- * two does not open a file. From ABI 6 on it also cuts off abstract unix
- * sockets and signals outside the runner. Its TCP rules are set, yet count
- * as no layer: MPTCP and TCP Fast Open pass them.
+ * It backs up the mounts, which say the same: a mistake in one of the two does
+ * not open a file. From ABI 6 on it also cuts off abstract unix sockets and
+ * signals outside the runner. Its TCP rules are set, yet count as no layer:
+ * MPTCP and TCP Fast Open pass them.
  *
- * The numbers are the kernel's ABI (include/uapi/linux/landlock.h); Debian
- * 12's header ends at ABI 2, so the newer ones stand here.
+ * The numbers are the kernel's ABI (include/uapi/linux/landlock.h); Debian 12's
+ * header ends at ABI 2, so the newer ones are defined here.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -88,7 +88,7 @@ allow(int ruleset, const char *path, uint64_t rights)
 	return rc;
 }
 
-/* What a command may execute. */
+/* Allows the programs that a command may execute. */
 static int
 allow_programs(const struct zygote *z, int ruleset)
 {

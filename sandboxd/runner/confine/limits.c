@@ -1,14 +1,14 @@
 /*
  * Resource limits of one call (setrlimit(2)). They bind the call's own uid,
  * which no other running call has, so RLIMIT_NPROC counts this call alone.
- * Those that are the same for every call are set while the runner confines
- * itself, the others by our code when EXECUTE names them, before it reads the
- * code that they bind: soft and hard limit are one, and nobody in the pool
+ * Limits that are the same for every call are set while the runner confines
+ * itself. Our code sets the others when EXECUTE names them, before it reads the
+ * code that they bind. Soft and hard limit are one, and no process in the pool
  * has the CAP_SYS_RESOURCE of the host that raising one needs.
  *
  * RLIMIT_AS bounds each process, not their sum: sandboxd keeps processes x
- * address space under its budget and reports memory as degraded where there
- * is no cgroup.
+ * address space under its budget and reports memory as degraded if there is no
+ * cgroup.
  */
 #include <sys/resource.h>
 
@@ -37,8 +37,9 @@ limit(int what, uint64_t value)
 }
 
 /*
- * Raising the own score needs no right (proc(5), oom_score_adj); a runner can't
- * lower it again: it is not dumpable, so the file belongs to the pool's root.
+ * Sets the own score. Raising it needs no right (proc(5), oom_score_adj); a
+ * runner can't lower it again: it is not dumpable, so the file belongs to the
+ * pool's root.
  */
 static int
 oom(int score)
@@ -109,9 +110,9 @@ limits_call(const struct ipc_execute *x, bool command)
 	    limit(RLIMIT_FSIZE, x->file_bytes) == -1)
 		return -1;
 	/*
-	 * At the soft limit a command gets SIGXCPU, which tells its pid 1 what
-	 * it died of; a second later it is SIGKILL for one that caught it. A
-	 * tool in Python is pid 1 itself, for which only SIGKILL counts.
+	 * At the soft limit a command gets SIGXCPU, which tells its pid 1 why
+	 * it died; a second later a command that caught it gets SIGKILL. A tool
+	 * in Python is pid 1 itself, for which only SIGKILL counts.
 	 */
 	cpu.rlim_cur = (x->cpu_ms + 999) / 1000;
 	cpu.rlim_max = cpu.rlim_cur + (command ? 1 : 0);

@@ -1,11 +1,11 @@
 /*
- * Ids and capabilities: from root inside the pool's user namespace, which is
- * nobody outside, to this call's own uid without any capability.
+ * Ids and capabilities: from root inside the pool's user namespace, which is an
+ * unprivileged user outside, to this call's own uid without any capability.
  *
- * The order is forced: securebits and the bounding set need CAP_SETPCAP,
- * groups and ids need CAP_SETGID and CAP_SETUID, and the id change itself
- * clears the effective and permitted sets since KEEP_CAPS and NO_SETUID_FIXUP
- * are off and locked.
+ * The order is forced: securebits and the bounding set need CAP_SETPCAP, groups
+ * and ids need CAP_SETGID and CAP_SETUID, and the id change itself clears the
+ * effective and permitted sets since KEEP_CAPS and NO_SETUID_FIXUP are off and
+ * locked.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -21,7 +21,7 @@
 #include "confinement.h"
 #include "runner.h"
 
-/* More than any kernel has; PR_CAPBSET_DROP says EINVAL where they end. */
+/* More than any kernel has; PR_CAPBSET_DROP says EINVAL after the last. */
 enum { CAPS_END = 64 };
 
 static int
@@ -38,8 +38,8 @@ cap_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-/* What the zygote keeps of the pool's rights, and so all that a runner's
- * bounding set still has to lose. */
+/* The pool's rights that the zygote keeps, and so all that a runner's bounding
+ * set still has to lose. */
 static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
     (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
 
@@ -61,8 +61,9 @@ bounding_drop(uint64_t keep)
 }
 
 /*
- * SYS_ADMIN makes namespaces and mounts; SETUID, SETGID and SETPCAP are spent
- * on the way down. All of them count in the pool's user namespace only.
+ * Keeps the zygote's capabilities. SYS_ADMIN makes namespaces and mounts;
+ * SETUID, SETGID and SETPCAP are spent on the way down. All of them count in
+ * the pool's user namespace only.
  */
 int
 privileges_zygote(struct err *err)
@@ -75,7 +76,8 @@ privileges_zygote(struct err *err)
 	return 0;
 }
 
-/* The other bits went with the zygote's; privileges_drop reads all back. */
+/* Drops the rest of the bounding set. The other bits went with the zygote's;
+ * privileges_drop reads all back. */
 int
 privileges_bounding(struct runner *r)
 {
@@ -102,8 +104,8 @@ privileges_securebits(struct runner *r)
 }
 
 /*
- * uid 0 would be the pool's root, so a FORK that asks for it is refused
- * here: the broker picks the uid, but this is where it would hurt.
+ * Takes the call's ids. uid 0 would be the pool's root, so a FORK that asks for
+ * it is refused here: the broker picks the uid, but it would do harm here.
  */
 int
 privileges_ids(struct runner *r)
@@ -128,8 +130,8 @@ privileges_ids(struct runner *r)
 	return 0;
 }
 
-/* Drops every set, then reads all five back: a capability that stayed for
- * any reason ends the runner here. */
+/* Drops every set, then reads all five back: a capability that stayed for any
+ * reason ends the runner here. */
 int
 privileges_drop(struct runner *r)
 {
@@ -165,8 +167,9 @@ held:
 	return -1;
 }
 
-/* /proc/self belongs to nobody then, and no process of the same uid may
- * attach; the id change set it already where suid_dumpable is 0. */
+/* Makes us not dumpable. Then /proc/self does not belong to the call's uid, and
+ * no process of the same uid may attach. The id change did that already if
+ * suid_dumpable is 0. */
 int
 privileges_dumpable(struct runner *r)
 {

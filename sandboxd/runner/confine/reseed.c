@@ -2,12 +2,12 @@
  * OpenSSL's random generators and the fork.
  *
  * OpenSSL notices a fork by a changed pid. Every runner is pid 1 of its own
- * namespace, and a zygote that had that pid, or a tool's child that has the
- * zygote's, would be the same process again, as far as OpenSSL can see: three
- * runners once drew the same RAND_bytes. So no generator crosses the fork at
- * all: the zygote takes all three down when it is warm, and whoever draws
- * first in a child makes them anew, seeded by the kernel (EVP_RAND(3): a
- * generator that is not instantiated seeds itself when it is asked).
+ * namespace. To OpenSSL a zygote that had that pid, or a tool's child that has
+ * the zygote's, would be the same process again: three runners once drew the
+ * same RAND_bytes. So no generator crosses the fork at all: the zygote takes
+ * all three down when it is warm, and the first draw in a child makes them
+ * again, seeded by the kernel (EVP_RAND(3): a generator that is not
+ * instantiated seeds itself when it is asked).
  *
  * A tool that never draws pays nothing, and the zygote's memory holds no
  * generator's state.
@@ -24,9 +24,9 @@
 int
 reseed_none(struct err *err)
 {
-	/* These calls make the generators where there are none yet: then
-	 * nothing made later is overlooked. Children first: a generator locks
-	 * and asks its parent. */
+	/* These calls make the generators if there are none yet: then none made
+	 * later is overlooked. Children first: a generator locks and asks its
+	 * parent. */
 	EVP_RAND_CTX *drbg[] = {RAND_get0_private(NULL), RAND_get0_public(NULL),
 	    RAND_get0_primary(NULL)};
 	unsigned i;

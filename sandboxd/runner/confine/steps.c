@@ -1,15 +1,15 @@
 /*
  * The confinement, one named step after the other.
  *
- * The order is the design (sandboxd/runner/DESIGN.md); another one
- * fails or is weaker. Mounts come first because they need capabilities;
- * limits before the ids change, since a call's uid may not raise them again;
- * bounding set and securebits need the capabilities that the id change takes
- * away; Landlock and seccomp need no_new_privs; seccomp is last because
- * everything before it uses calls that it refuses.
+ * The order is the design (sandboxd/runner/DESIGN.md); another one fails or is
+ * weaker. Mounts come first because they need capabilities; limits before the
+ * ids change, since a call's uid may not raise them again; bounding set and
+ * securebits need the capabilities that the id change takes away; Landlock and
+ * seccomp need no_new_privs; seccomp is last because everything before it uses
+ * calls that it refuses.
  *
- * All of it is done before the runner knows anything about its call: what
- * waits ready holds no right that a call could want to have.
+ * All of it is done before the runner knows anything about its call: a waiting
+ * runner holds no right that a call could want to have.
  */
 #include <sys/syscall.h>
 
@@ -32,11 +32,11 @@ struct step {
 };
 
 /*
- * A session of its own, and no second one: the filter refuses setsid(2). No
- * terminal could ever be taken over. And a kernel with autogroups divides the
- * processors by session (sched(7)), each having as much as any other whatever
- * lives in it: all processes and threads of a call share what one would have.
- * With sessions of their own 62 of them took 62 shares (decision 0072).
+ * Makes a session of its own, and no second one: the filter refuses setsid(2).
+ * No terminal could ever be taken over. And a kernel with autogroups divides
+ * the processors by session (sched(7)), with equal shares however many
+ * processes a session has: all processes and threads of a call share the part
+ * of one. With sessions of their own 62 of them took 62 shares (decision 0072).
  */
 static int
 step_setsid(struct runner *r)
@@ -45,7 +45,7 @@ step_setsid(struct runner *r)
 	return setsid() == (pid_t)-1 ? -1 : 0;
 }
 
-/* Everything behind the descriptors that were made here on purpose. */
+/* Closes everything above the descriptors that were made here on purpose. */
 static int
 step_close_range(struct runner *r)
 {
@@ -120,7 +120,7 @@ steps_layers(
 		buf_putf(out, "runner-namespaces=missing %s\n", why);
 		state = NULL;
 	} else
-		/* The root that all runners share was built before. */
+		/* The root that all runners share was built earlier. */
 		buf_puts(out,
 		    "runner-namespaces=enforced\nrunner-mounts=enforced\n");
 	for (s = steps; s->name != NULL; s++)

@@ -26,23 +26,23 @@
 /* Exit codes, seen in EXITED; a tool can imitate them. */
 enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
 
-/* sandboxd's end of it comes after 0.3 ms, or at once. */
+/* sandboxd ends the process after 0.3 ms, or at once. */
 enum { LINGER_MS = 20 };
 
-/* 0, 1, 2: /dev/null and the output pipe; 3 the channel; nothing else that
- * the zygote had open, its own socket to pool-init included. */
+/* Sets the descriptors: 0, 1, 2: /dev/null and the output pipe; 3 the channel;
+ * none else that the zygote had open, its own socket to pool-init included. */
 int
 child_descriptors(int channel, int door)
 {
 	int null;
 
-	/* Until then 3 is the zygote's socket to pool-init: nothing of a runner
-	 * may be said there. */
+	/* Until then 3 is the zygote's socket to pool-init: a runner must not
+	 * send anything there. */
 	if (channel != RUNNER_CHANNEL_FD &&
 	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
 		_exit(END_SET_UP);
-	/* The door is above 3, and not the channel: who waits at the one does
-	 * not read the other. */
+	/* The door is above 3, and not the channel: its reader does not read
+	 * the channel. */
 	if (door != -1 && door != RUNNER_DOOR_FD &&
 	    dup3(door, RUNNER_DOOR_FD, O_CLOEXEC) == -1)
 		return -1;
@@ -58,7 +58,7 @@ child_descriptors(int channel, int door)
 	return output_pipe();
 }
 
-/* A runner that cannot even set up its descriptors still says so. */
+/* Reports a runner that cannot even set up its descriptors. */
 static _Noreturn void
 fail(const char *step)
 {
@@ -71,8 +71,8 @@ fail(const char *step)
 	_exit(END_SET_UP);
 }
 
-/* Reads one frame that must be of this type. The frame is never freed: what
- * msg borrows lives as long as the process. */
+/* Reads one frame that must be of this type. The frame is never freed: data
+ * that msg borrows lives as long as the process. */
 static void
 expect(enum ipc_type type, void *msg)
 {
@@ -98,9 +98,9 @@ waiting(void)
 }
 
 /*
- * The result is on its way to somebody who waits. Taking this process apart
- * costs more than carrying it there, and nothing of it can be put off once it
- * has begun: sandboxd ends it when the answer has left.
+ * Waits to be ended. The result is on its way to a client that waits. Taking
+ * this process apart costs more than carrying it there, and can't be put off
+ * once it has begun: sandboxd ends the process when the answer has left.
  */
 static void
 linger(void)
@@ -109,9 +109,9 @@ linger(void)
 }
 
 /*
- * A call from its first frame to its one result. rehearsing: all its frames are
- * there already, and the way is gone that a call goes whose row is yet to be
- * committed.
+ * Serves a call from its first frame to its one result. rehearsing: all its
+ * frames are there already, and yet the call goes the way of one whose row is
+ * still to be committed.
  */
 int
 child_serve(const struct runner *r, enum runner_kind kind, bool rehearsing)
@@ -144,7 +144,7 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	guards = guards_renew() == -1 ? errno : 0;
 	door = door_of(fork);
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
-	/* Before their descriptors are closed. */
+	/* Before the descriptors of the modules are closed. */
 	modules = modules_mount(&r) == -1 ? errno : 0;
 	if (child_descriptors(fork->channel, door) == -1)
 		fail("descriptors");
@@ -158,7 +158,7 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	}
 	if (steps_run(&r) == -1)
 		_exit(END_CONFINE);
-	/* A command's streams are its own: nobody prints to this pipe. */
+	/* A command has streams of its own: no output goes to this pipe. */
 	if (fork->kind == RUNNER_PYTHON && output_start() == -1)
 		fail("output");
 	if (output_send(IPC_READY, &ready) == -1)

@@ -3,18 +3,17 @@
  *
  * A runner shares the zygote's memory until it writes, and Python writes
  * wherever it looks (reference counts): a trivial call takes some 500 page
- * faults, each of which costs more than the copy it makes. Which pages they
- * are hardly changes from call to call. So the zygote rehearses: children of it
- * go the way of two calls, from their frames on, of code that stands in the
- * harness, one plain and one asynchronous, and then look up in their page
- * tables which pages became their own (pagemap in the kernel's
- * admin-guide/mm). Runners ask for those, range by range, with
- * MADV_POPULATE_WRITE (madvise(2), Linux 5.14), while they wait and nobody
- * waits for them: it costs no less processor time than the faults do, but not
- * a caller's time.
+ * faults, each of which costs more than the copy it makes. The pages hardly
+ * change from call to call. So the zygote rehearses: its children make two
+ * calls, from their frames on, with code of the harness, one plain and one
+ * asynchronous. Then they look up in their page tables which pages became their
+ * own (pagemap in the kernel's admin-guide/mm). Runners ask for those, range by
+ * range, with MADV_POPULATE_WRITE (madvise(2), Linux 5.14), while they wait and
+ * no call waits for them: it costs no less processor time than the faults do,
+ * but not a caller's time.
  *
- * This is about time alone. Nothing of the rehearsal but a list of addresses
- * comes back, a kernel without the call, or a rehearsal that failed, makes
+ * This is about time alone. Only a list of addresses comes back from the
+ * rehearsal. A kernel without that advice, or a rehearsal that failed, makes
  * slower runners and nothing else.
  */
 #include <sys/mman.h>
@@ -44,29 +43,30 @@
 
 enum {
 	PAGE = 4096,
-	/* Ranges kept. Pages that lie this close are of one: a system call
-	 * costs as much as copying a page, or mapping some of a file. */
+	/* Ranges kept. Pages this close to each other share a range: a system
+	 * call costs as much as copying a page, or mapping some of a file. */
 	RANGES_MAX = 768,
 	OWN_GAP = 1,
 	FILES_GAP = 16,
-	/* 64 MiB of pages: four times what the zygote has. */
+	/* 64 MiB of pages: four times the zygote's. */
 	PAGES_MAX = 16384,
 	/*
-	 * Nobody waits for the processor where a runner had no call for this
-	 * long. Under load it has: there the pages that a call needs cost less
-	 * when it asks for them, and processor time is what calls wait for.
+	 * A runner had no call for this long, so no process waits for the
+	 * processor. Under load some do: there the pages that a call needs cost
+	 * less when it asks for them, and processor time is the bottleneck.
 	 */
 	IDLE_MS = 70,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
 	/* A rehearsal takes some ms; one that hangs must not hold the pool. */
 	REHEARSAL_S = 10,
-	/* Limits as a call has them; a rehearsal meets none. */
+	/* Limits as a call has them; a rehearsal reaches none. */
 	REHEARSAL_BYTES = 1 << 30,
 	REHEARSAL_FILES = 256,
 };
 
 /* Pages that became the child's own, and pages of files (the interpreter's
- * text) that it looked at: the kernel maps those in small groups only. */
+ * text) that it looked at: the kernel maps files' pages in small groups
+ * only. */
 enum { OWN, FILES, KINDS };
 
 struct found {
@@ -92,7 +92,7 @@ static struct rehearsed {
 /* --- In the rehearsing child. ----------------------------------------- */
 
 /* Plays a runner that has been confined: its descriptors, its interpreter, a
- * call. What it sends goes into a socket that nobody reads. */
+ * call. Its messages go into a socket that is never read. */
 static int
 play(int channel)
 {
@@ -102,8 +102,8 @@ play(int channel)
 	return child_serve(NULL, RUNNER_PYTHON, true);
 }
 
-/* Notes the pages of one mapping that are there (bit 63 of their entry), by
- * whether they belong to a file (bit 61). */
+/* Notes the present pages of one mapping (bit 63 of their entry), by whether
+ * they belong to a file (bit 61). */
 static int
 note_mapping(struct found *f, int pagemap, uint64_t from, uint64_t to)
 {
@@ -138,7 +138,7 @@ note(struct found *f)
 	if (maps == NULL || pagemap == -1)
 		return -1;
 	/* The thread's stack and the like are mapped elsewhere in each runner:
-	 * asking for what is not there fails and costs next to nothing. */
+	 * asking for an absent page fails and costs next to nothing. */
 	while (rc == 0 && fgets(line, sizeof(line), maps) != NULL)
 		if (sscanf(line, "%llx-%llx %7s", &from, &to, perms) == 3 &&
 		    (strcmp(perms, "rw-p") == 0 || strcmp(perms, "r-xp") == 0 ||
@@ -157,8 +157,8 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Pages of all rehearsals to ranges; two that lie `gap` apart are of one.
- * Too many: the last ones are left to their faults. */
+/* Merges the pages of all rehearsals into ranges; two that lie `gap` apart
+ * share one. If there are too many, the last ones are left to their faults. */
 static void
 merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 {
@@ -177,7 +177,7 @@ merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 	}
 }
 
-/* The frames of a call, as sandboxd sends them. */
+/* Sends the frames of a call, as sandboxd does. */
 static int
 send_call(int fd, const struct rehearsed *c)
 {
@@ -250,7 +250,8 @@ prefault_learn(void)
 	for (i = 0; i < CALLS && rc == 0; i++)
 		rc = rehearse(&calls[i], f);
 	if (rc == 0) {
-		/* Own pages first: read before, they would be mapped twice. */
+		/* Own pages first: if they were read before, they would be
+		 * mapped twice. */
 		merge(f->page[OWN], f->n[OWN], OWN_GAP, MADV_POPULATE_WRITE);
 		merge(
 		    f->page[FILES], f->n[FILES], FILES_GAP, MADV_POPULATE_READ);
@@ -259,7 +260,7 @@ prefault_learn(void)
 	return rc;
 }
 
-/* Is the call there? */
+/* Has the call come? */
 static bool
 called(int timeout_ms)
 {

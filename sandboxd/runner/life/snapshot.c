@@ -4,31 +4,31 @@
  * A fork copies one page-table entry for every page of anonymous memory that
  * was written, and the child's end takes each of them down again: 4,000 of
  * them, most of which the child never looks at. Pages of a file need no copy:
- * the child's first touch finds them. So when the zygote is warm, what it has
- * written is put into a memfd, and the memfd is mapped privately over the very
+ * the child's first touch finds them. So when the zygote is warm, its written
+ * memory is put into a memfd, and the memfd is mapped privately over the very
  * memory it came from. Every byte is where it was; a runner pays for the pages
  * it touches, and the others are one copy in the page cache for all.
  *
  * Nothing becomes shared for writing: the mapping is private, and the memfd is
- * sealed against writes before it is closed. What the zygote itself writes
- * later is its own copy again, and is what a fork copies: so it runs no Python
- * from here on.
+ * sealed against writes before it is closed. Memory that the zygote itself
+ * writes later is its own copy again, and a fork copies it: so it runs no
+ * Python from here on.
  *
- * Only memory that nobody grows in place may be replaced: what mremap(2) adds
- * to a region would show the file behind it. The heap and CPython's arenas are
+ * Only memory that does not grow in place may be replaced: an extension by
+ * mremap(2) would show the file that follows. The heap and CPython's arenas are
  * never grown so; blocks that malloc mapped by themselves could be, and there
  * are none (python.c, M_MMAP_THRESHOLD).
  *
- * The interpreter's text is put there as well, for its size of page: the kernel
- * maps it in 16 pages at a time and takes them down one by one at the end, some
- * 600 of them a runner, where it lies in a file; in huge pages it is two
- * faults. What is writable gains too: a fault finds its neighbours in one large
- * folio and not page by page. And a library's four mappings that nobody writes
+ * The interpreter's text is put there as well, for its size of page: from a
+ * file the kernel maps it in 16 pages at a time and takes them down one by one
+ * at the end, some 600 of them a runner; in huge pages it is two faults.
+ * Writable memory gains too: a fault finds its neighbours in one large folio
+ * and not page by page. And a library's four mappings without write access
  * become one (fixed_line): a fork copies mappings one by one.
  *
  * The memory is replaced while this code runs in it. Between the copy and the
- * mapping nothing but this stack may change, which is why the stack stays as
- * it is and only system calls happen there.
+ * mapping only this stack may change. So the stack is not replaced, and only
+ * system calls happen there.
  */
 #include <Python.h>
 
@@ -49,7 +49,7 @@
 
 enum {
 	PAGE = 4096,
-	/* Smaller ones without a file are copied sooner than mapped. */
+	/* Smaller regions without a file are copied sooner than mapped. */
 	REGION_MIN = 128 * 1024,
 	/* CPython's arenas are 1 MiB each and grow together: a dozen regions in
 	 * all; two of each library, which are 25. */
@@ -62,7 +62,7 @@ enum {
 };
 
 /* Linux 6.1: makes huge pages now, whatever the system's settings say about
- * when to make them by itself. */
+ * making them automatically. */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -117,7 +117,7 @@ line_read(const char *text, struct line *l)
 	return true;
 }
 
-/* Private, writable, no stack. */
+/* Is the mapping private and writable, and no stack? */
 static bool
 is_data(const struct line *l)
 {
@@ -134,13 +134,14 @@ holds(const struct region *r, uintptr_t function)
 	return (char *)function >= r->from && (char *)function < r->to;
 }
 
-/* A library's mappings that nobody writes, as far as they are read. */
+/* A library's mappings without write access, as far as they are read. */
 struct fixed {
 	struct region r;
 	unsigned long long inode;
 };
 
-/* This program is no library: it stays where it is. */
+/* Ends a library's mappings. This program is no library: it stays where it
+ * is. */
 static void
 fixed_end(struct fixed *f, struct regions *found)
 {
@@ -154,11 +155,11 @@ fixed_end(struct fixed *f, struct regions *found)
 }
 
 /*
- * The mappings of a library that nobody writes lie one behind the other: its
- * text, and before and behind it what is only read. They become one that may
- * be read and executed, since huge pages need room and each mapping costs: that
- * constants may be executed gives nobody anything, in a process whose tool
- * calls any function there is.
+ * Takes a line. A library's mappings without write access follow each other:
+ * its text, with read-only mappings before and after it. They become one that
+ * may be read and executed, since huge pages need room and each mapping costs.
+ * That constants may be executed gives an attacker nothing, in a process whose
+ * tool calls any function there is.
  */
 static void
 fixed_line(const struct line *l, struct fixed *f, struct regions *found)
@@ -177,8 +178,9 @@ fixed_line(const struct line *l, struct fixed *f, struct regions *found)
 	f->r.prot |= PROT_READ | (text ? PROT_EXEC : 0);
 }
 
-/* Memory that a fork must not hand on as it is (generators' states: wiped,
- * dropped or not copied, madvise(2)) would lose that when it is replaced. */
+/* Must the memory stay? Memory that a fork must not hand on as it is
+ * (generators' states: wiped, dropped or not copied, madvise(2)) would lose
+ * that property when it is replaced. */
 static bool
 special(const char *flags)
 {
@@ -243,9 +245,9 @@ region_write(int fd, const struct region *r, off_t at)
 }
 
 /* Copies one region and maps the copy over it. No library function that could
- * write to memory comes between; what is executed there goes on by the same
- * bytes. Where the system allows no such text (a sealed mapping, a security
- * module) the library stays what it was. */
+ * write to memory comes between; code executed there goes on by the same bytes.
+ * If the system allows no such text (a sealed mapping, a security module) the
+ * library stays as it was. */
 static int
 region_replace(int fd, const struct region *r, off_t at)
 {
@@ -258,9 +260,9 @@ region_replace(int fd, const struct region *r, off_t at)
 }
 
 /*
- * Makes huge pages of a part of the memfd, both ends of which are multiples of
- * them, by way of a mapping of its own. A kernel that can't, or has no memory
- * in such pieces, leaves small pages: slower runners, nothing else.
+ * Makes huge pages of a part of the memfd, by way of a mapping of its own; both
+ * ends of the part are multiples of huge pages. A kernel that can't, or has no
+ * memory in such pieces, leaves small pages: slower runners, nothing else.
  */
 static void
 collapse(int fd, off_t from, off_t to)
@@ -287,8 +289,8 @@ huge(off_t at)
 	return (at + HUGE - 1) / HUGE * HUGE;
 }
 
-/* The interpreter's text comes first, as far into its huge page as it is in
- * memory. Sets *end. */
+/* Replaces the interpreter's text, which comes first, as far into its huge page
+ * as it is in memory. Sets *end. */
 static int
 text_replace(int fd, const struct region *text, off_t *end)
 {
@@ -305,7 +307,7 @@ text_replace(int fd, const struct region *text, off_t *end)
 	return region_replace(fd, text, from);
 }
 
-/* Behind it the others, one after the other. */
+/* Replaces the others after it, one after the other. */
 static int
 rest_replace(int fd, const struct regions *r, off_t at)
 {

@@ -2,9 +2,9 @@
  * A runner that gets no call, before the zygote says that it is ready.
  *
  * Every step of the confinement is made once, by the same code, in a process
- * like any runner's. So what a kernel or a service manager does not allow is
- * known at start, named with step, path and errno, and the pool does not come
- * up; nobody's call is the first to find out. Then once more with network.
+ * like any runner's. So a step that a kernel or a service manager does not
+ * allow is known at start, named with step, path and errno, and the pool does
+ * not come up; no call is the first to find out. Then once more with network.
  */
 #include <sys/socket.h>
 
@@ -30,7 +30,7 @@ enum {
 	TRIAL_INODES = 16
 };
 
-/* What the runner said: READY (0), or a step and why (-1). */
+/* Takes the runner's report: READY (0), or a step and why (-1). */
 static int
 listen_to(int sock, char *step, size_t nstep, char *why, size_t nwhy)
 {
@@ -58,8 +58,8 @@ listen_to(int sock, char *step, size_t nstep, char *why, size_t nwhy)
 }
 
 /*
- * It is pool-init's child like every runner, and reaped there. Its uid must be
- * free again before a call may get it: hence the wait for its end.
+ * Waits for the runner's end. It is pool-init's child like every runner, and
+ * reaped there. Its uid must be free again before a call may get it.
  */
 static int
 wait_for(int pidfd)
@@ -69,8 +69,8 @@ wait_for(int pidfd)
 	return poll(&p, 1, TRIAL_MS) == 1 ? 0 : -1;
 }
 
-/* One runner of this profile, from its fork to its end. 0, or -1 with the step
- * that failed and why. */
+/* Makes one runner of this profile, from its fork to its end. 0, or -1 with the
+ * step that failed and why. */
 static int
 try(const struct zygote *z, bool network, char *step, size_t nstep, char *why,
     size_t nwhy)
@@ -130,9 +130,9 @@ handed_over(int door)
 }
 
 /*
- * A runner with network, whose door is a socket of ours. What fails here is
- * no reason for the others not to run: it is a layer's line of its own, and a
- * fork with network fails at the step that it names.
+ * Tries a runner with network, whose door is a socket of ours. A failure here
+ * does not stop runners without network: it is reported as a layer's line of
+ * its own, and a fork with network fails at the step that the line names.
  */
 static void
 trial_network(const struct zygote *z, struct buf *layers)

@@ -3,15 +3,15 @@
  *
  * pool-init starts it inside the pool's user namespace with one socket, fd 3.
  * It warms an interpreter, builds the root that its runners share, reports
- * which layers hold, and from then on answers each FORK with a fork of
- * itself. It has one thread, opens no socket, never runs a tool's code, and
- * parses nothing but fixed-size frames from pool-init. It ends when pool-init
- * does.
+ * which layers hold, and from then on answers each FORK with a fork of itself.
+ * It has one thread, opens no socket, never runs a tool's code, and parses
+ * nothing but fixed-size frames from pool-init. It ends when pool-init does.
  *
  *	mcpbox-runner [MODULE_STORE [COMMANDS]]
  *
- * Both from the configuration of mcpbox-sandboxd-spawn: where granted modules
- * are (modules.c), and which programs commands may run (toolbox.c).
+ * Both come from the configuration of mcpbox-sandboxd-spawn: the place of
+ * granted modules (modules.c), and the programs that commands may run
+ * (toolbox.c).
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -35,7 +35,7 @@
 #include "runner.h"
 
 /*
- * What a tool sees as its environment. The strings that exec put on the stack
+ * Sets the environment that a tool sees. The strings that exec put on the stack
  * are wiped first: a runner inherits this memory and may read all of it.
  */
 static void
@@ -53,8 +53,8 @@ environment(void)
 		log_fatal("environment", "cannot set the environment");
 }
 
-/* pool-init may leave 0 to 2 closed; a descriptor opened later must not land
- * there and be taken for a standard stream. */
+/* Fills descriptors 0 to 2, which pool-init may leave closed: a descriptor
+ * opened later must not land there and be taken for a standard stream. */
 static void
 standard_fds(void)
 {
@@ -68,7 +68,8 @@ standard_fds(void)
 	(void)close(fd);
 }
 
-/* What holds; an empty interpreter says that this zygote forks nothing. */
+/* Reports the layers; an empty interpreter says that this zygote forks
+ * nothing. */
 static int
 report(const struct zygote *z, const char *interpreter, struct err *err)
 {
@@ -91,8 +92,8 @@ start(struct zygote *z, const char *modules, const char *commands)
 	    z->filter == NULL ? NULL : filter_new(FILTER_COMMAND, &err);
 	if (z->command_filter == NULL)
 		goto fail;
-	/* Without these there are runners, but none with network: trial_run
-	 * says so. */
+	/* Without these filters there are runners, but none with network:
+	 * trial_run says so. */
 	z->network_filter = filter_new(FILTER_NETWORK, NULL);
 	z->command_network_filter =
 	    filter_new(FILTER_COMMAND | FILTER_NETWORK, NULL);
@@ -116,7 +117,7 @@ start(struct zygote *z, const char *modules, const char *commands)
 	layer = "runner-capabilities";
 	if (privileges_zygote(&err) == -1)
 		goto fail;
-	/* Its line is there, and its fix in err. */
+	/* trial_run has written the line, and its fix into err. */
 	layer = NULL;
 	if (trial_run(z, &z->layers, &err) == -1 ||
 	    report(z, z->interpreter, &err) == -1)
@@ -162,7 +163,8 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	(void)close(pidfd);
 }
 
-/* One frame of pool-init: another end than these is a broken pool's. */
+/* Takes one frame of pool-init. Any other frame than these means a broken
+ * pool. */
 static void
 on_frame(const struct zygote *z, struct ipc_frame *frame)
 {

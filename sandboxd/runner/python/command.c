@@ -9,10 +9,10 @@
  * two are equals: the same uid, root, limits, Landlock domain and filter, all
  * set before any of the call was known (steps.c).
  *
- * No shell is anywhere: argv goes to execve as it is.
+ * There is no shell: argv goes to execve as it is.
  *
- * What it prints costs a constant amount of memory: each stream is kept up to
- * its maximum and read on and thrown away from there, slowly: a command that
+ * Its output costs a constant amount of memory: each stream is kept up to its
+ * maximum; from there on it is read slowly and thrown away. A command that
  * prints for ever mostly waits for us, and costs neither its neighbours nor us
  * a processor until its time is over.
  */
@@ -33,7 +33,7 @@
 
 enum {
 	CHUNK = 64 * 1024, /* a pipe's capacity */
-	/* Between two chunks that are thrown away: some 64 MB/s. */
+	/* Pause between two chunks that are thrown away: some 64 MB/s. */
 	PAUSE_NS = 1000000
 };
 
@@ -70,7 +70,8 @@ close_all(struct pipes *p)
 		close_fd(fds[i]);
 }
 
-/* Our own ends must not block: one stalled stream would stall the others. */
+/* Makes the pipes. Our own ends must not block: one stalled stream would stall
+ * the others. */
 static int
 make_pipes(struct pipes *p, bool input)
 {
@@ -92,9 +93,10 @@ make_pipes(struct pipes *p, bool input)
 }
 
 /*
- * The child has its three streams and nothing else: every other descriptor is
- * closed by number, whatever its flags are. All signals have their default
- * again; the zygote ignores SIGPIPE, which a program in a pipe must not.
+ * Starts the program with its three streams and nothing else: every other
+ * descriptor is closed by number, whatever its flags are. All signals have
+ * their default again: the zygote ignores SIGPIPE, which a program in a pipe
+ * must not.
  */
 static int
 start(const struct command *c, const struct pipes *p, pid_t *pid)
@@ -150,7 +152,7 @@ keep(struct command_output *o, const uint8_t *p, size_t n)
 		buf_put(&o->kept, p, n < room ? n : room);
 }
 
-/* Reads what is there, at most `most` bytes, so that no stream keeps us from
+/* Reads the available bytes, at most `most`, so that no stream keeps us from
  * the others. Closes the descriptor at its end. */
 static void
 take(int *fd, struct command_output *o, size_t most)
@@ -173,7 +175,7 @@ take(int *fd, struct command_output *o, size_t most)
 	}
 }
 
-/* Feeds it. A command that doesn't read all of its input is no error. */
+/* Feeds the command. Input that it doesn't read is no error. */
 static void
 feed(int *fd, const struct command *c, size_t *done)
 {
@@ -187,7 +189,8 @@ feed(int *fd, const struct command *c, size_t *done)
 		close_fd(fd);
 }
 
-/* Reaps the command and whatever was orphaned to us. true: it has ended. */
+/* Reaps the command and orphans that became ours. true: the command has
+ * ended. */
 static bool
 reap(pid_t pid, struct command *c, int child)
 {
@@ -233,7 +236,7 @@ serve(struct command *c, struct pipes *p, pid_t pid)
 		    c->err.total > c->err.kept.max)
 			(void)nanosleep(&pause, NULL);
 	}
-	/* All that it wrote is in the pipes now, and they hold no more. */
+	/* All of its output is in the pipes now, and they hold no more. */
 	take(&p->out[0], &c->out, CHUNK);
 	take(&p->err[0], &c->err, CHUNK);
 }

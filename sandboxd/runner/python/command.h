@@ -1,6 +1,6 @@
 /*
- * One command: its process, what it reads, what it writes. Nothing of Python
- * and nothing of JSON (harness/mcpbox_command.py makes argv and the result).
+ * One command: its process, its input, its output. Without any Python or JSON
+ * (harness/mcpbox_command.py makes argv and the result).
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -10,7 +10,7 @@
 
 #include "buf.h"
 
-/* What a stream held: at most its maximum is kept, the rest is counted. */
+/* A stream's output: at most its maximum is kept, the rest is counted. */
 struct command_output {
 	struct buf kept;
 	uint64_t total;
@@ -27,15 +27,15 @@ struct command {
 	/* Set at the end. */
 	int status;           /* wait status of the command */
 	uint64_t duration_ms; /* from its start to its end */
-	uint64_t cpu_ms;      /* of it and of its children that it waited for */
+	uint64_t cpu_ms;      /* of it and of the children it waited for */
 };
 
 /*
- * Runs it to its end. 0, or -1 with errno: it was not started. Ends when the
- * command itself has ended and what was in the pipes by then is read:
- * descendants that hold them open are not waited for. The caller is pid 1 and
- * exits soon; the kernel then kills whatever is left. It ignores SIGPIPE: what
- * the command doesn't read is no error.
+ * Runs the command to its end. 0, or -1 with errno: it was not started. Ends
+ * when the command itself has ended and the pipes' contents up to then were
+ * read: descendants that hold them open are not waited for. The caller is pid 1
+ * and exits soon; the kernel then kills all other processes. The caller ignores
+ * SIGPIPE: input that the command doesn't read is no error.
  */
 int command_run(struct command *);
 

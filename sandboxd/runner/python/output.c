@@ -1,11 +1,11 @@
 /*
- * What a tool prints, from any thread or child of its own, by any means.
+ * The output of a tool, from any thread or child of its own, by any means.
  *
- * Descriptors 1 and 2 are one pipe; a thread of ours reads it and sends
- * STDOUT frames up to the call's limit, then goes on reading and throws away,
- * so that no print ever blocks. It touches nothing of Python. It is made
- * after the confinement, which is per thread, and before the call is known:
- * until then nobody prints.
+ * Descriptors 1 and 2 are one pipe; a thread of ours reads it and sends STDOUT
+ * frames up to the call's limit, then goes on reading and throws away, so that
+ * no print ever blocks. It touches nothing of Python. It is made after the
+ * confinement, which is per thread, and before the call is known: until then
+ * there is no output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,15 +23,15 @@
 
 enum {
 	CHUNK = 16 * 1024, /* a frame of output: seen soon, not torn small */
-	NOTE_MAX = 64,     /* kept free for the note about what was cut */
-	/* A pipe's capacity: more than this cannot be in it when the tool has
+	NOTE_MAX = 64,     /* kept free for the note about the cut */
+	/* A pipe's capacity: no more than this can be in it when the tool has
 	 * ended, so a thread that prints for ever does not keep us. */
 	PIPE_BYTES = 64 * 1024,
 	STACK = 64 * 1024, /* the reader's: a frame and its buffer */
 };
 
 static struct {
-	/* Held while what was read is sent on; taken for good at the end. */
+	/* Held while read bytes are sent on; taken for good at the end. */
 	pthread_mutex_t lock;
 	bool running;
 	atomic_bool stopped; /* asked by any thread, without the lock */
@@ -49,7 +49,7 @@ output_pipe(void)
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
-	/* Both ends are above 2: 0 to 3 are taken. */
+	/* Both ends are above 2, because 0 to 3 are taken. */
 	if (dup2(fds[1], STDOUT_FILENO) == -1 ||
 	    dup2(fds[1], STDERR_FILENO) == -1)
 		return -1;
@@ -106,8 +106,8 @@ drain(size_t most)
 	ssize_t n;
 
 	while (most > 0) {
-		/* Without O_NONBLOCK, which only the tool could take away, it
-		 * is the tool's own end that would wait here.
+		/* Only the tool could take O_NONBLOCK away, and then only the
+		 * tool's own end would wait here.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection) */
 		n = read(RUNNER_PIPE_FD, out.chunk, sizeof(out.chunk));
 		if (n == -1 && errno == EINTR)
@@ -131,8 +131,8 @@ reader(void *arg)
 	for (;;) {
 		if (poll(&p, 1, -1) == -1 && errno != EINTR)
 			break;
-		/* The tool may have closed or replaced any descriptor: give
-		 * up reading rather than spin. */
+		/* The tool may have closed or replaced any descriptor: give up
+		 * reading rather than spin. */
 		if (p.revents & (POLLNVAL | POLLERR))
 			break;
 		(void)pthread_mutex_lock(&out.lock);
@@ -177,8 +177,8 @@ output_limit(size_t max)
 void
 output_flush(void)
 {
-	/* Stopped while we wait for the lock: the call's end is on its way,
-	 * and ends whoever waits here too. */
+	/* Stopped while we wait for the lock: the call's end is on its way, and
+	 * ends the waiting thread too. */
 	if (!out.running || out.stopped)
 		return;
 	(void)pthread_mutex_lock(&out.lock);
@@ -193,9 +193,9 @@ output_stop(const char **text, size_t *n, bool *truncated)
 	char note[NOTE_MAX];
 
 	/*
-	 * Everything printed so far is in the pipe or was read under the lock:
-	 * with the lock in hand, what is left can be read here, and the reader
-	 * never gets it again. Nobody has to be woken and waited for.
+	 * All earlier output is in the pipe or was read under the lock: with
+	 * the lock in hand, the rest can be read here, and the reader never
+	 * gets the lock again. No thread has to be woken and waited for.
 	 */
 	if (out.running && !out.stopped) {
 		(void)pthread_mutex_lock(&out.lock);

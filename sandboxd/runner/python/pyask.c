@@ -1,8 +1,8 @@
 /*
- * See pyask.h. Behind SECRETS the channel is read by nobody but this: the
- * only frame that can still come is ANSWER (to an installer: MODULE_NEXT,
- * pymodule.c). The harness lets one thread at a
- * time in; a tool that reads the descriptor itself takes its own answers away.
+ * See pyask.h. After SECRETS only this code reads the channel: the only frame
+ * that can still come is ANSWER (to an installer: MODULE_NEXT, pymodule.c). The
+ * harness lets one thread at a time in; a tool that reads the descriptor itself
+ * takes its own answers away.
  */
 #include "pyask.h"
 
@@ -22,8 +22,8 @@ closed(void)
 	return NULL;
 }
 
-/* A process that the tool forked shares the descriptor, and an answer that it
- * took would be missed by the one that is waited for. */
+/* Refuses a process that the tool forked: it shares the descriptor, and an
+ * answer that it took would be lost to the process that waits for it. */
 int
 pyask_mine(void)
 {

@@ -8,15 +8,15 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* _mcpbox.ask(number, json): sends the questions. */
+/* Sends the questions: _mcpbox.ask(number, json). */
 PyObject *pyask_send(PyObject *self, PyObject *args);
-/* _mcpbox.answer() -> (number, json): waits for the next answer. */
+/* Waits for the next answer: _mcpbox.answer() -> (number, json). */
 PyObject *pyask_receive(PyObject *self, PyObject *args);
-/* -1 with a Python exception: the tool forked this process, and it has no
- * share in the channel. */
+/* May this process use the channel? -1 with a Python exception: the tool forked
+ * it, and it has no share in the channel. */
 int pyask_mine(void);
-/* Waits for the channel's next frame, without touching Python. 1, or what
- * ipc_read says: 0 at the end, -1 broken. */
+/* Waits for the channel's next frame, without touching Python. 1, or ipc_read's
+ * 0 at the end, or -1 if it is broken. */
 struct ipc_frame;
 int pyask_next(struct ipc_frame *);
 

@@ -9,7 +9,7 @@
 
 enum { HEX = 2 * sizeof(struct ipc_hash) + 1, ITEMS_MAX = 1024 };
 
-/* A list of bytes as an array that ends with NULL, behind an optional first
+/* Makes a list of bytes an array that ends with NULL, after an optional first
  * item. The strings are borrowed from the list. NULL with an exception. */
 static char **
 strings(PyObject *list, char *first)

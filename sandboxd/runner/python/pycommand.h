@@ -7,10 +7,11 @@
 
 #include "runner.h"
 
-/* _mcpbox.command(path, argv, env, stdin, stdout_max, stderr_max) */
+/* Runs a command: _mcpbox.command(path, argv, env, stdin, stdout_max,
+ * stderr_max). */
 PyObject *pycommand_method(PyObject *self, PyObject *args);
-/* Hands one call to harness/mcpbox_command.py. NULL with a Python exception
- * set if that could not end it. */
+/* Hands one call to harness/mcpbox_command.py. NULL with a Python exception set
+ * if the harness could not end the call. */
 PyObject *pycommand_start(const struct runner *, const struct ipc_execute *,
     struct ipc_bytes arguments);
 

@@ -1,6 +1,4 @@
-/*
- * What an interpreter needs around a fork. See pyfork.h.
- */
+/* The interpreter's needs around a fork. See pyfork.h. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -18,23 +16,24 @@
 
 /*
  * PyOS_BeforeFork and PyOS_AfterFork_Child are not called. They exist for
- * processes with threads, whose locks may be held by one that the child does
- * not have: they make all locks anew and run every module's hooks, in Python,
- * at the price of a fifth of a whole call. The zygote has one thread, which
- * holds the interpreter and no other lock, at a point where no Python code
- * runs; the child's one thread has its state, at the same address. What the
- * hooks do beside locks is done here: the random module's generator gets a
+ * processes with threads, whose locks may be held by a thread that the child
+ * does not have. They make all locks again and run every module's hooks, in
+ * Python, at the price of a fifth of a whole call. The zygote has one thread,
+ * which holds the interpreter and no other lock, at a point where no Python
+ * code runs; the child's one thread has its state, at the same address. The
+ * hooks' work beside locks is done here. The random module's generator gets a
  * new seed (the only one that the zygote made; test_random.py would see
- * another), and threading learns the thread's new id, which is the same in
- * every runner and so is set by `loop` before the fork. A tool's own os.fork
- * takes the usual way.
+ * another). threading learns the thread's new id, which is the same in every
+ * runner and so is set by `loop` before the fork. A tool's own os.fork takes
+ * the usual way.
  */
 static PyObject *seed, *generator; /* of the random module */
 
 /*
- * asyncio's loop exists before the fork, with all its objects; what cannot be
- * shared are its three descriptors. They have fixed numbers, and new ones take
- * their places: nothing of Python has to be touched for it.
+ * Renews the loop's descriptors. asyncio's loop exists before the fork, with
+ * all its objects; only its three descriptors can't be shared. They have fixed
+ * numbers, and new ones take their places: no Python object has to be touched
+ * for it.
  */
 static int
 loop_fds(void)
@@ -54,8 +53,8 @@ loop_fds(void)
 	return epoll_ctl(ep, EPOLL_CTL_ADD, RUNNER_WAKE_FD, &e);
 }
 
-/* Granted modules stand behind the standard library: they can't take the
- * place of one of its modules. */
+/* Adds the granted modules. They come after the standard library, so they can't
+ * take the place of one of its modules. */
 static int
 module_paths(size_t n)
 {
@@ -92,8 +91,8 @@ pyfork_child(struct runner *r)
 	return 0;
 }
 
-/* The loop's descriptors must be those that loop_fds makes anew; 0 to 3 are
- * taken, 4 is filled here. */
+/* Makes the loop. Its descriptors must be those that loop_fds renews; 0 to 3
+ * are taken, 4 is filled here. */
 static int
 loop(struct err *err)
 {
@@ -114,9 +113,8 @@ loop(struct err *err)
 	return 0;
 }
 
-/* The standard streams' objects are made while 1 and 2 are a pipe, as they
- * will be in the runner: what they find out about their descriptors they
- * remember. */
+/* Makes the standard streams' objects while 1 and 2 are a pipe, as they will be
+ * in the runner: the objects remember the kind of their descriptors. */
 static int
 streams(struct err *err)
 {
@@ -149,8 +147,8 @@ out:
 	return rc;
 }
 
-/* random.Random is a class in Python over one in C: the latter's method does
- * the work, with pages of fewer objects touched. */
+/* Finds the seed method. random.Random is a class in Python over one in C: the
+ * C class's method does the work, with pages of fewer objects touched. */
 static int
 find_seed(struct err *err)
 {

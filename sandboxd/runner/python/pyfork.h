@@ -1,6 +1,6 @@
 /*
- * The interpreter's side of a fork: what the zygote makes once for all its
- * runners, and the little that each of them must have for itself. Includes
+ * The interpreter's side of a fork: the objects that the zygote makes once for
+ * all its runners, and the few that each of them must have for itself. Includes
  * Python.h first.
  */
 #ifndef PYFORK_H
@@ -12,18 +12,19 @@
 
 struct runner;
 
-/* In the zygote, with the harness loaded: standard streams, the event loop.
- * 0 or -1. */
+/* Prepares the zygote, with the harness loaded: standard streams, the event
+ * loop. 0 or -1. */
 int pyfork_start(struct err *);
-/* In a child: descriptors of its event loop, a seed. 0, or -1 with errno. */
+/* Prepares a child: descriptors of its event loop, a seed. 0, or -1 with
+ * errno. */
 int pyfork_child(struct runner *);
 
-/* python.c: calls a function of the harness; NULL with a Python exception
- * set. Takes no reference. */
+/* Calls a function of the harness (python.c). Takes no reference. NULL with a
+ * Python exception set. */
 PyObject *python_call(const char *name, PyObject *args);
-/* Is this the runner itself, and no child that a tool forked? */
+/* Is this the runner itself, and not a child that a tool forked? */
 bool python_is_runner(void);
-/* Turns Python's pending exception into err. -1. */
+/* Turns Python's pending exception into err. Returns -1. */
 int python_error(struct err *, const char *what);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * See pymodule.h. One piece is on its way at a time: nothing is gathered in
  * sandboxd, and an installer is as fast as the store writes. In any other kind
- * of call sandboxd ends whoever sends one (channel.c).
+ * of call sandboxd ends the tool that sends one (channel.c).
  */
 #include "pymodule.h"
 

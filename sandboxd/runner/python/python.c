@@ -28,9 +28,9 @@
 #include "tlv.h"
 
 enum {
-	/* A thread's stack counts against the call's address space; glibc's
-	 * 8 MiB would let 256 MiB hold 30 threads. Python needs about 0.5 KiB
-	 * a level and stops at 1000. */
+	/* A thread's stack counts against the call's address space: with
+	 * glibc's 8 MiB, 256 MiB would hold 30 threads. Python needs about 0.5
+	 * KiB a level and stops at 1000. */
 	THREAD_STACK = 2 * 1024 * 1024,
 	SECRET_NAME = 1, /* tags of the SECRETS list */
 	SECRET_VALUE = 2,
@@ -39,8 +39,8 @@ enum {
 
 static bool finished;
 static PyObject *start;   /* the harness' function */
-static PyObject *program; /* of the tool, compiled; NULL: it is to be */
-static pid_t runner_pid;  /* whoever else gets here was forked by the tool */
+static PyObject *program; /* of the tool, compiled; NULL: not yet */
+static pid_t runner_pid;  /* any other process here was forked by the tool */
 
 static PyObject *
 io_error(void)
@@ -97,7 +97,7 @@ py_progress(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* pause(retry_ms): a hint to the client's side, nothing here waits. */
+/* pause(retry_ms): tells the client's side; nothing here waits. */
 static PyObject *
 py_pause(PyObject *self, PyObject *args)
 {
@@ -125,8 +125,8 @@ py_captured(PyObject *self, PyObject *args)
 	size_t n;
 
 	(void)args;
-	/* A child that the tool forked may have been made with the reader's
-	 * lock held, and has no say. */
+	/* A child that the tool forked is ignored: it may have been made with
+	 * the reader's lock held. */
 	if (getpid() != runner_pid)
 		return Py_BuildValue(
 		    "(y#N)", "", (Py_ssize_t)0, PyBool_FromLong(0));
@@ -137,7 +137,7 @@ py_captured(PyObject *self, PyObject *args)
 	    "(y#N)", text, (Py_ssize_t)n, PyBool_FromLong(truncated));
 }
 
-/* printed(): what was printed so far is on its way. */
+/* printed(): sends all output so far on its way. */
 static PyObject *
 py_printed(PyObject *self, PyObject *args)
 {
@@ -165,7 +165,7 @@ send_pieces(const char *p, size_t n)
 	return 0;
 }
 
-/* finish(failure, body): the call's one end; 0 is a result. */
+/* finish(failure, body): ends the call, once; 0 is a result. */
 static int
 finish(unsigned failure, const char *p, size_t n)
 {
@@ -193,7 +193,7 @@ py_finish(PyObject *self, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "Iy#", &failure, &p, &n))
 		return NULL;
-	/* A child that the tool forked ran on to here: it has no say. */
+	/* A child that the tool forked ran on to here: it is ignored. */
 	if (getpid() != runner_pid || finished)
 		_exit(0);
 	finished = true;
@@ -278,9 +278,10 @@ python_error(struct err *err, const char *what)
 }
 
 /*
- * Isolated: no environment, no user or site packages, no signal handlers, a
- * random hash seed. The seed is the zygote's: it cannot be changed in a
- * running interpreter, so all runners of one zygote share it (DESIGN.md).
+ * Starts the interpreter isolated: no environment, no user or site packages, no
+ * signal handlers, a random hash seed. The seed is the zygote's: it cannot be
+ * changed in a running interpreter, so all runners of one zygote share it
+ * (DESIGN.md).
  */
 static int
 interpreter(struct err *err)
@@ -314,7 +315,7 @@ interpreter(struct err *err)
 	return 0;
 }
 
-/* The built-in modules, in the order in which they import each other. */
+/* Loads the built-in modules, in the order in which they import each other. */
 static int
 load_harness(struct err *err)
 {
@@ -338,7 +339,7 @@ load_harness(struct err *err)
 	return 0;
 }
 
-/* A function of the harness, or NULL with a Python exception set. */
+/* Returns a function of the harness, or NULL with a Python exception set. */
 static PyObject *
 function(const char *name)
 {
@@ -352,7 +353,7 @@ function(const char *name)
 	return f;
 }
 
-/* Calls one; NULL with a Python exception set. */
+/* Calls a function of the harness; NULL with a Python exception set. */
 PyObject *
 python_call(const char *name, PyObject *args)
 {
@@ -366,7 +367,7 @@ python_call(const char *name, PyObject *args)
 	return result;
 }
 
-/* The directory of the standard library, from a module that is surely
+/* Finds the directory of the standard library, from a module that is surely
  * there. */
 static int
 find_stdlib(struct zygote *z, struct err *err)
@@ -415,7 +416,7 @@ python_start(struct zygote *z, struct err *err)
 	 * RLIMIT_AS counts. */
 	(void)mallopt(M_ARENA_MAX, 1);
 	/* No block of malloc's is a mapping of its own until the snapshot is
-	 * taken (snapshot.c); 32 MiB is the most that may be said. */
+	 * taken (snapshot.c); 32 MiB is the largest allowed threshold. */
 	if (mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024) != 1)
 		return err_set(err, FAILURE_INTERNAL, "malloc's threshold");
 	if (pthread_attr_init(&attr) != 0 ||
@@ -437,7 +438,7 @@ python_start(struct zygote *z, struct err *err)
 	if (start == NULL)
 		return python_error(err, "start");
 	/* Compiled code is good for one magic number; the version beside it is
-	 * for people, and to be sure. */
+	 * for people, and an extra check. */
 	(void)snprintf(z->interpreter, sizeof(z->interpreter), "%ld %s",
 	    PyImport_GetMagicNumber(), Py_GetVersion());
 	return 0;
@@ -501,8 +502,8 @@ secrets_dict(struct ipc_bytes tlv)
 	return dict;
 }
 
-/* The harness reports everything itself; if it could not (memory was gone in
- * the middle of the report, or the tool broke it) this is the answer. */
+/* Ends the call if the harness, which reports everything itself, could not:
+ * memory was gone in the middle of the report, or the tool broke it. */
 static int
 last_resort(void)
 {
@@ -519,11 +520,11 @@ last_resort(void)
 }
 
 /*
- * Reading a code object makes objects and runs none of them. A failure is a
- * lack of memory: then the harness compiles the source, and reports what that
- * meets. While there is time, the way that the call will go is gone once more
- * with code that stands in the harness: what that reads and writes is then in
- * the processor's caches, which costs as much as the call itself.
+ * Unpacks compiled code. Reading a code object makes objects and runs none of
+ * them. If memory is short, the harness compiles the source and reports the
+ * failure. While there is time, code of the harness makes the call's way once
+ * more: the memory that it reads and writes is then in the processor's caches,
+ * which costs as much as the call itself.
  */
 void
 python_prepare(const struct ipc_execute *e, bool time)
@@ -544,7 +545,8 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
-/* Compiled is code alone, and nothing runs for what a server is granted. */
+/* Is the request one of the known forms? Only code is compiled, and GRANTS run
+ * nothing. */
 static bool
 known(const struct ipc_execute *e)
 {

@@ -1,17 +1,18 @@
 /*
  * The host's certificate authorities, copied into the root that all runners
- * share: whom this host trusts, its tools trust. As with the rest of the root,
- * a change of the host's is seen by the next zygote.
+ * share: the host's tools trust the authorities that the host trusts. As with
+ * the rest of the root, the next zygote sees a change of the host's.
  *
- * Two forms, as Debian's update-ca-certificates makes them. A directory of
- * certificates under the hashes of their subjects (openssl-rehash(1)): a
- * client reads the one or two that it needs, where a bundle of 140 costs it
- * 10 ms; SSL_CERT_DIR names it to OpenSSL. And the bundle, for programs that
- * look for that.
+ * Two forms, as Debian's update-ca-certificates makes them. The first is a
+ * directory of certificates under the hashes of their subjects
+ * (openssl-rehash(1)): a client reads the one or two that it needs, where a
+ * bundle of 140 costs it 10 ms; SSL_CERT_DIR names it to OpenSSL. The second is
+ * the bundle, for programs that look for that.
  *
  * Certificates are public. A file of the host that holds a private key beside
- * one, by somebody's mistake, is left out; so is what its user can't read.
- * A host without this directory has no authorities, and neither have its tools.
+ * one, by a person's mistake, is left out; so is a file that its user can't
+ * read. A host without this directory has no authorities, and neither have its
+ * tools.
  */
 #include <sys/stat.h>
 
@@ -32,13 +33,14 @@ enum {
 	/* One certificate is 1 to 8 KiB, the bundle 220 KiB. */
 	CERT_BYTES_MAX = 64 * 1024,
 	BUNDLE_BYTES_MAX = 2 * 1024 * 1024,
-	/* All of them, in the root's memory. */
+	/* Bytes of all of them, in the root's memory. */
 	ALL_BYTES_MAX = 6 * 1024 * 1024
 };
 
 static const char bundle[] = "ca-certificates.crt";
 
-/* "3513523f.0": eight hexadecimal digits, a point, a number. */
+/* Is it a name such as "3513523f.0": eight hexadecimal digits, a point, a
+ * number? */
 static bool
 hashed(const char *name)
 {
@@ -48,7 +50,7 @@ hashed(const char *name)
 	    strlen(name) < 16;
 }
 
-/* Nothing, if it isn't a certificate that may be shown to all. */
+/* Reads a certificate that may be shown to all; nothing, if it isn't one. */
 static void
 read_public(int fd, struct buf *b)
 {
@@ -66,8 +68,8 @@ read_public(int fd, struct buf *b)
 		b->len = 0;
 }
 
-/* The bytes that it takes, 0 for none; -1 with errno if the root's memory
- * can't take it. */
+/* Copies a file. Returns the bytes that it takes, 0 for none; -1 with errno if
+ * the root's memory can't take it. */
 static ssize_t
 copy(int dir, const char *name, size_t max)
 {

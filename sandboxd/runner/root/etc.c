@@ -1,9 +1,8 @@
 /*
  * The runners' /etc, a part of the template: names for every uid that a call
- * may get, and what the resolver reads. Nothing of the
- * host's /etc is in it. It is the same for all calls, so that none pays for a
- * mount and five files of its own; the only thing it tells is how many uids
- * the pool has.
+ * may get, and the resolver's files. It holds nothing of the host's /etc. It is
+ * the same for all calls, so that none pays for a mount and five files of its
+ * own; it tells only how many uids the pool has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +23,8 @@ enum {
 	LINE_MAX_BYTES = 64
 };
 
-/* How many uids the pool has: the second line of our user namespace's map
- * (user_namespaces(7)) starts at 1 and has them all. */
+/* Returns how many uids the pool has: the second line of our user namespace's
+ * map (user_namespaces(7)) starts at 1 and has them all. */
 static int
 uids(unsigned *count)
 {
@@ -126,12 +125,12 @@ out:
 }
 
 /*
- * Where hosts are granted, names are asked for as well: the resolver connects
- * to 127.0.0.1, which nobody is at in this namespace, and what it gets is
- * sandboxd-egress, by TCP, so that it is one connect(2) and one stream. For all
- * others a name that isn't in hosts is unknown at once. The bind carries the
- * flags of what it binds: it is read-only. Before the toolbox is mounted, whose
- * /etc is this one.
+ * Has names resolved too for a runner that is granted hosts. The resolver
+ * connects to 127.0.0.1, where this namespace has no listener, and reaches
+ * sandboxd-egress instead, by TCP, so that it is one connect(2) and one stream.
+ * For all others a name that isn't in hosts is unknown at once. The bind
+ * carries the flags of its source: it is read-only. Called before the toolbox
+ * is mounted, whose /etc is this one.
  */
 int
 etc_names(struct runner *r)

@@ -2,25 +2,24 @@
  * Granted modules: directories of the module store, one a digest, mounted for
  * one runner alone.
  *
- * Who can write the store: its owner, the host's root, by contrib/module-add.
+ * Only the store's owner, the host's root, can write it, by contrib/module-add.
  * The pool sees it through a mount of its own and has no id that owns anything
- * in it; a runner gets its entries read-only and nothing else of it. So what
- * was in an entry when root named it by its digest is in it still, and it is
- * not hashed again at each call. Which digests a runner gets is in FORK, from
- * the approved version.
+ * in it; a runner gets its entries read-only and nothing else of it. So an
+ * entry still has the contents that root named by its digest, and it is not
+ * hashed again at each call. FORK has the digests that a runner gets, from the
+ * approved version.
  *
  * The zygote opens the store before its own mounts cover anything, and clones
  * the entries' mounts just before the fork (open_tree(2)): a mount of the
  * zygote's namespace could not be bound from within the child's, and a path
- * could be changed between two looks. The clones are attached nowhere, so
- * that no other runner's fork copies them; the child attaches them. A name is
- * 64 hexadecimal digits: it cannot lead anywhere else, and a link is not
- * followed.
+ * could be changed between two looks. The clones are attached nowhere, so that
+ * no other runner's fork copies them; the child attaches them. A name is 64
+ * hexadecimal digits: it cannot lead anywhere else, and a link is not followed.
  *
  * The mounts allow execution, because the loader maps extension modules
- * executable: execve is denied by other layers (filter.c, fsrules.c). What
- * those extensions need beside the libraries that the Python root has must be
- * in the entry itself.
+ * executable: execve is denied by other layers (filter.c, fsrules.c). Libraries
+ * that those extensions need beside those of the Python root must be in the
+ * entry itself.
  */
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -49,7 +48,8 @@
 
 enum { DIGEST = sizeof(struct ipc_hash), NAME = 2 * DIGEST + 1 };
 
-/* Of the fork being made: read by the child, closed by the zygote. */
+/* The mounts for the fork being made: read by the child, closed by the
+ * zygote. */
 static struct {
 	int fd[MODULES_PER_CALL_MAX]; /* or -1 */
 	int error[MODULES_PER_CALL_MAX];
@@ -103,7 +103,7 @@ modules_places(void)
 	return 0;
 }
 
-/* One entry's mount, read-only, attached nowhere. */
+/* Clones one entry's mount, read-only, attached nowhere. */
 static int
 clone_tree(const struct zygote *z, const char *name)
 {

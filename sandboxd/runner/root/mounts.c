@@ -48,9 +48,9 @@ mounts_hostname(struct runner *r)
 }
 
 /*
- * subset=pid leaves out /proc/sys, kallsyms and all else that is not a
- * process; hidepid shows none but the caller's. The kernel allows this mount
- * only while a whole proc is visible, hence before pivot_root.
+ * Mounts proc. subset=pid leaves out /proc/sys, kallsyms and all else that is
+ * not a process; hidepid shows none but the caller's. The kernel allows this
+ * mount only while a whole proc is visible, hence before pivot_root.
  */
 int
 mounts_proc(struct runner *r)
@@ -63,9 +63,9 @@ mounts_proc(struct runner *r)
 }
 
 /*
- * Of the call's uid from the start, so that no chown is needed; tmpfs reads
- * its ids in the mounter's user namespace. 0 bytes or inodes would mean "no
- * limit" there.
+ * Mounts /tmp, of the call's uid from the start, so that no chown is needed;
+ * tmpfs reads its ids in the mounter's user namespace. 0 bytes or inodes would
+ * mean "no limit" there.
  */
 int
 mounts_tmp(struct runner *r)
@@ -86,8 +86,9 @@ mounts_tmp(struct runner *r)
 }
 
 /*
- * pivot_root(2) with both arguments the same stacks the old root on the new
- * one; detaching it takes every mount of the host out of this namespace.
+ * Changes the root. pivot_root(2) with both arguments the same stacks the old
+ * root on the new one; detaching it takes every mount of the host out of this
+ * namespace.
  */
 int
 mounts_pivot(struct runner *r)

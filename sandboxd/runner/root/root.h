@@ -6,13 +6,14 @@
 
 #include "runner.h"
 
-/* template.c: the root that all runners share, built once by the zygote.
- * modules: path of the module store, commands: what toolbox.c takes. */
+/* Builds the root that all runners share (template.c), once, in the zygote.
+ * modules: path of the module store, commands: the list for toolbox.c. */
 int template_build(
     struct zygote *, const char *modules, const char *commands, struct err *);
-/* Paths of the device nodes that a root has; ends with NULL. */
+/* Paths of the device nodes of a root; ends with NULL. */
 extern const char *const template_devices[];
-/* etc.c: its /etc, under RUNNER_BASE. 0, or -1 with errno and steps_path. */
+/* Builds the root's /etc, under RUNNER_BASE (etc.c). 0, or -1 with errno and
+ * steps_path. */
 int etc_build(void);
 int etc_names(struct runner *); /* a step: names resolve, where hosts are
 				 * granted */
@@ -28,36 +29,37 @@ struct toolbox_file {
 	uint8_t digest[32]; /* SHA-256 of its bytes in the toolbox */
 	bool loader;
 };
-/* At TOOLBOX_BASE, in the zygote's mount namespace. commands: paths on the
- * host, separated by commas or blanks. */
+/* Builds the toolbox at TOOLBOX_BASE, in the zygote's mount namespace.
+ * commands: paths on the host, separated by commas or blanks. */
 int toolbox_build(struct zygote *, const char *commands, struct err *);
-/* A program by name; NULL if it is not on the list. */
+/* Finds a program by name; NULL if it is not on the list. */
 const struct toolbox_file *toolbox_find(
     const struct zygote *, struct ipc_bytes name);
-/* The i-th file; NULL behind the last. */
+/* Returns the i-th file; NULL after the last. */
 const struct toolbox_file *toolbox_file(const struct zygote *, size_t i);
 int toolbox_mounts(struct runner *); /* a step */
 
 /* modules.c: granted modules. */
-/* In the zygote: opens the store (before its own mounts cover it), makes the
+/* In the zygote: open the store (before its own mounts cover it), and make the
  * places in the root. */
 void modules_store(struct zygote *, const char *path);
 int modules_places(void);
-/* Around each fork, and the step between them in the child. */
+/* Open and close the modules around each fork; modules_mount is the step
+ * between them in the child. */
 void modules_open(const struct zygote *, const struct ipc_fork *);
 void modules_close(const struct ipc_fork *);
 int modules_mount(struct runner *);
 size_t modules_count(const struct ipc_fork *);
 
 /* mounts.c: steps. 0, or -1 with errno. */
-/* Where the root of this runner's kind is before pivot_root. */
+/* Returns the place of this kind's root before pivot_root. */
 const char *mounts_base(const struct runner *);
 int mounts_proc(struct runner *);
 int mounts_tmp(struct runner *);
 int mounts_pivot(struct runner *);
 int mounts_hostname(struct runner *);
 int mounts_cwd(struct runner *);
-/* mount_setattr(2) with flags to add: never drops a flag that the host's
+/* Adds flags by mount_setattr(2): never drops a flag that the host's
  * administrator locked. recursive: the whole tree at path. */
 int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
 

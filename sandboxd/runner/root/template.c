@@ -1,18 +1,18 @@
 /*
  * The root that every runner shares, built once in the zygote's own mount
- * namespace: clone3(CLONE_NEWNS) hands each runner a copy of these mounts,
- * so that a call pays for three small mounts instead of fifty.
+ * namespace: clone3(CLONE_NEWNS) hands each runner a copy of these mounts, so
+ * that a call pays for three small mounts instead of fifty.
  *
- * It is a tmpfs with empty directories, read-only binds of just what the
- * interpreter needs, five device nodes, and copies of the host's certificate
- * authorities (certs.c). No executable file is in it, no
+ * It is a tmpfs with empty directories, read-only binds of just the files that
+ * the interpreter needs, five device nodes, and copies of the host's
+ * certificate authorities (certs.c). It has no executable file, and no
  * directory of the host but the standard library and the time zones. Shared
  * libraries are bound one by one: the library directory of a host holds
  * hundreds that no tool has a use for.
  *
- * All runners see the same inodes, read-only, so two of them could signal
- * each other by file locks or timing; a covert channel between two willing
- * tools is not what this boundary is about (docs/THREATS.md).
+ * All runners see the same inodes, read-only, so two of them could signal each
+ * other by file locks or timing; this boundary is not about a covert channel
+ * between two willing tools (docs/THREATS.md).
  */
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -111,9 +111,9 @@ report_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Opens every extension module of the standard library, so that the dynamic
- * linker finds what they need, and writes the objects' paths. In a process
- * of its own: the zygote must not carry Tcl and SQLite about. A module that
- * cannot be opened on this host is one that no tool could import either.
+ * linker finds their libraries, and writes the objects' paths. In a process of
+ * its own: the zygote must not carry Tcl and SQLite about. A module that cannot
+ * be opened on this host is one that no tool could import either.
  */
 static _Noreturn void
 libs_child(const char *stdlib, int fd)
@@ -190,8 +190,9 @@ out:
 	return rc;
 }
 
-/* On Debian /lib and /lib64 are links into /usr; a tool's dlopen() looks
- * there. Elsewhere they are directories, which bind_path makes. */
+/* Makes the links. On Debian /lib and /lib64 are links into /usr; a tool's
+ * dlopen() looks there. Elsewhere they are directories, which bind_path
+ * makes. */
 static int
 links(void)
 {
@@ -215,8 +216,9 @@ links(void)
 	return 0;
 }
 
-/* Objects under a bound directory need no bind of their own. Paths arrive as
- * the linker found them (/lib/x86_64-linux-gnu/...): the real one is bound. */
+/* Binds the libraries. Objects under a bound directory need no bind of their
+ * own. Paths arrive as the linker found them (/lib/x86_64-linux-gnu/...): the
+ * real one is bound. */
 static int
 bind_libs(const struct paths *libs, const char *stdlib)
 {
@@ -253,8 +255,8 @@ const char *const template_devices[] = {
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
 
 /*
- * POSIX shared memory and semaphores (multiprocessing) live in /dev/shm by
- * name. As a link into the call's own /tmp they are counted with it.
+ * Links /dev/shm, where POSIX shared memory and semaphores (multiprocessing)
+ * live by name, to the call's own /tmp, so that they are counted with it.
  */
 static int
 shm(void)
@@ -273,7 +275,7 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 	    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 	int i;
 
-	/* Nothing done here reaches the pool or the host, nor comes back. */
+	/* No mount made here reaches the pool or the host, nor the reverse. */
 	steps_path("/");
 	if (unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)

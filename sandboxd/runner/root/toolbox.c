@@ -1,20 +1,20 @@
 /*
  * The root of commands, and the programs in it.
  *
- * The zygote copies each program of the configured list, its dynamic loader
- * and the shared objects it needs into one tmpfs, and keeps the SHA-256 of
- * what it copied. Copies, not binds, for three reasons: what was hashed is
- * what runs, whatever a package upgrade does to the host meanwhile; no bit of
- * the host's inode comes along (set-id, capabilities, owner); and it is one
- * mount, which is all that a runner of Python pays for it at its fork.
+ * The zygote copies each program of the configured list, its dynamic loader and
+ * the shared objects it needs into one tmpfs, and keeps the SHA-256 of the
+ * copy. Copies, not binds, for three reasons: the hashed bytes are those that
+ * run, even if a package upgrade changes the host; no bit of the host's inode
+ * comes along (set-id, capabilities, owner); and it is one mount, which is all
+ * that a runner of Python pays for it at its fork.
  *
- * What gets in is chosen by whoever writes the configuration. A file that its
- * group or everybody may write, or that belongs to one of the pool's ids, is
- * left out; whose it is among the host's other users can't be seen from in
- * here, so the list must name files that root owns (conf_keys.def). The
- * loader lists the objects itself, in a throw-away process that runs none of
- * the program's code (ld.so(8), --list); what a program opens by dlopen() is
- * not found by it and not there.
+ * The author of the configuration chooses the programs. A file that its group
+ * or everybody may write, or that belongs to one of the pool's ids, is left
+ * out. The owner among the host's other users can't be seen from in here, so
+ * the list must name files that root owns (conf_keys.def). The loader lists the
+ * objects itself, in a throw-away process that runs none of the program's code
+ * (ld.so(8), --list); it does not find objects that a program opens by
+ * dlopen(), so they are missing.
  *
  * A runner of kind COMMAND adds the devices, /etc and the time zones of the
  * Python root (mounts.c does proc and /tmp) and makes this tree its root.
@@ -41,16 +41,16 @@
 
 enum {
 	TOOLS_MAX = 256,         /* programs and loaders */
-	TRACE_MAX = 64 * 1024,   /* what the loader lists for one program */
+	TRACE_MAX = 64 * 1024,   /* the loader's list for one program */
 	HEADERS_MAX = 64,        /* of an ELF file; real ones have a dozen */
 	COPY_CHUNK = 128 * 1024, /* bytes at once */
-	/* Owner of all that belongs to none of the pool's ids (the default of
-	 * fs.overflowuid): the host's root among them. */
+	/* Owner of all files that belong to none of the pool's ids (the default
+	 * of fs.overflowuid): the host's root among them. */
 	UNMAPPED_UID = 65534,
 };
 
 /* Room for a generous list, bounded since it is memory: two zygotes may have
- * one each for a while, and share what pool/cgroup.c lets them have. */
+ * one each for a while, within the one limit of pool/cgroup.c. */
 #define SEPARATORS      ", \t"
 #define TOOLBOX_OPTIONS "mode=0755,size=128M,nr_inodes=8192"
 
@@ -90,7 +90,7 @@ make_dirs(const char *path, bool leaf)
 	return 0;
 }
 
-/* Copies an open file to another one and hashes what was written. */
+/* Copies an open file to another one and hashes the written bytes. */
 static int
 copy(int from, int to, uint8_t digest[32])
 {
@@ -154,8 +154,9 @@ out:
 	return rc;
 }
 
-/* The file behind a link's name gets that name: the directory is resolved,
- * the last part is not, since it is what is asked for. 0, 1 or -1. */
+/* Takes the file that path leads to, under path's name: the directory is
+ * resolved, the last part is not, since it is the name that is looked up. 0, 1
+ * or -1. */
 static int
 take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 {
@@ -181,8 +182,8 @@ take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 	return take_file(real, digest);
 }
 
-/* The loader that an ELF program names (PT_INTERP); "" for one that needs
- * none. Another machine's program, or none at all, is ENOEXEC. */
+/* Reads the loader that an ELF program names (PT_INTERP); "" for a program that
+ * needs none. Another machine's program, or no program at all, is ENOEXEC. */
 static int
 interpreter(const char *path, char *out, size_t size)
 {
@@ -233,7 +234,7 @@ trace_child(const char *loader, const char *path, int fd)
 	_exit(127);
 }
 
-/* What the loader lists, as text. */
+/* Reads the loader's list as text. */
 static int
 trace(const char *loader, const char *path, struct buf *text)
 {
@@ -259,8 +260,9 @@ trace(const char *loader, const char *path, struct buf *text)
 }
 
 /*
- * A line is "\tNAME => PATH (ADDRESS)", "\tPATH (ADDRESS)" for what has a
- * path in the program itself, or "\tNAME (ADDRESS)" for the kernel's vdso.
+ * Takes the listed objects. A line is "\tNAME => PATH (ADDRESS)", "\tPATH
+ * (ADDRESS)" for an object with a path in the program itself, or "\tNAME
+ * (ADDRESS)" for the kernel's vdso.
  */
 static int
 take_libs(const char *loader, const char *path)
@@ -298,7 +300,7 @@ out:
 	return rc;
 }
 
-/* Appends to the list of what may be executed. */
+/* Appends to the list of executable files. */
 static int
 remember(
     struct toolbox *t, const char *path, const uint8_t digest[32], bool loader)
@@ -331,7 +333,7 @@ add(struct toolbox *t, const char *path)
 		return -1;
 	}
 	/* The program first: its owner and mode are judged before the loader
-	 * looks at what is in it. */
+	 * looks into it. */
 	rc = take(path, own, program);
 	if (rc != 0) /* 1: named twice */
 		return rc == 1 ? 0 : -1;
@@ -347,8 +349,8 @@ add(struct toolbox *t, const char *path)
 	return remember(t, program, own, false);
 }
 
-/* Each program of the list. One that cannot be had is named in the log and
- * left out: a host need not have them all. */
+/* Adds each program of the list. A program that cannot be had is named in the
+ * log and left out: a host need not have them all. */
 static int
 add_all(struct toolbox *t, const char *commands, struct err *err)
 {
@@ -363,7 +365,7 @@ add_all(struct toolbox *t, const char *commands, struct err *err)
 		next = name + n + (name[n] != '\0');
 		name[n] = '\0';
 		if (n > 0 && add(t, name) == -1)
-			/* That it is not installed is no news. */
+			/* A program that is not installed is no news. */
 			log_event(errno == ENOENT ? LOG_LV_INFO : LOG_LV_WARN,
 			    "command_left_out", "%s: %s", name,
 			    strerror(errno));
@@ -372,7 +374,7 @@ add_all(struct toolbox *t, const char *commands, struct err *err)
 	return 0;
 }
 
-/* /bin, /lib and the like, where they are links on this host. */
+/* Makes /bin, /lib and the like links if they are links on this host. */
 static int
 links(void)
 {
@@ -393,7 +395,7 @@ links(void)
 	return 0;
 }
 
-/* Where a runner puts its mounts: empty directories and files. */
+/* Makes the places for a runner's mounts: empty directories and files. */
 static int
 places(void)
 {
@@ -440,9 +442,9 @@ toolbox_build(struct zygote *z, const char *commands, struct err *err)
 }
 
 /*
- * A name is found as it is configured; also without the directory, and with
- * the /bin that is a link to /usr/bin. That is convenience: what is run is
- * bound by its digest.
+ * Finds a name as it is configured; also without the directory, and with the
+ * /bin that is a link to /usr/bin. That is convenience: the digest binds the
+ * program that is run.
  */
 const struct toolbox_file *
 toolbox_find(const struct zygote *z, struct ipc_bytes name)
@@ -477,8 +479,8 @@ toolbox_file(const struct zygote *z, size_t i)
 	return i < z->toolbox->n ? &z->toolbox->file[i] : NULL;
 }
 
-/* A step, for commands only: what the Python root has and this one lacks. The
- * binds carry the flags of what they bind: all of it is read-only. */
+/* Mounts the parts of the Python root that this one lacks. A step, for commands
+ * only. The binds carry the flags of their sources: all of it is read-only. */
 int
 toolbox_mounts(struct runner *r)
 {
