@@ -24,7 +24,7 @@
 enum {
 	PRINCIPAL_MAX = 320,   /* an e-mail address has at most 254 bytes */
 	CREDENTIAL_MAX = 4096, /* a JWT of an identity provider fits */
-	/* Time for admind to answer what it can answer at once. */
+	/* Time for an answer that admind can give at once. */
 	ADMIND_ASK_MS = 10 * 1000,
 	/* Time to authorise: management tools inspect code in a runner first,
 	 * which may wait for a slot and take its own limit of 30 s. */
