@@ -1,7 +1,5 @@
-/*
- * admind-http: what its files share. One struct web a process, one struct call
- * a request that waits for another process.
- */
+/* Shared by admind-http's files. One struct web a process, one struct call a
+ * request that waits for another process. */
 #ifndef WEB_H
 #define WEB_H
 
@@ -21,17 +19,18 @@
 
 enum {
 	DEVICE_TEXT_MAX = 160, /* the vault's text of a known browser */
-	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says more */
+	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says
+				* otherwise */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
 	/* A login form has at most two passwords of 128 characters, a refusal
 	 * a reason of 2000; both fit many times, escaped or not. */
 	WEB_BODY_MAX = 32 * 1024,
-	/* A page of a list or a shown version; then the vault's slowest
+	/* Enough for a page of a list, a shown version, or the vault's slowest
 	 * answer, a queue of Argon2 hashes. */
 	WEB_TIMEOUT_MS = 15000,
-	/* A run in the sandbox that talks to another machine, with its
-	 * queue. */
+	/* Enough for a run in the sandbox that talks to another machine, with
+	 * its queue. */
 	WEB_SLOW_MS = 100000
 };
 
@@ -45,17 +44,17 @@ struct web {
 	bool have_metrics_token;
 };
 
-/* Who may use a route. */
+/* The rights that a route needs. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
-	/* anyone, by another site's redirect or link, too; reads its own query
-	 */
+	/* anyone, also by another site's redirect or link; reads its own
+	 * query */
 	ACCESS_CALLBACK,
 	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
-	ACCESS_WRITE /* the same, asked here before the body is looked at */
+	ACCESS_WRITE /* the same, asked here before the body is read */
 };
 
-/* Parameters behind '?', checked and decoded; empty if not given. */
+/* Parameters after '?', checked and decoded; empty if not given. */
 struct params {
 	char filter[ADMIN_FILTER_COUNT][ADMIN_FILTER_MAX + 1];
 	char cursor[ADMIN_CURSOR_MAX + 1];
@@ -83,14 +82,15 @@ struct call {
 	struct params params;
 	/* The login's token, both halves joined: for the vault alone. */
 	char token[LOGIN_TEXT + 1];
-	/* Its SHA-256 in base64url: what admind asks the vault by. */
+	/* Its SHA-256 in base64url, by which admind asks the vault. */
 	char token_hash[LOGIN_HASH_TEXT + 1];
-	const char *unreachable; /* who is asked, should he not answer */
+	const char *unreachable; /* the asked process, for its failure */
 	void (*then)(struct call *, struct ipc_frame *);
-	/* Of answers that go on (tail.c): the client went away; frees c. */
+	/* For answers that go on (tail.c): the client went away; frees c. */
 	void (*gone)(struct call *);
 	void *data;
-	/* What a handler keeps between two questions; call_free frees it. */
+	/* Data that a handler keeps between two questions; call_free frees
+	 * it. */
 	void *work;
 	void (*work_free)(void *);
 	bool takes_refusals; /* `then` hears REFUSED, too */
@@ -98,18 +98,19 @@ struct call {
 };
 
 /* routes.c */
-/* Every complete request comes here. */
+/* Takes every complete request. */
 void routes_request(struct httpd_req *, void *web);
-/* The client closed early: the answer that arrives later is dropped. */
+/* Notes that the client closed early: the answer that arrives later is
+ * dropped. */
 void routes_gone(struct httpd_req *, void *web);
-/* The route for a path, NULL if none; *allow gets the methods that its path
- * has ("GET, HEAD"), *id (ADMIN_ID_MAX + 1 bytes) what stands for {id} and
- * {name}. For dispatch and tests. */
+/* Returns the route for a path, NULL if none. *allow gets the methods that the
+ * path has ("GET, HEAD"), *id (ADMIN_ID_MAX + 1 bytes) the texts that match
+ * {id} and {name}. For dispatch and tests. */
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
 
-/* Both halves of a login's token, into c; -1: one is missing or malformed, and
- * the request is answered. */
+/* Reads both halves of a login's token into c. -1: one is missing or malformed,
+ * and the request is answered. */
 int routes_token(struct call *);
 
 /* ask.c: requests to the other two processes */
@@ -119,25 +120,28 @@ void ask_vault(struct call *, enum ipc_type, const void *msg,
     void (*then)(struct call *, struct ipc_frame *));
 void ask_admind(struct call *, enum ipc_type, const void *msg,
     void (*then)(struct call *, struct ipc_frame *));
-/* Ends a call: nothing may use it afterwards. The request was answered. */
+/* Ends a call, whose request was answered: nothing may use the call
+ * afterwards. */
 void call_free(struct call *);
 
 /* problem.c: answers. Each ends the call. */
-/* Status of REST for a failure: 404 where MCP says 200, and so on. */
+/* Returns REST's status for a failure: 404 where MCP says 200, and so on. */
 int problem_status(enum failure);
-/* RFC 9457 body. fix: NULL for the table's. */
+/* Writes the body (RFC 9457). fix: NULL for the table's. */
 void problem_body(struct buf *, int status, enum failure, const char *detail,
     const char *fix, uint64_t retry_after_ms);
 void problem_send(
     struct call *, enum failure, const char *detail, const char *fix);
 void problem_retry(
     struct call *, enum failure, const char *detail, uint64_t retry_after_ms);
-/* 503 for a process that is away: with what is to be waited for, which is not
- * PostgreSQL where admind is meant. */
+/* Answers 503 for a process that is away, and says that it is to be waited
+ * for. admind's failure is the storage's, but the text does not mean
+ * PostgreSQL then. */
 void problem_away(struct call *, bool vault, const char *detail);
 void problem_status_send(struct call *, int status, enum failure,
     const char *detail, const char *fix);
-/* admind's JSON as it is, if it is JSON; tagged: with its SHA-256 as ETag. */
+/* Answers with admind's JSON as it is, if it is JSON; tagged: with its SHA-256
+ * as ETag. */
 void reply_admind(struct call *, struct ipc_frame *, bool tagged);
 void reply_json(struct call *, int status, const struct buf *);
 void reply_empty(struct call *, int status);
@@ -170,7 +174,7 @@ void admin_logins_delete(struct call *);
 
 /* lists.c */
 void list_get(struct call *);
-/* The request's filters into q and b (initialised; must outlive q). */
+/* Puts the request's filters into q and b (initialised; must outlive q). */
 void lists_filters(const struct call *, struct ipc_admin_query *, struct buf *);
 void object_get(struct call *);
 void health_get(struct call *);
@@ -183,7 +187,7 @@ void export_get(struct call *);
 
 /* tail.c */
 void tail_get(struct call *);
-void tail_end_all(void); /* all that are open, in order */
+void tail_end_all(void); /* ends all open tails in order */
 
 /* page.c */
 void page_get(struct call *);
