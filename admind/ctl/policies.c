@@ -7,11 +7,9 @@
 #include "jsonw.h"
 #include "review.h"
 
-/*
- * policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]: how
- * requests are reviewed. Asked of the vault and set there: it shows what it
- * applies.
- */
+/* policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]: how
+ * requests are reviewed. The vault is asked and changes them: it shows the
+ * policies that it applies. */
 
 static void
 put_time(struct jsonw *w, const char *name, uint64_t us)
@@ -101,7 +99,7 @@ ask(const struct ctl *c, enum ipc_type type, const void *msg,
 	return status;
 }
 
-/* The words behind `set`. */
+/* Reads the words after `set`. */
 static int
 take(const struct ctl *c, struct ipc_policy_set *m)
 {

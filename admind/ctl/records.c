@@ -1,6 +1,5 @@
-/*
- * mcpboxctl executions, activity: what ran, what was refused, what happens now.
- */
+/* mcpboxctl executions, activity: calls that ran, refusals, and the live
+ * tail. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "ipc_io.h"
 #include "json.h"
 
-/* --FILTER options and words name=value, for a list of any kind. */
+/* Reads --FILTER options and words name=value, for a list of any kind. */
 static int
 take_filters(const struct ctl *c, int skip, struct buf *out)
 {
@@ -84,7 +83,7 @@ executions_command(const struct ctl *c)
 
 /* ---- activity tail ---- */
 
-/* A line for people: time, what, whose, how often. */
+/* Prints a line for people: time, event, subject, count. */
 static void
 show_line(struct json_object *o)
 {
