@@ -144,7 +144,8 @@ show_lines(const struct ctl *c, const struct ipc_activity_lines *m)
 	return CTL_DONE;
 }
 
-/* Until admind ends it, after a minute (CTL_DONE: ask again), or a signal. */
+/* Follows activity until admind ends its answer after a minute (CTL_DONE: ask
+ * again), or until a signal. */
 static enum ctl_status
 follow(const struct ctl *c, int fd, uint64_t stream)
 {

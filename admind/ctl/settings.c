@@ -3,10 +3,8 @@
 
 #include "ctl.h"
 
-/*
- * settings [KEY | set KEY VALUE | reset KEY]: what an administrator changes
- * while all runs. Kept in the database and audited.
- */
+/* settings [KEY | set KEY VALUE | reset KEY]: settings that an administrator
+ * changes while all runs. They are kept in the database and audited. */
 enum ctl_status
 settings_command(const struct ctl *c)
 {

@@ -10,10 +10,8 @@
 #include "ctl.h"
 #include "setup.h"
 
-/*
- * Secrets come by prompt, standard input or file, never by argument: a command
- * line is for every local user to read (proc(5)).
- */
+/* Secrets come by prompt, standard input or file, never by argument: every
+ * local user can read a command line (proc(5)). */
 
 /* Reads fd to its end, at most max bytes, and drops one newline at the end.
  * 0, or -1 with a word on stderr. */
@@ -43,11 +41,11 @@ slurp(int fd, const char *name, struct buf *out)
 	return 0;
 }
 
-/* As the terminal was before its echo was turned off. */
+/* The terminal's state before its echo was turned off. */
 static struct termios before;
 
-/* ^C at a prompt must not leave the shell without echo. Both calls are
- * async-signal-safe (signal-safety(7)). */
+/* Restores the echo: ^C at a prompt must not leave the shell without it. Both
+ * calls are async-signal-safe (signal-safety(7)). */
 static void
 interrupted(int sig)
 {
@@ -56,10 +54,9 @@ interrupted(int sig)
 	(void)raise(sig);
 }
 
-/*
- * One line from the terminal, not shown. The echo goes off before the prompt
- * comes: what is typed after it is neither shown nor flushed away.
- */
+/* Reads one line from the terminal without showing it. The echo goes off
+ * before the prompt comes: input after the prompt is neither shown nor flushed
+ * away. */
 static int
 prompt(const char *what, struct buf *out)
 {
@@ -89,7 +86,7 @@ prompt(const char *what, struct buf *out)
 	return n == -1 || out->failed ? -1 : 0;
 }
 
-/* A password, asked twice where a person types it. */
+/* Reads a password, twice if a person types it. */
 int
 setup_password(const struct ctl *c, struct buf *out)
 {
@@ -124,7 +121,7 @@ setup_password(const struct ctl *c, struct buf *out)
 	return rc;
 }
 
-/* The vault makes the first administrator. As calls_ask. */
+/* Has the vault make the first administrator. Returns as calls_ask does. */
 static enum ctl_status
 make(const struct ctl *c, const char *username, const struct buf *password)
 {
@@ -140,11 +137,9 @@ make(const struct ctl *c, const char *username, const struct buf *password)
 	return status;
 }
 
-/*
- * An installed system has its run directory; there all first steps are made
- * (setup_system.c). Any other instance was laid out by who made it
- * (quickstart): only its first administrator is missing.
- */
+/* An installed system has its run directory; there setup makes all first steps
+ * (setup_system.c). Any other instance was laid out by its maker (quickstart):
+ * only its first administrator is missing. */
 enum ctl_status
 setup_command(const struct ctl *c)
 {
