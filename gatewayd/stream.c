@@ -70,7 +70,7 @@ stream_free(struct gateway *gw)
 	gw->streams = NULL;
 }
 
-/* ---- how many ---- */
+/* ---- counting ---- */
 
 static struct stream_owner *
 owner_of(struct streams *t, const char *principal, bool make)

@@ -252,7 +252,7 @@ stream_tell_turn(evutil_socket_t fd, short what, void *arg)
 	schedule(t);
 }
 
-/* ---- what happened ---- */
+/* ---- changes ---- */
 
 static void
 mark(struct stream *s, unsigned due)

@@ -194,7 +194,7 @@ put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
 	int fd, rc = -1;
 
 	snprintf(fresh, sizeof(fresh), "%.200s.fresh", k->name);
-	(void)unlinkat(k->dir, fresh, 0); /* of a run that was killed */
+	(void)unlinkat(k->dir, fresh, 0); /* left by a killed run */
 	fd = openat(k->dir, fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd == -1)
@@ -394,7 +394,7 @@ keyfile_change(
 	forget(k, KEYFILE_NEXT, true);
 	forget(k, KEYFILE_NEXT, false);
 	snprintf(fresh, sizeof(fresh), "%.200s.fresh", k->name);
-	(void)unlinkat(k->dir, fresh, 0); /* of a run that was killed */
+	(void)unlinkat(k->dir, fresh, 0); /* left by a killed run */
 	rc = fsync(k->dir) == -1 ? err_sys(err, FAILURE_INTERNAL, "%s", k->name)
 				 : 0;
 out:

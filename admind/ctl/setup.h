@@ -25,7 +25,7 @@ enum {
 /* The outcome of a step. SETUP_FAILED: the err says why, and what to do. */
 enum setup_outcome { SETUP_DONE, SETUP_ALREADY, SETUP_FAILED };
 
-/* ---- keyfile.c: how the master key rests ---- */
+/* ---- keyfile.c: the master key's files ---- */
 
 /* Reads the id of the master key stored at key_file in any of its forms (plain,
  * or encrypted beside it), and the form's path in *where (for people). Returns

@@ -299,7 +299,7 @@ write_file(
 	    snprintf(kept, sizeof(kept), "%s.before-mcpbox", path) >=
 		(int)sizeof(kept))
 		return err_set(err, FAILURE_TOO_LARGE, "%.200s...", path);
-	(void)unlink(fresh); /* of a run that was killed */
+	(void)unlink(fresh); /* left by a killed run */
 	fd = open(
 	    fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd == -1)

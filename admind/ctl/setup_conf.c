@@ -215,7 +215,7 @@ setup_conf_write(
 	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >=
 	    (int)sizeof(fresh))
 		return err_set(err, FAILURE_INVALID_PARAMS, "%s", path);
-	(void)unlink(fresh); /* of a run that was killed */
+	(void)unlink(fresh); /* left by a killed run */
 	fd = open(
 	    fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd == -1)

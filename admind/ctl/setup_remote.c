@@ -254,7 +254,7 @@ add_never(const struct setup_url *u, struct err *err)
 	return more ? set_line(&egress, "never", never, false, err) : 0;
 }
 
-/* ---- is it so ---- */
+/* ---- checking ---- */
 
 /* Compares a file. 1, 0, or -1 with err. */
 static int
@@ -330,7 +330,7 @@ setup_remote_configured(const struct setup_url *u, struct err *err)
 	return rc;
 }
 
-/* ---- making it so ---- */
+/* ---- writing ---- */
 
 static int
 write_secret(const char *path, const char *text, struct err *err)

@@ -78,7 +78,7 @@ problem(struct verify *v, uint64_t seq, const char *kind, const char *fmt, ...)
 	jsonw_obj_end(&v->json);
 }
 
-/* ---- what is known beside the database ---- */
+/* ---- heads known from elsewhere ---- */
 
 static int
 add_known(struct verify *v, const struct known *k)

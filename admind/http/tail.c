@@ -175,7 +175,7 @@ look_later(struct tail *t)
 	return false;
 }
 
-/* ---- what it tells ---- */
+/* ---- events ---- */
 
 /* Sends one event a line. false: the client is slow, or admind's text is no
  * JSON. */

@@ -78,7 +78,7 @@ transfer_unpause(struct transfer *t)
 	}
 }
 
-/* ---- what comes back ---- */
+/* ---- receiving ---- */
 
 static size_t
 on_header(char *p, size_t size, size_t n, void *arg)
@@ -135,7 +135,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return t->overflow ? 0 : size * n;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
 static void
 field(struct transfer *t, bool *failed, const char *name, const char *value)
