@@ -1,6 +1,4 @@
-/*
- * mcpbox-admind-check: looks at hostile bytes for admind. See DESIGN.md.
- */
+/* mcpbox-admind-check: checks hostile bytes for admind. See DESIGN.md. */
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +12,15 @@
 #include "service.h"
 #include "specs.h"
 
-/* Processor time one input may take; beyond it the process dies. */
+/* Processor time in ms that one input may take; beyond it the process dies. */
 enum { INPUT_MS = 50 };
 
 /*
- * The backstop. The validator counts its steps and ends far earlier; whatever
- * it failed to bound ends here, by SIGPROF's default action, and the service
- * manager starts a fresh process. Processor time and not the wall clock: a
- * busy machine must not kill checks that did nothing wrong, and a check never
- * sleeps, so nothing else is left to bound.
+ * Sets the backstop. The validator counts its steps and ends far earlier. A
+ * check that it failed to bound ends here, by SIGPROF's default action, and the
+ * service manager starts a fresh process. The limit is on processor time and
+ * not on the wall clock: a busy machine must not kill checks that did nothing
+ * wrong. A check never sleeps, so processor time bounds all of it.
  */
 static void
 timer(long ms)

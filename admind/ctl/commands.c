@@ -201,7 +201,7 @@ commands_find(const char *word)
 	return NULL;
 }
 
-/* The next form of a usage, or NULL; *n: its length. */
+/* Returns the next form of a usage, or NULL; *n: its length. */
 static const char *
 form(const char *usage, size_t *n)
 {
@@ -217,7 +217,8 @@ rest(const char *usage, size_t n)
 	return usage + n + (usage[n] == '\n');
 }
 
-/* The second word of a form; *n: its length, 0 where it stands for a value. */
+/* Returns the second word of a form; *n: its length, or 0 if it is a
+ * placeholder. */
 static const char *
 verb_of(const struct command *cmd, const char *usage, size_t *n)
 {
@@ -322,8 +323,8 @@ help_command(const struct ctl *c)
 	return CTL_DONE;
 }
 
-/* How many letters to put in, leave out, change or swap with the next one make
- * b of a; WORD_MAX if one is too long to be compared. */
+/* Returns how many letters must be added, removed, changed or swapped with the
+ * next one to turn a into b. WORD_MAX if one of the two is too long. */
 static size_t
 distance(const char *a, size_t na, const char *b, size_t nb)
 {
@@ -352,7 +353,7 @@ distance(const char *a, size_t na, const char *b, size_t nb)
 	return d[na][nb];
 }
 
-/* Is it near enough to be meant? */
+/* True if it is near enough to be meant. */
 static bool
 near(size_t d, size_t n)
 {

@@ -13,16 +13,17 @@ struct command {
 	const char *word;
 	int min, max; /* words, the command's own included */
 	enum ctl_status (*run)(const struct ctl *);
-	const char *options; /* names, "*": those of lists; a blank between */
+	const char *options; /* names with blanks between; "*": those of
+			      * lists */
 	const char *line;    /* for help */
 	const char *usage;   /* one form a line, without the program's name */
 };
 
-/* NULL if there is none. */
+/* Returns the command, or NULL if there is none. */
 const struct command *commands_find(const char *word);
 
 /* Prints the usage of a command: the forms whose second word is `verb`, or all
- * if there is none such (or verb is NULL). */
+ * if no form has it (or verb is NULL). */
 void commands_usage(FILE *, const struct command *, const char *verb);
 
 /* Prints the usage of every command. */
@@ -36,7 +37,7 @@ void commands_help(const struct command *);
 void commands_unknown(const char *word);
 
 /* Says on standard error that the command has no such verb, if its second word
- * is nearly one. */
+ * is near one. */
 void commands_unknown_verb(const struct command *, const char *verb);
 
 #endif

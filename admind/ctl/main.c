@@ -11,8 +11,8 @@
 #include "conf.h"
 #include "options.h"
 
-/* A file's settings. Its object lives as long as we do, since *c points into
- * it. What an option gave stays as it is. */
+/* Reads a file's settings. Their object lives as long as the process, since *c
+ * points into it. Values that options gave stay as they are. */
 static void
 read_conf(struct ctl *c, const char *path)
 {
@@ -44,7 +44,7 @@ read_conf(struct ctl *c, const char *path)
 }
 
 /* Prepares for a server elsewhere, for the commands that connect to it. doctor
- * goes on without, and finds that it can't. */
+ * goes on without it, and reports that it can't connect. */
 static enum ctl_status
 connects(struct ctl *c)
 {
@@ -59,8 +59,8 @@ connects(struct ctl *c)
 	return CTL_REFUSED;
 }
 
-/* -f, else what an installed package has, which is root's; without one the
- * defaults are those of an installed package. */
+/* Reads -f's file, or else an installed package's, which is root's. Without a
+ * file the defaults are those of an installed package. */
 static void
 configure(struct ctl *c, const char *file)
 {

@@ -10,7 +10,8 @@ enum kind { TEXT, FLAG, NUMBER, OWN };
 
 #define AT(member) offsetof(struct ctl, member)
 
-/* `value` is what it wants, for help; global: every command takes it. */
+/* `value` names the option's value, for help; global: every command takes
+ * it. */
 static const struct {
 	const char *name, *value, *doc;
 	size_t at;
@@ -76,7 +77,8 @@ name_of(int o)
 			  : admin_filter_name((enum admin_filter)(o - NTABLE));
 }
 
-/* "*" in a command's options: what lists take. */
+/* True for the options that "*" in a command's options means: those of
+ * lists. */
 static bool
 of_lists(int o)
 {

@@ -23,7 +23,8 @@ enum {
 	HOST_MAX = 64,
 	ADDRESS_MAX = 128, /* host and port, or an inherited socket's path */
 	PATH_BYTES_MAX = 4096,
-	/* For links to processes that run; later a typed answer is better. */
+	/* Time for links to processes that run; later a typed answer is
+	 * better. */
 	PATIENCE_MS = 2000,
 	/* Descriptors beside those of clients: listener, log, links, refused
 	 * connections that are still being told so. */
@@ -32,15 +33,13 @@ enum {
 };
 
 static struct web web;
-/* With an inherited listener clients wait there for the two links, as long as
- * this has not fired. */
+/* With an inherited listener clients wait there until both links are up or this
+ * fires. */
 static struct event *patience;
 static struct proc proc;
 
-/*
- * The address for programs that let the system choose the port: written
- * beside and renamed, so that a reader sees all of it or none.
- */
+/* Writes the address for programs that let the system choose the port. It is
+ * written beside and renamed, so that a reader sees all of it or none. */
 static int
 write_address(const char *path, const char *address, struct err *e)
 {
@@ -69,8 +68,8 @@ out:
 	return rc;
 }
 
-/* No other process sends us requests or events: the table permits none, and
- * one that the table will permit later is answered by closing. */
+/* Refuses messages. No other process sends us requests or events: the table
+ * permits none. If it permits one later, the answer is to close. */
 static int
 no_messages(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -80,7 +79,8 @@ no_messages(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	return -1;
 }
 
-/* Bytes that were no request: the same body as every other refusal. */
+/* Answers bytes that were no request with the same body as every other
+ * refusal. */
 static void
 parser_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)
@@ -173,8 +173,9 @@ say_status(char *buf, size_t len, void *arg)
 						     : "serving");
 }
 
-/* Time is over: requests that wait for another process are told that it may or
- * may not have done what they asked, as when that one is gone. */
+/* Ends requests that wait for another process, since time is over. Their
+ * clients hear that the work may or may not have been done, as when that
+ * process is gone. */
 static void
 drain_late(void *arg)
 {
@@ -193,8 +194,8 @@ drain_done(void *arg)
 	proc_end(&proc);
 }
 
-/* The process ends: no new connection, live tails end, requests are answered.
- */
+/* Ends the process: no new connection, live tails end, requests are
+ * answered. */
 static void
 drain(void *arg)
 {

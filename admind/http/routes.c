@@ -31,7 +31,8 @@ static const char id_chars[] = "0123456789abcdefABCDEF-";
 static const char name_chars[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.@-";
 
-/* One placeholder of a form, and how many bytes of path it takes; 0: none. */
+/* Takes one placeholder of a form. Returns how many bytes of path it takes; 0:
+ * none. */
 static size_t
 take(const char **form, const char *path)
 {
@@ -39,7 +40,7 @@ take(const char **form, const char *path)
 	size_t n = strspn(path, name ? name_chars : id_chars);
 
 	*form = strchr(*form, '}') + 1;
-	/* what a client resolves away is no name */
+	/* a client resolves these away: they are no names */
 	if (name && (strncmp(path, ".", n) == 0 || strncmp(path, "..", n) == 0))
 		return 0;
 	return n <= (name ? (size_t)ADMIN_NAME_MAX : (size_t)ID_TEXT_MAX) ? n
@@ -47,10 +48,10 @@ take(const char **form, const char *path)
 }
 
 /*
- * Does path have the route's form? The number of its placeholders, or -1. {id}
- * (or {id2}) stands for 1 to ID_TEXT_MAX hex digits and dashes, {name} for 1 to
- * ADMIN_NAME_MAX characters of names; what stands for them is copied into id.
- * No decoding: an address has one spelling.
+ * Compares path with the route's form. Returns the number of its placeholders,
+ * or -1. {id} (or {id2}) matches 1 to ID_TEXT_MAX hex digits and dashes, {name}
+ * 1 to ADMIN_NAME_MAX characters of names; the matched texts are copied into
+ * id. Nothing is decoded: an address has one spelling.
  */
 static int
 matches(const char *form, const char *path, char *id)
@@ -100,7 +101,7 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 			    routes[i].method == HTTP1_GET
 				? "GET, HEAD"
 				: http1_method_name(routes[i].method));
-		/* /x/all is not /x/{name}, although it fits it */
+		/* /x/all is not /x/{name}, although it fits that form */
 		if (routes[i].method == method &&
 		    (found == NULL || count < best)) {
 			found = &routes[i];
@@ -112,9 +113,10 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 }
 
 /*
- * A write's body is parsed for who is logged in, and for nobody else: every
- * program of this machine may connect. The handlers ask again with the same
- * token, so a login that ends in between changes nothing.
+ * Goes on with a write whose login is known. A write's body is parsed only for
+ * a logged-in client: every program of this machine may connect. The handlers
+ * ask again with the same token, so a login that ends in between changes
+ * nothing.
  */
 static void
 login_known(struct call *c, struct ipc_frame *f)

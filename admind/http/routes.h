@@ -6,13 +6,14 @@
 
 #include "web.h"
 
-/* Every complete request comes here. */
+/* Takes every complete request. */
 void routes_request(struct httpd_req *, void *web);
-/* The client closed early: the answer that arrives later is dropped. */
+/* Notes that the client closed early: the answer that arrives later is
+ * dropped. */
 void routes_gone(struct httpd_req *, void *web);
-/* The route for a path, NULL if none; *allow gets the methods that its path
- * has ("GET, HEAD"), *id (ADMIN_ID_MAX + 1 bytes) what stands for {id} and
- * {name}. For dispatch and tests. */
+/* Returns the route for a path, NULL if none. *allow gets the methods that the
+ * path has ("GET, HEAD"), *id (ADMIN_ID_MAX + 1 bytes) the texts that match
+ * {id} and {name}. For dispatch and tests. */
 const struct route *routes_find(
     enum http1_method, const char *path, char *allow, size_t len, char *id);
 

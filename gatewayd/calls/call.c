@@ -8,14 +8,14 @@
  * AUTHORISING <-> CONFIRMING (call_confirm.c): a person has to say yes first.
  *
  * ASKING (call_ask.c): the tool asked its client; on the modern wire no request
- * of the client's is there meanwhile. KEPT: it ended during that.
+ * of the client's is open until it answers. KEPT: the call ended before that.
  *
- * gatewayd decides nothing here. The credential travels with AUTHORISE, and
- * what comes back is an id that works once, for these very arguments, on this
- * listener's socket; a hostile gatewayd could at most not run it. RUN is sent
- * once and never again: if sandboxd goes away in between, nobody here can
- * know whether the tool ran, so the client is told exactly that ("lost"), and
- * the record is closed by admind and sandboxd without us.
+ * gatewayd decides nothing here. The credential travels with AUTHORISE, and the
+ * answer is an id that works once, for these very arguments, on this listener's
+ * socket. A hostile gatewayd could at most not run it. RUN is sent once and
+ * never again: if sandboxd goes away in between, this process can't know
+ * whether the tool ran, so the client is told exactly that ("lost"). admind and
+ * sandboxd close the record without us.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@
 static const char *const state_names[] = {"new", "checking", "authorising",
     "confirming", "running", "asking", "kept", "ended"};
 
-/* A run's answer in time is what the limit promises; while the client is asked
- * the sandbox's clocks count instead. */
+/* Starts or stops the limit on a run. The limit promises an answer in time;
+ * while the client is asked the sandbox's clocks count instead. */
 static void
 late_timer(struct call *c, bool run)
 {
@@ -52,8 +52,8 @@ late_timer(struct call *c, bool run)
 		evtimer_del(c->late);
 }
 
-/* The only place where a call changes state. ENDED releases all but the call
- * itself. */
+/* The only place where a call changes state. ENDED releases everything but the
+ * call itself. */
 void
 call_set_state(struct call *c, enum call_state s)
 {
@@ -114,8 +114,8 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	body = ipc_bytes(m->body_meta.p, m->body_len);
 	meta = ipc_bytes(
 	    m->body_meta.p + m->body_len, m->body_meta.n - m->body_len);
-	/* Failures of the platform are errors; the tool's own are results,
-	 * unless it said otherwise. */
+	/* Failures of the platform are errors. The tool's own failures are
+	 * results, unless the tool ended the request with an error. */
 	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM &&
 	    f != FAILURE_TOOL_PROTOCOL)
 		call_end_failure(
@@ -142,8 +142,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	if (f == NULL) {
-		/* Too late: kill it, if it still runs. Gone: it may have run.
-		 */
+		/* Too late: kill it if it still runs. Gone: it may have run. */
 		if (ipc_client_peer(c->gw->sandboxd) != NULL)
 			send_cancel(c);
 		call_end_failure(c, FAILURE_LOST, 0,
@@ -190,7 +189,7 @@ quiet_cb(evutil_socket_t fd, short what, void *arg)
 		exchange_quiet(c->ex);
 }
 
-/* Sandboxd answers each call in its time, unless it hangs. */
+/* Ends a call that sandboxd did not answer in time: sandboxd hangs. */
 static void
 late_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -203,7 +202,7 @@ late_cb(evutil_socket_t fd, short what, void *arg)
 	run_answered(c, NULL, FAILURE_BUSY);
 }
 
-/* Nobody is there to be told, and nobody will come. */
+/* Drops a call that no client waits for, and none will. */
 void
 call_drop(struct call *c)
 {
@@ -215,7 +214,7 @@ call_drop(struct call *c)
 	free(c);
 }
 
-/* Without memory for it the client waits in silence: no harm. */
+/* Without memory for the timer the client waits in silence: no harm. */
 void
 call_watch(struct call *c)
 {
@@ -250,14 +249,14 @@ run(struct call *c, const struct ipc_run_id *m)
 	c->asked = sandboxd;
 	call_set_state(c, CALL_RUNNING);
 	call_watch(c);
-	/* The time-out of the request itself counts from here, questions and
-	 * all; late_cb comes first where it should. */
+	/* The time-out of the request itself counts from here and includes
+	 * questions; late_cb comes first where it should. */
 	if (sandboxd == NULL ||
 	    ipc_request(sandboxd, IPC_RUN, &r,
 		(int)ms + RUN_MARGIN_MS + PARK_TOTAL_MS, run_answered, c,
 		&c->request) < 0)
-		/* Never sent: it can't have run, and the held context expires
-		 * as refused. */
+		/* It was not sent, so it can't have run. The held context
+		 * expires as refused. */
 		call_end_away(c, true);
 }
 
@@ -291,7 +290,7 @@ management_result(struct call *c, const struct ipc_result *m)
 	buf_free(&b);
 }
 
-/* May admind make a task of it? */
+/* True if admind may make a task of the call. */
 static bool
 may_be_task(const struct exchange *ex)
 {
@@ -311,9 +310,12 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	struct refusal r;
 
 	if (f == NULL) {
-		/* A management tool may have done its work, and admind begins
-		 * tasks by itself; any other can't have run, since nobody got
-		 * its id, and what was never sent has done nothing. */
+		/*
+		 * A management tool may have done its work, and admind begins
+		 * tasks by itself. Any other tool can't have run, since its id
+		 * never came here. A request that was never sent has done
+		 * nothing.
+		 */
 		if (gone != FAILURE_UPGRADING &&
 		    (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0 ||
 			may_be_task(c->ex)))
@@ -338,7 +340,7 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		call_confirm(c, &pending);
 		return;
 	}
-	/* The tool's own conversation is another. */
+	/* The tool's own questions are another conversation. */
 	parked_free(c->parked);
 	c->parked = NULL;
 	if (f->type == IPC_RUN_ID && ipc_decode(f, &id, NULL) == 0) {
@@ -444,10 +446,10 @@ call_start(struct exchange *ex)
 	struct refusal r;
 	struct call *c;
 
-	/* A request that goes on with one that waits. */
+	/* The request goes on with a call that waits. */
 	if (ex->m.request_state.n > 0) {
 		if (ex->req == NULL) {
-			/* Left already: its state is still good. */
+			/* It left already, and its state is still good. */
 			refusal_set(
 			    &r, FAILURE_KILLED, 0, "The client cancelled.");
 			exchange_refuse(ex, &r);
@@ -475,7 +477,7 @@ call_start(struct exchange *ex)
 	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
-	/* Who calls by name mirrors no arguments of that tool in headers. */
+	/* A call by name mirrors no arguments of that tool in headers. */
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL && !ex->m.by_name) {
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
@@ -486,8 +488,8 @@ call_start(struct exchange *ex)
 
 /* ---- cancelling ---- */
 
-/* The answer still comes by the usual way: a killed call has a result, too,
- * and one whose id is not here yet is cancelled when it is. */
+/* Cancels a call. Its answer still comes by the usual way: a killed call has a
+ * result, too. A call without an id yet is cancelled when the id comes. */
 void
 call_cancel(struct call *c)
 {
@@ -517,7 +519,7 @@ call_cancel_by_id(
 	}
 }
 
-/* At the end: those whose clients are away have nobody who would end them. */
+/* Ends calls whose clients are away: at the end no request would end them. */
 void
 call_drop_all(struct gateway *gw)
 {

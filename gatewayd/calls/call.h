@@ -8,14 +8,15 @@
 
 /* ex's message is such a call. Takes the exchange. */
 void call_start(struct exchange *);
-/* A legacy client's response. true: a call had asked for it. */
+/* Takes a legacy client's response. true: a call had asked for it. */
 bool call_ask_response(struct exchange *);
-/* DECIDED: a person did. 0, or -1: malformed. */
+/* Takes DECIDED: a person decided. 0, or -1: malformed. */
 int call_decided(struct gateway *, struct ipc_frame *);
 void call_drop_all(struct gateway *);
-/* Its client closed the response: CANCEL (modern). */
+/* Cancels a call, as a modern client does by closing the response. */
 void call_cancel(struct call *);
-/* notifications/cancelled of this session and JSON-RPC id. */
+/* Cancels the call with this JSON-RPC id of this session, for
+ * notifications/cancelled. */
 void call_cancel_by_id(
     struct gateway *, const struct session *, struct ipc_bytes id);
 

@@ -3,15 +3,15 @@
  *
  * Modern (MRTR): the request is answered "input_required" with the questions
  * and a sealed state; the call goes on without an exchange until the client
- * calls again with its answers (parked.h says who may), and that request takes
- * the old one's place.
+ * calls again with its answers (parked.h says which client may), and that
+ * request takes the old one's place.
  *
  * Legacy: each question is a JSON-RPC request on the answer's event stream; the
  * response comes by another POST of the same session, which is of the same
  * principal (session.h), and names an id that only this client was told.
  *
- * An answer goes to the tool that asked, as text. What a client gains by a
- * false one is to mislead its own call.
+ * An answer goes to the tool that asked, as text. By a false answer a client
+ * only misleads its own call.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@
 
 static void ask(struct call *);
 
-/* All are answered: the tool goes on. */
+/* Sends the answers, which are complete: the tool goes on. */
 static void
 answer(struct call *c)
 {
@@ -36,7 +36,7 @@ answer(struct call *c)
 	questions_answers(c->questions, &b);
 	/* Without memory sandboxd says "not answered" for each. */
 	m.json = b.failed ? ipc_bytes("{}", 2) : ipc_bytes(b.p, b.len);
-	/* If it can't be sent, sandboxd is gone, and the call hears of it. */
+	/* If it can't be sent, sandboxd is gone, and the call hears of that. */
 	if (sandboxd != NULL)
 		ipc_send(sandboxd, IPC_CALL_ANSWER, &m);
 	buf_free(&b);
@@ -47,7 +47,7 @@ answer(struct call *c)
 
 /* ---- modern ---- */
 
-/* Its client is back, with answers or without. */
+/* Takes the next request of the client, with answers or without. */
 static void
 resume(void *arg, struct exchange *ex)
 {
@@ -60,16 +60,16 @@ resume(void *arg, struct exchange *ex)
 		return;
 	}
 	call_watch(c);
-	/* The tool gave up those its client was told, and asks others by now:
-	 * a yes to the old ones is none to the new ones, even if their keys
-	 * are the same. */
+	/* The tool gave up the questions that its client was told, and asks
+	 * others by now. A yes to the old ones is no yes to the new ones, even
+	 * if their keys are the same. */
 	if (c->questions != NULL && questions_number(c->questions) != c->put)
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	ask(c);
 }
 
-/* Nobody came back: the tool has heard that long ago, from sandboxd's timer,
- * or is killed now. */
+/* Drops a call whose client did not come back. The tool has heard that long
+ * ago, from sandboxd's timer, or is killed now. */
 static void
 expired(void *arg)
 {
@@ -140,7 +140,7 @@ call_ask_response(struct exchange *ex)
 		return false;
 	TAILQ_FOREACH(c, &ex->gw->calls, all)
 	{
-		/* Within the session, which is of this principal. */
+		/* Only within the session, which is of this principal. */
 		if (c->state != CALL_ASKING || c->ex == NULL ||
 		    c->questions == NULL || !c->ex->has_session ||
 		    memcmp(&c->ex->session.id, &ex->session.id,
@@ -157,26 +157,26 @@ call_ask_response(struct exchange *ex)
 
 /* ---- both ---- */
 
-/* The questions that are open, to whoever is there. */
+/* Puts the open questions to the client, if it is there. */
 static void
 ask(struct call *c)
 {
 	struct exchange *ex = c->ex;
 
-	/* Away: told when it is back. */
+	/* Away: it is asked when it is back. */
 	if (ex == NULL || c->questions == NULL) {
 		call_set_state(
 		    c, c->questions == NULL ? CALL_RUNNING : CALL_ASKING);
 		return;
 	}
 	questions_declared(c->questions, ex->m.declared, ex->m.rev);
-	/* Answers belong to the first question behind the request that brings
-	 * them: a tool that asks again wants a new one. */
+	/* Answers belong to the first questions after the request that brings
+	 * them: a tool that asks again wants new answers. */
 	if (ex->m.modern) {
 		questions_take(c->questions, ex->m.input_responses);
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	}
-	/* Its answer would come to another process. */
+	/* The client's answer would come to another process. */
 	if (c->gw->draining)
 		questions_fail(c->questions, "The server is being restarted.");
 	if (questions_open(c->questions) == 0)

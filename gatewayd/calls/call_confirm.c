@@ -1,9 +1,9 @@
 /*
  * A call that waits for a person's yes, in both eras.
  *
- * admind answered AUTHORISE with PENDING; DECIDED comes when somebody decided,
+ * admind answered AUTHORISE with PENDING. DECIDED comes when a person decided,
  * and the call is authorised once more, naming the request: admind then lets it
- * run, says why not, or answers PENDING again.
+ * run, refuses it with the reason, or answers PENDING again.
  *
  * Modern: the request is answered "input_required" with requestState only
  * (parked.h); the client calls again. A retry that comes before the decision is
@@ -12,11 +12,11 @@
  *
  * Legacy: the request waits on its event stream, whose comments keep it alive.
  * A client without one is told to call again later: admind finds the same
- * request by who calls what with which arguments.
+ * request by principal, tool and arguments.
  *
- * What a hostile gatewayd could do here: ask for calls, which fills a bounded
- * queue. It can't approve, nor run what was approved for another principal
- * without that one's credential.
+ * A hostile gatewayd could ask for calls here, which fills a bounded queue. It
+ * can't approve, and without another principal's credential it can't run a call
+ * approved for that principal.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 
 enum {
 	HOLD_MS = 20 * 1000,  /* below proxies' and clients' 60 s */
-	AGAIN_MS = 30 * 1000, /* asks by itself, should DECIDED be lost */
+	AGAIN_MS = 30 * 1000, /* asks again by itself, should DECIDED be lost */
 	/* A state lives longer than its request, so that a late client hears
 	 * how it ended. */
 	GRACE_MS = 60 * 1000,
@@ -74,7 +74,7 @@ expired(void *arg)
 	call_drop(c);
 }
 
-/* The request's id and time, for a client that can't wait. */
+/* Tells the request's id and time to a client that can't wait. */
 static void
 tell_later(struct call *c)
 {
@@ -130,7 +130,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (c->state != CALL_CONFIRMING || c->ex == NULL)
 		return;
-	/* When its time is over, admind says how it ended. */
+	/* When the request's time is over, admind says how it ended. */
 	if (c->ex->m.modern && now_us() / 1000 < c->expires_ms)
 		park(c);
 	else
@@ -166,10 +166,11 @@ call_confirm(struct call *c, const struct ipc_pending *m)
 	if (c->cancelled) {
 		end(c, FAILURE_KILLED, "The client cancelled.");
 	} else if (decided) {
-		/* While this was on its way. */
+		/* The decision came while this was on its way. */
 		again(c);
 	} else if (c->gw->draining) {
-		tell_later(c); /* a state of ours would mean nothing soon */
+		tell_later(c); /* a state of this process would soon mean
+				* nothing */
 	} else if (c->ex->m.modern) {
 		if (c->held)
 			wait_for(c, HOLD_MS);
@@ -215,8 +216,8 @@ call_confirm_all_later(struct gateway *gw)
 	}
 }
 
-/* Nobody waits any more. The request stays in the queue until its time is
- * over: the same call may come again. */
+/* Ends a call that no client waits for any more. The request stays in the queue
+ * until its time is over: the same call may come again. */
 void
 call_confirm_end(struct call *c)
 {

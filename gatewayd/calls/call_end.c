@@ -1,7 +1,5 @@
-/*
- * How a call ends: its exchange takes the answer, or, while its client is away
- * (it was asked something), the end is kept for it.
- */
+/* Ends a call: its exchange takes the answer. While its client is away (it was
+ * asked something), the end is kept for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +32,9 @@ call_end_answer(struct call *c, int status, struct buf *b)
 	exchange_answer(ex, status, b);
 }
 
-/*
- * It ended while its client is away: kept until that is back or too late, and
- * so long as not too much is kept. Without memory the client is told that the
- * state it brings is no good.
- */
+/* Keeps the end of a call whose client is away, until the client is back or its
+ * time is over, and only within the bounds on kept results. Without memory for
+ * the end the client is told that the state it brings is not valid. */
 static void
 keep(struct call *c, const struct refusal *r, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta)
@@ -107,7 +103,8 @@ call_end_away(struct call *c, bool sandboxd)
 	call_end_refused(c, &r);
 }
 
-/* A result from elsewhere; f: why it is an isError result, or NONE. */
+/* Ends the call with a result from elsewhere. f: why it is an isError result,
+ * or NONE. */
 void
 call_end_result(struct call *c, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta)
@@ -149,7 +146,7 @@ call_end_kept(struct call *c)
 	struct call_kept k = *c->kept;
 	struct refusal r = k.refusal;
 
-	/* Taken out: the call ends, and frees what it has. */
+	/* Taken out first: the call ends, and frees all it has. */
 	c->gw->kept_bytes -= k.bytes;
 	share_drop(c->share, k.bytes);
 	free(c->kept);

@@ -1,16 +1,14 @@
-/*
- * What a running call says before its result: progress, log lines, questions,
- * hints. All of it is foreign (sandboxd checked it; it is checked again), and
- * lossy but for the questions.
- */
+/* Passes on a running call's messages before its result: progress, log lines,
+ * questions, hints. All of it is foreign: sandboxd checked it, and it is
+ * checked again here. All but the questions may be lost. */
 #include <string.h>
 
 #include "call_internal.h"
 #include "json.h"
 #include "stream.h"
 
-/* {"progressToken":T, ...}: the token is the client's business, sandboxd and
- * the tool never see it. */
+/* Sends {"progressToken":T, ...}. The token is the client's business: sandboxd
+ * and the tool never see it. */
 static void
 progress(struct call *c, struct ipc_bytes params)
 {
@@ -36,13 +34,14 @@ progress(struct call *c, struct ipc_bytes params)
 	buf_free(&b);
 }
 
-/* From which level on this request wants log lines; -1: none. A modern one says
- * so itself; a legacy one by its session, and without a session can't. */
+/* Returns the least level of log lines that this request wants; -1: none. A
+ * modern request says so itself; a legacy one by its session, and without a
+ * session it can't. */
 static int
 log_level(const struct exchange *ex)
 {
 	if (ex == NULL)
-		return -1; /* away: nobody hears it */
+		return -1; /* away: no client to hear it */
 	if (ex->m.modern)
 		return ex->m.log_level;
 	return ex->has_session

@@ -19,41 +19,43 @@ enum call_state {
 	CALL_ENDED
 };
 
-/* How a call ended while nobody was there to be told. */
+/* How a call ended while its client was away. */
 struct call_kept {
 	bool refused;
 	struct refusal refusal;
 	enum failure failure;
 	struct buf body, meta; /* of a result */
-	size_t bytes;          /* of it, counted */
+	size_t bytes;          /* of body and meta, as counted */
 };
 
 struct call {
 	TAILQ_ENTRY(call) all;
 	struct gateway *gw;
-	/* Who waits for the answer. NULL in ASKING, CONFIRMING and KEPT: its
-	 * request was answered "input_required", and the client will come back.
-	 */
+	/* The request that waits for the answer. NULL while the client is away
+	 * (in ASKING, CONFIRMING or KEPT): its request was answered
+	 * "input_required", and the client will come back. */
 	struct exchange *ex;
 	enum call_state state;
-	bool cancelled; /* its client asked; CANCEL as soon as there is an id */
+	bool cancelled; /* by its client; CANCEL goes once there is an id */
 	char tool[MCP_NAME_MAX + 1]; /* for the log */
 	struct ipc_id execution;     /* from RUNNING on */
 	uint64_t request;            /* RUN's id at `asked`; 0: answered */
-	struct ipc_peer *asked;      /* until then: is there, closing or not */
+	struct ipc_peer *asked;      /* until answered: exists, closing or
+				      * not */
 	uint64_t limit_ms;           /* of the run, with a margin */
-	struct event *late;          /* RUNNING: nothing came within it */
+	struct event *late;          /* RUNNING: no result within limit_ms */
 	struct event *quiet;         /* nothing was heard for a while */
 	struct questions *questions; /* the newest, or NULL */
-	uint32_t put;                /* number of those its client was told */
+	uint32_t put;                /* number of the questions its client
+				      * got */
 	struct parked *parked;       /* the conversation, or NULL */
 	struct call_kept *kept;      /* KEPT */
-	struct share *share; /* of whoever called: what is kept counts */
+	struct share *share; /* the caller's; kept results count there */
 	/* --- from CONFIRMING on --- */
 	struct ipc_id approval; /* the request; zero: none */
-	uint64_t expires_ms;    /* its: Unix time */
-	bool decided;           /* somebody did while it was authorised */
-	bool held;              /* its client came back: kept waiting a while */
+	uint64_t expires_ms;    /* of the request, Unix time */
+	bool decided;           /* a decision came during AUTHORISING */
+	bool held;              /* its client came back and waits a while */
 	struct event *again;
 };
 
@@ -61,7 +63,7 @@ struct call {
 void call_set_state(struct call *, enum call_state);
 /* Begins to watch for a client that waits in silence. */
 void call_watch(struct call *);
-/* Ends a call without telling anybody. */
+/* Ends a call without an answer and frees it. */
 void call_drop(struct call *);
 /* Asks admind, for the first time or once more. */
 void call_authorise(struct call *);
@@ -71,16 +73,18 @@ void call_authorise(struct call *);
 void call_end_refused(struct call *, const struct refusal *);
 void call_end_failure(
     struct call *, enum failure, uint64_t retry_ms, const char *text);
-/* admind or sandboxd is not there. */
+/* Ends the call because sandboxd, or else admind, is not connected. */
 void call_end_away(struct call *, bool sandboxd);
-/* A result from elsewhere; f: why it is an isError result, or NONE. */
+/* Ends the call with a result from elsewhere. f: why it is an isError result,
+ * or NONE. */
 void call_end_result(struct call *, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta);
-/* An answer that is one already; never while the client is away. Takes b. */
+/* Ends the call with a finished answer; never while the client is away. Takes
+ * b. */
 void call_end_answer(struct call *, int status, struct buf *b);
-/* KEPT: its client is back. */
+/* Answers the client of a KEPT call, which is back. */
 void call_end_kept(struct call *);
-/* Frees what was kept. */
+/* Frees the kept end. */
 void call_end_forget(struct call *);
 
 /* call_event.c */
@@ -88,9 +92,9 @@ void call_event(struct call *, const struct ipc_call_event *);
 
 /* call_confirm.c */
 void call_confirm(struct call *, const struct ipc_pending *);
-/* CONFIRMING: ends it. */
+/* Ends a call in CONFIRMING. */
 void call_confirm_end(struct call *);
-/* All whose clients wait here: these are told to call again later. */
+/* Tells each client that waits here to call again later. */
 void call_confirm_all_later(struct gateway *);
 
 /* call_ask.c: CALL_EVENT of kind 3. */

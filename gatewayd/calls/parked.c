@@ -18,8 +18,8 @@ struct parked {
 	struct parked_binding binding;
 	struct ipc_hash principal;
 	uint64_t expires_ms; /* Unix time */
-	uint32_t round;      /* of the text given out last */
-	bool waits;          /* it was not used yet */
+	uint32_t round;      /* of the last text given out */
+	bool waits;          /* the last text was not used yet */
 	struct event *timer;
 	const struct parked_owner *owner;
 	void *arg;
@@ -71,11 +71,9 @@ put_be(uint8_t *p, uint64_t v, int n)
 	}
 }
 
-/*
- * Each part is digested by itself, so none can be moved into another. The
- * requestState stands under its own key: the session key's other use, tokens,
- * can't be made to sign one.
- */
+/* Digests the parts of a request. Each part is digested by itself, so none can
+ * be moved into another. The requestState has its own key: the session key's
+ * other use, tokens, can't be made to sign one. */
 void
 parked_bind(const struct exchange *ex, struct parked_binding *out)
 {
@@ -92,7 +90,8 @@ parked_bind(const struct exchange *ex, struct parked_binding *out)
 	sha256(part, sizeof(part), &out->of);
 }
 
-/* The MAC over what is written and what is not. */
+/* Makes the MAC over the written bytes and the binding, which is not
+ * written. */
 static void
 mac(const struct gateway *gw, const uint8_t plain[PARKED_PLAIN_LEN],
     const struct parked_binding *binding, struct ipc_hash *out)
@@ -156,8 +155,8 @@ on_expired(evutil_socket_t fd, short what, void *arg)
 	owner->expired(its);
 }
 
-/* Between resume and the next state an entry has a request, which ends as any
- * other does: only those that wait go. */
+/* Ends only entries that wait. Between resume and the next state an entry has a
+ * request, which ends as any other does. */
 void
 parked_end(struct gateway *gw, struct ipc_bytes principal)
 {
@@ -229,8 +228,8 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	return p;
 }
 
-/* The entry that a state names, or NULL. The MAC comes first: nothing of a
- * forged text is looked at, and it says nothing of what waits here. */
+/* Returns the entry that a state names, or NULL. The MAC comes first: nothing
+ * of a forged text is read, and the answer says nothing of what waits here. */
 static struct parked *
 find(const struct exchange *ex)
 {
@@ -288,7 +287,8 @@ parked_answer(struct parked *p, struct exchange *ex, uint64_t expires_ms,
 	if (parked_state(p, expires_ms, text) == 0) {
 		answer_input_required(&b, &to, requests, text);
 	} else {
-		/* No memory for a timer: answered as busy, and over. */
+		/* Without memory for a timer the answer is "busy", and the
+		 * entry ends. */
 		b.failed = true;
 		event_active(p->timer, EV_TIMEOUT, 0);
 	}

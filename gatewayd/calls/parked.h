@@ -1,22 +1,22 @@
 /*
  * Requests of the modern wire that were answered "input_required" and go on
- * here: the client calls again with the same parameters and the requestState
- * it was given, and that new request takes the place of the old one (MCP
+ * here: the client calls again with the same parameters and the requestState it
+ * was given, and that new request takes the place of the old one (MCP
  * 2026-07-28, multi round-trip requests).
  *
- * What waits is the caller's: a call whose runner asked its client (call.c), or
- * one that waits for a person's approval. This file keeps the state of the
- * conversation: who may go on with it, until when, and that each round is used
- * once.
+ * The caller keeps what waits: a call whose runner asked its client (call.c),
+ * or one that waits for a person's approval. This file keeps the state of the
+ * conversation: which client may go on with it, until when, and that each round
+ * is used once.
  *
  * requestState is base64url of
  *	u8 format 1, 16 bytes random id, u64be expiry (Unix ms), u32be round,
  *	32 bytes HMAC-SHA256
- * under HKDF(session key, "mcp-request-state"), over these bytes and what the
- * request is bound to: listener, principal, method, name (or URI), SHA-256 of
- * the arguments as sent. It conveys no authority: the request that brings it
- * has a credential of its own. Whoever steals one can't use it under another
- * name; who changes a byte, a parameter, or sends it twice gets bad_state.
+ * under HKDF(session key, "mcp-request-state"), over these bytes and all that
+ * the request is bound to: listener, principal, method, name (or URI), SHA-256
+ * of the arguments as sent. It conveys no authority: the request that brings it
+ * has a credential of its own. A thief can't use it under another name. A
+ * client that changes a byte or a parameter, or sends it twice, gets bad_state.
  */
 #ifndef PARKED_H
 #define PARKED_H
@@ -27,8 +27,9 @@ enum {
 	PARKED_PLAIN_LEN = 1 + 16 + 8 + 4,
 	PARKED_LEN = PARKED_PLAIN_LEN + 32,
 	PARKED_TEXT_LEN = (PARKED_LEN * 4 + 2) / 3,
-	/* Of all clients, and of one principal: parked runners are bounded by
-	 * sandboxd (at most 128), calls that wait for approval by this. */
+	/* Most requests parked by all clients, and by one principal. sandboxd
+	 * bounds parked runners (at most 128); this bounds calls that wait for
+	 * approval. */
 	PARKED_MAX = 1024,
 	PARKED_PRINCIPAL_MAX = 256
 };
@@ -36,20 +37,22 @@ enum {
 struct parked; /* one */
 struct parked_set;
 
-/* Who waits. Called from the loop. */
+/* The callbacks of a waiting object, called from the loop. */
 struct parked_owner {
-	/* A request of the same client came with a valid state, which is used
-	 * up. It is the owner's now, who answers it or parks it anew. */
+	/* A request of the same client came with a valid state, which is now
+	 * used up. The owner takes the request, and answers it or parks it
+	 * again. */
 	void (*resume)(void *arg, struct exchange *);
-	/* Nobody came back in time; the entry is gone. Never between resume
-	 * and the next state. */
+	/* No request came back in time; the entry is gone. Never called between
+	 * resume and the next state. */
 	void (*expired)(void *arg);
-	/* The process ends, and the entry is gone: nothing is asked of anybody
-	 * any more. NULL: somebody else frees what waits. */
+	/* The process ends, and the entry is gone: the owner asks no other
+	 * process anything. NULL: other code frees the waiting object. */
 	void (*dropped)(void *arg);
 };
 
-/* What a request is bound to, digested: equal for a retry of the same. */
+/* A digest of all that a request is bound to: equal for a retry of the same
+ * request. */
 struct parked_binding {
 	struct ipc_hash of;
 };
@@ -59,27 +62,23 @@ void parked_bind(const struct exchange *, struct parked_binding *);
 struct parked_set *parked_set_new(struct event_base *);
 void parked_set_free(struct parked_set *); /* owners hear `dropped` */
 
-/*
- * Begins a conversation for ex's request; parked_answer gives it its first
- * state. NULL with why in the refusal: too many wait, no memory, or the key is
- * not there (gateways get it from admind).
- */
+/* Begins a conversation for ex's request; parked_answer gives it its first
+ * state. NULL with the reason in the refusal: too many wait, no memory, or the
+ * key is not there (gateways get it from admind). */
 struct parked *parked_new(struct gateway *, const struct exchange *,
     const struct parked_owner *, void *arg, struct refusal *);
-/* The next round's text, good until expires_ms; the one before is no good any
- * more. 0, or -1: no timer. */
+/* Writes the next round's text, valid until expires_ms; the text before it is
+ * no longer valid. 0, or -1: no timer. */
 int parked_state(
     struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);
-/* The principal's credential is good no more: nobody will come back for what
- * waits; each owner hears `expired`. */
+/* Ends all that waits for a principal whose credential ended: no client will
+ * come back for it. Each owner hears `expired`. */
 void parked_end(struct gateway *, struct ipc_bytes principal);
 void parked_free(struct parked *); /* expired is not called; NULL: nothing */
 
-/*
- * ex's request brings a requestState: it goes to the owner. 0; -1: it is
- * forged, of another client or request, expired, or was used: the refusal
- * says so, and nothing happened.
- */
+/* Gives ex's request, which brings a requestState, to the owner. 0, or -1: the
+ * state is forged, expired, used, or of another client or request. The refusal
+ * says so, and nothing happened. */
 int parked_resume(struct exchange *, struct refusal *);
 
 /*

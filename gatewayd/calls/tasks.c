@@ -32,7 +32,7 @@ refuse_away(struct exchange *ex)
 	exchange_refuse(ex, &no);
 }
 
-/* {"resultType": type, the task's members} */
+/* Answers {"resultType": type, the task's members}. */
 static void
 answer_task(struct exchange *ex, const char *type,
     const struct ipc_task_state *t, bool detailed)
@@ -148,8 +148,8 @@ tasks_serve(struct exchange *ex)
 		    REQUIRED);
 		return;
 	}
-	/* What is no id of ours is no task: the same answer as for a wrong
-	 * one. */
+	/* A text that is no id of ours is no task: the same answer as for a
+	 * wrong id. */
 	if (mcp_json_text(ex->m.task_id, text, sizeof(text)) == -1 ||
 	    uuid_parse(text, strlen(text), &id) == -1) {
 		refuse(ex, FAILURE_UNKNOWN_TASK, 0, "you have no such task");
@@ -174,17 +174,17 @@ tasks_serve(struct exchange *ex)
 
 /*
  * A task that asked before its client was told of it (task mode
- * after_questions): the questions go out as those of a call do, and the
- * request that brings the answers is told of the task. Between the two nothing
- * runs here, and the task itself waits in the sandbox.
+ * after_questions). The questions go out as those of a call do, and the request
+ * that brings the answers is told of the task. Between the two nothing runs
+ * here, and the task itself waits in the sandbox.
  */
 struct asking {
 	struct gateway *gw;
 	struct ipc_id task;
 	struct parked *parked;
-	struct exchange *ex; /* its answers are at admind */
+	struct exchange *ex; /* admind has its answers */
 	uint64_t expires_ms;
-	char credential[]; /* to end it, should nobody come back */
+	char credential[]; /* to end the task if no client comes back */
 };
 
 static void
@@ -200,8 +200,9 @@ asking_free(struct asking *a)
 	free(a);
 }
 
-/* Does it ask? Its questions are spliced into an answer: one JSON object and
- * nothing behind it, whatever admind sent. */
+/* True if the task asks. Its questions are spliced into an answer, so they must
+ * be one JSON object with nothing after it, even if admind sends something
+ * else. */
 static bool
 asks(const struct ipc_task_state *t, struct ipc_bytes *questions)
 {
@@ -237,7 +238,7 @@ updated(void *arg, struct ipc_frame *f, enum failure gone)
 		asking_free(a);
 		return;
 	}
-	/* Not all of them were answered: they are asked again. */
+	/* Not all questions were answered: the rest are asked again. */
 	if (asks(&t, &questions)) {
 		parked_answer(a->parked, ex, a->expires_ms, questions);
 		return;
@@ -307,8 +308,8 @@ tasks_created(struct exchange *ex, const struct ipc_task_state *t)
 {
 	struct ipc_bytes questions;
 
-	/* Closing the response is how a modern client cancels, and it never
-	 * heard the task's id: nobody could fetch what it comes to. */
+	/* Closing the response is how a modern client cancels, and this one
+	 * never heard the task's id: it could not fetch the outcome. */
 	if (ex->req == NULL) {
 		(void)ask_cancel(
 		    ex->gw, ex->credential, &t->task, ignore, NULL);
@@ -336,8 +337,9 @@ telling_free(struct telling *x)
 	free(x);
 }
 
-/* What a client would see by tasks/get, asked for with the credential of the
- * streams that are told; one that is good no more ends them. */
+/* Takes the state that a client would see by tasks/get, asked for with the
+ * credential of the streams that are told. If that credential has ended, so do
+ * the streams. */
 static void
 tell(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -375,7 +377,8 @@ struct change {
 	const struct ipc_task_changed *m;
 };
 
-/* Without memory these hear nothing, as if their client did not read. */
+/* Asks with one credential. Without memory its streams hear nothing, as if
+ * their client did not read. */
 static void
 ask_for(void *arg, const char *credential)
 {

@@ -1,10 +1,10 @@
 /*
  * CREDENTIAL_ENDED: a token was revoked, or its time is over.
  *
- * Whatever is held for it goes before that is answered: who it was is
- * forgotten, its streams end, its calls are cancelled, and what waits for its
- * client to come back is dropped. admind sends this; a client can't. What runs
- * by way of another gateway is ended by admind and the sandbox.
+ * All that is held for it goes before the message is answered: its identity is
+ * forgotten, its streams end, its calls are cancelled, and calls that wait for
+ * its client to come back are dropped. admind sends this; a client can't.
+ * admind and the sandbox end what runs by way of another gateway.
  */
 #include <string.h>
 
@@ -14,8 +14,9 @@
 #include "parked.h"
 #include "stream.h"
 
-/* Each call_cancel() may end others, or none: the list is begun anew as long as
- * there is one that was not told. */
+/* Returns the next call to cancel. Each call_cancel() may end other calls, or
+ * none, so the list is begun again as long as there is a call that was not
+ * told. */
 static struct call *
 next_call(struct gateway *gw, const struct ipc_hash *credential)
 {

@@ -6,18 +6,19 @@
 
 #include "gateway.h"
 
-/* gateway.c: gw->proc is filled in before. 0 or -1. */
+/* gateway.c. gw->proc must be filled in before. 0 or -1. */
 int gateway_init(struct gateway *);
 int gateway_connect(struct gateway *, struct err *);
-/* Before that: accepts nobody until there is somebody to ask, for a while. */
+/* Accepts no connections until both links are up, for PATIENCE_MS at most. Call
+ * it before gateway_connect. */
 void gateway_wait_for_links(struct gateway *);
 void gateway_free(struct gateway *);
 
-/* drain.c: ends what can be ended, answers the rest, leaves the loop.
- * proc_on_stop's. */
+/* drain.c, for proc_on_stop: ends calls and streams in order, answers the rest,
+ * then leaves the loop. */
 void gateway_drain(void *gateway);
 
-/* credential.c: CREDENTIAL_ENDED. 0, or -1: malformed. */
+/* credential.c: takes CREDENTIAL_ENDED. 0, or -1: malformed. */
 int credential_ended(struct gateway *, struct ipc_frame *);
 
 #endif

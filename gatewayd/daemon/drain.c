@@ -2,24 +2,24 @@
  * The end of a gateway in order (docs/decisions/0055).
  *
  *	at once		calls that wait for a person's yes are told to come
- *			again (the request waits in admind); nobody is asked
+ *			again (the request waits in admind); no client is asked
  *			anything more, and no event stream is opened
  *	until the time	calls are answered as always, by connections that end
  *			with it (httpd_drain)
  *	nothing else	event streams end, each by its last message: last,
  *	is left		since their clients come back at once
- *	time is over	the links to admind and sandboxd close: what is still
- *			under way is told so by its own code for that case,
+ *	time is over	the links to admind and sandboxd close: calls still
+ *			under way end by their own code for that case,
  *			`lost` where the tool may have run, else `upgrading`
  *
  * A call that runs on in sandboxd then is one whose gateway is gone, as after a
  * crash: it goes on to its own limit, and its record says undelivered. That is
- * why the link closes before the client is told: a result that came behind that
+ * why the link closes before the client is told: a result that came after that
  * would be recorded as delivered.
  *
- * What waits here for clients that are away (an answer of theirs, an answer to
- * be resumed) holds nothing up and ends with the process. The tool hears that
- * nobody can be asked any more.
+ * Calls and answers that wait here for clients that are away hold nothing up
+ * and end with the process. The tool hears that no client can be asked any
+ * more.
  */
 #include <event2/event.h>
 
@@ -44,7 +44,7 @@ late(void *arg)
 	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
 	gw->admind = NULL;
-	/* Asked anew by streams and lists, it would not be there. */
+	/* The link is gone, so a retry would have nothing to ask. */
 	if (gw->attach_retry != NULL)
 		event_del(gw->attach_retry);
 }

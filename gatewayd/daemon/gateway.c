@@ -71,7 +71,8 @@ attach_retry_cb(evutil_socket_t fd, short what, void *arg)
 	attach(arg);
 }
 
-/* GW_CONFIG: the listener as admind sees it by the socket, and the key. */
+/* GW_CONFIG: admind names the listener, as it knows it by the socket, and sends
+ * the key. */
 static void
 attached(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -85,8 +86,8 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		memcpy(gw->session_key, m.session_key.p, KEY_LEN);
 		gw->has_key = true;
 		gw->attached = true;
-		/* What changed while nobody could tell us; what was due before
-		 * that. */
+		/* Tells the changes made while this process could hear none;
+		 * then all that was due before. */
 		if (!gw->seen || gw->revision != m.revision)
 			stream_notify_lists(gw, STREAM_ALL_LISTS);
 		gw->seen = true;
@@ -109,7 +110,7 @@ attach(struct gateway *gw)
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	uint64_t id;
 
-	/* Down: up() tries again. */
+	/* Without a link, admind_up tries again. */
 	if (admind != NULL && !gw->attached)
 		ipc_request(admind, IPC_GW_ATTACH, &m, ADMIND_ASK_MS, attached,
 		    gw, &id);
@@ -122,7 +123,8 @@ forget(struct gateway *gw)
 	identity_cache_drop(gw->identities);
 }
 
-/* What was cached may have been revoked while nobody could tell us. */
+/* A cached identity may have been revoked while this process could hear of
+ * nothing. */
 static void
 admind_up(struct ipc_peer *p, void *arg)
 {
@@ -155,16 +157,16 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	case IPC_CATALOGUE_CHANGED:
 		if (ipc_decode(f, &changed, NULL) < 0)
 			return -1;
-		/* Dropped before it is answered: the approval, stop or
-		 * revocation that waits for this answer then holds here. */
+		/* Dropped before the answer: the approval, stop or revocation
+		 * that waits for this answer then holds here. */
 		forget(gw);
-		/* An admind that has just started announces what it found,
-		 * which streams were told of already. */
+		/* An admind that has just started announces a revision that
+		 * streams were told of already. */
 		if (gw->seen && changed.revision != gw->revision)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
-		/* An admind that stops takes no answer any more; its own are
-		 * behind this frame. */
+		/* An admind that stops takes no answer any more; its own frames
+		 * come after this one. */
 		(void)ipc_answer_ok(p, f->request);
 		return 0;
 	case IPC_CREDENTIAL_ENDED:
@@ -206,7 +208,7 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	return -1;
 }
 
-/* Each is reached by a socket of this listener's own name. */
+/* Connects to a process by a socket of this listener's own name. */
 static struct ipc_client *
 client(struct gateway *gw, const char *process, enum ipc_role role,
     const struct ipc_handlers *h, struct err *err)
@@ -281,7 +283,7 @@ gateway_connect(struct gateway *gw, struct err *err)
 void
 gateway_free(struct gateway *gw)
 {
-	/* Clients first: what they cancel can still be sent. */
+	/* Clients first: their cancellations can still be sent. */
 	stream_shutdown(gw);
 	httpd_free(gw->httpd);
 	gw->httpd = NULL;
@@ -289,8 +291,8 @@ gateway_free(struct gateway *gw)
 	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
 	gw->admind = NULL;
-	/* One turn of the loop: what waits for an answer is told that none
-	 * will come, and ends. */
+	/* One turn of the loop: each request that waits for an answer is told
+	 * that none will come, and ends. */
 	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);
 	call_drop_all(gw);
 	parked_set_free(gw->parked);

@@ -1,5 +1,5 @@
 /*
- * mcpbox-gatewayd: the only process that reads what MCP clients send. Run
+ * mcpbox-gatewayd: the only process that reads bytes of MCP clients. Run
  * once per listener; see DESIGN.md in this folder.
  */
 #include <sys/stat.h>
@@ -20,8 +20,8 @@
 #include "proxyv2.h"
 #include "service.h"
 
-/* The address others read (port 0 becomes a real one). Written beside and
- * moved over, so that nobody reads half of it. */
+/* Writes the address for others to read (port 0 becomes a real one). It is
+ * written beside and moved over, so that no process reads half of it. */
 static void
 write_address(const char *path, const char *address)
 {
@@ -84,10 +84,12 @@ listen_http(struct gateway *gw, char *address, size_t len)
 		    "only %u of %u: the limit of open files is too low "
 		    "(LimitNOFILE= of the unit)",
 		    l.connections, wanted);
-	/* The service manager's: then this process has no network at all, and
-	 * connections wait while it is started anew. Else our own. The tunnel's
-	 * proxy is on this machine: a unix socket, so that only it can reach
-	 * the listener. */
+	/*
+	 * Use the service manager's listener if there is one: then this process
+	 * has no network at all, and connections wait while it is restarted.
+	 * Else open our own. The tunnel's proxy is on this machine: a unix
+	 * socket, so that only the proxy can reach the listener.
+	 */
 	if (inherited >= 0)
 		gw->httpd = httpd_new_inherited(gw->proc.base, inherited, &l,
 		    &front_handlers, gw, address, len, &err);
@@ -131,8 +133,8 @@ say_status(char *buf, size_t len, void *arg)
 int
 main(int argc, char **argv)
 {
-	/* Beyond the base list it needs nothing but reconnecting: it opens no
-	 * file and no other socket after start. */
+	/* Beyond the base list this process needs only to reconnect: it opens
+	 * no file and no other socket after start. */
 	static const struct confine_spec spec = {.process = "gatewayd",
 	    .connect_unix = true,
 	    .landlock = true,
@@ -152,7 +154,8 @@ main(int argc, char **argv)
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");
 	listen_http(&gw, status.address, sizeof(status.address));
-	/* libcrypto loads its providers at first use: before files are shut. */
+	/* libcrypto loads its providers at first use: do so before files are
+	 * shut. */
 	sha256("", 0, &warm);
 	hmac_sha256(gw.session_key, "", 0, &warm);
 

@@ -1,12 +1,11 @@
 /*
  * One HTTP request from its bytes to its answer:
  *
- *	copy -> split and scan -> who is it? -> its session -> each message
+ *	copy -> identity -> split and scan -> session -> each message
  *
- * The body is scanned before the question of identity goes out (it needs
- * nobody's help and a malformed request shouldn't), but its result is told
- * only after the credential was found good: 401 and 403 come first and never
- * depend on the body.
+ * The body is scanned even if the credential is refused, since every error
+ * echoes its id. But the scan's result is told only after the credential was
+ * found good: 401 and 403 come first and never depend on the body.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +37,15 @@ exchange_free(struct exchange *ex)
 	gw->exchange_count--;
 	if (ex->credential != NULL)
 		explicit_bzero(ex->credential, strlen(ex->credential));
-	free(ex->body); /* and all that stands behind it */
+	free(ex->body); /* and all that follows it */
 	buf_free(&ex->answers);
 	buf_free(&ex->made);
 	buf_free(&ex->mime);
 	free(ex);
 }
 
-/* Ends the HTTP request. Status and body, or the last event of the stream. */
+/* Ends the HTTP request, with status and body, or with the stream's last
+ * event. */
 static void
 finish(struct exchange *ex, int status, const void *p, size_t n)
 {
@@ -78,7 +78,7 @@ exchange_to(const struct exchange *ex)
 	    !ex->m.modern && (ex->members.array || rev < MCP_REV_2025_11_25)};
 }
 
-/* Memory ran out while an answer was built: a constant one. */
+/* Answers with a constant: memory ran out while an answer was built. */
 static void
 finish_poor(struct exchange *ex)
 {
@@ -94,7 +94,7 @@ void
 exchange_answer(struct exchange *ex, int status, struct buf *b)
 {
 	/* Only requests are answered (JSON-RPC 2.0 section 4.1), and messages
-	 * so broken that it can't be told what they are. */
+	 * so broken that their kind is unknown. */
 	bool silent = ex->m.kind != MCP_REQUEST &&
 	    ex->m.error.failure == FAILURE_NONE && status < 400;
 
@@ -164,8 +164,8 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	int status = 200;
 
 	/*
-	 * 401 and 403 speak of the connection, so they are HTTP's; a missing
-	 * capability is 400 where the specification says so. The rest is in
+	 * 401 and 403 are about the connection, so they are HTTP's. A missing
+	 * capability is 400 where the specification says so. All else is in
 	 * band, since clients take other statuses for a broken transport. A
 	 * message without an id can't be answered in band.
 	 */
@@ -175,7 +175,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		status = fi->http_status;
 	if (status == 200 && to.id.n == 0)
 		status = 503;
-	/* Where HTTP says it too: whole seconds, rounded up (RFC 9110 section
+	/* HTTP says it too: whole seconds, rounded up (RFC 9110 section
 	 * 10.2.3). */
 	if (status == 503 && r->retry_after_ms > 0 && ex->req != NULL &&
 	    !ex->streaming && !ex->members.array) {
@@ -206,7 +206,8 @@ exchange_error(struct exchange *ex, int status, enum failure f,
 	exchange_answer(ex, status, &b);
 }
 
-/* A legacy client reads 404 as "session ended" (MCP 2025-11-25, sessions). */
+/* Answers a method that nothing here serves. A legacy client reads 404 as
+ * "session ended" (MCP 2025-11-25, sessions), so it gets 200. */
 void
 exchange_no_method(struct exchange *ex)
 {
@@ -283,7 +284,8 @@ exchange_notify(
 	return true;
 }
 
-/* The queue of a slow client takes it: a call asks one thing at a time. */
+/* Sends a request also to a slow client, whose queue takes it: a call asks one
+ * thing at a time. */
 bool
 exchange_request(struct exchange *ex, const struct buf *json)
 {
@@ -296,8 +298,9 @@ exchange_request(struct exchange *ex, const struct buf *json)
 	return true;
 }
 
-/* Only once the call runs: until then the answer may need a status of its own.
- * A client that listed no event stream in so many words waits in silence. */
+/* Begins the stream only once the call runs: until then the answer may need a
+ * status of its own. A client whose Accept did not name event streams waits in
+ * silence. */
 void
 exchange_quiet(struct exchange *ex)
 {
@@ -308,8 +311,8 @@ exchange_quiet(struct exchange *ex)
 	ex->slow = !httpd_sse_comment(ex->req);
 }
 
-/* The client is gone. On the modern wire this is how it cancels; on the
- * legacy one it is an accident, and the call goes on. */
+/* Notes that the client is gone. On the modern wire this is how it cancels; on
+ * the legacy one it is an accident, and the call goes on. */
 void
 exchange_gone(struct exchange *ex)
 {
@@ -359,8 +362,8 @@ next_member(struct exchange *ex)
 		status = ex->m.error.status;
 		if (ex->m.kind == MCP_NOTIFICATION &&
 		    (status == 200 || ex->members.array)) {
-			/* What is wrong in band has no band here, and an array
-			 * has no status for each. */
+			/* A fault that is told in band has no band here, and an
+			 * array has no status for each member. */
 			ex->m.error.failure = FAILURE_NONE;
 			exchange_answer(ex, 202, &b);
 			return;
@@ -375,7 +378,7 @@ next_member(struct exchange *ex)
 	}
 }
 
-/* The session a legacy request names. 0 served on, -1 answered. */
+/* Checks the session that a legacy request names. 0: go on. -1: answered. */
 static int
 check_session(struct exchange *ex)
 {
@@ -408,9 +411,9 @@ check_session(struct exchange *ex)
 	return -1;
 }
 
-/* Is any of it modern? Then the session field means nothing (MCP 2026-07-28
- * tells servers to ignore it). initialize begins a session, so an old one is
- * ignored there, too. */
+/* True if the session field means nothing. That is so for a modern message (MCP
+ * 2026-07-28 tells servers to ignore it). initialize begins a session, so an
+ * old one is ignored there, too. */
 static bool
 ignores_session(const struct exchange *ex)
 {
@@ -418,14 +421,15 @@ ignores_session(const struct exchange *ex)
 	struct mcp_message m;
 
 	if (ex->session_text == NULL)
-		return true; /* nothing to read the message twice for */
+		return true; /* no session: no need to read the message twice */
 	if (ex->is_delete || ex->members.n != 1)
 		return false;
 	mcp_request_read(ex->members.member[0], &h, ex->members.array, &m);
 	return m.modern || m.method == MCP_INITIALIZE;
 }
 
-/* It counts against whoever sent it from here on. false: it is refused. */
+/* Counts the request against its principal from here on. false: it is
+ * refused. */
 static bool
 take_share(struct exchange *ex, struct refusal *no)
 {
@@ -462,7 +466,7 @@ exchange_identified(
 		if (!take_share(ex, &full))
 			no = &full;
 	}
-	/* The id first, so that whatever goes wrong can echo it. */
+	/* The id first, so that each error can echo it. */
 	if (!ex->is_delete && !ex->is_get)
 		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,
 		    &ex->m.id, &e);

@@ -17,37 +17,37 @@
 
 struct stream_post;
 
-/* One HTTP request to /mcp. Lives until answered, or, when a legacy client
- * left, until what it started has ended (leaving is not cancelling there). */
+/* One HTTP request to /mcp. Lives until it is answered. If a legacy client
+ * left, it lives until its call has ended: leaving does not cancel there. */
 struct exchange {
 	TAILQ_ENTRY(exchange) all;
 	struct gateway *gw;
 	struct httpd_req *req; /* NULL: the client is gone */
 	uint8_t *body;         /* owned; messages point into it */
 	size_t body_len;
-	/* These stand behind the body in the same memory. */
+	/* These follow the body in the same memory. */
 	char *credential; /* bearer token, "" if none */
 	char *version, *method, *name, *session_text, *agent,
 	    *last_event;             /* or NULL */
 	bool is_delete;              /* DELETE of a session, not a message */
 	bool is_get;                 /* GET of an event stream, likewise */
-	bool accepts_sse, names_sse; /* by Accept; it stands there by name */
+	bool accepts_sse, names_sse; /* by Accept; Accept names SSE */
 	struct identity who;
-	struct share *share; /* of who, once it counts there */
-	bool ended;          /* its credential is good no more */
+	struct share *share; /* of who, once the request counts there */
+	bool ended;          /* its credential has ended */
 	bool has_session;
 	struct session session;
 
 	struct mcp_body members;
 	size_t at;            /* the member being served */
-	struct mcp_message m; /* it, classified */
+	struct mcp_message m; /* that member, classified */
 	struct buf answers;   /* of an array, so far */
-	struct buf made;      /* arguments made of a URI's variables */
+	struct buf made;      /* arguments from a URI's variables */
 	uint64_t ttl_ms;      /* resources/read: caching hint */
 	struct buf mime;      /* and declared type, a JSON string */
 
 	bool streaming, slow;     /* SSE was begun; its client reads slowly */
-	struct stream_post *post; /* its events can be had again, or NULL */
+	struct stream_post *post; /* keeps its events for a resume, or NULL */
 	struct call *call;        /* the running one, or NULL */
 };
 
@@ -67,27 +67,26 @@ struct exchange_ops {
 #define SSE_TYPE  "text/event-stream"
 
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
-/* RFC 6750 section 3.1: the credential that came is no good; it is, but not for
- * this. */
+/* RFC 6750 section 3.1: the credential is not valid; it is valid, but not for
+ * this request. */
 #define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
 #define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
 void exchange_free(struct exchange *);
-/* The answer to identity_ask: the exchange goes on, or is refused. */
+/* Takes the answer to identity_ask: the exchange goes on, or is refused. */
 void exchange_identified(
     void *exchange, const struct identity *, const struct refusal *);
 void exchange_gone(struct exchange *);
-/* The answer to the message being served: status and JSON; an empty buffer
- * means none (a notification). Takes what is in b and frees it. ex may be
- * freed by it. */
+/* Answers the message being served with a status and JSON; an empty buffer
+ * means no answer (a notification). Frees b's content. May free ex. */
 void exchange_answer(struct exchange *, int status, struct buf *b);
 /* Shorter forms. */
 void exchange_refuse(struct exchange *, const struct refusal *);
-/* An error with the HTTP status given; data: further members of its data, as
- * JSON, or NULL. */
+/* Answers with an error and the HTTP status given. data: further members of the
+ * error's data, as JSON, or NULL. */
 void exchange_error(struct exchange *, int status, enum failure,
     const char *message, const char *data);
-/* A method of the table that nothing here serves. */
+/* Answers a method of the table that nothing here serves. */
 void exchange_no_method(struct exchange *);
 struct answer_to exchange_to(const struct exchange *);
 /* Sends a notification on the answer's stream, beginning it if need be; lossy
@@ -101,23 +100,24 @@ bool exchange_request(struct exchange *, const struct buf *json);
 
 /* Begins the answer's stream, for a client that takes one. */
 void exchange_stream(struct exchange *);
-/* Head of an event stream, as every one here has it. */
+/* Sends the head of an event stream, the same for every stream here. */
 void exchange_stream_head(struct httpd_req *);
 /* Gives the request to another owner; ex is freed. */
 struct httpd_req *exchange_release(struct exchange *);
-/* Goes on on this request, whose stream was begun; slow: of a client that has
- * to read first. */
+/* Gives ex another request, whose stream was begun. slow: its client has to
+ * read first. */
 void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
 
-/* Nothing was heard of the call for quiet_ms: begins the stream with a comment,
- * for a client that named event streams. */
+/* Begins the stream with a comment, for a client that named event streams: the
+ * call was silent for quiet_ms. */
 void exchange_quiet(struct exchange *);
 
-/* The answer to a list: what stands before its items, they, what stands behind
- * them; frees both buffers. */
+/* Answers with a list: the text before its items, the items, the text after
+ * them. Frees both buffers. */
 void exchange_answer_parts(struct exchange *, struct buf *head,
     struct ipc_bytes items, struct buf *tail);
-/* What the message being served calls; also the form of its result. */
+/* Returns the kind of object that the message being served calls; the form of
+ * its result follows from it. */
 enum call_method exchange_call_method(const struct exchange *);
 
 #endif

@@ -1,8 +1,6 @@
-/*
- * What is taken of an HTTP request before anybody knows who sent it: a copy of
- * its body and of the few fields that matter, within the bounds of all requests
- * together.
- */
+/* Takes from an HTTP request what is needed before its sender is known: a copy
+ * of its body and of the few fields that matter, within the bounds of all
+ * requests together. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,8 +13,8 @@ static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
 enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
 
-/* RFC 6750 section 2.1; "" when there is none, and for another scheme, which
- * is as good as none. */
+/* Returns the bearer token (RFC 6750 section 2.1); "" if there is none. Another
+ * scheme counts as none. */
 static const char *
 bearer(const struct http1_request *r)
 {
@@ -39,11 +37,9 @@ put(char **at, const char *text, size_t n)
 	return to;
 }
 
-/*
- * Copies of the body, the credential and the fields, in one piece that begins
- * with the body: the client may leave while a legacy call goes on. -1: out of
- * memory.
- */
+/* Copies the body, the credential and the fields in one piece that begins with
+ * the body: the client may leave while a legacy call goes on. 0, or -1: out of
+ * memory. */
 static int
 copy_request(struct exchange *ex, const struct http1_request *r)
 {
@@ -72,8 +68,8 @@ copy_request(struct exchange *ex, const struct http1_request *r)
 	return 0;
 }
 
-/* Can the client take an event stream? Without an Accept field: yes, the
- * revisions oblige it to. *named: it says so itself. */
+/* True if the client can take an event stream. Without an Accept field it can:
+ * the revisions oblige it to. *named: the field names event streams. */
 static bool
 takes_sse(const struct http1_request *r, bool *named)
 {
@@ -85,7 +81,7 @@ takes_sse(const struct http1_request *r, bool *named)
 		    strcmp(r->fields[i].name, "accept") != 0)
 			continue;
 		any = true;
-		/* strcasestr() is slow, and nearly nobody needs it. */
+		/* strcasestr() is slow, and hardly any client needs it. */
 		if (strstr(r->fields[i].value, SSE_TYPE) != NULL ||
 		    strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
 			*named = true;
@@ -108,7 +104,7 @@ refuse_busy(struct httpd_req *req)
 	httpd_reply(req, 503, JSON_TYPE, text, sizeof(text) - 1);
 }
 
-/* 406 speaks of the connection, as 401 and 403 do; it comes before them since
+/* 406 is about the connection, as 401 and 403 are. It comes before them since
  * it tells nothing. */
 static void
 refuse_accept(struct exchange *ex)

@@ -1,13 +1,13 @@
 /*
- * The HTTP side: which requests exist at all. Steps 1 and 3 of the ladder.
+ * The HTTP side: lets in only requests that exist. Steps 1 and 3 of the ladder.
  *
- * Host and Origin are what protects a listener on 127.0.0.1 from web pages:
- * a page can make a browser connect here under a name of its own (DNS
- * rebinding), but then Host carries that name, and Origin the page's. So on
- * the local listener Host must be a loopback name, and an Origin must be the
- * very origin that Host names, or one the administrator listed. Behind the
- * tunnel Host is the public name and the proxy's business; Origin is judged
- * against the list alone.
+ * Host and Origin protect a listener on 127.0.0.1 from web pages: a page can
+ * make a browser connect here under a name of its own (DNS rebinding), but then
+ * Host carries that name, and Origin the page's. So on the local listener Host
+ * must be a loopback name, and an Origin must be the very origin that Host
+ * names, or one the administrator listed. On the tunnel's listener Host is the
+ * public name and the proxy's business; Origin is judged against the list
+ * alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV" \
 	"WXYZ0123456789!#$%&'*+-.^_`|~"
 
-/* "localhost", an address of 127/8, "[::1]"; with any port. */
+/* True for "localhost", an address of 127/8, and "[::1]", with any port. */
 static bool
 host_is_loopback(const char *host)
 {
@@ -34,7 +34,7 @@ host_is_loopback(const char *host)
 	n = strcspn(host, ":");
 	if (n == 9 && strncasecmp(host, "localhost", 9) == 0)
 		return true;
-	/* Digits and dots only, four parts, the first 127: nothing that a
+	/* Digits and dots only, four parts, the first 127: no name that a
 	 * resolver would look up. */
 	if (strncmp(host, "127.", 4) != 0 || n > 15 ||
 	    strspn(host, "0123456789.") != n)
@@ -79,7 +79,7 @@ origin_allowed(const struct gateway *gw, const char *origin, const char *host)
 	    strcasecmp(origin + 7, host) == 0;
 }
 
-/* An answer before there is a message: a JSON-RPC error without an id. */
+/* Answers before there is a message: a JSON-RPC error without an id. */
 static void
 refuse(struct httpd_req *req, int status, enum failure f, const char *message)
 {
@@ -108,7 +108,8 @@ health(struct gateway *gw, struct httpd_req *req)
 	httpd_reply(req, ok ? 200 : 503, JSON_TYPE, text, strlen(text));
 }
 
-/* What a browser at an allowed origin needs to see (Fetch, CORS protocol). */
+/* Sends the fields that a browser at an allowed origin needs to see (Fetch,
+ * CORS protocol). */
 static void
 cors(struct httpd_req *req, const char *origin)
 {
@@ -119,11 +120,9 @@ cors(struct httpd_req *req, const char *origin)
 	    "Retry-After");
 }
 
-/*
- * The fields a page may send. Mcp-Param-* are named by tools, so those are
- * allowed by what the browser asks for; nothing of it is repeated but field
- * names.
- */
+/* Answers a preflight with the fields that a page may send. Tools name the
+ * Mcp-Param-* fields, so these are allowed as the browser asks for them. Of its
+ * text only field names are repeated. */
 static void
 preflight(struct httpd_req *req)
 {
@@ -150,8 +149,9 @@ preflight(struct httpd_req *req)
 	httpd_reply(req, 204, "", NULL, 0);
 }
 
-/* "application/json", with parameters or without. None is let pass: some
- * clients send none, and Origin, not the type, keeps web pages out. */
+/* True for "application/json", with parameters or without. A missing type
+ * passes: some clients send none, and Origin, not the type, keeps web pages
+ * out. */
 static bool
 type_is_json(const char *type)
 {
@@ -171,9 +171,9 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	bool get;
 	int rev;
 
-	/* The tunnel lets nobody in without a credential, so who brings none
-	 * learns nothing and costs admind nothing. A preflight never brings
-	 * one (Fetch, CORS-preflight fetch). */
+	/* The tunnel lets no request in without a credential, so one that
+	 * brings none learns nothing and costs admind nothing. A preflight
+	 * never brings one (Fetch, CORS-preflight fetch). */
 	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
 	    http1_field(r, "authorization", NULL) == NULL) {
 		httpd_header(req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
@@ -202,8 +202,8 @@ mcp(struct gateway *gw, struct httpd_req *req)
 		}
 		break;
 	case HTTP1_GET:
-		/* A stream of a session. Without one 405, never 404: that would
-		 * hang clients that probe for a stream. */
+		/* A session's stream. A GET without a session is 405, never
+		 * 404: that would hang clients that probe for a stream. */
 		version = http1_field(r, "mcp-protocol-version", NULL);
 		rev = version != NULL ? mcp_rev_of(version) : 0;
 		if (rev <= MCP_REV_LEGACY_NEWEST &&
@@ -215,8 +215,8 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	default:
 		break;
 	}
-	/* Not the method that was just refused, whatever else it is good for.
-	 */
+	/* Leave out the method that was just refused, even if it is served
+	 * elsewhere. */
 	get = r->method == HTTP1_GET || r->method == HTTP1_HEAD;
 	httpd_header(req, "Allow",
 	    get                             ? "POST, DELETE, OPTIONS"
@@ -233,7 +233,7 @@ on_request(struct httpd_req *req, void *arg)
 	const struct http1_request *r = httpd_request(req);
 	const char *host, *origin;
 
-	host = http1_field(r, "host", NULL); /* http1 saw to there being one */
+	host = http1_field(r, "host", NULL); /* http1 made sure of one */
 	if (gw->listener == LISTENER_LOCAL && !host_is_loopback(host)) {
 		refuse(req, 403, FAILURE_FORBIDDEN_ORIGIN,
 		    "Host must be a loopback name.");
@@ -251,7 +251,7 @@ on_request(struct httpd_req *req, void *arg)
 	if (strcmp(r->path, "/mcp") == 0) {
 		mcp(gw, req);
 	} else if (strcmp(r->path, "/health") == 0 &&
-	    gw->listener == LISTENER_LOCAL) { /* nobody else's business */
+	    gw->listener == LISTENER_LOCAL) { /* not for the tunnel */
 		if (r->method == HTTP1_GET || r->method == HTTP1_HEAD) {
 			health(gw, req);
 			return;
@@ -281,9 +281,9 @@ on_gone(struct httpd_req *req, void *arg)
 		exchange_gone(ex);
 }
 
-/* What http1 or a limit refused never became a request; it still gets a
- * JSON-RPC error. Only what http1 refused is malformed: 503 and 408 are about
- * room and time. */
+/* Answers a request that http1 or a limit refused before it became one: it
+ * still gets a JSON-RPC error. Only those that http1 refused are malformed: 503
+ * and 408 are about room and time. */
 static void
 on_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)

@@ -1,13 +1,13 @@
 /*
  * Opening and ending streams.
  *
- * What a client can make this process hold: max_streams in all and
- * max_streams_per_principal each, a few KiB a stream beside its socket; nothing
- * is queued for a client that does not read, since what is due is a handful of
- * bits. A stream is never a way around authority: it is opened by an
+ * A client can make this process hold max_streams in all and
+ * max_streams_per_principal each, a few KiB a stream beside its socket. Nothing
+ * is queued for a client that does not read, since all that is due is a handful
+ * of bits. A stream is never a way around authority: it is opened by an
  * authenticated request, says only that something changed, and before it says
- * anything its credential is asked for again, so a revoked client's stream
- * ends instead of telling it what happens.
+ * anything its credential is checked again, so a revoked client's stream ends
+ * instead of telling it about changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ tidy_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	stream_store_tidy(t->store, now_boot_ms());
-	stream_admind_up(t->gw); /* whoever was not told for another reason */
+	stream_admind_up(t->gw); /* streams not told for another reason */
 }
 
 int
@@ -70,7 +70,7 @@ stream_free(struct gateway *gw)
 	gw->streams = NULL;
 }
 
-/* ---- how many ---- */
+/* ---- counting ---- */
 
 static struct stream_owner *
 owner_of(struct streams *t, const char *principal, bool make)
@@ -96,7 +96,7 @@ owner_of(struct streams *t, const char *principal, bool make)
 	return o;
 }
 
-/* A name of nobody's stream is freed. */
+/* Frees an owner that has no stream any more. */
 static void
 owner_settle(struct streams *t, struct stream_owner *o)
 {
@@ -162,7 +162,7 @@ stream_unlink(struct stream *s)
 	owner_settle(t, s->owner);
 	s->owner = NULL;
 	if (s->session != NULL && s->session->get == s) {
-		/* Told to its successor. */
+		/* Its successor will be told. */
 		s->session->due |= s->due;
 		stream_store_set_get(s->session, NULL);
 	}
@@ -181,8 +181,8 @@ stream_gone(struct httpd_req *req, void *arg)
 		stream_unlink(s);
 }
 
-/* The response of a listen request that ends well (MCP 2026-07-28,
- * SubscriptionsListenResult): the client then knows it lost nothing. */
+/* Sends the response of a listen request that ends well (MCP 2026-07-28,
+ * SubscriptionsListenResult): the client then knows that it lost nothing. */
 static void
 say_complete(struct stream *s)
 {
@@ -291,8 +291,8 @@ stream_refuse_memory(struct exchange *ex)
 
 /* ---- GET ---- */
 
-/* What a session that names this event may have missed. known: the id is one
- * of its record. */
+/* Returns the messages that a session that names this event may have missed.
+ * known: the id is one of its record. */
 static unsigned
 missed(const struct stream_session *r, bool known, uint32_t number)
 {
@@ -308,10 +308,10 @@ missed(const struct stream_session *r, bool known, uint32_t number)
 }
 
 /*
- * The session's own stream. There is one: a second takes the place of the
- * first, which ends. Nobody else can know as well as the client that a
- * connection is dead; refusing the new one (as some servers do, with 409)
- * would leave it deaf until the kernel gives up the old one, for minutes.
+ * Opens the session's own stream. There is one: a second takes the place of the
+ * first, which ends. Only the client knows that a connection is dead. Refusing
+ * the new one (as some servers do, with 409) would leave the client deaf until
+ * the kernel gives up the old one, for minutes.
  */
 static void
 get_own(struct exchange *ex, bool named, bool known, uint32_t number)
@@ -344,9 +344,9 @@ get_own(struct exchange *ex, bool named, bool known, uint32_t number)
 	    DUE_LOOK | DUE_ALL;
 	stream_store_set_get(r, s);
 	stream_begin(s, exchange_release(ex));
-	/* An id at once, so that a client that is cut off before the first
-	 * event can say what it knows; clients of older revisions take an event
-	 * without data for a broken message. */
+	/* Send an id at once, so that a client that is cut off before the first
+	 * event can name its last event. Clients of older revisions take an
+	 * event without data for a broken message. */
 	stream_store_id(r, 0, r->last, id);
 	if (rev >= MCP_REV_2025_11_25)
 		httpd_sse_prime(s->req, id, STREAM_RETRY_MS);
@@ -369,8 +369,8 @@ stream_get(struct exchange *ex)
 
 	if (!ex->has_session || !ex->accepts_sse) {
 		/* "or else 405, indicating that the server does not offer an
-		 * SSE stream" (MCP 2025-11-25, listening): what every client
-		 * takes as "go on without". */
+		 * SSE stream" (MCP 2025-11-25, listening): every client takes
+		 * it as "go on without". */
 		if (ex->req != NULL)
 			httpd_header(ex->req, "Allow", "POST, DELETE, OPTIONS");
 		exchange_error(ex, 405, FAILURE_INVALID_REQUEST,

@@ -1,9 +1,9 @@
 /*
- * What stream.c and stream_tell.c share. Nobody else includes this.
+ * Shared by stream.c and stream_*.c only.
  *
  * One open stream costs: its connection without a parser (httpd_stream_lean),
- * this struct with its texts, and for a session's stream a record in the
- * store. Ten thousand of them are a goal, at most 10 KiB each.
+ * this struct with its texts, and for a session's stream a record in the store.
+ * The goal is ten thousand streams, at most 10 KiB each.
  */
 #ifndef STREAM_INTERNAL_H
 #define STREAM_INTERNAL_H
@@ -14,25 +14,26 @@
 #include "stream.h"
 #include "stream_store.h"
 
-/* What a stream has yet to say; the first four are the store's kinds. */
+/* The messages that a stream has yet to send; the first four are the store's
+ * kinds. */
 enum {
 	DUE_TOOLS = 1,
 	DUE_PROMPTS = 2,
 	DUE_RESOURCES = 4,
 	DUE_UPDATES = 8, /* watched resources that are marked due */
 	DUE_LOOK = 16,   /* first compare the versions of watched resources */
-	DUE_ALL = 32,    /* say all watched resources: some word was lost */
+	DUE_ALL = 32,    /* tell of all watched resources: a message was lost */
 	KIND_UPDATES = 3
 };
 
 enum {
 	PRINCIPAL_CHAINS = 256,
-	/* Questions to admind for the sake of streams at the same time, so that
-	 * those of requests find room (IPC_WAITERS_MAX) and no long queue. */
+	/* Questions to admind at the same time for streams, so that those for
+	 * requests find room (IPC_WAITERS_MAX) and no long queue. */
 	STREAMS_ASKING_MAX = 256
 };
 
-/* How many streams one principal has. */
+/* Counts one principal's streams. */
 struct stream_owner {
 	SLIST_ENTRY(stream_owner) chain;
 	unsigned streams, at; /* at: its chain */
@@ -43,18 +44,19 @@ struct stream {
 	TAILQ_ENTRY(stream) all;
 	TAILQ_ENTRY(stream) turn; /* in streams.due */
 	struct gateway *gw;
-	struct httpd_req *req; /* NULL: ended; freed when nobody asks for it */
+	struct httpd_req *req;          /* NULL: ended; freed once not asking */
 	struct stream_session *session; /* legacy; NULL: subscriptions/listen */
 	struct stream_owner *owner;
 	uint64_t expires_ms; /* of the session, Unix time */
 	bool queued, asking;
-	unsigned want, due; /* masks of DUE_*; a session's: all it may say */
-	/* Of subscriptions/listen; a session's are in gw->states. */
+	unsigned want, due; /* masks of DUE_*; a session wants all */
+	/* For subscriptions/listen; a session's are in gw->states. */
 	struct session_watch *watches;
 	unsigned nwatches, ntasks;
 	const char *id;    /* of the listen request, raw JSON */
 	const char *tasks; /* ntasks texts, each with its NUL */
-	/* Asked for again before anything is told; then the id, the tasks. */
+	/* Checked again before anything is told. The id and the tasks follow it
+	 * in memory. */
 	char credential[];
 };
 
@@ -69,29 +71,31 @@ struct streams {
 	unsigned count, max, principal_max, asking;
 };
 
-/* stream.c. Is there room for one more? Otherwise *no says why. */
+/* stream.c. True if there is room for one more stream; otherwise *no says
+ * why. */
 bool stream_room(struct gateway *, const char *principal, struct refusal *no);
-/* One without a request yet; id: of the listen request; tasks: texts, each with
- * its NUL, tasks_len bytes. NULL without memory. */
+/* Makes a stream without a request yet. id: of the listen request; tasks:
+ * texts, each with its NUL, tasks_len bytes. NULL without memory. */
 struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
     const char *tasks, size_t tasks_len);
-/* From here on the request is the stream's: its head is sent. */
+/* Gives the request to the stream and sends the stream's head. */
 void stream_begin(struct stream *, struct httpd_req *);
-/* For httpd_stream_lean: its client left. */
+/* For httpd_stream_lean: the stream's client left. */
 void stream_gone(struct httpd_req *, void *);
-/* Takes it out of everything; whoever still asks for its sake frees it. */
+/* Takes the stream out of all lists and frees it. While it is asking, the
+ * answer frees it. */
 void stream_unlink(struct stream *);
 void stream_refuse_memory(struct exchange *);
-/* It is over. final: its last message says so. */
+/* Ends a stream. final: its last message says so. */
 void stream_close(struct stream *, bool final);
-/* Frees one that is in nothing any more. */
+/* Frees a stream that is in no list any more. */
 void stream_release(struct stream *);
-/* Its watched resources. */
+/* Returns the stream's watched resources. */
 struct session_watch *stream_watches(struct stream *, unsigned *n);
 
 /* stream_tell.c */
 void stream_tell_queue(struct stream *);
-/* Writes one event; method and what follows _meta in params, or "". */
+/* Writes one event. params: the members after _meta, or "". */
 bool stream_tell_event(
     struct stream *, int kind, const char *method, const char *params);
 void stream_tell_turn(evutil_socket_t, short, void *);

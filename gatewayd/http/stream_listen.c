@@ -1,7 +1,5 @@
-/*
- * subscriptions/listen (MCP 2026-07-28): what of a request is honoured, and
- * saying so first.
- */
+/* subscriptions/listen (MCP 2026-07-28): chooses the parts of a request to
+ * honour, and says so first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +10,15 @@
 
 enum { ACK_MAX = 512 * 1024 };
 
-/* One string of an array into out: 0, or -1: no string or too long. */
+/* Copies one string of an array into out. 0, or -1: no string, or too long. */
 static int
 take_text(struct ipc_bytes v, char *out, size_t size)
 {
 	return v.n > 0 && v.p[0] == '"' ? mcp_json_text(v, out, size) : -1;
 }
 
-/* The tasks it names; those that are no ids of anything are left out. */
+/* Reads the tasks that the request names; texts that can't be an id are left
+ * out. */
 static unsigned
 read_tasks(const struct exchange *ex, struct buf *out)
 {
@@ -50,8 +49,8 @@ watched(const struct stream *s, const char *uri)
 	return false;
 }
 
-/* The resources it names that are there: only these are honoured, and only of
- * these is it told, so a stream shows nothing that a list doesn't. */
+/* Reads the named resources that exist. Only these are honoured, and the client
+ * is told of these only, so a stream shows nothing that a list doesn't. */
 static int
 read_watches(
     struct stream *s, const struct exchange *ex, const struct catalogue *c)
@@ -86,8 +85,8 @@ read_watches(
 	return 0;
 }
 
-/* First on every stream: what of the request is honoured. false: there was no
- * memory for it, and the stream is gone. */
+/* Sends the first message of a stream: the parts of the request that are
+ * honoured. false: there was no memory for it, and the stream is gone. */
 static bool
 acknowledge(struct stream *s)
 {
@@ -134,7 +133,7 @@ acknowledge(struct stream *s)
 	return ok;
 }
 
-/* c is there if resources are named. */
+/* Opens the stream. c is given if resources are named. */
 static void
 listen_open(struct exchange *ex, const struct catalogue *c)
 {
@@ -143,7 +142,7 @@ listen_open(struct exchange *ex, const struct catalogue *c)
 	struct buf tasks, b;
 	unsigned n;
 
-	if (ex->req == NULL) { /* it left meanwhile: that cancels */
+	if (ex->req == NULL) { /* it left, which cancels */
 		buf_init(&b, 16);
 		exchange_answer(ex, 202, &b);
 		return;

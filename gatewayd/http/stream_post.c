@@ -1,12 +1,12 @@
 /*
  * Answers on event streams of legacy sessions: their events have ids and are
- * kept, so a client that was cut off, or told to come back, has the rest by a
+ * kept, so a client that was cut off, or told to come back, gets the rest by a
  * GET with Last-Event-ID (MCP 2025-11-25, Resumability and Redelivery).
  *
  * The exchange lives on without a connection, as it does for any legacy client
- * that leaves; what it says goes to the store. A GET then gives it a
- * connection again. Whoever names an id must be of the same session, so of the
- * same principal and listener; ids are looked for nowhere else.
+ * that leaves; its messages go to the store. A GET then gives it a connection
+ * again. A client that names an id must be of the same session, so of the same
+ * principal and listener; ids are looked for nowhere else.
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ stream_post_end(struct exchange *ex)
 	ex->post = NULL;
 }
 
-/* The member `retry` of the hint: milliseconds, within bounds. */
+/* Reads the member `retry` of the hint: milliseconds, within bounds. */
 static unsigned
 retry_of(struct ipc_bytes json)
 {
@@ -137,8 +137,8 @@ stream_post_resume(struct exchange *ex, struct stream_post *p, uint32_t number)
 		httpd_stream_end(req);
 		return;
 	}
-	/* The client says that the old connection is lost, whatever it looks
-	 * like from here. */
+	/* The client says that the old connection is lost, even if it looks
+	 * open from here. */
 	old = owner->req;
 	if (old != NULL) {
 		httpd_set_data(old, NULL);

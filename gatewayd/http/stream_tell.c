@@ -1,13 +1,13 @@
 /*
- * Who is told what, and when.
+ * Decides which streams are told of a change, and when.
  *
  * A change only marks streams: bits in each, so that a hundred changes in a row
- * make one message, and a client that does not read costs nothing more until
- * it does. Marked streams wait in a queue, of which each turn of the loop
- * serves a slice; between two slices everybody else is served, so ten thousand
- * of them delay no other client by more than a slice takes.
+ * make one message, and a client that does not read costs nothing more until it
+ * does. Marked streams wait in a queue, and each turn of the loop serves a
+ * slice of the queue. All other clients are served between two slices, so ten
+ * thousand streams delay no other client by more than a slice takes.
  *
- * Before a stream is told anything its credential is asked for again (one
+ * Before a stream is told anything its credential is checked again (one
  * question for all that share it, identity.c). A change may be just the
  * revocation of this client; then its stream ends.
  */
@@ -49,7 +49,7 @@ stream_tell_queue(struct stream *s)
 
 /* ---- writing ---- */
 
-/* params: members of params behind _meta, or "". */
+/* Writes one event. params: members of params after _meta, or "". */
 static bool
 write_event(struct stream *s, int kind, const char *method, const void *params,
     size_t n)
@@ -139,7 +139,8 @@ ask(struct stream *s)
 	s->gw->streams->asking++;
 }
 
-/* Nobody asks for its sake any more. false: it is over, and freed now. */
+/* Notes that a question for the stream was answered. false: the stream is over,
+ * and now freed. */
 static bool
 asked(struct stream *s)
 {
@@ -152,8 +153,8 @@ asked(struct stream *s)
 	return false;
 }
 
-/* The catalogue of now: which of the watched resources are served by another
- * version than when it was looked last? */
+/* Compares versions with the present catalogue: a watched resource that another
+ * version serves since the last look is due. */
 static void
 looked(void *arg, const struct catalogue *c, const struct refusal *no)
 {
@@ -165,7 +166,7 @@ looked(void *arg, const struct catalogue *c, const struct refusal *no)
 	unsigned i, n;
 
 	(void)no;
-	if (!asked(s) || c == NULL) /* due still: told when admind is back */
+	if (!asked(s) || c == NULL) /* still due: told when admind is back */
 		return;
 	s->due &= ~(unsigned)DUE_LOOK;
 	watch = stream_watches(s, &n);
@@ -180,7 +181,7 @@ looked(void *arg, const struct catalogue *c, const struct refusal *no)
 		watch[i].due = true;
 	}
 	tell_updates(s);
-	if (s->due != 0) /* marked while it was looked */
+	if (s->due != 0) /* marked during the look */
 		stream_tell_queue(s);
 }
 
@@ -196,7 +197,7 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 		if (no->failure == FAILURE_UNAUTHENTICATED ||
 		    no->failure == FAILURE_FORBIDDEN)
 			stream_close(s, true);
-		return; /* else due still: told when admind is back */
+		return; /* else still due: told when admind is back */
 	}
 	if (strcmp(who->principal, s->owner->name) != 0) {
 		stream_close(s, true);
@@ -219,8 +220,8 @@ serve(struct stream *s)
 {
 	struct gateway *gw = s->gw;
 
-	/* Slow: on_drained queues it again. Asking: what is due by then is told
-	 * with it, or the tidying finds it. */
+	/* Slow: drained() queues it again. Asking: all that is due by then is
+	 * told with it, or the tidying finds it. */
 	if (httpd_stream_slow(s->req) || s->asking)
 		return;
 	if (s->session != NULL &&
@@ -252,7 +253,7 @@ stream_tell_turn(evutil_socket_t fd, short what, void *arg)
 	schedule(t);
 }
 
-/* ---- what happened ---- */
+/* ---- changes ---- */
 
 static void
 mark(struct stream *s, unsigned due)
@@ -297,7 +298,7 @@ stream_notify_lists(struct gateway *gw, unsigned lists)
 	stream_store_each(gw->streams->store, miss, &due);
 }
 
-/* Marks one of the watched; true if it is among them. */
+/* Marks one watched resource; true if it is among them. */
 static bool
 mark_watch(struct session_watch *watch, unsigned n, const char *uri)
 {
@@ -373,7 +374,7 @@ watches_task(const struct stream *s, const char *principal, const char *task)
 	return false;
 }
 
-/* Did an earlier one of the list come by the same credential? */
+/* True if an earlier stream of the list has the same credential. */
 static bool
 asked_before(const struct streams *t, const struct stream *s,
     const char *principal, const char *task)
@@ -392,11 +393,9 @@ asked_before(const struct streams *t, const struct stream *s,
 	return false;
 }
 
-/*
- * What a task came to is told by the right of each stream's own credential: of
- * two of one principal, one that was withdrawn hears nothing by the other's,
- * and does not keep the other from hearing.
- */
+/* Asks once with each credential. A task's outcome is told by the right of each
+ * stream's own credential: of two of one principal, a withdrawn one hears
+ * nothing by the other's right, and does not keep the other from hearing. */
 void
 stream_task_each(struct gateway *gw, const char *principal, const char *task,
     void (*f)(void *, const char *), void *arg)
@@ -409,8 +408,8 @@ stream_task_each(struct gateway *gw, const char *principal, const char *task,
 		f(arg, s->credential);
 }
 
-/* A client that does not read misses some: what a task came to is asked for by
- * tasks/get anyway. */
+/* Tells the streams. A client that does not read misses some messages: it asks
+ * for a task's outcome by tasks/get anyway. */
 void
 stream_notify_task(struct gateway *gw, const char *principal, const char *task,
     const char *credential, struct ipc_bytes params)

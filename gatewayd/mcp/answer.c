@@ -10,20 +10,20 @@
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
 	"\"" MCPBOX_VERSION "\"}"
 #define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
-/* Of both eras; what differs is put beside it. */
+/* The capabilities of both eras; the others are added beside them. */
 #define CAPABILITIES                                               \
 	"\"tools\":{\"listChanged\":true},"                        \
 	"\"prompts\":{\"listChanged\":true},"                      \
 	"\"resources\":{\"subscribe\":true,\"listChanged\":true}," \
 	"\"completions\":{},\"logging\":{}"
 
-/* How long a client may keep a list. 0: an approval changes the list at any
- * moment and nothing tells the client yet. */
+/* How long a client may keep a list, in ms. 0: an approval changes the list at
+ * any moment, and a client without a stream is not told. */
 #define TTL_LIST     "0"
 #define TTL_DISCOVER "60000" /* changes with an upgrade only */
 
-/* Of the two longest constant answers, beside the instructions: so that their
- * buffer need not grow. */
+/* Room for the two longest constant answers, beside the instructions, so that
+ * their buffer need not grow. */
 enum { FRAME_ROOM = 1024 };
 
 static void
@@ -47,8 +47,8 @@ put_result(struct buf *b, const struct answer_to *to)
 		buf_puts(b, "\"resultType\":\"complete\",");
 }
 
-/* Closes a result that brought no _meta of its own; put_result's last comma,
- * or the caller's, stands before. */
+/* Closes a result that brought no _meta of its own. The text before it ends
+ * with a comma, put_result's or the caller's. */
 static void
 end_result(struct buf *b, const struct answer_to *to)
 {
@@ -59,8 +59,8 @@ end_result(struct buf *b, const struct answer_to *to)
 	buf_puts(b, "}}");
 }
 
-/* Failures of the tool's side have no code of their own: they are one only
- * where a method has no isError. */
+/* Returns an error's code. Failures of the tool's side have no code of their
+ * own: they are errors only where a method has no isError. */
 static int
 error_code(const struct answer_to *to, enum failure f)
 {
@@ -115,7 +115,8 @@ is_space(uint8_t c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The members of an object without its braces; n = 0 if it has none. */
+/* Returns the members of an object without its braces; n = 0 if it has none. 0,
+ * or -1: no object. */
 static int
 members(struct ipc_bytes o, struct ipc_bytes *out)
 {
@@ -205,8 +206,9 @@ answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
 	return rc;
 }
 
-/* {"uri":...,<members of one element>} of contents, which is what was asked
- * for if it has no URI of its own: then of the declared type unless it says. */
+/* Writes one element of contents. An element that has no URI of its own is the
+ * one that was asked for, so it gets that URI and, unless it names a type, the
+ * declared one. */
 static int
 put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri,
     struct ipc_bytes mime)
@@ -268,7 +270,8 @@ out:
 	return rc;
 }
 
-/* The text of a result's first content block, as JSON; n = 0: it has none. */
+/* Returns the text of a result's first content block, as JSON; n = 0: there is
+ * none. */
 static struct ipc_bytes
 first_text(struct ipc_bytes body)
 {
@@ -283,11 +286,9 @@ first_text(struct ipc_bytes body)
 	return ipc_bytes(p, n);
 }
 
-/*
- * prompts/get and resources/read know no isError: what would be such a result
- * of a tool is an error, with the result's text as its message. Both parts are
- * foreign and scanned here.
- */
+/* prompts/get and resources/read know no isError. A result that would be one of
+ * a tool becomes an error with the result's text as its message. Both parts are
+ * foreign and scanned here. */
 int
 answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri)

@@ -11,68 +11,69 @@
 
 enum { ANSWER_MAX = 16 * 1024 * 1024 }; /* a tools/list of 4000 large tools */
 
-/* To whom: echoes id, and adds what the era asks for. */
+/* The request that an answer is for: its id is echoed, its era adds members. */
 struct answer_to {
 	struct ipc_bytes id; /* raw JSON; n = 0: unknown */
 	bool modern;
-	/* An error whose request has no id that could be read: JSON-RPC 2.0
-	 * says null, the schema of MCP since 2025-11-25 refuses that and has
-	 * it without. */
+	/* Writes null for an id that could not be read: JSON-RPC 2.0 says so.
+	 * The schema of MCP since 2025-11-25 refuses null and leaves the id
+	 * out. */
 	bool null_id;
 };
 
-/* An error response. data: further members of error.data as JSON, or "". */
+/* Writes an error response. data: further members of error.data as JSON, or
+ * "". */
 void answer_error(struct buf *, const struct answer_to *, enum failure,
     const char *message, uint64_t retry_after_ms, const char *data);
 /* From m->error. */
 void answer_refusal(
     struct buf *, const struct answer_to *, const struct mcp_error *);
 /*
- * A CallToolResult: body is its object without _meta, meta the _meta object
- * (legacy: without structured content that is no object, narrow.h);
- * both are foreign and scanned here. 0, or -1: not JSON objects, or with a
- * member that only we may add; nothing usable is in the buffer then.
+ * Writes a CallToolResult. body is its object without _meta, meta the _meta
+ * object. For a legacy client, structured content that is no object is left out
+ * (narrow.h). Both are foreign and scanned here. 0, or -1: not JSON objects, or
+ * with a member that only we may add; the buffer then holds nothing usable.
  */
 int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
     struct ipc_bytes meta);
 /*
- * The same where the method knows no isError (prompts/get, resources/read): a
- * JSON-RPC error, -32602 for INVALID_ARGUMENTS, else -32603, with the text of
- * body as its message. uri: of the resource, a raw JSON string, or n = 0. 0,
- * or -1 as above.
+ * Writes the same for a method without isError (prompts/get, resources/read): a
+ * JSON-RPC error, -32602 for INVALID_ARGUMENTS, else -32603, with body's text
+ * as its message. uri: the resource's, a raw JSON string, or n = 0. 0, or -1 as
+ * above.
  */
 int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri);
-/* Questions to the client (an object by key, n = 0: none) instead of a result,
- * with the state it sends back. */
+/* Writes questions to the client (an object by key, n = 0: none) instead of a
+ * result, with the state that the client sends back. */
 void answer_input_required(struct buf *, const struct answer_to *,
     struct ipc_bytes requests, const char *state);
-/* An isError result of our own, for a failure on the tool's side. */
+/* Writes an isError result of our own, for a failure on the tool's side. */
 void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);
 /*
- * A ReadResourceResult, otherwise alike: each of its contents gets the URI that
- * was asked for (uri, a JSON string) unless it brought one, and then the
- * resource's declared MIME type (mime, likewise, or n = 0) unless it says
- * another; ttl_ms is a caching hint.
+ * Writes a ReadResourceResult, otherwise as answer_call does. Contents that
+ * bring no URI get uri, the one that was asked for (a JSON string). Unless they
+ * name a type, they then also get mime, the resource's declared MIME type (a
+ * JSON string, or n = 0). ttl_ms is a caching hint.
  */
 int answer_resource(struct buf *, const struct answer_to *,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
     struct ipc_bytes mime, uint64_t ttl_ms);
-/* What stands before and behind the items of a list result; the cursor of the
+/* Write the text before and after the items of a list result. cursor: of the
  * next page, "" if this is the last. */
 void answer_list_head(
     struct buf *, const struct answer_to *, const char *member);
 void answer_list_tail(
     struct buf *, const struct answer_to *, const char *cursor);
 void answer_empty(struct buf *, const struct answer_to *);
-/* {"resultType": type, members}, of the modern era only; members: of an object,
- * at least one, made by us. */
+/* Writes {"resultType": type, members}, for the modern era only. members: of an
+ * object, at least one, made by us. */
 void answer_members(struct buf *, const struct answer_to *, const char *type,
     struct ipc_bytes members);
 void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
 void answer_discover(struct buf *, const struct answer_to *);
-/* A notification with foreign params, scanned. 0 or -1. */
+/* Writes a notification with foreign params, which are scanned. 0 or -1. */
 int answer_notification(
     struct buf *, const char *method, struct ipc_bytes params);
 

@@ -1,7 +1,5 @@
-/*
- * What a client's model reads before it does anything: how tools are made here.
- * Twenty lines; some clients cut at 2 KB. JSON text, already escaped.
- */
+/* Tells a client's model, before it does anything, how tools are made here.
+ * Twenty lines; some clients cut at 2 KB. JSON text, already escaped. */
 #ifndef INSTRUCTIONS_H
 #define INSTRUCTIONS_H
 

@@ -4,7 +4,7 @@
  * A message is modern if its params._meta names a protocol version, legacy if
  * not; initialize is legacy unless a valid modern envelope says otherwise. A
  * header that contradicts is an error of its own, never a vote: else a proxy
- * that routes by headers and this server could disagree on what was called.
+ * that routes by headers and this server could disagree on the method.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define KEY_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define KEY_LOG          "io.modelcontextprotocol/logLevel"
 
-/* What the ladder looks at in params._meta. */
+/* The members of params._meta that the ladder looks at. */
 enum { VERSION, CAPABILITIES, CLIENT, LOG, TOKEN, TRACE, ENVELOPE };
 
 struct envelope {
@@ -43,7 +43,7 @@ find_envelope(struct ipc_bytes params, struct envelope *e)
 		json_slice_all(e->meta.p, e->meta.n, e->w, ENVELOPE);
 }
 
-/* false: it is not there. */
+/* Gets a member of the envelope. false: it is not there. */
 static bool
 get(const struct envelope *e, unsigned which, struct ipc_bytes *v)
 {
@@ -51,8 +51,9 @@ get(const struct envelope *e, unsigned which, struct ipc_bytes *v)
 	return v->p != NULL;
 }
 
-/* What is no traceparent is ignored: the Recommendation says so, and it decides
- * nothing. A string without escapes, so its bytes are its text. */
+/* Reads the trace. A text that is no traceparent is ignored: the Recommendation
+ * says so, and it decides nothing. A traceparent is a string without escapes,
+ * so its bytes are its text. */
 static void
 read_trace(const struct envelope *e, struct mcp_message *m)
 {
@@ -76,8 +77,8 @@ mcp_era_claimed(struct ipc_bytes member)
 	return get(&e, VERSION, &v);
 }
 
-/* Revisions are dates, so the order of their text is the order of age. What is
- * no date is no revision, of no era. */
+/* True for a modern revision. Revisions are dates, so the order of their text
+ * is the order of age. A text that is no date is no revision, of no era. */
 static bool
 is_modern(const char *version)
 {
@@ -85,7 +86,7 @@ is_modern(const char *version)
 	    strcmp(version, "2026-07-28") >= 0;
 }
 
-/* Step 6: the types of the envelope. version: at least 64 bytes. */
+/* Step 6: reads the types of the envelope. version: at least 64 bytes. */
 static int
 read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
     size_t size, struct mcp_error *e)
@@ -98,7 +99,7 @@ read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
 	if (v.p[0] != '"')
 		return mcp_fault_set(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_VERSION " must be a string.");
-	/* One that does not fit is a version nobody has. */
+	/* One that does not fit is a version that does not exist. */
 	if (mcp_json_text(v, version, size) < 0)
 		snprintf(version, size, "9999-99-99");
 	/* Nothing answers a notification, so it need not say what its sender
@@ -153,11 +154,9 @@ mismatch(struct mcp_message *m, const char *text)
 	return mcp_fault_set(&m->error, FAILURE_HEADER_MISMATCH, 400, text);
 }
 
-/*
- * The modern header checks behind step 6. They hold for requests; the
+/* Compares the modern headers, after step 6. The checks hold for requests. The
  * specification defines none for notifications, whose headers must only not
- * contradict.
- */
+ * contradict. */
 static int
 check_headers(struct mcp_message *m, const struct mcp_headers *h,
     const char *version, const char *method)
@@ -186,7 +185,7 @@ check_headers(struct mcp_message *m, const struct mcp_headers *h,
 	return 0;
 }
 
-/* Step 9, for the methods whose object has a name, URI or id. */
+/* Step 9: compares Mcp-Name, for methods whose object has a name, URI or id. */
 static int
 check_name(struct mcp_message *m, const struct mcp_headers *h, const char *key)
 {
@@ -259,8 +258,8 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 	return 0;
 }
 
-/* Is this initialize, which claims an era, a valid modern message? On a copy:
- * if not, nothing of it counts. */
+/* True if this initialize, which claims an era, is a valid modern message.
+ * Works on a copy: if it is not, nothing of the envelope counts. */
 static bool
 modern_initialize(const struct envelope *env, const struct mcp_message *m)
 {
@@ -305,7 +304,7 @@ mcp_era_check(
 	if (claimed)
 		return check_modern(&env, h, method, m);
 	if (header_modern && m->kind == MCP_REQUEST) {
-		/* Names what is missing. */
+		/* Name the missing members. */
 		m->modern = true;
 		m->rev = MCP_REV_2026_07_28;
 		if (!env.there)

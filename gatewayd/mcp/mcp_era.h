@@ -1,27 +1,28 @@
-/*
- * The steps of the ladder below mcp_request.c: the era of a message and its
- * rules (5 to 9), parameters (12), faults. Internal to the files mcp_*.c.
- */
+/* Finds the era of a message and checks the rules of that era that come before
+ * its parameters: steps 5 to 9 of the ladder. Internal to mcp_request.c. */
 #ifndef MCP_ERA_H
 #define MCP_ERA_H
 
 #include "mcp_request.h"
 
-/* Does the message claim an era by params._meta's protocol version? */
+/* True if the message claims an era by the protocol version in params._meta. */
 bool mcp_era_claimed(struct ipc_bytes member);
-/* Steps 5 to 9; sets era, revision and envelope fields. 0, or -1: m->error. */
+/* Runs steps 5 to 9; sets era, revision and envelope fields. 0, or -1 with
+ * m->error. */
 int mcp_era_check(
     const struct mcp_headers *, const char *method, struct mcp_message *m);
 
-/* Step 12: the parameters of m->method; m->error tells what is wrong. */
+/* Runs step 12 on the parameters of m->method; faults are in m->error. */
 void mcp_params_read(struct mcp_message *m);
 
-/* A fault at the JSON pointer within/name (name: decoded, NULL: within itself),
- * with what to write instead; more of them may follow. Always -1. */
+/* Adds a fault at the JSON pointer within/name (name: decoded, NULL: within
+ * itself), with the text that corrects it. More faults may follow. Always
+ * -1. */
 int mcp_fault(struct mcp_message *, enum failure, const char *within,
     const char *name, const char *fix);
-/* A fault for each member of this object that the message's method and revision
- * don't have. within: "" for params, or its member that the object is. */
+/* Adds a fault for each member of this object that the message's method and
+ * revision don't have. within: "" for params, or the member of params that the
+ * object is. */
 void mcp_member_check(
     struct mcp_message *, const char *within, struct ipc_bytes object);
 
@@ -29,12 +30,12 @@ void mcp_member_check(
  * first one. Always -1. */
 int mcp_fault_set(
     struct mcp_error *, enum failure, int status, const char *message);
-/* clientInfo's name and version into m->client. 0 or -1. */
+/* Reads clientInfo's name and version into m->client. 0 or -1. */
 int mcp_params_client(struct ipc_bytes info, struct mcp_message *m);
-/* Which capabilities a client's object declares: mask of enum
+/* Returns the capabilities that a client's object declares: a mask of enum
  * client_capability. The object may be empty (n = 0). */
 uint32_t mcp_params_declared(struct ipc_bytes capabilities);
-/* 0 debug to 7 emergency by a JSON string; -1: none of them. */
+/* Reads a log level from a JSON string: 0 debug to 7 emergency, or -1. */
 int mcp_params_log_level(struct ipc_bytes json);
 
 /* Decodes a header value that may be in the form =?base64?...?=. 0 and a

@@ -1,11 +1,12 @@
 /*
- * Faults of one message, collected: who mends a request shall not learn of them
- * one at a time. Each has a JSON pointer (RFC 6901) and what to write instead.
+ * Collects the faults of one message, so that its author learns of all of them
+ * at once. Each fault has a JSON pointer (RFC 6901) and the text that corrects
+ * it.
  *
  *	"faults":[{"pointer":"/params/argument","fix":"Write arguments."}, ...]
  *
  * The names are the client's. They go into data as JSON strings, and into the
- * message only where they are printable ASCII, which ends up in logs and
+ * message only where they are printable ASCII: messages end up in logs and
  * terminals.
  */
 #include <stdio.h>
@@ -31,7 +32,7 @@ mcp_fault_set(
 /* A whole pointer: each byte of the name may become two. */
 enum { POINTER_MAX = 2 * MCP_MEMBER_MAX + 64 };
 
-/* name as a reference token after within. out: POINTER_MAX bytes. */
+/* Appends name as a reference token to within. out: POINTER_MAX bytes. */
 static void
 make_pointer(const char *within, const char *name, char *out)
 {
@@ -59,8 +60,8 @@ printable(const char *s)
 	return true;
 }
 
-/* The array so far is data up to data_used, without its bracket: what follows
- * is written again each time, so data is always whole. */
+/* Adds a fault to data. The array so far is data up to data_used, without its
+ * bracket. The end is written again each time, so data is always whole. */
 static void
 add_data(struct mcp_error *e, const char *pointer, const char *fix)
 {
@@ -99,7 +100,8 @@ mcp_fault(struct mcp_message *m, enum failure f, const char *within,
 	struct mcp_error *e = &m->error;
 	char pointer[POINTER_MAX];
 
-	/* A broken step of the ladder that is no fault ended it. */
+	/* An earlier step of the ladder ended it by an error that is no
+	 * fault. */
 	if (e->failure != FAILURE_NONE && e->faults == 0)
 		return -1;
 	make_pointer(within, name, pointer);

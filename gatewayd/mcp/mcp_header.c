@@ -19,8 +19,8 @@ digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Canonical: whole quartets, padding only at the end, spare bits zero, so
- * that one text has one encoding. */
+/* Decodes canonical base64: whole quartets, padding only at the end, spare bits
+ * zero, so that one text has one encoding. */
 static int
 decode(const char *s, size_t n, char *out, size_t size)
 {

@@ -17,7 +17,7 @@ mcp_json_text(struct ipc_bytes json, char *out, size_t size)
 
 	if (json.n < 2 || json.p[0] != '"')
 		return -1;
-	/* Without an escape the bytes between the quotes are the text. */
+	/* Without an escape the text is the bytes between the quotes. */
 	if (memchr(json.p, '\\', json.n) == NULL) {
 		s = (const char *)json.p + 1;
 		n = json.n - 2;
@@ -66,8 +66,8 @@ mcp_json_is_object(struct ipc_bytes v)
 	return v.n > 0 && v.p[0] == '{';
 }
 
-/* A string, or an integer written as one: what an id may be (MCP: base
- * protocol), and a progress token. */
+/* True for a string, or an integer written as one: the forms of an id (MCP:
+ * base protocol) and of a progress token. */
 bool
 mcp_json_is_id(struct ipc_bytes v)
 {

@@ -1,8 +1,8 @@
 /*
- * Every member that a method's params may have, by revision (schema of each
- * revision; tasks extension for tasks/ and taskIds). What is not here is
- * refused: a misspelled `arguments` would run a tool with its defaults
- * (decision 0070). `_meta` belongs to all of them and is open, as are
+ * The table of all members that a method's params may have, by revision (schema
+ * of each revision; tasks extension for tasks/ and taskIds). A member that is
+ * not in it is refused: a misspelled `arguments` would run a tool with its
+ * defaults (decision 0070). `_meta` belongs to every method and is open, as are
  * capabilities, clientInfo and a tool's arguments: their inside is not judged
  * here.
  */
@@ -38,8 +38,8 @@ static const struct member table[] = {
     {MCP_TEMPLATES_LIST, "", "cursor", ALL},
     {MCP_TOOLS_CALL, "", "name", ALL},
     {MCP_TOOLS_CALL, "", "arguments", ALL},
-    /* Taken and ignored: by who declares no tasks of 2025-11-25, and by all
-     * that know the extension (tasks extension, compatibility). */
+    /* Taken and ignored, by servers that declare no tasks of 2025-11-25 and by
+     * all that know the extension (tasks extension, compatibility). */
     {MCP_TOOLS_CALL, "", "task", R11 | R26},
     {MCP_TOOLS_CALL, "", "inputResponses", R26},
     {MCP_TOOLS_CALL, "", "requestState", R26},
@@ -90,7 +90,8 @@ is_of(const struct member *r, const struct mcp_message *m, const char *within)
 	    strcmp(r->within, within) == 0;
 }
 
-/* "Leave it out: tools/call of 2025-11-25 has name, arguments, task, _meta." */
+/* Writes "Leave it out: tools/call of 2025-11-25 has name, arguments, task,
+ * _meta." */
 static void
 leave_out(
     const struct mcp_message *m, const char *within, char *out, size_t size)
@@ -119,8 +120,8 @@ fold(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* How many letters must be put in, taken out or exchanged to make b of a
- * (Levenshtein), without regard to case. Both are at most MCP_MEMBER_MAX
+/* Returns how many letters must be added, removed or exchanged to turn a into
+ * b (Levenshtein), without regard to case. Both are at most MCP_MEMBER_MAX
  * long. */
 static unsigned
 distance(const char *a, const char *b)
@@ -147,9 +148,9 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* The member that was probably meant, if the object lacks it; or NULL. Two
- * letters may differ, of a short name one: `argument`, `request_state`, `url`.
- */
+/* Returns the member that was probably meant, if the object lacks it, or NULL.
+ * Two letters may differ, one in a short name: `argument`, `request_state`,
+ * `url`. */
 static const char *
 meant(const struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name)
@@ -180,8 +181,8 @@ is_known(const struct mcp_message *m, const char *within, const char *name)
 	return false;
 }
 
-/* Without rows an object within params is itself no known member, and params
- * have but _meta. */
+/* False if the table has no rows for this object: then it is itself no known
+ * member. params without rows have only _meta. */
 static bool
 has_rows(const struct mcp_message *m, const char *within)
 {
@@ -208,7 +209,7 @@ mcp_member_check(
 	snprintf(pointer, sizeof(pointer), "/params%s%s",
 	    within[0] != '\0' ? "/" : "", within);
 	while (walk_next(&w, &raw, &value)) {
-		/* With its quotes: it may be written with escapes. */
+		/* With its quotes: the name may be written with escapes. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0) {
 			mcp_fault(m, FAILURE_INVALID_PARAMS, pointer, NULL,
@@ -218,9 +219,9 @@ mcp_member_check(
 		}
 		if (is_known(m, within, name))
 			continue;
-		/* Each look for what was meant reads the whole object, and a
-		 * client that nobody knows yet chose its size: none for faults
-		 * that are only counted. */
+		/* Each search for the meant member reads the whole object, and
+		 * a client that is not known yet chose its size. So faults that
+		 * are only counted get no search. */
 		other = m->error.left_out == 0 ? meant(m, within, object, name)
 					       : NULL;
 		if (other != NULL)

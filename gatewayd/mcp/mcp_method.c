@@ -1,10 +1,11 @@
 /*
- * Every method of every revision served here, once: its eras, and which
- * parameter the Mcp-Name header repeats (MCP 2026-07-28, Streamable HTTP;
- * tasks extension, routing headers).
+ * Every method of every revision served here, once: its eras, and the parameter
+ * that the Mcp-Name header repeats (MCP 2026-07-28, Streamable HTTP; tasks
+ * extension, routing headers).
  *
  * The revisions of the legacy era don't differ in their methods, so the era is
- * enough; who does not know a method of a later revision doesn't call it.
+ * enough: a client that does not know a later revision's method doesn't call
+ * it.
  */
 #include <string.h>
 

@@ -56,14 +56,14 @@ struct mcp_method_info {
 	const char *named; /* the parameter that Mcp-Name repeats, or NULL */
 };
 
-/* The row of a method; of MCP_OTHER: NULL. */
+/* Returns the row of a method; NULL for MCP_OTHER. */
 const struct mcp_method_info *mcp_method_info(enum mcp_method);
-/* The row with this name, or NULL. */
+/* Returns the row with this name, or NULL. */
 const struct mcp_method_info *mcp_method_find(const char *name);
 
 /* "2025-11-25". */
 const char *mcp_rev_text(enum mcp_rev);
-/* The revision with this name; -1 if it is none of ours. */
+/* Returns the revision with this name, or -1 if it is none of ours. */
 int mcp_rev_of(const char *);
 
 #endif

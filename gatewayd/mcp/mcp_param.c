@@ -11,7 +11,7 @@
 
 struct walk {
 	mcp_param_header *header;
-	mcp_param_emit *emit; /* one of the two */
+	mcp_param_emit *emit; /* one of the two is set */
 	void *arg;
 	struct mcp_error *e;
 	unsigned seen;
@@ -38,7 +38,8 @@ token(const char *s)
 		"0123456789!#$%&'*+-.^_`|~") == n;
 }
 
-/* Strings and booleans as text, numbers as numbers: 42 and 42.0 are one. */
+/* True if the header's text equals the value. Strings and booleans count as
+ * text, numbers as numbers: 42 and 42.0 are one. */
 static bool
 same(struct json_object *value, const char *text)
 {
@@ -80,7 +81,7 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 	size_t i;
 
 	if (!token(name))
-		return 0; /* such a tool's clients can't mirror it either */
+		return 0; /* clients of such a tool can't mirror it either */
 	if (w->header == NULL)
 		return w->emit == NULL
 		    ? 0
@@ -103,8 +104,8 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 	return 0;
 }
 
-/* Statically reachable through "properties" only, as the specification says;
- * schema and arguments are walked together. */
+/* Walks schema and arguments together. Only properties that are statically
+ * reachable through "properties" count, as the specification says. */
 static int
 walk(struct walk *w, struct json_object *schema, struct json_object *args,
     unsigned depth)

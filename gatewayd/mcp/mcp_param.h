@@ -1,8 +1,8 @@
 /*
- * Step 11: Mcp-Param-* headers against the arguments. A tool's input schema
- * may mark properties with "x-mcp-header": NAME; a modern client then mirrors
- * their values in headers, and a server that reads the body must compare (MCP
- * 2026-07-28). No I/O.
+ * Step 11: compares Mcp-Param-* headers with the arguments. A tool's input
+ * schema may mark properties with "x-mcp-header": NAME; a modern client then
+ * mirrors their values in headers, and a server that reads the body must
+ * compare (MCP 2026-07-28). No I/O.
  */
 #ifndef MCP_PARAM_H
 #define MCP_PARAM_H
@@ -15,17 +15,18 @@ enum {
 	MCP_PARAM_VALUE_MAX = 4096
 };
 
-/* Value of a header by lower-case name, NULL if absent. */
+/* Returns a header's value by its lower-case name, or NULL if absent. */
 typedef const char *mcp_param_header(void *arg, const char *name);
 
-/* tool: its Tool object; arguments: the object sent. 0, or -1 with e set to
- * HEADER_MISMATCH. Tools without marked properties cost one search. */
+/* Compares the headers. tool: its Tool object; arguments: the object sent. A
+ * tool without marked properties costs one search. 0, or -1 with e set to
+ * HEADER_MISMATCH. */
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
 
-/* The other direction, for a client: the marked properties that have a value,
- * with what their header carries, not yet encoded. 0, or what emit answered
- * when that was not 0. */
+/* The other direction, for a client: calls emit for each marked property that
+ * has a value, with the text of its header, not yet encoded. 0, or emit's
+ * answer if that was not 0. */
 typedef int mcp_param_emit(void *arg, const char *name, const char *value);
 int mcp_param_each(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_emit *emit, void *arg);

@@ -1,8 +1,6 @@
-/*
- * Parameters: step 12 of the ladder. What is wrong here is answered in band,
- * with status 200. Only shapes are judged; whether a name, cursor, state or id
- * means anything is the business of who serves the method.
- */
+/* Parameters: step 12 of the ladder. A fault here is answered in band, with
+ * status 200. Only shapes are judged. The code that serves the method decides
+ * whether a name, cursor, state or id means anything. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +33,9 @@ has_object(struct ipc_bytes object, const char *name, struct ipc_bytes *v)
 	    mcp_json_is_object(*v);
 }
 
-/* An elicitation object without members means forms, as before there were
- * URLs (MCP 2025-11-25, elicitation). */
+/* Returns the declared capabilities. An elicitation object without members
+ * means forms, as it did before there were URLs (MCP 2025-11-25,
+ * elicitation). */
 uint32_t
 mcp_params_declared(struct ipc_bytes c)
 {
@@ -88,8 +87,8 @@ mcp_params_client(struct ipc_bytes info, struct mcp_message *m)
 	return 0;
 }
 
-/* A fault of a member: of params (within ""), or of the member of params that
- * within names. */
+/* Adds a fault of a member: of params (within ""), or of the member of params
+ * that within names. */
 static int
 bad(struct mcp_message *m, const char *within, const char *name,
     const char *fix)
@@ -101,7 +100,7 @@ bad(struct mcp_message *m, const char *within, const char *name,
 	return mcp_fault(m, FAILURE_INVALID_PARAMS, pointer, name, fix);
 }
 
-/* A member that must be a string: 0 and its raw JSON, or -1. */
+/* Reads a member that must be a string. 0 and its raw JSON, or -1. */
 static int
 need_string(struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name, struct ipc_bytes *out)
@@ -112,7 +111,7 @@ need_string(struct mcp_message *m, const char *within, struct ipc_bytes object,
 	return bad(m, within, name, "Write a string; it may not be left out.");
 }
 
-/* A member of params that must be an object, of known members; or -1. */
+/* Reads a member of params that must be an object of known members. 0 or -1. */
 static int
 need_object(struct mcp_message *m, const char *name, struct ipc_bytes *out)
 {
@@ -124,7 +123,8 @@ need_object(struct mcp_message *m, const char *name, struct ipc_bytes *out)
 	return bad(m, "", name, "Write an object; it may not be left out.");
 }
 
-/* A member that may be left out but else must begin with `first`. */
+/* Reads a member that may be left out, and otherwise must begin with
+ * `first`. */
 static void
 may_have(struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name, char first, struct ipc_bytes *out)
@@ -142,7 +142,7 @@ may_have(struct mcp_message *m, const char *within, struct ipc_bytes object,
 			       : "Write a string, or leave it out.");
 }
 
-/* mcp_era.c has found them. */
+/* Checks _meta and the progress token, which mcp_era.c has found. */
 static void
 read_meta(struct mcp_message *m)
 {
@@ -167,7 +167,7 @@ read_initialize(struct mcp_message *m)
 
 	if (need_string(m, "", m->params, "protocolVersion", &v) < 0)
 		return;
-	/* One that does not fit is one we do not have. */
+	/* A version that does not fit is none of ours. */
 	if (mcp_json_text(v, m->offered, sizeof(m->offered)) < 0)
 		m->offered[0] = '\0';
 	if (mcp_json_get(m->params, "capabilities", &v) &&
@@ -179,8 +179,8 @@ read_initialize(struct mcp_message *m)
 		mcp_params_client(v, m);
 }
 
-/* What a client adds when it calls again after input_required (MRTR); the
- * legacy revisions have neither. */
+/* Reads the members that a client adds when it calls again after input_required
+ * (MRTR). The legacy revisions have neither. */
 static void
 read_retry(struct mcp_message *m)
 {
@@ -191,13 +191,16 @@ read_retry(struct mcp_message *m)
 }
 
 /*
- * mcpbox_call_tool is for clients that do not take up tools approved since they
- * connected: from here on such a request is the call it asks for, in every
- * respect, so what is true of a call by its own name (who may, limits, records,
- * confirmation, questions, tasks) is true of this one. It gives nobody a call
- * that he could not make directly. What is not of its form stays as it is:
- * admind says what is wrong with it. A management tool is none it calls: a
- * client that lets this one pass would not know which.
+ * Turns mcpbox_call_tool into the call that it asks for. It is for clients that
+ * do not take up tools approved since they connected. From here on such a
+ * request is that call in every respect, so all that is true of a call by its
+ * own name (permission, limits, records, confirmation, questions, tasks) is
+ * true of this one. It gives no client a call that the client could not make
+ * directly.
+ *
+ * Arguments of another form stay as they are: admind names the fault. A
+ * management tool can't be called this way: a client that lets mcpbox_call_tool
+ * pass would not know which tool it allows.
  */
 static void
 by_name(struct mcp_message *m)
@@ -294,7 +297,7 @@ read_complete(struct mcp_message *m)
 	mcp_member_check(m, "context", v);
 }
 
-/* A member that says true or, like one that is not there, false. */
+/* Reads a flag; a member that is not there is false. */
 static bool
 flag(struct mcp_message *m, struct ipc_bytes filter, const char *name)
 {
@@ -323,8 +326,8 @@ read_listen(struct mcp_message *m)
 	may_have(m, "notifications", f, "taskIds", '[', &m->listen.tasks);
 }
 
-/* One without a requestId cancels nothing here: it is about a task of the
- * client's (2025-11-25). */
+/* Reads the id to cancel. A notification without requestId cancels nothing
+ * here: it is about a task of the client's (2025-11-25). */
 static void
 read_cancelled(struct mcp_message *m)
 {
@@ -338,7 +341,7 @@ read_cancelled(struct mcp_message *m)
 		bad(m, "", "requestId", "Write a string or an integer.");
 }
 
-/* All faults of the parameters are told at once. */
+/* Reads all parameters, and tells all their faults at once. */
 void
 mcp_params_read(struct mcp_message *m)
 {

@@ -2,9 +2,9 @@
  * Bytes to messages: JSON-RPC shape (step 4 of the ladder). The steps that
  * differ by era are in mcp_era.c, parameters (step 12) in mcp_params.c.
  *
- * Nothing is rebuilt: what travels on (id, arguments, capabilities, progress
- * token) are slices of the bytes received, after json_scan has proved that
- * the whole body has one reading only (no duplicate names, strict UTF-8).
+ * Nothing is rebuilt: the parts that travel on (id, arguments, capabilities,
+ * progress token) are slices of the bytes received, after json_scan has proved
+ * that the whole body has one reading only (no duplicate names, strict UTF-8).
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "mcp_era.h"
 #include "walk.h"
 
-/* The id of a message, if it has a usable one. */
+/* Returns the id of a message, or n = 0 if it has no usable one. */
 static struct ipc_bytes
 read_id(struct ipc_bytes object)
 {
@@ -23,7 +23,7 @@ read_id(struct ipc_bytes object)
 	return id;
 }
 
-/* The number of members, or -1 if above the limit. */
+/* Returns the number of members, or -1 if there are too many. */
 static int
 split_array(struct ipc_bytes a, struct mcp_body *b)
 {
@@ -62,7 +62,8 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 		return mcp_fault_set(e, FAILURE_INVALID_REQUEST, 400,
 		    "The body is not a JSON-RPC object.");
 
-	/* Arrays exist in 2025-03-26 only; who names no revision speaks it. */
+	/* Arrays exist in 2025-03-26 only; a client that names no revision
+	 * speaks it. */
 	b->array = true;
 	rev = h->version != NULL ? mcp_rev_of(h->version)
 	    : session >= 0       ? session
@@ -88,15 +89,15 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 	return 0;
 }
 
-/* A fault of the envelope: of the member with this name. */
+/* Adds a fault of the envelope, of the member with this name. */
 static int
 wrong(struct mcp_message *m, const char *name, const char *fix)
 {
 	return mcp_fault(m, FAILURE_INVALID_REQUEST, "", name, fix);
 }
 
-/* Members that no JSON-RPC message has. The names of all that it may have are
- * in w. */
+/* Refuses members that no JSON-RPC message has. w has the names of all members
+ * that it may have. */
 static void
 check_unknown(struct mcp_message *m, struct ipc_bytes member,
     const struct json_wanted *w, size_t n)
@@ -113,7 +114,7 @@ check_unknown(struct mcp_message *m, struct ipc_bytes member,
 			;
 		if (i < n)
 			continue;
-		/* With its quotes: it may be written with escapes. */
+		/* With its quotes: the name may be written with escapes. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0)
 			wrong(m, NULL,
@@ -125,7 +126,7 @@ check_unknown(struct mcp_message *m, struct ipc_bytes member,
 	}
 }
 
-/* A response: without method. */
+/* Reads a response: a message without method. */
 static void
 read_response(struct mcp_message *m, const struct json_wanted *id,
     const struct json_wanted *params, const struct json_wanted *result,
@@ -148,8 +149,8 @@ read_response(struct mcp_message *m, const struct json_wanted *id,
 	m->response_error = ipc_bytes(error->p, error->n);
 }
 
-/* Step 4: is it a JSON-RPC 2.0 request, notification or response, and nothing
- * else beside? All its faults are told at once. */
+/* Step 4: reads a JSON-RPC 2.0 request, notification or response that has no
+ * other members. All its faults are told at once. 0 or -1. */
 static int
 read_shape(
     struct ipc_bytes member, struct mcp_message *m, char *method, size_t size)
@@ -181,7 +182,7 @@ read_shape(
 		read_response(m, &w[ID], &w[PARAMS], &w[RESULT], &w[ERROR]);
 		return m->error.failure == FAILURE_NONE ? 0 : -1;
 	}
-	/* A method that does not fit is one we do not have. */
+	/* A method that does not fit is none of ours. */
 	if (v.p[0] != '"')
 		wrong(m, "method", "Write a string.");
 	else if (mcp_json_text(v, method, size) < 0)

@@ -1,16 +1,16 @@
 /*
- * From the bytes of one HTTP request to classified MCP messages. No I/O.
+ * Turns the bytes of one HTTP request into classified MCP messages. No I/O.
  *
- * The order of checks is the one of the TypeScript server's inbound ladder,
- * which clients and the conformance suite expect:
- *	4 JSON-RPC shape, 5 era, 6 envelope types, then header against body
- *	(-32020), 7 version (-32022), 8 method (404 -32601), 9 Mcp-Name
- *(-32020), 12 parameters (in-band) Steps 1 to 3 are front.c's (Host, Origin,
- *HTTP method) and exchange.c's (who is it), 10 and 11 need the tool: call.c.
+ * The checks come in the order of the TypeScript server's inbound ladder, which
+ * clients and the conformance suite expect: 4 JSON-RPC shape, 5 era, 6 envelope
+ * types, then header against body (-32020), 7 version (-32022), 8 method (404
+ * -32601), 9 Mcp-Name (-32020), 12 parameters (in band). Steps 1 to 3 are in
+ * front.c (Host, Origin, HTTP method) and exchange.c (the credential). Steps 10
+ * and 11 need the tool: call.c.
  *
- * The era is decided by the body alone. A header only confirms or
- * contradicts: mcp-remote sends Mcp-Method on legacy requests, so a header's
- * presence proves nothing.
+ * The era is decided by the body alone. A header only confirms or contradicts:
+ * mcp-remote sends Mcp-Method on legacy requests, so a header's presence proves
+ * nothing.
  */
 #ifndef MCP_REQUEST_H
 #define MCP_REQUEST_H
@@ -29,10 +29,10 @@ enum {
 	MCP_CLIENT_MAX = 128, /* bytes of clientInfo kept for the record */
 	MCP_CAPABILITIES_MAX = 8 * 1024, /* as AUTHORISE says */
 	MCP_MESSAGE_MAX = 320,           /* one sentence */
-	MCP_MORE_MAX = 48,               /* of it for "7 more" */
+	MCP_MORE_MAX = 48,               /* bytes of a message for "7 more" */
 	MCP_DATA_MAX = 1536,             /* JSON members of error.data */
 	MCP_MEMBER_MAX = 64, /* bytes of a member's name in a fault */
-	MCP_FIX_MAX = 192    /* of what a fault says */
+	MCP_FIX_MAX = 192    /* bytes of a fault's correction */
 };
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
@@ -50,10 +50,10 @@ struct mcp_headers {
 	const char *version; /* MCP-Protocol-Version */
 	const char *method;  /* Mcp-Method */
 	const char *name;    /* Mcp-Name */
-	unsigned quirks;     /* let pass: mask of 1 << enum mcp_quirk */
-	/* The revision of the request's session, for who names none. Without a
-	 * session it is the oldest, which is 0 (MCP, protocol version header).
-	 */
+	unsigned quirks;     /* allowed: mask of 1 << enum mcp_quirk */
+	/* The revision of the request's session, for a request that names none.
+	 * Without a session it is the oldest, which is 0 (MCP, protocol version
+	 * header). */
 	enum mcp_rev session;
 };
 
@@ -62,8 +62,8 @@ struct mcp_error {
 	int status;           /* HTTP */
 	char message[MCP_MESSAGE_MAX]; /* any bytes of the client are cut out */
 	char data[MCP_DATA_MAX]; /* further members of error.data, or "" */
-	/* Kept by mcp_fault: how many, of them not in data, and how much of
-	 * message and data is used. */
+	/* Kept by mcp_fault: the number of faults, the number of those not in
+	 * data, and the bytes used of message and data. */
 	unsigned faults, left_out;
 	size_t message_used, data_used;
 };
@@ -77,8 +77,8 @@ struct mcp_message {
 	enum mcp_method method;
 	struct ipc_bytes id;     /* raw JSON, string or integer; n = 0: null */
 	struct ipc_bytes params; /* raw JSON object; n = 0: absent */
-	struct mcp_error error;  /* failure NONE: served so far */
-	unsigned quirks; /* let pass in it: mask of 1 << enum mcp_quirk */
+	struct mcp_error error;  /* failure NONE: no error so far */
+	unsigned quirks; /* allowed in it: mask of 1 << enum mcp_quirk */
 
 	/* initialize */
 	char offered[32]; /* protocolVersion, "" if too long */
@@ -86,7 +86,8 @@ struct mcp_message {
 	 * resource or template, once the catalogue was asked */
 	char tool[MCP_NAME_MAX + 1];
 	struct ipc_bytes arguments; /* raw JSON object, "{}" if absent */
-	bool by_name; /* both from the arguments of mcpbox_call_tool */
+	bool by_name;               /* tool and arguments are those inside
+				     * mcpbox_call_tool's */
 	/* the lists */
 	struct ipc_bytes cursor; /* raw JSON string, n = 0: first page */
 	/* resources/read, subscribe, unsubscribe */
@@ -104,7 +105,7 @@ struct mcp_message {
 	} complete;
 	/* logging/setLevel: 0 debug to 7 emergency */
 	int level;
-	/* subscriptions/listen: what it wants to be told of */
+	/* subscriptions/listen: the changes that the client wants to hear of */
 	struct {
 		bool tools, prompts, resources;
 		struct ipc_bytes uris;  /* raw JSON array, n = 0: none */
@@ -120,8 +121,8 @@ struct mcp_message {
 	struct ipc_bytes
 	    trace; /* traceparent, without its quotes; n = 0: none */
 	struct ipc_bytes capabilities; /* raw JSON object, n = 0: none given */
-	uint32_t declared; /* of them, mask of enum client_capability; legacy
-			    * requests: exchange.c takes it from the session */
+	uint32_t declared; /* mask of enum client_capability; legacy requests:
+			    * exchange.c takes it from the session */
 	char client[MCP_CLIENT_MAX + 1]; /* "name version", untrusted */
 	int log_level; /* 0 debug to 7 emergency, -1: none asked for */
 };
@@ -141,7 +142,7 @@ struct mcp_body {
 int mcp_request_split(const uint8_t *, size_t, const struct mcp_headers *,
     int session, struct mcp_body *, struct ipc_bytes *id, struct mcp_error *e);
 
-/* Classifies one member. m->error tells what is wrong with it. */
+/* Classifies one member; its faults are in m->error. */
 void mcp_request_read(struct ipc_bytes member, const struct mcp_headers *,
     bool in_array, struct mcp_message *m);
 

@@ -9,7 +9,7 @@ is_space(uint8_t c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The bytes of a member and of one comma beside it. */
+/* Returns the bytes of a member and of one comma beside it. */
 static struct narrow
 cut(struct ipc_bytes object, const uint8_t *from, const uint8_t *to)
 {

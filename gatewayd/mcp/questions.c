@@ -21,7 +21,7 @@ struct question {
 
 struct questions {
 	uint32_t number;
-	uint8_t *text; /* what the slices point into */
+	uint8_t *text; /* the slices point into it */
 	size_t answer_bytes;
 	unsigned n, open;
 	struct question q[QUESTIONS_MAX];
@@ -45,7 +45,8 @@ is_text(struct ipc_bytes v, const char *s)
 	    memcmp(v.p + 1, s, v.n - 2) == 0;
 }
 
-/* The kinds of MCP; nothing else passes to a client. 0 or -1. */
+/* Reads one question. It must be of a kind that MCP has; nothing else passes to
+ * a client. 0 or -1. */
 static int
 read_question(struct question *q, struct ipc_bytes key, struct ipc_bytes v)
 {
@@ -150,8 +151,8 @@ fail(struct questions *qs, struct question *q, int code, const char *message)
 	qs->open--;
 }
 
-/* A client's part. All answers together must fit one CALL_ANSWER, keys and
- * braces included. */
+/* Keeps a part of the client's response as an answer. All answers together must
+ * fit one CALL_ANSWER, keys and braces included. */
 static void
 keep(struct questions *qs, struct question *q, const char *name,
     struct ipc_bytes part)
@@ -219,8 +220,8 @@ questions_fail(struct questions *qs, const char *message)
 			fail(qs, &qs->q[i], -32603, message);
 }
 
-/* Has the result the form of its kind? (schema of 2026-07-28: ElicitResult,
- * CreateMessageResult, ListRootsResult) */
+/* True if the result has the form of its kind (schema of 2026-07-28:
+ * ElicitResult, CreateMessageResult, ListRootsResult). */
 static bool
 fits(enum kind kind, struct ipc_bytes v)
 {
@@ -285,8 +286,8 @@ questions_requests(const struct questions *qs, struct buf *out)
 	jsonw_obj_end(&w);
 }
 
-/* Revision 2025-11-25 wants an elicitationId for a page; the later one has
- * none. The question's own id is as good as any. */
+/* Revision 2025-11-25 wants an elicitationId for a page; the later revision has
+ * none. The question's own id serves as well as any. */
 bool
 questions_request(
     const struct questions *qs, unsigned i, struct buf *out, bool *end)

@@ -1,11 +1,12 @@
 /*
- * What a running tool asks its client, and the answers as they come in. No
- * I/O: bytes in, bytes out.
+ * The questions of a running tool to its client, and the answers as they come
+ * in. No I/O: bytes in, bytes out.
  *
  * The questions come from sandboxd, the answers from a client; nothing of
- * either is believed beyond its form. What a client did not declare is never
- * asked: the tool gets an error for it at once. An answer that is none (wrong
- * type) counts as not given, keys nobody asked for are ignored.
+ * either is believed beyond its form. A question that needs more than the
+ * client declared is never asked: the tool gets an error for it at once. An
+ * answer of the wrong type counts as not given, and keys that were not asked
+ * are ignored.
  */
 #ifndef QUESTIONS_H
 #define QUESTIONS_H
@@ -24,32 +25,30 @@ struct questions;
 struct questions *questions_new(uint32_t number, struct ipc_bytes json);
 void questions_free(struct questions *);
 uint32_t questions_number(const struct questions *);
-/* How many still want an answer. */
+/* Returns how many still want an answer. */
 unsigned questions_open(const struct questions *);
 
-/* Answers what this client can't be asked with an error. declared: mask of
- * enum client_capability. */
+/* Answers with an error each question that this client can't be asked.
+ * declared: mask of enum client_capability. */
 void questions_declared(
     struct questions *, uint32_t declared, enum mcp_rev rev);
-/* Answers all that are open with one error. */
+/* Answers all open questions with one error. */
 void questions_fail(struct questions *, const char *message);
-/* The modern wire: takes what a request's inputResponses answer. */
+/* The modern wire: takes the answers in a request's inputResponses. */
 void questions_take(struct questions *, struct ipc_bytes input_responses);
-/* {key: {method, params}} of the open ones. */
+/* Writes {key: {method, params}} of the open questions. */
 void questions_requests(const struct questions *, struct buf *out);
-/*
- * The legacy wire: the i-th question as a JSON-RPC request with an id of its
- * own, unguessable, so that nobody answers for another. false: it is not
- * open, or there is no i-th (*end is set).
- */
+/* The legacy wire: writes the i-th question as a JSON-RPC request with an id of
+ * its own. The id is unguessable, so that no client answers for another. false:
+ * the question is not open, or there is no i-th (*end is set). */
 bool questions_request(
     const struct questions *, unsigned i, struct buf *out, bool *end);
-/* A response came: id as raw JSON, one of the two parts. true: it answered one
- * of these. */
+/* Takes a response: id as raw JSON, and either result or error. true: it
+ * answered one of these questions. */
 bool questions_response(struct questions *, struct ipc_bytes id,
     struct ipc_bytes result, struct ipc_bytes error);
-/* {key: {"result": ...} or {"error": ...}} for CALL_ANSWER; those that are
- * open are left out. */
+/* Writes {key: {"result": ...} or {"error": ...}} for CALL_ANSWER; open
+ * questions are left out. */
 void questions_answers(const struct questions *, struct buf *out);
 
 #endif

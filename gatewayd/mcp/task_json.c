@@ -29,7 +29,8 @@ task_json_time(uint64_t unix_us, char out[TASK_JSON_TIME_LEN + 1])
 	    (unsigned)(unix_us / 1000 % 1000));
 }
 
-/* An object that stands alone, so that its braces balance where it is put. */
+/* True for exactly one JSON object, so that its braces balance where it is
+ * put. */
 static bool
 is_object(struct ipc_bytes o)
 {
@@ -47,8 +48,8 @@ has(struct ipc_bytes object, const char *name)
 	return json_slice(object.p, object.n, path, &p, &n) == 1;
 }
 
-/* As tools/call would have answered; who asks knows the task, so nothing of
- * it stands in the result's _meta. */
+/* Puts the result as tools/call would have answered. The client that asks knows
+ * the task, so the result's _meta does not name it. */
 static int
 put_result(struct jsonw *w, struct ipc_bytes body, struct ipc_bytes meta)
 {
@@ -137,7 +138,8 @@ task_json_members(struct buf *b, const struct ipc_task_state *t, bool detailed)
 		return -1;
 	if (detailed && t->status == TASK_FAILED)
 		put_error(&w, t);
-	/* the object's opening brace goes, its closing one never comes */
+	/* The object's opening brace goes, and its closing one is never
+	 * written. */
 	if (b->failed)
 		return -1;
 	memmove(b->p + at, b->p + at + 1, b->len - at - 1);

@@ -6,10 +6,10 @@
 #include "ipc.h"
 
 /*
- * The members of a Task, without braces; detailed: with what its state brings
- * (inputRequests, result or error), as tasks/get and notifications/tasks show
- * it. The body is foreign and scanned here. 0, or -1: it is not what it should
- * be, or no memory; nothing usable is in the buffer then.
+ * Writes the members of a Task, without braces. detailed: with the member that
+ * its state brings (inputRequests, result or error), as tasks/get and
+ * notifications/tasks show it. The body is foreign and scanned here. 0, or -1:
+ * it is malformed, or there is no memory; the buffer then holds nothing usable.
  */
 int task_json_members(
     struct buf *, const struct ipc_task_state *, bool detailed);

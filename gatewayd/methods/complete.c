@@ -1,7 +1,6 @@
-/*
- * completion/complete: the values a prompt's author listed for an argument that
- * begin as the client's text does. Variables of templates have none.
- */
+/* completion/complete: returns those values that a prompt's author listed for
+ * an argument which begin as the client's text does. Variables of templates
+ * have none. */
 #include <json-c/json_object.h>
 #include <string.h>
 #include <strings.h>
@@ -13,10 +12,10 @@
 
 enum {
 	VALUES_MAX = 100, /* MCP: completion, response values */
-	TEXT_MAX = 4096   /* of what is typed; values are shorter */
+	TEXT_MAX = 4096   /* of typed text; values are shorter */
 };
 
-/* {"values":[...],"total":N,"hasMore":B} into b. values may be NULL. */
+/* Writes {"values":[...],"total":N,"hasMore":B} into b. values may be NULL. */
 static void
 put_completion(struct buf *b, struct json_object *values, const char *typed)
 {
@@ -44,7 +43,7 @@ put_completion(struct buf *b, struct json_object *values, const char *typed)
 	jsonw_obj_end(&w);
 }
 
-/* The object that params.ref names; NULL: there is none. */
+/* Returns the object that params.ref names; NULL: there is none. */
 static const struct catalogue_item *
 referred(const struct mcp_message *m, const struct catalogue *c)
 {
@@ -85,8 +84,8 @@ complete(void *arg, const struct catalogue *c, const struct refusal *no)
 		    NULL);
 		return;
 	}
-	/* A text longer than any value begins none; an argument that is not
-	 * there has no values. */
+	/* A text longer than any value begins none, and an argument that does
+	 * not exist has no values. */
 	if (item->values == NULL ||
 	    mcp_json_text(ex->m.complete.name, name, sizeof(name)) < 0 ||
 	    mcp_json_text(ex->m.complete.value, typed, sizeof(typed)) < 0 ||

@@ -1,14 +1,13 @@
-/*
- * The legacy era: 2025-03-26, 2025-06-18, 2025-11-25. What has to do with
- * sessions, and the methods that both eras have.
- */
+/* The legacy era: 2025-03-26, 2025-06-18, 2025-11-25. Serves sessions, and the
+ * methods that both eras have. */
 #include "call.h"
 #include "ids.h"
 #include "methods.h"
 #include "stream.h"
 
-/* What the client offered if we speak it, else our newest (MCP lifecycle,
- * version negotiation). A modern revision is not negotiated here. */
+/* Returns the revision that the client offered if we speak it, else our newest
+ * (MCP lifecycle, version negotiation). A modern revision is not negotiated
+ * here. */
 static enum mcp_rev
 negotiate(const char *offered)
 {
@@ -28,8 +27,8 @@ initialize(struct exchange *ex)
 	struct session s;
 	struct buf b;
 
-	/* Without the key there is no session; the client then goes on
-	 * without one, which is served alike. */
+	/* Without the key there is no session. The client then goes on without
+	 * one and is served alike. */
 	if (gw->has_key && ex->req != NULL) {
 		session_make(gw->session_key, (uint8_t)gw->listener, rev,
 		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
@@ -66,8 +65,8 @@ legacy_serve_common(struct exchange *ex)
 	}
 }
 
-/* A session hears logs from this level on. Without one nobody does, and the
- * client that asked would wait for them. */
+/* Sets the level from which on a session hears logs. Without a session no logs
+ * are sent, and the client that asked would wait for them. */
 static void
 set_level(struct exchange *ex)
 {
@@ -101,7 +100,7 @@ legacy_serve(struct exchange *ex)
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.kind == MCP_RESPONSE) {
 		(void)call_ask_response(
-		    ex); /* whether or not it was waited for */
+		    ex); /* whether or not a call waits for it */
 		exchange_answer(ex, 202, &b);
 		return;
 	}

@@ -6,10 +6,11 @@
  * few bytes before and after it are made for each request.
  *
  * A cursor is the name of the last object shown, the list it was of, and a MAC
- * over both, so that one we did not make is told from one we did. It conveys
- * nothing: who changes it could at most begin elsewhere in a list that he may
- * read whole. It names an object and no place, so it survives changes: if the
- * object is gone, the next one in the list's order begins the page.
+ * over both, so that a foreign cursor is told from one of ours. It conveys
+ * nothing: a client that changes it could at most begin elsewhere in a list
+ * that it may read whole. It names an object and no place, so it survives
+ * changes: if the object is gone, the next one in the list's order begins the
+ * page.
  */
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "ids.h"
 #include "methods.h"
 
-/* Management tools stand behind all others, and only they have such names. */
+/* Management tools come after all others, and only they have such names. */
 #define MANAGEMENT "mcpbox_"
 
 enum {
@@ -35,7 +36,8 @@ static const struct {
     {MCP_RESOURCES_LIST, MCP_LIST_RESOURCES, "resources"},
     {MCP_TEMPLATES_LIST, MCP_LIST_TEMPLATES, "resourceTemplates"}};
 
-/* b: list, MAC, name. The MAC is over a label, the list and the name. */
+/* Makes a cursor's MAC, over a label, the list and the name. A cursor's bytes:
+ * list, MAC, name. */
 static void
 mac(const struct gateway *gw, uint8_t list, const char *name, uint8_t *out)
 {
@@ -56,7 +58,7 @@ cursor_make(const struct gateway *gw, enum mcp_list list, const char *name,
     char out[CURSOR_TEXT_MAX + 1])
 {
 	uint8_t b[CURSOR_MAX + 1];
-	size_t n = strlen(name); /* catalogue.c keeps no longer names */
+	size_t n = strlen(name); /* catalogue.c keeps only names that fit */
 
 	b[0] = (uint8_t)list;
 	mac(gw, b[0], name, b + 1);
@@ -64,7 +66,7 @@ cursor_make(const struct gateway *gw, enum mcp_list list, const char *name,
 	b64url_encode(b, 1 + MAC_LEN + n, out);
 }
 
-/* 0 and the name, or -1. */
+/* Reads a cursor. 0 and the name, or -1. */
 static int
 cursor_read(const struct gateway *gw, struct ipc_bytes json, enum mcp_list list,
     char name[MCP_NAME_MAX + 1])
@@ -94,9 +96,12 @@ is_management(const char *name)
 	return strncmp(name, MANAGEMENT, sizeof(MANAGEMENT) - 1) == 0;
 }
 
-/* The first item behind `name` in the list's order: users' objects by name,
- * bytewise, then the management tools. Those never go without an upgrade; then
- * the rest of them is not shown twice but not at all. */
+/*
+ * Returns the first item after `name` in the list's order: users' objects by
+ * name, bytewise, then the management tools. A management tool goes only with
+ * an upgrade. If `name` is such a tool, the rest of them is left out, not shown
+ * twice.
+ */
 static size_t
 after(const struct catalogue *c, enum mcp_list list, const char *name)
 {
@@ -115,7 +120,8 @@ after(const struct catalogue *c, enum mcp_list list, const char *name)
 	return i;
 }
 
-/* Objects of a page in which something is hidden from legacy clients. */
+/* Puts the objects of a page in which something is hidden from legacy
+ * clients. */
 static void
 put_narrow(
     struct buf *b, const struct catalogue_part *p, size_t from, size_t to)
@@ -162,7 +168,7 @@ listed(void *arg, const struct catalogue *c, const struct refusal *no)
 		;
 	p = &c->part[lists[i].list];
 	if (ex->m.cursor.n > 0) {
-		/* Without the key none was made by this process either. */
+		/* Without the key this process made no cursor. */
 		if (!gw->has_key ||
 		    cursor_read(gw, ex->m.cursor, lists[i].list, name) < 0) {
 			exchange_error(ex, 200, FAILURE_BAD_CURSOR,

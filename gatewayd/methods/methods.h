@@ -10,7 +10,7 @@
 void legacy_serve(struct exchange *);
 void legacy_delete(struct exchange *);
 void modern_serve(struct exchange *);
-/* Methods that both eras have. false: ex->m is none of them. */
+/* Serves a method that both eras have. false: ex->m is none of these. */
 bool legacy_serve_common(struct exchange *);
 
 /* listing.c, resource.c, complete.c: the methods that read the catalogue */

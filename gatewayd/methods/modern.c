@@ -1,7 +1,5 @@
-/*
- * The modern era, 2026-07-28: stateless. Everything before parameters was
- * judged by mcp_era.c.
- */
+/* The modern era, 2026-07-28: stateless. mcp_era.c has judged everything before
+ * the parameters. */
 #include "methods.h"
 #include "stream.h"
 #include "tasks.h"
@@ -13,8 +11,8 @@ modern_serve(struct exchange *ex)
 	struct buf b;
 
 	buf_init(&b, ANSWER_MAX);
-	/* Closing the response is how a modern client cancels; so nothing is
-	 * begun for one that has already left. Notifications ask nothing. */
+	/* Closing the response is how a modern client cancels, so nothing is
+	 * begun for a client that has left. Notifications ask nothing. */
 	if (ex->m.kind == MCP_NOTIFICATION || ex->req == NULL) {
 		exchange_answer(ex, 202, &b);
 		return;

@@ -1,10 +1,10 @@
 /*
- * resources/read, subscribe and unsubscribe: what a URI names.
+ * resources/read, subscribe and unsubscribe: find the object that a URI names.
  *
- * The resource with just this URI, else the first template that matches; its
- * variables, decoded, are then the arguments. From there on it is a call like
- * any other: admind decides by name and arguments, and never sees the URI. A
- * stopped resource is asked for, too: admind's answer says who stopped it.
+ * That is the resource with just this URI, else the first template that
+ * matches; its variables, decoded, are then the arguments. From there on it is
+ * a call like any other: admind decides by name and arguments, and never sees
+ * the URI.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "log.h"
 #include "methods.h"
 
-/* -32602 with data.uri; -32002 on the legacy revisions, which answer.c knows.
- * The client's own text goes back as it came, a JSON string. */
+/* Answers -32602 with data.uri, or -32002 on the legacy revisions, which
+ * answer.c knows. The client's own text goes back as it came, a JSON string. */
 static void
 not_found(struct exchange *ex)
 {
@@ -32,7 +32,8 @@ not_found(struct exchange *ex)
 	buf_free(&b);
 }
 
-/* {"variable":"value", ...} into ex->made. 0, or -1: no text. */
+/* Writes {"variable":"value", ...} into ex->made. 0, or -1: a value is no
+ * text. */
 static int
 arguments(struct exchange *ex, const struct uri_template *t,
     const struct uri_value *values)
@@ -60,7 +61,7 @@ arguments(struct exchange *ex, const struct uri_template *t,
 	return rc < 0 || out->failed ? -1 : 0;
 }
 
-/* Which object the URI names. NULL: none, and that was answered. */
+/* Returns the object that the URI names. NULL: none, and that was answered. */
 static const struct catalogue_item *
 resolve(struct exchange *ex, const struct catalogue *c)
 {
@@ -111,7 +112,7 @@ found(void *arg, const struct catalogue *c, const struct refusal *no)
 	    item);
 	if (json_slice(json.p, json.n, path, &p, &n) == 1)
 		buf_put(&ex->mime, p, n);
-	if (ex->mime.failed) /* a hint: without it nothing is wrong */
+	if (ex->mime.failed) /* only a hint: go on without it */
 		buf_clear(&ex->mime);
 	call_start(ex);
 }
@@ -148,7 +149,7 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 		exchange_refuse(ex, &no_more);
 		return;
 	}
-	/* It fits: resolve() read it. */
+	/* It fits: resolve() has read it. */
 	if (mcp_json_text(ex->m.uri, uri, sizeof(uri)) < 0 ||
 	    session_state_subscribe(
 		ex->gw->states, &ex->session, uri, &item->version) < 0) {

@@ -4,8 +4,8 @@
  *
  * Requests that come while a catalogue is on its way share it.
  * CATALOGUE_CHANGED unlinks every one, finished or not: a catalogue that was
- * asked for before the change still answers those who asked before it, and
- * nobody else.
+ * asked for before the change still answers the requests that came before it,
+ * and no others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ unlink_one(struct catalogue *c)
 		return;
 	TAILQ_REMOVE(&c->gw->catalogues, c, all);
 	c->linked = false;
-	/* One still on its way is freed by its answer. */
+	/* A catalogue still on its way is freed by its answer. */
 	if (c->ready)
 		catalogue_free(c);
 }
@@ -66,9 +66,9 @@ catalogue_drop(struct gateway *gw)
 		unlink_one(c);
 }
 
-/* One more object. A text that is no JSON object is left out and logged, and
- * so is a name that no request could call: one broken row must not break every
- * client's list. -1: out of room. */
+/* Adds one more object. A text that is no JSON object is left out and logged,
+ * and so is a name that no request could call: one broken row must not break
+ * every client's list. 0, or -1: out of room. */
 static int
 add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 {
@@ -88,9 +88,9 @@ add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 	return catalogue_item_add(&c->part[m->list], (enum mcp_list)m->list, m);
 }
 
-/* Tells all who wait, then keeps it, unless it failed or was unlinked. It is
- * not ready while the callbacks run, so one that drops it does not free it
- * under our feet. */
+/* Tells all waiters, then keeps the catalogue unless it failed or was unlinked.
+ * It is not ready while the callbacks run, so a callback that drops it does not
+ * free it here. */
 static void
 settle(struct catalogue *c, const struct refusal *no)
 {

@@ -1,9 +1,8 @@
 /*
- * The four lists of a permission set as admind streamed them, and the stopped
- * resources, which are in no list (docs/decisions/0092): each is one buffer,
- * the list's JSON without its brackets, and where each object lies in it.
- * Whatever a request needs of an object is taken out when the list comes, so
- * that serving a list or finding an object parses nothing.
+ * The four lists of a permission set as admind streamed them. Each is one
+ * buffer, the list's JSON without its brackets, and the place of each object in
+ * it. All that a request needs of an object is taken out when the list comes,
+ * so that serving a list or finding an object parses nothing.
  */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H
@@ -25,11 +24,11 @@ struct refusal;
 struct catalogue_item {
 	char *name;              /* exposed name */
 	char *uri;               /* of a resource, or a template's; else NULL */
-	struct ipc_hash version; /* of what serves it */
+	struct ipc_hash version; /* the version that serves it */
 	size_t at, n;            /* its JSON in the list's text */
 	bool marked;             /* a tool whose input schema names headers */
 	bool stopped;            /* one of MCP_LIST_STOPPED: in no list */
-	/* what legacy clients don't get of it (n = 0: nothing) */
+	/* the part that legacy clients don't get (n = 0: none) */
 	struct narrow hidden;
 	/* {argument: [value, ...]} of a prompt, or NULL */
 	struct json_object *values;
@@ -64,30 +63,31 @@ struct catalogue {
 };
 
 /* Called from the loop or at once with the catalogue, valid during the call
- * only, or with NULL and why. */
+ * only, or with NULL and the reason. */
 typedef void catalogue_cb(
     void *arg, const struct catalogue *, const struct refusal *);
 void catalogue_ask(
     struct gateway *, const char *permission_set, catalogue_cb *, void *arg);
 void catalogue_drop(struct gateway *); /* all of them */
 
-/* catalogue_item.c: one object as admind sent it, in (the JSON was scanned) and
- * out. add: 0, or -1 without memory. */
+/* catalogue_item.c. Adds one object as admind sent it; its JSON was scanned. 0,
+ * or -1 without memory. */
 int catalogue_item_add(
     struct catalogue_part *, enum mcp_list, const struct ipc_catalogue_item *);
 int catalogue_item_index(struct catalogue_part *);
 void catalogue_item_free_all(struct catalogue_part *);
-/* Its JSON text. */
+/* Returns an item's JSON text. */
 struct ipc_bytes catalogue_item_json(
     const struct catalogue_part *, const struct catalogue_item *);
-/* By exposed name; by exact URI. NULL: there is none. */
+/* Find an object by its exposed name, or by its exact URI. NULL: there is
+ * none. */
 const struct catalogue_item *catalogue_item_named(
     const struct catalogue *, enum mcp_list, const char *name);
 const struct catalogue_item *catalogue_item_at(
     const struct catalogue *, enum mcp_list, const char *uri);
-/* What a URI names: the resource with just this URI, else the first template
- * in list order that matches; then *values has its variables. No template
- * answers for a resource that was stopped: that is item->stopped. */
+/* Returns the object that a URI names: the resource with just this URI, else
+ * the first template in list order that matches. For a template, *values has
+ * its variables. */
 const struct catalogue_item *catalogue_item_for(const struct catalogue *,
     const char *uri, struct uri_value values[URI_VARIABLES_MAX]);
 

@@ -1,10 +1,10 @@
 /*
- * One object of a catalogue: kept as the bytes admind sent, with what serving
- * it needs taken out beside them.
+ * One object of a catalogue: kept as the bytes admind sent, beside the fields
+ * that serving it needs.
  *
- * Some members are ours and no client's: `values` of a prompt's arguments,
+ * Some members are ours and not for clients. `values` of a prompt's arguments,
  * which completion offers, and all of a template's `arguments`, which MCP's
- * ResourceTemplate doesn't have, are taken out of the text;
+ * ResourceTemplate doesn't have, are taken out of the text.
  * `_meta["mcpbox/ttlMs"]` of a resource, its caching hint, may stay.
  */
 #include <json-c/json_object.h>
@@ -51,8 +51,8 @@ take_values(struct json_object *args)
 	return table;
 }
 
-/* A prompt's text without `values`; all other bytes as they were but those of
- * its arguments, which are written anew. */
+/* Puts a prompt's text without `values`. Its arguments are written again; all
+ * other bytes stay as they were. */
 static int
 put_prompt(struct catalogue_part *p, struct catalogue_item *item,
     struct ipc_bytes json)
@@ -89,7 +89,8 @@ put_prompt(struct catalogue_part *p, struct catalogue_item *item,
 	return rc;
 }
 
-/* A template's text without its arguments, of which only the values matter. */
+/* Puts a template's text without its arguments, of which only the values
+ * matter. */
 static int
 put_template(struct catalogue_part *p, struct catalogue_item *item,
     struct ipc_bytes json)
@@ -116,7 +117,8 @@ put_template(struct catalogue_part *p, struct catalogue_item *item,
 	return p->json.failed ? -1 : 0;
 }
 
-/* At most a year: more is no hint any more, and fits every client's number. */
+/* Returns the caching hint in ms, at most a year: more is no hint any more, and
+ * a year fits every client's number. */
 static uint64_t
 ttl(struct ipc_bytes json)
 {
@@ -137,7 +139,8 @@ add_template(struct catalogue_item *item)
 	item->template = calloc(1, sizeof(*item->template));
 	if (item->template == NULL)
 		return -1;
-	/* admind let only such by; one that is none matches nothing. */
+	/* admind let only valid templates by; an invalid one matches
+	 * nothing. */
 	if (uri_template_parse(
 		item->uri, strlen(item->uri), item->template, NULL) < 0) {
 		free(item->template);
@@ -206,7 +209,7 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	if (list == MCP_LIST_RESOURCES || list == MCP_LIST_TEMPLATES)
 		item->ttl_ms = ttl(m->json);
-	p->n++; /* freed with the others even if this failed */
+	p->n++; /* even if this failed: freed with the others */
 	return rc < 0 || p->json.failed ? -1 : 0;
 }
 
@@ -233,8 +236,8 @@ catalogue_item_json(
 
 /* ---- finding ---- */
 
-/* FNV-1a. Names come from approved objects, so nobody can choose them to
- * collide without a person who approved that. */
+/* FNV-1a. Names come from approved objects, so names that collide would need a
+ * person's approval. */
 static uint32_t
 hash(const char *s)
 {
@@ -251,7 +254,8 @@ key(const struct catalogue_item *item, bool uri)
 	return uri ? item->uri : item->name;
 }
 
-/* At most half full, so a probe ends. Of two with one key the first counts. */
+/* Builds an index. It is at most half full, so a probe ends. Of two items with
+ * one key the first counts. */
 static int
 build(struct catalogue_part *p, struct catalogue_index *x, bool uri)
 {

@@ -12,7 +12,7 @@
 #include "proc.h"
 
 enum {
-	/* Time for admind to answer what it can answer at once. */
+	/* Time for an answer that admind can give at once. */
 	ADMIND_ASK_MS = 10 * 1000,
 	/* Time to authorise: management tools inspect code in a runner first,
 	 * which may wait for a slot and take its own limit of 30 s. */
@@ -20,22 +20,25 @@ enum {
 	/* Added to a call's own limit before a missing answer counts as lost:
 	 * killing, reaping and recording take part of it. */
 	RUN_MARGIN_MS = 15 * 1000,
-	/* For the links of a process that was just started, while its clients
-	 * wait at the service manager's socket: they take some ms when all else
-	 * runs. Later a typed answer serves them better. */
+	/*
+	 * Time for the links of a process that was just started, while its
+	 * clients wait at the service manager's socket. The links take some ms
+	 * when all else runs. After this time a typed answer serves the clients
+	 * better.
+	 */
 	PATIENCE_MS = 2000,
 	RETRY_MS = 500, /* hint while something restarts */
-	/* A call that was silent for so long gets an event stream and a comment
-	 * on it: nginx gives up after 60 s without a byte, Node's fetch after
-	 * 300 s without a head. */
+	/* A call that is silent for this long gets an event stream and a
+	 * comment on it: nginx gives up after 60 s without a byte, Node's fetch
+	 * after 300 s without a head. */
 	QUIET_MS = 15 * 1000,
 	/* Descriptors beside those of clients: listener, log, links, blobs on
 	 * their way, refused connections that are still being told so. */
 	FILES_RESERVED = 192,
-	/* Bodies held by requests being served, all together. */
+	/* Bytes of all bodies of requests being served, together. */
 	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
-	/* Results kept for clients that were asked and are not back yet; more
-	 * are told that theirs was lost. */
+	/* Bytes of results kept for clients that were asked and are not back
+	 * yet. Beyond it a client is told that its result was lost. */
 	KEPT_BYTES_MAX = 16 * 1024 * 1024,
 	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
 };
@@ -64,15 +67,15 @@ struct gateway {
 	const char *allowed_origins; /* comma-separated */
 	uint64_t session_ttl_ms, quiet_ms;
 	size_t page_size; /* items of a list in one answer */
-	unsigned quirks;  /* let pass: mask of 1 << enum mcp_quirk */
+	unsigned quirks;  /* allowed: mask of 1 << enum mcp_quirk */
 	struct {
 		uint64_t logged; /* boot ms, 0: never */
 		unsigned more;   /* since then */
 	} quirk[MCP_QUIRKS];
 
 	bool draining; /* the process ends (drain.c) */
-	/* Inherited listener: clients wait there until both links are up, or
-	 * this fires. */
+	/* With an inherited listener, clients wait there until both links are
+	 * up or this fires. */
 	struct event *patience;
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
@@ -81,11 +84,11 @@ struct gateway {
 	struct session_ended *ended;
 	struct session_states *states;
 	struct streams *streams;
-	bool seen;         /* admind told a revision ... */
-	uint64_t revision; /* ... of the catalogue: this one */
+	bool seen;         /* admind told a revision */
+	uint64_t revision; /* of the catalogue, as admind told it last */
 	struct identity_cache *identities;
 	struct shares *shares;
-	unsigned requests_max; /* served at once: as many as connections */
+	unsigned requests_max; /* served at once: max_connections */
 	struct catalogue_list catalogues;
 	struct call_list calls;
 	struct parked_set *parked;

@@ -1,11 +1,12 @@
 /*
- * Who sent a request: AUTHENTICATE, remembered for as long as admind allows,
- * at most 30 s. Kept by the SHA-256 of the credential, so that a dump of this
- * process shows no tokens of clients that are not just being served.
+ * Finds the identity of a request: AUTHENTICATE, remembered for as long as
+ * admind allows, at most 30 s. It is kept by the SHA-256 of the credential, so
+ * that a dump of this process shows no tokens of clients that are not just
+ * being served.
  *
- * A remembered identity opens only lists and sessions: a call is authorised
- * by admind each time, with the credential itself. Everything is forgotten
- * when admind says the catalogue changed and when its connection ends, so a
+ * A remembered identity opens only lists and sessions: a call is authorised by
+ * admind each time, with the credential itself. Everything is forgotten when
+ * admind says the catalogue changed and when its connection ends, so a
  * revocation holds from then on.
  */
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct identity_cache {
 		struct identity who;
 	} slot[SLOTS];        /* direct mapped: a collision is a miss */
 	uint64_t generation;  /* answers to older questions aren't kept */
-	struct ipc_hash none; /* of no credential, as most clients here have */
+	struct ipc_hash none; /* of no credential, as for most clients here */
 };
 
 struct question {
@@ -106,7 +107,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	free(q);
 }
 
-/* Nothing is remembered of this one. */
+/* Asks admind about a credential of which nothing is remembered. */
 static void
 ask_admind(struct gateway *gw, const char *credential,
     const struct ipc_hash *hash, identity_cb *cb, void *arg)

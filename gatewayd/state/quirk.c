@@ -1,14 +1,12 @@
-/*
- * Deviations of known clients that are let pass: which are is a setting each,
- * and that one acted is logged, so that an administrator sees whom it is for
- * and can turn it off once they are mended.
- */
+/* Allows deviations of known clients, each by a setting of its own. When one
+ * acts it is logged, so that an administrator sees which client needs it and
+ * can turn it off once that client is mended. */
 #include "gateway.h"
 #include "ids.h"
 #include "log.h"
 #include "quirk.h"
 
-enum { LOG_MS = 60 * 1000 }; /* one line a quirk in that time */
+enum { LOG_MS = 60 * 1000 }; /* one line a quirk in this time */
 
 static const char *const names[MCP_QUIRKS] = {"quirk_header_version",
     "quirk_initialize_after_discover", "quirk_missing_accept"};
@@ -25,8 +23,8 @@ quirk_settings(const struct conf *c)
 	return mask;
 }
 
-/* A client that needs one needs it with each request: the first is logged,
- * then their number once a minute. */
+/* Logs quirks that acted. A client that needs a quirk needs it with each
+ * request: the first is logged, then their number once a minute. */
 void
 quirk_note(struct gateway *gw, unsigned acted, const char *agent)
 {

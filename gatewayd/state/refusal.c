@@ -1,7 +1,5 @@
-/*
- * How "no" travels: from another process's REFUSED, or from its absence, to
- * an answer that tells the client what to do.
- */
+/* Turns another process's REFUSED, or its absence, into an answer that tells
+ * the client what to do. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,8 +17,8 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 	r->data[0] = '\0';
 }
 
-/* The peer's members of error.data, if they are members of one object and none
- * of those we write ourselves. */
+/* Takes the peer's members of error.data, if they are members of one object and
+ * none of those that we write ourselves. */
 static void
 take_data(struct refusal *r, struct ipc_bytes data)
 {

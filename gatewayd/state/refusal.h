@@ -18,9 +18,11 @@ struct refusal {
 
 void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
     const char *message);
-/* admind or sandboxd is not connected: being upgraded, or restarting. */
+/* Says that admind or sandboxd is not connected: it is being upgraded, or it
+ * restarts. */
 void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);
-/* From an answer: REFUSED, or NULL and why the peer is gone, or nonsense. */
+/* Fills a refusal from an answer: REFUSED, nonsense, or NULL and why the peer
+ * is gone. */
 void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
     const char *process);
 

@@ -18,8 +18,8 @@ put_be64(uint8_t *p, uint64_t v)
 		p[i] = (uint8_t)v;
 }
 
-/* Hash of a principal's name. Requests of one come in rows, so the last one is
- * remembered; where there is one user it is always that. */
+/* Hashes a principal's name. Requests of one principal come in rows, so the
+ * last hash is remembered; with a single user it is always that one. */
 static void
 principal_hash(const char *principal, struct ipc_hash *out)
 {
@@ -40,9 +40,9 @@ principal_hash(const char *principal, struct ipc_hash *out)
 	*out = hash;
 }
 
-/* 128 random bits. Drawn for many at once, since a system call for each costs
- * as much as making the token; this process makes no other one that could draw
- * from a copy of the rest. */
+/* Makes an id of 128 random bits. They are drawn for many ids at once, since a
+ * system call for each costs as much as making the token. This process never
+ * forks, so no copy of the rest can be drawn from elsewhere. */
 static void
 random_id(struct ipc_id *id)
 {
@@ -86,7 +86,7 @@ session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
 	b64url_encode(b, sizeof(b), text);
 }
 
-/* The MAC is checked before any field is believed. */
+/* Reads a token. The MAC is checked before any field is believed. */
 int
 session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
     uint8_t listener, const char *principal, struct session *out)

@@ -34,23 +34,21 @@ struct session {
 void session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev,
     uint64_t expires_ms, const char *principal, uint32_t declared,
     struct session *, char text[SESSION_TEXT_LEN + 1]);
-/* 0; -1: forged, malformed, expired, or of another listener or principal,
- * which are all the same to the client. */
+/* Reads a token. 0, or -1: it is forged, malformed, expired, or of another
+ * listener or principal. These are all the same to the client. */
 int session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
     uint8_t listener, const char *principal, struct session *);
 
-/*
- * Sessions that were deleted before they expired. Bounded: when full, the one
- * that expires first is forgotten (it then works again until its expiry,
- * which harms nobody but its owner's tidiness).
- */
+/* Sessions that were deleted before they expired. The set is bounded: when
+ * full, it forgets the one of a chain that expires first. That session then
+ * works again until its expiry, which harms only its owner's tidiness. */
 enum { SESSION_ENDED_MAX = 65536 };
 
 struct session_ended;
 
 struct session_ended *session_ended_new(void);
 void session_ended_free(struct session_ended *);
-/* 0, or -1 without memory. */
+/* Adds a session. 0, or -1 without memory. */
 int session_ended_add(struct session_ended *, const struct ipc_id *,
     uint64_t expires_ms, uint64_t now_ms);
 bool session_ended_has(const struct session_ended *, const struct ipc_id *);

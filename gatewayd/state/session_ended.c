@@ -1,7 +1,5 @@
-/*
- * The set of deleted sessions: chains by the first byte of the random id,
- * expired ones dropped whenever their chain is touched.
- */
+/* The set of deleted sessions: chains by the first byte of the random id.
+ * Expired ones are dropped whenever a session is added to their chain. */
 #include <sys/queue.h>
 
 #include <stdlib.h>

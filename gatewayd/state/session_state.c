@@ -7,11 +7,9 @@
 
 enum { CHAINS = 256 };
 
-/*
- * One principal's. Where room is needed it is that of whoever has most that
- * goes, so that a client with very many sessions forgets its own, and nobody
- * else's.
- */
+/* One principal's sessions. When room is needed, the principal with most
+ * gives it, so that a client with very many sessions forgets its own, and no
+ * others. */
 struct owner {
 	LIST_ENTRY(owner) link;
 	struct ipc_hash principal;
@@ -115,7 +113,7 @@ owner_of(struct session_states *t, const struct ipc_hash *principal)
 	return o;
 }
 
-/* Who has most sessions here, or most bytes. */
+/* Returns the owner of most sessions here, or of most bytes. */
 static struct owner *
 heaviest(struct session_states *t, bool bytes)
 {
@@ -127,7 +125,7 @@ heaviest(struct session_states *t, bool bytes)
 	return most;
 }
 
-/* Finds or makes it, and makes it the one used last. */
+/* Finds or makes a session's state, and makes it the one used last. */
 static struct state *
 take(struct session_states *t, const struct session *session)
 {
@@ -188,7 +186,8 @@ place(const struct state *s, const char *uri)
 	return -1;
 }
 
-/* Bytes of URIs: who has most of them loses some, unless it is who asks. */
+/* Makes room for bytes of URIs: the principal with most of them loses some,
+ * unless that is the asking one. false: there is no room. */
 static bool
 make_room(struct session_states *t, const struct state *s, size_t len)
 {

@@ -1,11 +1,11 @@
 /*
- * What legacy sessions asked this process to remember: their log level and the
- * resources they want to be told of. No I/O.
+ * Remembers for legacy sessions their log level and the resources they watch.
+ * No I/O.
  *
  * A session's token says all that matters, so nothing here is needed to serve
- * one: it is lost with the process, and when the tables are full the session
- * used longest ago of whoever has most is forgotten. The client then hears logs
- * from `info` on, and of no resource, until it asks again.
+ * one. All is lost with the process. When the tables are full, the principal
+ * with most loses the session that it used longest ago. Its client then hears
+ * logs from `info` on, and of no resource, until it asks again.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -19,8 +19,8 @@ enum {
 	SESSION_LEVEL_DEFAULT = 1                     /* info */
 };
 
-/* A resource that is watched: version of what served it when that was looked
- * at last; due: its client is yet to be told that it changed. */
+/* A watched resource. version: of the object that served it at the last look.
+ * due: its client has yet to hear that it changed. */
 struct session_watch {
 	char *uri;
 	struct ipc_hash version;
@@ -31,20 +31,22 @@ struct session_states;
 
 struct session_states *session_state_new(void);
 void session_state_free(struct session_states *);
-/* 0 debug to 7 emergency. 0, or -1 without memory. */
+/* Sets a session's log level: 0 debug to 7 emergency. 0, or -1 without
+ * memory. */
 int session_state_set_level(
     struct session_states *, const struct session *, int level);
 int session_state_level(const struct session_states *, const struct ipc_id *);
-/* version: of what serves the URI now. 0; -1: too many, or no memory. Twice is
- * once. */
+/* Adds a watched resource; adding one twice changes nothing. version: of the
+ * object that serves the URI now. 0, or -1: too many, or no memory. */
 int session_state_subscribe(struct session_states *, const struct session *,
     const char *uri, const struct ipc_hash *version);
 void session_state_unsubscribe(
     struct session_states *, const struct session *, const char *uri);
-/* Does this session want to be told of the resource? */
+/* True if this session watches the resource. */
 bool session_state_subscribed(
     const struct session_states *, const struct ipc_id *, const char *uri);
-/* All it wants to be told of, *n of them; valid until one is added or goes. */
+/* Returns the session's *n watched resources, valid until one is added or
+ * dropped. */
 struct session_watch *session_state_watches(
     struct session_states *, const struct ipc_id *, unsigned *n);
 void session_state_forget(struct session_states *, const struct ipc_id *);

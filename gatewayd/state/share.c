@@ -8,8 +8,8 @@
 
 enum {
 	CHAINS = 256,
-	PART = 4 /* one principal has at most one of so many parts, and all but
-		  * `local` together leave one of them to it */
+	PART = 4 /* one principal has at most one of this many parts, and all
+		  * but `local` together leave one part to it */
 };
 
 struct share {
@@ -81,14 +81,15 @@ share_put(struct share *s)
 	free(s);
 }
 
-/* A part of few is still one. */
+/* Returns a principal's part of all. A part of few is at least one. */
 static size_t
 part(const struct share *s, size_t all)
 {
 	return s->whole || all < PART ? all : all / PART;
 }
 
-/* Is there room for `more` beside what it holds, and what all like it hold? */
+/* True if there is room for `more` beside the held amount, and beside the
+ * amount of all limited principals together. */
 static bool
 room(const struct share *s, size_t more, size_t held, size_t together,
     size_t all)

@@ -1,12 +1,13 @@
 /*
- * What one principal holds of this process, so that it leaves room for others.
- * No I/O.
+ * Counts each principal's part of this process, so that it leaves room for
+ * others. No I/O.
  *
- * `local` is whoever reaches a listener that asks for no credential; it has no
- * share, since whoever could be kept out by it is `local` too. Everybody else
- * has a quarter at most: of the requests served at once, of their bytes, of the
- * results that are kept for clients that are away; and all of them together
- * three quarters, so that the last one is `local`'s.
+ * `local` is every client of a listener that asks for no credential. It has no
+ * share, since a share would only keep out clients that are `local` too. Each
+ * other principal has at most a quarter of the requests served at once, of
+ * their bytes, and of the results that are kept for clients that are away. All
+ * of these together have at most three quarters, so that the last quarter is
+ * `local`'s.
  */
 #ifndef SHARE_H
 #define SHARE_H
@@ -18,21 +19,20 @@ struct shares;
 struct share;
 
 struct shares *share_new(void);
-void share_free(struct shares *); /* nobody may hold one any more */
+void share_free(struct shares *); /* no share may be held any more */
 
-/* The principal's, referenced; NULL without memory. */
+/* Returns the principal's share, referenced; NULL without memory. */
 struct share *share_get(struct shares *, const char *principal);
 struct share *share_ref(struct share *);
 void share_put(struct share *); /* NULL is harmless */
 
-/*
- * One request more, of so many bytes, when all of them may be `requests` and
- * `all_bytes`. false: it has its part already, and nothing was counted.
- */
+/* Counts one more request of so many bytes. `requests` and `all_bytes` are the
+ * limits of the whole process. false: the principal has its part already, and
+ * nothing was counted. */
 bool share_enter(
     struct share *, size_t bytes, unsigned requests, size_t all_bytes);
 void share_leave(struct share *, size_t bytes);
-/* The same of bytes kept. */
+/* Counts kept bytes in the same way. */
 bool share_keep(struct share *, size_t bytes, size_t all_bytes);
 void share_drop(struct share *, size_t bytes);
 

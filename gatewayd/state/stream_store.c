@@ -7,7 +7,7 @@
 
 enum {
 	CHAINS = 1024,
-	/* What an event costs beside its data. */
+	/* The cost of an event beside its data. */
 	OVERHEAD = sizeof(struct stream_event) + 16
 };
 
@@ -16,7 +16,7 @@ TAILQ_HEAD(session_list, stream_session);
 struct stream_whose {
 	LIST_ENTRY(stream_whose) link;
 	struct ipc_hash principal;
-	struct session_list used; /* droppable ones, used longest ago first */
+	struct session_list used; /* droppable ones, longest unused first */
 	struct stream_event_list events;
 	unsigned sessions, droppable;
 	size_t bytes;
@@ -84,7 +84,7 @@ session_drop(struct stream_session *s)
 	}
 }
 
-/* Whose droppable records, or bytes, are most. */
+/* Returns the principal with most droppable records, or most bytes. */
 static struct stream_whose *
 heaviest(struct stream_store *t, bool bytes)
 {
@@ -96,8 +96,8 @@ heaviest(struct stream_store *t, bool bytes)
 	return most;
 }
 
-/* The only place that says whether a record may be dropped; it may be gone
- * when this returns, but not if keep. */
+/* Decides whether a record may be dropped, and is the only place that does. The
+ * record may be gone when this returns, but not if keep. */
 static void
 settle(struct stream_session *s, bool keep)
 {
@@ -125,7 +125,7 @@ settle(struct stream_session *s, bool keep)
 	t->droppable++;
 	while (t->droppable > STREAM_STORE_SESSIONS_MAX) {
 		oldest = TAILQ_FIRST(&heaviest(t, false)->used);
-		/* More principals than there is room: nobody has two. */
+		/* More principals than room: none has two records. */
 		if (oldest == s && keep)
 			break;
 		session_drop(oldest);
@@ -139,7 +139,7 @@ post_free(struct stream_post *p)
 	free(p);
 }
 
-/* Frees the event; its stream with it, if that was all of it. The session's
+/* Frees the event, and its stream if that was its last event. The session's
  * record stays: callers settle it. */
 static void
 event_drop(struct stream_event *e)
@@ -301,8 +301,8 @@ stream_store_open(struct stream_session *s, void *owner)
 	return p;
 }
 
-/* Makes room for n bytes more, dropping what is oldest, of the session and
- * then of whoever has most. s's own record survives. */
+/* Makes room for n more bytes: drops the oldest events, of the session and then
+ * of the principal with most. s's own record survives. */
 static void
 make_room(struct stream_session *s, size_t n)
 {
@@ -367,7 +367,8 @@ stream_store_close(struct stream_post *p)
 	settle(s, false);
 }
 
-/* Digits of hexadecimal, lower case, no more than eight. */
+/* Reads hexadecimal digits, lower case, no more than eight, and `end`. 0 or
+ * -1. */
 static int
 hex(const char **s, char end, uint32_t *v)
 {

@@ -1,12 +1,12 @@
 /*
- * What legacy sessions were sent on event streams, kept for a resume by
- * Last-Event-ID (MCP 2025-11-25, Streamable HTTP, Resumability). No I/O.
+ * Keeps the events sent to legacy sessions for a resume by Last-Event-ID (MCP
+ * 2025-11-25, Streamable HTTP, Resumability). No I/O.
  *
  * Two kinds of stream. The answer to a POST: its events are kept as they are,
  * the answer itself being the one that matters. The session's own stream (GET):
  * all it says is "this changed", so only the number of the last event of each
- * sort is kept, and a resume says again whatever was said after the event the
- * client knows.
+ * sort is kept, and a resume repeats each sort that was said after the event
+ * the client knows.
  *
  * An event's id is text, "EPOCH-STREAM-NUMBER" in hexadecimal. STREAM is 0 for
  * the session's own. EPOCH is random for each session's record, so that an id
@@ -14,9 +14,9 @@
  * now instead of another stream. It is no secret: ids are looked up within the
  * session that asks, and nowhere else.
  *
- * Bounds: see the enum. What is over them is dropped oldest first of whoever
- * has most, so that a client with many sessions loses its own, and an
- * answer that is too large by itself is replaced by an error that says so.
+ * Bounds: see the enum. Beyond them the principal with most loses its oldest
+ * events, so that a client with many sessions loses its own. An answer that is
+ * too large by itself is replaced by an error that says so.
  */
 #ifndef STREAM_STORE_H
 #define STREAM_STORE_H
@@ -26,21 +26,22 @@
 #include "ipc.h"
 
 enum {
-	/* Records of sessions in all that have neither a stream nor events: the
-	 * one used longest ago goes. 200 bytes each. */
+	/* Records of sessions in all that have neither a stream nor events.
+	 * Beyond it the principal with most loses the one used longest ago. 200
+	 * bytes each. */
 	STREAM_STORE_SESSIONS_MAX = 4096,
 	/* Events of one session: ten seconds of progress at full rate. */
 	STREAM_STORE_EVENTS_MAX = 1024,
 	/* Bytes of one session: the largest result there is (RESULT_MAX, and
 	 * its _meta) fits, and some progress beside it. */
 	STREAM_STORE_BYTES_MAX = 4 * 1024 * 1024,
-	/* Bytes of all of them. */
+	/* Bytes of all sessions together. */
 	STREAM_STORE_ALL_MAX = 64 * 1024 * 1024,
 	/* How long an event is kept, in ms: a laptop that changes networks is
 	 * back by then. */
 	STREAM_STORE_KEEP_MS = 5 * 60 * 1000,
 	STREAM_STORE_ID_MAX = 27, /* bytes of an id's text, with NUL */
-	STREAM_STORE_KINDS = 4    /* of what a session's own stream says */
+	STREAM_STORE_KINDS = 4    /* of messages on a session's own stream */
 };
 
 struct stream_store;
@@ -66,7 +67,7 @@ struct stream_post {
 	uint32_t last;   /* number of its newest event */
 	unsigned events; /* kept */
 	bool done;       /* its answer was added */
-	void *owner;     /* who writes it; NULL: nobody any more */
+	void *owner;     /* its writer; NULL: none any more */
 };
 
 TAILQ_HEAD(stream_event_list, stream_event);
@@ -81,8 +82,8 @@ struct stream_session {
 	uint32_t epoch;
 	bool droppable; /* in that list */
 	/* Its own stream. */
-	void *get;     /* who has it open, or NULL */
-	bool had;      /* there was one: remember what it missed */
+	void *get;     /* the stream that is open, or NULL */
+	bool had;      /* it had one: remember missed messages */
 	unsigned due;  /* mask of kinds to be said */
 	uint32_t last; /* number of its newest event */
 	uint32_t
@@ -100,9 +101,9 @@ void stream_store_free(struct stream_store *);
 size_t stream_store_bytes(const struct stream_store *);
 unsigned stream_store_sessions(const struct stream_store *);
 
-/* The record of a session, or NULL; taking makes it if there is none (NULL
- * without memory). principal: SHA-256 of its name, as in the session's token.
- */
+/* Return a session's record. find: NULL if there is none. take: makes it if
+ * there is none; NULL without memory. principal: SHA-256 of its name, as in the
+ * session's token. */
 struct stream_session *stream_store_find(
     struct stream_store *, const struct ipc_id *);
 struct stream_session *stream_store_take(struct stream_store *,
@@ -110,31 +111,32 @@ struct stream_session *stream_store_take(struct stream_store *,
 /* Calls f on each record that had a stream of its own. */
 void stream_store_each(struct stream_store *,
     void (*f)(struct stream_session *, void *), void *arg);
-/* The session's own stream was opened by who; NULL: closed. */
+/* Notes that who opened the session's own stream; NULL: it was closed. */
 void stream_store_set_get(struct stream_session *, void *who);
-/* Forgets what is kept; a record that someone still writes to stays. */
+/* Drops all that is kept; an answer that is still being written stays. */
 void stream_store_forget(struct stream_session *);
 
-/* The answer to a POST begins; NULL without memory. */
+/* Begins the answer to a POST; NULL without memory. */
 struct stream_post *stream_store_open(struct stream_session *, void *owner);
-/* Its next event: 0 and its id, which the event has even if it could not be
- * kept (-1). */
+/* Adds the answer's next event and writes its id. 0, or -1: the event could not
+ * be kept, but has the id. */
 int stream_store_add(struct stream_post *, const void *, size_t n, bool last,
     uint64_t now_ms, char id[STREAM_STORE_ID_MAX]);
-/* The id of no event: what a client names that has seen none. */
+/* Writes an event's id. A client that has seen no event names the id of
+ * none. */
 void stream_store_id(const struct stream_session *, uint32_t post,
     uint32_t number, char id[STREAM_STORE_ID_MAX]);
-/* Nobody writes to it any more. It may be freed by this. */
+/* Ends the writing of an answer. May free it. */
 void stream_store_close(struct stream_post *);
 /* Reads an id. 0, or -1: no such text. */
 int stream_store_parse(
     const char *id, uint32_t *epoch, uint32_t *post, uint32_t *number);
-/* The stream with this number, or NULL. */
+/* Returns the stream with this number, or NULL. */
 struct stream_post *stream_store_post(struct stream_session *, uint32_t number);
-/* The first kept event of it after this number, or NULL. */
+/* Returns the answer's first kept event after this number, or NULL. */
 const struct stream_event *stream_store_next(
     const struct stream_post *, uint32_t after);
-/* Drops what is too old. */
+/* Drops events that are too old. */
 void stream_store_tidy(struct stream_store *, uint64_t now_ms);
 
 #endif

@@ -70,8 +70,9 @@ bridge_error(
 
 /* ---- lines in ---- */
 
-/* On the modern wire a client cancels by closing the response; over standard
- * input it can only say so. true: the line was about an exchange of ours. */
+/* Handles a cancellation. On the modern wire a client cancels by closing the
+ * response; over standard input it can only say so. true: the line was about an
+ * exchange of ours. */
 static bool
 cancelled(struct bridge *b, const struct line *l)
 {
@@ -131,7 +132,7 @@ take_line(struct bridge *b, const uint8_t *p, size_t n)
 	}
 }
 
-/* Whole lines of what was read; while initialize is on its way, none. */
+/* Takes whole lines of the input; while initialize is on its way, none. */
 static void
 take_lines(struct bridge *b)
 {
@@ -169,7 +170,8 @@ read_input(struct bridge *b)
 	return 0;
 }
 
-/* At most PIPE_BUF bytes behind a POLLOUT: such a write does not block. */
+/* Writes at most PIPE_BUF bytes after a POLLOUT: such a write does not
+ * block. */
 static void
 write_output(struct bridge *b)
 {
@@ -204,7 +206,7 @@ finished(struct bridge *b)
 	}
 }
 
-/* Begins what is due; how many ms until the next. */
+/* Begins the exchanges that are due. Returns the ms until the next. */
 static int
 due(struct bridge *b)
 {
@@ -224,7 +226,7 @@ due(struct bridge *b)
 	return (int)soonest;
 }
 
-/* Does anything still owe the host an answer? */
+/* True if anything still owes the host an answer. */
 static bool
 owing(const struct bridge *b)
 {
@@ -237,7 +239,7 @@ owing(const struct bridge *b)
 	return b->out.len > 0;
 }
 
-/* The host is gone: its session ends with it, as MCP asks of clients. */
+/* Ends the host's session: the host is gone, and MCP asks this of clients. */
 static void
 goodbye(struct bridge *b)
 {
@@ -254,8 +256,8 @@ goodbye(struct bridge *b)
 		transfer_free(t);
 }
 
-/* What can be done without waiting: lines taken, exchanges begun and ended.
- * How many ms until there is more of it, -1: it can't go on. */
+/* Does all that needs no waiting: takes lines, begins and ends exchanges.
+ * Returns the ms until there is more to do, or -1: it can't go on. */
 static int
 step(struct bridge *b)
 {
@@ -304,7 +306,7 @@ bridge_run(struct bridge *b)
 			fds[n++] = (struct curl_waitfd){
 			    STDOUT_FILENO, CURL_WAIT_POLLOUT, 0};
 		}
-		/* initialize ended: the lines behind it are here already. */
+		/* initialize ended: the lines after it are here already. */
 		if (!b->holding && b->in.len > 0 &&
 		    memchr(b->in.p, '\n', b->in.len) != NULL)
 			ms = 0;

@@ -2,9 +2,9 @@
  * mcpbox-stdio: an MCP host's standard input and output on one side, /mcp over
  * HTTP on the other.
  *
- *	bridge.c    the loop; lines in, lines out; which exchange a line becomes
+ *	bridge.c    the loop; lines in, lines out; lines to exchanges
  *	transfer.c  one HTTP exchange on libcurl
- *	ending.c    what an ended exchange means: an answer, an error, once more
+ *	ending.c    ended exchanges: an answer, an error, once more
  *	line.c, sse.c, marked.c  bytes to messages and fields; no I/O
  */
 #ifndef BRIDGE_H
@@ -24,15 +24,15 @@ enum {
 	BRIDGE_LINE_MAX = HTTP_BODY_MAX,
 	/* A result of RESULT_MAX, escaped at worst six-fold, and a list. */
 	BRIDGE_ANSWER_MAX = 16 * 1024 * 1024,
-	/* Above this many bytes waiting for the host nothing more is read. */
+	/* With more bytes than this waiting for the host nothing is read. */
 	BRIDGE_OUT_HIGH = 1024 * 1024,
 	/* Exchanges at once; gatewayd has as many for all its clients. */
 	BRIDGE_TRANSFERS_MAX = 256,
-	/* While the suite restarts, a request waits so long for it. */
+	/* While the suite restarts, a request waits this long for it. */
 	BRIDGE_CONNECT_MS = 10 * 1000,
 	BRIDGE_BACKOFF_MIN_MS = 10,
 	BRIDGE_BACKOFF_MAX_MS = 1000,
-	/* A broken stream is asked for again so long; the server keeps a
+	/* A broken stream is asked for again for this long; the server keeps a
 	 * call's result for the resumption about as long. */
 	BRIDGE_RESUME_MS = 120 * 1000,
 	BRIDGE_RETRY_MS = 1000,   /* pause before that, unless the server names
@@ -45,7 +45,7 @@ enum transfer_kind {
 	TRANSFER_POST,   /* a line of the host's */
 	TRANSFER_RESUME, /* the rest of a POST's stream, by GET */
 	TRANSFER_STREAM, /* the session's own stream, by GET */
-	TRANSFER_REVIVE, /* initialize, said again by us */
+	TRANSFER_REVIVE, /* initialize, sent again by us */
 	TRANSFER_DELETE  /* the end of the session */
 };
 
@@ -77,7 +77,7 @@ struct bridge {
 	const char *token;        /* bearer token or NULL */
 	struct buf in, out;
 	bool eof;     /* the host closed our input */
-	bool gone;    /* it closed our output */
+	bool gone;    /* the host closed our output */
 	bool holding; /* initialize is on its way: lines wait */
 	struct transfer_list transfers;
 	unsigned n;
@@ -85,36 +85,36 @@ struct bridge {
 	/* The legacy session, if there is one. */
 	char session[BRIDGE_SESSION_MAX + 1];
 	char version[32];    /* negotiated; "" before */
-	uint8_t *initialize; /* the host's own line, to say it again; owned */
+	uint8_t *initialize; /* the host's own line, to send again; owned */
 	size_t initialize_len;
 
 	struct marked marked;
 };
 
-/* bridge.c. 0: the host ended it; -1: it can't go on (said on stderr). */
+/* bridge.c. 0: the host ended it. -1: it can't go on; stderr says why. */
 int bridge_run(struct bridge *);
 /* Queues one message as a line for the host. */
 void bridge_emit(struct bridge *, const void *json, size_t n);
-/* An error answer to a request of the host's. */
+/* Answers a request of the host's with an error. */
 void bridge_error(
     struct bridge *, const struct line *, enum failure, const char *text);
 int64_t bridge_now_ms(void);
 
-/* transfer.c. body is taken over, freed in any case. NULL: out of memory. */
+/* transfer.c. Takes body over and frees it in any case. NULL: out of memory. */
 struct transfer *transfer_new(
     struct bridge *, enum transfer_kind, uint8_t *body, size_t n);
 void transfer_free(struct transfer *);
-/* Begins it now. 0 or -1. */
+/* Begins the exchange now. 0 or -1. */
 int transfer_begin(struct transfer *);
-/* Stops it; begins it again in so many ms. */
+/* Stops the exchange and begins it again after that many ms. */
 void transfer_later(struct transfer *, int64_t ms);
-/* The same with growing pauses. */
+/* Does the same with growing pauses. */
 void transfer_back_off(struct transfer *);
 void transfer_unpause(struct transfer *);
 
-/* ending.c: the exchange ended with this code. May free it. */
+/* ending.c: handles an exchange that ended with this code. May free it. */
 void ending(struct transfer *, CURLcode);
-/* A message that the server sent within an exchange. */
+/* Handles a message that the server sent within an exchange. */
 void ending_message(struct transfer *, const void *, size_t);
 
 #endif

@@ -1,8 +1,6 @@
-/*
- * What an ended exchange means. One rule stands above the others: a request
- * that may have reached the server is never sent again by itself, since a tool
- * may have run; only its answer is asked for again.
- */
+/* Handles ended exchanges. One rule comes before all others: a request that may
+ * have reached the server is never sent again by itself, since a tool may have
+ * run. Only its answer is asked for again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,7 @@
 #include "json.h"
 #include "mcp_era.h"
 
-/* Does it answer the request of t? */
+/* True if the message answers the request of t. */
 static bool
 is_answer(const struct transfer *t, struct ipc_bytes m)
 {
@@ -22,7 +20,7 @@ is_answer(const struct transfer *t, struct ipc_bytes m)
 	    v.n == t->line.id.n && memcmp(v.p, t->line.id.p, v.n) == 0;
 }
 
-/* What the session will need later: its id and its revision. */
+/* Notes the session's id and revision, which later requests need. */
 static void
 note_initialized(struct transfer *t, struct ipc_bytes m)
 {
@@ -53,7 +51,7 @@ ending_message(struct transfer *t, const void *p, size_t n)
 	struct ipc_bytes m = ipc_bytes(p, n);
 
 	if (json_scan(p, n, NULL) < 0)
-		return; /* no server of MCP sends that */
+		return; /* no server of MCP sends such a text */
 	if (t->answered && is_answer(t, m))
 		return; /* replayed */
 	if (is_answer(t, m)) {
@@ -74,7 +72,8 @@ fail(struct transfer *t, enum failure f, const char *text)
 	transfer_free(t);
 }
 
-/* A body that is not an answer to this request: its words, with our id. */
+/* Answers with our id and the words of a body that does not answer this
+ * request. */
 static void
 refused(struct transfer *t, long status)
 {
@@ -95,9 +94,9 @@ refused(struct transfer *t, long status)
 	    text);
 }
 
-/* The session is over (it expired, or was deleted): MCP asks the client to
- * initialize again. The host can't know, so its own words are said again; this
- * request, which was not served, goes out behind them. */
+/* Renews a session that is over (it expired, or was deleted): MCP asks the
+ * client to initialize again. The host can't know, so its own initialize is
+ * sent again. This request, which was not served, goes out after it. */
 static bool
 revive(struct transfer *t)
 {
@@ -131,7 +130,8 @@ revive(struct transfer *t)
 	return true;
 }
 
-/* initialize was answered, or not: those who wait for it go on either way. */
+/* Ends the renewal. The requests that wait for it go on whether or not
+ * initialize was answered. */
 static void
 end_revive(struct transfer *t)
 {
@@ -156,8 +156,8 @@ end_revive(struct transfer *t)
 		other->due_ms = bridge_now_ms();
 }
 
-/* The stream broke before the answer. On a legacy wire whose events have ids
- * the rest can be asked for (MCP 2025-11-25, resumability). */
+/* Resumes a stream that broke before the answer. On a legacy wire whose events
+ * have ids the rest can be asked for (MCP 2025-11-25, resumability). */
 static bool
 resume(struct transfer *t)
 {
@@ -196,7 +196,7 @@ open_stream(struct bridge *b)
 		transfer_free(t);
 }
 
-/* An exchange of the host's that came to its end in order. */
+/* Ends an exchange of the host's that was complete. */
 static void
 end_post(struct transfer *t, long status)
 {
@@ -252,7 +252,8 @@ ending(struct transfer *t, CURLcode code)
 		end_post(t, status);
 	} else if (sent == 0 && t->kind == TRANSFER_POST &&
 	    bridge_now_ms() - t->first_ms < BRIDGE_CONNECT_MS) {
-		/* It never left: being upgraded, or not started yet. */
+		/* It was never sent: the server is being upgraded, or not
+		 * started yet. */
 		if (strcmp(t->line.method, "initialize") == 0)
 			b->holding = true;
 		transfer_back_off(t);

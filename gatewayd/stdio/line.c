@@ -7,8 +7,8 @@
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
 
-/* Visible ASCII and inner spaces only, and not to be taken for the encoded
- * form (MCP 2026-07-28, Streamable HTTP, header values). */
+/* True for visible ASCII with inner spaces only that does not look like the
+ * encoded form (MCP 2026-07-28, Streamable HTTP, header values). */
 static bool
 plain(const char *s)
 {
@@ -54,7 +54,8 @@ line_header(const char *text, char *out, size_t size)
 	return 0;
 }
 
-/* Which parameter the Mcp-Name header of a method repeats; NULL: none. */
+/* Returns the parameter that the Mcp-Name header of a method repeats; NULL:
+ * none. */
 static const char *
 named_by(const char *method)
 {

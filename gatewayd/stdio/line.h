@@ -1,8 +1,6 @@
-/*
- * One line of standard input: what the bridge has to know of a JSON-RPC
- * message to send it on over HTTP. The message itself is never changed.
- * No I/O.
- */
+/* One line of standard input: the parts of a JSON-RPC message that the
+ * bridge needs to send it on over HTTP. The message itself is never changed.
+ * No I/O. */
 #ifndef LINE_H
 #define LINE_H
 
@@ -12,7 +10,7 @@ enum line_kind {
 	LINE_REQUEST,
 	LINE_NOTIFICATION,
 	LINE_RESPONSE, /* to a request of the server's */
-	LINE_ARRAY     /* of 2025-03-26: it has an answer of its own */
+	LINE_ARRAY     /* of 2025-03-26: it has its own answer */
 };
 
 enum {
@@ -32,13 +30,14 @@ struct line {
 	char name[LINE_HEADER_MAX]; /* Mcp-Name, encoded; "": none is due */
 };
 
-/* 0, or -1 with why in err (FAILURE_PARSE, FAILURE_INVALID_REQUEST). */
+/* Reads a line. 0, or -1 with the reason in err (FAILURE_PARSE,
+ * FAILURE_INVALID_REQUEST). */
 int line_read(const uint8_t *, size_t, struct line *, struct err *);
-/* A header's value as the modern revision wants it: as it is, or in the form
- * =?base64?...?= where a header could not carry it. 0, or -1: too long. */
+/* Writes a header's value as the modern revision wants it: as it is, or as
+ * =?base64?...?= if a header could not carry it. 0, or -1: too long. */
 int line_header(const char *text, char *out, size_t size);
-/* A JSON text without raw line ends: in valid JSON they stand between tokens
- * only, so a space says the same. */
+/* Replaces raw line ends of a JSON text by spaces: in valid JSON they occur
+ * between tokens only, so a space says the same. */
 void line_flatten(uint8_t *, size_t);
 
 #endif

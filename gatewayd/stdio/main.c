@@ -2,8 +2,8 @@
  * mcpbox-stdio: for MCP hosts that can only start a program. See
  * mcpbox-stdio(1).
  *
- * It runs as the host's user and holds nothing that user doesn't have: what it
- * may do is decided at /mcp, request by request. It still lives without rights
+ * It runs as the host's user and holds nothing that user doesn't have: its
+ * rights are decided at /mcp, request by request. It still gives up rights that
  * it doesn't need: no new privileges, no other program, and the address it was
  * given is the only one it speaks to, redirects and proxies included.
  */
@@ -31,7 +31,7 @@ usage(FILE *to, int status)
 	exit(status);
 }
 
-/* The first line of a file that others can't read. 0 or -1. */
+/* Reads the first line of a file that others can't read. 0 or -1. */
 static int
 read_token(const char *path, char *out, size_t size)
 {

@@ -16,7 +16,8 @@ marked_free(struct marked *m)
 	m->n = 0;
 }
 
-/* Lists come in pages, and again after a change: the newest object counts. */
+/* Keeps a tool. Lists come in pages, and again after a change: the newest
+ * object counts. */
 static void
 keep(struct marked *m, const char *name, const char *tool)
 {

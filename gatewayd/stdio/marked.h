@@ -9,7 +9,7 @@
 #include "mcp_param.h"
 
 enum {
-	MARKED_MAX = 256, /* tools kept; more than that call without fields */
+	MARKED_MAX = 256, /* tools kept; others are called without fields */
 };
 
 struct marked {
@@ -22,10 +22,10 @@ struct marked {
 };
 
 void marked_free(struct marked *);
-/* A message that answers tools/list. */
+/* Learns from a message that answers tools/list. */
 void marked_learn(struct marked *, struct ipc_bytes message);
-/* The fields of a call with these params: emit gets the name behind
- * "Mcp-Param-" and the value, not encoded. 0, or what emit answered. */
+/* Emits the fields of a call with these params: emit gets the name after
+ * "Mcp-Param-" and the value, not encoded. 0, or emit's answer. */
 int marked_fields(const struct marked *, struct ipc_bytes params,
     mcp_param_emit *emit, void *arg);
 

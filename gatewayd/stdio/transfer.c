@@ -1,7 +1,5 @@
-/*
- * One HTTP exchange. libcurl does HTTP; here are the fields of MCP's
- * Streamable HTTP and what is kept of the answer.
- */
+/* One HTTP exchange. libcurl does HTTP; this file has the fields of MCP's
+ * Streamable HTTP and keeps the answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +78,7 @@ transfer_unpause(struct transfer *t)
 	}
 }
 
-/* ---- what comes back ---- */
+/* ---- receiving ---- */
 
 static size_t
 on_header(char *p, size_t size, size_t n, void *arg)
@@ -115,7 +113,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	struct transfer *t = arg;
 	char *type = NULL;
 
-	/* The host is slow: the server waits, not our memory. */
+	/* The host is slow: let the server wait, and spare our memory. */
 	if (t->b->out.len > BRIDGE_OUT_HIGH) {
 		t->paused = true;
 		return CURL_WRITEFUNC_PAUSE;
@@ -137,7 +135,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return t->overflow ? 0 : size * n;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
 static void
 field(struct transfer *t, bool *failed, const char *name, const char *value)

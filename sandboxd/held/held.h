@@ -41,8 +41,8 @@ struct held {
 	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */
 	/* Hosts its version declares and its server is granted: lines as
-	 * common/request/netgrant.h spells them. A call that declares no host has no
-	 * network, and none of this costs it anything. */
+	 * common/request/netgrant.h spells them. A call that declares no host
+	 * has no network, and none of this costs it anything. */
 	struct buf
 		requires,
 	grants;

@@ -1,8 +1,8 @@
 /*
- * What a runner says about a tool's code. It comes from a process that may
- * have run that code, so it is believed no further than any tool's author:
- * whatever it claims is shown to the reviewer, and its schema must be one that
- * an author could have given.
+ * Reads a runner's inspection of a tool's code. It comes from a process that
+ * may have run that code, so it is believed no further than any tool's author.
+ * All its claims are shown to the reviewer, and its schema must be one that an
+ * author could have given.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ enum {
 	CONTEXT_LINE_MAX = 500, /* bytes */
 };
 
-/* A string as a field: cut at `points` characters and `bytes` bytes, U+0000
- * replaced by a space since neither C nor PostgreSQL takes it in text. */
+/* Puts a string as a field: cut at `points` characters and `bytes` bytes.
+ * U+0000 becomes a space, since neither C nor PostgreSQL takes it in text. */
 static void
 put_text(struct check *c, uint8_t tag, const uint8_t *s, size_t n,
     size_t points, size_t bytes)
@@ -60,7 +60,7 @@ put_string(struct check *c, struct report *r, const struct doc *d,
 		put_text(c, tag, v->str, v->len, SIZE_MAX, ERROR_TEXT_MAX);
 }
 
-/* A line or column: absent and null mean unknown. */
+/* Puts a line or column; absent and null mean unknown. */
 static void
 put_place(struct check *c, struct report *r, const struct doc *d,
     const struct doc_node *o, const char *name, uint8_t tag)
@@ -109,7 +109,8 @@ broken_code(struct check *c, struct report *r, const struct doc *d)
 	}
 }
 
-/* A docstring may become the tool's description: same limit, no blank edges. */
+/* Puts a docstring, which may become the tool's description: same limit, no
+ * blank edges. */
 static void
 put_doc(struct check *c, const struct doc_node *v)
 {
@@ -126,8 +127,8 @@ put_doc(struct check *c, const struct doc_node *v)
 		put_text(c, INSPECT_DOC, s, n, DESCRIPTION_MAX, SIZE_MAX);
 }
 
-/* Of the executable's bytes, as the runner found it. It becomes part of what
- * is approved, in this one form. */
+/* Puts the digest of the executable's bytes, as the runner found it. It becomes
+ * part of the approved content, in this one form. */
 static void
 put_digest(struct check *c, struct report *r, const struct doc_node *v)
 {

@@ -1,8 +1,9 @@
 /*
  * Arguments of the management tools: validated by the tool's own published
- * schema, then taken apart into the typed fields that admind works with. What
- * the schema cannot say (bytes instead of characters, U+0000, schemas inside
- * the arguments) is judged here, so admind never sees a value it cannot store.
+ * schema, then taken apart into the typed fields that admind works with. Limits
+ * that the schema cannot express (bytes instead of characters, U+0000, schemas
+ * inside the arguments) are judged here, so admind never sees a value it cannot
+ * store.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ has_nul(const struct doc_node *v)
 	return memchr(v->str, 0, v->len) != NULL;
 }
 
-/* Says of code what the vault would refuse to approve (version_gate.h). */
+/* Reports code that the vault would refuse to approve (version_gate.h). */
 static bool
 unlike_its_lines(struct report *r, const struct doc_node *v)
 {
@@ -79,7 +80,7 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 			    "must have at most %d bytes, has %zu", CODE_MAX,
 			    v->rawlen);
 	} else if (v->rawlen > JSON_FIELD_MAX && tag != MF_DOCUMENT &&
-	    /* a call's: bounded as those of any call, by the frame */
+	    /* a call's arguments: bounded by the frame, as for any call */
 	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
 		    JSON_FIELD_MAX, v->rawlen);
@@ -88,7 +89,7 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 	return 0;
 }
 
-/* What we say ourselves in _meta nobody else says. */
+/* Refuses names in _meta that only mcpbox itself may use. */
 static void
 reserved(struct report *r, const struct doc *d, const struct doc_node *v)
 {
@@ -112,7 +113,8 @@ by_bytes(const void *va, const void *vb)
 	return cmp != 0 ? cmp : (a->len > b->len) - (a->len < b->len);
 }
 
-/* The schema saw to it that they are strings, few, and all different. */
+/* Puts a sorted list. The schema made sure that its elements are strings, few,
+ * and all different. */
 static int
 many(struct check *c, struct report *r, unsigned tag, const struct doc *d,
     const struct doc_node *v, struct err *e)
@@ -175,7 +177,7 @@ put_field(struct check *c, struct report *r, unsigned tag,
 	return 0;
 }
 
-/* The argument called `name`, which may be "object.member". */
+/* Returns the argument called `name`, which may be "object.member". */
 static const struct doc_node *
 find(const struct doc *d, const char *name)
 {
@@ -220,11 +222,9 @@ put_fields(
 	return 0;
 }
 
-/*
- * A tool is made of code, of a command or of a declared REST call. The schema
- * doesn't say so: clients pass it on to interfaces that refuse anyOf and the
- * like at the top of one.
- */
+/* Checks that the members of a tool's kind are there: code, a command or a
+ * declared REST call. The schema doesn't demand them: clients pass the schema
+ * on to interfaces that refuse anyOf and the like at its top. */
 static void
 check_kind(struct report *r, const struct doc *d)
 {
@@ -249,8 +249,8 @@ check_kind(struct report *r, const struct doc *d)
 	}
 }
 
-/* What a specification has without doubt, so that its author reads of it
- * here and not of a runner that could not use it. */
+/* Checks the members that every specification has, so that its author reads of
+ * a fault here and not from a runner that could not use it. */
 static void
 check_spec(struct report *r, const struct doc *d)
 {
@@ -263,7 +263,8 @@ check_spec(struct report *r, const struct doc *d)
 		    "needs argv (kind command), or method and url (kind http)");
 }
 
-/* Those of prompts and resources have more to say than a schema can. */
+/* Checks arguments of prompts and resources, for which a schema can't say
+ * all. */
 static int
 check_object(struct check *c, struct report *r, const char *tool,
     const struct doc *d, struct err *e)
@@ -303,7 +304,8 @@ check_management(
 		check_kind(&r, &d);
 	if (rc == 0 && d.node != NULL && d.node[0].kind == DOC_OBJECT)
 		check_spec(&r, &d);
-	/* Only what the schema took has the kinds that put_field expects. */
+	/* Only values that the schema took have the kinds that put_field
+	 * expects. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);
 	if (rc == 0 && r.n == 0 && tool != NULL)

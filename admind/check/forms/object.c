@@ -1,8 +1,6 @@
-/*
- * Prompts and resources in the making. What a client may ask for is written
- * here as a JSON Schema, made from nothing but names that were judged, so that
- * the calls of all objects are checked by one rule.
- */
+/* Prompts and resources in the making. A client's arguments are described here
+ * by a JSON Schema, made only of names that were judged, so that the calls of
+ * all objects are checked by one rule. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +56,8 @@ put_schema(struct check *c, struct jsonw *w, struct buf *b, struct err *e)
 
 /* ---- prompts ---- */
 
-/* The schema saw to it that each is an object with a name of letters. */
+/* Refuses a name that is there twice. The schema made sure that each argument
+ * is an object with a name of letters. */
 static void
 arguments(struct report *r, const struct doc *d, const struct doc_node *list)
 {
@@ -122,7 +121,8 @@ prompt_schema(struct check *c, const struct doc *d, const struct doc_node *list,
 	return put_schema(c, &w, &b, e);
 }
 
-/* Exactly one (create), or at most one (update), of these. */
+/* Checks that exactly one (create), or at most one (update), of these is
+ * given. */
 static void
 one_of(struct report *r, const struct doc *d, bool create,
     const char *const *names, const char *text)
@@ -155,7 +155,8 @@ object_prompt(struct check *c, struct report *r, const struct doc *d,
 
 /* ---- resources ---- */
 
-/* RFC 4648 section 4, in its one form: so one content has one hash. */
+/* True for base64 (RFC 4648 section 4) in its one form, so that one content has
+ * one hash. */
 static bool
 base64(const struct doc_node *v)
 {
@@ -210,7 +211,7 @@ template_schema(struct check *c, const struct uri_template *t, struct err *e)
 	return put_schema(c, &w, &b, e);
 }
 
-/* Each described argument is a variable. */
+/* Checks that each described argument is a variable. */
 static void
 variables(struct report *r, const struct doc *d, const struct doc_node *list,
     const struct uri_template *t)

@@ -1,12 +1,13 @@
 /*
  * Static prompts: a template's text into messages.
  *
- * `{name}` stands for an argument, `{{name}}` for itself; any other brace is
- * text. What is put in is never looked at again, and goes into one string of
- * one message: an argument can't become another placeholder, nor JSON.
+ * `{name}` is replaced by an argument, `{{name}}` by the text `{name}`; any
+ * other brace is text. A value that is put in is never scanned again, and goes
+ * into one string of one message: an argument can't become another placeholder,
+ * nor JSON.
  *
- * A template that is a JSON array holds the messages itself, [{role,
- * content}], filled inside their strings; any other is one user message.
+ * A template that is a JSON array holds the messages itself, [{role, content}],
+ * filled inside their strings; any other is one user message.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #include "jsonw.h"
 
 enum {
-	MESSAGES_MAX = 100, /* no person reviews more */
+	MESSAGES_MAX = 100, /* a person reviews no more than these */
 };
 
 struct render {
@@ -32,7 +33,8 @@ name_char(uint8_t c, bool first)
 	    (!first && c >= '0' && c <= '9');
 }
 
-/* Length of the name in `{name}` at s; 0: this is no placeholder. */
+/* Returns the length of the name in `{name}` at s; 0: this is no
+ * placeholder. */
 static size_t
 placeholder(const uint8_t *s, size_t n)
 {
@@ -43,7 +45,7 @@ placeholder(const uint8_t *s, size_t n)
 	return s[0] == '{' && i > 1 && i < n && s[i] == '}' ? i - 1 : 0;
 }
 
-/* Is it one of the declared arguments? */
+/* Reports a name that is not among the declared arguments. */
 static void
 known(const struct render *x, const struct path *at, const uint8_t *name,
     size_t n)
@@ -73,18 +75,19 @@ put_value(
 		return;
 	}
 	v = doc_member(x->given, &x->given->node[0], name, n);
-	/* What is not given is optional: the schema was satisfied. */
+	/* An argument that is not given is optional: the schema was
+	 * satisfied. */
 	if (v != NULL && v->kind == DOC_STRING)
 		buf_put(&x->text, v->str, v->len);
 }
 
-/* s with its placeholders filled, as a JSON string. */
+/* Writes s with its placeholders filled, as a JSON string. */
 static void
 fill(struct render *x, const struct path *at, const uint8_t *s, size_t n)
 {
 	size_t i, from = 0, len;
 
-	/* Too much already: what follows could be much more. */
+	/* Too much already: the rest could be much more. */
 	if (x->w.out->failed)
 		return;
 	buf_clear(&x->text);
@@ -150,7 +153,7 @@ has_text(const struct doc *d, const struct doc_node *o, const char *name)
 	return v != NULL && v->kind == DOC_STRING;
 }
 
-/* A ContentBlock of MCP that a message may have. */
+/* True for a ContentBlock of MCP that a message may have. */
 static bool
 block(const struct doc *d, const struct doc_node *v)
 {
@@ -229,7 +232,7 @@ messages(struct render *x, const struct doc *d)
 	}
 }
 
-/* Text that only begins with a bracket is text. */
+/* True for a JSON array. A text that only begins with a bracket is text. */
 static bool
 is_array(const struct doc *d)
 {

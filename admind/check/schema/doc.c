@@ -6,7 +6,7 @@
 #include "num.h"
 #include "doc.h"
 
-/* Cursor while building. Recursion is at most JSON_DEPTH_MAX deep. */
+/* The cursor while building. Recursion is at most JSON_DEPTH_MAX deep. */
 struct build {
 	struct doc *d;
 	const uint8_t *p;
@@ -58,8 +58,8 @@ put_point(struct build *b, uint32_t u)
 	*b->out++ = (uint8_t)(0x80 | (u & 0x3f));
 }
 
-/* Unescapes the string at b->p. No escape is shorter than what it stands for,
- * and the two quotes pay for the NUL, so strings never outgrow the text. */
+/* Unescapes the string at b->p. No escape is shorter than its character, and
+ * the two quotes pay for the NUL, so strings never outgrow the text. */
 static void
 string(struct build *b, const uint8_t **s, size_t *n)
 {
@@ -100,7 +100,7 @@ hash_bytes(uint32_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
-/* Of a string as a value. */
+/* Hashes a string as a value. */
 static uint32_t
 hash_string(const uint8_t *p, size_t n)
 {
@@ -125,8 +125,8 @@ by_name(const void *va, const void *vb, void *arg)
 	return name_order(a->name, a->namelen, b->name, b->namelen);
 }
 
-/* Reads the children of container `me`, each right behind the one before.
- * Their numbers are listed by finish(), once all are known. */
+/* Reads the children of container `me`, each right after the one before.
+ * finish() lists their numbers, once all are known. */
 static int value(struct build *, struct err *);
 
 static int
@@ -224,9 +224,12 @@ value(struct build *b, struct err *e)
 	return 0;
 }
 
-/* From the last node to the first: a node's children stand right behind it,
- * each followed by its own, so the next sibling is found by skipping what
- * `size` says is below. Lists and hashes of children are then ready. */
+/*
+ * Lists and hashes the children, from the last node to the first. A node's
+ * children come right after it, each followed by its own children. So the next
+ * sibling is found by skipping the `size` nodes of this one, which are known by
+ * then.
+ */
 static void
 finish(struct build *b, uint32_t *size)
 {
@@ -282,8 +285,8 @@ doc_parse(struct doc *d, const uint8_t *text, size_t n, struct err *e)
 		goto oom;
 	b.out = d->strings;
 	b.p = text;
-	/* A number may end the text, and nothing says where it ends but the
-	 * byte behind it: such a text is read from a copy with a NUL. */
+	/* A number may end the text, and only the byte after it shows its end:
+	 * such a text is read from a copy with a NUL. */
 	if (text[n - 1] >= '0' && text[n - 1] <= '9') {
 		b.p = memcpy(d->strings, text, n);
 		d->strings[n] = '\0';
@@ -372,7 +375,8 @@ doc_equal(const struct doc *da, const struct doc_node *a, const struct doc *db,
 				return false;
 		return true;
 	case DOC_OBJECT:
-		/* Sorted by name on both sides: equal ones stand opposite. */
+		/* Both are sorted by name: equal members have equal
+		 * positions. */
 		for (uint32_t i = 0; i < a->count; i++) {
 			const struct doc_node *m = &da->node[a->byname[i]];
 			const struct doc_node *o = &db->node[b->byname[i]];

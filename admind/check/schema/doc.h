@@ -44,25 +44,25 @@ struct doc {
 	uint32_t *index;  /* storage of kids and byname */
 };
 
-/* Scans and builds. The text must outlive the doc. 0 or -1 with err (a
- * refusal of json_scan, or no memory); free with doc_free either way. */
+/* Scans and builds. The text must outlive the doc. 0, or -1 with err (a refusal
+ * of json_scan, or no memory); free with doc_free either way. */
 int doc_parse(struct doc *, const uint8_t *text, size_t n, struct err *);
 void doc_free(struct doc *);
 
-/* The member of this (unescaped) name, or NULL. */
+/* Returns the member of this (unescaped) name, or NULL. */
 const struct doc_node *doc_member(const struct doc *,
     const struct doc_node *object, const void *name, size_t n);
 const struct doc_node *doc_get(
     const struct doc *, const struct doc_node *object, const char *name);
 const struct doc_node *doc_kid(
     const struct doc *, const struct doc_node *, uint32_t i);
-/* Equality as JSON Schema means it: numbers by value, members in any order.
- * Costs *steps, one a node; gives up (false) when they are used up. */
+/* Compares as JSON Schema means equality: numbers by value, members in any
+ * order. Costs *steps, one a node; gives up (false) when they are used up. */
 bool doc_equal(const struct doc *, const struct doc_node *, const struct doc *,
     const struct doc_node *, long *steps);
-/* A member's name as the string it is, to be judged like one. */
+/* Returns a member's name as a string node, to be judged like one. */
 struct doc_node doc_name(const struct doc_node *member);
-/* Code points in a string. */
+/* Returns the number of code points in a string. */
 size_t doc_points(const struct doc_node *);
 bool doc_is(const struct doc_node *, const char *); /* string equal to */
 

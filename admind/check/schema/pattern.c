@@ -14,13 +14,13 @@ struct pattern {
 };
 
 enum {
-	/* What one call of PCRE2 may cost, in characters looked at: some
-	 * milliseconds. Its match limit counts only calls of its matcher, and
-	 * one of those may run over the whole text. */
+	/* The most that one call of PCRE2 may cost, in characters read: some
+	 * milliseconds. PCRE2's match limit counts only calls of its matcher,
+	 * and one call may run over the whole text. */
 	WORK = 5 * 1000 * 1000,
-	/* Matcher calls at one starting position: at most; so many if positions
-	 * tried together can be made fewer instead; never fewer (plain text).
-	 */
+	/* Matcher calls at one starting position: the most, the number wanted
+	 * if fewer positions tried together allow it, and the fewest (plain
+	 * text). */
 	CALLS_MAX = 100 * 1000,
 	CALLS_WANTED = 1000,
 	CALLS_MIN = 10,
@@ -32,8 +32,9 @@ enum {
 struct pattern *
 pattern_new(const uint8_t *text, size_t n, struct err *e)
 {
-	/* ECMA 262's reading where PCRE2 differs: \uXXXX, $ only at the very
-	 * end, \d and \w ASCII (no UCP). \C would split a character. */
+	/* Read patterns as ECMA 262 does where PCRE2 differs: \uXXXX, $ only
+	 * at the very end, \d and \w ASCII (no UCP). \C would split a
+	 * character. */
 	const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C |
 	    PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
 	    PCRE2_MATCH_UNSET_BACKREF | PCRE2_USE_OFFSET_LIMIT;
@@ -94,11 +95,12 @@ pattern_free(struct pattern *p)
 }
 
 /*
- * An unanchored pattern is tried at each position, and at each it may run over
- * the rest of the text: the square of its length, which no limit of PCRE2
- * counts. So positions are tried in chunks that cost at most WORK, and the time
- * is looked at in between. PCRE2 counts matcher calls anew at each position
- * (pcre2api(3)), so the allowance is shared out among those of a chunk.
+ * Matches in chunks. An unanchored pattern is tried at each position, and at
+ * each it may run over the rest of the text: the square of its length, which no
+ * limit of PCRE2 counts. So positions are tried in chunks that cost at most
+ * WORK, and the time is checked in between. PCRE2 counts matcher calls again
+ * from 0 at each position (pcre2api(3)), so the allowance is shared out among
+ * the positions of a chunk.
  */
 int
 pattern_match(

@@ -19,12 +19,12 @@ enum {
 	PATTERNS_MAX = 64,  /* in one schema: each costs time to compile */
 };
 
-/* NULL with err when it is not a pattern we take. */
+/* Compiles a pattern. NULL with err if it is not one that we take. */
 struct pattern *pattern_new(const uint8_t *, size_t, struct err *);
 void pattern_free(struct pattern *);
-/* 1: the text contains a match (unanchored, as JSON Schema has it); 0: none;
- * -1: a limit or `until` (clock(3): processor time) was reached, which is no
- * answer. */
+/* Searches a text. 1: it contains a match (unanchored, as JSON Schema has it).
+ * 0: none. -1: a limit or `until` (clock(3): processor time) was reached, so
+ * there is no verdict. */
 int pattern_match(
     const struct pattern *, const uint8_t *, size_t, clock_t until);
 

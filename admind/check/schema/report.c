@@ -52,8 +52,8 @@ report_add(struct report *r, const struct path *at, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A pointer that grows past its buffer shows as the root: the sentence
-	 * is what counts. */
+	/* A pointer that outgrows its buffer shows as the root: the sentence
+	 * matters more. */
 	buf_init(&pointer, POINTER_MAX);
 	if (r->prefix != NULL)
 		buf_puts(&pointer, r->prefix);

@@ -13,8 +13,8 @@
 
 enum { REPORT_MAX = 32 }; /* more would help no reader */
 
-/* Where we are: frames on the C stack, from the value up to the root. A frame
- * is a name, or with name NULL an index. NULL is the root. */
+/* A place in a value: frames on the C stack, from the value up to the root. A
+ * frame is a name, or an index if name is NULL. NULL is the root. */
 struct path {
 	const struct path *up;
 	const uint8_t *name;
@@ -28,12 +28,12 @@ struct report {
 	unsigned n;      /* errors so far; those past REPORT_MAX only count */
 	char first[200]; /* "pointer: sentence", cut */
 	const char *prefix; /* put before every pointer, or NULL */
-	/* A pattern's demand in words, or NULL; the function may be NULL.
-	 */
+	/* Returns a pattern's demand in words, or NULL; the function may be
+	 * NULL. */
 	const char *(*rule)(const uint8_t *pattern, size_t n);
 };
 
-/* json may be NULL; it must live as long as the report. */
+/* Opens a report. json may be NULL; it must live as long as the report. */
 void report_open(struct report *, struct buf *json);
 void report_add(struct report *, const struct path *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -42,8 +42,8 @@ void report_close(struct report *);
 
 /* Bytes of untrusted text shown in one sentence. */
 enum { REPORT_QUOTE = 80 };
-/* Length of p's longest prefix of at most REPORT_QUOTE bytes that ends at a
- * character; for %.*s. */
+/* Returns the length of p's longest prefix of at most REPORT_QUOTE bytes that
+ * ends at a character; for %.*s. */
 int report_cut(const uint8_t *p, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * From JSON to rules. One pass over the document compiles every schema it can
- * reach by a keyword; local references are resolved after it, so that they
- * may point forward and in circles. Recursion follows the nesting of the
+ * Turns JSON into rules. One pass over the document compiles every schema that
+ * it can reach by a keyword. Local references are resolved after it, so that
+ * they may point forward and in circles. Recursion follows the nesting of the
  * text, which json_scan bounds.
  */
 #include <stddef.h>
@@ -101,8 +101,8 @@ struct compile {
 	struct schema *s;
 	struct report *r;
 	struct schema_lint *lint; /* or NULL */
-	unsigned ids;             /* schemas around this one, the root aside,
-				   * that have an $id */
+	unsigned ids;             /* schemas with an $id around this one,
+				   * without the root */
 	bool oom;
 };
 
@@ -165,7 +165,7 @@ type(struct compile *c, struct rule *rule, const struct doc_node *v,
 static void
 required(struct compile *c, const struct doc_node *v, const struct path *at)
 {
-	/* Pairs compared: 1,000 names need half of it. */
+	/* Pairs compared: 1,000 names need half of this number. */
 	long steps = 1000000;
 
 	if (v->kind != DOC_ARRAY) {
@@ -191,7 +191,7 @@ required(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* {"name": ["other", ...], ...} */
+/* Checks {"name": ["other", ...], ...}. */
 static void
 needs(struct compile *c, const struct doc_node *v, const struct path *at)
 {
@@ -207,7 +207,7 @@ needs(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* Several schemas below one keyword. */
+/* Compiles several schemas below one keyword. */
 static void
 schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 {
@@ -219,7 +219,7 @@ schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* NULL with the fault reported. */
+/* Compiles a pattern. NULL: a fault, which is reported. */
 static struct pattern *
 pattern_of(
     struct compile *c, const uint8_t *text, size_t n, const struct path *at)
@@ -246,7 +246,7 @@ pattern(struct compile *c, struct rule *rule, const struct doc_node *v,
 		rule->pattern = pattern_of(c, v->str, v->len, at);
 }
 
-/* patternProperties: schemas, and their names are patterns. */
+/* Compiles patternProperties: schemas whose names are patterns. */
 static void
 named(struct compile *c, uint32_t index, const struct doc_node *v,
     const struct path *at)
@@ -304,8 +304,8 @@ multiple(struct compile *c, const struct doc_node *v, const struct path *at)
 	    NUM_DIVISOR_DIGITS);
 }
 
-/* One keyword of a schema. `index` and not a pointer to the rule, since
- * compiling schemas below may move the array. */
+/* Compiles one keyword of a schema. It takes `index` and not a pointer to the
+ * rule, since compiling schemas below may move the array. */
 static void
 keyword(struct compile *c, uint32_t index, const struct keyword *kw,
     const struct doc_node *v, const struct path *at)
@@ -373,8 +373,8 @@ keyword(struct compile *c, uint32_t index, const struct keyword *kw,
 	case KW_REF:
 		if (v->kind != DOC_STRING)
 			report_add(c->r, at, "must be a string");
-		/* It would be looked for below that $id (RFC 3986), where
-		 * nobody who reads it would expect it. */
+		/* It would be resolved below that $id (RFC 3986), where no
+		 * reader would expect it. */
 		else if (c->ids > 0)
 			report_add(c->r, at,
 			    "is below an $id that is not the root's: "
@@ -491,7 +491,8 @@ schema_compile(struct schema *s, enum schema_use use, const uint8_t *text,
 	if (c.oom)
 		return err_set(e, FAILURE_INTERNAL, "out of memory");
 	schema_ref_all(s, r);
-	/* The word itself and not ["object"]: clients compare with it. */
+	/* The word itself is required, not ["object"]: clients compare with
+	 * it. */
 	if (r->n == 0 && use == SCHEMA_INPUT &&
 	    (s->rule[0].types != SCHEMA_OBJECT ||
 		doc_get(&s->doc, s->rule[0].src, "type")->kind != DOC_STRING))

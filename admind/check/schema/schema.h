@@ -1,7 +1,8 @@
 /*
- * JSON Schema 2020-12, a closed subset, compiled. A keyword we do not judge is
- * refused when the schema is stored, so no schema promises what nobody
- * checks. INTERFACES names the annotations that are kept and not judged.
+ * JSON Schema 2020-12, a closed subset, compiled. A keyword that we do not
+ * judge is refused when the schema is stored, so no schema makes a promise that
+ * is not checked. INTERFACES names the annotations that are kept and not
+ * judged.
  */
 #ifndef SCHEMA_H
 #define SCHEMA_H
@@ -44,7 +45,7 @@ struct rule {
 	struct pattern **name_pattern; /* one for each member of `named` */
 };
 
-/* What a schema is for. */
+/* The use of a schema. */
 enum schema_use {
 	/* Arguments of a tool, when it is saved: the root must be an object
 	 * schema ({"type": "object"}), as MCP wants it, and x-mcp-header must
@@ -62,20 +63,17 @@ struct schema {
 	unsigned patterns;
 };
 
-/*
- * Compiles. Every fault goes to the report; nothing in it: compiled. The text
- * must outlive the schema. -1 only without memory (err set).
- */
+/* Compiles a schema. Every fault goes to the report; with an empty report the
+ * schema is compiled. The text must outlive the schema. 0, or -1 without memory
+ * (err set). */
 int schema_compile(struct schema *, enum schema_use, const uint8_t *, size_t,
     struct report *, struct err *);
 void schema_free(struct schema *);
-/* The rule compiled from a node of the schema's doc. */
+/* Returns the rule compiled from a node of the schema's doc. */
 const struct rule *schema_rule(const struct schema *, const struct doc_node *);
 
-/*
- * Judges a value; faults go to the report. 0; -1 when the check itself had to
- * end (FAILURE_LIMIT: budget of steps, depth or a pattern's limit).
- */
+/* Judges a value; faults go to the report. 0, or -1: the check itself had to
+ * end (FAILURE_LIMIT: budget of steps, depth or a pattern's limit). */
 int schema_validate(
     const struct schema *, const struct doc *, struct report *, struct err *);
 

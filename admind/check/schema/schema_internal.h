@@ -12,7 +12,7 @@
 void schema_ref_all(struct schema *, struct report *);
 
 enum {
-	/* What gatewayd compares with headers (mcp_param.h). */
+	/* The limits of gatewayd's comparison with headers (mcp_param.h). */
 	LINT_HEADERS_MAX = 32,
 	LINT_DEPTH_MAX = 8, /* properties inside properties */
 	LINT_NAME_MAX = 64  /* bytes of a header's name */
@@ -25,7 +25,7 @@ struct schema_lint {
 };
 
 bool schema_lint_is(const struct doc_node *member);
-/* A mark in schema `v`, which stands at `at`. */
+/* Checks a mark in schema `v`, which is at `at`. */
 void schema_lint(struct schema_lint *, const struct doc *,
     const struct doc_node *v, const struct doc_node *mark,
     const struct path *at, struct report *);
@@ -43,9 +43,9 @@ struct run {
 
 #define QUOTE(v) report_cut((v)->raw, (v)->rawlen), (const char *)(v)->raw
 
-/* schema_leaf.c: what looks at one value and at nothing below it. */
+/* schema_leaf.c: checks one value and nothing below it. */
 unsigned schema_leaf_types(const struct doc_node *);
-/* "must be a string or null, not 7" */
+/* Reports "must be a string or null, not 7". */
 void schema_leaf_wrong_type(
     unsigned types, unsigned is, const struct path *, struct report *);
 void schema_leaf_number(const struct rule *, const struct doc_node *,
@@ -57,10 +57,11 @@ void schema_leaf_unique(struct run *, const struct doc_node *,
 /* enum and const */
 void schema_leaf_values(struct run *, const struct rule *,
     const struct doc_node *, const struct path *, struct report *);
-/* 1, 0, or -1 with `ended` set: time or a limit is up. */
+/* Matches a pattern. 1, 0, or -1 with `ended` set: time or a limit is up. */
 int schema_leaf_match(
     struct run *, const struct pattern *, const uint8_t *, size_t);
-/* A member that nothing knows: what is known helps the caller. */
+/* Reports a member that the schema does not know; the known names help the
+ * caller. */
 void schema_leaf_unknown(
     struct run *, const struct rule *, const struct path *, struct report *);
 

@@ -1,4 +1,4 @@
-/* What looks at one value alone: types, numbers, texts, equality. */
+/* Checks one value alone: types, numbers, texts, equality. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ schema_leaf_types(const struct doc_node *v)
 	return SCHEMA_NUMBER | (num_integer(&num) ? SCHEMA_INTEGER : 0u);
 }
 
-/* "a string or null" */
+/* Writes "a string or null". */
 static void
 say_types(unsigned types, char *out, size_t len)
 {
@@ -107,7 +107,7 @@ schema_leaf_match(
 {
 	int rc;
 
-	/* The time is looked at in between, too (pattern.c). */
+	/* pattern.c checks the time during the match, too. */
 	run->steps -= 50;
 	if (clock() > run->until) {
 		run->ended = "its patterns take too long";
@@ -162,8 +162,8 @@ by_hash(const void *va, const void *vb)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Equal elements have equal hashes, so only neighbours in hash order need
- * comparing; colliding hashes pay with steps. */
+/* True if all elements differ. Equal elements have equal hashes, so only
+ * neighbours in hash order need comparing; colliding hashes cost steps. */
 static bool
 all_differ(
     struct run *run, const struct doc_node *v, uint32_t *one, uint32_t *two)
@@ -211,7 +211,8 @@ schema_leaf_unique(struct run *run, const struct doc_node *v,
 /* Bytes of known names shown beside an unknown one: enough for a dozen. */
 enum { KNOWN_MAX = 400 };
 
-/* A member that the schema does not know. Its known names help the caller. */
+/* Reports a member that the schema does not know. The known names help the
+ * caller. */
 void
 schema_leaf_unknown(struct run *run, const struct rule *rule,
     const struct path *at, struct report *r)

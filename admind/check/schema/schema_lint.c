@@ -8,8 +8,8 @@
  *	- on a schema whose type is string, integer or boolean, in one word;
  *	- reached from the root through `properties` alone;
  *
- * and, since the gateway looks at no more, LINT_HEADERS_MAX marks, names of
- * LINT_NAME_MAX bytes, LINT_DEPTH_MAX properties inside each other.
+ * and, since the gateway compares no more, at most LINT_HEADERS_MAX marks,
+ * names of LINT_NAME_MAX bytes, LINT_DEPTH_MAX properties inside each other.
  */
 #include <string.h>
 #include <strings.h>
@@ -36,8 +36,8 @@ is_token(const struct doc_node *v)
 	    strspn((const char *)v->str, tchar) == v->len;
 }
 
-/* The place of a schema: 0 for the root, n below n `properties`, -1 if there
- * is anything else on the way to it. */
+/* Returns the depth of a schema: 0 for the root, n below n `properties`, -1 if
+ * there is anything else on the way to it. */
 static int
 reach(const struct path *at)
 {

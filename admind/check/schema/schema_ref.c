@@ -9,8 +9,8 @@
 #include "num.h"
 #include "schema_internal.h"
 
-/* One reference token: ~1 is a slash, ~0 a tilde (RFC 6901 section 4), and in
- * a URI fragment %XX a byte. Into out, which is as long as the reference. */
+/* Reads one reference token: ~1 is a slash, ~0 a tilde (RFC 6901 section 4),
+ * and in a URI fragment %XX a byte. out must be as long as the reference. */
 static bool
 token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 {
@@ -55,7 +55,7 @@ token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 	return true;
 }
 
-/* "#name": the schema of this $anchor, if there is just one. */
+/* Returns the schema of "#name" by its $anchor, if there is just one. */
 static const struct doc_node *
 anchored(const struct schema *s, const uint8_t *name, size_t n)
 {
@@ -77,7 +77,8 @@ anchored(const struct schema *s, const uint8_t *name, size_t n)
 	return found;
 }
 
-/* An element by its number in digits without a leading zero, or NULL. */
+/* Returns an element by its number in digits without a leading zero, or
+ * NULL. */
 static const struct doc_node *
 element(const struct schema *s, const struct doc_node *v, const uint8_t *name,
     size_t n)
@@ -96,7 +97,7 @@ element(const struct schema *s, const struct doc_node *v, const uint8_t *name,
 	    : NULL;
 }
 
-/* The node a local reference names. NULL if none. */
+/* Returns the node that a local reference names. NULL: none. */
 static const struct doc_node *
 resolve(const struct schema *s, const struct doc_node *ref)
 {
@@ -131,8 +132,9 @@ static void
 unknown(const struct schema *s, const struct doc_node *ref,
     const struct doc_node *v, const struct path *at, struct report *r)
 {
-	/* A node's descendants stand behind it, before its next sibling: the
-	 * way to one leads through the last child that is not behind it. */
+	/* A node's descendants come after it and before its next sibling: the
+	 * way to one leads through the last child that does not come after
+	 * it. */
 	uint32_t lo = 0, hi = v->count;
 	const struct doc_node *kid;
 

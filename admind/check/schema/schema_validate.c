@@ -1,5 +1,5 @@
 /*
- * A value against compiled rules. Every step is counted, patterns have limits
+ * Judges a value by compiled rules. Every step is counted, patterns have limits
  * of their own and the nesting of evaluations is bounded, so schema and value
  * together cannot make it long: the check ends with a typed error far before
  * the timer of admind-check kills the process.
@@ -19,7 +19,7 @@ enum {
 static void eval(struct run *, const struct rule *, const struct doc_node *,
     const struct path *, struct report *);
 
-/* Does it satisfy the schema? Errors are of no interest. */
+/* True if the value satisfies the schema. Errors are of no interest. */
 static bool
 fits(struct run *run, const struct doc_node *schema, const struct doc_node *v)
 {
@@ -88,7 +88,8 @@ array(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
-/* Names that a list demands. with: the member because of which, or NULL. */
+/* Checks the names that a list demands. with: the member that causes the
+ * demand, or NULL. */
 static void
 required(struct run *run, const struct doc_node *list, const struct doc_node *v,
     const struct doc_node *with, const struct path *at, struct report *r)
@@ -109,7 +110,8 @@ required(struct run *run, const struct doc_node *list, const struct doc_node *v,
 	}
 }
 
-/* dependentRequired, dependentSchemas: by the members that are there. */
+/* Applies dependentRequired and dependentSchemas to the members that are
+ * there. */
 static void
 dependent(struct run *run, const struct rule *rule, const struct doc_node *v,
     const struct path *at, struct report *r)
@@ -133,8 +135,8 @@ dependent(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
-/* One member by what the schema says of its name: by properties and by every
- * pattern that matches, else as any other. */
+/* Judges one member by its name: by properties and by every pattern that
+ * matches, else as an additional one. */
 static void
 member(struct run *run, const struct rule *rule, const struct doc_node *m,
     const struct path *p, struct report *r)
@@ -198,7 +200,8 @@ object(struct run *run, const struct rule *rule, const struct doc_node *v,
 	dependent(run, rule, v, at, r);
 }
 
-/* How many alternatives fit; `why` gets the first error of the first ones. */
+/* Returns how many alternatives fit; `why` gets the first error of the first
+ * ones. */
 static uint32_t
 fitting(struct run *run, const struct doc_node *list, const struct doc_node *v,
     bool stop_at_first, char *why, size_t len)
@@ -283,7 +286,7 @@ eval(struct run *run, const struct rule *rule, const struct doc_node *v,
 
 	if (run->ended != NULL)
 		return;
-	/* When only the verdict counts, the first error decides it. */
+	/* If only the verdict counts, the first error decides it. */
 	if (r->json == NULL && r->n > 0)
 		return;
 	if (--run->steps < 0) {

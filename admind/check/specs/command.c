@@ -1,8 +1,8 @@
 /*
- * A command: its specification {argv, stdin, env, ok_exit_codes}, and whether
- * an input schema gives every placeholder a property. The runner puts values in
- * their places; here it is seen to that each call's arguments, once they
- * satisfy the schema, can have one for each.
+ * A command: checks its specification {argv, stdin, env, ok_exit_codes}, and
+ * that an input schema gives every placeholder a property. The runner puts
+ * values in their places. This check makes sure that each call's arguments,
+ * once they satisfy the schema, can have a value for each place.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 enum {
 	ITEMS_MAX = 256,   /* of argv */
 	NAMES_MAX = 64,    /* of env */
-	STRING_MAX = 4096, /* bytes of one; far under MAX_ARG_STRLEN */
+	STRING_MAX = 4096, /* bytes of each; far below MAX_ARG_STRLEN */
 	CODES_MAX = 32,  /* exit codes that are no errors: programs have few */
 	LAST_CODE = 255, /* wait(2): eight bits */
 };
@@ -36,7 +36,8 @@ name_char(uint8_t c)
 	return name_start(c) || (c >= '0' && c <= '9');
 }
 
-/* Length of the name in "{name}" at s, or 0: then the brace is literal. */
+/* Returns the length of the name in "{name}" at s, or 0: then the brace is
+ * literal. */
 static size_t
 placeholder(const uint8_t *s, size_t n)
 {
@@ -60,7 +61,7 @@ want(const struct command *c, const struct path *at, const uint8_t *name,
 	    report_cut(name, n), (const char *)name);
 }
 
-/* A string of the specification. */
+/* True for a valid string of the specification; otherwise reports it. */
 static bool
 is_text(struct report *r, const struct path *at, const struct doc_node *v)
 {
@@ -144,8 +145,9 @@ check_env(
 	}
 }
 
-/* Exit codes beside 0 that are a normal end, as grep's 1: each once. The list
- * is part of what is reviewed: it decides what a caller is told is an error. */
+/* Checks the exit codes beside 0 that are a normal end, as grep's 1: each once.
+ * The list is part of the review: it decides which exits a caller is told are
+ * errors. */
 static void
 check_codes(
     const struct command *c, const struct doc *d, const struct doc_node *list)

@@ -1,10 +1,10 @@
 /*
- * A declared REST call (kind http): its specification, and what follows from
- * it. Who wrote it may be anybody: a model, or an OpenAPI document from
- * somewhere. What a reviewer has to be able to rely on follows from it alone
- * and can't be said otherwise: which arguments there are, which hosts it
- * reaches, which secrets it is given, and that a call that deletes or replaces
- * is confirmed. All faults are reported together.
+ * A declared REST call (kind http): checks its specification and derives the
+ * rest from it. Anybody may have written it: a model, or the author of an
+ * OpenAPI document from elsewhere. All that a reviewer relies on follows from
+ * the specification alone and can't be stated otherwise: the arguments, the
+ * hosts it reaches, the secrets it is given, and that a call that deletes or
+ * replaces is confirmed. All faults are reported together.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ path_to(const struct path *up, const char *name)
 	return (struct path){up, (const uint8_t *)name, strlen(name), 0};
 }
 
-/* A member that is a number within bounds, or absent. Its value, or 0. */
+/* Reads a member that is a number within bounds, or absent. Returns its value,
+ * or 0. */
 static uint64_t
 number(const struct http *h, const struct doc_node *top, const char *name,
     uint64_t min, uint64_t max)
@@ -156,8 +157,8 @@ check_response(const struct http *h, const struct doc_node *o)
 		check_shown(h, &top, v);
 }
 
-/* Where redirects may lead beside the URL's own host: so many more hosts that
- * the version declares. */
+/* Checks the hosts that redirects may lead to beside the URL's own: the version
+ * declares each of them, too. */
 static void
 check_redirects(struct http *h, const struct doc_node *top)
 {
@@ -192,7 +193,7 @@ by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* As a version has its sets: sorted bytewise, no duplicates. */
+/* Puts a set as a version has it: sorted bytewise, no duplicates. */
 static void
 put_set(struct check *c, uint8_t tag, char *set, size_t n, size_t size)
 {
@@ -202,7 +203,7 @@ put_set(struct check *c, uint8_t tag, char *set, size_t n, size_t size)
 			tlv_puts(&c->fields, tag, set + i * size);
 }
 
-/* What follows, once there is no fault. */
+/* Puts the derived fields, once there is no fault. */
 static int
 conclude(struct check *c, struct http *h, bool confirm, struct err *e)
 {

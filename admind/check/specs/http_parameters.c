@@ -1,8 +1,6 @@
-/*
- * What of a declared REST call comes from its caller (parameters), what is
- * fixed (query, headers, with secrets in their places), and the input schema
- * that follows.
- */
+/* The parts of a declared REST call that come from its caller (parameters), the
+ * fixed parts (query, headers, with secrets in their places), and the input
+ * schema that follows. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -53,8 +51,8 @@ http_token(const uint8_t *s, size_t n)
 	return n > 0;
 }
 
-/* May a header of this name be declared? Those that follow from URL and body
- * may not. Else reported. */
+/* True if a header of this name may be declared, otherwise reports it. Headers
+ * that follow from URL and body may not be declared. */
 static bool
 field_name(struct report *r, const struct path *at, const uint8_t *s, size_t n)
 {
@@ -63,8 +61,8 @@ field_name(struct report *r, const struct path *at, const uint8_t *s, size_t n)
 	    "trailer", "expect", "proxy-authorization", "proxy-connection",
 	    "accept-encoding"};
 
-	/* What a call does follows from its method: who replaces or deletes is
-	 * confirmed, and a POST that says DELETE beside it would not be. */
+	/* A call's effect follows from its method: one that replaces or deletes
+	 * is confirmed. A POST with a header that says DELETE would not be. */
 	static const char *const overrides[] = {
 	    "x-http-method", "x-http-method-override", "x-method-override"};
 
@@ -135,8 +133,8 @@ only(const struct http *h, const struct path *at, const struct doc_node *o,
 	}
 }
 
-/* Types that have one form in a URL or a header, lists of them where there can
- * be several. */
+/* Allows types that have one form in a URL or a header, and lists of them where
+ * there can be several. */
 static void
 check_types(
     const struct http *h, const struct path *at, const struct http_parameter *p)
@@ -194,7 +192,8 @@ check_schema_of(const struct http *h, const struct path *at,
 	return rc;
 }
 
-/* The name on the wire, and that nothing else has it there. */
+/* Reads the name on the wire, and checks that no other parameter has it
+ * there. */
 static void
 check_wire(
     const struct http *h, const struct path *at, struct http_parameter *p)
@@ -321,7 +320,7 @@ add_secret(struct http *h, const struct path *at, const uint8_t *s, size_t n)
 		    (int)n, (const char *)s);
 }
 
-/* {secret:NAME}, wherever it stands. */
+/* Finds each {secret:NAME} in a text. */
 static void
 find_secrets(struct http *h, const struct path *at, const struct doc_node *v)
 {
@@ -482,7 +481,7 @@ http_schema(const struct http *h, struct buf *out)
 			continue;
 		}
 		jsonw_obj(&w);
-		/* Its members, between its braces. */
+		/* The schema's members, without its braces. */
 		if (p->schema == NULL)
 			jsonw_kv_str(&w, "type", "string");
 		else if (p->schema->count > 0)

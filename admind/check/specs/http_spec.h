@@ -1,6 +1,4 @@
-/*
- * For http.c and its files: a declared REST call while it is looked at.
- */
+/* For http.c and its files: a declared REST call during its check. */
 #ifndef HTTP_SPEC_H
 #define HTTP_SPEC_H
 
@@ -11,12 +9,12 @@
 
 enum {
 	HTTP_PARAMETERS_MAX = 64,
-	HTTP_FIXED_MAX = 64,   /* members of query, and of headers */
-	HTTP_TEXT_MAX = 4096,  /* bytes of one */
-	HTTP_NAME_MAX = 64,    /* of a parameter, as of its schema's property */
-	HTTP_WIRE_MAX = 256,   /* its name on the wire */
-	HTTP_SECRETS_MAX = 64, /* as a version may have */
-	HTTP_SECRET_NAME = 128, /* bytes, with its NUL */
+	HTTP_FIXED_MAX = 64,    /* members of query, and of headers */
+	HTTP_TEXT_MAX = 4096,   /* bytes of one */
+	HTTP_NAME_MAX = 64,     /* of a parameter, and of its property */
+	HTTP_WIRE_MAX = 256,    /* its name on the wire */
+	HTTP_SECRETS_MAX = 64,  /* as a version may have */
+	HTTP_SECRET_NAME = 128, /* bytes of a name, with its NUL */
 	HTTP_REDIRECT_HOSTS_MAX = 16,
 	HTTP_REQUIRE_MAX = 272, /* [host]:port and a NUL */
 };
@@ -24,7 +22,7 @@ enum {
 enum http_in { HTTP_PATH, HTTP_QUERY, HTTP_HEADER, HTTP_COOKIE, HTTP_BODY };
 
 struct http_parameter {
-	const struct doc_node *src; /* its name is the argument's */
+	const struct doc_node *src; /* its name is the argument's name */
 	const struct doc_node *schema, *text;
 	const uint8_t *wire;
 	size_t wirelen;
@@ -44,23 +42,24 @@ struct http {
 	unsigned nrequire;
 };
 
-/* Length of the name in "{name}" at s, or 0. */
+/* Returns the length of the name in "{name}" at s, or 0. */
 size_t http_placeholder(const uint8_t *s, size_t n);
-/* The URL has this placeholder: its parameter is used, or it is reported that
- * there is none. */
+/* Notes that the URL has this placeholder: its parameter is used. Reports a
+ * placeholder that has no parameter. */
 void http_used(
     struct http *, const struct path *, const uint8_t *name, size_t n);
-/* host or host:port, as a version's `requires` has it: into out with the port,
- * `usual` where none is given (0: none then either). Else reported, false. */
+/* Reads host or host:port, as a version's `requires` has it, into out with the
+ * port. usual: the port if none is given (0: no port then either). false: a
+ * fault, which is reported. */
 bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
     unsigned usual, char out[HTTP_REQUIRE_MAX]);
 void http_url(struct http *, const struct doc_node *);
 /* RFC 9110 token. */
 bool http_token(const uint8_t *, size_t n);
-/* parameters, query, headers, body. -1 without memory. */
+/* Checks parameters, query, headers, body. -1 without memory. */
 int http_parameters(
     struct http *, const struct doc_node *top, bool bodiless, struct err *);
-/* The input schema that follows from the parameters. */
+/* Writes the input schema that follows from the parameters. */
 void http_schema(const struct http *, struct buf *out);
 
 #endif

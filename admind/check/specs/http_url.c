@@ -1,8 +1,6 @@
-/*
- * The URL template of a declared REST call: an address whose host and port are
- * literal, so that a reviewer sees where the call goes and a grant can name it,
- * and a path whose segments may have placeholders.
- */
+/* The URL template of a declared REST call: an address whose host and port are
+ * literal, so that a reviewer sees the call's target and a grant can name it,
+ * and a path whose segments may have placeholders. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +16,7 @@ is_hex(uint8_t c)
 	    (c >= 'A' && c <= 'F');
 }
 
-/* Decimal, 1 to 65535, in one spelling; 0 for anything else. */
+/* Reads a decimal port, 1 to 65535, in one spelling; 0 for anything else. */
 static unsigned
 port_of(const uint8_t *s, size_t n)
 {
@@ -78,7 +76,7 @@ http_host(struct report *r, const struct path *at, const uint8_t *s, size_t n,
 	return true;
 }
 
-/* One character of the path; returns how many bytes were looked at. */
+/* Checks one character of the path; returns how many bytes were read. */
 static size_t
 path_char(
     struct http *h, const struct path *at, const uint8_t *s, size_t n, bool *ok)

@@ -1,9 +1,9 @@
 /*
- * An OpenAPI 3 document as declared REST calls: each operation becomes the
- * specification that somebody could have written by hand, and is judged as
- * that (check_http), so the document can say nothing that an author may not.
- * It comes from anybody; what can't be said in a specification leaves the
- * operation out, with the reason.
+ * Turns an OpenAPI 3 document into declared REST calls. Each operation becomes
+ * a specification that a person could have written by hand, and is judged as
+ * one (check_http), so the document can declare nothing that an author may not.
+ * It may come from anybody. An operation that can't be expressed as a
+ * specification is left out, with the reason.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 enum {
 	OPERATIONS_MAX = 50, /* made at once: a person reviews each */
 	SPEC_MAX = CODE_MAX,
-	/* Of all operations together: some ten milliseconds of main.c's fifty.
-	 */
+	/* For all operations together: some ten milliseconds of main.c's
+	 * fifty. */
 	SCHEMA_NODES = 20000,
 };
 
@@ -84,7 +84,7 @@ put_part(struct openapi_operation *p, struct jsonw *w,
 	jsonw_obj_end(w);
 }
 
-/* The path with its placeholders as the arguments are named. */
+/* Puts the path; its placeholders get the arguments' names. */
 static void
 put_path(const struct openapi_operation *p, struct buf *b)
 {
@@ -111,7 +111,7 @@ put_path(const struct openapi_operation *p, struct buf *b)
 	}
 }
 
-/* A server's URL with the defaults of its variables. */
+/* Puts a server's URL with the defaults of its variables. */
 static void
 put_server(const struct openapi_operation *p, const struct doc_node *server,
     struct buf *b)
@@ -165,7 +165,7 @@ put_url(struct openapi_operation *p, struct buf *b)
 	put_path(p, b);
 }
 
-/* NAME of {secret:NAME}, from a security scheme's. */
+/* Makes the NAME of {secret:NAME} from a security scheme's name. */
 static void
 secret_name(const struct doc_node *scheme, char out[HTTP_NAME_MAX + 1])
 {
@@ -179,7 +179,7 @@ secret_name(const struct doc_node *scheme, char out[HTTP_NAME_MAX + 1])
 			*s = (char)(*s - 'a' + 'A');
 }
 
-/* One scheme: the header or query member that carries it. */
+/* Puts one scheme: the header or query member that carries it. */
 static void
 put_scheme(struct openapi_operation *p, const struct doc_node *named,
     bool header, struct jsonw *w)
@@ -229,7 +229,8 @@ put_scheme(struct openapi_operation *p, const struct doc_node *named,
 	jsonw_kv_str(w, wire, value);
 }
 
-/* The first of the alternatives; an empty one means that none is needed. */
+/* Puts the first of the alternatives; an empty one means that none is
+ * needed. */
 static void
 put_security(struct openapi_operation *p, bool header, struct jsonw *w)
 {
@@ -302,7 +303,7 @@ skip(struct check *c, const struct openapi_operation *p, const char *why)
 	buf_free(&b);
 }
 
-/* Text for people: cut at a character, no U+0000. */
+/* Puts text for people: cut at a character, no U+0000. */
 static void
 put_text(struct check *c, uint8_t tag, struct buf *b, size_t max)
 {
@@ -359,7 +360,8 @@ put_annotations(struct check *c, const struct openapi_operation *p)
 	buf_free(&b);
 }
 
-/* One operation: its fields, or why it is left out. 1 if it was made. */
+/* Puts one operation: its fields, or the reason why it is left out. 1 if it was
+ * made. */
 static int
 operation(struct check *c, struct openapi_operation *p)
 {
@@ -398,8 +400,8 @@ operation(struct check *c, struct openapi_operation *p)
 	return made;
 }
 
-/* Is it one of the lines that were asked for: an operationId, or "get /path"?
- */
+/* True if the operation is among the lines that were asked for: an operationId,
+ * or "get /path". */
 static bool
 wanted(const struct openapi_operation *p, struct ipc_bytes lines)
 {

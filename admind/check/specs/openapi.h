@@ -10,14 +10,14 @@
 
 struct openapi {
 	const struct doc *d;
-	/* Nodes that may still be looked at for schemas: references can make
-	 * much of little. Negative: used up. */
+	/* Nodes that may still be read for schemas: references can expand a
+	 * small document to a large one. Negative: used up. */
 	long budget;
 };
 
 enum {
 	OPENAPI_PARTS_MAX = HTTP_PARAMETERS_MAX,
-	/* So that server__name is at most 64 whatever the server's name. */
+	/* Keeps server__name within 64 bytes for every server's name. */
 	OPENAPI_TOOL_MAX = NAME_EXPOSED_MAX - NAME_SERVER_MAX - 2,
 	OPENAPI_REASON_MAX = 300,
 };
@@ -36,29 +36,35 @@ struct openapi_operation {
 	struct openapi *o;
 	const char *method;
 	const struct doc_node *path, *item, *src;
-	struct ipc_bytes base; /* the URL in front of the path, as asked for */
+	struct ipc_bytes base; /* the URL before the path, as asked for */
 	struct openapi_part part[OPENAPI_PARTS_MAX];
 	unsigned n;
 	const char *body; /* json, form, whole, text; NULL: none */
-	char reason[OPENAPI_REASON_MAX]; /* why it is left out, or "" */
+	char reason[OPENAPI_REASON_MAX]; /* why the operation is left out, or
+					  * "" */
 };
 
-/* A member of an object, references followed on the way; or NULL. */
+/* Returns a member of an object, with references followed on the way, or
+ * NULL. */
 const struct doc_node *openapi_get(const struct openapi_operation *,
     const struct doc_node *, const char *name);
-/* Notes the first reason why it is left out. */
+/* Notes the first reason why the operation is left out. */
 void openapi_leave_out(struct openapi_operation *, const char *why);
-/* Its parameters and its body, as parts. */
+/* Reads its parameters and its body as parts. */
 void openapi_parts(struct openapi_operation *);
-/* listPetsByID as list_pets_by_id; its length, under max. */
+/* Writes listPetsByID as list_pets_by_id; returns its length, below max. */
 size_t openapi_snake(const uint8_t *, size_t n, char *out, size_t max);
 
-/* What a node is, or what its $ref names in this document; NULL: nothing. */
+/* Returns the node itself, or the node of this document that its $ref names.
+ * NULL: none. */
 const struct doc_node *openapi_resolve(
     const struct openapi *, const struct doc_node *);
-/* A schema in the words of the closed subset (docs/SCHEMAS.md): references are
- * put in, 3.0's `nullable` and boolean exclusive bounds said as JSON Schema
- * does, what nobody judges is left out. described: its description, too. */
+/*
+ * Writes a schema in the words of the closed subset (docs/SCHEMAS.md).
+ * References are put in, 3.0's `nullable` and boolean exclusive bounds are
+ * written as in JSON Schema, and keywords that are not judged are left out.
+ * described: its description, too.
+ */
 void openapi_schema(struct openapi *, struct jsonw *, const struct doc_node *,
     bool described, unsigned depth);
 

@@ -1,6 +1,5 @@
-/*
- * The arguments of an operation: its parameters, its path's, and its body's.
- */
+/* Reads the arguments of an operation: its parameters, its path's, and its
+ * body's. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -47,7 +46,8 @@ digit(uint8_t c)
 	return c >= '0' && c <= '9';
 }
 
-/* As an argument's name: pet-id becomes pet_id. Another one if it is taken. */
+/* Makes an argument's name: pet-id becomes pet_id. A taken name gets another
+ * ending. */
 static void
 argument_name(struct openapi_operation *p, const struct openapi_part *part,
     const uint8_t *s, size_t n)
@@ -115,7 +115,7 @@ openapi_snake(const uint8_t *s, size_t n, char *out, size_t max)
 
 /* ---- parameters ---- */
 
-/* The schema of a parameter: its own, or that of its only content. */
+/* Returns the schema of a parameter: its own, or that of its only content. */
 static const struct doc_node *
 schema_of(const struct openapi_operation *p, const struct doc_node *v)
 {
@@ -192,7 +192,8 @@ lists(const struct openapi_operation *p, const struct doc_node *names,
 	return false;
 }
 
-/* An object with named members: each is an argument. */
+/* Makes each member of an object an argument. false: it has no named
+ * members, or too many, or is a combination of schemas. */
 static bool
 by_members(
     struct openapi_operation *p, const struct doc_node *schema, bool required)
@@ -214,7 +215,7 @@ by_members(
 			continue;
 		part = add_part(p, "body", kid->name, kid->namelen);
 		if (part == NULL)
-			return true; /* it is left out */
+			return true; /* the operation is left out */
 		part->schema = kid;
 		part->required = required && lists(p, need, kid);
 	}

@@ -15,7 +15,7 @@ same(const struct doc_node *member, const char *name)
 	    memcmp(member->name, name, member->namelen) == 0;
 }
 
-/* The node that a pointer of this document names ("#/a/b~1c"). */
+/* Returns the node that a pointer of this document names ("#/a/b~1c"). */
 static const struct doc_node *
 follow(const struct openapi *o, const struct doc_node *ref)
 {
@@ -66,7 +66,7 @@ is_true(const struct openapi *o, const struct doc_node *v, const char *name)
 	return m != NULL && m->kind == DOC_TRUE;
 }
 
-/* Taken over as they are. */
+/* True for keywords that are taken over as they are. */
 static bool
 is_plain(const struct doc_node *m)
 {
@@ -92,7 +92,7 @@ name_of(struct jsonw *w, const struct doc_node *m)
 	jsonw_name(w, name);
 }
 
-/* type, which 3.0 widens by nullable. */
+/* Writes type, which nullable widens in 3.0. */
 static void
 type_of(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
     const struct doc_node *type)
@@ -108,7 +108,7 @@ type_of(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
 	jsonw_arr_end(w);
 }
 
-/* minimum and exclusiveMinimum, of which 3.0's is a boolean. */
+/* Writes minimum and exclusiveMinimum, which is a boolean in 3.0. */
 static void
 bound(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
     const char *name, const char *exclusive)
@@ -124,7 +124,7 @@ bound(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
 		    m->rawlen);
 }
 
-/* What a server says and a client does not send is no argument. */
+/* True for a property that only the server sends: it is no argument. */
 static bool
 is_read_only(const struct openapi *o, const struct doc_node *property)
 {
@@ -183,7 +183,8 @@ openapi_schema(struct openapi *o, struct jsonw *w, const struct doc_node *given,
 {
 	const struct doc_node *v = openapi_resolve(o, given);
 
-	/* What contains itself ends somewhere as anything at all. */
+	/* A schema that contains itself ends at some depth, and allows anything
+	 * there. */
 	if (v == NULL || v->kind != DOC_OBJECT || depth > DEPTH_MAX ||
 	    --o->budget < 0) {
 		if (v != NULL && v->kind == DOC_FALSE)

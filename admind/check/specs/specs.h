@@ -7,13 +7,14 @@
 
 #include "check.h"
 
-/* spec: of a command; schema: of its arguments. No fields. */
+/* Checks a command. spec: its specification; schema: of its arguments. No
+ * fields. */
 void check_command(
     struct check *c, struct ipc_bytes spec, struct ipc_bytes schema);
-/* A declared REST call (kind http). confirm: CHECK_HTTP's. fields: of enum
- * inspection_field, what follows from it. */
+/* Checks a declared REST call (kind http). confirm: CHECK_HTTP's. fields: of
+ * enum inspection_field, derived from the specification. */
 void check_http(struct check *c, unsigned confirm, struct ipc_bytes spec);
-/* An OpenAPI document. fields: of enum openapi_field, a group for each
+/* Checks an OpenAPI document. fields: of enum openapi_field, a group for each
  * operation. */
 struct ipc_check_openapi;
 void check_openapi(struct check *c, const struct ipc_check_openapi *);

@@ -22,8 +22,8 @@ check_end(struct check *c, struct report *r, int rc, enum failure f,
 	report_close(r);
 	c->ok = false;
 	if (rc == -1) {
-		/* The check itself ended: what was found so far is no list of
-		 * all errors, so only the reason goes out. */
+		/* The check itself ended. The errors found so far are not all
+		 * errors, so only the reason goes out. */
 		c->failure = e->failure;
 		buf_clear(&c->errors);
 		buf_puts(&c->errors, "[]");
@@ -77,7 +77,7 @@ check_against(struct ipc_bytes text, const struct doc *arguments,
 	int rc;
 
 	/* A stored schema was judged once, when it was made. If it no longer
-	 * does, that is our fault and not the arguments'. */
+	 * passes, that is our fault and not the arguments'. */
 	report_open(&quiet, NULL);
 	rc = schema_compile(&s, SCHEMA_ANY, text.p, text.n, &quiet, e);
 	if (rc == 0 && quiet.n > 0)

@@ -1,7 +1,5 @@
-/*
- * A verdict on bytes, without I/O, and the two questions that are only about a
- * schema. The others are in forms.h and specs.h.
- */
+/* Answers the questions that admind asks, without I/O: bytes in, verdict
+ * out. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -24,10 +22,11 @@ struct check {
 };
 
 /* Each fills c, which check_free empties. The bytes are hostile. */
-/* An input schema by itself, for tests: management.c and inspection.c judge
- * schemas with what they come in. */
+/* Judges an input schema by itself, for tests: management.c and inspection.c
+ * judge schemas together with the message that brings them. */
 void check_schema(struct check *c, struct ipc_bytes schema);
-/* output: an outputSchema and structured content, not arguments. */
+/* Checks a value against a schema. output: an outputSchema and structured
+ * content, not arguments. */
 void check_arguments(struct check *c, struct ipc_bytes schema,
     struct ipc_bytes arguments, bool output);
 void check_free(struct check *c);

@@ -11,10 +11,8 @@
 #include "prefix.h"
 #include "tables.h"
 
-/*
- * call ACTION [ID] [name=value ...]: any row of common/admin/admin_action.def.
- * What friendlier commands say goes the same way (call_action).
- */
+/* call ACTION [ID] [name=value ...]: any row of common/admin/admin_action.def.
+ * The friendlier commands go the same way (call_action). */
 
 enum ctl_status
 call_action(const struct ctl *c, const char *action, const char *id,
@@ -87,7 +85,8 @@ list(void)
 	return CTL_DONE;
 }
 
-/* The id that the action's path begins with, of which the first digits do. */
+/* Completes the id that the action's path begins with; its first digits are
+ * enough. */
 static enum ctl_status
 whole_id(const struct ctl *c, const struct admin_action *a,
     char whole[PREFIX_PATH_MAX])

@@ -11,7 +11,7 @@
 enum ctl_status call_action(const struct ctl *, const char *action,
     const char *id, const struct ipc_hash *seen, const char *body,
     struct buf *answer);
-/* The same with the body's members as n words name=value. */
+/* Does the same with the body's members as n words name=value. */
 enum ctl_status call_words(const struct ctl *, const char *action,
     const char *id, const struct ipc_hash *seen, char *const *words, int n,
     struct buf *answer);

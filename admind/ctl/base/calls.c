@@ -7,7 +7,7 @@
 #include "ctl.h"
 #include "ipc_io.h"
 
-/* A sentence that may hold others' words, in one line. */
+/* Prints a sentence that may hold foreign words, in one line. */
 static void
 complain(const char *what, const void *text, size_t n)
 {

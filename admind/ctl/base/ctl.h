@@ -17,7 +17,8 @@
 #include "ipc.h"
 #include "show.h"
 
-/* Of an installed package: setup and doctor look at the machine only there. */
+/* The paths of an installed package: setup and doctor look at the machine only
+ * there. */
 #define CTL_RUN_DIR   "/run/mcpbox"
 #define CTL_CONF_FILE "/etc/mcpbox/mcpboxctl.conf"
 
@@ -29,8 +30,9 @@ enum ctl_status { /* exit status */
 };
 
 enum {
-	/* A daemon waits for others up to 15 s itself, on a slow machine longer
-	 * (wait_factor); whoever sits here can end the command. */
+	/* A daemon itself waits for others for up to 15 s, on a slow machine
+	 * longer (wait_factor). The person at the terminal can end the
+	 * command. */
 	CTL_TIMEOUT_MS = 60000,
 	/* a run in the sandbox that talks to another machine */
 	CTL_SLOW_MS = 100000,
@@ -40,22 +42,21 @@ enum {
 struct ctl {
 	const char *run_dir;
 	bool json;
-	bool all; /* approvals list: decided ones too */
+	bool all; /* approvals list: also decided ones */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
 	    *cursor, *role, *journal, *key;
 	const char *key_file; /* key: the master key's */
 	bool leave_unreadable;
-	uint32_t
-	    batch; /* key: values of one step, 0: as many as there may be */
+	uint32_t batch; /* key: values of one step, 0: the most allowed */
 	const char *transfer_key; /* export, import: a file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;
 	const char *owner_password_file, *superuser_password_file;
-	/* databases.c: the owner's for arguments of other programs, and what is
-	 * secret of it, for their environment, or NULL */
+	/* databases.c: the owner's connection for arguments of other programs,
+	 * and its secret part for their environment, or NULL */
 	const char *owner_open, *owner_password;
-	/* setup, doctor: where an installation has what, as configured */
+	/* setup, doctor: an installation's places, as configured */
 	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
 	const char *database; /* setup: a server elsewhere */
 	/* --NAME of common/admin/admin_filter.def, but state and kind */
@@ -65,11 +66,9 @@ struct ctl {
 	int nwords;
 };
 
-/*
- * databases.c: makes owner_database and superuser_database complete, with what
- * a server elsewhere needs (database.h). Called once, by commands that connect;
- * what it reads lives as long as we do. 0 or -1 with err.
- */
+/* databases.c: makes owner_database and superuser_database complete, with the
+ * settings that a server elsewhere needs (database.h). Called once, by commands
+ * that connect. Its texts live as long as the process. 0, or -1 with err. */
 int databases_read(struct ctl *, struct err *);
 
 #endif

@@ -1,7 +1,8 @@
 #include "ctl.h"
 #include "database.h"
 
-/* Two roles; secrets of both go with the process, which ends soon. */
+/* Reads the connections of two roles. Their secrets end with the process, which
+ * ends soon. */
 int
 databases_read(struct ctl *c, struct err *err)
 {

@@ -10,10 +10,9 @@
 #include "json.h"
 #include "prefix.h"
 
-/*
- * Ids as people give them: whole, or their first digits. admind looks a prefix
- * up (question `ids`); that what it found begins so is seen here.
- */
+/* Ids as people give them: whole, or their first digits. admind looks a prefix
+ * up (question `ids`); this file checks that the id it found begins with the
+ * prefix. */
 
 static const struct {
 	const char *kind, *what, *list;
@@ -25,7 +24,7 @@ static const struct {
     {"tool", "tool", "tools"},
 };
 
-/* Is it the beginning of an id, dashes in their places? */
+/* True for the beginning of an id, with dashes in their places. */
 static bool
 is_prefix(const char *s)
 {
@@ -51,7 +50,7 @@ row_of(const char *kind)
 	return i;
 }
 
-/* Says that none begins so, or several do. */
+/* Says that no id begins with this word, or that several do. */
 static enum ctl_status
 complain(const char *what, const char *list, size_t found, const char *word)
 {
@@ -87,8 +86,8 @@ no_id(const char *what, const char *list)
 	return CTL_USAGE;
 }
 
-/* How many ids begin so, up to 2, and the first of them; -1 and said why. A
- * name that is the word itself counts as none, and *name says so. */
+/* Returns how many ids begin with the word, up to 2, and the first of them; -1:
+ * stderr says why. *name: the word itself is a name. */
 static int
 look_up(const struct ctl *c, const char *kind, const char *word,
     struct ipc_id *id, bool *name)

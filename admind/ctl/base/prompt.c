@@ -37,11 +37,11 @@ slurp(int fd, const char *name, struct buf *out)
 	return 0;
 }
 
-/* As the terminal was before its echo was turned off. */
+/* The terminal's state before its echo was turned off. */
 static struct termios before;
 
-/* ^C at a prompt must not leave the shell without echo. Both calls are
- * async-signal-safe (signal-safety(7)). */
+/* Restores the echo: ^C at a prompt must not leave the shell without it. Both
+ * calls are async-signal-safe (signal-safety(7)). */
 static void
 interrupted(int sig)
 {
@@ -50,10 +50,9 @@ interrupted(int sig)
 	(void)raise(sig);
 }
 
-/*
- * One line from the terminal, not shown. The echo goes off before the prompt
- * comes: what is typed after it is neither shown nor flushed away.
- */
+/* Reads one line from the terminal without showing it. The echo goes off
+ * before the prompt comes: input after the prompt is neither shown nor flushed
+ * away. */
 static int
 prompt(const char *what, struct buf *out)
 {
@@ -83,7 +82,7 @@ prompt(const char *what, struct buf *out)
 	return n == -1 || out->failed ? -1 : 0;
 }
 
-/* A password, asked twice where a person types it. */
+/* Reads a password, twice if a person types it. */
 int
 prompt_password(const struct ctl *c, struct buf *out)
 {

@@ -13,8 +13,8 @@
 
 enum { COLUMNS_MAX = 9, WIDTH_MAX = 60 };
 
-/* Which members of an item stand in a list's columns, in order. Members that
- * no item has are left out. */
+/* The members of an item that a list's columns show, in order. Members that no
+ * item has are left out. */
 static const struct {
 	const char *what;
 	const char *column[COLUMNS_MAX];
@@ -104,8 +104,9 @@ is_nested(struct json_object *v)
 	    json_object_is_type(v, json_type_object);
 }
 
-/* Is it a word that stands for itself among others? Not what could be a number,
- * a truth value or our own "none", nor what has a comma, a sign or a blank. */
+/* True for a word that can be among others without quotes: nothing that could
+ * be a number, a truth value or our own "none", nor anything with a comma, a
+ * sign or a blank. */
 static bool
 is_word_n(const char *s, size_t n)
 {
@@ -141,7 +142,7 @@ element(struct buf *b, struct json_object *v)
 }
 
 /* Appends elements, or members as name=value, with commas between. Two values
- * never look alike, since what has a comma is in quotes. */
+ * never look alike, since a value with a comma is in quotes. */
 static void
 elements(struct buf *b, struct json_object *v)
 {
@@ -169,7 +170,7 @@ elements(struct buf *b, struct json_object *v)
 		    b, json_object_is_type(v, json_type_array) ? "none" : "{}");
 }
 
-/* A value as one line; "-" for null and absent. */
+/* Appends a value as one line; "-" for null and absent. */
 static void
 cell(struct buf *b, struct json_object *v)
 {
@@ -191,7 +192,7 @@ cell(struct buf *b, struct json_object *v)
 	show_text(b, s, strlen(s), SHOW_LINE);
 }
 
-/* Width in characters, near enough: bytes that do not continue one. */
+/* Returns the width in characters, nearly: bytes that do not continue one. */
 static size_t
 width(const struct buf *b)
 {
@@ -236,7 +237,8 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 	buf_free(&line);
 }
 
-/* Columns of a list that has no layout: what its first item begins with. */
+/* Takes the first members of a list's first item as columns: the list has no
+ * layout. */
 static void
 first_members(struct json_object *item, const char *column[COLUMNS_MAX])
 {
@@ -253,8 +255,8 @@ first_members(struct json_object *item, const char *column[COLUMNS_MAX])
 	}
 }
 
-/* Prints one line an item, columns as wide as their widest cell; first their
- * names, if asked to. */
+/* Prints one line an item, columns as wide as their widest cell; first the
+ * columns' names if head. */
 static void
 print_rows(const char *what, struct json_object *list, bool head)
 {
@@ -301,12 +303,12 @@ tables_print(const char *what, struct json_object *list)
 }
 
 /*
- * An object's view is a form of its JSON that two different objects never
- * share: a text is in quotes where it would read as something else, as our
- * "none" and
- * "-", a number, a truth value, a list or members; so is a name that is no
- * word, since a list's objects have numbers for names. Columns of a table need
- * none of it: all their cells are of one type.
+ * True for a text that an object's view shows without quotes. The view is a
+ * form of its JSON that two different objects never share. So a text is in
+ * quotes if it would read as something else: our "none" and "-", a number, a
+ * truth value, a list or members. So is a name that is no word, since a list's
+ * objects have numbers for names. Columns of a table need none of this: all
+ * their cells are of one type.
  */
 static bool
 is_plain(const char *s)
@@ -347,7 +349,7 @@ value_line(struct buf *b, struct json_object *v)
 		buf_put(b, text.p, text.len);
 		b->failed |= text.failed;
 		buf_free(&text);
-		/* one element is a list, too */
+		/* a list of one element ends with a comma */
 		if (json_object_is_type(v, json_type_array) &&
 		    json_object_array_length(v) == 1)
 			buf_putc(b, ',');
@@ -506,8 +508,8 @@ tables_show(const struct ctl *c, const char *what, const struct buf *text)
 	return CTL_DONE;
 }
 
-/* servers, tools, executions, audit, settings, status, and the approvals'
- * list. */
+/* Serves servers, tools, executions, audit, settings, status, and the
+ * approvals' list. */
 enum ctl_status
 tables_command(const struct ctl *c)
 {
@@ -535,7 +537,7 @@ tables_command(const struct ctl *c)
 	return status;
 }
 
-/* query WHAT [ID]: any question of admind's (ADMIN_QUERY). */
+/* Serves query WHAT [ID]: any question of admind's (ADMIN_QUERY). */
 enum ctl_status
 query_command(const struct ctl *c)
 {

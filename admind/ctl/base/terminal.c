@@ -18,7 +18,7 @@ show_out(const struct buf *b)
 unsigned
 show_width(void)
 {
-	/* Output into a pager is read on the terminal of the others. */
+	/* With output into a pager one of the other two is the terminal. */
 	static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
 	struct winsize w;
 

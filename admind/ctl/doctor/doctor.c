@@ -10,7 +10,7 @@
 #include "json.h"
 #include "tables.h"
 
-/* Does the list have this process's layer already? */
+/* True if the list has this process's layer already. */
 static bool
 known(struct json_object *all, struct json_object *row)
 {
@@ -34,9 +34,10 @@ known(struct json_object *all, struct json_object *row)
 }
 
 /*
- * Asks each daemon that answers for others which layers hold. A process whose
- * mandatory layer is missing does not start, so what a report calls missing is
- * optional here, and an unreachable process is the finding that fails.
+ * Asks a daemon which layers hold; it also answers for others. A process whose
+ * mandatory layer is missing does not start. So a layer that a report calls
+ * missing is optional here, and an unreachable process is the finding that
+ * fails.
  */
 static enum ctl_status
 ask(const struct ctl *c, const char *process, enum ipc_role role,
@@ -104,15 +105,15 @@ doctor_command(const struct ctl *c)
 	enum ctl_status worst = CTL_DONE, status;
 	const char *s;
 
-	/* Who answers for itself comes first: admind passes on what it heard
-	 * of the others, and what is known already is not said twice. */
+	/* Processes that answer for themselves come first: admind passes on
+	 * what it heard of the others, and known rows are not printed twice. */
 	for (size_t i = 0; i < sizeof(ask_of) / sizeof(ask_of[0]); i++) {
 		status = ask(c, ask_of[i].process, ask_of[i].role, all);
 		if (status > worst)
 			worst = status;
 	}
 	/* Another instance's run directory says nothing of this machine's
-	 * installation; and only root may read what it needs. */
+	 * installation. And only root may read the files that these need. */
 	if (strcmp(c->run_dir, CTL_RUN_DIR) == 0 && geteuid() == 0) {
 		doctor_units(&d);
 		doctor_data(&d);

@@ -1,7 +1,5 @@
-/*
- * doctor's look at an installation: rows like those of layers, of the process
- * "installation".
- */
+/* doctor's look at an installation: rows like those of layers, for the process
+ * "installation". */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -12,14 +10,15 @@ struct json_object;
 struct doctor {
 	const struct ctl *c;
 	struct json_object *rows; /* an array; appended to */
-	bool missing;             /* one of them is */
+	bool missing;             /* a row is missing */
 };
 
-/* OFF: somebody wants it so. What layers of a process have, and that. */
+/* OFF: switched off on purpose. The other states are those of a process's
+ * layers. */
 enum doctor_state { DOCTOR_HOLDS, DOCTOR_DEGRADED, DOCTOR_MISSING, DOCTOR_OFF };
 
-/* One row. detail may hold others' words; fix is what to do if it does not
- * hold, and left out if it does. */
+/* Adds a row. detail may hold foreign words. fix tells the remedy if the row
+ * does not hold; it is left out if the row holds. */
 void doctor_row(struct doctor *, const char *name, enum doctor_state,
     const char *fix, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -16,7 +16,7 @@
 
 enum { BACKUP_OLD_DAYS = 7, DAY_S = 86400, CLOCK_SLACK_S = 60 };
 
-/* Seconds since 1970 that a query gives; 0: none. */
+/* Returns a query's seconds since 1970; 0: none. */
 static long long
 seconds(PGconn *db, const char *sql)
 {
@@ -45,7 +45,8 @@ schema(struct doctor *d, PGconn *db)
 		    "version %s, %d is needed", text, MIGRATIONS_COUNT);
 }
 
-/* The newest backup of before an upgrade; 0 if there is none. */
+/* Returns the time of the newest backup made before an upgrade; 0 if there is
+ * none. */
 static long long
 newest_file(const struct ctl *c)
 {
@@ -138,7 +139,7 @@ key(struct doctor *d)
 	}
 }
 
-/* What `backup` and `restore` use is root's own way in. */
+/* Tries root's own login, which `backup` and `restore` use. */
 static void
 way_in(struct doctor *d)
 {

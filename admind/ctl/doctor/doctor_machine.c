@@ -13,7 +13,7 @@
 #include "setup.h"
 
 enum {
-	/* Below this a backup before a migration will not fit. */
+	/* With less than this a backup before a migration will not fit. */
 	DISK_LOW_MB = 1024,
 	DISK_NONE_MB = 100,
 	CLOCK_SLACK_S = 60,
@@ -21,7 +21,8 @@ enum {
 	NAMES_MAX = 512
 };
 
-/* A number from /proc/sys, or `without` where the kernel has no such file. */
+/* Reads a number from /proc/sys, or `without` if the kernel has no such
+ * file. */
 static long
 sysctl(const char *path, long without)
 {
@@ -36,7 +37,7 @@ sysctl(const char *path, long without)
 	return text[0] != '\0' ? strtol(text, NULL, 10) : without;
 }
 
-/* The pool is made in a user namespace by a user without rights. */
+/* Checks user namespaces: the pool is made in one by a user without rights. */
 static void
 namespaces(struct doctor *d)
 {
@@ -113,8 +114,8 @@ journal(struct doctor *d)
 		    "compares with what was signed before");
 }
 
-/* Who may reach the tunnel's socket, and by that send requests that count as
- * coming from elsewhere: members of its group. */
+/* Names the users who may reach the tunnel's socket, and so send requests that
+ * count as coming from elsewhere: members of its group. */
 static void
 tunnel(struct doctor *d)
 {
@@ -147,7 +148,8 @@ tunnel(struct doctor *d)
 	    names);
 }
 
-/* What was written later than now was written by another clock. */
+/* Compares the clock with the time of setup: a file from the future was written
+ * by another clock. */
 static void
 clock_of(struct doctor *d)
 {

@@ -19,9 +19,10 @@
 #include "setup.h"
 
 /*
- * What the service manager says of the units, whether somebody listens, and
- * whether programs and files fit each other. Only asked, nothing is changed;
- * connecting to a listener may start what systemd starts at a connection.
+ * Checks what the service manager says of the units, whether listeners answer,
+ * and whether programs and files fit each other. It only asks and changes
+ * nothing. Connecting to a listener may start a service that systemd starts at
+ * a connection.
  */
 
 enum {
@@ -57,7 +58,8 @@ enum {
 	NLISTENERS = sizeof(listeners) / sizeof(listeners[0])
 };
 
-/* A program's standard output as text in *out. Its exit status or -1. */
+/* Runs a program and puts its standard output as text into *out. Returns its
+ * exit status, or -1. */
 static int
 output_of(const char *program, const char *const *args, struct buf *out,
     struct buf *said)
@@ -85,7 +87,7 @@ struct unit {
 	    delegate[FIELD_MAX];
 };
 
-/* One unit's lines NAME=VALUE. */
+/* Reads one unit's lines NAME=VALUE. */
 static void
 read_unit(char *block, struct unit *u)
 {
@@ -110,7 +112,7 @@ read_unit(char *block, struct unit *u)
 	}
 }
 
-/* Was the executable replaced since the process began? */
+/* True if the executable was replaced since the process began. */
 static bool
 is_older(const char *pid)
 {
@@ -125,7 +127,8 @@ is_older(const char *pid)
 	    0;
 }
 
-/* Disabled or masked, and ended as it was told to: not one that failed. */
+/* True for a unit that is disabled or masked, and ended as it was told to: not
+ * one that failed. */
 static bool
 is_off(const struct unit *u)
 {
@@ -134,7 +137,7 @@ is_off(const struct unit *u)
 		strncmp(u->file, "masked", strlen("masked")) == 0);
 }
 
-/* Which listeners somebody switched off. Their services are off with them,
+/* Finds the listeners that were switched off. Their services are off with them,
  * enabled or not, unless they failed. */
 static void
 find_off(const struct unit *all, size_t n, bool off[NLISTENERS])
@@ -156,7 +159,7 @@ belongs_off(const struct unit *u, const bool off[NLISTENERS])
 	return false;
 }
 
-/* true: nothing to say about it. */
+/* Reports a unit that is not well. true: there is nothing to report. */
 static bool
 judge_unit(struct doctor *d, const struct unit *u)
 {
@@ -198,7 +201,8 @@ judge_unit(struct doctor *d, const struct unit *u)
 	return false;
 }
 
-/* memory, pids and cpu bound a call only where they are passed on. */
+/* Checks delegation: memory, pids and cpu bound a call only if they are passed
+ * on. */
 static void
 judge_delegation(struct doctor *d, const struct unit *u)
 {
@@ -274,9 +278,9 @@ out:
 /* ---- listeners ---- */
 
 /*
- * The first line of the file in which a daemon says where it listens. Its
- * directory is the daemon's: one that was taken over could have root open what
- * a link of its names (a secret, whose first line we would show; a watchdog,
+ * Reads the first line of the file in which a daemon says where it listens. Its
+ * directory is the daemon's. A taken-over daemon could otherwise make root open
+ * the target of a link (a secret, whose first line we would show; a watchdog,
  * which opening starts), or wait for ever for a fifo.
  */
 static bool
@@ -298,7 +302,7 @@ read_address(const char *path, char *out, size_t len)
 	return true;
 }
 
-/* A socket below the run directory; 0, else -1 with errno. */
+/* Checks that this is a socket below the run directory. 0, or -1 with errno. */
 static int
 is_ours(const struct ctl *c, const char *path)
 {
@@ -320,7 +324,7 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* HOST:PORT, an IPv6 host in brackets. Its length, or 0. */
+/* Parses HOST:PORT, an IPv6 host in brackets. Returns its length, or 0. */
 static socklen_t
 parse_host(const char *addr, union address *to)
 {
@@ -352,8 +356,8 @@ parse_host(const char *addr, union address *to)
 							       : 0;
 }
 
-/* Binds to the address itself, at any port: only one of this machine's can be.
- * An IPv4 one written as IPv6 is none of ours. */
+/* Binds to the address itself, at any port: that works only for an address of
+ * this machine. An IPv4 address written as IPv6 is refused. */
 static int
 bind_here(int fd, const union address *to, socklen_t len)
 {
@@ -370,7 +374,7 @@ bind_here(int fd, const union address *to, socklen_t len)
 	return bind(fd, &from.any, len);
 }
 
-/* A connection under way came about, or -1 with errno. */
+/* Waits for a connection under way. 0, or -1 with errno. */
 static int
 answered(int fd)
 {
@@ -386,9 +390,10 @@ answered(int fd)
 }
 
 /*
- * Connects to HOST:PORT or a path. 0 or -1 with errno. The daemon that wrote
- * it may have no network, which root must not be to it: only this machine's
- * addresses, which can be bound, and sockets of the suite.
+ * Connects to HOST:PORT or a path. The daemon that wrote the address may have
+ * no network, and root must not become its network: only this machine's
+ * addresses, which can be bound, and sockets of the suite are allowed. 0, or -1
+ * with errno.
  */
 static int
 try_connect(const struct ctl *c, const char *addr)

@@ -21,8 +21,8 @@
  * backup FILE: one moment of the database, by pg_dump as its owner, in
  * pg_dump's own form (docs/decisions/0034). restore FILE: restore.c.
  *
- * FILE appears whole or not at all: it is written beside itself, brought to the
- * disk, read back by pg_restore and only then named.
+ * FILE appears whole or not at all: it is written under another name, brought
+ * to the disk, read back by pg_restore and only then named.
  */
 
 enum {
@@ -48,7 +48,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	n = snprintf(path, sizeof(path), "%s/%s", c->postgres_bin, program);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -1;
-	/* Arguments are for every local user to read; an environment is not. */
+	/* Every local user can read arguments, but not an environment. */
 	n = c->owner_password == NULL ? 0
 				      : snprintf(password, sizeof(password),
 					    "PGPASSWORD=%s", c->owner_password);
@@ -59,7 +59,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	buf_init(&said, CHILD_SAID_MAX);
 	if ((status = child_run(&child, &said, &err)) == -1)
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
-	/* The server's words are among them. */
+	/* The server's words are among the child's. */
 	buf_init(&shown, 16 * CHILD_SAID_MAX);
 	show_block(&shown, said.p, said.len, show_width());
 	fwrite(shown.p, 1, shown.len, stderr);
@@ -69,8 +69,8 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	return status == 0 ? 0 : -1;
 }
 
-/* Is this a whole dump? pg_restore reads its table of contents; what is behind
- * that a restore reads. */
+/* Checks that this is a whole dump: pg_restore reads its table of contents. A
+ * restore reads the rest. */
 static int
 readable(const struct ctl *c, int fd)
 {
@@ -85,7 +85,7 @@ readable(const struct ctl *c, int fd)
 	return rc;
 }
 
-/* The directory's entry too must reach the disk. */
+/* Brings the directory's entry to the disk, too. */
 static int
 sync_directory(const char *path)
 {
@@ -109,7 +109,8 @@ sync_directory(const char *path)
 	return rc;
 }
 
-/* Waits a moment: the pg_dump of a run that was killed is just ending, too. */
+/* Takes the lock, and waits a moment for it: the pg_dump of a killed run is
+ * just ending, too. */
 static bool
 lock(int fd)
 {
@@ -123,10 +124,10 @@ lock(int fd)
 }
 
 /*
- * The file beside FILE: new, and locked while we live. What a killed run left
- * goes; what another writes just now stays. A file that somebody else put there
- * is never written to: it would be theirs to read, and to change before a
- * restore. -1 with errno.
+ * Opens the file beside FILE: new, and locked while we live. A killed run's
+ * file is removed; one that another backup is writing stays. A file that
+ * another user put there is never written to: that user could read it, and
+ * change it before a restore. -1 with errno.
  */
 static int
 open_part(const char *part)
@@ -172,8 +173,8 @@ report(const struct ctl *c, const char *path, int fd)
 	return CTL_DONE;
 }
 
-/* When the last one was made `doctor` looks up here; the backup itself is of
- * the moment before. It was made even if this fails. */
+/* Notes the backup in the audit log, where `doctor` looks up the last one. The
+ * backup itself is of the moment before, and is made even if this fails. */
 static void
 note(const struct ctl *c)
 {

@@ -2,15 +2,15 @@
  * mcpboxctl key status | rotate | verify | export | import (decisions 0039,
  * 0058).
  *
- * The files are this program's business, since the vault opens none: where they
- * are comes from our own configuration, never from the vault, which must not
- * choose what root renames. keyfile.c has the files.
+ * The files are this program's business, since the vault opens none: their
+ * place comes from our own configuration, never from the vault, which must not
+ * choose the files that root renames. keyfile.c has the files.
  *
- * What stands where, and what each step leaves if everything is killed there:
+ * The steps, and the state after each if everything is killed there:
  *
  *	key_file.next made, on the disk     the vault reads both when it starts
  *	KEY_NEXT                            new values are under the new key
- *	KEY_STEP ...                        so is what rested, more and more
+ *	KEY_STEP ...                        so are more and more stored values
  *	KEY_END                             the database takes no other any more
  *	key_file kept as key_file.ID, key_file.next's key in key_file's place
  *
@@ -57,7 +57,7 @@ keys_on_disk(const char *path, char key[2 * KEY_ID_LEN + 1],
 
 /* ---- the vault ---- */
 
-/* How the keys stand; texts borrow from the frame. */
+/* Asks the vault for the state of the keys; texts borrow from the frame. */
 static enum ctl_status
 tell(const struct ctl *c, enum ipc_type type, const void *msg,
     struct ipc_frame *f, struct ipc_key_state *state)
@@ -79,7 +79,8 @@ struct totals {
 	uint64_t seen, renewed, unreadable;
 };
 
-/* Names of values that no key opens, as the vault and admind wrote them. */
+/* Prints the names of values that no key opens, as the vault and admind wrote
+ * them. */
 static void
 show_names(const struct ipc_key_state *m)
 {
@@ -93,7 +94,7 @@ show_names(const struct ipc_key_state *m)
 	buf_free(&b);
 }
 
-/* Everything that rests, once. */
+/* Goes through all stored values once. */
 static enum ctl_status
 pass(const struct ctl *c, bool renew, struct totals *t)
 {
@@ -175,10 +176,8 @@ report(const struct ctl *c, const char *what, const struct totals *t)
 		    (unsigned long long)t->unreadable);
 }
 
-/*
- * Says what a restart of the vault would change: it reads the keys' files then,
- * and forgets what is in none of them.
- */
+/* Says what a restart of the vault would change: at a start it reads the keys'
+ * files, and forgets keys that are in none. */
 static enum ctl_status
 compare_files(const struct ctl *c)
 {
@@ -219,7 +218,7 @@ compare_files(const struct ctl *c)
 	return status;
 }
 
-/* Does everything open, and will it after a restart? */
+/* Checks that everything opens now, and will after a restart. */
 static enum ctl_status
 verify(const struct ctl *c)
 {
@@ -234,8 +233,8 @@ verify(const struct ctl *c)
 	return t.unreadable == 0 ? CTL_DONE : CTL_REFUSED;
 }
 
-/* Is the vault's newest key the one that rests as the key (*same); is a
- * rotation to it under way (*two)? */
+/* Compares the vault's newest key with the stored key (*same), and finds
+ * whether a rotation to it is under way (*two). */
 static enum ctl_status
 is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 {
@@ -260,7 +259,7 @@ is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 	return CTL_DONE;
 }
 
-/* A new key for the vault, or the one of a run that was stopped. */
+/* Gives the vault a new key, or the one of a run that was stopped. */
 static enum ctl_status
 begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 {
@@ -286,7 +285,7 @@ begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 			    k->name);
 			return CTL_REFUSED;
 		}
-		/* Its file has its place already: only the end is missing. */
+		/* Its file is in place already: only the end is missing. */
 		if ((*in_place = two))
 			return CTL_DONE;
 		if (keyfile_next(k, &err) == -1)
@@ -351,7 +350,7 @@ out:
 
 /* ---- copies ---- */
 
-/* Both keys during a rotation: either may be the one that a backup needs. */
+/* Exports both keys during a rotation: a backup may need either. */
 static enum ctl_status
 export_key(const struct ctl *c, const char *path)
 {

@@ -14,10 +14,10 @@
 #include "setup.h"
 
 /*
- * restore FILE (docs/decisions/0034): into a new database, judged there, and
- * then given the name of the present one, which keeps its data under another.
- * Both names change in one transaction; before it nothing has happened, and
- * what a killed run left behind is removed by the next.
+ * restore FILE (docs/decisions/0034): fills a new database, judges it there,
+ * and then gives it the name of the present one, which keeps its data under
+ * another name. Both names change in one transaction; before it nothing has
+ * happened. The leavings of a killed run are removed by the next.
  */
 
 enum {
@@ -31,9 +31,9 @@ struct restore {
 	PGconn *super;  /* on another database: makes and renames */
 	char name[64];  /* the present database's */
 	char fresh[64]; /* the new one's, until it gets that name */
-	char kept[64];  /* what the present one is called afterwards */
+	char kept[64];  /* the present one's name afterwards */
 	bool present;
-	bool rotates; /* two keys are here: a rotation ends with one */
+	bool rotates; /* two keys exist: a rotation leaves one */
 };
 
 static int
@@ -49,8 +49,8 @@ complain(const char *what, const char *why)
 	return -1;
 }
 
-/* The string's database, or another one, as the system user that peer
- * authentication wants for it. NULL: said why. */
+/* Opens the string's database, or another one, as the system user that peer
+ * authentication wants for it. NULL: stderr says why. */
 static PGconn *
 open_db(const char *conninfo, const char *dbname)
 {
@@ -64,7 +64,7 @@ open_db(const char *conninfo, const char *dbname)
 	return db;
 }
 
-/* One statement; its first value into out (may be NULL). 0 or -1. */
+/* Runs one statement; its first value goes into out (may be NULL). 0 or -1. */
 static int
 run(PGconn *db, const char *sql, char *out, size_t len)
 {
@@ -81,7 +81,7 @@ run(PGconn *db, const char *sql, char *out, size_t len)
 	return rc;
 }
 
-/* The same with one name, quoted, wherever sql has %s. */
+/* Does the same with one name, quoted, between two parts of a statement. */
 static int
 run_named(PGconn *db, const char *before, const char *name, const char *behind)
 {
@@ -120,7 +120,7 @@ count(PGconn *db, const char *sql, const char *name, long *out)
 	return rc;
 }
 
-/* Which database the configuration means, and whether it is there. */
+/* Finds the database that the configuration means, and whether it exists. */
 static int
 names(struct restore *r)
 {
@@ -137,7 +137,7 @@ names(struct restore *r)
 	for (PQconninfoOption *i = o; i != NULL && i->keyword != NULL; i++)
 		if (strcmp(i->keyword, "dbname") == 0 && i->val != NULL)
 			name = i->val;
-	/* room for what is put behind it */
+	/* room for the endings */
 	if (*name == '\0' ||
 	    strlen(name) + sizeof("_20260102_030405") > NAME_MAX_PG ||
 	    gmtime_r(&now, &tm) == NULL) {
@@ -161,7 +161,8 @@ out:
 	return rc;
 }
 
-/* As sql/roles.sql makes it; admind's role may enter once it is complete. */
+/* Makes the database as sql/roles.sql does. admind's role may enter once it is
+ * complete. */
 static int
 make(struct restore *r)
 {
@@ -198,7 +199,8 @@ fill(struct restore *r)
 	return 0;
 }
 
-/* A number of the present database, as its owner sees it; 0 without one. */
+/* Reads a number from the present database, as its owner sees it; 0 without
+ * one. */
 static int
 present(struct restore *r, const char *sql, long *out)
 {
@@ -219,8 +221,8 @@ static const char schema_of[] =
     "SELECT CASE WHEN to_regclass('mcpbox.schema_migrations') IS NULL THEN 0"
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
-/* Is it of before sql/schema (decision 0088)? As admind/schema/migrate.c knows it, by
- * the name of its number 1. */
+/* Is it of before sql/schema (decision 0088)? As admind/schema/migrate.c knows
+ * it, by the name of its number 1. */
 static const char old_form[] =
     "SELECT count(*) FROM mcpbox.schema_migrations"
     " WHERE version = 1 AND name = 'initial' AND $1 = ''";
@@ -228,10 +230,10 @@ static const char revision_of[] =
     "SELECT coalesce(max(revision), 0) FROM mcpbox.catalogue WHERE $1 = ''";
 
 /*
- * Is what came out of the file ours, and whole? PostgreSQL has checked every
- * constraint while it was filled. The audit log's hashes are computed anew, so
- * that a file that somebody worked on is known; whether the chain is the one
- * that the vault signed `audit verify` says.
+ * Judges whether the restored data are ours, and whole. PostgreSQL has checked
+ * every constraint while they were filled in. The audit log's hashes are
+ * computed again, so that an altered file is noticed. `audit verify` says
+ * whether the chain is the one that the vault signed.
  */
 static int
 judge(struct restore *r, PGconn *db)
@@ -278,7 +280,7 @@ judge(struct restore *r, PGconn *db)
 	return 0;
 }
 
-/* Says what is missing of the key, and the one command that mends it: the file
+/* Says which key is missing, and the one command that mends it, with the file
  * that a rotation left beside the key's, if it is there. */
 static int
 complain_key(struct restore *r, const char *id, long n)
@@ -305,10 +307,10 @@ complain_key(struct restore *r, const char *id, long n)
 }
 
 /*
- * Will a vault that starts now open what came out of the file? It reads the key
- * and, during a rotation, the next one: the files say, not the vault that runs,
- * which may know a key that is in no file any more. What is older than rotation
- * names no key.
+ * Judges whether a vault that starts now will open the restored values. It
+ * reads the key and, during a rotation, the next one. The files decide, not the
+ * running vault, which may know a key that is in no file any more. Values older
+ * than rotation name no key.
  */
 static int
 judge_keys(struct restore *r, PGconn *db)
@@ -359,8 +361,9 @@ out:
 	return rc;
 }
 
-/* Gateways know the lists by a revision that only grows; the planner knows
- * nothing of a new database; and it is in the log. */
+/* Raises the catalogue's revision, since gateways know the lists by a revision
+ * that only grows. Notes the restore in the log. Analyses, since the planner
+ * knows nothing of a new database. */
 static int
 finish(struct restore *r, PGconn *db)
 {
@@ -391,9 +394,10 @@ finish(struct restore *r, PGconn *db)
 }
 
 /*
- * RENAME locks the database against new connections and waits for the old ones
- * to end; another connection of ours ends them meanwhile. Both names or none:
- * one transaction, which a dead client's server process rolls back.
+ * Renames both databases. RENAME locks the database against new connections and
+ * waits for the old ones to end; another connection of ours ends them during
+ * that wait. Both names change or none: it is one transaction, which a dead
+ * client's server process rolls back.
  */
 static int
 rename_both(struct restore *r, PGconn *other)
@@ -509,8 +513,9 @@ restore_command(const struct ctl *c)
 		printf("What there was before is the database %s: drop it when "
 		       "it is of no use any more. ",
 		    r.kept);
-	/* The target, for mcpbox-migrate is of it: a backup may be of an older
-	 * schema, and a oneshot that is active does not run again by itself. */
+	/* Restart the target, since mcpbox-migrate belongs to it: a backup may
+	 * be of an older schema, and an active oneshot does not run again by
+	 * itself. */
 	printf("Now %s, then run %s`mcpboxctl key verify` and `mcpboxctl audit "
 	       "verify`.\n",
 	    strcmp(c->run_dir, CTL_RUN_DIR) == 0 && setup_machine_systemd()

@@ -14,8 +14,8 @@
 int backup_run(const struct ctl *, const char *program, const char *const *args,
     int in, int out);
 
-/* keys.c: the ids, in hexadecimal, of the keys that a vault which starts now
- * reads: the key's and the next one's ("": there is none such). 0 or -1 with
+/* keys.c: reads the ids, in hexadecimal, of the keys that a vault which starts
+ * now reads: the key's and the next one's ("": there is none). 0, or -1 with
  * err. */
 int keys_on_disk(const char *key_file, char key[2 * KEY_ID_LEN + 1],
     char next[2 * KEY_ID_LEN + 1], struct err *);

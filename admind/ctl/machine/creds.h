@@ -10,13 +10,15 @@
 #include "buf.h"
 #include "err.h"
 
-/* Can it be used here: is it installed, and does systemd run this machine? */
+/* True if it can be used here: it is installed, and systemd runs this
+ * machine. */
 bool creds_usable(void);
-/* Seals n bytes under a name, which opening must give again. What is appended
- * to out was opened once. 0 or -1 with err. */
+/* Seals n bytes under a name, which opening must give again. The bytes appended
+ * to out were opened once. 0, or -1 with err. */
 int creds_seal(const char *name, const void *plain, size_t n, struct buf *out,
     struct err *);
-/* 0 or -1 with err. out is born with its maximum and holds a secret. */
+/* Opens sealed bytes. out is born with its maximum and holds a secret. 0, or -1
+ * with err. */
 int creds_open(const char *name, const void *sealed, size_t n, struct buf *out,
     struct err *);
 

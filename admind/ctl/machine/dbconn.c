@@ -8,9 +8,10 @@
 #include "dbconn.h"
 
 /*
- * Effective ids only: root is taken back afterwards. Files made meanwhile are
- * the other user's, opened with its rights, and the kernel tells a server at
- * the other end of a unix socket these ids (unix(7), SO_PEERCRED).
+ * Changes effective ids only: root is taken back afterwards. Until then new
+ * files belong to the other user and are opened with its rights. The kernel
+ * tells a server at the other end of a unix socket these ids (unix(7),
+ * SO_PEERCRED).
  */
 int
 dbconn_become(const char *name, struct dbconn_user *u, struct err *err)
@@ -36,7 +37,8 @@ dbconn_become(const char *name, struct dbconn_user *u, struct err *err)
 	return 0;
 }
 
-/* To go on with half of somebody else's rights would be neither. */
+/* Takes root back, or ends the process: with half of another user's rights it
+ * would be neither user. */
 void
 dbconn_back(const struct dbconn_user *u)
 {
@@ -49,16 +51,16 @@ dbconn_back(const struct dbconn_user *u)
 	}
 }
 
-/* What needs no action tells nobody anything here. */
+/* Ignores notices: a message that needs no action is of no use here. */
 static void
 unnoticed(void *arg, const char *message)
 {
 }
 
 /*
- * Names mean PostgreSQL's own. Any database user may have functions and
- * operators in `public` (in each database that was made before PostgreSQL 15),
- * and one that fits its arguments better than the built-in is called, with our
+ * Makes names mean PostgreSQL's own. Any database user may have functions and
+ * operators in `public` (in each database that was made before PostgreSQL 15).
+ * One that fits its arguments better than the built-in is called, with our
  * rights: the superuser's.
  */
 static bool

@@ -14,7 +14,7 @@
 #include "keyfile.h"
 
 enum {
-	FILE_MAX = 4096,  /* of any form; creds.c says how large one is */
+	FILE_MAX = 4096,  /* of any form; creds.c knows their size */
 	BASE64_CHARS = 44 /* of 32 bytes, the last one being = */
 };
 
@@ -31,7 +31,7 @@ keyfile_open(const char *path, struct keyfile *k, struct err *err)
 	memcpy(copy, path, strlen(path) + 1);
 	memcpy(again, path, strlen(path) + 1);
 	n = snprintf(k->name, sizeof(k->name), "%s", basename(copy));
-	/* room for what is put behind it: .next.cred, .fresh, .ID.cred */
+	/* room for endings: .next.cred, .fresh, .ID.cred */
 	if (n <= 0 || n > NAME_MAX - 32)
 		return err_set(
 		    err, FAILURE_INVALID_PARAMS, "key_file: too long");
@@ -47,7 +47,7 @@ keyfile_close(struct keyfile *k)
 	k->dir = -1;
 }
 
-/* The file of a key in one form. */
+/* Writes the name of a key's file in one form. */
 static const char *
 file_of(const struct keyfile *k, enum keyfile_which w, bool sealed,
     char out[NAME_MAX + 1])
@@ -80,7 +80,8 @@ keyfile_find(const struct keyfile *k, enum keyfile_which w, bool *sealed,
 
 /* ---- reading ---- */
 
-/* A whole file behind *out. A fifo does not stop us, a link is not followed. */
+/* Appends a whole file to *out. A fifo does not block; with O_NOFOLLOW in flags
+ * a link is not followed. */
 static int
 slurp(int dir, const char *name, int flags, struct buf *out, struct err *err)
 {
@@ -129,7 +130,7 @@ take(const struct buf *b, const char *name, uint8_t key[KEY_LEN],
 	return 0;
 }
 
-/* What is sealed under a name. */
+/* Opens a key that is sealed under a name. */
 static int
 unseal(const struct buf *sealed, const char *name, uint8_t key[KEY_LEN],
     struct err *err)
@@ -181,11 +182,9 @@ keyfile_which_id(const struct keyfile *k, enum keyfile_which w,
 
 /* ---- writing ---- */
 
-/*
- * One file, whole: written beside under a name that nobody reads, on the disk,
- * then named; the name is on the disk when this returns. 0400; uid and gid are
- * who reads it, root where systemd does.
- */
+/* Writes one file, whole: beside, under a name that no process reads, brought
+ * to the disk, then named. The name is on the disk when this returns. Mode
+ * 0400; uid and gid are the reader's, root if systemd reads it. */
 static int
 put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
     const struct stat *like, bool replace, struct err *err)
@@ -194,7 +193,7 @@ put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
 	int fd, rc = -1;
 
 	snprintf(fresh, sizeof(fresh), "%.200s.fresh", k->name);
-	(void)unlinkat(k->dir, fresh, 0); /* of a run that was killed */
+	(void)unlinkat(k->dir, fresh, 0); /* left by a killed run */
 	fd = openat(k->dir, fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd == -1)
@@ -213,7 +212,7 @@ put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
 	return rc;
 }
 
-/* A key in one form. A plain one belongs to whom `like` does. */
+/* Writes a key in one form. A plain one gets the owner of `like`. */
 static int
 put_key(const struct keyfile *k, const char *name, bool sealed,
     const uint8_t key[KEY_LEN], const struct stat *like, bool replace,
@@ -233,9 +232,10 @@ put_key(const struct keyfile *k, const char *name, bool sealed,
 }
 
 /*
- * The first key here, sealed if that can be. Where systemd runs it may yet have
- * nothing to seal with (no TPM, and /var on a ram disk, or read-only, keeps no
- * key of the host); a plain file of root's is what such a machine has.
+ * Writes the first key here, sealed if that works. A machine with systemd may
+ * still have nothing to seal with (no TPM, and /var on a ram disk, or
+ * read-only, keeps no key of the host). Such a machine gets a plain file of
+ * root's.
  */
 static int
 put_first(const struct keyfile *k, const uint8_t key[KEY_LEN], struct err *err)
@@ -251,7 +251,7 @@ put_first(const struct keyfile *k, const uint8_t key[KEY_LEN], struct err *err)
 	    NULL, false, err);
 }
 
-/* Whose the plain key is. NULL: there is none, so root's. */
+/* Returns the owner of the plain key. NULL: there is none, so root's. */
 static const struct stat *
 owner(const struct keyfile *k, struct stat *st)
 {
@@ -294,11 +294,9 @@ gone(const struct keyfile *k, enum keyfile_which which, struct err *err)
 	    which == KEYFILE_NEXT ? ".next" : "");
 }
 
-/*
- * A memfd that nobody can change any more, as the vault demands: 0400, sealed.
- * It is in memory like the key itself; it can be swapped, which a machine that
- * seals its keys should not do in plain (OPERATIONS, Keys).
- */
+/* Makes a memfd that can't be changed any more, as the vault demands: 0400,
+ * sealed. It is in memory like the key itself. It can be swapped, so a machine
+ * that seals its keys should not swap in plain (OPERATIONS, Keys). */
 static int
 memory_fd(const struct keyfile *k, struct err *err)
 {
@@ -340,8 +338,8 @@ keyfile_next_fd(const struct keyfile *k, struct err *err)
 
 /* ---- the end of a rotation ---- */
 
-/* The key stays as NAME.ID: a backup from before opens with it. A sealed one is
- * sealed anew, since its name is in it. */
+/* Keeps the key as NAME.ID: a backup from before opens with it. A sealed key is
+ * sealed again, since its name is in it. */
 static int
 keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
     char kept[NAME_MAX + 1], struct err *err)
@@ -359,11 +357,9 @@ keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
 	return put_key(k, kept, sealed, key, owner(k, &st), false, err);
 }
 
-/*
- * While next is there the vault has both keys at any start, so it goes last: it
- * may be the only file of the key until its place is taken, and what is read
- * first (.cred) goes only when the other form is there.
- */
+/* While next exists the vault has both keys at any start. So next goes last: it
+ * may be the only file of its key until that key has replaced the older one.
+ * The form that is read first (.cred) goes only when the other form exists. */
 int
 keyfile_change(
     const struct keyfile *k, char kept[NAME_MAX + 1], struct err *err)
@@ -385,8 +381,8 @@ keyfile_change(
 		(void)gone(k, KEYFILE_NEXT, err);
 		goto out;
 	}
-	/* One that was taken away meanwhile can't be kept; the next one is what
-	 * everything opens with by now, and takes its place all the same. */
+	/* A key that was taken away before this can't be kept. The next key,
+	 * with which everything opens by now, takes its place all the same. */
 	other = had == 0 || memcmp(old, next, sizeof(old)) != 0;
 	if ((other && had == 1 && keep(k, old, was, kept, err) == -1) ||
 	    ((other || was != sealed) &&
@@ -397,7 +393,7 @@ keyfile_change(
 	forget(k, KEYFILE_NEXT, true);
 	forget(k, KEYFILE_NEXT, false);
 	snprintf(fresh, sizeof(fresh), "%.200s.fresh", k->name);
-	(void)unlinkat(k->dir, fresh, 0); /* of a run that was killed */
+	(void)unlinkat(k->dir, fresh, 0); /* left by a killed run */
 	rc = fsync(k->dir) == -1 ? err_sys(err, FAILURE_INTERNAL, "%s", k->name)
 				 : 0;
 out:
@@ -451,7 +447,7 @@ keyfile_make(const char *path, uint8_t id[KEY_ID_LEN],
 
 /* ---- copies ---- */
 
-/* As base64(1) writes it: the other alphabet, and padding. */
+/* Prints the key as base64(1) does: the other alphabet, and padding. */
 static int
 print_base64(const uint8_t key[KEY_LEN], struct err *err)
 {
@@ -467,7 +463,7 @@ print_base64(const uint8_t key[KEY_LEN], struct err *err)
 	return rc;
 }
 
-/* false: it is no such line. */
+/* Reads such a line. false: it is none. */
 static bool
 read_base64(const uint8_t *line, size_t n, uint8_t key[KEY_LEN])
 {
@@ -519,8 +515,8 @@ out:
 	return rc;
 }
 
-/* The key in a file that a person names: as the vault reads it, as it is
- * written on paper, or as one of our own files of this machine. */
+/* Reads the key in a file that a person names: as the vault reads it, as base64
+ * on paper, or as one of our own sealed files of this machine. */
 static int
 read_any(const char *path, uint8_t key[KEY_LEN], struct err *err)
 {
@@ -546,8 +542,8 @@ out:
 	return rc;
 }
 
-/* The key that is there becomes the next one before its place is taken, so no
- * moment is without either. */
+/* Makes the present key the next one before it is replaced, so that neither key
+ * is missing at any moment. */
 int
 keyfile_import(const struct keyfile *k, const char *path, struct err *err)
 {

@@ -12,10 +12,9 @@
 #include "prompt.h"
 #include "tables.h"
 
-/*
- * administrators, logins: who may come in, who is in. uid 0 needs no password
- * for any of it; what it does is written to the audit log as root's.
- */
+/* administrators, logins: the people who may log in, and those who are logged
+ * in. uid 0 needs no password for any of it; the audit log writes its changes
+ * as root's. */
 
 static enum ctl_status
 told(const struct ctl *c, const char *before, const char *name,
@@ -28,7 +27,7 @@ told(const struct ctl *c, const char *before, const char *name,
 	return CTL_DONE;
 }
 
-/* A change that the vault answers with OK. */
+/* Sends a change that the vault answers with OK. */
 static enum ctl_status
 vault(const struct ctl *c, enum ipc_type type, const void *msg)
 {
@@ -119,7 +118,8 @@ show(const struct ctl *c, const char *what, const char *id)
 	return status;
 }
 
-/* The login whose id begins so, among those that the vault names. */
+/* Finds the login whose id begins with this word, among those that the vault
+ * names. */
 static enum ctl_status
 login_of(const struct ctl *c, const char *word, struct ipc_id *id)
 {

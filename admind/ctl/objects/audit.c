@@ -8,8 +8,8 @@
 #include "objects.h"
 #include "tables.h"
 
-/* Prints the items of one page; the cursor of the next page is in *cursor,
- * empty at the end. */
+/* Prints the items of one page. *cursor gets the next page's cursor, empty at
+ * the end. */
 static enum ctl_status
 print_page(const struct ctl *c, const char *layout, bool first,
     const struct buf *text, struct buf *cursor)

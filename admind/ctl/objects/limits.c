@@ -13,12 +13,13 @@
 #include "tlv.h"
 
 /*
- * servers limits NAME [LIMIT=VALUE ...]: what a server's tools may use unless
- * a tool's version says otherwise. The change is made from what was read, and
- * names it by its hash, so nobody else's change in between is undone.
+ * servers limits NAME [LIMIT=VALUE ...]: the limits of a server's tools, unless
+ * a tool's version sets others. The change is made from the limits that were
+ * read, and names them by their hash, so that no other change in between is
+ * undone.
  */
 
-/* 4096, 64K, 256M, 2G; binary, as in the configuration. 0 or -1. */
+/* Reads 4096, 64K, 256M, 2G; binary, as in the configuration. 0 or -1. */
 static int
 number(const char *s, uint64_t *out)
 {
@@ -48,7 +49,8 @@ number(const char *s, uint64_t *out)
 	return 0;
 }
 
-/* One LIMIT=VALUE; without a value, or with `default`, it is unset (0). */
+/* Applies one LIMIT=VALUE; without a value, or with `default`, the limit is
+ * unset (0). */
 static int
 assign(const char *word, uint64_t limits[LIMIT_COUNT])
 {
@@ -80,7 +82,7 @@ assign(const char *word, uint64_t limits[LIMIT_COUNT])
 	return 0;
 }
 
-/* Id and present limits out of what admind sent. */
+/* Reads the id and present limits from admind's answer. */
 static int
 read_present(
     const struct buf *text, struct ipc_id *server, uint64_t limits[LIMIT_COUNT])

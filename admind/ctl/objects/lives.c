@@ -1,8 +1,8 @@
 /*
  * The life of servers, tools, versions and sources: `servers`, `tools`,
- * `sources` with a verb. What a verb changes is one action
- * (common/admin/admin_action.def); how its words become the action's members
- * stands in the table.
+ * `sources` with a verb. A verb's change is one action
+ * (common/admin/admin_action.def). The table says how its words become the
+ * action's members.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +22,9 @@ enum { WORDS_MAX = 12, WORD_MAX = 4096, ID_MAX = 600 };
 
 static const struct {
 	const char *command, *verb, *action;
-	bool id;                /* the first word behind the verb */
-	int least;              /* words behind that which must be there */
-	const char *members[3]; /* which they are; further ones: name=value */
+	bool id;                /* the first word after the verb */
+	int least;              /* words after that which must be there */
+	const char *members[3]; /* their names; further ones: name=value */
 	const char *said;       /* without --json: "NAME is SAID" */
 } verbs[] = {
     {"servers", "create", "server_create", false, 1, {"name", "description"},
@@ -59,7 +59,8 @@ hash_of(const struct ctl *c, struct ipc_hash *seen)
 	return -1;
 }
 
-/* "VALUE" as "member=VALUE", if it stands for one. 0, or -1 if too long. */
+/* Writes "VALUE" as "member=VALUE", if a member is given. 0, or -1 if too
+ * long. */
 static int
 name_word(const char *member, const char *word, char *out)
 {
@@ -83,7 +84,7 @@ act(const struct ctl *c, int v)
 	struct buf answer;
 	int hashed;
 
-	/* --reason TEXT as the word that stands for the reason, once. */
+	/* --reason TEXT becomes the word for the reason, once. */
 	if (c->reason != NULL) {
 		if (n != 0 || verbs[v].members[0] == NULL ||
 		    strcmp(verbs[v].members[0], "reason") != 0)
@@ -115,7 +116,7 @@ act(const struct ctl *c, int v)
 	return status;
 }
 
-/* A list with one filter, or without. */
+/* Prints a list with one filter, or without. */
 static enum ctl_status
 list(const struct ctl *c, const char *what, enum admin_filter filter,
     const char *value)
@@ -135,7 +136,7 @@ list(const struct ctl *c, const char *what, enum admin_filter filter,
 	return status;
 }
 
-/* tools version TOOL N, tools diff TOOL FROM TO */
+/* Prints tools version TOOL N, tools diff TOOL FROM TO. */
 static enum ctl_status
 version(const struct ctl *c, bool diff)
 {
@@ -173,7 +174,7 @@ version(const struct ctl *c, bool diff)
 	return status;
 }
 
-/* sources [SERVER]: the filter takes an id, people know a name. */
+/* Prints sources [SERVER]: the filter takes an id, people know a name. */
 static enum ctl_status
 sources(const struct ctl *c, const char *server)
 {
@@ -260,8 +261,8 @@ sources_command(const struct ctl *c, const char *verb)
 			      : CTL_USAGE;
 }
 
-/* The word that names the object: behind a verb that wants one, else the only
- * one. 0: none does. */
+/* Returns the index of the word that names the object: after a verb that wants
+ * one, else the only one. 0: no word does. */
 static int
 object_word(const struct ctl *c)
 {
@@ -285,7 +286,7 @@ object_word(const struct ctl *c)
 
 static enum ctl_status run(const struct ctl *);
 
-/* An id's first digits become the id. */
+/* Completes an id of which the first digits are given. */
 enum ctl_status
 lives_command(const struct ctl *c)
 {

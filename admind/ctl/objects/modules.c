@@ -7,13 +7,11 @@
 #include "objects.h"
 #include "tables.h"
 
-/*
- * Modules: entries of the module store that tools may be granted. What is
- * recorded is a digest; the files are put into the store apart from this, by
- * contrib/module-add, or by the installer (decision 0052).
- */
+/* Modules: entries of the module store that tools may be granted. Only a digest
+ * is recorded here. The files are put into the store separately, by
+ * contrib/module-add or by the installer (decision 0052). */
 
-/* "name" or "name==version"; the version may be empty. 0 or -1. */
+/* Splits "name" or "name==version"; the version may be left out. 0 or -1. */
 static int
 split(const char *word, char name[256], struct ipc_module_set *m)
 {
@@ -38,7 +36,7 @@ count(const char *s, uint64_t *out)
 	return *s >= '0' && *s <= '9' && *end == '\0' ? 0 : -1;
 }
 
-/* The words behind the verb, as the message. 0, or -1: usage. */
+/* Reads the words after the verb into the message. 0, or -1: usage. */
 static int
 take(const struct ctl *c, char name[256], struct ipc_module_set *m)
 {
@@ -74,7 +72,7 @@ take(const struct ctl *c, char name[256], struct ipc_module_set *m)
 	return -1;
 }
 
-/* What is being fetched, was, or could not be. */
+/* Lists modules that are being fetched, were fetched, or could not be. */
 static enum ctl_status
 installs_list(const struct ctl *c)
 {

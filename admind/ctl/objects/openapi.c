@@ -11,7 +11,8 @@
 #include "objects.h"
 #include "tables.h"
 
-/* A server's id: the word itself, or of the server with that name. */
+/* Finds a server's id: the word itself, or the id of the server with that
+ * name. */
 static enum ctl_status
 server_id(const struct ctl *c, const char *word, struct ipc_id *id)
 {
@@ -37,10 +38,8 @@ server_id(const struct ctl *c, const char *word, struct ipc_id *id)
 	return status;
 }
 
-/*
- * openapi SERVER FILE [base_url=URL] [OPERATION ...]: what becomes of a
- * document is requests in the queue, as with mcpbox_import_openapi.
- */
+/* openapi SERVER FILE [base_url=URL] [OPERATION ...]: makes requests in the
+ * queue of a document, as mcpbox_import_openapi does. */
 enum ctl_status
 openapi_command(const struct ctl *c)
 {

@@ -8,7 +8,8 @@
 
 enum { WORDS_MAX = 4 };
 
-/* rates set and remove: their words are members of the body in this order. */
+/* Serves rates set and remove: their words are members of the body in this
+ * order. */
 static enum ctl_status
 change(const struct ctl *c, const char *action, char *const *words, int n)
 {

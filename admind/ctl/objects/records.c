@@ -1,6 +1,5 @@
-/*
- * mcpboxctl executions, activity: what ran, what was refused, what happens now.
- */
+/* mcpboxctl executions, activity: calls that ran, refusals, and the live
+ * tail. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "tables.h"
 #include "terminal.h"
 
-/* --FILTER options and words name=value, for a list of any kind. */
+/* Reads --FILTER options and words name=value, for a list of any kind. */
 static int
 take_filters(const struct ctl *c, int skip, struct buf *out)
 {
@@ -88,7 +87,7 @@ executions_command(const struct ctl *c)
 
 /* ---- activity tail ---- */
 
-/* A line for people: time, what, whose, how often. */
+/* Prints a line for people: time, event, subject, count. */
 static void
 show_line(struct json_object *o)
 {
@@ -149,7 +148,8 @@ show_lines(const struct ctl *c, const struct ipc_activity_lines *m)
 	return CTL_DONE;
 }
 
-/* Until admind ends it, after a minute (CTL_DONE: ask again), or a signal. */
+/* Follows activity until admind ends its answer after a minute (CTL_DONE: ask
+ * again), or until a signal. */
 static enum ctl_status
 follow(const struct ctl *c, int fd, uint64_t stream)
 {

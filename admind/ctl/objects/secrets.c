@@ -1,8 +1,8 @@
 /*
  * mcpboxctl secret list | show | create | describe | set | delete.
  *
- * A value comes from standard input or a prompt, never by argument: a command
- * line is for every local user to read (proc(5)). None ever comes back.
+ * A value comes from standard input or a prompt, never by argument: every local
+ * user can read a command line (proc(5)). No value ever comes back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ set(const struct ctl *c)
 	return CTL_DONE;
 }
 
-/* "server" or "server/KEY". */
+/* Writes "server" or "server/KEY". 0 or -1. */
 static int
 path(const struct ctl *c, bool both, char *out, size_t n)
 {
@@ -77,7 +77,8 @@ question(const struct ctl *c, const char *what)
 	return status;
 }
 
-/* An action of admin_action.def with this body; done: what it came to. */
+/* Does an action of admin_action.def with this body; done: its result, in
+ * words. */
 static enum ctl_status
 act(const struct ctl *c, const char *action, bool both, struct buf *body,
     const char *done)

@@ -5,10 +5,8 @@
 #include "objects.h"
 #include "tables.h"
 
-/*
- * settings [KEY | set KEY VALUE | reset KEY]: what an administrator changes
- * while all runs. Kept in the database and audited.
- */
+/* settings [KEY | set KEY VALUE | reset KEY]: settings that an administrator
+ * changes while all runs. They are kept in the database and audited. */
 enum ctl_status
 settings_command(const struct ctl *c)
 {

@@ -17,8 +17,7 @@
  * [REASON]]: API tokens.
  *
  * The new token goes to standard output, alone on its line, and nowhere else:
- * it is never an argument, so it stands in no process list and no shell
- * history.
+ * it is never an argument, so it is in no process list and no shell history.
  */
 
 enum { DAYS_DEFAULT = 90, DAYS_MAX = 3650 };
@@ -28,7 +27,7 @@ struct words {
 	uint64_t expires_ms;
 };
 
-/* a,b,c as lines; NULL without memory. */
+/* Returns a,b,c as lines; NULL without memory. */
 static char *
 lines(const char *list)
 {
@@ -40,7 +39,7 @@ lines(const char *list)
 	return copy;
 }
 
-/* never, or a number of days: 90d. */
+/* Reads never, or a number of days: 90d. 0 or -1. */
 static int
 expiry(const char *value, uint64_t *ms)
 {
@@ -82,7 +81,7 @@ take(const char *word, struct words *w)
 	return -1;
 }
 
-/* One line a member, for people. */
+/* Prints one line a member, for people. */
 static enum ctl_status
 show(const struct ctl *c, const void *json, size_t n)
 {

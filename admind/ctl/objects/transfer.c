@@ -21,17 +21,18 @@
 /*
  * export [SERVER ...] > FILE, import FILE, transfer-key FILE.
  *
- * A file is a line that is its head (an object with the vault's seal over the
- * SHA-256 of the rest), and the rest: a JSON object a line. With
- * --transfer-key the head has an HMAC under that key instead, which both
- * instances' administrators have in a file: this process makes and checks it,
- * since uid 0 may read the file and could ask the vault to seal anything.
+ * A file is its head (a line with an object that has the vault's seal over the
+ * SHA-256 of the rest) and the rest: a JSON object a line. With --transfer-key
+ * the head has an HMAC under that key instead, which both instances'
+ * administrators have in a file. This process makes and checks the HMAC, since
+ * uid 0 may read the file and could ask the vault to seal anything.
  */
 
 enum {
 	TEXT_MAX = 128 * 1024 * 1024, /* as in the database */
 	HEAD_MAX = 4096,
-	/* Escaped, a byte has six at worst: it fits ARGUMENTS_MAX. */
+	/* Escaped, a byte takes six at worst: a piece then fits
+	 * ARGUMENTS_MAX. */
 	PIECE_MAX = 128 * 1024,
 	SEAL_MAX = 256,
 	TRANSFER_KEY_HEX = 2 * KEY_LEN
@@ -48,7 +49,8 @@ complain(const char *what, const char *why)
 
 /* ---- the transfer key ---- */
 
-/* 64 hex digits and a newline, in a file that others can't read. 0 or -1. */
+/* Reads 64 hex digits and a newline, in a file that others can't read. 0 or
+ * -1. */
 static int
 read_key(const char *path, uint8_t key[KEY_LEN])
 {
@@ -110,7 +112,7 @@ transfer_key_command(const struct ctl *c)
 	return status;
 }
 
-/* HMAC of a text under the key in a file, in hex. 0 or -1. */
+/* Computes the HMAC of a text under the key in a file, in hex. 0 or -1. */
 static int
 transfer_mac(const char *path, const struct buf *text, char hex[HEX32_LEN + 1])
 {
@@ -160,8 +162,8 @@ begin(const struct ctl *c, struct buf *head)
 	return status;
 }
 
-/* The lines of one page behind text; *more: the next page's cursor, which the
- * caller frees. */
+/* Appends the lines of one page to text; *more: the next page's cursor, which
+ * the caller frees. */
 static enum ctl_status
 take_page(const struct buf *page, struct buf *text, char **more)
 {
@@ -217,8 +219,8 @@ fetch(const struct ctl *c, const char *id, struct buf *text)
 	return status;
 }
 
-/* The head as admind made it, but with the transfer key's HMAC if there is
- * one. */
+/* Writes the head as admind made it, but with the transfer key's HMAC if there
+ * is one. */
 static enum ctl_status
 write_head(const struct ctl *c, struct json_object *o, const struct buf *text,
     struct buf *out)
@@ -238,7 +240,7 @@ write_head(const struct ctl *c, struct json_object *o, const struct buf *text,
 	return out->failed ? CTL_REFUSED : CTL_DONE;
 }
 
-/* Were all bytes of it fetched? */
+/* True if all bytes of the text were fetched. */
 static bool
 is_whole(struct json_object *o, const struct buf *text)
 {
@@ -318,7 +320,8 @@ transfer_read(const char *path, struct buf *out)
 	return status;
 }
 
-/* uid 0 vouches for a text: its key was checked here. */
+/* Has the vault seal a text for which uid 0 vouches: its key was checked
+ * here. */
 static enum ctl_status
 vouch(const struct ctl *c, const struct buf *text, uint8_t *seal, size_t *n)
 {
@@ -342,8 +345,8 @@ vouch(const struct ctl *c, const struct buf *text, uint8_t *seal, size_t *n)
 	return status;
 }
 
-/* Whose signature the head has, and that it is good as far as it can be known
- * here; the seal to show admind. */
+/* Checks the head's signature as far as it can be checked here, and takes the
+ * seal to show admind. */
 static enum ctl_status
 take_seal(const struct ctl *c, const struct buf *head, const struct buf *text,
     uint8_t *seal, size_t *nseal)
@@ -485,7 +488,7 @@ import_command(const struct ctl *c)
 	}
 	if ((status = put(c, s, &text)) == CTL_DONE)
 		status = finish(c, &id, seal, nseal);
-	/* What was refused is of no use any more. */
+	/* A refused import is of no use any more. */
 	if (status == CTL_REFUSED) {
 		buf_free(&answer);
 		(void)call_action(c, "import_drop", s, NULL, "{}", &answer);

@@ -1,13 +1,13 @@
 /*
- * audit verify: is the audit log what it was?
+ * audit verify: checks that the audit log was not changed.
  *
- * Nothing of the database or of admind is believed. Each row's hash is computed
+ * No word of the database or of admind is believed. Each row's hash is computed
  * here from the row's own bytes and the hash before it, from 32 zero bytes to
- * the head. That alone proves only that somebody computed it well. So it is
- * compared with what they can't compute: signatures of heads, which the vault
- * made and checks; the newest head in the vault's memory, which no old backup
- * has; and, with --journal, the lines that vault and admind wrote when they
- * signed and stored each (decision 0040).
+ * the head. That alone proves only that the hashes were computed well. So the
+ * chain is compared with things that they can't compute: signatures of heads,
+ * which the vault made and checks; the newest head in the vault's memory, which
+ * no old backup has; and, with --journal, the lines that vault and admind wrote
+ * when they signed and stored each (decision 0040).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -25,12 +25,12 @@
 
 enum {
 	PROBLEMS_SHOWN = 20,
-	/* Of the journal: a line a minute for eight years. */
+	/* Heads of the journal: a line a minute for eight years. */
 	HEADS_MAX = 4 * 1024 * 1024,
 	LINE_LEN_MAX = 16 * 1024
 };
 
-/* A head that somebody else than the database knows. */
+/* A head that is known from elsewhere than the database. */
 struct known {
 	uint64_t seq;
 	struct ipc_hash head, signature;
@@ -45,7 +45,7 @@ struct verify {
 	/* The chain so far. */
 	uint64_t seq, at_ms, anchored;
 	struct ipc_hash hash;
-	/* Anchors whose signatures the vault is still to check. */
+	/* Anchors whose signatures the vault has yet to check. */
 	uint8_t batch[AUDIT_CHECK_MAX * AUDIT_ANCHOR_LEN];
 	bool of_journal[AUDIT_CHECK_MAX];
 	size_t nbatch;
@@ -80,7 +80,7 @@ problem(struct verify *v, uint64_t seq, const char *kind, const char *fmt, ...)
 	jsonw_obj_end(&v->json);
 }
 
-/* ---- what is known beside the database ---- */
+/* ---- heads known from elsewhere ---- */
 
 static int
 add_known(struct verify *v, const struct known *k)
@@ -101,8 +101,8 @@ add_known(struct verify *v, const struct known *k)
 	return 0;
 }
 
-/* "seq N" or "seq=N": what stands behind the word, or NULL. In front of it is
- * a space, or the quote that begins a JSON line's message. */
+/* Returns the text after the word in "seq N" or "seq=N", or NULL. Before the
+ * word is a space, or the quote that begins a JSON line's message. */
 static const char *
 member(const char *line, const char *word, bool *stored)
 {
@@ -118,8 +118,8 @@ member(const char *line, const char *word, bool *stored)
 	return NULL;
 }
 
-/* A log line of vault ("audit_anchor: seq N head H signature S") or admind
- * ("seq=N ..."), whatever stands around it. 1, or 0: another line. */
+/* Parses a log line of vault ("audit_anchor: seq N head H signature S") or
+ * admind ("seq=N ..."), with any text around it. 1, or 0: another line. */
 static int
 parse_line(const char *line, struct known *k)
 {
@@ -189,8 +189,8 @@ by_seq(const void *a, const void *b)
 
 /* ---- the vault ---- */
 
-/* Has the anchors of the batch checked; what it holds now of its own is *now,
- * unless NULL. */
+/* Has the anchors of the batch checked. *now, unless NULL, gets the newest head
+ * in the vault's own memory. */
 static enum ctl_status
 flush(struct verify *v, struct known *now)
 {
@@ -250,7 +250,8 @@ check_later(struct verify *v, uint64_t seq, const struct ipc_hash *head,
 
 /* ---- the chain ---- */
 
-/* All that is known of this row beside the database. */
+/* Compares this row with all that is known of it from elsewhere than the
+ * database. */
 static enum ctl_status
 compare(struct verify *v, const struct audit_row *r)
 {
@@ -309,7 +310,7 @@ check_row(struct verify *v, const struct audit_row *r)
 	return compare(v, r);
 }
 
-/* A page of rows: *more says whether others follow. */
+/* Reads a page of rows; *more says whether others follow. */
 static enum ctl_status
 read_page(struct verify *v, bool *more, uint64_t *anchored)
 {
@@ -352,7 +353,7 @@ read_page(struct verify *v, bool *more, uint64_t *anchored)
 
 /* ---- the verdict ---- */
 
-/* What is known of rows behind the last one. */
+/* Compares the end of the chain with heads that are known of later rows. */
 static void
 compare_end(struct verify *v, uint64_t anchored, const struct known *memory)
 {
@@ -431,7 +432,7 @@ run(struct verify *v)
 	uint64_t anchored = 0;
 	bool more = true;
 
-	/* before the rows: what is signed while they are read is newer */
+	/* before the rows: heads signed while they are read are newer */
 	if ((status = flush(v, &memory)) != CTL_DONE)
 		return status;
 	if (v->c->journal != NULL && read_journal(v, v->c->journal) == -1)

@@ -20,11 +20,9 @@
 #include "version.h"
 #include "version_marks.h"
 
-/*
- * The approval queue. What is shown is taken from the pre-image, the very
- * bytes whose hash is approved, and that hash is computed here; what admind
- * says beside it (the circumstances) is shown apart and decides nothing.
- */
+/* The approval queue. The shown content is taken from the pre-image, the very
+ * bytes whose hash is approved, and that hash is computed here. admind's own
+ * words beside it (the circumstances) are shown apart and decide nothing. */
 
 void
 approvals_free(struct content *c)
@@ -71,11 +69,11 @@ approvals_fetch(const struct ctl *c, const struct ipc_id *id, bool base,
 	return CTL_DONE;
 }
 
-/* Members of the circumstances that may be shown; others could pass for what
- * we computed ourselves (hash, content). */
+/* Members of the circumstances that may be shown; others could pass for values
+ * that we computed ourselves (hash, content). */
 static const struct {
 	const char *name;
-	bool line; /* also for people: not said by the content itself */
+	bool line; /* also for people: not in the content itself */
 } members[] = {
     {"server", false},
     {"server_id", false},
@@ -101,7 +99,7 @@ static const struct {
     {"install", false},
 };
 
-/* The REST object of one request. */
+/* Prints the REST object of one request. */
 static enum ctl_status
 print_json(const struct content *c, const char *id)
 {
@@ -151,8 +149,8 @@ out:
 
 enum { BLOB_SHOWN = 48 }; /* characters: enough for a file's magic */
 
-/* The bytes of base64 with padding (RFC 4648 section 4), in place; -1: it is
- * none, and text is no more what it was. */
+/* Decodes base64 with padding (RFC 4648 section 4) in place. Returns the number
+ * of bytes; -1: it is not base64, and text has changed. */
 static long
 decode(char *text, size_t n)
 {
@@ -168,9 +166,9 @@ decode(char *text, size_t n)
 	return b64url_decode(text, n, text);
 }
 
-/* Nobody reads base64: its beginning, and the digest of what it stands for, as
- * sha256sum says it of the file. --json has it whole. What admind-check would
- * not have let by is shown as it is. */
+/* Prints a blob as its beginning and the digest of its bytes, which is what
+ * sha256sum says of the file: base64 is not for reading. --json has it whole. A
+ * text that admind-check would not have let by is shown as it is. */
 static void
 print_blob(struct buf *b, const char *name, const struct tlv *f)
 {
@@ -196,8 +194,9 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	free(raw);
 }
 
-/* Code and JSON are behind numbers of ours; so is what has several lines,
- * whichever field it is: else its second line could pass for another field. */
+/* Prints a field. Code and JSON come after line numbers of ours, and so does a
+ * value of several lines, in whichever field: otherwise its second line could
+ * pass for another field. */
 static void
 print_field(struct buf *b, const struct tlv *f)
 {
@@ -246,7 +245,7 @@ put_text(struct buf *b, const char *name, struct ipc_bytes text)
 	show_value(b, name, text.p, text.n, show_width());
 }
 
-/* One call: what would run, for whom, and with what. */
+/* Prints one call: the tool, its caller, and its arguments. */
 static int
 call_text(const struct content *c, struct buf *b, struct err *err)
 {
@@ -271,8 +270,8 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
-/* One grant: which module for which tool, or which host for which server, and
- * the versions that serve and that it touches. */
+/* Prints one grant: the module for a tool, or the host for a server, and the
+ * serving versions that it touches. */
 static int
 grant_text(const struct content *c, struct buf *b, struct err *err)
 {
@@ -284,7 +283,8 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	uuid_text(&g.request, uuid);
 	buf_putf(b, "%-18s %s\n", "request", uuid);
 	put_text(b, "server", g.server_name);
-	/* The seal names it by this: a name in the bytes may be another's. */
+	/* The seal names the server by this id: a name in the bytes may be
+	 * another's. */
 	uuid_text(&g.server, uuid);
 	buf_putf(b, "%-18s %s\n", "server_id", uuid);
 	if (g.kind == GRANT_NETWORK) {
@@ -326,7 +326,7 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
-/* What was approved: by the vault's word, not by admind's. A call's seal ends
+/* Prints the approval by the vault's word, not by admind's. A call's seal ends
  * with the vault's life, so nothing is said of it. */
 static void
 seal_text(const struct ctl *ctl, const struct content *c, struct buf *b)
@@ -437,9 +437,9 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 }
 
 /*
- * --hash names what the administrator has read. It is compared here with what
- * admind gives now, and by the vault with what it fetches; the vault's check
- * is the one that counts.
+ * Approves. --hash names the content that the administrator has read. It is
+ * compared here with the content that admind gives now, and by the vault with
+ * the content that the vault fetches. The vault's check is the one that counts.
  */
 static enum ctl_status
 approve(const struct ctl *c, const struct ipc_id *id)

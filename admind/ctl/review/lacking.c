@@ -1,6 +1,5 @@
-/*
- * Shows what a version needs and its server lacks, beside its request.
- */
+/* Shows the secrets that a version needs and its server lacks, beside its
+ * request. */
 #include <string.h>
 
 #include <json-c/json.h>

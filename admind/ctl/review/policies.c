@@ -10,11 +10,9 @@
 #include "tables.h"
 #include "terminal.h"
 
-/*
- * policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]: how
- * requests are reviewed. Asked of the vault and set there: it shows what it
- * applies.
- */
+/* policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]: how
+ * requests are reviewed. The vault is asked and changes them: it shows the
+ * policies that it applies. */
 
 static void
 put_time(struct jsonw *w, const char *name, uint64_t us)
@@ -104,7 +102,7 @@ ask(const struct ctl *c, enum ipc_type type, const void *msg,
 	return status;
 }
 
-/* The words behind `set`. */
+/* Reads the words after `set`. */
 static int
 take(const struct ctl *c, struct ipc_policy_set *m)
 {

@@ -14,13 +14,13 @@
 
 /*
  * approvals list, and approvals review: one waiting request after the other.
- * Each is shown as `approvals show` shows it; the hash that was computed over
- * what was shown goes into the approval, and the vault approves that content or
- * none. So nobody approves what he did not see, whoever changes it meanwhile.
- *
- * A yes is the line "y", typed after the question: what was typed before it is
- * thrown away, and every other line asks again. The end of the input ends the
+ * Each is shown as `approvals show` shows it; the hash computed over the shown
+ * content goes into the approval, and the vault approves that content or none.
+ * So no person approves unseen content, even if it is changed during the
  * review.
+ *
+ * A yes is the line "y", typed after the question: earlier input is thrown
+ * away, and every other line asks again. The end of the input ends the review.
  */
 
 enum { ANSWER_MAX = 1024 };
@@ -60,7 +60,8 @@ read_answer(char line[ANSWER_MAX], bool *ended)
 	return bad || !utf8_valid((const uint8_t *)line, n) ? -1 : 0;
 }
 
-/* Asks and reads; what was typed before is thrown away. As read_answer. */
+/* Asks a question and reads the answer; earlier input is thrown away. Returns
+ * as read_answer does. */
 static int
 question(const char *text, char line[ANSWER_MAX], bool *ended)
 {
@@ -70,7 +71,7 @@ question(const char *text, char line[ANSWER_MAX], bool *ended)
 	return read_answer(line, ended);
 }
 
-/* y, n, s or q. */
+/* Reads y, n, s or q. */
 static char
 decision(bool readable)
 {
@@ -92,7 +93,8 @@ decision(bool readable)
 	}
 }
 
-/* Why a request is rejected; its author reads it. false: the input ended. */
+/* Reads the reason of a rejection, which the request's author reads. false: the
+ * input ended. */
 static bool
 reason(char line[ANSWER_MAX])
 {
@@ -124,7 +126,7 @@ decide(struct queue *q, const struct ipc_id *id, const struct content *shown,
 	close(fd);
 	if (status == CTL_REFUSED) {
 		q->failed++;
-		return CTL_DONE; /* it said why; the next one */
+		return CTL_DONE; /* it said why; go on with the next */
 	}
 	if (status != CTL_DONE)
 		return status;
@@ -139,7 +141,7 @@ decide(struct queue *q, const struct ipc_id *id, const struct content *shown,
 	return CTL_DONE;
 }
 
-/* One request: shown, asked, decided. */
+/* Reviews one request: shows it, asks, decides. */
 static enum ctl_status
 one(struct queue *q, const struct ipc_id *id)
 {
@@ -154,11 +156,12 @@ one(struct queue *q, const struct ipc_id *id)
 		return status == CTL_REFUSED ? CTL_DONE : status;
 	}
 	if (!ipc_streq(shown.m.state, "pending"))
-		goto out; /* decided meanwhile */
+		goto out; /* decided by now */
 	uuid_text(id, text);
 	putchar('\n');
 	readable = approvals_print(q->c, &shown, text) == CTL_DONE;
-	/* A difference that cannot be shown hides nothing: the content was. */
+	/* A difference that cannot be shown hides nothing: the content was
+	 * shown. */
 	if (readable)
 		(void)review_diff(q->c, id, &shown, true);
 	putchar('\n');
@@ -175,7 +178,8 @@ out:
 	return status;
 }
 
-/* One page of the list; *cursor is replaced by the next one's, or NULL. */
+/* Reviews one page of the list. *cursor is replaced by the next page's, or
+ * NULL. */
 static enum ctl_status
 page(struct queue *q, char **cursor)
 {
@@ -250,7 +254,7 @@ queue_command(const struct ctl *c)
 	return status == CTL_DONE && q.failed > 0 ? CTL_REFUSED : status;
 }
 
-/* A misspelt filter would show an empty queue. */
+/* True for an allowed word: a misspelt filter would show an empty queue. */
 static bool
 one_of(const char *word, const char *const *words)
 {
@@ -259,7 +263,7 @@ one_of(const char *word, const char *const *words)
 	return word == NULL || *words != NULL;
 }
 
-/* The queue: what waits for a decision, unless more is asked for. */
+/* Lists the requests that wait for a decision, unless more is asked for. */
 enum ctl_status
 queue_list(const struct ctl *c)
 {

@@ -1,6 +1,5 @@
-/*
- * How requests for the same tool or name ended before, beside a new one.
- */
+/* Shows how requests for the same tool or name ended before, beside a new
+ * one. */
 #include <stdint.h>
 
 #include <json-c/json.h>

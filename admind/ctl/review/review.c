@@ -48,8 +48,8 @@ review_verify(
 	return status;
 }
 
-/* admind brought the base, and could have made up an "approved version" that
- * hides a change. */
+/* Has the vault verify the base: admind brought it, and could have made up an
+ * "approved version" that hides a change. */
 static enum ctl_status
 verified(const struct ctl *c, const struct content *base)
 {
@@ -73,7 +73,7 @@ json_text(struct json_object *v)
 	    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
 }
 
-/* A member's text; "" if there is none. */
+/* Returns a member's text; "" if there is none. */
 static const char *
 text_of(struct json_object *o, const char *name)
 {
@@ -92,8 +92,8 @@ put_name(struct buf *b, struct json_object *o)
 	show_text(b, s, strlen(s), SHOW_CODE);
 }
 
-/* Appends one side of a field. Absence is ours to say, in the row of the name:
- * a text that says the same is behind a number. */
+/* Appends one side of a field. Our own word for an absent value is in the row
+ * of the name: a text that says the same comes after a line number. */
 static void
 put_side(struct buf *b, struct json_object *o, const char *side)
 {
@@ -109,9 +109,9 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 	show_block(b, json_text(v), strlen(json_text(v)), show_width());
 }
 
-/* Appends one thing that is gained, as "  hosts api.example.org" or "  limits
- * cpu_ms: 1000, then 2000". The kinds are ours: admind makes the difference of
- * versions that are not in review, and could name one like another row. */
+/* Appends one gain, as "  hosts api.example.org" or "  limits cpu_ms: 1000,
+ * then 2000". The kinds' names are ours: admind makes the difference of
+ * versions that are not in review, and could name a kind like another row. */
 static void
 put_gain(struct buf *b, const char *kind, struct json_object *v)
 {
@@ -139,11 +139,9 @@ put_gain(struct buf *b, const char *kind, struct json_object *v)
 	buf_free(&line);
 }
 
-/*
- * Appends a difference for people: what it gains first, then fields, then code.
- * admind makes the object of versions that are not in review, so nothing of it
- * is printed as it is.
- */
+/* Appends a difference for people: gains first, then fields, then code. admind
+ * makes the object for versions that are not in review, so no part of it is
+ * printed as it is. */
 static void
 put_diff(struct buf *b, struct json_object *o)
 {
@@ -219,7 +217,7 @@ is_version(const struct content *c)
 	    !callreq_is(c->m.preimage.p, c->m.preimage.n);
 }
 
-/* What `show` says beside the content. */
+/* Prints the notes that `show` has beside the content. */
 static void
 put_beside(const struct content *now)
 {
@@ -292,8 +290,8 @@ diff(const struct ctl *c, const struct ipc_id *id)
 
 /* ---- bulk ---- */
 
-/* Splits "ID HASH" (in place; the id may be its first digits): of a rejection
- * the hash may be left out. */
+/* Splits "ID HASH" (in place; the id may be its first digits). A rejection may
+ * leave the hash out. */
 static int
 read_line(char *line, bool approve, struct ipc_hash *hash)
 {
@@ -339,9 +337,9 @@ struct line {
 	char unknown[UUID_TEXT_LEN + 1]; /* not "": no request's id */
 };
 
-enum { LINES_MAX = 4096 }; /* more than waits for one reviewer: 256 KiB */
+enum { LINES_MAX = 4096 }; /* more than one reviewer's queue: 256 KiB */
 
-/* Reads the whole input and finds its ids, before anything is decided. */
+/* Reads the whole input and finds its ids, before any decision. */
 static enum ctl_status
 read_lines(const struct ctl *c, bool approve, struct line *lines, size_t *n)
 {
@@ -373,8 +371,8 @@ read_lines(const struct ctl *c, bool approve, struct line *lines, size_t *n)
 	return CTL_DONE;
 }
 
-/* Which are grants, by admind's word. One that is no request any more is none:
- * the vault says so when it is decided. */
+/* Marks the grants, by admind's word. A request that no longer exists is not
+ * one: the vault says so when it is decided. */
 static enum ctl_status
 find_grants(const struct ctl *c, struct line *lines, size_t n)
 {
@@ -414,18 +412,18 @@ decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
 		return status;
 	uuid_text(&line->id, id);
 	printf("%s %s\n", id, status == CTL_DONE ? state : "refused");
-	(void)fflush(stdout); /* told before the next is decided */
+	(void)fflush(stdout); /* printed before the next decision */
 	return status == CTL_DONE ? before : CTL_REFUSED;
 }
 
 /*
- * Each line is decided by itself, as if it had come alone; one that fails stops
- * no other. Interrupted, the same lines again do the rest: what was decided
- * says so and counts as failed.
+ * Decides each line by itself, as if it had come alone; one that fails stops no
+ * other. After an interruption the same lines again do the rest: decided
+ * requests say so and count as failed.
  *
- * Grants are approved before versions: a version that comes to serve is one
- * more that a host's grant touches, and the request for that host, which was
- * reviewed, would be replaced by another (a source and its host, say).
+ * Grants are approved before versions. A version that comes to serve is one
+ * more that a host's grant touches. So the request for that host, which was
+ * reviewed, would be replaced by another (a source and its host, for example).
  */
 static enum ctl_status
 bulk(const struct ctl *c)

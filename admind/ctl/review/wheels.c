@@ -1,7 +1,8 @@
 /*
- * What stands beside a request for a module: the wheel it came from, what it
- * needs, what is known against it. Others' words, brought by admind: shown as
- * such, escaped, and no part of what the hash names.
+ * Shows the facts beside a request for a module: the wheel it came from, its
+ * needs, the advisories against it. These are foreign words, brought by admind:
+ * they are shown as such, escaped, and are no part of the content that the hash
+ * names.
  */
 #include <string.h>
 
@@ -37,7 +38,7 @@ several(struct buf *b, const char *name, const char *const *texts, int n)
 	buf_free(&all);
 }
 
-/* Appends what a wheel needs, with the version that would be fetched. */
+/* Appends a wheel's needs, each with the version that would be fetched. */
 static void
 needs(struct buf *b, struct json_object *wheel)
 {

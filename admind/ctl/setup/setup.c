@@ -5,7 +5,7 @@
 #include "prompt.h"
 #include "setup.h"
 
-/* The vault makes the first administrator. As calls_ask. */
+/* Has the vault make the first administrator. Returns as calls_ask does. */
 static enum ctl_status
 make(const struct ctl *c, const char *username, const struct buf *password)
 {
@@ -21,11 +21,9 @@ make(const struct ctl *c, const char *username, const struct buf *password)
 	return status;
 }
 
-/*
- * An installed system has its run directory; there all first steps are made
- * (setup_system.c). Any other instance was laid out by who made it
- * (quickstart): only its first administrator is missing.
- */
+/* An installed system has its run directory; there setup makes all first steps
+ * (setup_system.c). Any other instance was laid out by its maker (quickstart):
+ * only its first administrator is missing. */
 enum ctl_status
 setup_command(const struct ctl *c)
 {

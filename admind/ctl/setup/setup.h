@@ -1,8 +1,6 @@
-/*
- * What the files of `mcpboxctl setup` and doctor's look at an installation
- * share (decision 0057). Functions that fail say why in a struct err; only
- * setup_system.c prints.
- */
+/* Shared by the files of `mcpboxctl setup` and doctor's look at an installation
+ * (decision 0057). Functions that fail say why in a struct err; only
+ * setup_system.c prints. */
 #ifndef SETUP_H
 #define SETUP_H
 
@@ -26,61 +24,63 @@ enum {
 
 struct setup {
 	const struct ctl *c;
-	struct ctl again; /* c, once setup changed what it was read from */
+	struct ctl again; /* c, after setup changed its configuration */
 	bool remote;      /* --database */
 	struct setup_url url;
 	bool admitted; /* PostgreSQL's files were changed just now */
-	/* Of a step that went well: what there is now. */
+	/* After a step that went well: the present state. */
 	char detail[SETUP_PATH_MAX * 2];
-	/* The first administrator's, if it was made here and may be in force:
-	 * shown once, however the step ended. */
+	/* The first administrator's password, if it was made here and may be in
+	 * force: shown once, however the step ended. */
 	char password[SETUP_PASSWORD_MAX];
 };
 
-/* Each: SETUP_FAILED with err, else detail is filled. */
+/* Runs a step. SETUP_FAILED with err, else detail is filled. */
 typedef enum setup_outcome setup_step(struct setup *, struct err *);
 
 /* setup_cluster.c: the distribution's PostgreSQL, by its socket. */
 setup_step setup_cluster_server, setup_cluster_roles, setup_cluster_access,
     setup_cluster_login;
-/* Which roles and which database are missing or wrong there: 0 nothing, 1
- * something that roles.sql makes, -1 with err what a person must settle. */
+/* Checks the roles and the database there. 0: nothing is missing. 1: something
+ * that roles.sql makes. -1 with err: a person must settle it. */
 int setup_cluster_state(struct pg_conn *, struct err *);
-/* roles.sql by psql, as this system user ("": as we are). 0 or -1 with err. */
+/* Runs roles.sql by psql, as this system user ("": as we are). 0, or -1 with
+ * err. */
 int setup_cluster_sql(const struct ctl *, const char *conninfo,
     const char *password, const char *user, struct err *);
 
-/* setup_elsewhere.c: one at --database. */
+/* setup_elsewhere.c: a PostgreSQL at --database. */
 setup_step setup_elsewhere_server, setup_elsewhere_roles;
 
-/* setup_remote.c: `--database local` takes away what setup_database_remote
- * wrote, and brings the lines of before back; the other server's data stay
- * there, and its addresses in egress's list. Without it an installation whose
- * database is elsewhere is left alone, and this fails. */
+/*
+ * setup_remote.c: `--database local` removes the lines and files that
+ * setup_database_remote wrote, and brings the earlier lines back. The other
+ * server's data stay there, and its addresses in egress's list. Without that
+ * option an installation whose database is elsewhere is left alone, and this
+ * fails.
+ */
 setup_step setup_remote_back;
 
 /* setup_machine.c */
 setup_step setup_machine_users, setup_machine_directories,
     setup_machine_runners, setup_machine_key, setup_machine_schema,
     setup_machine_start;
-/* The connection string that admind has for this keyword; free it. NULL
+/* Returns the connection string that admind has for this keyword; free it. NULL
  * with err. */
 char *setup_machine_conninfo(
     const struct ctl *, const char *keyword, struct err *);
-/* A connection as the owner of the database, wherever it is. NULL with err. */
+/* Connects as the owner of the database, wherever it is. NULL with err. */
 struct pg_conn *setup_machine_owner(const struct ctl *, struct err *);
-/* Is systemd the service manager here? */
+/* True if systemd is the service manager here. */
 bool setup_machine_systemd(void);
-/* Does admind answer? 0 or -1 with err. */
+/* Asks whether admind answers. 0, or -1 with err. */
 int setup_machine_answers(const struct ctl *, struct err *);
-/*
- * Before the first write of something that running processes have read: however
- * this run ends, the step "start" of this one or the next restarts them. 0 or
- * -1 with err.
- */
+/* Notes a change, before the first write of something that running processes
+ * have read: however this run ends, the step "start" of this one or the next
+ * restarts them. 0, or -1 with err. */
 int setup_machine_changes(const struct ctl *, struct err *);
-/* How the key and the data fit: 1 yes, or nothing is sealed yet; -1 with err:
- * the data are sealed by another. id NULL: there is no key. */
+/* Checks whether the key and the data fit. 1: they do, or nothing is sealed
+ * yet. -1 with err: another key sealed the data. id NULL: there is no key. */
 int setup_machine_fits(
     const struct ctl *, const uint8_t id[KEY_ID_LEN], struct err *);
 

@@ -12,17 +12,16 @@
 #include "prompt.h"
 #include "setup.h"
 
-/*
- * The first administrator. The vault alone makes one, over the socket that
- * admits root; it refuses once there is one, whatever is asked here.
- */
+/* The first administrator. Only the vault makes one, over the socket that
+ * admits root. It refuses once there is one, whatever is asked here. */
 
 enum {
 	GENERATED_BYTES = 18, /* 144 bits, 24 characters */
 	MAKE_TRIES = 100      /* of 100 ms */
 };
 
-/* How many there are; -1 with err. *known: is one called so? */
+/* Returns the number of administrators; -1 with err. *known: one has this
+ * name. */
 static long
 count(const struct ctl *c, const char *name, bool *known, struct err *err)
 {
@@ -54,10 +53,10 @@ count(const struct ctl *c, const char *name, bool *known, struct err *err)
 }
 
 /*
- * The vault keeps what it makes through admind: processes that were started a
- * moment ago may not have found each other yet, and that passes. Anything else
- * it says is final. 0 or -1 with err; *lost: a question got no answer, so it
- * may have been made nevertheless.
+ * Has the vault make the administrator. The vault stores it through admind:
+ * processes that were started a moment ago may not have found each other yet,
+ * and that passes. Every other answer of the vault is final. 0, or -1 with err.
+ * *lost: a question got no answer, so the administrator may exist nevertheless.
  */
 static int
 make(const struct ctl *c, const char *name, const struct buf *password,
@@ -146,8 +145,8 @@ setup_admin_first(struct setup *s, struct err *err)
 			    err, "%.64s was not made (run this again)", name);
 			goto out;
 		}
-		/* The answer that counts may be the one that was lost: nobody
-		 * has a password that we made and throw away now. */
+		/* The lost answer may be the one that counts: a password that
+		 * we made and throw away now would be known to no one. */
 		if (count(s->c, name, &known, &why) == -1 || !known) {
 			(void)err_wrap(err,
 			    "whether %.64s was made is not known: run this "

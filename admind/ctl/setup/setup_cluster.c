@@ -19,26 +19,26 @@
 
 /*
  * The distribution's cluster (decision 0057). All of it is done as its own
- * user: the server knows it as its superuser by peer authentication, and its
- * files lie where that user may put others in their place, so that root must
- * not follow their names. What a hostile `postgres` gains by answering wrong
- * here it has anyway: the database is its.
+ * user. The server knows that user as its superuser by peer authentication. And
+ * its files are where that user may put others in their place, so that root
+ * must not follow their names. A hostile `postgres` gains nothing by wrong
+ * answers here: the database is its own anyway.
  */
 
 enum {
 	PG_OLDEST = 150000, /* functions with SQL bodies, security_invoker */
 	FILE_BYTES_MAX = 1024 * 1024,
-	/* of 100 ms: the server reads its files anew when it comes to it; where
-	 * they are as they were, it has long done so */
+	/* of 100 ms: the server reads its files again after a while; unchanged
+	 * files were read long ago */
 	LOGIN_TRIES = 50,
 	LOGIN_TRIES_UNCHANGED = 10
 };
 
-/* Only this database (and what a restore makes of it), only our roles. */
+/* Only this database (and a restore's new one), only our roles. */
 static const char hba_lines[] =
     "local mcpbox,mcpbox_restoring mcpbox_owner peer map=mcpbox\n"
     "local mcpbox mcpbox_app peer map=mcpbox\n";
-/* root may become any of them: `mcpboxctl backup` needs no second identity. */
+/* root may become either user: `mcpboxctl backup` needs no second identity. */
 static const char ident_lines[] = "mcpbox mcpbox-owner mcpbox_owner\n"
 				  "mcpbox mcpbox-admin mcpbox_app\n"
 				  "mcpbox root mcpbox_owner\n";
@@ -52,7 +52,8 @@ superuser(const struct ctl *c, struct err *err)
 	return dbconn_open(c->superuser_database, NULL, user, err);
 }
 
-/* What listens where one would look, in words; "" if nothing does. */
+/* Lists the ports of servers in the usual directory, in words; "" if there is
+ * none. */
 static void
 other_ports(const char *dir, char *out, size_t len)
 {
@@ -157,7 +158,7 @@ setup_cluster_state(PGconn *db, struct err *err)
 		return -1;
 	if (text[0] != 't')
 		return 1;
-	/* Not before: it fails for a role that is not there. */
+	/* Not earlier: it fails for a role that does not exist. */
 	if (dbconn_get(db,
 		"SELECT has_database_privilege('mcpbox_app', 'mcpbox',"
 		" 'CONNECT') AND NOT EXISTS (SELECT 1 FROM pg_database d,"
@@ -168,7 +169,7 @@ setup_cluster_state(PGconn *db, struct err *err)
 	return text[0] == 't' ? 0 : 1;
 }
 
-/* Of psql: no notices; names are PostgreSQL's own (dbconn.c). */
+/* For psql: no notices; names are PostgreSQL's own (dbconn.c). */
 static const char quiet_and_ours[] =
     "PGOPTIONS=-c client_min_messages=warning -c search_path=pg_catalog";
 
@@ -256,7 +257,7 @@ out:
 
 /* ---- pg_hba.conf, pg_ident.conf; as their owner ---- */
 
-/* The file's bytes and mode. 0 or -1 with err. */
+/* Reads the file's bytes and mode. 0, or -1 with err. */
 static int
 read_file(const char *path, struct buf *text, mode_t *mode, struct err *err)
 {
@@ -284,7 +285,8 @@ read_file(const char *path, struct buf *text, mode_t *mode, struct err *err)
 	return n == -1 || text->failed ? -1 : 0;
 }
 
-/* Whole or not at all; what was there stays beside it (the first time). */
+/* Writes a file whole or not at all; the former one stays beside it (the first
+ * time). */
 static int
 write_file(
     const char *path, const struct buf *text, mode_t mode, struct err *err)
@@ -297,7 +299,7 @@ write_file(
 	    snprintf(kept, sizeof(kept), "%s.before-mcpbox", path) >=
 		(int)sizeof(kept))
 		return err_set(err, FAILURE_TOO_LARGE, "%.200s...", path);
-	(void)unlink(fresh); /* of a run that was killed */
+	(void)unlink(fresh); /* left by a killed run */
 	fd = open(
 	    fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd == -1)
@@ -313,8 +315,8 @@ write_file(
 	return rv;
 }
 
-/* What the server says of one of its files as it is on the disk: "" or an
- * error with its line. 0 or -1 with err. */
+/* Asks the server about one of its files as it is on the disk: out is "" or an
+ * error with its line. 0, or -1 with err. */
 static int
 judged(PGconn *db, const char *view, char *out, size_t len, struct err *err)
 {
@@ -328,7 +330,7 @@ judged(PGconn *db, const char *view, char *out, size_t len, struct err *err)
 	return dbconn_get(db, sql, out, len, err) == -1 ? -1 : 0;
 }
 
-/* Our lines in one of the two files. */
+/* Puts our lines into one of the two files. */
 static enum setup_outcome
 block(PGconn *db, const char *setting, const char *view, const char *lines,
     char path[PATH_MAX], bool *edited, struct err *err)
@@ -421,7 +423,7 @@ setup_cluster_access(struct setup *s, struct err *err)
 	dbconn_peer(s->c->superuser_database, user, sizeof(user));
 	if (dbconn_become(user, &as, err) == -1)
 		goto out;
-	/* The map first: without it the other file's lines admit nobody. */
+	/* The map first: without it the other file's lines admit no user. */
 	ident = block(db, "ident_file", "pg_ident_file_mappings", ident_lines,
 	    where[0], &edited, err);
 	if (ident == SETUP_FAILED)
@@ -446,7 +448,7 @@ out:
 	return hba;
 }
 
-/* Tried until the reload has happened. */
+/* Logs in; retries until the reload has happened. */
 static int
 login(const char *conninfo, const char *user, int tries, struct err *err)
 {

@@ -9,13 +9,13 @@
 
 #include "setup_conf.h"
 
-/* What an owner had before: a comment, so that undoing brings it back. */
+/* Marks an owner's former line: a comment, so that undoing brings it back. */
 static const char kept[] = "#before-setup ";
 
 /* ---- lines ---- */
 
-/* Does the line [p, end) begin with `prefix` and then set the keyword? Its
- * value is *value, to the end without blanks. */
+/* True if the line [p, end) begins with `prefix` and then sets the keyword.
+ * *value is its value, to the end without blanks. */
 static bool
 sets(const char *p, const char *end, const char *prefix, const char *keyword,
     const char **value, size_t *n)
@@ -39,7 +39,7 @@ sets(const char *p, const char *end, const char *prefix, const char *keyword,
 	return true;
 }
 
-/* The next line from *p; false at the end. *next is behind its newline. */
+/* Finds the next line from *p; false at the end. *next is after its newline. */
 static bool
 line(const char **p, const char *stop, const char **end, const char **next)
 {
@@ -155,7 +155,8 @@ is_so(const char *path, const void *bytes, size_t n, mode_t mode)
 	struct buf b;
 	bool same;
 
-	/* An owner may have made a file of ours narrower, never wider. */
+	/* An owner may have narrowed the mode of a file of ours, never widened
+	 * it. */
 	if (lstat(path, &st) == -1 || !S_ISREG(st.st_mode) ||
 	    (st.st_mode & 07777 & ~mode) != 0)
 		return false;
@@ -166,7 +167,8 @@ is_so(const char *path, const void *bytes, size_t n, mode_t mode)
 	return same;
 }
 
-/* The parts of its directory that are missing, the last name left out. */
+/* Makes its directory if it is missing; dir is the path without the last
+ * name. */
 static int
 make_directory(const char *path, char dir[PATH_MAX], struct err *err)
 {
@@ -213,7 +215,7 @@ setup_conf_write(
 	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >=
 	    (int)sizeof(fresh))
 		return err_set(err, FAILURE_INVALID_PARAMS, "%s", path);
-	(void)unlink(fresh); /* of a run that was killed */
+	(void)unlink(fresh); /* left by a killed run */
 	fd = open(
 	    fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd == -1)

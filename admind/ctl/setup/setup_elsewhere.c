@@ -12,14 +12,14 @@
 
 /*
  * A server at --database URL. Everything goes over verify-full TLS, with the
- * rights of the URL's role, whose password we neither keep nor pass as an
- * argument. The passwords of our two roles are made here and leave as SCRAM
+ * rights of the URL's role. We neither keep that role's password nor pass it as
+ * an argument. The passwords of our two roles are made here and leave as SCRAM
  * verifiers: neither the server nor its log ever sees them.
  */
 
 enum { CONNINFO_MAX = 4096, SECRET_MAX = 256 };
 
-/* Of the URL's role: the environment's, or asked for. */
+/* Reads the password of the URL's role: the environment's, or asks for it. */
 static int
 role_password(const struct setup *s, struct buf *out, struct err *err)
 {
@@ -41,8 +41,8 @@ role_password(const struct setup *s, struct buf *out, struct err *err)
 	    : 0;
 }
 
-/* Nothing in it needs quoting: setup_url_parse and these formats saw to it,
- * but for the path and the names, which are quoted. */
+/* Appends a quoted value. setup_url_parse and these formats make sure that
+ * nothing needs quoting, except the path and the names. */
 static int
 conninfo_put(struct buf *b, const char *key, const char *value)
 {
@@ -59,8 +59,8 @@ conninfo_put(struct buf *b, const char *key, const char *value)
 static int
 conninfo_of(const struct setup_url *u, struct buf *b, struct err *err)
 {
-	/* Kerberos's encryption, where there is a ticket, would take the place
-	 * of TLS and of the name in its certificate. */
+	/* Kerberos's encryption, if there is a ticket, would replace TLS and
+	 * the name in its certificate. */
 	buf_putf(b, "port=%u sslmode=verify-full gssencmode=disable ", u->port);
 	if (conninfo_put(b, "host", u->host) == -1 ||
 	    conninfo_put(b, "user", u->user) == -1 ||
@@ -71,7 +71,8 @@ conninfo_of(const struct setup_url *u, struct buf *b, struct err *err)
 	return 0;
 }
 
-/* The password is no part of the string, which psql gets as an argument. */
+/* Connects as the role. The password is no part of the string that psql gets as
+ * an argument. */
 static PGconn *
 connect_role(
     const struct buf *conninfo, const struct buf *password, struct err *err)
@@ -104,7 +105,7 @@ setup_elsewhere_server(struct setup *s, struct err *err)
 	return SETUP_ALREADY;
 }
 
-/* ALTER ROLE with a verifier that is computed here. */
+/* Sends ALTER ROLE with a verifier that is computed here. */
 static int
 give_password(
     PGconn *db, const char *role, const char *password, struct err *err)
@@ -150,7 +151,7 @@ give_passwords(struct setup *s, PGconn *db, struct err *err)
 	return rv;
 }
 
-/* Does a role get in as the installation is configured? */
+/* True if a role gets in as the installation is configured. */
 static bool
 works(char *conninfo)
 {

@@ -3,18 +3,16 @@
 
 #include "setup_lines.h"
 
-/*
- * In front of everything: of pg_hba.conf the first line that matches counts,
- * and a line may be continued by a backslash at the end of the one before,
- * comments too, so that no other place is a place of one's own.
- */
+/* The block goes before everything else. In pg_hba.conf the first line that
+ * matches counts. And a line, even a comment, may be continued by a backslash
+ * at the end of the one before. So no other place is safe. */
 
 static const char begin[] = "# BEGIN mcpbox";
 static const char end[] = "# END mcpbox";
 static const char remark[] =
     " (made by mcpboxctl setup, which leaves these lines as it finds them)\n";
 
-/* Does the line at p begin with this marker? */
+/* True if the line at p begins with this marker. */
 static bool
 is(const uint8_t *p, size_t n, const char *marker)
 {

@@ -1,7 +1,5 @@
-/*
- * A block of lines of ours in a file that is somebody else's (pg_hba.conf,
- * pg_ident.conf). Text in, text out.
- */
+/* A block of our lines in a foreign file (pg_hba.conf, pg_ident.conf). Text in,
+ * text out. */
 #ifndef SETUP_LINES_H
 #define SETUP_LINES_H
 
@@ -21,7 +19,7 @@ enum setup_block {
 /* lines: text of whole lines, each with its newline. */
 enum setup_block setup_lines_find(
     const uint8_t *text, size_t n, const char *lines);
-/* The block in front of the text. */
+/* Appends the block and then the text to out. */
 void setup_lines_put(
     const uint8_t *text, size_t n, const char *lines, struct buf *out);
 

@@ -85,8 +85,8 @@ setup_machine_directories(struct setup *s, struct err *err)
 
 /* ---- uids of runners ---- */
 
-/* The first range NAME:FIRST:COUNT of a file that meets ours; its line in
- * `line`, "" if none does. */
+/* Finds the first range NAME:FIRST:COUNT of a file that meets ours; `line` is
+ * its line, or "" if there is none. */
 static void
 overlap(const char *path, uint64_t low, uint64_t high, char *line, size_t len)
 {
@@ -110,7 +110,7 @@ overlap(const char *path, uint64_t low, uint64_t high, char *line, size_t len)
 		fclose(f);
 }
 
-/* An account or group in the range: "" if there is none. */
+/* Finds an account or group in the range: "" if there is none. */
 static void
 account(uint64_t low, uint64_t high, char *line, size_t len)
 {
@@ -217,11 +217,9 @@ setup_machine_owner(const struct ctl *c, struct err *err)
 
 /* ---- master key ---- */
 
-/*
- * Data that another key sealed are worth nothing with a new one; and once a
- * key is there people take it for the right one. 1: it fits, or nothing is
- * sealed; -1 with err.
- */
+/* Data that another key sealed do not open with a new one, and once a key
+ * exists people take it for the right one. 1: it fits, or nothing is sealed; -1
+ * with err. */
 int
 setup_machine_fits(
     const struct ctl *c, const uint8_t id[KEY_ID_LEN], struct err *err)
@@ -288,7 +286,7 @@ setup_machine_key(struct setup *s, struct err *err)
 
 /* ---- migrations ---- */
 
-/* The schema's version; 0: none yet. -1 with err. */
+/* Returns the schema's version; 0: none yet. -1 with err. */
 static long
 schema(const struct ctl *c, struct err *err)
 {
@@ -321,7 +319,7 @@ setup_machine_systemd(void)
 	return access("/run/systemd/system", F_OK) == 0; /* sd_booted(3) */
 }
 
-/* systemctl with these words. 0 or -1 with err. */
+/* Runs systemctl with these words. 0, or -1 with err. */
 static int
 systemctl(const char *a, const char *b, struct err *err)
 {
@@ -341,7 +339,7 @@ systemctl(const char *a, const char *b, struct err *err)
 	return status == 0 ? 0 : -1;
 }
 
-/* As mcpbox-migrate.service does it. */
+/* Migrates as mcpbox-migrate.service does. */
 static int
 migrate_here(const struct ctl *c, struct err *err)
 {
@@ -382,9 +380,9 @@ migrate_here(const struct ctl *c, struct err *err)
 	return status == 0 ? 0 : -1;
 }
 
-/* A file of root's in the state directory that is there or not: MARK_SETUP,
- * which units wait for (an installation that was never set up must not look
- * like one that fails), and MARK_RESTART. */
+/* Writes a mark, a file of root's in the state directory. MARK_SETUP: units
+ * wait for it, since an installation that was never set up must not look like
+ * one that fails. MARK_RESTART: see setup_machine_changes. */
 static int
 write_mark(const struct ctl *c, const char *name, struct err *err)
 {
@@ -419,7 +417,7 @@ setup_machine_changes(const struct ctl *c, struct err *err)
 	return write_mark(c, MARK_RESTART, err);
 }
 
-/* Was something changed that what runs has not read? */
+/* True if a change was made that the running processes have not read. */
 static bool
 restart_due(const struct ctl *c, bool done)
 {
@@ -437,8 +435,8 @@ setup_machine_schema(struct setup *s, struct err *err)
 
 	if ((before = schema(s->c, err)) == -1)
 		return SETUP_FAILED;
-	/* A password of the owner is given to the unit by its credential. It
-	 * stays active when it has run, and start would not run it again. */
+	/* The unit gets the owner's password by its credential. It stays active
+	 * after it has run, and `start` would not run it again. */
 	if (s->remote)
 		rc = !setup_machine_systemd()
 		    ? err_set(err, FAILURE_INTERNAL,
@@ -474,7 +472,7 @@ setup_machine_answers(const struct ctl *c, struct err *err)
 	if (fd == -1)
 		return -1;
 	memset(&q, 0, sizeof(q));
-	/* a question that the database answers: it may still be connecting */
+	/* the database answers this question: admind may still be connecting */
 	q.what = ipc_str("administrators");
 	q.id = ipc_str("");
 	q.limit = 1;

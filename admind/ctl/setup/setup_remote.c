@@ -10,18 +10,18 @@
 /*
  * Configuration for a database elsewhere (decision 0059).
  *
- * In the order in which it is written, so that setup run again ends what a
- * killed run began, and a first one leaves what was there working (a later one
- * has given the roles new passwords by then): passwords and
- * certificate, which nobody reads yet; what egress never connects to; the
- * units' way out; and last the lines that make admind look elsewhere. Undoing
- * goes the other way.
+ * It is written in the order below, so that a second run ends what a killed run
+ * began, and a first run leaves the former setup working (a later run has given
+ * the roles new passwords by then). First come passwords and certificate, which
+ * no process reads yet; then the addresses that egress never connects to; then
+ * the units' way out; and last the lines that make admind use the other server.
+ * Undoing goes the other way.
  *
  * Tools must never reach the suite's own database, whatever an administrator
  * grants: its addresses are in egress's list before admind uses them.
  *
- * Lines go into the .local files alone (decision 0062): what the package
- * installs is read and never written.
+ * Lines go into the .local files alone (decision 0062): the package's files are
+ * read and never written.
  */
 
 struct file {
@@ -35,7 +35,7 @@ static const struct file ctl = {"mcpboxctl", "/etc/mcpbox/mcpboxctl.conf",
 static const struct file egress = {
     "egress", "/etc/mcpbox/egress.conf", "/etc/mcpbox/egress.conf.local"};
 
-/* The first line tells the package's postrm whose the file is. */
+/* By the first line the package's postrm knows that the file is setup's. */
 static const char header[] =
     "# Written by `mcpboxctl setup --database`; lines of your own may stand "
     "here too.\n"
@@ -58,7 +58,8 @@ enum {
 
 /* ---- texts ---- */
 
-/* One line of a configuration: every address has the same name and port. */
+/* Writes one line of a configuration: every address has the same name and
+ * port. */
 static int
 conninfo(const struct setup_url *u, const char *user, char *out, size_t len,
     struct err *err)
@@ -117,7 +118,7 @@ endpoint(const struct setup_url *u, int i, char out[ADDRESS_MAX])
 	    six ? "]" : "", u->port);
 }
 
-/* Is one of the comma-separated list? */
+/* True if one is in the comma-separated list. */
 static bool
 listed(const char *list, const char *one)
 {
@@ -135,7 +136,7 @@ listed(const char *list, const char *one)
 
 /* ---- lines ---- */
 
-/* Did setup write this value? */
+/* True if setup wrote this value. */
 static bool
 is_ours(const char *value)
 {
@@ -143,8 +144,8 @@ is_ours(const char *value)
 	    strcmp(value, owner_file) == 0;
 }
 
-/* One keyword of the machine's file; value NULL: as it was before us, and a
- * file of which nothing else is left goes. 1 if it changed. */
+/* Sets one keyword of the machine's file. A NULL value restores the former one,
+ * and a file with nothing else left is removed. 1 if the file changed. */
 static int
 set_line(const struct file *f, const char *keyword, const char *value,
     bool keep, struct err *err)
@@ -179,7 +180,7 @@ out:
 	return rc;
 }
 
-/* What one file alone says. */
+/* Reads a keyword from one file alone. */
 static int
 get_line(const char *path, const char *keyword, char *out, size_t len,
     struct err *err)
@@ -197,7 +198,7 @@ get_line(const char *path, const char *keyword, char *out, size_t len,
 	return rc == -1 ? -1 : 0;
 }
 
-/* What the process finds in both. */
+/* Reads a keyword as the process finds it in both files. */
 static int
 get_setting(const struct file *f, const char *keyword, char *out, size_t len,
     struct err *err)
@@ -223,8 +224,8 @@ get_setting(const struct file *f, const char *keyword, char *out, size_t len,
 	return rc;
 }
 
-/* The machine's list of egress with ours in it, at the end; what others wrote
- * stays. Both files' together must fit into a line (conf.c). */
+/* Adds our addresses to the end of egress's list in the machine's file; other
+ * entries stay. Both files' lists together must fit into a line (conf.c). */
 static int
 add_never(const struct setup_url *u, struct err *err)
 {
@@ -253,9 +254,9 @@ add_never(const struct setup_url *u, struct err *err)
 	return more ? set_line(&egress, "never", never, false, err) : 0;
 }
 
-/* ---- is it so ---- */
+/* ---- checking ---- */
 
-/* 1, 0, or -1 with err. */
+/* Compares a file. 1, 0, or -1 with err. */
 static int
 file_is(const char *path, const struct buf *want, struct err *err)
 {
@@ -329,7 +330,7 @@ setup_remote_configured(const struct setup_url *u, struct err *err)
 	return rc;
 }
 
-/* ---- making it so ---- */
+/* ---- writing ---- */
 
 static int
 write_secret(const char *path, const char *text, struct err *err)
@@ -381,8 +382,8 @@ write_dropins(const struct setup_url *u, struct err *err)
 	return rc;
 }
 
-/* For `restore`, which makes databases: the URL's role, whose password is asked
- * for each time. */
+/* Sets the line for `restore`, which makes databases: the URL's role, whose
+ * password is asked for each time. */
 static int
 superuser_line(const struct setup_url *u, struct err *err)
 {
@@ -455,10 +456,12 @@ drop_file(const char *path, bool *changed, struct err *err)
 	return rc;
 }
 
-/* What egress never connects to keeps the addresses: the server is still there,
- * with the data of before. The lines go first: what they name is there as long
- * as they are. Lines of ours in the package's files, which somebody moved
- * there, are his to take away. 1: something changed. */
+/*
+ * Undoes the configuration. Egress's list keeps the addresses: the server is
+ * still there, with the former data. The lines go first, so that the files they
+ * name exist as long as they do. An administrator who moved our lines into the
+ * package's files has to remove them. 1: something changed.
+ */
 static int
 undo(struct err *err)
 {
@@ -495,8 +498,8 @@ undo(struct err *err)
 	return changed ? 1 : 0;
 }
 
-/* The steps that follow connect where the configuration says now. Lives as long
- * as we do. */
+/* Reads the configuration again, since the next steps connect where it says
+ * now. It lives as long as the process. */
 static int
 read_again(struct setup *s, struct err *err)
 {

@@ -11,18 +11,18 @@
 #include "tables.h"
 
 /*
- * `mcpboxctl setup` on an installed system: the steps in their order, each
- * found done or made, the first that fails ending it. Nothing is undone: what
- * was made is what the next run finds.
+ * `mcpboxctl setup` on an installed system: runs the steps in their order. Each
+ * is found done or is made, and the first that fails ends it. Nothing is
+ * undone: the next run finds the finished steps.
  *
- * It asks nothing of the network but what --database names, and only root may
- * run it.
+ * It connects only to the server that --database names, and only root may run
+ * it.
  */
 
 static const struct step {
 	const char *name;
 	setup_step *here,
-	    *elsewhere; /* elsewhere: --database URL; NULL: not then */
+	    *elsewhere; /* elsewhere: --database URL; NULL: no such step then */
 } steps[] = {
     {"users", setup_machine_users, setup_machine_users},
     {"directories", setup_machine_directories, setup_machine_directories},
@@ -48,7 +48,8 @@ word(enum setup_outcome o)
 				 : "failed";
 }
 
-/* Details hold what a server or another program said: shown escaped. */
+/* Prints a step. Details hold words of a server or another program: they are
+ * shown escaped. */
 static void
 tell(const struct ctl *c, struct json_object *all, const char *name,
     enum setup_outcome o, const char *detail)
@@ -77,7 +78,8 @@ tell(const struct ctl *c, struct json_object *all, const char *name,
 	buf_free(&b);
 }
 
-/* Also behind a failure: the administrator may be there nevertheless. */
+/* Prints the password, also after a failure: the administrator may exist
+ * nevertheless. */
 static void
 show_password(const struct setup *s)
 {
@@ -138,9 +140,9 @@ setup_system_run(const struct ctl *c)
 		fputs("mcpboxctl: setup must be run as root\n", stderr);
 		return CTL_REFUSED;
 	}
-	/* One at a time. Who can open a file can lock it, so it is a directory
-	 * that is closed to others; one that is not there the second step
-	 * names. */
+	/* One at a time. A user who can open a file can lock it, so the lock is
+	 * on a directory that is closed to others. If it is missing, the second
+	 * step says so. */
 	snprintf(backups, sizeof(backups), "%s/backups", c->state_dir);
 	lock = open(backups, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (lock != -1 && flock(lock, LOCK_EX | LOCK_NB) == -1) {

@@ -13,15 +13,14 @@
 #include "setup.h"
 #include "setup_conf.h"
 
-/*
- * --database URL. libpq takes it apart, so that it means what it means to
- * psql; what is not in our list is refused, since it would change who is
- * trusted (sslmode, sslcrl, gssencmode, service files) without being looked at.
- */
+/* --database URL. libpq parses it, so that it means the same as to psql.
+ * Parameters that are not in our list are refused, since they would change the
+ * trust (sslmode, sslcrl, gssencmode, service files) without a check. */
 
 enum {
 	PORT_DEFAULT = 5432,
-	/* The same as of other files that setup copies: a bundle of them. */
+	/* As for other files that setup copies: a bundle of authorities
+	 * fits. */
 	AUTHORITY_MAX = 256 * 1024
 };
 
@@ -31,7 +30,7 @@ refuse(struct err *err, const char *why)
 	return err_set(err, FAILURE_INVALID_PARAMS, "--database: %s", why);
 }
 
-/* One keyword of the URL. 0 or -1 with err. */
+/* Takes one keyword of the URL. 0, or -1 with err. */
 static int
 take(struct setup_url *u, const char *key, const char *value, bool *verified,
     struct err *err)
@@ -84,11 +83,9 @@ take(struct setup_url *u, const char *key, const char *value, bool *verified,
 	    "--database: %.40s is not understood; leave it out", key);
 }
 
-/*
- * A role or a database, as a word of a connection string in a line of a
- * configuration: what would end the word would begin another parameter
- * (sslmode), what ends the line another setting.
- */
+/* Checks the name of a role or a database, which becomes a word of a connection
+ * string in a configuration line. A character that ends the word would begin
+ * another parameter (sslmode), one that ends the line another setting. */
 static bool
 name_ok(const char *name)
 {
@@ -99,8 +96,8 @@ name_ok(const char *name)
 	return *name != '\0';
 }
 
-/* A name or an address: no directory, no list, nothing that a configuration
- * line or a unit file could take for more. */
+/* True for a name or an address: no directory, no list, nothing that a
+ * configuration line or a unit file could take for more. */
 static bool
 host_ok(const char *host)
 {
@@ -110,10 +107,9 @@ host_ok(const char *host)
 		"0123456789.-:") == strlen(host);
 }
 
-/*
- * The authority's file: what it is a link to, since it is copied. The copy is
- * for all to read, as certificates are; what root names may hold a key too.
- */
+/* Finds the authority's file: the target of its link, since it is copied. All
+ * users can read the copy, as they can certificates; but the file that root
+ * names may hold a key too. */
 static int
 authority(struct setup_url *u, struct err *err)
 {

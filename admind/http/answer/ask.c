@@ -27,10 +27,9 @@ refused(struct call *c, struct ipc_frame *f)
 	free(message);
 }
 
-/*
- * The final answer, or none. `gone` says why there is none; which process it
- * was is told by the failure, since the reader's next step differs.
- */
+/* Takes the final answer, or none; then `gone` says why there is none. The
+ * failure tells which process did not answer, since the reader's next step
+ * differs. */
 static void
 answered(void *arg, struct ipc_frame *f, enum failure gone)
 {

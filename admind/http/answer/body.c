@@ -7,10 +7,8 @@
 #include "json.h"
 #include "problem.h"
 
-/*
- * The media type is checked although the body would show itself: a form of
- * another site can send text/plain without asking, application/json not.
- */
+/* Checks the media type although the body's own text would show it: a form of
+ * another site can send text/plain without asking, but not application/json. */
 int
 body_object(struct call *c, struct json_object **out)
 {

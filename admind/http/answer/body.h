@@ -11,10 +11,12 @@ struct json_object;
 /* Parses the body, which must be a JSON object. 0 with *out, which the caller
  * releases with json_object_put; or -1, and the call is answered and gone. */
 int body_object(struct call *, struct json_object **out);
-/* The same; each of its members must be one of names (NULL-terminated). */
+/* Does the same; each member of the object must be one of names
+ * (NULL-terminated). */
 int body_parse(
     struct call *, const char *const *names, struct json_object **out);
-/* A required string member. 0, or -1 with err. Borrowed from the object. */
+/* Reads a required string member, borrowed from the object. 0, or -1 with
+ * err. */
 int body_str(
     struct json_object *, const char *name, struct ipc_bytes *, struct err *);
 

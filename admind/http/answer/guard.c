@@ -3,7 +3,7 @@
 
 #include "guard.h"
 
-/* Is s empty, or a colon and one to five digits up to 65535? */
+/* True if s is empty, or a colon and one to five digits up to 65535. */
 static bool
 port_ok(const char *s)
 {
@@ -48,11 +48,9 @@ guard_localhost(const char *host, const char **port)
 	return true;
 }
 
-/*
- * Only http: we serve no TLS. "null" (sandboxed frames, data: pages) and
- * another port are other origins; localhost and 127.0.0.1 are two origins to
- * a browser as well.
- */
+/* Only http: we serve no TLS. "null" (sandboxed frames, data: pages) and
+ * another port are other origins. To a browser localhost and 127.0.0.1 are two
+ * origins as well. */
 bool
 guard_origin(const char *origin, const char *host)
 {
@@ -68,10 +66,11 @@ token_char(char c)
 }
 
 /*
- * RFC 6265 section 4.2.1: pairs with "; " between. Other cookies are other
- * programs' (cookies are shared by all ports of a host) and passed over. Two
- * of ours mean that someone planted one: neither is believed. The value has
- * min to max characters of base64url.
+ * Finds a cookie (RFC 6265 section 4.2.1: pairs with "; " between). Other
+ * cookies belong to other programs (cookies are shared by all ports of a host)
+ * and are passed over. Two of ours mean that one was planted: neither is
+ * believed. The value has min to max characters of base64url. 1 found, 0
+ * absent, -1 twice or malformed.
  */
 static int
 find_cookie(
@@ -176,7 +175,8 @@ hex_digit(char c)
 }
 
 /* Undoes percent-encoding, and + for a space, as every program's encoder of
- * queries writes them. Control characters do not come out. */
+ * queries writes them. Refuses control characters, an empty result, and one
+ * longer than out. */
 static int
 decode(const char *s, size_t n, char *out, size_t len)
 {
@@ -215,7 +215,7 @@ set_limit(const char *s, struct params *p)
 	return 0;
 }
 
-/* A cursor is ours, so ASCII. */
+/* Takes a cursor. A cursor is ours, so ASCII. */
 static int
 set_cursor(const char *value, struct params *p)
 {
@@ -230,7 +230,7 @@ set_cursor(const char *value, struct params *p)
 	return 0;
 }
 
-/* Is value one of words, a | between? */
+/* True if value is one of words, which have | between. */
 static bool
 in_words(const char *words, size_t n, const char *value)
 {
@@ -272,7 +272,7 @@ is_allowed(const char *list, const char *name, size_t n, struct allowed *a)
 	return false;
 }
 
-/* One parameter's value. 0, or -1 if it is none of those allowed. */
+/* Takes one parameter's value. 0, or -1 if the value is not allowed. */
 static int
 set_param(struct params *p, const struct allowed *a, const char *name, size_t n,
     const char *value)
@@ -295,10 +295,9 @@ set_param(struct params *p, const struct allowed *a, const char *name, size_t n,
 	return 0;
 }
 
-/*
- * A misspelt filter that is ignored would show more than was asked for, so
- * unknown, repeated, empty and malformed parameters are all errors.
- */
+/* Parses a query. A misspelt filter that is ignored would show more than was
+ * asked for, so unknown, repeated, empty and malformed parameters are all
+ * errors. */
 int
 guard_query(
     const char *query, const char *allowed, struct params *p, struct err *e)
@@ -365,8 +364,8 @@ guard_query_value(const char *query, const char *name, char *out, size_t len)
 }
 
 /*
- * A browser on this machine shows pages of anyone. They may send requests here
- * without reading answers; those carry the page's Origin, or at least
+ * A browser on this machine shows anyone's pages. They may send requests here
+ * without reading answers. Those requests carry the page's Origin, or at least
  * Sec-Fetch-Site, which no script can forge (Fetch, forbidden header names).
  * "same-site" is refused as well: another port of localhost is the same site,
  * so SameSite=Strict alone doesn't keep its pages out.

@@ -13,10 +13,10 @@ enum {
 };
 
 /*
- * On every answer: it is data, for this origin's scripts only, never cached
- * (a shared profile's back button would show it after logout), never framed,
- * sniffed, or given away in a Referer. Nothing that is shown runs, loads or
- * sends anything.
+ * Sets the fields of every answer. An answer is data, for this origin's scripts
+ * only. It is never cached (a shared profile's back button would show it after
+ * logout), never framed, sniffed, or given away in a Referer. Nothing that is
+ * shown runs, loads or sends anything.
  */
 void
 security_headers(struct httpd_req *req)
@@ -32,10 +32,8 @@ security_headers(struct httpd_req *req)
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
-/*
- * The failure table's statuses are those of /mcp, where most failures travel
- * in a 200. REST says them by status.
- */
+/* Returns the HTTP status. The failure table's statuses are those of /mcp,
+ * where most failures travel in a 200. REST says them by status. */
 int
 problem_status(enum failure f)
 {
@@ -44,7 +42,7 @@ problem_status(enum failure f)
 	case FAILURE_UNKNOWN_TOOL:
 		return 404;
 	case FAILURE_CONFLICT:
-	case FAILURE_MISSING_GRANT: /* a module that nobody recorded yet */
+	case FAILURE_MISSING_GRANT: /* a module that is not recorded yet */
 		return 409;
 	case FAILURE_INVALID_ARGUMENTS:
 	case FAILURE_INVALID_PARAMS:
@@ -126,8 +124,9 @@ problem_retry(
 	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
 }
 
-/* admind has no failure of its own: to clients of /mcp its absence is that of
- * what is stored. The table's fix is about PostgreSQL, which may be well. */
+/* Answers for a process that is away. admind has no failure of its own: to
+ * clients of /mcp its absence is the storage's. The table's fix is about
+ * PostgreSQL, which may be well. */
 void
 problem_away(struct call *c, bool vault, const char *detail)
 {
@@ -147,10 +146,10 @@ problem_status_send(struct call *c, int status, enum failure f,
 }
 
 /*
- * admind's JSON passes on as it is, but only if it is JSON: this process
- * promises the type, whatever admind has become. The ETag is the SHA-256 of the
- * very bytes that are sent, and a change names it: of two administrators at
- * once the later one is told and reads again.
+ * Passes admind's JSON on as it is, but only if it is JSON: this process
+ * promises the type, even if admind was taken over. The ETag is the SHA-256 of
+ * the very bytes that are sent, and a change names it: of two administrators at
+ * once the later one gets an error and reads again.
  */
 void
 reply_admind(struct call *c, struct ipc_frame *f, bool tagged)

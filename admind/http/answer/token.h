@@ -6,8 +6,8 @@
 
 #include "web.h"
 
-/* Both halves of a login's token, into c; -1: one is missing or malformed, and
- * the request is answered. */
+/* Reads both halves of a login's token into c. -1: one is missing or malformed,
+ * and the request is answered. */
 int token_read(struct call *);
 
 #endif

@@ -1,7 +1,5 @@
-/*
- * admind-http: what its files share. One struct web a process, one struct call
- * a request that waits for another process.
- */
+/* Shared by admind-http's files. One struct web a process, one struct call a
+ * request that waits for another process. */
 #ifndef WEB_H
 #define WEB_H
 
@@ -21,17 +19,18 @@
 
 enum {
 	DEVICE_TEXT_MAX = 160, /* the vault's text of a known browser */
-	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says more */
+	PAGE_DEFAULT = 50,     /* items of a list unless ?limit= says
+				* otherwise */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
 	/* A login form has at most two passwords of 128 characters, a refusal
 	 * a reason of 2000; both fit many times, escaped or not. */
 	WEB_BODY_MAX = 32 * 1024,
-	/* A page of a list or a shown version; then the vault's slowest
+	/* Enough for a page of a list, a shown version, or the vault's slowest
 	 * answer, a queue of Argon2 hashes. */
 	WEB_TIMEOUT_MS = 15000,
-	/* A run in the sandbox that talks to another machine, with its
-	 * queue. */
+	/* Enough for a run in the sandbox that talks to another machine, with
+	 * its queue. */
 	WEB_SLOW_MS = 100000
 };
 
@@ -45,17 +44,17 @@ struct web {
 	bool have_metrics_token;
 };
 
-/* Who may use a route. */
+/* The rights that a route needs. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
-	/* anyone, by another site's redirect or link, too; reads its own query
-	 */
+	/* anyone, also by another site's redirect or link; reads its own
+	 * query */
 	ACCESS_CALLBACK,
 	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
-	ACCESS_WRITE /* the same, asked here before the body is looked at */
+	ACCESS_WRITE /* the same, asked here before the body is read */
 };
 
-/* Parameters behind '?', checked and decoded; empty if not given. */
+/* Parameters after '?', checked and decoded; empty if not given. */
 struct params {
 	char filter[ADMIN_FILTER_COUNT][ADMIN_FILTER_MAX + 1];
 	char cursor[ADMIN_CURSOR_MAX + 1];
@@ -83,14 +82,15 @@ struct call {
 	struct params params;
 	/* The login's token, both halves joined: for the vault alone. */
 	char token[LOGIN_TEXT + 1];
-	/* Its SHA-256 in base64url: what admind asks the vault by. */
+	/* Its SHA-256 in base64url, by which admind asks the vault. */
 	char token_hash[LOGIN_HASH_TEXT + 1];
-	const char *unreachable; /* who is asked, should he not answer */
+	const char *unreachable; /* the asked process, for its failure */
 	void (*then)(struct call *, struct ipc_frame *);
-	/* Of answers that go on (tail.c): the client went away; frees c. */
+	/* For answers that go on (tail.c): the client went away; frees c. */
 	void (*gone)(struct call *);
 	void *data;
-	/* What a handler keeps between two questions; call_free frees it. */
+	/* Data that a handler keeps between two questions; call_free frees
+	 * it. */
 	void *work;
 	void (*work_free)(void *);
 	bool takes_refusals; /* `then` hears REFUSED, too */

@@ -23,12 +23,12 @@ enum {
 };
 
 /*
- * admind isn't trusted to say what a reviewer sees. The hash is computed here,
- * over the very bytes that are shown; the vault computes it again over what it
- * then seals. The circumstances are admind's own members: they must be JSON
- * members by themselves, and may not bring a second id, hash, content or marks
- * (what version_marks.h finds in these bytes): the
- * scan of the whole refuses duplicate names at every depth.
+ * admind isn't trusted to decide what a reviewer sees. The hash is computed
+ * here, over the very bytes that are shown; the vault computes it again over
+ * the bytes that it then seals. The circumstances are admind's own members:
+ * they must be JSON members by themselves, and may not bring a second id, hash,
+ * content or marks (version_marks.h finds these in the bytes). The scan of the
+ * whole refuses duplicate names at every depth.
  */
 int
 approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,
@@ -111,7 +111,7 @@ show(struct call *c, struct ipc_frame *f)
 	buf_free(&b);
 }
 
-/* The {id} of the path; what is no uuid names nothing. */
+/* Reads the {id} of the path; a text that is no uuid names no request. */
 static int
 take_id(struct call *c, struct ipc_id *id)
 {
@@ -153,11 +153,9 @@ approved(struct call *c, struct ipc_frame *f)
 	decided(c, f->type == IPC_HALF_APPROVED ? "pending" : "approved");
 }
 
-/*
- * If-Match carries the hash that was reviewed. "*" would approve whatever is
- * there now, which is what the hash exists to prevent: as if it were absent.
- * What isn't one strong tag of a hash can't be the reviewed one.
- */
+/* Approves. If-Match carries the hash that was reviewed. "*" would approve
+ * whatever is there now, which the hash exists to prevent: it counts as absent.
+ * A value that isn't one strong tag of a hash can't be the reviewed one. */
 void
 approve_post(struct call *c)
 {

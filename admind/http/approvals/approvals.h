@@ -1,6 +1,4 @@
-/*
- * The approval queue's own part: what a reviewer is shown.
- */
+/* The approval queue's own part: the object that a reviewer sees. */
 #ifndef APPROVALS_H
 #define APPROVALS_H
 
@@ -8,11 +6,9 @@
 #include "err.h"
 #include "ipc.h"
 
-/*
- * The REST object of a request, from admind's answer: id, kind, state, its
- * circumstances, the hash computed here over the pre-image, the whole content.
- * 0 with *hash, or -1.
- */
+/* Writes the REST object of a request, from admind's answer: id, kind, state,
+ * its circumstances, the hash computed here over the pre-image, the whole
+ * content. 0 with *hash, or -1. */
 int approvals_show(const struct ipc_id *, const struct ipc_approval_content *,
     struct buf *out, struct ipc_hash *hash, struct err *);
 

@@ -13,16 +13,17 @@
 #include "web.h"
 
 /*
- * POST /api/approvals/bulk: many decisions, one after the other, each as if it
- * had come alone: with the hash of what was reviewed, judged and sealed by
- * itself. One that fails stops no other. Who is cut off in the middle sends it
- * all again: what was decided says so, the rest is decided then.
+ * POST /api/approvals/bulk: many decisions, one after the other. Each is made
+ * as if it had come alone: with the hash of the reviewed content, judged and
+ * sealed by itself. One that fails stops no other. A client that is cut off in
+ * the middle sends the whole again: decided requests say so, and the rest are
+ * decided then.
  *
- * Grants are approved before versions, whatever the order of the items: a
- * version that comes to serve is one more that a host's grant touches, so the
- * request for that host would be replaced by another, which nobody reviewed
- * (a source and the host it is at, say). A grant changes no version's bytes.
- * Which is which is admind's word: a wrong one costs the order, nothing else.
+ * Grants are approved before versions, in whatever order the items come. A
+ * version that comes to serve is one more that a host's grant touches. So the
+ * request for that host would be replaced by another, which no person reviewed
+ * (a source and the host it is at, for example). A grant changes no version's
+ * bytes. admind tells the kinds: a wrong kind costs the order, nothing else.
  */
 
 enum { ITEMS_MAX = 100, REASON_MAX = 2000 };
@@ -40,7 +41,7 @@ struct work {
 	bool approve;
 	char reason[REASON_MAX + 1];
 	size_t n, at;
-	size_t order[ITEMS_MAX]; /* in which they are decided */
+	size_t order[ITEMS_MAX]; /* order of the decisions */
 	struct item item[ITEMS_MAX];
 };
 
@@ -118,7 +119,7 @@ decided(struct call *c, struct ipc_frame *f)
 	if (f->type == IPC_OK) {
 		it->state = k->approve ? "approved" : "rejected";
 	} else if (f->type == IPC_HALF_APPROVED) {
-		it->state = "pending"; /* the first of two yeses */
+		it->state = "pending"; /* first of two approvals */
 	} else if (f->type == IPC_REFUSED && ipc_decode(f, &r, NULL) == 0 &&
 	    r.failure < FAILURE_COUNT) {
 		it->failure = failure_info((enum failure)r.failure)->name;
@@ -131,7 +132,7 @@ decided(struct call *c, struct ipc_frame *f)
 	next(c);
 }
 
-/* Grants first; within both, as they came. */
+/* Begins with the grants; grants and others each keep their order. */
 static void
 begin(struct call *c)
 {
@@ -176,7 +177,7 @@ ask_kind(struct call *c)
 	ask_admind(c, IPC_APPROVAL_GET, &m, got_kind);
 }
 
-/* {id, hash}; hash is the one that GET gave, needed to approve. */
+/* Reads {id, hash}; hash is the one that GET gave, needed to approve. */
 static int
 take_item(struct json_object *o, struct work *k, struct err *e)
 {

@@ -15,13 +15,13 @@
 #include "web.h"
 
 /*
- * GET /api/approvals/{id}/diff: what a request would change.
+ * GET /api/approvals/{id}/diff: shows what a request would change.
  *
  * admind brings both sides, and may be hostile: a forged "approved version"
  * that already holds the change would hide it. So the vault is asked whether
- * the base bears its seal, which a person's approval of just these bytes made;
- * and version_diff_json refuses a base of another tool. The difference is
- * computed here. Without a verified base everything is shown as new.
+ * the base bears its seal, which a person's approval of just these bytes made.
+ * version_diff_json refuses a base of another tool. The difference is computed
+ * here. Without a verified base everything is shown as new.
  */
 
 enum { DIFF_MAX = 8 * IPC_BLOB_MAX };
@@ -43,7 +43,8 @@ work_free(void *arg)
 	free(w);
 }
 
-/* Of a grant nothing was there before: what it gives is all of it. */
+/* Writes a grant's difference. Nothing was there before, so the whole grant is
+ * new. */
 static int
 grant_diff(const struct work *k, struct buf *out, struct err *e)
 {
@@ -92,8 +93,9 @@ grant_diff(const struct work *k, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The ETag is the request's hash, as GET of the request gives it: who has read
- * only the difference can approve by it all the same. */
+/* Sends the difference. The ETag is the request's hash, as GET of the request
+ * gives it: a reviewer who has read only the difference can approve by it as
+ * well. */
 static void
 reply(struct call *c, bool with_base)
 {

@@ -12,10 +12,9 @@
 #include "reviews.h"
 #include "web.h"
 
-/*
- * How requests are reviewed. Both questions go to the vault: what it applies is
- * what is shown, and admind has no part in a change but to store it.
- */
+/* The policies of review. Reading and changing them go to the vault: so the
+ * policies that are shown are those it applies, and admind only stores a
+ * change. */
 
 static void
 put_time(struct jsonw *w, const char *name, uint64_t us)
@@ -85,7 +84,7 @@ policies_get(struct call *c)
 	ask_vault(c, IPC_POLICY_GET, &m, show);
 }
 
-/* Three modes, or a profile that names them. */
+/* Takes three modes, or a profile that names them. */
 static int
 take(struct json_object *o, struct ipc_policy_set *m, struct err *e)
 {

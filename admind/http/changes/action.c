@@ -11,11 +11,9 @@
 #include "problem.h"
 #include "web.h"
 
-/*
- * Every route of common/admin/admin_action.def. What is checked here is form:
- * the body's members and types, If-Match, Idempotency-Key. Who may do it and
- * what it means decide admind and the database.
- */
+/* Every route of common/admin/admin_action.def. Only form is checked here: the
+ * body's members and types, If-Match, Idempotency-Key. admind and the database
+ * decide the rights and the meaning. */
 
 static void
 shown(struct call *c, struct ipc_frame *f)
@@ -24,11 +22,9 @@ shown(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, true);
 }
 
-/*
- * If-Match names what the change was made from. Where nothing is compared, a
- * condition that would go unheard is refused: its sender relies on it. "*" is
- * no hash of anything.
- */
+/* Reads If-Match, which names the object that the change was made from. Where
+ * nothing is compared, a condition that would be ignored is refused: its sender
+ * relies on it. "*" is no hash. */
 static int
 take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 {

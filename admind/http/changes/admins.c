@@ -1,8 +1,6 @@
-/*
- * Other administrators, and who is logged in. All of it is the vault's to
- * decide: these only carry the request there, with the login's token and, where
- * somebody's password or role changes, the asker's own password.
- */
+/* Other administrators, and the list of logins. The vault decides all of it:
+ * these functions only carry the request there, with the login's token. Where a
+ * password or role changes, the asker's own password goes with it. */
 #include <json-c/json.h>
 
 #include <string.h>
@@ -21,7 +19,7 @@ done(struct call *c, struct ipc_frame *f)
 	reply_empty(c, 204);
 }
 
-/* The members of the body that the message takes are in names. */
+/* Sends a change. names: the members of the body that the message takes. */
 static void
 change(struct call *c, struct ipc_admin_change *msg, const char *const *names)
 {
@@ -78,8 +76,8 @@ admin_password_post(struct call *c)
 	change(c, &msg, names);
 }
 
-/* POST: a DELETE's body has no defined meaning (RFC 9110 section 9.3.5), and
- * the own password must come with it. */
+/* A POST, since a DELETE's body has no defined meaning (RFC 9110 section
+ * 9.3.5), and the asker's own password must come with it. */
 void
 admin_delete_post(struct call *c)
 {

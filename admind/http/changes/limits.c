@@ -12,11 +12,9 @@
 #include "tlv.h"
 #include "web.h"
 
-/*
- * Limits of a server. The ETag is the SHA-256 of the very object that is sent,
- * and a change names it: of two administrators at once the later one is told
- * and reads again.
- */
+/* Limits of a server. The ETag is the SHA-256 of the very object that is sent,
+ * and a change names it: of two administrators at once the later one gets an
+ * error and reads again. */
 static void
 show(struct call *c, struct ipc_frame *f)
 {
@@ -36,8 +34,8 @@ limits_get(struct call *c)
 	ask_admind(c, IPC_ADMIN_QUERY, &q, show);
 }
 
-/* The members of `limits` as LIMITS_SET carries them; null and absent are not
- * set. */
+/* Encodes the members of `limits` as LIMITS_SET carries them; null and absent
+ * are not set. */
 static int
 take_limits(struct json_object *limits, struct buf *out, struct err *e)
 {
@@ -114,7 +112,8 @@ exposed(struct call *c, struct ipc_frame *f)
 	reply_empty(c, 204);
 }
 
-/* How new versions on a server are named: idempotent, so without If-Match. */
+/* Sets how new versions on a server are named. It is idempotent, so without
+ * If-Match. */
 void
 expose_put(struct call *c)
 {

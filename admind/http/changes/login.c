@@ -14,14 +14,12 @@
 enum {
 	SMALL_MAX = 4096,
 	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
-	/* As long as browsers keep a cookie, and the vault takes it. */
+	/* As long as browsers keep a cookie, and the vault accepts it. */
 	DEVICE_AGE_S = 400 * 86400
 };
 
-/*
- * The connection's address without its port, which is another one each time;
- * never a header, which anyone may write.
- */
+/* Copies the connection's address without its port, which differs each time. It
+ * is never taken from a header, which anyone may write. */
 static void
 source_of(struct call *c, char out[SOURCE_LEN])
 {
@@ -38,9 +36,9 @@ source_of(struct call *c, char out[SOURCE_LEN])
 	out[n] = '\0';
 }
 
-/* Writes what login and /api/me answer. half: the token's second one, of login
- * alone, else NULL: /api/me tells nobody more than was needed to ask. The first
- * is in a cookie and never in a body. */
+/* Writes the answer of login and /api/me. half: the token's second half for
+ * login, else NULL: /api/me tells no more than the asker already had. The first
+ * half is in a cookie and never in a body. */
 static void
 put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
     const char *half, uint64_t expires_ms, uint64_t idle_ms)
@@ -63,9 +61,9 @@ put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
 
 /*
  * HttpOnly: no script reads it. SameSite=Strict: no other site's page makes a
- * browser send it; one of another port of this host does, since that is the
- * same site, so it is half a login only. Not Secure: this listener is plain
- * HTTP on loopback.
+ * browser send it. A page of another port of this host does, since that is the
+ * same site, so the cookie is only half a login. Not Secure: this listener is
+ * plain HTTP on loopback.
  */
 static void
 set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
@@ -80,8 +78,8 @@ set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
 	explicit_bzero(text, sizeof(text));
 }
 
-/* Only the login page's own requests carry it. It is no login: HttpOnly so that
- * no script needs to be trusted with it. */
+/* Sets the device's cookie, which only the login page's own requests carry. It
+ * is no login. It is HttpOnly so that no script needs to be trusted with it. */
 static void
 set_device(struct httpd_req *req, struct ipc_bytes device)
 {
@@ -126,7 +124,7 @@ logged_in(struct call *c, struct ipc_frame *f)
 	buf_free(&b);
 }
 
-/* An optional member, or empty. 0 or -1. */
+/* Reads an optional member; *out stays as it is if absent. 0 or -1. */
 static int
 optional(struct json_object *o, const char *name, struct ipc_bytes *out,
     struct err *e)
@@ -139,12 +137,13 @@ optional(struct json_object *o, const char *name, struct ipc_bytes *out,
 }
 
 /*
- * A login at the name localhost would leave its cookie there. Whoever listens
- * at [::1] and our port (any user of this machine can) is asked for that name
- * first by a browser that prefers IPv6, as the same origin: it gets the cookie
- * with each request, and its page reads the other half from sessionStorage. So
- * no login is made there, whoever asks: a page of ours is never at that name
- * (page.c), and a program is told the address (docs/decisions/0084).
+ * Refuses a login at the name localhost, which would leave its cookie there. A
+ * browser that prefers IPv6 asks [::1] for that name first, as the same origin.
+ * A program that listens at [::1] and our port (any user of this machine can
+ * run one) then gets the cookie with each request, and its page reads the other
+ * half from sessionStorage. So no login is made at that name for any client: a
+ * page of ours is never at that name (page.c), and a program is told the
+ * address (docs/decisions/0084).
  */
 static bool
 at_the_address(struct call *c)
@@ -166,11 +165,9 @@ at_the_address(struct call *c)
 	return false;
 }
 
-/*
- * How often somebody may guess is for the vault to say, which can't be talked
- * past; it knows the browser by its cookie, or a person by the code that root
- * gave. A cookie that is none of ours is as good as no cookie.
- */
+/* Sends a login to the vault. The vault limits guesses, because no caller can
+ * bypass it. It knows the browser by its cookie, or a person by the code that
+ * root gave. A cookie that is none of ours counts as no cookie. */
 void
 login_post(struct call *c)
 {

@@ -1,8 +1,9 @@
 /*
  * POST /api/servers/{id}/openapi {"document": {...}, "base_url": URL,
- * "operations": [names]}: operations as tools, each a request in the queue. The
- * document is passed on as it was sent; admind-check reads it. A body here has
- * 32 KiB at most: mcpboxctl and mcpbox_import_openapi take larger ones.
+ * "operations": [names]}: imports operations as tools, each a request in the
+ * queue. The document is passed on as it was sent; admind-check reads it. A
+ * body here has 32 KiB at most: mcpboxctl and mcpbox_import_openapi take larger
+ * ones.
  */
 #include <json-c/json.h>
 
@@ -23,7 +24,7 @@ said(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, false);
 }
 
-/* Names, a line feed behind each. 0 or -1. */
+/* Writes the names, each with a line feed after it. 0 or -1. */
 static int
 lines(struct json_object *o, struct buf *out)
 {

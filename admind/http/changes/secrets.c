@@ -1,7 +1,6 @@
-/*
- * PUT of a secret's value. It goes to the vault, with the login, and nowhere
- * else; the vault judges both (vault/secrets.c). Nothing sends one back.
- */
+/* PUT of a secret's value. The value goes to the vault, with the login, and
+ * nowhere else; the vault judges both (vault/secrets.c). No route sends a value
+ * back. */
 #include <json-c/json.h>
 
 #include <string.h>
@@ -21,9 +20,10 @@ set(struct call *c, struct ipc_frame *f)
 }
 
 /*
- * The value out of the body into *value, which its owner wipes, and x in its
- * place: the parser, whose memory nobody wipes, sees no secret. False: there is
- * no such string; the parser will say what is wrong with the body.
+ * Moves the value out of the body into *value, which its owner wipes, and
+ * writes x in its place: the parser's memory is never wiped, so the parser must
+ * see no secret. False: there is no such string; the parser will name the
+ * body's fault.
  */
 static bool
 take_value(const struct http1_request *r, struct buf *value)
@@ -36,7 +36,8 @@ take_value(const struct http1_request *r, struct buf *value)
 	    json_slice(r->body, r->body_len, path, &p, &n) != 1 ||
 	    json_unescape(p, n, value) == -1)
 		return false;
-	/* The body is the connection's buffer, and this request's alone. */
+	/* The body is the connection's buffer and belongs to this request
+	 * alone. */
 	memset((uint8_t *)(uintptr_t)p + 1, 'x', n - 2);
 	return true;
 }

@@ -3,11 +3,11 @@
  * back from an authorization server.
  *
  * The callback is the one address here that another site's redirect may open,
- * and that needs no login: a browser sends no SameSite=Strict cookie along
- * with it, and Sec-Fetch-Site says cross-site. What it may do hangs on `state`
- * alone (docs/decisions/0051): a page that does not know one of ours learns
- * nothing and changes nothing. The answer is one of two fixed texts, so nothing
- * of the query comes back.
+ * and that needs no login: a browser sends no SameSite=Strict cookie along with
+ * it, and Sec-Fetch-Site says cross-site. Its rights depend on `state` alone
+ * (docs/decisions/0051): a page that does not know one of ours learns nothing
+ * and changes nothing. The answer is one of two fixed texts, so nothing of the
+ * query comes back.
  */
 #include <json-c/json.h>
 
@@ -91,11 +91,9 @@ source_import_post(struct call *c)
 	buf_free(&lines);
 }
 
-/*
- * POST /api/sources/{id}/authorise {"redirect_uri": URL}
- * Left out, the browser comes back to where this request went: to a loopback
- * name (guard_host), so not to another machine.
- */
+/* POST /api/sources/{id}/authorise {"redirect_uri": URL} If it is left out, the
+ * browser comes back to where this request went: to a loopback name
+ * (guard_host), so not to another machine. */
 void
 source_authorise_post(struct call *c)
 {
@@ -160,8 +158,9 @@ back(struct call *c, struct ipc_frame *f)
 		    "sources. This page can be closed.\n");
 }
 
-/* GET /api/oauth/callback?code=...&state=...&iss=... and whatever else that
- * server adds: RFC 6749, 4.1.2, has clients ignore what they don't know. */
+/* GET /api/oauth/callback?code=...&state=...&iss=... with any other parameters
+ * that the authorization server adds: RFC 6749, 4.1.2, has clients ignore
+ * unknown ones. */
 void
 oauth_callback_get(struct call *c)
 {

@@ -12,19 +12,19 @@
 #include "web.h"
 
 /*
- * API tokens: making one, ending one. Lists and single ones are read as any
- * other object.
+ * Makes and ends API tokens. Lists and single tokens are read as any other
+ * object.
  *
- * The token itself goes out once, in the answer that makes it; `no-store`
- * stands on every answer here, and no log has bodies.
+ * The token itself goes out once, in the answer that makes it. Every answer
+ * here has `no-store`, and no log has bodies.
  */
 
 enum {
-	DAYS_DEFAULT = 90, /* what nobody chose should not last */
+	DAYS_DEFAULT = 90, /* a default should not last */
 	DAYS_MAX = 3650
 };
 
-/* An array of strings as lines. Absent: as `absent` says. 0 or -1. */
+/* Writes an array of strings as lines; an absent one as `absent`. 0 or -1. */
 static int
 lines(struct json_object *o, const char *name, const char *absent,
     struct buf *out, struct err *e)
@@ -55,7 +55,7 @@ lines(struct json_object *o, const char *name, const char *absent,
 	return rc < 0 ? -1 : 0;
 }
 
-/* null: never. 0 or -1. */
+/* Reads the expiry; null: never. 0 or -1. */
 static int
 expiry(struct json_object *o, uint64_t *ms, struct err *e)
 {
@@ -72,7 +72,7 @@ expiry(struct json_object *o, uint64_t *ms, struct err *e)
 	return 0;
 }
 
-/* {"token": ..., then the members of the token as it is shown}. */
+/* Answers {"token": ..., then the members of the token as it is shown}. */
 static void
 made(struct call *c, struct ipc_frame *f)
 {

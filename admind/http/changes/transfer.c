@@ -9,10 +9,8 @@
 #include "problem.h"
 #include "web.h"
 
-/*
- * Export and import: what the vault has a part in. The text goes by
- * GET /api/exports/{id}/lines and PUT /api/imports/{id}/text.
- */
+/* Export and import: the steps in which the vault has a part. The text goes by
+ * GET /api/exports/{id}/lines and PUT /api/imports/{id}/text. */
 
 enum { SEAL_HEX_MAX = 512 };
 

@@ -1,12 +1,12 @@
 /*
- * GET /api/executions/export, /api/audit/export: all that the filters let
- * through of what the route names, one object of JSON a line.
+ * GET /api/executions/export, /api/audit/export: sends all that the route names
+ * and the filters let through, one JSON object a line.
  *
- * Read page by page, each once the client has taken most of the one before: so
- * neither this process nor admind ever holds more than a page, whatever there
- * is to export. The login is asked about for each page. Where a page can't be
- * had, the last line says so ("event": "export_failed"), since the status has
- * been sent.
+ * It is read page by page, each page once the client has taken most of the one
+ * before. So neither this process nor admind ever holds more than a page,
+ * however much there is to export. The login is checked for each page. If a
+ * page can't be read, the last line says so ("event": "export_failed"), since
+ * the status has been sent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,8 @@ fail(struct export *x, enum failure f, const char *text)
 	end(x);
 }
 
-/* Behind the object that begins at p, in text that is valid JSON. */
+/* Returns the end of the object that begins at p, in text that is valid
+ * JSON. */
 static const uint8_t *
 object_end(const uint8_t *p, const uint8_t *stop)
 {
@@ -100,7 +101,7 @@ object_end(const uint8_t *p, const uint8_t *stop)
 	return stop;
 }
 
-/* Its items as lines, one write. */
+/* Writes the array's items as lines, in one write. */
 static void
 put_items(struct export *x, const uint8_t *p, size_t n)
 {
@@ -129,7 +130,7 @@ drained(struct httpd_req *req, void *arg)
 	ask_page(arg);
 }
 
-/* The cursor of the next page; false: this was the last. */
+/* Takes the cursor of the next page; false: this was the last. */
 static bool
 next_cursor(struct export *x, const struct ipc_bytes *json)
 {

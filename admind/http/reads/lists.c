@@ -18,11 +18,11 @@ object(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, true);
 }
 
-/* The filters as ADMIN_QUERY carries them, all but its own two. */
+/* Puts the filters as ADMIN_QUERY carries them, all but its own two. */
 void
 lists_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
 {
-	/* a list below an object: its {id} is what it is filtered by */
+	/* a list below an object is filtered by the object's {id} */
 	if (c->id[0] != '\0' && q->id.n == 0)
 		admin_filter_put(b, ADMIN_FILTER_OBJECT, c->id);
 	for (int i = 0; i < ADMIN_FILTER_COUNT; i++)
@@ -63,10 +63,8 @@ list_get(struct call *c)
 	ask(c, &q, page);
 }
 
-/*
- * Clients know an execution by 32 hex digits (it is no uuid to them); admind
- * asks for uuid text. Other forms pass on, and name nothing.
- */
+/* Clients know an execution by 32 hex digits (it is no uuid to them); admind
+ * asks for uuid text. Other forms are passed on, and name nothing. */
 static void
 normalise_id(struct call *c)
 {
@@ -91,10 +89,8 @@ object_get(struct call *c)
 	ask(c, &q, object);
 }
 
-/*
- * For service managers and people: can this process serve? It says nothing
- * that a stranger on the machine may not know.
- */
+/* Tells service managers and people whether this process can serve. It says
+ * nothing that a stranger on the machine may not know. */
 void
 health_get(struct call *c)
 {

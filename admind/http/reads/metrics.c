@@ -19,8 +19,8 @@
 
 enum { METRICS_TOKEN_MAX = 1024, METRICS_TOKEN_MIN = 16 };
 
-/* Before the process confines itself: it opens a file. The token is one line.
- */
+/* Loads the token, which is one line. Call it before the process confines
+ * itself, since it opens a file. */
 int
 metrics_load(struct web *web, const char *path, struct err *e)
 {

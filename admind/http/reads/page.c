@@ -1,14 +1,14 @@
 /*
- * GET /: a page that says what answers here, until the panel does.
+ * GET /: a page that says which program answers here, until the panel does.
  *
- * It is the same bytes for everybody and holds nothing of the request, so it
- * may be opened by a link on anybody's page (ACCESS_CALLBACK). No script, no
- * style, no form: the policy that every answer has forbids each of them.
+ * It has the same bytes for every client and holds nothing of the request, so a
+ * link on any page may open it (ACCESS_CALLBACK). No script, no style, no form:
+ * the policy that every answer has forbids each of them.
  *
- * The name localhost is sent on to the address that it means here. A program
- * that binds [::1] at our port would be asked first by a browser that goes to
- * localhost, as the same origin; a login that is only ever made at the address
- * has no cookie and no second half there (docs/decisions/0067).
+ * The name localhost is redirected to the address that it means here. A browser
+ * that goes to localhost would first ask a program that binds [::1] at our
+ * port, as the same origin. A login that is only ever made at the address has
+ * no cookie and no second half there (docs/decisions/0067).
  */
 #include <stdio.h>
 #include <string.h>

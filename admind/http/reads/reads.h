@@ -8,7 +8,7 @@
 
 /* lists.c */
 void list_get(struct call *);
-/* The request's filters into q and b (initialised; must outlive q). */
+/* Puts the request's filters into q and b (initialised; must outlive q). */
 void lists_filters(const struct call *, struct ipc_admin_query *, struct buf *);
 void object_get(struct call *);
 void health_get(struct call *);
@@ -18,7 +18,7 @@ void export_get(struct call *);
 
 /* tail.c */
 void tail_get(struct call *);
-void tail_end_all(void); /* all that are open, in order */
+void tail_end_all(void); /* ends all open tails in order */
 
 /* page.c */
 void page_get(struct call *);

@@ -1,17 +1,17 @@
 /*
  * GET /api/activity/stream: the live tail as server-sent events.
  *
- * admind tells what happens in PARTs of lines, each an object of JSON; each
- * becomes one event. After a minute it ends the asking, and it is asked again
- * with the same login. Who reads too slowly is dropped: it can read what it
- * missed from the lists.
+ * admind sends activity in PARTs of lines, each a JSON object; each line
+ * becomes one event. After a minute admind ends its answer, and is asked again
+ * with the same login. A client that reads too slowly is dropped: it can read
+ * the missed lines from the lists.
  *
- * A stream ends with its login. Whoever took both halves of a login gains what
- * happens here for as long as a stream outlives the login: a logout, an
+ * A stream ends with its login. A thief of both halves of a login would hear
+ * activity for as long as a stream outlives the login: after a logout, an
  * expiry, a new password or role, a deletion. The vault alone knows of all of
- * these, so it is asked about the login every TAIL_LOGIN_MS, as often as that
- * and for every stream. No answer counts as a login that ended, since the
- * vault's logins end with it. The last event says why.
+ * these, so it is asked about the login of every stream every TAIL_LOGIN_MS. No
+ * answer counts as a login that ended, since the vault's logins end with the
+ * vault. The last event says why.
  */
 #include <sys/queue.h>
 
@@ -29,7 +29,7 @@
 #include "web.h"
 
 enum {
-	/* admind ends it after 60 s; later than this it has hung. */
+	/* admind ends its answer after 60 s; later than this it has hung. */
 	TAIL_WAIT_MS = 90 * 1000,
 	/* How long a stream may outlive its login: as long as a page takes to
 	 * load. With 16 streams (ACTIVITY_FOLLOWERS_MAX) it costs the vault
@@ -56,7 +56,7 @@ static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
 static void ask_again(struct tail *);
 static bool look_later(struct tail *);
 
-/* Its call was answered, which freed that. */
+/* Frees a tail whose call was answered, which freed the call. */
 static void
 forget(struct tail *t)
 {
@@ -75,7 +75,7 @@ tail_free(struct tail *t)
 	forget(t);
 }
 
-/* Nobody reads any more: admind need not say more. */
+/* Tells admind that no client reads any more. */
 static void
 leave(struct tail *t)
 {
@@ -99,7 +99,7 @@ gone(struct call *c)
 	tail_free(t);
 }
 
-/* Ends the answer; the client reads the rest and comes again if it likes. */
+/* Ends the answer; the client reads the rest and may come again. */
 static void
 end(struct tail *t)
 {
@@ -108,7 +108,7 @@ end(struct tail *t)
 	tail_free(t);
 }
 
-/* Says why, then ends the answer; the client is not to come again as it is. */
+/* Says why, then ends the answer; the client should not come again as it is. */
 static void
 end_told(struct tail *t, enum failure why, const char *message)
 {
@@ -163,8 +163,8 @@ look(evutil_socket_t fd, short what, void *arg)
 		t->looking = peer;
 }
 
-/* false: there was no memory for the timer, and the stream has ended, since
- * nobody would see its login end. */
+/* Plans the next look at the login. false: there was no memory for the timer.
+ * The stream has ended, since its login's end would not be seen. */
 static bool
 look_later(struct tail *t)
 {
@@ -177,9 +177,10 @@ look_later(struct tail *t)
 	return false;
 }
 
-/* ---- what it tells ---- */
+/* ---- events ---- */
 
-/* One event a line; false: the client is slow, or admind's text no JSON. */
+/* Sends one event a line. false: the client is slow, or admind's text is no
+ * JSON. */
 static bool
 put_lines(struct tail *t, const struct ipc_activity_lines *m)
 {
