@@ -1,30 +1,30 @@
 /*
- * What management tools are written with. Included by admind.h, which has
+ * The interface for writing management tools. Included by admind.h, which has
  * struct job.
  */
 #ifndef MANAGE_H
 #define MANAGE_H
 
-/* ---- manage.c: management tools. This block is what a tool is written with.
+/*
+ * ---- manage.c: management tools. This block is the interface of a tool.
  *
- * A tool is a function void run(struct job *) that is called once its
- * arguments passed admind-check; job->fields holds them as TLV. It works in
- * steps: each step function takes the continuation to run when it succeeded.
- * A step that fails ends the job with a typed isError result by itself, so
- * continuations see only success. Exactly one step may be in work; the last
- * one calls job_done or job_fail. Whether the client is still there is no
- * concern of the tool's.
+ * A tool is a function void run(struct job *) that is called once its arguments
+ * passed admind-check; job->fields holds them as TLV. It works in steps: each
+ * step function takes the continuation to run when it succeeded. A step that
+ * fails ends the job with a typed isError result by itself, so continuations
+ * see only success. Exactly one step may be in work; the last one calls
+ * job_done or job_fail. A tool need not care whether the client is still there.
  */
 struct manage_tool {
 	const char *name; /* mcpbox_* */
 	void (*run)(struct job *);
 };
 
-/* One field of the arguments: 1 found, 0 absent. */
+/* Finds one field of the arguments: 1 found, 0 absent. */
 int job_field(const struct job *, uint8_t tag, struct ipc_bytes *out);
-/* A number, or `absent`. */
+/* Returns a number, or `absent`. */
 uint64_t job_number(const struct job *, uint8_t tag, uint64_t absent);
-/* A uuid field, 16 bytes. 0, or -1 with the job already failed. */
+/* Reads a uuid field, 16 bytes. 0, or -1 with the job already failed. */
 int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 
 /* Runs a statement. */
@@ -34,8 +34,9 @@ void job_query(struct job *, const struct db_stmt *, const struct db_params *,
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
-/* Asks admind-check whether this is a declared REST call: next gets the TLV of
- * what follows from it (enum inspection_field). confirm: CHECK_HTTP's. */
+/* Asks admind-check whether this is a declared REST call. next gets the TLV of
+ * the fields that follow from it (enum inspection_field). confirm:
+ * CHECK_HTTP's. */
 void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
     void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
@@ -45,36 +46,36 @@ void job_check_render(struct job *, struct ipc_bytes text,
 /* Asks admind-check whether these are arguments of this schema. */
 void job_check_arguments(struct job *, struct ipc_bytes schema,
     struct ipc_bytes arguments, void (*next)(struct job *));
-/* What a tool is made of. */
+/* The content of a tool. */
 struct subject {
 	bool command;
 	struct ipc_bytes code; /* Python source, or a command's spec */
 	struct ipc_bytes executable;
 	/* TLV list whose VERSION_MODULE fields are mounted, as for a call */
 	struct ipc_bytes modules;
-	/* Takes the job over if the code is broken; NULL: it ends as BAD_CODE.
-	 */
+	/* Takes the job over if the code is broken; NULL: the job ends as
+	 * BAD_CODE. */
 	void (*broken)(struct job *, const char *why);
 };
-/* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
- * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
+/* Inspects the subject in a runner (seal, hold, run, check): next gets the TLV
+ * of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
  * column. Recorded as an execution of its own. */
 void job_inspect(struct job *, const struct subject *, const char *name,
     void (*next)(struct job *, struct ipc_bytes fields));
 
-/* The result: write one JSON object to &job->json (already opened with
- * jsonw_obj; job_done closes it). It becomes structuredContent and, as text,
- * content[0]. */
+/* Ends the job with its result: write one JSON object to &job->json (already
+ * opened with jsonw_obj; job_done closes it). The object becomes
+ * structuredContent and, as text, content[0]. */
 void job_done(struct job *);
-/* Instead of writing it: a whole object, as PostgreSQL made it. */
+/* Takes a whole object, as PostgreSQL made it, instead of writing one. */
 void job_out(struct job *, struct ipc_bytes object);
-/* The same after a change to what tools/list shows: answers only once every
- * connected gateway dropped its cache (or 200 ms passed). */
+/* The same after a change to the lists that clients see: answers only once
+ * every connected gateway dropped its cache (or 200 ms passed). */
 void job_done_changed(struct job *);
-/* The result's member "message". */
+/* Writes the result's member "message". */
 void json_kv_message(struct job *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* An isError result; may be called at any step. */
+/* Ends the job with an isError result; may be called at any step. */
 void job_fail(struct job *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -86,8 +87,8 @@ void manage_start(struct job *);
 
 /* manage_servers.c, manage_tools.c, manage_versions.c, manage_requests.c,
  * manage_modules.c, manage_objects.c, manage_guide.c, manage_made.c,
- * manage_diff.c, manage_code.c, test_run.c. What serves several tools sees by
- * the job's name which one it is. */
+ * manage_diff.c, manage_code.c, test_run.c. A function that serves several
+ * tools tells by the job's name which tool it is. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
@@ -97,15 +98,15 @@ void manage_create(struct job *);
 void manage_update(struct job *);
 void manage_delete(struct job *);
 void manage_search_tools(struct job *);
-/* manage_named.c: names in the arguments become ids, then manage_judge: may
+/* manage_named.c: turns names in the arguments into ids, then manage_judge: may
  * the token name them? Then the tool runs. */
 void manage_named(struct job *);
 void manage_judge(struct job *);
-/* manage_signature.c: next with what the inspection said, unless an
- * input_schema in the arguments contradicts it. */
+/* manage_signature.c: calls next with the inspection's fields, unless an
+ * input_schema in the arguments contradicts them. */
 void manage_signature(struct job *, struct ipc_bytes inspected,
     void (*next)(struct job *, struct ipc_bytes));
-/* tool_id, prompt_id or resource_id: as job_uuid. */
+/* Reads tool_id, prompt_id or resource_id, as job_uuid does. */
 int manage_object_id(struct job *, struct ipc_id *out);
 void manage_request_publish(struct job *);
 void manage_get_tool_status(struct job *);
@@ -114,8 +115,8 @@ void manage_request_module(struct job *);
 void manage_request_network(struct job *);
 void manage_import_openapi(struct job *);
 
-/* Of kind http (manage_http.c). What is wrong with the fields of such a
- * version, or NULL and its specification, given now or before. */
+/* Of kind http (manage_http.c). Returns what is wrong with the fields of such a
+ * version; or NULL, with its specification, given now or before. */
 struct draft;
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);
@@ -127,8 +128,8 @@ void manage_import_tools(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);
-/* From a row of id, name, number, pre-image, number, pre-image: members of an
- * object. 0 or -1. */
+/* Writes members of an object from a row of id, name, number, pre-image,
+ * number, pre-image. 0 or -1. */
 int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_test_code(struct job *);
