@@ -147,7 +147,7 @@ read_database(const struct admind *a, const char *keyword,
 		log_fatal("memory", "out of memory");
 }
 
-/* -t: prints both strings, without the passwords. */
+/* -t: checks both connection strings, without the passwords. */
 static int
 check_databases(const struct conf *c, struct err *err)
 {

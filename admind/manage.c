@@ -1,10 +1,11 @@
 /*
- * Management tools: the way through, and the steps they are written with.
+ * Management tools: the path of a call, and the steps for writing tools.
  *
- *	check -> row opened -> run(job) ... -> row closed -> RESULT
+ *  check -> row opened -> run(job) ... -> row closed -> RESULT
  *
- * A management call is recorded like any other; its owner is this process's
- * epoch, so if admind dies in it the next one closes the row as lost.
+ * A management call is recorded like any other. Its owner is this process's
+ * epoch: if admind dies during the call, the next admind closes the row as
+ * lost.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ job_uuid(struct job *j, uint8_t tag, struct ipc_id *out)
 
 /* ---- the end ---- */
 
-/* job_done closes it. */
+/* Without the closing brace: job_done writes it. */
 void
 job_out(struct job *j, struct ipc_bytes object)
 {
@@ -167,7 +168,8 @@ job_query(struct job *j, const struct db_stmt *stmt, const struct db_params *p,
 	db_query(j->a->db, stmt, p, query_done, j);
 }
 
-/* CHECK_ERRORS as a result; anything else unexpected as its failure. */
+/* Answers CHECK_ERRORS as a result; any other unexpected answer as its
+ * failure. */
 static void
 check_failed(struct job *j, struct ipc_frame *f, enum failure gone)
 {
@@ -297,9 +299,10 @@ job_check_render(struct job *j, struct ipc_bytes text,
 /* ---- the beginning ---- */
 
 /*
- * A token that may not use every name may not name what it may not see either:
- * to it that is not there. What the call shows beside it leaves out the rest by
- * itself (permit.h, PERMIT_REACH_SELF) or is not offered to such a token.
+ * A token that may not use every name may not name objects that it may not see:
+ * for this token they do not exist. A tool's result leaves out other objects by
+ * itself (permit.h, PERMIT_REACH_SELF), or the tool is not offered to such a
+ * token.
  */
 static const struct db_stmt judge = {"manage_judge",
     "SELECT mcpbox.token_permits_ids($1::text, $2::text, $3::uuid, $4::uuid)",
@@ -314,7 +317,7 @@ judged(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_NOT_FOUND, "there is no such object");
 }
 
-/* Each kind of id once; a call names at most one of each. */
+/* Adds the id of one kind; a call names at most one of each kind. */
 static void
 put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
 {
@@ -461,8 +464,8 @@ manage_start(struct job *j)
 		job_refuse(j, FAILURE_FORBIDDEN, sentence);
 		return;
 	}
-	/* Anybody who reaches 127.0.0.1 may be `local`: what deletes can be
-	 * taken from it. */
+	/* Anyone who reaches 127.0.0.1 may be `local`: an administrator can
+	 * take the deleting tools from it. */
 	if (strncmp(j->tool, "mcpbox_delete_", 14) == 0 &&
 	    !conf_bool(j->a->proc.conf, "local_destructive")) {
 		job_refuse(j, FAILURE_FORBIDDEN,

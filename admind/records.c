@@ -1,6 +1,6 @@
 /*
- * How executions end: this process's own endings, and what a sandbox says it
- * still answers for. Its records are gather.c's.
+ * How executions end: this process's own endings, and the executions that a
+ * sandbox says it still answers for. The sandbox's records are gather.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,12 @@
 #include "tasks.h"
 
 enum {
-	/* Endings of ours that wait for the database; more refuses new calls,
-	 * since their endings could not be kept either. */
+	/* Endings of ours that wait for the database. With more, new calls are
+	 * refused, since their endings could not be kept either. */
 	CLOSES_MAX = 4096,
-	/* An intent that began later than now, by clocks that were set since:
-	 * more is made up, and would be the newest of all lists for ever. */
+	/* An intent may begin later than now, by clocks that were set since.
+	 * One further ahead is made up, and would be the newest of all lists
+	 * for ever. */
 	AHEAD_S = 24 * 3600
 };
 
@@ -43,9 +44,9 @@ outcome_name(enum outcome o)
 
 /* ---- intents as columns ---- */
 
-/* An intent TLV as columns. Sandboxd gives it back as admind made it; it is
- * still read as foreign bytes, since a taken-over sandbox may send any: so it
- * can also not make up management calls (kind_max). */
+/* Adds an intent TLV as columns. Sandboxd gives it back as admind made it. It
+ * is still read as foreign bytes, since a taken-over sandbox may send anything.
+ * So such a sandbox can't make up management calls either (kind_max). */
 void
 records_intent_params(struct db_params *p, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean)
@@ -70,7 +71,7 @@ records_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
 	    t[INTENT_ARGS_SHA256].n != 32) {
-		/* no whole row from this: only an open one can be closed */
+		/* not enough for a whole row: only an open one can be closed */
 		while (p->n < 20)
 			db_p_null(p);
 		return;
@@ -195,9 +196,10 @@ send_close(struct close_item *c)
 }
 
 /*
- * Into the ledger, before the job that ended is answered (job_close): whoever
- * has the answer finds it in the record, whatever dies. What is lost was told
- * to nobody. Where there is no room the ending is as safe as this process is.
+ * Notes the ending in the ledger, before the job that ended is answered
+ * (job_close). So a client that has the answer finds it in the record, whatever
+ * process dies; a lost ending was told to no client. Without room in the ledger
+ * the ending is only as safe as this process.
  */
 static void
 keep(struct close_item *c)
@@ -253,7 +255,7 @@ records_close(struct admind *a, const struct ending *e)
 	c->e = *e;
 	buf_init(&c->result, STORED_RESULT_MAX);
 	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
-	/* Cut short it is no TLV, and the row is closed all the same. */
+	/* A cut intent is not a TLV; the row is closed all the same. */
 	buf_init(&c->intent, IPC_FRAME_MAX);
 	buf_put(&c->intent, e->intent.p, e->intent.n);
 	c->e.result = c->e.intent = ipc_bytes(NULL, 0);
@@ -264,9 +266,9 @@ records_close(struct admind *a, const struct ending *e)
 }
 
 /*
- * An ending that an earlier life of this process did not get committed. It is
- * closed as of that life's epoch, before ours is stored: that ends the other,
- * whose open rows are lost then.
+ * Takes over an ending that an earlier life of this process did not get
+ * committed. It is closed under that life's epoch, before ours is stored:
+ * storing ours ends the other epoch, and its open rows become lost.
  */
 static struct ledger_note *
 inherit(void *arg, const struct ipc_record *m)
@@ -339,7 +341,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	struct op *op = arg;
 	struct admind *a = op->a;
 
-	/* Of another connection meanwhile? Then that one will say. */
+	/* Another connection came in between? Then its epoch will say. */
 	if (op->link->peer == NULL ||
 	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
 		op_free(op);
@@ -359,7 +361,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Also from the tick, while the database did not take it. */
+/* Also called from the tick, until the database took it. */
 void
 records_store_epoch(struct admind *a)
 {
@@ -407,8 +409,8 @@ records_message(struct link *l, struct ipc_frame *f)
 	case IPC_EPOCH_ITEM:
 		if (ipc_decode(f, &item, &err) == -1)
 			return -1;
-		/* Without memory for a name nothing may be swept: start over.
-		 */
+		/* Without memory for a name nothing may be swept: start
+		 * over. */
 		return idset_add(&a->live, &item.execution);
 	default:
 		if (ipc_decode(f, &end, &err) == -1)

@@ -173,8 +173,8 @@ show(struct test *t, const struct ipc_call_result *m, enum failure f)
 {
 	struct db_params p;
 
-	/* The test's own record has the result, without secret members
-	 * (kept.h). */
+	/* The test's own record has the result, without the values of telling
+	 * names (kept.h). */
 	t->j->result_elsewhere = true;
 	db_params_init(&p);
 	db_p_bytes(&p, m->body_meta.p, m->body_len);

@@ -1,14 +1,14 @@
 /*
- * See credentials.h. CREDENTIAL_STORE: admind brings what a run of a source
- * sealed; it becomes the value of that source's secret.
+ * See credentials.h. CREDENTIAL_STORE: admind brings the sealed result of a
+ * source's run; it becomes the value of that source's secret.
  *
  * admind may be hostile. It names execution, version, server and secret, and a
- * wrong name is another key, under which nothing opens. So all it can store is
+ * wrong name is another key, under which nothing opens. So it can only store
  * what an approved version's run sealed in a context of ours, as the secret
- * which that version names. Of another secret's name it must not have its
- * choice: a tool that was approved with that one would send the tokens to hosts
- * of its own. It can bring an older document again, as it can put back any
- * older row (stored.h).
+ * which that version names. admind must not be able to choose another secret's
+ * name: a tool that was approved with that secret would send the tokens to
+ * hosts of its own. It can bring an older document again, as it can put back
+ * any older row (stored.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ credentials_key(const struct keys *k, const struct ipc_id *execution,
 	buf_putc(&b, '\0'); /* no name has one: the two can't run together */
 	buf_put(
 	    &b, secret.p, secret.n <= KEY_NAME_MAX ? secret.n : KEY_NAME_MAX);
-	/* A key of less than all of it must never be used. */
+	/* A key of only a part must never be used. */
 	if (b.failed)
 		abort();
 	hmac_sha256(sub, b.p, b.len, &key);
@@ -103,7 +103,7 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	free(op);
 }
 
-/* Asks admind to commit it, as SECRET_SET does. 0, or -1 with err. */
+/* Asks admind to commit the value, as SECRET_SET does. 0, or -1 with err. */
 static int
 store(struct port *port, struct ipc_peer *peer,
     const struct ipc_credential_store *m, const struct buf *value,
@@ -162,8 +162,8 @@ credentials_message(
 		return 0;
 	}
 	buf_init(&value, SECRET_VALUE_MAX);
-	/* A run that began before the master key changed sealed under the one
-	 * before. */
+	/* A run that began before the master key changed sealed under the
+	 * previous one. */
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
 		credentials_key(
 		    k, &m.execution, &m.version, m.server, m.key, key);
