@@ -1,5 +1,6 @@
 /*
- * Which statements the server has prepared for a connection; they end with it.
+ * The statements that the server has prepared for a connection; they end with
+ * the connection.
  */
 #ifndef DB_PREPARED_H
 #define DB_PREPARED_H
@@ -9,7 +10,7 @@
 
 struct db_stmt;
 
-/* Zeroed: none. Statements are borrowed for ever. */
+/* Zeroed: empty. Statements are borrowed for ever. */
 struct db_prepared {
 	const struct db_stmt **list;
 	size_t n, max;

@@ -304,8 +304,8 @@ slots_submit(struct slots *s, struct slots_job *j)
 	pthread_mutex_lock(&s->lock);
 	if (s->nthreads > 0 && q->n < SLOTS_QUEUE) {
 		push(q, j);
-		/* all: the one that wakes may be the one that may not take it
-		 */
+		/* wake all: a single woken thread may be the one that may not
+		 * take it */
 		pthread_cond_broadcast(&s->work);
 		rc = 0;
 	}
