@@ -54,7 +54,7 @@ struct follow_call {
 	uint64_t net_bytes;
 };
 void follow_call(struct admind *, const struct follow_call *);
-/* The same for a record; its intent TLV says what was called. */
+/* The same for a record; its intent TLV names the called tool. */
 void follow_record(
     struct admind *, struct ipc_bytes intent, struct follow_call *);
 /* Sends a line of JSON, an open object that this closes. If `log` is false,

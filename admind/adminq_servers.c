@@ -149,7 +149,7 @@ static const struct question_form modules[] = {
 	    DB_FAST}},
     {0}};
 
-/* The modules to be fetched, and what became of them. */
+/* The modules to be fetched, and their state. */
 static const struct question_form installs[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_installs",

@@ -71,7 +71,7 @@ static const struct db_stmt page = {"catalogue_page",
     " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
     " ORDER BY x.exposed_name",
     DB_FAST};
-/* Which lists changed since revision $1. */
+/* Finds the lists that changed since revision $1. */
 static const struct db_stmt read_revision = {"catalogue_revision",
     "SELECT revision, (tools > $1::int8)::int + 2 * (prompts >"
     " $1::int8)::int + 4 * (resources > $1::int8)::int + 8 * (templates >"

@@ -13,7 +13,7 @@
 
 struct inner_end {
 	/* NONE: it ran, and body is a CallToolResult without error. Else text
-	 * says what happened; there may also be a body that says it. */
+	 * describes the failure; a body that describes it may be there, too. */
 	enum failure failure;
 	const char *text;
 	struct ipc_bytes body;

@@ -115,8 +115,8 @@ void manage_request_module(struct job *);
 void manage_request_network(struct job *);
 void manage_import_openapi(struct job *);
 
-/* Of kind http (manage_http.c). Returns what is wrong with the fields of such a
- * version; or NULL, with its specification, given now or before. */
+/* manage_http.c: returns the error in the fields of a version of kind http; or
+ * NULL, with its specification, given now or before. */
 struct draft;
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);

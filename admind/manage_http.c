@@ -9,7 +9,7 @@
 #include "version.h"
 
 /* Checks the fields of a declared REST call: fields that follow from its
- * specification can't be given otherwise. NULL, or what is wrong. */
+ * specification can't be given otherwise. NULL, or the error. */
 const char *
 manage_http_wrong(struct job *j, const struct draft *d, struct ipc_bytes *spec)
 {

@@ -41,7 +41,7 @@ draft_of(struct job *j)
 	return d;
 }
 
-/* ---- what create and update share ---- */
+/* ---- shared by create and update ---- */
 
 /* Returns "prompt" for mcpbox_create_prompt. */
 static const char *

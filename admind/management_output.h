@@ -214,7 +214,7 @@
 	Q4("pending_tools", "pending_module_requests", \
 	"pending_network_requests", "summary"))
 
-/* ---- what a server has ---- */
+/* ---- parts of a server ---- */
 
 #define OUT_GET_SERVER_MODULES OUT(B_("is_custom_config") "," \
 	LS_("allowed_modules") "," LS_("default_modules") "," \

@@ -144,8 +144,8 @@ const struct management_tool *management_tool(struct ipc_bytes name);
 /* Writes the MCP Tool object (name, title, description, inputSchema,
  * annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
-/* Returns in words ("must have ...") what one of the patterns in those schemas
- * requires; NULL for any other pattern. */
+/* Returns the rule of one of the patterns in those schemas, in words ("must
+ * have ..."); NULL for any other pattern. */
 const char *management_rule(const uint8_t *pattern, size_t n);
 /* Returns name and kind of a field; NULL for a number that the table lacks. */
 const char *management_field(unsigned number, enum management_kind *);
@@ -176,7 +176,8 @@ enum inspection_field {
 	INSPECT_ERROR_CONTEXT = 9, /* one line of code each, in order */
 	/* 64 hex digits, of a command's executable; absent for Python */
 	INSPECT_EXECUTABLE_DIGEST = 10,
-	/* Of kind http; they follow from its specification (CHECK_HTTP). */
+	/* These are of kind http; they follow from its specification
+	 * (CHECK_HTTP). */
 	INSPECT_SECRET = 11,  /* any number, sorted */
 	INSPECT_REQUIRE = 12, /* likewise */
 	INSPECT_CONFIRM = 13  /* u64 1: each call is confirmed */

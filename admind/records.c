@@ -1,6 +1,6 @@
 /*
- * How executions end: this process's own endings, and the executions that a
- * sandbox says it still answers for. The sandbox's records are gather.c's.
+ * Endings of executions: this process's own, and the executions that a sandbox
+ * says it still answers for. The sandbox's records are gather.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>

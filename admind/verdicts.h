@@ -50,7 +50,7 @@ bool verdicts_key(const char *principal, const struct ipc_hash *version,
     struct ipc_bytes schema, size_t arguments_len,
     const struct ipc_hash *arguments_sha256, struct ipc_hash *key);
 /* Finds a verdict. True: the arguments were valid; appends to kept
- * (initialised) what records keep of them. Nothing appended: they are kept as
+ * (initialised) the form that records keep. Nothing appended: they are kept as
  * they are. */
 bool verdicts_find(
     struct verdicts *, const struct ipc_hash *key, struct buf *kept);

@@ -234,7 +234,7 @@ setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Returns what is wrong; NULL: a known change with all its fields. */
+/* Returns the error; NULL: a known change with all its fields. */
 static const char *
 unfit(struct attempt *a, const struct ipc_admin_change *m)
 {

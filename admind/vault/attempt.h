@@ -21,7 +21,8 @@ struct attempt {
 	struct vault *v;
 	struct vault_ref ref;
 	void (*then)(struct attempt *);
-	/* The person whose password is judged, and what attempt_find found. */
+	/* The person whose password is judged, and the results of
+	 * attempt_find. */
 	char username[SESSIONS_USER_MAX + 1];
 	char role[SESSIONS_ROLE_MAX + 1];
 	bool known;         /* job.encoded is the user's, not the decoy */

@@ -396,7 +396,7 @@ approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return fetch(d);
 }
 
-/* From admind: it may ask at any time, for anything. It gains only what a
+/* From admind: it may ask at any time, for anything. It gains no more than a
  * policy that a login sealed gives anyway. */
 static int
 approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

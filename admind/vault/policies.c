@@ -155,7 +155,7 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
-	} /* else what we know is what holds */
+	} /* otherwise the policy that we know holds */
 	if (op->set)
 		set(op);
 	else

@@ -30,7 +30,7 @@ enum {
 	SESSIONS_AGENT_MAX = 128  /* a browser's name for itself; cut as well */
 };
 
-/* Where a login came from, as it is shown; UTF-8, or empty. */
+/* The origin of a login, as it is shown; UTF-8, or empty. */
 struct session_origin {
 	char source[SESSIONS_SOURCE_MAX + 1];
 	char agent[SESSIONS_AGENT_MAX + 1];

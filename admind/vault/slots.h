@@ -23,7 +23,7 @@ struct slots;
 
 enum {
 	SLOTS_THREADS = 2,
-	/* Of each class; at 0.1 s each, 1.6 s of waiting at most. */
+	/* For each class; at 0.1 s each, 1.6 s of waiting at most. */
 	SLOTS_QUEUE = 16,
 	SLOTS_PASSWORD_MAX = 512, /* 128 characters of at most 4 bytes */
 	SLOTS_ENCODED_MAX = 256   /* a PHC string of ours has about 100 */
