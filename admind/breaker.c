@@ -36,7 +36,7 @@ struct window {
 };
 
 struct repeat {
-	struct ipc_id args; /* of the arguments (json_alike.h) */
+	struct ipc_id args; /* digest of the arguments, by json_alike.h */
 	uint64_t name;
 	struct window w;
 	uint64_t used, open; /* ms; open: refuses until then */

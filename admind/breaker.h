@@ -59,9 +59,9 @@ void breaker_principal(
 const char *breaker_name(const struct breaker_trip *);
 
 /*
- * Counts a call of `name` (and of its kind of object) with these arguments (in
- * json_alike.h's form). 0: counted, let it go on. -1: a breaker is open, named
- * in *trip; not counted. now_ms never goes back.
+ * Counts a call of `name` (and of its kind of object). arguments: their digest
+ * by json_alike.h. 0: counted, let it go on. -1: a breaker is open, named in
+ * *trip; not counted. now_ms never goes back.
  */
 int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,

@@ -3,7 +3,8 @@
  *
  * AUTHORISE makes a request in the approval queue for just this call ->
  * PENDING. AUTHORISE again, once it was decided: the call goes on as any other,
- * or not_confirmed. The request, which is sealed, is callreq.h's pre-image.
+ * or not_confirmed. The person is asked about callreq.h's pre-image, and
+ * the vault seals it.
  *
  * Why that is safe. A client can name any request it likes, but only an unused
  * one of its own principal, listener, tool and arguments counts. The database

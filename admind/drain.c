@@ -1,9 +1,9 @@
 /*
  * The orderly end of admind (docs/decisions/0055). Requests of clients in work
  * are answered, for DRAIN_MS at most. New requests are refused as `upgrading`,
- * so none of them has begun. At last the client connections are closed: all
- * bytes sent until that moment are read and refused; later ones fail at once on
- * the client's side. So every client without an answer knows why.
+ * so none of them has begun. Last, admind stops listening to clients: all bytes
+ * sent until that moment are read and refused; later ones fail at once on the
+ * client's side. So every client without an answer knows why.
  *
  * Requests of other processes of the suite go on: sandboxd's records and the
  * vault's questions are parts of the work. Tails never end by themselves and
