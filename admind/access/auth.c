@@ -1,13 +1,13 @@
 /*
- * Who a gateway's client is, and a gateway's set-up.
+ * Principals of gateways' clients, and a gateway's set-up.
  *
- * The local listener trusts whoever can reach 127.0.0.1 unless a token is
- * configured; the tunnel lets nobody in without an API token that is good
+ * The local listener trusts everyone who can reach 127.0.0.1 unless a token is
+ * configured; the tunnel lets no one in without an API token that is valid
  * there. A gateway only forwards the credential: it can claim no principal.
  *
- * Whoever brings an API token is what that says, on the local listener too: one
- * that was revoked or is for another listener is refused there, and does not
- * become `local`, which may everything.
+ * A client with an API token is that token's principal, on the local listener
+ * too. A token that was revoked or is for another listener is refused there; it
+ * does not become `local`, which may do everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ auth_load_token(struct admind *a, struct err *err)
 }
 
 /*
- * Digests are compared, not tokens: equal length always, and the time of a
+ * Compares digests, not tokens: their length is always equal, and the time of a
  * wrong guess says nothing about the right one.
  */
 int
@@ -98,7 +98,7 @@ auth_principal(struct admind *a, enum listener listener,
 	return 0;
 }
 
-/* No longer than the token itself is good. */
+/* No longer than the token itself is valid. */
 static uint64_t
 cache_ms(const struct token *t)
 {
@@ -153,8 +153,8 @@ authenticate(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Set-up of a gateway, then every session that is over but whose token has
- * not expired: the gateway refuses those from memory. */
+/* Sends a gateway's set-up, then every ended session whose token has not
+ * expired: the gateway refuses those from memory. */
 static void
 attached(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -263,7 +263,8 @@ session_key(void *arg, struct ipc_frame *f, enum failure gone)
 	a->have_session_key = true;
 }
 
-/* Derived from the master key, so it is the same after the vault's restart. */
+/* The key is derived from the master key, so it is the same after the vault's
+ * restart. */
 void
 auth_vault_up(struct admind *a)
 {

@@ -1,6 +1,5 @@
 /*
- * What the lists of MCP show, streamed to gateways, and telling them when it
- * changed.
+ * Streams the lists of MCP to gateways, and tells them about changes.
  *
  * The order is the same on every node and at every time: tools of users by
  * exposed name (bytewise), then the management tools in their table's order;
@@ -23,10 +22,10 @@ enum {
 	PAGE_ROWS = 64, /* at most 64 x 3 x 64 KiB = 12 MiB of schemas */
 	QUEUED_MAX = 2 * 1024 * 1024, /* a page goes out only below this */
 	WAIT_MS = 5,
-	CATALOGUE_ACK_MS = 200, /* an answer waits for gateways no longer */
+	CATALOGUE_ACK_MS = 200, /* longest wait of an answer for gateways */
 };
 
-/* Columns of a page behind the revision. What is null is left out. */
+/* Columns of a page, after the revision. Null values are left out. */
 enum {
 	C_NAME = 1,
 	C_URI,
@@ -55,8 +54,9 @@ enum {
 	" JOIN mcpbox.servers s ON s.id = t.server_id" SERVERS            \
 	" JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
 #define RUNNING " AND s.status = 'running'"
-/* A page of tools, in the order of the index of names: each costs the same,
- * the last of ten thousand too. The limit keeps PostgreSQL to that order. */
+/* A page of tools, in the order of the index of names: every page costs the
+ * same, even the last of ten thousand. The limit keeps PostgreSQL to that
+ * order. */
 static const struct db_stmt tools_page = {"catalogue_tools",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT i.* FROM mcpbox.tool_names n CROSS JOIN LATERAL (SELECT" ITEM(
@@ -65,7 +65,7 @@ static const struct db_stmt tools_page = {"catalogue_tools",
 		 " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
 		 " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
     DB_FAST};
-/* What is no tool is rarer, and found by its kind. */
+/* Other objects are rarer, and found by their kind. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT" ITEM(
@@ -85,7 +85,7 @@ static const struct db_stmt stopped_page = {"catalogue_stopped",
 			" ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
 			" ORDER BY x.exposed_name",
     DB_FAST};
-/* Which lists changed since revision $1. */
+/* Finds the lists that changed since revision $1. */
 static const struct db_stmt read_revision = {"catalogue_revision",
     "SELECT revision, (tools > $1::int8)::int + 2 * (prompts >"
     " $1::int8)::int + 4 * (resources > $1::int8)::int + 8 * (templates >"
@@ -108,7 +108,7 @@ static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
 struct stream {
 	struct op *op;
 	struct event *wait;
-	struct token *token; /* whose lists they are; NULL: a local client's */
+	struct token *token; /* its lists; NULL: a local client's */
 	enum mcp_list list;  /* being sent */
 	uint64_t revision;   /* of the first page */
 	uint32_t count;
@@ -137,7 +137,7 @@ next_page(struct stream *s)
 		stream_free(s);
 		return;
 	}
-	/* A slow gateway slows its own list, not our memory. */
+	/* A slow gateway slows its own list and does not fill our memory. */
 	if (ipc_peer_queued(s->op->link->peer) > QUEUED_MAX) {
 		evtimer_add(s->wait, &tv);
 		return;
@@ -159,9 +159,9 @@ on_wait(evutil_socket_t fd, short what, void *arg)
 	next_page(arg);
 }
 
-/* A resource's caching hint is a member of ours in its _meta; admind-check saw
- * to it that the author's object, of which raw is the text, has none of that
- * name. */
+/* Writes _meta. A resource's caching hint is a member of ours in there.
+ * admind-check made sure that the author's object, whose text is raw, has no
+ * member of that name. */
 static void
 put_meta(struct jsonw *w, struct ipc_bytes raw, bool hint, int64_t ttl_ms)
 {
@@ -214,7 +214,7 @@ put_object(
 	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
 		struct ipc_bytes v = db_bytes(rows, i, members[k].column);
 
-		/* A tool has a description in any case: models choose by it. */
+		/* A tool always has a description: models choose by it. */
 		if (db_null(rows, i, members[k].column) ||
 		    (v.n == 0 && list != MCP_LIST_TOOLS))
 			continue;
@@ -230,7 +230,7 @@ put_object(
 	jsonw_obj_end(w);
 }
 
-/* The schemas are the stored bytes: what was hashed is what is shown. */
+/* The schemas are the stored bytes: clients see the bytes that were hashed. */
 static int
 send_item(struct stream *s, const struct pg_result *rows, int i)
 {
@@ -261,7 +261,7 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 	return rv;
 }
 
-/* Is this management tool one of the list? */
+/* Does the list show this management tool? */
 static bool
 manages(const struct stream *s, const char *name)
 {
@@ -273,7 +273,8 @@ manages(const struct stream *s, const char *name)
 		&sentence) == FAILURE_NONE;
 }
 
-/* A list shows nothing that its token could not use if it may call. */
+/* Returns whether the list shows this object: only if its token could use it
+ * (given that it may call). */
 static bool
 shows(const struct stream *s, const struct pg_result *rows, int i)
 {
@@ -325,7 +326,8 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	n = db_nrows(rows);
-	/* The first page's revision: a later change is announced anyway. */
+	/* The first page's revision counts: a later change is announced
+	 * anyway. */
 	if (s->last[0] == '\0' && s->list == MCP_LIST_TOOLS)
 		s->revision = (uint64_t)db_int(rows, 0, 0);
 	if (n == 1 && db_null(rows, 0, 1))
@@ -365,8 +367,8 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	/* Everything is for local clients without a token; else for whoever a
-	 * live token of this listener gives this very set. */
+	/* Local clients without a token see everything. Other clients need a
+	 * live token of this listener that gives this very set. */
 	t = tokens_of_set(l->a, l->listener, m.permission_set);
 	if (t == NULL &&
 	    (l->listener != LISTENER_LOCAL ||
@@ -399,12 +401,13 @@ struct announce {
 	TAILQ_ENTRY(announce) entry;
 	struct admind *a;
 	uint64_t revision;
-	unsigned lists;   /* mask of 1 << enum mcp_list */
-	unsigned waiting; /* gateways, and one while it is being sent */
+	unsigned lists; /* mask of 1 << enum mcp_list */
+	/* outstanding acknowledgements, plus one while still sending */
+	unsigned waiting;
 	SLIST_HEAD(, waiter) waiters;
 };
 
-/* Who wants to know when all gateways dropped their caches. */
+/* A caller that waits until all gateways dropped their caches. */
 struct waiter {
 	SLIST_ENTRY(waiter) entry;
 	struct admind *a;
@@ -431,8 +434,8 @@ settle(struct announce *an)
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
-	/* OK, gone or late: a gateway that is gone has no cache any more, one
-	 * that is late must not hold up the administrator. */
+	/* Any end counts (OK, gone, late): a gateway that is gone has no cache
+	 * any more, and a late one must not hold up the administrator. */
 	settle(arg);
 }
 
@@ -449,8 +452,8 @@ tell(struct ipc_peer *peer, void *arg)
 		an->waiting++;
 }
 
-/* Announces `revision`, in which these lists changed, unless that was done; w
- * may be NULL. */
+/* Announces `revision`, in which these lists changed, unless it was announced
+ * already. w may be NULL. */
 static void
 announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 {
@@ -499,8 +502,8 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 	struct admind *a = w->a;
 	unsigned lists;
 
-	/* The change is committed whatever happens here: without the database
-	 * the NOTIFY is lost too, and the next connection announces. */
+	/* The change is committed in any case: without the database the NOTIFY
+	 * is lost too, and the next connection announces. */
 	if (err != NULL) {
 		if (w->cb != NULL)
 			w->cb(w->arg);
@@ -511,15 +514,15 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 		free(w);
 		w = NULL;
 	}
-	/* A database restored to an earlier state: what gateways hold is of a
-	 * future that did not happen. */
+	/* The database was restored to an earlier state: gateways hold lists of
+	 * a future that did not happen. */
 	lists = (unsigned)db_int(rows, 0, 1);
 	if ((uint64_t)db_int(rows, 0, 0) < a->revision) {
 		a->revision = 0;
 		lists = ALL_LISTS;
 	}
-	/* Announced meanwhile: what of the mask is left is not known, and to
-	 * say too much costs a client one list. */
+	/* If another change was announced in between, the rest of the mask is
+	 * unknown. To name a list too many costs a client one list. */
 	announce(a, (uint64_t)db_int(rows, 0, 0), lists, w);
 }
 
@@ -548,14 +551,15 @@ catalogue_notified(struct admind *a, const char *payload)
 	unsigned long long r, lists;
 	char *end;
 
-	/* "revision mask"; mask 0: no list changed (but what may run did). */
+	/* "revision mask"; mask 0: no list changed (but the set of callable
+	 * versions did). */
 	r = strtoull(payload, &end, 10);
 	if (end == payload || *end != ' ' || r > INT64_MAX)
 		return;
 	lists = strtoull(end + 1, &end, 10);
 	if (*end != '\0' || lists == 0)
 		return;
-	/* Notifications come in order; behind a gap nothing is known. */
+	/* Notifications come in order; after a gap the mask is incomplete. */
 	announce(
 	    a, r, r == a->revision + 1 ? (unsigned)lists : ALL_LISTS, NULL);
 }

@@ -2,17 +2,17 @@
  * The live tokens.
  *
  * A credential is looked up by its SHA-256: 256 random bits that nobody can
- * guess, so neither the time that a wrong guess takes nor a dump of the table
- * helps anybody. Whatever is wrong with one (unknown, revoked, expired, not for
- * this listener) is answered alike.
+ * guess, so neither the time of a wrong guess nor a dump of the table helps an
+ * attacker. Every failure (unknown, revoked, expired, not for this listener)
+ * has the same answer.
  *
- * What is in memory is what the database said and was told since: while it is
- * not reachable a revocation elsewhere could not be heard, so no token is good
- * then, and when it is back none is until all were read again.
+ * Memory holds the database's state and the notified changes since. While the
+ * database is not reachable, a revocation elsewhere could not be heard. So no
+ * token is valid then, and when it is back none is until all were read again.
  *
- * The end of a token is the end of all that runs for it: jobs under way are
- * refused at their next step, what the sandbox holds or runs is killed, tasks
- * with it, and gateways drop its streams and what they keep for it.
+ * The end of a token ends all its work: jobs under way are refused at their
+ * next step, calls that the sandbox holds or runs are killed, tasks with them,
+ * and gateways drop its streams and caches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static const struct db_stmt read_all = {"tokens_read",
 static const struct db_stmt used = {"tokens_used",
     "SELECT mcpbox.token_used($1::uuid[], $2::timestamptz[], $3::text[])",
     DB_FAST};
-/* What runs for a principal, in whichever sandbox. */
+/* The runs of a principal, in any sandbox. */
 static const struct db_stmt running = {"tokens_running",
     "SELECT id FROM mcpbox.executions WHERE state = 'open'"
     " AND kind IN ('tool', 'test', 'inspect') AND principal = $1::text",
@@ -73,7 +73,7 @@ all(struct admind *a)
 	return a->tokens;
 }
 
-/* ---- what one may ---- */
+/* ---- the rights of a token ---- */
 
 unsigned
 token_scopes(
@@ -98,9 +98,9 @@ token_may_call(const struct admind *a, const struct token *t,
 }
 
 /*
- * Catalogues are cached by gateways under this name, so two tokens share one if
- * they may the same. It is keyed: a gateway can ask for the sets of tokens it
- * saw, and can't work out those of others.
+ * Gateways cache catalogues under this name, so two tokens with the same rights
+ * share one. The name is keyed: a gateway can ask for the sets of tokens that
+ * it saw, and can't work out those of others.
  */
 static void
 name_set(const struct admind *a, struct token *t)
@@ -198,11 +198,11 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 	return NULL;
 }
 
-/* ---- the end of one ---- */
+/* ---- the end of a token ---- */
 
 struct telling {
 	struct token_told told;
-	unsigned waiting; /* gateways, and one while they are asked */
+	unsigned waiting; /* gateways, plus one while asking them */
 	uint64_t since_ms;
 	struct ipc_credential_ended m;
 	token_told_cb *cb;
@@ -224,8 +224,8 @@ settle(struct telling *x)
 	free(x);
 }
 
-/* Silence until the time is over; a link that ended before that is another
- * matter, and the same failure: its gateway forgets when it ends. */
+/* Counts only silence until the time is over. A link that ended before gives
+ * the same failure but is different: its gateway forgets when the link ends. */
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -283,8 +283,8 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 	struct admind *a = arg;
 	struct ipc_id id;
 
-	/* Without the database its sessions end, and each admind drops what it
-	 * no longer reads; what runs ends by its own limit. */
+	/* Without the database its sessions end, and each admind drops the
+	 * tokens that it can't read; runs end by their own limit. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		hold_cancel(a, &id, FAILURE_KILLED);
@@ -350,8 +350,8 @@ tokens_end(struct admind *a, struct token *t, const char *why)
 		j->revoked = true;
 		j->revoked_why = FAILURE_KILLED;
 	}
-	/* On the lane of intents: whatever this does not see comes behind it,
-	 * and of a job that was marked. */
+	/* On the lane of intents: a run that this does not see comes after it,
+	 * and belongs to a job that was marked. */
 	db_params_init(&p);
 	db_p_str(&p, t->principal);
 	db_query(a->db, &running, &p, got_running, a);
@@ -373,7 +373,7 @@ take(const struct pg_result *rows, int i, int column)
 	return ipc_strdup(db_bytes(rows, i, column));
 }
 
-/* One that is not known yet. -1: no memory. */
+/* Adds a token that is not known yet. -1: no memory. */
 static int
 add(struct admind *a, const struct pg_result *rows, int i,
     const struct ipc_hash *digest)
@@ -457,7 +457,7 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 		for (int i = 0; i < db_nrows(rows); i++) {
 			b = db_bytes(rows, i, 1);
 			if (b.n != sizeof(digest))
-				continue; /* none at all: one empty row */
+				continue; /* no tokens at all: one empty row */
 			memcpy(&digest, b.p, sizeof(digest));
 			t = by_digest(ts, &digest);
 			if (t != NULL)
@@ -504,7 +504,7 @@ tokens_db_up(struct admind *a)
 	tokens_load(a, NULL, NULL);
 }
 
-/* "created"; "revoked UUID"; "editing WORD". */
+/* Handles "created"; "revoked UUID"; "editing WORD". */
 void
 tokens_notified(struct admind *a, const char *payload)
 {

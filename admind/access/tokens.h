@@ -1,10 +1,10 @@
 /*
- * API tokens: all live ones in memory, so that who a credential is costs no
- * question.
+ * API tokens: all live ones are in memory, so that finding a credential's owner
+ * needs no question.
  *
- *	tokens.c	the tokens, their ends, what counts against each
- *	token_set.c	an administrator makes and revokes them
- *	permit.c	what one may
+ *  tokens.c     the tokens, their ends, what counts against each
+ *  token_set.c  an administrator makes and revokes them
+ *  permit.c     the rights of a token
  */
 #ifndef TOKENS_H
 #define TOKENS_H
@@ -12,41 +12,42 @@
 #include "op.h"
 #include "token.h"
 
-/* Reads all live tokens: at start, when the database is back, when one was
+/* Reads all live tokens: at start, when the database is back, when a token was
  * made. then may be NULL. */
 void tokens_load(struct admind *, void (*then)(void *), void *arg);
-/* The database is back: nothing that is known is believed until it is read. */
+/* The database is back: no known token is believed until it was read again. */
 void tokens_db_up(struct admind *);
 /* NOTIFY mcpbox_token. */
 void tokens_notified(struct admind *, const char *payload);
-/* Once a second: those whose time is over; when they were used. */
+/* Once a second: ends tokens whose time is over; stores when they were used. */
 void tokens_tick(struct admind *);
 
-/* Does this credential claim to be a token? */
+/* Returns whether this credential claims to be a token. */
 bool tokens_like(struct ipc_bytes credential);
 /*
- * The live token of this credential that is good at this listener. NULL with
- * err: UNAUTHENTICATED, the same for each reason; STORAGE_UNAVAILABLE: nobody
- * can say. Not referenced.
+ * Finds the live token of this credential that is valid at this listener. NULL
+ * with err: UNAUTHENTICATED, the same for each reason; STORAGE_UNAVAILABLE: it
+ * is unknown. Not referenced.
  */
 struct token *tokens_find(
     struct admind *, enum listener, struct ipc_bytes credential, struct err *);
-/* A live one whose permission set at this listener has this name, or NULL. */
+/* Finds a live token whose permission set at this listener has this name, or
+ * NULL. */
 struct token *tokens_of_set(
     struct admind *, enum listener, struct ipc_bytes set);
 
-/* Scopes that count at this listener now. */
+/* Returns the scopes that count at this listener now. */
 unsigned token_scopes(
     const struct admind *, const struct token *, enum listener);
-/* May it call, get or read? 0, or -1 with the refusal. */
+/* Returns whether it may call, get or read: 0, or -1 with the refusal. */
 int token_may_call(
     const struct admind *, const struct token *, enum listener, struct err *);
 
-/* Its end is known here: it is forgotten, what runs for it is cancelled. */
+/* Forgets a token whose end is known here, and cancels its calls. */
 void tokens_end(struct admind *, struct token *, const char *why);
 struct token *tokens_by_id(struct admind *, const struct ipc_id *);
-/* Asks every connected gateway to drop what it holds for a credential. cb runs
- * once all have, or are late. */
+/* Asks every connected gateway to drop its cache of a credential. cb runs once
+ * all have, or are late. */
 struct token_told {
 	unsigned gateways, late;
 };

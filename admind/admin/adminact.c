@@ -2,15 +2,15 @@
  * ADMIN_ACTION: every change an administrator makes without the vault, by one
  * statement (common/admin/admin_action.h).
  *
- * Who may send this: admind-http with a login's token, which the vault must
- * know, and the socket that admits uid 0. The role is compared here, with the
- * table's row, before PostgreSQL hears of it; the vault has judged both halves
- * of the login. A taken-over admind-http gains what the logins that pass
- * through it may do, for as long as they live, and nothing without one. No
+ * Allowed for admind-http with a login's token, which the vault must know, and
+ * for the socket that admits uid 0. The role is compared here, with the table's
+ * row, before PostgreSQL hears of it; the vault has judged both halves of the
+ * login. A taken-over admind-http gains the rights of the logins that pass
+ * through it, for as long as they live, and nothing without a login. No
  * language model's request leads here.
  *
  * The body is JSON that this process does not read: PostgreSQL does, as a
- * parameter. Names of actions come from the table, so nothing of a message
+ * parameter. Names of actions come from the table, so no part of a message
  * becomes part of a statement.
  */
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct db_stmt act = {"adminact",
     " $5::bytea, $6::text, $7::text)",
     DB_SURE};
 
-/* In op->buf: these, then what follows of id, key and body, in this order. */
+/* Begins op->buf; then follow id, key and body, in this order. */
 struct head {
 	const struct admin_action *action;
 	size_t id, key, body;
@@ -43,7 +43,7 @@ head_of(const struct op *op)
 	return h;
 }
 
-/* The answer was kept where the message's parts were. */
+/* op->buf holds the answer now, instead of the message's parts. */
 static void
 told(void *arg)
 {
@@ -62,11 +62,11 @@ regranted(void *arg)
 }
 
 /*
- * What was changed may be a setting, a limit or what is callable: nothing
- * remembered may outlive it, here before it is answered (other nodes by their
- * NOTIFY), the sandbox has heard what its calls may connect to, and gateways
- * have dropped their lists, if lists changed, so that who is told "done" can
- * rely on it.
+ * The change may concern a setting, a limit or the set of callable tools.
+ * Nothing remembered may outlive it, so that the one who is told "done" can
+ * rely on it. Before the answer: this process forgets (other nodes by their
+ * NOTIFY), the sandbox hears what its calls may connect to, and gateways drop
+ * their lists, if lists changed.
  */
 static void
 done(void *arg, const struct pg_result *rows, const struct err *err)

@@ -115,7 +115,8 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&b);
 }
 
-/* One row more than the page was asked for: it says whether a page follows. */
+/* There is one row more than the page asked for: it says whether a page
+ * follows. */
 static void
 got_list(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -160,7 +161,7 @@ got_list(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&b);
 }
 
-/* The next NUL-terminated text of op->buf. */
+/* Returns the next NUL-terminated text of op->buf. */
 static const char *
 next_text(const char **at)
 {
@@ -197,7 +198,7 @@ run(struct op *op)
 	db_query(op->a->db, &q.form->stmt, &p, got_list, op);
 }
 
-/* kind and state have fields of their own in the message. */
+/* Reads the filters. kind and state have fields of their own in the message. */
 static int
 read_filters(const struct ipc_admin_query *m,
     struct ipc_bytes filter[ADMIN_FILTER_COUNT])
@@ -221,8 +222,8 @@ read_filters(const struct ipc_admin_query *m,
 	return 0;
 }
 
-/* The first form whose needs are met and that takes all that was given. NULL:
- * none. */
+/* Returns the first form whose required filters are given and that takes all
+ * given ones, or NULL. */
 static const struct question_form *
 choose(
     const struct question *q, const struct ipc_bytes filter[ADMIN_FILTER_COUNT])

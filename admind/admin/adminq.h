@@ -1,20 +1,20 @@
 /*
  * ADMIN_QUERY: the tables of questions, one file an area (adminq_*.c). This
- * header is what a question is written with.
+ * header is the interface for writing a question.
  *
  * A question's statement gives JSON made by PostgreSQL; nothing here changes
  * anything. Its parameters are, in this order:
- *   LIST     the form's filters as text ('' if not given), the cursor as text
+ *    LIST    the form's filters as text ('' if not given), the cursor as text
  *            ('' for the first page), the limit as int8 (one more than the
- * page: a last row that is not shown says that a page follows). Rows of (json
- * text, cursor of this row). OBJECT   its id as uuid, then the form's filters.
- * At most one row (json). NAMED    its id as text (two path parts have /
- * between), then the filters. SINGLE   the filters alone. No row means
- * not_found.
+ *            page: a last row that is not shown says that a page follows).
+ *            Rows of (json text, cursor of this row).
+ *    OBJECT  its id as uuid, then the form's filters. At most one row (json).
+ *    NAMED   its id as text (two path parts have / between), then the filters.
+ *    SINGLE  the filters alone. No row means not_found.
  *
  * A list may have several forms: the first whose `must` filters are all given
  * is used, so that each leading filter has a statement, and with it an index,
- * of its own. What was given and the form does not take is invalid_params.
+ * of its own. A given filter that the form does not take is invalid_params.
  */
 #ifndef ADMINQ_H
 #define ADMINQ_H
@@ -48,14 +48,14 @@ struct question {
 	enum question_shape shape;
 	enum admin_role least;
 	const struct question_form *forms; /* ended by one without statement */
-	/* SINGLE: members of our own, into an open object, before the row,
-	 * which is then its member "counts" (null without a database). */
+	/* SINGLE: writes members of our own into an open object, before the
+	 * row, which is then its member "counts" (null without a database). */
 	void (*around)(struct admind *, struct jsonw *);
-	/* OBJECT, NAMED: instead of the row's JSON, members made of the row
-	 * into an open object. 0 or -1. */
+	/* OBJECT, NAMED: writes members made from the row into an open object,
+	 * instead of the row's JSON. 0 or -1. */
 	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
-	/* LIST: a bool behind the limit: may the asker read what calls were
-	 * given (ADMIN_REVIEWER)? */
+	/* LIST: adds a bool after the limit: may the asker read the arguments
+	 * of calls (ADMIN_REVIEWER)? */
 	bool reads;
 };
 

@@ -42,13 +42,13 @@ static const struct question_form status[] = {
 	    DB_FAST}},
     {0}};
 
-/* On the other lane: counting must not stand in a call's way. */
+/* On the other lane: counting must not delay a call. */
 static const struct question_form dashboard[] = {
     {0, {Q_TAKE(PERIOD)},
 	{"adminq_dashboard", "SELECT mcpbox.dashboard($1::text)", DB_SURE}},
     {0}};
 
-/* Of one export, in their order. */
+/* The lines of one export, in order. */
 static const struct question_form export_lines[] = {
     {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
 	{"adminq_export_lines",

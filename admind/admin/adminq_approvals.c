@@ -1,10 +1,10 @@
 /*
- * Questions about what waits for a person, or was decided (adminq.h). Requests
- * are listed in the order of their ids, which is that of their making; a
- * statement for each leading filter, so that each finds its index.
+ * Questions about requests that wait for a person, or were decided (adminq.h).
+ * Requests are listed in the order of their ids, which is the order of their
+ * making. Each leading filter has a statement, so that each finds its index.
  *
- * What a call was given is not for who only views, here as little as in its
- * record: `reads` is QUESTION_LIST's last parameter.
+ * A viewer may not see the arguments of a call, as in its record: `reads` is
+ * QUESTION_LIST's last parameter.
  */
 #include "adminq.h"
 
@@ -12,7 +12,7 @@
 	"SELECT CASE WHEN " reads "::bool THEN mcpbox.approval_item(a) ELSE" \
 	" (mcpbox.approval_item(a)::jsonb || '{\"arguments\":null}')::text"  \
 	" END, a.id::text FROM mcpbox.approval_requests a WHERE "
-/* The page behind the cursor. */
+/* The page after the cursor. */
 #define PAGE(cursor, limit)                                                   \
 	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"            \
 	" '00000000-0000-0000-0000-000000000000') ORDER BY a.id LIMIT " limit \

@@ -7,9 +7,9 @@
 
 /*
  * Five leading filters, each with an index of its own (migration 0014) and, for
- * reading in order, two directions. What else is given narrows what the index
- * found. By time alone, rows come in the order of their times, which is the
- * chain's but where somebody set the clock back.
+ * reading in order, two directions. The other filters narrow the rows that the
+ * index found. By time alone, rows come in the order of their times; that is
+ * the chain's order unless somebody set the clock back.
  */
 #define SEQ(cursor, none) \
 	"CASE " cursor "::text WHEN '' THEN " none " ELSE " cursor "::int8 END"

@@ -16,7 +16,7 @@ static const struct question_form rate_limits[] = {
 	    DB_FAST}},
     {0}};
 
-/* those of the node that is asked, beside what the database has of all */
+/* the breakers of the asked node, besides the database's counts for all */
 static const struct question_form breakers[] = {
     {0, {0},
 	{"adminq_breakers",

@@ -1,17 +1,17 @@
 /*
  * Questions about executions and the activity log (adminq.h).
  *
- * A list has a form for each filter that an index of execution_index leads
- * with (migration 0015), the most selective first; whatever else is given is
- * judged on the rows that this finds, in the order of time, so that a page of
- * any of them ends after few rows. What is not in there yet, open rows and
- * those that ended just now, is few: each form adds it.
+ * A list has a form for each filter that an index of execution_index leads with
+ * (migration 0015), the most selective first. The other filters are applied to
+ * the rows that this index finds, in the order of time, so that a page of any
+ * of them ends after few rows. Rows that are not in execution_index yet (open
+ * ones, and those that ended just now) are few: each form adds them.
  */
 #include "adminq.h"
 
 /* clang-format off */
 
-/* ---- what of a row is shown ---- */
+/* ---- the members shown of a row ---- */
 
 #define MS(from, to) \
 	"(extract(epoch FROM " to " - " from ") * 1000)::int8"
@@ -31,7 +31,8 @@
 	" 'trace_id', replace(e.trace_id::text, '-', ''),"                     \
 	" 'span_id', encode(e.span_id, 'hex'), 'session_id', e.session_id"
 
-/* A text that was cut ends so (common/scan/kept.h); stdout is cut at 64 KiB. */
+/* A text that was cut ends like this (common/scan/kept.h); stdout is cut at 64
+ * KiB. */
 #define TRUNCATED                                                              \
 	"(right(e.arguments, 1) = U&'\\2026' OR coalesce(right(e.result, 1)"   \
 	" = U&'\\2026', false) OR coalesce(octet_length(e.stdout) >= 65533,"   \
@@ -45,10 +46,10 @@
 
 /*
  * A line of the export: the fields that MiniClaw's ADR-010 named for its
- * runners, meaning here what they meant there, then ours. argv, command and
- * exit_code of a command are its program's (-1: a signal ended it). Of all
- * else: its name and arguments, and 0 it returned, 1 it failed, -1 it was
- * stopped. null: it never ran, or nobody knows.
+ * runners, with the same meaning as there, then ours. For a command, argv,
+ * command and exit_code are its program's (-1: a signal ended it). For the
+ * others: name and arguments; exit_code 0: it returned, 1: it failed, -1: it
+ * was stopped. null: it never ran, or the outcome is unknown.
  */
 #define EXIT_CODE                                                              \
 	"CASE WHEN e.outcome = 'killed' THEN -1 WHEN e.outcome NOT IN"         \
@@ -74,7 +75,7 @@
 /* ---- which rows ---- */
 
 /* $1 kind, $2 state, $3 server, $4 tool, $5 principal, $6 listener, $7 outcome,
- * $8 failure, $9 since, $10 until; the cursor and the limit behind them. */
+ * $8 failure, $9 since, $10 until; then the cursor and the limit. */
 #define FILTERS                                                                \
 	Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(SERVER), Q_TAKE(TOOL),             \
 	Q_TAKE(PRINCIPAL), Q_TAKE(LISTENER), Q_TAKE(OUTCOME),                  \
@@ -105,8 +106,8 @@
 	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
 	" AND ($8::text = '' OR e.failure = $8::text)"
 #define SERVER_ID "nullif($3::text, '')::uuid"
-/* A page of these. Each part of a union is one by itself: the planner does not
- * look for an order in them on its own. */
+/* A page of these rows. Each part of a union is a page by itself: the planner
+ * does not look for an order in the parts on its own. */
 #define PAGE " ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
 #define INDEXED(CONDITION)                                                     \
 	"(SELECT e.id FROM mcpbox.execution_index e WHERE " CONDITION          \
@@ -118,7 +119,7 @@
 #define FRESH(CONDITION) " UNION ALL " ROWS("executions_fresh", CONDITION)
 
 #define ALL ROWS("executions", "true")
-/* What is the rule is in no index of its own: a few rows of all give a page. */
+/* The usual value has no index of its own: a few rows of all give a page. */
 #define BY_STATE                                                               \
 	INDEXED("e.outcome <> 'done' AND e.outcome = $2::text") " UNION ALL "  \
 	INDEXED("$2::text IN ('closed', 'done')") FRESH("true")
@@ -143,15 +144,16 @@
 #define BY_SERVER                                                              \
 	INDEXED("e.server_id IS NOT NULL AND e.server_id = " SERVER_ID)        \
 	FRESH("true")
-/* Words of arguments, result, output, names; an id of execution or trace. */
+/* Searches words of arguments, result, output, names; an id of execution or
+ * trace. */
 #define BY_SEARCH                                                              \
 	"SELECT id FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
 	" $4::text, $5::text, $6::text, $7::text, $8::text, " SINCE ", " UNTIL \
 	", " BEFORE("$12") ", " BEFORE_ID("$12") ", $13::int8)"                \
 	" WHERE $3::text = ''"
 
-/* The rows themselves one by one, by their key, whatever the planner thinks of
- * how many there will be. */
+/* The rows themselves one by one, by their key, whatever number of rows the
+ * planner expects. */
 #define LIST(name, what, rows, limit)                                          \
 	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") k"        \
 	" CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x"               \
@@ -241,8 +243,8 @@ static const struct question_form activity[] = {
     {0}};
 /* clang-format on */
 
-/* Who only looks may see that something ran, not what it was given: a search
- * in that, or an export of it, is a reviewer's. */
+/* A viewer may see that something ran, not its arguments or result. A search in
+ * those, or their export, needs a reviewer. */
 const struct question adminq_records_questions[] = {
     {"executions", QUESTION_LIST, ADMIN_VIEWER, executions, NULL},
     {"executions_export", QUESTION_LIST, ADMIN_REVIEWER, lines, NULL},

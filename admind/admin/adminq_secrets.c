@@ -1,10 +1,10 @@
 /*
- * Questions about secrets (adminq.h): names, history and usage. A value is not
- * among what can be asked for; its ciphertext neither.
+ * Questions about secrets (adminq.h): names, history and usage. No question
+ * asks for a value or its ciphertext.
  */
 #include "adminq.h"
 
-/* All of one server: 256 at most (secret_create), so no pages. */
+/* All secrets of one server: 256 at most (secret_create), so no pages. */
 static const struct question_form secrets[] = {
     {0, {0},
 	{"adminq_secrets",

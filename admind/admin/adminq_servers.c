@@ -5,8 +5,8 @@
 #include "manage.h"
 
 /* clang-format off */
-/* The objects are made by functions (0010): what GET shows is what If-Match is
- * compared with. Deleted ones are shown only where they are asked for. */
+/* Functions make the objects (0010): If-Match is compared with the bytes that
+ * GET shows. Deleted ones are shown only if asked for. */
 static const struct question_form servers[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_servers",
@@ -118,7 +118,7 @@ static const struct question_form source[] = {
 	    DB_FAST}},
     {0}};
 
-/* What the other server had when it was last asked: its word. */
+/* The tools that the other server listed last: its word. */
 static const struct question_form source_tools[] = {
     {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
 	{"adminq_source_tools",
@@ -150,7 +150,7 @@ static const struct question_form modules[] = {
 	    DB_FAST}},
     {0}};
 
-/* What was to be fetched, and what became of it. */
+/* The modules to be fetched, and their state. */
 static const struct question_form installs[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_installs",
@@ -171,9 +171,9 @@ static const struct question_form limits[] = {
 	    " mcpbox.server_limits_json($1::text) IS NOT NULL",
 	    DB_FAST}},
     {0}};
-/* "kind/beginning of an id": at most two ids that begin so, and whether the word
- * is a name, which goes before. Each branch is a range of its primary key, and
- * runs only for its kind. */
+/* Takes "kind/beginning of an id". Answers at most two ids that begin so, and
+ * whether the word is a name, which takes precedence. Each branch is a range of
+ * its primary key, and runs only for its kind. */
 #define IDS(KIND, TABLE) \
 	" SELECT x.id FROM k, mcpbox." TABLE " x WHERE k.kind = '" KIND "'" \
 	" AND x.id BETWEEN k.low AND k.high"

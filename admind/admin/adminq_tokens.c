@@ -1,5 +1,5 @@
 /*
- * Questions about API tokens (adminq.h). What a token is stands nowhere: the
+ * Questions about API tokens (adminq.h). A token itself is stored nowhere: the
  * database has its SHA-256, and that is not shown either.
  */
 #include "adminq.h"

@@ -1,14 +1,14 @@
 /*
- * What an administrator writes without the vault and not as an action
+ * Changes that an administrator makes without the vault and not as an action
  * (adminact.c): limits of servers, how their tools are named, modules and their
  * grants.
  *
- * Why that is safe. Neither is reachable for a language model: no management
- * tool leads here, only admind-http (with a login that the vault confirms to
- * be an administrator's, behind the CSRF check) and the socket that admits uid
- * 0. What a taken-over admind could write here it could write anyway; what it
- * gains is bounded elsewhere: limits by common/version/limit.h in the vault and
- * in sandboxd, modules by the digests in a version's approved pre-image.
+ * Why that is safe. No language model can reach any of them: no management tool
+ * leads here, only admind-http (with a login that the vault confirms to be an
+ * administrator's, after the CSRF check) and the socket that admits uid 0. A
+ * taken-over admind could write the same rows anyway. Its gain is bounded
+ * elsewhere: limits by common/version/limit.h in the vault and in sandboxd,
+ * modules by the digests in a version's approved pre-image.
  */
 #include <string.h>
 
@@ -42,7 +42,8 @@ static const struct db_stmt module_revoke = {"adminset_module_revoke",
 
 /* ---- limits ---- */
 
-/* Every number within its bounds, each at most once. 0 or -1. */
+/* Reads the limits: each number within its bounds, and at most once. 0 or
+ * -1. */
 static int
 take_limits(struct ipc_bytes list, uint64_t out[LIMIT_COUNT], struct err *err)
 {
@@ -145,8 +146,8 @@ store_expose(struct op *op)
 	db_query(op->a->db, &set_expose, &p, op_db_ok, op);
 }
 
-/* A bare name is part of the hash that is reviewed (version.h), so what an
- * approved version is called never changes by this. */
+/* A bare name is part of the reviewed hash (version.h), so this never changes
+ * the name of an approved version. */
 static int
 expose_set(struct link *l, struct ipc_frame *f)
 {

@@ -1,13 +1,13 @@
 /*
- * SOURCE_RUN: an administrator has a source listed, imported from, or
- * authorised. OAUTH_CALLBACK: a browser came back from an authorization server.
+ * SOURCE_RUN: an administrator lists a source, imports from it, or authorises
+ * it. OAUTH_CALLBACK: a browser came back from an authorization server.
  *
- * Who may send them: the first, a login of an administrator that the vault
- * knows, or uid 0, as with ADMIN_ACTION (adminact.c). The second comes without
- * a login, since a browser sends no SameSite=Strict cookie along with another
- * site's redirect: what it may do hangs on its state alone, 256 random bits
- * that were told to one administrator, are kept as a hash, serve once and for
- * ten minutes, and name the source (decision 0051).
+ * SOURCE_RUN is allowed for an administrator's login that the vault knows, or
+ * uid 0, as with ADMIN_ACTION (adminact.c). OAUTH_CALLBACK comes without a
+ * login, since a browser sends no SameSite=Strict cookie along with another
+ * site's redirect. Its rights hang on its state alone: 256 random bits that
+ * were told to one administrator, are kept as a hash, work once and for ten
+ * minutes, and name the source (decision 0051).
  */
 #include <string.h>
 
@@ -30,7 +30,8 @@ ended(void *arg, const struct sources_end *e)
 		op_answer(op, IPC_ADMIN_JSON, &m);
 }
 
-/* Lines to texts that end in NUL. */
+/* op->buf: for an import, names that each end in NUL; for an authorisation, the
+ * redirect URI. */
 static void
 run(struct op *op)
 {

@@ -1,6 +1,6 @@
 /*
- * `mcpboxctl doctor` and the status object: what this process sees of itself,
- * the database, and every process it is connected to.
+ * `mcpboxctl doctor` and the status object: the state of this process, the
+ * database, and every connected process, as this process sees it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ fix_of(const char *layer, size_t nlayer, const char *state, size_t n)
 	return layer_fix(layer, nlayer);
 }
 
-/* "name=state" lines, as a HELLO carries them. */
+/* Writes rows for "name=state" lines, as a HELLO carries them. */
 static void
 rows_of(struct jsonw *w, const char *process, const char *layers)
 {
@@ -97,7 +97,7 @@ server_rows(struct jsonw *w, struct ipc_server *s, const char *process)
 	return g.n;
 }
 
-/* An array of rows: every process, every layer. */
+/* Writes an array of rows: every process, every layer. */
 static void
 report(struct admind *a, struct jsonw *w)
 {
@@ -144,9 +144,9 @@ doctor_message(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Members of the health object: is it well, and what is of which state. It is
- * well when all that calls need is there; a layer that the kernel does not
- * have is for doctor to complain of. */
+/* Writes members of the health object: whether the suite is well, and the state
+ * of each layer. It is well when everything that calls need is there; a layer
+ * that the kernel lacks is left for doctor to report. */
 void
 doctor_json(struct admind *a, struct jsonw *w)
 {

@@ -1,14 +1,14 @@
 /*
- * An administrator makes a token, or ends one.
+ * Makes and revokes tokens for an administrator.
  *
- * A new token leaves this process once, in the answer to who asked for it; the
- * database gets its SHA-256. So making one is not repeated by an
- * Idempotency-Key, which would have to keep it: who lost the answer revokes
- * that token and makes another.
+ * A new token leaves this process once, in the answer to the one who asked for
+ * it; the database gets its SHA-256. So an Idempotency-Key does not repeat
+ * making one, as it would have to keep the token: an administrator who lost the
+ * answer revokes that token and makes another.
  *
- * Who may: an administrator by the vault's word, or uid 0. A taken-over admind
- * could let in whomever it likes without any token: it is who says whom a
- * credential belongs to.
+ * Allowed for an administrator by the vault's word, or uid 0. A taken-over
+ * admind could let in anyone without any token: it says whom a credential
+ * belongs to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct db_stmt revoke_row = {"token_revoke",
     " $3::text)",
     DB_SURE};
 
-/* op->buf: texts one behind the other, each with its NUL. */
+/* Appends a text with its NUL to op->buf. */
 static void
 put(struct op *op, struct ipc_bytes text)
 {
@@ -53,7 +53,8 @@ text(const struct op *op, unsigned i)
 /* In op->buf, in this order; then, when it is made, its JSON. */
 enum { NAME, SCOPES, LISTENERS, ALLOW, DENY, SECRET, JSON };
 
-/* It is known here, so that it is good as soon as it is told. */
+/* This process knows the token before the answer, so that it works as soon as
+ * it is told. */
 static void
 known(void *arg)
 {
@@ -76,7 +77,7 @@ created(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	put(op, db_bytes(rows, 0, 0));
 	if (op->buf.failed) {
-		/* It is there, but nobody knows it. */
+		/* The token exists, but no one knows it. */
 		op_refuse(op, FAILURE_BUSY,
 		    "out of memory: revoke the token and make another");
 		return;
@@ -152,8 +153,8 @@ told(void *arg, const struct token_told *t)
 	struct ipc_admin_json m = {.json = ipc_str(text(op, SHOWN))};
 
 	audit_sign(op->a);
-	/* It is revoked, and no call gets through; but what a hanging gateway
-	 * has in its cache it may show for as long as that lasts. */
+	/* The token is revoked, and no call gets through. But a hanging gateway
+	 * may show its cached answers as long as that cache lasts. */
 	if (t->late > 0)
 		op_refuse(op, FAILURE_BUSY,
 		    "it is revoked, but a gateway does not answer: it forgets "
@@ -188,8 +189,8 @@ revoked(void *arg, const struct pg_result *rows, const struct err *err)
 		memcpy(principal, t->principal, sizeof(principal));
 		tokens_end(op->a, t, "it was revoked");
 	}
-	/* Behind what tokens_end sent, or the NOTIFY that came first: when this
-	 * is answered, so is that. */
+	/* Sent after the message of tokens_end, or after the NOTIFY that came
+	 * first: once this is answered, so is that. */
 	tokens_tell_ended(op->a, &op->hash, principal, told, op);
 }
 

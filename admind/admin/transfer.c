@@ -1,14 +1,14 @@
 /*
- * Export and import (docs/decisions/0033). The text itself lies in tables and
- * goes in and out by questions and actions; here is what needs the vault:
- * sealing the SHA-256 of what goes out, and asking before what came in becomes
- * drafts whether these very bytes were sealed.
+ * Export and import (docs/decisions/0033). The text itself is in tables and
+ * goes in and out by questions and actions. This file has the steps that need
+ * the vault: sealing the SHA-256 of an export; and, before an import becomes
+ * drafts, asking whether these very bytes were sealed.
  *
- * Who may send this: an administrator's login, or uid 0. What is imported is
- * drafts, which nobody can call before a reviewer approved each: the seal is
- * not what makes an import safe, it keeps what reviewers are shown from being
- * altered between two of our own. A taken-over admind could import what it
- * likes; it could write drafts before.
+ * Allowed for an administrator's login, or uid 0. An import makes drafts, which
+ * nobody can call before a reviewer approved each. So the seal is not what
+ * makes an import safe: it keeps the content that reviewers see from being
+ * altered between two installations of ours. A taken-over admind could import
+ * anything; it could write drafts before.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const struct db_stmt digest = {
 static const struct db_stmt finish = {"transfer_import",
     "SELECT mcpbox.import_finish($1::uuid, $2::bytea, $3::text)", DB_SURE};
 
-/* The end of both: admind's JSON. */
+/* Answers both export and import: admind's JSON. */
 static void
 answer(void *arg)
 {
@@ -131,7 +131,7 @@ export_run(struct op *op)
 	db_array_free(&names);
 }
 
-/* Lines of names, perhaps none. */
+/* Takes lines of names, perhaps none. */
 static int
 take_names(struct buf *out, struct ipc_bytes lines)
 {

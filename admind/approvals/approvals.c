@@ -1,11 +1,11 @@
 /*
- * What the vault asks of the database, and the content that a reviewer reads.
+ * The vault's questions to the database, and the content that a reviewer reads.
  *
- * The vault decides; this file only stores. It can refuse service, but what it
- * could make up here is worth nothing: an approval without the vault's seal is
- * not honoured by the vault when it seals a context, a verifier that the vault
- * did not make does not open, and a content that differs from what was shown
- * has another hash.
+ * The vault decides; this file only stores. It can refuse service, but anything
+ * that it made up would be worthless: the vault does not honour an approval
+ * without its own seal when it seals a context, a verifier that the vault did
+ * not make does not open, and a content that differs from the one shown has
+ * another hash.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 enum { AUDIT_SUBJECT_MAX = 512, AUDIT_DETAIL_MAX = 16 * 1024 };
 
-/* With what the vault judges by: its own newest policy, and the first yes of
- * two. Both are sealed. */
+/* With the basis of the vault's judgement: its own newest policy, and the first
+ * yes of two. Both are sealed. */
 static const struct db_stmt content = {"approvals_content",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " (SELECT p.seal FROM mcpbox.approval_policies p"
@@ -35,8 +35,8 @@ static const struct db_stmt content = {"approvals_content",
     " OR g.preimage IS NOT NULL OR v.preimage IS NOT NULL)",
     DB_FAST};
 /* circumstances: JSON members without braces. rejected_before: the last few
- * noes to versions of the same tool or name, whoever asks again; as much of a
- * reason as a reviewer needs to find the request. */
+ * rejections of versions of the same tool or name, whoever asks again; with
+ * enough of each reason for a reviewer to find the request. */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
@@ -88,8 +88,9 @@ static const struct db_stmt whole = {"approvals_whole",
     " WHERE a.id = $1::uuid AND (c.id IS NULL OR c.preimage IS NOT NULL)"
     " AND (c.id IS NOT NULL OR g.id IS NOT NULL OR a.kind = 'tool')",
     DB_FAST};
-/* What serves instead of what a request of kind tool is about; else what was
- * approved last and is still approved. No row: there is no such request. */
+/* The version that serves instead of the one that a request of kind tool is
+ * about; else the newest that is still approved. No row: there is no such
+ * request. */
 static const struct db_stmt base = {"approvals_base",
     "SELECT a.kind, coalesce(b.state, ''), b.preimage,"
     " CASE WHEN b.id IS NULL THEN '' ELSE '\"version\":' || b.version_no END,"
@@ -149,7 +150,7 @@ got_content(void *arg, const struct pg_result *rows, const struct err *err)
 		op_answer(op, IPC_CONTENT, &m);
 		return;
 	}
-	/* What a call was given is not for who only views, as in its record. */
+	/* A viewer may not see the arguments of a call, as in its record. */
 	if (op->role < ADMIN_REVIEWER &&
 	    ipc_streq(db_bytes(rows, 0, 0), "call")) {
 		op_refuse(op, FAILURE_FORBIDDEN, "this role may not do this");
@@ -218,8 +219,8 @@ decision_announced(void *arg)
 	op_ok(arg);
 }
 
-/* Committed. The vault hears OK only after the gateways dropped their lists,
- * so who approves and then lists sees the tool. */
+/* The decision is committed. The vault hears OK only after the gateways dropped
+ * their lists: an administrator who approves and then lists sees the tool. */
 static void
 decided(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -351,8 +352,8 @@ store_secret(struct link *l, struct ipc_frame *f)
 
 /* ---- audit events ---- */
 
-/* One line of text for the log's columns: what somebody typed as a user name
- * must not make the row impossible, or failed logins could be hidden. */
+/* Writes one line of text for the log's columns. A typed user name must not
+ * make the row impossible, or failed logins could be hidden. */
 static void
 one_line(struct buf *out, struct ipc_bytes in, size_t max)
 {

@@ -1,8 +1,7 @@
 /*
- * Policies of review, as far as this process has a part in them: it stores what
- * the vault sealed, brings it back, and asks for automatic approvals. It can
- * make none: what it asks for the vault judges by the seal
- * (docs/decisions/0038).
+ * Policies of review, this process's part: it stores the policy that the vault
+ * sealed, brings it back, and asks for automatic approvals. It can make no
+ * policy: the vault judges its requests by the seal (docs/decisions/0038).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +98,8 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		a.next(a.j, true);
 		return;
 	}
-	/* Secrets, a local host, an ended policy: as it should be. */
+	/* The policy does not cover this request (secrets, a local host, an
+	 * ended policy). Not an error: a person decides. */
 	answer_err(f, gone, &err);
 	log_event(LOG_LV_INFO, "not_automatic", "%s", err.text);
 	a.next(a.j, false);

@@ -1,10 +1,10 @@
 /*
- * What the vault asks while the master key is rotated: values that rest, and
- * that others be put in their place (decision 0039).
+ * The vault's questions during a rotation of the master key: for stored values,
+ * and to replace them (decision 0039).
  *
  * Everything here is ciphertext and seals, which this process holds anyway. It
- * could bring other rows or store others than it was given: then values are
- * unreadable later, which it could do without a rotation.
+ * could bring other rows, or store other values than it was given: then values
+ * are unreadable later. It could cause that without a rotation.
  */
 #include "approvals.h"
 #include "audit.h"
@@ -77,7 +77,8 @@ get(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* ID, VALUE, RENEWED of each row, as three arrays. 0, or -1 malformed. */
+/* Reads ID, VALUE, RENEWED of each row into three arrays. 0, or -1
+ * malformed. */
 static int
 take_rows(struct ipc_bytes list, struct db_array *ids, struct db_array *old,
     struct db_array *new)
@@ -130,7 +131,7 @@ put(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Committed. What is remembered of serving versions has the older key's seals:
+/* Committed. Remembered serving versions have the older key's seals: they are
  * forgotten here now, on other nodes by NOTIFY. */
 static void
 noted(void *arg, const struct pg_result *r, const struct err *err)

@@ -1,22 +1,22 @@
 /*
  * tools/call of an approved tool, up to the id that lets it run:
  *
- *	lookup -> rates -> (secrets) -> arguments -> intent row -> RUN_ID
- *	                                sealing   -> held
+ *  lookup -> rates -> (secrets) -> arguments -> intent row -> RUN_ID
+ *                                  sealing   -> held
  *
- * A call that a person must have said yes to is asked about behind arguments
- * (confirm.c), and sealed behind its row: the yes is used up by both.
+ * A call that a person must approve is asked about after its arguments were
+ * checked (confirm.c), and sealed after its row: both use the approval up.
  *
- * The lookup (lookup.c) is mostly remembered (serving.c). While the arguments
- * are checked the vault seals; while the intent row is being committed the
+ * The lookup (lookup.c) is mostly remembered (serving.c). The vault seals while
+ * the arguments are checked. While the intent row is being committed, the
  * sandbox holds and may get a runner ready (hold.c says why that is as safe as
  * doing it afterwards).
  *
- * Nothing runs without the intent row: it is committed by one statement that
- * checks again that this very version serves, so a revocation that committed
- * before wins, whatever was read earlier. From that commit on the execution
- * ends in exactly one record: any failure before RUN_ID closes it here as
- * refused, after it sandboxd or the sweep does.
+ * Nothing runs without the intent row: one statement commits it and checks
+ * again that this very version serves. So a revocation that committed before
+ * wins, whatever was read earlier. From that commit on the execution ends in
+ * exactly one record: any failure before RUN_ID closes it here as refused;
+ * after RUN_ID sandboxd or the sweep closes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ enum { LOOKUPS_MAX = 3 };
 
 /* ---- 4: held: the gateway may run it ---- */
 
-/* Why a job was marked as revoked, for its client. */
+/* Returns why a job was marked as revoked, for its client. */
 static const char *
 withdrawn(const struct job *j)
 {
@@ -62,11 +62,12 @@ held(void *arg, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
-	/* Held, so sandboxd will answer for it: its record closes the row,
-	 * and only the cancel decides how. */
+	/* sandboxd holds it and will answer for it: its record closes the row,
+	 * and only a cancel decides how. */
 	j->has_intent = false;
 	limits_under_way(j);
-	/* Sealed behind its row: perhaps behind a REGRANT that it needs. */
+	/* A confirmed call is sealed after its row, perhaps after a REGRANT
+	 * that it needs. */
 	if (j->connects && j->confirm && j->regrants != j->a->regrants)
 		regrant_run(j->a, go, j);
 	else
@@ -106,10 +107,11 @@ go(void *arg)
 	job_free(j);
 }
 
-/* ---- 3: the intent row; meanwhile, sealed for this sandbox and held ---- */
+/* ---- 3: the intent row; during its commit: sealed for this sandbox, held
+ * ---- */
 
-/* What the version sets itself the vault takes from the version, whatever
- * stands here: this is for those that come from the server. */
+/* Writes the limits that come from the server. The vault takes the limits that
+ * the version sets from the version, whatever is written here. */
 static void
 put_limits(struct buf *out, const struct job *j)
 {
@@ -122,7 +124,7 @@ put_limits(struct buf *out, const struct job *j)
 	}
 }
 
-/* early: what is kept of the arguments is not known yet. */
+/* early: the arguments as records keep them are not known yet. */
 static void
 seal(struct job *j, bool early)
 {
@@ -159,8 +161,8 @@ seal(struct job *j, bool early)
 	buf_free(&intent);
 }
 
-/* No row was made. What was remembered, the server's limits, or which version
- * serves may have changed since: then once more, from the lookup on. */
+/* No row was made. The remembered row, the server's limits or the serving
+ * version may have changed since then: starts again from the lookup. */
 static void
 not_opened(struct job *j, const char *why)
 {
@@ -171,7 +173,7 @@ not_opened(struct job *j, const char *why)
 	j->hold = NULL;
 	serving_drop(&j->a->serving, j->tool);
 	f = stale ? FAILURE_BUSY : failure_by_name(why);
-	/* The lookup says who stopped it, too. */
+	/* The lookup also names the one who stopped it. */
 	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
 		f == FAILURE_STOPPED) &&
 	    j->lookups < LOOKUPS_MAX) {
@@ -197,13 +199,13 @@ not_opened(struct job *j, const char *why)
 		job_refuse(j, f, "the tool can't be called now");
 }
 
-/* The row is committed: from here on the execution ends in one record. */
+/* The row is committed: from now on the execution ends in one record. */
 static void
 have_row(struct job *j)
 {
 	j->has_intent = true;
-	/* The vault lets a yes be used once: not for a row that may have to be
-	 * tried again. */
+	/* The vault lets an approval be used once: it is not spent on a row
+	 * that may have to be tried again. */
 	if (j->confirm && !j->is_static && !j->revoked)
 		seal(j, false);
 	if (j->revoked)
@@ -232,8 +234,8 @@ opened(struct job *j, const char *why, const struct err *err)
 	}
 }
 
-/* The row is on its way. What was sealed early may go to sandboxd now; without
- * memory for it the row finds no context (have_row). */
+/* The row is on its way: the early seal may go to sandboxd now. Without memory
+ * for it, the row finds no context (have_row). */
 static void
 seal_beside(struct job *j)
 {
@@ -268,7 +270,7 @@ open_intent(struct job *j)
 		    "the sandbox is not reachable");
 		return;
 	}
-	/* Not even sent: so there is no doubt whether a row was made. */
+	/* Nothing was sent, so surely no row was made. */
 	if (!db_is_up(a->db)) {
 		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
 		    "the database is not reachable");
@@ -283,7 +285,8 @@ open_intent(struct job *j)
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 		return;
 	}
-	/* Another sandbox by now: it has another key. */
+	/* The sandbox restarted with a new key: drop the seal for the old
+	 * one. */
 	if (j->hold != NULL &&
 	    memcmp(&j->epoch, &a->sandbox_epoch, sizeof(j->epoch)) != 0) {
 		hold_drop(j->hold);
@@ -346,10 +349,10 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * The vault seals while the arguments are checked: it has a processor to itself
- * meanwhile, and a runner can be got ready so much sooner. What waits for a
- * person is not sealed before; the others are sealed later where not everything
- * is there now that a call needs.
+ * Seals while the arguments are checked: the vault has a processor to itself
+ * during that time, and a runner can be got ready that much sooner. A call that
+ * waits for a person is not sealed before the answer. The others are sealed
+ * later if anything that a call needs is missing now.
  */
 static void
 seal_early(struct job *j)
@@ -364,9 +367,10 @@ seal_early(struct job *j)
 }
 
 /*
- * Found valid before (verdicts.h): then the row can be on its way at once, and
- * the vault seals meanwhile. Not without admind-check at the other end: what it
- * said is worth as much as its connection.
+ * Returns whether these arguments were found valid before (verdicts.h). Then
+ * the row can be on its way at once, while the vault seals. False without
+ * admind-check at the other end: its verdict is worth as much as its
+ * connection.
  */
 static bool
 judged(struct job *j)
@@ -412,7 +416,7 @@ call_check(struct job *j)
 	buf_free(&both);
 }
 
-/* ---- 0: who may, and not too often ---- */
+/* ---- 0: permission and rates ---- */
 
 static void
 admitted(struct job *j)
@@ -438,8 +442,8 @@ begin(struct job *j)
 	limits_begin(j, admitted);
 }
 
-/* Nobody's token and nobody's rate: whose request it belongs to was counted
- * itself. */
+/* Takes no token and counts for no rate: the request that this call belongs to
+ * was counted itself. */
 void
 call_inner(struct job *j)
 {

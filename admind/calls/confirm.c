@@ -1,18 +1,19 @@
 /*
- * Calls that a person must have said yes to.
+ * Calls that a person must approve.
  *
- * AUTHORISE -> a request in the approval queue, of just this call -> PENDING;
- * AUTHORISE again, once it was decided -> the call goes on as any other, or
- * not_confirmed. What is asked for, and sealed, is callreq.h's pre-image.
+ * AUTHORISE makes a request in the approval queue for just this call ->
+ * PENDING. AUTHORISE again, once it was decided: the call goes on as any other,
+ * or not_confirmed. The person is asked about callreq.h's pre-image, and
+ * the vault seals it.
  *
- * Why that is safe. A client can name any request it likes: only one of its own
- * principal, listener, tool and arguments counts, and one that was not used;
- * the database decides that again in the transaction that makes the intent
- * row, and the vault once more, by itself, from its own seal. A request is no
- * right: its id may be known to all.
+ * Why that is safe. A client can name any request it likes, but only an unused
+ * one of its own principal, listener, tool and arguments counts. The database
+ * decides that again in the transaction that makes the intent row, and the
+ * vault once more, by itself, from its own seal. A request gives no right: its
+ * id may be known to all.
  *
- * What a client gains by asking often: rows, so many at a time and no more
- * (below), and a reviewer's time; a refusal stands as long as a yes would
+ * What a client gains by asking often: rows, up to a fixed number at a time
+ * (below), and a reviewer's time. A refusal lasts as long as an approval would
  * have, so the same call can't be asked for until somebody yields.
  */
 #include <stdio.h>
@@ -26,13 +27,13 @@
 #include "log.h"
 
 enum {
-	/* Requests that wait, of one principal and of all: as many as a person
+	/* Waiting requests, of one principal and of all: as many as a person
 	 * can be asked to read at a time. */
 	CALLS_WAIT_OWN = 8,
 	CALLS_WAIT_ALL = 256,
 	CALLS_SHOWN = 1000, /* bytes of arguments in lists */
 	CALLS_POLL_MS = 2000,
-	/* People decide: who comes again at once meets the same. */
+	/* People decide: an immediate retry meets the same. */
 	CALLS_FULL_RETRY_MS = 30000,
 	SWEEP_TICKS = 5
 };
@@ -127,7 +128,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 		"Error: this call has no such approval. Call again to ask for "
 		"one."},
 	};
-	/* No limit of the tool: it is refused before it is one's turn. */
+	/* Not a limit of the tool: refused before the request joins the
+	 * queue. */
 	static const struct {
 		const char *what, *text;
 	} full[] = {
@@ -276,8 +278,8 @@ tell(struct ipc_peer *peer, void *arg)
 	(void)ipc_send(peer, IPC_DECIDED, arg);
 }
 
-/* "policy", or "uuid 1" and "uuid 0". Who waits for none of these ids ignores
- * it; who missed it asks again by itself. */
+/* Parses "policy", or "uuid 1" and "uuid 0". Gateways ignore ids that none of
+ * their clients waits for; a client that missed one asks again by itself. */
 void
 confirm_notified(struct admind *a, const char *payload)
 {

@@ -1,13 +1,14 @@
 /*
- * Static prompts and resources: what a person approved is the answer itself,
- * so no runner is needed.
+ * Static prompts and resources: the approved content is the answer itself, so
+ * no runner is needed.
  *
- *	(rendered) -> result made -> intent row -> RESULT, row closed
+ *  (rendered) -> result made -> intent row -> RESULT, row closed
  *
- * The bytes come from the pre-image whose version serves, and the row's INSERT
- * asks again whether it does: what was withdrawn before is not answered. The
- * vault is not asked. It guards what runs with secrets in the sandbox; who has
- * taken over this process can send a gateway any RESULT it likes anyway.
+ * The bytes come from the pre-image of the serving version, and the row's
+ * INSERT checks again that it serves: content that was withdrawn before is not
+ * sent. The vault is not asked. It guards code that runs with secrets in the
+ * sandbox; an attacker who has taken over this process can send a gateway any
+ * RESULT anyway.
  */
 #include "call.h"
 #include "intent.h"
@@ -22,7 +23,7 @@ static const struct db_stmt open_row = {"content_open",
     " $14::uuid, $15::bytea, $16::uuid)",
     DB_FAST};
 
-/* A field of the version; empty: it has none. */
+/* Returns a field of the version; empty if it has none. */
 static struct ipc_bytes
 field(const struct job *j, uint8_t tag)
 {
@@ -95,7 +96,7 @@ open_intent(struct job *j)
 
 /* ---- 1: the result ---- */
 
-/* The gateway, which knows the URI that was asked for, adds it. */
+/* The gateway, which knows the requested URI, adds it. */
 static void
 resource(struct job *j)
 {
@@ -146,7 +147,7 @@ rendered(void *arg, struct ipc_frame *f, enum failure gone)
 		job_refuse(j, err.failure, err.text);
 		return;
 	}
-	/* {"messages":[...]}, behind the description if there is one. */
+	/* {"messages":[...]}, after the description if there is one. */
 	if (ipc_decode(f, &m, NULL) == -1 || m.fields.n < 2) {
 		job_refuse(j, FAILURE_INTERNAL, "malformed prompt");
 		return;

@@ -1,6 +1,6 @@
 /*
- * How this process's own executions end: kept until the database has it, and
- * over a restart (common/ipc/ledger.h).
+ * Endings of executions: this process's own, and the executions that a sandbox
+ * says it still answers for. The sandbox's records are gather.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,12 @@
 #include "outcome.h"
 
 enum {
-	/* Endings of ours that wait for the database; more refuses new calls,
-	 * since their endings could not be kept either. */
+	/* Endings of ours that wait for the database. With more, new calls are
+	 * refused, since their endings could not be kept either. */
 	CLOSES_MAX = 4096,
-	/* An intent that began later than now, by clocks that were set since:
-	 * more is made up, and would be the newest of all lists for ever. */
+	/* An intent may begin later than now, by clocks that were set since.
+	 * One further ahead is made up, and would be the newest of all lists
+	 * for ever. */
 	AHEAD_S = 24 * 3600
 };
 
@@ -41,9 +42,9 @@ const struct db_stmt ending_task_row = {"task_close",
 
 /* ---- intents as columns ---- */
 
-/* An intent TLV as columns. Sandboxd gives it back as admind made it; it is
- * still read as foreign bytes, since a taken-over sandbox may send any: so it
- * can also not make up management calls (kind_max). */
+/* Adds an intent TLV as columns. Sandboxd gives it back as admind made it. It
+ * is still read as foreign bytes, since a taken-over sandbox may send anything.
+ * So such a sandbox can't make up management calls either (kind_max). */
 void
 ending_intent_params(struct db_params *p, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean)
@@ -68,7 +69,7 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
 	    t[INTENT_ARGS_SHA256].n != 32) {
-		/* no whole row from this: only an open one can be closed */
+		/* not enough for a whole row: only an open one can be closed */
 		while (p->n < 20)
 			db_p_null(p);
 		return;
@@ -109,8 +110,8 @@ ending_of_task(struct ipc_bytes intent)
 }
 
 /*
- * What a plain call would have been told decides: a result, an isError one
- * too, completes the task; a JSON-RPC error lets it fail.
+ * Decides as a plain call would be answered: a result, even an isError one,
+ * completes the task; a JSON-RPC error lets it fail.
  */
 void
 ending_task_params(struct db_params *p, enum failure failure,
@@ -217,9 +218,10 @@ send_close(struct close_item *c)
 }
 
 /*
- * Into the ledger, before the job that ended is answered (job_close): whoever
- * has the answer finds it in the record, whatever dies. What is lost was told
- * to nobody. Where there is no room the ending is as safe as this process is.
+ * Notes the ending in the ledger, before the job that ended is answered
+ * (job_close). So a client that has the answer finds it in the record, whatever
+ * process dies; a lost ending was told to no client. Without room in the ledger
+ * the ending is only as safe as this process.
  */
 static void
 keep(struct close_item *c)
@@ -275,7 +277,7 @@ ending_close(struct admind *a, const struct ending *e)
 	c->e = *e;
 	buf_init(&c->result, STORED_RESULT_MAX);
 	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
-	/* Cut short it is no TLV, and the row is closed all the same. */
+	/* A cut intent is not a TLV; the row is closed all the same. */
 	buf_init(&c->intent, IPC_FRAME_MAX);
 	buf_put(&c->intent, e->intent.p, e->intent.n);
 	c->e.result = c->e.intent = ipc_bytes(NULL, 0);
@@ -286,9 +288,9 @@ ending_close(struct admind *a, const struct ending *e)
 }
 
 /*
- * An ending that an earlier life of this process did not get committed. It is
- * closed as of that life's epoch, before ours is stored: that ends the other,
- * whose open rows are lost then.
+ * Takes over an ending that an earlier life of this process did not get
+ * committed. It is closed under that life's epoch, before ours is stored:
+ * storing ours ends the other epoch, and its open rows become lost.
  */
 static struct ledger_note *
 inherit(void *arg, const struct ipc_record *m)

@@ -14,7 +14,7 @@ void ending_intent_params(struct db_params *, struct ipc_bytes intent,
 extern const struct db_stmt ending_task_row;
 void ending_task_params(struct db_params *, enum failure,
     struct ipc_bytes whole, struct ipc_bytes meta);
-/* Does this intent TLV (context.h) say that a task hangs on it? */
+/* Returns whether this intent TLV (context.h) belongs to a task. */
 bool ending_of_task(struct ipc_bytes intent);
 /* How an execution of ours ended; retried until it is committed. */
 struct ending {

@@ -10,7 +10,7 @@
 #include "log.h"
 
 enum {
-	/* The longest call there is, with its queue and the way back: its own
+	/* The longest possible call, with its queue and the way back. Its own
 	 * limit, which sandboxd enforces, ends it earlier. */
 	WAIT_MS = QUEUE_MS + 600 * 1000 + 10 * 1000
 };
@@ -135,7 +135,7 @@ inner_call(struct admind *a, const char *name, const char *principal,
 	in->cb = cb;
 	in->arg = arg;
 	j->inner = in;
-	/* The one who renews tokens does not wait for them to be renewed. */
+	/* A run that renews tokens must not wait for their renewal. */
 	j->fresh_tokens = mode == INNER_TOKENS;
 	call_inner(j);
 }

@@ -1,10 +1,10 @@
 /*
  * A call of a source's approved version (decision 0050) that admind makes for
- * itself: the path of any call (call.c), with a row, a context and a record of
- * its own, but run from here and answered to a function.
+ * itself. It takes the path of any call (call.c), with a row, a context and a
+ * record of its own, but admind runs it and a function gets the answer.
  *
- * Clients can't call a source by its name: it is no tool (object.c). What is
- * run is exactly what a person approved; the arguments are ours.
+ * Clients can't call a source by its name: a source is not a tool (object.c).
+ * The code is exactly the approved one; the arguments are ours.
  */
 #ifndef INNER_H
 #define INNER_H
@@ -12,8 +12,8 @@
 #include "admind.h"
 
 struct inner_end {
-	/* NONE: it ran, and body is a CallToolResult that is no error. Else
-	 * text says what happened; body may be there, too: one that says it. */
+	/* NONE: it ran, and body is a CallToolResult without error. Else text
+	 * describes the failure; a body that describes it may be there, too. */
 	enum failure failure;
 	const char *text;
 	struct ipc_bytes body;
@@ -30,14 +30,14 @@ enum inner_mode {
 	INNER_TOKENS /* makes or renews tokens: its secret may have no value */
 };
 
-/* name: the source's for clients, as source_object() says it. principal: who
- * caused it. May call cb before it returns. */
+/* name: the source's name for clients, as source_object() gives it. principal:
+ * whoever caused it. May call cb before it returns. */
 void inner_call(struct admind *, const char *name, const char *principal,
     enum inner_mode, struct ipc_bytes arguments, inner_cb *cb, void *arg);
 
-/* For call.c and job.c: the job is held, so run it, which takes it over. */
+/* For call.c and job.c: runs the held job and takes it over. */
 void inner_run(struct job *);
-/* It ended without having run. The job is freed by the caller. */
+/* Ends a call that has not run. The caller frees the job. */
 void inner_refused(struct job *, enum failure, const char *text);
 bool inner_may_lack_secrets(const struct job *);
 

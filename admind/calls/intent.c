@@ -1,9 +1,10 @@
 /*
- * The intent: that a call is about to run, as a row and as TLV.
+ * The intent: the announcement that a call is about to run, as a row and as
+ * TLV.
  *
- * The row is made by one INSERT that asks the database again for everything
- * that lets the call run: what was remembered, or read a moment ago, counts
- * for nothing. A withdrawal that committed before therefore wins.
+ * One INSERT makes the row. It asks the database again for everything that lets
+ * the call run: a remembered row, or one read a moment ago, counts for nothing.
+ * So a withdrawal that committed before wins.
  */
 #include <string.h>
 
@@ -12,12 +13,12 @@
 #include "intent.h"
 
 /*
- * The intent row, if this very version serves under these very limits: the
- * same conditions as call_open(), which says why there is none, in the one row
- * of callable that triggers keep (sql/schema/callable.sql: the same transaction
- * that withdraws takes it away). This statement is most of what a call waits
- * for, mostly in a backend whose caches went cold: so one small table, no
- * function.
+ * Makes the intent row if this very version serves under these very limits. The
+ * conditions are those of call_open(), which tells why no row was made; they
+ * are in the one row of callable that triggers maintain
+ * (sql/schema/callable.sql: the transaction that withdraws takes the row away).
+ * A call mostly waits for this statement, mostly in a backend whose caches went
+ * cold: so one small table, no function.
  */
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"

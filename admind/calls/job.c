@@ -21,13 +21,13 @@
 static const char *const names[] = {
     "NEW", "LOOKUP", "CHECKING", "INTENT", "SEALING", "WORKING", "DONE"};
 
-/* Which state may follow which, as bits. Every state may end. */
+/* The states that may follow each state, as bits. Every state may end. */
 #define TO(s) (1U << (s))
 static const unsigned next_states[] = {
     [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_LOOKUP] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
-    /* a remembered version may have to be looked up anew */
+    /* a remembered version may have to be looked up again */
     [JOB_INTENT] =
 	TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_LOOKUP) | TO(JOB_DONE),
     [JOB_SEALING] = TO(JOB_DONE),
@@ -50,9 +50,9 @@ job_enter(struct job *j, enum job_state next)
 }
 
 /*
- * What a token's jobs may hold: a part of the whole each, and half of it
- * together, so that a client behind one keeps neither the others nor local
- * clients from being served.
+ * Takes a token's share of the jobs: each token may hold a part of the whole,
+ * and all together half of it, so that the users of one keep neither the others
+ * nor local clients from being served.
  */
 static int
 take_share(struct job *j, struct token *t, struct err *err)
@@ -90,7 +90,7 @@ leave_share(struct job *j)
 	token_unref(t);
 }
 
-/* What every job has. NULL: no memory. */
+/* Makes the parts common to every job. NULL: no memory. */
 static struct job *
 make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
     struct ipc_bytes client, struct ipc_bytes protocol)
@@ -124,7 +124,7 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	buf_put(&j->arguments, arguments.p, arguments.n);
 	a->job_bytes += j->arguments.len;
 	sha256(arguments.p, arguments.n, &j->args_sha256);
-	/* Cut, since a client may call itself what it likes. */
+	/* Left out if too long, since a client may give itself any name. */
 	j->client = ipc_strdup(
 	    ipc_bytes(client.p, client.n < PRINCIPAL_MAX ? client.n : 0));
 	j->protocol = ipc_strdup(
@@ -137,7 +137,7 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 }
 
 /*
- * A new job from a gateway's request. The frame's bytes are copied: they live
+ * Makes a job from a gateway's request. The frame's bytes are copied: they live
  * only until the handler returns.
  */
 struct job *
@@ -191,7 +191,7 @@ memory:
 	return NULL;
 }
 
-/* It has a link like any, whose peer is gone: nobody waits at a socket. */
+/* The job has a link like any, whose peer is gone: nobody waits at a socket. */
 struct job *
 job_inner(struct admind *a, const char *tool, const char *principal,
     struct ipc_bytes arguments, struct err *err)
@@ -257,8 +257,8 @@ job_free(struct job *j)
 	free(j);
 }
 
-/* A crash of PostgreSQL may have lost the row of an intent: the ending brings
- * all that is needed to write it again. */
+/* A crash of PostgreSQL may have lost the row of an intent: the ending has
+ * everything that is needed to write it again. */
 static void
 close_row(struct job *j, struct ending *e)
 {
@@ -308,7 +308,7 @@ job_body(struct job *j, struct jsonw *w, const void *text, size_t n)
 	jsonw_arr_end(w);
 }
 
-/* Who was refused before there was a row finds it in the activity log. */
+/* Notes in the activity log a job that was refused before it had a row. */
 static void
 refused(const struct job *j, enum failure failure)
 {
@@ -362,8 +362,8 @@ refuse_with_list(struct job *j, enum failure failure, const char *summary,
 }
 
 /*
- * An isError result: what the client, or the model behind it, can mend. list
- * is JSON text (all errors of a check), shown behind the summary.
+ * Answers an isError result, for failures that the client, or its model, can
+ * mend. list is JSON text (all errors of a check), shown after the summary.
  */
 void
 job_error(struct job *j, enum failure failure, const char *summary,
@@ -403,8 +403,8 @@ job_error(struct job *j, enum failure failure, const char *summary,
 }
 
 /*
- * The end of every job that did not come to run: the row, if there is one, is
- * closed as refused before the client is told.
+ * Ends every job that did not come to run: the row, if there is one, is closed
+ * as refused before the client is told.
  */
 void
 job_refuse_data(

@@ -1,14 +1,15 @@
 /*
- * Breakers and rates before a call, and the numbers they go by.
+ * Breakers and rates before a call, and their numbers.
  *
  * The order: breakers first, which cost a few comparisons and no token; then
- * the principal's token; then the catalogue; then, of what is there and may be
- * called, the tool's token and the listener's.
+ * the principal's token; then the catalogue; then, for an object that exists
+ * and may be called, the tool's token and the listener's.
  *
- * A call that a person was asked about comes twice, the second time with the
- * request that gatewayd was told of: that one was counted before. Which request
- * is gatewayd's word, so it counts for nothing unless the tool is one that
- * asks: there a made-up request is refused, and a true one serves once.
+ * A call that needs a person's approval comes twice, the second time with the
+ * request that gatewayd was told of: the first one was counted already. Only
+ * gatewayd says which request it is, so the name of a request counts for
+ * nothing unless the tool needs approval: there a made-up request is refused,
+ * and a true one serves once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct limits {
 static const struct db_stmt read_all = {"limits_read",
     "SELECT name, subject, value, burst FROM mcpbox.limits_now()", DB_FAST};
 
-/* Until the database has said: the defaults of setting_keys. */
+/* The defaults of setting_keys, until the database was read. */
 static const struct breaker_conf defaults = {
     .of = {[BREAKER_SESSION] = {1000, 20, 10},
 	[BREAKER_PRINCIPAL] = {10000, 100, 50}},
@@ -80,8 +81,8 @@ close_all(struct limits *l)
 		log_event(LOG_LV_INFO, "breakers_reset", "%u were open", n);
 }
 
-/* Numbers changed: everybody begins anew by them, so that raising one lets go
- * on who is refused. */
+/* If the numbers changed, all counters begin again, so that raising a limit
+ * lets refused callers go on. */
 static void
 got_all(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -202,7 +203,7 @@ names_request(const struct job *j)
 	return memcmp(&j->approval, &none, sizeof(none)) != 0;
 }
 
-/* By the breakers. -1: refused, and the job is gone. */
+/* Counts the call at the breakers. 0, or -1: refused, and the job is gone. */
 static int
 count(struct job *j)
 {

@@ -1,5 +1,5 @@
 /*
- * What bounds callers beyond their rights: circuit breakers (breaker.h,
+ * Limits of callers beyond their rights: circuit breakers (breaker.h,
  * docs/decisions/0042) and rates (0043). A call passes both before anything is
  * looked up for it, mostly without leaving memory.
  */
@@ -15,7 +15,7 @@ struct rates;
 /* ---- limits.c ---- */
 
 int limits_start(struct admind *, struct err *);
-/* Reads the numbers: the database is up, or somebody changed them. */
+/* Reads the numbers again: the database is up, or somebody changed them. */
 void limits_reload(struct admind *);
 /* NOTIFY mcpbox_setting: "breakers" closes all breakers, else numbers changed.
  */
@@ -23,36 +23,38 @@ void limits_notified(struct admind *, const char *payload);
 /* Once a second. */
 void limits_tick(struct admind *);
 
-/* Counts the call and takes its principal's token, then then(j), mostly at
- * once; or the job is refused as circuit_open or rate_limited. */
+/* Counts the call and takes its principal's token, then calls then(j), mostly
+ * at once; or refuses the job as circuit_open or rate_limited. */
 void limits_begin(struct job *, void (*then)(struct job *));
 /*
- * What it calls is there and it may: takes the tool's token and the listener's,
- * once, however often it comes here. Not before: whoever may not use a tool
- * would use up the tokens of those who may, and learn that it is there.
+ * Takes the tool's token and the listener's, once, however often the job comes
+ * here. Called when the object exists and the job may call it. Not earlier: a
+ * caller who may not use a tool would use up the tokens of those who may, and
+ * learn that the tool exists.
  */
 void limits_known(struct job *, void (*then)(struct job *));
-/* The job was answered by this process; FAILURE_NONE: with a success. */
+/* Notes that this process answered the job; FAILURE_NONE: with a success. */
 void limits_ended(struct job *, enum failure);
-/* It was handed to who runs it: its record will say how it ended. */
+/* Notes that the job was handed over: its record will say how it ended. */
 void limits_under_way(struct job *);
 void limits_record(
     struct admind *, const struct ipc_id *execution, enum failure);
 
-/* Members of an open object: breakers that are open, this process's. */
+/* Writes this process's open breakers as members of an open object. */
 void limits_breakers_json(struct admind *, struct jsonw *);
 
 /* ---- rate.c ---- */
 
-/* In this order: who is over its own limit takes nothing of what others share
- * with it, so one token can't use up its listener's. */
+/* In this order: a caller over its own limit takes nothing of the limits that
+ * it shares with others, so one token can't use up its listener's. */
 enum rate_scope { RATE_PRINCIPAL, RATE_TOOL, RATE_LISTENER, RATE_SCOPES };
 
 struct rates *rates_new(struct admind *); /* NULL without memory */
-/* What limits_now() said. Without memory the former limits hold. */
+/* Takes over the rows of limits_now(). Without memory the former limits
+ * remain. */
 void rates_set(struct rates *, const struct pg_result *);
-/* Takes a token of each of the call's buckets from `first` to before `end`,
- * then then(j); or refuses j. */
+/* Takes a token from each of the call's buckets, from `first` to before `end`,
+ * then calls then(j); or refuses j. */
 void rates_take(struct rates *, struct job *, enum rate_scope first,
     enum rate_scope end, void (*then)(struct job *));
 void rates_tick(struct rates *);

@@ -1,8 +1,8 @@
 /*
- * The lookup of a call: which version serves under this name, under which
- * limits, with which grants and secrets; and whether anything keeps it from
- * being called. Mostly remembered (serving.c): nothing of it decides, since the
- * intent's INSERT asks again (call.c).
+ * The lookup of a call: the version that serves under this name, its limits,
+ * grants and secrets; and the obstacles to calling it. Mostly remembered
+ * (serving.c): no remembered row decides, since the intent's INSERT checks
+ * again (call.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -93,8 +93,8 @@ static const struct db_stmt secrets = {"call_secrets",
 
 static void within_limits(struct job *);
 
-/* The tokens are new now, or it could not be: the call that uses them will
- * say so better. */
+/* The tokens are new now, or could not be renewed: the call that uses them will
+ * report that better. */
 static void
 refreshed(void *arg, const struct sources_end *e)
 {
@@ -152,7 +152,7 @@ take(struct buf *b, struct ipc_bytes from)
 	buf_put(b, from.p, from.n);
 }
 
-/* It may be called, and not too often. */
+/* The call is permitted and within its rates: reads its secrets, if any. */
 static void
 within_limits(struct job *j)
 {
@@ -178,8 +178,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
-	/* What a token may not see is not there for it: no answer tells the
-	 * two apart. */
+	/* An object that a token may not see does not exist for it: no answer
+	 * tells the two apart. */
 	if (db_nrows(rows) != 1 ||
 	    !(j->inner != NULL
 		    ? ipc_streq(db_bytes(rows, 0, C_OBJECT), "source")
@@ -189,8 +189,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		obstacle_unknown(j);
 		return;
 	}
-	/* Who stopped it and who may start it again: an administrator's act is
-	 * never answered with the tool that would undo a client's. */
+	/* The sentence says who stopped it and who may start it again. An
+	 * administrator's stop is never answered with the tool that would undo
+	 * a client's. */
 	if (!db_null(rows, 0, C_STOPPED)) {
 		stopped = db_bytes(rows, 0, C_STOPPED);
 		snprintf(text, sizeof(text), "%.*s", (int)stopped.n,
@@ -231,8 +232,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	if (j->limits[LIMIT_ARGUMENT_BYTES] == 0)
 		j->limits[LIMIT_ARGUMENT_BYTES] =
 		    (uint64_t)conf_int(j->a->proc.conf, "argument_bytes");
-	/* A server's limit may have been raised since it was remembered, and no
-	 * INSERT will say so of a call that is refused here. */
+	/* A server's limit may have been raised since the row was remembered.
+	 * No INSERT would find that out for a call that is refused here. */
 	if (j->remembered &&
 	    j->arguments.len > j->limits[LIMIT_ARGUMENT_BYTES]) {
 		serving_drop(&j->a->serving, j->tool);
@@ -275,7 +276,8 @@ lookup_run(struct job *j)
 	buf_clear(&j->seal);
 	buf_clear(&j->grants);
 	buf_clear(&j->secrets);
-	/* Only at first: what comes back from the INSERT is read anew. */
+	/* Only the first time: a job that comes back from the INSERT reads
+	 * again. */
 	if (j->lookups++ == 0)
 		row = serving_find(&j->a->serving, j->tool);
 	j->remembered = row != NULL;

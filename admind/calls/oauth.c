@@ -1,15 +1,14 @@
 /*
- * OAuth of sources (decision 0051): see oauth.h. Whatever is said to the
- * authorization server is said by a run of the source's approved version, and
- * what it answers comes back sealed for the vault: this process sees the URL a
- * browser goes to, its state, the code that comes back (worth nothing without
- * the verifier, which it does not see), how long a token lasts, and that there
- * is one.
+ * OAuth of sources (decision 0051): see oauth.h. Only a run of the source's
+ * approved version talks to the authorization server, and the answers come back
+ * sealed for the vault. This process sees the URL for the browser, its state,
+ * the code that comes back (worth nothing without the verifier, which it does
+ * not see), the lifetime of a token, and that there is one.
  *
- *	authorise  run -> URL and state kept, {client, verifier} to the vault
- *	callback   state -> source -> run with the code -> tokens to the vault
- *	refresh    before a call, if the token is about to end, one at a time:
- *	           in this process by the list below, among nodes by a row
+ *  authorise  run -> URL and state kept, {client, verifier} to the vault
+ *  callback   state -> source -> run with the code -> tokens to the vault
+ *  refresh    before a call, if the token is about to end, one at a time:
+ *             in this process by the list below, among nodes by a row
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@
 #include "op.h"
 
 enum {
-	/* Another node refreshes: asked again so often, so long in all. */
+	/* Another node refreshes: retry interval and number of tries. */
 	BUSY_MS = 250,
 	BUSY_TRIES = 160
 };
@@ -63,7 +62,7 @@ struct oauth {
 	void *arg;
 	enum failure failure;
 	struct buf text;   /* redirect URI, then the body, then the answer */
-	struct buf answer; /* for who asked */
+	struct buf answer; /* for the caller */
 	/* of REFRESH */
 	TAILQ_ENTRY(oauth) entry;
 	struct event *timer;
@@ -90,7 +89,7 @@ tell(struct oauth *o, enum failure f, const char *text, struct ipc_bytes json)
 	o->cb(o->arg, &e);
 }
 
-/* Ends it, and with it whoever waited for it. */
+/* Ends it, and with it the requests that waited for it. */
 static void
 end(struct oauth *o, enum failure f, const char *text, struct ipc_bytes json)
 {
@@ -133,7 +132,7 @@ oauth_new(struct admind *a, enum step step, const char *actor, sources_cb *cb,
 	return o;
 }
 
-/* ---- what all three have in common: a run, and what it sealed ---- */
+/* ---- common to all three: a run, and its sealed result ---- */
 
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
@@ -186,8 +185,8 @@ kept(void *arg, struct ipc_frame *f, enum failure gone)
 		note(o, err.failure, err.text, ipc_bytes(NULL, 0));
 		return;
 	}
-	/* Only now is there something to use. What it is said to be is in the
-	 * body of the run, which is still in text. */
+	/* Only now is there a token to use. Its description is in the body of
+	 * the run, which is still in text. */
 	db_params_init(&p);
 	db_p_id(&p, &o->source);
 	db_p_bytes(&p, o->text.p, o->text.len);
@@ -195,7 +194,7 @@ kept(void *arg, struct ipc_frame *f, enum failure gone)
 	db_query(o->a->db, &stored, &p, finished, o);
 }
 
-/* {sealed, server, key, answer} of what the run brought. */
+/* Takes {sealed, server, key, answer} of the run's result. */
 static void
 brought(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -364,7 +363,7 @@ again(evutil_socket_t fd, short what, void *arg)
 	take_turn(arg);
 }
 
-/* "done", "busy", or the name to be run. */
+/* Takes the answer: "done", "busy", or "run " and the name to run. */
 static void
 turned(void *arg, const struct pg_result *rows, const struct err *err)
 {

@@ -1,5 +1,6 @@
 /*
- * What keeps a call from going on behind its lookup, and whose answer says so.
+ * Obstacles that keep a call from going on after its lookup, and the answers
+ * that name them.
  */
 #include <stdio.h>
 
@@ -50,8 +51,8 @@ obstacle_mendable(struct job *j, struct ipc_bytes missing)
 	return false;
 }
 
-/* The mask is gatewayd's word, and so, in the end, the client's: a lie only
- * brings it questions that it can't answer. */
+/* The mask comes from gatewayd, and so, in the end, from the client: a lie only
+ * brings the client questions that it can't answer. */
 bool
 obstacle_undeclared(struct job *j, uint32_t required)
 {

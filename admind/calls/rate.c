@@ -1,12 +1,12 @@
 /*
  * Rates: tokens leased from rows of PostgreSQL (docs/decisions/0043).
  *
- * A call takes one token of each bucket that stands before it. Where the lease
- * in memory has one, and where there is no limit, that is all; where it has
- * none, the call waits for the next lease, unless the database has said when
- * the next token comes: then it is refused without asking again.
+ * A call takes one token from each bucket that applies to it. If the lease in
+ * memory has one, or there is no limit, that is all. If not, the call waits for
+ * the next lease. If the database has said when the next token comes, the call
+ * is refused without asking again.
  *
- * What a hostile admind gains: nothing; it decides about calls anyway.
+ * A hostile admind gains nothing here: it decides about calls anyway.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum {
 	RATES_MAX = 4096,  /* leases; the one not used for longest goes */
 	LEASE_PARTS = 20,  /* of a minute: three seconds' worth */
 	BURST_PARTS = 8,   /* of the burst at most, so that nodes share it */
-	IDLE_MS = 10000,   /* then what is not used goes back */
+	IDLE_MS = 10000,   /* then unused tokens go back */
 	FREE_MS = 5000,    /* "no limit" is believed for so long */
 	SWEEP_TICKS = 600, /* rows of full buckets */
 	TUNNEL_DEFAULT = 300,
@@ -44,7 +44,7 @@ struct rate {
 	int64_t lease; /* how many are asked for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
-	/* boot ms; free_until: there is no limit, or no such tool yet */
+	/* boot ms; free_until: no limit until then, or no such tool yet */
 	uint64_t used, none_until, free_until;
 	struct job_list waiting;
 	unsigned nwaiting;
@@ -128,7 +128,7 @@ general(const struct rates *all, enum rate_scope scope, const char *subject,
 	}
 }
 
-/* Does a limit stand here, as far as this process knows? */
+/* Returns whether a limit applies, as far as this process knows. */
 static bool
 limited(const struct rates *all, enum rate_scope scope, const char *subject,
     enum listener l)
@@ -165,7 +165,7 @@ nothing(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_WARN, "rate", "%s", err->text);
 }
 
-/* All but `keep` tokens go back to the bucket. */
+/* Returns all but `keep` tokens to the bucket. */
 static void
 return_tokens(struct rate *r, int64_t keep)
 {
@@ -182,7 +182,8 @@ return_tokens(struct rate *r, int64_t keep)
 	r->tokens = keep;
 }
 
-/* The one of a subject; NULL without memory, or when all are waited for. */
+/* Returns the lease of a subject; NULL without memory, or when calls wait for
+ * all of them. */
 static struct rate *
 get(struct rates *all, enum rate_scope scope, const char *subject)
 {
@@ -272,7 +273,7 @@ leased(void *arg, const struct pg_result *rows, const struct err *err)
 		if (r->lease < 1)
 			r->lease = 1;
 	}
-	/* Each takes its token and goes on, waits anew or is refused. */
+	/* Each takes its token and goes on, waits again or is refused. */
 	while ((j = TAILQ_FIRST(&woken)) != NULL) {
 		TAILQ_REMOVE(&woken, j, rate_wait);
 		if (err != NULL)
@@ -299,8 +300,8 @@ ask_lease(struct rate *r)
 
 /* ---- calls ---- */
 
-/* One token of each bucket from j->rate_at to j->rate_end. A refusal gives back
- * none. */
+/* Takes one token of each bucket from j->rate_at to before j->rate_end. A
+ * refusal returns none. */
 static void
 step(struct job *j)
 {
@@ -352,7 +353,8 @@ rates_take(struct rates *all, struct job *j, enum rate_scope first,
 	step(j);
 }
 
-/* Leases of former limits go back: the next ones are of the new. */
+/* Leases under the former limits go back: the next ones follow the new
+ * limits. */
 void
 rates_set(struct rates *all, const struct pg_result *rows)
 {

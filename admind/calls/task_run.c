@@ -1,15 +1,16 @@
 /*
- * A task's call while it runs. admind is who runs it: the context is held for
- * it and RUN comes from here, so no gateway's end, and no client's, ends it.
+ * A task's call while it runs. admind itself runs it: the context is held for
+ * admind and RUN comes from here, so no gateway's end, and no client's, ends
+ * the call.
  *
- * How it ended is not taken from the answer to RUN but from its RECORD, which
+ * The end is not taken from the answer to RUN but from the call's RECORD, which
  * sandboxd repeats until it is committed: one way for all ends, whichever
- * process was restarted in between. What is heard here are the questions that
- * the tool asks of its client.
+ * process was restarted in between. This file only hears the tool's questions
+ * to its client.
  *
- * Run twice? RUN goes out once, by the job that holds the context. A later
- * life of this process, or a new connection, only ever sends ATTACH, which
- * starts nothing.
+ * Can it run twice? RUN goes out once, by the job that holds the context. A
+ * later life of this process, or a new connection, only ever sends ATTACH,
+ * which starts nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ enum {
 	/* Longer than any call can take: its queue, its limit (600 s, which
 	 * sandboxd enforces), its client's time to answer, and its end. */
 	WAIT_MS = QUEUE_MS + 600 * 1000 + PARK_TOTAL_MS + 30 * 1000,
-	/* after_questions: a tool that asked nothing so long is a task. */
+	/* after_questions: a tool that asked nothing for so long is a task. */
 	FIRST_US = 2 * 1000 * 1000,
 };
 
@@ -36,7 +37,7 @@ struct task {
 	struct ipc_id id, epoch;
 	uint32_t number; /* of its last questions */
 	struct buf questions;
-	bool asking, unasked; /* they are on their way to the row; not there */
+	bool asking, unasked; /* on their way to the row; not there */
 	/* after_questions: the gateway that still waits for an answer */
 	struct link *link;
 	uint64_t request, since_us;
@@ -83,7 +84,7 @@ task_new(struct admind *a, const struct ipc_id *id)
 	return t;
 }
 
-/* The gateway that waited to hear what the call became hears it. */
+/* Tells the waiting gateway that the call became a task. */
 static void
 tell(struct task *t)
 {
@@ -226,15 +227,15 @@ heard(void *arg, struct ipc_frame *f, enum failure gone)
 			asks(t, &ev);
 		return;
 	}
-	/* Silence for so long: sandboxd's own limits did not hold. When it is
-	 * the connection that ended, the next one brings the task back. */
+	/* Silence for so long means that sandboxd's own limits did not hold. If
+	 * the connection ended, the next one brings the task back. */
 	if (f == NULL && ipc_client_peer(t->a->sandboxd) != NULL)
 		hold_cancel(t->a, &t->id, FAILURE_KILLED);
 	task_free(t);
 }
 
-/* From here, not from the row: nothing may fail any more between a task that
- * runs and who asked for it. */
+/* Answers from here, not from the row: nothing may fail any more between a
+ * running task and its client. */
 static void
 answer(struct job *j)
 {
@@ -250,9 +251,9 @@ answer(struct job *j)
 }
 
 /*
- * The answer goes out before RUN: should this process end between the two, the
- * client knows of a task that never ran, and that it did not; the other way
- * round one would run that nobody knows of.
+ * The answer goes out before RUN. If this process ends between the two, the
+ * client knows of a task that never ran, and hears that. The other way round a
+ * task would run that nobody knows of.
  */
 void
 task_run_start(struct job *j)
@@ -319,9 +320,9 @@ attach(struct admind *a, const struct ipc_id *id)
 }
 
 /*
- * RUN, or HELD before it, was lost with a connection: the sandbox named all
- * that it answers for, and this is not among it. A record that was committed
- * had closed the row, so it never began.
+ * RUN, or HELD before it, was lost with a connection: the sandbox named every
+ * execution that it answers for, without this one. A committed record would
+ * have closed the row, so the call never began.
  */
 static void
 lost(struct admind *a, const struct ipc_id *id)
@@ -355,7 +356,8 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 			continue;
 		}
 		t = find(a, &id);
-		/* An earlier life of ours ended before anybody heard of it. */
+		/* An earlier life of ours ended before anybody heard of the
+		 * task. */
 		if (db_bool(rows, i, 1) || (t == NULL && db_bool(rows, i, 2)))
 			hold_cancel(a, &id, FAILURE_KILLED);
 		if (t == NULL)
@@ -378,7 +380,7 @@ task_run_resume(struct admind *a)
 	db_query(a->db, &open_rows, &p, got_open, a);
 }
 
-/* It asked nothing for a while: a task like any other. */
+/* The tool asked nothing for a while: a task like any other. */
 static void
 tell_late(struct task *t)
 {

@@ -1,16 +1,16 @@
 /*
  * The rows of tasks.
  *
- * Who may see a task, answer its questions or end it: whoever has the
- * credential of the principal it was made for, on the listener it was made by,
- * asked anew with each request. An id is 128 random bits, but is no right: to
- * everybody else, as to a wrong id, the task does not exist, and no answer
- * tells the two apart.
+ * A request may see a task, answer its questions or end it if it has the
+ * credential of the principal that the task was made for, on the listener that
+ * it was made by; each request is checked again. An id is 128 random bits, but
+ * gives no right: to everybody else the task does not exist, as with a wrong
+ * id, and no answer tells the two apart.
  *
  * A task is committed with synchronous_commit on, together with its intent,
  * before anybody hears its id; its end is committed together with its
- * execution's. JSON of clients and tools is taken apart by PostgreSQL's
- * functions (sql/schema/tasks.sql), not here.
+ * execution's. PostgreSQL's functions take the JSON of clients and tools apart
+ * (sql/schema/tasks.sql), not this file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #include "tasks.h"
 #include "tokens.h"
 
-/* The version's modes beside "forbidden". */
+/* The version's modes besides "forbidden". */
 #define MODE_OPTIONAL "optional"
 #define MODE_REQUIRED "required"
 #define MODE_AFTER    "after_questions"
@@ -149,7 +149,8 @@ got_row(void *arg, const struct pg_result *rows, const struct err *err)
 	struct buf b;
 
 	if (err != NULL) {
-		/* Nobody will ever hear its id: it shall not go on unseen. */
+		/* No client will ever hear its id, so it must not go on
+		 * unseen. */
 		if (op->number == IPC_AUTHORISE)
 			hold_cancel(op->a, &op->id, FAILURE_KILLED);
 		op_refuse_err(op, err);
@@ -217,7 +218,7 @@ tasks_tell(struct link *l, uint64_t request, const struct ipc_id *id,
 	read_it(op);
 }
 
-/* ---- what clients ask ---- */
+/* ---- requests of clients ---- */
 
 static void
 changed(void *arg, const struct pg_result *rows, const struct err *err)
@@ -228,13 +229,13 @@ changed(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, err);
 		return;
 	}
-	/* Of this node's sandbox at once; of another's by NOTIFY. */
+	/* A task of this node's sandbox at once; another node's by NOTIFY. */
 	if (op->number == IPC_TASK_CANCEL)
 		hold_cancel(op->a, &op->id, FAILURE_KILLED);
 	read_it(op);
 }
 
-/* Foreign bytes: the database takes only clean text, and judges it. */
+/* Untrusted bytes: the database takes only clean text, and judges it. */
 static void
 update(struct op *op, struct ipc_bytes answers)
 {
@@ -320,7 +321,8 @@ tell(struct ipc_peer *peer, void *arg)
 	(void)ipc_send(peer, IPC_TASK_CHANGED, arg);
 }
 
-/* "uuid what state listener principal", the last of any characters. */
+/* Parses "uuid what state listener principal"; principal may have any
+ * characters. */
 void
 tasks_notified(struct admind *a, const char *payload)
 {

@@ -2,12 +2,12 @@
  * Tasks: calls whose client was promised an answer for later (MCP extension
  * io.modelcontextprotocol/tasks).
  *
- *	tasks.c		the task's row: made with the intent, read, answered,
- *			cancelled, told of
- *	task_run.c	the running call: admind itself is who runs it
+ *  tasks.c     the task's row: made with the intent, read, answered,
+ *              cancelled, announced
+ *  task_run.c  the running call: admind itself runs it
  *
- * All that a task is stands in its row; what is kept here is only which calls
- * this process listens to at its sandbox. So a restart forgets nothing.
+ * The row holds the whole state of a task. Memory holds only which calls this
+ * process listens to at its sandbox. So a restart forgets nothing.
  */
 #ifndef TASKS_H
 #define TASKS_H
@@ -17,8 +17,9 @@
 /* tasks.c */
 
 /*
- * What the version's task mode and the client's wish make of a job: a task or
- * a plain call. -1: neither is possible, the job was refused and is gone.
+ * Decides from the version's task mode and the client's wish whether a job is a
+ * task or a plain call. -1: neither is possible, the job was refused and is
+ * gone.
  */
 int tasks_decide(struct job *, struct ipc_bytes mode);
 /* intent_open() of a job that is a task. */
@@ -38,14 +39,15 @@ void tasks_tick(struct admind *);
 /* The job's context is held: runs it, answers the gateway, frees the job. */
 void task_run_start(struct job *);
 /* The sandbox and its epoch are known (again), or the database is: listens to
- * what runs there and is a task. */
+ * the tasks that run there. */
 void task_run_resume(struct admind *);
 /* All questions of a task were answered, perhaps by way of another node. */
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
-/* At an orderly end: whoever waits to hear whether its call became a task
- * (after_questions) is told that it did, or the next life would end what nobody
- * has heard of. How many still wait; asked again until it is none. */
+/* At an orderly end: tells each client that waits to hear whether its call
+ * became a task (after_questions) that it did. Otherwise the next life would
+ * end a task that no client has heard of. Returns how many still wait; ask
+ * again until it is 0. */
 unsigned task_run_tell_all(struct admind *);
 
 #endif

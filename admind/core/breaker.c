@@ -1,11 +1,11 @@
 /*
  * Circuit breakers, in memory.
  *
- * A counter is a session's or a principal's: its calls in a sliding window, the
- * calls it repeats, its errors in a row. All tables are bounded, and what was
- * not used for longest makes room: who fills one with keys of his own loses
- * other sessions' counts, never a principal's, whose table only credentials
- * fill.
+ * A counter is a session's or a principal's: its calls in a sliding window, its
+ * repeated calls, its errors in a row. All tables are bounded, and the least
+ * recently used entry makes room. A caller who fills a table with keys of his
+ * own can push out other sessions' counts, never a principal's: only
+ * credentials fill that table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@ enum {
 	/* A window is counted in parts, so a count is at most a sixth of the
 	 * window older than it says. */
 	PARTS = 6,
-	/* Principals are people and tokens; sessions one a conversation. */
+	/* A principal is a person or a token; a session is one conversation. */
 	SESSIONS_MAX = 4096,
 	PRINCIPALS_MAX = 1024,
-	/* Different calls that are counted at the same time: a loop over more
-	 * is caught by the calls in all. */
+	/* Different calls that are counted at the same time. A loop over more
+	 * calls is caught by the limit on all calls. */
 	SESSION_REPEATS = 64,
 	PRINCIPAL_REPEATS = 256,
 	/* Calls whose records are awaited: more than any sandbox holds. */
@@ -36,10 +36,10 @@ struct window {
 };
 
 struct repeat {
-	struct ipc_id args; /* what the arguments say */
+	struct ipc_id args; /* digest of the arguments, by json_alike.h */
 	uint64_t name;
 	struct window w;
-	uint64_t used, open; /* ms; open: closed again from then on */
+	uint64_t used, open; /* ms; open: refuses until then */
 };
 
 struct counter {
@@ -167,7 +167,7 @@ find(struct breakers *b, int scope, const struct ipc_id *key)
 	return c;
 }
 
-/* The counter of a key, made if there is none; NULL without memory. */
+/* Returns the counter of a key, made if there is none; NULL without memory. */
 static struct counter *
 counter(struct breakers *b, int scope, const struct ipc_id *key)
 {
@@ -196,7 +196,7 @@ window_clear(struct window *w)
 	memset(w, 0, sizeof(*w));
 }
 
-/* Lets what is older than the window fall out. */
+/* Drops the parts that are older than the window. */
 static void
 window_move(struct window *w, uint64_t now, uint64_t length)
 {
@@ -220,8 +220,8 @@ window_add(struct window *w)
 	w->sum++;
 }
 
-/* FNV-1a: a collision counts two calls of one caller as the same, which takes
- * equal arguments as well. */
+/* FNV-1a. A collision counts two calls of one caller as the same, but only with
+ * equal arguments. */
 static uint64_t
 name_hash(unsigned kind, const char *name)
 {
@@ -232,8 +232,8 @@ name_hash(unsigned kind, const char *name)
 	return h;
 }
 
-/* The place of this call among those counted; that of the one not made for
- * longest, emptied, if it is new. NULL without memory. */
+/* Returns the entry of this call. A new call takes a free entry, or the one
+ * unused for longest, emptied. NULL without memory. */
 static struct repeat *
 repeat_of(struct counter *c, int scope, uint64_t name,
     const struct ipc_id *args, uint64_t now)
@@ -280,7 +280,7 @@ refuse(struct breaker_trip *t, int scope, enum breaker_kind kind,
 
 /* ---- calls ---- */
 
-/* Counts one; past the limit it opens and begins anew. */
+/* Counts a call. Past the limit it opens and counts from zero. */
 static bool
 over(struct window *w, uint32_t limit, uint64_t length, uint64_t now,
     uint64_t reset_ms, uint64_t *open)
@@ -350,7 +350,7 @@ breaker_call(struct breakers *b, const struct breaker_conf *conf,
 	return 0;
 }
 
-/* Not BUSY and the like, which a loop can bring about itself. */
+/* Without BUSY and the like, which a loop can cause itself. */
 static bool
 is_outage(enum failure f)
 {
@@ -386,10 +386,10 @@ breaker_untried(struct breakers *b, const struct breaker_conf *conf,
 /* ---- endings ---- */
 
 /*
- * 1: the caller's error; 0: a success; -1: says nothing about the caller. What
- * the platform could not do, what a person ended or has yet to decide is not
- * the caller's; what a stopped or unapproved tool answers is: it will go on
- * answering so.
+ * Judges an ending. 1: the caller's error; 0: a success; -1: says nothing about
+ * the caller. Failures of the platform, and calls that a person ended or has
+ * yet to decide about, are not the caller's errors. The refusal of a stopped or
+ * unapproved tool is one: the tool will go on refusing.
  */
 static int
 judge(enum failure f)
@@ -430,7 +430,7 @@ breaker_ended(struct breakers *b, const struct breaker_conf *conf,
 			c->errors_open = 0;
 			continue;
 		}
-		/* Those that were under way when it opened don't prolong it. */
+		/* Calls that were under way when it opened don't prolong it. */
 		if (limit == 0 || c->errors_open > now || ++c->errors < limit)
 			continue;
 		c->errors_open = now + conf->reset_ms;

@@ -1,7 +1,7 @@
 /*
- * Circuit breakers: who calls too much, the same again and again, or wrong
- * without end is refused for a while (docs/decisions/0042). No I/O: calls,
- * endings and the time come in.
+ * Circuit breakers: a caller who calls too much, repeats the same call, or
+ * fails without end is refused for a while (docs/decisions/0042). No I/O:
+ * calls, endings and the time come in.
  *
  * A protection, not a permission: without memory calls are let through.
  */
@@ -30,8 +30,8 @@ struct breaker_conf {
 	uint64_t reset_ms;             /* open for so long */
 };
 
-/* Who calls: the session's random id, or all zero where there is none, and the
- * principal on its listener as breaker_principal() makes it. */
+/* The caller: the session's random id, or all zero without a session; and the
+ * principal on its listener, as breaker_principal() makes it. */
 struct breaker_who {
 	struct ipc_id key[BREAKER_SCOPES];
 };
@@ -49,47 +49,48 @@ struct breakers;
 
 struct breakers *breakers_new(void); /* NULL without memory */
 void breakers_free(struct breakers *);
-/* Closes all of them and counts from zero. Returns how many were open. */
+/* Closes all breakers and counts from zero. Returns how many were open. */
 unsigned breakers_reset(struct breakers *, uint64_t now_ms);
 
 void breaker_principal(
     unsigned listener, const char *principal, struct ipc_id *out);
 
-/* "session_repeats": scope and kind. */
+/* Returns scope and kind: "session_repeats". */
 const char *breaker_name(const struct breaker_trip *);
 
 /*
- * A call of `name` (and the kind of object it is) with arguments that say
- * this (json_alike.h). 0: counted, let it go on; -1: an open breaker, not
- * counted, told in *trip. now_ms never goes back.
+ * Counts a call of `name` (and of its kind of object). arguments: their digest
+ * by json_alike.h. 0: counted, let it go on. -1: a breaker is open, named in
+ * *trip; not counted. now_ms never goes back.
  */
 int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
     const struct ipc_id *arguments, uint64_t now_ms, struct breaker_trip *);
 
-/* What breaker_call() let go on could not be tried, since a process or the
- * database is away: it counts as no repetition, or who does as he is told and
- * tries again would be locked out by the outage. Others' failures change
- * nothing. */
+/* Takes back a call that breaker_call() let go on but that could not be tried,
+ * since a process or the database is away: it counts as no repetition.
+ * Otherwise the outage would lock out a caller who tries again as he was told.
+ * Other failures change nothing. */
 void breaker_untried(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
     const struct ipc_id *arguments, enum failure, uint64_t now_ms);
 
-/* How a call that was let go on ended. FAILURE_NONE: a success. True: it
+/* Counts how a call that was let go on ended. FAILURE_NONE: a success. True: it
  * opened the breaker that *trip names. */
 bool breaker_ended(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* The same for a call whose end comes as a record: whose it is, then how it
- * ended. An unknown id (of before a restart, of another's) is nothing. */
+/* The same for a call whose end comes as a record: first its caller, then its
+ * end. An unknown id (from before a restart, or of another process) is
+ * ignored. */
 void breaker_under_way(struct breakers *, const struct ipc_id *execution,
     const struct breaker_who *);
 bool breaker_record(struct breakers *, const struct breaker_conf *,
     const struct ipc_id *execution, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* Open ones, for an administrator: cb for each, key as it was given. */
+/* Calls cb for each open breaker, for an administrator; key as it was given. */
 void breakers_each(struct breakers *, const struct breaker_conf *,
     uint64_t now_ms,
     void (*cb)(

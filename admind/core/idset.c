@@ -9,7 +9,7 @@
 
 enum { FREE, USED, DELETED, FIRST_SIZE = 256 };
 
-/* Where id is, or (size_t)-1. */
+/* Returns the slot of id, or (size_t)-1. */
 static size_t
 find(const struct idset *s, const struct ipc_id *id)
 {
@@ -39,7 +39,7 @@ place(struct idset *s, const struct ipc_id *id)
 	s->count++;
 }
 
-/* Makes room: at most 3/4 of the slots are ever other than free. */
+/* Makes room: at most 3/4 of the slots are ever not free. */
 static int
 grow(struct idset *s)
 {

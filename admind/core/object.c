@@ -1,6 +1,6 @@
 /*
- * Tools, prompts, resources and resource templates: one kind of row, told
- * apart by one word.
+ * Tools, prompts, resources and resource templates: one kind of row,
+ * distinguished by one word.
  */
 #include "jsonw.h"
 #include "object.h"

@@ -1,12 +1,12 @@
 /*
- * What a call needs to know of the version that serves, as the database said
- * it last, by exposed name.
+ * The facts that a call needs about the serving version, as the database said
+ * them last, by exposed name.
  *
- * Nothing here decides. The intent row's own INSERT (call_open) asks again
- * whether this very version serves, under these very limits; what is
- * remembered and no longer true is refused there, forgotten, and read anew. So
- * the worst a stale entry can do is to cost a call one more question. All of
- * it is forgotten when the catalogue changes, to make even that rare.
+ * Nothing here decides. The intent row's own INSERT (call_open) checks again
+ * that this very version serves, under these very limits. A remembered row that
+ * is no longer true is refused there, forgotten, and read again. So a stale
+ * entry costs a call one more question at worst. All entries are forgotten when
+ * the catalogue changes, to make even that rare.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum {
 	SERVING_MAX = 256,
-	/* Pre-images, mostly; larger ones are read each time. */
+	/* Mostly pre-images; larger rows are read each time. */
 	SERVING_ROW_MAX = 256 * 1024,
 	SERVING_BYTES_MAX = 16 * 1024 * 1024,
 };
@@ -49,7 +49,7 @@ find(struct serving_list *l, const char *tool)
 	return NULL;
 }
 
-/* Newest use first, so that the busy ones are found at once. */
+/* Newest use first, so that busy tools are found at once. */
 const struct pg_result *
 serving_find(struct serving_list *l, const char *tool)
 {

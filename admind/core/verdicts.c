@@ -1,26 +1,27 @@
 /*
- * What admind-check found valid, so that it need not be woken for the same
- * question again: a bounded table in which the least used goes first.
+ * Arguments that admind-check found valid, so that the same question need not
+ * wake it again: a bounded table in which the least recently used entry goes
+ * first.
  *
  * Why an entry can be trusted as much as the answer that made it:
  *
  * - A check is a function of schema and arguments, without state or settings.
  *   The key is the SHA-256 of a fixed head and the schema's bytes; the head
  *   holds the SHA-256 of the arguments and the version's hash. Callers choose
- * the bytes that are digested and nothing else, so to have one text pass for
- * another they need a collision of SHA-256, with which they could have a
- * version approved for another as well.
+ *   the digested bytes and nothing else. So to have one text pass for another
+ *   they need a collision of SHA-256, with which they could also have one
+ *   version approved for another.
  * - Only "valid" is remembered. A refusal is judged each time, and its list of
  *   errors can't be another's.
- * - An admind-check that was taken over can call invalid arguments valid as it
+ * - An admind-check that was taken over can call invalid arguments valid, as it
  *   always could, for calls that ask it. Here its word would also serve the
  *   same caller's same arguments later, when another process may have taken its
- *   place: so all of it is forgotten when its connection ends (links.c), and
- *   while there is none nothing is found (call.c), as no call goes on without
- *   admind-check otherwise.
- * - Whose call it was is in the key. Else the time that an answer takes would
- *   tell one caller whether another has sent these arguments, which may be a
- *   password. Arguments themselves are not here; what records keep of them is,
+ *   place. So the whole table is forgotten when its connection ends (links.c),
+ *   and without a connection nothing is found (call.c), as no call goes on
+ *   without admind-check otherwise.
+ * - The caller is in the key. Otherwise the time of an answer would tell one
+ *   caller whether another has sent these arguments, which may be a password.
+ *   The arguments themselves are not here; the form that records keep is,
  *   redacted (kept.h).
  */
 #include <stdlib.h>

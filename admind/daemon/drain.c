@@ -1,15 +1,15 @@
 /*
- * The end of admind in order (docs/decisions/0055): what clients asked and is
- * in work is answered, for DRAIN_MS at most; what they ask from now on is
- * refused `upgrading`, so nothing of it has begun. Last, clients are listened
- * to no more: what they sent until that moment is read and refused, what they
- * send later fails at once on their side. So whoever has no answer knows why.
+ * The orderly end of admind (docs/decisions/0055). Requests of clients in work
+ * are answered, for DRAIN_MS at most. New requests are refused as `upgrading`,
+ * so none of them has begun. Last, admind stops listening to clients: all bytes
+ * sent until that moment are read and refused; later ones fail at once on the
+ * client's side. So every client without an answer knows why.
  *
- * What other processes of the suite ask goes on: sandboxd's records and the
- * vault's questions are parts of what is in work. Tails have no end of their
- * own and are not waited for, nor are tasks: they run in sandboxd and are
- * listened to again by the next life, as their rows, and those of calls, are
- * what it finds. A call that may become one (after_questions) is one now.
+ * Requests of other processes of the suite go on: sandboxd's records and the
+ * vault's questions are parts of the work. Tails never end by themselves and
+ * are not waited for. Tasks are not waited for either: they run in sandboxd,
+ * and the next life listens to them again, as it finds their rows and those of
+ * calls. A call that may become a task (after_questions) becomes one now.
  */
 #include <event2/event.h>
 
@@ -20,9 +20,9 @@
 #include "tasks.h"
 
 enum {
-	/* A statement takes milliseconds, a commit that waits for the disk
-	 * some hundred; what takes longer (a run of a draft, another server's
-	 * answer) is told that it may have been done. */
+	/* A statement takes milliseconds, a commit that waits for the disk some
+	 * hundred. Slower requests (a run of a draft, another server's answer)
+	 * are cut off; their clients hear that the work may have been done. */
 	DRAIN_MS = 2000,
 	DRAIN_TURN_MS = 10
 };
@@ -31,7 +31,7 @@ static struct event *turn;
 static uint64_t until_ms;
 static bool flushed; /* nothing was in work one turn ago: answers have left */
 
-/* All of them, whether or not the first is through. */
+/* Asks all four, whether or not the first is through. */
 static bool
 clients_gone(struct admind *a)
 {

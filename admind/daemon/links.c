@@ -1,11 +1,11 @@
 /*
- * Connections of admind: who may be at the other end of each socket, and
- * where its messages go.
+ * Connections of admind: the permitted peer of each socket, and the handlers of
+ * its messages.
  *
- * What a peer may ask follows from the socket it came by: the role is fixed
- * per listener, its uid is checked at accept, and the IPC table is asked for
- * every frame before this code sees it. A gateway at the tunnel's socket can
- * therefore never have the local listener's rights, whatever it sends.
+ * A peer's rights follow from its socket: the role is fixed per listener, its
+ * uid is checked at accept, and the IPC table checks every frame before this
+ * code sees it. So a gateway at the tunnel's socket can never have the local
+ * listener's rights, whatever it sends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #include "records.h"
 #include "tasks.h"
 
-/* Not of mcpboxctl, which comes and goes with each command. */
+/* Not for mcpboxctl, which comes and goes with each command. */
 static void
 note(const struct link *l, enum activity_kind kind)
 {
@@ -164,7 +164,7 @@ down_sandboxd(struct ipc_peer *p, void *a)
 	link_down(p, a);
 }
 
-/* Another process may answer next: what this one said goes with it. */
+/* Another process may answer next: the verdicts of this one go with it. */
 static void
 down_check(struct ipc_peer *p, void *arg)
 {

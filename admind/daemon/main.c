@@ -1,10 +1,10 @@
 /*
- * admind: policy, catalogue, records, audit; the only user of the database.
- * See DESIGN.md beside this file.
+ * admind: policy, catalogue, records, audit; the only user of the database. See
+ * DESIGN.md beside this file.
  *
- *	mcpbox-admind [-tTdV] -f FILE	the daemon
- *	mcpbox-admind -m [-b DIR] -f FILE	bring the database to this
- *schema, with a backup in DIR before that, exit
+ *  mcpbox-admind [-tTdV] -f FILE      the daemon
+ *  mcpbox-admind -m [-b DIR] -f FILE  bring the database to this schema,
+ *                                     with a backup in DIR before that, exit
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,10 +35,10 @@
 static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
     "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting", NULL};
 
-/* What libpq does beyond the base list: it holds back a SIGPIPE where the
- * kernel can't be told to (TLS). Its habit of opening files
- * (services, passwords, passwd) fails by the base list, which it takes as
- * "there is none". */
+/* System calls of libpq beyond the base list. It holds back a SIGPIPE where the
+ * kernel can't be told to (TLS). Its habit of opening files (services,
+ * passwords, passwd) fails by the base list; libpq takes that as "there is
+ * none". */
 static const struct confine_rule rules[] = {
     {SCMP_SYS(rt_sigpending), -1, 0, 0},
     {SCMP_SYS(rt_sigtimedwait), -1, 0, 0},
@@ -89,8 +89,8 @@ db_wrong(const char *why, void *arg)
 	log_fatal("schema", "%s", why);
 }
 
-/* `-m` and `-b DIR` are not among the options every daemon has: taken out
- * before those are parsed. True if -m was there. */
+/* Takes `-m` and `-b DIR` out before the options that every daemon has are
+ * parsed. True if -m was there. */
 static bool
 take_migrate(int *argc, char **argv, struct migrate *m)
 {
@@ -105,7 +105,7 @@ take_migrate(int *argc, char **argv, struct migrate *m)
 			found = true;
 		if (n == 2)
 			m->backup_dir = argv[i + 1];
-		/* the NULL behind the last one moves as well */
+		/* the terminating NULL moves as well */
 		if (n != 0)
 			memmove(&argv[i], &argv[i + n],
 			    (size_t)(*argc - i - n + 1) * sizeof(*argv));
@@ -117,9 +117,10 @@ take_migrate(int *argc, char **argv, struct migrate *m)
 }
 
 /*
- * The line of `systemctl status`. Ready is who answers: without a database that
- * is a typed failure, and an admind that were not ready would keep all others
- * from starting over a server that comes back by itself.
+ * Writes the line of `systemctl status`. admind is ready as soon as it answers:
+ * without a database it answers with a typed failure. An admind that is not
+ * ready would keep all others from starting, because of a server that comes
+ * back by itself.
  */
 static void
 say_status(char *buf, size_t len, void *arg)
@@ -135,8 +136,9 @@ say_status(char *buf, size_t len, void *arg)
 		    buf, len, "no database, trying again: %s", db_why(a->db));
 }
 
-/* Before anything is confined: the password is read here, once, and lives in
- * the strings that each new connection needs. */
+/* Reads where the database is. Must run before anything is confined: the
+ * password is read here, once, and lives in the strings that each new
+ * connection needs. */
 static void
 read_database(const struct admind *a, const char *keyword,
     const char *password_file, struct database *where)
@@ -146,12 +148,13 @@ read_database(const struct admind *a, const char *keyword,
 	if (database_read(where, keyword, conf_str(a->proc.conf, keyword),
 		conf_str(a->proc.conf, password_file), &err) == -1)
 		log_fatal("database", "%s", err.text);
-	/* Elsewhere: no certificate, key or list of somebody's home. */
+	/* For a remote server, don't use a certificate, key or list in a home
+	 * directory. */
 	if (where->remote && setenv("HOME", "/nonexistent", 1) == -1)
 		log_fatal("memory", "out of memory");
 }
 
-/* -t: what both strings say, without the passwords. */
+/* -t: checks both connection strings, without the passwords. */
 static int
 check_databases(const struct conf *c, struct err *err)
 {
@@ -167,7 +170,7 @@ check_databases(const struct conf *c, struct err *err)
 	return rc;
 }
 
-/* A fresh view of the database for the daemon's life. */
+/* Starts with a new connection to the database for the daemon's life. */
 static int
 start(struct admind *a, const struct database *where, struct err *err)
 {
@@ -182,8 +185,9 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    .seccomp = true};
 	struct buf layers;
 
-	/* Else libpq looks the home directory up for its password file, which
-	 * may load name service libraries: not possible once confined. */
+	/* Otherwise libpq looks up the home directory for its password file.
+	 * That may load name service libraries, which is impossible once
+	 * confined. */
 	if (setenv("HOME", "/nonexistent", 1) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "environment");
 	if (auth_load_token(a, err) == -1 ||
@@ -191,8 +195,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    links_listen(a, err) == -1)
 		return -1;
 	/*
-	 * A server elsewhere: TCP to its ports, and the one file that libpq
-	 * opens for each connection. Which addresses is the unit's to say
+	 * A remote server: TCP to its ports, and the one file that libpq opens
+	 * for each connection. The unit restricts the addresses
 	 * (IPAddressAllow), since no filter reads them.
 	 */
 	if (where->remote) {
@@ -259,7 +263,7 @@ main(int argc, char **argv)
 	service_status_from(say_status, &a);
 	service_ready(a.proc.base, "connecting to the database");
 	drain_start(&a);
-	/* The kernel takes what is left. What is open stays open in the
-	 * database and is closed by the next life of this node. */
+	/* The kernel frees the rest. Open rows remain open in the database; the
+	 * next life of this node closes them. */
 	return proc_run(&a.proc);
 }

@@ -1,5 +1,5 @@
 /*
- * The database as the rest of admind sees it: lanes, parameters, results.
+ * The database's interface for the rest of admind: lanes, parameters, results.
  * db_conn.c holds the protocol.
  */
 #include <stdio.h>
@@ -52,9 +52,9 @@ defer(struct db *db, db_cb *cb, void *arg, const struct err *err)
 {
 	struct deferred *d = malloc(sizeof(*d));
 
-	/* Without 1 kB nothing can be told to anybody: the caller's object
-	 * would leak and its client wait for ever. End instead; every record
-	 * is safe with sandboxd and the database. */
+	/* Without 1 kB no failure can be reported: the caller's object would
+	 * leak and its client wait for ever. End instead; every record is safe
+	 * with sandboxd and the database. */
 	if (d == NULL)
 		log_fatal("memory", "out of memory");
 	d->cb = cb;
@@ -64,7 +64,7 @@ defer(struct db *db, db_cb *cb, void *arg, const struct err *err)
 	event_active(db->later, EV_TIMEOUT, 1);
 }
 
-/* The lane's connection with the shortest queue, or NULL. */
+/* Returns the lane's connection with the shortest queue, or NULL. */
 static struct db_conn *
 pick(struct db *db, enum db_lane lane)
 {
@@ -114,7 +114,7 @@ db_is_up(const struct db *db)
 	return sure && db_conn_ready(db->conns[0]);
 }
 
-/* `up` is told once both lanes work: what it starts needs both. */
+/* `up` is told once both lanes work, since its handler needs both. */
 void
 db_conn_up(struct db *db, unsigned index)
 {
@@ -331,9 +331,9 @@ db_p_time_us(struct db_params *p, uint64_t unix_us)
 }
 
 /*
- * An array as array_recv() reads it: dimensions (one), "has nulls", type of
- * the elements; length and first subscript of the dimension; then the
- * elements, each behind its length, -1 for null.
+ * An array as array_recv() reads it: dimensions (one), "has nulls", type of the
+ * elements; length and first subscript of the dimension; then the elements,
+ * each preceded by its length, -1 for null.
  */
 enum { ARRAY_DIM_AT = 12 }; /* of the dimension's length */
 
@@ -407,7 +407,7 @@ db_a_time_us(struct db_array *a, uint64_t unix_us)
 void
 db_p_array(struct db_params *p, struct db_array *a)
 {
-	/* Cut short it is not an array, and the server says so. */
+	/* A cut array is no array, and the server says so. */
 	if (!a->b.failed && a->b.len > ARRAY_DIM_AT + 4)
 		for (int i = 0; i < 4; i++)
 			a->b.p[ARRAY_DIM_AT + i] =
@@ -422,7 +422,7 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 	size_t i = 0, from = 0, len;
 	bool good;
 
-	/* What is good goes as one piece: a result is mostly nothing else. */
+	/* Good characters are copied in one piece: a result is mostly good. */
 	while (i < n) {
 		/* Length by the lead byte, then ask the strict checker. */
 		len = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;

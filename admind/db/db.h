@@ -1,23 +1,23 @@
 /*
  * PostgreSQL on the event loop: asynchronous, pipelined, prepared statements.
  *
- * There are two lanes. DB_FAST is one connection with synchronous_commit off:
- * reads and intent rows, which must not wait behind a disk flush. DB_SURE is
- * a few connections with it on: what must survive a crash before it is
- * acknowledged, and reads that may take as long as a statement may (lists of
- * what callers make ever more of), behind which no intent may wait. A
- * statement's lane is part of its definition.
+ * There are two lanes. DB_FAST is one connection with synchronous_commit off,
+ * for reads and intent rows, which must not wait for a disk flush. DB_SURE is a
+ * few connections with synchronous_commit on. They carry writes that must
+ * survive a crash before they are acknowledged. They also carry reads that may
+ * take as long as a statement may (lists of things that callers make ever more
+ * of), so that no intent waits for these. A statement's lane is part of its
+ * definition.
  *
- * One statement is one transaction. What must change together is one SQL
- * function (sql/migrations), so no transaction ever stays open while this
- * process thinks, and a connection lost half-way leaves nothing half done.
- * db_chain sends several statements as one transaction where that reads
- * better.
+ * One statement is one transaction. Rows that must change together are changed
+ * by one SQL function (sql/migrations), so no transaction ever stays open while
+ * this process thinks, and a connection lost half-way leaves nothing half done.
+ * db_chain sends several statements as one transaction where that reads better.
  *
  * While PostgreSQL is away every statement fails at once (from the loop) with
  * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. That
- * failure on a writing statement means "unknown": the commit may have
- * happened. Every writer here is therefore safe to repeat.
+ * failure on a writing statement means "unknown": the commit may have happened.
+ * Every writer here is therefore safe to repeat.
  */
 #ifndef DB_H
 #define DB_H
@@ -96,11 +96,11 @@ void db_a_i64(struct db_array *, int64_t);
 void db_a_bool(struct db_array *, bool);
 void db_a_time_us(struct db_array *, uint64_t unix_us); /* 0: null */
 void db_p_array(struct db_params *, struct db_array *);
-/* Bytes as text PostgreSQL accepts: invalid UTF-8 and NUL become '?', at most
- * max bytes, cut at a character. Appends to out. */
+/* Appends bytes to out as text that PostgreSQL accepts: invalid UTF-8 and NUL
+ * become '?', at most max bytes, cut at a character. */
 void db_text_clean(struct buf *out, const void *, size_t n, size_t max);
 
-/* A copy of a result that outlives its callback; NULL without memory. */
+/* Copies a result so that it outlives its callback; NULL without memory. */
 struct pg_result *db_keep(const struct pg_result *);
 void db_keep_free(struct pg_result *);
 
@@ -115,16 +115,17 @@ int64_t db_int(
 bool db_bool(const struct pg_result *, int row, int col);
 struct ipc_id db_id(const struct pg_result *, int row, int col);
 uint64_t db_time_us(const struct pg_result *, int row, int col); /* Unix us */
-/* A text column into buf with NUL; false if it does not fit. */
+/* Copies a text column into buf with NUL; false if it does not fit. */
 bool db_text(const struct pg_result *, int row, int col, char *buf, size_t len);
 
 /*
- * The answer, always from the loop, exactly once. err is NULL on success.
- * Else rows is NULL and err->failure is
+ * The answer, always from the loop, exactly once. err is NULL on success. Else
+ * rows is NULL and err->failure is
  *   STORAGE_UNAVAILABLE  no connection, connection lost, server shutting
  *                        down, out of resources, timed out, serialization
  *   CONFLICT             unique violation
- *   what a SQL function raised: ERRCODE 'MB001', MESSAGE 'failure_name: text'
+ *   the failure that a SQL function raised: ERRCODE 'MB001', MESSAGE
+ *                        'failure_name: text'
  *   INVALID_PARAMS       a check or foreign key constraint (named in the text)
  *   INTERNAL             anything else (logged here)
  * rows lives until the callback returns.
@@ -146,8 +147,8 @@ void db_chain(
     struct db *, const struct db_step *, size_t n, db_cb *cb, void *arg);
 
 struct db_events {
-	/* Both lanes work (after the schema was found right), or one does
-	 * not any more. */
+	/* Both lanes work (after the schema was found right), or one stopped
+	 * working. */
 	void (*up)(void *arg);
 	void (*down)(void *arg);
 	/* A notification on one of `channels`. */
@@ -166,8 +167,8 @@ struct db *db_new(struct event_base *, const struct database *, int schema,
     struct err *);
 void db_free(struct db *);        /* pending callbacks are not called */
 bool db_is_up(const struct db *); /* both lanes have a connection */
-/* Why the last connection failed, as libpq and the server say it, in one line;
- * "" if none did. */
+/* Returns why the last connection failed, as libpq and the server say it, in
+ * one line; "" if none did. */
 const char *db_why(const struct db *);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * One connection to PostgreSQL in pipeline mode.
  *
- * down -> connecting -> setup -> ready -> down ...
+ *  down -> connecting -> setup -> ready -> down ...
  *
- * Commands go out as units. A unit is what one caller asked for: for each of
- * its statements perhaps a Parse (its first use here) and an Execute, then one
- * Sync, so that a unit is one transaction and an error in it skips the rest of
- * it and nothing else. Results come back in the same order; each command gives
- * exactly one result object.
+ * Commands go out as units. A unit is one caller's request: for each of its
+ * statements perhaps a Parse (its first use here) and an Execute, then one
+ * Sync. So a unit is one transaction, and an error in it skips the rest of the
+ * unit and nothing else. Results come back in the same order; each command
+ * gives exactly one result object.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ struct db_conn {
 	struct event *out;   /* writing, while libpq holds unsent bytes */
 	struct event *timer; /* back-off, then the watch over silence */
 	unsigned backoff_ms;
-	unsigned failures; /* attempts in a row, for the log */
+	unsigned failures; /* of attempts in a row, for the log */
 	uint64_t since_ms; /* start of this attempt */
 	bool sent_broken;  /* half a unit was buffered: drop it all */
 	struct unit_list units;
@@ -83,7 +83,7 @@ set_timer(struct db_conn *c, unsigned ms)
 	evtimer_add(c->timer, &tv);
 }
 
-/* Ends the connection, fails what waited, and plans the next attempt. The
+/* Ends the connection, fails the waiting units, and plans the next attempt. The
  * callbacks run last: they may send again, and find the connection down. */
 static void
 conn_fail(struct db_conn *c, const char *why)
@@ -94,9 +94,9 @@ conn_fail(struct db_conn *c, const char *why)
 	struct err err;
 
 	/*
-	 * A reason may come from the server's startup packet: escaped by log.
-	 * The loss is followed by why it can't be had again, which is what
-	 * must be mended; then once a minute.
+	 * The reason may come from the server's startup packet: log escapes it.
+	 * The loss is logged, then why the first attempt failed, which must be
+	 * mended; then once a minute.
 	 */
 	db_failed(c->db, why);
 	if (c->failures % 240 == 0 || c->failures == 1)
@@ -110,9 +110,8 @@ conn_fail(struct db_conn *c, const char *why)
 	c->io = c->out = NULL;
 	PQfinish(c->pg);
 	c->pg = NULL;
-	/* libpq goes through the hosts that refuse by itself, but waits for
-	 * ever for one that says nothing: the next attempt begins with another.
-	 */
+	/* libpq itself goes through the hosts that refuse, but waits for ever
+	 * for a silent one: the next attempt begins with another host. */
 	if (c->state == CONN_CONNECTING || c->state == CONN_SETUP)
 		c->turn++;
 	c->state = CONN_DOWN;
@@ -206,7 +205,7 @@ broken:
 
 /* ---- receiving ---- */
 
-/* Set-up's answer: encoding, schema version, standby. */
+/* Checks the answer to set-up: encoding, schema version. */
 static int
 check_setup(struct db_conn *c, struct unit *u)
 {
@@ -363,15 +362,16 @@ on_write(evutil_socket_t fd, short what, void *arg)
 /* ---- connecting ---- */
 
 /*
- * First unit on a new connection: how commits behave here, how long anything
- * may take, what to listen to, and whether this is our database at all.
+ * Sends the first unit on a new connection: how commits behave here, the
+ * longest time of a statement, the channels to listen to, and whether this is
+ * our database at all.
  *
- * Statements are planned once a connection, not once a call (left to itself
- * the server plans those with partial indexes anew for each value). Such a
- * plan is made when the tables may still be empty, where reading a table
- * whole looks cheap; every statement here has an index to use, so that is
- * ruled out. jit: plans that had to go against the rule look costly, and
- * compiling them would take longer than they do.
+ * Statements are planned once per connection, not once per call (by default the
+ * server plans those with partial indexes again for each value). Such a plan is
+ * made when the tables may still be empty, where reading a table whole looks
+ * cheap; every statement here has an index to use, so sequential scans are off.
+ * jit: plans that had to break this rule look costly, and compiling them would
+ * take longer than running them.
  */
 static int
 send_setup(struct db_conn *c)
@@ -470,7 +470,7 @@ on_poll(evutil_socket_t fd, short what, void *arg)
 		conn_fail(c, PQerrorMessage(c->pg));
 }
 
-/* libpq would print it as it comes, on the stream that is our log. */
+/* libpq would print the notice unchanged, on the stream that is our log. */
 static void
 on_notice(void *arg, const char *message)
 {
@@ -495,8 +495,9 @@ conn_connect(struct db_conn *c)
 	set_timer(c, 1000);
 }
 
-/* Once a second: a server that took our bytes and says nothing (stopped, or
- * its machine gone) is no server; what waits must get its typed failure. */
+/* Runs once a second. A server that took our bytes and stays silent (stopped,
+ * or its machine is gone) counts as lost: waiting units must get their typed
+ * failure. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {

@@ -1,6 +1,4 @@
-/*
- * What a failed statement means to callers.
- */
+/* Turns the error of a failed statement into a failure mode. */
 #include <string.h>
 
 #include <libpq-fe.h>

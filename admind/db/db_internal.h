@@ -14,12 +14,12 @@ enum {
 	DB_PENDING_MAX = 4096,
 	/* The server ends a statement after this; locks are never held long. */
 	DB_STATEMENT_TIMEOUT_MS = 8000,
-	/* No answer for this long although asked: the connection is dead. */
+	/* A request without an answer for this long: the connection is dead. */
 	DB_SILENCE_MS = 12000,
 	DB_BACKOFF_MIN_MS = 20,
-	/* After a restart of the server nobody should wait for us. */
+	/* After a restart of the server no client should wait for our retry. */
 	DB_BACKOFF_MAX_MS = 250,
-	/* Of libpq's reason, for the line of `systemctl status`. */
+	/* bytes of libpq's reason, for the line of `systemctl status` */
 	DB_WHY_MAX = 200,
 };
 
@@ -32,7 +32,7 @@ void db_notified(struct db *, const char *channel, const char *payload);
 void db_wrong_schema(struct db *, const char *why);
 void db_failed(struct db *, const char *why);
 
-/* A result with an error, as a failure mode (db.h lists them). */
+/* Turns a failed result into a failure mode (db.h lists them). */
 void db_error(const struct pg_result *, struct err *);
 
 /* listen: channels or NULL. */

@@ -1,5 +1,6 @@
 /*
- * Which statements the server has prepared for a connection; they end with it.
+ * The statements that the server has prepared for a connection; they end with
+ * the connection.
  */
 #ifndef DB_PREPARED_H
 #define DB_PREPARED_H
@@ -9,14 +10,14 @@
 
 struct db_stmt;
 
-/* Zeroed: none. Statements are borrowed for ever. */
+/* Zeroed: empty. Statements are borrowed for ever. */
 struct db_prepared {
 	const struct db_stmt **list;
 	size_t n, max;
 };
 
 bool db_prepared_has(const struct db_prepared *, const struct db_stmt *);
-/* 0, or -1 without memory. */
+/* Makes a device's text. 0, or -1 without memory. */
 int db_prepared_add(struct db_prepared *, const struct db_stmt *);
 void db_prepared_drop(struct db_prepared *, const struct db_stmt *);
 void db_prepared_free(struct db_prepared *);

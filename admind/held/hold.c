@@ -1,21 +1,21 @@
 /*
- * Seal at the vault, hold at the sandbox: the two steps that every run has in
- * common, whoever will RUN it.
+ * Seal at the vault, hold at the sandbox: the two steps common to every run,
+ * whichever process will RUN it.
  *
- * The sealed context is opaque here and goes only to sandboxd; a gateway
- * never gets it, so there is nothing to alter, replay or carry elsewhere.
+ * The sealed context is opaque here and goes only to sandboxd; a gateway never
+ * gets it, so there is nothing to alter, replay or carry elsewhere.
  *
- * Both steps may be made while the intent row is on its way to the disk:
- * nothing of a held context runs before a RUN names its execution, 128 random
- * bits that leave this process in RUN_ID alone, which follows hold_go(), which
- * is called behind the commit. No row, no id, no run. What was held and gets
- * no row is dropped again (hold_drop): sandboxd then forgets it without a
- * record, since there is nothing that a record could close.
+ * Both steps may be made while the intent row is on its way to the disk. A held
+ * context does not run before a RUN names its execution: 128 random bits that
+ * leave this process in RUN_ID alone. RUN_ID follows hold_go(), which is called
+ * after the commit. No row, no id, no run. A held context that gets no row is
+ * dropped again (hold_drop): sandboxd then forgets it without a record, since
+ * there is nothing that a record could close.
  *
- * Sealing may even begin before it is known that the call's arguments are valid
- * (hold_wait): what the vault then sealed waits here, and sandboxd hears of it
- * when it may (hold_may). For a call that is refused the vault has worked in
- * vain, within the caller's rate, and nobody else.
+ * Sealing may even begin before the call's arguments are known to be valid
+ * (hold_wait): the sealed context waits here, and sandboxd gets it when it may
+ * (hold_may). For a refused call the vault has worked in vain, within the
+ * caller's rate; no other caller pays.
  */
 #include <stdlib.h>
 
@@ -27,13 +27,14 @@ struct hold {
 	struct admind *a;
 	struct ipc_id execution;
 	enum listener listener;
-	bool waits;   /* HELD may not go out yet */
-	bool asked;   /* the vault's or the sandbox's answer is to come */
-	bool sent;    /* HELD was: the sandbox may have it */
+	bool waits; /* HELD may not go out yet */
+	/* the answer of the vault or the sandbox is outstanding */
+	bool asked;
+	bool sent;    /* HELD was sent: the sandbox may have it */
 	bool held;    /* the sandbox has it */
 	bool failed;  /* err says how */
 	bool go;      /* the row is there: cb may be called */
-	bool dropped; /* nobody wants it: freed with the answer to come */
+	bool dropped; /* no longer wanted: freed with the outstanding answer */
 	struct err err;
 	hold_cb *cb;
 	void *arg;
@@ -49,7 +50,7 @@ hold_free(struct hold *h)
 	free(h);
 }
 
-/* Tells how it ended, once hold_go was said. */
+/* Tells the caller how it ended, once hold_go was called. */
 static void
 finish(struct hold *h)
 {
@@ -58,8 +59,8 @@ finish(struct hold *h)
 	struct err err = h->err;
 	bool failed = h->failed;
 
-	/* Whether sandboxd took it is unknown after silence: CANCEL of an id
-	 * it does not have does nothing. */
+	/* After silence it is unknown whether sandboxd took it: CANCEL of an id
+	 * that it does not have does nothing. */
 	if (failed)
 		hold_cancel(h->a, &h->execution, FAILURE_KILLED);
 	hold_free(h);
@@ -88,8 +89,8 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f != NULL && f->type == IPC_OK) {
 		/* On this connection the sandbox now answers for it. Without
-		 * memory for the set the sweep may call it lost too early;
-		 * the record then says so: rather refuse. */
+		 * memory for the set the sweep might call it lost too early,
+		 * and the record would say so: refuse instead. */
 		if (idset_add(&h->a->live, &h->execution) == 0) {
 			h->held = true;
 			if (h->go)
@@ -211,8 +212,8 @@ hold_go(struct hold *h)
 		finish(h);
 }
 
-/* A set that names it no more is right even if the sandbox's OK to a HELD on
- * an earlier connection was lost. */
+/* Removing it from the set is right even if the sandbox's OK to a HELD on an
+ * earlier connection was lost. */
 void
 hold_drop(struct hold *h)
 {

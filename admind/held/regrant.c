@@ -1,20 +1,21 @@
 /*
- * What a server is granted of the network, told to the sandbox while calls of
- * it run: REGRANT, sealed by the vault as contexts are. It holds for the next
- * connect of those calls, and is their whole list, not a change of it: whatever
- * is lost or doubled on the way, the last one told is right.
+ * Tells the sandbox a server's network grants while its calls run: REGRANT,
+ * sealed by the vault as contexts are. It holds for the next connect of those
+ * calls. It is their whole list, not a change of it: whatever is lost or
+ * doubled on the way, the last one told is right.
  *
- * Order. The statement below goes by the lane of the intents, behind those that
- * were sent before the notification came, and sees their rows; what it does not
- * see is made from grants as they are now, or its INSERT refuses it (limits_at,
- * migration 0019). Contexts of these rows were asked of the vault when their
- * INSERT was sent, and vault and sandboxd take what they get in order: so a
- * REGRANT comes behind the HELD of every call that was made from older grants.
- * (But for confirmed calls, which are sealed behind their row: call.c.)
+ * Order. The statement below goes by the lane of the intents, after those that
+ * were sent before the notification came, and sees their rows. A call that it
+ * does not see is made from the present grants, or its INSERT refuses it
+ * (limits_at, migration 0019). The vault was asked for the contexts of these
+ * rows when their INSERT was sent, and vault and sandboxd handle requests in
+ * order. So a REGRANT comes after the HELD of every call that was made from
+ * older grants. (Except confirmed calls, which are sealed after their row:
+ * call.c.)
  *
- * It fails closed. Calls of a server for which the vault or the sandbox can't
- * be asked are cancelled: they might go on to connect to what is granted no
- * more. If the database is gone, its return asks again (sweep.c).
+ * It fails closed. If the vault or the sandbox can't be asked about a server,
+ * its calls are cancelled: they might go on to connect to hosts that are no
+ * longer granted. If the database is gone, its return asks again (sweep.c).
  */
 #include <stdlib.h>
 
@@ -33,12 +34,12 @@ static const struct db_stmt calls = {"regrant_calls",
 
 struct regrant {
 	struct admind *a;
-	unsigned left; /* servers under way, and one while they are begun */
+	unsigned left; /* servers under way, plus one while beginning them */
 	void (*done)(void *);
 	void *arg;
 };
 
-/* One server's. */
+/* The regrant of one server. */
 struct regrant_one {
 	struct regrant *all;
 	struct ipc_id server;
@@ -138,7 +139,8 @@ begin(struct regrant *r, const struct ipc_id *server, struct ipc_bytes grants)
 	struct err err;
 
 	if (o == NULL) {
-		/* The tick's next look at the database finds it again. */
+		/* The tick's next look at the database finds the server
+		 * again. */
 		log_event(LOG_LV_ERR, "memory", "regrant");
 		r->a->regrant_again = true;
 		return;

@@ -1,6 +1,6 @@
 /*
- * What may no longer be called ends, wherever it is: jobs under way are marked
- * and refused at their next step, what runs or is held is cancelled.
+ * Ends calls that may no longer be made, wherever they are: jobs under way are
+ * marked and refused at their next step; running and held calls are cancelled.
  */
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "job.h"
 #include "regrant.h"
 
-/* Open runs of what may no longer run: a call of what is not callable any more,
- * a test run of what was deleted. (A host that is granted no more ends none: it
- * is out of reach of the next connect, regrant.c.) */
+/* Open runs that may no longer run: a call of a tool that is no longer
+ * callable, a test run of a deleted tool. (A withdrawn host ends no call: the
+ * next connect can't reach it, regrant.c.) */
 static const struct db_stmt withdrawn = {"call_withdrawn",
     "SELECT e.id, v.state = 'revoked' OR g.missing"
     " FROM mcpbox.executions e"
@@ -51,7 +51,7 @@ void
 withdraw_calls(struct admind *a)
 {
 	serving_clear(&a->serving);
-	/* On the same lane as intents: whatever this does not see comes after
-	 * the withdrawal and is refused by the INSERT itself. */
+	/* On the same lane as intents: a call that this does not see comes
+	 * after the withdrawal and is refused by the INSERT itself. */
 	db_query(a->db, &withdrawn, NULL, got_open, a);
 }

@@ -1,18 +1,18 @@
 /*
  * The installer's runs, one at a time:
  *
- *	module_install_next -> intent row -> sealed, held -> RUN -> stored
- *	-> module_installed -> dependencies, automatic approvals
+ *  module_install_next -> intent row -> sealed, held -> RUN -> stored
+ *  -> module_installed -> dependencies, automatic approvals
  *
- * What admind gains by being able to start one: a wheel of the index that
- * sandboxd's own configuration names comes into the store, where nothing runs
- * that no approved version names by its digest. The digest that is recorded is
- * the store's, told by sandboxd (MODULE_STORED); what the runner says of the
- * wheel PostgreSQL takes apart, and a person reads.
+ * What a hostile admind gains by starting one: a wheel of the index that
+ * sandboxd's own configuration names comes into the store. There nothing runs
+ * unless an approved version names it by its digest. The recorded digest is the
+ * store's, told by sandboxd (MODULE_STORED). PostgreSQL takes apart what the
+ * runner says about the wheel, and a person reads it.
  *
- * A second round looks after what is granted and in this node's store not: an
- * entry that another node fetched, or that was lost. It is fetched by the
- * wheel's SHA-256, and is good only if it comes to the recorded digest.
+ * A second round looks for entries that are granted but missing in this node's
+ * store: another node fetched them, or they were lost. They are fetched by the
+ * wheel's SHA-256, and are good only if they come to the recorded digest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +28,15 @@
 #include "op.h"
 
 enum {
-	/* sandboxd's module_time ends it sooner, or just here. */
+	/* sandboxd's module_time ends it sooner, or at the latest just here. */
 	TIMEOUT_MS = 600 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 30 * 1000,
-	/* Another node may take over what this one does not answer for. */
+	/* After this time another node may take over a run that this one does
+	 * not answer for. */
 	LEASE_MS = WAIT_MS + 60 * 1000,
 	NEXT_TICKS = 3,   /* between two looks at an empty queue */
-	LOOK_TICKS = 300, /* between two at what the store lacks */
-	AGAIN_TICKS = 5,  /* when nobody could say */
+	LOOK_TICKS = 300, /* between two looks for missing entries */
+	AGAIN_TICKS = 5,  /* when the last look got no answer */
 	NAME_MAX_ = 128,  /* module_installs' bounds */
 	VERSION_MAX_ = 64,
 	KEY_MAX = NAME_MAX_ + 1 + VERSION_MAX_
@@ -83,7 +84,7 @@ static struct {
 	bool stored;
 	struct ipc_module_stored what;
 
-	/* the look: what is granted, behind `after`, and is it there? */
+	/* the look: granted modules after `after`; are they in the store? */
 	struct pg_result *granted;
 	int row;
 	uint8_t there[STORE_ASK_MAX];
@@ -113,7 +114,7 @@ put_intent(struct buf *out)
 	tlv_put(out, INTENT_ARGUMENTS, in.args.p, in.args.len);
 }
 
-/* ---- 6: how it ended ---- */
+/* ---- 6: the end of a run ---- */
 
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
@@ -124,7 +125,7 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 	end();
 }
 
-/* body: the runner's error, or empty: text says why. again: the index or this
+/* body: the runner's error; if empty, text says why. again: the index or this
  * node may do better later. */
 static void
 failed(struct ipc_bytes body, const char *text, bool again)
@@ -148,7 +149,7 @@ failed(struct ipc_bytes body, const char *text, bool again)
 	db_query(in.a->db, &not_installed, &p, noted, NULL);
 }
 
-/* Before sandboxd had it: its row is ours to close. */
+/* sandboxd did not have it yet, so this closes its row. */
 static void
 refused(const struct err *err)
 {
@@ -214,7 +215,7 @@ repaired(void)
 	end();
 }
 
-/* ---- 5: it ran ---- */
+/* ---- 5: the run ended ---- */
 
 static bool
 worth_another(enum failure f)
@@ -394,7 +395,7 @@ begin(void)
 	db_query(in.a->db, &open_row, &p, opened, NULL);
 }
 
-/* ---- 1: what is due ---- */
+/* ---- 1: the next due installation ---- */
 
 static void
 end(void)
@@ -433,9 +434,9 @@ take_next(void)
 	db_query(in.a->db, &next_due, &p, due, NULL);
 }
 
-/* ---- what this node's store lacks ---- */
+/* ---- entries that this node's store lacks ---- */
 
-/* ticks: until the next look. */
+/* Ends the look. ticks: until the next one. */
 static void
 look_over(unsigned ticks)
 {
@@ -516,7 +517,7 @@ take_hash(int row, int col, struct ipc_hash *out)
 	return true;
 }
 
-/* The next entry of the look that is not there. */
+/* Fetches the next missing entry of the look. */
 static void
 repair_next(void)
 {
@@ -556,7 +557,7 @@ installs_soon(void)
 	in.next_tick = 0;
 }
 
-/* Requests first: a person waits for those. */
+/* Requests come first: a person waits for them. */
 void
 installs_tick(struct admind *a)
 {
@@ -567,7 +568,7 @@ installs_tick(struct admind *a)
 		take_next();
 		return;
 	}
-	/* Another sandbox has perhaps another store. */
+	/* Another sandbox may have another store. */
 	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
 		look_over(0);
 		in.looked = a->sandbox_epoch;

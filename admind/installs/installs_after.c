@@ -1,8 +1,8 @@
 /*
- * What follows when a module is recorded: its dependencies become requests of
- * the tools that asked for it, and requests that a sealed policy lets through
- * are approved. Both are only asked for here: the requests are made by SQL
- * under its bounds, the approvals by the vault (policies.c).
+ * Acts when a module is recorded: the module's dependencies become requests of
+ * the tools that asked for it, and requests that a sealed policy covers are
+ * approved. This file only asks for both: SQL makes the requests under its
+ * bounds, and the vault approves (policies.c).
  */
 #include <stdlib.h>
 #include <string.h>

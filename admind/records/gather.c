@@ -1,9 +1,10 @@
 /*
  * Sandboxd's records: how calls ended.
  *
- * OK to a RECORD follows the commit, never precedes it: sandboxd keeps what
- * is not acknowledged and sends it again, so PostgreSQL may die at any point
- * and no record is lost; a repetition is harmless, since a row closes once.
+ * The OK to a RECORD follows the commit and never precedes it. sandboxd keeps
+ * every record that is not acknowledged and sends it again. So PostgreSQL may
+ * die at any point and no record is lost. A repetition is harmless, since a row
+ * closes once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,11 @@
 #include "sources.h"
 
 enum {
-	/* Records wait this long for others that will come, so that one
-	 * transaction, with one flush to the disk, takes them all; nobody waits
-	 * for a record. */
+	/* Records wait this long for others, so that one transaction, with one
+	 * flush to the disk, takes them all. No client waits for a record. */
 	GATHER_MS = 20,
 	GATHER_MAX = 64,                /* records of one transaction */
-	GATHER_BYTES_MAX = 1024 * 1024, /* of their texts: about */
+	GATHER_BYTES_MAX = 1024 * 1024, /* of their texts, about */
 };
 
 static const struct db_stmt close_many = {"records_close_many",
@@ -35,18 +35,18 @@ static const struct db_stmt close_many = {"records_close_many",
     " $8::int8[], $9::text[], $10::text[], $11::text[])",
     DB_SURE};
 
-/* Is this an earlier life of this node's own sandbox? Of no other node's, and
- * no admind's. */
+/* Is this an earlier life of this node's own sandbox? Another node's sandbox
+ * and any admind don't count. */
 static const struct db_stmt predecessor = {"records_predecessor",
     "SELECT 1 FROM mcpbox.epochs WHERE epoch = $1::uuid AND node = $2::text"
     " AND kind = 'sandboxd'",
     DB_SURE};
 
 /*
- * A record on its way into the database. They are gathered for a moment and
- * then closed together; what that did not close (closed before, intent lost,
- * never known, or one whose text made the whole statement fail) goes alone,
- * where the reason is found. Each is acknowledged only behind its commit.
+ * A record on its way into the database. Records are gathered for a moment and
+ * then closed together. A record that this did not close goes alone, where the
+ * reason is found: closed before, intent lost, never known, or its text made
+ * the whole statement fail. Each is acknowledged only after its commit.
  */
 struct record {
 	STAILQ_ENTRY(record) entry;
@@ -57,7 +57,8 @@ struct record {
 	bool delivered, closed;
 	uint64_t started_us, ended_us, cpu_us;
 	struct buf out, result, intent;
-	struct buf network; /* JSON by egress' word: the database looks at it */
+	/* JSON as egress wrote it: the database checks it */
+	struct buf network;
 	bool task;
 	struct buf whole, meta; /* of a task */
 };
@@ -84,7 +85,7 @@ record_free(struct record *r)
 	free(r);
 }
 
-/* Committed, one way or another. */
+/* The record is committed, one way or another. */
 static void
 record_done(struct record *r, const char *how)
 {
@@ -169,7 +170,7 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 	struct ipc_id id;
 
 	g->under_way = false;
-	/* In the order they were sent, but that is not promised. */
+	/* They come in the order they were sent, but that is not promised. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		STAILQ_FOREACH(r, &g->sent, entry)
@@ -215,8 +216,9 @@ put_record(struct db_array col[CLOSE_COLUMNS], const struct record *r)
 	db_a_bytes(&col[9], r->network.p, r->network.len);
 }
 
-/* One statement for the epoch of the first that waits; there is hardly ever
- * another. Only one is under way, so what comes meanwhile gathers. */
+/* Sends one statement for the epoch of the first waiting record; there is
+ * hardly ever another epoch. Only one statement is under way, so later records
+ * gather. */
 static void
 flush_gathered(struct gather *g)
 {
@@ -266,9 +268,10 @@ on_gathered(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * No call is in work, here or at the sandbox, whose record is not among the
- * waiting ones: there is none to wait for. A client that calls now and then
- * has its record committed in the pause, not in the midst of its next call.
+ * Returns whether the record of every call in work, here or at the sandbox, is
+ * among the waiting ones: then there is no other record to wait for. A client
+ * that calls now and then has its record committed in the pause, not during its
+ * next call.
  */
 static bool
 all_there(const struct gather *g)
@@ -292,11 +295,12 @@ gather(struct gather *g, struct record *r)
 }
 
 /*
- * A sandbox answers for its own epoch, and for what an earlier life of it left
- * in its ledger: both are the same user on the same node, and what a taken-over
- * one says here its predecessor could have said. It comes before the sandbox
- * names its own epoch, so its rows are open yet. A record of anybody else's is
- * acknowledged, or it would come again for ever, and changes nothing.
+ * A sandbox answers for its own epoch, and for the records that an earlier life
+ * left in its ledger. Both are the same user on the same node: anything that a
+ * taken-over sandbox says here, its predecessor could have said. The record
+ * comes before the sandbox names its own epoch, so its rows are still open. A
+ * record of any other epoch is acknowledged, or it would come again for ever,
+ * and changes nothing.
  */
 static void
 got_predecessor(void *arg, const struct pg_result *rows, const struct err *err)
@@ -341,7 +345,7 @@ gather_start(struct admind *a, struct err *err)
 	return 0;
 }
 
-/* The version that ran is in the intent, which is ours and came back. */
+/* The intent, which we made and got back, names the version that ran. */
 static void
 upstream_changed(struct admind *a, struct ipc_bytes intent)
 {
@@ -353,9 +357,9 @@ upstream_changed(struct admind *a, struct ipc_bytes intent)
 }
 
 /*
- * Tells breakers, quarantine, figures and followers that a call ended. Only of
- * this life of the sandbox: a predecessor's record may be nobody's, and one
- * that is sent again would count again.
+ * Tells breakers, quarantine, figures and followers that a call ended. Only for
+ * this life of the sandbox: a predecessor's record may belong to nobody, and a
+ * record that is sent again would count again.
  */
 static void
 ended(struct admind *a, const struct record *r, const struct ipc_record *m,
@@ -424,8 +428,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
 	r->delivered = m.delivered != 0;
-	/* No later than now: what ended next year would be the newest of all
-	 * lists until then. */
+	/* No later than now: a record that ended next year would be the newest
+	 * of all lists until then. */
 	now = now_us();
 	r->started_us = m.started_us < now ? m.started_us : now;
 	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
@@ -453,7 +457,7 @@ gather_message(struct link *l, struct ipc_frame *f)
 	if (!ours)
 		inherit(r);
 	else if (r->task)
-		/* Its client waits for it, and there are never many. */
+		/* Its client waits for it, and there are never many tasks. */
 		close_alone(r);
 	else
 		gather(l->a->gather, r);

@@ -18,7 +18,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	struct op *op = arg;
 	struct admind *a = op->a;
 
-	/* Of another connection meanwhile? Then that one will say. */
+	/* Another connection came in between? Then its epoch will say. */
 	if (op->link->peer == NULL ||
 	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
 		op_free(op);
@@ -38,7 +38,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Also from the tick, while the database did not take it. */
+/* Also called from the tick, until the database took it. */
 void
 records_store_epoch(struct admind *a)
 {

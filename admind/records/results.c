@@ -1,12 +1,12 @@
 /*
- * RESULT_CHECK: sandboxd asks whether what a tool returned is what its output
- * schema promises. admind parses neither: both go to admind-check as they are,
- * and its verdict goes back.
+ * RESULT_CHECK: sandboxd asks whether a tool's result has the form that its
+ * output schema promises. admind parses neither: both go unchanged to
+ * admind-check, and its verdict goes back.
  *
- * Who gains what: sandboxd may ask about any schema and any value, and learns
- * what it could have worked out itself. What it could cost is the time of
- * admind-check, which all calls' arguments wait for: so few are passed on at
- * once, a further one is answered `busy`, and sandboxd asks again.
+ * sandboxd may ask about any schema and any value, and learns only what it
+ * could have worked out itself. It could cost the time of admind-check, which
+ * the arguments of all calls wait for. So only a few requests are passed on at
+ * once; a further one is answered `busy`, and sandboxd asks again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #include "records.h"
 
 enum {
-	/* One is judged, the next is there already; two sandboxes' worth. */
+	/* One is being judged, and the next is there already; for two
+	 * sandboxes. */
 	RESULTS_MAX = 4
 };
 
@@ -33,7 +34,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 	    ipc_decode(f, &m, &err) == 0) {
-		/* Not a word about the value: the schema is at fault. */
+		/* Say nothing about the value: the schema is at fault. */
 		if (m.failure == FAILURE_INTERNAL) {
 			op_refuse(op, FAILURE_INTERNAL,
 			    "the output schema cannot be used");
@@ -45,7 +46,8 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	answer_err(f, gone, &err);
-	/* Whatever keeps the checking process from answering passes. */
+	/* Any cause that keeps the checking process from answering will
+	 * pass. */
 	op_refuse(op, FAILURE_BUSY, err.text);
 }
 

@@ -33,8 +33,8 @@ static const struct db_stmt begin_epoch = {"sweep_epoch",
 static const struct db_stmt sweep_epochs = {
     "sweep_epochs", "SELECT mcpbox.sweep_epochs()", DB_SURE};
 /* Open rows that nobody may answer for any more: past their deadline, or the
- * sandbox's from before this process began. What an admind that died had not
- * handed over can't be handed over now, and what it had, the sandbox names. */
+ * sandbox's from before this process began. Calls that a dead admind had not
+ * handed over can't be handed over now; the sandbox names those that it had. */
 static const struct db_stmt overdue = {"sweep_overdue",
     "SELECT id, owner_epoch FROM mcpbox.executions WHERE state = 'open'"
     " AND owner_epoch IN ($1::uuid, $2::uuid)"
@@ -43,7 +43,7 @@ static const struct db_stmt overdue = {"sweep_overdue",
     " ORDER BY deadline LIMIT $4::int8",
     DB_FAST};
 
-/* Closes what nodes that are gone left open past its deadline. */
+/* Closes the rows that vanished nodes left open past their deadline. */
 static const struct db_stmt gone_nodes = {"sweep_nodes",
     "SELECT mcpbox.nodes_sweep($1::text, $2::int8, $3::int8, $4::int8)",
     DB_SURE};
@@ -89,7 +89,7 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Rows that this or another node's sweep closed as lost. */
+/* Reports rows that this or another node's sweep closed as lost. */
 static void
 lost(struct admind *a, int64_t n, const char *whose)
 {
@@ -142,7 +142,7 @@ own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
 		sweep_run(a);
 		return;
 	}
-	/* Ours was ended by another admind of this node: two can't work. The
+	/* Another admind of this node ended our epoch: two can't work. The
 	 * service manager starts us again, with a new epoch, if it means to. */
 	if (err->failure == FAILURE_CONFLICT)
 		log_fatal("epoch", "another admind works for node %s", a->node);
@@ -154,7 +154,7 @@ sweep_own_epoch(struct admind *a)
 {
 	struct db_params p;
 
-	/* It ends our predecessor's, whose endings go first. */
+	/* Our epoch ends our predecessor's, whose endings go first. */
 	if (a->storing_epoch || a->inherited > 0 || !db_is_up(a->db))
 		return;
 	a->storing_epoch = true;

@@ -1,12 +1,12 @@
 /*
- * Applying migrations. Run by the service manager before admind starts, as a
+ * Applies migrations. The service manager runs it before admind starts, as a
  * unix user of its own: the owner role can drop every trigger and rewrite the
  * audit log, so admind, which talks to the network's messages, must never be
  * able to become it.
  *
- * Several nodes may start at once: an advisory lock lets one of them work
- * while the others wait and then find nothing to do. Each migration and its
- * row in schema_migrations are one transaction.
+ * Several nodes may start at once: an advisory lock lets one of them work while
+ * the others wait and then find nothing to do. Each migration and its row in
+ * schema_migrations are one transaction.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 #include "log.h"
 #include "migrate_backup.h"
 
-/* "mcpbox" as a number; any constant nobody else uses in this database. */
+/* "mcpbox" as a number; any constant that no other program uses in this
+ * database. */
 #define LOCK_KEY "7809349842744"
 
 /* Runs one command or many; keeps the server's message on failure. */
@@ -63,9 +64,9 @@ check_encoding(PGconn *pg, struct err *err)
 }
 
 /*
- * A server of a machine that is just starting takes some seconds; one that is
- * absent after this is for the service manager to try again. Only with a
- * backup directory: by hand one would rather be told at once.
+ * The server of a machine that is just starting takes some seconds. If it is
+ * absent after this time, the service manager tries again. Only with a backup
+ * directory: a person at a terminal would rather hear at once.
  */
 enum { WAIT_SECONDS = 30 };
 
@@ -89,7 +90,8 @@ wait_for_server(const struct migrate *m)
 	}
 }
 
-/* The way back, for whoever installed an older package over a newer one. */
+/* Tells the way back to a person who installed an older package over a newer
+ * one. */
 static int
 too_new(const struct migrate *m, int version, struct err *err)
 {
@@ -112,8 +114,9 @@ too_new(const struct migrate *m, int version, struct err *err)
 /* The name of number 1 in databases from before sql/schema. */
 static const char old_form[] = "initial";
 
-/* What was applied: *have becomes the newest version. Each row must be the
- * migration this program has under that number, byte for byte. */
+/* Checks the applied migrations: *have becomes the newest version. Each row
+ * must be the migration that this program has under that number, byte for
+ * byte. */
 static int
 check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 {
@@ -208,9 +211,10 @@ fail:
 	return -1;
 }
 
-/* From `have` on. What was applied stays if a later one fails: then the backup
- * is of worth, else the database is as it was and needs none. With a connection
- * that is lost nobody knows whether COMMIT came through. */
+/* Applies the migrations from `have` on. Applied ones remain if a later one
+ * fails: then the backup is needed. If none was applied, the database is as it
+ * was and needs no backup. After a lost connection it is unknown whether COMMIT
+ * came through. */
 static int
 apply_all(const struct migrate *m, PGconn *pg, int have, struct err *err)
 {

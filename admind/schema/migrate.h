@@ -23,14 +23,13 @@ extern const int migrations_count; /* also the schema this program needs */
 
 /*
  * `mcpbox-admind -m`: brings the database of `conninfo` to this program's
- * schema, as the owner role. Blocking; opens one connection. A database that
- * is newer, that a build from before sql/schema made, or where an applied
- * migration has another checksum, is refused and left alone. Returns 0 or -1
- * with err.
+ * schema, as the owner role. Blocking; opens one connection. Refuses, and
+ * leaves alone, a database that is newer, that a build from before sql/schema
+ * made, or where an applied migration has another checksum. 0, or -1 with err.
  *
- * With a backup directory (`-b DIR`, as the service manager runs it): a server
- * that is still starting is waited for, and before the first of the pending
- * migrations the database is written to DIR (migrate_backup.h).
+ * With a backup directory (`-b DIR`, as the service manager runs it): waits for
+ * a server that is still starting, and writes the database to DIR before the
+ * first pending migration (migrate_backup.h).
  */
 struct migrate {
 	const char *conninfo;
@@ -41,8 +40,9 @@ struct migrate {
 int migrate_run(const struct migrate *, struct err *);
 
 /*
- * Of a run that failed: is there no server, or one that admits nobody yet? Then
- * nothing is wrong with the schema, and a later run may succeed.
+ * After a failed run: returns whether there is no server, or one that admits
+ * nobody yet. Then nothing is wrong with the schema, and a later run may
+ * succeed.
  */
 bool migrate_away(const struct migrate *);
 

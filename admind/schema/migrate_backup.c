@@ -17,8 +17,8 @@
 #include "migrate_backup.h"
 
 /*
- * The directory belongs to the user that runs this (mcpbox-owner, 0700): who
- * could put a link or another file there has the database anyway.
+ * The directory belongs to the user that runs this (mcpbox-owner, 0700).
+ * Whoever could put a link or another file there has the database anyway.
  */
 
 enum {
@@ -51,7 +51,8 @@ by_date(const void *a, const void *b)
 	return strcmp((const char *)b + DATE_AT, (const char *)a + DATE_AT);
 }
 
-/* Names of backups, newest first; how many. Parts that a killed run left go. */
+/* Lists the backups, newest first, and removes the parts that a killed run
+ * left. Returns their number. */
 static int
 list(const struct migrate *m, char names[FILES_MAX][MIGRATE_BACKUP_NAME])
 {
@@ -118,8 +119,8 @@ migrate_backup_find(
 }
 
 /*
- * A restart of the unit after a kill in the middle must not fill the disk: of
- * those before the same migration one is left beside the one that comes.
+ * Keeps one other backup before the same migration. A restart of the unit after
+ * a kill in the middle must not fill the disk.
  */
 static void
 prune_same(const struct migrate *m, const char *coming)
@@ -132,7 +133,7 @@ prune_same(const struct migrate *m, const char *coming)
 			drop(m, names[i]);
 }
 
-/* pg_dump to fd, then pg_restore's look at what came. */
+/* Writes pg_dump's output to fd, then lets pg_restore read it back. */
 static int
 dump(const struct migrate *m, int fd, struct err *err)
 {
@@ -194,9 +195,10 @@ out:
 }
 
 /*
- * A name with the time in it, the next second's where one was made in this
- * very second (restored, and migrated again, by a script). Who takes the name
- * between this look and the rename makes that fail: nothing is overwritten.
+ * Makes a name with the time in it. If this second's name is taken (a script
+ * restored and migrated again), takes the next second's. If another process
+ * takes the name between this look and the rename, the rename fails: nothing is
+ * overwritten.
  */
 static int
 new_name(int dir, int next, char name[MIGRATE_BACKUP_NAME])

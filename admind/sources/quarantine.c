@@ -1,13 +1,14 @@
 /*
  * Imported tools whose definition at the other server is not the approved one.
- * PostgreSQL decides which (source_changed, source_discovered); here a record
- * that says so leads to a listing, and sources.c puts what it finds before a
- * reviewer.
+ * PostgreSQL decides which they are (source_changed, source_discovered). Here a
+ * record that says so leads to a listing, and sources.c puts the found
+ * definitions before a reviewer.
  *
- * Causes: the other server, by another definition; sandboxd, by a record
- * that says so. Both gain that a tool is not called, which both have anyhow. A
- * server that changes at each call brings one listing for each time a person or
- * a client took its tool out of quarantine: from there it is not called.
+ * Causes: the other server, by another definition; sandboxd, by a record that
+ * says so. Both gain that a tool is not called, which both can cause anyhow. A
+ * server that changes its definition at each call brings one listing for each
+ * time that a person or a client took its tool out of quarantine: a tool in
+ * quarantine is not called.
  */
 #include "log.h"
 #include "sources.h"

@@ -116,7 +116,7 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- discover ---- */
 
-/* The failure as the source now has it, which is the text to be shown. */
+/* Answers with the failure as the source has it now: that text is shown. */
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -129,8 +129,8 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 		fail(w, w->failure, text);
 }
 
-/* A tool in quarantine waits for a person, or the log says why not: the
- * next listing tries again. The listing itself is done either way. */
+/* A tool in quarantine waits for a person. Otherwise the log says why not, and
+ * the next listing tries again. The listing itself is done either way. */
 static void
 queued(void *arg, const struct sources_end *e)
 {
@@ -165,8 +165,8 @@ got_wanted(void *arg, const struct pg_result *rows, const struct err *err)
 	    ipc_bytes(w->names.p, w->names.len), queued, w);
 }
 
-/* Stored; tools whose definition changed are in quarantine now, and their new
- * definitions go the way of an import, into the queue. */
+/* Stored; tools whose definition changed are in quarantine now. Their new
+ * definitions take the path of an import, into the queue. */
 static void
 stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -313,8 +313,8 @@ judged(void *arg, struct ipc_frame *f, enum failure gone)
 	judge(w);
 }
 
-/* The definitions, one after the other: by the rules for whatever somebody
- * writes (names, lengths, schemas of our subset). */
+/* Judges the definitions one after the other, by the rules for definitions that
+ * people write (names, lengths, schemas of our subset). */
 static void
 judge(struct work *w)
 {

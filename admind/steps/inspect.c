@@ -1,8 +1,8 @@
 /*
- * Inspecting Python source, or a command, for a management tool: it is parsed
- * in a runner, never here. The same way as a call: intent row, sealed, held,
- * RUN; only that admind itself is the listener and gets the result. The
- * runner's answer is foreign JSON, so admind-check takes it apart.
+ * Inspects Python source, or a command, for a management tool. The code is
+ * parsed in a runner, never here. It goes the same way as a call (intent row,
+ * sealed, held, RUN), but admind itself is the listener and gets the result.
+ * The runner's answer is foreign JSON, so admind-check takes it apart.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct inspect {
 	char name[EXPOSED_NAME_MAX + 1];
 	bool command;
 	void (*broken)(struct job *, const char *why); /* of the subject */
-	struct buf material; /* what is inspected: code, or spec and path */
+	struct buf material; /* the code, or the command's spec and path */
 };
 
 static void
@@ -68,7 +68,8 @@ intent_of(const struct inspect *in, struct buf *out)
 	tlv_puts(out, INTENT_ARGUMENTS, "{}");
 }
 
-/* Ends the job too. closed: sandboxd's record will close the row. */
+/* Ends the inspection and the job. closed: sandboxd's record will close the
+ * row. */
 static void
 fail(struct inspect *in, bool closed, enum failure failure, const char *text)
 {
@@ -106,7 +107,7 @@ text_of(struct buf *b, const struct tlv *t)
 	buf_put(b, t->p, t->n);
 }
 
-/* What the author needs to mend it: type, message, place, lines. */
+/* Tells the author enough to mend it: type, message, place, lines. */
 static void
 broken_code(struct job *j, bool command, struct ipc_bytes fields,
     void (*broken)(struct job *, const char *))
@@ -164,7 +165,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 
 	inspect_free(in);
 	if (f == NULL || f->type != IPC_CHECK_OK) {
-		/* Its errors say what of the signature is too much. */
+		/* Its errors say which part of the signature is too large. */
 		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 		    ipc_decode(f, &no, NULL) == 0)
 			err_set(&err, FAILURE_BAD_CODE, "%.*s",
@@ -195,9 +196,9 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 		j->next.fields(j, m.fields);
 }
 
-/* ---- 4: it ran ---- */
+/* ---- 4: the inspection ran ---- */
 
-/* Says what kept it from being inspected, and what its author does. */
+/* Tells the author why it was not inspected, and how to mend that. */
 static void
 not_inspected(struct inspect *in, enum failure failure)
 {
@@ -361,7 +362,8 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 		    "the sandbox is not reachable");
 		return;
 	}
-	/* What the module imports when it is read must be there then, too. */
+	/* Modules that the code imports when it is read must be mounted then,
+	 * too. */
 	if (version_modules(what->modules.p, what->modules.n, module, &nmodules,
 		&e) == -1) {
 		job_fail(j, e.failure, "%s", e.text);

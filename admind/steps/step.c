@@ -1,5 +1,11 @@
 /*
- * The steps that management tools are written with (manage.h).
+ * Management tools: the path of a call, and the steps for writing tools.
+ *
+ *  check -> row opened -> run(job) ... -> row closed -> RESULT
+ *
+ * A management call is recorded like any other. Its owner is this process's
+ * epoch: if admind dies during the call, the next admind closes the row as
+ * lost.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,7 +68,7 @@ job_object_id(struct job *j, struct ipc_id *out)
 
 /* ---- the end ---- */
 
-/* job_done closes it. */
+/* Without the closing brace: job_done writes it. */
 void
 job_out(struct job *j, struct ipc_bytes object)
 {
@@ -165,7 +171,8 @@ job_query(struct job *j, const struct db_stmt *stmt, const struct db_params *p,
 	db_query(j->a->db, stmt, p, query_done, j);
 }
 
-/* CHECK_ERRORS as a result; anything else unexpected as its failure. */
+/* Answers CHECK_ERRORS as a result; any other unexpected answer as its
+ * failure. */
 void
 job_check_failed(struct job *j, struct ipc_frame *f, enum failure gone)
 {

@@ -19,13 +19,13 @@ struct manage_tool {
 	void (*run)(struct job *);
 };
 
-/* One field of the arguments: 1 found, 0 absent. */
+/* Finds one field of the arguments: 1 found, 0 absent. */
 int job_field(const struct job *, uint8_t tag, struct ipc_bytes *out);
-/* A number, or `absent`. */
+/* Returns a number, or `absent`. */
 uint64_t job_number(const struct job *, uint8_t tag, uint64_t absent);
-/* A uuid field, 16 bytes. 0, or -1 with the job already failed. */
+/* Reads a uuid field, 16 bytes. 0, or -1 with the job already failed. */
 int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
-/* tool_id, prompt_id or resource_id: as job_uuid. */
+/* Reads tool_id, prompt_id or resource_id, as job_uuid does. */
 int job_object_id(struct job *, struct ipc_id *out);
 
 /* Runs a statement. */
@@ -38,8 +38,9 @@ void job_check_failed(struct job *, struct ipc_frame *, enum failure gone);
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
-/* Asks admind-check whether this is a declared REST call: next gets the TLV of
- * what follows from it (enum inspection_field). confirm: CHECK_HTTP's. */
+/* Asks admind-check whether this is a declared REST call. next gets the TLV of
+ * the fields that follow from it (enum inspection_field). confirm:
+ * CHECK_HTTP's. */
 void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
     void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
@@ -49,36 +50,36 @@ void job_check_render(struct job *, struct ipc_bytes text,
 /* Asks admind-check whether these are arguments of this schema. */
 void job_check_arguments(struct job *, struct ipc_bytes schema,
     struct ipc_bytes arguments, void (*next)(struct job *));
-/* What a tool is made of. */
+/* The content of a tool. */
 struct subject {
 	bool command;
 	struct ipc_bytes code; /* Python source, or a command's spec */
 	struct ipc_bytes executable;
 	/* TLV list whose VERSION_MODULE fields are mounted, as for a call */
 	struct ipc_bytes modules;
-	/* Takes the job over if the code is broken; NULL: it ends as BAD_CODE.
-	 */
+	/* Takes the job over if the code is broken; NULL: the job ends as
+	 * BAD_CODE. */
 	void (*broken)(struct job *, const char *why);
 };
-/* Inspects it in a runner (seal, hold, run, check): next gets the TLV of
- * CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
+/* Inspects the subject in a runner (seal, hold, run, check): next gets the TLV
+ * of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
  * column. Recorded as an execution of its own. */
 void job_inspect(struct job *, const struct subject *, const char *name,
     void (*next)(struct job *, struct ipc_bytes fields));
 
-/* The result: write one JSON object to &job->json (already opened with
- * jsonw_obj; job_done closes it). It becomes structuredContent and, as text,
- * content[0]. */
+/* Ends the job with its result: write one JSON object to &job->json (already
+ * opened with jsonw_obj; job_done closes it). The object becomes
+ * structuredContent and, as text, content[0]. */
 void job_done(struct job *);
-/* Instead of writing it: a whole object, as PostgreSQL made it. */
+/* Takes a whole object, as PostgreSQL made it, instead of writing one. */
 void job_out(struct job *, struct ipc_bytes object);
-/* The same after a change to what tools/list shows: answers only once every
- * connected gateway dropped its cache (or 200 ms passed). */
+/* The same after a change to the lists that clients see: answers only once
+ * every connected gateway dropped its cache (or 200 ms passed). */
 void job_done_changed(struct job *);
-/* The result's member "message". */
+/* Writes the result's member "message". */
 void json_kv_message(struct job *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* An isError result; may be called at any step. */
+/* Ends the job with an isError result; may be called at any step. */
 void job_fail(struct job *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -14,7 +14,7 @@
 	"},\"required\":[" required "],\"additionalProperties\":false}"
 #define UUID_FORM "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 #define UUID "^" UUID_FORM "$"
-/* An id has hyphens and a name has none, so neither is taken for the other. */
+/* An id has hyphens and a name has none, so they can't be confused. */
 #define ID_OR_NAME "^(" UUID_FORM "|[a-z][a-z0-9_]{0,63})$"
 #define NAME_PATTERN "^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
 #define SECRET_PATTERN "^[A-Z][A-Z0-9_]*$"
@@ -66,7 +66,7 @@
 	"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?" \
 	"(==[0-9A-Za-z][0-9A-Za-z.!+_-]*)?$"
 
-/* What a tool's version may have beyond name, description and code. The
+/* The fields of a tool's version beyond name, description and code. The
  * formatter would set this in columns of one word. */
 #define KIND_JSON \
 	"\"kind\":{\"enum\":[\"python\",\"command\",\"http\"]," \
@@ -186,7 +186,7 @@
 #define OBJECT_CODE(what) \
 	"\"python_code\":{\"type\":\"string\",\"minLength\":1," \
 	"\"maxLength\":100000,\"description\":\"" what "\"}"
-/* values: what completion offers. */
+/* values: suggestions for completion. */
 #define ARGUMENTS_JSON(text) \
 	"\"arguments\":{\"type\":\"array\",\"maxItems\":32,\"items\":{" \
 	"\"type\":\"object\",\"properties\":{" \
@@ -267,7 +267,7 @@
 	"\"source_id\":{\"type\":\"string\",\"pattern\":\"" ID_OR_NAME \
 	"\",\"description\":\"Name, such as server__source, or id of the source" \
 	" (mcpbox_list_external_sources).\"}"
-/* Of MANAGEMENT_IMPORTED: the fields of a version that come from elsewhere. */
+/* For MANAGEMENT_IMPORTED: the fields of a version that come from elsewhere. */
 #define IMPORTED_SCHEMA \
 	OBJECT(NAME("64", "") "," DESCRIPTION("") "," TITLE_JSON \
 	    "\"input_schema\":{\"type\":\"object\"}," \

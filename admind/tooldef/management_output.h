@@ -1,8 +1,9 @@
 /*
- * Output schemas of the management tools: what structuredContent holds when a
- * call succeeded. They name what is always there as required and leave room
- * for more, so a later release can tell more and a client that validates goes
- * on. tests/integration/test_manage_life.py judges every result by them.
+ * Output schemas of the management tools: the form of structuredContent after a
+ * successful call. They name the members that are always there as required and
+ * leave room for more. So a later release can add members and a client that
+ * validates goes on. tests/integration/test_manage_life.py judges every result
+ * by them.
  */
 #ifndef MANAGEMENT_OUTPUT_H
 #define MANAGEMENT_OUTPUT_H
@@ -104,7 +105,7 @@
 	"exposed_name", "version", "approval_status", "version_hash"))
 #define OUT_CREATE_PROMPT OUT_CREATE_TOOL
 #define OUT_CREATE_RESOURCE OUT_CREATE_TOOL
-/* No version was made: nothing is said of one. */
+/* If no version was made, the result has no members of a version. */
 #define OUT_UPDATE_TOOL OUT(DONE_ "," DRAFT_ "," B_("enabled"), \
 	DONE_Q "," Q2("id", "name"))
 #define OUT_UPDATE_PROMPT OUT_UPDATE_TOOL
@@ -213,7 +214,7 @@
 	Q4("pending_tools", "pending_module_requests", \
 	"pending_network_requests", "summary"))
 
-/* ---- what a server has ---- */
+/* ---- parts of a server ---- */
 
 #define OUT_GET_SERVER_MODULES OUT(B_("is_custom_config") "," \
 	LS_("allowed_modules") "," LS_("default_modules") "," \

@@ -1,11 +1,11 @@
 /*
  * Definitions of the management tools. Descriptions speak to a language model
- * that has never seen this system: what the tool does, what comes next, and
- * what it must not expect.
+ * that has never seen this system: the tool's effect, the next step, and
+ * results not to expect.
  */
 #include <string.h>
 
-/* First: the next two's macros have the names of its fields. */
+/* Must come first: macros of the next two have the names of its fields. */
 #include "management_tools.h"
 
 #include "jsonw.h"
@@ -372,7 +372,7 @@ static const struct management_tool tools[] = {
 };
 /* clang-format on */
 
-/* Stands in no list (management_tools.h). */
+/* In no list (management_tools.h). */
 static const struct management_tool imported = {
     .name = MANAGEMENT_IMPORTED, .input_schema = IMPORTED_SCHEMA};
 

@@ -102,12 +102,12 @@ enum management_field {
 	MANAGEMENT_FIELDS(MF)
 #undef MF
 	    MF_MAX = 75,
-	/* Added to the number of a field of kind I: the name of what is meant,
-	 * where its id could be given. manage_named.c takes its place. */
+	/* Added to the number of a field of kind I: a name, where an id could
+	 * be given. manage_named.c replaces it by the id. */
 	MF_NAMED = 128,
-	/* No argument, but what follows from a prompt's arguments or from a URI
-	 * (template): the JSON Schema of what a call gives. Behind the others.
-	 */
+	/* Not an argument: the JSON Schema of a call's arguments, which follows
+	 * from a prompt's arguments or from a URI (template). After the
+	 * others. */
 	MF_OBJECT_SCHEMA = 255
 };
 
@@ -125,43 +125,45 @@ struct management_tool {
 	const char *title;
 	const char *description;  /* for the model that chooses a tool */
 	const char *input_schema; /* JSON of the closed subset */
-	/* Of structuredContent; NULL: another tool's result is passed on. */
+	/* Schema of structuredContent; NULL: another tool's result is passed
+	 * on. */
 	const char *output_schema;
 	bool read_only;
-	bool destructive; /* may undo what somebody relies on */
-	bool idempotent;  /* twice has the effect of once */
+	bool destructive; /* may undo something that somebody relies on */
+	bool idempotent;  /* calling twice has the effect of once */
 };
 
-/* All of them, in the order of tools/list. */
+/* Returns all of them, in the order of tools/list. */
 const struct management_tool *management_tools(size_t *n);
-/* No tool, but a name for admind-check alone: the definition of another MCP
- * server's tool is judged like the arguments of one that somebody creates. No
- * client's tool has a blank in its name. */
+/* Not a tool, but a name for admind-check alone: it checks the definition of
+ * another MCP server's tool like the arguments of a tool that somebody creates.
+ * No client's tool has a blank in its name. */
 #define MANAGEMENT_IMPORTED "imported tool"
-/* By name; NULL if there is none. */
+/* Finds a tool by name; NULL if there is none. */
 const struct management_tool *management_tool(struct ipc_bytes name);
-/* The MCP Tool object (name, title, description, inputSchema, annotations). */
+/* Writes the MCP Tool object (name, title, description, inputSchema,
+ * annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
-/* Returns what one of the patterns in those schemas asks for, in words ("must
- * have
- * ..."); NULL: it is none of them. */
+/* Returns the rule of one of the patterns in those schemas, in words ("must
+ * have ..."); NULL for any other pattern. */
 const char *management_rule(const uint8_t *pattern, size_t n);
-/* Name and kind of a field; NULL for a number the table does not have. */
+/* Returns name and kind of a field; NULL for a number that the table lacks. */
 const char *management_field(unsigned number, enum management_kind *);
 
-/* What CHECK_OPENAPI answers: a group for each operation, which NAME begins,
- * and a line for each that was left out. */
+/* Fields of the answer to CHECK_OPENAPI: a group for each operation, which NAME
+ * begins, and a line for each operation that was left out. */
 enum openapi_field {
 	OPENAPI_NAME = 1,  /* of the tool */
 	OPENAPI_TITLE = 2, /* this and the next may be absent */
 	OPENAPI_DESCRIPTION = 3,
 	OPENAPI_ANNOTATIONS = 4, /* JSON */
 	OPENAPI_SPEC = 5,        /* JSON */
-	OPENAPI_FOLLOWS = 6,     /* TLV: what CHECK_HTTP answers of it */
-	OPENAPI_SKIPPED = 7      /* text: which, and why */
+	OPENAPI_FOLLOWS = 6,     /* TLV: the answer of CHECK_HTTP to it */
+	OPENAPI_SKIPPED = 7      /* text: which operation, and why */
 };
 
-/* What CHECK_INSPECTION answers. With OK 0 only the ERROR fields may follow. */
+/* Fields of the answer to CHECK_INSPECTION. With OK 0 only the ERROR fields may
+ * follow. */
 enum inspection_field {
 	INSPECT_OK = 1,           /* u64: 1 inspected, 0 the code is broken */
 	INSPECT_INPUT_SCHEMA = 2, /* JSON bytes, of the closed subset */
@@ -174,7 +176,8 @@ enum inspection_field {
 	INSPECT_ERROR_CONTEXT = 9, /* one line of code each, in order */
 	/* 64 hex digits, of a command's executable; absent for Python */
 	INSPECT_EXECUTABLE_DIGEST = 10,
-	/* Of kind http, which follow from its specification (CHECK_HTTP). */
+	/* These are of kind http; they follow from its specification
+	 * (CHECK_HTTP). */
 	INSPECT_SECRET = 11,  /* any number, sorted */
 	INSPECT_REQUIRE = 12, /* likewise */
 	INSPECT_CONFIRM = 13  /* u64 1: each call is confirmed */

@@ -4,20 +4,21 @@
 #include "permit.h"
 
 /*
- * What is not in this table needs the most there is, so a tool that somebody
- * adds and forgets here is in nobody's reach who should not have it.
+ * A management tool that is missing in this table needs the highest rights. So
+ * if somebody adds a tool and forgets it here, it is out of reach for everyone
+ * who should not have it.
  *
- * What the scope manage:edit stands for is what the original kept from remote
- * callers: whatever makes, changes or deletes content. Starting, stopping,
- * asking for review, trying a draft: scope manage.
+ * The scope manage:edit covers all that the original kept from remote callers:
+ * making, changing or deleting content. Starting, stopping, asking for review,
+ * trying a draft: scope manage.
  */
 const struct permit_tool permit_tools[] = {
-    /* These are for clients that cannot see a tool which is new; what they
-     * call and find is judged by name. (gatewayd makes a plain call of
+    /* These are for clients that cannot see a new tool; the tools that they
+     * call and find are judged by name. (gatewayd makes a plain call of
      * mcpbox_call_tool, so here it is only a line of the list.) */
     {"mcpbox_call_tool", PERMIT_CALL, PERMIT_REACH_SELF},
     {"mcpbox_search_tools", PERMIT_READ, PERMIT_REACH_SELF},
-    /* Nothing of anybody's is in it, or only of what the ids name. */
+    /* These show nothing of anybody's, or only objects that the ids name. */
     {"mcpbox_guide", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_validate_code", PERMIT_MANAGE, PERMIT_REACH_SELF},
     {"mcpbox_list_servers", PERMIT_MANAGE, PERMIT_REACH_SELF},
@@ -31,8 +32,8 @@ const struct permit_tool permit_tools[] = {
     {"mcpbox_diff_tool_versions", PERMIT_MANAGE, PERMIT_REACH_IDS},
     {"mcpbox_request_publish", PERMIT_MANAGE, PERMIT_REACH_IDS},
     {"mcpbox_request_module", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    /* These show, or stop, all that is on a server or waits in a queue; and
-     * what others called with which arguments. */
+    /* These show, or stop, everything on a server or in a queue; and others'
+     * calls with their arguments. */
     {"mcpbox_get_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
     {"mcpbox_start_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
     {"mcpbox_stop_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
@@ -76,7 +77,7 @@ permit_tool(const char *name)
 	return &most;
 }
 
-/* The next line of a list, or NULL at its end. */
+/* Returns the next line of a list, or NULL at its end. */
 static const char *
 line(const char **at, size_t *n)
 {
@@ -111,7 +112,7 @@ permit_scopes(const char *words)
 	return mask;
 }
 
-/* Is p the text `a` followed by `b` followed by `c`? */
+/* Returns whether p is the text `a` followed by `b` followed by `c`. */
 static bool
 is(const char *p, size_t n, struct ipc_bytes a, const char *b,
     struct ipc_bytes c)

@@ -1,6 +1,6 @@
 /*
- * What a token may: scopes, patterns of names, and which management tools that
- * means. No I/O and no state: tokens.c has the tokens.
+ * The rights of a token: scopes, patterns of names, and the management tools
+ * that follow from them. No I/O and no state: tokens.c has the tokens.
  */
 #ifndef PERMIT_H
 #define PERMIT_H
@@ -25,31 +25,33 @@ struct permit {
 	const char *allow, *deny;
 };
 
-/* "tools:call\nmanage": a mask, with what they imply; words that are none are
- * nothing. */
+/* Reads "tools:call\nmanage" into a mask, with the implied scopes. Unknown
+ * words are ignored. */
 unsigned permit_scopes(const char *words);
 
-/* Is any name permitted? Then nothing needs to be filtered. */
+/* Returns whether every name is permitted. Then nothing needs to be
+ * filtered. */
 bool permit_everything(const struct permit *);
 
 /*
- * May it see and use this object? exposed: what clients call it; server, name:
- * its other name, server__name. A pattern may mean either, so a name that an
- * administrator exposes barely is denied by its server's pattern too.
+ * Returns whether the token may see and use this object. exposed: the name that
+ * clients use; server, name: its other name, server__name. A pattern may mean
+ * either name. So the pattern of its server also denies an object that an
+ * administrator exposes under its bare name.
  */
 bool permit_name(const struct permit *, const char *exposed,
     struct ipc_bytes server, struct ipc_bytes name);
 
-/* How a management tool keeps to a token's patterns. */
+/* How a management tool respects a token's patterns. */
 enum permit_reach {
-	/* It may show or change what no pattern names: only for tokens that may
-	 * use every name. */
+	/* It may show or change objects that no pattern names: only for tokens
+	 * that may use every name. */
 	PERMIT_REACH_ALL,
-	/* It touches what its server_id, tool_id, prompt_id or resource_id name
-	 * and no more: those are judged before it runs. */
+	/* It touches only the objects that its server_id, tool_id, prompt_id or
+	 * resource_id name: these are judged before it runs. */
 	PERMIT_REACH_IDS,
-	/* Its own statements leave out what the token may not see; its ids are
-	 * judged too. */
+	/* Its own statements leave out everything that the token may not see;
+	 * its ids are judged too. */
 	PERMIT_REACH_SELF
 };
 
@@ -59,15 +61,16 @@ struct permit_tool {
 	enum permit_reach reach;
 };
 
-/* A management tool that stands in no row needs EDIT and all names. */
+/* Finds a management tool's row. A tool without a row needs EDIT and all
+ * names. */
 const struct permit_tool *permit_tool(const char *name);
-/* The rows, ended by a NULL name: a test holds them against the tools. */
+/* The rows, ended by a NULL name: a test compares them with the tools. */
 extern const struct permit_tool permit_tools[];
 
 /*
- * May a token with these scopes (those that count now: what a listener takes
- * away is not in it) call this management tool? FAILURE_NONE, or FORBIDDEN
- * with the sentence.
+ * Returns whether a token with these scopes may call this management tool:
+ * FAILURE_NONE, or FORBIDDEN with the sentence. scopes: those that count now,
+ * without the scopes that a listener takes away.
  */
 enum failure permit_management(const struct permit *, unsigned scopes,
     const char *tool, const char **sentence);

@@ -5,6 +5,6 @@
 #include <stddef.h>
 
 extern const char guide_text[];
-extern const size_t guide_len; /* bytes, without the NUL behind them */
+extern const size_t guide_len; /* bytes, without the final NUL */
 
 #endif

@@ -27,9 +27,10 @@ static const struct db_stmt open_row = {"manage_open",
     DB_FAST};
 
 /*
- * A token that may not use every name may not name what it may not see either:
- * to it that is not there. What the call shows beside it leaves out the rest by
- * itself (permit.h, PERMIT_REACH_SELF) or is not offered to such a token.
+ * A token that may not use every name may not name objects that it may not see:
+ * for this token they do not exist. A tool's result leaves out other objects by
+ * itself (permit.h, PERMIT_REACH_SELF), or the tool is not offered to such a
+ * token.
  */
 static const struct db_stmt judge = {"manage_judge",
     "SELECT mcpbox.token_permits_ids($1::text, $2::text, $3::uuid, $4::uuid)",
@@ -44,7 +45,7 @@ judged(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_NOT_FOUND, "there is no such object");
 }
 
-/* Each kind of id once; a call names at most one of each. */
+/* Adds the id of one kind; a call names at most one of each kind. */
 static void
 put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
 {
@@ -191,8 +192,8 @@ manage_start(struct job *j)
 		job_refuse(j, FAILURE_FORBIDDEN, sentence);
 		return;
 	}
-	/* Anybody who reaches 127.0.0.1 may be `local`: what deletes can be
-	 * taken from it. */
+	/* Anyone who reaches 127.0.0.1 may be `local`: an administrator can
+	 * take the deleting tools from it. */
 	if (strncmp(j->tool, "mcpbox_delete_", 14) == 0 &&
 	    !conf_bool(j->a->proc.conf, "local_destructive")) {
 		job_refuse(j, FAILURE_FORBIDDEN,

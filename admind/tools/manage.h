@@ -21,7 +21,7 @@ void manage_stop_server(struct job *);
 void manage_list_objects(struct job *);
 void manage_delete(struct job *);
 void manage_search_tools(struct job *);
-/* manage_named.c: names in the arguments become ids, then manage_judge: may
+/* manage_named.c: turns names in the arguments into ids, then manage_judge: may
  * the token name them? Then the tool runs. */
 void manage_named(struct job *);
 void manage_judge(struct job *);
@@ -36,8 +36,8 @@ void manage_import_tools(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);
-/* From a row of id, name, number, pre-image, number, pre-image: members of an
- * object. 0 or -1. */
+/* Writes members of an object from a row of id, name, number, pre-image,
+ * number, pre-image. 0 or -1. */
 int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_call_tool(struct job *);

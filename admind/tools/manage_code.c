@@ -1,6 +1,7 @@
 /*
- * mcpbox_validate_code: what inspecting a draft would say, without one. Broken
- * code is an answer here, no failure. And what is left of mcpbox_call_tool.
+ * mcpbox_validate_code: the result of inspecting a draft, without a draft.
+ * Broken code is an answer here, not a failure. Also the rest of
+ * mcpbox_call_tool.
  */
 #include "manage.h"
 #include "management_tools.h"
@@ -33,7 +34,7 @@ inspected(struct job *j, struct ipc_bytes fields)
 	job_query(j, &parameters, &p, shown);
 }
 
-/* Without a tree nobody can say that there is a main. */
+/* Without a syntax tree it is unknown whether there is a main. */
 static void
 broken(struct job *j, const char *why)
 {
@@ -61,8 +62,8 @@ manage_validate_code(struct job *j)
 		job_inspect(j, &what, "validate_code", inspected);
 }
 
-/* gatewayd asks for the tool itself (mcp_params.c); only what it can't comes
- * here. */
+/* gatewayd calls the named tool itself (mcp_params.c); only calls that it can't
+ * make come here. */
 void
 manage_call_tool(struct job *j)
 {

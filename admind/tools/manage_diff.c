@@ -1,6 +1,6 @@
 /*
- * mcpbox_diff_tool_versions, and the same for administrators: two versions of
- * one object against each other, as a reviewer is shown them.
+ * mcpbox_diff_tool_versions, and the same for administrators: compares two
+ * versions of one object, as a reviewer sees them.
  */
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
  * mcpbox_guide: docs/TOOLS.md, as it was when this program was built. It is
- * text for a model, so it goes out as text and not as JSON of an object around
- * it.
+ * text for a model, so content[0] is the text itself, not JSON.
  */
 #include "guide.h"
 #include "jobs.h"

@@ -1,11 +1,11 @@
 /*
  * Management tools whose result PostgreSQL makes: one statement, one JSON
- * object. A row of the table says which fields the statement takes, in order;
- * what the statement answers goes out as it is, since this process reads no
+ * object. A row of the table names the fields that the statement takes, in
+ * order. The statement's answer goes out unchanged, since this process reads no
  * JSON.
  *
- * The functions are in sql/schema/manage.sql. Null means that there is
- * no such object; any other failure is the function's own.
+ * The functions are in sql/schema/manage.sql. Null means that there is no such
+ * object; any other failure is the function's own.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #include "management_tools.h"
 #include "step.h"
 
-/* Parameters that are no argument; behind the fields' numbers. */
+/* Parameters that are not arguments; above the fields' numbers. */
 enum {
-	P_NEW_ID = 240,  /* a uuid for what is made */
-	P_ACTOR = 241,   /* who asks */
+	P_NEW_ID = 240,  /* a uuid for the new object */
+	P_ACTOR = 241,   /* the principal of the job */
 	P_TIMEOUT = 242, /* the configured limit of a call, in ms */
 };
 
@@ -31,7 +31,8 @@ struct made {
 	const char *tool;
 	struct db_stmt stmt;
 	uint8_t param[PARAMS_MAX]; /* MF_* or P_*, ended by 0 */
-	bool changes;              /* what may be called: gateways are told */
+	/* the set of callable objects: gateways are told */
+	bool changes;
 	const char *missing;
 };
 
@@ -129,7 +130,7 @@ answered(struct job *j, const struct pg_result *r)
 		job_done(j);
 }
 
-/* What the schema gives a default has it here too. */
+/* Returns the default of a field that has one in the schema. */
 static bool
 standard(uint8_t field, int64_t *out)
 {
@@ -148,8 +149,8 @@ standard(uint8_t field, int64_t *out)
 	}
 }
 
-/* One parameter. ids: room for those that must live until the statement is
- * sent. -1: the job has failed. */
+/* Adds one parameter. id: room for an id that must live until the statement is
+ * sent. 0, or -1 with the job failed. */
 static int
 put(struct job *j, uint8_t field, struct ipc_id *id, struct db_params *p)
 {

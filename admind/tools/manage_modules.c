@@ -1,6 +1,6 @@
 /*
  * mcpbox_request_module: asks an administrator to let one tool import a
- * package. Deciding is not a management tool's.
+ * package. No management tool decides.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +46,8 @@ requested(struct job *j, const struct pg_result *rows)
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	/* One that is in no store yet is approved when it is, or waits for a
-	 * person. */
+	/* A module that is in no store yet is approved once it is stored, or
+	 * waits for a person. */
 	if (db_bool(rows, 0, 2))
 		policies_approve(j, &request, answer);
 	else
@@ -55,9 +55,9 @@ requested(struct job *j, const struct pg_result *rows)
 }
 
 /*
- * Which module of Python's own a request names: its name up to a dot or ==, as
- * an import spells it; NULL: none. No package of an index is reached by such a
- * name, since the interpreter finds its own first.
+ * Returns the module of Python's own that a request names: its name up to a dot
+ * or ==, as an import spells it; NULL: none. Such a name reaches no package of
+ * an index, since the interpreter finds its own module first.
  */
 static const char *
 of_python(struct ipc_bytes name, bool *submodule)
@@ -74,7 +74,7 @@ of_python(struct ipc_bytes name, bool *submodule)
 	return NULL;
 }
 
-/* Nothing is asked of anybody: there is nothing to decide. */
+/* Asks nobody: there is nothing to decide. */
 static void
 answer_of_python(struct job *j, const char *module, bool submodule)
 {

@@ -1,11 +1,11 @@
 /*
- * Names where ids are taken: before a management tool runs, what its arguments
- * call by name (MF_NAMED, a text of tool_ids that is no uuid) becomes the id of
- * the one thing that has that name.
+ * Names where ids are accepted: before a management tool runs, a name in its
+ * arguments (MF_NAMED, or a text of tool_ids that is not a uuid) becomes the id
+ * of the one object of that name.
  *
- * A token that may not use every name finds only what it may name, so a name
- * tells it no more than an id would: neither that something is there, nor that
- * a name is ambiguous because of it.
+ * A token that may not use every name finds only objects that it may name. So a
+ * name tells it no more than an id would: neither that an object exists, nor
+ * that a name is ambiguous because of that object.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const struct db_stmt find = {"manage_named",
     " $3::text)",
     DB_FAST};
 
-/* Columns of that. */
+/* Columns of find. */
 enum { C_COUNT, C_ID, C_LIKES };
 
 static bool
@@ -38,8 +38,8 @@ is_named(const struct tlv *f, uint8_t *tag)
 	return true;
 }
 
-/* The object that a field names: for PostgreSQL, in words, and the tool that
- * lists it. */
+/* The kind of object that a field names: the kind for PostgreSQL, its words,
+ * and the tool that lists it. */
 struct named {
 	const char *kind, *words, *list;
 };
@@ -85,7 +85,7 @@ fail(struct job *j, const struct pg_result *rows, int row, const struct tlv *f,
 		    (const char *)likes.p);
 }
 
-/* The fields once more, with ids in the place of names. */
+/* Copies the fields, with ids in the place of names. */
 static void
 found(struct job *j, const struct pg_result *rows)
 {

@@ -1,6 +1,6 @@
 /*
  * mcpbox_request_network_access: asks an administrator to let the tools of a
- * server reach a host. Deciding is not a management tool's.
+ * server reach a host. No management tool decides.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { TOOLS_MAX = 64 };
 
-/* The host in its one spelling, the server and the tools come back. */
+/* Returns the host in its one spelling, the server and the tools. */
 static const struct db_stmt request_network = {"manage_request_network",
     "SELECT $1::uuid, r.host, r.server, r.tools,"
     " mcpbox.review_mode('network') = 'automatic', r.port, r.proto, r.asked,"
@@ -22,7 +22,7 @@ static const struct db_stmt request_network = {"manage_request_network",
     " $4::text, $5::int4, $6::text, $7::text, false) r",
     DB_SURE};
 
-/* Columns of that. */
+/* Columns of request_network. */
 enum {
 	C_REQUEST,
 	C_HOST,
@@ -35,7 +35,7 @@ enum {
 	C_UNDECLARED
 };
 
-/* The next step is in the answer already; what it is for, here. */
+/* The next step is in the answer already; this tells its effect. */
 static void
 answer(struct job *j, bool approved)
 {
@@ -51,7 +51,8 @@ answer(struct job *j, bool approved)
 	job_done(j);
 }
 
-/* Which tools would not reach it even if it were granted, and what to do. */
+/* Names the tools that would not reach the host even if it were granted, and
+ * the next step. */
 static void
 put_undeclared(struct jsonw *w, const struct pg_result *rows)
 {
@@ -99,7 +100,8 @@ requested(struct job *j, const struct pg_result *rows)
 		answer(j, false);
 }
 
-/* tool_id or tool_ids, as uuids each once. 0, or -1 with the job failed. */
+/* Takes tool_id or tool_ids, as uuids, each once. 0, or -1 with the job
+ * failed. */
 static int
 take_tools(struct job *j, struct db_array *out)
 {

@@ -1,11 +1,11 @@
 /*
- * Management tools over what there is: deleting a tool, prompt or resource,
+ * Management tools on existing objects: deleting a tool, prompt or resource,
  * and finding tools.
  *
- * Deleting is the one thing that a model can take away from others. It is in
- * reach of whoever may call management tools on the local listener, unless
- * local_destructive is off (manage_start); what is deleted can be made and
- * asked for again, and its versions and records are still there.
+ * Deleting is the only way in which a model can take something away from
+ * others. Everyone who may call management tools on the local listener can
+ * delete, unless local_destructive is off (manage_start). A deleted object can
+ * be made and requested again, and its versions and records remain.
  */
 #include <string.h>
 
@@ -58,8 +58,8 @@ manage_delete(struct job *j)
 
 enum { FOUND_DEFAULT = 10 };
 
-/* For a token that may not see everything: the best of many, less what it may
- * not. */
+/* For a token that may not see everything: the best of many, without those that
+ * it may not see. */
 static const struct db_stmt search = {"manage_search",
     "SELECT exposed_name, title, description, server_name"
     " FROM mcpbox.search_tools($1::text, CASE WHEN $3::text IS NULL"

@@ -1,7 +1,7 @@
 /*
- * Management tools around review: asking for it, and seeing how it stands.
- * Deciding is not among them: that takes a person at the admin panel or at
- * mcpboxctl, and the vault's seal.
+ * Management tools for review: asking for it, and seeing its state. None of
+ * them decides: that takes a person at the admin panel or at mcpboxctl, and the
+ * vault's seal.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "management_tools.h"
 #include "step.h"
 
-/* Requests shown of each kind. */
+/* Shown requests of each kind. */
 enum { PENDING_SHOWN = 50 };
 
 /* ---- mcpbox_request_publish ---- */
@@ -129,7 +129,7 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
     DB_FAST};
 
-/* A text that is null unless `have`. */
+/* Writes a text, or null unless `have`. */
 static void
 kv_maybe(struct jsonw *w, const char *name, bool have, struct ipc_bytes value)
 {
@@ -219,8 +219,8 @@ manage_get_tool_status(struct job *j)
 
 /* ---- mcpbox_list_pending_requests ---- */
 
-/* Oldest first, a limited number of each kind; the total of the kind stands in
- * each row. */
+/* Oldest first, a limited number of each kind; each row has the total of its
+ * kind. */
 static const struct db_stmt pending = {"manage_pending",
     "SELECT k.kind, k.n, r.id, r.tool_id, t.name, s.name, r.requested_at,"
     "  v.version_no, v.exposed_name, r.requested_by, m.name,"
@@ -243,7 +243,7 @@ static const struct db_stmt pending = {"manage_pending",
     " ORDER BY k.kind, r.requested_at, r.id",
     DB_FAST};
 
-/* The rows of one kind as an array; returns how many there are in all. */
+/* Writes the rows of one kind as an array; returns the total of the kind. */
 static int64_t
 pending_kind(struct jsonw *w, const char *name, const char *kind,
     const struct pg_result *rows)

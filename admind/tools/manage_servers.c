@@ -1,9 +1,9 @@
 /*
- * Management tools over servers. mcpbox_list_servers is the pattern of all
+ * Management tools on servers. mcpbox_list_servers is the pattern of all
  * management tools: typed fields in, one statement, one JSON object out.
  *
- * Lists are one statement each: the total stands in every row, and a page past
- * the end is one row whose other columns are null.
+ * Lists are one statement each: every row has the total, and a page past the
+ * end is one row whose other columns are null.
  */
 #include "ids.h"
 #include "json_kv.h"
@@ -12,7 +12,7 @@
 #include "step.h"
 #include "token.h"
 
-/* Page size when none is asked for (the tool's schema says so too). */
+/* Default page size (the tool's schema says so too). */
 enum { PAGE_SIZE = 50 };
 
 static const struct db_stmt list_servers = {"manage_list_servers",
@@ -116,14 +116,15 @@ manage_create_server(struct job *j)
 }
 
 /*
- * The switch is one function in the database: from its commit on no call by
- * name begins (the intent row checks the server again). The answer waits
- * until gateways dropped their lists.
+ * One function in the database switches: from its commit on no call by name
+ * begins (the intent row checks the server again). The answer waits until
+ * gateways dropped their lists.
  *
- * Any principal with the scope manage may ask. Who starts what an administrator
- * or root stopped would undo the emergency stop: that function refuses it
- * (migration 0026), by the role of the transaction, which only ADMIN_ACTION
- * sets (adminact.c). No argument of a management tool reaches it.
+ * Any principal with the scope manage may ask. Starting a server that an
+ * administrator or root stopped would undo the emergency stop: that function
+ * refuses it (migration 0026), by the role of the transaction, which only
+ * ADMIN_ACTION sets (adminact.c). No argument of a management tool reaches the
+ * role.
  */
 static const struct db_stmt set_status = {"manage_set_status",
     "WITH done AS MATERIALIZED (SELECT mcpbox.set_server_status($1::uuid,"
@@ -157,7 +158,8 @@ set_status_rows(struct job *j, const struct pg_result *rows)
 		json_kv_message(j, "Nothing changed: %.*s.", (int)words.n,
 		    (const char *)words.p);
 	} else if (!running && !changed) {
-		/* Somebody did while this waited: the row is of before. */
+		/* Somebody stopped it while this waited: the row shows the time
+		 * before. */
 		json_kv_message(j,
 		    "Nothing changed: somebody stopped it meanwhile; "
 		    "mcpbox_get_server says who, and who may start it.");

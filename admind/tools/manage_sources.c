@@ -1,6 +1,6 @@
 /*
- * mcpbox_discover_external_tools, mcpbox_import_external_tools. Adding and
- * listing sources is PostgreSQL's (manage_made.c).
+ * mcpbox_discover_external_tools, mcpbox_import_external_tools. PostgreSQL adds
+ * and lists sources (manage_made.c).
  */
 #include <string.h>
 

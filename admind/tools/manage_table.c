@@ -1,6 +1,6 @@
 /*
  * The management tools by name. Their definitions for clients are in
- * management_tools.c; a test holds the two lists together.
+ * management_tools.c; a test compares the two lists.
  */
 #include "manage.h"
 #include "step.h"

@@ -10,7 +10,8 @@
 
 enum { PAGE_SIZE = 50 };
 
-/* What a token's patterns let it see; nothing is asked for clients without. */
+/* The objects that a token's patterns let it see; without a token nothing is
+ * checked. */
 #define SEEN(t)                                                              \
 	" AND ($5::text IS NULL OR mcpbox.token_permits($5::text, $6::text," \
 	" (SELECT w.exposed_name FROM mcpbox.tool_versions w"                \
@@ -41,7 +42,7 @@ static const struct db_stmt list_objects = {"manage_list_objects",
     DB_FAST};
 /* clang-format on */
 
-/* "tools" of mcpbox_list_tools. */
+/* Returns "tools" for mcpbox_list_tools. */
 static const char *
 plural(const struct job *j)
 {

@@ -1,7 +1,7 @@
 /*
- * The modules that Python has by itself, as sys.stdlib_module_names of the
- * interpreter's version that runners embed has them (stdlib.py, when built).
- * Private ones, which begin with an underscore, are left out.
+ * The modules that Python itself has, by sys.stdlib_module_names of the
+ * interpreter version that runners embed (stdlib.py, when built). Private ones,
+ * which begin with an underscore, are left out.
  */
 #ifndef STDLIB_NAMES_H
 #define STDLIB_NAMES_H

@@ -17,7 +17,8 @@
 #include "requests.h"
 #include "service.h"
 
-/* Who may send what was checked by the table; here only to whom it goes. */
+/* Hands a message to its handler; the table has already checked that the peer
+ * may send it. */
 static int
 dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -63,8 +64,8 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	}
 }
 
-/* Passwords, secrets' values and tokens come in frames: nothing of one stays
- * behind in freed memory. */
+/* Passwords, secrets' values and tokens come in frames: no part of a frame may
+ * remain in freed memory. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -115,9 +116,9 @@ listen_on(struct vault *v, struct port *port, const char *name,
 }
 
 /*
- * What the vault needs beyond the base list: threads for password hashes,
+ * System calls of the vault beyond the base list: threads for password hashes,
  * made right after (slots_start closes that door again, by the seccomp call
- * that is allowed for it), and what a thread's start and end use.
+ * that is allowed for it), and the calls of a thread's start and end.
  */
 static const struct confine_rule rules[] = {
     {SYS_clone, -1, 0, 0},
@@ -153,7 +154,7 @@ confine(struct vault *v, bool locked)
 	ipc_hello_set("mcpbox-admind-vault", v->layers);
 }
 
-/* One line, the layers with spaces between them. */
+/* Logs one line, the layers with spaces between them. */
 static void
 log_ready(const char *layers)
 {

@@ -8,10 +8,10 @@
 #include "version.h"
 #include "version_gate.h"
 
-/* A pre-image is at most what CONTENT may carry to the vault. */
+/* A pre-image is not larger than CONTENT may carry to the vault. */
 enum { PREIMAGE_MAX = IPC_BLOB_MAX };
 
-/* Which argument is which field of a version; in the order of the latter. */
+/* Maps tool arguments to version fields, in field order. */
 static const struct {
 	uint8_t version, argument;
 } same[] = {
@@ -104,9 +104,10 @@ draft_names(
 }
 
 /*
- * Copies every field with tag `from` of a list as tag `to`. Returns how many
- * there were. An empty text clears: no field is written for it. That is what
- * an empty array of names, an empty title and an empty MIME type are.
+ * Copies every field with tag `from` of a list as tag `to`. An empty text
+ * clears: no field is written for it. An empty array of names, an empty title
+ * and an empty MIME type come as empty texts. Returns the number of fields
+ * found.
  */
 static int
 copy(struct buf *out, uint8_t to, struct ipc_bytes list, uint8_t from)
@@ -212,8 +213,8 @@ draft_modules(const struct draft *d, struct ipc_bytes fields)
 	return ipc_bytes(list, n);
 }
 
-/* Fields that a version of this kind doesn't have; of text and blob the new
- * one replaces the other. */
+/* Returns whether a version of this kind lacks this field. A new text replaces
+ * a blob, and a new blob a text. */
 static bool
 foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 {
@@ -239,8 +240,8 @@ foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 	}
 }
 
-/* The fields of a prompt or resource that are not simply an argument's.
- * Returns whether this is one of them. */
+/* Writes a field of a prompt or resource that is not simply an argument.
+ * Returns whether tag is such a field. */
 static bool
 of_object(const struct draft *d, struct ipc_bytes fields,
     struct ipc_bytes before, enum draft_kind kind, uint8_t tag, struct buf *out)
@@ -265,8 +266,8 @@ of_object(const struct draft *d, struct ipc_bytes fields,
 	}
 }
 
-/* The fields that follow from a declared REST call, and from nothing else.
- * Returns whether this is one of them. */
+/* Writes a field that follows from a declared REST call and from nothing else.
+ * Returns whether tag is such a field. */
 static bool
 of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
     struct buf *out)
@@ -284,14 +285,15 @@ of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
 		(void)copy(out, tag, inspected, INSPECT_REQUIRE);
 		return true;
 	case VERSION_CONFIRM:
-		/* Where it does not follow, it may have been asked for. */
+		/* If it does not follow, it may have been asked for. */
 		return copy(out, tag, inspected, INSPECT_CONFIRM) > 0;
 	default:
 		return false;
 	}
 }
 
-/* What the inspection says, for the fields it may fill. */
+/* Copies a field that the inspection may fill. Returns the number of fields
+ * found. */
 static int
 from_inspection(struct buf *out, uint8_t to, struct ipc_bytes inspected)
 {
@@ -331,9 +333,9 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 	tlv_puts(out, VERSION_EXPOSED_NAME, d->exposed);
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		uint8_t tag = same[i].version;
-		/* New code has a new signature: its schema replaces the old, as
-		 * a command's digest does. A description that somebody wrote
-		 * stays. */
+		/* New code has a new signature: its schema replaces the old
+		 * one, as a command's digest does. A description that somebody
+		 * wrote remains. */
 		bool fresh = tag == VERSION_INPUT_SCHEMA ||
 		    tag == VERSION_EXECUTABLE_DIGEST;
 
@@ -341,7 +343,7 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		    of_object(d, fields, before, kind, tag, out) ||
 		    of_http(kind, inspected, tag, out))
 			continue;
-		/* What was asked for by name, as the exact content of it. */
+		/* Modules asked for by name, as their exact content. */
 		if (tag == VERSION_MODULE &&
 		    tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1) {
 			buf_put(out, d->lock.p, d->lock.len);

@@ -1,6 +1,7 @@
 /*
- * Versions of kind http: what mcpbox_create_tool and mcpbox_update_tool may not
- * say beside a specification, and the question what follows from it.
+ * Versions of kind http: the fields that mcpbox_create_tool and
+ * mcpbox_update_tool may not give beside a specification, and the question to
+ * admind-check which fields follow from it.
  */
 #include "draft.h"
 #include "management_tools.h"
@@ -8,8 +9,8 @@
 #include "version.h"
 #include "versions.h"
 
-/* A declared REST call: what follows from its specification can't be said
- * otherwise. NULL, or what is wrong. */
+/* Checks the fields of a declared REST call: fields that follow from its
+ * specification can't be given otherwise. NULL, or the error. */
 const char *
 manage_http_wrong(struct job *j, const struct draft *d, struct ipc_bytes *spec)
 {
@@ -35,7 +36,7 @@ manage_http_wrong(struct job *j, const struct draft *d, struct ipc_bytes *spec)
 	return NULL;
 }
 
-/* CHECK_HTTP's: 0 not said, 1 false, 2 true. */
+/* Returns CHECK_HTTP's value: 0 not given, 1 false, 2 true. */
 static uint8_t
 confirm_asked(struct job *j)
 {

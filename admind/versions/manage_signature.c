@@ -1,7 +1,7 @@
 /*
- * An input_schema that somebody wrote beside python_code, against what main's
- * signature takes: a call that the one lets in and the other refuses would fail
- * each time. PostgreSQL takes both apart, since this process reads no JSON.
+ * Compares an input_schema that somebody wrote beside python_code with main's
+ * signature: a call that one lets in and the other refuses would fail each
+ * time. PostgreSQL takes both apart, since this process reads no JSON.
  */
 #include "draft.h"
 #include "management_tools.h"

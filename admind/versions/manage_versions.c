@@ -1,10 +1,10 @@
 /*
- * Management tools that make versions of tools, prompts and resources. Their
- * content is only ever written as a new version: what an administrator approved
- * cannot change under him.
+ * Management tools that make versions of tools, prompts and resources. Content
+ * is only ever written as a new version, so content that an administrator
+ * approved cannot change under him.
  *
- *	create, update -> (modules) -> (inspected) -> made
- *		-> (command or template checked) -> stored
+ *  create, update -> (modules) -> (inspected) -> made
+ *    -> (command or template checked) -> stored
  */
 #include <stdio.h>
 #include <string.h>
@@ -43,16 +43,16 @@ draft_of(struct job *j)
 	return d;
 }
 
-/* ---- what create and update share ---- */
+/* ---- shared by create and update ---- */
 
-/* "prompt" of mcpbox_create_prompt. */
+/* Returns "prompt" for mcpbox_create_prompt. */
 static const char *
 word_of(const struct job *j)
 {
 	return strrchr(j->tool, '_') + 1;
 }
 
-/* Shows the version just stored: the model sees what schema its code got. */
+/* Shows the version just stored: the model sees the schema its code got. */
 static void
 show_draft(struct job *j, const struct draft *d, int64_t version)
 {
@@ -76,8 +76,8 @@ show_draft(struct job *j, const struct draft *d, int64_t version)
 }
 
 /*
- * What the version will be made of, from the fields and the version before;
- * each kind has its own parts and no others'. code_bytes: the server's limit, 0
+ * Finds the content of the new version, from the fields and the version before.
+ * Each kind has its own parts and no others'. code_bytes: the server's limit, 0
  * for the configured one. 0, or -1 with the job ended.
  */
 static int
@@ -137,8 +137,8 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	return 0;
 }
 
-/* Makes the pre-image, looks once more at a command or a static prompt as a
- * whole (its other half may be an older version's), then next. */
+/* Makes the pre-image, checks a command or a static prompt once more as a whole
+ * (its other half may be an older version's), then calls next. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
@@ -236,7 +236,7 @@ create_server(struct job *j, const struct pg_result *rows)
 		    "mcpbox_list_servers");
 		return;
 	}
-	/* Told early, before a runner is spent; the database decides. */
+	/* Refused early, before a runner is spent; the database decides. */
 	if (!db_null(rows, 0, 2)) {
 		word = db_bytes(rows, 0, 2);
 		job_fail(j, FAILURE_CONFLICT,
@@ -261,7 +261,7 @@ create_server(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_INVALID_ARGUMENTS, TOO_LONG);
 		return;
 	}
-	/* Grants are a tool's, and this one is not there yet. */
+	/* Grants belong to a tool, and this tool does not exist yet. */
 	if (job_field(j, MF_MODULE, &modules) == 1 && modules.n > 0) {
 		job_fail(j, FAILURE_MISSING_GRANT,
 		    "no module is granted to a tool that is not there yet: "
@@ -326,7 +326,7 @@ update_switched(struct job *j, const struct pg_result *rows)
 	struct draft *d = j->data;
 
 	jsonw_kv_bool(&j->json, "enabled", enabled);
-	/* Without a new version nothing was shown yet. */
+	/* Without a new version nothing was written yet. */
 	if (d->preimage.len == 0) {
 		jsonw_kv_bool(&j->json, "success", true);
 		json_kv_id(&j->json, "id", &d->tool_id);
@@ -343,7 +343,7 @@ update_switched(struct job *j, const struct pg_result *rows)
 		job_done(j);
 }
 
-/* The switch, if it was asked for, else the end. */
+/* Sets the switch if the fields ask for it, else ends. */
 static void
 update_enabled(struct job *j)
 {
@@ -412,8 +412,8 @@ update_compare(struct job *j, struct ipc_bytes inspected)
 	manage_signature(j, inspected, update_inspected);
 }
 
-/* New code, a new command or another kind is inspected again, and code whose
- * schema is another. */
+/* Inspects new code, a new command or another kind again, and code with a new
+ * schema. */
 static void
 update_inspect(struct job *j)
 {
@@ -429,7 +429,8 @@ update_inspect(struct job *j)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
 	if (subject_of(j, d->code_bytes, &what) == -1)
 		return;
-	/* Here the new version is made of it whole, whatever was changed. */
+	/* Kind http: the whole version follows from it, whatever was
+	 * changed. */
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
@@ -438,9 +439,9 @@ update_inspect(struct job *j)
 		update_inspected(j, ipc_bytes(NULL, 0));
 }
 
-/* ---- modules: names become what exactly was granted ---- */
+/* ---- modules: names become the exact granted entries ---- */
 
-/* The names as one text: an array's form would have to be escaped. */
+/* The names are one text: in an array's form they would need escaping. */
 static const struct db_stmt module_lock = {"manage_module_lock",
     "SELECT k FROM mcpbox.module_lock($1::uuid,"
     " string_to_array($2::text, E'\\n')) k",
@@ -521,7 +522,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		    word_of(j));
 		return;
 	}
-	/* Told before a draft is made; set_tool_enabled() decides. */
+	/* Refused before a draft is made; set_tool_enabled() decides. */
 	if (job_number(j, MF_ENABLED, 0) == 1 && !db_null(rows, 0, 9)) {
 		f = db_bytes(rows, 0, 9);
 		job_fail(

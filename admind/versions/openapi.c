@@ -1,13 +1,12 @@
 /*
  * See openapi.h.
  *
- *	server -> taken apart (CHECK_OPENAPI) -> drafts made -> stored, asked
- *for
+ *  server -> taken apart (CHECK_OPENAPI) -> drafts made -> stored, requested
  *
- * The document is anybody's text. Nothing of it is fetched, run or believed:
- * what admind-check makes of it are specifications like those that people
- * write, and a person approves each. Even where a policy approves tools by
- * itself, these wait: nobody has written them.
+ * The document is untrusted text. No part of it is fetched, run or believed:
+ * admind-check turns it into specifications like those that people write, and a
+ * person approves each. Even where a policy approves tools by itself, these
+ * wait: no person has written them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #include "openapi.h"
 #include "tlv.h"
 
-/* As many as CHECK_OPENAPI makes. */
+/* The largest number that CHECK_OPENAPI makes. */
 enum { TOOLS_MAX = 50, SKIPPED_MAX = 64 * 1024 };
 
 struct openapi {
@@ -55,8 +54,8 @@ end_err(struct openapi *o, const struct err *e)
 	end(o, e->failure, e->text, ipc_bytes(NULL, 0));
 }
 
-/* Tools that are there, what was left out, and why. All or nothing but for
- * names that are taken. */
+/* Answers the tools that were made, the operations left out, and why. All or
+ * nothing, except for names that are taken. */
 static const struct db_stmt import = {"openapi_import",
     "SELECT mcpbox.import_http_tools($1::uuid, $2::uuid[], $3::uuid[],"
     " $4::bytea[], string_to_array($5::text, E'\\n'), $6::text)",
@@ -77,9 +76,10 @@ imported(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- drafts ---- */
 
-/* The group of fields that begins at r's NAME (in *name), up to the next one:
- * as arguments of mcpbox_create_tool, and what follows from the specification.
- * 1: *next is the next group's name; 0: that was the last. */
+/* Reads the group of fields that begins at r's NAME (in *name), up to the next
+ * one: as arguments of mcpbox_create_tool, and as the fields that follow from
+ * the specification. 1: *next is the next group's name; 0: that was the
+ * last. */
 static int
 group(struct tlv_reader *r, struct openapi *o, const struct tlv *name,
     struct buf *fields, struct ipc_bytes *follows, struct tlv *next)
@@ -181,7 +181,7 @@ store(struct openapi *o, struct made *made)
 {
 	struct db_params p;
 
-	/* The last line has no line feed behind it. */
+	/* The last line ends without a line feed. */
 	if (o->skipped.len > 0)
 		o->skipped.len--;
 	db_params_init(&p);
@@ -313,8 +313,8 @@ openapi_import(struct admind *a, const struct ipc_id *server, const char *actor,
 
 /* ---- OPENAPI_IMPORT ---- */
 
-/* Who may send it: a login of an administrator that the vault knows, or uid 0,
- * as with ADMIN_ACTION. What comes of it are requests, which others decide. */
+/* Allowed for an administrator's login that the vault knows, or uid 0, as with
+ * ADMIN_ACTION. It only makes requests, which others decide. */
 static void
 op_ended(void *arg, const struct openapi_end *e)
 {

@@ -8,14 +8,15 @@
 #include "admind.h"
 
 struct openapi_end {
-	enum failure failure;  /* NONE: json is what became of it */
+	enum failure failure;  /* NONE: json is the result */
 	const char *text;      /* else a sentence */
 	struct ipc_bytes json; /* the answer, or an array of errors, or empty */
 };
 typedef void openapi_cb(void *arg, const struct openapi_end *);
 
-/* document: JSON; base_url: instead of its servers, or empty; operations:
- * lines, or none for all. cb hears the end once, perhaps at once. */
+/* Imports a document. document: JSON; base_url: instead of its servers, or
+ * empty; operations: lines, or empty for all. Calls cb once with the end,
+ * perhaps at once. */
 void openapi_import(struct admind *, const struct ipc_id *server,
     const char *actor, struct ipc_bytes document, struct ipc_bytes base_url,
     struct ipc_bytes operations, openapi_cb *, void *arg);

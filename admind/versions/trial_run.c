@@ -1,18 +1,17 @@
 /*
  * mcpbox_test_code: the newest version of a tool runs once, approved or not.
  *
- *	version -> arguments -> intent row -> sealed, held -> RUN -> result
+ *  version -> arguments -> intent row -> sealed, held -> RUN -> result
  *
- * What lets anybody's code run here: it is an execution of kind test, which the
- * vault seals without secrets and for admind's own listener only, to which
- * sandboxd gives no network, nobody to ask and no more than the default limits,
- * and which no gateway can start (contexts.c, held.c, park.c). So an author
- * gains nothing over what an inspection, which imports his code, gives him; a
- * hostile admind gains nothing over that either. The result is anybody's bytes
- * and goes nowhere but to the author.
+ * Why unapproved code may run here: it is an execution of kind test. The vault
+ * seals it without secrets and for admind's own listener only. sandboxd gives
+ * it no network, no client to ask and no more than the default limits. No
+ * gateway can start it (contexts.c, held.c, park.c). So an author gains nothing
+ * over an inspection, which imports his code; neither does a hostile admind.
+ * The result is untrusted bytes and goes to the author only.
  *
- * It is no call of the tool: being stopped, disabled or revoked does not hinder
- * it, being deleted does.
+ * It is not a call of the tool: a tool that is stopped, disabled or revoked can
+ * be tested, a deleted one cannot.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,9 @@
 #include "versions.h"
 
 enum {
-	/* With the queue and the way back it must end before the management
-	 * call does (MANAGEMENT_DEADLINE_MS); a longer one is for calls. */
+	/* With the queue and the way back, the test must end before the
+	 * management call does (MANAGEMENT_DEADLINE_MS); a longer run needs a
+	 * call. */
 	TEST_TIMEOUT_MAX_MS = 40 * 1000,
 	TEST_WAIT_MS = QUEUE_MS + TEST_TIMEOUT_MAX_MS + 10 * 1000,
 };
@@ -88,7 +88,7 @@ struct test {
 	uint64_t created_us;
 	char name[EXPOSED_NAME_MAX + 1];
 	struct buf args;     /* as the client sent them, or {} */
-	struct buf material; /* what runs, with its limits */
+	struct buf material; /* the code or command, with its limits */
 };
 
 static void
@@ -109,7 +109,7 @@ deadline_us(const struct test *t)
 	return t->created_us + TEST_WAIT_MS * UINT64_C(1000);
 }
 
-/* The arguments as its record keeps them. */
+/* Writes the arguments as the record keeps them. */
 static void
 put_kept(const struct test *t, struct buf *out)
 {
@@ -139,7 +139,7 @@ intent_of(const struct test *t, struct buf *out)
 	buf_free(&text);
 }
 
-/* Ends the job, too. closed: sandboxd's record will close the row. */
+/* Ends the test and the job. closed: sandboxd's record will close the row. */
 static void
 fail(struct test *t, bool closed, enum failure failure, const char *text)
 {
@@ -162,7 +162,7 @@ fail(struct test *t, bool closed, enum failure failure, const char *text)
 	job_fail(t->j, failure, "%s", why);
 }
 
-/* ---- 5: it ran ---- */
+/* ---- 5: the test ran ---- */
 
 static void
 answered(struct job *j, const struct pg_result *rows)
@@ -176,7 +176,8 @@ show(struct test *t, const struct ipc_call_result *m, enum failure f)
 {
 	struct db_params p;
 
-	/* The test's own record has it, without what names tell (kept.h). */
+	/* The test's own record has the result, without the values of telling
+	 * names (kept.h). */
 	t->j->result_elsewhere = true;
 	db_params_init(&p);
 	db_p_bytes(&p, m->body_meta.p, m->body_len);
@@ -220,8 +221,8 @@ ran(void *arg, struct ipc_frame *f, enum failure gone)
 	failure = (enum failure)m.failure;
 	if (m.outcome != OUTCOME_DONE && failure == FAILURE_NONE)
 		failure = FAILURE_INTERNAL;
-	/* The code's own failures are what is asked for; the platform's are
-	 * not. */
+	/* Failures of the tested code are a result; failures of the platform
+	 * are not. */
 	if (m.body_len == 0)
 		fail(t, true,
 		    failure == FAILURE_NONE ? FAILURE_INTERNAL : failure,
@@ -322,7 +323,7 @@ checked(struct job *j)
 	buf_free(&text);
 }
 
-/* ---- 1, 2: the version, and what it takes ---- */
+/* ---- 1, 2: the version, and its arguments ---- */
 
 static void
 put_limits(struct buf *out, const struct job *j, const struct pg_result *rows)
@@ -360,8 +361,8 @@ put_field(struct buf *out, uint8_t tag, const uint8_t *list, size_t n,
 		tlv_put(out, tag, f.p, f.n);
 }
 
-/* Code with its modules, or a command with the executable it was drafted for;
- * as the vault takes it from an approved version. */
+/* Adds code with its modules, or a command with the executable it was drafted
+ * for, as the vault takes them from an approved version. */
 static int
 put_kind(
     struct test *t, bool command, struct ipc_bytes preimage, struct err *err)
@@ -413,7 +414,8 @@ found(struct job *j, const struct pg_result *rows)
 		    "only tools can be tried: this is no tool");
 		return;
 	}
-	/* Code of ours does it, and its network is what is to be reviewed. */
+	/* mcpbox's own code does it, and its network access is the thing to
+	 * review. */
 	if (ipc_streq(db_bytes(rows, 0, C_KIND), "http") ||
 	    ipc_streq(db_bytes(rows, 0, C_KIND), "mcp")) {
 		job_fail(j, FAILURE_INVALID_ARGUMENTS,

@@ -11,13 +11,13 @@ void manage_update(struct job *);
 void manage_import_openapi(struct job *);
 /* trial_run.c */
 void manage_test_code(struct job *);
-/* manage_signature.c: next with what the inspection said, unless an
- * input_schema in the arguments contradicts it. */
+/* manage_signature.c: calls next with the inspection's fields, unless an
+ * input_schema in the arguments contradicts them. */
 void manage_signature(struct job *, struct ipc_bytes inspected,
     void (*next)(struct job *, struct ipc_bytes));
 
-/* Of kind http (manage_http.c). What is wrong with the fields of such a
- * version, or NULL and its specification, given now or before. */
+/* manage_http.c: returns the error in the fields of a version of kind http; or
+ * NULL, with its specification, given now or before. */
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);
 /* As job_check_http, with the `confirm` that was asked for. */

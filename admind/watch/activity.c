@@ -1,12 +1,12 @@
 /*
- * The activity log: what happened and became no execution.
+ * The activity log: events that became no execution.
  *
- * Whoever can reach a listener can make entries, as fast as he likes. So they
- * are merged and counted for a second, then written by one statement; and no
- * entry holds a text that a caller chose, but the name he called, cleaned. Who
- * calls ever other names has a few of them told, and the rest as one entry
- * without: else he would have all the room there is, and push out of the log
- * what others did within minutes.
+ * Anyone who can reach a listener can make entries at any rate. So entries are
+ * merged and counted for a second, then written by one statement. No entry
+ * holds a text that a caller chose, except the name he called, cleaned. If a
+ * caller always calls new names, a few of these names are logged and the rest
+ * become one entry without a name. Otherwise he would take all the room there
+ * is, and push the others' entries out of the log within minutes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +48,9 @@ struct entry {
 struct activity {
 	struct entry entry[ACTIVITY_PENDING_MAX];
 	unsigned n;
-	unsigned sent; /* of them, at the database */
+	unsigned sent; /* of them: at the database */
 	uint64_t dropped;
-	bool up; /* the database, as noted last */
+	bool up; /* the database, as last noted */
 };
 
 int
@@ -84,7 +84,8 @@ failure_text(enum failure f)
 	return f == FAILURE_NONE ? "" : failure_info(f)->name;
 }
 
-/* Names as they may be: what else a caller wrote is a question mark each. */
+/* Copies a name; each character that a name cannot have becomes a question
+ * mark. */
 static void
 clean(char *out, size_t size, const char *in)
 {
@@ -100,7 +101,7 @@ clean(char *out, size_t size, const char *in)
 	out[n] = '\0';
 }
 
-/* A line for those who listen. */
+/* Sends a line to the followers. */
 static void
 tell(struct admind *a, const struct entry *e, uint64_t n)
 {
@@ -134,8 +135,8 @@ same_caller(const struct entry *x, const struct entry *y)
 	    strcmp(x->principal, y->principal) == 0;
 }
 
-/* The entry that is like this one, or NULL. What is at the database already is
- * not changed any more. */
+/* Returns the entry that is like this one, or NULL. Entries that are at the
+ * database already are not changed any more. */
 static struct entry *
 find(struct activity *log, struct entry *e)
 {
@@ -178,7 +179,7 @@ activity_note(struct admind *a, enum activity_kind kind, const char *principal,
 	same = find(log, &e);
 	if (same != NULL) {
 		same->count += n;
-		return; /* followers have seen the first of it */
+		return; /* followers have seen the first one */
 	}
 	if (log->n == ACTIVITY_PENDING_MAX) {
 		log->dropped += n;
@@ -199,7 +200,7 @@ added(void *arg, const struct pg_result *rows, const struct err *err)
 
 	log->sent = 0;
 	if (err != NULL && err->failure == FAILURE_STORAGE_UNAVAILABLE)
-		return; /* again, with what came meanwhile */
+		return; /* again, with later entries */
 	if (err != NULL)
 		log_event(LOG_LV_ERR, "activity", "%s", err->text);
 	memmove(log->entry, log->entry + sent,

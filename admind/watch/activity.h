@@ -1,5 +1,5 @@
 /*
- * The activity log and its live tail; counters for /metrics; what is done with
+ * The activity log and its live tail; counters for /metrics; the work on
  * records in the pauses (upkeep.c). Decision 0041.
  */
 #ifndef ACTIVITY_H
@@ -15,12 +15,13 @@ enum activity_kind {
 };
 
 enum {
-	/* Different entries of one second; equal ones are one with a count. */
+	/* Different entries of one second; equal ones become one with a
+	 * count. */
 	ACTIVITY_PENDING_MAX = 256,
 	ACTIVITY_SUBJECT_MAX = 128, /* characters of its column */
-	/* Who listens: administrators' pages and terminals. */
+	/* Followers: administrators' pages and terminals. */
 	ACTIVITY_FOLLOWERS_MAX = 16,
-	/* Asked for again then, with the login: a revoked one ends so. */
+	/* Followers renew after this time, which rechecks the login. */
 	ACTIVITY_FOLLOW_MS = 60 * 1000,
 	ACTIVITY_GATHER_MS = 100, /* lines wait so long for others */
 	ACTIVITY_LINES_MAX = IPC_FRAME_MAX / 2, /* bytes of one sending */
@@ -38,13 +39,13 @@ void activity_tick(struct admind *); /* writes them */
 /* ---- follow.c: the live tail ---- */
 int follow_start(struct admind *, struct err *);
 int follow_message(struct link *, struct ipc_frame *); /* ACTIVITY_* */
-/* Does anybody listen to calls? Asked before anything is made for it. */
+/* Returns whether any follower listens to calls. Ask before making anything for
+ * it. */
 bool follow_calls(const struct admind *);
 struct follow_call {
 	struct ipc_id id;
 	const char *kind;
-	struct ipc_bytes tool, principal,
-	    trace; /* bytes of others: untrusted */
+	struct ipc_bytes tool, principal, trace; /* untrusted bytes */
 	uint64_t listener;
 	enum outcome outcome;
 	enum failure failure;
@@ -53,11 +54,11 @@ struct follow_call {
 	uint64_t net_bytes;
 };
 void follow_call(struct admind *, const struct follow_call *);
-/* The same of a record whose intent TLV says what was called. */
+/* The same for a record; its intent TLV names the called tool. */
 void follow_record(
     struct admind *, struct ipc_bytes intent, struct follow_call *);
-/* A line of JSON, an open object that this closes; who listens to calls only
- * if `log` is false gets it. */
+/* Sends a line of JSON, an open object that this closes. If `log` is false,
+ * only followers of calls get it. */
 void follow_line(struct admind *, const struct buf *json);
 void follow_tick(struct admind *);
 unsigned follow_count(const struct admind *);
@@ -74,11 +75,11 @@ struct metrics {
 	uint64_t judged, remembered; /* arguments found valid, verdicts.h */
 	uint64_t auth_failed, activity_dropped, lines_dropped;
 };
-/* An execution ended. Cheap: counters of this process. started_us 0: it never
- * ran. */
+/* Counts an execution that ended. Cheap: counters of this process. started_us
+ * 0: it never ran. */
 void metrics_ended(struct admind *, enum outcome, enum failure,
     uint64_t started_us, uint64_t ended_us, uint64_t cpu_us);
-/* What it did with the network, by its record. */
+/* Counts its use of the network, as its record tells it. */
 void metrics_network(
     struct admind *, uint32_t connections, uint32_t refused, uint64_t bytes);
 int metrics_message(struct link *, struct ipc_frame *); /* METRICS_GET */

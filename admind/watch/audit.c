@@ -1,6 +1,6 @@
 /*
- * The audit chain's anchors: the head is signed by the vault each minute and
- * at each approval, stored, and written to the journal.
+ * The audit chain's anchors: the vault signs the head each minute and at each
+ * approval; the signature is stored, and written to the journal.
  *
  * The database's owner could rewrite the whole chain with new hashes; it can't
  * make the vault's signatures, and it can't take lines out of the journal that
@@ -19,7 +19,7 @@ static const struct db_stmt store = {"audit_anchor",
     "SELECT mcpbox.anchor_store($1::int8, $2::bytea, $3::bytea, $4::bytea)",
     DB_SURE};
 
-/* The rows as they are hashed, and what the chain's end is said to be, in one
+/* The rows as they are hashed, and the stated end of the chain, in one
  * statement: one state of the database. */
 static const struct db_stmt read_rows = {"audit_read",
     "SELECT h.seq, h.hash, (SELECT coalesce(max(seq), 0)"
@@ -47,9 +47,9 @@ done(struct admind *a)
 	}
 }
 
-/* The line is written once the anchor is in the database: what the journal says
- * was stored, and is there no more, was taken out (mcpboxctl audit verify). The
- * vault wrote its own line when it signed. */
+/* Writes the line once the anchor is in the database: an anchor that the
+ * journal names and the database lacks was taken out (mcpboxctl audit verify).
+ * The vault wrote its own line when it signed. */
 static void
 stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -131,7 +131,7 @@ audit_sign(struct admind *a)
 
 /* ---- reading it, for mcpboxctl audit verify ---- */
 
-/* Is there room for one more row of the largest kind? */
+/* Room for one more row of the largest kind. */
 enum { ROW_BYTES_MAX = 32 * 1024 };
 
 static void
@@ -189,8 +189,8 @@ got_rows(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&b);
 }
 
-/* Only from the socket that admits uid 0. It reads; that an administrator's
- * login may read the same by ADMIN_QUERY, with less, is nothing more. */
+/* Only from the socket that admits uid 0. It reads only; an administrator's
+ * login may read the same by ADMIN_QUERY, with less detail. */
 int
 audit_message(struct link *l, struct ipc_frame *f)
 {

@@ -1,11 +1,11 @@
 /*
- * The live tail: ACTIVITY_FOLLOW asks for what happens from now on, and gets
- * it as lines of JSON, several in each PART.
+ * The live tail: ACTIVITY_FOLLOW asks for all events from now on, and gets them
+ * as lines of JSON, several in each PART.
  *
- * It must cost calls nothing: nothing is made while nobody listens, what is
- * made is bounded between two sendings, and a connection with much to send
- * gets none of it (that connection also carries the answers that people wait
- * for). What is left out is counted and told.
+ * It must cost calls nothing: no line is made while there is no follower; the
+ * lines between two sendings are bounded; and a connection with much to send
+ * gets no lines (that connection also carries answers that people wait for).
+ * Left out lines are counted and the count is told.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "outcome.h"
 #include "tlv.h"
 
-/* The log's entries of other nodes, while somebody listens: behind number $1.
- * Those of the last seconds wait, since what has a smaller number may be
- * committed later. */
+/* The log's entries of other nodes, while there are followers: after number $1.
+ * Entries of the last seconds wait, since a smaller number may be committed
+ * later. */
 static const struct db_stmt newest = {"follow_newest",
     "SELECT coalesce(max(seq), 0) FROM mcpbox.activity", DB_FAST};
 static const struct db_stmt others = {"follow_others",
@@ -44,7 +44,7 @@ struct follower {
 };
 TAILQ_HEAD(follower_list, follower);
 
-/* Two kinds of listeners, so two texts: with calls and without. */
+/* Two kinds of followers, so two texts: with calls and without. */
 enum { LOG, CALLS, TEXTS };
 
 struct follow {
@@ -53,7 +53,7 @@ struct follow {
 	struct buf text[TEXTS];
 	uint64_t dropped[TEXTS];
 	struct event *timer;
-	int64_t seq;  /* of the log: told up to here */
+	int64_t seq;  /* of the log: last one told */
 	bool known;   /* seq is */
 	bool reading; /* `others` is under way */
 };
@@ -209,7 +209,7 @@ follow_call(struct admind *a, const struct follow_call *c)
 	buf_free(&b);
 }
 
-/* Sandboxd's bytes: writing JSON makes any of them a string. */
+/* These are sandboxd's bytes: writing JSON makes any of them a string. */
 void
 follow_record(struct admind *a, struct ipc_bytes intent, struct follow_call *c)
 {
@@ -235,7 +235,7 @@ follow_record(struct admind *a, struct ipc_bytes intent, struct follow_call *c)
 	follow_call(a, c);
 }
 
-/* ---- who listens ---- */
+/* ---- followers ---- */
 
 static void
 logged_in(struct op *op)
@@ -259,7 +259,7 @@ logged_in(struct op *op)
 	TAILQ_INSERT_TAIL(&f->list, who, entry);
 	f->n++;
 	f->ncalls += who->calls;
-	/* At once: whoever asked knows that it may. */
+	/* Answers at once, so that the follower knows that it is allowed. */
 	(void)ipc_answer(op->link->peer, op->request, IPC_ACTIVITY_LINES,
 	    &(struct ipc_activity_lines){0});
 }

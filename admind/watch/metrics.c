@@ -3,8 +3,9 @@
  * (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4).
  *
  * METRICS_GET comes from admind-http, which has asked for a login or a token of
- * its own. It names no principal, no tool and no argument: what a taken-over
- * admind-http, which nobody need be logged in to, gets is how much goes on.
+ * its own. The text names no principal, no tool and no argument. A taken-over
+ * admind-http, to which nobody need be logged in, learns only the amount of
+ * activity.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #include "op.h"
 #include "outcome.h"
 
-/* Of the histogram, in seconds; behind the last comes +Inf. */
+/* Bounds of the histogram, in seconds; +Inf follows the last. */
 static const struct {
 	const char *text;
 	uint64_t us;
@@ -23,7 +24,7 @@ static const struct {
     {"1", 1000000}, {"2.5", 2500000}, {"5", 5000000}, {"10", 10000000},
     {"30", 30000000}, {"60", 60000000}};
 
-/* One row; a count of open rows reads their small index. */
+/* One row; counting open rows reads their small index. */
 static const struct db_stmt gauges = {"metrics_gauges",
     "SELECT (SELECT count(*) FROM mcpbox.executions WHERE state = 'open'),"
     " (SELECT count(*) FROM mcpbox.approval_requests WHERE state = 'pending'),"
@@ -100,8 +101,8 @@ number(struct buf *b, const char *type, const char *name, const char *help,
 	buf_putf(b, "%s %llu\n", name, (unsigned long long)n);
 }
 
-/* All that ever happened; a failure that never did would be a hundred lines of
- * nothing. */
+/* Writes the failures that ever happened; a line for each of the others would
+ * be a hundred lines of nothing. */
 static void
 by_failure(struct buf *b, const char *name, const char *help,
     const uint64_t count[FAILURE_COUNT])
@@ -238,7 +239,7 @@ metrics_message(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	/* Without a database the rest is told all the same. */
+	/* Without a database the other figures are told all the same. */
 	if ((op = op_new(l, m.request)) != NULL)
 		db_query(l->a->db, &gauges, NULL, answer, op);
 	return 0;

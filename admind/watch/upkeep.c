@@ -1,11 +1,12 @@
 /*
- * What is done with records in the pauses: they are counted and made
- * searchable (records_work), and forgotten after their time (records_expire).
+ * Work on records in the pauses: they are counted and made searchable
+ * (records_work), and forgotten after their time (records_expire).
  *
- * Calls come first. While they do, a second's share is a sixtieth of what
- * waits: at any lasting load the backlog then settles at a minute's records,
- * and a burst pays next to nothing. Once a second passes without one, all that
- * waits is done, in pieces that each hold a connection for milliseconds.
+ * Calls come first. While they come, a second's share is a sixtieth of the
+ * backlog: under any lasting load the backlog then settles at a minute's
+ * records, and a burst pays next to nothing. After a second without a call the
+ * whole backlog is done, in pieces that each hold a connection for
+ * milliseconds.
  */
 #include "activity.h"
 #include "log.h"
@@ -15,7 +16,7 @@ enum {
 	BUSY_ROWS_MIN = 25,
 	BACKLOG_S = 60,
 	IDLE_TICKS = 10,   /* another node may have left some */
-	EXPIRE_TICKS = 60, /* or at once, while there is more */
+	EXPIRE_TICKS = 60, /* or at once, while there are more */
 	EXPIRE_ROWS = 1000
 };
 
@@ -85,7 +86,7 @@ expired(void *arg, const struct pg_result *rows, const struct err *err)
 	a->upkeep.more_to_expire = db_int(rows, 0, 0) == EXPIRE_ROWS;
 }
 
-/* The database is there. */
+/* Called while the database is reachable. */
 void
 upkeep_tick(struct admind *a)
 {

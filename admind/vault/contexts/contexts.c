@@ -11,8 +11,8 @@
 #include "tlv.h"
 #include "version.h"
 
-/* One machine has one sandboxd; a few earlier epochs may still have a context
- * on its way. */
+/* One machine has one sandboxd; contexts of a few earlier epochs may still be
+ * on their way. */
 enum { EPOCHS_MAX = 8 };
 
 struct epoch_key {
@@ -56,9 +56,9 @@ find(struct contexts *c, const struct ipc_id *epoch)
 }
 
 /*
- * A fresh key for each request, never the old one again: the counter starts
- * anew with it, so a nonce can never repeat under one key, whichever of the
- * two processes restarted.
+ * Makes a fresh key for each request, and never returns the old one: the
+ * counter starts again with the key, so a nonce can never repeat under one key,
+ * whichever of the two processes restarted.
  */
 void
 contexts_key(
@@ -103,7 +103,7 @@ allowed(uint8_t kind, uint8_t tag)
 	switch (tag) {
 	case CTX_GRANT_SEAL:
 	case CTX_GRANT_PREIMAGE:
-	case CTX_TASK: /* admind is its runner: no right hangs on it */
+	case CTX_TASK: /* admind runs it: this gives no right */
 	case CTX_CALL_APPROVAL:
 	case CTX_PREIMAGE:
 	case CTX_APPROVAL:
@@ -131,10 +131,10 @@ allowed(uint8_t kind, uint8_t tag)
 }
 
 /*
- * A number of the material. Whatever a version doesn't set itself admind
- * says, and it may be hostile: what it can gain is any value that an
- * administrator could have set for the server, never more, and never
- * another value than the version's own.
+ * Checks a number of the material. admind gives every number that a version
+ * does not set itself, and it may be hostile. It can gain any value that an
+ * administrator could have set for the server, never more, and never another
+ * value than the version's own.
  */
 static int
 check_number(const struct tlv *f, struct err *err)
@@ -150,7 +150,7 @@ check_number(const struct tlv *f, struct err *err)
 	return l == -1 ? 0 : limit_check((enum limit)l, v, err);
 }
 
-/* Digests stand in strict order, so that one set has one form. */
+/* Digests are in strict order, so that one set has one form. */
 static int
 take_module(struct material *out, const struct tlv *f, struct err *err)
 {
@@ -168,9 +168,9 @@ take_module(struct material *out, const struct tlv *f, struct err *err)
 }
 
 /*
- * Strict: a tag that this kind may not carry, one that comes twice, a number
- * that is not 8 bytes, a name without its value right behind it refuse the
- * whole. So what is not understood is never passed on.
+ * Strict: a tag that this kind may not carry, a repeated tag, a number that is
+ * not 8 bytes, or a name without its value right after it refuses the whole. So
+ * nothing that is not understood is ever passed on.
  */
 static int
 take_apart(
@@ -247,9 +247,9 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
 }
 
 /*
- * A limit that was reviewed binds; else what admind says (its settings). A
- * version from before a bound was narrowed is cut to it: a person agreed to
- * that much, not to less.
+ * A reviewed limit binds; otherwise admind's value (its settings) is used. A
+ * version from before a bound was narrowed is cut to the bound: a person agreed
+ * to at least that much.
  */
 static int
 put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
@@ -291,8 +291,8 @@ version_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
 }
 
 /*
- * The one place where a stored secret becomes plaintext. admind chooses what
- * it sends and may be hostile; a value gets in only if
+ * The one place where a stored secret becomes plaintext. admind chooses what it
+ * sends and may be hostile; a value gets in only if
  *   - the approval seal over exactly this pre-image verified (the caller did),
  *   - pre-image and seal both name the secret, so a human saw its name,
  *   - the stored value opens with an AAD of the server named by that
@@ -337,9 +337,10 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 	return 0;
 }
 
-/* A source that names a secret may make its value (credentials.h), and of the
- * first one alone if it names several: the key to seal it for us under stands
- * before the secrets. */
+/* Adds the return key of a source. A source that names a secret may make its
+ * value (credentials.h), but only the first one's if it names several. The
+ * runner seals the value for us under this key, which comes before the
+ * secrets. */
 static void
 put_return_key(struct buf *out, const struct keys *k,
     const struct ipc_id *execution, const struct ipc_hash *version,
@@ -364,12 +365,12 @@ put_return_key(struct buf *out, const struct keys *k,
 }
 
 /*
- * Of a version that a person set to be confirmed, no context without a person's
- * yes to this call. Who calls, and by which way, is what stands in the intent
- * row: sandboxd hands that back in the record, so a hostile admind that lies
- * here writes another name into its own books, and needs a yes to that name's
- * call. For any other version admind may bring a yes (its policy); then it has
- * to be a good one, and is used up.
+ * A version that a person set to be confirmed gets no context without a
+ * person's approval of this call. Caller and listener are those of the intent
+ * row. sandboxd returns that row in the record, so a hostile admind that lies
+ * here writes another name into its own books, and needs an approval of that
+ * name's call. For any other version admind may bring an approval (its policy);
+ * then the approval must be valid, and is used up.
  */
 static int
 confirm(struct contexts *c, const struct keys *k, const struct material *m,
@@ -406,9 +407,9 @@ confirm(struct contexts *c, const struct keys *k, const struct material *m,
 }
 
 /*
- * The plaintext for an approved version: name, code, secrets and limits come
- * from the sealed content; admind adds only what a human does not review (the
- * arguments' digest, its default limits, times, the intent row).
+ * Builds the plaintext for an approved version: name, code, secrets and limits
+ * come from the sealed content; admind adds only fields that a human does not
+ * review (the arguments' digest, its default limits, times, the intent row).
  */
 static int
 build_tool(struct contexts *c, struct buf *out, const struct material *m,
@@ -446,13 +447,13 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1 ||
 	    hosts_put(out, k, material, fields, n, err) == -1)
 		return -1;
-	/* Last: what fails for another reason uses up nobody's yes. */
+	/* Last, so that a failure for another reason uses up no approval. */
 	return confirm(c, k, m, &hash, fields, n, &name, err);
 }
 
-/* Inspections and test runs: anybody's code or command, so nothing but that.
- * Modules are files that an administrator recorded; which of them a run without
- * secrets and network sees is not worth guarding. */
+/* Inspections and test runs carry untrusted code or a command, so nothing but
+ * that. Modules are files that an administrator recorded; which of them a run
+ * without secrets and network sees is not worth guarding. */
 static int
 build_plain(struct buf *out, const struct material *m, struct err *err)
 {
@@ -475,9 +476,9 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 }
 
 /*
- * An installer of modules: our code, a name and limits. Neither what it may
- * connect to nor what it runs can be said here: sandboxd has both from its own
- * configuration, so admind gains by it what any request for a module gains.
+ * An installer of modules: our code, a name and limits. admind can set neither
+ * what it may connect to nor what it runs: sandboxd has both from its own
+ * configuration. So admind gains no more than by any request for a module.
  */
 static int
 build_module(struct buf *out, const struct material *m, struct err *err)
@@ -505,7 +506,7 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
-	/* Unapproved code must never be reachable from a gateway. */
+	/* A gateway must never reach unapproved code. */
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "only admind may run an inspection, a test or an "

@@ -27,7 +27,7 @@ credentials_key(const struct keys *k, const struct ipc_id *execution,
 	buf_putc(&b, '\0'); /* no name has one: the two can't run together */
 	buf_put(
 	    &b, secret.p, secret.n <= KEY_NAME_MAX ? secret.n : KEY_NAME_MAX);
-	/* A key of less than all of it must never be used. */
+	/* A key of only a part must never be used. */
 	if (b.failed)
 		abort();
 	hmac_sha256(sub, b.p, b.len, &key);

@@ -1,14 +1,14 @@
 /*
  * Credentials that a run of a source makes (OAuth tokens, decision 0051): the
- * runner seals them for the vault, and nobody between the two can read or
+ * runner seals them for the vault, and no process between the two can read or
  * change them.
  *
- * The key is one run's own, for one secret: from our secrets' key, the
- * execution's id, the version's hash, its server's name and the name of the
- * secret that it names. It leaves the vault in the sealed
- * context of that run alone, beside the secrets; the runner encrypts under it
- * what its result carries; admind hands that back, and the vault computes the
- * key again. Under one key one text is sealed: a run has one result.
+ * The key is one run's own, for one secret: it is made from our secrets' key,
+ * the execution's id, the version's hash, its server's name and the name of the
+ * secret that the version names. It leaves the vault only in the sealed context
+ * of that run, beside the secrets. The runner encrypts its result under the
+ * key; admind hands the result back, and the vault computes the key again.
+ * Under one key one text is sealed: a run has one result.
  *
  * Python's standard library has HMAC and no cipher, so the sealed form is made
  * of HMAC-SHA256 alone: {16-byte nonce, ciphertext, 32-byte tag}; keys "enc"
@@ -27,14 +27,14 @@ enum {
 	KEY_NAME_MAX = 255 /* of a secret, as in the database */
 };
 
-/* What the key is called among a run's secrets: no secret has such a name. */
+/* The key's name among a run's secrets: no secret has such a name. */
 #define CREDENTIAL_KEY_NAME "mcpbox_return_key"
 
 void credentials_key(const struct keys *, const struct ipc_id *execution,
     const struct ipc_hash *version, struct ipc_bytes server,
     struct ipc_bytes secret, uint8_t out[KEY_LEN]);
-/* Opens what was sealed under the key; out (initialised) receives the text.
- * 0; -1 with FAILURE_FORBIDDEN if it was not. */
+/* Opens a text sealed under the key; out (initialised) receives it. 0; -1 with
+ * FAILURE_FORBIDDEN if it was not sealed under the key. */
 int credentials_open(const uint8_t key[KEY_LEN], const uint8_t *sealed,
     size_t n, struct buf *out, struct err *);
 

@@ -33,13 +33,14 @@ hosts_take(const struct tlv *f, bool *open, size_t *n, struct err *err)
 }
 
 /*
- * One grant. admind chooses which it brings and may be hostile; what gets in
+ * One grant. admind chooses which it brings and may be hostile. A grant gets in
+ * only if it
  *   - bears our seal of grants (no version's and no call's passes for it) over
  *     just these bytes, which a person was shown, or an automatic policy of a
  *     person covered (0038),
  *   - is of network access, and of this server: another's is no use to it.
- * So it can leave grants out, and bring one that was revoked since (0037), and
- * nothing else: least of all a host that nobody approved for this server.
+ * So admind can leave grants out, and bring one that was revoked since (0037),
+ * and nothing else: least of all a host that nobody approved for this server.
  */
 static int
 put_grant(struct buf *out, const struct keys *k, struct ipc_bytes seal,

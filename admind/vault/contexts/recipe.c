@@ -9,9 +9,9 @@
 #include "version.h"
 
 /*
- * The digests that the approved version's lock lines ("name version digest")
- * end in, ascending. They come from nowhere else: what is mounted for a call
- * is what the reviewer was shown, whatever the database says by then.
+ * Adds the digests at the end of the approved version's lock lines ("name
+ * version digest"), ascending. They come from nowhere else: a call gets the
+ * modules that the reviewer was shown, whatever the database says by then.
  */
 static int
 put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
@@ -26,7 +26,7 @@ put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 	return 0;
 }
 
-/* What runs: code, or a command with the executable that was inspected. */
+/* Adds the code, or a command with the executable that was inspected. */
 int
 recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 {
@@ -43,9 +43,9 @@ recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 		tlv_put(out, CTX_CODE, code.p, code.n);
 		return put_modules(out, fields, n, err);
 	}
-	/* A declared REST call, another MCP server's tool: a specification that
-	 * code of ours reads in the runner. What it reaches is in `requires`,
-	 * as any version's. */
+	/* A declared REST call or another MCP server's tool: a specification
+	 * that code of ours reads in the runner. `requires` names the hosts
+	 * that it reaches, as in any version. */
 	if (ipc_streq(ipc_bytes(kind.p, kind.n), "http") ||
 	    ipc_streq(ipc_bytes(kind.p, kind.n), "mcp")) {
 		if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1 ||
@@ -76,9 +76,9 @@ recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 }
 
 /*
- * What the result must be: a tool's, a prompt's, a resource's, and the schema
- * of its structured content. As approved, so that admind can't have a result
- * pass that its reviewer would have seen refused.
+ * Adds the required form of the result (a tool's, a prompt's, a resource's) and
+ * the schema of its structured content. As approved, so that admind can't have
+ * a result pass that its reviewer would have seen refused.
  */
 int
 recipe_result(struct buf *out, const uint8_t *fields, size_t n, struct err *err)

@@ -1,6 +1,6 @@
 /*
- * What runs, and what its result must be: from an approved version's checked
- * TLV list alone, so that admind has no say in it. No I/O.
+ * Builds what runs, and the form of its result, from an approved version's
+ * checked TLV list alone, so that admind has no say in it. No I/O.
  */
 #ifndef RECIPE_H
 #define RECIPE_H
@@ -8,11 +8,12 @@
 #include "buf.h"
 #include "err.h"
 
-/* Code with its modules, a command with its executable, or the specification
- * of a kind that our own code reads. 0, or -1 with INVALID_REQUEST. */
+/* Adds code with its modules, a command with its executable, or the
+ * specification of a kind that our own code reads. 0, or -1 with
+ * INVALID_REQUEST. */
 int recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *);
-/* The form of the result, and the schema of its structured content. Likewise.
- */
+/* Adds the form of the result, and the schema of its structured content. 0, or
+ * -1 with INVALID_REQUEST. */
 int recipe_result(
     struct buf *out, const uint8_t *fields, size_t n, struct err *);
 

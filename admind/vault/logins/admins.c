@@ -1,21 +1,21 @@
 /*
- * PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE: who the administrators are.
+ * PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE: changes of administrators.
  *
- * Who may: one's own password, who is logged in and knows the present one. The
- * others: the socket that admits uid 0, or an administrator who is logged in
- * and shows the own password with this very request. The login alone is not
- * enough, since what is made here outlives it: whoever borrowed a browser, read
- * a cookie or took over the web process would otherwise make an account, and
- * keep it. Wrong passwords count against the login that shows them, so nobody
- * else is kept out by them.
+ * One's own password may be changed by a person who is logged in and knows the
+ * present one. Other changes come from the socket that admits uid 0, or from an
+ * administrator who is logged in and shows the own password with this very
+ * request. The login alone is not enough, since the change outlives it: whoever
+ * borrowed a browser, read a cookie or took over the web process would
+ * otherwise make an account, and keep it. Wrong passwords count against the
+ * login that shows them, so they lock no one else out.
  *
- * admind has no message for any of this. It stores what is sealed here for a
- * name and a role, and could leave it out; the vault then refuses the person's
- * older verifiers all the same until its restart (verifiers.h).
+ * admind has no message for any of this. It stores a verifier that is sealed
+ * here for a name and a role, and could leave it out; the vault still refuses
+ * the person's older verifiers until its restart (verifiers.h).
  *
- * Whatever changes a person's verifier ends the person's logins before it is
- * answered. One that is being made meanwhile sees in logins.c that its verifier
- * is not the newest.
+ * Every change of a person's verifier ends the person's logins before it is
+ * answered. For a login that is being made at that time, logins.c sees that its
+ * verifier is not the newest.
  */
 #include "admins.h"
 
@@ -44,15 +44,15 @@ stored(struct attempt *a)
 	attempt_ok(a);
 }
 
-/* A new password's hash, or the person's present one for a new role, is in
- * job.encoded. */
+/* job.encoded has a new password's hash or, for a new role, the person's
+ * present one. */
 static void
 store(struct attempt *a)
 {
 	attempt_store(a, stored);
 }
 
-/* ---- what is to be done ---- */
+/* ---- the change itself ---- */
 
 static void
 hash_new(struct attempt *a)
@@ -61,8 +61,8 @@ hash_new(struct attempt *a)
 	attempt_hash(a, store);
 }
 
-/* The present role is part of what a verifier is sealed for; a new role needs
- * the present verifier, whose password is not needed. */
+/* A verifier is sealed for the present role. A new role needs the present
+ * verifier, but not its password. */
 static void
 target_found(struct attempt *a)
 {
@@ -78,8 +78,8 @@ target_found(struct attempt *a)
 }
 
 /*
- * One change at a time: a role that is sealed anew with a verifier which
- * another change replaces meanwhile would bring back the old password.
+ * One change at a time. Otherwise a new role's seal could hold a verifier that
+ * another change is just replacing, and would bring back the old password.
  */
 static void
 begin(struct attempt *a)
@@ -103,8 +103,8 @@ begin(struct attempt *a)
 
 /* ---- own password ---- */
 
-/* The login that asked must not have ended while we hashed. NULL: it did, or is
- * no longer an administrator's; refused. */
+/* The login that asked must not have ended while we hashed. Returns it, or NULL
+ * if it ended or is no longer an administrator's; then refused. */
 static const struct session *
 still(struct attempt *a, bool administrator)
 {
@@ -147,7 +147,7 @@ own_found(struct attempt *a)
 	attempt_verify(a, own_judged);
 }
 
-/* The login behind a token asks: its own password is judged first. */
+/* Judges the own password of the login that asks. */
 static void
 prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
 {
@@ -206,8 +206,8 @@ own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Only from the socket that admits uid 0; admind commits it only if there is
- * no administrator yet. */
+/* Only from the socket that admits uid 0; admind commits it only while there is
+ * no administrator. */
 static int
 setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -234,7 +234,7 @@ setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* NULL: a change we know, with all it needs. */
+/* Returns the error; NULL: a known change with all its fields. */
 static const char *
 unfit(struct attempt *a, const struct ipc_admin_change *m)
 {
@@ -285,7 +285,8 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		attempt_refuse(a, FAILURE_INVALID_PARAMS, why);
 		return 0;
 	}
-	/* One's own: with what ends the others, and not oneself. */
+	/* One's own password: with PASSWORD, which ends the other logins, not
+	 * this one. */
 	if (s != NULL && a->change[0] == 'p' &&
 	    ipc_streq(m.username, s->username)) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,
@@ -305,10 +306,10 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 }
 
 /*
- * uid 0 asks. The code counts as a browser that is known for a quarter of an
- * hour: its holder still needs the password, and nobody else's guesses count
- * against it. Whether there is such a person is not asked: a code for nobody
- * opens nothing.
+ * uid 0 asks. The code counts as a known browser for a quarter of an hour: its
+ * holder still needs the password, and guesses of others do not count against
+ * it. The name is not looked up: a code for a person who does not exist opens
+ * nothing.
  */
 static int
 device(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

@@ -1,4 +1,4 @@
-/* Messages that change who the administrators are. */
+/* Messages that change administrators. */
 #ifndef ADMINS_H
 #define ADMINS_H
 

@@ -1,10 +1,10 @@
 /*
- * LOGINS_GET, LOGIN_END: who is logged in, and an end to it.
+ * LOGINS_GET, LOGIN_END: lists logins, and ends them.
  *
  * A person sees and ends the own logins; an administrator, and uid 0, those of
- * all. A login's id is not its token: who has read the list can end a login,
- * not use it. An end holds before it is answered, whether or not admind writes
- * it down: taking a right away must not depend on anybody.
+ * all. A login's id is not its token: a reader of the list can end a login, not
+ * use it. An end takes effect before it is answered, whether or not admind
+ * records it: taking a right away must not depend on anybody.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,8 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	jsonw_obj_end(w);
 }
 
-/* Who asks: a live login (*hash its token's), or root (NULL). -1: refused. */
+/* Finds the asker: a live login (*hash its token's), or root (NULL). -1:
+ * refused. */
 static int
 asker(struct port *port, struct ipc_peer *peer, uint64_t request,
     struct ipc_bytes token, struct ipc_hash *hash, const struct session **s)
@@ -105,7 +106,7 @@ logins_get(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* The row says whose logins ended, how many, and by whom. */
+/* The audit row says whose logins ended, how many, and by whom. */
 static void
 audit_end(struct port *port, const char *actor, const char *username, size_t n)
 {
@@ -135,7 +136,8 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		memcpy(actor, s->username, sizeof(actor));
 	if (memcmp(m.login.b, none.b, sizeof(none.b)) != 0) {
 		r = sessions_by_id(port->v->sessions, &m.login, now_boot_ms());
-		/* another's is not even there, for who may not see it */
+		/* to an asker who may not see it, another's login does not
+		 * exist */
 		if (r == NULL ||
 		    (!all_of(s) && strcmp(r->username, actor) != 0)) {
 			(void)ipc_refuse(peer, m.request, FAILURE_NOT_FOUND,

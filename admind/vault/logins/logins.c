@@ -4,17 +4,18 @@
  * Why it is safe with a hostile admind, which holds the table of verifiers: a
  * verifier is opened only if it was sealed here for this very name and role
  * (verifiers.c), so admind can't make one, give one person's to another, or
- * raise a role. It can withhold one (refusal of service) or, behind a restart
- * of ours, bring back an older one of the same person: an old password then
- * works again, for somebody who knew it; docs/THREATS.md says so. Passwords and
- * tokens never go to admind, and LOGIN's socket isn't reachable for it
+ * raise a role. It can withhold one (refusal of service) or, after a restart of
+ * ours, bring back an older one of the same person: then an old password works
+ * again, for somebody who knew it; docs/THREATS.md says so. Passwords and
+ * tokens never go to admind, and admind can't reach LOGIN's socket
  * (SO_PEERCRED).
  *
- * And with a hostile web process: it sees the passwords typed into it and can
- * act as who is logged in, no more; guessing costs a full Argon2id each, on one
- * thread, and is counted here, where it can't be left out; unknown names take
- * the same path at the same cost and the same counts. What it says of device
- * and source is worth what it knows: a device's MAC it can't make.
+ * With a hostile web process: it sees the passwords typed into it and can act
+ * as the persons who are logged in, no more. Guessing costs a full Argon2id
+ * each, on one thread, and is counted here, where the count can't be left out.
+ * Unknown names take the same path at the same cost and the same counts. What
+ * it says of device and source is worth only as much as it knows: a device's
+ * MAC it can't make.
  */
 #include <string.h>
 
@@ -23,13 +24,12 @@
 #include "log.h"
 #include "logins.h"
 
-/* Of a name that cannot exist: one bucket, one path. */
+/* The bucket of names that cannot exist: one bucket, one path. */
 static const char invalid[] = "(invalid)";
 
-/* The login is made once its audit row is committed, so that there is none
- * without a row; and only if the verifier is still the person's newest: a new
- * password, role or deletion that came meanwhile has ended all logins, also
- * this one. */
+/* Makes the login once its audit row is committed, so that no login lacks a
+ * row; and only if the verifier is still the person's newest. A new password,
+ * role or deletion that came in between has ended all logins, this one too. */
 static void
 on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -102,7 +102,7 @@ found(struct attempt *a)
 	attempt_verify(a, judged);
 }
 
-/* UTF-8, also where it was cut inside a character. */
+/* Copies UTF-8; a text cut inside a character becomes empty. */
 static void
 copy_shown(char *to, size_t size, struct ipc_bytes from)
 {
@@ -138,7 +138,7 @@ login(struct attempt *a, const struct ipc_login *m)
 		attempt_find(a, found);
 		return;
 	}
-	/* No such name can exist: no need to ask, but the same price. */
+	/* No such name can exist: no need to ask, but at the same price. */
 	attempt_copy(a->job.encoded, sizeof(a->job.encoded),
 	    ipc_str(slots_decoy(a->v->slots)));
 	attempt_verify(a, judged);

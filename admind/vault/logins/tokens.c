@@ -1,11 +1,12 @@
 /*
- * LOGOUT, WHOAMI, SESSION_LOOKUP: what a login's token says and ends.
+ * LOGOUT, WHOAMI, SESSION_LOOKUP: asking about a login by its token, and ending
+ * it.
  *
- * A token is the whole proof of a login; whoever shows it may ask who it is and
- * end it. The web process brings the token's text, which it joins from a cookie
- * and a header: who has one of them asks nothing here. admind has only the
- * hash, which is not taken for a token: it can't show a login to admind-http
- * either.
+ * A token is the whole proof of a login: whoever shows it may ask whose login
+ * it is, and end it. The web process brings the token's text, which it joins
+ * from a cookie and a header: one of the two alone asks nothing here. admind
+ * has only the hash, which does not count as a token: admind can't show a login
+ * to admind-http either.
  */
 #include <string.h>
 
@@ -35,7 +36,7 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* What a login's token is good for, and until when. Being asked is being used:
+/* Answers the rights of a login's token, and their end. Asking counts as use:
  * admind-http asks for each write, admind for each read. */
 static void
 answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
@@ -70,8 +71,9 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* admind learns who a token's hash belongs to, and acts no further with it: its
- * socket may not send what a login may, and elsewhere a hash is no token. */
+/* admind learns whose login a token's hash belongs to, and can do nothing else
+ * with the hash: its socket may not send a login's messages, and elsewhere a
+ * hash is no token. */
 static int
 session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

@@ -5,7 +5,7 @@
 #include "log.h"
 #include "vault.h"
 
-/* For events nobody waits on: they must at least be in our own log. */
+/* For events that no caller waits for: they must at least be in our own log. */
 static void
 written(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -38,9 +38,9 @@ audit_event(struct vault *v, const char *actor, const char *action,
 
 /*
  * uid 0 asks which signatures of the chain's heads are ours, to prove the chain
- * itself (mcpboxctl audit verify). The answer tells nobody else anything: with
- * it one could only learn whether a guess of 256 bits is right. The newest head
- * is what an old backup, or a chain that was cut short, does not have.
+ * itself (mcpboxctl audit verify). The answer would tell others nothing: they
+ * could only learn whether a guess of 256 bits is right. An old backup, or a
+ * chain that was cut short, lacks the newest head.
  */
 static int
 audit_check(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

@@ -1,6 +1,6 @@
 /*
- * What the vault's files share: the process's state, how a request is
- * answered after other work, and how admind is asked.
+ * Shared by the vault's files: the process's state, how a request is answered
+ * after other work, and how admind is asked.
  */
 #ifndef VAULT_H
 #define VAULT_H
@@ -22,7 +22,7 @@ enum {
 	VAULT_ASK_MS = 5000,
 	/* Requests between first frame and answer, over all peers. */
 	VAULT_OPS_MAX = 256,
-	/* And so many more for root, whom no flood of logins may lock out. */
+	/* This many more for root, whom no flood of logins may lock out. */
 	VAULT_OPS_ROOT = 16
 };
 
@@ -31,7 +31,7 @@ struct attempt;
 struct caller;
 struct rotate;
 
-/* One listening socket: its peers' role is what the socket says. */
+/* One listening socket; the socket decides its peers' role. */
 struct port {
 	struct vault *v;
 	enum ipc_role role;
@@ -41,7 +41,7 @@ struct port {
 struct vault {
 	struct proc proc;
 	struct keys *keys;   /* the newest; see keys.h on others */
-	bool key_credential; /* it did not come from key_file */
+	bool key_credential; /* the key did not come from key_file */
 	struct rotate *rotate;
 	struct contexts *contexts;
 	struct sessions *sessions;
@@ -49,7 +49,7 @@ struct vault {
 	struct throttle *throttle;
 	struct verifiers *verifiers;
 	size_t strangers; /* ATTEMPT_STRANGERS_MAX */
-	/* The change of an administrator that is being made, or NULL. */
+	/* The change of an administrator that is in work, or NULL. */
 	const struct attempt *changing;
 	struct port admind, web, ctl, sandboxd;
 	struct caller *callers; /* connected peers, newest first */
@@ -61,8 +61,8 @@ struct vault {
 	struct ipc_hash audit_head;
 };
 
-/* Who waits for an answer: a number, never a pointer, since the peer may be
- * gone by the time there is one. */
+/* The caller that waits for an answer: a number, never a pointer, since the
+ * peer may be gone by then. */
 struct vault_ref {
 	uint64_t caller;
 	uint64_t request;
@@ -75,7 +75,7 @@ void callers_remove(struct vault *, struct ipc_peer *);
 void callers_free(struct vault *);
 struct vault_ref callers_ref(
     const struct port *, struct ipc_peer *, uint64_t request);
-/* May one more request begin? (VAULT_OPS_MAX) */
+/* Returns whether one more request may begin (VAULT_OPS_MAX). */
 bool callers_room(const struct port *);
 /* These do nothing when the caller is gone. */
 void callers_answer(
@@ -83,20 +83,20 @@ void callers_answer(
 void callers_ok(struct vault *, struct vault_ref);
 void callers_refuse(
     struct vault *, struct vault_ref, enum failure, const char *message);
-/* The same, and when it may be tried again. */
+/* The same, with the time after which to try again. */
 void callers_refuse_later(struct vault *, struct vault_ref, enum failure,
     const char *message, uint64_t retry_ms);
-/* Passes an answer of admind on that was not what was hoped for: its REFUSED
- * as it is, anything else or nothing as BUSY or INTERNAL. */
+/* Passes on an unexpected answer of admind: its REFUSED unchanged, anything
+ * else or nothing as BUSY or INTERNAL. */
 void callers_refuse_as(
     struct vault *, struct vault_ref, struct ipc_frame *, enum failure gone);
-/* Sends a request to the newest connection of admind. -1: there is none (cb
- * will not run). */
+/* Sends a request to the newest connection of admind. -1: admind is not
+ * connected (cb will not run). */
 int callers_ask(struct vault *, enum ipc_type, const void *msg,
     ipc_answer_cb *cb, void *arg);
 
-/* audit.c: an event for admind's audit log. With cb NULL nobody waits and a
- * failure is only logged. -1: admind is not there (logged). */
+/* audit.c: sends an event for admind's audit log. With cb NULL no caller waits,
+ * and a failure is only logged. -1: admind is not connected (logged). */
 int audit_event(struct vault *, const char *actor, const char *action,
     const char *subject, const char *detail_json, ipc_answer_cb *, void *arg);
 /* One message about the audit log. -1 closes the peer (malformed). */

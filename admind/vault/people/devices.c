@@ -8,9 +8,9 @@
 enum { FIXED = 1 + 8 + 16, BODY_MAX = FIXED + SESSIONS_USER_MAX };
 
 /*
- * The name stands inside what is MACed, not in the text: the cookie of one
- * person's browser is none for another's name, and it names nobody.
- * What travels is the fixed part and the seal without its body.
+ * The name is inside the MACed bytes, not in the text: a person's cookie is
+ * invalid for another name, and names nobody. The fixed part and the seal
+ * without its body travel.
  */
 static int
 seal(const struct keys *keys, const uint8_t fixed[FIXED], const char *username,
@@ -81,7 +81,7 @@ devices_check(const struct keys *keys, const char *username,
 	life = raw[0] == DEVICES_BROWSER ? DEVICES_BROWSER_S
 	    : raw[0] == DEVICES_CODE     ? DEVICES_CODE_S
 					 : 0;
-	/* a clock that was set back makes none invalid */
+	/* a clock that was set back makes no device invalid */
 	if (now_s > made && now_s - made >= life)
 		goto out;
 	memcpy(number->b, raw + 9, sizeof(number->b));

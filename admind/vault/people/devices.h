@@ -25,11 +25,11 @@ struct devices_text {
 	char s[DEVICES_TEXT_MAX + 1];
 };
 
-/* 0, or -1 without memory. */
+/* Makes a device's text. 0, or -1 without memory. */
 int devices_make(const struct keys *, enum devices_kind, const char *username,
     uint64_t now_s, struct devices_text *out);
-/* Was it made here for this person, and is not too old? *number: its random
- * part. */
+/* Returns whether it was made here for this person, and is not too old.
+ * *number: its random part. */
 bool devices_check(const struct keys *, const char *username,
     struct ipc_bytes text, uint64_t now_s, struct ipc_id *number);
 

@@ -44,9 +44,9 @@ over(const struct session *r, uint64_t boot_ms)
 }
 
 /*
- * A row for a new login: a free or expired one; else, and also when the user
- * has too many, the user's own oldest. Nobody's login is ended by another
- * person's.
+ * Finds a row for a new login: a free or expired one; otherwise, or when the
+ * user has too many, the user's own oldest. No person's login is ended by
+ * another person's.
  */
 static struct session *
 find_row(struct sessions *s, const char *username, uint64_t boot_ms)
@@ -103,8 +103,8 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	return r;
 }
 
-/* Never beyond the login's own end: an address that is asked every minute by a
- * page left open keeps no login alive for ever. */
+/* Never beyond the login's own end: a page left open that asks every minute
+ * does not keep a login alive for ever. */
 void
 sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
     uint64_t unix_ms)
@@ -119,8 +119,8 @@ sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
 	r->idle_ms = unix_ms + left;
 }
 
-/* All rows are compared, in constant time each: how long it takes says nothing
- * about which hash was nearly right. */
+/* Compares all rows, in constant time each: the time taken says nothing about
+ * which hash was nearly right. */
 const struct session *
 sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
 {

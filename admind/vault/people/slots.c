@@ -34,7 +34,7 @@ struct slots {
 	struct event *ev;
 	pthread_t thread[SLOTS_THREADS];
 	size_t nthreads;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t work;
 	struct queue todo, strangers, done;
 	size_t busy; /* threads at a stranger's job */
@@ -93,7 +93,7 @@ work(const struct slots *s, struct slots_job *j)
 	j->failed = rc != ARGON2_OK && rc != ARGON2_VERIFY_MISMATCH;
 }
 
-/* What a thread may take; NULL: nothing. Under the lock. */
+/* Returns a job that a thread may take, or NULL. Under the lock. */
 static struct slots_job *
 take(struct slots *s)
 {
@@ -151,10 +151,10 @@ woken(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * A PHC string (RFC 9106 parameters, standard base64 without padding) with
- * random salt and hash: no password is known to fit, and verifying against it
- * costs what a real one costs. Written, not computed: starting must not wait
- * for a password hash.
+ * Writes a PHC string (RFC 9106 parameters, standard base64 without padding)
+ * with random salt and hash: no password is known to fit, and verifying against
+ * it costs the same as against a real one. Written, not computed: starting must
+ * not wait for a password hash.
  */
 static void
 make_decoy(struct slots *s)
@@ -208,11 +208,12 @@ fail:
 }
 
 /*
- * The door: a second filter over the one of confine_self, for all threads
- * (TSYNC). It answers EPERM to whatever makes a thread, a process, another
- * program or another filter, and leaves the rest to the first filter. That one
- * had to allow clone and clone3 for the few lines above, and a filter cannot
- * look into clone3's structure; so the right goes as soon as it was used.
+ * Closes the door: adds a second filter over the one of confine_self, for all
+ * threads (TSYNC). It answers EPERM to any call that makes a thread, a process,
+ * another program or another filter, and leaves the rest to the first filter.
+ * The first filter had to allow clone and clone3 to start the threads, and a
+ * filter cannot look into clone3's structure; so the right ends as soon as it
+ * was used.
  */
 static int
 close_door(struct err *err)
@@ -234,7 +235,7 @@ close_door(struct err *err)
 	};
 #undef DENY
 	/* LeakSanitizer clones a tracer at exit; such builds are never
-	 * installed (confine.c leaves its filter out likewise). */
+	 * installed (confine.c leaves out its filter likewise). */
 #ifdef __SANITIZE_ADDRESS__
 	return 0;
 #endif
@@ -303,8 +304,8 @@ slots_submit(struct slots *s, struct slots_job *j)
 	pthread_mutex_lock(&s->lock);
 	if (s->nthreads > 0 && q->n < SLOTS_QUEUE) {
 		push(q, j);
-		/* all: the one that wakes may be the one that may not take it
-		 */
+		/* wake all: a single woken thread may be the one that may not
+		 * take it */
 		pthread_cond_broadcast(&s->work);
 		rc = 0;
 	}

@@ -39,8 +39,8 @@ find(struct throttle *t, const struct ipc_hash *who)
 	return NULL;
 }
 
-/* A new name takes the bucket that is full soonest, so a flood of names pushes
- * out idle ones before busy ones. */
+/* Makes a bucket. A new name takes the bucket that is full soonest, so a flood
+ * of names pushes out idle buckets before busy ones. */
 static struct bucket *
 make(struct throttle *t, const struct ipc_hash *who, uint64_t now_ms)
 {
@@ -63,8 +63,8 @@ name(enum throttle_what what, struct ipc_bytes who, struct ipc_hash *h)
 }
 
 /*
- * A bucket is one number: the time at which it will be full. Each attempt
- * moves it one period on; more than the burst ahead is too much.
+ * A bucket is one number: the time at which it will be full. Each attempt moves
+ * that time one period on; more than the burst ahead is too much.
  */
 uint64_t
 throttle_take(struct throttle *t, enum throttle_what what, struct ipc_bytes who,

@@ -48,8 +48,8 @@ verifiers_now(const struct verifiers *v, const char *name)
 	return now > seen ? now : seen + 1;
 }
 
-/* Only names that a key of ours sealed, or root made, come here: there are as
- * many as administrators. Should they be too many, the oldest is forgotten. */
+/* Only names that a key of ours sealed, or root made, come here: as many as
+ * there are administrators. If they are too many, the oldest is forgotten. */
 void
 verifiers_stored(struct verifiers *v, const char *name, uint64_t time_us)
 {
@@ -99,8 +99,8 @@ verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
 	return rc;
 }
 
-/* "tDIGITS PHC"; what was sealed before times were begins with its PHC string
- * and counts as of time 0. Nobody but us can have sealed it, so its form is
+/* Parses "tDIGITS PHC". Verifiers sealed before times existed begin with their
+ * PHC string and count as of time 0. Only we can have sealed it, so its form is
  * ours or an earlier release's. */
 static int
 split(struct buf *plain, char *phc, uint64_t *time_us)

@@ -1,7 +1,7 @@
 /*
  * Requests that are answered at once: contexts and their keys, the gateways'
- * session key, signatures of the audit chain, doctor.
- * Above each: why it is safe to answer whoever may ask.
+ * session key, signatures of the audit chain, doctor. The comment above each
+ * says why it is safe to answer everyone who may ask.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "requests.h"
 
 /*
- * admind asks; it may be hostile. What comes back is ciphertext under a key
- * that sandboxd and we have, so the answer tells admind nothing it didn't
- * send; and contexts_seal puts in only approved content and the secrets that
- * the approval names.
+ * admind asks; it may be hostile. The answer is ciphertext under a key that
+ * sandboxd and we have, so it tells admind nothing that admind didn't send.
+ * contexts_seal puts in only approved content and the secrets that the approval
+ * names.
  */
 static int
 seal_context(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -74,8 +74,8 @@ context_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* It MACs MCP session ids, which convey no authority: who has it can make a
- * gateway believe in a session, not in a principal. */
+/* This key MACs MCP session ids, which convey no authority: its holder can make
+ * a gateway believe in a session, not in a principal. */
 static int
 session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -86,7 +86,7 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	memset(&k, 0, sizeof(k));
-	/* The older one while two are valid: sessions go on. */
+	/* While two keys are valid, the older one: sessions go on. */
 	keys =
 	    port->v->keys->also != NULL ? port->v->keys->also : port->v->keys;
 	k.key = ipc_bytes(keys->mcp_session, KEY_LEN);
@@ -144,7 +144,7 @@ audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* One object a layer, from "name=state" lines. */
+/* Writes one object a layer, from "name=state" lines. */
 static int
 doctor(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

@@ -1,14 +1,14 @@
 /*
- * CREDENTIAL_STORE: admind brings what a run of a source sealed; it becomes the
- * value of that source's secret.
+ * See credentials.h. CREDENTIAL_STORE: admind brings the sealed result of a
+ * source's run; it becomes the value of that source's secret.
  *
  * admind may be hostile. It names execution, version, server and secret, and a
- * wrong name is another key, under which nothing opens. So all it can store is
+ * wrong name is another key, under which nothing opens. So it can only store
  * what an approved version's run sealed in a context of ours, as the secret
- * which that version names. Of another secret's name it must not have its
- * choice: a tool that was approved with that one would send the tokens to hosts
- * of its own. It can bring an older document again, as it can put back any
- * older row (stored.h).
+ * which that version names. admind must not be able to choose another secret's
+ * name: a tool that was approved with that secret would send the tokens to
+ * hosts of its own. It can bring an older document again, as it can put back
+ * any older row (stored.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	free(op);
 }
 
-/* Asks admind to commit it, as SECRET_SET does. 0, or -1 with err. */
+/* Asks admind to commit the value, as SECRET_SET does. 0, or -1 with err. */
 static int
 store(struct port *port, struct ipc_peer *peer,
     const struct ipc_credential_store *m, const struct buf *value,
@@ -95,8 +95,8 @@ credential_store_message(
 		return 0;
 	}
 	buf_init(&value, SECRET_VALUE_MAX);
-	/* A run that began before the master key changed sealed under the one
-	 * before. */
+	/* A run that began before the master key changed sealed under the
+	 * previous one. */
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
 		credentials_key(
 		    k, &m.execution, &m.version, m.server, m.key, key);

@@ -1,23 +1,22 @@
 /*
  * APPROVE, REJECT and APPROVE_AUTO.
  *
- * Why approval is safe with a hostile admind. Who decides comes from a login
- * that we made, or from the socket that admits uid 0 only; neither is in
- * admind's reach (its own socket may not send APPROVE, the table says). What
- * is decided comes from admind, but the human's program showed it and sent the
- * hash of what it showed; we fetch the content, hash it ourselves and seal
- * only if both agree. So admind may lie to both sides alike, and then a human
- * has read, and approved, just that lie; or to one side, and the hashes
- * differ. The ids and secret names in the seal are those inside the content.
- * admind may also answer OK without committing: the approval is then lost, not
- * gained.
+ * Why approval is safe with a hostile admind. The decider comes from a login
+ * that we made, or from the socket that admits uid 0 only; admind can reach
+ * neither (its own socket may not send APPROVE, the table says). The content
+ * comes from admind, but the human's program showed it and sent the hash of
+ * what it showed; we fetch the content, hash it ourselves and seal only if both
+ * agree. So admind may lie to both sides alike, and then a human has read, and
+ * approved, just that lie; or to one side, and the hashes differ. The ids and
+ * secret names in the seal are those inside the content. admind may also answer
+ * OK without committing: the approval is then lost, not gained.
  *
- * With a hostile web process: it can approve as somebody who is logged in, for
- * as long as one is; its logins are named in every seal and every log line.
+ * A hostile web process can approve as somebody who is logged in, for as long
+ * as that login lives; every seal and every log line names its logins.
  *
- * Which queue a content is of its own first bytes say, and so which mode of the
- * policy holds. What a policy may do by itself, and what bringing back an old
- * one gains, is argued in docs/decisions/0038 and policy.c.
+ * A content's own first bytes say its queue, and so the mode of the policy that
+ * applies. docs/decisions/0038 and policy.c argue what a policy may do by
+ * itself, and what bringing back an old one gains.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ struct decision {
 	struct vault_ref ref;
 	enum verdict verdict;
 	bool root;
-	bool automatic;        /* nobody decides: the policy */
+	bool automatic;        /* no person decides: the policy does */
 	struct ipc_hash token; /* the login that decides, unless root */
 	char actor[ACTOR_MAX + 1];
 	struct ipc_id approval;
@@ -68,7 +67,7 @@ refuse(struct decision *d, enum failure failure, const char *message)
 	decision_free(d);
 }
 
-/* A refusal that somebody should know of: it goes to the audit log. */
+/* Refuses and writes the audit log, since somebody should know of it. */
 static void
 refuse_audited(struct decision *d, enum failure failure, const char *message)
 {
@@ -134,8 +133,8 @@ store(struct decision *d, const struct ipc_hash *hash, uint64_t time_us,
 		refuse(d, FAILURE_BUSY, "admind is not connected");
 }
 
-/* May this login decide? Asked again when the content is there, since it may
- * have ended meanwhile. NULL: yes. */
+/* Returns why this login may not decide; NULL: it may. Asked again when the
+ * content arrives, since the login may have ended by then. */
 static const char *
 may_decide(struct decision *d, enum failure *failure)
 {
@@ -154,9 +153,9 @@ may_decide(struct decision *d, enum failure *failure)
 	return NULL;
 }
 
-/* Which queue, by the bytes. admind names a kind, too, and must name the same:
- * a version's content is no call's, nor the other way round, and no seal passes
- * for another kind's. */
+/* Finds the queue by the bytes. admind names a kind, too, and must name the
+ * same: a version's content is no call's, nor the other way round, and no seal
+ * passes for another kind's. */
 enum { QUEUE_CALL = REVIEW_QUEUES };
 
 static int
@@ -200,8 +199,8 @@ make_seal(struct decision *d, unsigned queue, struct ipc_bytes content,
 }
 
 /*
- * Nobody looks: the policy must say so now, and the content be one that it may
- * cover. The approver is the policy, with whoever set it.
+ * No person looks: the policy must say so now, and must be allowed to cover the
+ * content. The approver is the policy, with the name of the person who set it.
  */
 static int
 by_policy(struct decision *d, unsigned queue, struct ipc_bytes content,
@@ -223,9 +222,9 @@ by_policy(struct decision *d, unsigned queue, struct ipc_bytes content,
 }
 
 /*
- * Two are needed: is this the second? A first yes counts if we sealed it for
- * this request and these bytes, and somebody else said it. Else this one is
- * kept as the first. 0; -1 with why not.
+ * Two approvals are needed: is this the second? The first counts if we sealed
+ * it for this request and these bytes, and another person gave it. Otherwise
+ * this one is kept as the first. 0; -1 with why not.
  */
 static int
 by_two(struct decision *d, const struct ipc_content *c,
@@ -266,8 +265,8 @@ judge(struct decision *d, const struct ipc_content *c, struct buf *seal,
 	}
 	if (make_seal(d, queue, c->preimage, &by, seal, hash, err) == -1)
 		return -1;
-	/* What could not be sealed needs no first yes either; this one could.
-	 */
+	/* A content that can't be sealed needs no first approval either; this
+	 * one could be sealed. */
 	if (d->verdict == FIRST_OF_TWO)
 		return grants_first_seal(d->v->keys, &d->approval, hash,
 		    by.approver, now, seal, err);
@@ -321,8 +320,8 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * The common start: who decides. From the uid-0 socket the actor is root and
- * a token has no business there; else the login named by the token.
+ * The common start: finds the decider. From the uid-0 socket the actor is root,
+ * and a token is refused; otherwise the login named by the token.
  */
 static struct decision *
 start(struct port *port, struct ipc_peer *peer, uint64_t request,
@@ -397,7 +396,7 @@ approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return fetch(d);
 }
 
-/* From admind: it may ask at any time, for anything. What it gains is what a
+/* From admind: it may ask at any time, for anything. It gains no more than a
  * policy that a login sealed gives anyway. */
 static int
 approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -421,9 +420,9 @@ approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return fetch(d);
 }
 
-/* Nothing is sealed, so nothing is fetched: admind knows whether the request
- * is still pending. A forged rejection would be refusal of service, which
- * admind has anyway. */
+/* Nothing is sealed, so nothing is fetched: admind knows whether the request is
+ * still pending. A forged rejection would be refusal of service, which admind
+ * can cause anyway. */
 static int
 reject(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

@@ -2,9 +2,9 @@
  * POLICY_SET and POLICY_GET, and SEAL_VERIFY.
  *
  * A policy is set by an administrator's login that we know, or by uid 0: admind
- * has no message for it. What is shown of it is what we would apply, not what
- * admind says; so an administrator sees an older one that admind brought back
- * after our restart.
+ * has no message for it. We show the policy that we would apply, not the one
+ * that admind names. So an administrator sees an older one that admind brought
+ * back after our restart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +59,10 @@ answer(struct policy_op *op)
 }
 
 /*
- * Does it let by no more than what holds? Then it holds from now on even if
- * admind would not store it: else a hostile one could keep an automatic policy
- * alive by refusing every other. It lasts as long as this process.
+ * Returns whether the new policy allows no more than the present one. Such a
+ * policy holds from now on, for the life of this process, even if admind does
+ * not store it. Otherwise a hostile admind could keep an automatic policy alive
+ * by refusing every other.
  */
 static bool
 only_takes(const struct policy *made, const struct policy *now)
@@ -77,7 +78,7 @@ only_takes(const struct policy *made, const struct policy *now)
 	return made->serial > now->serial;
 }
 
-/* Committed: it holds, unless one was set meanwhile. */
+/* Committed: the policy holds, unless a newer one was set in between. */
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -154,15 +155,15 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
-	} /* else what we know is what holds */
+	} /* otherwise the policy that we know holds */
 	if (op->set)
 		set(op);
 	else
 		answer(op);
 }
 
-/* Who asks: uid 0, or a login (to set, an administrator's). actor is also who
- * was refused, if that is known. */
+/* Finds the asker: uid 0, or a login (to set, an administrator's). actor also
+ * names a refused asker, if known. */
 static int
 who(struct port *port, struct ipc_bytes token, bool sets,
     char actor[POLICY_ACTOR_MAX + 1], struct err *err)
@@ -227,7 +228,7 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 /* ---- SEAL_VERIFY ---- */
 
-/* Both kinds of seals say these things, by tags of their own. */
+/* Both kinds of seals have these fields, under their own tags. */
 static void
 says(const uint8_t *fields, size_t n, bool grant, struct ipc_seal_says *out)
 {
@@ -247,9 +248,10 @@ says(const uint8_t *fields, size_t n, bool grant, struct ipc_seal_says *out)
 }
 
 /*
- * For who shows a difference or an approved thing: admind brought both, and
- * could have made the content up. We say only whether a person approved just
- * these bytes once; a seal of something revoked since passes, too.
+ * For a program that shows a difference or an approved object: admind brought
+ * content and seal, and could have made the content up. We say only whether a
+ * person once approved just these bytes; a seal of an object that was revoked
+ * later passes, too.
  */
 static int
 verify(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

@@ -82,8 +82,9 @@ renew_stored(const struct keys *k, enum stored_table table,
 	return rc;
 }
 
-/* The person's newest, as far as we know: a rotation ends older ones, which
- * else would be kept alive by it for a restart to come (verifiers.h). */
+/* Renews only the person's newest verifier, as far as we know. A rotation ends
+ * older ones; otherwise it would keep them alive for the next restart
+ * (verifiers.h). */
 static int
 renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
     struct err *err)
@@ -106,7 +107,8 @@ renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
 		       : -1;
 }
 
-/* admind says of what it is a seal: it verifies as that, or not at all. */
+/* admind names the seal's purpose: the seal verifies for that, or not at
+ * all. */
 static int
 renew_seal(const struct keys *k, const struct renewal_row *r, struct buf *out,
     struct err *err)
@@ -124,7 +126,7 @@ renew_seal(const struct keys *k, const struct renewal_row *r, struct buf *out,
 	return err_set(err, FAILURE_FORBIDDEN, "a seal of nothing known");
 }
 
-/* Of the policy that is in force, and of no other that ever was. */
+/* Renews the policy that is in force, and no other that ever was. */
 static int
 renew_policy(struct vault *v, const struct renewal_row *r, struct buf *out,
     struct err *err)

@@ -1,10 +1,10 @@
 /*
- * What rests under the master key, and how each of it is made anew under the
- * newest key (rotate.c drives it). Bytes in, bytes out.
+ * The values that rest under the master key, and how each is made again under
+ * the newest key (rotate.c drives it). Bytes in, bytes out.
  *
- * What a hostile admind gains by bringing rows of its choice: each opens at its
- * place, or verifies for its purpose, or is not renewed; what is renewed has
- * the same content, place and purpose.
+ * A hostile admind that brings rows of its choice gains nothing: each row opens
+ * at its place, or verifies for its purpose, or is not renewed; a renewed row
+ * has the same content, place and purpose.
  */
 #ifndef RENEWAL_H
 #define RENEWAL_H
@@ -16,8 +16,8 @@
 
 struct vault;
 
-/* Kinds in the order of a pass: names of the database's view `resting`, and as
- * a reader is told of them. */
+/* Kinds in the order of a pass: the names in the database's view `resting`, and
+ * the words for a reader. */
 #define RENEWAL_KINDS(K)                            \
 	K(SECRET, "secret", "secret")               \
 	K(VERIFIER, "verifier", "administrator")    \
@@ -39,18 +39,18 @@ const char *renewal_name(enum renewal_kind);
 struct renewal_row {
 	struct ipc_bytes id, place, column, value;
 };
-/* The next one: 1, 0 at the list's end, -1 malformed. */
+/* Reads the next row: 1, 0 at the list's end, -1 malformed. */
 int renewal_next(struct tlv_reader *, struct renewal_row *);
 
 /*
- * The same value under the newest key. Replaces what out holds. 0; -1: no key
- * that is valid opens it, or it is not what its kind is (FORBIDDEN,
+ * Makes the same value under the newest key, and replaces the content of out.
+ * 0; -1: no valid key opens it, or it is not of its kind (FORBIDDEN,
  * NOT_APPROVED), or without memory (BUSY, TOO_LARGE).
  */
 int renewal_make(struct vault *, enum renewal_kind, const struct renewal_row *,
     struct buf *out, struct err *);
 
-/* "secret demo/TOKEN: why", a line with its newline, cut to what fits. */
+/* Writes "secret demo/TOKEN: why", a line with its newline, cut to size. */
 void renewal_tell(enum renewal_kind, const struct renewal_row *,
     const struct err *, char *line, size_t size);
 

@@ -13,7 +13,7 @@ int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* SECRET_SET. */
 int secrets_message(struct port *, struct ipc_peer *, struct ipc_frame *);
-/* A secret's name. */
+/* Returns whether this is a valid name of a secret. */
 bool secrets_key_ok(struct ipc_bytes);
 /* CREDENTIAL_STORE. */
 int credential_store_message(
@@ -27,7 +27,7 @@ int rotate_init(struct vault *); /* 0, or -1 without memory */
 void rotate_free(struct vault *);
 /* KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END. */
 int rotate_message(struct port *, struct ipc_peer *, struct ipc_frame *);
-/* A connection of admind: it must know of a rotation that is under way. */
+/* admind connected: tells it about a rotation that is under way. */
 void rotate_admind_up(struct vault *);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END: the master key is changed while all
- * runs (decision 0039). mcpboxctl drives it a step at a time; a step is one
- * question to admind for rows and one to store them, so whatever is killed
- * between two, the next run goes on where the rows say.
+ * KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END: changes the master key while
+ * everything runs (decision 0039). mcpboxctl drives it a step at a time; a step
+ * is one question to admind for rows and one to store them. So whatever is
+ * killed between two steps, the next run goes on where the rows say.
  *
- * Who may: uid 0's socket alone. What a hostile admind gains: it brings rows of
- * its choice, and gets back what opened here at its place, or verified here for
- * its purpose, with the same content and the same place or purpose, under the
- * newest key. Nothing that was worth nothing becomes worth something. It could
- * keep values that were withdrawn in this way, as it could without a rotation;
- * but a policy is renewed only while it is the one in force (0038: a rotation
+ * Only uid 0's socket may ask. A hostile admind gains nothing: it brings rows
+ * of its choice, and gets back those that opened here at their place, or
+ * verified here for their purpose, with the same content and the same place or
+ * purpose, under the newest key. A worthless row stays worthless. In this way
+ * admind could keep values that were withdrawn, as it could without a rotation.
+ * But a policy is renewed only while it is the one in force (0038: a rotation
  * ends all older ones).
  */
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 
 enum {
 	/* After the end the older key opens for this long: calls that had read
-	 * their seal or secret before are sealed meanwhile. */
+	 * their seal or secret before are sealed within this time. */
 	FORGET_S = 30,
 	NAMES_MAX = 4096, /* bytes of unreadable values' names in one answer */
 	AFTER_MAX = 600   /* a kind's number and an id */
@@ -35,7 +35,7 @@ enum {
 
 struct rotate {
 	struct event *forget; /* the timer of FORGET_S */
-	bool over;            /* the older key is only waited for */
+	bool over;            /* the older key only waits to be forgotten */
 };
 
 struct step {
@@ -117,7 +117,7 @@ step_refuse(struct step *s, enum failure failure, const char *message)
 	step_free(s);
 }
 
-/* How the keys stand, and what a step did. Ends the step. */
+/* Answers with the state of the keys and the step's result. Ends the step. */
 static void
 step_answer(struct step *s)
 {
@@ -139,7 +139,7 @@ step_answer(struct step *s)
 	step_free(s);
 }
 
-/* Passes on what admind answered instead of `want`; true: it did. */
+/* Passes on admind's answer if it is not `want`; true: it did. */
 static bool
 failed(struct step *s, struct ipc_frame *f, enum ipc_type want)
 {
@@ -196,7 +196,7 @@ on_begun(void *arg, struct ipc_frame *f, enum failure gone)
 
 /*
  * The database hears of the key before the vault uses it: it takes no value of
- * a key that it doesn't know of (key_stays()).
+ * a key that it doesn't know (key_stays()).
  */
 static int
 key_next(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -236,8 +236,8 @@ noted(void *arg, struct ipc_frame *f, enum failure gone)
 		    "admind did not note that a rotation is under way");
 }
 
-/* Both files were there at the start: what is sealed from now on is the newer
- * one's, which the database must know of. */
+/* Both key files were there at the start: new values are sealed with the newer
+ * key, which the database must know. */
 void
 rotate_admind_up(struct vault *v)
 {
@@ -251,7 +251,7 @@ rotate_admind_up(struct vault *v)
 
 /* ---- one step ---- */
 
-/* As many names as fit in one answer; all in our own log. */
+/* Logs the names of unreadable values, and answers as many as fit. */
 static void
 name_unreadable(
     struct step *s, const struct renewal_row *r, const struct err *err)
@@ -274,7 +274,7 @@ on_renewed(void *arg, struct ipc_frame *f, enum failure gone)
 
 	if (failed(s, f, IPC_OK))
 		return;
-	/* What a change of it is compared with (POLICY_SET's seen). */
+	/* POLICY_SET's `seen` is compared with this. */
 	if (s->kind == RENEWAL_POLICY)
 		s->v->policy.seal = s->policy;
 	step_answer(s);
@@ -293,7 +293,7 @@ take_row(struct step *s, const struct renewal_row *r)
 	if (renewal_make(s->v, s->kind, r, &fresh, &err) == -1) {
 		if (err.failure == FAILURE_BUSY ||
 		    err.failure == FAILURE_TOO_LARGE) {
-			rc = -1; /* says nothing of the value */
+			rc = -1; /* says nothing about the value */
 		} else {
 			s->unreadable++;
 			name_unreadable(s, r, &err);
@@ -310,9 +310,9 @@ take_row(struct step *s, const struct renewal_row *r)
 	return s->store.failed ? -1 : rc;
 }
 
-/* Opens, or renews, all rows. While a step only looks, the key of a rotation
- * that has ended counts no more: in a moment it is forgotten, and what it alone
- * opens is lost. 1 0 -1 as renewal_next; -2: memory is out. */
+/* Opens or renews all rows. While a step only checks, the key of a rotation
+ * that has ended does not count: it is about to be forgotten, and values that
+ * only it opens are lost. 1 0 -1 as renewal_next; -2: memory is out. */
 static int
 take_rows(struct step *s, struct tlv_reader *in, struct ipc_bytes *last)
 {
@@ -379,7 +379,8 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 	step_ask(s, IPC_RENEW_STORE, &store, on_renewed);
 }
 
-/* "2:id" of an earlier answer. Root's: a wrong one begins elsewhere. */
+/* Reads "2:id" of an earlier answer. Only root sends it: a wrong one begins
+ * elsewhere. 0 or -1. */
 static int
 take_after(struct ipc_bytes t, enum renewal_kind *kind, struct ipc_bytes *id)
 {
@@ -442,8 +443,8 @@ on_ended(void *arg, struct ipc_frame *f, enum failure gone)
 	step_answer(s);
 }
 
-/* The database counts; a hostile one may say that none is left under the older
- * key: what it hid is then lost to it. */
+/* The database counts. A hostile one may say that no value is left under the
+ * older key: then the values that it hid are lost to it. */
 static int
 key_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

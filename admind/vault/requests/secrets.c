@@ -1,16 +1,16 @@
 /*
  * SECRET_SET: a value comes in from uid 0's socket or, with an administrator's
- * login, from the web process; it is encrypted for its place and stored by
- * admind. There is no message that brings it back: the only way out is a
- * context for a sandbox (contexts.c).
+ * login, from the web process; it is encrypted for its place, and admind stores
+ * it. No message brings it back: the only way out is a context for a sandbox
+ * (contexts.c).
  *
- * Who sets it follows from a login that we made and whose role was sealed with
- * its verifier, or from the socket; admind is not asked and has no such
+ * The setter's name follows from a login that we made and whose role was sealed
+ * with its verifier, or from the socket; admind is not asked and has no such
  * message. A hostile admind learns that the secret was set, its names and its
  * length. A hostile web process can set values as an administrator who is
- * logged in, for as long as one is: never read one. It may set them for any
- * server that administrator could: which one is in the name that goes into the
- * AAD, and not in an id that admind would have to translate.
+ * logged in, for as long as that login lives; it can never read one. It may set
+ * them for any server that administrator could: the AAD has the server's name,
+ * not an id that admind would have to translate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * Who asks: "root" by the socket, else the login's name into actor. 0, or -1
- * with err; a refused login of a lower role is for the audit log.
+ * Finds the setter: "root" by the socket, else the login's name, into actor. A
+ * refused login of a lower role goes to the audit log. 0, or -1 with err.
  */
 static int
 take_actor(struct port *port, const struct ipc_secret_set *m,

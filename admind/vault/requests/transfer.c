@@ -1,13 +1,12 @@
 /*
- * Exports: the SHA-256 of one is sealed when it leaves and known again when it
- * comes back.
+ * Exports: the SHA-256 of an export is sealed when it leaves, and recognised
+ * when it comes back.
  *
- * Who may ask: admind, and uid 0. Both could have the content of their choice
- * sealed, since they make it; what a seal conveys is that these bytes were an
- * export of this instance, or that uid 0 vouched for them here (mcpboxctl,
- * after it checked a transfer key). Nothing else is granted for it: what is
- * imported is drafts. The purpose's own label keeps it from passing for an
- * approval.
+ * admind and uid 0 may ask. Both could have content of their choice sealed,
+ * since they make it. A seal conveys that these bytes were an export of this
+ * instance, or that uid 0 vouched for them here (mcpboxctl, after it checked a
+ * transfer key). It grants nothing else: an import makes drafts. The purpose's
+ * own label keeps the seal from passing for an approval.
  */
 #include <string.h>
 

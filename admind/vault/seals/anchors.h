@@ -8,10 +8,10 @@
 
 #include "keys.h"
 
-/* With the newest key. 0, or -1 without memory. */
+/* Signs with the newest key. 0, or -1 without memory. */
 int anchors_sign(const struct keys *, uint64_t seq, const struct ipc_hash *head,
     struct ipc_hash *signature);
-/* The valid key that made it; NULL: none did. */
+/* Returns the valid key that made the signature; NULL: none did. */
 const struct keys *anchors_check(const struct keys *, uint64_t seq,
     const struct ipc_hash *head, const struct ipc_hash *signature);
 

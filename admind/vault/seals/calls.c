@@ -28,7 +28,7 @@ calls_new(void)
 
 /*
  * The facts are those of the pre-image whose hash the person was shown. The
- * request's id is among them, so a yes to one request can't be taken for
+ * request's id is among them, so an approval of one request can't be taken for
  * another of the same content.
  */
 int
@@ -78,7 +78,7 @@ calls_seal(const struct calls *c, const struct keys *k,
 	return 0;
 }
 
-/* Is the field there, and this? */
+/* Returns whether the field is there with this value. */
 static bool
 says(const uint8_t *fields, size_t n, uint8_t tag, const void *p, size_t len)
 {
@@ -98,10 +98,10 @@ was_used(const struct calls *c, const struct ipc_hash *hash)
 }
 
 /*
- * The seal comes from admind, which may be hostile: it may bring one of its own
- * making, of a version (another label), of another call, of another principal's
- * same call, one that was used, one of yesterday; and it may wait for the day
- * when the wall clock is set.
+ * The seal comes from admind, which may be hostile. It may bring a seal of its
+ * own making, of a version (another label), of another call, of another
+ * principal's same call, a used one, or yesterday's; and it may wait for the
+ * day when the wall clock is set.
  */
 int
 calls_check(struct calls *c, const struct keys *k, struct ipc_bytes seal,

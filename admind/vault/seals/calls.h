@@ -1,16 +1,16 @@
 /*
- * A person's yes to one call: the vault's seal over what callreq.h describes,
- * and the memory of those that were used.
+ * A person's approval of one call: the vault's seal over callreq.h's fields,
+ * and the memory of used seals.
  *
  * Form: {u8 format 1, TLV list of enum calls_tag, 32-byte HMAC-SHA256}. The MAC
  * is over "mcpbox call approval 1" NUL and everything before it, under the
- * approvals sub-key; another label than a version's seal has, so neither can
- * stand for the other.
+ * approvals sub-key. The label differs from that of a version's seal, so
+ * neither can pass for the other.
  *
- * Used once, against a hostile admind too: what was used is remembered until
- * it has expired. Since a restart forgets that, a seal names the life of the
- * vault that made it, and no other life honours it: a person is asked again.
- * The wall clock may be set meanwhile, and back again: so a seal also ends by
+ * Used once, against a hostile admind too: a used seal is remembered until it
+ * has expired. Since a restart forgets that, a seal names the life of the vault
+ * that made it, and no other life honours it: a person is asked again. The wall
+ * clock may be set during that time, and back again: so a seal also ends by
  * CLOCK_BOOTTIME, and only then is its use forgotten.
  */
 #ifndef CALLS_H
@@ -25,8 +25,8 @@
 
 enum {
 	CALLS_SEAL_MAX = 2048,
-	/* Used ones that have not expired. Each was a person's yes: more than
-	 * all reviewers can give within the time that requests live. */
+	/* Used seals that have not expired. Each was a person's approval: more
+	 * than all reviewers can give within the time that requests live. */
 	CALLS_USED_MAX = 1024
 };
 
@@ -35,7 +35,7 @@ enum calls_tag {
 	CALLS_HASH = 2,      /* SHA-256 of the pre-image */
 	CALLS_VERSION = 3,   /* hash of the version */
 	CALLS_TOOL = 4,      /* exposed name */
-	CALLS_PRINCIPAL = 5, /* who calls */
+	CALLS_PRINCIPAL = 5, /* the caller */
 	CALLS_LISTENER = 6,  /* u64 */
 	CALLS_ARGS = 7,      /* SHA-256 of the arguments */
 	CALLS_EXPIRES_MS = 8,
@@ -53,22 +53,22 @@ struct calls_time {
 	uint64_t boot_ms; /* CLOCK_BOOTTIME, which nobody sets */
 };
 
-/* Beside the contexts, for as long as the process lives; NULL without
+/* Allocated with the contexts, for the life of the process; NULL without
  * memory. */
 struct calls *calls_new(void);
 
 /*
- * Seals what the pre-image of a request says. *hash receives its SHA-256.
- * Replaces what out holds. 0; -1: INVALID_PARAMS, it is no such pre-image, or
- * another request's; ALREADY_DECIDED, it has expired; TOO_LARGE, it would be
- * good for longer than CALLREQ_LIFE_MAX_MS.
+ * Seals the fields of a request's pre-image. *hash receives its SHA-256.
+ * Replaces the content of out. 0; -1: INVALID_PARAMS, it is no such pre-image,
+ * or another request's; ALREADY_DECIDED, it has expired; TOO_LARGE, it would be
+ * valid for longer than CALLREQ_LIFE_MAX_MS.
  */
 int calls_seal(const struct calls *, const struct keys *,
     const struct ipc_id *request, struct ipc_bytes preimage,
     struct ipc_bytes approver, const struct calls_time *now, struct buf *out,
     struct ipc_hash *hash, struct err *);
 
-/* What is about to run. */
+/* The call that is about to run. */
 struct calls_run {
 	struct ipc_hash version;
 	struct ipc_bytes tool, principal;
@@ -77,13 +77,14 @@ struct calls_run {
 };
 
 /*
- * Is this our unused, unexpired seal of a yes to just that? 0: *hash and
- * *until_ms (CLOCK_BOOTTIME) are what calls_use takes; -1 with NOT_CONFIRMED.
+ * Checks that the seal is ours, unused and unexpired, and approves just that
+ * call. 0: *hash and *until_ms (CLOCK_BOOTTIME) are for calls_use; -1 with
+ * NOT_CONFIRMED.
  */
 int calls_check(struct calls *, const struct keys *, struct ipc_bytes seal,
     const struct calls_run *, const struct calls_time *, struct ipc_hash *hash,
     uint64_t *until_ms, struct err *);
-/* Never again. 0; -1 with BUSY: too many are remembered. */
+/* Marks a seal as used for ever. 0; -1 with BUSY: too many are remembered. */
 int calls_use(struct calls *, const struct ipc_hash *, uint64_t until_ms,
     const struct calls_time *, struct err *);
 

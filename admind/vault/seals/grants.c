@@ -24,9 +24,9 @@ put_text(struct buf *w, uint8_t tag, struct ipc_bytes text)
 
 /*
  * The facts are those of the pre-image whose hash the person was shown, read by
- * the one strict reader. The request's id is among them, so a yes to one
- * request can't be taken for another of the same content (asked for again after
- * a refusal, say).
+ * the one strict reader. The request's id is among them, so an approval of one
+ * request can't be taken for another of the same content (for example when it
+ * was asked for again after a refusal).
  */
 int
 grants_seal(const struct keys *k, const struct ipc_id *request,
@@ -74,7 +74,7 @@ grants_seal(const struct keys *k, const struct ipc_id *request,
 	return 0;
 }
 
-/* Is the field there, and this? */
+/* Returns whether the field is there with this value. */
 static bool
 says(const uint8_t *fields, size_t n, uint8_t tag, const void *p, size_t len)
 {
@@ -127,9 +127,10 @@ grants_first_seal(const struct keys *k, const struct ipc_id *request,
 }
 
 /*
- * It comes from admind: it may be of its own making (the MAC fails), of another
- * purpose (another label), of another request, of this request's content before
- * it was superseded (another id, and another hash).
+ * The first approval comes from admind. It may be of admind's own making (the
+ * MAC fails), of another purpose (another label), of another request, or of
+ * this request's content before it was superseded (another id, and another
+ * hash).
  */
 int
 grants_first_check(const struct keys *k, struct ipc_bytes first,

@@ -1,6 +1,6 @@
 /*
- * Seals of grants: that a person (or a policy, 0038) approved one module for
- * one tool, or one host for one server. And first yeses, where two are needed.
+ * Seals of grants: a person (or a policy, 0038) approved one module for one
+ * tool, or one host for one server. Also first approvals, where two are needed.
  * Form: macs.h; the body is a TLV list of enum grants_tag.
  */
 #ifndef GRANTS_H
@@ -25,31 +25,33 @@ enum grants_tag {
 	GRANTS_PROTO = 9, /* of network access */
 	GRANTS_HOST = 10,
 	GRANTS_PORT = 11,
-	GRANTS_APPROVER = 12, /* who; the last of two */
+	GRANTS_APPROVER = 12, /* the approver; the second of two */
 	GRANTS_FIRST = 13,    /* the first of two */
 	GRANTS_POLICY = 14,   /* u64: serial of the policy that was automatic */
 	GRANTS_TIME_US = 15
 };
 
 /*
- * Seals what the pre-image (read strictly) of this request says. *hash receives
- * its SHA-256. Replaces what out holds. 0; -1: INVALID_PARAMS (no grant, or
+ * Seals the fields of this request's pre-image (read strictly). *hash receives
+ * its SHA-256. Replaces the content of out. 0; -1: INVALID_PARAMS (no grant, or
  * another request's), MISSING_GRANT (a module that nobody recorded).
  */
 int grants_seal(const struct keys *, const struct ipc_id *request,
     struct ipc_bytes preimage, const struct seal_by *, struct buf *out,
     struct ipc_hash *hash, struct err *);
 
-/* Is this our seal over this pre-image? 0: *fields, *n is its TLV list
- * (borrowed); -1 with NOT_APPROVED. */
+/* Checks that this is our seal over this pre-image. 0: *fields, *n is its TLV
+ * list (borrowed); -1 with NOT_APPROVED. */
 int grants_check(const struct keys *, struct ipc_bytes seal,
     struct ipc_bytes preimage, const uint8_t **fields, size_t *n, struct err *);
 
-/* A first yes to this request with this content (of any kind but a call). */
+/* Seals a first approval of this request with this content (of any kind but a
+ * call). */
 int grants_first_seal(const struct keys *, const struct ipc_id *request,
     const struct ipc_hash *, struct ipc_bytes approver, uint64_t time_us,
     struct buf *out, struct err *);
-/* Is it one of ours to just that? 0 with who said it (borrowed); -1. */
+/* Checks that it is our first approval of just that. 0 with its approver
+ * (borrowed); -1. */
 int grants_first_check(const struct keys *, struct ipc_bytes first,
     const struct ipc_id *request, const struct ipc_hash *,
     struct ipc_bytes *approver, struct err *);

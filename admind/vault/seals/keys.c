@@ -12,10 +12,10 @@
 #include "keys.h"
 
 /*
- * Whole pages from mmap, so that lock and dump advice cover nothing else.
- * MADV_DONTDUMP and MADV_DONTFORK cannot fail on our own fresh mapping; mlock
- * can (RLIMIT_MEMLOCK), which is reported, not fatal: swap is the machine
- * owner's, and refusing to start would cost more than it protects.
+ * Allocates whole pages with mmap, so that lock and dump advice cover nothing
+ * else. MADV_DONTDUMP and MADV_DONTFORK cannot fail on our own fresh mapping.
+ * mlock can (RLIMIT_MEMLOCK); that is reported, not fatal: the machine owner
+ * decides about swap, and refusing to start would cost more than it protects.
  */
 void *
 keys_memory(size_t n, bool *locked)
@@ -53,11 +53,11 @@ keys_derive(uint8_t master[KEY_LEN], struct keys *k)
 }
 
 /*
- * What an attacker who can write in the key's directory could try: a link to a
- * file of known content (O_NOFOLLOW, owner), a fifo that never ends
- * (O_NONBLOCK, regular files only), a file that others can read (mode). All
- * checks are on the open descriptor, so nothing can change between check and
- * read but the content, which its owner alone may write.
+ * Attacks by a writer of the key's directory: a link to a file of known content
+ * (O_NOFOLLOW, owner), a fifo that never ends (O_NONBLOCK, regular files only),
+ * a file that others can read (mode). All checks are on the open descriptor, so
+ * between check and read only the content can change, and only its owner may
+ * write that.
  */
 static int
 check_file(int fd, const char *path, bool credential, struct err *err)
@@ -106,7 +106,7 @@ read_key(int fd, const char *path, uint8_t master[KEY_LEN], struct err *err)
 }
 
 /*
- * Room for every key, made before the first and never grown: later ones come
+ * Room for every key, made before the first and never grown: later keys come
  * when this process is confined and may not lock more memory. A page has room
  * for more than two, so that one may be wrong.
  */
@@ -174,9 +174,10 @@ enum {
 };
 
 /*
- * A unit must name every credential that there may ever be, and systemd fails
- * the start for a source that is missing unless the unit brings a stand-in
- * (decision 0058). This is it: four bytes, which no key has.
+ * Returns whether the file is the stand-in for a missing credential. A unit
+ * must name every possible credential, and systemd fails the start for a
+ * missing source unless the unit brings a stand-in (decision 0058): four bytes,
+ * a length that no key has.
  */
 static bool
 stand_in(int fd)
@@ -189,9 +190,10 @@ stand_in(int fd)
 }
 
 /*
- * The key of that name among the credentials: as it was sealed, else as it was
- * plain. 1 with *fd open and its path in name; 0: there is none; -1 with err:
- * whatever else is wrong with a credential is never a silent other key.
+ * Opens the credential that holds the key of that name: the one that was kept
+ * sealed, else the plain one. 1 with *fd open and its path in name; 0: there is
+ * none; -1 with err: any other error of a credential never leads silently to
+ * another key.
  */
 static int
 open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
@@ -220,8 +222,8 @@ open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
 	return 0;
 }
 
-/* The key that is valid beside the first one, from where that came, if there
- * is one: a rotation was under way when this process last ended. */
+/* Loads the second valid key, from the same place as the first, if there is
+ * one: a rotation was under way when this process last ended. */
 static int
 load_next(
     const char *path, bool credential, struct keys **head, struct err *err)
@@ -272,8 +274,8 @@ keys_load(const char *path, bool *locked, bool *is_credential, struct err *err)
 	return k;
 }
 
-/* Memory that nobody can change: what systemd-creds keeps sealed has no plain
- * file (decision 0058). */
+/* Returns whether fd is memory that no process can change: a key that
+ * systemd-creds keeps sealed has no plain file (decision 0058). */
 static bool
 is_sealed_memory(int fd)
 {
@@ -286,10 +288,10 @@ is_sealed_memory(int fd)
 
 /*
  * The descriptor comes from uid 0's socket, whose peer could read every key
- * anyway. The rules of the file hold all the same: a key that others can read,
- * or that is on no disk, would be found wrong at the next start only, when
- * values lie under it. Where the service manager reads the files for us they
- * are root's, or sealed and only in memory here; else they are ours.
+ * anyway. The rules of the file still apply: a key that others can read, or
+ * that is on no disk, would be found wrong only at the next start, when values
+ * are already sealed with it. If the service manager reads the files for us,
+ * they are root's, or sealed and only in memory here; otherwise they are ours.
  */
 struct keys *
 keys_read(int fd, bool credential, struct err *err)

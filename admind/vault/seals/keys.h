@@ -1,5 +1,5 @@
 /*
- * The master key and what is derived from it.
+ * The master key and its derived keys.
  *
  * The master key is read once, used to derive one sub-key a purpose (HKDF,
  * crypto.h) and wiped: a later read of the vault's memory finds sub-keys, not
@@ -7,7 +7,7 @@
  * swap), left out of core dumps and not inherited by a fork.
  *
  * While a rotation is under way two master keys are valid: new values are made
- * with the new one, and what rests opens with either (decision 0039).
+ * with the new one, and stored values open with either (decision 0039).
  */
 #ifndef KEYS_H
 #define KEYS_H
@@ -17,52 +17,54 @@
 #include "err.h"
 
 struct keys {
-	uint8_t id[KEY_ID_LEN];       /* in what it sealed (master_key_id) */
+	/* in the values it sealed (master_key_id) */
+	uint8_t id[KEY_ID_LEN];
 	uint8_t secrets[KEY_LEN];     /* encrypts server secrets at rest */
-	uint8_t approvals[KEY_LEN];   /* MACs what persons decided (macs.h) */
+	uint8_t approvals[KEY_LEN];   /* MACs decisions of persons (macs.h) */
 	uint8_t audit[KEY_LEN];       /* MACs heads of the audit chain */
 	uint8_t mcp_session[KEY_LEN]; /* given to gateways; conveys nothing */
 	uint8_t verifiers[KEY_LEN];   /* encrypts password verifiers */
-	/* The older key that is valid meanwhile; NULL: there is none. Whoever
-	 * opens or checks tries the chain; whoever makes uses its head. */
+	/* The older valid key during a rotation, or NULL. Opening and checking
+	 * try the chain; making uses its head. */
 	struct keys *also;
 };
 
-/* n zeroed bytes of locked memory; *locked (may be NULL) says whether mlock(2)
- * held. NULL when memory is out. Never freed: its life is the process's. */
+/* Allocates n zeroed bytes of locked memory; *locked (may be NULL) says whether
+ * mlock(2) succeeded. NULL when memory is out. Never freed: it lives as long as
+ * the process. */
 void *keys_memory(size_t n, bool *locked);
 
 /*
  * Reads the master key: $CREDENTIALS_DIRECTORY/master.key.cred, else
  * .../master.key, else `path` (systemd.exec(5); a credential of the four bytes
- * `none` is not there, decision 0058). Refused unless it is a regular file of
- * exactly 32 bytes, reached without a symbolic link in its last step, owned by
- * this user and mode 0400 (a credential may be root's and show its ACL mask as
- * group read, as systemd makes it). Then, if it is there, the same name with
- * .next (master.key.next.cred of a credential) by the same rules: it becomes
- * the head, the first one its `also`. *locked as above; *credential: it was
- * one. NULL with err.
+ * `none` counts as missing, decision 0058). Refused unless it is a regular file
+ * of exactly 32 bytes, reached without a symbolic link in its last step, owned
+ * by this user and mode 0400 (a credential may be root's and show its ACL mask
+ * as group read, as systemd makes it). Then, if it exists, reads the same name
+ * with .next (master.key.next.cred of a credential) by the same rules: that key
+ * becomes the head, the first one its `also`. *locked as above; *credential:
+ * the key came from a credential. NULL with err.
  */
 struct keys *keys_load(
     const char *path, bool *locked, bool *credential, struct err *);
 
 /*
- * The key in the open file fd (same rules, and it must have a name in some
- * directory), in no chain yet. credential: keys_load's; then it may be root's,
- * or a memfd with every seal. fd stays the caller's. NULL with err: mostly
- * INVALID_PARAMS.
+ * Loads a key from the open file fd, not yet in a chain. Same rules as
+ * keys_load; the file must still be linked in a directory. credential:
+ * keys_load's; then the file may be root's, or a memfd with every seal. fd
+ * remains the caller's. NULL with err: mostly INVALID_PARAMS.
  */
 struct keys *keys_read(int fd, bool credential, struct err *);
-/* A rotation begins: k becomes the head, the present one its `also`; if it is
- * the head already nothing happens. k is taken either way. 0; -1 with CONFLICT
- * if two others are valid. */
+/* Begins a rotation: k becomes the head, the present head its `also`; if k is
+ * the head already nothing happens. k is taken in any case. 0; -1 with CONFLICT
+ * if two other keys are valid. */
 int keys_push(struct keys **head, struct keys *k, struct err *);
-/* Wiped, and its place free. NULL does nothing. */
+/* Wipes a key and frees its place. NULL does nothing. */
 void keys_drop(struct keys *);
-/* It ended: the older key is wiped. */
+/* The rotation ended: wipes the older key. */
 void keys_forget(struct keys *head);
 
-/* The key of that id in the chain, or NULL. */
+/* Finds the key of that id in the chain, or NULL. */
 const struct keys *keys_find(
     const struct keys *head, const uint8_t id[KEY_ID_LEN]);
 

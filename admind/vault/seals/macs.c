@@ -52,7 +52,8 @@ macs_close(const struct keys *k, enum macs_purpose purpose, struct buf *w,
 	    : 0;
 }
 
-/* One key: does the MAC hold? 1, 0, or -1 without memory. */
+/* Returns whether the MAC is right under this one key: 1, 0, or -1 without
+ * memory. */
 static int
 holds(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
     size_t n)
@@ -64,7 +65,7 @@ holds(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
 	return ct_equal(m.b, seal + n - MACS_LEN, MACS_LEN);
 }
 
-/* The first form names no key: every valid one is tried. */
+/* The first form names no key: every valid key is tried. */
 int
 macs_check(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
     size_t n, const uint8_t **body, size_t *nbody, struct err *err)

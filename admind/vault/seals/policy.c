@@ -41,9 +41,9 @@ read_body(const uint8_t *body, size_t n, struct policy *p)
 }
 
 /*
- * admind may bring nothing, an older one, or one of its own making. Only a
- * newer one of ours changes what holds. An equal serial is the same policy (or
- * the same one under a newer key).
+ * admind may bring nothing, an older policy, or one of its own making. Only a
+ * newer one of ours replaces the present one. An equal serial is the same
+ * policy (or the same one under a newer key).
  */
 void
 policy_take(const struct keys *k, struct ipc_bytes seal, struct policy *newest)
@@ -103,7 +103,7 @@ policy_make(const struct keys *k, const struct policy *newest,
 	return 0;
 }
 
-/* By the wall clock, which is not admind's to set. */
+/* By the wall clock, which admind cannot set. */
 enum review_mode
 policy_mode(const struct policy *p, enum review_queue queue, uint64_t now)
 {
@@ -113,10 +113,10 @@ policy_mode(const struct policy *p, enum review_queue queue, uint64_t now)
 }
 
 /*
- * What a hostile admind could have approved by itself under an automatic
- * policy: anything that this lets by. So it lets by nothing that reaches what
- * others keep from it: secrets (a tool that returns one would hand it over) and
- * the local network. Nor another server's tool, whose words nobody here wrote
+ * Under an automatic policy a hostile admind could have everything approved
+ * that this allows. So nothing is allowed that reaches what others keep from
+ * admind: secrets (a tool that returns one would hand it over) and the local
+ * network. Nor is another server's tool, whose words nobody here wrote
  * (decision 0050). A version's hosts need grants of their own.
  */
 int

@@ -1,8 +1,8 @@
 /*
- * Policies of review: which queue needs one person, two, or none (0038). A
- * policy is sealed by us for an administrator's login and rests with admind;
- * the newest one that we saw or made is remembered, and no older one counts
- * again in this life of the vault.
+ * Policies of review: which queue needs one person, two, or none (0038). We
+ * seal a policy for an administrator's login, and admind stores it. We remember
+ * the newest one that we saw or made; no older one counts again in this life of
+ * the vault.
  */
 #ifndef POLICY_H
 #define POLICY_H
@@ -35,30 +35,32 @@ struct policy {
 	struct ipc_hash seal; /* SHA-256 of the sealed form; zero: none */
 };
 
-/* What holds before anybody set one: REVIEW_REQUIRE everywhere. */
+/* Sets the policy before any was set: REVIEW_REQUIRE everywhere. */
 void policy_default(struct policy *);
 
-/* Reads what admind brings: *newest becomes it if it is ours and newer. Bytes
- * that are not ours are ignored: what is remembered holds. */
+/* Reads a policy that admind brings: it becomes *newest if it is ours and
+ * newer. Other bytes are ignored: the remembered policy holds. */
 void policy_take(
     const struct keys *, struct ipc_bytes seal, struct policy *newest);
 
 /*
- * A policy that follows *newest: its serial is now_us or just behind the
- * newest's. out (initialised) receives its sealed form, *made what it says. 0;
- * -1 with INVALID_PARAMS (a mode or number of days that is none).
+ * Makes a policy that follows *newest: its serial is now_us, or one above the
+ * newest's. out (initialised) receives its sealed form, *made its fields. 0; -1
+ * with INVALID_PARAMS (an invalid mode or number of days).
  */
 int policy_make(const struct keys *, const struct policy *newest,
     const uint8_t mode[REVIEW_QUEUES], uint32_t days, struct ipc_bytes actor,
     uint64_t now_us, struct buf *out, struct policy *made, struct err *);
 
-/* The mode of a queue now: an automatic one that ended is REVIEW_REQUIRE. */
+/* Returns the mode of a queue now: an automatic one that ended is
+ * REVIEW_REQUIRE. */
 enum review_mode policy_mode(
     const struct policy *, enum review_queue, uint64_t now_us);
 
 /*
- * May this content be approved without a person, by a policy that says so? 0;
- * -1 with FORBIDDEN and why not. kind as decide.c found it by the bytes.
+ * Checks that this content may be approved without a person, by a policy that
+ * says so. kind as decide.c found it by the bytes. 0; -1 with FORBIDDEN and why
+ * not.
  */
 int policy_covers(enum review_queue, struct ipc_bytes preimage, struct err *);
 

@@ -6,8 +6,9 @@
 #include "version.h"
 #include "version_gate.h"
 
-/* What a content must have to name one tool: else there is nothing to approve.
- * (version_check knows order and form, not completeness.) */
+/* Checks that a content has the fields that name one tool: otherwise there is
+ * nothing to approve. (version_check knows order and form, not
+ * completeness.) */
 static int
 complete(const uint8_t *fields, size_t n, struct err *err)
 {
@@ -25,11 +26,12 @@ complete(const uint8_t *fields, size_t n, struct err *err)
 }
 
 /*
- * The facts are taken from the pre-image itself, not from anything a peer says
- * of it: the ids, the secrets' names. version_check has made sure that each
- * stands once, in order and in its right form, so two readers cannot see two
- * meanings in the same bytes; version_gate, that the lines of its code are
- * those that a reviewer reads. Nothing that admind stored before is exempt.
+ * The facts (the ids, the secrets' names) are taken from the pre-image itself,
+ * not from a peer's words about it. version_check has made sure that each field
+ * is there once, in order and in its right form, so two readers cannot see two
+ * meanings in the same bytes. version_gate has made sure that the lines of its
+ * code are those that a reviewer reads. Nothing that admind stored before is
+ * exempt.
  */
 int
 seal_make(const struct keys *k, const struct ipc_id *request,

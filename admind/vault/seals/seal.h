@@ -25,11 +25,11 @@ enum seal_tag {
 	SEAL_HOST = 6,         /* granted host; any number; none until egress */
 	SEAL_APPROVER = 7,     /* administrator's name, or root */
 	SEAL_TIME_US = 8,      /* u64 Unix time in us */
-	SEAL_FIRST = 9,  /* who said the first yes, where two are needed */
+	SEAL_FIRST = 9,        /* the first approver, where two are needed */
 	SEAL_POLICY = 10 /* u64: serial of the policy that was automatic */
 };
 
-/* Who approves: a person, two, or a policy that a person set. */
+/* The approver: a person, two, or a policy that a person set. */
 struct seal_by {
 	struct ipc_bytes approver; /* administrator's name, root, policy:NAME */
 	struct ipc_bytes first;    /* empty: one was enough */
@@ -38,23 +38,24 @@ struct seal_by {
 };
 
 /*
- * Seals what `preimage` (its strict form is checked) says. *hash receives its
- * SHA-256. Replaces what out holds. 0; -1 with FAILURE_INVALID_PARAMS if it is
- * not a version pre-image.
+ * Seals the fields of `preimage` (its strict form is checked). *hash receives
+ * its SHA-256. Replaces the content of out. 0; -1 with FAILURE_INVALID_PARAMS
+ * if it is not a version pre-image.
  */
 int seal_make(const struct keys *, const struct ipc_id *request,
     const uint8_t *preimage, size_t n, const struct seal_by *, struct buf *out,
     struct ipc_hash *hash, struct err *);
 
 /*
- * Is this our seal over this pre-image? 0: *fields, *nfields is its TLV list
- * (borrowed) and *hash the pre-image's SHA-256; -1 with FAILURE_NOT_APPROVED.
+ * Checks that this is our seal over this pre-image. 0: *fields, *nfields is its
+ * TLV list (borrowed) and *hash the pre-image's SHA-256; -1 with
+ * FAILURE_NOT_APPROVED.
  */
 int seal_check(const struct keys *, const uint8_t *seal, size_t n,
     const uint8_t *preimage, size_t preimage_len, const uint8_t **fields,
     size_t *nfields, struct ipc_hash *hash, struct err *);
 
-/* Does the checked list name this secret? */
+/* Returns whether the checked list names this secret. */
 bool seal_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name);
 
 #endif

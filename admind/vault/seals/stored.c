@@ -11,7 +11,7 @@ enum {
 	AAD_MAX = 512 /* table and two names, each far below */
 };
 
-/* In the AAD: of the tables as they were called at first. */
+/* In the AAD: the tables by their first names. */
 static const char *const tables[] = {
     [STORED_SECRETS] = "server_secrets",
     [STORED_VERIFIERS] = "administrators",
@@ -71,7 +71,7 @@ out:
 	return rc;
 }
 
-/* Nonce, ciphertext and tag, by one key. */
+/* Opens nonce, ciphertext and tag with one key. */
 static int
 open_by(const struct keys *k, const struct stored_place *at,
     const struct buf *aad, const uint8_t *p, size_t n, struct buf *w,
@@ -84,8 +84,8 @@ open_by(const struct keys *k, const struct stored_place *at,
 	return 0;
 }
 
-/* The first form names no key that could be known: every valid one is tried,
- * and GCM says which it was. */
+/* The first form names no key: every valid key is tried, and GCM tells the
+ * right one. */
 int
 stored_open(const struct keys *k, const struct stored_place *at,
     const uint8_t *p, size_t n, struct buf *out, struct err *err)

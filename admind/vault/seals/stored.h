@@ -1,12 +1,12 @@
 /*
- * Values at rest in the database, which only the vault can read or make:
- * {u8 format 2, 8-byte key id, 12-byte random nonce, ciphertext, 16-byte tag},
- * AES-256-GCM, AAD = table NUL row NUL column. What was made before rotation
- * existed is {u8 format 1, u8 1, nonce, ...}, of whichever key opens it.
+ * Values at rest in the database, which only the vault can read or make: {u8
+ * format 2, 8-byte key id, 12-byte random nonce, ciphertext, 16-byte tag},
+ * AES-256-GCM, AAD = table NUL row NUL column. Values made before rotation
+ * existed are {u8 format 1, u8 1, nonce, ...}, under whichever key opens them.
  *
- * The AAD nails a value to its place: admind holds the rows and could move
- * one to another row, but it would not open there. What admind can do is put
- * back an older value of the same place; docs/THREATS.md says so.
+ * The AAD nails a value to its place: admind holds the rows and could move a
+ * value to another row, but it would not open there. admind can put back an
+ * older value of the same place; docs/THREATS.md says so.
  *
  * Random nonces: 2^32 values under one key keep the chance of a repetition
  * below 2^-32 (NIST SP 800-38D section 8.3); a home has some hundreds.
@@ -22,7 +22,7 @@
 
 enum { STORED_OVERHEAD = 1 + KEY_ID_LEN + GCM_NONCE_LEN + GCM_TAG_LEN };
 
-/* What is kept; each has a sub-key of its own. */
+/* The kinds of values; each has a sub-key of its own. */
 enum stored_table {
 	STORED_SECRETS,  /* server's name, secret's name */
 	STORED_VERIFIERS /* administrator, role */
@@ -34,11 +34,12 @@ struct stored_place {
 	struct ipc_bytes row, column;
 };
 
-/* With the newest key. Replaces what out (initialised) holds. 0 or -1. */
+/* Seals a value with the newest key. Replaces the content of out (initialised).
+ * 0 or -1. */
 int stored_seal(const struct keys *, const struct stored_place *,
     const void *plain, size_t n, struct buf *out, struct err *);
-/* The same way back, with any key that is valid; -1 with FAILURE_FORBIDDEN if
- * it was not sealed here for this place. */
+/* Opens a value with any valid key. Replaces the content of out. 0; -1 with
+ * FAILURE_FORBIDDEN if it was not sealed here for this place. */
 int stored_open(const struct keys *, const struct stored_place *,
     const uint8_t *stored, size_t n, struct buf *out, struct err *);
 
