@@ -265,9 +265,9 @@ create_server(struct job *j, const struct pg_result *rows)
 	if (job_field(j, MF_MODULE, &modules) == 1 && modules.n > 0) {
 		job_fail(j, FAILURE_MISSING_GRANT,
 		    "no module is granted to a tool that is not there yet: "
-		    "create it without `modules`, ask with "
-		    "mcpbox_request_module, then name the module in "
-		    "mcpbox_update_%s",
+		    "create it without `modules` and without their imports, "
+		    "ask with mcpbox_request_module, then name the module "
+		    "in mcpbox_update_%s",
 		    word_of(j));
 		return;
 	}

@@ -974,8 +974,9 @@ def overdue(a, i, epoch, deadline="-50 minutes"):
 
 def test_overdue_rows_are_lost_unless_named(a):
     named, unnamed = os.urandom(16), os.urandom(16)
-    overdue(a, named, a.sandbox_epoch)
+    # Named before it is there: else a sweep may come between.
     restart_sandbox(a, [named], a.sandbox_epoch)
+    overdue(a, named, a.sandbox_epoch)
     overdue(a, unnamed, a.sandbox_epoch)
     a.until(lambda: execution(a, unnamed) == ("closed", "lost", "lost"))
     assert execution(a, named) == ("open", None, None)

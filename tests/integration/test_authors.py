@@ -83,6 +83,8 @@ def test_of_an_unknown_module_no_package_is_proposed(author, server):
     said = refused(author, "create_tool", "bad_code", server_id=server, name="imports", description="d",
                    python_code="import frobnicate.parts\n" + CODE)
     assert "mcpbox_request_module" in said and "module_name" not in said and "need not be the module's" in said
+    # No request names a tool that is not there: this one was refused.
+    assert "create a new one without this import first" in said
 
 
 # --- names --------------------------------------------------------------------

@@ -135,7 +135,7 @@ CASES = [
     (lambda w: w.call("mcpbox_test_code", tool_id=w.resource["id"]), "invalid_arguments",
      "Name a tool; a prompt or a resource is looked at once it is approved."),
     (lambda w: w.call("mcpbox_create_tool", server_id=w.server, name="mod", python_code=CODE, modules=["six"]),
-     "missing_grant", "Create it without modules, ask with mcpbox_request_module, then name the module."),
+     "missing_grant", "Create it without modules and their imports, ask with mcpbox_request_module, then name the module."),
     (lambda w: w.call("mcpbox_update_tool", tool_id=w.draft, modules=["six"]), "missing_grant",
      "Ask for it with mcpbox_request_module."),
     (lambda w: w.call("mcpbox_request_publish", tool_id=w.waits), "conflict",

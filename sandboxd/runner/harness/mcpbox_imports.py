@@ -60,7 +60,8 @@ def text(name):
                 + (f" ({why})" if why else ""))
     return (f"No module named {name!r}: only Python's standard library is "
             "there by itself. A third-party module has to be granted to the "
-            f"tool: {package(name)}; or do without it.")
+            f"tool: {package(name)}; or do without it. Only a tool that is "
+            "there can ask: create a new one without this import first.")
 
 
 class Finder:
