@@ -22,7 +22,7 @@ struct nat64;
 
 typedef void nat64_cb(void *arg);
 
-/* Of a connection that waits; zeroed at first. */
+/* A connection that waits for the answer; zeroed at first. */
 struct nat64_wait {
 	TAILQ_ENTRY(nat64_wait) link;
 	struct nat64 *at; /* NULL: it does not wait */
