@@ -26,7 +26,7 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- What a source speaks for.
+-- The tools that a source's listing judges.
 
 -- Where the server of an imported tool's version is. Null: it is no tool of another
 -- server.

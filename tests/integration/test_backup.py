@@ -210,7 +210,7 @@ def repacked(instance, path, to, sql):
 
 def test_an_altered_audit_log_is_seen(instance, saved, tmp_path):
     """A backup that somebody unpacked, edited and packed again."""
-    # the row's own hash made anew: what follows it does not fit
+    # The row has a new hash of its own: the rows after it do not fit.
     bad = repacked(instance, saved[0], str(tmp_path / "forged"),
                    "SET session_replication_role = replica; UPDATE mcpbox.audit_log SET actor = 'nobody', "
                    "hash = sha256(prev || mcpbox.audit_row(seq, at, 'nobody', action, subject, detail)) "
