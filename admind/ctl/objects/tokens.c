@@ -180,7 +180,7 @@ out:
 }
 
 static enum ctl_status
-revoke(const struct ctl *c)
+revoke_token(const struct ctl *c)
 {
 	enum ctl_status status;
 	struct ipc_admin_json a;
@@ -211,7 +211,7 @@ tokens_command(const struct ctl *c)
 	if (strcmp(verb, "create") == 0 && c->nwords > 2)
 		return create(c);
 	if (strcmp(verb, "revoke") == 0 && (c->nwords == 3 || c->nwords == 4))
-		return revoke(c);
+		return revoke_token(c);
 	if (strcmp(verb, "show") == 0 && c->nwords == 3)
 		status = calls_query(c, "token_named", c->words[2], &text);
 	else if (strcmp(verb, "list") == 0 && c->nwords <= 2)
