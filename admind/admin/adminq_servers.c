@@ -190,11 +190,14 @@ static const struct question_form ids[] = {
 	    IDS("execution", "executions") " UNION ALL"
 	    IDS("source", "external_sources") " UNION ALL"
 	    IDS("server", "servers") " UNION ALL"
+	    IDS("token", "api_tokens") " UNION ALL"
 	    IDS("tool", "tools")
 	    ") u LIMIT 2) i), '[]'::json),"
 	    " 'name', CASE (SELECT kind FROM k)"
 	    " WHEN 'server' THEN EXISTS (SELECT 1 FROM k JOIN mcpbox.servers s"
 	    "  ON s.name = k.word)"
+	    " WHEN 'token' THEN EXISTS (SELECT 1 FROM k JOIN mcpbox.api_tokens t"
+	    "  ON t.name = k.word)"
 	    " WHEN 'tool' THEN EXISTS (SELECT 1 FROM k JOIN mcpbox.tool_names n"
 	    "  ON n.exposed_name = k.word) ELSE false END)::text",
 	    DB_FAST}},

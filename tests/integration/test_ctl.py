@@ -529,7 +529,8 @@ def test_no_json_for_people(suite):
     ("server", "{}", ("query", "server", "{}")), ("tool", "{}", ("query", "tool", "{}")),
     ("tool", "{}/3", ("query", "version", "{}/3")), ("tool", "{}/2-3", ("query", "version_diff", "{}/2-3")),
     ("source", "{}", ("query", "source", "{}")), ("execution", "{}", ("query", "execution", "{}")),
-    ("approval", "{}", ("query", "comments", "{}")),
+    ("approval", "{}", ("query", "comments", "{}")), ("token", "{}", ("query", "token", "{}")),
+    ("token", "{}", ("tokens", "show", "{}")), ("token", "{}", ("tokens", "revoke", "{}")),
     ("server", "{}", ("call", "server_start", "{}")), ("tool", "{}", ("call", "tool_disable", "{}", "reason=x")),
     ("tool", "{}/yaml", ("call", "module_revoke", "{}/yaml")), ("source", "{}", ("call", "source_delete", "{}")),
     ("approval", "{}", ("call", "approval_comment", "{}", "text=x"))])

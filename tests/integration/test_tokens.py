@@ -1,6 +1,7 @@
 """API tokens behind the tunnel's socket and on the local listener: whom they let in, what they may see and call, and
 that nothing of theirs outlives them. What is refused is first shown to be there, by a client that may."""
 import json
+import os
 import threading
 
 import pytest
@@ -153,11 +154,23 @@ def test_expires_while_it_is_used(instance, world):
 
 # ---- what is made, shown, kept ----
 
+def test_the_first_digits_of_an_id_end_one_token(instance):
+    """A name that reads as digits goes before, and two that begin so are not guessed between."""
+    one, beef = Token(instance), Token(instance, name="beef2")
+    assert instance.ctl_json("tokens", "show", "beef2")["id"] == beef.id
+    r = instance.ctl("tokens", "revoke", os.path.commonprefix([one.id, beef.id]), check=False)
+    assert r.returncode == 1 and "ambiguous" in r.stderr and "`mcpboxctl tokens`" in r.stderr, r
+    assert {instance.ctl_json("tokens", "show", t.name)["state"] for t in (one, beef)} == {"active"}
+    assert instance.ctl_json("tokens", "revoke", one.id[:-1], "tried")["reason"] == "tried"
+    assert [instance.ctl_json("tokens", "show", t.name)["state"] for t in (one, beef)] == ["revoked", "active"]
+
+
 def test_what_is_kept_of_a_token(instance, rest):
     t = Token(instance, scopes="tools:read", allow="crm__*", deny="crm__slow")
     shown = instance.ctl_json("tokens", "show", t.name)
     assert shown["scopes"] == ["tools:read"] and shown["allow"] == ["crm__*"] and shown["deny"] == ["crm__slow"]
     assert shown["principal"] == t.principal and shown["state"] == "active"
+    assert instance.ctl_json("tokens", "show", t.id[:-1]) == shown == instance.ctl_json("query", "token", t.id[:-1])
     dump = "\n".join("\t".join(r) for r in instance.psql(
         "SELECT t::text FROM mcpbox.api_tokens t UNION ALL SELECT a::text FROM mcpbox.audit_log a"))
     assert t.name in dump and t.text not in dump and t.text[4:] not in dump

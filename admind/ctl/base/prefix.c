@@ -21,6 +21,7 @@ static const struct {
     {"execution", "execution", "executions"},
     {"source", "source", "sources"},
     {"server", "server", "servers"},
+    {"token", "token", "tokens"},
     {"tool", "tool", "tools"},
 };
 

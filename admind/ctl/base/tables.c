@@ -546,7 +546,8 @@ query_command(const struct ctl *c)
 		const char *what, *kind;
 	} kinds[] = {{"server", "server"}, {"tool", "tool"},
 	    {"version", "tool"}, {"version_diff", "tool"}, {"source", "source"},
-	    {"execution", "execution"}, {"comments", "approval"}};
+	    {"execution", "execution"}, {"comments", "approval"},
+	    {"token", "token"}};
 	const char *id = c->nwords == 3 ? c->words[2] : NULL;
 	enum ctl_status status;
 	char whole[PREFIX_PATH_MAX];

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "objects.h"
+#include "prefix.h"
 #include "tables.h"
 #include "terminal.h"
 
@@ -183,12 +184,16 @@ static enum ctl_status
 revoke_token(const struct ctl *c)
 {
 	enum ctl_status status;
+	char which[PREFIX_PATH_MAX];
 	struct ipc_admin_json a;
 	struct ipc_token_revoke m;
 	struct ipc_frame f;
 
+	status = prefix_named(c, "token", c->words[2], which, sizeof(which));
+	if (status != CTL_DONE)
+		return status;
 	memset(&m, 0, sizeof(m));
-	m.which = ipc_str(c->words[2]);
+	m.which = ipc_str(which);
 	m.reason = ipc_str(c->nwords > 3 ? c->words[3] : c->reason);
 	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_TOKEN_REVOKE, &m,
 	    IPC_ADMIN_JSON, &f);
@@ -205,6 +210,7 @@ enum ctl_status
 tokens_command(const struct ctl *c)
 {
 	const char *verb = c->nwords > 1 ? c->words[1] : "list";
+	char which[PREFIX_PATH_MAX];
 	enum ctl_status status;
 	struct buf text;
 
@@ -212,12 +218,14 @@ tokens_command(const struct ctl *c)
 		return create(c);
 	if (strcmp(verb, "revoke") == 0 && (c->nwords == 3 || c->nwords == 4))
 		return revoke_token(c);
-	if (strcmp(verb, "show") == 0 && c->nwords == 3)
-		status = calls_query(c, "token_named", c->words[2], &text);
-	else if (strcmp(verb, "list") == 0 && c->nwords <= 2)
+	if (strcmp(verb, "list") == 0 && c->nwords <= 2)
 		return tables_command(c);
-	else
+	if (strcmp(verb, "show") != 0 || c->nwords != 3)
 		return CTL_USAGE;
+	status = prefix_named(c, "token", c->words[2], which, sizeof(which));
+	if (status != CTL_DONE)
+		return status;
+	status = calls_query(c, "token_named", which, &text);
 	if (status == CTL_DONE)
 		status = show(c, text.p, text.len);
 	buf_free(&text);
