@@ -15,6 +15,7 @@ import pytest
 from harness import dns as d
 from harness.egress import DNS, Canary
 from harness.ipc import Peer
+from harness.listening import end
 from harness.patience import patience, until
 from harness.sandbox import (DONE, FAILED, KILLED, REFUSED, TEST, CTX, Sandbox, tlv)
 
@@ -57,7 +58,7 @@ class Web:
                     s.sendall(b"pong")
 
     def close(self):
-        self.socket.close()
+        end(self.socket)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import zlib
 
 import pytest
 
-from harness import dns as d
+from harness import dns as d, listening
 from harness.instance import SRC
 from harness.mcp import Client, text
 from harness.patience import patience, until
@@ -87,7 +87,7 @@ class Canary:
 
     def close(self):
         for _, s in self.sockets:
-            s.close()
+            listening.end(s)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 
+from harness import listening
 from harness.instance import BUILD, GROUPS, OFFSETS, SRC, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
 from harness.patience import WAIT_FACTOR, patience
@@ -142,9 +143,7 @@ class Fake(threading.Thread):
             self.peer.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self):
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        listening.end(self.listener)
         with contextlib.suppress(OSError, AttributeError):
             self.peer.sock.shutdown(socket.SHUT_RDWR)
 

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 
+from harness import listening
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
 from harness.patience import WAIT_FACTOR, patience, until
@@ -184,12 +185,8 @@ class Sandbox:
             self.start("egress")
 
     def await_key(self):
-        """Until sandboxd has its context key. The vault's own word comes after
-        it sent the key, and may be late where threads and forks meet; what
-        sandboxd says of the present key is as good."""
-        until(lambda: self.vault.have_key.is_set() or self.vault.key is not None
-              and "context_key:" in self.log("sandboxd"), seconds=10,
-              say=lambda: (self.vault.is_alive(), self.log("sandboxd")))
+        """Until the vault gave sandboxd a context key."""
+        until(self.vault.have_key.is_set, seconds=10, say=lambda: self.log("sandboxd"))
 
     def __enter__(self):
         return self
@@ -305,7 +302,7 @@ class Sandbox:
                     child.kill()
                     child.wait()
                 bad += [f"{name}: {child.returncode}"] if child.returncode != 0 else []
-        self.vault.listener.close()
+        listening.end(self.vault.listener, self.vault)
         deadline = time.monotonic() + 5
         while self.pool() and time.monotonic() < deadline:
             time.sleep(0.02)

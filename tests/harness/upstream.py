@@ -11,6 +11,8 @@ import types
 import urllib.parse
 from pathlib import Path
 
+from harness import listening
+
 HARNESS = Path(__file__).resolve().parents[2] / "sandboxd" / "runner" / "harness"
 
 
@@ -63,7 +65,7 @@ class Raw:
         return f"http://{host}:{self.port}{path}"
 
     def close(self):
-        self.sock.close()
+        listening.end(self.sock)
 
     def __enter__(self):
         return self

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from harness import listening
 from harness.patience import until
 
 CONNECT = '''
@@ -49,7 +50,7 @@ class Listener:
                 return
 
     def close(self):
-        self.sock.close()
+        listening.end(self.sock)
 
     def receives(self, n):
         until(lambda: len(self.got) >= n)
