@@ -44,7 +44,7 @@ def none(a):
 @pytest.fixture(scope="module")
 def b(a):
     """A second node: another admind over the same database."""
-    x = Admind(settings=("node node2",), pg=a.pg)
+    x = Admind(settings=("node node2", "breakers no"), pg=a.pg)
     try:
         x.all_up()
         yield x
