@@ -340,7 +340,7 @@ def test_a_password_whose_vault_s_answer_was_lost(m, loses):
     loses("true")
     steps, status, answer = m.setup()
     assert (status, steps["administrator"][0]) == (0, "done"), (steps["administrator"], m.read("/run/loses.log"))
-    assert len(answer["password"]) == 24 and m.run("grep", "-c", answer["password"], "/run/lost").stdout == "1\n"
+    assert len(answer["password"]) == 24 and m.run("grep", "-cFe", answer["password"], "/run/lost").stdout == "1\n"
 
 
 def test_a_password_of_which_nothing_is_known(m, loses):
@@ -349,7 +349,7 @@ def test_a_password_of_which_nothing_is_known(m, loses):
     r = m.ctl("setup", check=False)
     shown = r.stdout.partition("shown only now: ")[2].split()[0]
     assert r.returncode != 0 and "administrator: failed: whether admin was made is not known" in r.stdout
-    assert m.run("grep", "-c", shown, "/run/lost").stdout == "1\n"
+    assert m.run("grep", "-cFe", shown, "/run/lost").stdout == "1\n"
     assert "Next:" not in r.stdout
     m.sh("mv /run/mcpbox/admind/aside.sock /run/mcpbox/admind/ctl.sock")
     # it was; who has lost the line, or killed it before, gets in all the same
