@@ -1,4 +1,4 @@
-/* Who is this? */
+/* Tells who calls. */
 #ifndef AUTH_H
 #define AUTH_H
 
@@ -6,7 +6,7 @@
 
 struct token;
 
-/* Who is this? 0 with principal filled (PRINCIPAL_MAX + 1), or -1. *token:
+/* Tells who calls: 0, principal filled (PRINCIPAL_MAX + 1), or -1. *token:
  * what it may (tokens.h), not referenced; NULL: everything. */
 int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
     char *principal, struct token **token, struct err *);

@@ -1,4 +1,4 @@
-/* What there is to call, as gateways keep it. */
+/* The catalogue: all that can be called, as gateways keep it. */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H
 

@@ -1,4 +1,4 @@
-/* What administrators read and change. */
+/* Questions and actions of administrators. */
 #ifndef ADMIN_H
 #define ADMIN_H
 

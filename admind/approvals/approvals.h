@@ -1,4 +1,4 @@
-/* What the vault asks and decides. */
+/* Questions and decisions of the vault. */
 #ifndef APPROVALS_H
 #define APPROVALS_H
 
@@ -13,7 +13,7 @@ int policies_message(struct link *, struct ipc_frame *);
  * it did (when not, a person will decide; that is no failure). */
 void policies_approve(struct job *, const struct ipc_id *request,
     void (*next)(struct job *, bool approved));
-/* What rests under the master key, for its rotation (renew.c). */
+/* Values under the master key, for its rotation (renew.c). */
 int renew_message(struct link *, struct ipc_frame *);
 
 #endif

@@ -25,8 +25,8 @@ void call_inner(struct job *);
 /* ---- confirm.c: calls that a person must have said yes to ---- */
 /*
  * How it stands with the job's call. Approved: then(j) goes on. Else the job is
- * answered: PENDING, or an error. Arguments were checked before: nobody is
- * asked about a call that would fail by itself.
+ * answered: PENDING, or an error. Arguments were checked before, so no person
+ * is asked about a call that would fail by itself.
  */
 void confirm_start(struct job *, void (*then)(struct job *));
 /* intent_open() of a job that is confirmed: the yes is used up in the same

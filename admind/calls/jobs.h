@@ -1,4 +1,4 @@
-/* What is done with a job (job.h); job.c. */
+/* Functions of a job (job.h); they are in job.c. */
 #ifndef JOBS_H
 #define JOBS_H
 

@@ -1,5 +1,5 @@
 /*
- * Who an administrator's request is of.
+ * Tells whose an administrator's request is.
  *
  * A web request carries the SHA-256 of a login token, which is shown to the
  * vault: that alone knows who is logged in. The token itself never comes here,

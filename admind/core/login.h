@@ -1,4 +1,4 @@
-/* Who an administrator's request is of. */
+/* Tells whose an administrator's request is. */
 #ifndef LOGIN_H
 #define LOGIN_H
 

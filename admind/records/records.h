@@ -1,4 +1,4 @@
-/* What a sandbox says of its executions, and rows that nobody closes. */
+/* A sandbox's words about its executions, and rows that nobody closes. */
 #ifndef RECORDS_H
 #define RECORDS_H
 

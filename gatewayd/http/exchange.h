@@ -51,7 +51,7 @@ struct exchange {
 	struct call *call;        /* the running one, or NULL */
 };
 
-/* Who serves a message, and what a client's leaving ends: folders above this
+/* Handlers of a message, and of a client that leaves: folders above this
  * one. The daemon sets gw->ops before the first request. */
 struct exchange_ops {
 	/* Each serves ex->m, which is of its era and without error. */
