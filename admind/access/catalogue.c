@@ -460,8 +460,8 @@ announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 	struct announce *an;
 
 	TAILQ_FOREACH(an, &a->announces, entry)
-	if (an->revision >= revision)
-		break;
+		if (an->revision >= revision)
+			break;
 	if (an == NULL && revision > a->revision) {
 		an = calloc(1, sizeof(*an));
 		if (an == NULL) {

@@ -483,8 +483,8 @@ call_started(struct admind *a)
 	a->started = true;
 	do {
 		TAILQ_FOREACH(j, &a->jobs, entry)
-		if (j->parked)
-			break;
+			if (j->parked)
+				break;
 		if (j != NULL) {
 			j->parked = false;
 			begin(j); /* may free it, and others */

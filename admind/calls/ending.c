@@ -352,6 +352,6 @@ ending_retry(struct admind *a)
 	if (!db_is_up(a->db))
 		return;
 	TAILQ_FOREACH(c, &a->closes, entry)
-	if (!c->sent)
-		send_close(c);
+		if (!c->sent)
+			send_close(c);
 }

@@ -82,8 +82,8 @@ waiter_find(struct ipc_peer *p, uint64_t id)
 	struct ipc_waiter *w;
 
 	LIST_FOREACH(w, &p->chains[id % IPC_CHAINS], chain)
-	if (w->id == id)
-		return w;
+		if (w->id == id)
+			return w;
 	return NULL;
 }
 

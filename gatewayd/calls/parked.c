@@ -168,8 +168,9 @@ parked_end(struct gateway *gw, struct ipc_bytes principal)
 	sha256(principal.p, principal.n, &h);
 	for (;;) {
 		TAILQ_FOREACH(p, &gw->parked->all, link)
-		if (p->waits && memcmp(&p->principal, &h, sizeof(h)) == 0)
-			break;
+			if (p->waits &&
+			    memcmp(&p->principal, &h, sizeof(h)) == 0)
+				break;
 		if (p == NULL)
 			return;
 		owner = p->owner;
@@ -186,8 +187,8 @@ of_principal(const struct parked_set *s, const struct ipc_hash *principal)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(p, &s->all, link)
-	if (memcmp(&p->principal, principal, sizeof(*principal)) == 0)
-		n++;
+		if (memcmp(&p->principal, principal, sizeof(*principal)) == 0)
+			n++;
 	return n;
 }
 
@@ -252,8 +253,8 @@ find(const struct exchange *ex)
 		return NULL;
 	round = get_be32(b + 25);
 	TAILQ_FOREACH(p, &ex->gw->parked->all, link)
-	if (memcmp(p->id.b, b + 1, 16) == 0)
-		return p->waits && p->round == round ? p : NULL;
+		if (memcmp(p->id.b, b + 1, 16) == 0)
+			return p->waits && p->round == round ? p : NULL;
 	return NULL;
 }
 

@@ -51,8 +51,8 @@ share_get(struct shares *all, const char *principal)
 		h = (h ^ *c) * 16777619u;
 	h %= CHAINS;
 	SLIST_FOREACH(s, &all->chains[h], chain)
-	if (strcmp(s->name, principal) == 0)
-		return share_ref(s);
+		if (strcmp(s->name, principal) == 0)
+			return share_ref(s);
 	n = strlen(principal) + 1;
 	if ((s = calloc(1, sizeof(*s) + n)) == NULL)
 		return NULL;

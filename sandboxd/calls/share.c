@@ -53,11 +53,11 @@ share_get(struct shares *all, struct ipc_bytes principal)
 		h = (h ^ principal.p[i]) * 16777619u;
 	h %= CHAINS;
 	SLIST_FOREACH(s, &all->chains[h], chain)
-	if (s->n == principal.n &&
-	    (s->n == 0 || memcmp(s->name, principal.p, s->n) == 0)) {
-		s->refs++;
-		return s;
-	}
+		if (s->n == principal.n &&
+		    (s->n == 0 || memcmp(s->name, principal.p, s->n) == 0)) {
+			s->refs++;
+			return s;
+		}
 	if ((s = calloc(1, sizeof(*s) + principal.n + 1)) == NULL)
 		return NULL;
 	if (principal.n > 0)
