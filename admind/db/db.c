@@ -11,6 +11,7 @@
 
 #include "db_internal.h"
 #include "log.h"
+#include "utf8.h"
 
 /* timestamptz counts microseconds from 2000-01-01 (PostgreSQL manual, 55.7);
  * this is that day in Unix microseconds. */

@@ -331,7 +331,7 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		p->pid = -1;
 	evutil_make_socket_nonblocking(sock);
 	/* Code of a tool in a runner may write these packets. No message of a
-	 * runner carries a descriptor (ipc_table.h). */
+	 * runner carries a descriptor (messages/runner.h). */
 	if (peer == IPC_ROLE_RUNNER) {
 		if (rights_guard(sock) == -1)
 			goto unguarded;
