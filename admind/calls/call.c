@@ -33,6 +33,7 @@
 #include "limit.h"
 #include "limits.h"
 #include "log.h"
+#include "name.h"
 #include "regrant.h"
 #include "tasks.h"
 #include "tokens.h"
@@ -423,8 +424,7 @@ admitted(struct job *j)
 {
 	struct err err;
 
-	/* The prefix is reserved: no tool of a user can have such a name. */
-	if (strncmp(j->tool, "mcpbox_", 7) != 0) {
+	if (!name_is_management(j->tool)) {
 		if (token_may_call(j->a, j->token, j->listener, &err) == -1)
 			job_refuse(j, err.failure, err.text);
 		else

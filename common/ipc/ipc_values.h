@@ -17,6 +17,10 @@ enum listener {
 	LISTENER_ADMIND = 3 /* inspections and test runs */
 };
 
+/* Returns the listener of this name (local, tunnel, admind), or
+ * LISTENER_NONE. */
+enum listener listener_of(const char *name);
+
 /* Purpose of a context. Only TOOL may carry secrets, and TOOL needs a seal. */
 enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name.h"
 #include "share.h"
 
 enum {
@@ -60,7 +61,7 @@ share_get(struct shares *all, const char *principal)
 	s->all = all;
 	s->at = h;
 	s->refs = 1;
-	s->whole = strcmp(principal, "local") == 0;
+	s->whole = name_is_local(principal);
 	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
 	return s;
 }

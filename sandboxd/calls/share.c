@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name.h"
 #include "share.h"
 
 enum { CHAINS = 64 };
@@ -66,7 +67,7 @@ share_get(struct shares *all, struct ipc_bytes principal)
 	s->all = all;
 	s->at = h;
 	s->refs = 1;
-	s->whole = strcmp(s->name, "local") == 0;
+	s->whole = name_is_local(s->name);
 	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
 	return s;
 }

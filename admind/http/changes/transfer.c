@@ -6,6 +6,7 @@
 #include "body.h"
 #include "changes.h"
 #include "json.h"
+#include "name.h"
 #include "problem.h"
 #include "web.h"
 
