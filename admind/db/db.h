@@ -10,9 +10,8 @@
  * definition.
  *
  * One statement is one transaction. Rows that must change together are changed
- * by one SQL function (sql/migrations), so no transaction ever stays open while
+ * by one SQL function (sql/schema), so no transaction ever stays open while
  * this process thinks, and a connection lost half-way leaves nothing half done.
- * db_chain sends several statements as one transaction where that reads better.
  *
  * While PostgreSQL is away every statement fails at once (from the loop) with
  * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. That
@@ -61,15 +60,6 @@ typedef void db_cb(
 /* Never fails synchronously and never calls cb from inside. */
 void db_query(struct db *, const struct db_stmt *, const struct db_params *,
     db_cb *cb, void *arg);
-
-/* Several statements as one transaction (all of the first one's lane): the
- * first failure rolls back all. cb gets the last statement's rows. */
-struct db_step {
-	const struct db_stmt *stmt;
-	const struct db_params *params;
-};
-void db_chain(
-    struct db *, const struct db_step *, size_t n, db_cb *cb, void *arg);
 
 struct db_events {
 	/* Both lanes work (after the schema was found right), or one stopped

@@ -74,8 +74,8 @@ put_be(uint8_t *p, uint64_t v, int n)
 /* Digests the parts of a request. Each part is digested by itself, so none can
  * be moved into another. The requestState has its own key: the session key's
  * other use, tokens, can't be made to sign one. */
-void
-parked_bind(const struct exchange *ex, struct parked_binding *out)
+static void
+bind_to(const struct exchange *ex, struct parked_binding *out)
 {
 	struct ipc_hash part[5];
 	uint8_t which[2] = {(uint8_t)ex->gw->listener, (uint8_t)ex->m.method};
@@ -220,7 +220,7 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	}
 	p->gw = gw;
 	id_random(&p->id);
-	parked_bind(ex, &p->binding);
+	bind_to(ex, &p->binding);
 	p->principal = principal;
 	p->owner = owner;
 	p->arg = arg;
@@ -246,7 +246,7 @@ find(const struct exchange *ex)
 	    strlen(text) != PARKED_TEXT_LEN ||
 	    b64url_decode(text, PARKED_TEXT_LEN, b) != PARKED_LEN)
 		return NULL;
-	parked_bind(ex, &binding);
+	bind_to(ex, &binding);
 	mac(ex->gw, b, &binding, &m);
 	if (!ct_equal(m.b, b + PARKED_PLAIN_LEN, 32) || b[0] != FORMAT ||
 	    get_be64(b + 17) <= now_us() / 1000)

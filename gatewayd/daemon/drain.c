@@ -64,7 +64,7 @@ done(void *arg)
 }
 
 void
-gateway_drain(void *arg)
+drain_start(void *arg)
 {
 	struct gateway *gw = arg;
 	struct httpd_draining d = {
