@@ -1,7 +1,7 @@
-/* The side that a gateway serves, by its name. See ipc_values.h. */
+/* See listener.h. */
 #include <string.h>
 
-#include "ipc_values.h"
+#include "listener.h"
 
 enum listener
 listener_of(const char *name)
