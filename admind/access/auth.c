@@ -21,6 +21,7 @@
 #include "crypto.h"
 #include "ids.h"
 #include "log.h"
+#include "name.h"
 #include "tokens.h"
 
 enum {
@@ -94,7 +95,7 @@ auth_principal(struct admind *a, enum listener listener,
 			return err_set(err, FAILURE_UNAUTHENTICATED,
 			    "the bearer token is missing or wrong");
 	}
-	memcpy(principal, "local", sizeof("local"));
+	memcpy(principal, NAME_LOCAL, sizeof(NAME_LOCAL));
 	return 0;
 }
 
@@ -147,7 +148,7 @@ authenticate(struct link *l, struct ipc_frame *f)
 	}
 	answer.principal = ipc_str(principal);
 	answer.permission_set =
-	    ipc_str(t != NULL ? t->set[l->listener] : "local");
+	    ipc_str(t != NULL ? t->set[l->listener] : NAME_LOCAL);
 	answer.cache_ms = cache_ms(t);
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;

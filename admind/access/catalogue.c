@@ -16,6 +16,7 @@
 #include "json_kv.h"
 #include "log.h"
 #include "management_tools.h"
+#include "name.h"
 #include "tokens.h"
 
 enum {
@@ -372,7 +373,7 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 	t = tokens_of_set(l->a, l->listener, m.permission_set);
 	if (t == NULL &&
 	    (l->listener != LISTENER_LOCAL ||
-		!ipc_streq(m.permission_set, "local"))) {
+		!ipc_streq(m.permission_set, NAME_LOCAL))) {
 		link_refuse(l, m.request, FAILURE_FORBIDDEN,
 		    "no such permission set on this listener");
 		return 0;
@@ -460,8 +461,8 @@ announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 	struct announce *an;
 
 	TAILQ_FOREACH(an, &a->announces, entry)
-	if (an->revision >= revision)
-		break;
+		if (an->revision >= revision)
+			break;
 	if (an == NULL && revision > a->revision) {
 		an = calloc(1, sizeof(*an));
 		if (an == NULL) {

@@ -138,8 +138,8 @@ by_digest(struct tokens *ts, const struct ipc_hash *digest)
 	struct token *t;
 
 	LIST_FOREACH(t, chain_of(ts, digest), chain)
-	if (ct_equal(&t->digest, digest, sizeof(*digest)))
-		return t;
+		if (ct_equal(&t->digest, digest, sizeof(*digest)))
+			return t;
 	return NULL;
 }
 
@@ -178,9 +178,9 @@ tokens_of_set(struct admind *a, enum listener listener, struct ipc_bytes set)
 		return NULL;
 	for (int i = 0; i < CHAINS; i++)
 		LIST_FOREACH(t, &a->tokens->chains[i], chain)
-	if ((t->listeners & 1u << listener) != 0 &&
-	    ipc_streq(set, t->set[listener]))
-		return t;
+			if ((t->listeners & 1u << listener) != 0 &&
+			    ipc_streq(set, t->set[listener]))
+				return t;
 	return NULL;
 }
 
@@ -193,8 +193,8 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 		return NULL;
 	for (int i = 0; i < CHAINS; i++)
 		LIST_FOREACH(t, &a->tokens->chains[i], chain)
-	if (memcmp(&t->id, id, sizeof(*id)) == 0)
-		return t;
+			if (memcmp(&t->id, id, sizeof(*id)) == 0)
+				return t;
 	return NULL;
 }
 
@@ -309,8 +309,7 @@ store_used(struct admind *a)
 	db_array_init(&at, DB_TIME, IPC_BLOB_MAX);
 	db_array_init(&by, DB_TEXT, IPC_BLOB_MAX);
 	for (int i = 0; i < CHAINS; i++)
-		LIST_FOREACH(t, &a->tokens->chains[i], chain)
-		{
+		LIST_FOREACH(t, &a->tokens->chains[i], chain) {
 			if (t->used_us == 0)
 				continue;
 			db_a_bytes(&ids, t->id.b, sizeof(t->id.b));
@@ -346,10 +345,10 @@ tokens_end(struct admind *a, struct token *t, const char *why)
 	LIST_REMOVE(t, chain);
 	log_call(LOG_LV_INFO, "token_ended", NULL, t->principal, "%s", why);
 	TAILQ_FOREACH(j, &a->jobs, entry)
-	if (j->token == t) {
-		j->revoked = true;
-		j->revoked_why = FAILURE_KILLED;
-	}
+		if (j->token == t) {
+			j->revoked = true;
+			j->revoked_why = FAILURE_KILLED;
+		}
 	/* On the lane of intents: a run that this does not see comes after it,
 	 * and belongs to a job that was marked. */
 	db_params_init(&p);
@@ -434,7 +433,7 @@ set_editing(struct admind *a, bool editing)
 	a->tokens->editing = editing;
 	for (int i = 0; i < CHAINS; i++)
 		LIST_FOREACH(t, &a->tokens->chains[i], chain)
-	name_set(a, t);
+			name_set(a, t);
 }
 
 static void
@@ -452,7 +451,7 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 	if (err == NULL) {
 		for (int i = 0; i < CHAINS; i++)
 			LIST_FOREACH(t, &ts->chains[i], chain)
-		t->seen = false;
+				t->seen = false;
 		set_editing(a, db_bool(rows, 0, 9));
 		for (int i = 0; i < db_nrows(rows); i++) {
 			b = db_bytes(rows, i, 1);

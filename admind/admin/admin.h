@@ -12,7 +12,7 @@ int adminset_message(
     struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
 int doctor_message(struct link *, struct ipc_frame *);
 void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
-void status_json(struct admind *, struct jsonw *);
+void doctor_status_json(struct admind *, struct jsonw *);
 /* token_set.c: TOKEN_CREATE, TOKEN_REVOKE */
 int token_set_message(struct link *, struct ipc_frame *);
 /* SOURCE_RUN and OAUTH_CALLBACK */

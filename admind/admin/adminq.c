@@ -31,6 +31,12 @@ static const struct question *const tables[] = {
     adminq_limits_questions,
 };
 
+const struct question *
+adminq_table(size_t i)
+{
+	return i < sizeof(tables) / sizeof(tables[0]) ? tables[i] : NULL;
+}
+
 static const struct question *
 question_find(struct ipc_bytes what)
 {

@@ -64,6 +64,9 @@ struct question {
 	"to_char(" column " AT TIME ZONE 'UTC'," \
 	" 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
+/* Returns table i of those that are asked, from 0; NULL after the last. */
+const struct question *adminq_table(size_t i);
+
 /* One table a file; a new one is also named in adminq.c. */
 extern const struct question adminq_servers_questions[];
 extern const struct question adminq_approvals_questions[];

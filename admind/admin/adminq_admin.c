@@ -68,7 +68,7 @@ static const struct question_form health[] = {
 const struct question adminq_admin_questions[] = {
     {"settings", QUESTION_LIST, ADMIN_VIEWER, settings, NULL},
     {"setting", QUESTION_NAMED, ADMIN_VIEWER, setting, NULL},
-    {"status", QUESTION_SINGLE, ADMIN_VIEWER, status, status_json},
+    {"status", QUESTION_SINGLE, ADMIN_VIEWER, status, doctor_status_json},
     {"dashboard", QUESTION_SINGLE, ADMIN_VIEWER, dashboard, NULL},
     {"export_lines", QUESTION_LIST, ADMIN_ADMINISTRATOR, export_lines, NULL},
     {"health", QUESTION_SINGLE, ADMIN_VIEWER, health, doctor_json},

@@ -165,7 +165,7 @@ doctor_json(struct admind *a, struct jsonw *w)
 
 /* Members of the status object that need no database. */
 void
-status_json(struct admind *a, struct jsonw *w)
+doctor_status_json(struct admind *a, struct jsonw *w)
 {
 	jsonw_kv_str(w, "version", MCPBOX_VERSION);
 	jsonw_kv_str(w, "node", a->node);

@@ -33,6 +33,7 @@
 #include "limit.h"
 #include "limits.h"
 #include "log.h"
+#include "name.h"
 #include "regrant.h"
 #include "tasks.h"
 #include "tokens.h"
@@ -40,17 +41,411 @@
 /* A remembered row, one that was just replaced, and one more. */
 enum { LOOKUPS_MAX = 3 };
 
-/* ---- 4: held: the gateway may run it ---- */
+/* The steps of a call, in order. Each ends the job or leads to the next. */
+static void begin(struct job *);
+static void admitted(struct job *);
+static ipc_answer_cb checked;
+static void valid(struct job *);
+static void open_intent(struct job *);
+static void opened(struct job *, const char *why, const struct err *);
+static void held(void *arg, const struct err *);
+static void go(void *arg);
 
-/* Returns why a job was marked as revoked, for its client. */
-static const char *
-withdrawn(const struct job *j)
+/* Parts of these steps. */
+static bool judged(struct job *);
+static void seal_early(struct job *);
+static void seal_beside(struct job *);
+static void seal(struct job *, bool early);
+static void put_limits(struct buf *, const struct job *);
+static void have_row(struct job *);
+static void not_opened(struct job *, const char *why);
+static const char *withdrawn(const struct job *);
+
+/* ---- 1: permission and rates ---- */
+
+int
+call_message(struct link *l, struct ipc_frame *f)
 {
-	return j->revoked_why == FAILURE_KILLED ? "the token was revoked"
-						: "the tool was withdrawn";
+	struct ipc_authorise m;
+	struct job *j;
+	struct err err;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	j = job_new(l, &m, &err);
+	if (j == NULL) {
+		auth_refused(l, m.tool, err.failure);
+		link_refuse(l, m.request, err.failure, err.text);
+		return 0;
+	}
+	if (l->a->started)
+		begin(j);
+	else
+		j->parked = true;
+	return 0;
 }
 
-static void go(void *arg);
+void
+call_started(struct admind *a)
+{
+	struct job *j;
+
+	if (a->started)
+		return;
+	a->started = true;
+	do {
+		TAILQ_FOREACH(j, &a->jobs, entry)
+			if (j->parked)
+				break;
+		if (j != NULL) {
+			j->parked = false;
+			begin(j); /* may free it, and others */
+		}
+	} while (j != NULL);
+}
+
+static void
+begin(struct job *j)
+{
+	limits_begin(j, admitted);
+}
+
+static void
+admitted(struct job *j)
+{
+	struct err err;
+
+	if (!name_is_management(j->tool)) {
+		if (token_may_call(j->a, j->token, j->listener, &err) == -1)
+			job_refuse(j, err.failure, err.text);
+		else
+			lookup_run(j);
+	} else if (j->method == CALL_TOOL) {
+		j->a->manage(j);
+	} else {
+		obstacle_unknown(j);
+	}
+}
+
+/* Takes no token and counts for no rate: the request that this call belongs to
+ * was counted itself. */
+void
+call_inner(struct job *j)
+{
+	j->known = true;
+	lookup_run(j);
+}
+
+/* ---- 2: the version is known (lookup.c): its arguments ---- */
+
+void
+call_check(struct job *j)
+{
+	struct ipc_check_arguments m = {0};
+	struct buf both;
+	struct err err;
+
+	if (judged(j)) {
+		j->a->metrics->remembered++;
+		if (job_enter(j, JOB_CHECKING) == -1)
+			job_refuse(j, FAILURE_INTERNAL, "internal state");
+		else
+			valid(j);
+		return;
+	}
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_put(&both, j->schema.p, j->schema.len);
+	buf_put(&both, j->arguments.p, j->arguments.len);
+	m.schema_len = (uint32_t)j->schema.len;
+	m.schema_arguments = ipc_bytes(both.p, both.len);
+	if (both.failed || job_enter(j, JOB_CHECKING) == -1)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else if (ask(j->a->check, IPC_CHECK_ARGUMENTS, &m, checked, j, &err) ==
+	    -1)
+		job_refuse(j, err.failure, err.text);
+	else
+		seal_early(j);
+	buf_free(&both);
+}
+
+/*
+ * Returns whether these arguments were found valid before (verdicts.h). Then
+ * the row can be on its way at once, while the vault seals. False without
+ * admind-check at the other end: its verdict is worth as much as its
+ * connection.
+ */
+static bool
+judged(struct job *j)
+{
+	struct admind *a = j->a;
+
+	j->judge_once = ipc_client_peer(a->check) != NULL &&
+	    verdicts_key(j->principal, &j->version_hash,
+		ipc_bytes(j->schema.p, j->schema.len), j->arguments.len,
+		&j->args_sha256, &j->verdict);
+	buf_clear(&j->kept);
+	return j->judge_once &&
+	    verdicts_find(&a->verdicts, &j->verdict, &j->kept);
+}
+
+/*
+ * Seals while the arguments are checked: the vault has a processor to itself
+ * during that time, and a runner can be got ready that much sooner. A call that
+ * waits for a person is not sealed before the answer. The others are sealed
+ * later if anything that a call needs is missing now.
+ */
+static void
+seal_early(struct job *j)
+{
+	struct admind *a = j->a;
+
+	if (j->is_static || j->confirm || j->task || !a->sandbox_ready ||
+	    !db_is_up(a->db) || ipc_client_peer(a->vault) == NULL)
+		return;
+	j->epoch = a->sandbox_epoch;
+	seal(j, true);
+}
+
+static void
+checked(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct job *j = arg;
+	struct ipc_check_errors m;
+	struct ipc_check_ok ok;
+	struct err err;
+	char *summary;
+
+	if (f != NULL && f->type == IPC_CHECK_OK &&
+	    ipc_decode(f, &ok, &err) == 0) {
+		buf_clear(&j->kept);
+		buf_put(&j->kept, ok.kept.p, ok.kept.n);
+		j->a->metrics->judged++;
+		if (j->judge_once)
+			verdicts_add(&j->a->verdicts, &j->verdict, ok.kept);
+		valid(j);
+		return;
+	}
+	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
+	    ipc_decode(f, &m, &err) == 0) {
+		summary = ipc_strdup(m.summary);
+		job_error(j, FAILURE_INVALID_ARGUMENTS,
+		    summary != NULL ? summary : "invalid arguments", m.json);
+		free(summary);
+		return;
+	}
+	answer_err(f, gone, &err);
+	job_refuse(j, err.failure, err.text);
+}
+
+/* kept is filled. */
+static void
+valid(struct job *j)
+{
+	if (j->kept.failed)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else if (j->confirm)
+		confirm_start(j, open_intent);
+	else
+		open_intent(j);
+}
+
+/* ---- 3: the intent row; during its commit: sealed for this sandbox, held
+ * ---- */
+
+static void
+open_intent(struct job *j)
+{
+	struct admind *a = j->a;
+
+	if (j->is_static) {
+		content_start(j, opened);
+		return;
+	}
+	if (!a->sandbox_ready) {
+		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
+		    "the sandbox is not reachable");
+		return;
+	}
+	/* Nothing was sent, so surely no row was made. */
+	if (!db_is_up(a->db)) {
+		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
+		    "the database is not reachable");
+		return;
+	}
+	if (ipc_client_peer(a->vault) == NULL) {
+		job_refuse(
+		    j, FAILURE_VAULT_UNAVAILABLE, "the vault is not reachable");
+		return;
+	}
+	if (job_enter(j, JOB_INTENT) == -1) {
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+		return;
+	}
+	/* The sandbox restarted with a new key: drop the seal for the old
+	 * one. */
+	if (j->hold != NULL &&
+	    memcmp(&j->epoch, &a->sandbox_epoch, sizeof(j->epoch)) != 0) {
+		hold_drop(j->hold);
+		j->hold = NULL;
+	}
+	j->epoch = a->sandbox_epoch;
+	if (j->confirm)
+		confirm_open(j, opened);
+	else if (j->task)
+		tasks_open(j, opened);
+	else
+		intent_open(j, opened);
+	if (!j->confirm)
+		seal_beside(j);
+}
+
+/* The row is on its way: the early seal may go to sandboxd now. Without memory
+ * for it, the row finds no context (have_row). */
+static void
+seal_beside(struct job *j)
+{
+	struct buf text;
+
+	if (j->hold == NULL) {
+		seal(j, false);
+		return;
+	}
+	buf_init(&text, ARGUMENTS_KEPT);
+	intent_arguments(j, &text);
+	if (text.failed) {
+		hold_drop(j->hold);
+		j->hold = NULL;
+	} else {
+		hold_may(j->hold, ipc_bytes(text.p, text.len));
+	}
+	buf_free(&text);
+}
+
+/* early: the arguments as records keep them are not known yet. */
+static void
+seal(struct job *j, bool early)
+{
+	struct buf material, intent;
+
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&intent, IPC_FRAME_MAX);
+	if (early)
+		intent_tlv_bare(j, &intent);
+	else
+		intent_tlv(j, &intent);
+	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
+	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
+	buf_put(&material, j->secrets.p, j->secrets.len);
+	buf_put(&material, j->grants.p, j->grants.len);
+	tlv_put(&material, CTX_ARGS_SHA256, j->args_sha256.b, 32);
+	tlv_put_u64(&material, CTX_TIMEOUT_MS, j->timeout_ms);
+	put_limits(&material, j);
+	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
+	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
+	if (j->task)
+		tlv_put_u64(&material, CTX_TASK, 1);
+	if (j->confirm)
+		tlv_put(&material, CTX_CALL_APPROVAL, j->call_seal.p,
+		    j->call_seal.len);
+	/* A task is run by admind: no gateway could, had it the id. */
+	if (!material.failed && !intent.failed)
+		j->hold = hold_seal(j->a, &j->execution, &j->epoch,
+		    j->task ? LISTENER_ADMIND : j->listener, CONTEXT_TOOL,
+		    ipc_bytes(material.p, material.len), held, j);
+	if (early && j->hold != NULL)
+		hold_wait(j->hold);
+	buf_free(&material);
+	buf_free(&intent);
+}
+
+/* Writes the limits that come from the server. The vault takes the limits that
+ * the version sets from the version, whatever is written here. */
+static void
+put_limits(struct buf *out, const struct job *j)
+{
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *t = limit_info((enum limit)i);
+
+		if (t->context != 0 && t->context != CTX_TIMEOUT_MS &&
+		    j->limits[i] != 0)
+			tlv_put_u64(out, (uint8_t)t->context, j->limits[i]);
+	}
+}
+
+static void
+opened(struct job *j, const char *why, const struct err *err)
+{
+	if (err != NULL) {
+		/* The commit may have happened. */
+		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
+		job_refuse(j, err->failure, err->text);
+	} else if (strcmp(why, "ok") == 0) {
+		have_row(j);
+	} else {
+		not_opened(j, why);
+	}
+}
+
+/* The row is committed: from now on the execution ends in one record. */
+static void
+have_row(struct job *j)
+{
+	j->has_intent = true;
+	/* The vault lets an approval be used once: it is not spent on a row
+	 * that may have to be tried again. */
+	if (j->confirm && !j->is_static && !j->revoked)
+		seal(j, false);
+	if (j->revoked)
+		job_refuse(j, j->revoked_why, withdrawn(j));
+	else if (j->is_static)
+		job_result(j);
+	else if (j->hold == NULL)
+		job_refuse(j, FAILURE_BUSY, "out of memory");
+	else if (job_enter(j, JOB_SEALING) == -1)
+		job_refuse(j, FAILURE_INTERNAL, "internal state");
+	else
+		hold_go(j->hold); /* last: may run held, which frees j */
+}
+
+/* No row was made. The remembered row, the server's limits or the serving
+ * version may have changed since then: starts again from the lookup. */
+static void
+not_opened(struct job *j, const char *why)
+{
+	bool stale = strcmp(why, "stale") == 0;
+	enum failure f;
+
+	hold_drop(j->hold);
+	j->hold = NULL;
+	serving_drop(&j->a->serving, j->tool);
+	f = stale ? FAILURE_BUSY : failure_by_name(why);
+	/* The lookup also names the one who stopped it. */
+	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
+		f == FAILURE_STOPPED) &&
+	    j->lookups < LOOKUPS_MAX) {
+		lookup_run(j);
+		return;
+	}
+	if (f == FAILURE_NOT_CONFIRMED)
+		job_error(j, f,
+		    "Error: the approval of this call was used by another one, "
+		    "or has expired. Call again to ask for a new one.",
+		    ipc_bytes(NULL, 0));
+	else if (f == FAILURE_MISSING_GRANT)
+		job_error(j, f,
+		    "Error: a module or a host that the tool needs was "
+		    "withdrawn just now; mcpbox_get_tool_status says which.",
+		    ipc_bytes(NULL, 0));
+	else if (f == FAILURE_LIMIT)
+		/* A limit of this server, not of the tool. */
+		job_refuse(j, FAILURE_BUSY,
+		    "you have as many tasks as tasks_active lets work, or "
+		    "tasks_kept lets be kept: let some end, or cancel them");
+	else
+		job_refuse(j, f, "the tool can't be called now");
+}
+
+/* ---- 4: held: the gateway may run it ---- */
 
 static void
 held(void *arg, const struct err *err)
@@ -107,387 +502,10 @@ go(void *arg)
 	job_free(j);
 }
 
-/* ---- 3: the intent row; during its commit: sealed for this sandbox, held
- * ---- */
-
-/* Writes the limits that come from the server. The vault takes the limits that
- * the version sets from the version, whatever is written here. */
-static void
-put_limits(struct buf *out, const struct job *j)
+/* Returns why a job was marked as revoked, for its client. */
+static const char *
+withdrawn(const struct job *j)
 {
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		const struct limit_info *t = limit_info((enum limit)i);
-
-		if (t->context != 0 && t->context != CTX_TIMEOUT_MS &&
-		    j->limits[i] != 0)
-			tlv_put_u64(out, (uint8_t)t->context, j->limits[i]);
-	}
-}
-
-/* early: the arguments as records keep them are not known yet. */
-static void
-seal(struct job *j, bool early)
-{
-	struct buf material, intent;
-
-	buf_init(&material, IPC_BLOB_MAX);
-	buf_init(&intent, IPC_FRAME_MAX);
-	if (early)
-		intent_tlv_bare(j, &intent);
-	else
-		intent_tlv(j, &intent);
-	tlv_put(&material, CTX_PREIMAGE, j->preimage.p, j->preimage.len);
-	tlv_put(&material, CTX_APPROVAL, j->seal.p, j->seal.len);
-	buf_put(&material, j->secrets.p, j->secrets.len);
-	buf_put(&material, j->grants.p, j->grants.len);
-	tlv_put(&material, CTX_ARGS_SHA256, j->args_sha256.b, 32);
-	tlv_put_u64(&material, CTX_TIMEOUT_MS, j->timeout_ms);
-	put_limits(&material, j);
-	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
-	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
-	if (j->task)
-		tlv_put_u64(&material, CTX_TASK, 1);
-	if (j->confirm)
-		tlv_put(&material, CTX_CALL_APPROVAL, j->call_seal.p,
-		    j->call_seal.len);
-	/* A task is run by admind: no gateway could, had it the id. */
-	if (!material.failed && !intent.failed)
-		j->hold = hold_seal(j->a, &j->execution, &j->epoch,
-		    j->task ? LISTENER_ADMIND : j->listener, CONTEXT_TOOL,
-		    ipc_bytes(material.p, material.len), held, j);
-	if (early && j->hold != NULL)
-		hold_wait(j->hold);
-	buf_free(&material);
-	buf_free(&intent);
-}
-
-/* No row was made. The remembered row, the server's limits or the serving
- * version may have changed since then: starts again from the lookup. */
-static void
-not_opened(struct job *j, const char *why)
-{
-	bool stale = strcmp(why, "stale") == 0;
-	enum failure f;
-
-	hold_drop(j->hold);
-	j->hold = NULL;
-	serving_drop(&j->a->serving, j->tool);
-	f = stale ? FAILURE_BUSY : failure_by_name(why);
-	/* The lookup also names the one who stopped it. */
-	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
-		f == FAILURE_STOPPED) &&
-	    j->lookups < LOOKUPS_MAX) {
-		lookup_run(j);
-		return;
-	}
-	if (f == FAILURE_NOT_CONFIRMED)
-		job_error(j, f,
-		    "Error: the approval of this call was used by another one, "
-		    "or has expired. Call again to ask for a new one.",
-		    ipc_bytes(NULL, 0));
-	else if (f == FAILURE_MISSING_GRANT)
-		job_error(j, f,
-		    "Error: a module or a host that the tool needs was "
-		    "withdrawn just now; mcpbox_get_tool_status says which.",
-		    ipc_bytes(NULL, 0));
-	else if (f == FAILURE_LIMIT)
-		/* A limit of this server, not of the tool. */
-		job_refuse(j, FAILURE_BUSY,
-		    "you have as many tasks as tasks_active lets work, or "
-		    "tasks_kept lets be kept: let some end, or cancel them");
-	else
-		job_refuse(j, f, "the tool can't be called now");
-}
-
-/* The row is committed: from now on the execution ends in one record. */
-static void
-have_row(struct job *j)
-{
-	j->has_intent = true;
-	/* The vault lets an approval be used once: it is not spent on a row
-	 * that may have to be tried again. */
-	if (j->confirm && !j->is_static && !j->revoked)
-		seal(j, false);
-	if (j->revoked)
-		job_refuse(j, j->revoked_why, withdrawn(j));
-	else if (j->is_static)
-		job_result(j);
-	else if (j->hold == NULL)
-		job_refuse(j, FAILURE_BUSY, "out of memory");
-	else if (job_enter(j, JOB_SEALING) == -1)
-		job_refuse(j, FAILURE_INTERNAL, "internal state");
-	else
-		hold_go(j->hold); /* last: may run held, which frees j */
-}
-
-static void
-opened(struct job *j, const char *why, const struct err *err)
-{
-	if (err != NULL) {
-		/* The commit may have happened. */
-		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
-		job_refuse(j, err->failure, err->text);
-	} else if (strcmp(why, "ok") == 0) {
-		have_row(j);
-	} else {
-		not_opened(j, why);
-	}
-}
-
-/* The row is on its way: the early seal may go to sandboxd now. Without memory
- * for it, the row finds no context (have_row). */
-static void
-seal_beside(struct job *j)
-{
-	struct buf text;
-
-	if (j->hold == NULL) {
-		seal(j, false);
-		return;
-	}
-	buf_init(&text, ARGUMENTS_KEPT);
-	intent_arguments(j, &text);
-	if (text.failed) {
-		hold_drop(j->hold);
-		j->hold = NULL;
-	} else {
-		hold_may(j->hold, ipc_bytes(text.p, text.len));
-	}
-	buf_free(&text);
-}
-
-static void
-open_intent(struct job *j)
-{
-	struct admind *a = j->a;
-
-	if (j->is_static) {
-		content_start(j, opened);
-		return;
-	}
-	if (!a->sandbox_ready) {
-		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the sandbox is not reachable");
-		return;
-	}
-	/* Nothing was sent, so surely no row was made. */
-	if (!db_is_up(a->db)) {
-		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
-		    "the database is not reachable");
-		return;
-	}
-	if (ipc_client_peer(a->vault) == NULL) {
-		job_refuse(
-		    j, FAILURE_VAULT_UNAVAILABLE, "the vault is not reachable");
-		return;
-	}
-	if (job_enter(j, JOB_INTENT) == -1) {
-		job_refuse(j, FAILURE_INTERNAL, "internal state");
-		return;
-	}
-	/* The sandbox restarted with a new key: drop the seal for the old
-	 * one. */
-	if (j->hold != NULL &&
-	    memcmp(&j->epoch, &a->sandbox_epoch, sizeof(j->epoch)) != 0) {
-		hold_drop(j->hold);
-		j->hold = NULL;
-	}
-	j->epoch = a->sandbox_epoch;
-	if (j->confirm)
-		confirm_open(j, opened);
-	else if (j->task)
-		tasks_open(j, opened);
-	else
-		intent_open(j, opened);
-	if (!j->confirm)
-		seal_beside(j);
-}
-
-/* ---- 2: arguments ---- */
-
-/* kept is filled. */
-static void
-valid(struct job *j)
-{
-	if (j->kept.failed)
-		job_refuse(j, FAILURE_BUSY, "out of memory");
-	else if (j->confirm)
-		confirm_start(j, open_intent);
-	else
-		open_intent(j);
-}
-
-static void
-checked(void *arg, struct ipc_frame *f, enum failure gone)
-{
-	struct job *j = arg;
-	struct ipc_check_errors m;
-	struct ipc_check_ok ok;
-	struct err err;
-	char *summary;
-
-	if (f != NULL && f->type == IPC_CHECK_OK &&
-	    ipc_decode(f, &ok, &err) == 0) {
-		buf_clear(&j->kept);
-		buf_put(&j->kept, ok.kept.p, ok.kept.n);
-		j->a->metrics->judged++;
-		if (j->judge_once)
-			verdicts_add(&j->a->verdicts, &j->verdict, ok.kept);
-		valid(j);
-		return;
-	}
-	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
-	    ipc_decode(f, &m, &err) == 0) {
-		summary = ipc_strdup(m.summary);
-		job_error(j, FAILURE_INVALID_ARGUMENTS,
-		    summary != NULL ? summary : "invalid arguments", m.json);
-		free(summary);
-		return;
-	}
-	answer_err(f, gone, &err);
-	job_refuse(j, err.failure, err.text);
-}
-
-/*
- * Seals while the arguments are checked: the vault has a processor to itself
- * during that time, and a runner can be got ready that much sooner. A call that
- * waits for a person is not sealed before the answer. The others are sealed
- * later if anything that a call needs is missing now.
- */
-static void
-seal_early(struct job *j)
-{
-	struct admind *a = j->a;
-
-	if (j->is_static || j->confirm || j->task || !a->sandbox_ready ||
-	    !db_is_up(a->db) || ipc_client_peer(a->vault) == NULL)
-		return;
-	j->epoch = a->sandbox_epoch;
-	seal(j, true);
-}
-
-/*
- * Returns whether these arguments were found valid before (verdicts.h). Then
- * the row can be on its way at once, while the vault seals. False without
- * admind-check at the other end: its verdict is worth as much as its
- * connection.
- */
-static bool
-judged(struct job *j)
-{
-	struct admind *a = j->a;
-
-	j->judge_once = ipc_client_peer(a->check) != NULL &&
-	    verdicts_key(j->principal, &j->version_hash,
-		ipc_bytes(j->schema.p, j->schema.len), j->arguments.len,
-		&j->args_sha256, &j->verdict);
-	buf_clear(&j->kept);
-	return j->judge_once &&
-	    verdicts_find(&a->verdicts, &j->verdict, &j->kept);
-}
-
-void
-call_check(struct job *j)
-{
-	struct ipc_check_arguments m = {0};
-	struct buf both;
-	struct err err;
-
-	if (judged(j)) {
-		j->a->metrics->remembered++;
-		if (job_enter(j, JOB_CHECKING) == -1)
-			job_refuse(j, FAILURE_INTERNAL, "internal state");
-		else
-			valid(j);
-		return;
-	}
-	buf_init(&both, IPC_BLOB_MAX);
-	buf_put(&both, j->schema.p, j->schema.len);
-	buf_put(&both, j->arguments.p, j->arguments.len);
-	m.schema_len = (uint32_t)j->schema.len;
-	m.schema_arguments = ipc_bytes(both.p, both.len);
-	if (both.failed || job_enter(j, JOB_CHECKING) == -1)
-		job_refuse(j, FAILURE_BUSY, "out of memory");
-	else if (ask(j->a->check, IPC_CHECK_ARGUMENTS, &m, checked, j, &err) ==
-	    -1)
-		job_refuse(j, err.failure, err.text);
-	else
-		seal_early(j);
-	buf_free(&both);
-}
-
-/* ---- 0: permission and rates ---- */
-
-static void
-admitted(struct job *j)
-{
-	struct err err;
-
-	/* The prefix is reserved: no tool of a user can have such a name. */
-	if (strncmp(j->tool, "mcpbox_", 7) != 0) {
-		if (token_may_call(j->a, j->token, j->listener, &err) == -1)
-			job_refuse(j, err.failure, err.text);
-		else
-			lookup_run(j);
-	} else if (j->method == CALL_TOOL) {
-		j->a->manage(j);
-	} else {
-		obstacle_unknown(j);
-	}
-}
-
-static void
-begin(struct job *j)
-{
-	limits_begin(j, admitted);
-}
-
-/* Takes no token and counts for no rate: the request that this call belongs to
- * was counted itself. */
-void
-call_inner(struct job *j)
-{
-	j->known = true;
-	lookup_run(j);
-}
-
-int
-call_message(struct link *l, struct ipc_frame *f)
-{
-	struct ipc_authorise m;
-	struct job *j;
-	struct err err;
-
-	if (ipc_decode(f, &m, NULL) == -1)
-		return -1;
-	j = job_new(l, &m, &err);
-	if (j == NULL) {
-		auth_refused(l, m.tool, err.failure);
-		link_refuse(l, m.request, err.failure, err.text);
-		return 0;
-	}
-	if (l->a->started)
-		begin(j);
-	else
-		j->parked = true;
-	return 0;
-}
-
-void
-call_started(struct admind *a)
-{
-	struct job *j;
-
-	if (a->started)
-		return;
-	a->started = true;
-	do {
-		TAILQ_FOREACH(j, &a->jobs, entry)
-		if (j->parked)
-			break;
-		if (j != NULL) {
-			j->parked = false;
-			begin(j); /* may free it, and others */
-		}
-	} while (j != NULL);
+	return j->revoked_why == FAILURE_KILLED ? "the token was revoked"
+						: "the tool was withdrawn";
 }

@@ -53,14 +53,14 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    NULL, "tool", "inspect", "test", "management"};
 	static const char *const listeners[] = {
 	    NULL, "local", "tunnel", "admind"};
-	struct tlv t[INTENT_ARGUMENTS + 1] = {{0}}, f;
+	struct tlv t[INTENT_TAG_MAX + 1] = {{0}}, f;
 	struct tlv_reader r;
 	uint64_t kind = 0, listener = 0, created = 0, deadline = 0;
 	size_t at[3];
 
 	tlv_open(&r, intent.p, intent.n);
 	while (tlv_next(&r, &f) == 1)
-		if (f.tag <= INTENT_ARGUMENTS)
+		if (f.tag <= INTENT_TAG_MAX)
 			t[f.tag] = f;
 	if (tlv_u64(&t[INTENT_KIND], &kind) == -1 || kind < 1 ||
 	    kind > kind_max || tlv_u64(&t[INTENT_LISTENER], &listener) == -1 ||
@@ -352,6 +352,6 @@ ending_retry(struct admind *a)
 	if (!db_is_up(a->db))
 		return;
 	TAILQ_FOREACH(c, &a->closes, entry)
-	if (!c->sent)
-		send_close(c);
+		if (!c->sent)
+			send_close(c);
 }

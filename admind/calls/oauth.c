@@ -407,11 +407,11 @@ oauth_refresh(
 		return;
 	o->source = *source;
 	TAILQ_FOREACH(first, &refreshing, entry)
-	if (memcmp(&first->source, source, sizeof(*source)) == 0) {
-		o->behind = first->behind;
-		first->behind = o;
-		return;
-	}
+		if (memcmp(&first->source, source, sizeof(*source)) == 0) {
+			o->behind = first->behind;
+			first->behind = o;
+			return;
+		}
 	TAILQ_INSERT_TAIL(&refreshing, o, entry);
 	take_turn(o);
 }

@@ -191,15 +191,15 @@ get(struct rates *all, enum rate_scope scope, const char *subject)
 	struct rate *r, *old;
 
 	LIST_FOREACH(r, &all->chain[at], chain)
-	if (r->scope == scope && strcmp(r->subject, subject) == 0) {
-		TAILQ_REMOVE(&all->order, r, order);
-		TAILQ_INSERT_TAIL(&all->order, r, order);
-		return r;
-	}
+		if (r->scope == scope && strcmp(r->subject, subject) == 0) {
+			TAILQ_REMOVE(&all->order, r, order);
+			TAILQ_INSERT_TAIL(&all->order, r, order);
+			return r;
+		}
 	if (all->n == RATES_MAX) {
 		TAILQ_FOREACH(old, &all->order, order)
-		if (!old->asking && old->nwaiting == 0)
-			break;
+			if (!old->asking && old->nwaiting == 0)
+				break;
 		if (old == NULL)
 			return NULL;
 		return_tokens(old, 0);
@@ -395,8 +395,7 @@ rates_set(struct rates *all, const struct pg_result *rows)
 	all->own = own;
 	all->nown = n;
 	all->known = true;
-	TAILQ_FOREACH(r, &all->order, order)
-	{
+	TAILQ_FOREACH(r, &all->order, order) {
 		return_tokens(r, 0);
 		r->none_until = r->free_until = 0;
 		r->lease = 1;
@@ -414,8 +413,8 @@ rates_tick(struct rates *all)
 	struct rate *r;
 
 	TAILQ_FOREACH(r, &all->order, order)
-	if (!r->asking && r->used + IDLE_MS < now)
-		return_tokens(r, r->lease > 1 ? 1 : 0);
+		if (!r->asking && r->used + IDLE_MS < now)
+			return_tokens(r, r->lease > 1 ? 1 : 0);
 	if (++all->ticks % SWEEP_TICKS == 0)
 		db_query(all->a->db, &sweep, NULL, nothing, NULL);
 }

@@ -64,8 +64,8 @@ find(struct admind *a, const struct ipc_id *id)
 	struct task *t;
 
 	TAILQ_FOREACH(t, &a->tasks, entry)
-	if (memcmp(&t->id, id, sizeof(*id)) == 0)
-		return t;
+		if (memcmp(&t->id, id, sizeof(*id)) == 0)
+			return t;
 	return NULL;
 }
 
@@ -298,8 +298,8 @@ in_work(const struct admind *a, const struct ipc_id *id)
 	const struct job *j;
 
 	TAILQ_FOREACH(j, &a->jobs, entry)
-	if (memcmp(&j->execution, id, sizeof(*id)) == 0)
-		return true;
+		if (memcmp(&j->execution, id, sizeof(*id)) == 0)
+			return true;
 	return false;
 }
 
@@ -403,8 +403,7 @@ task_run_tell_all(struct admind *a)
 	struct task *t;
 	unsigned waiting = 0;
 
-	TAILQ_FOREACH(t, &a->tasks, entry)
-	{
+	TAILQ_FOREACH(t, &a->tasks, entry) {
 		if (t->link == NULL)
 			continue;
 		waiting++;
@@ -419,8 +418,7 @@ task_run_tick(struct admind *a)
 {
 	struct task *t;
 
-	TAILQ_FOREACH(t, &a->tasks, entry)
-	{
+	TAILQ_FOREACH(t, &a->tasks, entry) {
 		if (t->unasked && !t->asking && db_is_up(a->db))
 			put_questions(t);
 		if (t->link != NULL && !t->asking &&

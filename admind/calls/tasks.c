@@ -343,9 +343,9 @@ tasks_notified(struct admind *a, const char *payload)
 		return; /* its state is as before */
 	m.status = (uint8_t)status_of(ipc_str(state));
 	m.principal = ipc_str(payload + at);
-	ipc_server_each(
-	    strcmp(listener, "local") == 0 ? a->gw_local : a->gw_tunnel, tell,
-	    &m);
+	ipc_server_each(listener_of(listener) == LISTENER_LOCAL ? a->gw_local
+								: a->gw_tunnel,
+	    tell, &m);
 }
 
 /* ---- ends ---- */

@@ -162,8 +162,8 @@ find(struct breakers *b, int scope, const struct ipc_id *key)
 	struct counter *c;
 
 	LIST_FOREACH(c, &b->of[scope].chain[bucket(key)], chain)
-	if (memcmp(&c->key, key, sizeof(*key)) == 0)
-		break;
+		if (memcmp(&c->key, key, sizeof(*key)) == 0)
+			break;
 	return c;
 }
 
@@ -468,8 +468,8 @@ breaker_record(struct breakers *b, const struct breaker_conf *conf,
 	struct under_way *u;
 
 	LIST_FOREACH(u, &b->under_chain[bucket(id)], chain)
-	if (memcmp(&u->id, id, sizeof(*id)) == 0)
-		break;
+		if (memcmp(&u->id, id, sizeof(*id)) == 0)
+			break;
 	if (u == NULL)
 		return false;
 	LIST_REMOVE(u, chain);
@@ -518,7 +518,7 @@ breakers_each(struct breakers *b, const struct breaker_conf *conf, uint64_t now,
 
 	for (int s = 0; s < BREAKER_SCOPES; s++)
 		TAILQ_FOREACH(c, &b->of[s].order, order)
-	each_of(c, s, conf, now, cb, arg);
+			each_of(c, s, conf, now, cb, arg);
 }
 
 unsigned
@@ -528,8 +528,7 @@ breakers_reset(struct breakers *b, uint64_t now)
 	unsigned open = 0;
 
 	for (int s = 0; s < BREAKER_SCOPES; s++)
-		TAILQ_FOREACH(c, &b->of[s].order, order)
-		{
+		TAILQ_FOREACH(c, &b->of[s].order, order) {
 			open += c->errors_open > now;
 			open += c->calls_open > now;
 			for (unsigned i = 0; i < c->nrepeats; i++)

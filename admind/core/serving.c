@@ -44,8 +44,8 @@ find(struct serving_list *l, const char *tool)
 	struct serving *s;
 
 	TAILQ_FOREACH(s, &l->list, entry)
-	if (strcmp(s->tool, tool) == 0)
-		return s;
+		if (strcmp(s->tool, tool) == 0)
+			return s;
 	return NULL;
 }
 

@@ -61,8 +61,8 @@ find(struct verdicts *v, const struct ipc_hash *key)
 	struct verdict *e;
 
 	LIST_FOREACH(e, chain_of(v, key), chain)
-	if (memcmp(&e->key, key, sizeof(*key)) == 0)
-		return e;
+		if (memcmp(&e->key, key, sizeof(*key)) == 0)
+			return e;
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "db_internal.h"
 #include "log.h"
+#include "utf8.h"
 
 /* timestamptz counts microseconds from 2000-01-01 (PostgreSQL manual, 55.7);
  * this is that day in Unix microseconds. */
@@ -81,27 +82,19 @@ pick(struct db *db, enum db_lane lane)
 }
 
 void
-db_chain(
-    struct db *db, const struct db_step *steps, size_t n, db_cb *cb, void *arg)
+db_query(struct db *db, const struct db_stmt *stmt, const struct db_params *p,
+    db_cb *cb, void *arg)
 {
-	struct db_conn *c = pick(db, steps[0].stmt->lane);
+	struct db_conn *c = pick(db, stmt->lane);
+	struct db_step step = {stmt, p};
 	struct err err;
 
 	if (c == NULL)
 		err_set(&err, FAILURE_STORAGE_UNAVAILABLE,
 		    "the database is not reachable");
-	else if (db_conn_send(c, steps, n, cb, arg, &err) == 0)
+	else if (db_conn_send(c, &step, 1, cb, arg, &err) == 0)
 		return;
 	defer(db, cb, arg, &err);
-}
-
-void
-db_query(struct db *db, const struct db_stmt *stmt, const struct db_params *p,
-    db_cb *cb, void *arg)
-{
-	struct db_step step = {stmt, p};
-
-	db_chain(db, &step, 1, cb, arg);
 }
 
 bool

@@ -42,7 +42,13 @@ struct db_conn *db_conn_new(struct db *, struct event_base *, unsigned index,
 void db_conn_free(struct db_conn *);
 bool db_conn_ready(const struct db_conn *);
 unsigned db_conn_pending(const struct db_conn *);
-/* 0: cb will be called; -1 with err: it won't. */
+/* One statement of a transaction. */
+struct db_step {
+	const struct db_stmt *stmt;
+	const struct db_params *params;
+};
+/* Sends statements as one transaction: the first failure rolls back all, and cb
+ * gets the last one's rows. 0: cb will be called; -1 with err: it won't. */
 int db_conn_send(struct db_conn *, const struct db_step *, size_t n, db_cb *cb,
     void *arg, struct err *);
 

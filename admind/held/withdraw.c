@@ -39,10 +39,10 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 		id = db_id(rows, i, 0);
 		why = db_bool(rows, i, 1) ? FAILURE_REVOKED : FAILURE_STOPPED;
 		TAILQ_FOREACH(j, &a->jobs, entry)
-		if (memcmp(&j->execution, &id, sizeof(id)) == 0) {
-			j->revoked = true;
-			j->revoked_why = why;
-		}
+			if (memcmp(&j->execution, &id, sizeof(id)) == 0) {
+				j->revoked = true;
+				j->revoked_why = why;
+			}
 		hold_cancel(a, &id, why);
 	}
 }

@@ -15,6 +15,7 @@
 #include "problem.h"
 #include "proc.h"
 #include "reads.h"
+#include "reply.h"
 #include "routes.h"
 #include "service.h"
 #include "web.h"
@@ -101,7 +102,7 @@ static void
 answering(struct httpd_req *req, void *arg)
 {
 	(void)arg;
-	security_headers(req);
+	reply_headers(req);
 }
 
 static void

@@ -174,11 +174,12 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		STAILQ_FOREACH(r, &g->sent, entry)
-		if (!r->closed && memcmp(&r->op->id, &id, sizeof(id)) == 0) {
-			r->closed = true;
-			upkeep_closed(g->a, 1);
-			break;
-		}
+			if (!r->closed &&
+			    memcmp(&r->op->id, &id, sizeof(id)) == 0) {
+				r->closed = true;
+				upkeep_closed(g->a, 1);
+				break;
+			}
 	}
 	while ((r = STAILQ_FIRST(&g->sent)) != NULL) {
 		STAILQ_REMOVE_HEAD(&g->sent, entry);

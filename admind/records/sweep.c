@@ -54,8 +54,8 @@ in_work(const struct admind *a, const struct ipc_id *id)
 	const struct job *j;
 
 	TAILQ_FOREACH(j, &a->jobs, entry)
-	if (memcmp(&j->execution, id, sizeof(*id)) == 0)
-		return true;
+		if (memcmp(&j->execution, id, sizeof(*id)) == 0)
+			return true;
 	return false;
 }
 

@@ -153,8 +153,8 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	buf_free(&text);
 }
 
-const struct manage_tool *
-manage_find(struct ipc_bytes name)
+static const struct manage_tool *
+tool_named(struct ipc_bytes name)
 {
 	for (const struct manage_tool *t = manage_tools; t->name != NULL; t++)
 		if (ipc_streq(name, t->name))
@@ -180,7 +180,7 @@ manage_start(struct job *j)
 {
 	const char *sentence;
 
-	j->manage = manage_find(ipc_str(j->tool));
+	j->manage = tool_named(ipc_str(j->tool));
 	if (j->manage == NULL) {
 		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
 		return;

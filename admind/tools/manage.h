@@ -9,7 +9,6 @@
 
 /* The tools, ended by a NULL name: manage_table.c. */
 extern const struct manage_tool manage_tools[];
-const struct manage_tool *manage_find(struct ipc_bytes name);
 /* Takes over a job whose tool is a management tool. */
 void manage_start(struct job *);
 

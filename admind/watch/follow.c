@@ -158,8 +158,8 @@ flush(evutil_socket_t fd, short what, void *arg)
 	struct follower *who;
 
 	TAILQ_FOREACH(who, &f->list, entry)
-	send_lines(who, &f->text[who->calls ? CALLS : LOG],
-	    f->dropped[who->calls ? CALLS : LOG]);
+		send_lines(who, &f->text[who->calls ? CALLS : LOG],
+		    f->dropped[who->calls ? CALLS : LOG]);
 	for (int i = 0; i < TEXTS; i++) {
 		buf_clear(&f->text[i]);
 		f->dropped[i] = 0;

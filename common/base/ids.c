@@ -279,24 +279,3 @@ ct_equal(const void *a, const void *b, size_t n)
 		diff |= (uint8_t)(x[i] ^ y[i]);
 	return diff == 0;
 }
-
-bool
-name_valid(const char *s, size_t n, size_t max)
-{
-	bool start = true; /* a group of letters and digits begins here */
-
-	if (n == 0 || n > max || !(s[0] >= 'a' && s[0] <= 'z'))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '_') {
-			if (start)
-				return false;
-			start = true;
-		} else if ((s[i] >= 'a' && s[i] <= 'z') ||
-		    (s[i] >= '0' && s[i] <= '9'))
-			start = false;
-		else
-			return false;
-	}
-	return !start;
-}

@@ -34,7 +34,5 @@ uint64_t now_boot_ms(void); /* CLOCK_BOOTTIME */
 void time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1]);
 /* memcmp without a secret-dependent branch. */
 bool ct_equal(const void *, const void *, size_t);
-/* Names as INTERFACES fixes them: ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ */
-bool name_valid(const char *, size_t, size_t max);
 
 #endif

@@ -76,7 +76,10 @@ enum context_tag {
 	CTX_CONNECTIONS = 36,   /* u64: connections of the call; absent: the
 				 * sandbox's default, as for the next two */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
-	CTX_NETWORK_RATE = 38   /* u64 bytes a minute */
+	CTX_NETWORK_RATE = 38,  /* u64 bytes a minute */
+	/* The number of the next tag, which is to be written above this. */
+	CTX_TAG_NEXT,
+	CTX_TAG_MAX = CTX_TAG_NEXT - 1
 };
 
 /* The intent row, so that sandboxd can supply it whole. */
@@ -91,7 +94,10 @@ enum intent_tag {
 	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
 	INTENT_KIND = 9,        /* u64 enum context_kind */
 	INTENT_ARGUMENTS = 10,  /* the first 4 KiB of the arguments, as text */
-	INTENT_TASK = 11        /* u64 1: a task depends on it; absent: none */
+	INTENT_TASK = 11,       /* u64 1: a task depends on it; absent: none */
+	/* The number of the next tag, which is to be written above this. */
+	INTENT_TAG_NEXT,
+	INTENT_TAG_MAX = INTENT_TAG_NEXT - 1
 };
 
 struct context_binding {

@@ -34,8 +34,8 @@ find(struct httpd *h, const uint8_t key[16])
 	struct httpd_source *s;
 
 	LIST_FOREACH(s, &h->sources[bucket_of(key)], chain)
-	if (memcmp(s->key, key, 16) == 0)
-		return s;
+		if (memcmp(s->key, key, 16) == 0)
+			return s;
 	return NULL;
 }
 

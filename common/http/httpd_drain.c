@@ -91,8 +91,7 @@ hurry_idle(struct httpd *h)
 	uint64_t now = httpd_now_ms(), left, was;
 	struct httpd_req *r;
 
-	TAILQ_FOREACH(r, &h->all, all)
-	{
+	TAILQ_FOREACH(r, &h->all, all) {
 		if (r->state != HTTPD_IDLE)
 			continue;
 		was = idle_for(r, now);

@@ -237,8 +237,7 @@ compact(struct ledger *l)
 
 	buf_init(&b, l->area);
 	/* The notes get their new places only when all entries are there. */
-	TAILQ_FOREACH(n, &l->notes, link)
-	{
+	TAILQ_FOREACH(n, &l->notes, link) {
 		buf_clear(&b);
 		buf_reserve(&b, n->len);
 		if (b.failed ||
@@ -257,8 +256,7 @@ compact(struct ledger *l)
 		goto out;
 	l->number = number;
 	l->tail = GENERATION_LEN;
-	TAILQ_FOREACH(n, &l->notes, link)
-	{
+	TAILQ_FOREACH(n, &l->notes, link) {
 		n->at = l->tail;
 		l->tail += taken(n->len);
 	}

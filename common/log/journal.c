@@ -61,12 +61,6 @@ journal_open(const char *path)
 	return 0;
 }
 
-bool
-journal_is_open(void)
-{
-	return journal >= 0;
-}
-
 /*
  * Sends one entry. Each field is NAME, newline, the value's length in 64 bits
  * little-endian, the value, newline. The other form, NAME=value up to a

@@ -26,7 +26,6 @@ bool journal_reads(int fd);
 /* Opens a socket to journald; call it before confinement. 0 or -1 with
  * errno. */
 int journal_open(const char *path);
-bool journal_is_open(void);
 
 /* Sends one entry of at most JOURNAL_FIELDS_MAX fields; never waits. 0, or -1:
  * journald did not take it (it is not there, or its queue is full). */

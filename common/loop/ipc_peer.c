@@ -82,8 +82,8 @@ waiter_find(struct ipc_peer *p, uint64_t id)
 	struct ipc_waiter *w;
 
 	LIST_FOREACH(w, &p->chains[id % IPC_CHAINS], chain)
-	if (w->id == id)
-		return w;
+		if (w->id == id)
+			return w;
 	return NULL;
 }
 
@@ -331,7 +331,7 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		p->pid = -1;
 	evutil_make_socket_nonblocking(sock);
 	/* Code of a tool in a runner may write these packets. No message of a
-	 * runner carries a descriptor (ipc_table.h). */
+	 * runner carries a descriptor (messages/runner.h). */
 	if (peer == IPC_ROLE_RUNNER) {
 		if (rights_guard(sock) == -1)
 			goto unguarded;

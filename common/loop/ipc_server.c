@@ -167,7 +167,7 @@ ipc_server_finish(struct ipc_server *s)
 	event_del(s->acceptable);
 	event_del(s->resume);
 	LIST_FOREACH(p, &s->peers, link)
-	ipc_peer_finish(p);
+		ipc_peer_finish(p);
 	return s->npeers == 0;
 }
 

@@ -30,6 +30,7 @@
 #include "jsonw.h"
 #include "log.h"
 #include "mcp_param.h"
+#include "name.h"
 #include "stream.h"
 #include "tasks.h"
 
@@ -317,8 +318,7 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		 * nothing.
 		 */
 		if (gone != FAILURE_UPGRADING &&
-		    (strncmp(c->ex->m.tool, "mcpbox_", 7) == 0 ||
-			may_be_task(c->ex)))
+		    (name_is_management(c->ex->m.tool) || may_be_task(c->ex)))
 			call_end_failure(c, FAILURE_LOST, 0,
 			    "The control daemon (admind) went away during the "
 			    "call; it may have been done.");

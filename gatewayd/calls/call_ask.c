@@ -138,8 +138,7 @@ call_ask_response(struct exchange *ex)
 
 	if (!ex->has_session || m->id.n == 0)
 		return false;
-	TAILQ_FOREACH(c, &ex->gw->calls, all)
-	{
+	TAILQ_FOREACH(c, &ex->gw->calls, all) {
 		/* Only within the session, which is of this principal. */
 		if (c->state != CALL_ASKING || c->ex == NULL ||
 		    c->questions == NULL || !c->ex->has_session ||

@@ -74,8 +74,8 @@ put_be(uint8_t *p, uint64_t v, int n)
 /* Digests the parts of a request. Each part is digested by itself, so none can
  * be moved into another. The requestState has its own key: the session key's
  * other use, tokens, can't be made to sign one. */
-void
-parked_bind(const struct exchange *ex, struct parked_binding *out)
+static void
+bind_to(const struct exchange *ex, struct parked_binding *out)
 {
 	struct ipc_hash part[5];
 	uint8_t which[2] = {(uint8_t)ex->gw->listener, (uint8_t)ex->m.method};
@@ -168,8 +168,9 @@ parked_end(struct gateway *gw, struct ipc_bytes principal)
 	sha256(principal.p, principal.n, &h);
 	for (;;) {
 		TAILQ_FOREACH(p, &gw->parked->all, link)
-		if (p->waits && memcmp(&p->principal, &h, sizeof(h)) == 0)
-			break;
+			if (p->waits &&
+			    memcmp(&p->principal, &h, sizeof(h)) == 0)
+				break;
 		if (p == NULL)
 			return;
 		owner = p->owner;
@@ -186,8 +187,8 @@ of_principal(const struct parked_set *s, const struct ipc_hash *principal)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(p, &s->all, link)
-	if (memcmp(&p->principal, principal, sizeof(*principal)) == 0)
-		n++;
+		if (memcmp(&p->principal, principal, sizeof(*principal)) == 0)
+			n++;
 	return n;
 }
 
@@ -219,7 +220,7 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	}
 	p->gw = gw;
 	id_random(&p->id);
-	parked_bind(ex, &p->binding);
+	bind_to(ex, &p->binding);
 	p->principal = principal;
 	p->owner = owner;
 	p->arg = arg;
@@ -245,15 +246,15 @@ find(const struct exchange *ex)
 	    strlen(text) != PARKED_TEXT_LEN ||
 	    b64url_decode(text, PARKED_TEXT_LEN, b) != PARKED_LEN)
 		return NULL;
-	parked_bind(ex, &binding);
+	bind_to(ex, &binding);
 	mac(ex->gw, b, &binding, &m);
 	if (!ct_equal(m.b, b + PARKED_PLAIN_LEN, 32) || b[0] != FORMAT ||
 	    get_be64(b + 17) <= now_us() / 1000)
 		return NULL;
 	round = get_be32(b + 25);
 	TAILQ_FOREACH(p, &ex->gw->parked->all, link)
-	if (memcmp(p->id.b, b + 1, 16) == 0)
-		return p->waits && p->round == round ? p : NULL;
+		if (memcmp(p->id.b, b + 1, 16) == 0)
+			return p->waits && p->round == round ? p : NULL;
 	return NULL;
 }
 

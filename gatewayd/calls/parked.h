@@ -57,8 +57,6 @@ struct parked_binding {
 	struct ipc_hash of;
 };
 
-void parked_bind(const struct exchange *, struct parked_binding *);
-
 struct parked_set *parked_set_new(struct event_base *);
 void parked_set_free(struct parked_set *); /* owners hear `dropped` */
 

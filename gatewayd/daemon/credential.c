@@ -23,8 +23,7 @@ next_call(struct gateway *gw, const struct ipc_hash *credential)
 	struct exchange *ex;
 	struct ipc_hash h;
 
-	TAILQ_FOREACH(ex, &gw->exchanges, all)
-	{
+	TAILQ_FOREACH(ex, &gw->exchanges, all) {
 		if (ex->call == NULL || ex->ended)
 			continue;
 		sha256(ex->credential, strlen(ex->credential), &h);

@@ -16,7 +16,7 @@ void gateway_free(struct gateway *);
 
 /* drain.c, for proc_on_stop: ends calls and streams in order, answers the rest,
  * then leaves the loop. */
-void gateway_drain(void *gateway);
+void drain_start(void *gateway);
 
 /* credential.c: takes CREDENTIAL_ENDED. 0, or -1: malformed. */
 int credential_ended(struct gateway *, struct ipc_frame *);

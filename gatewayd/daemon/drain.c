@@ -36,8 +36,8 @@ late(void *arg)
 	struct call *c;
 
 	TAILQ_FOREACH(c, &gw->calls, all)
-	if (c->ex != NULL)
-		n++;
+		if (c->ex != NULL)
+			n++;
 	log_event(LOG_LV_WARN, "drain_timeout",
 	    "%u calls are not waited for any longer", n);
 	ipc_client_free(gw->sandboxd);
@@ -64,7 +64,7 @@ done(void *arg)
 }
 
 void
-gateway_drain(void *arg)
+drain_start(void *arg)
 {
 	struct gateway *gw = arg;
 	struct httpd_draining d = {

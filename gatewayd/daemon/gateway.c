@@ -239,10 +239,7 @@ static const struct exchange_ops ops = {
 int
 gateway_init(struct gateway *gw)
 {
-	const char *listener = conf_str(gw->proc.conf, "listener");
-
-	gw->listener =
-	    strcmp(listener, "tunnel") == 0 ? LISTENER_TUNNEL : LISTENER_LOCAL;
+	gw->listener = listener_of(conf_str(gw->proc.conf, "listener"));
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
 	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");

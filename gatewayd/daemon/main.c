@@ -179,7 +179,7 @@ main(int argc, char **argv)
 	service_status_from(say_status, &status);
 	say_status(line, sizeof(line), &status);
 	service_ready(gw.proc.base, line);
-	proc_on_stop(&gw.proc, gateway_drain, &gw);
+	proc_on_stop(&gw.proc, drain_start, &gw);
 	rc = proc_run(&gw.proc);
 
 	gateway_free(&gw);

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "exchange.h"
+#include "httpd_stream.h"
 #include "ids.h"
 #include "log.h"
 #include "quirk.h"

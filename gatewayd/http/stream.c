@@ -84,8 +84,8 @@ owner_of(struct streams *t, const char *principal, bool make)
 		h = (h ^ *c) * 16777619u;
 	h %= PRINCIPAL_CHAINS;
 	SLIST_FOREACH(o, &t->owners[h], chain)
-	if (strcmp(o->name, principal) == 0)
-		return o;
+		if (strcmp(o->name, principal) == 0)
+			return o;
 	n = strlen(principal) + 1;
 	o = make ? calloc(1, sizeof(*o) + n) : NULL;
 	if (o != NULL) {

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "httpd_stream.h"
 #include "session_state.h"
 #include "stream.h"
 #include "stream_store.h"

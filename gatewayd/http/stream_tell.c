@@ -294,7 +294,7 @@ stream_notify_lists(struct gateway *gw, unsigned lists)
 	if (due == 0)
 		return;
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	mark(s, due);
+		mark(s, due);
 	stream_store_each(gw->streams->store, miss, &due);
 }
 
@@ -339,8 +339,7 @@ stream_notify_resource(struct gateway *gw, const char *uri)
 	struct stream *s;
 	unsigned n;
 
-	TAILQ_FOREACH(s, &gw->streams->all, all)
-	{
+	TAILQ_FOREACH(s, &gw->streams->all, all) {
 		watch = stream_watches(s, &n);
 		if (mark_watch(watch, n, uri))
 			mark(s, DUE_UPDATES);
@@ -354,8 +353,8 @@ stream_admind_up(struct gateway *gw)
 	struct stream *s;
 
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	if (s->due != 0)
-		stream_tell_queue(s);
+		if (s->due != 0)
+			stream_tell_queue(s);
 }
 
 /* ---- tasks ---- */
@@ -381,8 +380,7 @@ asked_before(const struct streams *t, const struct stream *s,
 {
 	const struct stream *e;
 
-	TAILQ_FOREACH(e, &t->all, all)
-	{
+	TAILQ_FOREACH(e, &t->all, all) {
 		if (e == s)
 			return false;
 		if (e->owner == s->owner &&
@@ -403,9 +401,9 @@ stream_task_each(struct gateway *gw, const char *principal, const char *task,
 	const struct stream *s;
 
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	if (watches_task(s, principal, task) &&
-	    !asked_before(gw->streams, s, principal, task))
-		f(arg, s->credential);
+		if (watches_task(s, principal, task) &&
+		    !asked_before(gw->streams, s, principal, task))
+			f(arg, s->credential);
 }
 
 /* Tells the streams. A client that does not read misses some messages: it asks
@@ -421,11 +419,11 @@ stream_notify_task(struct gateway *gw, const char *principal, const char *task,
 	    params.p[params.n - 1] != '}')
 		return;
 	TAILQ_FOREACH(s, &gw->streams->all, all)
-	if (watches_task(s, principal, task) &&
-	    strcmp(s->credential, credential) == 0 &&
-	    !httpd_stream_slow(s->req))
-		write_event(
-		    s, -1, "notifications/tasks", params.p + 1, params.n - 2);
+		if (watches_task(s, principal, task) &&
+		    strcmp(s->credential, credential) == 0 &&
+		    !httpd_stream_slow(s->req))
+			write_event(s, -1, "notifications/tasks", params.p + 1,
+			    params.n - 2);
 }
 
 void

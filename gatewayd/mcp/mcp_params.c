@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mcp_era.h"
+#include "name.h"
 #include "walk.h"
 
 #define TASKS "io.modelcontextprotocol/tasks"
@@ -222,7 +223,7 @@ by_name(struct mcp_message *m)
 		arguments = ipc_bytes("{}", 2);
 	if (tool.p == NULL || !mcp_json_is_object(arguments) ||
 	    mcp_json_text(tool, text, sizeof(text)) < 0 || text[0] == '\0' ||
-	    strncmp(text, "mcpbox_", 7) == 0)
+	    name_is_management(text))
 		return;
 	memcpy(m->tool, text, sizeof(text));
 	m->arguments = arguments;

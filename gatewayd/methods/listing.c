@@ -17,9 +17,7 @@
 #include "catalogue.h"
 #include "ids.h"
 #include "methods.h"
-
-/* Management tools come after all others, and only they have such names. */
-#define MANAGEMENT "mcpbox_"
+#include "name.h"
 
 enum {
 	MAC_LEN = 16,
@@ -90,12 +88,6 @@ cursor_read(const struct gateway *gw, struct ipc_bytes json, enum mcp_list list,
 	return ct_equal(want, b + 1, MAC_LEN) ? 0 : -1;
 }
 
-static bool
-is_management(const char *name)
-{
-	return strncmp(name, MANAGEMENT, sizeof(MANAGEMENT) - 1) == 0;
-}
-
 /*
  * Returns the first item after `name` in the list's order: users' objects by
  * name, bytewise, then the management tools. A management tool goes only with
@@ -111,10 +103,10 @@ after(const struct catalogue *c, enum mcp_list list, const char *name)
 
 	if (item != NULL)
 		return (size_t)(item - p->items) + 1;
-	if (is_management(name))
+	if (name_is_management(name))
 		return p->n;
 	for (i = 0; i < p->n; i++)
-		if (is_management(p->items[i].name) ||
+		if (name_is_management(p->items[i].name) ||
 		    strcmp(p->items[i].name, name) > 0)
 			break;
 	return i;

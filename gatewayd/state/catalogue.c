@@ -163,7 +163,7 @@ begin(struct gateway *gw, const char *set)
 		return NULL;
 	}
 	TAILQ_FOREACH(old, &gw->catalogues, all)
-	n++;
+		n++;
 	if (n >= SETS_MAX)
 		unlink_one(TAILQ_FIRST(&gw->catalogues));
 	TAILQ_INSERT_TAIL(&gw->catalogues, c, all);
@@ -179,8 +179,8 @@ catalogue_ask(struct gateway *gw, const char *set, catalogue_cb *cb, void *arg)
 	struct refusal no;
 
 	TAILQ_FOREACH(c, &gw->catalogues, all)
-	if (strcmp(c->set, set) == 0)
-		break;
+		if (strcmp(c->set, set) == 0)
+			break;
 	if (c != NULL && c->ready) {
 		cb(arg, c, NULL);
 		return;

@@ -56,8 +56,8 @@ session_ended_has(const struct session_ended *e, const struct ipc_id *id)
 	const struct entry *x;
 
 	SLIST_FOREACH(x, &e->chains[id->b[0]], next)
-	if (memcmp(x->id.b, id->b, sizeof(id->b)) == 0)
-		return true;
+		if (memcmp(x->id.b, id->b, sizeof(id->b)) == 0)
+			return true;
 	return false;
 }
 

@@ -92,8 +92,8 @@ find(const struct session_states *t, const struct ipc_id *id)
 	struct state *s;
 
 	SLIST_FOREACH(s, &t->chains[id->b[0]], chain)
-	if (memcmp(s->id.b, id->b, sizeof(id->b)) == 0)
-		return s;
+		if (memcmp(s->id.b, id->b, sizeof(id->b)) == 0)
+			return s;
 	return NULL;
 }
 
@@ -103,8 +103,8 @@ owner_of(struct session_states *t, const struct ipc_hash *principal)
 	struct owner *o;
 
 	LIST_FOREACH(o, &t->owners, link)
-	if (memcmp(&o->principal, principal, sizeof(*principal)) == 0)
-		return o;
+		if (memcmp(&o->principal, principal, sizeof(*principal)) == 0)
+			return o;
 	if ((o = calloc(1, sizeof(*o))) == NULL)
 		return NULL;
 	o->principal = *principal;
@@ -120,8 +120,8 @@ heaviest(struct session_states *t, bool bytes)
 	struct owner *o, *most = LIST_FIRST(&t->owners);
 
 	LIST_FOREACH(o, &t->owners, link)
-	if (bytes ? o->bytes > most->bytes : o->count > most->count)
-		most = o;
+		if (bytes ? o->bytes > most->bytes : o->count > most->count)
+			most = o;
 	return most;
 }
 
@@ -199,8 +199,8 @@ make_room(struct session_states *t, const struct state *s, size_t len)
 		if (o == s->who || o->bytes <= s->who->bytes + len)
 			return false;
 		TAILQ_FOREACH(v, &o->used, used)
-		if (v->n > 0)
-			break;
+			if (v->n > 0)
+				break;
 		drop(t, v);
 	}
 	return true;

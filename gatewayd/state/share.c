@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name.h"
 #include "share.h"
 
 enum {
@@ -51,8 +52,8 @@ share_get(struct shares *all, const char *principal)
 		h = (h ^ *c) * 16777619u;
 	h %= CHAINS;
 	SLIST_FOREACH(s, &all->chains[h], chain)
-	if (strcmp(s->name, principal) == 0)
-		return share_ref(s);
+		if (strcmp(s->name, principal) == 0)
+			return share_ref(s);
 	n = strlen(principal) + 1;
 	if ((s = calloc(1, sizeof(*s) + n)) == NULL)
 		return NULL;
@@ -60,7 +61,7 @@ share_get(struct shares *all, const char *principal)
 	s->all = all;
 	s->at = h;
 	s->refs = 1;
-	s->whole = strcmp(principal, "local") == 0;
+	s->whole = name_is_local(principal);
 	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
 	return s;
 }

@@ -91,8 +91,9 @@ heaviest(struct stream_store *t, bool bytes)
 	struct stream_whose *w, *most = LIST_FIRST(&t->whose);
 
 	LIST_FOREACH(w, &t->whose, link)
-	if (bytes ? w->bytes > most->bytes : w->droppable > most->droppable)
-		most = w;
+		if (bytes ? w->bytes > most->bytes
+			  : w->droppable > most->droppable)
+			most = w;
 	return most;
 }
 
@@ -185,8 +186,8 @@ stream_store_find(struct stream_store *t, const struct ipc_id *id)
 	struct stream_session *s;
 
 	TAILQ_FOREACH(s, chain_of(t, id), chain)
-	if (memcmp(s->id.b, id->b, sizeof(id->b)) == 0)
-		return s;
+		if (memcmp(s->id.b, id->b, sizeof(id->b)) == 0)
+			return s;
 	return NULL;
 }
 
@@ -196,8 +197,8 @@ whose_of(struct stream_store *t, const struct ipc_hash *principal)
 	struct stream_whose *w;
 
 	LIST_FOREACH(w, &t->whose, link)
-	if (memcmp(&w->principal, principal, sizeof(*principal)) == 0)
-		return w;
+		if (memcmp(&w->principal, principal, sizeof(*principal)) == 0)
+			return w;
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return NULL;
 	w->principal = *principal;
@@ -406,8 +407,8 @@ stream_store_post(struct stream_session *s, uint32_t number)
 	struct stream_post *p;
 
 	TAILQ_FOREACH(p, &s->posts, mine)
-	if (p->number == number)
-		return p;
+		if (p->number == number)
+			return p;
 	return NULL;
 }
 
@@ -417,8 +418,8 @@ stream_store_next(const struct stream_post *p, uint32_t after)
 	const struct stream_event *e;
 
 	TAILQ_FOREACH(e, &p->session->events, mine)
-	if (e->post == p && e->number > after)
-		return e;
+		if (e->post == p && e->number > after)
+			return e;
 	return NULL;
 }
 

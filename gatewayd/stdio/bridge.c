@@ -79,12 +79,12 @@ cancelled(struct bridge *b, const struct line *l)
 	struct transfer *t;
 
 	TAILQ_FOREACH(t, &b->transfers, all)
-	if (t->line.modern && l->cancel_id.n > 0 &&
-	    t->line.id.n == l->cancel_id.n &&
-	    memcmp(t->line.id.p, l->cancel_id.p, t->line.id.n) == 0) {
-		transfer_free(t);
-		return true;
-	}
+		if (t->line.modern && l->cancel_id.n > 0 &&
+		    t->line.id.n == l->cancel_id.n &&
+		    memcmp(t->line.id.p, l->cancel_id.p, t->line.id.n) == 0) {
+			transfer_free(t);
+			return true;
+		}
 	return false;
 }
 
@@ -186,7 +186,7 @@ write_output(struct bridge *b)
 	if (b->out.len > BRIDGE_OUT_HIGH)
 		return;
 	TAILQ_FOREACH(t, &b->transfers, all)
-	transfer_unpause(t);
+		transfer_unpause(t);
 }
 
 /* ---- the loop ---- */
@@ -233,9 +233,9 @@ owing(const struct bridge *b)
 	const struct transfer *t;
 
 	TAILQ_FOREACH(t, &b->transfers, all)
-	if (t->kind != TRANSFER_STREAM &&
-	    strcmp(t->line.method, "subscriptions/listen") != 0)
-		return true;
+		if (t->kind != TRANSFER_STREAM &&
+		    strcmp(t->line.method, "subscriptions/listen") != 0)
+			return true;
 	return b->out.len > 0;
 }
 

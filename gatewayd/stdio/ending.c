@@ -107,8 +107,8 @@ revive(struct transfer *t)
 	if (t->revived || b->initialize == NULL || b->session[0] == '\0')
 		return false;
 	TAILQ_FOREACH(other, &b->transfers, all)
-	if (other->kind == TRANSFER_REVIVE)
-		break;
+		if (other->kind == TRANSFER_REVIVE)
+			break;
 	if (other == NULL) {
 		body = malloc(b->initialize_len);
 		if (body == NULL)
@@ -152,8 +152,8 @@ end_revive(struct transfer *t)
 			transfer_free(note);
 	}
 	TAILQ_FOREACH(other, &b->transfers, all)
-	if (other->revived && other->easy == NULL)
-		other->due_ms = bridge_now_ms();
+		if (other->revived && other->easy == NULL)
+			other->due_ms = bridge_now_ms();
 }
 
 /* Resumes a stream that broke before the answer. On a legacy wire whose events
@@ -189,8 +189,8 @@ open_stream(struct bridge *b)
 	struct transfer *t;
 
 	TAILQ_FOREACH(t, &b->transfers, all)
-	if (t->kind == TRANSFER_STREAM)
-		return;
+		if (t->kind == TRANSFER_STREAM)
+			return;
 	t = transfer_new(b, TRANSFER_STREAM, NULL, 0);
 	if (t != NULL && transfer_begin(t) < 0)
 		transfer_free(t);

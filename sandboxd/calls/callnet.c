@@ -10,6 +10,7 @@
 #include "json_scan.h"
 #include "jsonw.h"
 #include "log.h"
+#include "name.h"
 
 /* A kind of CALL_EVENT, and MCP's level of it. */
 enum { EVENT_LOG = 2, LEVEL_WARNING = 3 };
@@ -43,7 +44,7 @@ static const struct net_owner owner;
 static void
 compose(const struct ipc_net_event *m, struct buf *out)
 {
-	static const char tool[] = "mcpbox_";
+	static const char tool[] = NAME_MANAGEMENT;
 
 	if (m->host.n > 0 && m->port != 0)
 		buf_putf(out,

@@ -57,7 +57,7 @@ dispatch(struct calls *cs)
 	struct call *c, *next;
 
 	TAILQ_FOREACH(c, &cs->queue, link)
-	c->profile->claims = 0;
+		c->profile->claims = 0;
 	for (c = TAILQ_FIRST(&cs->queue); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (!slot_is_due(c))
@@ -79,8 +79,8 @@ calls_hungry(const struct calls *cs)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(c, &cs->queue, link)
-	if (slot_is_due(c))
-		n++;
+		if (slot_is_due(c))
+			n++;
 	return n;
 }
 
@@ -98,11 +98,11 @@ on_failed(void *arg, struct profile *p, const char *text)
 	struct call *c;
 
 	TAILQ_FOREACH(c, &cs->queue, link)
-	if (c->profile == p) {
-		call_finish(c, OUTCOME_REFUSED, FAILURE_SANDBOX_UNAVAILABLE,
-		    text, NULL);
-		break;
-	}
+		if (c->profile == p) {
+			call_finish(c, OUTCOME_REFUSED,
+			    FAILURE_SANDBOX_UNAVAILABLE, text, NULL);
+			break;
+		}
 	dispatch(cs);
 }
 

@@ -379,8 +379,8 @@ next_job(struct codecache *cc)
 	struct code *k;
 
 	TAILQ_FOREACH_REVERSE(k, &cc->list, code_list, link)
-	if (k->state == CODE_WANTED)
-		return k;
+		if (k->state == CODE_WANTED)
+			return k;
 	return NULL;
 }
 

@@ -117,8 +117,8 @@ find(struct calls *cs, const struct held *h)
 	struct early *e;
 
 	TAILQ_FOREACH(e, &cs->early, link)
-	if (e->held == h)
-		break;
+		if (e->held == h)
+			break;
 	return e;
 }
 

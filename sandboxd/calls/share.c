@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name.h"
 #include "share.h"
 
 enum { CHAINS = 64 };
@@ -53,11 +54,11 @@ share_get(struct shares *all, struct ipc_bytes principal)
 		h = (h ^ principal.p[i]) * 16777619u;
 	h %= CHAINS;
 	SLIST_FOREACH(s, &all->chains[h], chain)
-	if (s->n == principal.n &&
-	    (s->n == 0 || memcmp(s->name, principal.p, s->n) == 0)) {
-		s->refs++;
-		return s;
-	}
+		if (s->n == principal.n &&
+		    (s->n == 0 || memcmp(s->name, principal.p, s->n) == 0)) {
+			s->refs++;
+			return s;
+		}
 	if ((s = calloc(1, sizeof(*s) + principal.n + 1)) == NULL)
 		return NULL;
 	if (principal.n > 0)
@@ -66,7 +67,7 @@ share_get(struct shares *all, struct ipc_bytes principal)
 	s->all = all;
 	s->at = h;
 	s->refs = 1;
-	s->whole = strcmp(s->name, "local") == 0;
+	s->whole = name_is_local(s->name);
 	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
 	return s;
 }

@@ -250,11 +250,10 @@ next(const struct verifies *vs)
 {
 	struct verify *v, *a;
 
-	TAILQ_FOREACH(v, &vs->queue, link)
-	{
+	TAILQ_FOREACH(v, &vs->queue, link) {
 		TAILQ_FOREACH(a, &vs->asked, link)
-		if (a->share == v->share)
-			break;
+			if (a->share == v->share)
+				break;
 		if (a == NULL)
 			return v;
 	}

@@ -30,7 +30,7 @@ struct channel {
 	struct turn turn;
 	uint32_t asked; /* number of the last question */
 	bool asking;    /* is that question open? */
-	struct event_rate log, progress;
+	struct turn_rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
 	struct buf pieces;              /* CONTENT_PART */
@@ -94,7 +94,7 @@ on_log(struct channel *c, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_rate_due(&c->log, now_boot_ms()))
+	if (!turn_rate_due(&c->log, now_boot_ms()))
 		return 0;
 	if (m.level > 7 || m.json.n > CHANNEL_EVENT_MAX ||
 	    json_scan(m.json.p, m.json.n, &e) != 0)
@@ -123,7 +123,7 @@ on_progress(struct channel *c, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_rate_due(&c->progress, now_boot_ms()))
+	if (!turn_rate_due(&c->progress, now_boot_ms()))
 		return 0;
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
 	if (m.json.n > CHANNEL_EVENT_MAX ||
@@ -148,7 +148,7 @@ on_pause(struct channel *c, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return malformed(c, &e);
-	if (!event_rate_due(&c->progress, now_boot_ms()))
+	if (!turn_rate_due(&c->progress, now_boot_ms()))
 		return 0;
 	snprintf(text, sizeof(text), "{\"retry\":%u}", m.retry_ms);
 	c->events->event(c->arg, CALL_EVENT_PAUSE, ipc_str(text));

@@ -71,8 +71,8 @@ link_when_known(struct nets *ns)
 	if (!ns->link_due)
 		return;
 	TAILQ_FOREACH(n, &ns->list, link)
-	if (n->anew)
-		return;
+		if (n->anew)
+			return;
 	ns->link_due = false;
 	link_peek(ns);
 }
@@ -347,8 +347,7 @@ nets_adopt(struct nets *ns, struct ipc_peer *p)
 	    LOG_LV_INFO, "egress_up", "%u calls may connect", ns->told.open);
 	/* The CLOSING ones heard of its end, so there are none. */
 	ns->link_due = true;
-	TAILQ_FOREACH(n, &ns->list, link)
-	{
+	TAILQ_FOREACH(n, &ns->list, link) {
 		send_open(n);
 		n->anew = n->sent;
 	}
@@ -372,8 +371,8 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 	/* An event of a net that has closed is dropped. */
 	TAILQ_FOREACH(n, &ns->list, link)
-	if (n->id == m.net)
-		break;
+		if (n->id == m.net)
+			break;
 	if (n != NULL && n->owner != NULL)
 		n->owner->event(n->arg, &m);
 	return 0;
@@ -392,8 +391,7 @@ on_down(struct ipc_peer *p, void *arg)
 	ns->told.restarts++;
 	log_event(
 	    LOG_LV_WARN, "egress_lost", "%u calls may connect", ns->told.open);
-	TAILQ_FOREACH(n, &ns->list, link)
-	{
+	TAILQ_FOREACH(n, &ns->list, link) {
 		n->sent = n->anew = false;
 		n->torn = n->torn || n->state == NET_IS_OPEN;
 	}

@@ -52,7 +52,7 @@ turn_charge(struct turn *t, struct ipc_peer *peer, uint64_t began_us)
 }
 
 bool
-event_rate_due(struct event_rate *r, uint64_t now_ms)
+turn_rate_due(struct turn_rate *r, uint64_t now_ms)
 {
 	if (now_ms - r->second_ms >= 1000) {
 		r->second_ms = now_ms;

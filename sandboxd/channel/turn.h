@@ -34,13 +34,13 @@ uint64_t turn_now_us(void);
 void turn_charge(struct turn *, struct ipc_peer *, uint64_t began_us);
 
 /* Events of one kind that a call may send in a second. */
-struct event_rate {
+struct turn_rate {
 	unsigned most, passed; /* in this second */
 	uint64_t second_ms;    /* its beginning */
 	uint64_t dropped;      /* in all */
 };
 
 /* May another event pass in the second of now_ms? Counts it either way. */
-bool event_rate_due(struct event_rate *, uint64_t now_ms);
+bool turn_rate_due(struct turn_rate *, uint64_t now_ms);
 
 #endif

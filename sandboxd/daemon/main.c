@@ -187,7 +187,7 @@ on_regrant(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		(void)ipc_refuse(
 		    p, m.request, e.failure, e.text, CALL_RETRY_MS);
 	}
-	regrant_free(&r);
+	held_regrant_free(&r);
 	return 0;
 }
 

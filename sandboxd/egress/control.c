@@ -234,7 +234,7 @@ peek_down(struct ipc_peer *p, void *arg)
 
 	for (size_t i = 0; i < EGRESS_CHAINS; i++)
 		TAILQ_FOREACH(n, &c->egress->chains[i], link)
-	attempts_cancel(n, p);
+			attempts_cancel(n, p);
 }
 
 struct control *

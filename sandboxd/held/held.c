@@ -180,7 +180,7 @@ bad:
 /* --- Grants that changed. ------------------------------------------------- */
 
 void
-regrant_free(struct regrant *r)
+held_regrant_free(struct regrant *r)
 {
 	buf_free(&r->grants);
 }

@@ -111,11 +111,11 @@ struct regrant {
 	uint64_t number; /* as granted_by */
 	struct buf grants;
 };
-/* Opens a context of grants (to be freed by regrant_free, also on failure).
- * Leaves held contexts alone. 0, or -1 with the failure to answer. */
+/* Opens a context of grants (to be freed by held_regrant_free, also on
+ * failure). Leaves held contexts alone. 0, or -1 with the failure to answer. */
 int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
-void regrant_free(struct regrant *);
+void held_regrant_free(struct regrant *);
 /* Takes the grants if they are for h's server and later than its own. true if
  * it took them. Without memory h has no grants at all, which is safe. */
 bool held_take_grants(struct held *, const struct regrant *);

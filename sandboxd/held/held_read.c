@@ -5,7 +5,7 @@
 #include "netgrant.h"
 #include "tlv.h"
 
-/* Tags of the TLV in SECRETS (ipc_table.h). */
+/* Tags of the TLV in SECRETS (messages/runner.h). */
 enum { SECRET_NAME = 1, SECRET_VALUE = 2 };
 
 /* Reads one number of the context, at most max. */

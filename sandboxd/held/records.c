@@ -391,8 +391,7 @@ flush(struct records *rs)
 
 	if (rs->peer == NULL)
 		return;
-	TAILQ_FOREACH(r, &rs->list, link)
-	{
+	TAILQ_FOREACH(r, &rs->list, link) {
 		if (rs->under_way >= RECORD_WINDOW)
 			return;
 		if (!r->sent && send_one(rs, r) != 0) {
@@ -496,11 +495,11 @@ records_peer(struct records *rs, struct ipc_peer *peer)
 	/* Answers of an earlier connection no longer count. */
 	if (rs->peer != NULL && rs->peer != peer)
 		TAILQ_FOREACH(r, &rs->list, link)
-	if (r->sent) {
-		ipc_forget(rs->peer, r->request);
-		r->sent = false;
-		rs->under_way--;
-	}
+			if (r->sent) {
+				ipc_forget(rs->peer, r->request);
+				r->sent = false;
+				rs->under_way--;
+			}
 	rs->peer = peer;
 	(void)evtimer_del(rs->retry);
 	flush(rs);

@@ -65,8 +65,8 @@ profiles_get(struct profiles *ps, const struct pool_profile *is)
 	struct profile *p;
 
 	TAILQ_FOREACH(p, &ps->list, link)
-	if (same(&p->is, is))
-		break;
+		if (same(&p->is, is))
+			break;
 	if (p == NULL) {
 		if ((p = make(is)) == NULL)
 			return NULL;
@@ -90,8 +90,8 @@ profiles_put(struct profiles *ps, struct profile *p)
 	if (++ps->idle <= PROFILES_KEPT)
 		return;
 	TAILQ_FOREACH_REVERSE(last, &ps->list, profile_list, link)
-	if (last->refs == 0)
-		break;
+		if (last->refs == 0)
+			break;
 	ps->idle--;
 	forget(ps, last);
 }

@@ -36,8 +36,7 @@ make_room(struct runners *rs, const struct profile *wanted)
 {
 	struct runner *r, *oldest = NULL;
 
-	TAILQ_FOREACH(r, &rs->all, sibling)
-	{
+	TAILQ_FOREACH(r, &rs->all, sibling) {
 		if (r->state == RUNNER_ENDING)
 			return;
 		if (r->state == RUNNER_READY && r->profile != wanted &&
@@ -116,8 +115,8 @@ fresh_ones(const struct profile *p)
 	struct runner *r;
 
 	TAILQ_FOREACH(r, &p->waiting, link)
-	if (life_fresh(r))
-		n++;
+		if (life_fresh(r))
+			n++;
 	return n;
 }
 
@@ -132,8 +131,7 @@ wanting(struct runners *rs)
 	if (fresh_ones(rs->standard) + rs->standard->forking <
 	    rs->demand.target)
 		return rs->standard;
-	TAILQ_FOREACH(p, &rs->profiles.list, link)
-	{
+	TAILQ_FOREACH(p, &rs->profiles.list, link) {
 		if (p == rs->standard)
 			continue;
 		others += p->ready + p->forking;
@@ -183,8 +181,8 @@ runners_take(struct runners *rs, struct profile *p,
 	/* Skips a runner that was reaped although the end of its channel was
 	 * not read yet. */
 	TAILQ_FOREACH(r, &p->waiting, link)
-	if (r->has_slot)
-		break;
+		if (r->has_slot)
+			break;
 	if (r == NULL)
 		return NULL;
 	rs->told.hits++;
@@ -364,8 +362,8 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 	/* Moving one runner may free others, so each search starts again. */
 	do {
 		TAILQ_FOREACH(r, &rs->all, sibling)
-		if (overdue(r, now_ms))
-			break;
+			if (overdue(r, now_ms))
+				break;
 	} while (r != NULL);
 	demand_tick(&rs->demand, rs->standard->ready, now_ms);
 	/* More wait than should: one goes at a time. */

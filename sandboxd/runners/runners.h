@@ -27,6 +27,7 @@
 #include "demand.h"
 #include "pool.h"
 #include "profiles.h"
+#include "runners_owner.h"
 
 enum {
 	/* Fork and confinement take 2 to 20 ms; a machine under heavy load
@@ -56,16 +57,6 @@ enum {
 
 struct event_base;
 struct runners;
-struct runner;
-
-enum runner_state {
-	RUNNER_NEW,
-	RUNNER_FORKING,
-	RUNNER_READY,
-	RUNNER_TAKEN,
-	RUNNER_ENDING,
-	RUNNER_GONE
-};
 
 struct runners_conf {
 	unsigned min, max; /* waiting runners of the standard profile */
@@ -84,14 +75,6 @@ struct runners_events {
 	void (*failed)(void *arg, struct profile *, const char *text);
 	/* No runner is to be forked and no call waits. */
 	void (*idle)(void *arg);
-};
-
-/* A runner's owner. `exited` and `lost` end the runner: the pointer is invalid
- * after them. */
-struct runner_owner {
-	void (*exited)(void *owner, const struct ipc_exited *);
-	void (*lost)(void *owner); /* with its whole pool */
-	void (*limited)(void *owner, int error);
 };
 
 struct runners_counts {
@@ -135,24 +118,8 @@ void runners_missed(struct runners *, struct profile *);
 /* Tells how many calls wait: while there are some, no runner is forked for
  * later. */
 void runners_hungry(struct runners *, unsigned calls);
-/* Gives the runner another owner. */
-void runners_owner(struct runner *, const struct runner_owner *, void *arg);
-/* Kills the runner's tree when its owner is done. `exited` or `lost`
- * follows. */
-void runners_end(struct runner *);
-/* Does the same, and the owner hears nothing more of the runner. */
-void runners_discard(struct runner *);
-/* Sets the limits of the runner's cgroup. 0 if they are those it was forked
- * with, 1 if `limited` will come, -1 if they can't be set: then it must not
- * run. */
-int runners_limit(struct runner *, const struct pool_limits *);
 /* Says that background work may be due: idle will come. */
 void runners_nudge(struct runners *);
-/* Returns the zygote that forked the runner. */
-uint64_t runners_zygote(const struct runner *);
-/* Returns the generation of the runner's slot, by which peek and egress know
- * it. */
-uint64_t runners_net(const struct runner *);
 void runners_sweep(struct runners *, uint64_t now_ms);
 /* Is there a runner to spare, which no call will miss? */
 bool runners_spare(const struct runners *);

@@ -1,5 +1,6 @@
 """Rooms (docs/decisions/0089-rooms.md): no folder of the product shows more than
 25 files, no header is over 150 lines, no circle of calls has more than 13 files.
+And foo.c exports foo_*: what a name belongs to is said by its first words.
 
 What is over a bound today stands in a table here with its figure, which may only
 shrink: a larger one is a breach, and so is a smaller one until its row says so.
@@ -21,12 +22,26 @@ FILES_MAX, LINES_MAX, CIRCLE_MAX = 25, 150, 13
 
 FOLDERS_OVER = {}
 HEADERS_OVER = {
-    "admind/db/db.h": 174, "admind/tooldef/management_input.h": 293,
-    "admind/tooldef/management_output.h": 265, "admind/tooldef/management_tools.h": 186,
-    "common/http/httpd.h": 158, "common/http/httpd_internal.h": 186, "common/ipc/ipc.h": 294,
-    "common/ipc/ipc_fields.h": 455, "common/ipc/ipc_table.h": 440, "sandboxd/runners/runners.h": 161,
+    "admind/tooldef/management_input.h": 293, "admind/tooldef/management_output.h": 265,
+    "admind/tooldef/management_tools.h": 186,
 }
 CIRCLES_OVER = {}
+
+
+#: Names that begin otherwise than their file's: folder or file, what they look like
+#: ({stem}: the file's name), and why.
+FAMILIES = {
+    "admind/check/": (r"check_{stem}", "the answer to CHECK_...: one a file"),
+    "admind/core/op.c": (r"ask|answer_err", "the question to another process, and its failure"),
+    "admind/ctl/": (r"\w+_command", "named after the command, by the table of commands"),
+    "admind/http/": (r"\w+_(get|put|post|delete)", "named after the path, by routes.def"),
+    "admind/steps/": (r"job_\w+|json_kv_message", "what the job of a management tool goes on with"),
+    "admind/versions/trial_run.c": (r"manage_test_code", "a management tool, as manage_*.c has them"),
+    "common/base/buf.c": (r"get_be(16|32|64)", "the other side of buf_put_u16 and so on"),
+    "common/base/bytes.c": (r"ipc_(str|bytes|strdup|streq)", "of struct ipc_bytes"),
+    "common/base/ids.c": (r"(random|uuid|hex|b64url|now|time|ct)_\w+", "small things, each named for what it makes"),
+    "common/crypto/crypto.c": (r"(sha256|hmac|hkdf|gcm)(_\w+)?|master_key_id", "names of the field"),
+}
 
 
 def strip_c(text):
@@ -43,6 +58,32 @@ def exported(code):
     """Functions that a C file defines and exports, by KNF: the name begins a line,
     and its type, without `static`, is the line before."""
     return set(re.findall(r"^(?!static\b)[a-z][\w \t*]*\n(\w+)\(", code, re.M))
+
+
+def belongs(path, name):
+    """Does a name begin with the first words of its file's? One may be in the plural
+    where the other is not: nets_new of net.c."""
+    words = path.rpartition("/")[2][:-2].split("_")
+    heads = {"_".join(words[:n]) for n in range(1, len(words) + 1)}
+    heads |= {h + "s" for h in heads} | {h.removesuffix("s") for h in heads}
+    return name == "main" or any(name == h or name.startswith(h + "_") for h in heads)
+
+
+def misnamed(files, families):
+    """Breaches of {path: text}: names that are neither their file's nor a family's, and
+    families that no name needs any more."""
+    out, used = [], set()
+    for path, text in sorted(files.items()):
+        for name in sorted(exported(strip_c(text))) if path.endswith(".c") else ():
+            if belongs(path, name):
+                continue
+            stem = re.escape(path.rpartition("/")[2][:-2])
+            family = [f for f, (like, _) in families.items() if path.startswith(f)
+                      and re.fullmatch(like.replace("{stem}", stem), name)]
+            used.update(family)
+            if not family:
+                out.append(f"{path}:1: exports {name}: make it static, or name it after its file")
+    return out + [f"{f}:1: no name needs this row of tests/lint/rooms.py" for f in families if f not in used]
 
 
 def calls(files):
@@ -100,6 +141,13 @@ def self_test():
         sys.exit("a bound does not bind")
 
 
+    one = {"x/a_b.c": "int\na_run(void)\n{\n}\nstatic int\nc_run(void)\n{\n}\n",
+           "x/as.c": "int\na_run(void)\n{\n}\n", "y/d.c": "int\nget_d(void)\n{\n}\n"}
+    if [len(misnamed(one, f)) for f in ({}, {"y/": ("get_{stem}", "")}, {"y/": ("put_d", "")},
+                                        {"x/": ("get_d", ""), "y/d.c": (r"get_\w", "")})] != [1, 0, 2, 1]:
+        sys.exit("a name that is not its file's is not found, or another one is")
+
+
 def main():
     self_test()
     names = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", *PRODUCT], text=True).split("\0")
@@ -123,6 +171,7 @@ def main():
                  LINES_MAX, HEADERS_OVER)
     bad += judge("files in one circle of calls", {p: len(c) for p, c in circles.items()
                  if len(c) > CIRCLE_MAX or p in CIRCLES_OVER}, CIRCLE_MAX, CIRCLES_OVER)
+    bad += misnamed({f: text for files in processes.values() for f, text in files.items()}, FAMILIES)
     print(*bad, sep="\n", end="\n" if bad else "")
     return 1 if bad else 0
 

@@ -1,7 +1,7 @@
 """IPC frames in Python, read from the same table as the C code.
 
 Only what a runner's channel and a zygote's socket carry is needed, but any
-message can be made: the field lists come from common/ipc/ipc_table.h and ipc_fields.h.
+message can be made: the field lists come from common/ipc/messages/.
 """
 
 import array
@@ -20,8 +20,9 @@ _RAW = {"id": 16, "hash": 32}
 
 def _table():
     text = ""
-    for name in ("ipc_table.h", "ipc_fields.h"):
-        with open(os.path.join(ROOT, "common", "ipc", name), encoding="utf-8") as f:
+    folder = os.path.join(ROOT, "common", "ipc", "messages")
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
             text += f.read()
     names = {m.group(3): (int(m.group(1)), m.group(2)) for m in re.finditer(
         r"^M\((\d+), (\w+), (\w+),", text, re.M)}

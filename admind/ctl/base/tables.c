@@ -233,7 +233,7 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 	while (line.len > 0 && line.p[line.len - 1] == ' ')
 		line.len--;
 	buf_putc(&line, '\n');
-	show_out(&line);
+	terminal_out(&line);
 	buf_free(&line);
 }
 
@@ -441,7 +441,7 @@ tables_items(
 		if (show_json(&line, s, strlen(s)) == -1)
 			line.failed = true;
 		buf_putc(&line, '\n');
-		show_out(&line);
+		terminal_out(&line);
 		buf_free(&line);
 	}
 	return CTL_DONE;
@@ -463,7 +463,7 @@ tables_json(const uint8_t *p, size_t n)
 	ok = show_json(&b, p, n) == 0;
 	if (ok) {
 		buf_putc(&b, '\n');
-		show_out(&b);
+		terminal_out(&b);
 		ok = !b.failed;
 	} else {
 		fputs("mcpboxctl: the answer is not JSON in UTF-8\n", stderr);
@@ -495,13 +495,13 @@ tables_show(const struct ctl *c, const char *what, const struct buf *text)
 			buf_puts(&b, "more: --cursor ");
 			cell(&b, next);
 			buf_putc(&b, '\n');
-			show_out(&b);
+			terminal_out(&b);
 			buf_free(&b);
 		}
 	} else if (json_object_is_type(o, json_type_object)) {
 		buf_init(&b, 8 * IPC_BLOB_MAX);
 		tables_object(&b, o);
-		show_out(&b);
+		terminal_out(&b);
 		buf_free(&b);
 	}
 	json_object_put(o);

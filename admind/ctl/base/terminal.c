@@ -7,7 +7,7 @@
 #include "terminal.h"
 
 void
-show_out(const struct buf *b)
+terminal_out(const struct buf *b)
 {
 	if (b->len != 0)
 		(void)fwrite(b->p, 1, b->len, stdout);
@@ -16,7 +16,7 @@ show_out(const struct buf *b)
 }
 
 unsigned
-show_width(void)
+terminal_width(void)
 {
 	/* With output into a pager one of the other two is the terminal. */
 	static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};

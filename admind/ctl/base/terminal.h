@@ -7,9 +7,9 @@
 #include "buf.h"
 
 /* Prints a buffer to standard output. */
-void show_out(const struct buf *);
+void terminal_out(const struct buf *);
 /* Returns the columns of the terminal at standard output, error or input, else
  * SHOW_WIDTH. */
-unsigned show_width(void);
+unsigned terminal_width(void);
 
 #endif

@@ -61,7 +61,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
 	/* The server's words are among the child's. */
 	buf_init(&shown, 16 * CHILD_SAID_MAX);
-	show_block(&shown, said.p, said.len, show_width());
+	show_block(&shown, said.p, said.len, terminal_width());
 	fwrite(shown.p, 1, shown.len, stderr);
 	buf_free(&shown);
 	buf_free(&said);
@@ -168,7 +168,7 @@ report(const struct ctl *c, const char *path, int fd)
 	buf_puts(&b, "{\"file\":\"");
 	show_text(&b, path, strlen(path), SHOW_LINE);
 	buf_putf(&b, "\",\"bytes\":%lld}\n", (long long)st.st_size);
-	show_out(&b);
+	terminal_out(&b);
 	buf_free(&b);
 	return CTL_DONE;
 }

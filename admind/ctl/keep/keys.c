@@ -89,7 +89,7 @@ show_names(const struct ipc_key_state *m)
 	if (m->names.n == 0)
 		return;
 	buf_init(&b, IPC_BLOB_MAX);
-	show_block(&b, m->names.p, m->names.n, show_width());
+	show_block(&b, m->names.p, m->names.n, terminal_width());
 	fwrite(b.p, 1, b.len, stderr);
 	buf_free(&b);
 }

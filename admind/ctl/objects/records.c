@@ -110,7 +110,7 @@ show_line(struct json_object *o)
 	}
 	if (line.len > 0)
 		line.p[line.len - 1] = '\n';
-	show_out(&line);
+	terminal_out(&line);
 	buf_free(&line);
 }
 
@@ -137,7 +137,7 @@ show_lines(const struct ctl *c, const struct ipc_activity_lines *m)
 			if (show_json(&line, p, (size_t)(e - p)) == -1)
 				line.failed = true;
 			buf_putc(&line, '\n');
-			show_out(&line);
+			terminal_out(&line);
 			buf_free(&line);
 		} else {
 			show_line(o);

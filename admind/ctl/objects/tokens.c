@@ -108,7 +108,7 @@ show(const struct ctl *c, const void *json, size_t n)
 		buf_putf(&b, "%-20s ", name);
 		show_text(&b, s, strlen(s), SHOW_LINE);
 		buf_putc(&b, '\n');
-		show_out(&b);
+		terminal_out(&b);
 		buf_free(&b);
 	}
 	json_object_put(o);
@@ -136,7 +136,7 @@ created(const struct ctl *c, const struct ipc_token_created *m)
 		    stderr);
 		show_text(&b, m->secret.p, m->secret.n, SHOW_LINE);
 		buf_putc(&b, '\n');
-		show_out(&b);
+		terminal_out(&b);
 	}
 	buf_free(&b);
 	return status;

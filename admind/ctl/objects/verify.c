@@ -400,7 +400,7 @@ tell(struct verify *v)
 		put_number(v, "journal_lines_of_older_keys", v->foreign);
 		jsonw_obj_end(&v->json);
 		buf_putc(&v->out, '\n');
-		show_out(&v->out);
+		terminal_out(&v->out);
 		return;
 	}
 	if (v->problems > PROBLEMS_SHOWN)

@@ -182,14 +182,14 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	}
 	if (n == -1) {
 		buf_putf(b, "%s (%zu bytes, not base64):\n", name, f->n);
-		show_block(b, f->p, f->n, show_width());
+		show_block(b, f->p, f->n, terminal_width());
 	} else {
 		sha256(raw, (size_t)n, &h);
 		hex_encode(h.b, sizeof(h.b), hex);
 		buf_putf(b, "%-18s %ld bytes, SHA-256\n", name, n);
 		buf_putf(b, "%-18s %s\n", "", hex);
 		show_value(b, f->n > BLOB_SHOWN ? "  begins" : "  base64", f->p,
-		    f->n < BLOB_SHOWN ? f->n : BLOB_SHOWN, show_width());
+		    f->n < BLOB_SHOWN ? f->n : BLOB_SHOWN, terminal_width());
 	}
 	free(raw);
 }
@@ -209,7 +209,7 @@ print_field(struct buf *b, const struct tlv *f)
 		print_blob(b, name, f);
 	} else if (kind == VERSION_B || f->tag == VERSION_TEXT) {
 		buf_putf(b, "%s (%zu bytes):\n", name, f->n);
-		show_block(b, f->p, f->n, show_width());
+		show_block(b, f->p, f->n, terminal_width());
 	} else if (kind == VERSION_N) {
 		buf_putf(b, "%-18s %llu\n", name,
 		    (unsigned long long)get_be64(f->p));
@@ -218,7 +218,7 @@ print_field(struct buf *b, const struct tlv *f)
 		uuid_text(&id, uuid);
 		buf_putf(b, "%-18s %s\n", name, uuid);
 	} else {
-		show_value(b, name, f->p, f->n, show_width());
+		show_value(b, name, f->p, f->n, terminal_width());
 	}
 }
 
@@ -242,7 +242,7 @@ version_text(const struct content *c, struct buf *b, struct err *err)
 static void
 put_text(struct buf *b, const char *name, struct ipc_bytes text)
 {
-	show_value(b, name, text.p, text.n, show_width());
+	show_value(b, name, text.p, text.n, terminal_width());
 }
 
 /* Prints one call: the tool, its caller, and its arguments. */
@@ -266,7 +266,7 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 	buf_putf(b, "request            %s\n", uuid);
 	buf_putf(b, "expires_at         %s\n", when);
 	buf_putf(b, "arguments (%zu bytes):\n", r.arguments.n);
-	show_block(b, r.arguments.p, r.arguments.n, show_width());
+	show_block(b, r.arguments.p, r.arguments.n, terminal_width());
 	return 0;
 }
 
@@ -371,7 +371,7 @@ mark_text(void *arg, const struct version_mark *m)
 		    m->why);
 	b->failed |= line.failed;
 	show_value(b, m->refused ? "cannot be approved" : "look twice", line.p,
-	    line.len, show_width());
+	    line.len, terminal_width());
 	buf_free(&line);
 }
 
@@ -413,7 +413,7 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 		s = json_object_get_string(v);
 		if (s[0] == '\0')
 			continue;
-		show_value(&b, members[i].name, s, strlen(s), show_width());
+		show_value(&b, members[i].name, s, strlen(s), terminal_width());
 	}
 	approvals_beside(c, &b);
 	wheels_text(c->circumstances, &b);
@@ -431,7 +431,7 @@ approvals_print(const struct ctl *ctl, const struct content *c, const char *id)
 	else if (b.failed)
 		rc = refuse_large();
 	else
-		show_out(&b);
+		terminal_out(&b);
 	buf_free(&b);
 	return rc == -1 ? CTL_REFUSED : CTL_DONE;
 }

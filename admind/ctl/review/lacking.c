@@ -28,7 +28,8 @@ lacking_text(struct json_object *circumstances, struct buf *b)
 			? "has no value yet: calls fail until it is set"
 			: "does not exist: calls fail until somebody makes it");
 		b->failed |= line.failed;
-		show_value(b, "secret missing", line.p, line.len, show_width());
+		show_value(
+		    b, "secret missing", line.p, line.len, terminal_width());
 		buf_free(&line);
 	}
 }

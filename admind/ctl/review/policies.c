@@ -81,7 +81,7 @@ print(const struct ctl *c, const struct ipc_policy_state *s)
 		buf_putf(&b, "%-16s %s%s\n", "automatic until", text,
 		    s->until_us <= now_us() ? " (ended: require)" : "");
 	}
-	show_out(&b);
+	terminal_out(&b);
 	buf_free(&b);
 	return status;
 }

@@ -50,7 +50,7 @@ rejected_text(struct json_object *circumstances, struct buf *b)
 			    (long long)json_object_get_int64(v));
 		b->failed |= line.failed;
 		show_value(
-		    b, "rejected before", line.p, line.len, show_width());
+		    b, "rejected before", line.p, line.len, terminal_width());
 		buf_free(&line);
 	}
 }

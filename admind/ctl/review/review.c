@@ -106,7 +106,7 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 		return;
 	}
 	buf_putf(b, " (%zu bytes):\n", strlen(json_text(v)));
-	show_block(b, json_text(v), strlen(json_text(v)), show_width());
+	show_block(b, json_text(v), strlen(json_text(v)), terminal_width());
 }
 
 /* Appends one gain, as "  hosts api.example.org" or "  limits cpu_ms: 1000,
@@ -135,7 +135,7 @@ put_gain(struct buf *b, const char *kind, struct json_object *v)
 	else
 		buf_puts(&line, json_text(v));
 	b->failed |= line.failed;
-	show_value(b, name, line.p, line.len, show_width());
+	show_value(b, name, line.p, line.len, terminal_width());
 	buf_free(&line);
 }
 
@@ -156,7 +156,7 @@ put_diff(struct buf *b, struct json_object *o)
 		/* in one piece, as `show` and `approve --hash` have it */
 		buf_putf(b, "%-18s %s\n", "compared with", s);
 	else
-		show_value(b, "compared with", s, strlen(s), show_width());
+		show_value(b, "compared with", s, strlen(s), terminal_width());
 	buf_puts(b, "gains\n");
 	if (json_object_object_get_ex(o, "gains", &gains)) {
 		json_object_object_foreach(gains, name, what)
@@ -182,7 +182,7 @@ put_diff(struct buf *b, struct json_object *o)
 			s = text_of(v, "unified");
 			put_name(b, v);
 			buf_puts(b, ":\n");
-			show_diff(b, s, strlen(s), show_width());
+			show_diff(b, s, strlen(s), terminal_width());
 		}
 }
 
@@ -203,7 +203,7 @@ review_print(const struct ctl *c, const struct buf *json)
 		fputs("mcpboxctl: too large to show\n", stderr);
 		status = CTL_REFUSED;
 	} else {
-		show_out(&b);
+		terminal_out(&b);
 	}
 	buf_free(&b);
 	json_object_put(o);
@@ -226,7 +226,7 @@ put_beside(const struct content *now)
 	buf_init(&b, IPC_BLOB_MAX);
 	approvals_beside(now, &b);
 	if (!b.failed)
-		show_out(&b);
+		terminal_out(&b);
 	buf_free(&b);
 }
 

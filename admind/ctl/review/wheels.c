@@ -17,7 +17,7 @@ line(struct buf *b, const char *name, const char *s)
 {
 	if (s[0] == '\0')
 		return;
-	show_value(b, name, s, strlen(s), show_width());
+	show_value(b, name, s, strlen(s), terminal_width());
 }
 
 /* Appends several texts as one value, a colon between them. */
@@ -34,7 +34,7 @@ several(struct buf *b, const char *name, const char *const *texts, int n)
 		buf_puts(&all, texts[i]);
 	}
 	b->failed |= all.failed;
-	show_value(b, name, all.p, all.len, show_width());
+	show_value(b, name, all.p, all.len, terminal_width());
 	buf_free(&all);
 }
 

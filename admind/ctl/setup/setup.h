@@ -73,8 +73,6 @@ char *setup_machine_conninfo(
 struct pg_conn *setup_machine_owner(const struct ctl *, struct err *);
 /* True if systemd is the service manager here. */
 bool setup_machine_systemd(void);
-/* Asks whether admind answers. 0, or -1 with err. */
-int setup_machine_answers(const struct ctl *, struct err *);
 /* Notes a change, before the first write of something that running processes
  * have read: however this run ends, the step "start" of this one or the next
  * restarts them. 0, or -1 with err. */

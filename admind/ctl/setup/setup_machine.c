@@ -458,8 +458,9 @@ setup_machine_schema(struct setup *s, struct err *err)
 
 /* ---- start ---- */
 
-int
-setup_machine_answers(const struct ctl *c, struct err *err)
+/* Asks whether admind answers. 0, or -1 with err. */
+static int
+answers(const struct ctl *c, struct err *err)
 {
 	struct ipc_admin_query q;
 	char path[SETUP_PATH_MAX];
@@ -497,7 +498,7 @@ setup_machine_start(struct setup *s, struct err *err)
 	snprintf(s->detail, sizeof(s->detail), "admind answers");
 	if (write_mark(s->c, MARK_SETUP, err) == -1)
 		return SETUP_FAILED;
-	rc = setup_machine_answers(s->c, &why);
+	rc = answers(s->c, &why);
 	if (rc == 0 && !again)
 		return SETUP_ALREADY;
 	if (!setup_machine_systemd()) {
@@ -515,7 +516,7 @@ setup_machine_start(struct setup *s, struct err *err)
 		return SETUP_FAILED;
 	(void)restart_due(s->c, true);
 	for (int i = 0; i < ANSWER_SECONDS * 10; i++) {
-		if (setup_machine_answers(s->c, &why) == 0)
+		if (answers(s->c, &why) == 0)
 			return SETUP_DONE;
 		(void)nanosleep(
 		    &(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);

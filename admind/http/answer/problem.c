@@ -1,8 +1,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "crypto.h"
-#include "json_grammar.h"
 #include "jsonw.h"
 #include "problem.h"
 #include "web.h"
@@ -11,26 +9,6 @@ enum {
 	PROBLEM_MAX = 8 * 1024,
 	AWAY_MS = 1000 /* a restart takes about as long */
 };
-
-/*
- * Sets the fields of every answer. An answer is data, for this origin's scripts
- * only. It is never cached (a shared profile's back button would show it after
- * logout), never framed, sniffed, or given away in a Referer. Nothing that is
- * shown runs, loads or sends anything.
- */
-void
-security_headers(struct httpd_req *req)
-{
-	httpd_header(req, "Cache-Control", "no-store");
-	httpd_header(req, "X-Content-Type-Options", "nosniff");
-	httpd_header(req, "X-Frame-Options", "DENY");
-	httpd_header(req, "Referrer-Policy", "no-referrer");
-	httpd_header(req, "Content-Security-Policy",
-	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
-	    "form-action 'none'");
-	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
-	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
-}
 
 /* Returns the HTTP status. The failure table's statuses are those of /mcp,
  * where most failures travel in a 200. REST says them by status. */
@@ -143,58 +121,4 @@ problem_status_send(struct call *c, int status, enum failure f,
     const char *detail, const char *fix)
 {
 	send_problem(c, status, f, detail, fix, 0);
-}
-
-/*
- * Passes admind's JSON on as it is, but only if it is JSON: this process
- * promises the type, even if admind was taken over. The ETag is the SHA-256 of
- * the very bytes that are sent, and a change names it: of two administrators at
- * once the later one gets an error and reads again.
- */
-void
-reply_admind(struct call *c, struct ipc_frame *f, bool tagged)
-{
-	struct ipc_admin_json answer;
-	char tag[HEX32_LEN + 3];
-	struct ipc_hash hash;
-	struct buf b;
-	struct err e;
-
-	if (f->type != IPC_ADMIN_JSON || ipc_decode(f, &answer, &e) < 0 ||
-	    !utf8_valid(answer.json.p, answer.json.n) ||
-	    !json_grammar_valid(answer.json.p, answer.json.n)) {
-		problem_send(c, FAILURE_INTERNAL,
-		    "admind's answer was unreadable", NULL);
-		return;
-	}
-	if (tagged) {
-		sha256(answer.json.p, answer.json.n, &hash);
-		tag[0] = '"';
-		hex_encode(hash.b, sizeof(hash.b), tag + 1);
-		tag[HEX32_LEN + 1] = '"';
-		tag[HEX32_LEN + 2] = '\0';
-		httpd_header(c->req, "ETag", tag);
-	}
-	buf_init(&b, IPC_BLOB_MAX);
-	buf_put(&b, answer.json.p, answer.json.n);
-	reply_json(c, 200, &b);
-	buf_free(&b);
-}
-
-void
-reply_json(struct call *c, int status, const struct buf *b)
-{
-	if (b->failed) {
-		problem_send(c, FAILURE_INTERNAL, "out of memory", NULL);
-		return;
-	}
-	httpd_reply(c->req, status, "application/json", b->p, b->len);
-	call_free(c);
-}
-
-void
-reply_empty(struct call *c, int status)
-{
-	httpd_reply(c->req, status, "", NULL, 0);
-	call_free(c);
 }

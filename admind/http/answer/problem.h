@@ -1,6 +1,4 @@
-/*
- * Answers. Each ends the call.
- */
+/* Answers that say what went wrong (RFC 9457). Each ends the call. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
@@ -21,11 +19,5 @@ void problem_retry(
 void problem_away(struct call *, bool vault, const char *detail);
 void problem_status_send(struct call *, int status, enum failure,
     const char *detail, const char *fix);
-/* Answers with admind's JSON as it is, if it is JSON; tagged: with its SHA-256
- * as ETag. */
-void reply_admind(struct call *, struct ipc_frame *, bool tagged);
-void reply_json(struct call *, int status, const struct buf *);
-void reply_empty(struct call *, int status);
-void security_headers(struct httpd_req *);
 
 #endif

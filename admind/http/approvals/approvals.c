@@ -13,6 +13,7 @@
 #include "json_grammar.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "reviews.h"
 #include "version_marks.h"
 #include "web.h"

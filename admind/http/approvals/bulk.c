@@ -9,6 +9,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "reviews.h"
 #include "web.h"
 

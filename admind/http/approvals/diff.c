@@ -8,6 +8,7 @@
 #include "grantreq.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "reviews.h"
 #include "version.h"
 #include "version_beside.h"

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "review.h"
 #include "reviews.h"
 #include "web.h"

@@ -9,6 +9,7 @@
 #include "changes.h"
 #include "guard.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 /* Every route of common/admin/admin_action.def. Only form is checked here: the

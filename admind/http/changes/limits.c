@@ -9,6 +9,7 @@
 #include "json.h"
 #include "limit.h"
 #include "problem.h"
+#include "reply.h"
 #include "tlv.h"
 #include "web.h"
 

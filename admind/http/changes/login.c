@@ -9,6 +9,7 @@
 #include "guard.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 enum {

@@ -14,6 +14,7 @@
 #include "changes.h"
 #include "json.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 enum { OPERATIONS_MAX = 50 };

@@ -10,6 +10,7 @@
 #include "changes.h"
 #include "json.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 static void

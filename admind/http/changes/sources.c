@@ -20,6 +20,7 @@
 #include "guard.h"
 #include "json.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 enum { NAMES_MAX = 200, VALUE_MAX = 8192, REDIRECT_MAX = 2048 };
@@ -141,7 +142,7 @@ page(struct call *c, int status, const char *text)
 	struct httpd_req *req = c->req;
 
 	call_free(c);
-	security_headers(req);
+	reply_headers(req);
 	httpd_reply(
 	    req, status, "text/plain; charset=utf-8", text, strlen(text));
 }

@@ -9,6 +9,7 @@
 #include "json_grammar.h"
 #include "jsonw.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 /*

@@ -6,7 +6,9 @@
 #include "body.h"
 #include "changes.h"
 #include "json.h"
+#include "name.h"
 #include "problem.h"
+#include "reply.h"
 #include "web.h"
 
 /* Export and import: the steps in which the vault has a part. The text goes by

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "httpd_stream.h"
 #include "json.h"
 #include "json_grammar.h"
 #include "jsonw.h"

@@ -4,6 +4,7 @@
 #include "jsonw.h"
 #include "problem.h"
 #include "reads.h"
+#include "reply.h"
 #include "web.h"
 
 static void

@@ -21,6 +21,7 @@
 
 #include <event2/event.h>
 
+#include "httpd_stream.h"
 #include "json_grammar.h"
 #include "jsonw.h"
 #include "log.h"

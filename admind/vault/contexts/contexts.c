@@ -86,7 +86,7 @@ contexts_key(
 /* SEAL_CONTEXT's material, taken apart; slices borrow from the frame. */
 struct material {
 	/* by tag; p NULL: absent */
-	struct tlv one[CTX_NETWORK_RATE + 1];
+	struct tlv one[CTX_TAG_MAX + 1];
 	size_t nmodules;
 	struct ipc_bytes module[MODULES_PER_CALL_MAX];
 	size_t nsecrets;
@@ -94,9 +94,18 @@ struct material {
 	struct ipc_bytes value[SECRETS_PER_CALL_MAX];
 };
 
-static bool
-allowed(uint8_t kind, uint8_t tag)
+/* A tag that `allowed` lets pass has its place in `one`. */
+_Static_assert(CTX_TAG_MAX <= UINT8_MAX, "a tag is a byte");
+#define L(SYMBOL, name, unit, min, max, context, version, reason) \
+	_Static_assert((context) <= CTX_TAG_MAX, name);
+LIMITS(L, L)
+LIMITS_SERVER(L)
+#undef L
+
+    static bool allowed(uint8_t kind, uint8_t tag)
 {
+	if (tag > CTX_TAG_MAX)
+		return false;
 	if (kind == CONTEXT_GRANTS)
 		return tag == CTX_SERVER_ID || tag == CTX_GRANT_SEAL ||
 		    tag == CTX_GRANT_PREIMAGE;
@@ -486,7 +495,7 @@ build_module(struct buf *out, const struct material *m, struct err *err)
 	if (m->one[CTX_NAME].p == NULL)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "context material has no name");
-	for (unsigned tag = CTX_NAME; tag <= CTX_NETWORK_RATE; tag++)
+	for (unsigned tag = CTX_NAME; tag <= CTX_TAG_MAX; tag++)
 		copy(out, m, (uint8_t)tag);
 	return 0;
 }

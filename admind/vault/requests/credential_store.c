@@ -15,6 +15,7 @@
 
 #include "credentials.h"
 #include "ids.h"
+#include "name.h"
 #include "requests.h"
 #include "stored.h"
 

@@ -18,6 +18,7 @@
 #include "credentials.h"
 #include "ids.h"
 #include "log.h"
+#include "name.h"
 #include "stored.h"
 #include "requests.h"
 

@@ -110,11 +110,11 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 	for (int i = 0;
 	    i < METER_BURST && diag_next_gone(&m->diag, &cookie, &c) == 1; i++)
 		TAILQ_FOREACH(f, chain(m, cookie), chain)
-	if (f->socket.cookie == cookie) {
-		update(f, &c);
-		end(f);
-		break;
-	}
+			if (f->socket.cookie == cookie) {
+				update(f, &c);
+				end(f);
+				break;
+			}
 }
 
 /* Looks at one flow. If it is not found twice, with a tick between, it ends

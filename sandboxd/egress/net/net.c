@@ -21,8 +21,8 @@ net_find(struct egress *g, uint64_t id)
 	struct net *n;
 
 	TAILQ_FOREACH(n, chain(g, id), link)
-	if (n->id == id)
-		return n;
+		if (n->id == id)
+			return n;
 	return NULL;
 }
 

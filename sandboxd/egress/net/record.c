@@ -77,10 +77,10 @@ stands(const struct records *t, const struct record *r)
 	const struct record *o;
 
 	TAILQ_FOREACH(o, &t->list, link)
-	if (o->verdict == r->verdict && o->port == r->port &&
-	    o->udp == r->udp && strcmp(o->host, r->host) == 0 &&
-	    strcmp(o->reason, r->reason) == 0)
-		return true;
+		if (o->verdict == r->verdict && o->port == r->port &&
+		    o->udp == r->udp && strcmp(o->host, r->host) == 0 &&
+		    strcmp(o->reason, r->reason) == 0)
+			return true;
 	return false;
 }
 
@@ -163,8 +163,7 @@ records_json(const struct records *t, struct buf *out)
 
 	buf_init(&one, NET_REPORT_MAX);
 	buf_putc(out, '[');
-	TAILQ_FOREACH(r, &t->list, link)
-	{
+	TAILQ_FOREACH(r, &t->list, link) {
 		buf_clear(&one);
 		put(&one, r);
 		if (one.failed)

@@ -30,8 +30,9 @@ mounts_restrict(const char *path, uint64_t attrs, bool recursive)
 	    recursive ? AT_RECURSIVE : 0, &attr, sizeof(attr));
 }
 
-const char *
-mounts_base(const struct runner *r)
+/* Returns the place of this kind's root before pivot_root. */
+static const char *
+base(const struct runner *r)
 {
 	return r->fork->kind == RUNNER_COMMAND ? TOOLBOX_BASE : RUNNER_BASE;
 }
@@ -58,7 +59,7 @@ mounts_proc(struct runner *r)
 	char path[RUNNER_PATH_MAX];
 
 	steps_path("/proc");
-	(void)snprintf(path, sizeof(path), "%s/proc", mounts_base(r));
+	(void)snprintf(path, sizeof(path), "%s/proc", base(r));
 	return mount("proc", path, "proc", TMPFS_FLAGS, "hidepid=2,subset=pid");
 }
 
@@ -81,7 +82,7 @@ mounts_tmp(struct runner *r)
 	(void)snprintf(options, sizeof(options),
 	    "mode=0700,uid=%u,gid=%u,size=%llu,nr_inodes=%u", f->uid, f->uid,
 	    (unsigned long long)f->tmp_bytes, f->tmp_inodes);
-	(void)snprintf(path, sizeof(path), "%s/tmp", mounts_base(r));
+	(void)snprintf(path, sizeof(path), "%s/tmp", base(r));
 	return mount("tmpfs", path, "tmpfs", TMPFS_FLAGS, options);
 }
 
@@ -93,8 +94,8 @@ mounts_tmp(struct runner *r)
 int
 mounts_pivot(struct runner *r)
 {
-	steps_path(mounts_base(r));
-	if (chdir(mounts_base(r)) == -1)
+	steps_path(base(r));
+	if (chdir(base(r)) == -1)
 		return -1;
 	if (syscall(SYS_pivot_root, ".", ".") == -1)
 		return -1;

@@ -52,8 +52,6 @@ int modules_mount(struct runner *);
 size_t modules_count(const struct ipc_fork *);
 
 /* mounts.c: steps. 0, or -1 with errno. */
-/* Returns the place of this kind's root before pivot_root. */
-const char *mounts_base(const struct runner *);
 int mounts_proc(struct runner *);
 int mounts_tmp(struct runner *);
 int mounts_pivot(struct runner *);

@@ -10,6 +10,7 @@
 #include <libpq-fe.h>
 
 #include "db_internal.h"
+#include "utf8.h"
 
 static void
 clean_is(const char *in, size_t n, size_t max, const char *want)

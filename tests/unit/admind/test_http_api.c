@@ -16,7 +16,7 @@
 
 #include "crypto.h"
 #include "log.h"
-#include "problem.h"
+#include "reply.h"
 #include "routes.h"
 #include "version.h"
 #include "web.h"
@@ -185,7 +185,7 @@ static void
 answering(struct httpd_req *req, void *arg)
 {
 	(void)arg;
-	security_headers(req);
+	reply_headers(req);
 }
 
 _Noreturn static void

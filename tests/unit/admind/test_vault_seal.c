@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "contexts.h"
+#include "limit.h"
 #include "seal.h"
 #include "stored.h"
 #include "tlv.h"
@@ -278,6 +279,50 @@ plain_context(void **state)
 	buf_free(&m);
 }
 
+/* The material has a place for each tag up to the last; any tag after that is
+ * refused, whatever the kind. */
+static void
+tags(void **state)
+{
+	static const uint8_t kinds[] = {CONTEXT_TOOL, CONTEXT_INSPECT,
+	    CONTEXT_TEST, CONTEXT_COMPILE, CONTEXT_GRANTS, CONTEXT_MODULE};
+	int last = limit_of_context(CTX_TAG_MAX);
+	struct ipc_seal_context msg = {.listener = LISTENER_ADMIND};
+	struct contexts *c = contexts_new();
+	struct buf m, plain, out;
+	uint8_t key[KEY_LEN];
+	struct err err;
+	struct tlv f;
+	uint64_t v;
+
+	assert_int_not_equal(last, -1);
+	begin_material(&m);
+	tlv_puts(&m, CTX_NAME, "draft");
+	tlv_put_u64(&m, CTX_TAG_MAX, limit_info((enum limit)last)->max);
+	assert_int_equal(
+	    build(&m, CONTEXT_MODULE, LISTENER_ADMIND, &plain), FAILURE_NONE);
+	assert_int_equal(tlv_find(plain.p, plain.len, CTX_TAG_MAX, &f), 1);
+	assert_int_equal(tlv_u64(&f, &v), 0);
+	assert_int_equal(v, limit_info((enum limit)last)->max);
+	buf_free(&plain);
+	buf_free(&m);
+	contexts_key(c, &msg.epoch, key);
+	buf_init(&out, IPC_BLOB_MAX);
+	for (unsigned tag = CTX_TAG_MAX + 1; tag <= UINT8_MAX; tag++)
+		for (size_t k = 0; k < sizeof(kinds); k++) {
+			begin_material(&m);
+			tlv_puts(&m, CTX_NAME, "draft");
+			tlv_put_u64(&m, (uint8_t)tag, 1);
+			msg.kind = kinds[k];
+			msg.material = ipc_bytes(m.p, m.len);
+			if (contexts_seal(c, &keys, &msg, &out, &err) == 0 ||
+			    err.failure != FAILURE_INVALID_REQUEST)
+				fail_msg("tag %u, kind %u", tag, kinds[k]);
+			buf_free(&m);
+		}
+	buf_free(&out);
+}
+
 /* Keys differ by epoch and by request; a full table drops the oldest. */
 static void
 epochs(void **state)
@@ -336,6 +381,7 @@ main(void)
 	    cmocka_unit_test(lines),
 	    cmocka_unit_test(tool_context),
 	    cmocka_unit_test(plain_context),
+	    cmocka_unit_test(tags),
 	    cmocka_unit_test(epochs),
 	};
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "httpd.h"
+#include "httpd_stream.h"
 #include "../loop_client.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"

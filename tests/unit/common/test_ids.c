@@ -164,27 +164,6 @@ compare(void **state)
 }
 
 static void
-names(void **state)
-{
-	static const char *const good[] = {
-	    "a", "a1", "web_search", "a_b_c", "z9_9z"};
-	static const char *const bad[] = {"", "A", "1a", "_a", "a_", "a__b",
-	    "a-b", "a b", "a.b", "\xc3\xa4", "aB"};
-	char longest[NAME_TOOL_MAX + 2];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_true(name_valid(good[i], strlen(good[i]), 38));
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (name_valid(bad[i], strlen(bad[i]), 38))
-			fail_msg("accepted: %s", bad[i]);
-	memset(longest, 'a', sizeof(longest));
-	assert_true(name_valid(longest, NAME_TOOL_MAX, NAME_TOOL_MAX));
-	assert_false(name_valid(longest, NAME_TOOL_MAX + 1, NAME_TOOL_MAX));
-	assert_false(name_valid("a\0b", 3, 38));
-}
-
-static void
 utf8(void **state)
 {
 	static const char *const good[] = {"", "abc", "\xc2\x80", "\xdf\xbf",
@@ -216,7 +195,6 @@ main(void)
 	    cmocka_unit_test(base64url),
 	    cmocka_unit_test(times),
 	    cmocka_unit_test(compare),
-	    cmocka_unit_test(names),
 	    cmocka_unit_test(utf8),
 	};
 

@@ -289,6 +289,18 @@ the_table_decides_who_may_send_what(void **state)
 	    -1);
 }
 
+static void
+listeners_have_names(void **state)
+{
+	(void)state;
+	assert_int_equal(listener_of("local"), LISTENER_LOCAL);
+	assert_int_equal(listener_of("tunnel"), LISTENER_TUNNEL);
+	assert_int_equal(listener_of("admind"), LISTENER_ADMIND);
+	assert_int_equal(listener_of(""), LISTENER_NONE);
+	assert_int_equal(listener_of("loca"), LISTENER_NONE);
+	assert_int_equal(listener_of("tunnels"), LISTENER_NONE);
+}
+
 int
 main(void)
 {
@@ -299,6 +311,7 @@ main(void)
 	    cmocka_unit_test(text_must_be_text),
 	    cmocka_unit_test(large_blobs_travel_apart_and_have_a_limit),
 	    cmocka_unit_test(the_table_decides_who_may_send_what),
+	    cmocka_unit_test(listeners_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

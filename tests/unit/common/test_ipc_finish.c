@@ -205,7 +205,7 @@ what_never_left_is_told_apart(void **state)
 		assert_int_equal(ask(w, p), 0);
 	turn(w, 20);
 	TAILQ_FOREACH(o, &p->out, link)
-	left++;
+		left++;
 	assert_in_range(left, 1, TOO_MANY - 1);
 	ipc_peer_close(stuck);
 	until(w, &w->gone, TOO_MANY - left);

@@ -250,17 +250,17 @@ test_grants_change(void **state)
 	assert_int_equal(
 	    regrant(s, a, b, grants, inner, 102, "tcp * 0", &r, &e), -1);
 	assert_int_equal(e.failure, FAILURE_FORBIDDEN);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	assert_int_equal(
 	    regrant(s, a, a, CONTEXT_TOOL, inner, 103, "tcp * 0", &r, &e), -1);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	assert_int_equal(
 	    regrant(s, a, a, grants, LISTENER_LOCAL, 104, "tcp * 0", &r, &e),
 	    -1);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	assert_int_equal(
 	    regrant(s, a, a, grants, inner, 105, "tcp a\n 0", &r, &e), -1);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	/* As a call's context it is none. */
 	assert_int_equal(
 	    held_rig_add(s, 51, LISTENER_ADMIND, CONTEXT_GRANTS, NULL, &e), -1);
@@ -269,7 +269,7 @@ test_grants_change(void **state)
 	assert_int_equal(
 	    regrant(s, b, b, grants, inner, 201, "tcp * 0", &r, &e), 0);
 	held_grant_all(s, &r);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	assert_true(ipc_streq(
 	    ipc_bytes(h->grants.p, h->grants.len), "tcp a.example 443\n"));
 	/* One that was held back comes behind a newer one: too late. */
@@ -280,13 +280,13 @@ test_grants_change(void **state)
 	assert_int_equal(h->grants.len, 0);
 	held_grant_all(s, &old);
 	assert_int_equal(h->grants.len, 0);
-	regrant_free(&r);
-	regrant_free(&old);
+	held_regrant_free(&r);
+	held_regrant_free(&old);
 	/* Twice: it opens once. */
 	assert_int_equal(
 	    regrant(s, a, a, grants, inner, 203, NULL, &r, &e), -1);
 	assert_int_equal(e.failure, FAILURE_CONFLICT);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	/* Under a later key numbers begin anew and are later still. */
 	held_key(s, held_rig_key);
 	assert_int_equal(
@@ -294,7 +294,7 @@ test_grants_change(void **state)
 	held_grant_all(s, &r);
 	assert_true(ipc_streq(
 	    ipc_bytes(h->grants.p, h->grants.len), "tcp c.example 0\n"));
-	regrant_free(&r);
+	held_regrant_free(&r);
 	buf_free(&more);
 }
 

@@ -293,7 +293,7 @@ test_regrant(void **state)
 	assert_int_equal(ipc_decode(&f, &m, NULL), 0);
 	assert_int_equal(m.grants.n, 0);
 	ipc_frame_free(&f);
-	regrant_free(&r);
+	held_regrant_free(&r);
 }
 
 int

@@ -36,7 +36,7 @@ test_egress_is_restarted(void **state)
 	buf_init(&r.grants, 100);
 	buf_puts(&r.grants, "tcp b.example 0\n");
 	calls_regrant(rig.calls, &r);
-	regrant_free(&r);
+	held_regrant_free(&r);
 	net_rig_egress_up();
 	net_rig_answer_ok(net_rig_take_open("tcp b.example 0\n"));
 	rig_turn(5);
@@ -162,7 +162,7 @@ test_regrant_behind_the_end(void **state)
 	calls_regrant(rig.calls, &r);
 	f = rig_expect(net_rig_egress, IPC_NET_GRANTS);
 	ipc_frame_free(&f);
-	regrant_free(&r);
+	held_regrant_free(&r);
 }
 
 static void

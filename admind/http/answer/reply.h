@@ -1,0 +1,15 @@
+/* Answers that say what was asked. Each but reply_headers ends the call. */
+#ifndef REPLY_H
+#define REPLY_H
+
+#include "web.h"
+
+/* Answers with admind's JSON as it is, if it is JSON; tagged: with its SHA-256
+ * as ETag. */
+void reply_admind(struct call *, struct ipc_frame *, bool tagged);
+void reply_json(struct call *, int status, const struct buf *);
+void reply_empty(struct call *, int status);
+/* Sets the fields that every answer has. */
+void reply_headers(struct httpd_req *);
+
+#endif

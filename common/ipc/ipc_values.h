@@ -1,0 +1,118 @@
+/*
+ * Values that fields of messages have, where the table says "enum". They go
+ * over the wire, and into records and the database, so a number never changes
+ * its meaning.
+ */
+#ifndef IPC_VALUES_H
+#define IPC_VALUES_H
+
+#include <stdint.h>
+
+#include "listener.h"
+
+/* Purpose of a context. Only TOOL may carry secrets, and TOOL needs a seal. */
+enum context_kind {
+	CONTEXT_TOOL = 1,    /* call main() of an approved version */
+	CONTEXT_INSPECT = 2, /* read the signature of main() */
+	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
+	CONTEXT_COMPILE = 4, /* sandboxd's own: compile, run nothing */
+	CONTEXT_GRANTS = 5,  /* no call: a server's grants of now (REGRANT) */
+	CONTEXT_MODULE = 6 /* fetch a wheel for the module store: our code, the
+			    * configured index alone, no secrets */
+};
+
+/* Kinds of NET_EVENT. */
+enum net_event {
+	NET_EVENT_REFUSED = 1, /* a grant or a declaration is missing: the call
+				* goes on */
+	NET_EVENT_FAILED = 2,  /* no such name, no answer: likewise */
+	NET_EVENT_BYTES = 3,   /* a limit is used up: the call ends */
+	NET_EVENT_RATE = 4,    /* likewise */
+	NET_EVENT_NEVER = 5,   /* an address that no grant can open: the call
+				* goes on */
+	NET_EVENT_LINK = 6     /* net 0: peek has no connection any more */
+};
+
+/* Purpose of a runner; a part of its profile (FORK). */
+enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
+
+/* The maker of the result in a runner of kind PYTHON (EXECUTE): the tool's own
+ * code, or a module of ours that reads a specification. */
+enum runner_driver {
+	DRIVER_CODE = 0,  /* the source is Python, its main is called */
+	DRIVER_HTTP = 1,  /* a declared REST call: version kind http */
+	DRIVER_MCP = 2,   /* another MCP server's tool, or its list: kind mcp */
+	DRIVER_MODULE = 3 /* fetches and unpacks a wheel */
+};
+
+/* Operations of SOURCE_RUN. */
+enum source_op { SOURCE_DISCOVER = 1, SOURCE_IMPORT = 2, SOURCE_AUTHORISE = 3 };
+
+/* The kind of object that is called; also the form of a runner's result. */
+enum call_method {
+	CALL_TOOL = 0,    /* tools/call: CallToolResult */
+	CALL_PROMPT = 1,  /* prompts/get: GetPromptResult */
+	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
+};
+
+/* A form that no method has: a tool with an output schema, whose main returns
+ * structured content of any type. */
+enum { CALL_STRUCTURED = CALL_RESOURCE + 1 };
+
+/* Kinds of CALL_EVENT. */
+enum call_event {
+	CALL_EVENT_PROGRESS = 1,
+	CALL_EVENT_LOG = 2,
+	CALL_EVENT_ASK = 3,
+	CALL_EVENT_PAUSE = 4 /* {"retry": ms}: the client may come back later */
+};
+
+/* The lists of MCP that make up a catalogue, and one that no client sees:
+ * resources that somebody stopped, so that no template answers for their URIs
+ * (docs/decisions/0092). A change of it is one of MCP_LIST_RESOURCES. */
+enum mcp_list {
+	MCP_LIST_TOOLS = 0,
+	MCP_LIST_PROMPTS = 1,
+	MCP_LIST_RESOURCES = 2,
+	MCP_LIST_TEMPLATES = 3,
+	MCP_LIST_STOPPED = 4
+};
+
+/* Client capabilities (MCP 2026-07-28) that something here depends on. */
+enum client_capability {
+	CLIENT_ELICITATION = 1,     /* elicitation or elicitation.form */
+	CLIENT_ELICITATION_URL = 2, /* elicitation.url */
+	CLIENT_SAMPLING = 4,
+	CLIENT_SAMPLING_TOOLS = 8, /* sampling.tools */
+	CLIENT_ROOTS = 16,
+	CLIENT_TASKS = 32 /* extension io.modelcontextprotocol/tasks */
+};
+
+/* May a call become a task? */
+enum task_wish {
+	TASK_NEVER = 0, /* the client did not declare the extension */
+	TASK_MAY = 1    /* if the tool's version says optional or required */
+};
+
+enum task_status {
+	TASK_WORKING = 1,
+	TASK_INPUT_REQUIRED = 2,
+	TASK_COMPLETED = 3, /* an isError result, too */
+	TASK_FAILED = 4,    /* a JSON-RPC error */
+	TASK_CANCELLED = 5
+};
+
+/* The end of an authorised call: exactly one of these per execution. */
+enum outcome {
+	OUTCOME_DONE = 1,
+	OUTCOME_FAILED = 2,  /* the tool raised, or broke a limit */
+	OUTCOME_KILLED = 3,  /* cancelled or ended from outside */
+	OUTCOME_REFUSED = 4, /* held, but never run */
+	OUTCOME_LOST = 5     /* its sandbox ended; it may have run */
+};
+
+/* cpu_us of a RECORD that was written before its runner was reaped, and whose
+ * sandbox died then. */
+#define RECORD_CPU_UNKNOWN UINT64_MAX
+
+#endif
