@@ -7,10 +7,10 @@
 A row M(NAME, ...) of management_tool.def has schemas/NAME.json: title, description,
 inputSchema and outputSchema, which is absent where another tool's result is passed on.
 
-`$ref` is as in JSON Schema, and stands where its members go in what clients see. What
-it names can be a whole value, the beginning of one, or a group: members of
-`properties` are added to those beside it, and so are names in `required`. A member
-said twice is an error. `limit.h` stands for the limits of common/version/limit.h.
+`$ref` is as in JSON Schema, and stands where its members go in what clients see. It
+names a whole value, the beginning of one, or a group: members of `properties` are
+added to those beside it, and so are names in `required`. A member said twice is an
+error. `limit.h` stands for the limits of common/version/limit.h.
 `$comment` and `x-rule` are not for clients. `x-rule` says a `pattern` in words, for
 the error of an argument that does not match.
 """
@@ -63,7 +63,7 @@ def pretty(value):
 
 
 def limits(text):
-    """What `limit.h` stands for: a member for each row of LIMITS."""
+    """The members that `limit.h` stands for, one for each row of LIMITS."""
     table = text[text.index("#define LIMITS("):text.index("#define LIMITS_SERVER(")].replace("\\\n", " ")
     rows = re.findall(r'\b(?:FIRST|L)\((\w+), "(\w+)", "([^"]+)",\s*(\d+),\s*(\d+),\s*\d+,\s*\d+,\s*((?:"[^"]*"\s*)+)\)',
                       table)
@@ -87,7 +87,7 @@ class Schemas:
         return self.files[name]
 
     def named(self, ref, here):
-        """What a `$ref` names, and the file that it stands in."""
+        """The value that a `$ref` names, and the file that it stands in."""
         if ref == "limit.h":
             return self.limits, here
         name, _, pointer = ref.partition("#")
@@ -140,7 +140,7 @@ def c_string(text):
 
 
 def header(schemas, names):
-    out = ["/* Of schemas/, by schemas.py: title, description, input schema, output schema. */"]
+    out = ["/* From schemas/, by schemas.py: title, description, input schema, output schema. */"]
     for name in [*names, "imported"]:
         tool = schemas.tool(name)
         texts = (v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-/* What serves each management tool: cells of management_tool.def. */
+/* The handler of each management tool: cells of management_tool.def. */
 #include "manage.h"
 #include "step.h"
 #include "versions.h"

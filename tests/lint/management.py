@@ -149,7 +149,7 @@ def self_test(known):
 
 
 def generator_test(limit_h):
-    """What schemas.py makes of `$ref`: in its place, groups joined, nothing twice."""
+    """schemas.py puts a `$ref` in its place, joins groups, and takes nothing twice."""
     read = schemas.Schemas(HERE / "schemas", limit_h)
     read.files["s.json"] = {"$defs": {
         "text": {"type": "string", "pattern": "^a", "x-rule": "must begin with a"},
