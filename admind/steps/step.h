@@ -4,6 +4,7 @@
 
 #include "db.h"
 #include "job.h"
+#include "management_tools.h"
 
 /*
  * A tool is a function void run(struct job *) that is called once its
@@ -17,6 +18,7 @@
 struct manage_tool {
 	const char *name; /* mcpbox_* */
 	void (*run)(struct job *);
+	enum management_object object;
 };
 
 /* Finds one field of the arguments: 1 found, 0 absent. */

@@ -15,93 +15,13 @@
 
 #include "ipc.h"
 
-/*
- * MF(number, SYMBOL, name, kind): an argument's name is the same in every tool.
- *   S text without U+0000    N number as u64    B 0 or 1 as u64
- *   I uuid, 16 bytes; a name instead is a text under MF_NAMED
- *                            J an object or array, its JSON bytes as sent
- *   M many texts: one field each, sorted bytewise, no duplicates; an empty
- *     array is one field of length 0
- * A name with a point is a member of an object: limits.timeout_ms.
- */
-#define MANAGEMENT_FIELDS(MF)                                                 \
-	MF(1, SERVER_ID, "server_id", I)                                      \
-	MF(2, TOOL_ID, "tool_id", I)                                          \
-	MF(3, NAME, "name", S)                                                \
-	MF(4, DESCRIPTION, "description", S)                                  \
-	MF(5, CODE, "python_code", S)                                         \
-	MF(6, ENABLED, "enabled", B)                                          \
-	MF(7, NOTES, "notes", S)                                              \
-	MF(8, PAGE, "page", N)           /* from 1 */                         \
-	MF(9, PAGE_SIZE, "page_size", N) /* 1 to 100 */                       \
-	MF(10, TITLE, "title", S)                                             \
-	MF(11, INPUT_SCHEMA, "input_schema", J) /* compiled: of the subset */ \
-	MF(12, OUTPUT_SCHEMA, "output_schema", J)                             \
-	MF(13, ANNOTATIONS, "annotations", J)                                 \
-	MF(14, ICONS, "icons", J)                                             \
-	MF(15, META, "meta", J)                                               \
-	MF(16, SECRET, "secrets", M)                                          \
-	MF(17, MODULE, "modules", M)                                          \
-	MF(18, REQUIRE, "requires", M)                                        \
-	MF(19, TASK, "task", S) /* forbidden, optional, required */           \
-	MF(20, CONFIRM, "confirm", B)                                         \
-	MF(21, TIMEOUT_MS, "limits.timeout_ms", N)                            \
-	MF(22, MEMORY_BYTES, "limits.memory_bytes", N)                        \
-	MF(23, PROCESSES, "limits.processes", N)                              \
-	MF(24, TMP_BYTES, "limits.tmp_bytes", N)                              \
-	MF(25, RESULT_BYTES, "limits.result_bytes", N)                        \
-	MF(26, KIND, "kind", S)             /* python, command, http */       \
-	MF(27, SPEC, "spec", J)             /* of a command, of http */       \
-	MF(28, EXECUTABLE, "executable", S) /* of a command: its path */      \
-	MF(29, CPU_MS, "limits.cpu_ms", N)                                    \
-	MF(30, FILES, "limits.files", N)                                      \
-	MF(31, FILE_BYTES, "limits.file_bytes", N)                            \
-	MF(32, STDOUT_BYTES, "limits.stdout_bytes", N)                        \
-	MF(33, ARGUMENT_BYTES, "limits.argument_bytes", N)                    \
-	MF(34, LOG_RATE, "limits.log_rate", N)                                \
-	MF(35, PROGRESS_RATE, "limits.progress_rate", N)                      \
-	MF(36, MODULE_NAME, "module_name", S)                                 \
-	MF(37, JUSTIFICATION, "justification", S)                             \
-	MF(38, PROMPT_ID, "prompt_id", I)                                     \
-	MF(39, RESOURCE_ID, "resource_id", I)                                 \
-	MF(40, ARGUMENTS, "arguments", J) /* PromptArgument[], or a call's */ \
-	MF(41, URI, "uri", S)                                                 \
-	MF(42, URI_TEMPLATE, "uri_template", S)                               \
-	MF(43, MIME_TYPE, "mime_type", S)                                     \
-	MF(44, TEXT, "text", S)                                               \
-	MF(45, BLOB, "blob", S) /* canonical base64 */                        \
-	MF(46, TTL_MS, "ttl_ms", N)                                           \
-	MF(47, CLIENT_CAPABILITY, "client_capabilities", M)                   \
-	MF(48, QUERY, "query", S)                                             \
-	MF(49, LIMIT, "limit", N) /* 1 to 50 */                               \
-	MF(50, VERSION, "version", N)                                         \
-	MF(51, FROM_VERSION, "from_version", N)                               \
-	MF(52, TO_VERSION, "to_version", N)                                   \
-	MF(53, SECRET_KEY, "key", S)                                          \
-	MF(54, URL, "url", S)                                                 \
-	MF(55, AUTH_TYPE, "auth_type", S)                                     \
-	MF(56, AUTH_SECRET_NAME, "auth_secret_name", S)                       \
-	MF(57, AUTH_HEADER_NAME, "auth_header_name", S)                       \
-	MF(58, TRANSPORT_TYPE, "transport_type", S)                           \
-	MF(59, CANDIDATE, "code", S) /* to be looked at, not stored */        \
-	MF(60, HOST, "host", S)                                               \
-	MF(61, PORT, "port", N)                                               \
-	MF(62, TOOL_IDS, "tool_ids", M)                                       \
-	MF(63, CONNECTIONS, "limits.connections", N)                          \
-	MF(64, NETWORK_BYTES, "limits.network_bytes", N)                      \
-	MF(65, NETWORK_RATE, "limits.network_rate", N)                        \
-	MF(70, SOURCE_ID, "source_id", I)                                     \
-	MF(71, TOOL_NAMES, "tool_names", M)                                   \
-	MF(72, DOCUMENT, "document", J) /* OpenAPI 3 */                       \
-	MF(73, BASE_URL, "base_url", S)                                       \
-	MF(74, OPERATIONS, "operations", M)                                   \
-	MF(75, EXECUTION_ID, "execution_id", I)
-
+/* management_field.def says what the kinds are. */
 enum management_field {
 #define MF(number, SYMBOL, name, kind) MF_##SYMBOL = number,
-	MANAGEMENT_FIELDS(MF)
+#include "management_field.def"
 #undef MF
-	    MF_MAX = 75,
+	MF_AFTER_ALL,
+	MF_MAX = MF_AFTER_ALL - 1,
 	/* Added to the number of a field of kind I: a name, where an id could
 	 * be given. manage_named.c replaces it by the id. */
 	MF_NAMED = 128,
@@ -120,6 +40,15 @@ enum management_kind {
 	MANAGEMENT_M
 };
 
+/* The object that a tool lists, makes, changes or deletes. */
+enum management_object {
+	MANAGEMENT_NONE,
+	MANAGEMENT_TOOL,
+	MANAGEMENT_PROMPT,
+	MANAGEMENT_RESOURCE
+};
+
+/* A row of management_tool.def, with the texts of schemas/NAME.json. */
 struct management_tool {
 	const char *name;
 	const char *title;
@@ -131,6 +60,10 @@ struct management_tool {
 	bool read_only;
 	bool destructive; /* may undo something that somebody relies on */
 	bool idempotent;  /* calling twice has the effect of once */
+	bool creates;     /* an object, by a version of the arguments */
+	bool changes;     /* one that is there, likewise */
+	bool deletes;     /* local_destructive can take it away */
+	enum management_object object;
 };
 
 /* Returns all of them, in the order of tools/list. */
@@ -144,6 +77,8 @@ const struct management_tool *management_tool(struct ipc_bytes name);
 /* Writes the MCP Tool object (name, title, description, inputSchema,
  * annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
+/* Returns the database's word for an object, "tool"; "" for none. */
+const char *management_word(enum management_object);
 /* Returns the rule of one of the patterns in those schemas, in words ("must
  * have ..."); NULL for any other pattern. */
 const char *management_rule(const uint8_t *pattern, size_t n);

@@ -3,65 +3,13 @@
 
 #include "permit.h"
 
-/*
- * A management tool that is missing in this table needs the highest rights. So
- * if somebody adds a tool and forgets it here, it is out of reach for everyone
- * who should not have it.
- *
- * The scope manage:edit covers all that the original kept from remote callers:
- * making, changing or deleting content. Starting, stopping, asking for review,
- * trying a draft: scope manage.
- */
+/* A name that is missing here needs the highest rights, so it is out of reach
+ * for everyone who should not have it. */
 const struct permit_tool permit_tools[] = {
-    /* These are for clients that cannot see a new tool; the tools that they
-     * call and find are judged by name. (gatewayd makes a plain call of
-     * mcpbox_call_tool, so here it is only a line of the list.) */
-    {"mcpbox_call_tool", PERMIT_CALL, PERMIT_REACH_SELF},
-    {"mcpbox_search_tools", PERMIT_READ, PERMIT_REACH_SELF},
-    /* These show nothing of anybody's, or only objects that the ids name. */
-    {"mcpbox_guide", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_validate_code", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_list_servers", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_list_tools", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_list_prompts", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_list_resources", PERMIT_MANAGE, PERMIT_REACH_SELF},
-    {"mcpbox_get_tool", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_get_tool_status", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_test_code", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_list_tool_versions", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_diff_tool_versions", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_request_publish", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    {"mcpbox_request_module", PERMIT_MANAGE, PERMIT_REACH_IDS},
-    /* These show, or stop, everything on a server or in a queue; and others'
-     * calls with their arguments. */
-    {"mcpbox_get_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_start_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_stop_server", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_get_tool_logs", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_request_network_access", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_get_server_modules", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_list_pending_requests", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_create_server_secret", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_list_server_secrets", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_list_external_sources", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    {"mcpbox_discover_external_tools", PERMIT_MANAGE, PERMIT_REACH_ALL},
-    /* Content. */
-    {"mcpbox_update_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_delete_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_rollback_tool", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_update_prompt", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_delete_prompt", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_update_resource", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_delete_resource", PERMIT_EDIT, PERMIT_REACH_IDS},
-    {"mcpbox_create_server", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_update_server", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_delete_server", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_create_tool", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_import_openapi", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_create_prompt", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_create_resource", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_add_external_source", PERMIT_EDIT, PERMIT_REACH_ALL},
-    {"mcpbox_import_external_tools", PERMIT_EDIT, PERMIT_REACH_ALL},
+#define M(name, run, scope, reach, object, flags) \
+	{#name, PERMIT_##scope, PERMIT_REACH_##reach},
+#include "management_tool.def"
+#undef M
     {NULL, 0, PERMIT_REACH_ALL},
 };
 

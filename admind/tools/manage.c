@@ -178,10 +178,11 @@ within_limits(struct job *j)
 void
 manage_start(struct job *j)
 {
+	const struct management_tool *tool = management_tool(ipc_str(j->tool));
 	const char *sentence;
 
 	j->manage = tool_named(ipc_str(j->tool));
-	if (j->manage == NULL) {
+	if (tool == NULL || j->manage == NULL) {
 		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
 		return;
 	}
@@ -194,8 +195,7 @@ manage_start(struct job *j)
 	}
 	/* Anyone who reaches 127.0.0.1 may be `local`: an administrator can
 	 * take the deleting tools from it. */
-	if (strncmp(j->tool, "mcpbox_delete_", 14) == 0 &&
-	    !conf_bool(j->a->proc.conf, "local_destructive")) {
+	if (tool->deletes && !conf_bool(j->a->proc.conf, "local_destructive")) {
 		job_refuse(j, FAILURE_FORBIDDEN,
 		    "deleting is switched off here (local_destructive)");
 		return;

@@ -49,7 +49,7 @@ manage_delete(struct job *j)
 		return;
 	db_params_init(&p);
 	db_p_id(&p, &id);
-	db_p_str(&p, strrchr(j->tool, '_') + 1);
+	db_p_str(&p, management_word(j->manage->object));
 	db_p_str(&p, j->principal);
 	job_query(j, &delete_object, &p, deleted);
 }

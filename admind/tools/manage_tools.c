@@ -1,4 +1,5 @@
 /* The management tools that list a server's tools, prompts or resources. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ids.h"
@@ -42,13 +43,6 @@ static const struct db_stmt list_objects = {"manage_list_objects",
     DB_FAST};
 /* clang-format on */
 
-/* Returns "tools" for mcpbox_list_tools. */
-static const char *
-plural(const struct job *j)
-{
-	return strrchr(j->tool, '_') + 1;
-}
-
 static void
 kv_present(struct job *j, const char *name, const struct pg_result *rows, int i,
     int column)
@@ -62,6 +56,7 @@ list_rows(struct job *j, const struct pg_result *rows)
 {
 	int n = db_nrows(rows);
 	struct ipc_id id;
+	char list[16];
 	bool running;
 
 	if (n == 0) {
@@ -76,7 +71,8 @@ list_rows(struct job *j, const struct pg_result *rows)
 	json_kv_id(&j->json, "server_id", &id);
 	json_kv_bytes(&j->json, "server_name", db_bytes(rows, 0, 0));
 	json_kv_bytes(&j->json, "server_status", db_bytes(rows, 0, 1));
-	jsonw_name(&j->json, plural(j));
+	snprintf(list, sizeof(list), "%ss", management_word(j->manage->object));
+	jsonw_name(&j->json, list);
 	jsonw_arr(&j->json);
 	for (int i = 0; i < n && !db_null(rows, i, 3); i++) {
 		bool serving = !db_null(rows, i, 11);
@@ -127,9 +123,9 @@ manage_list_objects(struct job *j)
 	db_p_i64(&p, size);
 	db_p_i64(&p, (page - 1) * size);
 	db_p_str(&p,
-	    strcmp(plural(j), "tools") == 0         ? "tool"
-		: strcmp(plural(j), "prompts") == 0 ? "prompt"
-						    : "resource template");
+	    j->manage->object == MANAGEMENT_RESOURCE
+		? "resource template"
+		: management_word(j->manage->object));
 	token_params(j->token, &p);
 	job_query(j, &list_objects, &p, list_rows);
 }

@@ -45,11 +45,10 @@ draft_of(struct job *j)
 
 /* ---- shared by create and update ---- */
 
-/* Returns "prompt" for mcpbox_create_prompt. */
 static const char *
 word_of(const struct job *j)
 {
-	return strrchr(j->tool, '_') + 1;
+	return management_word(j->manage->object);
 }
 
 /* Shows the version just stored: the model sees the schema its code got. */
@@ -248,7 +247,7 @@ create_server(struct job *j, const struct pg_result *rows)
 	}
 	if ((d = draft_of(j)) == NULL)
 		return;
-	if (strcmp(word_of(j), "tool") != 0)
+	if (j->manage->object != MANAGEMENT_TOOL)
 		snprintf(d->object, sizeof(d->object), "%s",
 		    job_field(j, MF_URI_TEMPLATE, &word) == 1 ? "template"
 							      : word_of(j));
@@ -516,7 +515,7 @@ update_found(struct job *j, const struct pg_result *rows)
 	object = db_nrows(rows) == 0 ? ipc_str("") : db_bytes(rows, 0, 7);
 	template = ipc_streq(object, "template");
 	if (!ipc_streq(object, word_of(j)) &&
-	    !(template && strcmp(word_of(j), "resource") == 0)) {
+	    !(template && j->manage->object == MANAGEMENT_RESOURCE)) {
 		job_fail(j, FAILURE_NOT_FOUND,
 		    "no %s has this id: see mcpbox_list_%ss", word_of(j),
 		    word_of(j));
@@ -530,7 +529,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		return;
 	}
 	if (job_field(j, template ? MF_URI : MF_URI_TEMPLATE, &f) == 1 ||
-	    (!template && strcmp(word_of(j), "resource") == 0 &&
+	    (!template && j->manage->object == MANAGEMENT_RESOURCE &&
 		job_field(j, MF_ARGUMENTS, &f) == 1)) {
 		job_fail(j, FAILURE_INVALID_ARGUMENTS,
 		    template ? "this is a template: it has uri_template and "

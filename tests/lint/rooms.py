@@ -22,8 +22,6 @@ FILES_MAX, LINES_MAX, CIRCLE_MAX = 25, 150, 13
 
 FOLDERS_OVER = {}
 HEADERS_OVER = {
-    "admind/tooldef/management_input.h": 293, "admind/tooldef/management_output.h": 265,
-    "admind/tooldef/management_tools.h": 186,
 }
 CIRCLES_OVER = {}
 

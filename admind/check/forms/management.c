@@ -266,17 +266,15 @@ check_spec(struct report *r, const struct doc *d)
 /* Checks arguments of prompts and resources, for which a schema can't say
  * all. */
 static int
-check_object(struct check *c, struct report *r, const char *tool,
-    const struct doc *d, struct err *e)
+check_object(struct check *c, struct report *r,
+    const struct management_tool *tool, const struct doc *d, struct err *e)
 {
-	if (strcmp(tool, "mcpbox_create_prompt") == 0)
-		return object_prompt(c, r, d, true, e);
-	if (strcmp(tool, "mcpbox_update_prompt") == 0)
-		return object_prompt(c, r, d, false, e);
-	if (strcmp(tool, "mcpbox_create_resource") == 0)
-		return object_resource(c, r, d, true, e);
-	if (strcmp(tool, "mcpbox_update_resource") == 0)
-		return object_resource(c, r, d, false, e);
+	if (!tool->creates && !tool->changes)
+		return 0;
+	if (tool->object == MANAGEMENT_PROMPT)
+		return object_prompt(c, r, d, tool->creates, e);
+	if (tool->object == MANAGEMENT_RESOURCE)
+		return object_resource(c, r, d, tool->creates, e);
 	return 0;
 }
 
@@ -300,7 +298,7 @@ check_management(
 	if (rc == 0 && tool != NULL)
 		rc = check_against(ipc_str(tool->input_schema), &d, &r, &e);
 	if (rc == 0 && tool != NULL && d.node[0].kind == DOC_OBJECT &&
-	    strcmp(tool->name, "mcpbox_create_tool") == 0)
+	    tool->creates && tool->object == MANAGEMENT_TOOL)
 		check_kind(&r, &d);
 	if (rc == 0 && d.node != NULL && d.node[0].kind == DOC_OBJECT)
 		check_spec(&r, &d);
@@ -309,7 +307,7 @@ check_management(
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);
 	if (rc == 0 && r.n == 0 && tool != NULL)
-		rc = check_object(c, &r, tool->name, &d, &e);
+		rc = check_object(c, &r, tool, &d, &e);
 	if (rc == 0 && r.n == 0)
 		(void)kept_form(
 		    arguments.p, arguments.n, ARGUMENTS_KEPT, &c->kept);

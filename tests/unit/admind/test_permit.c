@@ -145,7 +145,7 @@ rows(void **state)
 	tools = management_tools(&n);
 	for (size_t i = 0; i < n; i++) {
 		if (permit_tool(tools[i].name)->name[0] == '\0')
-			fail_msg("%s has no row in permit.c", tools[i].name);
+			fail_msg("%s has no row", tools[i].name);
 		/* what is read-only is not kept for editors */
 		if (tools[i].read_only)
 			assert_int_not_equal(
