@@ -66,9 +66,6 @@ struct rates {
 };
 
 static const char *const scopes[] = {"principal", "tool", "listener"};
-static const char *const listeners[] = {[LISTENER_NONE] = "",
-    [LISTENER_LOCAL] = "local",
-    [LISTENER_TUNNEL] = "tunnel"};
 
 static const struct db_stmt lease = {"rate_lease",
     "SELECT granted, wait_ms, per_minute, burst"
@@ -314,7 +311,7 @@ step(struct job *j)
 	    j->rate_at++) {
 		subject = j->rate_at == RATE_TOOL  ? j->tool
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
-						   : listeners[j->listener];
+						   : listener_name(j->listener);
 		if (!limited(all, j->rate_at, subject, j->listener))
 			continue;
 		r = get(all, j->rate_at, subject);

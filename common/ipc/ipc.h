@@ -19,6 +19,7 @@
 #include "bytes.h"
 #include "err.h"
 #include "ipc_table.h"
+#include "listener.h"
 #include "utf8.h"
 
 enum ipc_type {
@@ -55,15 +56,6 @@ enum ipc_state {
 	IPC_STATE_OPEN = 2,
 	IPC_STATE_WAITING = 4, /* runner channel, before READY */
 	IPC_STATE_RUNNING = 8  /* runner channel, after READY */
-};
-
-/* The side that may RUN a held context. Also the socket that a gateway attached
- * to. */
-enum listener {
-	LISTENER_NONE = 0, /* not a gateway's socket */
-	LISTENER_LOCAL = 1,
-	LISTENER_TUNNEL = 2,
-	LISTENER_ADMIND = 3 /* inspections and test runs */
 };
 
 /* Purpose of a context. Only TOOL may carry secrets, and TOOL needs a seal. */

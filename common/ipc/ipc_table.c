@@ -82,3 +82,11 @@ ipc_name(unsigned type)
 	snprintf(text, sizeof(text), "message %u", type);
 	return text;
 }
+
+const char *
+listener_name(unsigned listener)
+{
+	static const char *const names[] = {"", "local", "tunnel", "admind"};
+
+	return listener <= LISTENER_ADMIND ? names[listener] : "";
+}

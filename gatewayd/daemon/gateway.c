@@ -241,8 +241,9 @@ gateway_init(struct gateway *gw)
 {
 	const char *listener = conf_str(gw->proc.conf, "listener");
 
-	gw->listener =
-	    strcmp(listener, "tunnel") == 0 ? LISTENER_TUNNEL : LISTENER_LOCAL;
+	gw->listener = strcmp(listener, listener_name(LISTENER_TUNNEL)) == 0
+	    ? LISTENER_TUNNEL
+	    : LISTENER_LOCAL;
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
 	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");

@@ -2,6 +2,7 @@
  * The codec over every row of the table: round trips, then every truncation,
  * a trailing byte, oversize, and the permission rules.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,6 +76,17 @@ deliver(const struct ipc_info *info, const void *msg, struct buf *b,
 	f->payload_len = b->len - IPC_HEADER_LEN;
 	if (info->nfds == 1)
 		f->fd = fd;
+}
+
+static void
+listeners_have_names(void **state)
+{
+	static const char *const want[] = {"", "local", "tunnel", "admind", ""};
+
+	(void)state;
+	for (unsigned l = 0; l < sizeof(want) / sizeof(want[0]); l++)
+		assert_string_equal(listener_name(l), want[l]);
+	assert_string_equal(listener_name(UINT_MAX), "");
 }
 
 static void
@@ -293,6 +305,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(listeners_have_names),
 	    cmocka_unit_test(every_message_round_trips),
 	    cmocka_unit_test(every_truncation_and_a_trailing_byte_are_refused),
 	    cmocka_unit_test(header_lies_are_refused),

@@ -1,0 +1,18 @@
+/* The sockets that calls come by. */
+#ifndef LISTENER_H
+#define LISTENER_H
+
+/* The side that may RUN a held context. Also the socket that a gateway attached
+ * to. */
+enum listener {
+	LISTENER_NONE = 0, /* not a gateway's socket */
+	LISTENER_LOCAL = 1,
+	LISTENER_TUNNEL = 2,
+	LISTENER_ADMIND = 3 /* inspections and test runs */
+};
+
+/* The name of a listener in the database, in configurations and for people:
+ * "local", "tunnel" or "admind". "" for any other number. */
+const char *listener_name(unsigned);
+
+#endif
