@@ -147,24 +147,6 @@ F(S, str, circumstances, "JSON members without braces: server, tool, version, re
 F(S, bytes, seal, "the vault's, of what was approved; else empty")                \
 F(S, blob, preimage, "version hash pre-image, kind call: common/request/callreq.h, module and network: common/request/grantreq.h; the reader hashes it itself; empty: there is no base")
 
-#define IPC_FIELDS_limits_set(F, S)                                               \
-F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
-F(S, id, server, "uuid")                                                          \
-F(S, hash, seen, "SHA-256 of the JSON that the change was made from: another one now is hash_mismatch") \
-F(S, bytes, limits, "TLV: enum limit + 1, u64; what is absent is not set")
-#define IPC_FIELDS_expose_set(F, S)                                               \
-F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
-F(S, str, server, "uuid text or name")                                            \
-F(S, str, expose, "prefixed: server__name; bare: the name alone")
-#define IPC_FIELDS_module_set(F, S)                                               \
-F(S, u8, action, "1 record, 2 withdraw, 3 grant, 4 revoke")                       \
-F(S, str, tool, "grant, revoke: exposed name or uuid")                            \
-F(S, str, name, "as PyPI spells it; kept normalised")                             \
-F(S, str, version, "empty for grant: the newest; for revoke: all")                \
-F(S, hash, digest, "record: of the entry in the module store")                    \
-F(S, u64, files, "record: files in it")                                           \
-F(S, u64, size, "record: bytes of them")
-
 #define IPC_FIELDS_key_status(F, S)
 #define IPC_FIELDS_key_state(F, S)                                                \
 F(S, bytes, key, "8 bytes: id of the key that seals")                             \

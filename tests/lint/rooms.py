@@ -24,7 +24,7 @@ HEADERS_OVER = {
     "admind/db/db.h": 174, "admind/tooldef/management_input.h": 293,
     "admind/tooldef/management_output.h": 265, "admind/tooldef/management_tools.h": 186,
     "common/http/httpd.h": 158, "common/http/httpd_internal.h": 186, "common/ipc/ipc.h": 286,
-    "common/ipc/ipc_fields.h": 455, "common/ipc/ipc_table.h": 440, "sandboxd/runners/runners.h": 161,
+    "common/ipc/ipc_fields.h": 437, "common/ipc/ipc_table.h": 437, "sandboxd/runners/runners.h": 161,
 }
 CIRCLES_OVER = {}
 
