@@ -76,141 +76,89 @@ static struct {
 	char after[KEY_MAX + 1];
 } in;
 
-static void end(void);
+/* The steps, in order; each leads to the next. */
+static void take_next(void);
+static void due(void *arg, const struct pg_result *rows, const struct err *err);
+static void begin(void);
+static void ran(void *arg, const struct own_end *e);
+static bool worth_another(enum failure f);
+static void repaired(const struct ipc_hash *digest);
+static void recorded(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void failed(struct ipc_bytes body, const char *text, bool again);
+static void noted(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void look_over(unsigned ticks);
+static void look(void);
+static void granted(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void says(void *arg, struct ipc_frame *f, enum failure gone);
+static void repair_next(void);
+static bool take_hash(int row, int col, struct ipc_hash *out);
 
-/* ---- 3: the end of a run ---- */
-
-static void
-noted(void *arg, const struct pg_result *rows, const struct err *err)
+/* Requests come first: a person waits for them. */
+void
+installs_tick(struct admind *a)
 {
-	/* The lease ends, and another attempt begins. */
-	if (err != NULL)
-		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
-	end();
+	in.a = a;
+	if (in.busy || !a->sandbox_ready)
+		return;
+	if (a->ticks >= in.next_tick) {
+		take_next();
+		return;
+	}
+	/* Another sandbox may have another store. */
+	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
+		look_over(0);
+		in.looked = a->sandbox_epoch;
+	}
+	if (in.granted != NULL)
+		repair_next();
+	else if (a->ticks >= in.look_tick)
+		look();
 }
 
-/* body: the runner's error; if empty, text says why. again: the index or this
- * node may do better later. */
+void
+installs_soon(void)
+{
+	in.next_tick = 0;
+}
+
+/* ---- 1: the next due installation ---- */
+
 static void
-failed(struct ipc_bytes body, const char *text, bool again)
+take_next(void)
 {
 	struct db_params p;
 
-	log_event(LOG_LV_WARN, "module_install", "%s%s%s: %s", in.name,
-	    in.version[0] != '\0' ? "==" : "", in.version,
-	    body.n > 0 ? "see its record" : text);
-	if (in.repair) {
-		end();
-		return;
-	}
+	in.busy = true;
+	in.repair = false;
+	in.next_tick = in.a->ticks + NEXT_TICKS;
+	id_random(&in.execution);
 	db_params_init(&p);
-	db_p_str(&p, in.name);
-	db_p_str(&p, in.version);
+	db_p_str(&p, in.a->node);
 	db_p_id(&p, &in.execution);
-	db_p_bytes(&p, body.p, body.n);
-	db_p_str(&p, text);
-	db_p_bool(&p, again);
-	db_query(in.a->db, &not_installed, &p, noted, NULL);
+	db_p_i64(&p, LEASE_MS);
+	db_query(in.a->db, &next_due, &p, due, NULL);
 }
 
 static void
-recorded(void *arg, const struct pg_result *rows, const struct err *err)
+due(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	char version[VERSION_MAX_ + 1], wrong[ERR_TEXT_MAX];
-
-	if (err != NULL) {
-		failed(ipc_bytes(NULL, 0), err->text,
-		    err->failure == FAILURE_STORAGE_UNAVAILABLE ||
-			err->failure == FAILURE_BUSY);
+	if (err != NULL || db_nrows(rows) == 0 ||
+	    !db_text(rows, 0, 0, in.name, sizeof(in.name)) ||
+	    !db_text(rows, 0, 1, in.version, sizeof(in.version))) {
+		in.busy = false;
 		return;
 	}
-	if (!db_text(rows, 0, 0, version, sizeof(version)))
-		version[0] = '\0';
-	if (!db_null(rows, 0, 1)) {
-		if (!db_text(rows, 0, 1, wrong, sizeof(wrong)))
-			wrong[0] = '\0';
-		log_event(
-		    LOG_LV_WARN, "module_install", "%s: %s", in.name, wrong);
-	} else {
-		log_event(LOG_LV_INFO, "module_installed", "%s==%s", in.name,
-		    version);
-		installs_recorded(in.a, ipc_str(in.name), ipc_str(version));
-	}
-	end();
+	begin();
 }
 
 static void
-repaired(const struct ipc_hash *digest)
+end(void)
 {
-	char want[HEX32_LEN + 1], got[HEX32_LEN + 1];
-
-	if (memcmp(digest, &in.digest, sizeof(in.digest)) == 0) {
-		log_event(LOG_LV_INFO, "module_installed",
-		    "%s==%s, which this node lacked", in.name, in.version);
-	} else {
-		hex_encode(in.digest.b, sizeof(in.digest.b), want);
-		hex_encode(digest->b, sizeof(digest->b), got);
-		log_event(LOG_LV_ERR, "module_install",
-		    "%s==%s unpacks to %s here, %s was recorded: calls with it "
-		    "fail",
-		    in.name, in.version, got, want);
-	}
-	end();
-}
-
-static bool
-worth_another(enum failure f)
-{
-	switch (f) {
-	case FAILURE_UPSTREAM:
-	case FAILURE_TIMEOUT:
-	case FAILURE_BUSY:
-	case FAILURE_KILLED:
-	case FAILURE_LOST:
-	case FAILURE_SANDBOX_UNAVAILABLE:
-	case FAILURE_STORAGE_UNAVAILABLE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void
-ran(void *arg, const struct own_end *e)
-{
-	const struct ipc_bytes none = ipc_bytes(NULL, 0);
-	struct db_params p;
-
-	if (e->how != OWN_RAN) {
-		failed(none, e->text,
-		    e->how == OWN_REFUSED &&
-			e->failure != FAILURE_MISSING_GRANT);
-		return;
-	}
-	if (e->outcome != OUTCOME_DONE) {
-		failed(
-		    e->body, "the installer failed", worth_another(e->failure));
-		return;
-	}
-	if (e->stored == NULL) {
-		failed(none,
-		    "the installer ended, and the store has nothing of it",
-		    false);
-		return;
-	}
-	if (in.repair) {
-		repaired(&e->stored->digest);
-		return;
-	}
-	db_params_init(&p);
-	db_p_str(&p, in.name);
-	db_p_str(&p, in.version);
-	db_p_id(&p, &in.execution);
-	db_p_bytes(&p, e->body.p, e->body.n);
-	db_p_hash(&p, &e->stored->digest);
-	db_p_i64(&p, (int64_t)e->stored->files);
-	db_p_i64(&p, (int64_t)e->stored->size);
-	db_query(in.a->db, &installed, &p, recorded, NULL);
+	in.busy = false;
+	in.next_tick = 0;
 }
 
 /* ---- 2: the run ---- */
@@ -250,41 +198,139 @@ begin(void)
 	buf_free(&args);
 }
 
-/* ---- 1: the next due installation ---- */
+/* ---- 3: the end of a run ---- */
 
 static void
-end(void)
+ran(void *arg, const struct own_end *e)
 {
-	in.busy = false;
-	in.next_tick = 0;
-}
+	const struct ipc_bytes none = ipc_bytes(NULL, 0);
+	struct db_params p;
 
-static void
-due(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	if (err != NULL || db_nrows(rows) == 0 ||
-	    !db_text(rows, 0, 0, in.name, sizeof(in.name)) ||
-	    !db_text(rows, 0, 1, in.version, sizeof(in.version))) {
-		in.busy = false;
+	if (e->how != OWN_RAN) {
+		failed(none, e->text,
+		    e->how == OWN_REFUSED &&
+			e->failure != FAILURE_MISSING_GRANT);
 		return;
 	}
-	begin();
+	if (e->outcome != OUTCOME_DONE) {
+		failed(
+		    e->body, "the installer failed", worth_another(e->failure));
+		return;
+	}
+	if (e->stored == NULL) {
+		failed(none,
+		    "the installer ended, and the store has nothing of it",
+		    false);
+		return;
+	}
+	if (in.repair) {
+		repaired(&e->stored->digest);
+		return;
+	}
+	db_params_init(&p);
+	db_p_str(&p, in.name);
+	db_p_str(&p, in.version);
+	db_p_id(&p, &in.execution);
+	db_p_bytes(&p, e->body.p, e->body.n);
+	db_p_hash(&p, &e->stored->digest);
+	db_p_i64(&p, (int64_t)e->stored->files);
+	db_p_i64(&p, (int64_t)e->stored->size);
+	db_query(in.a->db, &installed, &p, recorded, NULL);
+}
+
+static bool
+worth_another(enum failure f)
+{
+	switch (f) {
+	case FAILURE_UPSTREAM:
+	case FAILURE_TIMEOUT:
+	case FAILURE_BUSY:
+	case FAILURE_KILLED:
+	case FAILURE_LOST:
+	case FAILURE_SANDBOX_UNAVAILABLE:
+	case FAILURE_STORAGE_UNAVAILABLE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void
-take_next(void)
+repaired(const struct ipc_hash *digest)
+{
+	char want[HEX32_LEN + 1], got[HEX32_LEN + 1];
+
+	if (memcmp(digest, &in.digest, sizeof(in.digest)) == 0) {
+		log_event(LOG_LV_INFO, "module_installed",
+		    "%s==%s, which this node lacked", in.name, in.version);
+	} else {
+		hex_encode(in.digest.b, sizeof(in.digest.b), want);
+		hex_encode(digest->b, sizeof(digest->b), got);
+		log_event(LOG_LV_ERR, "module_install",
+		    "%s==%s unpacks to %s here, %s was recorded: calls with it "
+		    "fail",
+		    in.name, in.version, got, want);
+	}
+	end();
+}
+
+static void
+recorded(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	char version[VERSION_MAX_ + 1], wrong[ERR_TEXT_MAX];
+
+	if (err != NULL) {
+		failed(ipc_bytes(NULL, 0), err->text,
+		    err->failure == FAILURE_STORAGE_UNAVAILABLE ||
+			err->failure == FAILURE_BUSY);
+		return;
+	}
+	if (!db_text(rows, 0, 0, version, sizeof(version)))
+		version[0] = '\0';
+	if (!db_null(rows, 0, 1)) {
+		if (!db_text(rows, 0, 1, wrong, sizeof(wrong)))
+			wrong[0] = '\0';
+		log_event(
+		    LOG_LV_WARN, "module_install", "%s: %s", in.name, wrong);
+	} else {
+		log_event(LOG_LV_INFO, "module_installed", "%s==%s", in.name,
+		    version);
+		installs_recorded(in.a, ipc_str(in.name), ipc_str(version));
+	}
+	end();
+}
+
+/* body: the runner's error; if empty, text says why. again: the index or this
+ * node may do better later. */
+static void
+failed(struct ipc_bytes body, const char *text, bool again)
 {
 	struct db_params p;
 
-	in.busy = true;
-	in.repair = false;
-	in.next_tick = in.a->ticks + NEXT_TICKS;
-	id_random(&in.execution);
+	log_event(LOG_LV_WARN, "module_install", "%s%s%s: %s", in.name,
+	    in.version[0] != '\0' ? "==" : "", in.version,
+	    body.n > 0 ? "see its record" : text);
+	if (in.repair) {
+		end();
+		return;
+	}
 	db_params_init(&p);
-	db_p_str(&p, in.a->node);
+	db_p_str(&p, in.name);
+	db_p_str(&p, in.version);
 	db_p_id(&p, &in.execution);
-	db_p_i64(&p, LEASE_MS);
-	db_query(in.a->db, &next_due, &p, due, NULL);
+	db_p_bytes(&p, body.p, body.n);
+	db_p_str(&p, text);
+	db_p_bool(&p, again);
+	db_query(in.a->db, &not_installed, &p, noted, NULL);
+}
+
+static void
+noted(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	/* The lease ends, and another attempt begins. */
+	if (err != NULL)
+		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
+	end();
 }
 
 /* ---- entries that this node's store lacks ---- */
@@ -300,22 +346,14 @@ look_over(unsigned ticks)
 }
 
 static void
-says(void *arg, struct ipc_frame *f, enum failure gone)
+look(void)
 {
-	struct ipc_store_says m;
-	struct err err;
+	struct db_params p;
 
-	in.busy = false;
-	if (f == NULL || f->type != IPC_STORE_SAYS ||
-	    ipc_decode(f, &m, &err) == -1 ||
-	    m.there.n != (size_t)db_nrows(in.granted)) {
-		answer_err(f, gone, &err);
-		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
-		look_over(AGAIN_TICKS);
-		return;
-	}
-	memcpy(in.there, m.there.p, m.there.n);
-	in.row = 0;
+	in.busy = true;
+	db_params_init(&p);
+	db_p_str(&p, in.after);
+	db_query(in.a->db, &lacking, &p, granted, NULL);
 }
 
 static void
@@ -349,25 +387,22 @@ granted(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 static void
-look(void)
+says(void *arg, struct ipc_frame *f, enum failure gone)
 {
-	struct db_params p;
+	struct ipc_store_says m;
+	struct err err;
 
-	in.busy = true;
-	db_params_init(&p);
-	db_p_str(&p, in.after);
-	db_query(in.a->db, &lacking, &p, granted, NULL);
-}
-
-static bool
-take_hash(int row, int col, struct ipc_hash *out)
-{
-	struct ipc_bytes b = db_bytes(in.granted, row, col);
-
-	if (b.n != sizeof(out->b))
-		return false;
-	memcpy(out->b, b.p, b.n);
-	return true;
+	in.busy = false;
+	if (f == NULL || f->type != IPC_STORE_SAYS ||
+	    ipc_decode(f, &m, &err) == -1 ||
+	    m.there.n != (size_t)db_nrows(in.granted)) {
+		answer_err(f, gone, &err);
+		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
+		look_over(AGAIN_TICKS);
+		return;
+	}
+	memcpy(in.there, m.there.p, m.there.n);
+	in.row = 0;
 }
 
 /* Fetches the next missing entry of the look. */
@@ -403,30 +438,13 @@ repair_next(void)
 	in.row++;
 }
 
-void
-installs_soon(void)
+static bool
+take_hash(int row, int col, struct ipc_hash *out)
 {
-	in.next_tick = 0;
-}
+	struct ipc_bytes b = db_bytes(in.granted, row, col);
 
-/* Requests come first: a person waits for them. */
-void
-installs_tick(struct admind *a)
-{
-	in.a = a;
-	if (in.busy || !a->sandbox_ready)
-		return;
-	if (a->ticks >= in.next_tick) {
-		take_next();
-		return;
-	}
-	/* Another sandbox may have another store. */
-	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
-		look_over(0);
-		in.looked = a->sandbox_epoch;
-	}
-	if (in.granted != NULL)
-		repair_next();
-	else if (a->ticks >= in.look_tick)
-		look();
+	if (b.n != sizeof(out->b))
+		return false;
+	memcpy(out->b, b.p, b.n);
+	return true;
 }

@@ -31,6 +31,14 @@ struct inspect {
 	void (*broken)(struct job *, const char *why); /* of the subject */
 };
 
+/* The steps, in order; each leads to the next. */
+static void ran(void *arg, const struct own_end *e);
+static void not_inspected(struct inspect *in, enum failure failure);
+static void taken_apart(void *arg, struct ipc_frame *f, enum failure gone);
+static void broken_code(struct job *j, bool command, struct ipc_bytes fields,
+    void (*broken)(struct job *, const char *));
+static void text_of(struct buf *b, const struct tlv *t);
+
 /* Ends the inspection and the job. */
 static void
 fail(struct inspect *in, enum failure failure, const char *text)
@@ -44,155 +52,7 @@ fail(struct inspect *in, enum failure failure, const char *text)
 		job_fail(last.j, failure, "%s", text);
 }
 
-/* ---- 3: the typed fields ---- */
-
-static void
-text_of(struct buf *b, const struct tlv *t)
-{
-	buf_put(b, t->p, t->n);
-}
-
-/* Tells the author enough to mend it: type, message, place, lines. */
-static void
-broken_code(struct job *j, bool command, struct ipc_bytes fields,
-    void (*broken)(struct job *, const char *))
-{
-	struct tlv_reader r;
-	struct tlv f;
-	struct buf b;
-	uint64_t n;
-
-	buf_init(&b, RESULT_MAX / 4);
-	if (broken == NULL)
-		buf_puts(&b,
-		    command ? "Error: the command cannot be used: "
-			    : "Error: the code is broken: ");
-	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_TYPE, &f) == 1) {
-		text_of(&b, &f);
-		buf_puts(&b, ": ");
-	}
-	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_MESSAGE, &f) == 1)
-		text_of(&b, &f);
-	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_LINE, &f) == 1 &&
-	    tlv_u64(&f, &n) == 0)
-		buf_putf(&b, ", line %llu", (unsigned long long)n);
-	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_COLUMN, &f) == 1 &&
-	    tlv_u64(&f, &n) == 0)
-		buf_putf(&b, ", column %llu", (unsigned long long)n);
-	tlv_open(&r, fields.p, fields.n);
-	while (tlv_next(&r, &f) == 1)
-		if (f.tag == INSPECT_ERROR_CONTEXT) {
-			buf_putc(&b, '\n');
-			text_of(&b, &f);
-		}
-	buf_putc(&b, '\0');
-	if (broken != NULL)
-		broken(j, b.failed ? "it is broken" : (const char *)b.p);
-	else
-		job_error(j, FAILURE_BAD_CODE,
-		    b.failed ? "Error: the code is broken" : (const char *)b.p,
-		    ipc_bytes(NULL, 0));
-	buf_free(&b);
-}
-
-static void
-taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
-{
-	struct inspect *in = arg;
-	struct job *j = in->j;
-	void (*broken)(struct job *, const char *) = in->broken;
-	bool command = in->command;
-	struct ipc_check_errors no;
-	struct ipc_check_ok m;
-	struct tlv t;
-	uint64_t ok = 0;
-	struct err err;
-
-	if (f == NULL || f->type != IPC_CHECK_OK) {
-		/* Its errors say which part of the signature is too large. */
-		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
-		    ipc_decode(f, &no, NULL) == 0)
-			err_set(&err, FAILURE_BAD_CODE, "%.*s",
-			    no.summary.n < ERR_TEXT_MAX ? (int)no.summary.n : 0,
-			    (const char *)no.summary.p);
-		else
-			answer_err(f, gone, &err);
-		fail(in, err.failure, err.text);
-		return;
-	}
-	free(in);
-	if (ipc_decode(f, &m, &err) == -1 ||
-	    tlv_find(m.fields.p, m.fields.n, INSPECT_OK, &t) != 1 ||
-	    tlv_u64(&t, &ok) == -1) {
-		job_fail(j, FAILURE_INTERNAL, "malformed inspection");
-		return;
-	}
-	if (ok != 1)
-		broken_code(j, command, m.fields, broken);
-	else if (command !=
-	    (tlv_find(m.fields.p, m.fields.n, INSPECT_EXECUTABLE_DIGEST, &t) ==
-		1))
-		job_fail(j, FAILURE_INTERNAL,
-		    "the runner inspected another kind of tool");
-	else
-		j->next.fields(j, m.fields);
-}
-
-/* ---- 2: the inspection ran ---- */
-
-/* Tells the author why it was not inspected, and how to mend that. */
-static void
-not_inspected(struct inspect *in, enum failure failure)
-{
-	char text[ERR_TEXT_MAX];
-	const char *what = in->command ? "the command" : "the code";
-
-	switch (failure) {
-	case FAILURE_TIMEOUT:
-		snprintf(text, sizeof(text),
-		    "%s could not be inspected: timeout, it did not end within "
-		    "%d s. What stands outside main runs then: move slow work "
-		    "into main, and try again if the machine was busy",
-		    what, INSPECT_TIMEOUT_MS / 1000);
-		break;
-	case FAILURE_LIMIT:
-		snprintf(text, sizeof(text),
-		    "%s could not be inspected: it met a limit (memory, CPU "
-		    "time, processes or size of its schema). What stands "
-		    "outside main runs then: move it into main",
-		    what);
-		break;
-	default:
-		snprintf(text, sizeof(text), "%s could not be inspected%s",
-		    what,
-		    in->command
-			? ""
-			: ": it must be one Python module with a function "
-			  "main, and its import must not end the process");
-	}
-	if (failure == FAILURE_EXCEPTION || failure == FAILURE_LIMIT ||
-	    failure == FAILURE_TIMEOUT)
-		failure = FAILURE_BAD_CODE;
-	fail(in, failure, text);
-}
-
-static void
-ran(void *arg, const struct own_end *e)
-{
-	struct inspect *in = arg;
-	struct ipc_check_inspection c = {.json = e->body};
-	struct err err;
-
-	if (e->how != OWN_RAN)
-		fail(in, e->failure, e->text);
-	else if (e->outcome != OUTCOME_DONE)
-		not_inspected(in, e->failure);
-	else if (ask(in->j->a->check, IPC_CHECK_INSPECTION, &c, taken_apart, in,
-		     &err) == -1)
-		fail(in, err.failure, err.text);
-}
-
-/* ---- 1 ---- */
+/* ---- 1: the run ---- */
 
 void
 job_inspect(struct job *j, const struct subject *what, const char *name,
@@ -249,4 +109,152 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 	own.material = &material;
 	own_run(j->a, &own, ran, in);
 	buf_free(&material);
+}
+
+/* ---- 2: the inspection ran ---- */
+
+static void
+ran(void *arg, const struct own_end *e)
+{
+	struct inspect *in = arg;
+	struct ipc_check_inspection c = {.json = e->body};
+	struct err err;
+
+	if (e->how != OWN_RAN)
+		fail(in, e->failure, e->text);
+	else if (e->outcome != OUTCOME_DONE)
+		not_inspected(in, e->failure);
+	else if (ask(in->j->a->check, IPC_CHECK_INSPECTION, &c, taken_apart, in,
+		     &err) == -1)
+		fail(in, err.failure, err.text);
+}
+
+/* Tells the author why it was not inspected, and how to mend that. */
+static void
+not_inspected(struct inspect *in, enum failure failure)
+{
+	char text[ERR_TEXT_MAX];
+	const char *what = in->command ? "the command" : "the code";
+
+	switch (failure) {
+	case FAILURE_TIMEOUT:
+		snprintf(text, sizeof(text),
+		    "%s could not be inspected: timeout, it did not end within "
+		    "%d s. What stands outside main runs then: move slow work "
+		    "into main, and try again if the machine was busy",
+		    what, INSPECT_TIMEOUT_MS / 1000);
+		break;
+	case FAILURE_LIMIT:
+		snprintf(text, sizeof(text),
+		    "%s could not be inspected: it met a limit (memory, CPU "
+		    "time, processes or size of its schema). What stands "
+		    "outside main runs then: move it into main",
+		    what);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%s could not be inspected%s",
+		    what,
+		    in->command
+			? ""
+			: ": it must be one Python module with a function "
+			  "main, and its import must not end the process");
+	}
+	if (failure == FAILURE_EXCEPTION || failure == FAILURE_LIMIT ||
+	    failure == FAILURE_TIMEOUT)
+		failure = FAILURE_BAD_CODE;
+	fail(in, failure, text);
+}
+
+/* ---- 3: the typed fields ---- */
+
+static void
+taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct inspect *in = arg;
+	struct job *j = in->j;
+	void (*broken)(struct job *, const char *) = in->broken;
+	bool command = in->command;
+	struct ipc_check_errors no;
+	struct ipc_check_ok m;
+	struct tlv t;
+	uint64_t ok = 0;
+	struct err err;
+
+	if (f == NULL || f->type != IPC_CHECK_OK) {
+		/* Its errors say which part of the signature is too large. */
+		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
+		    ipc_decode(f, &no, NULL) == 0)
+			err_set(&err, FAILURE_BAD_CODE, "%.*s",
+			    no.summary.n < ERR_TEXT_MAX ? (int)no.summary.n : 0,
+			    (const char *)no.summary.p);
+		else
+			answer_err(f, gone, &err);
+		fail(in, err.failure, err.text);
+		return;
+	}
+	free(in);
+	if (ipc_decode(f, &m, &err) == -1 ||
+	    tlv_find(m.fields.p, m.fields.n, INSPECT_OK, &t) != 1 ||
+	    tlv_u64(&t, &ok) == -1) {
+		job_fail(j, FAILURE_INTERNAL, "malformed inspection");
+		return;
+	}
+	if (ok != 1)
+		broken_code(j, command, m.fields, broken);
+	else if (command !=
+	    (tlv_find(m.fields.p, m.fields.n, INSPECT_EXECUTABLE_DIGEST, &t) ==
+		1))
+		job_fail(j, FAILURE_INTERNAL,
+		    "the runner inspected another kind of tool");
+	else
+		j->next.fields(j, m.fields);
+}
+
+/* Tells the author enough to mend it: type, message, place, lines. */
+static void
+broken_code(struct job *j, bool command, struct ipc_bytes fields,
+    void (*broken)(struct job *, const char *))
+{
+	struct tlv_reader r;
+	struct tlv f;
+	struct buf b;
+	uint64_t n;
+
+	buf_init(&b, RESULT_MAX / 4);
+	if (broken == NULL)
+		buf_puts(&b,
+		    command ? "Error: the command cannot be used: "
+			    : "Error: the code is broken: ");
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_TYPE, &f) == 1) {
+		text_of(&b, &f);
+		buf_puts(&b, ": ");
+	}
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_MESSAGE, &f) == 1)
+		text_of(&b, &f);
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_LINE, &f) == 1 &&
+	    tlv_u64(&f, &n) == 0)
+		buf_putf(&b, ", line %llu", (unsigned long long)n);
+	if (tlv_find(fields.p, fields.n, INSPECT_ERROR_COLUMN, &f) == 1 &&
+	    tlv_u64(&f, &n) == 0)
+		buf_putf(&b, ", column %llu", (unsigned long long)n);
+	tlv_open(&r, fields.p, fields.n);
+	while (tlv_next(&r, &f) == 1)
+		if (f.tag == INSPECT_ERROR_CONTEXT) {
+			buf_putc(&b, '\n');
+			text_of(&b, &f);
+		}
+	buf_putc(&b, '\0');
+	if (broken != NULL)
+		broken(j, b.failed ? "it is broken" : (const char *)b.p);
+	else
+		job_error(j, FAILURE_BAD_CODE,
+		    b.failed ? "Error: the code is broken" : (const char *)b.p,
+		    ipc_bytes(NULL, 0));
+	buf_free(&b);
+}
+
+static void
+text_of(struct buf *b, const struct tlv *t)
+{
+	buf_put(b, t->p, t->n);
 }

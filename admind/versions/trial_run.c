@@ -82,168 +82,42 @@ struct test {
 	struct buf material; /* the code or command, with its limits */
 };
 
-static void
-test_free(void *p)
-{
-	struct test *t = p;
-
-	if (t == NULL)
-		return;
-	buf_free(&t->args);
-	buf_free(&t->material);
-	free(t);
-}
-
-/* ---- 4: the test ran ---- */
-
-static void
-answered(struct job *j, const struct pg_result *rows)
-{
-	job_out(j, db_bytes(rows, 0, 0));
-	job_done(j);
-}
-
-static void
-show(struct test *t, const struct own_end *e)
-{
-	struct db_params p;
-
-	/* The test's own record has the result, without the values of telling
-	 * names (kept.h). */
-	t->j->result_elsewhere = true;
-	db_params_init(&p);
-	db_p_bytes(&p, e->body.p, e->body.n);
-	db_p_bytes(&p, e->meta.p, e->meta.n);
-	if (e->failure == FAILURE_NONE)
-		db_p_null(&p);
-	else
-		db_p_str(&p, failure_info(e->failure)->name);
-	db_p_i64(&p, (int64_t)((e->duration_us + 500) / 1000));
-	db_p_i64(&p, t->number);
-	db_p_id(&p, &e->execution);
-	job_query(t->j, &shown, &p, answered);
-}
-
-/* Failures of the tested code are a result; failures of the platform are
- * not. */
-static void
-ran(void *arg, const struct own_end *e)
-{
-	struct test *t = arg;
-	char why[ERR_TEXT_MAX];
-
-	if (e->how == OWN_RAN && e->body.n > 0) {
-		show(t, e);
-		return;
-	}
-	snprintf(why, sizeof(why), "%s", e->text);
-	job_fail(t->j,
-	    e->failure == FAILURE_NONE ? FAILURE_INTERNAL : e->failure, "%s",
-	    why);
-}
-
-/* ---- 3: the run ---- */
-
-static void
-checked(struct job *j)
-{
-	struct test *t = j->data;
-	const struct buf *kept =
-	    j->inner_kept.len > 0 ? &j->inner_kept : &t->args;
-	struct own_what own = {.kind = CONTEXT_TEST,
-	    .noun = "test",
-	    .tool = t->name,
-	    .principal = j->principal,
-	    .client = j->client,
-	    .protocol = j->protocol,
-	    .version = &t->version,
-	    .version_hash = &t->version_hash,
-	    .arguments = ipc_bytes(t->args.p, t->args.len),
-	    .material = &t->material,
-	    .timeout_ms = t->timeout_ms,
-	    .wait_ms = TEST_WAIT_MS};
-	struct buf text;
-
-	buf_init(&text, ARGUMENTS_KEPT);
-	db_text_clean(&text, kept->p, kept->len, ARGUMENTS_KEPT);
-	own.kept = ipc_bytes(text.p, text.len);
-	own_run(j->a, &own, ran, t);
-	buf_free(&text);
-}
+/* The steps, in order; each leads to the next. */
+static void found(struct job *j, const struct pg_result *rows);
+static void put_limits(struct test *t, const struct pg_result *rows);
+static int put_kind(
+    struct test *t, bool command, struct ipc_bytes preimage, struct err *err);
+static void put_field(struct buf *out, uint8_t tag, const uint8_t *list,
+    size_t n, uint8_t version);
+static void checked(struct job *j);
+static void ran(void *arg, const struct own_end *e);
+static void show(struct test *t, const struct own_end *e);
+static void answered(struct job *j, const struct pg_result *rows);
+static void test_free(void *p);
 
 /* ---- 1, 2: the version, and its arguments ---- */
 
-static void
-put_limits(struct test *t, const struct pg_result *rows)
+void
+manage_test_code(struct job *j)
 {
-	uint64_t standard =
-	    (uint64_t)conf_int(t->j->a->proc.conf, "call_timeout");
-	uint64_t timeout = 0;
-	int column = C_LIMITS;
+	struct test *t;
+	struct db_params p;
+	struct ipc_id id;
 
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		const struct limit_info *l = limit_info((enum limit)i);
-		uint64_t v;
-
-		if (l->version == 0)
-			continue;
-		v = (uint64_t)db_int(rows, 0, column++);
-		if (i == LIMIT_TIMEOUT_MS)
-			timeout = v;
-		else if (l->context != 0 && v != 0)
-			tlv_put_u64(&t->material, (uint8_t)l->context, v);
+	if (job_uuid(j, MF_TOOL_ID, &id) == -1)
+		return;
+	if ((t = calloc(1, sizeof(*t))) == NULL) {
+		job_fail(j, FAILURE_BUSY, "out of memory");
+		return;
 	}
-	if (timeout == 0)
-		timeout = standard;
-	if (timeout > TEST_TIMEOUT_MAX_MS)
-		timeout = TEST_TIMEOUT_MAX_MS;
-	t->timeout_ms = (uint32_t)timeout;
-}
-
-static void
-put_field(struct buf *out, uint8_t tag, const uint8_t *list, size_t n,
-    uint8_t version)
-{
-	struct tlv f;
-
-	if (tlv_find(list, n, version, &f) == 1)
-		tlv_put(out, tag, f.p, f.n);
-}
-
-/* Adds code with its modules, or a command with the executable it was drafted
- * for, as the vault takes them from an approved version. */
-static int
-put_kind(
-    struct test *t, bool command, struct ipc_bytes preimage, struct err *err)
-{
-	uint8_t module[MODULES_PER_CALL_MAX][32], digest[32];
-	const uint8_t *list;
-	struct tlv hex;
-	size_t n, count;
-
-	if (version_check(preimage.p, preimage.n, &list, &n, err) == -1)
-		return -1;
-	if (command) {
-		if (tlv_find(list, n, VERSION_EXECUTABLE_DIGEST, &hex) != 1 ||
-		    hex.n != HEX32_LEN ||
-		    hex_decode((const char *)hex.p, hex.n, digest) == -1)
-			return err_set(err, FAILURE_INTERNAL,
-			    "the version has no digest of its executable");
-		tlv_puts(&t->material, CTX_KIND, "command");
-		put_field(&t->material, CTX_SPEC, list, n, VERSION_SPEC);
-		put_field(
-		    &t->material, CTX_EXECUTABLE, list, n, VERSION_EXECUTABLE);
-		tlv_put(&t->material, CTX_EXECUTABLE_DIGEST, digest, 32);
-	} else {
-		if (version_modules(list, n, module, &count, err) == -1)
-			return -1;
-		put_field(&t->material, CTX_CODE, list, n, VERSION_CODE);
-		for (size_t i = 0; i < count; i++)
-			tlv_put(&t->material, CTX_MODULE, module[i], 32);
-	}
-	put_field(
-	    &t->material, CTX_OUTPUT_SCHEMA, list, n, VERSION_OUTPUT_SCHEMA);
-	return 0;
+	t->j = j;
+	buf_init(&t->args, ARGUMENTS_MAX);
+	buf_init(&t->material, IPC_BLOB_MAX);
+	j->data = t;
+	j->free_data = test_free;
+	db_params_init(&p);
+	db_p_id(&p, &id);
+	job_query(j, &newest, &p, found);
 }
 
 static void
@@ -304,25 +178,164 @@ found(struct job *j, const struct pg_result *rows)
 		    ipc_bytes(t->args.p, t->args.len), checked);
 }
 
-void
-manage_test_code(struct job *j)
+static void
+put_limits(struct test *t, const struct pg_result *rows)
 {
-	struct test *t;
-	struct db_params p;
-	struct ipc_id id;
+	uint64_t standard =
+	    (uint64_t)conf_int(t->j->a->proc.conf, "call_timeout");
+	uint64_t timeout = 0;
+	int column = C_LIMITS;
 
-	if (job_uuid(j, MF_TOOL_ID, &id) == -1)
-		return;
-	if ((t = calloc(1, sizeof(*t))) == NULL) {
-		job_fail(j, FAILURE_BUSY, "out of memory");
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct limit_info *l = limit_info((enum limit)i);
+		uint64_t v;
+
+		if (l->version == 0)
+			continue;
+		v = (uint64_t)db_int(rows, 0, column++);
+		if (i == LIMIT_TIMEOUT_MS)
+			timeout = v;
+		else if (l->context != 0 && v != 0)
+			tlv_put_u64(&t->material, (uint8_t)l->context, v);
+	}
+	if (timeout == 0)
+		timeout = standard;
+	if (timeout > TEST_TIMEOUT_MAX_MS)
+		timeout = TEST_TIMEOUT_MAX_MS;
+	t->timeout_ms = (uint32_t)timeout;
+}
+
+/* Adds code with its modules, or a command with the executable it was drafted
+ * for, as the vault takes them from an approved version. */
+static int
+put_kind(
+    struct test *t, bool command, struct ipc_bytes preimage, struct err *err)
+{
+	uint8_t module[MODULES_PER_CALL_MAX][32], digest[32];
+	const uint8_t *list;
+	struct tlv hex;
+	size_t n, count;
+
+	if (version_check(preimage.p, preimage.n, &list, &n, err) == -1)
+		return -1;
+	if (command) {
+		if (tlv_find(list, n, VERSION_EXECUTABLE_DIGEST, &hex) != 1 ||
+		    hex.n != HEX32_LEN ||
+		    hex_decode((const char *)hex.p, hex.n, digest) == -1)
+			return err_set(err, FAILURE_INTERNAL,
+			    "the version has no digest of its executable");
+		tlv_puts(&t->material, CTX_KIND, "command");
+		put_field(&t->material, CTX_SPEC, list, n, VERSION_SPEC);
+		put_field(
+		    &t->material, CTX_EXECUTABLE, list, n, VERSION_EXECUTABLE);
+		tlv_put(&t->material, CTX_EXECUTABLE_DIGEST, digest, 32);
+	} else {
+		if (version_modules(list, n, module, &count, err) == -1)
+			return -1;
+		put_field(&t->material, CTX_CODE, list, n, VERSION_CODE);
+		for (size_t i = 0; i < count; i++)
+			tlv_put(&t->material, CTX_MODULE, module[i], 32);
+	}
+	put_field(
+	    &t->material, CTX_OUTPUT_SCHEMA, list, n, VERSION_OUTPUT_SCHEMA);
+	return 0;
+}
+
+static void
+put_field(struct buf *out, uint8_t tag, const uint8_t *list, size_t n,
+    uint8_t version)
+{
+	struct tlv f;
+
+	if (tlv_find(list, n, version, &f) == 1)
+		tlv_put(out, tag, f.p, f.n);
+}
+
+/* ---- 3: the run ---- */
+
+static void
+checked(struct job *j)
+{
+	struct test *t = j->data;
+	const struct buf *kept =
+	    j->inner_kept.len > 0 ? &j->inner_kept : &t->args;
+	struct own_what own = {.kind = CONTEXT_TEST,
+	    .noun = "test",
+	    .tool = t->name,
+	    .principal = j->principal,
+	    .client = j->client,
+	    .protocol = j->protocol,
+	    .version = &t->version,
+	    .version_hash = &t->version_hash,
+	    .arguments = ipc_bytes(t->args.p, t->args.len),
+	    .material = &t->material,
+	    .timeout_ms = t->timeout_ms,
+	    .wait_ms = TEST_WAIT_MS};
+	struct buf text;
+
+	buf_init(&text, ARGUMENTS_KEPT);
+	db_text_clean(&text, kept->p, kept->len, ARGUMENTS_KEPT);
+	own.kept = ipc_bytes(text.p, text.len);
+	own_run(j->a, &own, ran, t);
+	buf_free(&text);
+}
+
+/* ---- 4: the test ran ---- */
+
+/* Failures of the tested code are a result; failures of the platform are
+ * not. */
+static void
+ran(void *arg, const struct own_end *e)
+{
+	struct test *t = arg;
+	char why[ERR_TEXT_MAX];
+
+	if (e->how == OWN_RAN && e->body.n > 0) {
+		show(t, e);
 		return;
 	}
-	t->j = j;
-	buf_init(&t->args, ARGUMENTS_MAX);
-	buf_init(&t->material, IPC_BLOB_MAX);
-	j->data = t;
-	j->free_data = test_free;
+	snprintf(why, sizeof(why), "%s", e->text);
+	job_fail(t->j,
+	    e->failure == FAILURE_NONE ? FAILURE_INTERNAL : e->failure, "%s",
+	    why);
+}
+
+static void
+show(struct test *t, const struct own_end *e)
+{
+	struct db_params p;
+
+	/* The test's own record has the result, without the values of telling
+	 * names (kept.h). */
+	t->j->result_elsewhere = true;
 	db_params_init(&p);
-	db_p_id(&p, &id);
-	job_query(j, &newest, &p, found);
+	db_p_bytes(&p, e->body.p, e->body.n);
+	db_p_bytes(&p, e->meta.p, e->meta.n);
+	if (e->failure == FAILURE_NONE)
+		db_p_null(&p);
+	else
+		db_p_str(&p, failure_info(e->failure)->name);
+	db_p_i64(&p, (int64_t)((e->duration_us + 500) / 1000));
+	db_p_i64(&p, t->number);
+	db_p_id(&p, &e->execution);
+	job_query(t->j, &shown, &p, answered);
+}
+
+static void
+answered(struct job *j, const struct pg_result *rows)
+{
+	job_out(j, db_bytes(rows, 0, 0));
+	job_done(j);
+}
+
+static void
+test_free(void *p)
+{
+	struct test *t = p;
+
+	if (t == NULL)
+		return;
+	buf_free(&t->args);
+	buf_free(&t->material);
+	free(t);
 }
