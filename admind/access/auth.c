@@ -168,8 +168,7 @@ attached(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, err);
 		return;
 	}
-	m.listener =
-	    ipc_str(op->link->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	m.listener = ipc_str(listener_name(op->link->listener));
 	m.session_key = ipc_bytes(a->session_key, sizeof(a->session_key));
 	m.revision = (uint64_t)db_int(rows, 0, 0);
 	link_answer(op->link, op->request, IPC_GW_CONFIG, &m);

@@ -314,8 +314,7 @@ store_used(struct admind *a)
 				continue;
 			db_a_bytes(&ids, t->id.b, sizeof(t->id.b));
 			db_a_time_us(&at, t->used_us);
-			db_a_str(&by,
-			    t->used_by == LISTENER_LOCAL ? "local" : "tunnel");
+			db_a_str(&by, listener_name(t->used_by));
 			t->used_us = 0;
 			n++;
 		}

@@ -8,8 +8,6 @@
 int adminq_message(struct link *, struct ipc_frame *);   /* ADMIN_QUERY */
 int adminact_message(struct link *, struct ipc_frame *); /* ADMIN_ACTION */
 int transfer_message(struct link *, struct ipc_frame *); /* EXPORT, IMPORT */
-int adminset_message(
-    struct link *, struct ipc_frame *); /* LIMITS_SET and the other _SETs */
 int doctor_message(struct link *, struct ipc_frame *);
 void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
 void doctor_status_json(struct admind *, struct jsonw *);

@@ -6,8 +6,10 @@
  * for the socket that admits uid 0. The role is compared here, with the table's
  * row, before PostgreSQL hears of it; the vault has judged both halves of the
  * login. A taken-over admind-http gains the rights of the logins that pass
- * through it, for as long as they live, and nothing without a login. No
- * language model's request leads here.
+ * through it, for as long as they live, and nothing without a login. What is
+ * uid 0's alone has the role ADMIN_ROOT, which no login has. No language
+ * model's request leads here: no management tool does, and a gateway may not
+ * send this message.
  *
  * The body is JSON that this process does not read: PostgreSQL does, as a
  * parameter. Names of actions come from the table, so no part of a message
@@ -95,7 +97,7 @@ static void
 run(struct op *op)
 {
 	static const char *const roles[] = {
-	    "viewer", "reviewer", "administrator"};
+	    "viewer", "reviewer", "administrator", "root"};
 	struct head h = head_of(op);
 	const uint8_t *p = op->buf.p + sizeof(h);
 	struct db_params q;
@@ -103,7 +105,7 @@ run(struct op *op)
 	db_params_init(&q);
 	db_p_str(&q, h.action->name);
 	db_p_str(&q, op->actor);
-	db_p_str(&q, op->link->role == IPC_ROLE_CTL ? "root" : roles[op->role]);
+	db_p_str(&q, roles[op->role]);
 	db_p_text(&q, ipc_bytes(p, h.id));
 	if (h.seen)
 		db_p_hash(&q, &op->hash);

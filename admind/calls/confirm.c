@@ -218,7 +218,7 @@ confirm_start(struct job *j, void (*then)(struct job *))
 	db_p_id(&p, &j->approval);
 	db_p_id(&p, &j->version_id);
 	db_p_str(&p, j->principal);
-	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, listener_name(j->listener));
 	db_p_str(&p, j->tool);
 	db_p_hash(&p, &j->args_sha256);
 	db_p_bytes(&p, text.p, text.len);

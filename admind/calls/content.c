@@ -80,7 +80,7 @@ open_intent(struct job *j)
 	db_p_hash(&p, &j->version_hash);
 	db_p_id(&p, &j->epoch);
 	db_p_str(&p, j->principal);
-	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, listener_name(j->listener));
 	db_p_str(&p, j->tool);
 	db_p_hash(&p, &j->args_sha256);
 	db_p_bytes(&p, text.p, text.len);

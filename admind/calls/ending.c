@@ -51,8 +51,6 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 {
 	static const char *const kinds[] = {
 	    NULL, "tool", "inspect", "test", "management"};
-	static const char *const listeners[] = {
-	    NULL, "local", "tunnel", "admind"};
 	struct tlv t[INTENT_TAG_MAX + 1] = {{0}}, f;
 	struct tlv_reader r;
 	uint64_t kind = 0, listener = 0, created = 0, deadline = 0;
@@ -64,7 +62,7 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 			t[f.tag] = f;
 	if (tlv_u64(&t[INTENT_KIND], &kind) == -1 || kind < 1 ||
 	    kind > kind_max || tlv_u64(&t[INTENT_LISTENER], &listener) == -1 ||
-	    listener < 1 || listener > 3 ||
+	    listener < LISTENER_LOCAL || listener > LISTENER_ADMIND ||
 	    tlv_u64(&t[INTENT_CREATED_US], &created) == -1 || created == 0 ||
 	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
@@ -93,7 +91,7 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 	else
 		db_p_null(p);
 	db_p_bytes(p, clean->p, at[0]);
-	db_p_str(p, listeners[listener]);
+	db_p_str(p, listener_name((unsigned)listener));
 	db_p_bytes(p, clean->p + at[0], at[1] - at[0]);
 	db_p_bytes(p, t[INTENT_ARGS_SHA256].p, 32);
 	db_p_bytes(p, clean->p + at[1], at[2] - at[1]);

@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "call.h"
-#include "hold.h"
-#include "ids.h"
 #include "inner.h"
 #include "jobs.h"
-#include "log.h"
+#include "own_run.h"
 
 enum {
 	/* The longest possible call, with its queue and the way back. Its own
@@ -16,7 +14,6 @@ enum {
 };
 
 struct inner {
-	struct admind *a;
 	enum inner_mode mode;
 	struct ipc_id execution;
 	struct ipc_hash version;
@@ -46,52 +43,21 @@ end(struct inner *in, enum failure f, const char *text, struct ipc_bytes body)
 }
 
 static void
-ran(void *arg, struct ipc_frame *f, enum failure gone)
+ran(void *arg, const struct own_end *e)
 {
-	const struct ipc_bytes none = ipc_bytes(NULL, 0);
-	struct inner *in = arg;
-	struct ipc_call_result m;
-	enum failure failure;
-	struct err err;
-
-	if (f != NULL && f->type == IPC_CALL_EVENT)
-		return; /* nobody listens to its log */
-	if (f == NULL || f->type != IPC_CALL_RESULT) {
-		answer_err(f, gone, &err);
-		if (f == NULL) {
-			hold_cancel(in->a, &in->execution, FAILURE_KILLED);
-			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
-			    "the sandbox ended during the call");
-		}
-		end(in, err.failure, err.text, none);
-		return;
-	}
-	if (ipc_decode(f, &m, &err) == -1 || m.body_len > m.body_meta.n ||
-	    m.failure >= FAILURE_COUNT) {
-		end(in, FAILURE_INTERNAL, "malformed result", none);
-		return;
-	}
-	failure = (enum failure)m.failure;
-	if (m.outcome != OUTCOME_DONE && failure == FAILURE_NONE)
-		failure = FAILURE_INTERNAL;
-	end(in, failure, failure_info(failure)->fix,
-	    ipc_bytes(m.body_meta.p, m.body_len));
+	end(arg, e->failure, e->text, e->body);
 }
 
 void
 inner_run(struct job *j)
 {
-	struct ipc_peer *peer = ipc_client_peer(j->a->sandboxd);
-	struct ipc_run m = {.execution = j->execution,
-	    .arguments = ipc_bytes(j->arguments.p, j->arguments.len)};
 	struct inner *in = j->inner;
-	uint64_t id;
 
 	in->execution = j->execution;
 	in->version = j->version_hash;
-	if (peer == NULL ||
-	    ipc_request(peer, IPC_RUN, &m, WAIT_MS, ran, in, &id) == -1) {
-		hold_cancel(j->a, &j->execution, FAILURE_KILLED);
+	if (own_run_held(j->a, &j->execution,
+		ipc_bytes(j->arguments.p, j->arguments.len), "call", WAIT_MS,
+		ran, in) == -1) {
 		job_refuse(j, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox is not reachable");
 		return;
@@ -130,7 +96,6 @@ inner_call(struct admind *a, const char *name, const char *principal,
 		cb(arg, &e);
 		return;
 	}
-	in->a = a;
 	in->mode = mode;
 	in->cb = cb;
 	in->arg = arg;

@@ -155,10 +155,8 @@ intent_params(const struct job *j, struct db_params *p, struct buf *text)
 	db_p_id(p, &j->epoch);
 	db_p_time_us(p, j->limits_at);
 	db_p_str(p, j->principal);
-	db_p_str(p,
-	    j->inner != NULL                    ? "admind"
-		: j->listener == LISTENER_LOCAL ? "local"
-						: "tunnel");
+	db_p_str(
+	    p, listener_name(j->inner != NULL ? LISTENER_ADMIND : j->listener));
 	db_p_str(p, j->tool);
 	db_p_hash(p, &j->args_sha256);
 	db_p_bytes(p, text->p, text->len);

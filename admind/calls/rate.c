@@ -15,9 +15,9 @@
 #include "jobs.h"
 #include "limits.h"
 #include "log.h"
+#include "table.h"
 
 enum {
-	BUCKETS = 1024,    /* of the hash table; a power of two */
 	RATES_MAX = 4096,  /* leases; the one not used for longest goes */
 	LEASE_PARTS = 20,  /* of a minute: three seconds' worth */
 	BURST_PARTS = 8,   /* of the burst at most, so that nodes share it */
@@ -35,7 +35,7 @@ struct own {
 };
 
 struct rate {
-	LIST_ENTRY(rate) chain;
+	struct table_node node; /* by subject, in its scope's table */
 	TAILQ_ENTRY(rate) order;
 	struct rates *all;
 	enum rate_scope scope;
@@ -50,7 +50,6 @@ struct rate {
 	unsigned nwaiting;
 };
 
-LIST_HEAD(rate_chain, rate);
 TAILQ_HEAD(rate_order, rate);
 
 struct rates {
@@ -60,15 +59,12 @@ struct rates {
 	    tool;        /* a minute */
 	struct own *own; /* sorted by scope and subject */
 	size_t nown;
-	struct rate_chain chain[BUCKETS];
+	struct table by_subject[RATE_SCOPES];
 	struct rate_order order; /* newest use last */
 	unsigned n, ticks;
 };
 
 static const char *const scopes[] = {"principal", "tool", "listener"};
-static const char *const listeners[] = {[LISTENER_NONE] = "",
-    [LISTENER_LOCAL] = "local",
-    [LISTENER_TUNNEL] = "tunnel"};
 
 static const struct db_stmt lease = {"rate_lease",
     "SELECT granted, wait_ms, per_minute, burst"
@@ -86,6 +82,13 @@ rates_new(struct admind *a)
 
 	if (all == NULL)
 		return NULL;
+	for (int s = 0; s < RATE_SCOPES; s++)
+		if (table_init(&all->by_subject[s], RATES_MAX) == -1) {
+			while (s-- > 0)
+				table_free(&all->by_subject[s]);
+			free(all);
+			return NULL;
+		}
 	all->a = a;
 	all->listener[LISTENER_TUNNEL] = TUNNEL_DEFAULT;
 	TAILQ_INIT(&all->order);
@@ -148,16 +151,6 @@ limited(const struct rates *all, enum rate_scope scope, const char *subject,
 
 /* ---- leases ---- */
 
-static unsigned
-bucket(enum rate_scope scope, const char *subject)
-{
-	uint32_t h = UINT32_C(0x811c9dc5) ^ scope;
-
-	for (; *subject != '\0'; subject++)
-		h = (h ^ (uint8_t)*subject) * UINT32_C(0x01000193);
-	return (h ^ h >> 16) & (BUCKETS - 1);
-}
-
 static void
 nothing(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -187,15 +180,16 @@ return_tokens(struct rate *r, int64_t keep)
 static struct rate *
 get(struct rates *all, enum rate_scope scope, const char *subject)
 {
-	unsigned at = bucket(scope, subject);
+	struct table *t = &all->by_subject[scope];
+	size_t n = strlen(subject);
 	struct rate *r, *old;
 
-	LIST_FOREACH(r, &all->chain[at], chain)
-		if (r->scope == scope && strcmp(r->subject, subject) == 0) {
-			TAILQ_REMOVE(&all->order, r, order);
-			TAILQ_INSERT_TAIL(&all->order, r, order);
-			return r;
-		}
+	r = TABLE_OBJECT(struct rate, node, table_find(t, subject, n));
+	if (r != NULL) {
+		TAILQ_REMOVE(&all->order, r, order);
+		TAILQ_INSERT_TAIL(&all->order, r, order);
+		return r;
+	}
 	if (all->n == RATES_MAX) {
 		TAILQ_FOREACH(old, &all->order, order)
 			if (!old->asking && old->nwaiting == 0)
@@ -203,7 +197,7 @@ get(struct rates *all, enum rate_scope scope, const char *subject)
 		if (old == NULL)
 			return NULL;
 		return_tokens(old, 0);
-		LIST_REMOVE(old, chain);
+		table_del(&all->by_subject[old->scope], &old->node);
 		TAILQ_REMOVE(&all->order, old, order);
 		free(old);
 		all->n--;
@@ -214,9 +208,9 @@ get(struct rates *all, enum rate_scope scope, const char *subject)
 	r->all = all;
 	r->scope = scope;
 	r->lease = 1;
-	memcpy(r->subject, subject, strlen(subject) + 1);
+	memcpy(r->subject, subject, n + 1);
 	TAILQ_INIT(&r->waiting);
-	LIST_INSERT_HEAD(&all->chain[at], r, chain);
+	table_add(t, &r->node, r->subject, n);
 	TAILQ_INSERT_TAIL(&all->order, r, order);
 	all->n++;
 	return r;
@@ -314,7 +308,7 @@ step(struct job *j)
 	    j->rate_at++) {
 		subject = j->rate_at == RATE_TOOL  ? j->tool
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
-						   : listeners[j->listener];
+						   : listener_name(j->listener);
 		if (!limited(all, j->rate_at, subject, j->listener))
 			continue;
 		r = get(all, j->rate_at, subject);

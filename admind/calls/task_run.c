@@ -20,6 +20,7 @@
 #include "ids.h"
 #include "jobs.h"
 #include "log.h"
+#include "own_run.h"
 #include "tasks.h"
 
 enum {
@@ -259,12 +260,10 @@ void
 task_run_start(struct job *j)
 {
 	struct admind *a = j->a;
-	struct ipc_peer *peer = ipc_client_peer(a->sandboxd);
-	struct ipc_run m = {.execution = j->execution,
-	    .arguments = ipc_bytes(j->arguments.p, j->arguments.len)};
 	char id[UUID_TEXT_LEN + 1];
-	struct task *t = peer != NULL ? task_new(a, &j->execution) : NULL;
-	uint64_t request;
+	struct task *t = ipc_client_peer(a->sandboxd) != NULL
+	    ? task_new(a, &j->execution)
+	    : NULL;
 
 	if (t == NULL) {
 		hold_cancel(a, &j->execution, FAILURE_KILLED);
@@ -282,10 +281,10 @@ task_run_start(struct job *j)
 	} else {
 		answer(j);
 	}
-	if (ipc_request(peer, IPC_RUN, &m, WAIT_MS, heard, t, &request) == -1) {
-		hold_cancel(a, &j->execution, FAILURE_KILLED);
+	if (own_run_send(a, &j->execution,
+		ipc_bytes(j->arguments.p, j->arguments.len), WAIT_MS, heard,
+		t) == -1)
 		task_free(t);
-	}
 	(void)job_enter(j, JOB_DONE);
 	job_free(j);
 }

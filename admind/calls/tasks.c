@@ -52,11 +52,6 @@ static const struct db_stmt cancel_row = {"task_cancel",
     "SELECT mcpbox.task_cancel($1::uuid, $2::text, $3::text)", DB_SURE};
 static const struct db_stmt sweep_rows = {
     "tasks_sweep", "SELECT mcpbox.tasks_sweep()", DB_FAST};
-static const char *
-listener_name(enum listener l)
-{
-	return l == LISTENER_LOCAL ? "local" : "tunnel";
-}
 
 static bool
 is(struct ipc_bytes b, const char *s)

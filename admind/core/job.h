@@ -104,9 +104,8 @@ struct job {
 		void (*fields)(struct job *, struct ipc_bytes);
 		void (*plain)(struct job *);
 	} next;
-	struct ipc_id inspection; /* execution id of the inspection in work */
-	bool is_error;            /* how it ended, for the record */
-	const char *fix;          /* is_error: a sentence of fix.def */
+	bool is_error;   /* how it ended, for the record */
+	const char *fix; /* is_error: a sentence of fix.def */
 	enum failure failure;
 	struct buf body; /* the CallToolResult */
 };

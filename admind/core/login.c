@@ -50,7 +50,7 @@ login_check(struct op *op, struct ipc_bytes token, void (*then)(struct op *))
 	op->then = then;
 	if (op->link->role == IPC_ROLE_CTL) {
 		memcpy(op->actor, "root", sizeof("root"));
-		op->role = ADMIN_ADMINISTRATOR;
+		op->role = ADMIN_ROOT;
 		then(op);
 		return;
 	}

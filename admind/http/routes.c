@@ -21,8 +21,10 @@ static const struct route routes[] = {
 #undef R
 #define A(name, role, method, path, seen, members, doc) \
 	{HTTP1_##method, path, ACCESS_WRITE, action_write, "", #name},
+#define U(name, members, doc)
 #include "admin_action.def"
 #undef A
+#undef U
 };
 
 enum { NROUTES = sizeof(routes) / sizeof(routes[0]) };

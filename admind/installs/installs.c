@@ -1,7 +1,7 @@
 /*
  * The installer's runs, one at a time:
  *
- *  module_install_next -> intent row -> sealed, held -> RUN -> stored
+ *  module_install_next -> run (own_run.h), in which the store takes the entry
  *  -> module_installed -> dependencies, automatic approvals
  *
  * What a hostile admind gains by starting one: a wheel of the index that
@@ -19,13 +19,11 @@
 #include <string.h>
 
 #include "context.h"
-#include "crypto.h"
-#include "ending.h"
-#include "hold.h"
 #include "ids.h"
 #include "installs.h"
 #include "log.h"
 #include "op.h"
+#include "own_run.h"
 
 enum {
 	/* sandboxd's module_time ends it sooner, or at the latest just here. */
@@ -42,17 +40,10 @@ enum {
 	KEY_MAX = NAME_MAX_ + 1 + VERSION_MAX_
 };
 
-#define PRINCIPAL "installer"
-
 static const struct db_stmt next_due = {"installs_next",
     "SELECT name, version FROM mcpbox.module_install_next($1::text, $2::uuid,"
     " $3::int8)",
     DB_SURE};
-static const struct db_stmt open_row = {"installs_open",
-    "SELECT mcpbox.execution_open($1::uuid, 'inspect', NULL, NULL,"
-    " $2::uuid, $3::text, 'admind', $4::text, $5::bytea, $6::text, 'mcpbox',"
-    " '', $7::timestamptz, $8::timestamptz)",
-    DB_FAST};
 static const struct db_stmt installed = {"installs_done",
     "SELECT version, wrong FROM mcpbox.module_installed($1::text, $2::text,"
     " $3::uuid, $4::bytea, $5::bytea, $6::int8, $7::int8)",
@@ -76,13 +67,7 @@ static struct {
 	bool repair; /* for this node alone: nothing waits for it */
 	char name[NAME_MAX_ + 1], version[VERSION_MAX_ + 1];
 	struct ipc_hash sha256, digest; /* repair: the wheel's, the entry's */
-	struct ipc_id execution, epoch;
-	char tool[EXPOSED_NAME_MAX + 1];
-	struct buf args;
-	struct ipc_hash args_sha256;
-	uint64_t created_us;
-	bool stored;
-	struct ipc_module_stored what;
+	struct ipc_id execution; /* chosen before the lease, which names it */
 
 	/* the look: granted modules after `after`; are they in the store? */
 	struct pg_result *granted;
@@ -91,83 +76,202 @@ static struct {
 	char after[KEY_MAX + 1];
 } in;
 
-static void end(void);
+/* The steps, in order; each leads to the next. */
+static void take_next(void);
+static void due(void *arg, const struct pg_result *rows, const struct err *err);
+static void begin(void);
+static void ran(void *arg, const struct own_end *e);
+static bool worth_another(enum failure f);
+static void repaired(const struct ipc_hash *digest);
+static void recorded(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void failed(struct ipc_bytes body, const char *text, bool again);
+static void noted(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void look_over(unsigned ticks);
+static void look(void);
+static void granted(
+    void *arg, const struct pg_result *rows, const struct err *err);
+static void says(void *arg, struct ipc_frame *f, enum failure gone);
+static void repair_next(void);
+static bool take_hash(int row, int col, struct ipc_hash *out);
 
-/* ---- the row's words ---- */
-
-static uint64_t
-deadline_us(void)
+/* Requests come first: a person waits for them. */
+void
+installs_tick(struct admind *a)
 {
-	return in.created_us + WAIT_MS * UINT64_C(1000);
+	in.a = a;
+	if (in.busy || !a->sandbox_ready)
+		return;
+	if (a->ticks >= in.next_tick) {
+		take_next();
+		return;
+	}
+	/* Another sandbox may have another store. */
+	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
+		look_over(0);
+		in.looked = a->sandbox_epoch;
+	}
+	if (in.granted != NULL)
+		repair_next();
+	else if (a->ticks >= in.look_tick)
+		look();
 }
 
-static void
-put_intent(struct buf *out)
+void
+installs_soon(void)
 {
-	tlv_puts(out, INTENT_TOOL, in.tool);
-	tlv_puts(out, INTENT_PRINCIPAL, PRINCIPAL);
-	tlv_put_u64(out, INTENT_LISTENER, LISTENER_ADMIND);
-	tlv_put(out, INTENT_ARGS_SHA256, in.args_sha256.b, 32);
-	tlv_put_u64(out, INTENT_CREATED_US, in.created_us);
-	tlv_put_u64(out, INTENT_DEADLINE_US, deadline_us());
-	tlv_put_u64(out, INTENT_KIND, CONTEXT_INSPECT);
-	tlv_put(out, INTENT_ARGUMENTS, in.args.p, in.args.len);
+	in.next_tick = 0;
 }
 
-/* ---- 6: the end of a run ---- */
+/* ---- 1: the next due installation ---- */
 
 static void
-noted(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	/* The lease ends, and another attempt begins. */
-	if (err != NULL)
-		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
-	end();
-}
-
-/* body: the runner's error; if empty, text says why. again: the index or this
- * node may do better later. */
-static void
-failed(struct ipc_bytes body, const char *text, bool again)
+take_next(void)
 {
 	struct db_params p;
 
-	log_event(LOG_LV_WARN, "module_install", "%s%s%s: %s", in.name,
-	    in.version[0] != '\0' ? "==" : "", in.version,
-	    body.n > 0 ? "see its record" : text);
+	in.busy = true;
+	in.repair = false;
+	in.next_tick = in.a->ticks + NEXT_TICKS;
+	id_random(&in.execution);
+	db_params_init(&p);
+	db_p_str(&p, in.a->node);
+	db_p_id(&p, &in.execution);
+	db_p_i64(&p, LEASE_MS);
+	db_query(in.a->db, &next_due, &p, due, NULL);
+}
+
+static void
+due(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	if (err != NULL || db_nrows(rows) == 0 ||
+	    !db_text(rows, 0, 0, in.name, sizeof(in.name)) ||
+	    !db_text(rows, 0, 1, in.version, sizeof(in.version))) {
+		in.busy = false;
+		return;
+	}
+	begin();
+}
+
+static void
+end(void)
+{
+	in.busy = false;
+	in.next_tick = 0;
+}
+
+/* ---- 2: the run ---- */
+
+static void
+begin(void)
+{
+	char pin[HEX32_LEN + 1] = "", tool[EXPOSED_NAME_MAX + 1];
+	struct own_what own = {.kind = CONTEXT_MODULE,
+	    .noun = "installation",
+	    .execution = &in.execution,
+	    .tool = tool,
+	    .principal = "installer",
+	    .client = "mcpbox",
+	    .protocol = "",
+	    .timeout_ms = TIMEOUT_MS,
+	    .wait_ms = WAIT_MS};
+	struct buf args;
+	struct jsonw w;
+
+	(void)snprintf(
+	    tool, sizeof(tool), "module:%.*s", (int)sizeof(tool) - 8, in.name);
+	if (in.repair)
+		hex_encode(in.sha256.b, sizeof(in.sha256.b), pin);
+	buf_init(&args, ARGUMENTS_KEPT);
+	jsonw_open(&w, &args);
+	jsonw_obj(&w);
+	jsonw_kv_str(&w, "name", in.name);
+	jsonw_kv_str(&w, "version", in.version);
+	jsonw_kv_str(&w, "sha256", pin);
+	jsonw_obj_end(&w);
+	own.arguments = own.kept = ipc_bytes(args.p, args.len);
+	if (args.failed)
+		failed(ipc_bytes(NULL, 0), "out of memory", true);
+	else
+		own_run(in.a, &own, ran, NULL);
+	buf_free(&args);
+}
+
+/* ---- 3: the end of a run ---- */
+
+static void
+ran(void *arg, const struct own_end *e)
+{
+	const struct ipc_bytes none = ipc_bytes(NULL, 0);
+	struct db_params p;
+
+	if (e->how != OWN_RAN) {
+		failed(none, e->text,
+		    e->how == OWN_REFUSED &&
+			e->failure != FAILURE_MISSING_GRANT);
+		return;
+	}
+	if (e->outcome != OUTCOME_DONE) {
+		failed(
+		    e->body, "the installer failed", worth_another(e->failure));
+		return;
+	}
+	if (e->stored == NULL) {
+		failed(none,
+		    "the installer ended, and the store has nothing of it",
+		    false);
+		return;
+	}
 	if (in.repair) {
-		end();
+		repaired(&e->stored->digest);
 		return;
 	}
 	db_params_init(&p);
 	db_p_str(&p, in.name);
 	db_p_str(&p, in.version);
 	db_p_id(&p, &in.execution);
-	db_p_bytes(&p, body.p, body.n);
-	db_p_str(&p, text);
-	db_p_bool(&p, again);
-	db_query(in.a->db, &not_installed, &p, noted, NULL);
+	db_p_bytes(&p, e->body.p, e->body.n);
+	db_p_hash(&p, &e->stored->digest);
+	db_p_i64(&p, (int64_t)e->stored->files);
+	db_p_i64(&p, (int64_t)e->stored->size);
+	db_query(in.a->db, &installed, &p, recorded, NULL);
 }
 
-/* sandboxd did not have it yet, so this closes its row. */
-static void
-refused(const struct err *err)
+static bool
+worth_another(enum failure f)
 {
-	struct ending e = {.id = in.execution,
-	    .epoch = in.epoch,
-	    .outcome = OUTCOME_REFUSED,
-	    .failure = err->failure,
-	    .ended_us = now_us()};
-	struct buf intent;
+	switch (f) {
+	case FAILURE_UPSTREAM:
+	case FAILURE_TIMEOUT:
+	case FAILURE_BUSY:
+	case FAILURE_KILLED:
+	case FAILURE_LOST:
+	case FAILURE_SANDBOX_UNAVAILABLE:
+	case FAILURE_STORAGE_UNAVAILABLE:
+		return true;
+	default:
+		return false;
+	}
+}
 
-	buf_init(&intent, IPC_FRAME_MAX);
-	put_intent(&intent);
-	if (!intent.failed)
-		e.intent = ipc_bytes(intent.p, intent.len);
-	ending_close(in.a, &e);
-	buf_free(&intent);
-	failed(ipc_bytes(NULL, 0), err->text,
-	    err->failure != FAILURE_MISSING_GRANT);
+static void
+repaired(const struct ipc_hash *digest)
+{
+	char want[HEX32_LEN + 1], got[HEX32_LEN + 1];
+
+	if (memcmp(digest, &in.digest, sizeof(in.digest)) == 0) {
+		log_event(LOG_LV_INFO, "module_installed",
+		    "%s==%s, which this node lacked", in.name, in.version);
+	} else {
+		hex_encode(in.digest.b, sizeof(in.digest.b), want);
+		hex_encode(digest->b, sizeof(digest->b), got);
+		log_event(LOG_LV_ERR, "module_install",
+		    "%s==%s unpacks to %s here, %s was recorded: calls with it "
+		    "fail",
+		    in.name, in.version, got, want);
+	}
+	end();
 }
 
 static void
@@ -196,63 +300,18 @@ recorded(void *arg, const struct pg_result *rows, const struct err *err)
 	end();
 }
 
+/* body: the runner's error; if empty, text says why. again: the index or this
+ * node may do better later. */
 static void
-repaired(void)
+failed(struct ipc_bytes body, const char *text, bool again)
 {
-	char want[HEX32_LEN + 1], got[HEX32_LEN + 1];
-
-	if (memcmp(&in.what.digest, &in.digest, sizeof(in.digest)) == 0) {
-		log_event(LOG_LV_INFO, "module_installed",
-		    "%s==%s, which this node lacked", in.name, in.version);
-	} else {
-		hex_encode(in.digest.b, sizeof(in.digest.b), want);
-		hex_encode(in.what.digest.b, sizeof(in.what.digest.b), got);
-		log_event(LOG_LV_ERR, "module_install",
-		    "%s==%s unpacks to %s here, %s was recorded: calls with it "
-		    "fail",
-		    in.name, in.version, got, want);
-	}
-	end();
-}
-
-/* ---- 5: the run ended ---- */
-
-static bool
-worth_another(enum failure f)
-{
-	switch (f) {
-	case FAILURE_UPSTREAM:
-	case FAILURE_TIMEOUT:
-	case FAILURE_BUSY:
-	case FAILURE_KILLED:
-	case FAILURE_LOST:
-	case FAILURE_SANDBOX_UNAVAILABLE:
-	case FAILURE_STORAGE_UNAVAILABLE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void
-done(const struct ipc_call_result *m)
-{
-	struct ipc_bytes body = ipc_bytes(m->body_meta.p, m->body_len);
 	struct db_params p;
 
-	if (m->outcome != OUTCOME_DONE) {
-		failed(body, "the installer failed",
-		    worth_another((enum failure)m->failure));
-		return;
-	}
-	if (!in.stored) {
-		failed(ipc_bytes(NULL, 0),
-		    "the installer ended, and the store has nothing of it",
-		    false);
-		return;
-	}
+	log_event(LOG_LV_WARN, "module_install", "%s%s%s: %s", in.name,
+	    in.version[0] != '\0' ? "==" : "", in.version,
+	    body.n > 0 ? "see its record" : text);
 	if (in.repair) {
-		repaired();
+		end();
 		return;
 	}
 	db_params_init(&p);
@@ -260,178 +319,18 @@ done(const struct ipc_call_result *m)
 	db_p_str(&p, in.version);
 	db_p_id(&p, &in.execution);
 	db_p_bytes(&p, body.p, body.n);
-	db_p_hash(&p, &in.what.digest);
-	db_p_i64(&p, (int64_t)in.what.files);
-	db_p_i64(&p, (int64_t)in.what.size);
-	db_query(in.a->db, &installed, &p, recorded, NULL);
+	db_p_str(&p, text);
+	db_p_bool(&p, again);
+	db_query(in.a->db, &not_installed, &p, noted, NULL);
 }
 
 static void
-ran(void *arg, struct ipc_frame *f, enum failure gone)
+noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	struct ipc_call_result m;
-	struct err err;
-
-	if (f != NULL && f->type == IPC_CALL_EVENT)
-		return;
-	if (f != NULL && f->type == IPC_MODULE_STORED) {
-		if (ipc_decode(f, &in.what, &err) == 0)
-			in.stored = memcmp(&in.what.execution, &in.execution,
-					sizeof(in.execution)) == 0;
-		return;
-	}
-	if (f == NULL || f->type != IPC_CALL_RESULT) {
-		answer_err(f, gone, &err);
-		if (f == NULL) {
-			hold_cancel(in.a, &in.execution, FAILURE_KILLED);
-			err_set(&err, FAILURE_SANDBOX_UNAVAILABLE,
-			    "the sandbox ended during the installation");
-		}
-		failed(ipc_bytes(NULL, 0), err.text, true);
-		return;
-	}
-	if (ipc_decode(f, &m, &err) == -1 || m.body_len > m.body_meta.n)
-		failed(ipc_bytes(NULL, 0), "malformed result", false);
-	else
-		done(&m);
-}
-
-/* ---- 4: held ---- */
-
-static void
-held(void *arg, const struct err *err)
-{
-	struct ipc_peer *peer = ipc_client_peer(in.a->sandboxd);
-	struct ipc_run m = {.execution = in.execution,
-	    .arguments = ipc_bytes(in.args.p, in.args.len)};
-	struct err e;
-	uint64_t id;
-
-	if (err != NULL) {
-		refused(err);
-		return;
-	}
-	if (peer == NULL ||
-	    ipc_request(peer, IPC_RUN, &m, WAIT_MS, ran, NULL, &id) == -1) {
-		(void)err_set(&e, FAILURE_SANDBOX_UNAVAILABLE,
-		    "the sandbox is not reachable");
-		failed(ipc_bytes(NULL, 0), e.text, true);
-	}
-}
-
-/* ---- 3: sealed ---- */
-
-static void
-opened(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct buf material, intent;
-	char why[32];
-	struct err e;
-
-	if (err != NULL) {
-		failed(ipc_bytes(NULL, 0), err->text, true);
-		return;
-	}
-	if (!db_text(rows, 0, 0, why, sizeof(why)) || strcmp(why, "ok") != 0) {
-		failed(ipc_bytes(NULL, 0), "the sandbox is restarting", true);
-		return;
-	}
-	buf_init(&material, IPC_BLOB_MAX);
-	buf_init(&intent, IPC_FRAME_MAX);
-	put_intent(&intent);
-	tlv_puts(&material, CTX_NAME, in.tool);
-	tlv_put(&material, CTX_ARGS_SHA256, in.args_sha256.b, 32);
-	tlv_put_u64(&material, CTX_TIMEOUT_MS, TIMEOUT_MS);
-	tlv_put_u64(&material, CTX_HOLD_UNTIL_MS, HOLD_MS);
-	tlv_put(&material, CTX_INTENT, intent.p, intent.len);
-	if (material.failed || intent.failed) {
-		(void)err_set(&e, FAILURE_BUSY, "out of memory");
-		refused(&e);
-	} else {
-		hold_start(in.a, &in.execution, &in.epoch, LISTENER_ADMIND,
-		    CONTEXT_MODULE, ipc_bytes(material.p, material.len), held,
-		    NULL);
-	}
-	buf_free(&material);
-	buf_free(&intent);
-}
-
-/* ---- 2: the row ---- */
-
-static void
-begin(void)
-{
-	char pin[HEX32_LEN + 1] = "";
-	struct db_params p;
-	struct jsonw w;
-
-	in.stored = false;
-	in.created_us = now_us();
-	(void)snprintf(in.tool, sizeof(in.tool), "module:%.*s",
-	    (int)sizeof(in.tool) - 8, in.name);
-	if (in.repair)
-		hex_encode(in.sha256.b, sizeof(in.sha256.b), pin);
-	buf_init(&in.args, ARGUMENTS_KEPT);
-	jsonw_open(&w, &in.args);
-	jsonw_obj(&w);
-	jsonw_kv_str(&w, "name", in.name);
-	jsonw_kv_str(&w, "version", in.version);
-	jsonw_kv_str(&w, "sha256", pin);
-	jsonw_obj_end(&w);
-	if (in.args.failed) {
-		failed(ipc_bytes(NULL, 0), "out of memory", true);
-		return;
-	}
-	sha256(in.args.p, in.args.len, &in.args_sha256);
-	db_params_init(&p);
-	db_p_id(&p, &in.execution);
-	db_p_id(&p, &in.epoch);
-	db_p_str(&p, PRINCIPAL);
-	db_p_str(&p, in.tool);
-	db_p_hash(&p, &in.args_sha256);
-	db_p_bytes(&p, in.args.p, in.args.len);
-	db_p_time_us(&p, in.created_us);
-	db_p_time_us(&p, deadline_us());
-	db_query(in.a->db, &open_row, &p, opened, NULL);
-}
-
-/* ---- 1: the next due installation ---- */
-
-static void
-end(void)
-{
-	buf_free(&in.args);
-	in.busy = false;
-	in.next_tick = 0;
-}
-
-static void
-due(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	if (err != NULL || db_nrows(rows) == 0 ||
-	    !db_text(rows, 0, 0, in.name, sizeof(in.name)) ||
-	    !db_text(rows, 0, 1, in.version, sizeof(in.version))) {
-		in.busy = false;
-		return;
-	}
-	begin();
-}
-
-static void
-take_next(void)
-{
-	struct db_params p;
-
-	in.busy = true;
-	in.repair = false;
-	in.next_tick = in.a->ticks + NEXT_TICKS;
-	in.epoch = in.a->sandbox_epoch;
-	id_random(&in.execution);
-	db_params_init(&p);
-	db_p_str(&p, in.a->node);
-	db_p_id(&p, &in.execution);
-	db_p_i64(&p, LEASE_MS);
-	db_query(in.a->db, &next_due, &p, due, NULL);
+	/* The lease ends, and another attempt begins. */
+	if (err != NULL)
+		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
+	end();
 }
 
 /* ---- entries that this node's store lacks ---- */
@@ -447,22 +346,14 @@ look_over(unsigned ticks)
 }
 
 static void
-says(void *arg, struct ipc_frame *f, enum failure gone)
+look(void)
 {
-	struct ipc_store_says m;
-	struct err err;
+	struct db_params p;
 
-	in.busy = false;
-	if (f == NULL || f->type != IPC_STORE_SAYS ||
-	    ipc_decode(f, &m, &err) == -1 ||
-	    m.there.n != (size_t)db_nrows(in.granted)) {
-		answer_err(f, gone, &err);
-		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
-		look_over(AGAIN_TICKS);
-		return;
-	}
-	memcpy(in.there, m.there.p, m.there.n);
-	in.row = 0;
+	in.busy = true;
+	db_params_init(&p);
+	db_p_str(&p, in.after);
+	db_query(in.a->db, &lacking, &p, granted, NULL);
 }
 
 static void
@@ -496,25 +387,22 @@ granted(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 static void
-look(void)
+says(void *arg, struct ipc_frame *f, enum failure gone)
 {
-	struct db_params p;
+	struct ipc_store_says m;
+	struct err err;
 
-	in.busy = true;
-	db_params_init(&p);
-	db_p_str(&p, in.after);
-	db_query(in.a->db, &lacking, &p, granted, NULL);
-}
-
-static bool
-take_hash(int row, int col, struct ipc_hash *out)
-{
-	struct ipc_bytes b = db_bytes(in.granted, row, col);
-
-	if (b.n != sizeof(out->b))
-		return false;
-	memcpy(out->b, b.p, b.n);
-	return true;
+	in.busy = false;
+	if (f == NULL || f->type != IPC_STORE_SAYS ||
+	    ipc_decode(f, &m, &err) == -1 ||
+	    m.there.n != (size_t)db_nrows(in.granted)) {
+		answer_err(f, gone, &err);
+		log_event(LOG_LV_INFO, "module_store", "%s", err.text);
+		look_over(AGAIN_TICKS);
+		return;
+	}
+	memcpy(in.there, m.there.p, m.there.n);
+	in.row = 0;
 }
 
 /* Fetches the next missing entry of the look. */
@@ -539,7 +427,6 @@ repair_next(void)
 		return;
 	}
 	in.repair = true;
-	in.epoch = in.a->sandbox_epoch;
 	id_random(&in.execution);
 	if (db_text(in.granted, in.row, 1, in.name, sizeof(in.name)) &&
 	    db_text(in.granted, in.row, 2, in.version, sizeof(in.version)) &&
@@ -551,30 +438,13 @@ repair_next(void)
 	in.row++;
 }
 
-void
-installs_soon(void)
+static bool
+take_hash(int row, int col, struct ipc_hash *out)
 {
-	in.next_tick = 0;
-}
+	struct ipc_bytes b = db_bytes(in.granted, row, col);
 
-/* Requests come first: a person waits for them. */
-void
-installs_tick(struct admind *a)
-{
-	in.a = a;
-	if (in.busy || !a->sandbox_ready)
-		return;
-	if (a->ticks >= in.next_tick) {
-		take_next();
-		return;
-	}
-	/* Another sandbox may have another store. */
-	if (memcmp(&in.looked, &a->sandbox_epoch, sizeof(in.looked)) != 0) {
-		look_over(0);
-		in.looked = a->sandbox_epoch;
-	}
-	if (in.granted != NULL)
-		repair_next();
-	else if (a->ticks >= in.look_tick)
-		look();
+	if (b.n != sizeof(out->b))
+		return false;
+	memcpy(out->b, b.p, b.n);
+	return true;
 }

@@ -15,6 +15,7 @@
 
 #include <libpq-fe.h>
 
+#include "ids.h"
 #include "log.h"
 #include "migrate_backup.h"
 
@@ -161,9 +162,7 @@ check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 			    "migration %d is missing in the database", i + 1);
 			goto out;
 		}
-		for (int k = 0; k < 32; k++)
-			snprintf(
-			    hex + 2 * k, 3, "%02x", migrations[i].sha256.b[k]);
+		hex_encode(migrations[i].sha256.b, 32, hex);
 		if (strcmp(hex, PQgetvalue(r, i, 2)) != 0) {
 			err_set(err, FAILURE_CONFLICT,
 			    "migration %04d_%s was applied with other content",

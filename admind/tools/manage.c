@@ -139,7 +139,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	db_p_id(&p, &j->execution);
 	db_p_id(&p, &j->epoch);
 	db_p_str(&p, j->principal);
-	db_p_str(&p, j->listener == LISTENER_LOCAL ? "local" : "tunnel");
+	db_p_str(&p, listener_name(j->listener));
 	db_p_str(&p, j->tool);
 	db_p_hash(&p, &j->args_sha256);
 	db_p_bytes(&p, text.p, text.len);

@@ -64,21 +64,6 @@ activity_start(struct admind *a, struct err *err)
 }
 
 static const char *
-listener_name(enum listener l)
-{
-	switch (l) {
-	case LISTENER_LOCAL:
-		return "local";
-	case LISTENER_TUNNEL:
-		return "tunnel";
-	case LISTENER_ADMIND:
-		return "admind";
-	default:
-		return "";
-	}
-}
-
-static const char *
 failure_text(enum failure f)
 {
 	return f == FAILURE_NONE ? "" : failure_info(f)->name;

@@ -169,8 +169,6 @@ flush(evutil_socket_t fd, short what, void *arg)
 void
 follow_call(struct admind *a, const struct follow_call *c)
 {
-	static const char *const listeners[] = {
-	    NULL, "local", "tunnel", "admind"};
 	char id[UUID_TEXT_LEN + 1];
 	struct jsonw w;
 	struct buf b;
@@ -188,8 +186,7 @@ follow_call(struct admind *a, const struct follow_call *c)
 	jsonw_kv_str(&w, "kind", c->kind);
 	json_kv_bytes(&w, "tool", c->tool);
 	json_kv_bytes(&w, "principal", c->principal);
-	jsonw_kv_str(&w, "listener",
-	    c->listener >= 1 && c->listener <= 3 ? listeners[c->listener] : "");
+	jsonw_kv_str(&w, "listener", listener_name(c->listener));
 	jsonw_kv_str(&w, "outcome", outcome_name(c->outcome));
 	if (c->failure != FAILURE_NONE)
 		jsonw_kv_str(

@@ -5,8 +5,11 @@
 const struct admin_action admin_actions[] = {
 #define A(name, role, method, path, seen, members, doc) \
 	{#name, ADMIN_##role, #method, path, ADMIN_SEEN_##seen, members, doc},
+#define U(name, members, doc) \
+	{#name, ADMIN_ROOT, "", "", ADMIN_SEEN_NONE, members, doc},
 #include "admin_action.def"
 #undef A
+#undef U
     {NULL, ADMIN_ADMINISTRATOR, NULL, NULL, ADMIN_SEEN_NONE, NULL, NULL},
 };
 

@@ -10,8 +10,9 @@
  *	mcpbox.act_NAME(p_actor text, p_id text, p_seen bytea, p_body json)
  *	RETURNS text
  *
- * The function answers the changed object as JSON text (null: {}), fails with
- * fail(), and writes its own audit row.
+ * The function answers the changed object as JSON text (null: {}; an empty
+ *text: there is nothing to show, which REST says by 204), fails with fail(),
+ *and writes its own audit row.
  */
 #ifndef ADMIN_ACTION_H
 #define ADMIN_ACTION_H
@@ -21,8 +22,14 @@
 
 #include "bytes.h"
 
-/* Roles in rising order: each may do all that the roles before it may. */
-enum admin_role { ADMIN_VIEWER, ADMIN_REVIEWER, ADMIN_ADMINISTRATOR };
+/* Roles in rising order: each may do all that the roles before it may. The last
+ * is uid 0's, by its own socket: no login has it, and it has no name there. */
+enum admin_role {
+	ADMIN_VIEWER,
+	ADMIN_REVIEWER,
+	ADMIN_ADMINISTRATOR,
+	ADMIN_ROOT
+};
 
 enum admin_seen { ADMIN_SEEN_NONE, ADMIN_SEEN_OPTIONAL, ADMIN_SEEN_REQUIRED };
 
@@ -36,7 +43,7 @@ enum {
 struct admin_action {
 	const char *name;
 	enum admin_role role;
-	const char *method, *path;
+	const char *method, *path; /* "" without a route */
 	enum admin_seen seen;
 	const char *members, *doc;
 };
@@ -56,7 +63,7 @@ bool admin_action_key(struct ipc_bytes);
 struct admin_member {
 	const char *name; /* not NUL-terminated */
 	size_t len;
-	char type; /* one of s i b a o */
+	char type; /* one of s i b a o l */
 	bool required;
 };
 /* Reads the next member of a row's `members`. *at starts as that string. False

@@ -76,19 +76,6 @@ uuid_text(const struct ipc_id *id, char out[UUID_TEXT_LEN + 1])
 	*o = '\0';
 }
 
-/* The value of a hex digit, or -1. */
-static int
-hex_value(char c, bool upper)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (upper && c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 int
 uuid_parse(const char *s, size_t n, struct ipc_id *id)
 {
@@ -102,8 +89,8 @@ uuid_parse(const char *s, size_t n, struct ipc_id *id)
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			if (s[at++] != '-')
 				return -1;
-		hi = hex_value(s[at++], true);
-		lo = hex_value(s[at++], true);
+		hi = hex_digit(s[at++]);
+		lo = hex_digit(s[at++]);
 		if (hi < 0 || lo < 0)
 			return -1;
 		r.b[i] = (uint8_t)(hi << 4 | lo);
@@ -128,19 +115,15 @@ int
 hex_decode(const char *s, size_t n, void *out)
 {
 	uint8_t *o = out;
-	int hi, lo;
 
 	if (n % 2 != 0)
 		return -1;
 	/* Checked first, so that a failure leaves the output untouched. */
 	for (size_t i = 0; i < n; i++)
-		if (hex_value(s[i], false) < 0)
+		if (hex_digit(s[i]) < 0 || (s[i] >= 'A' && s[i] <= 'F'))
 			return -1;
-	for (size_t i = 0; i < n / 2; i++) {
-		hi = hex_value(s[2 * i], false);
-		lo = hex_value(s[2 * i + 1], false);
-		o[i] = (uint8_t)(hi << 4 | lo);
-	}
+	for (size_t i = 0; i < n / 2; i++)
+		o[i] = (uint8_t)hex_number((const uint8_t *)s + 2 * i, 2);
 	return 0;
 }
 

@@ -21,6 +21,31 @@ void uuid_v7(struct ipc_id *);   /* RFC 9562 section 5.7 */
 void uuid_text(const struct ipc_id *, char out[UUID_TEXT_LEN + 1]);
 /* Strict 8-4-4-4-12 lower- or upper-case hex. 0 or -1. */
 int uuid_parse(const char *, size_t, struct ipc_id *);
+/* Returns the value of a hex digit of either case, or -1. */
+static inline int
+hex_digit(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads n hex digits of either case, at most 7: their number, or -1 if one of
+ * them is none. */
+static inline int
+hex_number(const uint8_t *p, size_t n)
+{
+	int v = 0, d;
+
+	for (size_t i = 0; i < n; i++) {
+		if ((d = hex_digit(p[i])) < 0)
+			return -1;
+		v = v << 4 | d;
+	}
+	return v;
+}
+
 void hex_encode(const void *, size_t, char *out /* 2n+1 */);
 int hex_decode(const char *, size_t, void *out /* n/2 */); /* lower case only */
 /* Base64url without padding (RFC 4648 section 5). out: 4*ceil(n/3)+1. */

@@ -45,3 +45,28 @@ utf8_valid(const uint8_t *p, size_t n)
 	}
 	return true;
 }
+
+/* RFC 3629 section 3. */
+size_t
+utf8_encode(uint32_t c, uint8_t out[UTF8_MAX])
+{
+	size_t n = 0;
+
+	if (c < 0x80) {
+		out[n++] = (uint8_t)c;
+		return n;
+	}
+	if (c < 0x800)
+		out[n++] = (uint8_t)(0xc0 | c >> 6);
+	else {
+		if (c < 0x10000)
+			out[n++] = (uint8_t)(0xe0 | c >> 12);
+		else {
+			out[n++] = (uint8_t)(0xf0 | c >> 18);
+			out[n++] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+		}
+		out[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+	}
+	out[n++] = (uint8_t)(0x80 | (c & 0x3f));
+	return n;
+}

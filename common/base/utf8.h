@@ -9,4 +9,9 @@
 /* Is this strict UTF-8 (RFC 3629: no overlongs, surrogates, > U+10FFFF)? */
 bool utf8_valid(const uint8_t *, size_t);
 
+enum { UTF8_MAX = 4 }; /* bytes of one character */
+/* Encodes a code point, at most U+10FFFF. Returns the number of bytes. A
+ * surrogate gets three bytes, as if it were a character. */
+size_t utf8_encode(uint32_t, uint8_t out[UTF8_MAX]);
+
 #endif

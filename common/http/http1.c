@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "http1_head.h"
+#include "ids.h"
 
 enum {
 	CHUNK_DIGITS_MAX = 6, /* 16 MiB: more than any body we take */
@@ -233,18 +234,6 @@ head_run(struct http1 *h, const uint8_t *p, size_t n)
 	return (long)k;
 }
 
-static int
-hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* One byte of chunked framing (RFC 9112 section 7.1), no extensions. */
 static enum http1_event
 chunk_byte(struct http1 *h, uint8_t c)
@@ -253,7 +242,7 @@ chunk_byte(struct http1 *h, uint8_t c)
 
 	switch (h->state) {
 	case S_SIZE:
-		v = hex_value(c);
+		v = hex_digit(c);
 		if (v >= 0) {
 			if (h->digits == CHUNK_DIGITS_MAX)
 				return refuse(h, 400, "chunk size is too long");

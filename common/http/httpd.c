@@ -32,6 +32,8 @@
 #include "httpd_internal.h"
 #include "proxyv2.h"
 
+enum { SOURCES = 256 }; /* at a time, as a rule; 65536 is the most */
+
 const struct http1_request *
 httpd_request(const struct httpd_req *r)
 {
@@ -451,7 +453,6 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
     void *arg, struct err *err)
 {
 	struct httpd *h;
-	int i;
 
 	assert(handlers->request != NULL);
 	if (unix_socket && limits->proxy_from != NULL) {
@@ -462,7 +463,8 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 		return NULL;
 	}
 	h = calloc(1, sizeof(*h));
-	if (h == NULL) {
+	if (h == NULL || table_init(&h->sources, SOURCES) == -1) {
+		free(h);
 		err_set(err, FAILURE_BUSY, "out of memory");
 		close(fd);
 		return NULL;
@@ -475,8 +477,6 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 	h->inherited = listening;
 	TAILQ_INIT(&h->all);
 	TAILQ_INIT(&h->idle);
-	for (i = 0; i < HTTPD_BUCKETS; i++)
-		LIST_INIT(&h->sources[i]);
 	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);
 	h->resume = evtimer_new(base, resume_cb, h);
 	/* A backlog of 0 means no listen(2), which would change the backlog
@@ -554,5 +554,6 @@ httpd_free(struct httpd *h)
 	if (h->drain_timer != NULL)
 		event_free(h->drain_timer);
 	buf_free(&h->head);
+	table_free(&h->sources);
 	free(h);
 }

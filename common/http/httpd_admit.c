@@ -17,26 +17,11 @@
 
 #include "httpd_internal.h"
 
-static unsigned
-bucket_of(const uint8_t key[16])
-{
-	unsigned v = 2166136261u;
-	int i;
-
-	for (i = 0; i < 16; i++)
-		v = (v ^ key[i]) * 16777619u;
-	return v % HTTPD_BUCKETS;
-}
-
 static struct httpd_source *
 find(struct httpd *h, const uint8_t key[16])
 {
-	struct httpd_source *s;
-
-	LIST_FOREACH(s, &h->sources[bucket_of(key)], chain)
-		if (memcmp(s->key, key, 16) == 0)
-			return s;
-	return NULL;
+	return TABLE_OBJECT(
+	    struct httpd_source, node, table_find(&h->sources, key, 16));
 }
 
 /*
@@ -92,7 +77,7 @@ count_here(struct httpd_req *r, const uint8_t key[16], char *why, size_t len)
 		}
 		memcpy(s->key, key, 16);
 		TAILQ_INIT(&s->idle);
-		LIST_INSERT_HEAD(&h->sources[bucket_of(key)], s, chain);
+		table_add(&h->sources, &s->node, s->key, 16);
 	}
 	s->count++;
 	r->counted = s;
@@ -136,7 +121,7 @@ httpd_admit_leave(struct httpd_req *r)
 	httpd_admit_idle(r, false);
 	if (r->counted == NULL || --r->counted->count > 0)
 		return;
-	LIST_REMOVE(r->counted, chain);
+	table_del(&r->h->sources, &r->counted->node);
 	free(r->counted);
 }
 

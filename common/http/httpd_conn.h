@@ -13,11 +13,11 @@
 #include <event2/event.h>
 
 #include "httpd.h"
+#include "table.h"
 
 enum {
-	HTTPD_SOURCE_MAX = 64,      /* "[IPv6]:port" is at most 54 */
-	HTTPD_BUCKETS = 256,        /* of sources: keeps accept O(1) at 65536 */
-	HTTPD_READ_MAX = 64 * 1024, /* unparsed bytes of one connection */
+	HTTPD_SOURCE_MAX = 64,        /* "[IPv6]:port" is at most 54 */
+	HTTPD_READ_MAX = 64 * 1024,   /* unparsed bytes of one connection */
 	HTTPD_READ_CHUNK = 32 * 1024, /* read at once */
 	/* A stream writer is told to stop above HIGH and to go on below LOW. */
 	HTTPD_OUT_HIGH = 256 * 1024,
@@ -58,7 +58,7 @@ enum httpd_state {
 TAILQ_HEAD(httpd_list, httpd_req);
 
 struct httpd_source {
-	LIST_ENTRY(httpd_source) chain;
+	struct table_node node; /* by key */
 	uint8_t key[16];
 	unsigned count;
 	struct httpd_list idle; /* of its connections, as httpd.idle */
@@ -110,7 +110,7 @@ struct httpd {
 	void *arg;
 	struct httpd_list all;
 	struct httpd_list idle; /* in state IDLE, the oldest first */
-	LIST_HEAD(, httpd_source) sources[HTTPD_BUCKETS];
+	struct table sources;
 	unsigned count, extra, lean;  /* lean: of those counted */
 	size_t held;                  /* bytes of bodies, all connections */
 	struct buf head;              /* of the answer that is being written */

@@ -15,4 +15,8 @@ enum listener {
  * LISTENER_NONE. */
 enum listener listener_of(const char *name);
 
+/* Returns the name of a listener in the database, in configurations and for
+ * people: "local", "tunnel" or "admind". Returns "" for any other number. */
+const char *listener_name(unsigned);
+
 #endif

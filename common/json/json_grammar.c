@@ -2,6 +2,8 @@
 
 #include "json_grammar.h"
 #include "bounds.h"
+#include "ids.h"
+#include "walk.h"
 
 struct cursor {
 	const uint8_t *p, *end;
@@ -16,16 +18,8 @@ peek(const struct cursor *c)
 static void
 space(struct cursor *c)
 {
-	while (peek(c) == ' ' || peek(c) == '\t' || peek(c) == '\r' ||
-	    peek(c) == '\n')
+	while (walk_space(peek(c)))
 		c->p++;
-}
-
-static bool
-is_hex(int c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
-	    (c >= 'A' && c <= 'F');
 }
 
 /* Reads a string, its first quote included. */
@@ -49,7 +43,7 @@ string(struct cursor *c)
 			continue;
 		for (int i = 0; i < 4; i++) {
 			c->p++;
-			if (!is_hex(peek(c)))
+			if (hex_digit(peek(c)) < 0)
 				return false;
 		}
 	}

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ids.h"
 #include "jsonw.h"
 #include "utf8.h"
 
@@ -77,8 +78,7 @@ jsonw_arr_end(struct jsonw *w)
 static void
 quote(struct buf *b, const uint8_t *p, size_t n)
 {
-	static const char hex[] = "0123456789abcdef";
-	char escape[6] = {'\\', 'u', '0', '0'};
+	char escape[7] = {'\\', 'u', '0', '0'}; /* and a NUL */
 	size_t i = 0, from = 0, len;
 	uint8_t c;
 
@@ -109,9 +109,8 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 			buf_puts(b, "\\t");
 		else if (c < 0x80) {
 			/* by hand: a text may be nothing but these */
-			escape[4] = hex[c >> 4];
-			escape[5] = hex[c & 15];
-			buf_put(b, escape, sizeof(escape));
+			hex_encode(&c, 1, escape + 4);
+			buf_put(b, escape, sizeof(escape) - 1);
 		} else
 			buf_puts(b, "\xef\xbf\xbd");
 		from = ++i;

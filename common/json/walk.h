@@ -10,6 +10,13 @@
 
 #include "bytes.h"
 
+/* Is this white space between JSON's tokens (RFC 8259 section 2)? */
+static inline bool
+walk_space(int c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 struct walk {
 	const uint8_t *p, *end;
 	bool object;

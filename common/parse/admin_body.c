@@ -8,6 +8,7 @@
 #include <json-c/json.h>
 
 #include "json.h"
+#include "limit.h"
 
 static int
 find(const struct admin_action *a, const char *name, size_t n,
@@ -62,6 +63,31 @@ strings(struct json_object *v)
 	return true;
 }
 
+/* Each limit by its name, null or within its bounds. */
+static int
+check_limits(struct json_object *limits, struct err *e)
+{
+	const struct limit_info *t;
+	int64_t v;
+	int l;
+
+	json_object_object_foreach(limits, name, value)
+	{
+		if ((l = limit_find(name, strlen(name))) == -1)
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    "limits has an unknown member");
+		t = limit_info((enum limit)l);
+		if (value != NULL &&
+		    json_get_int(limits, name, (int64_t)t->min, (int64_t)t->max,
+			&v, NULL) != 1)
+			return err_set(e, FAILURE_INVALID_PARAMS,
+			    "%s must be null or an integer from %llu to %llu",
+			    t->name, (unsigned long long)t->min,
+			    (unsigned long long)t->max);
+	}
+	return 0;
+}
+
 static int
 check_one(const struct admin_member *m, struct json_object *o,
     struct json_object *v, struct err *e)
@@ -74,7 +100,8 @@ check_one(const struct admin_member *m, struct json_object *o,
 	    {'i', json_type_int, "an integer"},
 	    {'b', json_type_boolean, "true or false"},
 	    {'a', json_type_array, "an array of strings"},
-	    {'o', json_type_object, "an object"}};
+	    {'o', json_type_object, "an object"},
+	    {'l', json_type_object, "an object"}};
 	char name[64];
 	int64_t n;
 	size_t t = 0;
@@ -98,7 +125,7 @@ check_one(const struct admin_member *m, struct json_object *o,
 	if (!without_nul(v))
 		return err_set(
 		    e, FAILURE_INVALID_PARAMS, "member %s holds U+0000", name);
-	return 0;
+	return m->type == 'l' ? check_limits(v, e) : 0;
 }
 
 int
@@ -149,6 +176,7 @@ typed(char type, const char *text)
 			return NULL;
 		return json_object_new_boolean(*text == 't');
 	case 'o':
+	case 'l':
 		if (json_parse((const uint8_t *)text, strlen(text), &v, NULL) ==
 		    -1)
 			return NULL;

@@ -15,7 +15,8 @@ struct json_object;
 int admin_body_check(
     const struct admin_action *, struct json_object *, struct err *);
 /* Adds "name=value" with the type that the action's row gives: for an array one
- * element, for an object its JSON text. 0, or -1 with one sentence. */
+ * element, for an object or limits its JSON text. 0, or -1 with one sentence.
+ */
 int admin_body_word(const struct admin_action *, struct json_object *,
     const char *word, struct err *);
 

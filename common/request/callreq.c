@@ -143,8 +143,7 @@ callreq_json(const void *preimage, size_t n, struct buf *out, struct err *e)
 	jsonw_kv_strn(&w, "tool", c.tool.p, c.tool.n);
 	jsonw_kv_raw(&w, "arguments", c.arguments.p, c.arguments.n);
 	jsonw_kv_strn(&w, "principal", c.principal.p, c.principal.n);
-	jsonw_kv_str(
-	    &w, "listener", c.listener == LISTENER_LOCAL ? "local" : "tunnel");
+	jsonw_kv_str(&w, "listener", listener_name((unsigned)c.listener));
 	jsonw_kv_str(&w, "version_hash", hex);
 	jsonw_kv_str(&w, "request", uuid);
 	jsonw_name(&w, "expires_at");

@@ -9,7 +9,6 @@
 #include "bounds.h"
 #include "json_alike.h"
 #include "json_scan.h"
-#include "json_slice.h"
 #include "num.h"
 
 typedef unsigned __int128 u128;

@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "ids.h"
 #include "json_scan.h"
-#include "json_slice.h"
+#include "fnv.h"
+#include "walk.h"
 
 enum {
 	NAMES_ROOM =
@@ -61,8 +63,7 @@ refuse(struct scan *s, const uint8_t *at, const char *rule)
 static void
 skip_space(struct scan *s)
 {
-	while (s->p < s->end &&
-	    (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t'))
+	while (s->p < s->end && walk_space(*s->p))
 		s->p++;
 }
 
@@ -99,30 +100,6 @@ utf8_len(const uint8_t *p, const uint8_t *end)
 	return n;
 }
 
-/* Reads the four hex digits at p; -1 if there are none. */
-static int
-hex4(const uint8_t *p, const uint8_t *end)
-{
-	int v = 0;
-
-	if (end - p < 4)
-		return -1;
-	for (int i = 0; i < 4; i++) {
-		int c = p[i];
-
-		v <<= 4;
-		if (c >= '0' && c <= '9')
-			v |= c - '0';
-		else if (c >= 'a' && c <= 'f')
-			v |= c - 'a' + 10;
-		else if (c >= 'A' && c <= 'F')
-			v |= c - 'A' + 10;
-		else
-			return -1;
-	}
-	return v;
-}
-
 /* Scans the escape at the backslash s->p. A high surrogate must be followed by
  * the escape of a low one (RFC 8259 section 7). */
 static int
@@ -139,7 +116,7 @@ scan_escape(struct scan *s)
 		s->p += 2;
 		return 0;
 	}
-	if ((u = hex4(at + 2, s->end)) < 0)
+	if (s->end - at < 6 || (u = hex_number(at + 2, 4)) < 0)
 		return refuse(s, at, "\\u without four hex digits");
 	s->p += 6;
 	if (u >= 0xdc00 && u <= 0xdfff)
@@ -147,7 +124,7 @@ scan_escape(struct scan *s)
 	if (u >= 0xd800 && u <= 0xdbff) {
 		if (s->end - s->p < 6 || s->p[0] != '\\' || s->p[1] != 'u')
 			return refuse(s, at, "lone high surrogate");
-		u = hex4(s->p + 2, s->end);
+		u = hex_number(s->p + 2, 4);
 		if (u < 0xdc00 || u > 0xdfff)
 			return refuse(s, at, "lone high surrogate");
 		s->p += 6;
@@ -272,11 +249,11 @@ scan_name(struct scan *s)
 static uint32_t
 hash(const struct name *nm)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = FNV_START;
 	const uint8_t *p = nm->p;
 
 	while (p < nm->p + nm->n)
-		h = (h ^ json_slice_point(&p)) * 16777619u;
+		h = fnv_add(h, json_slice_point(&p));
 	return h;
 }
 

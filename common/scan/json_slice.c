@@ -7,24 +7,14 @@
  */
 #include <string.h>
 
+#include "ids.h"
 #include "json_scan.h"
-#include "json_slice.h"
+#include "utf8.h"
+#include "walk.h"
 
 struct cursor {
 	const uint8_t *p, *end;
 };
-
-static uint32_t
-hex4(const uint8_t *p)
-{
-	uint32_t v = 0;
-
-	for (int i = 0; i < 4; i++)
-		v = v << 4 |
-		    (p[i] <= '9' ? p[i] - (uint32_t)'0'
-				 : (p[i] | 0x20u) - (uint32_t)'a' + 10);
-	return v;
-}
 
 uint32_t
 json_slice_point(const uint8_t **pp)
@@ -42,12 +32,13 @@ json_slice_point(const uint8_t **pp)
 			c = strchr(from, p[1]);
 			return c ? (uint32_t)to[c - from] : p[1];
 		}
-		u = hex4(p + 2);
+		u = (uint32_t)hex_number(p + 2, 4);
 		*pp = p + 6;
 		if (u < 0xd800 || u > 0xdbff)
 			return u;
 		*pp = p + 12;
-		return 0x10000 + ((u - 0xd800) << 10) + (hex4(p + 8) - 0xdc00);
+		return 0x10000 + ((u - 0xd800) << 10) +
+		    ((uint32_t)hex_number(p + 8, 4) - 0xdc00);
 	}
 	if (*p < 0x80) {
 		*pp = p + 1;
@@ -64,8 +55,7 @@ json_slice_point(const uint8_t **pp)
 static void
 skip_space(struct cursor *c)
 {
-	while (c->p < c->end &&
-	    (*c->p == ' ' || *c->p == '\n' || *c->p == '\r' || *c->p == '\t'))
+	while (c->p < c->end && walk_space(*c->p))
 		c->p++;
 }
 
@@ -232,29 +222,26 @@ json_slice_all(
 int
 json_unescape(const uint8_t *p, size_t n, struct buf *out)
 {
-	const uint8_t *end;
-	uint32_t u;
-
 	if (n < 2 || *p != '"' || p[n - 1] != '"')
 		return -1;
-	for (end = p + n - 1, p++; p < end;) {
-		if ((u = json_slice_point(&p)) < 0x80) {
-			buf_putc(out, (char)u);
-			continue;
-		}
-		if (u < 0x800) {
-			buf_put_u8(out, (uint8_t)(0xc0 | u >> 6));
-		} else {
-			if (u < 0x10000) {
-				buf_put_u8(out, (uint8_t)(0xe0 | u >> 12));
-			} else {
-				buf_put_u8(out, (uint8_t)(0xf0 | u >> 18));
-				buf_put_u8(
-				    out, (uint8_t)(0x80 | (u >> 12 & 0x3f)));
-			}
-			buf_put_u8(out, (uint8_t)(0x80 | (u >> 6 & 0x3f)));
-		}
-		buf_put_u8(out, (uint8_t)(0x80 | (u & 0x3f)));
-	}
+	json_unescape_inside(p + 1, n - 2, out);
 	return out->failed ? -1 : 0;
+}
+
+void
+json_unescape_inside(const uint8_t *p, size_t n, struct buf *out)
+{
+	const uint8_t *end = p + n, *slash;
+	uint8_t utf8[UTF8_MAX];
+
+	while (p < end) {
+		slash = memchr(p, '\\', (size_t)(end - p));
+		if (slash == NULL)
+			slash = end;
+		buf_put(out, p, (size_t)(slash - p));
+		if ((p = slash) == end)
+			break;
+		n = utf8_encode(json_slice_point(&p), utf8);
+		buf_put(out, utf8, n);
+	}
 }

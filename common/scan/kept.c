@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "json_scan.h"
-#include "json_slice.h"
 #include "kept.h"
+#include "walk.h"
 
 enum where { ANYWHERE, END, WHOLE, BUT };
 
@@ -111,12 +111,6 @@ struct form {
 	bool changed;
 };
 
-static bool
-space(uint8_t c)
-{
-	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* Returns the end of the string that begins at p. */
 static const uint8_t *
 string_end(const uint8_t *p, const uint8_t *end)
@@ -145,7 +139,7 @@ value_end(const uint8_t *p, const uint8_t *end)
 			depth--;
 		} else if (depth > 0) {
 			continue;
-		} else if (*p == ',' || space(*p)) {
+		} else if (*p == ',' || walk_space(*p)) {
 			return p;
 		} else {
 			continue;
@@ -174,38 +168,6 @@ put_escaped(struct buf *out, uint8_t c)
 		buf_putf(out, "\\u%04x", c);
 	} else {
 		buf_putc(out, (char)c);
-	}
-}
-
-/* Decodes the inside of a string. */
-static void
-decode(struct buf *out, const uint8_t *p, const uint8_t *end)
-{
-	while (p < end) {
-		const uint8_t *e = memchr(p, '\\', (size_t)(end - p));
-		uint32_t u;
-
-		if (e == NULL)
-			e = end;
-		buf_put(out, p, (size_t)(e - p));
-		if ((p = e) == end)
-			break;
-		u = json_slice_point(&p);
-		if (u < 0x80) {
-			buf_putc(out, (char)u);
-		} else if (u < 0x800) {
-			buf_putc(out, (char)(0xc0 | u >> 6));
-			buf_putc(out, (char)(0x80 | (u & 0x3f)));
-		} else if (u < 0x10000) {
-			buf_putc(out, (char)(0xe0 | u >> 12));
-			buf_putc(out, (char)(0x80 | (u >> 6 & 0x3f)));
-			buf_putc(out, (char)(0x80 | (u & 0x3f)));
-		} else {
-			buf_putc(out, (char)(0xf0 | u >> 18));
-			buf_putc(out, (char)(0x80 | (u >> 12 & 0x3f)));
-			buf_putc(out, (char)(0x80 | (u >> 6 & 0x3f)));
-			buf_putc(out, (char)(0x80 | (u & 0x3f)));
-		}
 	}
 }
 
@@ -245,7 +207,7 @@ static bool
 looks_nested(const uint8_t *p, const uint8_t *end)
 {
 	while (p < end &&
-	    (space(*p) ||
+	    (walk_space(*p) ||
 		(*p == '\\' && end - p > 1 &&
 		    (p[1] == 'n' || p[1] == 'r' || p[1] == 't'))))
 		p += *p == '\\' ? 2 : 1;
@@ -274,7 +236,7 @@ put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 	}
 	buf_init(&text, n + 1);
 	buf_init(&kept, GROWS * n + 1);
-	decode(&text, p, end);
+	json_unescape_inside(p, (size_t)(end - p), &text);
 	if (text.failed) {
 		f->out->failed = true;
 		goto out;
@@ -310,7 +272,7 @@ string(struct form *f)
 	const uint8_t *p = f->p, *end = string_end(p, f->end), *v = end;
 
 	f->p = end;
-	while (v < f->end && space(*v))
+	while (v < f->end && walk_space(*v))
 		v++;
 	if (v == f->end || *v != ':') {
 		if (f->inside || !looks_nested(p + 1, end - 1) ||
@@ -318,7 +280,7 @@ string(struct form *f)
 			put_string(f, p + 1, end - 1);
 		return;
 	}
-	for (v++; v < f->end && space(*v);)
+	for (v++; v < f->end && walk_space(*v);)
 		v++;
 	buf_put(f->out, p, (size_t)(v - p));
 	f->p = v;

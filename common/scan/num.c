@@ -1,4 +1,5 @@
 #include "num.h"
+#include "fnv.h"
 
 struct num
 num_read(const uint8_t *p, size_t len)
@@ -140,13 +141,13 @@ num_multiple(const struct num *a, const struct num *by)
 uint32_t
 num_hash(const struct num *v)
 {
-	uint32_t h = 2166136261u ^ (uint32_t)(v->sign + 1);
+	uint32_t h = FNV_START ^ (uint32_t)(v->sign + 1);
 	size_t i = 0;
 
 	if (v->sign == 0)
 		return h;
-	h = (h ^ (uint32_t)v->exp) * 16777619u;
+	h = fnv_add(h, (uint32_t)v->exp);
 	for (size_t k = 0; k < v->n; k++)
-		h = (h ^ next_digit(v, &i)) * 16777619u;
+		h = fnv_add(h, next_digit(v, &i));
 	return h;
 }

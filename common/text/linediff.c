@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnv.h"
+
 struct line {
 	const char *p;
 	size_t n;     /* with its newline */
@@ -42,9 +44,7 @@ split(struct text *t, const char *p, size_t n)
 		nl = memchr(p, '\n', (size_t)(end - p));
 		l->p = p;
 		l->n = (size_t)((nl == NULL ? end : nl + 1) - p);
-		l->sum = 2166136261u; /* FNV-1a */
-		for (size_t i = 0; i < l->n; i++)
-			l->sum = (l->sum ^ (uint8_t)p[i]) * 16777619u;
+		l->sum = fnv_bytes(FNV_START, p, l->n);
 		p += l->n;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* URIs and URI templates: see uri_template.h. */
 #include <string.h>
 
+#include "ids.h"
 #include "uri_template.h"
 #include "utf8.h"
 
@@ -14,18 +15,6 @@ static bool
 digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-static int
-hex(char c)
-{
-	if (digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /* RFC 3986 section 2: unreserved and reserved; `%` is judged by length(). */
@@ -42,7 +31,8 @@ length(const char *p, size_t n)
 {
 	if (n > 0 && allowed(*p))
 		return 1;
-	if (n >= 3 && *p == '%' && hex(p[1]) != -1 && hex(p[2]) != -1)
+	if (n >= 3 && *p == '%' && hex_digit(p[1]) != -1 &&
+	    hex_digit(p[2]) != -1)
 		return 3;
 	return 0;
 }
@@ -200,7 +190,8 @@ takes(const struct uri_part *v, const char *p, size_t n)
 
 	if (k == 0 || v->reserved)
 		return k;
-	if (*p == '/' || (k == 3 && hex(p[1]) == 2 && hex(p[2]) == 15))
+	if (*p == '/' ||
+	    (k == 3 && hex_digit(p[1]) == 2 && hex_digit(p[2]) == 15))
 		return 0;
 	return k;
 }
@@ -303,7 +294,7 @@ uri_decode(const char *p, size_t n, struct buf *out)
 		int c = (uint8_t)p[i];
 
 		if (p[i] == '%' && length(p + i, n - i) == 3) {
-			c = hex(p[i + 1]) * 16 + hex(p[i + 2]);
+			c = hex_digit(p[i + 1]) * 16 + hex_digit(p[i + 2]);
 			i += 2;
 		}
 		if (c == 0)

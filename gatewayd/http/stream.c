@@ -32,7 +32,6 @@ stream_init(struct gateway *gw)
 {
 	static const struct timeval tidy = {STREAM_TIDY_MS / 1000, 0};
 	struct streams *t = calloc(1, sizeof(*t));
-	int i;
 
 	if (t == NULL)
 		return -1;
@@ -40,15 +39,14 @@ stream_init(struct gateway *gw)
 	t->gw = gw;
 	TAILQ_INIT(&t->all);
 	TAILQ_INIT(&t->due);
-	for (i = 0; i < PRINCIPAL_CHAINS; i++)
-		SLIST_INIT(&t->owners[i]);
 	t->max = (unsigned)conf_int(gw->proc.conf, "max_streams");
 	t->principal_max =
 	    (unsigned)conf_int(gw->proc.conf, "max_streams_per_principal");
 	t->store = stream_store_new();
 	t->turn = evtimer_new(gw->proc.base, stream_tell_turn, t);
 	t->tidy = event_new(gw->proc.base, -1, EV_PERSIST, tidy_cb, t);
-	return t->store == NULL || t->turn == NULL || t->tidy == NULL ||
+	return table_init(&t->owners, STREAM_OWNERS) < 0 || t->store == NULL ||
+		t->turn == NULL || t->tidy == NULL ||
 		event_add(t->tidy, &tidy) < 0
 	    ? -1
 	    : 0;
@@ -66,6 +64,7 @@ stream_free(struct gateway *gw)
 	if (t->tidy != NULL)
 		event_free(t->tidy);
 	stream_store_free(t->store);
+	table_free(&t->owners);
 	free(t);
 	gw->streams = NULL;
 }
@@ -75,24 +74,14 @@ stream_free(struct gateway *gw)
 static struct stream_owner *
 owner_of(struct streams *t, const char *principal, bool make)
 {
-	const uint8_t *c = (const uint8_t *)principal;
-	struct stream_owner *o;
-	unsigned h = 2166136261u;
-	size_t n;
+	size_t n = strlen(principal);
+	struct stream_owner *o = TABLE_OBJECT(
+	    struct stream_owner, node, table_find(&t->owners, principal, n));
 
-	for (; *c != '\0'; c++)
-		h = (h ^ *c) * 16777619u;
-	h %= PRINCIPAL_CHAINS;
-	SLIST_FOREACH(o, &t->owners[h], chain)
-		if (strcmp(o->name, principal) == 0)
-			return o;
-	n = strlen(principal) + 1;
-	o = make ? calloc(1, sizeof(*o) + n) : NULL;
-	if (o != NULL) {
-		memcpy(o->name, principal, n);
-		o->at = h;
-		SLIST_INSERT_HEAD(&t->owners[h], o, chain);
-	}
+	if (o != NULL || !make || (o = calloc(1, sizeof(*o) + n + 1)) == NULL)
+		return o;
+	memcpy(o->name, principal, n + 1);
+	table_add(&t->owners, &o->node, o->name, n);
 	return o;
 }
 
@@ -102,7 +91,7 @@ owner_settle(struct streams *t, struct stream_owner *o)
 {
 	if (o->streams > 0)
 		return;
-	SLIST_REMOVE(&t->owners[o->at], o, stream_owner, chain);
+	table_del(&t->owners, &o->node);
 	free(o);
 }
 

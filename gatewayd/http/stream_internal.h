@@ -14,6 +14,7 @@
 #include "session_state.h"
 #include "stream.h"
 #include "stream_store.h"
+#include "table.h"
 
 /* The messages that a stream has yet to send; the first four are the store's
  * kinds. */
@@ -28,7 +29,7 @@ enum {
 };
 
 enum {
-	PRINCIPAL_CHAINS = 256,
+	STREAM_OWNERS = 256, /* with streams at a time, as a rule */
 	/* Questions to admind at the same time for streams, so that those for
 	 * requests find room (IPC_WAITERS_MAX) and no long queue. */
 	STREAMS_ASKING_MAX = 256
@@ -36,8 +37,8 @@ enum {
 
 /* Counts one principal's streams. */
 struct stream_owner {
-	SLIST_ENTRY(stream_owner) chain;
-	unsigned streams, at; /* at: its chain */
+	struct table_node node; /* by name */
+	unsigned streams;
 	char name[];
 };
 
@@ -68,7 +69,7 @@ struct streams {
 	struct stream_list all, due;
 	struct event *turn, *tidy;
 	struct stream_store *store;
-	SLIST_HEAD(, stream_owner) owners[PRINCIPAL_CHAINS];
+	struct table owners;
 	unsigned count, max, principal_max, asking;
 };
 

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "narrow.h"
+#include "walk.h"
 
 #define SERVER_INFO                                              \
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
@@ -109,12 +110,6 @@ answer_refusal(
 	answer_error(b, to, e->failure, e->message, 0, e->data);
 }
 
-static bool
-is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* Returns the members of an object without its braces; n = 0 if it has none. 0,
  * or -1: no object. */
 static int
@@ -122,15 +117,15 @@ members(struct ipc_bytes o, struct ipc_bytes *out)
 {
 	const uint8_t *p = o.p, *end = o.p + o.n;
 
-	while (p < end && is_space(*p))
+	while (p < end && walk_space(*p))
 		p++;
-	while (end > p && is_space(end[-1]))
+	while (end > p && walk_space(end[-1]))
 		end--;
 	if (end - p < 2 || p[0] != '{' || end[-1] != '}')
 		return -1;
 	p++;
 	end--;
-	while (p < end && is_space(*p))
+	while (p < end && walk_space(*p))
 		p++;
 	*out = ipc_bytes(p, (size_t)(end - p));
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "json.h"
 #include "mcp_json.h"
+#include "walk.h"
 
 int
 mcp_json_text(struct ipc_bytes json, char *out, size_t size)
@@ -86,20 +87,14 @@ mcp_json_is_id(struct ipc_bytes v)
 	return true;
 }
 
-static bool
-is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 struct ipc_bytes
 mcp_json_trim(const uint8_t *p, size_t n)
 {
-	while (n > 0 && is_space(p[0])) {
+	while (n > 0 && walk_space(p[0])) {
 		p++;
 		n--;
 	}
-	while (n > 0 && is_space(p[n - 1]))
+	while (n > 0 && walk_space(p[n - 1]))
 		n--;
 	return ipc_bytes(p, n);
 }

@@ -3,12 +3,6 @@
 #include "narrow.h"
 #include "walk.h"
 
-static bool
-is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* Returns the bytes of a member and of one comma beside it. */
 static struct narrow
 cut(struct ipc_bytes object, const uint8_t *from, const uint8_t *to)
@@ -17,11 +11,11 @@ cut(struct ipc_bytes object, const uint8_t *from, const uint8_t *to)
 
 	do
 		p--;
-	while (is_space(*p));
+	while (walk_space(*p));
 	if (*p == ',')
 		from = p;
 	else {
-		while (to < end && is_space(*to))
+		while (to < end && walk_space(*to))
 			to++;
 		to += to < end && *to == ',';
 	}

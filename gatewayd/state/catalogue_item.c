@@ -13,6 +13,7 @@
 
 #include "catalogue.h"
 #include "json.h"
+#include "fnv.h"
 
 static struct ipc_bytes
 slice(struct ipc_bytes object, const char *const *path)
@@ -241,11 +242,7 @@ catalogue_item_json(
 static uint32_t
 hash(const char *s)
 {
-	uint32_t h = 2166136261u;
-
-	for (; *s != '\0'; s++)
-		h = (h ^ (uint8_t)*s) * 16777619u;
-	return h;
+	return fnv_bytes(FNV_START, s, strlen(s));
 }
 
 static const char *

@@ -1,29 +1,28 @@
 /* See share.h. */
-#include <sys/queue.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "name.h"
 #include "share.h"
+#include "table.h"
 
 enum {
-	CHAINS = 256,
+	PRINCIPALS = 256, /* with requests at a time, as a rule */
 	PART = 4 /* one principal has at most one of this many parts, and all
 		  * but `local` together leave one part to it */
 };
 
 struct share {
-	SLIST_ENTRY(share) chain;
+	struct table_node node; /* by name */
 	struct shares *all;
-	unsigned at, refs, requests;
+	unsigned refs, requests;
 	size_t bytes, kept;
 	bool whole; /* of `local` */
 	char name[];
 };
 
 struct shares {
-	SLIST_HEAD(, share) chains[CHAINS];
+	struct table by_name;
 	unsigned requests; /* of all but `local` */
 	size_t bytes, kept;
 };
@@ -31,38 +30,40 @@ struct shares {
 struct shares *
 share_new(void)
 {
-	return calloc(1, sizeof(struct shares));
+	struct shares *s = calloc(1, sizeof(*s));
+
+	if (s != NULL && table_init(&s->by_name, PRINCIPALS) == -1) {
+		free(s);
+		return NULL;
+	}
+	return s;
 }
 
 void
 share_free(struct shares *s)
 {
+	if (s == NULL)
+		return;
+	table_free(&s->by_name);
 	free(s);
 }
 
 struct share *
 share_get(struct shares *all, const char *principal)
 {
-	const unsigned char *c = (const unsigned char *)principal;
-	struct share *s;
-	unsigned h = 2166136261u;
-	size_t n;
+	size_t n = strlen(principal);
+	struct share *s = TABLE_OBJECT(
+	    struct share, node, table_find(&all->by_name, principal, n));
 
-	for (; *c != '\0'; c++)
-		h = (h ^ *c) * 16777619u;
-	h %= CHAINS;
-	SLIST_FOREACH(s, &all->chains[h], chain)
-		if (strcmp(s->name, principal) == 0)
-			return share_ref(s);
-	n = strlen(principal) + 1;
-	if ((s = calloc(1, sizeof(*s) + n)) == NULL)
+	if (s != NULL)
+		return share_ref(s);
+	if ((s = calloc(1, sizeof(*s) + n + 1)) == NULL)
 		return NULL;
-	memcpy(s->name, principal, n);
+	memcpy(s->name, principal, n + 1);
 	s->all = all;
-	s->at = h;
 	s->refs = 1;
 	s->whole = name_is_local(principal);
-	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
+	table_add(&all->by_name, &s->node, s->name, n);
 	return s;
 }
 
@@ -78,7 +79,7 @@ share_put(struct share *s)
 {
 	if (s == NULL || --s->refs > 0)
 		return;
-	SLIST_REMOVE(&s->all->chains[s->at], s, share, chain);
+	table_del(&s->all->by_name, &s->node);
 	free(s);
 }
 

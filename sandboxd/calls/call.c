@@ -309,7 +309,7 @@ void
 call_event(struct call *c, uint8_t kind, struct ipc_bytes json)
 {
 	struct ipc_call_event m = {
-	    .execution = c->node.id,
+	    .execution = c->id,
 	    .kind = kind,
 	    .json = json,
 	};

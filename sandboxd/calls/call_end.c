@@ -19,7 +19,7 @@ record_task(struct call *c, struct record *r, struct ipc_bytes out,
 
 	buf_init(&meta, IPC_BLOB_MAX / 2);
 	result_meta(
-	    &meta, &c->node.id, took, out, dropped, r->failure, message, body);
+	    &meta, &c->id, took, out, dropped, r->failure, message, body);
 	record_whole(
 	    r, out, body, ipc_bytes(meta.p, meta.failed ? 0 : meta.len));
 	buf_free(&meta);
@@ -84,13 +84,13 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 	r->delivered = c->peer != NULL;
 	records_keep(c->all->records, r, c->runner != NULL, callnet_unknown(c));
 	r->delivered = answer_call(c->peer, c->request,
-	    &(struct answer){&c->node.id, outcome, failure, message, b, out,
-		took, dropped,
+	    &(struct answer){&c->id, outcome, failure, message, b, out, took,
+		dropped,
 		failure == FAILURE_BUSY       ? calls_retry_ms(c->all)
 		    : failure == FAILURE_LOST ? 0
 					      : CALL_RETRY_MS});
 	c->peer = NULL;
-	uuid_text(&c->node.id, id);
+	uuid_text(&c->id, id);
 	buf_free(&made);
 	buf_free(&room);
 	buf_free(&printed);

@@ -19,7 +19,8 @@ struct park {
 };
 
 struct call {
-	struct table_node node; /* first: execution id */
+	struct table_node node; /* by the execution's id */
+	struct ipc_id id;
 	TAILQ_ENTRY(call) link; /* while WAITING */
 	struct calls *all;
 	enum call_state state;

@@ -23,8 +23,8 @@ find_overdue(struct table_node *n, void *arg)
 	struct search *s = arg;
 
 	if (s->found == NULL &&
-	    ((struct call *)n)->deadline_ms < s->now_ms - 10)
-		s->found = (struct call *)n;
+	    TABLE_OBJECT(struct call, node, n)->deadline_ms < s->now_ms - 10)
+		s->found = TABLE_OBJECT(struct call, node, n);
 }
 
 void
@@ -174,7 +174,7 @@ calls_nets(struct calls *cs)
 static void
 regrant(struct table_node *n, void *arg)
 {
-	struct call *c = (struct call *)n;
+	struct call *c = TABLE_OBJECT(struct call, node, n);
 
 	if (held_take_grants(c->held, arg))
 		callnet_regrant(c);
@@ -209,7 +209,7 @@ free_node(struct table_node *n, void *arg)
 	struct calls *cs = arg;
 
 	table_del(&cs->by_id, n);
-	call_free((struct call *)n);
+	call_free(TABLE_OBJECT(struct call, node, n));
 }
 
 void
@@ -278,7 +278,7 @@ int
 calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
     struct held *h, struct ipc_bytes arguments)
 {
-	struct ipc_id id = h->node.id;
+	struct ipc_id id = h->id;
 	struct call *c;
 
 	if ((c = calloc(1, sizeof(*c))) == NULL)
@@ -295,18 +295,18 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 		call_free(c);
 		return -1;
 	}
-	c->node.id = h->node.id;
+	c->id = h->id;
 	c->held = h;
 	c->peer = peer;
 	c->request = request;
 	c->run_us = now_us();
-	table_add(&cs->by_id, &c->node);
+	table_add(&cs->by_id, &c->node, &c->id, sizeof(c->id));
 	call_change(c, CALL_WAITING);
 	dispatch(cs);
 	/* c itself may be gone by now; a call that waits is at the queue's
 	 * tail. */
 	if ((c = TAILQ_LAST(&cs->queue, call_queue)) == NULL ||
-	    memcmp(&c->node.id, &id, sizeof(id)) != 0)
+	    memcmp(&c->id, &id, sizeof(id)) != 0)
 		return 0;
 	runners_missed(cs->runners, c->profile);
 	if (cs->queued > cs->conf.queue + free_slots(cs))
@@ -338,8 +338,8 @@ find_unended(struct table_node *n, void *arg)
 {
 	struct search *s = arg;
 
-	if (((struct call *)n)->state != CALL_ENDING)
-		s->found = (struct call *)n;
+	if (TABLE_OBJECT(struct call, node, n)->state != CALL_ENDING)
+		s->found = TABLE_OBJECT(struct call, node, n);
 }
 
 /*
@@ -394,7 +394,8 @@ bool
 calls_cancel(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
     enum failure failure)
 {
-	struct call *c = (struct call *)table_find(&cs->by_id, id);
+	struct call *c = TABLE_OBJECT(struct call, node,
+	    table_find(&cs->by_id, id, sizeof(struct ipc_id)));
 
 	if (c == NULL || c->state == CALL_ENDING ||
 	    (by != NULL && c->peer != by))
@@ -407,7 +408,8 @@ bool
 calls_attach(struct calls *cs, const struct ipc_id *id, struct ipc_peer *peer,
     uint64_t request)
 {
-	struct call *c = (struct call *)table_find(&cs->by_id, id);
+	struct call *c = TABLE_OBJECT(struct call, node,
+	    table_find(&cs->by_id, id, sizeof(struct ipc_id)));
 
 	if (c == NULL || !c->held->task || c->state == CALL_ENDING)
 		return false;
@@ -421,7 +423,7 @@ calls_attach(struct calls *cs, const struct ipc_id *id, struct ipc_peer *peer,
 static void
 forget_peer(struct table_node *n, void *arg)
 {
-	struct call *c = (struct call *)n;
+	struct call *c = TABLE_OBJECT(struct call, node, n);
 
 	if (c->peer != arg)
 		return;
@@ -547,7 +549,7 @@ calls_count(const struct calls *cs)
 bool
 calls_has(const struct calls *cs, const struct ipc_id *id)
 {
-	return table_find(&cs->by_id, id) != NULL;
+	return table_find(&cs->by_id, id, sizeof(struct ipc_id)) != NULL;
 }
 
 void

@@ -16,8 +16,8 @@
 enum code_state { CODE_WANTED, CODE_MADE, CODE_NONE };
 
 struct code {
-	/* first: the first half of the version's hash */
 	struct table_node node;
+	struct ipc_id id;       /* the first half of the version's hash */
 	TAILQ_ENTRY(code) link; /* the last used first */
 	enum code_state state;
 	struct ipc_hash version;
@@ -132,7 +132,8 @@ static struct code *
 find(struct codecache *cc, const struct held *h)
 {
 	struct ipc_id id = key_of(&h->version);
-	struct code *k = (struct code *)table_find(&cc->by_version, &id);
+	struct code *k = TABLE_OBJECT(
+	    struct code, node, table_find(&cc->by_version, &id, sizeof(id)));
 
 	if (k == NULL ||
 	    memcmp(&k->version, &h->version, sizeof(h->version)) != 0)
@@ -205,9 +206,10 @@ codecache_want(struct codecache *cc, const struct held *h)
 	if (!compiles(h) || cc->wanted >= CODECACHE_WANTED ||
 	    find(cc, h) != NULL || (k = calloc(1, sizeof(*k))) == NULL)
 		return;
-	k->node.id = key_of(&h->version);
+	k->id = key_of(&h->version);
 	/* Two versions whose hashes begin alike do not happen. */
-	if (table_find(&cc->by_version, &k->node.id) != NULL) {
+	if (table_find(&cc->by_version, &k->id, sizeof(struct ipc_id)) !=
+	    NULL) {
 		free(k);
 		return;
 	}
@@ -224,7 +226,7 @@ codecache_want(struct codecache *cc, const struct held *h)
 		free(k);
 		return;
 	}
-	table_add(&cc->by_version, &k->node);
+	table_add(&cc->by_version, &k->node, &k->id, sizeof(k->id));
 	TAILQ_INSERT_HEAD(&cc->list, k, link);
 	cc->wanted++;
 	cc->bytes += size_of(k);

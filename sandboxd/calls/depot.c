@@ -106,7 +106,7 @@ static void
 stored(struct install *i, const struct ipc_stored *s)
 {
 	struct call *c = i->call;
-	struct ipc_module_stored told = {.execution = c->node.id,
+	struct ipc_module_stored told = {.execution = c->id,
 	    .digest = s->digest,
 	    .files = s->files,
 	    .size = s->size};
@@ -164,7 +164,7 @@ depot_part(struct call *c, bool last, struct ipc_bytes data)
 {
 	struct depot *d = c->all->depot;
 	struct ipc_store_put m = {
-	    .execution = c->node.id, .last = last, .data = data};
+	    .execution = c->id, .last = last, .data = data};
 	struct install *i = c->install;
 	struct ipc_peer *p = store(d);
 
@@ -201,7 +201,7 @@ void
 depot_forget(struct call *c)
 {
 	struct install *i = c->install;
-	struct ipc_store_drop m = {.execution = c->node.id};
+	struct ipc_store_drop m = {.execution = c->id};
 	struct ipc_peer *p;
 
 	c->install = NULL;

@@ -60,7 +60,7 @@ void
 park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 {
 	struct call *c = arg;
-	struct ipc_call_event m = {.execution = c->node.id,
+	struct ipc_call_event m = {.execution = c->id,
 	    .kind = CALL_EVENT_ASK,
 	    .number = number,
 	    .json = json};
@@ -106,7 +106,7 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		buf_free(&c->park.question);
 		return;
 	}
-	uuid_text(&c->node.id, text);
+	uuid_text(&c->id, text);
 	log_call(LOG_LV_DEBUG, "call_parked", text, NULL, "question %u",
 	    (unsigned)number);
 	c->park.number = number;
@@ -156,7 +156,7 @@ park_expired(struct call *c)
 void
 park_again(struct call *c)
 {
-	struct ipc_call_event m = {.execution = c->node.id,
+	struct ipc_call_event m = {.execution = c->id,
 	    .kind = CALL_EVENT_ASK,
 	    .number = c->park.number,
 	    .json = ipc_bytes(c->park.question.p, c->park.question.len)};
@@ -175,7 +175,8 @@ void
 park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json)
 {
-	struct call *c = (struct call *)table_find(&cs->by_id, id);
+	struct call *c = TABLE_OBJECT(struct call, node,
+	    table_find(&cs->by_id, id, sizeof(struct ipc_id)));
 	struct buf b;
 
 	/* A foreign call, an older question, or none: an honest gateway meets

@@ -1,26 +1,24 @@
 /* See share.h. */
-#include <sys/queue.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "name.h"
 #include "share.h"
+#include "table.h"
 
-enum { CHAINS = 64 };
+enum { PRINCIPALS = 64 }; /* with calls at a time, as a rule */
 
 struct share {
-	SLIST_ENTRY(share) chain;
+	struct table_node node; /* by name */
 	struct shares *all;
-	unsigned at, refs;
+	unsigned refs;
 	bool whole; /* of `local` */
 	size_t has[SHARES];
-	size_t n;
 	char name[];
 };
 
 struct shares {
-	SLIST_HEAD(, share) chains[CHAINS];
+	struct table by_name;
 	size_t has[SHARES]; /* of all that are not whole */
 };
 
@@ -35,40 +33,42 @@ static const struct {
 struct shares *
 share_new(void)
 {
-	return calloc(1, sizeof(struct shares));
+	struct shares *s = calloc(1, sizeof(*s));
+
+	if (s != NULL && table_init(&s->by_name, PRINCIPALS) == -1) {
+		free(s);
+		return NULL;
+	}
+	return s;
 }
 
 void
 share_free(struct shares *s)
 {
+	if (s == NULL)
+		return;
+	table_free(&s->by_name);
 	free(s);
 }
 
 struct share *
 share_get(struct shares *all, struct ipc_bytes principal)
 {
-	unsigned h = 2166136261u;
-	struct share *s;
+	struct share *s = TABLE_OBJECT(struct share, node,
+	    table_find(&all->by_name, principal.p, principal.n));
 
-	for (size_t i = 0; i < principal.n; i++)
-		h = (h ^ principal.p[i]) * 16777619u;
-	h %= CHAINS;
-	SLIST_FOREACH(s, &all->chains[h], chain)
-		if (s->n == principal.n &&
-		    (s->n == 0 || memcmp(s->name, principal.p, s->n) == 0)) {
-			s->refs++;
-			return s;
-		}
+	if (s != NULL) {
+		s->refs++;
+		return s;
+	}
 	if ((s = calloc(1, sizeof(*s) + principal.n + 1)) == NULL)
 		return NULL;
 	if (principal.n > 0)
 		memcpy(s->name, principal.p, principal.n);
-	s->n = principal.n;
 	s->all = all;
-	s->at = h;
 	s->refs = 1;
 	s->whole = name_is_local(s->name);
-	SLIST_INSERT_HEAD(&all->chains[h], s, chain);
+	table_add(&all->by_name, &s->node, s->name, principal.n);
 	return s;
 }
 
@@ -77,7 +77,7 @@ share_put(struct share *s)
 {
 	if (s == NULL || --s->refs > 0)
 		return;
-	SLIST_REMOVE(&s->all->chains[s->at], s, share, chain);
+	table_del(&s->all->by_name, &s->node);
 	free(s);
 }
 

@@ -224,7 +224,7 @@ send_one(struct verifies *vs, struct verify *v)
 {
 	struct ipc_bytes schema = v->call->held->output_schema;
 	struct ipc_result_check m = {
-	    .execution = v->call->node.id,
+	    .execution = v->call->id,
 	    .schema_len = (uint32_t)schema.n,
 	};
 	struct buf both;

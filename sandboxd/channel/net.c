@@ -154,7 +154,7 @@ send_open(struct net *n)
 	const struct held *h = n->held;
 	struct ipc_net_open m = {
 	    .net = n->id,
-	    .execution = h->node.id,
+	    .execution = h->id,
 	    .connections = (uint32_t)h->limit[LIMIT_CONNECTIONS],
 	    .bytes = h->limit[LIMIT_NETWORK_BYTES],
 	    .bytes_minute = h->limit[LIMIT_NETWORK_RATE],

@@ -72,7 +72,8 @@ static void
 name_one(struct table_node *n, void *arg)
 {
 	struct naming *x = arg;
-	struct ipc_epoch_item m = {.execution = n->id, .state = x->state};
+	struct ipc_epoch_item m = {
+	    .execution = *(const struct ipc_id *)n->key, .state = x->state};
 
 	(void)ipc_send(x->peer, IPC_EPOCH_ITEM, &m);
 	x->count++;
@@ -84,11 +85,10 @@ static void
 name_all(struct sandboxd *s, struct ipc_peer *p)
 {
 	struct ipc_epoch_begin b = {.epoch = *ipc_hello_epoch()};
-	struct naming x = {.peer = p};
+	struct naming x = {.peer = p, .state = 1};
 	struct ipc_epoch_end e;
 
 	(void)ipc_send(p, IPC_EPOCH_BEGIN, &b);
-	x.state = 1;
 	table_each(&s->held.by_id, name_one, &x);
 	x.state = 2;
 	calls_each(s->calls, name_one, &x);

@@ -43,7 +43,7 @@ free_node(struct table_node *n, void *arg)
 	struct held_set *s = arg;
 
 	table_del(&s->by_id, n);
-	held_free((struct held *)n);
+	held_free(TABLE_OBJECT(struct held, node, n));
 }
 
 void
@@ -120,7 +120,7 @@ open_call(
 	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
 	struct context_binding b = {
 	    .epoch = s->epoch,
-	    .execution = h->node.id,
+	    .execution = h->id,
 	    .listener = h->listener,
 	};
 
@@ -142,12 +142,12 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 		    "the sandbox has no context key yet");
 	if (s->by_id.count >= s->max)
 		return err_set(e, FAILURE_BUSY, "too many calls wait to run");
-	if (table_find(&s->by_id, execution) != NULL)
+	if (table_find(&s->by_id, execution, sizeof(struct ipc_id)) != NULL)
 		return err_set(
 		    e, FAILURE_CONFLICT, "this call is held already");
 	if ((h = calloc(1, sizeof(*h))) == NULL)
 		return err_set(e, FAILURE_BUSY, "no memory");
-	h->node.id = *execution;
+	h->id = *execution;
 	h->listener = listener;
 	buf_init(&h->plain, IPC_BLOB_MAX);
 	buf_init(&h->secrets, IPC_BLOB_MAX);
@@ -170,7 +170,7 @@ held_add(struct held_set *s, const struct ipc_id *execution, uint8_t listener,
 		if (depot_fill(s->installer, h, e) != 0)
 			goto bad;
 	}
-	table_add(&s->by_id, &h->node);
+	table_add(&s->by_id, &h->node, &h->id, sizeof(h->id));
 	return 0;
 bad:
 	held_free(h);
@@ -266,7 +266,7 @@ held_take_grants(struct held *h, const struct regrant *r)
 static void
 grant_node(struct table_node *n, void *arg)
 {
-	(void)held_take_grants((struct held *)n, arg);
+	(void)held_take_grants(TABLE_OBJECT(struct held, node, n), arg);
 }
 
 void
@@ -288,19 +288,21 @@ held_form(const struct held *h)
 struct held *
 held_find(const struct held_set *s, const struct ipc_id *id)
 {
-	return (struct held *)table_find(&s->by_id, id);
+	return TABLE_OBJECT(struct held, node,
+	    table_find(&s->by_id, id, sizeof(struct ipc_id)));
 }
 
 struct held *
 held_remove(struct held_set *s, const struct ipc_id *id, uint8_t listener)
 {
-	struct table_node *n = table_find(&s->by_id, id);
+	struct table_node *n = table_find(&s->by_id, id, sizeof(*id));
 
 	if (n == NULL ||
-	    (listener != 0 && ((struct held *)n)->listener != listener))
+	    (listener != 0 &&
+		TABLE_OBJECT(struct held, node, n)->listener != listener))
 		return NULL;
 	table_del(&s->by_id, n);
-	return (struct held *)n;
+	return TABLE_OBJECT(struct held, node, n);
 }
 
 /* Keeps the arguments. They are admind's word as much as the intent, which the
@@ -358,8 +360,9 @@ find_expired(struct table_node *n, void *arg)
 {
 	struct expiry *x = arg;
 
-	if (x->found == NULL && ((struct held *)n)->expires_ms <= x->now_ms)
-		x->found = (struct held *)n;
+	if (x->found == NULL &&
+	    TABLE_OBJECT(struct held, node, n)->expires_ms <= x->now_ms)
+		x->found = TABLE_OBJECT(struct held, node, n);
 }
 
 struct held *

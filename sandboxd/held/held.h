@@ -23,8 +23,9 @@ enum {
 
 /* The contents of one call's context; pointers go into plain. */
 struct held {
-	struct table_node node; /* first: execution id */
-	struct record *record;  /* owned until taken over */
+	struct table_node node; /* by the execution's id */
+	struct ipc_id id;
+	struct record *record; /* owned until taken over */
 	uint64_t expires_ms;
 	uint8_t listener;   /* enum listener: who may RUN it */
 	uint8_t kind;       /* enum context_kind */

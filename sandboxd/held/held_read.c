@@ -309,7 +309,7 @@ held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
 	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
 		h->principal = ipc_bytes(t.p, t.n);
 	h->expires_ms = now_ms + x.hold;
-	if ((h->record = record_new(&h->node.id, x.intent)) == NULL)
+	if ((h->record = record_new(&h->id, x.intent)) == NULL)
 		return err_set(e, FAILURE_BUSY, "no memory");
 	fill_limits(h, dflt);
 	return 0;

@@ -34,7 +34,7 @@ record_new(const struct ipc_id *id, struct ipc_bytes intent)
 
 	if ((r = calloc(1, sizeof(*r))) == NULL)
 		return NULL;
-	r->node.id = *id;
+	r->id = *id;
 	buf_init(&r->intent, intent.n);
 	buf_put(&r->intent, intent.p, intent.n);
 	buf_init(&r->payload, STDOUT_SHOWN_MAX + RECORD_BODY_MAX);
@@ -154,7 +154,7 @@ static struct ipc_record
 message(const struct record *r)
 {
 	return (struct ipc_record){
-	    .execution = r->node.id,
+	    .execution = r->id,
 	    .epoch = r->epoch,
 	    .outcome = (uint8_t)r->outcome,
 	    .failure = (uint16_t)r->failure,
@@ -260,13 +260,14 @@ inherit(void *arg, const struct ipc_record *m)
 	if (!sound(m) || memcmp(&m->epoch, &rs->epoch, sizeof(m->epoch)) == 0)
 		return NULL;
 	/* The entry from before its runner was reaped came first. */
-	r = (struct record *)table_find(&rs->by_id, &m->execution);
+	r = TABLE_OBJECT(struct record, node,
+	    table_find(&rs->by_id, &m->execution, sizeof(struct ipc_id)));
 	if (r == NULL) {
 		if ((r = record_new(&m->execution, m->intent)) == NULL)
 			return NULL;
 		r->owner = rs;
 		TAILQ_INSERT_TAIL(&rs->list, r, link);
-		table_add(&rs->by_id, &r->node);
+		table_add(&rs->by_id, &r->node, &r->id, sizeof(r->id));
 		rs->inherited++;
 	} else {
 		rs->bytes -= r->payload.len + r->network.len;
@@ -458,7 +459,7 @@ records_add(struct records *rs, struct record *r)
 	write_down(rs, r, &m);
 	rs->bytes += r->payload.len + r->network.len;
 	TAILQ_INSERT_TAIL(&rs->list, r, link);
-	table_add(&rs->by_id, &r->node);
+	table_add(&rs->by_id, &r->node, &r->id, sizeof(r->id));
 	flush(rs);
 }
 
@@ -471,7 +472,7 @@ records_count(const struct records *rs)
 bool
 records_has(const struct records *rs, const struct ipc_id *id)
 {
-	return table_find(&rs->by_id, id) != NULL;
+	return table_find(&rs->by_id, id, sizeof(struct ipc_id)) != NULL;
 }
 
 void

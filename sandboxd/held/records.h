@@ -41,7 +41,8 @@ struct event_base;
 struct records;
 
 struct record {
-	struct table_node node; /* first: execution id */
+	struct table_node node; /* by the execution's id */
+	struct ipc_id id;
 	TAILQ_ENTRY(record) link;
 	struct records *owner; /* once stored */
 	struct ipc_id epoch;   /* the call's; set once kept or stored */

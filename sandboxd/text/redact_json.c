@@ -1,74 +1,8 @@
 /* Redaction in the strings and numbers of JSON (redact.h). */
 #include <string.h>
 
+#include "json_scan.h"
 #include "redact_internal.h"
-
-static unsigned
-hex4(const uint8_t *p)
-{
-	unsigned v = 0;
-
-	for (int i = 0; i < 4; i++)
-		v = v << 4 |
-		    (unsigned)(p[i] <= '9' ? p[i] - '0'
-					   : (p[i] | 32) - 'a' + 10);
-	return v;
-}
-
-static void
-put_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x80)
-		buf_putc(b, (int)c);
-	else if (c < 0x800) {
-		buf_putc(b, (int)(0xc0 | c >> 6));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_putc(b, (int)(0xe0 | c >> 12));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else {
-		buf_putc(b, (int)(0xf0 | c >> 18));
-		buf_putc(b, (int)(0x80 | (c >> 12 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	}
-}
-
-/* Decodes the string between the quotes p..end, as a reader does; json_scan has
- * checked that the escapes are well formed. */
-static void
-unescape(const uint8_t *p, const uint8_t *end, struct buf *b)
-{
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	const uint8_t *slash;
-	const char *s;
-	uint32_t c;
-
-	while (p < end) {
-		slash = memchr(p, '\\', (size_t)(end - p));
-		if (slash == NULL)
-			slash = end;
-		buf_put(b, p, (size_t)(slash - p));
-		if ((p = slash) == end)
-			break;
-		p++;
-		if (*p != 'u') {
-			s = strchr(from, *p);
-			buf_putc(b, s != NULL ? to[s - from] : *p);
-			p++;
-			continue;
-		}
-		c = hex4(p + 1);
-		p += 5;
-		if (c >= 0xd800 && c < 0xdc00) {
-			c = 0x10000 + ((c - 0xd800) << 10) + hex4(p + 2) -
-			    0xdc00;
-			p += 6;
-		}
-		put_utf8(b, c);
-	}
-}
 
 /* Writes a string with its quotes in its shortest form, never longer than the
  * original. */
@@ -106,7 +40,7 @@ redact_string(struct redact *r, const uint8_t *p, size_t n, struct buf *plain,
 
 	if (t.n >= REDACT_MIN && memchr(t.p, '\\', t.n) != NULL) {
 		buf_clear(plain);
-		unescape(t.p, t.p + t.n, plain);
+		json_unescape_inside(t.p, t.n, plain);
 		t = ipc_bytes(plain->p, plain->len);
 	}
 	if (!plain->failed)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
 #include "views.h"
 #include "views_internal.h"
 
@@ -62,7 +63,7 @@ digits(const struct view *in, size_t i, unsigned n)
 	if (in->n - i < n)
 		return -1;
 	while (n-- > 0) {
-		if ((d = view_digit(in->p[i++])) < 0)
+		if ((d = hex_digit(in->p[i++])) < 0)
 			return -1;
 		v = v << 4 | d;
 	}
@@ -74,26 +75,11 @@ static void
 put_point(struct view_mem *m, struct view *out, uint32_t c,
     const struct view *in, size_t first, size_t last)
 {
-	if (c < 0x80) {
-		view_put(m, out, (int)c, in, first, last);
-		return;
-	}
-	if (c < 0x800)
-		view_put(m, out, (int)(0xc0 | c >> 6), in, first, last);
-	else {
-		if (c < 0x10000)
-			view_put(
-			    m, out, (int)(0xe0 | c >> 12), in, first, last);
-		else {
-			view_put(
-			    m, out, (int)(0xf0 | c >> 18), in, first, last);
-			view_put(m, out, (int)(0x80 | (c >> 12 & 0x3f)), in,
-			    first, last);
-		}
-		view_put(
-		    m, out, (int)(0x80 | (c >> 6 & 0x3f)), in, first, last);
-	}
-	view_put(m, out, (int)(0x80 | (c & 0x3f)), in, first, last);
+	uint8_t utf8[UTF8_MAX];
+	size_t n = utf8_encode(c, utf8);
+
+	for (size_t i = 0; i < n; i++)
+		view_put(m, out, utf8[i], in, first, last);
 }
 
 /* Reads the escape whose backslash is in[i]: its code point or byte. Returns
@@ -169,7 +155,7 @@ reference(const struct view *in, size_t i, uint32_t *c)
 		i++;
 	}
 	for (; i < in->n && n < REFERENCE_DIGITS_MAX; i++, n++) {
-		if ((d = view_digit(in->p[i])) < 0 || d >= (int)base)
+		if ((d = hex_digit(in->p[i])) < 0 || d >= (int)base)
 			break;
 		v = v * base + (uint32_t)d;
 	}

@@ -3,6 +3,7 @@
 #ifndef VIEWS_INTERNAL_H
 #define VIEWS_INTERNAL_H
 
+#include "ids.h"
 #include "views.h"
 
 /* Appends one byte made of in[first..last]. */
@@ -26,16 +27,6 @@ view_start(struct view_mem *m, struct view *out)
 	out->at = m->places ? m->at : NULL;
 	out->base = 0;
 	out->n = 0;
-}
-
-/* Returns the value of a hexadecimal digit, or -1. */
-static inline int
-view_digit(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 #endif

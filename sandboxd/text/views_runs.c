@@ -83,7 +83,7 @@ static inline int
 value(int c, enum view_digits kind)
 {
 	if (kind == VIEW_HEX)
-		return view_digit(c);
+		return hex_digit(c);
 	if (kind == VIEW_BASE64)
 		return sixbits[c] - 1;
 	/* RFC 4648, section 6; the case is that of the run. */
@@ -102,7 +102,7 @@ separates(const struct view *in, size_t i, enum view_digits kind)
 
 	if (kind == VIEW_HEX)
 		return (c == ':' || c == ' ' || c == '-' || c == '\n') &&
-		    view_digit(before) >= 0;
+		    hex_digit(before) >= 0;
 	if (c == '\n' || c == '\r')
 		return true;
 	return (c == ' ' || c == '\t') &&

@@ -12,8 +12,6 @@ import pytest
 from harness.admind import failure, preimage, tlv, untlv
 from harness.ipc import Closed
 
-LIMITS = ("timeout_ms memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes "
-          "stdout_bytes argument_bytes log_rate progress_rate code_bytes").split()
 TAGS = {"timeout_ms": 8, "memory_bytes": 9, "processes": 10, "tmp_bytes": 11, "result_bytes": 12,
         "cpu_ms": 16, "files": 17, "file_bytes": 18, "stdout_bytes": 19, "log_rate": 20,
         "progress_rate": 21}
@@ -55,15 +53,16 @@ def limits(peer, server, **kw):
     return json.loads(m["json"]), hashlib.sha256(m["json"]).digest()
 
 
-def as_tlv(values):
-    return tlv(*((LIMITS.index(n) + 1, v) for n, v in values.items()))
+def act(peer, action, where="", body=None, **kw):
+    return peer.call("ADMIN_ACTION", action=action, id=where,
+                     body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(), **kw)
 
 
 def put(peer, server, values, seen=None, **kw):
     if seen is None:
         seen = limits(peer, server, **kw)[1]
-    return peer.call("LIMITS_SET", server=server.bytes, seen=seen,
-                     limits=values if isinstance(values, bytes) else as_tlv(values), **kw)
+    return act(peer, "server_limits_set", str(server), values if isinstance(values, bytes) else {"limits": values},
+               seen=seen, **kw)
 
 
 def material(a, m):
@@ -159,7 +158,7 @@ def test_malformed_actions(a, ctl, fields):
 
 
 @pytest.mark.parametrize("who", ["gateway", "tunnel"])
-@pytest.mark.parametrize("name", ["LIMITS_SET", "MODULE_SET", "EXPOSE_SET", "ADMIN_ACTION", "EXPORT", "IMPORT"])
+@pytest.mark.parametrize("name", ["ADMIN_ACTION", "EXPORT", "IMPORT"])
 def test_a_gateway_cannot_even_say_it(a, who, name):
     with a.gateway("local" if who == "gateway" else who) as g:
         g.start(name)
@@ -169,11 +168,28 @@ def test_a_gateway_cannot_even_say_it(a, who, name):
 
 
 def test_modules_are_uid_0s(a, web):
-    web.start("MODULE_SET", action=1, name="evil", version="1", digest=bytes(32))
-    with pytest.raises(Closed):
-        while True:
-            web.receive(5)
+    name, _, _ = tool(a)
+    for action, body in (("module_add", {"name": "evil", "version": "1", "digest": bytes(32).hex()}),
+                         ("module_withdraw", {"name": "evil", "version": "1"}),
+                         ("module_grant", {"tool": name, "name": "evil"})):
+        for role in ("administrator", "root", ""):
+            m = act(web, action, body=body, token=login(a, role))
+            assert m["_"] == "REFUSED" and failure(m) == "FORBIDDEN", (action, role, m)
+        assert failure(act(web, action, body=body)) == "UNAUTHENTICATED"
     assert not a.rows("SELECT 1 FROM mcpbox.modules WHERE name = 'evil'")
+
+
+def test_a_login_names_a_tool_by_its_id_alone(a, web, ctl):
+    """uid 0 may say the name that clients see; an address of REST holds an id."""
+    name, _, tool_id = tool(a)
+    module = "m" + secrets.token_hex(4)
+    assert module_set(ctl, 1, module, version="1.0", digest=secrets.token_bytes(32))["_"] == "ADMIN_JSON"
+    assert module_set(ctl, 3, module, tool=name)["_"] == "ADMIN_JSON"
+    token = login(a, "reviewer")
+    m = act(web, "module_revoke", f"{name}/{module}", token=token)
+    assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND", m
+    m = act(web, "module_revoke", f"{tool_id}/{module}", token=token)
+    assert json.loads(m["json"]) == {"tool_id": str(tool_id), "revoked": f"{module}==1.0"}
 
 
 # --- what ---------------------------------------------------------------------
@@ -182,10 +198,12 @@ def test_modules_are_uid_0s(a, web):
 def test_limits_beyond_their_bounds(a, ctl):
     _, server, _ = tool(a)
     seen = limits(ctl, server)[1]
-    good = as_tlv({"files": 20})
-    for bad in (tlv((1, 0)), tlv((1, 600001)), tlv((2, 2**40)), tlv((7, 15)), tlv((13, 100001)),
-                tlv((1, 2**64 - 1)), tlv((0, 100)), tlv((14, 100)), tlv((255, 1)),
-                tlv((7, b"\0" * 7)), tlv((7, b"")), good * 2, good[:-1], good + b"\0", b"\0"):
+    good = b'{"limits":{"files":20}}'
+    for bad in ({"timeout_ms": 0}, {"timeout_ms": 600001}, {"memory_bytes": 2**40}, {"files": 15},
+                {"code_bytes": 100001}, {"timeout_ms": 2**64 - 1}, {"": 100}, {"limits": 100}, {"server_id": 1},
+                {"updated_by": "root"}, {"files": "20"}, {"files": 20.5}, {"files": True}, {"files": []}, {"files": {}},
+                [], ["files"], None, 20, "files", b'{"limits":{"files":20,"files":20}}', b"{}",
+                good * 2, good[:-1], good + b"\0", b"\0"):
         m = put(ctl, server, bad, seen)
         assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS", bad
     assert limits(ctl, server)[1] == seen
@@ -199,8 +217,12 @@ def test_two_administrators_at_once(a, ctl, web):
     m = put(web, server, {"files": 4000}, seen, token=token)
     assert m["_"] == "REFUSED" and failure(m) == "HASH_MISMATCH"
     assert limits(ctl, server)[0]["limits"]["files"] == 20
-    m = ctl.call("LIMITS_SET", server=uuid.uuid4().bytes, seen=seen, limits=b"")
+    m = put(ctl, uuid.uuid4(), {}, seen)
     assert m["_"] == "REFUSED" and failure(m) == "NOT_FOUND"
+    # without saying what was read
+    m = act(ctl, "server_limits_set", str(server), {"limits": {}})
+    assert m["_"] == "REFUSED" and failure(m) == "HASH_REQUIRED"
+    assert limits(ctl, server)[0]["limits"]["files"] == 20
 
 
 def test_limits_by_name_and_by_id(a, ctl):
@@ -213,18 +235,31 @@ def test_limits_by_name_and_by_id(a, ctl):
     assert m["_"] == "REFUSED" and failure(m) == "INVALID_PARAMS"
 
 
+ACTIONS = {1: "module_add", 2: "module_withdraw", 3: "module_grant", 4: "module_revoke"}
+
+
+def module_set(peer, action, name, tool=None, digest=None, **kw):
+    """1 record, 2 withdraw, 3 grant, 4 revoke."""
+    if digest is not None:
+        kw["digest"] = digest.hex()
+    if action == 4:
+        return act(peer, ACTIONS[4], f"{tool}/{name}", kw)
+    return act(peer, ACTIONS.get(action, str(action)), body={"name": name, **({} if tool is None else {"tool": tool}),
+                                                             **kw})
+
+
 def test_modules_recorded_granted_taken_back(a, ctl, gw):
     name, server, tool_id = tool(a)
     module, digest = "m" + secrets.token_hex(4), secrets.token_bytes(32)
 
     def ask(action, **kw):
-        return ctl.call("MODULE_SET", action=action, name=module, **kw)
+        return module_set(ctl, action, module, **kw)
 
     assert failure(ask(3, tool=name)) == "NOT_FOUND"
-    assert ask(1, version="1.0", digest=digest, files=2, size=10)["_"] == "OK"
+    assert ask(1, version="1.0", digest=digest, files=2, bytes=10)["_"] == "ADMIN_JSON"
     assert failure(ask(1, version="1.0", digest=bytes(32))) == "CONFLICT"
     assert failure(ask(3, tool="no_such__tool")) == "NOT_FOUND"
-    assert ask(3, tool=name)["_"] == "OK"
+    assert ask(3, tool=name)["_"] == "ADMIN_JSON"
     listed = json.loads(ctl.call("ADMIN_QUERY", what="modules", limit=200)["json"])["items"]
     mine = next(m for m in listed if m["name"] == module)
     assert mine["digest"] == digest.hex() and mine["tools"] == [name] and mine["state"] == "available"
@@ -238,15 +273,15 @@ def test_modules_recorded_granted_taken_back(a, ctl, gw):
     a.sql("SELECT mcpbox.decide_approval(%s, true, %s, 'root', now(), '', 'seal')", request,
           hashlib.sha256(pre).digest())
     assert gw.call("AUTHORISE", tool=name, arguments=b"{}")["_"] == "RUN_ID"
-    assert ask(4, tool=name)["_"] == "OK"
+    assert ask(4, tool=name)["_"] == "ADMIN_JSON"
     for _ in range(2):  # remembered or read anew
         m = gw.call("AUTHORISE", tool=name, arguments=b"{}")
         assert m["_"] == "RESULT" and failure(m) == "MISSING_GRANT", m
         said = json.loads(m["body"])["content"][0]["text"]
         assert module in said and "mcpbox_request_module" in said, said
-    assert ask(3, tool=str(tool_id), version="1.0")["_"] == "OK"
+    assert ask(3, tool=str(tool_id), version="1.0")["_"] == "ADMIN_JSON"
     assert gw.call("AUTHORISE", tool=name, arguments=b"{}")["_"] == "RUN_ID"
-    assert ask(2, version="1.0")["_"] == "OK"
+    assert ask(2, version="1.0")["_"] == "ADMIN_JSON"
     assert failure(gw.call("AUTHORISE", tool=name, arguments=b"{}")) == "MISSING_GRANT"
     actions = [r[0] for r in a.rows("SELECT action FROM mcpbox.audit_log WHERE actor = 'root' AND "
                                     "action LIKE 'module%%' ORDER BY seq DESC LIMIT 5", user="postgres")]
@@ -254,13 +289,19 @@ def test_modules_recorded_granted_taken_back(a, ctl, gw):
 
 
 @pytest.mark.parametrize("fields", [
-    {"action": 0}, {"action": 5}, {"action": 255}, {"action": 1, "files": 2**63}, {"action": 1, "size": 2**64 - 1},
-    {"action": 1, "name": "", "version": "1"}, {"action": 1, "name": "a/b", "version": "1"},
-    {"action": 1, "name": "a", "version": ""}, {"action": 1, "name": "a" * 129, "version": "1"},
+    {"action": 0}, {"action": 5}, {"action": 255}, {"action": 1, "files": 2**63}, {"action": 1, "bytes": 2**64 - 1},
+    {"action": 1}, {"action": 1, "version": "1"}, {"action": 1, "version": "1", "digest": b""},
+    {"action": 1, "version": "1", "digest": bytes(31)}, {"action": 1, "version": "1", "digest": bytes(33)},
+    {"action": 1, "name": "", "version": "1", "digest": bytes(32)},
+    {"action": 1, "name": "a/b", "version": "1", "digest": bytes(32)},
+    {"action": 1, "name": "a", "version": "", "digest": bytes(32)},
+    {"action": 1, "name": "a" * 129, "version": "1", "digest": bytes(32)},
+    {"action": 1, "version": "1", "digest": bytes(32), "files": 2**63},
+    {"action": 1, "version": "1", "digest": bytes(32), "bytes": 2**64 - 1},
     {"action": 2, "name": "never", "version": "1"}, {"action": 4, "name": "never", "tool": ""}])
 def test_nonsense_about_modules(a, ctl, fields):
     before = a.rows("SELECT count(*) FROM mcpbox.modules")
-    m = ctl.call("MODULE_SET", **{"name": "a", **fields})
+    m = module_set(ctl, **{"name": "a", **fields})
     assert m["_"] == "REFUSED" and failure(m) in ("INVALID_PARAMS", "NOT_FOUND"), m
     assert a.rows("SELECT count(*) FROM mcpbox.modules") == before
 

@@ -5,6 +5,10 @@
 #include "bounds.h"
 #include "num.h"
 #include "doc.h"
+#include "json_scan.h"
+#include "fnv.h"
+#include "utf8.h"
+#include "walk.h"
 
 /* The cursor while building. Recursion is at most JSON_DEPTH_MAX deep. */
 struct build {
@@ -19,43 +23,8 @@ static void
 space(struct build *b)
 {
 	/* The text ends with a value or space, so a byte is always there. */
-	while (*b->p == ' ' || *b->p == '\n' || *b->p == '\r' || *b->p == '\t')
+	while (walk_space(*b->p))
 		b->p++;
-}
-
-static uint32_t
-hex4(const uint8_t *p)
-{
-	uint32_t v = 0;
-
-	for (int i = 0; i < 4; i++) {
-		uint8_t c = p[i];
-
-		v = v << 4 |
-		    (uint32_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
-	}
-	return v;
-}
-
-static void
-put_point(struct build *b, uint32_t u)
-{
-	if (u < 0x80) {
-		*b->out++ = (uint8_t)u;
-		return;
-	}
-	if (u < 0x800) {
-		*b->out++ = (uint8_t)(0xc0 | u >> 6);
-	} else {
-		if (u < 0x10000) {
-			*b->out++ = (uint8_t)(0xe0 | u >> 12);
-		} else {
-			*b->out++ = (uint8_t)(0xf0 | u >> 18);
-			*b->out++ = (uint8_t)(0x80 | (u >> 12 & 0x3f));
-		}
-		*b->out++ = (uint8_t)(0x80 | (u >> 6 & 0x3f));
-	}
-	*b->out++ = (uint8_t)(0x80 | (u & 0x3f));
 }
 
 /* Unescapes the string at b->p. No escape is shorter than its character, and
@@ -63,48 +32,28 @@ put_point(struct build *b, uint32_t u)
 static void
 string(struct build *b, const uint8_t **s, size_t *n)
 {
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	uint8_t utf8[UTF8_MAX];
+	size_t len;
 
 	*s = b->out;
-	for (b->p++; *b->p != '"';) {
-		const char *c;
-		uint32_t u;
-
+	for (b->p++; *b->p != '"';)
 		if (*b->p != '\\') {
 			*b->out++ = *b->p++;
-		} else if (b->p[1] != 'u') {
-			c = strchr(from, b->p[1]);
-			*b->out++ = c ? (uint8_t)to[c - from] : b->p[1];
-			b->p += 2;
 		} else {
-			u = hex4(b->p + 2);
-			b->p += 6;
-			if (u >= 0xd800 && u <= 0xdbff) {
-				u = 0x10000 + ((u - 0xd800) << 10) +
-				    (hex4(b->p + 2) - 0xdc00);
-				b->p += 6;
-			}
-			put_point(b, u);
+			len = utf8_encode(json_slice_point(&b->p), utf8);
+			memcpy(b->out, utf8, len);
+			b->out += len;
 		}
-	}
 	b->p++;
 	*n = (size_t)(b->out - *s);
 	*b->out++ = '\0';
-}
-
-static uint32_t
-hash_bytes(uint32_t h, const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h;
 }
 
 /* Hashes a string as a value. */
 static uint32_t
 hash_string(const uint8_t *p, size_t n)
 {
-	return hash_bytes((uint32_t)DOC_STRING * 16777619u, p, n);
+	return fnv_bytes(fnv_add(DOC_STRING, 0), p, n);
 }
 
 static int
@@ -237,24 +186,24 @@ finish(struct build *b, uint32_t *size)
 
 	for (uint32_t i = d->n; i-- > 0;) {
 		struct doc_node *v = &d->node[i];
-		uint32_t kid = i + 1, h = 2166136261u;
+		uint32_t kid = i + 1, h = FNV_START;
 		struct num num;
 
 		v->kids = b->slots;
 		b->slots += v->count;
 		for (uint32_t k = 0; k < v->count; k++, kid += size[kid]) {
 			const struct doc_node *c = &d->node[kid];
-			uint32_t one = hash_bytes(h, c->name, c->namelen);
+			uint32_t one = fnv_bytes(h, c->name, c->namelen);
 
 			v->kids[k] = kid;
 			/* Members in any order, elements in theirs. */
 			if (v->kind == DOC_OBJECT)
-				v->hash += (one ^ c->hash) * 16777619u;
+				v->hash += fnv_add(one, c->hash);
 			else
-				v->hash = (v->hash ^ c->hash) * 16777619u;
+				v->hash = fnv_add(v->hash, c->hash);
 		}
 		size[i] = kid - i;
-		v->hash = (v->hash ^ (uint32_t)v->kind) * 16777619u;
+		v->hash = fnv_add(v->hash, (uint32_t)v->kind);
 		if (v->kind == DOC_STRING)
 			v->hash = hash_string(v->str, v->len);
 		if (v->kind == DOC_NUMBER) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ids.h"
 #include "num.h"
 #include "schema_internal.h"
 
@@ -17,21 +18,12 @@ token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 	const uint8_t *p = *pp;
 
 	for (*n = 0; p < end && *p != '/'; p++) {
-		unsigned c = *p;
+		int c = *p;
 
 		if (c == '%') {
-			c = 0;
-			for (int i = 0; i < 2; i++) {
-				if (++p >= end)
-					return false;
-				if (*p >= '0' && *p <= '9')
-					c = c << 4 | (unsigned)(*p - '0');
-				else if ((*p | 32) >= 'a' && (*p | 32) <= 'f')
-					c = c << 4 |
-					    (unsigned)((*p | 32) - 'a' + 10);
-				else
-					return false;
-			}
+			if (end - p < 3 || (c = hex_number(p + 1, 2)) < 0)
+				return false;
+			p += 2;
 		}
 		out[(*n)++] = (uint8_t)c;
 	}

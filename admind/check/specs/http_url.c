@@ -6,15 +6,9 @@
 
 #include "grantreq.h"
 #include "http_spec.h"
+#include "ids.h"
 
 enum { URL_MAX = 4096, PORT_MAX = 65535 };
-
-static bool
-is_hex(uint8_t c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
-	    (c >= 'A' && c <= 'F');
-}
 
 /* Reads a decimal port, 1 to 65535, in one spelling; 0 for anything else. */
 static unsigned
@@ -93,7 +87,7 @@ path_char(
 		http_used(h, at, s + 1, len);
 		return len + 2;
 	}
-	if (s[0] == '%' && (n < 3 || !is_hex(s[1]) || !is_hex(s[2]))) {
+	if (s[0] == '%' && (n < 3 || hex_number(s + 1, 2) < 0)) {
 		report_add(h->r, at, "has %% without two hex digits");
 		*ok = false;
 		return n;

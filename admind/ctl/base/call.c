@@ -142,7 +142,9 @@ call_command(const struct ctl *c)
 	status = call_words(c, a->name, id ? whole : "",
 	    c->hash != NULL ? &seen : NULL, c->words + 2 + id,
 	    c->nwords - 2 - id, &answer);
-	if (status == CTL_DONE)
+	if (status == CTL_DONE && answer.len == 0)
+		puts(c->json ? "{\"ok\":true}" : "done");
+	else if (status == CTL_DONE)
 		status = tables_show(c, a->name, &answer);
 	buf_free(&answer);
 	return status;

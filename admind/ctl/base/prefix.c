@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +35,7 @@ is_prefix(const char *s)
 	for (size_t i = 0; i < n; i++)
 		if (i == 8 || i == 13 || i == 18 || i == 23
 			? s[i] != '-'
-			: !isxdigit((unsigned char)s[i]))
+			: hex_digit(s[i]) < 0)
 			return false;
 	return true;
 }

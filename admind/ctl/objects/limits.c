@@ -3,14 +3,15 @@
 
 #include <json-c/json.h>
 
+#include "call.h"
 #include "calls.h"
 #include "crypto.h"
 #include "ids.h"
 #include "json.h"
+#include "jsonw.h"
 #include "limit.h"
 #include "objects.h"
 #include "tables.h"
-#include "tlv.h"
 
 /*
  * servers limits NAME [LIMIT=VALUE ...]: the limits of a server's tools, unless
@@ -142,51 +143,56 @@ static enum ctl_status
 set(const struct ctl *c, const struct buf *present)
 {
 	uint64_t limits[LIMIT_COUNT];
-	struct ipc_limits_set m;
-	struct ipc_admin_json a;
+	char text[UUID_TEXT_LEN + 1];
 	enum ctl_status status;
-	struct ipc_frame f;
-	struct buf list;
+	struct ipc_id server;
+	struct ipc_hash seen;
+	struct buf body, answer;
+	struct jsonw w;
 
-	memset(&m, 0, sizeof(m));
-	if (read_present(present, &m.server, limits) == -1) {
+	if (read_present(present, &server, limits) == -1) {
 		fputs("mcpboxctl: the answer is unreadable\n", stderr);
 		return CTL_REFUSED;
 	}
-	sha256(present->p, present->len, &m.seen);
+	sha256(present->p, present->len, &seen);
 	for (int i = 3; i < c->nwords; i++)
 		if (assign(c->words[i], limits) == -1)
 			return CTL_USAGE;
-	buf_init(&list, 4096);
+	uuid_text(&server, text);
+	buf_init(&body, 4096);
+	jsonw_open(&w, &body);
+	jsonw_obj(&w);
+	jsonw_name(&w, "limits");
+	jsonw_obj(&w);
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		if (limits[i] != 0)
-			tlv_put_u64(&list, (uint8_t)(i + 1), limits[i]);
-	m.limits = ipc_bytes(list.p, list.len);
-	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_LIMITS_SET, &m,
-	    IPC_ADMIN_JSON, &f);
-	buf_free(&list);
-	if (status != CTL_DONE)
-		return status;
-	status = CTL_REFUSED;
-	if (ipc_decode(&f, &a, NULL) == 0)
-		status = print(c, a.json.p, a.json.n);
-	ipc_frame_free(&f);
+			jsonw_kv_int(&w, limit_info((enum limit)i)->name,
+			    (int64_t)limits[i]);
+	jsonw_obj_end(&w);
+	jsonw_obj_end(&w);
+	buf_putc(&body, '\0');
+	status = call_action(
+	    c, "server_limits_set", text, &seen, (const char *)body.p, &answer);
+	if (status == CTL_DONE)
+		status = print(c, answer.p, answer.len);
+	buf_free(&answer);
+	buf_free(&body);
 	return status;
 }
 
 static enum ctl_status
 set_expose(const struct ctl *c)
 {
-	struct ipc_expose_set m = {
-	    .server = ipc_str(c->words[2]), .expose = ipc_str(c->words[3])};
 	enum ctl_status status;
-	struct ipc_frame f;
+	char word[64], *words[] = {word};
+	struct buf answer;
 
-	status = calls_ask(
-	    c, "admind", IPC_ROLE_ADMIND, IPC_EXPOSE_SET, &m, IPC_OK, &f);
+	snprintf(word, sizeof(word), "expose=%s", c->words[3]);
+	status = call_words(
+	    c, "server_expose_set", c->words[2], NULL, words, 1, &answer);
+	buf_free(&answer);
 	if (status != CTL_DONE)
 		return status;
-	ipc_frame_free(&f);
 	puts(c->json ? "{\"ok\":true}"
 		     : "done: versions that are made from now on are named so. "
 		       "Those that exist keep the name that was reviewed; a "

@@ -1,7 +1,7 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "calls.h"
 #include "ids.h"
 #include "objects.h"
@@ -11,63 +11,94 @@
  * is recorded here. The files are put into the store separately, by
  * contrib/module-add or by the installer (decision 0052). */
 
-/* Splits "name" or "name==version"; the version may be left out. 0 or -1. */
+enum { WORDS_MAX = 5, WORD_MAX = 1024 };
+
+/* One action, and its words. */
+struct change {
+	const char *action;
+	char id[WORD_MAX];
+	char text[WORDS_MAX][WORD_MAX], *words[WORDS_MAX];
+	int nwords;
+	bool failed; /* a word is too long */
+};
+
+static void
+put(struct change *m, const char *member, const char *value, size_t n)
+{
+	char *to = m->text[m->nwords];
+	int len = snprintf(to, WORD_MAX, "%s=%.*s", member, (int)n, value);
+
+	m->words[m->nwords++] = to;
+	m->failed |= n >= WORD_MAX || len < 0 || len >= WORD_MAX;
+}
+
+/* Takes "name" or "name==version"; the version may be left out. 0 or -1. */
 static int
-split(const char *word, char name[256], struct ipc_module_set *m)
+split(struct change *m, const char *word)
 {
 	const char *eq = strstr(word, "==");
 	size_t n = eq != NULL ? (size_t)(eq - word) : strlen(word);
 
-	if (n == 0 || n >= 256 || (eq != NULL && eq[2] == '\0'))
+	if (n == 0 || (eq != NULL && eq[2] == '\0'))
 		return -1;
-	memcpy(name, word, n);
-	name[n] = '\0';
-	m->name = ipc_str(name);
-	m->version = ipc_str(eq != NULL ? eq + 2 : "");
+	put(m, "name", word, n);
+	if (eq != NULL)
+		put(m, "version", eq + 2, strlen(eq + 2));
 	return 0;
 }
 
+/* A tool's grant has an address: TOOL/NAME. 0 or -1. */
 static int
-count(const char *s, uint64_t *out)
+revoked(struct change *m, const char *tool, const char *word)
 {
-	char *end;
+	const char *eq = strstr(word, "==");
+	size_t n = eq != NULL ? (size_t)(eq - word) : strlen(word);
+	int len;
 
-	*out = strtoull(s, &end, 10);
-	return *s >= '0' && *s <= '9' && *end == '\0' ? 0 : -1;
+	if (n == 0 || n >= WORD_MAX || (eq != NULL && eq[2] == '\0') ||
+	    strchr(tool, '/') != NULL)
+		return -1;
+	len = snprintf(m->id, sizeof(m->id), "%s/%.*s", tool, (int)n, word);
+	m->failed |= len < 0 || len >= (int)sizeof(m->id);
+	if (eq != NULL)
+		put(m, "version", eq + 2, strlen(eq + 2));
+	return 0;
 }
 
-/* Reads the words after the verb into the message. 0, or -1: usage. */
-static int
-take(const struct ctl *c, char name[256], struct ipc_module_set *m)
+static bool
+is_digest(const char *s)
 {
+	uint8_t digest[HEX32_LEN / 2];
+
+	return strlen(s) == HEX32_LEN && hex_decode(s, HEX32_LEN, digest) == 0;
+}
+
+/* Reads the words after the verb. 0, or -1: usage. */
+static int
+take(const struct ctl *c, struct change *m)
+{
+	static const char *const members[] = {
+	    "name", "version", "digest", "files", "bytes"};
 	const char *verb = c->words[1];
 	char **w = c->words + 2;
 	int n = c->nwords - 2;
+	bool add = strcmp(verb, "add") == 0;
 
-	if (strcmp(verb, "add") == 0 && (n == 3 || n == 5)) {
-		m->action = 1;
-		m->name = ipc_str(w[0]);
-		m->version = ipc_str(w[1]);
-		if (strlen(w[2]) != HEX32_LEN ||
-		    hex_decode(w[2], HEX32_LEN, m->digest.b) == -1)
-			return -1;
-		return n == 3 ||
-			(count(w[3], &m->files) == 0 &&
-			    count(w[4], &m->size) == 0)
-		    ? 0
-		    : -1;
+	if ((add && (n == 3 || n == 5)) ||
+	    (strcmp(verb, "withdraw") == 0 && n == 2)) {
+		m->action = add ? "module_add" : "module_withdraw";
+		for (int i = 0; i < n; i++)
+			put(m, members[i], w[i], strlen(w[i]));
+		return add && !is_digest(w[2]) ? -1 : 0;
 	}
-	if (strcmp(verb, "withdraw") == 0 && n == 2) {
-		m->action = 2;
-		m->name = ipc_str(w[0]);
-		m->version = ipc_str(w[1]);
-		return 0;
+	if (strcmp(verb, "grant") == 0 && n == 2) {
+		m->action = "module_grant";
+		put(m, "tool", w[0], strlen(w[0]));
+		return split(m, w[1]);
 	}
-	if ((strcmp(verb, "grant") == 0 || strcmp(verb, "revoke") == 0) &&
-	    n == 2) {
-		m->action = verb[0] == 'g' ? 3 : 4;
-		m->tool = ipc_str(w[0]);
-		return split(w[1], name, m);
+	if (strcmp(verb, "revoke") == 0 && n == 2) {
+		m->action = "module_revoke";
+		return revoked(m, w[0], w[1]);
 	}
 	return -1;
 }
@@ -89,23 +120,20 @@ installs_list(const struct ctl *c)
 enum ctl_status
 modules_command(const struct ctl *c)
 {
-	struct ipc_module_set m;
+	struct change m = {0};
 	enum ctl_status status;
-	struct ipc_frame f;
-	char name[256];
+	struct buf answer;
 
 	if (c->nwords == 1)
 		return tables_command(c);
 	if (c->nwords == 2 && strcmp(c->words[1], "installs") == 0)
 		return installs_list(c);
-	memset(&m, 0, sizeof(m));
-	if (take(c, name, &m) == -1)
+	if (take(c, &m) == -1 || m.failed)
 		return CTL_USAGE;
-	status = calls_ask(
-	    c, "admind", IPC_ROLE_ADMIND, IPC_MODULE_SET, &m, IPC_OK, &f);
-	if (status != CTL_DONE)
-		return status;
-	ipc_frame_free(&f);
-	puts(c->json ? "{\"ok\":true}" : "done");
-	return CTL_DONE;
+	status =
+	    call_words(c, m.action, m.id, NULL, m.words, m.nwords, &answer);
+	buf_free(&answer);
+	if (status == CTL_DONE)
+		puts(c->json ? "{\"ok\":true}" : "done");
+	return status;
 }

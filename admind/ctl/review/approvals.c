@@ -260,8 +260,8 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 	time_text(r.expires_ms * 1000, when);
 	put_text(b, "tool", r.tool);
 	put_text(b, "principal", r.principal);
-	buf_putf(b, "listener           %s\n",
-	    r.listener == LISTENER_LOCAL ? "local" : "tunnel");
+	buf_putf(
+	    b, "listener           %s\n", listener_name((unsigned)r.listener));
 	buf_putf(b, "version_hash       %s\n", hex);
 	buf_putf(b, "request            %s\n", uuid);
 	buf_putf(b, "expires_at         %s\n", when);

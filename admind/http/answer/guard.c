@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "guard.h"
+#include "ids.h"
 
 /* True if s is empty, or a colon and one to five digits up to 65535. */
 static bool
@@ -162,18 +163,6 @@ guard_json_type(const char *type)
 	return strcasecmp(type, "charset=utf-8") == 0;
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Undoes percent-encoding, and + for a space, as every program's encoder of
  * queries writes them. Refuses control characters, an empty result, and one
  * longer than out. */
@@ -181,16 +170,17 @@ static int
 decode(const char *s, size_t n, char *out, size_t len)
 {
 	size_t o = 0;
-	int hi, lo;
+	int byte;
 	char c;
 
 	for (size_t i = 0; i < n; i++) {
 		c = s[i] == '+' ? ' ' : s[i];
 		if (c == '%') {
-			if (n - i < 3 || (hi = hex_digit(s[i + 1])) < 0 ||
-			    (lo = hex_digit(s[i + 2])) < 0)
+			if (n - i < 3 ||
+			    (byte = hex_number((const uint8_t *)s + i + 1, 2)) <
+				0)
 				return -1;
-			c = (char)(hi << 4 | lo);
+			c = (char)byte;
 			i += 2;
 		}
 		if ((unsigned char)c < 0x20 || c == 0x7f || o + 1 >= len)

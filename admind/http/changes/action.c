@@ -19,8 +19,14 @@
 static void
 shown(struct call *c, struct ipc_frame *f)
 {
-	/* the object afterwards, as its GET shows it */
-	reply_admind(c, f, true);
+	struct ipc_admin_json m;
+
+	/* the object afterwards, as its GET shows it, if there is one */
+	if (f->type == IPC_ADMIN_JSON && ipc_decode(f, &m, NULL) == 0 &&
+	    m.json.n == 0)
+		reply_empty(c, 204);
+	else
+		reply_admind(c, f, true);
 }
 
 /* Reads If-Match, which names the object that the change was made from. Where
@@ -47,12 +53,15 @@ take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 		    "this address compares no ETag", "Send no If-Match.");
 		return -1;
 	}
-	if (count != 1 || guard_etag(match, seen) < 0 ||
-	    memcmp(seen, &none, sizeof(none)) == 0) {
+	if (count != 1 || guard_etag(match, seen) < 0) {
 		problem_send(c, FAILURE_HASH_MISMATCH,
 		    "If-Match is not one hash in quotes", NULL);
 		return -1;
 	}
+	/* That hash means "not given" in the message. So it becomes another one
+	 * that no object has: the answer is as for any wrong hash. */
+	if (memcmp(seen, &none, sizeof(none)) == 0)
+		memset(seen, 0xff, sizeof(*seen));
 	return 0;
 }
 

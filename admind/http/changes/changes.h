@@ -34,11 +34,6 @@ void oauth_callback_get(struct call *);
 /* secrets.c */
 void secret_put(struct call *);
 
-/* limits.c */
-void limits_get(struct call *);
-void limits_put(struct call *);
-void expose_put(struct call *);
-
 /* tokens.c */
 void tokens_post(struct call *);
 void token_revoke_post(struct call *);

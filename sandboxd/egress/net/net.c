@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "ids.h"
 #include "log.h"
 
 static struct net_list *
@@ -220,8 +221,7 @@ net_tell(struct net *n, enum net_event kind, const char *host, uint16_t port,
 			return;
 		n->events++;
 	}
-	for (size_t i = 0; i < sizeof(n->execution.b); i++)
-		snprintf(id + 2 * i, 3, "%02x", n->execution.b[i]);
+	hex_encode(n->execution.b, sizeof(n->execution.b), id);
 	log_event(LOG_LV_DEBUG, "net_event", "call %s: %s", id, text);
 	if (n->owner != NULL)
 		(void)ipc_send(n->owner, IPC_NET_EVENT, &m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "ids.h"
 #include "root.h"
 
 enum { HEX = 2 * sizeof(struct ipc_hash) + 1, ITEMS_MAX = 1024 };
@@ -93,11 +94,7 @@ out:
 static void
 hex_of(const uint8_t *p, size_t n, char out[HEX])
 {
-	size_t i;
-
-	out[0] = '\0';
-	for (i = 0; i < n && 2 * i + 2 < HEX; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", p[i]);
+	hex_encode(p, n < HEX / 2 ? n : HEX / 2 - 1, out);
 }
 
 static PyObject *

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "bounds.h"
+#include "ids.h"
 #include "log.h"
 #include "root.h"
 #include "runner.h"
@@ -58,11 +59,7 @@ static struct {
 static void
 name_of(const struct ipc_fork *f, size_t i, char name[NAME])
 {
-	size_t j;
-
-	for (j = 0; j < DIGEST; j++)
-		(void)snprintf(
-		    name + 2 * j, 3, "%02x", f->modules.p[i * DIGEST + j]);
+	hex_encode(f->modules.p + i * DIGEST, DIGEST, name);
 }
 
 size_t

@@ -26,7 +26,8 @@ def routes(path):
     return found
 
 
-TYPES = {"s": "string", "i": "integer", "b": "boolean", "a": "array", "o": "object"}
+TYPES = {"s": "string", "i": "integer", "b": "boolean", "a": "array", "o": "object",
+         "l": "object"}
 
 
 def actions(path):
@@ -37,7 +38,7 @@ def actions(path):
         assert role in ("VIEWER", "REVIEWER", "ADMINISTRATOR") and seen in ("NONE", "OPTIONAL", "REQUIRED"), name
         body = {}
         for w in members.split():
-            k = re.fullmatch(r"([a-z][a-z0-9_]{0,62}):([sibao])(!?)", w)
+            k = re.fullmatch(r"([a-z][a-z0-9_]{0,62}):([sibaol])(!?)", w)
             assert k, f"{name}: {w} is no member"
             body[k.group(1)] = (TYPES[k.group(2)], k.group(3) == "!")
         assert (where, method.lower()) not in found, f"{name}: its route is another action's"

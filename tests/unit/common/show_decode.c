@@ -3,25 +3,14 @@
 #include "linediff.h"
 #include "show.h"
 #include "show_decode.h"
+#include "utf8.h"
 
 void
 show_put_char(struct buf *b, unsigned long c)
 {
-	if (c < 0x80) {
-		buf_putc(b, (int)c);
-	} else if (c < 0x800) {
-		buf_putc(b, (int)(0xc0 | c >> 6));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_putc(b, (int)(0xe0 | c >> 12));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	} else {
-		buf_putc(b, (int)(0xf0 | c >> 18));
-		buf_putc(b, (int)(0x80 | (c >> 12 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (int)(0x80 | (c & 0x3f)));
-	}
+	uint8_t utf8[UTF8_MAX];
+
+	buf_put(b, utf8, utf8_encode((uint32_t)c, utf8));
 }
 
 /* Appends what one row of text stands for. */

@@ -21,12 +21,15 @@ rows(void **state)
 	(void)state;
 	for (a = admin_actions; a->name != NULL; a++, n++) {
 		assert_ptr_equal(admin_action_find(ipc_str(a->name)), a);
-		assert_int_equal(strncmp(a->path, "/api/", 5), 0);
+		if (a->role == ADMIN_ROOT)
+			assert_string_equal(a->path, "");
+		else
+			assert_int_equal(strncmp(a->path, "/api/", 5), 0);
 		assert_true(strlen(a->doc) > 0);
 		at = a->members;
 		while (admin_action_member(&at, &m)) {
 			assert_in_range(m.len, 1, 63);
-			if (memchr("sibao", m.type, 5) == NULL)
+			if (memchr("sibaol", m.type, 6) == NULL)
 				fail_msg("%s: type %c", a->name, m.type);
 		}
 	}
@@ -49,6 +52,7 @@ roles(void **state)
 	assert_int_equal(r, ADMIN_VIEWER);
 	assert_true(ADMIN_VIEWER < ADMIN_REVIEWER);
 	assert_true(ADMIN_REVIEWER < ADMIN_ADMINISTRATOR);
+	assert_true(ADMIN_ADMINISTRATOR < ADMIN_ROOT);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(admin_action_role(ipc_str(bad[i]), &r), -1);
 }
@@ -71,7 +75,7 @@ keys(void **state)
 }
 
 static const struct admin_action row = {"x", ADMIN_VIEWER, "POST", "/api/x",
-    ADMIN_SEEN_NONE, "name:s! count:i on:b ids:a more:o", "a test"};
+    ADMIN_SEEN_NONE, "name:s! count:i on:b ids:a more:o caps:l", "a test"};
 
 static int
 check(const char *text)
@@ -97,7 +101,10 @@ bodies(void **state)
 	     "\"ids\":[],\"more\":{}}"),
 	    "{\"ids\":[\"a\",\"b\"],\"name\":\"\\u00e9\"}",
 	    "{\"name\":\"a\",\"count\":null,\"more\":null}",
-	    "{\"name\":\"a\",\"more\":{\"a\":[1,{\"b\":null}]}}"};
+	    "{\"name\":\"a\",\"more\":{\"a\":[1,{\"b\":null}]}}",
+	    "{\"name\":\"a\",\"caps\":{}}", "{\"name\":\"a\",\"caps\":null}",
+	    ("{\"name\":\"a\",\"caps\":{\"timeout_ms\":600000,\"files\":null,"
+	     "\"code_bytes\":1000}}")};
 	static const char *const bad[] = {"{}", "{\"name\":null}",
 	    "{\"name\":1}", "{\"name\":[\"a\"]}", "{\"name\":\"a\",\"x\":1}",
 	    "{\"name\":\"a\",\"nam\":1}", "{\"name\":\"a\",\"names\":1}",
@@ -110,7 +117,17 @@ bodies(void **state)
 	    "{\"name\":\"a\",\"ids\":[null]}",
 	    "{\"name\":\"a\",\"ids\":[\"\\u0000\"]}",
 	    "{\"name\":\"a\",\"more\":[]}",
-	    "{\"name\":\"a\",\"more\":{\"a\":[{\"b\":\"x\\u0000\"}]}}"};
+	    "{\"name\":\"a\",\"more\":{\"a\":[{\"b\":\"x\\u0000\"}]}}",
+	    "{\"name\":\"a\",\"caps\":[]}", "{\"name\":\"a\",\"caps\":1}",
+	    "{\"name\":\"a\",\"caps\":{\"file\":20}}",
+	    "{\"name\":\"a\",\"caps\":{\"\":20}}",
+	    "{\"name\":\"a\",\"caps\":{\"files\":15}}",
+	    "{\"name\":\"a\",\"caps\":{\"files\":4097}}",
+	    "{\"name\":\"a\",\"caps\":{\"files\":20.5}}",
+	    "{\"name\":\"a\",\"caps\":{\"files\":\"20\"}}",
+	    "{\"name\":\"a\",\"caps\":{\"files\":true}}",
+	    "{\"name\":\"a\",\"caps\":{\"timeout_ms\":600001}}",
+	    "{\"name\":\"a\",\"caps\":{\"memory_bytes\":-1}}"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -125,7 +142,7 @@ static void
 words(void **state)
 {
 	static const char *const good[] = {"name=a=b", "count=-7", "on=true",
-	    "ids=x", "ids=", "more={\"a\":[1]}"};
+	    "ids=x", "ids=", "more={\"a\":[1]}", "caps={\"files\":20}"};
 	static const char *const bad[] = {
 	    "name", "nam=a", "=a", "", "name=c", "count=8", "ids", "x=1"};
 	static const char *const mistyped[] = {"count=", "count=1x", "count= 1",
@@ -141,7 +158,7 @@ words(void **state)
 	assert_string_equal(
 	    json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN),
 	    "{\"name\":\"a=b\",\"count\":-7,\"on\":true,\"ids\":[\"x\",\"\"],"
-	    "\"more\":{\"a\":[1]}}");
+	    "\"more\":{\"a\":[1]},\"caps\":{\"files\":20}}");
 	assert_int_equal(admin_body_check(&row, o, &e), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (admin_body_word(&row, o, bad[i], &e) != -1)

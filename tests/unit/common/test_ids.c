@@ -85,6 +85,31 @@ hex(void **state)
 }
 
 static void
+hex_digits(void **state)
+{
+	static const char digits[] = "0123456789abcdef", upper[] = "ABCDEF";
+	const uint8_t *text = (const uint8_t *)"01aFffZ1";
+	const char *at;
+
+	(void)state;
+	for (int c = -1; c < 256; c++) {
+		at = c > 0 ? strchr(digits, c) : NULL;
+		if (at != NULL)
+			assert_int_equal(hex_digit(c), at - digits);
+		else if (c > 0 && (at = strchr(upper, c)) != NULL)
+			assert_int_equal(hex_digit(c), 10 + (at - upper));
+		else
+			assert_int_equal(hex_digit(c), -1);
+	}
+	assert_int_equal(hex_number(text, 0), 0);
+	assert_int_equal(hex_number(text, 2), 0x01);
+	assert_int_equal(hex_number(text, 4), 0x01af);
+	assert_int_equal(hex_number((const uint8_t *)"fffffff", 7), 0xfffffff);
+	assert_int_equal(hex_number(text, 7), -1);
+	assert_int_equal(hex_number(text + 6, 2), -1);
+}
+
+static void
 base64url(void **state)
 {
 	/* RFC 4648 section 10, without padding */
@@ -183,6 +208,20 @@ utf8(void **state)
 		if (utf8_valid((const uint8_t *)bad[i], strlen(bad[i])))
 			fail_msg("accepted bad %zu", i);
 	assert_true(utf8_valid((const uint8_t *)"a\0b", 3));
+	/* Every code point: its length, and that it is the code point again. */
+	for (uint32_t c = 0; c <= 0x10ffff; c++) {
+		uint8_t out[UTF8_MAX + 1] = {0};
+		size_t n = utf8_encode(c, out);
+		uint32_t back = n == 1 ? out[0] : out[0] & (0x7fu >> n);
+
+		if (n != 1u + (c >= 0x80) + (c >= 0x800) + (c >= 0x10000))
+			fail_msg("U+%04X: %zu bytes", c, n);
+		for (size_t i = 1; i < n; i++)
+			back = back << 6 | (out[i] & 0x3fu);
+		if (back != c || out[n] != 0 ||
+		    utf8_valid(out, n) != (c < 0xd800 || c > 0xdfff))
+			fail_msg("U+%04X", c);
+	}
 }
 
 int
@@ -192,6 +231,7 @@ main(void)
 	    cmocka_unit_test(uuids),
 	    cmocka_unit_test(randomness),
 	    cmocka_unit_test(hex),
+	    cmocka_unit_test(hex_digits),
 	    cmocka_unit_test(base64url),
 	    cmocka_unit_test(times),
 	    cmocka_unit_test(compare),

@@ -2,6 +2,7 @@
  * The codec over every row of the table: round trips, then every truncation,
  * a trailing byte, oversize, and the permission rules.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -292,7 +293,12 @@ the_table_decides_who_may_send_what(void **state)
 static void
 listeners_have_names(void **state)
 {
+	static const char *const want[] = {"", "local", "tunnel", "admind", ""};
+
 	(void)state;
+	for (unsigned l = 0; l < sizeof(want) / sizeof(want[0]); l++)
+		assert_string_equal(listener_name(l), want[l]);
+	assert_string_equal(listener_name(UINT_MAX), "");
 	assert_int_equal(listener_of("local"), LISTENER_LOCAL);
 	assert_int_equal(listener_of("tunnel"), LISTENER_TUNNEL);
 	assert_int_equal(listener_of("admind"), LISTENER_ADMIND);

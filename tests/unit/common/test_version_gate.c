@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "buf.h"
+#include "utf8.h"
 #include "version_gate.h"
 
 enum { CODES = 0x110000 };
@@ -10,17 +11,9 @@ enum { CODES = 0x110000 };
 static void
 put_char(struct buf *b, uint32_t c)
 {
-	if (c >= 0x10000) {
-		buf_putc(b, (int)(0xf0 | c >> 18));
-		buf_putc(b, (int)(0x80 | (c >> 12 & 0x3f)));
-	} else if (c >= 0x800) {
-		buf_putc(b, (int)(0xe0 | c >> 12));
-	}
-	if (c >= 0x800)
-		buf_putc(b, (int)(0x80 | (c >> 6 & 0x3f)));
-	else if (c >= 0x80)
-		buf_putc(b, (int)(0xc0 | c >> 6));
-	buf_putc(b, (int)(c < 0x80 ? c : 0x80 | (c & 0x3f)));
+	uint8_t utf8[UTF8_MAX];
+
+	buf_put(b, utf8, utf8_encode(c, utf8));
 }
 
 /* As tests/database/test_lines.py has them. */

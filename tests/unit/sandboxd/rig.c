@@ -208,7 +208,7 @@ rig_held(uint64_t timeout_ms, uint8_t version)
 {
 	struct held *h = calloc(1, sizeof(*h));
 
-	h->node.id.b[0] = ++rig.ids;
+	h->id.b[0] = ++rig.ids;
 	h->kind = CONTEXT_TOOL;
 	h->listener = LISTENER_LOCAL;
 	h->timeout_ms = timeout_ms;
@@ -226,7 +226,7 @@ rig_held(uint64_t timeout_ms, uint8_t version)
 		memset(&h->version, version, sizeof(h->version));
 	}
 	h->principal = ipc_str("local");
-	h->record = record_new(&h->node.id, ipc_str("intent"));
+	h->record = record_new(&h->id, ipc_str("intent"));
 	return h;
 }
 

@@ -82,7 +82,7 @@ static void
 test_code_before_run_and_the_rest_behind_it(void **state)
 {
 	struct held *h = rig_held(1000, 0);
-	struct ipc_id id = h->node.id;
+	struct ipc_id id = h->id;
 
 	early_begin(rig.calls, h);
 	told();
@@ -122,7 +122,7 @@ static void
 test_too_late(void **state)
 {
 	struct held *h = rig_held(1000, 0);
-	struct ipc_id id = h->node.id;
+	struct ipc_id id = h->id;
 
 	early_begin(rig.calls, h);
 	told();
@@ -141,7 +141,7 @@ test_gone_before_run(void **state)
 {
 	for (int speaks = 0; speaks < 2; speaks++) {
 		struct held *h = rig_held(1000, 0);
-		struct ipc_id id = h->node.id;
+		struct ipc_id id = h->id;
 
 		early_begin(rig.calls, h);
 		told();
@@ -170,7 +170,7 @@ static void
 test_pool_lost_before_run(void **state)
 {
 	struct held *h = rig_held(1000, 0);
-	struct ipc_id id = h->node.id;
+	struct ipc_id id = h->id;
 
 	early_begin(rig.calls, h);
 	told();

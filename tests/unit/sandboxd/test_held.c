@@ -76,7 +76,7 @@ test_expires_with_a_record(void **state)
 	    held_rig_add(s, 1, LISTENER_LOCAL, CONTEXT_TOOL, NULL, NULL), 0);
 	assert_null(held_expired(s, 1499));
 	assert_non_null(h = held_expired(s, 1500));
-	assert_memory_equal(&h->record->node.id, &id, sizeof(id));
+	assert_memory_equal(&h->record->id, &id, sizeof(id));
 	held_free(h);
 	assert_int_equal(
 	    held_take(s, &id, LISTENER_LOCAL, held_rig_args, &h), HELD_UNKNOWN);

@@ -194,7 +194,7 @@ test_the_record_has_no_secret(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		struct held *h = net_rig_connecting(1000);
-		struct ipc_id id = h->node.id;
+		struct ipc_id id = h->id;
 
 		buf_init(&h->secrets, 100);
 		if (i == 0)

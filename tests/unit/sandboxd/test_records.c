@@ -75,7 +75,7 @@ struct seen {
 static void
 look(struct table_node *n, void *arg)
 {
-	struct record *r = (struct record *)n;
+	struct record *r = TABLE_OBJECT(struct record, node, n);
 	struct seen *s = arg;
 
 	s->n++;

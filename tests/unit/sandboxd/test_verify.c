@@ -82,7 +82,8 @@ nth(uint8_t id)
 {
 	struct ipc_id want = {{id}};
 
-	return (struct call *)table_find(&rig.calls->by_id, &want);
+	return TABLE_OBJECT(struct call, node,
+	    table_find(&rig.calls->by_id, &want, sizeof(struct ipc_id)));
 }
 
 /* Arguments are not what is waited with: a call may have 1 MiB of them. */
@@ -136,8 +137,7 @@ contexts_count(void **state)
 	assert_null(nth(3));
 	rig_take_refused(FAILURE_LOST);
 	/* One ended: there is room. */
-	assert_true(
-	    calls_cancel(rig.calls, &nth(1)->node.id, NULL, FAILURE_KILLED));
+	assert_true(calls_cancel(rig.calls, &nth(1)->id, NULL, FAILURE_KILLED));
 	returns(promising(100), 0);
 	assert_int_equal(nth(4)->state, CALL_CHECKING);
 }
@@ -170,8 +170,7 @@ ended_once(void **state)
 	rig_take_kill();
 	assert_int_equal(nth(1)->state, CALL_CHECKING);
 	assert_non_null(nth(1)->verify);
-	assert_true(
-	    calls_cancel(rig.calls, &nth(1)->node.id, NULL, FAILURE_KILLED));
+	assert_true(calls_cancel(rig.calls, &nth(1)->id, NULL, FAILURE_KILLED));
 	assert_int_equal(nth(1)->state, CALL_ENDING);
 	assert_null(nth(1)->verify);
 	rig_send_exited(CLD_KILLED, SIGKILL);
