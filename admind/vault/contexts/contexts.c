@@ -102,7 +102,8 @@ LIMITS(L, L)
 LIMITS_SERVER(L)
 #undef L
 
-    static bool allowed(uint8_t kind, uint8_t tag)
+static bool
+allowed(uint8_t kind, uint8_t tag)
 {
 	if (tag > CTX_TAG_MAX)
 		return false;
