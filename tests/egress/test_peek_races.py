@@ -402,6 +402,12 @@ def test_a_call_that_takes_no_answer(pool, egress, echo, allowed):
     """Threads that wait in connect are stopped before their answers come, and get no
     processor besides: others are answered meanwhile. They have theirs in the end."""
     mean = "import errno, os, signal, socket\n" + '''
+def reach(port):
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except TimeoutError:    # which peek says after 30 s: it asks again
+            pass
 def main(good: int, seen: int, done: int, go_on: int) -> list:
     spin, stopped = [], []
     for _ in range(20):
@@ -413,22 +419,17 @@ def main(good: int, seen: int, done: int, go_on: int) -> list:
     for _ in range(10):
         pid = os.fork()
         if pid == 0:
-            rc = errno.ETIMEDOUT        # which peek says after 30 s: it asks again
+            rc = errno.ETIMEDOUT
             while rc == errno.ETIMEDOUT:
                 s = socket.socket()
                 rc = s.connect_ex(("127.0.0.1", good))
             os._exit(0 if rc == 0 and s.getpeername()[1] == good else 1)
         stopped.append(pid)
-    socket.create_connection(("127.0.0.1", seen)).close()
+    reach(seen)
     for p in stopped:
         os.kill(p, signal.SIGSTOP)
-    socket.create_connection(("127.0.0.1", done)).close()
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", go_on)).close()
-            break
-        except OSError:         # not answered in time
-            pass
+    reach(done)
+    reach(go_on)
     for p in spin:
         os.kill(p, signal.SIGKILL)
     for p in stopped:
@@ -455,7 +456,8 @@ def main(good: int, seen: int, done: int, go_on: int) -> list:
         try:
             runner.ready()
             runner.execute(mean, {"good": allowed["good"], "go_on": last.address[1], **ports})
-            until(lambda: waits)
+            until(lambda: waits or select.select([runner.channel], [], [], 0)[0])
+            assert waits, runner.result()
             assert order.total >= 10 and not order.held
             assert inside(pool, SOCKADDR + '''
 def main(good: int, bad: int) -> int:

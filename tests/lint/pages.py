@@ -3,7 +3,8 @@
 
 Code, tables, headings, HTML and sections that a program writes may have longer
 lines, and so may a line that is one word, such as a link. A document in LONG
-may, too, for its reason.
+may, too, for its reason. No entry of CHANGES.md is there twice: git merges the
+entries of two branches by union, and an entry that one of them wrapped remains.
 """
 import pathlib
 import re
@@ -52,8 +53,17 @@ def most(path):
     return DESIGN_LINES if path.rpartition("/")[2] == "DESIGN.md" else LINES.get(path)
 
 
+def twice(text):
+    """Items of a list whose words are those of an earlier one, by their beginning."""
+    items = [" ".join(t.split()) for t in re.findall(r"^- (.*\n(?:  .*\n)*)", text, re.M)]
+    return [t[:40] for n, t in enumerate(items) if t in items[:n]]
+
+
 def breaches(path, text):
     found = wide(text)
+    if path == "CHANGES.md":
+        for entry in twice(text):
+            yield f"{path}:1: there twice: {entry}"
     if path in LONG:
         if not found:
             yield f"{path}:1: has no long line: its row in tests/lint/pages.py may go"
@@ -77,6 +87,8 @@ def self_test():
     for path, n in (("README.md", 101), ("a/b/DESIGN.md", 121)):
         if len(list(breaches(path, "x\n" * n))) != 1 or list(breaches(path, "x\n" * (n - 1))):
             sys.exit(f"{path} may have any number of lines")
+    if twice("- a b c\n- d\n- a\n  b c\n") != ["a b c"] or twice("- a\n- b\n"):
+        sys.exit("an entry that is there twice is not found")
     if not list(breaches("docs/TOOLS.md", "x\n")):
         sys.exit("a row too many is not found")
 

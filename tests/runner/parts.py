@@ -54,8 +54,8 @@ PARTS = (
 
     Part("tidy", FULL, "clang-tidy of every file", ("lint",),
          (".clang-tidy", "tests/.clang-tidy", "tests/runner/tidy.py", "contrib/packages")),
-    Part("package", FULL, "the Debian package: contents, hardening, SBOM; installed and purged in a root",
-         ("pytest", "package"),
+    Part("package", FULL, "the Debian package: contents, hardening, SBOM; installed and purged in a root; quickstart with it",
+         ("pytest", "package", "serve"),
          ("contrib/*", "docs/man/*", "*meson.build", "meson_options.txt", "common/conf/conf_keys.def", "common/loop/service*",
           "common/confine/*", "*/main.c", "admind/ctl/setup*", "sql/roles.sql", "tests/package/*")),
     Part("reproducible", FULL, "the package built again elsewhere has the same bytes", ("pytest", "package"),

@@ -7,7 +7,7 @@ import shutil
 
 from harness.installed import command, eventually, show, systemctl
 from harness import flow
-from harness.mcp import Client, text
+from harness.mcp import Client
 
 CONF = "/etc/mcpbox"
 VAULT = "mcpbox-admind-vault.service"
@@ -137,7 +137,7 @@ def test_a_database_elsewhere_and_back(suite):
     assert eventually(lambda: suite.ctl("servers", check=False).returncode == 0, 20)
     suite.psql("CREATE ROLE maker LOGIN SUPERUSER PASSWORD 'made'", "postgres")
     with Client(suite.address) as c:
-        tool = flow.publish(suite, c, "elsewhere", "kept", "def main() -> str:\n    return 'kept'\n")
+        tool = flow.publish(suite, c, "elsewhere", "kept", "def main(nonce: str) -> str:\n    return 'kept ' + nonce\n")
     env = {**os.environ, "PGPASSWORD": "made"}
     url = f"postgresql://maker@{HOST}/postgres?sslmode=verify-full&sslrootcert=/etc/ssl/db-ca.pem"
     r = command("mcpboxctl", "setup", "--database", url, env=env)
@@ -153,7 +153,7 @@ def test_a_database_elsewhere_and_back(suite):
     assert rows == [["t"]] * 4, rows
     assert eventually(suite.up, 20), suite.logs(200)
     with Client(suite.address) as c:
-        assert text(c.call(tool)) == "kept"
+        assert suite.ran(c, tool, "there") == "kept there"
     assert not suite.failed()
     assert show("mcpbox-migrate.service", "Result")["Result"] == "success"
     out = command("systemd-analyze", "security", "--no-pager", "mcpbox-admind.service", check=False).stdout
@@ -164,4 +164,4 @@ def test_a_database_elsewhere_and_back(suite):
     assert not glob.glob("/etc/systemd/system/mcpbox-*.d/database.conf") + glob.glob(f"{CONF}/*.password")
     assert eventually(suite.up, 20)
     with Client(suite.address) as c:
-        assert text(c.call(tool)) == "kept"
+        assert suite.ran(c, tool, "here") == "kept here"
