@@ -58,3 +58,16 @@ def test_what_it_names_is_there(mcp):
         assert name in fields["limits"]["properties"], name
     for name in ("input_schema", "output_schema", "secrets", "modules", "limits", "kind", "executable", "spec"):
         assert name in fields and f"`{name}`" in PAGE or name in PAGE, name
+
+
+def test_the_texts_mention_what_a_tool_may_have(mcp):
+    """Network, REST calls, secrets, prompts and resources: what a model is not told of it does without."""
+    tools = mcp.tools()
+    said = tools["mcpbox_create_tool"]["description"]
+    for words in ("`requires`", "mcpbox_request_network_access", "kind http", "kind command", "`secrets`", "mcpbox_guide"):
+        assert words in said, words
+    said = tools["mcpbox_guide"]["description"]
+    for words in ("network", "HTTP", "secrets", "prompts", "resources"):
+        assert words in said and words.lower() in PAGE.lower(), words
+    for other in ("mcpbox_create_prompt", "mcpbox_create_resource", "mcpbox_create_server_secret"):
+        assert other in tools

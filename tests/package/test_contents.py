@@ -38,7 +38,7 @@ def test_every_file_is_meant_to_be_there(package):
                "/usr/share/zsh/vendor-completions/_mcpboxctl",
                "/usr/lib/sysusers.d/mcpbox.conf", "/usr/lib/tmpfiles.d/mcpbox.conf",
                "/usr/share/doc/mcpbox/changelog.gz", "/usr/share/doc/mcpbox/copyright",
-               "/usr/share/doc/mcpbox/mcpbox.spdx.json",
+               "/usr/share/doc/mcpbox/mcpbox.spdx.json", "/usr/share/doc/mcpbox/sources.sha256",
                "/usr/share/lintian/overrides/mcpbox"}
     wanted |= {f"/usr/share/doc/mcpbox/{f}" for f in (
         "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/cloudflared/config.yml",

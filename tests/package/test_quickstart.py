@@ -11,6 +11,7 @@ from harness.patience import patience
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
 STATE = pathlib.Path(f"/var/lib/mcpbqp-{os.getpid()}")
+SOURCES = "usr/share/doc/mcpbox/sources.sha256"
 
 
 def quickstart(*args, cwd="/"):
@@ -62,12 +63,16 @@ def test_again_it_unpacks_nothing_and_keeps_the_tool(started, package):
 
 @pytest.fixture
 def other(package, tmp_path):
-    """A package with the fields of ours, but for those that are given."""
+    """A package with the fields and sources of ours, but for those that are given."""
     def made(**fields):
-        names = ("Package", "Version", "Architecture", "Maintainer", "Description", "Mcpbox-Sources")
-        control = {n: package.field(n).splitlines()[0] for n in names} | {n.replace("_", "-"): v for n, v in fields.items()}
+        sources = fields.pop("sources", (package.root / SOURCES).read_text(encoding="ascii"))
+        names = ("Package", "Version", "Architecture", "Maintainer", "Description")
+        control = {n: package.field(n).splitlines()[0] for n in names} | fields
         (tmp_path / "p/DEBIAN").mkdir(parents=True)
-        (tmp_path / "p/DEBIAN/control").write_text("".join(f"{n}: {v}\n" for n, v in control.items() if v), encoding="utf-8")
+        (tmp_path / "p/DEBIAN/control").write_text("".join(f"{n}: {v}\n" for n, v in control.items()), encoding="utf-8")
+        if sources is not None:
+            (tmp_path / "p" / SOURCES).parent.mkdir(parents=True)
+            (tmp_path / "p" / SOURCES).write_text(sources, encoding="ascii")
         subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tmp_path / "p", tmp_path / "x.deb"], check=True,
                        capture_output=True)
         return tmp_path / "x.deb"
@@ -79,8 +84,8 @@ def other(package, tmp_path):
     ({"Architecture": "m68k"}, "is for m68k, and this machine is amd64"),
     ({"Version": "0.1.0-1+deb99"}, "is 0.1.0-1+deb99, and this machine needs +deb"),
     ({"Version": "0.1.0-1+deb999"}, "contrib/debian/build --suite makes it"),
-    ({"Mcpbox_Sources": "0" * 64}, "was built from other sources than"),
-    ({"Mcpbox_Sources": ""}, "was built from other sources than"),
+    ({"sources": "0" * 64 + "\n"}, "was built from other sources than"),
+    ({"sources": None}, "was built from other sources than"),
 ])
 def test_what_does_not_fit_is_refused_before_anything_happens(started, other, fields, says):
     assert started.returncode == 0

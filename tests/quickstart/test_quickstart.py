@@ -76,6 +76,10 @@ def test_it_says_how_to_approve_and_links_its_cli(started):
     assert theirs or os.path.realpath("/usr/local/bin/mcpboxctl") == f"{STATE}/bin/mcpboxctl"
     for page in ("man1/mcpboxctl.1", "man5/mcpbox.conf.5", "man7/mcpbox.7"):
         assert os.path.getsize(f"{STATE}/share/man/{page}") > 1000
+    for name in ("man/man1/mcpboxctl.1", "man/man5/mcpbox.conf.5", "bash-completion/completions/mcpboxctl",
+                 "zsh/site-functions/_mcpboxctl"):
+        link = f"/usr/local/share/{name}"
+        assert os.path.realpath(link) == f"{STATE}/share/{name}" or f"{link} is there already" in r.stdout, link
 
 
 def test_the_bridge_it_names_answers(started):
@@ -280,8 +284,8 @@ def test_purge_removes_all(started):
     r = run("--purge", "--state", STATE)
     assert r.returncode == 0, r.stdout + r.stderr
     assert not os.path.exists(STATE)
-    assert not (os.path.islink("/usr/local/bin/mcpboxctl")
-                and os.readlink("/usr/local/bin/mcpboxctl").startswith(STATE + "/"))
+    assert subprocess.run(["find", "/usr/local", "-lname", f"{STATE}/*"], capture_output=True, text=True,
+                          check=True).stdout == ""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:

@@ -180,13 +180,14 @@ test_errors_in_a_row(void **unused)
 	    FAILURE_UPGRADING};
 	static const enum failure the_callers[] = {FAILURE_EXCEPTION,
 	    FAILURE_STOPPED, FAILURE_UNKNOWN_TOOL, FAILURE_TIMEOUT,
-	    FAILURE_NOT_APPROVED, FAILURE_REVOKED, FAILURE_TOOL_PROTOCOL};
+	    FAILURE_NOT_APPROVED, FAILURE_REVOKED, FAILURE_TOOL_PROTOCOL,
+	    FAILURE_UPSTREAM};
 	struct breaker_who w = who(1, "p");
 
 	assert_int_equal(call(&w, "a", 0), 0);
 	for (size_t i = 0; i < 100; i++)
 		assert_false(end(&w, not_the_callers[i % 11]));
-	for (size_t i = 0; i < 7; i++) {
+	for (size_t i = 0; i < 8; i++) {
 		assert_false(end(&w, the_callers[i]));
 		if (i % 3 == 2)
 			assert_false(end(&w, FAILURE_NONE));
