@@ -80,6 +80,8 @@ arm(struct httpd_req *r, uint64_t ms)
 		r->timer_at = r->deadline;
 }
 
+/* Moves the timer only to an earlier time; timer_cb arms it again for a later
+ * one. So a busy connection, whose deadline only ever grows, moves none. */
 void
 httpd_set_timer(struct httpd_req *r, uint64_t ms)
 {

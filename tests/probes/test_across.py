@@ -356,7 +356,7 @@ def test_futex_in_inherited_memory(pair):
     """A thread of one sleeps on a word that both inherited and that it has written,
     the other wakes all sleepers at that address: nobody. Its own process wakes it
     after, the control. By files that both have
-    mapped two willing runners can wake each other, see sandboxd/DESIGN.md."""
+    mapped two willing runners can wake each other, see decision 0019."""
     word = '''
     place = ctypes.c_int.in_dll(ctypes.pythonapi, "Py_UTF8Mode")
     place.value = 7

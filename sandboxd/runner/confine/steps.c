@@ -1,12 +1,12 @@
 /*
  * The confinement, one named step after the other.
  *
- * The order is the design (sandboxd/runner/DESIGN.md); another one fails or is
- * weaker. Mounts come first because they need capabilities; limits before the
- * ids change, since a call's uid may not raise them again; bounding set and
- * securebits need the capabilities that the id change takes away; Landlock and
- * seccomp need no_new_privs; seccomp is last because everything before it uses
- * calls that it refuses.
+ * The order is the design; another one fails or is weaker. Mounts come first
+ * because they need capabilities; limits before the ids change, since a call's
+ * uid may not raise them again; bounding set and securebits need the
+ * capabilities that the id change takes away; Landlock and seccomp need
+ * no_new_privs; seccomp is last because everything before it uses calls that it
+ * refuses.
  *
  * All of it is done before the runner knows anything about its call: a waiting
  * runner holds no right that a call could want to have.
