@@ -1,4 +1,4 @@
-/* Tells who calls. */
+/* The principal of a request. */
 #ifndef AUTH_H
 #define AUTH_H
 
@@ -6,8 +6,8 @@
 
 struct token;
 
-/* Tells who calls: 0, principal filled (PRINCIPAL_MAX + 1), or -1. *token:
- * what it may (tokens.h), not referenced; NULL: everything. */
+/* Finds the principal of a credential (PRINCIPAL_MAX + 1 bytes). *token: its
+ * rights (tokens.h), not referenced; NULL: all. Returns 0 or -1. */
 int auth_principal(struct admind *, enum listener, struct ipc_bytes credential,
     char *principal, struct token **token, struct err *);
 int auth_load_token(struct admind *, struct err *); /* at start */

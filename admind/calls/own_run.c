@@ -7,15 +7,15 @@
  * their own, but no gateway is in it: the context is sealed and held for
  * admind's own listener, so sandboxd takes its RUN from here alone.
  *
- * What a hostile admind gains by it: nothing. The vault decides what a context
+ * A hostile admind gains nothing by this. The vault decides what a context
  * of each kind may hold (contexts.c: no secret, no network, no approved
- * version), and sandboxd what it may reach. Whoever starts one has the argument
- * for its kind: inspect.c, trial_run.c, installs.c.
+ * version), and sandboxd what it may reach. The files that start runs have the
+ * arguments for their kinds: inspect.c, trial_run.c, installs.c.
  *
- * Who closes the row? Until sandboxd holds the context, this file: nobody else
- * knows of the run. From then on sandboxd's record does, which it repeats until
- * it is committed, also of a context that nobody RUNs. So the row is closed
- * once, and never while its run may still begin.
+ * Until sandboxd holds the context, this file closes the row: no other process
+ * knows of the run. After that, sandboxd's record closes it: sandboxd repeats
+ * the record until it is committed, and sends one for a context without RUN,
+ * too. So the row is closed once, and never while its run may still begin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,8 @@ own_free(struct own *o)
 	free(o);
 }
 
-/* Ends a run of which no RUN was sent. open: there is a row that only this
- * process can close. */
+/* Ends a run without a RUN. open: there is a row that only this process can
+ * close. */
 static void
 refuse(struct own *o, bool open, enum failure failure, const char *text)
 {
@@ -98,8 +98,8 @@ refuse(struct own *o, bool open, enum failure failure, const char *text)
 	cb(arg, &e);
 }
 
-/* What the row says, once more: sandboxd gives it back with the record, should
- * the database have lost the row. */
+/* Puts the row's members: sandboxd gives them back with the record, should the
+ * database have lost the row. */
 static void
 put_intent(struct buf *out, const struct own_what *w,
     const struct ipc_hash *digest, uint64_t created_us, uint64_t deadline_us)

@@ -8,10 +8,10 @@
 
 #include "admind.h"
 
-/* What is to run. Everything borrowed is copied. */
+/* A run to start. Everything borrowed is copied. */
 struct own_what {
 	enum context_kind kind;         /* CONTEXT_INSPECT, _TEST or _MODULE */
-	const char *noun;               /* "inspection": for what people read */
+	const char *noun;               /* "inspection": for people */
 	const struct ipc_id *execution; /* NULL: a new one */
 	/* the row; client and protocol are untrusted and may be NULL */
 	const char *tool, *principal, *client, *protocol;
@@ -19,8 +19,8 @@ struct own_what {
 	const struct ipc_hash *version_hash;
 	struct ipc_bytes arguments; /* JSON, as RUN carries it */
 	struct ipc_bytes kept;      /* the same, as records keep it */
-	/* The context (context.h): what this kind of run has beside a name, the
-	 * digest of arguments, times and the intent. */
+	/* Members of the context (context.h) that this kind of run adds to a
+	 * name, the digest of arguments, times and the intent. */
 	const struct buf *material;
 	uint32_t timeout_ms; /* sandboxd ends it then */
 	uint32_t wait_ms; /* queue, a runner's start, the run, the way back */
@@ -28,16 +28,16 @@ struct own_what {
 
 enum own_how {
 	OWN_RAN,      /* the sandbox said how it ended */
-	OWN_REFUSED,  /* it did not run, or nobody here knows how it ended */
+	OWN_REFUSED,  /* it did not run, or its end is unknown here */
 	OWN_MALFORMED /* the sandbox said something else */
 };
 
-/* How it ended. Everything borrowed lives until own_cb returns. */
+/* The end of a run. Everything borrowed lives until own_cb returns. */
 struct own_end {
 	enum own_how how;
 	struct ipc_id execution;
 	enum failure failure; /* NONE: without error */
-	const char *text;     /* what to do about the failure, or what it is */
+	const char *text;     /* the remedy, or the failure itself */
 	/* of OWN_RAN */
 	enum outcome outcome;
 	struct ipc_bytes body, meta;
@@ -50,8 +50,9 @@ typedef void own_cb(void *arg, const struct own_end *);
 /* Runs it, once. Calls cb once, perhaps before it returns. */
 void own_run(struct admind *, const struct own_what *, own_cb *, void *arg);
 
-/* For what is held for LISTENER_ADMIND by another way: sends RUN and tells how
- * it ended. 0; -1: it was not sent, and sandboxd was told to drop it. */
+/* Sends RUN for a context that is held for LISTENER_ADMIND already, and tells
+ * how the run ended. Returns 0, or -1: RUN was not sent, and sandboxd was told
+ * to drop the context. */
 int own_run_held(struct admind *, const struct ipc_id *execution,
     struct ipc_bytes arguments, const char *noun, uint32_t wait_ms, own_cb *,
     void *arg);

@@ -1,4 +1,4 @@
-/* A sandbox's words about its executions, and rows that nobody closes. */
+/* A sandbox's reports on its executions, and rows that are left open. */
 #ifndef RECORDS_H
 #define RECORDS_H
 

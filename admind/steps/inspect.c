@@ -3,10 +3,10 @@
  * parsed in a runner, never here (own_run.h). The runner's answer is foreign
  * JSON, so admind-check takes it apart.
  *
- * Why code may run that nobody has reviewed: the vault seals an inspection
+ * Code may run here before a review, since the vault seals an inspection
  * without secrets, hosts or version (contexts.c), and its runner reaches
- * nothing. What runs is the module's own top level, and that of modules that
- * the tool was granted.
+ * nothing. An inspection runs the module's own top level, and that of modules
+ * that the tool was granted.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "permit.h"
 
-/* A name that is missing here needs the highest rights, so it is out of reach
- * for everyone who should not have it. */
+/* A name that is missing here needs the highest rights: a forgotten row gives
+ * a token nothing. */
 const struct permit_tool permit_tools[] = {
 #define M(name, run, scope, reach, object, flags) \
 	{#name, PERMIT_##scope, PERMIT_REACH_##reach},

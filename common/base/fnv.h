@@ -1,5 +1,5 @@
 /* FNV-1a, a hash of 32 bits (RFC 9923): begin with FNV_START, add the bytes in
- * order. It has no secret: whoever chooses the bytes chooses the hash. */
+ * order. It has no secret: the author of the bytes chooses the hash. */
 #ifndef FNV_H
 #define FNV_H
 

@@ -31,8 +31,8 @@ hex_digit(int c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads n hex digits of either case, at most 7: their number, or -1 if one of
- * them is none. */
+/* Reads n hex digits of either case, at most 7. Returns their number, or -1 if
+ * a character is not one. */
 static inline int
 hex_number(const uint8_t *p, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * Names: which are valid, and those that say by themselves what something is.
+ * Names: the valid ones, and the ones with a meaning of their own.
  */
 #ifndef NAME_H
 #define NAME_H

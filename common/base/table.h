@@ -2,9 +2,9 @@
  * A hash table: objects by bytes that they hold themselves. It owns nothing and
  * allocates only its buckets, once; so its user bounds the number of objects.
  *
- * The hash (fnv.h) has no secret. Keys that a stranger chooses may share a bucket, and
- * then a look-up takes as long as there are objects: each user has so few that
- * this does no harm, or keys that nobody can choose.
+ * The hash (fnv.h) has no secret. If a stranger chooses the keys, all may
+ * share a bucket, and a look-up then compares with every object. So a user has
+ * few objects, or keys that a stranger can't choose.
  */
 #ifndef TABLE_H
 #define TABLE_H

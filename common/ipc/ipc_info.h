@@ -1,5 +1,5 @@
 /*
- * What the table of messages says of each: number, roles, states, fields. The
+ * The table of messages at run time: number, roles, states, fields of each. The
  * codec and the permission check read it.
  */
 #ifndef IPC_INFO_H

@@ -16,8 +16,8 @@
  *   sealed memfd when the frame would grow past IPC_FRAME_MAX; at most one a
  *   message), fd (a descriptor; nothing in the payload)
  *
- * The rows and fields stand in messages/, a file a pair of processes or a
- * subject; IPC_MESSAGES below is all of them, in the order of the hash. The
+ * The rows and fields are in messages/, a file a pair of processes or a
+ * subject; IPC_MESSAGES below has all, in the order of the hash. The
  * enum, the structs, the codec, the permission check, the limits and
  * docs/PROTOCOL.md all come from here. Its SHA-256 is in every HELLO.
  */

@@ -42,7 +42,7 @@ void json_slice_all(
 /* Appends what a string says, of a slice that json_slice gave (its quotes
  * included). 0; -1 if it is another value, or does not fit. */
 int json_unescape(const uint8_t *, size_t, struct buf *out);
-/* Appends what the inside of a string says, without its quotes, in text that
+/* Appends the decoded inside of a string, without its quotes, of text that
  * json_scan accepted. */
 void json_unescape_inside(const uint8_t *, size_t, struct buf *out);
 /* Returns the next code point of the inside of such a string. */

@@ -1,4 +1,4 @@
-/* Answers that say what went wrong (RFC 9457). Each ends the call. */
+/* Answers with a problem (RFC 9457). Each ends the call. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 

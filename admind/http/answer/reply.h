@@ -1,4 +1,5 @@
-/* Answers that say what was asked. Each but reply_headers ends the call. */
+/* Answers with the object or list that was asked for. Each but reply_headers
+ * ends the call. */
 #ifndef REPLY_H
 #define REPLY_H
 

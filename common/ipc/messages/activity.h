@@ -1,4 +1,4 @@
-/* What admind tells of its work: live tail and metrics. */
+/* admind about its work: live tail and metrics. */
 #ifndef IPC_MESSAGES_ACTIVITY_H
 #define IPC_MESSAGES_ACTIVITY_H
 

@@ -1,6 +1,6 @@
 /*
- * gatewayd asks admind: who is this, what may they see, may they call. admind
- * tells it what changed.
+ * gatewayd asks admind for principals, lists and calls. admind tells it of
+ * changes.
  */
 #ifndef IPC_MESSAGES_GATEWAY_H
 #define IPC_MESSAGES_GATEWAY_H

@@ -1,5 +1,5 @@
 /*
- * A new master key: mcpboxctl drives the vault, which renews what rests at
+ * A new master key: mcpboxctl drives the vault, which renews the values at
  * admind.
  */
 #ifndef IPC_MESSAGES_KEYS_H

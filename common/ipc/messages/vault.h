@@ -1,6 +1,6 @@
 /*
- * The vault with admind and with sandboxd: contexts, what it has stored and
- * loaded, keys that it gives out.
+ * The vault with admind and with sandboxd: contexts, values stored and loaded,
+ * keys given out.
  */
 #ifndef IPC_MESSAGES_VAULT_H
 #define IPC_MESSAGES_VAULT_H

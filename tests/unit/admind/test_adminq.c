@@ -22,7 +22,7 @@ each_table_is_listed_once(void **state)
 				    t->what);
 }
 
-/* A file's table that nobody lists would answer nothing. */
+/* A file's table that is not listed would answer nothing. */
 static void
 every_table_is_listed(void **state)
 {

@@ -280,7 +280,7 @@ plain_context(void **state)
 }
 
 /* The material has a place for each tag up to the last; any tag after that is
- * refused, whatever the kind. */
+ * refused, for each kind. */
 static void
 tags(void **state)
 {
