@@ -1,11 +1,9 @@
-/* What admind-check said last, for its unit tests; cmocka.h before it. */
+/* What admind-check said last, for its unit tests. */
 #ifndef CHECK_SAID_H
 #define CHECK_SAID_H
 
-#include <stdio.h>
-#include <string.h>
-
 #include "check.h"
+#include "unit.h"
 
 static char text[1 << 20]; /* the errors of the last check, as a string */
 

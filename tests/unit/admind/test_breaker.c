@@ -1,15 +1,7 @@
 /* Circuit breakers by a clock of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "breaker.h"
 #include "ids.h"
+#include "unit.h"
 
 static struct breakers *b;
 static struct breaker_conf conf;

@@ -2,14 +2,7 @@
  * admind-check's verdicts: what each error says and where, exact numbers,
  * budgets that end hostile input early, management fields, inspections.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "check.h"
 #include "check_said.h"
@@ -17,6 +10,7 @@
 #include "management_tools.h"
 #include "num.h"
 #include "tlv.h"
+#include "unit.h"
 
 static void
 all_errors_together(void **state)

@@ -1,12 +1,5 @@
 /* admind-check: kinds of tools, commands, and what inspections say of them. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "check.h"
 #include "forms.h"
@@ -14,6 +7,7 @@
 #include "num.h"
 #include "specs.h"
 #include "tlv.h"
+#include "unit.h"
 
 static char text[1 << 20]; /* the errors of the last check, as a string */
 

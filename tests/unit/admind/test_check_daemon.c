@@ -3,20 +3,14 @@
  * over its socket as admind would, and looks from outside at how it is
  * confined. argv[1] is the executable.
  */
-#include <stdarg.h>
-#include <setjmp.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "ipc_io.h"
+#include "unit.h"
 
 static const char *exe;
 

@@ -1,16 +1,9 @@
 /* admind-check: declared REST calls, and what follows from them. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "check.h"
 #include "management_tools.h"
 #include "specs.h"
 #include "tlv.h"
+#include "unit.h"
 
 static char text[1 << 16]; /* the errors of the last check */
 static char fields[16][8192];

@@ -1,18 +1,12 @@
 /* admind-check: prompts and resources in the making, and prompts being filled.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "check.h"
 #include "forms.h"
 #include "management_tools.h"
 #include "tlv.h"
+#include "unit.h"
 
 #define ID  "\"server_id\":\"00000000-0000-0000-0000-000000000000\""
 #define OF  "\"prompt_id\":\"00000000-0000-0000-0000-000000000000\""

@@ -2,14 +2,8 @@
  * The subset of JSON Schema: what is refused and where, what each keyword
  * says, x-mcp-header, results.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "check_said.h"
+#include "unit.h"
 
 static void
 schemas_outside_the_subset(void **state)

@@ -1,17 +1,9 @@
 /* Lines that setup changes in files that are an owner's, and the way back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "setup_conf.h"
+#include "unit.h"
 
 static void
 changed(const char *from, const char *value, bool keep, const char *want)

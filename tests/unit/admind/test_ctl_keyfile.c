@@ -4,18 +4,10 @@
  */
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "keyfile.h"
+#include "unit.h"
 
 static const uint8_t one[KEY_LEN] = {1}, two[KEY_LEN] = {2};
 

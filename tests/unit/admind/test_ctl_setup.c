@@ -1,18 +1,10 @@
 /* What `mcpboxctl setup` makes of texts: its block in a file of PostgreSQL's,
  * and --database URL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "setup.h"
 #include "setup_lines.h"
+#include "unit.h"
 
 static const char lines[] = "local mcpbox a peer map=m\nlocal mcpbox b peer\n";
 

@@ -2,19 +2,10 @@
  * Objects as people see them: no two different ones look alike, whatever their
  * texts are, since models write some of these.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <json-c/json.h>
 
-#include <cmocka.h>
-
 #include "tables.h"
+#include "unit.h"
 
 /* Scalars as JSON: each text is what another value looks like, or nearly. */
 static const char *const scalars[] = {"null", "true", "1", "-1.5e3", "\"\"",

@@ -1,15 +1,8 @@
 /* What goes to PostgreSQL and comes back: parameters, text, failures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <libpq-fe.h>
 
 #include "db_internal.h"
+#include "unit.h"
 
 static void
 clean_is(const char *in, size_t n, size_t max, const char *want)

@@ -1,16 +1,10 @@
 /*
  * Pre-images from typed fields, what was inspected, and the version before.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "draft.h"
 #include "management_tools.h"
 #include "tlv.h"
+#include "unit.h"
 #include "version.h"
 
 static struct draft *

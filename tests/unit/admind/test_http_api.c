@@ -3,7 +3,7 @@
  * a loop in a child, beside an admind and a vault that play their parts; the
  * test is the browser.
  */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* admind-http's pure parts: guard.h, the routes table, what a
  * reviewer is shown. */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include "approvals.h"
 #include "crypto.h"

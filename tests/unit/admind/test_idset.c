@@ -1,13 +1,6 @@
 /* The set of execution ids against a plain array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admind.h"
+#include "unit.h"
 
 enum { IDS = 3000, STEPS = 60000 };
 

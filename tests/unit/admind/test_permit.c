@@ -2,18 +2,9 @@
  * What a token's patterns and scopes let it see and do, and that every
  * management tool has a row that says who may use it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "management_tools.h"
 #include "permit.h"
+#include "unit.h"
 
 #define NONE FAILURE_NONE
 

@@ -1,15 +1,6 @@
 /* What is remembered of versions that serve: bounded, newest use first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admind.h"
+#include "unit.h"
 
 /* Rows are numbers here; how many copies of them live is counted. */
 struct pg_result {

@@ -1,17 +1,10 @@
 /* A person's yes to one call: what the seal binds, and that it is used once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "calls.h"
 #include "contexts.h"
 #include "ids.h"
 #include "seal.h"
 #include "tlv.h"
+#include "unit.h"
 #include "version.h"
 
 enum { NOW_S = 1000000 };

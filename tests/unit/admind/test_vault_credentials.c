@@ -3,19 +3,10 @@
  * here (tests/unit/sandboxd/test_mcp_client.py makes the very same text), and
  * nothing else does.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
-
 #include "bounds.h"
 #include "credentials.h"
 #include "ids.h"
+#include "unit.h"
 
 /* base64 of nonce 100..115, the text below, its tag; key 0..31 */
 static const char sealed_hex[] =

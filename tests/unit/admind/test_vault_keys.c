@@ -1,14 +1,5 @@
 /* Master key files that are taken and refused, and stored values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +8,7 @@
 #include "keys.h"
 #include "macs.h"
 #include "stored.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/mcpkeysXXXXXX", path[64], other[64];
 

@@ -1,13 +1,6 @@
 /* policy.h: what was sealed, what is older, what has ended, what it covers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "policy.h"
+#include "unit.h"
 
 static struct keys keys, other;
 

@@ -1,16 +1,9 @@
 /* Approval seals and what contexts_seal makes of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "contexts.h"
 #include "seal.h"
 #include "stored.h"
 #include "tlv.h"
+#include "unit.h"
 #include "version.h"
 
 static struct keys keys;

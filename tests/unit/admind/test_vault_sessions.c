@@ -1,15 +1,7 @@
 /* Logins: found by token only, ended in time, bounded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "crypto.h"
 #include "sessions.h"
+#include "unit.h"
 
 enum { TTL = 60000, NOW = 1000000, UNIX = 1700000000 };
 

@@ -1,6 +1,6 @@
 /* What keeps guesses slow, and guessers apart: throttle.h, devices.h, the two
  * queues of slots.h. */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include <event2/event.h>
 

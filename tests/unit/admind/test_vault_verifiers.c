@@ -1,5 +1,5 @@
 /* Verifiers know their time: an older one is void once a newer was seen. */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include "stored.h"
 #include "verifiers.h"

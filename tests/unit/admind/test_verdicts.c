@@ -1,17 +1,8 @@
 /* Arguments that were found valid: what makes two questions the same, what is
  * not remembered, and that it is bounded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "admind.h"
 #include "crypto.h"
+#include "unit.h"
 #include "verdicts.h"
 
 static struct verdicts v;

@@ -5,17 +5,11 @@
 #ifndef HTTPD_RIG_H
 #define HTTPD_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "httpd.h"
-#include "../loop_client.h"
+#include "loop_client.h"
+#include "unit.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

@@ -2,17 +2,10 @@
  * What a program that runs as another user has of ours. As root.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "child.h"
+#include "unit.h"
 
 enum { NOBODY = 65534 };
 

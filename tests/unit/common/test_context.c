@@ -2,16 +2,9 @@
  * Sealed contexts: what opens, and that nothing else does. The attacker is an
  * admind or gatewayd that carries a context somewhere it was not sealed for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "context.h"
 #include "ipc.h"
+#include "unit.h"
 
 static const char plain[] = "CANARY: the plaintext of a context";
 enum { PLAIN_LEN = sizeof(plain) - 1 };

@@ -1,14 +1,6 @@
 /* Published vectors for common/crypto/crypto.c, and what must be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "crypto.h"
+#include "unit.h"
 
 static size_t
 unhex(const char *s, uint8_t *out)

@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>

@@ -1,14 +1,6 @@
 /* Which fix a failure is told with: fix.def's of its case, else its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "failure.h"
+#include "unit.h"
 
 static void
 has(enum failure f, const char *message, const char *fix)

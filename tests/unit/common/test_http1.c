@@ -3,18 +3,10 @@
  * begins with the status it must get (200: accepted). Each is fed whole, byte
  * by byte, and in random cuts, and must end the same way every time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
 
-#include <cmocka.h>
-
 #include "http1.h"
+#include "unit.h"
 
 enum { HEAD_MAX = 32 * 1024, BODY_MAX = 4 * 1024 * 1024, CUTS = 50 };
 

@@ -3,6 +3,7 @@
  * one that leaves.
  */
 #include "httpd_rig.h"
+#include "unit.h"
 
 static void
 test_keep_alive(void **state)

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "httpd_rig.h"
+#include "unit.h"
 
 static unsigned late, done, streams;
 static bool answer_late;

@@ -1,5 +1,6 @@
 /* httpd_new_inherited: sockets that somebody else listens on. */
 #include "httpd_rig.h"
+#include "unit.h"
 
 #include <sys/un.h>
 

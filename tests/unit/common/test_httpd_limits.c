@@ -3,6 +3,7 @@
  * or greedy, and what it can't take.
  */
 #include "httpd_rig.h"
+#include "unit.h"
 
 static void
 on_drained(struct httpd_req *r, void *arg)

@@ -2,16 +2,8 @@
  * The codec over every row of the table: round trips, then every truncation,
  * a trailing byte, oversize, and the permission rules.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "ipc.h"
+#include "unit.h"
 
 /* Fills every field of a message with a value that a mix-up would change. */
 static void

@@ -4,19 +4,12 @@
  */
 #include <sys/socket.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
 #include "ipc_peer_internal.h"
+#include "unit.h"
 
 /* Requests: one turn of the reader takes IPC_BURST, a socket some 280 small
  * ones (its send buffer, which counts the kernel's own structures too). */

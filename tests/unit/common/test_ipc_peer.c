@@ -7,21 +7,14 @@
 #include <sys/socket.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
 #include "ids.h"
 #include "ipc_io.h"
 #include "ipc_peer_internal.h"
+#include "unit.h"
 #include "waits.h"
 
 struct world {

@@ -2,17 +2,11 @@
  * The pre-scan against the battery that json-c fails, its limits at their
  * edges, slices, and getters that must not convert.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <stdint.h>
-#include <string.h>
 #include <json-c/json_object.h>
-#include <cmocka.h>
 
 #include "json.h"
 #include "bounds.h"
+#include "unit.h"
 
 static int
 scan(const char *s, struct err *e)

@@ -1,15 +1,7 @@
 /* The digest of what JSON says: equal for what is the same, else not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "json.h"
 #include "json_alike.h"
+#include "unit.h"
 
 static struct ipc_id
 digest(const char *text)

@@ -1,8 +1,6 @@
 /* kept.h: what records keep of JSON. */
 #include "unit.h"
 
-#include <stdio.h>
-
 #include "json.h"
 #include "kept.h"
 

@@ -1,13 +1,6 @@
 /* Which missing layer keeps a pool from starting, and what mends it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "layer.h"
+#include "unit.h"
 
 static const char *
 fix(const char *name)

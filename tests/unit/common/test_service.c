@@ -1,6 +1,7 @@
 /* service.h against a manager that is played here: a real datagram socket, real
  * descriptors, a child that is told of them by its environment. */
 #include "service_rig.h"
+#include "unit.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

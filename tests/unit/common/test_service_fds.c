@@ -1,6 +1,7 @@
 /* service.h: the descriptors that a manager passes, and those it only seems to.
  */
 #include "service_rig.h"
+#include "unit.h"
 
 #include <sys/socket.h>
 

@@ -1,15 +1,7 @@
 /* See held_rig.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "held_rig.h"
 #include "tlv.h"
+#include "unit.h"
 
 const uint8_t held_rig_key[KEY_LEN] = "thirty-two bytes of a test's key";
 const struct ipc_id held_rig_epoch = {"epoch epoch epoc"};

@@ -4,20 +4,12 @@
 #include <event2/event.h>
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ipc_io.h"
 #include "rig.h"
 #include "rights.h"
+#include "unit.h"
 
 static const struct ipc_id epoch = {"epoch epoch epoc"};
 

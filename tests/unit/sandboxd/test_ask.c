@@ -1,14 +1,7 @@
 /* What a question must be to reach a client (ask.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "ask.h"
 #include "json_scan.h"
+#include "unit.h"
 
 /* What ask_take says of one question with these params. */
 static int

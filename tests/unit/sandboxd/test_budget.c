@@ -1,15 +1,8 @@
 /* How many processes the memory budget leaves a call, and what doctor says. */
 #include <event2/event.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "call_internal.h"
+#include "unit.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -6,18 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cgroup.h"
+#include "unit.h"
 
 enum { SLOT = 7 };
 static const struct cgroup_limits limits = {64 << 20, 16, 150};

@@ -2,19 +2,13 @@
  * load it, and by nobody else. Against a scripted pool (rig.h). */
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codecache.h"
 #include "ipc_io.h"
 #include "rig.h"
+#include "unit.h"
 
 enum { SOURCE = 4 }; /* bytes of rig_run's code */
 

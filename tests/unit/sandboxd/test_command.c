@@ -3,19 +3,12 @@
  * The programs are the host's; confinement is not this test's matter.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "command.h"
+#include "unit.h"
 
 enum { KEPT = 64 * 1024 };
 

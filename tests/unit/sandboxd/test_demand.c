@@ -1,12 +1,6 @@
 /* How many runners wait follows what was asked for, between its bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "demand.h"
+#include "unit.h"
 
 /* A period in which n were taken one by one of `waiting`, then all are there
  * again. */

@@ -7,20 +7,14 @@
 
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "depot.h"
 #include "ids.h"
 #include "ipc_io.h"
 #include "rig.h"
+#include "unit.h"
 
 enum { REQUEST = 7 };
 

@@ -2,21 +2,14 @@
  * scripted pool and runner (rig.h). */
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "early.h"
 #include "ids.h"
 #include "ipc_io.h"
 #include "rig.h"
+#include "unit.h"
 
 /* One waiting runner, one processor. */
 static int

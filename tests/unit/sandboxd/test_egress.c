@@ -3,11 +3,10 @@
  * the setting `never`, synthetic addresses, DNS messages, rights, rates and
  * reports of a net. tests/egress drives the whole.
  */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "bounds.h"

@@ -1,6 +1,6 @@
 /* The NAT64 prefixes of a network: found in answers, and what they embed judged
  * (nat64.h). tests/egress/test_nat64.py has the asking. */
-#include "../common/unit.h"
+#include "unit.h"
 
 #include "nat64.h"
 

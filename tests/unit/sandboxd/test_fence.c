@@ -9,20 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "deposit.h"
 #include "fence.h"
 #include "landlock.h"
+#include "unit.h"
 
 enum { NOBODY = 65534, TRIES = 10 };
 

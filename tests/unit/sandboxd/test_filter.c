@@ -14,17 +14,10 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "../common/bpf_eval.h"
 #include "filter.h"
+#include "unit.h"
 
 enum { X32 = 0x40000000 };
 

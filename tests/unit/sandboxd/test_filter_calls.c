@@ -16,17 +16,10 @@
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "../common/bpf_eval.h"
 #include "filter.h"
+#include "unit.h"
 
 #define ALLOW     SECCOMP_RET_ALLOW
 #define DENY      (SECCOMP_RET_ERRNO | EPERM)

@@ -1,15 +1,7 @@
 /* Contexts are used once, by the right listener, with the right arguments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "held_rig.h"
 #include "tlv.h"
+#include "unit.h"
 
 static void
 test_used_once(void **state)

@@ -1,17 +1,9 @@
 /* What contexts say beside code: drivers, installers, hosts, grants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "depot.h"
 #include "depot_conf.h"
 #include "held_rig.h"
 #include "tlv.h"
+#include "unit.h"
 
 /* What a driver of ours reads is a specification and nothing else, never
  * source, and a module's fetch is our code alone. */

@@ -7,17 +7,8 @@
 
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "call_internal.h"
 #include "callnet.h"
@@ -25,6 +16,7 @@
 #include "ipc_io.h"
 #include "json_scan.h"
 #include "net_rig.h"
+#include "unit.h"
 
 /* One that declares nothing: no word to net_rig_egress, the ordinary profile.
  */

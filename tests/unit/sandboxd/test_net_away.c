@@ -4,17 +4,8 @@
 
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "call_internal.h"
 #include "callnet.h"
@@ -22,6 +13,7 @@
 #include "ipc_io.h"
 #include "json_scan.h"
 #include "net_rig.h"
+#include "unit.h"
 
 /* Away for a moment it is waited for; running calls are opened again, with
  * what they are granted by then. */

@@ -1,14 +1,9 @@
 /* What peek keeps of runners and their connects: bounded, by listener. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "peek_table.h"
+#include "unit.h"
 
 static struct peek_table table;
 

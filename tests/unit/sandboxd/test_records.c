@@ -1,20 +1,13 @@
 /* records.h: what a ledger without room keeps, and what the next life makes of
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
 #include "bounds.h"
 #include "records.h"
+#include "unit.h"
 
 static const struct ipc_id lives[] = {{{1}}, {{2}}};
 static char dir[32], path[64], file[80];

@@ -1,17 +1,9 @@
 /* No form of a secret value leaves; everything else leaves unchanged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "ids.h"
 #include "json_scan.h"
 #include "redact.h"
 #include "tlv.h"
+#include "unit.h"
 
 #define CANARY "s3cret/\"va+lu\\e\" \xc3\xa9?"
 

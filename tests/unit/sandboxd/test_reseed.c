@@ -9,17 +9,11 @@
 
 #include <openssl/rand.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "confinement.h"
+#include "unit.h"
 
 enum { DRAWN = 32 }; /* 16 bytes public, 16 bytes private */
 

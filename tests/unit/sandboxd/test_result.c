@@ -1,17 +1,10 @@
 /* Bodies: what of a runner's JSON passes, and what an end means. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "json_scan.h"
 #include "result.h"
 #include "tlv.h"
+#include "unit.h"
 
 static struct redact *none, *some;
 

@@ -2,20 +2,14 @@
 #include <event2/event.h>
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ids.h"
 #include "ipc_io.h"
 #include "pool_internal.h"
 #include "rig.h"
+#include "unit.h"
 
 static struct ipc_fork waiting[2];
 

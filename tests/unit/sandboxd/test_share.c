@@ -1,15 +1,6 @@
 /* What one principal may hold of the sandbox, and all that are not local. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "share.h"
+#include "unit.h"
 
 static void
 parts(void **state)

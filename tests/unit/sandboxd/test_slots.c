@@ -1,15 +1,9 @@
 /* pool-init's slots take only the steps that slots.h draws. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "slots.h"
+#include "unit.h"
 
 static void
 test_every_step(void **state)

@@ -5,19 +5,13 @@
  */
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ids.h"
 #include "ipc_io.h"
 #include "rig.h"
+#include "unit.h"
 
 static struct ipc_peer *first, *second; /* admind's connections, our ends */
 static int first_fd, second_fd;

@@ -5,19 +5,12 @@
  */
 #include <event2/event.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "call_internal.h"
 #include "ipc_io.h"
 #include "rig.h"
+#include "unit.h"
 #include "verify.h"
 
 static int

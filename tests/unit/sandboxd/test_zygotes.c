@@ -1,16 +1,10 @@
 /* pool-init has one zygote that forks and at most one other. */
 #include <sys/socket.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "starter.h"
+#include "unit.h"
 #include "zygotes.h"
 
 static struct zygotes zs;
