@@ -5,7 +5,6 @@ import hashlib
 import os
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -13,7 +12,7 @@ from harness import flow, tasks
 from harness.gate import CODE, NO, Gate, failure, unique
 from harness.instance import SRC
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 
 SERVER = "around"
 
@@ -172,10 +171,8 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
 
         t = threading.Thread(target=call)
         t.start()
-        deadline = time.monotonic() + patience(15)
-        while not instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE tool = '{exposed}' AND state = 'open'"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE tool = '{exposed}' AND state = 'open'"),
+              15, 0.05)
         end()
         t.join(patience(15))
         assert not t.is_alive() and mark.encode() not in got["reply"].raw

@@ -15,6 +15,7 @@ from harness.ipc import Peer, Table
 from harness.mcp import Client
 from harness.patience import patience
 from harness.rest import Rest
+from harness.tlv import tlv
 
 SERVER = "deciders"
 PASSWORD = "a long password of theirs"
@@ -193,10 +194,6 @@ def test_a_yes_said_again(gate, mcp, logins):
 @pytest.fixture(scope="module")
 def table():
     return Table()
-
-
-def tlv(*pairs):
-    return b"".join(struct.pack(">BI", tag, len(v)) + v for tag, v in pairs)
 
 
 def stored(gate, tool, version=1):

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import subprocess
-import time
 import urllib.request
 
 import jsonschema
@@ -35,13 +34,11 @@ def node(ns, script, *args, env=None, **more):
 
 
 def wait_for(url):
-    for _ in range(150):
-        with contextlib.suppress(OSError):
-            with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(url, timeout=patience(2)).read()
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")
+    def answers():
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(url, timeout=patience(2)).read()
+        return True
+    until(answers, 15, 0.1, during=OSError)
 
 
 class Played:

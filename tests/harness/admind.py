@@ -16,8 +16,9 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, SRC, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import WAIT_FACTOR, patience
+from harness.patience import WAIT_FACTOR, patience, until
 from harness.pg import Postgres
+from harness.tlv import tlv
 
 
 def failures():
@@ -33,26 +34,6 @@ DONE, FAILED, KILLED, REFUSED, LOST = 1, 2, 3, 4, 5
 def failure(m):
     """The name of a message's failure mode."""
     return next(n for n, i in FAILURES.items() if i == m["failure"])
-
-
-def tlv(*fields):
-    out = b""
-    for tag, value in fields:
-        if isinstance(value, int):
-            value = struct.pack(">Q", value)
-        elif isinstance(value, str):
-            value = value.encode()
-        out += struct.pack(">BI", tag, len(value)) + value
-    return out
-
-
-def untlv(data):
-    out = []
-    while data:
-        tag, n = struct.unpack_from(">BI", data)
-        out.append((tag, data[5:5 + n]))
-        data = data[5 + n:]
-    return out
 
 
 def preimage(server, tool, server_name="demo", name="greet", exposed=None, code="def main(): pass",
@@ -228,10 +209,7 @@ class Admind:
         assert not lives or self.proc.poll() is None, self.logs()
 
     def until(self, what, seconds=15):
-        end = time.monotonic() + patience(seconds)
-        while not what():
-            assert time.monotonic() < end, self.logs()[-3000:]
-            time.sleep(0.02)
+        until(what, seconds, say=lambda: self.logs()[-3000:])
 
     def stop(self):
         if self.proc is not None and self.proc.poll() is None:

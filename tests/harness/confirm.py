@@ -1,10 +1,9 @@
 """Calls that a person has to say yes to: how a client waits, how it is decided."""
 import itertools
 import json
-import time
 
 from harness import flow
-from harness.patience import patience, until
+from harness.patience import until
 
 CODE = '''\
 def main(n: int) -> str:
@@ -26,13 +25,12 @@ def publish(instance, client, server, tool, code=CODE, **more):
 
 def waiting(instance, n, timeout=10):
     """The request that waits with these arguments, as mcpboxctl shows it."""
-    end = time.monotonic() + patience(timeout)
-    while True:
+    def asked():
         for item in instance.ctl_json("approvals", "list", "--kind", "call")["items"]:
             if json.loads(item["arguments"]) == {"n": n}:
                 return instance.ctl_json("approvals", "show", item["id"])
-        assert time.monotonic() < end, "nobody asked"
-        time.sleep(0.05)
+        return None
+    return until(asked, timeout, 0.05, say=lambda: "nobody asked")
 
 
 def approve(instance, item):

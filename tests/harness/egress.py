@@ -13,7 +13,7 @@ import time
 
 from harness import ipc, netns
 from harness.instance import BUILD, take_block
-from harness.patience import patience
+from harness.patience import patience, until
 
 PROGRAM = os.path.join(BUILD, "sandboxd", "egress", "mcpbox-sandboxd-egress")
 DNS = "93.184.216.35"
@@ -98,14 +98,13 @@ class Egress:
         with open(os.path.join(self.dir, "log"), "ab") as log:
             run = self.ns.popen if self.ns else subprocess.Popen
             self.process = run(argv, stderr=log, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + patience(20)
-        while True:
+        def connected():
             try:
-                self.sandboxd = self.connect_as("sandboxd")
-                break
+                return self.connect_as("sandboxd")
             except (FileNotFoundError, ConnectionRefusedError):
-                assert self.process.poll() is None and time.monotonic() < deadline, self.log()
-                time.sleep(0.02)
+                assert self.process.poll() is None, self.log()
+                return None
+        self.sandboxd = until(connected, 20, say=self.log)
         self.peek = self.connect_as("peek")
         return self
 

@@ -2,12 +2,11 @@
 its own in its result and on its standard output, so that a run is seen twice:
 by who called and in the record of the call. Every mark ever made is counted;
 at the end there are just as many records with it as runs that were meant."""
-import time
 import uuid
 
 from harness import flow
 from harness.mcp import text
-from harness.patience import patience
+from harness.patience import until
 
 CODE = "def main(x: int = 0) -> str:\n    print('{0}')\n    return '{0}'\n"
 #: What says no to a call of what isn't approved as it is, or isn't there.
@@ -85,10 +84,7 @@ class Gate:
         assert text(mcp.call(exposed, arguments)) == mark
         assert text(mcp.call("mcpbox_call_tool", {"name": exposed, "arguments": arguments})) == mark
         self.meant[mark] += 2
-        deadline = time.monotonic() + patience(10)
-        while self.records(mark) < self.meant[mark]:
-            assert time.monotonic() < deadline, "a run without a record"
-            time.sleep(0.05)
+        until(lambda: self.records(mark) >= self.meant[mark], 10, 0.05, say=lambda: "a run without a record")
 
     def silent(self, mcp, exposed, *marks, listed=False):
         """It neither runs nor is listed, whatever it is called by; the modes."""

@@ -8,6 +8,7 @@ import threading
 import time
 
 from harness.instance import GROUPS
+from harness.patience import until
 
 # The child that becomes the daemon: LISTEN_PID is its own pid, the socket is
 # descriptor 3, and exec keeps both.
@@ -71,9 +72,7 @@ class Held:
         before, process = self.starts, self.process
         begin = time.monotonic()
         process.send_signal(sig)
-        while self.starts == before:
-            assert time.monotonic() < begin + wait, self.text()
-            time.sleep(0.002)
+        until(lambda: self.starts != before, wait, 0.002, say=self.text)
         return time.monotonic() - begin
 
     def text(self):

@@ -7,7 +7,7 @@ import time
 
 from harness import flow
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 
 CODE = '''\
 import time
@@ -104,14 +104,10 @@ def account(instance, tool, ok, seconds=60):
     """Every authorised call of `tool` has exactly one closed record; what was
     answered as done (`ok`: nonce -> execution) is recorded as done; nothing is
     there twice. Returns nonce -> [(execution, outcome)]."""
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        open_rows = instance.psql(
+    def open_rows():
+        return instance.psql(
             "SELECT id, tool, owner_epoch, deadline FROM mcpbox.executions WHERE state = 'open'")
-        if not open_rows:
-            break
-        assert time.monotonic() < deadline, ("still open", open_rows[:5])
-        time.sleep(0.2)
+    until(lambda: not open_rows(), seconds, 0.2, say=lambda: ("still open", open_rows()[:5]))
     rows = instance.psql(
         "SELECT replace(id::text, '-', ''), outcome, arguments FROM mcpbox.executions "
         f"WHERE tool = '{tool}' AND kind = 'tool'")

@@ -17,9 +17,8 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 
-from harness.patience import patience
+from harness.patience import until
 
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -79,20 +78,15 @@ def add_address(address, index=1):
              + _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD)))
     # The kernel makes the routes of an IPv6 address from a work queue, one after
     # the other: a datagram to itself needs them all.
-    deadline = time.monotonic() + patience(5)
-    while family == socket.AF_INET6:
-        try:
-            with socket.socket(family, socket.SOCK_DGRAM) as s:
-                s.settimeout(0.05)
-                s.bind((address, 0))
-                s.connect(s.getsockname())
-                s.send(b"x")
-                s.recv(1)
-            break
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.001)
+    def has_routes():
+        with socket.socket(family, socket.SOCK_DGRAM) as s:
+            s.settimeout(0.05)
+            s.bind((address, 0))
+            s.connect(s.getsockname())
+            s.send(b"x")
+            return s.recv(1)
+    if family == socket.AF_INET6:
+        until(has_routes, 5, 0.001, during=OSError)
 
 
 def enter_here(addresses=PUBLIC + PRIVATE):

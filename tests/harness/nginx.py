@@ -5,10 +5,9 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 
 from harness.instance import SRC
-from harness.patience import patience
+from harness.patience import patience, until
 
 
 def free_port():
@@ -60,15 +59,12 @@ class Nginx:
              "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
              shutil.which("nginx", path="/usr/sbin:/usr/bin"), "-e", f"{self.dir}/error.log", "-c", self.conf],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + patience(10)
-        while True:
-            with contextlib.suppress(OSError):
-                socket.create_connection(self.where(), timeout=patience(1)).close()
-                return
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(self.log() + (self.process.stderr.read().decode()
-                                                 if self.process.poll() is not None else ""))
-            time.sleep(0.02)
+        def listens():
+            if self.process.poll() is not None:
+                raise RuntimeError(self.log() + self.process.stderr.read().decode())
+            socket.create_connection(self.where(), timeout=patience(1)).close()
+            return True
+        until(listens, 10, say=self.log, during=OSError)
 
     def where(self):
         return "127.0.0.1", self.port

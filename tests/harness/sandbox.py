@@ -17,7 +17,8 @@ import time
 
 from harness.instance import BUILD, GROUPS, OFFSETS, processes, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
-from harness.patience import WAIT_FACTOR, patience, until
+from harness.patience import WAIT_FACTOR, eventually, patience, until
+from harness.tlv import tlv
 
 # common/crypto/context.h
 CTX = {"secret_name": 3, "secret_value": 4, "code": 5, "name": 6, "args": 7, "timeout": 8,
@@ -56,14 +57,6 @@ def gcm_seal(key, nonce, aad, plain):
     finally:
         _ssl.EVP_CIPHER_CTX_free(ctx)
     return out.raw[:size] + tag.raw
-
-
-def tlv(tag, value):
-    if isinstance(value, int):
-        value = struct.pack(">Q", value)
-    elif isinstance(value, str):
-        value = value.encode()
-    return struct.pack(">BI", tag, len(value)) + value
 
 
 # Runs in a process of its own: becomes the pool's root with every capability
@@ -251,10 +244,7 @@ class Sandbox:
     def await_pool(self):
         """Until the pool's own processes run; only then does what pool() says
         serve as a `before`."""
-        end = time.monotonic() + patience(10)
-        while len(self.pool()) < OWN:
-            assert time.monotonic() < end, (self.pool(), self.log("sandboxd-spawn"))
-            time.sleep(0.02)
+        until(lambda: len(self.pool()) >= OWN, 10, say=lambda: (self.pool(), self.log("sandboxd-spawn")))
 
     def await_ready(self):
         """Until a call need not wait for the pool: it does so for queue_wait, a minute at most."""
@@ -266,18 +256,13 @@ class Sandbox:
 
     def peer(self, who, name, wait=True):
         """A connection to sandboxd as one of its clients."""
-        deadline = time.monotonic() + patience(10)
-        while True:
-            try:
-                p = Peer(self.table, socket_as(
-                    self.uid(who), [self.uid(g) for g in GROUPS.get(who, ())],
-                    self.path("run", "sandboxd", name + ".sock")))
-                self.peers.append(p)
-                return p
-            except (OSError, Closed):
-                if not wait or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+        def connected():
+            return Peer(self.table, socket_as(
+                self.uid(who), [self.uid(g) for g in GROUPS.get(who, ())],
+                self.path("run", "sandboxd", name + ".sock")))
+        p = until(connected, 10, during=(OSError, Closed)) if wait else connected()
+        self.peers.append(p)
+        return p
 
     def peer_root(self, name):
         p = Peer(self.table, socket_as(0, [], self.path("run", "sandboxd", name + ".sock")))
@@ -306,9 +291,7 @@ class Sandbox:
                     child.wait()
                 bad += [f"{name}: {child.returncode}"] if child.returncode != 0 else []
         self.vault.listener.close()
-        deadline = time.monotonic() + 5
-        while self.pool() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        eventually(lambda: not self.pool(), 5, 0.02)
         left = self.pool()
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
@@ -340,14 +323,14 @@ class Admind:
         assert m["_"] == "EPOCH_END" and m["count"] == len(self.named)
 
     def plain(self, code, arguments=b"{}", timeout=None, secrets=(), **more):
-        out = tlv(CTX["code"], code) + tlv(CTX["name"], "demo__fake")
-        out += tlv(CTX["args"], hashlib.sha256(arguments).digest())
-        out += tlv(CTX["timeout"], timeout or self.sandbox.tool_ms)
+        out = tlv((CTX["code"], code)) + tlv((CTX["name"], "demo__fake"))
+        out += tlv((CTX["args"], hashlib.sha256(arguments).digest()))
+        out += tlv((CTX["timeout"], timeout or self.sandbox.tool_ms))
         for name, value in secrets:
-            out += tlv(CTX["secret_name"], name) + tlv(CTX["secret_value"], value)
+            out += tlv((CTX["secret_name"], name)) + tlv((CTX["secret_value"], value))
         for name, value in more.items():
             for v in value if isinstance(value, list) else [value]:
-                out += tlv(CTX[name], v)
+                out += tlv((CTX[name], v))
         return out
 
     def regrant(self, server, hosts, sealed=None, inside=None):
@@ -355,8 +338,8 @@ class Admind:
         self.sandbox.await_key()
         if sealed is None:
             sealed = self.sandbox.vault.seal(
-                server, "admind", GRANTS, tlv(CTX["server"], inside or server)
-                + b"".join(tlv(CTX["grant"], h) for h in hosts))
+                server, "admind", GRANTS, tlv((CTX["server"], inside or server))
+                + b"".join(tlv((CTX["grant"], h)) for h in hosts))
         return self.wait(self.peer.start("REGRANT", server=server, context=sealed))
 
     def hold(self, code, listener="local", kind=TOOL, execution=None, sealed=None, **kw):
@@ -373,13 +356,16 @@ class Admind:
     def held(self, code, **kw):
         """A context that must be accepted. The key may be a moment old at
         first, as for admind itself."""
-        deadline = time.monotonic() + patience(10)
-        while True:
+        said = []
+
+        def taken():
             execution, answer = self.hold(code, **kw)
+            said[:] = [answer]
             if answer["_"] == "OK":
                 return execution
-            assert answer["failure"] and time.monotonic() < deadline, answer
-            time.sleep(0.02)
+            assert answer["failure"], answer
+            return None
+        return until(taken, 10, say=lambda: said)
 
     def take(self, timeout):
         request, m = self.peer.receive(timeout)

@@ -1,8 +1,7 @@
 """A client of the tasks extension, and tools that take their time."""
-import time
 
 from harness.mcp import META, Client
-from harness.patience import patience
+from harness.patience import until
 
 TASKS = "io.modelcontextprotocol/tasks"
 ENDED = ("completed", "failed", "cancelled")
@@ -101,13 +100,10 @@ class Tasks(Client):
 
     def until(self, task, *states, timeout=20):
         """The task once it is in one of these states, or has ended."""
-        deadline = time.monotonic() + patience(timeout)
-        while True:
+        def come():
             t = self.get(task)
-            if t["status"] in (states or ENDED) or t["status"] in ENDED:
-                return t
-            assert time.monotonic() < deadline, t
-            time.sleep(0.02)
+            return t if t["status"] in (states or ENDED) or t["status"] in ENDED else None
+        return until(come, timeout, say=lambda: self.get(task))
 
     def questions(self, task, **kw):
         t = self.until(task, "input_required", **kw)
@@ -131,12 +127,9 @@ def publish(instance, client, server, tool, code, mode):
 
 def record(instance, task):
     """(outcome, failure) of the one execution of a task, once it is closed."""
-    deadline = time.monotonic() + patience(20)
-    while True:
+    def closed():
         rows = instance.psql("SELECT state, outcome, coalesce(failure, ''), listener "
                              f"FROM mcpbox.executions WHERE id = '{task}'")
         assert len(rows) == 1, rows
-        if rows[0][0] == "closed":
-            return rows[0][1], rows[0][2]
-        assert time.monotonic() < deadline, rows
-        time.sleep(0.05)
+        return (rows[0][1], rows[0][2]) if rows[0][0] == "closed" else None
+    return until(closed, 20, 0.05)

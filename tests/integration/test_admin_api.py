@@ -5,12 +5,12 @@ import json
 import pathlib
 import re
 import secrets
-import time
 import uuid
 
 import pytest
 
 from harness import flow
+from harness.patience import until
 from harness.rest import Rest
 
 KEY = "/api/settings/confirm_destructive"
@@ -168,12 +168,11 @@ def test_dashboard(instance, mcp, rest):
     flow.publish(instance, mcp, "board", name, "def main(n: int) -> int:\n    return 1 // n\n")
     for n in (1, 1, 0):
         mcp.call("board__" + name, {"n": n})
-    for _ in range(100):  # calls are counted a moment later
+    def counted():  # a moment later
         board = rest.get("/api/dashboard?period=1h")[2]
-        if board["calls"]["calls"] >= before["calls"]["calls"] + 3 and any(
-                t["tool"] == "board__" + name and t["calls"] == 3 for t in board["top_tools"]):
-            break
-        time.sleep(0.1)
+        return board if board["calls"]["calls"] >= before["calls"]["calls"] + 3 and any(
+            t["tool"] == "board__" + name and t["calls"] == 3 for t in board["top_tools"]) else None
+    board = until(counted, 10, 0.1, say=lambda: rest.get("/api/dashboard?period=1h")[2])
     assert {"tool": "board__" + name, "calls": 3, "errors": 1}.items() <= next(
         t for t in board["top_tools"] if t["tool"] == "board__" + name).items()
     assert board["tools"]["all"] == before["tools"]["all"] + 1

@@ -12,10 +12,11 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage, tlv, untlv
+from harness.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage
 from harness.ipc import Closed
 from harness.patience import patience
 from harness.pg import Postgres
+from harness.tlv import tlv, untlv
 
 #: Seconds that admind waits for the vault (ASK_MS) and for a statement
 #: (DB_STATEMENT_TIMEOUT_MS): a test is done before.

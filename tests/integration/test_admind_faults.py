@@ -11,8 +11,9 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage, tlv, untlv
+from harness.admind import FAILURES, failure, preimage
 from harness.patience import patience
+from harness.tlv import tlv, untlv
 
 
 #: Here faults go on and on, and so do callers.

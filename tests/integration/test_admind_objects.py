@@ -6,7 +6,8 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage, tlv
+from harness.admind import FAILURES, failure, preimage
+from harness.tlv import tlv
 from database.test_limits_modules import version_with
 
 TOOL, PROMPT, RESOURCE = 0, 1, 2

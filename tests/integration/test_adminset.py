@@ -9,8 +9,9 @@ import uuid
 
 import pytest
 
-from harness.admind import failure, preimage, tlv, untlv
+from harness.admind import failure, preimage
 from harness.ipc import Closed
+from harness.tlv import tlv, untlv
 
 LIMITS = ("timeout_ms memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes "
           "stdout_bytes argument_bytes log_rate progress_rate code_bytes").split()

@@ -5,14 +5,13 @@ import glob
 import json
 import os
 import re
-import time
 
 import pytest
 
 from harness import confirm, flow
 from harness.instance import SRC, Instance
 from harness.mcp import Client
-from harness.patience import patience
+from harness.patience import until
 from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return {}\n"
@@ -241,14 +240,13 @@ def test_one_of_each(instance):
     wanted = actions() - set(ELSEWHERE)
     assert len(wanted) > 55 and {"login", "login_failed", "tool_approved", "policy_set", "secret_set",
                                  "password_reset", "token_revoked", "server_stopped"} <= wanted
-    deadline = time.monotonic() + patience(15)
-    while True:     # what expires does so by itself
-        rows = [json.loads(s) for s in instance.ctl("audit", "export", "--json").stdout.splitlines()]
-        missing = wanted - {row["action"] for row in rows}
-        if not missing or time.monotonic() > deadline:
-            break
-        time.sleep(0.5)
-    assert not missing, sorted(missing)
+    def exported():
+        return [json.loads(s) for s in instance.ctl("audit", "export", "--json").stdout.splitlines()]
+
+    def all_there():    # what expires does so by itself
+        rows = exported()
+        return rows if wanted <= {row["action"] for row in rows} else None
+    rows = until(all_there, 15, 0.5, say=lambda: sorted(wanted - {row["action"] for row in exported()}))
     # each says who and on what, and no secret
     assert all(row["actor"] and (row["subject"] or row["action"] in ("policy_set", "breakers_reset")) for row in rows)
     text = json.dumps(rows)
@@ -264,11 +262,8 @@ def test_the_chain_holds_over_a_new_key(instance):
     journal's older lines are told apart, and their heads still compared."""
     before = instance.service_pid("admind-vault")
     os.kill(before, 15)
-    deadline = time.monotonic() + patience(15)
-    while instance.service_pid("admind-vault") in (None, before) or \
-            instance.ctl("doctor", check=False).returncode == 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: instance.service_pid("admind-vault") not in (None, before)
+          and instance.ctl("doctor", check=False).returncode != 3, 15, 0.1)
     lines = ""
     for process in ("admind", "admind-vault"):
         with open(os.path.join(instance.state, "log", process, "current"), encoding="utf-8") as f:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from harness.instance import Instance
-from harness.patience import patience
+from harness.patience import until
 from harness.rest import Rest
 
 TABLES = ("audit_log", "audit_anchors", "audit_head")
@@ -44,14 +44,17 @@ def instance():
 
 def settle(i):
     """Until the newest row is signed, and a little more."""
-    soon, deadline = time.monotonic() + 1, time.monotonic() + patience(70)
-    while i.psql("SELECT 1 FROM mcpbox.audit_head h WHERE NOT EXISTS (SELECT 1 FROM mcpbox.audit_anchors a "
-                 "WHERE a.seq = h.seq)"):
+    soon = time.monotonic() + 1
+
+    def signed():
+        if not i.psql("SELECT 1 FROM mcpbox.audit_head h WHERE NOT EXISTS (SELECT 1 FROM mcpbox.audit_anchors a "
+                      "WHERE a.seq = h.seq)"):
+            return True
         if time.monotonic() > soon:
             # what no login or change of administrators follows waits for the minute
             Rest(lambda: i.address("admind-http")).login("admin", i.password)
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        return False
+    until(signed, 70, 0.1)
 
 
 def save(i, name):
@@ -312,10 +315,7 @@ def test_an_old_backup_put_back(instance, owner):
     found(instance, "truncated", "--journal", journal(instance))
     # and what is written behind it gets no signature: the vault knows better
     Rest(lambda: instance.address("admind-http")).login("admin", "wrong wrong wrong")
-    deadline = time.monotonic() + patience(10)
-    while "with another history" not in open(journal(instance), encoding="utf-8").read():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: "with another history" in open(journal(instance), encoding="utf-8").read(), 10, 0.1)
     assert verify(instance)[1]["anchored_seq"] == rows < verify(instance)[1]["rows"]
 
 
@@ -365,11 +365,8 @@ def test_a_rewrite_behind_a_restart_of_the_vault(instance, owner):
     before = instance.service_pid("admind-vault")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before, 15)
-    deadline = time.monotonic() + patience(15)
-    while instance.service_pid("admind-vault") in (None, before) or \
-            instance.ctl("doctor", check=False).returncode == 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: instance.service_pid("admind-vault") not in (None, before)
+          and instance.ctl("doctor", check=False).returncode != 3, 15, 0.1)
     status, v = verify(instance)
     assert status == 0 and v["anchors"] == 0    # as decision 0040 says
     found(instance, "rewritten", "--journal", lines)

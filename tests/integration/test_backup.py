@@ -5,14 +5,13 @@ import os
 import secrets
 import signal
 import subprocess
-import time
 
 import psycopg
 import pytest
 
 from harness import flow
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 from harness.rest import Rest
 
 CODE = "def main() -> str:\n    return %r\n"
@@ -31,19 +30,13 @@ def restart(instance, *services):
     for s in services:
         pid = instance.service_pid(s)
         os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + patience(20)
-        while instance.service_pid(s) in (None, pid):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: instance.service_pid(s) not in (None, pid), 20, 0.05)
     instance.tool("wait")
 
 
 def settled(instance):
     """admind answers from the database again."""
-    end = time.monotonic() + patience(20)
-    while instance.ctl("servers", check=False).returncode != 0:
-        assert time.monotonic() < end, instance.logs()
-        time.sleep(0.05)
+    until(lambda: instance.ctl("servers", check=False).returncode == 0, 20, 0.05, say=instance.logs)
 
 
 def names(instance):
@@ -133,10 +126,7 @@ def test_restored_it_is_what_it_was(instance, mcp, rest, saved):
     assert instance.ctl_json("status")["counts"]["catalogue_revision"] > revision, "gateways ask anew"
     restart(instance, "admind-vault", "admind")
     settled(instance)
-    end = time.monotonic() + patience(20)
-    while (r := mcp.call(tool)).result is None:
-        assert time.monotonic() < end, r
-        time.sleep(0.1)
+    r = until(lambda: r if (r := mcp.call(tool)).result is not None else None, 20, 0.1, say=lambda: mcp.call(tool))
     assert text(r) == "before" and mcp.call(later + "__new").result is None
     assert tool in mcp.tools() and later + "__new" not in mcp.tools()
     # the vault's seals and verifiers are good, the chain goes on
@@ -234,10 +224,7 @@ def test_a_backup_of_before_the_one_schema_is_named(instance, saved, tmp_path):
 
 
 def activity(c, query):
-    end = time.monotonic() + patience(20)
-    while not c.execute(query).fetchone():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: c.execute(query).fetchone(), 20, 0.01)
 
 
 def test_killed_while_it_fills(instance, saved):
@@ -296,8 +283,6 @@ def test_into_a_server_without_the_database(instance, saved):
     settled(instance)
     assert server in names(instance)
     with Client(instance.address) as mcp:
-        end = time.monotonic() + patience(20)
-        while (r := mcp.call(tool)).result is None:
-            assert time.monotonic() < end, r
-            time.sleep(0.1)
+        r = until(lambda: r if (r := mcp.call(tool)).result is not None else None, 20, 0.1,
+                  say=lambda: mcp.call(tool))
         assert text(r) == "before"

@@ -7,7 +7,7 @@ import pytest
 from harness import flow
 from harness.mcp import LEGACY, MODERN, Client, request
 from harness.api_token import Token
-from harness.patience import patience
+from harness.patience import patience, until
 
 INSTANCE_SETS = ("admind:breakers=yes",)
 CODE = "def main(n: int = 0) -> int:\n    return n\n"
@@ -120,10 +120,7 @@ def test_a_token_has_half_of_the_tunnel_s_300_a_minute(instance, tool):
             assert local.call(tool, {"n": 1}).result
         # more for all, by the setting; at once
         instance.ctl("settings", "set", "rate_tunnel_per_minute", "6000")
-        deadline = time.monotonic() + patience(5)
-        while client.call(tool, {"n": 2}).error:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: not client.call(tool, {"n": 2}).error, 5, 0.05)
 
 
 def test_limits_by_rest_and_mcpboxctl(instance, rest, tool):

@@ -431,15 +431,11 @@ def test_restarts(instance, client, tool):
     approve(instance, item)
     client.close()
     instance.tool("restart", "gatewayd-local")
-    deadline = time.monotonic() + patience(20)
-    while True:
-        try:
-            with Client(instance.address) as c:
-                assert text(c.call(tool, {"n": n})) == f"did {n}"
-            break
-        except (OSError, AssertionError):   # admind hears of the new one a moment later
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    def did():
+        with Client(instance.address) as c:
+            assert text(c.call(tool, {"n": n})) == f"did {n}"
+        return True
+    until(did, 20, 0.1, during=(OSError, AssertionError))   # admind hears of the new one a moment later
     assert runs(instance, n) == 1
 
 
@@ -451,12 +447,14 @@ def test_a_yes_ends_with_the_vault(instance, client, tool):
     item = waiting(instance, n)
     approve(instance, item)
     instance.tool("restart", "admind-vault")
-    deadline = time.monotonic() + patience(20)
-    while (r := client.call(tool, {"n": n})).error is not None:
+    def answered():
+        r = client.call(tool, {"n": n})
+        if r.error is None:
+            return r
         # It is not back: nothing was used.
         assert r.error["data"]["failure_mode"] == "vault_unavailable", r
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        return None
+    r = until(answered, 20, 0.1)
     assert failure(r) == "not_confirmed" and "restart" in text(r), r
     assert runs(instance, n) == 0
     assert one(instance, "SELECT state || ' ' || failure FROM mcpbox.executions"

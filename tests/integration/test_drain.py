@@ -59,14 +59,13 @@ def nonce():
 
 
 def serving(h, tool):
-    end = time.monotonic() + patience(20)
-    while True:
+    last = []
+
+    def served():
         with Client(lambda: h.address) as c:
-            r = c.call(tool, {"nonce": nonce()})
-        if r.result and not r.result.get("isError"):
-            return
-        assert time.monotonic() < end, (r, h.text())
-        time.sleep(0.05)
+            last[:] = [c.call(tool, {"nonce": nonce()})]
+        return last[0].result and not last[0].result.get("isError")
+    until(served, 20, 0.05, say=lambda: (last, h.text()))
 
 
 def restart(h, sig):
@@ -104,16 +103,12 @@ def set_conf(instance, process, keyword, value):
 def records(instance, n, seconds=30):
     """(outcome, failure, delivered, result, when it ended) of the call with this
     nonce, once it is closed. There is exactly one."""
-    end = time.monotonic() + patience(seconds)
-    while True:
-        rows = instance.psql(
-            "SELECT outcome, failure, delivered, result, extract(epoch FROM ended_at) FROM mcpbox.executions WHERE "
-            f"tool LIKE 'drain\\_\\_%' AND state = 'closed' AND arguments LIKE '%{n}%'")
-        if rows:
-            assert len(rows) == 1, rows
-            return rows[0]
-        assert time.monotonic() < end, instance.logs()
-        time.sleep(0.1)
+    rows = until(lambda: instance.psql(
+        "SELECT outcome, failure, delivered, result, extract(epoch FROM ended_at) FROM mcpbox.executions WHERE "
+        f"tool LIKE 'drain\\_\\_%' AND state = 'closed' AND arguments LIKE '%{n}%'"),
+        seconds, 0.1, say=instance.logs)
+    assert len(rows) == 1, rows
+    return rows[0]
 
 
 def lasting(ms):
@@ -386,24 +381,20 @@ def gone(pid):
 
 def again(instance, tool, pid):
     """Another process serves."""
-    end = time.monotonic() + patience(20)
-    while True:
+    last = []
+
+    def served():
         with Client(instance.address) as c:
-            r = c.call(tool, {"nonce": nonce()})
-        if r.result and not r.result.get("isError"):
-            assert instance.service_pid("sandboxd") != pid
-            return
-        assert time.monotonic() < end, r
-        time.sleep(0.05)
+            last[:] = [c.call(tool, {"nonce": nonce()})]
+        return last[0].result and not last[0].result.get("isError")
+    until(served, 20, 0.05, say=lambda: last)
+    assert instance.service_pid("sandboxd") != pid
 
 
 def test_admind_http_answers_all(instance):
     with Held(instance, "admind-http", "adminweb", "mcpbox-admind-http") as h:
         r = Rest(lambda: h.address)
-        end = time.monotonic() + patience(10)
-        while r.login("admin", instance.password)[0] != 200:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: r.login("admin", instance.password)[0] == 200, 10, 0.05)
         bad, count, stop = [], [0], threading.Event()
 
         def work():

@@ -13,6 +13,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance, processes
 from harness.mcp import Client
+from harness.patience import eventually, until
 
 CODE = """\
 open("/tmp/canary", "w").close()
@@ -75,11 +76,8 @@ def told(s):
 
 
 def settled(s, least=2):
-    for _ in range(200):
-        if len(runners(s)) >= least and not any(map(canary, runners(s))):
-            return runners(s)
-        time.sleep(0.05)
-    raise AssertionError("no runners wait")
+    return until(lambda: there if len(there := runners(s)) >= least and not any(map(canary, there)) else None,
+                 10, 0.05, say=lambda: "no runners wait")
 
 
 def calling(s, arguments, looks):
@@ -137,11 +135,7 @@ def test_what_gets_no_row_runs_nothing(suite, how):
     # No row was made, and no record brought one back.
     time.sleep(0.5)
     assert rows(suite) == count
-    for _ in range(100):
-        if not before <= runners(suite):
-            break
-        time.sleep(0.05)
-    assert not before <= runners(suite), "the runner that had the code still lives"
+    assert eventually(lambda: not before <= runners(suite), 5, 0.05), "the runner that had the code still lives"
     # And the next call is an ordinary one.
     with Client(suite.address) as c:
         assert c.call("early__one").result["content"][0]["text"] == "ran"

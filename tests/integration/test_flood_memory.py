@@ -2,11 +2,10 @@
 memory: measured before, during and after, in the real process."""
 import json
 import os
-import time
 
 import pytest
 
-from harness.patience import patience
+from harness.patience import eventually, patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
@@ -99,10 +98,13 @@ def held(sandbox):
 def at_rest(sandbox, most, seconds=3):
     """What it holds once that is no more than most, or when it does not become so:
     sandboxd gives back what calls left behind a moment after the last one."""
-    end = time.monotonic() + patience(seconds)
-    while (now := held(sandbox)) > most and time.monotonic() < end:
-        time.sleep(0.05)
-    return now
+    now = []
+
+    def gives_back():
+        now[:] = [held(sandbox)]
+        return now[0] <= most
+    eventually(gives_back, seconds, 0.05)
+    return now[0]
 
 
 def peak(sandbox, reset=False):

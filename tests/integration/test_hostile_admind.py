@@ -13,13 +13,9 @@ from harness import flow
 from harness.instance import Instance
 from harness.ipc import Closed, Peer, Table
 from harness.mcp import Client
+from harness.tlv import tlv
 
 SECRET = "CANARY_secret_a81f77"
-
-
-def tlv(*pairs):
-    """u8 tag, u32be length, bytes (common/base/tlv.h)."""
-    return b"".join(struct.pack(">BI", tag, len(v)) + v for tag, v in pairs)
 
 
 @pytest.fixture(scope="module")

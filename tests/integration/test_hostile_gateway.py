@@ -12,7 +12,7 @@ from harness import flow
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
 from harness.mcp import Client
 from harness.api_token import Token
-from harness.patience import patience
+from harness.patience import eventually
 
 CANARY = "CANARY_code_5b1d9f0c"
 
@@ -49,14 +49,15 @@ def authorise(admind, tool, arguments=b'{"n":7}'):
 
 def record(instance, execution, seconds=10):
     """(state, outcome) of an execution once closed."""
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        rows = instance.psql("SELECT state, outcome FROM mcpbox.executions WHERE "
-                             f"replace(id::text, '-', '') = '{execution.hex()}'")
-        assert len(rows) == 1
-        if rows[0][0] == "closed" or time.monotonic() > deadline:
-            return tuple(rows[0])
-        time.sleep(0.05)
+    last = []
+
+    def closed():
+        last[:] = instance.psql("SELECT state, outcome FROM mcpbox.executions WHERE "
+                                f"replace(id::text, '-', '') = '{execution.hex()}'")
+        assert len(last) == 1
+        return last[0][0] == "closed"
+    eventually(closed, seconds, 0.05)
+    return tuple(last[0])
 
 
 # Who may connect.

@@ -5,13 +5,12 @@ import errno
 import json
 import os
 import select
-import time
 
 import pytest
 
 from harness.hostile import FLOOD_DESCRIPTORS
 from harness.instance import processes
-from harness.patience import patience
+from harness.patience import eventually, patience
 from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
 from harness.work import cpu
 
@@ -79,10 +78,7 @@ def runners(sandbox):
 
 
 def wait_for(f, timeout=5):
-    end = time.monotonic() + patience(timeout)
-    while not (got := f()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return got
+    return eventually(f, timeout, 0.02)
 
 
 # --- Time. ---

@@ -3,7 +3,6 @@ proven server, passwords in files. A tool's whole life, calls through a restart
 of the server, migrations with a backup, backup and restore by mcpboxctl."""
 import os
 import signal
-import time
 
 import psycopg
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from harness import flow
 from harness.instance import Instance
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import until
 from harness.pgtls import Authority, free_port
 
 NAME, PASSWORD = "db.test.example", "over' the \\ wire"
@@ -38,10 +37,7 @@ def secret(path, uid):
 def again(instance, service, how=signal.SIGTERM):
     pid = instance.service_pid(service)
     os.kill(pid, how)
-    end = time.monotonic() + patience(20)
-    while instance.service_pid(service) in (None, pid):
-        assert time.monotonic() < end, instance.logs()
-        time.sleep(0.05)
+    until(lambda: instance.service_pid(service) not in (None, pid), 20, 0.05, say=instance.logs)
 
 
 class Far:
@@ -126,29 +122,22 @@ def test_a_change_is_heard_of(far):
     """LISTEN over TLS: what is published by one connection is listed by another."""
     with Client(far.instance.address) as c:
         tool = flow.publish(far.instance, c, "remote", "second", CODE % "2")
-        end = time.monotonic() + patience(10)
-        while tool not in c.tools():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: tool in c.tools(), 10, 0.05)
         assert text(c.call(tool)) == "2"
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_the_server_is_restarted(far, how):
     again(far.instance, "postgresql", how)
-    end = time.monotonic() + patience(30)
     with Client(far.instance.address) as c:
-        while True:
+        def served():
             r = c.call("remote__first")
             if r.result is not None and text(r) == "over the wire":
-                break
+                return True
             assert r.error is None or r.error["data"]["failure_mode"] == "storage_unavailable", r
-            assert time.monotonic() < end, far.instance.logs()
-            time.sleep(0.1)
-    end = time.monotonic() + patience(20)
-    while len(far.tls()) != 4:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+            return False
+        until(served, 30, 0.1, say=far.instance.logs)
+    until(lambda: len(far.tls()) == 4, 20, 0.1)
 
 
 def test_a_backup_and_its_restore(far, tmp_path):
@@ -159,10 +148,7 @@ def test_a_backup_and_its_restore(far, tmp_path):
     with Client(i.address) as c:
         flow.publish(i, c, "remote", "later", CODE % "later")
     i.ctl("restore", path)
-    end = time.monotonic() + patience(20)
-    while i.ctl("servers", check=False).returncode != 0:
-        assert time.monotonic() < end, i.logs()
-        time.sleep(0.1)
+    until(lambda: i.ctl("servers", check=False).returncode == 0, 20, 0.1, say=i.logs)
     for s in ("admind-vault", "admind"):
         again(i, s)
     i.tool("wait")

@@ -4,12 +4,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from harness.ipc import Closed
-from harness.patience import patience, until
+from harness.patience import eventually, until
 from harness.sandbox import Sandbox
 
 # Becomes the rest of its arguments under a filter by which one system call
@@ -72,10 +71,7 @@ MASKED_PROC = ["unshare", "--mount", "sh", "-c",
 
 
 def wait_for(what, seconds=20):
-    deadline = time.monotonic() + patience(seconds)
-    while not what() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return what()
+    return eventually(what, seconds, 0.05)
 
 
 @pytest.mark.parametrize("wrap, layer, detail, fix", [

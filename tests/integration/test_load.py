@@ -7,7 +7,7 @@ import time
 from harness import flow
 from harness.instance import DAEMONS
 from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import eventually
 
 CALLS, AT_ONCE = 1000, 32
 
@@ -45,12 +45,13 @@ def snapshot(instance):
 
 def settled(instance, before, seconds=15):
     """The snapshot once it equals `before`, or the last one."""
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        after = snapshot(instance)
-        if after == before or time.monotonic() > deadline:
-            return after
-        time.sleep(0.25)
+    after = []
+
+    def same():
+        after[:] = [snapshot(instance)]
+        return after[0] == before
+    eventually(same, seconds, 0.25)
+    return after[0]
 
 
 def test_thousand_calls(instance):

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from harness.admind import failure, tlv
+from harness.admind import failure
+from harness.tlv import tlv
 
 pytestmark = pytest.mark.usefixtures("honest")
 

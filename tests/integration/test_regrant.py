@@ -9,8 +9,9 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES, untlv
+from harness.admind import DONE, FAILURES
 from harness.patience import patience
+from harness.tlv import untlv
 
 SEALED = b"sealed:"
 TOOL, GRANTS = 1, 5

@@ -10,9 +10,10 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES, KILLED, Admind, failure, untlv
+from harness.admind import DONE, FAILURES, KILLED, Admind, failure
 from harness.ipc import Closed
-from harness.patience import patience
+from harness.patience import until
+from harness.tlv import untlv
 
 MAY = 1
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = 1, 2, 3, 4, 5
@@ -78,14 +79,13 @@ def get(gw, task):
     return gw.call("TASK_GET", task=task, credential="")
 
 
-def until(gw, task, status, seconds=10):
-    end = time.monotonic() + patience(seconds)
-    while (m := get(gw, task)).get("status") != status:
+def reaches(gw, task, status, seconds=10):
+    def there():
+        m = get(gw, task)
         # PostgreSQL may be away for a moment.
         assert m["_"] == "TASK_STATE" or failure(m) == "STORAGE_UNAVAILABLE", m
-        assert time.monotonic() < end, m
-        time.sleep(0.02)
-    return m
+        return m if m.get("status") == status else None
+    return until(there, seconds, say=lambda: get(gw, task))
 
 
 def kept(a, task):
@@ -154,7 +154,7 @@ def test_questions_and_answers(a, gw, name):
     task, r = run(a, gw, name)
     two = b'{"k":{"method":"elicitation/create"},"s":{"method":"sampling/createMessage"}}'
     ask(a, task, r, questions=two)
-    m = until(gw, task, INPUT_REQUIRED)
+    m = reaches(gw, task, INPUT_REQUIRED)
     # What its client did not declare is not asked.
     assert json.loads(m["body_meta"][:m["body_len"]]) == {"1-k": {"method": "elicitation/create"}}
     assert not said(a, "CALL_ANSWER", task)
@@ -188,7 +188,7 @@ def test_questions_that_are_none(a, gw, name, bad):
 def test_answers_that_are_none(a, gw, name, bad):
     task, r = run(a, gw, name)
     ask(a, task, r)
-    until(gw, task, INPUT_REQUIRED)
+    reaches(gw, task, INPUT_REQUIRED)
     m = gw.call("TASK_UPDATE", task=task, credential="", answers=bad)
     assert m["_"] == "REFUSED" and failure(m) in ("INVALID_PARAMS", "INTERNAL"), m
     assert get(gw, task)["status"] == INPUT_REQUIRED
@@ -199,14 +199,14 @@ def test_answers_that_are_none(a, gw, name, bad):
 def test_a_new_connection_attaches_and_runs_nothing(a, gw, name):
     task, r = run(a, gw, name)
     ask(a, task, r)
-    until(gw, task, INPUT_REQUIRED)
+    reaches(gw, task, INPUT_REQUIRED)
     a.named.append(task)
     sandbox(a).drop()
     a.until(lambda: said(a, "ATTACH", task))
     assert len(said(a, "RUN", task)) == 1
     # Asked again by the sandbox it is the same question, and answered once.
     ask(a, task, said(a, "ATTACH", task)[0])
-    assert until(gw, task, INPUT_REQUIRED)["body_len"] > 0
+    assert reaches(gw, task, INPUT_REQUIRED)["body_len"] > 0
     gw.call("TASK_UPDATE", task=task, credential="", answers=b'{"1-k":{"action":"decline"}}')
     a.until(lambda: said(a, "CALL_ANSWER", task))
     # The answer is lost with this connection: it is told once more.
@@ -222,7 +222,7 @@ def test_a_new_connection_attaches_and_runs_nothing(a, gw, name):
 def test_what_the_sandbox_does_not_name_is_lost(a, gw, name):
     task, _ = run(a, gw, name)
     sandbox(a).drop()	# and names nothing
-    m = until(gw, task, FAILED)
+    m = reaches(gw, task, FAILED)
     assert failure(m) == "LOST"
     a.until(lambda: row(a, task) == [("closed", "lost", "lost")])
     assert not said(a, "ATTACH", task)
@@ -245,9 +245,9 @@ def test_a_restart_attaches(a, gw, name, how):
         r = said(a, "ATTACH", task)[0]
         gw = a.gateway()
     ask(a, task, r)
-    until(gw, task, INPUT_REQUIRED)
+    reaches(gw, task, INPUT_REQUIRED)
     assert a.record(task, intent=kept(a, task))["_"] == "OK"
-    assert until(gw, task, COMPLETED)
+    assert reaches(gw, task, COMPLETED)
     assert len(said(a, "RUN", task)) == 1
     if how == "kill":
         gw.__exit__()
@@ -262,7 +262,7 @@ def test_cancelled_while_admind_was_away(a, gw, name):
     a.until(lambda: (task, FAILURES["KILLED"]) in a.cancelled)
     a.record(task, KILLED, "KILLED", intent=kept(a, task))
     with a.gateway() as g:
-        assert until(g, task, CANCELLED)
+        assert reaches(g, task, CANCELLED)
 
 
 def begun_after_questions(a, gw, stops=False):
@@ -344,7 +344,7 @@ def test_an_orderly_end_tells_what_a_call_became(a, gw):
     assert (task, FAILURES["KILLED"]) not in a.cancelled
     a.record(task, intent=kept(a, task))
     with a.gateway() as g:
-        assert until(g, task, COMPLETED)
+        assert reaches(g, task, COMPLETED)
 
 
 def test_cancelled_too_late_is_completed(a, gw, name):
@@ -406,14 +406,14 @@ def test_a_foreign_id_and_a_sandboxs_lie(a, gw, name):
     a.record(call, intent=kept(a, task))	# the intent of another
     assert not a.rows("SELECT 1 FROM mcpbox.tasks WHERE id = %s", uuid.UUID(bytes=call))
     a.record(task, intent=b"")	# none: closed as a call; the sweep ends the task
-    m = until(gw, task, FAILED)
+    m = reaches(gw, task, FAILED)
     assert row(a, task) == [("closed", "done", None)] and failure(m) == "LOST"
 
 
 def test_who_may(a, gw, name):
     task, r = run(a, gw, name)
     ask(a, task, r)
-    until(gw, task, INPUT_REQUIRED)
+    reaches(gw, task, INPUT_REQUIRED)
     with a.gateway("tunnel") as t:
         for what, more in (("TASK_GET", {}), ("TASK_CANCEL", {}), ("TASK_UPDATE", {"answers": b"{}"})):
             for credential in ("", "local", "x" * 100):

@@ -22,31 +22,13 @@ from harness import work
 from harness.instance import BUILD, GROUPS, OFFSETS, take_block
 from harness.ipc import Closed, Peer, Table, socket_as
 from harness.patience import WAIT_FACTOR, patience, until
+from harness.tlv import tlv, untlv
 
 CANARY = b"CANARY-" + secrets.token_hex(16).encode()
 PASSWORD = "correct horse battery staple"
 LOCAL, TUNNEL, ADMIND = 1, 2, 3
 TOOL, INSPECT, TEST = 1, 2, 3
 UNUSED_EPOCH = b"\xee" * 16
-
-
-def tlv(*fields):
-    out = b""
-    for tag, value in fields:
-        if isinstance(value, int):
-            value = struct.pack(">Q", value)
-        out += struct.pack(">BI", tag, len(value)) + value
-    return out
-
-
-def untlv(data):
-    out = []
-    while data:
-        tag, n = struct.unpack_from(">BI", data)
-        out.append((tag, data[5:5 + n]))
-        assert len(data) >= 5 + n
-        data = data[5 + n:]
-    return out
 
 
 def preimage(code=b"def main():\n    return 1\n", server=b"demo", secret_names=(b"TOKEN",), **limits):
@@ -94,10 +76,8 @@ login_burst 1000
             ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
              "--no-new-privs", self.path("vault"), "-f", self.path("conf")],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + patience(10)
-        while b"ready" not in self.logs()[before:]:
-            assert self.process.poll() is None and time.monotonic() < deadline, self.logs()
-            time.sleep(0.02)
+        until(lambda: b"ready" in self.logs()[before:] or self.process.poll() is not None, 10, say=self.logs)
+        assert self.process.poll() is None, self.logs()
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

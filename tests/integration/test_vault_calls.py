@@ -9,8 +9,8 @@ import time
 import pytest
 
 from integration import test_vault
-from integration.test_vault import (LOCAL, PASSWORD, TUNNEL, ask, preimage, refused, seal, tlv,
-                                    unseal)
+from integration.test_vault import (LOCAL, PASSWORD, TUNNEL, ask, preimage, refused, seal, unseal)
+from harness.tlv import tlv
 
 # Its fixtures.
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,

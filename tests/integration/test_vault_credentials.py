@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 
+from harness.tlv import tlv
 from harness.upstream import runner_modules
 
 runner_modules()
@@ -12,7 +13,7 @@ runner_modules()
 import mcpbox_oauth as oauth                        # noqa: E402
 
 from integration import test_vault
-from integration.test_vault import approve, ask, bare, refused, seal, tlv, unseal
+from integration.test_vault import approve, ask, bare, refused, seal, unseal
 
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,
                                     test_vault.ctl, test_vault.sandbox)

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from integration import test_vault
-from integration.test_vault import (ADMIND, CODE, LOCAL, TOOL, TUNNEL, ask, bare, refused, seal, tlv,
-                                    unseal, version)
+from integration.test_vault import (ADMIND, CODE, LOCAL, TOOL, TUNNEL, ask, bare, refused, seal, unseal, version)
+from harness.tlv import tlv
 
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,
                                     test_vault.ctl, test_vault.sandbox)

@@ -13,10 +13,11 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from harness.ipc import Peer, Table, socket_as
 from harness.patience import patience
+from harness.tlv import tlv, untlv
 from integration import test_vault as tv
 from integration.test_vault import (  # noqa: F401 fixtures
     CANARY, FAILURES, PASSWORD, Vault, admind, administrator, approved, ask, context_key, ctl,
-    drain, material, preimage, refused, sandbox, seal, stored, tlv, token, unseal, untlv, web)
+    drain, material, preimage, refused, sandbox, seal, stored, token, unseal, web)
 
 ID, PLACE, COLUMN, VALUE, RENEWED = 1, 2, 3, 4, 5
 KINDS = ("secret", "verifier", "seal", "first", "policy", "anchor")

@@ -8,7 +8,8 @@ import struct
 import pytest
 
 from integration import test_vault
-from integration.test_vault import ask, material, preimage, refused, seal, tlv, untlv
+from integration.test_vault import ask, material, preimage, refused, seal
+from harness.tlv import tlv, untlv
 
 # Its fixtures.
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,

@@ -8,8 +8,9 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage, untlv
+from harness.admind import FAILURES, failure, preimage
 from harness.patience import until
+from harness.tlv import untlv
 
 pytestmark = pytest.mark.usefixtures("honest")
 

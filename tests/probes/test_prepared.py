@@ -3,13 +3,12 @@ disk (sandboxd/calls/early.h): until SECRETS no byte of the tool's may run, be
 imported, or be heard of."""
 import marshal
 import select
-import time
 
 import pytest
 
 from probes import ipcframes
 
-from harness.patience import patience, until
+from harness.patience import until
 
 #: At import: a log line by way of the harness, one printed, and a frame that
 #: is written to the channel by hand. Each is a canary that is heard outside.
@@ -139,10 +138,7 @@ def faults_of_code(pool, form, idle):
         assert silent(runner, idle)
         before, waits = seen(runner)
         say(runner, frames[0])
-        end = time.monotonic() + patience(20)
-        while seen(runner)[1] == waits:
-            assert time.monotonic() < end
-            time.sleep(0.005)
+        until(lambda: seen(runner)[1] != waits, 20, 0.005)
         return seen(runner)[0] - before
     finally:
         runner.close()

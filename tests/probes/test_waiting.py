@@ -105,10 +105,8 @@ def test_sockets(pool, waiting):
         waiting)).values() if v.startswith("socket")}
     # The zygote holds the channel while it forks, which a runner that is
     # READY need not have waited for: once it has reported, it is gone.
-    deadline = time.monotonic() + patience(2)
-    while inodes & set(outside.descriptors(_zygote(pool)).values()):
-        assert time.monotonic() < deadline, "the zygote keeps a channel"
-        time.sleep(0.01)
+    until(lambda: not inodes & set(outside.descriptors(_zygote(pool)).values()),
+          2, 0.01, say=lambda: "the zygote keeps a channel")
     assert not inodes & set(outside.descriptors(pool.init()).values())
 
 

@@ -14,7 +14,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(next(p for p in pathlib.Path(__file__).resolve().parents if p.name == "tests")))
+from harness.patience import eventually  # noqa: E402 (the folder is known only now)
 
 exe = sys.argv[1]
 NOBODY = 65534
@@ -103,10 +105,7 @@ def serving(d, conf):
     p = subprocess.Popen([exe, "-f", str(conf)], stderr=log, stdin=subprocess.DEVNULL, **user)
     try:
         addr = d / "state" / "addr"
-        for _ in range(200):
-            if addr.exists() or p.poll() is not None:
-                break
-            time.sleep(0.05)
+        eventually(lambda: addr.exists() or p.poll() is not None, 10, 0.05)
         check(p.poll() is None and addr.exists(), "start: " + pathlib.Path(d / "log").read_text())
         port = int(addr.read_text().rsplit(":", 1)[1])
         check(get(port, "/health") == 503, "health without peers")
@@ -128,13 +127,10 @@ def serving(d, conf):
             seen = set(pool.map(work, range(800)))
         check(seen == {401, 404, 503}, f"statuses {seen}")
         check(p.poll() is None, "alive after load")
-        fds = 0
-        for _ in range(100):    # it may still be closing the last ones
-            fds = len(os.listdir(f"/proc/{p.pid}/fd")) if os.geteuid() == 0 else 0
-            if fds < 20:
-                break
-            time.sleep(0.05)
-        check(fds < 20, f"{fds} descriptors are open")
+        def fds():
+            return len(os.listdir(f"/proc/{p.pid}/fd")) if os.geteuid() == 0 else 0
+        # it may still be closing the last ones
+        check(eventually(lambda: fds() < 20, 5, 0.05), f"{fds()} descriptors are open")
         p.send_signal(signal.SIGTERM)
         check(p.wait(HANG_S) == 0, "SIGTERM ends it with 0")
         check("stopping: SIGTERM" in pathlib.Path(d / "log").read_text(), "it says so")

@@ -2,10 +2,9 @@
 delegated, everything else as in harness.sandbox."""
 import os
 import subprocess
-import time
 
 from harness.instance import BUILD
-from harness.patience import patience
+from harness.patience import eventually, patience
 from harness.sandbox import Sandbox
 
 NAME = "mcpbox-sandboxd-spawn.service"
@@ -29,14 +28,6 @@ def read(*path):
 def numbers(*path):
     """A file of `key value` lines."""
     return {k: int(v) for k, v in map(str.split, read(*path).splitlines())}
-
-
-def eventually(what, seconds=60):
-    """Waits until what() is true; its value, or the last one."""
-    deadline = time.monotonic() + patience(seconds)
-    while not (value := what()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return value
 
 
 class Unit:

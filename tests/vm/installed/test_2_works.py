@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness import flow
-from harness.installed import SCORES, UNITS, command, eventually, show, systemctl
+from harness.installed import SCORES, UNITS, command, show, systemctl
 from harness.mcp import Client, text
-from harness.patience import patience, until
+from harness.patience import eventually, patience, until
 from vm.programs import FORKS, SPIN, TREE, go, waiting
 
 MIB = 1 << 20
@@ -40,7 +40,7 @@ def test_the_tool_that_a_client_made_is_approved_and_called(suite, client, tool,
 
 
 def test_every_layer_that_this_kernel_has(suite):
-    assert eventually(suite.runs_tools, pause=1), suite.logs()
+    assert eventually(suite.runs_tools, step=1), suite.logs()
     rows = {(r["process"], r["layer"]): r for r in suite.ctl_json("doctor")}
     abi = ctypes.CDLL(None).syscall(444, None, 0, 1)	# landlock_create_ruleset(2), VERSION
     print(f"Landlock ABI {abi}, {len(rows)} layers")
