@@ -1,6 +1,6 @@
 """docs/openapi.yaml against the running API: every operation is asked, every
 status that it documents is seen, and every JSON answer is of its schema. (That
-file and routes are the same set, tests/unit/admind/openapi_routes.py says.)"""
+file and routes are the same set, tests/unit/admind/http/openapi_routes.py says.)"""
 import http.client
 import json
 import pathlib

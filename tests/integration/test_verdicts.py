@@ -203,7 +203,7 @@ def test_large_arguments_are_asked_about_each_time(a, gw, asked):
 
 def test_it_is_bounded(a, gw, asked):
     """By what is kept of arguments, here 4096 bytes of each: 64 of them (VERDICTS_BYTES_MAX), the
-    least used goes first. By number: tests/unit/admind/test_verdicts.c."""
+    least used goes first. By number: tests/unit/admind/core/test_verdicts.c."""
     name, _ = tool(a)
     a.on_check = lambda m: asked.append(bytes(m["schema_arguments"])) or (
         "CHECK_OK", {"kept": b'"' + b"k" * 4094 + b'"'})

@@ -330,7 +330,7 @@ def test_challenges(text, made):
 
 
 def test_sealing_is_what_the_vault_opens():
-    """tests/unit/admind/test_vault_credentials.c opens this very text."""
+    """tests/unit/admind/vault/test_vault_credentials.c opens this very text."""
     key = bytes(range(32)).hex()
     oauth.random.token_bytes, kept = (lambda n: bytes(range(100, 100 + n))), oauth.random.token_bytes
     try:

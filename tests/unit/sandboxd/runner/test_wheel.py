@@ -16,7 +16,7 @@ import pytest
 
 from test_inspect import fake
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 from harness import wheels
 
 import mcpbox_drivers as drivers

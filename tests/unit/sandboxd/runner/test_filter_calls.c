@@ -17,7 +17,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 
-#include "../common/bpf_eval.h"
+#include "bpf_eval.h"
 #include "filter.h"
 #include "unit.h"
 

@@ -9,7 +9,7 @@ import types
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HARNESS = os.path.normpath(os.path.join(HERE, "..", "..", "..", "sandboxd",
+HARNESS = os.path.normpath(os.path.join(HERE, "..", "..", "..", "..", "sandboxd",
                                         "runner", "harness"))
 sys.path.insert(0, HARNESS)
 

@@ -11,7 +11,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.normpath(os.path.join(
-    HERE, "..", "..", "..", "sandboxd", "runner", "harness")))
+    HERE, "..", "..", "..", "..", "sandboxd", "runner", "harness")))
 
 fake = types.ModuleType("_mcpbox")
 sys.modules.setdefault("_mcpbox", fake)
