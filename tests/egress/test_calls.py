@@ -105,7 +105,7 @@ def gateway(sandbox):
 
 
 def failures():
-    from integration.test_sandboxd import failures as read
+    from integration.sandbox.test_sandboxd import failures as read
     return read(None)
 
 

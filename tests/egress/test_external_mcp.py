@@ -389,7 +389,7 @@ def test_health_and_forgetting(instance, client, played):
 
 
 def test_results_are_as_their_schemas_say(instance, client, played):
-    """What tests/integration/test_manage_life.py does for the others."""
+    """What tests/integration/tools/test_manage_life.py does for the others."""
     played.has({"name": "one", "description": "d", "inputSchema": {"type": "object"}},
                {"name": "odd", "inputSchema": {"type": "object", "unevaluatedProperties": False}})
     s = source(instance, client, "judged", "pl", played.url + "/mcp")

@@ -11,7 +11,7 @@ from harness import flow
 from harness.egress import Canary
 from harness.mcp import Client
 from harness.patience import patience, until
-from integration.test_records import export, metrics
+from integration.admin.test_records import export, metrics
 
 WEB, OTHER = "93.184.216.34", "142.250.185.14"
 SERVER = "grants"

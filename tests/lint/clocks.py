@@ -68,8 +68,8 @@ LOOPS = {
     "tests/harness/load.py": (1, "how long the service was away is the result, and its limit the claim"),
     "tests/bench/parts.py": (1, "a benchmark: the time until the first answer is what it measures"),
     "tests/lint/collection.py": (1, "waits for the clock's next second"),
-    "tests/integration/test_sandboxd_pool.py": (1, "kills runners for three seconds"),
-    "tests/integration/test_vault_admins.py": (1, "a login is used at a pace that the test sets"),
+    "tests/integration/sandbox/test_sandboxd_pool.py": (1, "kills runners for three seconds"),
+    "tests/integration/vault/test_vault_admins.py": (1, "a login is used at a pace that the test sets"),
 }
 PLANTED_LOOPS = """
 while not f():

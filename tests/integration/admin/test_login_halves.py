@@ -15,7 +15,7 @@ import pytest
 from harness.patience import patience
 from harness.rest import Rest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def routes():

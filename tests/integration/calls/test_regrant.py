@@ -290,7 +290,7 @@ def test_what_is_no_report_is_kept_as_such(a, gw, network):
 
 def test_a_lost_row_comes_back_with_them(a):
     n = Net(a)
-    from integration.test_admind import intent
+    from integration.calls.test_admind import intent
     i = uuid.uuid4().bytes
     assert a.record(i, DONE, intent=intent(n.version, n.hash), network=json.dumps(REPORT).encode())["_"] == "OK"
     assert a.rows("SELECT network, restored FROM mcpbox.executions WHERE id = %s", uuid.UUID(bytes=i)) == [

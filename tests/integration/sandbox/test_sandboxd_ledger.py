@@ -5,7 +5,7 @@ import pytest
 
 from harness.patience import patience, until
 from harness.sandbox import DONE, REFUSED, Sandbox
-from integration.test_sandboxd import failures, mode, run
+from integration.sandbox.test_sandboxd import failures, mode, run
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from harness.patience import until
 from harness.rest import Rest
 
 KEY = "/api/settings/confirm_destructive"
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "common/admin/admin_action.def"
+TABLE = pathlib.Path(__file__).resolve().parents[3] / "common/admin/admin_action.def"
 
 
 def actions():

@@ -6,8 +6,8 @@ import pytest
 
 from harness import flow
 from harness.mcp import Client
-from integration import test_streams as few
-from integration import test_streams_many as many
+from integration.wire import test_streams as few
+from integration.wire import test_streams_many as many
 
 pytestmark = pytest.mark.bench
 descriptors, instance = many.descriptors, many.instance

@@ -182,7 +182,7 @@ class Admind(Peer):
 
 def failures():
     names = []
-    src = os.path.join(os.path.dirname(__file__), "..", "..", "common", "base", "failure.def")
+    src = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "base", "failure.def")
     with open(src, encoding="ascii") as f:
         for line in f:
             if line.startswith("F("):

@@ -501,7 +501,7 @@ def test_metrics(instance, mcp, rest, tool):
     # nobody's name and no tool's
     assert b"local" not in raw and tool.encode() not in raw and b"in no metric" not in raw
     # documented by name
-    doc = (pathlib.Path(__file__).parents[2] / "docs/OPERATIONS.md").read_text(encoding="utf-8")
+    doc = (pathlib.Path(__file__).parents[3] / "docs/OPERATIONS.md").read_text(encoding="utf-8")
     for name in {k.split("{")[0] for k in m}:
         base = name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
         assert base in doc, base

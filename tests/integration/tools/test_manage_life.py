@@ -404,7 +404,7 @@ def test_names_in_the_texts_are_names(manager):
 
 def test_the_page_names_every_tool(manager):
     """docs/MANAGEMENT.md: each tool, its hints, and no other."""
-    with open(os.path.join(os.path.dirname(__file__), "../../docs/MANAGEMENT.md"), encoding="utf-8") as f:
+    with open(os.path.join(os.path.dirname(__file__), "../../../docs/MANAGEMENT.md"), encoding="utf-8") as f:
         page = f.read()
     assert set(re.findall(r"`(mcpbox_[a-z_]+)`", page)) - {"mcpbox_"} == set(manager.tools)
     for name, hints in re.findall(r"^\| `(mcpbox_[a-z_]+)` \| ([a-z, ]*)\|", page, re.M):

@@ -23,7 +23,7 @@ with warnings.catch_warnings():  # superseded in newer releases, which have it s
     warnings.simplefilter("ignore", DeprecationWarning)
     from jsonschema import RefResolver
 
-DOC = yaml.safe_load((pathlib.Path(__file__).resolve().parents[2] / "docs/openapi.yaml").read_text())
+DOC = yaml.safe_load((pathlib.Path(__file__).resolve().parents[3] / "docs/openapi.yaml").read_text())
 OPERATIONS = {(m.upper(), p): op for p, ops in DOC["paths"].items() for m, op in ops.items()}
 #: /health answers 503 only while a process is away (test_early.py).
 #: What connects to another machine is answered in tests/egress.

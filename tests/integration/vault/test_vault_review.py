@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from integration import test_vault
-from integration.test_vault import ask, material, preimage, refused, seal
+from integration.vault import test_vault
+from integration.vault.test_vault import ask, material, preimage, refused, seal
 from harness.tlv import tlv, untlv
 
 # Its fixtures.

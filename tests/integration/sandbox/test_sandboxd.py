@@ -42,7 +42,7 @@ def gateway(sandbox):
 def failures(sandbox):
     """Names by number, from the text of the table in the source."""
     import re
-    src = os.path.join(os.path.dirname(__file__), "..", "..", "common", "base", "failure.def")
+    src = os.path.join(os.path.dirname(__file__), "..", "..", "..", "common", "base", "failure.def")
     with open(src, encoding="ascii") as f:
         return re.findall(r'^F\(\w+, "(\w+)"', f.read(), re.M)
 

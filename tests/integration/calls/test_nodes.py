@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from harness.admind import Admind
-from integration.test_tasks_admind import FAILED, MAY, get, kept
+from integration.calls.test_tasks_admind import FAILED, MAY, get, kept
 
 OPEN, LOST = [("open", None)], [("closed", "lost")]
 

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from harness.ipc import Peer, Table, socket_as
 from harness.patience import patience
 from harness.tlv import tlv, untlv
-from integration import test_vault as tv
-from integration.test_vault import (  # noqa: F401 fixtures
+from integration.vault import test_vault as tv
+from integration.vault.test_vault import (  # noqa: F401 fixtures
     CANARY, FAILURES, PASSWORD, Vault, admind, administrator, approved, ask, context_key, ctl,
     drain, material, preimage, refused, sandbox, seal, stored, token, unseal, web)
 

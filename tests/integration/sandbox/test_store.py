@@ -6,7 +6,7 @@ import sys
 from harness import flow
 from harness.mcp import text
 
-ADD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "contrib", "module-add")
+ADD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "contrib", "module-add")
 
 
 def approve(instance, mcp, tool, name):

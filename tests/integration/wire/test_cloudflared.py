@@ -5,7 +5,7 @@ import re
 
 import yaml
 
-SRC = pathlib.Path(__file__).resolve().parents[2]
+SRC = pathlib.Path(__file__).resolve().parents[3]
 CONFIG = SRC / "contrib/cloudflared/config.yml"
 # Cloudflare's documentation: "Configuration file" and "Origin parameters" of Cloudflare Tunnel.
 TOP = {"tunnel", "credentials-file", "ingress", "originRequest", "warp-routing", "loglevel", "logfile", "metrics", "protocol"}

@@ -12,8 +12,8 @@ runner_modules()
 
 import mcpbox_oauth as oauth                        # noqa: E402
 
-from integration import test_vault
-from integration.test_vault import approve, ask, bare, refused, seal, unseal
+from integration.vault import test_vault
+from integration.vault.test_vault import approve, ask, bare, refused, seal, unseal
 
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,
                                     test_vault.ctl, test_vault.sandbox)

@@ -9,7 +9,7 @@ import pytest
 
 from harness.machine import Machine
 
-GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs/OPERATIONS.md"
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs/OPERATIONS.md"
 FILES = ("move.dump", "move.key", "move.tar.gz")
 
 

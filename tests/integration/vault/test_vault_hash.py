@@ -3,7 +3,7 @@
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from harness.ipc import Peer, Table, socket_as
-from integration import test_vault as alone
+from integration.vault import test_vault as alone
 
 
 def test_the_default_is_64_mib_and_three_passes():

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from integration import test_vault
-from integration.test_vault import (LOCAL, PASSWORD, TUNNEL, ask, preimage, refused, seal, unseal)
+from integration.vault import test_vault
+from integration.vault.test_vault import (LOCAL, PASSWORD, TUNNEL, ask, preimage, refused, seal, unseal)
 from harness.tlv import tlv
 
 # Its fixtures.

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from integration import test_vault
-from integration.test_vault import (ADMIND, CODE, LOCAL, TOOL, TUNNEL, ask, bare, refused, seal, unseal, version)
+from integration.vault import test_vault
+from integration.vault.test_vault import (ADMIND, CODE, LOCAL, TOOL, TUNNEL, ask, bare, refused, seal, unseal, version)
 from harness.tlv import tlv
 
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,

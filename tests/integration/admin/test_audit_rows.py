@@ -20,7 +20,7 @@ SERVER = "rowsof"
 
 # action: the test that makes it, where that takes more than belongs here.
 ELSEWHERE = {
-    "approve_refused": "integration/test_vault.py::test_approve_needs_a_login",
+    "approve_refused": "integration/vault/test_vault.py::test_approve_needs_a_login",
     "module_install": "database/test_modules_installed.py::test_the_action",
     "openapi_imported": "database/test_http.py::test_each_is_a_request",
     "source_imported": "database/test_sources.py::test_each_step_is_in_the_audit_log",

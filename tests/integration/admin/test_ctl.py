@@ -16,7 +16,7 @@ import pytest
 from harness.instance import BUILD
 from harness.ipc import Closed, Peer, Table
 from harness.patience import patience
-from integration import test_vault as tv
+from integration.vault import test_vault as tv
 
 CTL = os.path.join(BUILD, "admind/ctl/mcpboxctl")
 PASSWORD = "correct horse battery staple"

@@ -10,8 +10,8 @@ import pytest
 
 from harness.ipc import Peer
 from harness.patience import until
-from integration import test_vault
-from integration.test_vault import FAILURES, PASSWORD, Admind, ask, drain, refused
+from integration.vault import test_vault
+from integration.vault.test_vault import FAILURES, PASSWORD, Admind, ask, drain, refused
 
 # Its fixtures.
 vault, admind, web, ctl = (test_vault.vault, test_vault.admind, test_vault.web, test_vault.ctl)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-LINKS = os.path.join(os.path.dirname(__file__), "..", "..", "contrib", "links")
+LINKS = os.path.join(os.path.dirname(__file__), "..", "..", "..", "contrib", "links")
 FILES = ("bin/mcpboxctl", "share/bash-completion/completions/mcpboxctl", "share/zsh/site-functions/_mcpboxctl",
          "share/man/man1/mcpboxctl.1", "share/man/man5/mcpbox.conf.5")
 
