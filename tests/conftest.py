@@ -2,10 +2,10 @@
 
 import pytest
 
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import until
-from harness.rest import Rest
 
 
 @pytest.fixture(scope="module")

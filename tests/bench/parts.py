@@ -8,8 +8,8 @@ import time
 from concurrent import futures
 
 import machine
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import eventually
 from management import management
 from requests import requests

@@ -8,9 +8,9 @@ import subprocess
 import time
 
 import machine
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import BUILD, DAEMONS, Instance
-from harness.mcp import Client
 from harness.patience import eventually
 
 PROGRAMS = os.path.join(BUILD, "tests", "bench")

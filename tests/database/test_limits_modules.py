@@ -6,8 +6,8 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import preimage
 from harness.pg import ROOT
+from harness.played.admind import preimage
 from harness.tlv import tlv
 from database.test_database import DENIED, Tool, guarded, one, refused, server
 

@@ -69,7 +69,7 @@ def test_a_version_names_hosts_that_can_be_granted(app):
 
 
 def with_need(tool, text):
-    from harness.admind import preimage
+    from harness.played.admind import preimage
     from database.test_limits_modules import version_with
     return version_with(preimage(tool.server.bytes, tool.id.bytes, tool.server_name, tool.name), (21, text))
 

@@ -6,8 +6,8 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import preimage
 from harness.patience import until
+from harness.played.admind import preimage
 from harness.tlv import tlv
 from database.test_database import (APP, DENIED, Tool, call_open, epoch, guarded, one, open_call, refused,
                                     server)

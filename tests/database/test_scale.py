@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from harness import scale
-from harness.admind import preimage
+from harness.clients.mcp import Client
 from harness.instance import SRC, Instance
 from harness.ipc import Peer, Table, socket_as
-from harness.mcp import Client
 from harness.patience import until
+from harness.played.admind import preimage
 from harness.tlv import tlv
 
 # A scan of so few rows is not worth an index.

@@ -1,6 +1,6 @@
 """The approval gate attacked from beside the code: what an approved version may
 use is made wider, and what stands around it (server, tool, its review, another
-instance's export) is changed. See harness/gate.py for how a run is seen."""
+instance's export) is changed. See harness/clients/gate.py for how a run is seen."""
 import hashlib
 import os
 import subprocess
@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from harness import flow, tasks
-from harness.gate import CODE, NO, Gate, failure, unique
+from harness.clients import flow, tasks
+from harness.clients.gate import CODE, NO, Gate, failure, unique
+from harness.clients.mcp import Client, text
 from harness.instance import SRC
-from harness.mcp import Client, text
 from harness.patience import patience, until
 
 SERVER = "around"

@@ -1,6 +1,6 @@
 """The approval gate at each step of request, approval and service, with SIGKILL
 of admind, the vault and PostgreSQL in the middle of the step: it happened whole
-or not at all, and nothing runs that was not approved. See harness/gate.py for
+or not at all, and nothing runs that was not approved. See harness/clients/gate.py for
 how a run is seen."""
 import os
 import signal
@@ -11,8 +11,8 @@ import time
 import pytest
 
 from harness import seed
-from harness.gate import Gate, failure
-from harness.mcp import Client
+from harness.clients.gate import Gate, failure
+from harness.clients.mcp import Client
 from harness.patience import patience, until
 
 SERVER = "restarts"

@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DNS, Canary
 from harness.ipc import Peer
 from harness.patience import patience, until
-from harness.sandbox import (DONE, FAILED, KILLED, REFUSED, TEST, CTX, Sandbox)
+from harness.played import dns as d
+from harness.played.egress import DNS, Canary
+from harness.played.sandbox import (DONE, FAILED, KILLED, REFUSED, TEST, CTX, Sandbox)
 from harness.tlv import tlv
 
 RUNNER = "sandboxd/runner/mcpbox-runner"

@@ -10,7 +10,7 @@ import urllib.request
 import jsonschema
 import pytest
 
-from harness.mcp import Client
+from harness.clients.mcp import Client
 from harness.patience import patience, until
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]

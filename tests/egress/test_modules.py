@@ -13,11 +13,12 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness import flow, wheels
-from harness.egress import Canary
-from harness.mcp import Client, text
+from harness import wheels
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.patience import patience, until
+from harness.played import dns as d
+from harness.played.egress import Canary
 
 INDEX, OTHER = "93.184.216.34", "142.250.185.14"
 INSTANCE_SETS = ("sandboxd:module_index=http://index.example/simple/",

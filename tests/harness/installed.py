@@ -1,11 +1,11 @@
 """The suite as its package installed it, under the machine's systemd: with the
-face that harness.flow, harness.load and harness.api_token know an instance by."""
+face that harness.clients.flow, harness.clients.load and harness.clients.api_token know an instance by."""
 import json
 import os
 import re
 import subprocess
 
-from harness.mcp import text
+from harness.clients.mcp import text
 from harness.patience import eventually, patience
 
 # Process, unit: the main processes of an installation.

@@ -17,7 +17,7 @@ import tempfile
 from harness import template
 from harness.patience import QUEUE_WAIT, WAIT_FACTOR, patience, until
 from harness.place import BUILD, SRC
-from harness.started import started
+from harness.played.started import started
 
 TOOL = os.path.join(SRC, "contrib", "instance")
 #: Seconds until an instance must be up, on an ordinary machine; ends a hang.

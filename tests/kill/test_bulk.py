@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import patience, until
-from harness.rest import Rest
 
 MANY = 24
 

@@ -9,8 +9,8 @@ import subprocess
 import psycopg
 import pytest
 
+from harness.clients.mcp import Client
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import patience, until
 
 MANY = 12       # objects of each of two servers

@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import patience, until
-from harness.rest import Rest
 from kill.halfway import stopped_after
 
 SECRETS, TOOLS = 40, 4

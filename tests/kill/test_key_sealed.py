@@ -11,12 +11,12 @@ import threading
 
 import pytest
 
-from harness.creds import PROGRAM, Sealed
 from harness.instance import Instance
+from harness.net.creds import PROGRAM, Sealed
 from kill.halfway import stopped_after
 from kill.test_key_rotation import answers, counts, resumed, status, value, SHOW
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import patience, until
 
 pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="needs systemd-creds(1)")

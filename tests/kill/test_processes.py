@@ -6,8 +6,8 @@ import time
 import pytest
 
 from harness import seed
+from harness.clients.load import Load
 from harness.instance import DAEMONS, Instance
-from harness.load import Load
 from harness.patience import until
 
 KILLS = 50

@@ -18,9 +18,9 @@ import threading
 import psycopg
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import Instance, processes
-from harness.mcp import Client, text
 from harness.patience import patience, until
 
 #: How one sees from outside that a restore has come so far.

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from harness import tasks
+from harness.clients import tasks
+from harness.clients.mcp import Client
+from harness.clients.tasks import Tasks, record
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import patience, until
-from harness.tasks import Tasks, record
 
 # Whoever dies, a task goes on; but with the sandbox its runner is gone.
 GOES_ON = ("gatewayd-local", "admind", "admind-check", "admind-vault", "postgresql", "backends")

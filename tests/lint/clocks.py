@@ -65,7 +65,7 @@ socket.create_connection(a, timeout=patience(4))
 #: Loops that sleep and are no wait, each with its reason.
 LOOPS = {
     "tests/harness/patience.py": (2, "the helpers themselves"),
-    "tests/harness/load.py": (1, "how long the service was away is the result, and its limit the claim"),
+    "tests/harness/clients/load.py": (1, "how long the service was away is the result, and its limit the claim"),
     "tests/bench/parts.py": (1, "a benchmark: the time until the first answer is what it measures"),
     "tests/lint/collection.py": (1, "waits for the clock's next second"),
     "tests/integration/sandbox/test_sandboxd_pool.py": (1, "kills runners for three seconds"),

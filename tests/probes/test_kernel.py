@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from harness.sandbox import ask_for_user_namespace
+from harness.played.sandbox import ask_for_user_namespace
 
 CALL = '''
 def main(nr: int, args: list):

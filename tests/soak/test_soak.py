@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.document import replace_section, table
 from harness.instance import BUILD, SRC, Instance
-from harness.mcp import Client
 from harness.patience import until
 from soak.machine_state import names, runner_uids, state, zygote
 

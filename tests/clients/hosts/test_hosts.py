@@ -13,9 +13,9 @@ import urllib.request
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import BUILD
-from harness.mcp import Client
 from harness.patience import patience, until
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]

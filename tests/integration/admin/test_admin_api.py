@@ -9,9 +9,9 @@ import uuid
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.rest import Rest
 from harness.patience import until
-from harness.rest import Rest
 
 KEY = "/api/settings/confirm_destructive"
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "common/admin/admin_action.def"

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from harness.rest import Rest
+from harness.clients.rest import Rest
 from harness.work import cpu
 
 

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
-from harness.admind import failure, preimage
 from harness.ipc import Closed
+from harness.played.admind import failure, preimage
 from harness.tlv import tlv, untlv
 
 LIMITS = ("timeout_ms memory_bytes processes tmp_bytes result_bytes cpu_ms files file_bytes "

@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-from harness import confirm, flow
+from harness.clients import confirm, flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import SRC, Instance
-from harness.mcp import Client
 from harness.patience import until
-from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return {}\n"
 PASSWORD, NEW = "a long password of theirs", "quite another password"

@@ -11,9 +11,9 @@ import time
 import psycopg
 import pytest
 
+from harness.clients.rest import Rest
 from harness.instance import Instance
 from harness.patience import until
-from harness.rest import Rest
 
 TABLES = ("audit_log", "audit_anchors", "audit_head")
 

@@ -4,8 +4,8 @@ import http.client
 
 import pytest
 
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 PATHS = ("/index.html", "/panel", "//", "/.", "/..", "/api", "/api/", "/favicon.ico", "/%2f", "/health/", "/x")
 

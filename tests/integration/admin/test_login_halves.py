@@ -12,8 +12,8 @@ import uuid
 
 import pytest
 
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 

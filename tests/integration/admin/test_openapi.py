@@ -14,10 +14,10 @@ import jsonschema
 import pytest
 import yaml
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 with warnings.catch_warnings():  # superseded in newer releases, which have it still
     warnings.simplefilter("ignore", DeprecationWarning)

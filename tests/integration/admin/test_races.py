@@ -6,10 +6,10 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 #: Its callers repeat themselves, and are refused, for as long as the races take.
 INSTANCE_SETS = ("admind:breakers=no",)

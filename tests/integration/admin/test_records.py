@@ -16,11 +16,11 @@ import uuid
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, MODERN, Client, meta, text
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import LEGACY, MODERN, Client, meta, text
 from harness.patience import patience, until
-from harness.rest import Rest
 
 CODE = '''\
 def main(password: str = "", note: str = "", options: dict = {}, fail: bool = False) -> dict:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.admind import failure
+from harness.played.admind import failure
 from harness.tlv import tlv
 
 pytestmark = pytest.mark.usefixtures("honest")

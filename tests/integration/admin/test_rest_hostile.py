@@ -7,10 +7,10 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.patience import patience, until
-from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return 1\n"
 NASTY = "\"}],\\ \u202e\u0007\n\u2028</script>' -- é😀"

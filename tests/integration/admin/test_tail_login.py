@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 
+from harness.clients.rest import Rest
 from harness.patience import patience, until
-from harness.rest import Rest
 
 PASSWORD = "a long password of tests"
 

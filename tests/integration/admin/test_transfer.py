@@ -10,10 +10,10 @@ import subprocess
 import psycopg
 import pytest
 
-from harness import flow
-from harness.mcp import Client, text as said_text
+from harness.clients import flow
+from harness.clients.mcp import Client, text as said_text
+from harness.clients.rest import Rest
 from harness.patience import patience, until
-from harness.rest import Rest
 
 CODE = "def main(n: int) -> int:\n    '''äöü 日本'''\n    return n + %d\n"
 

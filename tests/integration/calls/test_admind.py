@@ -12,10 +12,10 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage
 from harness.ipc import Closed
 from harness.patience import patience
 from harness.pg import Postgres
+from harness.played.admind import DONE, FAILED, FAILURES, KILLED, REFUSED, Admind, failure, preimage
 from harness.tlv import tlv, untlv
 
 #: Seconds that admind waits for the vault (ASK_MS) and for a statement

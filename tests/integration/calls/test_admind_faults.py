@@ -11,8 +11,8 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage
 from harness.patience import patience
+from harness.played.admind import FAILURES, failure, preimage
 from harness.tlv import tlv, untlv
 
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage
+from harness.played.admind import FAILURES, failure, preimage
 from harness.tlv import tlv
 from database.test_limits_modules import version_with
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness.admind import DONE, FAILED, FAILURES, Admind, failure
+from harness.played.admind import DONE, FAILED, FAILURES, Admind, failure
 
 pytestmark = pytest.mark.usefixtures("honest")
 ADMIND_CONF = ("breakers yes",)

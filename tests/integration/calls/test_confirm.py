@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from harness import confirm
-from harness.confirm import approve, expire, failure, numbers, one, reject, runs, waiting
+from harness.clients import confirm
+from harness.clients.confirm import approve, expire, failure, numbers, one, reject, runs, waiting
+from harness.clients.mcp import LEGACY, META, Client, text
+from harness.clients.rest import Rest
+from harness.clients.sse import Stream
+from harness.clients.tasks import Tasks
 from harness.instance import Instance
-from harness.mcp import LEGACY, META, Client, text
 from harness.patience import patience, until
-from harness.rest import Rest
-from harness.sse import Stream
-from harness.tasks import Tasks
 
 @pytest.fixture(scope="module")
 def instance():

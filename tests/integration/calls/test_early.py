@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import Instance, processes
-from harness.mcp import Client
 from harness.patience import eventually, until
 
 CODE = """\

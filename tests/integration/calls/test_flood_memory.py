@@ -6,7 +6,7 @@ import os
 import pytest
 
 from harness.patience import eventually, patience
-from harness.sandbox import DONE, FAILED, KILLED, Sandbox
+from harness.played.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"

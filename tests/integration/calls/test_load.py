@@ -4,9 +4,9 @@ import os
 import threading
 import time
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import DAEMONS
-from harness.mcp import Client, text
 from harness.patience import eventually
 
 CALLS, AT_ONCE = 1000, 32

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from harness.admind import Admind
+from harness.played.admind import Admind
 from integration.calls.test_tasks_admind import FAILED, MAY, get, kept
 
 OPEN, LOST = [("open", None)], [("closed", "lost")]

@@ -9,9 +9,9 @@ import uuid
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client
 from harness.instance import Instance
-from harness.mcp import LEGACY, Client
 
 TEXT = "Say {what} to {who}. {{who}} {json: 1} {unclosed"
 ARGUMENTS = [{"name": "what", "required": True, "description": "What to say.", "values": ["hello", "help"]},

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.mcp import MODERN, Client, meta
+from harness.clients import flow
+from harness.clients.mcp import MODERN, Client, meta
+from harness.clients.sse import Stream
 from harness.patience import until
-from harness.sse import Stream
 
 #: Floods of results that are wrong: breakers would end them.
 INSTANCE_SETS = ("admind:breakers=no",)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness.ipc import Closed
-from harness.sandbox import CTX, DONE, FAILED, KILLED, LOST, Sandbox, TEST
+from harness.played.sandbox import CTX, DONE, FAILED, KILLED, LOST, Sandbox, TEST
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ASK_TIMEOUT = 1000      # ms

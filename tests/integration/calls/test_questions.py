@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from harness.flow import pending, publish
-from harness.mcp import LEGACY, MODERN, Client, Reply, meta, text
+from harness.clients.flow import pending, publish
+from harness.clients.mcp import LEGACY, MODERN, Client, Reply, meta, text
+from harness.clients.sse import Stream
 from harness.patience import patience, until
-from harness.sse import Stream
 
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 CODE = {

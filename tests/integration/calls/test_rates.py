@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from harness.admind import Admind, failure
 from harness.patience import until
+from harness.played.admind import Admind, failure
 
 pytestmark = pytest.mark.usefixtures("honest")
 

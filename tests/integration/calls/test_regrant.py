@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES
 from harness.patience import patience
+from harness.played.admind import DONE, FAILURES
 from harness.tlv import untlv
 
 SEALED = b"sealed:"

@@ -8,9 +8,9 @@ import uuid
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import text
 from harness.instance import SRC
-from harness.mcp import text
 
 CODE = 'def main(name: str = "world") -> str:\n    """Greets."""\n    return "Hello, " + name\n'
 
@@ -18,7 +18,7 @@ CODE = 'def main(name: str = "world") -> str:\n    """Greets."""\n    return "He
 @pytest.fixture(scope="module")
 def made(instance):
     """(server id, exposed name) of an approved tool."""
-    from harness.mcp import Client
+    from harness.clients.mcp import Client
     with Client(instance.address) as c:
         name = flow.publish(instance, c, "lim", "greet", CODE)
         server = next(s["id"] for s in c.manage("mcpbox_list_servers")["servers"] if s["name"] == "lim")

@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.api_token import Token, where
+from harness.clients.mcp import MODERN, Client, meta, text
 from harness.instance import Instance
-from harness.mcp import MODERN, Client, meta, text
-from harness.api_token import Token, where
 from harness.patience import patience, until
 
 SLOTS, PARKED = 8, 8

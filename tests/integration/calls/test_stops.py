@@ -9,9 +9,9 @@ import uuid
 
 import pytest
 
-from harness import flow, tasks
-from harness.api_token import Token
-from harness.mcp import Client, text
+from harness.clients import flow, tasks
+from harness.clients.api_token import Token
+from harness.clients.mcp import Client, text
 from harness.patience import patience, until
 
 CODE = "def main() -> str:\n    return 'ran'\n"

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from harness import tasks
+from harness.clients import tasks
+from harness.clients.mcp import LEGACY, Client, text
+from harness.clients.tasks import Tasks, record
 from harness.instance import Instance
-from harness.mcp import LEGACY, Client, text
 from harness.patience import patience, until
-from harness.tasks import Tasks, record
 
 ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"

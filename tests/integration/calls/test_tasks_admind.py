@@ -10,9 +10,9 @@ import uuid
 
 import pytest
 
-from harness.admind import DONE, FAILURES, KILLED, Admind, failure
 from harness.ipc import Closed
 from harness.patience import until
+from harness.played.admind import DONE, FAILURES, KILLED, Admind, failure
 from harness.tlv import untlv
 
 MAY = 1

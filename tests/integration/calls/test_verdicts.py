@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 
-from harness.admind import FAILURES, failure, preimage
 from harness.patience import until
+from harness.played.admind import FAILURES, failure, preimage
 from harness.tlv import untlv
 
 pytestmark = pytest.mark.usefixtures("honest")

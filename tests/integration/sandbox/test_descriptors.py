@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from harness.hostile import FLOOD_DESCRIPTORS
 from harness.patience import patience, until
-from harness.sandbox import DONE, KILLED, Sandbox
+from harness.played.hostile import FLOOD_DESCRIPTORS
+from harness.played.sandbox import DONE, KILLED, Sandbox
 from harness.work import least
 
 RUNNER = "sandboxd/runner/mcpbox-runner"

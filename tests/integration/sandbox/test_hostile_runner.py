@@ -8,10 +8,10 @@ import select
 
 import pytest
 
-from harness.hostile import FLOOD_DESCRIPTORS
 from harness.instance import processes
 from harness.patience import eventually, patience
-from harness.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
+from harness.played.hostile import FLOOD_DESCRIPTORS
+from harness.played.sandbox import DONE, FAILED, KILLED, Sandbox, ask_for_user_namespace
 from harness.work import cpu
 
 RUNNER = "sandboxd/runner/mcpbox-runner"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.ipc import Closed
 from harness.patience import eventually, until
-from harness.sandbox import Sandbox
+from harness.played.sandbox import Sandbox
 
 # Becomes the rest of its arguments under a filter by which one system call
 # answers EPERM (seccomp(2); x86-64).

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import META, Client, text
 from harness.instance import Instance, processes
-from harness.mcp import META, Client, text
 from harness.patience import patience, until
 
 MIB = 1 << 20

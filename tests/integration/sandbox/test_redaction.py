@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.sandbox import DONE, FAILED, KILLED, Sandbox
+from harness.played.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 SECRET = "Tr0ub4dor&3/é \"q\"\\n"

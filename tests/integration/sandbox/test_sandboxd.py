@@ -10,7 +10,7 @@ import pytest
 
 from harness.ipc import HEADER, Closed
 from harness.patience import until
-from harness.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox, intent_of)
+from harness.played.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox, intent_of)
 
 SECRET = "CANARY-secret-7f3a/9+e"
 

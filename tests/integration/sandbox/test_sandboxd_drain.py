@@ -16,7 +16,7 @@ import pytest
 from harness.instance import SRC
 from harness.ipc import Closed
 from harness.patience import patience, until
-from harness.sandbox import DONE, FAILED, KILLED, REFUSED, Sandbox
+from harness.played.sandbox import DONE, FAILED, KILLED, REFUSED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 SLEEP = "import mcpbox, time\ndef main():\n    mcpbox.log('runs')\n    time.sleep({})\n    return 'slept'\n"

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from harness.patience import patience, until
-from harness.sandbox import DONE, REFUSED, Sandbox
+from harness.played.sandbox import DONE, REFUSED, Sandbox
 from integration.sandbox.test_sandboxd import failures, mode, run
 
 

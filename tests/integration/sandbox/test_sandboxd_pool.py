@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.patience import patience, until
-from harness.sandbox import DONE, FAILED, INSPECT, OWN, TEST, Sandbox
+from harness.played.sandbox import DONE, FAILED, INSPECT, OWN, TEST, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"

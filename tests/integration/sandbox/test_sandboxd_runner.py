@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.patience import patience, until
-from harness.sandbox import DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, Sandbox
+from harness.played.sandbox import DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 ONE = "def main():\n    return 1\n"

@@ -3,8 +3,8 @@ import os
 import subprocess
 import sys
 
-from harness import flow
-from harness.mcp import text
+from harness.clients import flow
+from harness.clients.mcp import text
 
 ADD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "contrib", "module-add")
 

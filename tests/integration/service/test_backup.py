@@ -9,10 +9,10 @@ import subprocess
 import psycopg
 import pytest
 
-from harness import flow
-from harness.mcp import Client, text
+from harness.clients import flow
+from harness.clients.mcp import Client, text
+from harness.clients.rest import Rest
 from harness.patience import patience, until
-from harness.rest import Rest
 
 CODE = "def main() -> str:\n    return %r\n"
 

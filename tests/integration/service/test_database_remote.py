@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from harness.admind import Admind
+from harness.net.pgtls import Authority, PostgresTls
 from harness.patience import patience
-from harness.pgtls import Authority, PostgresTls
+from harness.played.admind import Admind
 
 
 def secret(a, name, user="admind", text=PostgresTls.PASSWORD, mode=0o400):

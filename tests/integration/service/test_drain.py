@@ -13,13 +13,13 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.listener import Held
-from harness.load import CODE
-from harness.mcp import Client, meta, text
+from harness.clients import flow
+from harness.clients.listener import Held
+from harness.clients.load import CODE
+from harness.clients.mcp import Client, meta, text
+from harness.clients.rest import Rest
+from harness.clients.sse import Stream
 from harness.patience import FACTOR, SLACK, patience, until
-from harness.rest import Rest
-from harness.sse import Stream
 
 INSTANCE_SETS = ("admind:call_timeout=60s", "admind:breakers=no", "gatewayd-local:drain_timeout=60s",
                  "sandboxd:drain_timeout=60s")

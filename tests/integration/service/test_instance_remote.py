@@ -7,11 +7,11 @@ import signal
 import psycopg
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import Instance
-from harness.mcp import Client, text
+from harness.net.pgtls import Authority, free_port
 from harness.patience import until
-from harness.pgtls import Authority, free_port
 
 NAME, PASSWORD = "db.test.example", "over' the \\ wire"
 CODE = "def main() -> str:\n    return %r\n"

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
+from harness.clients.mcp import Client
 from harness.instance import DAEMONS
-from harness.manager import WATCHDOG, Manager
-from harness.mcp import Client
 from harness.patience import patience
+from harness.played.manager import WATCHDOG, Manager
 
 # Nobody waits for it longer than the time after which a manager kills.
 LATE = WATCHDOG

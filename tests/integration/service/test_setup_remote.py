@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from harness.machine import Machine
-from harness.pgtls import Authority
+from harness.net.pgtls import Authority
 
 HOST, PORT, ROLE, PASSWORD = "db.test.example", 5444, "maker", "the maker's canary"
 SOCKET = "/run/elsewhere"

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.rest import Rest
+from harness.clients import flow
+from harness.clients.rest import Rest
 
 CODE = "def main() -> int:\n    return 1\n"
 

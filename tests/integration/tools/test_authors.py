@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client, text
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.patience import until
 
 CODE = "def main(n: int) -> int:\n    return n\n"

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import text
 from harness.instance import SRC
-from harness.mcp import text
 
 with open(os.path.join(SRC, "docs", "TOOLS.md"), encoding="utf-8") as _f:
     PAGE = _f.read()

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from harness.mcp import Client
+from harness.clients.mcp import Client
 
 CODE = 'def main(name: str) -> str:\n    """Greets somebody."""\n    return name\n'
 

@@ -9,8 +9,8 @@ import uuid
 import jsonschema
 import pytest
 
-from harness import tasks
-from harness.mcp import Client, text
+from harness.clients import tasks
+from harness.clients.mcp import Client, text
 from harness.patience import patience, until
 
 CODE = 'def main(name: str, times: int = 1) -> str:\n    """Greets somebody."""\n    return name * times\n'

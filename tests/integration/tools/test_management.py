@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import until
 
 CODE = 'def main(name: str, times: int = 1) -> str:\n    """Greets somebody."""\n    return name * times\n'

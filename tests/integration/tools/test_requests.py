@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import until
 
 CODE = "def main() -> int:\n    return 1\n"

@@ -8,10 +8,10 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client, text
+from harness.clients import flow
+from harness.clients.mcp import Client, text
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 CODE = "def main() -> int:\n    return 1\n"
 SERVER = "review"

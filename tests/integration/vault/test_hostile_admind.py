@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import Instance
 from harness.ipc import Closed, Peer, Table
-from harness.mcp import Client
 from harness.tlv import tlv
 
 SECRET = "CANARY_secret_a81f77"

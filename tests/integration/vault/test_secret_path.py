@@ -5,7 +5,7 @@ import secrets as random
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
 
 CANARY = "CANARY" + random.token_hex(16)
 SHOW = """import hashlib

@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.patience import until
-from harness.rest import Rest
 
 # Each on a way of its own; long enough that none is there by chance, and of
 # letters that no encoding changes.

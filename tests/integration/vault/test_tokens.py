@@ -5,14 +5,14 @@ import threading
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, MODERN, Client, meta, request, text
+from harness.clients import flow
+from harness.clients.api_token import Token, where
+from harness.clients.mcp import LEGACY, MODERN, Client, meta, request, text
+from harness.clients.rest import Rest
+from harness.clients.sse import Stream
+from harness.clients.tasks import DECLARED, WORK, Tasks
+from harness.clients.tasks import publish as publish_task
 from harness.patience import patience, until
-from harness.rest import Rest
-from harness.sse import Stream
-from harness.tasks import DECLARED, WORK, Tasks
-from harness.tasks import publish as publish_task
-from harness.api_token import Token, where
 
 CANARY = "import mcpbox\ndef main(n: int = 0) -> str:\n    return f'canary {n}'\n"
 ASKS = "import mcpbox\ndef main() -> str:\n    return str(mcpbox.elicit('Name?', {'name': str}).content)\n"

@@ -5,8 +5,8 @@ import base64
 import hashlib
 import json
 
+from harness.played.upstream import runner_modules
 from harness.tlv import tlv
-from harness.upstream import runner_modules
 
 runner_modules()
 

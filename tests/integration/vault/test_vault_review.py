@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
+from harness.tlv import tlv, untlv
 from integration.vault import test_vault
 from integration.vault.test_vault import ask, material, preimage, refused, seal
-from harness.tlv import tlv, untlv
 
 # Its fixtures.
 vault, admind, web, ctl, sandbox = (test_vault.vault, test_vault.admind, test_vault.web,

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, MODERN, Client, request
-from harness.api_token import Token
+from harness.clients import flow
+from harness.clients.api_token import Token
+from harness.clients.mcp import LEGACY, MODERN, Client, request
 from harness.patience import patience, until
 
 INSTANCE_SETS = ("admind:breakers=yes",)

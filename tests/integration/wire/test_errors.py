@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import Instance
-from harness.mcp import Client, text
 from harness.patience import until
 
 TOOLS = {

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from harness import examples
-from harness.mcp import Client, text
-from harness.tasks import Tasks
+from harness.clients.mcp import Client, text
+from harness.clients.tasks import Tasks
 
 NAMES = examples.names()
 TABLES = {name: examples.table(name) for name in NAMES}

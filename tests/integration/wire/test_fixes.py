@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, Client, meta, request
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client, meta, request
 
 CODE = "def main(n: int = 0) -> int:\n    return n\n"
 RAISES = "import mcpbox\ndef main(how: str):\n    if how == 'said':\n        raise mcpbox.ToolError('no such page')\n" \
@@ -80,7 +80,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(instance):
-    from harness.rest import Rest
+    from harness.clients.rest import Rest
     with Client(instance.address) as c:
         r = Rest(lambda: instance.address("admind-http"))
         assert r.login("admin", instance.password)[0] == 200

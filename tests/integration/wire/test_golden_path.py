@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, Client, text
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client, text
 from harness.patience import patience
 
 GREET = '''\

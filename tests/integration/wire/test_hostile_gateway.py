@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.api_token import Token
+from harness.clients.mcp import Client
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
-from harness.mcp import Client
-from harness.api_token import Token
 from harness.patience import eventually
 
 CANARY = "CANARY_code_5b1d9f0c"

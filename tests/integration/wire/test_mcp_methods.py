@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, META, MODERN, Client, request
 from harness.instance import Instance
-from harness.mcp import LEGACY, META, MODERN, Client, request
 from harness.patience import until
 
 LEGACY_REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]

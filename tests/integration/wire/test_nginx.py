@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, MODERN, Client, meta, request, text
-from harness.nginx import Nginx
+from harness.clients import flow
+from harness.clients.api_token import Token
+from harness.clients.mcp import LEGACY, MODERN, Client, meta, request, text
+from harness.clients.sse import Stream
+from harness.net.nginx import Nginx
 from harness.patience import until
-from harness.sse import Stream
-from harness.api_token import Token
 
 TELLS = """import mcpbox, time
 def main(n: int = 5, stay: float = 0) -> str:

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from harness.mcp import LEGACY, MODERN, Client, meta, request
+from harness.clients.mcp import LEGACY, MODERN, Client, meta, request
 from harness.patience import patience
 
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from harness.haproxy import Haproxy
 from harness.instance import BUILD, Instance
+from harness.net.haproxy import Haproxy
 from harness.patience import patience, until
 
 BALANCER, OTHER = "127.0.0.1", "127.0.0.2"

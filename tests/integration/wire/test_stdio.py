@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, meta
 from harness.instance import BUILD
-from harness.mcp import Client, meta
 from harness.patience import patience, until
 
 BRIDGE = os.path.join(BUILD, "gatewayd", "stdio", "mcpbox-stdio")

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, META, MODERN, Client, meta, request, text
+from harness.clients.sse import Stream
 from harness.instance import Instance
-from harness.mcp import LEGACY, META, MODERN, Client, meta, request, text
-from harness.sse import Stream
 
 STEPS = """import mcpbox, time
 def main(n: int = 3, pause: float = 0.2, away: int = 0) -> int:

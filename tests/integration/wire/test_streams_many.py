@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, MODERN, Client, meta
 from harness.instance import Instance
-from harness.mcp import LEGACY, MODERN, Client, meta
 from harness.patience import patience
 
 pytestmark = pytest.mark.alone

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from integration.wire import test_streams as few
 from integration.wire import test_streams_many as many
 

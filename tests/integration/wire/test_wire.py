@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, MODERN, Client, meta, request
 from harness.instance import Instance
-from harness.mcp import LEGACY, MODERN, Client, meta, request
 from harness.patience import patience, until
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'

@@ -9,7 +9,7 @@ import pytest
 from harness.instance import processes
 from harness.patience import patience, until
 from harness.place import readable_directory
-from harness.sandbox import Sandbox
+from harness.played.sandbox import Sandbox
 from probes import ipcframes, outside, runner_driver
 
 RUNNER = "sandboxd/runner/mcpbox-runner"

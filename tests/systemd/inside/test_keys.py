@@ -5,9 +5,9 @@ import glob
 import os
 import shutil
 
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.installed import command, show, systemctl
-from harness import flow
-from harness.mcp import Client, text
 from harness.patience import eventually
 
 CONF = "/etc/mcpbox"

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, connection, text
 from harness.installed import SOCKETS, UNITS, USERS, WATCH, command, show, systemctl
-from harness.mcp import Client, connection, text
 from harness.patience import eventually, patience
 
 from .conftest import SETUP

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from harness.patience import eventually, patience
-from harness.sandbox import FAILED
+from harness.played.sandbox import FAILED
 from vm.inside.calls import MIB
 from vm.inside.units import NAME, ROOT, SLICE, UNIT, numbers, read
 from vm.programs import FORKS, TREE, go, waiting

@@ -1,11 +1,11 @@
 """sandboxd and spawn in the guest: spawn as a systemd unit whose cgroup is
-delegated, everything else as in harness.sandbox."""
+delegated, everything else as in harness.played.sandbox."""
 import os
 import subprocess
 
 from harness.instance import BUILD
 from harness.patience import eventually, patience
-from harness.sandbox import Sandbox
+from harness.played.sandbox import Sandbox
 
 NAME = "mcpbox-sandboxd-spawn.service"
 TEMPLATE = os.path.join(os.path.dirname(__file__), "..", NAME)
@@ -31,7 +31,7 @@ def numbers(*path):
 
 
 class Unit:
-    """The unit, as harness.sandbox looks at a child process."""
+    """The unit, as harness.played.sandbox looks at a child process."""
 
     def __init__(self):
         self.returncode = None

@@ -9,9 +9,9 @@ import secrets
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.installed import Installed
-from harness.mcp import Client
 from harness.patience import eventually, patience
 from harness.traffic import CODE
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.installed import SCORES, UNITS, command, show, systemctl
-from harness.mcp import Client, text
 from harness.patience import eventually, patience, until
 from vm.programs import FORKS, SPIN, TREE, go, waiting
 
@@ -132,7 +132,7 @@ class Calls:
         return flow.publish(self.suite, self.client, "limits", name, code)
 
     def start(self, name):
-        code = ("import sys\nsys.path.insert(0, '.')\nfrom harness.mcp import Client\n"
+        code = ("import sys\nsys.path.insert(0, '.')\nfrom harness.clients.mcp import Client\n"
                 f"r = Client(lambda: ('127.0.0.1', 8002), timeout={patience(170)}).call({name!r}, {{}})\n"
                 "import json\nprint(json.dumps(r.value))")
         return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,

@@ -3,8 +3,8 @@ pause."""
 import os
 import time
 
+from harness.clients.load import account
 from harness.installed import UNITS, apt_install, command, show, systemctl
-from harness.load import account
 from harness.patience import eventually
 from harness.traffic import Traffic
 

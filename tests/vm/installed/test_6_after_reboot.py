@@ -1,7 +1,7 @@
 """The machine was rebooted in the middle of calls."""
+from harness.clients.load import account
+from harness.clients.mcp import Client
 from harness.installed import systemctl
-from harness.load import account
-from harness.mcp import Client
 from harness.patience import eventually, patience
 from harness.traffic import Traffic
 

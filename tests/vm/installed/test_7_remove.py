@@ -3,8 +3,8 @@ import os
 import pwd
 import re
 
+from harness.clients.mcp import Client
 from harness.installed import SOCKETS, UNITS, USERS, apt_install, command, systemctl
-from harness.mcp import Client
 from harness.patience import eventually, patience
 from vm.installed.test_1_install import listens, of_ours
 from vm.installed.tree import owned, paths

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness.upstream import runner_modules
+from harness.played.upstream import runner_modules
 
 runner_modules()
 

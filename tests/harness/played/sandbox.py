@@ -138,7 +138,7 @@ class Vault(threading.Thread):
 
 class Sandbox:
     """The two daemons; close() ends everything. egress: settings of a third,
-    mcpbox-sandboxd-egress, which runs in the namespace ns (harness/netns.py). older: sandboxd
+    mcpbox-sandboxd-egress, which runs in the namespace ns (harness/net/netns.py). older: sandboxd
     and egress on a kernel that can't refuse descriptors."""
     tool_ms = 5000      # for a tool that is given no other time; more where none may run out of it
 

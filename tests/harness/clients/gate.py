@@ -4,8 +4,8 @@ by who called and in the record of the call. Every mark ever made is counted;
 at the end there are just as many records with it as runs that were meant."""
 import uuid
 
-from harness import flow
-from harness.mcp import text
+from harness.clients import flow
+from harness.clients.mcp import text
 from harness.patience import until
 
 CODE = "def main(x: int = 0) -> str:\n    print('{0}')\n    return '{0}'\n"

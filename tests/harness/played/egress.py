@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 
-from harness import ipc, netns
+from harness import ipc
 from harness.instance import BUILD, take_block
+from harness.net import netns
 from harness.patience import patience, until
 
 PROGRAM = os.path.join(BUILD, "sandboxd", "egress", "mcpbox-sandboxd-egress")
@@ -210,7 +211,7 @@ class Egress:
 
     def resolve(self, net, name, kind=1):
         """(rcode, addresses) as the runner's resolver hears it."""
-        from harness import dns
+        from harness.played import dns
         with self.resolver(net) as s:
             q = dns.question(name, kind)
             s.sendall(struct.pack(">H", len(q)) + q)

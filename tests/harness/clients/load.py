@@ -5,8 +5,8 @@ import json
 import threading
 import time
 
-from harness import flow
-from harness.mcp import Client, text
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.patience import patience, until
 
 CODE = '''\

@@ -2,7 +2,7 @@
 import itertools
 import json
 
-from harness import flow
+from harness.clients import flow
 from harness.patience import until
 
 CODE = '''\

@@ -11,7 +11,7 @@ import types
 import urllib.parse
 from pathlib import Path
 
-HARNESS = Path(__file__).resolve().parents[2] / "sandboxd" / "runner" / "harness"
+HARNESS = Path(__file__).resolve().parents[3] / "sandboxd" / "runner" / "harness"
 
 
 def runner_modules():

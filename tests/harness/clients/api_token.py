@@ -2,7 +2,7 @@
 import itertools
 import json
 
-from harness.mcp import MODERN, Client
+from harness.clients.mcp import MODERN, Client
 
 _names = itertools.count(1)
 

@@ -1,6 +1,6 @@
 """A client of the tasks extension, and tools that take their time."""
 
-from harness.mcp import META, Client
+from harness.clients.mcp import META, Client
 from harness.patience import until
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -113,7 +113,7 @@ class Tasks(Client):
 
 def publish(instance, client, server, tool, code, mode):
     """An approved tool of this task mode: its exposed name."""
-    from harness import flow
+    from harness.clients import flow
     known = {s["name"]: s["id"] for s in client.manage("mcpbox_list_servers")["servers"]}
     server_id = known.get(server) or client.manage(
         "mcpbox_create_server", name=server, description="Of the tests.")["id"]
