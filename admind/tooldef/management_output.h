@@ -2,8 +2,8 @@
  * Output schemas of the management tools: the form of structuredContent after a
  * successful call. They name the members that are always there as required and
  * leave room for more. So a later release can add members and a client that
- * validates goes on. tests/integration/tools/test_manage_life.py judges every result
- * by them.
+ * validates goes on. tests/integration/tools/test_manage_life.py judges every
+ * result by them.
  */
 #ifndef MANAGEMENT_OUTPUT_H
 #define MANAGEMENT_OUTPUT_H
