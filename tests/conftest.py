@@ -1,12 +1,11 @@
 """Fixtures of every test that needs real daemons."""
-import time
 
 import pytest
 
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
-from harness.patience import patience
-from harness.rest import Rest
+from harness.patience import until
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +27,9 @@ def rest(instance):
     """Logged in as the administrator."""
     r = Rest(lambda: instance.address("admind-http"))
     assert r.login("admin", instance.password)[0] == 200
-    end = time.monotonic() + patience(10)     # the login was the vault's; admind may come later
-    while r.get("/api/servers?limit=1")[0] == 503:
-        assert time.monotonic() < end, "admind-http does not reach admind"
-        time.sleep(0.05)
+    # the login was the vault's; admind may come later
+    until(lambda: r.get("/api/servers?limit=1")[0] != 503,
+          10, 0.05, say=lambda: "admind-http does not reach admind")
     return r
 
 

@@ -2,7 +2,7 @@
  * Untrusted text for people: bytes to printable lines, without I/O.
  *
  * A reviewer approves the text that he read, so each form here inverts: no two
- * contents print alike (tests/unit/common/test_show.c decodes the printed
+ * contents print alike (tests/unit/common/text/test_show.c decodes the printed
  * form). An escape is \u{hex} for a character and \x{hh} for a byte that is not
  * UTF-8, in lower-case hexadecimal without leading zeros (\x: two digits). A
  * run of more than SHOW_RUN_MAX equal ones is \u{hex*count}. A backslash that

@@ -1,6 +1,6 @@
 -- 0008: limits of servers, names of their tools and the module store are changed by
 -- ADMIN_ACTION, as all else that administrators change without the vault
--- (common/admin/admin_action.def; tests/integration/test_adminset.py).
+-- (common/admin/admin_action.def; tests/integration/admin/test_adminset.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 -- Each member is null or a number, and the name of a limit; what is absent is not set.

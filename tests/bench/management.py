@@ -8,7 +8,7 @@ import json
 import psycopg
 
 from harness import scale
-from harness.mcp import Client
+from harness.clients.mcp import Client
 from suite import program
 from values import Values
 

@@ -8,8 +8,9 @@ import time
 from concurrent import futures
 
 import machine
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.patience import eventually
 from management import management
 from requests import requests
 from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
@@ -141,10 +142,8 @@ def memory(suite, rounds, ms, say):
     v = Values()
     for n in range(rounds):
         say(f"memory, round {n + 1} of {rounds}")
-        for _ in range(60):
-            time.sleep(1)
-            if len(suite.groups()["runners"]) <= POOL_MIN:
-                break
+        time.sleep(1)
+        eventually(lambda: len(suite.groups()["runners"]) <= POOL_MIN, 60, 1)
         found = pss(suite)
         for group, kib in found.items():
             v.add(f"idle {group}", kib)

@@ -14,8 +14,8 @@ import tempfile
 import time
 
 import machine
-from harness import flow
-from harness.mcp import Client, meta
+from harness.clients import flow
+from harness.clients.mcp import Client, meta
 from suite import PROGRAMS, SETTLE, program
 from values import Values
 

@@ -8,9 +8,10 @@ import subprocess
 import time
 
 import machine
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import BUILD, DAEMONS, Instance
-from harness.mcp import Client
+from harness.patience import eventually
 
 PROGRAMS = os.path.join(BUILD, "tests", "bench")
 # The pool that is judged: four runners ready while nothing is called.
@@ -103,10 +104,7 @@ class Suite(Instance):
         name = "bench__" + tool
         assert re.fullmatch(r"[a-z_]+", name)
         where = f"FROM mcpbox.executions WHERE tool = '{name}' AND created_at >= '{since}'"
-        for _ in range(200):
-            if self.psql(f"SELECT count(*) {where} AND state = 'open'") == [["0"]]:
-                break
-            time.sleep(0.05)
+        eventually(lambda: self.psql(f"SELECT count(*) {where} AND state = 'open'") == [["0"]], 10, 0.05)
         n, us = self.psql(f"SELECT count(*), coalesce(sum(cpu_us), 0) {where}")[0]
         return int(n), int(us)
 

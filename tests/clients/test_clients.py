@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]

@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import Instance
-from harness.mcp import Client
 from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]

@@ -14,8 +14,8 @@ import threading
 
 import pytest
 
+from harness.clients.mcp import Client
 from harness.instance import SRC
-from harness.mcp import Client
 from harness.patience import patience
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]

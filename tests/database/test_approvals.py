@@ -7,9 +7,9 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import tlv
 from database.test_database import Tool, guarded, one, refused, server
 from database.test_limits_modules import add, grant, lock, module, request
+from harness.tlv import tlv
 
 MAGIC = b"mcpbox grant 1\0"
 

@@ -14,11 +14,12 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import preimage, tlv
 from harness.instance import BUILD, take_block
 from harness.patience import patience, until
 from harness.pg import Postgres
+from harness.played.admind import preimage
 from harness.schema import migrations
+from harness.tlv import tlv
 
 APP, OWNER = "mcpbox_app", "mcpbox_owner"
 DENIED = psycopg.errors.InsufficientPrivilege

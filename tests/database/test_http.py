@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from database.test_database import DENIED, Tool, one, preimage, refused, server
-from harness.admind import tlv
+from harness.tlv import tlv
 
 SPEC = '{"method":"GET","url":"https://api.example/"}'
 IMPORT = "SELECT mcpbox.import_http_tools(%s, %s::uuid[], %s::uuid[], %s::bytea[], %s, 'local')"

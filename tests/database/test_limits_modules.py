@@ -6,8 +6,9 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import preimage, tlv
 from harness.pg import ROOT
+from harness.played.admind import preimage
+from harness.tlv import tlv
 from database.test_database import DENIED, Tool, guarded, one, refused, server
 
 DIGEST = hashlib.sha256(b"module").digest()

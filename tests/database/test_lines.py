@@ -1,5 +1,5 @@
 """No version holds code that reads differently than it runs, whoever makes it: as SQL.
-The same characters as tests/unit/common/test_version_gate.c."""
+The same characters as tests/unit/common/version/test_version_gate.c."""
 import hashlib
 import uuid
 

@@ -4,7 +4,6 @@ the later one leaves behind is true of both. Another transaction holds the rows
 back until each of them waits where it is to wait."""
 import hashlib
 import threading
-import time
 import uuid
 from contextlib import contextmanager
 
@@ -18,7 +17,7 @@ from database.test_http import IMPORT, declared
 from database.test_limits_modules import add, grant, lock, module, request
 from database.test_transfer import export, put
 
-from harness.patience import patience
+from harness.patience import patience, until
 
 WAITS = 30
 NEEDS = (21, "api.example.org")         # requires: what network() asks for
@@ -43,11 +42,12 @@ class Asked:
 
     def waits(self, owner):
         """... for somebody's lock now, and so will not go on by itself."""
-        end = time.monotonic() + patience(WAITS)
-        while not one(owner, "SELECT cardinality(pg_blocking_pids(%s)) > 0", self.pid)[0]:
+        def stands():
+            if one(owner, "SELECT cardinality(pg_blocking_pids(%s)) > 0", self.pid)[0]:
+                return True
             assert self.thread.is_alive(), f"it ended without waiting: {self.failed}"
-            assert time.monotonic() < end, "it does not wait"
-            time.sleep(0.01)
+            return False
+        until(stands, WAITS, 0.01, say=lambda: "it does not wait")
 
     def ends(self, refused=False):
         """... well, or refused by a function of ours where that is an answer too."""

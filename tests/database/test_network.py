@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from harness.pg import ROOT
+from harness.tlv import untlv
 from database.test_approvals import act, callable_, decide, network, serve, state
 from database.test_database import (Tool, call_open, epoch, guarded, one, open_call, refused)
 from database.test_limits_modules import add
@@ -68,7 +69,7 @@ def test_a_version_names_hosts_that_can_be_granted(app):
 
 
 def with_need(tool, text):
-    from harness.admind import preimage
+    from harness.played.admind import preimage
     from database.test_limits_modules import version_with
     return version_with(preimage(tool.server.bytes, tool.id.bytes, tool.server_name, tool.name), (21, text))
 
@@ -189,7 +190,6 @@ def test_the_policy_is_a_grant(app, owner):
 
 
 def material(c, server_id, *needs):
-    from integration.test_vault import untlv
     got = untlv(one(c, "SELECT mcpbox.network_material(%s, %s)", server_id, list(needs))[0])
     assert [t for t, _ in got] == [31, 32] * (len(got) // 2)
     return [v for t, v in got if t == 32]
@@ -308,7 +308,6 @@ def test_an_old_change_is_no_news(app, owner):
 
 
 def unpack(m):
-    from integration.test_vault import untlv
     return [v for t, v in untlv(m) if t == 32]
 
 

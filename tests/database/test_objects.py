@@ -6,8 +6,9 @@ import uuid
 import psycopg
 import pytest
 
-from harness.admind import preimage, tlv
 from harness.patience import until
+from harness.played.admind import preimage
+from harness.tlv import tlv
 from database.test_database import (APP, DENIED, Tool, call_open, epoch, guarded, one, open_call, refused,
                                     server)
 from database.test_limits_modules import version_with

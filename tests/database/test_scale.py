@@ -7,18 +7,18 @@ import glob
 import json
 import os
 import re
-import struct
 import uuid
 
 import psycopg
 import pytest
 
 from harness import scale
-from harness.admind import preimage
+from harness.clients.mcp import Client
 from harness.instance import SRC, Instance
 from harness.ipc import Peer, Table, socket_as
-from harness.mcp import Client
 from harness.patience import until
+from harness.played.admind import preimage
+from harness.tlv import tlv
 
 # A scan of so few rows is not worth an index.
 SMALL = 1000
@@ -163,9 +163,8 @@ def ctl(big):
 
 
 def page(ctl, what, filters, cursor="", **kw):
-    tlv = b"".join(struct.pack(">BI", 1 + FILTERS.index(f), len(v.encode())) + v.encode()
-                   for f, v in filters.items())
-    m = ctl.call("ADMIN_QUERY", what=what, filters=tlv, cursor=cursor, limit=50, **kw)
+    m = ctl.call("ADMIN_QUERY", what=what, filters=tlv(*((1 + FILTERS.index(f), v) for f, v in filters.items())),
+                 cursor=cursor, limit=50, **kw)
     return json.loads(m["json"]) if m["_"] == "ADMIN_JSON" else m
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from database.test_database import Tool, guarded, one, refused, server
 from database.test_transfer import export, put
-from harness.admind import preimage
+from harness.played.admind import preimage
 
 START = "SELECT mcpbox.set_server_status(%s, 'running', %s)"
 STOP = "SELECT mcpbox.set_server_status(%s, 'stopped', %s)"

@@ -6,15 +6,14 @@ import json
 import pathlib
 import subprocess
 import threading
-import time
 import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, Client, request, text
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client, request, text
+from harness.clients.rest import Rest
 from harness.patience import patience, until
-from harness.rest import Rest
 
 SERVER = "defects"
 MARK = "def main():\n    return 'IT RAN'\n"
@@ -47,13 +46,10 @@ def server_id(mcp, name):
 
 def records(instance, name, n):
     """A tool's calls, closed: a record follows the answer."""
-    deadline = time.monotonic() + patience(10)
-    while True:
-        items = instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
-        if len(items) >= n and all(e["state"] == "closed" for e in items):
-            return items
-        assert time.monotonic() < deadline, items
-        time.sleep(0.05)
+    def items():
+        return instance.ctl_json("executions", f"tool={name}", "kind=tool")["items"]
+    return until(lambda: i if len(i := items()) >= n and all(e["state"] == "closed" for e in i) else None,
+                 10, 0.05, say=items)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import text
+from harness.clients import flow
+from harness.clients.mcp import text
 
 SERVER = "gate"
 

@@ -1,19 +1,18 @@
 """The approval gate attacked from beside the code: what an approved version may
 use is made wider, and what stands around it (server, tool, its review, another
-instance's export) is changed. See harness/gate.py for how a run is seen."""
+instance's export) is changed. See harness/clients/gate.py for how a run is seen."""
 import hashlib
 import os
 import subprocess
 import threading
-import time
 
 import pytest
 
-from harness import flow, tasks
-from harness.gate import CODE, NO, Gate, failure, unique
+from harness.clients import flow, tasks
+from harness.clients.gate import CODE, NO, Gate, failure, unique
+from harness.clients.mcp import Client, text
 from harness.instance import SRC
-from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 
 SERVER = "around"
 
@@ -172,10 +171,8 @@ def test_what_runs_ends_with_its_approval(gate, instance, mcp):
 
         t = threading.Thread(target=call)
         t.start()
-        deadline = time.monotonic() + patience(15)
-        while not instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE tool = '{exposed}' AND state = 'open'"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: instance.psql(f"SELECT 1 FROM mcpbox.executions WHERE tool = '{exposed}' AND state = 'open'"),
+              15, 0.05)
         end()
         t.join(patience(15))
         assert not t.is_alive() and mark.encode() not in got["reply"].raw

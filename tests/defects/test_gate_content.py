@@ -1,13 +1,13 @@
 """The approval gate attacked by changing what is behind it: each thing that a
 reviewer saw is changed, and what was approved is all that runs. See
-harness/gate.py for how a run is seen."""
+harness/clients/gate.py for how a run is seen."""
 import threading
 
 import pytest
 
-from harness.gate import CODE, Gate, failure, unique
-from harness.mcp import Client
-from harness.rest import Rest
+from harness.clients.gate import CODE, Gate, failure, unique
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 
 SERVER = "gate"
 

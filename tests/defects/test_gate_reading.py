@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from harness import flow
-from harness.gate import Gate, body, failure, unique, whole
-from harness.mcp import Client, text
+from harness.clients import flow
+from harness.clients.gate import Gate, body, failure, unique, whole
+from harness.clients.mcp import Client, text
 
 SERVER = "reading"
 HIDES = "def main() -> int:\n    # each record ends with\r    return 666\n    return 1\n"

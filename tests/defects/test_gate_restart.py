@@ -1,8 +1,7 @@
 """The approval gate at each step of request, approval and service, with SIGKILL
 of admind, the vault and PostgreSQL in the middle of the step: it happened whole
-or not at all, and nothing runs that was not approved. See harness/gate.py for
+or not at all, and nothing runs that was not approved. See harness/clients/gate.py for
 how a run is seen."""
-import contextlib
 import os
 import signal
 import subprocess
@@ -12,9 +11,9 @@ import time
 import pytest
 
 from harness import seed
-from harness.gate import Gate, failure
-from harness.mcp import Client
-from harness.patience import patience
+from harness.clients.gate import Gate, failure
+from harness.clients.mcp import Client
+from harness.patience import patience, until
 
 SERVER = "restarts"
 VICTIMS = ("admind", "admind-vault", "postgresql")
@@ -51,17 +50,14 @@ class Step:
 
     def back(self, victim, pid):
         """Until the killed one is another and the whole way is open."""
-        deadline = time.monotonic() + patience(BACK_S)
-        while True:
-            with contextlib.suppress(AssertionError, OSError, RuntimeError, subprocess.TimeoutExpired, ValueError):
-                with Client(self.gate.instance.address, timeout=patience(10)) as c:
-                    if self.gate.instance.service_pid(victim) not in (None, pid) and \
-                            self.gate.instance.ctl("policies", check=False).returncode == 0 and \
-                            failure(c.call(self.gate.control[0])) is None:
-                        self.gate.meant[self.gate.control[1]] += 1
-                        return
-            assert time.monotonic() < deadline, "not back"
-            time.sleep(0.1)
+        def serves():
+            with Client(self.gate.instance.address, timeout=patience(10)) as c:
+                return self.gate.instance.service_pid(victim) not in (None, pid) \
+                    and self.gate.instance.ctl("policies", check=False).returncode == 0 \
+                    and failure(c.call(self.gate.control[0])) is None
+        until(serves, BACK_S, 0.1, say=lambda: "not back",
+              during=(AssertionError, OSError, RuntimeError, subprocess.TimeoutExpired, ValueError))
+        self.gate.meant[self.gate.control[1]] += 1
 
 
 @pytest.fixture(scope="module", autouse=True)

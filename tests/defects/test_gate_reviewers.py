@@ -1,5 +1,5 @@
 """The approval gate attacked at the decision: reviewers who race, yeses said
-again, and a taken-over admind that makes yeses up. See harness/gate.py for how
+again, and a taken-over admind that makes yeses up. See harness/clients/gate.py for how
 a run is seen; harness/ipc.py plays admind."""
 import concurrent.futures
 import hashlib
@@ -10,11 +10,12 @@ import threading
 
 import pytest
 
-from harness.gate import Gate, body, failure, unique, whole
+from harness.clients.gate import Gate, body, failure, unique, whole
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.ipc import Peer, Table
-from harness.mcp import Client
 from harness.patience import patience
-from harness.rest import Rest
+from harness.tlv import tlv
 
 SERVER = "deciders"
 PASSWORD = "a long password of theirs"
@@ -193,10 +194,6 @@ def test_a_yes_said_again(gate, mcp, logins):
 @pytest.fixture(scope="module")
 def table():
     return Table()
-
-
-def tlv(*pairs):
-    return b"".join(struct.pack(">BI", tag, len(v)) + v for tag, v in pairs)
 
 
 def stored(gate, tool, version=1):

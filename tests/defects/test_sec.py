@@ -12,10 +12,10 @@ import uuid
 
 import pytest
 
-from harness import flow
-from harness.mcp import LEGACY, Client, request, text
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client, request, text
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 SERVER = "sec"
 MARK = "def main():\n    return 'IT RAN'\n"

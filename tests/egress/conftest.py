@@ -1,18 +1,18 @@
 """What tests of the network share. Nothing here reaches the network that the
 machine is on: each module has a network namespace, in which addresses that look
-public (harness/netns.py) are on lo, and a name server that lies on demand.
+public (harness/net/netns.py) are on lo, and a name server that lies on demand.
 
     ns        the namespace, of the module
     inside    the test's own thread is in it, for the module's time
     dns       the name server; tests fill dns.zone
-    egress    mcpbox-sandboxd-egress alone, its peers played (harness/egress.py)
+    egress    mcpbox-sandboxd-egress alone, its peers played (harness/played/egress.py)
     instance  a whole suite in there; settings as of the module's INSTANCE_SETS
 """
 import pytest
 
-from harness import dns as server
-from harness.egress import DNS, Egress, namespace
 from harness.instance import Instance
+from harness.played import dns as server
+from harness.played.egress import DNS, Egress, namespace
 
 
 @pytest.fixture(scope="module")

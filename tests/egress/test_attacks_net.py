@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness import netns, netpool
-from harness.egress import DGRAM, STREAM, Canary, Egress
+from harness.net import netns, netpool
 from harness.patience import patience, until
+from harness.played import dns as d
+from harness.played.egress import DGRAM, STREAM, Canary, Egress
 
 WEB = "93.184.216.34"
 

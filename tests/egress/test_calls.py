@@ -12,12 +12,13 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DNS, Canary
 from harness.ipc import Peer
 from harness.listening import end
 from harness.patience import patience, until
-from harness.sandbox import (DONE, FAILED, KILLED, REFUSED, TEST, CTX, Sandbox, tlv)
+from harness.played import dns as d
+from harness.played.egress import DNS, Canary
+from harness.played.sandbox import (DONE, FAILED, KILLED, REFUSED, TEST, CTX, Sandbox)
+from harness.tlv import tlv
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
 WEB, OTHER = "93.184.216.34", "142.250.185.14"
@@ -105,7 +106,7 @@ def gateway(sandbox):
 
 
 def failures():
-    from integration.test_sandboxd import failures as read
+    from integration.sandbox.test_sandboxd import failures as read
     return read(None)
 
 
@@ -336,7 +337,7 @@ def test_grants_hold_for_the_next_connect(sandbox, admind, gateway, web):
     c = Call(admind, gateway, LOOP, timeout=600000, **{**API, "server": server})
     c.wait_for("in")
     older = sandbox.vault.seal(server, "admind", 5,
-                               tlv(CTX["server"], server) + tlv(CTX["grant"], "tcp api.example 80"))
+                               tlv((CTX["server"], server), (CTX["grant"], "tcp api.example 80")))
     assert admind.regrant(server, [])["_"] == "OK"
     c.wait_for("out")
     # One that was sealed before is too late, another server's is none of its,
@@ -355,7 +356,7 @@ def test_grants_hold_for_the_next_connect(sandbox, admind, gateway, web):
 
 
 def test_no_gateway_may_say_it(sandbox, gateway):
-    sealed = sandbox.vault.seal(SERVER, "admind", 5, tlv(CTX["server"], SERVER))
+    sealed = sandbox.vault.seal(SERVER, "admind", 5, tlv((CTX["server"], SERVER)))
     gateway.start("REGRANT", server=SERVER, context=sealed)
     assert gateway.closed()
 

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DGRAM, STREAM, Canary, Egress, sockaddr
 from harness.patience import patience, until
+from harness.played import dns as d
+from harness.played.egress import DGRAM, STREAM, Canary, Egress, sockaddr
 
 WEB, WEB6 = "93.184.216.34", "2606:2800:220:1::1"
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DGRAM, STREAM, Egress
 from harness.patience import until
+from harness.played import dns as d
+from harness.played.egress import DGRAM, STREAM, Egress
 from harness.work import least
 
 WEB = "93.184.216.34"

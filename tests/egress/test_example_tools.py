@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 
-from harness import dns as d
 from harness import examples
-from harness.mcp import Client, text
-from harness.upstream import Service
+from harness.clients.mcp import Client, text
+from harness.played import dns as d
+from harness.played.upstream import Service
 
 ADDRESS = "93.184.216.34"
 TABLES = {name: examples.table(name) for name in examples.names()}

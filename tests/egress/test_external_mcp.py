@@ -5,13 +5,12 @@ import contextlib
 import json
 import os
 import subprocess
-import time
 import urllib.request
 
 import jsonschema
 import pytest
 
-from harness.mcp import Client
+from harness.clients.mcp import Client
 from harness.patience import patience, until
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
@@ -35,13 +34,11 @@ def node(ns, script, *args, env=None, **more):
 
 
 def wait_for(url):
-    for _ in range(150):
-        with contextlib.suppress(OSError):
-            with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(url, timeout=patience(2)).read()
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")
+    def answers():
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(url, timeout=patience(2)).read()
+        return True
+    until(answers, 15, 0.1, during=OSError)
 
 
 class Played:
@@ -392,7 +389,7 @@ def test_health_and_forgetting(instance, client, played):
 
 
 def test_results_are_as_their_schemas_say(instance, client, played):
-    """What tests/integration/test_manage_life.py does for the others."""
+    """What tests/integration/tools/test_manage_life.py does for the others."""
     played.has({"name": "one", "description": "d", "inputSchema": {"type": "object"}},
                {"name": "odd", "inputSchema": {"type": "object", "unevaluatedProperties": False}})
     s = source(instance, client, "judged", "pl", played.url + "/mcp")

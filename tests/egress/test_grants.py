@@ -6,12 +6,12 @@ import uuid
 
 import pytest
 
-from harness import dns as d
-from harness import flow
-from harness.egress import Canary
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.patience import patience, until
-from integration.test_records import export, metrics
+from harness.played import dns as d
+from harness.played.egress import Canary
+from integration.admin.test_records import export, metrics
 
 WEB, OTHER = "93.184.216.34", "142.250.185.14"
 SERVER = "grants"

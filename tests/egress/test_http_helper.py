@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from harness.patience import patience
-from harness.upstream import Raw, Service, runner_modules
+from harness.played.upstream import Raw, Service, runner_modules
 
 runner_modules()
 

@@ -9,13 +9,13 @@ import threading
 import psycopg
 import pytest
 
-from harness import dns as d
-from harness import flow
-from harness.mcp import LEGACY, Client, request, text
+from harness.clients import flow
+from harness.clients.mcp import LEGACY, Client, request, text
+from harness.clients.rest import Rest as Web
+from harness.net.postgrest import Rest
 from harness.patience import patience, until
-from harness.postgrest import Rest
-from harness.rest import Rest as Web
-from harness.upstream import Raw, Service, runner_modules
+from harness.played import dns as d
+from harness.played.upstream import Raw, Service, runner_modules
 
 runner_modules()
 

@@ -9,11 +9,11 @@ import subprocess
 
 import pytest
 
-from harness import dns as d
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import SRC
-from harness.mcp import Client, text
-from harness.upstream import Service
+from harness.played import dns as d
+from harness.played.upstream import Service
 
 API = "93.184.216.34"
 REQUIRES = ["api.example:80", "api.example:443"]

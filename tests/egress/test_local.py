@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DGRAM, Canary, Egress
 from harness.patience import patience
+from harness.played import dns as d
+from harness.played.egress import DGRAM, Canary, Egress
 
 PUBLIC = "93.184.216.34"
 LAN = ["192.168.1.5", "10.0.0.1", "172.16.0.1", "100.64.0.1", "fd12:3456::1", "127.0.0.1", "127.0.0.7", "::1"]

@@ -13,11 +13,12 @@ import time
 
 import pytest
 
-from harness import dns as d
-from harness import flow, wheels
-from harness.egress import Canary
-from harness.mcp import Client, text
+from harness import wheels
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.patience import patience, until
+from harness.played import dns as d
+from harness.played.egress import Canary
 
 INDEX, OTHER = "93.184.216.34", "142.250.185.14"
 INSTANCE_SETS = ("sandboxd:module_index=http://index.example/simple/",
@@ -84,14 +85,13 @@ def show(instance, tool_id, module):
 
 def settled(instance, tool_id, module, state="done", timeout=25):
     """The request once its installation came to this."""
-    end = time.monotonic() + patience(timeout)
-    while True:
+    def come():
         item = show(instance, tool_id, module)
         # not the one that was listed before its installation put another in its place
-        if item is not None and item["state"] == "pending" and (item.get("install") or {}).get("state") == state:
-            return item
-        assert time.monotonic() < end, (json.dumps(item)[:3000], index_log(instance))
-        time.sleep(0.1)
+        there = item is not None and item["state"] == "pending" and (item.get("install") or {}).get("state") == state
+        return item if there else None
+    return until(come, timeout, 0.1,
+                 say=lambda: (json.dumps(show(instance, tool_id, module))[:3000], index_log(instance)))
 
 
 def index_log(instance):
@@ -234,11 +234,10 @@ def test_reaches_the_index_alone(instance, mcp, index, ns):
         ask(mcp, a, "astray")
         b, _ = tool(instance, mcp, "away")
         ask(mcp, b, "away")
-        end = time.monotonic() + patience(20)
         for t, module in ((a, "astray"), (b, "away")):
-            while "other.example" not in ((show(instance, t, module)["install"] or {}).get("error") or ""):
-                assert time.monotonic() < end, show(instance, t, module)["install"]
-                time.sleep(0.1)
+            until(lambda t=t, module=module: "other.example" in (
+                (show(instance, t, module)["install"] or {}).get("error") or ""), 20, 0.1,
+                say=lambda t=t, module=module: show(instance, t, module)["install"])
         assert canary.reached() == 0
         canary.prove()
     finally:
@@ -288,10 +287,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     index.add(changed)
     mark = len(index.seen)
     lose(instance, digest)
-    end = time.monotonic() + patience(20)
-    while "/simple/steady/" not in index.seen[mark:]:
-        assert time.monotonic() < end, index_log(instance)
-        time.sleep(0.1)
+    until(lambda: "/simple/steady/" in index.seen[mark:], 20, 0.1, say=lambda: index_log(instance))
     time.sleep(1)
     assert digest not in entries(instance)
     said = mcp.call(exposed, {"module": "steady"})
@@ -301,10 +297,7 @@ def test_another_node_fetches_the_same_bytes(instance, mcp, index):
     index.add(made)
     instance.tool("restart", "sandboxd")
     instance.tool("wait")
-    end = time.monotonic() + patience(20)
-    while digest not in entries(instance):
-        assert time.monotonic() < end, index_log(instance)
-        time.sleep(0.1)
+    until(lambda: digest in entries(instance), 20, 0.1, say=lambda: index_log(instance))
     assert text(mcp.call(exposed, {"module": "steady"})) == "as approved"
 
 
@@ -335,10 +328,7 @@ def test_an_automatic_policy(instance, mcp, index):
         assert ask(mcp, tool_id, "welcome")["status"] == "pending"
         ask(mcp, tool_id, "dubious")
         settled(instance, tool_id, "dubious")
-        end = time.monotonic() + patience(15)
-        while not items(instance, tool_id, "approved"):
-            assert time.monotonic() < end, index_log(instance)
-            time.sleep(0.1)
+        until(lambda: items(instance, tool_id, "approved"), 15, 0.1, say=lambda: index_log(instance))
         assert [i["module"] for i in items(instance, tool_id, "approved")] == ["welcome"]
         assert items(instance, tool_id, "approved")[0]["decided_by"].startswith("policy:")
         assert [i["module"] for i in items(instance, tool_id)] == ["dubious"]
@@ -356,11 +346,8 @@ def test_the_action_and_the_lists(instance, mcp, index):
     index.add(wheels.wheel("early", "0.1"))
     said = json.loads(instance.ctl("call", "module_install", "early", "--json").stdout)
     assert said["state"] in ("waiting", "running")
-    end = time.monotonic() + patience(15)
-    while not any(m["name"] == "early" and m["wheel"] is not None
-                  for m in instance.ctl_json("modules")["items"]):
-        assert time.monotonic() < end, index_log(instance)
-        time.sleep(0.1)
+    until(lambda: any(m["name"] == "early" and m["wheel"] is not None
+                  for m in instance.ctl_json("modules")["items"]), 15, 0.1, say=lambda: index_log(instance))
     assert "early==0.1" in mcp.manage("mcpbox_get_server_modules", page_size=100)["allowed_modules"]
     assert any(i["name"] == "early" and i["state"] == "done"
                for i in instance.ctl_json("modules", "installs")["items"])

@@ -5,9 +5,9 @@ import errno
 
 import pytest
 
-from harness import dns as d
-from harness.egress import Canary, Egress
 from harness.patience import until
+from harness.played import dns as d
+from harness.played.egress import Canary, Egress
 
 PORT = 8472
 PREFIX = "2a01:4f8:64:64:64:64:"                 # /96 of a provider

@@ -16,9 +16,9 @@ import urllib.request
 import pytest
 
 from egress.test_external_mcp import approve, call, failure, node, server
-from harness.mcp import Client
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.patience import patience
-from harness.rest import Rest
 
 AS, MCP = "142.250.185.14", "93.184.216.34"
 ISSUER, URL = f"http://{AS}:9000", f"http://{MCP}:9001"

@@ -12,8 +12,8 @@ import threading
 
 import pytest
 
-from harness.netpool import Echo, Egress, NetPool, inside
-from harness.netpool import resolver_answer as answer
+from harness.net.netpool import Echo, Egress, NetPool, inside
+from harness.net.netpool import resolver_answer as answer
 from harness.patience import patience, until
 
 

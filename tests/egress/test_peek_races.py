@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from egress.test_peek import peek_links
-from harness.netpool import Echo, Egress, NetPool, inside
+from harness.net.netpool import Echo, Egress, NetPool, inside
 from harness.patience import until
 
 

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DNS
-from harness.sandbox import Sandbox
+from harness.played import dns as d
+from harness.played.egress import DNS
+from harness.played.sandbox import Sandbox
 from egress.test_calls import DONE, SERVER, WEB, call
 
 pytestmark = pytest.mark.bench

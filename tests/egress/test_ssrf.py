@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from harness import dns as d
-from harness.egress import DGRAM, Canary
 from harness.patience import patience
+from harness.played import dns as d
+from harness.played.egress import DGRAM, Canary
 
 PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1::1"
 # Where there are canaries: addresses that a machine can have.
@@ -115,7 +115,7 @@ def test_public_ones_are_reached(egress, net, dns, good):
 
 def test_nat64_of_a_public_address_is_public(egress, ns):
     """64:ff9b::/96 leads to the IPv4 address inside, which is judged."""
-    from harness import netns
+    from harness.net import netns
     with ns.entered():
         netns.add_address("64:ff9b::5db8:d822")
     c = Canary(ns, "64:ff9b::5db8:d822", PORT)

@@ -15,11 +15,12 @@ import zlib
 
 import pytest
 
-from harness import dns as d, listening
+from harness import listening
+from harness.clients.mcp import Client, text
 from harness.instance import SRC
-from harness.mcp import Client, text
 from harness.patience import patience, until
-from harness.upstream import Service
+from harness.played import dns as d
+from harness.played.upstream import Service
 
 PUBLIC, SECOND = "93.184.216.34", "142.250.185.14"
 V6 = "2606:2800:220:1::1"
@@ -321,7 +322,7 @@ def test_redirects_that_may_not(fetch, target):
 def test_W_35_no_cookies_and_no_way_down(fetch):
     assert content(fetch("http://site.example/to?url=/cookie"))["text"] == "None"
     import sys
-    from harness.upstream import runner_modules
+    from harness.played.upstream import runner_modules
     runner_modules()
     low = sys.modules.get("mcpbox_http") or __import__("mcpbox_http")
     with pytest.raises(low.RedirectError):
@@ -405,7 +406,7 @@ def test_what_was_connected_to_is_in_the_record(fetch, instance):
 
 def test_it_is_nobody_elses_right(instance, installed):
     """Another server's tool that declares the same has not been granted it."""
-    from harness import flow
+    from harness.clients import flow
     with Client(instance.address) as c:
         name = flow.publish(instance, c, "mine", "steal", "import mcpbox\ndef main():\n"
                             "    return mcpbox.http.get('http://site.example/').text\n", requires=["*"])

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import zlib
 
-from harness.mcp import META, text
+from harness.clients.mcp import META, text
 from harness.patience import patience, until
 from harness.place import SRC
 

@@ -1,13 +1,12 @@
 """The suite as its package installed it, under the machine's systemd: with the
-face that harness.flow, harness.load and harness.api_token know an instance by."""
+face that harness.clients.flow, harness.clients.load and harness.clients.api_token know an instance by."""
 import json
 import os
 import re
 import subprocess
-import time
 
-from harness.mcp import text
-from harness.patience import patience
+from harness.clients.mcp import text
+from harness.patience import eventually, patience
 
 # Process, unit: the main processes of an installation.
 UNITS = {"gatewayd-local": "mcpbox-gatewayd@local.service",
@@ -51,14 +50,6 @@ def show(unit, *properties):
     """A unit's properties, name -> text."""
     out = systemctl("show", "-p", ",".join(properties), unit)
     return dict(line.split("=", 1) for line in out.splitlines())
-
-
-def eventually(what, seconds=120, pause=0.1):
-    """Waits until what() is true; its value, or the last one. seconds: of a quiet machine."""
-    deadline = time.monotonic() + patience(seconds)
-    while not (value := what()) and time.monotonic() < deadline:
-        time.sleep(pause)
-    return value
 
 
 def apt_install(deb, *options):
@@ -117,7 +108,7 @@ class Installed:
             r = client.call(tool, {"nonce": nonce})
             assert r.result or r.error["data"]["failure_mode"] in ("sandbox_unavailable", "upgrading"), r
             return r if r.result else None
-        r = eventually(answered, pause=1)
+        r = eventually(answered, step=1)
         assert r, self.logs()
         return text(r)
 

@@ -13,12 +13,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 from harness import template
 from harness.patience import QUEUE_WAIT, WAIT_FACTOR, patience, until
 from harness.place import BUILD, SRC
-from harness.started import started
+from harness.played.started import started
 
 TOOL = os.path.join(SRC, "contrib", "instance")
 #: Seconds until an instance must be up, on an ordinary machine; ends a hang.
@@ -215,16 +214,11 @@ class Instance:
 
     def address(self, name="gatewayd-local"):
         """(host, port) where gatewayd-local or admind-http listens now."""
-        deadline = time.monotonic() + patience(10)
-        while True:
-            try:
-                with open(self.run(name + ".addr"), encoding="ascii") as f:
-                    host, port = f.read().split("\n")[0].rsplit(":", 1)
-                    return host, int(port)
-            except (OSError, ValueError):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+        def read():
+            with open(self.run(name + ".addr"), encoding="ascii") as f:
+                host, port = f.read().split("\n")[0].rsplit(":", 1)
+                return host, int(port)
+        return until(read, 10, during=(OSError, ValueError))
 
     def ctl(self, *args, check=True, stdin=None):
         r = subprocess.run([*self.ctl_prefix, os.path.join(self.state, "bin", "mcpboxctl"), *args], text=True,

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from harness.instance import BUILD, SRC, take_block
-from harness.patience import patience
+from harness.patience import patience, until
 
 USERS = {"mcpbox-gw-local": 1, "mcpbox-gw-tunnel": 2, "mcpbox-admin": 3, "mcpbox-adminweb": 4,
          "mcpbox-check": 5, "mcpbox-vault": 6, "mcpbox-sandbox": 7, "mcpbox-pool": 8,
@@ -130,10 +130,8 @@ class Machine:
         self.proc = subprocess.Popen(
             ["unshare", "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc",
              "bash", "-c", BOOT, "boot", self.dir], stdout=subprocess.DEVNULL, start_new_session=True)
-        end = time.monotonic() + patience(20)
-        while not os.path.exists(os.path.join(self.dir, "booted")):
-            assert time.monotonic() < end and self.proc.poll() is None, "the machine does not start"
-            time.sleep(0.02)
+        until(lambda: os.path.exists(os.path.join(self.dir, "booted")) or self.proc.poll() is not None, 20)
+        assert self.proc.poll() is None, "the machine does not start"
         with open(f"/proc/{self.proc.pid}/task/{self.proc.pid}/children", encoding="ascii") as f:
             self.init = f.read().split()[0]
 

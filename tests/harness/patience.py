@@ -23,14 +23,30 @@ def patience(seconds):
     return seconds * FACTOR
 
 
-def until(what, seconds=60, step=0.02, say=lambda: ""):
+def until(what, seconds=60, step=0.02, say=lambda: "", during=()):
     """Waits until what() is true, and returns what it returned. say: called for the
-    message if it never is."""
+    message if it never is. during: exceptions of what() that mean "not yet"; one that
+    lasts is raised."""
     end = time.monotonic() + patience(seconds)
     while True:
         # Before the look: a machine that stands still after it must not decide.
         late = time.monotonic() > end
-        if got := what():
-            return got
+        try:
+            if got := what():
+                return got
+        except during:
+            if late:
+                raise
         assert not late, f"still not after {patience(seconds):.0f} s: {say()}"
+        time.sleep(step)
+
+
+def eventually(what, seconds=120, step=0.1):
+    """The same for who judges what came: the value of what() once it is true, or its
+    last one."""
+    end = time.monotonic() + patience(seconds)
+    while True:
+        late = time.monotonic() > end
+        if (got := what()) or late:
+            return got
         time.sleep(step)

@@ -13,7 +13,7 @@ import psycopg
 
 from harness import template
 from harness.patience import patience, until
-from harness.started import started
+from harness.played.started import started
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 
-from harness.installed import command, eventually, systemctl
-from harness.load import TYPED
-from harness.mcp import Client, connection, text
-from harness.patience import patience
+from harness.clients.load import TYPED
+from harness.clients.mcp import Client, connection, text
+from harness.installed import command, systemctl
+from harness.patience import eventually, patience
 
 CODE = '''\
 import time

@@ -1,7 +1,7 @@
-"""What tests of admind alone share; whose peers are played (harness/admind.py)."""
+"""What tests of admind alone share; whose peers are played (harness/played/admind.py)."""
 import pytest
 
-from harness.admind import Admind
+from harness.played.admind import Admind
 
 
 @pytest.fixture(scope="module")

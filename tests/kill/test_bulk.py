@@ -5,14 +5,13 @@ import os
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
-from harness.patience import patience
-from harness.rest import Rest
+from harness.patience import patience, until
 
 MANY = 24
 
@@ -75,18 +74,14 @@ def test_killed_half_way(instance, victim):
         p.wait(patience(60))
         p.stdout.read()
         p.stderr.read()
-    deadline = time.monotonic() + patience(40)
-    while True:         # until what was killed is back
-        try:
-            whole(instance, items)
-            r = instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)
-            now = state(instance, items)
-            if set(now.values()) == {"approved"}:
-                break
-        except RuntimeError:
-            pass
-        assert time.monotonic() < deadline, (victim, r.stdout, r.stderr)
-        time.sleep(0.3)
+    said = []
+
+    def approved():
+        whole(instance, items)
+        said[:] = [instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)]
+        return set(state(instance, items).values()) == {"approved"}
+    # until what was killed is back
+    until(approved, 40, 0.3, say=lambda: (victim, said), during=RuntimeError)
     whole(instance, items)
     r = instance.ctl("approvals", "bulk", "approve", stdin=lines, check=False)
     assert r.returncode == 1 and r.stdout.count(" refused\n") == MANY
@@ -114,32 +109,16 @@ def test_killed_half_way_over_rest(instance, victim, done):
     got = []
     t = threading.Thread(target=quiet)
     t.start()
-    deadline = time.monotonic() + patience(20)
-    while sum(s == "approved" for s in state(instance, items).values()) < done:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: sum(s == "approved" for s in state(instance, items).values()) >= done, 20, 0.005)
     os.kill(instance.service_pid(victim), signal.SIGKILL)
     t.join(patience(60))
     assert not t.is_alive()
-    deadline = time.monotonic() + patience(40)
-    while True:
-        try:
-            whole(instance, items)
-            post()
-            if set(state(instance, items).values()) == {"approved"}:
-                break
-        except (OSError, RuntimeError, http.client.HTTPException):
-            pass
-        assert time.monotonic() < deadline, (victim, got[-1:])
-        time.sleep(0.3)
+    def approved():
+        whole(instance, items)
+        post()
+        return set(state(instance, items).values()) == {"approved"}
+    until(approved, 40, 0.3, say=lambda: (victim, got[-1:]), during=(OSError, RuntimeError, http.client.HTTPException))
     whole(instance, items)
     # who asks once more is told of each that it is done
-    deadline = time.monotonic() + patience(20)
-    while True:
-        try:
-            post()
-            break
-        except (OSError, http.client.HTTPException):
-            assert time.monotonic() < deadline
-            time.sleep(0.3)
+    until(lambda: post() or True, 20, 0.3, during=(OSError, http.client.HTTPException))
     assert [i["failure_mode"] for i in got[-1][2]["items"]] == ["already_decided"] * MANY

@@ -5,14 +5,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import psycopg
 import pytest
 
+from harness.clients.mcp import Client
 from harness.instance import Instance
-from harness.mcp import Client
-from harness.patience import patience
+from harness.patience import patience, until
 
 MANY = 12       # objects of each of two servers
 PIECES = "x" * 90000    # what makes the text long enough to be met under way
@@ -49,16 +48,8 @@ def there(instance):
         "t.server_id = s.id AND v.state = 'draft') FROM mcpbox.servers s WHERE s.name LIKE 'imp%'"))
 
 
-def until(what, seconds=40):
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        try:
-            if (got := what()):
-                return got
-        except (RuntimeError, psycopg.Error, OSError):
-            pass
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
+def comes(what, seconds=40):
+    return until(what, seconds, 0.01, during=(RuntimeError, psycopg.Error, OSError))
 
 
 STAGES = {"text": "SELECT 1 FROM mcpbox.import_parts LIMIT 1",
@@ -74,12 +65,12 @@ def test_killed_half_way(instance, export, stage, victim):
     with psycopg.connect(f"host={instance.run('postgresql')} dbname=mcpbox user=postgres", autocommit=True) as c, \
             subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "import", export],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-        until(lambda: c.execute(STAGES[stage]).fetchone(), 20)
+        comes(lambda: c.execute(STAGES[stage]).fetchone(), 20)
         pid = p.pid if victim == "mcpboxctl" else instance.service_pid(victim)
         os.kill(pid, signal.SIGKILL)
         p.communicate(timeout=patience(60))
     # what of it still runs comes to its end; then all is there, or nothing
-    until(lambda: instance.psql("SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE state = 'active' "
+    comes(lambda: instance.psql("SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE state = 'active' "
                                 "AND query LIKE '%import_finish%' AND pid <> pg_backend_pid())"))
     after = there(instance)
     assert after in (before, before + [MANY] * 2), (stage, victim, after)
@@ -92,7 +83,7 @@ def test_killed_half_way(instance, export, stage, victim):
     def again():
         r = instance.ctl("--json", "import", export, check=False)
         return r.returncode == 0 and json.loads(r.stdout)
-    said = until(again)
+    said = comes(again)
     assert said["objects"] == 2 * MANY and len(said["servers"]) == 2, said["skipped"][:1]
     assert there(instance) == after + [MANY] * 2
     assert not instance.psql("SELECT 1 FROM mcpbox.callable WHERE exposed_name LIKE 'imp%'")

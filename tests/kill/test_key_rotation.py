@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.mcp import Client
-from harness.patience import patience
-from harness.rest import Rest
+from harness.patience import patience, until
 from kill.halfway import stopped_after
 
 SECRETS, TOOLS = 40, 4
@@ -73,27 +73,23 @@ def answers(instance, name="rotated__t0", expected=value(0)):
 
 def resumed(instance, seconds=30):
     """After something was killed: everything that rests opens, and serves."""
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        r = instance.ctl("key", "verify", "--json", check=False)
-        if r.returncode == 0:
-            break
-        assert '"unreadable"' not in r.stdout, (r.stdout, r.stderr)
-        assert time.monotonic() < deadline, r.stderr
-        time.sleep(0.1)
+    last = []
+
+    def verified():
+        last[:] = [r := instance.ctl("key", "verify", "--json", check=False)]
+        assert r.returncode == 0 or '"unreadable"' not in r.stdout, (r.stdout, r.stderr)
+        return r if r.returncode == 0 else None
+    r = until(verified, seconds, 0.1, say=lambda: last)
     assert '"unreadable":0}' in r.stdout, r.stdout
-    while True:
-        try:
-            answers(instance)
-            break
-        except (AssertionError, OSError, KeyError, TypeError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-    r = Rest(lambda: instance.address("admind-http"))
-    while r.login("admin", instance.password)[0] != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: answers(instance) or True, seconds, 0.1, during=(AssertionError, OSError, KeyError, TypeError))
+    rest = Rest(lambda: instance.address("admind-http"))
+    until(lambda: rest.login("admin", instance.password)[0] == 200, seconds, 0.1)
+
+
+def seen(instance, seconds):
+    """What the command says once it has looked at all that rests."""
+    return until(lambda: r if '"seen"' in (r := instance.ctl("key", "verify", "--json", check=False)).stdout else None,
+                 seconds, 0.1, say=lambda: instance.ctl("key", "verify", "--json", check=False).stderr)
 
 
 class Half:
@@ -126,10 +122,9 @@ def finish(instance):
     assert set(counts(instance)) == {now}
     assert {n for n in keys(instance) if n in ("master.key.next", "master.key.fresh")} == set()
     resumed(instance)
-    deadline = time.monotonic() + patience(10)    # the newest anchor may be on its way yet
-    while (r := instance.ctl("audit", "verify", check=False)).returncode != 0:
-        assert time.monotonic() < deadline, r.stderr
-        time.sleep(0.1)
+    # the newest anchor may be on its way yet
+    until(lambda: instance.ctl("audit", "verify", check=False).returncode == 0, 10, 0.1,
+          say=lambda: instance.ctl("audit", "verify", check=False).stderr)
     return now
 
 
@@ -346,10 +341,7 @@ def test_verify_does_not_count_a_key_that_ends(instance, tmp_path):
     restart_vault(instance)
     now = finish(instance)
     instance.ctl("restore", "--leave-unreadable", path)
-    deadline = time.monotonic() + patience(30)
-    while '"seen"' not in (r := instance.ctl("key", "verify", "--json", check=False)).stdout:
-        assert time.monotonic() < deadline, r.stderr
-        time.sleep(0.1)
+    r = seen(instance, 30)
     assert r.returncode == 1 and json.loads(r.stdout)["unreadable"] > 0, r
     assert set(counts(instance)) == {before} and status(instance)["key"] == now
     instance.ctl("key", "import", os.path.join(instance.state, "key", "master.key." + before))
@@ -383,10 +375,7 @@ def test_a_lost_key(instance):
     os.chown(path, st.st_uid, st.st_gid)
     os.chmod(path, 0o400)
     os.kill(instance.service_pid("admind-vault"), signal.SIGKILL)
-    deadline = time.monotonic() + patience(20)
-    while '"seen"' not in (r := instance.ctl("key", "verify", "--json", check=False)).stdout:
-        assert time.monotonic() < deadline, r.stderr
-        time.sleep(0.1)
+    seen(instance, 20)
     r = instance.ctl("secret", "set", "rotated", "S0", stdin="x", check=False)
     assert r.returncode == 1 and "no longer valid" in r.stderr, r.stderr
     r = instance.ctl("key", "rotate", check=False)

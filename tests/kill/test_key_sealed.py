@@ -8,17 +8,16 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 
-from harness.creds import PROGRAM, Sealed
 from harness.instance import Instance
+from harness.net.creds import PROGRAM, Sealed
 from kill.halfway import stopped_after
 from kill.test_key_rotation import answers, counts, resumed, status, value, SHOW
-from harness import flow
-from harness.mcp import Client
-from harness.patience import patience
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.patience import patience, until
 
 pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="needs systemd-creds(1)")
 SECRETS = 30
@@ -38,10 +37,7 @@ def machine():
 def restart(instance):
     pid = instance.service_pid("admind-vault")
     os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + patience(20)
-    while instance.service_pid("admind-vault") in (None, pid):
-        assert time.monotonic() < end, instance.logs()
-        time.sleep(0.05)
+    until(lambda: instance.service_pid("admind-vault") not in (None, pid), 20, 0.05, say=instance.logs)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +50,9 @@ def instance(machine):
         with Client(i.address) as c:
             c.manage("mcpbox_create_server", name="rotated", description="Of the tests.")
             # The vault is there again; admind finds that a moment later.
-            end = time.monotonic() + patience(20)
             for n in range(SECRETS):
-                while i.ctl("secret", "set", "rotated", f"S{n}", stdin=value(n), check=False).returncode != 0:
-                    assert time.monotonic() < end, i.logs()
-                    time.sleep(0.1)
+                until(lambda n=n: i.ctl("secret", "set", "rotated", f"S{n}", stdin=value(n),
+                                        check=False).returncode == 0, 20, 0.1, say=i.logs)
             flow.publish(i, c, "rotated", "t0", SHOW, secrets=["S0"])
         yield i
     finally:
@@ -66,10 +60,7 @@ def instance(machine):
 
 
 def resumed_status(i):
-    end = time.monotonic() + patience(20)
-    while i.ctl("key", "status", check=False).returncode != 0:
-        assert time.monotonic() < end, i.logs()
-        time.sleep(0.1)
+    until(lambda: i.ctl("key", "status", check=False).returncode == 0, 20, 0.1, say=i.logs)
 
 
 def command(instance, *words):

@@ -10,10 +10,11 @@ import time
 import psycopg
 import pytest
 
-from harness import flow, seed
+from harness import seed
+from harness.clients import flow
+from harness.clients.load import CODE, Load
+from harness.clients.mcp import Client, text
 from harness.instance import Instance
-from harness.load import CODE, Load
-from harness.mcp import Client, text
 from harness.patience import patience, until
 
 #: Kills of sandboxd under calls: tests/soak has as many as the promise names.

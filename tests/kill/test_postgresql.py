@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from harness.clients.load import Load
 from harness.instance import Instance
-from harness.load import Load
 
 
 @pytest.fixture(scope="module")

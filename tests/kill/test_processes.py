@@ -6,9 +6,9 @@ import time
 import pytest
 
 from harness import seed
+from harness.clients.load import Load
 from harness.instance import DAEMONS, Instance
-from harness.load import Load
-from harness.patience import patience
+from harness.patience import until
 
 KILLS = 50
 
@@ -74,10 +74,7 @@ def test_a_call_under_way_when_it_dies(instance, role):
     """One long call, one death in its middle: one record, a typed answer."""
     with Load(instance, at_once=1, ms=700) as load:
         load.resumed()
-        deadline = time.monotonic() + patience(10)
-        while not instance.runners():	# a call runs
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(instance.runners, 10, 0.01)	# a call runs
         time.sleep(0.2)
         there = victims(instance) | {"runner": instance.runners()}
         if there.get(role):
@@ -97,9 +94,7 @@ def test_a_dead_broker_leaves_no_runner(instance):
             assert len(old) > 2
             os.kill(victims(instance)[role][0], signal.SIGKILL)
             load.stopping.set()
-            deadline = time.monotonic() + patience(3)
-            while old & {p for pids in instance.pool().values() for p in pids}:
-                assert time.monotonic() < deadline, (role, instance.pool())
-                time.sleep(0.05)
+            until(lambda: not old & {p for pids in instance.pool().values() for p in pids},
+                  3, 0.05, say=lambda: (role, instance.pool()))
             load.resumed()
         load.account()

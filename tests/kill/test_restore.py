@@ -14,15 +14,14 @@ import secrets
 import signal
 import subprocess
 import threading
-import time
 
 import psycopg
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, text
 from harness.instance import Instance, processes
-from harness.mcp import Client, text
-from harness.patience import patience
+from harness.patience import patience, until
 
 #: How one sees from outside that a restore has come so far.
 STAGES = {
@@ -98,14 +97,8 @@ def databases(instance):
         return {r[0] for r in c.execute("SELECT datname FROM pg_database WHERE NOT datistemplate")} - {"postgres"}
 
 
-def until(what, seconds=40):
-    deadline = time.monotonic() + patience(seconds)
-    while True:
-        with contextlib.suppress(AssertionError, RuntimeError, psycopg.Error, OSError):
-            if (got := what()):
-                return got
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
+def comes(what, seconds=40):
+    return until(what, seconds, 0.01, during=(AssertionError, RuntimeError, psycopg.Error, OSError))
 
 
 def served(instance, tool):
@@ -116,13 +109,13 @@ def served(instance, tool):
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-        until(lambda s=s, pid=pid: instance.service_pid(s) not in (None, pid))
+        comes(lambda s=s, pid=pid: instance.service_pid(s) not in (None, pid))
 
     def runs():
         with Client(instance.address, timeout=patience(10)) as c:
             return text(c.call(tool)) == "kept"
 
-    until(runs)
+    comes(runs)
     return {s["name"] for s in instance.ctl_json("servers", "--limit", "200")["items"]}
 
 
@@ -137,7 +130,7 @@ def test_killed_half_way(instance, saved, stage, victim):
         with Client(instance.address, timeout=patience(10)) as c:
             return c.manage("mcpbox_create_server", name=later)
 
-    until(make)
+    comes(make)
     with contextlib.ExitStack() as stack:
         c = stack.enter_context(contextlib.closing(superuser(instance)))
         if stage == "swaps":
@@ -146,7 +139,7 @@ def test_killed_half_way(instance, saved, stage, victim):
         pipe = stack.enter_context(contextlib.closing(Held(path, COME[stage])))
         p = subprocess.Popen([os.path.join(instance.state, "bin", "mcpboxctl"), "restore", pipe.path],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(lambda: c.execute(STAGES[stage]).fetchone())
+        comes(lambda: c.execute(STAGES[stage]).fetchone())
         assert p.poll() is None
         if victim == "mcpboxctl":
             os.kill(p.pid, signal.SIGKILL)
@@ -162,7 +155,7 @@ def test_killed_half_way(instance, saved, stage, victim):
                 holder.execute("ROLLBACK")
         pipe.let_go()
         p.wait(patience(60))
-    there = until(lambda: databases(instance))
+    there = comes(lambda: databases(instance))
     assert "mcpbox" in there
     now = served(instance, tool)
     # wholly before, or wholly restored; and told so
@@ -171,7 +164,7 @@ def test_killed_half_way(instance, saved, stage, victim):
     elif victim in ("pg_restore", "postgresql"):
         assert later in now
     # the command again
-    again = until(lambda: (r := instance.ctl("--json", "restore", path, check=False)).returncode == 0
+    again = comes(lambda: (r := instance.ctl("--json", "restore", path, check=False)).returncode == 0
                   and json.loads(r.stdout))
     assert again["database"] == "mcpbox" and "mcpbox_restoring" not in databases(instance)
     assert later not in served(instance, tool)

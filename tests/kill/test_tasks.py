@@ -1,7 +1,6 @@
 """Tasks outlive processes: each one killed while a task works, waits for its
 client, or has ended. The task is right afterwards, there is one record of it,
 and it never ran twice."""
-import contextlib
 import http.client
 import os
 import signal
@@ -9,11 +8,11 @@ import time
 
 import pytest
 
-from harness import tasks
+from harness.clients import tasks
+from harness.clients.mcp import Client
+from harness.clients.tasks import Tasks, record
 from harness.instance import Instance
-from harness.mcp import Client
-from harness.patience import patience
-from harness.tasks import Tasks, record
+from harness.patience import patience, until
 
 # Whoever dies, a task goes on; but with the sandbox its runner is gone.
 GOES_ON = ("gatewayd-local", "admind", "admind-check", "admind-vault", "postgresql", "backends")
@@ -40,24 +39,15 @@ class Patient(Tasks):
     """Asks again while something restarts; a call it sends once."""
 
     def get(self, task):
-        deadline = time.monotonic() + patience(30)
-        while True:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                r = self.ask("tasks/get", {"taskId": task})
-                if r.result:
-                    return r.result
-                assert r.error["code"] == -32603, r
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        def got():
+            r = self.ask("tasks/get", {"taskId": task})
+            assert r.result or r.error["code"] == -32603, r
+            return r.result
+        return until(got, 30, 0.05, during=(OSError, http.client.HTTPException))
 
     def again(self, what, *args, **kw):
-        deadline = time.monotonic() + patience(30)
-        while True:
-            try:
-                return what(*args, **kw)
-            except (OSError, http.client.HTTPException, AssertionError):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+        return until(lambda: [what(*args, **kw)], 30, 0.05,
+                     during=(OSError, http.client.HTTPException, AssertionError))[0]
 
 
 @pytest.fixture
@@ -67,10 +57,7 @@ def client(instance, names):
     with Patient(instance.address) as c:
         task = c.again(c.start, names["work"])
         assert c.until(task, timeout=30)["status"] in tasks.ENDED
-        deadline = time.monotonic() + patience(10)
-        while instance.runners():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: not instance.runners(), 10)
         yield c
 
 
@@ -90,21 +77,12 @@ def kill(instance, role):
 
 
 def running(instance):
-    deadline = time.monotonic() + patience(10)
-    while not instance.runners():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(instance.runners, 10, 0.01)
 
 
 def psql(instance, query):
     """PostgreSQL may have just been killed."""
-    deadline = time.monotonic() + patience(30)
-    while True:
-        try:
-            return instance.psql(query)
-        except RuntimeError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    return until(lambda: [instance.psql(query)], 30, 0.1, during=RuntimeError)[0]
 
 
 def closed(instance, task):
@@ -149,10 +127,7 @@ def test_while_it_asks(instance, client, names, role):
     assert again == first
     (key,) = first
     client.again(client.update, task, **{key: {"action": "accept", "content": {"name": "one"}}})
-    deadline = time.monotonic() + patience(30)
-    while (second := client.questions(task, timeout=30)) == first:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    second = until(lambda: q if (q := client.questions(task, timeout=30)) != first else None, 30)
     (key,) = second
     kill(instance, role)	# the answer may meet nobody
     client.again(client.update, task, **{key: {"action": "accept", "content": {"name": "two"}}})
@@ -197,10 +172,7 @@ def test_the_sandbox_dies(instance, client, names, role, stage):
     # looks busy while it begins).
     instance.control.wait(patience(60))
     assert client.until(client.again(client.start, names["work"]))["status"] == "completed"
-    deadline = time.monotonic() + patience(5)
-    while instance.runners():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not instance.runners(), 5, 0.05)
     assert client.get(task)["lastUpdatedAt"] == t["lastUpdatedAt"]
     assert closed(instance, task) == outcome
 
@@ -231,16 +203,12 @@ def test_questions_before_the_task_and_a_dead_gateway(instance, client, names):
     assert r.result["resultType"] == "input_required", r
     kill(instance, "gatewayd-local")
     params = {"name": names["first"], "arguments": {}, "requestState": r.result["requestState"]}
-    deadline = time.monotonic() + patience(20)
-    while (r := client.again(client.ask, "tools/call", params)).error["code"] == -32603:
-        assert time.monotonic() < deadline, r	# it is starting
-        time.sleep(0.1)
+    # it is starting
+    r = until(lambda: r if (r := client.again(client.ask, "tools/call", params)).error["code"] != -32603 else None,
+              20, 0.1)
     assert r.error["code"] == -32602, r
     instance.psql("UPDATE mcpbox.tasks SET expires_at = now() WHERE state = 'input_required'")
-    deadline = time.monotonic() + patience(10)
-    while instance.runners():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not instance.runners(), 10, 0.05)
 
 
 def test_one_record_each(instance):

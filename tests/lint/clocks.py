@@ -7,6 +7,9 @@ is a benchmark: tests/bench, tests/soak, and modules marked `bench`.
 
 A literal as a hang's limit is refused too: patience() makes the limit grow where the
 machine is slow.
+
+And nobody writes the loop again that until() and eventually() are: one that sleeps
+between looks, until a clock or a number of rounds ends it.
 """
 import ast
 import pathlib
@@ -57,6 +60,36 @@ PLANTED_LIMITS = """
 p.wait(10); p.wait(patience(10)); p.communicate(timeout=3); stop.wait(0.05); ", ".join(x)
 subprocess.run(["a"], timeout=60, check=True)
 socket.create_connection(a, timeout=patience(4))
+"""
+
+#: Loops that sleep and are no wait, each with its reason.
+LOOPS = {
+    "tests/harness/patience.py": (2, "the helpers themselves"),
+    "tests/harness/clients/load.py": (1, "how long the service was away is the result, and its limit the claim"),
+    "tests/bench/parts.py": (1, "a benchmark: the time until the first answer is what it measures"),
+    "tests/lint/collection.py": (1, "waits for the clock's next second"),
+    "tests/integration/sandbox/test_sandboxd_pool.py": (1, "kills runners for three seconds"),
+    "tests/integration/vault/test_vault_admins.py": (1, "a login is used at a pace that the test sets"),
+}
+PLANTED_LOOPS = """
+while not f():
+    assert time.monotonic() < end
+    time.sleep(1)
+for _ in range(9):
+    if f():
+        break
+    time.sleep(1)
+for pause in (1, 2):
+    time.sleep(pause)
+while not stop.is_set():
+    t = time.monotonic()
+    time.sleep(1)
+while True:
+    while time.monotonic() < end:
+        time.sleep(1)
+def f():
+    for _ in range(3):
+        time.sleep(1)
 """
 
 
@@ -127,9 +160,32 @@ def limits(text):
                 yield c.lineno
 
 
+def inside(loop):
+    """What a loop itself does: not the functions and loops that it holds."""
+    nodes = list(ast.iter_child_nodes(loop))
+    for n in nodes:
+        yield n
+        if not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.While, ast.For)):
+            nodes += ast.iter_child_nodes(n)
+
+
+def polls(text):
+    """Lines of loops that sleep between looks until a clock, or a count, ends them."""
+    for loop in ast.walk(ast.parse(text)):
+        if not isinstance(loop, (ast.While, ast.For)):
+            continue
+        does = list(inside(loop))
+        sleeps = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "time.sleep" for n in does)
+        clock = any(isinstance(n, ast.Compare) and any(map(reads_clock, ast.walk(n))) for n in does)
+        counted = isinstance(loop, ast.For) and getattr(loop.target, "id", "") == "_" \
+            and any(isinstance(n, (ast.Break, ast.Return)) for n in does)
+        if sleeps and (clock or counted):
+            yield loop.lineno
+
+
 def main():
-    got = found(PLANTED), len(IN_C.findall(PLANTED_C)), sorted(limits(PLANTED_LIMITS))
-    if got != (["test_bad", "test_named", "test_told"], 2, [2, 2, 3]):
+    got = found(PLANTED), len(IN_C.findall(PLANTED_C)), sorted(limits(PLANTED_LIMITS)), sorted(polls(PLANTED_LOOPS))
+    if got != (["test_bad", "test_named", "test_told"], 2, [2, 2, 3], [2, 5, 15]):
         sys.exit(f"the check can't fail: {got}")
     bad = 0
     for p in sorted((ROOT / "tests").rglob("*.[ch]")):
@@ -138,6 +194,11 @@ def main():
             bad += 1
     for p in sorted((ROOT / "tests").rglob("*.py")):
         name, text = p.relative_to(ROOT).as_posix(), p.read_text(encoding="utf-8")
+        lines = sorted(polls(text))
+        if len(lines) != LOOPS.get(name, (0, ""))[0]:
+            print(f"{name}:{lines}: waits by a loop of its own: until() or eventually() of harness/patience.py "
+                  f"({LOOPS.get(name, (0, ''))[0]} are known)")
+            bad += 1
         if name.startswith(("tests/bench/", "tests/soak/")) or "pytestmark = pytest.mark.bench" in text:
             continue
         for f in found(text):

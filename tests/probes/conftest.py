@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import Instance
-from harness.mcp import Client
 from probes import runner_driver
 from probes.controls import Controls
 

@@ -9,11 +9,11 @@ import re
 import select
 import signal
 import socket
-import struct
 import termios
 
 from harness.instance import BUILD, take_block
 from harness.patience import patience
+from harness.tlv import tlv
 from probes import ipcframes
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x20000, 0x2000000, 0x4000000
@@ -109,11 +109,7 @@ class Runner:
         values.update(limits)
         if isinstance(code, str):
             code = code.encode("utf-8")
-        tlv = b""
-        for key, value in secrets:
-            for tag, item in ((1, key), (2, value)):
-                item = item.encode("utf-8")
-                tlv += struct.pack(">BI", tag, len(item)) + item
+        named = tlv(*(f for key, value in secrets for f in ((1, key), (2, value))))
         ipcframes.send(self.channel, "execute", kind=kind, name=name,
                        form=form, driver=driver, network=network,
                        stdout_max=stdout_max, result_max=result_max,
@@ -123,7 +119,7 @@ class Runner:
         if not isinstance(arguments, bytes):
             arguments = json.dumps(arguments).encode("utf-8")
         ipcframes.send(self.channel, "arguments", json=arguments)
-        ipcframes.send(self.channel, "secrets", tlv=tlv)
+        ipcframes.send(self.channel, "secrets", tlv=named)
 
     def result(self, timeout=patience(30)):
         """(kind, fields) of the final frame; None if it ended without."""

@@ -1,5 +1,5 @@
 """The one socket that a runner has: what can be learnt of its other end, and
-done to it, beyond frames (integration/test_hostile_runner.py has those)."""
+done to it, beyond frames (integration/sandbox/test_hostile_runner.py has those)."""
 import errno
 import os
 import signal

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from harness.sandbox import ask_for_user_namespace
+from harness.played.sandbox import ask_for_user_namespace
 
 CALL = '''
 def main(nr: int, args: list):
@@ -212,7 +212,7 @@ def test_zero_is_not_unlimited(pool, limit):
 def test_no_new_user_namespace_even_without_the_filter(pool):
     """user.max_user_namespaces is 0 in the pool, and its own root with all
     capabilities and no filter gets none; outside the same call works. The
-    real pool-init: integration/test_hostile_runner.py."""
+    real pool-init: integration/sandbox/test_hostile_runner.py."""
     limit, error = ask_for_user_namespace(0)
     assert limit > 0 and error == 0
     assert ask_for_user_namespace(pool.init()) == (0, errno.ENOSPC)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from harness import transcript
-from harness.mcp import Client, text
+from harness.clients import transcript
+from harness.clients.mcp import Client, text
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
 PAGE = SRC / "docs/FIRST-HOUR.md"

@@ -4,27 +4,18 @@ import subprocess
 import sys
 import time
 
+from harness.patience import until
 from harness.pg import lives
 from runner.execute import Running
 
-#: Ends a wait that would never end; no verdict.
-HANG_S = 60
-
 
 def ended(running):
-    end = time.monotonic() + HANG_S
-    while not running.poll():
-        assert time.monotonic() < end, "the job does not end"
-        time.sleep(0.01)
+    until(running.poll, step=0.01, say=lambda: "the job does not end")
     return running
 
 
 def appears(path):
-    end = time.monotonic() + HANG_S
-    while not path.exists() or not path.read_text():
-        assert time.monotonic() < end, f"{path} does not appear"
-        time.sleep(0.01)
-    return path.read_text()
+    return until(lambda: path.exists() and path.read_text(), step=0.01, say=lambda: f"{path} does not appear")
 
 
 def test_status_and_output(tmp_path):
@@ -103,7 +94,4 @@ def test_the_end_of_the_runner_is_the_end_of_its_jobs(tmp_path):
     pid = int(appears(up))
     p.kill()
     p.wait()
-    end = time.monotonic() + HANG_S
-    while lives(pid):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: not lives(pid), step=0.01)

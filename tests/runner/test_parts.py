@@ -49,7 +49,7 @@ def test_only_long_parts_have_patterns():
     ("tests/vm/guest", {"vm"}),
     (".clang-tidy", {"tidy"}),
     ("docs/TOOLS.md", set()),
-    ("tests/integration/test_rates.py", set()),
+    ("tests/integration/calls/test_rates.py", set()),
 ])
 def test_paths_to_parts(path, parts):
     assert {p.name for p in PARTS if p.touched_by([path])} == parts

@@ -11,10 +11,11 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.document import replace_section, table
 from harness.instance import BUILD, SRC, Instance
-from harness.mcp import Client
+from harness.patience import until
 from soak.machine_state import names, runner_uids, state, zygote
 
 CALLS = int(os.environ.get("MCPBOX_SOAK_CALLS", "100000"))
@@ -95,16 +96,14 @@ def chunk(instance, tool, first, count, out):
 def rest(instance):
     """No record open, no runner busy, the pool as small as it may be, one
     zygote: from here any two moments are alike."""
-    deadline = time.monotonic() + REST
-    while instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' LIMIT 1"):
-        assert time.monotonic() < deadline, "records stay open"
-        time.sleep(0.2)
-    same = 0
-    while same < 4:
-        at_rest = len(runner_uids(instance)) == POOL_MIN and len(zygote(instance)) == 1
-        same = same + 1 if at_rest else 0
-        assert time.monotonic() < deadline, "the pool does not come to rest"
-        time.sleep(0.5)
+    until(lambda: not instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' LIMIT 1"),
+          REST, 0.2, say=lambda: "records stay open")
+    looks = []
+
+    def at_rest():
+        looks.append(len(runner_uids(instance)) == POOL_MIN and len(zygote(instance)) == 1)
+        return looks[-4:] == [True] * 4
+    until(at_rest, REST, 0.5, say=lambda: "the pool does not come to rest")
 
 
 def grown(warm, after):

@@ -12,13 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
+
+#include "unit.h"
 
 enum { LC_DEADLINE_MS = 20000, LC_MAX = 4 * 1024 * 1024 };
 

@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client, Reply
 from harness.instance import DAEMONS
-from harness.mcp import Client, Reply
 from harness.patience import patience, until
 from harness.seed import SEED
 from wire import mutate, published

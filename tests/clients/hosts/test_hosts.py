@@ -8,16 +8,15 @@ import queue
 import socket
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 
 import pytest
 
-from harness import flow
+from harness.clients import flow
+from harness.clients.mcp import Client
 from harness.instance import BUILD
-from harness.mcp import Client
-from harness.patience import patience
+from harness.patience import patience, until
 
 NODE_DIR = os.environ["MCPBOX_NODE_DIR"]
 BIN = os.path.join(NODE_DIR, "node_modules", ".bin")
@@ -127,14 +126,10 @@ def test_mcp_hub(url, env, tmp_path):
         with urllib.request.urlopen(request, timeout=patience(30)) as answer:
             return json.load(answer)
     try:
-        deadline = time.monotonic() + patience(60)
-        while True:
-            with contextlib.suppress(OSError, urllib.error.URLError):
-                box = next(s for s in hub("servers")["servers"] if s["name"] == "box")
-                if box["status"] == "connected":
-                    break
-            assert time.monotonic() < deadline, p.stdout.read1(4000)
-            time.sleep(0.3)
+        def connected():
+            box = next(s for s in hub("servers")["servers"] if s["name"] == "box")
+            return box if box["status"] == "connected" else None
+        box = until(connected, 60, 0.3, say=lambda: p.stdout.read1(4000), during=(OSError, urllib.error.URLError))
         assert "demo__greet" in {t["name"] for t in box["capabilities"]["tools"]}
         r = hub("servers/tools", {"server_name": "box", "tool": "demo__greet", "arguments": {"name": "Cy"}})
         assert r["result"]["content"][0]["text"] == "Hello, Cy!"

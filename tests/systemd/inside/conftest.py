@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from harness.installed import SOCKETS, Installed, command, eventually, systemctl
+from harness.installed import SOCKETS, Installed, command, systemctl
+from harness.patience import eventually
 
 PASSWORD = "correct horse battery staple"
 SETUP = "/var/lib/mcpbox/setup"

@@ -5,9 +5,10 @@ import glob
 import os
 import shutil
 
-from harness.installed import command, eventually, show, systemctl
-from harness import flow
-from harness.mcp import Client
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.installed import command, show, systemctl
+from harness.patience import eventually
 
 CONF = "/etc/mcpbox"
 VAULT = "mcpbox-admind-vault.service"

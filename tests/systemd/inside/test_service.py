@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from harness import flow
-from harness.installed import SOCKETS, UNITS, USERS, WATCH, command, eventually, show, systemctl
-from harness.mcp import Client, connection, text
-from harness.patience import patience
+from harness.clients import flow
+from harness.clients.mcp import Client, connection, text
+from harness.installed import SOCKETS, UNITS, USERS, WATCH, command, show, systemctl
+from harness.patience import eventually, patience
 
 from .conftest import SETUP
 

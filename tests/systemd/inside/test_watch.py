@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from harness.installed import command, eventually, show, systemctl
+from harness.installed import command, show, systemctl
+from harness.patience import eventually
 
 CONF = "/etc/resolv.conf"
 STUB = "/run/systemd/resolve/stub-resolv.conf"

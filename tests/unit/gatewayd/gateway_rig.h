@@ -13,7 +13,8 @@
 #include "ids.h"
 #include "json.h"
 #include "log.h"
-#include "../loop_client.h"
+#include "loop_client.h"
+#include "unit.h"
 
 static struct gateway gw;
 static struct ipc_server *admind, *sandboxd;

@@ -6,6 +6,7 @@
 #define MCP_ROWS_H
 
 #include "mcp_request.h"
+#include "unit.h"
 
 #define V26 "2026-07-28"
 #define V25 "2025-11-25"

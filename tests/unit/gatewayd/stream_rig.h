@@ -7,6 +7,7 @@
 
 #include "gateway_rig.h"
 #include "stream_internal.h"
+#include "unit.h"
 
 #define ENV                                     \
 	"\"_meta\":{\"io.modelcontextprotocol/" \

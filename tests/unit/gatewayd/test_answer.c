@@ -3,19 +3,11 @@
  * neither end a result early nor bring members that only gatewayd may add.
  * Also step 11, Mcp-Param-*.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "answer.h"
 #include "json.h"
 #include "narrow.h"
 #include "mcp_param.h"
+#include "unit.h"
 
 #define INFO                                                           \
 	"\"io.modelcontextprotocol/serverInfo\":{\"name\":\"mcpbox\"," \

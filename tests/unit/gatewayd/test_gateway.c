@@ -3,14 +3,8 @@
  * sockets in one loop: what each era answers, what each failure of a
  * neighbour becomes, and that RUN is sent once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gateway_rig.h"
+#include "unit.h"
 
 #define ENV                                     \
 	"\"_meta\":{\"io.modelcontextprotocol/" \

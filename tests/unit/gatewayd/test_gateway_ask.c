@@ -2,14 +2,8 @@
  * gatewayd whole, calls that ask their client: the modern wire's rounds, the
  * legacy wire's requests, and what becomes of a call whose client is away.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gateway_rig.h"
+#include "unit.h"
 
 #define HEAD(tool)                                                       \
 	"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n" \

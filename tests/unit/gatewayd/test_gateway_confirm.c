@@ -2,14 +2,8 @@
  * gatewayd whole, calls that wait for a person's yes: what is asked of admind,
  * when, and what becomes of those whose clients leave.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gateway_rig.h"
+#include "unit.h"
 
 #define HEAD                                                             \
 	"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n" \

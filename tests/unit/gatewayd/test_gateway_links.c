@@ -3,15 +3,9 @@
  * the worst moment (typed errors, no second RUN, service resumes by itself),
  * and what admind takes back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gateway_rig.h"
 #include "ipc_io.h"
+#include "unit.h"
 
 #define ENV                                     \
 	"\"_meta\":{\"io.modelcontextprotocol/" \

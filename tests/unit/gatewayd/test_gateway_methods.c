@@ -3,14 +3,8 @@
  * resources, completion, what sessions remember, settings that let deviations
  * pass, error data of admind.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gateway_rig.h"
+#include "unit.h"
 
 #define LEGACY "MCP-Protocol-Version: 2025-11-25\r\n"
 #define MODERN(method, name) \

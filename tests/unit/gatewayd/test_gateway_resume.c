@@ -2,14 +2,8 @@
  * Streams of legacy sessions, and what a client that was cut off, or sent away,
  * gets back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "stream_rig.h"
+#include "unit.h"
 
 /* The text behind the last "id: ". */
 static void

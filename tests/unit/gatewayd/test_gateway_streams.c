@@ -2,14 +2,8 @@
  * Event streams that live longer than an answer, between a false admind and a
  * false sandboxd: what each says first, what it is told, and what it never is.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "stream_rig.h"
+#include "unit.h"
 
 static void
 test_listen(void **state)

@@ -3,20 +3,13 @@
  * Mcp-Name must repeat, what its parameters must be and become, and the
  * deviations that a setting lets pass.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "buf.h"
 #include "json.h"
 #include "mcp_era.h"
 #include "mcp_rows.h"
+#include "unit.h"
 
 static const struct row rows[] = {
     /* let pass by settings */

@@ -3,17 +3,9 @@
  * code), every rung of it that needs no tool, both eras; then what is read
  * out of good messages.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "mcp_era.h"
 #include "mcp_rows.h"
+#include "unit.h"
 
 static const struct row rows[] = {
     /* 4: shape */

@@ -1,19 +1,9 @@
 /* Request state: bound, sealed, timed, used once; how many may wait. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <event2/event.h>
 
 #include "ids.h"
 #include "parked.h"
+#include "unit.h"
 
 static struct gateway gw;
 static struct event_base *base;

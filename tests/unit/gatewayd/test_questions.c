@@ -1,16 +1,6 @@
 /* Questions and answers: what is asked of whom, and what counts as answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "questions.h"
+#include "unit.h"
 
 #define FORM(key)                                                     \
 	"\"" key "\":{\"method\":\"elicitation/create\",\"params\":{" \

@@ -2,15 +2,8 @@
  * Session tokens: what was put in comes out; another listener, principal, key
  * or time does not; no single changed character passes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "session.h"
+#include "unit.h"
 
 static const uint8_t key[KEY_LEN] = {1, 2, 3};
 enum { NOW = 1000, THEN = 5000 };

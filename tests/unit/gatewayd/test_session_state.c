@@ -2,17 +2,8 @@
  * What sessions asked to be remembered: bounded, and the one used longest ago
  * goes first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "session_state.h"
+#include "unit.h"
 
 static struct session
 session(unsigned n)

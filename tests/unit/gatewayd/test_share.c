@@ -1,15 +1,6 @@
 /* What one principal holds of gatewayd: a quarter, `local` all of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "share.h"
+#include "unit.h"
 
 static void
 quarters(void **state)

@@ -1,14 +1,7 @@
 /* The halves of mcpbox-stdio that do no I/O: lines and event streams. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line.h"
 #include "sse.h"
+#include "unit.h"
 
 #define META                                                                \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-" \

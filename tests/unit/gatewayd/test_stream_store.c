@@ -1,17 +1,8 @@
 /*
  * What is kept for a client that comes back: ids, order, and every bound.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stream_store.h"
+#include "unit.h"
 
 static int owner; /* stands for an exchange */
 static const struct ipc_hash alice = {{1}}, mallory = {{2}};

@@ -1,15 +1,8 @@
 /* Tasks as JSON: each state's members, and what foreign bodies can't do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "failure.h"
 #include "json.h"
 #include "task_json.h"
+#include "unit.h"
 
 #define HEAD(status, message)                                             \
 	"\"taskId\":\"00000000-0000-0000-0000-000000000001\",\"status\":" \

@@ -4,7 +4,7 @@ import os
 import re
 
 from harness.patience import patience
-from harness.sandbox import TOOL, Admind
+from harness.played.sandbox import TOOL, Admind
 
 # A processor that is emulated: what takes a second elsewhere takes half a
 # minute here. It only bounds how long a test waits for what must happen.

@@ -9,12 +9,11 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
-from harness.patience import patience
-from harness.sandbox import FAILED
+from harness.patience import eventually, patience
+from harness.played.sandbox import FAILED
 from vm.inside.calls import MIB
-from vm.inside.units import NAME, ROOT, SLICE, UNIT, eventually, numbers, read
+from vm.inside.units import NAME, ROOT, SLICE, UNIT, numbers, read
 from vm.programs import FORKS, TREE, go, waiting
 
 # A call's memory and its /tmp, which is memory too.
@@ -210,16 +209,10 @@ def main():
 """
 
 
-def grown(sandbox, seconds=patience(60)):
+def grown(sandbox, seconds=60):
     """STUBBORN's tree, once it has made it, if it has within that time: its pids, of
     one look, since those in between end by themselves."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pids = set(runners(sandbox))
-        if len(pids) >= 7:
-            return pids
-        time.sleep(0.05)
-    return set()
+    return eventually(lambda: pids if len(pids := set(runners(sandbox))) >= 7 else set(), seconds, 0.05)
 
 
 def test_the_deadline_takes_the_whole_tree(sandbox, calls):

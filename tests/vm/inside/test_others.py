@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from harness.patience import patience
+from harness.patience import eventually, patience
 from vm.inside.calls import Calls
-from vm.inside.units import ROOT, Delegated, eventually, numbers, read
+from vm.inside.units import ROOT, Delegated, numbers, read
 from vm.programs import SPIN
 
 

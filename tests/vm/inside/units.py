@@ -1,12 +1,11 @@
 """sandboxd and spawn in the guest: spawn as a systemd unit whose cgroup is
-delegated, everything else as in harness.sandbox."""
+delegated, everything else as in harness.played.sandbox."""
 import os
 import subprocess
-import time
 
 from harness.instance import BUILD
-from harness.patience import patience
-from harness.sandbox import Sandbox
+from harness.patience import eventually, patience
+from harness.played.sandbox import Sandbox
 
 NAME = "mcpbox-sandboxd-spawn.service"
 TEMPLATE = os.path.join(os.path.dirname(__file__), "..", NAME)
@@ -31,16 +30,8 @@ def numbers(*path):
     return {k: int(v) for k, v in map(str.split, read(*path).splitlines())}
 
 
-def eventually(what, seconds=60):
-    """Waits until what() is true; its value, or the last one."""
-    deadline = time.monotonic() + patience(seconds)
-    while not (value := what()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return value
-
-
 class Unit:
-    """The unit, as harness.sandbox looks at a child process."""
+    """The unit, as harness.played.sandbox looks at a child process."""
 
     def __init__(self):
         self.returncode = None

@@ -9,10 +9,10 @@ import secrets
 
 import pytest
 
-from harness import flow
-from harness.installed import Installed, eventually
-from harness.mcp import Client
-from harness.patience import patience
+from harness.clients import flow
+from harness.clients.mcp import Client
+from harness.installed import Installed
+from harness.patience import eventually, patience
 from harness.traffic import CODE
 
 NOTES = "/var/tmp/installed"
@@ -73,7 +73,7 @@ def client(suite):
 def tool(suite, notes):
     """The approved tool that traffic calls, made once: its exposed name."""
     if not notes.get("tool"):
-        assert eventually(suite.up) and eventually(suite.runs_tools, pause=1), suite.logs()
+        assert eventually(suite.up) and eventually(suite.runs_tools, step=1), suite.logs()
         with Client(suite.address, timeout=patience(120)) as c:
             notes["tool"] = flow.publish(suite, c, "load", "nonce", CODE)
     return notes["tool"]

@@ -4,8 +4,8 @@ import pwd
 import re
 import socket
 
-from harness.installed import (SOCKETS, UNITS, USERS, apt_install, command, eventually,
-                               systemctl)
+from harness.installed import (SOCKETS, UNITS, USERS, apt_install, command, systemctl)
+from harness.patience import eventually
 from vm.installed.tree import paths
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import flow
-from harness.installed import SCORES, UNITS, command, eventually, show, systemctl
-from harness.mcp import Client, text
-from harness.patience import patience, until
+from harness.clients import flow
+from harness.clients.mcp import Client, text
+from harness.installed import SCORES, UNITS, command, show, systemctl
+from harness.patience import eventually, patience, until
 from vm.programs import FORKS, SPIN, TREE, go, waiting
 
 MIB = 1 << 20
@@ -40,7 +40,7 @@ def test_the_tool_that_a_client_made_is_approved_and_called(suite, client, tool,
 
 
 def test_every_layer_that_this_kernel_has(suite):
-    assert eventually(suite.runs_tools, pause=1), suite.logs()
+    assert eventually(suite.runs_tools, step=1), suite.logs()
     rows = {(r["process"], r["layer"]): r for r in suite.ctl_json("doctor")}
     abi = ctypes.CDLL(None).syscall(444, None, 0, 1)	# landlock_create_ruleset(2), VERSION
     print(f"Landlock ABI {abi}, {len(rows)} layers")
@@ -132,7 +132,7 @@ class Calls:
         return flow.publish(self.suite, self.client, "limits", name, code)
 
     def start(self, name):
-        code = ("import sys\nsys.path.insert(0, '.')\nfrom harness.mcp import Client\n"
+        code = ("import sys\nsys.path.insert(0, '.')\nfrom harness.clients.mcp import Client\n"
                 f"r = Client(lambda: ('127.0.0.1', 8002), timeout={patience(170)}).call({name!r}, {{}})\n"
                 "import json\nprint(json.dumps(r.value))")
         return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,

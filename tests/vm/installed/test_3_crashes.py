@@ -4,8 +4,9 @@ import os
 import signal
 import time
 
-from harness.installed import UNITS, eventually, show, systemctl
-from harness.load import account
+from harness.clients.load import account
+from harness.installed import UNITS, show, systemctl
+from harness.patience import eventually
 from harness.traffic import Traffic
 
 

@@ -3,8 +3,9 @@ pause."""
 import os
 import time
 
-from harness.installed import UNITS, apt_install, command, eventually, show, systemctl
-from harness.load import account
+from harness.clients.load import account
+from harness.installed import UNITS, apt_install, command, show, systemctl
+from harness.patience import eventually
 from harness.traffic import Traffic
 
 CONF = "/etc/mcpbox/gatewayd-local.conf"

@@ -1,8 +1,8 @@
 """The machine was rebooted in the middle of calls."""
-from harness.installed import eventually, systemctl
-from harness.load import account
-from harness.mcp import Client
-from harness.patience import patience
+from harness.clients.load import account
+from harness.clients.mcp import Client
+from harness.installed import systemctl
+from harness.patience import eventually, patience
 from harness.traffic import Traffic
 
 
@@ -25,6 +25,6 @@ def test_each_call_has_one_record(suite, tool, notes):
 
 
 def test_the_tool_works(suite, tool):
-    assert eventually(suite.runs_tools, pause=1), suite.logs()
+    assert eventually(suite.runs_tools, step=1), suite.logs()
     with Client(suite.address, timeout=patience(120)) as c:
         assert suite.ran(c, tool, "after the reboot") == "ran after the reboot"

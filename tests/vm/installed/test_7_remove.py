@@ -3,9 +3,9 @@ import os
 import pwd
 import re
 
-from harness.installed import SOCKETS, UNITS, USERS, apt_install, command, eventually, systemctl
-from harness.mcp import Client
-from harness.patience import patience
+from harness.clients.mcp import Client
+from harness.installed import SOCKETS, UNITS, USERS, apt_install, command, systemctl
+from harness.patience import eventually, patience
 from vm.installed.test_1_install import listens, of_ours
 from vm.installed.tree import owned, paths
 
@@ -38,7 +38,7 @@ def test_removed_it_stops_and_keeps_what_is_the_owners(suite, notes):
 def test_installed_again_it_works_with_that(suite, tool, packages):
     apt_install(packages + "/next.deb")
     assert eventually(suite.up), systemctl("list-units", "--all", "mcpbox*") + suite.logs()
-    assert eventually(suite.runs_tools, pause=1), suite.logs()
+    assert eventually(suite.runs_tools, step=1), suite.logs()
     with Client(suite.address, timeout=patience(120)) as c:
         assert suite.ran(c, tool, "again") == "ran again"
 

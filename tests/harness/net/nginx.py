@@ -1,0 +1,84 @@
+"""nginx in front of the tunnel's socket: contrib/nginx/mcpbox.conf as it is, with its paths, port and certificate."""
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+from harness.instance import SRC
+from harness.patience import patience, until
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Nginx:
+    """Runs as a uid that is nobody but a member of the socket's group."""
+
+    def __init__(self, instance, replace=()):
+        self.dir = os.path.join(instance.parent, "nginx")
+        self.port = free_port()
+        self.uid, self.gid = instance.uid("stranger"), instance.uid("gwtunnel")
+        os.makedirs(self.dir)
+        for path in (self.dir, os.path.join(self.dir, "tmp")):
+            os.makedirs(path, exist_ok=True)
+            os.chown(path, self.uid, self.uid)
+        self.conf = os.path.join(self.dir, "nginx.conf")
+        with open(os.path.join(SRC, "contrib", "nginx", "mcpbox.conf"), encoding="utf-8") as f:
+            site = f.read()
+        site = self.bound(site, instance)
+        for a, b in replace:
+            assert a in site, a
+            site = site.replace(a, b)
+        tmp = "".join(f"{k}_temp_path {self.dir}/tmp/{k};\n" for k in (
+            "client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        with open(self.conf, "w", encoding="utf-8") as f:
+            f.write(f"pid {self.dir}/pid;\nerror_log {self.dir}/error.log info;\ndaemon off;\nworker_processes 1;\n"
+                    f"events {{ worker_connections 512; }}\nhttp {{\n{tmp}{site}}}\n")
+        self.process = None
+        self.start()
+
+    def bound(self, site, instance):
+        """The example's names and paths are this test's; nothing else of it changes."""
+        for wanted, value in ((r"unix:/run/mcpbox/\S+;", f"unix:{instance.run('gatewayd-tunnel', 'mcp.sock')};"),
+                              (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port};"),
+                              (r"listen \[::\]:443 ssl;", ""), (r"ssl_certificate \S+;", ""),
+                              (r"ssl_certificate_key \S+;", ""), (r"ssl_protocols [^;]+;", ""),
+                              (r"access_log \S+;", f"access_log {self.dir}/access.log;")):
+            site, n = re.subn(wanted, value, site)
+            assert n == 1, wanted
+        return site
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), "--groups", str(self.gid),
+             "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+             shutil.which("nginx", path="/usr/sbin:/usr/bin"), "-e", f"{self.dir}/error.log", "-c", self.conf],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        def listens():
+            if self.process.poll() is not None:
+                raise RuntimeError(self.log() + self.process.stderr.read().decode())
+            socket.create_connection(self.where(), timeout=patience(1)).close()
+            return True
+        until(listens, 10, say=self.log, during=OSError)
+
+    def where(self):
+        return "127.0.0.1", self.port
+
+    def log(self, name="error.log"):
+        with contextlib.suppress(OSError):
+            with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as f:
+                return f.read()
+        return ""
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(patience(10))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()

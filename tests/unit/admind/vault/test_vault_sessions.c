@@ -1,0 +1,236 @@
+/* Logins: found by token only, ended in time, bounded. */
+#include "crypto.h"
+#include "sessions.h"
+#include "unit.h"
+
+enum { TTL = 60000, NOW = 1000000, UNIX = 1700000000 };
+
+static struct ipc_hash
+hash_of(const char *token)
+{
+	struct ipc_hash h;
+
+	sha256(token, strlen(token), &h);
+	return h;
+}
+
+static void
+found_by_token(void **state)
+{
+	struct sessions *s = sessions_new(TTL, TTL);
+	char token[SESSIONS_TEXT + 1], twin[SESSIONS_TEXT + 1];
+	char parts[LOGIN_TEXT], swapped[LOGIN_TEXT];
+	const struct session *r;
+	struct ipc_hash h, got;
+
+	r = sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, token);
+	assert_non_null(r);
+	assert_int_equal(strlen(token), 86);
+	assert_memory_not_equal(token, token + LOGIN_HALF, LOGIN_HALF);
+	assert_string_equal(r->username, "admin");
+	assert_string_equal(r->role, "reviewer");
+	assert_int_equal(r->expires_ms, UNIX + TTL);
+	/* The token's text is kept nowhere. */
+	assert_null(memmem(r, sizeof(*r), token, LOGIN_HALF));
+	assert_null(memmem(r, sizeof(*r), token + LOGIN_HALF, LOGIN_HALF));
+	h = hash_of(token);
+	assert_ptr_equal(sessions_find(s, &h, NOW), r);
+	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
+	assert_memory_equal(&got, &h, sizeof(h));
+	assert_non_null(
+	    sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, twin));
+	assert_string_not_equal(token, twin);
+	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
+	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(token, LOGIN_TEXT - 1), NOW, NULL));
+	/* Nor either half, nor a half twice, nor both in another order. */
+	for (int i = 0; i < 2; i++) {
+		assert_null(sessions_find_text(s,
+		    ipc_bytes(token + i * LOGIN_HALF, LOGIN_HALF), NOW, NULL));
+		for (int k = 0; k < 2; k++)
+			memcpy(parts + k * LOGIN_HALF, token + i * LOGIN_HALF,
+			    LOGIN_HALF);
+		memcpy(swapped + i * LOGIN_HALF, token + (1 - i) * LOGIN_HALF,
+		    LOGIN_HALF);
+		assert_null(sessions_find_text(
+		    s, ipc_bytes(parts, LOGIN_TEXT), NOW, NULL));
+	}
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(swapped, LOGIN_TEXT), NOW, NULL));
+	assert_null(sessions_find_text(s, ipc_str(""), NOW, NULL));
+	h.b[31] ^= 1;
+	assert_null(sessions_find(s, &h, NOW));
+	memset(&h, 0, sizeof(h));
+	assert_null(sessions_find(s, &h, NOW));
+	sessions_free(s);
+}
+
+static void
+ends_in_time(void **state)
+{
+	struct sessions *s = sessions_new(TTL, TTL);
+	char token[SESSIONS_TEXT + 1];
+	struct ipc_hash h;
+
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
+	h = hash_of(token);
+	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
+	/* Use does not prolong it. */
+	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
+	assert_null(sessions_find(s, &h, NOW + TTL));
+	/* Over is over, also if the clock said less again. */
+	assert_null(sessions_find(s, &h, NOW));
+	sessions_free(s);
+}
+
+static void
+ended(void **state)
+{
+	struct sessions *s = sessions_new(TTL, TTL);
+	char a[SESSIONS_TEXT + 1], b[SESSIONS_TEXT + 1], c[SESSIONS_TEXT + 1];
+	struct ipc_hash ha, hb, hc;
+
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, a);
+	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, b);
+	sessions_add(s, "other", "viewer", NULL, NOW, UNIX, c);
+	ha = hash_of(a);
+	hb = hash_of(b);
+	hc = hash_of(c);
+	sessions_end_user(s, "admin", &ha);
+	assert_non_null(sessions_find(s, &ha, NOW));
+	assert_null(sessions_find(s, &hb, NOW));
+	assert_non_null(sessions_find(s, &hc, NOW));
+	sessions_end(s, &ha);
+	assert_null(sessions_find(s, &ha, NOW));
+	sessions_end_user(s, "other", NULL);
+	assert_null(sessions_find(s, &hc, NOW));
+	sessions_free(s);
+}
+
+/* A user's 17th login ends his first; when all rows are others', none more. */
+static void
+bounded(void **state)
+{
+	struct sessions *s = sessions_new(TTL, TTL);
+	char first[SESSIONS_TEXT + 1], second[SESSIONS_TEXT + 1];
+	char token[SESSIONS_TEXT + 1], name[16];
+	struct ipc_hash h1, h2;
+
+	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, first);
+	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, second);
+	for (int i = 2; i < SESSIONS_PER_USER + 1; i++)
+		assert_non_null(
+		    sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, token));
+	h1 = hash_of(first);
+	h2 = hash_of(second);
+	assert_null(sessions_find(s, &h1, NOW));
+	assert_non_null(sessions_find(s, &h2, NOW));
+	for (int u = 1; u < SESSIONS_MAX / SESSIONS_PER_USER; u++)
+		for (int i = 0; i < SESSIONS_PER_USER; i++) {
+			snprintf(name, sizeof(name), "user%d", u);
+			assert_non_null(sessions_add(
+			    s, name, "viewer", NULL, NOW, UNIX, token));
+		}
+	assert_null(sessions_add(s, "late", "viewer", NULL, NOW, UNIX, token));
+	assert_non_null(sessions_find(s, &h2, NOW));
+	assert_non_null(
+	    sessions_add(s, "late", "viewer", NULL, NOW + TTL, UNIX, token));
+	sessions_free(s);
+}
+
+static void
+too_long(void **state)
+{
+	struct sessions *s = sessions_new(TTL, TTL);
+	char token[SESSIONS_TEXT + 1], name[SESSIONS_USER_MAX + 2];
+
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_null(sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
+	assert_null(sessions_add(
+	    s, "admin", "a role of 17 char", NULL, NOW, UNIX, token));
+	sessions_free(s);
+	sessions_free(NULL);
+}
+
+/* Used, a login lives on, but never beyond its own end. */
+static void
+sliding(void **state)
+{
+	enum { IDLE = 1000, LIFE = 3500 };
+	struct sessions *s = sessions_new(LIFE, IDLE);
+	char token[SESSIONS_TEXT + 1], idle[SESSIONS_TEXT + 1];
+	const struct session *r, *other;
+	struct ipc_hash h, h2;
+
+	(void)state;
+	r = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
+	other = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, idle);
+	assert_int_equal(r->expires_ms, UNIX + LIFE);
+	assert_int_equal(r->idle_ms, UNIX + IDLE);
+	assert_memory_not_equal(r->id.b, other->id.b, sizeof(r->id.b));
+	sha256(token, SESSIONS_TEXT, &h);
+	sha256(idle, SESSIONS_TEXT, &h2);
+	for (int i = 1; i <= 3; i++) {
+		r = sessions_find(s, &h, NOW + (uint64_t)i * 999);
+		assert_non_null(r);
+		sessions_touch(
+		    s, r, NOW + (uint64_t)i * 999, UNIX + (uint64_t)i * 999);
+		assert_int_equal(r->seen_ms, UNIX + (uint64_t)i * 999);
+	}
+	assert_int_equal(r->idle_ms, UNIX + LIFE);
+	assert_int_equal(r->expires_ms, UNIX + LIFE);
+	assert_null(sessions_find(s, &h2, NOW + 2997));
+	assert_non_null(sessions_find(s, &h, NOW + LIFE - 1));
+	assert_null(sessions_find(s, &h, NOW + LIFE));
+	sessions_free(s);
+}
+
+/* Listed and ended by an id that is no token. */
+static void
+listed(void **state)
+{
+	struct session_origin from = {"127.0.0.1", "a browser"};
+	struct sessions *s = sessions_new(TTL, TTL / 2);
+	char token[SESSIONS_TEXT + 1];
+	const struct session *r;
+	struct ipc_id id;
+	size_t at = 0, n = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		sessions_add(s, i < 2 ? "admin" : "other", "viewer", &from, NOW,
+		    UNIX, token);
+	while ((r = sessions_next(s, &at, NOW)) != NULL) {
+		assert_string_equal(r->from.agent, "a browser");
+		id = r->id;
+		n++;
+	}
+	assert_int_equal(n, 3);
+	assert_string_equal(sessions_by_id(s, &id, NOW)->username, "other");
+	assert_null(
+	    sessions_find_text(s, ipc_bytes(id.b, sizeof(id.b)), NOW, NULL));
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 2);
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 0);
+	at = 0;
+	assert_null(sessions_next(s, &at, NOW + TTL / 2));
+	assert_null(sessions_by_id(s, &id, NOW));
+	sessions_free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(found_by_token),
+	    cmocka_unit_test(ends_in_time),
+	    cmocka_unit_test(ended),
+	    cmocka_unit_test(bounded),
+	    cmocka_unit_test(too_long),
+	    cmocka_unit_test(sliding),
+	    cmocka_unit_test(listed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
