@@ -1,7 +1,7 @@
 /*
  * The catalogue as gateways are sent it (catalogue.c), with a fake database and
- * fake gateways: its parts and their order, pages, what a stopped object leaves
- * of itself, how a slow gateway slows its own list, and the announcement of
+ * fake gateways: its parts and their order, pages, the rest of a stopped
+ * object, a slow gateway that slows only its own list, and the announcement of
  * changes.
  */
 #include <event2/event.h>
@@ -49,7 +49,7 @@ get(void)
 	    0);
 }
 
-/* A row of a page: only what a test asks about has a value. */
+/* A row of a page: only members that a test reads have a value. */
 struct row {
 	const char *name, *uri, *title, *description, *mime, *meta, *schema,
 	    *annotations;
@@ -91,7 +91,7 @@ put_none(int64_t revision)
 	fake_db_row("innnnnnnnnnnnnnnn", revision);
 }
 
-/* A page is asked for: of this kind of object, behind this name. */
+/* A page is asked for: of this kind of object, after this name. */
 static void
 asked(const char *statement, const char *object, const char *after)
 {
@@ -322,7 +322,7 @@ slow_gateway_slows_its_own_list(void **unused)
 	fake_peer_queue(f.local, QUEUED_MAX + 1);
 	full_page(0, PAGE_ROWS);
 	page_come(0, PAGE_ROWS);
-	/* Nothing is read before it took what waits. */
+	/* Nothing is read before it took the waiting parts. */
 	assert_int_equal(fake_db_waits(NULL), 0);
 	for (int i = 0; i < 3; i++)
 		event_base_loop(a->proc.base, EVLOOP_ONCE);
@@ -479,10 +479,10 @@ change_waits_for_the_gateways(void **unused)
 	told(42, 1);
 	acknowledge(f.tunnel);
 	assert_int_equal(done, 0);
-	/* Any end counts: who is gone has no cache. */
+	/* Any end counts: a gateway that is gone has no cache. */
 	fake_goes(f.local, FAILURE_BUSY);
 	assert_int_equal(done, 1);
-	/* The NOTIFY of the same change tells nobody twice. */
+	/* The NOTIFY of the same change sends no second message. */
 	catalogue_notified(a, "42 1");
 	nobody_is_told();
 }
@@ -494,7 +494,7 @@ change_that_is_on_its_way(void **unused)
 	a->revision = 41;
 	catalogue_notified(a, "42 1");
 	told(42, 1);
-	/* Who made it waits for the same acknowledgements. */
+	/* The maker of a token waits for the same acknowledgements. */
 	catalogue_announce(a, on_done, &done);
 	read_revision(42, 42, 0);
 	nobody_is_told();

@@ -1,5 +1,5 @@
-/* How a call goes on: what the neighbours of admind answer, and what must have
- * come of it. Included once, after calls_rig.h. */
+/* The steps of a call: answers of admind's neighbours, and the effect that
+ * each must have. Included once, after calls_rig.h. */
 #ifndef CALL_STEPS_H
 #define CALL_STEPS_H
 
@@ -9,7 +9,7 @@ enum { REQUEST = 77 };
 
 static const char arguments[] = "{\"n\":1}";
 
-/* ---- what the neighbours do ---- */
+/* ---- the neighbours' part ---- */
 
 static inline void
 refused_as(enum failure failure, const char *words)

@@ -79,7 +79,7 @@ authorise(uint64_t request, const char *tool, const char *arguments)
 	    call_message(f.gateway, fake_frame(IPC_AUTHORISE, request, &m)), 0);
 }
 
-/* The job in work, of which there is one. */
+/* The one job in work. */
 static inline struct job *
 job(void)
 {
@@ -87,7 +87,7 @@ job(void)
 	return TAILQ_FIRST(&a->jobs);
 }
 
-/* What the lookup may find, beside the version that serves. */
+/* Members that the lookup may find, beside the serving version. */
 struct found {
 	const char *stopped, *missing, *object;
 	bool none, revoked, confirm, is_static;

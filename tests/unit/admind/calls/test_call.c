@@ -1,7 +1,8 @@
 /*
  * A call from its AUTHORISE to its one answer (call.c, lookup.c, job.c,
  * intent.c), with a fake database and fake processes: the states it goes
- * through, what is asked of whom and when, and what is refused before a row.
+ * through, its questions to other processes and their order, and refusals
+ * before there is a row.
  */
 #include "call_steps.h"
 #include "context.h"
@@ -80,8 +81,7 @@ intent_has_what_is_recorded(void **unused)
 	assert_true(fake_db_null("call_insert", 16)); /* session */
 }
 
-/* The gateway hears the id behind the commit and the sandbox's OK, whichever
- * comes last. */
+/* The gateway hears the id after both the commit and the sandbox's OK. */
 static void
 admitted(bool commit_last)
 {
@@ -107,7 +107,8 @@ admitted(bool commit_last)
 	assert_int_equal(m.timeout_ms, conf_int(a->proc.conf, "call_timeout"));
 	assert_int_equal(a->njobs, 0);
 	assert_int_equal(a->job_bytes, 0);
-	/* From now on sandboxd answers for it, and nobody here closes it. */
+	/* From now on sandboxd answers for the row, and admind does not close
+	 * it. */
 	assert_true(idset_has(&a->live, &execution));
 	assert_int_equal(a->ncloses, 0);
 	assert_int_equal(fake_db_waits(NULL), 0);
@@ -149,7 +150,7 @@ second_call_asks_less(void **unused)
 	assert_int_equal(fake_peer_waits(f.check), 0);
 	assert_int_equal(job()->state, JOB_INTENT);
 	assert_int_equal(fake_db_waits("call_insert"), 1);
-	/* The row decides: what was remembered is looked up once more. */
+	/* The row decides: a remembered version is looked up once more. */
 	no_row("not_approved");
 	assert_int_equal(job()->state, JOB_LOOKUP);
 	assert_int_equal(fake_db_waits("call_lookup"), 1);

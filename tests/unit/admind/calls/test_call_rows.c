@@ -62,7 +62,7 @@ vault_that_refuses_closes_the_row(void **unused)
 
 	(void)fake_took(f.vault, IPC_SEAL_CONTEXT, &q);
 	fake_answers(f.vault, IPC_REFUSED, &no);
-	/* Who waits hears it behind the row. */
+	/* A waiting caller hears it after the row. */
 	assert_int_equal(fake_peer_waits(f.local), 0);
 	row_is_made();
 	refused_as(FAILURE_NOT_APPROVED, "the seal is not ours");
@@ -141,7 +141,7 @@ new_sandbox_gets_its_own_context(void **unused)
 	memset(a->sandbox_epoch.b, 0x5c, 16);
 	(void)fake_took(f.check, IPC_CHECK_ARGUMENTS, &q);
 	fake_answers(f.check, IPC_CHECK_OK, &ok);
-	/* What was sealed for the old sandbox is not sent. */
+	/* A context sealed for the old sandbox is not sent. */
 	fake_answers(f.vault, IPC_SEALED, &sealed);
 	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
 	(void)fake_took(f.vault, IPC_SEAL_CONTEXT, &s);

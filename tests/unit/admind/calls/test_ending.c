@@ -10,7 +10,7 @@
 
 enum { CLOSES_MAX = 4096 };
 
-/* Of an execution that begins with this byte. */
+/* Its execution begins with this byte. */
 static struct ending
 ending(uint8_t byte)
 {
@@ -80,7 +80,7 @@ ledger_has_it_until_the_commit(void **unused)
 	assert_int_equal(ledger_count(a->ledger), 0);
 }
 
-/* A client heard nothing of it. */
+/* The client got no answer. */
 static void
 lost_is_in_no_ledger(void **unused)
 {
@@ -109,7 +109,7 @@ tried_until_committed(void **unused)
 		assert_int_equal(a->ncloses, 1);
 		assert_int_equal(ledger_count(a->ledger), 1);
 		assert_int_equal(fake_db_waits(NULL), 0);
-		/* Not while there is no database. */
+		/* Not without a database. */
 		fake_db_up(false);
 		ending_retry(a);
 		assert_int_equal(fake_db_waits(NULL), 0);
@@ -197,7 +197,7 @@ next_life_takes_over(void **unused)
 	assert_int_equal(a->inherited, 0);
 	assert_int_equal(a->ncloses, 0);
 	assert_int_equal(ledger_count(a->ledger), 0);
-	/* An ending of its own is no heritage. */
+	/* An ending of this life is not inherited. */
 	close_one(3);
 	commit();
 	assert_int_equal(inherited_closed, 1);

@@ -1,7 +1,7 @@
 /*
- * Rates (rate.c) with a fake database: which calls need a statement and which
- * do not, what a refusal says, what goes back to the bucket, and how much is
- * remembered. A job here is no more than what rate.c reads of it.
+ * Rates (rate.c) with a fake database: the calls that need a statement, the
+ * text of a refusal, tokens that go back to the bucket, and the bound on
+ * subjects in memory. A job here has only the members that rate.c reads.
  */
 #include <event2/event.h>
 
@@ -187,8 +187,8 @@ one_lease_serves_many_calls(void **unused)
 	assert_int_equal(fake_db_int("rate_lease", 2), 30);
 	grant(30, 0, 600, 800);
 	assert_int_equal(admitted, 2);
-	/* Fifteen of them are left when the next lease is asked for, beside the
-	 * calls. */
+	/* Fifteen are left when the next lease is asked for, beside the calls.
+	 */
 	for (int i = 2; i < 16; i++)
 		call(&j[i], "ann");
 	assert_int_equal(admitted, 16);
@@ -272,7 +272,7 @@ refuses_until_the_next_token(void **unused)
 	assert_string_equal(last.message, "you call too often");
 	assert_string_equal(last.data,
 	    "\"limited\":\"principal\",\"subject\":\"ann\",\"per_minute\":60");
-	/* Until then nobody is asked again. */
+	/* Until then no process is asked again. */
 	clock_ms += 249;
 	call(&j[1], "ann");
 	assert_int_equal(refused, 2);
@@ -467,7 +467,7 @@ unknown_limits_are_asked_for(void **unused)
 	struct job j;
 
 	make_rates();
-	/* Without a database there is nobody to count: nothing is limited. */
+	/* Without a database nothing is counted, and nothing is limited. */
 	fake_db_up(false);
 	call(&j, "ann");
 	assert_int_equal(admitted, 1);

@@ -1,4 +1,4 @@
-/* What admind-check said last, for its unit tests. */
+/* The last answer of admind-check, for its unit tests. */
 #ifndef CHECK_SAID_H
 #define CHECK_SAID_H
 

@@ -11,7 +11,7 @@
 
 enum { LIVES_MAX = 64 };
 
-/* admind frees little at its end: what it leaves stays known to us. */
+/* admind frees little at its end; the test keeps pointers to the rest. */
 static struct admind lives[LIVES_MAX];
 static unsigned nlives;
 

@@ -38,7 +38,7 @@ static struct {
 	unsigned n;
 } sent[NAMES_MAX];
 
-/* ---- what db.c calls ---- */
+/* ---- called by db.c ---- */
 
 struct db_conn *
 db_conn_new(struct db *db, struct event_base *base, unsigned index,
@@ -118,7 +118,7 @@ db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
 	return 0;
 }
 
-/* ---- what the test calls ---- */
+/* ---- called by the test ---- */
 
 struct db *
 fake_db_new(struct event_base *base)
@@ -181,7 +181,7 @@ fake_db_waits(const char *name)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(s, &waiting, entry)
-	n += name == NULL || strcmp(s->stmt->name, name) == 0;
+		n += name == NULL || strcmp(s->stmt->name, name) == 0;
 	return n;
 }
 
@@ -200,8 +200,8 @@ oldest(const char *name)
 	struct statement *s;
 
 	TAILQ_FOREACH(s, &waiting, entry)
-	if (strcmp(s->stmt->name, name) == 0)
-		return s;
+		if (strcmp(s->stmt->name, name) == 0)
+			return s;
 	fail_msg("no statement %s waits", name);
 	return NULL;
 }

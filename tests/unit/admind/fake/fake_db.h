@@ -17,12 +17,12 @@ void fake_db_free(struct db *);
 /* Without a connection every statement fails from the loop. */
 void fake_db_up(bool);
 
-/* How many statements of this name wait; NULL: of any name. */
+/* Returns the number of waiting statements of this name; NULL: of any name. */
 unsigned fake_db_waits(const char *name);
-/* How many of this name were ever sent. */
+/* Returns the number of statements of this name ever sent. */
 unsigned fake_db_sent(const char *name);
 /* A parameter, from 0 on, of the oldest statement of this name that waits. The
- * test fails if there is none. */
+ * test fails without one. */
 bool fake_db_null(const char *name, int i);
 struct ipc_bytes fake_db_bytes(const char *name, int i);
 int64_t fake_db_int(const char *name, int i);

@@ -154,7 +154,7 @@ fake_peer_waits(const struct ipc_peer *p)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(m, &messages, entry)
-	n += m->to == p && !m->taken;
+		n += m->to == p && !m->taken;
 	return n;
 }
 
@@ -165,8 +165,8 @@ fake_took(struct ipc_peer *p, enum ipc_type type, void *msg)
 	struct err err;
 
 	TAILQ_FOREACH(m, &messages, entry)
-	if (m->to == p && !m->taken)
-		break;
+		if (m->to == p && !m->taken)
+			break;
 	if (m == NULL)
 		fail_msg("no %s was sent", ipc_name(type));
 	if (m->frame.type != type)

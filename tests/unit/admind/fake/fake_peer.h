@@ -1,7 +1,7 @@
 /*
  * The other processes of unit tests: the functions of ipc_peer.h without a
- * socket. All that is sent to a peer waits until the test takes it, as a frame
- * that the codec made; who may send it to whom is judged by the IPC table.
+ * socket. Each message to a peer waits until the test takes it, as a frame
+ * that the codec made. The IPC table judges sender and receiver.
  */
 #ifndef FAKE_PEER_H
 #define FAKE_PEER_H
@@ -19,10 +19,11 @@ void fake_peers_free(void); /* all of them */
 /* The peer reads nothing: so many bytes wait to go out. */
 void fake_peer_queue(struct ipc_peer *, size_t bytes);
 
-/* How many messages to this peer were not taken yet. */
+/* Returns the number of messages to this peer that were not taken yet. */
 unsigned fake_peer_waits(const struct ipc_peer *);
 /* Takes the oldest message to this peer, which must be of this type; returns
- * its request id. What msg points into lives until fake_peers_free(). */
+ * its request id. The frame that msg points into lives until fake_peers_free().
+ */
 uint64_t fake_took(struct ipc_peer *, enum ipc_type, void *msg);
 /* Answers the request that was taken last; NULL msg: with the failure instead,
  * as if the peer went. */

@@ -1,8 +1,8 @@
 /*
  * Records of a sandbox (gather.c, records.c, results.c), with a fake database:
- * several become one statement, each is acknowledged behind its commit and not
- * before, one that the statement does not close goes alone, and none is taken
- * of an epoch that is not this node's.
+ * several become one statement, each is acknowledged after its commit, one
+ * that the statement does not close goes alone, and records of another node's
+ * epoch are refused.
  */
 #include <event2/event.h>
 
@@ -187,7 +187,7 @@ large_ones_do_not_wait(void **unused)
 	static char text[600 * 1024];
 	struct ipc_record m;
 
-	/* More than what is kept of a result counts for no more than that. */
+	/* A result counts for at most the bytes that are kept. */
 	memset(text, 'x', sizeof(text));
 	live(100);
 	for (unsigned i = 1; i <= 15; i++) {
@@ -296,7 +296,7 @@ other_epochs(void **unused)
 	assert_int_equal(fake_db_sent("records_close"), 1);
 	/* Neither counts among this life's calls. */
 	assert_int_equal(a->metrics->outcome[OUTCOME_DONE], 0);
-	/* Who asks the database in vain hears so. */
+	/* A question to the database without an answer is told so. */
 	m.execution = id_of(3);
 	deliver(3, &m);
 	fake_db_fail(
@@ -397,7 +397,7 @@ malformed_record_ends_the_connection(void **unused)
 	malformed(&m);
 }
 
-/* ---- what a sandbox says it still has ---- */
+/* ---- the executions that a sandbox still has ---- */
 
 static void
 begin(const struct ipc_id *epoch)
@@ -435,7 +435,7 @@ new_sandbox_is_ready_behind_its_epoch(void **unused)
 	assert_int_equal(idset_add(&a->live, &old), 0);
 	begin(&epoch);
 	assert_false(a->sandbox_ready);
-	/* What the one before answered for is nobody's now. */
+	/* The executions of the sandbox before have no owner now. */
 	assert_int_equal(a->live.count, 0);
 	name(1);
 	name(2);

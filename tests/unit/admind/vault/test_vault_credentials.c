@@ -1,7 +1,7 @@
 /*
- * Credentials that a run seals for the vault: what mcpbox_oauth.py sealed opens
- * here (tests/unit/sandboxd/runner/test_mcp_client.py makes the very same
- * text), and nothing else does.
+ * Credentials that a run seals for the vault: a text that mcpbox_oauth.py
+ * sealed opens here (tests/unit/sandboxd/runner/test_mcp_client.py makes the
+ * very same text), and no other does.
  */
 #include "bounds.h"
 #include "credentials.h"
