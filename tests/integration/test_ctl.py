@@ -93,6 +93,8 @@ class Suite:
                        circumstances=self.circumstances, preimage=self.base if m["base"] else self.pre)
         elif m["_"] == "DOCTOR":
             p.send("DOCTOR_REPORT", request=request, json=self.layers)
+        else:           # a change: without an answer mcpboxctl waits for a minute
+            p.send("REFUSED", request=request, failure=tv.FAILURES["NOT_FOUND"], message="not here")
 
     def serve_vault(self):
         while True:
