@@ -20,6 +20,8 @@ from harness.ipc import Peer, Table, socket_as
 from harness.mcp import Client
 from harness.patience import until
 
+pytestmark = pytest.mark.large
+
 # A scan of so few rows is not worth an index.
 SMALL = 1000
 # Rows looked at for one page of 50, with all that hangs on them: more would be

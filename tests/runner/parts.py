@@ -61,6 +61,8 @@ PARTS = (
     Part("reproducible", FULL, "the package built again elsewhere has the same bytes", ("pytest", "package"),
          ("contrib/debian/*", "contrib/meson.build", "meson.build", "meson_options.txt", "*.def",
           "common/*.py", "docs/man/meson.build", "tests/package/*")),
+    Part("large", FULL, "a million records, ten thousand tools, the largest imports: plans, and work a line",
+         ("pytest", "serve"), ("sql/*", "admind/*", "common/admin/*", "tests/database/*", "tests/harness/scale.py")),
     Part("wire-long", FULL, "broken JSON-RPC through the real socket, ten minutes", ("pytest", "npm", "serve"),
          ("gatewayd/*", "common/json/*", "common/scan/*", "common/parse/*", "common/http/*", "tests/wire/*")),
     Part("debian13", FULL, "builds and passes the unit tests on Debian 13", ("package",),
