@@ -283,8 +283,9 @@ SEVERAL = (("database", 2, 1500, None), ("integration", 3, 4000, None), ("defect
 #: Seconds of what takes long, until docs/FULL-RUN.md has them: for the order and for
 #: what a person is told.
 GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "lint clang-tidy": 450,
-           "lint cppcheck": 60, "unit sanitised": 60, "fuzz": 150, "wire": 100, "database": 180, "database large": 150, "integration": 900,
-           "integration alone": 100, "defects": 140, "egress": 160, "probes": 220, "kill": 300, "quickstart": 100,
+           "lint cppcheck": 60, "unit sanitised": 60, "fuzz": 150, "wire": 100, "database": 180,
+           "database large": 150, "integration": 900, "integration alone": 100, "defects": 140,
+           "egress": 160, "probes": 220, "kill": 300, "quickstart": 100,
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,

@@ -40,7 +40,7 @@ def test_only_long_parts_have_patterns():
 
 
 @pytest.mark.parametrize("path, parts", [
-    ("gatewayd/calls/call.c", {"wire-long", "debian13"}),
+    ("gatewayd/calls/call.c", {"wire-long", "debian13", "large"}),
     ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd", "package"}),
     ("sql/schema/base.sql", {"debian13", "vm", "large"}),
     ("tests/database/test_scale.py", {"large"}),

@@ -252,7 +252,7 @@ def test_cpu_max_bites(suite, calls, pool):
     suite.ctl("servers", "limits", "limits", "timeout_ms=600000", "cpu_ms=3600000")
     started = calls.start(spin)
     leaf = eventually(lambda: [p for p, pids in leaves(pool).items() if len(pids) >= 4])[0]
-    pid = leaves(pool)[leaf][0]
+    pid, freeze = leaves(pool)[leaf][0], Path(leaf, "cgroup.freeze")
     assert read(leaf, "cpu.max").split() == ["100000", "100000"]
     began, throttled = used(leaf), numbers(leaf, "cpu.stat")["nr_throttled"]
     with second_processor():
@@ -261,12 +261,14 @@ def test_cpu_max_bites(suite, calls, pool):
         usec = used(leaf) - began
         # The same load where there is no quota, measured the same way, while the
         # call stands still.
-        Path(leaf, "cgroup.freeze").write_text("1", encoding="ascii")
+        freeze.write_text("1", encoding="ascii")
         command("systemd-run", "--quiet", "--unit=plain", sys.executable, "-c", PLAIN)
-        outside = share(ROOT + "/system.slice/plain.service", lambda n: n > 1.3, 4)
-        systemctl("kill", "-s", "KILL", "plain.service")
+        try:
+            outside = share(ROOT + "/system.slice/plain.service", lambda n: n > 1.3, 4)
+        finally:
+            systemctl("kill", "-s", "KILL", "plain.service")
+            freeze.write_text("0", encoding="ascii")
     command("systemctl", "reset-failed", "plain.service", check=False)
-    Path(leaf, "cgroup.freeze").write_text("0", encoding="ascii")
     go(pid)
     assert words(calls.end(started)) == "1"
     # The record has the whole tree's time, not just that of who was waited for.
