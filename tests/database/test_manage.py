@@ -102,6 +102,7 @@ def test_a_tool_made_while_its_server_goes(schema, app):
                    "('approved', 'pending_review')", i) == (0,)
 
 
+@pytest.mark.large
 def test_a_thousand_tools_go_with_their_server(app):
     """A page of them costs what it costs with a hundred; all go for a few times what
     one of a hundred costs (a look at all of them for each would be ten times that)."""

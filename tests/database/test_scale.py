@@ -20,6 +20,8 @@ from harness.patience import until
 from harness.played.admind import preimage
 from harness.tlv import tlv
 
+pytestmark = pytest.mark.large
+
 # A scan of so few rows is not worth an index.
 SMALL = 1000
 # Rows looked at for one page of 50, with all that hangs on them: more would be

@@ -34,6 +34,7 @@ def finish(c, i, text):
                           hashlib.sha256(text.encode()).digest())[0])
 
 
+@pytest.mark.large
 def test_as_many_tools_as_an_import_has(app):
     """2000 lines are the most, and admind's statements end after 8 s: how long that is
     differs from machine to machine, so a line's work is compared with a line's of a

@@ -117,6 +117,11 @@ class Installed:
         out = systemctl("list-units", "--failed", "--plain", "--no-legend", check=False)
         return [line.split()[0] for line in out.splitlines()]
 
+    def restarted(self):
+        """Processes that systemd has started again by itself since their last start."""
+        out = systemctl("show", "-p", "NRestarts", *UNITS.values())
+        return [p for p, n in zip(UNITS, re.findall(r"^NRestarts=(\d+)$", out, re.M)) if n != "0"]
+
     def logs(self, lines=60):
         return command("journalctl", "-b", "--no-pager", "-n", str(lines), "-u", "mcpbox*",
                        check=False).stdout

@@ -283,8 +283,9 @@ SEVERAL = (("database", 2, 1500, None), ("integration", 3, 4000, None), ("defect
 #: Seconds of what takes long, until docs/FULL-RUN.md has them: for the order and for
 #: what a person is told.
 GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "lint clang-tidy": 450,
-           "lint cppcheck": 60, "unit sanitised": 60, "fuzz": 150, "wire": 100, "database": 180, "integration": 900,
-           "integration alone": 100, "defects": 140, "egress": 160, "probes": 220, "kill": 300, "quickstart": 100,
+           "lint cppcheck": 60, "unit sanitised": 60, "fuzz": 150, "wire": 100, "database": 180,
+           "database large": 150, "integration": 900, "integration alone": 100, "defects": 140,
+           "egress": 160, "probes": 220, "kill": 300, "quickstart": 100,
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,
@@ -324,13 +325,16 @@ def jobs():
     add("schema", "schema", folder("schema", 1200, 1, "clients"), limit=1300, needs=(*released, "npm clients"))
     for name, workers, limit, node in SEVERAL:
         needs = released + ((f"npm {node}",) if node else ())
-        others = [m for m in ("alone", "bench") if has_mark(name, m)]
+        others = [m for m in ("alone", "bench", "large") if has_mark(name, m)]
         add(name, name, folder(name, limit, workers, node, *(("-m", " and ".join(f"not {m}" for m in others))
                                                              if others else ())),
             places=2, limit=limit + 60, needs=needs)   # as each other: no one of them waits for more
         if "bench" in others:
             add(f"{name} bench", "bench", folder(name, limit, 1, node, "-m", "bench"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)
+        if "large" in others:
+            add(f"{name} large", "large", folder(name, limit, 1, node, "-m", "large"), stage=LONG, limit=limit + 60,
+                needs=needs)
         if "alone" in others:
             add(f"{name} alone", name, folder(name, limit, 1, node, "-m", "alone and not bench"), alone=True, stage=ALONE,
                 limit=limit + 60, needs=needs)

@@ -50,7 +50,8 @@ def select(what):
         elif (part := table.part_of_path(w)) is not None:
             if not (SRC / w.split("::")[0]).exists():
                 raise ValueError(f"there is no {w.split('::')[0]}")
-            parts.append(part)
+            # A file may have tests of both kinds.
+            parts += [part, "large"] if table.has_mark(part, "large") else [part]
             paths.append(w)
         else:
             raise ValueError(f"no part {w}; there are: full {' '.join(BY_NAME)}; or the path of a test")

@@ -24,7 +24,7 @@ def test_a_part_brings_nothing_heavy_that_it_does_not_need(part):
 def test_who_runs_daemons_gets_what_they_run_with_and_nobody_else():
     serves = {p.name for p in PARTS if "serve" in install.kinds_of([p.name])}
     assert serves == {"wire", "wire-long", "schema", "database", "integration", "defects", "egress", "probes", "clients",
-                      "conformance", "kill", "quickstart", "package", "hosts", "bench", "soak"}
+                      "conformance", "kill", "quickstart", "package", "large", "hosts", "bench", "soak"}
     for p in PARTS:
         assert ("postgresql" in install.wanted([p.name])) == (p.name in serves)
 

@@ -40,9 +40,10 @@ def test_only_long_parts_have_patterns():
 
 
 @pytest.mark.parametrize("path, parts", [
-    ("gatewayd/calls/call.c", {"wire-long", "debian13"}),
+    ("gatewayd/calls/call.c", {"wire-long", "debian13", "large"}),
     ("sandboxd/spawn/main.c", {"debian13", "vm", "systemd", "package"}),
-    ("sql/schema/base.sql", {"debian13", "vm"}),
+    ("sql/schema/base.sql", {"debian13", "vm", "large"}),
+    ("tests/database/test_scale.py", {"large"}),
     ("contrib/systemd/mcpbox.target", {"vm", "systemd", "package"}),
     ("contrib/debian/rules", {"vm", "reproducible", "package"}),
     ("contrib/packages", {"vm", "systemd", "debian13", "tidy", "package"}),
@@ -77,6 +78,8 @@ def test_select():
     assert not set(main.select(["full"])[0]) & set(of_tier(NAMED))
     one = "tests/runner/test_parts.py::test_select"
     assert main.select(["unit", one]) == (["unit", "runner"], [one])
+    scale = "tests/database/test_scale.py"
+    assert main.select([scale]) == (["database", "large"], [scale])
     for wrong in ("nothing", "tests/database/test_not_there.py", "docs/TOOLS.md"):
         with pytest.raises(ValueError):
             main.select([wrong])

@@ -82,39 +82,6 @@ take(const char *word, struct words *w)
 	return -1;
 }
 
-/* Prints one line a member, for people. */
-static enum ctl_status
-show(const struct ctl *c, const void *json, size_t n)
-{
-	struct json_object *o = NULL;
-	struct buf b;
-
-	if (c->json)
-		return tables_json(json, n);
-	if (json_parse(json, n, &o, NULL) == -1 || o == NULL ||
-	    !json_object_is_type(o, json_type_object)) {
-		json_object_put(o);
-		fputs("mcpboxctl: the answer is unreadable\n", stderr);
-		return CTL_REFUSED;
-	}
-	json_object_object_foreach(o, name, v)
-	{
-		const char *s = v == NULL ? "-"
-		    : json_object_is_type(v, json_type_string)
-		    ? json_object_get_string(v)
-		    : json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
-
-		buf_init(&b, IPC_BLOB_MAX);
-		buf_putf(&b, "%-20s ", name);
-		show_text(&b, s, strlen(s), SHOW_LINE);
-		buf_putc(&b, '\n');
-		terminal_out(&b);
-		buf_free(&b);
-	}
-	json_object_put(o);
-	return CTL_DONE;
-}
-
 static enum ctl_status
 created(const struct ctl *c, const struct ipc_token_created *m)
 {
@@ -188,6 +155,7 @@ revoke_token(const struct ctl *c)
 	struct ipc_admin_json a;
 	struct ipc_token_revoke m;
 	struct ipc_frame f;
+	struct buf text;
 
 	status = prefix_named(c, "token", c->words[2], which, sizeof(which));
 	if (status != CTL_DONE)
@@ -200,8 +168,12 @@ revoke_token(const struct ctl *c)
 	if (status != CTL_DONE)
 		return status;
 	status = CTL_REFUSED;
-	if (ipc_decode(&f, &a, NULL) == 0)
-		status = show(c, a.json.p, a.json.n);
+	buf_init(&text, IPC_BLOB_MAX);
+	if (ipc_decode(&f, &a, NULL) == 0) {
+		buf_put(&text, a.json.p, a.json.n);
+		status = tables_show(c, "token", &text);
+	}
+	buf_free(&text);
 	ipc_frame_free(&f);
 	return status;
 }
@@ -227,7 +199,7 @@ tokens_command(const struct ctl *c)
 		return status;
 	status = calls_query(c, "token_named", which, &text);
 	if (status == CTL_DONE)
-		status = show(c, text.p, text.len);
+		status = tables_show(c, "token", &text);
 	buf_free(&text);
 	return status;
 }

@@ -160,6 +160,8 @@ def test_the_first_digits_of_an_id_end_one_token(instance):
     assert instance.ctl_json("tokens", "show", "beef2")["id"] == beef.id
     r = instance.ctl("tokens", "revoke", os.path.commonprefix([one.id, beef.id]), check=False)
     assert r.returncode == 1 and "ambiguous" in r.stderr and "`mcpboxctl tokens`" in r.stderr, r
+    listed = {line.split()[0] for line in instance.ctl("tokens").stdout.splitlines()}
+    assert {one.id, beef.id} <= listed      # there they are
     assert {instance.ctl_json("tokens", "show", t.name)["state"] for t in (one, beef)} == {"active"}
     assert instance.ctl_json("tokens", "revoke", one.id[:-1], "tried")["reason"] == "tried"
     assert [instance.ctl_json("tokens", "show", t.name)["state"] for t in (one, beef)] == ["revoked", "active"]
@@ -171,6 +173,9 @@ def test_what_is_kept_of_a_token(instance, rest):
     assert shown["scopes"] == ["tools:read"] and shown["allow"] == ["crm__*"] and shown["deny"] == ["crm__slow"]
     assert shown["principal"] == t.principal and shown["state"] == "active"
     assert instance.ctl_json("tokens", "show", t.id[:-1]) == shown == instance.ctl_json("query", "token", t.id[:-1])
+    words = instance.ctl("tokens", "show", t.name).stdout.splitlines()
+    assert words == instance.ctl("query", "token", t.id).stdout.splitlines()
+    assert {f"id: {t.id}", "scopes: tools:read,", "allow: crm__*,", "deny: crm__slow,", "revoked_at: -"} <= set(words), words
     dump = "\n".join("\t".join(r) for r in instance.psql(
         "SELECT t::text FROM mcpbox.api_tokens t UNION ALL SELECT a::text FROM mcpbox.audit_log a"))
     assert t.name in dump and t.text not in dump and t.text[4:] not in dump
