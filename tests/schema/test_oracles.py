@@ -28,7 +28,7 @@ CLI = os.path.join(BUILD, "tests", "unit", "admind", "check-cli")
 SUITE = "/usr/share/perl5/auto/share/dist/Test-JSON-Schema-Acceptance/tests"
 
 _spec = importlib.util.spec_from_file_location(
-    "schema_oracle", os.path.join(SRC, "tests", "unit", "admind", "schema_oracle.py"))
+    "schema_oracle", os.path.join(SRC, "tests", "unit", "admind", "check", "schema_oracle.py"))
 oracle = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(oracle)
 

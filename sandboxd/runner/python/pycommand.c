@@ -94,7 +94,7 @@ out:
 static void
 hex_of(const uint8_t *p, size_t n, char out[HEX])
 {
-	hex_encode(p, n < HEX / 2 ? n : HEX / 2 - 1, out);
+	hex_encode(p, n < HEX / 2 ? n : HEX / 2, out);
 }
 
 static PyObject *

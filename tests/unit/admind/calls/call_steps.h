@@ -12,7 +12,7 @@ static const char arguments[] = "{\"n\":1}";
 /* ---- the neighbours' part ---- */
 
 static inline void
-refused_as(enum failure failure, const char *words)
+refusal_is(enum failure failure, const char *words)
 {
 	struct ipc_refused m;
 
@@ -23,6 +23,13 @@ refused_as(enum failure failure, const char *words)
 	    memcmp(m.message.p, words, m.message.n) != 0)
 		fail_msg("%.*s", (int)m.message.n, (const char *)m.message.p);
 	assert_int_equal(fake_peer_waits(f.local), 0);
+}
+
+/* And no other call is in work. */
+static inline void
+refused_as(enum failure failure, const char *words)
+{
+	refusal_is(failure, words);
 	assert_int_equal(a->njobs, 0);
 	assert_int_equal(a->job_bytes, 0);
 }

@@ -51,6 +51,7 @@ setup(void **unused)
 static inline int
 teardown(void **unused)
 {
+	fake_end_all();
 	while (!TAILQ_EMPTY(&a->jobs))
 		job_free(TAILQ_FIRST(&a->jobs));
 	fake_admind_free(&f, false);

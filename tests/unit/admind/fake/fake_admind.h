@@ -21,7 +21,10 @@ struct fake {
 
 /* Its run_dir outlives it if `again` is its own. */
 void fake_admind(struct fake *, const char *again);
-/* keep: its run_dir stays, for the next life. */
+/* Ends all statements and questions that the test left open, so that admind's
+ * own code frees their owners. */
+void fake_end_all(void);
+/* Ends all, then frees. keep: its run_dir stays, for the next life. */
 void fake_admind_free(struct fake *, bool keep);
 
 #endif

@@ -376,3 +376,14 @@ fake_db_fail(const char *name, enum failure f, const char *text)
 	(void)err_set(&err, f, "%s", text);
 	s.cb(s.arg, NULL, &err);
 }
+
+bool
+fake_db_goes(void)
+{
+	struct statement *s = TAILQ_FIRST(&waiting);
+
+	if (s == NULL)
+		return false;
+	fake_db_fail(s->stmt->name, FAILURE_STORAGE_UNAVAILABLE, "gone");
+	return true;
+}

@@ -40,5 +40,8 @@ void fake_db_row(const char *columns, ...);
 /* Answers the oldest statement of this name with the rows that were added. */
 void fake_db_answer(const char *name);
 void fake_db_fail(const char *name, enum failure, const char *text);
+/* Fails the oldest statement, as if the database went. Returns false if none
+ * waits. */
+bool fake_db_goes(void);
 
 #endif

@@ -190,20 +190,41 @@ question(struct ipc_peer *p)
 	return m;
 }
 
+/* A question has one answer. */
+static void
+answer(struct message *m, struct ipc_frame *f, enum failure gone)
+{
+	ipc_answer_cb *cb = m->cb;
+
+	m->cb = NULL;
+	cb(m->arg, f, gone);
+}
+
 void
 fake_answers(struct ipc_peer *p, enum ipc_type type, const void *msg)
 {
 	struct message *m = question(p);
 
-	m->cb(m->arg, fake_frame(type, m->frame.request, msg), FAILURE_NONE);
+	answer(m, fake_frame(type, m->frame.request, msg), FAILURE_NONE);
 }
 
 void
 fake_goes(struct ipc_peer *p, enum failure gone)
 {
-	struct message *m = question(p);
+	answer(question(p), NULL, gone);
+}
 
-	m->cb(m->arg, NULL, gone);
+bool
+fake_peers_go(void)
+{
+	struct message *m;
+
+	TAILQ_FOREACH(m, &messages, entry)
+		if (m->cb != NULL) {
+			answer(m, NULL, FAILURE_UPGRADING);
+			return true;
+		}
+	return false;
 }
 
 /* ---- ipc_peer.h ---- */
