@@ -1,22 +1,24 @@
 /*
- * tools/call of an approved tool, up to the id that lets it run:
+ * Takes a tools/call of an approved tool through these steps, up to the id with
+ * which the gateway may run the call:
  *
  *  lookup -> rates -> (secrets) -> arguments -> intent row -> RUN_ID
  *                                  sealing   -> held
  *
- * A call that a person must approve is asked about after its arguments were
- * checked (confirm.c), and sealed after its row: both use the approval up.
+ * If a person must approve the call, the person is asked after the arguments
+ * were checked (confirm.c). Such a call is sealed only after its row is
+ * committed, because the row and the seal each use the approval up.
  *
- * The lookup (lookup.c) is mostly remembered (serving.c). The vault seals while
- * the arguments are checked. While the intent row is being committed, the
- * sandbox holds and may get a runner ready (hold.c says why that is as safe as
- * doing it afterwards).
+ * Mostly the lookup (lookup.c) finds a remembered row (serving.c). The vault
+ * seals the context while the arguments are checked. While the intent row is
+ * being committed, the sandbox holds the context and may get a runner ready
+ * (hold.c says why that is as safe as doing it afterwards).
  *
- * Nothing runs without the intent row: one statement commits it and checks
+ * Nothing runs without the intent row. One statement commits the row and checks
  * again that this very version serves. So a revocation that committed before
  * wins, whatever was read earlier. From that commit on the execution ends in
- * exactly one record: any failure before RUN_ID closes it here as refused;
- * after RUN_ID sandboxd or the sweep closes it.
+ * exactly one record. A failure before RUN_ID closes the row here as refused.
+ * After RUN_ID, sandboxd or the sweep closes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,8 @@
 #include "tasks.h"
 #include "tokens.h"
 
-/* A remembered row, one that was just replaced, and one more. */
+/* The lookups that a job may make: one that finds a remembered row, one that
+ * finds a row just before it is replaced, and one more. */
 enum { LOOKUPS_MAX = 3 };
 
 /* The steps of a call, in order. Each ends the job or leads to the next. */
@@ -51,7 +54,7 @@ static void opened(struct job *, const char *why, const struct err *);
 static void held(void *arg, const struct err *);
 static void go(void *arg);
 
-/* Parts of these steps. */
+/* Functions that the steps use. */
 static bool judged(struct job *);
 static void seal_early(struct job *);
 static void seal_beside(struct job *);
@@ -99,7 +102,7 @@ call_started(struct admind *a)
 				break;
 		if (j != NULL) {
 			j->parked = false;
-			begin(j); /* may free it, and others */
+			begin(j); /* may free this and other jobs */
 		}
 	} while (j != NULL);
 }
@@ -127,8 +130,8 @@ admitted(struct job *j)
 	}
 }
 
-/* Takes no token and counts for no rate: the request that this call belongs to
- * was counted itself. */
+/* Counts the call for no rate, because the request that this call belongs to
+ * was counted itself. j->known keeps limits_known() from taking tokens. */
 void
 call_inner(struct job *j)
 {
@@ -170,9 +173,9 @@ call_check(struct job *j)
 
 /*
  * Returns whether these arguments were found valid before (verdicts.h). Then
- * the row can be on its way at once, while the vault seals. False without
- * admind-check at the other end: its verdict is worth as much as its
- * connection.
+ * the row can be sent at once, while the vault seals. Returns false if
+ * admind-check is not connected: a remembered verdict counts only while
+ * admind-check itself could be asked.
  */
 static bool
 judged(struct job *j)
@@ -189,10 +192,10 @@ judged(struct job *j)
 }
 
 /*
- * Seals while the arguments are checked: the vault has a processor to itself
- * during that time, and a runner can be got ready that much sooner. A call that
- * waits for a person is not sealed before the answer. The others are sealed
- * later if anything that a call needs is missing now.
+ * Seals the context while the arguments are checked. The vault and admind-check
+ * work side by side, so a runner can be got ready sooner. A call that waits for
+ * a person is not sealed before the person's answer. Any other call is sealed
+ * later if a service that it needs is missing now.
  */
 static void
 seal_early(struct job *j)
@@ -237,7 +240,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	job_refuse(j, err.failure, err.text);
 }
 
-/* kept is filled. */
+/* Goes on after the arguments were found valid. j->kept is filled. */
 static void
 valid(struct job *j)
 {
@@ -249,8 +252,7 @@ valid(struct job *j)
 		open_intent(j);
 }
 
-/* ---- 3: the intent row; during its commit: sealed for this sandbox, held
- * ---- */
+/* ---- 3: the intent row is committed, the context sealed and held ---- */
 
 static void
 open_intent(struct job *j)
@@ -266,7 +268,7 @@ open_intent(struct job *j)
 		    "the sandbox is not reachable");
 		return;
 	}
-	/* Nothing was sent, so surely no row was made. */
+	/* The INSERT is not sent, so it is certain that no row was made. */
 	if (!db_is_up(a->db)) {
 		job_refuse(j, FAILURE_STORAGE_UNAVAILABLE,
 		    "the database is not reachable");
@@ -281,8 +283,8 @@ open_intent(struct job *j)
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 		return;
 	}
-	/* The sandbox restarted with a new key: drop the seal for the old
-	 * one. */
+	/* If the sandbox restarted, it has a new key. Drop the context that was
+	 * sealed for the old key. */
 	if (j->hold != NULL &&
 	    memcmp(&j->epoch, &a->sandbox_epoch, sizeof(j->epoch)) != 0) {
 		hold_drop(j->hold);
@@ -299,8 +301,9 @@ open_intent(struct job *j)
 		seal_beside(j);
 }
 
-/* The row is on its way: the early seal may go to sandboxd now. Without memory
- * for it, the row finds no context (have_row). */
+/* Called when the row was sent: the context that was sealed early may go to
+ * sandboxd now. Without memory for the arguments the context is dropped, and
+ * have_row() then refuses the job. */
 static void
 seal_beside(struct job *j)
 {
@@ -321,7 +324,8 @@ seal_beside(struct job *j)
 	buf_free(&text);
 }
 
-/* early: the arguments as records keep them are not known yet. */
+/* Seals the job's context. early: the form of the arguments that records keep
+ * is not known yet. */
 static void
 seal(struct job *j, bool early)
 {
@@ -347,7 +351,8 @@ seal(struct job *j, bool early)
 	if (j->confirm)
 		tlv_put(&material, CTX_CALL_APPROVAL, j->call_seal.p,
 		    j->call_seal.len);
-	/* A task is run by admind: no gateway could, had it the id. */
+	/* A task is run by admind, so its context is sealed for admind's
+	 * listener. No gateway could run it, even with the id. */
 	if (!material.failed && !intent.failed)
 		j->hold = hold_seal(j->a, &j->execution, &j->epoch,
 		    j->task ? LISTENER_ADMIND : j->listener, CONTEXT_TOOL,
@@ -358,8 +363,8 @@ seal(struct job *j, bool early)
 	buf_free(&intent);
 }
 
-/* Writes the limits that come from the server. The vault takes the limits that
- * the version sets from the version, whatever is written here. */
+/* Writes the job's limits. If the version sets a limit, the vault takes the
+ * version's value, whatever is written here. */
 static void
 put_limits(struct buf *out, const struct job *j)
 {
@@ -376,7 +381,7 @@ static void
 opened(struct job *j, const char *why, const struct err *err)
 {
 	if (err != NULL) {
-		/* The commit may have happened. */
+		/* After STORAGE_UNAVAILABLE the row may have been committed. */
 		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
 		job_refuse(j, err->failure, err->text);
 	} else if (strcmp(why, "ok") == 0) {
@@ -386,13 +391,15 @@ opened(struct job *j, const char *why, const struct err *err)
 	}
 }
 
-/* The row is committed: from now on the execution ends in one record. */
+/* Goes on after the row was committed. From now on the execution ends in one
+ * record. */
 static void
 have_row(struct job *j)
 {
 	j->has_intent = true;
-	/* The vault lets an approval be used once: it is not spent on a row
-	 * that may have to be tried again. */
+	/* The vault lets an approval be used once. So a confirmed call is
+	 * sealed only now: a seal made earlier would spend the approval on a
+	 * row that may have to be tried again. */
 	if (j->confirm && !j->is_static && !j->revoked)
 		seal(j, false);
 	if (j->revoked)
@@ -404,11 +411,12 @@ have_row(struct job *j)
 	else if (job_enter(j, JOB_SEALING) == -1)
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 	else
-		hold_go(j->hold); /* last: may run held, which frees j */
+		hold_go(j->hold); /* last: may call held(), which may free j */
 }
 
-/* No row was made. The remembered row, the server's limits or the serving
- * version may have changed since then: starts again from the lookup. */
+/* Goes on after no row was made. The remembered row may be out of date: the
+ * server's limits or the serving version may have changed. Then starts again
+ * from the lookup. */
 static void
 not_opened(struct job *j, const char *why)
 {
@@ -419,7 +427,7 @@ not_opened(struct job *j, const char *why)
 	j->hold = NULL;
 	serving_drop(&j->a->serving, j->tool);
 	f = stale ? FAILURE_BUSY : failure_by_name(why);
-	/* The lookup also names the one who stopped it. */
+	/* A lookup also says who stopped the tool. */
 	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
 		f == FAILURE_STOPPED) &&
 	    j->lookups < LOOKUPS_MAX) {
@@ -437,7 +445,7 @@ not_opened(struct job *j, const char *why)
 		    "withdrawn just now; mcpbox_get_tool_status says which.",
 		    ipc_bytes(NULL, 0));
 	else if (f == FAILURE_LIMIT)
-		/* A limit of this server, not of the tool. */
+		/* This limit belongs to mcpbox, not to the tool. */
 		job_refuse(j, FAILURE_BUSY,
 		    "you have as many tasks as tasks_active lets work, or "
 		    "tasks_kept lets be kept: let some end, or cancel them");
@@ -445,7 +453,7 @@ not_opened(struct job *j, const char *why)
 		job_refuse(j, f, "the tool can't be called now");
 }
 
-/* ---- 4: held: the gateway may run it ---- */
+/* ---- 4: sandboxd holds the call: the gateway may run it ---- */
 
 static void
 held(void *arg, const struct err *err)
@@ -457,12 +465,14 @@ held(void *arg, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
-	/* sandboxd holds it and will answer for it: its record closes the row,
-	 * and only a cancel decides how. */
+	/* sandboxd holds the call and answers for it from now on. sandboxd's
+	 * record closes the row; from here only a cancel can change how the
+	 * call ends. */
 	j->has_intent = false;
 	limits_under_way(j);
-	/* A confirmed call is sealed after its row, perhaps after a REGRANT
-	 * that it needs. */
+	/* A confirmed call is sealed after its row. Its grants may have changed
+	 * since the lookup read them, so sandboxd is told of the present
+	 * ones. */
 	if (j->connects && j->confirm && j->regrants != j->a->regrants)
 		regrant_run(j->a, go, j);
 	else

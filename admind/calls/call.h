@@ -1,6 +1,5 @@
 /*
- * A call from its AUTHORISE to its context: the way of call.c, and what stands
- * on it.
+ * Steps of a call from its AUTHORISE to its context. call.c puts them in order.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -9,46 +8,54 @@
 #include "job.h"
 
 /* ---- lookup.c ---- */
-/* Fills what the job needs to know of the version that serves; then
- * call_check(), or the job ends. May come again for the same job. */
+/* Fills the members of the job that describe the serving version. Then calls
+ * call_check(), or ends the job. May be called again for the same job. */
 void lookup_run(struct job *);
 
 /* ---- call.c ---- */
-void call_check(struct job *); /* its arguments, then its intent */
+/* Checks the job's arguments, then makes its intent row. */
+void call_check(struct job *);
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
-/* The database and the sandbox are there for the first time, or have not come
- * for a second: what was asked until now, and waited, begins. */
+/* Begins the jobs that waited for admind's start. Called when the database and
+ * the sandbox are there for the first time, or have not come for a second. */
 void call_started(struct admind *);
-/* The same way for a call of admind's own (inner.h). */
+/* Takes a call that admind makes for itself (inner.h) through the same
+ * steps. */
 void call_inner(struct job *);
 
 /* ---- confirm.c: calls that a person must have said yes to ---- */
 /*
- * How it stands with the job's call. Approved: then(j) goes on. Else the job is
- * answered: PENDING, or an error. Arguments were checked before, so no person
- * is asked about a call that would fail by itself.
+ * Asks the database whether the job's call is approved. If it is, calls
+ * then(j). Else answers the job with PENDING or an error. The arguments were
+ * checked before, so no person is asked about a call that would fail by itself.
  */
 void confirm_start(struct job *, void (*then)(struct job *));
-/* intent_open() of a job that is confirmed: the yes is used up in the same
- * transaction. why may also be "not_confirmed". */
+/* Does what intent_open() does, for a confirmed job. The same transaction uses
+ * up the approval. The callback's `why` may also be "not_confirmed". */
 void confirm_open(struct job *, intent_cb *);
-/* Setting or decision, by NOTIFY mcpbox_call. */
+/* Handles NOTIFY mcpbox_call: a setting was changed, or a call was decided. */
 void confirm_notified(struct admind *, const char *payload);
-void confirm_tick(struct admind *); /* what nobody decided about in time */
+/* Ends the requests that no administrator decided in time. */
+void confirm_tick(struct admind *);
 
-/* ---- obstacle.c. Each ends the job, the latter two if they say true ---- */
-void obstacle_unknown(struct job *); /* no object has this name */
-/* Its definition at the other server changed (decision 0083): the sentence. */
+/* ---- obstacle.c: each function ends the job, or returns false ---- */
+/* Answers that no object has this name. */
+void obstacle_unknown(struct job *);
+/* The definition of the tool at the other server changed (decision 0083). words
+ * is the sentence that says so. */
 void obstacle_quarantine(struct job *, struct ipc_bytes words);
-/* What the caller or the author can mend: a grant that is missing (the sentence
- * that says so, or empty), too long arguments. */
+/* Returns true, and ends the job, for an obstacle that the caller or the author
+ * can remove: a missing grant, or too long arguments. missing is the sentence
+ * that names the grant, or empty. */
 bool obstacle_mendable(struct job *, struct ipc_bytes missing);
-/* The client can't do what the version asks of it: enum client_capability. */
+/* Returns true, and ends the job, if the client lacks a capability that the
+ * version requires. required: mask of enum client_capability. */
 bool obstacle_undeclared(struct job *, uint32_t required);
 
 /* ---- content.c: static prompts and resources, answered here ---- */
-/* Makes the result in j->body, then the intent row; cb as intent_open's. Behind
- * its "ok" the caller answers with job_result(). Failures end the job. */
+/* Makes the result in j->body, then the intent row. Calls cb as intent_open()
+ * does; after "ok" the caller answers with job_result(). Failures end the
+ * job. */
 void content_start(struct job *, intent_cb *cb);
 
 #endif

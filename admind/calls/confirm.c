@@ -1,20 +1,22 @@
 /*
  * Calls that a person must approve.
  *
- * AUTHORISE makes a request in the approval queue for just this call ->
- * PENDING. AUTHORISE again, once it was decided: the call goes on as any other,
- * or not_confirmed. The person is asked about callreq.h's pre-image, and
- * the vault seals it.
+ * The first AUTHORISE puts a request for just this call into the approval queue
+ * and is answered with PENDING. After the decision the client calls again. The
+ * second AUTHORISE goes on as any other call, or is refused as not_confirmed.
+ * The person is shown the pre-image of callreq.h, and the vault seals exactly
+ * that pre-image.
  *
  * Why that is safe. A client can name any request it likes, but only an unused
- * one of its own principal, listener, tool and arguments counts. The database
- * decides that again in the transaction that makes the intent row, and the
- * vault once more, by itself, from its own seal. A request gives no right: its
- * id may be known to all.
+ * request for the same principal, listener, tool and arguments counts. The
+ * database checks that again in the transaction that makes the intent row. The
+ * vault checks it once more, by itself, from its own seal. The id of a request
+ * gives no right, so everybody may know it.
  *
- * What a client gains by asking often: rows, up to a fixed number at a time
- * (below), and a reviewer's time. A refusal lasts as long as an approval would
- * have, so the same call can't be asked for until somebody yields.
+ * A client that asks often gains only rows, up to a fixed number at a time
+ * (below), and costs a reviewer time. A refusal lasts as long as an approval
+ * would have lasted. So a client can't ask for the same call again and again
+ * until a reviewer gives in.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +29,14 @@
 #include "log.h"
 
 enum {
-	/* Waiting requests, of one principal and of all: as many as a person
-	 * can be asked to read at a time. */
+	/* The most waiting requests, of one principal and of all principals. A
+	 * person can't be asked to read more at a time. */
 	CALLS_WAIT_OWN = 8,
 	CALLS_WAIT_ALL = 256,
 	CALLS_SHOWN = 1000, /* bytes of arguments in lists */
 	CALLS_POLL_MS = 2000,
-	/* People decide: an immediate retry meets the same. */
+	/* People decide slowly, so an immediate retry would be refused
+	 * again. */
 	CALLS_FULL_RETRY_MS = 30000,
 	SWEEP_TICKS = 5
 };
@@ -44,7 +47,8 @@ static const struct db_stmt ask_row = {"confirm_ask",
     " $3::uuid, $4::text, $5::text, $6::text, $7::bytea, $8::text,"
     " $9::bytea, $10::timestamptz, $11::int8, $12::int8)",
     DB_SURE};
-/* The parameters of call_open() or task_open(), and the request. */
+/* The two statements take the parameters of call_open() or task_open(), and the
+ * approved request. */
 static const struct db_stmt open_call = {"confirm_open_call",
     "SELECT mcpbox.execution_marked(mcpbox.call_open_confirmed($1::uuid, "
     "$2::uuid, $3::bytea,"
@@ -128,8 +132,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 		"Error: this call has no such approval. Call again to ask for "
 		"one."},
 	};
-	/* Not a limit of the tool: refused before the request joins the
-	 * queue. */
+	/* These are not limits of the tool. The call is refused before its
+	 * request joins the queue. */
 	static const struct {
 		const char *what, *text;
 	} full[] = {
@@ -278,8 +282,9 @@ tell(struct ipc_peer *peer, void *arg)
 	(void)ipc_send(peer, IPC_DECIDED, arg);
 }
 
-/* Parses "policy", or "uuid 1" and "uuid 0". Gateways ignore ids that none of
- * their clients waits for; a client that missed one asks again by itself. */
+/* Parses the payload: "policy", "uuid 1" (approved) or "uuid 0". Tells all
+ * gateways. A gateway ignores an id that none of its clients waits for. A
+ * client that missed a message asks again by itself. */
 void
 confirm_notified(struct admind *a, const char *payload)
 {

@@ -4,11 +4,11 @@
  *
  *  (rendered) -> result made -> intent row -> RESULT, row closed
  *
- * The bytes come from the pre-image of the serving version, and the row's
- * INSERT checks again that it serves: content that was withdrawn before is not
- * sent. The vault is not asked. It guards code that runs with secrets in the
- * sandbox; an attacker who has taken over this process can send a gateway any
- * RESULT anyway.
+ * The bytes come from the pre-image of the serving version. The INSERT of the
+ * row checks again that this version serves, so content that was withdrawn
+ * before is not sent. The vault is not asked. It guards code that runs with
+ * secrets in the sandbox. Asking it about content would not help: an attacker
+ * who has taken over this process can send a gateway any RESULT anyway.
  */
 #include "call.h"
 #include "intent.h"
@@ -23,7 +23,7 @@ static const struct db_stmt open_row = {"content_open",
     " $14::uuid, $15::bytea, $16::uuid)",
     DB_FAST};
 
-/* Returns a field of the version; empty if it has none. */
+/* Returns a field of the version, or empty if the version lacks it. */
 static struct ipc_bytes
 field(const struct job *j, uint8_t tag)
 {
@@ -96,7 +96,8 @@ open_intent(struct job *j)
 
 /* ---- 1: the result ---- */
 
-/* The gateway, which knows the requested URI, adds it. */
+/* Makes the result of a resource. The gateway, which knows the requested URI,
+ * adds the URI. */
 static void
 resource(struct job *j)
 {

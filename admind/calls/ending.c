@@ -1,6 +1,7 @@
 /*
- * Endings of executions: this process's own, and the executions that a sandbox
- * says it still answers for. The sandbox's records are gather.c's.
+ * Endings of executions that this process closes itself, and the columns that
+ * all endings have in common. gather.c closes executions from the sandbox's
+ * records.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,13 @@
 #include "outcome.h"
 
 enum {
-	/* Endings of ours that wait for the database. With more, new calls are
-	 * refused, since their endings could not be kept either. */
+	/* The most endings of this process that wait for the database. With
+	 * more, new calls are refused, since their endings could not be kept
+	 * either. */
 	CLOSES_MAX = 4096,
-	/* An intent may begin later than now, by clocks that were set since.
-	 * One further ahead is made up, and would be the newest of all lists
-	 * for ever. */
+	/* An intent's time may be later than now, by up to this, because clocks
+	 * may have been set since. An intent further ahead is made up, and
+	 * would be the first in all lists for ever. */
 	AHEAD_S = 24 * 3600
 };
 
@@ -42,9 +44,10 @@ const struct db_stmt ending_task_row = {"task_close",
 
 /* ---- intents as columns ---- */
 
-/* Adds an intent TLV as columns. Sandboxd gives it back as admind made it. It
- * is still read as foreign bytes, since a taken-over sandbox may send anything.
- * So such a sandbox can't make up management calls either (kind_max). */
+/* Adds an intent TLV as columns. sandboxd gives the TLV back as admind made it.
+ * It is still read as foreign bytes, since a taken-over sandbox may send
+ * anything. Because of kind_max, such a sandbox can't make up management calls
+ * either. */
 void
 ending_intent_params(struct db_params *p, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean)
@@ -67,7 +70,8 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
 	    t[INTENT_ARGS_SHA256].n != 32) {
-		/* not enough for a whole row: only an open one can be closed */
+		/* The TLV is not enough for a whole row, so only a row that is
+		 * open can be closed. */
 		while (p->n < 20)
 			db_p_null(p);
 		return;
@@ -108,8 +112,9 @@ ending_of_task(struct ipc_bytes intent)
 }
 
 /*
- * Decides as a plain call would be answered: a result, even an isError one,
- * completes the task; a JSON-RPC error lets it fail.
+ * Adds the state and the result of a task. The state follows from the answer
+ * that a plain call would get. A result completes the task, even an isError
+ * result. A JSON-RPC error lets the task fail.
  */
 void
 ending_task_params(struct db_params *p, enum failure failure,
@@ -169,7 +174,7 @@ closed(void *arg, const struct pg_result *rows, const struct err *err)
 		return; /* the tick sends it again */
 	log_event(LOG_LV_ERR, "close", "%s", err->text);
 	if (c->result.len > 0) {
-		/* The ending matters more than its text. */
+		/* The ending matters more than the result's text. */
 		buf_clear(&c->result);
 		send_close(c);
 		return;
@@ -217,9 +222,10 @@ send_close(struct close_item *c)
 
 /*
  * Notes the ending in the ledger, before the job that ended is answered
- * (job_close). So a client that has the answer finds it in the record, whatever
- * process dies; a lost ending was told to no client. Without room in the ledger
- * the ending is only as safe as this process.
+ * (job_close). So a client that has the answer finds the ending in the record,
+ * even if any process dies. An ending as lost is not noted, because no client
+ * was told. Without room in the ledger the ending is only as safe as this
+ * process.
  */
 static void
 keep(struct close_item *c)
@@ -258,7 +264,7 @@ ending_close(struct admind *a, const struct ending *e)
 {
 	struct close_item *c = calloc(1, sizeof(*c));
 
-	/* Without memory the row stays open; the sweep calls it lost. */
+	/* Without memory the row stays open. The sweep closes it as lost. */
 	if (c == NULL) {
 		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
 		return;
@@ -275,7 +281,7 @@ ending_close(struct admind *a, const struct ending *e)
 	c->e = *e;
 	buf_init(&c->result, STORED_RESULT_MAX);
 	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
-	/* A cut intent is not a TLV; the row is closed all the same. */
+	/* A cut intent is not a valid TLV, but the row is closed even so. */
 	buf_init(&c->intent, IPC_FRAME_MAX);
 	buf_put(&c->intent, e->intent.p, e->intent.n);
 	c->e.result = c->e.intent = ipc_bytes(NULL, 0);
@@ -286,9 +292,10 @@ ending_close(struct admind *a, const struct ending *e)
 }
 
 /*
- * Takes over an ending that an earlier life of this process did not get
- * committed. It is closed under that life's epoch, before ours is stored:
- * storing ours ends the other epoch, and its open rows become lost.
+ * Takes over an ending that an earlier life of this process left uncommitted.
+ * Its row is closed under the epoch of that life, before our own epoch is
+ * stored. The order matters: storing our epoch ends the earlier epoch, and open
+ * rows of an ended epoch become lost.
  */
 static struct ledger_note *
 inherit(void *arg, const struct ipc_record *m)

@@ -8,8 +8,8 @@
 #include "own_run.h"
 
 enum {
-	/* The longest possible call, with its queue and the way back. Its own
-	 * limit, which sandboxd enforces, ends it earlier. */
+	/* Time for the longest possible call, with its queue and its answer.
+	 * sandboxd ends the call earlier, at the call's own limit. */
 	WAIT_MS = QUEUE_MS + 600 * 1000 + 10 * 1000
 };
 
@@ -100,7 +100,8 @@ inner_call(struct admind *a, const char *name, const char *principal,
 	in->cb = cb;
 	in->arg = arg;
 	j->inner = in;
-	/* A run that renews tokens must not wait for their renewal. */
+	/* A run that renews tokens must not wait for a renewal of these
+	 * tokens. */
 	j->fresh_tokens = mode == INNER_TOKENS;
 	call_inner(j);
 }

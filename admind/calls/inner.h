@@ -1,10 +1,11 @@
 /*
  * A call of a source's approved version (decision 0050) that admind makes for
  * itself. It takes the path of any call (call.c), with a row, a context and a
- * record of its own, but admind runs it and a function gets the answer.
+ * record of its own. But admind runs it, and a callback gets the answer.
  *
- * Clients can't call a source by its name: a source is not a tool (object.c).
- * The code is exactly the approved one; the arguments are ours.
+ * Clients can't call a source by its name, because a source is not a tool
+ * (object.c). The code is exactly the approved code. The arguments come from
+ * admind.
  */
 #ifndef INNER_H
 #define INNER_H
@@ -12,8 +13,9 @@
 #include "admind.h"
 
 struct inner_end {
-	/* NONE: it ran, and body is a CallToolResult without error. Else text
-	 * describes the failure; a body that describes it may be there, too. */
+	/* FAILURE_NONE: the source ran, and body is a CallToolResult without
+	 * error. Else text describes the failure, and perhaps body does so,
+	 * too. */
 	enum failure failure;
 	const char *text;
 	struct ipc_bytes body;
@@ -26,12 +28,13 @@ typedef void inner_cb(void *arg, const struct inner_end *);
 struct inner;
 
 enum inner_mode {
-	INNER_LIST,  /* a source: tokens are refreshed first, if they must be */
-	INNER_TOKENS /* makes or renews tokens: its secret may have no value */
+	INNER_LIST,  /* runs a source; expiring tokens are renewed first */
+	INNER_TOKENS /* makes or renews tokens; a secret may lack a value */
 };
 
-/* name: the source's name for clients, as source_object() gives it. principal:
- * whoever caused it. May call cb before it returns. */
+/* Makes the call. name: the source's name for clients, as SQL source_object()
+ * returns it. principal: the person or token that caused the call. May call cb
+ * before it returns. */
 void inner_call(struct admind *, const char *name, const char *principal,
     enum inner_mode, struct ipc_bytes arguments, inner_cb *cb, void *arg);
 
@@ -41,9 +44,9 @@ void inner_run(struct job *);
 void inner_refused(struct job *, enum failure, const char *text);
 bool inner_may_lack_secrets(const struct job *);
 
-/* What became of something that was done with a source: sources.h, oauth.h. */
+/* The result of an action on a source: sources.h, oauth.h. */
 struct sources_end {
-	enum failure failure; /* NONE: json is the answer, an object */
+	enum failure failure; /* FAILURE_NONE: json is the answer, an object */
 	const char *text;
 	struct ipc_bytes json;
 };

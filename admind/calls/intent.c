@@ -1,10 +1,10 @@
 /*
- * The intent: the announcement that a call is about to run, as a row and as
- * TLV.
+ * The intent is the announcement that a call is about to run. It has two forms:
+ * a row and a TLV.
  *
- * One INSERT makes the row. It asks the database again for everything that lets
- * the call run: a remembered row, or one read a moment ago, counts for nothing.
- * So a withdrawal that committed before wins.
+ * One INSERT makes the row. It checks again in the database everything that
+ * lets the call run, and relies neither on a remembered row nor on a row read a
+ * moment ago. So a withdrawal that committed before wins.
  */
 #include <string.h>
 
@@ -14,11 +14,12 @@
 
 /*
  * Makes the intent row if this very version serves under these very limits. The
- * conditions are those of call_open(), which tells why no row was made; they
- * are in the one row of callable that triggers maintain
- * (sql/schema/callable.sql: the transaction that withdraws takes the row away).
- * A call mostly waits for this statement, mostly in a backend whose caches went
- * cold: so one small table, no function.
+ * conditions are those of call_open(), which is asked for the reason if no row
+ * was made. A row of callable fulfils all these conditions. Triggers maintain
+ * it: the transaction that withdraws a version deletes the row
+ * (sql/schema/callable.sql). Most of a call's waiting is for this statement,
+ * and mostly the backend's caches are cold. So the statement reads one small
+ * table and calls no function.
  */
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"

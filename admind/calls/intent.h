@@ -1,26 +1,30 @@
-/* The intent of a call: its row, and what records keep of it. */
+/* The intent of a call: its row, and its TLV, which records keep. */
 #ifndef INTENT_H
 #define INTENT_H
 
 #include "job.h"
 
-/* The intent TLV (context.h) of a job: of its call of a tool, or of its
+/* Writes the intent TLV (context.h) of a job: of a call of a tool, or of a
  * management call. */
 void intent_tlv(const struct job *, struct buf *);
-/* Without what is kept of the arguments: hold_may() brings that. */
+/* The same without the kept form of the arguments. hold_may() supplies that
+ * later. */
 void intent_tlv_bare(const struct job *, struct buf *);
 /*
- * Commits the intent row of a tool's call. why: "ok"; "stale", the server's
- * limits are not those of j->limits_at; else the name of the failure that
- * forbids the call. With err, a STORAGE_UNAVAILABLE means: perhaps it is there.
+ * Called when the intent row of a tool's call was committed, or could not be.
+ * why is "ok"; or "stale": the server's limits changed after j->limits_at; or
+ * the name of the failure that forbids the call. If err is STORAGE_UNAVAILABLE,
+ * the row may have been committed all the same.
  */
 typedef void intent_cb(struct job *, const char *why, const struct err *);
-/* call_open()'s parameters of a job; text (initialised) keeps their bytes. */
+/* Writes the parameters of call_open() for a job. text (initialised) keeps the
+ * bytes of the arguments. */
 struct db_params;
 void intent_params(const struct job *, struct db_params *, struct buf *text);
-/* The arguments as the record keeps them, appended to text (initialised). */
+/* Appends the arguments, as records keep them, to text (initialised). */
 void intent_arguments(const struct job *, struct buf *text);
-/* Three more parameters: trace id, span id, session; each may be null. */
+/* Adds three parameters to those of intent_params(): trace id, span id,
+ * session. Each may be null. */
 void intent_marks(const struct job *, struct db_params *);
 void intent_open(struct job *, intent_cb *);
 

@@ -1,5 +1,5 @@
 /*
- * Jobs: one AUTHORISE each, from its arrival to its one answer.
+ * Jobs. A job is one AUTHORISE, from its arrival to its one answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const unsigned next_states[] = {
     [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_LOOKUP] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
-    /* a remembered version may have to be looked up again */
+    /* after a remembered version, a new lookup may be needed */
     [JOB_INTENT] =
 	TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_LOOKUP) | TO(JOB_DONE),
     [JOB_SEALING] = TO(JOB_DONE),
@@ -50,9 +50,10 @@ job_enter(struct job *j, enum job_state next)
 }
 
 /*
- * Takes a token's share of the jobs: each token may hold a part of the whole,
- * and all together half of it, so that the users of one keep neither the others
- * nor local clients from being served.
+ * Counts the job against its token. Each token may hold a part of all jobs, and
+ * all tokens together half. So the users of one token keep neither the users of
+ * other tokens nor local clients from being served. Returns 0, or -1 with
+ * FAILURE_BUSY.
  */
 static int
 take_share(struct job *j, struct token *t, struct err *err)
@@ -90,7 +91,8 @@ leave_share(struct job *j)
 	token_unref(t);
 }
 
-/* Makes the parts common to every job. NULL: no memory. */
+/* Makes a job with the members that every job has. Returns NULL without
+ * memory. */
 static struct job *
 make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
     struct ipc_bytes client, struct ipc_bytes protocol)
@@ -118,7 +120,8 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	buf_init(&j->grants, IPC_BLOB_MAX);
 	buf_init(&j->call_seal, IPC_FRAME_MAX);
 	buf_init(&j->fields, IPC_BLOB_MAX);
-	/* leaves room to carry the object twice in a result, once escaped */
+	/* A result carries the object twice: once as it is, and once escaped. A
+	 * third of RESULT_MAX leaves room for both. */
 	buf_init(&j->out, RESULT_MAX / 3);
 	buf_init(&j->body, RESULT_MAX);
 	buf_put(&j->arguments, arguments.p, arguments.n);
@@ -191,7 +194,8 @@ memory:
 	return NULL;
 }
 
-/* The job has a link like any, whose peer is gone: nobody waits at a socket. */
+/* Makes a job whose link has no peer, as if the gateway had gone: no process
+ * waits for an answer. */
 struct job *
 job_inner(struct admind *a, const char *tool, const char *principal,
     struct ipc_bytes arguments, struct err *err)
@@ -257,8 +261,8 @@ job_free(struct job *j)
 	free(j);
 }
 
-/* A crash of PostgreSQL may have lost the row of an intent: the ending has
- * everything that is needed to write it again. */
+/* Closes the job's row. A crash of PostgreSQL may have lost the row, so the
+ * ending has everything that is needed to write the row again. */
 static void
 close_row(struct job *j, struct ending *e)
 {
@@ -273,7 +277,7 @@ close_row(struct job *j, struct ending *e)
 	j->has_intent = false;
 }
 
-/* Closes the row of a call that was worked on here, if it has one. */
+/* Closes the row of a job that this process answers, if the job has one. */
 void
 job_close(struct job *j)
 {
@@ -292,7 +296,8 @@ job_close(struct job *j)
 		close_row(j, &e);
 }
 
-/* {"content":[{"type":"text","text":TEXT}] and the caller's further members */
+/* Begins the body: {"content":[{"type":"text","text":TEXT}]. The caller adds
+ * further members and closes the object. */
 void
 job_body(struct job *j, struct jsonw *w, const void *text, size_t n)
 {
@@ -341,7 +346,8 @@ job_result(struct job *j)
 	job_free(j);
 }
 
-/* For a person's client: prompts/get and resources/read have no isError. */
+/* Refuses a job of prompts/get or resources/read, whose results have no
+ * isError. The list becomes `errors` of the error's data. */
 static void
 refuse_with_list(struct job *j, enum failure failure, const char *summary,
     struct ipc_bytes list)
@@ -403,8 +409,8 @@ job_error(struct job *j, enum failure failure, const char *summary,
 }
 
 /*
- * Ends every job that did not come to run: the row, if there is one, is closed
- * as refused before the client is told.
+ * Ends a job whose call did not run. If the job has a row, the row is closed as
+ * refused before the client is told.
  */
 void
 job_refuse_data(

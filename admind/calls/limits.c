@@ -1,15 +1,16 @@
 /*
- * Breakers and rates before a call, and their numbers.
+ * Breakers and rates before a call, and the settings with their limits.
  *
- * The order: breakers first, which cost a few comparisons and no token; then
- * the principal's token; then the catalogue; then, for an object that exists
- * and may be called, the tool's token and the listener's.
+ * The breakers are asked first, because they cost a few comparisons and no rate
+ * token. Then the call takes a token of its principal, and the object is looked
+ * up. If the object exists and may be called, the call takes a token of the
+ * tool and one of the listener.
  *
  * A call that needs a person's approval comes twice, the second time with the
- * request that gatewayd was told of: the first one was counted already. Only
- * gatewayd says which request it is, so the name of a request counts for
- * nothing unless the tool needs approval: there a made-up request is refused,
- * and a true one serves once.
+ * request that gatewayd was told of. The second call is not counted, because
+ * the first was. admind has only gatewayd's word for the request, so naming one
+ * spares a call nothing unless the tool needs approval. For such a tool a
+ * made-up request is refused, and a true one serves once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct limits {
 static const struct db_stmt read_all = {"limits_read",
     "SELECT name, subject, value, burst FROM mcpbox.limits_now()", DB_FAST};
 
-/* The defaults of setting_keys, until the database was read. */
+/* The defaults of setting_keys. They apply until the database was read. */
 static const struct breaker_conf defaults = {
     .of = {[BREAKER_SESSION] = {1000, 20, 10},
 	[BREAKER_PRINCIPAL] = {10000, 100, 50}},
@@ -81,8 +82,8 @@ close_all(struct limits *l)
 		log_event(LOG_LV_INFO, "breakers_reset", "%u were open", n);
 }
 
-/* If the numbers changed, all counters begin again, so that raising a limit
- * lets refused callers go on. */
+/* Takes over the limits. If the breakers' limits changed, all counters begin
+ * again, so that raising a limit lets refused callers go on. */
 static void
 got_all(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -189,7 +190,7 @@ refuse(struct job *j, const struct breaker_trip *t)
 	put_trip(&w, t);
 	buf_putc(&data, '\0');
 	j->retry_ms = t->wait_ms;
-	/* its members, without the brace */
+	/* the members of the object, without its opening brace */
 	job_refuse_data(j, FAILURE_CIRCUIT_OPEN, sentences[t->kind],
 	    data.failed ? "" : (const char *)data.p + 1);
 	buf_free(&data);
@@ -203,7 +204,8 @@ names_request(const struct job *j)
 	return memcmp(&j->approval, &none, sizeof(none)) != 0;
 }
 
-/* Counts the call at the breakers. 0, or -1: refused, and the job is gone. */
+/* Counts the call at the breakers. Returns 0, or -1: the job was refused and is
+ * gone. */
 static int
 count(struct job *j)
 {

@@ -1,8 +1,8 @@
 /*
- * The lookup of a call: the version that serves under this name, its limits,
- * grants and secrets; and the obstacles to calling it. Mostly remembered
- * (serving.c): no remembered row decides, since the intent's INSERT checks
- * again (call.c).
+ * The lookup of a call. It finds the version that serves under this name, its
+ * limits, grants and secrets, and the obstacles to calling it. Mostly a
+ * remembered row is used (serving.c). A remembered row does not decide that a
+ * call may run, since the intent's INSERT checks again (call.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,22 +18,24 @@
 #include "tasks.h"
 #include "token.h"
 
-/* The version's own limit, else its server's, else 0: the configured one. */
+/* Takes the version's limit, else its server's limit, else 0, which means the
+ * configured default. */
 #define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
 	", coalesce(v." name ", l." name ", 0)"
 
-/* Columns of lookup; limits from C_LIMITS on, in the table's order. */
+/* Columns of the statement `lookup`. The limits begin at C_LIMITS, in the order
+ * of enum limit. */
 enum {
 	C_ID,
 	C_HASH,
 	C_PREIMAGE,
 	C_SCHEMA,
 	C_SEAL,
-	C_STOPPED, /* who stopped it, as a sentence; null: it is not stopped */
+	C_STOPPED, /* a sentence that names the stop; null: not stopped */
 	C_SECRETS,
 	C_REVOKED,
-	C_QUARANTINE, /* why nothing serves, as a sentence */
-	C_MISSING,    /* a grant, as a sentence */
+	C_QUARANTINE, /* a sentence that says why no version serves */
+	C_MISSING,    /* a sentence that names a missing grant */
 	C_TASK,
 	C_OBJECT,
 	C_STATIC,
@@ -42,7 +44,7 @@ enum {
 	C_LIMITS_AT,
 	C_SERVER,
 	C_NAME,
-	C_GRANTS, /* material of the context; null: it needs no host */
+	C_GRANTS, /* material of the context; null: the version needs no host */
 	C_LIMITS
 };
 
@@ -77,7 +79,8 @@ static const struct db_stmt lookup = {"call_lookup",
 		   " LEFT JOIN mcpbox.server_limits l ON l.server_id = s.id"
 		   " WHERE n.exposed_name = $1::text",
     DB_FAST};
-/* Every secret the version names, with its stored (encrypted) value. */
+/* Reads every secret that the version names, with its stored (encrypted) value.
+ * The third column is a source whose OAuth tokens end soon, or null. */
 static const struct db_stmt secrets = {"call_secrets",
     "SELECT k.key, x.value, (SELECT e.id FROM mcpbox.external_sources e"
     " WHERE e.server_id = v.server_id AND e.auth_type = 'oauth'"
@@ -93,8 +96,8 @@ static const struct db_stmt secrets = {"call_secrets",
 
 static void within_limits(struct job *);
 
-/* The tokens are new now, or could not be renewed: the call that uses them will
- * report that better. */
+/* Goes on even if the tokens could not be renewed, because the call that uses
+ * them will report the failure better. */
 static void
 refreshed(void *arg, const struct sources_end *e)
 {
@@ -152,7 +155,8 @@ take(struct buf *b, struct ipc_bytes from)
 	buf_put(b, from.p, from.n);
 }
 
-/* The call is permitted and within its rates: reads its secrets, if any. */
+/* Called when the call is permitted and within its rates. Reads its secrets, if
+ * any. */
 static void
 within_limits(struct job *j)
 {
@@ -178,8 +182,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		job_refuse(j, err->failure, err->text);
 		return;
 	}
-	/* An object that a token may not see does not exist for it: no answer
-	 * tells the two apart. */
+	/* To a token, an object that it may not see looks the same as an object
+	 * that does not exist: no answer tells the two apart. */
 	if (db_nrows(rows) != 1 ||
 	    !(j->inner != NULL
 		    ? ipc_streq(db_bytes(rows, 0, C_OBJECT), "source")
@@ -189,9 +193,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		obstacle_unknown(j);
 		return;
 	}
-	/* The sentence says who stopped it and who may start it again. An
-	 * administrator's stop is never answered with the tool that would undo
-	 * a client's. */
+	/* The sentence says who stopped the tool and who may start it again. If
+	 * an administrator stopped the tool, the sentence never names the
+	 * management tool that undoes only a client's stop. */
 	if (!db_null(rows, 0, C_STOPPED)) {
 		stopped = db_bytes(rows, 0, C_STOPPED);
 		snprintf(text, sizeof(text), "%.*s", (int)stopped.n,
@@ -232,8 +236,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	if (j->limits[LIMIT_ARGUMENT_BYTES] == 0)
 		j->limits[LIMIT_ARGUMENT_BYTES] =
 		    (uint64_t)conf_int(j->a->proc.conf, "argument_bytes");
-	/* A server's limit may have been raised since the row was remembered.
-	 * No INSERT would find that out for a call that is refused here. */
+	/* The server's limit may have been raised since the row was remembered.
+	 * A call that is refused here makes no INSERT, which would find that
+	 * out, so the row is read again first. */
 	if (j->remembered &&
 	    j->arguments.len > j->limits[LIMIT_ARGUMENT_BYTES]) {
 		serving_drop(&j->a->serving, j->tool);
@@ -276,8 +281,8 @@ lookup_run(struct job *j)
 	buf_clear(&j->seal);
 	buf_clear(&j->grants);
 	buf_clear(&j->secrets);
-	/* Only the first time: a job that comes back from the INSERT reads
-	 * again. */
+	/* Only the first lookup of a job may use a remembered row. A job that
+	 * comes back because its INSERT made no row reads the database. */
 	if (j->lookups++ == 0)
 		row = serving_find(&j->a->serving, j->tool);
 	j->remembered = row != NULL;

@@ -1,9 +1,10 @@
 /*
  * OAuth of sources (decision 0051): see oauth.h. Only a run of the source's
  * approved version talks to the authorization server, and the answers come back
- * sealed for the vault. This process sees the URL for the browser, its state,
- * the code that comes back (worth nothing without the verifier, which it does
- * not see), the lifetime of a token, and that there is one.
+ * sealed for the vault. This process sees the URL for the browser with its
+ * state, the lifetime of a token, and that a token exists. It also sees the
+ * code that the browser brings back. The code is worth nothing without the
+ * verifier, which this process does not see.
  *
  *  authorise  run -> URL and state kept, {client, verifier} to the vault
  *  callback   state -> source -> run with the code -> tokens to the vault
@@ -23,7 +24,8 @@
 #include "op.h"
 
 enum {
-	/* Another node refreshes: retry interval and number of tries. */
+	/* If another node renews the tokens: the interval and the number of the
+	 * tries. */
 	BUSY_MS = 250,
 	BUSY_TRIES = 160
 };
@@ -61,13 +63,13 @@ struct oauth {
 	sources_cb *cb;
 	void *arg;
 	enum failure failure;
-	struct buf text;   /* redirect URI, then the body, then the answer */
-	struct buf answer; /* for the caller */
-	/* of REFRESH */
+	struct buf text;   /* the redirect URI; after the run, its body */
+	struct buf answer; /* the answer for the caller */
+	/* for REFRESH only */
 	TAILQ_ENTRY(oauth) entry;
 	struct event *timer;
 	unsigned tries;
-	struct oauth *behind; /* waits for this one to end */
+	struct oauth *behind; /* the next request that waits for this renewal */
 };
 static TAILQ_HEAD(, oauth) refreshing = TAILQ_HEAD_INITIALIZER(refreshing);
 
@@ -89,7 +91,7 @@ tell(struct oauth *o, enum failure f, const char *text, struct ipc_bytes json)
 	o->cb(o->arg, &e);
 }
 
-/* Ends it, and with it the requests that waited for it. */
+/* Ends a request, and with it the requests that waited for it. */
 static void
 end(struct oauth *o, enum failure f, const char *text, struct ipc_bytes json)
 {
@@ -185,8 +187,8 @@ kept(void *arg, struct ipc_frame *f, enum failure gone)
 		note(o, err.failure, err.text, ipc_bytes(NULL, 0));
 		return;
 	}
-	/* Only now is there a token to use. Its description is in the body of
-	 * the run, which is still in text. */
+	/* Only now is there a token to use. The body of the run, which is still
+	 * in o->text, describes the token. */
 	db_params_init(&p);
 	db_p_id(&p, &o->source);
 	db_p_bytes(&p, o->text.p, o->text.len);
@@ -194,7 +196,8 @@ kept(void *arg, struct ipc_frame *f, enum failure gone)
 	db_query(o->a->db, &stored, &p, finished, o);
 }
 
-/* Takes {sealed, server, key, answer} of the run's result. */
+/* Takes the columns {sealed, server, key, answer}, read from the run's
+ * result. */
 static void
 brought(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -363,7 +366,8 @@ again(evutil_socket_t fd, short what, void *arg)
 	take_turn(arg);
 }
 
-/* Takes the answer: "done", "busy", or "run " and the name to run. */
+/* Takes the answer of oauth_turn(): "done", "busy", or "run " and the name of
+ * the source to run. */
 static void
 turned(void *arg, const struct pg_result *rows, const struct err *err)
 {

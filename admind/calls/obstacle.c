@@ -51,8 +51,9 @@ obstacle_mendable(struct job *j, struct ipc_bytes missing)
 	return false;
 }
 
-/* The mask comes from gatewayd, and so, in the end, from the client: a lie only
- * brings the client questions that it can't answer. */
+/* The mask in j->declared comes from gatewayd, which has it from the client. A
+ * false mask does no harm: the client only gets questions that it can't
+ * answer. */
 bool
 obstacle_undeclared(struct job *j, uint32_t required)
 {

@@ -3,19 +3,21 @@
  *
  *  intent row -> sealed -> held -> RUN -> how it ended
  *
- * They go the way of a client's call, with a row, a context and a record of
- * their own, but no gateway is in it: the context is sealed and held for
- * admind's own listener, so sandboxd takes its RUN from here alone.
+ * A run takes the way of a client's call, with a row, a context and a record of
+ * its own, but without a gateway. The context is sealed and held for admind's
+ * own listener, so sandboxd accepts the RUN from admind alone.
  *
- * A hostile admind gains nothing by this. The vault decides what a context
- * of each kind may hold (contexts.c: no secret, no network, no approved
- * version), and sandboxd what it may reach. The files that start runs have the
- * arguments for their kinds: inspect.c, trial_run.c, installs.c.
+ * A hostile admind gains nothing by this. The vault decides what a context of
+ * each kind may hold (contexts.c: no secret, no network, no approved version).
+ * sandboxd decides what a run of each kind may reach. The files that start the
+ * runs give the security arguments for each kind: inspect.c, trial_run.c,
+ * installs.c.
  *
- * Until sandboxd holds the context, this file closes the row: no other process
- * knows of the run. After that, sandboxd's record closes it: sandboxd repeats
- * the record until it is committed, and sends one for a context without RUN,
- * too. So the row is closed once, and never while its run may still begin.
+ * Until sandboxd holds the context, no other process knows of the run, so this
+ * file closes the row. After that, sandboxd's record closes the row. sandboxd
+ * repeats the record until it is committed, and also sends a record for a
+ * context that got no RUN. So the row is closed once, and never while its run
+ * may still begin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +31,14 @@
 #include "own_run.h"
 #include "tlv.h"
 
-/* The INSERT makes no row for an epoch of the sandbox that ended. */
+/* Makes no row if the epoch of the sandbox has ended. */
 static const struct db_stmt open_row = {"own_open",
     "SELECT mcpbox.execution_open($1::uuid, $2::text, $3::uuid, $4::bytea,"
     " $5::uuid, $6::text, 'admind', $7::text, $8::bytea, $9::text, $10::text,"
     " $11::text, $12::timestamptz, $13::timestamptz)",
     DB_FAST};
 
-/* From the row until the sandbox holds it. */
+/* A run from its row until the sandbox holds its context. */
 struct own {
 	struct admind *a;
 	enum context_kind kind;
@@ -48,7 +50,7 @@ struct own {
 	void *arg;
 };
 
-/* From RUN on. */
+/* A run from RUN on. */
 struct sent {
 	struct admind *a;
 	const char *noun;
@@ -98,8 +100,8 @@ refuse(struct own *o, bool open, enum failure failure, const char *text)
 	cb(arg, &e);
 }
 
-/* Puts the row's members: sandboxd gives them back with the record, should the
- * database have lost the row. */
+/* Puts the members of the row. sandboxd gives them back with the record, in
+ * case the database has lost the row. */
 static void
 put_intent(struct buf *out, const struct own_what *w,
     const struct ipc_hash *digest, uint64_t created_us, uint64_t deadline_us)
@@ -208,7 +210,7 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 	struct own *o = arg;
 	char why[32];
 
-	/* Without an answer the row may have been committed. */
+	/* After STORAGE_UNAVAILABLE the row may have been committed. */
 	if (err != NULL)
 		refuse(o, err->failure == FAILURE_STORAGE_UNAVAILABLE,
 		    err->failure, err->text);
@@ -289,7 +291,7 @@ end(struct sent *s, struct own_end *e)
 	last.cb(last.arg, e);
 }
 
-/* There was no result. */
+/* Ends a run that had no result. */
 static void
 no_answer(struct sent *s, struct ipc_frame *f, enum failure gone)
 {
@@ -317,7 +319,7 @@ ran(void *arg, struct ipc_frame *f, enum failure gone)
 	    .text = "malformed result"};
 
 	if (f != NULL && f->type == IPC_CALL_EVENT)
-		return; /* nobody listens to its log */
+		return; /* no client listens to the log of this run */
 	if (f != NULL && f->type == IPC_MODULE_STORED) {
 		if (ipc_decode(f, &s->what, NULL) == 0)
 			s->stored = memcmp(&s->what.execution, &s->execution,

@@ -2,9 +2,9 @@
  * Rates: tokens leased from rows of PostgreSQL (docs/decisions/0043).
  *
  * A call takes one token from each bucket that applies to it. If the lease in
- * memory has one, or there is no limit, that is all. If not, the call waits for
- * the next lease. If the database has said when the next token comes, the call
- * is refused without asking again.
+ * memory has a token, or there is no limit, the call goes on at once. Else the
+ * call waits for the next lease. If the database has said when the next token
+ * comes, the call is refused until then without asking the database again.
  *
  * A hostile admind gains nothing here: it decides about calls anyway.
  */
@@ -18,12 +18,12 @@
 #include "table.h"
 
 enum {
-	RATES_MAX = 4096,  /* leases; the one not used for longest goes */
-	LEASE_PARTS = 20,  /* of a minute: three seconds' worth */
-	BURST_PARTS = 8,   /* of the burst at most, so that nodes share it */
-	IDLE_MS = 10000,   /* then unused tokens go back */
-	FREE_MS = 5000,    /* "no limit" is believed for so long */
-	SWEEP_TICKS = 600, /* rows of full buckets */
+	RATES_MAX = 4096,  /* leases; the least recently used one is dropped */
+	LEASE_PARTS = 20,  /* a lease is 1/20 of a minute's tokens */
+	BURST_PARTS = 8,   /* and at most 1/8 of the burst: nodes share it */
+	IDLE_MS = 10000,   /* unused for so long, tokens are returned */
+	FREE_MS = 5000,    /* "no limit" is valid for so long */
+	SWEEP_TICKS = 600, /* seconds between sweeps of old buckets */
 	TUNNEL_DEFAULT = 300,
 };
 
@@ -35,16 +35,17 @@ struct own {
 };
 
 struct rate {
-	struct table_node node; /* by subject, in its scope's table */
+	struct table_node node; /* in the table of its scope, by subject */
 	TAILQ_ENTRY(rate) order;
 	struct rates *all;
 	enum rate_scope scope;
 	char subject[PRINCIPAL_MAX + 1];
 	int64_t tokens;
-	int64_t lease; /* how many are asked for at a time */
+	int64_t lease; /* tokens to ask for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
-	/* boot ms; free_until: no limit until then, or no such tool yet */
+	/* In boot ms. used: the last use. none_until: no token before that.
+	 * free_until: no limit until then, or no tool of this name. */
 	uint64_t used, none_until, free_until;
 	struct job_list waiting;
 	unsigned nwaiting;
@@ -56,7 +57,7 @@ struct rates {
 	struct admind *a;
 	bool known; /* the limits were read */
 	int64_t listener[LISTENER_ADMIND], principal, token,
-	    tool;        /* a minute */
+	    tool;        /* tokens a minute */
 	struct own *own; /* sorted by scope and subject */
 	size_t nown;
 	struct table by_subject[RATE_SCOPES];
@@ -158,7 +159,7 @@ nothing(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_WARN, "rate", "%s", err->text);
 }
 
-/* Returns all but `keep` tokens to the bucket. */
+/* Returns the tokens of a lease to its bucket, all but `keep`. */
 static void
 return_tokens(struct rate *r, int64_t keep)
 {
@@ -175,8 +176,8 @@ return_tokens(struct rate *r, int64_t keep)
 	r->tokens = keep;
 }
 
-/* Returns the lease of a subject; NULL without memory, or when calls wait for
- * all of them. */
+/* Returns the lease of a subject. Returns NULL without memory, or if there are
+ * RATES_MAX leases and all are in use. */
 static struct rate *
 get(struct rates *all, enum rate_scope scope, const char *subject)
 {
@@ -267,7 +268,8 @@ leased(void *arg, const struct pg_result *rows, const struct err *err)
 		if (r->lease < 1)
 			r->lease = 1;
 	}
-	/* Each takes its token and goes on, waits again or is refused. */
+	/* Each job takes its token and goes on, or waits again, or is
+	 * refused. */
 	while ((j = TAILQ_FIRST(&woken)) != NULL) {
 		TAILQ_REMOVE(&woken, j, rate_wait);
 		if (err != NULL)
@@ -295,7 +297,7 @@ ask_lease(struct rate *r)
 /* ---- calls ---- */
 
 /* Takes one token of each bucket from j->rate_at to before j->rate_end. A
- * refusal returns none. */
+ * refused call does not get back the tokens that it took. */
 static void
 step(struct job *j)
 {
@@ -347,8 +349,8 @@ rates_take(struct rates *all, struct job *j, enum rate_scope first,
 	step(j);
 }
 
-/* Leases under the former limits go back: the next ones follow the new
- * limits. */
+/* Returns the leases made under the former limits, so that the next leases
+ * follow the new limits. */
 void
 rates_set(struct rates *all, const struct pg_result *rows)
 {

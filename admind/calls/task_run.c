@@ -1,15 +1,15 @@
 /*
- * A task's call while it runs. admind itself runs it: the context is held for
- * admind and RUN comes from here, so no gateway's end, and no client's, ends
- * the call.
+ * A task's call while it runs. admind itself runs the call: the context is held
+ * for admind, and RUN comes from here. So the call goes on even if a gateway or
+ * a client ends.
  *
- * The end is not taken from the answer to RUN but from the call's RECORD, which
- * sandboxd repeats until it is committed: one way for all ends, whichever
- * process was restarted in between. This file only hears the tool's questions
- * to its client.
+ * The end of the call is not taken from the answer to RUN but from the call's
+ * RECORD, which sandboxd repeats until it is committed. So all ends take one
+ * way, whichever process was restarted in between. This file only listens to
+ * the tool's questions to its client.
  *
- * Can it run twice? RUN goes out once, by the job that holds the context. A
- * later life of this process, or a new connection, only ever sends ATTACH,
+ * The call can't run twice. RUN is sent once, by the job whose context is held.
+ * A later life of this process, or a new connection, only ever sends ATTACH,
  * which starts nothing.
  */
 #include <stdlib.h>
@@ -24,22 +24,27 @@
 #include "tasks.h"
 
 enum {
-	/* Longer than any call can take: its queue, its limit (600 s, which
-	 * sandboxd enforces), its client's time to answer, and its end. */
+	/* Longer than any call can take: its time in the queue, its limit (600
+	 * s, which sandboxd enforces), its client's time to answer questions,
+	 * and time for its end. */
 	WAIT_MS = QUEUE_MS + 600 * 1000 + PARK_TOTAL_MS + 30 * 1000,
-	/* after_questions: a tool that asked nothing for so long is a task. */
+	/* In mode after_questions: if a tool asked nothing for this long, its
+	 * call becomes a task. */
 	FIRST_US = 2 * 1000 * 1000,
 };
 
-/* A call that is listened to. */
+/* A call whose frames this process listens to. */
 struct task {
 	TAILQ_ENTRY(task) entry;
 	struct admind *a;
 	struct ipc_id id, epoch;
-	uint32_t number; /* of its last questions */
+	uint32_t number; /* number of its last questions */
 	struct buf questions;
-	bool asking, unasked; /* on their way to the row; not there */
-	/* after_questions: the gateway that still waits for an answer */
+	/* asking: a statement for the row is under way. unasked: the questions
+	 * must be sent to the row again. */
+	bool asking, unasked;
+	/* In mode after_questions: the gateway that still waits for an answer.
+	 * Else NULL. */
 	struct link *link;
 	uint64_t request, since_us;
 	char principal[PRINCIPAL_MAX + 1];
@@ -107,7 +112,8 @@ task_free(struct task *t)
 
 /* ---- questions ---- */
 
-/* A statement's callback must find its task again: it may be gone. */
+/* The argument of a statement's callback, which must find its task again by id,
+ * because the task may be gone. */
 struct asked {
 	struct admind *a;
 	struct ipc_id id;
@@ -166,11 +172,11 @@ told(void *arg, const struct pg_result *rows, const struct err *err)
 	if (t == NULL)
 		return;
 	t->asking = false;
-	tell(t); /* it reads the row: without the database the task is ended */
+	tell(t); /* reads the row; without the database the task is ended */
 }
 
-/* Puts the last questions into the row, or asks again for their answers: the
- * function knows which, by their number. */
+/* Puts the last questions into the row. If the row has them already, which
+ * task_ask() knows by their number, asks again for their answers. */
 static void
 put_questions(struct task *t)
 {
@@ -228,15 +234,17 @@ heard(void *arg, struct ipc_frame *f, enum failure gone)
 			asks(t, &ev);
 		return;
 	}
-	/* Silence for so long means that sandboxd's own limits did not hold. If
-	 * the connection ended, the next one brings the task back. */
+	/* If sandboxd is connected but was silent for WAIT_MS, its own limits
+	 * did not hold, so the call is cancelled. If the connection ended,
+	 * task_run_resume() listens to the task again on the next one. */
 	if (f == NULL && ipc_client_peer(t->a->sandboxd) != NULL)
 		hold_cancel(t->a, &t->id, FAILURE_KILLED);
 	task_free(t);
 }
 
-/* Answers from here, not from the row: nothing may fail any more between a
- * running task and its client. */
+/* Tells the client that its call is a task. The answer is made here and not
+ * read from the row, because from here on no failure may keep a running task
+ * from its client. */
 static void
 answer(struct job *j)
 {
@@ -253,8 +261,8 @@ answer(struct job *j)
 
 /*
  * The answer goes out before RUN. If this process ends between the two, the
- * client knows of a task that never ran, and hears that. The other way round a
- * task would run that nobody knows of.
+ * client knows of a task that never ran, and will be told so. If RUN went out
+ * first, a task could run that no client knows.
  */
 void
 task_run_start(struct job *j)
@@ -311,7 +319,8 @@ attach(struct admind *a, const struct ipc_id *id)
 	uint64_t request;
 
 	if (t == NULL)
-		return; /* its questions time out; its record comes */
+		return; /* the task's questions time out; its record still
+			 * comes */
 	if (peer == NULL ||
 	    ipc_request(peer, IPC_ATTACH, &m, WAIT_MS, heard, t, &request) ==
 		-1)
@@ -319,9 +328,10 @@ attach(struct admind *a, const struct ipc_id *id)
 }
 
 /*
- * RUN, or HELD before it, was lost with a connection: the sandbox named every
- * execution that it answers for, without this one. A committed record would
- * have closed the row, so the call never began.
+ * Closes the row of a call that never began. The sandbox named every execution
+ * that it answers for, and this one was not among them, so RUN or HELD was lost
+ * with a connection. If the call had run, its committed record would have
+ * closed the row.
  */
 static void
 lost(struct admind *a, const struct ipc_id *id)
@@ -345,7 +355,8 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 
 	a->resuming_tasks = false;
 	if (err != NULL || !a->sandbox_ready)
-		return; /* whichever is down: its return asks again */
+		return; /* task_run_resume() is called again when the database
+			 * or sandbox is back */
 	for (int i = 0; i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		if (in_work(a, &id))
@@ -355,8 +366,9 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 			continue;
 		}
 		t = find(a, &id);
-		/* An earlier life of ours ended before anybody heard of the
-		 * task. */
+		/* Cancels a task whose client asked for that. Also cancels a
+		 * task that no client heard of, because an earlier life of
+		 * admind ended too soon. */
 		if (db_bool(rows, i, 1) || (t == NULL && db_bool(rows, i, 2)))
 			hold_cancel(a, &id, FAILURE_KILLED);
 		if (t == NULL)
@@ -379,7 +391,8 @@ task_run_resume(struct admind *a)
 	db_query(a->db, &open_rows, &p, got_open, a);
 }
 
-/* The tool asked nothing for a while: a task like any other. */
+/* Makes the call a task like any other and tells the client, because the tool
+ * asked nothing for a while, or because admind ends. */
 static void
 tell_late(struct task *t)
 {
@@ -387,7 +400,7 @@ tell_late(struct task *t)
 	struct db_params p;
 
 	if (q == NULL)
-		return; /* the next tick */
+		return; /* the next tick tries again */
 	q->a = t->a;
 	q->id = t->id;
 	t->asking = true;

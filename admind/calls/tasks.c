@@ -1,16 +1,16 @@
 /*
  * The rows of tasks.
  *
- * A request may see a task, answer its questions or end it if it has the
- * credential of the principal that the task was made for, on the listener that
- * it was made by; each request is checked again. An id is 128 random bits, but
- * gives no right: to everybody else the task does not exist, as with a wrong
- * id, and no answer tells the two apart.
+ * A request may see a task, answer its questions or end it only with a
+ * credential of the principal that the task was made for, and only on the
+ * listener on which the task was made. Each request is checked again. A task's
+ * id is 128 random bits, but gives no right. Everybody else gets the same
+ * answer as for a wrong id, so no answer tells that the task exists.
  *
- * A task is committed with synchronous_commit on, together with its intent,
- * before anybody hears its id; its end is committed together with its
- * execution's. PostgreSQL's functions take the JSON of clients and tools apart
- * (sql/schema/tasks.sql), not this file.
+ * A task is committed together with its intent, with synchronous_commit on,
+ * before any client hears its id. Its end is committed together with the end of
+ * its execution. The JSON of clients and tools is parsed by PostgreSQL's
+ * functions (sql/schema/tasks.sql), not by this file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #include "tasks.h"
 #include "tokens.h"
 
-/* The version's modes besides "forbidden". */
+/* The task modes of a version, without "forbidden". */
 #define MODE_OPTIONAL "optional"
 #define MODE_REQUIRED "required"
 #define MODE_AFTER    "after_questions"
@@ -144,8 +144,8 @@ got_row(void *arg, const struct pg_result *rows, const struct err *err)
 	struct buf b;
 
 	if (err != NULL) {
-		/* No client will ever hear its id, so it must not go on
-		 * unseen. */
+		/* No client will ever hear the task's id, so the task must not
+		 * go on unseen. */
 		if (op->number == IPC_AUTHORISE)
 			hold_cancel(op->a, &op->id, FAILURE_KILLED);
 		op_refuse_err(op, err);
@@ -224,13 +224,15 @@ changed(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, err);
 		return;
 	}
-	/* A task of this node's sandbox at once; another node's by NOTIFY. */
+	/* Cancels at once if the task runs in this node's sandbox. Another node
+	 * is told by NOTIFY. */
 	if (op->number == IPC_TASK_CANCEL)
 		hold_cancel(op->a, &op->id, FAILURE_KILLED);
 	read_it(op);
 }
 
-/* Untrusted bytes: the database takes only clean text, and judges it. */
+/* Stores a client's answers, which are untrusted bytes. The database takes only
+ * clean text, and decides whether the answers are valid. */
 static void
 update(struct op *op, struct ipc_bytes answers)
 {
@@ -316,7 +318,7 @@ tell(struct ipc_peer *peer, void *arg)
 	(void)ipc_send(peer, IPC_TASK_CHANGED, arg);
 }
 
-/* Parses "uuid what state listener principal"; principal may have any
+/* Parses "uuid what state listener principal", where principal may have any
  * characters. */
 void
 tasks_notified(struct admind *a, const char *payload)
@@ -335,7 +337,7 @@ tasks_notified(struct admind *a, const char *payload)
 	else if (strcmp(what, "answered") == 0)
 		task_run_answered(a, &m.task);
 	if (strcmp(what, "cancelled") == 0)
-		return; /* its state is as before */
+		return; /* the task's state did not change yet */
 	m.status = (uint8_t)status_of(ipc_str(state));
 	m.principal = ipc_str(payload + at);
 	ipc_server_each(listener_of(listener) == LISTENER_LOCAL ? a->gw_local

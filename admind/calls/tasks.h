@@ -6,8 +6,9 @@
  *              cancelled, announced
  *  task_run.c  the running call: admind itself runs it
  *
- * The row holds the whole state of a task. Memory holds only which calls this
- * process listens to at its sandbox. So a restart forgets nothing.
+ * The row holds the whole state of a task. Memory holds only the list of the
+ * calls at its sandbox that this process listens to. So a restart loses
+ * nothing.
  */
 #ifndef TASKS_H
 #define TASKS_H
@@ -18,36 +19,41 @@
 
 /*
  * Decides from the version's task mode and the client's wish whether a job is a
- * task or a plain call. -1: neither is possible, the job was refused and is
- * gone.
+ * task or a plain call. Returns 0, or -1 if neither is possible: the job was
+ * refused and is gone.
  */
 int tasks_decide(struct job *, struct ipc_bytes mode);
-/* intent_open() of a job that is a task. */
+/* Does what intent_open() does, for a job that is a task. */
 void tasks_open(struct job *, intent_cb *);
-/* Answers a gateway's AUTHORISE with TASK_STATE, read from the row. If it can't
- * be read, the task is ended. */
+/* Answers a gateway's AUTHORISE with TASK_STATE, read from the task's row. If
+ * the row can't be read, the task is ended. */
 void tasks_tell(struct link *, uint64_t request, const struct ipc_id *,
     const char *principal);
-/* TASK_GET, TASK_UPDATE, TASK_CANCEL */
+/* Handles TASK_GET, TASK_UPDATE and TASK_CANCEL. Returns 0, or -1 for a
+ * malformed frame. */
 int tasks_message(struct link *, struct ipc_frame *);
-/* NOTIFY mcpbox_task: some node's task changed. */
+/* Handles NOTIFY mcpbox_task: a task of this or another node changed. */
 void tasks_notified(struct admind *, const char *payload);
-/* Once a second: tasks whose execution ended, or whose time is over. */
+/* Called once a second. Ends tasks whose execution ended. Cancels running tasks
+ * whose time is over, and removes ended ones. */
 void tasks_tick(struct admind *);
 /* task_run.c */
 
-/* The job's context is held: runs it, answers the gateway, frees the job. */
+/* Runs the task of a job whose context is held. Answers the gateway and frees
+ * the job. */
 void task_run_start(struct job *);
-/* The sandbox and its epoch are known (again), or the database is: listens to
- * the tasks that run there. */
+/* Listens to the tasks that run at the sandbox. Called when the sandbox and its
+ * epoch become known, or when the database is back. */
 void task_run_resume(struct admind *);
-/* All questions of a task were answered, perhaps by way of another node. */
+/* Takes that all questions of a task were answered, perhaps through another
+ * node. */
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
-/* At an orderly end: tells each client that waits to hear whether its call
- * became a task (after_questions) that it did. Otherwise the next life would
- * end a task that no client has heard of. Returns how many still wait; ask
- * again until it is 0. */
+/* Called at an orderly end of admind. In mode after_questions a client may
+ * still wait to hear whether its call became a task. Tells each such client
+ * that it did; otherwise admind's next life would end the task, of which no
+ * client has heard. Returns how many clients still wait. To be called again
+ * until it returns 0. */
 unsigned task_run_tell_all(struct admind *);
 
 #endif

@@ -12,15 +12,16 @@
 #include "service.h"
 #include "specs.h"
 
-/* Processor time in ms that one input may take; beyond it the process dies. */
+/* Processor time in ms that one input may take. After that the process dies. */
 enum { INPUT_MS = 50 };
 
 /*
- * Sets the backstop. The validator counts its steps and ends far earlier. A
- * check that it failed to bound ends here, by SIGPROF's default action, and the
- * service manager starts a fresh process. The limit is on processor time and
- * not on the wall clock: a busy machine must not kill checks that did nothing
- * wrong. A check never sleeps, so processor time bounds all of it.
+ * Sets a limit in case the validator fails: the validator counts its steps and
+ * normally ends far earlier. If the limit is reached, SIGPROF's default action
+ * ends this process, and the service manager starts a fresh one. The limit is
+ * on processor time and not on the wall clock, because a busy machine must not
+ * kill checks that did nothing wrong. A check never sleeps, so processor time
+ * bounds the whole check. ms 0 stops the timer.
  */
 static void
 timer(long ms)
@@ -44,7 +45,7 @@ answer(struct ipc_peer *peer, uint64_t request, const struct check *c)
 	}
 	bad.failure = (uint16_t)c->failure;
 	bad.summary = ipc_str(c->summary);
-	/* Quotes from the input may have been cut inside a character. */
+	/* The summary may quote input that was cut inside a character. */
 	if (!utf8_valid(bad.summary.p, bad.summary.n))
 		bad.summary = ipc_str("invalid; see the list of errors");
 	bad.json = ipc_bytes(c->errors.p, c->errors.len);
@@ -136,7 +137,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 
 static const struct ipc_handlers handlers = {NULL, on_message, NULL};
 
-/* Beyond the base list: only the timer above. */
+/* The base list, and setitimer for timer(). */
 static const struct confine_rule rules[] = {
     {SCMP_SYS(setitimer), -1, 0, 0},
 };
@@ -160,7 +161,7 @@ confine(void)
 	if (layers.failed)
 		log_fatal("memory", "out of memory");
 	ipc_hello_set("mcpbox-admind-check", (const char *)layers.p);
-	/* One line in the log. */
+	/* The text must be one line in the log. */
 	for (size_t i = 0; i < layers.len; i++)
 		if (layers.p[i] == '\n')
 			layers.p[i] = ' ';

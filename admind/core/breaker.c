@@ -1,11 +1,11 @@
 /*
  * Circuit breakers, in memory.
  *
- * A counter is a session's or a principal's: its calls in a sliding window, its
- * repeated calls, its errors in a row. All tables are bounded, and the least
- * recently used entry makes room. A caller who fills a table with keys of his
- * own can push out other sessions' counts, never a principal's: only
- * credentials fill that table.
+ * A counter belongs to a session or a principal. It counts calls in a sliding
+ * window, repeated calls, and errors in a row. All tables are bounded, and the
+ * least recently used entry makes room. A caller who makes many sessions can
+ * push out the counters of other sessions, but never a principal's counter,
+ * since only credentials add entries to that table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "crypto.h"
 
 enum {
-	/* A window is counted in parts, so a count is at most a sixth of the
-	 * window older than it says. */
+	/* A window is counted in parts, and the newest part is not over yet. So
+	 * a count covers the whole window, or up to a sixth less. */
 	PARTS = 6,
 	/* A principal is a person or a token; a session is one conversation. */
 	SESSIONS_MAX = 4096,
@@ -25,21 +25,22 @@ enum {
 	 * calls is caught by the limit on all calls. */
 	SESSION_REPEATS = 64,
 	PRINCIPAL_REPEATS = 256,
-	/* Calls whose records are awaited: more than any sandbox holds. */
+	/* The most calls whose records are awaited; no sandbox holds as
+	 * many. */
 	UNDER_WAY = 4096,
-	BUCKETS = 1024 /* of the hash tables; a power of two */
+	BUCKETS = 1024 /* buckets of each hash table; a power of two */
 };
 
 struct window {
 	uint32_t n[PARTS], sum;
-	uint64_t part; /* the newest: its number since boot */
+	uint64_t part; /* number of the newest part, counted from boot */
 };
 
 struct repeat {
 	struct ipc_id args; /* digest of the arguments, by json_alike.h */
 	uint64_t name;
 	struct window w;
-	uint64_t used, open; /* ms; open: refuses until then */
+	uint64_t used, open; /* boot ms; open: calls are refused until then */
 };
 
 struct counter {
@@ -141,7 +142,7 @@ breaker_name(const struct breaker_trip *t)
 
 /* ---- counters ---- */
 
-/* Keys are random or digests: their bytes are the hash. */
+/* Keys are random or digests, so their bytes serve as the hash. */
 static unsigned
 bucket(const struct ipc_id *key)
 {
@@ -167,7 +168,8 @@ find(struct breakers *b, int scope, const struct ipc_id *key)
 	return c;
 }
 
-/* Returns the counter of a key, made if there is none; NULL without memory. */
+/* Returns the counter of a key, and makes one if needed. Returns NULL without
+ * memory. */
 static struct counter *
 counter(struct breakers *b, int scope, const struct ipc_id *key)
 {
@@ -220,8 +222,8 @@ window_add(struct window *w)
 	w->sum++;
 }
 
-/* FNV-1a. A collision counts two calls of one caller as the same, but only with
- * equal arguments. */
+/* Hashes by FNV-1a. A collision makes two calls of one caller count as the
+ * same, but only if their arguments are alike, too. */
 static uint64_t
 name_hash(unsigned kind, const char *name)
 {
@@ -232,8 +234,8 @@ name_hash(unsigned kind, const char *name)
 	return h;
 }
 
-/* Returns the entry of this call. A new call takes a free entry, or the one
- * unused for longest, emptied. NULL without memory. */
+/* Returns the entry of this call. A call without an entry gets a free one, or
+ * the least recently used one, emptied. Returns NULL without memory. */
 static struct repeat *
 repeat_of(struct counter *c, int scope, uint64_t name,
     const struct ipc_id *args, uint64_t now)
@@ -280,7 +282,8 @@ refuse(struct breaker_trip *t, int scope, enum breaker_kind kind,
 
 /* ---- calls ---- */
 
-/* Counts a call. Past the limit it opens and counts from zero. */
+/* Counts a call. If the limit is reached, opens the breaker (*open), clears the
+ * window and returns true. */
 static bool
 over(struct window *w, uint32_t limit, uint64_t length, uint64_t now,
     uint64_t reset_ms, uint64_t *open)
@@ -350,7 +353,8 @@ breaker_call(struct breakers *b, const struct breaker_conf *conf,
 	return 0;
 }
 
-/* Without BUSY and the like, which a loop can cause itself. */
+/* Returns whether a process or the database was away. BUSY and the like are no
+ * outage, since a caller in a loop can cause them itself. */
 static bool
 is_outage(enum failure f)
 {
@@ -386,10 +390,10 @@ breaker_untried(struct breakers *b, const struct breaker_conf *conf,
 /* ---- endings ---- */
 
 /*
- * Judges an ending. 1: the caller's error; 0: a success; -1: says nothing about
- * the caller. Failures of the platform, and calls that a person ended or has
- * yet to decide about, are not the caller's errors. The refusal of a stopped or
- * unapproved tool is one: the tool will go on refusing.
+ * Judges an ending. 1: the caller's error; 0: a success; -1: it says nothing
+ * about the caller. Failures of the platform, and calls that a person ended or
+ * has yet to decide, are not the caller's errors. A call of a stopped or
+ * unapproved tool is the caller's error, since the tool will go on refusing.
  */
 static int
 judge(enum failure f)
@@ -430,11 +434,12 @@ breaker_ended(struct breakers *b, const struct breaker_conf *conf,
 			c->errors_open = 0;
 			continue;
 		}
-		/* Calls that were under way when it opened don't prolong it. */
+		/* Errors of calls that were under way when the breaker opened
+		 * don't keep it open for longer. */
 		if (limit == 0 || c->errors_open > now || ++c->errors < limit)
 			continue;
 		c->errors_open = now + conf->reset_ms;
-		c->errors = limit - 1; /* the next one opens it again */
+		c->errors = limit - 1; /* the next error opens it again */
 		if (!opened)
 			(void)refuse(t, s, BREAKER_ERRORS, limit, 0,
 			    c->errors_open, now);

@@ -3,7 +3,8 @@
  * fails without end is refused for a while (docs/decisions/0042). No I/O:
  * calls, endings and the time come in.
  *
- * A protection, not a permission: without memory calls are let through.
+ * Breakers only protect and do not decide permissions. So without memory calls
+ * are let through.
  */
 #ifndef BREAKER_H
 #define BREAKER_H
@@ -17,17 +18,17 @@
 enum breaker_scope { BREAKER_SESSION, BREAKER_PRINCIPAL, BREAKER_SCOPES };
 enum breaker_kind { BREAKER_CALLS, BREAKER_REPEATS, BREAKER_ERRORS };
 
-/* Limits; 0: none of that kind. */
+/* Limits. 0: no limit of that kind. */
 struct breaker_limits {
-	uint32_t calls;   /* within calls_ms */
-	uint32_t repeats; /* of one call within repeats_ms */
-	uint32_t errors;  /* in a row */
+	uint32_t calls;   /* calls within calls_ms */
+	uint32_t repeats; /* repetitions of one call within repeats_ms */
+	uint32_t errors;  /* errors in a row */
 };
 
 struct breaker_conf {
 	struct breaker_limits of[BREAKER_SCOPES];
 	uint64_t calls_ms, repeats_ms; /* windows */
-	uint64_t reset_ms;             /* open for so long */
+	uint64_t reset_ms;             /* time for which a breaker stays open */
 };
 
 /* The caller: the session's random id, or all zero without a session; and the
@@ -40,9 +41,9 @@ struct breaker_trip {
 	enum breaker_scope scope;
 	enum breaker_kind kind;
 	uint32_t limit;
-	uint64_t window_ms; /* of kind ERRORS: 0 */
-	uint64_t wait_ms;   /* until it lets through again, at least 1 */
-	bool fresh;         /* this call opened it */
+	uint64_t window_ms; /* 0 for kind ERRORS */
+	uint64_t wait_ms;   /* until it lets calls through again; at least 1 */
+	bool fresh;         /* this call opened the breaker */
 };
 
 struct breakers;
@@ -59,38 +60,41 @@ void breaker_principal(
 const char *breaker_name(const struct breaker_trip *);
 
 /*
- * Counts a call of `name` (and of its kind of object). arguments: their digest
- * by json_alike.h. 0: counted, let it go on. -1: a breaker is open, named in
- * *trip; not counted. now_ms never goes back.
+ * Counts a call of the object `name` of this kind. arguments: their digest by
+ * json_alike.h. Returns 0: the call was counted and may go on. Returns -1: a
+ * breaker is open, which is named in *trip. Such a call is not counted. now_ms
+ * must never go back.
  */
 int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
     const struct ipc_id *arguments, uint64_t now_ms, struct breaker_trip *);
 
-/* Takes back a call that breaker_call() let go on but that could not be tried,
- * since a process or the database is away: it counts as no repetition.
- * Otherwise the outage would lock out a caller who tries again as he was told.
- * Other failures change nothing. */
+/* Takes back the repetition that breaker_call() counted, if the failure means
+ * that the call could not be tried because a process or the database is away.
+ * Otherwise an outage would lock out a caller who tries again as he was told.
+ * Any other failure changes nothing. */
 void breaker_untried(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
     const struct ipc_id *arguments, enum failure, uint64_t now_ms);
 
-/* Counts how a call that was let go on ended. FAILURE_NONE: a success. True: it
- * opened the breaker that *trip names. */
+/* Counts the ending of a call that breaker_call() let go on. FAILURE_NONE: a
+ * success. Returns true if the ending opened a breaker, which is named in
+ * *trip. */
 bool breaker_ended(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* The same for a call whose end comes as a record: first its caller, then its
- * end. An unknown id (from before a restart, or of another process) is
- * ignored. */
+/* Do the same for a call whose ending comes as a record. breaker_under_way()
+ * notes the caller, breaker_record() counts the ending. An unknown id, from
+ * before a restart or of another process, is ignored. */
 void breaker_under_way(struct breakers *, const struct ipc_id *execution,
     const struct breaker_who *);
 bool breaker_record(struct breakers *, const struct breaker_conf *,
     const struct ipc_id *execution, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* Calls cb for each open breaker, for an administrator; key as it was given. */
+/* Calls cb for each open breaker, for an administrator. key is the one in
+ * breaker_who. */
 void breakers_each(struct breakers *, const struct breaker_conf *,
     uint64_t now_ms,
     void (*cb)(

@@ -1,6 +1,6 @@
 /*
- * A set of execution ids: open addressing, doubling. The ids are random and
- * our own, so their bytes are the hash.
+ * A set of execution ids: a hash table with open addressing that doubles. The
+ * ids are random and made by us, so their bytes serve as the hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ place(struct idset *s, const struct ipc_id *id)
 	s->count++;
 }
 
-/* Makes room: at most 3/4 of the slots are ever not free. */
+/* Makes room for one more id, so that at least a quarter of the slots is always
+ * free. */
 static int
 grow(struct idset *s)
 {

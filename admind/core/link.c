@@ -32,7 +32,8 @@ link_ok(struct link *l, uint64_t request)
 		(void)ipc_answer_ok(l->peer, request);
 }
 
-/* How long a client should wait before it tries again. */
+/* Returns the time in ms that a client should wait before it tries again, or
+ * 0. */
 static uint64_t
 retry_after(enum failure f)
 {

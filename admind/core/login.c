@@ -1,10 +1,11 @@
 /*
- * Tells whose an administrator's request is.
+ * Finds out which administrator sent a request.
  *
- * A web request carries the SHA-256 of a login token, which is shown to the
- * vault: that alone knows who is logged in. The token itself never comes here,
- * so this process could show nobody's login, whatever became of it. The ctl
- * socket admits uid 0 only.
+ * A web request carries the SHA-256 of a login token. This file sends it to the
+ * vault, because only the vault knows who is logged in. The token itself never
+ * comes to this process. So even if this process were taken over, it would have
+ * no token that it could show as a person's login. The ctl socket admits uid 0
+ * only.
  */
 #include <string.h>
 

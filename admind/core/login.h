@@ -1,12 +1,12 @@
-/* Tells whose an administrator's request is. */
+/* Finds out which administrator sent a request. */
 #ifndef LOGIN_H
 #define LOGIN_H
 
 #include "op.h"
 
-/* Checks a login token at the vault (CTL: none needed) and its role against
- * op->least, then runs then(op) with actor and role filled; else refuses and
- * frees op. */
+/* Has the vault look up a login token; a request of the ctl socket needs none.
+ * If the login's role is at least op->least, calls then(op) with op->actor and
+ * op->role filled. Else refuses and frees op. */
 void login_check(
     struct op *, struct ipc_bytes token, void (*then)(struct op *));
 

@@ -1,6 +1,6 @@
 /*
- * Tools, prompts, resources and resource templates: one kind of row,
- * distinguished by one word.
+ * Tools, prompts, resources and resource templates. All have the same kind of
+ * row, and one word says which of them a row is.
  */
 #include "jsonw.h"
 #include "object.h"
@@ -57,7 +57,8 @@ object_required(uint32_t mask, struct buf *out)
 	if ((mask & (CLIENT_ELICITATION | CLIENT_ELICITATION_URL)) != 0) {
 		jsonw_name(&w, "elicitation");
 		jsonw_obj(&w);
-		/* Alone, {} means form. */
+		/* {} without members means form, too, so "form" is written only
+		 * beside "url". */
 		member(&w, "form",
 		    mask & CLIENT_ELICITATION && mask & CLIENT_ELICITATION_URL);
 		member(&w, "url", mask & CLIENT_ELICITATION_URL);

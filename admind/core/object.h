@@ -7,12 +7,15 @@
 #include "failure.h"
 #include "ipc.h"
 
-/* Is this object (its name in the database) what the method calls? */
+/* Returns whether the method calls this kind of object. object: the kind's word
+ * in the database ("tool", "prompt", ...). */
 bool object_fits(struct ipc_bytes object, enum call_method);
-/* The failure of a name that the method does not have, and its sentence. */
+/* Returns the failure for a name that no object of the method has. *sentence
+ * describes it; it is static. */
 enum failure object_unknown(enum call_method, const char **sentence);
-/* `"requiredCapabilities":{...}`, MCP's ClientCapabilities: for the data of a
- * -32021 error. mask: of enum client_capability. The text ends in a NUL. */
+/* Writes `"requiredCapabilities":{...}` (MCP's ClientCapabilities), for the
+ * data of a -32021 error. mask: of enum client_capability. The text ends in a
+ * NUL. */
 void object_required(uint32_t mask, struct buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Requests in work whose answer comes later, and questions to the other
- * processes. links.c says which message goes where.
+ * Requests whose answer comes later, and requests to the other processes.
+ * links.c says which function takes which message.
  */
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 struct token;
 
 /* One connection. Requests in work hold a reference, since the peer may go
- * before the answer is there; peer is NULL from then on. */
+ * before they are answered. From then on peer is NULL. */
 struct link {
 	struct admind *a;
 	struct ipc_peer *peer;
@@ -21,14 +21,16 @@ struct link {
 
 struct link *link_ref(struct link *);
 void link_unref(struct link *);
-/* These do nothing when the peer is gone. */
+/* The functions link_*() below answer a request. They do nothing when the peer
+ * is gone. */
 void link_answer(
     struct link *, uint64_t request, enum ipc_type, const void *msg);
 void link_ok(struct link *, uint64_t request);
 void link_refuse(
     struct link *, uint64_t request, enum failure, const char *message);
-/* The same; retry_ms: when to come again, 0: as usual with this failure; data:
- * further members of the JSON-RPC error's data. */
+/* Refuses like link_refuse(). retry_ms: after that time the client may try
+ * again; 0: the default of this failure. data: further members of the JSON-RPC
+ * error's data. */
 void link_refuse_later(struct link *, uint64_t request, enum failure,
     const char *message, uint64_t retry_ms, const char *data);
 
@@ -37,36 +39,39 @@ struct op {
 	struct admind *a;
 	struct link *link;
 	uint64_t request;
-	struct token *token;       /* of a gateway's client: it counts there */
-	void (*then)(struct op *); /* for continuations */
+	struct token *token;       /* that counts the request, or NULL */
+	void (*then)(struct op *); /* the continuation */
 	struct ipc_id id;
 	struct ipc_hash hash;
 	char text[EXPOSED_NAME_MAX + 1];
 	struct buf buf; /* kept between steps */
 	uint64_t number;
-	enum admin_role least;         /* for login_check: who may this */
-	enum admin_role role;          /* by login_check: of who asks */
-	char actor[PRINCIPAL_MAX + 1]; /* by login_check: who asks */
+	enum admin_role least;         /* least role; for login_check() */
+	enum admin_role role;          /* the requester's; by login_check() */
+	char actor[PRINCIPAL_MAX + 1]; /* the requester; by login_check() */
 };
-/* NULL when OPS_MAX are in work: already refused as busy. */
+/* Makes an op. Returns NULL without memory or if OPS_MAX are in work; then the
+ * request was refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
 void op_free(struct op *);
-/* It is of this token's client (NULL: of none). -1: too many are in work. */
+/* Counts the request against a token (NULL: none). Returns 0, or -1 with err if
+ * too many requests of the token are in work. */
 int op_count(struct op *, struct token *, struct err *);
-/* Answer and free. */
+/* These answer the request and free the op. */
 void op_answer(struct op *, enum ipc_type, const void *msg);
 void op_ok(struct op *);
 void op_refuse(struct op *, enum failure, const char *message);
 void op_refuse_err(struct op *, const struct err *);
-/* A db_cb for statements whose success is OK and nothing more. */
+/* A db_cb for statements: answers OK, or refuses with the statement's error. */
 void op_db_ok(void *op, const struct pg_result *, const struct err *);
 
-/* Sends a request to a client connection. 0; -1 when it is down (cb never
- * runs), with err naming the failure. */
+/* Sends a request to another process. 0, or -1 with err when the connection is
+ * down; then cb never runs. */
 int ask(struct ipc_client *, enum ipc_type, const void *msg, ipc_answer_cb *cb,
     void *arg, struct err *);
-/* What an unexpected answer means: a REFUSED's own failure and message, the
- * connection's end or silence as `gone`, anything else INTERNAL. */
+/* Sets err from an unexpected answer. REFUSED: its failure and message. NULL,
+ * which means silence or the end of the connection: `gone`. Any other frame:
+ * FAILURE_INTERNAL. */
 void answer_err(struct ipc_frame *, enum failure gone, struct err *);
 
 #endif

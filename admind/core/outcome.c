@@ -1,4 +1,4 @@
-/* How an execution ended, in words. */
+/* Names of the outcomes of executions. */
 #include "outcome.h"
 
 const char *

@@ -1,10 +1,10 @@
-/* How an execution ended, in words. */
+/* Names of the outcomes of executions. */
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
 #include "ipc.h"
 
-/* "done"; NULL: not an outcome. */
+/* Returns the name of an outcome ("done"), or NULL for any other number. */
 const char *outcome_name(enum outcome);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * The facts that a call needs about the serving version, as the database said
- * them last, by exposed name.
+ * Remembers by exposed name the facts that a call needs about the serving
+ * version, as the database last told them.
  *
- * Nothing here decides. The intent row's own INSERT (call_open) checks again
- * that this very version serves, under these very limits. A remembered row that
- * is no longer true is refused there, forgotten, and read again. So a stale
- * entry costs a call one more question at worst. All entries are forgotten when
- * the catalogue changes, to make even that rare.
+ * A remembered row does not decide that a call may run. The INSERT of the
+ * intent row (call_open) checks again that this very version serves under these
+ * very limits. If a remembered row is out of date, the INSERT makes no row;
+ * then the remembered row is dropped and read again. So an old entry costs a
+ * call one more question at worst. To make that rare, all entries are dropped
+ * when the catalogue changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 
 enum {
 	SERVING_MAX = 256,
-	/* Mostly pre-images; larger rows are read each time. */
+	/* Bytes of a row, mostly its pre-image. Larger rows are read each
+	 * time. */
 	SERVING_ROW_MAX = 256 * 1024,
 	SERVING_BYTES_MAX = 16 * 1024 * 1024,
 };
@@ -49,7 +51,8 @@ find(struct serving_list *l, const char *tool)
 	return NULL;
 }
 
-/* Newest use first, so that busy tools are found at once. */
+/* Returns the remembered row, or NULL. Moves it to the front of the list, so
+ * that busy tools are found at once. */
 const struct pg_result *
 serving_find(struct serving_list *l, const char *tool)
 {

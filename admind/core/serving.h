@@ -1,4 +1,4 @@
-/* Rows of the lookup of a call, by exposed name. */
+/* Remembered rows of the lookup of calls, by exposed name. */
 #ifndef SERVING_H
 #define SERVING_H
 
@@ -13,7 +13,8 @@ struct serving_list {
 };
 
 const struct pg_result *serving_find(struct serving_list *, const char *tool);
-/* bytes: about what the row takes. Without memory it is not remembered. */
+/* Remembers a row. bytes: about the size of the row. Without memory the row is
+ * not remembered. */
 void serving_add(struct serving_list *, const char *tool,
     const struct pg_result *row, size_t bytes);
 void serving_drop(struct serving_list *, const char *tool);

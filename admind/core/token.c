@@ -1,4 +1,4 @@
-/* One API token, for those who hold a reference: what it may name. */
+/* The references to an API token, and the objects that it may use. */
 #include <stdlib.h>
 
 #include "token.h"

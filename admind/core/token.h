@@ -1,5 +1,6 @@
 /*
- * One API token, for those who hold a reference (access/tokens.c has them).
+ * One API token, with counted references. access/tokens.c has the list of all
+ * tokens.
  */
 #ifndef TOKEN_H
 #define TOKEN_H
@@ -10,18 +11,18 @@
 #include "permit.h"
 
 enum {
-	/* "mbt_" and 32 random bytes in base64url: a prefix that a search for
-	 * leaked secrets finds. */
+	/* "mbt_" and 32 random bytes in base64url. A search for leaked secrets
+	 * finds the prefix. */
 	TOKEN_TEXT_LEN = 4 + 43,
 	TOKEN_NAME_MAX = 64,
 	TOKEN_SET_LEN = 64, /* hex digits of a permission set's name */
-	/* Shares of one token, so that its users starve neither the others nor
-	 * local clients: an eighth of the jobs and of their bytes, and few
-	 * other requests, which are one statement each. */
+	/* Shares of one token, so that its users starve neither other users nor
+	 * local clients: an eighth of the jobs and of their bytes, and a few of
+	 * the other requests, which are one statement each. */
 	TOKEN_JOBS_MAX = JOBS_MAX / 8,
 	TOKEN_BYTES_MAX = JOBS_BYTES_MAX / 8,
 	TOKEN_OPS_MAX = 32,
-	/* All tokens together. */
+	/* Shares of all tokens together. */
 	TOKENS_JOBS_MAX = JOBS_MAX / 2,
 	TOKENS_BYTES_MAX = JOBS_BYTES_MAX / 2
 };
@@ -34,25 +35,27 @@ struct token {
 	char principal[PRINCIPAL_MAX + 1]; /* token:NAME */
 	unsigned listeners;                /* mask of 1 << enum listener */
 	uint64_t expires_us;               /* 0: never */
-	struct permit permit;              /* its texts are owned */
-	char set[LISTENER_TUNNEL + 1][TOKEN_SET_LEN + 1]; /* by listener */
-	uint64_t used_us; /* not yet told to the database; 0: nothing to tell */
+	struct permit permit;              /* owns its texts */
+	/* Names of the permission set, one for each listener. */
+	char set[LISTENER_TUNNEL + 1][TOKEN_SET_LEN + 1];
+	uint64_t used_us; /* last use not yet in the database; 0: none */
 	enum listener used_by;
 	bool gone; /* revoked or expired: only references remain */
-	bool seen; /* by the load under way */
+	bool seen; /* the present read of the table found it */
 	unsigned refs;
-	unsigned jobs, ops; /* in work */
-	size_t bytes;       /* of those jobs' arguments */
+	unsigned jobs, ops; /* requests in work */
+	size_t bytes;       /* bytes of the arguments of its jobs */
 };
 
 struct token *token_ref(struct token *);
 void token_unref(struct token *); /* NULL is harmless */
 
-/* Returns whether the token may use this object. No token (NULL) is a local
- * client, who may use everything. */
+/* Returns whether the token may use this object. NULL means a local client,
+ * which may use everything. */
 bool token_permits(const struct token *, const char *exposed,
     struct ipc_bytes server, struct ipc_bytes name);
-/* Adds two text parameters, for token_permits() and its like in SQL. */
+/* Adds two text parameters (allow and deny), for statements that decide in SQL
+ * as token_permits() does. */
 void token_params(const struct token *, struct db_params *);
 
 #endif

@@ -1,28 +1,30 @@
 /*
- * Arguments that admind-check found valid, so that the same question need not
- * wake it again: a bounded table in which the least recently used entry goes
- * first.
+ * Remembers arguments that admind-check found valid, so that the same question
+ * need not wake it again. The table is bounded, and its least recently used
+ * entry makes room.
  *
- * Why an entry can be trusted as much as the answer that made it:
+ * An entry can be trusted as much as the answer that made it, for these
+ * reasons:
  *
  * - A check is a function of schema and arguments, without state or settings.
  *   The key is the SHA-256 of a fixed head and the schema's bytes; the head
- *   holds the SHA-256 of the arguments and the version's hash. Callers choose
- *   the digested bytes and nothing else. So to have one text pass for another
- *   they need a collision of SHA-256, with which they could also have one
- *   version approved for another.
- * - Only "valid" is remembered. A refusal is judged each time, and its list of
- *   errors can't be another's.
- * - An admind-check that was taken over can call invalid arguments valid, as it
- *   always could, for calls that ask it. Here its word would also serve the
- *   same caller's same arguments later, when another process may have taken its
- *   place. So the whole table is forgotten when its connection ends (links.c),
- *   and without a connection nothing is found (call.c), as no call goes on
- *   without admind-check otherwise.
+ *   holds the SHA-256 of the arguments and the version's hash. Callers can
+ *   choose only the digested bytes. So to pass one text off as another they
+ *   need a collision of SHA-256, with which they could also have one version
+ *   approved for another.
+ * - Only "valid" is remembered. A refusal is judged each time, so its list of
+ *   errors always belongs to the arguments of this call.
+ * - An admind-check that was taken over can call invalid arguments valid for
+ *   calls that ask it; that was always so. A remembered verdict would also
+ *   serve the same arguments of the same caller later, when another process
+ *   may have taken the place of that admind-check. So the whole table is
+ *   forgotten when the connection ends (links.c). Without a connection no
+ *   verdict is found (call.c), because no other call goes on without
+ *   admind-check either.
  * - The caller is in the key. Otherwise the time of an answer would tell one
  *   caller whether another has sent these arguments, which may be a password.
- *   The arguments themselves are not here; the form that records keep is,
- *   redacted (kept.h).
+ *   The table does not hold the arguments themselves, only the redacted form
+ *   that records keep (kept.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +75,8 @@ verdicts_init(struct verdicts *v)
 	TAILQ_INIT(&v->age);
 }
 
-/* The head has one length, so no other split of the same bytes is a key. */
+/* The head has a fixed length. So the digested bytes can be read as head and
+ * schema in one way only. */
 bool
 verdicts_key(const char *principal, const struct ipc_hash *version,
     struct ipc_bytes schema, size_t arguments_len,
@@ -112,7 +115,8 @@ verdicts_add(
 {
 	struct verdict *e;
 
-	/* The same bytes asked twice at once: one entry. */
+	/* The same question may have been asked twice at the same time. One
+	 * entry is enough. */
 	if (kept.n > VERDICT_ARGUMENTS_MAX || find(v, key) != NULL ||
 	    (e = calloc(1, sizeof(*e) + kept.n)) == NULL)
 		return;

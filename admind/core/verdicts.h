@@ -1,10 +1,10 @@
 /*
  * Remembers arguments that admind-check found valid a while ago.
  *
- * A verdict follows from two texts alone, the schema's and the arguments'. An
- * entry is found by digests of exactly these (and of the version, and of the
- * caller), so no setting or decision can make it stale. It only means that
- * admind-check need not be asked again; the intent row decides that the call
+ * A verdict depends on two texts alone: the schema and the arguments. The key
+ * of an entry is a digest of both texts, the version and the caller, so no
+ * setting or decision can make an entry wrong. An entry only means that
+ * admind-check need not be asked again. The intent row decides that the call
  * may run, as always. Decision 0053.
  */
 #ifndef VERDICTS_H
@@ -18,18 +18,23 @@
 #include "ipc.h"
 
 enum {
-	/* Tools in use, times the arguments that come again and again. */
+	/* The tools in use, multiplied by the arguments that each gets again
+	 * and again. */
 	VERDICTS_MAX = 1024,
-	/* Chains of four when it is full. A caller who makes keys that share a
-	 * chain makes that chain at most VERDICTS_MAX long: microseconds. */
+	/* A full table has chains of four entries. A caller who makes keys that
+	 * share a chain makes that chain at most VERDICTS_MAX long, which costs
+	 * microseconds. */
 	VERDICTS_BUCKETS = 256,
-	/* The arguments as records keep them, all entries together. Most
-	 * entries need none, since records keep them as they are. */
+	/* Bytes of arguments in the form that records keep, of all entries
+	 * together. Most entries need no bytes, since records keep most
+	 * arguments unchanged. */
 	VERDICTS_BYTES_MAX = 256 * 1024,
-	/* Larger arguments do not come twice, and their check costs more than
-	 * the two wake-ups that are saved. A record keeps no more either. */
+	/* Larger arguments seldom come twice, and checking them costs much more
+	 * than the two wake-ups that are saved. A record keeps no more bytes
+	 * either. */
 	VERDICT_ARGUMENTS_MAX = 4096,
-	/* A larger schema takes longer to digest (10 us) than it is worth. */
+	/* Digesting a larger schema would cost more time (10 us) than a
+	 * remembered verdict saves. */
 	VERDICT_SCHEMA_MAX = 16 * 1024,
 };
 
@@ -43,19 +48,20 @@ struct verdicts {
 
 void verdicts_init(struct verdicts *);
 /*
- * Makes the key of a question. False: too large to be remembered. principal: at
- * most PRINCIPAL_MAX bytes.
+ * Makes the key of a question to admind-check. Returns false if schema or
+ * arguments are too large to be remembered, or principal is longer than
+ * PRINCIPAL_MAX.
  */
 bool verdicts_key(const char *principal, const struct ipc_hash *version,
     struct ipc_bytes schema, size_t arguments_len,
     const struct ipc_hash *arguments_sha256, struct ipc_hash *key);
-/* Finds a verdict. True: the arguments were valid; appends to kept
- * (initialised) the form that records keep. Nothing appended: they are kept as
- * they are. */
+/* Returns whether the arguments were found valid. If so, appends to kept
+ * (initialised) the form that records keep, or nothing if records keep the
+ * arguments unchanged. */
 bool verdicts_find(
     struct verdicts *, const struct ipc_hash *key, struct buf *kept);
-/* Adds a verdict: valid. Without memory, or if kept is too long, nothing
- * happens. */
+/* Remembers that arguments are valid. Does nothing without memory, or if kept
+ * is too long. */
 void verdicts_add(
     struct verdicts *, const struct ipc_hash *key, struct ipc_bytes kept);
 void verdicts_clear(struct verdicts *);

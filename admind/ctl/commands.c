@@ -14,7 +14,7 @@
 
 static enum ctl_status help_command(const struct ctl *);
 
-/* In the order of help. A row without a word begins a group. */
+/* The order is that of help. A row without a word begins a group. */
 /* clang-format off */
 static const struct command commands[] = {
     {NULL, 0, 0, NULL, NULL, "First steps and health", NULL},
@@ -201,7 +201,8 @@ commands_find(const char *word)
 	return NULL;
 }
 
-/* Returns the next form of a usage, or NULL; *n: its length. */
+/* Returns the first form of a usage text, or NULL if the text is empty. *n: the
+ * length of the form. */
 static const char *
 form(const char *usage, size_t *n)
 {
@@ -353,7 +354,8 @@ distance(const char *a, size_t na, const char *b, size_t nb)
 	return d[na][nb];
 }
 
-/* True if it is near enough to be meant. */
+/* Tells whether a word at distance d from a name of n letters is probably a
+ * misspelling of that name. */
 static bool
 near(size_t d, size_t n)
 {

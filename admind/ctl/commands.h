@@ -11,11 +11,11 @@
 
 struct command {
 	const char *word;
-	int min, max; /* words, the command's own included */
+	int min, max; /* number of words, with the command itself */
 	enum ctl_status (*run)(const struct ctl *);
-	const char *options; /* names with blanks between; "*": those of
+	const char *options; /* names with blanks between; "*": all options of
 			      * lists */
-	const char *line;    /* for help */
+	const char *line;    /* one line for help */
 	const char *usage;   /* one form a line, without the program's name */
 };
 
@@ -29,15 +29,15 @@ void commands_usage(FILE *, const struct command *, const char *verb);
 /* Prints the usage of every command. */
 void commands_all(FILE *);
 
-/* Prints help: of one command, or (NULL) a line of each. */
+/* Prints help about one command, or (NULL) a line about each. */
 void commands_help(const struct command *);
 
 /* Says on standard error that there is no such command, and names the nearest
  * one. */
 void commands_unknown(const char *word);
 
-/* Says on standard error that the command has no such verb, if its second word
- * is near one. */
+/* If `verb` is similar to a verb of the command, says on standard error that
+ * the command has no verb `verb`, and names the similar one. */
 void commands_unknown_verb(const struct command *, const char *verb);
 
 #endif

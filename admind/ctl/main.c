@@ -43,8 +43,8 @@ read_conf(struct ctl *c, const char *path)
 	c->state_dir = conf_str(conf, "state_dir");
 }
 
-/* Prepares for a server elsewhere, for the commands that connect to it. doctor
- * goes on without it, and reports that it can't connect. */
+/* Completes the connection strings for the commands that connect to PostgreSQL.
+ * doctor goes on without them, and reports that it can't connect. */
 static enum ctl_status
 connects(struct ctl *c)
 {
@@ -59,8 +59,8 @@ connects(struct ctl *c)
 	return CTL_REFUSED;
 }
 
-/* Reads -f's file, or else an installed package's, which is root's. Without a
- * file the defaults are those of an installed package. */
+/* Reads the file of -f, or else the one of an installed package, which belongs
+ * to root. Without a file the defaults are those of an installed package. */
 static void
 configure(struct ctl *c, const char *file)
 {

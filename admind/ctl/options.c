@@ -10,8 +10,8 @@ enum kind { TEXT, FLAG, NUMBER, OWN };
 
 #define AT(member) offsetof(struct ctl, member)
 
-/* `value` names the option's value, for help; global: every command takes
- * it. */
+/* value: the name of the option's value, for help. global: every command takes
+ * the option. */
 static const struct {
 	const char *name, *value, *doc;
 	size_t at;
@@ -59,11 +59,12 @@ static const struct {
 enum {
 	NTABLE = sizeof(table) / sizeof(table[0]),
 	NOPTIONS = NTABLE + ADMIN_FILTER_COUNT,
-	FIRST = 256 /* getopt's number of the first one */
+	FIRST = 256 /* getopt's number of the table's first row */
 };
 _Static_assert(NOPTIONS <= 64, "a bit each");
 
-/* kind and state are in the table. */
+/* Tells whether a filter makes an option of its own: kind and state are in the
+ * table already. */
 static bool
 is_filter(int i)
 {

@@ -1,15 +1,17 @@
 /*
- * The orderly end of admind (docs/decisions/0055). Requests of clients in work
- * are answered, for DRAIN_MS at most. New requests are refused as `upgrading`,
- * so none of them has begun. Last, admind stops listening to clients: all bytes
- * sent until that moment are read and refused; later ones fail at once on the
- * client's side. So every client without an answer knows why.
+ * The orderly end of admind (docs/decisions/0055). For DRAIN_MS at most,
+ * requests of clients that are in work are still answered. New requests are
+ * refused as `upgrading`, so a client knows that its request has not begun.
+ * Last, admind stops listening to clients. All bytes that were sent before that
+ * moment are read and refused; later bytes fail at once on the client's side.
+ * So every client without an answer knows why.
  *
- * Requests of other processes of the suite go on: sandboxd's records and the
- * vault's questions are parts of the work. Tails never end by themselves and
- * are not waited for. Tasks are not waited for either: they run in sandboxd,
- * and the next life listens to them again, as it finds their rows and those of
- * calls. A call that may become a task (after_questions) becomes one now.
+ * Requests of other processes of the suite are still served, because sandboxd's
+ * records and the vault's questions are parts of the work. Tails (follow.c)
+ * never end by themselves and are not waited for. Tasks are not waited for
+ * either: they run in sandboxd, and admind's next life finds their rows and
+ * listens to them again. A call that may become a task (after_questions)
+ * becomes one now.
  */
 #include <event2/event.h>
 
@@ -20,18 +22,21 @@
 #include "tasks.h"
 
 enum {
-	/* A statement takes milliseconds, a commit that waits for the disk some
-	 * hundred. Slower requests (a run of a draft, another server's answer)
-	 * are cut off; their clients hear that the work may have been done. */
+	/* A statement takes milliseconds, and a commit that waits for the disk
+	 * takes some hundred. Slower requests (a run of a draft, another
+	 * server's answer) are cut off. Their clients are told that the work
+	 * may have been done. */
 	DRAIN_MS = 2000,
 	DRAIN_TURN_MS = 10
 };
 
 static struct event *turn;
 static uint64_t until_ms;
-static bool flushed; /* nothing was in work one turn ago: answers have left */
+static bool flushed; /* nothing was in work one turn ago, so the answers were
+		      * sent */
 
-/* Asks all four, whether or not the first is through. */
+/* Tells each of the four servers to finish, even if an earlier one is not done.
+ * Returns whether all are done. */
 static bool
 clients_gone(struct admind *a)
 {

@@ -2,7 +2,7 @@
  * Connections of admind: the permitted peer of each socket, and the handlers of
  * its messages.
  *
- * A peer's rights follow from its socket: the role is fixed per listener, its
+ * A peer's rights follow from its socket. Each socket has one role, the peer's
  * uid is checked at accept, and the IPC table checks every frame before this
  * code sees it. So a gateway at the tunnel's socket can never have the local
  * listener's rights, whatever it sends.
@@ -23,7 +23,8 @@
 #include "records.h"
 #include "tasks.h"
 
-/* Not for mcpboxctl, which comes and goes with each command. */
+/* Notes a connection or its end in the activity log. mcpboxctl is left out,
+ * because it connects for each command. */
 static void
 note(const struct link *l, enum activity_kind kind)
 {
@@ -161,7 +162,8 @@ down_sandboxd(struct ipc_peer *p, void *a)
 	link_down(p, a);
 }
 
-/* Another process may answer next: the verdicts of this one go with it. */
+/* Drops all verdicts of this admind-check, because another process may answer
+ * next. */
 static void
 down_check(struct ipc_peer *p, void *arg)
 {
@@ -217,8 +219,8 @@ links_listen(struct admind *a, struct err *err)
 	    a, "http", IPC_ROLE_WEB, conf_user(c, "web_user"), up_http, err);
 	if (a->http == NULL)
 		return -1;
-	/* uid 0 by SO_PEERCRED is an administrator: it could read the
-	 * database and the master key anyway. */
+	/* A peer with uid 0 (by SO_PEERCRED) is an administrator. It could read
+	 * the database and the master key anyway. */
 	a->ctl = serve(a, "ctl", IPC_ROLE_CTL, 0, up_ctl, err);
 	return a->ctl != NULL ? 0 : -1;
 }

@@ -35,10 +35,10 @@
 static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
     "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting", NULL};
 
-/* System calls of libpq beyond the base list. It holds back a SIGPIPE where the
- * kernel can't be told to (TLS). Its habit of opening files (services,
- * passwords, passwd) fails by the base list; libpq takes that as "there is
- * none". */
+/* System calls of libpq, added to the base list. With TLS the kernel can't be
+ * told to send no SIGPIPE, so libpq blocks the signal itself. libpq also tries
+ * to open files (services, passwords, passwd). The base list lets that fail,
+ * and libpq takes the failure as "there is none". */
 static const struct confine_rule rules[] = {
     {SCMP_SYS(rt_sigpending), -1, 0, 0},
     {SCMP_SYS(rt_sigtimedwait), -1, 0, 0},
@@ -89,8 +89,8 @@ db_wrong(const char *why, void *arg)
 	log_fatal("schema", "%s", why);
 }
 
-/* Takes `-m` and `-b DIR` out before the options that every daemon has are
- * parsed. True if -m was there. */
+/* Takes `-m` and `-b DIR` out of argv, before the options that every daemon has
+ * are parsed. Returns true if -m was there. */
 static bool
 take_migrate(int *argc, char **argv, struct migrate *m)
 {
@@ -105,7 +105,7 @@ take_migrate(int *argc, char **argv, struct migrate *m)
 			found = true;
 		if (n == 2)
 			m->backup_dir = argv[i + 1];
-		/* the terminating NULL moves as well */
+		/* the terminating NULL is moved, too */
 		if (n != 0)
 			memmove(&argv[i], &argv[i + n],
 			    (size_t)(*argc - i - n + 1) * sizeof(*argv));
@@ -117,9 +117,9 @@ take_migrate(int *argc, char **argv, struct migrate *m)
 }
 
 /*
- * Writes the line of `systemctl status`. admind is ready as soon as it answers:
- * without a database it answers with a typed failure. An admind that is not
- * ready would keep all others from starting, because of a server that comes
+ * Writes the line of `systemctl status`. admind is ready even without a
+ * database, because it answers with a typed failure then. If it were not ready,
+ * none of the other daemons could start, only because of a server that comes
  * back by itself.
  */
 static void
@@ -136,9 +136,9 @@ say_status(char *buf, size_t len, void *arg)
 		    buf, len, "no database, trying again: %s", db_why(a->db));
 }
 
-/* Reads where the database is. Must run before anything is confined: the
- * password is read here, once, and lives in the strings that each new
- * connection needs. */
+/* Reads where the database is. Must run before confinement, because the
+ * password is read from its file here. It is read once and kept in the
+ * connection strings, which each new connection needs. */
 static void
 read_database(const struct admind *a, const char *keyword,
     const char *password_file, struct database *where)
@@ -148,13 +148,13 @@ read_database(const struct admind *a, const char *keyword,
 	if (database_read(where, keyword, conf_str(a->proc.conf, keyword),
 		conf_str(a->proc.conf, password_file), &err) == -1)
 		log_fatal("database", "%s", err.text);
-	/* For a remote server, don't use a certificate, key or list in a home
-	 * directory. */
+	/* For a remote server, libpq must not use a certificate, key or
+	 * revocation list in a home directory. */
 	if (where->remote && setenv("HOME", "/nonexistent", 1) == -1)
 		log_fatal("memory", "out of memory");
 }
 
-/* -t: checks both connection strings, without the passwords. */
+/* For option -t: checks both connection strings, without the passwords. */
 static int
 check_databases(const struct conf *c, struct err *err)
 {
@@ -170,7 +170,8 @@ check_databases(const struct conf *c, struct err *err)
 	return rc;
 }
 
-/* Starts with a new connection to the database for the daemon's life. */
+/* Opens the sockets and the ledger, confines the process, then starts
+ * everything that the daemon needs. 0, or -1 with err. */
 static int
 start(struct admind *a, const struct database *where, struct err *err)
 {
@@ -185,9 +186,9 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    .seccomp = true};
 	struct buf layers;
 
-	/* Otherwise libpq looks up the home directory for its password file.
-	 * That may load name service libraries, which is impossible once
-	 * confined. */
+	/* Without HOME, libpq looks up the home directory for its password
+	 * file. That may load name service libraries, which is impossible after
+	 * confinement. */
 	if (setenv("HOME", "/nonexistent", 1) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "environment");
 	if (auth_load_token(a, err) == -1 ||
@@ -195,9 +196,9 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    links_listen(a, err) == -1)
 		return -1;
 	/*
-	 * A remote server: TCP to its ports, and the one file that libpq opens
-	 * for each connection. The unit restricts the addresses
-	 * (IPAddressAllow), since no filter reads them.
+	 * A remote server needs TCP to its ports, and the one file that libpq
+	 * opens for each connection. A seccomp filter can't read addresses, so
+	 * the unit restricts them (IPAddressAllow).
 	 */
 	if (where->remote) {
 		spec.read_file = where->sslrootcert;
@@ -227,7 +228,7 @@ main(int argc, char **argv)
 {
 	static struct admind a;
 	struct migrate m = {0};
-	static struct database where; /* as long as the process */
+	static struct database where; /* lives as long as the process */
 	bool migrate = take_migrate(&argc, argv, &m);
 	struct err err;
 
@@ -241,7 +242,8 @@ main(int argc, char **argv)
 		if (migrate_run(&m, &err) == -1) {
 			if (!migrate_away(&m))
 				log_fatal("migrate", "%s", err.text);
-			/* The unit tries it again. */
+			/* The server is away for a moment, so the unit tries
+			 * again. */
 			log_event(LOG_LV_ERR, "migrate", "%s", err.text);
 			return EX_TEMPFAIL;
 		}
@@ -263,7 +265,7 @@ main(int argc, char **argv)
 	service_status_from(say_status, &a);
 	service_ready(a.proc.base, "connecting to the database");
 	drain_start(&a);
-	/* The kernel frees the rest. Open rows remain open in the database; the
-	 * next life of this node closes them. */
+	/* The kernel frees everything else. Open rows stay open in the
+	 * database, and the next life of this node closes them. */
 	return proc_run(&a.proc);
 }

@@ -1,6 +1,7 @@
 /*
- * Once a second: endings that wait, epochs not yet stored, rows nobody will
- * close any more, the audit head.
+ * Runs once a second. Sends endings that wait, stores epochs that are not
+ * stored yet, closes rows that no process will close any more, and signs the
+ * audit head.
  */
 #include <event2/event.h>
 
@@ -22,13 +23,14 @@
 enum {
 	TICK_MS = 1000,
 	SIGN_TICKS = 60,
-	/* Each node says so often that it is there, and looks for rows of nodes
-	 * that are not. */
+	/* After so many ticks, each node notes that it is alive, and looks for
+	 * rows of nodes that are gone. */
 	NODE_TICKS = 10,
 };
 
-/* The database is back: it may have lost our epoch's row (synchronous, so
- * only after a restore), and changes that were notified meanwhile. */
+/* Called when the database is back. It may have lost the row of our epoch, but
+ * only by a restore, since the row was committed synchronously. And changes may
+ * have been notified while there was no connection. */
 void
 tick_db_up(struct admind *a)
 {

@@ -30,7 +30,7 @@ struct db {
 	struct db_events events;
 	void *arg;
 	struct event *later;
-	bool up; /* both lanes, as told last */
+	bool up; /* both lanes work, as the last event said */
 	char why[DB_WHY_MAX];
 	STAILQ_HEAD(, deferred) deferred;
 };
@@ -53,9 +53,9 @@ defer(struct db *db, db_cb *cb, void *arg, const struct err *err)
 {
 	struct deferred *d = malloc(sizeof(*d));
 
-	/* Without 1 kB no failure can be reported: the caller's object would
-	 * leak and its client wait for ever. End instead; every record is safe
-	 * with sandboxd and the database. */
+	/* Without memory for d no failure can be reported: the caller's object
+	 * would leak, and its client would wait for ever. So end the process.
+	 * Every record is safe with sandboxd and the database. */
 	if (d == NULL)
 		log_fatal("memory", "out of memory");
 	d->cb = cb;
@@ -107,7 +107,8 @@ db_is_up(const struct db *db)
 	return sure && db_conn_ready(db->conns[0]);
 }
 
-/* `up` is told once both lanes work, since its handler needs both. */
+/* Calls the event `up` once both lanes work, since its handler needs both
+ * lanes. */
 void
 db_conn_up(struct db *db, unsigned index)
 {
@@ -129,7 +130,8 @@ db_conn_down(struct db *db, unsigned index)
 		db->events.down(db->arg);
 }
 
-/* libpq's messages end with a newline, and some have several lines. */
+/* Keeps the reason in one line. libpq's messages end with a newline, and some
+ * have several lines. */
 void
 db_failed(struct db *db, const char *why)
 {
@@ -219,7 +221,8 @@ static void
 add(struct db_params *p, const void *value, size_t n)
 {
 	if (p->n >= DB_PARAMS_MAX || n > INT32_MAX)
-		abort(); /* statements are constants: found by the first run */
+		abort(); /* statements are constants, so the first run finds
+			  * this */
 	/* An empty value needs a pointer: NULL would be SQL's null. */
 	p->value[p->n] = value != NULL ? value : "";
 	p->length[p->n++] = (int)n;
@@ -304,7 +307,8 @@ db_p_bool(struct db_params *p, bool v)
 	add_be(p, v, 1);
 }
 
-/* Year 9999 at most; a peer's larger number must not become an SQL error. */
+/* Returns a timestamptz of the year 9999 at most, so that a larger number of a
+ * peer does not become an SQL error. */
 static uint64_t
 pg_time(uint64_t unix_us)
 {
@@ -328,7 +332,7 @@ db_p_time_us(struct db_params *p, uint64_t unix_us)
  * elements; length and first subscript of the dimension; then the elements,
  * each preceded by its length, -1 for null.
  */
-enum { ARRAY_DIM_AT = 12 }; /* of the dimension's length */
+enum { ARRAY_DIM_AT = 12 }; /* offset of the dimension's length */
 
 void
 db_array_init(struct db_array *a, enum db_type type, size_t max)
@@ -400,7 +404,8 @@ db_a_time_us(struct db_array *a, uint64_t unix_us)
 void
 db_p_array(struct db_params *p, struct db_array *a)
 {
-	/* A cut array is no array, and the server says so. */
+	/* After a lack of memory the array is sent empty. An empty value is no
+	 * array, so the server refuses it. */
 	if (!a->b.failed && a->b.len > ARRAY_DIM_AT + 4)
 		for (int i = 0; i < 4; i++)
 			a->b.p[ARRAY_DIM_AT + i] =
@@ -415,9 +420,11 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 	size_t i = 0, from = 0, len;
 	bool good;
 
-	/* Good characters are copied in one piece: a result is mostly good. */
+	/* Good characters are copied in long pieces, since most texts have no
+	 * bad ones. */
 	while (i < n) {
-		/* Length by the lead byte, then ask the strict checker. */
+		/* The lead byte says the length; utf8_valid() checks
+		 * strictly. */
 		len = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
 		good = s[i] != 0 &&
 		    (len == 1 || (len <= n - i && utf8_valid(s + i, len)));
@@ -432,7 +439,7 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 		}
 		i += len;
 	}
-	if (i > from) /* an empty text has no address to add to */
+	if (i > from) /* an empty text may be NULL: no sum with it */
 		buf_put(out, s + from, i - from);
 }
 

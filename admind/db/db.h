@@ -4,19 +4,18 @@
  * There are two lanes. DB_FAST is one connection with synchronous_commit off,
  * for reads and intent rows, which must not wait for a disk flush. DB_SURE is a
  * few connections with synchronous_commit on. They carry writes that must
- * survive a crash before they are acknowledged. They also carry reads that may
- * take as long as a statement may (lists of things that callers make ever more
- * of), so that no intent waits for these. A statement's lane is part of its
- * definition.
+ * survive a crash before they are acknowledged. They also carry slow reads,
+ * such as lists that grow with every call, so that no intent waits for such a
+ * read. A statement's lane is part of its definition.
  *
  * One statement is one transaction. Rows that must change together are changed
- * by one SQL function (sql/schema), so no transaction ever stays open while
- * this process thinks, and a connection lost half-way leaves nothing half done.
+ * by one SQL function (sql/schema). So no transaction stays open while this
+ * process works, and a connection lost half-way leaves nothing half done.
  *
  * While PostgreSQL is away every statement fails at once (from the loop) with
- * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. That
- * failure on a writing statement means "unknown": the commit may have happened.
- * Every writer here is therefore safe to repeat.
+ * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. After
+ * that failure of a writing statement the commit may have happened
+ * nevertheless. So every statement that writes is safe to repeat.
  */
 #ifndef DB_H
 #define DB_H
@@ -43,7 +42,7 @@ struct db_stmt {
 };
 
 /*
- * The answer, always from the loop, exactly once. err is NULL on success. Else
+ * Gets the answer from the loop, exactly once. err is NULL on success. Else
  * rows is NULL and err->failure is
  *   STORAGE_UNAVAILABLE  no connection, connection lost, server shutting
  *                        down, out of resources, timed out, serialization
@@ -57,24 +56,26 @@ struct db_stmt {
 typedef void db_cb(
     void *arg, const struct pg_result *rows, const struct err *err);
 
-/* Never fails synchronously and never calls cb from inside. */
+/* Sends a statement. Every failure comes through cb, which is never called from
+ * inside. */
 void db_query(struct db *, const struct db_stmt *, const struct db_params *,
     db_cb *cb, void *arg);
 
 struct db_events {
-	/* Both lanes work (after the schema was found right), or one stopped
-	 * working. */
+	/* up: both lanes work, and the schema was found right. down: a lane
+	 * stopped working. */
 	void (*up)(void *arg);
 	void (*down)(void *arg);
 	/* A notification on one of `channels`. */
 	void (*notify)(const char *channel, const char *payload, void *arg);
-	/* The schema is not this program's: the process must end. */
+	/* The schema is not the one that this program needs, so the process
+	 * must end. */
 	void (*wrong_schema)(const char *why, void *arg);
 };
 
 /*
- * Connects to conninfo (libpq's form) and keeps connecting. channels: names
- * to LISTEN on, NULL-terminated, borrowed for ever. schema: the migration
+ * Connects to the database, and connects again after each loss. channels: names
+ * to LISTEN on, NULL-terminated, borrowed for ever. schema: the migration that
  * this program was built for. NULL with err without memory.
  */
 struct db *db_new(struct event_base *, const struct database *, int schema,
@@ -83,7 +84,7 @@ struct db *db_new(struct event_base *, const struct database *, int schema,
 void db_free(struct db *);        /* pending callbacks are not called */
 bool db_is_up(const struct db *); /* both lanes have a connection */
 /* Returns why the last connection failed, as libpq and the server say it, in
- * one line; "" if none did. */
+ * one line; "" if none failed. */
 const char *db_why(const struct db *);
 
 #endif

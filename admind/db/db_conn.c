@@ -3,11 +3,11 @@
  *
  *  down -> connecting -> setup -> ready -> down ...
  *
- * Commands go out as units. A unit is one caller's request: for each of its
- * statements perhaps a Parse (its first use here) and an Execute, then one
- * Sync. So a unit is one transaction, and an error in it skips the rest of the
- * unit and nothing else. Results come back in the same order; each command
- * gives exactly one result object.
+ * Commands go out as units. A unit is one caller's request. It has an Execute
+ * for each statement, after a Parse if this is the statement's first use here,
+ * and one Sync at its end. So a unit is one transaction, and an error in it
+ * skips the rest of the unit and nothing else. Results come back in the same
+ * order; each command gives exactly one result object.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ struct unit {
 	db_cb *cb; /* NULL: the connection's own set-up */
 	void *arg;
 	unsigned ncmds, done;
-	/* statement whose Parse this command is, or NULL for an Execute */
+	/* for each command: the statement that it parses; NULL: an Execute */
 	const struct db_stmt *parse[2 * DB_CHAIN_MAX];
-	PGresult *last;   /* of the last Execute */
+	PGresult *last;   /* result of the last Execute */
 	PGresult *failed; /* first error */
 	uint64_t sent_ms;
 };
@@ -52,11 +52,12 @@ struct db_conn {
 	PGconn *pg;
 	struct event *io;    /* one-shot while connecting, else reading */
 	struct event *out;   /* writing, while libpq holds unsent bytes */
-	struct event *timer; /* back-off, then the watch over silence */
+	struct event *timer; /* for the next attempt, or the watch over
+			      * silence */
 	unsigned backoff_ms;
-	unsigned failures; /* of attempts in a row, for the log */
+	unsigned failures; /* failed attempts in a row, for the log */
 	uint64_t since_ms; /* start of this attempt */
-	bool sent_broken;  /* half a unit was buffered: drop it all */
+	bool sent_broken;  /* half a unit was buffered: drop the connection */
 	struct unit_list units;
 	unsigned pending;
 	struct db_prepared prepared;
@@ -94,9 +95,9 @@ conn_fail(struct db_conn *c, const char *why)
 	struct err err;
 
 	/*
-	 * The reason may come from the server's startup packet: log escapes it.
-	 * The loss is logged, then why the first attempt failed, which must be
-	 * mended; then once a minute.
+	 * The reason may come from the server, so log_event() escapes it. The
+	 * loss is logged, then the reason why the first attempt failed, which a
+	 * person may have to mend. Then one failure a minute is logged.
 	 */
 	db_failed(c->db, why);
 	if (c->failures % 240 == 0 || c->failures == 1)
@@ -110,8 +111,8 @@ conn_fail(struct db_conn *c, const char *why)
 	c->io = c->out = NULL;
 	PQfinish(c->pg);
 	c->pg = NULL;
-	/* libpq itself goes through the hosts that refuse, but waits for ever
-	 * for a silent one: the next attempt begins with another host. */
+	/* libpq itself tries the next host if one refuses, but waits for ever
+	 * for a silent host. So the next attempt begins with another host. */
 	if (c->state == CONN_CONNECTING || c->state == CONN_SETUP)
 		c->turn++;
 	c->state = CONN_DOWN;
@@ -191,11 +192,12 @@ db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
 	STAILQ_INSERT_TAIL(&c->units, u, entry);
 	c->pending++;
 	if (flush(c) == -1)
-		event_active(c->io, EV_READ, 1); /* the loss is seen there */
+		event_active(c->io, EV_READ, 1); /* on_read() finds the loss */
 	return 0;
 broken:
-	/* Half a unit may be in libpq's buffer: only a new connection is sane.
-	 * The silence watch would be slow, so let the reader find out. */
+	/* Half a unit may be in libpq's buffer, so only a new connection can be
+	 * used. on_read() ends this one at once; the watch over silence would
+	 * be slow. */
 	free(u);
 	c->sent_broken = true;
 	event_active(c->io, EV_READ, 1);
@@ -247,7 +249,7 @@ check_setup(struct db_conn *c, struct unit *u)
 	return 0;
 }
 
-/* The head unit's Sync came. */
+/* Ends the first unit, whose Sync came. 0, or -1: set-up failed. */
 static int
 unit_end(struct db_conn *c)
 {
@@ -283,7 +285,7 @@ take_result(struct db_conn *c, PGresult *r)
 	const struct db_stmt *parse;
 
 	if (u == NULL) {
-		/* an error outside any unit: the server is ending us */
+		/* an error outside any unit: the server ends the connection */
 		PQclear(r);
 		return -1;
 	}
@@ -322,8 +324,8 @@ on_read(evutil_socket_t fd, short what, void *arg)
 		conn_fail(c, PQerrorMessage(c->pg));
 		return;
 	}
-	/* One NULL ends each command's results; more commands may follow, so
-	 * only "busy" and "nothing owed" end the loop. */
+	/* A NULL ends the results of one command, and further commands may
+	 * follow. So the loop ends only if libpq is busy or no unit waits. */
 	while (!STAILQ_EMPTY(&c->units) && !PQisBusy(c->pg)) {
 		r = PQgetResult(c->pg);
 		if (r == NULL) {
@@ -362,16 +364,16 @@ on_write(evutil_socket_t fd, short what, void *arg)
 /* ---- connecting ---- */
 
 /*
- * Sends the first unit on a new connection: how commits behave here, the
- * longest time of a statement, the channels to listen to, and whether this is
- * our database at all.
+ * Sends the first unit on a new connection. This unit sets how commits behave
+ * and the longest time of a statement. It names the channels to listen to, and
+ * asks whether this is our database at all.
  *
  * Statements are planned once per connection, not once per call (by default the
- * server plans those with partial indexes again for each value). Such a plan is
- * made when the tables may still be empty, where reading a table whole looks
- * cheap; every statement here has an index to use, so sequential scans are off.
- * jit: plans that had to break this rule look costly, and compiling them would
- * take longer than running them.
+ * server plans those with partial indexes again for each value). The plan may
+ * be made while the tables are still empty, and then reading a whole table
+ * looks cheap. So sequential scans are off; every statement here has an index
+ * to use. jit is off, because a plan that must read a whole table nevertheless
+ * looks costly then, and compiling it would take longer than running it.
  */
 static int
 send_setup(struct db_conn *c)
@@ -433,7 +435,8 @@ watch(struct db_conn *c, short what)
 	return c->io != NULL && event_add(c->io, NULL) == 0 ? 0 : -1;
 }
 
-/* libpq's connection state machine; its socket may change at each step. */
+/* Runs libpq's connection state machine, whose socket may change at each
+ * step. */
 static void
 on_poll(evutil_socket_t fd, short what, void *arg)
 {
@@ -470,7 +473,8 @@ on_poll(evutil_socket_t fd, short what, void *arg)
 		conn_fail(c, PQerrorMessage(c->pg));
 }
 
-/* libpq would print the notice unchanged, on the stream that is our log. */
+/* Logs a notice. libpq itself would print it unchanged, on the stream that is
+ * our log. */
 static void
 on_notice(void *arg, const char *message)
 {
@@ -485,7 +489,7 @@ conn_connect(struct db_conn *c)
 	c->pg = PQconnectStart(c->where->conninfo[c->turn % c->where->n]);
 	if (c->pg != NULL)
 		(void)PQsetNoticeProcessor(c->pg, on_notice, NULL);
-	/* The silence watch also bounds connecting. */
+	/* The watch over silence bounds connecting, too. */
 	c->since_ms = now_boot_ms();
 	if (c->pg == NULL || PQstatus(c->pg) == CONNECTION_BAD ||
 	    watch(c, EV_WRITE) == -1) {
@@ -496,7 +500,7 @@ conn_connect(struct db_conn *c)
 }
 
 /* Runs once a second. A server that took our bytes and stays silent (stopped,
- * or its machine is gone) counts as lost: waiting units must get their typed
+ * or its machine is gone) counts as lost, so that waiting units get their typed
  * failure. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)

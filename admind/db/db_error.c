@@ -7,9 +7,10 @@
 #include "log.h"
 
 /*
- * SQLSTATE to failure mode. Class 08 connection, 53 resources, 57 operator
+ * Turns an SQLSTATE into a failure mode. Errors that pass by themselves become
+ * STORAGE_UNAVAILABLE: class 08 connection, 53 resources, 57 operator
  * intervention (shutdown, statement timeout), 40 rollback, 55P03 lock timeout,
- * 25006 a standby: all pass by themselves.
+ * 25006 a standby.
  */
 void
 db_error(const PGresult *r, struct err *err)

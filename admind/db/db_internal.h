@@ -10,14 +10,16 @@ enum {
 	DB_SURE_CONNS = 3, /* so that commits share a disk flush */
 	DB_CONNS = 1 + DB_SURE_CONNS,
 	DB_CHAIN_MAX = 8,
-	/* Statements waiting in one pipeline; more is `busy`. */
+	/* Requests that may wait in one pipeline; a further one fails with
+	 * BUSY. */
 	DB_PENDING_MAX = 4096,
-	/* The server ends a statement after this; locks are never held long. */
+	/* The server ends a statement after this, so no lock is held long. */
 	DB_STATEMENT_TIMEOUT_MS = 8000,
-	/* A request without an answer for this long: the connection is dead. */
+	/* A connection is dead if a request gets no answer for this long. */
 	DB_SILENCE_MS = 12000,
 	DB_BACKOFF_MIN_MS = 20,
-	/* After a restart of the server no client should wait for our retry. */
+	/* Short, since no client should wait for our next attempt after a
+	 * restart of the server. */
 	DB_BACKOFF_MAX_MS = 250,
 	/* bytes of libpq's reason, for the line of `systemctl status` */
 	DB_WHY_MAX = 200,
@@ -25,7 +27,7 @@ enum {
 
 struct db_conn;
 
-/* db_conn.c calls these of db.c */
+/* These functions of db.c are called by db_conn.c. */
 void db_conn_up(struct db *, unsigned lane_index);
 void db_conn_down(struct db *, unsigned lane_index);
 void db_notified(struct db *, const char *channel, const char *payload);
@@ -35,7 +37,7 @@ void db_failed(struct db *, const char *why);
 /* Turns a failed result into a failure mode (db.h lists them). */
 void db_error(const struct pg_result *, struct err *);
 
-/* listen: channels or NULL. */
+/* Makes one connection. listen: channels or NULL. NULL without memory. */
 struct db_conn *db_conn_new(struct db *, struct event_base *, unsigned index,
     const struct database *, bool synchronous, int schema,
     const char *const *listen);
@@ -47,8 +49,9 @@ struct db_step {
 	const struct db_stmt *stmt;
 	const struct db_params *params;
 };
-/* Sends statements as one transaction: the first failure rolls back all, and cb
- * gets the last one's rows. 0: cb will be called; -1 with err: it won't. */
+/* Sends statements as one transaction. The first failure rolls back all of
+ * them; else cb gets the last one's rows. 0: cb will be called; -1 with err: cb
+ * won't be called. */
 int db_conn_send(struct db_conn *, const struct db_step *, size_t n, db_cb *cb,
     void *arg, struct err *);
 

@@ -37,10 +37,10 @@ void db_p_bool(struct db_params *, bool);
 void db_p_time_us(
     struct db_params *, uint64_t unix_us); /* timestamptz; 0: null */
 /*
- * One array a parameter: elements in order, each put with the function of its
- * type, null by db_a_null. The array's bytes live in `b` until db_query
- * returns; db_array_free frees them. Without memory the parameter is refused
- * by the server, as INVALID_PARAMS.
+ * An array, which is one parameter. Each element is appended with the function
+ * of its type, a null with db_a_null. The array's bytes are in `b`, so call
+ * db_array_free only after db_query returned. If memory ran out, the server
+ * refuses the parameter, as INVALID_PARAMS.
  */
 struct db_array {
 	struct buf b;

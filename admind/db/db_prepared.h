@@ -17,7 +17,7 @@ struct db_prepared {
 };
 
 bool db_prepared_has(const struct db_prepared *, const struct db_stmt *);
-/* Makes a device's text. 0, or -1 without memory. */
+/* Adds a statement that the server prepares. 0, or -1 without memory. */
 int db_prepared_add(struct db_prepared *, const struct db_stmt *);
 void db_prepared_drop(struct db_prepared *, const struct db_stmt *);
 void db_prepared_free(struct db_prepared *);

@@ -1,21 +1,21 @@
 /*
- * Seal at the vault, hold at the sandbox: the two steps common to every run,
- * whichever process will RUN it.
+ * The two steps before every run, whichever process will RUN it: the vault
+ * seals the run's context, and sandboxd holds the sealed context.
  *
- * The sealed context is opaque here and goes only to sandboxd; a gateway never
- * gets it, so there is nothing to alter, replay or carry elsewhere.
+ * The sealed context is opaque here and goes only to sandboxd. A gateway never
+ * gets it, so a gateway has nothing to alter, replay or carry elsewhere.
  *
  * Both steps may be made while the intent row is on its way to the disk. A held
  * context does not run before a RUN names its execution: 128 random bits that
  * leave this process in RUN_ID alone. RUN_ID follows hold_go(), which is called
- * after the commit. No row, no id, no run. A held context that gets no row is
- * dropped again (hold_drop): sandboxd then forgets it without a record, since
- * there is nothing that a record could close.
+ * after the commit. So without a row there is no id, and without an id no run.
+ * A held context that gets no row is dropped again (hold_drop). sandboxd then
+ * forgets it without a record, since there is no row that a record could close.
  *
  * Sealing may even begin before the call's arguments are known to be valid
- * (hold_wait): the sealed context waits here, and sandboxd gets it when it may
- * (hold_may). For a refused call the vault has worked in vain, within the
- * caller's rate; no other caller pays.
+ * (hold_wait). The sealed context then waits here, and goes to sandboxd when
+ * the arguments are known to be valid (hold_may). For a refused call the vault
+ * has worked in vain, but within the caller's rate, so no other caller pays.
  */
 #include <stdlib.h>
 
@@ -27,19 +27,19 @@ struct hold {
 	struct admind *a;
 	struct ipc_id execution;
 	enum listener listener;
-	bool waits; /* HELD may not go out yet */
+	bool waits; /* HELD must wait for hold_may() */
 	/* the answer of the vault or the sandbox is outstanding */
 	bool asked;
-	bool sent;    /* HELD was sent: the sandbox may have it */
-	bool held;    /* the sandbox has it */
-	bool failed;  /* err says how */
-	bool go;      /* the row is there: cb may be called */
+	bool sent;    /* HELD was sent: the sandbox may have the context */
+	bool held;    /* the sandbox has the context */
+	bool failed;  /* err says why */
+	bool go;      /* the row is committed: cb may be called */
 	bool dropped; /* no longer wanted: freed with the outstanding answer */
 	struct err err;
 	hold_cb *cb;
 	void *arg;
-	struct buf context;   /* sealed, while it waits */
-	struct buf arguments; /* as HELD has them */
+	struct buf context;   /* the sealed context, while it waits */
+	struct buf arguments; /* the arguments for HELD */
 };
 
 static void
@@ -50,7 +50,7 @@ hold_free(struct hold *h)
 	free(h);
 }
 
-/* Tells the caller how it ended, once hold_go was called. */
+/* Tells the caller the outcome. Called after hold_go() only. */
 static void
 finish(struct hold *h)
 {
@@ -59,8 +59,8 @@ finish(struct hold *h)
 	struct err err = h->err;
 	bool failed = h->failed;
 
-	/* After silence it is unknown whether sandboxd took it: CANCEL of an id
-	 * that it does not have does nothing. */
+	/* If sandboxd did not answer, it may hold the context nevertheless.
+	 * CANCEL of an id that sandboxd does not have does nothing. */
 	if (failed)
 		hold_cancel(h->a, &h->execution, FAILURE_KILLED);
 	hold_free(h);
@@ -88,9 +88,12 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	if (f != NULL && f->type == IPC_OK) {
-		/* On this connection the sandbox now answers for it. Without
-		 * memory for the set the sweep might call it lost too early,
-		 * and the record would say so: refuse instead. */
+		/*
+		 * From now on the sandbox answers for this execution. Without
+		 * memory for the set, the sweep might call the execution lost
+		 * too early, and the record would say so. So refuse the call
+		 * instead.
+		 */
 		if (idset_add(&h->a->live, &h->execution) == 0) {
 			h->held = true;
 			if (h->go)
@@ -212,8 +215,9 @@ hold_go(struct hold *h)
 		finish(h);
 }
 
-/* Removing it from the set is right even if the sandbox's OK to a HELD on an
- * earlier connection was lost. */
+/* Takes the execution out of `live` even if no OK to HELD came. That is right,
+ * because sandboxd may have named the execution after a reconnection
+ * (records.c). */
 void
 hold_drop(struct hold *h)
 {

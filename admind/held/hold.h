@@ -4,35 +4,37 @@
 
 #include "admind.h"
 
-/*
- * Seals material at the vault and has sandboxd hold it. cb(arg, NULL) on
- * success; with err otherwise, and then sandboxd was told to drop it.
- */
+/* The outcome of sealing a context at the vault and of holding it at sandboxd.
+ * err is NULL on success. Otherwise sandboxd was told to drop the context. */
 typedef void hold_cb(void *arg, const struct err *err);
 /*
- * The same in two steps: seal and hold now; cb comes behind hold_go(), which
- * the caller may say only once the intent row is committed, since what cb
- * tells lets it run. hold_drop() instead: there is no row that sandboxd could
- * answer for, so it forgets the context without a record; cb is not called
- * (NULL is harmless). A failure is told by cb behind hold_go(), perhaps from
- * inside it. NULL without memory.
+ * Seals material at the vault and lets sandboxd hold the context. cb comes
+ * after hold_go(). The caller may call hold_go() only once the intent row is
+ * committed, since a success that cb gets lets the context run. A failure comes
+ * through cb, too, perhaps from inside hold_go(). hold_drop() takes the place
+ * of hold_go() if there is no row that sandboxd could answer for. sandboxd then
+ * forgets the context without a record, and cb is not called (NULL is
+ * harmless). NULL without memory.
  */
 struct hold;
 struct hold *hold_seal(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);
 /*
- * Right behind hold_seal(): what is sealed waits for hold_may(), which gives
- * what records keep of the arguments, of an intent that was sealed without it.
+ * hold_wait(), right after hold_seal(), makes the sealed context wait for
+ * hold_may(). hold_may() passes the part of the arguments that records keep,
+ * because the context was sealed without that part.
  */
 void hold_wait(struct hold *);
 void hold_may(struct hold *, struct ipc_bytes arguments);
 void hold_go(struct hold *);
 void hold_drop(struct hold *);
+/* Does both steps if the intent row is committed already. */
 void hold_start(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);
-/* CANCEL to sandboxd, if it is there. FAILURE_NONE: it has no row. */
+/* Sends CANCEL to sandboxd, if it is connected. FAILURE_NONE: the execution has
+ * no row. */
 void hold_cancel(struct admind *, const struct ipc_id *execution, enum failure);
 
 #endif

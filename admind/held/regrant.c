@@ -1,21 +1,23 @@
 /*
- * Tells the sandbox a server's network grants while its calls run: REGRANT,
- * sealed by the vault as contexts are. It holds for the next connect of those
- * calls. It is their whole list, not a change of it: whatever is lost or
- * doubled on the way, the last one told is right.
+ * Tells the sandbox the network grants of a server while the server's calls
+ * run. The message is REGRANT, which the vault seals as it seals contexts. It
+ * holds for the next connect of those calls. It contains the whole list of
+ * grants, not a change. So whatever is lost or doubled on the way, the last
+ * REGRANT is right.
  *
- * Order. The statement below goes by the lane of the intents, after those that
- * were sent before the notification came, and sees their rows. A call that it
- * does not see is made from the present grants, or its INSERT refuses it
- * (limits_at, migration 0019). The vault was asked for the contexts of these
- * rows when their INSERT was sent, and vault and sandboxd handle requests in
- * order. So a REGRANT comes after the HELD of every call that was made from
- * older grants. (Except confirmed calls, which are sealed after their row:
- * call.c.)
+ * Order. The statement `servers` uses the connection of the intents. So it
+ * comes after the intents that were sent before the notification came, and sees
+ * their rows. A call that the statement does not see is made from the present
+ * grants, or its INSERT refuses the call (limits_at, migration 0019). The vault
+ * was asked for the contexts of the seen rows when their INSERT was sent, and
+ * the vault and sandboxd handle requests in order. So a REGRANT comes after the
+ * HELD of every call that was made from older grants. (Except confirmed calls,
+ * which are sealed after their row: call.c.)
  *
- * It fails closed. If the vault or the sandbox can't be asked about a server,
- * its calls are cancelled: they might go on to connect to hosts that are no
- * longer granted. If the database is gone, its return asks again (sweep.c).
+ * Failures are safe. If the vault or the sandbox can't be asked about a server,
+ * that server's calls are cancelled, because they might go on to connect to
+ * hosts that are no longer granted. If the database is gone, its return causes
+ * another regrant (sweep.c).
  */
 #include <stdlib.h>
 
@@ -34,7 +36,8 @@ static const struct db_stmt calls = {"regrant_calls",
 
 struct regrant {
 	struct admind *a;
-	unsigned left; /* servers under way, plus one while beginning them */
+	unsigned left; /* servers not settled yet, plus one while they are
+			* begun */
 	void (*done)(void *);
 	void *arg;
 };
@@ -139,8 +142,8 @@ begin(struct regrant *r, const struct ipc_id *server, struct ipc_bytes grants)
 	struct err err;
 
 	if (o == NULL) {
-		/* The tick's next look at the database finds the server
-		 * again. */
+		/* The next tick looks at the database again and finds the
+		 * server. */
 		log_event(LOG_LV_ERR, "memory", "regrant");
 		r->a->regrant_again = true;
 		return;

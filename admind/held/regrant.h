@@ -1,20 +1,21 @@
-/* What open calls may connect to, and which may go on, after a change. */
+/* After a change: the hosts that open calls may connect to, and the calls that
+ * must end. */
 #ifndef REGRANT_H
 #define REGRANT_H
 
 #include "admind.h"
 
 /*
- * Servers' network grants may have changed: tells the sandbox what servers of
- * its open calls are granted now, for their next connect. done(arg) once it
- * knows, or the calls it could not be told for are cancelled; may be NULL.
- * Without calls at the sandbox nothing is asked, and done is called from
- * inside.
+ * Tells the sandbox the present network grants of the servers of its open
+ * calls, for the next connect of those calls. Call this when grants may have
+ * changed. done(arg) comes when the sandbox knows the grants, or when the calls
+ * for which it could not be told are cancelled. done may be NULL. Without calls
+ * at the sandbox nothing is asked, and done is called from inside.
  */
 void regrant_run(struct admind *, void (*done)(void *), void *arg);
 
-/* withdraw.c. Versions stopped being callable: cancels what runs or is about
- * to. */
+/* withdraw.c: cancels running calls, and calls that are about to run, after
+ * their versions stopped being callable. */
 void withdraw_calls(struct admind *);
 
 #endif

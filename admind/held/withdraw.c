@@ -8,9 +8,9 @@
 #include "job.h"
 #include "regrant.h"
 
-/* Open runs that may no longer run: a call of a tool that is no longer
- * callable, a test run of a deleted tool. (A withdrawn host ends no call: the
- * next connect can't reach it, regrant.c.) */
+/* Finds open runs that may no longer run: calls of tools that are no longer
+ * callable, and test runs of deleted tools. A withdrawn host ends no call,
+ * since the next connect can't reach that host (regrant.c). */
 static const struct db_stmt withdrawn = {"call_withdrawn",
     "SELECT e.id, v.state = 'revoked' OR g.missing"
     " FROM mcpbox.executions e"
@@ -34,7 +34,8 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 	struct job *j;
 
 	if (err != NULL)
-		return; /* the database is down; its return asks again */
+		return; /* the database is down; when it is back, this runs
+			 * again */
 	for (int i = 0; i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		why = db_bool(rows, i, 1) ? FAILURE_REVOKED : FAILURE_STOPPED;
@@ -51,7 +52,8 @@ void
 withdraw_calls(struct admind *a)
 {
 	serving_clear(&a->serving);
-	/* On the same lane as intents: a call that this does not see comes
-	 * after the withdrawal and is refused by the INSERT itself. */
+	/* This query uses the connection of the intents. So a call that the
+	 * query does not see comes after the withdrawal, and the call's INSERT
+	 * refuses it. */
 	db_query(a->db, &withdrawn, NULL, got_open, a);
 }

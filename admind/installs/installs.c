@@ -4,15 +4,16 @@
  *  module_install_next -> run (own_run.h), in which the store takes the entry
  *  -> module_installed -> dependencies, automatic approvals
  *
- * What a hostile admind gains by starting one: a wheel of the index that
- * sandboxd's own configuration names comes into the store. There nothing runs
+ * A hostile admind that starts a run gains only this: a wheel of the index that
+ * sandboxd's own configuration names comes into the store. There no module runs
  * unless an approved version names it by its digest. The recorded digest is the
- * store's, told by sandboxd (MODULE_STORED). PostgreSQL takes apart what the
- * runner says about the wheel, and a person reads it.
+ * store's, as sandboxd reports it (MODULE_STORED). PostgreSQL parses the
+ * runner's words about the wheel, and a person reads them.
  *
  * A second round looks for entries that are granted but missing in this node's
  * store: another node fetched them, or they were lost. They are fetched by the
- * wheel's SHA-256, and are good only if they come to the recorded digest.
+ * wheel's SHA-256. Calls can use such an entry only if it has the recorded
+ * digest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,16 +27,16 @@
 #include "own_run.h"
 
 enum {
-	/* sandboxd's module_time ends it sooner, or at the latest just here. */
+	/* sandboxd's module_time is at most as long, and ends a run. */
 	TIMEOUT_MS = 600 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 30 * 1000,
-	/* After this time another node may take over a run that this one does
-	 * not answer for. */
+	/* After this time another node may take over a run whose end this node
+	 * has not recorded. */
 	LEASE_MS = WAIT_MS + 60 * 1000,
-	NEXT_TICKS = 3,   /* between two looks at an empty queue */
-	LOOK_TICKS = 300, /* between two looks for missing entries */
-	AGAIN_TICKS = 5,  /* when the last look got no answer */
-	NAME_MAX_ = 128,  /* module_installs' bounds */
+	NEXT_TICKS = 3,   /* ticks between two looks at an empty queue */
+	LOOK_TICKS = 300, /* ticks between two looks for missing entries */
+	AGAIN_TICKS = 5,  /* ticks after a look that got no answer */
+	NAME_MAX_ = 128,  /* as in the table module_installs */
 	VERSION_MAX_ = 64,
 	KEY_MAX = NAME_MAX_ + 1 + VERSION_MAX_
 };
@@ -61,15 +62,17 @@ static struct {
 	struct admind *a;
 	bool busy; /* a run, or a look, is under way */
 	unsigned next_tick, look_tick;
-	struct ipc_id looked; /* at the store of this sandbox */
+	struct ipc_id looked; /* the sandbox whose store was looked at */
 
 	/* the run */
-	bool repair; /* for this node alone: nothing waits for it */
+	bool repair; /* the run is for this node's store alone */
 	char name[NAME_MAX_ + 1], version[VERSION_MAX_ + 1];
-	struct ipc_hash sha256, digest; /* repair: the wheel's, the entry's */
+	struct ipc_hash sha256, digest; /* of a repair: the wheel's and the
+					 * entry's */
 	struct ipc_id execution; /* chosen before the lease, which names it */
 
-	/* the look: granted modules after `after`; are they in the store? */
+	/* the look: a page of granted modules after the key `after`; there[]:
+	 * which of them the store has */
 	struct pg_result *granted;
 	int row;
 	uint8_t there[STORE_ASK_MAX];
@@ -96,7 +99,8 @@ static void says(void *arg, struct ipc_frame *f, enum failure gone);
 static void repair_next(void);
 static bool take_hash(int row, int col, struct ipc_hash *out);
 
-/* Requests come first: a person waits for them. */
+/* Begins the next step that is due. Requests come first, since a person waits
+ * for them. */
 void
 installs_tick(struct admind *a)
 {
@@ -300,8 +304,9 @@ recorded(void *arg, const struct pg_result *rows, const struct err *err)
 	end();
 }
 
-/* body: the runner's error; if empty, text says why. again: the index or this
- * node may do better later. */
+/* Notes that a run failed. body: the runner's error; if empty, text says why.
+ * again: another attempt may succeed, because the fault is the index's or this
+ * node's. */
 static void
 failed(struct ipc_bytes body, const char *text, bool again)
 {
@@ -327,7 +332,8 @@ failed(struct ipc_bytes body, const char *text, bool again)
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	/* The lease ends, and another attempt begins. */
+	/* If this was not recorded, the lease ends, and another attempt
+	 * begins. */
 	if (err != NULL)
 		log_event(LOG_LV_WARN, "module_install", "%s", err->text);
 	end();
@@ -335,7 +341,7 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- entries that this node's store lacks ---- */
 
-/* Ends the look. ticks: until the next one. */
+/* Ends the look at the store. ticks: time until the next look. */
 static void
 look_over(unsigned ticks)
 {

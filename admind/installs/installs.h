@@ -1,6 +1,7 @@
 /*
- * Requested modules that no store has: an installer in this node's sandbox
- * fetches them; they are stored and recorded (docs/decisions/0052).
+ * Installs requested modules that no store has. An installer in this node's
+ * sandbox fetches them; then they are stored and recorded
+ * (docs/decisions/0052).
  */
 #ifndef INSTALLS_H
 #define INSTALLS_H
@@ -11,8 +12,9 @@
 void installs_tick(struct admind *);
 /* A module was requested: makes the next tick look. */
 void installs_soon(void);
-/* A module was recorded, or a request for a recorded one came: makes requests
- * for its dependencies, and approves those that a policy covers. */
+/* Makes requests for a module's dependencies, and lets the vault approve those
+ * that a policy covers. Call this when the module was recorded, or when a
+ * request for a recorded module came. */
 void installs_recorded(
     struct admind *, struct ipc_bytes name, struct ipc_bytes version);
 

@@ -12,7 +12,8 @@
 #include "op.h"
 
 enum {
-	/* Requests made in a row: a tool has 32 pending at most. */
+	/* The most requests that are made in a row. A tool has 32 pending ones
+	 * at most. */
 	NEEDS_MAX = 256
 };
 

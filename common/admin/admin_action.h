@@ -4,15 +4,15 @@
  * An action travels in this way. admind-http checks the body (strict JSON, only
  * the named members, their types), If-Match and Idempotency-Key, and sends
  * ADMIN_ACTION; mcpboxctl makes the same message out of name=value words.
- * admind looks the login up at the vault, compares its role with the row's, and
- * runs one statement, mcpbox.admin_act(), which calls
+ * admind looks the login up at the vault, compares its role with the row's
+ * role, and runs one statement, mcpbox.admin_act(), which calls
  *
  *	mcpbox.act_NAME(p_actor text, p_id text, p_seen bytea, p_body json)
  *	RETURNS text
  *
- * The function answers the changed object as JSON text (null: {}; an empty
- *text: there is nothing to show, which REST says by 204), fails with fail(),
- *and writes its own audit row.
+ * The function returns the changed object as JSON text, and writes its own
+ * audit row. NULL means {}. An empty text means that there is nothing to show,
+ * and REST answers 204. The function reports errors by fail().
  */
 #ifndef ADMIN_ACTION_H
 #define ADMIN_ACTION_H
@@ -22,8 +22,9 @@
 
 #include "bytes.h"
 
-/* Roles in rising order: each may do all that the roles before it may. The last
- * is uid 0's, by its own socket: no login has it, and it has no name there. */
+/* Roles in rising order: each may do all that the roles before it may. uid 0,
+ * which comes by mcpboxctl's socket, has ADMIN_ROOT. No login has this role, so
+ * the vault has no name for it. */
 enum admin_role {
 	ADMIN_VIEWER,
 	ADMIN_REVIEWER,
@@ -48,7 +49,7 @@ struct admin_action {
 	const char *members, *doc;
 };
 
-/* Ended by a NULL name. */
+/* All actions. The last element has a NULL name. */
 extern const struct admin_action admin_actions[];
 
 /* Returns NULL if no action has this name. */
@@ -56,7 +57,8 @@ const struct admin_action *admin_action_find(struct ipc_bytes name);
 /* Finds the role of this name (as the vault writes it). 0, or -1 if there is
  * none. */
 int admin_action_role(struct ipc_bytes name, enum admin_role *);
-/* Is this the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX visible ASCII? */
+/* Is this the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX visible ASCII
+ * characters? */
 bool admin_action_key(struct ipc_bytes);
 
 /* One member of a body. */
@@ -67,7 +69,7 @@ struct admin_member {
 	bool required;
 };
 /* Reads the next member of a row's `members`. *at starts as that string. False
- * at its end. */
+ * at the end of the string. */
 bool admin_action_member(const char **at, struct admin_member *);
 
 #endif

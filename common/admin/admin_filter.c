@@ -52,8 +52,9 @@ digits(const char *s, size_t n)
 
 /*
  * Accepts 2026-01-02T03:04:05Z, perhaps with a fraction of 1 to 6 digits.
- * PostgreSQL decides whether the day exists. This check gives its parser no
- * other form ("infinity" and "tomorrow" are times to it too).
+ * PostgreSQL decides whether the day exists. This check keeps all other forms
+ * from PostgreSQL's parser, which also reads "infinity" and "tomorrow" as
+ * times.
  */
 static bool
 time_ok(const char *s, size_t n)
@@ -66,7 +67,7 @@ time_ok(const char *s, size_t n)
 		if (form[i] == 'd' ? !digits(s + i, 1) : s[i] != form[i])
 			return false;
 	s += sizeof(form) - 1;
-	n -= sizeof(form); /* and the Z */
+	n -= sizeof(form); /* the form and the Z */
 	return n == 0 ||
 	    (n >= 2 && n <= 7 && *s == '.' && digits(s + 1, n - 1));
 }

@@ -1,6 +1,6 @@
 /*
- * Filters of lists (admin_filter.def), and ADMIN_QUERY's `filters`: TLV, tag 1
- * + the filter's number, its text.
+ * Filters of lists (admin_filter.def). `filters` of ADMIN_QUERY is a TLV list
+ * of them: the tag is 1 + the filter's number, the value is its text.
  */
 #ifndef ADMIN_FILTER_H
 #define ADMIN_FILTER_H
@@ -20,7 +20,7 @@ enum admin_filter {
 
 enum admin_filter_type {
 	ADMIN_FILTER_WORD,
-	ADMIN_FILTER_NAMED, /* NAME */
+	ADMIN_FILTER_NAMED, /* NAME in the .def file */
 	ADMIN_FILTER_UUID,
 	ADMIN_FILTER_TIME,
 	ADMIN_FILTER_TEXT
@@ -31,19 +31,20 @@ enum {
 	ADMIN_TEXT_CHARS = 255,
 	/* next_cursor: at most a module's name, a space and its version */
 	ADMIN_CURSOR_MAX = 300,
-	ADMIN_FILTER_MAX = 4 * ADMIN_TEXT_CHARS /* bytes of any of them */
+	ADMIN_FILTER_MAX = 4 * ADMIN_TEXT_CHARS /* bytes of any filter's text */
 };
 
 /* Returns the name of REST's query parameter. */
 const char *admin_filter_name(enum admin_filter);
 /* Returns the filter of this name, or -1. */
 int admin_filter_find(const char *, size_t);
-/* Does the filter's type admit this text? It never admits an empty one. */
+/* Does the filter's type admit this text? No type admits an empty text. */
 bool admin_filter_ok(enum admin_filter, const void *, size_t);
 
 void admin_filter_put(struct buf *, enum admin_filter, const char *text);
 /* Reads list into out; an absent filter is empty. out borrows from list. 0, or
- * -1: malformed, unknown, twice, or not of its type. */
+ * -1: the list is malformed, or has a filter that is unknown, repeated or not
+ * of its type. */
 int admin_filter_read(
     struct ipc_bytes list, struct ipc_bytes out[ADMIN_FILTER_COUNT]);
 

@@ -32,8 +32,9 @@ buf_clear(struct buf *b)
 }
 
 /*
- * Makes room for n more bytes. Growth doubles; the old block is wiped because
- * buffers carry secrets, so realloc (which may leave a copy) is not used.
+ * Makes room for n more bytes. The capacity doubles. The old block is wiped
+ * because buffers carry secrets. realloc is not used, because it may leave a
+ * copy of the old block.
  */
 static bool
 reserve(struct buf *b, size_t n)

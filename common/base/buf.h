@@ -1,8 +1,8 @@
 /*
- * A growing byte buffer that is born with its maximum.
+ * A growing byte buffer with a fixed maximum.
  *
- * Writes past the maximum, or without memory, set `failed` and write nothing
- * more (a sticky error): build a message with many calls, check once.
+ * Writes past the maximum, or without memory, set `failed`, and later writes do
+ * nothing. So a message can be built with many calls and checked once.
  */
 #ifndef BUF_H
 #define BUF_H
@@ -15,7 +15,7 @@ struct buf {
 	uint8_t *p;  /* owned; NULL while empty */
 	size_t len;  /* bytes used */
 	size_t cap;  /* bytes allocated */
-	size_t max;  /* never more than this many bytes */
+	size_t max;  /* most bytes that it may hold */
 	bool failed; /* a write did not fit or memory was out */
 };
 
@@ -31,7 +31,7 @@ void buf_putc(struct buf *, int);
 void buf_putf(struct buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void buf_put_u8(struct buf *, uint8_t);
-void buf_put_u16(struct buf *, uint16_t); /* big endian, like all of these */
+void buf_put_u16(struct buf *, uint16_t); /* all numbers are big endian */
 void buf_put_u32(struct buf *, uint32_t);
 void buf_put_u64(struct buf *, uint64_t);
 void buf_drain(struct buf *, size_t); /* drops bytes from the front */

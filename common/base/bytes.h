@@ -1,7 +1,8 @@
 /*
  * The values that messages, hashes and ids are made of: a borrowed run of
  * bytes, an id of 16 bytes, a SHA-256. They have the names of the IPC fields
- * that carry them, and are below IPC so that parsers need no message table.
+ * that carry them. They are not part of the IPC library, so that parsers need
+ * no message table.
  */
 #ifndef BYTES_H
 #define BYTES_H
@@ -25,7 +26,7 @@ struct ipc_bytes {
 struct ipc_bytes ipc_str(const char *);
 /* Borrows n bytes. */
 struct ipc_bytes ipc_bytes(const void *, size_t);
-/* A NUL-terminated copy; NULL without memory. The caller frees it. */
+/* Returns a NUL-terminated copy; NULL without memory. The caller frees it. */
 char *ipc_strdup(struct ipc_bytes);
 /* Are the bytes those of this C string? */
 bool ipc_streq(struct ipc_bytes, const char *);

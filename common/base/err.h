@@ -24,7 +24,7 @@ struct err {
 int err_set(struct err *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, with ": strerror(errno)" appended and errno kept. */
+/* Does the same as err_set, appends ": strerror(errno)" and keeps errno. */
 int err_sys(struct err *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -20,7 +20,7 @@ failure_info(enum failure f)
 
 static const struct {
 	enum failure failure;
-	const char *message; /* * stands for any characters */
+	const char *message; /* * matches any characters */
 	const char *fix;
 } cases[] = {
 #define X(failure, message, fix) {FAILURE_##failure, message, fix},
@@ -29,9 +29,9 @@ static const struct {
 };
 
 /*
- * Does the text have this form? A * takes as little as lets the rest fit.
+ * Does the text have this form? Each * matches as few characters as possible.
  * Matching goes back to the last * only, so the time is at most the product of
- * both lengths, whatever others wrote into the text.
+ * both lengths, whatever a stranger wrote into the text.
  */
 static bool
 fits(const char *form, const char *text, size_t n)
@@ -60,7 +60,7 @@ fits(const char *form, const char *text, size_t n)
 const char *
 failure_fix(enum failure f, const char *message, size_t n)
 {
-	static const char error[] = "Error: "; /* of isError results */
+	static const char error[] = "Error: "; /* begins isError results */
 
 	if (message != NULL && n >= sizeof(error) - 1 &&
 	    memcmp(message, error, sizeof(error) - 1) == 0) {

@@ -21,22 +21,21 @@ struct failure_info {
 	int jsonrpc_code; /* 0: never a JSON-RPC error */
 	int http_status;
 	enum failure_side side;
-	const char *fix; /* one sentence, for cases without a fix of their
-			  * own */
+	const char *fix; /* one sentence, for cases without a row in fix.def */
 };
 
-/* The row of one failure; never NULL. */
+/* Returns the row of one failure; never NULL. */
 const struct failure_info *failure_info(enum failure);
 
 /*
  * Returns advice for the reader of this case: the fix of the first row of
- * fix.def that fits the message (n bytes; NULL: none), else the failure's own;
- * never NULL. Whoever can write into a message chooses at most among the
- * sentences of that table.
+ * fix.def that fits the message (n bytes; NULL: none), else the failure's own
+ * fix; never NULL. A stranger who can write into a message can at most choose
+ * one of the sentences of fix.def.
  */
 const char *failure_fix(enum failure, const char *message, size_t n);
 
-/* The failure with this name, or FAILURE_INTERNAL. */
+/* Returns the failure with this name, or FAILURE_INTERNAL. */
 enum failure failure_by_name(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* FNV-1a, a hash of 32 bits (RFC 9923): begin with FNV_START, add the bytes in
- * order. It has no secret: the author of the bytes chooses the hash. */
+ * order. There is no secret, so the author of the bytes can choose the hash. */
 #ifndef FNV_H
 #define FNV_H
 

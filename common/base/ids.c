@@ -13,9 +13,9 @@ static const char b64_alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /*
- * Asks the kernel until all bytes are there. Only EINTR can interrupt it once
- * the pool is ready; anything else means no randomness at all, and a process
- * that would hand out guessable tokens must not go on.
+ * Asks the kernel until all bytes are there. Once the kernel's pool is ready,
+ * only EINTR can happen. Any other error means that there is no randomness at
+ * all, and a process that would hand out guessable tokens must not go on.
  */
 void
 random_bytes(void *p, size_t n)
@@ -170,9 +170,9 @@ b64_value(char c)
 }
 
 /*
- * Decodes four digits to three bytes. One left-over digit is impossible, and
- * spare bits must be zero: a token has one spelling only, so that nothing
- * compared or cached by its text can be doubled.
+ * Decodes four digits to three bytes. A single digit at the end is refused, and
+ * spare bits must be zero. So a token has only one spelling, and no second
+ * spelling can slip past a comparison or a cache of its text.
  */
 long
 b64url_decode(const char *s, size_t n, void *out)
@@ -222,10 +222,10 @@ now_boot_ms(void)
 }
 
 /*
- * gmtime_r(3) is not used: glibc's reads /etc/localtime at its first call,
- * which a confined process may not open. Days become a date by counting from
- * 1 March of year 0, so that the leap day comes last in its year; an era is
- * 400 years.
+ * gmtime_r(3) is not used: at its first call glibc reads /etc/localtime, and a
+ * confined process may not open that file. Days become a date by counting from
+ * 1 March of year 0, so that the leap day comes last in its year; an era is 400
+ * years.
  */
 void
 time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1])

@@ -31,8 +31,7 @@ tlv_put_u64(struct buf *b, uint8_t tag, uint64_t v)
 void
 tlv_open(struct tlv_reader *r, const void *p, size_t n)
 {
-	/* An empty list may be NULL, to which nothing may be added, not even 0.
-	 */
+	/* An empty list may be NULL. In C not even 0 may be added to NULL. */
 	r->p = p;
 	r->end = n > 0 ? r->p + n : r->p;
 }

@@ -1,6 +1,6 @@
 /*
- * Tag-length-value lists: u8 tag, u32be length, bytes. The form of version
- * hash pre-images, context material and typed field lists between processes.
+ * Tag-length-value lists: u8 tag, u32be length, bytes. Version hash pre-images,
+ * context material and field lists between processes have this form.
  * Reading is strict: a length past the end is an error, never a short value.
  */
 #ifndef TLV_H
@@ -27,12 +27,13 @@ void tlv_puts(struct buf *, uint8_t tag, const char *);
 void tlv_put_u64(struct buf *, uint8_t tag, uint64_t); /* 8 bytes, big endian */
 
 void tlv_open(struct tlv_reader *, const void *, size_t);
-/* 1: *out holds the next field; 0: the list ended exactly; -1: malformed. */
+/* Reads the next field. 1: *out holds the field; 0: the list ended exactly; -1:
+ * malformed. */
 int tlv_next(struct tlv_reader *, struct tlv *out);
 /* Finds the first field with this tag in a whole list. 1 found, 0 absent,
  * -1 malformed anywhere in the list. */
 int tlv_find(const void *, size_t, uint8_t tag, struct tlv *out);
-/* A u64 value: 0, or -1 if the length is not 8. */
+/* Reads a u64 value. 0, or -1 if the length is not 8. */
 int tlv_u64(const struct tlv *, uint64_t *);
 
 #endif

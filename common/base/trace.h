@@ -11,18 +11,18 @@
 #include "bytes.h"
 
 enum {
-	TRACE_PARENT_LEN = 55,  /* "00-" 32 "-" 16 "-" 2: all of version 00 */
+	TRACE_PARENT_LEN = 55,  /* "00-" 32 "-" 16 "-" 2 digits: version 00 */
 	TRACE_PARENT_MAX = 128, /* a later version may have more after a dash */
 	TRACE_SPAN_LEN = 8
 };
 
 struct trace {
-	struct ipc_id id; /* zero: none */
+	struct ipc_id id; /* all zero: no trace */
 	uint8_t span[TRACE_SPAN_LEN];
 };
 
-/* Parses a traceparent. 0, or -1: not a traceparent (then, as the
- * Recommendation says, there is none) and out is all zero. */
+/* Parses a traceparent. 0; or -1 if the text is no traceparent, and *out is all
+ * zero. The W3C Recommendation says to ignore such a text. */
 int trace_parse(const void *text, size_t n, struct trace *out);
 
 #endif

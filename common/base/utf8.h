@@ -1,4 +1,4 @@
-/* UTF-8 as RFC 3629 has it. */
+/* UTF-8 as RFC 3629 defines it. */
 #ifndef UTF8_H
 #define UTF8_H
 

@@ -1,17 +1,17 @@
 /*
  * Times for which the processes of the suite wait for one another.
  *
- * Each such time is a constant of the code that waits, chosen so that on an
- * ordinary machine a process that is late has hung. On a machine ten times as
- * slow it has not: the setting wait_factor (mcpbox.conf(5)) makes all of them
- * longer.
+ * Each such time is a constant of the code that waits. On an ordinary machine a
+ * process that takes longer than that has hung. On a machine ten times as slow
+ * it may only be slow, so the setting wait_factor (mcpbox.conf(5)) makes all of
+ * these times longer.
  */
 #ifndef WAITS_H
 #define WAITS_H
 
 enum {
-	/* With this factor the longest wait for another process (20 minutes, of
-	 * tasks) is seven hours, and none overflows. */
+	/* With this factor the longest wait for another process (20 minutes,
+	 * for tasks) is seven hours, and no wait overflows an int. */
 	WAIT_FACTOR_MAX = 20
 };
 
@@ -19,7 +19,8 @@ enum {
  * on. Called once, before the process serves. */
 void wait_factor_set(int factor);
 
-/* Returns ms milliseconds times the factor, which is 1 until it was set. */
+/* Returns ms milliseconds times the factor, which is 1 until
+ * wait_factor_set. */
 int wait_ms(int ms);
 
 #endif

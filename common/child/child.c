@@ -13,8 +13,8 @@
 #include "child.h"
 
 /* Added to the caller's variables: a path for programs that run others
- * (Debian's pg_dump is a wrapper in Perl), and a language whose messages are
- * bytes. */
+ * (Debian's pg_dump is a wrapper in Perl), and a locale that does not depend on
+ * the machine. */
 static const char *const base_env[] = {
     "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8"};
 
@@ -59,9 +59,10 @@ run(const struct child *c, int err, pid_t parent)
 		env[e++] = c->env[n];
 	env[e] = NULL;
 	/*
-	 * Leaves another user no descriptor of root's terminal: whoever is that
-	 * user can take the program over (ptrace(2)), and root's shell executes
-	 * text that is put into its terminal (TIOCSTI).
+	 * Leaves a program of another user no descriptor of root's terminal.
+	 * That user's processes can take the program over (ptrace(2)) and could
+	 * then put text into the terminal (TIOCSTI), which root's shell
+	 * executes.
 	 */
 	if (c->uid != 0 &&
 	    (setsid() == -1 ||
@@ -69,8 +70,7 @@ run(const struct child *c, int err, pid_t parent)
 		(c->out == -1 && !nothing(STDOUT_FILENO, O_WRONLY)) ||
 		(err == -1 && !nothing(STDERR_FILENO, O_WRONLY))))
 		_exit(NOT_RUN);
-	/* A change of user clears the signal, so the signal is asked for after
-	 * it. */
+	/* A change of user clears PDEATHSIG, so it is set after become(). */
 	if (!become(c) || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    getppid() != parent)
 		_exit(NOT_RUN);
@@ -85,7 +85,7 @@ run(const struct child *c, int err, pid_t parent)
 	_exit(NOT_RUN);
 }
 
-/* Reads to the end, however much is kept: a full pipe would stop the
+/* Reads to the end, even if not all is kept, because a full pipe would stop the
  * program. */
 static void
 listen_to(int fd, struct buf *said)

@@ -1,5 +1,5 @@
 /*
- * Another program, run to its end: pg_dump, pg_restore, psql, systemctl.
+ * Runs another program to its end: pg_dump, pg_restore, psql, systemctl.
  *
  * Only commands that a person or the service manager runs use this
  * (mcpboxctl, `mcpbox-admind -m`); no daemon executes anything while it serves,
@@ -16,7 +16,7 @@
 
 enum {
 	CHILD_ARGS_MAX = 24,
-	/* of a program's words about its failure; the rest is dropped */
+	/* bytes kept of a program's standard error; the rest is dropped */
 	CHILD_SAID_MAX = 64 * 1024
 };
 
@@ -26,18 +26,19 @@ struct child {
 	/* NAME=VALUE in addition to PATH and LC_ALL; NULL at the end. May be
 	 * NULL. */
 	const char *const *env;
-	int in, out; /* -1: ours; /dev/null for another user */
-	/* Runs as this user and group, without others, in a session without a
-	 * terminal; 0: as we are. */
+	int in, out; /* -1: ours, or /dev/null if uid is not 0 */
+	/* The program runs as this user and group, without other groups, in a
+	 * session without a terminal. 0: it runs as we do. */
 	uid_t uid;
 	gid_t gid;
 };
 
 /*
  * Runs the program and waits; the program is killed if we are. Its standard
- * error goes to ours (another user's: nowhere), or is appended to *said (born
- * with its maximum) if that is not NULL. Returns its exit status (128 + N for
- * signal N), or -1 with err if it could not be run.
+ * error is appended to *said (initialised with its maximum) if that is not
+ * NULL. Else it goes to ours, or to /dev/null if uid is not 0. Returns its exit
+ * status (128 + N for signal N; 127 if it could not be executed), or -1 with
+ * err if fork or wait failed.
  */
 int child_run(const struct child *, struct buf *said, struct err *);
 

@@ -14,9 +14,9 @@
 #include "rights.h"
 
 enum {
-	SOCKET = 3, /* its only descriptor but standard error */
-	/* Least of all: work that a hostile tool causes takes time only from
-	 * work like it. */
+	SOCKET = 3, /* the only descriptor besides standard error */
+	/* The lowest priority, so that work caused by a hostile tool takes time
+	 * only from work of the same kind. */
 	NICE = 19
 };
 
@@ -35,8 +35,9 @@ received(struct msghdr *m)
 }
 
 /*
- * Holds each descriptor until the next packet, which comes after its sender
- * closed its own: so the last close, and all its work, happens here.
+ * Holds each descriptor until the next packet. The sender sends that packet
+ * after it has closed its own copy of the descriptor. So the last close, and
+ * all its work, happens here.
  */
 static void
 serve(void)
@@ -69,9 +70,9 @@ serve(void)
 
 /*
  * Runs the closer. Its memory is a copy of its parent's, made before the parent
- * knew a secret. Every signal stays blocked: signals that end the parent are
- * for the parent, after which the closer ends too, and the handlers would write
- * into the parent's loop.
+ * knew a secret. Every signal stays blocked, for two reasons. Signals that end
+ * the parent are for the parent alone; the closer ends after the parent has
+ * ended. And the inherited handlers would write into the parent's loop.
  */
 static _Noreturn void
 closer(int sock)
@@ -83,7 +84,7 @@ closer(int sock)
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "mcpbox-closer");
-	/* The service's list of system calls may refuse it. */
+	/* The service's system-call filter may refuse this call. */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	if (sock != SOCKET && dup2(sock, SOCKET) == -1)
 		_exit(1);

@@ -1,7 +1,8 @@
 /*
- * A process that closes sockets for the process that started it, whatever the
- * close costs (rights.h). It has no other descriptor, no capability and a
- * filter of its own; it ends with the process that started it.
+ * The closer: a process that closes sockets for the process that started it,
+ * whatever the close costs (rights.h). The closer has no other descriptor but
+ * standard error, no capability and a filter of its own. It ends with the
+ * process that started it.
  */
 #ifndef CLOSER_H
 #define CLOSER_H
@@ -9,9 +10,9 @@
 #include "err.h"
 
 /*
- * Called once, after proc_start and before confine_self. Where the kernel can't
- * refuse descriptors, starts that process and tells rights.c; elsewhere does
- * nothing. 1: started; 0: not needed; -1 with err.
+ * Starts the closer and tells rights.c, if the kernel can't refuse descriptors;
+ * else does nothing. Called once, after proc_start and before confine_self. 1:
+ * started; 0: not needed; -1 with err.
  */
 int closer_start(struct err *);
 

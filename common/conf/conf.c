@@ -13,7 +13,7 @@ enum {
 	CONF_LINE_MAX = 4096,
 	CONF_HOST_MAX = 64,   /* an IPv6 address in text, INET6_ADDRSTRLEN 46 */
 	CONF_RANGE_MAX = 128, /* two amounts and a word */
-	CONF_MAN_LINE = 60    /* of a manual page, indented */
+	CONF_MAN_LINE = 60    /* columns of a manual page's indented line */
 };
 
 /* One row of conf_keys.def. */
@@ -36,7 +36,7 @@ static const struct key keys[] = {
 enum { NKEYS = sizeof(keys) / sizeof(keys[0]) };
 
 struct value {
-	unsigned line;  /* where it was set; 0: the default */
+	unsigned line;  /* the line that set it; 0: the default */
 	char *text;     /* as written */
 	int64_t number; /* INT, SIZE, DURATION, BOOL, resolved USER */
 	bool resolved;  /* USER: number holds a uid */
@@ -46,7 +46,7 @@ struct value {
 struct conf {
 	const char *process;
 	bool local;                 /* FILE.local is being parsed */
-	bool has_local;             /* and was read */
+	bool has_local;             /* FILE.local is being or was parsed */
 	struct value values[NKEYS]; /* only rows of this process are filled */
 };
 
@@ -56,7 +56,7 @@ belongs(const struct key *k, const char *process)
 	return strcmp(k->process, "*") == 0 || strcmp(k->process, process) == 0;
 }
 
-/* Parses HOST:PORT with a numeric host, an IPv6 one in brackets. */
+/* Parses HOST:PORT with a numeric host; an IPv6 host is in brackets. */
 static int
 parse_address(const char *s, char *host, size_t hostlen, uint16_t *port)
 {
@@ -108,8 +108,9 @@ is_choice(const char *choices, const char *s)
 }
 
 /*
- * Turns a user name into a uid. Test instances run by number and have no passwd
- * entries. (uid_t)-1 is not a user: it means "unchanged" to setresuid(2).
+ * Turns a user's name or number into a uid. Test instances have users without
+ * passwd entries, so they use numbers. (uid_t)-1 is not a user: it means
+ * "unchanged" to setresuid(2).
  */
 static int
 resolve_user(const char *s, int64_t *uid)
@@ -141,7 +142,7 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 			return -1;
 		}
 		break;
-	case CONF_DENY: /* its process judges the entries */
+	case CONF_DENY: /* the process checks the entries */
 		break;
 	case CONF_PATH:
 		if (s[0] != '/') {
@@ -201,10 +202,10 @@ convert(const struct key *k, const char *s, struct value *v, char *why,
 }
 
 /*
- * Defaults are converted by the same code, so the first start (and a unit test
- * over all processes) finds a wrong default in the table. A default user that
- * this machine doesn't have is not an error yet: conf_load refuses it unless
- * the file names another.
+ * Defaults are converted by the same code as values in files, so the first
+ * start (and a unit test over all processes) finds a wrong default in the
+ * table. A default user that this machine doesn't have is not an error yet:
+ * conf_load refuses it unless the file names another user.
  */
 struct conf *
 conf_new(const char *process)
@@ -248,8 +249,9 @@ blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Returns a list's text with FILE.local's additions; at most as long as a line
- * may be, so that -T's output can be read back. */
+/* Returns the list with FILE.local's entries added; NULL with why. Keyword and
+ * list are at most as long as a line may be, so that the output of -T can be
+ * read back. */
 static char *
 added(const char *keyword, const char *list, const char *more, char *why,
     size_t whylen)
@@ -333,7 +335,7 @@ parse_line(
 	return 0;
 }
 
-/* Splits into lines and refuses bytes that no setting can hold. */
+/* Splits text into lines and refuses bytes that no setting can hold. */
 int
 conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
     struct err *e)
@@ -401,8 +403,8 @@ conf_no_user(const struct conf *c, const char **user)
 	return NULL;
 }
 
-/* Returns the row of a getter's keyword. Aborts if the keyword is missing or of
- * another type. */
+/* Returns the value of a keyword. Aborts if the keyword is missing or its type
+ * is not in the bit set `types`. */
 static const struct value *
 get(const struct conf *c, const char *keyword, unsigned types)
 {
@@ -440,7 +442,8 @@ conf_bool(const struct conf *c, const char *keyword)
 	return get(c, keyword, 1u << CONF_BOOL)->number != 0;
 }
 
-/* An unresolved default is (uid_t)-1, which no peer can have. */
+/* Returns (uid_t)-1, which no peer can have, for a default user that this
+ * machine does not have. */
 uid_t
 conf_user(const struct conf *c, const char *keyword)
 {
@@ -463,8 +466,8 @@ conf_dump(const struct conf *c, struct buf *b)
 	for (size_t i = 0; i < NKEYS; i++) {
 		if (!belongs(&keys[i], c->process))
 			continue;
-		/* An empty default can't be written as a line: show it as a
-		 * comment, so that the dump can be read back. */
+		/* A line can't hold an empty value, so it is shown as a
+		 * comment. Then the dump can be read back. */
 		if (c->values[i].text[0] == '\0')
 			buf_putf(b, "# %s is not set\n", keys[i].name);
 		else
@@ -472,8 +475,8 @@ conf_dump(const struct conf *c, struct buf *b)
 	}
 }
 
-/* Writes text for mdoc(7), which gives a leading dot, quote and backslash a
- * meaning. */
+/* Writes text for mdoc(7), which gives a meaning to a leading dot, a leading
+ * quote and each backslash. */
 static void
 man_text(struct buf *b, const char *s)
 {
@@ -484,7 +487,8 @@ man_text(struct buf *b, const char *s)
 			buf_puts(b, "\\e");
 		else
 			buf_putc(b, *s);
-		/* Long lists may be broken; a sentence begins a line. */
+		/* A line may be broken after a comma of a list. A sentence
+		 * begins a new line. */
 		if (*s == ',' && s[1] != ' ' && s[1] != '\0')
 			buf_puts(b, "\\:");
 		else if (*s == '.' && s[1] == ' ' && s[2] >= 'A' &&
@@ -523,7 +527,7 @@ conf_man(const char *process, struct buf *b)
 		if (k->fallback[0] == '\0')
 			buf_puts(b, "Not set by default.\n");
 		else if (strlen(k->fallback) > CONF_MAN_LINE) {
-			/* A list without blanks can't be justified. */
+			/* Text without blanks can't be justified. */
 			buf_puts(b, "Default:\n.Bd -ragged -compact\n");
 			man_text(b, k->fallback);
 			buf_puts(b, ".Ed\n");

@@ -7,11 +7,11 @@
  * out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes, a file
  * that others may write.
  *
- * FILE is the package's. FILE.local beside it, if there is one, is the
- * machine's own (decision 0062); it is read after FILE and judged alike. A line
- * of FILE.local replaces FILE's. In a list that denies (CONF_DENY) it adds to
- * FILE's, since a copy of the former entries must not hide those of a later
- * release.
+ * FILE belongs to the package. FILE.local beside it, if there is one, belongs
+ * to the machine (decision 0062). FILE.local is read after FILE and checked in
+ * the same way. A line of FILE.local replaces the line of FILE. In a list that
+ * denies (CONF_DENY) the line of FILE.local adds to the line of FILE instead: a
+ * copy of one release's list must not hide the entries of a later release.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -37,9 +37,11 @@ enum conf_type {
 	CONF_DENY      /* a comma-separated list; FILE.local adds to it */
 };
 
-/* Defaults only. NULL without memory. */
+/* Makes the settings of a process, all with their defaults. NULL without
+ * memory. */
 struct conf *conf_new(const char *process);
-/* Parses text (no I/O) over c; name is for messages. */
+/* Parses text (no I/O) and replaces settings in c; name is for messages. 0, or
+ * -1 with err. */
 int conf_parse(struct conf *c, const char *name, const uint8_t *text, size_t n,
     struct err *);
 /* Parses FILE.local's text in the same way, after FILE's. */
@@ -62,11 +64,11 @@ int64_t conf_int(
     const struct conf *, const char *keyword); /* INT, SIZE, DURATION */
 bool conf_bool(const struct conf *, const char *keyword);
 uid_t conf_user(const struct conf *, const char *keyword);
-/* ADDRESS: host text and port. */
+/* Writes an ADDRESS as host text and port. 0 or -1. */
 int conf_address(const struct conf *, const char *keyword, char *host,
     size_t hostlen, uint16_t *port);
 
-void conf_dump(const struct conf *, struct buf *); /* effective values */
+void conf_dump(const struct conf *, struct buf *); /* writes all values */
 /* Writes the mdoc(7) list of a process's settings, for its man page. */
 void conf_man(const char *process, struct buf *);
 

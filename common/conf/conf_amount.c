@@ -9,7 +9,7 @@ struct unit {
 	int64_t factor;
 };
 
-/* From the largest to the smallest. */
+/* The units of each type, the largest first. */
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 static const struct unit size_units[] = {
     {"G", 1073741824}, {"M", 1048576}, {"K", 1024}, {"", 1}, {NULL, 0}};

@@ -2,8 +2,9 @@
  * conf-default PROCESS TITLE [FILE]: prints the configuration file that a
  * package installs as /etc/mcpbox/TITLE.conf: every setting of the process with
  * its text, range and unit, as a comment that holds its default. FILE has the
- * lines that this installation sets; they are checked by the daemons' own
- * parser, so a wrong one stops the build. The table is the parser's.
+ * lines that the package sets. The daemons' own parser checks them, so a wrong
+ * line stops the build. The settings come from the parser's own table
+ * (conf_keys.def).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +30,11 @@ static const struct key keys[] = {
 
 enum {
 	NKEYS = sizeof(keys) / sizeof(keys[0]),
-	WIDTH = 78,           /* of a comment */
+	WIDTH = 78,           /* columns of a comment */
 	LINES_MAX = 64 * 1024 /* far above a package's settings */
 };
 
-static char lines[LINES_MAX + 1]; /* FILE */
+static char lines[LINES_MAX + 1]; /* the text of FILE */
 
 static _Noreturn void
 die(const char *what, const char *text)

@@ -12,10 +12,10 @@
 enum { CONF_FILE_MAX = 256 * 1024 }; /* far above any file a person writes */
 
 /*
- * Loads one file. Whoever can write this file decides what the process does, so
- * it must belong to root or to the process's own user, and no one else may
- * write it. The checks are made on the open descriptor: the path can't be
- * swapped in between.
+ * Loads one file. A user who can write this file decides what the process does.
+ * So the file must belong to root or to the process's own user, and no other
+ * user may write it. The checks are made on the open descriptor, so the path
+ * can't be swapped between check and read.
  */
 static int
 load_file(struct conf *c, const char *path, bool local, struct err *e)
@@ -74,10 +74,11 @@ out:
 }
 
 /*
- * FILE.local is in FILE's directory. Whoever may make FILE.local there may also
- * replace FILE, so FILE.local gives no one a new right. In a directory with the
- * sticky bit that is not so; there the check of the owner decides. A link that
- * leads nowhere is not an absent file: its settings would be lost.
+ * FILE.local is in FILE's directory. A user who may make FILE.local there may
+ * also replace FILE, so FILE.local gives no user a new right. In a directory
+ * with the sticky bit this does not hold, and there the check of the owner
+ * protects us. If FILE.local is a link that leads nowhere, that is an error,
+ * because the settings would be lost.
  */
 int
 conf_load(struct conf *c, const char *path, struct err *e)

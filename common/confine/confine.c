@@ -16,9 +16,9 @@
 #include "landlock.h"
 
 /*
- * Sanitizers start threads, read /proc and trace themselves at exit. Their
- * builds leave out the layers that forbid this and report them as missing;
- * they are never installed.
+ * Sanitizers start threads, read /proc and trace themselves at exit. Builds
+ * with sanitizers leave out the layers that forbid this and report them as
+ * missing. Such builds are never installed.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -32,7 +32,8 @@
 #endif
 
 enum {
-	/* More than any filter we make: the kernel takes 4096 instructions. */
+	/* Bytes of the largest filter: the kernel takes at most 4096
+	 * instructions. */
 	BPF_BYTES_MAX = 4096 * 8
 };
 
@@ -59,9 +60,10 @@ kept(const int *caps, int cap)
 }
 
 /*
- * Bounding set and securebits can be changed only with CAP_SETPCAP, which most
- * daemons never had. With no_new_privs no exec can gain anything from either,
- * so a set left by the service manager is not a hole, but is reported.
+ * Limits the bounding set and the securebits. Both can be changed only with
+ * CAP_SETPCAP, which most daemons never had. With no_new_privs no exec can gain
+ * anything from the two. So it is not a hole if they stay as the service
+ * manager left them, but it is reported.
  */
 static void
 limit_gains(const int *keep, struct buf *layers)
@@ -69,9 +71,10 @@ limit_gains(const int *keep, struct buf *layers)
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
 	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-	/* An ambient capability must be permitted first: a process that keeps
-	 * none can raise none, whatever this bit says. setpriv(1) can't set
-	 * it. */
+	/* An ambient capability must be permitted first, so a process that
+	 * keeps no capability can raise none, whatever the AMBIENT_RAISE bits
+	 * say. Such a process does not need these bits, which setpriv(1) can't
+	 * set. */
 	const unsigned long needed = keep != NULL && keep[0] >= 0 ? bits
 								  : bits &
 		~(unsigned long)(SECBIT_NO_CAP_AMBIENT_RAISE |
@@ -112,8 +115,9 @@ limit_caps(const struct confine_spec *s, struct buf *layers, struct err *e)
 	limit_gains(s->keep_caps, layers);
 	want = s->keep_caps != NULL && *s->keep_caps >= 0 ? CAPNG_PARTIAL
 							  : CAPNG_NONE;
-	/* None held, none to keep: capset is not called, since a service
-	 * manager's filter may refuse it (SystemCallFilter=~@privileged). */
+	/* If no capability is held and none is to be kept, capset is not
+	 * called: a service manager's filter may refuse it
+	 * (SystemCallFilter=~@privileged). */
 	if (want == CAPNG_NONE && capng_get_caps_process() == 0 &&
 	    capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE) {
 		layer(layers, "capabilities", "enforced");
@@ -171,10 +175,10 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * Adds one rule for a system call, with comparisons EQ or MASKED_EQ, at most
- * one for each argument: libseccomp compiles that much the same way in every
- * version (tests evaluate the result). Skips a call that this architecture
- * doesn't have.
+ * Adds one rule for a system call. The comparisons are EQ or MASKED_EQ, at most
+ * one for each argument, because every version of libseccomp compiles such
+ * rules in the same way (tests evaluate the result). Skips a call that this
+ * architecture doesn't have.
  */
 static int
 add_rules(scmp_filter_ctx f, uint32_t action, int nr,
@@ -193,7 +197,7 @@ add_rules(scmp_filter_ctx f, uint32_t action, int nr,
 	return 0;
 }
 
-/* With at most one comparison. */
+/* Adds one rule with at most one comparison. arg < 0: no comparison. */
 static int
 add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
     uint64_t equals, struct err *e)
@@ -209,8 +213,9 @@ add_rule(scmp_filter_ctx f, uint32_t action, int nr, int arg, uint64_t mask,
 }
 
 /*
- * Allows TCP alone: another protocol of stream sockets (SCTP, MPTCP) would
- * bypass Landlock's rules for ports. connect comes with connect_unix.
+ * Allows sockets of TCP alone, because another protocol of stream sockets
+ * (SCTP, MPTCP) would bypass Landlock's rules for ports. connect_unix allows
+ * connect.
  */
 static int
 allow_inet(scmp_filter_ctx f, struct err *e)
@@ -232,11 +237,11 @@ allow_inet(scmp_filter_ctx f, struct err *e)
 }
 
 /*
- * Allows openat for reading, which then reaches Landlock, where only the one
- * file is allowed. O_PATH would bypass Landlock. Everything else fails as in
- * the base list, so that a library's habit does not end the process. Each flag
- * that is more than reading has its own rule, since a rule without comparison
- * would replace the first.
+ * Allows openat for reading. Such a call then reaches Landlock, which allows
+ * only read_file. O_PATH is refused, since it would bypass Landlock. Every
+ * other openat fails as in the base list, so that a library's habit does not
+ * end the process. Each flag that is more than reading has its own rule, since
+ * a rule without comparison would replace the rule for reading.
  */
 static int
 allow_reading(scmp_filter_ctx f, struct err *e)
@@ -268,9 +273,10 @@ overridden(const struct confine_spec *s, int nr)
 
 /*
  * Makes the filter: base list, the process's rules (which replace a base rule
- * for the same call), and unix sockets for processes that reconnect. The
- * default and a foreign architecture (int 0x80, and x32, whose numbers have bit
- * 30 set) end the process. The caller releases *out with seccomp_release.
+ * for the same call), and unix sockets for processes that reconnect. A call
+ * without a rule ends the process, and so does a call of a foreign architecture
+ * (int 0x80, and x32, whose numbers have bit 30 set). The caller releases *out
+ * with seccomp_release.
  */
 static int
 make_filter(const struct confine_spec *s, scmp_filter_ctx *out, struct err *e)
@@ -353,12 +359,11 @@ limit_syscalls(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * Applies the layers in this order, since each step needs something that a
- * later one takes away: Landlock and seccomp need no_new_privs, capset and
- * prctl come before seccomp. Dumpable 0 keeps other processes of the same user
- * from tracing this one and from reading its memory through /proc, and leaves
- * no core with keys in it. It follows the capability change, which may reset
- * it.
+ * The order of the layers matters: Landlock and seccomp need no_new_privs, and
+ * the seccomp filter would forbid capset and prctl. Dumpable 0 keeps other
+ * processes of the same user from tracing this one and from reading its memory
+ * through /proc, and leaves no core with keys in it. Dumpable is set after the
+ * capabilities, because their change may reset it.
  */
 int
 confine_self(const struct confine_spec *s, struct buf *layers, struct err *e)

@@ -3,8 +3,8 @@
  * listed ones), a Landlock domain without file rules, a seccomp allow-list.
  * Called once, after sockets are listening and files are read.
  *
- * Features are probed, never derived from a kernel version. The layers that
- * hold are reported, for the log and for `mcpboxctl doctor`; a missing
+ * Features are probed, never derived from a kernel version. The layers that are
+ * in force are reported, for the log and for `mcpboxctl doctor`; a missing
  * mandatory layer is an error.
  */
 #ifndef CONFINE_H
@@ -27,40 +27,45 @@ struct confine_rule {
 
 struct confine_spec {
 	const char *process;
-	/* Rules beyond the base list every daemon has (read, write, recvmsg,
-	 * sendmsg, epoll, clocks, memory without PROT_EXEC, signals to itself,
-	 * futex, exit, getrandom, close, fcntl, memfd_create, accept4, ...). */
+	/* Rules in addition to the base list that every daemon has (read,
+	 * write, recvmsg, sendmsg, epoll, clocks, memory without PROT_EXEC,
+	 * signals to itself, futex, exit, getrandom, close, fcntl,
+	 * memfd_create, accept4, ...). */
 	const struct confine_rule *rules;
 	size_t nrules;
-	bool connect_unix; /* socket(AF_UNIX) and connect: reconnecting clients
-			    */
-	bool connect_tcp;  /* TCP connections pass Landlock; the rules above
-			    * bound the sockets */
+	bool connect_unix; /* allows socket(AF_UNIX) and connect, for clients
+			    * that reconnect */
+	bool connect_tcp;  /* Landlock allows TCP connections; `rules` bound the
+			    * sockets */
 	/*
-	 * For a client of one server elsewhere, over TLS: stream sockets of
-	 * AF_INET and AF_INET6 to these ports (NULL: none), and read_file, the
-	 * certificate of its authority. The library opens read_file at each
-	 * connection. openat for reading passes the filter, and only a Landlock
-	 * rule limits it to that one file, so Landlock is then mandatory.
+	 * For a client of one server on another machine, over TLS. Allows
+	 * stream sockets of AF_INET and AF_INET6 to connect_ports (NULL: none),
+	 * and reading read_file, the certificate of the server's authority,
+	 * which the library opens for each connection. The seccomp filter must
+	 * let openat for reading pass, and only a Landlock rule limits openat
+	 * to that one file. So with read_file Landlock is mandatory.
 	 */
 	const char *read_file;
 	const uint16_t *connect_ports;
 	size_t nports;
-	bool landlock; /* false only where the design says it cannot be */
-	bool landlock_signal_scope; /* ABI 6: no signals outside the domain */
+	bool landlock; /* false only if the design excludes Landlock */
+	bool landlock_signal_scope; /* forbids signals outside the domain (ABI
+				     * 6) */
 	bool seccomp;         /* false for processes that build a sandbox */
-	const int *keep_caps; /* CAP_*, -1 terminated, or NULL for none */
+	const int *keep_caps; /* CAP_*, ended by -1; NULL: none */
 };
 
-/* Applies the layers in order. `layers` receives "name=state" lines. */
+/* Applies the layers in order. `layers` receives "name=state" lines; may be
+ * NULL. 0, or -1 with err. */
 int confine_self(const struct confine_spec *, struct buf *layers, struct err *);
 
 /* Writes the compiled filter, without loading it, as an array of struct
- * sock_filter into out. For the unit test that evaluates it over a table of
- * (arch, number, arguments). */
+ * sock_filter into out. The unit test evaluates the filter over a table of
+ * (arch, number, arguments). 0, or -1 with err. */
 int confine_export(const struct confine_spec *, struct buf *out, struct err *);
 
-/* Landlock ABI of this kernel, 0 if absent (landlock_create_ruleset(2)). */
+/* Returns this kernel's Landlock ABI, 0 if absent
+ * (landlock_create_ruleset(2)). */
 int confine_landlock_abi(void);
 
 #endif

@@ -29,12 +29,12 @@
  * can't kill a daemon, and still reaches nothing: the refusal is the filter's
  * own and doesn't depend on Landlock.
  *
- * newfstatat is allowed with any path, since glibc before 2.39 makes fstat of
- * it and filters can't read the path. The call reveals nothing of a directory
- * that the user may not see anyway, which is why state directories are 0700.
+ * newfstatat is allowed with any path, since glibc before 2.39 implements fstat
+ * by it and filters can't read the path. The call reveals nothing in a
+ * directory that the user may not search, so state directories have mode 0700.
  */
 static const struct confine_base_rule rules[] = {
-    /* Bytes on descriptors held. FASTOPEN would connect (tcp(7)). */
+    /* Acts on open descriptors. MSG_FASTOPEN would connect (tcp(7)). */
     ANY(read),
     ANY(readv),
     ANY(pread64),
@@ -50,7 +50,7 @@ static const struct confine_base_rule rules[] = {
     ANY(shutdown),
     ANY(accept4),
     ANY(getsockopt),
-    /* Levels 0 to 7: IP, SOCKET and TCP; not netfilter's or crypto's. */
+    /* Levels 0 to 7: IP, SOCKET and TCP, but not netfilter or crypto. */
     MASKED(setsockopt, 1, 0xfffffff8, 0),
     ANY(getsockname),
     ANY(getpeername),
@@ -112,7 +112,7 @@ static const struct confine_base_rule rules[] = {
     ANY(sysinfo),
     ANY(getcpu),
     ANY(sched_yield),
-    MASKED(prlimit64, 0, UINT64_MAX, 0), /* pid 0: itself */
+    MASKED(prlimit64, 0, UINT64_MAX, 0), /* pid 0: this process */
     ANY(sched_getaffinity),
     ANY(rt_sigaction),
     ANY(rt_sigprocmask),

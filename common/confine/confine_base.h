@@ -1,6 +1,6 @@
 /*
- * The system calls that every confined daemon may make: confine.c's own list,
- * in a file of its own so that it can be read at once.
+ * The system calls that every confined daemon may make. The list is a part of
+ * confine.c, in a file of its own so that a reader sees all of it.
  */
 #ifndef CONFINE_BASE_H
 #define CONFINE_BASE_H

@@ -16,8 +16,8 @@ enum {
 	RULE_NET_PORT = 2 /* ABI 4 */
 };
 
-/* struct landlock_ruleset_attr as ABI 6 has it; older kernels take a shorter
- * one, and accept a longer one only if the rest is zero. */
+/* struct landlock_ruleset_attr as ABI 6 has it. Older kernels have a shorter
+ * struct, and accept a longer one only if the rest is zero. */
 struct ruleset_attr {
 	uint64_t handled_fs;  /* ABI 1 */
 	uint64_t handled_net; /* ABI 4 */
@@ -82,9 +82,9 @@ allow_port(int ruleset, uint16_t port, struct err *e)
 /*
  * Every right of the kernel's ABI is handled, and only the rights that the
  * rules name are granted. Rights of an ABI later than 6 are not handled: they
- * could forbid something that a daemon must do (ABI 7 adds only logging). A
- * right that is unknown to the kernel would make it refuse the ruleset, hence
- * the steps.
+ * could forbid something that a daemon must do (ABI 7 adds only logging). The
+ * kernel refuses a ruleset with a right that it does not know, so each right is
+ * added only from its ABI on.
  */
 int
 landlock_enter(

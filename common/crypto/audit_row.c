@@ -54,8 +54,8 @@ take_text(struct ipc_bytes *b, struct ipc_bytes *out)
 	return 0;
 }
 
-/* Takes the hashed fields. Every byte is accounted for, so no two rows have one
- * form. */
+/* Takes the hashed fields. No byte may be left over, so that no two rows have
+ * the same bytes. */
 static int
 take_fields(struct ipc_bytes b, struct audit_row *r)
 {

@@ -1,14 +1,14 @@
 /*
- * A row of the audit chain as bytes, the way PostgreSQL's audit_row() makes
- * them: "mcpbox audit 1" NUL, u64 number, u64 Unix time in ms, then actor,
- * action, subject and detail, each u32 length and UTF-8 bytes, all big endian.
- * A row's hash is SHA-256 over the hash before it and these bytes; the first is
- * preceded by 32 zero bytes.
+ * A row of the audit chain as bytes, as PostgreSQL's audit_row() makes them:
+ * "mcpbox audit 1" NUL, u64 number, u64 Unix time in ms, then actor, action,
+ * subject and detail, each u32 length and UTF-8 bytes, all big endian. A row's
+ * hash is SHA-256 over the hash of the row before and these bytes. For the
+ * first row the hash before is 32 zero bytes.
  *
  * AUDIT_ROWS carries this stream: for each row u64 number, 32 bytes previous
  * hash, 32 bytes hash, u32 length, the bytes above, u8 1 and the anchor (32
- * bytes head, 32 bytes signature) if the database has one for the row, else
- * u8 0.
+ * bytes head, 32 bytes signature) if the database has one for the row, else u8
+ * 0.
  */
 #ifndef AUDIT_ROW_H
 #define AUDIT_ROW_H
@@ -26,15 +26,16 @@ enum {
 struct audit_row {
 	uint64_t seq, at_ms;
 	struct ipc_bytes actor, action, subject, detail; /* borrowed */
-	/* prev and hash as the database has them; computed from the bytes. */
+	/* prev and hash are the database's; computed is made here from prev and
+	 * the row's bytes. */
 	struct ipc_hash prev, hash, computed;
 	bool anchored;
 	struct ipc_hash anchor_head, anchor_signature;
 };
 
-/* Takes the next row off rows. 1; 0 at the end; -1: malformed, which admind
- * never sends, and nothing after it can be read. Bytes that contradict the
- * number beside them are -1, too. */
+/* Takes the next row off rows. Returns 1; 0 at the end; -1 if the row is
+ * malformed, or its bytes have another number than the field before them.
+ * admind never sends such a row, and nothing after it can be read. */
 int audit_row_next(struct ipc_bytes *rows, struct audit_row *);
 
 #endif

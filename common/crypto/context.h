@@ -1,11 +1,11 @@
 /*
  * Execution contexts: the things that one call needs, sealed by the vault for
- * one sandbox's epoch and used once.
+ * one epoch (one life of a sandboxd) and used once.
  *
  * Sealed form: {u8 format 1, 12-byte nonce, ciphertext, 16-byte tag},
- * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter. AAD:
- * "mcpbox context 1" NUL, epoch (16), execution id (16), u8 listener, u8 kind.
- * Plaintext: a TLV list of enum context_tag.
+ * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter.
+ * AAD: "mcpbox context 1" NUL, epoch (16), execution id (16), u8 listener, u8
+ * kind. Plaintext: a TLV list of enum context_tag.
  */
 #ifndef CONTEXT_H
 #define CONTEXT_H
@@ -15,74 +15,81 @@
 #include "crypto.h"
 #include "err.h"
 
-/* Tags of SEAL_CONTEXT's material (admind to vault) and of the plaintext
- * (vault to sandboxd). */
+/* Tags of SEAL_CONTEXT's material (admind to vault) and of the plaintext (vault
+ * to sandboxd). TOOL, TEST, INSPECT and GRANTS are kinds of context. */
 enum context_tag {
 	CTX_PREIMAGE = 1,     /* material only: version pre-image (TOOL) */
 	CTX_APPROVAL = 2,     /* material only: the vault's seal (TOOL) */
 	CTX_SECRET_NAME = 3,  /* material and plaintext: before each value */
 	CTX_SECRET_VALUE = 4, /* material: stored form; plaintext: the value */
-	CTX_CODE = 5,         /* Python source; material only for INSPECT and
-			       * TEST: for TOOL the vault takes it from the
+	CTX_CODE = 5,         /* Python source. In the material only for INSPECT
+			       * and TEST; for TOOL the vault takes it from the
 			       * pre-image */
-	CTX_NAME = 6,         /* exposed name (likewise) */
+	CTX_NAME = 6,         /* exposed name; comes from where CTX_CODE does */
 	CTX_ARGS_SHA256 = 7,  /* 32 bytes: digest of the arguments' bytes */
 	CTX_TIMEOUT_MS = 8,   /* u64: wall-clock limit of the run */
-	CTX_MEMORY = 9,       /* u64 bytes, absent: the sandbox's default */
-	CTX_PROCESSES = 10,   /* u64, likewise */
-	CTX_TMP = 11,         /* u64 bytes, likewise */
-	CTX_RESULT = 12,      /* u64 bytes, likewise */
+	CTX_MEMORY = 9,       /* u64 bytes; absent: the sandbox's default */
+	CTX_PROCESSES = 10,   /* u64; absent: the sandbox's default */
+	CTX_TMP = 11,         /* u64 bytes; absent: the sandbox's default */
+	CTX_RESULT = 12,      /* u64 bytes; absent: the sandbox's default */
 	CTX_HOLD_UNTIL_MS = 13, /* u64: sandboxd drops an unused context after
-				 * holding it this many ms */
-	CTX_INTENT = 14,       /* bytes: admind's intent TLV, enum intent_tag */
-	CTX_VERSION_HASH = 15, /* plaintext only: 32 bytes, by the vault */
-	CTX_CPU_MS = 16,       /* u64: CPU time; absent: the sandbox's default,
-				* as for MEMORY (so are all up to 21) */
+				 * holding it for this many ms */
+	CTX_INTENT = 14,       /* bytes: admind's TLV list of enum intent_tag */
+	CTX_VERSION_HASH = 15, /* plaintext only: 32 bytes, from the vault */
+	CTX_CPU_MS = 16,       /* u64: CPU time in ms. If this tag or one of the
+				* next five is absent, the sandbox's default
+				* holds */
 	CTX_FILES = 17,        /* u64: open descriptors of a process */
-	CTX_FILE_BYTES = 18,   /* u64 bytes: the longest file it may write */
+	CTX_FILE_BYTES = 18,   /* u64 bytes: the longest file that the call may
+				* write */
 	CTX_STDOUT = 19,       /* u64 bytes: standard output kept */
 	CTX_LOG_RATE = 20,     /* u64: log messages a second */
 	CTX_PROGRESS_RATE = 21, /* u64: progress messages a second */
 	CTX_MODULE = 22,        /* 32 bytes: digest of an entry of the module
-				 * store; any number, ascending, no duplicates.
-				 * Like the following, for TOOL, from the
-				 * approved pre-image only */
+				 * store; any number of them, ascending, no
+				 * duplicates. For TOOL this tag and the next
+				 * four come from the approved pre-image only */
 	CTX_KIND = 23,          /* text: "command"; absent: "python" */
 	CTX_SPEC = 24,          /* the command's JSON: argv, stdin, env */
 	CTX_EXECUTABLE = 25,    /* text: absolute path in the toolbox */
 	CTX_EXECUTABLE_DIGEST = 26, /* 32 bytes: SHA-256 of the executable's
 				     * bytes; absent for INSPECT, which finds
 				     * it */
-	CTX_METHOD = 27, /* plaintext only, by the vault from the pre-image's
-			  * object: u64 enum call_method; absent: CALL_TOOL */
-	CTX_OUTPUT_SCHEMA = 28, /* likewise: the version's outputSchema, if it
-				 * has one; of TEST in the material, too */
+	CTX_METHOD = 27,            /* plaintext only, by the vault from the
+				     * pre-image's object: u64 enum call_method;
+				     * absent: CALL_TOOL */
+	CTX_OUTPUT_SCHEMA = 28, /* plaintext, made by the vault: the version's
+				 * outputSchema, if it has one; for TEST in the
+				 * material, too */
 	CTX_CALL_APPROVAL = 29, /* material only: the vault's seal of a person's
 				 * yes to this one call (versions with CONFIRM)
 				 */
 	CTX_TASK = 30, /* u64 1: the call is a task: it outlives its sender's
 			* connection, and its result is recorded whole */
-	CTX_GRANT_SEAL = 31, /* material only: a seal of network access (0037),
-			      * before its pre-image; any number of pairs, for
-			      * TOOL and GRANTS */
+	CTX_GRANT_SEAL = 31,     /* material only: seal of a network grant
+				  * (0037), before its GRANT_PREIMAGE; any
+				  * number of pairs, for TOOL and GRANTS */
 	CTX_GRANT_PREIMAGE = 32, /* material only */
-	CTX_REQUIRE = 33, /* plaintext only: a host the version declares, from
-			   * the pre-image; text as common/request/netgrant.h
-			   * spells it; any number */
-	CTX_GRANT = 34,   /* plaintext only: a host its server is granted, from
-			   * sealed grants of that server; likewise */
-	CTX_SERVER_ID = 35,     /* plaintext only, from the pre-image: uuid; of
+	CTX_REQUIRE = 33, /* plaintext only: a host that the version declares,
+			   * from the pre-image; text as in
+			   * common/request/netgrant.h; any number of them */
+	CTX_GRANT = 34,   /* plaintext only: a host that the version's server is
+			   * granted, from sealed grants of that server; text
+			   * and number as for CTX_REQUIRE */
+	CTX_SERVER_ID = 35,     /* plaintext only, from the pre-image: uuid; for
 				 * GRANTS in the material, too */
-	CTX_CONNECTIONS = 36,   /* u64: connections of the call; absent: the
-				 * sandbox's default, as for the next two */
+	CTX_CONNECTIONS = 36,   /* u64: connections of the call. If this tag or
+				 * one of the next two is absent, the sandbox's
+				 * default holds */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
 	CTX_NETWORK_RATE = 38,  /* u64 bytes a minute */
-	/* The number of the next tag, which is to be written above this. */
+	/* The number of the next tag. A new tag is written above this line. */
 	CTX_TAG_NEXT,
 	CTX_TAG_MAX = CTX_TAG_NEXT - 1
 };
 
-/* The intent row, so that sandboxd can supply it whole. */
+/* Tags of the intent's TLV list. sandboxd gives the list back with the call's
+ * record, and the list is enough for the whole intent row. */
 enum intent_tag {
 	INTENT_VERSION_ID = 1, /* uuid, 16 bytes; absent for inspections */
 	INTENT_VERSION_HASH = 2,
@@ -94,8 +101,9 @@ enum intent_tag {
 	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
 	INTENT_KIND = 9,        /* u64 enum context_kind */
 	INTENT_ARGUMENTS = 10,  /* the first 4 KiB of the arguments, as text */
-	INTENT_TASK = 11,       /* u64 1: a task depends on it; absent: none */
-	/* The number of the next tag, which is to be written above this. */
+	INTENT_TASK = 11,       /* u64 1: a task depends on this; absent:
+				 * none */
+	/* The number of the next tag. A new tag is written above this line. */
 	INTENT_TAG_NEXT,
 	INTENT_TAG_MAX = INTENT_TAG_NEXT - 1
 };

@@ -14,10 +14,11 @@ enum { HASH_LEN = 32 };
  * Digests and MACs. OpenSSL reports failure only when memory is out. A caller
  * could only stop then, so we stop here and no caller can forget to check.
  *
- * Algorithms are looked up once (crypto_init). Naming one in each call makes
- * OpenSSL search its providers each time, behind locks, which costs more than
- * hashing a frame. Threads may use all of this at once after that; the objects
- * are only read, and each call has a context of its own.
+ * Algorithms are looked up once (crypto_init). Naming an algorithm in each call
+ * makes OpenSSL search its providers each time, behind locks, which costs more
+ * than hashing a frame. After crypto_init threads may call all of these
+ * functions at once: the algorithms are only read, and each call has a context
+ * of its own.
  */
 static EVP_MD *md_sha256;
 static EVP_CIPHER *cipher_gcm;
@@ -108,8 +109,9 @@ sha256_2(
 }
 
 /*
- * RFC 2104 over one digest context: OpenSSL's HMAC objects would cost two
- * copies of three contexts for each, which is more than hashing the data here.
+ * Computes HMAC (RFC 2104) with one digest context. OpenSSL's HMAC objects
+ * would copy three contexts twice for each HMAC, which costs more than hashing
+ * the data here.
  */
 static void
 hmac(const void *key, size_t keylen, const void *p, size_t n,
@@ -156,8 +158,8 @@ hmac_sha256(
 }
 
 /*
- * RFC 5869. Extract: PRK = HMAC(salt, IKM); an absent salt is 32 zero bytes,
- * which HMAC pads an empty key to anyway. Expand: T(i) = HMAC(PRK, T(i-1) |
+ * RFC 5869. Extract: PRK = HMAC(salt, IKM). An absent salt means 32 zero bytes;
+ * HMAC pads an empty key with zeros anyway. Expand: T(i) = HMAC(PRK, T(i-1) |
  * info | i), T(0) empty, output the first out_len bytes of T(1) | T(2) ...
  * Written over HMAC rather than EVP_KDF so that it needs no provider fetch
  * after the process has closed its file system.
@@ -201,8 +203,8 @@ hkdf_sha256(const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN])
 }
 
 /*
- * AES-256-GCM, one shot. EVP takes int lengths, so anything larger is refused
- * rather than truncated.
+ * Starts AES-256-GCM over a whole value. EVP takes int lengths, so gcm_seal and
+ * gcm_open refuse anything larger rather than truncate it.
  */
 static int
 gcm_start(EVP_CIPHER_CTX *c, int enc, const uint8_t *key, const uint8_t *nonce,

@@ -10,12 +10,12 @@
 #include "version.h"
 
 enum {
-	/* The size before ASCII makes it larger: two versions and their
-	 * difference. */
+	/* Bytes of the JSON text before it is made ASCII and grows: two
+	 * versions and their difference. */
 	RAW_MAX = 4 * IPC_BLOB_MAX
 };
 
-/* One version's fields, or none. */
+/* The fields of one version. p is NULL if there is none. */
 struct side {
 	const uint8_t *p;
 	size_t n;
@@ -43,7 +43,7 @@ holds(const struct side *s, const struct tlv *value)
 	return false;
 }
 
-/* Has the other side each value that this field has in one? */
+/* Does `other` have each value that `one` has for the tag? */
 static bool
 within(const struct side *one, const struct side *other, uint8_t tag)
 {
@@ -59,7 +59,7 @@ within(const struct side *one, const struct side *other, uint8_t tag)
 	return true;
 }
 
-/* Shown as a difference of lines. */
+/* Is the field shown as a difference of lines? */
 static bool
 by_line(unsigned tag)
 {
@@ -169,8 +169,8 @@ put_new(struct jsonw *w, const char *name, const struct side *a,
 	jsonw_arr_end(w);
 }
 
-/* Writes every limit that the version sets and that is not the same or lower,
- * and those that it no longer sets. */
+/* Writes each limit that version b sets higher than a, or sets though a does
+ * not, or no longer sets. */
 static void
 put_limits(struct jsonw *w, const struct side *a, const struct side *b)
 {

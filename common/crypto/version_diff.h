@@ -1,7 +1,7 @@
 /*
  * The changes of a version against one that was approved before, and the gains
- * of approving it. The programs that show them, admind-http and mcpboxctl, make
- * them themselves, from two pre-images (docs/decisions/0037).
+ * of approving it. admind-http and mcpboxctl show them. Each computes them
+ * itself from the two pre-images (docs/decisions/0037).
  */
 #ifndef VERSION_DIFF_H
 #define VERSION_DIFF_H
@@ -22,8 +22,8 @@
  *   gains     {secrets, modules, hosts, client_capabilities: names that the
  *             base does not have; limits: [{limit, before, after}] that are set
  *             higher or left to the server; other: [sentences]}
- * base NULL: there is none. 0; -1 if one of the two is not a version, or they
- * are not of one tool.
+ * base NULL: there is no base. 0, or -1 with err if base or preimage is not a
+ * version, or if the two are not of the same tool.
  */
 int version_diff_json(const uint8_t *base, size_t nbase,
     const uint8_t *preimage, size_t n, struct buf *out, struct err *);

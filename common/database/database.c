@@ -15,16 +15,18 @@
 #include "database.h"
 
 enum {
-	CONNINFO_MAX = 16 * 1024, /* a line of a configuration is 4096 */
+	CONNINFO_MAX = 16 * 1024, /* bytes; a configuration line has at most
+				   * 4096 */
 	PORT = 5432,
-	/* The certificates of a few authorities. */
+	/* Bytes of the certificates of a few authorities. */
 	CERTIFICATE_MAX = 256 * 1024
 };
 
 /*
- * Keywords that a remote string may have. All others are refused by name, since
- * they could make libpq open files that confinement forbids (passfile, service,
- * sslkey, sslcrl, krb5), or accept a server that is not proven.
+ * Keywords that the string of a remote server may have. All others are refused
+ * by name, since they could make libpq open files that confinement forbids
+ * (passfile, service, sslkey, sslcrl, krb5), or accept a server that did not
+ * prove its name.
  */
 static const char *const allowed[] = {"host", "hostaddr", "port", "dbname",
     "user", "sslmode", "sslrootcert", "target_session_attrs",
@@ -34,14 +36,14 @@ static const char *const allowed[] = {"host", "hostaddr", "port", "dbname",
     "ssl_max_protocol_version", "sslsni", "options"};
 
 /*
- * Our settings, unless the string says otherwise. A peer that vanished must be
- * found though we only listen to it (LISTEN), and one that does not answer must
- * not keep us from the next host.
+ * Our settings, unless the string says otherwise. They find a server that
+ * vanished while we only listen to it (LISTEN). They also give up a server that
+ * does not answer, so that the next host is tried.
  */
 static const char defaults[] =
     "connect_timeout=10 keepalives_idle=10 keepalives_interval=5 "
     "keepalives_count=3 tcp_user_timeout=15000 ";
-/* Added whatever the string says: Kerberos would read its configuration and its
+/* Always added, because Kerberos would read its configuration and its
  * tickets. */
 static const char always[] = "gssencmode=disable ";
 
@@ -84,8 +86,8 @@ count(const char *list)
 	return n;
 }
 
-/* Applies libpq's rule for a socket: no address, and a host that is not a
- * name. */
+/* Applies libpq's rule for a socket: there is no address, and the host is empty
+ * or begins with / or @. */
 static bool
 is_socket(const PQconninfoOption *all, size_t i)
 {
@@ -133,7 +135,7 @@ check_keywords(const PQconninfoOption *all, const char *keyword, struct err *e)
 	return 0;
 }
 
-/* One host: name, address, port. */
+/* Reads the i-th host: name, address, port. */
 static int
 take_host(struct database *d, const PQconninfoOption *all, size_t i,
     const char *keyword, struct err *e)
@@ -171,7 +173,7 @@ take_host(struct database *d, const PQconninfoOption *all, size_t i,
 	    : err_set(e, FAILURE_INTERNAL, "out of memory");
 }
 
-/* Checks the file that libpq opens for every connection, so that a bad one is
+/* Checks the file that libpq opens for every connection, so that a bad file is
  * found now. */
 static int
 check_certificate(const char *keyword, const char *path, struct err *e)
@@ -213,7 +215,8 @@ out:
 
 /*
  * Reads the secret, which is the first line. Refuses a file that others may
- * read; a credential shows its ACL mask as group read.
+ * read. A credential may have the group's read bit, which there shows the mask
+ * of its ACL.
  */
 static int
 read_secret(

@@ -6,8 +6,8 @@
  *	        last chunk: SIZE_LF -> LAST_CR -> LAST_LF -> DONE
  *
  * Every byte is judged when it arrives and never again, so a request gives
- * the same events however it is cut into pieces (a test cuts them all ways).
- * Memory is bounded by head_max and body_max, both given at birth.
+ * the same events however it is cut into pieces (a test cuts it in all ways).
+ * Memory is bounded by the head_max and body_max of http1_new.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "ids.h"
 
 enum {
-	CHUNK_DIGITS_MAX = 6, /* 16 MiB: more than any body we take */
-	BODY_KEEP = 64 * 1024 /* a larger body buffer isn't kept while idle */
+	CHUNK_DIGITS_MAX = 6, /* 16 MiB is more than any body we take */
+	BODY_KEEP = 64 * 1024 /* a larger body buffer is freed by http1_reset */
 };
 
 enum state {
@@ -36,15 +36,15 @@ enum state {
 
 struct http1 {
 	enum state state;
-	struct buf head; /* as received; the request points into it */
+	struct buf head; /* the head; strings of req point into it */
 	struct buf body;
 	size_t body_max;
 	size_t line;     /* bytes of the request line so far */
-	bool in_line;    /* its end was not yet seen */
-	size_t left;     /* of the body or of this chunk */
-	unsigned digits; /* of this chunk size */
+	bool in_line;    /* the end of the request line was not yet seen */
+	size_t left;     /* bytes still to come of the body or chunk */
+	unsigned digits; /* digits of this chunk's size so far */
 	struct http1_request req;
-	int status; /* S_ERROR */
+	int status; /* set in S_ERROR */
 	const char *why;
 };
 
@@ -134,7 +134,8 @@ done(struct http1 *h)
 	return HTTP1_DONE;
 }
 
-/* Bytes of the body; the lengths were checked before. */
+/* Appends n bytes to the body; the length was checked before. 0, or -1 without
+ * memory. */
 static int
 take(struct http1 *h, const uint8_t *p, size_t n)
 {
@@ -142,7 +143,7 @@ take(struct http1 *h, const uint8_t *p, size_t n)
 	return h->body.failed ? -1 : 0;
 }
 
-/* Parses the head, which is whole, and decides how the body comes. */
+/* Parses the whole head. Chooses the next state by the framing of the body. */
 static enum http1_event
 head_done(struct http1 *h)
 {
@@ -166,9 +167,8 @@ head_done(struct http1 *h)
 }
 
 /*
- * Takes one byte of the head. CR may only be followed by LF, LF only follow CR;
- * other controls, DEL and bytes above ASCII are refused here, before anything
- * is parsed.
+ * Takes one byte of the head. Refuses CR without LF, LF without CR, DEL, bytes
+ * above ASCII and all other controls but tab, before anything is parsed.
  */
 static enum http1_event
 head_byte(struct http1 *h, uint8_t c)
@@ -197,7 +197,7 @@ head_byte(struct http1 *h, uint8_t c)
 		return HTTP1_MORE;
 	p = h->head.p;
 	n = h->head.len;
-	if (n == 2) /* RFC 9112 lets a server skip it; we need not */
+	if (n == 2) /* a server may skip this line (RFC 9112); we refuse it */
 		return refuse(h, 400, "empty request line");
 	if (n >= 4 && p[n - 4] == '\r' && p[n - 3] == '\n')
 		return head_done(h);
@@ -208,10 +208,10 @@ head_byte(struct http1 *h, uint8_t c)
 static const bool ordinary[256] = {['\t'] = true, [0x20 ... 0x7e] = true};
 
 /*
- * Takes the bytes of the head that head_byte would take one by one without an
- * event: ordinary ones, not after a CR, within the line's and the head's
- * limits. Returns their number. 0: head_byte judges the next byte. -1: out of
- * memory.
+ * Takes a run of ordinary bytes of the head, as head_byte would take them one
+ * by one, within the limits of the line and of the head. Takes none after a CR.
+ * Returns the number of bytes taken. 0: head_byte must judge the next byte. -1:
+ * out of memory.
  */
 static long
 head_run(struct http1 *h, const uint8_t *p, size_t n)
@@ -234,7 +234,7 @@ head_run(struct http1 *h, const uint8_t *p, size_t n)
 	return (long)k;
 }
 
-/* One byte of chunked framing (RFC 9112 section 7.1), no extensions. */
+/* Takes one byte of chunked framing (RFC 9112 section 7.1), no extensions. */
 static enum http1_event
 chunk_byte(struct http1 *h, uint8_t c)
 {
@@ -306,8 +306,8 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 			*used = i;
 			return HTTP1_MORE;
 		}
-		/* Bytes of the body and of a line are taken in runs, all others
-		 * one by one. */
+		/* Bytes of the body and ordinary bytes of the head are taken in
+		 * runs, all others one by one. */
 		if (h->state == S_BODY || h->state == S_DATA) {
 			k = n - i < h->left ? n - i : h->left;
 			if (take(h, p + i, k) < 0) {

@@ -2,7 +2,7 @@
  * HTTP/1.1 request parser (RFC 9112), no I/O: bytes in, events out. A closed
  * grammar: a request outside this list is refused, with the status to answer.
  *
- *	methods GET POST DELETE OPTIONS HEAD PUT PATCH are tokens; others 501
+ *	methods GET POST DELETE OPTIONS HEAD PUT PATCH; other tokens get 501
  *	target origin-form of visible ASCII, at most 2 KiB, no fragment
  *	HTTP/1.1 only, CRLF only, one space each
  *	field names tchar, no space before the colon; values visible ASCII,
@@ -47,39 +47,40 @@ struct http1_field {
 struct http1_request {
 	enum http1_method method;
 	const char *path;  /* without the query */
-	const char *query; /* behind '?', or NULL */
+	const char *query; /* after '?', or NULL */
 	struct http1_field fields[HTTP1_FIELDS_MAX];
 	size_t nfields;
 	const uint8_t *body;
 	size_t body_len;
-	bool keep_alive; /* false after Connection: close */
-	bool
-	    expect_continue; /* the adapter answers 100 once, before the body */
+	bool keep_alive;      /* false after Connection: close */
+	bool expect_continue; /* answer 100 once, before the body */
 };
 
 enum http1_event {
 	HTTP1_MORE,      /* needs more bytes */
-	HTTP1_HEAD_DONE, /* fields are there, the body is not yet */
+	HTTP1_HEAD_DONE, /* the fields are complete, the body is not */
 	HTTP1_DONE,      /* request complete */
-	HTTP1_ERROR      /* refused: http1_error; close after answering */
+	HTTP1_ERROR      /* refused, see http1_error; answer and close */
 };
 
 struct http1; /* parser state of one connection */
 
 struct http1 *http1_new(size_t head_max, size_t body_max);
 void http1_free(struct http1 *);
-/* Consumes bytes until an event, at most n; *used is their number. */
+/* Consumes at most n bytes, up to the next event. *used is the number of bytes
+ * consumed. */
 enum http1_event http1_feed(
     struct http1 *, const uint8_t *, size_t n, size_t *used);
 const struct http1_request *http1_request(const struct http1 *);
 /* Returns the status to answer (400, 405, 408, 413, 414, 417, 431, 501, 505);
  * *why is the rule that was broken. */
 int http1_error(const struct http1 *, const char **why);
-/* Returns the bytes of body held, until http1_reset. */
+/* Returns the number of body bytes that the parser holds until http1_reset. */
 size_t http1_held(const struct http1 *);
-/* Ready for the next request on the same connection. */
+/* Makes the parser ready for the next request on the same connection. */
 void http1_reset(struct http1 *);
-/* The value of a field by lower-case name, or NULL. *count: occurrences. */
+/* Returns the value of the first field of this lower-case name, or NULL. *count
+ * is how often the field occurs; count may be NULL. */
 const char *http1_field(
     const struct http1_request *, const char *name, unsigned *count);
 const char *http1_method_name(enum http1_method);

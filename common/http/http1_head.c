@@ -1,17 +1,18 @@
 /*
  * Request line and fields of HTTP/1.1, a closed grammar (http1.h).
  *
- * A lenient parser gives an attacker disagreement: a proxy in front sees one
- * request, we see another (request smuggling, RFC 9112 section 11.2). So
- * nothing here repairs, guesses or skips. Every form that two parsers could
- * read differently is refused, also where the RFC would allow us to accept it.
+ * A lenient parser helps an attacker: a proxy in front of us sees one request,
+ * and we see another (request smuggling, RFC 9112 section 11.2). So nothing
+ * here repairs, guesses or skips. Every form that two parsers could read
+ * differently is refused, also where the RFC would allow us to accept it.
  */
 #include <string.h>
 
 #include "http1_head.h"
 
 /* Fields that must not be repeated: a second one would be read by one program
- * and ignored by another. Names that begin with "mcp-" are as strict. */
+ * and ignored by another. Fields whose names begin with "mcp-" must not be
+ * repeated either. */
 static const char *const http1_single[] = {"host", "content-length",
     "transfer-encoding", "content-type", "authorization", "origin", "expect",
     "cookie", "if-match", "x-csrf-token", "last-event-id", "content-encoding",
@@ -44,8 +45,8 @@ is_tchar(char c)
 	return tchar[(uint8_t)c];
 }
 
-/* Compares as strcmp() == 0 does; fast for names that mostly differ in their
- * first byte. */
+/* Tells whether two strings are equal. Fast for names, most of which differ in
+ * their first byte. */
 static bool
 equal(const char *a, const char *b)
 {
@@ -85,7 +86,7 @@ refuse(int status, const char *text, const char **why)
 	return status;
 }
 
-/* method SP origin-form SP "HTTP/1.1", in place. */
+/* Parses the request line in place: method SP origin-form SP "HTTP/1.1". */
 static int
 parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 {
@@ -104,8 +105,8 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 		return refuse(400, "malformed request line", why);
 	version = sp2 + 1;
 
-	/* The version is checked before the rest: another version has another
-	 * grammar. */
+	/* The version is checked before the target, because another version has
+	 * another grammar. */
 	i = n - (size_t)(version - line);
 	if (i != 8 || memcmp(version, "HTTP/", 5) != 0 ||
 	    !is_digit(version[5]) || version[6] != '.' || !is_digit(version[7]))
@@ -140,12 +141,12 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 }
 
 /*
- * Do two programs read this white space around a field's value alike? OWS is SP
- * and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but llhttp refuses
+ * Do all programs read the white space around this field's value alike? OWS is
+ * SP and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but llhttp refuses
  * HTAB around Content-Length and Transfer-Encoding, and other peers strip SP
- * alone. A sender of HTAB there wants a proxy and us to disagree where the body
- * ends; no client needs it. Every other field may have HTAB, since none of them
- * frames.
+ * alone. No client needs HTAB there: its sender wants a proxy and us to
+ * disagree about where the body ends. Any other field may have HTAB, since only
+ * these two fields frame the body.
  */
 static bool
 framing_white_space(const char *name, const char *value, const char *from,
@@ -157,7 +158,7 @@ framing_white_space(const char *name, const char *value, const char *from,
 		memchr(end, '\t', (size_t)(to - end)) == NULL);
 }
 
-/* field-name ":" OWS field-value OWS, in place. */
+/* Parses a field line in place: field-name ":" OWS field-value OWS. */
 static int
 parse_field(char *line, size_t n, struct http1_request *r, const char **why)
 {
@@ -192,7 +193,7 @@ parse_field(char *line, size_t n, struct http1_request *r, const char **why)
 	return 0;
 }
 
-/* Checks that fields which may occur once occur at most once. */
+/* Checks that no field of http1_single and no "mcp-" field is repeated. */
 static int
 check_single(const struct http1_request *r, const char **why)
 {
@@ -217,8 +218,8 @@ check_single(const struct http1_request *r, const char **why)
 /*
  * Accepts Host = uri-host [":" port] (RFC 9110 section 7.2), without userinfo,
  * percent-encoding or a list: a sender of another form wants two programs to
- * see two hosts. A port is one of TCP's (RFC 9293 section 3.1: 16 bits): one
- * program reads 99999 as no port, another as 34463.
+ * see two hosts. A port has 16 bits (RFC 9293 section 3.1). Without that bound
+ * one program would read 99999 as no port, and another as 34463.
  */
 static bool
 host_valid(const char *s)
@@ -250,7 +251,7 @@ host_valid(const char *s)
 	return n >= 1 && n <= 5 && port <= PORT_MAX && *s == '\0';
 }
 
-/* Content-Length: one to seven digits, nothing else. */
+/* Parses Content-Length: one to seven digits, nothing else. */
 static int
 parse_length(const char *s, size_t body_max, size_t *out, const char **why)
 {
@@ -267,7 +268,7 @@ parse_length(const char *s, size_t body_max, size_t *out, const char **why)
 	return 0;
 }
 
-/* Does this list have the word? In Connection, close may be anywhere. */
+/* Tells whether the comma-separated list has the word, at any place. */
 static bool
 list_has(const char *s, const char *word)
 {
@@ -321,8 +322,8 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 		if (status != 0)
 			return status;
 	}
-	/* Neither: no body (RFC 9112 section 6.3), also of a POST. curl sends
-	 * an empty body in this way. */
+	/* Without either field there is no body (RFC 9112 section 6.3), even in
+	 * a POST. curl sends an empty body in this way. */
 
 	expect = http1_field(r, "expect", NULL);
 	if (expect != NULL) {
@@ -339,7 +340,7 @@ http1_head_clear(struct http1_request *r)
 {
 	r->method = HTTP1_GET;
 	r->path = r->query = NULL;
-	r->nfields = 0; /* so the entries beyond are never read */
+	r->nfields = 0; /* so no old entry is read */
 	r->body = NULL;
 	r->body_len = 0;
 	r->keep_alive = r->expect_continue = false;

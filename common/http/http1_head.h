@@ -8,8 +8,9 @@
 #include "http1.h"
 
 enum {
-	HTTP1_TARGET_MAX = 2048, /* of origin-form; our longest path is 60 */
-	/* method, two spaces, "HTTP/1.1": a longer first line is a 414 */
+	HTTP1_TARGET_MAX = 2048, /* bytes; our longest path has 60 */
+	/* The target, method, two spaces and "HTTP/1.1". A longer request line
+	 * gets 414. */
 	HTTP1_LINE_MAX = HTTP1_TARGET_MAX + 32
 };
 
@@ -20,7 +21,7 @@ struct http1_framing {
 	size_t length;
 };
 
-/* An empty request. */
+/* Makes the request empty. */
 void http1_head_clear(struct http1_request *);
 
 /*

@@ -2,19 +2,19 @@
  * Connections of the HTTP server: accepting, limits, timeouts, reading. The
  * writing half is httpd_answer.c, the grammar http1.c.
  *
- * A hostile client can hold one descriptor, HTTPD_READ_MAX unparsed bytes, one
- * head and one body within their limits, for at most header_ms + body_ms until
- * its request is whole. All bodies together are within bodies_max, since they
- * are taken before anyone is asked who sent them. The timers run over the whole
- * head and the whole body, not from byte to byte, so dripping does not extend
- * them.
+ * With one connection a hostile client can hold one descriptor, HTTPD_READ_MAX
+ * unparsed bytes, one head and one body within their limits, for at most
+ * header_ms + body_ms until its request is whole. All bodies together stay
+ * within bodies_max, since a body is read before its sender is authenticated.
+ * The timers run over the whole head and the whole body, not from byte to byte,
+ * so sending slowly does not extend them.
  *
- * While an answer is made or written, input is only kept, up to HTTPD_READ_MAX:
- * a second request waits, and a client that sends more than that ahead of its
- * answer loses the connection. Reading on shows that a client has left
- * (EV_CLOSED alone would miss a reset in libevent 2.1's epoll). A client that
- * only shuts its sending side counts as gone, unless its answer is already on
- * the way.
+ * While an answer is made or written, input is read and kept, but not parsed,
+ * up to HTTPD_READ_MAX. So a second request waits, and a client that sends more
+ * than that before its answer loses the connection. Input is read in that time
+ * because only reading shows that a client has left (EV_CLOSED alone would miss
+ * a reset in libevent 2.1's epoll). A client that only shuts its sending side
+ * counts as gone, unless its answer is already on the way.
  */
 #include <sys/socket.h>
 
@@ -32,7 +32,7 @@
 #include "httpd_internal.h"
 #include "proxyv2.h"
 
-enum { SOURCES = 256 }; /* at a time, as a rule; 65536 is the most */
+enum { SOURCES = 256 }; /* sources expected at a time; at most 65536 */
 
 const struct http1_request *
 httpd_request(const struct httpd_req *r)
@@ -80,8 +80,9 @@ arm(struct httpd_req *r, uint64_t ms)
 		r->timer_at = r->deadline;
 }
 
-/* Moves the timer only to an earlier time; timer_cb arms it again for a later
- * one. So a busy connection, whose deadline only ever grows, moves none. */
+/* Moves the timer only to an earlier time. For a later deadline timer_cb arms
+ * the timer again. So a busy connection, whose deadline only grows, moves no
+ * timer. */
 void
 httpd_set_timer(struct httpd_req *r, uint64_t ms)
 {
@@ -94,8 +95,6 @@ httpd_set_timer(struct httpd_req *r, uint64_t ms)
 		arm(r, ms);
 }
 
-/* Counts the body as it grows and goes. false: all bodies together are too
- * much. */
 bool
 httpd_count_body(struct httpd_req *r)
 {
@@ -147,7 +146,8 @@ conn_free(struct httpd_req *r)
 	httpd_drain_left(h);
 }
 
-/* Tells the owner once, and only if it still has the request. */
+/* Frees the connection. had: the owner still has its request, so the owner is
+ * told first. */
 static void
 conn_gone(struct httpd_req *r, bool had)
 {
@@ -158,8 +158,8 @@ conn_gone(struct httpd_req *r, bool had)
 	conn_free(r);
 }
 
-/* Ends the connection from the loop, so that a writer never finds its request
- * freed under it. */
+/* Ends the connection later, from the loop, so that a function that writes to
+ * the connection never finds it freed. */
 void
 httpd_kill_later(struct httpd_req *r)
 {
@@ -169,7 +169,7 @@ httpd_kill_later(struct httpd_req *r)
 		return;
 	r->state = HTTPD_DEAD;
 	httpd_admit_idle(r, false);
-	r->first = had; /* reused: does the owner still have it? */
+	r->first = had; /* from here on: the owner has the request */
 	event_del(r->readable);
 	bufferevent_disable(r->bev, EV_WRITE);
 	event_active(r->later, EV_TIMEOUT, 1);
@@ -188,7 +188,8 @@ httpd_kill_now(struct httpd_req *r)
 	conn_gone(r, had);
 }
 
-/* The only place where a connection's state changes. */
+/* Changes a connection's state. Only DEAD is also set elsewhere: when a
+ * connection ends. */
 void
 httpd_set_state(struct httpd_req *r, enum httpd_state s)
 {
@@ -203,13 +204,13 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		r->slow = false;
 		http1_reset(r->parser);
 		httpd_count_body(r);
-		/* A new connection owes its request at once. */
+		/* A new connection must begin its request within header_ms. */
 		httpd_set_timer(r,
 		    httpd_drain_idle_ms(
 			r->h, r->first ? l->header_ms : l->idle_ms));
 		break;
 	case HTTPD_HEAD:
-	case HTTPD_BODY: /* process() sets their timers, if they last */
+	case HTTPD_BODY: /* feed() sets their timers if bytes are missing */
 		break;
 	case HTTPD_ANSWER:
 		httpd_set_timer(r, 0);
@@ -222,7 +223,8 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		httpd_set_timer(r, 0);
 		if (!r->keep_alive)
 			httpd_read_discard(r);
-		/* The queued answer leaves by the write callback. */
+		/* later_cb or write_cb goes on once the answer has left.
+		 * dispatch() checks by itself whether it has left. */
 		if (!r->in_dispatch)
 			event_active(r->later, EV_TIMEOUT, 1);
 		break;
@@ -236,12 +238,13 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 	}
 }
 
-/* Goes on after the answer has left us: with the next request, or the end. */
+/* Goes on once the whole answer has been sent: takes the next request or ends
+ * the connection. */
 static void
 flushed(struct httpd_req *r)
 {
 	if (evbuffer_get_length(bufferevent_get_output(r->bev)) > 0)
-		return; /* the write callback comes back here */
+		return; /* write_cb calls this function again */
 	if (!r->keep_alive) {
 		httpd_set_state(r, HTTPD_LINGER);
 		return;
@@ -250,7 +253,8 @@ flushed(struct httpd_req *r)
 	httpd_read_waiting(r); /* a pipelined request may have waited */
 }
 
-/* Lets writers go on when the output fell to the low-water mark. */
+/* Goes on when the output has fallen to the low-water mark: after a queued
+ * answer, or with the writer of a stream. */
 static void
 write_cb(struct bufferevent *bev, void *arg)
 {
@@ -372,7 +376,8 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	else
 		h->extra++;
 
-	/* Answers are written whole: waiting for more only delays them. */
+	/* Answers are written whole, so Nagle's algorithm would only delay
+	 * them. */
 	if (!h->unix_socket)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	r->bev = bufferevent_socket_new(h->base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -391,7 +396,8 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	}
 	bufferevent_setcb(r->bev, NULL, write_cb, event_cb, r);
 	bufferevent_setwatermark(r->bev, EV_WRITE, HTTPD_OUT_LOW, 0);
-	/* A client that takes no byte of an answer for this long is gone. */
+	/* A client that takes no byte of an answer for this long counts as
+	 * gone. */
 	stall.tv_sec = (time_t)(h->limits.body_ms / 1000);
 	stall.tv_usec = (suseconds_t)(h->limits.body_ms % 1000 * 1000);
 	bufferevent_set_timeouts(r->bev, NULL, &stall);
@@ -416,7 +422,7 @@ httpd_accepting(struct httpd *h, bool yes)
 {
 	h->paused = !yes;
 	if (h->listener == NULL)
-		return; /* it drains */
+		return; /* the server drains */
 	if (yes)
 		evconnlistener_enable(h->listener);
 	else
@@ -448,7 +454,8 @@ accept_error_cb(struct evconnlistener *l, void *arg)
 
 /* ---- the listener ---- */
 
-/* Takes over fd, which is bound, or listens already. */
+/* Makes a server that takes over fd, which is bound, and listens already if
+ * `listening`. NULL with err; fd is then closed. */
 static struct httpd *
 serve(struct event_base *base, int fd, bool listening, bool unix_socket,
     const struct httpd_limits *limits, const struct httpd_handlers *handlers,
@@ -481,8 +488,8 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 	TAILQ_INIT(&h->idle);
 	buf_init(&h->head, HTTPD_FIELDS_MAX + 1024 + HTTPD_JOIN_MAX);
 	h->resume = evtimer_new(base, resume_cb, h);
-	/* A backlog of 0 means no listen(2), which would change the backlog
-	 * that the service manager chose. */
+	/* With a backlog of 0 libevent does not call listen(2), which would
+	 * replace the backlog that the service manager chose. */
 	h->listener = evconnlistener_new(base, accept_cb, h,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
 	    listening ? 0 : SOMAXCONN, fd);

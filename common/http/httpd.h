@@ -1,9 +1,9 @@
 /*
- * HTTP/1.1 server connections on libevent core (bufferevents): the only file
- * that joins http1.c to sockets. Timeouts for head, body and idle; limits on
- * connections in all and per source; keep-alive; one request at a time per
- * connection (a second one waits unread); backpressure both ways; whole,
- * chunked and SSE answers.
+ * HTTP/1.1 server connections on libevent core (bufferevents). Only the files
+ * httpd*.c join http1.c to sockets. Timeouts for head, body and idle
+ * connections; limits on connections in all and per source; keep-alive; one
+ * request at a time per connection (a second one waits unparsed); backpressure
+ * both ways; whole, chunked and SSE answers.
  */
 #ifndef HTTPD_H
 #define HTTPD_H
@@ -27,93 +27,101 @@ struct httpd_limits {
 	size_t bodies_max;
 	/* Time after which a silent event stream gets a comment; 0: never. */
 	uint64_t quiet_ms;
-	/* TCP balancers, which must begin each connection with a PROXY header
-	 * of version 2; no one else is served then. NULL: there are none.
-	 * Outlives the server. */
+	/* The TCP balancers that may connect. They must begin each connection
+	 * with a PROXY header of version 2, and no other client is served.
+	 * NULL: clients connect directly. Outlives the server. */
 	const struct proxyv2_from *proxy_from;
 };
 
 struct httpd_handlers {
-	/* A complete request. Must be answered, now or later, by exactly one
-	 * httpd_reply, or httpd_stream_* up to httpd_stream_end. */
+	/* Called for each complete request, which must be answered, now or
+	 * later, by exactly one httpd_reply, or by httpd_stream_* up to
+	 * httpd_stream_end. */
 	void (*request)(struct httpd_req *, void *arg);
 	/* The client closed before the answer was complete; req is freed after
 	 * this returns and must be forgotten. May be NULL. */
 	void (*gone)(struct httpd_req *, void *arg);
-	/* Body for a request the parser refused; fills out. May be NULL: then
-	 * text/plain. */
+	/* Writes into out the body of a refusal, the answer to a request that
+	 * the owner never sees, and sets *content_type. May be NULL: the body
+	 * is then why, as text/plain. */
 	void (*refused)(int status, const char *why, struct buf *out,
 	    const char **content_type, void *arg);
-	/* Every answer, refusals included, is about to be written: the place
-	 * for httpd_header calls that all answers need. May be NULL. */
+	/* Called before each answer is written, refusals included, to make the
+	 * httpd_header calls that all answers need. May be NULL. */
 	void (*answering)(struct httpd_req *, void *arg);
 };
 
-/* Returns how many connections there can be, at most `connections`, if the
- * process needs the reserved descriptors too. Raises its soft limit of open
- * files for that as far as the hard one allows (getrlimit(2)). At least 1. */
+/* Returns how many connections the process can have, at least 1 and at most
+ * `connections`, if it needs `reserved` other descriptors. Raises the soft
+ * limit of open files for them, as far as the hard limit allows
+ * (getrlimit(2)). */
 unsigned httpd_files(unsigned connections, unsigned reserved);
 
-/* Binds and listens on TCP host:port (port 0: any free) or a unix path.
- * address_out receives "127.0.0.1:8002". */
+/* Binds and listens on unix_path if it is not NULL, else on TCP host:port (port
+ * 0: any free port). address_out receives the path or, for example,
+ * "127.0.0.1:8002". NULL with err. */
 struct httpd *httpd_new(struct event_base *, const char *host, uint16_t port,
     const char *unix_path, const struct httpd_limits *,
     const struct httpd_handlers *, void *arg, char *address_out, size_t len,
     struct err *);
-/* Serves on a listening socket of the service manager's, TCP or unix stream.
- * The server owns fd, also when NULL is returned. address_out receives the
- * address that fd is bound to: "127.0.0.1:8002", a path, "@" and an abstract
- * name. */
+/* Serves on a listening socket that the service manager made, TCP or unix
+ * stream. The server owns fd, also when NULL is returned. address_out receives
+ * the address that fd is bound to: "127.0.0.1:8002", a path, or "@" and an
+ * abstract name. */
 struct httpd *httpd_new_inherited(struct event_base *, int fd,
     const struct httpd_limits *, const struct httpd_handlers *, void *arg,
     char *address_out, size_t len, struct err *);
 void httpd_free(struct httpd *);
-/* Sets whether connections are accepted now; they are at first. Connections
- * that are not accepted wait in the kernel's queue. */
+/* Sets whether connections are accepted from now on. A new server accepts them.
+ * Connections that are not accepted wait in the kernel's queue. */
 void httpd_accepting(struct httpd *, bool);
 
 /*
- * Ends a server in order. No new connection is accepted; those that wait at an
- * inherited listener stay there for the next process. Every answer from now on
- * ends its connection, and connections that were kept alive may make one more
- * request.
+ * httpd_drain ends a server in order. No new connection is accepted.
+ * Connections that wait at an inherited listener stay there for the next
+ * process. From now on every answer ends its connection, and a connection that
+ * was kept alive may make one more request.
  */
 struct httpd_draining {
-	uint64_t ms; /* for all of it */
-	/* Only long streams (httpd_stream_lean) are left, or time is over: end
-	 * them now. Called once, before late. May be NULL. */
+	uint64_t ms; /* time for the whole drain */
+	/* Ends the long streams (httpd_stream_lean) now: nothing else is left,
+	 * or the time is over. Called once, before late. May be NULL. */
 	void (*streams)(void *arg);
-	/* Time is over and requests are unanswered, or will be read in this
-	 * moment: answer them now. A second later they are cut. May be NULL. */
+	/* Answers all open requests now, because the time is over. Requests
+	 * that come after this call must be answered at once, too. A second
+	 * later all connections are cut. May be NULL. */
 	void (*late)(void *arg);
-	/* Nothing is left, or that second is over, too. Called once, from the
-	 * loop (without memory: at once). */
+	/* Called once, when no connection is left or that second is over. The
+	 * loop calls it. Only without memory for the timer httpd_drain calls it
+	 * directly. */
 	void (*done)(void *arg);
 	void *arg;
 };
 void httpd_drain(struct httpd *, const struct httpd_draining *);
-/* Returns the number of open connections, without those that are only told
- * 503. */
+/* Returns the number of open connections, without those that are only
+ * refused. */
 unsigned httpd_connections(const struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
-/* Returns the client's address as text. After a PROXY header the address is a
- * balancer's word: to count by and to tell, never to trust. */
+/* Returns the client's address as text. After a PROXY header this is only a
+ * balancer's word: count and log by it, but never trust it. */
 const char *httpd_source(const struct httpd_req *);
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);
 
-/* Adds a response field to the answer to come; copied. Value must be clean
- * (asserted: no CR, LF, NUL). */
+/* Adds a field to the answer to come; copies name and value. Neither may have
+ * CR, LF or NUL (asserted). */
 void httpd_header(struct httpd_req *, const char *name, const char *value);
-/* Ends the connection with the answer to come, and tells the client so. */
+/* Makes the answer to come the last one of its connection (Connection:
+ * close). */
 void httpd_last(struct httpd_req *);
-/* Sends status, fields, Content-Length and body, and ends the request. An
- * empty content_type sends none. HEAD sends no body. */
+/* Sends status, fields, Content-Length and body, and ends the request. If
+ * content_type is NULL or empty, no Content-Type is sent. For HEAD no body is
+ * sent. */
 void httpd_reply(struct httpd_req *, int status, const char *content_type,
     const void *body, size_t n);
 
-/* The same for a body in up to HTTPD_PARTS_MAX pieces. */
+/* httpd_reply for a body in up to HTTPD_PARTS_MAX pieces. */
 struct httpd_part {
 	const void *p;
 	size_t n;

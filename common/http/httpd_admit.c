@@ -1,15 +1,15 @@
 /*
- * Limits on connections, in all and of one source, and the choice of the one
- * that makes room.
+ * Limits on connections, in all and of one source, and the choice of the
+ * connection that is closed to make room.
  *
- * A connection costs its client nothing, so limits alone would let 256 silent
- * ones shut out all others of that address. At a limit the connection that has
- * been idle for longest is closed for the new one. Every client copes with
- * that, since idle_timeout does the same any day (RFC 9112 section 9.5). A
- * connection whose request has begun to arrive, or waits in the socket, or is
- * being answered, is never closed for another. So an attacker who wants to keep
- * others out has to keep requests under way, and those have times and limits of
- * their own.
+ * A connection costs its client nothing, so with limits alone 256 silent
+ * connections would shut out all other clients of their address. At a limit the
+ * connection that has been idle for longest is closed for the new one. Every
+ * client copes with that, since idle_timeout closes idle connections as well
+ * (RFC 9112 section 9.5). A connection whose request has begun to arrive, or
+ * waits in the socket, or is being answered, is never closed for another. So an
+ * attacker who wants to keep others out has to keep requests under way, and
+ * requests have times and limits of their own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +25,10 @@ find(struct httpd *h, const uint8_t key[16])
 }
 
 /*
- * Closes the oldest idle connection of this list. Skips those whose request
- * waits in the socket; the loop is about to read them, so they are few. A
- * server that drains has its own order.
+ * Closes the connection of an idle list that has been idle for longest. r is
+ * the first of the list. here: the list is one source's. Skips connections
+ * whose request waits in the socket: the loop is about to read them, so they
+ * are few. A server that drains closes none here, since httpd_drain.c decides.
  */
 static bool
 make_room(struct httpd *h, struct httpd_req *r, bool here)
@@ -46,7 +47,8 @@ make_room(struct httpd *h, struct httpd_req *r, bool here)
 	return false;
 }
 
-/* Is there room for one more of this source, or can room be made? */
+/* Tells whether the source may have one more connection. Closes an idle one for
+ * it if need be. false: why names the limit. */
 static bool
 room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 {
@@ -98,7 +100,8 @@ httpd_admit(struct httpd *h, struct httpd_req *r, const uint8_t key[16],
 		    h->count);
 		return false;
 	}
-	/* The source may have gone with the connection that was closed. */
+	/* make_room may have freed the source with its last connection, so
+	 * count_here looks it up again. */
 	return key == NULL || count_here(r, key, why, len);
 }
 
@@ -109,7 +112,7 @@ httpd_admit_source(
 	const bool idle = r->idle;
 	bool ok;
 
-	httpd_admit_idle(r, false); /* it makes no room for itself */
+	httpd_admit_idle(r, false); /* so that r itself is not closed */
 	ok = room_here(r->h, key, why, len) && count_here(r, key, why, len);
 	httpd_admit_idle(r, idle);
 	return ok;

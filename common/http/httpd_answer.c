@@ -73,7 +73,7 @@ httpd_last(struct httpd_req *r)
 	r->keep_alive = false;
 }
 
-/* n in decimal. */
+/* Appends n in decimal. */
 static void
 put_number(struct buf *out, unsigned long long n)
 {
@@ -86,8 +86,9 @@ put_number(struct buf *out, unsigned long long n)
 	buf_put(out, text + at, sizeof(text) - at);
 }
 
-/* Makes status line and fields in the server's buffer. length < 0: chunked. A
- * head that could not be built (memory) closes the connection: -1. */
+/* Writes the status line and the fields into the server's buffer. length < 0:
+ * the body is chunked. -1: there was no memory for the head, so the caller must
+ * close the connection. */
 static int
 put_head(struct httpd_req *r, int status, const char *type, long long length)
 {
@@ -130,9 +131,10 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 }
 
 /*
- * Sends the pieces at once, as far as the socket takes them. Nearly always it
- * takes all, and the loop need not watch for room. Only the rest goes through
- * the bufferevent, which also finds out about a dead client. -1 without memory.
+ * Sends the pieces at once, as far as the socket takes them. Nearly always the
+ * socket takes all, so the loop need not watch for room. Only the rest goes
+ * through the bufferevent, which also finds out about a dead client. -1 without
+ * memory.
  */
 static int
 send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
@@ -163,7 +165,8 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 }
 
 /* Sends the head that put_head made, and the body. A small body is copied after
- * the head: that costs less than a second piece costs the kernel. */
+ * the head, because the copy costs less than a second piece in the system
+ * call. */
 static int
 send_answer(
     struct httpd_req *r, const struct httpd_part *part, size_t parts, size_t n)
@@ -302,8 +305,8 @@ httpd_stream_slow(const struct httpd_req *r)
 	return r->slow;
 }
 
-/* Sends one event. The three line ends of the event-stream grammar each begin a
- * new data line, so no payload can forge a field or an event. */
+/* Sends one event. Each of the three line ends of the event-stream grammar
+ * begins a new data line, so no payload can forge a field or an event. */
 bool
 httpd_sse_event(struct httpd_req *r, const char *id, const void *data, size_t n)
 {
@@ -365,8 +368,9 @@ httpd_sse_comment(struct httpd_req *r)
 	return httpd_stream_write(r, ": keep-alive\n\n", 14);
 }
 
-/* Sends a comment for proxies and clients that take silence for death. A client
- * that does not even read what it has gets nothing more. */
+/* Sends a comment, since proxies and clients may take a silent connection for a
+ * dead one. A client that does not read what was sent before gets no
+ * comment. */
 void
 httpd_stream_quiet(struct httpd_req *r)
 {
@@ -395,7 +399,7 @@ httpd_answer_refusal(struct httpd_req *r, int status, const char *why)
 	buf_init(&body, 8 * 1024);
 	r->keep_alive = false;
 	r->head_only = false;
-	r->proxied = false; /* a header that still comes changes nothing */
+	r->proxied = false; /* ignores a PROXY header that is still to come */
 	httpd_set_state(r, HTTPD_ANSWER);
 	if (status == 503)
 		httpd_header(r, "Retry-After", "1");

@@ -1,26 +1,27 @@
 /*
- * Ends a server in order: accepts no new client, and serves those that are
- * there.
+ * Ends a server in order: accepts no new client, and serves the connections
+ * that are there.
  *
  * No request that was read stays without an answer, and every answer from here
  * on says "Connection: close". After that a client sends nothing more (RFC 9112
- * section 9.6), and sends its pipelined requests again elsewhere. The client of
- * a connection that is kept alive was told it could go on, and its next request
- * may be on its way. So a connection that was used a moment ago has a while for
- * that request. One that has been idle for longer is closed at once, as
- * idle_timeout does any day, and every client copes with that. Input that
- * arrived until that very moment counts: before an idle connection is closed
- * its socket is checked, so only a request that was sent while we closed can
- * meet a closed connection.
+ * section 9.6), and sends its pipelined requests again on another connection. A
+ * client whose connection is kept alive was told that it may go on, and its
+ * next request may be on its way. So a connection that was used a moment ago
+ * gets some time for that request. A connection that has been idle for longer
+ * is closed at once. Every client copes with that, since idle_timeout closes
+ * idle connections as well. Before an idle connection is closed, its socket is
+ * checked for input. So only a request that is sent while we close can meet a
+ * closed connection.
  *
  * Long streams end last. Their clients connect again within a moment, and some
- * packages give up after a few attempts. The next process should be near then,
- * not waiting for somebody's call to end here.
+ * client libraries give up after a few attempts. So the next process should
+ * start soon after the streams end, and should not have to wait for calls that
+ * end here.
  *
- * A socket of the service manager's is left alone: connections that were not
- * accepted wait there for the next process. Our own has no next process, so the
- * connections that wait there are accepted first; the kernel refuses later
- * ones.
+ * The service manager's listener is left alone: connections that were not
+ * accepted wait there for the next process. No process takes over our own
+ * listener, so the connections that wait there are accepted first. The kernel
+ * refuses later connections.
  */
 #include <sys/socket.h>
 
@@ -55,7 +56,7 @@ httpd_drain_idle_ms(const struct httpd *h, uint64_t ms)
 	return ms;
 }
 
-/* Is there input in its socket? Its request may be there already. */
+/* Tells whether the connection's socket has input, which may be a request. */
 bool
 httpd_drain_has_input(const struct httpd_req *r)
 {
@@ -73,8 +74,8 @@ accept_rest(struct httpd *h)
 	socklen_t len = sizeof(ss);
 	int fd, from = evconnlistener_get_fd(h->listener);
 
-	/* At most a queue's worth: a client that connects again and again must
-	 * not keep us. */
+	/* Accepts at most as many as the queue holds, so that a client that
+	 * connects again and again can't keep us here. */
 	for (int left = SOMAXCONN; left > 0 &&
 	    (fd = accept4(from, (struct sockaddr *)&ss, &len,
 		 SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;
@@ -84,7 +85,7 @@ accept_rest(struct httpd *h)
 	}
 }
 
-/* Shortens the wait of connections whose request is not there yet. */
+/* Shortens the time of connections on which no request has begun. */
 static void
 hurry_idle(struct httpd *h)
 {
@@ -100,8 +101,8 @@ hurry_idle(struct httpd *h)
 	}
 }
 
-/* Ends the rest when time is over: whoever has sent half a request is told to
- * send it elsewhere. */
+/* Ends the rest when the time is over. A client that has sent a part of a
+ * request gets 503. */
 static void
 refuse_rest(struct httpd *h)
 {
@@ -183,7 +184,7 @@ httpd_drain(struct httpd *h, const struct httpd_draining *d)
 	hurry_idle(h);
 	h->drain_timer = evtimer_new(h->base, on_drain, h);
 	if (h->drain_timer == NULL || event_add(h->drain_timer, &tv) != 0)
-		done(h); /* no memory: at once, as without a drain */
+		done(h); /* without memory: ends at once */
 	else
 		httpd_drain_left(h);
 }

@@ -13,15 +13,16 @@ httpd_files(unsigned connections, unsigned reserved)
 	struct rlimit files;
 	rlim_t need = (rlim_t)connections + reserved;
 
-	/* The soft limit of most systems, 1024, is there for programs that call
-	 * select(2). */
+	/* On most systems the soft limit is 1024 only for the sake of programs
+	 * that call select(2), so it is raised. */
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
 		return connections;
 	files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
 		return connections;
-	/* Where descriptors are few, half of them are for the rest. */
+	/* If there are few descriptors, half of them are for the rest of the
+	 * process. */
 	if (files.rlim_cur / 2 >= reserved)
 		return (unsigned)files.rlim_cur - reserved;
 	return files.rlim_cur >= 2 ? (unsigned)files.rlim_cur / 2 : 1;

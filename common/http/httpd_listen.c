@@ -14,8 +14,9 @@
 
 #include "httpd_internal.h"
 
-/* Writes a peer's text and counting key. An IPv6 source counts by its /64,
- * which is one subscriber's. */
+/* Writes a peer's address as text, and the key by which its connections are
+ * counted. An IPv6 source is counted by its /64, which belongs to one
+ * subscriber. */
 void
 httpd_listen_source(
     const struct sockaddr *sa, char text[HTTPD_SOURCE_MAX], uint8_t key[16])
@@ -61,7 +62,7 @@ httpd_listen_unix(const char *path, struct err *err)
 		return err_sys(err, FAILURE_INTERNAL, "socket");
 	unlink(path);
 	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
-	    chmod(path, 0666) < 0) { /* its directory guards access */
+	    chmod(path, 0666) < 0) { /* the path's directory guards access */
 		err_sys(err, FAILURE_INTERNAL, "%s", path);
 		close(fd);
 		return -1;
@@ -129,8 +130,9 @@ option(int fd, int name)
 }
 
 /*
- * Refuses mistakes of a unit's author: a datagram socket, a connection
- * (Accept=yes) or a FIFO would look like a server that never gets a request.
+ * Refuses a datagram socket, a connection (Accept=yes) and a FIFO. They are
+ * mistakes of the unit's author, and would look like a server that never gets a
+ * request.
  */
 int
 httpd_listen_inherited(
@@ -171,7 +173,7 @@ httpd_listen_inherited(
 		httpd_listen_source(&a.sa, text, key);
 		snprintf(address_out, len, "%s", text);
 	} else if (a.un.sun_path[0] == '\0') {
-		/* An abstract name ends with its length, not with a NUL. */
+		/* No NUL ends an abstract name; salen tells its length. */
 		snprintf(address_out, len, "@%.*s",
 		    (int)(salen - sizeof(a.un.sun_family)) - 1,
 		    a.un.sun_path + 1);

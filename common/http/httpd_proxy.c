@@ -1,11 +1,11 @@
 /*
  * The PROXY header that begins a balancer's connection.
  *
- * Only the addresses that the setting lists may send it, and the kernel says
- * which address a connection has. Any other client is refused before a byte is
- * read. So a client that reaches the listener past the balancer can't name
- * itself as it likes. The address in the header counts for
- * max_connections_per_source, and nothing here gives an address a right.
+ * Only the addresses that proxy_protocol_from lists may send the header, and
+ * the kernel says which address a connection has. Any other client is refused
+ * before a byte is read. So a client that reaches the listener without the
+ * balancer can't name itself as it likes. The address in the header counts for
+ * max_connections_per_source and gives no right.
  */
 #include <stdio.h>
 
@@ -41,8 +41,9 @@ httpd_proxy_take(struct httpd_req *r)
 		return;
 	}
 	evbuffer_drain(r->in, (size_t)took);
-	/* The balancer's own connection checks that we live. It counts among
-	 * all only, like one whose client has no IP address. */
+	/* The balancer itself makes a `local` connection, to check that we
+	 * live. Such a connection counts for max_connections only, and so does
+	 * one whose client has no IP address. */
 	if (p.local || !p.client)
 		return;
 	httpd_listen_source(

@@ -1,11 +1,12 @@
 /*
  * The reading half of a connection: bytes from the socket to the parser, one
- * request at a time to its owner.
+ * request at a time to the owner.
  *
- * One recv(2) reads into a buffer of the whole server, from which the parser is
- * fed. Nearly always that is one whole request, and only the bytes that the
- * parser took are kept. Input that comes while a request is being answered
- * stays with the connection, up to HTTPD_READ_MAX and one such buffer.
+ * One recv(2) reads into a buffer that all connections of the server share, and
+ * from there the parser is fed. Nearly always the buffer holds one whole
+ * request, so that no byte has to be kept for the connection. Input that comes
+ * while a request is being answered stays with the connection, up to
+ * HTTPD_READ_MAX and one such buffer.
  */
 #include <errno.h>
 
@@ -18,9 +19,10 @@ waiting(const struct httpd_req *r)
 }
 
 /*
- * Throws input after a last answer away. Closing with bytes unread would make
- * the kernel send a reset, and the client would lose the answer that tells what
- * was wrong (RFC 9112 section 9.6). true: enough was thrown away.
+ * Throws away input that comes after the last answer. Closing with bytes unread
+ * would make the kernel send a reset, and the client would lose the answer that
+ * tells what was wrong (RFC 9112 section 9.6). true: more than HTTPD_LINGER_MAX
+ * bytes were thrown away.
  */
 bool
 httpd_read_discard(struct httpd_req *r)
@@ -31,7 +33,7 @@ httpd_read_discard(struct httpd_req *r)
 	return r->lingered > HTTPD_LINGER_MAX;
 }
 
-/* Hands a whole request to the owner. more: something waits after it. */
+/* Hands a whole request to the owner. more: input waits after the request. */
 static void
 dispatch(struct httpd_req *r, bool more)
 {
@@ -46,8 +48,9 @@ dispatch(struct httpd_req *r, bool more)
 	r->in_callback = r->in_dispatch = false;
 	if (r->state != HTTPD_FLUSH)
 		return;
-	/* Usual case: answered at once and nothing pipelined, so ready for the
-	 * next request. Other work is left to the loop. */
+	/* In the usual case the request was answered at once and no input
+	 * waits, so the connection is ready for the next request. All else is
+	 * left to the loop. */
 	if (r->keep_alive && !more &&
 	    evbuffer_get_length(bufferevent_get_output(r->bev)) == 0)
 		httpd_set_state(r, HTTPD_IDLE);
@@ -55,8 +58,8 @@ dispatch(struct httpd_req *r, bool more)
 		event_active(r->later, EV_TIMEOUT, 1);
 }
 
-/* Feeds the parser, up to one whole request. behind: bytes that are already
- * there after these n. Returns how many bytes it took. */
+/* Feeds the parser n bytes, up to the end of one request. behind: number of
+ * bytes that wait after these n. Returns how many bytes the parser took. */
 static size_t
 feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 {
@@ -88,8 +91,8 @@ feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 		case HTTP1_HEAD_DONE:
 			at += used;
 			httpd_set_state(r, HTTPD_BODY);
-			/* Once, and only if the client waits for it (RFC 9110
-			 * 10.1.1). */
+			/* 100 is sent once, and only if the client waits for it
+			 * (RFC 9110 section 10.1.1). */
 			if (http1_request(r->parser)->expect_continue &&
 			    at == n && behind == 0)
 				bufferevent_write(r->bev,
@@ -137,14 +140,14 @@ keep(struct httpd_req *r, const uint8_t *p, size_t n)
 	return evbuffer_add(r->in, p, n);
 }
 
-/* Handles the end of input: a client that shuts its sending side is gone,
- * unless its answer is already on the way. */
+/* Handles the end of input: a client that shuts its sending side counts as
+ * gone, unless its answer is already on the way. */
 static void
 ended(struct httpd_req *r)
 {
 	event_del(r->readable);
 	if (r->state == HTTPD_FLUSH)
-		r->keep_alive = false; /* it may still read its answer */
+		r->keep_alive = false; /* the client may still read it */
 	else
 		httpd_kill_now(r);
 }
@@ -187,7 +190,7 @@ httpd_read_cb(evutil_socket_t fd, short what, void *arg)
 			httpd_kill_now(r);
 		return;
 	}
-	/* More than may wait after the request being answered. */
+	/* The client has sent too much ahead of its answer. */
 	if (r->state >= HTTPD_ANSWER && r->state <= HTTPD_FLUSH &&
 	    waiting(r) >= HTTPD_READ_MAX)
 		httpd_kill_now(r);

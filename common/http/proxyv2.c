@@ -8,7 +8,7 @@
 #include "buf.h"
 
 enum {
-	VERSION = 0x20, /* of byte 12, with the command */
+	VERSION = 0x20, /* high half of byte 12; the low half is the command */
 	LOCAL = 0,
 	PROXY = 1,
 	TCP4 = 0x11, /* byte 13: family and protocol */
@@ -18,13 +18,14 @@ enum {
 	TCP4_BYTES = 12, /* two addresses, two ports */
 	TCP6_BYTES = 36,
 	UNIX_BYTES = 216,
-	ENTRY_TEXT = 64 /* more than an address with its bits */
+	ENTRY_TEXT = 64 /* bytes; more than any ADDRESS/BITS */
 };
 
 static const uint8_t signature[12] = {
     '\r', '\n', '\r', '\n', '\0', '\r', '\n', 'Q', 'U', 'I', 'T', '\n'};
 
-/* Takes the address, if the family has one, out of `len` bytes at p. */
+/* Reads the client's address, if the family has one, from the `len` bytes at p.
+ * 0, or -1 with the reason. */
 static int
 take_from(const uint8_t *p, size_t len, int family, struct proxyv2 *out,
     struct err *e)

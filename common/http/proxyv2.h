@@ -17,15 +17,16 @@
 
 enum {
 	PROXYV2_HEAD = 16,
-	/* Addresses and TLVs: balancers send some hundred bytes; names of a
-	 * TLS client's certificate some more. Skipped unread. */
+	/* Bytes of addresses and TLVs. Balancers send some hundred, and more
+	 * with names of a TLS client's certificate. The TLVs are skipped
+	 * unread. */
 	PROXYV2_REST_MAX = 2048,
 	PROXYV2_MAX = PROXYV2_HEAD + PROXYV2_REST_MAX
 };
 
 struct proxyv2 {
-	bool local;  /* the balancer's own connection: checks that we live */
-	bool client; /* from is the client's; false: it has no IP address */
+	bool local;  /* the balancer connects itself, to check that we live */
+	bool client; /* from is set; false: the client has no IP address */
 	struct sockaddr_storage from; /* AF_INET or AF_INET6 */
 };
 
@@ -44,11 +45,10 @@ struct proxyv2_from {
 	} entry[PROXYV2_FROM_MAX];
 };
 
-/* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0; -1 with the
- * entry that is not an address or block. "" is an empty list. */
+/* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0, or -1 with err,
+ * which names the wrong entry. "" is an empty list. */
 int proxyv2_from_read(const char *text, struct proxyv2_from *, struct err *);
-/* May this peer send a header? An IPv4-mapped address counts as the IPv4
- * one. */
+/* May this peer send a header? An IPv4-mapped address counts as IPv4. */
 bool proxyv2_from_has(const struct proxyv2_from *, const struct sockaddr *);
 
 #endif

@@ -7,15 +7,16 @@
  *
  * AUTHORISING <-> CONFIRMING (call_confirm.c): a person has to say yes first.
  *
- * ASKING (call_ask.c): the tool asked its client; on the modern wire no request
- * of the client's is open until it answers. KEPT: the call ended before that.
+ * ASKING (call_ask.c): the tool asked its client a question. On the modern wire
+ * the client has no open request until it calls again with the answer. KEPT:
+ * the call ended before the client called again.
  *
  * gatewayd decides nothing here. The credential travels with AUTHORISE, and the
  * answer is an id that works once, for these very arguments, on this listener's
- * socket. A hostile gatewayd could at most not run it. RUN is sent once and
- * never again: if sandboxd goes away in between, this process can't know
- * whether the tool ran, so the client is told exactly that ("lost"). admind and
- * sandboxd close the record without us.
+ * socket. So a hostile gatewayd could at most leave the call out. RUN is sent
+ * once and never again: if sandboxd goes away before it answers, this process
+ * can't know whether the tool ran, so the client is told exactly that ("lost").
+ * admind and sandboxd close the record without us.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,9 @@
 static const char *const state_names[] = {"new", "checking", "authorising",
     "confirming", "running", "asking", "kept", "ended"};
 
-/* Starts or stops the limit on a run. The limit promises an answer in time;
- * while the client is asked the sandbox's clocks count instead. */
+/* Starts or stops the timer that limits a run. It makes sure that the client
+ * gets an answer in time. While the client is asked, sandboxd's timers apply
+ * instead. */
 static void
 late_timer(struct call *c, bool run)
 {
@@ -53,8 +55,8 @@ late_timer(struct call *c, bool run)
 		evtimer_del(c->late);
 }
 
-/* The only place where a call changes state. ENDED releases everything but the
- * call itself. */
+/* Changes a call's state; no other function does. ENDED frees everything but
+ * the call itself. */
 void
 call_set_state(struct call *c, enum call_state s)
 {
@@ -90,8 +92,9 @@ send_cancel(struct call *c)
 	struct ipc_cancel m = {
 	    .execution = c->execution, .failure = FAILURE_KILLED};
 
-	/* If it can't be sent, sandboxd is gone and the call with it, or the
-	 * held context expires by itself. */
+	/* If CANCEL can't be sent, sandboxd is gone, and a running call with
+	 * it. If the call does not run yet, the context that sandboxd holds for
+	 * it expires by itself. */
 	if (sandboxd != NULL)
 		ipc_send(sandboxd, IPC_CANCEL, &m);
 }
@@ -115,8 +118,9 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	body = ipc_bytes(m->body_meta.p, m->body_len);
 	meta = ipc_bytes(
 	    m->body_meta.p + m->body_len, m->body_meta.n - m->body_len);
-	/* Failures of the platform are errors. The tool's own failures are
-	 * results, unless the tool ended the request with an error. */
+	/* Failures of the platform become JSON-RPC errors. The tool's own
+	 * failures become results, unless the tool ended the request with an
+	 * error. */
 	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM &&
 	    f != FAILURE_TOOL_PROTOCOL)
 		call_end_failure(
@@ -139,11 +143,12 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL || f->type != IPC_CALL_EVENT)
 		c->request = 0;
 	if (f == NULL && gone == FAILURE_UPGRADING) {
-		call_end_away(c, true); /* never sent: see run() */
+		call_end_away(c, true); /* RUN was never sent: see run() */
 		return;
 	}
 	if (f == NULL) {
-		/* Too late: kill it if it still runs. Gone: it may have run. */
+		/* If the answer is late, the tool is killed in case it still
+		 * runs. If sandboxd went away, the tool may have run. */
 		if (ipc_client_peer(c->gw->sandboxd) != NULL)
 			send_cancel(c);
 		call_end_failure(c, FAILURE_LOST, 0,
@@ -159,7 +164,7 @@ run_answered(void *arg, struct ipc_frame *f, enum failure gone)
 		if (ipc_decode(f, &ev, NULL) < 0 ||
 		    memcmp(&ev.execution, &c->execution,
 			sizeof(c->execution)) != 0)
-			return; /* lossy anyway */
+			return; /* events may be lost anyway */
 		call_event(c, &ev);
 		return;
 	case IPC_CALL_RESULT:
@@ -203,7 +208,7 @@ late_cb(evutil_socket_t fd, short what, void *arg)
 	run_answered(c, NULL, FAILURE_BUSY);
 }
 
-/* Drops a call that no client waits for, and none will. */
+/* Drops a call. No client waits for it or will come back for it. */
 void
 call_drop(struct call *c)
 {
@@ -250,14 +255,14 @@ run(struct call *c, const struct ipc_run_id *m)
 	c->asked = sandboxd;
 	call_set_state(c, CALL_RUNNING);
 	call_watch(c);
-	/* The time-out of the request itself counts from here and includes
-	 * questions; late_cb comes first where it should. */
+	/* The time-out of the IPC request counts from here and includes the
+	 * time for questions. Without questions late_cb comes first. */
 	if (sandboxd == NULL ||
 	    ipc_request(sandboxd, IPC_RUN, &r,
 		(int)ms + RUN_MARGIN_MS + PARK_TOTAL_MS, run_answered, c,
 		&c->request) < 0)
-		/* It was not sent, so it can't have run. The held context
-		 * expires as refused. */
+		/* RUN was not sent, so the tool can't have run. The context
+		 * that sandboxd holds expires as refused. */
 		call_end_away(c, true);
 }
 
@@ -313,9 +318,9 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL) {
 		/*
 		 * A management tool may have done its work, and admind begins
-		 * tasks by itself. Any other tool can't have run, since its id
-		 * never came here. A request that was never sent has done
-		 * nothing.
+		 * tasks by itself. Any other tool can't have run, since the id
+		 * for RUN never came here. An AUTHORISE that was never sent has
+		 * done nothing.
 		 */
 		if (gone != FAILURE_UPGRADING &&
 		    (name_is_management(c->ex->m.tool) || may_be_task(c->ex)))
@@ -340,7 +345,8 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		call_confirm(c, &pending);
 		return;
 	}
-	/* The tool's own questions are another conversation. */
+	/* The conversation about the approval is over. Questions of the tool
+	 * begin another one. */
 	parked_free(c->parked);
 	c->parked = NULL;
 	if (f->type == IPC_RUN_ID && ipc_decode(f, &id, NULL) == 0) {
@@ -378,7 +384,7 @@ call_authorise(struct call *c)
 	char client[MCP_CLIENT_MAX + 1] = "";
 	uint64_t id;
 
-	/* Legacy requests don't name their client; its HTTP library does. */
+	/* Legacy requests don't name their client, so its User-Agent counts. */
 	if (ex->m.client[0] != '\0')
 		memcpy(client, ex->m.client, sizeof(client));
 	else if (ex->agent != NULL)
@@ -399,7 +405,7 @@ call_authorise(struct call *c)
 		call_end_away(c, false);
 }
 
-/* ---- before: step 11, for tools that ask for it ---- */
+/* ---- before AUTHORISE: step 11 (mcp_request.h) ---- */
 
 static const char *
 header(void *arg, const char *name)
@@ -446,10 +452,11 @@ call_start(struct exchange *ex)
 	struct refusal r;
 	struct call *c;
 
-	/* The request goes on with a call that waits. */
+	/* This request goes on with a call that waits for its client. */
 	if (ex->m.request_state.n > 0) {
 		if (ex->req == NULL) {
-			/* It left already, and its state is still good. */
+			/* The client has left already. Its state stays
+			 * valid. */
 			refusal_set(
 			    &r, FAILURE_KILLED, 0, "The client cancelled.");
 			exchange_refuse(ex, &r);
@@ -477,7 +484,8 @@ call_start(struct exchange *ex)
 	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
-	/* A call by name mirrors no arguments of that tool in headers. */
+	/* In a call by name no header mirrors an argument of the tool that is
+	 * called. */
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL && !ex->m.by_name) {
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
@@ -519,7 +527,8 @@ call_cancel_by_id(
 	}
 }
 
-/* Ends calls whose clients are away: at the end no request would end them. */
+/* Ends the calls whose clients are away. When the process ends, no request
+ * comes that would end them. */
 void
 call_drop_all(struct gateway *gw)
 {

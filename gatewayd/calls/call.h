@@ -6,11 +6,12 @@
 
 #include "exchange.h"
 
-/* ex's message is such a call. Takes the exchange. */
+/* Starts the call that the exchange's message is. Takes the exchange. */
 void call_start(struct exchange *);
 /* Takes a legacy client's response. true: a call had asked for it. */
 bool call_ask_response(struct exchange *);
-/* Takes DECIDED: a person decided. 0, or -1: malformed. */
+/* Takes DECIDED, which says that a person decided. 0, or -1 if it is
+ * malformed. */
 int call_decided(struct gateway *, struct ipc_frame *);
 void call_drop_all(struct gateway *);
 /* Cancels a call, as a modern client does by closing the response. */

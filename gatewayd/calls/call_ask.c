@@ -23,7 +23,7 @@
 
 static void ask(struct call *);
 
-/* Sends the answers, which are complete: the tool goes on. */
+/* Sends the answers, which are complete. The tool goes on. */
 static void
 answer(struct call *c)
 {
@@ -34,9 +34,11 @@ answer(struct call *c)
 
 	buf_init(&b, ARGUMENTS_MAX);
 	questions_answers(c->questions, &b);
-	/* Without memory sandboxd says "not answered" for each. */
+	/* Without memory {} is sent, and sandboxd tells the tool "not answered"
+	 * for each question. */
 	m.json = b.failed ? ipc_bytes("{}", 2) : ipc_bytes(b.p, b.len);
-	/* If it can't be sent, sandboxd is gone, and the call hears of that. */
+	/* If the answers can't be sent, sandboxd is gone, and run_answered() is
+	 * told so. */
 	if (sandboxd != NULL)
 		ipc_send(sandboxd, IPC_CALL_ANSWER, &m);
 	buf_free(&b);
@@ -60,16 +62,16 @@ resume(void *arg, struct exchange *ex)
 		return;
 	}
 	call_watch(c);
-	/* The tool gave up the questions that its client was told, and asks
-	 * others by now. A yes to the old ones is no yes to the new ones, even
-	 * if their keys are the same. */
+	/* The tool has given up the questions that its client was asked, and
+	 * has asked new ones. A yes to an old question must not count for a new
+	 * one, even if the keys are the same. */
 	if (c->questions != NULL && questions_number(c->questions) != c->put)
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	ask(c);
 }
 
-/* Drops a call whose client did not come back. The tool has heard that long
- * ago, from sandboxd's timer, or is killed now. */
+/* Drops a call whose client did not come back. Either sandboxd's timer told the
+ * tool long ago that no answer came, or the tool is killed now. */
 static void
 expired(void *arg)
 {
@@ -139,7 +141,8 @@ call_ask_response(struct exchange *ex)
 	if (!ex->has_session || m->id.n == 0)
 		return false;
 	TAILQ_FOREACH(c, &ex->gw->calls, all) {
-		/* Only within the session, which is of this principal. */
+		/* Only calls of the same session count. The session belongs to
+		 * this principal. */
 		if (c->state != CALL_ASKING || c->ex == NULL ||
 		    c->questions == NULL || !c->ex->has_session ||
 		    memcmp(&c->ex->session.id, &ex->session.id,
@@ -162,20 +165,21 @@ ask(struct call *c)
 {
 	struct exchange *ex = c->ex;
 
-	/* Away: it is asked when it is back. */
+	/* A client that is away is asked when it is back. */
 	if (ex == NULL || c->questions == NULL) {
 		call_set_state(
 		    c, c->questions == NULL ? CALL_RUNNING : CALL_ASKING);
 		return;
 	}
 	questions_declared(c->questions, ex->m.declared, ex->m.rev);
-	/* Answers belong to the first questions after the request that brings
-	 * them: a tool that asks again wants new answers. */
+	/* Answers count only for the first questions after the request that
+	 * brings them, because a tool that asks again wants new answers. */
 	if (ex->m.modern) {
 		questions_take(c->questions, ex->m.input_responses);
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	}
-	/* The client's answer would come to another process. */
+	/* After the restart the client's answer would come to another
+	 * process. */
 	if (c->gw->draining)
 		questions_fail(c->questions, "The server is being restarted.");
 	if (questions_open(c->questions) == 0)

@@ -1,9 +1,9 @@
 /*
  * A call that waits for a person's yes, in both eras.
  *
- * admind answered AUTHORISE with PENDING. DECIDED comes when a person decided,
- * and the call is authorised once more, naming the request: admind then lets it
- * run, refuses it with the reason, or answers PENDING again.
+ * admind answered AUTHORISE with PENDING. DECIDED comes when a person decided.
+ * Then AUTHORISE is sent again and names the approval request: admind lets the
+ * call run, refuses it with the reason, or answers PENDING again.
  *
  * Modern: the request is answered "input_required" with requestState only
  * (parked.h); the client calls again. A retry that comes before the decision is
@@ -11,8 +11,8 @@
  * so thousands of times.
  *
  * Legacy: the request waits on its event stream, whose comments keep it alive.
- * A client without one is told to call again later: admind finds the same
- * request by principal, tool and arguments.
+ * A client without an event stream is told to call again later. admind then
+ * finds the same approval request by principal, tool and arguments.
  *
  * A hostile gatewayd could ask for calls here, which fills a bounded queue. It
  * can't approve, and without another principal's credential it can't run a call
@@ -29,12 +29,12 @@
 #include "stream.h"
 
 enum {
-	HOLD_MS = 20 * 1000,  /* below proxies' and clients' 60 s */
-	AGAIN_MS = 30 * 1000, /* asks again by itself, should DECIDED be lost */
-	/* A state lives longer than its request, so that a late client hears
-	 * how it ended. */
+	HOLD_MS = 20 * 1000,  /* below the 60 s of proxies and clients */
+	AGAIN_MS = 30 * 1000, /* asks again in case DECIDED was lost */
+	/* A requestState is valid for this long after its approval request
+	 * ended, so that a late client hears how the request ended. */
 	GRACE_MS = 60 * 1000,
-	AFTER_MS = 100 /* past the expiry, by admind's clock too */
+	AFTER_MS = 100 /* so that admind's clock is past the expiry, too */
 };
 
 static bool
@@ -74,7 +74,7 @@ expired(void *arg)
 	call_drop(c);
 }
 
-/* Tells the request's id and time to a client that can't wait. */
+/* Tells the approval request's id and expiry to a client that can't wait. */
 static void
 tell_later(struct call *c)
 {
@@ -130,7 +130,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (c->state != CALL_CONFIRMING || c->ex == NULL)
 		return;
-	/* When the request's time is over, admind says how it ended. */
+	/* After the approval request's expiry admind says how the request
+	 * ended. */
 	if (c->ex->m.modern && now_us() / 1000 < c->expires_ms)
 		park(c);
 	else
@@ -166,11 +167,11 @@ call_confirm(struct call *c, const struct ipc_pending *m)
 	if (c->cancelled) {
 		end(c, FAILURE_KILLED, "The client cancelled.");
 	} else if (decided) {
-		/* The decision came while this was on its way. */
+		/* DECIDED came before this PENDING was read. */
 		again(c);
 	} else if (c->gw->draining) {
-		tell_later(c); /* a state of this process would soon mean
-				* nothing */
+		tell_later(c); /* this process ends soon, so a requestState
+				* would be useless */
 	} else if (c->ex->m.modern) {
 		if (c->held)
 			wait_for(c, HOLD_MS);
@@ -199,7 +200,7 @@ call_decided(struct gateway *gw, struct ipc_frame *f)
 		if (c->state == CALL_AUTHORISING)
 			c->decided = true;
 		else if (c->state == CALL_CONFIRMING && c->ex != NULL)
-			again(c); /* may end it */
+			again(c); /* may free c */
 	}
 	return 0;
 }
@@ -216,8 +217,8 @@ call_confirm_all_later(struct gateway *gw)
 	}
 }
 
-/* Ends a call that no client waits for any more. The request stays in the queue
- * until its time is over: the same call may come again. */
+/* Ends a call that no client waits for any more. The approval request stays in
+ * the queue until it expires, because the same call may come again. */
 void
 call_confirm_end(struct call *c)
 {

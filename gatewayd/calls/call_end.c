@@ -1,5 +1,5 @@
-/* Ends a call: its exchange takes the answer. While its client is away (it was
- * asked something), the end is kept for it. */
+/* Ends a call: its exchange takes the answer. While the client is away (because
+ * it was asked something), the end is kept for the client. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +33,9 @@ call_end_answer(struct call *c, int status, struct buf *b)
 }
 
 /* Keeps the end of a call whose client is away, until the client is back or its
- * time is over, and only within the bounds on kept results. Without memory for
- * the end the client is told that the state it brings is not valid. */
+ * requestState expires. A result beyond the bounds on kept results is lost.
+ * Without memory the client is later told that its requestState is not
+ * valid. */
 static void
 keep(struct call *c, const struct refusal *r, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta)
@@ -103,8 +104,6 @@ call_end_away(struct call *c, bool sandboxd)
 	call_end_refused(c, &r);
 }
 
-/* Ends the call with a result from elsewhere. f: why it is an isError result,
- * or NONE. */
 void
 call_end_result(struct call *c, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta)
@@ -146,7 +145,8 @@ call_end_kept(struct call *c)
 	struct call_kept k = *c->kept;
 	struct refusal r = k.refusal;
 
-	/* Taken out first: the call ends, and frees all it has. */
+	/* Taken out of c first, because the functions below free c and all that
+	 * it has. */
 	c->gw->kept_bytes -= k.bytes;
 	share_drop(c->share, k.bytes);
 	free(c->kept);

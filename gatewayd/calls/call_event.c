@@ -1,6 +1,6 @@
 /* Passes on a running call's messages before its result: progress, log lines,
- * questions, hints. All of it is foreign: sandboxd checked it, and it is
- * checked again here. All but the questions may be lost. */
+ * questions, hints. The messages come from a tool. sandboxd checked them, and
+ * they are checked again here. All messages but the questions may be lost. */
 #include <string.h>
 
 #include "call_internal.h"
@@ -34,14 +34,14 @@ progress(struct call *c, struct ipc_bytes params)
 	buf_free(&b);
 }
 
-/* Returns the least level of log lines that this request wants; -1: none. A
- * modern request says so itself; a legacy one by its session, and without a
- * session it can't. */
+/* Returns the least level of the log lines that this request wants, or -1 for
+ * none. A modern request names the level. For a legacy request it is the
+ * session's level; without a session there is none. */
 static int
 log_level(const struct exchange *ex)
 {
 	if (ex == NULL)
-		return -1; /* away: no client to hear it */
+		return -1; /* the client is away */
 	if (ex->m.modern)
 		return ex->m.log_level;
 	return ex->has_session

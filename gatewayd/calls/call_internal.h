@@ -12,10 +12,10 @@ enum call_state {
 	CALL_NEW,
 	CALL_CHECKING,
 	CALL_AUTHORISING,
-	CALL_CONFIRMING, /* a person has to say yes; ex may be away */
+	CALL_CONFIRMING, /* a person has to approve; ex may be NULL */
 	CALL_RUNNING,
-	CALL_ASKING, /* it asked its client; ex may be away */
-	CALL_KEPT,   /* it ended while its client was away */
+	CALL_ASKING, /* the tool asked the client; ex may be NULL */
+	CALL_KEPT,   /* the call ended while its client was away */
 	CALL_ENDED
 };
 
@@ -36,26 +36,26 @@ struct call {
 	 * "input_required", and the client will come back. */
 	struct exchange *ex;
 	enum call_state state;
-	bool cancelled; /* by its client; CANCEL goes once there is an id */
+	bool cancelled; /* by the client; CANCEL needs an id first */
 	char tool[MCP_NAME_MAX + 1]; /* for the log */
 	struct ipc_id execution;     /* from RUNNING on */
-	uint64_t request;            /* RUN's id at `asked`; 0: answered */
-	struct ipc_peer *asked;      /* until answered: exists, closing or
-				      * not */
+	uint64_t request;            /* id of RUN sent to `asked`; 0: none */
+	struct ipc_peer *asked;      /* valid until RUN is answered, even if it
+				      * is closing */
 	uint64_t limit_ms;           /* of the run, with a margin */
-	struct event *late;          /* RUNNING: no result within limit_ms */
-	struct event *quiet;         /* nothing was heard for a while */
+	struct event *late;          /* fires if no result came in limit_ms */
+	struct event *quiet;         /* fires if the client waits quiet_ms */
 	struct questions *questions; /* the newest, or NULL */
-	uint32_t put;                /* number of the questions its client
-				      * got */
-	struct parked *parked;       /* the conversation, or NULL */
+	uint32_t put;                /* number of the questions last put to the
+				      * client */
+	struct parked *parked;       /* conversation with the client, or NULL */
 	struct call_kept *kept;      /* KEPT */
-	struct share *share; /* the caller's; kept results count there */
+	struct share *share; /* of the caller; kept results count in it */
 	/* --- from CONFIRMING on --- */
-	struct ipc_id approval; /* the request; zero: none */
-	uint64_t expires_ms;    /* of the request, Unix time */
+	struct ipc_id approval; /* the approval request; zero: none */
+	uint64_t expires_ms;    /* end of that request, Unix time */
 	bool decided;           /* a decision came during AUTHORISING */
-	bool held;              /* its client came back and waits a while */
+	bool held;              /* the client called again and waits here */
 	struct event *again;
 };
 
@@ -65,26 +65,26 @@ void call_set_state(struct call *, enum call_state);
 void call_watch(struct call *);
 /* Ends a call without an answer and frees it. */
 void call_drop(struct call *);
-/* Asks admind, for the first time or once more. */
+/* Sends AUTHORISE to admind, for the first time or again. */
 void call_authorise(struct call *);
 
-/* call_end.c: each ends the call, or keeps how it ended for a client that is
- * away. */
+/* call_end.c: each of these ends the call. While the client is away, the end is
+ * kept for the client. */
 void call_end_refused(struct call *, const struct refusal *);
 void call_end_failure(
     struct call *, enum failure, uint64_t retry_ms, const char *text);
 /* Ends the call because sandboxd, or else admind, is not connected. */
 void call_end_away(struct call *, bool sandboxd);
-/* Ends the call with a result from elsewhere. f: why it is an isError result,
- * or NONE. */
+/* Ends the call with a result of sandboxd or admind. f says why it is an
+ * isError result, or is NONE. */
 void call_end_result(struct call *, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta);
-/* Ends the call with a finished answer; never while the client is away. Takes
- * b. */
+/* Ends the call with a finished answer. Takes b. Must not be called while the
+ * client is away. */
 void call_end_answer(struct call *, int status, struct buf *b);
-/* Answers the client of a KEPT call, which is back. */
+/* Answers the client of a KEPT call. The client is back. */
 void call_end_kept(struct call *);
-/* Frees the kept end. */
+/* Frees the kept end, if there is one. */
 void call_end_forget(struct call *);
 
 /* call_event.c */
@@ -94,10 +94,10 @@ void call_event(struct call *, const struct ipc_call_event *);
 void call_confirm(struct call *, const struct ipc_pending *);
 /* Ends a call in CONFIRMING. */
 void call_confirm_end(struct call *);
-/* Tells each client that waits here to call again later. */
+/* Tells each client whose call is in CONFIRMING to call again later. */
 void call_confirm_all_later(struct gateway *);
 
-/* call_ask.c: CALL_EVENT of kind 3. */
+/* call_ask.c: takes a CALL_EVENT of kind CALL_EVENT_ASK. */
 void call_ask_questions(struct call *, const struct ipc_call_event *);
 
 #endif

@@ -18,8 +18,8 @@ struct parked {
 	struct parked_binding binding;
 	struct ipc_hash principal;
 	uint64_t expires_ms; /* Unix time */
-	uint32_t round;      /* of the last text given out */
-	bool waits;          /* the last text was not used yet */
+	uint32_t round;      /* of the last requestState given out */
+	bool waits;          /* the last requestState was not used yet */
 	struct event *timer;
 	const struct parked_owner *owner;
 	void *arg;
@@ -71,9 +71,10 @@ put_be(uint8_t *p, uint64_t v, int n)
 	}
 }
 
-/* Digests the parts of a request. Each part is digested by itself, so none can
- * be moved into another. The requestState has its own key: the session key's
- * other use, tokens, can't be made to sign one. */
+/* Digests the parts of a request. Each part is digested by itself, so no bytes
+ * can be moved from one part into another. mac() has a key of its own, so the
+ * session key's other use, session ids, can't be made to sign a
+ * requestState. */
 static void
 bind_to(const struct exchange *ex, struct parked_binding *out)
 {
@@ -90,8 +91,8 @@ bind_to(const struct exchange *ex, struct parked_binding *out)
 	sha256(part, sizeof(part), &out->of);
 }
 
-/* Makes the MAC over the written bytes and the binding, which is not
- * written. */
+/* Makes the MAC over the written bytes and the binding. The binding itself is
+ * not written. */
 static void
 mac(const struct gateway *gw, const uint8_t plain[PARKED_PLAIN_LEN],
     const struct parked_binding *binding, struct ipc_hash *out)
@@ -155,8 +156,9 @@ on_expired(evutil_socket_t fd, short what, void *arg)
 	owner->expired(its);
 }
 
-/* Ends only entries that wait. Between resume and the next state an entry has a
- * request, which ends as any other does. */
+/* Ends only entries whose client is away. Between resume and the next
+ * parked_state an entry has an open request, which ends as any other request
+ * does. */
 void
 parked_end(struct gateway *gw, struct ipc_bytes principal)
 {
@@ -229,8 +231,9 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	return p;
 }
 
-/* Returns the entry that a state names, or NULL. The MAC comes first: nothing
- * of a forged text is read, and the answer says nothing of what waits here. */
+/* Returns the entry that ex's requestState names, or NULL. The MAC is checked
+ * first, so nothing of a forged text is read, and the answer tells nothing
+ * about the entries. */
 static struct parked *
 find(const struct exchange *ex)
 {

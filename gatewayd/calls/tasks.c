@@ -148,8 +148,8 @@ tasks_serve(struct exchange *ex)
 		    REQUIRED);
 		return;
 	}
-	/* A text that is no id of ours is no task: the same answer as for a
-	 * wrong id. */
+	/* A text that is no id names no task, so the answer is the same as for
+	 * a wrong id. */
 	if (mcp_json_text(ex->m.task_id, text, sizeof(text)) == -1 ||
 	    uuid_parse(text, strlen(text), &id) == -1) {
 		refuse(ex, FAILURE_UNKNOWN_TASK, 0, "you have no such task");
@@ -173,16 +173,16 @@ tasks_serve(struct exchange *ex)
 /* ---- a call that became a task ---- */
 
 /*
- * A task that asked before its client was told of it (task mode
- * after_questions). The questions go out as those of a call do, and the request
- * that brings the answers is told of the task. Between the two nothing runs
- * here, and the task itself waits in the sandbox.
+ * A task that asked questions before its client was told of the task (task mode
+ * after_questions). The questions are sent as those of a call are. The request
+ * that brings the answers gets the task as its result. Between these two
+ * requests nothing runs here, and the task waits in the sandbox.
  */
 struct asking {
 	struct gateway *gw;
 	struct ipc_id task;
 	struct parked *parked;
-	struct exchange *ex; /* admind has its answers */
+	struct exchange *ex; /* its answers were sent to admind */
 	uint64_t expires_ms;
 	char credential[]; /* to end the task if no client comes back */
 };
@@ -308,8 +308,8 @@ tasks_created(struct exchange *ex, const struct ipc_task_state *t)
 {
 	struct ipc_bytes questions;
 
-	/* Closing the response is how a modern client cancels, and this one
-	 * never heard the task's id: it could not fetch the outcome. */
+	/* A modern client cancels by closing the response. This client never
+	 * heard the task's id, so it could not fetch the outcome. */
 	if (ex->req == NULL) {
 		(void)ask_cancel(
 		    ex->gw, ex->credential, &t->task, ignore, NULL);
@@ -337,9 +337,9 @@ telling_free(struct telling *x)
 	free(x);
 }
 
-/* Takes the state that a client would see by tasks/get, asked for with the
- * credential of the streams that are told. If that credential has ended, so do
- * the streams. */
+/* Takes the state that a client would see by tasks/get. It was asked for with
+ * the credential of the streams that are told. If that credential has ended,
+ * these streams end, too. */
 static void
 tell(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -377,8 +377,8 @@ struct change {
 	const struct ipc_task_changed *m;
 };
 
-/* Asks with one credential. Without memory its streams hear nothing, as if
- * their client did not read. */
+/* Asks for the task's state with one credential. Without memory the streams of
+ * this credential are told nothing, as if their client did not read. */
 static void
 ask_for(void *arg, const char *credential)
 {

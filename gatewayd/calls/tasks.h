@@ -2,8 +2,9 @@
  * Tasks on the wire: the extension io.modelcontextprotocol/tasks (2026-07-28).
  *
  * gatewayd keeps nothing of a task. It asks admind for the task's state with
- * each request, and admind checks each time whose the task is. So any gateway
- * of the listener serves it, also one that was started later than the task.
+ * each request, and admind checks each time whether the task is this client's.
+ * So any gateway of the listener serves the task, also one that was started
+ * later than the task.
  */
 #ifndef TASKS_H
 #define TASKS_H
@@ -13,8 +14,8 @@
 /* Serves tasks/get, tasks/update, tasks/cancel. Takes the exchange. */
 void tasks_serve(struct exchange *);
 /* Answers ex, whose tools/call became a task, with CreateTaskResult. If the
- * task asks before its client shall know of it, the questions go out first.
- * Takes the exchange. */
+ * task asks questions before its client is to know of the task, the questions
+ * are sent first. Takes the exchange. */
 void tasks_created(struct exchange *, const struct ipc_task_state *);
 /* Takes TASK_CHANGED: tells the streams that watch the task. 0, or -1:
  * malformed. */

@@ -1,10 +1,11 @@
 /*
  * CREDENTIAL_ENDED: a token was revoked, or its time is over.
  *
- * All that is held for it goes before the message is answered: its identity is
- * forgotten, its streams end, its calls are cancelled, and calls that wait for
- * its client to come back are dropped. admind sends this; a client can't.
- * admind and the sandbox end what runs by way of another gateway.
+ * All that is held for the token ends before the message is answered: its
+ * identity is forgotten, its streams end, its calls are cancelled, and calls
+ * that wait for its client to come back are dropped. Only admind sends this
+ * message; a client can't. Calls through other gateways are ended by admind and
+ * sandboxd.
  */
 #include <string.h>
 
@@ -14,9 +15,9 @@
 #include "parked.h"
 #include "stream.h"
 
-/* Returns the next call to cancel. Each call_cancel() may end other calls, or
- * none, so the list is begun again as long as there is a call that was not
- * told. */
+/* Returns the next call to cancel, or NULL. A call_cancel() may end other
+ * calls, so each search begins at the head of the list. ex->ended marks the
+ * exchanges whose call was returned. */
 static struct call *
 next_call(struct gateway *gw, const struct ipc_hash *credential)
 {

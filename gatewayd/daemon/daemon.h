@@ -6,7 +6,7 @@
 
 #include "gateway.h"
 
-/* gateway.c. gw->proc must be filled in before. 0 or -1. */
+/* gateway.c. Fills in the state; gw->proc must be filled in before. 0 or -1. */
 int gateway_init(struct gateway *);
 int gateway_connect(struct gateway *, struct err *);
 /* Accepts no connections until both links are up, for PATIENCE_MS at most. Call

@@ -4,21 +4,21 @@
  *	at once		calls that wait for a person's yes are told to come
  *			again (the request waits in admind); no client is asked
  *			anything more, and no event stream is opened
- *	until the time	calls are answered as always, by connections that end
- *			with it (httpd_drain)
- *	nothing else	event streams end, each by its last message: last,
- *	is left		since their clients come back at once
+ *	until the time	calls are answered as always; an answer ends its
+ *	is over		connection (httpd_drain)
+ *	nothing else	event streams end, each with its last message; they
+ *	is left		are last, since their clients come back at once
  *	time is over	the links to admind and sandboxd close: calls still
- *			under way end by their own code for that case,
- *			`lost` where the tool may have run, else `upgrading`
+ *			under way end as after a broken link, with `lost` if
+ *			the tool may have run, else `upgrading`
  *
- * A call that runs on in sandboxd then is one whose gateway is gone, as after a
- * crash: it goes on to its own limit, and its record says undelivered. That is
- * why the link closes before the client is told: a result that came after that
+ * A call that still runs in sandboxd then has lost its gateway, as after a
+ * crash: it goes on up to its own limit, and its record says undelivered. The
+ * link closes before the client is told, because a result that came after that
  * would be recorded as delivered.
  *
- * Calls and answers that wait here for clients that are away hold nothing up
- * and end with the process. The tool hears that no client can be asked any
+ * Calls and kept results whose clients are away do not delay the end. They end
+ * with the process, and a tool that asks hears that no client can be asked any
  * more.
  */
 #include <event2/event.h>
@@ -44,7 +44,7 @@ late(void *arg)
 	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
 	gw->admind = NULL;
-	/* The link is gone, so a retry would have nothing to ask. */
+	/* The link is gone, so a retry could send nothing. */
 	if (gw->attach_retry != NULL)
 		event_del(gw->attach_retry);
 }

@@ -1,7 +1,7 @@
 /*
- * The process's state, and its two links: admind decides, sandboxd runs.
- * Neither is ever told who may do what: the socket a message arrives on says
- * which listener this is.
+ * The process's state, and its links to admind, which decides, and to sandboxd,
+ * which runs. This process never tells them who may do what. The socket on
+ * which a message arrives tells them which listener this is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,8 @@ attach_retry_cb(evutil_socket_t fd, short what, void *arg)
 	attach(arg);
 }
 
-/* GW_CONFIG: admind names the listener, as it knows it by the socket, and sends
- * the key. */
+/* Takes GW_CONFIG: admind names the listener, which it knows by the socket, and
+ * sends the session key. */
 static void
 attached(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -86,8 +86,8 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		memcpy(gw->session_key, m.session_key.p, KEY_LEN);
 		gw->has_key = true;
 		gw->attached = true;
-		/* Tells the changes made while this process could hear none;
-		 * then all that was due before. */
+		/* Tell the changes that were made while the link was down, then
+		 * all that was due before. */
 		if (!gw->seen || gw->revision != m.revision)
 			stream_notify_lists(gw, STREAM_ALL_LISTS);
 		gw->seen = true;
@@ -123,8 +123,8 @@ forget(struct gateway *gw)
 	identity_cache_drop(gw->identities);
 }
 
-/* A cached identity may have been revoked while this process could hear of
- * nothing. */
+/* Forgets cached identities, because one may have been revoked while the link
+ * was down, and attaches. */
 static void
 admind_up(struct ipc_peer *p, void *arg)
 {
@@ -157,16 +157,16 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	case IPC_CATALOGUE_CHANGED:
 		if (ipc_decode(f, &changed, NULL) < 0)
 			return -1;
-		/* Dropped before the answer: the approval, stop or revocation
-		 * that waits for this answer then holds here. */
+		/* Forget before the answer. admind's approval, stop or
+		 * revocation waits for the answer, so it then holds here. */
 		forget(gw);
 		/* An admind that has just started announces a revision that
 		 * streams were told of already. */
 		if (gw->seen && changed.revision != gw->revision)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
-		/* An admind that stops takes no answer any more; its own frames
-		 * come after this one. */
+		/* An admind that stops takes no answer any more. That is no
+		 * error here, since more frames of it may follow. */
 		(void)ipc_answer_ok(p, f->request);
 		return 0;
 	case IPC_CREDENTIAL_ENDED:
@@ -208,7 +208,7 @@ sandboxd_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	return -1;
 }
 
-/* Connects to a process by a socket of this listener's own name. */
+/* Connects to a process by the socket that is named after this listener. */
 static struct ipc_client *
 client(struct gateway *gw, const char *process, enum ipc_role role,
     const struct ipc_handlers *h, struct err *err)
@@ -280,7 +280,8 @@ gateway_connect(struct gateway *gw, struct err *err)
 void
 gateway_free(struct gateway *gw)
 {
-	/* Clients first: their cancellations can still be sent. */
+	/* Free the clients' connections first, while cancellations of their
+	 * calls can still be sent. */
 	stream_shutdown(gw);
 	httpd_free(gw->httpd);
 	gw->httpd = NULL;

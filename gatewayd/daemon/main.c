@@ -20,8 +20,8 @@
 #include "proxyv2.h"
 #include "service.h"
 
-/* Writes the address for others to read (port 0 becomes a real one). It is
- * written beside and moved over, so that no process reads half of it. */
+/* Writes the address, with its real port, to a file for other processes. A new
+ * file is written and renamed, so that no process reads half of the address. */
 static void
 write_address(const char *path, const char *address)
 {
@@ -87,8 +87,8 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	/*
 	 * Use the service manager's listener if there is one: then this process
 	 * has no network at all, and connections wait while it is restarted.
-	 * Else open our own. The tunnel's proxy is on this machine: a unix
-	 * socket, so that only the proxy can reach the listener.
+	 * Otherwise open one. The tunnel's proxy is on this machine, so its
+	 * listener is a unix socket, which only the proxy can reach.
 	 */
 	if (inherited >= 0)
 		gw->httpd = httpd_new_inherited(gw->proc.base, inherited, &l,
@@ -110,7 +110,7 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	log_event(LOG_LV_INFO, "listening", "on %s", address);
 }
 
-/* The line of `systemctl status`. */
+/* For the line that `systemctl status` shows. */
 struct status {
 	const struct gateway *gw;
 	char address[128];
@@ -154,8 +154,8 @@ main(int argc, char **argv)
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");
 	listen_http(&gw, status.address, sizeof(status.address));
-	/* libcrypto loads its providers at first use: do so before files are
-	 * shut. */
+	/* libcrypto loads its providers at first use. Use it now, before
+	 * confine_self takes away the right to open files. */
 	sha256("", 0, &warm);
 	hmac_sha256(gw.session_key, "", 0, &warm);
 

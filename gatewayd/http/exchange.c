@@ -4,8 +4,9 @@
  *	copy -> identity -> split and scan -> session -> each message
  *
  * The body is scanned even if the credential is refused, since every error
- * echoes its id. But the scan's result is told only after the credential was
- * found good: 401 and 403 come first and never depend on the body.
+ * echoes the message's id. But the scan's result is told only after the
+ * credential was found good: 401 and 403 come first, and never depend on the
+ * body.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +95,8 @@ finish_poor(struct exchange *ex)
 void
 exchange_answer(struct exchange *ex, int status, struct buf *b)
 {
-	/* Only requests are answered (JSON-RPC 2.0 section 4.1), and messages
-	 * so broken that their kind is unknown. */
+	/* Only requests (JSON-RPC 2.0 section 4.1) and faulty messages are
+	 * answered. */
 	bool silent = ex->m.kind != MCP_REQUEST &&
 	    ex->m.error.failure == FAILURE_NONE && status < 400;
 
@@ -165,10 +166,11 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	int status = 200;
 
 	/*
-	 * 401 and 403 are about the connection, so they are HTTP's. A missing
-	 * capability is 400 where the specification says so. All else is in
-	 * band, since clients take other statuses for a broken transport. A
-	 * message without an id can't be answered in band.
+	 * 401 and 403 are about the connection, so they are HTTP statuses. A
+	 * missing capability is 400 where the specification says so. All other
+	 * failures are told in the JSON-RPC answer with status 200, since
+	 * clients take other statuses for a broken transport. A message without
+	 * an id has no JSON-RPC answer, so it gets the status.
 	 */
 	if (fi->http_status == 401 || fi->http_status == 403 ||
 	    (r->failure == FAILURE_CAPABILITY_REQUIRED && ex->m.modern) ||
@@ -176,7 +178,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		status = fi->http_status;
 	if (status == 200 && to.id.n == 0)
 		status = 503;
-	/* HTTP says it too: whole seconds, rounded up (RFC 9110 section
+	/* Retry-After has whole seconds, rounded up (RFC 9110 section
 	 * 10.2.3). */
 	if (status == 503 && r->retry_after_ms > 0 && ex->req != NULL &&
 	    !ex->streaming && !ex->members.array) {
@@ -272,7 +274,7 @@ exchange_notify(
 
 	if (ex->members.array || !ex->accepts_sse)
 		return false;
-	/* Progress is lossy; the result is not. */
+	/* Progress may be lost; the result may not. */
 	if (ex->slow || (ex->req == NULL && !stream_post_kept(ex)))
 		return true;
 	buf_init(&b, IPC_FRAME_MAX * 2);
@@ -285,8 +287,8 @@ exchange_notify(
 	return true;
 }
 
-/* Sends a request also to a slow client, whose queue takes it: a call asks one
- * thing at a time. */
+/* Sends the request even to a slow client. The client's queue stays short,
+ * because a call asks one thing at a time. */
 bool
 exchange_request(struct exchange *ex, const struct buf *json)
 {
@@ -299,9 +301,9 @@ exchange_request(struct exchange *ex, const struct buf *json)
 	return true;
 }
 
-/* Begins the stream only once the call runs: until then the answer may need a
- * status of its own. A client whose Accept did not name event streams waits in
- * silence. */
+/* Begins the stream only after the call began to wait, because before that the
+ * answer may need an HTTP status of its own. A client whose Accept did not name
+ * event streams waits in silence. */
 void
 exchange_quiet(struct exchange *ex)
 {
@@ -312,8 +314,8 @@ exchange_quiet(struct exchange *ex)
 	ex->slow = !httpd_sse_comment(ex->req);
 }
 
-/* Notes that the client is gone. On the modern wire this is how it cancels; on
- * the legacy one it is an accident, and the call goes on. */
+/* Notes that the client is gone. A modern client cancels in this way. For a
+ * legacy client it is an accident, and the call goes on. */
 void
 exchange_gone(struct exchange *ex)
 {
@@ -363,8 +365,9 @@ next_member(struct exchange *ex)
 		status = ex->m.error.status;
 		if (ex->m.kind == MCP_NOTIFICATION &&
 		    (status == 200 || ex->members.array)) {
-			/* A fault that is told in band has no band here, and an
-			 * array has no status for each member. */
+			/* A notification has no JSON-RPC answer that could tell
+			 * a fault, and an array has no HTTP status for each
+			 * member. So the fault is not told. */
 			ex->m.error.failure = FAILURE_NONE;
 			exchange_answer(ex, 202, &b);
 			return;
@@ -379,7 +382,7 @@ next_member(struct exchange *ex)
 	}
 }
 
-/* Checks the session that a legacy request names. 0: go on. -1: answered. */
+/* Checks the session that a legacy request names. 0, or -1: ex was answered. */
 static int
 check_session(struct exchange *ex)
 {
@@ -412,9 +415,9 @@ check_session(struct exchange *ex)
 	return -1;
 }
 
-/* True if the session field means nothing. That is so for a modern message (MCP
- * 2026-07-28 tells servers to ignore it). initialize begins a session, so an
- * old one is ignored there, too. */
+/* True if the session field is to be ignored, as MCP 2026-07-28 demands for a
+ * modern message. initialize begins a session, so an old one is ignored there,
+ * too. */
 static bool
 ignores_session(const struct exchange *ex)
 {
@@ -429,8 +432,8 @@ ignores_session(const struct exchange *ex)
 	return m.modern || m.method == MCP_INITIALIZE;
 }
 
-/* Counts the request against its principal from here on. false: it is
- * refused. */
+/* Counts the request against its principal from here on. false: the principal
+ * has too many, or no memory; *no says which. */
 static bool
 take_share(struct exchange *ex, struct refusal *no)
 {
@@ -467,7 +470,7 @@ exchange_identified(
 		if (!take_share(ex, &full))
 			no = &full;
 	}
-	/* The id first, so that each error can echo it. */
+	/* Read the id first, so that each error can echo it. */
 	if (!ex->is_delete && !ex->is_get)
 		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,
 		    &ex->m.id, &e);

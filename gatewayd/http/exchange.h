@@ -1,8 +1,8 @@
 /*
  * One HTTP request to /mcp, and the ways to answer it.
  *
- *	exchange_begin.c  HTTP request -> exchange: what is copied of it
- *	exchange.c        who is it, its session, its messages in turn
+ *	exchange_begin.c  HTTP request -> exchange: copies what is needed
+ *	exchange.c        the sender, the session, each message in turn
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
@@ -17,8 +17,9 @@
 
 struct stream_post;
 
-/* One HTTP request to /mcp. Lives until it is answered. If a legacy client
- * left, it lives until its call has ended: leaving does not cancel there. */
+/* One HTTP request to /mcp. Lives until it is answered. A legacy client that
+ * leaves does not cancel its call, so then the struct lives until the call has
+ * ended. */
 struct exchange {
 	TAILQ_ENTRY(exchange) all;
 	struct gateway *gw;
@@ -29,32 +30,32 @@ struct exchange {
 	char *credential; /* bearer token, "" if none */
 	char *version, *method, *name, *session_text, *agent,
 	    *last_event;             /* or NULL */
-	bool is_delete;              /* DELETE of a session, not a message */
-	bool is_get;                 /* GET of an event stream, likewise */
+	bool is_delete;              /* DELETE of a session: no message */
+	bool is_get;                 /* GET of an event stream: no message */
 	bool accepts_sse, names_sse; /* by Accept; Accept names SSE */
 	struct identity who;
-	struct share *share; /* of who, once the request counts there */
-	bool ended;          /* its credential has ended */
+	struct share *share; /* of who, once the request was counted */
+	bool ended;          /* the credential has ended */
 	bool has_session;
 	struct session session;
 
 	struct mcp_body members;
 	size_t at;            /* the member being served */
 	struct mcp_message m; /* that member, classified */
-	struct buf answers;   /* of an array, so far */
+	struct buf answers;   /* to the members of an array so far */
 	struct buf made;      /* arguments from a URI's variables */
 	uint64_t ttl_ms;      /* resources/read: caching hint */
-	struct buf mime;      /* and declared type, a JSON string */
+	struct buf mime;      /* resources/read: type, a JSON string */
 
-	bool streaming, slow;     /* SSE was begun; its client reads slowly */
-	struct stream_post *post; /* keeps its events for a resume, or NULL */
+	bool streaming, slow;     /* SSE was begun; the client reads slowly */
+	struct stream_post *post; /* keeps the events for a resume, or NULL */
 	struct call *call;        /* the running one, or NULL */
 };
 
-/* Handlers of a message, and of a client that leaves: folders above this
- * one. The daemon sets gw->ops before the first request. */
+/* Functions of folders that this folder may not include: for a message, and for
+ * a client that leaves. The daemon sets gw->ops before the first request. */
 struct exchange_ops {
-	/* Each serves ex->m, which is of its era and without error. */
+	/* Serve ex->m, which is of the function's era and has no error. */
 	void (*serve_legacy)(struct exchange *);
 	void (*serve_modern)(struct exchange *);
 	/* DELETE of ex's session. */
@@ -67,8 +68,8 @@ struct exchange_ops {
 #define SSE_TYPE  "text/event-stream"
 
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
-/* RFC 6750 section 3.1: the credential is not valid; it is valid, but not for
- * this request. */
+/* RFC 6750 section 3.1. INVALID: the credential is not valid. SCOPE: it is
+ * valid, but not for this request. */
 #define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
 #define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
@@ -80,7 +81,7 @@ void exchange_gone(struct exchange *);
 /* Answers the message being served with a status and JSON; an empty buffer
  * means no answer (a notification). Frees b's content. May free ex. */
 void exchange_answer(struct exchange *, int status, struct buf *b);
-/* Shorter forms. */
+/* Answers with a refusal, through exchange_answer. */
 void exchange_refuse(struct exchange *, const struct refusal *);
 /* Answers with an error and the HTTP status given. data: further members of the
  * error's data, as JSON, or NULL. */
@@ -89,13 +90,15 @@ void exchange_error(struct exchange *, int status, enum failure,
 /* Answers a method of the table that nothing here serves. */
 void exchange_no_method(struct exchange *);
 struct answer_to exchange_to(const struct exchange *);
-/* Sends a notification on the answer's stream, beginning it if need be; lossy
- * for a slow client. false: this exchange has no stream. */
+/* Sends a notification on the answer's stream, and begins the stream if need
+ * be. A slow client misses notifications. false: this exchange has no
+ * stream. */
 bool exchange_notify(
     struct exchange *, const char *method, struct ipc_bytes params);
 
-/* Sends a JSON-RPC request of ours on the answer's stream, beginning it if need
- * be; never dropped for slowness. false: this exchange has no stream. */
+/* Sends a JSON-RPC request of ours on the answer's stream, and begins the
+ * stream if need be. A slow client gets it, too. false: this exchange has no
+ * stream. */
 bool exchange_request(struct exchange *, const struct buf *json);
 
 /* Begins the answer's stream, for a client that takes one. */
@@ -104,8 +107,8 @@ void exchange_stream(struct exchange *);
 void exchange_stream_head(struct httpd_req *);
 /* Gives the request to another owner; ex is freed. */
 struct httpd_req *exchange_release(struct exchange *);
-/* Gives ex another request, whose stream was begun. slow: its client has to
- * read first. */
+/* Gives ex another HTTP request, whose stream was begun. slow: the client has
+ * to read before ex sends more notifications. */
 void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
 
 /* Begins the stream with a comment, for a client that named event streams: the

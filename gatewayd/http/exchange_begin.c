@@ -1,5 +1,5 @@
 /* Takes from an HTTP request what is needed before its sender is known: a copy
- * of its body and of the few fields that matter, within the bounds of all
+ * of its body and of the few fields that matter, within the bounds on all
  * requests together. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "exchange.h"
 #include "quirk.h"
 
-/* Fields that are kept, in the order of enum. */
+/* Fields that are kept, in the order of the enum below. */
 static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
 enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
@@ -37,9 +37,9 @@ put(char **at, const char *text, size_t n)
 	return to;
 }
 
-/* Copies the body, the credential and the fields in one piece that begins with
- * the body: the client may leave while a legacy call goes on. 0, or -1: out of
- * memory. */
+/* Copies the body, the credential and the fields into one piece of memory that
+ * begins with the body. They are copied because the client may leave while a
+ * legacy call goes on. 0, or -1: out of memory. */
 static int
 copy_request(struct exchange *ex, const struct http1_request *r)
 {
@@ -68,8 +68,9 @@ copy_request(struct exchange *ex, const struct http1_request *r)
 	return 0;
 }
 
-/* True if the client can take an event stream. Without an Accept field it can:
- * the revisions oblige it to. *named: the field names event streams. */
+/* True if the client can take an event stream. Without an Accept field it can,
+ * since all revisions oblige clients to. *named: the field names event
+ * streams. */
 static bool
 takes_sse(const struct http1_request *r, bool *named)
 {
@@ -104,8 +105,8 @@ refuse_busy(struct httpd_req *req)
 	httpd_reply(req, 503, JSON_TYPE, text, sizeof(text) - 1);
 }
 
-/* 406 is about the connection, as 401 and 403 are. It comes before them since
- * it tells nothing. */
+/* Answers 406. Like 401 and 403 it is about the connection. It may come before
+ * the credential is checked, since it reveals nothing. */
 static void
 refuse_accept(struct exchange *ex)
 {

@@ -1,13 +1,14 @@
 /*
- * The HTTP side: lets in only requests that exist. Steps 1 and 3 of the ladder.
+ * The HTTP side: lets in only requests that exist. These are steps 1 and 3 of
+ * the ladder (mcp_request.h).
  *
  * Host and Origin protect a listener on 127.0.0.1 from web pages: a page can
- * make a browser connect here under a name of its own (DNS rebinding), but then
- * Host carries that name, and Origin the page's. So on the local listener Host
- * must be a loopback name, and an Origin must be the very origin that Host
- * names, or one the administrator listed. On the tunnel's listener Host is the
- * public name and the proxy's business; Origin is judged against the list
- * alone.
+ * make a browser connect here under a name that the page's owner controls (DNS
+ * rebinding), but then Host carries that name, and Origin is the page's origin.
+ * So on the local listener Host must be a loopback name, and an Origin must be
+ * the very origin that Host names, or one that the administrator listed. On the
+ * tunnel's listener Host is the public name, which the proxy checks. There an
+ * Origin must be in the list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ host_is_loopback(const char *host)
 	n = strcspn(host, ":");
 	if (n == 9 && strncasecmp(host, "localhost", 9) == 0)
 		return true;
-	/* Digits and dots only, four parts, the first 127: no name that a
-	 * resolver would look up. */
+	/* Digits and dots only, in four parts, the first of them 127: a
+	 * resolver would not look up such a name. */
 	if (strncmp(host, "127.", 4) != 0 || n > 15 ||
 	    strspn(host, "0123456789.") != n)
 		return false;
@@ -79,7 +80,7 @@ origin_allowed(const struct gateway *gw, const char *origin, const char *host)
 	    strcasecmp(origin + 7, host) == 0;
 }
 
-/* Answers before there is a message: a JSON-RPC error without an id. */
+/* Answers a request that has no message yet: a JSON-RPC error without an id. */
 static void
 refuse(struct httpd_req *req, int status, enum failure f, const char *message)
 {
@@ -120,9 +121,9 @@ cors(struct httpd_req *req, const char *origin)
 	    "Retry-After");
 }
 
-/* Answers a preflight with the fields that a page may send. Tools name the
- * Mcp-Param-* fields, so these are allowed as the browser asks for them. Of its
- * text only field names are repeated. */
+/* Answers a preflight with the fields that a page may send. The Mcp-Param-*
+ * fields depend on the tools, so those that the browser asks for are allowed.
+ * The answer repeats only valid field names from the browser's text. */
 static void
 preflight(struct httpd_req *req)
 {
@@ -171,9 +172,9 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	bool get;
 	int rev;
 
-	/* The tunnel lets no request in without a credential, so one that
-	 * brings none learns nothing and costs admind nothing. A preflight
-	 * never brings one (Fetch, CORS-preflight fetch). */
+	/* The tunnel lets no request in without a credential, so the sender of
+	 * such a request learns nothing and costs admind nothing. A preflight
+	 * never has a credential (Fetch, CORS-preflight fetch). */
 	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
 	    http1_field(r, "authorization", NULL) == NULL) {
 		httpd_header(req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
@@ -202,8 +203,9 @@ mcp(struct gateway *gw, struct httpd_req *req)
 		}
 		break;
 	case HTTP1_GET:
-		/* A session's stream. A GET without a session is 405, never
-		 * 404: that would hang clients that probe for a stream. */
+		/* A session's stream. A GET without a session gets 405, never
+		 * 404, because 404 would hang clients that probe for a
+		 * stream. */
 		version = http1_field(r, "mcp-protocol-version", NULL);
 		rev = version != NULL ? mcp_rev_of(version) : 0;
 		if (rev <= MCP_REV_LEGACY_NEWEST &&
@@ -215,8 +217,8 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	default:
 		break;
 	}
-	/* Leave out the method that was just refused, even if it is served
-	 * elsewhere. */
+	/* Leave out the method that was just refused, even if it is served in
+	 * other requests (of a session, or of a legacy revision). */
 	get = r->method == HTTP1_GET || r->method == HTTP1_HEAD;
 	httpd_header(req, "Allow",
 	    get                             ? "POST, DELETE, OPTIONS"
@@ -233,7 +235,7 @@ on_request(struct httpd_req *req, void *arg)
 	const struct http1_request *r = httpd_request(req);
 	const char *host, *origin;
 
-	host = http1_field(r, "host", NULL); /* http1 made sure of one */
+	host = http1_field(r, "host", NULL); /* never NULL: http1 requires it */
 	if (gw->listener == LISTENER_LOCAL && !host_is_loopback(host)) {
 		refuse(req, 403, FAILURE_FORBIDDEN_ORIGIN,
 		    "Host must be a loopback name.");
@@ -260,8 +262,8 @@ on_request(struct httpd_req *req, void *arg)
 		refuse(
 		    req, 405, FAILURE_INVALID_REQUEST, "/health is only read.");
 	} else {
-		/* Clients probe /.well-known/ for OAuth even where there is
-		 * none; they want plain JSON and a 404. */
+		/* Clients probe /.well-known/ for OAuth even where there is no
+		 * OAuth. They expect plain JSON and a 404. */
 		static const char text[] =
 		    "{\"error\":\"not_found\","
 		    "\"error_description\":\"Only /mcp and /health are "
@@ -281,9 +283,9 @@ on_gone(struct httpd_req *req, void *arg)
 		exchange_gone(ex);
 }
 
-/* Answers a request that http1 or a limit refused before it became one: it
- * still gets a JSON-RPC error. Only those that http1 refused are malformed: 503
- * and 408 are about room and time. */
+/* Writes the answer to bytes that http1 or a limit refused before there was a
+ * request: a JSON-RPC error. Only what http1 refused is malformed; 503 and 408
+ * are about room and time. */
 static void
 on_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)

@@ -1,5 +1,5 @@
 /*
- * The HTTP side: which requests exist at all.
+ * The HTTP side: lets in only requests that exist.
  */
 #ifndef FRONT_H
 #define FRONT_H

@@ -1,13 +1,13 @@
 /*
  * Opening and ending streams.
  *
- * A client can make this process hold max_streams in all and
- * max_streams_per_principal each, a few KiB a stream beside its socket. Nothing
- * is queued for a client that does not read, since all that is due is a handful
- * of bits. A stream is never a way around authority: it is opened by an
- * authenticated request, says only that something changed, and before it says
- * anything its credential is checked again, so a revoked client's stream ends
- * instead of telling it about changes.
+ * Clients can make this process hold max_streams streams in all, and
+ * max_streams_per_principal of one principal. A stream takes a few KiB and its
+ * socket. Nothing is queued for a client that does not read, since only some
+ * bits say what is due. A stream is never a way around authority. It is opened
+ * by an authenticated request, and says only that something changed (or a
+ * task's state: tasks.c). Before it says anything its credential is checked
+ * again, so a revoked client's stream ends instead of telling it about changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ tidy_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	stream_store_tidy(t->store, now_boot_ms());
-	stream_admind_up(t->gw); /* streams not told for another reason */
+	stream_admind_up(t->gw); /* tells streams that are still due */
 }
 
 int
@@ -151,7 +151,7 @@ stream_unlink(struct stream *s)
 	owner_settle(t, s->owner);
 	s->owner = NULL;
 	if (s->session != NULL && s->session->get == s) {
-		/* Its successor will be told. */
+		/* The session's next stream will be told. */
 		s->session->due |= s->due;
 		stream_store_set_get(s->session, NULL);
 	}
@@ -264,7 +264,8 @@ stream_begin(struct stream *s, struct httpd_req *req)
 {
 	s->req = req;
 	httpd_set_data(req, s);
-	httpd_last(req); /* httpd_stream_lean, below in each caller */
+	httpd_last(req); /* as httpd_stream_lean demands, which each caller
+			  * calls later */
 	exchange_stream_head(req);
 	httpd_on_drained(req, drained, NULL);
 }
@@ -280,8 +281,8 @@ stream_refuse_memory(struct exchange *ex)
 
 /* ---- GET ---- */
 
-/* Returns the messages that a session that names this event may have missed.
- * known: the id is one of its record. */
+/* Returns the messages (mask of DUE_*) that a client may have missed after the
+ * event with this number. known: the event's id belongs to this record. */
 static unsigned
 missed(const struct stream_session *r, bool known, uint32_t number)
 {
@@ -297,10 +298,10 @@ missed(const struct stream_session *r, bool known, uint32_t number)
 }
 
 /*
- * Opens the session's own stream. There is one: a second takes the place of the
- * first, which ends. Only the client knows that a connection is dead. Refusing
- * the new one (as some servers do, with 409) would leave the client deaf until
- * the kernel gives up the old one, for minutes.
+ * Opens the session's own stream. A session has only one: a second one replaces
+ * the first, which ends. Only the client knows that a connection is dead. To
+ * refuse the new stream with 409, as some servers do, would leave the client
+ * without messages for minutes, until the kernel gives up the old connection.
  */
 static void
 get_own(struct exchange *ex, bool named, bool known, uint32_t number)
@@ -359,7 +360,7 @@ stream_get(struct exchange *ex)
 	if (!ex->has_session || !ex->accepts_sse) {
 		/* "or else 405, indicating that the server does not offer an
 		 * SSE stream" (MCP 2025-11-25, listening): every client takes
-		 * it as "go on without". */
+		 * it as "go on without a stream". */
 		if (ex->req != NULL)
 			httpd_header(ex->req, "Allow", "POST, DELETE, OPTIONS");
 		exchange_error(ex, 405, FAILURE_INVALID_REQUEST,

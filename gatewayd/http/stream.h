@@ -7,8 +7,9 @@
  *	stream_post.c   answers on event streams that can be resumed by GET
  *	stream_store.c  events sent to a session, for a resume; no I/O
  *
- * Nothing here decides what a client may see: a stream says only that something
- * changed, and before it says so its credential is checked again.
+ * Nothing here decides what a client may see. A stream says only that something
+ * changed, or passes on a task's state that admind gave for the stream's
+ * credential. Before a stream says anything its credential is checked again.
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -17,11 +18,11 @@
 
 enum {
 	STREAM_ALL_LISTS = 15, /* of enum mcp_list */
-	STREAM_URIS_MAX = 64,  /* resources one listen watches, as a session */
-	STREAM_TASKS_MAX = 64, /* tasks it watches */
+	STREAM_URIS_MAX = 64,  /* resources that one listen watches */
+	STREAM_TASKS_MAX = 64, /* tasks that one listen watches */
 	STREAM_TASK_ID_MAX = 128,
 	/* Streams written to before other clients have their turn: at some 10
-	 * us each, no client waits for a millisecond. */
+	 * us each, other clients wait less than a millisecond. */
 	STREAM_SLICE = 32,
 	/* Time that a client waits after it lost a stream, in ms: long enough
 	 * for a restart of this process, short enough to miss little. */
@@ -36,7 +37,7 @@ struct streams;
 
 /* Makes gw->streams. 0, or -1 without memory. */
 int stream_init(struct gateway *);
-/* Ends all streams, each by its last message. Call it before httpd_free. */
+/* Ends all streams, each with its last message. Call it before httpd_free. */
 void stream_shutdown(struct gateway *);
 /* Frees gw->streams after httpd_free, when no stream may be left. */
 void stream_free(struct gateway *);
@@ -50,31 +51,33 @@ void stream_get(struct exchange *);
 /* Ends the stream of a deleted session and drops all that is kept for it. */
 void stream_session_ended(struct gateway *, const struct ipc_id *);
 
-/* Ends all streams of a credential that ended. */
+/* Ends all streams of a credential that ended. The hash is its SHA-256. */
 void stream_credential_ended(struct gateway *, const struct ipc_hash *);
 
-/* Tells every stream that wants to know, soon, that these lists changed (mask
- * of 1 << enum mcp_list). */
+/* Marks every stream that wants to know that these lists changed (mask of 1 <<
+ * enum mcp_list). Marked streams are told soon. */
 void stream_notify_lists(struct gateway *, unsigned lists);
-/* Tells streams that this URI's content changed, though no version did. */
+/* Marks the streams that watch this URI: its content changed, though no version
+ * did. */
 void stream_notify_resource(struct gateway *, const char *uri);
-/* Tells all that could not be told while admind was away. */
+/* Tells the streams that could not be told while admind was away. */
 void stream_admind_up(struct gateway *);
 /* Calls f once with each credential that opened streams of this principal that
- * watch the task. The credential is valid during the call. f opens and ends no
- * stream. */
+ * watch the task. The credential is valid during the call. f must not open or
+ * end a stream. */
 void stream_task_each(struct gateway *, const char *principal, const char *task,
     void (*f)(void *arg, const char *credential), void *arg);
 /* Sends notifications/tasks to the streams that were opened by just this
  * credential. params: a JSON object without _meta. */
 void stream_notify_task(struct gateway *, const char *principal,
     const char *task, const char *credential, struct ipc_bytes params);
-/* Ends these streams: their credential has ended. */
+/* Ends the streams that stream_notify_task would tell, because their credential
+ * has ended. */
 void stream_task_refused(struct gateway *, const char *principal,
     const char *task, const char *credential);
 
-/* An answer that is an event stream of a legacy session. Beginning it gives its
- * events ids, and keeps each for a while: a client that lost the connection, or
+/* An answer that is an event stream of a legacy session. Its events have ids,
+ * and each is kept for a while, so that a client that lost the connection, or
  * was told to come back later, gets the rest by GET. */
 struct stream_post;
 /* Begins to keep the answer's events; the stream was begun on ex->req. Does
@@ -90,10 +93,12 @@ bool stream_post_kept(const struct exchange *);
  * now and as they come. Takes ex, the GET's exchange. */
 void stream_post_resume(
     struct exchange *, struct stream_post *, uint32_t number);
-/* Ends the exchange's part; events that were sent stay for a resume. */
+/* Ends the exchange's use of the answer. Events that were sent stay for a
+ * resume. */
 void stream_post_end(struct exchange *);
 /* Takes a tool's hint that the client may as well wait unconnected (SEP-1699):
- * closes the connection if it can be resumed, otherwise does nothing. */
+ * closes the connection if the answer can be resumed, otherwise does
+ * nothing. */
 void stream_post_pause(struct exchange *, struct ipc_bytes json);
 
 #endif

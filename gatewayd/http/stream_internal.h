@@ -1,9 +1,9 @@
 /*
  * Shared by stream.c and stream_*.c only.
  *
- * One open stream costs: its connection without a parser (httpd_stream_lean),
- * this struct with its texts, and for a session's stream a record in the store.
- * The goal is ten thousand streams, at most 10 KiB each.
+ * One open stream costs: its connection without a parser (httpd_stream_lean), a
+ * struct stream with its texts, and for a session's stream a record in the
+ * store. The goal is ten thousand streams, at most 10 KiB each.
  */
 #ifndef STREAM_INTERNAL_H
 #define STREAM_INTERNAL_H
@@ -16,8 +16,8 @@
 #include "stream_store.h"
 #include "table.h"
 
-/* The messages that a stream has yet to send; the first four are the store's
- * kinds. */
+/* Bits for the messages that a stream has yet to send. The first four are 1 <<
+ * the store's kinds. */
 enum {
 	DUE_TOOLS = 1,
 	DUE_PROMPTS = 2,
@@ -29,9 +29,9 @@ enum {
 };
 
 enum {
-	STREAM_OWNERS = 256, /* with streams at a time, as a rule */
-	/* Questions to admind at the same time for streams, so that those for
-	 * requests find room (IPC_WAITERS_MAX) and no long queue. */
+	STREAM_OWNERS = 256, /* principals with streams at a time, as a rule */
+	/* Most questions to admind that are open for streams, so that questions
+	 * for requests find room (IPC_WAITERS_MAX) and no long queue. */
 	STREAMS_ASKING_MAX = 256
 };
 
@@ -46,13 +46,15 @@ struct stream {
 	TAILQ_ENTRY(stream) all;
 	TAILQ_ENTRY(stream) turn; /* in streams.due */
 	struct gateway *gw;
-	struct httpd_req *req;          /* NULL: ended; freed once not asking */
+	struct httpd_req *req;          /* NULL: ended, and asked() will free
+					 * it */
 	struct stream_session *session; /* legacy; NULL: subscriptions/listen */
 	struct stream_owner *owner;
 	uint64_t expires_ms; /* of the session, Unix time */
 	bool queued, asking;
 	unsigned want, due; /* masks of DUE_*; a session wants all */
-	/* For subscriptions/listen; a session's are in gw->states. */
+	/* For subscriptions/listen. The watches of a session are in
+	 * gw->states. */
 	struct session_watch *watches;
 	unsigned nwatches, ntasks;
 	const char *id;    /* of the listen request, raw JSON */
@@ -82,13 +84,13 @@ struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
     const char *tasks, size_t tasks_len);
 /* Gives the request to the stream and sends the stream's head. */
 void stream_begin(struct stream *, struct httpd_req *);
-/* For httpd_stream_lean: the stream's client left. */
+/* Takes out a stream whose client left. For httpd_stream_lean. */
 void stream_gone(struct httpd_req *, void *);
-/* Takes the stream out of all lists and frees it. While it is asking, the
- * answer frees it. */
+/* Takes the stream out of all lists and frees it. A stream that is asking is
+ * freed when the answer comes. */
 void stream_unlink(struct stream *);
 void stream_refuse_memory(struct exchange *);
-/* Ends a stream. final: its last message says so. */
+/* Ends a stream. final: a listen stream sends its last message first. */
 void stream_close(struct stream *, bool final);
 /* Frees a stream that is in no list any more. */
 void stream_release(struct stream *);

@@ -1,5 +1,5 @@
-/* subscriptions/listen (MCP 2026-07-28): chooses the parts of a request to
- * honour, and says so first. */
+/* subscriptions/listen (MCP 2026-07-28): chooses the parts of the request that
+ * are honoured, and first tells the client which. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,7 +133,7 @@ acknowledge(struct stream *s)
 	return ok;
 }
 
-/* Opens the stream. c is given if resources are named. */
+/* Opens the stream. c: NULL if the request names no resources. */
 static void
 listen_open(struct exchange *ex, const struct catalogue *c)
 {
@@ -142,7 +142,7 @@ listen_open(struct exchange *ex, const struct catalogue *c)
 	struct buf tasks, b;
 	unsigned n;
 
-	if (ex->req == NULL) { /* it left, which cancels */
+	if (ex->req == NULL) { /* the client left, which cancels */
 		buf_init(&b, 16);
 		exchange_answer(ex, 202, &b);
 		return;

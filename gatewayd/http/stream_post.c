@@ -5,8 +5,8 @@
  *
  * The exchange lives on without a connection, as it does for any legacy client
  * that leaves; its messages go to the store. A GET then gives it a connection
- * again. A client that names an id must be of the same session, so of the same
- * principal and listener; ids are looked for nowhere else.
+ * again. An id is looked up only in the session of the request that names it.
+ * So the client is of the same principal and listener.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ stream_post_begin(struct exchange *ex)
 	r = stream_store_take(
 	    ex->gw->streams->store, &ex->session.id, &ex->session.principal);
 	if (r == NULL || (ex->post = stream_store_open(r, ex)) == NULL)
-		return; /* it can't be resumed, then */
+		return; /* the answer can't be resumed then */
 	/* Clients of older revisions take an event without data for a broken
 	 * message. */
 	if (ex->session.rev >= MCP_REV_2025_11_25) {

@@ -1,15 +1,15 @@
 /*
  * Decides which streams are told of a change, and when.
  *
- * A change only marks streams: bits in each, so that a hundred changes in a row
- * make one message, and a client that does not read costs nothing more until it
- * does. Marked streams wait in a queue, and each turn of the loop serves a
+ * A change only sets bits in each stream. So a hundred changes in a row make
+ * one message, and a client that does not read costs nothing more until it
+ * reads. Marked streams wait in a queue, and each turn of the loop serves a
  * slice of the queue. All other clients are served between two slices, so ten
  * thousand streams delay no other client by more than a slice takes.
  *
- * Before a stream is told anything its credential is checked again (one
- * question for all that share it, identity.c). A change may be just the
- * revocation of this client; then its stream ends.
+ * Before a stream is told anything its credential is checked again (identity.c
+ * remembers the answer for other streams with the same credential). The change
+ * may be the revocation of this very client. Then its stream ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ schedule(struct streams *t)
 {
 	static const struct timeval now = {0, 0};
 
-	/* Not event_active: that would run in this turn still, for ever. */
+	/* Not event_active: the event would run again in the same turn of the
+	 * loop, for ever. */
 	if (!TAILQ_EMPTY(&t->due) && t->asking < STREAMS_ASKING_MAX &&
 	    !evtimer_pending(t->turn, NULL))
 		evtimer_add(t->turn, &now);
@@ -139,8 +140,8 @@ ask(struct stream *s)
 	s->gw->streams->asking++;
 }
 
-/* Notes that a question for the stream was answered. false: the stream is over,
- * and now freed. */
+/* Notes that a question for the stream was answered. false: the stream had
+ * ended, and is freed now. */
 static bool
 asked(struct stream *s)
 {
@@ -153,8 +154,8 @@ asked(struct stream *s)
 	return false;
 }
 
-/* Compares versions with the present catalogue: a watched resource that another
- * version serves since the last look is due. */
+/* Compares the versions of the watched resources with the present catalogue. A
+ * resource is due if another version serves it since the last look. */
 static void
 looked(void *arg, const struct catalogue *c, const struct refusal *no)
 {
@@ -197,7 +198,7 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 		if (no->failure == FAILURE_UNAUTHENTICATED ||
 		    no->failure == FAILURE_FORBIDDEN)
 			stream_close(s, true);
-		return; /* else still due: told when admind is back */
+		return; /* still due: told when admind is back */
 	}
 	if (strcmp(who->principal, s->owner->name) != 0) {
 		stream_close(s, true);
@@ -220,8 +221,9 @@ serve(struct stream *s)
 {
 	struct gateway *gw = s->gw;
 
-	/* Slow: drained() queues it again. Asking: all that is due by then is
-	 * told with it, or the tidying finds it. */
+	/* A slow stream is queued again by drained(). A stream that is asking
+	 * tells all that is due when the answer comes. tidy_cb() finds what is
+	 * left. */
 	if (httpd_stream_slow(s->req) || s->asking)
 		return;
 	if (s->session != NULL &&
@@ -298,7 +300,7 @@ stream_notify_lists(struct gateway *gw, unsigned lists)
 	stream_store_each(gw->streams->store, miss, &due);
 }
 
-/* Marks one watched resource; true if it is among them. */
+/* Marks the watched resource with this URI as due. false: there is none. */
 static bool
 mark_watch(struct session_watch *watch, unsigned n, const char *uri)
 {
@@ -391,9 +393,12 @@ asked_before(const struct streams *t, const struct stream *s,
 	return false;
 }
 
-/* Asks once with each credential. A task's outcome is told by the right of each
- * stream's own credential: of two of one principal, a withdrawn one hears
- * nothing by the other's right, and does not keep the other from hearing. */
+/*
+ * Calls f once with each credential, because a stream is told a task's outcome
+ * only by the right of its own credential. If one of two credentials of a
+ * principal was withdrawn, its streams hear nothing by the right of the other
+ * one, and the streams of the other one are still told.
+ */
 void
 stream_task_each(struct gateway *gw, const char *principal, const char *task,
     void (*f)(void *, const char *), void *arg)
@@ -406,8 +411,8 @@ stream_task_each(struct gateway *gw, const char *principal, const char *task,
 			f(arg, s->credential);
 }
 
-/* Tells the streams. A client that does not read misses some messages: it asks
- * for a task's outcome by tasks/get anyway. */
+/* Tells the streams. A client that does not read misses some messages. That
+ * does no harm, since it asks for a task's outcome by tasks/get anyway. */
 void
 stream_notify_task(struct gateway *gw, const char *principal, const char *task,
     const char *credential, struct ipc_bytes params)

@@ -11,20 +11,20 @@
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
 	"\"" MCPBOX_VERSION "\"}"
 #define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
-/* The capabilities of both eras; the others are added beside them. */
+/* The capabilities that both eras have. Others are added to these. */
 #define CAPABILITIES                                               \
 	"\"tools\":{\"listChanged\":true},"                        \
 	"\"prompts\":{\"listChanged\":true},"                      \
 	"\"resources\":{\"subscribe\":true,\"listChanged\":true}," \
 	"\"completions\":{},\"logging\":{}"
 
-/* How long a client may keep a list, in ms. 0: an approval changes the list at
- * any moment, and a client without a stream is not told. */
+/* How long a client may keep a list, in ms. 0, because an approval may change
+ * the list at any moment, and a client without a stream is not told. */
 #define TTL_LIST     "0"
 #define TTL_DISCOVER "60000" /* changes with an upgrade only */
 
-/* Room for the two longest constant answers, beside the instructions, so that
- * their buffer need not grow. */
+/* Bytes reserved for the two longest constant answers, beside the instructions,
+ * so that their buffer need not grow. */
 enum { FRAME_ROOM = 1024 };
 
 static void
@@ -48,8 +48,8 @@ put_result(struct buf *b, const struct answer_to *to)
 		buf_puts(b, "\"resultType\":\"complete\",");
 }
 
-/* Closes a result that brought no _meta of its own. The text before it ends
- * with a comma, put_result's or the caller's. */
+/* Closes a result that has no _meta yet. The text so far ends with "{", or with
+ * a comma of put_result or of the caller. */
 static void
 end_result(struct buf *b, const struct answer_to *to)
 {
@@ -67,7 +67,7 @@ error_code(const struct answer_to *to, enum failure f)
 {
 	const struct failure_info *fi = failure_info(f);
 
-	/* Before 2026-07-28 this one had a code of its own. */
+	/* UNKNOWN_RESOURCE had a code of its own before 2026-07-28. */
 	if (f == FAILURE_UNKNOWN_RESOURCE && !to->modern)
 		return -32002;
 	if (fi->jsonrpc_code != 0)
@@ -142,10 +142,11 @@ has(struct ipc_bytes object, const char *name)
 }
 
 /*
- * Why splicing foreign text is safe: each piece is scanned by itself first
- * and is exactly one JSON object, so its braces balance and it can't end the
- * result early; and a body may not bring the members that we add, so the
- * client never sees two of a name, whichever its parser would believe.
+ * Writes a result of foreign text. m: the members of its body. Splicing is
+ * safe: each piece is scanned by itself first and is exactly one JSON object,
+ * so its braces balance and it can't end the result early. A body may not have
+ * the members that we add. So the client never sees two members of one name,
+ * and it does not matter which its parser would believe.
  */
 static int
 put_body(struct buf *b, const struct answer_to *to, struct ipc_bytes m,
@@ -201,9 +202,9 @@ answer_call(struct buf *b, const struct answer_to *to, struct ipc_bytes body,
 	return rc;
 }
 
-/* Writes one element of contents. An element that has no URI of its own is the
- * one that was asked for, so it gets that URI and, unless it names a type, the
- * declared one. */
+/* Writes one element of contents. An element without a URI is the resource that
+ * was asked for, so it gets the resource's URI and, unless it names a type, the
+ * declared type. */
 static int
 put_content(struct buf *b, struct ipc_bytes e, struct ipc_bytes uri,
     struct ipc_bytes mime)
@@ -281,9 +282,9 @@ first_text(struct ipc_bytes body)
 	return ipc_bytes(p, n);
 }
 
-/* prompts/get and resources/read know no isError. A result that would be one of
- * a tool becomes an error with the result's text as its message. Both parts are
- * foreign and scanned here. */
+/* prompts/get and resources/read have no isError, so the result of a failed
+ * call becomes an error with the result's text as its message. body and meta
+ * are foreign and scanned here. */
 int
 answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri)

@@ -25,22 +25,24 @@ struct answer_to {
  * "". */
 void answer_error(struct buf *, const struct answer_to *, enum failure,
     const char *message, uint64_t retry_after_ms, const char *data);
-/* From m->error. */
+/* Writes an error response from the error of a message. */
 void answer_refusal(
     struct buf *, const struct answer_to *, const struct mcp_error *);
 /*
  * Writes a CallToolResult. body is its object without _meta, meta the _meta
  * object. For a legacy client, structured content that is no object is left out
- * (narrow.h). Both are foreign and scanned here. 0, or -1: not JSON objects, or
- * with a member that only we may add; the buffer then holds nothing usable.
+ * (narrow.h). Body and meta are foreign and scanned here. 0, or -1: they are
+ * not JSON objects, or have a member that only we may add; the buffer then
+ * holds nothing usable.
  */
 int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
     struct ipc_bytes meta);
 /*
- * Writes the same for a method without isError (prompts/get, resources/read): a
- * JSON-RPC error, -32602 for INVALID_ARGUMENTS, else -32603, with body's text
- * as its message. uri: the resource's, a raw JSON string, or n = 0. 0, or -1 as
- * above.
+ * Writes a failed call of a method without isError (prompts/get,
+ * resources/read): a JSON-RPC error with body's text as its message. Its code
+ * is that of the failure if it has one, else -32602 for INVALID_ARGUMENTS, else
+ * -32603. uri: of the resource, a raw JSON string, or n = 0. 0, or -1 as
+ * answer_call.
  */
 int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri);
@@ -67,8 +69,8 @@ void answer_list_head(
 void answer_list_tail(
     struct buf *, const struct answer_to *, const char *cursor);
 void answer_empty(struct buf *, const struct answer_to *);
-/* Writes {"resultType": type, members}, for the modern era only. members: of an
- * object, at least one, made by us. */
+/* Writes {"resultType": type, members}, for the modern era only. members: the
+ * text of one or more members of an object, made by us. */
 void answer_members(struct buf *, const struct answer_to *, const char *type,
     struct ipc_bytes members);
 void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);

@@ -1,5 +1,6 @@
 /* Tells a client's model, before it does anything, how tools are made here.
- * Twenty lines; some clients cut at 2 KB. JSON text, already escaped. */
+ * Twenty lines; some clients cut the text at 2 KB. JSON text, already
+ * escaped. */
 #ifndef INSTRUCTIONS_H
 #define INSTRUCTIONS_H
 

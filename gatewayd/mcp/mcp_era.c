@@ -3,8 +3,9 @@
  *
  * A message is modern if its params._meta names a protocol version, legacy if
  * not; initialize is legacy unless a valid modern envelope says otherwise. A
- * header that contradicts is an error of its own, never a vote: else a proxy
- * that routes by headers and this server could disagree on the method.
+ * header that contradicts the body never decides the era, but is an error.
+ * Otherwise a proxy that routes by headers and this server could disagree on
+ * the method.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,9 +52,9 @@ get(const struct envelope *e, unsigned which, struct ipc_bytes *v)
 	return v->p != NULL;
 }
 
-/* Reads the trace. A text that is no traceparent is ignored: the Recommendation
- * says so, and it decides nothing. A traceparent is a string without escapes,
- * so its bytes are its text. */
+/* Reads the trace. A text that is no traceparent is ignored, as W3C Trace
+ * Context says; no decision depends on the trace. A traceparent is a string
+ * without escapes, so its bytes are its text. */
 static void
 read_trace(const struct envelope *e, struct mcp_message *m)
 {
@@ -78,7 +79,7 @@ mcp_era_claimed(struct ipc_bytes member)
 }
 
 /* True for a modern revision. Revisions are dates, so the order of their text
- * is the order of age. A text that is no date is no revision, of no era. */
+ * is the order of age. A text that is no date is no revision and has no era. */
 static bool
 is_modern(const char *version)
 {
@@ -86,7 +87,8 @@ is_modern(const char *version)
 	    strcmp(version, "2026-07-28") >= 0;
 }
 
-/* Step 6: reads the types of the envelope. version: at least 64 bytes. */
+/* Step 6: reads the envelope and checks the types of its members. version: at
+ * least 64 bytes. */
 static int
 read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
     size_t size, struct mcp_error *e)
@@ -99,7 +101,8 @@ read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
 	if (v.p[0] != '"')
 		return mcp_fault_set(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_VERSION " must be a string.");
-	/* One that does not fit is a version that does not exist. */
+	/* A version that does not fit does not exist. Take another unknown
+	 * one. */
 	if (mcp_json_text(v, version, size) < 0)
 		snprintf(version, size, "9999-99-99");
 	/* Nothing answers a notification, so it need not say what its sender
@@ -129,7 +132,7 @@ read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
 	return 0;
 }
 
-/* {"supported":[...],"requested":...} of -32022. */
+/* Sets the error -32022 with data {"supported":[...],"requested":...}. */
 static int
 unsupported(struct mcp_error *e, enum failure f, const char *requested)
 {
@@ -154,9 +157,9 @@ mismatch(struct mcp_message *m, const char *text)
 	return mcp_fault_set(&m->error, FAILURE_HEADER_MISMATCH, 400, text);
 }
 
-/* Compares the modern headers, after step 6. The checks hold for requests. The
- * specification defines none for notifications, whose headers must only not
- * contradict. */
+/* Compares the modern headers with the body, after step 6. A request must have
+ * these headers. The specification defines no checks for notifications, so
+ * there the headers may be missing, but must not contradict. */
 static int
 check_headers(struct mcp_message *m, const struct mcp_headers *h,
     const char *version, const char *method)
@@ -251,15 +254,16 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 	}
 	if (m->kind == MCP_NOTIFICATION)
 		return 0;
-	/* A legacy client reads 404 as "session ended": in-band here. */
+	/* Status 200, because a legacy client reads 404 as "session ended". */
 	if (row == NULL || row->notification || !(row->eras & MCP_ERA_LEGACY))
 		return mcp_fault_set(&m->error, FAILURE_METHOD_NOT_FOUND, 200,
 		    "This method does not exist here.");
 	return 0;
 }
 
-/* True if this initialize, which claims an era, is a valid modern message.
- * Works on a copy: if it is not, nothing of the envelope counts. */
+/* True if this initialize, which names a version in _meta, is a valid modern
+ * message. Works on a copy of m, because nothing of an invalid envelope may
+ * count. */
 static bool
 modern_initialize(const struct envelope *env, const struct mcp_message *m)
 {
@@ -287,7 +291,8 @@ mcp_era_check(
 	read_trace(&env, m);
 	header_modern = h->version != NULL && is_modern(h->version);
 
-	/* Step 5. initialize first: it is legacy by nature. */
+	/* Step 5. initialize comes first: only a valid modern envelope makes it
+	 * modern. */
 	if (m->method == MCP_INITIALIZE) {
 		if (!claimed || !modern_initialize(&env, m)) {
 			if (header_modern &&
@@ -316,8 +321,8 @@ mcp_era_check(
 		    &env, m, version, sizeof(version), &m->error);
 	}
 	if (header_modern) {
-		/* A notification has no envelope of its own: the header tells.
-		 */
+		/* A notification needs no envelope, so the header decides.
+		 *  */
 		m->modern = true;
 		m->rev = MCP_REV_2026_07_28;
 		return check_headers(m, h, h->version, method);

@@ -15,19 +15,19 @@ int mcp_era_check(
 /* Runs step 12 on the parameters of m->method; faults are in m->error. */
 void mcp_params_read(struct mcp_message *m);
 
-/* Adds a fault at the JSON pointer within/name (name: decoded, NULL: within
- * itself), with the text that corrects it. More faults may follow. Always
- * -1. */
+/* Adds a fault at the JSON pointer within/name (name: decoded; NULL: the
+ * pointer is within), with the text that corrects it. More faults may follow.
+ * Always -1. */
 int mcp_fault(struct mcp_message *, enum failure, const char *within,
     const char *name, const char *fix);
 /* Adds a fault for each member of this object that the message's method and
- * revision don't have. within: "" for params, or the member of params that the
- * object is. */
+ * revision don't have. within: "" if the object is params, else its name in
+ * params. */
 void mcp_member_check(
     struct mcp_message *, const char *within, struct ipc_bytes object);
 
-/* A step of the ladder is broken, and no other fault is looked for. Keeps the
- * first one. Always -1. */
+/* Notes that a step of the ladder is broken, so that no other fault is looked
+ * for. Keeps only the first failure. Always -1. */
 int mcp_fault_set(
     struct mcp_error *, enum failure, int status, const char *message);
 /* Reads clientInfo's name and version into m->client. 0 or -1. */

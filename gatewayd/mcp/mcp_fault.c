@@ -5,9 +5,9 @@
  *
  *	"faults":[{"pointer":"/params/argument","fix":"Write arguments."}, ...]
  *
- * The names are the client's. They go into data as JSON strings, and into the
- * message only where they are printable ASCII: messages end up in logs and
- * terminals.
+ * The names come from the client. They go into data as JSON strings, and into
+ * the message only if they are printable ASCII, because messages end up in logs
+ * and terminals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ mcp_fault_set(
 	return -1;
 }
 
-/* A whole pointer: each byte of the name may become two. */
+/* Bytes of a whole pointer. Each byte of the name may become two. */
 enum { POINTER_MAX = 2 * MCP_MEMBER_MAX + 64 };
 
 /* Appends name as a reference token to within. out: POINTER_MAX bytes. */
@@ -60,8 +60,9 @@ printable(const char *s)
 	return true;
 }
 
-/* Adds a fault to data. The array so far is data up to data_used, without its
- * bracket. The end is written again each time, so data is always whole. */
+/* Adds a fault to data. The array so far is data up to data_used, without the
+ * closing bracket. The end is written again each time, so data is always valid
+ * JSON members. */
 static void
 add_data(struct mcp_error *e, const char *pointer, const char *fix)
 {
@@ -85,7 +86,7 @@ add_data(struct mcp_error *e, const char *pointer, const char *fix)
 	}
 	buf_free(&b);
 	if (e->data_used == 0)
-		return; /* memory ran out at the first one */
+		return; /* no memory for the first fault */
 	if (e->left_out == 0)
 		snprintf(e->data + e->data_used, TAIL, "]");
 	else
@@ -100,14 +101,14 @@ mcp_fault(struct mcp_message *m, enum failure f, const char *within,
 	struct mcp_error *e = &m->error;
 	char pointer[POINTER_MAX];
 
-	/* An earlier step of the ladder ended it by an error that is no
-	 * fault. */
+	/* An earlier step of the ladder has set an error that is no fault. */
 	if (e->failure != FAILURE_NONE && e->faults == 0)
 		return -1;
 	make_pointer(within, name, pointer);
 	if (e->faults++ == 0) {
 		e->failure = f;
-		/* In band; a notification has no band. */
+		/* 200: told in band, that is, in the JSON-RPC answer. A
+		 * notification has no answer. */
 		e->status =
 		    f == FAILURE_INVALID_PARAMS && m->kind != MCP_NOTIFICATION
 		    ? 200

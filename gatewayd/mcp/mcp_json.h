@@ -10,23 +10,23 @@
 
 enum { MCP_ID_MAX = 1024 }; /* bytes of an id; clients use fewer than 40 */
 
-/* The member of an object with this name. false: there is none. */
+/* Gets the member of an object with this name. false: there is none. */
 bool mcp_json_get(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
-/* The same, but null counts as absent: several clients write null for an
+/* Does the same, but null counts as absent: several clients write null for an
  * optional member that they have no value for (mcp.el, Go clients with a nil
  * pointer). */
 bool mcp_json_given(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
-bool mcp_json_is_null(struct ipc_bytes); /* or absent */
+bool mcp_json_is_null(struct ipc_bytes); /* true also if absent */
 bool mcp_json_is_object(struct ipc_bytes);
-/* A string or an integer: what an id may be. */
+/* True for a string or an integer, the two forms of an id. */
 bool mcp_json_is_id(struct ipc_bytes);
 
-/* Without the white space around it. */
+/* Returns the text without the white space around it. */
 struct ipc_bytes mcp_json_trim(const uint8_t *, size_t n);
-/* Takes the next element off *rest, the rest of an array's inside (the text
- * between its brackets, which json_scan accepted). false: none is left. */
+/* Takes the next element off *rest, which is the rest of the text between an
+ * array's brackets. json_scan must have accepted it. false: none is left. */
 bool mcp_json_element(struct ipc_bytes *rest, struct ipc_bytes *element);
 
 /* Decodes a JSON string slice into out. 0; -1: not a string, too long, or it

@@ -1,10 +1,10 @@
 /*
  * The table of all members that a method's params may have, by revision (schema
  * of each revision; tasks extension for tasks/ and taskIds). A member that is
- * not in it is refused: a misspelled `arguments` would run a tool with its
- * defaults (decision 0070). `_meta` belongs to every method and is open, as are
- * capabilities, clientInfo and a tool's arguments: their inside is not judged
- * here.
+ * not in the table is refused, because a misspelled `arguments` would run a
+ * tool with its defaults (decision 0070). `_meta` belongs to every method. The
+ * members of `_meta`, capabilities, clientInfo and a tool's arguments are not
+ * checked here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +38,9 @@ static const struct member table[] = {
     {MCP_TEMPLATES_LIST, "", "cursor", ALL},
     {MCP_TOOLS_CALL, "", "name", ALL},
     {MCP_TOOLS_CALL, "", "arguments", ALL},
-    /* Taken and ignored, by servers that declare no tasks of 2025-11-25 and by
-     * all that know the extension (tasks extension, compatibility). */
+    /* Accepted and ignored, as servers must that declare no tasks of
+     * 2025-11-25, and all servers that know the extension (tasks extension,
+     * compatibility). */
     {MCP_TOOLS_CALL, "", "task", R11 | R26},
     {MCP_TOOLS_CALL, "", "inputResponses", R26},
     {MCP_TOOLS_CALL, "", "requestState", R26},
@@ -132,7 +133,7 @@ distance(const char *a, const char *b)
 	for (j = 0; j <= n; j++)
 		row[j] = (unsigned)j;
 	for (i = 0; a[i] != '\0'; i++) {
-		above = row[0]; /* of the column before: diagonal */
+		above = row[0]; /* the entry diagonally above row[1] */
 		row[0] = (unsigned)i + 1;
 		for (j = 1; j <= n; j++) {
 			left = row[j - 1] + 1;
@@ -148,9 +149,9 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* Returns the member that was probably meant, if the object lacks it, or NULL.
- * Two letters may differ, one in a short name: `argument`, `request_state`,
- * `url`. */
+/* Returns the member that was probably meant, or NULL. A member that the object
+ * has is not meant. Two letters may differ, in a short name one: `argument`,
+ * `request_state`, `url`. */
 static const char *
 meant(const struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name)
@@ -181,8 +182,8 @@ is_known(const struct mcp_message *m, const char *within, const char *name)
 	return false;
 }
 
-/* False if the table has no rows for this object: then it is itself no known
- * member. params without rows have only _meta. */
+/* False if the table has no rows for this object, because the object is itself
+ * no known member. True for params: without rows they have only _meta. */
 static bool
 has_rows(const struct mcp_message *m, const char *within)
 {
@@ -209,7 +210,8 @@ mcp_member_check(
 	snprintf(pointer, sizeof(pointer), "/params%s%s",
 	    within[0] != '\0' ? "/" : "", within);
 	while (walk_next(&w, &raw, &value)) {
-		/* With its quotes: the name may be written with escapes. */
+		/* Includes the quotes, because the name may have escapes to
+		 * decode. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0) {
 			mcp_fault(m, FAILURE_INVALID_PARAMS, pointer, NULL,

@@ -3,9 +3,8 @@
  * that the Mcp-Name header repeats (MCP 2026-07-28, Streamable HTTP; tasks
  * extension, routing headers).
  *
- * The revisions of the legacy era don't differ in their methods, so the era is
- * enough: a client that does not know a later revision's method doesn't call
- * it.
+ * The table does not tell the legacy revisions apart, because a client that
+ * does not know a later revision's method doesn't call it.
  */
 #include <string.h>
 

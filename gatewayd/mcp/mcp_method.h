@@ -61,7 +61,7 @@ const struct mcp_method_info *mcp_method_info(enum mcp_method);
 /* Returns the row with this name, or NULL. */
 const struct mcp_method_info *mcp_method_find(const char *name);
 
-/* "2025-11-25". */
+/* Returns the revision's name, for example "2025-11-25". */
 const char *mcp_rev_text(enum mcp_rev);
 /* Returns the revision with this name, or -1 if it is none of ours. */
 int mcp_rev_of(const char *);

@@ -11,7 +11,7 @@
 
 struct walk {
 	mcp_param_header *header;
-	mcp_param_emit *emit; /* one of the two is set */
+	mcp_param_emit *emit; /* either header or emit is set */
 	void *arg;
 	struct mcp_error *e;
 	unsigned seen;
@@ -39,7 +39,7 @@ token(const char *s)
 }
 
 /* True if the header's text equals the value. Strings and booleans count as
- * text, numbers as numbers: 42 and 42.0 are one. */
+ * text, numbers as numbers: 42 and 42.0 are equal. */
 static bool
 same(struct json_object *value, const char *text)
 {
@@ -81,7 +81,7 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 	size_t i;
 
 	if (!token(name))
-		return 0; /* clients of such a tool can't mirror it either */
+		return 0; /* no client can send such a header */
 	if (w->header == NULL)
 		return w->emit == NULL
 		    ? 0

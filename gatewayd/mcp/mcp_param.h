@@ -24,7 +24,7 @@ typedef const char *mcp_param_header(void *arg, const char *name);
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
 
-/* The other direction, for a client: calls emit for each marked property that
+/* For a client that sends the headers: calls emit for each marked property that
  * has a value, with the text of its header, not yet encoded. 0, or emit's
  * answer if that was not 0. */
 typedef int mcp_param_emit(void *arg, const char *name, const char *value);

@@ -10,7 +10,7 @@
 
 #define TASKS "io.modelcontextprotocol/tasks"
 
-/* RFC 5424 severities in the order MCP gives them. */
+/* Reads a severity of RFC 5424. The table has MCP's order. */
 int
 mcp_params_log_level(struct ipc_bytes v)
 {
@@ -80,7 +80,8 @@ mcp_params_client(struct ipc_bytes info, struct mcp_message *m)
 		a[0] = '\0';
 	if (mcp_json_text(version, b, sizeof(b)) < 0)
 		b[0] = '\0';
-	/* Both with a blank fit: each has less than half of the room. */
+	/* a, a blank and b fit, because a and b have less than half of the room
+	 * each. */
 	n = strlen(a);
 	memcpy(m->client, a, n);
 	m->client[n] = ' ';
@@ -193,15 +194,14 @@ read_retry(struct mcp_message *m)
 
 /*
  * Turns mcpbox_call_tool into the call that it asks for. It is for clients that
- * do not take up tools approved since they connected. From here on such a
- * request is that call in every respect, so all that is true of a call by its
- * own name (permission, limits, records, confirmation, questions, tasks) is
- * true of this one. It gives no client a call that the client could not make
- * directly.
+ * do not take up tools approved since they connected. From here on the request
+ * is that call in every respect: permission, limits, records, confirmation,
+ * questions and tasks are those of a call by the tool's own name. So no client
+ * can make a call in this way that it could not make directly.
  *
- * Arguments of another form stay as they are: admind names the fault. A
- * management tool can't be called this way: a client that lets mcpbox_call_tool
- * pass would not know which tool it allows.
+ * Arguments of another form stay as they are, and admind names the fault. A
+ * management tool can't be called in this way, because a client that lets
+ * mcpbox_call_tool pass would not know which tool it allows.
  */
 static void
 by_name(struct mcp_message *m)
@@ -277,7 +277,7 @@ read_ref(struct mcp_message *m, struct ipc_bytes ref)
 	m->complete.prompt = strcmp(text, "ref/prompt") == 0;
 	need_string(m, "ref", ref, m->complete.prompt ? "name" : "uri",
 	    &m->complete.ref);
-	/* Both would be two questions. */
+	/* A ref with name and uri would be two questions. */
 	if (mcp_json_get(ref, m->complete.prompt ? "uri" : "name", &v))
 		bad(m, "ref", m->complete.prompt ? "uri" : "name",
 		    "Leave it out: a prompt has a name, a resource a uri.");

@@ -62,8 +62,8 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 		return mcp_fault_set(e, FAILURE_INVALID_REQUEST, 400,
 		    "The body is not a JSON-RPC object.");
 
-	/* Arrays exist in 2025-03-26 only; a client that names no revision
-	 * speaks it. */
+	/* Arrays exist in 2025-03-26 only. A client that names no revision is
+	 * taken to speak 2025-03-26. */
 	b->array = true;
 	rev = h->version != NULL ? mcp_rev_of(h->version)
 	    : session >= 0       ? session
@@ -89,15 +89,15 @@ mcp_request_split(const uint8_t *p, size_t n, const struct mcp_headers *h,
 	return 0;
 }
 
-/* Adds a fault of the envelope, of the member with this name. */
+/* Adds a fault of the message's member with this name. */
 static int
 wrong(struct mcp_message *m, const char *name, const char *fix)
 {
 	return mcp_fault(m, FAILURE_INVALID_REQUEST, "", name, fix);
 }
 
-/* Refuses members that no JSON-RPC message has. w has the names of all members
- * that it may have. */
+/* Refuses members that no JSON-RPC message has. w has all members that a
+ * message may have. */
 static void
 check_unknown(struct mcp_message *m, struct ipc_bytes member,
     const struct json_wanted *w, size_t n)
@@ -114,7 +114,8 @@ check_unknown(struct mcp_message *m, struct ipc_bytes member,
 			;
 		if (i < n)
 			continue;
-		/* With its quotes: the name may be written with escapes. */
+		/* Includes the quotes, because the name may have escapes to
+		 * decode. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0)
 			wrong(m, NULL,

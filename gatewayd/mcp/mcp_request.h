@@ -24,8 +24,9 @@
 enum {
 	MCP_BATCH_MAX = 16,   /* members of a 2025-03-26 array (INTERFACES) */
 	MCP_NAME_MAX = 128,   /* bytes of a tool's name (MCP 2025-11-25) */
-	MCP_URI_MAX = 2048,   /* bytes of a resource's URI; RFC 9110 asks for
-			       * 8000 of a server, no resource here has that */
+	MCP_URI_MAX = 2048,   /* bytes of a resource's URI. RFC 9110 asks
+			       * servers for 8000, but no resource here has so
+			       * many */
 	MCP_CLIENT_MAX = 128, /* bytes of clientInfo kept for the record */
 	MCP_CAPABILITIES_MAX = 8 * 1024, /* as AUTHORISE says */
 	MCP_MESSAGE_MAX = 320,           /* one sentence */
@@ -60,7 +61,7 @@ struct mcp_headers {
 struct mcp_error {
 	enum failure failure; /* NONE: no error; else its JSON-RPC code */
 	int status;           /* HTTP */
-	char message[MCP_MESSAGE_MAX]; /* any bytes of the client are cut out */
+	char message[MCP_MESSAGE_MAX]; /* of the client: printable ASCII only */
 	char data[MCP_DATA_MAX]; /* further members of error.data, or "" */
 	/* Kept by mcp_fault: the number of faults, the number of those not in
 	 * data, and the bytes used of message and data. */
@@ -73,12 +74,12 @@ struct mcp_message {
 	enum mcp_kind kind;
 	bool modern;
 	enum mcp_rev rev; /* of the request; legacy: by header or session */
-	bool rev_named;   /* the header named it */
+	bool rev_named;   /* the header named the revision */
 	enum mcp_method method;
 	struct ipc_bytes id;     /* raw JSON, string or integer; n = 0: null */
 	struct ipc_bytes params; /* raw JSON object; n = 0: absent */
 	struct mcp_error error;  /* failure NONE: no error so far */
-	unsigned quirks; /* allowed in it: mask of 1 << enum mcp_quirk */
+	unsigned quirks;         /* let it pass: mask of 1 << enum mcp_quirk */
 
 	/* initialize */
 	char offered[32]; /* protocolVersion, "" if too long */
@@ -86,8 +87,8 @@ struct mcp_message {
 	 * resource or template, once the catalogue was asked */
 	char tool[MCP_NAME_MAX + 1];
 	struct ipc_bytes arguments; /* raw JSON object, "{}" if absent */
-	bool by_name;               /* tool and arguments are those inside
-				     * mcpbox_call_tool's */
+	bool by_name;               /* tool and arguments came from the
+				     * arguments of mcpbox_call_tool */
 	/* the lists */
 	struct ipc_bytes cursor; /* raw JSON string, n = 0: first page */
 	/* resources/read, subscribe, unsubscribe */

@@ -1,6 +1,7 @@
 /* Revisions before 2026-07-28 know structured content and output schemas of
- * type object only. A legacy client gets an object without the member that it
- * would refuse: the result's text says the same. No I/O. */
+ * type object only. So a legacy client gets a tool or result without the member
+ * that it would refuse. The result's text says the same as that member. No
+ * I/O. */
 #ifndef NARROW_H
 #define NARROW_H
 

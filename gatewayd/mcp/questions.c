@@ -21,7 +21,7 @@ struct question {
 
 struct questions {
 	uint32_t number;
-	uint8_t *text; /* the slices point into it */
+	uint8_t *text; /* the slices in q point into it */
 	size_t answer_bytes;
 	unsigned n, open;
 	struct question q[QUESTIONS_MAX];
@@ -220,8 +220,8 @@ questions_fail(struct questions *qs, const char *message)
 			fail(qs, &qs->q[i], -32603, message);
 }
 
-/* True if the result has the form of its kind (schema of 2026-07-28:
- * ElicitResult, CreateMessageResult, ListRootsResult). */
+/* True if v is a result of the form that this kind of question demands (schema
+ * of 2026-07-28: ElicitResult, CreateMessageResult, ListRootsResult). */
 static bool
 fits(enum kind kind, struct ipc_bytes v)
 {
@@ -287,7 +287,7 @@ questions_requests(const struct questions *qs, struct buf *out)
 }
 
 /* Revision 2025-11-25 wants an elicitationId for a page; the later revision has
- * none. The question's own id serves as well as any. */
+ * none. The question's id is used for it. */
 bool
 questions_request(
     const struct questions *qs, unsigned i, struct buf *out, bool *end)

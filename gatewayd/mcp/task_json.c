@@ -138,8 +138,7 @@ task_json_members(struct buf *b, const struct ipc_task_state *t, bool detailed)
 		return -1;
 	if (detailed && t->status == TASK_FAILED)
 		put_error(&w, t);
-	/* The object's opening brace goes, and its closing one is never
-	 * written. */
+	/* The opening brace is removed. The closing one was never written. */
 	if (b->failed)
 		return -1;
 	memmove(b->p + at, b->p + at + 1, b->len - at - 1);

@@ -1,6 +1,6 @@
-/* completion/complete: returns those values that a prompt's author listed for
- * an argument which begin as the client's text does. Variables of templates
- * have none. */
+/* completion/complete: returns the values that the author of a prompt or
+ * template listed for an argument, as far as they begin with the client's
+ * text. */
 #include <json-c/json_object.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +12,7 @@
 
 enum {
 	VALUES_MAX = 100, /* MCP: completion, response values */
-	TEXT_MAX = 4096   /* of typed text; values are shorter */
+	TEXT_MAX = 4096   /* bytes of typed text; values are shorter */
 };
 
 /* Writes {"values":[...],"total":N,"hasMore":B} into b. values may be NULL. */
@@ -84,8 +84,8 @@ complete(void *arg, const struct catalogue *c, const struct refusal *no)
 		    NULL);
 		return;
 	}
-	/* A text longer than any value begins none, and an argument that does
-	 * not exist has no values. */
+	/* No value begins with a text that is longer than any value, and an
+	 * argument that does not exist has no values. */
 	if (item->values == NULL ||
 	    mcp_json_text(ex->m.complete.name, name, sizeof(name)) < 0 ||
 	    mcp_json_text(ex->m.complete.value, typed, sizeof(typed)) < 0 ||

@@ -28,7 +28,7 @@ initialize(struct exchange *ex)
 	struct buf b;
 
 	/* Without the key there is no session. The client then goes on without
-	 * one and is served alike. */
+	 * one and is served in the same way. */
 	if (gw->has_key && ex->req != NULL) {
 		session_make(gw->session_key, (uint8_t)gw->listener, rev,
 		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
@@ -66,7 +66,7 @@ legacy_serve_common(struct exchange *ex)
 }
 
 /* Sets the level from which on a session hears logs. Without a session no logs
- * are sent, and the client that asked would wait for them. */
+ * are sent, so the request is refused: the client would wait for logs. */
 static void
 set_level(struct exchange *ex)
 {
@@ -100,7 +100,7 @@ legacy_serve(struct exchange *ex)
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.kind == MCP_RESPONSE) {
 		(void)call_ask_response(
-		    ex); /* whether or not a call waits for it */
+		    ex); /* answer 202 even if no call waits for it */
 		exchange_answer(ex, 202, &b);
 		return;
 	}
@@ -151,7 +151,7 @@ deleted(void *arg, struct ipc_frame *f, enum failure gone)
 	exchange_answer(ex, 204, &b);
 }
 
-/* Ends the session here at once, and everywhere through admind. */
+/* Ends the session here at once, and in other gateways through admind. */
 void
 legacy_delete(struct exchange *ex)
 {

@@ -2,15 +2,15 @@
  * tools/list, prompts/list, resources/list, resources/templates/list, alike in
  * both eras.
  *
- * A page is a stretch of the list's text as it lies in the catalogue: only the
- * few bytes before and after it are made for each request.
+ * A page is a stretch of the list's text in the catalogue. Only the few bytes
+ * before and after the page are made for each request.
  *
- * A cursor is the name of the last object shown, the list it was of, and a MAC
- * over both, so that a foreign cursor is told from one of ours. It conveys
- * nothing: a client that changes it could at most begin elsewhere in a list
- * that it may read whole. It names an object and no place, so it survives
- * changes: if the object is gone, the next one in the list's order begins the
- * page.
+ * A cursor has the name of the last object shown, the number of its list, and a
+ * MAC over both, which tells our cursors from foreign ones. A cursor conveys no
+ * authority: a client that changes it could at most begin elsewhere in a list
+ * that it may read whole. A cursor names an object, not a place, so it stays
+ * valid when the list changes. If the object is gone, the page begins with the
+ * next one in the list's order.
  */
 #include <string.h>
 
@@ -90,9 +90,9 @@ cursor_read(const struct gateway *gw, struct ipc_bytes json, enum mcp_list list,
 
 /*
  * Returns the first item after `name` in the list's order: users' objects by
- * name, bytewise, then the management tools. A management tool goes only with
- * an upgrade. If `name` is such a tool, the rest of them is left out, not shown
- * twice.
+ * name, bytewise, then the management tools. A management tool disappears only
+ * with an upgrade. If `name` is one that disappeared, all management tools are
+ * left out, so that none is shown twice.
  */
 static size_t
 after(const struct catalogue *c, enum mcp_list list, const char *name)

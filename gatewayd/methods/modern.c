@@ -11,8 +11,8 @@ modern_serve(struct exchange *ex)
 	struct buf b;
 
 	buf_init(&b, ANSWER_MAX);
-	/* Closing the response is how a modern client cancels, so nothing is
-	 * begun for a client that has left. Notifications ask nothing. */
+	/* A modern client cancels by closing the response, so nothing is begun
+	 * for a client that has left. Notifications ask for nothing. */
 	if (ex->m.kind == MCP_NOTIFICATION || ex->req == NULL) {
 		exchange_answer(ex, 202, &b);
 		return;

@@ -1,10 +1,10 @@
 /*
  * resources/read, subscribe and unsubscribe: find the object that a URI names.
  *
- * That is the resource with just this URI, else the first template that
- * matches; its variables, decoded, are then the arguments. From there on it is
- * a call like any other: admind decides by name and arguments, and never sees
- * the URI.
+ * The object is the resource with just this URI, else the first template that
+ * matches. The template's variables, decoded, are then the arguments. From
+ * there on a read is a call like any other: admind decides by name and
+ * arguments, and never sees the URI.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "log.h"
 #include "methods.h"
 
-/* Answers -32602 with data.uri, or -32002 on the legacy revisions, which
- * answer.c knows. The client's own text goes back as it came, a JSON string. */
+/* Answers -32602 with data.uri. answer.c makes the code -32002 for the legacy
+ * revisions. The client's URI goes back as the JSON string that came. */
 static void
 not_found(struct exchange *ex)
 {
@@ -61,7 +61,8 @@ arguments(struct exchange *ex, const struct uri_template *t,
 	return rc < 0 || out->failed ? -1 : 0;
 }
 
-/* Returns the object that the URI names. NULL: none, and that was answered. */
+/* Returns the object that the URI names. NULL: there is none, and the request
+ * was answered. */
 static const struct catalogue_item *
 resolve(struct exchange *ex, const struct catalogue *c)
 {
@@ -112,7 +113,7 @@ found(void *arg, const struct catalogue *c, const struct refusal *no)
 	    item);
 	if (json_slice(json.p, json.n, path, &p, &n) == 1)
 		buf_put(&ex->mime, p, n);
-	if (ex->mime.failed) /* only a hint: go on without it */
+	if (ex->mime.failed) /* the type is only a hint: go on */
 		buf_clear(&ex->mime);
 	call_start(ex);
 }
@@ -149,7 +150,7 @@ subscribed(void *arg, const struct catalogue *c, const struct refusal *no)
 		exchange_refuse(ex, &no_more);
 		return;
 	}
-	/* It fits: resolve() has read it. */
+	/* The URI fits, because resolve() has read it. */
 	if (mcp_json_text(ex->m.uri, uri, sizeof(uri)) < 0 ||
 	    session_state_subscribe(
 		ex->gw->states, &ex->session, uri, &item->version) < 0) {

@@ -1,11 +1,11 @@
 /*
- * Catalogues: asked for by the first request that needs one, kept until admind
- * says that something changed.
+ * Catalogues. A catalogue is asked for by the first request that needs it, and
+ * kept until admind says that something changed.
  *
- * Requests that come while a catalogue is on its way share it.
- * CATALOGUE_CHANGED unlinks every one, finished or not: a catalogue that was
- * asked for before the change still answers the requests that came before it,
- * and no others.
+ * Requests that come before the catalogue is complete wait for the same one.
+ * CATALOGUE_CHANGED unlinks every catalogue, complete or not. A catalogue that
+ * was asked for before the change still answers the requests that wait for it,
+ * but no later ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "refusal.h"
 
 enum {
-	SETS_MAX = 64,     /* permission sets kept; the oldest goes first */
+	SETS_MAX = 64,     /* permission sets kept; the oldest is dropped */
 	ITEMS_MAX = 10000, /* in each list */
 	LIST_MS = 15 * 1000
 };
@@ -52,7 +52,7 @@ unlink_one(struct catalogue *c)
 		return;
 	TAILQ_REMOVE(&c->gw->catalogues, c, all);
 	c->linked = false;
-	/* A catalogue still on its way is freed by its answer. */
+	/* An incomplete catalogue is freed when its answer has come. */
 	if (c->ready)
 		catalogue_free(c);
 }
@@ -66,9 +66,9 @@ catalogue_drop(struct gateway *gw)
 		unlink_one(c);
 }
 
-/* Adds one more object. A text that is no JSON object is left out and logged,
- * and so is a name that no request could call: one broken row must not break
- * every client's list. 0, or -1: out of room. */
+/* Adds one more object. A text that is no JSON object, or a name too long for a
+ * request, is left out and logged, because one broken row must not break every
+ * client's list. 0, or -1: out of room. */
 static int
 add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 {
@@ -89,8 +89,8 @@ add_item(struct catalogue *c, const struct ipc_catalogue_item *m)
 }
 
 /* Tells all waiters, then keeps the catalogue unless it failed or was unlinked.
- * It is not ready while the callbacks run, so a callback that drops it does not
- * free it here. */
+ * `ready` is not set while the callbacks run, so a callback that drops the
+ * catalogue does not free it. */
 static void
 settle(struct catalogue *c, const struct refusal *no)
 {

@@ -1,8 +1,9 @@
 /*
- * The four lists of a permission set as admind streamed them. Each is one
- * buffer, the list's JSON without its brackets, and the place of each object in
- * it. All that a request needs of an object is taken out when the list comes,
- * so that serving a list or finding an object parses nothing.
+ * The lists of a permission set as admind streamed them: the four of MCP, and
+ * the stopped objects. A list is one buffer with its JSON, without the
+ * brackets, and the place of each object in the buffer. All that a request
+ * needs of an object is taken out when the list comes, so that serving a list
+ * or finding an object parses nothing.
  */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H
@@ -23,20 +24,21 @@ struct refusal;
 
 struct catalogue_item {
 	char *name;              /* exposed name */
-	char *uri;               /* of a resource, or a template's; else NULL */
+	char *uri;               /* of a resource or template, else NULL */
 	struct ipc_hash version; /* the version that serves it */
 	size_t at, n;            /* its JSON in the list's text */
 	bool marked;             /* a tool whose input schema names headers */
 	bool stopped;            /* one of MCP_LIST_STOPPED: in no list */
 	/* the part that legacy clients don't get (n = 0: none) */
 	struct narrow hidden;
-	/* {argument: [value, ...]} of a prompt, or NULL */
+	/* {argument: [value, ...]} of a prompt or template, or NULL */
 	struct json_object *values;
 	struct uri_template *template; /* of a template; points into uri */
 	uint64_t ttl_ms;               /* of a resource: caching hint */
 };
 
-/* Open addressing: 0, or an item's number plus one. */
+/* A hash table with open addressing. A slot is 0 if it is empty, else an item's
+ * index plus one. */
 struct catalogue_index {
 	uint32_t *slot;
 	uint32_t mask;
@@ -57,7 +59,7 @@ struct catalogue {
 	char *set;
 	bool linked; /* in gw->catalogues */
 	bool ready;
-	bool failed; /* no memory for it; told at the end */
+	bool failed; /* an item did not fit; told at the end */
 	struct catalogue_part part[CATALOGUE_LISTS];
 	STAILQ_HEAD(, catalogue_waiter) waiters;
 };
@@ -68,7 +70,7 @@ typedef void catalogue_cb(
     void *arg, const struct catalogue *, const struct refusal *);
 void catalogue_ask(
     struct gateway *, const char *permission_set, catalogue_cb *, void *arg);
-void catalogue_drop(struct gateway *); /* all of them */
+void catalogue_drop(struct gateway *); /* all catalogues */
 
 /* catalogue_item.c. Adds one object as admind sent it; its JSON was scanned. 0,
  * or -1 without memory. */
@@ -86,8 +88,8 @@ const struct catalogue_item *catalogue_item_named(
 const struct catalogue_item *catalogue_item_at(
     const struct catalogue *, enum mcp_list, const char *uri);
 /* Returns the object that a URI names: the resource with just this URI, else
- * the first template in list order that matches. For a template, *values has
- * its variables. */
+ * the stopped object with it, else the first template in list order that
+ * matches. For a template, *values has its variables. */
 const struct catalogue_item *catalogue_item_for(const struct catalogue *,
     const char *uri, struct uri_value values[URI_VARIABLES_MAX]);
 

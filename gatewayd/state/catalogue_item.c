@@ -2,9 +2,9 @@
  * One object of a catalogue: kept as the bytes admind sent, beside the fields
  * that serving it needs.
  *
- * Some members are ours and not for clients. `values` of a prompt's arguments,
- * which completion offers, and all of a template's `arguments`, which MCP's
- * ResourceTemplate doesn't have, are taken out of the text.
+ * Some members are not for clients and are taken out of the text: `values` of a
+ * prompt's arguments, which completion offers, and all of a template's
+ * `arguments`, since MCP's ResourceTemplate has no such member.
  * `_meta["mcpbox/ttlMs"]` of a resource, its caching hint, may stay.
  */
 #include <json-c/json_object.h>
@@ -90,8 +90,7 @@ put_prompt(struct catalogue_part *p, struct catalogue_item *item,
 	return rc;
 }
 
-/* Puts a template's text without its arguments, of which only the values
- * matter. */
+/* Puts a template's text without its arguments. Only their values are kept. */
 static int
 put_template(struct catalogue_part *p, struct catalogue_item *item,
     struct ipc_bytes json)
@@ -118,8 +117,8 @@ put_template(struct catalogue_part *p, struct catalogue_item *item,
 	return p->json.failed ? -1 : 0;
 }
 
-/* Returns the caching hint in ms, at most a year: more is no hint any more, and
- * a year fits every client's number. */
+/* Returns the caching hint in ms, at most a year. A longer time is of no use as
+ * a hint, and a year fits every client's number type. */
 static uint64_t
 ttl(struct ipc_bytes json)
 {
@@ -140,7 +139,7 @@ add_template(struct catalogue_item *item)
 	item->template = calloc(1, sizeof(*item->template));
 	if (item->template == NULL)
 		return -1;
-	/* admind let only valid templates by; an invalid one matches
+	/* admind sends only valid templates. An invalid one would match
 	 * nothing. */
 	if (uri_template_parse(
 		item->uri, strlen(item->uri), item->template, NULL) < 0) {
@@ -179,7 +178,8 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	item = &p->items[p->n];
 	memset(item, 0, sizeof(*item));
-	/* To who watches it a stopped one is gone: served by no version. */
+	/* No version serves a stopped object, so for clients that watch it the
+	 * object is gone. */
 	item->stopped = list == MCP_LIST_STOPPED;
 	if (!item->stopped)
 		item->version = m->version;
@@ -210,7 +210,7 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	if (list == MCP_LIST_RESOURCES || list == MCP_LIST_TEMPLATES)
 		item->ttl_ms = ttl(m->json);
-	p->n++; /* even if this failed: freed with the others */
+	p->n++; /* even after a failure: freed with the others */
 	return rc < 0 || p->json.failed ? -1 : 0;
 }
 

@@ -14,31 +14,32 @@
 enum {
 	/* Time for an answer that admind can give at once. */
 	ADMIND_ASK_MS = 10 * 1000,
-	/* Time to authorise: management tools inspect code in a runner first,
-	 * which may wait for a slot and take its own limit of 30 s. */
+	/* Time for AUTHORISE. Management tools first have code inspected in a
+	 * runner, which may wait for a slot and then take its limit of 30 s. */
 	AUTHORISE_MS = 90 * 1000,
 	/* Added to a call's own limit before a missing answer counts as lost:
 	 * killing, reaping and recording take part of it. */
 	RUN_MARGIN_MS = 15 * 1000,
 	/*
-	 * Time for the links of a process that was just started, while its
-	 * clients wait at the service manager's socket. The links take some ms
-	 * when all else runs. After this time a typed answer serves the clients
-	 * better.
+	 * Time that a new process has to connect to admind and sandboxd, while
+	 * its clients wait at the service manager's socket. That takes some ms
+	 * when both run. After this time it is better to tell clients the
+	 * failure.
 	 */
 	PATIENCE_MS = 2000,
-	RETRY_MS = 500, /* hint while something restarts */
+	RETRY_MS = 500, /* hint to clients while a process restarts */
 	/* A call that is silent for this long gets an event stream and a
 	 * comment on it: nginx gives up after 60 s without a byte, Node's fetch
 	 * after 300 s without a head. */
 	QUIET_MS = 15 * 1000,
-	/* Descriptors beside those of clients: listener, log, links, blobs on
-	 * their way, refused connections that are still being told so. */
+	/* Descriptors beside those of clients: listener, log, links, blobs in
+	 * messages, and connections that are just being refused. */
 	FILES_RESERVED = 192,
 	/* Bytes of all bodies of requests being served, together. */
 	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
-	/* Bytes of results kept for clients that were asked and are not back
-	 * yet. Beyond it a client is told that its result was lost. */
+	/* Bytes of results kept for clients that were asked a question and have
+	 * not come back yet. When they are used up, a client is told that its
+	 * result was lost. */
 	KEPT_BYTES_MAX = 16 * 1024 * 1024,
 	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
 };
@@ -70,7 +71,7 @@ struct gateway {
 	unsigned quirks;  /* allowed: mask of 1 << enum mcp_quirk */
 	struct {
 		uint64_t logged; /* boot ms, 0: never */
-		unsigned more;   /* since then */
+		unsigned more;   /* not logged since then */
 	} quirk[MCP_QUIRKS];
 
 	bool draining; /* the process ends (drain.c) */
@@ -93,7 +94,7 @@ struct gateway {
 	struct call_list calls;
 	struct parked_set *parked;
 	size_t kept_bytes; /* results of calls whose clients are away */
-	const struct exchange_ops *ops; /* what serves them (exchange.h) */
+	const struct exchange_ops *ops; /* functions that serve exchanges */
 	struct exchange_list exchanges;
 	size_t exchange_bytes;
 	unsigned exchange_count;

@@ -1,8 +1,8 @@
 /*
- * Finds the identity of a request: AUTHENTICATE, remembered for as long as
- * admind allows, at most 30 s. It is kept by the SHA-256 of the credential, so
- * that a dump of this process shows no tokens of clients that are not just
- * being served.
+ * Finds the identity of a request by AUTHENTICATE. The answer is remembered for
+ * as long as admind allows, at most 30 s. It is kept under the SHA-256 of the
+ * credential, so that a dump of this process shows no tokens of clients that
+ * are not just being served.
  *
  * A remembered identity opens only lists and sessions: a call is authorised by
  * admind each time, with the credential itself. Everything is forgotten when
@@ -26,7 +26,7 @@ struct identity_cache {
 		struct identity who;
 	} slot[SLOTS];        /* direct mapped: a collision is a miss */
 	uint64_t generation;  /* answers to older questions aren't kept */
-	struct ipc_hash none; /* of no credential, as for most clients here */
+	struct ipc_hash none; /* of "": most clients send no credential */
 };
 
 struct question {
@@ -134,8 +134,9 @@ ask_admind(struct gateway *gw, const char *credential,
 	cb(arg, NULL, &no);
 }
 
-/* cb gets the slot itself: only an answer from admind writes to it, and that
- * comes from the loop. */
+/* On a hit cb gets a pointer into the cache's slot, not a copy. The identity
+ * can't change while cb runs: only an answer from admind writes it, and answers
+ * are taken by the loop. */
 void
 identity_ask(
     struct gateway *gw, const char *credential, identity_cb *cb, void *arg)

@@ -1,5 +1,6 @@
 /*
- * Whose a credential is, as admind said, remembered for a short time.
+ * Finds the principal of a credential: asks admind, and remembers the answer
+ * for a short time.
  */
 #ifndef IDENTITY_H
 #define IDENTITY_H
@@ -17,8 +18,8 @@ struct identity {
 	char permission_set[PRINCIPAL_MAX + 1];
 };
 
-/* cb gets NULL and why, or the identity;
- * called from the loop or at once. */
+/* Gets the identity, or NULL and the reason. Called from the loop, or before
+ * identity_ask returns. */
 typedef void identity_cb(
     void *arg, const struct identity *, const struct refusal *);
 struct identity_cache *identity_cache_new(void);

@@ -6,7 +6,7 @@
 #include "log.h"
 #include "quirk.h"
 
-enum { LOG_MS = 60 * 1000 }; /* one line a quirk in this time */
+enum { LOG_MS = 60 * 1000 }; /* at most one line for each quirk in this time */
 
 static const char *const names[MCP_QUIRKS] = {"quirk_header_version",
     "quirk_initialize_after_discover", "quirk_missing_accept"};
@@ -24,7 +24,8 @@ quirk_settings(const struct conf *c)
 }
 
 /* Logs quirks that acted. A client that needs a quirk needs it with each
- * request: the first is logged, then their number once a minute. */
+ * request. So the first request is logged, then the number of the others once a
+ * minute. */
 void
 quirk_note(struct gateway *gw, unsigned acted, const char *agent)
 {

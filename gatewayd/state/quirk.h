@@ -7,9 +7,9 @@
 struct conf;
 struct gateway;
 
-/* The settings: a mask of 1 << enum mcp_quirk. */
+/* Returns the quirks that the settings allow: a mask of 1 << enum mcp_quirk. */
 unsigned quirk_settings(const struct conf *);
-/* A line in the log: these acted. */
+/* Logs that these quirks let a request pass (acted: mask). */
 void quirk_note(
     struct gateway *, unsigned acted, const char *agent /* or NULL */);
 

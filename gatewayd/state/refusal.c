@@ -17,8 +17,8 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 	r->data[0] = '\0';
 }
 
-/* Takes the peer's members of error.data, if they are members of one object and
- * none of those that we write ourselves. */
+/* Takes the peer's members of error.data, if they are the members of one JSON
+ * object, and none of them is one that we write ourselves. */
 static void
 take_data(struct refusal *r, struct ipc_bytes data)
 {

@@ -1,5 +1,6 @@
 /*
- * How "no" travels: from another process, or from its absence, to an answer.
+ * A refusal: another process refused a request, or is not there. An answer to
+ * the client is made from it.
  */
 #ifndef REFUSAL_H
 #define REFUSAL_H
@@ -8,7 +9,7 @@
 
 struct gateway;
 
-/* A failure of the platform or of authority, on its way to an answer. */
+/* A failure of the platform or of authority. */
 struct refusal {
 	enum failure failure;
 	uint64_t retry_after_ms;
@@ -21,8 +22,9 @@ void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
 /* Says that admind or sandboxd is not connected: it is being upgraded, or it
  * restarts. */
 void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);
-/* Fills a refusal from an answer: REFUSED, nonsense, or NULL and why the peer
- * is gone. */
+/* Fills a refusal from a frame that is not the expected answer: REFUSED, or
+ * nonsense. NULL: no answer came, and gone says why. process: the peer's name,
+ * for the message. */
 void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
     const char *process);
 

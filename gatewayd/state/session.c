@@ -42,7 +42,7 @@ principal_hash(const char *principal, struct ipc_hash *out)
 
 /* Makes an id of 128 random bits. They are drawn for many ids at once, since a
  * system call for each costs as much as making the token. This process never
- * forks, so no copy of the rest can be drawn from elsewhere. */
+ * forks, so no other process has a copy of the ids that are left. */
 static void
 random_id(struct ipc_id *id)
 {

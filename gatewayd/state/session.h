@@ -39,9 +39,12 @@ void session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev,
 int session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
     uint8_t listener, const char *principal, struct session *);
 
-/* Sessions that were deleted before they expired. The set is bounded: when
- * full, it forgets the one of a chain that expires first. That session then
- * works again until its expiry, which harms only its owner's tidiness. */
+/*
+ * Sessions that were deleted before they expired. The set is bounded: when it
+ * is full and a session is added, it forgets the session of the same chain that
+ * expires first. The forgotten session then works again until its expiry, but
+ * only for its own principal.
+ */
 enum { SESSION_ENDED_MAX = 65536 };
 
 struct session_ended;

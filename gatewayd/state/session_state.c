@@ -7,9 +7,9 @@
 
 enum { CHAINS = 256 };
 
-/* One principal's sessions. When room is needed, the principal with most
- * gives it, so that a client with very many sessions forgets its own, and no
- * others. */
+/* One principal's sessions. When room is needed, the principal with the most
+ * sessions loses one, so that a client with very many sessions makes room with
+ * its own, and no others. */
 struct owner {
 	LIST_ENTRY(owner) link;
 	struct ipc_hash principal;
@@ -113,7 +113,7 @@ owner_of(struct session_states *t, const struct ipc_hash *principal)
 	return o;
 }
 
-/* Returns the owner of most sessions here, or of most bytes. */
+/* Returns the owner with the most bytes of URIs, or with the most sessions. */
 static struct owner *
 heaviest(struct session_states *t, bool bytes)
 {
@@ -186,8 +186,9 @@ place(const struct state *s, const char *uri)
 	return -1;
 }
 
-/* Makes room for bytes of URIs: the principal with most of them loses some,
- * unless that is the asking one. false: there is no room. */
+/* Makes room for len bytes of URIs: drops sessions of the principal with the
+ * most bytes. false: s's own principal would have as many bytes, so there is no
+ * room. */
 static bool
 make_room(struct session_states *t, const struct state *s, size_t len)
 {

@@ -2,10 +2,11 @@
  * Remembers for legacy sessions their log level and the resources they watch.
  * No I/O.
  *
- * A session's token says all that matters, so nothing here is needed to serve
- * one. All is lost with the process. When the tables are full, the principal
- * with most loses the session that it used longest ago. Its client then hears
- * logs from `info` on, and of no resource, until it asks again.
+ * A session's token says all that matters, so a session can be served without
+ * what is kept here. All of it is lost with the process. When the tables are
+ * full, the principal with the most sessions, or bytes, loses the session that
+ * it used longest ago. The client of that session then hears logs from `info`
+ * on, and of no resource, until it asks again.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -15,12 +16,12 @@
 enum {
 	SESSION_STATES_MAX = 4096,
 	SESSION_SUBSCRIPTIONS_MAX = 64,               /* of one session */
-	SESSION_SUBSCRIPTION_BYTES = 8 * 1024 * 1024, /* of all, their URIs */
+	SESSION_SUBSCRIPTION_BYTES = 8 * 1024 * 1024, /* of URIs, in all */
 	SESSION_LEVEL_DEFAULT = 1                     /* info */
 };
 
 /* A watched resource. version: of the object that served it at the last look.
- * due: its client has yet to hear that it changed. */
+ * due: the client has yet to be told that the resource changed. */
 struct session_watch {
 	char *uri;
 	struct ipc_hash version;

@@ -7,9 +7,9 @@
 #include "table.h"
 
 enum {
-	PRINCIPALS = 256, /* with requests at a time, as a rule */
-	PART = 4 /* one principal has at most one of this many parts, and all
-		  * but `local` together leave one part to it */
+	PRINCIPALS = 256, /* principals with requests at a time, as a rule */
+	PART = 4 /* a principal has at most 1/PART, and all principals but
+		  * `local` together leave 1/PART to `local` */
 };
 
 struct share {
@@ -83,15 +83,15 @@ share_put(struct share *s)
 	free(s);
 }
 
-/* Returns a principal's part of all. A part of few is at least one. */
+/* Returns a principal's part of all. If all is less than PART, that is all. */
 static size_t
 part(const struct share *s, size_t all)
 {
 	return s->whole || all < PART ? all : all / PART;
 }
 
-/* True if there is room for `more` beside the held amount, and beside the
- * amount of all limited principals together. */
+/* True if there is room for `more` beside the principal's amount (held), and
+ * beside the amount of all principals but `local` (together). */
 static bool
 room(const struct share *s, size_t more, size_t held, size_t together,
     size_t all)

@@ -1,13 +1,13 @@
 /*
- * Counts each principal's part of this process, so that it leaves room for
+ * Counts each principal's part of this process, so that each leaves room for
  * others. No I/O.
  *
- * `local` is every client of a listener that asks for no credential. It has no
- * share, since a share would only keep out clients that are `local` too. Each
- * other principal has at most a quarter of the requests served at once, of
- * their bytes, and of the results that are kept for clients that are away. All
- * of these together have at most three quarters, so that the last quarter is
- * `local`'s.
+ * `local` is every client of a listener that asks for no credential. Its part
+ * is not limited, since a limit would only keep out clients that are `local`,
+ * too. Each other principal has at most a quarter of the requests served at
+ * once, of their bytes, and of the results that are kept for clients that are
+ * away. All principals but `local` together have at most three quarters, so
+ * that the last quarter is left for `local`.
  */
 #ifndef SHARE_H
 #define SHARE_H
@@ -32,7 +32,7 @@ void share_put(struct share *); /* NULL is harmless */
 bool share_enter(
     struct share *, size_t bytes, unsigned requests, size_t all_bytes);
 void share_leave(struct share *, size_t bytes);
-/* Counts kept bytes in the same way. */
+/* Counts the bytes of a kept result in the same way. */
 bool share_keep(struct share *, size_t bytes, size_t all_bytes);
 void share_drop(struct share *, size_t bytes);
 

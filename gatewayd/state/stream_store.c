@@ -57,7 +57,8 @@ stream_store_sessions(const struct stream_store *t)
 	return t->sessions;
 }
 
-/* The id is random: two of its bytes spread it evenly. */
+/* Returns the chain of an id. Ids are random, so two bytes spread them
+ * evenly. */
 static struct session_list *
 chain_of(struct stream_store *t, const struct ipc_id *id)
 {
@@ -115,7 +116,8 @@ settle(struct stream_session *s, bool keep)
 	}
 	if (!idle)
 		return;
-	/* Only its own stream has something to remember for longer. */
+	/* Only a session that has had a stream of its own must remember missed
+	 * messages for longer. */
 	if (!s->had && !keep) {
 		session_drop(s);
 		return;
@@ -126,7 +128,8 @@ settle(struct stream_session *s, bool keep)
 	t->droppable++;
 	while (t->droppable > STREAM_STORE_SESSIONS_MAX) {
 		oldest = TAILQ_FIRST(&heaviest(t, false)->used);
-		/* More principals than room: none has two records. */
+		/* s itself is the oldest: there are more principals than room,
+		 * and none has two records. */
 		if (oldest == s && keep)
 			break;
 		session_drop(oldest);
@@ -140,8 +143,8 @@ post_free(struct stream_post *p)
 	free(p);
 }
 
-/* Frees the event, and its stream if that was its last event. The session's
- * record stays: callers settle it. */
+/* Frees the event, and its stream_post if that was the last event and the
+ * writer has closed it. The session's record stays: callers settle() it. */
 static void
 event_drop(struct stream_event *e)
 {
@@ -302,8 +305,8 @@ stream_store_open(struct stream_session *s, void *owner)
 	return p;
 }
 
-/* Makes room for n more bytes: drops the oldest events, of the session and then
- * of the principal with most. s's own record survives. */
+/* Makes room for n more bytes: drops the oldest events of the session, then of
+ * the principal with the most bytes. The record s itself stays. */
 static void
 make_room(struct stream_session *s, size_t n)
 {

@@ -2,21 +2,22 @@
  * Keeps the events sent to legacy sessions for a resume by Last-Event-ID (MCP
  * 2025-11-25, Streamable HTTP, Resumability). No I/O.
  *
- * Two kinds of stream. The answer to a POST: its events are kept as they are,
- * the answer itself being the one that matters. The session's own stream (GET):
- * all it says is "this changed", so only the number of the last event of each
- * sort is kept, and a resume repeats each sort that was said after the event
- * the client knows.
+ * There are two kinds of stream. The events of the answer to a POST are kept as
+ * they are, because the last of them is the answer itself. The session's own
+ * stream (GET) says only that something changed. So only the number of the last
+ * event of each kind is kept, and a resume repeats each kind that was sent
+ * after the event that the client names.
  *
  * An event's id is text, "EPOCH-STREAM-NUMBER" in hexadecimal. STREAM is 0 for
- * the session's own. EPOCH is random for each session's record, so that an id
- * given out before the record was lost (a restart, a full table) names nothing
- * now instead of another stream. It is no secret: ids are looked up within the
- * session that asks, and nowhere else.
+ * the session's own stream. EPOCH is random for each session's record. So an id
+ * that was given out before the record was lost (a restart, a full table) names
+ * nothing, and not another stream. EPOCH is no secret, because an id is looked
+ * up only in the session that asks.
  *
- * Bounds: see the enum. Beyond them the principal with most loses its oldest
- * events, so that a client with many sessions loses its own. An answer that is
- * too large by itself is replaced by an error that says so.
+ * The enum has the bounds. When they are reached, the principal with the most
+ * bytes loses its oldest events, so that a client with many sessions loses only
+ * its own. An answer that is too large by itself is replaced by an error that
+ * says so.
  */
 #ifndef STREAM_STORE_H
 #define STREAM_STORE_H
@@ -26,9 +27,9 @@
 #include "ipc.h"
 
 enum {
-	/* Records of sessions in all that have neither a stream nor events.
-	 * Beyond it the principal with most loses the one used longest ago. 200
-	 * bytes each. */
+	/* Session records, in all, without an open stream or events. If there
+	 * are more, the principal with the most such records loses the one used
+	 * longest ago. A record has 200 bytes. */
 	STREAM_STORE_SESSIONS_MAX = 4096,
 	/* Events of one session: ten seconds of progress at full rate. */
 	STREAM_STORE_EVENTS_MAX = 1024,
@@ -67,7 +68,7 @@ struct stream_post {
 	uint32_t last;   /* number of its newest event */
 	unsigned events; /* kept */
 	bool done;       /* its answer was added */
-	void *owner;     /* its writer; NULL: none any more */
+	void *owner;     /* its writer; NULL: it was closed */
 };
 
 TAILQ_HEAD(stream_event_list, stream_event);
@@ -75,20 +76,21 @@ TAILQ_HEAD(stream_post_list, stream_post);
 
 struct stream_session {
 	TAILQ_ENTRY(stream_session) chain;
-	TAILQ_ENTRY(stream_session) used; /* of those that may be dropped */
+	TAILQ_ENTRY(stream_session) used; /* list of droppable records */
 	struct stream_store *store;
 	struct stream_whose *whose;
 	struct ipc_id id;
 	uint32_t epoch;
-	bool droppable; /* in that list */
-	/* Its own stream. */
+	bool droppable; /* is in that list */
+	/* The session's own stream. */
 	void *get;     /* the stream that is open, or NULL */
-	bool had;      /* it had one: remember missed messages */
-	unsigned due;  /* mask of kinds to be said */
+	bool had;      /* it had a stream: remember missed messages */
+	unsigned due;  /* mask of kinds to be sent */
 	uint32_t last; /* number of its newest event */
 	uint32_t
-	    said[STREAM_STORE_KINDS]; /* of the newest of each kind, or 0 */
-	/* Answers. */
+	    said[STREAM_STORE_KINDS]; /* number of the newest of each kind, or
+				       * 0 */
+	/* Answers to POSTs. */
 	struct stream_post_list posts;
 	struct stream_event_list events;
 	uint32_t posts_made;
@@ -111,9 +113,11 @@ struct stream_session *stream_store_take(struct stream_store *,
 /* Calls f on each record that had a stream of its own. */
 void stream_store_each(struct stream_store *,
     void (*f)(struct stream_session *, void *), void *arg);
-/* Notes that who opened the session's own stream; NULL: it was closed. */
+/* Notes that the session's own stream was opened. who: the stream; NULL: it was
+ * closed. */
 void stream_store_set_get(struct stream_session *, void *who);
-/* Drops all that is kept; an answer that is still being written stays. */
+/* Drops all that is kept for the session. An answer that is still being written
+ * stays. */
 void stream_store_forget(struct stream_session *);
 
 /* Begins the answer to a POST; NULL without memory. */
@@ -122,13 +126,12 @@ struct stream_post *stream_store_open(struct stream_session *, void *owner);
  * be kept, but has the id. */
 int stream_store_add(struct stream_post *, const void *, size_t n, bool last,
     uint64_t now_ms, char id[STREAM_STORE_ID_MAX]);
-/* Writes an event's id. A client that has seen no event names the id of
- * none. */
+/* Writes an event's id. Number 0 is for a client that has seen no event yet. */
 void stream_store_id(const struct stream_session *, uint32_t post,
     uint32_t number, char id[STREAM_STORE_ID_MAX]);
 /* Ends the writing of an answer. May free it. */
 void stream_store_close(struct stream_post *);
-/* Reads an id. 0, or -1: no such text. */
+/* Reads an id. 0, or -1: the text is no id. */
 int stream_store_parse(
     const char *id, uint32_t *epoch, uint32_t *post, uint32_t *number);
 /* Returns the stream with this number, or NULL. */

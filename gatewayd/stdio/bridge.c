@@ -71,8 +71,8 @@ bridge_error(
 /* ---- lines in ---- */
 
 /* Handles a cancellation. On the modern wire a client cancels by closing the
- * response; over standard input it can only say so. true: the line was about an
- * exchange of ours. */
+ * response. Over standard input it sends a notification, so the bridge closes
+ * the response. true: the line cancelled an exchange. */
 static bool
 cancelled(struct bridge *b, const struct line *l)
 {
@@ -132,7 +132,7 @@ take_line(struct bridge *b, const uint8_t *p, size_t n)
 	}
 }
 
-/* Takes whole lines of the input; while initialize is on its way, none. */
+/* Takes whole lines of the input, but none while initialize is unanswered. */
 static void
 take_lines(struct bridge *b)
 {
@@ -226,7 +226,8 @@ due(struct bridge *b)
 	return (int)soonest;
 }
 
-/* True if anything still owes the host an answer. */
+/* True if an exchange still owes the host an answer, or output is not
+ * written. */
 static bool
 owing(const struct bridge *b)
 {
@@ -239,7 +240,7 @@ owing(const struct bridge *b)
 	return b->out.len > 0;
 }
 
-/* Ends the host's session: the host is gone, and MCP asks this of clients. */
+/* Ends the session, because the host is gone. MCP asks clients to do so. */
 static void
 goodbye(struct bridge *b)
 {
@@ -257,7 +258,7 @@ goodbye(struct bridge *b)
 }
 
 /* Does all that needs no waiting: takes lines, begins and ends exchanges.
- * Returns the ms until there is more to do, or -1: it can't go on. */
+ * Returns the ms until there is more to do, or -1: the bridge can't go on. */
 static int
 step(struct bridge *b)
 {
@@ -306,7 +307,8 @@ bridge_run(struct bridge *b)
 			fds[n++] = (struct curl_waitfd){
 			    STDOUT_FILENO, CURL_WAIT_POLLOUT, 0};
 		}
-		/* initialize ended: the lines after it are here already. */
+		/* initialize was answered: lines after it may be in b->in
+		 * already. */
 		if (!b->holding && b->in.len > 0 &&
 		    memchr(b->in.p, '\n', b->in.len) != NULL)
 			ms = 0;

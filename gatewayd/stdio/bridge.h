@@ -4,7 +4,7 @@
  *
  *	bridge.c    the loop; lines in, lines out; lines to exchanges
  *	transfer.c  one HTTP exchange on libcurl
- *	ending.c    ended exchanges: an answer, an error, once more
+ *	ending.c    ended exchanges: an answer, an error, another try
  *	line.c, sse.c, marked.c  bytes to messages and fields; no I/O
  */
 #ifndef BRIDGE_H
@@ -20,24 +20,27 @@
 #include "sse.h"
 
 enum {
-	/* As a request body; a longer line could not be sent on. */
+	/* The limit of a request body: a longer line could not be sent on. */
 	BRIDGE_LINE_MAX = HTTP_BODY_MAX,
-	/* A result of RESULT_MAX, escaped at worst six-fold, and a list. */
+	/* Room for a result of RESULT_MAX, which escaping makes at most six
+	 * times as long, and for a list. */
 	BRIDGE_ANSWER_MAX = 16 * 1024 * 1024,
-	/* With more bytes than this waiting for the host nothing is read. */
+	/* While more bytes than this wait for the host, nothing is read. */
 	BRIDGE_OUT_HIGH = 1024 * 1024,
-	/* Exchanges at once; gatewayd has as many for all its clients. */
+	/* Exchanges at once: gatewayd's default limit for the connections of
+	 * one address (max_connections_per_source). */
 	BRIDGE_TRANSFERS_MAX = 256,
-	/* While the suite restarts, a request waits this long for it. */
+	/* While the suite restarts, a request waits this long for the suite. */
 	BRIDGE_CONNECT_MS = 10 * 1000,
 	BRIDGE_BACKOFF_MIN_MS = 10,
 	BRIDGE_BACKOFF_MAX_MS = 1000,
-	/* A broken stream is asked for again for this long; the server keeps a
-	 * call's result for the resumption about as long. */
+	/* A broken stream is asked for again for this long. The server keeps
+	 * its events for longer (STREAM_STORE_KEEP_MS). */
 	BRIDGE_RESUME_MS = 120 * 1000,
-	BRIDGE_RETRY_MS = 1000,   /* pause before that, unless the server names
-				   * one (WHATWG HTML, 9.2.3: "retry") */
-	BRIDGE_SESSION_MAX = 512, /* INTERFACES: a token's length */
+	BRIDGE_RETRY_MS = 1000,   /* pause before a stream is asked for again,
+				   * unless the server names one (WHATWG HTML,
+				   * 9.2.3: "retry") */
+	BRIDGE_SESSION_MAX = 512, /* bytes of a session id (INTERFACES) */
 	BRIDGE_GOODBYE_MS = 2000  /* for DELETE of the session at the end */
 };
 
@@ -63,7 +66,7 @@ struct transfer {
 
 	bool is_sse, answered, paused, revived, overflow;
 	bool began;                           /* bytes of an answer came */
-	char session[BRIDGE_SESSION_MAX + 1]; /* of the answer */
+	char session[BRIDGE_SESSION_MAX + 1]; /* id in the answer */
 	struct sse sse;
 	struct buf answer;
 	int64_t first_ms, due_ms, backoff_ms; /* retrying: CLOCK_MONOTONIC */
@@ -78,20 +81,21 @@ struct bridge {
 	struct buf in, out;
 	bool eof;     /* the host closed our input */
 	bool gone;    /* the host closed our output */
-	bool holding; /* initialize is on its way: lines wait */
+	bool holding; /* initialize is unanswered, so lines wait */
 	struct transfer_list transfers;
 	unsigned n;
 
 	/* The legacy session, if there is one. */
 	char session[BRIDGE_SESSION_MAX + 1];
 	char version[32];    /* negotiated; "" before */
-	uint8_t *initialize; /* the host's own line, to send again; owned */
+	uint8_t *initialize; /* the host's line, kept to be sent again; owned */
 	size_t initialize_len;
 
 	struct marked marked;
 };
 
-/* bridge.c. 0: the host ended it. -1: it can't go on; stderr says why. */
+/* bridge.c. Runs until the host ends. 0, or -1: the bridge can't go on; stderr
+ * says why. */
 int bridge_run(struct bridge *);
 /* Queues one message as a line for the host. */
 void bridge_emit(struct bridge *, const void *json, size_t n);
@@ -108,7 +112,7 @@ void transfer_free(struct transfer *);
 int transfer_begin(struct transfer *);
 /* Stops the exchange and begins it again after that many ms. */
 void transfer_later(struct transfer *, int64_t ms);
-/* Does the same with growing pauses. */
+/* Does the same, after a pause that grows each time. */
 void transfer_back_off(struct transfer *);
 void transfer_unpause(struct transfer *);
 

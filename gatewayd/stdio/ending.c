@@ -72,8 +72,7 @@ fail(struct transfer *t, enum failure f, const char *text)
 	transfer_free(t);
 }
 
-/* Answers with our id and the words of a body that does not answer this
- * request. */
+/* Answers the request with the error text of a body that is no answer to it. */
 static void
 refused(struct transfer *t, long status)
 {
@@ -94,9 +93,12 @@ refused(struct transfer *t, long status)
 	    text);
 }
 
-/* Renews a session that is over (it expired, or was deleted): MCP asks the
- * client to initialize again. The host can't know, so its own initialize is
- * sent again. This request, which was not served, goes out after it. */
+/*
+ * Renews a session that is over (it expired, or was deleted): MCP asks the
+ * client to initialize again. The host can't know that the session is over, so
+ * the bridge sends the host's initialize again. t's request, which was not
+ * served, is sent after that.
+ */
 static bool
 revive(struct transfer *t)
 {
@@ -156,8 +158,9 @@ end_revive(struct transfer *t)
 			other->due_ms = bridge_now_ms();
 }
 
-/* Resumes a stream that broke before the answer. On a legacy wire whose events
- * have ids the rest can be asked for (MCP 2025-11-25, resumability). */
+/* Resumes a stream that broke before the answer. The rest can be asked for if
+ * the request is legacy and the events have ids (MCP 2025-11-25, resumability).
+ * false: it can't. */
 static bool
 resume(struct transfer *t)
 {
@@ -196,7 +199,7 @@ open_stream(struct bridge *b)
 		transfer_free(t);
 }
 
-/* Ends an exchange of the host's that was complete. */
+/* Ends an exchange of the host's whose HTTP response was complete. */
 static void
 end_post(struct transfer *t, long status)
 {
@@ -252,8 +255,8 @@ ending(struct transfer *t, CURLcode code)
 		end_post(t, status);
 	} else if (sent == 0 && t->kind == TRANSFER_POST &&
 	    bridge_now_ms() - t->first_ms < BRIDGE_CONNECT_MS) {
-		/* It was never sent: the server is being upgraded, or not
-		 * started yet. */
+		/* The request was never sent: the server is being upgraded, or
+		 * is not started yet. */
 		if (strcmp(t->line.method, "initialize") == 0)
 			b->holding = true;
 		transfer_back_off(t);

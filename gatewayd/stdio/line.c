@@ -7,8 +7,9 @@
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
 
-/* True for visible ASCII with inner spaces only that does not look like the
- * encoded form (MCP 2026-07-28, Streamable HTTP, header values). */
+/* True if a header can carry the text as it is: visible ASCII and inner spaces,
+ * and not like the encoded form (MCP 2026-07-28, Streamable HTTP, header
+ * values). */
 static bool
 plain(const char *s)
 {

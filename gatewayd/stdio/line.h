@@ -10,7 +10,7 @@ enum line_kind {
 	LINE_REQUEST,
 	LINE_NOTIFICATION,
 	LINE_RESPONSE, /* to a request of the server's */
-	LINE_ARRAY     /* of 2025-03-26: it has its own answer */
+	LINE_ARRAY     /* of 2025-03-26: its answer is passed on */
 };
 
 enum {
@@ -27,7 +27,7 @@ struct line {
 	struct ipc_bytes cancel_id; /* of notifications/cancelled */
 	char method[LINE_METHOD_MAX];
 	char version[32];           /* of a modern message */
-	char name[LINE_HEADER_MAX]; /* Mcp-Name, encoded; "": none is due */
+	char name[LINE_HEADER_MAX]; /* Mcp-Name, encoded; "": none is sent */
 };
 
 /* Reads a line. 0, or -1 with the reason in err (FAILURE_PARSE,
@@ -37,7 +37,7 @@ int line_read(const uint8_t *, size_t, struct line *, struct err *);
  * =?base64?...?= if a header could not carry it. 0, or -1: too long. */
 int line_header(const char *text, char *out, size_t size);
 /* Replaces raw line ends of a JSON text by spaces: in valid JSON they occur
- * between tokens only, so a space says the same. */
+ * between tokens only, so a space means the same. */
 void line_flatten(uint8_t *, size_t);
 
 #endif

@@ -2,10 +2,10 @@
  * mcpbox-stdio: for MCP hosts that can only start a program. See
  * mcpbox-stdio(1).
  *
- * It runs as the host's user and holds nothing that user doesn't have: its
- * rights are decided at /mcp, request by request. It still gives up rights that
- * it doesn't need: no new privileges, no other program, and the address it was
- * given is the only one it speaks to, redirects and proxies included.
+ * It runs as the host's user and has no right that this user doesn't have. /mcp
+ * decides for each request what it may do. It still gives up what it doesn't
+ * need: it can't gain privileges and starts no other program. It speaks only to
+ * the address that it was given: it follows no redirect and uses no proxy.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,7 +31,7 @@ usage(FILE *to, int status)
 	exit(status);
 }
 
-/* Reads the first line of a file that others can't read. 0 or -1. */
+/* Reads a token from the first line of a file. 0 or -1. */
 static int
 read_token(const char *path, char *out, size_t size)
 {
@@ -57,8 +57,8 @@ read_token(const char *path, char *out, size_t size)
 	return -1;
 }
 
-/* Standard descriptors must be open: libcurl's sockets would take their
- * numbers, and answers would go to the server. */
+/* Opens the standard descriptors that are closed. Otherwise libcurl's sockets
+ * would take their numbers, and answers would go to the server. 0 or -1. */
 static int
 open_standard(void)
 {

@@ -1,7 +1,7 @@
 /*
  * Tools whose input schema asks for Mcp-Param-* headers ("x-mcp-header", MCP
- * 2026-07-28): the bridge learns them from the lists that pass through it, as
- * any client does, since a host on standard input knows no headers. No I/O.
+ * 2026-07-28). The bridge learns these tools from the lists that pass through
+ * it, since a host on standard input knows no headers. No I/O.
  */
 #ifndef MARKED_H
 #define MARKED_H
@@ -9,7 +9,7 @@
 #include "mcp_param.h"
 
 enum {
-	MARKED_MAX = 256, /* tools kept; others are called without fields */
+	MARKED_MAX = 256, /* tools kept; others are called without headers */
 };
 
 struct marked {
@@ -24,7 +24,7 @@ struct marked {
 void marked_free(struct marked *);
 /* Learns from a message that answers tools/list. */
 void marked_learn(struct marked *, struct ipc_bytes message);
-/* Emits the fields of a call with these params: emit gets the name after
+/* Emits the headers of a call with these params: emit gets the name after
  * "Mcp-Param-" and the value, not encoded. 0, or emit's answer. */
 int marked_fields(const struct marked *, struct ipc_bytes params,
     mcp_param_emit *emit, void *arg);

@@ -14,7 +14,8 @@ struct sse {
 	struct buf line, data;
 	char id[SSE_ID_MAX + 1]; /* of the newest event that had one */
 	unsigned long retry_ms;  /* 0: the server named none */
-	bool cr;                 /* the last byte was CR: LF belongs to it */
+	bool cr;                 /* the last byte was CR; an LF now is part of
+				  * it */
 	bool has_data;
 };
 

@@ -1,5 +1,5 @@
-/* One HTTP exchange. libcurl does HTTP; this file has the fields of MCP's
- * Streamable HTTP and keeps the answer. */
+/* One HTTP exchange. libcurl does HTTP; this file makes the header fields of
+ * MCP's Streamable HTTP and keeps the answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

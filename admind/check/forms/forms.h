@@ -1,6 +1,7 @@
 /*
- * Arguments of management tools, what a runner says about code, and prompts: as
- * typed fields. Each fills c, which check_free empties. The bytes are hostile.
+ * Turns three kinds of input into typed fields: arguments of management tools,
+ * a runner's inspection of code, and prompts. Each function fills c, which
+ * check_free() empties. The bytes are hostile.
  */
 #ifndef FORMS_H
 #define FORMS_H
@@ -14,10 +15,10 @@ void check_management(
 /* Checks an inspection. fields: tags of enum inspection_field, ascending. */
 void check_inspection(struct check *c, struct ipc_bytes json);
 /*
- * Puts arguments into the placeholders of a static prompt's text (their values
- * satisfied the prompt's schema). fields: the GetPromptResult object. given may
- * also be the array that declares the arguments: then each placeholder must be
- * declared, as when the prompt is saved.
+ * Puts arguments into the placeholders of a static prompt's text. The values
+ * have satisfied the prompt's schema. fields: the GetPromptResult object. When
+ * a prompt is saved, given is the array that declares the arguments; then each
+ * placeholder must be declared.
  */
 void check_render(
     struct check *c, struct ipc_bytes text, struct ipc_bytes given);

@@ -1,8 +1,8 @@
 /*
- * Reads a runner's inspection of a tool's code. It comes from a process that
- * may have run that code, so it is believed no further than any tool's author.
- * All its claims are shown to the reviewer, and its schema must be one that an
- * author could have given.
+ * Reads a runner's inspection of a tool's code. The inspection comes from a
+ * process that may have run that code, so it is trusted no more than the tool's
+ * author. All its claims are shown to the reviewer, and its schema must be one
+ * that an author could have given.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum {
 	CONTEXT_LINE_MAX = 500, /* bytes */
 };
 
-/* Puts a string as a field: cut at `points` characters and `bytes` bytes.
+/* Puts a string as a field, cut after `points` characters or `bytes` bytes.
  * U+0000 becomes a space, since neither C nor PostgreSQL takes it in text. */
 static void
 put_text(struct check *c, uint8_t tag, const uint8_t *s, size_t n,
@@ -109,8 +109,8 @@ broken_code(struct check *c, struct report *r, const struct doc *d)
 	}
 }
 
-/* Puts a docstring, which may become the tool's description: same limit, no
- * blank edges. */
+/* Puts a docstring. It may become the tool's description, so it has the same
+ * limit, and white space at its ends is dropped. */
 static void
 put_doc(struct check *c, const struct doc_node *v)
 {
@@ -127,8 +127,8 @@ put_doc(struct check *c, const struct doc_node *v)
 		put_text(c, INSPECT_DOC, s, n, DESCRIPTION_MAX, SIZE_MAX);
 }
 
-/* Puts the digest of the executable's bytes, as the runner found it. It becomes
- * part of the approved content, in this one form. */
+/* Puts the digest of the executable's bytes, as the runner found it. The digest
+ * becomes part of the approved content, so only one form is accepted. */
 static void
 put_digest(struct check *c, struct report *r, const struct doc_node *v)
 {
@@ -165,7 +165,7 @@ good_code(struct check *c, struct report *r, const struct doc *d, struct err *e)
 		put_doc(c, v);
 	else if (v != NULL && v->kind != DOC_NULL)
 		report_add(r, NULL, "doc must be a string or null");
-	/* Only a command has an executable; it is not async. */
+	/* Only a command has an executable, and a command is not async. */
 	v = doc_get(d, top, "executable_digest");
 	if (v != NULL && v->kind != DOC_NULL) {
 		put_digest(c, r, v);

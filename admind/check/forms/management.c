@@ -1,9 +1,9 @@
 /*
- * Arguments of the management tools: validated by the tool's own published
- * schema, then taken apart into the typed fields that admind works with. Limits
- * that the schema cannot express (bytes instead of characters, U+0000, schemas
- * inside the arguments) are judged here, so admind never sees a value it cannot
- * store.
+ * Checks the arguments of a management tool by the tool's own published schema,
+ * then takes them apart into the typed fields that admind works with. Limits
+ * that a schema can't express are judged here (bytes instead of characters,
+ * U+0000, schemas inside the arguments), so admind never sees a value that it
+ * can't store.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,13 +74,14 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 		if (rc == -1)
 			return -1;
 	} else if (tag == MF_SPEC) {
-		/* A declared REST call has schemas inside. */
+		/* A declared REST call has schemas inside, so it may be
+		 * longer. */
 		if (v->rawlen > CODE_MAX)
 			report_add(r, NULL,
 			    "must have at most %d bytes, has %zu", CODE_MAX,
 			    v->rawlen);
 	} else if (v->rawlen > JSON_FIELD_MAX && tag != MF_DOCUMENT &&
-	    /* a call's arguments: bounded by the frame, as for any call */
+	    /* arguments of a tool's call: the frame bounds them */
 	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
 		    JSON_FIELD_MAX, v->rawlen);
@@ -160,7 +161,7 @@ put_field(struct check *c, struct report *r, unsigned tag,
 		tlv_put_u64(&c->fields, (uint8_t)tag, v->kind == DOC_TRUE);
 		return 0;
 	case MANAGEMENT_I:
-		/* The schema took one or the other. */
+		/* The schema made sure that the value is an id or a name. */
 		if (uuid_parse((const char *)v->str, v->len, &id) == 0)
 			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
 		else
@@ -222,9 +223,10 @@ put_fields(
 	return 0;
 }
 
-/* Checks that the members of a tool's kind are there: code, a command or a
- * declared REST call. The schema doesn't demand them: clients pass the schema
- * on to interfaces that refuse anyOf and the like at its top. */
+/* Checks that the members that a tool's kind needs are there (kinds: code, a
+ * command, a declared REST call). The schema can't demand them, because clients
+ * pass the schema on to interfaces that refuse anyOf and the like at its
+ * top. */
 static void
 check_kind(struct report *r, const struct doc *d)
 {
@@ -249,8 +251,9 @@ check_kind(struct report *r, const struct doc *d)
 	}
 }
 
-/* Checks the members that every specification has, so that its author reads of
- * a fault here and not from a runner that could not use it. */
+/* Checks the members that every specification has. So the author hears of a
+ * fault now, and not later from a runner that could not use the
+ * specification. */
 static void
 check_spec(struct report *r, const struct doc *d)
 {
@@ -263,8 +266,8 @@ check_spec(struct report *r, const struct doc *d)
 		    "needs argv (kind command), or method and url (kind http)");
 }
 
-/* Checks arguments of prompts and resources, for which a schema can't say
- * all. */
+/* Checks those rules for arguments of prompts and resources that a schema can't
+ * express. */
 static int
 check_object(struct check *c, struct report *r,
     const struct management_tool *tool, const struct doc *d, struct err *e)
@@ -302,8 +305,8 @@ check_management(
 		check_kind(&r, &d);
 	if (rc == 0 && d.node != NULL && d.node[0].kind == DOC_OBJECT)
 		check_spec(&r, &d);
-	/* Only values that the schema took have the kinds that put_field
-	 * expects. */
+	/* put_field() expects values of the kinds that the schema demands, so
+	 * no field is put after an error. */
 	if (rc == 0 && r.n == 0)
 		rc = put_fields(c, &r, &d, &e);
 	if (rc == 0 && r.n == 0 && tool != NULL)

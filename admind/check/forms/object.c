@@ -1,6 +1,7 @@
-/* Prompts and resources in the making. A client's arguments are described here
- * by a JSON Schema, made only of names that were judged, so that the calls of
- * all objects are checked by one rule. */
+/* Checks prompts and resources that are created or updated, and makes the JSON
+ * Schema for the arguments of their calls. The schema is made only of names
+ * that were judged. With it, the calls of all kinds of objects are checked in
+ * one way. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,8 @@ put_schema(struct check *c, struct jsonw *w, struct buf *b, struct err *e)
 
 /* ---- prompts ---- */
 
-/* Refuses a name that is there twice. The schema made sure that each argument
- * is an object with a name of letters. */
+/* Reports a name that two arguments have. The management tool's schema made
+ * sure that each argument is an object with a name of letters. */
 static void
 arguments(struct report *r, const struct doc *d, const struct doc_node *list)
 {
@@ -121,8 +122,8 @@ prompt_schema(struct check *c, const struct doc *d, const struct doc_node *list,
 	return put_schema(c, &w, &b, e);
 }
 
-/* Checks that exactly one (create), or at most one (update), of these is
- * given. */
+/* Checks that at most one of these names is given, and for `create` exactly
+ * one. */
 static void
 one_of(struct report *r, const struct doc *d, bool create,
     const char *const *names, const char *text)
@@ -155,8 +156,8 @@ object_prompt(struct check *c, struct report *r, const struct doc *d,
 
 /* ---- resources ---- */
 
-/* True for base64 (RFC 4648 section 4) in its one form, so that one content has
- * one hash. */
+/* Returns whether v is base64 (RFC 4648 section 4) in its canonical form. Other
+ * forms are refused, so that one content has one hash. */
 static bool
 base64(const struct doc_node *v)
 {
@@ -176,7 +177,8 @@ base64(const struct doc_node *v)
 			return false;
 	if (pads == 0)
 		return true;
-	/* Bits of the last digit that belong to no byte are zero. */
+	/* In the canonical form, the bits of the last digit that belong to no
+	 * byte are zero. */
 	last = strchr(digits, v->str[n - 1]);
 	return ((last - digits) & (pads == 1 ? 3 : 15)) == 0;
 }
@@ -211,7 +213,7 @@ template_schema(struct check *c, const struct uri_template *t, struct err *e)
 	return put_schema(c, &w, &b, e);
 }
 
-/* Checks that each described argument is a variable. */
+/* Checks that each described argument is a variable of the template. */
 static void
 variables(struct report *r, const struct doc *d, const struct doc_node *list,
     const struct uri_template *t)

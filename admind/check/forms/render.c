@@ -1,13 +1,14 @@
 /*
- * Static prompts: a template's text into messages.
+ * Makes messages from the template of a static prompt.
  *
  * `{name}` is replaced by an argument, `{{name}}` by the text `{name}`; any
- * other brace is text. A value that is put in is never scanned again, and goes
- * into one string of one message: an argument can't become another placeholder,
- * nor JSON.
+ * other brace is text. A value that was put in is never scanned again, and it
+ * goes into one string of one message. So an argument can't become another
+ * placeholder, nor JSON.
  *
- * A template that is a JSON array holds the messages itself, [{role, content}],
- * filled inside their strings; any other is one user message.
+ * A template that is a JSON array, [{role, content}], holds the messages, and
+ * placeholders are replaced inside its strings. Any other template becomes one
+ * user message.
  */
 #include <string.h>
 
@@ -15,14 +16,15 @@
 #include "jsonw.h"
 
 enum {
-	MESSAGES_MAX = 100, /* a person reviews no more than these */
+	MESSAGES_MAX = 100, /* a person can't review more */
 };
 
 struct render {
 	struct report *r;
-	const struct doc *given; /* arguments, or their declarations */
+	const struct doc *given; /* arguments, or their declarations if
+				  * `declared` */
 	bool declared;
-	struct buf text; /* one string, filled */
+	struct buf text; /* the string that is being filled */
 	struct jsonw w;
 };
 
@@ -33,7 +35,7 @@ name_char(uint8_t c, bool first)
 	    (!first && c >= '0' && c <= '9');
 }
 
-/* Returns the length of the name in `{name}` at s; 0: this is no
+/* Returns the length of the name in `{name}` at s, or 0 if s is not a
  * placeholder. */
 static size_t
 placeholder(const uint8_t *s, size_t n)
@@ -75,7 +77,7 @@ put_value(
 		return;
 	}
 	v = doc_member(x->given, &x->given->node[0], name, n);
-	/* An argument that is not given is optional: the schema was
+	/* If the argument is not given, it is optional, because the schema was
 	 * satisfied. */
 	if (v != NULL && v->kind == DOC_STRING)
 		buf_put(&x->text, v->str, v->len);
@@ -87,7 +89,8 @@ fill(struct render *x, const struct path *at, const uint8_t *s, size_t n)
 {
 	size_t i, from = 0, len;
 
-	/* Too much already: the rest could be much more. */
+	/* The output is too long already. Filling the rest could make it much
+	 * longer. */
 	if (x->w.out->failed)
 		return;
 	buf_clear(&x->text);
@@ -114,7 +117,8 @@ fill(struct render *x, const struct path *at, const uint8_t *s, size_t n)
 	jsonw_strn(&x->w, x->text.p, x->text.len);
 }
 
-/* Copies a value, filling every string in it. Depth is bounded by the scan. */
+/* Copies a value and fills every string in it. json_scan() has bounded the
+ * depth of the recursion. */
 static void
 copy(struct render *x, const struct path *at, const struct doc *d,
     const struct doc_node *v)
@@ -153,7 +157,7 @@ has_text(const struct doc *d, const struct doc_node *o, const char *name)
 	return v != NULL && v->kind == DOC_STRING;
 }
 
-/* True for a ContentBlock of MCP that a message may have. */
+/* Returns whether v is a ContentBlock of MCP that a message may have. */
 static bool
 block(const struct doc *d, const struct doc_node *v)
 {
@@ -232,7 +236,8 @@ messages(struct render *x, const struct doc *d)
 	}
 }
 
-/* True for a JSON array. A text that only begins with a bracket is text. */
+/* Returns whether the document is a JSON array. A text that only begins with a
+ * bracket was not parsed and is text. */
 static bool
 is_array(const struct doc *d)
 {

@@ -10,7 +10,8 @@
 #include "utf8.h"
 #include "walk.h"
 
-/* The cursor while building. Recursion is at most JSON_DEPTH_MAX deep. */
+/* The state while the tree is built. The recursion is at most JSON_DEPTH_MAX
+ * deep. */
 struct build {
 	struct doc *d;
 	const uint8_t *p;
@@ -22,13 +23,15 @@ struct build {
 static void
 space(struct build *b)
 {
-	/* The text ends with a value or space, so a byte is always there. */
+	/* space() is called only where more text must follow (json_scan made
+	 * sure of that), so there is always a byte to look at. */
 	while (walk_space(*b->p))
 		b->p++;
 }
 
 /* Unescapes the string at b->p. No escape is shorter than its character, and
- * the two quotes pay for the NUL, so strings never outgrow the text. */
+ * the NUL takes less room than the two quotes, so the strings together are
+ * never longer than the text. */
 static void
 string(struct build *b, const uint8_t **s, size_t *n)
 {
@@ -74,8 +77,9 @@ by_name(const void *va, const void *vb, void *arg)
 	return name_order(a->name, a->namelen, b->name, b->namelen);
 }
 
-/* Reads the children of container `me`, each right after the one before.
- * finish() lists their numbers, once all are known. */
+/* value() appends a node for the value at b->p. container() appends the nodes
+ * of the children of `me`, each child followed by its own children. finish()
+ * lists the children's numbers later, when all nodes are there. */
 static int value(struct build *, struct err *);
 
 static int
@@ -168,16 +172,17 @@ value(struct build *b, struct err *e)
 		    *b->p == '+' || *b->p == '.' || (*b->p | 32) == 'e')
 			b->p++;
 	}
-	v = &d->node[me]; /* the array may have moved */
+	v = &d->node[me]; /* container() may have moved the array */
 	v->rawlen = (size_t)(b->p - v->raw);
 	return 0;
 }
 
 /*
- * Lists and hashes the children, from the last node to the first. A node's
- * children come right after it, each followed by its own children. So the next
- * sibling is found by skipping the `size` nodes of this one, which are known by
- * then.
+ * Lists and hashes the children of each node, from the last node to the first.
+ * A node's children come right after it, each followed by its own children.
+ * size[] is the number of nodes of a child with everything below it, so
+ * skipping that many nodes leads to the next child. Children have higher
+ * numbers than their parent, so their sizes are known in time.
  */
 static void
 finish(struct build *b, uint32_t *size)
@@ -196,7 +201,8 @@ finish(struct build *b, uint32_t *size)
 			uint32_t one = fnv_bytes(h, c->name, c->namelen);
 
 			v->kids[k] = kid;
-			/* Members in any order, elements in theirs. */
+			/* The order of members does not count, that of elements
+			 * does. */
 			if (v->kind == DOC_OBJECT)
 				v->hash += fnv_add(one, c->hash);
 			else
@@ -234,8 +240,8 @@ doc_parse(struct doc *d, const uint8_t *text, size_t n, struct err *e)
 		goto oom;
 	b.out = d->strings;
 	b.p = text;
-	/* A number may end the text, and only the byte after it shows its end:
-	 * such a text is read from a copy with a NUL. */
+	/* If a number ends the text, no byte after it shows the end of the
+	 * number. Such a text is read from a copy that ends with a NUL. */
 	if (text[n - 1] >= '0' && text[n - 1] <= '9') {
 		b.p = memcpy(d->strings, text, n);
 		d->strings[n] = '\0';

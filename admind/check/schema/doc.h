@@ -1,8 +1,8 @@
 /*
- * A JSON text as a tree over its own bytes, for exact judgement: numbers stay
- * the digits that were sent, strings are unescaped once, members of an object
- * can be found by name. The text must have passed json_scan, so names are
- * unique and depth and size are bounded.
+ * A JSON text as a tree that points into the text's bytes, so that values can
+ * be judged exactly. Numbers stay the digits that were sent, strings are
+ * unescaped once, and members of an object can be found by name. The text must
+ * have passed json_scan(), so names are unique, and depth and size are bounded.
  */
 #ifndef DOC_H
 #define DOC_H
@@ -25,15 +25,15 @@ enum doc_kind {
 
 struct doc_node {
 	enum doc_kind kind;
-	const uint8_t *raw; /* its bytes in the text */
+	const uint8_t *raw; /* the value's bytes in the text */
 	size_t rawlen;
-	const uint8_t *name; /* unescaped name if it is a member, else NULL */
+	const uint8_t *name; /* unescaped name of a member; else NULL */
 	size_t namelen;
-	const uint8_t *str; /* a string unescaped, NUL-terminated */
-	size_t len;         /* its bytes */
+	const uint8_t *str; /* a string: unescaped, NUL-terminated */
+	size_t len;         /* number of bytes in str */
 	uint32_t count;     /* members or elements */
-	uint32_t *kids;     /* their node numbers, in text order */
-	uint32_t *byname;   /* object: the same sorted by name */
+	uint32_t *kids;     /* node numbers of those, in text order */
+	uint32_t *byname;   /* object: kids sorted by name */
 	uint32_t hash;      /* equal values have equal hashes */
 };
 
@@ -44,8 +44,9 @@ struct doc {
 	uint32_t *index;  /* storage of kids and byname */
 };
 
-/* Scans and builds. The text must outlive the doc. 0, or -1 with err (a refusal
- * of json_scan, or no memory); free with doc_free either way. */
+/* Scans a text and builds the tree. The text must outlive the doc. 0, or -1
+ * with err (a refusal of json_scan(), or no memory). Free with doc_free() in
+ * both cases. */
 int doc_parse(struct doc *, const uint8_t *text, size_t n, struct err *);
 void doc_free(struct doc *);
 
@@ -56,14 +57,17 @@ const struct doc_node *doc_get(
     const struct doc *, const struct doc_node *object, const char *name);
 const struct doc_node *doc_kid(
     const struct doc *, const struct doc_node *, uint32_t i);
-/* Compares as JSON Schema means equality: numbers by value, members in any
- * order. Costs *steps, one a node; gives up (false) when they are used up. */
+/* Compares as JSON Schema defines equality: numbers by value, members in any
+ * order. Takes at least one step from *steps for each node. Returns false when
+ * no steps are left. */
 bool doc_equal(const struct doc *, const struct doc_node *, const struct doc *,
     const struct doc_node *, long *steps);
-/* Returns a member's name as a string node, to be judged like one. */
+/* Returns a member's name as a string node, so that it can be judged like a
+ * string. */
 struct doc_node doc_name(const struct doc_node *member);
 /* Returns the number of code points in a string. */
 size_t doc_points(const struct doc_node *);
-bool doc_is(const struct doc_node *, const char *); /* string equal to */
+/* Returns whether the node is a string with this text. */
+bool doc_is(const struct doc_node *, const char *);
 
 #endif

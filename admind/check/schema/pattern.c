@@ -18,9 +18,10 @@ enum {
 	 * milliseconds. PCRE2's match limit counts only calls of its matcher,
 	 * and one call may run over the whole text. */
 	WORK = 5 * 1000 * 1000,
-	/* Matcher calls at one starting position: the most, the number wanted
-	 * if fewer positions tried together allow it, and the fewest (plain
-	 * text). */
+	/* Matcher calls at one starting position: at most CALLS_MAX, and at
+	 * least CALLS_MIN, which is enough for a pattern of plain text. A chunk
+	 * has so few positions that each may have CALLS_WANTED, unless the text
+	 * is very long. */
 	CALLS_MAX = 100 * 1000,
 	CALLS_WANTED = 1000,
 	CALLS_MIN = 10,
@@ -96,11 +97,11 @@ pattern_free(struct pattern *p)
 
 /*
  * Matches in chunks. An unanchored pattern is tried at each position, and at
- * each it may run over the rest of the text: the square of its length, which no
- * limit of PCRE2 counts. So positions are tried in chunks that cost at most
- * WORK, and the time is checked in between. PCRE2 counts matcher calls again
- * from 0 at each position (pcre2api(3)), so the allowance is shared out among
- * the positions of a chunk.
+ * each position it may run over the rest of the text. So the cost may be the
+ * square of the text's length, and no limit of PCRE2 counts that. Therefore
+ * positions are tried in chunks that cost at most WORK, and the time is checked
+ * between the chunks. PCRE2 counts matcher calls from 0 at each position
+ * (pcre2api(3)), so WORK is shared out among the positions of a chunk.
  */
 int
 pattern_match(

@@ -1,7 +1,8 @@
 /*
- * Regular expressions of schemas, over PCRE2 with every limit set. Both the
- * pattern and the text are hostile: an LLM's, or a web page's through it.
- * Interpreted, never JIT-compiled; no callouts; no start-of-pattern verbs.
+ * Regular expressions of schemas, by PCRE2 with every limit set. The pattern
+ * and the text are both hostile: they come from an LLM, or through it from a
+ * web page. Patterns are interpreted and never JIT-compiled. They have no
+ * callouts and no start-of-pattern verbs.
  */
 #ifndef PATTERN_H
 #define PATTERN_H
@@ -15,16 +16,16 @@
 struct pattern;
 
 enum {
-	PATTERN_MAX = 1000, /* bytes: longer ones are mistakes or attacks */
-	PATTERNS_MAX = 64,  /* in one schema: each costs time to compile */
+	PATTERN_MAX = 1000, /* bytes; longer patterns are mistakes or attacks */
+	PATTERNS_MAX = 64,  /* in one schema; each costs time to compile */
 };
 
-/* Compiles a pattern. NULL with err if it is not one that we take. */
+/* Compiles a pattern. Returns NULL with err if the pattern is not accepted. */
 struct pattern *pattern_new(const uint8_t *, size_t, struct err *);
 void pattern_free(struct pattern *);
-/* Searches a text. 1: it contains a match (unanchored, as JSON Schema has it).
- * 0: none. -1: a limit or `until` (clock(3): processor time) was reached, so
- * there is no verdict. */
+/* Searches a text. Returns 1 if it contains a match (unanchored, as JSON Schema
+ * demands), else 0. Returns -1 without a verdict if a limit or `until`
+ * (clock(3): processor time) was reached. */
 int pattern_match(
     const struct pattern *, const uint8_t *, size_t, clock_t until);
 

@@ -52,8 +52,8 @@ report_add(struct report *r, const struct path *at, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A pointer that outgrows its buffer shows as the root: the sentence
-	 * matters more. */
+	/* If the pointer is too long for its buffer, the root is shown instead,
+	 * because the sentence matters more. */
 	buf_init(&pointer, POINTER_MAX);
 	if (r->prefix != NULL)
 		buf_puts(&pointer, r->prefix);
@@ -63,7 +63,7 @@ report_add(struct report *r, const struct path *at, const char *fmt, ...)
 	if (r->n == 1) {
 		int cut = (int)sizeof(r->first) / 2 - 2;
 
-		/* Half for the place, half for the sentence. */
+		/* Half of the room is for the place, half for the sentence. */
 		snprintf(r->first, sizeof(r->first), "%.*s%s%.*s",
 		    (int)pointer.len < cut ? (int)pointer.len : cut,
 		    pointer.len > 0 ? (const char *)pointer.p : "",

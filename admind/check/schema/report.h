@@ -1,6 +1,6 @@
 /*
- * All errors of one check together: each a JSON Pointer (RFC 6901) and a
- * sentence, gathered as the JSON array that CHECK_ERRORS carries.
+ * Gathers all errors of one check as the JSON array that CHECK_ERRORS carries.
+ * Each error is a JSON Pointer (RFC 6901) and a sentence.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -11,10 +11,11 @@
 #include "buf.h"
 #include "jsonw.h"
 
-enum { REPORT_MAX = 32 }; /* more would help no reader */
+enum { REPORT_MAX = 32 }; /* more errors would help no reader */
 
-/* A place in a value: frames on the C stack, from the value up to the root. A
- * frame is a name, or an index if name is NULL. NULL is the root. */
+/* A place in a value: a list of frames on the C stack, linked from the value up
+ * to the root. A frame has a name, or an index if its name is NULL. A NULL path
+ * is the root itself. */
 struct path {
 	const struct path *up;
 	const uint8_t *name;
@@ -23,17 +24,17 @@ struct path {
 };
 
 struct report {
-	struct buf *json; /* NULL: count and keep the first only */
+	struct buf *json; /* NULL: errors are counted, only the first is kept */
 	struct jsonw w;
-	unsigned n;      /* errors so far; those past REPORT_MAX only count */
-	char first[200]; /* "pointer: sentence", cut */
+	unsigned n;         /* errors so far; json has at most REPORT_MAX */
+	char first[200];    /* "pointer: sentence", cut */
 	const char *prefix; /* put before every pointer, or NULL */
-	/* Returns a pattern's demand in words, or NULL; the function may be
-	 * NULL. */
+	/* Returns the demand of a pattern in words, or NULL if there are no
+	 * words for this pattern. The function pointer may be NULL. */
 	const char *(*rule)(const uint8_t *pattern, size_t n);
 };
 
-/* Opens a report. json may be NULL; it must live as long as the report. */
+/* Opens a report. json must live as long as the report. It may be NULL. */
 void report_open(struct report *, struct buf *json);
 void report_add(struct report *, const struct path *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

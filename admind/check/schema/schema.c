@@ -1,8 +1,8 @@
 /*
  * Turns JSON into rules. One pass over the document compiles every schema that
- * it can reach by a keyword. Local references are resolved after it, so that
- * they may point forward and in circles. Recursion follows the nesting of the
- * text, which json_scan bounds.
+ * keywords lead to. Local references are resolved after that pass, so they may
+ * point forward and in circles. The recursion is as deep as the text is nested,
+ * which json_scan() bounds.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ enum kind {
 	KW_UNIQUE,
 	KW_PATTERN,
 	KW_REF,
-	KW_NAMED,   /* an object of schemas by pattern */
-	KW_NEEDS,   /* an object of arrays of names */
+	KW_NAMED,   /* an object of schemas; its names are patterns */
+	KW_NEEDS,   /* an object whose members are arrays of names */
 	KW_NOT_HERE /* refused, with advice */
 };
 
@@ -101,8 +101,9 @@ struct compile {
 	struct schema *s;
 	struct report *r;
 	struct schema_lint *lint; /* or NULL */
-	unsigned ids;             /* schemas with an $id around this one,
-				   * without the root */
+	/* Number of schemas with an $id that enclose the current one. The root
+	 * does not count. */
+	unsigned ids;
 	bool oom;
 };
 
@@ -165,7 +166,8 @@ type(struct compile *c, struct rule *rule, const struct doc_node *v,
 static void
 required(struct compile *c, const struct doc_node *v, const struct path *at)
 {
-	/* Pairs compared: 1,000 names need half of this number. */
+	/* The pairs that may be compared. 1,000 names have half as many
+	 * pairs. */
 	long steps = 1000000;
 
 	if (v->kind != DOC_ARRAY) {
@@ -207,7 +209,7 @@ needs(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* Compiles several schemas below one keyword. */
+/* Compiles the schemas below one keyword. */
 static void
 schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 {
@@ -219,7 +221,7 @@ schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* Compiles a pattern. NULL: a fault, which is reported. */
+/* Compiles a pattern. Reports a fault and returns NULL. */
 static struct pattern *
 pattern_of(
     struct compile *c, const uint8_t *text, size_t n, const struct path *at)
@@ -279,7 +281,8 @@ count(struct compile *c, const struct doc_node *v, uint64_t *out,
 
 	if (v->kind == DOC_NUMBER) {
 		num = num_read(v->raw, v->rawlen);
-		/* A limit beyond any text we take limits nothing. */
+		/* A limit above the length of every text that we accept has no
+		 * effect. */
 		if (num_integer(&num) && num.sign >= 0) {
 			if (!num_u64(&num, UINT32_MAX, out))
 				*out = UINT32_MAX;
@@ -304,8 +307,8 @@ multiple(struct compile *c, const struct doc_node *v, const struct path *at)
 	    NUM_DIVISOR_DIGITS);
 }
 
-/* Compiles one keyword of a schema. It takes `index` and not a pointer to the
- * rule, since compiling schemas below may move the array. */
+/* Compiles one keyword of the rule number `index`. A pointer to the rule would
+ * not stay valid, since compiling the schemas below may move the array. */
 static void
 keyword(struct compile *c, uint32_t index, const struct keyword *kw,
     const struct doc_node *v, const struct path *at)
@@ -373,8 +376,8 @@ keyword(struct compile *c, uint32_t index, const struct keyword *kw,
 	case KW_REF:
 		if (v->kind != DOC_STRING)
 			report_add(c->r, at, "must be a string");
-		/* It would be resolved below that $id (RFC 3986), where no
-		 * reader would expect it. */
+		/* The reference would be resolved relative to that $id (RFC
+		 * 3986), where no reader would expect it. */
 		else if (c->ids > 0)
 			report_add(c->r, at,
 			    "is below an $id that is not the root's: "
@@ -491,8 +494,8 @@ schema_compile(struct schema *s, enum schema_use use, const uint8_t *text,
 	if (c.oom)
 		return err_set(e, FAILURE_INTERNAL, "out of memory");
 	schema_ref_all(s, r);
-	/* The word itself is required, not ["object"]: clients compare with
-	 * it. */
+	/* The type must be the string "object", not ["object"], because clients
+	 * compare with that string. */
 	if (r->n == 0 && use == SCHEMA_INPUT &&
 	    (s->rule[0].types != SCHEMA_OBJECT ||
 		doc_get(&s->doc, s->rule[0].src, "type")->kind != DOC_STRING))

@@ -1,8 +1,8 @@
 /*
- * JSON Schema 2020-12, a closed subset, compiled. A keyword that we do not
+ * Compiles a closed subset of JSON Schema 2020-12. A keyword that we do not
  * judge is refused when the schema is stored, so no schema makes a promise that
- * is not checked. INTERFACES names the annotations that are kept and not
- * judged.
+ * is not checked. Annotations are kept and not judged; docs/SCHEMAS.md names
+ * them.
  */
 #ifndef SCHEMA_H
 #define SCHEMA_H
@@ -24,8 +24,8 @@ enum schema_type {
 	SCHEMA_INTEGER = 64
 };
 
-/* One schema object (or true, false). Members that are absent are NULL, 0 or
- * the neutral limit. Nodes are of the schema's own doc. */
+/* One compiled schema: an object, true or false. Absent keywords are NULL, 0,
+ * or a limit that has no effect. Nodes belong to the schema's own doc. */
 struct rule {
 	const struct doc_node *src;
 	bool never;     /* the schema `false` */
@@ -47,11 +47,11 @@ struct rule {
 
 /* The use of a schema. */
 enum schema_use {
-	/* Arguments of a tool, when it is saved: the root must be an object
-	 * schema ({"type": "object"}), as MCP wants it, and x-mcp-header must
-	 * be as clients take it (schema_lint.c). */
+	/* Arguments of a tool, when the tool is saved. The root must be an
+	 * object schema ({"type": "object"}), as MCP demands. x-mcp-header must
+	 * follow the rules that clients enforce (schema_lint.c). */
 	SCHEMA_INPUT,
-	/* A result, or a schema that was saved. */
+	/* A schema of results, or a schema that was saved before. */
 	SCHEMA_ANY
 };
 
@@ -63,17 +63,18 @@ struct schema {
 	unsigned patterns;
 };
 
-/* Compiles a schema. Every fault goes to the report; with an empty report the
- * schema is compiled. The text must outlive the schema. 0, or -1 without memory
- * (err set). */
+/* Compiles a schema. Every fault goes to the report. The schema can be used if
+ * the report is empty. The text must outlive the schema. 0, or -1 without
+ * memory (err set). */
 int schema_compile(struct schema *, enum schema_use, const uint8_t *, size_t,
     struct report *, struct err *);
 void schema_free(struct schema *);
 /* Returns the rule compiled from a node of the schema's doc. */
 const struct rule *schema_rule(const struct schema *, const struct doc_node *);
 
-/* Judges a value; faults go to the report. 0, or -1: the check itself had to
- * end (FAILURE_LIMIT: budget of steps, depth or a pattern's limit). */
+/* Judges a value; faults go to the report. 0, or -1 with FAILURE_LIMIT if the
+ * check itself had to end: a limit on steps, depth, patterns or memory was
+ * reached. */
 int schema_validate(
     const struct schema *, const struct doc *, struct report *, struct err *);
 

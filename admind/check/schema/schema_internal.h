@@ -12,7 +12,8 @@
 void schema_ref_all(struct schema *, struct report *);
 
 enum {
-	/* The limits of gatewayd's comparison with headers (mcp_param.h). */
+	/* The limits of gatewayd when it compares arguments with headers
+	 * (mcp_param.h). */
 	LINT_HEADERS_MAX = 32,
 	LINT_DEPTH_MAX = 8, /* properties inside properties */
 	LINT_NAME_MAX = 64  /* bytes of a header's name */
@@ -37,13 +38,13 @@ struct run {
 	const struct doc *d;
 	long steps;
 	unsigned depth;
-	clock_t until;     /* no match of a pattern starts after it */
+	clock_t until;     /* after this time no match of a pattern starts */
 	const char *ended; /* why the check had to end, or NULL */
 };
 
 #define QUOTE(v) report_cut((v)->raw, (v)->rawlen), (const char *)(v)->raw
 
-/* schema_leaf.c: checks one value and nothing below it. */
+/* schema_leaf.c: these functions check one value and nothing below it. */
 unsigned schema_leaf_types(const struct doc_node *);
 /* Reports "must be a string or null, not 7". */
 void schema_leaf_wrong_type(
@@ -57,7 +58,8 @@ void schema_leaf_unique(struct run *, const struct doc_node *,
 /* enum and const */
 void schema_leaf_values(struct run *, const struct rule *,
     const struct doc_node *, const struct path *, struct report *);
-/* Matches a pattern. 1, 0, or -1 with `ended` set: time or a limit is up. */
+/* Matches a pattern. Returns 1, 0, or -1 with `ended` set if the time or a
+ * limit is used up. */
 int schema_leaf_match(
     struct run *, const struct pattern *, const uint8_t *, size_t);
 /* Reports a member that the schema does not know; the known names help the

@@ -162,8 +162,10 @@ by_hash(const void *va, const void *vb)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* True if all elements differ. Equal elements have equal hashes, so only
- * neighbours in hash order need comparing; colliding hashes cost steps. */
+/* Returns whether all elements differ. If not, *one and *two are the indices of
+ * two equal ones. Equal elements have equal hashes, so the elements are sorted
+ * by hash, and only elements with the same hash are compared. Each comparison
+ * costs steps. */
 static bool
 all_differ(
     struct run *run, const struct doc_node *v, uint32_t *one, uint32_t *two)
@@ -208,11 +210,10 @@ schema_leaf_unique(struct run *run, const struct doc_node *v,
 		report_add(r, at, "elements %u and %u are equal", one, two);
 }
 
-/* Bytes of known names shown beside an unknown one: enough for a dozen. */
+/* Bytes of known names that are shown with an unknown name: enough for a
+ * dozen. */
 enum { KNOWN_MAX = 400 };
 
-/* Reports a member that the schema does not know. The known names help the
- * caller. */
 void
 schema_leaf_unknown(struct run *run, const struct rule *rule,
     const struct path *at, struct report *r)

@@ -1,15 +1,17 @@
 /*
- * x-mcp-header: NAME on a property of a tool's input schema makes clients
- * repeat its value in the header Mcp-Param-NAME (MCP 2026-07-28, Streamable
- * HTTP). A client must drop a tool whose marks break a rule, so none is saved:
+ * x-mcp-header: NAME on a property of a tool's input schema is a mark: clients
+ * repeat the property's value in the header Mcp-Param-NAME (MCP 2026-07-28,
+ * Streamable HTTP). A client must drop a tool whose marks break a rule, so such
+ * a tool is not saved. The rules for a mark:
  *
  *	- a non-empty string, a token of RFC 9110 (it becomes a field name);
  *	- no two names that differ in case only;
  *	- on a schema whose type is string, integer or boolean, in one word;
  *	- reached from the root through `properties` alone;
  *
- * and, since the gateway compares no more, at most LINT_HEADERS_MAX marks,
- * names of LINT_NAME_MAX bytes, LINT_DEPTH_MAX properties inside each other.
+ * The gateway compares only so many headers. So there may be at most
+ * LINT_HEADERS_MAX marks, with names of at most LINT_NAME_MAX bytes, on
+ * properties that are nested at most LINT_DEPTH_MAX deep.
  */
 #include <string.h>
 #include <strings.h>
@@ -36,8 +38,8 @@ is_token(const struct doc_node *v)
 	    strspn((const char *)v->str, tchar) == v->len;
 }
 
-/* Returns the depth of a schema: 0 for the root, n below n `properties`, -1 if
- * there is anything else on the way to it. */
+/* Returns the depth of a schema: the number of `properties` on the path from
+ * the root. Returns -1 if the path leads through any other keyword. */
 static int
 reach(const struct path *at)
 {

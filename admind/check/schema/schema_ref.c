@@ -1,6 +1,6 @@
 /*
- * Local references: "#", "#/pointer" and "#anchor". They are looked up once,
- * after all of the document was compiled, so they may point forward and in
+ * Local references: "#", "#/pointer" and "#anchor". Each is looked up once,
+ * after the whole document was compiled, so references may point forward and in
  * circles.
  */
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "num.h"
 #include "schema_internal.h"
 
-/* Reads one reference token: ~1 is a slash, ~0 a tilde (RFC 6901 section 4),
- * and in a URI fragment %XX a byte. out must be as long as the reference. */
+/* Reads one reference token. ~1 is a slash and ~0 a tilde (RFC 6901 section 4);
+ * %XX is a byte, because the pointer is in a URI fragment. out must be as long
+ * as the reference. */
 static bool
 token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 {
@@ -28,7 +29,7 @@ token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 		out[(*n)++] = (uint8_t)c;
 	}
 	*pp = p;
-	/* ~ escapes come after the percent decoding. */
+	/* The ~ escapes are decoded after the percent escapes. */
 	{
 		size_t k = 0;
 
@@ -47,7 +48,8 @@ token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 	return true;
 }
 
-/* Returns the schema of "#name" by its $anchor, if there is just one. */
+/* Returns the schema whose $anchor is `name`, or NULL if not exactly one has
+ * it. */
 static const struct doc_node *
 anchored(const struct schema *s, const uint8_t *name, size_t n)
 {
@@ -69,8 +71,8 @@ anchored(const struct schema *s, const uint8_t *name, size_t n)
 	return found;
 }
 
-/* Returns an element by its number in digits without a leading zero, or
- * NULL. */
+/* Returns the element whose index is `name` in digits without a leading zero,
+ * or NULL. */
 static const struct doc_node *
 element(const struct schema *s, const struct doc_node *v, const uint8_t *name,
     size_t n)
@@ -124,9 +126,9 @@ static void
 unknown(const struct schema *s, const struct doc_node *ref,
     const struct doc_node *v, const struct path *at, struct report *r)
 {
-	/* A node's descendants come after it and before its next sibling: the
-	 * way to one leads through the last child that does not come after
-	 * it. */
+	/* Find the path from v down to ref. A node's descendants come after the
+	 * node and before its next sibling. So the path to ref leads through
+	 * the last child that does not come after ref. */
 	uint32_t lo = 0, hi = v->count;
 	const struct doc_node *kid;
 

@@ -1,7 +1,7 @@
 /*
  * Judges a value by compiled rules. Every step is counted, patterns have limits
- * of their own and the nesting of evaluations is bounded, so schema and value
- * together cannot make it long: the check ends with a typed error far before
+ * of their own, and the nesting of evaluations is bounded. So no schema and
+ * value can make a check long. The check ends with a typed error long before
  * the timer of admind-check kills the process.
  */
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum {
 	STEPS = 300 * 1000, /* some 10 ms */
-	DEPTH = 400,        /* evaluations inside evaluations: 64 levels of
+	DEPTH = 400,        /* nested evaluations: enough for 64 levels of
 			     * value, through references and alternatives */
 	PATTERN_MS = 20,    /* processor time after which no match starts */
 };
@@ -19,7 +19,7 @@ enum {
 static void eval(struct run *, const struct rule *, const struct doc_node *,
     const struct path *, struct report *);
 
-/* True if the value satisfies the schema. Errors are of no interest. */
+/* Returns whether the value satisfies the schema. Errors are not reported. */
 static bool
 fits(struct run *run, const struct doc_node *schema, const struct doc_node *v)
 {
@@ -88,8 +88,8 @@ array(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
-/* Checks the names that a list demands. with: the member that causes the
- * demand, or NULL. */
+/* Checks that the object has the members that a list names. with: the member
+ * that makes the list apply, or NULL. */
 static void
 required(struct run *run, const struct doc_node *list, const struct doc_node *v,
     const struct doc_node *with, const struct path *at, struct report *r)
@@ -110,8 +110,8 @@ required(struct run *run, const struct doc_node *list, const struct doc_node *v,
 	}
 }
 
-/* Applies dependentRequired and dependentSchemas to the members that are
- * there. */
+/* Applies dependentRequired and dependentSchemas for the members that the
+ * object has. */
 static void
 dependent(struct run *run, const struct rule *rule, const struct doc_node *v,
     const struct path *at, struct report *r)
@@ -135,8 +135,9 @@ dependent(struct run *run, const struct rule *rule, const struct doc_node *v,
 	}
 }
 
-/* Judges one member by its name: by properties and by every pattern that
- * matches, else as an additional one. */
+/* Judges one member by the schemas that its name selects: by `properties`, and
+ * by each entry of `patternProperties` whose pattern matches. If no name and no
+ * pattern fits, judges by `additionalProperties`. */
 static void
 member(struct run *run, const struct rule *rule, const struct doc_node *m,
     const struct path *p, struct report *r)
@@ -200,8 +201,8 @@ object(struct run *run, const struct rule *rule, const struct doc_node *v,
 	dependent(run, rule, v, at, r);
 }
 
-/* Returns how many alternatives fit; `why` gets the first error of the first
- * ones. */
+/* Returns how many alternatives fit. `why` gets the first error of each
+ * alternative that does not fit, as long as there is room. */
 static uint32_t
 fitting(struct run *run, const struct doc_node *list, const struct doc_node *v,
     bool stop_at_first, char *why, size_t len)
@@ -286,7 +287,8 @@ eval(struct run *run, const struct rule *rule, const struct doc_node *v,
 
 	if (run->ended != NULL)
 		return;
-	/* If only the verdict counts, the first error decides it. */
+	/* Without r->json only the verdict counts, and the first error decides
+	 * it. */
 	if (r->json == NULL && r->n > 0)
 		return;
 	if (--run->steps < 0) {

@@ -1,8 +1,8 @@
 /*
- * A command: checks its specification {argv, stdin, env, ok_exit_codes}, and
- * that an input schema gives every placeholder a property. The runner puts
- * values in their places. This check makes sure that each call's arguments,
- * once they satisfy the schema, can have a value for each place.
+ * Checks the specification of a command {argv, stdin, env, ok_exit_codes}, and
+ * that the input schema has a property for every placeholder. The runner
+ * replaces placeholders by values. Because of this check, arguments that
+ * satisfy the schema can have a value for each placeholder.
  */
 #include <string.h>
 
@@ -13,15 +13,15 @@
 enum {
 	ITEMS_MAX = 256,   /* of argv */
 	NAMES_MAX = 64,    /* of env */
-	STRING_MAX = 4096, /* bytes of each; far below MAX_ARG_STRLEN */
-	CODES_MAX = 32,  /* exit codes that are no errors: programs have few */
-	LAST_CODE = 255, /* wait(2): eight bits */
+	STRING_MAX = 4096, /* bytes of a string; far below MAX_ARG_STRLEN */
+	CODES_MAX = 32,    /* exit codes that are no errors */
+	LAST_CODE = 255,   /* wait(2): eight bits */
 };
 
 struct command {
 	struct report *r;
 	const struct doc *schema;
-	const struct doc_node *properties; /* NULL: the schema has none */
+	const struct doc_node *properties; /* may be NULL */
 };
 
 static bool
@@ -36,7 +36,7 @@ name_char(uint8_t c)
 	return name_start(c) || (c >= '0' && c <= '9');
 }
 
-/* Returns the length of the name in "{name}" at s, or 0: then the brace is
+/* Returns the length of the name in "{name}" at s. Returns 0 if the brace is
  * literal. */
 static size_t
 placeholder(const uint8_t *s, size_t n)
@@ -61,7 +61,8 @@ want(const struct command *c, const struct path *at, const uint8_t *name,
 	    report_cut(name, n), (const char *)name);
 }
 
-/* True for a valid string of the specification; otherwise reports it. */
+/* Returns whether v is a valid string of the specification. If not, reports
+ * it. */
 static bool
 is_text(struct report *r, const struct path *at, const struct doc_node *v)
 {
@@ -145,9 +146,9 @@ check_env(
 	}
 }
 
-/* Checks the exit codes beside 0 that are a normal end, as grep's 1: each once.
- * The list is part of the review: it decides which exits a caller is told are
- * errors. */
+/* Checks the exit codes other than 0 that are no errors (grep's 1, for
+ * example). Each may be listed once. The list is reviewed, because it decides
+ * which exits a caller is told are errors. */
 static void
 check_codes(
     const struct command *c, const struct doc *d, const struct doc_node *list)

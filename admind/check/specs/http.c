@@ -1,10 +1,11 @@
 /*
- * A declared REST call (kind http): checks its specification and derives the
- * rest from it. Anybody may have written it: a model, or the author of an
- * OpenAPI document from elsewhere. All that a reviewer relies on follows from
- * the specification alone and can't be stated otherwise: the arguments, the
- * hosts it reaches, the secrets it is given, and that a call that deletes or
- * replaces is confirmed. All faults are reported together.
+ * Checks the specification of a declared REST call (kind http) and derives the
+ * tool's other properties from it. Anybody may have written the specification:
+ * a model, or the author of a foreign OpenAPI document. So everything that a
+ * reviewer relies on is derived from the specification, and the author can't
+ * state it differently: the arguments, the hosts that the call reaches, the
+ * secrets that it gets, and that a call that deletes or replaces is confirmed.
+ * All faults are reported together.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ enum {
 	ANSWER_MAX = 64 * 1024 * 1024,
 	REDIRECTS_MAX = 10,
 	POINTER_MAX = 1024,
-	STATUS_MAX = 16,  /* listed as success */
-	HEADERS_MAX = 16, /* of the answer, shown */
+	STATUS_MAX = 16,  /* status codes listed as success */
+	HEADERS_MAX = 16, /* headers of the answer that are shown */
 };
 
 static const struct {
@@ -42,8 +43,8 @@ path_to(const struct path *up, const char *name)
 	return (struct path){up, (const uint8_t *)name, strlen(name), 0};
 }
 
-/* Reads a member that is a number within bounds, or absent. Returns its value,
- * or 0. */
+/* Reads a member that must be a number within bounds, or absent. Returns the
+ * number, or 0 if it is absent. */
 static uint64_t
 number(const struct http *h, const struct doc_node *top, const char *name,
     uint64_t min, uint64_t max)
@@ -157,8 +158,8 @@ check_response(const struct http *h, const struct doc_node *o)
 		check_shown(h, &top, v);
 }
 
-/* Checks the hosts that redirects may lead to beside the URL's own: the version
- * declares each of them, too. */
+/* Checks the hosts, other than the URL's own, that redirects may lead to. Adds
+ * them to h->require, since the version declares them, too. */
 static void
 check_redirects(struct http *h, const struct doc_node *top)
 {
@@ -193,7 +194,8 @@ by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Puts a set as a version has it: sorted bytewise, no duplicates. */
+/* Puts a set in the form that a version has: sorted bytewise, without
+ * duplicates. */
 static void
 put_set(struct check *c, uint8_t tag, char *set, size_t n, size_t size)
 {
@@ -203,7 +205,7 @@ put_set(struct check *c, uint8_t tag, char *set, size_t n, size_t size)
 			tlv_puts(&c->fields, tag, set + i * size);
 }
 
-/* Puts the derived fields, once there is no fault. */
+/* Puts the derived fields. Called when no fault was found. */
 static int
 conclude(struct check *c, struct http *h, bool confirm, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* The parts of a declared REST call that come from its caller (parameters), the
- * fixed parts (query, headers, with secrets in their places), and the input
- * schema that follows. */
+/* Checks the parts of a declared REST call that come from its caller
+ * (parameters), and the fixed parts (query and headers, with the places for
+ * secrets). Makes the input schema that follows from the parameters. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -51,8 +51,8 @@ http_token(const uint8_t *s, size_t n)
 	return n > 0;
 }
 
-/* True if a header of this name may be declared, otherwise reports it. Headers
- * that follow from URL and body may not be declared. */
+/* Returns whether a header of this name may be declared. If not, reports it.
+ * Headers that are made from the URL and the body may not be declared. */
 static bool
 field_name(struct report *r, const struct path *at, const uint8_t *s, size_t n)
 {
@@ -61,8 +61,9 @@ field_name(struct report *r, const struct path *at, const uint8_t *s, size_t n)
 	    "trailer", "expect", "proxy-authorization", "proxy-connection",
 	    "accept-encoding"};
 
-	/* A call's effect follows from its method: one that replaces or deletes
-	 * is confirmed. A POST with a header that says DELETE would not be. */
+	/* The method decides whether a call is confirmed: calls that replace or
+	 * delete are. A POST with a header that says DELETE would delete
+	 * without being confirmed. */
 	static const char *const overrides[] = {
 	    "x-http-method", "x-http-method-override", "x-method-override"};
 
@@ -133,8 +134,8 @@ only(const struct http *h, const struct path *at, const struct doc_node *o,
 	}
 }
 
-/* Allows types that have one form in a URL or a header, and lists of them where
- * there can be several. */
+/* Allows types whose values have only one form in a URL or a header. Allows
+ * lists of such values in a query and a header. */
 static void
 check_types(
     const struct http *h, const struct path *at, const struct http_parameter *p)
@@ -192,8 +193,8 @@ check_schema_of(const struct http *h, const struct path *at,
 	return rc;
 }
 
-/* Reads the name on the wire, and checks that no other parameter has it
- * there. */
+/* Reads the parameter's name on the wire. Checks that no other parameter has
+ * the same name in the same place. */
 static void
 check_wire(
     const struct http *h, const struct path *at, struct http_parameter *p)

@@ -1,4 +1,5 @@
-/* For http.c and its files: a declared REST call during its check. */
+/* A declared REST call while it is checked. Shared by the http*.c files, and
+ * with openapi*.c. */
 #ifndef HTTP_SPEC_H
 #define HTTP_SPEC_H
 
@@ -9,11 +10,11 @@
 
 enum {
 	HTTP_PARAMETERS_MAX = 64,
-	HTTP_FIXED_MAX = 64,    /* members of query, and of headers */
-	HTTP_TEXT_MAX = 4096,   /* bytes of one */
-	HTTP_NAME_MAX = 64,     /* of a parameter, and of its property */
-	HTTP_WIRE_MAX = 256,    /* its name on the wire */
-	HTTP_SECRETS_MAX = 64,  /* as a version may have */
+	HTTP_FIXED_MAX = 64,    /* members of query; also of headers */
+	HTTP_TEXT_MAX = 4096,   /* bytes of a fixed text or a description */
+	HTTP_NAME_MAX = 64,     /* bytes of a parameter's name */
+	HTTP_WIRE_MAX = 256,    /* bytes of its name on the wire */
+	HTTP_SECRETS_MAX = 64,  /* as many as a version may have */
 	HTTP_SECRET_NAME = 128, /* bytes of a name, with its NUL */
 	HTTP_REDIRECT_HOSTS_MAX = 16,
 	HTTP_REQUIRE_MAX = 272, /* [host]:port and a NUL */
@@ -22,7 +23,8 @@ enum {
 enum http_in { HTTP_PATH, HTTP_QUERY, HTTP_HEADER, HTTP_COOKIE, HTTP_BODY };
 
 struct http_parameter {
-	const struct doc_node *src; /* its name is the argument's name */
+	const struct doc_node *src; /* the member; its name is the argument's
+				     * name */
 	const struct doc_node *schema, *text;
 	const uint8_t *wire;
 	size_t wirelen;
@@ -44,17 +46,17 @@ struct http {
 
 /* Returns the length of the name in "{name}" at s, or 0. */
 size_t http_placeholder(const uint8_t *s, size_t n);
-/* Notes that the URL has this placeholder: its parameter is used. Reports a
- * placeholder that has no parameter. */
+/* Notes that the URL has this placeholder, so that its parameter is used.
+ * Reports a placeholder that has no parameter. */
 void http_used(
     struct http *, const struct path *, const uint8_t *name, size_t n);
-/* Reads host or host:port, as a version's `requires` has it, into out with the
- * port. usual: the port if none is given (0: no port then either). false: a
- * fault, which is reported. */
+/* Reads host or host:port and writes it to out in the form of a version's
+ * `requires`. usual: the port that is written if none is given (0: then no port
+ * is written). Reports a fault and returns false. */
 bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
     unsigned usual, char out[HTTP_REQUIRE_MAX]);
 void http_url(struct http *, const struct doc_node *);
-/* RFC 9110 token. */
+/* Returns whether this is a token of RFC 9110. */
 bool http_token(const uint8_t *, size_t n);
 /* Checks parameters, query, headers, body. -1 without memory. */
 int http_parameters(

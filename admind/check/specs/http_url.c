@@ -1,6 +1,6 @@
-/* The URL template of a declared REST call: an address whose host and port are
- * literal, so that a reviewer sees the call's target and a grant can name it,
- * and a path whose segments may have placeholders. */
+/* Checks the URL template of a declared REST call. Host and port must be
+ * literal, so that a reviewer sees the target of the call, and a grant can name
+ * the target. The segments of the path may have placeholders. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,7 +70,8 @@ http_host(struct report *r, const struct path *at, const uint8_t *s, size_t n,
 	return true;
 }
 
-/* Checks one character of the path; returns how many bytes were read. */
+/* Checks one character or placeholder of the path. Returns the number of bytes
+ * to skip. Reports a fault and clears *ok. */
 static size_t
 path_char(
     struct http *h, const struct path *at, const uint8_t *s, size_t n, bool *ok)

@@ -1,9 +1,9 @@
 /*
- * Turns an OpenAPI 3 document into declared REST calls. Each operation becomes
- * a specification that a person could have written by hand, and is judged as
- * one (check_http), so the document can declare nothing that an author may not.
- * It may come from anybody. An operation that can't be expressed as a
- * specification is left out, with the reason.
+ * Turns an OpenAPI 3 document into declared REST calls. The document may come
+ * from anybody. Each operation becomes a specification that a person could have
+ * written by hand, and is judged like one (check_http). So the document can
+ * declare nothing that an author may not declare. An operation that can't be
+ * expressed as a specification is left out, and the reason is told.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "tlv.h"
 
 enum {
-	OPERATIONS_MAX = 50, /* made at once: a person reviews each */
+	OPERATIONS_MAX = 50, /* at once, because a person reviews each */
 	SPEC_MAX = CODE_MAX,
-	/* For all operations together: some ten milliseconds of main.c's
-	 * fifty. */
+	/* For all operations together. Takes some ten of the fifty milliseconds
+	 * of INPUT_MS (main.c). */
 	SCHEMA_NODES = 20000,
 };
 
@@ -84,7 +84,7 @@ put_part(struct openapi_operation *p, struct jsonw *w,
 	jsonw_obj_end(w);
 }
 
-/* Puts the path; its placeholders get the arguments' names. */
+/* Puts the path. Its placeholders are renamed to the names of the arguments. */
 static void
 put_path(const struct openapi_operation *p, struct buf *b)
 {
@@ -111,7 +111,7 @@ put_path(const struct openapi_operation *p, struct buf *b)
 	}
 }
 
-/* Puts a server's URL with the defaults of its variables. */
+/* Puts a server's URL, with its variables replaced by their defaults. */
 static void
 put_server(const struct openapi_operation *p, const struct doc_node *server,
     struct buf *b)
@@ -179,7 +179,8 @@ secret_name(const struct doc_node *scheme, char out[HTTP_NAME_MAX + 1])
 			*s = (char)(*s - 'a' + 'A');
 }
 
-/* Puts one scheme: the header or query member that carries it. */
+/* Puts the header or the query member that carries the secret of one scheme.
+ * Puts nothing if the scheme uses the other of the two places. */
 static void
 put_scheme(struct openapi_operation *p, const struct doc_node *named,
     bool header, struct jsonw *w)
@@ -229,8 +230,8 @@ put_scheme(struct openapi_operation *p, const struct doc_node *named,
 	jsonw_kv_str(w, wire, value);
 }
 
-/* Puts the first of the alternatives; an empty one means that none is
- * needed. */
+/* Puts the schemes of the first alternative. Puts nothing if any alternative is
+ * empty, because then no security is needed. */
 static void
 put_security(struct openapi_operation *p, bool header, struct jsonw *w)
 {
@@ -303,7 +304,8 @@ skip(struct check *c, const struct openapi_operation *p, const char *why)
 	buf_free(&b);
 }
 
-/* Puts text for people: cut at a character, no U+0000. */
+/* Puts text for people, cut at a character to at most max bytes, without
+ * U+0000. */
 static void
 put_text(struct check *c, uint8_t tag, struct buf *b, size_t max)
 {
@@ -360,8 +362,8 @@ put_annotations(struct check *c, const struct openapi_operation *p)
 	buf_free(&b);
 }
 
-/* Puts one operation: its fields, or the reason why it is left out. 1 if it was
- * made. */
+/* Puts the fields of one operation, or the reason why it is left out. Returns 1
+ * if the fields were put, else 0. */
 static int
 operation(struct check *c, struct openapi_operation *p)
 {
@@ -400,8 +402,8 @@ operation(struct check *c, struct openapi_operation *p)
 	return made;
 }
 
-/* True if the operation is among the lines that were asked for: an operationId,
- * or "get /path". */
+/* Returns whether the caller asked for this operation: one of the lines is its
+ * operationId or "get /path", or there are no lines. */
 static bool
 wanted(const struct openapi_operation *p, struct ipc_bytes lines)
 {

@@ -1,5 +1,5 @@
 /*
- * For openapi.c and openapi_schema.c: an OpenAPI 3 document while it is read.
+ * An OpenAPI 3 document while it is read. Shared by the openapi*.c files.
  */
 #ifndef OPENAPI_H
 #define OPENAPI_H
@@ -10,8 +10,9 @@
 
 struct openapi {
 	const struct doc *d;
-	/* Nodes that may still be read for schemas: references can expand a
-	 * small document to a large one. Negative: used up. */
+	/* Nodes that may still be read for schemas. The number is limited
+	 * because references can expand a small document to a large one.
+	 * Negative: used up. */
 	long budget;
 };
 
@@ -22,7 +23,7 @@ enum {
 	OPENAPI_REASON_MAX = 300,
 };
 
-/* One argument in the making. */
+/* One argument of the tool that is made from an operation. */
 struct openapi_part {
 	char name[HTTP_NAME_MAX + 1];
 	const char *in;
@@ -36,7 +37,8 @@ struct openapi_operation {
 	struct openapi *o;
 	const char *method;
 	const struct doc_node *path, *item, *src;
-	struct ipc_bytes base; /* the URL before the path, as asked for */
+	struct ipc_bytes base; /* the URL before the path, if the caller gave
+				* one */
 	struct openapi_part part[OPENAPI_PARTS_MAX];
 	unsigned n;
 	const char *body; /* json, form, whole, text; NULL: none */
@@ -44,26 +46,26 @@ struct openapi_operation {
 					  * "" */
 };
 
-/* Returns a member of an object, with references followed on the way, or
- * NULL. */
+/* Returns a member of an object, or NULL. Follows a reference in place of the
+ * object or of the member. */
 const struct doc_node *openapi_get(const struct openapi_operation *,
     const struct doc_node *, const char *name);
-/* Notes the first reason why the operation is left out. */
+/* Notes why the operation is left out. Only the first reason is kept. */
 void openapi_leave_out(struct openapi_operation *, const char *why);
-/* Reads its parameters and its body as parts. */
+/* Reads the parameters and the body of an operation as parts. */
 void openapi_parts(struct openapi_operation *);
 /* Writes listPetsByID as list_pets_by_id; returns its length, below max. */
 size_t openapi_snake(const uint8_t *, size_t n, char *out, size_t max);
 
-/* Returns the node itself, or the node of this document that its $ref names.
- * NULL: none. */
+/* Returns the node itself, or the node of this document that its $ref names, or
+ * NULL. */
 const struct doc_node *openapi_resolve(
     const struct openapi *, const struct doc_node *);
 /*
- * Writes a schema in the words of the closed subset (docs/SCHEMAS.md).
- * References are put in, 3.0's `nullable` and boolean exclusive bounds are
- * written as in JSON Schema, and keywords that are not judged are left out.
- * described: its description, too.
+ * Writes a schema in the closed subset (docs/SCHEMAS.md). References are
+ * replaced by the schemas that they name. `nullable` and boolean exclusive
+ * bounds of OpenAPI 3.0 are written as in JSON Schema. Keywords that are not
+ * judged are left out. described: the description is written, too.
  */
 void openapi_schema(struct openapi *, struct jsonw *, const struct doc_node *,
     bool described, unsigned depth);

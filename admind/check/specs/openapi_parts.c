@@ -1,5 +1,5 @@
-/* Reads the arguments of an operation: its parameters, its path's, and its
- * body's. */
+/* Reads the arguments of an operation. They come from its own parameters, from
+ * the parameters of its path, and from its body. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -46,8 +46,8 @@ digit(uint8_t c)
 	return c >= '0' && c <= '9';
 }
 
-/* Makes an argument's name: pet-id becomes pet_id. A taken name gets another
- * ending. */
+/* Makes an argument's name: pet-id becomes pet_id. If another argument has that
+ * name, the place is added at its end (pet_id_query). */
 static void
 argument_name(struct openapi_operation *p, const struct openapi_part *part,
     const uint8_t *s, size_t n)
@@ -87,7 +87,6 @@ add_part(
 	return part;
 }
 
-/* listPetsByID becomes list_pets_by_id. */
 size_t
 openapi_snake(const uint8_t *s, size_t n, char *out, size_t max)
 {
@@ -115,7 +114,8 @@ openapi_snake(const uint8_t *s, size_t n, char *out, size_t max)
 
 /* ---- parameters ---- */
 
-/* Returns the schema of a parameter: its own, or that of its only content. */
+/* Returns the schema of a parameter: its member `schema`, or the schema of its
+ * only content. */
 static const struct doc_node *
 schema_of(const struct openapi_operation *p, const struct doc_node *v)
 {
@@ -151,12 +151,13 @@ parameter(struct openapi_operation *p, const struct doc_node *v)
 	}
 	for (size_t k = 0; i == 2 && k < 3; k++)
 		if (strcasecmp((const char *)name->str, ignored[k]) == 0)
-			return; /* OpenAPI 3: they are no parameters */
+			return; /* OpenAPI 3 says that these are no
+				 * parameters */
 	for (unsigned k = 0; k < p->n; k++)
 		if (strcmp(p->part[k].in, places[i]) == 0 &&
 		    p->part[k].wirelen == name->len &&
 		    memcmp(p->part[k].wire, name->str, name->len) == 0)
-			return; /* the operation's own came first */
+			return; /* the operation's own parameter came first */
 	if ((part = add_part(p, places[i], name->str, name->len)) == NULL)
 		return;
 	part->schema = schema_of(p, v);
@@ -192,8 +193,8 @@ lists(const struct openapi_operation *p, const struct doc_node *names,
 	return false;
 }
 
-/* Makes each member of an object an argument. false: it has no named
- * members, or too many, or is a combination of schemas. */
+/* Makes each member of an object an argument. Returns false if the schema has
+ * no named members, or too many, or combines schemas. */
 static bool
 by_members(
     struct openapi_operation *p, const struct doc_node *schema, bool required)

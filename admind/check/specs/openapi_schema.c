@@ -1,5 +1,5 @@
 /*
- * Schemas of OpenAPI 3.0 and 3.1 in the words of docs/SCHEMAS.md.
+ * Writes schemas of OpenAPI 3.0 and 3.1 in the subset of docs/SCHEMAS.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@ same(const struct doc_node *member, const char *name)
 	    memcmp(member->name, name, member->namelen) == 0;
 }
 
-/* Returns the node that a pointer of this document names ("#/a/b~1c"). */
+/* Returns the node of this document that a reference like "#/a/b~1c" names, or
+ * NULL. */
 static const struct doc_node *
 follow(const struct openapi *o, const struct doc_node *ref)
 {
@@ -66,7 +67,7 @@ is_true(const struct openapi *o, const struct doc_node *v, const char *name)
 	return m != NULL && m->kind == DOC_TRUE;
 }
 
-/* True for keywords that are taken over as they are. */
+/* Returns whether m is a keyword that is taken over as it is. */
 static bool
 is_plain(const struct doc_node *m)
 {
@@ -92,7 +93,7 @@ name_of(struct jsonw *w, const struct doc_node *m)
 	jsonw_name(w, name);
 }
 
-/* Writes type, which nullable widens in 3.0. */
+/* Writes `type`. In OpenAPI 3.0 `nullable` adds null to it. */
 static void
 type_of(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
     const struct doc_node *type)
@@ -108,7 +109,8 @@ type_of(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
 	jsonw_arr_end(w);
 }
 
-/* Writes minimum and exclusiveMinimum, which is a boolean in 3.0. */
+/* Writes a bound and its exclusive form, such as minimum and exclusiveMinimum.
+ * In OpenAPI 3.0 the exclusive form is a boolean. */
 static void
 bound(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
     const char *name, const char *exclusive)
@@ -124,7 +126,8 @@ bound(const struct openapi *o, struct jsonw *w, const struct doc_node *v,
 		    m->rawlen);
 }
 
-/* True for a property that only the server sends: it is no argument. */
+/* Returns whether only the server sends this property, so that it can't be an
+ * argument. */
 static bool
 is_read_only(const struct openapi *o, const struct doc_node *property)
 {
@@ -183,8 +186,8 @@ openapi_schema(struct openapi *o, struct jsonw *w, const struct doc_node *given,
 {
 	const struct doc_node *v = openapi_resolve(o, given);
 
-	/* A schema that contains itself ends at some depth, and allows anything
-	 * there. */
+	/* A schema that contains itself is cut at DEPTH_MAX, and allows
+	 * anything there. */
 	if (v == NULL || v->kind != DOC_OBJECT || depth > DEPTH_MAX ||
 	    --o->budget < 0) {
 		if (v != NULL && v->kind == DOC_FALSE)

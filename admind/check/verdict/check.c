@@ -22,8 +22,8 @@ check_end(struct check *c, struct report *r, int rc, enum failure f,
 	report_close(r);
 	c->ok = false;
 	if (rc == -1) {
-		/* The check itself ended. The errors found so far are not all
-		 * errors, so only the reason goes out. */
+		/* The check itself ended early. The list of errors is not
+		 * complete, so only the reason is sent. */
 		c->failure = e->failure;
 		buf_clear(&c->errors);
 		buf_puts(&c->errors, "[]");
@@ -76,8 +76,8 @@ check_against(struct ipc_bytes text, const struct doc *arguments,
 	struct schema s;
 	int rc;
 
-	/* A stored schema was judged once, when it was made. If it no longer
-	 * passes, that is our fault and not the arguments'. */
+	/* A stored schema was judged when it was made. If it does not pass now,
+	 * the fault is ours and not in the arguments. */
 	report_open(&quiet, NULL);
 	rc = schema_compile(&s, SCHEMA_ANY, text.p, text.n, &quiet, e);
 	if (rc == 0 && quiet.n > 0)

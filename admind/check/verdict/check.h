@@ -21,23 +21,26 @@ struct check {
 	struct buf errors;          /* JSON array of {pointer, message} */
 };
 
-/* Each fills c, which check_free empties. The bytes are hostile. */
+/* Each function below fills c, which check_free() empties. The bytes are
+ * hostile. */
 /* Judges an input schema by itself, for tests: management.c and inspection.c
  * judge schemas together with the message that brings them. */
 void check_schema(struct check *c, struct ipc_bytes schema);
-/* Checks a value against a schema. output: an outputSchema and structured
- * content, not arguments. */
+/* Checks arguments against a schema. output: checks structured content against
+ * an outputSchema instead. */
 void check_arguments(struct check *c, struct ipc_bytes schema,
     struct ipc_bytes arguments, bool output);
 void check_free(struct check *c);
 
-/* For forms/ and specs/. Starts a verdict with an open report; ends it:
- * ok if rc is 0 and the report is empty, else with `what` as the beginning of
- * the summary and, for rc -1, the error. */
+/* For forms/ and specs/. check_begin() starts a verdict and opens its report.
+ * check_end() ends both. The verdict is ok if rc is 0 and the report is empty.
+ * If rc is -1, the failure and the summary are those of e. Else the failure is
+ * the one given, and the summary begins with `what`. */
 void check_begin(struct check *c, struct report *r);
 void check_end(struct check *c, struct report *r, int rc, enum failure,
     const char *what, const struct err *e);
-/* Validates arguments, already parsed, against schema text. 0 or -1. */
+/* Checks parsed arguments against the text of a stored schema. Faults go to the
+ * report. 0, or -1 with err if the check itself failed. */
 int check_against(struct ipc_bytes schema, const struct doc *arguments,
     struct report *r, struct err *e);
 

@@ -11,8 +11,9 @@
 #include "prefix.h"
 #include "tables.h"
 
-/* call ACTION [ID] [name=value ...]: any row of common/admin/admin_action.def.
- * The friendlier commands go the same way (call_action). */
+/* mcpboxctl call ACTION [ID] [name=value ...] does any action of
+ * common/admin/admin_action.def. The friendlier commands use call_action(),
+ * too. */
 
 enum ctl_status
 call_action(const struct ctl *c, const char *action, const char *id,
@@ -85,8 +86,9 @@ list(void)
 	return CTL_DONE;
 }
 
-/* Completes the id that the action's path begins with; its first digits are
- * enough. */
+/* Copies the action's ID argument to `whole`. If the action's path begins with
+ * a kind of object in `kinds`, the first digits of an id are enough, and
+ * `whole` gets the complete id. */
 static enum ctl_status
 whole_id(const struct ctl *c, const struct admin_action *a,
     char whole[PREFIX_PATH_MAX])

@@ -1,21 +1,22 @@
 /*
- * ADMIN_ACTION.
+ * Sending ADMIN_ACTION to admind.
  */
 #ifndef CALL_H
 #define CALL_H
 
 #include "ctl.h"
 
-/* Does an action; id: "" for none, seen: NULL for none, body: JSON text. The
- * JSON answer is in *answer (initialised by this; free it). */
+/* Does an action. id is "" if the action takes none, seen is NULL if no hash is
+ * sent, and body is JSON text. *answer gets the JSON answer. This function
+ * initialises *answer; the caller frees it in any case. */
 enum ctl_status call_action(const struct ctl *, const char *action,
     const char *id, const struct ipc_hash *seen, const char *body,
     struct buf *answer);
-/* Does the same with the body's members as n words name=value. */
+/* Does the same. The members of the body are n words of the form name=value. */
 enum ctl_status call_words(const struct ctl *, const char *action,
     const char *id, const struct ipc_hash *seen, char *const *words, int n,
     struct buf *answer);
-/* mcpboxctl call */
+/* Runs mcpboxctl call. */
 enum ctl_status call_command(const struct ctl *);
 
 #endif

@@ -7,7 +7,8 @@
 #include "ctl.h"
 #include "ipc_io.h"
 
-/* Prints a sentence that may hold foreign words, in one line. */
+/* Prints a text on stderr, in one line. The text may hold words of strangers,
+ * so it is escaped. */
 static void
 complain(const char *what, const void *text, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * The daemons: one request, one answer.
+ * Requests to the daemons. Each request has one answer.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -8,13 +8,14 @@
 
 /* Connects to RUN_DIR/process/ctl.sock. fd, or -1 (stderr says why). */
 int calls_open(const struct ctl *, const char *process, enum ipc_role);
-/* Sends one request to one daemon. CTL_DONE: *answer is filled, of type `want`
- * (free it). Otherwise a sentence was printed on stderr and nothing is to be
- * freed. */
+/* Sends one request to one daemon. On CTL_DONE *answer holds the answer, which
+ * the caller frees. The answer is of type `want`, or HALF_APPROVED if `want` is
+ * OK. Otherwise a sentence was printed on stderr and nothing is to be freed. */
 enum ctl_status calls_ask(const struct ctl *, const char *process,
     enum ipc_role, enum ipc_type, const void *msg, enum ipc_type want,
     struct ipc_frame *answer);
-/* Does the same over calls_open's descriptor: for several requests. */
+/* Does the same over a descriptor of calls_open(), so that several requests can
+ * use one connection. */
 enum ctl_status calls_on(int fd, const char *process, enum ipc_role,
     enum ipc_type, const void *msg, enum ipc_type want,
     struct ipc_frame *answer);
@@ -22,15 +23,17 @@ enum ctl_status calls_on(int fd, const char *process, enum ipc_role,
  * (initialised by this; free it in any case). */
 enum ctl_status calls_json(
     const struct ctl *, enum ipc_type, const void *msg, struct buf *text);
-/* Sends ADMIN_QUERY. *text gets the JSON (initialised by this; free it). */
+/* Sends ADMIN_QUERY with the filters and the cursor of the command line. *text
+ * gets the JSON (initialised by this; free it in any case). */
 enum ctl_status calls_query(
     const struct ctl *, const char *what, const char *id, struct buf *text);
 
-/* Does the same with filters (TLV, admin_filter.h) and a cursor, or NULL. */
+/* Does the same with these filters (TLV, admin_filter.h) and this cursor (NULL:
+ * the first page). */
 enum ctl_status calls_list(const struct ctl *, const char *what, const char *id,
     struct ipc_bytes filters, const char *cursor, struct buf *text);
-/* Reads words of the form name=value as filters. 0, or -1 with a word on
- * stderr. */
+/* Reads n words of the form name=value as filters, and appends them to *out. 0,
+ * or -1 (stderr says why). */
 int calls_filters(char **words, int n, struct buf *out);
 
 #endif

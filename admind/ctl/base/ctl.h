@@ -17,8 +17,8 @@
 #include "ipc.h"
 #include "show.h"
 
-/* The paths of an installed package: setup and doctor look at the machine only
- * there. */
+/* The paths of an installed package. setup and doctor look at the machine
+ * itself only if the run directory is CTL_RUN_DIR. */
 #define CTL_RUN_DIR   "/run/mcpbox"
 #define CTL_CONF_FILE "/etc/mcpbox/mcpboxctl.conf"
 
@@ -30,11 +30,11 @@ enum ctl_status { /* exit status */
 };
 
 enum {
-	/* A daemon itself waits for others for up to 15 s, on a slow machine
-	 * longer (wait_factor). The person at the terminal can end the
-	 * command. */
+	/* A daemon itself waits for other daemons for up to 15 s, on a slow
+	 * machine longer (wait_factor). A long limit does no harm here, because
+	 * the person at the terminal can end the command. */
 	CTL_TIMEOUT_MS = 60000,
-	/* a run in the sandbox that talks to another machine */
+	/* for SOURCE_RUN: a run in the sandbox that talks to another machine */
 	CTL_SLOW_MS = 100000,
 	CTL_LIMIT_MAX = 200
 };
@@ -46,29 +46,30 @@ struct ctl {
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
 	    *cursor, *role, *journal, *key;
-	const char *key_file; /* key: the master key's */
+	const char *key_file; /* the master key's file */
 	bool leave_unreadable;
-	uint32_t batch; /* key: values of one step, 0: the most allowed */
-	const char *transfer_key; /* export, import: a file */
+	uint32_t batch; /* key: values of one step; 0: as many as are allowed */
+	const char *transfer_key; /* export, import: the key's file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;
 	const char *owner_password_file, *superuser_password_file;
-	/* databases.c: the owner's connection for arguments of other programs,
-	 * and its secret part for their environment, or NULL */
+	/* Set by databases_read(): the owner's connection string without the
+	 * password, for the arguments of other programs, and the password for
+	 * their environment, or NULL. */
 	const char *owner_open, *owner_password;
-	/* setup, doctor: an installation's places, as configured */
+	/* setup, doctor: paths of the installation, as configured */
 	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
-	const char *database; /* setup: a server elsewhere */
-	/* --NAME of common/admin/admin_filter.def, but state and kind */
+	const char *database; /* setup: URL of a server elsewhere, or "local" */
+	/* options --NAME of admin_filter.def, without state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;
 	char **words; /* command and its arguments */
 	int nwords;
 };
 
-/* databases.c: makes owner_database and superuser_database complete, with the
- * settings that a server elsewhere needs (database.h). Called once, by commands
- * that connect. Its texts live as long as the process. 0, or -1 with err. */
+/* databases.c: completes owner_database and superuser_database for a server
+ * elsewhere (database.h). Commands that connect call this once. The new strings
+ * live as long as the process. 0, or -1 with err. */
 int databases_read(struct ctl *, struct err *);
 
 #endif

@@ -1,8 +1,8 @@
 #include "ctl.h"
 #include "database.h"
 
-/* Reads the connections of two roles. Their secrets end with the process, which
- * ends soon. */
+/* Completes the connection strings of two roles. Their secrets are not wiped,
+ * because the process ends soon. */
 int
 databases_read(struct ctl *c, struct err *err)
 {

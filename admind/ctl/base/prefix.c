@@ -9,9 +9,9 @@
 #include "json.h"
 #include "prefix.h"
 
-/* Ids as people give them: whole, or their first digits. admind looks a prefix
- * up (question `ids`); this file checks that the id it found begins with the
- * prefix. */
+/* Completes ids as people give them: whole, or their first digits. admind looks
+ * a prefix up (question `ids`). This file checks that the id that admind found
+ * begins with the prefix. */
 
 static const struct {
 	const char *kind, *what, *list;
@@ -24,7 +24,7 @@ static const struct {
     {"tool", "tool", "tools"},
 };
 
-/* True for the beginning of an id, with dashes in their places. */
+/* Tells whether s is the beginning of an id, with dashes in their places. */
 static bool
 is_prefix(const char *s)
 {
@@ -86,8 +86,9 @@ no_id(const char *what, const char *list)
 	return CTL_USAGE;
 }
 
-/* Returns how many ids begin with the word, up to 2, and the first of them; -1:
- * stderr says why. *name: the word itself is a name. */
+/* Asks admind how many ids begin with the word. Returns that number, at most 2,
+ * and puts the first such id into *id; -1: stderr says why. *name: the word
+ * itself is the name of an object. */
 static int
 look_up(const struct ctl *c, const char *kind, const char *word,
     struct ipc_id *id, bool *name)

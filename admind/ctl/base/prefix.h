@@ -8,28 +8,30 @@
 
 enum {
 	PREFIX_DIGITS_MIN = 4, /* hexadecimal digits */
-	/* a name that clients see, a slash, two versions: twice their
-	 * lengths */
+	/* twice the length of a name that clients see, a slash and two version
+	 * numbers */
 	PREFIX_PATH_MAX = 600
 };
-/* Finds the whole id. `kind` is a kind that the question `ids` knows (approval,
- * execution, source). CTL_DONE; otherwise stderr says why and what to do. */
+/* Finds the whole id that begins with word. `kind` is one of those in prefix.c
+ * (approval, execution, source ...). CTL_DONE; otherwise stderr says why and
+ * what to do. */
 enum ctl_status prefix_whole(
     const struct ctl *, const char *kind, const char *word, struct ipc_id *);
 enum ctl_status prefix_request(
     const struct ctl *, const char *word, struct ipc_id *);
-/* Does the same for a server or tool, which may also be named by its name. A
- * word that is the name of one, or could be no id, stays as it is. out holds n
- * bytes. */
+/* Does the same for a server or tool, which may also be given by its name. A
+ * word that is such a name, or can't be the beginning of an id, is copied as it
+ * is. out has room for n bytes. */
 enum ctl_status prefix_named(const struct ctl *, const char *kind,
     const char *word, char *out, size_t n);
 
-/* Does the same for the part of a word before its first slash: TOOL, TOOL/3. */
+/* Does the same for the part of a word before its first slash, as in TOOL/3.
+ * The rest of the word is copied. */
 enum ctl_status prefix_path(const struct ctl *, const char *kind,
     const char *word, char *out, size_t n);
-/* Finds the one of ids (n of them, as text) that begins with word, in *id.
- * `what`, `list`: the kind's name and the command that lists it, for the
- * message if there is not just one. */
+/* Finds the only one of n ids (as text) that begins with word, and puts it into
+ * *id. If none or several do, a message names `what`, the kind of object, and
+ * `list`, the command that lists such objects. */
 enum ctl_status prefix_among(const char *word, const char *const *ids, size_t n,
     const char *what, const char *list, struct ipc_id *id);
 

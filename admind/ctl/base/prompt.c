@@ -9,8 +9,8 @@
 
 #include "prompt.h"
 
-/* Reads fd to its end, at most max bytes, and drops one newline at the end.
- * 0, or -1 with a word on stderr. */
+/* Reads fd to its end, at most the maximum of *out, and drops one newline at
+ * the end. 0, or -1 (stderr says why). */
 static int
 slurp(int fd, const char *name, struct buf *out)
 {
@@ -40,8 +40,8 @@ slurp(int fd, const char *name, struct buf *out)
 /* The terminal's state before its echo was turned off. */
 static struct termios before;
 
-/* Restores the echo: ^C at a prompt must not leave the shell without it. Both
- * calls are async-signal-safe (signal-safety(7)). */
+/* Restores the echo: ^C at a prompt must not leave the shell without echo. All
+ * three calls are async-signal-safe (signal-safety(7)). */
 static void
 interrupted(int sig)
 {
@@ -50,9 +50,9 @@ interrupted(int sig)
 	(void)raise(sig);
 }
 
-/* Reads one line from the terminal without showing it. The echo goes off
- * before the prompt comes: input after the prompt is neither shown nor flushed
- * away. */
+/* Reads one line from the terminal without showing it. The echo is turned off
+ * before the prompt is printed, so that input after the prompt is neither shown
+ * nor flushed away. */
 static int
 prompt(const char *what, struct buf *out)
 {

@@ -6,10 +6,10 @@
 #include "ctl.h"
 
 /* Reads a password: from --password-file, a prompt (twice), or standard input.
- * 0, or -1 with a word on stderr. */
+ * 0, or -1 (stderr says why). */
 int prompt_password(const struct ctl *, struct buf *out);
-/* A secret's value, from a terminal (asked for as `what`, not shown) or
- * standard input, without its last newline. 0, or -1 and said why. */
+/* Reads a secret's value without its last newline: from a terminal, with `what`
+ * as the prompt and without echo, or from standard input. 0 or -1. */
 int prompt_secret(const char *what, struct buf *out);
 
 #endif

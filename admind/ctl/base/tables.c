@@ -104,9 +104,9 @@ is_nested(struct json_object *v)
 	    json_object_is_type(v, json_type_object);
 }
 
-/* True for a word that can be among others without quotes: nothing that could
- * be a number, a truth value or our own "none", nor anything with a comma, a
- * sign or a blank. */
+/* True for a word that a list shows without quotes. Such a word is not true,
+ * false, null or our own "none". It begins with a letter, "_" or "*", so it is
+ * no number. It has no blank, comma, "=" or quote. */
 static bool
 is_word_n(const char *s, size_t n)
 {
@@ -141,8 +141,9 @@ element(struct buf *b, struct json_object *v)
 		buf_puts(b, json_text(v));
 }
 
-/* Appends elements, or members as name=value, with commas between. Two values
- * never look alike, since a value with a comma is in quotes. */
+/* Appends the elements of a list, or the members of an object as name=value,
+ * with commas between. Two different values never look alike, since a value
+ * with a comma is in quotes. */
 static void
 elements(struct buf *b, struct json_object *v)
 {
@@ -192,7 +193,8 @@ cell(struct buf *b, struct json_object *v)
 	show_text(b, s, strlen(s), SHOW_LINE);
 }
 
-/* Returns the width in characters, nearly: bytes that do not continue one. */
+/* Returns roughly the width in characters: the number of bytes that do not
+ * continue a UTF-8 character. */
 static size_t
 width(const struct buf *b)
 {
@@ -225,7 +227,7 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 		}
 		n = width(&b);
 		buf_put(&line, b.p, b.len);
-		do { /* a cell wider than its column still ends */
+		do { /* a blank even after a cell that is too wide */
 			buf_putc(&line, ' ');
 		} while (++n < w[i] + 2);
 		buf_free(&b);
@@ -237,8 +239,8 @@ row(struct json_object *item, const char *const *column, const size_t *w,
 	buf_free(&line);
 }
 
-/* Takes the first members of a list's first item as columns: the list has no
- * layout. */
+/* Takes the first members of a list's first item as columns, for a list that
+ * has no layout. */
 static void
 first_members(struct json_object *item, const char *column[COLUMNS_MAX])
 {
@@ -303,12 +305,12 @@ tables_print(const char *what, struct json_object *list)
 }
 
 /*
- * True for a text that an object's view shows without quotes. The view is a
- * form of its JSON that two different objects never share. So a text is in
- * quotes if it would read as something else: our "none" and "-", a number, a
- * truth value, a list or members. So is a name that is no word, since a list's
- * objects have numbers for names. Columns of a table need none of this: all
- * their cells are of one type.
+ * Tells whether the view of an object shows a text without quotes. Two
+ * different objects never have the same view. So a text is in quotes if it
+ * could be taken for something else: our "none" and "-", a number, a truth
+ * value, a list or members. A name that is no word is in quotes, too, since the
+ * objects of a list have numbers for names. Cells of a table need no such
+ * quotes: all cells of a column are of one type.
  */
 static bool
 is_plain(const char *s)
@@ -326,14 +328,15 @@ is_plain(const char *s)
 		if (*end == '\0')
 			return false;
 	}
-	/* A list's first element, or an object's first member. */
+	/* Texts that look like JSON, like the first element of a list or like
+	 * the first member of an object need quotes. */
 	equals = strcspn(s, "=");
 	return strchr("\"[{", *s) == NULL &&
 	    (word == 0 || s[word - 1] != ',') &&
 	    (s[equals] == '\0' || !is_word_n(s, equals));
 }
 
-/* Appends a member's value, in a line of its own. */
+/* Appends a member's value, and ends the line. */
 static void
 value_line(struct buf *b, struct json_object *v)
 {
@@ -349,7 +352,7 @@ value_line(struct buf *b, struct json_object *v)
 		buf_put(b, text.p, text.len);
 		b->failed |= text.failed;
 		buf_free(&text);
-		/* a list of one element ends with a comma */
+		/* tells the list of one element from the element */
 		if (json_object_is_type(v, json_type_array) &&
 		    json_object_array_length(v) == 1)
 			buf_putc(b, ',');
@@ -377,7 +380,8 @@ print_list(struct json_object *list, int depth, struct buf *b)
 	}
 }
 
-/* Appends name: value, nested objects and their lists indented. */
+/* Appends a line "name: value" for each member. Nested objects and lists of
+ * objects are indented. */
 static void
 print_object(struct json_object *o, int depth, struct buf *b)
 {
@@ -508,8 +512,8 @@ tables_show(const struct ctl *c, const char *what, const struct buf *text)
 	return CTL_DONE;
 }
 
-/* Serves servers, tools, executions, audit, settings, status, and the
- * approvals' list. */
+/* Runs commands that only print admind's answer to the question of their name
+ * (status, health, servers, executions ...). */
 enum ctl_status
 tables_command(const struct ctl *c)
 {
@@ -537,11 +541,12 @@ tables_command(const struct ctl *c)
 	return status;
 }
 
-/* Serves query WHAT [ID]: any question of admind's (ADMIN_QUERY). */
+/* Runs query WHAT [ID], which asks admind any question (ADMIN_QUERY). */
 enum ctl_status
 query_command(const struct ctl *c)
 {
-	/* The kind that a question's id names, alone or before a slash. */
+	/* The kind of object whose id is the question's ID, or the part of ID
+	 * before a slash. */
 	static const struct {
 		const char *what, *kind;
 	} kinds[] = {{"server", "server"}, {"tool", "tool"},

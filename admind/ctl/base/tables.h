@@ -8,20 +8,21 @@
 
 struct json_object;
 
-/* Prints a list's or an object's JSON: as it is with --json, else in
- * columns. */
+/* Prints the JSON of a list or an object. With --json it stays JSON. Otherwise
+ * a list is a table, whose columns `what` picks, and an object has one line for
+ * each member. */
 enum ctl_status tables_show(
     const struct ctl *, const char *what, const struct buf *text);
-/* Returns a member's text, or JSON if it is no string; "" if it is absent or
- * null. It lives as long as the object. */
+/* Returns a member's text, its JSON if the member is no string, or "" if the
+ * member is absent or null. The result lives as long as the object. */
 const char *tables_text(struct json_object *, const char *name);
-/* Prints a list's items in columns; `what` picks them. */
+/* Prints a list's items in columns; `what` picks the columns. */
 void tables_print(const char *what, struct json_object *list);
 /* Appends an object's members, one a line, nested ones indented. No two
  * different objects look alike. */
 void tables_object(struct buf *, struct json_object *);
-/* Prints some items of a longer list: rows, with the columns' names first if
- * `head`; with --json one object a line. */
+/* Prints some items of a longer list as rows, after the names of the columns if
+ * `head`. With --json each item is one line of JSON. */
 enum ctl_status tables_items(
     const struct ctl *, const char *what, struct json_object *items, bool head);
 /* Prints JSON text to standard output: checked, escaped to ASCII, one line. */

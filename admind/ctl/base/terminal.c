@@ -18,7 +18,8 @@ terminal_out(const struct buf *b)
 unsigned
 terminal_width(void)
 {
-	/* With output into a pager one of the other two is the terminal. */
+	/* If standard output is a pipe to a pager, standard error or input is
+	 * the terminal. */
 	static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
 	struct winsize w;
 

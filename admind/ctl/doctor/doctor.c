@@ -34,10 +34,10 @@ known(struct json_object *all, struct json_object *row)
 }
 
 /*
- * Asks a daemon which layers hold; it also answers for others. A process whose
- * mandatory layer is missing does not start. So a layer that a report calls
- * missing is optional here, and an unreachable process is the finding that
- * fails.
+ * Asks a daemon which layers hold. The daemon also answers for other processes.
+ * A process whose mandatory layer is missing does not start. So a layer that a
+ * report calls missing is optional, and does not change doctor's exit status. A
+ * daemon that can't be reached makes doctor fail.
  */
 static enum ctl_status
 ask(const struct ctl *c, const char *process, enum ipc_role role,
@@ -105,15 +105,17 @@ doctor_command(const struct ctl *c)
 	enum ctl_status worst = CTL_DONE, status;
 	const char *s;
 
-	/* Processes that answer for themselves come first: admind passes on
-	 * what it heard of the others, and known rows are not printed twice. */
+	/* Daemons that answer for themselves come first. admind, the last,
+	 * passes on reports of other processes, and a row that is known already
+	 * is not printed twice. */
 	for (size_t i = 0; i < sizeof(ask_of) / sizeof(ask_of[0]); i++) {
 		status = ask(c, ask_of[i].process, ask_of[i].role, all);
 		if (status > worst)
 			worst = status;
 	}
-	/* Another instance's run directory says nothing of this machine's
-	 * installation. And only root may read the files that these need. */
+	/* If the run directory is that of another instance, it says nothing of
+	 * this machine's installation. And only root may read the files that
+	 * these checks need. */
 	if (strcmp(c->run_dir, CTL_RUN_DIR) == 0 && geteuid() == 0) {
 		doctor_units(&d);
 		doctor_data(&d);

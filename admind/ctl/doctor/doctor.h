@@ -1,5 +1,5 @@
-/* doctor's look at an installation: rows like those of layers, for the process
- * "installation". */
+/* doctor's checks of an installation. They add rows like those of the daemons'
+ * layers, with the process "installation". */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -9,16 +9,16 @@ struct json_object;
 
 struct doctor {
 	const struct ctl *c;
-	struct json_object *rows; /* an array; appended to */
-	bool missing;             /* a row is missing */
+	struct json_object *rows; /* a JSON array, to which rows are appended */
+	bool missing;             /* some row has the state DOCTOR_MISSING */
 };
 
 /* OFF: switched off on purpose. The other states are those of a process's
  * layers. */
 enum doctor_state { DOCTOR_HOLDS, DOCTOR_DEGRADED, DOCTOR_MISSING, DOCTOR_OFF };
 
-/* Adds a row. detail may hold foreign words. fix tells the remedy if the row
- * does not hold; it is left out if the row holds. */
+/* Adds a row. fmt makes its detail, which may hold words of strangers. fix is
+ * the remedy; it is left out if the row holds. */
 void doctor_row(struct doctor *, const char *name, enum doctor_state,
     const char *fix, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -16,7 +16,7 @@
 
 enum { BACKUP_OLD_DAYS = 7, DAY_S = 86400, CLOCK_SLACK_S = 60 };
 
-/* Returns a query's seconds since 1970; 0: none. */
+/* Returns the time that a query yields, in seconds since 1970; 0: none. */
 static long long
 seconds(PGconn *db, const char *sql)
 {

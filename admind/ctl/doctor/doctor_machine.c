@@ -37,7 +37,8 @@ sysctl(const char *path, long without)
 	return text[0] != '\0' ? strtol(text, NULL, 10) : without;
 }
 
-/* Checks user namespaces: the pool is made in one by a user without rights. */
+/* Checks user namespaces, because a user without privileges makes the pool in a
+ * user namespace. */
 static void
 namespaces(struct doctor *d)
 {
@@ -114,8 +115,8 @@ journal(struct doctor *d)
 		    "compares with what was signed before");
 }
 
-/* Names the users who may reach the tunnel's socket, and so send requests that
- * count as coming from elsewhere: members of its group. */
+/* Names the members of the group of the tunnel's socket. They may connect to
+ * that socket, and so send requests that count as coming from elsewhere. */
 static void
 tunnel(struct doctor *d)
 {
@@ -148,8 +149,8 @@ tunnel(struct doctor *d)
 	    names);
 }
 
-/* Compares the clock with the time of setup: a file from the future was written
- * by another clock. */
+/* Compares the clock with the time of the file that setup wrote. If that time
+ * is in the future, the clock is wrong. */
 static void
 clock_of(struct doctor *d)
 {

@@ -20,15 +20,15 @@
 
 /*
  * Checks what the service manager says of the units, whether listeners answer,
- * and whether programs and files fit each other. It only asks and changes
- * nothing. Connecting to a listener may start a service that systemd starts at
- * a connection.
+ * and whether programs and files fit each other. The checks change nothing, but
+ * connecting to a listener may start a service that systemd starts at a
+ * connection.
  */
 
 enum {
 	TEXT_MAX = 256 * 1024,
-	RESTARTS_MANY = 3, /* since it was last started by hand */
-	CONNECT_MS = 2000, /* to an address of this machine */
+	RESTARTS_MANY = 3, /* restarts since the last start by hand */
+	CONNECT_MS = 2000, /* connecting to this machine */
 	FIELD_MAX = 256
 };
 
@@ -42,7 +42,8 @@ static const char *const units[] = {"mcpbox.target",
     "mcpbox-sandboxd-egress.service", "mcpbox-sandboxd-store.service",
     "mcpbox-resolv.path", "mcpbox-resolv-link.path", "mcpbox-resolv.service"};
 
-/* A listener that is not wanted is switched off by its socket (OPERATIONS). */
+/* An administrator switches an unwanted listener off through its socket unit
+ * (OPERATIONS.md). */
 static const struct listening {
 	const char *row, *process, *file, *socket, *service;
 } listeners[] = {
@@ -127,8 +128,8 @@ is_older(const char *pid)
 	    0;
 }
 
-/* True for a unit that is disabled or masked, and ended as it was told to: not
- * one that failed. */
+/* True for a unit that is disabled or masked, and ended as it was told to. A
+ * unit that failed is not off. */
 static bool
 is_off(const struct unit *u)
 {
@@ -137,8 +138,8 @@ is_off(const struct unit *u)
 		strncmp(u->file, "masked", strlen("masked")) == 0);
 }
 
-/* Finds the listeners that were switched off. Their services are off with them,
- * enabled or not, unless they failed. */
+/* Finds the listeners that were switched off. The service of such a listener is
+ * off, too, enabled or not, unless it failed. */
 static void
 find_off(const struct unit *all, size_t n, bool off[NLISTENERS])
 {
@@ -159,7 +160,8 @@ belongs_off(const struct unit *u, const bool off[NLISTENERS])
 	return false;
 }
 
-/* Reports a unit that is not well. true: there is nothing to report. */
+/* Reports a unit that is not well. Returns true if there is nothing to
+ * report. */
 static bool
 judge_unit(struct doctor *d, const struct unit *u)
 {
@@ -201,8 +203,8 @@ judge_unit(struct doctor *d, const struct unit *u)
 	return false;
 }
 
-/* Checks delegation: memory, pids and cpu bound a call only if they are passed
- * on. */
+/* Checks that memory, pids and cpu are delegated. Otherwise these controllers
+ * can't bound a call. */
 static void
 judge_delegation(struct doctor *d, const struct unit *u)
 {
@@ -278,10 +280,11 @@ out:
 /* ---- listeners ---- */
 
 /*
- * Reads the first line of the file in which a daemon says where it listens. Its
- * directory is the daemon's. A taken-over daemon could otherwise make root open
- * the target of a link (a secret, whose first line we would show; a watchdog,
- * which opening starts), or wait for ever for a fifo.
+ * Reads the first line of the file in which a daemon says where it listens. The
+ * daemon owns that file's directory. So only a regular file is read, without
+ * following a link. A taken-over daemon could otherwise make root open the
+ * target of a link (a secret, whose first line we would show; a watchdog, which
+ * opening starts), or wait for ever for a fifo.
  */
 static bool
 read_address(const char *path, char *out, size_t len)
@@ -302,7 +305,7 @@ read_address(const char *path, char *out, size_t len)
 	return true;
 }
 
-/* Checks that this is a socket below the run directory. 0, or -1 with errno. */
+/* Checks that path is a socket below the run directory. 0, or -1 with errno. */
 static int
 is_ours(const struct ctl *c, const char *path)
 {
@@ -324,7 +327,8 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* Parses HOST:PORT, an IPv6 host in brackets. Returns its length, or 0. */
+/* Parses HOST:PORT, with an IPv6 host in brackets. Returns the length of the
+ * address, or 0. */
 static socklen_t
 parse_host(const char *addr, union address *to)
 {
@@ -356,8 +360,9 @@ parse_host(const char *addr, union address *to)
 							       : 0;
 }
 
-/* Binds to the address itself, at any port: that works only for an address of
- * this machine. An IPv4 address written as IPv6 is refused. */
+/* Binds the socket to the host of *to, at any port. That works only for an
+ * address of this machine. An IPv4 address written as IPv6 is refused. 0, or -1
+ * with errno. */
 static int
 bind_here(int fd, const union address *to, socklen_t len)
 {
@@ -374,7 +379,7 @@ bind_here(int fd, const union address *to, socklen_t len)
 	return bind(fd, &from.any, len);
 }
 
-/* Waits for a connection under way. 0, or -1 with errno. */
+/* Waits until connect() has ended. 0, or -1 with errno. */
 static int
 answered(int fd)
 {
@@ -390,10 +395,10 @@ answered(int fd)
 }
 
 /*
- * Connects to HOST:PORT or a path. The daemon that wrote the address may have
- * no network, and root must not become its network: only this machine's
- * addresses, which can be bound, and sockets of the suite are allowed. 0, or -1
- * with errno.
+ * Connects to HOST:PORT or to a socket's path. The daemon that wrote the
+ * address may have no network access, and must not get any through root. So
+ * only two kinds are allowed: addresses of this machine, since a socket can be
+ * bound to them, and sockets of the suite. 0, or -1 with errno.
  */
 static int
 try_connect(const struct ctl *c, const char *addr)
@@ -423,7 +428,7 @@ try_connect(const struct ctl *c, const char *addr)
 	if (rc == -1 && errno == EINPROGRESS)
 		rc = answered(fd);
 	else if (rc == -1 && errno == EAGAIN)
-		rc = 0; /* a socket file whose queue is full: it listens */
+		rc = 0; /* the socket's queue is full, so a process listens */
 	saved = errno;
 	close(fd);
 	errno = saved;
@@ -445,7 +450,7 @@ look_at_listener(struct doctor *d, const struct listening *l, bool off)
 	}
 	snprintf(path, sizeof(path), "%s/%s.conf", d->c->conf_dir, l->file);
 	if (conf == NULL || conf_load(conf, path, NULL) == -1)
-		goto out; /* its own row says so */
+		goto out; /* look_at_programs() reports it */
 	if (!read_address(conf_str(conf, "addr_file"), addr, sizeof(addr))) {
 		doctor_row(d, l->row, DOCTOR_MISSING,
 		    "systemctl status mcpbox.target", "%s: nobody listens yet",

@@ -18,11 +18,12 @@
 #include "terminal.h"
 
 /*
- * backup FILE: one moment of the database, by pg_dump as its owner, in
- * pg_dump's own form (docs/decisions/0034). restore FILE: restore.c.
+ * backup FILE writes the database as it was at one moment. pg_dump runs as the
+ * database's owner, and FILE has pg_dump's custom format (docs/decisions/0034).
+ * restore FILE is in restore.c.
  *
- * FILE appears whole or not at all: it is written under another name, brought
- * to the disk, read back by pg_restore and only then named.
+ * FILE appears whole or not at all. It is written under another name, synced to
+ * the disk and read back by pg_restore. Only then it gets its name.
  */
 
 enum {
@@ -59,7 +60,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	buf_init(&said, CHILD_SAID_MAX);
 	if ((status = child_run(&child, &said, &err)) == -1)
 		fprintf(stderr, "mcpboxctl: %s\n", err.text);
-	/* The server's words are among the child's. */
+	/* The child's output may hold text of the server, so it is escaped. */
 	buf_init(&shown, 16 * CHILD_SAID_MAX);
 	show_block(&shown, said.p, said.len, terminal_width());
 	fwrite(shown.p, 1, shown.len, stderr);
@@ -69,8 +70,8 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	return status == 0 ? 0 : -1;
 }
 
-/* Checks that this is a whole dump: pg_restore reads its table of contents. A
- * restore reads the rest. */
+/* Checks that pg_restore can read the dump's table of contents. Only a restore
+ * reads the rest. */
 static int
 readable(const struct ctl *c, int fd)
 {
@@ -85,7 +86,7 @@ readable(const struct ctl *c, int fd)
 	return rc;
 }
 
-/* Brings the directory's entry to the disk, too. */
+/* Syncs the directory of path, so that the new name is on the disk, too. */
 static int
 sync_directory(const char *path)
 {
@@ -109,8 +110,8 @@ sync_directory(const char *path)
 	return rc;
 }
 
-/* Takes the lock, and waits a moment for it: the pg_dump of a killed run is
- * just ending, too. */
+/* Takes the lock, and waits for it for up to a second: the pg_dump of a killed
+ * run may hold the lock a moment longer. */
 static bool
 lock(int fd)
 {
@@ -124,10 +125,11 @@ lock(int fd)
 }
 
 /*
- * Opens the file beside FILE: new, and locked while we live. A killed run's
- * file is removed; one that another backup is writing stays. A file that
- * another user put there is never written to: that user could read it, and
- * change it before a restore. -1 with errno.
+ * Makes the file beside FILE, and locks it while we live. The file of a killed
+ * run is removed first; a file that another backup is writing stays. A file
+ * that another user put there is never written to: that user could read the
+ * backup, and change it before a restore. Returns the descriptor, or -1 with
+ * errno.
  */
 static int
 open_part(const char *part)
@@ -173,8 +175,8 @@ report(const struct ctl *c, const char *path, int fd)
 	return CTL_DONE;
 }
 
-/* Notes the backup in the audit log, where `doctor` looks up the last one. The
- * backup itself is of the moment before, and is made even if this fails. */
+/* Notes the backup in the audit log, where `doctor` looks up the last backup.
+ * The backup was made before this row, and stays even if the note fails. */
 static void
 note(const struct ctl *c)
 {

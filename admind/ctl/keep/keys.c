@@ -2,19 +2,20 @@
  * mcpboxctl key status | rotate | verify | export | import (decisions 0039,
  * 0058).
  *
- * The files are this program's business, since the vault opens none: their
- * place comes from our own configuration, never from the vault, which must not
- * choose the files that root renames. keyfile.c has the files.
+ * This program handles the keys' files, with keyfile.c, since the vault opens
+ * none. The files' place comes from our own configuration, never from the
+ * vault: the vault must not choose the files that root renames.
  *
- * The steps, and the state after each if everything is killed there:
+ * rotate takes these steps. On the right is the state if everything is killed
+ * after the step:
  *
  *	key_file.next made, on the disk     the vault reads both when it starts
  *	KEY_NEXT                            new values are under the new key
- *	KEY_STEP ...                        so are more and more stored values
- *	KEY_END                             the database takes no other any more
+ *	KEY_STEP ...                        more and more stored values, too
+ *	KEY_END                             the database refuses the older key
  *	key_file kept as key_file.ID, key_file.next's key in key_file's place
  *
- * A second run begins at the top and finds what is done.
+ * A second run begins at the top and finds the steps that are done.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -57,7 +58,8 @@ keys_on_disk(const char *path, char key[2 * KEY_ID_LEN + 1],
 
 /* ---- the vault ---- */
 
-/* Asks the vault for the state of the keys; texts borrow from the frame. */
+/* Sends the vault a request that is answered by KEY_STATE. The texts of *state
+ * borrow from *f, which the caller frees after CTL_DONE. */
 static enum ctl_status
 tell(const struct ctl *c, enum ipc_type type, const void *msg,
     struct ipc_frame *f, struct ipc_key_state *state)
@@ -176,8 +178,8 @@ report(const struct ctl *c, const char *what, const struct totals *t)
 		    (unsigned long long)t->unreadable);
 }
 
-/* Says what a restart of the vault would change: at a start it reads the keys'
- * files, and forgets keys that are in none. */
+/* Says what a restart of the vault would change. When the vault starts, it
+ * reads the keys' files, and forgets keys that are in no file. */
 static enum ctl_status
 compare_files(const struct ctl *c)
 {
@@ -218,7 +220,8 @@ compare_files(const struct ctl *c)
 	return status;
 }
 
-/* Checks that everything opens now, and will after a restart. */
+/* Checks that all stored values open now, and will open after a restart of the
+ * vault. */
 static enum ctl_status
 verify(const struct ctl *c)
 {
@@ -233,8 +236,8 @@ verify(const struct ctl *c)
 	return t.unreadable == 0 ? CTL_DONE : CTL_REFUSED;
 }
 
-/* Compares the vault's newest key with the stored key (*same), and finds
- * whether a rotation to it is under way (*two). */
+/* Sets *same if the vault's newest key is the one in the key's file. Sets *two
+ * if a rotation to the vault's newest key is under way. */
 static enum ctl_status
 is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 {
@@ -259,7 +262,8 @@ is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 	return CTL_DONE;
 }
 
-/* Gives the vault a new key, or the one of a run that was stopped. */
+/* Gives the vault a new key, or the new key of a run that was stopped.
+ * *in_place: the newest key is in the key's file already. */
 static enum ctl_status
 begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 {
@@ -285,7 +289,8 @@ begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 			    k->name);
 			return CTL_REFUSED;
 		}
-		/* Its file is in place already: only the end is missing. */
+		/* The files are as they must be, so only the values and KEY_END
+		 * are missing. */
 		if ((*in_place = two))
 			return CTL_DONE;
 		if (keyfile_next(k, &err) == -1)
@@ -350,7 +355,8 @@ out:
 
 /* ---- copies ---- */
 
-/* Exports both keys during a rotation: a backup may need either. */
+/* Exports the key, and during a rotation the next key, too, because a backup
+ * may need either. */
 static enum ctl_status
 export_key(const struct ctl *c, const char *path)
 {

@@ -14,26 +14,27 @@
 #include "setup.h"
 
 /*
- * restore FILE (docs/decisions/0034): fills a new database, judges it there,
- * and then gives it the name of the present one, which keeps its data under
- * another name. Both names change in one transaction; before it nothing has
- * happened. The leavings of a killed run are removed by the next.
+ * restore FILE (docs/decisions/0034) fills a new database and judges it there.
+ * Then the new database gets the name of the present one, which keeps its data
+ * under another name. Both names change in one transaction, and before it the
+ * present database stays as it is. The next run removes the leavings of a
+ * killed run.
  */
 
 enum {
 	NAME_MAX_PG = 63,
-	/* PostgreSQL waits 5 s for others to leave before it gives up. */
+	/* In each try PostgreSQL waits 5 s for other sessions to end. */
 	SWAP_TRIES = 6
 };
 
 struct restore {
 	const struct ctl *c;
-	PGconn *super;  /* on another database: makes and renames */
-	char name[64];  /* the present database's */
-	char fresh[64]; /* the new one's, until it gets that name */
-	char kept[64];  /* the present one's name afterwards */
+	PGconn *super;  /* connected to another database: makes and renames */
+	char name[64];  /* name of the present database */
+	char fresh[64]; /* name of the new database before the swap */
+	char kept[64];  /* name of the present database after the swap */
 	bool present;
-	bool rotates; /* two keys exist: a rotation leaves one */
+	bool rotates; /* two keys exist, so a rotation is to be ended */
 };
 
 static int
@@ -49,8 +50,8 @@ complain(const char *what, const char *why)
 	return -1;
 }
 
-/* Opens the string's database, or another one, as the system user that peer
- * authentication wants for it. NULL: stderr says why. */
+/* Connects to dbname, or to the database of conninfo if dbname is NULL, as the
+ * system user that peer authentication wants. NULL: stderr says why. */
 static PGconn *
 open_db(const char *conninfo, const char *dbname)
 {
@@ -64,7 +65,8 @@ open_db(const char *conninfo, const char *dbname)
 	return db;
 }
 
-/* Runs one statement; its first value goes into out (may be NULL). 0 or -1. */
+/* Runs one statement; the first value of its result goes into out (may be
+ * NULL). 0 or -1. */
 static int
 run(PGconn *db, const char *sql, char *out, size_t len)
 {
@@ -81,7 +83,7 @@ run(PGconn *db, const char *sql, char *out, size_t len)
 	return rc;
 }
 
-/* Does the same with one name, quoted, between two parts of a statement. */
+/* Runs one statement: `before`, the quoted name and `behind`. 0 or -1. */
 static int
 run_named(PGconn *db, const char *before, const char *name, const char *behind)
 {
@@ -120,7 +122,8 @@ count(PGconn *db, const char *sql, const char *name, long *out)
 	return rc;
 }
 
-/* Finds the database that the configuration means, and whether it exists. */
+/* Fills the three names, and finds whether the present database, which the
+ * configuration names, exists. */
 static int
 names(struct restore *r)
 {
@@ -137,7 +140,7 @@ names(struct restore *r)
 	for (PQconninfoOption *i = o; i != NULL && i->keyword != NULL; i++)
 		if (strcmp(i->keyword, "dbname") == 0 && i->val != NULL)
 			name = i->val;
-	/* room for the endings */
+	/* the name must leave room for the endings */
 	if (*name == '\0' ||
 	    strlen(name) + sizeof("_20260102_030405") > NAME_MAX_PG ||
 	    gmtime_r(&now, &tm) == NULL) {
@@ -146,7 +149,7 @@ names(struct restore *r)
 	}
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->fresh, sizeof(r->fresh), "%.50s_restoring", name);
-	/* The next second that no earlier restore has taken. */
+	/* Take the next second whose name no earlier restore has taken. */
 	do {
 		strftime(when, sizeof(when), "_%Y%m%d_%H%M%S", &tm);
 		snprintf(r->kept, sizeof(r->kept), "%.46s%s", name, when);
@@ -161,8 +164,8 @@ out:
 	return rc;
 }
 
-/* Makes the database as sql/roles.sql does. admind's role may enter once it is
- * complete. */
+/* Makes the new database, as sql/roles.sql makes one. admind's role may enter
+ * only when the new database is complete (finish()). */
 static int
 make(struct restore *r)
 {
@@ -199,8 +202,8 @@ fill(struct restore *r)
 	return 0;
 }
 
-/* Reads a number from the present database, as its owner sees it; 0 without
- * one. */
+/* Reads a number from the present database, as its owner. *out is 0 if there is
+ * no present database. */
 static int
 present(struct restore *r, const char *sql, long *out)
 {
@@ -221,8 +224,8 @@ static const char schema_of[] =
     "SELECT CASE WHEN to_regclass('mcpbox.schema_migrations') IS NULL THEN 0"
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
-/* Is it of before sql/schema (decision 0088)? As admind/schema/migrate.c knows
- * it, by the name of its number 1. */
+/* Counts 1 if a database is from before sql/schema (decision 0088). The name of
+ * migration 1 tells, as in admind/schema/migrate.c. */
 static const char old_form[] =
     "SELECT count(*) FROM mcpbox.schema_migrations"
     " WHERE version = 1 AND name = 'initial' AND $1 = ''";
@@ -230,10 +233,10 @@ static const char revision_of[] =
     "SELECT coalesce(max(revision), 0) FROM mcpbox.catalogue WHERE $1 = ''";
 
 /*
- * Judges whether the restored data are ours, and whole. PostgreSQL has checked
- * every constraint while they were filled in. The audit log's hashes are
- * computed again, so that an altered file is noticed. `audit verify` says
- * whether the chain is the one that the vault signed.
+ * Judges whether the restored data are a backup of mcpbox, and whole.
+ * PostgreSQL checked every constraint while it filled in the data. The audit
+ * log's hashes are computed again, so that an altered file is noticed. `audit
+ * verify` says whether the chain is the one that the vault signed.
  */
 static int
 judge(struct restore *r, PGconn *db)
@@ -245,8 +248,8 @@ judge(struct restore *r, PGconn *db)
 		return -1;
 	if (theirs == 0)
 		return complain(r->c->words[1], "not a backup of mcpbox");
-	/* Its numbers are of another row of migrations: they compare with
-	 * nothing here. */
+	/* The versions of that old form count other migrations, so they can't
+	 * be compared with ours. */
 	if (count(db, old_form, "", &old) == -1)
 		return -1;
 	if (old != 0)
@@ -280,8 +283,8 @@ judge(struct restore *r, PGconn *db)
 	return 0;
 }
 
-/* Says which key is missing, and the one command that mends it, with the file
- * that a rotation left beside the key's, if it is there. */
+/* Says which key is missing, and which command mends this. The command names
+ * the file that a rotation left beside the key's, if that file exists. */
 static int
 complain_key(struct restore *r, const char *id, long n)
 {
@@ -307,10 +310,10 @@ complain_key(struct restore *r, const char *id, long n)
 }
 
 /*
- * Judges whether a vault that starts now will open the restored values. It
- * reads the key and, during a rotation, the next one. The files decide, not the
- * running vault, which may know a key that is in no file any more. Values older
- * than rotation name no key.
+ * Judges whether a vault that starts now will open the restored values. Such a
+ * vault reads the key and, during a rotation, the next key. The files decide,
+ * not the running vault, which may know a key that is in no file any more.
+ * Values from before key rotation existed name no key.
  */
 static int
 judge_keys(struct restore *r, PGconn *db)
@@ -336,7 +339,8 @@ judge_keys(struct restore *r, PGconn *db)
 		(void)complain("PostgreSQL", PQerrorMessage(db));
 		goto out;
 	}
-	/* Values under no key need none, and there may be none yet. */
+	/* If no value names a key, no key is needed, and there may be none
+	 * yet. */
 	if (PQntuples(rows) != 0 &&
 	    keys_on_disk(r->c->key_file, key, next, &err) == -1) {
 		char why[ERR_TEXT_MAX + 64];
@@ -361,9 +365,9 @@ out:
 	return rc;
 }
 
-/* Raises the catalogue's revision, since gateways know the lists by a revision
- * that only grows. Notes the restore in the log. Analyses, since the planner
- * knows nothing of a new database. */
+/* Raises the catalogue's revision: gateways tell lists apart by it, and it must
+ * only grow. Notes the restore in the audit log. Runs ANALYZE, since the
+ * planner knows nothing of a new database. Lets admind's role in. */
 static int
 finish(struct restore *r, PGconn *db)
 {
@@ -395,9 +399,9 @@ finish(struct restore *r, PGconn *db)
 
 /*
  * Renames both databases. RENAME locks the database against new connections and
- * waits for the old ones to end; another connection of ours ends them during
- * that wait. Both names change or none: it is one transaction, which a dead
- * client's server process rolls back.
+ * waits for the old ones to end. `other`, our second connection, ends them
+ * during that wait. Either both names change or neither does, because both
+ * change in one transaction, which the server rolls back if this process dies.
  */
 static int
 rename_both(struct restore *r, PGconn *other)
@@ -471,7 +475,7 @@ restore(struct restore *r)
 		rc = judge_keys(r, db);
 	if (rc == 0)
 		rc = finish(r, db);
-	/* its own connection would be in the way */
+	/* This connection would be in the way of the rename. */
 	PQfinish(db);
 	return rc == 0 ? swap(r) : -1;
 }
@@ -485,7 +489,7 @@ restore_command(const struct ctl *c)
 
 	if ((r.super = open_db(c->superuser_database, NULL)) == NULL)
 		return CTL_UNREACHABLE;
-	/* One at a time: both would fill the same new database. */
+	/* Only one restore at a time: two would fill the same new database. */
 	if (run(r.super,
 		"SELECT pg_try_advisory_lock(hashtext('mcpbox restore'))", got,
 		sizeof(got)) == -1)
@@ -513,9 +517,9 @@ restore_command(const struct ctl *c)
 		printf("What there was before is the database %s: drop it when "
 		       "it is of no use any more. ",
 		    r.kept);
-	/* Restart the target, since mcpbox-migrate belongs to it: a backup may
-	 * be of an older schema, and an active oneshot does not run again by
-	 * itself. */
+	/* Restart the target, not single units. mcpbox-migrate belongs to it
+	 * and must run, since a backup may be of an older schema. An active
+	 * oneshot does not run again by itself. */
 	printf("Now %s, then run %s`mcpboxctl key verify` and `mcpboxctl audit "
 	       "verify`.\n",
 	    strcmp(c->run_dir, CTL_RUN_DIR) == 0 && setup_machine_systemd()

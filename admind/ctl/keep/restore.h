@@ -1,5 +1,6 @@
 /*
- * The database as a whole, and the master key.
+ * Commands for the database as a whole and for the master key: backup, restore,
+ * key.
  */
 #ifndef RESTORE_H
 #define RESTORE_H
@@ -7,16 +8,18 @@
 #include "crypto.h"
 #include "ctl.h"
 
-/* backup.c: runs postgres_bin/program with args (NULL-terminated, 16 at most),
- * standard input and output from these descriptors (-1: ours), and waits. 0 if
- * it ended well, else -1; it has said why on standard error. It is killed if we
- * are. */
+/*
+ * backup.c: runs postgres_bin/program with args (NULL-terminated,
+ * CHILD_ARGS_MAX at most) and waits. in and out become the program's standard
+ * input and output (-1: ours). The program is killed if we are. 0 if it ended
+ * well, else -1; standard error then says why.
+ */
 int backup_run(const struct ctl *, const char *program, const char *const *args,
     int in, int out);
 
-/* keys.c: reads the ids, in hexadecimal, of the keys that a vault which starts
- * now reads: the key's and the next one's ("": there is none). 0, or -1 with
- * err. */
+/* keys.c: reads the ids, in hexadecimal, of the keys that a vault would read if
+ * it started now. key gets the id of the master key, next the id of the key to
+ * which a rotation changes ("": there is none). 0, or -1 with err. */
 int keys_on_disk(const char *key_file, char key[2 * KEY_ID_LEN + 1],
     char next[2 * KEY_ID_LEN + 1], struct err *);
 

@@ -10,16 +10,16 @@
 static const char program[] = "/usr/bin/systemd-creds";
 
 enum {
-	/* Bytes of a sealed credential of a few bytes: 175 with the host's key,
-	 * under 1 KiB with a TPM2. A pipe holds this many bytes without a
-	 * reader. */
+	/* Bytes of a sealed credential at most. A sealed key has 175 with the
+	 * host's key and under 1 KiB with a TPM2. A pipe holds this many bytes
+	 * without a reader. */
 	SEALED_MAX = 4096,
 	SAID_MAX = 4096,
 	NAME_ARG_MAX = 300 /* --name= and a file's name */
 };
 
-/* The test of sd_booted(3). If systemd does not start the vault, it would not
- * open the credential for the vault either. */
+/* Looks for systemd as sd_booted(3) does. If systemd does not start the vault,
+ * it would not open the credential for the vault either. */
 bool
 creds_usable(void)
 {
@@ -27,8 +27,8 @@ creds_usable(void)
 	    access("/run/systemd/system", F_OK) == 0;
 }
 
-/* Reports systemd-creds's own words: the last line, since it warns before it
- * fails. */
+/* Reports the last line that systemd-creds printed, since warnings come before
+ * the failure. */
 static int
 failed(const char *verb, struct buf *said, int status, struct err *err)
 {
@@ -47,10 +47,9 @@ failed(const char *verb, struct buf *said, int status, struct err *err)
 }
 
 /*
- * Runs systemd-creds once: n bytes go in, its output is appended to *out. Both
- * directions are pipes. The input fits into one without a reader, and so does
- * the output, so nothing waits: more than a pipe holds is no credential of
- * ours.
+ * Runs systemd-creds once with n bytes as input, and appends its output to
+ * *out. Both go through pipes. A pipe holds the input and the output without a
+ * reader, so no process waits: anything longer is no credential of ours.
  */
 static int
 run(const char *verb, const char *name, const void *bytes, size_t n,
@@ -123,8 +122,9 @@ creds_open(const char *name, const void *sealed, size_t n, struct buf *out,
 	return run("decrypt", name, sealed, n, out, err);
 }
 
-/* Opens what was sealed: a TPM that seals and then does not open would only be
- * found at the next start, by a vault whose values are under the key. */
+/* Opens the sealed bytes once. Otherwise a TPM that seals but does not open
+ * would be found only at the next start, by a vault whose values are under the
+ * key. */
 int
 creds_seal(const char *name, const void *plain, size_t n, struct buf *out,
     struct err *err)

@@ -8,10 +8,10 @@
 #include "dbconn.h"
 
 /*
- * Changes effective ids only: root is taken back afterwards. Until then new
- * files belong to the other user and are opened with its rights. The kernel
- * tells a server at the other end of a unix socket these ids (unix(7),
- * SO_PEERCRED).
+ * Changes effective ids only, so that dbconn_back() can take root back. Before
+ * that, new files belong to the other user and files are opened with its
+ * rights. The kernel tells a server at the other end of a unix socket these ids
+ * (unix(7), SO_PEERCRED).
  */
 int
 dbconn_become(const char *name, struct dbconn_user *u, struct err *err)
@@ -37,8 +37,8 @@ dbconn_become(const char *name, struct dbconn_user *u, struct err *err)
 	return 0;
 }
 
-/* Takes root back, or ends the process: with half of another user's rights it
- * would be neither user. */
+/* Takes root back, or ends the process, because a process with only half of
+ * another user's rights would be neither user. */
 void
 dbconn_back(const struct dbconn_user *u)
 {
@@ -58,10 +58,11 @@ unnoticed(void *arg, const char *message)
 }
 
 /*
- * Makes names mean PostgreSQL's own. Any database user may have functions and
- * operators in `public` (in each database that was made before PostgreSQL 15).
- * One that fits its arguments better than the built-in is called, with our
- * rights: the superuser's.
+ * Makes names without a schema mean PostgreSQL's own objects. In a database
+ * that was made before PostgreSQL 15 any user may make functions and operators
+ * in `public`. PostgreSQL calls such a function instead of a built-in one if it
+ * fits the arguments better. It would then run with our rights, which are the
+ * superuser's.
  */
 static bool
 own_names_only(PGconn *db)

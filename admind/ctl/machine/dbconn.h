@@ -19,21 +19,21 @@ struct dbconn_user {
 };
 
 /* Changes the effective user and group to those of `name`, with no other
- * groups; dbconn_back undoes it. NULL or "": nothing changes. 0, or -1 with err
- * if there is no such user. */
+ * groups; dbconn_back undoes it. Nothing changes if name is NULL or "", or if
+ * we are not root. 0, or -1 with err. */
 int dbconn_become(const char *name, struct dbconn_user *, struct err *);
 void dbconn_back(const struct dbconn_user *);
 
 /* ---- connections ---- */
 
-/* Connects as system user `user` (NULL: as we are), which peer authentication
- * sees. `dbname` replaces the string's database unless NULL. Names without a
- * schema are pg_catalog's. NULL with err; PQfinish it. */
+/* Connects as system user `user`, whom peer authentication sees (NULL: as we
+ * are). dbname, unless NULL, replaces the database of conninfo. Names without a
+ * schema are pg_catalog's. The caller calls PQfinish. NULL with err. */
 PGconn *dbconn_open(
     const char *conninfo, const char *dbname, const char *user, struct err *);
-/* Writes the system user that peer authentication wants for this string, if we
- * are root and its host is a socket: the one named like its role, if there is
- * one (postgres). Otherwise "". */
+/* Writes the system user that peer authentication wants for conninfo: the one
+ * with the name of its role (postgres). "" if we are not root, if the host is
+ * no socket, or if there is no such user. */
 void dbconn_peer(const char *conninfo, char *user, size_t len);
 /* Runs one statement without parameters; its first value goes into out (may be
  * NULL). 1 with a row, 0 without; -1 with err. */

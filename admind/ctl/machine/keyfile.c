@@ -14,8 +14,8 @@
 #include "keyfile.h"
 
 enum {
-	FILE_MAX = 4096,  /* of any form; creds.c knows their size */
-	BASE64_CHARS = 44 /* of 32 bytes, the last one being = */
+	FILE_MAX = 4096,  /* bytes of a file in any form, as in creds.c */
+	BASE64_CHARS = 44 /* for 32 bytes, with the = at the end */
 };
 
 int
@@ -64,7 +64,7 @@ keyfile_find(const struct keyfile *k, enum keyfile_which w, bool *sealed,
 	char name[NAME_MAX + 1];
 	struct stat st;
 
-	/* The order in which the vault takes them. */
+	/* The vault takes the sealed form first, too. */
 	for (int form = 1; form >= 0; form--) {
 		if (fstatat(k->dir, file_of(k, w, form, name), &st,
 			AT_SYMLINK_NOFOLLOW) == 0) {
@@ -182,9 +182,9 @@ keyfile_which_id(const struct keyfile *k, enum keyfile_which w,
 
 /* ---- writing ---- */
 
-/* Writes one file, whole: beside, under a name that no process reads, brought
- * to the disk, then named. The name is on the disk when this returns. Mode
- * 0400; uid and gid are the reader's, root if systemd reads it. */
+/* Writes a file whole or not at all: syncs it under a name that no process
+ * reads, then renames it. The new name is on the disk when this returns. Mode
+ * 0400, owner as of `like` (NULL: root, since systemd reads the file). */
 static int
 put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
     const struct stat *like, bool replace, struct err *err)
@@ -205,14 +205,14 @@ put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
 		replace ? 0 : RENAME_NOREPLACE) == -1 ||
 	    fsync(k->dir) == -1) {
 		err_sys(err, FAILURE_INTERNAL, "%s", name);
-		(void)unlinkat(k->dir, fresh, 0); /* bytes of a key */
+		(void)unlinkat(k->dir, fresh, 0); /* it holds bytes of a key */
 	} else
 		rc = 0;
 	close(fd);
 	return rc;
 }
 
-/* Writes a key in one form. A plain one gets the owner of `like`. */
+/* Writes a key in one form. A plain file gets the owner of `like`. */
 static int
 put_key(const struct keyfile *k, const char *name, bool sealed,
     const uint8_t key[KEY_LEN], const struct stat *like, bool replace,
@@ -232,9 +232,9 @@ put_key(const struct keyfile *k, const char *name, bool sealed,
 }
 
 /*
- * Writes the first key here, sealed if that works. A machine with systemd may
- * still have nothing to seal with (no TPM, and /var on a ram disk, or
- * read-only, keeps no key of the host). Such a machine gets a plain file of
+ * Writes this machine's first key, sealed if that works. A machine with systemd
+ * may still have nothing to seal with: no TPM, and no key of the host, because
+ * /var is on a ram disk or read-only. Such a machine gets a plain file of
  * root's.
  */
 static int
@@ -251,7 +251,7 @@ put_first(const struct keyfile *k, const uint8_t key[KEY_LEN], struct err *err)
 	    NULL, false, err);
 }
 
-/* Returns the owner of the plain key. NULL: there is none, so root's. */
+/* Returns the owner of the plain key's file. NULL: no such file, so root. */
 static const struct stat *
 owner(const struct keyfile *k, struct stat *st)
 {
@@ -294,9 +294,9 @@ gone(const struct keyfile *k, enum keyfile_which which, struct err *err)
 	    which == KEYFILE_NEXT ? ".next" : "");
 }
 
-/* Makes a memfd that can't be changed any more, as the vault demands: 0400,
- * sealed. It is in memory like the key itself. It can be swapped, so a machine
- * that seals its keys should not swap in plain (OPERATIONS, Keys). */
+/* Makes a memfd with the next key that can't be changed, as the vault demands:
+ * 0400, sealed. Like the key's own memory, it can be swapped. So a machine that
+ * seals its keys should not swap in plain (OPERATIONS, Keys). */
 static int
 memory_fd(const struct keyfile *k, struct err *err)
 {
@@ -338,8 +338,8 @@ keyfile_next_fd(const struct keyfile *k, struct err *err)
 
 /* ---- the end of a rotation ---- */
 
-/* Keeps the key as NAME.ID: a backup from before opens with it. A sealed key is
- * sealed again, since its name is in it. */
+/* Keeps the older key as NAME.ID, since backups from before need it. A sealed
+ * key is sealed again, since the sealed bytes contain the file's name. */
 static int
 keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
     char kept[NAME_MAX + 1], struct err *err)
@@ -357,9 +357,12 @@ keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
 	return put_key(k, kept, sealed, key, owner(k, &st), false, err);
 }
 
-/* While next exists the vault has both keys at any start. So next goes last: it
- * may be the only file of its key until that key has replaced the older one.
- * The form that is read first (.cred) goes only when the other form exists. */
+/*
+ * Removes the next key's file last. While that file exists, the vault has both
+ * keys at any start, and it may be the only file of its key until that key has
+ * replaced the older one. The form that is read first (.cred) is removed only
+ * when the other form exists.
+ */
 int
 keyfile_change(
     const struct keyfile *k, char kept[NAME_MAX + 1], struct err *err)
@@ -381,8 +384,9 @@ keyfile_change(
 		(void)gone(k, KEYFILE_NEXT, err);
 		goto out;
 	}
-	/* A key that was taken away before this can't be kept. The next key,
-	 * with which everything opens by now, takes its place all the same. */
+	/* If the older key's file was removed before, that key can't be kept.
+	 * The next key takes its place all the same, because everything opens
+	 * with the next key by now. */
 	other = had == 0 || memcmp(old, next, sizeof(old)) != 0;
 	if ((other && had == 1 && keep(k, old, was, kept, err) == -1) ||
 	    ((other || was != sealed) &&
@@ -447,7 +451,7 @@ keyfile_make(const char *path, uint8_t id[KEY_ID_LEN],
 
 /* ---- copies ---- */
 
-/* Prints the key as base64(1) does: the other alphabet, and padding. */
+/* Prints the key as base64(1) does: with + and /, and with padding. */
 static int
 print_base64(const uint8_t key[KEY_LEN], struct err *err)
 {
@@ -463,7 +467,7 @@ print_base64(const uint8_t key[KEY_LEN], struct err *err)
 	return rc;
 }
 
-/* Reads such a line. false: it is none. */
+/* Reads a line that print_base64() prints. false: the line is another one. */
 static bool
 read_base64(const uint8_t *line, size_t n, uint8_t key[KEY_LEN])
 {
@@ -515,8 +519,8 @@ out:
 	return rc;
 }
 
-/* Reads the key in a file that a person names: as the vault reads it, as base64
- * on paper, or as one of our own sealed files of this machine. */
+/* Reads the key in a file that a person names: 32 bytes as for the vault, a
+ * line of base64, or a key that was sealed on this machine. */
 static int
 read_any(const char *path, uint8_t key[KEY_LEN], struct err *err)
 {

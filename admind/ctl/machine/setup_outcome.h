@@ -1,5 +1,5 @@
 /*
- * How a step of setup ends, and the longest path that one shows.
+ * The outcomes of a step of setup, and the longest path that a step shows.
  */
 #ifndef SETUP_OUTCOME_H
 #define SETUP_OUTCOME_H

@@ -12,9 +12,9 @@
 #include "prompt.h"
 #include "tables.h"
 
-/* administrators, logins: the people who may log in, and those who are logged
- * in. uid 0 needs no password for any of it; the audit log writes its changes
- * as root's. */
+/* Commands administrators and logins: the people who may log in, and their
+ * logins. uid 0 needs no password for these commands. The audit log names root
+ * for the changes. */
 
 static enum ctl_status
 told(const struct ctl *c, const char *before, const char *name,

@@ -14,13 +14,14 @@
 #include "tables.h"
 
 /*
- * servers limits NAME [LIMIT=VALUE ...]: the limits of a server's tools, unless
- * a tool's version sets others. The change is made from the limits that were
- * read, and names them by their hash, so that no other change in between is
- * undone.
+ * servers limits NAME [LIMIT=VALUE ...] shows or changes the limits of a
+ * server's tools. A tool's version may set other limits. A change starts from
+ * the limits that were read, and names them by their hash, so that it undoes no
+ * other change made in between.
  */
 
-/* Reads 4096, 64K, 256M, 2G; binary, as in the configuration. 0 or -1. */
+/* Reads a number such as 4096, 64K, 256M or 2G; K is 1024, as in the
+ * configuration. 0 or -1. */
 static int
 number(const char *s, uint64_t *out)
 {

@@ -1,8 +1,8 @@
 /*
- * The life of servers, tools, versions and sources: `servers`, `tools`,
- * `sources` with a verb. A verb's change is one action
- * (common/admin/admin_action.def). The table says how its words become the
- * action's members.
+ * Commands servers, tools and sources with their verbs, for servers, tools,
+ * versions and sources. A verb that changes something does one action
+ * (common/admin/admin_action.def). The table says how the words after the verb
+ * become the members of the action's body.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +22,9 @@ enum { WORDS_MAX = 12, WORD_MAX = 4096, ID_MAX = 600 };
 
 static const struct {
 	const char *command, *verb, *action;
-	bool id;                /* the first word after the verb */
-	int least;              /* words after that which must be there */
-	const char *members[3]; /* their names; further ones: name=value */
+	bool id;                /* the first word after the verb is the id */
+	int least;              /* least number of words after verb and id */
+	const char *members[3]; /* names of these words; others: name=value */
 	const char *said;       /* without --json: "NAME is SAID" */
 } verbs[] = {
     {"servers", "create", "server_create", false, 1, {"name", "description"},
@@ -59,7 +59,7 @@ hash_of(const struct ctl *c, struct ipc_hash *seen)
 	return -1;
 }
 
-/* Writes "VALUE" as "member=VALUE", if a member is given. 0, or -1 if too
+/* Writes "member=word", or only word if member is NULL. 0, or -1 if that is too
  * long. */
 static int
 name_word(const char *member, const char *word, char *out)
@@ -84,7 +84,7 @@ act(const struct ctl *c, int v)
 	struct buf answer;
 	int hashed;
 
-	/* --reason TEXT becomes the word for the reason, once. */
+	/* --reason TEXT takes the place of the word for the reason. */
 	if (c->reason != NULL) {
 		if (n != 0 || verbs[v].members[0] == NULL ||
 		    strcmp(verbs[v].members[0], "reason") != 0)
@@ -136,7 +136,7 @@ list(const struct ctl *c, const char *what, enum admin_filter filter,
 	return status;
 }
 
-/* Prints tools version TOOL N, tools diff TOOL FROM TO. */
+/* Runs tools version TOOL N, or (diff) tools diff TOOL FROM TO. */
 static enum ctl_status
 version(const struct ctl *c, bool diff)
 {
@@ -174,7 +174,8 @@ version(const struct ctl *c, bool diff)
 	return status;
 }
 
-/* Prints sources [SERVER]: the filter takes an id, people know a name. */
+/* Runs sources [SERVER]. People know a server's name, but the filter takes an
+ * id, so the id is asked for first. */
 static enum ctl_status
 sources(const struct ctl *c, const char *server)
 {
@@ -203,8 +204,8 @@ sources(const struct ctl *c, const char *server)
 }
 
 /*
- * sources discover ID | import ID NAME ... | authorise ID REDIRECT_URI. These
- * run in the sandbox and wait for another machine.
+ * Runs sources discover ID, import ID NAME ..., or authorise ID REDIRECT_URI.
+ * Their work is done in the sandbox and waits for another machine.
  */
 static enum ctl_status
 source_run(const struct ctl *c, enum source_op op)
@@ -261,8 +262,9 @@ sources_command(const struct ctl *c, const char *verb)
 			      : CTL_USAGE;
 }
 
-/* Returns the index of the word that names the object: after a verb that wants
- * one, else the only one. 0: no word does. */
+/* Returns the index of the word that names the object: the word after a verb
+ * that wants one, or the only word after the command. 0: no word names an
+ * object. */
 static int
 object_word(const struct ctl *c)
 {
@@ -286,7 +288,7 @@ object_word(const struct ctl *c)
 
 static enum ctl_status run(const struct ctl *);
 
-/* Completes an id of which the first digits are given. */
+/* Completes an id of which the first digits are given, and runs the command. */
 enum ctl_status
 lives_command(const struct ctl *c)
 {

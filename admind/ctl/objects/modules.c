@@ -47,7 +47,8 @@ split(struct change *m, const char *word)
 	return 0;
 }
 
-/* A tool's grant has an address: TOOL/NAME. 0 or -1. */
+/* Makes the id of a tool's grant, TOOL/NAME, from tool and word ("name" or
+ * "name==version"). 0 or -1. */
 static int
 revoked(struct change *m, const char *tool, const char *word)
 {
@@ -73,7 +74,7 @@ is_digest(const char *s)
 	return strlen(s) == HEX32_LEN && hex_decode(s, HEX32_LEN, digest) == 0;
 }
 
-/* Reads the words after the verb. 0, or -1: usage. */
+/* Reads the words after the verb. 0, or -1 if they are wrong. */
 static int
 take(const struct ctl *c, struct change *m)
 {

@@ -23,16 +23,16 @@ enum ctl_status export_command(const struct ctl *);
 enum ctl_status import_command(const struct ctl *);
 enum ctl_status transfer_key_command(const struct ctl *);
 
-/* All that the filters take of the list `what`, as rows of the list
- * `layout`; with --json whole, one object a line. */
+/* Prints all items of the list `what` that pass the filters, in the columns of
+ * the list `layout`. With --json each whole item is one line. */
 enum ctl_status audit_export(const struct ctl *, const char *what,
     const char *layout, struct ipc_bytes filters);
 
-/* mcpboxctl audit verify */
+/* Runs mcpboxctl audit verify. */
 enum ctl_status verify_run(const struct ctl *);
 
-/* A whole file (`-`: standard input) behind what *out holds.
- * CTL_DONE, else it said why: not readable, or longer than *out takes. */
+/* Appends a whole file (`-`: standard input) to *out. CTL_DONE; otherwise
+ * stderr says why: the file can't be read, or *out can't hold it. */
 enum ctl_status transfer_read(const char *path, struct buf *out);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * `openapi`: operations of an OpenAPI document as tools, each a request.
+ * Command openapi: makes tools from operations of an OpenAPI document. Each
+ * tool is a request in the approval queue.
  */
 #include <json-c/json.h>
 #include <stdio.h>
@@ -38,8 +39,8 @@ server_id(const struct ctl *c, const char *word, struct ipc_id *id)
 	return status;
 }
 
-/* openapi SERVER FILE [base_url=URL] [OPERATION ...]: makes requests in the
- * queue of a document, as mcpbox_import_openapi does. */
+/* Runs openapi SERVER FILE [base_url=URL] [OPERATION ...], as
+ * mcpbox_import_openapi does. */
 enum ctl_status
 openapi_command(const struct ctl *c)
 {

@@ -8,8 +8,8 @@
 
 enum { WORDS_MAX = 4 };
 
-/* Serves rates set and remove: their words are members of the body in this
- * order. */
+/* Runs rates set and rates remove. Their words are the members of the body, in
+ * the order of `names`. */
 static enum ctl_status
 change(const struct ctl *c, const char *action, char *const *words, int n)
 {
@@ -54,8 +54,9 @@ show(const struct ctl *c, const char *what)
 }
 
 /*
- * rates [set SCOPE SUBJECT PER_MINUTE [BURST] | remove SCOPE SUBJECT]: limits
- * of one listener, principal or tool; those of all are settings (rate_*).
+ * Runs rates [set SCOPE SUBJECT PER_MINUTE [BURST] | remove SCOPE SUBJECT], for
+ * limits of one listener, principal or tool. Limits that hold for all are
+ * settings (rate_*).
  */
 enum ctl_status
 rates_command(const struct ctl *c)
@@ -69,7 +70,8 @@ rates_command(const struct ctl *c)
 	return CTL_USAGE;
 }
 
-/* breakers [reset]: circuit breakers that are open; close them all. */
+/* Runs breakers [reset]: shows the circuit breakers that are open, or closes
+ * them all. */
 enum ctl_status
 breakers_command(const struct ctl *c)
 {

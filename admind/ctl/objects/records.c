@@ -148,8 +148,8 @@ show_lines(const struct ctl *c, const struct ipc_activity_lines *m)
 	return CTL_DONE;
 }
 
-/* Follows activity until admind ends its answer after a minute (CTL_DONE: ask
- * again), or until a signal. */
+/* Prints activity until admind ends its answer after a minute (CTL_DONE: ask
+ * again), or until a signal ends this process. */
 static enum ctl_status
 follow(const struct ctl *c, int fd, uint64_t stream)
 {

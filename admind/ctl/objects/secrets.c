@@ -2,7 +2,7 @@
  * mcpboxctl secret list | show | create | describe | set | delete.
  *
  * A value comes from standard input or a prompt, never by argument: every local
- * user can read a command line (proc(5)). No value ever comes back.
+ * user can read a command line (proc(5)). No command shows a value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,8 +77,8 @@ question(const struct ctl *c, const char *what)
 	return status;
 }
 
-/* Does an action of admin_action.def with this body; done: its result, in
- * words. */
+/* Does an action of admin_action.def with this body. `done` says in words what
+ * was done, for the printed line. */
 static enum ctl_status
 act(const struct ctl *c, const char *action, bool both, struct buf *body,
     const char *done)

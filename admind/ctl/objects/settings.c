@@ -5,8 +5,9 @@
 #include "objects.h"
 #include "tables.h"
 
-/* settings [KEY | set KEY VALUE | reset KEY]: settings that an administrator
- * changes while all runs. They are kept in the database and audited. */
+/* Runs settings [KEY | set KEY VALUE | reset KEY], for settings that an
+ * administrator changes while all runs. They are kept in the database and
+ * audited. */
 enum ctl_status
 settings_command(const struct ctl *c)
 {

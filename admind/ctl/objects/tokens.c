@@ -28,7 +28,8 @@ struct words {
 	uint64_t expires_ms;
 };
 
-/* Returns a,b,c as lines; NULL without memory. */
+/* Returns a copy of list with newlines instead of commas; NULL without
+ * memory. */
 static char *
 lines(const char *list)
 {
@@ -40,7 +41,7 @@ lines(const char *list)
 	return copy;
 }
 
-/* Reads never, or a number of days: 90d. 0 or -1. */
+/* Reads "never", or a number of days such as "90d". 0 or -1. */
 static int
 expiry(const char *value, uint64_t *ms)
 {

@@ -19,19 +19,20 @@
 #include "tables.h"
 
 /*
- * export [SERVER ...] > FILE, import FILE, transfer-key FILE.
+ * Commands export [SERVER ...] > FILE, import FILE, transfer-key FILE.
  *
- * A file is its head (a line with an object that has the vault's seal over the
- * SHA-256 of the rest) and the rest: a JSON object a line. With --transfer-key
- * the head has an HMAC under that key instead, which both instances'
- * administrators have in a file. This process makes and checks the HMAC, since
- * uid 0 may read the file and could ask the vault to seal anything.
+ * The first line of a file is its head, a JSON object with the vault's seal
+ * over the SHA-256 of the rest. Each further line is a JSON object. With
+ * --transfer-key the head has an HMAC instead of the seal. Both instances'
+ * administrators have the HMAC's key in a file. This process makes and checks
+ * the HMAC. That needs no further trust, since uid 0 may read that file and
+ * could ask the vault to seal anything.
  */
 
 enum {
 	TEXT_MAX = 128 * 1024 * 1024, /* as in the database */
 	HEAD_MAX = 4096,
-	/* Escaped, a byte takes six at worst: a piece then fits
+	/* Escaping makes at most six bytes of one, so an escaped piece fits
 	 * ARGUMENTS_MAX. */
 	PIECE_MAX = 128 * 1024,
 	SEAL_MAX = 256,
@@ -219,8 +220,8 @@ fetch(const struct ctl *c, const char *id, struct buf *text)
 	return status;
 }
 
-/* Writes the head as admind made it, but with the transfer key's HMAC if there
- * is one. */
+/* Appends the head that admind made to *out. With a transfer key, the HMAC
+ * takes the place of the seal. */
 static enum ctl_status
 write_head(const struct ctl *c, struct json_object *o, const struct buf *text,
     struct buf *out)
@@ -240,7 +241,7 @@ write_head(const struct ctl *c, struct json_object *o, const struct buf *text,
 	return out->failed ? CTL_REFUSED : CTL_DONE;
 }
 
-/* True if all bytes of the text were fetched. */
+/* Tells whether text has the SHA-256 that the head o names. */
 static bool
 is_whole(struct json_object *o, const struct buf *text)
 {
@@ -320,8 +321,8 @@ transfer_read(const char *path, struct buf *out)
 	return status;
 }
 
-/* Has the vault seal a text for which uid 0 vouches: its key was checked
- * here. */
+/* Lets the vault seal a text. uid 0 vouches for the text, because its HMAC was
+ * checked here. */
 static enum ctl_status
 vouch(const struct ctl *c, const struct buf *text, uint8_t *seal, size_t *n)
 {
@@ -345,8 +346,8 @@ vouch(const struct ctl *c, const struct buf *text, uint8_t *seal, size_t *n)
 	return status;
 }
 
-/* Checks the head's signature as far as it can be checked here, and takes the
- * seal to show admind. */
+/* Checks the head, and its HMAC if there is a transfer key. Gets the seal that
+ * is sent to admind; the seal of an instance is not checked here. */
 static enum ctl_status
 take_seal(const struct ctl *c, const struct buf *head, const struct buf *text,
     uint8_t *seal, size_t *nseal)
@@ -390,7 +391,8 @@ out:
 	return status;
 }
 
-/* Puts the text, a piece at a time, each ending between characters. */
+/* Sends the text to admind in pieces. Each piece ends between two
+ * characters. */
 static enum ctl_status
 put(const struct ctl *c, const char *id, const struct buf *text)
 {

@@ -2,12 +2,13 @@
  * audit verify: checks that the audit log was not changed.
  *
  * No word of the database or of admind is believed. Each row's hash is computed
- * here from the row's own bytes and the hash before it, from 32 zero bytes to
- * the head. That alone proves only that the hashes were computed well. So the
- * chain is compared with things that they can't compute: signatures of heads,
- * which the vault made and checks; the newest head in the vault's memory, which
- * no old backup has; and, with --journal, the lines that vault and admind wrote
- * when they signed and stored each (decision 0040).
+ * here from the row's own bytes and the hash of the row before. The first row
+ * follows 32 zero bytes, and the hash of the last row is the head. That alone
+ * proves only that the hashes fit the rows. So the chain is compared with
+ * things that the database and admind can't compute: signatures of heads, which
+ * the vault made and checks; the newest head in the vault's memory, which no
+ * old backup has; and, with --journal, the lines that the vault and admind
+ * logged when they signed and stored each head (decision 0040).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -42,7 +43,7 @@ struct verify {
 	int admind, vault;
 	struct known *known; /* in order of seq */
 	size_t nknown, room, next;
-	/* The chain so far. */
+	/* The end of the chain that was read so far. */
 	uint64_t seq, at_ms, anchored;
 	struct ipc_hash hash;
 	/* Anchors whose signatures the vault has yet to check. */
@@ -101,8 +102,9 @@ add_known(struct verify *v, const struct known *k)
 	return 0;
 }
 
-/* Returns the text after the word in "seq N" or "seq=N", or NULL. Before the
- * word is a space, or the quote that begins a JSON line's message. */
+/* Finds a word such as seq, in "seq N" or "seq=N" (*stored), and returns the
+ * text after it, or NULL. Before the word is a space, or the quote that begins
+ * a JSON line's message. */
 static const char *
 member(const char *line, const char *word, bool *stored)
 {
@@ -118,8 +120,9 @@ member(const char *line, const char *word, bool *stored)
 	return NULL;
 }
 
-/* Parses a log line of vault ("audit_anchor: seq N head H signature S") or
- * admind ("seq=N ..."), with any text around it. 1, or 0: another line. */
+/* Parses a log line of the vault ("audit_anchor: seq N head H signature S") or
+ * of admind ("seq=N ..."), with any text around it. 1, or 0 for another
+ * line. */
 static int
 parse_line(const char *line, struct known *k)
 {
@@ -189,8 +192,8 @@ by_seq(const void *a, const void *b)
 
 /* ---- the vault ---- */
 
-/* Has the anchors of the batch checked. *now, unless NULL, gets the newest head
- * in the vault's own memory. */
+/* Lets the vault check the anchors of the batch. *now, unless NULL, gets the
+ * newest head in the vault's own memory. */
 static enum ctl_status
 flush(struct verify *v, struct known *now)
 {
@@ -250,7 +253,7 @@ check_later(struct verify *v, uint64_t seq, const struct ipc_hash *head,
 
 /* ---- the chain ---- */
 
-/* Compares this row with all that is known of it from elsewhere than the
+/* Compares a row with its heads that are known from elsewhere than the
  * database. */
 static enum ctl_status
 compare(struct verify *v, const struct audit_row *r)
@@ -263,7 +266,8 @@ compare(struct verify *v, const struct audit_row *r)
 		bool memory = k->from == VAULT_MEMORY;
 
 		if (k->seq != r->seq)
-			continue; /* its row is missing: told already */
+			continue; /* check_row() reported that its row is
+				   * missing */
 		if (memcmp(k->head.b, r->computed.b, 32) != 0)
 			problem(v, r->seq, "rewritten",
 			    "it, or a row before it, is not the one that %s",
@@ -310,7 +314,8 @@ check_row(struct verify *v, const struct audit_row *r)
 	return compare(v, r);
 }
 
-/* Reads a page of rows; *more says whether others follow. */
+/* Reads a page of rows. *more: further rows may follow. *anchored: the newest
+ * row that has an anchor, as admind reports it. */
 static enum ctl_status
 read_page(struct verify *v, bool *more, uint64_t *anchored)
 {
@@ -353,7 +358,7 @@ read_page(struct verify *v, bool *more, uint64_t *anchored)
 
 /* ---- the verdict ---- */
 
-/* Compares the end of the chain with heads that are known of later rows. */
+/* Compares the end of the chain with known heads of later rows. */
 static void
 compare_end(struct verify *v, uint64_t anchored, const struct known *memory)
 {
@@ -432,7 +437,8 @@ run(struct verify *v)
 	uint64_t anchored = 0;
 	bool more = true;
 
-	/* before the rows: heads signed while they are read are newer */
+	/* Get the vault's newest head before the rows are read, so that its row
+	 * must be among them. */
 	if ((status = flush(v, &memory)) != CTL_DONE)
 		return status;
 	if (v->c->journal != NULL && read_journal(v, v->c->journal) == -1)

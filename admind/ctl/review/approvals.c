@@ -20,9 +20,12 @@
 #include "version.h"
 #include "version_marks.h"
 
-/* The approval queue. The shown content is taken from the pre-image, the very
- * bytes whose hash is approved, and that hash is computed here. admind's own
- * words beside it (the circumstances) are shown apart and decide nothing. */
+/*
+ * The commands of the approval queue. The shown content is taken from the
+ * pre-image, the very bytes whose hash is approved, and that hash is computed
+ * here. admind's own words about a request (the circumstances) are shown apart
+ * and decide nothing.
+ */
 
 void
 approvals_free(struct content *c)
@@ -73,7 +76,7 @@ approvals_fetch(const struct ctl *c, const struct ipc_id *id, bool base,
  * that we computed ourselves (hash, content). */
 static const struct {
 	const char *name;
-	bool line; /* also for people: not in the content itself */
+	bool line; /* shown to people, too: not in the content */
 } members[] = {
     {"server", false},
     {"server_id", false},
@@ -147,7 +150,7 @@ out:
 	return status;
 }
 
-enum { BLOB_SHOWN = 48 }; /* characters: enough for a file's magic */
+enum { BLOB_SHOWN = 48 }; /* characters, enough to show a file's magic */
 
 /* Decodes base64 with padding (RFC 4648 section 4) in place. Returns the number
  * of bytes; -1: it is not base64, and text has changed. */
@@ -166,9 +169,12 @@ decode(char *text, size_t n)
 	return b64url_decode(text, n, text);
 }
 
-/* Prints a blob as its beginning and the digest of its bytes, which is what
- * sha256sum says of the file: base64 is not for reading. --json has it whole. A
- * text that admind-check would not have let by is shown as it is. */
+/*
+ * Prints the beginning of a blob, and the SHA-256 of its bytes, which sha256sum
+ * prints for the file. The rest is left out, since base64 is not for reading;
+ * --json has the whole blob. A text that is no base64, which admind-check would
+ * have refused, is shown as it is.
+ */
 static void
 print_blob(struct buf *b, const char *name, const struct tlv *f)
 {
@@ -194,9 +200,9 @@ print_blob(struct buf *b, const char *name, const struct tlv *f)
 	free(raw);
 }
 
-/* Prints a field. Code and JSON come after line numbers of ours, and so does a
- * value of several lines, in whichever field: otherwise its second line could
- * pass for another field. */
+/* Prints a field. Code, JSON and every value of several lines are printed with
+ * line numbers that we add. Otherwise the second line of a value could pass for
+ * another field. */
 static void
 print_field(struct buf *b, const struct tlv *f)
 {
@@ -283,8 +289,8 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	uuid_text(&g.request, uuid);
 	buf_putf(b, "%-18s %s\n", "request", uuid);
 	put_text(b, "server", g.server_name);
-	/* The seal names the server by this id: a name in the bytes may be
-	 * another's. */
+	/* The seal names the server by this id. The name in the bytes may be
+	 * that of another server. */
 	uuid_text(&g.server, uuid);
 	buf_putf(b, "%-18s %s\n", "server_id", uuid);
 	if (g.kind == GRANT_NETWORK) {
@@ -326,8 +332,9 @@ grant_text(const struct content *c, struct buf *b, struct err *err)
 	return 0;
 }
 
-/* Prints the approval by the vault's word, not by admind's. A call's seal ends
- * with the vault's life, so nothing is said of it. */
+/* Prints who approved the content, by the vault's word, not by admind's. A
+ * call's seal is valid only as long as the vault runs, so nothing is printed
+ * for a call. */
 static void
 seal_text(const struct ctl *ctl, const struct content *c, struct buf *b)
 {

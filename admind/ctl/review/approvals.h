@@ -1,4 +1,5 @@
-/* Shared by the approval queue's commands: a request's content. */
+/* The content of a request, and functions that the commands of the approval
+ * queue share. */
 #ifndef APPROVALS_H
 #define APPROVALS_H
 
@@ -13,8 +14,9 @@ struct content {
 	struct json_object *circumstances; /* NULL if they are no JSON */
 };
 
-/* Fetches a request's content or, with base, that of the version that serves
- * instead of it; its pre-image is empty if there is none. CTL_DONE: free it. */
+/* Fetches the content of a request or, with base, of the version that serves
+ * now in its place. The pre-image is empty if no version serves. After CTL_DONE
+ * call approvals_free. */
 enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
@@ -22,17 +24,18 @@ void approvals_free(struct content *);
 enum ctl_status approvals_print(
     const struct ctl *, const struct content *, const char *id);
 
-/* Appends the points to look at twice: earlier rejections and missing secrets,
- * by admind's word, and the marks that we find in the content. */
+/* Appends the points that deserve a second look: earlier rejections and missing
+ * secrets, as admind reports them, and the marks that we find in the
+ * content. */
 void approvals_beside(const struct content *, struct buf *);
 
-/* Appends how requests for the same tool or name ended before, by admind's
- * word: a model whose request was rejected may ask again until a reviewer is
- * tired. */
+/* Appends how earlier requests for the same tool or name ended, as admind
+ * reports it. A model whose request was rejected may ask again until a reviewer
+ * is tired. */
 void rejected_text(struct json_object *circumstances, struct buf *);
 
 /* Appends a line for each secret that a version names and that its server
- * lacks, by admind's word: calls fail until it is set. */
+ * lacks, as admind reports it. Calls fail until the secret is set. */
 void lacking_text(struct json_object *circumstances, struct buf *);
 
 /* wheels.c: appends the facts beside a request for a module, as lines. */
@@ -40,7 +43,7 @@ void wheels_text(struct json_object *circumstances, struct buf *);
 
 /* review.c */
 /* Asks the vault whether this content (with its seal) was approved once.
- * CTL_DONE: SEAL_SAYS, free it; CTL_REFUSED: it was not. */
+ * CTL_DONE: *says is SEAL_SAYS, free it. CTL_REFUSED: it was not approved. */
 enum ctl_status review_verify(
     const struct ctl *, const struct content *, struct ipc_frame *says);
 /* Approves the content with this hash (id, hash), or rejects the request (id,
@@ -48,14 +51,15 @@ enum ctl_status review_verify(
 enum ctl_status review_decide(const struct ctl *, int fd, bool approve,
     const struct ipc_id *, const struct ipc_hash *, const char *reason,
     const char **state);
-/* Prints how the content differs from the version that serves; nothing if it is
- * no version or (quiet) none serves. */
+/* Prints how the content differs from the version that serves. Prints nothing
+ * if the content is no version, or (quiet) if no version serves. */
 enum ctl_status review_diff(const struct ctl *, const struct ipc_id *,
     const struct content *, bool quiet);
-/* diff, revoke, bulk, comments, comment */
+/* Tells whether review_command runs this verb: diff, revoke, bulk, comments or
+ * comment. */
 bool review_has(const char *verb);
 enum ctl_status review_command(const struct ctl *);
-/* Prints version_diff.h's object, for people or with --json as it is. */
+/* Prints an object of version_diff.h: for people, or unchanged with --json. */
 enum ctl_status review_print(const struct ctl *, const struct buf *json);
 
 /* queue.c: approvals list, approvals review */

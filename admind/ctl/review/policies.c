@@ -10,9 +10,9 @@
 #include "tables.h"
 #include "terminal.h"
 
-/* policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]: how
- * requests are reviewed. The vault is asked and changes them: it shows the
- * policies that it applies. */
+/* policies [set PROFILE | set tool=MODE module=MODE network=MODE] [days=N]
+ * shows or sets how requests are reviewed. The vault alone is asked, so the
+ * policies that are shown are those that it applies. */
 
 static void
 put_time(struct jsonw *w, const char *name, uint64_t us)

@@ -13,14 +13,15 @@
 #include "tables.h"
 
 /*
- * approvals list, and approvals review: one waiting request after the other.
- * Each is shown as `approvals show` shows it; the hash computed over the shown
- * content goes into the approval, and the vault approves that content or none.
- * So no person approves unseen content, even if it is changed during the
- * review.
+ * Commands approvals list and approvals review. The review shows one waiting
+ * request after the other, as `approvals show` does. The hash that was computed
+ * over the shown content goes into the approval, and the vault approves that
+ * content or none. So no person approves unseen content, even if it is changed
+ * during the review.
  *
- * A yes is the line "y", typed after the question: earlier input is thrown
- * away, and every other line asks again. The end of the input ends the review.
+ * A yes is the line "y", typed after the question. Earlier input is thrown
+ * away, and after a line that is no answer we ask again. The end of the input
+ * ends the review.
  */
 
 enum { ANSWER_MAX = 1024 };
@@ -126,7 +127,8 @@ decide(struct queue *q, const struct ipc_id *id, const struct content *shown,
 	close(fd);
 	if (status == CTL_REFUSED) {
 		q->failed++;
-		return CTL_DONE; /* it said why; go on with the next */
+		return CTL_DONE; /* stderr says why; go on with the next
+				  * request */
 	}
 	if (status != CTL_DONE)
 		return status;
@@ -160,8 +162,8 @@ one(struct queue *q, const struct ipc_id *id)
 	uuid_text(id, text);
 	putchar('\n');
 	readable = approvals_print(q->c, &shown, text) == CTL_DONE;
-	/* A difference that cannot be shown hides nothing: the content was
-	 * shown. */
+	/* If the difference can't be shown, nothing is hidden, because the
+	 * whole content was shown. */
 	if (readable)
 		(void)review_diff(q->c, id, &shown, true);
 	putchar('\n');
@@ -178,8 +180,8 @@ out:
 	return status;
 }
 
-/* Reviews one page of the list. *cursor is replaced by the next page's, or
- * NULL. */
+/* Reviews one page of the list. *cursor is replaced by the cursor of the next
+ * page, or NULL. */
 static enum ctl_status
 page(struct queue *q, char **cursor)
 {
@@ -254,7 +256,8 @@ queue_command(const struct ctl *c)
 	return status == CTL_DONE && q.failed > 0 ? CTL_REFUSED : status;
 }
 
-/* True for an allowed word: a misspelt filter would show an empty queue. */
+/* Tells whether a filter's word is allowed, or not given (NULL). With a
+ * misspelt word the queue would look empty. */
 static bool
 one_of(const char *word, const char *const *words)
 {
@@ -263,7 +266,8 @@ one_of(const char *word, const char *const *words)
 	return word == NULL || *words != NULL;
 }
 
-/* Lists the requests that wait for a decision, unless more is asked for. */
+/* Lists the requests that wait for a decision, or those that --all or --state
+ * asks for. */
 enum ctl_status
 queue_list(const struct ctl *c)
 {

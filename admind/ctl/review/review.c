@@ -48,8 +48,8 @@ review_verify(
 	return status;
 }
 
-/* Has the vault verify the base: admind brought it, and could have made up an
- * "approved version" that hides a change. */
+/* Asks the vault to verify the base. admind sent the base, and could have made
+ * up an "approved version" that hides a change. */
 static enum ctl_status
 verified(const struct ctl *c, const struct content *base)
 {
@@ -92,8 +92,9 @@ put_name(struct buf *b, struct json_object *o)
 	show_text(b, s, strlen(s), SHOW_CODE);
 }
 
-/* Appends one side of a field. Our own word for an absent value is in the row
- * of the name: a text that says the same comes after a line number. */
+/* Appends the value of a field before or after the change. "absent" is in the
+ * row of the name. So no value can imitate it, because the rows of a value
+ * begin with line numbers. */
 static void
 put_side(struct buf *b, struct json_object *o, const char *side)
 {
@@ -109,9 +110,12 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 	show_block(b, json_text(v), strlen(json_text(v)), terminal_width());
 }
 
-/* Appends one gain, as "  hosts api.example.org" or "  limits cpu_ms: 1000,
- * then 2000". The kinds' names are ours: admind makes the difference of
- * versions that are not in review, and could name a kind like another row. */
+/*
+ * Appends one gain, as "  hosts api.example.org" or "  limits cpu_ms: 1000,
+ * then 2000". Only kinds in our own list are shown by their names. admind makes
+ * the difference of versions that are not in review, and could give a kind the
+ * name of another row.
+ */
 static void
 put_gain(struct buf *b, const char *kind, struct json_object *v)
 {
@@ -140,8 +144,8 @@ put_gain(struct buf *b, const char *kind, struct json_object *v)
 }
 
 /* Appends a difference for people: gains first, then fields, then code. admind
- * makes the object for versions that are not in review, so no part of it is
- * printed as it is. */
+ * makes the object for versions that are not in review, so every part of it is
+ * checked or escaped. */
 static void
 put_diff(struct buf *b, struct json_object *o)
 {
@@ -153,7 +157,7 @@ put_diff(struct buf *b, struct json_object *o)
 	if (s[0] == '\0')
 		s = "nothing: no version was approved before";
 	if (strlen(s) == HEX32_LEN && hex_decode(s, HEX32_LEN, hash) == 0)
-		/* in one piece, as `show` and `approve --hash` have it */
+		/* the hash in one row, as in `show` and `approve --hash` */
 		buf_putf(b, "%-18s %s\n", "compared with", s);
 	else
 		show_value(b, "compared with", s, strlen(s), terminal_width());
@@ -217,7 +221,7 @@ is_version(const struct content *c)
 	    !callreq_is(c->m.preimage.p, c->m.preimage.n);
 }
 
-/* Prints the notes that `show` has beside the content. */
+/* Prints the notes that `approvals show` prints beside the content. */
 static void
 put_beside(const struct content *now)
 {
@@ -333,11 +337,13 @@ review_decide(const struct ctl *c, int fd, bool approve,
 struct line {
 	struct ipc_id id;
 	struct ipc_hash hash;
-	bool grant;                      /* of kind module or network */
-	char unknown[UUID_TEXT_LEN + 1]; /* not "": no request's id */
+	bool grant;                      /* the request is of kind module or
+					  * network */
+	char unknown[UUID_TEXT_LEN + 1]; /* the word that is no request's id;
+					  * "": none */
 };
 
-enum { LINES_MAX = 4096 }; /* more than one reviewer's queue: 256 KiB */
+enum { LINES_MAX = 4096 }; /* more than one reviewer's queue: 344 KiB */
 
 /* Reads the whole input and finds its ids, before any decision. */
 static enum ctl_status
@@ -371,8 +377,8 @@ read_lines(const struct ctl *c, bool approve, struct line *lines, size_t *n)
 	return CTL_DONE;
 }
 
-/* Marks the grants, by admind's word. A request that no longer exists is not
- * one: the vault says so when it is decided. */
+/* Marks the lines whose requests are grants, as admind reports it. The line of
+ * a request that no longer exists is not marked. The vault refuses it later. */
 static enum ctl_status
 find_grants(const struct ctl *c, struct line *lines, size_t n)
 {
@@ -417,13 +423,14 @@ decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
 }
 
 /*
- * Decides each line by itself, as if it had come alone; one that fails stops no
- * other. After an interruption the same lines again do the rest: decided
- * requests say so and count as failed.
+ * Decides each line by itself. A line that fails stops no other. After an
+ * interruption the same lines may be given again: requests that were decided
+ * before are refused and count as failed.
  *
- * Grants are approved before versions. A version that comes to serve is one
- * more that a host's grant touches. So the request for that host, which was
- * reviewed, would be replaced by another (a source and its host, for example).
+ * Grants are approved before versions. The request for a host's grant names the
+ * versions that it touches. A version that began to serve first would be one
+ * more. So the reviewed request would be replaced by another (for a source and
+ * its host, for example).
  */
 static enum ctl_status
 bulk(const struct ctl *c)

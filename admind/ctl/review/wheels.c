@@ -1,8 +1,8 @@
 /*
- * Shows the facts beside a request for a module: the wheel it came from, its
- * needs, the advisories against it. These are foreign words, brought by admind:
- * they are shown as such, escaped, and are no part of the content that the hash
- * names.
+ * Shows the facts beside a request for a module: its wheel, the modules that it
+ * needs, and the advisories against it. These are words of strangers, which
+ * admind brings. So they are escaped, and are no part of the content that the
+ * hash names.
  */
 #include <string.h>
 
@@ -38,7 +38,8 @@ several(struct buf *b, const char *name, const char *const *texts, int n)
 	buf_free(&all);
 }
 
-/* Appends a wheel's needs, each with the version that would be fetched. */
+/* Appends a wheel's requirements, each with the version that would be
+ * fetched. */
 static void
 needs(struct buf *b, struct json_object *wheel)
 {

@@ -5,7 +5,7 @@
 #include "prompt.h"
 #include "setup.h"
 
-/* Has the vault make the first administrator. Returns as calls_ask does. */
+/* Asks the vault to make the first administrator. Returns as calls_ask does. */
 static enum ctl_status
 make(const struct ctl *c, const char *username, const struct buf *password)
 {
@@ -21,9 +21,9 @@ make(const struct ctl *c, const char *username, const struct buf *password)
 	return status;
 }
 
-/* An installed system has its run directory; there setup makes all first steps
- * (setup_system.c). Any other instance was laid out by its maker (quickstart):
- * only its first administrator is missing. */
+/* On an installed system, which uses CTL_RUN_DIR, setup makes all first steps
+ * (setup_system.c). Any other instance was laid out by its maker (quickstart),
+ * so only its first administrator is missing. */
 enum ctl_status
 setup_command(const struct ctl *c)
 {

@@ -1,6 +1,6 @@
-/* Shared by the files of `mcpboxctl setup` and doctor's look at an installation
- * (decision 0057). Functions that fail say why in a struct err; only
- * setup_system.c prints. */
+/* Declarations for the files of `mcpboxctl setup` and for doctor's checks of an
+ * installation (decision 0057). Functions that fail say why in a struct err.
+ * setup_system.c prints the outcomes of the steps. */
 #ifndef SETUP_H
 #define SETUP_H
 
@@ -24,11 +24,11 @@ enum {
 
 struct setup {
 	const struct ctl *c;
-	struct ctl again; /* c, after setup changed its configuration */
-	bool remote;      /* --database */
+	struct ctl again; /* *c after setup changed its configuration */
+	bool remote;      /* --database URL was given */
 	struct setup_url url;
 	bool admitted; /* PostgreSQL's files were changed just now */
-	/* After a step that went well: the present state. */
+	/* The present state after a step that went well, for people. */
 	char detail[SETUP_PATH_MAX * 2];
 	/* The first administrator's password, if it was made here and may be in
 	 * force: shown once, however the step ended. */
@@ -38,26 +38,27 @@ struct setup {
 /* Runs a step. SETUP_FAILED with err, else detail is filled. */
 typedef enum setup_outcome setup_step(struct setup *, struct err *);
 
-/* setup_cluster.c: the distribution's PostgreSQL, by its socket. */
+/* setup_cluster.c: steps for the distribution's PostgreSQL, by its socket. */
 setup_step setup_cluster_server, setup_cluster_roles, setup_cluster_access,
     setup_cluster_login;
-/* Checks the roles and the database there. 0: nothing is missing. 1: something
- * that roles.sql makes. -1 with err: a person must settle it. */
+/* Checks our roles and our database on a server. 0: nothing is missing. 1: a
+ * part is missing that roles.sql makes. -1 with err: a person must settle
+ * it. */
 int setup_cluster_state(struct pg_conn *, struct err *);
-/* Runs roles.sql by psql, as this system user ("": as we are). 0, or -1 with
+/* Runs roles.sql by psql, as system user `user` ("": as we are). 0, or -1 with
  * err. */
 int setup_cluster_sql(const struct ctl *, const char *conninfo,
     const char *password, const char *user, struct err *);
 
-/* setup_elsewhere.c: a PostgreSQL at --database. */
+/* setup_elsewhere.c: steps for a PostgreSQL at --database URL. */
 setup_step setup_elsewhere_server, setup_elsewhere_roles;
 
 /*
- * setup_remote.c: `--database local` removes the lines and files that
- * setup_database_remote wrote, and brings the earlier lines back. The other
- * server's data stay there, and its addresses in egress's list. Without that
- * option an installation whose database is elsewhere is left alone, and this
- * fails.
+ * setup_remote.c: the step to a local database. With `--database local` it
+ * removes the lines and files that setup_database_remote wrote, and restores
+ * the earlier lines. The other server keeps its data, and egress's list keeps
+ * that server's addresses. Without that option nothing is changed, and the step
+ * fails if the database is elsewhere.
  */
 setup_step setup_remote_back;
 
@@ -73,9 +74,9 @@ char *setup_machine_conninfo(
 struct pg_conn *setup_machine_owner(const struct ctl *, struct err *);
 /* True if systemd is the service manager here. */
 bool setup_machine_systemd(void);
-/* Notes a change, before the first write of something that running processes
- * have read: however this run ends, the step "start" of this one or the next
- * restarts them. 0, or -1 with err. */
+/* Notes a change of something that running processes have read. Call this
+ * before the first write. However this run ends, the step "start" of this run
+ * or of the next then restarts those processes. 0, or -1 with err. */
 int setup_machine_changes(const struct ctl *, struct err *);
 /* Checks whether the key and the data fit. 1: they do, or nothing is sealed
  * yet. -1 with err: another key sealed the data. id NULL: there is no key. */

@@ -12,16 +12,17 @@
 #include "prompt.h"
 #include "setup.h"
 
-/* The first administrator. Only the vault makes one, over the socket that
- * admits root. It refuses once there is one, whatever is asked here. */
+/* Makes the first administrator. Only the vault can do this, over the socket
+ * that admits root. The vault refuses if there is an administrator, whatever is
+ * asked here. */
 
 enum {
 	GENERATED_BYTES = 18, /* 144 bits, 24 characters */
-	MAKE_TRIES = 100      /* of 100 ms */
+	MAKE_TRIES = 100      /* one each 100 ms */
 };
 
-/* Returns the number of administrators; -1 with err. *known: one has this
- * name. */
+/* Returns the number of administrators; -1 with err. *known: one of them has
+ * this name. */
 static long
 count(const struct ctl *c, const char *name, bool *known, struct err *err)
 {
@@ -53,10 +54,11 @@ count(const struct ctl *c, const char *name, bool *known, struct err *err)
 }
 
 /*
- * Has the vault make the administrator. The vault stores it through admind:
- * processes that were started a moment ago may not have found each other yet,
- * and that passes. Every other answer of the vault is final. 0, or -1 with err.
- * *lost: a question got no answer, so the administrator may exist nevertheless.
+ * Asks the vault to make the administrator. The vault stores it through admind.
+ * Processes that were started a moment ago may not have found each other yet.
+ * So a refusal for that reason is followed by another try; every other one is
+ * final. 0, or -1 with err. *lost: a request got no answer, so the
+ * administrator may exist nevertheless.
  */
 static int
 make(const struct ctl *c, const char *name, const struct buf *password,
@@ -145,7 +147,7 @@ setup_admin_first(struct setup *s, struct err *err)
 			    err, "%.64s was not made (run this again)", name);
 			goto out;
 		}
-		/* The lost answer may be the one that counts: a password that
+		/* The lost answer may have been a success. Then a password that
 		 * we made and throw away now would be known to no one. */
 		if (count(s->c, name, &known, &why) == -1 || !known) {
 			(void)err_wrap(err,

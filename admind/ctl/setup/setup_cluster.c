@@ -18,27 +18,31 @@
 #include "setup_lines.h"
 
 /*
- * The distribution's cluster (decision 0057). All of it is done as its own
- * user. The server knows that user as its superuser by peer authentication. And
- * its files are where that user may put others in their place, so that root
- * must not follow their names. A hostile `postgres` gains nothing by wrong
- * answers here: the database is its own anyway.
+ * Steps for the distribution's cluster (decision 0057). Everything is done as
+ * the cluster's own user, `postgres`, for two reasons. Peer authentication
+ * makes that user the server's superuser. And that user may replace the
+ * server's files by others, so root must not follow their names. A hostile
+ * `postgres` gains nothing by wrong answers here, since the database is its own
+ * anyway.
  */
 
 enum {
-	PG_OLDEST = 150000, /* functions with SQL bodies, security_invoker */
+	PG_OLDEST = 150000, /* for SQL bodies of functions and
+			     * security_invoker */
 	FILE_BYTES_MAX = 1024 * 1024,
-	/* of 100 ms: the server reads its files again after a while; unchanged
-	 * files were read long ago */
+	/* one each 100 ms: the server takes a while to read changed files
+	 * again, but has read unchanged ones long ago */
 	LOGIN_TRIES = 50,
 	LOGIN_TRIES_UNCHANGED = 10
 };
 
-/* Only this database (and a restore's new one), only our roles. */
+/* The lines admit only our roles, and only to our database and to the new one
+ * of a restore. */
 static const char hba_lines[] =
     "local mcpbox,mcpbox_restoring mcpbox_owner peer map=mcpbox\n"
     "local mcpbox mcpbox_app peer map=mcpbox\n";
-/* root may become either user: `mcpboxctl backup` needs no second identity. */
+/* root may log in as mcpbox_owner, so that `mcpboxctl backup` needs no second
+ * identity. root can become that user anyway. */
 static const char ident_lines[] = "mcpbox mcpbox-owner mcpbox_owner\n"
 				  "mcpbox mcpbox-admin mcpbox_app\n"
 				  "mcpbox root mcpbox_owner\n";
@@ -52,8 +56,8 @@ superuser(const struct ctl *c, struct err *err)
 	return dbconn_open(c->superuser_database, NULL, user, err);
 }
 
-/* Lists the ports of servers in the usual directory, in words; "" if there is
- * none. */
+/* Lists the ports of the servers whose sockets are in dir, as "5432, 5433"; ""
+ * if there is none. */
 static void
 other_ports(const char *dir, char *out, size_t len)
 {
@@ -158,7 +162,8 @@ setup_cluster_state(PGconn *db, struct err *err)
 		return -1;
 	if (text[0] != 't')
 		return 1;
-	/* Not earlier: it fails for a role that does not exist. */
+	/* This comes last, since has_database_privilege() fails for a role that
+	 * does not exist. */
 	if (dbconn_get(db,
 		"SELECT has_database_privilege('mcpbox_app', 'mcpbox',"
 		" 'CONNECT') AND NOT EXISTS (SELECT 1 FROM pg_database d,"
@@ -169,7 +174,8 @@ setup_cluster_state(PGconn *db, struct err *err)
 	return text[0] == 't' ? 0 : 1;
 }
 
-/* For psql: no notices; names are PostgreSQL's own (dbconn.c). */
+/* Options for psql: no notices, and names without a schema are PostgreSQL's own
+ * (dbconn.c). */
 static const char quiet_and_ours[] =
     "PGOPTIONS=-c client_min_messages=warning -c search_path=pg_catalog";
 
@@ -285,8 +291,8 @@ read_file(const char *path, struct buf *text, mode_t *mode, struct err *err)
 	return n == -1 || text->failed ? -1 : 0;
 }
 
-/* Writes a file whole or not at all; the former one stays beside it (the first
- * time). */
+/* Writes a file whole or not at all. The first time, the former file stays
+ * beside it as *.before-mcpbox. */
 static int
 write_file(
     const char *path, const struct buf *text, mode_t mode, struct err *err)
@@ -315,8 +321,8 @@ write_file(
 	return rv;
 }
 
-/* Asks the server about one of its files as it is on the disk: out is "" or an
- * error with its line. 0, or -1 with err. */
+/* Asks the server to check one of its files as it is on the disk. out gets the
+ * first error with its line, or "". 0, or -1 with err. */
 static int
 judged(PGconn *db, const char *view, char *out, size_t len, struct err *err)
 {
@@ -330,7 +336,8 @@ judged(PGconn *db, const char *view, char *out, size_t len, struct err *err)
 	return dbconn_get(db, sql, out, len, err) == -1 ? -1 : 0;
 }
 
-/* Puts our lines into one of the two files. */
+/* Puts our block of lines into one of the two files. *edited: a person changed
+ * the block before, so it stays. */
 static enum setup_outcome
 block(PGconn *db, const char *setting, const char *view, const char *lines,
     char path[PATH_MAX], bool *edited, struct err *err)
@@ -423,7 +430,8 @@ setup_cluster_access(struct setup *s, struct err *err)
 	dbconn_peer(s->c->superuser_database, user, sizeof(user));
 	if (dbconn_become(user, &as, err) == -1)
 		goto out;
-	/* The map first: without it the other file's lines admit no user. */
+	/* The map comes first. Without the map the lines of pg_hba.conf admit
+	 * no user. */
 	ident = block(db, "ident_file", "pg_ident_file_mappings", ident_lines,
 	    where[0], &edited, err);
 	if (ident == SETUP_FAILED)
@@ -448,7 +456,8 @@ out:
 	return hba;
 }
 
-/* Logs in; retries until the reload has happened. */
+/* Logs in. Tries again, because the server may not have read its changed files
+ * yet. */
 static int
 login(const char *conninfo, const char *user, int tries, struct err *err)
 {

@@ -9,13 +9,14 @@
 
 #include "setup_conf.h"
 
-/* Marks an owner's former line: a comment, so that undoing brings it back. */
+/* Begins a comment that keeps an owner's former line, so that undoing can
+ * restore the line. */
 static const char kept[] = "#before-setup ";
 
 /* ---- lines ---- */
 
 /* True if the line [p, end) begins with `prefix` and then sets the keyword.
- * *value is its value, to the end without blanks. */
+ * *value is the value, of *n bytes, without blanks around it. */
 static bool
 sets(const char *p, const char *end, const char *prefix, const char *keyword,
     const char **value, size_t *n)
@@ -39,7 +40,8 @@ sets(const char *p, const char *end, const char *prefix, const char *keyword,
 	return true;
 }
 
-/* Finds the next line from *p; false at the end. *next is after its newline. */
+/* Finds the line at *p; false at the end of the text. *end is the end of that
+ * line, *next the beginning of the next line. */
 static bool
 line(const char **p, const char *stop, const char **end, const char **next)
 {
@@ -155,8 +157,8 @@ is_so(const char *path, const void *bytes, size_t n, mode_t mode)
 	struct buf b;
 	bool same;
 
-	/* An owner may have narrowed the mode of a file of ours, never widened
-	 * it. */
+	/* An owner may have taken rights away from a file of ours, but must not
+	 * have added any. */
 	if (lstat(path, &st) == -1 || !S_ISREG(st.st_mode) ||
 	    (st.st_mode & 07777 & ~mode) != 0)
 		return false;
@@ -167,8 +169,8 @@ is_so(const char *path, const void *bytes, size_t n, mode_t mode)
 	return same;
 }
 
-/* Makes its directory if it is missing; dir is the path without the last
- * name. */
+/* Makes the directory of path if it is missing. dir gets the path of that
+ * directory. */
 static int
 make_directory(const char *path, char dir[PATH_MAX], struct err *err)
 {

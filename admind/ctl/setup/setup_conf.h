@@ -1,5 +1,6 @@
-/* The machine's own configuration files (decision 0062): setup changes a line
- * of some, and writes others whole. Everything else in them stays as it is. */
+/* Changes of the machine's own configuration files (decision 0062). setup
+ * changes single lines of some files, whose other lines stay as they are. It
+ * writes other files whole. */
 #ifndef SETUP_CONF_H
 #define SETUP_CONF_H
 
@@ -11,14 +12,14 @@
 #include "err.h"
 
 /* Reads the value of a keyword (conf.h's lines), or "" if no line sets it. 0,
- * or -1: it does not fit. */
+ * or -1 if the value does not fit. */
 int setup_conf_get(
     const struct buf *text, const char *keyword, char *out, size_t len);
 /*
- * Appends the text with that value to out: in place of the line that sets it,
- * else after all others. keep: that line was the owner's and stays as a
- * comment. A NULL value brings that comment's line back, or else takes the line
- * away.
+ * Appends the text to out, with this value of the keyword. The new line
+ * replaces the line that sets the keyword, or comes after all others. keep: the
+ * replaced line was the owner's, and stays as a comment. If value is NULL, the
+ * line is removed, and a line that stayed as a comment is restored.
  */
 void setup_conf_set(const struct buf *text, const char *keyword,
     const char *value, bool keep, struct buf *out);
@@ -26,10 +27,11 @@ void setup_conf_set(const struct buf *text, const char *keyword,
 /* Appends a whole file to *out. 1; 0: there is none; -1 with err. */
 int setup_conf_read(const char *path, struct buf *out, struct err *);
 /*
- * Writes a file beside, brings it to the disk, and renames it. An existing file
- * keeps its owner and mode unless it is secret; a new one is root's with
- * `mode`. A missing directory is made (0755). 1; 0: it is so already; -1 with
- * err.
+ * Writes a file under another name, syncs it to the disk, and renames it. An
+ * existing file keeps its owner, and gets no more rights than it had. A new
+ * file is root's with `mode`, and so is a secret one (`mode` gives others no
+ * right). A missing directory is made (0755). 1; 0: the file is so already; -1
+ * with err.
  */
 int setup_conf_write(
     const char *path, const void *bytes, size_t n, mode_t mode, struct err *);

@@ -11,15 +11,16 @@
 #include "setup.h"
 
 /*
- * A server at --database URL. Everything goes over verify-full TLS, with the
- * rights of the URL's role. We neither keep that role's password nor pass it as
- * an argument. The passwords of our two roles are made here and leave as SCRAM
- * verifiers: neither the server nor its log ever sees them.
+ * Steps for a server at --database URL. Everything goes over verify-full TLS,
+ * with the rights of the URL's role. We neither keep that role's password nor
+ * pass it as an argument. The passwords of our two roles are made here and sent
+ * as SCRAM verifiers, so neither the server nor its log ever sees the
+ * passwords.
  */
 
 enum { CONNINFO_MAX = 4096, SECRET_MAX = 256 };
 
-/* Reads the password of the URL's role: the environment's, or asks for it. */
+/* Reads the password of the URL's role from the environment, or asks for it. */
 static int
 role_password(const struct setup *s, struct buf *out, struct err *err)
 {
@@ -41,8 +42,8 @@ role_password(const struct setup *s, struct buf *out, struct err *err)
 	    : 0;
 }
 
-/* Appends a quoted value. setup_url_parse and these formats make sure that
- * nothing needs quoting, except the path and the names. */
+/* Appends key='value', escaped for libpq. Other parts of the string need no
+ * quotes, since they are numbers and our own words. */
 static int
 conninfo_put(struct buf *b, const char *key, const char *value)
 {
@@ -59,8 +60,8 @@ conninfo_put(struct buf *b, const char *key, const char *value)
 static int
 conninfo_of(const struct setup_url *u, struct buf *b, struct err *err)
 {
-	/* Kerberos's encryption, if there is a ticket, would replace TLS and
-	 * the name in its certificate. */
+	/* With a ticket, Kerberos's encryption would replace TLS, and with it
+	 * the check of the name in the certificate. */
 	buf_putf(b, "port=%u sslmode=verify-full gssencmode=disable ", u->port);
 	if (conninfo_put(b, "host", u->host) == -1 ||
 	    conninfo_put(b, "user", u->user) == -1 ||
@@ -71,8 +72,8 @@ conninfo_of(const struct setup_url *u, struct buf *b, struct err *err)
 	return 0;
 }
 
-/* Connects as the role. The password is no part of the string that psql gets as
- * an argument. */
+/* Connects as the URL's role. The password is added here only, so it is not in
+ * conninfo, which psql gets as an argument. */
 static PGconn *
 connect_role(
     const struct buf *conninfo, const struct buf *password, struct err *err)
@@ -151,7 +152,8 @@ give_passwords(struct setup *s, PGconn *db, struct err *err)
 	return rv;
 }
 
-/* True if a role gets in as the installation is configured. */
+/* Tells whether a role can log in with a connection string of the installation.
+ * Wipes and frees the string. */
 static bool
 works(char *conninfo)
 {

@@ -3,9 +3,9 @@
 
 #include "setup_lines.h"
 
-/* The block goes before everything else. In pg_hba.conf the first line that
- * matches counts. And a line, even a comment, may be continued by a backslash
- * at the end of the one before. So no other place is safe. */
+/* The block goes before everything else, because no other place is safe. In
+ * pg_hba.conf the first line that matches counts. And a backslash at the end of
+ * a line, even of a comment, makes the next line a part of it. */
 
 static const char begin[] = "# BEGIN mcpbox";
 static const char end[] = "# END mcpbox";

@@ -1,5 +1,5 @@
-/* A block of our lines in a foreign file (pg_hba.conf, pg_ident.conf). Text in,
- * text out. */
+/* A block of our lines in a file of PostgreSQL's (pg_hba.conf, pg_ident.conf).
+ * Text in, text out. */
 #ifndef SETUP_LINES_H
 #define SETUP_LINES_H
 
@@ -12,11 +12,12 @@
 enum setup_block {
 	SETUP_BLOCK_NONE,   /* not there */
 	SETUP_BLOCK_OURS,   /* there, as it would be written */
-	SETUP_BLOCK_EDITED, /* there, with other lines: a person's will */
+	SETUP_BLOCK_EDITED, /* there, but a person changed its lines */
 	SETUP_BLOCK_BROKEN  /* markers without their pair, or twice */
 };
 
-/* lines: text of whole lines, each with its newline. */
+/* Looks for the block in a text. lines: the block's lines as they would be
+ * written, each with its newline. */
 enum setup_block setup_lines_find(
     const uint8_t *text, size_t n, const char *lines);
 /* Appends the block and then the text to out. */

@@ -22,12 +22,13 @@
 #include "setup.h"
 
 enum {
-	/* A first start migrates, reads the module store, makes a pool. */
+	/* Time for admind to answer. A first start migrates, reads the module
+	 * store, and makes a pool. */
 	ANSWER_SECONDS = 90,
 	LINE_MAX_BYTES = 4096
 };
 
-#define MARK_SETUP   "setup"         /* contrib/systemd waits for it */
+#define MARK_SETUP   "setup"         /* units in contrib/systemd wait for it */
 #define MARK_RESTART "setup.restart" /* setup_machine_changes */
 
 /* ---- users, directories ---- */
@@ -85,8 +86,8 @@ setup_machine_directories(struct setup *s, struct err *err)
 
 /* ---- uids of runners ---- */
 
-/* Finds the first range NAME:FIRST:COUNT of a file that meets ours; `line` is
- * its line, or "" if there is none. */
+/* Finds the first range NAME:FIRST:COUNT of a file that overlaps the ids from
+ * low to high. `line` gets the range's line, or "" if there is none. */
 static void
 overlap(const char *path, uint64_t low, uint64_t high, char *line, size_t len)
 {
@@ -110,7 +111,8 @@ overlap(const char *path, uint64_t low, uint64_t high, char *line, size_t len)
 		fclose(f);
 }
 
-/* Finds an account or group in the range: "" if there is none. */
+/* Finds a user or group whose id is in the range, and says in `line` which, or
+ * "" if there is none. */
 static void
 account(uint64_t low, uint64_t high, char *line, size_t len)
 {
@@ -217,9 +219,9 @@ setup_machine_owner(const struct ctl *c, struct err *err)
 
 /* ---- master key ---- */
 
-/* Data that another key sealed do not open with a new one, and once a key
- * exists people take it for the right one. 1: it fits, or nothing is sealed; -1
- * with err. */
+/* setup checks this before it makes a key: data that another key sealed do not
+ * open with a new key, and once a key exists people take it for the right
+ * one. */
 int
 setup_machine_fits(
     const struct ctl *c, const uint8_t id[KEY_ID_LEN], struct err *err)
@@ -239,7 +241,7 @@ setup_machine_fits(
 		rv = 1;
 		goto out;
 	}
-	/* hex is our own hex digits, or empty */
+	/* hex holds only hex digits that we made, or nothing */
 	snprintf(sql, sizeof(sql),
 	    "SELECT encode(key_id, 'hex') FROM mcpbox.resting WHERE key_id <>"
 	    " '\\x0000000000000000' ORDER BY key_id <> '\\x%s' LIMIT 1",
@@ -364,7 +366,7 @@ migrate_here(const struct ctl *c, struct err *err)
 	buf_init(&said, CHILD_SAID_MAX);
 	status = child_run(&child, &said, err);
 	if (status > 0) {
-		/* its last line says why */
+		/* the last line of its output says why */
 		while (said.len > 0 && said.p[said.len - 1] == '\n')
 			said.len--;
 		buf_putc(&said, '\0');
@@ -417,7 +419,8 @@ setup_machine_changes(const struct ctl *c, struct err *err)
 	return write_mark(c, MARK_RESTART, err);
 }
 
-/* True if a change was made that the running processes have not read. */
+/* True if a change was made that the running processes have not read. done:
+ * forgets this change. */
 static bool
 restart_due(const struct ctl *c, bool done)
 {
@@ -435,8 +438,8 @@ setup_machine_schema(struct setup *s, struct err *err)
 
 	if ((before = schema(s->c, err)) == -1)
 		return SETUP_FAILED;
-	/* The unit gets the owner's password by its credential. It stays active
-	 * after it has run, and `start` would not run it again. */
+	/* The unit gets the owner's password as a credential. The unit stays
+	 * active after it has run, so `start` would not run it again. */
 	if (s->remote)
 		rc = !setup_machine_systemd()
 		    ? err_set(err, FAILURE_INTERNAL,
@@ -473,7 +476,8 @@ answers(const struct ctl *c, struct err *err)
 	if (fd == -1)
 		return -1;
 	memset(&q, 0, sizeof(q));
-	/* the database answers this question: admind may still be connecting */
+	/* This question needs the database, which admind may not have reached
+	 * yet. */
 	q.what = ipc_str("administrators");
 	q.id = ipc_str("");
 	q.limit = 1;

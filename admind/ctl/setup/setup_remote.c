@@ -10,18 +10,19 @@
 /*
  * Configuration for a database elsewhere (decision 0059).
  *
- * It is written in the order below, so that a second run ends what a killed run
- * began, and a first run leaves the former setup working (a later run has given
- * the roles new passwords by then). First come passwords and certificate, which
- * no process reads yet; then the addresses that egress never connects to; then
- * the units' way out; and last the lines that make admind use the other server.
+ * The order of writing lets a second run finish the work of a killed run. A
+ * first run that is killed leaves the former setup working. (A later one does
+ * not, because it has given the roles new passwords by then.) First come the
+ * passwords and the certificate, which no process reads yet. Then come the
+ * addresses to which egress never connects, and then the drop-ins that let
+ * units reach the server. The lines that make admind use the server come last.
  * Undoing goes the other way.
  *
  * Tools must never reach the suite's own database, whatever an administrator
- * grants: its addresses are in egress's list before admind uses them.
+ * grants. So its addresses are in egress's list before admind uses them.
  *
- * Lines go into the .local files alone (decision 0062): the package's files are
- * read and never written.
+ * Only the .local files get lines (decision 0062): the package's files are read
+ * and never written.
  */
 
 struct file {
@@ -35,7 +36,7 @@ static const struct file ctl = {"mcpboxctl", "/etc/mcpbox/mcpboxctl.conf",
 static const struct file egress = {
     "egress", "/etc/mcpbox/egress.conf", "/etc/mcpbox/egress.conf.local"};
 
-/* By the first line the package's postrm knows that the file is setup's. */
+/* The package's postrm recognises setup's files by this first line. */
 static const char header[] =
     "# Written by `mcpboxctl setup --database`; lines of your own may stand "
     "here too.\n"
@@ -52,14 +53,14 @@ static const char migrate_dropin[] =
 
 enum {
 	FILE_MAX = 256 * 1024,
-	LINE_MAX_CONF = 4096, /* a line of conf.c */
+	LINE_MAX_CONF = 4096, /* longest line of conf.c */
 	ADDRESS_MAX = 64      /* [IPv6]:port */
 };
 
 /* ---- texts ---- */
 
-/* Writes one line of a configuration: every address has the same name and
- * port. */
+/* Writes the connection string of a configuration line. All addresses have the
+ * same host name and port. */
 static int
 conninfo(const struct setup_url *u, const char *user, char *out, size_t len,
     struct err *err)
@@ -118,7 +119,7 @@ endpoint(const struct setup_url *u, int i, char out[ADDRESS_MAX])
 	    six ? "]" : "", u->port);
 }
 
-/* True if one is in the comma-separated list. */
+/* Tells whether the entry `one` is in the comma-separated list. */
 static bool
 listed(const char *list, const char *one)
 {
@@ -144,8 +145,9 @@ is_ours(const char *value)
 	    strcmp(value, owner_file) == 0;
 }
 
-/* Sets one keyword of the machine's file. A NULL value restores the former one,
- * and a file with nothing else left is removed. 1 if the file changed. */
+/* Sets one keyword in the .local file. If value is NULL, the owner's former
+ * line is restored, and a file with nothing but the header left is removed. 1
+ * if the file changed, else 0; -1 with err. */
 static int
 set_line(const struct file *f, const char *keyword, const char *value,
     bool keep, struct err *err)
@@ -198,7 +200,8 @@ get_line(const char *path, const char *keyword, char *out, size_t len,
 	return rc == -1 ? -1 : 0;
 }
 
-/* Reads a keyword as the process finds it in both files. */
+/* Reads a keyword as the process reads it: from the package's file and the
+ * .local file. */
 static int
 get_setting(const struct file *f, const char *keyword, char *out, size_t len,
     struct err *err)
@@ -224,8 +227,9 @@ get_setting(const struct file *f, const char *keyword, char *out, size_t len,
 	return rc;
 }
 
-/* Adds our addresses to the end of egress's list in the machine's file; other
- * entries stay. Both files' lists together must fit into a line (conf.c). */
+/* Appends the server's addresses to egress's list `never` in the .local file;
+ * other entries stay. The lists of both files together must fit into a line
+ * (conf.c). */
 static int
 add_never(const struct setup_url *u, struct err *err)
 {
@@ -256,7 +260,8 @@ add_never(const struct setup_url *u, struct err *err)
 
 /* ---- checking ---- */
 
-/* Compares a file. 1, 0, or -1 with err. */
+/* Tells whether a file has the content *want, or (NULL) exists. 1, 0, or -1
+ * with err. */
 static int
 file_is(const char *path, const struct buf *want, struct err *err)
 {
@@ -382,8 +387,9 @@ write_dropins(const struct setup_url *u, struct err *err)
 	return rc;
 }
 
-/* Sets the line for `restore`, which makes databases: the URL's role, whose
- * password is asked for each time. */
+/* Sets superuser_database for `restore`, which makes databases. The line names
+ * the URL's role. Its password comes from PGPASSWORD or
+ * superuser_database_password_file each time. */
 static int
 superuser_line(const struct setup_url *u, struct err *err)
 {
@@ -457,10 +463,11 @@ drop_file(const char *path, bool *changed, struct err *err)
 }
 
 /*
- * Undoes the configuration. Egress's list keeps the addresses: the server is
- * still there, with the former data. The lines go first, so that the files they
- * name exist as long as they do. An administrator who moved our lines into the
- * package's files has to remove them. 1: something changed.
+ * Undoes the configuration. egress's list keeps the addresses, because the
+ * server is still there, with the former data. The lines are removed before the
+ * files that they name, so that no line names a missing file. Fails if an
+ * administrator moved our lines into the package's files: the administrator has
+ * to remove them. 1: something changed; 0: nothing did; -1 with err.
  */
 static int
 undo(struct err *err)
@@ -498,8 +505,8 @@ undo(struct err *err)
 	return changed ? 1 : 0;
 }
 
-/* Reads the configuration again, since the next steps connect where it says
- * now. It lives as long as the process. */
+/* Reads the configuration again, since the next steps connect to the server
+ * that it names now. The settings live as long as the process. */
 static int
 read_again(struct setup *s, struct err *err)
 {

@@ -11,18 +11,19 @@
 #include "tables.h"
 
 /*
- * `mcpboxctl setup` on an installed system: runs the steps in their order. Each
- * is found done or is made, and the first that fails ends it. Nothing is
- * undone: the next run finds the finished steps.
+ * `mcpboxctl setup` on an installed system runs the steps in the order of the
+ * table. A step does its work if that was not done before. The first step that
+ * fails ends the run. Nothing is undone, so the next run finds the finished
+ * steps.
  *
- * It connects only to the server that --database names, and only root may run
- * it.
+ * setup connects to no other machine than the server that --database names, and
+ * only root may run it.
  */
 
 static const struct step {
 	const char *name;
 	setup_step *here,
-	    *elsewhere; /* elsewhere: --database URL; NULL: no such step then */
+	    *elsewhere; /* for --database URL; NULL: no such step then */
 } steps[] = {
     {"users", setup_machine_users, setup_machine_users},
     {"directories", setup_machine_directories, setup_machine_directories},
@@ -48,8 +49,8 @@ word(enum setup_outcome o)
 				 : "failed";
 }
 
-/* Prints a step. Details hold words of a server or another program: they are
- * shown escaped. */
+/* Prints the outcome of a step. The detail may hold words of a server or
+ * another program, so it is shown escaped. */
 static void
 tell(const struct ctl *c, struct json_object *all, const char *name,
     enum setup_outcome o, const char *detail)
@@ -140,9 +141,9 @@ setup_system_run(const struct ctl *c)
 		fputs("mcpboxctl: setup must be run as root\n", stderr);
 		return CTL_REFUSED;
 	}
-	/* One at a time. A user who can open a file can lock it, so the lock is
-	 * on a directory that is closed to others. If it is missing, the second
-	 * step says so. */
+	/* Only one setup at a time. A user who can open a file can lock it, so
+	 * the lock is on a directory that is closed to others. If that
+	 * directory is missing, the second step says so. */
 	snprintf(backups, sizeof(backups), "%s/backups", c->state_dir);
 	lock = open(backups, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (lock != -1 && flock(lock, LOCK_EX | LOCK_NB) == -1) {
@@ -177,6 +178,7 @@ setup_system_run(const struct ctl *c)
 		close(lock);
 	if (o != SETUP_FAILED)
 		return CTL_DONE;
-	/* Everything was made, and nothing answers. */
+	/* If the step "start" failed, everything was made but does not
+	 * answer. */
 	return started ? CTL_UNREACHABLE : CTL_REFUSED;
 }

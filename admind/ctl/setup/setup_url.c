@@ -13,13 +13,13 @@
 #include "setup.h"
 #include "setup_conf.h"
 
-/* --database URL. libpq parses it, so that it means the same as to psql.
- * Parameters that are not in our list are refused, since they would change the
- * trust (sslmode, sslcrl, gssencmode, service files) without a check. */
+/* Parses --database URL. libpq does the parsing, so the URL means the same as
+ * to psql. Parameters that are not in our list are refused, since they would
+ * change the trust (sslcrl, gssencmode, service files) without a check. */
 
 enum {
 	PORT_DEFAULT = 5432,
-	/* As for other files that setup copies: a bundle of authorities
+	/* As for other files that setup copies. A bundle of authorities
 	 * fits. */
 	AUTHORITY_MAX = 256 * 1024
 };
@@ -83,9 +83,12 @@ take(struct setup_url *u, const char *key, const char *value, bool *verified,
 	    "--database: %.40s is not understood; leave it out", key);
 }
 
-/* Checks the name of a role or a database, which becomes a word of a connection
- * string in a configuration line. A character that ends the word would begin
- * another parameter (sslmode), one that ends the line another setting. */
+/*
+ * Checks the name of a role or a database, which becomes a word of a connection
+ * string in a configuration line. A character that ends the word could begin
+ * another parameter (sslmode). A character that ends the line could begin
+ * another setting.
+ */
 static bool
 name_ok(const char *name)
 {
@@ -96,8 +99,9 @@ name_ok(const char *name)
 	return *name != '\0';
 }
 
-/* True for a name or an address: no directory, no list, nothing that a
- * configuration line or a unit file could take for more. */
+/* True for a host name or an address. A directory and a list are refused, and
+ * so is everything that could mean more in a configuration line or a unit
+ * file. */
 static bool
 host_ok(const char *host)
 {
@@ -107,9 +111,12 @@ host_ok(const char *host)
 		"0123456789.-:") == strlen(host);
 }
 
-/* Finds the authority's file: the target of its link, since it is copied. All
- * users can read the copy, as they can certificates; but the file that root
- * names may hold a key too. */
+/*
+ * Finds the file of the authority's certificate. A link is resolved, since the
+ * file is copied. All users can read the copy, as is usual for certificates.
+ * The file that root names may hold a private key, too, so such a file is
+ * refused.
+ */
 static int
 authority(struct setup_url *u, struct err *err)
 {

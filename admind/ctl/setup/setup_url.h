@@ -16,11 +16,11 @@ enum {
 /* ---- setup_url.c: --database URL ---- */
 
 struct setup_url {
-	char user[64];             /* it makes the roles; not admind's */
-	char host[SETUP_HOST_MAX]; /* the certificate must name it */
+	char user[64];             /* the role that makes our roles */
+	char host[SETUP_HOST_MAX]; /* must be in the certificate */
 	uint16_t port;
-	char dbname[64]; /* connected to in order to make ours */
-	/* PEM of the authority: an absolute path */
+	char dbname[64]; /* connected to for making our database */
+	/* absolute path of the authority's certificate (PEM) */
 	char sslrootcert[SETUP_PATH_MAX];
 	/* host's addresses, numeric, in the resolver's order */
 	char addresses[SETUP_ADDRESSES_MAX][46];
@@ -29,9 +29,9 @@ struct setup_url {
 
 /* Parses postgresql://USER@HOST[:PORT]/DB?sslmode=verify-full&sslrootcert=PATH.
  * Refuses less than verify-full, a password (every user can read arguments),
- * and unknown parameters. Does not resolve. 0, or -1 with err. */
+ * and unknown parameters. Does not resolve the host. 0, or -1 with err. */
 int setup_url_parse(const char *url, struct setup_url *, struct err *);
-/* Fills the addresses. 0 or -1 with err. */
+/* Resolves the host and fills the addresses. 0, or -1 with err. */
 int setup_url_resolve(struct setup_url *, struct err *);
 
 /* ---- setup_remote.c: configuration for a database elsewhere ---- */
@@ -41,22 +41,23 @@ int setup_url_resolve(struct setup_url *, struct err *);
  * no, -1 with err. */
 int setup_remote_configured(const struct setup_url *, struct err *);
 /*
- * Writes all that makes admind, mcpbox-migrate and mcpboxctl use the database
- * `mcpbox` there, as mcpbox_app and mcpbox_owner with these passwords:
+ * Configures admind, mcpbox-migrate and mcpboxctl to use the database `mcpbox`
+ * on this server, as mcpbox_app and mcpbox_owner with these passwords. Writes
  * credentials (root's, 0400), a copy of the authority's certificate, drop-ins
- * of units with IPAddressAllow= of the addresses. Each file is written whole or
- * not at all. Call it after the roles have these passwords; the caller then
- * runs `systemctl daemon-reload`. 0, or -1 with err.
+ * of units with IPAddressAllow= for the addresses, and lines of configuration
+ * files. Each file is written whole or not at all. Call this after the roles
+ * have these passwords, and then run `systemctl daemon-reload`. 0, or -1 with
+ * err.
  */
 int setup_database_remote(const struct setup_url *, const char *app_password,
     const char *owner_password, struct err *);
 /*
- * Returns a libpq connection string of the owner role as the installation is
- * configured, for doctor and setup. A remote one has the password: it is
- * secret, free it. NULL and err->failure FAILURE_NOT_FOUND: the database is not
+ * Returns the libpq connection string of the owner role as the installation is
+ * configured, for doctor and setup. The string has the password, so the caller
+ * wipes and frees it. NULL with err; FAILURE_NOT_FOUND: the database is not
  * remote.
  */
 char *setup_remote_owner(struct err *);
-char *setup_remote_app(struct err *); /* for admind's role */
+char *setup_remote_app(struct err *); /* the same for admind's role */
 
 #endif
