@@ -115,7 +115,8 @@ closer_start(struct err *e)
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	if ((pid = fork()) == 0)
 		closer(pair[1]);
-	(void)err_sys(e, FAILURE_INTERNAL, "fork");
+	if (pid == -1)
+		(void)err_sys(e, FAILURE_INTERNAL, "fork");
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)close(pair[1]);
 	if (pid == -1) {

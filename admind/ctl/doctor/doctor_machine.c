@@ -132,9 +132,8 @@ tunnel(struct doctor *d)
 		return;
 	}
 	gid = gr->gr_gid;
-	for (char **m = gr->gr_mem; *m != NULL; m++)
-		n += (size_t)snprintf(names + n,
-		    n < sizeof(names) ? sizeof(names) - n : 0, "%s%s",
+	for (char **m = gr->gr_mem; *m != NULL && n < sizeof(names); m++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
 		    n > 0 ? ", " : "", *m);
 	setpwent();
 	while ((pw = getpwent()) != NULL)

@@ -143,6 +143,18 @@ put_gain(struct buf *b, const char *kind, struct json_object *v)
 	buf_free(&line);
 }
 
+/* Returns the member of this type, or NULL. */
+static struct json_object *
+member(struct json_object *o, const char *name, enum json_type type)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, name, &v) &&
+		json_object_is_type(v, type)
+	    ? v
+	    : NULL;
+}
+
 /* Appends a difference for people: gains first, then fields, then code. admind
  * makes the object for versions that are not in review, so every part of it is
  * checked or escaped. */
@@ -162,7 +174,7 @@ put_diff(struct buf *b, struct json_object *o)
 	else
 		show_value(b, "compared with", s, strlen(s), terminal_width());
 	buf_puts(b, "gains\n");
-	if (json_object_object_get_ex(o, "gains", &gains)) {
+	if ((gains = member(o, "gains", json_type_object)) != NULL) {
 		json_object_object_foreach(gains, name, what)
 		{
 			if (!json_object_is_type(what, json_type_array) ||
@@ -174,13 +186,13 @@ put_diff(struct buf *b, struct json_object *o)
 				    json_object_array_get_idx(what, i));
 		}
 	}
-	if (json_object_object_get_ex(o, "fields", &list))
+	if ((list = member(o, "fields", json_type_array)) != NULL)
 		for (size_t i = 0; i < json_object_array_length(list); i++) {
 			v = json_object_array_get_idx(list, i);
 			put_side(b, v, "before");
 			put_side(b, v, "after");
 		}
-	if (json_object_object_get_ex(o, "diff", &list))
+	if ((list = member(o, "diff", json_type_array)) != NULL)
 		for (size_t i = 0; i < json_object_array_length(list); i++) {
 			v = json_object_array_get_idx(list, i);
 			s = text_of(v, "unified");

@@ -189,7 +189,7 @@ setup_cluster_sql(const struct ctl *c, const char *conninfo,
 	const char *env[] = {"PGAPPNAME=mcpboxctl", "PGCONNECT_TIMEOUT=10",
 	    quiet_and_ours, NULL, NULL};
 	struct child child = {
-	    .program = program, .args = args, .env = env, .out = -1};
+	    .program = program, .args = args, .env = env, .in = -1, .out = -1};
 	struct passwd *pw;
 	struct buf said;
 	int status = -1;
@@ -201,9 +201,11 @@ setup_cluster_sql(const struct ctl *c, const char *conninfo,
 		env[3] = secret;
 	}
 	if (*user != '\0') {
-		if ((pw = getpwnam(user)) == NULL)
-			return err_set(err, FAILURE_NOT_FOUND,
-			    "there is no user %s", user);
+		if ((pw = getpwnam(user)) == NULL) {
+			err_set(err, FAILURE_NOT_FOUND, "there is no user %s",
+			    user);
+			goto out;
+		}
 		child.uid = pw->pw_uid;
 		child.gid = pw->pw_gid;
 	}

@@ -591,6 +591,15 @@ def test_gains_are_rows_of_words(suite):
     assert not [line for line in lines if line.startswith("hash") or line.startswith("  hash")]
 
 
+@pytest.mark.parametrize("bad", [[], "x", {"gains": [1], "fields": 1, "diff": "x"},
+                                 {"gains": {"hosts": 1}, "fields": {}, "diff": [[]]}, {"fields": ["x"], "diff": [None]}])
+def test_a_difference_of_other_types_crashes_nothing(suite, bad):
+    suite.json = json.dumps({"changes": bad}).encode()
+    r = suite.ctl("tools", "diff", "greet", "1", "2")
+    assert (r.returncode, r.stderr) == (0, b"") and r.stdout.startswith(b"compared with"), r
+    assert b"gains\n" in r.stdout
+
+
 @pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1,"a":2}', b'{"a":"\x1b"}', b"{} {}", b"\xff"])
 def test_answers_that_are_no_json(suite, bad):
     suite.json = bad
