@@ -4,8 +4,9 @@
  * order. The statement's answer goes out unchanged, since this process reads no
  * JSON.
  *
- * The functions are in sql/schema/manage.sql. Null means that there is no such
- * object; any other failure is the function's own.
+ * The functions are in sql/schema/manage.sql, and newer ones and newer bodies
+ * in sql/migrations. Null means that there is no such object. Any other failure
+ * is the function's own.
  */
 #include <string.h>
 

@@ -20,7 +20,7 @@ def main():
         return 0
     if "--check" in sys.argv:
         print("docs/PROTOCOL.md is not what ipc-text -m prints: "
-              "run ninja -C build docs-protocol")
+              "run ninja -C build/release docs-protocol")
         return 1
     with open(args[1], "w", encoding="utf-8") as f:
         f.write(new)

@@ -74,7 +74,7 @@ def self_test():
 def main():
     self_test()
     files = {}
-    for f in subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z"], text=True).split("\0"):
+    for f in subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"], text=True).split("\0"):
         if f and (ROOT / f).is_file() and not APART.fullmatch(f):
             files[f] = (ROOT / f).read_text(encoding="utf-8", errors="replace")
     found = list(sections((ROOT / PAGE).read_text(encoding="utf-8")))

@@ -170,7 +170,7 @@ def main():
     bad += cross_references()
     bad += operations()
     if block(read("docs/PROTOCOL.md"), "ipc-text -m") != ipc_text():
-        bad.append("docs/PROTOCOL.md is not what ipc-text -m prints: ninja -C build docs-protocol")
+        bad.append("docs/PROTOCOL.md is not what ipc-text -m prints: ninja -C build/release docs-protocol")
     processes = set(re.findall(r'^K\("([^"]+)"', read("common/conf/conf_keys.def"), re.M)) - {"*"}
     page = read("common/conf/conf_text.c")
     bad += [f"mcpbox.conf(5) has no {p}.conf (common/conf/conf_text.c)" for p in sorted(processes)

@@ -66,7 +66,7 @@ def git(*words):
 def sentences():
     """{folder: Counter of marked sentences}."""
     out = collections.defaultdict(collections.Counter)
-    for path in set(git("ls-files", "-z", "*.c", "*.h", "*.def", "*.md").split("\0")):
+    for path in set(git("ls-files", "-z", "-co", "--exclude-standard", "*.c", "*.h", "*.def", "*.md").split("\0")):
         if path and path not in WRITTEN and (ROOT / path).is_file():
             out[folder(path)] += marked(path, (ROOT / path).read_text(encoding="utf-8"))
     return out

@@ -178,6 +178,7 @@ def main():
     names = schemas.rows((HERE / "management_tool.def").read_text(encoding="utf-8"))
     fields = fields_of((HERE / "management_field.def").read_text(encoding="utf-8"))
     read = schemas.Schemas(HERE / "schemas", (ROOT / "common/version/limit.h").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/MANAGEMENT.md").read_text(encoding="utf-8")
     bad, used, given = [], set(), set()
 
     for path in sorted((HERE / "schemas").iterdir()):
@@ -190,8 +191,10 @@ def main():
     for name in names:
         here = name + ".json"
         if not (HERE / "schemas" / here).is_file():
-            bad.append(("management_tool.def", f"{name} has no file in schemas/"))
+            bad.append(("management_tool.def", f"{name} has no file in schemas/: HACKING.md, A management tool"))
             continue
+        if f"`{name}`" not in page:
+            bad.append((here, "is missing in docs/MANAGEMENT.md"))
         tool = read.tool(name)
         bad += [(here, b) for b in order(read.file(here), name)]
         bad += [(here, f"inputSchema: {b}") for b in (*keywords(tool["inputSchema"], known),
@@ -203,8 +206,11 @@ def main():
     bad += [("imported.json", b) for b in keywords(read.tool("imported")["inputSchema"], known)]
     bad += [("shared.json", f"{n} is used nowhere") for n in set(read.file("shared.json")["$defs"]) - used]
     bad += [("management_field.def", f"{n} is no tool's argument") for n in sorted(set(fields) - given)]
+    rows = (HERE / "management_tool.def").read_text(encoding="utf-8").split("\n")
     for name, what in bad:
-        print(f"admind/tooldef/{name if name.endswith('.def') else 'schemas/' + name}:1: {what}")
+        line = next((n for n, row in enumerate(rows, 1) if row.startswith(f"M({what.split()[0]},")), 1)
+        print(f"admind/tooldef/{name}:{line}: {what}" if name.endswith(".def") else
+              f"admind/tooldef/schemas/{name}:1: {what}")
     return 1 if bad else 0
 
 

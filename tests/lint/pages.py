@@ -95,7 +95,7 @@ def self_test():
 
 def main():
     self_test()
-    files = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "*.md"], text=True).split("\0")
+    files = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard", "*.md"], text=True).split("\0")
     bad = [b for f in sorted(set(files)) if f and (ROOT / f).is_file() for b in breaches(f, (ROOT / f).read_text(encoding="utf-8"))]
     print(*bad, sep="\n", end="\n" if bad else "")
     return 1 if bad else 0

@@ -151,7 +151,7 @@ def self_test():
 
 def main():
     self_test()
-    names = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", *PRODUCT, "tests"], text=True).split("\0")
+    names = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard", *PRODUCT, "tests"], text=True).split("\0")
     names = [f for f in names if f and (ROOT / f).is_file()]
     folders, headers, processes = {}, {}, {}
     for f in names:

@@ -106,6 +106,12 @@ def check_packages(files):
     return sorted(out)
 
 
+def check_migrations(files, build):
+    """Migrations that are only in the folder, or only in the build."""
+    return sorted({f for f in files if f.startswith("sql/migrations/")} ^
+                  set(re.findall(r"'\.\./(sql/migrations/\d\w+\.sql)'", build)))
+
+
 def self_test():
     """Each rule must find its planted breach."""
     headers = {"call.h": {"gatewayd"}, "buf.h": {"common/base"}}
@@ -126,12 +132,15 @@ def self_test():
     some = ["tests/a/b/test_x.py", "tests/a/__init__.py", "tests/unit/test_y.py"]
     if check_packages(some) != ["tests/a/b/__init__.py"]:
         sys.exit("folders of tests that are no package are not found")
+    if check_migrations(["sql/migrations/0002_a.sql", "x"], "'../sql/migrations/0003_b.sql'") != [
+            "sql/migrations/0002_a.sql", "sql/migrations/0003_b.sql"]:
+        sys.exit("a migration that is not built is not found")
 
 
 def main():
     self_test()
     files = subprocess.check_output(
-        ["git", "-C", str(ROOT), "ls-files", "-z"], text=True).split("\0")
+        ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"], text=True).split("\0")
     files = [f for f in files if f and (ROOT / f).is_file()]
     headers = {}
     for f in files:
@@ -160,6 +169,9 @@ def main():
             bad += 1
     for f in check_packages(files):
         print(f"{f}:1: every folder of tests is a package")
+        bad += 1
+    for f in check_migrations(files, (ROOT / "admind/meson.build").read_text(encoding="utf-8")):
+        print(f"{f}:1: sql/migrations and the list in admind/meson.build have the same files")
         bad += 1
     for d in ("gatewayd", "admind", "admind/http", "admind/check",
               "admind/vault", "admind/ctl", "sandboxd", "sandboxd/spawn",

@@ -446,4 +446,5 @@ def test_prompts_resources_and_requests(manager, server):
 
 def test_all_results_were_judged(manager):
     """The last: every tool with an outputSchema was used by the tests above."""
-    assert not set(manager.tools) - manager.used - PASSES_ON - ELSEWHERE
+    unused = set(manager.tools) - manager.used - PASSES_ON - ELSEWHERE
+    assert not unused, f"no test above has a success of {sorted(unused)}"

@@ -11,7 +11,7 @@
 
 enum {
 	LIVES_MAX = 64,
-	ENDS_MAX = 10000 /* above what a full table of jobs has open */
+	ENDS_MAX = 10000 /* more than a full table of jobs has open */
 };
 
 /* admind frees little at its end; the test keeps pointers to the rest. */

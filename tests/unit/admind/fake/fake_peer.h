@@ -30,7 +30,7 @@ uint64_t fake_took(struct ipc_peer *, enum ipc_type, void *msg);
 void fake_answers(struct ipc_peer *, enum ipc_type, const void *msg);
 void fake_goes(struct ipc_peer *, enum failure);
 /* Ends the oldest question that has no answer, as if its peer went. Returns
- * false if there is none. */
+ * false if all have one. */
 bool fake_peers_go(void);
 /* A message as it arrives; freed with all. */
 struct ipc_frame *fake_frame(enum ipc_type, uint64_t request, const void *msg);
